@@ -136,6 +136,7 @@ static void admin_server_make_frontend(struct admin_server *a, const struct admi
 		      &(struct frontend_conf){ .endpoints = a->endpoints,
 					       .endpoint_count = a->count,
 					       .hosts = { &host, 1 },
+					       .is_operators = true,
 					       .response = FRONTEND_RESPONSE_JSON,
 					       .grace_ms = conf->frontend->grace_ms,
 					       .keepalive_ms = conf->frontend->keepalive_ms,

@@ -25,6 +25,7 @@
 #include "server_certificates.h"
 #include "io/listen.h"
 #include "io/loop.h"
+#include "obs/audit.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "router/router.h"
@@ -63,6 +64,7 @@ struct gateway {
 	struct fetch_client *fetch_client; /* NULL: no issuers */
 	struct verifier *verifier;
 	struct dpop_memory *proofs;
+	struct audit audit;
 	struct router router;
 	struct frontend frontend;
 	struct http_server *http;
@@ -244,6 +246,12 @@ static void gateway_on_certificates_end(struct spawner *spawner)
 		gateway_listen(gateway);
 }
 
+static void gateway_on_audit(struct spawner *spawner, bool is_failing)
+{
+	(void)spawner;
+	gateway->audit.is_failing = is_failing;
+}
+
 static void gateway_on_fetcher(struct spawner *spawner, int fd)
 {
 	(void)spawner;
@@ -258,6 +266,7 @@ static const struct spawner_ops gateway_spawner_ops = {
 	.on_lost = gateway_on_keeper_lost,
 	.on_certificate = gateway_on_certificate,
 	.on_certificates_end = gateway_on_certificates_end,
+	.on_audit = gateway_on_audit,
 	.on_fetcher = gateway_on_fetcher,
 };
 
@@ -345,6 +354,8 @@ static void gateway_make_router(struct gateway *g)
 		    &(struct scan_limits){ g->config->json_depth, ID_BYTES_MAX },
 		    &g->config->sessions);
 	g->router.sessions.principals.claim_names = g->config->claim_names;
+	g->audit = (struct audit){ .conf = g->config->audit, .fd = GATEWAY_AUDIT };
+	g->router.audit = g->audit.conf.to != NULL ? &g->audit : NULL;
 }
 
 static void gateway_on_admin_drain(void)

@@ -191,9 +191,8 @@ static int dump(const char *what)
 		const char *name;
 		void (*print)(FILE *out);
 	} dumps[] = {
-		{ "sample", config_print_sample },
-		{ "manual", config_print_manual },
-		{ "events", config_print_events },
+		{ "sample", config_print_sample },   { "manual", config_print_manual },
+		{ "audit", config_print_audit },     { "events", config_print_events },
 		{ "reasons", config_print_reasons },
 	};
 
@@ -203,7 +202,7 @@ static int dump(const char *what)
 			return check_output();
 		}
 	}
-	fputs("mcpgated: --dump takes sample, manual, events or reasons\n", stderr);
+	fputs("mcpgated: --dump takes sample, manual, audit, events or reasons\n", stderr);
 	return EXIT_USAGE;
 }
 

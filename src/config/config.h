@@ -16,6 +16,7 @@
 #include "base/slice.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
+#include "obs/audit.h"
 #include "obs/log.h"
 #include "process/server.h"
 #include "session/session.h"
@@ -118,6 +119,7 @@ struct config {
 	uint64_t response_bytes;
 	uint64_t json_depth;
 	uint64_t drain_timeout_ms;
+	struct audit_conf audit;
 	enum log_level log_level;
 	enum log_format log_format;
 	char *log_target; /* "stderr", "journal" or a file */
@@ -171,9 +173,10 @@ void config_print_for_fetcher(const struct config *config, FILE *out);
 struct config *config_read_checked(struct slice text, struct error *err) must_check;
 /* The commented sample file, made from the option table. */
 void config_print_sample(FILE *out);
-/* As text of manual pages (roff): the option table; the events of the log; the errors that clients get. */
+/* As text of manual pages (roff): the option table; the events of the log; the fields of the audit; the errors that clients get. */
 void config_print_manual(FILE *out);
 void config_print_events(FILE *out);
+void config_print_audit(FILE *out);
 void config_print_reasons(FILE *out);
 
 #endif

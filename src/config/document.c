@@ -259,6 +259,15 @@ void config_print_events(FILE *out)
 	}
 }
 
+void config_print_audit(FILE *out)
+{
+	for (int i = 0; i < AUDIT_FIELD_COUNT; i++) {
+		fprintf(out, ".TP\n.B %s\n", audit_field_name((enum audit_field)i));
+		print_roff(audit_field_help((enum audit_field)i), out);
+		fputc('\n', out);
+	}
+}
+
 void config_print_reasons(FILE *out)
 {
 	for (int i = 0; i < REASON_COUNT; i++) {

@@ -424,6 +424,39 @@ static void test_tool_limits(void **state)
 		"that is not seen or has no meaning");
 }
 
+/* SEC-63 */
+static void test_audit(void **state)
+{
+	struct outcome outcome = load_good(
+		SERVER "audit: {to: /var/log/audit.jsonl, required: true, arguments: true}\n");
+
+	assert_string_equal(outcome.config->audit.to, "/var/log/audit.jsonl");
+	assert_true(outcome.config->audit.is_required);
+	assert_true(outcome.config->audit.shows_arguments);
+	assert_false(outcome.config->audit.is_refused_only);
+	end(&outcome);
+	outcome = load_good(SERVER "audit: {to: \"unix:/run/a\", calls: refused}\n");
+	assert_true(outcome.config->audit.is_refused_only);
+	end(&outcome);
+	outcome = load_good(SERVER "audit: {to: journal}\n");
+	end(&outcome);
+	outcome = load_good(SERVER);
+	assert_null(outcome.config->audit.to);
+	end(&outcome);
+	ASSERT_PROBLEMS(
+		SERVER "audit: {to: audit.log}\n",
+		"F:2:13: audit.to: must be the absolute path of a file, journal, or unix:PATH with "
+		"the absolute path of a socket, not 'audit.log'");
+	ASSERT_PROBLEMS(SERVER "audit: {to: \"unix:a\"}\n",
+			"F:2:13: audit.to: must be the absolute path of a file, journal, or "
+			"unix:PATH with the absolute path of a socket, not 'unix:a'");
+	ASSERT_PROBLEMS(SERVER "audit: {required: true}\n",
+			"F:2:19: audit.required: needs audit.to: there is nothing that records");
+	ASSERT_PROBLEMS(SERVER "audit: {to: journal, required: true, calls: refused}\n",
+			"F:2:32: audit.required: needs audit.calls: all, for it is about calls");
+	ASSERT_PROBLEMS(SERVER "audit: {too: a}\n", "F:2:9: unknown key 'too'; did you mean 'to'?");
+}
+
 static void test_wrong_types(void **state)
 {
 	ASSERT_PROBLEMS("- a\n", "F:1:1: must be a map of keys and values",
@@ -1107,6 +1140,7 @@ int main(void)
 		cmocka_unit_test(test_environment_and_references),
 		cmocka_unit_test(test_unknown_keys_name_the_nearest),
 		cmocka_unit_test(test_tool_limits),
+		cmocka_unit_test(test_audit),
 		cmocka_unit_test(test_wrong_types),
 		cmocka_unit_test(test_impossible_values),
 		cmocka_unit_test(test_tls),

@@ -117,6 +117,12 @@ static const struct option_choice log_levels[] = {
 	{ NULL, 0 },
 };
 
+static const struct option_choice audit_calls[] = {
+	{ "all", false },
+	{ "refused", true },
+	{ NULL, 0 },
+};
+
 static const struct option_choice log_formats[] = {
 	{ "text", LOG_FORMAT_TEXT },
 	{ "json", LOG_FORMAT_JSON },
@@ -426,6 +432,7 @@ const struct option options_table[] = {
 	  .help = "How long calls in flight may go on, and slow clients may take their answers, when the "
 		  "daemon stops." },
 
+#include "config/options_audit.def"
 	{ .path = "log", .type = OPTION_SECTION, .help = "The daemon's own log." },
 	{ .path = "log.level",
 	  .type = OPTION_ENUM,

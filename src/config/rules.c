@@ -366,6 +366,7 @@ void rules_check(const struct config *config, const struct tree *root,
 	check_admin(config, root, problems);
 	check_names(config, root, problems);
 	rules_check_auth(config, root, problems);
+	rules_check_audit(config, root, problems);
 	for (size_t i = 0; i < config->trusted_proxies.count; i++)
 		if (!peer_net_parse(config->trusted_proxies.items[i], &ignored))
 			problem_add_at(

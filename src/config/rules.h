@@ -26,6 +26,10 @@ void rules_check_tool_limits(const struct config_server *server, const struct tr
 void rules_warn_of_arguments(const struct config_server *server, const struct tree *at,
 			     struct config_problems *warnings);
 
+/* Those of the audit, likewise. */
+void rules_check_audit(const struct config *config, const struct tree *root,
+		       struct config_problems *problems);
+
 /* Adds what is said and does nothing, or nothing any more. */
 void rules_warn(const struct config *config, const struct tree *root,
 		struct config_problems *warnings);

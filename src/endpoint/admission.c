@@ -27,14 +27,16 @@
 #define BATCH_MAX CALL_LIMITS_MESSAGES_MAX
 
 static const struct {
+	const char *name;
 	size_t calls_max; /* in flight, of one session */
 	const char *unnamed;
 } fronts[] = {
 	/* Clients that leave keep theirs running. */
-	[FRONT_STREAMABLE] = { 4096, "Bad request: the Mcp-Session-Id header is missing" },
+	[FRONT_STREAMABLE] = { "streamable", 4096,
+			       "Bad request: the Mcp-Session-Id header is missing" },
 	/* Each was answered with 202: no connection bounds them. */
-	[FRONT_HTTP_SSE] = { 1024, "Bad request: the parameter sessionId is missing" },
-	[FRONT_STATELESS] = { 1, NULL },
+	[FRONT_HTTP_SSE] = { "http_sse", 1024, "Bad request: the parameter sessionId is missing" },
+	[FRONT_STATELESS] = { "stateless", 1, NULL },
 };
 
 /* ---- refusals ---- */
@@ -281,13 +283,14 @@ static bool check_named(struct admission *admission)
 }
 
 /* Each request hears the text in admission->err; a batch or a notification is refused as what it is. */
-static bool refuse_params(struct admission *admission)
+static bool refuse_params(struct admission *admission, const char *rule)
 {
 	bool is_modern = admission->front == FRONT_STATELESS;
 	int status = own_id(admission).n > 0 && !is_modern ? 200 : 400;
 
 	refuse(admission, status, MCP_INVALID_PARAMS, admission->err.text);
 	admission->refusal.is_in_band = admission->requests > 0;
+	admission->refusal.rule = rule;
 	return false;
 }
 
@@ -295,7 +298,7 @@ static bool refuse_params(struct admission *admission)
 static bool refuse_name(struct admission *admission, const char *why)
 {
 	error_set(&admission->err, ERROR_INVALID, "Invalid params: the name of the tool %s", why);
-	return refuse_params(admission);
+	return refuse_params(admission, "servers.NAME.tools.scopes");
 }
 
 /* What all messages of the body need together. AUTH-SCP-02, -06, -11, -12 */
@@ -328,15 +331,15 @@ static bool check_permissions(struct admission *admission)
 {
 	const struct permissions *permissions =
 		&admission->caller->endpoint->server->conf.permissions;
-	const char *what = NULL;
+	const char *what = NULL, *rule = NULL;
 
 	for (size_t i = 0; what == NULL && i < admission->count; i++)
-		what = permissions_find_denied(permissions, &admission->messages[i]);
+		what = permissions_find_denied(permissions, &admission->messages[i], &rule);
 	if (what == NULL)
 		return true;
 	counter_add(COUNTER_REQUESTS_DENIED);
 	error_set(&admission->err, ERROR_INVALID, "Invalid params: there is no such %s", what);
-	return refuse_params(admission);
+	return refuse_params(admission, rule[0] != '\0' ? rule : NULL);
 }
 
 /* A client that tries the newest revision first learns on HTTP+SSE that it must initialize. FRONT-OLD-06 */
@@ -424,15 +427,15 @@ static bool check_calls(struct admission *admission)
 static bool check_arguments(struct admission *admission)
 {
 	const struct argument_rules *rules = &admission->caller->endpoint->arguments;
+	const char *why = NULL, *rule = NULL;
 	struct pattern_work work = { 0 };
-	const char *why = NULL;
 
 	for (size_t i = 0; i < admission->count && why == NULL; i++)
-		why = arguments_judge(rules, &admission->messages[i], &work);
+		why = arguments_judge(rules, &admission->messages[i], &work, &rule);
 	if (why == NULL)
 		return true;
 	error_set(&admission->err, ERROR_INVALID, "Invalid params: the arguments %s", why);
-	return refuse_params(admission);
+	return refuse_params(admission, rule);
 }
 
 /* A batch is taken or refused as a whole. */
@@ -440,6 +443,7 @@ static bool check_limits(struct admission *admission)
 {
 	const struct caller *caller = admission->caller;
 	const struct client *client = admission->client;
+	const char *rule;
 	uint64_t wait_ms;
 	enum reason reason = call_limits_take(
 		&(struct limited_calls){
@@ -451,13 +455,14 @@ static bool check_limits(struct admission *admission)
 			.messages = admission->messages,
 			.count = admission->count,
 		},
-		&wait_ms);
+		&wait_ms, &rule);
 
 	if (reason == REASON_NONE)
 		return true;
 	counter_add(COUNTER_REQUESTS_OVER_RATE);
 	refuse_by_reason(admission, reason);
 	admission->refusal.is_in_band = admission->requests > 0;
+	admission->refusal.rule = rule;
 	admission->refusal.retry_after_s = (unsigned int)((wait_ms + 999) / 1000);
 	return false;
 }
@@ -466,24 +471,66 @@ static bool check_limits(struct admission *admission)
  * In this order: each relies on those before it. False: it has filled the refusal. What counts calls comes last: what was
  * refused is none.
  */
-static bool (*const checks[])(struct admission *admission) = {
-	check_access,      /* 401 */
-	check_body,        /* 400 */
-	check_modern,      /* 400, 404 */
-	check_known,       /* 404 */
-	check_version,     /* 400 */
-	check_named,       /* 400 */
-	check_scopes,      /* 403, or in the result of the call; -32602 */
-	check_era,         /* -32601 */
-	check_begun,       /* 400, or -32600 */
-	check_batch,       /* 400 */
-	check_initialize,  /* -32602, -32600 */
-	check_permissions, /* -32602 */
-	check_draining,    /* 503 */
-	check_calls,       /* 503 */
-	check_arguments,   /* -32602 */
-	check_limits,      /* 429 */
+static const struct check {
+	bool (*is_passed)(struct admission *admission);
+	const char *word; /* for the record of the error that it refuses with */
+} checks[] = {
+	{ check_access, "" },                     /* 401 */
+	{ check_body, "malformed" },              /* 400 */
+	{ check_modern, "not_modern" },           /* 400, 404 */
+	{ check_known, "unknown_session" },       /* 404 */
+	{ check_version, "unsupported_version" }, /* 400 */
+	{ check_named, "no_session" },            /* 400 */
+	{ check_scopes, "bad_name" },             /* 403, or in the result of the call; -32602 */
+	{ check_era, "unsupported_method" },      /* -32601 */
+	{ check_begun, "not_initialized" },       /* 400, or -32600 */
+	{ check_batch, "bad_batch" },             /* 400 */
+	{ check_initialize, "bad_initialize" },   /* -32602, -32600 */
+	{ check_permissions, "not_permitted" },   /* -32602 */
+	{ check_draining, "" },                   /* 503 */
+	{ check_calls, "" },                      /* 503 */
+	{ check_arguments, "bad_arguments" },     /* -32602 */
+	{ check_limits, "" },                     /* 429 */
 };
+
+/* ---- the record of a refusal ---- */
+
+const char *front_name(enum front front, const struct frontend *frontend)
+{
+	return frontend->conf.is_operators ? "operator" : fronts[front].name;
+}
+
+/* Each of its requests; of a body without any, whatever it begins with. */
+static void record_refusal(const struct admission *admission, const char *word)
+{
+	const struct caller *caller = admission->caller;
+	const struct client *client = admission->client;
+	struct audit *audit = caller->frontend->router->audit;
+	bool has_requests = admission->requests > 0;
+	struct audit_request request = {
+		.origin = admission->origin,
+		.server = caller->endpoint->server->conf.name,
+		.principal = caller->access.principal,
+		.session = client != NULL ? client->session : NULL,
+		.revision = client != NULL                      ? client->revision :
+			    admission->front == FRONT_STATELESS ? &revision_modern :
+								  NULL,
+		.bytes = admission->body.n,
+		.batch = admission->is_batch ? admission->count : 0,
+	};
+
+	if (audit == NULL)
+		return;
+	word = refusal_word(&admission->refusal, word);
+	for (size_t i = 0; i < admission->count; i++) {
+		request.env = &admission->messages[i];
+		request.bytes = request.env->text.n;
+		if (request.env->kind == ENVELOPE_REQUEST || (i == 0 && !has_requests))
+			audit_refusal(audit, &request, word, admission->refusal.rule);
+	}
+	if (admission->count == 0)
+		audit_refusal(audit, &request, word, admission->refusal.rule);
+}
 
 bool admission_admit(struct admission *admission)
 {
@@ -494,9 +541,16 @@ bool admission_admit(struct admission *admission)
 	CHECK(admission->messages == NULL && admission->count == 0 && admission->requests == 0);
 	CHECK(caller->access.principal != NULL);
 	CHECK(admission->peer != NULL);
-	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
-		if (!checks[i](admission))
+	admission->origin = (struct audit_origin){
+		front_name(admission->front, caller->frontend),
+		admission->peer,
+	};
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
+		if (!checks[i].is_passed(admission)) {
+			record_refusal(admission, checks[i].word);
 			return false;
+		}
+	}
 	CHECK(admission->requests <= admission->count);
 	client = admission->client;
 	CHECK(client == NULL || client->session->principal == caller->access.principal);
@@ -504,7 +558,8 @@ bool admission_admit(struct admission *admission)
 	CHECK(admission->intent != ADMISSION_SEND || admission->front == FRONT_STATELESS ||
 	      admission->has_no_effect || admission->is_initialize == (admission->client == NULL));
 	if (admission->intent == ADMISSION_SEND)
-		admission->admitted = admitted_new(client, admission->messages, admission->count);
+		admission->admitted = admitted_new(client, &admission->origin, admission->messages,
+						   admission->count);
 	return true;
 }
 

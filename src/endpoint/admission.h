@@ -16,6 +16,7 @@
 #include "io/peer.h"
 #include "jsonrpc/scan.h"
 #include "router/admitted.h"
+#include "router/audit_call.h"
 
 struct client;
 struct modern_head;
@@ -64,11 +65,14 @@ struct admission {
 	struct admitted *admitted; /* what the router takes; with ADMISSION_SEND */
 	struct refusal refusal;    /* if it was not */
 	/* What these lie in: */
+	struct audit_origin origin;
 	struct envelope single; /* what `messages` is, unless the body is a batch */
 	struct error err;
 };
 
-/* Whether it is admitted. End it with admission_fini in any case. */
+/* How records name it; the operator's own frontend has one name for all. */
+const char *front_name(enum front front, const struct frontend *frontend);
+/* Whether it is admitted. Each request of what is not is recorded. End it with admission_fini in any case. SEC-63 */
 bool admission_admit(struct admission *admission) must_check;
 void admission_fini(struct admission *admission);
 

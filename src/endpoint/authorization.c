@@ -193,9 +193,12 @@ static enum authorization_step admit_static(struct authorization_check *check,
 
 	if (clock_wall_ms() >= ends_at_ms)
 		return refuse_by_verdict(check->auth, check->place, &expired, &check->refusal);
-	if (token->servers.count > 0 && !slices_has(token->servers, check->place->server))
-		return refuse_token(check->auth, check->place, "invalid_token",
-				    "The access token is not for this resource", &check->refusal);
+	if (token->servers.count > 0 && !slices_has(token->servers, check->place->server)) {
+		refuse_token(check->auth, check->place, "invalid_token",
+			     "The access token is not for this resource", &check->refusal);
+		check->refusal.rule = "auth.tokens[].servers";
+		return AUTHORIZATION_REFUSED;
+	}
 	check->access = (struct access){
 		.principal = principal_get(check->auth->principals, &identity),
 		.held = token->held,
@@ -250,18 +253,20 @@ static int prove(const struct authorization_check *check, const struct credentia
 }
 
 /*
- * What one server wants of a token that is good for others: 0, or -1 and the verdict. What was introspected has no
+ * What one server wants of a token that is good for others: 0, or -1, the verdict and the key that says so. What was introspected has no
  * signature that we saw: its issuer answers for it. AUTH-ISS-03
  */
 static int check_policy(const struct protected_resource *place, const struct grant *grant,
-			struct verdict *verdict_r)
+			struct verdict *verdict_r, const char **rule_r)
 {
 	const char *client = grant->client_id != NULL ? grant->client_id : "";
 
+	*rule_r = "servers.NAME.algorithms";
 	if (place->algorithms.count > 0 && grant->algorithm != NULL &&
 	    !slices_has(place->algorithms, slice_str(grant->algorithm)))
 		return verdict_set(verdict_r, VERDICT_BAD_ALG,
 				   "`%s` is none of this server's algorithms", grant->algorithm);
+	*rule_r = "servers.NAME.clients";
 	if (place->clients.count > 0 &&
 	    (grant->client_id == NULL || !slices_has(place->clients, slice_str(client))))
 		return verdict_set(verdict_r, VERDICT_POLICY,
@@ -299,16 +304,19 @@ static enum authorization_step admit_granted(struct authorization_check *check,
 					     const struct verdict *verdict, struct grant *grant)
 {
 	enum authorization_step step = AUTHORIZATION_ADMITTED;
+	const char *rule = NULL;
 	struct verdict proof;
 
 	if (grant == NULL)
 		return refuse_by_verdict(check->auth, check->place, verdict, &check->refusal);
 	CHECK(verdict->kind == VERDICT_OK);
 	if (prove(check, credential, grant, &proof) < 0 ||
-	    check_policy(check->place, grant, &proof) < 0)
+	    check_policy(check->place, grant, &proof, &rule) < 0) {
 		step = refuse_by_verdict(check->auth, check->place, &proof, &check->refusal);
-	else
+		check->refusal.rule = rule;
+	} else {
 		check->access = access_of(check->auth, grant);
+	}
 	grant_unref(&grant);
 	return step;
 }
@@ -426,6 +434,8 @@ bool authorization_is_current(const struct authorization *auth,
 			    (unsigned long long)denial->number, denial_by_name(denial->by));
 	}
 	refuse_by_verdict(auth, place, &verdict, refusal_r);
+	if (verdict.kind == VERDICT_REVOKED)
+		refusal_r->rule = "auth.deny";
 	return false;
 }
 
@@ -449,6 +459,8 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 	refuse(refusal_r, 403, "insufficient_scope",
 	       "The access token lacks a scope that this needs");
 	refusal_r->scopes = all;
+	refusal_r->rule = scope_set_covers(&held, &place->base) ? "servers.NAME.tools.scopes" :
+								  "servers.NAME.scopes";
 	return false;
 }
 

@@ -75,19 +75,30 @@ static uint64_t key_of(const struct limited_calls *calls, const struct charge *c
 			  calls->peer);
 }
 
+/* The key that has this limit; `of_all`: if it is for all calls of the server. */
+static const char *rule_of(const struct limited_calls *calls, const struct charge *charge,
+			   const char *of_all)
+{
+	return charge->limit == &calls->limits->all ? of_all : "servers.NAME.tools.limits";
+}
+
 static enum reason judge(const struct limited_calls *calls, const struct charges *charges,
-			 uint64_t now_ms, uint64_t *wait_ms_r)
+			 uint64_t now_ms, uint64_t *wait_ms_r, const char **rule_r)
 {
 	*wait_ms_r = CONCURRENCY_WAIT_MS;
-	for (size_t i = 0; i < charges->count; i++)
+	for (size_t i = 0; i < charges->count; i++) {
+		*rule_r = rule_of(calls, &charges->items[i], "servers.NAME.concurrency");
 		if (is_over_concurrency(calls, &charges->items[i]))
 			return REASON_OVER_CONCURRENCY;
+	}
 	*wait_ms_r = 0;
 	for (size_t i = 0; i < charges->count; i++) {
 		const struct charge *charge = &charges->items[i];
 		uint64_t wait_ms = rate_wait(&calls->router->rates, key_of(calls, charge),
 					     &charge->limit->rate, charge->calls, now_ms);
 
+		if (wait_ms > *wait_ms_r)
+			*rule_r = rule_of(calls, charge, "servers.NAME.rate");
 		*wait_ms_r = wait_ms > *wait_ms_r ? wait_ms : *wait_ms_r;
 	}
 	return *wait_ms_r > 0 ? REASON_OVER_RATE : REASON_NONE;
@@ -114,19 +125,21 @@ static void add_message(struct charges *charges, const struct call_limits *limit
 		add(charges, of_tool, env);
 }
 
-enum reason call_limits_take(const struct limited_calls *calls, uint64_t *wait_ms_r)
+enum reason call_limits_take(const struct limited_calls *calls, uint64_t *wait_ms_r,
+			     const char **rule_r)
 {
 	uint64_t now_ms = clock_now_ms();
 	struct charges charges;
 	enum reason reason;
 
 	*wait_ms_r = 0;
+	*rule_r = NULL;
 	if (!call_limits_are_set(calls->limits))
 		return REASON_NONE;
 	charges.count = 0;
 	for (size_t i = 0; i < calls->count; i++)
 		add_message(&charges, calls->limits, &calls->messages[i]);
-	reason = judge(calls, &charges, now_ms, wait_ms_r);
+	reason = judge(calls, &charges, now_ms, wait_ms_r, rule_r);
 	for (size_t i = 0; i < charges.count && reason == REASON_NONE; i++)
 		take(calls, &charges.items[i], now_ms);
 	return reason;

@@ -31,9 +31,11 @@ struct limited_calls {
 
 /*
  * Takes them from what the caller may call, all of them or none. REASON_NONE; else why not, and *wait_ms_r says when it is
- * worth another try. Calls are what servers hear of but the handshake and pings, be it a notification that names a tool. Those,
- * and streams of changes, have a rate, but do not count as calls in flight.
+ * worth another try, and *rule_r which key says so, like servers.NAME.rate. Calls are what servers hear of but the handshake
+ * and pings, be it a notification that names a tool. Those, and streams of changes, have a rate, but do not count as calls in
+ * flight.
  */
-enum reason call_limits_take(const struct limited_calls *calls, uint64_t *wait_ms_r) must_check;
+enum reason call_limits_take(const struct limited_calls *calls, uint64_t *wait_ms_r,
+			     const char **rule_r) must_check;
 
 #endif

@@ -38,6 +38,7 @@ struct frontend_conf {
 	struct slices origins; /* scheme://host[:port] */
 	struct authorization_conf authorization;
 	struct metadata_conf metadata;
+	bool is_operators; /* the admin socket */
 	enum frontend_response response;
 	uint64_t grace_ms;     /* a call that takes longer gets an event stream, with AUTO */
 	uint64_t keepalive_ms; /* of event streams */

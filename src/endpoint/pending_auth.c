@@ -9,7 +9,9 @@
 
 #include "auth/verifier.h"
 #include "base/mem.h"
+#include "endpoint/admission.h"
 #include "endpoint/refusal.h"
+#include "endpoint/stateless.h"
 #include "router/router.h"
 
 struct pending_auth {
@@ -30,6 +32,23 @@ static void pending_auth_free(struct pending_auth *pending)
 	loop_defer_free(pending->request.frontend->router->loop, pending);
 }
 
+static void record_refusal(const struct endpoint_request *request, const struct refusal *refusal)
+{
+	const struct frontend *frontend = request->frontend;
+	enum front front = request->role != ENDPOINT_MCP ? FRONT_HTTP_SSE :
+			   stateless_is_named(request)   ? FRONT_STATELESS :
+							   FRONT_STREAMABLE;
+
+	if (frontend->router->audit != NULL)
+		audit_refusal(frontend->router->audit,
+			      &(struct audit_request){
+				      .origin = { front_name(front, frontend),
+						  http_conn_client(request->answer.conn) },
+				      .server = request->endpoint->server->conf.name,
+			      },
+			      refusal_word(refusal, ""), refusal->rule);
+}
+
 /* The request was admitted or refused. */
 static struct http_exchange *finish(struct endpoint_request *request, pending_auth_enter_fn *enter,
 				    enum authorization_step step, struct authorization_check *check)
@@ -38,6 +57,7 @@ static struct http_exchange *finish(struct endpoint_request *request, pending_au
 
 	CHECK(step != AUTHORIZATION_WAITING && request->access == NULL);
 	if (step == AUTHORIZATION_REFUSED) {
+		record_refusal(request, &check->refusal);
 		refusal_send(&check->refusal, request->frontend, request->endpoint,
 			     &request->answer);
 		return NULL;

@@ -120,6 +120,19 @@ static void send_error(const struct refusal *refusal, const struct answer *answe
 	buf_fini(&data);
 }
 
+const char *refusal_word(const struct refusal *refusal, const char *otherwise)
+{
+	switch (refusal->form) {
+	case REFUSAL_CHALLENGE:
+		return refusal->error != NULL ? refusal->error : "no_token";
+	case REFUSAL_REASON:
+		return reason_get(refusal->reason)->text;
+	case REFUSAL_ERROR:
+		break;
+	}
+	return otherwise;
+}
+
 void refusal_send(const struct refusal *refusal, const struct frontend *frontend,
 		  const struct endpoint *endpoint, const struct answer *answer)
 {

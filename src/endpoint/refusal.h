@@ -31,6 +31,7 @@ struct refusal {
 	 * of its requests.
 	 */
 	bool is_in_band;
+	const char *rule; /* the key that says so, like servers.NAME.tools.deny; NULL: none */
 	/* REFUSAL_CHALLENGE: */
 	const char *error;       /* NULL: nothing was presented */
 	struct scope_set scopes; /* to be asked for; empty: none are named */
@@ -48,6 +49,8 @@ struct refusal {
 	enum reason reason;
 };
 
+/* Why, in one word, for the record of it; `otherwise`: of an error. */
+const char *refusal_word(const struct refusal *refusal, const char *otherwise);
 /* As a whole HTTP answer; nothing of the request is in it but the id, the version, and what is in `answer`. */
 void refusal_send(const struct refusal *refusal, const struct frontend *frontend,
 		  const struct endpoint *endpoint, const struct answer *answer);

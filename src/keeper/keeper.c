@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "io/ipc.h"
+#include "keeper/audit_writer.h"
 #include "keeper/certificates.h"
 #include "keeper/cgroups.h"
 #include "keeper/children.h"
@@ -31,6 +32,7 @@
 #include "keeper/fetcher_process.h"
 #include "keeper/gateway_entry.h"
 #include "keeper/gateway_process.h"
+#include "keeper/log_file.h"
 #include "keeper/log_relay.h"
 #include "keeper/memory_file.h"
 #include "keeper/reaper.h"
@@ -85,6 +87,7 @@ struct keeper {
 	int gateway_deny;
 	int gateway_seal;
 	struct log_relay log_relay;  /* of all gateways */
+	struct audit_writer audit;   /* likewise */
 	struct log_budget asked_for; /* what we write because of their requests */
 	int *listeners;
 	struct notify notify;
@@ -122,45 +125,6 @@ static bool keeper_is_on(const struct keeper *keeper)
 	return keeper->state <= KEEPER_RUNNING;
 }
 
-/* ---- the log ---- */
-
-static bool log_is_file(const struct config *config)
-{
-	return config->log_target != NULL && strcmp(config->log_target, "stderr") != 0 &&
-	       strcmp(config->log_target, "journal") != 0; /* systemd reads stderr */
-}
-
-static int log_open(const struct config *config, struct error *err)
-{
-	int fd = STDERR_FILENO;
-
-	if (log_is_file(config))
-		fd = open(config->log_target,
-			  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
-	if (fd < 0)
-		return error_set_errno(err, "cannot open the log file %.120s", config->log_target);
-	return fd;
-}
-
-static void log_reopen(struct keeper *keeper)
-{
-	struct error err = { ERROR_NONE, "" };
-	int old = keeper->log_fd;
-	int fd;
-
-	if (!log_is_file(keeper->config))
-		return;
-	fd = log_open(keeper->config, &err);
-	if (fd < 0) {
-		LOG(LOG_REOPEN_FAILED, LOG_STR("error", err.text));
-		return;
-	}
-	keeper->log_fd = fd;
-	log_set_fd(fd);
-	close(old);
-	LOG(LOG_REOPENED, LOG_STR("file", keeper->config->log_target));
-}
-
 /* ---- the reaper ---- */
 
 static void keeper_start_reaper(struct keeper *keeper)
@@ -194,6 +158,7 @@ static void keeper_start_gateway(struct keeper *keeper)
 		.config = keeper->gateway_config,
 		.deny = keeper->gateway_deny,
 		.seal = keeper->gateway_seal,
+		.audit = keeper->audit.out,
 		.log = keeper->log_relay.out,
 		.listeners = keeper->listeners,
 		.listener_count = keeper->config->listen_count + LISTENERS_MORE,
@@ -204,6 +169,7 @@ static void keeper_start_gateway(struct keeper *keeper)
 	CHECK(keeper_is_on(keeper) && keeper->gateway.pid == 0);
 	listeners_restore(keeper->config, keeper->listeners);
 	log_relay_restore(&keeper->log_relay);
+	audit_writer_set_gateway(&keeper->audit);
 	conf.eras = era_store_hand_over(&keeper->era_store, &err);
 	result = conf.eras >= 0 ? gateway_process_start(&keeper->gateway, &conf, &err) : -1;
 	if (conf.eras >= 0)
@@ -234,6 +200,7 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 
 	CHECK(keeper->gateway.pid > 0);
 	log_relay_flush(&keeper->log_relay);
+	audit_writer_flush(&keeper->audit);
 	if (!is_expected || status != 0)
 		log_gateway_exit(keeper, status);
 	children_set_gateway(&keeper->children, -1);
@@ -336,7 +303,8 @@ static void keeper_reload(struct keeper *keeper)
 	notify_send(&keeper->notify, text);
 	keeper->is_reloading = true;
 	LOG(RELOAD, LOG_STR("configuration", "is read by a restart only"));
-	log_reopen(keeper);
+	log_file_reopen(keeper->config, &keeper->log_fd);
+	audit_writer_reopen(&keeper->audit);
 	if (keeper->gateway.fd < 0) {
 		certificates_reload_later(&keeper->certificates);
 		return; /* the reload ends when the next gateway is ready */
@@ -419,6 +387,7 @@ static void keeper_tell_gateway(struct keeper *keeper)
 		keeper->ping = PING_OPEN;
 	certificates_tell(&keeper->certificates, keeper->gateway.fd);
 	fetcher_process_tell(&keeper->fetcher);
+	audit_writer_tell(&keeper->audit, keeper->gateway.fd);
 	children_tell(&keeper->children);
 }
 
@@ -427,7 +396,7 @@ static bool keeper_has_untold(const struct keeper *keeper)
 	return keeper->drains_owed > 0 || keeper->ping == PING_OWED ||
 	       certificates_has_untold(&keeper->certificates) ||
 	       fetcher_process_has_untold(&keeper->fetcher) ||
-	       children_has_untold(&keeper->children);
+	       audit_writer_has_untold(&keeper->audit) || children_has_untold(&keeper->children);
 }
 
 /* ---- the ends of processes ---- */
@@ -476,8 +445,10 @@ static void keeper_on_signal(struct keeper *keeper, int number)
 		keeper_on_stop(keeper);
 	else if (number == SIGHUP && keeper_is_on(keeper))
 		keeper_reload(keeper);
-	else if (number == SIGHUP)
-		log_reopen(keeper);
+	else if (number == SIGHUP) {
+		log_file_reopen(keeper->config, &keeper->log_fd);
+		audit_writer_reopen(&keeper->audit);
+	}
 }
 
 static void keeper_read_signals(struct keeper *keeper)
@@ -544,6 +515,7 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 	}
 	next = earlier(next, fetcher_process_do_due(&keeper->fetcher));
 	next = earlier(next, era_store_do_due(&keeper->era_store));
+	next = earlier(next, audit_writer_run(&keeper->audit));
 	if (keeper->state == KEEPER_DRAINING && now >= keeper->kill_at_ms) {
 		CHECK(keeper->gateway.pid > 0);
 		kill(keeper->gateway.pid, SIGKILL); /* SIGCHLD follows */
@@ -584,8 +556,8 @@ static struct pollfd poll_of_log(struct log_relay *relay)
 
 static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 {
-	struct pollfd polls[4 + CHILDREN_STARTING_MAX];
-	size_t count = 4;
+	struct pollfd polls[4 + AUDIT_WRITER_POLLS + CHILDREN_STARTING_MAX];
+	size_t count = 4 + AUDIT_WRITER_POLLS;
 
 	polls[0] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
 	polls[1] = (struct pollfd){ .fd = keeper->gateway.fd };
@@ -598,6 +570,7 @@ static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 		polls[1].fd = -1;
 	polls[2] = poll_of_log(&keeper->log_relay);
 	polls[3] = poll_of_log(&keeper->fetcher.log_relay);
+	audit_writer_poll_fill(&keeper->audit, polls + 4); /* keeper_do_due runs it */
 	count += children_poll_fill(&keeper->children, polls + count);
 	CHECK(count <= ARRAY_LEN(polls));
 	if (poll(polls, count, keeper->is_reap_due ? 0 : timeout_until(next_ms)) < 0)
@@ -673,11 +646,13 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 
 	descriptors_fill_standard();
 	descriptors_set_cloexec();
-	keeper->log_fd = log_open(config, err);
+	keeper->log_fd = log_file_open(config, err);
 	if (keeper->log_fd < 0)
 		return -1;
 	log_set(keeper->log_fd, config->log_level, config->log_format);
 	log_set_process("keeper");
+	if (audit_writer_open(&keeper->audit, config->audit.to, err) < 0)
+		return -1;
 	keeper->signal_fd = open_signals(err);
 	if (keeper->signal_fd < 0)
 		return -1;
@@ -755,6 +730,7 @@ static void keeper_finish(struct keeper *keeper)
 		clock_update();
 	}
 	era_store_fini(&keeper->era_store);
+	audit_writer_close(&keeper->audit);
 	LOG(KEEPER_STOP, LOG_INT("exit", keeper->exit_code),
 	    LOG_STR("left", is_empty ? "nothing" : "processes that cannot be killed"));
 }

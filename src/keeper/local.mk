@@ -1,5 +1,6 @@
 noinst_LIBRARIES += src/keeper/libkeeper.a
 src_keeper_libkeeper_a_SOURCES = \
+	src/keeper/audit_writer.c src/keeper/audit_writer.h \
 	src/keeper/capabilities.c src/keeper/capabilities.h \
 	src/keeper/certificates.c src/keeper/certificates.h \
 	src/keeper/cgroups.c src/keeper/cgroups.h \
@@ -20,6 +21,7 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/launch.c src/keeper/launch.h \
 	src/keeper/listed_path.c src/keeper/listed_path.h \
 	src/keeper/listeners.c src/keeper/listeners.h \
+	src/keeper/log_file.c src/keeper/log_file.h \
 	src/keeper/log_relay.c src/keeper/log_relay.h \
 	src/keeper/memory_file.c src/keeper/memory_file.h \
 	src/keeper/kernel_features.c src/keeper/kernel_features.h \
@@ -44,7 +46,9 @@ src_keeper_confine_test_SOURCES = src/keeper/confine_test.c
 src_keeper_confine_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 src_keeper_cgroups_test_SOURCES = src/keeper/cgroups_test.c
 src_keeper_cgroups_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/keeper/log_relay_test src/keeper/restart_test
+check_PROGRAMS += src/keeper/audit_writer_test src/keeper/log_relay_test src/keeper/restart_test
+src_keeper_audit_writer_test_SOURCES = src/keeper/audit_writer_test.c
+src_keeper_audit_writer_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 src_keeper_log_relay_test_SOURCES = src/keeper/log_relay_test.c
 src_keeper_log_relay_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 src_keeper_restart_test_SOURCES = src/keeper/restart_test.c

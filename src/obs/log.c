@@ -10,19 +10,16 @@
 #include <ctype.h>
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/unicode.h"
+#include "obs/line.h"
 
 #define VALUE_MAX_BYTES 1024
 #define NUMBER_MAX_BYTES 20
-#define SHOWN_MAX_BYTES 16 /* `\udbff\udfff` is the longest */
-#define FIELD_END_BYTES 6  /* `..."`, and `}` and a line feed for the line */
 
 static const struct {
 	enum log_level level;
@@ -51,11 +48,6 @@ static struct {
 } sink = { .fd = STDERR_FILENO };
 
 enum log_level log_threshold = LOG_LEVEL_INFO;
-
-struct line {
-	size_t length;
-	char bytes[LOG_LINE_MAX];
-};
 
 void log_set_fd(int fd)
 {
@@ -94,61 +86,6 @@ struct log_event_row log_event_get(enum log_event event)
 				       events[event].help };
 }
 
-static bool line_has_room(const struct line *line, size_t size)
-{
-	return line->length + size <= sizeof(line->bytes);
-}
-
-/* Callers ask for room first; what has none all the same is left out. */
-static void line_puts(struct line *line, const char *text)
-{
-	size_t size = strlen(text);
-
-	CHECK(line->length <= sizeof(line->bytes));
-	if (!line_has_room(line, size))
-		return;
-	memcpy(line->bytes + line->length, text, size);
-	line->length += size;
-}
-
-/* Writes the first character of s as the log shows it; returns its length in s. */
-static size_t format_foreign(struct slice s, char shown_r[SHOWN_MAX_BYTES])
-{
-	size_t n = text_utf8_length(s);
-	uint32_t code = n > 0 ? unicode_decode(slice_of(s.p, n)) : (unsigned char)s.p[0];
-
-	CHECK(s.n > 0 && n <= s.n);
-	if (code == '"' || code == '\\')
-		snprintf(shown_r, SHOWN_MAX_BYTES, "\\%c", (int)code);
-	else if (n > 0 && !unicode_is_hidden(code))
-		snprintf(shown_r, SHOWN_MAX_BYTES, "%.*s", (int)n, s.p);
-	else if (code < 0x10000)
-		snprintf(shown_r, SHOWN_MAX_BYTES, "\\u%04x", code);
-	else /* JSON has no longer escapes: a pair of surrogates */
-		snprintf(shown_r, SHOWN_MAX_BYTES, "\\u%04x\\u%04x", 0xD7C0 + (code >> 10),
-			 0xDC00 + (code & 0x3FF));
-	return n > 0 ? n : 1;
-}
-
-/* Foreign text: what can be seen as it is, all else escaped, cut before VALUE_MAX_BYTES are exceeded. */
-static void line_put_foreign(struct line *line, struct slice s)
-{
-	struct slice rest = s;
-
-	while (rest.n > 0) {
-		char shown[SHOWN_MAX_BYTES];
-		size_t n = format_foreign(rest, shown);
-
-		if (s.n - rest.n + n > VALUE_MAX_BYTES ||
-		    !line_has_room(line, strlen(shown) + FIELD_END_BYTES))
-			break;
-		line_puts(line, shown);
-		rest = slice_of(rest.p + n, rest.n - n);
-	}
-	if (rest.n > 0)
-		line_puts(line, "...");
-}
-
 static bool value_needs_quotes(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -159,48 +96,39 @@ static bool value_needs_quotes(struct slice s)
 	return s.n == 0;
 }
 
-static void line_put_field(struct line *line, const struct log_field *field)
+static void line_put_field(struct text_line *line, const struct log_field *field)
 {
-	char number[24];
-
 	CHECK(field->key != NULL);
 	if (!line_has_room(line, strlen(field->key) + sizeof(",\"\":\"") + NUMBER_MAX_BYTES +
-					 FIELD_END_BYTES))
+					 TEXT_LINE_END_BYTES))
 		return;
 	line_puts(line, sink.format == LOG_FORMAT_JSON ? ",\"" : " ");
 	line_puts(line, field->key);
 	line_puts(line, sink.format == LOG_FORMAT_JSON ? "\":" : "=");
 	if (field->is_number) {
-		snprintf(number, sizeof(number), "%lld", (long long)field->number);
-		line_puts(line, number);
+		line_put_number(line, field->number);
 		return;
 	}
 	if (sink.format == LOG_FORMAT_JSON || value_needs_quotes(field->text)) {
 		line_puts(line, "\"");
-		line_put_foreign(line, field->text);
+		line_put_shown(line, field->text, VALUE_MAX_BYTES);
 		line_puts(line, "\"");
 	} else {
-		line_put_foreign(line, field->text);
+		line_put_shown(line, field->text, VALUE_MAX_BYTES);
 	}
 }
 
-static void line_put_head(struct line *line, enum log_event event)
+static void line_put_head(struct text_line *line, enum log_event event)
 {
-	uint64_t now_ms = clock_wall_ms();
-	time_t seconds = (time_t)(now_ms / 1000);
-	char head[160];
-	char stamp[32];
-	struct tm utc;
+	bool is_json = sink.format == LOG_FORMAT_JSON;
 
-	gmtime_r(&seconds, &utc);
-	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &utc);
-	snprintf(head, sizeof(head),
-		 sink.format == LOG_FORMAT_JSON ?
-			 "{\"time\":\"%s.%03uZ\",\"level\":\"%s\",\"event\":\"%s\"" :
-			 "%s.%03uZ %s %s",
-		 stamp, (unsigned int)(now_ms % 1000), level_names[events[event].level],
-		 events[event].name);
-	line_puts(line, head);
+	line_puts(line, is_json ? "{\"time\":\"" : "");
+	line_put_time(line, clock_wall_ms());
+	line_puts(line, is_json ? "\",\"level\":\"" : " ");
+	line_puts(line, level_names[events[event].level]);
+	line_puts(line, is_json ? "\",\"event\":\"" : " ");
+	line_puts(line, events[event].name);
+	line_puts(line, is_json ? "\"" : "");
 	if (sink.process != NULL)
 		line_put_field(line, &(struct log_field)LOG_STR("process", sink.process));
 }
@@ -222,7 +150,7 @@ static bool sink_write(const char *bytes, size_t size)
 	return n >= 0 && (size_t)n == size;
 }
 
-static bool line_send(const struct line *line)
+static bool line_send(const struct text_line *line)
 {
 	if (sink.is_torn && !sink_write("\n", 1))
 		return false;
@@ -232,9 +160,9 @@ static bool line_send(const struct line *line)
 /* Returns false if the line is lost. */
 static bool line_write(enum log_event event, const struct log_field *fields)
 {
-	struct line line;
+	struct text_line line;
 
-	line.length = 0;
+	line_init(&line, sizeof(line.bytes));
 	line_put_head(&line, event);
 	for (; fields->key != NULL; fields++)
 		line_put_field(&line, fields);
@@ -303,7 +231,7 @@ static bool take_hex(struct slice *rest, size_t count)
 	return true;
 }
 
-/* As line_put_foreign writes it. */
+/* As line_put_shown writes it. */
 static bool take_quoted(struct slice *rest)
 {
 	while (!take_form(rest, "\"")) {
@@ -390,12 +318,13 @@ static bool is_line_of(struct slice line, struct slice process)
 
 bool log_relay_line(struct slice line, const char *process)
 {
-	struct line copy = { .length = line.n + 1 };
+	struct text_line copy;
 
 	if (line.n >= sizeof(copy.bytes) || !is_line_of(line, slice_str(process)))
 		return false;
-	memcpy(copy.bytes, line.p, line.n);
-	copy.bytes[line.n] = '\n';
+	line_init(&copy, sizeof(copy.bytes));
+	line_put(&copy, line);
+	line_puts(&copy, "\n");
 	sink.count++;
 	report_dropped();
 	if (!line_send(&copy))

@@ -15,8 +15,9 @@
 
 #include "base/check.h"
 #include "base/slice.h"
+#include "obs/line.h"
 
-#define LOG_LINE_MAX 4096 /* bytes, with the line feed */
+#define LOG_LINE_MAX TEXT_LINE_BYTES
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };

@@ -27,7 +27,10 @@ struct walk {
 	/* Of the member that a container of this depth belongs to, then of the one that is being read in it. */
 	unsigned char kinds[SCAN_DEPTH_MAX + 2];
 	const char *why;
+	const char *rule; /* the key that says so */
 };
+
+#define RULES "servers.NAME.tools.arguments"
 
 /* ---- names ---- */
 
@@ -58,9 +61,10 @@ static enum member_kind kind_of(const struct argument_rules *rules, struct slice
 
 /* ---- the walk ---- */
 
-static int refuse(struct walk *walk, const char *why)
+static int refuse(struct walk *walk, const char *rule, const char *why)
 {
 	walk->why = why;
+	walk->rule = rule;
 	return -1;
 }
 
@@ -83,9 +87,11 @@ static int match(struct walk *walk, struct slice text)
 			case PATTERN_ABSENT:
 				break;
 			case PATTERN_FOUND:
-				return refuse(walk, "hold a text that is not allowed here");
+				return refuse(walk, RULES ".deny_patterns",
+					      "hold a text that is not allowed here");
 			case PATTERN_TOO_HARD:
-				return refuse(walk, "hold a text that takes too long to judge");
+				return refuse(walk, RULES ".deny_patterns",
+					      "hold a text that takes too long to judge");
 			}
 		}
 	}
@@ -99,7 +105,7 @@ static int judge_path(struct walk *walk, struct slice text, enum member_kind kin
 	if (paths->roots.count == 0 || kind == MEMBER_IGNORED ||
 	    path_judge(paths, text, kind == MEMBER_PATH) != PATH_OUTSIDE)
 		return 0;
-	return refuse(walk, "name a path that is not allowed here");
+	return refuse(walk, RULES ".paths", "name a path that is not allowed here");
 }
 
 /* Servers may leave out what is not seen, and strings of C end with the first NUL. */
@@ -143,7 +149,8 @@ static int judge_name(struct walk *walk, struct slice name, size_t depth)
 	    name_fold(name, &walk->form) == NULL)
 		folded = buf_slice(&walk->form);
 	if (is_forbidden(walk, name, folded))
-		return refuse(walk, "have a member whose name is not allowed here");
+		return refuse(walk, RULES ".forbidden_keys",
+			      "have a member whose name is not allowed here");
 	if (match(walk, name) < 0 ||
 	    judge_path(walk, name, kind == MEMBER_PATH ? MEMBER_ANY : kind) < 0)
 		return -1;
@@ -163,7 +170,7 @@ static int on_token(const struct scan_token *token, void *arg)
 	}
 	walk->decoded.len = 0;
 	if (scan_decode_string(token->value, &walk->decoded) < 0)
-		return refuse(walk, "hold a text that cannot be read");
+		return refuse(walk, RULES, "hold a text that cannot be read");
 	if (token->kind == SCAN_NAME)
 		return judge_name(walk, buf_slice(&walk->decoded), depth);
 	if (match(walk, buf_slice(&walk->decoded)) < 0)
@@ -178,7 +185,7 @@ static bool looks_inside(const struct argument_rules *rules)
 }
 
 static const char *look_inside(const struct argument_rules *rules, const struct envelope *env,
-			       struct pattern_work *work)
+			       struct pattern_work *work, const char **rule_r)
 {
 	struct walk walk = { .rules = rules, .work = work };
 	struct buf name = { 0 };
@@ -195,15 +202,17 @@ static const char *look_inside(const struct argument_rules *rules, const struct 
 	buf_fini(&walk.seen);
 	buf_fini(&name);
 	buf_fini(&folded);
+	*rule_r = walk.rule;
 	return walk.why;
 }
 
 const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env,
-			    struct pattern_work *work)
+			    struct pattern_work *work, const char **rule_r)
 {
 	enum json_type type = env->arguments.type;
 	bool has_rules = rules->max_bytes > 0 || looks_inside(rules);
 
+	*rule_r = RULES;
 	if (!has_rules || operation_of(env) == OPERATION_OTHER)
 		return NULL;
 	if (env->params.type == JSON_ARRAY)
@@ -212,7 +221,9 @@ const char *arguments_judge(const struct argument_rules *rules, const struct env
 		return NULL;
 	if (type != JSON_OBJECT)
 		return "are no object";
-	if (rules->max_bytes > 0 && env->arguments.text.n > rules->max_bytes)
+	if (rules->max_bytes > 0 && env->arguments.text.n > rules->max_bytes) {
+		*rule_r = RULES ".max_bytes";
 		return "are longer than is allowed here";
-	return looks_inside(rules) ? look_inside(rules, env, work) : NULL;
+	}
+	return looks_inside(rules) ? look_inside(rules, env, work, rule_r) : NULL;
 }

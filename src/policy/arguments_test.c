@@ -26,11 +26,12 @@ static const char *judge_as(const struct argument_rules *rules, const char *id, 
 				method, params);
 	struct envelope env;
 	struct error err;
-	const char *why;
+	const char *why, *rule;
 
 	if (scan_envelope(slice_str(text), &limits, 0, &env, &err) < 0)
 		fail_msg("%s: %s", text, err.text);
-	why = arguments_judge(rules, &env, &(struct pattern_work){ 0 });
+	why = arguments_judge(rules, &env, &(struct pattern_work){ 0 }, &rule);
+	assert_true(why == NULL || strncmp(rule, "servers.NAME.tools.arguments", 28) == 0);
 	free(text);
 	return why;
 }
@@ -280,18 +281,19 @@ static void the_time_is_for_all_of_a_batch(void **state)
 	const struct named_slices lists[] = { { SLICE("*"), SLICES(SLICE("b+c")) } };
 	struct argument_rules rules = { .deny_patterns = { lists, 1 } };
 	struct pattern_work work = { 0 };
+	const char *rule;
 	struct envelope env;
 	struct error err;
 
 	argument_rules_prepare(&rules);
 	assert_int_equal(scan_envelope(slice_str(call), &limits, 0, &env, &err), 0);
 	for (int i = 0; i < 1000 && work.begun_ns == 0; i++)
-		assert_null(arguments_judge(&rules, &env, &work));
+		assert_null(arguments_judge(&rules, &env, &work, &rule));
 	assert_true(work.begun_ns > 0);
 	work.begun_ns -= PATTERN_WORK_MAX_NS;
 	for (int i = 0; i < 1000 && !work.is_spent; i++)
-		assert_true(arguments_judge(&rules, &env, &work) == NULL || work.is_spent);
-	assert_refused(arguments_judge(&rules, &env, &work), "too long", "the last");
+		assert_true(arguments_judge(&rules, &env, &work, &rule) == NULL || work.is_spent);
+	assert_refused(arguments_judge(&rules, &env, &work, &rule), "too long", "the last");
 	argument_rules_fini(&rules);
 }
 

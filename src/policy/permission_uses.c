@@ -4,18 +4,51 @@
 #include "policy/name.h"
 #include "policy/permissions.h"
 
+enum permission_verdict permissions_judge_json(const struct permissions *permissions,
+					       enum permission_kind kind, struct json name)
+{
+	enum permission_verdict verdict = PERMISSION_UNLISTED;
+	struct buf decoded = { 0 };
+
+	if (!permissions->has_rules)
+		return PERMISSION_ALLOWED;
+	if (scan_decode_string(name, &decoded) == 0)
+		verdict = permissions_judge(permissions, kind, buf_slice(&decoded));
+	buf_fini(&decoded);
+	return verdict;
+}
+
 bool permissions_allow_json(const struct permissions *permissions, enum permission_kind kind,
 			    struct json name)
 {
-	struct buf decoded = { 0 };
-	bool is_allowed;
+	return permissions_judge_json(permissions, kind, name) == PERMISSION_ALLOWED;
+}
 
-	if (!permissions->has_rules)
-		return true;
-	is_allowed = scan_decode_string(name, &decoded) == 0 &&
-		     permissions_allow(permissions, kind, buf_slice(&decoded));
-	buf_fini(&decoded);
-	return is_allowed;
+/* ---- uses ---- */
+
+static const struct {
+	const char *allow;
+	const char *deny;
+} keys[PERMISSION_KINDS] = {
+	[PERMISSION_TOOL] = { "servers.NAME.tools.allow", "servers.NAME.tools.deny" },
+	[PERMISSION_PROMPT] = { "servers.NAME.prompts.allow", "servers.NAME.prompts.deny" },
+	[PERMISSION_RESOURCE] = { "servers.NAME.resources.allow", "servers.NAME.resources.deny" },
+	[PERMISSION_TEMPLATE] = { "servers.NAME.templates.allow", "servers.NAME.templates.deny" },
+};
+
+/* NULL: it may be used; else the key of what says no. */
+static const char *find_rule(const struct permissions *permissions, enum permission_kind kind,
+			     struct json name)
+{
+	switch (permissions_judge_json(permissions, kind, name)) {
+	case PERMISSION_ALLOWED:
+		break;
+	case PERMISSION_UNLISTED:
+		return keys[kind].allow;
+	case PERMISSION_DENIED:
+		return keys[kind].deny;
+	}
+	return NULL;
 }
 
 enum used { USES_TOOL, USES_PROMPT, USES_RESOURCE, USES_REFERENCE };
@@ -44,7 +77,7 @@ static const struct use *find_use(struct slice method)
 /* What a completion is for: whatever in it could be taken for a name or a URI. */
 struct reference {
 	const struct permissions *permissions;
-	bool is_allowed;
+	const char *rule; /* that one of them breaks; NULL: none */
 };
 
 static int judge_reference_member(struct slice name, struct json value, void *arg)
@@ -53,15 +86,14 @@ static int judge_reference_member(struct slice name, struct json value, void *ar
 	struct reference *reference = arg;
 	struct buf plain = { 0 };
 
-	reference->is_allowed &= scan_decode_string(quoted, &plain) == 0;
-	if (slice_is_equal_nocase(buf_slice(&plain), SLICE_LIT("name")))
-		reference->is_allowed &=
-			permissions_allow_json(reference->permissions, PERMISSION_PROMPT, value);
+	if (scan_decode_string(quoted, &plain) < 0)
+		reference->rule = keys[PERMISSION_PROMPT].allow; /* what is no name may be any */
+	else if (slice_is_equal_nocase(buf_slice(&plain), SLICE_LIT("name")))
+		reference->rule = find_rule(reference->permissions, PERMISSION_PROMPT, value);
 	else if (slice_is_equal_nocase(buf_slice(&plain), SLICE_LIT("uri")))
-		reference->is_allowed &=
-			permissions_allow_json(reference->permissions, PERMISSION_TEMPLATE, value);
+		reference->rule = find_rule(reference->permissions, PERMISSION_TEMPLATE, value);
 	buf_fini(&plain);
-	return reference->is_allowed ? 0 : -1;
+	return reference->rule == NULL ? 0 : -1;
 }
 
 /* A server that reads names in any letter case may take the last of several. SEC-11 */
@@ -71,37 +103,41 @@ static int judge_params_member(struct slice name, struct json value, void *arg)
 
 	if (slice_is_equal_nocase(name, SLICE_LIT("ref")))
 		scan_members(value.text, judge_reference_member, arg);
-	return reference->is_allowed ? 0 : -1;
+	return reference->rule == NULL ? 0 : -1;
 }
 
-static bool allow_use(const struct permissions *permissions, const struct use *use,
-		      const struct envelope *env)
+/* NULL, or the rule that it breaks. */
+static const char *judge_use(const struct permissions *permissions, const struct use *use,
+			     const struct envelope *env)
 {
-	struct reference reference = { permissions, true };
+	struct reference reference = { permissions, NULL };
+	const struct json none = { .type = JSON_ABSENT };
+	bool has_names = env->params.type == JSON_OBJECT;
 
-	if (env->params.type != JSON_OBJECT)
-		return false;
 	switch (use->used) {
 	case USES_TOOL:
-		return permissions_allow_json(permissions, PERMISSION_TOOL, env->name);
+		return find_rule(permissions, PERMISSION_TOOL, has_names ? env->name : none);
 	case USES_PROMPT:
-		return permissions_allow_json(permissions, PERMISSION_PROMPT, env->name);
+		return find_rule(permissions, PERMISSION_PROMPT, has_names ? env->name : none);
 	case USES_RESOURCE:
-		return permissions_allow_json(permissions, PERMISSION_RESOURCE, env->uri);
+		return find_rule(permissions, PERMISSION_RESOURCE, has_names ? env->uri : none);
 	case USES_REFERENCE:
 		break;
 	}
+	if (!has_names)
+		return keys[PERMISSION_PROMPT].allow;
 	scan_members(env->params.text, judge_params_member, &reference);
-	return reference.is_allowed;
+	return reference.rule;
 }
 
 const char *permissions_find_denied(const struct permissions *permissions,
-				    const struct envelope *env)
+				    const struct envelope *env, const char **rule_r)
 {
 	const struct use *use = find_use(env->method);
 	struct buf folded = { 0 };
 	bool is_name = true;
 
+	*rule_r = "";
 	if (!permissions->has_rules || env->method.n == 0)
 		return NULL;
 	if (use == NULL) {
@@ -111,5 +147,8 @@ const char *permissions_find_denied(const struct permissions *permissions,
 	}
 	if (!is_name)
 		return "method";
-	return use == NULL || allow_use(permissions, use, env) ? NULL : use->what;
+	if (use == NULL)
+		return NULL;
+	*rule_r = judge_use(permissions, use, env);
+	return *rule_r == NULL ? NULL : use->what;
 }

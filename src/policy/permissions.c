@@ -103,22 +103,30 @@ static struct slice without_query(struct slice uri)
 	return slice_of(uri.p, n);
 }
 
+enum permission_verdict permissions_judge(const struct permissions *permissions,
+					  enum permission_kind kind, struct slice name)
+{
+	const struct permission_rules *rules = &permissions->kinds[kind];
+	enum permission_verdict verdict = PERMISSION_ALLOWED;
+	struct buf folded = { 0 };
+
+	if (!permissions->has_rules)
+		return PERMISSION_ALLOWED;
+	if (permission_fold(kind, name, &folded) != NULL ||
+	    !fits_any(buf_slice(&folded), rules->allow_folded))
+		verdict = PERMISSION_UNLISTED;
+	else if (is_uri(kind))
+		lower(&folded);
+	if (verdict == PERMISSION_ALLOWED &&
+	    (fits_any(buf_slice(&folded), rules->deny_folded) ||
+	     (is_uri(kind) && fits_any(without_query(buf_slice(&folded)), rules->deny_folded))))
+		verdict = PERMISSION_DENIED;
+	buf_fini(&folded);
+	return verdict;
+}
+
 bool permissions_allow(const struct permissions *permissions, enum permission_kind kind,
 		       struct slice name)
 {
-	const struct permission_rules *rules = &permissions->kinds[kind];
-	struct buf folded = { 0 };
-	bool is_allowed;
-
-	if (!permissions->has_rules)
-		return true;
-	is_allowed = permission_fold(kind, name, &folded) == NULL &&
-		     fits_any(buf_slice(&folded), rules->allow_folded);
-	if (is_allowed && is_uri(kind))
-		lower(&folded);
-	is_allowed =
-		is_allowed && !fits_any(buf_slice(&folded), rules->deny_folded) &&
-		!(is_uri(kind) && fits_any(without_query(buf_slice(&folded)), rules->deny_folded));
-	buf_fini(&folded);
-	return is_allowed;
+	return permissions_judge(permissions, kind, name) == PERMISSION_ALLOWED;
 }

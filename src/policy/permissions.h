@@ -49,6 +49,11 @@ void permissions_free(struct permissions *permissions);
  */
 const char *permission_fold(enum permission_kind kind, struct slice name, struct buf *folded)
 	must_check;
+/* Why not: no pattern of allow fits, or one of deny does. */
+enum permission_verdict { PERMISSION_ALLOWED, PERMISSION_UNLISTED, PERMISSION_DENIED };
+/* Of this name, however it is spelled, as permissions_allow says. */
+enum permission_verdict permissions_judge(const struct permissions *permissions,
+					  enum permission_kind kind, struct slice name) must_check;
 /*
  * Whether this may be used, however its name is spelled. What is no name may not be, where there are rules of any kind.
  * `name`: of a JSON string, decoded.
@@ -56,15 +61,18 @@ const char *permission_fold(enum permission_kind kind, struct slice name, struct
 bool permissions_allow(const struct permissions *permissions, enum permission_kind kind,
 		       struct slice name) must_check;
 /* The same for the name in a JSON value, as it is written. What is not a string is no name. */
+enum permission_verdict permissions_judge_json(const struct permissions *permissions,
+					       enum permission_kind kind, struct json name)
+	must_check;
 bool permissions_allow_json(const struct permissions *permissions, enum permission_kind kind,
 			    struct json name) must_check;
 /*
  * What a client's message uses that it may not: "tool", "prompt", "resource", "prompt or resource" for a completion, or
  * "method" for a method that is no name; NULL: nothing. Judged are calls of tools, prompts, reads of and subscriptions to
  * resources, completions; subscriptions/listen is change_listener's. What only looks like such a method (as names of tools
- * are compared) is taken for one.
+ * are compared) is taken for one. *rule_r: the key of the rule, like servers.NAME.tools.deny; "" for a method.
  */
 const char *permissions_find_denied(const struct permissions *permissions,
-				    const struct envelope *env) must_check;
+				    const struct envelope *env, const char **rule_r) must_check;
 
 #endif

@@ -226,49 +226,56 @@ static void messages_are_judged_by_what_they_use(void **state)
 	static const struct {
 		const char *message;
 		const char *denied; /* NULL: nothing */
+		const char *rule;   /* behind servers.NAME. */
 	} rows[] = {
-		{ "'method':'tools/call','params':{'name':'read_a'}", NULL },
-		{ "'method':'tools/call','params':{'name':'write'}", "tool" },
-		{ "'method':'tools/call','params':{'name':'read_secr\\u0065t'}", "tool" },
-		{ "'method':'tools/call','params':{'name':7}", "tool" },
-		{ "'method':'tools/call','params':{}", "tool" },
-		{ "'method':'tools/call','params':['write']", "tool" },
-		{ "'method':'tools/call'", "tool" },
-		{ "'method':'Tools/Call','params':{'name':'write'}", "tool" },
-		{ "'method':'tools /call','params':{'name':'write'}", "tool" },
-		{ "'method':'tools/call\xE2\x80\x8B','params':{'name':'write'}", "method" },
-		{ "'method':'tools/list'", NULL },
-		{ "'method':'ping'", NULL },
-		{ "'method':'prompts/get','params':{'name':'p'}", NULL },
-		{ "'method':'prompts/get','params':{'name':'p\\u0000'}", "prompt" },
-		{ "'method':'resources/read','params':{'uri':'file:///srv/data/a'}", NULL },
-		{ "'method':'resources/read','params':{'uri':'file:///etc/passwd'}", "resource" },
-		{ "'method':'resources/subscribe','params':{'uri':'file:///etc'}", "resource" },
-		{ "'method':'resources/unsubscribe','params':{'uri':'file:///etc'}", "resource" },
+		{ "'method':'tools/call','params':{'name':'read_a'}", NULL, NULL },
+		{ "'method':'tools/call','params':{'name':'write'}", "tool", "tools.allow" },
+		{ "'method':'tools/call','params':{'name':'read_secr\\u0065t'}", "tool",
+		  "tools.deny" },
+		{ "'method':'tools/call','params':{'name':7}", "tool", "tools.allow" },
+		{ "'method':'tools/call','params':{}", "tool", "tools.allow" },
+		{ "'method':'tools/call','params':['write']", "tool", "tools.allow" },
+		{ "'method':'tools/call'", "tool", "tools.allow" },
+		{ "'method':'Tools/Call','params':{'name':'write'}", "tool", "tools.allow" },
+		{ "'method':'tools /call','params':{'name':'write'}", "tool", "tools.allow" },
+		{ "'method':'tools/call\xE2\x80\x8B','params':{'name':'write'}", "method", "" },
+		{ "'method':'tools/list'", NULL, NULL },
+		{ "'method':'ping'", NULL, NULL },
+		{ "'method':'prompts/get','params':{'name':'p'}", NULL, NULL },
+		{ "'method':'prompts/get','params':{'name':'p\\u0000'}", "prompt",
+		  "prompts.allow" },
+		{ "'method':'resources/read','params':{'uri':'file:///srv/data/a'}", NULL, NULL },
+		{ "'method':'resources/read','params':{'uri':'file:///etc/passwd'}", "resource",
+		  "resources.allow" },
+		{ "'method':'resources/subscribe','params':{'uri':'file:///etc'}", "resource",
+		  "resources.allow" },
+		{ "'method':'resources/unsubscribe','params':{'uri':'file:///etc'}", "resource",
+		  "resources.allow" },
 		{ "'method':'completion/complete','params':{'ref':{'type':'ref/prompt','name':'p'}}",
-		  NULL },
+		  NULL, NULL },
 		{ "'method':'completion/complete','params':{'ref':{'type':'ref/resource','uri':'a'}}",
-		  "prompt or resource" },
+		  "prompt or resource", "templates.allow" },
 		{ "'method':'completion/complete','params':{'ref':{'\\u0075ri':'a','name':'p'}}",
-		  "prompt or resource" },
+		  "prompt or resource", "templates.allow" },
 		{ "'method':'completion/complete','params':{'ref':{'name':'p','Uri':'a'}}",
-		  "prompt or resource" },
+		  "prompt or resource", "templates.allow" },
 		{ "'method':'completion/complete','params':{'ref':{'\\ud800':'p'}}",
-		  "prompt or resource" },
+		  "prompt or resource", "prompts.allow" },
 		{ "'method':'completion/complete','params':{'ref':{'name':'p'},'Ref':{'uri':'a'}}",
-		  "prompt or resource" },
-		{ "'method':'completion/complete','params':{'ref':7,'REF':{'name':'p'}}", NULL },
+		  "prompt or resource", "templates.allow" },
+		{ "'method':'completion/complete','params':{'ref':7,'REF':{'name':'p'}}", NULL,
+		  NULL },
 		{ "'method':'completion/complete','params':[{'ref':{'uri':'a'}}]",
-		  "prompt or resource" },
-		{ "'method':'completion/complete'", "prompt or resource" },
-		{ "'result':{}", NULL },
+		  "prompt or resource", "prompts.allow" },
+		{ "'method':'completion/complete'", "prompt or resource", "prompts.allow" },
+		{ "'result':{}", NULL, NULL },
 	};
 	struct permissions permissions = some_rules();
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct envelope env;
 		struct error err;
-		const char *denied;
+		const char *denied, *rule;
 		char text[512];
 
 		snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':1,%s}", rows[i].message);
@@ -276,10 +283,13 @@ static void messages_are_judged_by_what_they_use(void **state)
 			*at = '"';
 		if (scan_envelope(slice_str(text), &limits, 0, &env, &err) < 0)
 			fail_msg("%s: %s", text, err.text);
-		denied = permissions_find_denied(&permissions, &env);
+		denied = permissions_find_denied(&permissions, &env, &rule);
 		if ((denied == NULL) != (rows[i].denied == NULL) ||
 		    (denied != NULL && strcmp(denied, rows[i].denied) != 0))
 			fail_msg("%s: %s", text, denied != NULL ? denied : "allowed");
+		if (denied != NULL && *rule != '\0' &&
+		    strcmp(rule + strlen("servers.NAME."), rows[i].rule) != 0)
+			fail_msg("%s: by %s", text, rule);
 	}
 	permissions_free(&permissions);
 }

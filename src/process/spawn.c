@@ -151,6 +151,10 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 	} else if (message->type == IPC_CERTIFICATES_END) {
 		close_all(fds, count);
 		spawner->ops->on_certificates_end(spawner);
+	} else if (message->type == IPC_AUDIT) {
+		close_all(fds, count);
+		if (spawner->ops->on_audit != NULL)
+			spawner->ops->on_audit(spawner, message->value == 0);
 	} else if (message->type == IPC_JUDGED) {
 		close_all(fds, count);
 		spawner_on_judged(spawner, message);

@@ -10,20 +10,23 @@
 
 struct admitted {
 	const struct client *client;
+	const struct audit_origin *origin;
 	const struct envelope *messages;
 	size_t count;
 	size_t next;
 	bool is_taken; /* the one before `next` */
 };
 
-struct admitted *admitted_new(const struct client *client, const struct envelope *messages,
-			      size_t count)
+struct admitted *admitted_new(const struct client *client, const struct audit_origin *origin,
+			      const struct envelope *messages, size_t count)
 {
 	struct admitted *admitted = mem_alloc(sizeof(*admitted));
 
 	CHECK(count > 0);
 	CHECK(client != NULL || count == 1);
-	*admitted = (struct admitted){ .client = client, .messages = messages, .count = count };
+	*admitted = (struct admitted){
+		.client = client, .origin = origin, .messages = messages, .count = count
+	};
 	return admitted;
 }
 
@@ -31,6 +34,11 @@ void admitted_free(struct admitted **admitted)
 {
 	free(*admitted);
 	*admitted = NULL;
+}
+
+const struct audit_origin *admitted_origin(const struct admitted *admitted)
+{
+	return admitted->origin;
 }
 
 const struct envelope *admitted_next(struct admitted *admitted)

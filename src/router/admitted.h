@@ -11,18 +11,21 @@
 #include "jsonrpc/scan.h"
 
 struct admitted;
+struct audit_origin;
 struct client;
 
 /*
  * For endpoint/admission.c alone, which has asked everything that may refuse them (tests/check-doors). They were let
  * in for this client; NULL: it is one initialize request, or one
- * message without a session. The messages are borrowed until admitted_free.
+ * message without a session. The messages and the origin are borrowed until admitted_free.
  */
-struct admitted *admitted_new(const struct client *client, const struct envelope *messages,
-			      size_t count);
+struct admitted *admitted_new(const struct client *client, const struct audit_origin *origin,
+			      const struct envelope *messages, size_t count);
 /* Accepts NULL; sets the caller's pointer to NULL. */
 void admitted_free(struct admitted **admitted);
 
+/* By what way they came. */
+const struct audit_origin *admitted_origin(const struct admitted *admitted);
 /* Goes on to the next message, at first to the first. NULL: there is no other. Valid as long as `admitted` is. */
 const struct envelope *admitted_next(struct admitted *admitted);
 /*

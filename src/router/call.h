@@ -23,10 +23,13 @@
 #include "session/stream.h"
 #include "upstream/upstream.h"
 
+struct audit_call;
+struct audit_origin;
 struct call;
 struct call_watcher;
 struct client;
 struct digest;
+struct principal;
 struct task_id;
 
 /* What a front finds when it holds a tools/call against the schema of its tool. */
@@ -115,9 +118,11 @@ struct call {
 	uint64_t timeout_ms; /* without sign of life */
 	struct timer silence;
 	struct timer absolute;
-	struct msg *body; /* while it waits; longer if it may be needed again */
-	bool is_repeated; /* a process was lost over it, and another one was asked */
-	char *copied;     /* id and token, if they are longer than the next */
+	struct msg *body;              /* while it waits; longer if it may be needed again */
+	struct audit_call *audit_call; /* what its record will say; NULL: there is none */
+	bool is_error;                 /* what it is answered with */
+	bool is_repeated;              /* a process was lost over it, and another one was asked */
+	char *copied;                  /* id and token, if they are longer than the next */
 	char inlined[CALL_INLINE_BYTES];
 };
 
@@ -130,6 +135,12 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 
 /* Computes call->digest of its request. */
 void call_keep_digest(struct call *call, const struct envelope *env);
+/*
+ * Begins its record, before anything is done for it; of a session that has not begun yet, the principal. False: it must not
+ * be passed on, end it with REASON_UNRECORDED.
+ */
+bool call_record(struct call *call, const struct client *client, const struct principal *principal,
+		 const struct envelope *env, const struct audit_origin *origin) must_check;
 /* Puts it among the client's calls: it waits. */
 void call_link(struct call *call, struct client *client);
 /* After `timeout_ms`, unless 0, its wait queue is told. */

@@ -168,7 +168,9 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	wait_queue_init(&request->opening, &opening_ops);
 	call_link(call, &request->client);
 	client_count_call(&request->client, call, env);
-	if (call->method->id == METHOD_TASKS) {
+	if (!call_record(call, &request->client, principal, env, admitted_origin(admitted))) {
+		reason = REASON_UNRECORDED;
+	} else if (call->method->id == METHOD_TASKS) {
 		reason = task_call_join(&request->member, call, env);
 		if (reason == REASON_DONE)
 			return; /* there is no such task */

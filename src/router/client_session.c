@@ -227,10 +227,14 @@ void client_session_open(struct router *router, struct server *server, struct pr
 {
 	const struct envelope *env = admitted_take(admitted, NULL);
 	struct client_session *cs = client_session_new(router, server, peer, env);
-	enum reason reason;
+	enum reason reason = REASON_NONE;
 
-	if (session_init(&cs->session, &router->sessions, principal, peer, &session_ops) < 0) {
-		call_refuse(call, router->loop, REASON_OVER_LIMIT);
+	if (!call_record(call, &cs->client, principal, env, admitted_origin(admitted)))
+		reason = REASON_UNRECORDED;
+	else if (session_init(&cs->session, &router->sessions, principal, peer, &session_ops) < 0)
+		reason = REASON_OVER_LIMIT;
+	if (reason != REASON_NONE) {
+		call_refuse(call, router->loop, reason);
 		client_session_free(cs);
 		return;
 	}

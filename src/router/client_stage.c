@@ -148,7 +148,7 @@ struct front *front_new(const struct envelope *env)
 struct admitted *admit(const struct client *client, const struct envelope *env)
 {
 	admitted_free(&admitted);
-	admitted = admitted_new(client, env, 1);
+	admitted = admitted_new(client, NULL, env, 1);
 	admitted_next(admitted);
 	return admitted;
 }

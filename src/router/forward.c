@@ -133,6 +133,10 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 		note_ready(client);
 	call_link(call, client);
 	client_count_call(client, call, env);
+	if (!call_record(call, client, client->principal, env, admitted_origin(admitted))) {
+		call_fail(call, REASON_UNRECORDED);
+		return;
+	}
 	forward_linked(call, env);
 }
 

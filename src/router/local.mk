@@ -2,6 +2,7 @@ noinst_LIBRARIES += src/router/librouter.a
 src_router_librouter_a_SOURCES = \
 	src/router/admitted.c src/router/admitted.h \
 	src/router/bridged_call.c src/router/bridged_call.h \
+	src/router/audit_call.c src/router/audit_call.h \
 	src/router/asking.c src/router/asking.h \
 	src/router/call.c src/router/call.h \
 	src/router/capability_class.c src/router/capability_class.h \
@@ -87,7 +88,9 @@ src_router_subscriptions_test_SOURCES = src/router/subscriptions_test.c
 src_router_subscriptions_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_pages_test_SOURCES = src/router/pages_test.c
 src_router_pages_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/router/digest_test src/router/seal_test
+check_PROGRAMS += src/router/audit_call_test src/router/digest_test src/router/seal_test
+src_router_audit_call_test_SOURCES = src/router/audit_call_test.c
+src_router_audit_call_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_digest_test_SOURCES = src/router/digest_test.c
 src_router_digest_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_seal_test_SOURCES = src/router/seal_test.c

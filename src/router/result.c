@@ -140,6 +140,7 @@ static void send_missing(struct call *call, unsigned int needs)
 	buf_append_char(&data, '}');
 	write_error(&text, call->id, MCP_MISSING_CAPABILITY,
 		    SLICE_LIT("Missing required client capability"), buf_slice(&data));
+	call->is_error = true;
 	call->http_status = 400;
 	buf_fini(&data);
 	send_text(call, &text);
@@ -180,6 +181,7 @@ static void send_modern_error(struct call *call, struct slice error)
 	else
 		era_append_error(&text, call->method, error, &code);
 	buf_append_char(&text, '}');
+	call->is_error = true;
 	call->http_status = code == MCP_METHOD_NOT_FOUND   ? 404 :
 			    code == MCP_MISSING_CAPABILITY ? 400 :
 							     0;
@@ -259,6 +261,7 @@ void result_send_invalid_state(struct call *call)
 	write_error(&text, call->id, MCP_INVALID_PARAMS,
 		    SLICE_LIT("Invalid params: this requestState is not valid, or no longer"),
 		    SLICE_LIT("{\"reason\":\"invalid_request_state\"}"));
+	call->is_error = true;
 	call->http_status = 400;
 	send_text(call, &text);
 }
@@ -268,6 +271,7 @@ void result_send_error(struct call *call, int code, struct slice message)
 	struct buf text = { 0 };
 
 	write_error(&text, call->id, code, message, (struct slice){ NULL, 0 });
+	call->is_error = true;
 	call->http_status = code == MCP_METHOD_NOT_FOUND ? 404 :
 			    code == MCP_INTERNAL_ERROR   ? 0 :
 							   400;
@@ -297,6 +301,7 @@ static void send_with_client_id(struct call *call, const struct envelope *env)
 			send_modern_error(call, env->error.text);
 		return;
 	}
+	call->is_error = env->kind == ENVELOPE_ERROR;
 	if (!env->has_line_break && !env->is_unusual && id.n > 0) {
 		const struct slice parts[] = { slice_between(text.p, id.p), call->id,
 					       slice_between(id.p + id.n, text.p + text.n) };

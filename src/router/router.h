@@ -24,6 +24,7 @@
 #include "upstream/upstream.h"
 #include "upstream/warm.h"
 
+struct audit;
 struct pool_ops;
 
 struct router {
@@ -43,6 +44,7 @@ struct router {
 	struct parked_calls parked_calls;
 	struct seal_keys seal_keys;
 	struct rate_set rates; /* how often each caller has called each server */
+	struct audit *audit;   /* where calls and refusals are recorded; borrowed. NULL: nowhere */
 	bool is_draining;
 };
 

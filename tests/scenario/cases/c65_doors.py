@@ -70,14 +70,14 @@ class Place:
 
 
 class Way:
-    def __init__(self, t, name, servers=SERVERS):
+    def __init__(self, t, name, servers=SERVERS, **config):
         self.t, self.name = t, name
         self.front, self.is_batch = name.replace("_batch", ""), name.endswith("_batch")
         self.issuer = Issuer()
         issuers = [{"issuer": self.issuer.url, "leeway": "0s"}]
         self.servers = servers
-        t.start(servers, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": issuers}, "drain_timeout": "5s",
-                          "streams": {"keepalive": "100ms"}})
+        t.start(servers, dict({"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": issuers}, "drain_timeout": "5s",
+                               "streams": {"keepalive": "100ms"}}, **config))
         self.last_id = 0
         self.good = self.token()
         self.home = self.open()

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads only when all that was read before is written: what waits is in the pipe, where its writer sees that it is full. */
+#include "keeper/audit_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/slice.h"
+#include "io/ipc.h"
+#include "obs/line.h"
+#include "obs/log.h"
+
+#define PIPE_BYTES (1 << 20)
+#define SECOND_MS 1000
+#define SECOND_BYTES_MAX (40 * 1024 * 1024) /* of a gateway that was taken over; calls make less */
+#define RETRY_MS 1000
+#define READS_PER_TURN 4
+#define NEVER UINT64_MAX
+#define JOURNAL "/run/systemd/journal/socket"
+
+/* ---- what is written to ---- */
+
+static bool is_journal(const struct audit_writer *writer)
+{
+	return strcmp(writer->to, "journal") == 0;
+}
+
+static bool is_file(const struct audit_writer *writer)
+{
+	return writer->to[0] == '/';
+}
+
+/* A daemon that was killed, or a full disk, may have left half a line. */
+static int end_last_line(int fd)
+{
+	struct stat found;
+	char last = '\n';
+
+	if (fstat(fd, &found) < 0 || !S_ISREG(found.st_mode) || found.st_size == 0)
+		return 0;
+	if (pread(fd, &last, 1, found.st_size - 1) == 1 && last != '\n')
+		return write(fd, "\n", 1) == 1 ? 0 : -1;
+	return 0;
+}
+
+static int open_file(const char *path)
+{
+	int fd = open(path,
+		      O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
+		      0600);
+
+	if (fd >= 0 && end_last_line(fd) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int open_socket(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	CHECK(strlen(path) < sizeof(address.sun_path));
+	memcpy(address.sun_path, path, strlen(path));
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int open_target(const struct audit_writer *writer)
+{
+	if (is_file(writer))
+		return open_file(writer->to);
+	return open_socket(is_journal(writer) ? JOURNAL : writer->to + strlen("unix:"));
+}
+
+/* ---- whether it works ---- */
+
+static void fail(struct audit_writer *writer, int error)
+{
+	writer->retry_at_ms = clock_now_ms() + RETRY_MS;
+	if (writer->is_failing)
+		return;
+	writer->is_failing = true;
+	writer->is_told = false;
+	LOG(AUDIT_FAILED, LOG_STR("to", writer->to), LOG_STR("error", strerror(error)));
+}
+
+static void recover(struct audit_writer *writer)
+{
+	if (!writer->is_failing)
+		return;
+	writer->is_failing = false;
+	writer->is_told = false;
+	LOG(AUDIT_RECOVERED, LOG_STR("to", writer->to));
+}
+
+/* A line that was begun in what was open before is written anew. */
+static void use(struct audit_writer *writer, int fd)
+{
+	if (writer->fd >= 0)
+		close(writer->fd);
+	writer->fd = fd;
+	writer->is_blocked = false;
+	writer->retry_at_ms = 0;
+	while (writer->written > 0 && writer->bytes[writer->written - 1] != '\n')
+		writer->written--;
+}
+
+void audit_writer_reopen(struct audit_writer *writer)
+{
+	int fd;
+
+	if (writer->to == NULL)
+		return;
+	fd = open_target(writer);
+	if (fd < 0) {
+		LOG(AUDIT_REOPEN_FAILED, LOG_STR("to", writer->to),
+		    LOG_STR("error", strerror(errno)));
+		return;
+	}
+	use(writer, fd);
+	LOG(AUDIT_REOPENED, LOG_STR("to", writer->to));
+}
+
+int audit_writer_open(struct audit_writer *writer, const char *to, struct error *err)
+{
+	int fds[2];
+	int fd;
+
+	memset(writer, 0, sizeof(*writer));
+	writer->in = writer->out = writer->fd = -1;
+	writer->is_told = true;
+	writer->to = to;
+	if (to == NULL)
+		return 0;
+	fd = open_target(writer);
+	if (fd < 0 && is_file(writer))
+		return error_set_errno(err, "cannot open the file of the audit %.120s", to);
+	if (fd < 0)
+		fail(writer, errno);
+	writer->fd = fd;
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return error_set_errno(err, "pipe");
+	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* as much as it may: best effort */
+	writer->in = fds[0];
+	writer->out = fds[1];
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static bool is_record(struct slice line)
+{
+	static const struct slice lead = SLICE("{\"time\":\"");
+
+	return line.n < TEXT_LINE_BYTES && slice_has_prefix(line, lead) &&
+	       line.p[line.n - 1] == '}' && line_is_seen(line);
+}
+
+/* Puts lines that came behind `whole` there, if they are records; returns how many are not. */
+static size_t take_lines(struct audit_writer *writer)
+{
+	size_t at = writer->whole, bad = 0;
+
+	while (at < writer->length) {
+		const char *begin = writer->bytes + at;
+		const char *end = memchr(begin, '\n', writer->length - at);
+		size_t n = end != NULL ? (size_t)(end - begin) : 0;
+
+		if (end == NULL)
+			break;
+		if (!writer->is_skipping && is_record(slice_of(begin, n))) {
+			memmove(writer->bytes + writer->whole, begin, n + 1);
+			writer->whole += n + 1;
+		} else {
+			bad++;
+		}
+		writer->is_skipping = false;
+		at += n + 1;
+	}
+	memmove(writer->bytes + writer->whole, writer->bytes + at, writer->length - at);
+	writer->length = writer->whole + writer->length - at;
+	if (writer->length - writer->whole >= TEXT_LINE_BYTES) { /* no line is as long */
+		writer->length = writer->whole;
+		writer->is_skipping = true;
+	}
+	return bad;
+}
+
+/* In ms; 0: it may be read. */
+static uint64_t pause_ms(struct audit_writer *writer)
+{
+	uint64_t now = clock_now_ms();
+
+	if (now - writer->second_began_ms >= SECOND_MS) {
+		writer->second_began_ms = now;
+		writer->second_bytes = 0;
+	}
+	return writer->second_bytes < SECOND_BYTES_MAX ? 0 :
+							 writer->second_began_ms + SECOND_MS - now;
+}
+
+/* Only when nothing waits to be written. False: there is nothing now. */
+static bool read_some(struct audit_writer *writer)
+{
+	size_t bad;
+	ssize_t n;
+
+	CHECK(writer->written == writer->whole);
+	writer->length -= writer->whole;
+	memmove(writer->bytes, writer->bytes + writer->whole, writer->length);
+	writer->written = writer->whole = 0;
+	n = read(writer->in, writer->bytes + writer->length, AUDIT_WRITER_BYTES - writer->length);
+	if (n <= 0)
+		return false;
+	writer->second_bytes += (size_t)n;
+	writer->length += (size_t)n;
+	bad = take_lines(writer);
+	if (bad > 0)
+		LOG(AUDIT_OUTPUT, LOG_INT("lines", bad));
+	return true;
+}
+
+/* ---- writing ---- */
+
+static ssize_t send_record(const struct audit_writer *writer, struct slice record)
+{
+	static const char fields[] = "SYSLOG_IDENTIFIER=mcpgated-audit\nPRIORITY=6\nMESSAGE=";
+	char text[sizeof(fields) + TEXT_LINE_BYTES];
+
+	if (!is_journal(writer))
+		return send(writer->fd, record.p, record.n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	memcpy(text, fields, sizeof(fields) - 1);
+	memcpy(text + sizeof(fields) - 1, record.p, record.n);
+	text[sizeof(fields) - 1 + record.n] = '\n';
+	return send(writer->fd, text, sizeof(fields) + record.n, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* To a file as much as it takes; to a socket one record. Returns how many bytes of ours that were, or -1 with errno. */
+static ssize_t write_some(const struct audit_writer *writer)
+{
+	struct slice rest =
+		slice_of(writer->bytes + writer->written, writer->whole - writer->written);
+	struct slice record = rest;
+
+	if (is_file(writer))
+		return write(writer->fd, rest.p, rest.n);
+	record = slice_cut(&rest, '\n');
+	return send_record(writer, record) < 0 ? -1 : (ssize_t)record.n + 1;
+}
+
+/* Whether all that was read is written. */
+static bool write_out(struct audit_writer *writer)
+{
+	while (writer->fd >= 0 && writer->written < writer->whole) {
+		ssize_t n = write_some(writer);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n > 0) {
+			writer->written += (size_t)n;
+			continue;
+		}
+		errno = n == 0 ? EIO : errno;
+		writer->is_blocked = errno == EAGAIN || errno == ENOBUFS;
+		if (writer->is_blocked)
+			return false;
+		fail(writer, errno);
+		if (!is_file(writer)) { /* its reader may have gone, and another may come */
+			close(writer->fd);
+			writer->fd = -1;
+		}
+		return false;
+	}
+	if (writer->fd < 0)
+		return false;
+	writer->is_blocked = false;
+	recover(writer);
+	return true;
+}
+
+/* What has failed is tried again when its time has come. */
+static bool may_write(struct audit_writer *writer)
+{
+	int fd;
+
+	if (clock_now_ms() < writer->retry_at_ms)
+		return false;
+	writer->retry_at_ms = 0;
+	if (writer->fd >= 0)
+		return true;
+	fd = open_target(writer);
+	if (fd < 0) {
+		fail(writer, errno);
+		return false;
+	}
+	use(writer, fd);
+	return true;
+}
+
+uint64_t audit_writer_run(struct audit_writer *writer)
+{
+	uint64_t wait_ms;
+
+	if (writer->to == NULL)
+		return NEVER;
+	for (int i = 0; i < READS_PER_TURN; i++) {
+		if (!may_write(writer) || !write_out(writer))
+			return writer->retry_at_ms > 0 ? writer->retry_at_ms : NEVER;
+		wait_ms = pause_ms(writer);
+		if (wait_ms > 0)
+			return clock_now_ms() + wait_ms;
+		if (!read_some(writer))
+			return NEVER;
+	}
+	return clock_now_ms();
+}
+
+void audit_writer_poll_fill(const struct audit_writer *writer,
+			    struct pollfd polls_r[AUDIT_WRITER_POLLS])
+{
+	bool is_waiting = writer->to == NULL || writer->is_failing ||
+			  writer->written < writer->whole ||
+			  writer->second_bytes >= SECOND_BYTES_MAX;
+
+	polls_r[0] = (struct pollfd){ .fd = is_waiting ? -1 : writer->in, .events = POLLIN };
+	polls_r[1] =
+		(struct pollfd){ .fd = writer->is_blocked ? writer->fd : -1, .events = POLLOUT };
+}
+
+/* ---- gateways ---- */
+
+void audit_writer_set_gateway(struct audit_writer *writer)
+{
+	if (writer->to == NULL)
+		return;
+	fcntl(writer->out, F_SETFL, O_NONBLOCK);
+	writer->is_told = !writer->is_failing; /* it begins in good hope */
+}
+
+void audit_writer_flush(struct audit_writer *writer)
+{
+	if (writer->to == NULL)
+		return;
+	/* Nobody writes to the pipe now: it holds so much at most. */
+	for (int i = 0; i <= PIPE_BYTES / TEXT_LINE_BYTES; i++)
+		if (!write_out(writer) || !read_some(writer))
+			break;
+	if (writer->written == writer->whole) {
+		writer->length = writer->whole; /* half a line */
+		writer->is_skipping = false;
+	}
+}
+
+void audit_writer_tell(struct audit_writer *writer, int gateway_fd)
+{
+	const struct ipc_message message = { .type = IPC_AUDIT, .value = !writer->is_failing };
+	struct error err = { ERROR_NONE, "" };
+
+	if (!writer->is_told && ipc_send(gateway_fd, &message, NULL, 0, &err) == 0)
+		writer->is_told = true;
+}
+
+bool audit_writer_has_untold(const struct audit_writer *writer)
+{
+	return !writer->is_told;
+}
+
+void audit_writer_close(struct audit_writer *writer)
+{
+	size_t lost = 0;
+
+	if (writer->to == NULL)
+		return;
+	audit_writer_flush(writer);
+	do {
+		for (size_t i = writer->written; i < writer->length; i++)
+			lost += writer->bytes[i] == '\n';
+		writer->written = writer->whole = writer->length = 0;
+	} while (lost > 0 && read_some(writer));
+	if (lost > 0)
+		LOG(AUDIT_LOST, LOG_INT("records", lost));
+	close(writer->in);
+	close(writer->out);
+	if (writer->fd >= 0)
+		close(writer->fd);
+	writer->to = NULL;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records on their way out: to files, sockets, and what does not take them. SEC-63 */
+#include "keeper/audit_writer.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unit_test.h"
+#include "io/ipc.h"
+#include "obs/log.h"
+
+#define RECORD(name) "{\"time\":\"2026-01-02T03:04:05.678Z\",\"v\":1,\"event\":\"" name "\"}\n"
+
+static struct audit_writer writer;
+static char directory[] = "/tmp/audit-XXXXXX";
+static char path[64], moved[64], socket_to[80];
+static uint64_t now_ms = 1000000;
+
+static int begin(void **state)
+{
+	log_set(open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	clock_freeze(now_ms);
+	unlink(path);
+	unlink(moved);
+	return 0;
+}
+
+static int end(void **state)
+{
+	audit_writer_close(&writer);
+	unlink(path);
+	unlink(moved);
+	return 0;
+}
+
+static void open_to(const char *to)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	if (audit_writer_open(&writer, to, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static void tell(const char *text)
+{
+	assert_int_equal(write(writer.out, text, strlen(text)), strlen(text));
+}
+
+static const char *content(const char *of)
+{
+	static char text[8192];
+	int fd = open(of, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+
+	text[n > 0 ? n : 0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
+static void wait_ms(uint64_t ms)
+{
+	now_ms += ms;
+	clock_freeze(now_ms);
+}
+
+/* A datagram socket with room for little. */
+static int listen_at(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	strcpy(address.sun_path, path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static const char *take(int fd)
+{
+	static char text[8192];
+	ssize_t n = recv(fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+static void a_file_is_appended_to(void **state)
+{
+	struct stat found;
+
+	open_to(path);
+	tell(RECORD("a") RECORD("b"));
+	assert_int_equal(audit_writer_run(&writer), UINT64_MAX);
+	assert_string_equal(content(path), RECORD("a") RECORD("b"));
+	assert_int_equal(stat(path, &found), 0);
+	assert_int_equal(found.st_mode & 0777, 0600);
+	audit_writer_close(&writer);
+	open_to(path);
+	tell(RECORD("c"));
+	audit_writer_run(&writer);
+	assert_string_equal(content(path), RECORD("a") RECORD("b") RECORD("c"));
+}
+
+/* A daemon that was killed leaves half a line. */
+static void half_a_line_is_ended(void **state)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_int_equal(write(fd, "{\"ti", 4), 4);
+	close(fd);
+	open_to(path);
+	tell(RECORD("a"));
+	audit_writer_run(&writer);
+	assert_string_equal(content(path), "{\"ti\n" RECORD("a"));
+}
+
+static void no_link_is_followed(void **state)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	assert_int_equal(symlink(moved, path), 0);
+	assert_int_equal(audit_writer_open(&writer, path, &err), -1);
+	assert_non_null(strstr(err.text, "cannot open the file of the audit"));
+	assert_int_equal(access(moved, F_OK), -1);
+	writer.to = NULL;
+}
+
+/* A gateway that was taken over writes what it likes. */
+static void only_records_are_written(void **state)
+{
+	char longest[TEXT_LINE_BYTES * 2 + 2];
+
+	memset(longest, 'x', sizeof(longest));
+	memcpy(longest, "{\"time\":\"", 9);
+	strcpy(longest + sizeof(longest) - 3, "}\n");
+	open_to(path);
+	tell("hello\n\n{}\n{\"time\":\"\x1b[2J\"}\n{\"time\":\"\xE2\x80\xAE\"}\n{\"time\":\"\xFF\"}\n");
+	tell(RECORD("a"));
+	tell(longest);
+	tell(RECORD("b") "{\"time\":\"");
+	audit_writer_run(&writer);
+	assert_string_equal(content(path), RECORD("a") RECORD("b"));
+	audit_writer_flush(&writer); /* it has ended: the rest will not come */
+	tell(RECORD("c"));
+	audit_writer_run(&writer);
+	assert_string_equal(content(path), RECORD("a") RECORD("b") RECORD("c"));
+}
+
+static void a_long_line_in_pieces_is_none(void **state)
+{
+	open_to(path);
+	for (int i = 0; i < 40; i++) {
+		char piece[4096];
+
+		memset(piece, 'x', sizeof(piece) - 1);
+		piece[sizeof(piece) - 1] = '\0';
+		tell(piece);
+		audit_writer_run(&writer);
+	}
+	tell("\n" RECORD("a"));
+	audit_writer_run(&writer);
+	assert_string_equal(content(path), RECORD("a"));
+}
+
+static void a_renamed_file_is_left(void **state)
+{
+	open_to(path);
+	tell(RECORD("a"));
+	audit_writer_run(&writer);
+	assert_int_equal(rename(path, moved), 0);
+	tell(RECORD("b"));
+	audit_writer_run(&writer);
+	audit_writer_reopen(&writer);
+	tell(RECORD("c"));
+	audit_writer_run(&writer);
+	assert_string_equal(content(moved), RECORD("a") RECORD("b"));
+	assert_string_equal(content(path), RECORD("c"));
+}
+
+/* /dev/full takes nothing. What was read, and what is in the pipe, waits. */
+static void what_cannot_be_written_waits(void **state)
+{
+	struct pollfd polls[AUDIT_WRITER_POLLS];
+	struct ipc_message message;
+	struct error err;
+	int pair[2], fds[IPC_FDS_MAX];
+	size_t count;
+
+	assert_int_equal(ipc_pair(pair, &err), 0);
+	open_to("/dev/full");
+	audit_writer_set_gateway(&writer);
+	assert_false(audit_writer_has_untold(&writer));
+	tell(RECORD("a"));
+	assert_int_equal(audit_writer_run(&writer), now_ms + 1000);
+	assert_true(writer.is_failing);
+	audit_writer_poll_fill(&writer, polls);
+	assert_int_equal(polls[0].fd, -1);
+	assert_int_equal(polls[1].fd, -1);
+	assert_true(audit_writer_has_untold(&writer));
+	audit_writer_tell(&writer, pair[0]);
+	assert_int_equal(ipc_recv(pair[1], &message, fds, &count, &err), 1);
+	assert_int_equal(message.type, IPC_AUDIT);
+	assert_int_equal(message.value, 0);
+	tell(RECORD("b"));
+	wait_ms(999);
+	assert_int_equal(audit_writer_run(&writer), now_ms + 1);
+	wait_ms(1);
+	assert_int_equal(audit_writer_run(&writer), now_ms + 1000);
+	writer.to = path; /* as if there were room */
+	audit_writer_reopen(&writer);
+	audit_writer_run(&writer);
+	assert_false(writer.is_failing);
+	assert_string_equal(content(path), RECORD("a") RECORD("b"));
+	audit_writer_tell(&writer, pair[0]);
+	assert_int_equal(ipc_recv(pair[1], &message, fds, &count, &err), 1);
+	assert_int_equal(message.value, 1);
+	ipc_close(pair[0]);
+	ipc_close(pair[1]);
+}
+
+/* The next gateway begins in good hope, and is told. */
+static void another_gateway_is_told(void **state)
+{
+	open_to("/dev/full");
+	tell(RECORD("a"));
+	audit_writer_run(&writer);
+	writer.is_told = true;
+	audit_writer_set_gateway(&writer);
+	assert_true(audit_writer_has_untold(&writer));
+}
+
+static void a_socket_gets_datagrams(void **state)
+{
+	int fd = listen_at();
+
+	open_to(socket_to);
+	tell(RECORD("a") RECORD("b"));
+	audit_writer_run(&writer);
+	assert_memory_equal(take(fd), RECORD("a"), strlen(RECORD("a")) - 1);
+	assert_memory_equal(take(fd), RECORD("b"), strlen(RECORD("b")) - 1);
+	assert_string_equal(take(fd), "");
+	close(fd);
+}
+
+static void a_slow_reader_is_waited_for(void **state)
+{
+	struct pollfd polls[AUDIT_WRITER_POLLS];
+	int fd = listen_at();
+	size_t sent = 0, came = 0;
+
+	open_to(socket_to);
+	while (!writer.is_blocked) {
+		assert_in_range(++sent, 1, 100000);
+		tell(RECORD("a"));
+		audit_writer_run(&writer);
+	}
+	assert_false(writer.is_failing);
+	audit_writer_poll_fill(&writer, polls);
+	assert_int_equal(polls[0].fd, -1);
+	assert_int_equal(polls[1].fd, writer.fd);
+	assert_int_equal(poll(polls, AUDIT_WRITER_POLLS, 0), 0);
+	while (*take(fd) != '\0')
+		came++;
+	assert_int_equal(poll(polls, AUDIT_WRITER_POLLS, 0), 1);
+	audit_writer_run(&writer);
+	assert_false(writer.is_blocked);
+	while (*take(fd) != '\0')
+		came++;
+	assert_int_equal(came, sent);
+	close(fd);
+}
+
+static void a_reader_may_come_later_and_go(void **state)
+{
+	int fd;
+
+	open_to(socket_to);
+	assert_true(writer.is_failing);
+	tell(RECORD("a"));
+	assert_int_equal(audit_writer_run(&writer), now_ms + 1000);
+	fd = listen_at();
+	wait_ms(1000);
+	audit_writer_run(&writer);
+	assert_false(writer.is_failing);
+	assert_memory_equal(take(fd), RECORD("a"), 30);
+	close(fd);
+	unlink(path);
+	tell(RECORD("b"));
+	audit_writer_run(&writer);
+	assert_true(writer.is_failing);
+	fd = listen_at();
+	wait_ms(1000);
+	audit_writer_run(&writer);
+	assert_false(writer.is_failing);
+	assert_non_null(strstr(take(fd), "\"event\":\"b\""));
+	close(fd);
+}
+
+static void a_flood_is_bounded(void **state)
+{
+	char lines[TEXT_LINE_BYTES];
+	size_t count = 0;
+
+	memset(lines, 'x', sizeof(lines)); /* no records: nothing is written */
+	lines[sizeof(lines) - 1] = '\n';
+	open_to(path);
+	for (;;) {
+		while (write(writer.out, lines, sizeof(lines)) > 0)
+			count++;
+		if (audit_writer_run(&writer) == now_ms + 1000)
+			break;
+		assert_in_range(count, 1, 20000);
+	}
+	assert_in_range(count, 10000, 11000); /* of 40 MiB, and what is in the pipe */
+	wait_ms(1000);
+	assert_int_equal(audit_writer_run(&writer), now_ms);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_file_is_appended_to, begin, end),
+		cmocka_unit_test_setup_teardown(half_a_line_is_ended, begin, end),
+		cmocka_unit_test_setup_teardown(no_link_is_followed, begin, end),
+		cmocka_unit_test_setup_teardown(only_records_are_written, begin, end),
+		cmocka_unit_test_setup_teardown(a_long_line_in_pieces_is_none, begin, end),
+		cmocka_unit_test_setup_teardown(a_renamed_file_is_left, begin, end),
+		cmocka_unit_test_setup_teardown(what_cannot_be_written_waits, begin, end),
+		cmocka_unit_test_setup_teardown(another_gateway_is_told, begin, end),
+		cmocka_unit_test_setup_teardown(a_socket_gets_datagrams, begin, end),
+		cmocka_unit_test_setup_teardown(a_slow_reader_is_waited_for, begin, end),
+		cmocka_unit_test_setup_teardown(a_reader_may_come_later_and_go, begin, end),
+		cmocka_unit_test_setup_teardown(a_flood_is_bounded, begin, end),
+	};
+	int failures;
+
+	if (mkdtemp(directory) == NULL)
+		return 1;
+	snprintf(path, sizeof(path), "%s/a", directory);
+	snprintf(moved, sizeof(moved), "%s/b", directory);
+	snprintf(socket_to, sizeof(socket_to), "unix:%s", path);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	failures = cmocka_run_group_tests(tests, NULL, NULL);
+	rmdir(directory);
+	return failures;
+}

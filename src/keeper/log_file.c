@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "keeper/log_file.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "obs/log.h"
+
+static bool log_is_file(const struct config *config)
+{
+	return config->log_target != NULL && strcmp(config->log_target, "stderr") != 0 &&
+	       strcmp(config->log_target, "journal") != 0; /* systemd reads stderr */
+}
+
+int log_file_open(const struct config *config, struct error *err)
+{
+	int fd = STDERR_FILENO;
+
+	if (log_is_file(config))
+		fd = open(config->log_target,
+			  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+	if (fd < 0)
+		return error_set_errno(err, "cannot open the log file %.120s", config->log_target);
+	return fd;
+}
+
+void log_file_reopen(const struct config *config, int *fd)
+{
+	struct error err = { ERROR_NONE, "" };
+	int old = *fd;
+	int fresh;
+
+	if (!log_is_file(config))
+		return;
+	fresh = log_file_open(config, &err);
+	if (fresh < 0) {
+		LOG(LOG_REOPEN_FAILED, LOG_STR("error", err.text));
+		return;
+	}
+	*fd = fresh;
+	log_set_fd(fresh);
+	close(old);
+	LOG(LOG_REOPENED, LOG_STR("file", config->log_target));
+}

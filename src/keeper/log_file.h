@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the log goes: the file of log.target, or what the daemon was started with. */
+#ifndef MCPGATED_KEEPER_LOG_FILE_H
+#define MCPGATED_KEEPER_LOG_FILE_H
+
+#include "config/config.h"
+
+/* The descriptor, or -1. */
+int log_file_open(const struct config *config, struct error *err) must_check;
+/* Opens a file anew, for whoever has renamed it; the log goes on in what was open if that fails. */
+void log_file_reopen(const struct config *config, int *fd);
+
+#endif

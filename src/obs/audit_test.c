@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines of the audit: each one JSON object of a bounded length, whatever is in it; what does not fit is counted. SEC-63 */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/unit_test.h"
+#include "obs/audit.h"
+#include "obs/counters.h"
+
+static struct {
+	struct audit audit;
+	int in;
+	char text[3 * TEXT_LINE_BYTES];
+} pipe_;
+
+static int begin(void **state)
+{
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
+	pipe_.audit = (struct audit){ .fd = fds[1] };
+	pipe_.in = fds[0];
+	clock_update();
+	return 0;
+}
+
+static int end(void **state)
+{
+	close(pipe_.audit.fd);
+	close(pipe_.in);
+	return 0;
+}
+
+/* What has been written since. */
+static const char *written(void)
+{
+	ssize_t n = read(pipe_.in, pipe_.text, sizeof(pipe_.text) - 1);
+
+	pipe_.text[n > 0 ? n : 0] = '\0';
+	return pipe_.text;
+}
+
+/* Ends the line and returns what stands behind its time. */
+static const char *write_line(struct text_line *line)
+{
+	assert_true(audit_write(&pipe_.audit, line));
+	assert_memory_equal(written(), "{\"time\":\"20", 11);
+	return pipe_.text + strlen("{\"time\":\"2026-01-02T03:04:05.678Z\"");
+}
+
+static void a_record_has_its_fields(void **state)
+{
+	struct text_line line;
+
+	audit_line_begin(&line, "end");
+	assert_true(audit_put_text(&line, AUDIT_VERDICT, slice_str("allowed")));
+	assert_true(audit_put_text(&line, AUDIT_TOOL, slice_of(NULL, 0)));
+	audit_put_number(&line, AUDIT_BYTES_IN, 0);
+	audit_put_number(&line, AUDIT_BYTES_OUT, UINT64_MAX);
+	audit_put_true(&line, AUDIT_TRUNCATED);
+	assert_string_equal(write_line(&line),
+			    ",\"v\":1,\"event\":\"end\",\"verdict\":\"allowed\",\"bytes_in\":0,"
+			    "\"bytes_out\":9223372036854775807,\"arguments_truncated\":true}\n");
+}
+
+/* REL-48 */
+static void foreign_text_is_escaped(void **state)
+{
+	static const struct {
+		struct slice text;
+		const char *shown;
+	} rows[] = {
+		{ SLICE("a\n{\"v\":1}"), "a\\u000a{\\\"v\\\":1}" },
+		{ SLICE("\0\x1f\x7f"), "\\u0000\\u001f\\u007f" },
+		{ SLICE("\\u0000"), "\\\\u0000" },
+		{ SLICE("\xE2\x80\xAE\xE2\x80\xA8"), "\\u202e\\u2028" },
+		{ SLICE("\xF3\xA0\x81\x81"), "\\udb40\\udc41" },
+		{ SLICE("\xFFx\xC3"), "\\u00ffx\\u00c3" },
+		{ SLICE("\xC3\xBC\xF0\x9F\x98\x80"), "\xC3\xBC\xF0\x9F\x98\x80" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct text_line line;
+		char wanted[200];
+
+		audit_line_begin(&line, "x");
+		assert_true(audit_put_text(&line, AUDIT_TOOL, rows[i].text));
+		snprintf(wanted, sizeof(wanted), ",\"v\":1,\"event\":\"x\",\"tool\":\"%s\"}\n",
+			 rows[i].shown);
+		assert_string_equal(write_line(&line), wanted);
+	}
+}
+
+static void long_text_is_cut(void **state)
+{
+	char text[8192];
+	struct text_line line;
+	const char *found;
+
+	memset(text, 'a', sizeof(text));
+	audit_line_begin(&line, "x");
+	assert_true(audit_put_text(&line, AUDIT_TOOL, slice_of(text, 256)));
+	assert_false(audit_put_text(&line, AUDIT_PROMPT, slice_of(text, 257)));
+	found = strstr(write_line(&line), "\"prompt\":\"");
+	assert_non_null(found);
+	assert_int_equal(strcspn(found + 10, "\""), 256 + 3);
+}
+
+/* The smallest reader that knows an object of texts, numbers and true. */
+static bool is_object(const char *at)
+{
+	if (*at++ != '{')
+		return false;
+	for (;;) {
+		if (*at++ != '"')
+			return false;
+		at += strspn(at, "abcdefghijklmnopqrstuvwxyz_0123456789");
+		if (strncmp(at, "\":", 2) != 0)
+			return false;
+		at += 2;
+		if (*at == '"') {
+			for (at++; *at != '"'; at++) {
+				if ((unsigned char)*at < ' ')
+					return false;
+				if (*at != '\\')
+					continue;
+				at++;
+				if (strchr("\"\\u", *at) == NULL ||
+				    (*at == 'u' && strspn(at + 1, "0123456789abcdef") < 4))
+					return false;
+			}
+			at++;
+		} else if (strncmp(at, "true", 4) == 0) {
+			at += 4;
+		} else {
+			size_t n = strspn(at, "0123456789");
+
+			if (n == 0)
+				return false;
+			at += n;
+		}
+		if (strcmp(at, "}\n") == 0)
+			return true;
+		if (*at++ != ',')
+			return false;
+	}
+}
+
+/* Whatever is put into it, and however much. */
+static void every_line_is_one_object(void **state)
+{
+	static const char pieces[][5] = { "a",
+					  "\"",
+					  "\\",
+					  "\n",
+					  "\x80",
+					  "\xC3\xBC",
+					  "\xE2\x80\x8B",
+					  "\x1b",
+					  "\xF3\xA0\x81\x81",
+					  "}",
+					  "u0" };
+	uint32_t seed = 1;
+
+	for (int round = 0; round < 3000; round++) {
+		struct text_line line;
+
+		audit_line_begin(&line, "x");
+		for (int i = 0; i < 40; i++) {
+			char text[1500] = "";
+			size_t wanted, length = 0;
+			enum audit_field field;
+
+			seed = seed * 1103515245 + 12345;
+			wanted = (seed >> 16) % (round % 2 == 0 ? 1400 : 40);
+			seed = seed * 1103515245 + 12345;
+			field = (seed >> 16) % AUDIT_FIELD_COUNT;
+			while (length < wanted) {
+				const char *piece;
+
+				seed = seed * 1103515245 + 12345;
+				piece = pieces[(seed >> 16) % ARRAY_LEN(pieces)];
+				length += (size_t)snprintf(text + length, sizeof(text) - length,
+							   "%s", piece);
+			}
+			(void)audit_put_text(&line, field, slice_of(text, wanted));
+			audit_put_number(&line, field, seed);
+		}
+		assert_true(audit_write(&pipe_.audit, &line));
+		assert_in_range(strlen(written()), 1, TEXT_LINE_BYTES);
+		if (!is_object(pipe_.text))
+			fail_msg("%s", pipe_.text);
+	}
+}
+
+static void what_is_lost_is_told(void **state)
+{
+	uint64_t before = counter_get(COUNTER_AUDIT_LOST), lost = 0;
+	struct text_line line;
+	size_t count = 0;
+
+	audit_line_begin(&line, "full");
+	while (audit_write(&pipe_.audit, &line)) {
+		audit_line_begin(&line, "full");
+		assert_in_range(++count, 1, 1 << 20);
+	}
+	for (lost = 1; lost < 5; lost++) {
+		audit_line_begin(&line, "lost now");
+		assert_false(audit_write(&pipe_.audit, &line));
+	}
+	assert_int_equal(counter_get(COUNTER_AUDIT_LOST) - before, lost);
+	while (written()[0] != '\0') { /* whole lines, and none of those */
+		assert_null(strstr(pipe_.text, "lost"));
+		assert_int_equal(pipe_.text[strlen(pipe_.text) - 1] == '\n' ||
+					 strlen(pipe_.text) == sizeof(pipe_.text) - 1,
+				 true);
+	}
+	audit_line_begin(&line, "again");
+	assert_true(audit_write(&pipe_.audit, &line));
+	assert_non_null(strstr(written(), "\"event\":\"lost\",\"lines\":5}\n{\"time\""));
+	assert_non_null(strstr(pipe_.text, "\"event\":\"again\"}\n"));
+	audit_line_begin(&line, "again");
+	assert_null(strstr(write_line(&line), "lost"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_record_has_its_fields, begin, end),
+		cmocka_unit_test_setup_teardown(foreign_text_is_escaped, begin, end),
+		cmocka_unit_test_setup_teardown(long_text_is_cut, begin, end),
+		cmocka_unit_test_setup_teardown(every_line_is_one_object, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_lost_is_told, begin, end),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the records of one call have in common is written once, when it begins, and kept as text. */
+#include "router/audit_call.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "io/peer.h"
+#include "jsonrpc/canonical.h"
+#include "jsonrpc/scan.h"
+#include "mcp/revision.h"
+#include "obs/audit.h"
+#include "router/digest.h"
+#include "session/session.h"
+
+#define COMMON_BYTES_MAX 3400 /* of TEXT_LINE_BYTES: the rest is for what else a record says */
+#define AFTER_ARGUMENTS 40    /* what says that they were cut */
+
+struct audit_call {
+	struct audit *audit;
+	uint64_t began_at_ms;
+	bool is_recorded; /* or need not be */
+	size_t length;
+	char text[]; /* fields */
+};
+
+/* ---- what requests are about ---- */
+
+/* W3C Trace Context §3.2: VERSION-TRACE-PARENT-FLAGS, of which the trace is wanted. */
+static struct slice find_trace(const struct envelope *env)
+{
+	static const char form[] = "00-00000000000000000000000000000000-0000000000000000-00";
+	struct slice text =
+		scan_plain_string(scan_member(env->meta.text, SLICE_LIT("traceparent")));
+	struct slice none = { NULL, 0 }, trace;
+	size_t length = sizeof(form) - 1;
+
+	if (env->meta.type != JSON_OBJECT || text.n < length ||
+	    (text.n > length && text.p[length] != '-'))
+		return none;
+	for (size_t i = 0; i < length; i++) {
+		bool is_digit = (text.p[i] >= '0' && text.p[i] <= '9') ||
+				(text.p[i] >= 'a' && text.p[i] <= 'f');
+
+		if (form[i] == '-' ? text.p[i] != '-' : !is_digit)
+			return none;
+	}
+	trace = slice_of(text.p + 3, 32);
+	if (slice_has_prefix(text, SLICE_LIT("ff")) ||
+	    (text.n > length && slice_has_prefix(text, SLICE_LIT("00"))) ||
+	    slice_is_equal(trace, slice_of(form + 3, 32)) ||
+	    slice_is_equal(slice_of(text.p + 36, 16), slice_of(form + 36, 16)))
+		return none;
+	return trace;
+}
+
+static void put_name(struct text_line *line, enum audit_field field, struct json name)
+{
+	struct buf decoded = { 0 };
+
+	if (name.type == JSON_STRING && scan_decode_string(name, &decoded) == 0)
+		audit_put_text(line, field, buf_slice(&decoded));
+	else if (name.type != JSON_ABSENT) /* what has no meaning, as it was written */
+		audit_put_text(line, field, name.text);
+	buf_fini(&decoded);
+}
+
+/* What a message is about, by whatever method. */
+static void put_names(struct text_line *line, const struct envelope *env)
+{
+	struct json ref = scan_member(env->params.text, SLICE_LIT("ref"));
+	bool is_prompt = slice_has_prefix(env->method, SLICE_LIT("prompts/"));
+
+	put_name(line, is_prompt ? AUDIT_PROMPT : AUDIT_TOOL, env->name);
+	put_name(line, AUDIT_RESOURCE, env->uri);
+	if (ref.type != JSON_OBJECT)
+		return;
+	put_name(line, AUDIT_PROMPT, scan_member(ref.text, SLICE_LIT("name")));
+	put_name(line, AUDIT_RESOURCE, scan_member(ref.text, SLICE_LIT("uri")));
+}
+
+static void put_digest(struct text_line *line, struct json arguments)
+{
+	static const char digits[] = "0123456789abcdef";
+	char text[DIGEST_BYTES * 2];
+	struct buf canonical = { 0 };
+	struct digest digest;
+
+	if (arguments.type == JSON_ABSENT)
+		return;
+	CHECK(canonical_append(&canonical, arguments.text, SCAN_DEPTH_MAX) == 0); /* was scanned */
+	digest_bytes(buf_slice(&canonical), &digest);
+	buf_fini(&canonical);
+	for (size_t i = 0; i < DIGEST_BYTES; i++) {
+		text[i * 2] = digits[digest.bytes[i] >> 4];
+		text[i * 2 + 1] = digits[digest.bytes[i] & 0xF];
+	}
+	audit_put_text(line, AUDIT_DIGEST, slice_of(text, sizeof(text)));
+}
+
+static void put_arguments(struct text_line *line, struct json arguments)
+{
+	bool is_whole;
+
+	line->max -= AFTER_ARGUMENTS;
+	is_whole = audit_put_text(line, AUDIT_ARGUMENTS, arguments.text);
+	line->max += AFTER_ARGUMENTS;
+	if (!is_whole)
+		audit_put_true(line, AUDIT_TRUNCATED);
+}
+
+static void put_principal(struct text_line *line, const struct principal *principal)
+{
+	if (principal == NULL)
+		return;
+	audit_put_text(line, AUDIT_ISSUER, principal->identity.issuer);
+	audit_put_text(line, AUDIT_SUBJECT, principal->identity.subject);
+	audit_put_text(line, AUDIT_CLIENT, principal->identity.client);
+}
+
+/* All that is the same in each record of a request. */
+static void put_request(struct text_line *line, const struct audit *audit,
+			const struct audit_request *request)
+{
+	const struct envelope *env = request->env;
+	char address[PEER_TEXT_BYTES];
+
+	peer_format(request->origin.peer, address);
+	audit_put_text(line, AUDIT_FRONT, slice_str(request->origin.front));
+	audit_put_text(line, AUDIT_SERVER, slice_str(request->server));
+	audit_put_text(line, AUDIT_ADDRESS, slice_str(address));
+	audit_put_number(line, AUDIT_BYTES_IN, request->bytes);
+	if (request->batch > 0)
+		audit_put_number(line, AUDIT_BATCH, request->batch);
+	if (env != NULL) {
+		audit_put_text(line, AUDIT_TRACE, find_trace(env));
+		put_digest(line, env->arguments);
+	}
+	put_principal(line, request->principal);
+	if (env == NULL)
+		return;
+	audit_put_text(line, AUDIT_METHOD, env->method);
+	put_names(line, env);
+	if (audit->conf.shows_arguments)
+		put_arguments(line, env->arguments);
+}
+
+/* ---- records ---- */
+
+static void put_verdict(struct text_line *line, const char *verdict, const char *reason)
+{
+	audit_put_text(line, AUDIT_VERDICT, slice_str(verdict));
+	if (reason != NULL)
+		audit_put_text(line, AUDIT_REASON, slice_str(reason));
+}
+
+static void put_speaker(struct text_line *line, const struct session *session,
+			const struct revision *revision)
+{
+	if (session != NULL && session->state != SESSION_NEW)
+		audit_put_text(line, AUDIT_SESSION, slice_of(session->entry.id, SESSION_ID_SHOWN));
+	if (revision != NULL)
+		audit_put_text(line, AUDIT_REVISION, revision->name);
+}
+
+static bool write_with(struct audit *audit, struct text_line *line, struct slice fields)
+{
+	CHECK(line_has_room(line, fields.n + TEXT_LINE_END_BYTES));
+	line_put(line, fields);
+	return audit_write(audit, line);
+}
+
+static bool record_begin(const struct audit_call *call, const struct audit_request *request)
+{
+	struct text_line line;
+
+	if (call->audit->is_failing)
+		return false;
+	audit_line_begin(&line, "begin");
+	put_verdict(&line, "allowed", NULL);
+	put_speaker(&line, request->session, request->revision);
+	return write_with(call->audit, &line, slice_of(call->text, call->length));
+}
+
+struct audit_call *audit_call_new(struct audit *audit, const struct audit_request *request)
+{
+	struct audit_call *call;
+	struct text_line common;
+
+	line_init(&common, COMMON_BYTES_MAX);
+	put_request(&common, audit, request);
+	call = mem_alloc(sizeof(*call) + common.length);
+	call->audit = audit;
+	call->began_at_ms = clock_now_ms();
+	call->length = common.length;
+	memcpy(call->text, common.bytes, common.length);
+	call->is_recorded = !audit->conf.is_required || record_begin(call, request);
+	return call;
+}
+
+bool audit_call_may_begin(const struct audit_call *call)
+{
+	return call->is_recorded;
+}
+
+void audit_call_end(struct audit_call **call, const struct audit_end *end)
+{
+	struct text_line line;
+
+	audit_line_begin(&line, "end");
+	put_verdict(&line, (*call)->is_recorded ? end->verdict : "refused", end->reason);
+	put_speaker(&line, end->session, end->revision);
+	if (end->bytes > 0)
+		audit_put_number(&line, AUDIT_BYTES_OUT, end->bytes);
+	audit_put_number(&line, AUDIT_DURATION, clock_now_ms() - (*call)->began_at_ms);
+	write_with((*call)->audit, &line, slice_of((*call)->text, (*call)->length));
+	free(*call);
+	*call = NULL;
+}
+
+/* servers.NAME.tools.deny -> servers.SERVER.tools.deny */
+static void put_rule(struct text_line *line, const char *rule, const char *server)
+{
+	static const struct slice lead = SLICE("servers.NAME");
+	struct slice rest = slice_str(rule);
+	struct buf key = { 0 };
+
+	if (slice_has_prefix(rest, lead)) {
+		buf_printf(&key, "servers.%s", server);
+		rest = slice_of(rest.p + lead.n, rest.n - lead.n);
+	}
+	buf_append_slice(&key, rest);
+	audit_put_text(line, AUDIT_RULE, buf_slice(&key));
+	buf_fini(&key);
+}
+
+void audit_refusal(struct audit *audit, const struct audit_request *request, const char *reason,
+		   const char *rule)
+{
+	struct text_line line, common;
+
+	audit_line_begin(&line, "refusal");
+	put_verdict(&line, "refused", reason);
+	if (rule != NULL)
+		put_rule(&line, rule, request->server);
+	put_speaker(&line, request->session, request->revision);
+	line_init(&common, COMMON_BYTES_MAX);
+	put_request(&common, audit, request);
+	write_with(audit, &line, slice_of(common.bytes, common.length));
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a record says of a request, and what it does not say. SEC-63 */
+#include "router/audit_call.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unit_test.h"
+#include "io/peer.h"
+#include "jsonrpc/scan.h"
+#include "mcp/revision.h"
+#include "obs/audit.h"
+#include "session/principal.h"
+
+static const struct scan_limits limits = { .depth_max = 64, .id_max = 256 };
+
+static struct {
+	struct audit audit;
+	int in;
+	struct peer peer;
+	struct principal principal;
+	char message[8192];
+	struct envelope env;
+	char text[3 * TEXT_LINE_BYTES];
+} stage;
+
+static int begin(void **state)
+{
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
+	stage.audit = (struct audit){ .fd = fds[1] };
+	stage.in = fds[0];
+	assert_true(peer_parse(SLICE_LIT("192.0.2.7"), &stage.peer));
+	stage.principal = (struct principal){
+		.identity = { SLICE("https://issuer"), SLICE("ali\"ce"), SLICE("") },
+	};
+	clock_freeze(1000);
+	return 0;
+}
+
+static int end(void **state)
+{
+	close(stage.audit.fd);
+	close(stage.in);
+	return 0;
+}
+
+/* A request with this method and these params, in which ' stands for ". */
+static struct audit_request request_of(const char *method, const char *params)
+{
+	struct error err;
+
+	snprintf(stage.message, sizeof(stage.message),
+		 "{'jsonrpc':'2.0','id':1,'method':'%s','params':%s}", method, params);
+	for (char *at = stage.message; (at = strchr(at, '\'')) != NULL;)
+		*at = '"';
+	if (scan_envelope(slice_str(stage.message), &limits, 0, &stage.env, &err) < 0)
+		fail_msg("%s: %s", stage.message, err.text);
+	return (struct audit_request){
+		.origin = { "streamable", &stage.peer },
+		.server = "files",
+		.principal = &stage.principal,
+		.revision = &revision_modern,
+		.env = &stage.env,
+		.bytes = 77,
+	};
+}
+
+static const char *written(void)
+{
+	ssize_t n = read(stage.in, stage.text, sizeof(stage.text) - 1);
+
+	stage.text[n > 0 ? n : 0] = '\0';
+	return stage.text;
+}
+
+/* What is recorded of the refusal of such a request. */
+static const char *refused(const char *method, const char *params)
+{
+	const struct audit_request request = request_of(method, params);
+
+	audit_refusal(&stage.audit, &request, "not_permitted", "servers.NAME.tools.deny");
+	assert_non_null(strchr(written(), '\n'));
+	return stage.text;
+}
+
+#define ASSERT_HAS(part) assert_non_null(strstr(stage.text, part))
+#define ASSERT_LACKS(part) assert_null(strstr(stage.text, part))
+
+static void a_refusal_says_who_what_and_why(void **state)
+{
+	refused("tools/call", "{'name':'dr\\u006fp','arguments':{'b':1, 'a':'hush'}}");
+	assert_memory_equal(stage.text + strlen("{\"time\":\"2026-01-02T03:04:05.678Z\""),
+			    ",\"v\":1,\"event\":\"refusal\"", 22);
+	ASSERT_HAS(",\"verdict\":\"refused\",\"reason\":\"not_permitted\","
+		   "\"rule\":\"servers.files.tools.deny\",\"revision\":\"2026-07-28\","
+		   "\"front\":\"streamable\",\"server\":\"files\",\"address\":\"192.0.2.7\","
+		   "\"bytes_in\":77,");
+	ASSERT_HAS(",\"arguments_sha256\":\"");
+	ASSERT_HAS(",\"issuer\":\"https://issuer\",\"subject\":\"ali\\\"ce\","
+		   "\"method\":\"tools/call\",\"tool\":\"drop\"}\n");
+	ASSERT_LACKS("hush");
+	ASSERT_LACKS("client");
+}
+
+static void requests_are_about_something(void **state)
+{
+	static const struct {
+		const char *method;
+		const char *params;
+		const char *said;
+	} rows[] = {
+		{ "tools/call", "{'name':'a\\nb\\u0000'}", "\"tool\":\"a\\u000ab\\u0000\"}" },
+		{ "tools/call", "{'name':7}", "\"tool\":\"7\"}" },
+		{ "tools/call", "{'name':'\\ud800'}", "\"tool\":\"\\\"\\\\ud800\\\"\"}" },
+		{ "prompts/get", "{'name':'p'}", "\"prompt\":\"p\"}" },
+		{ "resources/read", "{'uri':'file:///a'}", "\"resource\":\"file:///a\"}" },
+		{ "completion/complete", "{'ref':{'type':'ref/prompt','name':'p'}}",
+		  "\"prompt\":\"p\"}" },
+		{ "completion/complete", "{'ref':{'type':'ref/resource','uri':'a:{x}'}}",
+		  "\"resource\":\"a:{x}\"}" },
+		{ "tools/list", "{}", "\"method\":\"tools/list\"}" },
+		{ "tools/list", "[]", "\"method\":\"tools/list\"}" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (strstr(refused(rows[i].method, rows[i].params), rows[i].said) == NULL)
+			fail_msg("%s: %s", rows[i].params, stage.text);
+}
+
+/* Equal arguments have equal digests, however they are written. */
+static void the_digest_is_of_the_canonical_form(void **state)
+{
+	char first[128];
+
+	refused("tools/call", "{'name':'a','arguments':{'b':[1],'a':2}}");
+	snprintf(first, sizeof(first), "%.84s", strstr(stage.text, "\"arguments_sha256\""));
+	refused("tools/call", "{'name':'b','arguments': { 'a' : 2.0, '\\u0062':[1 ] }}");
+	ASSERT_HAS(first);
+	refused("tools/call", "{'name':'a','arguments':{'b':[1],'a':3}}");
+	ASSERT_LACKS(first);
+	refused("tools/call", "{'name':'a'}");
+	ASSERT_LACKS("sha256");
+}
+
+/* W3C Trace Context §3.2 */
+static void a_trace_counts_if_it_is_valid(void **state)
+{
+	static const struct {
+		const char *text;
+		bool is_valid;
+	} rows[] = {
+		{ "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", true },
+		{ "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-what-the-future", true },
+		{ "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more", false },
+		{ "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01.more", false },
+		{ "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", false },
+		{ "00-00000000000000000000000000000000-b7ad6b7169203331-01", false },
+		{ "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", false },
+		{ "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01", false },
+		{ "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0", false },
+		{ "00-0af7651916cd43dd8448eb211c80319cxb7ad6b7169203331-01", false },
+		{ "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0\\u0031", false },
+		{ "", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char params[200];
+		bool is_said;
+
+		snprintf(params, sizeof(params), "{'name':'a','_meta':{'traceparent':'%s'}}",
+			 rows[i].text);
+		is_said = strstr(refused("tools/call", params),
+				 ",\"trace_id\":\"0af7651916cd43dd8448eb211c80319c\"") != NULL;
+		if (is_said != rows[i].is_valid || (!is_said && strstr(stage.text, "trace")))
+			fail_msg("%s: %s", rows[i].text, stage.text);
+	}
+	refused("tools/call", "{'name':'a','_meta':{'traceparent':7}}");
+	ASSERT_LACKS("trace");
+}
+
+static void arguments_are_shown_if_that_is_wanted(void **state)
+{
+	char params[4096];
+	size_t n;
+
+	stage.audit.conf.shows_arguments = true;
+	refused("tools/call", "{'name':'a','arguments':{'x':'y'}}");
+	ASSERT_HAS(",\"arguments\":\"{\\\"x\\\":\\\"y\\\"}\"}\n");
+	n = (size_t)snprintf(params, sizeof(params), "{'name':'%0256d','arguments':{'x':'", 1);
+	memset(params + n, '"', 3000); /* becomes \" */
+	for (size_t i = n; i < n + 3000; i += 2)
+		params[i] = '\\';
+	strcpy(params + n + 3000, "'}}");
+	refused("tools/call", params);
+	ASSERT_HAS(",\"arguments\":\"{\\\"x\\\":\\\"\\\\\\\"");
+	ASSERT_HAS("...\",\"arguments_truncated\":true}\n");
+	assert_in_range(strlen(stage.text), 1000, TEXT_LINE_BYTES);
+}
+
+static void a_call_has_one_record_at_its_end(void **state)
+{
+	const struct audit_request request = request_of("tools/call", "{'name':'a'}");
+	struct audit_call *call = audit_call_new(&stage.audit, &request);
+
+	assert_true(audit_call_may_begin(call));
+	assert_string_equal(written(), "");
+	clock_freeze(1250);
+	audit_call_end(&call, &(struct audit_end){ .verdict = "allowed", .bytes = 12 });
+	assert_null(call);
+	written();
+	ASSERT_HAS(",\"event\":\"end\",\"verdict\":\"allowed\",\"bytes_out\":12,"
+		   "\"duration_ms\":250,\"front\"");
+	assert_ptr_equal(strchr(stage.text, '\n') + 1, stage.text + strlen(stage.text));
+}
+
+static void a_required_record_comes_first_or_the_call_does_not(void **state)
+{
+	const struct audit_request request = request_of("tools/call", "{'name':'a'}");
+	struct audit_call *call;
+
+	stage.audit.conf.is_required = true;
+	call = audit_call_new(&stage.audit, &request);
+	assert_true(audit_call_may_begin(call));
+	written();
+	ASSERT_HAS(",\"event\":\"begin\",\"verdict\":\"allowed\",\"revision\"");
+	audit_call_end(&call, &(struct audit_end){ .verdict = "failed", .reason = "timeout" });
+	written();
+	ASSERT_HAS(",\"event\":\"end\",\"verdict\":\"failed\",\"reason\":\"timeout\"");
+	stage.audit.is_failing = true; /* what waits is written later */
+	call = audit_call_new(&stage.audit, &request);
+	assert_false(audit_call_may_begin(call));
+	assert_string_equal(written(), "");
+	audit_call_end(&call, &(struct audit_end){ .verdict = "failed", .reason = "unrecorded" });
+	written();
+	ASSERT_HAS(",\"event\":\"end\",\"verdict\":\"refused\",\"reason\":\"unrecorded\"");
+	stage.audit.is_failing = false;
+	while (write(stage.audit.fd, stage.message, 4096) > 0)
+		;
+	call = audit_call_new(&stage.audit, &request);
+	assert_false(audit_call_may_begin(call));
+	audit_call_end(&call, &(struct audit_end){ .verdict = "failed", .reason = "unrecorded" });
+	assert_int_equal(stage.audit.lost, 2);
+}
+
+/* The longest that each part can be, of characters that become the most. */
+static void the_longest_record_is_one_line(void **state)
+{
+	char name[400], params[6000];
+	struct audit_request request;
+
+	memset(name, '\x01', sizeof(name));
+	stage.principal.identity =
+		(struct identity){ slice_of(name, 400), slice_of(name, 400), slice_of(name, 400) };
+	stage.audit.conf.shows_arguments = true;
+	snprintf(params, sizeof(params),
+		 "{'name':'%0400d','uri':'%0600d','ref':{'name':'%0400d','uri':'%0600d'},"
+		 "'arguments':{'x':'%02000d'}}",
+		 1, 1, 1, 1, 1);
+	request = request_of("tools/call", params);
+	request.server = "a-server-with-a-long-name-a-server-with-a-long-name-of-64-bytes-";
+	request.batch = SIZE_MAX;
+	audit_refusal(&stage.audit, &request, "insufficient_scope",
+		      "servers.NAME.tools.arguments.forbidden_keys");
+	assert_in_range(strlen(written()), 3000, TEXT_LINE_BYTES);
+	assert_string_equal(stage.text + strlen(stage.text) - 2, "}\n");
+	ASSERT_HAS(",\"subject\":\"\\u0001");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_refusal_says_who_what_and_why, begin, end),
+		cmocka_unit_test_setup_teardown(requests_are_about_something, begin, end),
+		cmocka_unit_test_setup_teardown(the_digest_is_of_the_canonical_form, begin, end),
+		cmocka_unit_test_setup_teardown(a_trace_counts_if_it_is_valid, begin, end),
+		cmocka_unit_test_setup_teardown(arguments_are_shown_if_that_is_wanted, begin, end),
+		cmocka_unit_test_setup_teardown(a_call_has_one_record_at_its_end, begin, end),
+		cmocka_unit_test_setup_teardown(a_required_record_comes_first_or_the_call_does_not,
+						begin, end),
+		cmocka_unit_test_setup_teardown(the_longest_record_is_one_line, begin, end),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
