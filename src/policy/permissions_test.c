@@ -6,9 +6,11 @@
 
 #include "base/unit_test.h"
 #include "jsonrpc/scan.h"
+#include "policy/rights.h"
 #include "policy/uri.h"
 
 static const struct scan_limits limits = { 64, 256 };
+static const struct rights anybody = { .needs_roles = false };
 
 /* The URI folded, or NULL. Until the next call. */
 static const char *folded_uri(const char *uri)
@@ -200,8 +202,8 @@ static void deny_wins_however_it_is_spelled(void **state)
 	struct permissions permissions = some_rules();
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (permissions_allow(&permissions, rows[i].kind, slice_str(rows[i].name)) !=
-		    rows[i].is_allowed)
+		if (permissions_allow(&permissions, &anybody, rows[i].kind,
+				      slice_str(rows[i].name)) != rows[i].is_allowed)
 			fail_msg("%s", rows[i].name);
 	permissions_free(&permissions);
 }
@@ -215,8 +217,8 @@ static void without_rules_all_is_allowed(void **state)
 		permissions.kinds[i].allow = (struct slices){ all, 1 };
 	permissions_finish(&permissions);
 	assert_false(permissions.has_rules);
-	assert_true(permissions_allow(&permissions, PERMISSION_TOOL, SLICE_LIT("a\x01")));
-	assert_true(permissions_allow_json(&permissions, PERMISSION_TOOL,
+	assert_true(permissions_allow(&permissions, &anybody, PERMISSION_TOOL, SLICE_LIT("a\x01")));
+	assert_true(permissions_allow_json(&permissions, &anybody, PERMISSION_TOOL,
 					   (struct json){ .type = JSON_NUMBER }));
 	permissions_free(&permissions);
 }
@@ -273,7 +275,7 @@ static void messages_are_judged_by_what_they_use(void **state)
 			*at = '"';
 		if (scan_envelope(slice_str(text), &limits, 0, &env, &err) < 0)
 			fail_msg("%s: %s", text, err.text);
-		denied = permissions_find_denied(&permissions, &env);
+		denied = permissions_find_denied(&permissions, &anybody, &env);
 		if ((denied == NULL) != (rows[i].denied == NULL) ||
 		    (denied != NULL && strcmp(denied, rows[i].denied) != 0))
 			fail_msg("%s: %s", text, denied != NULL ? denied : "allowed");

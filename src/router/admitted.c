@@ -10,20 +10,23 @@
 
 struct admitted {
 	const struct client *client;
+	struct rights rights;
 	const struct envelope *messages;
 	size_t count;
 	size_t next;
 	bool is_taken; /* the one before `next` */
 };
 
-struct admitted *admitted_new(const struct client *client, const struct envelope *messages,
-			      size_t count)
+struct admitted *admitted_new(const struct client *client, const struct rights *rights,
+			      const struct envelope *messages, size_t count)
 {
 	struct admitted *admitted = mem_alloc(sizeof(*admitted));
 
 	CHECK(count > 0);
 	CHECK(client != NULL || count == 1);
-	*admitted = (struct admitted){ .client = client, .messages = messages, .count = count };
+	*admitted = (struct admitted){
+		.client = client, .rights = *rights, .messages = messages, .count = count
+	};
 	return admitted;
 }
 
@@ -47,4 +50,9 @@ const struct envelope *admitted_take(struct admitted *admitted, const struct cli
 	CHECK(admitted->client == client);
 	admitted->is_taken = true;
 	return &admitted->messages[admitted->next - 1];
+}
+
+const struct rights *admitted_rights(const struct admitted *admitted)
+{
+	return &admitted->rights;
 }
