@@ -298,6 +298,7 @@ static void finish_roles(struct config *config, struct authorization_conf *autho
 	struct static_tokens *tokens = &authorization->tokens;
 
 	authorization->has_roles = roles->named > 0;
+	authorization->roles = roles;
 	for (size_t i = 0; i < authorization->issuers.count; i++)
 		authorization->issuers.items[i].roles = roles;
 	roles_reserve(roles, tokens->count);

@@ -181,23 +181,32 @@ static const struct static_token *find_token(const struct authorization *auth, s
 	return found;
 }
 
+bool static_token_is_over(const struct static_token *token)
+{
+	return token->ends_at_ms > 0 && clock_wall_ms() >= token->ends_at_ms;
+}
+
+bool static_token_is_for(const struct static_token *token, struct slice server)
+{
+	return token->servers.count == 0 || slices_has(token->servers, server);
+}
+
 /* AUTH-TOK-03 */
 static enum authorization_step admit_static(struct authorization_check *check,
 					    const struct static_token *token)
 {
 	const struct identity identity = { SLICE(PRINCIPAL_STATIC_ISSUER), token->name, SLICE("") };
 	const struct verdict expired = { VERDICT_EXPIRED, "a static token" };
-	uint64_t ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX;
 
-	if (clock_wall_ms() >= ends_at_ms)
+	if (static_token_is_over(token))
 		return refuse_by_verdict(check->auth, check->place, &expired, &check->refusal);
-	if (token->servers.count > 0 && !slices_has(token->servers, check->place->server))
+	if (!static_token_is_for(token, check->place->server))
 		return refuse_token(check->auth, check->place, "invalid_token",
 				    "The access token is not for this resource", &check->refusal);
 	check->access = (struct access){
 		.principal = principal_get(check->auth->principals, &identity),
 		.rights = token->rights,
-		.ends_at_ms = ends_at_ms,
+		.ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX,
 	};
 	return AUTHORIZATION_ADMITTED;
 }

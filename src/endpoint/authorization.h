@@ -22,6 +22,7 @@
 #define AUTHORIZATION_HASH_BYTES 32
 
 struct http_conn;
+struct roles;
 struct permissions;
 struct session_set;
 struct dpop_memory;
@@ -94,6 +95,7 @@ struct authorization_conf {
 	const struct scope_table *scopes;
 	struct scope_set initial;
 	bool has_roles; /* what none allows, nobody may use */
+	const struct roles *roles;
 	/* Made when the process begins, with AUTHORIZATION_OAUTH: */
 	struct verifier *verifier;
 	struct dpop_memory *proofs;
@@ -144,6 +146,9 @@ enum authorization_step authorization_admit(struct authorization_check *check,
 enum authorization_step authorization_conclude(struct authorization_check *check,
 					       const struct verdict *verdict, struct grant *grant)
 	must_check;
+/* AUTH-TOK-03 */
+bool static_token_is_over(const struct static_token *token);
+bool static_token_is_for(const struct static_token *token, struct slice server);
 /* The token of a request that was admitted by one of an issuer; borrowed from it. */
 struct slice static_token(const struct http_request *http);
 

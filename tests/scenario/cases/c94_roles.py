@@ -3,7 +3,10 @@
 What may be used, by whom: what no role of a caller allows is as if it were not there, in lists and in calls, on every way in
 and however it is spelled; what scopes are lacking for is challenged. What was used is judged by what the server records.
 """
+import fnmatch
+import itertools
 import json
+import random
 import time
 
 import issuer
@@ -11,6 +14,7 @@ import mcp
 from c61_token import entry
 from c62_oauth import ORIGIN, send
 from c65_doors import WAYS, Way
+from c71_ctl import ctl
 from c80_stateless import fields, meta
 from c92_permissions import LISTS, ask, refused
 from harness import case, eq, ok
@@ -274,3 +278,165 @@ for way_name in WAYS:
     by_scope.__doc__ = ("SEC-57 SEC-58: by way of %s prompts and resources need scopes as tools do, lists hide what is lacking if "
                         "that is said, and calls are challenged all the same." % way_name)
     case(daemon=False, deadline=90)(by_scope)
+
+
+# ---- mcpgatectl can ---------------------------------------------------------
+
+NAMES = {"tools": ["get_a", "get_b", "put_a", "Drop_It", "x"], "prompts": ["get_a", "draft"],
+         "resources": ["res://h/a/b", "res://h/A/b", "res://h/a/../c", "res://h/c?q"]}
+PATTERNS = {"tools": ["*", "get_*", "*_a", "GET_B", "drop_it", "x", "p*t_*"], "prompts": ["*", "get_a", "d*"],
+            "resources": ["*", "res://h/a/*", "res://*/b", "res://h/c"]}
+OPTION = {"tools": "tool", "prompts": "prompt", "resources": "resource"}
+
+
+def some(chance, kind, most):
+    return chance.sample(PATTERNS[kind], chance.randrange(most + 1))
+
+
+def make(chance):
+    """A configuration by chance: the rules of the server, and of four roles."""
+    server = {"script": LISTS, "isolation": "shared", "scopes": ["use"]}
+    for kind in NAMES:
+        server[kind] = {"allow": some(chance, kind, 2) or ["*"], "deny": some(chance, kind, 1),
+                        "scopes": {p: [chance.choice(["one", "two"])] for p in some(chance, kind, 1)}}
+    roles = {}
+    for n in range(4):
+        roles["r%d" % n] = role = {"when": {"groups": ["r%d" % n]}}
+        for kind in NAMES:
+            at = role if kind == "tools" else role.setdefault(kind, {})
+            for what, most in (("allow", 3), ("deny", 1)):
+                at[what] = {key: some(chance, kind, most) for key in chance.choice([["main"], ["*"], ["main", "*"]])}
+    return server, roles
+
+
+def fits(kind, name, patterns, is_deny):
+    """Whether a name fits, found out in another way than the daemon does."""
+    def plain(text):
+        text = text.replace("res://", "res:/").replace("a/../", "")
+        return text if kind == "resources" and not is_deny else text.lower()
+    names = [plain(name)] + ([plain(name).split("?")[0]] if kind == "resources" and is_deny else [])
+    return any(fnmatch.fnmatchcase(n.replace("?", "\0"), plain(p).replace("?", "\0")) for n in names for p in patterns)
+
+
+def expected(server, roles, groups, held, kind, name):
+    """None: it may be used; else 403 or 404."""
+    def lists(role, of_kind, what):
+        return [p for ps in (role if of_kind == "tools" else role[of_kind])[what].values() for p in ps]
+    mine = [roles[g] for g in groups]
+    if not any(lists(role, k, "allow") for role in mine for k in NAMES):
+        return 403
+    if any((fits(kind, name, [p], True) or fnmatch.fnmatchcase(name, p)) and not set(needed) <= held
+           for p, needed in server[kind]["scopes"].items()):
+        return 403
+    rules = server[kind]
+    is_allowed = (fits(kind, name, rules["allow"], False) and not fits(kind, name, rules["deny"], True) and
+                  any(fits(kind, name, lists(role, kind, "allow"), False) for role in mine) and
+                  not any(fits(kind, name, lists(role, kind, "deny"), True) for role in mine))
+    return None if is_allowed else 404
+
+
+def use_modern(t, token, method, params):
+    message = mcp.request(1, method, dict(params, _meta=meta()))
+    conn = t.conn()
+    response = conn.request("POST", "/main/mcp", fields(message, mcp.BOTH) + mcp.bearer(token), mcp.encode(message))
+    body = response.read()
+    conn.close()
+    if response.status == 403:
+        return 403
+    error = json.loads(body).get("error", {})
+    return 404 if error.get("message", "").startswith("Invalid params: there is no such ") else None
+
+
+def asked(t, question):
+    conn = t.conn(address=t.daemon.admin)
+    response = conn.request("POST", "/can", [("Content-Type", "application/json")], mcp.encode(question))
+    answer = json.loads(response.read())
+    conn.close()
+    eq(response.status, 200, answer)
+    return answer
+
+
+def agree(t, seed):
+    server, roles = make(random.Random(seed))
+    way = Way(t, "stateless", {"main": server}, config={"roles": roles})
+    seen = set()
+    for count in range(4):
+        for groups in itertools.combinations(sorted(roles), count):
+            scope = "use" + (" one" if count % 2 else "") + (" two" if count > 1 else "")
+            claims = {"groups": list(groups), "scope": scope}
+            token = way.token("main", **claims)
+            for kind, names in NAMES.items():
+                for name in names:
+                    number = list(NAMES).index(kind)
+                    wanted = expected(server, roles, groups, set(scope.split()), kind, name)
+                    what = "seed %d: %s %s of %s with %s" % (seed, kind, name, groups, scope)
+                    eq(use_modern(t, token, *use(number, name)), wanted, what)
+                    answer = asked(t, {"server": "main", OPTION[kind]: name, "claims": claims})
+                    eq(answer["allowed"], wanted is None, "%s: %s" % (what, answer))
+                    seen.add((kind, wanted))
+                    if answer["rule"]:
+                        at, pattern = {"roles": roles, "servers": {"main": server}}, answer["rule"]
+                        for key in pattern.split("[")[0].split("."):
+                            at = at[key]
+                        is_deny = ".deny" in pattern
+                        ok(fits(kind, name, [at[int(pattern.split("[")[1][:-1])]], is_deny), what, answer)
+                        ok(not (answer["allowed"] and is_deny), what, answer)
+                    eq(answer["roles"], list(groups), what)
+    return seen
+
+
+for number in range(6):
+    def by_chance(t, seed=number):
+        seen = agree(t, seed)
+        eq({wanted for _, wanted in seen}, {None, 403, 404}, "all of it was seen")
+    by_chance.__name__ = "can_says_what_calls_get_%d" % number
+    by_chance.__doc__ = ("SEC-56 SEC-57: in a configuration by chance, `can`, what a call gets, and a model of the rules agree, and "
+                         "the rule that is named is one that fits.")
+    case(daemon=False, deadline=60)(by_chance)
+
+
+@case(daemon=False)
+def can_is_asked_with_mcpgatectl(t):
+    """SEC-56 product §2: by claims, token and caller; exit status 0 yes, 1 no, 2 not told."""
+    servers = dict(SERVERS, main=dict(SERVERS["main"], tools={"deny": ["drop_*"], "scopes": {"do": ["write"]}}))
+    way = Way(t, "streamable", servers,
+              CALLERS["reader"][0], {"roles": ROLES},
+              {"tokens": [entry("ci", CI, tools={"main": ["do"]}, scopes=["use"]), entry("dev", DEV, roles=["dev"]),
+                          entry("old", LOST, roles=["dev"], expires="2020-01-31")]})
+    for args, status, parts in (
+            (["alice", "main", "echo"], 0, ["yes: this rule allows it", "roles.reader.allow.main[0]", "roles of the caller: reader"]),
+            (["alice", "main", "do"], 1, ["no: no role of this caller allows it", "roles that allow it: doer", "that it needs: write"]),
+            (["alice", "main", "--prompt", "p"], 0, ["roles.reader.prompts.allow.*[0]"]),
+            (["alice", "main", "--resource", "res://x/../private/b"], 1, ["no: "]),
+            (["alice", "main", "--resource", "res://private/b"], 1, ["no: this rule denies it", "roles.reader.resources.deny.*[0]"]),
+            (["--claims", '{"groups": "dev"}', "main", "echo"], 0, ["roles.dev.allow.*[0]"]),
+            (["--claims", '{"groups": "dev", "exp": 1}', "main", "Drop_it"], 1, ["servers.main.tools.deny[0]"]),
+            (["--claims", "{}", "main", "echo"], 1, ["no role of this caller allows anything of the server: 403"]),
+            (["--claims", '{"scope": "do"}', "main", "do"], 1, ["a scope is missing", "needs: write", "roles.doer.allow.*[0]"]),
+            (["--claims", '{"scope": "do write"}', "main", "do"], 0, ["roles.doer.allow.*[0]"]),
+            (["--token", "ci", "main", "echo"], 1, ["no role of this caller"]),
+            (["--token", "ci", "main", "do"], 1, ["a scope is missing", "the tools of the token ci in auth.tokens: main[0]"]),
+            (["--token", "dev", "main", "echo"], 0, ["roles.dev.allow.*[0]"]),
+            (["--token", "old", "main", "echo"], 1, ["the token has expired"]),
+            (["--token", "nobody", "main", "echo"], 2, ["no token of this name"]),
+            (["bob", "main", "echo"], 2, ["there is no session of such a caller"]),
+            (["alice", "nowhere", "echo"], 2, ["there is no server of this name"]),
+            (["--claims", "[]", "main", "echo"], 2, ["--claims takes a JSON object"]),
+            (["alice", "main"], 2, ["usage: "]), (["--token", "ci", "--claims", "{}", "main", "echo"], 2, ["usage: "]),
+            (["alice", "main", "echo", "more"], 2, ["usage: "])):
+        out = "".join(ctl(t, "can", *args, status=status))
+        for part in parts:
+            ok(part in out, "%r in what it says of %s" % (part, args), out)
+    eq(json.loads(ctl(t, "can", "--json", "alice", "main", "echo")[0])["allowed"], True)
+    way.claims = CALLERS["doer"][0]
+    ask(way, way.home, "main", "tools/list", {})
+    ctl(t, "can", "alice", "main", "echo", status=1)
+    for name in ("\x01", "e\u200b", "x" * 1000000, "[" * 300):
+        eq(asked(t, {"server": "main", "tool": name, "claims": {"scope": "do"}})["allowed"], False, name[:10])
+    for body in (b"", b"[]", b'{"server":"main","tool":"echo"}', b'{"server":"main","tool":"a","prompt":"b","token":"ci"}',
+                 b'{"server":"main","tool":"echo","token":"ci","x":1}', b'{"server":"main","tool":7,"token":"ci"}',
+                 b'{"server":"main","tool":"echo","token":"ci","claims":{}}', b'{"server":"main","tool":"echo","claims":7}'):
+        conn = t.conn(address=t.daemon.admin)
+        response = conn.request("POST", "/can", [("Content-Type", "application/json")], body)
+        eq((response.status, "error" in json.loads(response.read())), (400, True), body)
+        conn.close()
