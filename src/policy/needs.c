@@ -142,7 +142,7 @@ static struct needs_flaw add_of_others(const struct needs *needs, const struct e
 	    0)
 		return flaw;
 	flaw.what = uses_visit(env, visit_name, &visit);
-	flaw.why = visit.why != NULL ? visit.why : "cannot be found";
+	flaw.why = visit.why != NULL ? visit.why : "cannot be read";
 	if (flaw.what == NULL || visit.why != NULL)
 		return flaw;
 	if (strcmp(flaw.what, "tool") == 0)
