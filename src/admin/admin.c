@@ -6,6 +6,7 @@
 #include "admin/admin.h"
 
 #include "admin/admin_reply.h"
+#include "admin/can.h"
 #include "admin/deny.h"
 #include "admin/logs.h"
 #include "admin/reports.h"
@@ -148,6 +149,7 @@ static const struct {
 	{ SLICE("/processes"), HTTP_GET, reports_processes, NULL },
 	{ SLICE("/sessions"), HTTP_GET, reports_sessions, NULL },
 	{ SLICE("/streams"), HTTP_GET, reports_streams, NULL },
+	{ SLICE("/can"), HTTP_POST, NULL, can_ask },
 	{ SLICE("/deny"), HTTP_GET, deny_report, NULL },
 	{ SLICE("/deny-add"), HTTP_POST, NULL, deny_add },
 	{ SLICE("/deny-remove"), HTTP_POST, NULL, command_deny_remove },

@@ -2,8 +2,10 @@
 /* Reports of servers in states that are hard to come by: the exact text, without sockets. */
 #include "admin/admin.h"
 
+#include "admin/can_request.h"
 #include "admin/reports.h"
 #include "admin/value.h"
+#include "auth/grant.h"
 #include "router/stage.h"
 
 static struct admin admin;
@@ -131,15 +133,68 @@ static void metrics_are_exact(void **state)
 	assert_int_equal(out.data[out.len - 1], '\n');
 }
 
+/* SEC-56 */
+static void questions_are_whole(void **state)
+{
+	static const struct {
+		const char *body;
+		const char *why; /* NULL: it is understood */
+	} rows[] = {
+		{ "{\"server\":\"a\",\"tool\":\"t\",\"principal\":\"p\"}", NULL },
+		{ "{\"claims\":{},\"resource\":\"r:\",\"server\":\"a\"}", NULL },
+		{ "{\"server\":\"a\",\"tool\":\"t\"}", "there must be server" },
+		{ "{\"server\":\"a\",\"token\":\"t\"}", "there must be server" },
+		{ "{\"server\":\"a\",\"tool\":\"t\",\"token\":\"x\",\"claims\":{}}",
+		  "there must be server" },
+		{ "{\"server\":\"a\",\"tool\":\"t\",\"prompt\":\"p\",\"token\":\"x\"}",
+		  "'prompt' is one too many" },
+		{ "{\"server\":\"a\",\"tool\":\"\",\"token\":\"x\"}", "'tool' must be a text" },
+		{ "{\"server\":\"a\",\"tool\":\"t\",\"claims\":[]}", "'claims' must be an object" },
+		{ "{\"server\":\"a\",\"tool\":\"t\",\"role\":\"x\"}", "'role' is not known" },
+		{ "[]", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct can_request request;
+		struct error err = { ERROR_NONE, "" };
+		int result = can_request_read(slice_str(rows[i].body), &request, &err);
+
+		if ((result == 0) != (rows[i].why == NULL) ||
+		    (result < 0 && strstr(err.text, rows[i].why) == NULL))
+			fail_msg("%s: %s", rows[i].body, err.text);
+		if (result == 0)
+			can_request_fini(&request);
+	}
+}
+
+/* When a token is good is not asked; who it is for need not be said. */
+static void claims_are_of_a_token(void **state)
+{
+	static const char good[] = "{\"server\":\"a\",\"tool\":\"t\",\"claims\":{\"exp\":1,"
+				   "\"cnf\":{\"x\":1},\"scope\":\"s\"}}";
+	static const char bad[] = "{\"server\":\"a\",\"tool\":\"t\",\"claims\":{\"sub\":7}}";
+	struct can_request request;
+	struct error err;
+	struct grant *grant;
+
+	assert_int_equal(can_request_read(slice_str(good), &request, &err), 0);
+	grant = can_request_grant(&request, NULL, &err);
+	assert_true(grant_has_scope(grant, SLICE_LIT("s")));
+	grant_unref(&grant);
+	can_request_fini(&request);
+	assert_int_equal(can_request_read(slice_str(bad), &request, &err), 0);
+	assert_null(can_request_grant(&request, NULL, &err));
+	assert_non_null(strstr(err.text, "no token has such claims"));
+	can_request_fini(&request);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(values_are_written),
-		TEST(parameters_are_found),
-		TEST(servers_are_reported),
-		TEST(metrics_are_exact),
+		TEST(values_are_written), TEST(parameters_are_found), TEST(servers_are_reported),
+		TEST(metrics_are_exact),  TEST(questions_are_whole),  TEST(claims_are_of_a_token),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -4,16 +4,11 @@
 
 #include "admin/admin_reply.h"
 #include "admin/deny_request.h"
+#include "admin/order.h"
 #include "admin/value.h"
 #include "base/clock.h"
-#include "base/mem.h"
 #include "base/text.h"
 #include "obs/log.h"
-
-struct deny {
-	struct http_exchange exchange;
-	struct admin *admin;
-};
 
 static struct deny_list *deny_list_of(const struct admin *admin)
 {
@@ -108,57 +103,30 @@ static void carry_out(struct admin *admin, struct http_conn *conn,
 	admin_reply_value(conn, 200, value);
 }
 
-static void deny_end(struct deny *deny)
+static void take_order(struct admin *admin, struct http_conn *conn, struct slice body)
 {
-	loop_defer_free(deny->admin->conf.router->loop, deny);
-}
-
-static void deny_on_body(struct http_exchange *exchange, struct slice body)
-{
-	struct deny *deny = container_of(exchange, struct deny, exchange);
 	struct error err = { ERROR_NONE, "" };
 	struct deny_request request;
 	const char *why;
 
 	if (deny_request_read(body, &request, &err) < 0) {
-		admin_reply_error(exchange->conn, 400, err.text);
-	} else {
-		why = judge(deny->admin, &request);
-		if (why != NULL)
-			admin_reply_error(exchange->conn, 409, why);
-		else
-			carry_out(deny->admin, exchange->conn, &request);
-		deny_request_fini(&request);
+		admin_reply_error(conn, 400, err.text);
+		return;
 	}
-	deny_end(deny);
+	why = judge(admin, &request);
+	if (why != NULL)
+		admin_reply_error(conn, 409, why);
+	else
+		carry_out(admin, conn, &request);
+	deny_request_fini(&request);
 }
-
-static void deny_on_room(struct http_exchange *exchange)
-{
-	(void)exchange; /* its answer is one piece */
-}
-
-static void deny_on_gone(struct http_exchange *exchange, enum reason reason)
-{
-	(void)reason;
-	deny_end(container_of(exchange, struct deny, exchange));
-}
-
-static const struct http_exchange_ops deny_ops = {
-	.on_body = deny_on_body,
-	.on_room = deny_on_room,
-	.on_gone = deny_on_gone,
-};
 
 struct http_exchange *deny_add(const struct inquiry *inquiry)
 {
-	struct admin *admin = inquiry->admin;
-	struct deny *deny = mem_zalloc(sizeof(*deny));
+	const struct admin_conf *conf = &inquiry->admin->conf;
 
-	CHECK(admin->conf.on_deny_list != NULL && admin->conf.client_frontend != NULL);
-	deny->exchange.ops = &deny_ops;
-	deny->admin = admin;
-	return &deny->exchange;
+	CHECK(conf->on_deny_list != NULL && conf->client_frontend != NULL);
+	return order_new(inquiry, take_order);
 }
 
 void deny_remove(struct admin *admin, struct http_conn *conn, struct slice number)

@@ -38,7 +38,7 @@ void value_set_number(struct json_t *object, const char *member, uint64_t number
 	value_set(object, member, number != VALUE_NONE ? json_integer((json_int_t)number) : NULL);
 }
 
-void value_set_text(struct json_t *object, const char *member, struct slice text)
+struct json_t *value_text(struct slice text)
 {
 	struct json_t *value = text.n > 0 ? json_stringn(text.p, text.n) : NULL;
 	struct buf mended = { 0 };
@@ -48,7 +48,12 @@ void value_set_text(struct json_t *object, const char *member, struct slice text
 		value = json_stringn_nocheck(mended.data, mended.len);
 		buf_fini(&mended);
 	}
-	value_set(object, member, value);
+	return value;
+}
+
+void value_set_text(struct json_t *object, const char *member, struct slice text)
+{
+	value_set(object, member, value_text(text));
 }
 
 void value_append(struct json_t *array, struct json_t *value)

@@ -12,6 +12,7 @@
 #include "auth/url.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "policy/roles.h"
 
 #define NAME_BYTES_MAX 1024      /* sub */
 #define CLIENT_ID_BYTES_MAX 2048 /* may be a URL: AUTH-DCR-04 */
@@ -234,6 +235,37 @@ bool grant_meets(const struct grant *grant, const struct named_slices *demand)
 	return is_met;
 }
 
+static bool has_any_scope(const struct grant *grant, struct slices scopes)
+{
+	for (size_t i = 0; i < scopes.count; i++)
+		if (grant_has_scope(grant, scopes.items[i]))
+			return true;
+	return false;
+}
+
+static bool fits_role(const struct grant *grant, const struct role *role)
+{
+	for (size_t i = 0; i < role->when.count; i++) {
+		const struct named_slices *demand = &role->when.items[i];
+		bool is_scope = slice_is_equal(demand->name, SLICE_LIT("scope")) ||
+				slice_is_equal(demand->name, SLICE_LIT("scp"));
+
+		if (is_scope ? !has_any_scope(grant, demand->values) : !grant_meets(grant, demand))
+			return false;
+	}
+	return role->when.count > 0;
+}
+
+struct role_set grant_find_roles(const struct grant *grant, const struct roles *roles)
+{
+	struct role_set found = { { 0 } };
+
+	for (size_t i = 0; roles != NULL && i < roles->named && i < ROLES_MAX; i++)
+		if (fits_role(grant, &roles->items[i]))
+			role_set_add(&found, i);
+	return found;
+}
+
 bool grant_is_for(const struct grant *grant, struct slices accepted)
 {
 	const json_t *audience = json_object_get(grant->claims, "aud");
@@ -324,6 +356,7 @@ struct grant *grant_new(json_t *claims, const struct grant_rules *rules, uint64_
 	}
 	CHECK(grant->subject != NULL || grant->client_id != NULL);
 	read_scopes(grant);
+	grant->roles = grant_find_roles(grant, rules->roles);
 	return grant;
 }
 

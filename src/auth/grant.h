@@ -13,8 +13,10 @@
 
 #include "auth/verdict.h"
 #include "base/slice.h"
+#include "policy/rights.h"
 
 struct buf;
+struct roles;
 
 /* Of <jansson.h>, which cannot stand in one file with jsonrpc/scan.h: both name JSON's types. */
 typedef struct json_t json_t;
@@ -33,6 +35,7 @@ struct grant {
 	bool client_is_audience;
 	char **scopes; /* in the token's order, without repetitions */
 	size_t scope_count;
+	struct role_set roles; /* that its claims give */
 	uint64_t expires_at_s; /* whole seconds of `exp`; 0: introspection named none */
 	uint64_t ends_at_ms; /* `exp` and the leeway, as clock_wall_ms; UINT64_MAX without `exp` */
 	/* Of tokens that the issuer was asked about, as clock_now_ms; UINT64_MAX for others. AUTH-OPQ-08 */
@@ -68,6 +71,9 @@ struct slice grant_claim_text(const struct grant *grant, const char *name);
  */
 bool grant_meets(const struct grant *grant, const struct named_slices *demand);
 
+/* The roles whose claims it has, all of each; `scope` and `scp` are lists of scopes, whatever their form. SEC-56 */
+struct role_set grant_find_roles(const struct grant *grant, const struct roles *roles);
+
 /*
  * Whether `aud` (or the client's id, if the rules say so and there is no `aud`) holds one of `accepted`: URLs are
  * compared with scheme and host without case, default port and an absent path as usual, one slash at the end of the
@@ -80,9 +86,10 @@ bool grant_is_for(const struct grant *grant, struct slices accepted);
 struct grant_rules {
 	const char *issuer;
 	uint64_t leeway_ms;
-	bool must_expire;         /* a missing `exp` refuses: JWTs */
-	uint64_t max_lifetime_ms; /* from `iat` to `exp`; 0: any. AUTH-JWT-11 */
-	bool client_is_audience;  /* of a token without `aud`. AUTH-AUD-02 */
+	bool must_expire;          /* a missing `exp` refuses: JWTs */
+	uint64_t max_lifetime_ms;  /* from `iat` to `exp`; 0: any. AUTH-JWT-11 */
+	bool client_is_audience;   /* of a token without `aud`. AUTH-AUD-02 */
+	const struct roles *roles; /* that there are; NULL: none */
 };
 
 /*

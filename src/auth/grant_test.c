@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/unit_test.h"
+#include "policy/roles.h"
 
 #define NOW_MS 1700000000000
 #define EXP "\"exp\":1700000300"
@@ -153,6 +154,57 @@ static void demands_are_met_exactly(void **state)
 		grant_unref(&grant);
 		free(claims);
 	}
+}
+
+/* SEC-56: all claims of a role, of each one value; and nobody has a role that asks for none. */
+static void claims_give_roles(void **state)
+{
+	static const struct slice dev[] = { SLICE("dev"), SLICE("ops") };
+	static const struct slice seven[] = { SLICE("7") };
+	static const struct slice read[] = { SLICE("read") };
+	static const struct named_slices groups[] = { { SLICE("groups"), { dev, 2 } } };
+	static const struct named_slices both[] = { { SLICE("groups"), { dev, 2 } },
+						    { SLICE("tid"), { seven, 1 } } };
+	static const struct named_slices scope[] = { { SLICE("scope"), { read, 1 } } };
+	static const struct named_slices empty[] = { { SLICE("groups"), { NULL, 0 } } };
+	static struct role items[] = { { .when = { groups, 1 } },
+				       { .when = { both, 2 } },
+				       { .when = { scope, 1 } },
+				       { .when = { empty, 1 } },
+				       { .when = { NULL, 0 } } };
+	static const struct roles roles = { items, 5, 5 };
+	static const struct {
+		const char *claims;
+		uint64_t roles;
+	} rows[] = {
+		{ "\"x\":1", 0 },
+		{ "\"groups\":\"dev\"", 1 },
+		{ "\"groups\":[\"a\",\"ops\"]", 1 },
+		{ "\"groups\":\"dev ops\"", 0 },
+		{ "\"groups\":\"Dev\"", 0 },
+		{ "\"groups\":[[\"dev\"]]", 0 },
+		{ "\"groups\":{\"dev\":true}", 0 },
+		{ "\"groups\":[\"dev\"],\"tid\":7", 3 },
+		{ "\"tid\":\"7\"", 0 },
+		{ "\"scope\":\"write read\"", 4 },
+		{ "\"scp\":[\"read\"]", 4 },
+		{ "\"scope\":\"readers\"", 0 },
+		{ "\"groups\":\"\"", 0 },
+	};
+
+	rules.roles = &roles;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *claims = mem_printf("{\"sub\":\"a\"," EXP ",%s}", rows[i].claims);
+		enum verdict_kind kind;
+		struct grant *grant = grant_of(claims, &kind);
+
+		assert_non_null(grant);
+		if (grant->roles.words[0] != rows[i].roles)
+			fail_msg("%s: %u", rows[i].claims, (unsigned int)grant->roles.words[0]);
+		grant_unref(&grant);
+		free(claims);
+	}
+	rules.roles = NULL;
 }
 
 static void what_a_grant_holds(void **state)
@@ -553,6 +605,7 @@ int main(void)
 		cmocka_unit_test(hash_of_a_token_tells_where_there_is_no_audience),
 		cmocka_unit_test(long_lives_are_refused),
 		cmocka_unit_test(demands_are_met_exactly),
+		cmocka_unit_test(claims_give_roles),
 		cmocka_unit_test(what_a_grant_holds),
 		cmocka_unit_test(audiences),
 		cmocka_unit_test(client_may_be_the_audience),

@@ -270,6 +270,7 @@ struct grant_rules issuer_rules(const struct issuer *issuer, bool must_expire)
 		.must_expire = must_expire,
 		.max_lifetime_ms = issuer->max_lifetime_ms,
 		.client_is_audience = issuer->client_is_audience,
+		.roles = issuer->roles,
 	};
 }
 
@@ -319,6 +320,7 @@ int issuer_init(struct issuer *issuer, struct loop *loop, struct fetch_client *c
 		.name = mem_strdup(conf->issuer),
 		.audience = conf->audience,
 		.client_is_audience = conf->client_is_audience,
+		.roles = conf->roles,
 		.has_jwks_uri = conf->jwks_uri != NULL,
 		.interval_ms = conf->jwks_interval_ms,
 		.leeway_ms = conf->leeway_ms,

@@ -48,6 +48,7 @@ struct issuer {
 	char *name;             /* the issuer's URL, as configured */
 	struct slices audience; /* borrowed */
 	bool client_is_audience;
+	const struct roles *roles;
 	algorithm_set algorithms;
 	bool has_jwks_uri; /* configured; else the metadata have it */
 	uint64_t interval_ms;

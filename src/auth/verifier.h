@@ -24,6 +24,7 @@
 #include "io/loop.h"
 
 struct fetch_client;
+struct roles;
 struct verifier;
 
 /* Strings are copied by verifier_new, lists are borrowed for the verifier's life. */
@@ -47,6 +48,7 @@ struct verifier_issuer_conf {
 	bool introspect_always;        /* JWTs too, for revocation */
 	uint64_t introspection_ttl_ms; /* an answer that a token is good holds so long; 0: 30 s */
 	const char *ca_file;           /* whoever makes ca reads it from there; NULL: none */
+	const struct roles *roles;     /* that its tokens may give; NULL: none */
 	struct slice ca;               /* PEM text of accepted CAs; empty: the system's */
 	/*
 	 * Fetches may connect to loopback and private addresses; to link-local ones never. An issuer whose

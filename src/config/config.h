@@ -18,6 +18,7 @@
 #include "http/conn.h"
 #include "obs/audit.h"
 #include "obs/log.h"
+#include "policy/roles.h"
 #include "process/server.h"
 #include "session/session.h"
 
@@ -114,6 +115,7 @@ struct config {
 	struct session_conf sessions;
 	struct frontend_conf frontend; /* without what the gateway makes; its hosts are all */
 	struct slices claim_names;     /* that any server needs to know of its principals */
+	struct roles roles;            /* those of tokens included */
 	struct scope_table scopes;     /* all that are named; of the frontend's authorization */
 	uint64_t max_processes;
 	uint64_t response_bytes;

@@ -369,7 +369,9 @@ static void test_gateway_reads_all_but_secrets_of_servers(void **state)
 		"WHO: 's3cret ${claim:sub}/${claim:\"team}', T: '${claim:sub}'}}\n"
 		"public_url: https://mcp.example\n"
 		"auth: {mode: oauth, issuers: [{issuer: 'https://i.example', introspection: "
-		"{client_id: c, client_secret: shown-to-issuers}}]}\n");
+		"{client_id: c, client_secret: shown-to-issuers}}],\n  tokens: [{name: n, sha256: "
+		"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, tools: {a: [t]}}]}\n"
+		"roles: {r: {when: {groups: [g]}, allow: {a: ['*']}, prompts: {deny: {'*': [p]}}}}\n");
 	config = load(&request);
 	config_print_for_gateway(config, out);
 	fclose(out);
@@ -381,6 +383,7 @@ static void test_gateway_reads_all_but_secrets_of_servers(void **state)
 	assert_true(slices_has(read->servers[0].conf.claims, SLICE_LIT("sub")));
 	assert_true(slices_has(read->servers[0].conf.claims, SLICE_LIT("\"team")));
 	assert_int_equal(read->servers[0].conf.request_timeout_ms, 7000);
+	assert_int_equal(read->servers[0].conf.permissions.role_count, 3);
 	assert_null(strstr(text, "shown-to-issuers"));
 	again = printed(read);
 	free(text);

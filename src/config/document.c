@@ -38,6 +38,20 @@ static void print_claims(const struct slices *claims, FILE *out)
 	}
 }
 
+static void print_roles(enum table_reader reader, const struct roles *roles, FILE *out)
+{
+	if (roles->named > 0)
+		fputs("roles:\n", out);
+	for (size_t i = 0; i < roles->named; i++) {
+		struct buf name = { 0 };
+
+		quote_append(&name, roles->items[i].name.p);
+		fprintf(out, "  %s:\n", buf_terminate(&name));
+		table_print(reader, OPTIONS_ROLE, &roles->items[i], 4, out);
+		buf_fini(&name);
+	}
+}
+
 static void print(enum table_reader reader, const struct config *config, FILE *out)
 {
 	CHECK(config->listen_count > 0 && config->server_count > 0);
@@ -56,6 +70,7 @@ static void print(enum table_reader reader, const struct config *config, FILE *o
 		}
 	}
 	table_print(reader, OPTIONS_TOP, config, 0, out);
+	print_roles(reader, &config->roles, out);
 	fputs("servers:\n", out);
 	for (size_t i = 0; i < config->server_count; i++) {
 		struct buf name = { 0 };
@@ -164,6 +179,10 @@ static void sample_group(const struct option *option, FILE *out)
 	} else if (strcmp(option->path, "servers") == 0) {
 		fprintf(out, "  %s:\n", SAMPLE_SERVER);
 		sample_record(OPTIONS_SERVER, 4, "    ", out);
+	} else if (strcmp(option->path, "roles") == 0) {
+		fputs("  # For example: dev: {when: {groups: [dev]}, allow: {" SAMPLE_SERVER
+		      ": [\"*\"]}, deny: {" SAMPLE_SERVER ": [\"delete_*\"]}}\n",
+		      out);
 	} else {
 		fputs("  # For example: request_timeout: 2m\n", out);
 	}

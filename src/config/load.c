@@ -19,7 +19,6 @@
 #include "config/table.h"
 #include "config/texts.h"
 #include "endpoint/origin.h"
-#include "policy/name.h"
 #include "io/peer.h"
 
 #define CA_BYTES_MAX ((size_t)1 << 20)
@@ -102,6 +101,28 @@ static void load_servers(const struct types_context *context, const struct tree 
 			table_load(context, OPTIONS_SERVER, defaults, server);
 		table_load(context, OPTIONS_SERVER, map->items[i], server);
 		server->conf.name = mem_strdup(map->items[i]->key);
+	}
+}
+
+static void load_roles(const struct types_context *context, const struct tree *root,
+		       struct roles *roles)
+{
+	const struct tree *map = tree_find(root, "roles");
+
+	if (map == NULL || tree_is_null(map))
+		return;
+	if (map->kind != TREE_MAP) {
+		problem_add_at(context->problems, map, "must be a map of names and roles");
+		return;
+	}
+	roles->items = mem_zalloc((map->count + 1) * sizeof(*roles->items));
+	roles->named = roles->count = map->count;
+	for (size_t i = 0; i < map->count; i++) {
+		const char *name = map->items[i]->key;
+
+		table_set_defaults(OPTIONS_ROLE, &roles->items[i]);
+		table_load(context, OPTIONS_ROLE, map->items[i], &roles->items[i]);
+		roles->items[i].name = slice_str(mem_strdup(name));
 	}
 }
 
@@ -228,17 +249,6 @@ static void add_scopes(struct scope_table *table, struct slices names, struct sc
 		scope_table_add(table, names.items[i], set);
 }
 
-/* Empty for what is no name; the rules refuse that. */
-static struct slice fold(struct slice name)
-{
-	struct buf folded = { 0 };
-	const char *why = name_fold(name, &folded);
-
-	CHECK((why == NULL) == (folded.len > 0));
-	buf_terminate(&folded);
-	return slice_of(folded.data, folded.len);
-}
-
 /* All scopes that are named get their numbers first: only then is known what a token holds of them. */
 static void finish_scopes(struct config *config, struct authorization_conf *authorization)
 {
@@ -249,16 +259,9 @@ static void finish_scopes(struct config *config, struct authorization_conf *auth
 	CHECK(authorization->scopes == NULL);
 	for (size_t i = 0; i < config->server_count; i++) {
 		struct protected_resource *place = &config->servers[i].endpoint.place;
-		size_t count = place->tool_scopes.count;
-		struct tool_needs *needs = mem_zalloc((count + 1) * sizeof(*needs));
 
-		CHECK(place->tool_needs == NULL);
 		add_scopes(table, place->scopes, &place->base);
-		for (size_t j = 0; j < count; j++) {
-			needs[j].folded = fold(place->tool_scopes.items[j].name);
-			add_scopes(table, place->tool_scopes.items[j].values, &needs[j].scopes);
-		}
-		place->tool_needs = needs;
+		needs_finish(&config->servers[i].conf.needs, table);
 	}
 	add_scopes(table, authorization->initial_scopes, &authorization->initial);
 	for (size_t i = 0; i < hierarchy->count; i++) {
@@ -274,11 +277,49 @@ static void finish_scopes(struct config *config, struct authorization_conf *auth
 static void finish_token(const struct scope_table *table, struct static_token *token)
 {
 	for (size_t i = 0; i < token->scopes.count; i++)
-		scope_table_find(table, token->scopes.items[i], &token->held);
+		scope_table_find(table, token->scopes.items[i], &token->rights.scopes);
+	token->rights.needs_scopes = true;
 	/* One that is no hash, the rules refuse. */
 	if (token->sha256 != NULL &&
 	    text_from_hex(slice_str(token->sha256), token->hash, sizeof(token->hash)) < 0)
 		memset(token->hash, 0, sizeof(token->hash));
+}
+
+static void give_role(struct rights *rights, size_t number)
+{
+	if (number < ROLES_MAX)
+		role_set_add(&rights->roles, number);
+}
+
+/* A role that is not there, and one that there is no room for, are left out: the rules refuse both. */
+static void finish_roles(struct config *config, struct authorization_conf *authorization)
+{
+	struct roles *roles = &config->roles;
+	struct static_tokens *tokens = &authorization->tokens;
+
+	authorization->has_roles = roles->named > 0;
+	authorization->roles = roles;
+	for (size_t i = 0; i < authorization->issuers.count; i++)
+		authorization->issuers.items[i].roles = roles;
+	roles_reserve(roles, tokens->count);
+	for (size_t i = 0; i < tokens->count; i++) {
+		struct static_token *token = &tokens->items[i];
+		bool is_own = token->tools.count > 0;
+
+		token->rights.needs_roles = is_own || authorization->has_roles;
+		if (is_own)
+			give_role(&token->rights,
+				  roles_add_of_token(roles, token->name, token->tools));
+		for (size_t j = 0; j < token->roles.count; j++)
+			give_role(&token->rights, roles_find(roles, token->roles.items[j]));
+	}
+	for (size_t i = 0; i < config->server_count; i++) {
+		struct server_conf *conf = &config->servers[i].conf;
+
+		roles_give(roles, slice_str(conf->name), &conf->permissions);
+		permissions_finish(&conf->permissions);
+		config->servers[i].endpoint.place.permissions = &conf->permissions;
+	}
 }
 
 /* The names by which issuers know it. AUTH-PRM-01, -03, AUTH-AUD-02 */
@@ -336,9 +377,9 @@ static void finish(struct config *config)
 	finish_hosts(config, authorization->origin);
 	for (size_t i = 0; i < config->server_count; i++) {
 		finish_server(config, &config->servers[i]);
-		permissions_finish(&config->servers[i].conf.permissions);
 		call_limits_finish(&config->servers[i].conf.limits);
 	}
+	finish_roles(config, authorization);
 	finish_scopes(config, authorization);
 	for (size_t i = 0; i < authorization->tokens.count; i++)
 		finish_token(&config->scopes, &authorization->tokens.items[i]);
@@ -347,15 +388,6 @@ static void finish(struct config *config)
 }
 
 /* ---- all of it ---- */
-
-static void free_needs(struct protected_resource *place)
-{
-	struct tool_needs *needs = (struct tool_needs *)(uintptr_t)place->tool_needs;
-
-	for (size_t i = 0; needs != NULL && i < place->tool_scopes.count; i++)
-		texts_free_one(&needs[i].folded);
-	free(needs);
-}
 
 static void finish_free(struct config *config)
 {
@@ -368,13 +400,13 @@ static void finish_free(struct config *config)
 		texts_free(&config->servers[i].conf.claims);
 		permissions_free(&config->servers[i].conf.permissions);
 		call_limits_free(&config->servers[i].conf.limits);
+		needs_free(&config->servers[i].conf.needs);
 		redact_free(&config->servers[i].conf.redact);
 		texts_free_one(&endpoint->sse_path);
 		texts_free_one(&endpoint->message_path);
 		texts_free_one(&endpoint->place.resource);
 		texts_free_one(&endpoint->place.metadata);
 		free((void *)(uintptr_t)endpoint->place.accepted.items);
-		free_needs(&endpoint->place);
 		argument_rules_fini(&endpoint->arguments);
 	}
 	for (size_t i = 0; i < config->frontend.metadata.resource_count; i++)
@@ -405,6 +437,11 @@ void config_free(struct config **config)
 	}
 	for (size_t i = 0; i < c->frontend.authorization.issuers.count; i++)
 		texts_free_one(&c->frontend.authorization.issuers.items[i].ca);
+	for (size_t i = 0; i < c->roles.named; i++) {
+		table_free(OPTIONS_ROLE, &c->roles.items[i]);
+		texts_free_one(&c->roles.items[i].name);
+	}
+	free(c->roles.items);
 	table_free(OPTIONS_TOP, c);
 	free(c->listen);
 	free(c->servers);
@@ -420,6 +457,7 @@ struct config *load_draft(const struct types_context *context, const struct tree
 	table_load(context, OPTIONS_TOP, root, config);
 	load_listen(context, root, config);
 	load_servers(context, root, config);
+	load_roles(context, root, &config->roles);
 	load_authorities(context, root, &config->frontend.authorization.issuers);
 	finish(config);
 	if (!context->is_checked)

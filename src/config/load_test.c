@@ -358,7 +358,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		"F:2:12: unknown key 'quux'; the keys here are: "
 		"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
 		"isolation, era, assume_no_server_requests, progress_while_waiting, pool, "
-		"start, request_timeout, request_timeout_max, audience, clients, algorithms, scopes, tools, prompts, "
+		"start, request_timeout, request_timeout_max, audience, clients, algorithms, scopes, hide, tools, prompts, "
 		"templates, rate, concurrency, sanitize, redact, tool_timeout, stop, "
 		"resources, sandbox");
 	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",
@@ -784,6 +784,7 @@ static void test_tokens_and_scopes(void **state)
 		"  scope_hierarchy: {t: [u], u: [v]}\n");
 	const struct authorization_conf *auth = &outcome.config->frontend.authorization;
 	const struct protected_resource *place = &outcome.config->servers[0].endpoint.place;
+	const struct needs *needs = &outcome.config->servers[0].conf.needs;
 
 	assert_int_equal(auth->mode, AUTHORIZATION_TOKEN);
 	assert_false(auth->names_held);
@@ -798,9 +799,9 @@ static void test_tokens_and_scopes(void **state)
 	assert_int_equal(auth->scope_hierarchy.count, 2);
 	assert_string_equal(auth->scope_hierarchy.items[1].name.p, "u");
 	assert_string_equal(place->scopes.items[0].p, "s");
-	assert_string_equal(place->tool_scopes.items[0].name.p, "d*");
-	assert_int_equal(place->tool_scopes.items[0].values.count, 2);
-	assert_string_equal(place->tool_needs[0].folded.p, "d*");
+	assert_string_equal(needs->by_name[PERMISSION_TOOL].items[0].name.p, "d*");
+	assert_int_equal(needs->by_name[PERMISSION_TOOL].items[0].values.count, 2);
+	assert_string_equal(needs->names[PERMISSION_TOOL][0].folded.p, "d*");
 	end(&outcome);
 }
 
@@ -848,11 +849,11 @@ static void test_tokens_and_scopes_that_cannot_be(void **state)
 static void test_names_of_tools_are_folded(void **state)
 {
 	struct outcome outcome = load_good(TOOL("'\uff24elete _*': [t], 'stra\u00dfe'"));
-	const struct protected_resource *place = &outcome.config->servers[0].endpoint.place;
+	const struct needs *needs = &outcome.config->servers[0].conf.needs;
 
-	assert_string_equal(place->tool_scopes.items[0].name.p, "\uff24elete _*");
-	assert_string_equal(place->tool_needs[0].folded.p, "delete_*");
-	assert_string_equal(place->tool_needs[1].folded.p, "strasse");
+	assert_string_equal(needs->by_name[PERMISSION_TOOL].items[0].name.p, "\uff24elete _*");
+	assert_string_equal(needs->names[PERMISSION_TOOL][0].folded.p, "delete_*");
+	assert_string_equal(needs->names[PERMISSION_TOOL][1].folded.p, "strasse");
 	end(&outcome);
 }
 
@@ -896,6 +897,115 @@ static void test_rules_of_names(void **state)
 	ASSERT_PROBLEMS(
 		"servers: {a: {command: x, resources: {allow: ['file://h/x']}}}\n",
 		"F:1:47: servers.a.resources.allow[0]: the name is of a file on another machine");
+}
+
+#define ROLES(text) SERVER TOKEN_MODE "}\nroles: {" text "}\n"
+
+/* SEC-56 */
+static void test_roles(void **state)
+{
+	struct outcome outcome = load_good(
+		"servers: {a: {command: x, tools: {deny: [z]}}, b: {command: x}}\n"
+		"public_url: https://mcp.example\n"
+		"auth: {mode: oauth, issuers: [{issuer: 'https://i.example'}], tokens: [{name: n, sha256: " HASH
+		", roles: [ops]},\n"
+		"  {name: m, sha256: '" OTHER_HASH "', tools: {a: ['Get_*']}}]}\n"
+		"roles: {dev: {when: {groups: [x, y]}, allow: {a: ['*']}, deny: {'*': [d]},"
+		" resources: {allow: {b: ['res:*']}}}, ops: {allow: {'*': [o]}}}\n");
+	const struct config *c = outcome.config;
+	const struct static_token *tokens = c->frontend.authorization.tokens.items;
+	const struct permissions *a = &c->servers[0].conf.permissions;
+
+	assert_int_equal(outcome.warnings.count, 0);
+	assert_int_equal(c->roles.named, 2);
+	assert_int_equal(c->roles.count, 3);
+	assert_true(c->frontend.authorization.has_roles);
+	assert_ptr_equal(c->frontend.authorization.issuers.items[0].roles, &c->roles);
+	assert_true(tokens[0].rights.needs_roles && tokens[1].rights.needs_roles);
+	assert_true(role_set_has(&tokens[0].rights.roles, 1));
+	assert_true(role_set_has(&tokens[1].rights.roles, 2));
+	assert_false(permissions_allow(a, &tokens[0].rights, PERMISSION_TOOL, SLICE_LIT("get_a")));
+	assert_true(permissions_allow(a, &tokens[0].rights, PERMISSION_TOOL, SLICE_LIT("O")));
+	assert_true(permissions_allow(a, &tokens[1].rights, PERMISSION_TOOL, SLICE_LIT("get_a")));
+	assert_false(permissions_allow_any(&c->servers[1].conf.permissions, &tokens[1].rights));
+	end(&outcome);
+	outcome = load_good(SERVER TOKEN_MODE "}\n");
+	assert_false(outcome.config->frontend.authorization.tokens.items[0].rights.needs_roles);
+	end(&outcome);
+}
+
+static void test_roles_that_cannot_be(void **state)
+{
+	ASSERT_PROBLEMS(
+		SERVER "roles: {r: {allow: {a: ['*']}}}\n",
+		"F:2:8: roles: tokens have roles, but nobody is asked for a token: set 'mode: "
+		"token' or 'mode: oauth' in auth");
+	ASSERT_PROBLEMS(
+		ROLES("r: {allow: {b: [x]}, prompts: {deny: {a: ['x\u200b']}}}"),
+		"F:3:24: roles.r.allow.b: there is no server 'b'",
+		"F:3:51: roles.r.prompts.deny.a[0]: the name has a character that is not seen "
+		"or has no meaning");
+	ASSERT_PROBLEMS(
+		ROLES("'a b': {allow: {a: [x]}}"),
+		"F:3:9: the name of a role has letters, digits, '-' and '_' only, at most 64 of "
+		"them");
+	ASSERT_PROBLEMS(SERVER TOKEN_MODE "}\nroles: [x]\n",
+			"F:3:8: roles: must be a map of names and roles");
+	ASSERT_PROBLEMS(
+		SERVER "auth: {mode: token, tokens: [{name: n, sha256: " HASH
+		       ", roles: [r], tools: {b: ['*'], a: ['*']}}]}\n",
+		"F:2:137: auth.tokens[0].tools.b: there is no server 'b'",
+		"F:2:122: auth.tokens[0].roles[0]: there is no role 'r'",
+		"F:2:30: auth.tokens[0]: has tools and roles; what it may call is said by one of "
+		"them");
+}
+
+/* SEC-56 */
+static void test_roles_in_vain(void **state)
+{
+	static const struct {
+		const char *roles;
+		const char *warning; /* the first; NULL: none */
+	} rows[] = {
+		{ "n: {allow: {a: [x]}}, r: {allow: {a: [x]}}",
+		  "roles.r: nobody can have this role: there is no 'when', and no static" },
+		{ "n: {allow: {a: [get_a]}, deny: {a: ['get_*']}}",
+		  "roles.n.allow.a[0]: has no effect: deny denies all that it allows" },
+		{ "n: {allow: {a: ['get_*']}, deny: {a: ['Get_*']}}",
+		  "roles.n.allow.a[0]: has no effect: deny" },
+		{ "n: {allow: {a: ['a*b*c']}, deny: {a: ['a*c']}}",
+		  "roles.n.allow.a[0]: has no effect: deny" },
+		{ "n: {allow: {a: ['a*']}, deny: {a: ['a*c']}}", NULL },
+		{ "n: {allow: {a: ['*']}, deny: {a: ['?']}}", NULL },
+		{ "n: {allow: {a: [x, y]}, deny: {'*': ['*']}}",
+		  "roles.n.allow.a[0]: has no effect: deny of all servers denies" },
+		{ "n: {allow: {a: [no_a]}}",
+		  "roles.n.allow.a[0]: has no effect: the server denies" },
+		{ "n: {allow: {a: [x, y, X]}}", "roles.n.allow.a[2]: stands here twice" },
+		{ "n: {resources: {allow: {a: ['res://P/x']}, deny: {a: ['res://p/*']}}}",
+		  "roles.n.resources.allow.a[0]: has no effect: deny" },
+		{ "n: {when: {groups: []}, allow: {a: [x]}}", NULL },
+		{ "n: {allow: {a: [x]}}, w: {when: {g: [x]}, allow: {a: [x]}}",
+		  "roles.w: nobody can have this role: 'when' is about tokens of issuers" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char yaml[1024];
+		struct outcome outcome;
+
+		snprintf(
+			yaml, sizeof(yaml),
+			"servers: {a: {command: x, tools: {deny: ['no_*']}}}\nauth: {mode: token, tokens: "
+			"[{name: n, sha256: " HASH ", roles: [n]}]}\nroles: {%s}\n",
+			rows[i].roles);
+		outcome = load_good(yaml);
+		if ((rows[i].warning == NULL) != (outcome.warnings.count == 0) ||
+		    (rows[i].warning != NULL &&
+		     strstr(outcome.warnings.items[0], rows[i].warning) == NULL))
+			fail_msg("%s: %s", rows[i].roles,
+				 outcome.warnings.count > 0 ? outcome.warnings.items[0] : "-");
+		end(&outcome);
+	}
 }
 
 #define ARGUMENTS(text) "servers: {a: {command: x, tools: {arguments: {" text "}}}}\n"
@@ -1149,6 +1259,9 @@ int main(void)
 		cmocka_unit_test(test_names_of_tools_are_folded),
 		cmocka_unit_test(test_names_of_tools_that_cannot_be),
 		cmocka_unit_test(test_rules_of_names),
+		cmocka_unit_test(test_roles),
+		cmocka_unit_test(test_roles_that_cannot_be),
+		cmocka_unit_test(test_roles_in_vain),
 		cmocka_unit_test(test_rules_of_arguments),
 		cmocka_unit_test(test_rules_of_arguments_that_cannot_be),
 		cmocka_unit_test(test_too_many_scopes),

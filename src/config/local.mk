@@ -8,13 +8,14 @@ src_config_libconfig_a_SOURCES = \
 	src/config/import.c src/config/import.h \
 	src/config/load.c src/config/load.h \
 	src/config/name.c src/config/name.h \
-	src/config/options.c src/config/options.h src/config/options_arguments.def src/config/options_audit.def src/config/options_auth.def src/config/options_policy.def src/config/options_sandbox.def \
+	src/config/options.c src/config/options.h src/config/options_arguments.def src/config/options_audit.def src/config/options_auth.def src/config/options_policy.def src/config/options_resources.def src/config/options_roles.def src/config/options_sandbox.def \
 	src/config/problem.c src/config/problem.h \
 	src/config/quantity.c src/config/quantity.h \
 	src/config/quote.c src/config/quote.h \
 	src/config/rules.c src/config/rules.h \
 	src/config/secret.c src/config/secret.h \
-	src/config/rules_arguments.c src/config/rules_audit.c src/config/rules_auth.c src/config/rules_idle.c src/config/rules_sandbox.c \
+	src/config/rules_arguments.c src/config/rules_audit.c src/config/rules_auth.c src/config/rules_idle.c src/config/rules_roles.c \
+	src/config/rules_sandbox.c \
 	src/config/table.c src/config/table.h \
 	src/config/texts.c src/config/texts.h \
 	src/config/tree.c src/config/tree.h \

@@ -11,6 +11,7 @@
 #define LISTEN(member) FIELD(struct config_listen, member)
 #define TLS(member) FIELD(struct config_tls, member)
 #define TOKEN(member) FIELD(struct static_token, member)
+#define ROLE(member) FIELD(struct role, member)
 #define DENIAL(member) FIELD(struct config_denial, member)
 #define TOOL_LIMIT(member) FIELD(struct tool_limit, member)
 #define ISSUER(member) FIELD(struct verifier_issuer_conf, member)
@@ -232,6 +233,7 @@ const struct option options_table[] = {
 		  "listed has the share of one address (limits.connections)." },
 
 #include "config/options_auth.def"
+#include "config/options_roles.def"
 
 	{ .path = "limits",
 	  .type = OPTION_SECTION,
@@ -773,19 +775,7 @@ const struct option options_table[] = {
 	  .example = "1024",
 	  .otherwise = "the daemon's",
 	  .help = "Descriptors that it may have open." },
-	{ .path = "servers.NAME.resources.allow",
-	  .type = OPTION_TEXTS,
-	  SERVER(conf.permissions.kinds[PERMISSION_RESOURCE].allow),
-	  .def = "[\"*\"]",
-	  .help = "The resources that the server offers and clients may see, read and subscribe to, by URI; a * stands "
-		  "for any characters. A URI is taken as what it means: percent-encodings decoded, . and .. resolved. "
-		  "Letters must be of the same case here; in deny their case makes no difference." },
-	{ .path = "servers.NAME.resources.deny",
-	  .type = OPTION_TEXTS,
-	  SERVER(conf.permissions.kinds[PERMISSION_RESOURCE].deny),
-	  .def = "[]",
-	  .example = "[\"file:///srv/private/*\"]",
-	  .help = "Those of them that are not: deny wins." },
+#include "config/options_resources.def"
 #include "config/options_sandbox.def"
 };
 

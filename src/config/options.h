@@ -38,6 +38,7 @@ enum option_type {
 #define OPTIONS_TLS "listen[].tls[]"
 #define OPTIONS_SERVER "servers.NAME"
 #define OPTIONS_TOKEN "auth.tokens[]"
+#define OPTIONS_ROLE "roles.NAME"
 #define OPTIONS_ISSUER "auth.issuers[]"
 #define OPTIONS_DENIAL "auth.deny[]"
 #define OPTIONS_TOOL_LIMIT "servers.NAME.tools.limits[]"

@@ -30,6 +30,17 @@ void rules_warn_of_arguments(const struct config_server *server, const struct tr
 void rules_check_audit(const struct config *config, const struct tree *root,
 		       struct config_problems *problems);
 
+/*
+ * Those of roles, and of who has them, likewise; and which of them, and of the servers' own allow and deny, have no effect.
+ * The third: of one list of patterns, which stands at `at`.
+ */
+void rules_check_roles(const struct config *config, const struct tree *root,
+		       struct config_problems *problems);
+void rules_warn_of_roles(const struct config *config, const struct tree *root,
+			 struct config_problems *warnings);
+void rules_check_patterns(enum permission_kind kind, const struct slices *patterns,
+			  const struct tree *at, struct config_problems *problems);
+
 /* Adds what is said and does nothing, or nothing any more. */
 void rules_warn(const struct config *config, const struct tree *root,
 		struct config_problems *warnings);

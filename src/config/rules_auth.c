@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "config/problem.h"
 #include "config/rules.h"
-#include "policy/name.h"
 #include "session/principal.h"
 
 /* ---- scopes ---- */
@@ -172,37 +171,27 @@ static void check_denial(const struct authorization_conf *authorization,
 }
 
 /* AUTH-SCP-12 */
-static void check_tools(const struct slice_map *tools, const struct tree *at,
+static void check_needs(enum permission_kind kind, const struct slice_map *map,
+			const struct tree *at, struct config_problems *problems)
+{
+	static const char *const what[] = { "tool", "prompt", "resource", "template" };
+
+	for (size_t i = 0; i < map->count; i++) {
+		const struct named_slices *named = &map->items[i];
+		const struct tree *named_at = tree_below(at, named->name.p);
+		struct buf folded = { 0 };
+		const char *why = permission_fold(kind, named->name, &folded);
+
+		if (why != NULL)
+			problem_add_at(problems, named_at, "the name of the %s %s", what[kind],
+				       why);
+		check_scopes(&named->values, named_at, problems);
+		buf_fini(&folded);
+	}
+}
+
+static void check_names(const struct server_conf *conf, const struct tree *at,
 			struct config_problems *problems)
-{
-	for (size_t i = 0; i < tools->count; i++) {
-		const struct named_slices *tool = &tools->items[i];
-		const struct tree *tool_at = tree_below(at, tool->name.p);
-		struct buf folded = { 0 };
-		const char *why = name_fold(tool->name, &folded);
-
-		if (why != NULL)
-			problem_add_at(problems, tool_at, "the name of the tool %s", why);
-		check_scopes(&tool->values, tool_at, problems);
-		buf_fini(&folded);
-	}
-}
-
-static void check_patterns(enum permission_kind kind, const struct slices *patterns,
-			   const struct tree *at, struct config_problems *problems)
-{
-	for (size_t i = 0; i < patterns->count; i++) {
-		struct buf folded = { 0 };
-		const char *why = permission_fold(kind, patterns->items[i], &folded);
-
-		if (why != NULL)
-			problem_add_at(problems, tree_item(at, i), "the name %s", why);
-		buf_fini(&folded);
-	}
-}
-
-static void check_permissions(const struct permissions *permissions, const struct tree *at,
-			      struct config_problems *problems)
 {
 	static const char *const sections[] = {
 		[PERMISSION_TOOL] = "tools",
@@ -212,11 +201,13 @@ static void check_permissions(const struct permissions *permissions, const struc
 	};
 
 	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
-		const struct permission_rules *rules = &permissions->kinds[kind];
+		const struct permission_rules *rules = &conf->permissions.kinds[kind];
 		const struct tree *section = tree_below(at, sections[kind]);
 
-		check_patterns(kind, &rules->allow, tree_below(section, "allow"), problems);
-		check_patterns(kind, &rules->deny, tree_below(section, "deny"), problems);
+		rules_check_patterns(kind, &rules->allow, tree_below(section, "allow"), problems);
+		rules_check_patterns(kind, &rules->deny, tree_below(section, "deny"), problems);
+		check_needs(kind, &conf->needs.by_name[kind], tree_below(section, "scopes"),
+			    problems);
 	}
 }
 
@@ -234,9 +225,8 @@ static void check_server(const struct config *config, const struct config_server
 			"clients and algorithms are of tokens of issuers: they need 'mode: oauth' "
 			"in auth");
 	check_scopes(&place->scopes, tree_below(at, "scopes"), problems);
-	check_tools(&place->tool_scopes, tree_below(tree_below(at, "tools"), "scopes"), problems);
-	check_permissions(&server->conf.permissions, at, problems);
-	if (!asks_for_tokens(config) && place->scopes.count + place->tool_scopes.count > 0)
+	check_names(&server->conf, at, problems);
+	if (!asks_for_tokens(config) && (place->scopes.count > 0 || needs_any(&server->conf.needs)))
 		problem_add_at(problems, at,
 			       "scopes are needed here, but nobody is asked for a token: set "
 			       "auth.mode");
@@ -352,6 +342,7 @@ void rules_check_auth(const struct config *config, const struct tree *root,
 	const struct tree *denials = tree_below(auth, "deny");
 
 	check_tokens(config, auth, problems);
+	rules_check_roles(config, root, problems);
 	for (size_t i = 0; i < config->deny.count; i++)
 		check_denial(&config->frontend.authorization, &config->deny.items[i].marks,
 			     tree_item(denials, i), problems);

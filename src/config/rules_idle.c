@@ -58,6 +58,7 @@ void rules_warn(const struct config *config, const struct tree *root,
 		warn_of_server(server, tree_find(servers, server->conf.name), warnings);
 		rules_warn_of_arguments(server, tree_below(servers, server->conf.name), warnings);
 	}
+	rules_warn_of_roles(config, root, warnings);
 	for (size_t i = 0; list != NULL && i < tokens->count; i++) {
 		uint64_t ends_at_ms = tokens->items[i].ends_at_ms;
 

@@ -21,6 +21,7 @@
 #include "config/config.h"
 #include "config/quantity.h"
 #include "config/quote.h"
+#include "ctl/can.h"
 #include "ctl/escape.h"
 #include "ctl/client.h"
 #include "ctl/doctor.h"
@@ -61,6 +62,7 @@ struct line {
 		const char *sid;
 		const char *duration;
 	} deny; /* NULL: not given */
+	struct can_question can;
 	bool is_json;
 	bool follows;
 	bool wants_help;
@@ -477,6 +479,29 @@ static int run_deny(const struct line *line)
 	return refuse_usage("usage: mcpgatectl deny add|list|remove NUMBER");
 }
 
+/* ---- can ---- */
+
+/* 0: yes, 1: no, 2: it cannot be told. */
+static int run_can(const struct line *line)
+{
+	struct error err = { ERROR_NONE, "" };
+	char *question = can_write(&line->can, line->words + 1, line->count - 1, &err);
+	json_t *answer;
+	bool is_allowed;
+
+	if (question == NULL)
+		return refuse_usage(err.text);
+	answer = ask(line, "POST", mem_strdup("/can"), slice_str(question));
+	free(question);
+	if (answer == NULL)
+		return EXIT_USAGE;
+	if (!line->is_json)
+		can_show(answer);
+	is_allowed = json_is_true(json_object_get(answer, "allowed"));
+	json_decref(answer);
+	return is_allowed ? 0 : EXIT_FAILED;
+}
+
 /* ---- the table ---- */
 
 static const struct command {
@@ -511,6 +536,14 @@ static const struct command {
 		  "      --issuer I      with them: whose tokens; 'static' for those of auth.tokens\n"
 		  "      --for TIME      with them: for how long, like 12h (default: 24h)\n",
 	  .run = run_deny },
+	{ "can", "WHO SERVER TOOL", 0, 3, "may he use it, and by which rule; see below",
+	  .options =
+		  "      WHO             for can: who has a session, by the sub of his token; or instead:\n"
+		  "      --claims JSON   whoever has a token with these claims\n"
+		  "      --token NAME    whoever has this entry of auth.tokens\n"
+		  "      --prompt NAME, --resource URI\n"
+		  "                      for can, instead of TOOL; exit status 0: yes, 1: no, 2: not told\n",
+	  .run = run_can },
 	{ "drain", "", 0, 0, "stop the daemon after the calls in flight",
 	  .order = { NULL, "the daemon ends after the calls in flight: ", "calls" } },
 	{ "reload", "", 0, 0, "open the log file and read the certificates again",
@@ -639,6 +672,10 @@ static const struct option options[] = {
 	{ "token-file", required_argument, NULL, OPTION_TEXT + offsetof(struct line, token_file) },
 	{ "ca", required_argument, NULL, OPTION_TEXT + offsetof(struct line, ca_file) },
 	{ "claim", required_argument, NULL, OPTION_CLAIM },
+	{ "claims", required_argument, NULL, OPTION_TEXT + offsetof(struct line, can.claims) },
+	{ "token", required_argument, NULL, OPTION_TEXT + offsetof(struct line, can.token) },
+	{ "prompt", required_argument, NULL, OPTION_TEXT + offsetof(struct line, can.prompt) },
+	{ "resource", required_argument, NULL, OPTION_TEXT + offsetof(struct line, can.resource) },
 	{ "issuer", required_argument, NULL, OPTION_TEXT + offsetof(struct line, deny.issuer) },
 	{ "sub", required_argument, NULL, OPTION_TEXT + offsetof(struct line, deny.sub) },
 	{ "client-id", required_argument, NULL,

@@ -3,6 +3,7 @@ MCPGATECTL_GRID = \
 	src/ctl/escape.c src/ctl/escape.h \
 	src/ctl/text_table.c src/ctl/text_table.h
 mcpgatectl_SOURCES = $(MCPGATECTL_GRID) \
+	src/ctl/can.c src/ctl/can.h \
 	src/ctl/challenge.c src/ctl/challenge.h \
 	src/ctl/client.c src/ctl/client.h \
 	src/ctl/ctl.c \

@@ -15,6 +15,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "policy/arguments.h"
+#include "policy/needs.h"
 #include "policy/operation.h"
 #include "policy/pattern.h"
 #include "router/client_session.h"
@@ -295,10 +296,14 @@ static bool refuse_params(struct admission *admission, const char *rule)
 }
 
 /* AUTH-SCP-12 */
-static bool refuse_name(struct admission *admission, const char *why)
+static bool refuse_name(struct admission *admission, const struct needs_flaw *flaw)
 {
-	error_set(&admission->err, ERROR_INVALID, "Invalid params: the name of the tool %s", why);
-	return refuse_params(admission, "servers.NAME.tools.scopes");
+	error_set(&admission->err, ERROR_INVALID, "Invalid params: the name of the %s %s",
+		  flaw->what, flaw->why);
+	return refuse_params(admission,
+			     strcmp(flaw->what, "tool") == 0   ? "servers.NAME.tools.scopes" :
+			     strcmp(flaw->what, "prompt") == 0 ? "servers.NAME.prompts.scopes" :
+								 "servers.NAME.resources.scopes");
 }
 
 /* What all messages of the body need together. AUTH-SCP-02, -06, -11, -12 */
@@ -308,17 +313,18 @@ static bool check_scopes(struct admission *admission)
 	const struct protected_resource *place = &caller->endpoint->place;
 	struct refusal *refusal = &admission->refusal;
 	struct scope_set needed = { { 0 } };
-	const char *no_name = NULL;
+	const struct needs *needs = &caller->endpoint->server->conf.needs;
+	struct needs_flaw flaw = { .what = NULL };
 
 	for (size_t i = 0; i < admission->count; i++) {
-		const char *why =
-			authorization_add_required(place, &admission->messages[i], &needed);
+		struct needs_flaw next =
+			needs_add_of_message(needs, &admission->messages[i], &needed);
 
-		no_name = no_name != NULL ? no_name : why;
+		flaw = flaw.what != NULL ? flaw : next;
 	}
 	if (authorization_covers(&caller->frontend->authorization, place, &caller->access, &needed,
 				 refusal))
-		return no_name == NULL || refuse_name(admission, no_name);
+		return flaw.what == NULL || refuse_name(admission, &flaw);
 	refusal->id = own_id(admission);
 	refusal->is_for_modern = admission->front == FRONT_STATELESS;
 	refusal->is_for_result = place->tells_in_result && admission->takes_results &&
@@ -329,12 +335,13 @@ static bool check_scopes(struct admission *admission)
 /* It is as if what the rules of the server do not allow were not there. product.md §5, SEC-50 */
 static bool check_permissions(struct admission *admission)
 {
-	const struct permissions *permissions =
-		&admission->caller->endpoint->server->conf.permissions;
+	const struct caller *caller = admission->caller;
+	const struct permissions *permissions = &caller->endpoint->server->conf.permissions;
+	const struct rights *rights = &caller->access.rights;
 	const char *what = NULL, *rule = NULL;
 
 	for (size_t i = 0; what == NULL && i < admission->count; i++)
-		what = permissions_find_denied(permissions, &admission->messages[i], &rule);
+		what = permissions_find_denied(permissions, rights, &admission->messages[i], &rule);
 	if (what == NULL)
 		return true;
 	counter_add(COUNTER_REQUESTS_DENIED);
@@ -532,6 +539,18 @@ static void record_refusal(const struct admission *admission, const char *word)
 		audit_refusal(audit, &request, word, admission->refusal.rule);
 }
 
+/* Where lists show what the scopes of their reader are enough for, those that they imply count. */
+static void hand_on(struct admission *admission)
+{
+	const struct caller *caller = admission->caller;
+	struct rights rights = caller->access.rights;
+
+	if (caller->endpoint->server->conf.needs.hides)
+		rights = authorization_rights(&caller->frontend->authorization, &caller->access);
+	admission->admitted = admitted_new(admission->client, &rights, &admission->origin,
+					   admission->messages, admission->count);
+}
+
 bool admission_admit(struct admission *admission)
 {
 	const struct caller *caller = admission->caller;
@@ -558,8 +577,7 @@ bool admission_admit(struct admission *admission)
 	CHECK(admission->intent != ADMISSION_SEND || admission->front == FRONT_STATELESS ||
 	      admission->has_no_effect || admission->is_initialize == (admission->client == NULL));
 	if (admission->intent == ADMISSION_SEND)
-		admission->admitted = admitted_new(client, &admission->origin, admission->messages,
-						   admission->count);
+		hand_on(admission);
 	return true;
 }
 

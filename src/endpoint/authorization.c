@@ -13,12 +13,10 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "policy/name.h"
-#include "policy/operation.h"
 #include "http/conn.h"
-#include "jsonrpc/scan.h"
 #include "obs/counters.h"
 #include "obs/log.h"
+#include "policy/permissions.h"
 #include "session/session.h"
 
 _Static_assert(AUTHORIZATION_HASH_BYTES == SHA256_DIGEST_LENGTH, "hashes are SHA-256");
@@ -183,17 +181,26 @@ static const struct static_token *find_token(const struct authorization *auth, s
 	return found;
 }
 
+bool static_token_is_over(const struct static_token *token)
+{
+	return token->ends_at_ms > 0 && clock_wall_ms() >= token->ends_at_ms;
+}
+
+bool static_token_is_for(const struct static_token *token, struct slice server)
+{
+	return token->servers.count == 0 || slices_has(token->servers, server);
+}
+
 /* AUTH-TOK-03 */
 static enum authorization_step admit_static(struct authorization_check *check,
 					    const struct static_token *token)
 {
 	const struct identity identity = { SLICE(PRINCIPAL_STATIC_ISSUER), token->name, SLICE("") };
 	const struct verdict expired = { VERDICT_EXPIRED, "a static token" };
-	uint64_t ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX;
 
-	if (clock_wall_ms() >= ends_at_ms)
+	if (static_token_is_over(token))
 		return refuse_by_verdict(check->auth, check->place, &expired, &check->refusal);
-	if (token->servers.count > 0 && !slices_has(token->servers, check->place->server)) {
+	if (!static_token_is_for(token, check->place->server)) {
 		refuse_token(check->auth, check->place, "invalid_token",
 			     "The access token is not for this resource", &check->refusal);
 		check->refusal.rule = "auth.tokens[].servers";
@@ -201,8 +208,8 @@ static enum authorization_step admit_static(struct authorization_check *check,
 	}
 	check->access = (struct access){
 		.principal = principal_get(check->auth->principals, &identity),
-		.held = token->held,
-		.ends_at_ms = ends_at_ms,
+		.rights = token->rights,
+		.ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX,
 	};
 	return AUTHORIZATION_ADMITTED;
 }
@@ -279,6 +286,18 @@ static struct slice slice_or_empty(const char *text)
 	return text != NULL ? slice_str(text) : slice_of("", 0);
 }
 
+struct rights authorization_rights_of(const struct authorization_conf *conf,
+				      const struct grant *grant)
+{
+	struct rights rights = { .needs_roles = conf->has_roles,
+				 .needs_scopes = true,
+				 .roles = grant->roles };
+
+	for (size_t i = 0; i < grant->scope_count; i++)
+		scope_table_find(conf->scopes, slice_str(grant->scopes[i]), &rights.scopes);
+	return rights;
+}
+
 static struct access access_of(const struct authorization *auth, struct grant *grant)
 {
 	bool is_person = grant->subject != NULL;
@@ -288,15 +307,13 @@ static struct access access_of(const struct authorization *auth, struct grant *g
 		.client = slice_or_empty(auth->conf.binds_client || !is_person ? grant->client_id :
 										 NULL),
 	};
-	struct access access = {
+
+	return (struct access){
 		.principal = principal_get(auth->principals, &identity),
 		.grant = grant_ref(grant),
+		.rights = authorization_rights_of(&auth->conf, grant),
 		.ends_at_ms = grant->ends_at_ms,
 	};
-
-	for (size_t i = 0; i < grant->scope_count; i++)
-		scope_table_find(auth->conf.scopes, slice_str(grant->scopes[i]), &access.held);
-	return access;
 }
 
 static enum authorization_step admit_granted(struct authorization_check *check,
@@ -323,6 +340,23 @@ static enum authorization_step admit_granted(struct authorization_check *check,
 
 /* ---- requests ---- */
 
+bool authorization_has_role(const struct protected_resource *place, const struct rights *rights)
+{
+	return place->permissions == NULL || permissions_allow_any(place->permissions, rights);
+}
+
+static bool has_role(const struct authorization *auth, const struct protected_resource *place,
+		     const struct access *access, struct refusal *refusal_r)
+{
+	struct verdict verdict;
+
+	if (authorization_has_role(place, &access->rights))
+		return true;
+	verdict_set(&verdict, VERDICT_POLICY, "none of its roles allows anything of this server");
+	refuse_by_verdict(auth, place, &verdict, refusal_r);
+	return false;
+}
+
 /* What any request needs. AUTH-SCP-01 */
 static bool has_base(const struct authorization *auth, const struct protected_resource *place,
 		     const struct access *access, struct refusal *refusal_r)
@@ -330,6 +364,7 @@ static bool has_base(const struct authorization *auth, const struct protected_re
 	const struct scope_set none = { { 0 } };
 
 	return authorization_is_current(auth, place, access, refusal_r) &&
+	       has_role(auth, place, access, refusal_r) &&
 	       authorization_covers(auth, place, access, &none, refusal_r);
 }
 
@@ -449,13 +484,13 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 	if (auth->conf.mode < AUTHORIZATION_TOKEN)
 		return true;
 	scope_set_join(&all, needed);
-	if (scope_set_covers(&access->held, &all))
+	if (scope_set_covers(&access->rights.scopes, &all))
 		return true;
-	held = scope_table_close(auth->conf.scopes, &access->held);
+	held = scope_table_close(auth->conf.scopes, &access->rights.scopes);
 	if (scope_set_covers(&held, &all))
 		return true;
 	if (auth->conf.names_held)
-		scope_set_join(&all, &access->held);
+		scope_set_join(&all, &access->rights.scopes);
 	refuse(refusal_r, 403, "insufficient_scope",
 	       "The access token lacks a scope that this needs");
 	refusal_r->scopes = all;
@@ -464,45 +499,16 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 	return false;
 }
 
-/* What either form needs is needed: the server may know the tool by the one or the other. SEC-50 */
-static const char *add_needs_of_tool(const struct protected_resource *place, struct slice name,
-				     struct scope_set *needed)
-{
-	struct buf folded = { 0 };
-	const char *why = name_fold(name, &folded);
-
-	for (size_t i = 0; why == NULL && i < place->tool_scopes.count; i++)
-		if (text_fits_pattern(name, place->tool_scopes.items[i].name) ||
-		    text_fits_pattern(buf_slice(&folded), place->tool_needs[i].folded))
-			scope_set_join(needed, &place->tool_needs[i].scopes);
-	buf_fini(&folded);
-	return why;
-}
-
-/*
- * Read from the very text that is forwarded, as the server will read it. A name that is no text, or cannot be decoded,
- * may mean any tool. SEC-50
- */
-const char *authorization_add_required(const struct protected_resource *place,
-				       const struct envelope *env, struct scope_set *needed)
-{
-	struct buf decoded = { 0 };
-	const char *why = "is not a text";
-
-	if (place->tool_scopes.count == 0 || operation_of(env) != OPERATION_TOOL)
-		return NULL;
-	if (env->params.type == JSON_ARRAY)
-		return "has no place in an array of params";
-	if (scan_decode_string(env->name, &decoded) == 0)
-		why = add_needs_of_tool(place, buf_slice(&decoded), needed);
-	else
-		for (size_t i = 0; i < place->tool_scopes.count; i++)
-			scope_set_join(needed, &place->tool_needs[i].scopes);
-	buf_fini(&decoded);
-	return why;
-}
-
 /* ---- access ---- */
+
+struct rights authorization_rights(const struct authorization *auth, const struct access *access)
+{
+	struct rights rights = access->rights;
+
+	if (rights.needs_scopes)
+		rights.scopes = scope_table_close(auth->conf.scopes, &rights.scopes);
+	return rights;
+}
 
 bool authorization_renew(const struct authorization *auth, const struct protected_resource *place,
 			 struct access *access, struct grant *grant)

@@ -14,15 +14,16 @@
 #include "base/slice.h"
 #include "endpoint/failures.h"
 #include "endpoint/refusal.h"
-#include "endpoint/scopes.h"
 #include "http/parse.h"
+#include "policy/rights.h"
 #include "session/deny_list.h"
 #include "session/principal.h"
 
 #define AUTHORIZATION_HASH_BYTES 32
 
-struct envelope;
 struct http_conn;
+struct roles;
+struct permissions;
 struct session_set;
 struct dpop_memory;
 
@@ -45,11 +46,13 @@ struct static_token {
 	struct slice name;
 	const char *sha256; /* of its text, in hexadecimal digits */
 	struct slices scopes;
-	struct slices servers; /* that it is for; none: all */
-	uint64_t ends_at_ms;   /* wall clock; 0: never */
+	struct slices servers;  /* that it is for; none: all */
+	struct slices roles;    /* that it has, by name */
+	struct slice_map tools; /* what it may call instead, by server; none: what its roles say */
+	uint64_t ends_at_ms;    /* wall clock; 0: never */
 	/* What follows from that: */
 	unsigned char hash[AUTHORIZATION_HASH_BYTES];
-	struct scope_set held;
+	struct rights rights;
 };
 
 struct static_tokens {
@@ -57,24 +60,17 @@ struct static_tokens {
 	size_t count;
 };
 
-/* What follows from one pattern of tool_scopes. */
-struct tool_needs {
-	struct slice folded; /* the pattern: see name_fold */
-	struct scope_set scopes;
-};
-
 /* What one endpoint asks for. */
 struct protected_resource {
-	struct slices audience;       /* that a token may name besides the resource */
-	struct slices clients;        /* whose tokens are taken; none: everybody's. AUTH-JWT-13 */
-	struct slices algorithms;     /* of their signatures; none: all that the issuer may use */
-	struct slices scopes;         /* for any request */
-	struct slice_map tool_scopes; /* for calls of tools whose name fits the pattern, besides */
-	bool tells_in_result;         /* what a call of a tool lacks, instead of 403. AUTH-SCP-11 */
+	struct slices audience;   /* that a token may name besides the resource */
+	struct slices clients;    /* whose tokens are taken; none: everybody's. AUTH-JWT-13 */
+	struct slices algorithms; /* of their signatures; none: all that the issuer may use */
+	struct slices scopes;     /* for any request */
+	bool tells_in_result;     /* what a call of a tool lacks, instead of 403. AUTH-SCP-11 */
 	/* What follows from that: */
-	struct slice server;                 /* its name */
-	struct scope_set base;               /* scopes */
-	const struct tool_needs *tool_needs; /* one for each of tool_scopes */
+	struct slice server;                   /* its name */
+	struct scope_set base;                 /* scopes */
+	const struct permissions *permissions; /* of the server; NULL: there are none */
 	/* AUTHORIZATION_OAUTH: */
 	struct slice resource;  /* its identifier: the public URL of the endpoint */
 	struct slice metadata;  /* the URL of its metadata document */
@@ -98,6 +94,8 @@ struct authorization_conf {
 	/* What follows from that: */
 	const struct scope_table *scopes;
 	struct scope_set initial;
+	bool has_roles; /* what none allows, nobody may use */
+	const struct roles *roles;
 	/* Made when the process begins, with AUTHORIZATION_OAUTH: */
 	struct verifier *verifier;
 	struct dpop_memory *proofs;
@@ -114,7 +112,7 @@ struct authorization {
 struct access {
 	struct principal *principal; /* a reference */
 	struct grant *grant;         /* likewise; NULL: no token of an issuer */
-	struct scope_set held;       /* of its token */
+	struct rights rights;        /* of its token */
 	uint64_t ends_at_ms;         /* of its token; wall clock, UINT64_MAX: never */
 };
 
@@ -148,16 +146,12 @@ enum authorization_step authorization_admit(struct authorization_check *check,
 enum authorization_step authorization_conclude(struct authorization_check *check,
 					       const struct verdict *verdict, struct grant *grant)
 	must_check;
+/* AUTH-TOK-03 */
+bool static_token_is_over(const struct static_token *token);
+bool static_token_is_for(const struct static_token *token, struct slice server);
 /* The token of a request that was admitted by one of an issuer; borrowed from it. */
 struct slice static_token(const struct http_request *http);
 
-/*
- * Adds what this message needs beyond the base scopes. Returns NULL, or why it is to be refused whatever its caller
- * holds: it calls a tool, and by what is no name. AUTH-SCP-02, -06, -12
- */
-const char *authorization_add_required(const struct protected_resource *place,
-				       const struct envelope *env, struct scope_set *needed)
-	must_check;
 /* Whether the token is still good: it has not expired, and was not denied since. If not, *refusal_r says so. AUTH-SES-07 */
 bool authorization_is_current(const struct authorization *auth,
 			      const struct protected_resource *place, const struct access *access,
@@ -177,6 +171,13 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 bool authorization_renew(const struct authorization *auth, const struct protected_resource *place,
 			 struct access *access, struct grant *grant) must_check;
 
+/* What a token with this grant brings; of its scopes those that the configuration names. */
+struct rights authorization_rights_of(const struct authorization_conf *conf,
+				      const struct grant *grant);
+/* Whether who brings them has any business at this server: if not, his requests get 403. SEC-56 */
+bool authorization_has_role(const struct protected_resource *place, const struct rights *rights);
+/* What he may do; his scopes with all that they imply. */
+struct rights authorization_rights(const struct authorization *auth, const struct access *access);
 /* A second reference to the same. */
 struct access access_copy(const struct access *access);
 void access_fini(struct access *access);

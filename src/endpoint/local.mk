@@ -18,7 +18,6 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/origin.c src/endpoint/origin.h \
 	src/endpoint/refusal.c src/endpoint/refusal.h \
 	src/endpoint/registration.c \
-	src/endpoint/scopes.c src/endpoint/scopes.h \
 	src/endpoint/stateless.c src/endpoint/stateless.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
 	src/endpoint/token_watch.c src/endpoint/token_watch.h \
@@ -39,6 +38,3 @@ src_endpoint_modern_test_SOURCES = src/endpoint/modern_test.c
 src_endpoint_modern_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 src_endpoint_modern_params_test_SOURCES = src/endpoint/modern_params_test.c
 src_endpoint_modern_params_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/endpoint/tool_scopes_test
-src_endpoint_tool_scopes_test_SOURCES = src/endpoint/tool_scopes_test.c
-src_endpoint_tool_scopes_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)

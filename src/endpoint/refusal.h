@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/slice.h"
-#include "endpoint/scopes.h"
+#include "policy/scopes.h"
 #include "obs/reason.h"
 
 struct answer;

@@ -6,15 +6,19 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/characters.c src/policy/characters.h \
 	src/policy/literal.c src/policy/literal.h \
 	src/policy/name.c src/policy/name.h \
+	src/policy/needs.c src/policy/needs.h \
 	src/policy/operation.c src/policy/operation.h \
 	src/policy/paths.c src/policy/paths.h \
 	src/policy/pattern.c src/policy/pattern.h \
-	src/policy/permission_uses.c \
 	src/policy/permissions.c src/policy/permissions.h \
 	src/policy/rate.c src/policy/rate.h \
 	src/policy/redact.c src/policy/redact.h \
+	src/policy/rights.h \
+	src/policy/roles.c src/policy/roles.h \
 	src/policy/sanitize.c src/policy/sanitize.h \
-	src/policy/uri.c src/policy/uri.h
+	src/policy/scopes.c src/policy/scopes.h \
+	src/policy/uri.c src/policy/uri.h \
+	src/policy/uses.c src/policy/uses.h
 
 POLICY_LIBS = src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a src/obs/libobs.a src/base/libbase.a \
 	$(PCRE2_LIBS) $(UTF8PROC_LIBS)
@@ -28,11 +32,16 @@ check_PROGRAMS += \
 	src/policy/sanitize_test
 src_policy_name_test_SOURCES = src/policy/name_test.c
 src_policy_name_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/policy/call_limits_test src/policy/literal_test src/policy/permissions_test
+check_PROGRAMS += src/policy/call_limits_test src/policy/literal_test src/policy/needs_test src/policy/permissions_test \
+	src/policy/roles_test
 src_policy_literal_test_SOURCES = src/policy/literal_test.c
 src_policy_literal_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_call_limits_test_SOURCES = src/policy/call_limits_test.c
 src_policy_call_limits_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_needs_test_SOURCES = src/policy/needs_test.c
+src_policy_needs_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_roles_test_SOURCES = src/policy/roles_test.c
+src_policy_roles_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_permissions_test_SOURCES = src/policy/permissions_test.c
 src_policy_permissions_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_pattern_test_SOURCES = src/policy/pattern_test.c

@@ -6,11 +6,14 @@
 #include "policy/permissions.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "policy/name.h"
+#include "policy/rights.h"
 #include "policy/uri.h"
+#include "policy/uses.h"
 
 /* ---- names ---- */
 
@@ -31,66 +34,20 @@ static void lower(struct buf *text)
 			text->data[i] |= 0x20;
 }
 
-static struct slices fold_all(enum permission_kind kind, struct slices patterns, bool is_deny)
+static struct slice fold_pattern(enum permission_kind kind, struct slice pattern, bool is_deny)
 {
-	struct slice *items = mem_zalloc((patterns.count + 1) * sizeof(*items));
-	size_t count = 0;
+	struct buf folded = { 0 };
 
-	for (size_t i = 0; i < patterns.count; i++) {
-		struct buf folded = { 0 };
-
-		if (permission_fold(kind, patterns.items[i], &folded) != NULL)
-			continue;
-		if (is_deny && is_uri(kind))
-			lower(&folded);
-		(void)buf_terminate(&folded);
-		items[count++] = buf_slice(&folded);
-	}
-	return (struct slices){ items, count };
+	(void)!permission_fold(kind, pattern, &folded); /* then it stays empty */
+	if (is_deny && is_uri(kind))
+		lower(&folded);
+	(void)buf_terminate(&folded);
+	return slice_of(folded.data, folded.len);
 }
 
-static bool allows_all(const struct permission_rules *rules)
+struct slice permission_fold_deny(enum permission_kind kind, struct slice pattern)
 {
-	return rules->deny.count == 0 && rules->allow.count == 1 &&
-	       slice_is_equal(rules->allow.items[0], SLICE_LIT("*"));
-}
-
-void permissions_finish(struct permissions *permissions)
-{
-	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
-		struct permission_rules *rules = &permissions->kinds[kind];
-
-		CHECK(rules->allow_folded.items == NULL && rules->deny_folded.items == NULL);
-		rules->allow_folded = fold_all(kind, rules->allow, false);
-		rules->deny_folded = fold_all(kind, rules->deny, true);
-		permissions->has_rules |= !allows_all(rules);
-	}
-}
-
-static void free_folded(struct slices *folded)
-{
-	for (size_t i = 0; i < folded->count; i++)
-		free((char *)(uintptr_t)folded->items[i].p);
-	free((struct slice *)(uintptr_t)folded->items);
-	*folded = (struct slices){ NULL, 0 };
-}
-
-void permissions_free(struct permissions *permissions)
-{
-	for (size_t i = 0; i < PERMISSION_KINDS; i++) {
-		free_folded(&permissions->kinds[i].allow_folded);
-		free_folded(&permissions->kinds[i].deny_folded);
-	}
-}
-
-/* ---- verdicts ---- */
-
-static bool fits_any(struct slice name, struct slices patterns)
-{
-	for (size_t i = 0; i < patterns.count; i++)
-		if (text_fits_pattern(name, patterns.items[i]))
-			return true;
-	return false;
+	return fold_pattern(kind, pattern, true);
 }
 
 /* A server may not look at what follows. */
@@ -103,30 +60,284 @@ static struct slice without_query(struct slice uri)
 	return slice_of(uri.p, n);
 }
 
-enum permission_verdict permissions_judge(const struct permissions *permissions,
-					  enum permission_kind kind, struct slice name)
+bool permission_fits_deny(enum permission_kind kind, struct slice folded, struct slice pattern)
 {
-	const struct permission_rules *rules = &permissions->kinds[kind];
-	enum permission_verdict verdict = PERMISSION_ALLOWED;
-	struct buf folded = { 0 };
+	struct buf lowered = { 0 };
+	bool fits;
 
-	if (!permissions->has_rules)
-		return PERMISSION_ALLOWED;
-	if (permission_fold(kind, name, &folded) != NULL ||
-	    !fits_any(buf_slice(&folded), rules->allow_folded))
-		verdict = PERMISSION_UNLISTED;
-	else if (is_uri(kind))
-		lower(&folded);
-	if (verdict == PERMISSION_ALLOWED &&
-	    (fits_any(buf_slice(&folded), rules->deny_folded) ||
-	     (is_uri(kind) && fits_any(without_query(buf_slice(&folded)), rules->deny_folded))))
-		verdict = PERMISSION_DENIED;
-	buf_fini(&folded);
-	return verdict;
+	if (!is_uri(kind))
+		return text_fits_pattern(folded, pattern);
+	buf_append_slice(&lowered, folded);
+	lower(&lowered);
+	fits = text_fits_pattern(buf_slice(&lowered), pattern) ||
+	       text_fits_pattern(without_query(buf_slice(&lowered)), pattern);
+	buf_fini(&lowered);
+	return fits;
 }
 
-bool permissions_allow(const struct permissions *permissions, enum permission_kind kind,
-		       struct slice name)
+/* ---- rules ---- */
+
+static struct slices fold_all(enum permission_kind kind, struct slices patterns, bool is_deny)
 {
-	return permissions_judge(permissions, kind, name) == PERMISSION_ALLOWED;
+	struct slice *items = mem_zalloc((patterns.count + 1) * sizeof(*items));
+
+	for (size_t i = 0; i < patterns.count; i++)
+		items[i] = fold_pattern(kind, patterns.items[i], is_deny);
+	return (struct slices){ items, patterns.count };
+}
+
+static bool allows_all(const struct permission_rules *rules)
+{
+	return rules->deny.count == 0 && rules->allow.count == 1 &&
+	       slice_is_equal(rules->allow.items[0], SLICE_LIT("*"));
+}
+
+static void fold_rules(struct permission_rules *rules)
+{
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
+		CHECK(rules[kind].allow_folded.items == NULL);
+		CHECK(rules[kind].deny_folded.items == NULL);
+		rules[kind].allow_folded = fold_all(kind, rules[kind].allow, false);
+		rules[kind].deny_folded = fold_all(kind, rules[kind].deny, true);
+	}
+}
+
+void permissions_finish(struct permissions *permissions)
+{
+	fold_rules(permissions->kinds);
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++)
+		permissions->has_rules |= !allows_all(&permissions->kinds[kind]);
+	for (size_t i = 0; i < permissions->role_count; i++)
+		fold_rules(permissions->roles[i].kinds);
+}
+
+static void free_folded(struct slices *folded)
+{
+	for (size_t i = 0; i < folded->count; i++)
+		free((char *)(uintptr_t)folded->items[i].p);
+	free((struct slice *)(uintptr_t)folded->items);
+	*folded = (struct slices){ NULL, 0 };
+}
+
+static void free_rules(struct permission_rules *rules)
+{
+	for (size_t i = 0; i < PERMISSION_KINDS; i++) {
+		free_folded(&rules[i].allow_folded);
+		free_folded(&rules[i].deny_folded);
+	}
+}
+
+void permissions_free(struct permissions *permissions)
+{
+	free_rules(permissions->kinds);
+	for (size_t i = 0; i < permissions->role_count; i++)
+		free_rules(permissions->roles[i].kinds);
+	free(permissions->roles);
+	permissions->roles = NULL;
+	permissions->role_count = 0;
+}
+
+/* ---- verdicts ---- */
+
+/* A name that is judged, and what has decided so far. */
+struct judgement {
+	enum permission_kind kind;
+	struct slice name; /* folded */
+	struct permission_verdict verdict;
+};
+
+static bool find_denied(struct judgement *judgement, const struct permission_rules *rules,
+			const struct permission_role *role)
+{
+	const struct slices *deny = &rules[judgement->kind].deny_folded;
+
+	for (size_t i = 0; i < deny->count; i++) {
+		if (!permission_fits_deny(judgement->kind, judgement->name, deny->items[i]))
+			continue;
+		judgement->verdict = (struct permission_verdict){ PERMISSION_DENIED, role, i };
+		return true;
+	}
+	return false;
+}
+
+static bool find_allowed(struct judgement *judgement, const struct permission_rules *rules,
+			 const struct permission_role *role)
+{
+	const struct slices *allow = &rules[judgement->kind].allow_folded;
+
+	for (size_t i = 0; i < allow->count; i++) {
+		if (!text_fits_pattern(judgement->name, allow->items[i]))
+			continue;
+		judgement->verdict = (struct permission_verdict){ PERMISSION_ALLOWED, role, i };
+		return true;
+	}
+	return false;
+}
+
+static const struct permission_role *next_role(const struct permissions *permissions,
+					       const struct rights *rights,
+					       const struct permission_role *role)
+{
+	const struct permission_role *end;
+
+	if (permissions->role_count == 0)
+		return NULL;
+	end = permissions->roles + permissions->role_count;
+	role = role == NULL ? permissions->roles : role + 1;
+	while (role != end && !role_set_has(&rights->roles, role->number))
+		role++;
+	return role != end ? role : NULL;
+}
+
+static void judge_roles(const struct permissions *permissions, const struct rights *rights,
+			struct judgement *judgement)
+{
+	const struct permission_role *role = NULL;
+
+	while ((role = next_role(permissions, rights, role)) != NULL)
+		if (find_denied(judgement, role->kinds, role))
+			return;
+	while ((role = next_role(permissions, rights, role)) != NULL)
+		if (find_allowed(judgement, role->kinds, role))
+			return;
+	judgement->verdict.ground = PERMISSION_NO_ROLE;
+}
+
+static void judge(const struct permissions *permissions, const struct rights *rights,
+		  struct judgement *judgement)
+{
+	const struct permission_rules *own = permissions->kinds;
+
+	if (permissions->has_rules && find_denied(judgement, own, NULL))
+		return;
+	judgement->verdict.ground = PERMISSION_NOT_ALLOWED;
+	if (permissions->has_rules && !find_allowed(judgement, own, NULL))
+		return;
+	if (rights->needs_roles)
+		judge_roles(permissions, rights, judgement);
+}
+
+struct permission_verdict permissions_judge(const struct permissions *permissions,
+					    const struct rights *rights, enum permission_kind kind,
+					    struct slice name)
+{
+	struct judgement judgement = { .kind = kind, .verdict = { .ground = PERMISSION_FREE } };
+	struct buf folded = { 0 };
+
+	CHECK(kind < PERMISSION_KINDS);
+	if (!permissions->has_rules && !rights->needs_roles)
+		return judgement.verdict;
+	if (permission_fold(kind, name, &folded) != NULL) {
+		judgement.verdict.ground = PERMISSION_NO_NAME;
+	} else {
+		judgement.name = buf_slice(&folded);
+		judge(permissions, rights, &judgement);
+	}
+	buf_fini(&folded);
+	return judgement.verdict;
+}
+
+bool permissions_allow(const struct permissions *permissions, const struct rights *rights,
+		       enum permission_kind kind, struct slice name)
+{
+	return permissions_judge(permissions, rights, kind, name).ground <= PERMISSION_ALLOWED;
+}
+
+bool permissions_allow_json(const struct permissions *permissions, const struct rights *rights,
+			    enum permission_kind kind, struct json name)
+{
+	struct buf decoded = { 0 };
+	bool is_allowed;
+
+	if (!permissions->has_rules && !rights->needs_roles)
+		return true;
+	is_allowed = scan_decode_string(name, &decoded) == 0 &&
+		     permissions_allow(permissions, rights, kind, buf_slice(&decoded));
+	buf_fini(&decoded);
+	return is_allowed;
+}
+
+bool permissions_allow_any(const struct permissions *permissions, const struct rights *rights)
+{
+	const struct permission_role *role = NULL;
+
+	if (!rights->needs_roles)
+		return true;
+	while ((role = next_role(permissions, rights, role)) != NULL)
+		for (size_t kind = 0; kind < PERMISSION_KINDS; kind++)
+			if (role->kinds[kind].allow.count > 0)
+				return true;
+	return false;
+}
+
+/* ---- messages ---- */
+
+/* The keys of the rules, for records. */
+static const struct {
+	const char *allow, *deny, *role_allow, *role_deny;
+} keys[] = {
+#define KEYS(kind)                                                               \
+	{                                                                        \
+		"servers.NAME." kind ".allow", "servers.NAME." kind ".deny",     \
+			"roles.NAME." kind ".allow", "roles.NAME." kind ".deny", \
+	}
+	[PERMISSION_TOOL] = { "servers.NAME.tools.allow", "servers.NAME.tools.deny",
+			      "roles.NAME.allow", "roles.NAME.deny" },
+	[PERMISSION_PROMPT] = KEYS("prompts"),
+	[PERMISSION_RESOURCE] = KEYS("resources"),
+	[PERMISSION_TEMPLATE] = KEYS("templates"),
+#undef KEYS
+};
+
+struct visit {
+	const struct permissions *permissions;
+	const struct rights *rights;
+	const char *rule; /* that a name breaks; NULL: none */
+};
+
+static const char *rule_of(enum permission_kind kind, struct permission_verdict verdict)
+{
+	if (verdict.ground == PERMISSION_DENIED)
+		return verdict.role != NULL ? keys[kind].role_deny : keys[kind].deny;
+	return verdict.ground == PERMISSION_NO_ROLE ? keys[kind].role_allow : keys[kind].allow;
+}
+
+static bool visit_name(enum permission_kind kind, struct json name, void *arg)
+{
+	struct permission_verdict verdict = { .ground = PERMISSION_NO_NAME };
+	struct visit *visit = arg;
+	struct buf decoded = { 0 };
+
+	if (scan_decode_string(name, &decoded) == 0)
+		verdict = permissions_judge(visit->permissions, visit->rights, kind,
+					    buf_slice(&decoded));
+	buf_fini(&decoded);
+	if (verdict.ground > PERMISSION_ALLOWED)
+		visit->rule = rule_of(kind, verdict);
+	return visit->rule == NULL;
+}
+
+/* What has no names where they should stand may use any. */
+static const char *rule_without_names(const char *what)
+{
+	return strcmp(what, "method") == 0   ? "" :
+	       strcmp(what, "tool") == 0     ? keys[PERMISSION_TOOL].allow :
+	       strcmp(what, "resource") == 0 ? keys[PERMISSION_RESOURCE].allow :
+					       keys[PERMISSION_PROMPT].allow;
+}
+
+const char *permissions_find_denied(const struct permissions *permissions,
+				    const struct rights *rights, const struct envelope *env,
+				    const char **rule_r)
+{
+	struct visit visit = { permissions, rights, NULL };
+	const char *what;
+
+	*rule_r = "";
+	if (!permissions->has_rules && !rights->needs_roles)
+		return NULL;
+	what = uses_visit(env, visit_name, &visit);
+	if (what != NULL)
+		*rule_r = visit.rule != NULL ? visit.rule : rule_without_names(what);
+	return what;
 }

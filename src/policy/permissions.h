@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a server may be used, by name: its tools, prompts, resources and templates of resources. Pure: of who asks, and
- * what comes of a refusal, it knows nothing. product.md §4, SEC-50.
+ * What of a server may be used, by name and by whom: its tools, prompts, resources and templates of resources. Pure: what
+ * comes of a refusal, it does not know. product.md §4, SEC-50, SEC-56.
  */
 #ifndef MCPGATED_POLICY_PERMISSIONS_H
 #define MCPGATED_POLICY_PERMISSIONS_H
@@ -14,6 +14,7 @@
 struct buf;
 struct envelope;
 struct json;
+struct rights;
 
 enum permission_kind {
 	PERMISSION_TOOL,
@@ -27,20 +28,29 @@ enum permission_kind {
 struct permission_rules {
 	struct slices allow;
 	struct slices deny;
-	/* The same as names are compared; made by permissions_finish: */
+	/* The same as names are compared, one for each; empty: it is no name, and fits nothing. Made by permissions_finish: */
 	struct slices allow_folded;
 	struct slices deny_folded;
 };
 
-/* All zeros: there are no rules, everything is allowed. */
-struct permissions {
+/* What one role says of the server. */
+struct permission_role {
+	size_t number;       /* of the role */
+	struct slice server; /* as the role names it: by name, or `*` */
 	struct permission_rules kinds[PERMISSION_KINDS];
-	bool has_rules; /* beyond that everything is allowed */
 };
 
-/* Once the rules are there. Patterns that are no names (permission_fold) fit nothing. */
+/* All zeros: there are no rules, everything is allowed. */
+struct permissions {
+	struct permission_rules kinds[PERMISSION_KINDS]; /* for everybody */
+	struct permission_role *roles;                   /* for those who have them; of roles.h */
+	size_t role_count;
+	bool has_rules; /* for everybody, beyond that everything is allowed */
+};
+
+/* Once the rules are there. */
 void permissions_finish(struct permissions *permissions);
-/* What permissions_finish has made. */
+/* What permissions_finish has made, and the roles. */
 void permissions_free(struct permissions *permissions);
 
 /*
@@ -49,30 +59,54 @@ void permissions_free(struct permissions *permissions);
  */
 const char *permission_fold(enum permission_kind kind, struct slice name, struct buf *folded)
 	must_check;
-/* Why not: no pattern of allow fits, or one of deny does. */
-enum permission_verdict { PERMISSION_ALLOWED, PERMISSION_UNLISTED, PERMISSION_DENIED };
-/* Of this name, however it is spelled, as permissions_allow says. */
-enum permission_verdict permissions_judge(const struct permissions *permissions,
-					  enum permission_kind kind, struct slice name) must_check;
 /*
- * Whether this may be used, however its name is spelled. What is no name may not be, where there are rules of any kind.
- * `name`: of a JSON string, decoded.
+ * The form of a pattern that takes something away: of the letters of URIs it is not known whether the server tells them by
+ * case, nor whether it looks at what follows a `?`. The caller frees it; empty: it is no name.
  */
-bool permissions_allow(const struct permissions *permissions, enum permission_kind kind,
-		       struct slice name) must_check;
-/* The same for the name in a JSON value, as it is written. What is not a string is no name. */
-enum permission_verdict permissions_judge_json(const struct permissions *permissions,
-					       enum permission_kind kind, struct json name)
+struct slice permission_fold_deny(enum permission_kind kind, struct slice pattern) must_check;
+/* Whether the name, folded, fits such a pattern in any way that the server may take it. */
+bool permission_fits_deny(enum permission_kind kind, struct slice folded, struct slice pattern)
 	must_check;
-bool permissions_allow_json(const struct permissions *permissions, enum permission_kind kind,
-			    struct json name) must_check;
+
+enum permission_ground {
+	PERMISSION_FREE,        /* there are no rules for it */
+	PERMISSION_ALLOWED,     /* a pattern of `allow` fits */
+	PERMISSION_DENIED,      /* a pattern of `deny` fits */
+	PERMISSION_NOT_ALLOWED, /* no pattern of the server's `allow` fits */
+	PERMISSION_NO_ROLE,     /* none of the `allow` of his roles fits */
+	PERMISSION_NO_NAME,
+};
+
+/* Whether it may be used, and what has decided that. */
+struct permission_verdict {
+	enum permission_ground ground;
+	const struct permission_role *role; /* whose pattern; NULL: the server's own */
+	size_t pattern; /* PERMISSION_ALLOWED, PERMISSION_DENIED: its place in the list */
+};
+
+/*
+ * The one place that decides whether somebody may use this, however its name is spelled. What is no name may not be used,
+ * where there are rules of any kind. What the server's own rules do not allow, no role does; what one role denies, no other
+ * allows. `name`: of a JSON string, decoded.
+ */
+struct permission_verdict permissions_judge(const struct permissions *permissions,
+					    const struct rights *rights, enum permission_kind kind,
+					    struct slice name) must_check;
+bool permissions_allow(const struct permissions *permissions, const struct rights *rights,
+		       enum permission_kind kind, struct slice name) must_check;
+/* The same for the name in a JSON value, as it is written. What is not a string is no name. */
+bool permissions_allow_json(const struct permissions *permissions, const struct rights *rights,
+			    enum permission_kind kind, struct json name) must_check;
+/* Whether any of his roles, or the lack of them, allows anything of the server. */
+bool permissions_allow_any(const struct permissions *permissions, const struct rights *rights)
+	must_check;
 /*
  * What a client's message uses that it may not: "tool", "prompt", "resource", "prompt or resource" for a completion, or
- * "method" for a method that is no name; NULL: nothing. Judged are calls of tools, prompts, reads of and subscriptions to
- * resources, completions; subscriptions/listen is change_listener's. What only looks like such a method (as names of tools
- * are compared) is taken for one. *rule_r: the key of the rule, like servers.NAME.tools.deny; "" for a method.
+ * "method" for a method that is no name; NULL: nothing. Judged is what uses.h finds; subscriptions/listen is
+ * change_listener's. *rule_r: the key of the rule, like servers.NAME.tools.deny; "" for a method.
  */
 const char *permissions_find_denied(const struct permissions *permissions,
-				    const struct envelope *env, const char **rule_r) must_check;
+				    const struct rights *rights, const struct envelope *env,
+				    const char **rule_r) must_check;
 
 #endif

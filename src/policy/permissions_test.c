@@ -6,9 +6,11 @@
 
 #include "base/unit_test.h"
 #include "jsonrpc/scan.h"
+#include "policy/rights.h"
 #include "policy/uri.h"
 
 static const struct scan_limits limits = { 64, 256 };
+static const struct rights anybody = { .needs_roles = false };
 
 /* The URI folded, or NULL. Until the next call. */
 static const char *folded_uri(const char *uri)
@@ -200,8 +202,8 @@ static void deny_wins_however_it_is_spelled(void **state)
 	struct permissions permissions = some_rules();
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (permissions_allow(&permissions, rows[i].kind, slice_str(rows[i].name)) !=
-		    rows[i].is_allowed)
+		if (permissions_allow(&permissions, &anybody, rows[i].kind,
+				      slice_str(rows[i].name)) != rows[i].is_allowed)
 			fail_msg("%s", rows[i].name);
 	permissions_free(&permissions);
 }
@@ -215,80 +217,78 @@ static void without_rules_all_is_allowed(void **state)
 		permissions.kinds[i].allow = (struct slices){ all, 1 };
 	permissions_finish(&permissions);
 	assert_false(permissions.has_rules);
-	assert_true(permissions_allow(&permissions, PERMISSION_TOOL, SLICE_LIT("a\x01")));
-	assert_true(permissions_allow_json(&permissions, PERMISSION_TOOL,
+	assert_true(permissions_allow(&permissions, &anybody, PERMISSION_TOOL, SLICE_LIT("a\x01")));
+	assert_true(permissions_allow_json(&permissions, &anybody, PERMISSION_TOOL,
 					   (struct json){ .type = JSON_NUMBER }));
 	permissions_free(&permissions);
 }
 
+static const struct {
+	const char *message;
+	const char *denied; /* NULL: nothing */
+	const char *rule;   /* behind servers.NAME. */
+} messages[] = {
+	{ "'method':'tools/call','params':{'name':'read_a'}", NULL, NULL },
+	{ "'method':'tools/call','params':{'name':'write'}", "tool", "tools.allow" },
+	{ "'method':'tools/call','params':{'name':'read_secr\\u0065t'}", "tool", "tools.deny" },
+	{ "'method':'tools/call','params':{'name':7}", "tool", "tools.allow" },
+	{ "'method':'tools/call','params':{}", "tool", "tools.allow" },
+	{ "'method':'tools/call','params':['write']", "tool", "tools.allow" },
+	{ "'method':'tools/call'", "tool", "tools.allow" },
+	{ "'method':'Tools/Call','params':{'name':'write'}", "tool", "tools.allow" },
+	{ "'method':'tools /call','params':{'name':'write'}", "tool", "tools.allow" },
+	{ "'method':'tools/call\xE2\x80\x8B','params':{'name':'write'}", "method", "" },
+	{ "'method':'tools/list'", NULL, NULL },
+	{ "'method':'ping'", NULL, NULL },
+	{ "'method':'prompts/get','params':{'name':'p'}", NULL, NULL },
+	{ "'method':'prompts/get','params':{'name':'p\\u0000'}", "prompt", "prompts.allow" },
+	{ "'method':'resources/read','params':{'uri':'file:///srv/data/a'}", NULL, NULL },
+	{ "'method':'resources/read','params':{'uri':'file:///etc/passwd'}", "resource",
+	  "resources.allow" },
+	{ "'method':'resources/subscribe','params':{'uri':'file:///etc'}", "resource",
+	  "resources.allow" },
+	{ "'method':'resources/unsubscribe','params':{'uri':'file:///etc'}", "resource",
+	  "resources.allow" },
+	{ "'method':'completion/complete','params':{'ref':{'type':'ref/prompt','name':'p'}}", NULL,
+	  NULL },
+	{ "'method':'completion/complete','params':{'ref':{'type':'ref/resource','uri':'a'}}",
+	  "prompt or resource", "templates.allow" },
+	{ "'method':'completion/complete','params':{'ref':{'\\u0075ri':'a','name':'p'}}",
+	  "prompt or resource", "templates.allow" },
+	{ "'method':'completion/complete','params':{'ref':{'name':'p','Uri':'a'}}",
+	  "prompt or resource", "templates.allow" },
+	{ "'method':'completion/complete','params':{'ref':{'\\ud800':'p'}}", "prompt or resource",
+	  "prompts.allow" },
+	{ "'method':'completion/complete','params':{'ref':{'name':'p'},'Ref':{'uri':'a'}}",
+	  "prompt or resource", "templates.allow" },
+	{ "'method':'completion/complete','params':{'ref':7,'REF':{'name':'p'}}", NULL, NULL },
+	{ "'method':'completion/complete','params':[{'ref':{'uri':'a'}}]", "prompt or resource",
+	  "prompts.allow" },
+	{ "'method':'completion/complete'", "prompt or resource", "prompts.allow" },
+	{ "'result':{}", NULL, NULL },
+};
+
 static void messages_are_judged_by_what_they_use(void **state)
 {
-	static const struct {
-		const char *message;
-		const char *denied; /* NULL: nothing */
-		const char *rule;   /* behind servers.NAME. */
-	} rows[] = {
-		{ "'method':'tools/call','params':{'name':'read_a'}", NULL, NULL },
-		{ "'method':'tools/call','params':{'name':'write'}", "tool", "tools.allow" },
-		{ "'method':'tools/call','params':{'name':'read_secr\\u0065t'}", "tool",
-		  "tools.deny" },
-		{ "'method':'tools/call','params':{'name':7}", "tool", "tools.allow" },
-		{ "'method':'tools/call','params':{}", "tool", "tools.allow" },
-		{ "'method':'tools/call','params':['write']", "tool", "tools.allow" },
-		{ "'method':'tools/call'", "tool", "tools.allow" },
-		{ "'method':'Tools/Call','params':{'name':'write'}", "tool", "tools.allow" },
-		{ "'method':'tools /call','params':{'name':'write'}", "tool", "tools.allow" },
-		{ "'method':'tools/call\xE2\x80\x8B','params':{'name':'write'}", "method", "" },
-		{ "'method':'tools/list'", NULL, NULL },
-		{ "'method':'ping'", NULL, NULL },
-		{ "'method':'prompts/get','params':{'name':'p'}", NULL, NULL },
-		{ "'method':'prompts/get','params':{'name':'p\\u0000'}", "prompt",
-		  "prompts.allow" },
-		{ "'method':'resources/read','params':{'uri':'file:///srv/data/a'}", NULL, NULL },
-		{ "'method':'resources/read','params':{'uri':'file:///etc/passwd'}", "resource",
-		  "resources.allow" },
-		{ "'method':'resources/subscribe','params':{'uri':'file:///etc'}", "resource",
-		  "resources.allow" },
-		{ "'method':'resources/unsubscribe','params':{'uri':'file:///etc'}", "resource",
-		  "resources.allow" },
-		{ "'method':'completion/complete','params':{'ref':{'type':'ref/prompt','name':'p'}}",
-		  NULL, NULL },
-		{ "'method':'completion/complete','params':{'ref':{'type':'ref/resource','uri':'a'}}",
-		  "prompt or resource", "templates.allow" },
-		{ "'method':'completion/complete','params':{'ref':{'\\u0075ri':'a','name':'p'}}",
-		  "prompt or resource", "templates.allow" },
-		{ "'method':'completion/complete','params':{'ref':{'name':'p','Uri':'a'}}",
-		  "prompt or resource", "templates.allow" },
-		{ "'method':'completion/complete','params':{'ref':{'\\ud800':'p'}}",
-		  "prompt or resource", "prompts.allow" },
-		{ "'method':'completion/complete','params':{'ref':{'name':'p'},'Ref':{'uri':'a'}}",
-		  "prompt or resource", "templates.allow" },
-		{ "'method':'completion/complete','params':{'ref':7,'REF':{'name':'p'}}", NULL,
-		  NULL },
-		{ "'method':'completion/complete','params':[{'ref':{'uri':'a'}}]",
-		  "prompt or resource", "prompts.allow" },
-		{ "'method':'completion/complete'", "prompt or resource", "prompts.allow" },
-		{ "'result':{}", NULL, NULL },
-	};
 	struct permissions permissions = some_rules();
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(messages); i++) {
 		struct envelope env;
 		struct error err;
 		const char *denied, *rule;
 		char text[512];
 
-		snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':1,%s}", rows[i].message);
+		snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':1,%s}", messages[i].message);
 		for (char *at = text; (at = strchr(at, '\'')) != NULL;)
 			*at = '"';
 		if (scan_envelope(slice_str(text), &limits, 0, &env, &err) < 0)
 			fail_msg("%s: %s", text, err.text);
-		denied = permissions_find_denied(&permissions, &env, &rule);
-		if ((denied == NULL) != (rows[i].denied == NULL) ||
-		    (denied != NULL && strcmp(denied, rows[i].denied) != 0))
+		denied = permissions_find_denied(&permissions, &anybody, &env, &rule);
+		if ((denied == NULL) != (messages[i].denied == NULL) ||
+		    (denied != NULL && strcmp(denied, messages[i].denied) != 0))
 			fail_msg("%s: %s", text, denied != NULL ? denied : "allowed");
 		if (denied != NULL && *rule != '\0' &&
-		    strcmp(rule + strlen("servers.NAME."), rows[i].rule) != 0)
+		    strcmp(rule + strlen("servers.NAME."), messages[i].rule) != 0)
 			fail_msg("%s: by %s", text, rule);
 	}
 	permissions_free(&permissions);

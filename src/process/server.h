@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "policy/needs.h"
 #include "policy/permissions.h"
 #include "policy/call_limits.h"
 #include "process/backoff.h"
@@ -93,6 +94,7 @@ struct server_conf {
 	uint64_t request_timeout_max_ms;
 	struct tool_timeouts tool_timeouts;
 	struct permissions permissions; /* what of it may be used */
+	struct needs needs;             /* which scopes that takes */
 	struct call_limits limits;      /* how often, and how many at once, by each caller */
 	struct sanitize_rules sanitize;
 

@@ -10,6 +10,7 @@
 
 struct admitted {
 	const struct client *client;
+	struct rights rights;
 	const struct audit_origin *origin;
 	const struct envelope *messages;
 	size_t count;
@@ -17,16 +18,19 @@ struct admitted {
 	bool is_taken; /* the one before `next` */
 };
 
-struct admitted *admitted_new(const struct client *client, const struct audit_origin *origin,
-			      const struct envelope *messages, size_t count)
+struct admitted *admitted_new(const struct client *client, const struct rights *rights,
+			      const struct audit_origin *origin, const struct envelope *messages,
+			      size_t count)
 {
 	struct admitted *admitted = mem_alloc(sizeof(*admitted));
 
 	CHECK(count > 0);
 	CHECK(client != NULL || count == 1);
-	*admitted = (struct admitted){
-		.client = client, .origin = origin, .messages = messages, .count = count
-	};
+	*admitted = (struct admitted){ .client = client,
+				       .rights = *rights,
+				       .origin = origin,
+				       .messages = messages,
+				       .count = count };
 	return admitted;
 }
 
@@ -55,4 +59,9 @@ const struct envelope *admitted_take(struct admitted *admitted, const struct cli
 	CHECK(admitted->client == client);
 	admitted->is_taken = true;
 	return &admitted->messages[admitted->next - 1];
+}
+
+const struct rights *admitted_rights(const struct admitted *admitted)
+{
+	return &admitted->rights;
 }

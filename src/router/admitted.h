@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "jsonrpc/scan.h"
+#include "policy/rights.h"
 
 struct admitted;
 struct audit_origin;
@@ -16,11 +17,12 @@ struct client;
 
 /*
  * For endpoint/admission.c alone, which has asked everything that may refuse them (tests/check-doors). They were let
- * in for this client; NULL: it is one initialize request, or one
+ * in for this client, with these rights; NULL: it is one initialize request, or one
  * message without a session. The messages and the origin are borrowed until admitted_free.
  */
-struct admitted *admitted_new(const struct client *client, const struct audit_origin *origin,
-			      const struct envelope *messages, size_t count);
+struct admitted *admitted_new(const struct client *client, const struct rights *rights,
+			      const struct audit_origin *origin, const struct envelope *messages,
+			      size_t count);
 /* Accepts NULL; sets the caller's pointer to NULL. */
 void admitted_free(struct admitted **admitted);
 
@@ -33,5 +35,7 @@ const struct envelope *admitted_next(struct admitted *admitted);
  * taken once at most.
  */
 const struct envelope *admitted_take(struct admitted *admitted, const struct client *client);
+/* Of who has sent them. */
+const struct rights *admitted_rights(const struct admitted *admitted);
 
 #endif

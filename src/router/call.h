@@ -19,6 +19,7 @@
 #include "jsonrpc/scan.h"
 #include "mcp/method.h"
 #include "obs/reason.h"
+#include "policy/rights.h"
 #include "router/wait_queue.h"
 #include "session/stream.h"
 #include "upstream/upstream.h"
@@ -102,9 +103,10 @@ struct call {
 	struct waiter waiter;
 	enum call_state state;
 	const struct method *method;
-	struct slice id;    /* the client's, as it was written */
-	struct slice token; /* its progress token likewise, or empty */
-	double progress;    /* the last that was forwarded */
+	struct slice id;      /* the client's, as it was written */
+	struct slice token;   /* its progress token likewise, or empty */
+	double progress;      /* the last that was forwarded */
+	struct rights rights; /* of who has sent it */
 	/* What its server asked for in vain: bits of enum asking_need. MOD-CAP-01 */
 	unsigned int missing;
 	struct digest *digest;    /* of a modern request during which its server may ask; or NULL */

@@ -141,7 +141,7 @@ static int note_uri(struct slice element, void *arg)
 
 	if (uri.type == JSON_STRING &&
 	    permissions_allow_json(&client_of(listener)->server->conf.permissions,
-				   PERMISSION_RESOURCE, uri))
+				   &listener->call->rights, PERMISSION_RESOURCE, uri))
 		text_set_add(&listener->wanted, subscriptions_spell_uri(uri, &room));
 	buf_fini(&room);
 	return listener->wanted.count < TEXT_SET_MAX ? 0 : -1;

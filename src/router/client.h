@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/slice.h"
 #include "io/peer.h"
+#include "policy/rights.h"
 #include "router/text_set.h"
 
 struct call;
@@ -45,6 +46,7 @@ struct client {
 	struct session *session;     /* NULL: it has none */
 	const struct holder *holder; /* which caller it is; borrowed likewise */
 	struct peer peer;            /* where it began */
+	struct rights rights;        /* of who has sent its last request */
 	const struct revision *revision; /* what it and we agreed on */
 	char *capabilities;              /* that it declared: JSON text; NULL: those of its pool */
 	struct pool *pool;               /* that serves it; NULL: none yet, or no more */

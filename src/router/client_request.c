@@ -158,6 +158,7 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	request->client.principal = principal_ref(principal);
 	request->holder = holder_get(&router->sessions.holders, &router->requests, principal, peer);
 	request->client.holder = request->holder;
+	request->client.rights = call->rights = *admitted_rights(admitted);
 	request->client.level = wanted_level(env);
 	request->client.is_ready_to_be_asked = true;
 	request->client.can_open_urls = call->method->flags & METHOD_ASKING &&

@@ -241,6 +241,7 @@ void client_session_open(struct router *router, struct server *server, struct pr
 	cs->client.principal = cs->session.principal;
 	cs->client.session = &cs->session;
 	cs->client.holder = cs->session.holder;
+	cs->client.rights = call->rights = *admitted_rights(admitted);
 	call_link(call, &cs->client);
 	wait_queue_append(&cs->opening, &call->waiter, 0);
 	reason = router->is_draining ? REASON_DRAINING : pool_join(&cs->member, env);

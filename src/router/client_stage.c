@@ -147,8 +147,10 @@ struct front *front_new(const struct envelope *env)
 
 struct admitted *admit(const struct client *client, const struct envelope *env)
 {
+	static const struct rights no_rights = { .needs_roles = false };
+
 	admitted_free(&admitted);
-	admitted = admitted_new(client, NULL, env, 1);
+	admitted = admitted_new(client, &no_rights, NULL, env, 1);
 	admitted_next(admitted);
 	return admitted;
 }

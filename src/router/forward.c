@@ -129,6 +129,7 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 	const struct envelope *env = admitted_take(admitted, client);
 
 	CHECK(client->pool != NULL && call->state == CALL_NEW);
+	client->rights = call->rights = *admitted_rights(admitted);
 	if (call->method->id != METHOD_PING)
 		note_ready(client);
 	call_link(call, client);

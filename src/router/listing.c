@@ -4,6 +4,12 @@
 
 #include <stdint.h>
 
+#include "policy/needs.h"
+#include "policy/permissions.h"
+#include "process/server.h"
+#include "router/call.h"
+#include "router/client.h"
+
 static const struct {
 	struct slice method;
 	struct slice member; /* of the result: the list */
@@ -18,7 +24,8 @@ static const struct {
 };
 
 struct filter {
-	const struct permissions *permissions;
+	const struct server_conf *conf;
+	const struct rights *rights;
 	enum permission_kind kind;
 	struct slice name;
 	struct buf *out;
@@ -30,8 +37,11 @@ static int take_item(struct slice item, void *arg)
 {
 	struct filter *filter = arg;
 
-	if (!permissions_allow_json(filter->permissions, filter->kind,
-				    scan_member(item, filter->name))) {
+	struct json name = scan_member(item, filter->name);
+
+	if (!permissions_allow_json(&filter->conf->permissions, filter->rights, filter->kind,
+				    name) ||
+	    !needs_show(&filter->conf->needs, filter->rights, filter->kind, name)) {
 		filter->has_left_out = true;
 		return 0;
 	}
@@ -59,21 +69,24 @@ static const struct envelope *filter_list(struct convert *convert, struct filter
 	return &convert->env;
 }
 
-const struct envelope *listing_filter(struct convert *convert,
-				      const struct permissions *permissions,
-				      const struct method *method, const struct envelope *env)
+const struct envelope *listing_filter(struct convert *convert, const struct call *call,
+				      const struct envelope *env)
 {
-	if (!permissions->has_rules || env->kind != ENVELOPE_RESULT ||
-	    !(method->flags & METHOD_PAGED))
+	const struct server_conf *conf = &call->client->server->conf;
+	bool has_rules =
+		conf->permissions.has_rules || call->rights.needs_roles || conf->needs.hides;
+
+	if (!has_rules || env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED))
 		return env;
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		struct filter filter = { .permissions = permissions,
+		struct filter filter = { .conf = conf,
+					 .rights = &call->rights,
 					 .kind = lists[i].kind,
 					 .name = lists[i].name,
 					 .out = &convert->text };
 		struct json list;
 
-		if (!slice_is_equal(method->name, lists[i].method))
+		if (!slice_is_equal(call->method->name, lists[i].method))
 			continue;
 		list = scan_member(env->result.text, lists[i].member);
 		return list.type == JSON_ARRAY ? filter_list(convert, &filter, list, env) : env;

@@ -129,6 +129,22 @@ static bool is_concerned(const struct client *client, const struct concern *conc
 	return false;
 }
 
+/* He may have other roles now than when he subscribed. SEC-56 */
+static bool may_hear(const struct client *client, struct slice uri)
+{
+	struct buf quoted = { 0 };
+	bool may;
+
+	if (!client->rights.needs_roles)
+		return true;
+	buf_printf(&quoted, "\"%.*s\"", SLICE_ARG(uri));
+	may = permissions_allow_json(&client->server->conf.permissions, &client->rights,
+				     PERMISSION_RESOURCE,
+				     (struct json){ JSON_STRING, true, buf_slice(&quoted) });
+	buf_fini(&quoted);
+	return may;
+}
+
 /* Returns whether anybody is subscribed. */
 static bool tell_subscribers(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
 {
@@ -143,7 +159,7 @@ static bool tell_subscribers(struct pool *pool, struct slice uri, uint64_t key, 
 	LIST_FOREACH_SAFE(node, &pool->members) {
 		struct pool_member *member = member_at(node);
 
-		if (!is_concerned(member->client, &concern))
+		if (!is_concerned(member->client, &concern) || !may_hear(member->client, uri))
 			continue;
 		member->ops->on_notification(member, key, msg);
 		is_told = true;
@@ -270,6 +286,7 @@ static void note_update(struct pool *pool, struct slice uri, uint64_t key, struc
 /* Who has subscribed to what is above it may not hear of what is denied. SEC-50 */
 static void notify_resource(struct upstream *upstream, const struct envelope *env)
 {
+	static const struct rights all = { .needs_roles = false };
 	struct pool *pool = upstream->pool;
 	struct buf room = { 0 };
 	struct slice uri = subscriptions_spell_uri(env->uri, &room);
@@ -277,7 +294,7 @@ static void notify_resource(struct upstream *upstream, const struct envelope *en
 	struct msg *msg = NULL;
 
 	if ((pool_is_shared(pool) && !subscriptions_concern(&pool->sharing->subscriptions, uri)) ||
-	    !permissions_allow_json(&pool->server->conf.permissions, PERMISSION_RESOURCE,
+	    !permissions_allow_json(&pool->server->conf.permissions, &all, PERMISSION_RESOURCE,
 				    env->uri)) {
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 		goto out;

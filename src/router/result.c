@@ -347,7 +347,7 @@ void result_send(struct call *call, const struct envelope *env)
 		return;
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
 		env = modern_server_response(&bridge, call->method, env);
-	env = listing_filter(&listing, &call->client->server->conf.permissions, call->method, env);
+	env = listing_filter(&listing, call, env);
 	env = convert_response(&convert, client_lacks(call->client, call->request.upstream),
 			       call->method, env);
 	if (env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED) ||
@@ -365,7 +365,7 @@ void result_send_kept(struct call *call, const struct revision *revision,
 	unsigned int lost = revision_lacks(call->client->revision, revision) & ~REVISION_TASKS;
 
 	CHECK(pool_is_shared(call->client->pool));
-	env = listing_filter(&listing, &call->client->server->conf.permissions, call->method, env);
+	env = listing_filter(&listing, call, env);
 	send_with_client_id(call, convert_response(&convert, lost, call->method, env));
 	convert_fini(&convert);
 	convert_fini(&listing);

@@ -70,14 +70,14 @@ class Place:
 
 
 class Way:
-    def __init__(self, t, name, servers=SERVERS, **config):
-        self.t, self.name = t, name
+    def __init__(self, t, name, servers=SERVERS, claims=None, auth=None, **config):
+        self.t, self.name, self.claims = t, name, claims or {}
         self.front, self.is_batch = name.replace("_batch", ""), name.endswith("_batch")
         self.issuer = Issuer()
         issuers = [{"issuer": self.issuer.url, "leeway": "0s"}]
         self.servers = servers
-        t.start(servers, dict({"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": issuers}, "drain_timeout": "5s",
-                               "streams": {"keepalive": "100ms"}}, **config))
+        t.start(servers, dict({"public_url": ORIGIN, "auth": dict({"mode": "oauth", "issuers": issuers}, **(auth or {})),
+                               "drain_timeout": "5s", "streams": {"keepalive": "100ms"}}, **config))
         self.last_id = 0
         self.good = self.token()
         self.home = self.open()
@@ -85,8 +85,10 @@ class Way:
 
     # ---- who, and where -------------------------------------------------
 
-    def token(self, server="main", sub="alice", scope="use write", **claims):
-        return self.issuer.token("%s/%s/mcp" % (ORIGIN, server), sub=sub, scope=scope, **claims)
+    def token(self, server="main", sub=None, **claims):
+        claims = dict({"sub": "alice", "scope": "use write"}, **dict(self.claims, **claims))
+        claims["sub"] = sub or claims["sub"]
+        return self.issuer.token("%s/%s/mcp" % (ORIGIN, server), **claims)
 
     def listen(self, server="main"):
         """A client of HTTP+SSE that has not begun a session."""

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A number is the place in the order in which the configuration names the scopes. */
-#include "endpoint/scopes.h"
+#include "policy/scopes.h"
 
 static size_t table_seek(const struct scope_table *table, struct slice name)
 {

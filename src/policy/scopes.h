@@ -3,8 +3,8 @@
  * The scopes that the configuration names, as numbers, so that a set of them is a few words. Scopes of
  * tokens that nobody named need no number: they allow nothing. AUTH-SCP-02 … -05.
  */
-#ifndef MCPGATED_ENDPOINT_SCOPES_H
-#define MCPGATED_ENDPOINT_SCOPES_H
+#ifndef MCPGATED_POLICY_SCOPES_H
+#define MCPGATED_POLICY_SCOPES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A message as a client would send it is shown to the very functions that admission asks. What arguments may hold, rates and
+ * the state of a session are not asked about.
+ */
+#include "admin/can.h"
+
+#include "admin/admin_reply.h"
+#include "admin/can_request.h"
+#include "admin/order.h"
+#include "auth/grant.h"
+#include "jsonrpc/scan.h"
+#include "policy/needs.h"
+
+/* What is asked, and what was found out. */
+struct inquest {
+	const struct authorization_conf *conf;
+	const struct endpoint *endpoint;
+	const struct roles *roles;
+	const struct can_request *request;
+	struct access access;    /* its rights alone */
+	const char *hindrance;   /* what keeps a static token from the server; or NULL */
+	struct scope_set needed; /* the base scopes included */
+	struct permission_verdict verdict;
+	bool is_allowed;
+};
+
+/* ---- who ---- */
+
+static const char *find_token(struct inquest *inquest)
+{
+	const struct static_tokens *tokens = &inquest->conf->tokens;
+	const struct static_token *found = NULL;
+
+	for (size_t i = 0; i < tokens->count; i++) {
+		const struct static_token *token = &tokens->items[i];
+
+		if (!slice_is_equal(token->name, inquest->request->who_name))
+			continue;
+		if (found != NULL)
+			return "auth.tokens has several tokens of this name";
+		found = token;
+	}
+	if (found == NULL)
+		return "auth.tokens has no token of this name";
+	inquest->access.rights = found->rights;
+	if (static_token_is_over(found))
+		inquest->hindrance = "the token has expired";
+	else if (!static_token_is_for(found, inquest->endpoint->place.server))
+		inquest->hindrance = "the token is for other servers";
+	return NULL;
+}
+
+/* As he was with his last request; at this server, if he has a session there. */
+static const char *find_principal(struct inquest *inquest, const struct session_set *sessions)
+{
+	const struct client *found = NULL;
+
+	LIST_FOREACH(node, &sessions->sessions) {
+		struct session *session = container_of(node, struct session, link);
+		const struct client *client = client_session_client(session);
+
+		if (session->state == SESSION_LIVE &&
+		    slice_is_equal(session->principal->identity.subject,
+				   inquest->request->who_name) &&
+		    (found == NULL || client->server == inquest->endpoint->server))
+			found = client;
+	}
+	if (found == NULL)
+		return "there is no session of such a caller; name the claims of a token instead";
+	inquest->access.rights = found->rights;
+	return NULL;
+}
+
+static const char *find_claims(struct inquest *inquest, struct error *err)
+{
+	struct grant *grant = can_request_grant(inquest->request, inquest->roles, err);
+
+	if (grant == NULL)
+		return err->text;
+	inquest->access.rights = authorization_rights_of(inquest->conf, grant);
+	grant_unref(&grant);
+	return NULL;
+}
+
+/* ---- what ---- */
+
+static void write_message(const struct can_request *request, struct buf *out)
+{
+	static const struct {
+		struct slice method;
+		const char *member;
+	} uses[] = {
+		[PERMISSION_TOOL] = { SLICE("tools/call"), "name" },
+		[PERMISSION_PROMPT] = { SLICE("prompts/get"), "name" },
+		[PERMISSION_RESOURCE] = { SLICE("resources/read"), "uri" },
+	};
+	struct json_t *message = value_object();
+	struct json_t *params = value_object();
+
+	CHECK(request->kind < ARRAY_LEN(uses));
+	value_set_text(params, uses[request->kind].member, request->name);
+	value_set_text(message, "jsonrpc", SLICE_LIT("2.0"));
+	value_set_number(message, "id", 1);
+	value_set_text(message, "method", uses[request->kind].method);
+	value_set(message, "params", params);
+	value_write(message, out);
+}
+
+static void judge(struct inquest *inquest)
+{
+	static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX, .id_max = 20 };
+	const struct server_conf *server = &inquest->endpoint->server->conf;
+	const struct authorization auth = { .conf = *inquest->conf };
+	const struct rights *rights = &inquest->access.rights;
+	struct needs_flaw flaw;
+	struct refusal refusal;
+	struct envelope env;
+	struct buf text = { 0 };
+	const char *rule;
+	struct error err;
+
+	write_message(inquest->request, &text);
+	CHECK(scan_envelope(buf_slice(&text), &limits, 0, &env, &err) == 0);
+	inquest->needed = inquest->endpoint->place.base;
+	flaw = needs_add_of_message(&server->needs, &env, &inquest->needed);
+	inquest->verdict = permissions_judge(&server->permissions, rights, inquest->request->kind,
+					     inquest->request->name);
+	inquest->is_allowed =
+		inquest->hindrance == NULL && flaw.what == NULL &&
+		authorization_has_role(&inquest->endpoint->place, rights) &&
+		authorization_covers(&auth, &inquest->endpoint->place, &inquest->access,
+				     &inquest->needed, &refusal) &&
+		permissions_find_denied(&server->permissions, rights, &env, &rule) == NULL;
+	buf_fini(&text);
+}
+
+/* ---- why ---- */
+
+/* Where the pattern stands that has decided; empty: none has. */
+static void append_rule(const struct inquest *inquest, struct buf *out)
+{
+	static const char *const sections[] = { "tools", "prompts", "resources" };
+	const struct permission_verdict *verdict = &inquest->verdict;
+	bool is_denied = verdict->ground == PERMISSION_DENIED;
+
+	if (verdict->ground != PERMISSION_ALLOWED && !is_denied)
+		return;
+	if (verdict->role != NULL)
+		roles_append_place(inquest->roles, inquest->request->kind, verdict, out);
+	else
+		buf_printf(out, "servers.%.*s.%s.%s[%zu]",
+			   SLICE_ARG(inquest->endpoint->place.server),
+			   sections[inquest->request->kind], is_denied ? "deny" : "allow",
+			   verdict->pattern);
+}
+
+static const char *why(const struct inquest *inquest)
+{
+	static const char *const grounds[] = {
+		[PERMISSION_FREE] = "there is no rule for it",
+		[PERMISSION_ALLOWED] = "this rule allows it",
+		[PERMISSION_DENIED] = "this rule denies it",
+		[PERMISSION_NOT_ALLOWED] = "allow of the server has no pattern for it",
+		[PERMISSION_NO_ROLE] = "no role of this caller allows it",
+		[PERMISSION_NO_NAME] = "it is no name that rules can be asked about",
+	};
+	bool is_open = inquest->verdict.ground <= PERMISSION_ALLOWED;
+
+	if (inquest->hindrance != NULL)
+		return inquest->hindrance;
+	if (!authorization_has_role(&inquest->endpoint->place, &inquest->access.rights))
+		return "no role of this caller allows anything of the server: 403";
+	if (is_open && !inquest->is_allowed)
+		return "a scope is missing that it needs: 403, and the client is told";
+	return grounds[inquest->verdict.ground];
+}
+
+static void set_scopes(const struct inquest *inquest, struct json_t *answer)
+{
+	struct buf text = { 0 };
+
+	scope_table_append(inquest->conf->scopes, &inquest->needed, &text);
+	value_set_text(answer, "scopes_needed", buf_slice(&text));
+	text.len = 0;
+	scope_table_append(inquest->conf->scopes, &inquest->access.rights.scopes, &text);
+	value_set_text(answer, "scopes", buf_slice(&text));
+	buf_fini(&text);
+}
+
+/* The roles that he has, and those that would allow it, whoever had them alone. */
+static void set_roles(const struct inquest *inquest, struct json_t *answer)
+{
+	const struct permissions *permissions = &inquest->endpoint->server->conf.permissions;
+	struct json_t *has = value_array(), *allow = value_array();
+
+	for (size_t i = 0; i < inquest->roles->named && i < ROLES_MAX; i++) {
+		struct rights alone = { .needs_roles = true };
+
+		role_set_add(&alone.roles, i);
+		if (role_set_has(&inquest->access.rights.roles, i))
+			value_append(has, value_text(inquest->roles->items[i].name));
+		if (permissions_allow(permissions, &alone, inquest->request->kind,
+				      inquest->request->name))
+			value_append(allow, value_text(inquest->roles->items[i].name));
+	}
+	value_set(answer, "roles", has);
+	value_set(answer, "roles_that_allow", allow);
+}
+
+static struct json_t *explain(const struct inquest *inquest)
+{
+	struct json_t *answer = value_object();
+	struct buf rule = { 0 };
+
+	value_set_flag(answer, "allowed", inquest->is_allowed);
+	value_set_text(answer, "why", slice_str(why(inquest)));
+	append_rule(inquest, &rule);
+	value_set_text(answer, "rule", buf_slice(&rule));
+	set_roles(inquest, answer);
+	set_scopes(inquest, answer);
+	buf_fini(&rule);
+	return answer;
+}
+
+/* ---- the command ---- */
+
+static const struct endpoint *find_endpoint(const struct admin *admin, struct slice name)
+{
+	const struct frontend_conf *conf = admin->conf.client_frontend;
+
+	for (size_t i = 0; i < conf->endpoint_count; i++)
+		if (slice_is_equal(conf->endpoints[i].place.server, name))
+			return &conf->endpoints[i];
+	return NULL;
+}
+
+/* NULL, or why it cannot be told. */
+static const char *find_rights(struct inquest *inquest, const struct admin *admin,
+			       struct error *err)
+{
+	if (inquest->conf->mode < AUTHORIZATION_TOKEN)
+		return "nobody is asked for a token: see auth.mode";
+	switch (inquest->request->who) {
+	case CAN_PRINCIPAL:
+		return find_principal(inquest, &admin->conf.router->sessions);
+	case CAN_TOKEN:
+		return find_token(inquest);
+	case CAN_CLAIMS:
+		break;
+	}
+	return find_claims(inquest, err);
+}
+
+static void answer(const struct admin *admin, struct http_conn *conn,
+		   const struct can_request *request)
+{
+	const struct authorization_conf *conf = &admin->conf.client_frontend->authorization;
+	struct inquest inquest = { .conf = conf, .roles = conf->roles, .request = request };
+	struct error err = { ERROR_NONE, "" };
+	const char *problem;
+
+	inquest.endpoint = find_endpoint(admin, request->server);
+	if (inquest.endpoint == NULL) {
+		admin_reply_error(conn, 404, "there is no server of this name");
+		return;
+	}
+	problem = find_rights(&inquest, admin, &err);
+	if (problem != NULL) {
+		admin_reply_error(conn, 409, problem);
+		return;
+	}
+	judge(&inquest);
+	admin_reply_value(conn, 200, explain(&inquest));
+}
+
+static void take_question(struct admin *admin, struct http_conn *conn, struct slice body)
+{
+	struct error err = { ERROR_NONE, "" };
+	struct can_request request;
+
+	if (can_request_read(body, &request, &err) < 0) {
+		admin_reply_error(conn, 400, err.text);
+		return;
+	}
+	answer(admin, conn, &request);
+	can_request_fini(&request);
+}
+
+struct http_exchange *can_ask(const struct inquiry *inquiry)
+{
+	CHECK(inquiry->admin->conf.client_frontend != NULL);
+	return order_new(inquiry, take_question);
+}

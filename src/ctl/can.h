@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mcpgatectl can: the question to the daemon, and its answer for people. */
+#ifndef MCPGATED_CTL_CAN_H
+#define MCPGATED_CTL_CAN_H
+
+#include <jansson.h>
+
+#include "base/check.h"
+#include "base/error.h"
+
+/* As on the command line; NULL: not given. */
+struct can_question {
+	const char *claims; /* JSON */
+	const char *token;
+	const char *prompt;
+	const char *resource;
+};
+
+/*
+ * The body of the question (the caller frees it): `words`, `count` of them, are PRINCIPAL SERVER TOOL without what the
+ * options say. NULL: err says what is wrong.
+ */
+char *can_write(const struct can_question *question, char *const *words, int count,
+		struct error *err) must_check;
+void can_show(const json_t *answer);
+
+#endif

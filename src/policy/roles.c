@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/roles.h"
+
+#include "base/mem.h"
+
+void roles_reserve(struct roles *roles, size_t more)
+{
+	CHECK(roles->count == roles->named);
+	roles->items = mem_resize(roles->items, (roles->count + more + 1) * sizeof(*roles->items));
+}
+
+size_t roles_add_of_token(struct roles *roles, struct slice name, struct slice_map tools)
+{
+	if (roles->count >= ROLES_MAX)
+		return ROLES_MAX;
+	roles->items[roles->count] = (struct role){
+		.name = name,
+		.kinds = { [PERMISSION_TOOL] = { .allow = tools } },
+		.is_of_token = true,
+	};
+	return roles->count++;
+}
+
+size_t roles_find(const struct roles *roles, struct slice name)
+{
+	for (size_t i = 0; i < roles->named && i < ROLES_MAX; i++)
+		if (slice_is_equal(roles->items[i].name, name))
+			return i;
+	return ROLES_MAX;
+}
+
+/* ---- what they say of one server ---- */
+
+static struct slices find_patterns(const struct slice_map *map, struct slice server)
+{
+	for (size_t i = 0; i < map->count; i++)
+		if (slice_is_equal(map->items[i].name, server))
+			return map->items[i].values;
+	return (struct slices){ NULL, 0 };
+}
+
+static void give(const struct roles *roles, size_t number, struct slice server,
+		 struct permissions *permissions)
+{
+	struct permission_role given = { .number = number, .server = server };
+	bool has_some = false;
+
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
+		const struct role_patterns *patterns = &roles->items[number].kinds[kind];
+
+		given.kinds[kind].allow = find_patterns(&patterns->allow, server);
+		given.kinds[kind].deny = find_patterns(&patterns->deny, server);
+		has_some |= given.kinds[kind].allow.count + given.kinds[kind].deny.count > 0;
+	}
+	if (!has_some)
+		return;
+	permissions->roles = mem_resize(permissions->roles, (permissions->role_count + 1) *
+								    sizeof(*permissions->roles));
+	permissions->roles[permissions->role_count++] = given;
+}
+
+void roles_give(const struct roles *roles, struct slice server, struct permissions *permissions)
+{
+	CHECK(permissions->role_count == 0);
+	for (size_t i = 0; i < roles->count && i < ROLES_MAX; i++) {
+		give(roles, i, SLICE_LIT("*"), permissions);
+		give(roles, i, server, permissions);
+	}
+}
+
+/* ---- places ---- */
+
+void roles_append_place(const struct roles *roles, enum permission_kind kind,
+			const struct permission_verdict *verdict, struct buf *out)
+{
+	static const char *const sections[] = {
+		[PERMISSION_TOOL] = "",
+		[PERMISSION_PROMPT] = "prompts.",
+		[PERMISSION_RESOURCE] = "resources.",
+		[PERMISSION_TEMPLATE] = "templates.",
+	};
+	const struct permission_role *given = verdict->role;
+	const char *list = verdict->ground == PERMISSION_DENIED ? "deny" : "allow";
+	const struct role *role;
+
+	CHECK(given != NULL && given->number < roles->count && kind < PERMISSION_KINDS);
+	role = &roles->items[given->number];
+	if (role->is_of_token)
+		buf_printf(out,
+			   "the tools of the token %.*s in auth.tokens: ", SLICE_ARG(role->name));
+	else
+		buf_printf(out, "roles.%.*s.%s%s.", SLICE_ARG(role->name), sections[kind], list);
+	buf_printf(out, "%.*s[%zu]", SLICE_ARG(given->server), verdict->pattern);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The roles that the operator has made: who has one, and what it allows of which server. Pure: what a token says is read by
+ * auth/grant. What a static token may call by itself is a role that it alone has. product.md §4, SEC-56.
+ */
+#ifndef MCPGATED_POLICY_ROLES_H
+#define MCPGATED_POLICY_ROLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "policy/permissions.h"
+#include "policy/rights.h"
+
+/* Patterns by server; those of `*` are for all. */
+struct role_patterns {
+	struct slice_map allow;
+	struct slice_map deny;
+};
+
+struct role {
+	struct slice name; /* of the role, or of the static token that has it for itself */
+	struct slice_map
+		when; /* claims, each with one of the values; none: only static tokens name it */
+	struct role_patterns kinds[PERMISSION_KINDS];
+	bool is_of_token;
+};
+
+struct roles {
+	struct role *items; /* those of the configuration, and behind them those of tokens */
+	size_t count;
+	size_t named; /* of the configuration */
+};
+
+/* Makes room for `more` roles of tokens behind the named ones. */
+void roles_reserve(struct roles *roles, size_t more);
+/* Adds one that a static token has for itself: all borrowed. Returns its number; ROLES_MAX: there is no room for it. */
+size_t roles_add_of_token(struct roles *roles, struct slice name, struct slice_map tools);
+/* The number of a named one; ROLES_MAX: there is none, or it is beyond ROLES_MAX. */
+size_t roles_find(const struct roles *roles, struct slice name);
+/* Gives the permissions of this server what the roles say of it. Before permissions_finish. */
+void roles_give(const struct roles *roles, struct slice server, struct permissions *permissions);
+/* Appends where the pattern of a verdict stands: `roles.dev.allow.github[0]`. */
+void roles_append_place(const struct roles *roles, enum permission_kind kind,
+			const struct permission_verdict *verdict, struct buf *out);
+
+#endif
