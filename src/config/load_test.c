@@ -359,7 +359,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
 		"isolation, era, assume_no_server_requests, progress_while_waiting, pool, "
 		"start, request_timeout, request_timeout_max, audience, clients, algorithms, scopes, tools, prompts, "
-		"templates, rate, concurrency, sanitize, redact, tool_timeout, stop, "
+		"templates, rate, concurrency, pin, sanitize, redact, tool_timeout, stop, "
 		"resources, sandbox");
 	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",
 			"F:2:1: unknown key 'lis?ten'; did you mean 'listen'?");

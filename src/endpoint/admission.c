@@ -16,6 +16,7 @@
 #include "obs/log.h"
 #include "policy/arguments.h"
 #include "router/client_session.h"
+#include "router/pinning.h"
 #include "router/router.h"
 #include "session/holder.h"
 #include "router/task_call.h"
@@ -337,6 +338,22 @@ static bool check_permissions(struct admission *admission)
 	return refuse_params(admission);
 }
 
+/* SEC-65 */
+static bool check_pins(struct admission *admission)
+{
+	const struct server *server = admission->caller->endpoint->server;
+	const char *what = NULL;
+
+	for (size_t i = 0; what == NULL && i < admission->count; i++)
+		what = pinning_find_withheld(server, &admission->messages[i]);
+	if (what == NULL)
+		return true;
+	counter_add(COUNTER_REQUESTS_WITHHELD);
+	error_set(&admission->err, ERROR_INVALID,
+		  "Invalid params: there is no such %s, or its definition is not approved", what);
+	return refuse_params(admission);
+}
+
 /* A client that tries the newest revision first learns on HTTP+SSE that it must initialize. FRONT-OLD-06 */
 static bool check_era(struct admission *admission)
 {
@@ -475,6 +492,7 @@ static bool (*const checks[])(struct admission *admission) = {
 	check_batch,       /* 400 */
 	check_initialize,  /* -32602, -32600 */
 	check_permissions, /* -32602 */
+	check_pins,        /* -32602 */
 	check_draining,    /* 503 */
 	check_calls,       /* 503 */
 	check_arguments,   /* -32602 */

@@ -10,6 +10,7 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/pattern.c src/policy/pattern.h \
 	src/policy/permission_uses.c \
 	src/policy/permissions.c src/policy/permissions.h \
+	src/policy/pins.c src/policy/pins.h \
 	src/policy/rate.c src/policy/rate.h \
 	src/policy/redact.c src/policy/redact.h \
 	src/policy/sanitize.c src/policy/sanitize.h \
@@ -22,6 +23,7 @@ check_PROGRAMS += \
 	src/policy/name_test \
 	src/policy/paths_test \
 	src/policy/pattern_test \
+	src/policy/pins_test \
 	src/policy/rate_test \
 	src/policy/redact_test \
 	src/policy/sanitize_test
@@ -44,3 +46,5 @@ src_policy_arguments_test_SOURCES = src/policy/arguments_test.c
 src_policy_arguments_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_paths_test_SOURCES = src/policy/paths_test.c
 src_policy_paths_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_pins_test_SOURCES = src/policy/pins_test.c
+src_policy_pins_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)

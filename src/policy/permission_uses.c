@@ -41,11 +41,21 @@ static const struct use *find_use(struct slice method)
 	return NULL;
 }
 
+struct judge {
+	permission_judge_fn *allows;
+	const void *arg;
+};
+
 /* What a completion is for: whatever in it could be taken for a name or a URI. */
 struct reference {
-	const struct permissions *permissions;
+	const struct judge *judge;
 	bool is_allowed;
 };
+
+static bool allow(const struct judge *judge, enum permission_kind kind, struct json name)
+{
+	return judge->allows(judge->arg, kind, name);
+}
 
 static int judge_reference_member(struct slice name, struct json value, void *arg)
 {
@@ -55,11 +65,9 @@ static int judge_reference_member(struct slice name, struct json value, void *ar
 
 	reference->is_allowed &= scan_decode_string(quoted, &plain) == 0;
 	if (slice_is_equal_nocase(buf_slice(&plain), SLICE_LIT("name")))
-		reference->is_allowed &=
-			permissions_allow_json(reference->permissions, PERMISSION_PROMPT, value);
+		reference->is_allowed &= allow(reference->judge, PERMISSION_PROMPT, value);
 	else if (slice_is_equal_nocase(buf_slice(&plain), SLICE_LIT("uri")))
-		reference->is_allowed &=
-			permissions_allow_json(reference->permissions, PERMISSION_TEMPLATE, value);
+		reference->is_allowed &= allow(reference->judge, PERMISSION_TEMPLATE, value);
 	buf_fini(&plain);
 	return reference->is_allowed ? 0 : -1;
 }
@@ -74,20 +82,19 @@ static int judge_params_member(struct slice name, struct json value, void *arg)
 	return reference->is_allowed ? 0 : -1;
 }
 
-static bool allow_use(const struct permissions *permissions, const struct use *use,
-		      const struct envelope *env)
+static bool allow_use(const struct judge *judge, const struct use *use, const struct envelope *env)
 {
-	struct reference reference = { permissions, true };
+	struct reference reference = { judge, true };
 
 	if (env->params.type != JSON_OBJECT)
 		return false;
 	switch (use->used) {
 	case USES_TOOL:
-		return permissions_allow_json(permissions, PERMISSION_TOOL, env->name);
+		return allow(judge, PERMISSION_TOOL, env->name);
 	case USES_PROMPT:
-		return permissions_allow_json(permissions, PERMISSION_PROMPT, env->name);
+		return allow(judge, PERMISSION_PROMPT, env->name);
 	case USES_RESOURCE:
-		return permissions_allow_json(permissions, PERMISSION_RESOURCE, env->uri);
+		return allow(judge, PERMISSION_RESOURCE, env->uri);
 	case USES_REFERENCE:
 		break;
 	}
@@ -95,14 +102,15 @@ static bool allow_use(const struct permissions *permissions, const struct use *u
 	return reference.is_allowed;
 }
 
-const char *permissions_find_denied(const struct permissions *permissions,
-				    const struct envelope *env)
+const char *permissions_find_refused(permission_judge_fn *allows, const void *arg,
+				     const struct envelope *env)
 {
+	const struct judge judge = { allows, arg };
 	const struct use *use = find_use(env->method);
 	struct buf folded = { 0 };
 	bool is_name = true;
 
-	if (!permissions->has_rules || env->method.n == 0)
+	if (env->method.n == 0)
 		return NULL;
 	if (use == NULL) {
 		is_name = name_fold(env->method, &folded) == NULL;
@@ -111,5 +119,17 @@ const char *permissions_find_denied(const struct permissions *permissions,
 	}
 	if (!is_name)
 		return "method";
-	return use == NULL || allow_use(permissions, use, env) ? NULL : use->what;
+	return use == NULL || allow_use(&judge, use, env) ? NULL : use->what;
+}
+
+static bool allow_by_rules(const void *arg, enum permission_kind kind, struct json name)
+{
+	return permissions_allow_json(arg, kind, name);
+}
+
+const char *permissions_find_denied(const struct permissions *permissions,
+				    const struct envelope *env)
+{
+	return permissions->has_rules ? permissions_find_refused(allow_by_rules, permissions, env) :
+					NULL;
 }

@@ -66,5 +66,9 @@ bool permissions_allow_json(const struct permissions *permissions, enum permissi
  */
 const char *permissions_find_denied(const struct permissions *permissions,
 				    const struct envelope *env) must_check;
+/* The same for who judges each name in another way. */
+typedef bool permission_judge_fn(const void *arg, enum permission_kind kind, struct json name);
+const char *permissions_find_refused(permission_judge_fn *allows, const void *arg,
+				     const struct envelope *env) must_check;
 
 #endif

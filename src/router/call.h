@@ -115,9 +115,10 @@ struct call {
 	uint64_t timeout_ms; /* without sign of life */
 	struct timer silence;
 	struct timer absolute;
-	struct msg *body; /* while it waits; longer if it may be needed again */
-	bool is_repeated; /* a process was lost over it, and another one was asked */
-	char *copied;     /* id and token, if they are longer than the next */
+	struct msg *body;  /* while it waits; longer if it may be needed again */
+	bool is_repeated;  /* a process was lost over it, and another one was asked */
+	bool is_continued; /* it asks for another page of a list than the first */
+	char *copied;      /* id and token, if they are longer than the next */
 	char inlined[CALL_INLINE_BYTES];
 };
 

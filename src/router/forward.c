@@ -10,6 +10,7 @@
 #include "router/convert.h"
 #include "router/dispatch.h"
 #include "router/list_cache.h"
+#include "router/pin_check.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/result.h"
@@ -133,7 +134,7 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 		note_ready(client);
 	call_link(call, client);
 	client_count_call(client, call, env);
-	forward_linked(call, env);
+	pin_check_begin(forward_linked, call, env);
 }
 
 void forward_linked(struct call *call, const struct envelope *env)

@@ -4,23 +4,13 @@
 
 #include <stdint.h>
 
-static const struct {
-	struct slice method;
-	struct slice member; /* of the result: the list */
-	enum permission_kind kind;
-	struct slice name; /* the member of an item that the rules are about */
-} lists[] = {
-	{ SLICE("tools/list"), SLICE("tools"), PERMISSION_TOOL, SLICE("name") },
-	{ SLICE("prompts/list"), SLICE("prompts"), PERMISSION_PROMPT, SLICE("name") },
-	{ SLICE("resources/list"), SLICE("resources"), PERMISSION_RESOURCE, SLICE("uri") },
-	{ SLICE("resources/templates/list"), SLICE("resourceTemplates"), PERMISSION_TEMPLATE,
-	  SLICE("uriTemplate") },
-};
+#include "process/server.h"
+#include "router/listing_kind.h"
+#include "router/pinning.h"
 
 struct filter {
-	const struct permissions *permissions;
-	enum permission_kind kind;
-	struct slice name;
+	const struct server *server;
+	const struct listing_kind *kind;
 	struct buf *out;
 	size_t kept;
 	bool has_left_out;
@@ -29,9 +19,10 @@ struct filter {
 static int take_item(struct slice item, void *arg)
 {
 	struct filter *filter = arg;
+	struct json name = scan_member(item, filter->kind->name);
 
-	if (!permissions_allow_json(filter->permissions, filter->kind,
-				    scan_member(item, filter->name))) {
+	if (!permissions_allow_json(&filter->server->conf.permissions, filter->kind->kind, name) ||
+	    !pinning_shows(filter->server, filter->kind->kind, name)) {
 		filter->has_left_out = true;
 		return 0;
 	}
@@ -59,24 +50,18 @@ static const struct envelope *filter_list(struct convert *convert, struct filter
 	return &convert->env;
 }
 
-const struct envelope *listing_filter(struct convert *convert,
-				      const struct permissions *permissions,
+const struct envelope *listing_filter(struct convert *convert, const struct server *server,
 				      const struct method *method, const struct envelope *env)
 {
-	if (!permissions->has_rules || env->kind != ENVELOPE_RESULT ||
-	    !(method->flags & METHOD_PAGED))
-		return env;
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		struct filter filter = { .permissions = permissions,
-					 .kind = lists[i].kind,
-					 .name = lists[i].name,
-					 .out = &convert->text };
-		struct json list;
+	struct filter filter = { .server = server, .out = &convert->text };
+	struct json list;
 
-		if (!slice_is_equal(method->name, lists[i].method))
-			continue;
-		list = scan_member(env->result.text, lists[i].member);
-		return list.type == JSON_ARRAY ? filter_list(convert, &filter, list, env) : env;
-	}
-	return env;
+	if ((!server->conf.permissions.has_rules && server->conf.pin != PIN_ENFORCE) ||
+	    env->kind != ENVELOPE_RESULT)
+		return env;
+	filter.kind = listing_kind_find(method);
+	if (filter.kind == NULL)
+		return env;
+	list = scan_member(env->result.text, filter.kind->member);
+	return list.type == JSON_ARRAY ? filter_list(convert, &filter, list, env) : env;
 }

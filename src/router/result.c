@@ -14,6 +14,7 @@
 #include "router/era.h"
 #include "router/listing.h"
 #include "router/modern_server.h"
+#include "router/pinning.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/request_state.h"
@@ -340,9 +341,12 @@ void result_send(struct call *call, const struct envelope *env)
 	CHECK(env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR);
 	if (!call_tell_response(call, env))
 		return;
+	if (upstream != NULL && env->kind == ENVELOPE_RESULT)
+		pinning_look(call->client->server, call->method, env->result.text,
+			     !call->is_continued);
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
 		env = modern_server_response(&bridge, call->method, env);
-	env = listing_filter(&listing, &call->client->server->conf.permissions, call->method, env);
+	env = listing_filter(&listing, call->client->server, call->method, env);
 	env = convert_response(&convert, client_lacks(call->client, call->request.upstream),
 			       call->method, env);
 	if (env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED) ||
@@ -360,7 +364,7 @@ void result_send_kept(struct call *call, const struct revision *revision,
 	unsigned int lost = revision_lacks(call->client->revision, revision) & ~REVISION_TASKS;
 
 	CHECK(pool_is_shared(call->client->pool));
-	env = listing_filter(&listing, &call->client->server->conf.permissions, call->method, env);
+	env = listing_filter(&listing, call->client->server, call->method, env);
 	send_with_client_id(call, convert_response(&convert, lost, call->method, env));
 	convert_fini(&convert);
 	convert_fini(&listing);
