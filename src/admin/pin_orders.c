@@ -4,6 +4,7 @@
 #include "admin/admin_reply.h"
 #include "base/text.h"
 #include "obs/log.h"
+#include "process/pin_memory.h"
 
 /* ---- reporting ---- */
 
@@ -103,4 +104,5 @@ void pin_orders_decide(struct server *server, struct http_conn *conn, bool is_ap
 		pins_approve(&server->pins, pin);
 	else
 		pins_reject(&server->pins, pin);
+	pin_memory_note(server->pin_memory);
 }

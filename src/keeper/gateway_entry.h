@@ -19,8 +19,9 @@ enum gateway_descriptor {
 	GATEWAY_SEAL =
 		6, /* a memory file: a key for router/seal.h, the same for all gateways of a keeper */
 	GATEWAY_ERAS = 7, /* a memory file: a struct era_memory for each server */
+	GATEWAY_PINS = 8, /* a memory file: process/pin_memory.h */
 	/* In the order of config->listen, then those of enum listener_more; closed where there is none. */
-	GATEWAY_LISTENERS = 8,
+	GATEWAY_LISTENERS = 9,
 };
 
 enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENERS_MORE };

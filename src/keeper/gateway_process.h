@@ -35,6 +35,7 @@ struct gateway_process_conf {
 	int deny;             /* one of DENY_SNAPSHOT_FILE_BYTES */
 	int seal;             /* one of SEAL_KEY_BYTES */
 	int eras;             /* one of era_store_hand_over */
+	int pins;             /* one of struct pin_memory_file */
 	int log;              /* the end of a pipe */
 	const int *listeners; /* -1: there is none */
 	size_t listener_count;

@@ -10,6 +10,7 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/pattern.c src/policy/pattern.h \
 	src/policy/permission_uses.c \
 	src/policy/permissions.c src/policy/permissions.h \
+	src/policy/pin_record.c src/policy/pin_record.h \
 	src/policy/pins.c src/policy/pins.h \
 	src/policy/rate.c src/policy/rate.h \
 	src/policy/redact.c src/policy/redact.h \
@@ -23,6 +24,7 @@ check_PROGRAMS += \
 	src/policy/name_test \
 	src/policy/paths_test \
 	src/policy/pattern_test \
+	src/policy/pin_record_test \
 	src/policy/pins_test \
 	src/policy/rate_test \
 	src/policy/redact_test \
@@ -48,3 +50,5 @@ src_policy_paths_test_SOURCES = src/policy/paths_test.c
 src_policy_paths_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_pins_test_SOURCES = src/policy/pins_test.c
 src_policy_pins_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_pin_record_test_SOURCES = src/policy/pin_record_test.c
+src_policy_pin_record_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)

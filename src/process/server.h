@@ -133,7 +133,8 @@ struct server {
 	uint64_t restarts;      /* that the operator has ordered */
 	struct backoff backoff; /* is told of starts that succeed or fail, and of crashes */
 	struct server_stats stats;
-	struct pins pins; /* empty with PIN_OFF */
+	struct pins pins;              /* empty with PIN_OFF */
+	struct pin_memory *pin_memory; /* for the next gateway; NULL: there is none */
 	uint64_t pins_told_since_ms;
 	unsigned int pins_told;         /* lines of the log since then */
 	bool pins_have_overflown;       /* which was logged */

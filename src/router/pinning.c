@@ -7,6 +7,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "policy/operation.h"
+#include "process/pin_memory.h"
 #include "router/digest.h"
 #include "router/listing_kind.h"
 
@@ -142,6 +143,7 @@ void pinning_look(struct server *server, const struct method *method, struct sli
 	    scan_array(items.text, SIZE_MAX, look_at_item, &look, &err) >= 0 &&
 	    scan_member(result, SLICE_LIT("nextCursor")).type != JSON_STRING)
 		end_list(&look, is_first);
+	pin_memory_note(server->pin_memory);
 	buf_fini(&look.name);
 	buf_fini(&look.folded);
 	buf_fini(&look.text);

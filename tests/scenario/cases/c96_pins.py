@@ -239,3 +239,82 @@ def hostile_definitions(t):
     ok(len(t.daemon.log("pin_waits")) < 64, "lines")
     out, _ = ctl(t, "pins")
     ok("4096 definitions are known" in out, out[-200:])
+
+
+def start_in(t, lists, state, **more):
+    """A daemon that remembers in this directory, and a session."""
+    t.daemon = t.start({"main": lists.server(**more)}, env={"XDG_STATE_HOME": state})
+    return t.session()
+
+
+def stop(t):
+    t.daemon.term()
+    eq(t.daemon.wait(), 0)
+
+
+@case(daemon=False, deadline=40)
+def the_next_daemon_remembers(t):
+    """SEC-65 SEC-68: what was approved, and what waits, is so after a restart of the daemon: a change meanwhile is found."""
+    lists, state = Lists(t), t.directory()
+    eq(tools(start_in(t, lists, state)), [SAFE, DO])
+    stop(t)
+    path = os.path.join(state, "mcpgated", "pins")
+    eq(os.stat(path).st_mode, 0o100600)
+    lists.write(tools=[EVIL, DO])
+    s = start_in(t, lists, state)
+    ok(is_refused(s.ask("tools/call", {"name": "echo", "arguments": {}})), "nobody has listed")
+    eq(tools(s), [DO])
+    stop(t)
+    s = start_in(t, lists, state)
+    out, _ = ctl(t, "pins")
+    ok("the tool echo is changed" in out and "id_rsa" in out, "known before any list", out)
+    ok(is_refused(s.ask("tools/call", {"name": "echo", "arguments": {}})), "withheld at once")
+    ctl(t, "pins", "approve", "main", "echo")
+    eq(tools(s), [EVIL, DO])
+    stop(t)
+    # Without pins for a while: they are kept for when there are any again.
+    tools(start_in(t, lists, state, pin="off"))
+    stop(t)
+    lists.write(tools=[SAFE, DO])
+    eq(tools(start_in(t, lists, state)), [DO])
+    stop(t)
+    with open(path, "a") as f:
+        f.write("rubbish")
+    eq(tools(start_in(t, lists, state)), [SAFE, DO])
+    t.daemon.wait_log("pins_lost")
+
+
+@case(daemon=False, deadline=40)
+def the_next_gateway_remembers(t):
+    """SEC-68: a gateway that is killed leaves its pins, and what was decided, to the next one."""
+    lists = Lists(t)
+    eq(tools(start(t, lists)), [SAFE, DO])
+    lists.write(tools=[EVIL, DO])
+    eq(tools(t.session()), [DO])
+    wait_for(lambda: os.path.exists(os.path.join(t.daemon.dir, "mcpgated", "pins")), what="the file")
+
+    def next_gateway():
+        old = t.daemon.find_gateway()
+        t.expect_error_log("gateway_exit")
+        kill(old)
+        wait_for(lambda: len(t.daemon.log("gateway_ready")) > starts, what="another gateway")
+        t.daemon.gateway = None
+
+    starts = len(t.daemon.log("gateway_ready"))
+    next_gateway()
+    s = t.session()
+    ok(is_refused(s.ask("tools/call", {"name": "echo", "arguments": {}})), "it is known to wait")
+    ctl(t, "pins", "approve", "main", "echo")
+    eq(tools(s), [EVIL, DO])
+
+
+@case(daemon=False, deadline=30)
+def no_state_directory(t):
+    """SEC-68: where nothing can be kept, pins hold for the daemon's life, and that is said at the start."""
+    lists, state = Lists(t), t.directory()
+    os.chmod(state, 0o777)
+    s = start_in(t, lists, state)
+    t.daemon.wait_log("pins_unsaved", "others than this user")
+    eq(tools(s), [SAFE, DO])
+    lists.write(tools=[EVIL, DO])
+    eq(tools(t.session()), [DO])
