@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "obs/log.h"
 #include "process/pin_memory.h"
+#include "process/pin_shadows.h"
 
 /* ---- reporting ---- */
 
@@ -46,6 +47,20 @@ static void report_server(const struct server *server, struct buf *out)
 		value_list_add(out, describe(server, container_of(node, struct pin, link)));
 }
 
+static void add_shadow(const struct shadow *shadow, void *arg)
+{
+	struct json_t *value = value_object();
+
+	value_set_text(value, "server", slice_str(shadow->side->server));
+	value_set_text(value, "kind", slice_str(pin_kind_name(shadow->pin->kind)));
+	value_set_text(value, "name", shadow->pin->name);
+	value_set_text(value, "by",
+		       shadow->is_mention ? SLICE_LIT("description") : SLICE_LIT("name"));
+	value_set_text(value, "other", slice_str(shadow->other->server));
+	value_set_text(value, "tool", shadow->tool->name);
+	value_list_add(arg, value);
+}
+
 void pin_orders_report(const struct admin *admin, struct http_conn *conn,
 		       const struct server *server)
 {
@@ -55,6 +70,8 @@ void pin_orders_report(const struct admin *admin, struct http_conn *conn,
 	for (size_t i = 0; i < admin->conf.server_count; i++)
 		if (server == NULL || server == &admin->conf.servers[i])
 			report_server(&admin->conf.servers[i], &out);
+	value_list_next(&out, "shadows");
+	pin_shadows_find(admin->conf.servers, admin->conf.server_count, add_shadow, &out);
 	value_list_end(&out);
 	admin_reply_json(conn, 200, &out);
 	buf_fini(&out);

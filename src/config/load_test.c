@@ -904,6 +904,20 @@ static void test_rules_of_arguments(void **state)
 }
 
 /* SEC-54, SEC-55 */
+static void test_pins_and_claims(void **state)
+{
+	struct outcome outcome = load_good(
+		"auth: {mode: token, tokens: [{name: t, sha256: " HASH "}]}\n"
+		"defaults: {command: x, env: {USER: '${claim:sub}'}}\n"
+		"servers: {a: {pin: warn}, b: {pin: enforce}, c: {pin: enforce, env: {USER: x}}}\n");
+
+	assert_int_equal(outcome.config->servers[0].conf.pin, PIN_WARN);
+	assert_int_equal(outcome.warnings.count, 1);
+	assert_non_null(strstr(outcome.warnings.items[0],
+			       "servers.b.pin: env has claims: if the definitions differ"));
+	end(&outcome);
+}
+
 static void test_rules_of_arguments_that_cannot_be(void **state)
 {
 	ASSERT_PROBLEMS(ARGUMENTS("deny_patterns: {'*': [a, '(b']}"),
@@ -1116,6 +1130,7 @@ int main(void)
 		cmocka_unit_test(test_names_of_tools_that_cannot_be),
 		cmocka_unit_test(test_rules_of_names),
 		cmocka_unit_test(test_rules_of_arguments),
+		cmocka_unit_test(test_pins_and_claims),
 		cmocka_unit_test(test_rules_of_arguments_that_cannot_be),
 		cmocka_unit_test(test_too_many_scopes),
 		cmocka_unit_test(test_issuers),

@@ -140,8 +140,23 @@ static void print_gone(const json_t *pin)
 	buf_fini(&text);
 }
 
+static void print_shadow(const json_t *shadow)
+{
+	bool is_mention = slice_is_equal(text_of(shadow, "by"), SLICE_LIT("description"));
+	struct buf text = { 0 };
+
+	buf_printf(&text, "%.*s: the %.*s %.*s %s the tool %.*s of %.*s",
+		   SLICE_ARG(text_of(shadow, "server")), SLICE_ARG(text_of(shadow, "kind")),
+		   SLICE_ARG(text_of(shadow, "name")),
+		   is_mention ? "has a description that names" : "has the name of",
+		   SLICE_ARG(text_of(shadow, "tool")), SLICE_ARG(text_of(shadow, "other")));
+	escape_print(stdout, "", buf_slice(&text), "");
+	buf_fini(&text);
+}
+
 void pins_show(const json_t *report)
 {
+	const json_t *shadows = json_object_get(report, "shadows");
 	const json_t *pins = json_object_get(report, "pins");
 	size_t waiting = 0;
 
@@ -155,6 +170,8 @@ void pins_show(const json_t *report)
 		pins_show_difference(pin);
 		waiting++;
 	}
+	for (size_t i = 0; i < json_array_size(shadows); i++)
+		print_shadow(json_array_get(shadows, i));
 	printf("%zu definitions are known; %zu wait for: mcpgatectl pins approve SERVER NAME\n",
 	       json_array_size(pins), waiting);
 }

@@ -14,6 +14,7 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/pins.c src/policy/pins.h \
 	src/policy/rate.c src/policy/rate.h \
 	src/policy/redact.c src/policy/redact.h \
+	src/policy/shadows.c src/policy/shadows.h \
 	src/policy/sanitize.c src/policy/sanitize.h \
 	src/policy/uri.c src/policy/uri.h
 
@@ -26,6 +27,7 @@ check_PROGRAMS += \
 	src/policy/pattern_test \
 	src/policy/pin_record_test \
 	src/policy/pins_test \
+	src/policy/shadows_test \
 	src/policy/rate_test \
 	src/policy/redact_test \
 	src/policy/sanitize_test
@@ -52,3 +54,5 @@ src_policy_pins_test_SOURCES = src/policy/pins_test.c
 src_policy_pins_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_pin_record_test_SOURCES = src/policy/pin_record_test.c
 src_policy_pin_record_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_shadows_test_SOURCES = src/policy/shadows_test.c
+src_policy_shadows_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)

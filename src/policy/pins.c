@@ -226,9 +226,11 @@ void pins_end_list(struct pins *pins, enum permission_kind kind)
 	pins->is_known[kind] = true;
 }
 
-struct pin *pins_take_gone(struct pins *pins, enum permission_kind kind)
+struct pin *pins_take_gone(struct pins *pins, enum permission_kind kind, const struct pin *after)
 {
-	LIST_FOREACH(node, &pins->all) {
+	struct list *node = after != NULL ? after->link.next : pins->all.next;
+
+	for (; node != &pins->all; node = node->next) {
 		struct pin *pin = container_of(node, struct pin, link);
 
 		if (pin->kind != kind || pin->is_gone || pin->look == pins->look)

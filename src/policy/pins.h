@@ -101,10 +101,10 @@ void pins_begin_look(struct pins *pins);
 enum pin_news pins_note(struct pins *pins, const struct pin_item *item);
 /*
  * The list goes no further: what comes in later ones is new. If all of it was in this look, pins_take_gone finds what is
- * not in it any more: each once, and NULL at the end.
+ * not in it any more: the next behind `after` (NULL: the first), each once, and NULL at the end.
  */
 void pins_end_list(struct pins *pins, enum permission_kind kind);
-struct pin *pins_take_gone(struct pins *pins, enum permission_kind kind);
+struct pin *pins_take_gone(struct pins *pins, enum permission_kind kind, const struct pin *after);
 
 /* NULL: there is none. */
 struct pin *pins_find(const struct pins *pins, enum permission_kind kind, struct slice folded);

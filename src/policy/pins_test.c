@@ -118,13 +118,13 @@ static void a_new_one_waits_or_is_forgotten(void **state)
 static void what_has_gone_is_told_once_and_may_come_back(void **state)
 {
 	look("a1b1c1");
-	assert_null(pins_take_gone(&pins, PERMISSION_TOOL));
+	assert_null(pins_take_gone(&pins, PERMISSION_TOOL, NULL));
 	look("b1");
-	assert_ptr_equal(pins_take_gone(&pins, PERMISSION_TOOL), find("a"));
-	assert_ptr_equal(pins_take_gone(&pins, PERMISSION_TOOL), find("c"));
-	assert_null(pins_take_gone(&pins, PERMISSION_TOOL));
+	assert_ptr_equal(pins_take_gone(&pins, PERMISSION_TOOL, NULL), find("a"));
+	assert_ptr_equal(pins_take_gone(&pins, PERMISSION_TOOL, NULL), find("c"));
+	assert_null(pins_take_gone(&pins, PERMISSION_TOOL, NULL));
 	look("b1");
-	assert_null(pins_take_gone(&pins, PERMISSION_TOOL));
+	assert_null(pins_take_gone(&pins, PERMISSION_TOOL, NULL));
 	assert_int_equal(see("a", '1'), PIN_CAME_BACK);
 	assert_int_equal(see("c", '2'), PIN_DIFFERS);
 	assert_int_equal(state_of("a"), PIN_APPROVED);

@@ -110,7 +110,10 @@ static void save(struct pin_memory *memory)
 
 static void on_saving(struct timer *timer)
 {
-	save(container_of(timer, struct pin_memory, saving));
+	struct pin_memory *memory = container_of(timer, struct pin_memory, saving);
+
+	save(memory);
+	pin_shadows_look(&memory->shadows, memory->servers, memory->server_count);
 }
 
 void pin_memory_note(struct pin_memory *memory)
@@ -145,6 +148,7 @@ void pin_memory_fini(struct pin_memory *memory)
 		save(memory);
 	timer_stop(&memory->saving);
 	buf_fini(&memory->others);
+	pin_shadows_fini(&memory->shadows);
 	if (memory->file != NULL)
 		munmap(memory->file, sizeof(*memory->file));
 }

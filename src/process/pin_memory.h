@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "io/loop.h"
+#include "process/pin_shadows.h"
 #include "process/server.h"
 
 #define PIN_MEMORY_TEXT_BYTES ((size_t)16 * 1024 * 1024)
@@ -34,6 +35,7 @@ struct pin_memory {
 	bool is_too_long;  /* which was logged */
 	struct loop *loop;
 	struct timer saving;
+	struct pin_shadows shadows;
 };
 
 /* Reads what is there, for those of the servers that have pins. All is borrowed but fd's file, which stays mapped. */

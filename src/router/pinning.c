@@ -121,10 +121,10 @@ static int look_at_item(struct slice text, void *arg)
 static void end_list(struct look *look, bool is_whole)
 {
 	struct pins *pins = &look->server->pins;
-	const struct pin *gone;
+	const struct pin *gone = NULL;
 
 	pins_end_list(pins, look->kind->kind);
-	while (is_whole && (gone = pins_take_gone(pins, look->kind->kind)) != NULL)
+	while (is_whole && (gone = pins_take_gone(pins, look->kind->kind, gone)) != NULL)
 		tell_moved(look->server, gone, "gone");
 }
 
