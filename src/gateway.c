@@ -13,6 +13,7 @@
 #include "auth/dpop.h"
 #include "auth/fetch_client.h"
 #include "auth/verifier.h"
+#include "process/pin_memory.h"
 #include "process/child.h"
 #include "process/server.h"
 #include "process/spawn.h"
@@ -78,6 +79,7 @@ struct gateway {
 	uint64_t state_since_ms;
 	uint64_t drain_until_ms;
 	struct timer drain;
+	struct pin_memory pin_memory;
 	struct deny_snapshot *deny_snapshot; /* of all gateways that one keeper starts */
 };
 
@@ -454,6 +456,7 @@ static void gateway_free(struct gateway *g)
 	server_certificates_fini(&g->server_certificates);
 	frontend_fini(&g->frontend);
 	router_fini(&g->router);
+	pin_memory_fini(&g->pin_memory);
 	spawner_free(&g->spawner);
 	verifier_free(&g->verifier);
 	fetch_client_free(&g->fetch_client);
@@ -505,6 +508,8 @@ static int gateway_run(struct gateway_entry *entry)
 	}
 	gateway_make_deny_list(&g);
 	gateway_make_servers(&g, entry->eras);
+	pin_memory_init(&g.pin_memory, g.loop, g.spawner, GATEWAY_PINS, g.servers, g.server_count);
+	close(GATEWAY_PINS);
 	free(entry->eras);
 	gateway_make_frontend(&g);
 	gateway_make_http(&g);

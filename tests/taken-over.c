@@ -279,13 +279,14 @@ static int is_heard(void)
 	return error != 0 ? error : ETIMEDOUT;
 }
 
-/* The keeper takes the one and refuses the others, and writes no more often for it. BACK-ERA-06 */
+/* The keeper takes the one and refuses the others, and writes no more often for it. BACK-ERA-06, SEC-68 */
 static int tell_eras(void)
 {
 	const struct ipc_message messages[] = {
 		{ .type = IPC_ERA, .server = UINT32_MAX },
 		{ .type = IPC_ERA, .child = UINT64_MAX, .value = INT32_MIN },
 		{ .type = IPC_ERA, .child = 1, .value = ERA_MODERN },
+		{ .type = IPC_PINS, .server = UINT32_MAX, .child = UINT64_MAX, .value = -1 },
 	};
 
 	for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {

@@ -9,6 +9,7 @@
 #include "admin/can.h"
 #include "admin/deny.h"
 #include "admin/logs.h"
+#include "admin/pin_orders.h"
 #include "admin/reports.h"
 #include "admin/value.h"
 #include "process/child.h"
@@ -135,6 +136,38 @@ static struct http_exchange *command_deny_remove(const struct inquiry *inquiry)
 	return NULL;
 }
 
+static struct http_exchange *command_pins(const struct inquiry *inquiry)
+{
+	bool is_one = admin_parameter(inquiry->http->query, "server").n > 0;
+	const struct server *server = is_one ? need_server(inquiry) : NULL;
+
+	if (server != NULL || !is_one)
+		pin_orders_report(inquiry->admin, inquiry->conn, server);
+	return NULL;
+}
+
+static struct http_exchange *decide_on_pin(const struct inquiry *inquiry, bool is_approved)
+{
+	struct slice query = inquiry->http->query;
+	struct server *server = need_server(inquiry);
+
+	if (server != NULL)
+		pin_orders_decide(server, inquiry->conn, is_approved,
+				  admin_parameter(query, "number"),
+				  admin_parameter(query, "digest"));
+	return NULL;
+}
+
+static struct http_exchange *command_pins_approve(const struct inquiry *inquiry)
+{
+	return decide_on_pin(inquiry, true);
+}
+
+static struct http_exchange *command_pins_reject(const struct inquiry *inquiry)
+{
+	return decide_on_pin(inquiry, false);
+}
+
 /* ---- the table ---- */
 
 static const struct {
@@ -154,6 +187,9 @@ static const struct {
 	{ SLICE("/deny-add"), HTTP_POST, NULL, deny_add },
 	{ SLICE("/deny-remove"), HTTP_POST, NULL, command_deny_remove },
 	{ SLICE("/logs"), HTTP_GET, NULL, command_logs },
+	{ SLICE("/pins"), HTTP_GET, NULL, command_pins },
+	{ SLICE("/pins-approve"), HTTP_POST, NULL, command_pins_approve },
+	{ SLICE("/pins-reject"), HTTP_POST, NULL, command_pins_reject },
 	{ SLICE("/restart"), HTTP_POST, NULL, command_restart },
 	{ SLICE("/end-session"), HTTP_POST, NULL, command_end_session },
 	{ SLICE("/drain"), HTTP_POST, NULL, command_drain },

@@ -126,6 +126,8 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 	value_set_number(value, "invisible_sanitized", stats->sanitized.invisible);
 	value_set_number(value, "redacted", stats->redacted.found);
 	value_set_number(value, "redacted_whole", stats->redacted.too_hard);
+	value_set_number(value, "pins", server->pins.count);
+	value_set_number(value, "pins_waiting", server->pins.waiting);
 	value_set_number(value, "failures_in_a_row", server->backoff.failures);
 	value_set_number(value, "next_try_ms",
 			 retry_at_ms > now_ms ? retry_at_ms - now_ms : VALUE_NONE);

@@ -88,6 +88,12 @@ void value_list_add(struct buf *out, struct json_t *value)
 	value_write(value, out);
 }
 
+void value_list_next(struct buf *out, const char *member)
+{
+	CHECK(out->len > 0);
+	buf_printf(out, "],\"%s\":[", member);
+}
+
 void value_list_end(struct buf *out)
 {
 	CHECK(out->len > 0);

@@ -40,6 +40,8 @@ void value_write(struct json_t *value, struct buf *out);
  */
 void value_list_begin(struct buf *out, const char *member);
 void value_list_add(struct buf *out, struct json_t *value);
+/* Another member, with a list of its own, follows. */
+void value_list_next(struct buf *out, const char *member);
 void value_list_end(struct buf *out);
 
 #endif

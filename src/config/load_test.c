@@ -359,7 +359,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
 		"isolation, era, assume_no_server_requests, progress_while_waiting, pool, "
 		"start, request_timeout, request_timeout_max, audience, clients, algorithms, scopes, hide, tools, prompts, "
-		"templates, rate, concurrency, sanitize, redact, tool_timeout, stop, "
+		"templates, rate, concurrency, pin, sanitize, redact, tool_timeout, stop, "
 		"resources, sandbox");
 	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",
 			"F:2:1: unknown key 'lis?ten'; did you mean 'listen'?");
@@ -1047,6 +1047,20 @@ static void test_rules_of_arguments(void **state)
 }
 
 /* SEC-54, SEC-55 */
+static void test_pins_and_claims(void **state)
+{
+	struct outcome outcome = load_good(
+		"auth: {mode: token, tokens: [{name: t, sha256: " HASH "}]}\n"
+		"defaults: {command: x, env: {USER: '${claim:sub}'}}\n"
+		"servers: {a: {pin: warn}, b: {pin: enforce}, c: {pin: enforce, env: {USER: x}}}\n");
+
+	assert_int_equal(outcome.config->servers[0].conf.pin, PIN_WARN);
+	assert_int_equal(outcome.warnings.count, 1);
+	assert_non_null(strstr(outcome.warnings.items[0],
+			       "servers.b.pin: env has claims: if the definitions differ"));
+	end(&outcome);
+}
+
 static void test_rules_of_arguments_that_cannot_be(void **state)
 {
 	ASSERT_PROBLEMS(ARGUMENTS("deny_patterns: {'*': [a, '(b']}"),
@@ -1263,6 +1277,7 @@ int main(void)
 		cmocka_unit_test(test_roles_that_cannot_be),
 		cmocka_unit_test(test_roles_in_vain),
 		cmocka_unit_test(test_rules_of_arguments),
+		cmocka_unit_test(test_pins_and_claims),
 		cmocka_unit_test(test_rules_of_arguments_that_cannot_be),
 		cmocka_unit_test(test_too_many_scopes),
 		cmocka_unit_test(test_issuers),

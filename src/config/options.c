@@ -103,6 +103,13 @@ static const struct option_choice udps[] = {
 	{ NULL, 0 },
 };
 
+static const struct option_choice pin_modes[] = {
+	{ "off", PIN_OFF },
+	{ "warn", PIN_WARN },
+	{ "enforce", PIN_ENFORCE },
+	{ NULL, 0 },
+};
+
 static const struct option_choice sanitize_modes[] = {
 	{ "keep", SANITIZE_KEEP },
 	{ "strip", SANITIZE_STRIP },

@@ -45,6 +45,20 @@ static void warn_of_server(const struct config_server *server, const struct tree
 		warn_of_key(&keys[i], at, warnings);
 }
 
+/* What one caller's process shows would be withheld from another. */
+static void warn_of_pin(const struct config_server *server, const struct tree *at,
+			struct config_problems *warnings)
+{
+	bool has_claims = false;
+
+	for (size_t i = 0; i < server->env_count; i++)
+		has_claims |= server->env[i].has_claims;
+	if (has_claims && server->conf.pin == PIN_ENFORCE)
+		problem_add_at(warnings, tree_below(at, "pin"),
+			       "env has claims: if the definitions differ by caller, those of the "
+			       "first are approved, and the others' withheld");
+}
+
 void rules_warn(const struct config *config, const struct tree *root,
 		struct config_problems *warnings)
 {
@@ -56,6 +70,7 @@ void rules_warn(const struct config *config, const struct tree *root,
 		const struct tree *servers = tree_below(root, "servers");
 
 		warn_of_server(server, tree_find(servers, server->conf.name), warnings);
+		warn_of_pin(server, tree_below(servers, server->conf.name), warnings);
 		rules_warn_of_arguments(server, tree_below(servers, server->conf.name), warnings);
 	}
 	rules_warn_of_roles(config, root, warnings);

@@ -5,7 +5,6 @@
  */
 #include <getopt.h>
 #include <locale.h>
-#include <openssl/evp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,8 +15,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/random.h"
-#include "base/text.h"
 #include "config/config.h"
 #include "config/quantity.h"
 #include "config/quote.h"
@@ -27,7 +24,9 @@
 #include "ctl/doctor.h"
 #include "ctl/oauth.h"
 #include "ctl/mcp_client.h"
+#include "ctl/pins.h"
 #include "ctl/show.h"
+#include "ctl/token.h"
 #include "ctl/tools.h"
 
 #ifndef SYSCONFDIR
@@ -40,10 +39,6 @@
 
 /* What is added to the clock must not come out as a time that is over. */
 #define DENY_MS_MAX (UINT64_C(36500) * 24 * 3600 * 1000)
-
-#define TOKEN_PREFIX "mcpg_" /* says to people and to scanners of leaked secrets what it is */
-#define TOKEN_BYTES 32
-#define HASH_BYTES 32
 
 struct line {
 	char socket[CLIENT_PATH_BYTES];
@@ -65,6 +60,7 @@ struct line {
 	struct can_question can;
 	bool is_json;
 	bool follows;
+	bool all;
 	bool wants_help;
 	char **words; /* the command's name and its arguments */
 	int count;
@@ -358,32 +354,6 @@ static int run_doctor(const struct line *line)
 	return ill > 0 ? EXIT_FAILED : 0;
 }
 
-/* Makes a static token. The daemon never learns it: its configuration has the hash. */
-static void print_token(const char *name, bool is_json)
-{
-	char token[sizeof(TOKEN_PREFIX) + (TOKEN_BYTES * 4 + 2) / 3] = TOKEN_PREFIX;
-	unsigned char secret[TOKEN_BYTES];
-	unsigned char hash[EVP_MAX_MD_SIZE];
-	char hex[HASH_BYTES * 2 + 1];
-	unsigned int hash_bytes = 0;
-	size_t length = strlen(TOKEN_PREFIX);
-
-	random_bytes(secret, sizeof(secret));
-	length += text_base64url(secret, sizeof(secret), token + length);
-	CHECK(length < sizeof(token));
-	token[length] = '\0';
-	CHECK(EVP_Digest(token, length, hash, &hash_bytes, EVP_sha256(), NULL) == 1);
-	CHECK(hash_bytes == HASH_BYTES);
-	for (size_t i = 0; i < HASH_BYTES; i++)
-		snprintf(hex + i * 2, 3, "%02x", hash[i]);
-	if (is_json)
-		printf("{\"name\":\"%s\",\"token\":\"%s\",\"sha256\":\"%s\"}\n", name, token, hex);
-	else
-		printf("For the client, shown this once:\n  %s\n"
-		       "For auth.tokens in the configuration:\n  - {name: %s, sha256: %s}\n",
-		       token, name, hex);
-}
-
 static int run_token(const struct line *line)
 {
 	const char *name = line->name != NULL ? line->name : "client";
@@ -393,7 +363,7 @@ static int run_token(const struct line *line)
 		return refuse_usage("usage: mcpgatectl token new [--name NAME]");
 	if (!is_plain(name))
 		return refuse_usage("a name has letters, digits, - and _ only");
-	print_token(name, line->is_json);
+	token_print(name, line->is_json);
 	return 0;
 }
 
@@ -502,6 +472,64 @@ static int run_can(const struct line *line)
 	return is_allowed ? 0 : EXIT_FAILED;
 }
 
+/* ---- pins ---- */
+
+static bool decide_on_pin(const struct line *line, const json_t *pin)
+{
+	char *target =
+		mem_printf("/pins-%s?server=%s&number=%lld&digest=%s", line->words[1],
+			   line->words[2], json_integer_value(json_object_get(pin, "number")),
+			   json_string_value(json_object_get(pin, "digest")));
+
+	return finish(ask(line, "POST", target, no_body)) == 0;
+}
+
+/* What is decided is shown: the daemon refuses it if it is another definition by then. */
+static int decide_on_pins(const struct line *line)
+{
+	json_t *report = ask(line, "GET", mem_printf("/pins?server=%s", line->words[2]), no_body);
+	const json_t *pins = json_object_get(report, "pins");
+	const char *name = line->count > 3 ? line->words[3] : NULL;
+	size_t wanted = 0, decided = 0;
+
+	for (size_t i = 0; i < json_array_size(pins); i++) {
+		const json_t *pin = json_array_get(pins, i);
+
+		if (!pins_is_wanted(pin, name))
+			continue;
+		if (!line->is_json)
+			pins_show_difference(pin);
+		wanted++;
+		decided += decide_on_pin(line, pin);
+	}
+	if (report != NULL && wanted == 0 && name != NULL)
+		fail("nothing of this name waits");
+	else if (report != NULL && !line->is_json)
+		printf("%s: %zu\n", line->words[1][0] == 'a' ? "approved" : "rejected", decided);
+	json_decref(report);
+	return report != NULL && decided == wanted && (wanted > 0 || name == NULL) ? 0 :
+										     EXIT_FAILED;
+}
+
+static int run_pins(const struct line *line)
+{
+	bool decides = line->count > 1 && (strcmp(line->words[1], "approve") == 0 ||
+					   strcmp(line->words[1], "reject") == 0);
+	json_t *report;
+
+	if (decides && line->count > 2 && (line->count == 4) != line->all &&
+	    is_plain(line->words[2]))
+		return decide_on_pins(line);
+	if (line->count > 2 || line->all || (line->count > 1 && !is_plain(line->words[1])))
+		return refuse_usage("usage: mcpgatectl pins [SERVER] | "
+				    "pins approve|reject SERVER NAME|--all");
+	report = ask(line, "GET",
+		     mem_printf("/pins?server=%s", line->count > 1 ? line->words[1] : ""), no_body);
+	if (report != NULL && !line->is_json)
+		pins_show(report);
+	return finish(report);
+}
+
 /* ---- the table ---- */
 
 static const struct command {
@@ -544,6 +572,11 @@ static const struct command {
 		  "      --prompt NAME, --resource URI\n"
 		  "                      for can, instead of TOOL; exit status 0: yes, 1: no, 2: not told\n",
 	  .run = run_can },
+	{ "pins", "[approve|reject] [S]", 0, 3, "definitions that are new or changed; see below",
+	  .options =
+		  "      approve|reject S NAME, or --all\n"
+		  "                      for pins: those of the server S that wait are approved, or not\n",
+	  .run = run_pins },
 	{ "drain", "", 0, 0, "stop the daemon after the calls in flight",
 	  .order = { NULL, "the daemon ends after the calls in flight: ", "calls" } },
 	{ "reload", "", 0, 0, "open the log file and read the certificates again",
@@ -654,6 +687,7 @@ static int run(const struct line *line)
 
 enum {
 	OPTION_JSON = 256,
+	OPTION_ALL,
 	OPTION_FORMAT,
 	OPTION_CLAIM,
 	OPTION_VERSION,
@@ -666,6 +700,7 @@ static const struct option options[] = {
 	{ "config", required_argument, NULL, 'c' },
 	{ "follow", no_argument, NULL, 'f' },
 	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "all", no_argument, NULL, OPTION_ALL },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
 	{ "name", required_argument, NULL, OPTION_TEXT + offsetof(struct line, name) },
 	{ "oauth", required_argument, NULL, OPTION_TEXT + offsetof(struct line, url) },
@@ -731,6 +766,9 @@ static int take_option(struct line *line, int option)
 		return -1;
 	case 'f':
 		line->follows = true;
+		return -1;
+	case OPTION_ALL:
+		line->all = true;
 		return -1;
 	case OPTION_JSON:
 		line->is_json = true;

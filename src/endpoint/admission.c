@@ -19,6 +19,7 @@
 #include "policy/operation.h"
 #include "policy/pattern.h"
 #include "router/client_session.h"
+#include "router/pinning.h"
 #include "router/router.h"
 #include "session/holder.h"
 #include "router/task_call.h"
@@ -349,6 +350,22 @@ static bool check_permissions(struct admission *admission)
 	return refuse_params(admission, rule[0] != '\0' ? rule : NULL);
 }
 
+/* SEC-65 */
+static bool check_pins(struct admission *admission)
+{
+	const struct server *server = admission->caller->endpoint->server;
+	const char *what = NULL;
+
+	for (size_t i = 0; what == NULL && i < admission->count; i++)
+		what = pinning_find_withheld(server, &admission->messages[i]);
+	if (what == NULL)
+		return true;
+	counter_add(COUNTER_REQUESTS_WITHHELD);
+	error_set(&admission->err, ERROR_INVALID,
+		  "Invalid params: there is no such %s, or its definition is not approved", what);
+	return refuse_params(admission, "servers.NAME.pin");
+}
+
 /* A client that tries the newest revision first learns on HTTP+SSE that it must initialize. FRONT-OLD-06 */
 static bool check_era(struct admission *admission)
 {
@@ -494,6 +511,7 @@ static const struct check {
 	{ check_batch, "bad_batch" },             /* 400 */
 	{ check_initialize, "bad_initialize" },   /* -32602, -32600 */
 	{ check_permissions, "not_permitted" },   /* -32602 */
+	{ check_pins, "not_approved" },           /* -32602 */
 	{ check_draining, "" },                   /* 503 */
 	{ check_calls, "" },                      /* 503 */
 	{ check_arguments, "bad_arguments" },     /* -32602 */

@@ -37,6 +37,7 @@ enum ipc_type {
 	 * 1: it was asked just now
 	 */
 	IPC_ERA,
+	IPC_PINS, /* the memory file with the pins of servers has changed: it is to be remembered */
 	/* keeper to gateway */
 	IPC_STARTED, /* `child` runs as `pid`; descriptors: its stdin, stdout, stderr (our ends) */
 	IPC_FAILED,  /* `child` could not be started; `value` is errno */

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table is what the file holds, or would. A program's digest is made when an entry is written or looked for, so that a
- * flood of messages costs nothing. The file is not synced to the disk, which may take long: one that a crash has cut off is
- * no correct text, and only costs questions that have been asked before. A server that runs as the daemon's user may
- * write it, too: so it is opened like a stranger's.
+ * flood of messages costs nothing. A file that is lost only costs questions that have been asked before.
  */
 #include "keeper/era_store.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,66 +13,11 @@
 #include "keeper/memory_file.h"
 #include "keeper/program_digest.h"
 #include "keeper/state_directory.h"
+#include "keeper/state_file.h"
 #include "obs/log.h"
 
 #define FILE_NAME "eras"
-#define NEW_NAME "eras.new"
 #define NEVER UINT64_MAX
-
-/* ---- the file ---- */
-
-static int read_text(int fd, struct buf *text, struct error *err)
-{
-	struct stat status;
-	ssize_t n = 1;
-
-	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-	    (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return error_set(err, ERROR_INVALID, "it is no plain file of this user alone");
-	while (n > 0 && text->len <= ERA_TABLE_TEXT_MAX) {
-		n = read(fd, buf_reserve(text, ERA_TABLE_TEXT_MAX), ERA_TABLE_TEXT_MAX);
-		if (n > 0)
-			text->len += (size_t)n;
-	}
-	return n < 0 ? error_set_errno(err, "it cannot be read") : 0;
-}
-
-static int read_file(struct era_table *table, int directory, struct error *err)
-{
-	int fd = openat(directory, FILE_NAME,
-			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct buf text = { 0 };
-	int result;
-
-	if (fd < 0)
-		return errno == ENOENT ? 0 : error_set_errno(err, "it cannot be opened");
-	result = read_text(fd, &text, err);
-	if (result == 0)
-		result = era_table_read(table, buf_slice(&text), err);
-	buf_fini(&text);
-	close(fd);
-	return result;
-}
-
-static int write_file(int directory, struct slice text, struct error *err)
-{
-	ssize_t n = -1;
-	int fd;
-
-	unlinkat(directory, NEW_NAME, 0); /* of a daemon that was killed meanwhile */
-	fd = openat(directory, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    0600);
-	if (fd >= 0) {
-		n = write(fd, text.p, text.n);
-		close(fd);
-	}
-	if (n == (ssize_t)text.n && renameat(directory, NEW_NAME, directory, FILE_NAME) == 0)
-		return 0;
-	error_set_errno(err, "the file %s cannot be written", FILE_NAME);
-	if (fd >= 0)
-		unlinkat(directory, NEW_NAME, 0);
-	return -1;
-}
 
 /* ---- the table ---- */
 
@@ -107,7 +47,7 @@ static void save(struct era_store *store)
 	take_over(store);
 	if (directory >= 0) {
 		era_table_write(store->table, &text);
-		result = write_file(directory, buf_slice(&text), &err);
+		result = state_file_write(directory, FILE_NAME, buf_slice(&text), &err);
 		buf_fini(&text);
 		close(directory);
 	}
@@ -204,17 +144,19 @@ void era_store_init(struct era_store *store, const struct config *config,
 		    const struct launch *launch)
 {
 	struct error err = { ERROR_NONE, "" };
-	int directory = state_directory_open(false, &err);
+	struct buf text = { 0 };
+	int result;
 
 	*store = (struct era_store){ .config = config, .launch = launch };
 	store->table = mem_zalloc(sizeof(*store->table));
 	store->noted = mem_zalloc((config->server_count + 1) * sizeof(*store->noted));
 	store->is_noted = mem_zalloc((config->server_count + 1) * sizeof(*store->is_noted));
-	if (directory < 0)
-		return; /* it may still be made */
-	if (read_file(store->table, directory, &err) < 0)
+	result = state_file_read(FILE_NAME, ERA_TABLE_TEXT_MAX, &text, &err);
+	if (result == 0 && text.data != NULL)
+		result = era_table_read(store->table, buf_slice(&text), &err);
+	if (result < 0)
 		LOG(ERAS_UNREADABLE, LOG_STR("reason", err.text));
-	close(directory);
+	buf_fini(&text);
 }
 
 void era_store_fini(struct era_store *store)

@@ -20,8 +20,9 @@ enum gateway_descriptor {
 		6, /* a memory file: a key for router/seal.h, the same for all gateways of a keeper */
 	GATEWAY_ERAS = 7,  /* a memory file: a struct era_memory for each server */
 	GATEWAY_AUDIT = 8, /* a pipe to the keeper: audit_writer.h; closed if there is no audit */
+	GATEWAY_PINS = 9,  /* a memory file: process/pin_memory.h */
 	/* In the order of config->listen, then those of enum listener_more; closed where there is none. */
-	GATEWAY_LISTENERS = 9,
+	GATEWAY_LISTENERS = 10,
 };
 
 enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENERS_MORE };

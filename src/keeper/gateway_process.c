@@ -43,6 +43,7 @@ static void become_gateway(const struct gateway_process_conf *conf, int keeper_f
 	fds[GATEWAY_SEAL] = conf->seal;
 	fds[GATEWAY_ERAS] = conf->eras;
 	fds[GATEWAY_AUDIT] = conf->audit;
+	fds[GATEWAY_PINS] = conf->pins;
 	memcpy(fds + GATEWAY_LISTENERS, conf->listeners, conf->listener_count * sizeof(*fds));
 	programs_become(conf->programs, PROGRAM_GATEWAY, NULL, fds, count);
 }

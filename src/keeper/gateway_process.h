@@ -36,6 +36,7 @@ struct gateway_process_conf {
 	int seal;             /* one of SEAL_KEY_BYTES */
 	int eras;             /* one of era_store_hand_over */
 	int audit;            /* the end of a pipe; -1: there is none */
+	int pins;             /* one of struct pin_memory_file */
 	int log;              /* the end of a pipe */
 	const int *listeners; /* -1: there is none */
 	size_t listener_count;

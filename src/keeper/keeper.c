@@ -29,6 +29,7 @@
 #include "keeper/children.h"
 #include "keeper/descriptors.h"
 #include "keeper/era_store.h"
+#include "keeper/pin_store.h"
 #include "keeper/fetcher_process.h"
 #include "keeper/gateway_entry.h"
 #include "keeper/gateway_process.h"
@@ -100,6 +101,7 @@ struct keeper {
 	struct fetcher_process fetcher;
 	struct certificates certificates;
 	struct era_store era_store;
+	struct pin_store pin_store;
 	bool is_reloading;
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
 	enum keeper_ping ping;
@@ -159,6 +161,7 @@ static void keeper_start_gateway(struct keeper *keeper)
 		.deny = keeper->gateway_deny,
 		.seal = keeper->gateway_seal,
 		.audit = keeper->audit.out,
+		.pins = keeper->pin_store.memory,
 		.log = keeper->log_relay.out,
 		.listeners = keeper->listeners,
 		.listener_count = keeper->config->listen_count + LISTENERS_MORE,
@@ -207,7 +210,8 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	fetcher_process_set_gateway(&keeper->fetcher, -1);
 	keeper->drains_owed = 0;
 	keeper->ping = PING_NONE;
-	keeper->watchdog_at_ms = 0; /* the next gateway is asked at once */
+	keeper->watchdog_at_ms = 0;         /* the next gateway is asked at once */
+	pin_store_note(&keeper->pin_store); /* it may not have come to tell */
 	may_restart = gateway_process_on_exit(&keeper->gateway);
 	if (!is_expected && may_restart)
 		return; /* keeper_do_due starts it when its time has come */
@@ -337,6 +341,8 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		keeper_feed_watchdog(keeper);
 	else if (message->type == IPC_ERA)
 		era_store_note(&keeper->era_store, message);
+	else if (message->type == IPC_PINS)
+		pin_store_note(&keeper->pin_store);
 	else
 		children_request(&keeper->children, message, fd_count == 1 ? fds[0] : -1);
 	for (size_t i = 0; i < fd_count; i++)
@@ -516,6 +522,7 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 	next = earlier(next, fetcher_process_do_due(&keeper->fetcher));
 	next = earlier(next, era_store_do_due(&keeper->era_store));
 	next = earlier(next, audit_writer_run(&keeper->audit));
+	next = earlier(next, pin_store_do_due(&keeper->pin_store));
 	if (keeper->state == KEEPER_DRAINING && now >= keeper->kill_at_ms) {
 		CHECK(keeper->gateway.pid > 0);
 		kill(keeper->gateway.pid, SIGKILL); /* SIGCHLD follows */
@@ -673,6 +680,8 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 		return -1;
 	launch_raise_limits(&keeper->launch);
 	era_store_init(&keeper->era_store, config, &keeper->launch);
+	if (pin_store_init(&keeper->pin_store, config, err) < 0)
+		return -1;
 	if (keeper_open_cgroups(keeper, err) < 0)
 		return -1;
 	keeper->reaper.programs = keeper->programs;
@@ -683,24 +692,6 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	clock_update();
 	LOG(KEEPER_START, LOG_INT("pid", getpid()), LOG_INT("reaper", keeper->reaper.pid));
 	return 0;
-}
-
-/* Kills all children of this process, adopted ones as well, except the reaper. */
-static void kill_direct_children(const struct keeper *keeper)
-{
-	char path[64];
-	FILE *file;
-	int pid;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/children", gettid());
-	file = fopen(path, "re");
-	if (file == NULL)
-		return; /* no /proc: the groups have been killed, which is nearly all */
-	while (fscanf(file, "%d", &pid) == 1) {
-		if (pid != keeper->reaper.pid)
-			kill(pid, SIGKILL);
-	}
-	fclose(file);
 }
 
 /*
@@ -722,7 +713,7 @@ static void keeper_finish(struct keeper *keeper)
 
 		if (keeper->gateway.pid > 0)
 			kill(keeper->gateway.pid, SIGKILL);
-		kill_direct_children(keeper);
+		reaper_kill_siblings(&keeper->reaper);
 		keeper_reap_all(keeper);
 		is_empty = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
 		if (!is_empty)
@@ -731,6 +722,7 @@ static void keeper_finish(struct keeper *keeper)
 	}
 	era_store_fini(&keeper->era_store);
 	audit_writer_close(&keeper->audit);
+	pin_store_fini(&keeper->pin_store);
 	LOG(KEEPER_STOP, LOG_INT("exit", keeper->exit_code),
 	    LOG_STR("left", is_empty ? "nothing" : "processes that cannot be killed"));
 }

@@ -31,6 +31,8 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/programs.c src/keeper/programs.h \
 	src/keeper/operator.c src/keeper/operator.h \
 	src/keeper/sandbox.c src/keeper/sandbox.h \
+	src/keeper/pin_store.c src/keeper/pin_store.h \
+	src/keeper/state_file.c src/keeper/state_file.h \
 	src/keeper/state_directory.c src/keeper/state_directory.h \
 	src/keeper/syscall_filter.c src/keeper/syscall_filter.h
 KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a \
@@ -61,6 +63,9 @@ src_keeper_operator_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/syscall_filter_test
 src_keeper_syscall_filter_test_SOURCES = src/keeper/syscall_filter_test.c
 src_keeper_syscall_filter_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/keeper/pin_store_test
+src_keeper_pin_store_test_SOURCES = src/keeper/pin_store_test.c
+src_keeper_pin_store_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/era_store_test src/keeper/era_table_test
 src_keeper_era_store_test_SOURCES = src/keeper/era_store_test.c
 src_keeper_era_store_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)

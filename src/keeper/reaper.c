@@ -7,7 +7,9 @@
 #include "keeper/reaper.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #define PIPE_BYTES (1 << 20)
@@ -58,4 +60,21 @@ void reaper_stop(struct reaper *reaper)
 	if (reaper->fd >= 0)
 		close(reaper->fd);
 	reaper->fd = -1;
+}
+
+void reaper_kill_siblings(const struct reaper *reaper)
+{
+	char path[64];
+	FILE *file;
+	int pid;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", gettid());
+	file = fopen(path, "re");
+	if (file == NULL)
+		return; /* no /proc: the groups have been killed, which is nearly all */
+	while (fscanf(file, "%d", &pid) == 1) {
+		if (pid != reaper->pid)
+			kill(pid, SIGKILL);
+	}
+	fclose(file);
 }

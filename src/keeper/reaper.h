@@ -29,5 +29,7 @@ bool reaper_add(const struct reaper *reaper, pid_t group);
 bool reaper_remove(const struct reaper *reaper, pid_t group);
 /* It kills the groups that it knows and exits; waiting for it is the caller's. */
 void reaper_stop(struct reaper *reaper);
+/* Kills all other children of this process, adopted ones as well. */
+void reaper_kill_siblings(const struct reaper *reaper);
 
 #endif

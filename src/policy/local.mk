@@ -11,10 +11,13 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/paths.c src/policy/paths.h \
 	src/policy/pattern.c src/policy/pattern.h \
 	src/policy/permissions.c src/policy/permissions.h \
+	src/policy/pin_record.c src/policy/pin_record.h \
+	src/policy/pins.c src/policy/pins.h \
 	src/policy/rate.c src/policy/rate.h \
 	src/policy/redact.c src/policy/redact.h \
 	src/policy/rights.h \
 	src/policy/roles.c src/policy/roles.h \
+	src/policy/shadows.c src/policy/shadows.h \
 	src/policy/sanitize.c src/policy/sanitize.h \
 	src/policy/scopes.c src/policy/scopes.h \
 	src/policy/uri.c src/policy/uri.h \
@@ -27,6 +30,9 @@ check_PROGRAMS += \
 	src/policy/name_test \
 	src/policy/paths_test \
 	src/policy/pattern_test \
+	src/policy/pin_record_test \
+	src/policy/pins_test \
+	src/policy/shadows_test \
 	src/policy/rate_test \
 	src/policy/redact_test \
 	src/policy/sanitize_test
@@ -56,3 +62,9 @@ src_policy_arguments_test_SOURCES = src/policy/arguments_test.c
 src_policy_arguments_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_paths_test_SOURCES = src/policy/paths_test.c
 src_policy_paths_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_pins_test_SOURCES = src/policy/pins_test.c
+src_policy_pins_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_pin_record_test_SOURCES = src/policy/pin_record_test.c
+src_policy_pin_record_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_shadows_test_SOURCES = src/policy/shadows_test.c
+src_policy_shadows_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)

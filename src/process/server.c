@@ -36,6 +36,7 @@ void server_init(struct server *server, struct loop *loop, struct spawner *spawn
 	*server = (struct server){ .conf = *conf, .loop = loop, .spawner = spawner };
 	backoff_init(&server->backoff, &server->conf);
 	list_init(&server->children);
+	pins_init(&server->pins);
 	stderr_ring_init(&server->stderr_ring);
 }
 
@@ -141,5 +142,6 @@ void server_note_failure(struct server *server, const char *error, const char *e
 
 void server_fini(struct server *server)
 {
+	pins_fini(&server->pins);
 	stderr_ring_fini(&server->stderr_ring);
 }

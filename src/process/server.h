@@ -13,6 +13,7 @@
 #include "policy/needs.h"
 #include "policy/permissions.h"
 #include "policy/call_limits.h"
+#include "policy/pins.h"
 #include "process/backoff.h"
 #include "process/era.h"
 #include "process/stderr_ring.h"
@@ -96,8 +97,8 @@ struct server_conf {
 	struct permissions permissions; /* what of it may be used */
 	struct needs needs;             /* which scopes that takes */
 	struct call_limits limits;      /* how often, and how many at once, by each caller */
+	enum pin_mode pin;              /* what becomes of definitions that nobody has approved */
 	struct sanitize_rules sanitize;
-
 	struct redact_rules redact;
 	uint32_t server;      /* its number for the keeper */
 	struct fleet *fleet;  /* NULL: none */
@@ -134,6 +135,11 @@ struct server {
 	uint64_t restarts;      /* that the operator has ordered */
 	struct backoff backoff; /* is told of starts that succeed or fail, and of crashes */
 	struct server_stats stats;
+	struct pins pins;              /* empty with PIN_OFF */
+	struct pin_memory *pin_memory; /* for the next gateway; NULL: there is none */
+	uint64_t pins_told_since_ms;
+	unsigned int pins_told;         /* lines of the log since then */
+	bool pins_have_overflown;       /* which was logged */
 	struct stderr_ring stderr_ring; /* of its processes' stderr */
 	uint64_t full_quiet_until_ms;   /* until then SERVER_FULL is not logged again */
 };

@@ -256,6 +256,14 @@ void spawner_note_era(struct spawner *spawner, uint32_t server, enum era era, bo
 	spawner_send(spawner, &message);
 }
 
+void spawner_note_pins(struct spawner *spawner)
+{
+	LIST_FOREACH(node, &spawner->unsent)
+		if (container_of(node, struct unsent, link)->message.type == IPC_PINS)
+			return;
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_PINS });
+}
+
 void spawner_ask(struct spawner *spawner, struct spawner_question *question, int fd)
 {
 	/* Without a copy (there are too many open) the answer is no. */

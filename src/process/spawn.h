@@ -65,6 +65,9 @@ void spawner_reload(struct spawner *spawner);
 /* Tells the keeper of which era a server is, to be remembered; `is_probed`: it was asked just now. */
 void spawner_note_era(struct spawner *spawner, uint32_t server, enum era era, bool is_probed);
 
+/* Tells the keeper that the pins in their memory file are others. */
+void spawner_note_pins(struct spawner *spawner);
+
 /* Asks whether that unix socket may be the operator's. Borrows fd. on_answer follows, not before the return. */
 void spawner_ask(struct spawner *spawner, struct spawner_question *question, int fd);
 /* Its owner needs no answer any more. */

@@ -100,6 +100,7 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 		memcpy(to + id.n, token.p, token.n);
 	call->token = slice_of(to + id.n, token.n);
 	call->progress = -__builtin_inf();
+	call->is_continued = env->cursor.type != JSON_ABSENT;
 }
 
 void call_keep_digest(struct call *call, const struct envelope *env)

@@ -124,6 +124,7 @@ struct call {
 	struct audit_call *audit_call; /* what its record will say; NULL: there is none */
 	bool is_error;                 /* what it is answered with */
 	bool is_repeated;              /* a process was lost over it, and another one was asked */
+	bool is_continued;             /* it asks for another page of a list than the first */
 	char *copied;                  /* id and token, if they are longer than the next */
 	char inlined[CALL_INLINE_BYTES];
 };

@@ -11,6 +11,7 @@
 #include "router/call.h"
 #include "router/change_listener.h"
 #include "router/forward.h"
+#include "router/pin_check.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/server_request.h"
@@ -48,10 +49,15 @@ void client_request_close(struct client *client)
 	loop_defer_free(loop, request);
 }
 
-static void send_on(struct call *call, const struct envelope *env)
+static void send_known(struct call *call, const struct envelope *env)
 {
 	if (!bridged_call_take(call, env))
 		forward_linked(call, env);
+}
+
+static void send_on(struct call *call, const struct envelope *env)
+{
+	pin_check_begin(send_known, call, env);
 }
 
 /* Its pool knows its servers. */

@@ -10,6 +10,7 @@
 #include "router/convert.h"
 #include "router/dispatch.h"
 #include "router/list_cache.h"
+#include "router/pin_check.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/result.h"
@@ -138,7 +139,7 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 		call_fail(call, REASON_UNRECORDED);
 		return;
 	}
-	forward_linked(call, env);
+	pin_check_begin(forward_linked, call, env);
 }
 
 void forward_linked(struct call *call, const struct envelope *env)

@@ -22,8 +22,10 @@
 #include "router/convert.h"
 #include "router/cursor.h"
 #include "router/dispatch.h"
+#include "router/list_request.h"
 #include "router/modern_server.h"
 #include "router/pages.h"
+#include "router/pinning.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/result.h"
@@ -33,7 +35,6 @@
 #define FRESH_MS 5000
 #define PASSED_MS (5 * 60 * 1000) /* what cannot be kept is not tried again for so long */
 #define KEPT_BYTES_MAX (64 * 1024 * 1024)
-#define REQUEST_BYTES_MAX 1024 /* of a request that may wait here: an id, and where it comes from */
 #define ANNOTATION SLICE_LIT("x-mcp-header")
 #define HAND_OUT_BYTES (256 * 1024) /* at a time: there may be thousands who wait for a long list */
 
@@ -128,6 +129,12 @@ static void cached_list_set_state(struct cached_list *list, enum cached_list_sta
 	CHECK(next_states[list->state] & 1u << state);
 	list->state = state;
 	cached_list_touch(list);
+}
+
+/* What lists were fetched before does not count any more: the server has told of another one, or the operator has decided. */
+static uint64_t count_changes(const struct cached_list *list)
+{
+	return list_cache_of(list)->changes[list->kind] + list->pool->server->pins.decisions;
 }
 
 static bool has_come(const struct cached_list *list)
@@ -290,7 +297,7 @@ static void cached_list_on_turn(struct pool_job *job, struct upstream *upstream)
 	counter_add(COUNTER_LISTS_FETCHED);
 	list->child = upstream_child_number(upstream);
 	list->revision = upstream->revision;
-	list->changes = list_cache_of(list)->changes[list->kind];
+	list->changes = count_changes(list);
 	list->losses = list->pool->memory.losses;
 	cached_list_set_state(list, CACHED_LIST_ASKED);
 	cached_list_ask(list, upstream);
@@ -315,6 +322,7 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
 	enum pages_outcome outcome;
 
+	pinning_look(list->pool->server, list->method, env->result.text, list->pages.taken == 0);
 	if (upstream_is_modern(list->request.upstream))
 		env = modern_server_response(&bridge, list->method, env);
 	env = convert_response(&convert, REVISION_TASKS, list->method, env);
@@ -518,43 +526,6 @@ static struct cached_list *cached_list_new(struct pool *pool, struct principal *
 
 /* ---- those who ask ---- */
 
-static int check_meta(struct slice name, struct json value, void *arg)
-{
-	/* Nothing of these changes an answer; those of the modern era never reach a child. */
-	static const struct slice harmless[] = {
-		SLICE("progressToken"),
-		SLICE("traceparent"),
-		SLICE("tracestate"),
-		SLICE("baggage"),
-	};
-	bool *is_plain = arg;
-
-	(void)value;
-	*is_plain = slices_has((struct slices){ harmless, ARRAY_LEN(harmless) }, name) ||
-		    slice_has_prefix(name, SLICE_LIT("io.modelcontextprotocol/"));
-	return *is_plain ? 0 : -1;
-}
-
-static int check_param(struct slice name, struct json value, void *arg)
-{
-	bool *is_plain = arg;
-
-	if (slice_is_equal(name, SLICE_LIT("_meta")))
-		scan_members(value.text, check_meta, arg);
-	else
-		*is_plain = false;
-	return *is_plain ? 0 : -1;
-}
-
-/* Whether it asks for the list, and says nothing that the server may want to know. */
-static bool is_plain(const struct envelope *env)
-{
-	bool is_plain = env->params.type != JSON_ARRAY && env->text.n <= REQUEST_BYTES_MAX;
-
-	scan_members(env->params.text, check_param, &is_plain);
-	return is_plain;
-}
-
 /* No process is there that could be asked, and the one that it is from was stopped in order not long ago. */
 static bool is_remembered(const struct cached_list *list)
 {
@@ -567,7 +538,7 @@ static bool is_unchanged(const struct cached_list *list)
 {
 	const struct pool *pool = list->pool;
 
-	return list->changes == pool->sharing->lists.changes[list->kind] &&
+	return list->changes == count_changes(list) &&
 	       (list->state == CACHED_LIST_ASKED || pool_find_upstream(pool, list->child) != NULL ||
 		is_remembered(list));
 }
@@ -665,7 +636,7 @@ bool list_cache_take(struct call *call, const struct envelope *env)
 		answer_page(call, kind, number, page);
 		return true;
 	}
-	return is_plain(env) && answer_first(call, env, kind);
+	return list_request_is_plain(env) && answer_first(call, env, kind);
 }
 
 /* ---- one tool ---- */
@@ -749,12 +720,14 @@ void list_cache_note_broken(const struct client *client, struct json name, const
 
 void list_cache_note_change(struct pool *pool, unsigned int offer)
 {
+	pool->list_changes++;
 	for (size_t i = 0; pool_is_shared(pool) && i < LIST_CACHE_KINDS; i++)
 		pool->sharing->lists.changes[i] += kinds[i].offer == offer;
 }
 
 void list_cache_note_ready(struct pool *pool)
 {
+	pool->list_changes++;
 	if (!pool_is_shared(pool))
 		return;
 	LIST_FOREACH_SAFE(node, &pool->sharing->lists.all) {

@@ -9,25 +9,13 @@
 #include "process/server.h"
 #include "router/call.h"
 #include "router/client.h"
-
-static const struct {
-	struct slice method;
-	struct slice member; /* of the result: the list */
-	enum permission_kind kind;
-	struct slice name; /* the member of an item that the rules are about */
-} lists[] = {
-	{ SLICE("tools/list"), SLICE("tools"), PERMISSION_TOOL, SLICE("name") },
-	{ SLICE("prompts/list"), SLICE("prompts"), PERMISSION_PROMPT, SLICE("name") },
-	{ SLICE("resources/list"), SLICE("resources"), PERMISSION_RESOURCE, SLICE("uri") },
-	{ SLICE("resources/templates/list"), SLICE("resourceTemplates"), PERMISSION_TEMPLATE,
-	  SLICE("uriTemplate") },
-};
+#include "router/listing_kind.h"
+#include "router/pinning.h"
 
 struct filter {
-	const struct server_conf *conf;
+	const struct server *server;
 	const struct rights *rights;
-	enum permission_kind kind;
-	struct slice name;
+	const struct listing_kind *kind;
 	struct buf *out;
 	size_t kept;
 	bool has_left_out;
@@ -36,12 +24,13 @@ struct filter {
 static int take_item(struct slice item, void *arg)
 {
 	struct filter *filter = arg;
+	struct json name = scan_member(item, filter->kind->name);
+	const struct server *server = filter->server;
+	enum permission_kind kind = filter->kind->kind;
 
-	struct json name = scan_member(item, filter->name);
-
-	if (!permissions_allow_json(&filter->conf->permissions, filter->rights, filter->kind,
-				    name) ||
-	    !needs_show(&filter->conf->needs, filter->rights, filter->kind, name)) {
+	if (!permissions_allow_json(&server->conf.permissions, filter->rights, kind, name) ||
+	    !needs_show(&server->conf.needs, filter->rights, kind, name) ||
+	    !pinning_shows(server, kind, name)) {
 		filter->has_left_out = true;
 		return 0;
 	}
@@ -72,24 +61,18 @@ static const struct envelope *filter_list(struct convert *convert, struct filter
 const struct envelope *listing_filter(struct convert *convert, const struct call *call,
 				      const struct envelope *env)
 {
-	const struct server_conf *conf = &call->client->server->conf;
-	bool has_rules =
-		conf->permissions.has_rules || call->rights.needs_roles || conf->needs.hides;
+	const struct server *server = call->client->server;
+	const struct server_conf *conf = &server->conf;
+	struct filter filter = { .server = server, .rights = &call->rights, .out = &convert->text };
+	struct json list;
 
-	if (!has_rules || env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED))
+	if ((!conf->permissions.has_rules && !call->rights.needs_roles && !conf->needs.hides &&
+	     conf->pin != PIN_ENFORCE) ||
+	    env->kind != ENVELOPE_RESULT)
 		return env;
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		struct filter filter = { .conf = conf,
-					 .rights = &call->rights,
-					 .kind = lists[i].kind,
-					 .name = lists[i].name,
-					 .out = &convert->text };
-		struct json list;
-
-		if (!slice_is_equal(call->method->name, lists[i].method))
-			continue;
-		list = scan_member(env->result.text, lists[i].member);
-		return list.type == JSON_ARRAY ? filter_list(convert, &filter, list, env) : env;
-	}
-	return env;
+	filter.kind = listing_kind_find(call->method);
+	if (filter.kind == NULL)
+		return env;
+	list = scan_member(env->result.text, filter.kind->member);
+	return list.type == JSON_ARRAY ? filter_list(convert, &filter, list, env) : env;
 }

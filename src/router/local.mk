@@ -19,12 +19,17 @@ src_router_librouter_a_SOURCES = \
 	src/router/change_listener.c src/router/change_listener.h \
 	src/router/input_loop.c src/router/input_loop.h \
 	src/router/list_cache.c src/router/list_cache.h \
+	src/router/list_request.c src/router/list_request.h \
+	src/router/list_wait.c src/router/list_wait.h \
 	src/router/listing.c src/router/listing.h \
+	src/router/listing_kind.c src/router/listing_kind.h \
 	src/router/listen.c src/router/listen.h \
 	src/router/modern_server.c src/router/modern_server.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
 	src/router/pages.c src/router/pages.h \
 	src/router/parked_call.c src/router/parked_call.h \
+	src/router/pin_check.c src/router/pin_check.h \
+	src/router/pinning.c src/router/pinning.h \
 	src/router/pool.c src/router/pool.h \
 	src/router/pool_class.c src/router/pool_class.h \
 	src/router/pool_member.h \

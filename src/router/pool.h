@@ -96,8 +96,11 @@ struct pool {
 	const struct revision
 		*agreed;           /* what the last that was ready agreed to; NULL: none was yet */
 	struct pool_memory memory; /* of a shared one: what holds when it has no process */
-	struct slice server_info;  /* in that: JSON text of serverInfo; or empty */
-	struct msg *initialize_result; /* shared: the response to initialize, once known */
+	uint64_t
+		list_changes; /* processes that were ready, and lists of theirs that have changed */
+	uint64_t looked_at[PERMISSION_KINDS]; /* 1 and list_changes then; 0: never (pin_check.c) */
+	struct slice server_info;             /* in that: JSON text of serverInfo; or empty */
+	struct msg *initialize_result;        /* shared: the response to initialize, once known */
 	/* what the servers offered; shared: less what cannot be shared. bridging.md §1.3 */
 	struct server_capabilities capabilities;
 	struct list joining; /* members that wait for the first upstream */

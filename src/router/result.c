@@ -14,6 +14,7 @@
 #include "router/era.h"
 #include "router/listing.h"
 #include "router/modern_server.h"
+#include "router/pinning.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/request_state.h"
@@ -345,6 +346,9 @@ void result_send(struct call *call, const struct envelope *env)
 	CHECK(env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR);
 	if (!call_tell_response(call, env))
 		return;
+	if (upstream != NULL && env->kind == ENVELOPE_RESULT)
+		pinning_look(call->client->server, call->method, env->result.text,
+			     !call->is_continued);
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
 		env = modern_server_response(&bridge, call->method, env);
 	env = listing_filter(&listing, call, env);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a gateway may write at any time is never mapped here, but read once. */
+#include "keeper/pin_store.h"
+
+#include <stddef.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "keeper/memory_file.h"
+#include "keeper/state_directory.h"
+#include "keeper/state_file.h"
+#include "obs/log.h"
+#include "process/pin_memory.h"
+
+#define FILE_NAME "pins"
+#define NEVER UINT64_MAX
+
+struct head {
+	uint64_t half;
+	uint64_t bytes[2];
+};
+
+_Static_assert(offsetof(struct pin_memory_file, text) == sizeof(struct head),
+	       "the head is all before the text");
+
+/* ---- the memory file ---- */
+
+int pin_store_read(const struct pin_store *store, struct buf *text, struct error *err)
+{
+	struct head head;
+	size_t size;
+	off_t at;
+
+	if (pread(store->memory, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+		return error_set_errno(err, "the memory file cannot be read");
+	if (head.half > 1 || head.bytes[head.half] > PIN_MEMORY_TEXT_BYTES)
+		return error_set(err, ERROR_INVALID, "the gateway has left nonsense");
+	size = head.bytes[head.half];
+	at = (off_t)(sizeof(head) + head.half * PIN_MEMORY_TEXT_BYTES);
+	if (size > 0 && pread(store->memory, buf_reserve(text, size), size, at) != (ssize_t)size)
+		return error_set_errno(err, "the memory file cannot be read");
+	text->len += size;
+	return 0;
+}
+
+static int fill(const struct pin_store *store, struct slice text, struct error *err)
+{
+	const struct head head = { .bytes = { text.n } };
+
+	if (pwrite(store->memory, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+	    pwrite(store->memory, text.p, text.n, sizeof(head)) == (ssize_t)text.n)
+		return 0;
+	return error_set_errno(err, "the memory file for pins cannot be written");
+}
+
+/* ---- the file ---- */
+
+/* The lock stays for the daemon's life: two that write in turn would forget each other's pins. */
+static int lock_directory(struct pin_store *store, struct error *err)
+{
+	int directory;
+
+	if (store->directory >= 0)
+		return 0;
+	directory = state_directory_open(true, err);
+	if (directory < 0)
+		return -1;
+	if (flock(directory, LOCK_EX | LOCK_NB) == 0) {
+		store->directory = directory;
+		return 0;
+	}
+	close(directory);
+	return error_set(err, ERROR_BUSY, "another daemon uses the state directory");
+}
+
+static void note_outcome(struct pin_store *store, int result, const struct error *err)
+{
+	if (result < 0 && !store->has_failed)
+		LOG(PINS_UNSAVED, LOG_STR("reason", err->text));
+	store->has_failed = result < 0;
+}
+
+static void save(struct pin_store *store)
+{
+	struct error err = { ERROR_NONE, "" };
+	struct buf text = { 0 };
+	int result = lock_directory(store, &err);
+
+	store->is_due = false;
+	store->written_at_ms = clock_now_ms();
+	if (result == 0)
+		result = pin_store_read(store, &text, &err);
+	if (result == 0)
+		result = state_file_write(store->directory, FILE_NAME, buf_slice(&text), &err);
+	note_outcome(store, result, &err);
+	buf_fini(&text);
+}
+
+void pin_store_note(struct pin_store *store)
+{
+	uint64_t earliest_ms = clock_now_ms() + PIN_STORE_GATHER_MS;
+
+	if (store->is_due || !store->is_used)
+		return;
+	store->is_due = true;
+	store->write_at_ms = earliest_ms;
+	if (store->written_at_ms > 0 && store->written_at_ms + PIN_STORE_EACH_MS > earliest_ms)
+		store->write_at_ms = store->written_at_ms + PIN_STORE_EACH_MS;
+}
+
+uint64_t pin_store_do_due(struct pin_store *store)
+{
+	if (store->is_due && clock_now_ms() >= store->write_at_ms)
+		save(store);
+	return store->is_due ? store->write_at_ms : NEVER;
+}
+
+/* ---- beginning and end ---- */
+
+static bool has_pins(const struct config *config)
+{
+	for (size_t i = 0; i < config->server_count; i++)
+		if (config->servers[i].conf.pin != PIN_OFF)
+			return true;
+	return false;
+}
+
+/* A file that cannot be used is not overwritten until there is something to write. */
+static int load(struct pin_store *store, struct error *err)
+{
+	struct error why = { ERROR_NONE, "" };
+	struct buf text = { 0 };
+	int result = state_file_read(FILE_NAME, PIN_MEMORY_TEXT_BYTES, &text, &why);
+
+	if (result == 0 && text.len > PIN_MEMORY_TEXT_BYTES)
+		result = error_set(&why, ERROR_LIMIT, "it is too long");
+	if (result < 0)
+		LOG(PINS_UNREADABLE, LOG_STR("reason", why.text));
+	result = result == 0 ? fill(store, buf_slice(&text), err) : 0;
+	buf_fini(&text);
+	return result;
+}
+
+int pin_store_init(struct pin_store *store, const struct config *config, struct error *err)
+{
+	struct error why = { ERROR_NONE, "" };
+
+	*store = (struct pin_store){ .directory = -1 };
+	store->memory = memory_file_shared("pins", sizeof(struct pin_memory_file), err);
+	if (store->memory < 0)
+		return -1;
+	store->is_used = has_pins(config);
+	if (!store->is_used)
+		return 0;
+	note_outcome(store, lock_directory(store, &why), &why);
+	return load(store, err);
+}
+
+void pin_store_fini(struct pin_store *store)
+{
+	if (store->is_due)
+		save(store);
+	if (store->directory >= 0)
+		close(store->directory);
+	close(store->memory);
+}

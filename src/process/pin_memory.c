@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/pin_memory.h"
+
+#include <sys/mman.h>
+
+#include "obs/log.h"
+#include "policy/pin_record.h"
+
+#define GATHER_MS 300
+
+/* ---- reading ---- */
+
+static struct server *find_server(const struct pin_memory *memory, struct slice name)
+{
+	for (size_t i = 0; i < memory->server_count; i++)
+		if (memory->servers[i].conf.pin != PIN_OFF &&
+		    slice_is_equal(slice_str(memory->servers[i].conf.name), name))
+			return &memory->servers[i];
+	return NULL;
+}
+
+static int read_line(struct pin_memory *memory, struct slice line)
+{
+	struct slice rest = line;
+	struct server *server = find_server(memory, slice_cut(&rest, '\t'));
+
+	if (server != NULL)
+		return pin_record_read(&server->pins, rest);
+	buf_append_slice(&memory->others, line);
+	buf_append_char(&memory->others, '\n');
+	return 0;
+}
+
+static int read_lines(struct pin_memory *memory, struct slice text)
+{
+	static const struct slice first = SLICE(PIN_MEMORY_FIRST_LINE);
+
+	if (!slice_has_prefix(text, first) || text.p[text.n - 1] != '\n')
+		return -1;
+	text = slice_of(text.p + first.n, text.n - first.n);
+	while (text.n > 0)
+		if (read_line(memory, slice_cut(&text, '\n')) < 0)
+			return -1;
+	return 0;
+}
+
+/* Nobody else writes it now: the gateway before has ended. */
+static void load(struct pin_memory *memory)
+{
+	const struct pin_memory_file *file = memory->file;
+	uint64_t half = file != NULL ? file->half : 0;
+	uint64_t bytes = file != NULL && half < 2 ? file->bytes[half] : 0;
+
+	if (bytes == 0)
+		return;
+	if (bytes <= PIN_MEMORY_TEXT_BYTES &&
+	    read_lines(memory, slice_of(file->text[half], bytes)) == 0)
+		return;
+	LOG(PINS_LOST, LOG_INT("bytes", bytes));
+	buf_fini(&memory->others);
+	for (size_t i = 0; i < memory->server_count; i++) {
+		pins_fini(&memory->servers[i].pins);
+		pins_init(&memory->servers[i].pins);
+	}
+}
+
+/* ---- writing ---- */
+
+static uint64_t count_changes(const struct pin_memory *memory)
+{
+	uint64_t changes = 0;
+
+	for (size_t i = 0; i < memory->server_count; i++)
+		changes += memory->servers[i].pins.changes;
+	return changes;
+}
+
+static void write_all(const struct pin_memory *memory, bool with_texts, struct buf *out)
+{
+	buf_append_str(out, PIN_MEMORY_FIRST_LINE);
+	for (size_t i = 0; i < memory->server_count; i++)
+		pin_record_write(&memory->servers[i].pins, memory->servers[i].conf.name, with_texts,
+				 out);
+	buf_append_slice(out, buf_slice(&memory->others));
+}
+
+static void save(struct pin_memory *memory)
+{
+	struct pin_memory_file *file = memory->file;
+	uint64_t half = !file->half;
+	struct buf text = { 0 };
+
+	memory->changes = count_changes(memory);
+	write_all(memory, true, &text);
+	if (text.len > PIN_MEMORY_TEXT_BYTES) {
+		text.len = 0;
+		write_all(memory, false, &text);
+	}
+	if (text.len <= PIN_MEMORY_TEXT_BYTES) {
+		memcpy(file->text[half], text.data, text.len);
+		file->bytes[half] = text.len;
+		__atomic_store_n(&file->half, half, __ATOMIC_SEQ_CST);
+		spawner_note_pins(memory->spawner);
+	} else if (!memory->is_too_long) {
+		memory->is_too_long = true;
+		LOG(PINS_UNSAVED, LOG_STR("reason", "they are too many"));
+	}
+	buf_fini(&text);
+}
+
+static void on_saving(struct timer *timer)
+{
+	struct pin_memory *memory = container_of(timer, struct pin_memory, saving);
+
+	save(memory);
+	pin_shadows_look(&memory->shadows, memory->servers, memory->server_count);
+}
+
+void pin_memory_note(struct pin_memory *memory)
+{
+	if (memory != NULL && memory->file != NULL && memory->changes != count_changes(memory) &&
+	    !timer_is_running(&memory->saving))
+		timer_start(memory->loop, &memory->saving, GATHER_MS);
+}
+
+/* ---- beginning and end ---- */
+
+void pin_memory_init(struct pin_memory *memory, struct loop *loop, struct spawner *spawner, int fd,
+		     struct server *servers, size_t server_count)
+{
+	void *file = mmap(NULL, sizeof(*memory->file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	*memory = (struct pin_memory){ .file = file != MAP_FAILED ? file : NULL,
+				       .spawner = spawner,
+				       .servers = servers,
+				       .server_count = server_count,
+				       .loop = loop };
+	timer_init(&memory->saving, on_saving);
+	load(memory);
+	memory->changes = count_changes(memory);
+	for (size_t i = 0; i < server_count; i++)
+		servers[i].pin_memory = memory;
+}
+
+void pin_memory_fini(struct pin_memory *memory)
+{
+	if (timer_is_running(&memory->saving))
+		save(memory);
+	timer_stop(&memory->saving);
+	buf_fini(&memory->others);
+	pin_shadows_fini(&memory->shadows);
+	if (memory->file != NULL)
+		munmap(memory->file, sizeof(*memory->file));
+}

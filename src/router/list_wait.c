@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nobody hears the answers of our own call. In a shared pool the list cache keeps the list, and asks the server once for all
+ * who want it meanwhile.
+ */
+#include "router/list_wait.h"
+
+#include "io/loop.h"
+#include "jsonrpc/msg.h"
+#include "jsonrpc/splice.h"
+#include "router/client.h"
+#include "router/dispatch.h"
+#include "router/list_cache.h"
+#include "router/pages.h"
+#include "router/pool.h"
+#include "router/router.h"
+
+#define LISTING_MS (10 * 1000) /* T_list, bridging.md §7 */
+
+static struct list_wait *of_listing(struct call *listing)
+{
+	return container_of(listing, struct list_wait, listing);
+}
+
+static const struct client *client_of(const struct list_wait *wait)
+{
+	return wait->call->client;
+}
+
+/* ---- the call that waits ---- */
+
+static void finish(struct list_wait *wait)
+{
+	struct call *call = wait->call;
+	struct msg *body = call->body;
+	struct envelope env;
+	struct error err;
+	bool is_read =
+		scan_envelope(body->text, &client_of(wait)->router->limits, 0, &env, &err) == 0;
+
+	CHECK(!wait->is_asking);
+	call_stop_wait(call);
+	call->body = NULL;
+	wait->on_done(wait, is_read ? &env : NULL); /* it was read before: cannot be */
+	msg_unref(&body);
+}
+
+/* ---- the list ---- */
+
+static void ask(struct list_wait *wait);
+
+/* Later in the turn: whoever answers our call is still at work. */
+static void note_answered(struct list_wait *wait)
+{
+	wait->is_asking = false;
+	task_schedule(client_of(wait)->router->loop, &wait->step);
+}
+
+static void on_step(struct task *task)
+{
+	struct list_wait *wait = container_of(task, struct list_wait, step);
+
+	if (wait->cursor.len > 0 && wait->pages < PAGES_TAKEN_MAX)
+		ask(wait);
+	else
+		finish(wait);
+}
+
+static bool listing_on_message(struct call *listing, enum stream_kind kind, uint64_t key,
+			       struct msg *msg)
+{
+	(void)listing;
+	(void)kind;
+	(void)key;
+	(void)msg;
+	return false;
+}
+
+static bool listing_is_reachable(const struct call *listing)
+{
+	(void)listing;
+	return false;
+}
+
+/* Of a list that is kept all pages have come with the first. */
+static void take_page(struct list_wait *wait, const struct envelope *env)
+{
+	struct json cursor = scan_member(env->result.text, SLICE_LIT("nextCursor"));
+
+	wait->cursor.len = 0;
+	if (env->kind != ENVELOPE_RESULT)
+		return;
+	if (cursor.type == JSON_STRING && call_was_sent(&wait->listing))
+		splice_append(&wait->cursor, cursor.text, NULL, 0, SPLICE_ONE_LINE);
+	else
+		wait->is_listed = true;
+}
+
+static void listing_on_response(struct call *listing, const struct slice *parts, size_t count)
+{
+	struct list_wait *wait = of_listing(listing);
+	struct buf text = { 0 };
+	struct envelope env;
+	struct error err;
+
+	for (size_t i = 0; i < count; i++)
+		buf_append_slice(&text, parts[i]);
+	if (scan_envelope(buf_slice(&text), &client_of(wait)->router->limits, SCAN_LENIENT, &env,
+			  &err) == 0)
+		take_page(wait, &env);
+	buf_fini(&text);
+	note_answered(wait);
+}
+
+static void listing_on_failed(struct call *listing, enum reason reason)
+{
+	(void)reason;
+	of_listing(listing)->cursor.len = 0;
+	note_answered(of_listing(listing));
+}
+
+static void listing_on_cancelled(struct call *listing)
+{
+	listing_on_failed(listing, REASON_CANCELLED);
+}
+
+static const struct call_ops listing_ops = {
+	.on_message = listing_on_message,
+	.is_reachable = listing_is_reachable,
+	.on_response = listing_on_response,
+	.on_failed = listing_on_failed,
+	.on_cancelled = listing_on_cancelled,
+};
+
+static void append_request(const struct list_wait *wait, struct buf *text)
+{
+	buf_printf(text, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"%.*s\"",
+		   SLICE_ARG(wait->method));
+	if (wait->cursor.len > 0) {
+		buf_append_str(text, ",\"params\":{\"cursor\":");
+		buf_append_slice(text, buf_slice(&wait->cursor));
+		buf_append_char(text, '}');
+	}
+	buf_append_char(text, '}');
+}
+
+static void ask(struct list_wait *wait)
+{
+	struct call *listing = &wait->listing;
+	struct buf text = { 0 };
+	struct envelope env;
+	struct error err;
+
+	append_request(wait, &text);
+	CHECK(scan_envelope(buf_slice(&text), &client_of(wait)->router->limits, 0, &env, &err) ==
+	      0);
+	call_init(listing, &listing_ops, &env);
+	wait->is_asking = true;
+	wait->pages++;
+	call_link(listing, wait->call->client);
+	if (pool_is_shared(client_of(wait)->pool) && list_cache_take(listing, &env))
+		goto out;
+	if (wait->forwards)
+		dispatch_call(listing, &env);
+	else
+		call_cancel(listing);
+out:
+	buf_fini(&text);
+}
+
+static void stop_asking(struct list_wait *wait)
+{
+	if (wait->is_asking) {
+		call_give_up(&wait->listing, "nobody waits for it any more");
+		call_cancel(&wait->listing);
+	}
+	task_cancel(&wait->step);
+}
+
+/* ---- beginning and end ---- */
+
+/* Who waits for a process that is being started waits as long as that takes. */
+static void on_timeout(struct wait_queue *queue, struct waiter *waiter)
+{
+	struct list_wait *wait = container_of(queue, struct list_wait, waiting);
+
+	CHECK(call_of_waiter(waiter) == wait->call);
+	if (pool_is_coming(client_of(wait)->pool)) {
+		call_wait(wait->call, LISTING_MS);
+	} else {
+		stop_asking(wait);
+		finish(wait);
+	}
+}
+
+static const struct wait_queue_ops waiting_ops = { .on_timeout = on_timeout };
+
+void list_wait_begin(struct list_wait *wait, list_wait_done_fn *on_done, struct call *call,
+		     const struct envelope *env)
+{
+	CHECK(wait->pages == 0 && wait->method.n > 0);
+	wait->on_done = on_done;
+	wait->call = call;
+	task_init(&wait->step, on_step);
+	wait_queue_init(&wait->waiting, &waiting_ops);
+	call->body = msg_new(env->text);
+	wait_queue_append(&wait->waiting, &call->waiter, env->text.n);
+	call_wait(call, LISTING_MS);
+	ask(wait);
+}
+
+void list_wait_end(struct list_wait *wait)
+{
+	stop_asking(wait);
+	buf_fini(&wait->cursor);
+}

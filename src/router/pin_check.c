@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What admission knew was that the item is not withheld as far as lists have shown; here it must have been seen. */
+#include "router/pin_check.h"
+
+#include "base/mem.h"
+#include "mcp/error.h"
+#include "obs/counters.h"
+#include "policy/operation.h"
+#include "router/client.h"
+#include "router/list_wait.h"
+#include "router/listing_kind.h"
+#include "router/pinning.h"
+#include "router/pool.h"
+#include "router/result.h"
+#include "router/router.h"
+
+struct pin_check {
+	pin_check_passed_fn *on_passed;
+	enum permission_kind kind;
+	struct list_wait wait;       /* of the call, for its list */
+	struct call_watcher watcher; /* of the call */
+	uint64_t changes;            /* of the pool's lists, before it was asked for */
+};
+
+static void refuse(struct call *call, enum permission_kind kind)
+{
+	counter_add(COUNTER_REQUESTS_WITHHELD);
+	result_send_error(call, MCP_INVALID_PARAMS,
+			  kind == PERMISSION_TOOL ?
+				  SLICE_LIT("Invalid params: there is no such tool, or its "
+					    "definition is not approved") :
+				  SLICE_LIT("Invalid params: there is no such prompt, or its "
+					    "definition is not approved"));
+}
+
+static void judge(struct call *call, const struct envelope *env, enum permission_kind kind,
+		  pin_check_passed_fn *on_passed)
+{
+	if (pinning_shows(call->client->server, kind, env->name))
+		on_passed(call, env);
+	else
+		refuse(call, kind);
+}
+
+/* ---- the wait for the list ---- */
+
+static void on_listed(struct list_wait *wait, const struct envelope *env)
+{
+	struct pin_check *check = container_of(wait, struct pin_check, wait);
+	struct call *call = wait->call;
+	struct pool *pool = call->client->pool;
+
+	if (env == NULL) {
+		call_fail(call, REASON_PROTOCOL_ERROR);
+	} else if (!wait->is_listed) {
+		counter_add(COUNTER_REQUESTS_WITHHELD);
+		result_send_error(call, MCP_INTERNAL_ERROR,
+				  SLICE_LIT("The server does not tell its list: nothing that "
+					    "is not known is called"));
+	} else {
+		pool->looked_at[check->kind] = check->changes + 1;
+		judge(call, env, check->kind, check->on_passed);
+	}
+}
+
+static void on_end(struct call_watcher *watcher, struct call *call)
+{
+	struct pin_check *check = container_of(watcher, struct pin_check, watcher);
+
+	list_wait_end(&check->wait);
+	loop_defer_free(call->client->router->loop, check);
+}
+
+static const struct call_watcher_ops watcher_ops = { .on_end = on_end };
+
+static void await_list(pin_check_passed_fn *on_passed, struct call *call,
+		       const struct envelope *env, enum permission_kind kind)
+{
+	struct pin_check *check = mem_zalloc(sizeof(*check));
+
+	check->on_passed = on_passed;
+	check->kind = kind;
+	check->changes = call->client->pool->list_changes;
+	check->watcher.ops = &watcher_ops;
+	check->wait.method = listing_kind_of(kind)->method;
+	check->wait.forwards = true;
+	call_watch(call, &check->watcher);
+	list_wait_begin(&check->wait, on_listed, call, env);
+}
+
+/* ---- beginning ---- */
+
+void pin_check_begin(pin_check_passed_fn *on_passed, struct call *call, const struct envelope *env)
+{
+	const struct pool *pool = call->client->pool;
+	bool is_enforced = call->client->server->conf.pin == PIN_ENFORCE;
+	enum operation operation = is_enforced ? operation_of(env) : OPERATION_OTHER;
+	enum permission_kind kind =
+		operation == OPERATION_TOOL ? PERMISSION_TOOL : PERMISSION_PROMPT;
+
+	if (operation == OPERATION_OTHER)
+		on_passed(call, env);
+	else if (pool->looked_at[kind] == pool->list_changes + 1)
+		judge(call, env, kind, on_passed);
+	else
+		await_list(on_passed, call, env, kind);
+}

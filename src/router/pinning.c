@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A server can write other definitions as fast as it likes: lines of the log about that are bounded. */
+#include "router/pinning.h"
+
+#include "base/clock.h"
+#include "jsonrpc/canonical.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+#include "policy/operation.h"
+#include "policy/uses.h"
+#include "process/pin_memory.h"
+#include "router/digest.h"
+#include "router/listing_kind.h"
+
+#define LINES_MAX 32 /* of one server, in LINES_MS */
+#define LINES_MS (60 * 1000)
+
+/* ---- telling ---- */
+
+static bool may_tell(struct server *server)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (now_ms - server->pins_told_since_ms >= LINES_MS) {
+		server->pins_told_since_ms = now_ms;
+		server->pins_told = 0;
+	}
+	if (++server->pins_told == LINES_MAX)
+		LOG(PINS_QUIET, LOG_STR("server", server->conf.name));
+	return server->pins_told < LINES_MAX;
+}
+
+static void tell_waiting(struct server *server, const struct pin_item *item, const char *what)
+{
+	counter_add(COUNTER_PINS_WAITING);
+	if (may_tell(server))
+		LOG(PIN_WAITS, LOG_STR("server", server->conf.name),
+		    LOG_STR("kind", pin_kind_name(item->kind)), LOG_SLICE("name", item->name),
+		    LOG_STR("is", what),
+		    LOG_STR("until_approved",
+			    server->conf.pin == PIN_ENFORCE ? "withheld" : "passed on"));
+}
+
+static void tell_moved(struct server *server, const struct pin *pin, const char *what)
+{
+	if (may_tell(server))
+		LOG(PIN_MOVED, LOG_STR("server", server->conf.name),
+		    LOG_STR("kind", pin_kind_name(pin->kind)), LOG_SLICE("name", pin->name),
+		    LOG_STR("is", what));
+}
+
+static void tell_unpinned(struct server *server, const struct pin_item *item)
+{
+	if (server->pins_have_overflown)
+		return;
+	server->pins_have_overflown = true;
+	LOG(PINS_FULL, LOG_STR("server", server->conf.name),
+	    LOG_STR("kind", pin_kind_name(item->kind)), LOG_SLICE("name", item->name),
+	    LOG_INT("items", server->pins.count));
+}
+
+static void tell(struct server *server, const struct pin_item *item, enum pin_news news)
+{
+	switch (news) {
+	case PIN_CAME:
+		tell_waiting(server, item, "new");
+		break;
+	case PIN_DIFFERS:
+		tell_waiting(server, item, "changed");
+		break;
+	case PIN_CAME_BACK:
+		tell_moved(server, pins_find(&server->pins, item->kind, item->folded), "back");
+		break;
+	case PIN_NO_ROOM:
+		tell_unpinned(server, item);
+		break;
+	case PIN_SAME:
+	case PIN_FIRST:
+		break;
+	}
+}
+
+/* ---- looking ---- */
+
+struct look {
+	struct server *server;
+	const struct listing_kind *kind;
+	struct buf name, folded, text; /* of the item */
+};
+
+/* Returns whether the item has a name that can be remembered. What is none is told like what there is no room for. */
+static bool read_name(struct look *look, struct json name)
+{
+	look->name.len = look->folded.len = 0;
+	return scan_decode_string(name, &look->name) == 0 &&
+	       permission_fold(look->kind->kind, buf_slice(&look->name), &look->folded) == NULL;
+}
+
+static int look_at_item(struct slice text, void *arg)
+{
+	struct look *look = arg;
+	bool is_named = read_name(look, scan_member(text, look->kind->name));
+	struct pin_item item = {
+		.kind = look->kind->kind,
+		.name = buf_slice(&look->name),
+		.folded = is_named ? buf_slice(&look->folded) : slice_of(NULL, 0),
+	};
+	struct digest digest;
+
+	look->text.len = 0;
+	if (!is_named || canonical_append(&look->text, text, SCAN_DEPTH_MAX) < 0) {
+		tell_unpinned(look->server, &item);
+		return 0;
+	}
+	digest_bytes(buf_slice(&look->text), &digest);
+	memcpy(item.definition.digest, digest.bytes, sizeof(digest.bytes));
+	item.definition.text = buf_slice(&look->text);
+	tell(look->server, &item, pins_note(&look->server->pins, &item));
+	return 0;
+}
+
+static void end_list(struct look *look, bool is_whole)
+{
+	struct pins *pins = &look->server->pins;
+	const struct pin *gone = NULL;
+
+	pins_end_list(pins, look->kind->kind);
+	while (is_whole && (gone = pins_take_gone(pins, look->kind->kind, gone)) != NULL)
+		tell_moved(look->server, gone, "gone");
+}
+
+void pinning_look(struct server *server, const struct method *method, struct slice result,
+		  bool is_first)
+{
+	struct look look = { .server = server, .kind = listing_kind_find(method) };
+	struct error err;
+	struct json items;
+
+	if (server->conf.pin == PIN_OFF || look.kind == NULL)
+		return;
+	items = scan_member(result, look.kind->member);
+	pins_begin_look(&server->pins);
+	if (items.type == JSON_ARRAY &&
+	    scan_array(items.text, SIZE_MAX, look_at_item, &look, &err) >= 0 &&
+	    scan_member(result, SLICE_LIT("nextCursor")).type != JSON_STRING)
+		end_list(&look, is_first);
+	pin_memory_note(server->pin_memory);
+	buf_fini(&look.name);
+	buf_fini(&look.folded);
+	buf_fini(&look.text);
+}
+
+/* ---- withholding ---- */
+
+bool pinning_shows(const struct server *server, enum permission_kind kind, struct json name)
+{
+	return server->conf.pin != PIN_ENFORCE ||
+	       pins_state_json(&server->pins, kind, name) == PIN_APPROVED;
+}
+
+/* What no list has shown yet is another's to judge (pin_check), or a resource that templates stand for. */
+static bool is_not_waiting(enum permission_kind kind, struct json name, void *arg)
+{
+	enum pin_state state = pins_state_json(arg, kind, name);
+
+	return state == PIN_APPROVED || state == PIN_UNSEEN;
+}
+
+const char *pinning_find_withheld(const struct server *server, const struct envelope *env)
+{
+	if (server->conf.pin != PIN_ENFORCE)
+		return NULL;
+	/* Nobody would hear that it has to wait for a list. */
+	if (env->kind == ENVELOPE_NOTIFICATION && operation_of(env) != OPERATION_OTHER)
+		return "notification";
+	if (server->pins.waiting == 0)
+		return NULL;
+	return uses_visit(env, is_not_waiting, (void *)(uintptr_t)&server->pins);
+}
