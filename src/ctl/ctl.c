@@ -19,9 +19,10 @@
 #include "config/quantity.h"
 #include "config/quote.h"
 #include "ctl/can.h"
-#include "ctl/escape.h"
 #include "ctl/client.h"
 #include "ctl/doctor.h"
+#include "ctl/escape.h"
+#include "ctl/line.h"
 #include "ctl/oauth.h"
 #include "ctl/mcp_client.h"
 #include "ctl/pins.h"
@@ -34,117 +35,8 @@
 #endif
 
 #define DEFAULT_FILE SYSCONFDIR "/mcpgated/mcpgated.yaml"
-#define EXIT_FAILED 1
-#define EXIT_USAGE 2
-
 /* What is added to the clock must not come out as a time that is over. */
 #define DENY_MS_MAX (UINT64_C(36500) * 24 * 3600 * 1000)
-
-struct line {
-	char socket[CLIENT_PATH_BYTES];
-	const char *file;
-	const char *format;
-	const char *name;
-	const char *url;
-	const char *token_file;
-	const char *ca_file;
-	struct doctor_claims claims;
-	struct {
-		const char *issuer;
-		const char *sub;
-		const char *client_id;
-		const char *jti;
-		const char *sid;
-		const char *duration;
-	} deny; /* NULL: not given */
-	struct can_question can;
-	bool is_json;
-	bool follows;
-	bool all;
-	bool wants_help;
-	char **words; /* the command's name and its arguments */
-	int count;
-	char *const *command; /* behind "--", or NULL */
-};
-
-/* ---- saying what is wrong ---- */
-
-static int fail(const char *text)
-{
-	escape_print(stderr, "mcpgatectl: ", slice_str(text), "");
-	return EXIT_FAILED;
-}
-
-static int refuse_usage(const char *text)
-{
-	fail(text);
-	fputs("try: mcpgatectl --help\n", stderr);
-	return EXIT_USAGE;
-}
-
-/* ---- asking the daemon ---- */
-
-static const struct slice no_body = { NULL, 0 };
-
-/*
- * Takes target. Returns the object that it answers, or NULL: what is wrong has been said. With --json it is printed as
- * it came.
- */
-static json_t *ask(const struct line *line, const char *method, char *target, struct slice body)
-{
-	struct client_request request = { line->socket, method, target, .body = body };
-	struct client_reply reply;
-	struct error err = { ERROR_NONE, "" };
-	int result = client_ask(&request, &reply, &err);
-	json_t *answer;
-
-	free(target);
-	if (result < 0) {
-		fail(err.text);
-		return NULL;
-	}
-	answer = client_reply_read(&reply, &err);
-	if (reply.status != 200) {
-		const char *why = json_string_value(json_object_get(answer, "error"));
-
-		fail(why != NULL ? why : "the daemon refuses, and does not say why");
-		json_decref(answer);
-		answer = NULL;
-	} else if (answer == NULL) {
-		fail(err.text);
-	} else if (line->is_json) {
-		fwrite(reply.body.data, 1, reply.body.len, stdout);
-	}
-	client_reply_fini(&reply);
-	return answer;
-}
-
-/* Takes the answer, or NULL. Returns the exit status. */
-static int finish(json_t *answer)
-{
-	int status = answer != NULL ? 0 : EXIT_FAILED;
-
-	json_decref(answer);
-	return status;
-}
-
-static int report(const struct line *line, void (*show)(const json_t *report))
-{
-	json_t *answer = ask(line, "GET", mem_printf("/%s", line->words[0]), no_body);
-
-	if (answer != NULL && !line->is_json)
-		show(answer);
-	return finish(answer);
-}
-
-/* What the daemon's paths take without encoding; everything else names nothing that there is. */
-static bool is_plain(const char *word)
-{
-	static const char letters[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-
-	return word[0] != '\0' && strspn(word, letters) == strlen(word);
-}
 
 /* What a command orders: POST /COMMAND?PARAMETER=WORD. */
 struct order {
@@ -159,14 +51,14 @@ static int give(const struct line *line, const struct order *order)
 	char *target = order->parameter == NULL ?
 			       mem_printf("/%s", name) :
 			       mem_printf("/%s?%s=%s", name, order->parameter, line->words[1]);
-	json_t *answer = ask(line, "POST", target, no_body);
+	json_t *answer = line_ask(line, "POST", target, line_no_body);
 	json_t *number = order->member != NULL ? json_object_get(answer, order->member) : NULL;
 
 	if (answer != NULL && !line->is_json && order->member == NULL)
 		puts(order->done);
 	else if (answer != NULL && !line->is_json)
 		printf("%s%lld\n", order->done, (long long)json_integer_value(number));
-	return finish(answer);
+	return line_finish(answer);
 }
 
 /* ---- the commands ---- */
@@ -197,7 +89,7 @@ static int follow_logs(const struct line *line)
 
 	free(target);
 	if (result < 0)
-		return fail(err.text);
+		return line_fail(err.text);
 	fprintf(stderr, "mcpgatectl: the daemon has ended\n");
 	return 0;
 }
@@ -209,17 +101,17 @@ static int run_logs(const struct line *line)
 
 	if (line->follows)
 		return follow_logs(line);
-	answer = ask(line, "GET", mem_printf("/logs?server=%s", line->words[1]), no_body);
+	answer = line_ask(line, "GET", mem_printf("/logs?server=%s", line->words[1]), line_no_body);
 	lines = json_object_get(answer, "lines");
 	for (size_t i = 0; i < json_array_size(lines) && !line->is_json; i++)
 		show_log_line(json_array_get(lines, i));
-	return finish(answer);
+	return line_finish(answer);
 }
 
 /* Where somebody finds out why a server cannot be started. */
 static int fail_of_server(const struct mcp_client *client, const char *why)
 {
-	fail(why);
+	line_fail(why);
 	if (client->is_server_down)
 		fprintf(stderr,
 			"see: mcpgatectl status; mcpgatectl logs %s; mcpgatectl doctor %s\n",
@@ -284,7 +176,7 @@ static int run_call(const struct line *line)
 
 	CHECK(line->count >= 3);
 	if (params == NULL)
-		return refuse_usage(err.text);
+		return line_refuse_usage(err.text);
 	if (mcp_client_open(&client, line->socket, line->words[1], &err) == 0)
 		result = mcp_client_ask(&client, "tools/call", json_incref(params), &err);
 	mcp_client_close(&client);
@@ -318,7 +210,7 @@ static int examine_oauth(const struct line *line)
 	free(token);
 	free(ca);
 	if (ill < 0)
-		return refuse_usage(err.text);
+		return line_refuse_usage(err.text);
 	return ill > 0 ? EXIT_FAILED : 0;
 }
 
@@ -336,21 +228,22 @@ static int run_doctor(const struct line *line)
 		return examine_oauth(line);
 	config = config_load(&request, &problems, &warnings);
 	for (size_t i = 0; i < problems.count; i++)
-		fail(problems.items[i]);
+		line_fail(problems.items[i]);
 	config_problems_fini(&problems);
 	config_problems_fini(&warnings); /* -t tells them */
 	if (config == NULL) {
 		/* After the first build there is no configuration yet. */
 		if (line->command == NULL && strcmp(line->file, DEFAULT_FILE) == 0 &&
 		    access(line->file, F_OK) != 0)
-			fail("-c names another file; one server needs none: mcpgatectl doctor -- "
-			     "COMMAND [ARGUMENT...]");
+			line_fail(
+				"-c names another file; one server needs none: mcpgatectl doctor -- "
+				"COMMAND [ARGUMENT...]");
 		return EXIT_USAGE;
 	}
 	ill = doctor_examine(config, line->count > 1 ? line->words[1] : NULL, &line->claims);
 	config_free(&config);
 	if (ill < 0)
-		return fail("there is no such server in the configuration");
+		return line_fail("there is no such server in the configuration");
 	return ill > 0 ? EXIT_FAILED : 0;
 }
 
@@ -360,9 +253,9 @@ static int run_token(const struct line *line)
 
 	CHECK(line->count == 2);
 	if (strcmp(line->words[1], "new") != 0)
-		return refuse_usage("usage: mcpgatectl token new [--name NAME]");
-	if (!is_plain(name))
-		return refuse_usage("a name has letters, digits, - and _ only");
+		return line_refuse_usage("usage: mcpgatectl token new [--name NAME]");
+	if (!line_is_plain(name))
+		return line_refuse_usage("a name has letters, digits, - and _ only");
 	token_print(name, line->is_json);
 	return 0;
 }
@@ -404,7 +297,7 @@ static int add_denial(const struct line *line)
 	if (line->deny.duration != NULL) {
 		if (quantity_parse_duration(slice_str(line->deny.duration), &for_ms) < 0 ||
 		    for_ms == 0 || for_ms > DENY_MS_MAX)
-			return refuse_usage(
+			return line_refuse_usage(
 				"--for takes a time like 90m, 12h or 30d, up to 36500d");
 		until = json_integer((json_int_t)(clock_wall_ms() + for_ms));
 	}
@@ -412,14 +305,14 @@ static int add_denial(const struct line *line)
 			  "sub", line->deny.sub, "client_id", line->deny.client_id, "jti",
 			  line->deny.jti, "sid", line->deny.sid, "until_ms", until);
 	if (order == NULL)
-		return refuse_usage("a name is no UTF-8");
+		return line_refuse_usage("a name is no UTF-8");
 	text = json_dumps(order, JSON_COMPACT);
-	entry = ask(line, "POST", mem_strdup("/deny-add"), slice_str(text));
+	entry = line_ask(line, "POST", mem_strdup("/deny-add"), slice_str(text));
 	if (entry != NULL && !line->is_json)
 		print_denial(entry);
 	json_decref(order);
 	free(text);
-	return finish(entry);
+	return line_finish(entry);
 }
 
 static int remove_denial(const struct line *line)
@@ -427,12 +320,12 @@ static int remove_denial(const struct line *line)
 	const char *number = line->words[2];
 	json_t *answer;
 
-	if (!is_plain(number))
-		return refuse_usage("an entry is named by its number");
-	answer = ask(line, "POST", mem_printf("/deny-remove?number=%s", number), no_body);
+	if (!line_is_plain(number))
+		return line_refuse_usage("an entry is named by its number");
+	answer = line_ask(line, "POST", mem_printf("/deny-remove?number=%s", number), line_no_body);
 	if (answer != NULL && !line->is_json)
 		printf("entry %s is no more\n", number);
-	return finish(answer);
+	return line_finish(answer);
 }
 
 static int run_deny(const struct line *line)
@@ -443,10 +336,10 @@ static int run_deny(const struct line *line)
 	if (strcmp(what, "add") == 0 && line->count == 2)
 		return add_denial(line);
 	if (strcmp(what, "list") == 0 && line->count == 2)
-		return report(line, show_deny_list);
+		return line_report(line, show_deny_list);
 	if (strcmp(what, "remove") == 0 && line->count == 3)
 		return remove_denial(line);
-	return refuse_usage("usage: mcpgatectl deny add|list|remove NUMBER");
+	return line_refuse_usage("usage: mcpgatectl deny add|list|remove NUMBER");
 }
 
 /* ---- can ---- */
@@ -460,8 +353,8 @@ static int run_can(const struct line *line)
 	bool is_allowed;
 
 	if (question == NULL)
-		return refuse_usage(err.text);
-	answer = ask(line, "POST", mem_strdup("/can"), slice_str(question));
+		return line_refuse_usage(err.text);
+	answer = line_ask(line, "POST", mem_strdup("/can"), slice_str(question));
 	free(question);
 	if (answer == NULL)
 		return EXIT_USAGE;
@@ -481,13 +374,14 @@ static bool decide_on_pin(const struct line *line, const json_t *pin)
 			   line->words[2], json_integer_value(json_object_get(pin, "number")),
 			   json_string_value(json_object_get(pin, "digest")));
 
-	return finish(ask(line, "POST", target, no_body)) == 0;
+	return line_finish(line_ask(line, "POST", target, line_no_body)) == 0;
 }
 
 /* What is decided is shown: the daemon refuses it if it is another definition by then. */
 static int decide_on_pins(const struct line *line)
 {
-	json_t *report = ask(line, "GET", mem_printf("/pins?server=%s", line->words[2]), no_body);
+	json_t *report =
+		line_ask(line, "GET", mem_printf("/pins?server=%s", line->words[2]), line_no_body);
 	const json_t *pins = json_object_get(report, "pins");
 	const char *name = line->count > 3 ? line->words[3] : NULL;
 	size_t wanted = 0, decided = 0;
@@ -503,7 +397,7 @@ static int decide_on_pins(const struct line *line)
 		decided += decide_on_pin(line, pin);
 	}
 	if (report != NULL && wanted == 0 && name != NULL)
-		fail("nothing of this name waits");
+		line_fail("nothing of this name waits");
 	else if (report != NULL && !line->is_json)
 		printf("%s: %zu\n", line->words[1][0] == 'a' ? "approved" : "rejected", decided);
 	json_decref(report);
@@ -518,16 +412,17 @@ static int run_pins(const struct line *line)
 	json_t *report;
 
 	if (decides && line->count > 2 && (line->count == 4) != line->all &&
-	    is_plain(line->words[2]))
+	    line_is_plain(line->words[2]))
 		return decide_on_pins(line);
-	if (line->count > 2 || line->all || (line->count > 1 && !is_plain(line->words[1])))
-		return refuse_usage("usage: mcpgatectl pins [SERVER] | "
-				    "pins approve|reject SERVER NAME|--all");
-	report = ask(line, "GET",
-		     mem_printf("/pins?server=%s", line->count > 1 ? line->words[1] : ""), no_body);
+	if (line->count > 2 || line->all || (line->count > 1 && !line_is_plain(line->words[1])))
+		return line_refuse_usage("usage: mcpgatectl pins [SERVER] | "
+					 "pins approve|reject SERVER NAME|--all");
+	report = line_ask(line, "GET",
+			  mem_printf("/pins?server=%s", line->count > 1 ? line->words[1] : ""),
+			  line_no_body);
 	if (report != NULL && !line->is_json)
 		pins_show(report);
-	return finish(report);
+	return line_finish(report);
 }
 
 /* ---- the table ---- */
@@ -630,7 +525,7 @@ static const struct command *find_command(const char *name)
 static int refuse_command(const char *name)
 {
 	char *why = mem_printf("there is no command '%s'", name);
-	int status = refuse_usage(why);
+	int status = line_refuse_usage(why);
 
 	free(why);
 	return status;
@@ -667,11 +562,11 @@ static int run(const struct line *line)
 		return refuse_command(line->words[0]);
 	if (given < command->arguments_min || given > command->arguments_max)
 		why = mem_printf("usage: mcpgatectl %s %s", command->name, command->arguments);
-	else if (command->arguments_min > 0 && !is_plain(line->words[1]))
+	else if (command->arguments_min > 0 && !line_is_plain(line->words[1]))
 		why = mem_printf("a name has letters, digits, - and _ only: mcpgatectl %s %s",
 				 command->name, command->arguments);
 	if (why != NULL) {
-		status = refuse_usage(why);
+		status = line_refuse_usage(why);
 		free(why);
 		return status;
 	}
@@ -679,7 +574,7 @@ static int run(const struct line *line)
 	      1);
 	CHECK(command->order.parameter == NULL || command->arguments_min > 0);
 	if (command->show != NULL)
-		return report(line, command->show);
+		return line_report(line, command->show);
 	return command->run != NULL ? command->run(line) : give(line, &command->order);
 }
 
@@ -741,7 +636,7 @@ static int check_output(int status)
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
 	error_set_errno(&err, "the output cannot be written");
-	return fail(err.text);
+	return line_fail(err.text);
 }
 
 /* Returns -1 to go on, or the exit status. */
@@ -761,7 +656,7 @@ static int take_option(struct line *line, int option)
 		return -1;
 	case 's':
 		if (strlen(optarg) >= CLIENT_PATH_BYTES)
-			return refuse_usage("the path of the socket is too long");
+			return line_refuse_usage("the path of the socket is too long");
 		snprintf(line->socket, sizeof(line->socket), "%s", optarg);
 		return -1;
 	case 'f':
@@ -775,11 +670,13 @@ static int take_option(struct line *line, int option)
 		return -1;
 	case OPTION_FORMAT:
 		line->format = optarg;
-		return is_format(optarg) ? -1 :
-					   refuse_usage("--format takes mcp, openai or anthropic");
+		return is_format(optarg) ?
+			       -1 :
+			       line_refuse_usage("--format takes mcp, openai or anthropic");
 	case OPTION_CLAIM:
-		return doctor_add_claim(&line->claims, optarg, &err) == 0 ? -1 :
-									    refuse_usage(err.text);
+		return doctor_add_claim(&line->claims, optarg, &err) == 0 ?
+			       -1 :
+			       line_refuse_usage(err.text);
 	case OPTION_VERSION:
 		puts("mcpgatectl " PACKAGE_VERSION);
 		return check_output(0);
@@ -822,15 +719,16 @@ int main(int argc, char **argv)
 	if (line.wants_help)
 		return check_output(help(line.words[0]));
 	if (line.count == 0)
-		return refuse_usage("a command is missing");
+		return line_refuse_usage("a command is missing");
 	is_doctor = strcmp(line.words[0], "doctor") == 0;
 	if (line.command != NULL && (!is_doctor || line.count > 1 || line.command[0] == NULL))
-		return refuse_usage("only doctor takes a command after --, and then no server");
+		return line_refuse_usage(
+			"only doctor takes a command after --, and then no server");
 	if (line.url != NULL && (!is_doctor || line.count > 1 || line.command != NULL))
-		return refuse_usage("only doctor takes --oauth, and then nothing else");
+		return line_refuse_usage("only doctor takes --oauth, and then nothing else");
 	if ((line.token_file != NULL || line.ca_file != NULL) && line.url == NULL)
-		return refuse_usage("--token-file and --ca belong to doctor --oauth URL");
+		return line_refuse_usage("--token-file and --ca belong to doctor --oauth URL");
 	if (line.claims.count > 0 && (!is_doctor || line.url != NULL))
-		return refuse_usage("--claim belongs to doctor, when it starts servers");
+		return line_refuse_usage("--claim belongs to doctor, when it starts servers");
 	return check_output(run(&line));
 }

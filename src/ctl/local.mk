@@ -7,6 +7,7 @@ mcpgatectl_SOURCES = $(MCPGATECTL_GRID) \
 	src/ctl/challenge.c src/ctl/challenge.h \
 	src/ctl/client.c src/ctl/client.h \
 	src/ctl/ctl.c \
+	src/ctl/line.c src/ctl/line.h \
 	src/ctl/doctor.c src/ctl/doctor.h \
 	src/ctl/finding.c src/ctl/finding.h \
 	src/ctl/oauth.c src/ctl/oauth.h \

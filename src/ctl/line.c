@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctl/line.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "ctl/escape.h"
+
+const struct slice line_no_body = { NULL, 0 };
+
+int line_fail(const char *text)
+{
+	escape_print(stderr, "mcpgatectl: ", slice_str(text), "");
+	return EXIT_FAILED;
+}
+
+int line_refuse_usage(const char *text)
+{
+	line_fail(text);
+	fputs("try: mcpgatectl --help\n", stderr);
+	return EXIT_USAGE;
+}
+
+json_t *line_ask(const struct line *line, const char *method, char *target, struct slice body)
+{
+	struct client_request request = { line->socket, method, target, .body = body };
+	struct client_reply reply;
+	struct error err = { ERROR_NONE, "" };
+	int result = client_ask(&request, &reply, &err);
+	json_t *answer;
+
+	free(target);
+	if (result < 0) {
+		line_fail(err.text);
+		return NULL;
+	}
+	answer = client_reply_read(&reply, &err);
+	if (reply.status != 200) {
+		const char *why = json_string_value(json_object_get(answer, "error"));
+
+		line_fail(why != NULL ? why : "the daemon refuses, and does not say why");
+		json_decref(answer);
+		answer = NULL;
+	} else if (answer == NULL) {
+		line_fail(err.text);
+	} else if (line->is_json) {
+		fwrite(reply.body.data, 1, reply.body.len, stdout);
+	}
+	client_reply_fini(&reply);
+	return answer;
+}
+
+int line_finish(json_t *answer)
+{
+	int status = answer != NULL ? 0 : EXIT_FAILED;
+
+	json_decref(answer);
+	return status;
+}
+
+int line_report(const struct line *line, void (*show)(const json_t *report))
+{
+	json_t *answer = line_ask(line, "GET", mem_printf("/%s", line->words[0]), line_no_body);
+
+	if (answer != NULL && !line->is_json)
+		show(answer);
+	return line_finish(answer);
+}
+
+bool line_is_plain(const char *word)
+{
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+	return word[0] != '\0' && strspn(word, letters) == strlen(word);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A command line of mcpgatectl, and what most commands do with one: they ask the daemon, or say what is wrong. */
+#ifndef MCPGATED_CTL_LINE_H
+#define MCPGATED_CTL_LINE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/slice.h"
+#include "ctl/can.h"
+#include "ctl/client.h"
+#include "ctl/doctor.h"
+#include "ctl/oauth.h"
+
+#define EXIT_FAILED 1
+#define EXIT_USAGE 2
+
+struct line {
+	char socket[CLIENT_PATH_BYTES];
+	const char *file;
+	const char *format;
+	const char *name;
+	const char *url;
+	const char *token_file;
+	const char *ca_file;
+	struct doctor_claims claims;
+	struct {
+		const char *issuer;
+		const char *sub;
+		const char *client_id;
+		const char *jti;
+		const char *sid;
+		const char *duration;
+	} deny; /* NULL: not given */
+	struct can_question can;
+	bool is_json;
+	bool follows;
+	bool all;
+	bool wants_help;
+	char **words; /* the command's name and its arguments */
+	int count;
+	char *const *command; /* behind "--", or NULL */
+};
+
+/* Says so on stderr; returns EXIT_FAILED. */
+int line_fail(const char *text);
+/* The same of the command line itself; returns EXIT_USAGE. */
+int line_refuse_usage(const char *text);
+
+extern const struct slice line_no_body;
+
+/*
+ * Takes target. Returns the object that the daemon answers, which is the caller's; or NULL: what is wrong has been said. With
+ * --json it is printed as it came.
+ */
+json_t *line_ask(const struct line *line, const char *method, char *target, struct slice body);
+/* Takes the answer, or NULL. Returns the exit status. */
+int line_finish(json_t *answer);
+/* Asks for the report of the command's name, and shows it. Returns the exit status. */
+int line_report(const struct line *line, void (*show)(const json_t *report));
+/* Whether the daemon's paths take the word without encoding; everything else names nothing that there is. */
+bool line_is_plain(const char *word);
+
+#endif
