@@ -16,6 +16,7 @@
 #include "router/modern_server.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
+#include "router/pooled_task.h"
 #include "router/request_state.h"
 #include "router/router.h"
 #include "router/task_extension.h"
@@ -334,7 +335,7 @@ static bool send_with_cursor(struct call *call, const struct envelope *env)
 void result_send(struct call *call, const struct envelope *env)
 {
 	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } },
-		       listing = { .text = { 0 } };
+		       listing = { .text = { 0 } }, tasks = { .text = { 0 } };
 	const struct upstream *upstream = call->request.upstream;
 
 	CHECK(env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR);
@@ -342,6 +343,12 @@ void result_send(struct call *call, const struct envelope *env)
 		return;
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
 		env = modern_server_response(&bridge, call->method, env);
+	env = pooled_task_response(&tasks, call, env);
+	if (env == NULL) {
+		convert_fini(&tasks);
+		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
+		return;
+	}
 	env = listing_filter(&listing, &call->client->server->conf.permissions, call->method, env);
 	env = convert_response(&convert, client_lacks(call->client, call->request.upstream),
 			       call->method, env);
@@ -351,14 +358,18 @@ void result_send(struct call *call, const struct envelope *env)
 	convert_fini(&convert);
 	convert_fini(&listing);
 	convert_fini(&bridge);
+	convert_fini(&tasks);
 }
 
 void result_send_kept(struct call *call, const struct revision *revision,
 		      const struct envelope *env)
 {
 	struct convert convert = { .text = { 0 } }, listing = { .text = { 0 } };
-	unsigned int lost = revision_lacks(call->client->revision, revision) & ~REVISION_TASKS;
+	unsigned int lost = revision_lacks(call->client->revision, revision);
 
+	/* It has been left out for all. */
+	if (call->client->pool->principal == NULL)
+		lost &= ~(unsigned int)REVISION_TASKS;
 	CHECK(pool_is_shared(call->client->pool));
 	env = listing_filter(&listing, &call->client->server->conf.permissions, call->method, env);
 	send_with_client_id(call, convert_response(&convert, lost, call->method, env));

@@ -165,7 +165,8 @@ void task_listener_init(struct task_listener *listener, const struct task_listen
 
 	*listener = (struct task_listener){ .ops = ops, .call = call };
 	list_init(&listener->listening);
-	if (call->client->pool->capabilities.offers & OFFER_TASKS)
+	if (pool_is_modern(call->client->pool) &&
+	    call->client->pool->capabilities.offers & OFFER_TASKS)
 		(void)!scan_array(ids.text, SIZE_MAX, note_task, listener, &err);
 }
 

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks of 2025-11-25 where the sessions of a principal share processes (isolation: principal). bridging.md §2.5."""
+import json
+import os
+import signal
+
+import mcp
+from c81_parked import ACCEPT, ALICE, BOB, FORM, TOKENS
+from harness import case, eq, ok, wait_for
+
+RELATED = "io.modelcontextprotocol/related-task"
+CAPS = {"tools": {}, "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}}
+TOOLS = [{"name": "do", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}},
+         {"name": "must", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}}]
+SCRIPT = {"version": mcp.D, "caps": CAPS, "on": {"tools/list": [["result", {"tools": TOOLS}]]}}
+SERVERS = {
+    "main": {"script": SCRIPT, "isolation": "principal"},
+    "two": {"script": SCRIPT, "isolation": "principal", "pool": {"max": 4, "requests_per_process": 1}},
+    "brief": {"script": SCRIPT, "isolation": "principal", "pool": {"idle_timeout": "300ms"}},
+}
+CONFIG = {"auth": {"mode": "token", "tokens": TOKENS}, "defaults": {"era": "legacy", "pool": {"idle_timeout": "1500ms"}}}
+DONE = {"status": "completed", "result": {"content": [{"type": "text", "text": "done"}]}}
+ASKS = {"elicitation": {}}
+
+
+def session(t, server="main", token=ALICE, caps=None, **kw):
+    return t.session(server, mcp.D, caps or {}, token=token, **kw)
+
+
+def make(s, *steps, task_id="t1", members=None, token=None):
+    """The id of a task that does these steps, as its session knows it."""
+    params = dict(s.do_params([["task", task_id, list(steps), members]], token), task={"ttl": 3000})
+    answer = s.ask("tools/call", params)
+    eq(answer["result"]["task"]["status"], "working", answer)
+    return answer["result"]["task"]["taskId"]
+
+
+def state(s, task):
+    answer = s.ask("tasks/get", {"taskId": task})
+    eq(answer["result"]["taskId"], task, answer)
+    return answer["result"]["status"]
+
+
+def listed(s):
+    """The ids of all pages, and how many these were."""
+    found, pages, cursor = [], 0, {}
+    while cursor is not None:
+        result = s.ask("tasks/list", cursor)["result"]
+        found += [task["taskId"] for task in result["tasks"]]
+        pages += 1
+        cursor = {"cursor": result["nextCursor"]} if "nextCursor" in result else None
+    return found, pages
+
+
+def refused(s, method, task):
+    return s.ask(method, {"taskId": task})["error"]["code"]
+
+
+def make_apart(t, s, count, *steps, **kw):
+    """The same in a process of its own, of those of `two`, while `count` others are busy."""
+    before = sum(t.daemon.record(p).count(b'"busy"') for p in t.daemon.children("two"))
+    busy = [s.start_do(["sleep", 0.5], ["text", "busy"]) for _ in range(count)]
+    wait_for(lambda: sum(t.daemon.record(p).count(b'"busy"') for p in t.daemon.children("two")) == before + count, 5, "they are busy")
+    task = make(s, *steps, **kw)
+    for call in busy:
+        call.final()
+    return task
+
+
+def where(t, server, task_id):
+    """The process that was asked to make it."""
+    return next(p for p in t.daemon.children(server) if b'"task","%s"' % task_id.encode() in t.daemon.record(p))
+
+
+@case(own=True, servers=SERVERS, config=CONFIG)
+def a_task_from_its_call_to_its_result(t):
+    """UTIL-TASK-01 UTIL-TASK-03: its id is not the server's; tasks/result waits, and is exactly what the server says, but for the id."""
+    s = session(t)
+    eq(s.result["result"]["capabilities"]["tasks"], CAPS["tasks"])
+    eq(s.ask("tools/list")["result"]["tools"], TOOLS)
+    task = make(s, ["sleep", 0.3], ["job", DONE])
+    ok(task.startswith("g1.") and "t1" != task, "not the server's own", task)
+    eq(state(s, task), "working")
+    eq(s.ask("tasks/result", {"taskId": task})["result"], dict(DONE["result"], _meta={RELATED: {"taskId": task}}))
+    eq(state(s, task), "completed")
+    eq(listed(s), ([task], 1))
+    asked = {m["params"].get("taskId") for p in t.daemon.children("main") for m in t.daemon.messages(p)
+             if m.get("method", "").startswith("tasks/")}
+    eq(asked, {"t1", None}, "what the server reads are its own ids")
+
+
+def asking(rid, task_id="t1"):
+    return ["ask", rid, "elicitation/create", dict(FORM, _meta={RELATED: {"taskId": task_id}})]
+
+
+def answer(s, asked, task):
+    """Of a person; its client says, too, which task it is about."""
+    s.respond(asked["id"], dict(ACCEPT, _meta={RELATED: {"taskId": task}}))
+
+
+@case(own=True, servers=SERVERS, config=CONFIG)
+def a_task_asks_who_waits_for_it(t):
+    """UTIL-TASK-03 UTIL-TASK-01 bridging.md §1.6 (4): in the stream of tasks/result, whoever made it, whatever else the process does."""
+    s, other = session(t, caps=ASKS), session(t, caps=ASKS)
+    task = make(s, ["sleep", 0.4], asking("q"), ["job_asked"])
+    e = other.start("tasks/result", {"taskId": task})
+    busy = s.start_do(["sleep", 0.6], ["text", "x"])
+    asked = e.next()
+    eq((asked["method"], asked["params"]["_meta"]), ("elicitation/create", {RELATED: {"taskId": task}}))
+    eq(busy.final()["result"]["content"][0]["text"], "x", "its end takes back nothing of the task's")
+    eq(len(t.daemon.children("main")), 1)
+    eq(state(s, task), "working")
+    answer(other, asked, task)
+    final = e.final()
+    eq(final["result"]["_meta"], {RELATED: {"taskId": task}})
+    told = json.loads(final["result"]["content"][0]["text"])
+    eq(told[0]["result"], dict(ACCEPT, _meta={RELATED: {"taskId": "t1"}}), "the server's own id")
+
+
+@case(own=True, servers=SERVERS, config=CONFIG)
+def a_task_asks_who_made_it(t):
+    """UTIL-TASK-03 CXL-09 bridging.md §1.6 (4): where nobody waits for its result, in the stream of its session; and takes it back."""
+    s, other = session(t, caps=ASKS), session(t, caps=ASKS)
+    g, quiet = s.get(), other.get()
+    task = make(s, asking("q"), ["send", "r", "elicitation/create", dict(FORM, _meta={RELATED: {"taskId": "t1"}})],
+                ["sleep", 0.3], ["notify", "notifications/cancelled", {"requestId": "r"}], ["job_asked"])
+    first = g.next()
+    eq((first["method"], first["params"]["_meta"][RELATED]), ("elicitation/create", {"taskId": task}))
+    answer(s, first, task)
+    told = [g.next() for _ in range(3)]
+    second = next(m for m in told if m["method"] == "elicitation/create")
+    eq([m["method"] for m in told if m is not second], ["notifications/cancelled", "notifications/tasks/status"])
+    eq(told[1]["params"]["requestId"], second["id"])
+    eq((told[2]["params"]["taskId"], told[2]["params"]["status"]), (task, "completed"))
+    eq(json.loads(s.ask("tasks/result", {"taskId": task})["result"]["content"][0]["text"])[0]["result"]["action"], "accept")
+    quiet.nothing(0.2)
+
+
+@case(own=True, servers=SERVERS, config=CONFIG)
+def tasks_that_nobody_has_ask_nobody(t):
+    """SEC-06 UTIL-TASK-02 bridging.md §1.6: a task that is not known, or whose session has gone, is not one of another's."""
+    s, other = session(t, caps=ASKS), session(t, caps=ASKS)
+    task = make(s, ["sleep", 0.5], asking("q"), ["job_asked"])
+    quiet = other.get()
+    s.delete()
+    told = json.loads(other.ask("tasks/result", {"taskId": make(other, asking("x", "never"), ["job_asked"], task_id="t2")})
+                      ["result"]["content"][0]["text"])
+    eq(told[0]["error"]["code"], -32602)
+    wait_for(lambda: state(other, task) == "completed", 3, "its end")
+    told = json.loads(other.ask("tasks/result", {"taskId": task})["result"]["content"][0]["text"])
+    eq(told[0]["error"]["code"], -32602)
+    eq([m["method"] for m in [quiet.next()]], ["notifications/tasks/status"], "of its own task")
+    quiet.nothing(0.2)
+
+
+@case(own=True, servers=SERVERS, config=CONFIG)
+def progress_and_status_of_tasks(t):
+    """UTIL-PROG-02 UTIL-TASK-03: of tasks of two processes with one name, each to its session, until it is terminal."""
+    one, two = session(t, "two"), session(t, "two")
+    streams = one.get(), two.get()
+    steps = (["sleep", 0.5], ["progress", 1], ["job", {"status": "working", "statusMessage": "half"}], ["progress", 2], ["progress", 2],
+             ["job", DONE], ["progress", 3])
+    tasks = [make(one, *steps, token="mine"), make_apart(t, two, 1, *steps, token="mine")]
+    ok(tasks[0] != tasks[1], "of two processes")
+    for stream, task in zip(streams, tasks):
+        told = [stream.next() for _ in range(4)]
+        eq([m["params"].get("progress", m["params"].get("status")) for m in told], [1, "working", 2, "completed"])
+        eq({m["params"].get("progressToken", task) for m in told} - {task}, {"mine"})
+        eq({m["params"].get("taskId", task) for m in told}, {task})
+        stream.nothing(0.2)
+
+
+@case(own=True, servers=SERVERS, config=CONFIG)
+def sessions_of_one_principal(t):
+    """UTIL-TASK-02 CXL-07: they have its tasks together; a session that ends does not end them; one is cancelled by its name alone."""
+    s, other = session(t), session(t)
+    params = dict(s.do_params([["task", "t1", []]]), task={})
+    task = s.ask("tools/call", params, request_id="c")["result"]["task"]["taskId"]
+    s.cancel("c")
+    eq(state(other, task), "working")
+    eq(listed(other)[0], [task])
+    s.delete()
+    eq(other.ask("tasks/cancel", {"taskId": task})["result"]["status"], "cancelled")
+    eq(refused(other, "tasks/cancel", task), -32602, "the server's word")
+    pid = t.daemon.children("main")[0]
+    eq([m for m in t.daemon.messages(pid) if m.get("method") == "notifications/cancelled"], [])
+
+
+@case(own=True, servers=SERVERS, config=CONFIG)
+def tasks_of_other_principals(t):
+    """UTIL-TASK-02 SEC-06 AUTH-SES-02: they are not there, and nobody is asked; as are ids that are made up, changed, or of another server."""
+    s, other = session(t), session(t, token=BOB)
+    task, theirs = make(s), make(other, task_id="t1")
+    elsewhere = make(session(t, "two"), task_id="t1")
+    ok(len({task, theirs, elsewhere}) == 3, "one name for each")
+    eq((listed(s)[0], listed(other)[0]), ([task], [theirs]))
+    pids = t.daemon.children("main")
+    count = lambda: sum(m.get("method", "").startswith("tasks/") for p in pids for m in t.daemon.messages(p))
+    before = count()
+    body = task.partition(".")[2]
+    for wrong in (theirs, elsewhere, "t1", "", "x", "g1.", task[:-2], task[:-2] + "AA", task + "A", "g1." + body[::-1], "0" * 4000, 7, None, [task]):
+        for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+            eq(refused(s, method, wrong), -32602, wrong)
+    eq(s.ask("tasks/get")["error"]["code"], -32602)
+    eq(s.ask("tasks/update", {"taskId": task})["error"]["code"], -32601)
+    for cursor in ("x", "", 7, "AQ", None):
+        eq(s.ask("tasks/list", {"cursor": cursor})["error"]["code"], -32602, cursor)
+    eq((count(), state(s, task)), (before, "working"))
+
+
+@case(own=True, servers=SERVERS, config=CONFIG)
+def tasks_of_several_processes(t):
+    """UTIL-TASK-01 UTIL-TASK-02 bridging.md §1.4: each is asked for where it is; the list goes over all of them, page by page."""
+    s, tasks = session(t, "two"), []
+    eq(listed(s), ([], 1))
+    for number in range(3):
+        tasks += [make_apart(t, s, number, task_id="%s%d" % (word, number)) for word in "nm"]
+    eq(len({where(t, "two", "n%d" % number) for number in range(3)}), 3)
+    found, pages = listed(s)
+    eq((sorted(found), len(found)), (sorted(tasks), 6))
+    ok(pages >= 3, "two a page", pages)
+    eq({state(s, task) for task in tasks}, {"working"})
+    waiting = [s.start("tasks/result", {"taskId": task}) for task in tasks]
+    wait_for(lambda: sum(m.get("method") == "tasks/result" for p in t.daemon.children("two") for m in t.daemon.messages(p)) == 6, 3, "all wait")
+    eq(s.echo("beside"), "beside")
+    for task in tasks:
+        eq(s.ask("tasks/cancel", {"taskId": task})["result"]["status"], "cancelled")
+    for exchange, task in zip(waiting, tasks):
+        eq(exchange.final()["result"]["_meta"], {RELATED: {"taskId": task}})
+
+
+@case(own=True, servers=SERVERS, config=CONFIG)
+def a_process_that_ends(t):
+    """UTIL-TASK-01 UTIL-TASK-02 bridging.md §4: who waits is told; its tasks are not there any more, those of others are; none is started for them."""
+    s = session(t, "two", caps=ASKS)
+    lost, kept = make(s, asking("q", "lost"), task_id="lost"), make_apart(t, s, 1, task_id="kept")
+    e = s.start("tasks/result", {"taskId": lost})
+    pid, other = where(t, "two", "lost"), where(t, "two", "kept")
+    ok(pid != other, "two processes")
+    wait_for(lambda: any(m.get("method") == "tasks/result" for m in t.daemon.messages(pid)), 3, "it waits")
+    os.kill(pid, signal.SIGKILL)
+    final = e.final()
+    eq((final["error"]["code"], final["error"]["data"]["reason"]), (-32603, "child_exited"))
+    for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+        eq(refused(s, method, lost), -32602)
+    eq((state(s, kept), listed(s)[0]), ("working", [kept]))
+    os.kill(other, signal.SIGKILL)
+    wait_for(lambda: refused(s, "tasks/get", kept) == -32602, 3, "the end of its process")
+    eq(listed(s), ([], 1))
