@@ -261,7 +261,7 @@ static bool answer_server(struct client *client, const struct envelope *env)
 	env = convert_answer(&convert,
 			     revision_lacks(request->upstream->revision, client->revision),
 			     request->method, env);
-	env = pooled_task_answer(&task, client, env);
+	env = pooled_task_answer(&task, client, request->upstream, env);
 	send_edits_add(&edits, env->id.text, request->id);
 	send_message(request->upstream, env, &edits);
 	convert_fini(&convert);

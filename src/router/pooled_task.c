@@ -17,9 +17,9 @@
 
 static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX, .id_max = SIZE_MAX };
 
-bool pooled_task_is_possible(const struct pool *pool)
+bool pooled_task_is_possible(const struct upstream *upstream)
 {
-	return pool->principal != NULL && !pool_is_modern(pool);
+	return upstream->pool->principal != NULL && !upstream_is_modern(upstream);
 }
 
 /* ---- replacing ---- */
@@ -180,7 +180,7 @@ const struct envelope *pooled_task_response(struct convert *convert, const struc
 	bool is_sound;
 
 	if (env->kind != ENVELOPE_RESULT || upstream == NULL ||
-	    !pooled_task_is_possible(edits.pool) || call->client->session == NULL ||
+	    !pooled_task_is_possible(upstream) || call->client->session == NULL ||
 	    !(call->client->revision->features & upstream->revision->features & REVISION_TASKS))
 		return env;
 	edits.child = upstream_child_number(upstream);
@@ -194,7 +194,7 @@ const struct envelope *pooled_task_message(struct convert *convert, const struct
 {
 	struct edits edits = { .pool = upstream->pool, .child = upstream_child_number(upstream) };
 
-	if (!pooled_task_is_possible(upstream->pool) || env->params.type != JSON_OBJECT)
+	if (!pooled_task_is_possible(upstream) || env->params.type != JSON_OBJECT)
 		return env;
 	(void)!seal(&edits, pooled_task_related(env));
 	if (slice_is_equal(env->method, SLICE_LIT("notifications/tasks/status")))
@@ -212,15 +212,17 @@ struct json pooled_task_related(const struct envelope *env)
 /* ---- clients' ---- */
 
 const struct envelope *pooled_task_answer(struct convert *convert, const struct client *client,
+					  const struct upstream *upstream,
 					  const struct envelope *env)
 {
 	struct json name = related_in(env->result.text);
 	struct edits edits = { .pool = client->pool };
 	struct task_id *id = NULL;
+	struct error err;
 
-	if (env->kind == ENVELOPE_RESULT && pooled_task_is_possible(client->pool) &&
+	if (env->kind == ENVELOPE_RESULT && pooled_task_is_possible(upstream) &&
 	    name.type == JSON_STRING)
-		id = task_id_open(client, name);
+		id = task_id_open(client, name, &err);
 	if (id == NULL)
 		return env;
 	buf_append_slice(&edits.texts, id->own);

@@ -21,8 +21,8 @@ struct client;
 struct pool;
 struct upstream;
 
-/* Whether the servers of this pool may be such. */
-bool pooled_task_is_possible(const struct pool *pool);
+/* Whether the server of this process may have such, which serves. */
+bool pooled_task_is_possible(const struct upstream *upstream);
 
 /*
  * As in convert.h, each of these returns `env` itself where nothing is to be changed. The server's response to a call that it
@@ -33,8 +33,9 @@ const struct envelope *pooled_task_response(struct convert *convert, const struc
 /* What the server asks or tells. */
 const struct envelope *pooled_task_message(struct convert *convert, const struct upstream *upstream,
 					   const struct envelope *env);
-/* What a session answers to that. */
+/* What a session answers to that process. */
 const struct envelope *pooled_task_answer(struct convert *convert, const struct client *client,
+					  const struct upstream *upstream,
 					  const struct envelope *env);
 /* The id of the task that a message of the server says it is about, as the server wrote it; or absent. */
 struct json pooled_task_related(const struct envelope *env);

@@ -103,7 +103,7 @@ static struct asked find_asked(const struct upstream *upstream, const struct env
 	struct asked asked = { .client = upstream->client };
 	struct running_task *task;
 
-	if (!pooled_task_is_possible(upstream->pool) || !task_id_is_fit(task_id))
+	if (!pooled_task_is_possible(upstream) || !task_id_is_fit(task_id))
 		return asked;
 	task = running_tasks_find_named(upstream, task_id);
 	asked.call = find_waiting(upstream, task_id);
@@ -385,13 +385,19 @@ static void take_of_legacy(struct upstream *upstream, const struct envelope *env
 void server_messages_take_notification(struct upstream *upstream, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
+	bool is_pooled = pooled_task_is_possible(upstream);
 	struct convert convert = { .text = { 0 } };
+	struct running_task *task = NULL;
 
 	CHECK(env->kind == ENVELOPE_NOTIFICATION && upstream_is_serving(upstream));
+	if (is_pooled && method->id == METHOD_MESSAGE)
+		task = running_tasks_find_named(upstream, pooled_task_related(env));
 	if (upstream_is_modern(upstream))
 		take_of_modern(upstream, env, method);
-	else if (method->id == METHOD_TASK_STATUS && pooled_task_is_possible(upstream->pool))
+	else if (is_pooled && method->id == METHOD_TASK_STATUS)
 		take_task_status(upstream, env);
+	else if (task != NULL)
+		take_log(task->client, NULL, pooled_task_message(&convert, upstream, env));
 	else
 		take_of_legacy(upstream, pooled_task_message(&convert, upstream, env), method);
 	convert_fini(&convert);
@@ -399,8 +405,8 @@ void server_messages_take_notification(struct upstream *upstream, const struct e
 
 void server_messages_lose(struct upstream *upstream)
 {
-	if (!pool_is_leased(upstream->pool))
-		return;
+	if (upstream->pool->principal == NULL)
+		return; /* its clients cannot be asked, and may be very many */
 	LIST_FOREACH(node, &upstream->pool->members)
 		server_request_withdraw_all(container_of(node, struct pool_member, link)->client,
 					    upstream, true, "the process ends");

@@ -34,11 +34,21 @@ struct upstream *task_call_find_upstream(const struct client *client, struct sli
 	return NULL;
 }
 
+/* Sets call->task, if its request names one. */
+static void open_name(struct call *call, const struct envelope *env)
+{
+	struct json name = scan_member(env->params.text, SLICE_LIT("taskId"));
+	struct error err;
+
+	call->task = task_id_open(call->client, name, &err);
+	if (call->task == NULL)
+		task_id_log_refused(call->client, 1, &err);
+}
+
 enum reason task_call_join(struct pool_member *member, struct call *call,
 			   const struct envelope *env)
 {
 	struct client *client = member->client;
-	struct json name = scan_member(env->params.text, SLICE_LIT("taskId"));
 	struct buf claims = { 0 }, class = { 0 };
 	struct upstream *upstream = NULL;
 
@@ -46,7 +56,7 @@ enum reason task_call_join(struct pool_member *member, struct call *call,
 		buf_fini(&claims);
 		return REASON_CLAIM_MISSING;
 	}
-	call->task = task_id_open(client, name);
+	open_name(call, env);
 	if (call->task != NULL)
 		upstream = task_call_find_upstream(client, buf_slice(&claims), call->task);
 	buf_fini(&claims);
@@ -140,7 +150,7 @@ void task_call_forward(struct call *call, const struct envelope *env)
 				  SLICE_LIT("Method not found: it is of another revision"));
 		return;
 	}
-	call->task = task_id_open(call->client, scan_member(env->params.text, SLICE_LIT("taskId")));
+	open_name(call, env);
 	if (call->task == NULL)
 		result_send_error(call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown task"));

@@ -38,29 +38,36 @@ void task_id_append(struct buf *out, const struct pool *pool, const struct princ
 	seal_append(out, &pool->router->seal_keys, &binding, &seal);
 }
 
-struct task_id *task_id_open(const struct client *client, struct json name)
+struct task_id *task_id_open(const struct client *client, struct json name, struct error *err)
 {
 	struct digest digest;
 	struct seal_binding binding = binding_of(client->server, client->principal, &digest);
-	struct error err = { .kind = ERROR_NONE };
 	struct task_id *id = NULL;
 	struct buf plain = { 0 };
 	struct seal seal;
 	char *at;
 
 	if (seal_open(&client->router->seal_keys, &binding, name, clock_wall_ms() / 1000, &plain,
-		      &seal, &err) < 0) {
-		LOG(TASK_REFUSED, LOG_STR("server", client->server->conf.name),
-		    LOG_STR("reason", err.text));
-	} else if (seal.kind == SEAL_TASK && seal.is_of_this_process) {
-		id = mem_alloc(sizeof(*id) + seal.text.n + name.text.n);
-		at = id->text;
-		id->child = seal.child;
-		id->own = mem_put_slice(&at, seal.text);
-		id->name = mem_put_slice(&at, name.text);
+		      &seal, err) < 0)
+		goto out;
+	if (seal.kind != SEAL_TASK || !seal.is_of_this_process) {
+		(void)!error_set(err, ERROR_INVALID, "it is of another gateway process");
+		goto out;
 	}
+	id = mem_alloc(sizeof(*id) + seal.text.n + name.text.n);
+	at = id->text;
+	id->child = seal.child;
+	id->own = mem_put_slice(&at, seal.text);
+	id->name = mem_put_slice(&at, name.text);
+out:
 	buf_fini(&plain);
 	return id;
+}
+
+void task_id_log_refused(const struct client *client, size_t count, const struct error *err)
+{
+	LOG(TASK_REFUSED, LOG_STR("server", client->server->conf.name), LOG_INT("ids", count),
+	    LOG_STR("reason", err->text));
 }
 
 bool task_id_is_own(const struct task_id *id, struct json own)

@@ -34,8 +34,13 @@ bool task_id_is_fit(struct json own);
 /* Appends, as a JSON string, this caller's form of the id, which is fit, of a task in this process of the pool. */
 void task_id_append(struct buf *out, const struct pool *pool, const struct principal *caller,
 		    uint64_t child, struct json own);
-/* What a client means by its form; to be freed. NULL: no id that this gateway has sealed for this caller and server. */
-struct task_id *task_id_open(const struct client *client, struct json name);
+/*
+ * What a client means by its form; to be freed. NULL: no id that this gateway has sealed for this caller and server; err is
+ * for the log alone.
+ */
+struct task_id *task_id_open(const struct client *client, struct json name, struct error *err);
+/* Logs that `count` of its ids were refused, the last one for this. */
+void task_id_log_refused(const struct client *client, size_t count, const struct error *err);
 /* Whether what the server wrote is the same id, however it is spelled. */
 bool task_id_is_own(const struct task_id *id, struct json own);
 

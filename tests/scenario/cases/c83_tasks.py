@@ -192,6 +192,19 @@ def tasks_are_listened_to(t):
 
 
 @case
+def many_ids_that_are_none(t):
+    """MOD-TASK-02 bridging.md §2.5: however many there are in one listen, they are one line of the log."""
+    before = len(t.daemon.log("task_refused"))
+    conn, _, granted = hear(t, "main", ["x%d" % number for number in range(64)])
+    conn.close()
+    wait_for(lambda: len(t.daemon.log("task_refused")) > before, 3, "the line")
+    made(t, "main", task_id="later")
+    lines = t.daemon.log("task_refused")[before:]
+    eq((granted, len(lines)), ({}, 1))
+    ok("ids=64" in lines[0], "the count", lines)
+
+
+@case
 def listening_ends_with_the_process(t):
     """MOD-SUB-04 bridging.md §2.5: who listens to a task that nobody works on any more is told so by the end of the stream."""
     task = made(t, "two", task_id="lost")
