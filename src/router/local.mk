@@ -124,3 +124,6 @@ check_PROGRAMS += src/router/task_test
 src_router_task_test_SOURCES = src/router/task_test.c src/router/request_stage.c src/router/request_stage.h \
 	$(ERA_STAGE)
 src_router_task_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/pooled_task_test
+src_router_pooled_task_test_SOURCES = src/router/pooled_task_test.c $(POOL_STAGE)
+src_router_pooled_task_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
