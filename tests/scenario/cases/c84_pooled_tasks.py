@@ -395,3 +395,24 @@ def tasks_are_bounded(t):
         "taskId": task_id, "status": status, "createdAt": "x", "lastUpdatedAt": "x", "ttl": 1000}] for task_id, status in told], ["text", "x"])
     eq([g.next()["params"]["taskId"] for _ in range(2)], [tasks[1], tasks[64]])
     g.nothing(0.2)
+
+
+@case(own=True, servers={"main": SERVERS["main"]}, config={"defaults": {"era": "legacy"}})
+def tasks_over_http_sse(t):
+    """UTIL-TASK-01 UTIL-TASK-03 UTIL-PROG-02: all of it on the one stream of HTTP+SSE, where a client of it speaks that revision."""
+    s = t.sse("main", version=mcp.D, caps=ASKS)
+    steps = ["task", "t1", [["progress", 1], asking("q"), ["job_asked"]]]
+    params = {"name": "do", "arguments": {"steps": [steps]}, "task": {}, "_meta": {"progressToken": "p"}}
+    task = s.ask("tools/call", params)["result"]["task"]["taskId"]
+    request_id = s.start("tasks/result", {"taskId": task})
+    while not any(m.get("method") == "elicitation/create" for m in s.seen):
+        s.seen.append(s.next())
+    eq([m["params"] for m in s.seen if m["method"] == "notifications/progress"], [{"progressToken": "p", "progress": 1}])
+    asked = next(m for m in s.seen if m["method"] == "elicitation/create")
+    eq(asked["params"]["_meta"], {RELATED: {"taskId": task}})
+    s.respond(asked["id"], dict(ACCEPT, _meta={RELATED: {"taskId": task}}))
+    final = s.wait_answer(request_id)
+    eq(final["result"]["_meta"], {RELATED: {"taskId": task}})
+    eq(json.loads(final["result"]["content"][0]["text"])[0]["result"]["_meta"], {RELATED: {"taskId": "t1"}})
+    eq(s.ask("tasks/get", {"taskId": task})["result"]["status"], "completed")
+    eq(s.ask("tasks/get", {"taskId": "t1"})["error"]["code"], -32602)
