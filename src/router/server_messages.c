@@ -78,7 +78,7 @@ static void ask_client(const struct asked *asked, struct upstream *upstream,
 	convert_fini(&task);
 }
 
-/* The last of the calls of its pool that wait for the result of this task; NULL: none does. */
+/* A call of its pool that waits for the result of this task, of one session the last; NULL: none does. */
 static struct call *find_waiting(const struct upstream *upstream, struct json task_id)
 {
 	LIST_FOREACH(node, &upstream->pool->members) {
