@@ -535,8 +535,8 @@ const struct option options_table[] = {
 		  "all sessions of one caller (without authorization everybody is the same one); where a server of the "
 		  "older revisions may ask its client something, a process has one call at a time. shared: everybody; for "
 		  "servers without state of a client's own. One of the older revisions cannot ask clients anything then; "
-		  "one of 2026-07-28 can. With the last two there are several processes with many sessions each; tasks "
-		  "of 2025-11-25 are not offered, and with shared no log messages; what a server of the older revisions asks while no "
+		  "one of 2026-07-28 can. With the last two there are several processes with many sessions each; "
+		  "with shared there are no tasks of 2025-11-25 and no log messages; what a server of the older revisions asks while no "
 		  "call is in work, as some ask for roots when they start, is refused. A client of 2026-07-28 has no "
 		  "session: with session it is served as with principal, so that without authorization all such clients "
 		  "share processes." },

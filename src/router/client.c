@@ -8,7 +8,6 @@
 #include "router/call.h"
 #include "router/pool.h"
 #include "router/router.h"
-#include "router/running_tasks.h"
 #include "session/holder.h"
 #include "session/session.h"
 #include "upstream/upstream.h"
@@ -33,9 +32,9 @@ void client_init(struct client *client, struct router *router, struct server *se
 void client_fini(struct client *client)
 {
 	CHECK(client->call_count == 0 && list_is_empty(&client->server_requests.all));
+	CHECK(list_is_empty(&client->running_tasks));
 	CHECK(client->server_requests.held_bytes == 0);
 	map_fini(&client->server_requests.by_id);
-	running_tasks_forget(client);
 	text_set_fini(&client->subscriptions);
 	text_set_fini(&client->elicitations);
 	free(client->capabilities);
@@ -120,7 +119,9 @@ unsigned int client_lacks(const struct client *client, const struct upstream *up
 
 	if (upstream == NULL || upstream->revision == NULL)
 		return 0;
-	if (upstream->pool != NULL && pool_is_shared(upstream->pool))
+	/* Those of a principal are for sessions, which alone have been told of them. bridging.md §2.5 */
+	if (upstream->pool != NULL && pool_is_shared(upstream->pool) &&
+	    (upstream->pool->principal == NULL || client->session == NULL))
 		lacks = upstream->revision->features & REVISION_TASKS;
 	return lacks | revision_lacks(client->revision, upstream->revision);
 }

@@ -57,7 +57,7 @@ struct client {
 		subscriptions; /* the URIs that it subscribed to, as subscriptions_spell_uri writes them */
 	struct text_set elicitations; /* the ids of URL elicitations that it was given */
 	struct list
-		running_tasks; /* struct running_task: whose progress is for it (running_tasks.c) */
+		running_tasks; /* struct running_task: the tasks that it made (running_tasks.c) */
 	size_t running_task_count;
 	int level;                 /* the log level that it asked for, or -1 */
 	bool can_open_urls;        /* a request during which it may be asked to says so */

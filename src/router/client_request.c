@@ -63,7 +63,8 @@ static void send_on(struct call *call, const struct envelope *env)
 /* Its pool knows its servers. */
 static void go_on(struct client_request *request, struct call *call, const struct envelope *env)
 {
-	if (request->client.pool->capabilities.offers & OFFER_TASKS)
+	if (pool_is_modern(request->client.pool) &&
+	    request->client.pool->capabilities.offers & OFFER_TASKS)
 		request->client.knows_tasks =
 			task_extension_is_declared(env->client_capabilities.text);
 	if (call->method->id == METHOD_LISTEN)

@@ -17,6 +17,7 @@
 #include "router/pool_demand.h"
 #include "router/result.h"
 #include "router/router.h"
+#include "router/running_tasks.h"
 #include "router/server_request.h"
 #include "router/subscribe.h"
 
@@ -70,6 +71,7 @@ static void on_session_end(struct session *session, enum reason reason)
 		call_give_up(container_of(node, struct call, link), why);
 	fail_calls(cs, reason);
 	subscribe_forget(&cs->client);
+	running_tasks_forget(&cs->client);
 	if (cs->client.pool != NULL)
 		pool_leave(&cs->member, REASON_SESSION_END);
 	client_session_free(cs);

@@ -23,7 +23,10 @@
 #include "upstream/send.h"
 
 #define KEPT_BYTES_MAX (16 * 1024) /* of a request that may be needed again. DEF-11 */
-#define OWN_QUEUE_CALLS 4096       /* of one session while its process is started */
+#define TASK_LIST_MS (10 * 1000)   /* of one process, where there may be others to ask */
+#define TASK_REQUESTS_MAX \
+	64 /* at a process, beside what it works on; also where all of these wait for results */
+#define OWN_QUEUE_CALLS 4096 /* of one session while its process is started */
 
 /* ---- the request ---- */
 
@@ -87,6 +90,9 @@ static void send_legacy(struct upstream *upstream, struct call *call, const stru
 	send_edits_add_meta(&edits, env, call->token.n > 0 ? id_text : (struct slice){ NULL, 0 });
 	if (cursor.type != JSON_ABSENT)
 		send_edits_add(&edits, cursor.text, inside);
+	if (call->task != NULL)
+		send_edits_add(&edits, scan_member(env->params.text, SLICE_LIT("taskId")).text,
+			       call->task->own);
 	send_message(upstream, env, &edits);
 	send_edits_fini(&edits);
 }
@@ -259,6 +265,8 @@ static bool takes_lease(const struct upstream *upstream, const struct call *call
 	const struct pool *pool = upstream->pool;
 	const struct client *client = call->client;
 
+	if (call->method->id == METHOD_TASKS)
+		return false; /* what a task asks says which one does */
 	return pool_is_leased(pool) ||
 	       (!upstream_is_modern(upstream) && client->revision->is_modern &&
 		client->level != LEVEL_NONE && pool->principal != NULL &&
@@ -283,9 +291,24 @@ static void send_subscribing(struct upstream *upstream, struct call *call,
 	buf_fini(&room);
 }
 
+/* For as long as a task works, nothing is said in answer to tasks/result. UTIL-TASK-01 */
+static uint64_t timeout_of(const struct call *call, const struct envelope *env)
+{
+	const struct server_conf *conf = &call->client->server->conf;
+	bool is_pooled = pool_is_shared(call->client->pool);
+	bool is_list = slice_is_equal(call->method->name, SLICE_LIT("tasks/list"));
+
+	if (call->method->id == METHOD_TOOLS_CALL)
+		return server_tool_timeout_ms(conf, scan_plain_string(env->name));
+	if (slice_is_equal(call->method->name, SLICE_LIT("tasks/result")))
+		return conf->request_timeout_max_ms;
+	if (is_list && is_pooled && conf->request_timeout_ms > TASK_LIST_MS)
+		return TASK_LIST_MS;
+	return conf->request_timeout_ms;
+}
+
 static void send_to(struct upstream *upstream, struct call *call, const struct envelope *env)
 {
-	const struct server_conf *conf = &upstream->server->conf;
 	unsigned int differing = client_lacks(call->client, upstream) |
 				 revision_lacks(upstream->revision, call->client->revision);
 	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
@@ -309,8 +332,7 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 		dispatch_tell_level(upstream, call->client->level);
 	id = upstream_next_id(upstream);
 	send_edited(upstream, call, env, id);
-	if (call->method->id == METHOD_TOOLS_CALL)
-		call->timeout_ms = server_tool_timeout_ms(conf, scan_plain_string(env->name));
+	call->timeout_ms = timeout_of(call, env);
 	convert_fini(&convert);
 	convert_fini(&bridge);
 	call->request.ops = &request_ops;
@@ -363,15 +385,24 @@ static void dispatch_rest(struct pool *pool, struct call *call, const struct env
 		send_to(upstream, call, env);
 }
 
-/* No other process knows the task. */
+static bool has_room_for_task(const struct upstream *upstream)
+{
+	if (upstream_is_modern(upstream))
+		return pool_may_load(upstream, false);
+	return upstream_load(upstream) <
+	       upstream->server->conf.calls_per_process + TASK_REQUESTS_MAX;
+}
+
+/* No other process knows the task, or its own ones. */
 static void dispatch_to_task(struct pool *pool, struct call *call, const struct envelope *env)
 {
-	struct upstream *upstream = pool_find_upstream(pool, call->task->child);
+	uint64_t child = call->task != NULL ? call->task->child : call->preferred_child;
+	struct upstream *upstream = pool_find_upstream(pool, child);
 
 	if (upstream == NULL)
 		result_send_error(call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown task"));
-	else if (!pool_may_load(upstream, false))
+	else if (!has_room_for_task(upstream))
 		call_fail(call, REASON_OVER_LIMIT);
 	else
 		send_to(upstream, call, env);
@@ -383,7 +414,7 @@ void dispatch_call(struct call *call, const struct envelope *env)
 	struct upstream *upstream = NULL;
 
 	CHECK(call->state == CALL_WAITING && call->waiter.queue == NULL);
-	if (call->task != NULL) {
+	if (call->task != NULL || (call->method->id == METHOD_TASKS && call->preferred_child > 0)) {
 		dispatch_to_task(pool, call, env);
 		return;
 	}

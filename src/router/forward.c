@@ -13,9 +13,11 @@
 #include "router/pin_check.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
+#include "router/pooled_task.h"
 #include "router/result.h"
 #include "router/server_request.h"
 #include "router/subscribe.h"
+#include "router/task_call.h"
 #include "session/session.h"
 #include "upstream/send.h"
 
@@ -144,7 +146,14 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 
 void forward_linked(struct call *call, const struct envelope *env)
 {
-	if (!answer_locally(call, env))
+	const struct client *client = call->client;
+
+	if (answer_locally(call, env))
+		return;
+	if (call->method->id == METHOD_TASKS && client->session != NULL &&
+	    pool_is_shared(client->pool))
+		task_call_forward(call, env);
+	else
 		dispatch_call(call, env);
 }
 
@@ -247,7 +256,7 @@ static bool answer_server(struct client *client, const struct envelope *env)
 {
 	struct server_request *request = server_request_find(client, env->id);
 	struct send_edits edits = { .count = 0 };
-	struct convert convert = { .text = { 0 } };
+	struct convert convert = { .text = { 0 } }, task = { .text = { 0 } };
 
 	if (request == NULL || request->held != NULL)
 		return false;
@@ -258,9 +267,11 @@ static bool answer_server(struct client *client, const struct envelope *env)
 	env = convert_answer(&convert,
 			     revision_lacks(request->upstream->revision, client->revision),
 			     request->method, env);
+	env = pooled_task_answer(&task, client, request->upstream, env);
 	send_edits_add(&edits, env->id.text, request->id);
 	send_message(request->upstream, env, &edits);
 	convert_fini(&convert);
+	convert_fini(&task);
 	server_request_close(request);
 	return true;
 }

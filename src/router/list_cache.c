@@ -312,8 +312,7 @@ static void cached_list_leave_upstream(struct cached_list *list)
 }
 
 /*
- * Tasks are not offered by pools: what is said of them is left out for all, here. bridging.md §2.5
- * Room is made by forgetting what was not asked for for longest.
+ * Of tasks nothing is kept where everybody shares processes. Room is made by forgetting what was not asked for for longest.
  */
 static enum pages_outcome cached_list_take_page(struct cached_list *list,
 						const struct envelope *env)
@@ -325,7 +324,8 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 	pinning_look(list->pool->server, list->method, env->result.text, list->pages.taken == 0);
 	if (upstream_is_modern(list->request.upstream))
 		env = modern_server_response(&bridge, list->method, env);
-	env = convert_response(&convert, REVISION_TASKS, list->method, env);
+	env = convert_response(&convert, list->pool->principal == NULL ? REVISION_TASKS : 0,
+			       list->method, env);
 	outcome = pages_add(&list->pages, env->result.text);
 	convert_fini(&convert);
 	convert_fini(&bridge);

@@ -66,28 +66,47 @@ static struct live_tasks *get_tasks(struct upstream *upstream)
 	return upstream->tasks;
 }
 
+/* When it ends, a modern server tells its result with that; one of 2025-11-25 is yet to be asked for it. */
+static bool is_kept(const struct upstream *upstream, struct slice status)
+{
+	static const struct slice working[] = { SLICE("working"), SLICE("input_required"),
+						SLICE("completed"), SLICE("failed") };
+
+	return slices_has((struct slices){ working, upstream_is_modern(upstream) ? 2 : 4 }, status);
+}
+
 bool live_tasks_note(struct upstream *upstream, struct slice task)
 {
-	static const struct slice running[] = { SLICE("working"), SLICE("input_required") };
-	static const struct slice terminal[] = { SLICE("completed"), SLICE("failed"),
-						 SLICE("cancelled") };
+	static const struct slice known[] = { SLICE("working"), SLICE("input_required"),
+					      SLICE("completed"), SLICE("failed"),
+					      SLICE("cancelled") };
+	struct slice ttl = upstream_is_modern(upstream) ? SLICE_LIT("ttlMs") : SLICE_LIT("ttl");
 	struct json id = scan_member(task, SLICE_LIT("taskId"));
 	struct slice status = scan_plain_string(scan_member(task, SLICE_LIT("status")));
-	bool is_running = slices_has((struct slices){ running, ARRAY_LEN(running) }, status);
 	struct live_tasks *tasks;
 	long long ttl_ms;
 
 	CHECK(upstream_is_serving(upstream));
-	if (!task_id_is_fit(id) ||
-	    (!is_running && !slices_has((struct slices){ terminal, ARRAY_LEN(terminal) }, status)))
+	if (!task_id_is_fit(id) || !slices_has((struct slices){ known, ARRAY_LEN(known) }, status))
 		return false;
 	tasks = get_tasks(upstream);
 	forget_named(tasks, id.text);
-	if (scan_int(scan_member(task, SLICE_LIT("ttlMs")), &ttl_ms) < 0 || ttl_ms > LIVE_TASKS_MS)
+	if (scan_int(scan_member(task, ttl), &ttl_ms) < 0 || ttl_ms > LIVE_TASKS_MS)
 		ttl_ms = LIVE_TASKS_MS;
-	if (is_running && ttl_ms > 0)
+	if (is_kept(upstream, status) && ttl_ms > 0)
 		add(tasks, id.text, (uint64_t)ttl_ms);
 	return true;
+}
+
+void live_tasks_end(struct upstream *upstream, struct slice id)
+{
+	if (upstream->tasks != NULL)
+		forget_named(upstream->tasks, id);
+}
+
+bool live_tasks_had_some(const struct upstream *upstream)
+{
+	return upstream->tasks != NULL;
 }
 
 bool live_tasks_has_some(const struct upstream *upstream)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tasks that a process works on, as far as its modern server has told: meanwhile it is not idle, although no request
- * is in flight. A task counts until the server tells of its end, or tells nothing of it for a while. MOD-TASK-01,
- * bridging.md §2.5
+ * The tasks that a process which is shared works on, of either era, as far as its server has told: meanwhile it is not
+ * idle, although no request is in flight. A task counts until the server tells of its end, or tells nothing of it for a
+ * while; where its result is to be asked for, until it was. MOD-TASK-01, UTIL-TASK-01, bridging.md §2.5
  */
 #ifndef MCPGATED_ROUTER_LIVE_TASKS_H
 #define MCPGATED_ROUTER_LIVE_TASKS_H
@@ -13,7 +13,8 @@
 
 /* Of a process; of more, the one that was told of longest ago is forgotten. */
 #define LIVE_TASKS_MAX 256
-#define LIVE_TASKS_MS (10 * 60 * 1000) /* without a word of a task; or its ttlMs, if that is less */
+#define LIVE_TASKS_MS \
+	(10 * 60 * 1000) /* without a word of a task; or its ttlMs (ttl), if that is less */
 
 struct upstream;
 
@@ -22,6 +23,10 @@ struct upstream;
  * does not describe a task, and nothing is noted. Only for an upstream that serves.
  */
 bool live_tasks_note(struct upstream *upstream, struct slice task);
+/* The result of this task, by its id as the server wrote it, has been given. */
+void live_tasks_end(struct upstream *upstream, struct slice id);
+/* Whether there has been any task in this process. */
+bool live_tasks_had_some(const struct upstream *upstream);
 /* Whether it works on any task, or somebody listens to one. */
 bool live_tasks_has_some(const struct upstream *upstream);
 /* It is closed. */

@@ -33,6 +33,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/pool.c src/router/pool.h \
 	src/router/pool_class.c src/router/pool_class.h \
 	src/router/pool_member.h \
+	src/router/pooled_task.c src/router/pooled_task.h \
 	src/router/pool_memory.c src/router/pool_memory.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
 	src/router/pool_era.c src/router/pool_era.h \
@@ -133,3 +134,6 @@ check_PROGRAMS += src/router/task_test
 src_router_task_test_SOURCES = src/router/task_test.c src/router/request_stage.c src/router/request_stage.h \
 	$(ERA_STAGE)
 src_router_task_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/pooled_task_test
+src_router_pooled_task_test_SOURCES = src/router/pooled_task_test.c $(POOL_STAGE)
+src_router_pooled_task_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

@@ -65,7 +65,7 @@ static void pool_end_lease(struct upstream *upstream)
 	struct client *client = upstream->client;
 
 	CHECK(upstream->lease != NULL && client != NULL);
-	server_request_withdraw_all(client, upstream,
+	server_request_withdraw_all(client, upstream, false,
 				    "the request that this was asked for is over");
 	upstream->lease = NULL;
 	upstream->client = NULL;
@@ -197,7 +197,7 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 	pool->agreed = upstream->revision;
 	if (pool_is_shared(pool)) {
 		struct msg *before = pool->initialize_result;
-		struct msg *now = server_capabilities_share(result, pool->principal == NULL);
+		struct msg *now = server_capabilities_share(result, pool->principal);
 
 		is_other = before != NULL && !slice_is_equal(before->text, now->text);
 		pool->initialize_result = now;
@@ -530,6 +530,7 @@ static struct pool *pool_new(struct router *router, struct server *server,
 	list_init(&pool->joining);
 	list_init(&pool->members);
 	list_init(&pool->upstreams);
+	list_init(&pool->running_tasks);
 	list_init(&pool->jobs);
 	pool_era_init(pool);
 	pool_memory_init(pool);

@@ -108,8 +108,10 @@ struct pool {
 	size_t member_count;   /* of both */
 	struct list upstreams; /* all that are not closed */
 	size_t upstream_count;
-	size_t starting;         /* of them, not ready yet */
-	struct fair_queue queue; /* calls that wait for an upstream */
+	size_t starting;           /* of them, not ready yet */
+	struct fair_queue queue;   /* calls that wait for an upstream */
+	struct list running_tasks; /* of all members (running_tasks.c) */
+	size_t running_task_count;
 	struct list jobs;
 	bool is_jobs_turn; /* when both calls and jobs wait for an upstream */
 	bool is_short;     /* it waits for a process of others to go */

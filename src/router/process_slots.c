@@ -2,7 +2,7 @@
 /*
  * Idle processes go first, the one that has been idle for longest before others. Where all are busy, a pool that has
  * none would wait as long as the others have calls. Then the pool with most processes gives one up; of pools with one
- * each, the one that has had it for longest. Calls in flight are never cut short. One process is enough for each pool that
+ * each, one that works on no task, then the one that has had it for longest. Calls in flight are never cut short. One process is enough for each pool that
  * waits, and a pool that gave up what it had does not take another's for it: calls may be long, and soon all processes
  * would only finish theirs.
  *
@@ -14,6 +14,7 @@
 #include "router/process_slots.h"
 
 #include "base/clock.h"
+#include "router/live_tasks.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/router.h"
@@ -123,7 +124,10 @@ void process_slots_note_leaving(struct upstream *upstream)
 	slots_of(upstream->pool)->leaving++;
 }
 
-/* What a pool could give away: the upstream that has least to do, and of equals has served for longest. */
+/*
+ * What a pool could give away: an upstream that works on no task before others, since it does not finish those; then the
+ * one that has least to do, and of equals has served for longest.
+ */
 struct donation {
 	struct upstream *upstream;
 	size_t among;   /* as many that serve */
@@ -131,21 +135,27 @@ struct donation {
 	bool is_excess; /* its caller has more than a share, and who would get it less */
 };
 
+static bool is_rather_given(const struct upstream *upstream, const struct upstream *than)
+{
+	if (live_tasks_has_some(upstream) != live_tasks_has_some(than))
+		return live_tasks_has_some(than);
+	if (upstream_load(upstream) != upstream_load(than))
+		return upstream_load(upstream) < upstream_load(than);
+	return upstream->ready_at_ms < than->ready_at_ms;
+}
+
 static struct donation find_donation(const struct pool *pool)
 {
 	struct donation donation = { .upstream = NULL };
 
 	LIST_FOREACH(node, &pool->upstreams) {
 		struct upstream *upstream = container_of(node, struct upstream, link);
-		struct upstream *best = donation.upstream;
 
 		donation.staying += upstream->state != UPSTREAM_RETIRING;
 		if (upstream->state != UPSTREAM_READY)
 			continue;
 		donation.among++;
-		if (best == NULL || upstream_load(upstream) < upstream_load(best) ||
-		    (upstream_load(upstream) == upstream_load(best) &&
-		     upstream->ready_at_ms < best->ready_at_ms))
+		if (donation.upstream == NULL || is_rather_given(upstream, donation.upstream))
 			donation.upstream = upstream;
 	}
 	return donation;
@@ -206,7 +216,7 @@ static bool is_better(const struct donation *donation, const struct donation *th
 		return than->upstream == NULL || donation->is_excess;
 	if (donation->among != than->among)
 		return donation->among > than->among;
-	return donation->upstream->ready_at_ms < than->upstream->ready_at_ms;
+	return is_rather_given(donation->upstream, than->upstream);
 }
 
 void process_slots_claim(struct pool *pool)

@@ -17,6 +17,7 @@
 #include "router/pinning.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
+#include "router/pooled_task.h"
 #include "router/request_state.h"
 #include "router/router.h"
 #include "router/task_extension.h"
@@ -340,7 +341,7 @@ static bool send_with_cursor(struct call *call, const struct envelope *env)
 void result_send(struct call *call, const struct envelope *env)
 {
 	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } },
-		       listing = { .text = { 0 } };
+		       listing = { .text = { 0 } }, tasks = { .text = { 0 } };
 	const struct upstream *upstream = call->request.upstream;
 
 	CHECK(env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR);
@@ -351,6 +352,13 @@ void result_send(struct call *call, const struct envelope *env)
 			     !call->is_continued);
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
 		env = modern_server_response(&bridge, call->method, env);
+	env = pooled_task_response(&tasks, call, env);
+	if (env == NULL) {
+		convert_fini(&tasks);
+		convert_fini(&bridge);
+		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
+		return;
+	}
 	env = listing_filter(&listing, call, env);
 	env = convert_response(&convert, client_lacks(call->client, call->request.upstream),
 			       call->method, env);
@@ -360,14 +368,18 @@ void result_send(struct call *call, const struct envelope *env)
 	convert_fini(&convert);
 	convert_fini(&listing);
 	convert_fini(&bridge);
+	convert_fini(&tasks);
 }
 
 void result_send_kept(struct call *call, const struct revision *revision,
 		      const struct envelope *env)
 {
 	struct convert convert = { .text = { 0 } }, listing = { .text = { 0 } };
-	unsigned int lost = revision_lacks(call->client->revision, revision) & ~REVISION_TASKS;
+	unsigned int lost = revision_lacks(call->client->revision, revision);
 
+	/* It has been left out for all. */
+	if (call->client->pool->principal == NULL)
+		lost &= ~(unsigned int)REVISION_TASKS;
 	CHECK(pool_is_shared(call->client->pool));
 	env = listing_filter(&listing, call, env);
 	send_with_client_id(call, convert_response(&convert, lost, call->method, env));

@@ -18,7 +18,7 @@ struct revision;
 /* The server's response; the call ends with it. */
 void result_send(struct call *call, const struct envelope *env);
 /*
- * A response that was kept, from a server of this revision. It has nothing about tasks in it any more.
+ * A response that was kept, from a server of this revision. Of everybody's pool it has nothing about tasks in it any more.
  */
 void result_send_kept(struct call *call, const struct revision *revision,
 		      const struct envelope *env);

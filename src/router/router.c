@@ -56,6 +56,7 @@ static void on_upstream_closed(struct upstream *upstream)
 	listen_end(upstream);
 	task_listener_lose(upstream);
 	live_tasks_forget(upstream);
+	server_messages_lose(upstream);
 	if (pool_is_shared(upstream->pool))
 		url_pending_forget(&upstream->pool->sharing->urls, upstream_child_number(upstream));
 }

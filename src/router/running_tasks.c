@@ -9,16 +9,19 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/pool.h"
+#include "router/task_id.h"
 
 #define TASKS_MAX 64 /* of a client; then the oldest is forgotten */
-#define TEXT_BYTES_MAX \
-	1024 /* of an id, and of a token: a task with a longer one tells no progress */
+#define POOL_TASKS_MAX 1024
+#define TOKEN_BYTES_MAX 1024 /* a task with a longer one tells no progress */
 
-static void forget(struct client *client, struct running_task *task)
+static void forget(struct running_task *task)
 {
-	CHECK(client->running_task_count > 0);
-	client->running_task_count--;
+	CHECK(task->client->running_task_count > 0);
+	task->client->running_task_count--;
+	task->client->pool->running_task_count--;
 	list_remove(&task->link);
+	list_remove(&task->of_pool);
 	free(task);
 }
 
@@ -27,44 +30,53 @@ static struct running_task *oldest(const struct client *client)
 	return container_of(client->running_tasks.next, struct running_task, link);
 }
 
+static struct running_task *of_pool(struct list *node)
+{
+	return container_of(node, struct running_task, of_pool);
+}
+
 static void begin(struct call *call, struct slice task_id)
 {
 	struct client *client = call->client;
+	struct pool *pool = client->pool;
+	struct slice token = call->token.n <= TOKEN_BYTES_MAX ? call->token : slice_of(NULL, 0);
 	struct running_task *task;
 	char *at;
 
 	if (client->running_task_count == TASKS_MAX)
-		forget(client, oldest(client));
-	task = mem_alloc(sizeof(*task) + call->token.n + task_id.n);
+		forget(oldest(client));
+	if (pool->running_task_count == POOL_TASKS_MAX)
+		forget(of_pool(pool->running_tasks.next));
+	task = mem_alloc(sizeof(*task) + token.n + task_id.n);
 	at = task->text;
+	task->client = client;
 	task->child = upstream_child_number(call->request.upstream);
 	task->token = call->request.id;
 	task->progress = call->progress;
-	task->client_token = mem_put_slice(&at, call->token);
+	task->client_token = mem_put_slice(&at, token);
 	task->task_id = mem_put_slice(&at, task_id);
 	list_append(&client->running_tasks, &task->link);
+	list_append(&pool->running_tasks, &task->of_pool);
 	client->running_task_count++;
+	pool->running_task_count++;
 }
 
-static void end(struct client *client, struct slice task_id)
+static void end(const struct upstream *upstream, struct json task_id)
 {
-	LIST_FOREACH_SAFE(node, &client->running_tasks) {
-		struct running_task *task = container_of(node, struct running_task, link);
+	struct running_task *task = running_tasks_find_named(upstream, task_id);
 
-		if (slice_is_equal(task->task_id, task_id))
-			forget(client, task);
-	}
+	if (task != NULL)
+		forget(task);
 }
 
-/* `task` is what says how a task is: the result of tasks/get and tasks/cancel, the params of a notification. */
-void running_tasks_note_status(struct client *client, struct slice task)
+void running_tasks_note_status(const struct upstream *upstream, struct slice task)
 {
 	static const struct slice terminal[] = { SLICE("completed"), SLICE("failed"),
 						 SLICE("cancelled") };
 	struct slice status = scan_plain_string(scan_member(task, SLICE_LIT("status")));
 
 	if (slices_has((struct slices){ terminal, ARRAY_LEN(terminal) }, status))
-		end(client, scan_member(task, SLICE_LIT("taskId")).text);
+		end(upstream, scan_member(task, SLICE_LIT("taskId")));
 }
 
 void running_tasks_note_response(struct call *call, const struct envelope *env)
@@ -72,39 +84,49 @@ void running_tasks_note_response(struct call *call, const struct envelope *env)
 	static const char *const created[] = { "task", "taskId" };
 	static const char *const related[] = { "_meta", "io.modelcontextprotocol/related-task",
 					       "taskId" };
-	struct client *client = call->client;
+	const struct client *client = call->client;
+	const struct upstream *upstream = call->request.upstream;
 	struct slice result = env->result.text;
 	struct json id;
 
 	if (env->kind != ENVELOPE_RESULT || client->session == NULL ||
-	    pool_is_shared(client->pool) ||
-	    !(client->revision->features & call->request.upstream->revision->features &
-	      REVISION_TASKS))
+	    (pool_is_shared(client->pool) && client->pool->principal == NULL) ||
+	    !(client->revision->features & upstream->revision->features & REVISION_TASKS))
 		return;
 	if (call->method->id == METHOD_TOOLS_CALL) {
 		id = scan_path(result, created, ARRAY_LEN(created));
-		if (id.type == JSON_STRING && id.text.n <= TEXT_BYTES_MAX && call->token.n > 0 &&
-		    call->token.n <= TEXT_BYTES_MAX)
+		if (task_id_is_fit(id))
 			begin(call, id.text);
 	} else if (slice_is_equal(call->method->name, SLICE_LIT("tasks/result"))) {
-		end(client, scan_path(result, related, ARRAY_LEN(related)).text);
+		end(upstream, scan_path(result, related, ARRAY_LEN(related)));
 	} else if (call->method->id == METHOD_TASKS) {
-		running_tasks_note_status(client, result);
+		running_tasks_note_status(upstream, result);
 	}
 }
 
-struct running_task *running_tasks_find(const struct client *client,
-					const struct upstream *upstream, struct json token)
+struct running_task *running_tasks_find(const struct upstream *upstream, struct json token)
 {
 	long long number;
 
 	if (scan_int(token, &number) < 0)
 		return NULL;
-	LIST_FOREACH(node, &client->running_tasks) {
-		struct running_task *task = container_of(node, struct running_task, link);
+	LIST_FOREACH(node, &upstream->pool->running_tasks) {
+		struct running_task *task = of_pool(node);
 
 		if (task->child == upstream_child_number(upstream) &&
-		    task->token == (uint64_t)number)
+		    task->token == (uint64_t)number && task->client_token.n > 0)
+			return task;
+	}
+	return NULL;
+}
+
+struct running_task *running_tasks_find_named(const struct upstream *upstream, struct json id)
+{
+	LIST_FOREACH(node, &upstream->pool->running_tasks) {
+		struct running_task *task = of_pool(node);
+
+		if (task->child == upstream_child_number(upstream) &&
+		    slice_is_equal(task->task_id, id.text))
 			return task;
 	}
 	return NULL;
@@ -113,5 +135,5 @@ struct running_task *running_tasks_find(const struct client *client,
 void running_tasks_forget(struct client *client)
 {
 	while (!list_is_empty(&client->running_tasks))
-		forget(client, oldest(client));
+		forget(oldest(client));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The progress tokens of a session's calls that have become tasks (2025-11-25): the response, a CreateTaskResult, ends the
- * call, but its token is good until the task is terminal. All else about tasks passes between a session and the server
- * that it has for itself. UTIL-PROG-02, bridging.md §1.1 (4)
+ * The calls of sessions that have become tasks (2025-11-25): the response, a CreateTaskResult, ends the call, but its
+ * progress token is good until the task is terminal; and what a process that several sessions share asks or tells of the
+ * task is for the session that made it. UTIL-PROG-02, UTIL-TASK-03, bridging.md §1.1 (4), §2.5
  */
 #ifndef MCPGATED_ROUTER_RUNNING_TASKS_H
 #define MCPGATED_ROUTER_RUNNING_TASKS_H
@@ -19,21 +19,23 @@ struct upstream;
 
 struct running_task {
 	struct list link;                   /* of the client's, the oldest first */
+	struct list of_pool;                /* of its pool's likewise */
+	struct client *client;              /* that made it */
 	uint64_t child;                     /* that works on it */
 	uint64_t token;                     /* as the server knows it: our id of the call */
 	double progress;                    /* the last that was forwarded */
-	struct slice client_token, task_id; /* JSON text, in what follows */
+	struct slice client_token, task_id; /* JSON text, in what follows; the token may be empty */
 	char text[];
 };
 
 /* The server has answered this call, which is still in flight: it may have become a task, or say that one is terminal. */
 void running_tasks_note_response(struct call *call, const struct envelope *env);
-/* notifications/tasks/status for this client. */
-void running_tasks_note_status(struct client *client, struct slice params);
-/* The task for which the server uses this token; NULL: none of the client's. */
-struct running_task *running_tasks_find(const struct client *client,
-					const struct upstream *upstream, struct json token);
-/* The client ends. */
+/* What a server says of how a task is: the result of tasks/get and tasks/cancel, the params of a notification. */
+void running_tasks_note_status(const struct upstream *upstream, struct slice task);
+/* The task for which the server uses this token, and that of this id; NULL: none of its pool's. */
+struct running_task *running_tasks_find(const struct upstream *upstream, struct json token);
+struct running_task *running_tasks_find_named(const struct upstream *upstream, struct json id);
+/* The client ends, or leaves its pool. */
 void running_tasks_forget(struct client *client);
 
 #endif

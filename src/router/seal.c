@@ -17,6 +17,7 @@
 #define FORMAT "g1."
 #define HEAD_CHARS (sizeof(FORMAT) - 1 + SEAL_KID_CHARS + 1)
 #define LABEL "mcpgated requestState g1"
+#define NAME_LABEL "mcpgated task id g1"
 #define SALT_BYTES 12
 #define NONCE_BYTES 12
 #define TAG_BYTES 16
@@ -173,6 +174,29 @@ static void append_fields(struct buf *out, uint64_t instance, const struct seal_
 	buf_append(out, binding->digest->bytes, sizeof(binding->digest->bytes));
 }
 
+/*
+ * What is no secret but a name is to be the same each time: salt and nonce follow from all that is sealed, so that they
+ * are only the same where the text is.
+ */
+static void choose_nonce(const struct seal_key *key, const struct seal_binding *binding,
+			 enum seal_kind kind, unsigned char *bytes, size_t size)
+{
+	unsigned char chosen[SEAL_KEY_BYTES];
+	struct buf text = { 0 };
+
+	if (kind != SEAL_TASK) {
+		random_bytes(bytes, SALT_BYTES + NONCE_BYTES);
+		return;
+	}
+	buf_append(&text, NAME_LABEL, sizeof(NAME_LABEL)); /* the NUL separates */
+	append_number(&text, binding->server.n, 8);
+	buf_append_slice(&text, binding->server);
+	buf_append(&text, bytes + SALT_BYTES + NONCE_BYTES, size - SALT_BYTES - NONCE_BYTES);
+	hmac(key, (const unsigned char *)text.data, text.len, chosen);
+	memcpy(bytes, chosen, SALT_BYTES + NONCE_BYTES);
+	buf_fini(&text);
+}
+
 void seal_append(struct buf *out, const struct seal_keys *keys, const struct seal_binding *binding,
 		 const struct seal *seal)
 {
@@ -182,12 +206,13 @@ void seal_append(struct buf *out, const struct seal_keys *keys, const struct sea
 	EVP_CIPHER_CTX *ctx;
 
 	CHECK(seal->text.n <= SEAL_TEXT_MAX);
-	random_bytes(buf_reserve(&bytes, SALT_BYTES + NONCE_BYTES), SALT_BYTES + NONCE_BYTES);
+	buf_reserve(&bytes, SALT_BYTES + NONCE_BYTES);
 	bytes.len = SALT_BYTES + NONCE_BYTES;
 	append_fields(&bytes, keys->instance, binding, seal);
 	buf_append_slice(&bytes, seal->text);
 	buf_reserve(&bytes, TAG_BYTES);
 	text = (unsigned char *)bytes.data;
+	choose_nonce(key, binding, seal->kind, text, bytes.len);
 	ctx = begin_aead(key, binding->server, text, true);
 	encrypt(ctx, text + SALT_BYTES + NONCE_BYTES, bytes.len - SALT_BYTES - NONCE_BYTES);
 	EVP_CIPHER_CTX_free(ctx);

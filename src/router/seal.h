@@ -53,7 +53,8 @@ enum seal_kind {
 	SEAL_WRAPPED = 2,
 	/* To be run again after URL elicitations; `text` is what is wanted (url_elicitation.h). bridging.md §2.3.7 */
 	SEAL_REPLAY = 3,
-	SEAL_TASK = 4, /* a task's id (task_id.h); `text` is the server's own, as it wrote it */
+	/* A task's id (task_id.h); `text` is the server's own, as it wrote it. The same is sealed the same way each time. */
+	SEAL_TASK = 4,
 };
 
 struct seal {

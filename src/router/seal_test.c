@@ -119,6 +119,25 @@ static void its_form(void **state)
 	buf_fini(&first);
 }
 
+/* A task has one name; another task, of another server or with another key, has nothing in common with it. */
+static void a_name_is_the_same_each_time(void **state)
+{
+	struct buf first = { 0 };
+
+	make(SEAL_TASK, SLICE_LIT("x"));
+	buf_append_slice(&first, buf_slice(&sealed));
+	make(SEAL_TASK, SLICE_LIT("x"));
+	assert_true(slice_is_equal(buf_slice(&first), buf_slice(&sealed)));
+	make(SEAL_TASK, SLICE_LIT("y"));
+	assert_memory_not_equal(first.data + 16, sealed.data + 16, 16);
+	assert_memory_not_equal(first.data + 48, sealed.data + 48, 32);
+	binding.server = SLICE_LIT("another");
+	make(SEAL_TASK, SLICE_LIT("x"));
+	assert_memory_not_equal(first.data + 16, sealed.data + 16, 16);
+	assert_memory_not_equal(first.data + 48, sealed.data + 48, 32);
+	buf_fini(&first);
+}
+
 /* Made by another implementation (Python's hmac, and AESGCM of `cryptography`): the form does not change unnoticed. */
 static void a_text_of_somebody_else_opens(void **state)
 {
@@ -305,6 +324,7 @@ static void size_is_bounded(void **state)
 static const struct CMUnitTest tests[] = {
 	TEST(what_is_sealed_is_opened),
 	TEST(its_form),
+	TEST(a_name_is_the_same_each_time),
 	TEST(a_text_of_somebody_else_opens),
 	TEST(any_change_is_noticed),
 	TEST(only_its_caller_opens_it),

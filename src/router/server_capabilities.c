@@ -7,6 +7,7 @@
 #include "jsonrpc/write.h"
 #include "mcp/method.h"
 #include "router/task_extension.h"
+#include "session/principal.h"
 
 void server_capabilities_read(struct server_capabilities *capabilities, struct slice result,
 			      bool is_modern)
@@ -25,7 +26,6 @@ void server_capabilities_read(struct server_capabilities *capabilities, struct s
 		{ "resources", "subscribe", { .offers = OFFER_SUBSCRIBE } },
 		{ "completions", NULL, { .offers = OFFER_COMPLETIONS } },
 		{ "logging", NULL, { .offers = OFFER_LOGGING } },
-		{ "tasks", NULL, { .offers = OFFER_TASKS } },
 	};
 	struct slice text = scan_member(result, SLICE_LIT("capabilities")).text;
 
@@ -40,32 +40,53 @@ void server_capabilities_read(struct server_capabilities *capabilities, struct s
 		capabilities->offers |= rows[i].means.offers;
 		capabilities->tells |= rows[i].means.tells;
 	}
-	if (is_modern && task_extension_is_declared(text))
+	if (is_modern ? task_extension_is_declared(text) :
+			scan_member(text, SLICE_LIT("tasks")).type == JSON_OBJECT)
 		capabilities->offers |= OFFER_TASKS;
 }
 
+/* The objects that are written again, with less in them. */
+enum object { OF_RESULT, OF_CAPABILITIES, OF_TASKS };
+
 struct rebuild {
 	struct buf out;
-	bool is_inside; /* of capabilities */
-	bool is_for_all;
+	enum object object;
+	const struct principal *principal;
 };
 
-/* Tasks of the legacy era have ids that nobody maps; log messages do not say whose call they are about. bridging.md §1.3 */
+static enum object object_inside(enum object object, struct slice name, struct json value)
+{
+	if (value.type != JSON_OBJECT)
+		return OF_RESULT;
+	if (object == OF_RESULT && slice_is_equal(name, SLICE_LIT("capabilities")))
+		return OF_CAPABILITIES;
+	return object == OF_CAPABILITIES && slice_is_equal(name, SLICE_LIT("tasks")) ? OF_TASKS :
+										       OF_RESULT;
+}
+
+/* A log message does not say whose call it is about, nor a task whose it is. bridging.md §1.3, UTIL-TASK-02 */
+static bool is_shareable(const struct rebuild *rebuild, struct slice name)
+{
+	if (rebuild->object == OF_CAPABILITIES && rebuild->principal == NULL)
+		return !slice_is_equal(name, SLICE_LIT("tasks")) &&
+		       !slice_is_equal(name, SLICE_LIT("logging"));
+	return rebuild->object != OF_TASKS || !principal_is_anonymous(rebuild->principal) ||
+	       !slice_is_equal(name, SLICE_LIT("list"));
+}
+
 static int copy_shareable(struct slice name, struct json value, void *arg)
 {
 	struct rebuild *rebuild = arg;
-	struct rebuild inner = { .is_inside = true, .is_for_all = rebuild->is_for_all };
+	struct rebuild inner = { .object = object_inside(rebuild->object, name, value),
+				 .principal = rebuild->principal };
 
-	if (rebuild->is_inside &&
-	    (slice_is_equal(name, SLICE_LIT("tasks")) ||
-	     (rebuild->is_for_all && slice_is_equal(name, SLICE_LIT("logging")))))
+	if (!is_shareable(rebuild, name))
 		return 0;
 	buf_append_char(&rebuild->out, rebuild->out.len > 0 ? ',' : '{');
 	buf_append_char(&rebuild->out, '"');
 	buf_append_slice(&rebuild->out, name);
 	buf_append_str(&rebuild->out, "\":");
-	if (rebuild->is_inside || !slice_is_equal(name, SLICE_LIT("capabilities")) ||
-	    value.type != JSON_OBJECT) {
+	if (inner.object == OF_RESULT) {
 		buf_append_slice(&rebuild->out, value.text);
 		return 0;
 	}
@@ -76,9 +97,9 @@ static int copy_shareable(struct slice name, struct json value, void *arg)
 	return 0;
 }
 
-struct msg *server_capabilities_share(struct slice result, bool is_for_all)
+struct msg *server_capabilities_share(struct slice result, const struct principal *principal)
 {
-	struct rebuild rebuild = { .is_for_all = is_for_all };
+	struct rebuild rebuild = { .object = OF_RESULT, .principal = principal };
 	struct buf text = { 0 };
 
 	scan_members(result, copy_shareable, &rebuild);

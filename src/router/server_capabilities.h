@@ -8,6 +8,8 @@
 #include "base/slice.h"
 #include "jsonrpc/msg.h"
 
+struct principal;
+
 struct server_capabilities {
 	unsigned int offers; /* enum offer */
 	unsigned int tells;  /* enum offer: of the lists whose changes it tells */
@@ -17,9 +19,9 @@ struct server_capabilities {
 void server_capabilities_read(struct server_capabilities *capabilities, struct slice result,
 			      bool is_modern);
 /*
- * The response with this result as the members of a shared pool get it: less the capabilities that cannot be shared;
- * `is_for_all`: by different principals.
+ * The response with this result as the members of a pool of this principal get it, or, if it is NULL, of everybody: less
+ * the capabilities that they cannot share.
  */
-struct msg *server_capabilities_share(struct slice result, bool is_for_all);
+struct msg *server_capabilities_share(struct slice result, const struct principal *principal);
 
 #endif

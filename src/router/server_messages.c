@@ -16,11 +16,14 @@
 #include "router/convert.h"
 #include "router/dispatch.h"
 #include "router/listen.h"
+#include "router/live_tasks.h"
 #include "router/modern_server.h"
 #include "router/notification_fanout.h"
 #include "router/pool.h"
+#include "router/pooled_task.h"
 #include "router/running_tasks.h"
 #include "router/server_request.h"
+#include "router/task_id.h"
 #include "router/task_listener.h"
 #include "upstream/send.h"
 
@@ -34,19 +37,36 @@ static struct slice told_capabilities(const struct pool *pool)
 	return scan_path(pool->setup.initialize->text, path, ARRAY_LEN(path)).text;
 }
 
-static void ask_client(struct client *client, struct upstream *upstream, const struct envelope *env,
-		       const struct method *method)
+/* Who is asked, and how it comes to that. */
+struct asked {
+	struct client *client; /* NULL: nobody */
+	struct call *call;     /* that waits for the result of the task that asks; or NULL */
+	bool is_of_task;
+};
+
+static bool open_request(const struct asked *asked, struct upstream *upstream,
+			 const struct envelope *env, const struct method *method)
 {
-	struct convert convert = { .text = { 0 } };
+	return asked->is_of_task ? server_request_open_of_task(asked->client, asked->call, upstream,
+							       env, method) :
+				   server_request_open(asked->client, upstream, env, method);
+}
+
+static void ask_client(const struct asked *asked, struct upstream *upstream,
+		       const struct envelope *env, const struct method *method)
+{
+	struct client *client = asked->client;
+	struct convert convert = { .text = { 0 } }, task = { .text = { 0 } };
 	const struct envelope *converted =
-		convert_server_request(&convert, client_lacks(client, upstream), method, env);
+		convert_server_request(&convert, client_lacks(client, upstream), method,
+				       pooled_task_message(&task, upstream, env));
 
 	if (converted == NULL) {
 		send_error(
 			upstream, env->id.text, MCP_INVALID_PARAMS,
 			SLICE_LIT(
 				"Invalid params: the client's revision of MCP cannot express this"));
-	} else if (server_request_open(client, upstream, converted, method) &&
+	} else if (open_request(asked, upstream, converted, method) &&
 		   method->id == METHOD_ELICITATION) {
 		struct json id = scan_member(converted->params.text, SLICE_LIT("elicitationId"));
 
@@ -55,6 +75,42 @@ static void ask_client(struct client *client, struct upstream *upstream, const s
 			text_set_add(&client->elicitations, id.text);
 	}
 	convert_fini(&convert);
+	convert_fini(&task);
+}
+
+/* A call of its pool that waits for the result of this task, of one session the last; NULL: none does. */
+static struct call *find_waiting(const struct upstream *upstream, struct json task_id)
+{
+	LIST_FOREACH(node, &upstream->pool->members) {
+		const struct client *client = container_of(node, struct pool_member, link)->client;
+
+		for (struct list *at = client->calls.prev; at != &client->calls; at = at->prev) {
+			struct call *call = container_of(at, struct call, link);
+
+			if (call->state == CALL_SENT && call->request.upstream == upstream &&
+			    call->task != NULL && task_id_is_own(call->task, task_id) &&
+			    slice_is_equal(call->method->name, SLICE_LIT("tasks/result")))
+				return call;
+		}
+	}
+	return NULL;
+}
+
+/* A task in a process that several share asks who waits for its result; else who has made it. bridging.md §1.6 (4) */
+static struct asked find_asked(const struct upstream *upstream, const struct envelope *env)
+{
+	struct json task_id = pooled_task_related(env);
+	struct asked asked = { .client = upstream->client };
+	struct running_task *task;
+
+	if (!pooled_task_is_possible(upstream) || !task_id_is_fit(task_id))
+		return asked;
+	task = running_tasks_find_named(upstream, task_id);
+	asked.call = find_waiting(upstream, task_id);
+	asked.is_of_task = asked.call != NULL || task != NULL;
+	if (asked.is_of_task)
+		asked.client = asked.call != NULL ? asked.call->client : task->client;
+	return asked;
 }
 
 /* The server wants what its client has not declared: the call that it works on may fail over it. MOD-CAP-01 */
@@ -73,6 +129,7 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 {
 	const struct method *method = method_find(env->method);
 	const struct pool *pool = upstream->pool;
+	struct asked asked;
 
 	CHECK(env->kind == ENVELOPE_REQUEST);
 	if (method->id == METHOD_PING) {
@@ -84,6 +141,7 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 			   SLICE_LIT("Invalid request: the handshake is not through"));
 		return;
 	}
+	asked = find_asked(upstream, env);
 	if (!asking_is_declared(told_capabilities(pool), method)) {
 		note_missing(upstream, asking_needs(method, env->params.text));
 		send_error(upstream, env->id.text, MCP_METHOD_NOT_FOUND,
@@ -93,11 +151,11 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 		note_missing(upstream, asking_needs(method, env->params.text));
 		send_error(upstream, env->id.text, MCP_INVALID_PARAMS,
 			   SLICE_LIT("Invalid params: the client did not declare this mode"));
-	} else if (upstream->client == NULL) {
+	} else if (asked.client == NULL) {
 		send_error(upstream, env->id.text, MCP_INVALID_PARAMS,
 			   SLICE_LIT("Invalid params: it is not related to a request of a client"));
 	} else {
-		ask_client(upstream->client, upstream, env, method);
+		ask_client(&asked, upstream, env, method);
 	}
 }
 
@@ -129,9 +187,7 @@ static struct call *call_of(struct upstream_request *request)
 static bool take_task_progress(struct upstream *upstream, const struct envelope *env,
 			       struct json token)
 {
-	struct client *client = upstream->client;
-	struct running_task *task =
-		client != NULL ? running_tasks_find(client, upstream, token) : NULL;
+	struct running_task *task = running_tasks_find(upstream, token);
 	struct splice_edit edit = { token.text, { NULL, 0 } };
 	struct msg *msg;
 
@@ -139,7 +195,7 @@ static bool take_task_progress(struct upstream *upstream, const struct envelope 
 		return false;
 	edit.with = task->client_token;
 	msg = client_copy_message(env, &edit, 1);
-	stream_push(client_stream(client), STREAM_PROGRESS, 0, msg);
+	stream_push(client_stream(task->client), STREAM_PROGRESS, 0, msg);
 	msg_unref(&msg);
 	return true;
 }
@@ -238,14 +294,41 @@ static void take_elicitation_end(struct upstream *upstream, const struct envelop
 	upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 }
 
+/* Whoever was asked: tasks ask others than those for whom the server works now. */
 static void take_cancelled(struct upstream *upstream, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("requestId"));
-	struct server_request *request =
-		server_request_find_of_server(upstream->client, upstream, id.text);
 
-	if (request != NULL)
-		server_request_cancel(request, env, id.text);
+	LIST_FOREACH(node, &upstream->pool->members) {
+		const struct client *client = container_of(node, struct pool_member, link)->client;
+		struct server_request *request =
+			server_request_find_of_server(client, upstream, id.text);
+
+		if (request != NULL) {
+			server_request_cancel(request, env, id.text);
+			return;
+		}
+	}
+}
+
+/* To the session that has made the task. UTIL-TASK-03 */
+static void take_task_status(struct upstream *upstream, const struct envelope *env)
+{
+	struct slice params = env->params.text;
+	struct running_task *task =
+		running_tasks_find_named(upstream, scan_member(params, SLICE_LIT("taskId")));
+	struct convert convert = { .text = { 0 } };
+	struct msg *msg;
+
+	if (!live_tasks_note(upstream, params) || task == NULL) {
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
+		return;
+	}
+	msg = client_copy_message(pooled_task_message(&convert, upstream, env), NULL, 0);
+	stream_push(client_stream(task->client), STREAM_NOTIFICATION, 0, msg);
+	msg_unref(&msg);
+	convert_fini(&convert);
+	running_tasks_note_status(upstream, params);
 }
 
 /* bridging.md §1.7 */
@@ -270,19 +353,13 @@ static void take_of_modern(struct upstream *upstream, const struct envelope *env
 	convert_fini(&convert);
 }
 
-void server_messages_take_notification(struct upstream *upstream, const struct envelope *env)
+static void take_of_legacy(struct upstream *upstream, const struct envelope *env,
+			   const struct method *method)
 {
-	const struct method *method = method_find(env->method);
-	const struct pool *pool = upstream->pool;
 	struct client *only = upstream->client; /* that the server works for now */
 	/* Where nobody can be asked, and sessions may be thousands, none of them is looked at. REL-24 */
-	bool may_have_asked = pool_is_leased(pool) || !pool_is_shared(pool);
+	bool may_have_asked = pool_is_leased(upstream->pool) || !pool_is_shared(upstream->pool);
 
-	CHECK(env->kind == ENVELOPE_NOTIFICATION && upstream_is_serving(upstream));
-	if (upstream_is_modern(upstream)) {
-		take_of_modern(upstream, env, method);
-		return;
-	}
 	if (method->id == METHOD_PROGRESS)
 		take_progress(upstream, env);
 	else if (method->id == METHOD_LIST_CHANGED || method->id == METHOD_RESOURCE_UPDATED)
@@ -291,16 +368,46 @@ void server_messages_take_notification(struct upstream *upstream, const struct e
 		return;
 	else if (method->id == METHOD_ELICITATION_COMPLETE && may_have_asked)
 		take_elicitation_end(upstream, env);
+	else if (method->id == METHOD_CANCELLED && may_have_asked)
+		take_cancelled(upstream, env);
 	else if (only == NULL || (method->id == METHOD_TASK_STATUS &&
 				  client_lacks(only, upstream) & REVISION_TASKS))
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	else if (method->id == METHOD_MESSAGE)
 		take_log(only, logged_call(upstream), env);
-	else if (method->id == METHOD_CANCELLED)
-		take_cancelled(upstream, env);
 	else {
 		if (method->id == METHOD_TASK_STATUS)
-			running_tasks_note_status(only, env->params.text);
+			running_tasks_note_status(upstream, env->params.text);
 		take_other(upstream, env);
 	}
+}
+
+void server_messages_take_notification(struct upstream *upstream, const struct envelope *env)
+{
+	const struct method *method = method_find(env->method);
+	bool is_pooled = pooled_task_is_possible(upstream);
+	struct convert convert = { .text = { 0 } };
+	struct running_task *task = NULL;
+
+	CHECK(env->kind == ENVELOPE_NOTIFICATION && upstream_is_serving(upstream));
+	if (is_pooled && method->id == METHOD_MESSAGE)
+		task = running_tasks_find_named(upstream, pooled_task_related(env));
+	if (upstream_is_modern(upstream))
+		take_of_modern(upstream, env, method);
+	else if (is_pooled && method->id == METHOD_TASK_STATUS)
+		take_task_status(upstream, env);
+	else if (task != NULL)
+		take_log(task->client, NULL, pooled_task_message(&convert, upstream, env));
+	else
+		take_of_legacy(upstream, pooled_task_message(&convert, upstream, env), method);
+	convert_fini(&convert);
+}
+
+void server_messages_lose(struct upstream *upstream)
+{
+	if (upstream->pool->principal == NULL)
+		return; /* its clients cannot be asked, and may be very many */
+	LIST_FOREACH(node, &upstream->pool->members)
+		server_request_withdraw_all(container_of(node, struct pool_member, link)->client,
+					    upstream, true, "the process ends");
 }

@@ -11,5 +11,7 @@ struct upstream;
 void server_messages_take_request(struct upstream *upstream, const struct envelope *env);
 /* Goes to whom it concerns, or is dropped and counted. */
 void server_messages_take_notification(struct upstream *upstream, const struct envelope *env);
+/* It is about to be closed: what its tasks have asked is of no use any more. */
+void server_messages_lose(struct upstream *upstream);
 
 #endif

@@ -155,10 +155,10 @@ static void tell_withdrawn(struct server_request *request)
 }
 
 void server_request_withdraw_all(struct client *client, const struct upstream *upstream,
-				 const char *why)
+				 bool are_of_tasks, const char *why)
 {
 	LIST_FOREACH_SAFE(node, &client->server_requests.all) {
-		if (at(node)->upstream != upstream)
+		if (at(node)->upstream != upstream || at(node)->is_of_task != are_of_tasks)
 			continue;
 		tell_withdrawn(at(node));
 		refuse(at(node), why);
@@ -230,11 +230,13 @@ static void on_hold(struct timer *timer)
 
 /* ---- the way to the client ---- */
 
-/* Whose asker asks knows during which call. */
+/* Whose asker asks knows during which call, as does a task. */
 static struct call *find_own_call(const struct server_request *request, struct msg *msg)
 {
 	struct call *call = request->own_call;
 
+	if (call == NULL)
+		return NULL;
 	CHECK(call->state == CALL_SENT);
 	return msg == NULL || call->ops->on_message(call, STREAM_REQUEST, request->downstream_id,
 						    msg) ?
@@ -250,7 +252,7 @@ static struct call *find_call(const struct server_request *request, struct msg *
 {
 	const struct client *client = request->client;
 
-	if (request->asker != NULL)
+	if (request->asker != NULL || request->is_of_task)
 		return find_own_call(request, msg);
 	for (unsigned int wanted = METHOD_ASKING;; wanted = 0) {
 		for (struct list *node = client->calls.prev; node != &client->calls;
@@ -377,15 +379,39 @@ static void begin(struct server_request *request, const struct envelope *env)
 	msg_unref(&msg);
 }
 
+static bool has_room(const struct client *client, struct upstream *upstream,
+		     const struct envelope *env)
+{
+	CHECK(client->pool == upstream->pool);
+	if (client->server_requests.by_id.count < SERVER_REQUESTS_MAX)
+		return true;
+	send_error(upstream, env->id.text, MCP_INTERNAL_ERROR, slice_str(too_many));
+	return false;
+}
+
 bool server_request_open(struct client *client, struct upstream *upstream,
 			 const struct envelope *env, const struct method *method)
 {
-	CHECK(upstream->client == client && client->pool == upstream->pool);
-	if (client->server_requests.by_id.count >= SERVER_REQUESTS_MAX) {
-		send_error(upstream, env->id.text, MCP_INTERNAL_ERROR, slice_str(too_many));
+	CHECK(upstream->client == client);
+	if (!has_room(client, upstream, env))
 		return false;
-	}
 	begin(request_new(client, upstream, env, method), env);
+	return true;
+}
+
+bool server_request_open_of_task(struct client *client, struct call *call,
+				 struct upstream *upstream, const struct envelope *env,
+				 const struct method *method)
+{
+	struct server_request *request;
+
+	CHECK(client->is_ready_to_be_asked && (call == NULL || call->client == client));
+	if (!has_room(client, upstream, env))
+		return false;
+	request = request_new(client, upstream, env, method);
+	request->is_of_task = true;
+	request->own_call = call;
+	begin(request, env);
 	return true;
 }
 

@@ -42,11 +42,12 @@ struct server_request {
 	struct upstream *upstream; /* whose server asks */
 	uint64_t downstream_id;    /* our id at the client */
 	const struct method *method;
-	struct call *own_call; /* for which its asker asks */
+	struct call *own_call; /* for which its asker asks, or its task; or NULL */
 	struct call *call;     /* during which it came, or NULL */
 	struct call_watcher watcher;
 	struct timer hold;  /* its client cannot be asked, or does not answer */
 	struct msg *held;   /* the request, while the client is not ready to be asked */
+	bool is_of_task;    /* its own call, if any, waits for the result of the task */
 	bool is_standalone; /* it went to the client's own stream */
 	bool is_offered;    /* and a reader was there to take it */
 	bool is_missed;     /* and at the last look there was none */
@@ -63,6 +64,13 @@ struct server_request {
 bool server_request_open(struct client *client, struct upstream *upstream,
 			 const struct envelope *env, const struct method *method);
 /*
+ * The same for a task that the client has made, or whose result the linked `call` of its waits for; NULL: none does, it goes
+ * to the client's own stream. The client is ready to be asked, since it has sent a request. UTIL-TASK-03
+ */
+bool server_request_open_of_task(struct client *client, struct call *call,
+				 struct upstream *upstream, const struct envelope *env,
+				 const struct method *method);
+/*
  * The client of a call is asked by `asker`, by way of that call; `env` as above, but for its id. False: there are too many
  * already.
  */
@@ -77,11 +85,11 @@ void server_request_release_held(struct client *client);
 /* It is answered, or refused: nothing keeps a pointer to it. */
 void server_request_close(struct server_request *request);
 /*
- * Nobody will answer those of one upstream that are for this client: the server is told `why`, the client that its answer
- * is no longer wanted; they are closed.
+ * Nobody will answer those of one upstream that are for this client, those of its tasks or all others: the server is told
+ * `why`, the client that its answer is no longer wanted; they are closed.
  */
 void server_request_withdraw_all(struct client *client, const struct upstream *upstream,
-				 const char *why);
+				 bool are_of_tasks, const char *why);
 /* The server itself takes it back: `env` is its notification, whose span `id` names the request. It is closed. */
 void server_request_cancel(struct server_request *request, const struct envelope *env,
 			   struct slice id);

@@ -47,6 +47,8 @@ static int copy_extension(struct slice name, struct json value, void *arg)
 
 static int copy_capability(struct slice name, struct json value, void *arg)
 {
+	if (is_meant(name, SLICE_LIT("tasks")))
+		return 0;
 	if (value.type != JSON_OBJECT || !is_meant(name, SLICE_LIT("extensions"))) {
 		append_member(arg, name, value.text);
 		return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The extension io.modelcontextprotocol/tasks of the modern era (SEP-2663) in what clients and servers say they can do.
- * Between the eras nobody is told of it: the tasks of 2025-11-25 are another protocol. bridging.md §2.5, MOD-TASK-01
+ * Between the eras nobody is told of it, nor of the capability `tasks` of 2025-11-25, which is another protocol.
+ * bridging.md §2.5, MOD-TASK-01
  */
 #ifndef MCPGATED_ROUTER_TASK_EXTENSION_H
 #define MCPGATED_ROUTER_TASK_EXTENSION_H
@@ -15,7 +16,7 @@
 bool task_extension_is_declared(struct slice capabilities);
 /* Appends the object `extensions`, JSON text, without it. */
 void task_extension_append_others(struct buf *out, struct slice extensions);
-/* The same for capabilities, an object that may have `extensions`. */
+/* Appends capabilities, an object that may have `extensions`, without it, and without `tasks`. */
 void task_extension_append_without(struct buf *out, struct slice capabilities);
 
 #endif

@@ -6,15 +6,17 @@
 #include "base/mem.h"
 #include "obs/log.h"
 #include "router/client.h"
+#include "router/pool.h"
 #include "router/router.h"
 #include "session/principal.h"
 
 /* Fills *digest_r, too, which belongs to no request. */
-static struct seal_binding binding_of(const struct client *client, struct digest *digest_r)
+static struct seal_binding binding_of(const struct server *server, const struct principal *caller,
+				      struct digest *digest_r)
 {
 	digest_bytes(SLICE_LIT("task"), digest_r);
-	return (struct seal_binding){ .server = slice_str(client->server->conf.name),
-				      .caller = &client->principal->identity,
+	return (struct seal_binding){ .server = slice_str(server->conf.name),
+				      .caller = &caller->identity,
 				      .digest = digest_r };
 }
 
@@ -23,43 +25,49 @@ bool task_id_is_fit(struct json own)
 	return own.type == JSON_STRING && own.text.n > 2 && own.text.n <= TASK_ID_BYTES_MAX;
 }
 
-void task_id_append(struct buf *out, const struct client *client, uint64_t child, struct json own)
+void task_id_append(struct buf *out, const struct pool *pool, const struct principal *caller,
+		    uint64_t child, struct json own)
 {
 	struct digest digest;
-	struct seal_binding binding = binding_of(client, &digest);
-	struct seal seal = { .kind = SEAL_TASK,
-			     .child = child,
-			     .issued_at_s = clock_wall_ms() / 1000,
-			     .expires_at_s = UINT64_MAX,
-			     .text = own.text };
+	struct seal_binding binding = binding_of(pool->server, caller, &digest);
+	struct seal seal = {
+		.kind = SEAL_TASK, .child = child, .expires_at_s = UINT64_MAX, .text = own.text
+	};
 
 	CHECK(task_id_is_fit(own));
-	seal_append(out, &client->router->seal_keys, &binding, &seal);
+	seal_append(out, &pool->router->seal_keys, &binding, &seal);
 }
 
-struct task_id *task_id_open(const struct client *client, struct json name)
+struct task_id *task_id_open(const struct client *client, struct json name, struct error *err)
 {
 	struct digest digest;
-	struct seal_binding binding = binding_of(client, &digest);
-	struct error err = { .kind = ERROR_NONE };
+	struct seal_binding binding = binding_of(client->server, client->principal, &digest);
 	struct task_id *id = NULL;
 	struct buf plain = { 0 };
 	struct seal seal;
 	char *at;
 
 	if (seal_open(&client->router->seal_keys, &binding, name, clock_wall_ms() / 1000, &plain,
-		      &seal, &err) < 0) {
-		LOG(TASK_REFUSED, LOG_STR("server", client->server->conf.name),
-		    LOG_STR("reason", err.text));
-	} else if (seal.kind == SEAL_TASK && seal.is_of_this_process) {
-		id = mem_alloc(sizeof(*id) + seal.text.n + name.text.n);
-		at = id->text;
-		id->child = seal.child;
-		id->own = mem_put_slice(&at, seal.text);
-		id->name = mem_put_slice(&at, name.text);
+		      &seal, err) < 0)
+		goto out;
+	if (seal.kind != SEAL_TASK || !seal.is_of_this_process) {
+		(void)!error_set(err, ERROR_INVALID, "it is of another gateway process");
+		goto out;
 	}
+	id = mem_alloc(sizeof(*id) + seal.text.n + name.text.n);
+	at = id->text;
+	id->child = seal.child;
+	id->own = mem_put_slice(&at, seal.text);
+	id->name = mem_put_slice(&at, name.text);
+out:
 	buf_fini(&plain);
 	return id;
+}
+
+void task_id_log_refused(const struct client *client, size_t count, const struct error *err)
+{
+	LOG(TASK_REFUSED, LOG_STR("server", client->server->conf.name), LOG_INT("ids", count),
+	    LOG_STR("reason", err->text));
 }
 
 bool task_id_is_own(const struct task_id *id, struct json own)

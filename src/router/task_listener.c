@@ -132,28 +132,43 @@ static struct task_listening *add_listening(struct task_listener *listener,
 	return listening;
 }
 
+/* The tasks of a filter. */
+struct noting {
+	struct task_listener *listener;
+	size_t refused; /* no ids of its client */
+	struct error why;
+};
+
+static void add_task(struct task_listener *listener, struct task_id *id)
+{
+	const struct client *client = listener->call->client;
+	struct upstream *upstream =
+		task_call_find_upstream(client, buf_slice(&client->pool->setup.claims), id);
+	struct task_listening *listening;
+
+	if (upstream == NULL) {
+		free(id);
+		return;
+	}
+	listening = find_listening(listener, upstream);
+	if (listening == NULL)
+		listening = add_listening(listener, upstream);
+	listening->tasks[listening->count++].id = id;
+}
+
 /* One that is named twice, or that nobody works on, counts all the same: so a filter costs no more than it may. */
 static int note_task(struct slice element, void *arg)
 {
-	struct task_listener *listener = arg;
-	const struct client *client = listener->call->client;
+	struct noting *noting = arg;
+	struct task_listener *listener = noting->listener;
 	struct json name = { scan_type(element), memchr(element.p, '\\', element.n) != NULL,
 			     element };
-	struct task_id *id = task_id_open(client, name);
-	struct upstream *upstream = NULL;
-	struct task_listening *listening;
+	struct task_id *id = task_id_open(listener->call->client, name, &noting->why);
 
-	if (id != NULL)
-		upstream =
-			task_call_find_upstream(client, buf_slice(&client->pool->setup.claims), id);
-	if (upstream == NULL) {
-		free(id);
-	} else {
-		listening = find_listening(listener, upstream);
-		if (listening == NULL)
-			listening = add_listening(listener, upstream);
-		listening->tasks[listening->count++].id = id;
-	}
+	if (id == NULL)
+		noting->refused++;
+	else
+		add_task(listener, id);
 	return ++listener->count < TASK_LISTENER_MAX ? 0 : -1;
 }
 
@@ -161,12 +176,17 @@ void task_listener_init(struct task_listener *listener, const struct task_listen
 			struct call *call, struct slice filter)
 {
 	struct json ids = scan_member(filter, SLICE_LIT("taskIds"));
+	struct noting noting = { .listener = listener };
 	struct error err;
 
 	*listener = (struct task_listener){ .ops = ops, .call = call };
 	list_init(&listener->listening);
-	if (call->client->pool->capabilities.offers & OFFER_TASKS)
-		(void)!scan_array(ids.text, SIZE_MAX, note_task, listener, &err);
+	if (!pool_is_modern(call->client->pool) ||
+	    !(call->client->pool->capabilities.offers & OFFER_TASKS))
+		return;
+	(void)!scan_array(ids.text, SIZE_MAX, note_task, &noting, &err);
+	if (noting.refused > 0)
+		task_id_log_refused(call->client, noting.refused, &noting.why);
 }
 
 /* ---- asking ---- */

@@ -29,7 +29,8 @@ static bool append_made(struct buf *out, const struct call *call, struct slice r
 	if (call->method->id != METHOD_TOOLS_CALL || !call->client->knows_tasks ||
 	    !may_ask(call->client, result) || !live_tasks_note(upstream, result))
 		return false;
-	task_id_append(&name, call->client, upstream_child_number(upstream), own);
+	task_id_append(&name, call->client->pool, call->client->principal,
+		       upstream_child_number(upstream), own);
 	era_append_task(out, "task", result, call->client->pool->server_info, buf_slice(&name));
 	buf_fini(&name);
 	return true;

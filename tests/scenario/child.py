@@ -34,6 +34,8 @@ import time
 
 META = "io.modelcontextprotocol/"
 MODERN = "2026-07-28"
+RELATED = META + "related-task"
+ENDS = ("completed", "failed", "cancelled")
 CAPS = {"tools": {"listChanged": True}, "resources": {"subscribe": True, "listChanged": True},
         "prompts": {"listChanged": True}, "logging": {}, "completions": {}}
 
@@ -103,6 +105,8 @@ class Child:
             value = None
             if wait[0] == "answer" and wait[1] in self.answers:
                 value = self.answers[wait[1]]
+            elif wait[0] == "job" and self.jobs[wait[1]]["status"] in ENDS:
+                value = self.jobs[wait[1]]
             elif not (wait[0] == "cancel" and wait[1] in self.cancelled):
                 continue
             self.tasks.remove(entry)
@@ -198,6 +202,9 @@ class Child:
             if context["method"] in ("tasks/get", "tasks/update", "tasks/cancel"):
                 self.answer_of_job(context)
                 return
+        elif context["method"].startswith("tasks/") and "tasks" in self.config.get("caps", {}):
+            self.spawn([["answer_of_old_job"]], context)
+            return
         if context["method"] == "initialize" and self.era == "modern":
             self.do_error(context, -32022, "child: unsupported protocol version",
                           {"supported": [MODERN], "requested": params.get("protocolVersion")})
@@ -243,6 +250,29 @@ class Child:
             self.do_job({"job": job["taskId"]}, {"status": "cancelled"})
         else:
             self.answers[json.dumps(job["taskId"])] = context["params"].get("inputResponses")
+
+    def do_answer_of_old_job(self, context):
+        """tasks/get, tasks/result, tasks/cancel and tasks/list of 2025-11-25; of a list two a page."""
+        if context["method"] == "tasks/list":
+            first = int(context["params"].get("cursor", "0"))
+            jobs = [self.state_of(job) for job in self.jobs.values()]
+            rest = {"nextCursor": str(first + 2)} if len(jobs) > first + 2 else {}
+            self.do_result(context, dict(rest, tasks=jobs[first:first + 2]))
+            return
+        task_id = context["params"].get("taskId")
+        if task_id not in self.jobs or context["method"] == "tasks/cancel" and self.jobs[task_id]["status"] in ENDS:
+            self.do_error(context, -32602, "child: no such task")
+            return
+        if context["method"] == "tasks/result":
+            yield ("job", task_id)
+            self.do_result(context, dict(self.jobs[task_id].get("result", {}), _meta={RELATED: {"taskId": task_id}}))
+            return
+        if context["method"] == "tasks/cancel":
+            self.do_job({"job": task_id}, {"status": "cancelled"})
+        self.do_result(context, self.state_of(self.jobs[task_id]))
+
+    def state_of(self, job):
+        return {name: value for name, value in job.items() if name != "result"}
 
     def initialize_result(self, params):
         return {"protocolVersion": self.config.get("version") or params.get("protocolVersion"),
@@ -323,10 +353,13 @@ class Child:
         self.do_text(context, json.dumps(context["params"].get("inputResponses")))
 
     def do_task(self, context, task_id, steps=(), members=None):
-        """The call becomes a task, which does these steps."""
+        """The call becomes a task, of this server's era, which does these steps."""
+        is_modern = self.is_modern(context["params"])
         self.jobs[task_id] = dict({"taskId": task_id, "status": "working", "createdAt": "2026-01-01T00:00:00Z",
-                                   "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": 3000}, **(members or {}))
-        self.do_result(context, dict(self.jobs[task_id], resultType="task"))
+                                   "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs" if is_modern else "ttl": 3000},
+                                  **(members or {}))
+        job = self.jobs[task_id]
+        self.do_result(context, dict(job, resultType="task") if is_modern else {"task": job})
         self.spawn(steps, dict(context, job=task_id))
 
     def do_job(self, context, members):
@@ -335,9 +368,15 @@ class Child:
         job.pop("inputRequests", None)
         job.update(members)
         self.note("job %s %s" % (context["job"], job["status"]))
+        if "ttl" in job:
+            self.do_notify(context, "notifications/tasks/status", self.state_of(job))
         if context["job"] in self.watched:
             meta = {META + "subscriptionId": self.watched[context["job"]]}
             self.do_notify(context, "notifications/tasks", dict(job, _meta=meta))
+
+    def do_job_asked(self, context):
+        """The end of the task, whose result is all answers that `ask` got, as JSON text."""
+        self.do_job(context, {"status": "completed", "result": {"content": [{"type": "text", "text": json.dumps(context["asked"])}]}})
 
     def do_updated(self, context):
         """Waits for tasks/update; what came with it is the result of the task."""

@@ -416,7 +416,7 @@ def task_server(caps=TASK_CAPS, **more):
 
 
 SERVERS["tasks"] = task_server()
-SERVERS["task_pool"] = {"script": task_server(), "isolation": "principal", "pool": {"idle_timeout": "300ms"}}
+SERVERS["task_pool"] = {"script": task_server(), "isolation": "shared", "pool": {"idle_timeout": "300ms"}}
 
 
 def begin_task(s, token="mine"):
@@ -469,7 +469,7 @@ def tasks_are_cancelled_by_name(t):
 
 @case
 def tasks_of_others(t):
-    """UTIL-TASK-02 UTIL-TASK-01: each session asks its own process; where processes are shared there are no tasks."""
+    """UTIL-TASK-02 UTIL-TASK-01: each session asks its own process; where everybody shares processes there are no tasks."""
     one, two = (t.session("tasks", version=mcp.D) for _ in range(2))
     begin_task(one)
     two.ask("tasks/list")

@@ -192,6 +192,19 @@ def tasks_are_listened_to(t):
 
 
 @case
+def many_ids_that_are_none(t):
+    """MOD-TASK-02 bridging.md §2.5: however many there are in one listen, they are one line of the log."""
+    before = len(t.daemon.log("task_refused"))
+    conn, _, granted = hear(t, "main", ["x%d" % number for number in range(64)])
+    conn.close()
+    wait_for(lambda: len(t.daemon.log("task_refused")) > before, 3, "the line")
+    made(t, "main", task_id="later")
+    lines = t.daemon.log("task_refused")[before:]
+    eq((granted, len(lines)), ({}, 1))
+    ok("ids=64" in lines[0], "the count", lines)
+
+
+@case
 def listening_ends_with_the_process(t):
     """MOD-SUB-04 bridging.md §2.5: who listens to a task that nobody works on any more is told so by the end of the stream."""
     task = made(t, "two", task_id="lost")
@@ -274,10 +287,10 @@ def servers_that_say_odd_things_of_tasks(t):
 
 @case
 def tasks_of_one_name(t):
-    """MOD-TASK-02: a server that gives two tasks one id has one task; both ids of the client's are good."""
-    one, two = made(t, "main", task_id="same"), made(t, "main", task_id="same")
-    ok(one != two, "sealed anew")
-    eq([state(t, "main", task)["status"] for task in (one, two)], ["working"] * 2)
+    """MOD-TASK-02: a server that gives two tasks one id has one task, and so has the client."""
+    one, two, other = (made(t, "main", task_id=task_id) for task_id in ("same", "same", "other"))
+    eq((one == two, one == other), (True, False))
+    eq([state(t, "main", task)["status"] for task in (one, other)], ["working"] * 2)
 
 
 @case
@@ -384,16 +397,19 @@ def session_of(t, server, version):
 
 @case(own=True, servers=CELLS, config=CONFIG, deadline=30)
 def legacy_clients_and_tasks(t):
-    """UTIL-TASK-01 UTIL-TASK-02 MOD-TASK-01: those of 2025-11-25 have tasks at their own process of such a server, and nowhere else."""
+    """UTIL-TASK-01 UTIL-TASK-02 MOD-TASK-01: those of 2025-11-25 have tasks at such a server, unless everybody shares it, and nowhere else."""
     steps = {"steps": [["result", {"task": OF_D}]]}
     for version in OLD_CLIENTS + (mcp.D,):
         for server in CELLS:
             s = session_of(t, server, version)
-            has = version == mcp.D and server == "d_session"
+            has = version == mcp.D and server in ("d_session", "d_principal")
+            pooled = server == "d_principal"
             eq(offered(s)[0], has, (version, server))
-            eq(s.ask("tasks/get", {"taskId": "t1"}).get("error", {}).get("code"), None if has else -32601, (version, server))
+            eq(s.ask("tasks/get", {"taskId": "t1"}).get("error", {}).get("code"),
+               -32601 if not has else -32602 if pooled else None, (version, server))
             if has:
-                eq(s.ask("tools/call", {"name": "do", "task": {"ttl": 1}, "arguments": steps})["result"]["task"], OF_D)
+                made_one = s.ask("tools/call", {"name": "do", "task": {"ttl": 1}, "arguments": steps})["result"]["task"]
+                eq((dict(made_one, taskId="t1"), made_one["taskId"] == "t1"), (OF_D, not pooled))
             elif server[0] == "e":
                 eq(offered(s)[1], False, (version, server))
                 s.ask("tools/call", dict({"name": "echo", "arguments": {"text": "x"}}, **({"task": {}} if version == mcp.D else {})))
