@@ -4,6 +4,8 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/arguments.c src/policy/arguments.h \
 	src/policy/call_limits.c src/policy/call_limits.h \
 	src/policy/characters.c src/policy/characters.h \
+	src/policy/decimal.c src/policy/decimal.h \
+	src/policy/ecma_pattern.c src/policy/ecma_pattern.h \
 	src/policy/name.c src/policy/name.h \
 	src/policy/operation.c src/policy/operation.h \
 	src/policy/paths.c src/policy/paths.h \
@@ -13,6 +15,10 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/rate.c src/policy/rate.h \
 	src/policy/redact.c src/policy/redact.h \
 	src/policy/sanitize.c src/policy/sanitize.h \
+	src/policy/schema.c src/policy/schema.h \
+	src/policy/schema_cache.c src/policy/schema_cache.h \
+	src/policy/schema_keywords.c src/policy/schema_keywords.h \
+	src/policy/schema_walk.c src/policy/schema_walk.h \
 	src/policy/uri.c src/policy/uri.h
 
 POLICY_LIBS = src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a src/obs/libobs.a src/base/libbase.a \
@@ -24,7 +30,8 @@ check_PROGRAMS += \
 	src/policy/pattern_test \
 	src/policy/rate_test \
 	src/policy/redact_test \
-	src/policy/sanitize_test
+	src/policy/sanitize_test \
+	src/policy/schema_test
 src_policy_name_test_SOURCES = src/policy/name_test.c
 src_policy_name_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/policy/call_limits_test src/policy/permissions_test
@@ -44,3 +51,5 @@ src_policy_arguments_test_SOURCES = src/policy/arguments_test.c
 src_policy_arguments_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_paths_test_SOURCES = src/policy/paths_test.c
 src_policy_paths_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_schema_test_SOURCES = src/policy/schema_test.c
+src_policy_schema_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
