@@ -678,9 +678,12 @@ static void test_bounds_of_a_schema(void **state)
 	is_unusable(repeat(&text, "{'allOf':[{'pattern':'a'}", ",{'pattern':'a'}",
 			   SCHEMA_PATTERNS_MAX, "]}"),
 		    "/allOf/256/pattern is one pattern too many");
-	is_unusable(repeat(&text, "{'allOf':[{'pattern':'a'}",
-			   ",{'pattern':'((abcdefghijklmnopqrstuvwxyz){100})'}", 200, "]}"),
-		    "/allOf/43/pattern is one pattern too many");
+	/* How much one takes is up to PCRE2. */
+	assert_null(
+		schema_new(repeat(&text, "{'allOf':[{'pattern':'a'}",
+				  ",{'pattern':'((abcdefghijklmnopqrstuvwxyz){100})'}", 200, "]}"),
+			   &err));
+	assert_non_null(strstr(err.text, "/pattern is one pattern too many"));
 	is_unusable(repeat(&text, "{'$defs':{'d':{'$anchor':'a'}},'allOf':[{'$ref':'#a'}",
 			   ",{'$ref':'#a'}", 2000, "]}"),
 		    "/allOf/499/$ref is one reference too many");

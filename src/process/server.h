@@ -94,6 +94,7 @@ struct server_conf {
 	struct tool_timeouts tool_timeouts;
 	struct permissions permissions; /* what of it may be used */
 	struct call_limits limits;      /* how often, and how many at once, by each caller */
+	bool checks_schemas; /* arguments of calls are held against the schemas of tools. SEC-59 */
 	struct sanitize_rules sanitize;
 
 	struct redact_rules redact;

@@ -15,6 +15,7 @@
 #include "router/result.h"
 #include "router/server_request.h"
 #include "router/subscribe.h"
+#include "router/tool_check.h"
 #include "session/session.h"
 #include "upstream/send.h"
 
@@ -133,7 +134,10 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 		note_ready(client);
 	call_link(call, client);
 	client_count_call(client, call, env);
-	forward_linked(call, env);
+	if (tool_check_is_needed(call))
+		tool_check_begin(forward_linked, call, env);
+	else
+		forward_linked(call, env);
 }
 
 void forward_linked(struct call *call, const struct envelope *env)

@@ -13,6 +13,7 @@
 #include "jsonrpc/scan.h"
 #include "obs/reason.h"
 #include "policy/rate.h"
+#include "policy/schema_cache.h"
 #include "router/list_cache.h"
 #include "router/parked_call.h"
 #include "router/pool_memory.h"
@@ -42,7 +43,8 @@ struct router {
 	struct list requests; /* clients of one request (client_request.h) */
 	struct parked_calls parked_calls;
 	struct seal_keys seal_keys;
-	struct rate_set rates; /* how often each caller has called each server */
+	struct schema_cache schemas; /* of tools whose calls are checked */
+	struct rate_set rates;       /* how often each caller has called each server */
 	bool is_draining;
 };
 
