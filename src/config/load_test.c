@@ -1046,6 +1046,19 @@ static void test_rules_of_arguments(void **state)
 	end(&outcome);
 }
 
+/* SEC-59 */
+static void test_schemas_of_arguments(void **state)
+{
+	struct outcome outcome = load_good(
+		"servers: {a: {command: x, tools: {arguments: {schema: check}}}, b: {command: x}}\n");
+
+	assert_true(outcome.config->servers[0].conf.checks_schemas);
+	assert_false(outcome.config->servers[1].conf.checks_schemas);
+	end(&outcome);
+	ASSERT_PROBLEMS(ARGUMENTS("schema: maybe"),
+			"F:1:55: " ARGUMENTS_AT "schema: must be one of off, check, not 'maybe'");
+}
+
 /* SEC-54, SEC-55 */
 static void test_pins_and_claims(void **state)
 {
@@ -1279,6 +1292,7 @@ int main(void)
 		cmocka_unit_test(test_rules_of_arguments),
 		cmocka_unit_test(test_pins_and_claims),
 		cmocka_unit_test(test_rules_of_arguments_that_cannot_be),
+		cmocka_unit_test(test_schemas_of_arguments),
 		cmocka_unit_test(test_too_many_scopes),
 		cmocka_unit_test(test_issuers),
 		cmocka_unit_test(test_credentials_for_introspection),

@@ -117,6 +117,12 @@ static const struct option_choice sanitize_modes[] = {
 	{ NULL, 0 },
 };
 
+static const struct option_choice schema_modes[] = {
+	{ "off", false },
+	{ "check", true },
+	{ NULL, 0 },
+};
+
 static const struct option_choice log_levels[] = {
 	{ "error", LOG_LEVEL_ERROR },
 	{ "warn", LOG_LEVEL_WARN },

@@ -4,6 +4,8 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/arguments.c src/policy/arguments.h \
 	src/policy/call_limits.c src/policy/call_limits.h \
 	src/policy/characters.c src/policy/characters.h \
+	src/policy/decimal.c src/policy/decimal.h \
+	src/policy/ecma_pattern.c src/policy/ecma_pattern.h \
 	src/policy/literal.c src/policy/literal.h \
 	src/policy/name.c src/policy/name.h \
 	src/policy/needs.c src/policy/needs.h \
@@ -19,6 +21,10 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/roles.c src/policy/roles.h \
 	src/policy/shadows.c src/policy/shadows.h \
 	src/policy/sanitize.c src/policy/sanitize.h \
+	src/policy/schema.c src/policy/schema.h \
+	src/policy/schema_cache.c src/policy/schema_cache.h \
+	src/policy/schema_keywords.c src/policy/schema_keywords.h \
+	src/policy/schema_walk.c src/policy/schema_walk.h \
 	src/policy/scopes.c src/policy/scopes.h \
 	src/policy/uri.c src/policy/uri.h \
 	src/policy/uses.c src/policy/uses.h
@@ -35,7 +41,8 @@ check_PROGRAMS += \
 	src/policy/shadows_test \
 	src/policy/rate_test \
 	src/policy/redact_test \
-	src/policy/sanitize_test
+	src/policy/sanitize_test \
+	src/policy/schema_test
 src_policy_name_test_SOURCES = src/policy/name_test.c
 src_policy_name_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/policy/call_limits_test src/policy/literal_test src/policy/needs_test src/policy/permissions_test \
@@ -68,3 +75,5 @@ src_policy_pin_record_test_SOURCES = src/policy/pin_record_test.c
 src_policy_pin_record_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_shadows_test_SOURCES = src/policy/shadows_test.c
 src_policy_shadows_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_schema_test_SOURCES = src/policy/schema_test.c
+src_policy_schema_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)

@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "policy/ecma_pattern.h"
 #include "policy/literal.h"
 
 #define UNMEASURED 8192 /* bytes between looks at the time: that is a system call */
@@ -69,20 +71,27 @@ static int refuse(struct error *err, int code, size_t offset)
 	return error_set(err, ERROR_SYNTAX, "%s, at byte %zu", (const char *)text, offset);
 }
 
-static pcre2_code *compile(struct slice expression, struct error *err)
+static pcre2_code *compile(struct slice expression, uint32_t options,
+			   pcre2_compile_context *context, struct error *err)
 {
-	const uint32_t options =
-		PCRE2_UTF | PCRE2_UCP | PCRE2_AUTO_CALLOUT | PCRE2_NEVER_BACKSLASH_C;
-	uint32_t fits_empty = 0;
+	const uint32_t always = PCRE2_UTF | PCRE2_AUTO_CALLOUT | PCRE2_NEVER_BACKSLASH_C;
 	size_t offset = 0;
 	int error = 0;
-	pcre2_code *code = pcre2_compile((PCRE2_SPTR)expression.p, expression.n, options, &error,
-					 &offset, NULL);
+	pcre2_code *code = pcre2_compile((PCRE2_SPTR)(expression.n > 0 ? expression.p : ""),
+					 expression.n, always | options, &error, &offset, context);
 
-	if (code == NULL) {
+	if (code == NULL)
 		refuse(err, error, offset);
+	return code;
+}
+
+static pcre2_code *compile_pcre2(struct slice expression, struct error *err)
+{
+	pcre2_code *code = compile(expression, PCRE2_UCP, NULL, err);
+	uint32_t fits_empty = 0;
+
+	if (code == NULL)
 		return NULL;
-	}
 	CHECK(pcre2_pattern_info(code, PCRE2_INFO_MATCHEMPTY, &fits_empty) == 0);
 	if (!fits_empty)
 		return code;
@@ -91,23 +100,70 @@ static pcre2_code *compile(struct slice expression, struct error *err)
 	return NULL;
 }
 
-struct pattern *pattern_new(struct slice expression, struct error *err)
+/*
+ * A dot fits neither CR nor LF. The alternative that never fits names them: else PCRE2 would not look for a match that
+ * begins between the two.
+ */
+static pcre2_code *compile_ecma(struct slice expression, struct error *err)
 {
-	pcre2_code *code = compile(expression, err);
+	const uint32_t options = PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS |
+				 PCRE2_MATCH_UNSET_BACKREF;
+	pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+	struct buf text = { 0 };
+	const char *foreign = ecma_pattern_translate(expression, &text);
+	pcre2_code *code = NULL;
+
+	CHECK(context != NULL);
+	CHECK(pcre2_set_newline(context, PCRE2_NEWLINE_ANYCRLF) == 0);
+	CHECK(pcre2_set_max_pattern_length(context, PATTERN_ECMA_MAX) == 0);
+	CHECK(pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX) == 0);
+	buf_append_str(&text, "|(?!)\\r\\n");
+	if (foreign == NULL)
+		code = compile(buf_slice(&text), options, context, err);
+	else
+		error_set(err, ERROR_SYNTAX, "it has %s", foreign);
+	pcre2_compile_context_free(context);
+	buf_fini(&text);
+	return code;
+}
+
+static struct pattern *pattern_of(pcre2_code *code, uint32_t steps_max)
+{
 	struct pattern *pattern;
 
 	if (code == NULL)
 		return NULL;
-	pattern = mem_alloc(sizeof(*pattern));
+	pattern = mem_zalloc(sizeof(*pattern));
 	pattern->code = code;
 	pattern->limits = pcre2_match_context_create(NULL);
 	pattern->match = pcre2_match_data_create(1, NULL);
 	CHECK(pattern->limits != NULL && pattern->match != NULL);
-	literal_read(&pattern->begin, expression);
-	pcre2_set_match_limit(pattern->limits, PATTERN_STEPS_MAX);
+	pcre2_set_match_limit(pattern->limits, steps_max);
 	pcre2_set_depth_limit(pattern->limits, PATTERN_DEPTH_MAX);
 	pcre2_set_heap_limit(pattern->limits, PATTERN_HEAP_MAX_KIB);
 	return pattern;
+}
+
+struct pattern *pattern_new(struct slice expression, struct error *err)
+{
+	struct pattern *pattern = pattern_of(compile_pcre2(expression, err), PATTERN_STEPS_MAX);
+
+	if (pattern != NULL)
+		literal_read(&pattern->begin, expression);
+	return pattern;
+}
+
+struct pattern *pattern_new_ecma(struct slice expression, struct error *err)
+{
+	return pattern_of(compile_ecma(expression, err), PATTERN_ECMA_STEPS_MAX);
+}
+
+size_t pattern_size(const struct pattern *pattern)
+{
+	size_t size = 0;
+
+	CHECK(pcre2_pattern_info(pattern->code, PCRE2_INFO_SIZE, &size) == 0);
+	return size + sizeof(*pattern);
 }
 
 void pattern_free(struct pattern **pattern)

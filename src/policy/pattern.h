@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regular expressions of the operator over texts of strangers: PCRE2 under limits. The expression is trusted not to be
- * malicious, but not to be good: a harmless one may take quadratic time of a text made for that.
+ * Regular expressions over texts of strangers: PCRE2 under limits. One of the operator is trusted not to be malicious, but
+ * not to be good: a harmless one may take quadratic time of a text made for that. One of a server is not trusted.
  */
 #ifndef MCPGATED_POLICY_PATTERN_H
 #define MCPGATED_POLICY_PATTERN_H
@@ -16,6 +16,8 @@
 #define PATTERN_TEXT_MAX (256 * 1024)           /* bytes of a text; a longer one is too hard */
 #define PATTERN_WORK_MAX_NS (100 * 1000 * 1000) /* for one message of a server, or all of a body */
 #define PATTERN_STEPS_MAX (100 * 1000)          /* of backtracking, at each place of a text */
+#define PATTERN_ECMA_MAX 2048                   /* bytes of one of a server */
+#define PATTERN_ECMA_STEPS_MAX (10 * 1000)
 #define PATTERN_DEPTH_MAX (25 * 1000)
 #define PATTERN_HEAP_MAX_KIB (4 * 1024)
 
@@ -42,6 +44,13 @@ enum pattern_verdict {
  * Caller owns. NULL: err says why, and at which byte.
  */
 struct pattern *pattern_new(struct slice expression, struct error *err) must_check;
+/*
+ * The same for one in the syntax of ECMA-262, of a schema (ecma_pattern.h), which may fit the empty text: \w, \d, \s and \b
+ * know of ASCII alone. Each place of a text gets fewer steps.
+ */
+struct pattern *pattern_new_ecma(struct slice expression, struct error *err) must_check;
+/* Of memory, about. */
+size_t pattern_size(const struct pattern *pattern);
 /* Accepts a pointer to NULL; sets it to NULL. */
 void pattern_free(struct pattern **pattern);
 

@@ -98,6 +98,7 @@ struct server_conf {
 	struct needs needs;             /* which scopes that takes */
 	struct call_limits limits;      /* how often, and how many at once, by each caller */
 	enum pin_mode pin;              /* what becomes of definitions that nobody has approved */
+	bool checks_schemas; /* arguments of calls are held against the schemas of tools. SEC-59 */
 	struct sanitize_rules sanitize;
 	struct redact_rules redact;
 	uint32_t server;      /* its number for the keeper */

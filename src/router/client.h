@@ -21,6 +21,7 @@ struct call;
 struct envelope;
 struct holder;
 struct msg;
+struct own_tools;
 struct pool;
 struct principal;
 struct revision;
@@ -59,10 +60,12 @@ struct client {
 	struct list
 		running_tasks; /* struct running_task: the tasks that it made (running_tasks.c) */
 	size_t running_task_count;
-	int level;                 /* the log level that it asked for, or -1 */
-	bool can_open_urls;        /* a request during which it may be asked to says so */
-	bool knows_tasks;          /* the extension of the modern era */
-	bool tells_roots;          /* it declared roots.listChanged */
+	struct own_tools
+		*own_tools; /* of a session with a server for itself, once they were needed */
+	int level;          /* the log level that it asked for, or -1 */
+	bool can_open_urls; /* a request during which it may be asked to says so */
+	bool knows_tasks;   /* the extension of the modern era */
+	bool tells_roots;   /* it declared roots.listChanged */
 	bool is_ready_to_be_asked; /* a session's has said that it is initialized, or has sent a request */
 };
 

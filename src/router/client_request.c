@@ -37,7 +37,6 @@ void client_request_close(struct client *client)
 	struct loop *loop = client->router->loop;
 
 	change_listener_end(&request->listener);
-	tool_check_end(&request->tool_check);
 	CHECK(client->call_count == 0);
 	server_request_end_all(client, "the request has ended");
 	if (client->pool != NULL)
@@ -69,8 +68,8 @@ static void go_on(struct client_request *request, struct call *call, const struc
 			task_extension_is_declared(env->client_capabilities.text);
 	if (call->method->id == METHOD_LISTEN)
 		request->listener = change_listener_begin(call, env);
-	else if (call->method->id == METHOD_TOOLS_CALL && call->ops->check_tool != NULL)
-		request->tool_check = tool_check_begin(send_on, call, env);
+	else if (tool_check_is_needed(call))
+		tool_check_begin(send_on, call, env);
 	else
 		send_on(call, env);
 }

@@ -15,7 +15,6 @@ struct call;
 struct change_listener;
 struct peer;
 struct router;
-struct tool_check;
 
 struct client_request {
 	struct client client;
@@ -24,7 +23,6 @@ struct client_request {
 	struct holder *holder;
 	struct wait_queue opening;        /* its call, until a server is known to its pool */
 	struct change_listener *listener; /* if that is what it asks for; else NULL */
-	struct tool_check *tool_check;    /* while a tool's schema is being found out; else NULL */
 };
 
 /*

@@ -14,6 +14,7 @@
 #include "obs/log.h"
 #include "router/admitted.h"
 #include "router/call.h"
+#include "router/own_tools.h"
 #include "router/pool_demand.h"
 #include "router/result.h"
 #include "router/router.h"
@@ -48,6 +49,7 @@ struct client *client_session_client(struct session *session)
 
 static void client_session_free(struct client_session *cs)
 {
+	own_tools_free(&cs->client.own_tools);
 	client_fini(&cs->client);
 	loop_defer_free(cs->client.router->loop, cs);
 }

@@ -18,6 +18,7 @@
 #include "router/server_request.h"
 #include "router/subscribe.h"
 #include "router/task_call.h"
+#include "router/tool_check.h"
 #include "session/session.h"
 #include "upstream/send.h"
 
@@ -127,6 +128,14 @@ static void note_ready(struct client *client)
 	server_request_release_held(client);
 }
 
+static void go_on(struct call *call, const struct envelope *env)
+{
+	if (tool_check_is_needed(call))
+		tool_check_begin(forward_linked, call, env);
+	else
+		forward_linked(call, env);
+}
+
 void forward_request(struct client *client, struct call *call, struct admitted *admitted)
 {
 	const struct envelope *env = admitted_take(admitted, client);
@@ -141,7 +150,7 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 		call_fail(call, REASON_UNRECORDED);
 		return;
 	}
-	pin_check_begin(forward_linked, call, env);
+	pin_check_begin(go_on, call, env);
 }
 
 void forward_linked(struct call *call, const struct envelope *env)

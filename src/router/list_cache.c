@@ -641,40 +641,6 @@ bool list_cache_take(struct call *call, const struct envelope *env)
 
 /* ---- one tool ---- */
 
-struct tool_search {
-	struct slice name; /* what it means */
-	struct buf text;   /* what the name of a tool means */
-	struct slice found;
-};
-
-static int match_tool(struct slice tool, void *arg)
-{
-	struct tool_search *search = arg;
-	struct json name = scan_member(tool, SLICE_LIT("name"));
-
-	search->text.len = 0;
-	if (scan_decode_string(name, &search->text) < 0 ||
-	    !slice_is_equal(buf_slice(&search->text), search->name))
-		return 0;
-	search->found = tool;
-	return -1;
-}
-
-static struct slice find_schema(const struct cached_list *list, struct slice name)
-{
-	struct tool_search search = { .name = name };
-	struct error err;
-
-	for (size_t i = 0; i < list->pages.count && search.found.n == 0; i++) {
-		struct json tools = scan_member(list->pages.joined[i].env.result.text,
-						kinds[KIND_TOOLS].member);
-
-		(void)!scan_array(tools.text, SIZE_MAX, match_tool, &search, &err);
-	}
-	buf_fini(&search.text);
-	return scan_member(search.found, SLICE_LIT("inputSchema")).text;
-}
-
 static struct cached_list *find_tools(const struct client *client)
 {
 	CHECK(pool_is_shared(client->pool));
@@ -682,25 +648,35 @@ static struct cached_list *find_tools(const struct client *client)
 			cached_list_key(client->principal, KIND_TOOLS));
 }
 
-enum listed_tool list_cache_find_tool(const struct client *client, struct json name,
-				      struct slice *schema_r)
+static bool is_broken(const struct cached_list *list, struct json name)
+{
+	struct buf text = { 0 };
+	bool result = scan_decode_string(name, &text) < 0 ||
+		      text_set_has(&list->broken, text_set_key(buf_slice(&text)), buf_slice(&text));
+
+	buf_fini(&text);
+	return result;
+}
+
+enum listed_tool list_cache_find_tool(const struct client *client, struct json name, bool is_strict,
+				      struct listed_entry *entry_r)
 {
 	struct cached_list *list = find_tools(client);
-	struct buf text = { 0 };
+	struct slice tool = { NULL, 0 };
 
+	*entry_r = (struct listed_entry){ .is_annotated = false };
 	if (list != NULL && list->state == CACHED_LIST_PASSED && is_fresh(list))
-		return LISTED_PLAIN;
+		return LISTED_UNKEPT;
 	if (list == NULL || !has_come(list))
 		return LISTED_UNKNOWN;
-	if (!is_unchanged(list))
+	if (is_strict ? !is_fresh(list) : !is_unchanged(list))
 		return LISTED_CHANGED;
 	cached_list_touch(list);
-	*schema_r = slice_of(NULL, 0);
-	if (list->has_annotations && scan_decode_string(name, &text) == 0 &&
-	    !text_set_has(&list->broken, text_set_key(buf_slice(&text)), buf_slice(&text)))
-		*schema_r = find_schema(list, buf_slice(&text));
-	buf_fini(&text);
-	return schema_r->n > 0 ? LISTED_SCHEMA : LISTED_PLAIN;
+	entry_r->is_annotated = list->has_annotations && !is_broken(list, name);
+	if (entry_r->is_annotated || is_strict)
+		tool = pages_find(&list->pages, name);
+	entry_r->schema = scan_member(tool, SLICE_LIT("inputSchema")).text;
+	return tool.n > 0 ? LISTED_TOOL : LISTED_ABSENT;
 }
 
 void list_cache_note_broken(const struct client *client, struct json name, const char *why)
@@ -721,6 +697,8 @@ void list_cache_note_broken(const struct client *client, struct json name, const
 void list_cache_note_change(struct pool *pool, unsigned int offer)
 {
 	pool->list_changes++;
+	if (!pool_is_shared(pool))
+		pool->tool_changes += offer == OFFER_TOOLS;
 	for (size_t i = 0; pool_is_shared(pool) && i < LIST_CACHE_KINDS; i++)
 		pool->sharing->lists.changes[i] += kinds[i].offer == offer;
 }

@@ -51,19 +51,24 @@ bool list_cache_take(struct call *call, const struct envelope *env);
 enum listed_tool {
 	LISTED_UNKNOWN, /* none is kept: who asks for it has it fetched */
 	LISTED_CHANGED, /* the one that is kept is not the server's any more: likewise */
-	LISTED_PLAIN, /* it is not in the list, or no annotation of it counts, or the list cannot be kept */
-	LISTED_SCHEMA, /* it has an inputSchema, which may have annotations (x-mcp-header) */
+	LISTED_UNKEPT,  /* it cannot be kept */
+	LISTED_ABSENT,  /* the tool is not in it, or was not looked for */
+	LISTED_TOOL,
+};
+struct listed_entry {
+	struct slice schema; /* its inputSchema, JSON text, until the loop goes on; or empty */
+	bool is_annotated;   /* there may be annotations (x-mcp-header) in that, and they count */
 };
 
 /*
- * Looks up a tool by its name, a JSON string, for a client of a shared pool. *schema_r is JSON text, until the loop goes on. A list
- * that is too old to be given to clients will do, if nothing is known to have changed. MOD-HDR-07
+ * Looks up a tool by its name, a JSON string, for a client of a shared pool; if not is_strict, only where there may be annotations.
+ * Then a list that is too old to be given to clients will do, too, if nothing is known to have changed. MOD-HDR-07
  */
-enum listed_tool list_cache_find_tool(const struct client *client, struct json name,
-				      struct slice *schema_r);
-/* The annotations of a tool that was found do not count: `why` is logged. Until the list is another one it is LISTED_PLAIN. MOD-HDR-06 */
+enum listed_tool list_cache_find_tool(const struct client *client, struct json name, bool is_strict,
+				      struct listed_entry *entry_r);
+/* The annotations of a tool that was found do not count: `why` is logged. Until the list is another one it is not annotated. MOD-HDR-06 */
 void list_cache_note_broken(const struct client *client, struct json name, const char *why);
-/* The server's list is another one now; `offer`: of which kind. */
+/* The server's list is another one now; `offer`: of which kind. Also of a pool of one session, which has no cache. */
 void list_cache_note_change(struct pool *pool, unsigned int offer);
 /* An upstream of the pool is ready: what others that have gone listed is told no more. */
 void list_cache_note_ready(struct pool *pool);

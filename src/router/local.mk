@@ -26,6 +26,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/listen.c src/router/listen.h \
 	src/router/modern_server.c src/router/modern_server.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
+	src/router/own_tools.c src/router/own_tools.h \
 	src/router/pages.c src/router/pages.h \
 	src/router/parked_call.c src/router/parked_call.h \
 	src/router/pin_check.c src/router/pin_check.h \

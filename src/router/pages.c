@@ -177,6 +177,47 @@ int pages_set_error(struct pages *pages, struct slice text, const struct scan_li
 	return page_init(pages->joined, msg_new(text), limits);
 }
 
+/* ---- one item ---- */
+
+struct item_search {
+	struct slice name; /* what it means */
+	struct buf text;   /* what the name of an item means */
+	struct slice found;
+};
+
+static int match_item(struct slice item, void *arg)
+{
+	struct item_search *search = arg;
+	struct json name = scan_member(item, SLICE_LIT("name"));
+
+	search->text.len = 0;
+	if (scan_decode_string(name, &search->text) < 0 ||
+	    !slice_is_equal(buf_slice(&search->text), search->name))
+		return 0;
+	search->found = item;
+	return -1;
+}
+
+struct slice pages_find(const struct pages *pages, struct json name)
+{
+	struct item_search search = { .found = { NULL, 0 } };
+	struct buf wanted = { 0 };
+	struct error err;
+
+	if (scan_decode_string(name, &wanted) < 0)
+		goto out;
+	search.name = buf_slice(&wanted);
+	for (size_t i = 0; i < pages->count && search.found.n == 0; i++) {
+		struct json items = scan_member(pages->joined[i].env.result.text, pages->member);
+
+		(void)!scan_array(items.text, SIZE_MAX, match_item, &search, &err);
+	}
+out:
+	buf_fini(&search.text);
+	buf_fini(&wanted);
+	return search.found;
+}
+
 void pages_reset(struct pages *pages)
 {
 	for (size_t i = 0; i < pages->count; i++)

@@ -57,6 +57,11 @@ int pages_join(struct pages *pages, const struct scan_limits *limits) must_check
 /* An error in place of a list: the only page. */
 int pages_set_error(struct pages *pages, struct slice text, const struct scan_limits *limits)
 	must_check;
+/*
+ * After the join: the first item whose `name` means the same as this JSON string; empty: none. JSON text, as long as the pages
+ * are.
+ */
+struct slice pages_find(const struct pages *pages, struct json name);
 /* Begins anew. */
 void pages_reset(struct pages *pages);
 

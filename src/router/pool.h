@@ -79,8 +79,6 @@ struct pool_sharing {
 	struct map updates_by_key;
 	size_t update_bytes;
 	struct timer telling;
-	uint64_t
-		unlisted_until_ms; /* the list of tools was not to be had: nobody needs it (tool_check.c) */
 	struct url_pending urls; /* what clients were to open, and is not complete (url_replay.c) */
 };
 
@@ -113,9 +111,11 @@ struct pool {
 	struct list running_tasks; /* of all members (running_tasks.c) */
 	size_t running_task_count;
 	struct list jobs;
-	bool is_jobs_turn; /* when both calls and jobs wait for an upstream */
-	bool is_short;     /* it waits for a process of others to go */
-	bool is_passed;    /* it was looked at in this turn, and there is none for it */
+	uint64_t tool_changes;      /* of one session: that its server has told of (own_tools.c) */
+	uint64_t unlisted_until_ms; /* the list of tools was not to be had (tool_check.c) */
+	bool is_jobs_turn;          /* when both calls and jobs wait for an upstream */
+	bool is_short;              /* it waits for a process of others to go */
+	bool is_passed;             /* it was looked at in this turn, and there is none for it */
 	struct holder *
 		holder; /* what its caller has of the server's processes; NULL: they are everybody's */
 	bool is_entered; /* callers wait for it to begin, and it counts among what its holder waits for */

@@ -98,6 +98,7 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 	pool_memories_init(&router->pool_memories);
 	list_init(&router->requests);
 	rate_set_init(&router->rates);
+	schema_cache_init(&router->schemas);
 	bridged_calls_init(&router->parked_calls);
 	seal_keys_init(&router->seal_keys, NULL, 0);
 	session_set_init(&router->sessions, loop, sessions);
@@ -115,6 +116,7 @@ void router_fini(struct router *router)
 	reclaim_fini(&router->reclaim);
 	parked_calls_fini(&router->parked_calls);
 	rate_set_fini(&router->rates);
+	schema_cache_fini(&router->schemas);
 	seal_keys_fini(&router->seal_keys);
 	CHECK(router->calls == 0);
 	buf_fini(&router->upstreams.scratch);

@@ -13,6 +13,7 @@
 #include "jsonrpc/scan.h"
 #include "obs/reason.h"
 #include "policy/rate.h"
+#include "policy/schema_cache.h"
 #include "router/list_cache.h"
 #include "router/parked_call.h"
 #include "router/pool_memory.h"
@@ -45,6 +46,7 @@ struct router {
 	struct seal_keys seal_keys;
 	struct rate_set rates; /* how often each caller has called each server */
 	struct audit *audit;   /* where calls and refusals are recorded; borrowed. NULL: nowhere */
+	struct schema_cache schemas; /* of tools whose calls are checked */
 	bool is_draining;
 };
 

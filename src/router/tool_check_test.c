@@ -325,6 +325,114 @@ static void listening_has_no_end(void **state)
 	assert_int_equal(asker->ending, ENDING_NONE);
 }
 
+/* ---- arguments that are checked: SEC-59 ---- */
+
+static void is_refused(struct asker *asker, const char *error)
+{
+	struct buf expected = { 0 };
+
+	assert_int_equal(asker->ending, ENDING_RESPONSE);
+	buf_printf(&expected, "\"error\":{%s}}", q(error));
+	if (strstr(buf_terminate(&asker->response), buf_terminate(&expected)) == NULL)
+		fail_msg("%s", asker->response.data);
+	buf_fini(&expected);
+}
+
+#define UNTOLD                                                                                  \
+	"'code':-32603,'message':'Internal error: the arguments cannot be checked: the server " \
+	"has not told its tools'"
+#define UNLISTED "'code':-32602,'message':'Invalid params: the server lists no such tool'"
+#define MISSING                                                                               \
+	"'code':-32602,'message':'Invalid params: arguments must have the member a (schema: " \
+	"/required)'"
+#define STRICT_TOOL(name) "{'name':" name ",'inputSchema':{'required':['a']}}"
+
+/* What is not in the list is not called, nor what does not fit, nor what is not understood. */
+static void strict_calls(void **state)
+{
+	struct asker *asker;
+
+	servers[0].conf.checks_schemas = true;
+	asker = ask_first(ASK_TOOL("1", "'t'"));
+	says(process(0),
+	     TOOLS("2", STRICT_TOOL("'t'") ",{'name':'bare'},{'name':'free','inputSchema':{}},"
+					   "{'name':'odd','inputSchema':{'type':'x'}}"));
+	is_refused(asker, MISSING);
+	is_refused(ask(ASK_TOOL("2", "'none'")), UNLISTED);
+	is_refused(
+		ask(ASK_TOOL("3", "'bare'")),
+		"'code':-32603,'message':'Internal error: the schema of this tool cannot be used: "
+		"there is none'");
+	for (size_t i = 0; i < 2; i++)
+		is_refused(
+			ask(ASK_TOOL("4", "'odd'")),
+			"'code':-32603,'message':'Internal error: the schema of this tool cannot be "
+			"used: /type is no type'");
+	assert_int_equal(count_logged("schema_unusable"), 1);
+	hears_nothing(process(0));
+	asker = ask(ASK_TOOL("5", "'free'"));
+	hears(process(0), SENT("3", "'free'"));
+	was_not_checked(asker);
+}
+
+/* One that changes while it is fetched is fetched again, once. */
+static void strict_lists_that_change(void **state)
+{
+	struct asker *asker;
+
+	servers[0].conf.checks_schemas = true;
+	asker = ask_first(ASK_TOOL("1", "'t'"));
+	says(process(0), CHANGED("tools"));
+	says(process(0), TOOLS("2", "{'name':'t','inputSchema':{}}"));
+	hears(process(0), LIST("3"));
+	assert_int_equal(asker->ending, ENDING_NONE);
+	says(process(0), TOOLS("3", STRICT_TOOL("'t'")));
+	is_refused(asker, MISSING);
+	says(process(0), CHANGED("tools"));
+	asker = ask(ASK_TOOL("2", "'t'"));
+	hears(process(0), LIST("4"));
+	says(process(0), CHANGED("tools"));
+	says(process(0), TOOLS("4", "{'name':'t','inputSchema':{}}"));
+	hears(process(0), LIST("5"));
+	says(process(0), CHANGED("tools"));
+	says(process(0), TOOLS("5", "{'name':'t','inputSchema':{}}"));
+	is_refused(asker, UNTOLD);
+	hears_nothing(process(0));
+}
+
+/* What it does not tell, or not in time, is not called; and a list that is old is no list. */
+static void strict_lists_that_fail(void **state)
+{
+	struct asker *asker;
+
+	servers[0].conf.checks_schemas = true;
+	asker = ask(ASK_TOOL("1", "'t'"));
+	assert_non_null(fake_process_read(process(0)));
+	says(process(0), "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25',"
+			 "'capabilities':{'tools':{}}}}");
+	hears(process(0), INITIALIZED);
+	hears(process(0), LIST("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'error':{'code':-32603,'message':'m'}}");
+	hears(process(0), LIST("3"));
+	says(process(0), "{'jsonrpc':'2.0','id':3,'error':{'code':-32603,'message':'m'}}");
+	is_refused(asker, UNTOLD);
+	is_refused(ask(ASK_TOOL("2", "'t'")), UNTOLD);
+	hears_nothing(process(0));
+	pass(5000);
+	asker = ask(ASK_TOOL("3", "'t'"));
+	hears(process(0), LIST("4"));
+	pass(10000);
+	is_refused(asker, UNTOLD);
+	says(process(0), TOOLS("4", STRICT_TOOL("'t'")));
+	is_refused(ask(ASK_TOOL("4", "'t'")), MISSING);
+	pass(5001);
+	asker = ask(ASK_TOOL("5", "'t'"));
+	hears(process(0), LIST("5"));
+	call_cancel(&asker->call);
+	says(process(0), TOOLS("5", "{'name':'t','inputSchema':{}}"));
+	hears_nothing(process(0));
+}
+
 #define CHECK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -337,6 +445,9 @@ static const struct CMUnitTest tests[] = {
 	CHECK_TEST(old_lists_will_do),
 	CHECK_TEST(clients_leave),
 	CHECK_TEST(listening_has_no_end),
+	CHECK_TEST(strict_calls),
+	CHECK_TEST(strict_lists_that_change),
+	CHECK_TEST(strict_lists_that_fail),
 };
 
 int main(void)
