@@ -128,5 +128,6 @@ int main(void)
 		cmocka_unit_test(test_paths_are_for_people),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

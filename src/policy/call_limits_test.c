@@ -100,5 +100,6 @@ int main(void)
 		cmocka_unit_test(unless_something_is_set),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, begin, end);
 }

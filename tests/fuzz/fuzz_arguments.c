@@ -113,10 +113,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, message.data, message.len);
 	if (scan_envelope(slice_of(copy, message.len), &limits, 0, &env, &err) == 0 &&
 	    env.arguments.type != JSON_ABSENT) {
-		const char *rule;
+		const char *rule = NULL;
 		const char *why = arguments_judge(&rules, &env, &work, &rule);
 
-		CHECK(strlen(rule) > 0 && (why == NULL || strlen(why) > 0));
+		CHECK(why == NULL || (strlen(why) > 0 && rule != NULL && strlen(rule) > 0));
 		if (why == NULL && env.arguments.type != JSON_NULL)
 			check_value(env.arguments, SLICE_LIT(""));
 	}
