@@ -131,8 +131,13 @@ def every_refusal(t, name):
         for pid, _ in t.daemon.records_of(server) for m in t.daemon.messages(pid) if m.get("method") == "tools/call")
     ends = [r for r in records.all() if r["event"] == "end" and r["method"] == "tools/call"]
     ok(len(ends) > 20, "records", len(ends))
-    eq(collections.Counter((r["tool"], r["arguments_sha256"]) for r in ends), is_of_calls, "calls, and what the servers got")
-    eq({r["event"] for r in records.all()}, {"end", "refusal"}, "events")
+    found = collections.Counter((r["tool"], r["arguments_sha256"]) for r in ends)
+    eq(found - is_of_calls, collections.Counter(), "records of calls that the servers did not get")
+    missing = is_of_calls - found
+    # 4096 calls that end at once, on a busy machine, are more records than may wait: some of these alone may be lost.
+    flood, size = is_of_calls.most_common(1)[0]
+    ok(not missing or (set(missing) == {flood} and size > 1000 and missing[flood] < size // 2), "calls without a record", missing)
+    eq({r["event"] for r in records.all()} - ({"lost"} if missing else set()), {"end", "refusal"}, "events")
     with open(records.path) as f:
         text = f.read()
     for secret in tokens + ["refused:", "permitted as"] + [value for key, value in way.home.fields]:
