@@ -156,6 +156,8 @@ struct admin_server *admin_server_new(const struct admin_server_conf *conf)
 						    .client_frontend = conf->frontend,
 						    .mcp = &a->frontend.handler,
 						    .version = PACKAGE_VERSION,
+						    .origin = conf->origin,
+						    .auth_mode = conf->auth_mode,
 						    .on_drain = conf->on_drain,
 						    .on_reload = conf->on_reload,
 						    .on_deny_list = conf->on_deny_list });

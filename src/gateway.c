@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "admin_server.h"
+#include "config/origin.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
 #include "http/acceptor.h"
@@ -44,6 +45,7 @@
 
 enum gateway_state {
 	GATEWAY_SERVING,
+	GATEWAY_LEAVING,   /* it says that it is not ready, so that no more clients are sent */
 	GATEWAY_FINISHING, /* calls in flight run on; nothing new begins */
 	GATEWAY_STOPPING,  /* sessions have ended, processes are on their way out */
 };
@@ -72,6 +74,7 @@ struct gateway {
 	struct acceptor acceptor;
 	struct server_certificates server_certificates;
 	const int *listeners;
+	char *origin; /* in the URLs of clients, or NULL */
 	struct port *ports;
 	struct admin_server *admin_server;
 	size_t port_count; /* 0: not listening yet */
@@ -93,6 +96,7 @@ static void gateway_set_state(struct gateway *g, enum gateway_state state)
 {
 	static const char *const names[] = {
 		[GATEWAY_SERVING] = "serving",
+		[GATEWAY_LEAVING] = "leaving",
 		[GATEWAY_FINISHING] = "finishing",
 		[GATEWAY_STOPPING] = "stopping",
 	};
@@ -136,6 +140,13 @@ static void gateway_close_listeners(struct gateway *g)
 	}
 }
 
+static void gateway_leave(struct gateway *g)
+{
+	gateway_set_state(g, GATEWAY_LEAVING);
+	frontend_leave(&g->frontend);
+	http_server_leave(g->http);
+}
+
 static void gateway_stop_serving(struct gateway *g)
 {
 	LOG(DRAIN, LOG_INT("calls", g->router.calls), LOG_INT("sessions", g->router.sessions.count),
@@ -149,7 +160,7 @@ static void gateway_stop_serving(struct gateway *g)
 	LIST_FOREACH(node, &g->router.sessions.sessions) {
 		struct session *session = container_of(node, struct session, link);
 
-		if (!session->has_one_stream)
+		if (session->owner == NULL)
 			stream_end(&session->standalone, REASON_DRAINING);
 	}
 }
@@ -189,8 +200,10 @@ static void gateway_on_drain_step(struct timer *timer)
 	uint64_t passed_ms = clock_now_ms() - g->state_since_ms;
 
 	CHECK(g->state != GATEWAY_SERVING);
-	if (g->state == GATEWAY_FINISHING &&
-	    (g->router.calls == 0 || passed_ms >= g->config->drain_timeout_ms))
+	if (g->state == GATEWAY_LEAVING && passed_ms >= g->config->drain_delay_ms)
+		gateway_stop_serving(g);
+	else if (g->state == GATEWAY_FINISHING &&
+		 (g->router.calls == 0 || passed_ms >= g->config->drain_timeout_ms))
 		gateway_end_sessions(g);
 	if (g->state == GATEWAY_STOPPING && gateway_is_through(g, passed_ms)) {
 		loop_stop(g->loop);
@@ -203,8 +216,14 @@ static void gateway_on_drain(struct spawner *spawner)
 {
 	(void)spawner;
 	if (gateway->state == GATEWAY_SERVING) {
-		gateway_stop_serving(gateway);
+		gateway_leave(gateway);
+		if (gateway->config->drain_delay_ms == 0)
+			gateway_stop_serving(gateway);
 		timer_start(gateway->loop, &gateway->drain, 0);
+		return;
+	}
+	if (gateway->state == GATEWAY_LEAVING) {
+		gateway_stop_serving(gateway);
 		return;
 	}
 	/* Asked a second time, it stops at once. */
@@ -248,10 +267,12 @@ static void gateway_on_certificates_end(struct spawner *spawner)
 		gateway_listen(gateway);
 }
 
-static void gateway_on_audit(struct spawner *spawner, bool is_failing)
+static void gateway_on_audit(struct spawner *spawner, int error)
 {
 	(void)spawner;
-	gateway->audit.is_failing = is_failing;
+	gateway->audit.is_failing = error != 0;
+	if (error != 0)
+		gateway->audit.last_error = error;
 }
 
 static void gateway_on_fetcher(struct spawner *spawner, int fd)
@@ -415,6 +436,7 @@ static void gateway_make_http(struct gateway *g)
 	g->http = http_server_new(g->loop, &conf, &g->frontend.handler);
 	acceptor_init(&g->acceptor, g->loop, g->http);
 	server_certificates_init(&g->server_certificates, config);
+	g->origin = origin_find(config, g->listeners);
 	g->admin_server = admin_server_new(
 		&(struct admin_server_conf){ .loop = g->loop,
 					     .spawner = g->spawner,
@@ -425,6 +447,8 @@ static void gateway_make_http(struct gateway *g)
 					     .frontend = &g->frontend.conf,
 					     .http = &conf,
 					     .front = g->http,
+					     .origin = g->origin,
+					     .auth_mode = origin_auth_mode(config),
 					     .listeners = g->listeners + config->listen_count,
 					     .on_drain = gateway_on_admin_drain,
 					     .on_reload = gateway_on_admin_reload,
@@ -463,6 +487,7 @@ static void gateway_free(struct gateway *g)
 	dpop_memory_free(&g->proofs);
 	for (size_t i = 0; i < g->server_count; i++)
 		server_fini(&g->servers[i]);
+	free(g->origin);
 	free(g->servers);
 	free(g->endpoints);
 	free(g->ports);

@@ -9,8 +9,12 @@
 
 #include "base/check.h"
 #include "config/config.h"
+#include "config/problem.h"
+#include "config/tree.h"
+#include "keeper/audit_writer.h"
 #include "keeper/keeper.h"
 #include "keeper/kernel_features.h"
+#include "keeper/listeners.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"
@@ -21,21 +25,23 @@
 
 #define DEFAULT_FILE SYSCONFDIR "/mcpgated/mcpgated.yaml"
 #define EXIT_USAGE 2
+#define VARIABLES_MAX 256 /* of --env */
 
 enum action { ACTION_RUN, ACTION_TEST, ACTION_PRINT, ACTION_DUMP, ACTION_HELP, ACTION_VERSION };
 
 struct command_line {
 	enum action action;
 	const char *dump;
+	const char *env[VARIABLES_MAX];
 	struct config_request request;
 };
 
 static const char help[] =
-	"usage: mcpgated [--listen ADDR] [-c FILE]       run with a configuration file\n"
-	"       mcpgated [--listen ADDR] [--name N] [--isolation MODE] [--token-file F]\n"
-	"                -- COMMAND [ARGUMENT...]\n"
+	"usage: mcpgated [LISTENER] [-c FILE]            run with a configuration file\n"
+	"       mcpgated [LISTENER] [--token-file F] [--name N] [--env NAME[=VALUE]]...\n"
+	"                [--isolation MODE] -- COMMAND [ARGUMENT...]\n"
 	"                                                put one stdio MCP server behind HTTP\n"
-	"       mcpgated [--listen ADDR] [--token-file F] --import FILE\n"
+	"       mcpgated [LISTENER] [--token-file F] --import FILE\n"
 	"                                                every stdio server of a client's JSON file\n"
 	"       mcpgated -t [-c FILE | --import FILE | -- COMMAND...]\n"
 	"                                                check the configuration and exit\n"
@@ -44,20 +50,29 @@ static const char help[] =
 	"\n"
 	"  -c, --config FILE    configuration (default: " DEFAULT_FILE ")\n"
 	"      --listen ADDR    host:port, [v6]:port or unix:PATH (default: 127.0.0.1:8808)\n"
+	"      --tls CERT,KEY   these two PEM files make it speak TLS\n"
+	"      --plaintext      other machines may reach it without TLS: a proxy in front has it\n"
+	"                       (these three are the LISTENER)\n"
 	"      --name NAME      what the one server is called\n"
+	"      --env NAME       give it the variable NAME, which is set here; can be repeated\n"
+	"      --env NAME=VALUE the same with this value, which every list of processes shows\n"
 	"      --token-file F   ask clients for one of the tokens in F, one a line\n"
 	"      --isolation MODE whom one process of it serves: session (default),\n"
 	"                       principal or shared\n"
-	"      --import FILE    JSON with an mcpServers object\n"
+	"      --import FILE    servers from the JSON file of an MCP client\n"
 	"  -t, --test           check only; every problem with file:line:column\n"
 	"      --print-config   print, secrets masked\n"
-	"      --dump WHAT      print \"sample\" (a commented file), or as roff \"manual\" (the\n"
+	"      --dump WHAT      print \"sample\" (a commented file), \"schema\" (a JSON Schema of\n"
+	"                       the file, for editors), or as roff \"manual\" (the\n"
 	"                       options), \"events\" (of the log) or \"reasons\" (of errors)\n"
 	"      --version, --help\n";
 
 enum {
 	OPTION_LISTEN = 256,
+	OPTION_TLS,
+	OPTION_PLAINTEXT,
 	OPTION_NAME,
+	OPTION_ENV,
 	OPTION_TOKEN_FILE,
 	OPTION_ISOLATION,
 	OPTION_IMPORT,
@@ -71,7 +86,10 @@ static const struct option options[] = {
 	{ "config", required_argument, NULL, 'c' },
 	{ "test", no_argument, NULL, 't' },
 	{ "listen", required_argument, NULL, OPTION_LISTEN },
+	{ "tls", required_argument, NULL, OPTION_TLS },
+	{ "plaintext", no_argument, NULL, OPTION_PLAINTEXT },
 	{ "name", required_argument, NULL, OPTION_NAME },
+	{ "env", required_argument, NULL, OPTION_ENV },
 	{ "token-file", required_argument, NULL, OPTION_TOKEN_FILE },
 	{ "isolation", required_argument, NULL, OPTION_ISOLATION },
 	{ "import", required_argument, NULL, OPTION_IMPORT },
@@ -81,6 +99,19 @@ static const struct option options[] = {
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ NULL, 0, NULL, 0 },
 };
+
+static bool add_variable(struct command_line *line, const char *text)
+{
+	struct config_request *request = &line->request;
+
+	if (request->env_count == VARIABLES_MAX) {
+		fprintf(stderr, "mcpgated: --env can stand here %d times\n", VARIABLES_MAX);
+		return false;
+	}
+	line->env[request->env_count++] = text;
+	request->env = line->env;
+	return true;
+}
 
 /* Returns false if the option cannot be taken; the reason has been printed. */
 static bool take_option(struct command_line *line, int option)
@@ -101,9 +132,16 @@ static bool take_option(struct command_line *line, int option)
 		else
 			request->listen = optarg;
 		return request->listen == optarg;
+	case OPTION_TLS:
+		request->tls = optarg;
+		return true;
+	case OPTION_PLAINTEXT:
+		return request->plaintext = true;
 	case OPTION_NAME:
 		request->name = optarg;
 		return true;
+	case OPTION_ENV:
+		return add_variable(line, optarg);
 	case OPTION_TOKEN_FILE:
 		request->token_file = optarg;
 		return true;
@@ -161,8 +199,10 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 		fprintf(stderr, "mcpgated: -c, --import and a command exclude each other\n");
 		return -1;
 	}
-	if ((request->name != NULL || request->isolation != NULL) && request->command == NULL) {
-		fprintf(stderr, "mcpgated: --name and --isolation go with a command\n");
+	if ((request->name != NULL || request->isolation != NULL || request->env_count > 0) &&
+	    request->command == NULL) {
+		fprintf(stderr, "mcpgated: --name, --env and --isolation go with a command; a "
+				"configuration has servers.NAME\n");
 		return -1;
 	}
 	if (request->token_file != NULL && request->command == NULL &&
@@ -173,6 +213,12 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 	}
 	if (sources == 0)
 		request->file = DEFAULT_FILE;
+	if ((request->tls != NULL || request->plaintext) && request->file != NULL &&
+	    request->listen == NULL) {
+		fprintf(stderr, "mcpgated: --tls and --plaintext go with --listen, a command or "
+				"--import; a configuration has listen\n");
+		return -1;
+	}
 	return 0;
 }
 
@@ -193,7 +239,7 @@ static int dump(const char *what)
 	} dumps[] = {
 		{ "sample", config_print_sample },   { "manual", config_print_manual },
 		{ "audit", config_print_audit },     { "events", config_print_events },
-		{ "reasons", config_print_reasons },
+		{ "reasons", config_print_reasons }, { "schema", config_print_schema },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(dumps); i++) {
@@ -202,7 +248,7 @@ static int dump(const char *what)
 			return check_output();
 		}
 	}
-	fputs("mcpgated: --dump takes sample, manual, audit, events or reasons\n", stderr);
+	fputs("mcpgated: --dump takes sample, schema, manual, audit, events or reasons\n", stderr);
 	return EXIT_USAGE;
 }
 
@@ -232,6 +278,17 @@ static void check_machine(const struct config_request *request, const struct con
 				       request->command != NULL ? problems : warnings);
 }
 
+/* A warning: -t may be somebody else than the daemon, and the reader of a socket may come later. */
+static void check_audit(const struct config *config, const struct tree *root,
+			struct config_problems *warnings)
+{
+	struct error err;
+
+	if (config->audit.to != NULL && audit_writer_try(config->audit.to, &err) < 0)
+		problem_add_at(warnings, tree_find(tree_below(root, "audit"), "to"), "%s: %s",
+			       config->audit.to, err.text);
+}
+
 /* The same for -t, which tells what a start logs. */
 static void check_machine_and_tell(const struct config_request *request,
 				   const struct config *config, const struct tree *root,
@@ -240,6 +297,8 @@ static void check_machine_and_tell(const struct config_request *request,
 {
 	check_machine(request, config, root, problems, warnings);
 	kernel_features_warn(config, root, warnings);
+	listeners_warn(config, root, warnings);
+	check_audit(config, root, warnings);
 }
 
 /* After a fresh build there is no configuration yet. */

@@ -30,6 +30,8 @@ struct admin_conf {
 	const struct frontend_conf *client_frontend; /* checks the requests of clients */
 	struct http_handler *mcp;                    /* serves ADMIN_MCP_PATH */
 	const char *version;
+	const char *origin;         /* in the URLs of clients; NULL: there is none */
+	const char *auth_mode;      /* as the configuration has it */
 	void (*on_drain)(void);     /* the daemon is to stop */
 	void (*on_reload)(void);    /* log and certificates are to be read again */
 	void (*on_deny_list)(void); /* their entries have changed */

@@ -2,10 +2,14 @@
 /* Reports of servers in states that are hard to come by: the exact text, without sockets. */
 #include "admin/admin.h"
 
+#include <errno.h>
+
 #include "admin/can_request.h"
 #include "admin/reports.h"
 #include "admin/value.h"
 #include "auth/grant.h"
+#include "obs/audit.h"
+#include "obs/counters.h"
 #include "router/stage.h"
 
 static struct admin admin;
@@ -32,6 +36,7 @@ static int setup(void **state)
 						 .servers = servers,
 						 .server_count = 2,
 						 .paths = paths,
+						 .auth_mode = "none",
 						 .front = front,
 						 .version = "9" });
 	return 0;
@@ -99,6 +104,7 @@ static void servers_are_reported(void **state)
 	assert_has("\"path\":\"/b\\\"\\u001B/mcp\"");
 	assert_has("\"p50_ms\":null");
 	assert_has("\"next_try_ms\":null,\"last_failure\":null");
+	assert_has("\"audit\":null");
 	out.len = 0;
 	latency_histogram_add(&servers[0].stats.answered, 3, now_ms);
 	latency_histogram_add(&servers[0].stats.answered, UINT64_C(1) << 50, now_ms);
@@ -112,6 +118,24 @@ static void servers_are_reported(void **state)
 	assert_has("{\"name\":\"b\",\"state\":\"failing\"");
 	assert_has("\"failures_in_a_row\":1,\"next_try_ms\":");
 	assert_has("\"error\":\"it \\\"ended\\\": status 3\"}");
+}
+
+static void the_audit_is_reported(void **state)
+{
+	struct audit audit = { .conf.to = (char[]){ "/a" }, .written = 7 };
+
+	router.audit = &audit;
+	reports_status(&admin, &out);
+	assert_has(
+		"\"audit\":{\"to\":\"/a\",\"works\":true,\"required\":false,\"written\":7,\"lost\":0,\"last_error\":null}");
+	audit.is_failing = true;
+	audit.last_error = ENOSPC;
+	counter_add(COUNTER_AUDIT_LOST);
+	out.len = 0;
+	reports_status(&admin, &out);
+	assert_has(
+		"\"works\":false,\"required\":false,\"written\":7,\"lost\":1,\"last_error\":\"No space left on device\"");
+	router.audit = NULL;
 }
 
 static void metrics_are_exact(void **state)
@@ -193,8 +217,9 @@ static void claims_are_of_a_token(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(values_are_written), TEST(parameters_are_found), TEST(servers_are_reported),
-		TEST(metrics_are_exact),  TEST(questions_are_whole),  TEST(claims_are_of_a_token),
+		TEST(values_are_written),    TEST(parameters_are_found), TEST(servers_are_reported),
+		TEST(the_audit_is_reported), TEST(metrics_are_exact),    TEST(questions_are_whole),
+		TEST(claims_are_of_a_token),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

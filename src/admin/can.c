@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A message as a client would send it is shown to the very functions that admission asks. What arguments may hold, rates and
- * the state of a session are not asked about.
+ * A message as a client would send it is shown to the very functions that admission asks. What arguments may hold, rates,
+ * whether the server has listed it, and the state of a session are not asked about.
  */
 #include "admin/can.h"
 
@@ -11,6 +11,7 @@
 #include "auth/grant.h"
 #include "jsonrpc/scan.h"
 #include "policy/needs.h"
+#include "router/pinning.h"
 
 /* What is asked, and what was found out. */
 struct inquest {
@@ -21,7 +22,9 @@ struct inquest {
 	struct access access;    /* its rights alone */
 	const char *hindrance;   /* what keeps a static token from the server; or NULL */
 	struct scope_set needed; /* the base scopes included */
+	bool has_flaw;           /* the name is none that scopes can be asked about */
 	struct permission_verdict verdict;
+	bool is_withheld; /* its definition waits for the operator */
 	bool is_allowed;
 };
 
@@ -60,10 +63,13 @@ static const char *find_principal(struct inquest *inquest, const struct session_
 		struct session *session = container_of(node, struct session, link);
 		const struct client *client = client_session_client(session);
 
-		if (session->state == SESSION_LIVE &&
-		    slice_is_equal(session->principal->identity.subject,
-				   inquest->request->who_name) &&
-		    (found == NULL || client->server == inquest->endpoint->server))
+		if (session->state != SESSION_LIVE ||
+		    !slice_is_equal(session->principal->identity.subject,
+				    inquest->request->who_name))
+			continue;
+		if (found != NULL && found->principal != client->principal)
+			return "several callers have this name; name the claims of a token instead";
+		if (found == NULL || client->server == inquest->endpoint->server)
 			found = client;
 	}
 	if (found == NULL)
@@ -126,8 +132,10 @@ static void judge(struct inquest *inquest)
 	flaw = needs_add_of_message(&server->needs, &env, &inquest->needed);
 	inquest->verdict = permissions_judge(&server->permissions, rights, inquest->request->kind,
 					     inquest->request->name);
+	inquest->has_flaw = flaw.what != NULL;
+	inquest->is_withheld = pinning_find_withheld(inquest->endpoint->server, &env) != NULL;
 	inquest->is_allowed =
-		inquest->hindrance == NULL && flaw.what == NULL &&
+		inquest->hindrance == NULL && !inquest->has_flaw && !inquest->is_withheld &&
 		authorization_has_role(&inquest->endpoint->place, rights) &&
 		authorization_covers(&auth, &inquest->endpoint->place, &inquest->access,
 				     &inquest->needed, &refusal) &&
@@ -171,6 +179,10 @@ static const char *why(const struct inquest *inquest)
 		return inquest->hindrance;
 	if (!authorization_has_role(&inquest->endpoint->place, &inquest->access.rights))
 		return "no role of this caller allows anything of the server: 403";
+	if (is_open && inquest->has_flaw)
+		return grounds[PERMISSION_NO_NAME];
+	if (is_open && inquest->is_withheld)
+		return "its definition is not approved: mcpgatectl pins shows and approves it";
 	if (is_open && !inquest->is_allowed)
 		return "a scope is missing that it needs: 403, and the client is told";
 	return grounds[inquest->verdict.ground];
@@ -235,12 +247,12 @@ static const struct endpoint *find_endpoint(const struct admin *admin, struct sl
 	return NULL;
 }
 
-/* NULL, or why it cannot be told. */
+/* NULL, or why it cannot be told. Where nobody is asked for a token all have the same rights, whoever is named. */
 static const char *find_rights(struct inquest *inquest, const struct admin *admin,
 			       struct error *err)
 {
 	if (inquest->conf->mode < AUTHORIZATION_TOKEN)
-		return "nobody is asked for a token: see auth.mode";
+		return NULL;
 	switch (inquest->request->who) {
 	case CAN_PRINCIPAL:
 		return find_principal(inquest, &admin->conf.router->sessions);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "admin/pin_orders.h"
 
+#include <string.h>
+
 #include "admin/admin_reply.h"
 #include "base/text.h"
 #include "obs/log.h"
@@ -33,6 +35,9 @@ static struct json_t *describe(const struct server *server, const struct pin *pi
 	value_set_text(value, "kind", slice_str(pin_kind_name(pin->kind)));
 	value_set_text(value, "name", pin->name);
 	value_set_text(value, "state", slice_str(pin_state_name(pin->state)));
+	value_set_text(value, "until_approved",
+		       server->conf.pin == PIN_ENFORCE ? SLICE_LIT("withheld") :
+							 SLICE_LIT("passed on"));
 	value_set_flag(value, "gone", pin->is_gone);
 	value_set_number(value, "number", pin->number);
 	set_digest(value, pin);
@@ -47,10 +52,21 @@ static void report_server(const struct server *server, struct buf *out)
 		value_list_add(out, describe(server, container_of(node, struct pin, link)));
 }
 
+struct shadow_list {
+	const struct server *server; /* those that it takes part in; NULL: all */
+	struct buf *out;
+};
+
 static void add_shadow(const struct shadow *shadow, void *arg)
 {
-	struct json_t *value = value_object();
+	const struct shadow_list *list = arg;
+	const char *name = list->server != NULL ? list->server->conf.name : NULL;
+	struct json_t *value;
 
+	if (name != NULL && strcmp(name, shadow->side->server) != 0 &&
+	    strcmp(name, shadow->other->server) != 0)
+		return;
+	value = value_object();
 	value_set_text(value, "server", slice_str(shadow->side->server));
 	value_set_text(value, "kind", slice_str(pin_kind_name(shadow->pin->kind)));
 	value_set_text(value, "name", shadow->pin->name);
@@ -58,20 +74,21 @@ static void add_shadow(const struct shadow *shadow, void *arg)
 		       shadow->is_mention ? SLICE_LIT("description") : SLICE_LIT("name"));
 	value_set_text(value, "other", slice_str(shadow->other->server));
 	value_set_text(value, "tool", shadow->tool->name);
-	value_list_add(arg, value);
+	value_list_add(list->out, value);
 }
 
 void pin_orders_report(const struct admin *admin, struct http_conn *conn,
 		       const struct server *server)
 {
 	struct buf out = { 0 };
+	struct shadow_list shadows = { server, &out };
 
 	value_list_begin(&out, "pins");
 	for (size_t i = 0; i < admin->conf.server_count; i++)
 		if (server == NULL || server == &admin->conf.servers[i])
 			report_server(&admin->conf.servers[i], &out);
 	value_list_next(&out, "shadows");
-	pin_shadows_find(admin->conf.servers, admin->conf.server_count, add_shadow, &out);
+	pin_shadows_find(admin->conf.servers, admin->conf.server_count, add_shadow, &shadows);
 	value_list_end(&out);
 	admin_reply_json(conn, 200, &out);
 	buf_fini(&out);
@@ -106,6 +123,7 @@ void pin_orders_decide(struct server *server, struct http_conn *conn, bool is_ap
 		       struct slice number, struct slice digest)
 {
 	struct pin *pin = find_number(&server->pins, number);
+	uint64_t decided;
 
 	if (pin == NULL || !has_digest(pin, digest)) {
 		admin_reply_error(conn, 409,
@@ -116,10 +134,11 @@ void pin_orders_decide(struct server *server, struct http_conn *conn, bool is_ap
 	LOG(ADMIN_COMMAND, LOG_STR("command", is_approved ? "pins-approve" : "pins-reject"),
 	    LOG_STR("server", server->conf.name), LOG_STR("kind", pin_kind_name(pin->kind)),
 	    LOG_SLICE("name", pin->name));
-	admin_reply_number(conn, is_approved ? "approved" : "rejected", pin->number);
+	decided = pin->number;
 	if (is_approved)
 		pins_approve(&server->pins, pin);
 	else
 		pins_reject(&server->pins, pin);
-	pin_memory_note(server->pin_memory);
+	pin_memory_save(server->pin_memory);
+	admin_reply_number(conn, is_approved ? "approved" : "rejected", decided);
 }

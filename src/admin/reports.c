@@ -6,12 +6,15 @@
 #include "admin/reports.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "admin/value.h"
 #include "process/child.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/peer.h"
+#include "obs/audit.h"
+#include "obs/counters.h"
 #include "router/client_request.h"
 #include "router/parked_call.h"
 #include "router/report.h"
@@ -87,6 +90,20 @@ static bool has_answered(const struct server *server)
 	return false;
 }
 
+/* Of the process that is being started for longest. */
+static uint64_t starting_ms(const struct server *server)
+{
+	uint64_t longest_ms = 0;
+
+	LIST_FOREACH(node, &server->children) {
+		const struct child *child = container_of(node, struct child, link);
+		uint64_t age_ms = clock_now_ms() - child->started_at_ms;
+
+		longest_ms = age_ms > longest_ms ? age_ms : longest_ms;
+	}
+	return longest_ms;
+}
+
 static struct json_t *describe_server(const struct server *server, struct slice path,
 				      const struct server_load *load)
 {
@@ -128,6 +145,8 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 	value_set_number(value, "redacted_whole", stats->redacted.too_hard);
 	value_set_number(value, "pins", server->pins.count);
 	value_set_number(value, "pins_waiting", server->pins.waiting);
+	value_set_number(value, "starting_ms",
+			 strcmp(state, "starting") == 0 ? starting_ms(server) : VALUE_NONE);
 	value_set_number(value, "failures_in_a_row", server->backoff.failures);
 	value_set_number(value, "next_try_ms",
 			 retry_at_ms > now_ms ? retry_at_ms - now_ms : VALUE_NONE);
@@ -154,10 +173,31 @@ static struct json_t *describe_servers(const struct admin *admin)
 
 void reports_servers(const struct admin *admin, struct buf *out)
 {
+	const char *origin = admin->conf.origin != NULL ? admin->conf.origin : "";
 	struct json_t *value = value_object();
 
+	value_set_text(value, "origin", slice_str(origin));
+	value_set_text(value, "auth", slice_str(admin->conf.auth_mode));
 	value_set(value, "servers", describe_servers(admin));
 	value_write(value, out);
+}
+
+/* NULL: there is none. */
+static struct json_t *describe_audit(const struct audit *audit)
+{
+	struct json_t *value = audit != NULL ? value_object() : NULL;
+
+	if (audit == NULL)
+		return NULL;
+	value_set_text(value, "to", slice_str(audit->conf.to));
+	value_set_flag(value, "works", !audit->is_failing);
+	value_set_flag(value, "required", audit->conf.is_required);
+	value_set_number(value, "written", audit->written);
+	value_set_number(value, "lost", counter_get(COUNTER_AUDIT_LOST));
+	value_set_text(value, "last_error",
+		       audit->last_error != 0 ? slice_str(strerror(audit->last_error)) :
+						slice_of(NULL, 0));
+	return value;
 }
 
 void reports_status(const struct admin *admin, struct buf *out)
@@ -177,6 +217,7 @@ void reports_status(const struct admin *admin, struct buf *out)
 	value_set_number(value, "sessions_max", router->sessions.conf.max_sessions);
 	value_set_number(value, "processes", processes);
 	value_set_number(value, "calls", router->calls);
+	value_set(value, "audit", describe_audit(router->audit));
 	value_set(value, "servers", describe_servers(admin));
 	value_write(value, out);
 }

@@ -10,12 +10,13 @@
 #include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
+#include "config/command.h"
 #include "config/file.h"
 #include "config/import.h"
 #include "config/load.h"
-#include "config/name.h"
 #include "config/problem.h"
 #include "config/yaml.h"
 #include "io/pem.h"
@@ -57,40 +58,45 @@ static struct tree *read_file(const struct config_request *request, struct types
 	return root;
 }
 
-/* One server with every default, at /mcp. */
-static struct tree *tree_from_command(const struct config_request *request)
+/* The paths are those of whoever types them, and read again later. */
+static void add_path(struct tree *tls, const char *key, struct slice path)
 {
-	static const char file[] = "command line";
-	char *name = request->name != NULL ? mem_strdup(request->name) :
-					     name_from_command(request->command);
-	struct tree *root = tree_new(TREE_MAP, file);
-	struct tree *servers = tree_add(root, "servers", tree_new(TREE_MAP, file));
-	struct tree *server = tree_add(servers, name, tree_new(TREE_MAP, file));
-	struct tree *args;
+	static const char file[] = "--tls";
+	char *directory = path.n > 0 && path.p[0] != '/' ? getcwd(NULL, 0) : NULL;
+	char *whole = directory != NULL ? mem_printf("%s/%.*s", directory, SLICE_ARG(path)) :
+					  mem_dup_slice(path);
 
-	tree_add(server, "command", tree_new_text(request->command[0], file));
-	args = tree_add(server, "args", tree_new(TREE_LIST, file));
-	for (char *const *arg = request->command + 1; *arg != NULL; arg++)
-		tree_add(args, NULL, tree_new_text(*arg, file));
-	tree_add(server, "path", tree_new_text("/mcp", file));
-	if (request->isolation != NULL)
-		tree_add(server, "isolation", tree_new_text(request->isolation, "--isolation"));
-	free(name);
-	return root;
+	tree_add(tls, key, tree_new_text(whole, file));
+	free(whole);
+	free(directory);
 }
 
-/* --listen stands for all that the file says about listeners. */
-static void replace_listen(struct tree *root, const char *address)
+/* --listen, with --tls and --plaintext, stands for all that the file says about listeners. */
+static void replace_listen(const struct config_request *request, struct tree *root,
+			   struct config_problems *problems)
 {
 	static const char file[] = "--listen";
-	struct tree *list, *item;
+	struct slice key = slice_str(request->tls != NULL ? request->tls : "");
+	struct slice certificate = slice_cut(&key, ',');
+	struct tree *list, *item, *tls;
 
 	if (root->kind != TREE_MAP)
 		return;
+	if (request->tls != NULL && (certificate.n == 0 || key.n == 0))
+		problem_add(problems, "--tls: must be the two files CERTIFICATE,KEY, not '%.200s'",
+			    request->tls);
 	tree_remove(root, "listen");
 	list = tree_add(root, "listen", tree_new(TREE_LIST, file));
 	item = tree_add(list, NULL, tree_new(TREE_MAP, file));
-	tree_add(item, "address", tree_new_text(address, file));
+	if (request->listen != NULL)
+		tree_add(item, "address", tree_new_text(request->listen, file));
+	if (certificate.n > 0 && key.n > 0) {
+		tls = tree_add(item, "tls", tree_new(TREE_MAP, "--tls"));
+		add_path(tls, "certificate", certificate);
+		add_path(tls, "key", key);
+	}
+	if (request->plaintext)
+		tree_add(item, "plaintext", tree_new_text("true", "--plaintext"))->is_plain = true;
 }
 
 /* ---- a file of tokens in clear text, one a line; the configuration gets their hashes. AUTH-TOK-01 ---- */
@@ -272,6 +278,7 @@ struct config *config_load(const struct config_request *request, struct config_p
 		.problems = problems,
 		.warnings = warnings,
 		.resolve = secret_resolve,
+		.is_yaml = request->file != NULL,
 	};
 	struct config *config = NULL;
 	struct tree *root = NULL;
@@ -279,12 +286,12 @@ struct config *config_load(const struct config_request *request, struct config_p
 	if (request->file != NULL || request->import_file != NULL)
 		root = read_file(request, &context);
 	else if (request->command != NULL && request->command[0] != NULL)
-		root = tree_from_command(request);
+		root = command_read(request, problems);
 	else
 		problem_add(problems, "command line: neither a file nor a command is given");
 	CHECK(root != NULL || problems->count > 0);
-	if (root != NULL && request->listen != NULL)
-		replace_listen(root, request->listen);
+	if (root != NULL && (request->listen != NULL || request->tls != NULL || request->plaintext))
+		replace_listen(request, root, problems);
 	if (root != NULL && request->token_file != NULL)
 		replace_auth(&context, root, request->token_file);
 	if (root != NULL) {

@@ -104,6 +104,7 @@ struct config_problems {
 };
 
 struct config {
+	bool is_from_file; /* YAML: what is to be changed are its keys, and not options of the command line */
 	struct config_listen *listen;
 	size_t listen_count;
 	char *admin_address; /* "auto", "off" or unix:PATH */
@@ -120,6 +121,7 @@ struct config {
 	uint64_t max_processes;
 	uint64_t response_bytes;
 	uint64_t json_depth;
+	uint64_t drain_delay_ms; /* not ready any more, and nothing else yet */
 	uint64_t drain_timeout_ms;
 	struct audit_conf audit;
 	enum log_level log_level;
@@ -147,9 +149,13 @@ struct config_request {
 	char *const *command;    /* after "--", NULL-terminated, or NULL */
 	const char *name;        /* --name, or NULL */
 	const char *listen;      /* --listen, or NULL */
+	const char *tls;         /* --tls, CERTIFICATE,KEY of what listens, or NULL */
+	bool plaintext;          /* --plaintext, of the same */
 	const char *token_file;  /* --token-file, or NULL */
 	const char *isolation;   /* --isolation of the command, or NULL */
-	config_check_fn *check;  /* or NULL */
+	const char *const *env;  /* --env of the command, each NAME or NAME=VALUE */
+	size_t env_count;
+	config_check_fn *check; /* or NULL */
 };
 
 /*
@@ -162,7 +168,10 @@ struct config *config_load(const struct config_request *request, struct config_p
 void config_free(struct config **config);
 void config_problems_fini(struct config_problems *problems);
 
-/* The effective configuration as YAML that config_load reads back; secrets as "***". */
+/*
+ * The effective configuration as YAML that config_load reads back; secrets as "***". A ${NAME} of the command line or an imported
+ * file it refuses: unexpanded.h.
+ */
 void config_print(const struct config *config, FILE *out);
 /*
  * The same for config_read_checked, in the gateway: without what the servers' processes alone may know (arguments,
@@ -175,6 +184,8 @@ void config_print_for_fetcher(const struct config *config, FILE *out);
 struct config *config_read_checked(struct slice text, struct error *err) must_check;
 /* The commented sample file, made from the option table. */
 void config_print_sample(FILE *out);
+/* A JSON Schema (draft-07) of the file, for editors. */
+void config_print_schema(FILE *out);
 /* As text of manual pages (roff): the option table; the events of the log; the fields of the audit; the errors that clients get. */
 void config_print_manual(FILE *out);
 void config_print_events(FILE *out);

@@ -193,7 +193,7 @@ static void test_import(void **state)
 	config_free(&config);
 	write_file(*state, "{\"mcpServers\": {\"far\": {\"url\": \"u\"}}}");
 	assert_problem(&request, *state,
-		       ": mcpServers: no entry can be served; one at least must have a command, "
+		       ": no entry can be served; one at least must have a command, "
 		       "which is started here");
 }
 
@@ -229,6 +229,42 @@ static void test_one_command(void **state)
 		       "like 127.0.0.1:8808");
 }
 
+static void test_variables_of_the_command_line(void **state)
+{
+	char *const command[] = { "x", NULL };
+	const char *env[] = { "MODE=fast=er", "API_KEY=k", "EMPTY=", "CONFIG_TEST_VARIABLE" };
+	struct config_request request = { .command = command, .env = env, .env_count = 4 };
+	const struct config_pair *pairs;
+	struct config *config;
+	char *text;
+
+	assert_int_equal(setenv("CONFIG_TEST_VARIABLE", "from here", 1), 0);
+	config = load(&request);
+	pairs = config->servers[0].env;
+	assert_int_equal(config->servers[0].env_count, 4);
+	assert_string_equal(pairs[0].name, "MODE");
+	assert_string_equal(pairs[0].value, "fast=er");
+	assert_string_equal(pairs[2].value, "");
+	assert_string_equal(pairs[3].value, "from here");
+	text = printed(config);
+	assert_non_null(strstr(text, "env: {MODE: \"fast=er\", API_KEY: \"***\", EMPTY: \"\", "
+				     "CONFIG_TEST_VARIABLE: \"***\"}"));
+	free(text);
+	config_free(&config);
+	assert_int_equal(unsetenv("CONFIG_TEST_VARIABLE"), 0);
+	env[0] = "CONFIG_TEST_VARIABLE";
+	request.env_count = 1;
+	assert_problem(&request, "",
+		       "--env: servers.x.env.CONFIG_TEST_VARIABLE.env: the variable "
+		       "CONFIG_TEST_VARIABLE is not set in the daemon's environment");
+	env[0] = "=x";
+	assert_problem(&request, "", "--env: '' cannot be the name of a variable");
+	env[0] = "A=1";
+	env[1] = "A";
+	request.env_count = 2;
+	assert_problem(&request, "", "--env: A is there twice");
+}
+
 static void test_listen_replaces_that_of_the_file(void **state)
 {
 	struct config_request request = { .file = *state, .listen = "127.0.0.1:0" };
@@ -240,6 +276,79 @@ static void test_listen_replaces_that_of_the_file(void **state)
 	assert_int_equal(config->listen_count, 1);
 	assert_string_equal(config->listen[0].address, "127.0.0.1:0");
 	config_free(&config);
+}
+
+static void assert_problems(const struct config_request *request, const char *first,
+			    const char *second)
+{
+	struct config_problems problems = { 0 };
+
+	config_problems_fini(&warnings);
+	assert_null(config_load(request, &problems, &warnings));
+	assert_int_equal(problems.count, second != NULL ? 2 : 1);
+	assert_string_equal(problems.items[0], first);
+	if (second != NULL)
+		assert_string_equal(problems.items[1], second);
+	config_problems_fini(&problems);
+}
+
+#define REACHED "--listen: listen[0].address: other machines may reach 0.0.0.0:1, and "
+#define ADD_TLS                                                                               \
+	REACHED "it has no TLS; add --tls CERTIFICATE,KEY; or, if a proxy in front has TLS, " \
+		"--plaintext"
+#define ADD_TOKENS                                                                                \
+	REACHED "nobody is asked for a token; add --token-file FILE (openssl rand -hex 32 makes " \
+		"a token)"
+
+/* DEF-01, DEF-02, DEF-04: the remedy is an option where there is no file. */
+static void test_reachable_listener_of_the_command_line(void **state)
+{
+	char *const command[] = { "x", NULL };
+	struct config_request request = { .command = command, .listen = "0.0.0.0:1" };
+	struct config *config;
+
+	assert_problems(&request, ADD_TLS, ADD_TOKENS);
+	request.plaintext = true;
+	assert_problems(&request, ADD_TOKENS, NULL);
+	request.plaintext = false;
+	request.token_file = *state;
+	write_file(*state, "0123456789abcdef0123456789abcdef\n");
+	assert_problems(&request, ADD_TLS, NULL);
+	request.plaintext = true;
+	config = load(&request);
+	assert_true(config->listen[0].plaintext);
+	config_free(&config);
+	request = (struct config_request){ .file = *state, .listen = "0.0.0.0:1" };
+	write_file(*state, "servers: {a: {command: x}}\nauth: {mode: anonymous}\n");
+	assert_problems(&request, ADD_TLS, NULL);
+	write_file(*state, "servers: {a: {command: x}}\n");
+	request.plaintext = true;
+	assert_problems(&request,
+			REACHED "nobody is asked for a token. In the configuration file, add at "
+				"the top level the line 'auth: {mode: token, tokens: [{name: NAME, "
+				"sha256: HASH}]}'; or, if everybody who can connect may use the "
+				"servers, the line 'auth: {mode: anonymous}'",
+			NULL);
+}
+
+static void test_certificate_of_the_command_line(void **state)
+{
+	char *const command[] = { "x", NULL };
+	struct config_request request = { .command = command, .tls = "/nonexistent/c,k" };
+	char *directory = getcwd(NULL, 0);
+	char *key = mem_printf("--tls: listen[0].tls.key: %s/k: cannot be opened: No such file or "
+			       "directory",
+			       directory);
+
+	(void)state;
+	assert_problems(&request,
+			"--tls: listen[0].tls.certificate: /nonexistent/c: cannot be opened: No "
+			"such file or directory",
+			key);
+	request.tls = "alone";
+	assert_problem(&request, "", "--tls: must be the two files CERTIFICATE,KEY, not 'alone'");
+	free(key);
+	free(directory);
 }
 
 /* Loads `yaml`, prints it, loads that, prints it again: both prints must be equal. */
@@ -494,9 +603,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_open_file_of_a_secret_is_a_warning, make_file,
 						remove_file),
 		cmocka_unit_test_setup_teardown(test_import, make_file, remove_file),
+		cmocka_unit_test(test_variables_of_the_command_line),
 		cmocka_unit_test(test_one_command),
 		cmocka_unit_test_setup_teardown(test_listen_replaces_that_of_the_file, make_file,
 						remove_file),
+		cmocka_unit_test_setup_teardown(test_reachable_listener_of_the_command_line,
+						make_file, remove_file),
+		cmocka_unit_test(test_certificate_of_the_command_line),
 		cmocka_unit_test_setup_teardown(test_printed_configuration_is_read_back, make_file,
 						remove_file),
 		cmocka_unit_test_setup_teardown(test_arguments_survive_printing, make_file,

@@ -1,295 +1,485 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON by jansson, duplicate members refused. jansson keeps no places, so messages name the member
- * instead of a line. Values are texts only: nothing in such a file is a {file:} reference, and nothing is put in the place
- * of ${…}. What editors allow besides JSON, comments and commas behind the last entry, is blanked before.
+ * Entries are read member by member, in the order of the file, so that each has its place (jsonc.h). Values are texts only:
+ * nothing in such a file is a {file:} reference. A name twice in one object has been refused; two objects may have the same.
  */
 #include "config/import.h"
 
-#include <jansson.h>
-#include <stdint.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "config/jsonc.h"
 #include "config/name.h"
 #include "config/problem.h"
+#include "config/variables.h"
+#include "jsonrpc/scan.h"
 
 struct import {
 	const char *file;
 	struct config_problems *problems;
 	struct config_problems *warnings;
-	const char *list; /* the name of the object with the entries: editors differ */
-	/* the entry that is converted */
-	const char *name; /* as the file has it */
-	json_t *json;
+	struct jsonc json;
+	struct tree *servers;
+	size_t lists;
+	/* the object with the entries that are converted */
+	const char *list;
+	const char *directory;    /* NULL: not one that belongs to a directory */
+	struct json disabled;     /* an array of names, or absent */
+	const struct json *entry; /* and the one that is converted */
+	const char *name;         /* as the file has it */
+	const char *member;       /* of it */
+	struct tree *server;
 };
 
-static void refuse(const struct import *import, const char *member, const char *expected)
+/* ---- messages and places ---- */
+
+/* With FILE:LINE:COLUMN and the way to the member, or to the entry if member is NULL, in front. */
+static void tell(struct import *import, struct config_problems *problems, const char *at,
+		 const char *format, ...) printf_like(4, 5);
+static void tell(struct import *import, struct config_problems *problems, const char *at,
+		 const char *format, ...)
 {
-	problem_add(import->problems, "%s: %s.%.60s.%s: must be %s", import->file, import->list,
-		    import->name, member, expected);
+	unsigned line, column;
+	char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	CHECK(vasprintf(&text, format, args) >= 0);
+	va_end(args);
+	jsonc_place(&import->json, at, &line, &column);
+	problem_add(problems, "%s:%u:%u: %s.%.60s%s%.60s: %s", import->file, line, column,
+		    import->list, import->name, import->member != NULL ? "." : "",
+		    import->member != NULL ? import->member : "", text);
+	free(text);
 }
 
-/* Clients put something in the place of such a text. What a claim is replaced by is ours: claim.h */
-static void warn_of_variable(const struct import *import, const char *member, const char *text)
+static void refuse(struct import *import, struct json value, const char *expected)
 {
-	const char *at = strstr(text, "${");
-
-	while (at != NULL && strncmp(at, "${claim:", 8) == 0)
-		at = strstr(at + 2, "${");
-	if (at != NULL)
-		problem_add(import->warnings,
-			    "%s: %s.%.60s.%s: '%.*s' is passed as it stands: nothing is put in its "
-			    "place here",
-			    import->file, import->list, import->name, member,
-			    (int)strcspn(at, "}") + (strchr(at, '}') != NULL), at);
+	tell(import, import->problems, value.text.p, "must be %s", expected);
 }
 
-/* Adds the member, if it is there; jansson has refused NUL characters, so a text is all of a string. */
-static void convert_text(const struct import *import, const char *member, struct tree *server)
+static struct tree *at_place(struct import *import, struct tree *value, const char *at)
 {
-	json_t *value = json_object_get(import->json, member);
-
-	if (json_is_string(value)) {
-		tree_add(server, member, tree_new_text(json_string_value(value), import->file));
-		warn_of_variable(import, member, json_string_value(value));
-	} else if (value != NULL && !json_is_null(value)) {
-		refuse(import, member, "a string");
-	}
+	jsonc_place(&import->json, at, &value->line, &value->column);
+	return value;
 }
 
-static void convert_args(const struct import *import, struct tree *server)
+static void add_with_key(struct import *import, struct tree *map, const char *key, const char *at,
+			 struct tree *child)
 {
-	json_t *args = json_object_get(import->json, "args");
-	const char *file = import->file;
-	struct tree *list;
-	json_t *arg;
-	size_t i;
+	unsigned line, column;
 
-	if (args == NULL || json_is_null(args))
+	if (tree_find(map, key) != NULL) {
+		tell(import, import->problems, at, "says again what another member says");
+		tree_free(&child);
 		return;
-	if (!json_is_array(args))
-		refuse(import, "args", "an array of strings");
-	list = tree_add(server, "args", tree_new(TREE_LIST, file));
-	json_array_foreach(args, i, arg)
-	{
-		if (!json_is_string(arg)) {
-			refuse(import, "args", "an array of strings");
-			continue;
-		}
-		tree_add(list, NULL, tree_new_text(json_string_value(arg), file));
-		warn_of_variable(import, "args", json_string_value(arg));
 	}
+	jsonc_place(&import->json, at, &line, &column);
+	tree_add(map, key, child);
+	child->key_line = line;
+	child->key_column = column;
 }
 
-static void convert_env(const struct import *import, struct tree *server)
+/* ---- values ---- */
+
+/* What a name means; the caller frees it. Names have no quotes, and no NUL: jsonc_read. */
+static char *decode_name(struct slice name)
 {
-	json_t *env = json_object_get(import->json, "env");
-	const char *file = import->file;
-	struct tree *map;
-	const char *name;
-	json_t *value;
-
-	if (env == NULL || json_is_null(env))
-		return;
-	if (!json_is_object(env))
-		refuse(import, "env", "an object of strings");
-	map = tree_add(server, "env", tree_new(TREE_MAP, file));
-	json_object_foreach(env, name, value)
-	{
-		if (!json_is_string(value)) {
-			refuse(import, "env", "an object of strings");
-			continue;
-		}
-		tree_add(map, name, tree_new_text(json_string_value(value), file));
-		warn_of_variable(import, "env", json_string_value(value));
-	}
-}
-
-static void convert_disabled(const struct import *import, struct tree *server)
-{
-	json_t *disabled = json_object_get(import->json, "disabled");
-	const char *enabled = json_is_true(disabled) ? "false" : "true";
-
-	if (json_is_boolean(disabled))
-		tree_add(server, "enabled", tree_new_text(enabled, import->file))->is_plain = true;
-	if (json_is_true(disabled))
-		problem_add(import->warnings, "%s: %s.%.60s: is disabled there, and not served",
-			    import->file, import->list, import->name);
-	else if (disabled != NULL && !json_is_boolean(disabled) && !json_is_null(disabled))
-		refuse(import, "disabled", "true or false");
-}
-
-/* What is neither ours nor known to be a client's own may be misspelt. */
-static void warn_of_members(const struct import *import)
-{
-	static const char *const known[] = {
-		"command",     "args",      "env",     "cwd",          "disabled",
-		"type",        "transport", "name",    "title",        "description",
-		"icon",        "version",   "gallery", "timeout",      "autoApprove",
-		"alwaysAllow", "tools",     "trust",   "includeTools", "excludeTools"
+	struct json string = {
+		.type = JSON_STRING,
+		.has_escape = true,
+		.text = slice_of(name.p - 1, name.n + 2),
 	};
-	const char *member;
-	json_t *value;
+	struct buf decoded = { 0 };
+	char *copy;
 
-	json_object_foreach(import->json, member, value)
-	{
-		size_t i = 0;
-
-		while (i < ARRAY_LEN(known) && strcmp(known[i], member) != 0)
-			i++;
-		if (i == ARRAY_LEN(known))
-			problem_add(import->warnings,
-				    "%s: %s.%.60s.%.60s: is not known, and ignored; what counts is "
-				    "command, args, env, cwd and disabled",
-				    import->file, import->list, import->name, member);
-	}
+	if (scan_decode_string(string, &decoded) != 0)
+		decoded.len = 0;
+	copy = mem_dup_slice(buf_slice(&decoded));
+	buf_fini(&decoded);
+	return copy;
 }
 
-static void add_server(const struct import *import, struct tree *servers, struct tree *server)
+struct told {
+	struct import *import;
+	const char *at;
+};
+
+static void tell_of_variable(struct slice written, const char *text, void *arg)
+{
+	struct told *told = arg;
+
+	tell(told->import, told->import->warnings, told->at, "'%.*s' %s",
+	     (int)(written.n < 100 ? written.n : 100), written.p, text);
+}
+
+/* NULL if it is no string, which has been told. */
+static struct tree *new_text(struct import *import, struct json value, bool is_open,
+			     const char *expected)
+{
+	struct told told = { .import = import, .at = value.text.p };
+	struct buf decoded = { 0 }, expanded = { 0 };
+	struct tree *text = NULL;
+
+	if (scan_decode_string(value, &decoded) != 0) {
+		refuse(import, value, expected);
+	} else {
+		bool is_secret = variables_expand(buf_slice(&decoded), is_open, &expanded,
+						  tell_of_variable, &told);
+
+		text = tree_new_text(buf_terminate(&expanded), import->file);
+		text->is_secret = is_secret;
+		at_place(import, text, value.text.p);
+	}
+	buf_wipe(&decoded);
+	buf_wipe(&expanded);
+	return text;
+}
+
+static void convert_text(struct import *import, struct json value, const char *key)
+{
+	struct tree *text = new_text(import, value, strcmp(key, "command") == 0, "a string");
+
+	if (text != NULL)
+		add_with_key(import, import->server, key, value.text.p, text);
+}
+
+struct container {
+	struct import *import;
+	struct tree *tree;
+	bool is_open;
+};
+
+static int on_element(struct slice element, void *arg)
+{
+	struct container *list = arg;
+	struct json value = { .type = scan_type(element), .has_escape = true, .text = element };
+	struct tree *text = new_text(list->import, value, list->is_open, "an array of strings");
+
+	if (text != NULL)
+		tree_add(list->tree, NULL, text);
+	return 0;
+}
+
+static void convert_list(struct import *import, struct json value, const char *key)
+{
+	struct container list = { .import = import, .is_open = strcmp(key, "args") == 0 };
+	struct error err;
+
+	list.tree = at_place(import, tree_new(TREE_LIST, import->file), value.text.p);
+	if (scan_array(value.text, value.text.n, on_element, &list, &err) < 0)
+		refuse(import, value, "an array of strings");
+	add_with_key(import, import->server, key, value.text.p, list.tree);
+}
+
+static int on_variable(struct slice written, struct json value, void *arg)
+{
+	struct container *list = arg;
+	char *name = decode_name(written);
+	struct tree *text = new_text(list->import, value, false, "an object of strings");
+
+	if (text != NULL)
+		add_with_key(list->import, list->tree, name, written.p - 1, text);
+	free(name);
+	return 0;
+}
+
+static void convert_env(struct import *import, struct json value, const char *key)
+{
+	struct container list = { .import = import };
+
+	list.tree = at_place(import, tree_new(TREE_MAP, import->file), value.text.p);
+	if (value.type != JSON_OBJECT)
+		refuse(import, value, "an object of strings");
+	scan_members(value.text, on_variable, &list);
+	add_with_key(import, import->server, key, value.text.p, list.tree);
+}
+
+/* `key` is what true means. */
+static void convert_switch(struct import *import, struct json value, const char *key)
+{
+	bool is_enabled = (value.type == JSON_TRUE) == (strcmp(key, "enabled") == 0);
+	struct tree *text = tree_new_text(is_enabled ? "true" : "false", import->file);
+
+	if (value.type != JSON_TRUE && value.type != JSON_FALSE)
+		refuse(import, value, "true or false");
+	text->is_plain = true;
+	if (!is_enabled)
+		tell(import, import->warnings, value.text.p, "is disabled there, and not served");
+	add_with_key(import, import->server, "enabled", value.text.p,
+		     at_place(import, text, value.text.p));
+}
+
+/* ---- members of an entry ---- */
+
+struct member {
+	const char *name;
+	void (*convert)(struct import *, struct json value, const char *key);
+	const char *key;    /* of ours */
+	const char *advice; /* what to do, where it matters and is not taken over */
+};
+
+#define TIMEOUT "a configuration has request_timeout and start.timeout of a server for it"
+#define TOOLS "a configuration has tools.allow and tools.deny of a server for it"
+#define SANDBOX "a configuration has sandbox of a server for it"
+
+static void convert_command(struct import *import, struct json value, const char *key);
+
+/* With neither a function nor advice: a client's own, of no matter here. */
+static const struct member entry_members[] = {
+	{ "command", convert_command, "command", NULL },
+	{ "args", convert_list, "args", NULL },
+	{ "env", convert_env, "env", NULL },
+	{ "env_vars", convert_list, "inherit_env", NULL },
+	{ "cwd", convert_text, "cwd", NULL },
+	{ "disabled", convert_switch, "disabled", NULL },
+	{ "enabled", convert_switch, "enabled", NULL },
+	{ "envFile", NULL, NULL, "the file is not read; write its variables into env" },
+	{ "timeout", NULL, NULL, TIMEOUT },
+	{ "startup_timeout_sec", NULL, NULL, TIMEOUT },
+	{ "startup_timeout_ms", NULL, NULL, TIMEOUT },
+	{ "tool_timeout_sec", NULL, NULL, TIMEOUT },
+	{ "includeTools", NULL, NULL, TOOLS },
+	{ "excludeTools", NULL, NULL, TOOLS },
+	{ "disabledTools", NULL, NULL, TOOLS },
+	{ "enabled_tools", NULL, NULL, TOOLS },
+	{ "disabled_tools", NULL, NULL, TOOLS },
+	{ "tools", NULL, NULL, TOOLS },
+	{ "sandbox", NULL, NULL, SANDBOX },
+	{ "sandboxEnabled", NULL, NULL, SANDBOX },
+	{ "settings", NULL, NULL, "an extension of the editor makes arguments of it; write those" },
+	{ .name = "type" },
+	{ .name = "transport" },
+	{ .name = "source" },
+	{ .name = "name" },
+	{ .name = "title" },
+	{ .name = "description" },
+	{ .name = "icon" },
+	{ .name = "version" },
+	{ .name = "gallery" },
+	{ .name = "dev" },
+	{ .name = "required" },
+	{ .name = "trust" },
+	{ .name = "autoApprove" },
+	{ .name = "alwaysAllow" },
+	{ .name = NULL },
+};
+
+/* Where `command` is an object, as older versions of Zed have it. */
+static const struct member command_members[] = {
+	{ "path", convert_text, "command", NULL },
+	{ "args", convert_list, "args", NULL },
+	{ "env", convert_env, "env", NULL },
+	{ .name = NULL },
+};
+
+struct members {
+	struct import *import;
+	const struct member *table;
+};
+
+static void convert_member(struct import *import, const struct member *table, const char *at,
+			   struct json value)
+{
+	while (table->name != NULL && strcmp(table->name, import->member) != 0)
+		table++;
+	if (table->name == NULL)
+		tell(import, import->warnings, at,
+		     "is not known, and ignored; what counts is command, args, env, cwd, disabled "
+		     "and enabled");
+	else if (table->convert != NULL && value.type != JSON_NULL)
+		table->convert(import, value, table->key);
+	else if (table->advice != NULL && value.type != JSON_NULL)
+		tell(import, import->warnings, at, "is not taken over: %s", table->advice);
+}
+
+static int on_member(struct slice written, struct json value, void *arg)
+{
+	struct members *members = arg;
+	const char *around = members->import->member;
+	char *name = decode_name(written);
+
+	members->import->member = name;
+	convert_member(members->import, members->table, written.p - 1, value);
+	members->import->member = around;
+	free(name);
+	return 0;
+}
+
+static void convert_command(struct import *import, struct json value, const char *key)
+{
+	struct members members = { .import = import, .table = command_members };
+
+	if (value.type == JSON_OBJECT)
+		scan_members(value.text, on_member, &members);
+	else
+		convert_text(import, value, key);
+}
+
+/* ---- entries ---- */
+
+/* Stops at the name of the entry. */
+static int on_disabled_name(struct slice element, void *arg)
+{
+	struct import *import = arg;
+	struct json value = { .type = scan_type(element), .has_escape = true, .text = element };
+	struct buf name = { 0 };
+	bool is_it = scan_decode_string(value, &name) == 0 &&
+		     slice_is_equal(buf_slice(&name), slice_str(import->name));
+
+	buf_fini(&name);
+	return is_it ? -1 : 0;
+}
+
+static void convert_surroundings(struct import *import)
+{
+	struct json disabled = import->disabled;
+	struct error err;
+
+	if (disabled.type == JSON_ARRAY && tree_find(import->server, "enabled") == NULL &&
+	    scan_array(disabled.text, disabled.text.n, on_disabled_name, import, &err) < 0)
+		convert_switch(import, (struct json){ .type = JSON_TRUE, .text = disabled.text },
+			       "disabled");
+	if (import->directory != NULL && tree_find(import->server, "cwd") == NULL)
+		tree_add(import->server, "cwd", tree_new_text(import->directory, import->file));
+}
+
+/* The key's place is the entry's. */
+static void add_server(struct import *import, const char *at)
 {
 	char *name = name_from_text(slice_str(import->name));
 
-	CHECK(servers->kind == TREE_MAP && server->parent == NULL);
-	if (tree_find(servers, name) != NULL) {
-		problem_add(import->problems,
-			    "%s: %s.%.60s: another entry is already served as '%s'", import->file,
-			    import->list, import->name, name);
-		tree_free(&server);
+	if (tree_find(import->servers, name) != NULL) {
+		tell(import, import->directory != NULL ? import->warnings : import->problems, at,
+		     "%sanother entry is already served as '%s'",
+		     import->directory != NULL ? "left out: " : "", name);
+		tree_free(&import->server);
 	} else {
 		if (strcmp(name, import->name) != 0)
-			problem_add(import->warnings, "%s: %s.%.60s: is served as '%s'",
-				    import->file, import->list, import->name, name);
-		tree_add(servers, name, server);
+			tell(import, import->warnings, at, "is served as '%s'", name);
+		add_with_key(import, import->servers, name, at, import->server);
 	}
 	free(name);
 }
 
-static void convert_entry(const struct import *import, struct tree *servers)
+/* An entry without a command is a server elsewhere. */
+static const char *why_left_out(struct slice entry)
 {
-	struct tree *server;
+	static const char *const urls[] = { "url", "httpUrl", "serverUrl", "uri" };
+	enum json_type type = scan_member(entry, SLICE_LIT("command")).type;
 
-	if (!json_is_object(import->json)) {
-		problem_add(import->problems, "%s: %s.%.60s: must be an object", import->file,
-			    import->list, import->name);
-		return;
-	}
-	/* An entry without a command is a server elsewhere. */
-	if (json_object_get(import->json, "command") == NULL) {
-		problem_add(import->warnings,
-			    "%s: %s.%.60s: left out: %s; only servers that are started "
-			    "here, by a command, can be served",
-			    import->file, import->list, import->name,
-			    json_object_get(import->json, "url") != NULL ?
-				    "it is reached by a url" :
-				    "it has no command");
-		return;
-	}
-	server = tree_new(TREE_MAP, import->file);
-	convert_text(import, "command", server);
-	convert_args(import, server);
-	convert_env(import, server);
-	convert_text(import, "cwd", server);
-	convert_disabled(import, server);
-	warn_of_members(import);
-	add_server(import, servers, server);
+	if (type != JSON_ABSENT && type != JSON_NULL)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(urls); i++)
+		if (scan_member(entry, slice_str(urls[i])).type != JSON_ABSENT)
+			return "it is reached by a url";
+	if (scan_member(entry, SLICE_LIT("settings")).type != JSON_ABSENT)
+		return "an extension of the editor starts it";
+	return "it has no command";
 }
 
-static struct tree *convert(struct import *import, json_t *json)
+static void convert_entry(struct import *import, struct json entry, const char *at)
 {
-	bool is_editors = json_object_get(json, "mcpServers") == NULL &&
-			  json_object_get(json, "servers") != NULL;
-	json_t *entries;
-	size_t before = import->problems->count;
-	struct tree *root, *servers;
+	struct members members = { .import = import, .table = entry_members };
+	const char *why;
 
-	import->list = is_editors ? "servers" : "mcpServers"; /* VS Code has the first */
-	entries = json_object_get(json, import->list);
-	if (!json_is_object(entries)) {
+	if (entry.type != JSON_OBJECT) {
+		refuse(import, entry, "an object");
+		return;
+	}
+	why = why_left_out(entry.text);
+	if (why != NULL) {
+		tell(import, import->warnings, at,
+		     "left out: %s; only servers that are started here, by a command, can be "
+		     "served",
+		     why);
+		return;
+	}
+	import->server = at_place(import, tree_new(TREE_MAP, import->file), entry.text.p);
+	scan_members(entry.text, on_member, &members);
+	convert_surroundings(import);
+	add_server(import, at);
+}
+
+static int on_entry(struct slice written, struct json value, void *arg)
+{
+	struct import *import = arg;
+	char *name = decode_name(written);
+
+	import->name = name;
+	convert_entry(import, value, written.p - 1);
+	import->name = NULL;
+	free(name);
+	return 0;
+}
+
+static void convert_list_of(struct import *import, struct slice object, const char *member,
+			    const char *list)
+{
+	struct json entries = scan_member(object, slice_str(member));
+
+	if (entries.type != JSON_OBJECT)
+		return;
+	import->list = list;
+	import->lists++;
+	scan_members(entries.text, on_entry, import);
+}
+
+/* Of Claude Code: what belongs to a directory. */
+static int on_project(struct slice written, struct json value, void *arg)
+{
+	struct import *import = arg;
+	char *directory = decode_name(written);
+	char *list = mem_printf("projects.%.200s.mcpServers", directory);
+
+	import->directory = directory[0] == '/' ? directory : NULL;
+	import->disabled = scan_member(value.text, SLICE_LIT("disabledMcpServers"));
+	convert_list_of(import, value.text, "mcpServers", list);
+	import->directory = NULL;
+	import->disabled = (struct json){ .type = JSON_ABSENT };
+	free(directory);
+	free(list);
+	return 0;
+}
+
+static struct tree *convert(struct import *import)
+{
+	static const char *const lists[] = { "mcpServers", "servers", "context_servers",
+					     "mcp_servers" };
+	struct slice text = buf_slice(&import->json.text);
+	size_t before = import->problems->count;
+	struct tree *root = tree_new(TREE_MAP, import->file);
+
+	import->servers = tree_add(root, "servers", tree_new(TREE_MAP, import->file));
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		convert_list_of(import, text, lists[i], lists[i]);
+	convert_list_of(import, scan_member(text, SLICE_LIT("mcp")).text, "servers", "mcp.servers");
+	scan_members(scan_member(text, SLICE_LIT("projects")).text, on_project, import);
+	if (import->lists == 0)
 		problem_add(import->problems,
-			    "%s: there is no object \"mcpServers\" in it; expected is "
+			    "%s: there is no object \"mcpServers\" in it, nor one of another "
+			    "client's name; expected is "
 			    "{\"mcpServers\": {\"NAME\": {\"command\": …, \"args\": […]}}}",
 			    import->file);
-		return NULL;
-	}
-	root = tree_new(TREE_MAP, import->file);
-	servers = tree_add(root, "servers", tree_new(TREE_MAP, import->file));
-	json_object_foreach(entries, import->name, import->json) convert_entry(import, servers);
-	if (servers->count == 0 && import->problems->count == before)
+	else if (import->servers->count == 0 && import->problems->count == before)
 		problem_add(import->problems,
-			    "%s: %s: no entry can be served; one at least must have a "
-			    "command, which is started here",
-			    import->file, import->list);
+			    "%s: no entry can be served; one at least must have a command, which "
+			    "is started here",
+			    import->file);
 	return root;
 }
 
-/* Variables and arguments may be secrets; jansson frees strings as they are. */
-static void wipe(json_t *json)
+/* Debian has no library for it in C. */
+static bool is_toml(struct slice text, const char *file)
 {
-	const char *key;
-	json_t *value;
-	size_t i;
+	struct slice name = slice_str(file);
+	bool is_named =
+		name.n > 5 && slice_is_equal(slice_of(name.p + name.n - 5, 5), SLICE_LIT(".toml"));
 
-	if (json_is_string(json))
-		explicit_bzero((char *)(uintptr_t)json_string_value(json),
-			       json_string_length(json));
-	json_array_foreach(json, i, value) wipe(value);
-	json_object_foreach(json, key, value) wipe(value);
-}
-
-/* The end of a comment that begins at p; p if none does. One that does not end is left for the parser to refuse. */
-static char *skip_comment(char *p, char *end)
-{
-	char *close = NULL;
-
-	if (end - p < 2 || p[0] != '/')
-		return p;
-	if (p[1] == '/') {
-		close = memchr(p, '\n', (size_t)(end - p));
-		return close != NULL ? close : end;
-	}
-	if (p[1] == '*')
-		close = memmem(p + 2, (size_t)(end - p) - 2, "*/", 2);
-	return close != NULL ? close + 2 : p;
-}
-
-/* Line ends stay, so that places are those of the file. */
-static void blank(char *from, const char *to)
-{
-	for (; from < to; from++)
-		if (*from != '\n')
-			*from = ' ';
-}
-
-/* Behind the text that begins at p, or the end. */
-static char *skip_text(char *p, char *end)
-{
-	for (p++; p < end && *p != '"'; p++)
-		if (*p == '\\' && p + 1 < end)
-			p++;
-	return p < end ? p + 1 : end;
-}
-
-static void blank_what_is_no_json(char *p, char *end)
-{
-	char *comma = NULL; /* with nothing but space behind it so far */
-
-	while (p < end) {
-		char *next = skip_comment(p, end);
-
-		if (next > p) {
-			blank(p, next);
-			p = next;
-			continue;
-		}
-		if (comma != NULL && (*p == '}' || *p == ']'))
-			*comma = ' ';
-		if (*p == ',')
-			comma = p;
-		else if (strchr(" \t\r\n", *p) == NULL || *p == '\0')
-			comma = NULL;
-		p = *p == '"' ? skip_text(p, end) : p + 1;
-	}
+	return is_named || slice_has_prefix(text, SLICE_LIT("[mcp_servers"));
 }
 
 struct tree *import_read(struct slice text, const char *file, struct config_problems *problems,
@@ -297,36 +487,23 @@ struct tree *import_read(struct slice text, const char *file, struct config_prob
 {
 	struct import import = { .file = file, .problems = problems, .warnings = warnings };
 	size_t before = problems->count;
-	struct buf plain = { 0 };
-	struct tree *root;
-	json_error_t error;
-	json_t *json;
+	struct tree *root = NULL;
+	struct error err;
 
 	CHECK(text.n <= IMPORT_BYTES_MAX);
-	/* Editors of Windows put a byte order mark there. YAML's reader leaves it out, too. */
-	if (slice_has_prefix(text, SLICE_LIT("\xEF\xBB\xBF")))
-		text = slice_of(text.p + 3, text.n - 3);
-	buf_append_slice(&plain, text);
-	if (plain.len > 0)
-		blank_what_is_no_json(plain.data, plain.data + plain.len);
-	json = json_loadb(buf_terminate(&plain), plain.len, JSON_REJECT_DUPLICATES, &error);
-	buf_wipe(&plain);
-	if (json == NULL) {
-		char *quotation = strstr(error.text, " near ");
-
-		/* Of what jansson says, the text at which it stopped may be a secret. */
-		if (quotation != NULL)
-			*quotation = '\0';
-		problem_add(problems, "%s:%d:%d: not valid JSON: %s", file, error.line,
-			    error.column,
-			    json_error_code(&error) == json_error_null_character ?
-				    "a text holds a NUL character" :
-				    error.text);
-		return NULL;
-	}
-	root = convert(&import, json);
-	wipe(json);
-	json_decref(json);
+	if (is_toml(text, file))
+		problem_add(
+			problems,
+			"%s: TOML, as Codex has it, is not read; make JSON of it, and import "
+			"that: python3 -c 'import json, sys, tomllib; json.dump({\"mcp_servers\": "
+			"tomllib.load(sys.stdin.buffer)[\"mcp_servers\"]}, sys.stdout)' <%s "
+			">codex.json",
+			file, file);
+	else if (jsonc_read(&import.json, text, &err) != 0)
+		problem_add(problems, "%s:%s", file, err.text);
+	else
+		root = convert(&import);
+	jsonc_fini(&import.json);
 	if (problems->count > before)
 		tree_free(&root);
 	return root;

@@ -2,6 +2,9 @@
 /* Client files: what of an entry counts, what is left out with a word, what is refused. */
 #include "config/import.h"
 
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "base/unit_test.h"
 
 struct outcome {
@@ -62,8 +65,9 @@ static void test_entries_become_servers(void **state)
 
 	assert_int_equal(outcome.problems.count, 0);
 	assert_int_equal(outcome.warnings.count, 1);
-	assert_string_equal(outcome.warnings.items[0],
-			    "f.json: mcpServers.off: is disabled there, and not served");
+	assert_string_equal(
+		outcome.warnings.items[0],
+		"f.json:1:193: mcpServers.off.disabled: is disabled there, and not served");
 	assert_int_equal(servers->count, 3);
 	assert_int_equal(git->count, 4);
 	assert_string_equal(text_at(git, "command"), "uvx");
@@ -78,11 +82,11 @@ static void test_entries_become_servers(void **state)
 static void test_left_out_and_renamed_entries_are_told(void **state)
 {
 	static const char *const warnings[] = {
-		"f.json: mcpServers.far: left out: it is reached by a url; only servers that are "
+		"f.json:1:17: mcpServers.far: left out: it is reached by a url; only servers that are "
 		"started here, by a command, can be served",
-		"f.json: mcpServers.odd: left out: it has no command; only servers that are started "
+		"f.json:1:58: mcpServers.odd: left out: it has no command; only servers that are started "
 		"here, by a command, can be served",
-		"f.json: mcpServers.My Server: is served as 'my-server'",
+		"f.json:1:68: mcpServers.My Server: is served as 'my-server'",
 	};
 	struct outcome outcome = import_text(
 		"{\"mcpServers\": {\"far\": {\"url\": \"https://x.example/mcp\"}, \"odd\": {},"
@@ -107,7 +111,7 @@ static void test_editors_files_are_read(void **state)
 	assert_string_equal(tree_find(a, "args")->items[0]->text, "http://h/*\"");
 	assert_string_equal(tree_find(a, "args")->items[1]->text, ",]*/");
 	end(&outcome);
-	assert_refused("{\"servers\": {\"a\": 7}}", "f.json: servers.a: must be an object");
+	assert_refused("{\"servers\": {\"a\": 7}}", "f.json:1:19: servers.a: must be an object");
 	assert_refused("{\n/* x\n \"a\": 1 2}",
 		       "f.json:2:1: not valid JSON: string or '}' expected");
 	assert_refused("{\"a\": 1,\n // x\n 2}",
@@ -118,62 +122,188 @@ static void test_editors_files_are_read(void **state)
 static void test_what_is_not_as_in_the_client_is_told(void **state)
 {
 	static const char *const warnings[] = {
-		"f.json: mcpServers.a.args: '${input:key}' is passed as it stands: nothing is put in "
-		"its place here",
-		"f.json: mcpServers.a.env: '${HOME}' is passed as it stands: nothing is put in its "
-		"place here",
-		"f.json: mcpServers.a.agrs: is not known, and ignored; what counts is command, args, "
-		"env, cwd and disabled",
+		"f.json:2:11: mcpServers.a.args: '${input:key}' is passed as it stands: nobody is "
+		"asked for it here; write ${NAME} in its place, and set the variable NAME for "
+		"mcpgated",
+		"f.json:2:34: mcpServers.a.args: '$HOME' is passed as it stands: write ${NAME} to "
+		"have a variable's value",
+		"f.json:3:2: mcpServers.a.agrs: is not known, and ignored; what counts is command, "
+		"args, env, cwd, disabled and enabled",
 	};
-	struct outcome outcome = import_text(
-		"{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"--key=${input:key}\", "
-		"\"$HOME\"], \"env\": {\"W\": \"${claim:sub}\", \"D\": \"${claim:sub}${HOME}/x\"}, "
-		"\"agrs\": []}}}");
+	struct outcome outcome =
+		import_text("{\"mcpServers\": {\"a\": {\"command\": \"x\",\n"
+			    " \"args\": [\"--key=\u00e4${input:key}\", \"$HOME\"],\n"
+			    " \"agrs\": [], \"env\": {\"W\": \"${claim:sub}\"}}}}");
 
 	assert_texts(&outcome.warnings, warnings, 3);
 	end(&outcome);
 }
 
-/* A reference of ours in a client's file would let it read files of the daemon's user. */
+/* What stands in an argument, with the one message about it, or NULL: none. */
+static void assert_expanded(const char *written, const char *expanded, const char *message)
+{
+	char *json = mem_printf("{\"mcpServers\":{\"a\":{\"command\":\"x\",\"args\":[\"%s\"]}}}",
+				written);
+	struct outcome outcome = import_text(json);
+	struct tree *a = tree_find(tree_find(outcome.root, "servers"), "a");
+
+	assert_texts(&outcome.warnings, &message, message != NULL);
+	assert_string_equal(tree_find(a, "args")->items[0]->text, expanded);
+	end(&outcome);
+	free(json);
+}
+
+#define AT "f.json:1:43: mcpServers.a.args: "
+
+static void test_variables_are_put_in(void **state)
+{
+	setenv("IMPORT_TEST", "some ${IMPORT_TEST}", 1);
+	setenv("IMPORT_TOKEN", "s3cret", 1);
+	setenv("IMPORT_BYTES", "\xff", 1);
+	setenv("HOME", "/home/me", 1);
+	unsetenv("IMPORT_NONE");
+	assert_expanded("a ${IMPORT_TEST}, ${env:IMPORT_TEST}", /* and not looked through again */
+			"a some ${IMPORT_TEST}, some ${IMPORT_TEST}", NULL);
+	assert_expanded("${IMPORT_NONE:-else}${IMPORT_TEST:-no}", "elsesome ${IMPORT_TEST}", NULL);
+	assert_expanded("${IMPORT_NONE:-}", "", NULL);
+	assert_expanded("${userHome}${/}a${pathSeparator}b", "/home/me/a/b", NULL);
+	assert_expanded("${env:IMPORT_NONE}", "${env:IMPORT_NONE}",
+			AT "'${env:IMPORT_NONE}' is passed as it stands: no such variable is set "
+			   "here");
+	assert_expanded("${IMPORT_BYTES}", "${IMPORT_BYTES}",
+			AT "'${IMPORT_BYTES}' is passed as it stands: the variable's value is not "
+			   "UTF-8");
+	assert_expanded("${IMPORT_NONE:-${X}}", "${IMPORT_NONE:-${X}}",
+			AT "'${IMPORT_NONE:-${X}' is passed as it stands: nothing is put in its "
+			   "place here");
+	assert_expanded("x${", "x${",
+			AT "'${' is passed as it stands: nothing is put in its place here");
+	assert_expanded("${workspaceFolder}/x", "${workspaceFolder}/x",
+			AT "'${workspaceFolder}' is passed as it stands: no folder is open here; "
+			   "write the path of one in its place");
+	assert_expanded("--key=${IMPORT_TOKEN}", "--key=s3cret",
+			AT "'${IMPORT_TOKEN}' seems to be a secret, and stands in a command line, "
+			   "which everybody on this machine can read; most servers take it from a "
+			   "variable: env");
+}
+
+/* A hundred thousand references to a long value do not fill the memory. */
+static void test_what_is_put_in_is_bounded(void **state)
+{
+	struct buf json = { 0 };
+	struct outcome outcome;
+	char value[4000] = { 0 };
+
+	memset(value, 'v', sizeof(value) - 1);
+	setenv("IMPORT_TEST", value, 1);
+	buf_append_str(&json, "{\"mcpServers\":{\"a\":{\"command\":\"");
+	for (int i = 0; i < 100000; i++)
+		buf_append_str(&json, "${IMPORT_TEST}");
+	buf_append_str(&json, "\"}}}");
+	outcome = import_text(buf_terminate(&json));
+	assert_true(strlen(text_at(tree_find(tree_find(outcome.root, "servers"), "a"), "command")) <
+		    2000000);
+	assert_int_equal(outcome.warnings.count, 1);
+	end(&outcome);
+	buf_fini(&json);
+}
+
+/* What came from the environment is masked, whatever the variable's name. */
+static void test_values_of_the_environment_are_secrets(void **state)
+{
+	struct outcome outcome;
+	struct tree *env;
+
+	setenv("IMPORT_TEST", "x", 1);
+	outcome = import_text("{\"mcpServers\": {\"a\": {\"command\": \"c\", \"env\": {\"A\": "
+			      "\"Bearer ${IMPORT_TEST}\", \"B\": \"x\"}}}}");
+	env = tree_find(tree_find(tree_find(outcome.root, "servers"), "a"), "env");
+	assert_string_equal(text_at(env, "A"), "Bearer x");
+	assert_true(tree_find(env, "A")->is_secret);
+	assert_false(tree_find(env, "B")->is_secret);
+	end(&outcome);
+}
+
+static void test_values_have_their_places(void **state)
+{
+	struct outcome outcome =
+		import_text("\xEF\xBB\xBF{ // one\n \"mcpServers\": {/* \u00e4 */ \"a\":\n"
+			    "{\"args\": [\"\u00e4\",\"y\"], \"command\": \"x\"}}}");
+	struct tree *a = tree_find(tree_find(outcome.root, "servers"), "a");
+
+	assert_int_equal(a->key_line, 2);
+	assert_int_equal(a->key_column, 25);
+	assert_int_equal(a->line, 3);
+	assert_int_equal(a->column, 1);
+	assert_int_equal(tree_find(a, "args")->items[1]->column, 15);
+	assert_int_equal(tree_find(a, "command")->column, 32);
+	end(&outcome);
+}
+
+static void test_entries_of_projects(void **state)
+{
+	static const char *const warnings[] = {
+		"f.json:1:109: projects./p.mcpServers.a: left out: another entry is already served "
+		"as 'a'",
+		"f.json:1:214: projects./p.mcpServers.c: is disabled there, and not "
+		"served",
+	};
+	struct outcome outcome = import_text(
+		"{\"mcpServers\": {\"a\": {\"command\": \"x\"}}, \"projects\": {\"/none\": {}, \"odd\": 7, "
+		"\"/p\": {\"mcpServers\": {          \"a\": {\"command\": \"y\"}, \"b\": {\"command\": "
+		"\"z\"}, \"c\": {\"command\": \"z\", \"cwd\": \"/c\"}}, \"disabledMcpServers\": [1, "
+		"\"c\"]}}}");
+	struct tree *servers = tree_find(outcome.root, "servers");
+
+	assert_int_equal(servers->count, 3);
+	assert_null(tree_find(tree_find(servers, "a"), "cwd"));
+	assert_string_equal(text_at(tree_find(servers, "b"), "cwd"), "/p");
+	assert_string_equal(text_at(tree_find(servers, "c"), "cwd"), "/c");
+	assert_string_equal(text_at(tree_find(servers, "c"), "enabled"), "false");
+	assert_texts(&outcome.warnings, warnings, 2);
+	end(&outcome);
+}
+
 /* A stranger's file cannot act on the terminal. */
 static void test_controls_in_names_are_not_shown(void **state)
 {
 	assert_refused("{\"mcpServers\":{\"a\\u001b[31m\\u009b1m\\u00e4\\n\":7}}",
-		       "f.json: mcpServers.a?[31m??1m\u00e4?: must be an object");
+		       "f.json:1:46: mcpServers.a?[31m??1m\u00e4?: must be an object");
 }
 
 static void test_values_are_texts_only(void **state)
 {
 	assert_refused("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"env\": {\"K\": {\"file\": "
 		       "\"/etc/shadow\"}}}}}",
-		       "f.json: mcpServers.a.env: must be an object of strings");
+		       "f.json:1:52: mcpServers.a.env: must be an object of strings");
 	assert_refused("{\"mcpServers\": {\"a\": {\"command\": [\"x\"]}}}",
-		       "f.json: mcpServers.a.command: must be a string");
+		       "f.json:1:34: mcpServers.a.command: must be a string");
 	assert_refused("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": \"y\"}}}",
-		       "f.json: mcpServers.a.args: must be an array of strings");
-	assert_refused("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [1, 2]}}}",
-		       "f.json: mcpServers.a.args: must be an array of strings");
+		       "f.json:1:47: mcpServers.a.args: must be an array of strings");
+	assert_refused("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [1]}}}",
+		       "f.json:1:48: mcpServers.a.args: must be an array of strings");
 	assert_refused("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"env\": []}}}",
-		       "f.json: mcpServers.a.env: must be an object of strings");
+		       "f.json:1:46: mcpServers.a.env: must be an object of strings");
 	assert_refused("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"disabled\": \"true\"}}}",
-		       "f.json: mcpServers.a.disabled: must be true or false");
+		       "f.json:1:51: mcpServers.a.disabled: must be true or false");
 	assert_refused("{\"mcpServers\": {\"a\": \"x\"}}",
-		       "f.json: mcpServers.a: must be an object");
+		       "f.json:1:22: mcpServers.a: must be an object");
 	assert_refused(
 		"{\"mcpServers\": {\"A\": {\"command\": \"x\"}, \"a\": {\"command\": \"x\"}}}",
-		"f.json: mcpServers.a: another entry is already served as 'a'");
+		"f.json:1:40: mcpServers.a: another entry is already served as 'a'");
 }
 
 static void test_what_is_no_such_file(void **state)
 {
-	static const char none[] = "f.json: there is no object \"mcpServers\" in it; expected is "
-				   "{\"mcpServers\": {\"NAME\": {\"command\": …, \"args\": […]}}}";
+	static const char none[] =
+		"f.json: there is no object \"mcpServers\" in it, nor one of another client's name; expected is "
+		"{\"mcpServers\": {\"NAME\": {\"command\": …, \"args\": […]}}}";
 
 	assert_refused("{}", none);
 	assert_refused("[]", none);
 	assert_refused("{\"mcpServers\": []}", none);
 	assert_refused("{\"mcpServers\": {\"far\": {\"url\": \"u\"}}}",
-		       "f.json: mcpServers: no entry can be served; one at least must have a "
+		       "f.json: no entry can be served; one at least must have a "
 		       "command, which is started here");
 	assert_refused("{\"a\": 1,\n \"a\": 2}",
 		       "f.json:2:4: not valid JSON: duplicate object key");
@@ -201,6 +331,11 @@ int main(void)
 		cmocka_unit_test(test_left_out_and_renamed_entries_are_told),
 		cmocka_unit_test(test_editors_files_are_read),
 		cmocka_unit_test(test_what_is_not_as_in_the_client_is_told),
+		cmocka_unit_test(test_variables_are_put_in),
+		cmocka_unit_test(test_what_is_put_in_is_bounded),
+		cmocka_unit_test(test_values_of_the_environment_are_secrets),
+		cmocka_unit_test(test_values_have_their_places),
+		cmocka_unit_test(test_entries_of_projects),
 		cmocka_unit_test(test_controls_in_names_are_not_shown),
 		cmocka_unit_test(test_values_are_texts_only),
 		cmocka_unit_test(test_what_is_no_such_file),

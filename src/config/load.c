@@ -18,6 +18,7 @@
 #include "config/rules.h"
 #include "config/table.h"
 #include "config/texts.h"
+#include "config/unexpanded.h"
 #include "endpoint/origin.h"
 #include "io/peer.h"
 
@@ -130,6 +131,8 @@ static void load_roles(const struct types_context *context, const struct tree *r
 static void load_authorities(const struct types_context *context, const struct tree *root,
 			     const struct verifier_conf *issuers)
 {
+	const struct tree *list = tree_below(tree_below(root, "auth"), "issuers");
+
 	for (size_t i = 0; i < issuers->count; i++) {
 		const char *path = issuers->items[i].ca_file;
 		struct buf text = { 0 };
@@ -139,8 +142,8 @@ static void load_authorities(const struct types_context *context, const struct t
 		if (path == NULL)
 			continue;
 		if (file_read(path, CA_BYTES_MAX, &text, NULL, &err) != 0)
-			problem_add_at(context->problems, tree_find(root, "auth"),
-				       "issuers[%zu].ca: %s: %s", i, path, err.text);
+			problem_add_at(context->problems, tree_below(tree_item(list, i), "ca"),
+				       "%s: %s", path, err.text);
 		else
 			issuers->items[i].ca = slice_of(mem_dup_slice(buf_slice(&text)), text.len);
 		buf_fini(&text);
@@ -453,6 +456,7 @@ struct config *load_draft(const struct types_context *context, const struct tree
 	struct config *config = mem_zalloc(sizeof(*config));
 
 	CHECK(context->problems != NULL && context->warnings != NULL && context->resolve != NULL);
+	config->is_from_file = context->is_yaml;
 	table_set_defaults(OPTIONS_TOP, config);
 	table_load(context, OPTIONS_TOP, root, config);
 	load_listen(context, root, config);
@@ -460,6 +464,8 @@ struct config *load_draft(const struct types_context *context, const struct tree
 	load_roles(context, root, &config->roles);
 	load_authorities(context, root, &config->frontend.authorization.issuers);
 	finish(config);
+	if (context->is_yaml)
+		unexpanded_check(root, context->problems);
 	if (!context->is_checked)
 		rules_check(config, root, context->problems);
 	if (!context->is_checked)

@@ -31,6 +31,7 @@ static struct outcome load_readable(const char *yaml, bool is_world_readable)
 		.problems = &outcome.problems,
 		.warnings = &outcome.warnings,
 		.resolve = resolve,
+		.is_yaml = true,
 		.is_world_readable = is_world_readable,
 	};
 	struct error err = { .text = "" };
@@ -102,6 +103,7 @@ static void test_defaults_of_the_daemon(void **state)
 	assert_int_equal(c->http.idle_timeout_ms, 120000);
 	assert_int_equal(c->sessions.idle_ms, 3600000);
 	assert_int_equal(c->sessions.max_age_ms, 86400000);
+	assert_int_equal(c->frontend.reconnect_ms, 60000);
 	assert_int_equal(c->frontend.keepalive_ms, 15000);
 	assert_int_equal(c->sessions.store.stream.max_bytes, 1 << 20);
 	assert_int_equal(c->frontend.grace_ms, 1000);
@@ -116,7 +118,23 @@ static void test_defaults_of_the_daemon(void **state)
 
 static void test_defaults_of_a_server(void **state)
 {
-	static const char *const inherited[] = { "PATH", "HOME", "LANG", "TZ" };
+	static const char *const inherited[] = { "PATH",
+						 "HOME",
+						 "LANG",
+						 "TZ",
+						 "HTTP_PROXY",
+						 "HTTPS_PROXY",
+						 "NO_PROXY",
+						 "ALL_PROXY",
+						 "http_proxy",
+						 "https_proxy",
+						 "no_proxy",
+						 "all_proxy",
+						 "SSL_CERT_FILE",
+						 "SSL_CERT_DIR",
+						 "NODE_EXTRA_CA_CERTS",
+						 "REQUESTS_CA_BUNDLE",
+						 "CURL_CA_BUNDLE" };
 	struct outcome outcome = load_good(SERVER);
 	const struct config_server *s = outcome.config->servers;
 
@@ -258,7 +276,7 @@ static void test_claims(void **state)
 	static const char tokens[] =
 		"auth: {mode: token, tokens: [{name: n, sha256: "
 		"0123456789012345678901234567890123456789012345678901234567890123}]}\n"
-		"servers: {a: {command: x, env: {U: 'u-${claim:sub}-${claim:sub}', V: '$${x}', "
+		"servers: {a: {command: x, env: {U: 'u-${claim:sub}-${claim:sub}', V: '$${x', "
 		"A_TOKEN: '${claim:sub}', B_TOKEN: 's3cret-${claim:sub}', C_TOKEN: '${claim:sub}s3cret'}}}\n";
 	struct outcome outcome = load_good(tokens);
 	const struct config_server *server = &outcome.config->servers[0];
@@ -352,7 +370,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 			"tls, plaintext, proxy_protocol");
 	ASSERT_PROBLEMS(SERVER "sessions:\n  isolaton: x\n",
 			"F:3:3: unknown key 'isolaton'; the keys here are: "
-			"idle_timeout, max_age");
+			"idle_timeout, max_age, reconnect_timeout");
 	ASSERT_PROBLEMS(
 		SERVER "defaults: {quux: shared}\n",
 		"F:2:12: unknown key 'quux'; the keys here are: "
@@ -489,17 +507,14 @@ static void test_wrong_types(void **state)
 			"F:1:24: servers.a.command: must not be empty");
 	ASSERT_PROBLEMS("servers: {a: {command: [x]}}\n",
 			"F:1:24: servers.a.command: must be a text, not a list");
-	ASSERT_PROBLEMS("servers: {a: x}\n", "F:1:14: servers.a: must be a map of keys and values",
-			"F:1:14: servers.a: the key 'command' is missing");
+	ASSERT_PROBLEMS("servers: {a: x}\n", "F:1:14: servers.a: must be a map of keys and values");
 	ASSERT_PROBLEMS(
 		SERVER "listen: 127.0.0.1:80\n",
 		"F:2:9: listen: must be a list of listeners, like [{address: 127.0.0.1:8808}]");
 	ASSERT_PROBLEMS(
 		SERVER "listen: []\n",
 		"F:2:9: listen: must be a list of listeners, like [{address: 127.0.0.1:8808}]");
-	ASSERT_PROBLEMS(
-		"servers: [a]\n", "F:1:10: servers: must be a map of names and servers",
-		"F:1:10: servers: there is no server; at least one must be under 'servers'");
+	ASSERT_PROBLEMS("servers: [a]\n", "F:1:10: servers: must be a map of names and servers");
 }
 
 static void test_impossible_values(void **state)
@@ -531,10 +546,9 @@ static void test_impossible_values(void **state)
 		SERVER "log: {target: stdout}\n",
 		"F:2:15: log.target: must be stderr, journal, or the absolute path of a file, "
 		"not 'stdout'");
-	ASSERT_PROBLEMS(
-		SERVER "public_url: https://x/y\n",
-		"F:2:13: public_url: must be an origin like https://mcp.example.com, without a "
-		"path, not 'https://x/y'");
+	ASSERT_PROBLEMS(SERVER "public_url: https://x/y/\n",
+			"F:2:13: public_url: must be like https://mcp.example.com or "
+			"https://example.com/mcp, without a slash at its end, not 'https://x/y/'");
 	ASSERT_PROBLEMS(
 		SERVER "origins: [https://a, '*']\nhosts: [http://x]\n",
 		"F:2:22: origins[1]: must be an origin like https://app.example.com, without a "
@@ -726,6 +740,33 @@ static void test_environment_problems(void **state)
 		"F:1:68: servers.a.env.C: must be a text, not a list");
 }
 
+/* What others write so is told the way; claims, shells and patterns mean something by it. */
+static void test_variables_are_not_replaced(void **state)
+{
+	struct outcome outcome = load_good(
+		"servers: {a: {command: /bin/bash, args: [-c, 'echo ${HOME}'], redact: ['a${b}']}, b: {"
+		"command: x, args: ['$A', '${', '${}', '${a b}', '${1', '$x{a}'], env: {P: 'p${s'}}}\n");
+
+	end(&outcome);
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, env: {T: '${GITHUB_TOKEN}', U: 'x${env:V}', W: "
+		"'${X:-secret}'}}}\n",
+		"F:1:36: servers.a.env.T: nothing is put in the place of ${GITHUB_TOKEN}; the "
+		"value of a variable of the daemon is {env: GITHUB_TOKEN}, that of a file "
+		"{file: PATH}",
+		"F:1:58: servers.a.env.U: nothing is put in the place of ${V}; the value of a "
+		"variable of the daemon is {env: V}, that of a file {file: PATH}",
+		"F:1:74: servers.a.env.W: nothing is put in the place of ${X}; the value of a "
+		"variable of the daemon is {env: X}, that of a file {file: PATH}");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, args: [a, '--key=${KEY}'], cwd: '${HOME}/x'}}\n",
+		"F:1:37: servers.a.args[1]: nothing is put in the place of ${KEY}; give the server "
+		"that variable, env: {KEY: {env: KEY}}, and if it must be an argument have a shell "
+		"make it one: command: sh, args: [-c, 'exec COMMAND \"$KEY\"']",
+		"F:1:59: servers.a.cwd: nothing is put in the place of ${HOME}; write the value "
+		"itself: {env: HOME} is for env and secrets alone");
+}
+
 /* A wrong default is reported where it stands, once, however many servers take it. */
 static void test_problem_of_defaults_is_reported_once(void **state)
 {
@@ -753,6 +794,20 @@ static void test_literal_secret_in_a_readable_file(void **state)
 	end(&outcome);
 	outcome = load_readable(yaml, false);
 	assert_int_equal(outcome.warnings.count, 0);
+	end(&outcome);
+}
+
+/* What an operator finds out from the service behind it otherwise. */
+static void test_token_in_env_whose_time_is_over(void **state)
+{
+	struct outcome outcome = load_good(
+		"servers: {a: {command: x, env: {OLD: eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjE2MDAwMDAwMDB9.c2ln, NEW: eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjMyNTAwMDAwMDAwfQ.c2ln, "
+		"NONE: a.b.c}}}\n");
+
+	assert_int_equal(outcome.warnings.count, 1);
+	assert_string_equal(outcome.warnings.items[0],
+			    "F:1:38: servers.a.env.OLD: is a token (JWT) whose time is over since "
+			    "2020-09-13T12:26:40Z");
 	end(&outcome);
 }
 
@@ -960,6 +1015,53 @@ static void test_roles_that_cannot_be(void **state)
 		"them");
 }
 
+static void assert_only_warning(const char *yaml, const char *warning)
+{
+	struct outcome outcome = load_good(yaml);
+
+	if ((warning == NULL) != (outcome.warnings.count == 0) ||
+	    (warning != NULL && strstr(outcome.warnings.items[0], warning) == NULL))
+		fail_msg("%s: %s", yaml,
+			 outcome.warnings.count > 0 ? outcome.warnings.items[0] : "-");
+	end(&outcome);
+}
+
+static void test_limits_in_vain(void **state)
+{
+	static const struct {
+		const char *server;
+		const char *warning; /* the first; NULL: none */
+	} rows[] = {
+		{ "rate: {per: 10s}", "F:1:39: servers.a.rate.per: does nothing here: it is about "
+				      "'calls', and there are none" },
+		{ "rate: {burst: 2}", "servers.a.rate.burst: does nothing here" },
+		{ "rate: {calls: 1, per: 10s, burst: 2}", NULL },
+		{ "tools: {limits: [{tools: [a], concurrency: 1, burst: 2}]}",
+		  "servers.a.tools.limits[0].burst: does nothing here" },
+		{ "tools: {limits: [{tools: ['a*', c], calls: 1}, {tools: ['A*b', C], calls: 1}]}",
+		  "servers.a.tools.limits[1]: does nothing here: the entries above it are for all" },
+		{ "tools: {limits: [{tools: [a], calls: 1}, {tools: [b], calls: 1}, "
+		  "{tools: [b, a], calls: 1}]}",
+		  "servers.a.tools.limits[2]: does nothing here" },
+		{ "tools: {limits: [{tools: [a], calls: 1}, {tools: [a, b], calls: 1}]}", NULL },
+		{ "tools: {limits: [{tools: ['a*b'], calls: 1}, {tools: ['a*'], calls: 1}]}",
+		  NULL },
+		{ "hide: true", "servers.a.hide: does nothing here: it is about scopes" },
+		{ "hide: true, scopes: [a]", "servers.a.hide: does nothing here" },
+		{ "hide: true, prompts: {scopes: {x: [a]}}", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char yaml[1024];
+
+		snprintf(yaml, sizeof(yaml),
+			 "servers: {a: {command: x, %s}}\nauth: {mode: token, tokens: "
+			 "[{name: n, sha256: " HASH "}]}\n",
+			 rows[i].server);
+		assert_only_warning(yaml, rows[i].warning);
+	}
+}
+
 /* SEC-56 */
 static void test_roles_in_vain(void **state)
 {
@@ -991,20 +1093,13 @@ static void test_roles_in_vain(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		char yaml[1024];
-		struct outcome outcome;
 
 		snprintf(
 			yaml, sizeof(yaml),
 			"servers: {a: {command: x, tools: {deny: ['no_*']}}}\nauth: {mode: token, tokens: "
 			"[{name: n, sha256: " HASH ", roles: [n]}]}\nroles: {%s}\n",
 			rows[i].roles);
-		outcome = load_good(yaml);
-		if ((rows[i].warning == NULL) != (outcome.warnings.count == 0) ||
-		    (rows[i].warning != NULL &&
-		     strstr(outcome.warnings.items[0], rows[i].warning) == NULL))
-			fail_msg("%s: %s", rows[i].roles,
-				 outcome.warnings.count > 0 ? outcome.warnings.items[0] : "-");
-		end(&outcome);
+		assert_only_warning(yaml, rows[i].warning);
 	}
 }
 
@@ -1226,7 +1321,7 @@ static void test_issuers_that_cannot_be(void **state)
 	ASSERT_PROBLEMS(
 		SERVER OAUTH("issuers: [{issuer: 'https://a.example', ca: "
 			     "/nonexistent/ca.crt}]"),
-		"F:3:7: auth: issuers[0].ca: /nonexistent/ca.crt: cannot be opened: No such "
+		"F:3:65: auth.issuers[0].ca: /nonexistent/ca.crt: cannot be opened: No such "
 		"file or directory");
 	ASSERT_PROBLEMS(SERVER OAUTH("issuers: [{issuer: 'https://a.example'}], "
 				     "registration_facade: {redirect_uris: [x]}"),
@@ -1288,6 +1383,7 @@ int main(void)
 		cmocka_unit_test(test_rules_of_names),
 		cmocka_unit_test(test_roles),
 		cmocka_unit_test(test_roles_that_cannot_be),
+		cmocka_unit_test(test_limits_in_vain),
 		cmocka_unit_test(test_roles_in_vain),
 		cmocka_unit_test(test_rules_of_arguments),
 		cmocka_unit_test(test_pins_and_claims),
@@ -1303,9 +1399,11 @@ int main(void)
 		cmocka_unit_test(test_hosts_that_are_ours),
 		cmocka_unit_test(test_names_and_paths),
 		cmocka_unit_test(test_environment_problems),
+		cmocka_unit_test(test_variables_are_not_replaced),
 		cmocka_unit_test(test_what_servers_write),
 		cmocka_unit_test(test_problem_of_defaults_is_reported_once),
 		cmocka_unit_test(test_literal_secret_in_a_readable_file),
+		cmocka_unit_test(test_token_in_env_whose_time_is_over),
 		cmocka_unit_test(test_many_problems_end_somewhere),
 	};
 

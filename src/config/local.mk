@@ -2,13 +2,17 @@ noinst_LIBRARIES += src/config/libconfig.a
 src_config_libconfig_a_SOURCES = \
 	src/config/address.c src/config/address.h \
 	src/config/claim.c src/config/claim.h \
+	src/config/command.c src/config/command.h \
 	src/config/config.c src/config/config.h \
 	src/config/document.c \
+	src/config/json_schema.c \
 	src/config/file.c src/config/file.h \
 	src/config/import.c src/config/import.h \
+	src/config/jsonc.c src/config/jsonc.h \
 	src/config/load.c src/config/load.h \
 	src/config/name.c src/config/name.h \
-	src/config/options.c src/config/options.h src/config/options_arguments.def src/config/options_audit.def src/config/options_auth.def src/config/options_policy.def src/config/options_resources.def src/config/options_roles.def src/config/options_sandbox.def \
+	src/config/options.c src/config/options.h src/config/options_arguments.def src/config/options_audit.def src/config/options_auth.def src/config/options_policy.def src/config/options_resources.def src/config/options_roles.def src/config/options_sandbox.def src/config/options_sessions.def src/config/options_start.def \
+	src/config/origin.c src/config/origin.h \
 	src/config/problem.c src/config/problem.h \
 	src/config/quantity.c src/config/quantity.h \
 	src/config/quote.c src/config/quote.h \
@@ -20,6 +24,8 @@ src_config_libconfig_a_SOURCES = \
 	src/config/texts.c src/config/texts.h \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \
+	src/config/unexpanded.c src/config/unexpanded.h \
+	src/config/variables.c src/config/variables.h \
 	src/config/yaml.c src/config/yaml.h
 CONFIG_TEST_LIBS = src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a $(PCRE2_LIBS) $(AUTH_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += \

@@ -206,8 +206,8 @@ const struct option options_table[] = {
 	  .def = "auto",
 	  .help = "unix:PATH: the socket of mcpgatectl, for the daemon's user and root alone. auto: "
 		  "admin.sock in the directory that systemd made for the daemon (/run/mcpgated), else in "
-		  "mcpgated/ below XDG_RUNTIME_DIR; without either, or if another daemon has it, there is "
-		  "none. off: none." },
+		  "mcpgated/ below XDG_RUNTIME_DIR, else for root in /run/mcpgated; without any, or if "
+		  "another daemon has it, there is none. off: none." },
 	{ .path = "admin.metrics",
 	  .type = OPTION_TEXT,
 	  TOP(admin_metrics),
@@ -221,7 +221,8 @@ const struct option options_table[] = {
 	  AUTH(origin),
 	  .example = "https://mcp.example.com",
 	  .otherwise = "none",
-	  .help = "The origin that clients use, if it is not a listen address." },
+	  .help = "Where clients find the gateway, if it is not a listen address: an origin, and a path if a proxy has "
+		  "the gateway below one, like https://example.com/gw. The proxy may take that path away or not." },
 	{ .path = "hosts",
 	  .type = OPTION_TEXTS,
 	  TOP(hosts),
@@ -232,8 +233,9 @@ const struct option options_table[] = {
 	  .type = OPTION_TEXTS,
 	  TOP(frontend.origins),
 	  .def = "[]",
-	  .help = "Web origins whose pages may call, like https://app.example.com. The own host "
-		  "is always accepted, and so is a request without an Origin header." },
+	  .help = "Web origins whose pages may call, like https://app.example.com or http://localhost:6274. "
+		  "Always accepted are pages of the host and port that the request is for, those of public_url, and "
+		  "requests without an Origin header. Another port, of this machine too, is another origin." },
 
 	{ .path = "trusted_proxies",
 	  .type = OPTION_TEXTS,
@@ -341,103 +343,15 @@ const struct option options_table[] = {
 	  .help = "A connection without a request is closed after this time; earlier, where "
 		  "limits.connections are open." },
 
-	{ .path = "sessions",
-	  .type = OPTION_SECTION,
-	  .help = "Sessions of clients that begin with initialize." },
-	{ .path = "sessions.idle_timeout",
+#include "config/options_sessions.def"
+	{ .path = "drain_delay",
 	  .type = OPTION_DURATION,
-	  TOP(sessions.idle_ms),
-	  .def = "1h",
-	  .min = "1ms",
-	  .max = "365d",
-	  .help = "A session without request and open stream ends after this time." },
-	{ .path = "sessions.max_age",
-	  .type = OPTION_DURATION,
-	  TOP(sessions.max_age_ms),
-	  .def = "24h",
-	  .min = "1ms",
-	  .max = "365d",
-	  .help = "A session ends at this age, used or not." },
-
-	{ .path = "streams", .type = OPTION_SECTION, .help = "Answers as streams of events." },
-	{ .path = "streams.keepalive",
-	  .type = OPTION_DURATION,
-	  TOP(frontend.keepalive_ms),
-	  .def = "15s",
-	  .min = "1ms",
-	  .max = "55s",
-	  .help = "A silent stream gets a comment this often, so that nothing on the way closes "
-		  "it." },
-	{ .path = "streams.response",
-	  .type = OPTION_ENUM,
-	  TOP(frontend.response),
-	  .choices = responses,
-	  .def = "auto",
-	  .help = "auto: an answer that comes within json_grace is plain JSON, a later one a "
-		  "stream. json: never a stream. sse: always one." },
-	{ .path = "streams.json_grace",
-	  .type = OPTION_DURATION,
-	  TOP(frontend.grace_ms),
-	  .def = "1s",
-	  .min = "0",
-	  .max = "1m",
-	  .help = "How long auto waits for the answer before it opens a stream." },
-	{ .path = "streams.replay_bytes",
-	  .type = OPTION_SIZE,
-	  TOP(sessions.store.stream.max_bytes),
-	  .def = "1MiB",
-	  .min = "1KiB",
-	  .max = "1GiB",
-	  .help = "The most bytes of one stream that wait for its reader, and the most that are "
-		  "kept for a client that lost its connection and comes back." },
-	{ .path = "streams.replay_events",
-	  .type = OPTION_COUNT,
-	  TOP(sessions.store.stream.replay_events),
-	  .def = "1024",
-	  .min = "1",
-	  .max = "1000000",
-	  .help = "The most messages of one stream that are kept for a client that comes back." },
-	{ .path = "streams.replay_age",
-	  .type = OPTION_DURATION,
-	  TOP(sessions.store.stream.replay_age_ms),
-	  .def = "10m",
-	  .min = "1s",
-	  .max = "1d",
-	  .help = "How long a message, and a stream after its end, is kept for a client that "
-		  "comes back." },
-	{ .path = "streams.session_bytes",
-	  .type = OPTION_SIZE,
-	  TOP(sessions.store.session_bytes),
-	  .def = "64MiB",
-	  .min = "1KiB",
-	  .max = "64GiB",
-	  .help = "The most bytes that all streams of one session hold. Over it the least important "
-		  "messages go first: progress, logs, other notifications, requests of the "
-		  "server, answers." },
-	{ .path = "streams.total_bytes",
-	  .type = OPTION_SIZE,
-	  TOP(sessions.store.total_bytes),
-	  .def = "256MiB",
-	  .min = "1KiB",
-	  .max = "64GiB",
-	  .help = "The same for the streams of all sessions together." },
-	{ .path = "streams.max_connection_age",
-	  .type = OPTION_DURATION,
-	  TOP(frontend.max_connection_age_ms),
+	  TOP(drain_delay_ms),
 	  .def = "0",
 	  .min = "0",
-	  .max = "7d",
-	  .help = "A connection that carries a stream is closed after this time, and its client asked to come "
-		  "back and go on behind the last event; where its revision knows that. 0: never." },
-	{ .path = "streams.retry",
-	  .type = OPTION_DURATION,
-	  TOP(frontend.retry_ms),
-	  .def = "1s",
-	  .min = "1ms",
 	  .max = "1h",
-	  .help = "When a client that lost its connection is asked to come back. One whose stream "
-		  "the daemon closes is told a random time up to twice that." },
-
+	  .help = "When the daemon stops, /readyz answers 503 for so long before anything ends, so that balancers send "
+		  "nobody any more; all else is served, with `Connection: close`. A second signal ends it." },
 	{ .path = "drain_timeout",
 	  .type = OPTION_DURATION,
 	  TOP(drain_timeout_ms),
@@ -461,6 +375,12 @@ const struct option options_table[] = {
 	  .choices = log_formats,
 	  .def = "text",
 	  .help = "text: event key=value; json: one object a line." },
+	{ .path = "log.access",
+	  .type = OPTION_BOOL,
+	  TOP(http.logs_access),
+	  .def = "false",
+	  .help = "A line for each request: who, what, the status, and how long its answer took to begin. It has the path "
+		  "without what follows a question mark." },
 	{ .path = "log.target",
 	  .type = OPTION_TEXT,
 	  TOP(log_target),
@@ -500,8 +420,12 @@ const struct option options_table[] = {
 	{ .path = "servers.NAME.inherit_env",
 	  .type = OPTION_TEXTS,
 	  SERVER(inherit_env),
-	  .def = "[PATH, HOME, LANG, TZ]",
-	  .help = "Variables that it gets from the daemon's environment; no others." },
+	  .def = "[PATH, HOME, LANG, TZ, HTTP_PROXY, HTTPS_PROXY, NO_PROXY, ALL_PROXY, http_proxy, "
+		 "https_proxy, no_proxy, all_proxy, SSL_CERT_FILE, SSL_CERT_DIR, "
+		 "NODE_EXTRA_CA_CERTS, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE]",
+	  .help = "Variables that it gets from the daemon's environment, as far as they are set there; "
+		  "no others. Those of the default behind TZ are the usual ones for proxies and "
+		  "authorities; a proxy with a password in its URL is told to the server with them." },
 	{ .path = "servers.NAME.cwd",
 	  .type = OPTION_TEXT,
 	  SERVER(cwd),
@@ -542,7 +466,7 @@ const struct option options_table[] = {
 		  "older revisions may ask its client something, a process has one call at a time. shared: everybody; for "
 		  "servers without state of a client's own. One of the older revisions cannot ask clients anything then; "
 		  "one of 2026-07-28 can. With the last two there are several processes with many sessions each; "
-		  "with shared there are no tasks of 2025-11-25 and no log messages; what a server of the older revisions asks while no "
+		  "with shared there are no tasks of 2025-11-25 (a tool that takes no other call answers with an error) and no log messages; what a server of the older revisions asks while no "
 		  "call is in work, as some ask for roots when they start, is refused. A client of 2026-07-28 has no "
 		  "session: with session it is served as with principal, so that without authorization all such clients "
 		  "share processes." },
@@ -677,39 +601,7 @@ const struct option options_table[] = {
 	  .max = "365d",
 	  .help = "A process that sessions share gets no more calls at this age, and is stopped "
 		  "when it has finished those that it has. 0: never." },
-	{ .path = "servers.NAME.start",
-	  .type = OPTION_SECTION,
-	  .help = "How a process is started." },
-	{ .path = "servers.NAME.start.timeout",
-	  .type = OPTION_DURATION,
-	  SERVER(conf.start_timeout_ms),
-	  .def = "60s",
-	  .min = "1ms",
-	  .max = "1h",
-	  .help = "How long it may take until it answers for the first time." },
-	{ .path = "servers.NAME.start.backoff",
-	  .type = OPTION_RANGE,
-	  SERVER(conf.backoff_min_ms),
-	  .def = "1s..60s",
-	  .min = "1ms",
-	  .max = "1h",
-	  .help = "The pause after a failed start, and the longest to which it grows." },
-	{ .path = "servers.NAME.start.rate",
-	  .type = OPTION_COUNT,
-	  SERVER(conf.start_rate),
-	  .def = "1000",
-	  .min = "1",
-	  .max = "100000",
-	  .help = "Processes that are started in a second; more wait their turn, unless that would take longer "
-		  "than start.timeout." },
-	{ .path = "servers.NAME.start.give_up_after",
-	  .type = OPTION_COUNT,
-	  SERVER(conf.give_up_after),
-	  .def = "5",
-	  .min = "1",
-	  .max = "1000",
-	  .help = "After so many failed starts in a row callers are refused at once, until one "
-		  "succeeds." },
+#include "config/options_start.def"
 	{ .path = "servers.NAME.request_timeout",
 	  .type = OPTION_DURATION,
 	  SERVER(conf.request_timeout_ms),

@@ -2,11 +2,14 @@
 /* One function per rule. threats.md DEF-01, DEF-02, DEF-04; product.md §2, §3. */
 #include "config/rules.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "config/address.h"
 #include "config/claim.h"
 #include "config/problem.h"
+#include "endpoint/origin.h"
 #include "io/peer.h"
 
 #define SERVER_NAME_MAX 64
@@ -22,29 +25,26 @@ static const struct tree *item_place(const struct tree *root, const char *key, s
 	return tree_item(tree_below(root, key), index);
 }
 
-/* A listener that other machines reach says twice that this is meant. */
+/* A listener that other machines reach says twice that this is meant. What to write is what there is to change. */
 static void check_exposure(const struct config *config, const struct config_listen *listen,
 			   const struct tree *at, struct config_problems *problems)
 {
-	/* From the command line: no entry of a file is there, or holds. */
-	if (at->line == 0) {
-		problem_add_at(
-			problems, at,
-			"other machines may reach %s, and that needs a configuration file "
-			"(-c) that says how: 'listen' with 'tls' or 'plaintext', and 'auth', "
-			"without --listen; or a proxy in front, and an address that only "
-			"this machine reaches, like 127.0.0.1:8808",
-			listen->address);
-		return;
-	}
-	if (!listen->plaintext && listen->tls_count == 0)
+	bool is_plain = !listen->plaintext && listen->tls_count == 0;
+	bool is_open = config->frontend.authorization.mode == AUTHORIZATION_NONE;
+
+	if (is_plain && at->line > 0)
 		problem_add_at(
 			problems, at,
 			"other machines may reach %s, and it has no TLS. In the configuration "
 			"file, add to this entry of listen the line 'tls: {certificate: FILE, "
 			"key: FILE}'; or, if a proxy in front has TLS, the line 'plaintext: true'",
 			listen->address);
-	if (config->frontend.authorization.mode == AUTHORIZATION_NONE)
+	else if (is_plain)
+		problem_add_at(problems, at,
+			       "other machines may reach %s, and it has no TLS; add --tls "
+			       "CERTIFICATE,KEY; or, if a proxy in front has TLS, --plaintext",
+			       listen->address);
+	if (is_open && config->is_from_file)
 		problem_add_at(
 			problems, at,
 			"other machines may reach %s, and nobody is asked for a token. In the "
@@ -52,6 +52,11 @@ static void check_exposure(const struct config *config, const struct config_list
 			"tokens: [{name: NAME, sha256: HASH}]}'; or, if everybody who can connect "
 			"may use the servers, the line 'auth: {mode: anonymous}'",
 			listen->address);
+	else if (is_open)
+		problem_add_at(problems, at,
+			       "other machines may reach %s, and nobody is asked for a token; add "
+			       "--token-file FILE (openssl rand -hex 32 makes a token)",
+			       listen->address);
 }
 
 static void check_tls(const struct config_listen *listen, const struct tree *item,
@@ -142,18 +147,29 @@ static bool is_origin(const char *text)
 	return host[0] != '\0' && strpbrk(host, "/?#@*\" ") == NULL;
 }
 
+/* An origin, and perhaps a path without a slash at its end: what a proxy has in front of ours. */
+static bool is_public_url(const char *text)
+{
+	struct slice url = slice_str(text);
+	char *origin = mem_dup_slice(origin_of(url));
+	bool is_good = is_origin(origin) && strpbrk(text, "?#*\" ") == NULL &&
+		       strstr(text + strlen(origin), "//") == NULL && text[url.n - 1] != '/';
+
+	free(origin);
+	return is_good;
+}
+
 /* The names by which others call us. */
 static void check_names(const struct config *config, const struct tree *root,
 			struct config_problems *problems)
 {
 	const char *public_url = config->frontend.authorization.origin.p;
 
-	if (public_url != NULL && !is_origin(public_url))
-		problem_add_at(
-			problems, tree_below(root, "public_url"),
-			"must be an origin like https://mcp.example.com, without a path, not "
-			"'%.100s'",
-			public_url);
+	if (public_url != NULL && !is_public_url(public_url))
+		problem_add_at(problems, tree_below(root, "public_url"),
+			       "must be like https://mcp.example.com or https://example.com/mcp, "
+			       "without a slash at its end, not '%.100s'",
+			       public_url);
 	for (size_t i = 0; i < config->frontend.origins.count; i++) {
 		const char *origin = config->frontend.origins.items[i].p;
 
@@ -176,20 +192,23 @@ static void check_names(const struct config *config, const struct tree *root,
 	}
 }
 
-static void check_name(const struct config_server *server, const struct tree *at,
+static bool check_name(const struct config_server *server, const struct tree *at,
 		       struct config_problems *problems)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
 	const char *name = server->conf.name;
 	size_t length = strlen(name);
 
-	if (length == 0 || length > SERVER_NAME_MAX || strspn(name, letters) != length ||
-	    name[0] == '_' || name[0] == '-')
+	bool is_good = length > 0 && length <= SERVER_NAME_MAX && strspn(name, letters) == length &&
+		       name[0] != '_' && name[0] != '-';
+
+	if (!is_good)
 		problem_add_at_key(
 			problems, at,
 			"the server name '%.60s' must have 1 to 64 small letters, digits, "
 			"'-' and '_', and begin with a letter or digit",
 			name);
+	return is_good;
 }
 
 static void check_path(const struct config_server *server, const struct tree *at,
@@ -291,8 +310,9 @@ static void check_claims(const struct config *config, const struct config_server
 	if (mode < AUTHORIZATION_TOKEN)
 		problem_add_at(problems, at,
 			       "claims of the caller (${claim:%.60s}) need callers that show a "
-			       "token: set auth.mode",
-			       claims->items[0].p);
+			       "token: %s",
+			       claims->items[0].p,
+			       config->is_from_file ? "set auth.mode" : "add --token-file FILE");
 	for (size_t i = 0; mode == AUTHORIZATION_TOKEN && i < claims->count; i++)
 		if (!slice_is_equal(claims->items[i], SLICE_LIT("sub")))
 			problem_add_at(problems, at,
@@ -330,8 +350,9 @@ static void check_server(const struct config_server *server, const struct tree *
 	const char *mask = server->umask != NULL ? server->umask : "0";
 	size_t digits = strspn(mask, "01234567");
 
-	check_name(server, at, problems);
-	check_path(server, tree_below(at, "path"), problems);
+	/* The name is part of the usual path. */
+	if (check_name(server, at, problems) || tree_find(at, "path") != NULL)
+		check_path(server, tree_below(at, "path"), problems);
 	check_timeouts(server, at, problems);
 	check_redact(server, tree_below(at, "redact"), problems);
 	rules_check_arguments(server, at, problems);
@@ -350,7 +371,7 @@ static void check_server(const struct config_server *server, const struct tree *
 	refuse_claims(server->command, tree_below(at, "command"), problems);
 	refuse_claims(server->cwd, tree_below(at, "cwd"), problems);
 	/* One that is there but wrong has been reported. */
-	if (server->command == NULL && tree_find(at, "command") == NULL)
+	if (server->command == NULL && at->kind == TREE_MAP && tree_find(at, "command") == NULL)
 		problem_add_at(problems, at, "the key 'command' is missing");
 }
 
@@ -387,7 +408,8 @@ void rules_check(const struct config *config, const struct tree *root,
 				    server_place(root, &config->servers[i]), problems);
 		check_path_is_unique(config, i, root, problems);
 	}
-	if (config->server_count == 0)
+	if (config->server_count == 0 &&
+	    (tree_find(root, "servers") == NULL || tree_find(root, "servers")->kind != TREE_LIST))
 		problem_add_at(problems, tree_below(root, "servers"),
 			       "there is no server; at least one must be under 'servers'");
 }

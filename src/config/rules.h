@@ -45,8 +45,10 @@ void rules_check_patterns(enum permission_kind kind, const struct slices *patter
 void rules_warn(const struct config *config, const struct tree *root,
 		struct config_problems *warnings);
 
-/* Those of authorization, called by the above. */
+/* Those of authorization, called by the above; and that a proxy lets everybody in. */
 void rules_check_auth(const struct config *config, const struct tree *root,
 		      struct config_problems *problems);
+void rules_warn_of_proxy(const struct config *config, const struct tree *root,
+			 struct config_problems *warnings);
 
 #endif

@@ -358,3 +358,19 @@ void rules_check_auth(const struct config *config, const struct tree *root,
 	for (size_t i = 0; i < config->server_count; i++)
 		check_server(config, &config->servers[i], root, problems);
 }
+
+/* SEC-69 */
+void rules_warn_of_proxy(const struct config *config, const struct tree *root,
+			 struct config_problems *warnings)
+{
+	const struct authorization_conf *authorization = &config->frontend.authorization;
+	const struct tree *public_url = tree_find(root, "public_url");
+	const struct tree *proxies = tree_find(root, "trusted_proxies");
+
+	if (authorization->mode == AUTHORIZATION_NONE && (public_url != NULL || proxies != NULL))
+		problem_add_at(
+			warnings, public_url != NULL ? public_url : proxies,
+			"others come by way of a proxy, it seems, and nobody is asked for a token: "
+			"say who may call (auth: {mode: token} or oauth), or that everybody may "
+			"(auth: {mode: anonymous})");
+}

@@ -3,8 +3,10 @@
  * Keys that do nothing where they stand, and entries whose time is over: told, and no reason not to start. What stands
  * under `defaults` is meant for several servers, and not told.
  */
+#include "auth/jwt.h"
 #include "base/clock.h"
 #include "config/problem.h"
+#include "config/quantity.h"
 #include "config/rules.h"
 
 struct idle_key {
@@ -45,6 +47,65 @@ static void warn_of_server(const struct config_server *server, const struct tree
 		warn_of_key(&keys[i], at, warnings);
 }
 
+/* `at`: where a limit stands. */
+static void warn_of_rate(const struct rate_rule *rule, const struct tree *at,
+			 struct config_problems *warnings)
+{
+	static const char *const keys[] = { "per", "burst" };
+
+	for (size_t i = 0; rule->calls == 0 && i < ARRAY_LEN(keys); i++)
+		if (tree_find(at, keys[i]) != NULL)
+			problem_add_at(
+				warnings, tree_find(at, keys[i]),
+				"does nothing here: it is about 'calls', and there are none");
+}
+
+/* Whether entries above this one are for all of its tools. */
+static bool is_for_none(const struct tool_limits *limits, size_t index)
+{
+	const struct names *names = &limits->items[index].tools;
+
+	for (size_t i = 0; i < names->written.count; i++) {
+		size_t above = 0;
+
+		while (above < index && !names_fit(&limits->items[above].tools, names->folded[i]))
+			above++;
+		if (above == index)
+			return false;
+	}
+	return true;
+}
+
+static void warn_of_limits(const struct config_server *server, const struct tree *at,
+			   struct config_problems *warnings)
+{
+	const struct tool_limits *limits = &server->conf.limits.tools;
+	const struct tree *list = tree_find(tree_find(at, "tools"), "limits");
+
+	warn_of_rate(&server->conf.limits.all.rate, tree_find(at, "rate"), warnings);
+	for (size_t i = 0; list != NULL && i < limits->count; i++) {
+		warn_of_rate(&limits->items[i].limit.rate, tree_item(list, i), warnings);
+		if (is_for_none(limits, i))
+			problem_add_at(warnings, tree_item(list, i),
+				       "does nothing here: the entries above it are for all of its "
+				       "tools, and of several that fit the first counts");
+	}
+}
+
+static void warn_of_hide(const struct config_server *server, const struct tree *at,
+			 struct config_problems *warnings)
+{
+	const struct needs *needs = &server->conf.needs;
+	bool has_any = false;
+
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++)
+		has_any |= needs->by_name[kind].count > 0;
+	if (needs->hides && !has_any && tree_find(at, "hide") != NULL)
+		problem_add_at(warnings, tree_find(at, "hide"),
+			       "does nothing here: it is about scopes of tools, prompts and "
+			       "resources, and there are none");
+}
+
 /* What one caller's process shows would be withheld from another. */
 static void warn_of_pin(const struct config_server *server, const struct tree *at,
 			struct config_problems *warnings)
@@ -59,6 +120,31 @@ static void warn_of_pin(const struct config_server *server, const struct tree *a
 			       "first are approved, and the others' withheld");
 }
 
+/* A token in env that says when it ends: who is shown it would refuse the server. */
+static void warn_of_expired(const struct config_server *server, const struct tree *at,
+			    struct config_problems *warnings)
+{
+	uint64_t now_s = clock_wall_ms() / 1000;
+
+	for (size_t i = 0; i < server->env_count; i++) {
+		const struct config_pair *pair = &server->env[i];
+		char text[QUANTITY_TEXT_MAX];
+		struct verdict verdict;
+		struct jwt jwt;
+		json_int_t end_s;
+
+		if (jwt_parse(slice_str(pair->value), &jwt, &verdict) < 0)
+			continue;
+		end_s = json_integer_value(json_object_get(jwt.claims, "exp"));
+		jwt_fini(&jwt);
+		if (end_s <= 0 || (uint64_t)end_s > now_s)
+			continue;
+		quantity_format_date((uint64_t)end_s * 1000, text);
+		problem_add_at(warnings, tree_below(tree_below(at, "env"), pair->name),
+			       "is a token (JWT) whose time is over since %s", text);
+	}
+}
+
 void rules_warn(const struct config *config, const struct tree *root,
 		struct config_problems *warnings)
 {
@@ -70,10 +156,14 @@ void rules_warn(const struct config *config, const struct tree *root,
 		const struct tree *servers = tree_below(root, "servers");
 
 		warn_of_server(server, tree_find(servers, server->conf.name), warnings);
+		warn_of_limits(server, tree_find(servers, server->conf.name), warnings);
+		warn_of_hide(server, tree_find(servers, server->conf.name), warnings);
 		warn_of_pin(server, tree_below(servers, server->conf.name), warnings);
+		warn_of_expired(server, tree_below(servers, server->conf.name), warnings);
 		rules_warn_of_arguments(server, tree_below(servers, server->conf.name), warnings);
 	}
 	rules_warn_of_roles(config, root, warnings);
+	rules_warn_of_proxy(config, root, warnings);
 	for (size_t i = 0; list != NULL && i < tokens->count; i++) {
 		uint64_t ends_at_ms = tokens->items[i].ends_at_ms;
 

@@ -87,15 +87,35 @@ static const char *find_deeper(const char *level, const char *key)
 	return NULL;
 }
 
+/* What others call it; NULL: nothing. */
+static const char *find_other_name(const char *level, const char *key)
+{
+	static const struct {
+		const char *theirs;
+		const char *ours;
+	} names[] = {
+		{ "cmd", "command" },      { "exec", "command" },
+		{ "arguments", "args" },   { "environment", "env" },
+		{ "workdir", "cwd" },      { "directory", "cwd" },
+		{ "disabled", "enabled" }, { "timeout", "request_timeout" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcmp(names[i].theirs, key) == 0 && find_option(level, names[i].ours) != NULL)
+			return names[i].ours;
+	return NULL;
+}
+
 static void refuse_key(const struct types_context *context, const char *level,
 		       const struct tree *member)
 {
-	const char *similar = find_similar(level, slice_str(member->key));
+	const char *other = find_other_name(level, member->key);
+	const char *similar = other != NULL ? other : find_similar(level, slice_str(member->key));
 	const char *deeper = find_deeper(level, member->key);
 	const struct option *option = NULL;
 	struct buf hint = { 0 };
 
-	if (deeper != NULL)
+	if (deeper != NULL && other == NULL)
 		buf_printf(&hint, "did you mean '%s'?", deeper);
 	else if (similar != NULL)
 		buf_printf(&hint, "did you mean '%s'?", similar);

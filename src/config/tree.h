@@ -17,6 +17,7 @@ enum tree_kind { TREE_TEXT, TREE_LIST, TREE_MAP };
 struct tree {
 	enum tree_kind kind;
 	bool is_plain; /* a text without quotes: only such a one can be a number, true or nothing */
+	bool is_secret; /* a text that came from elsewhere into the file, and is not to be shown */
 	const char *file; /* borrowed: whoever builds the tree keeps it */
 	unsigned line;    /* from 1; 0: not from a text with lines */
 	unsigned column;

@@ -551,8 +551,9 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 		pair.value = mem_strdup(value->text);
 		pair.has_claims = claim_is_in(value->text) && check_claims(context, value);
 		/* The name of a claim is no secret; text beside it may be one. */
-		pair.is_secret = secret_is_name(value->key) && !claim_is_alone(value->text);
-		if (pair.is_secret)
+		pair.is_secret = value->is_secret ||
+				 (secret_is_name(value->key) && !claim_is_alone(value->text));
+		if (pair.is_secret && !value->is_secret)
 			warn_readable(context, value);
 	}
 	if (pair.value == NULL)

@@ -16,6 +16,7 @@ struct types_context {
 	struct config_problems *problems;
 	struct config_problems *warnings;
 	secret_resolve_fn *resolve;
+	bool is_yaml; /* a file whose keys can be changed; else the command line, or what it imports */
 	bool is_world_readable; /* the file the values come from */
 	bool is_checked;        /* the rules were asked before: nobody has changed it since */
 };

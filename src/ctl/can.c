@@ -53,7 +53,7 @@ char *can_write(const struct can_question *question, char *const *words, int cou
 	    (question->prompt != NULL && question->resource != NULL) ||
 	    count != 3 - has_who - has_what) {
 		error_set(err, ERROR_INVALID,
-			  "usage: mcpgatectl can PRINCIPAL|--claims JSON|--token NAME SERVER "
+			  "usage: mcpgatectl can WHO|--claims JSON|--token NAME SERVER "
 			  "TOOL|--prompt NAME|--resource URI");
 		return NULL;
 	}

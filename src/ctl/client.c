@@ -16,6 +16,9 @@
 #include "base/mem.h"
 
 #define SYSTEM_SOCKET "/run/mcpgated/admin.sock"
+#define WHY_NONE                                                                              \
+	"; is it running? If its admin.address is another one, name it with --socket; if it " \
+	"has none, the line admin_off of its log says why"
 #define REPLY_BYTES_MAX (256u * 1024 * 1024)
 
 struct transfer {
@@ -25,13 +28,25 @@ struct transfer {
 	bool is_too_big;
 };
 
-/* Where a daemon of the user's own has its socket; false: nowhere. */
+/*
+ * Where a daemon of the user's own has its socket; false: nowhere. sudo takes the variable away, and says who it was: then
+ * it is where the variable usually points to.
+ */
 static bool find_user_socket(char path_r[CLIENT_PATH_BYTES])
 {
 	const char *dir = getenv("XDG_RUNTIME_DIR");
+	const char *uid = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+	int length = CLIENT_PATH_BYTES;
 
-	return dir != NULL && snprintf(path_r, CLIENT_PATH_BYTES, "%s/mcpgated/admin.sock", dir) <
-				      CLIENT_PATH_BYTES;
+	if (dir != NULL)
+		length = snprintf(path_r, CLIENT_PATH_BYTES, "%s/mcpgated/admin.sock", dir);
+	else if (geteuid() != 0)
+		length = snprintf(path_r, CLIENT_PATH_BYTES, "/run/user/%u/mcpgated/admin.sock",
+				  (unsigned int)geteuid());
+	else if (uid != NULL)
+		length = snprintf(path_r, CLIENT_PATH_BYTES, "/run/user/%s/mcpgated/admin.sock",
+				  uid);
+	return length < CLIENT_PATH_BYTES;
 }
 
 void client_find_socket(char path_r[CLIENT_PATH_BYTES])
@@ -93,15 +108,10 @@ static int fail(const struct transfer *transfer, CURLcode code, struct error *er
 	if ((number == ENOENT || number == ECONNREFUSED) && strcmp(path, SYSTEM_SOCKET) == 0 &&
 	    find_user_socket(other))
 		return error_set(err, ERROR_SYSTEM,
-				 "no daemon answers at %.108s, nor at " SYSTEM_SOCKET
-				 "; is it running? If its admin.address is another one, name it "
-				 "with --socket",
+				 "no daemon answers at %.108s, nor at " SYSTEM_SOCKET WHY_NONE,
 				 other);
 	if (number == ENOENT || number == ECONNREFUSED)
-		return error_set(err, ERROR_SYSTEM,
-				 "no daemon answers at %.108s; is it running? If its admin.address "
-				 "is another one, name it with --socket",
-				 path);
+		return error_set(err, ERROR_SYSTEM, "no daemon answers at %.108s" WHY_NONE, path);
 	if (number == EACCES)
 		return error_set(err, ERROR_SYSTEM,
 				 "%.120s is for the daemon's user and root alone; try it with sudo",

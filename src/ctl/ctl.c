@@ -20,6 +20,8 @@
 #include "config/quote.h"
 #include "ctl/can.h"
 #include "ctl/client.h"
+#include "ctl/complete.h"
+#include "ctl/client_config.h"
 #include "ctl/doctor.h"
 #include "ctl/escape.h"
 #include "ctl/line.h"
@@ -219,6 +221,8 @@ static int run_doctor(const struct line *line)
 	const struct config_request request = {
 		.file = line->command != NULL ? NULL : line->file,
 		.command = line->command,
+		.env = line->env,
+		.env_count = line->env_count,
 	};
 	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
 	struct config *config;
@@ -481,11 +485,21 @@ static const struct command {
 	{ "call", "SERVER TOOL [JSON]", 2, 3, "call a tool", .run = run_call },
 	{ "token", "new [--name N]", 1, 1, "make a static token, and its entry for auth.tokens",
 	  .run = run_token },
+	{ "client-config", "SERVER [--client C]", 1, 1,
+	  "its entry for the file of a client; C: cursor, vscode …",
+	  .options =
+		  "      --client C      for client-config: claude, claude-code (the default), cline, codex, cursor,\n"
+		  "                      gemini, opencode, vscode, windsurf, zed; stdio: any that starts commands\n"
+		  "                      with -c FILE the configuration is read, and no daemon is asked;\n"
+		  "                      with --token-file F the token in F is printed, too\n",
+	  .run = client_config_run },
 	{ "doctor", "[SERVER] [-c FILE]", 0, 1,
 	  "start servers once, and say what is wrong; no daemon needed",
 	  .options =
 		  "  -c, --config FILE   for doctor (default: " DEFAULT_FILE
 		  "); or: doctor -- COMMAND...\n"
+		  "      --env N, --env N=V\n"
+		  "                      for doctor -- COMMAND: a variable of its environment, as for mcpgated\n"
 		  "      --oauth URL     for doctor: walk a client's authorization handshake with the MCP\n"
 		  "                      endpoint there, and explain each step\n"
 		  "      --token-file F  with --oauth: try the token in F as well\n"
@@ -512,6 +526,14 @@ static void print_help(void)
 		if (commands[i].options != NULL)
 			fputs(commands[i].options, stdout);
 	puts("      --version, --help, COMMAND --help");
+}
+
+static const char *command_form(size_t i, const char **arguments_r)
+{
+	if (i >= ARRAY_LEN(commands))
+		return NULL;
+	*arguments_r = commands[i].arguments;
+	return commands[i].name;
 }
 
 static const struct command *find_command(const char *name)
@@ -585,6 +607,7 @@ enum {
 	OPTION_ALL,
 	OPTION_FORMAT,
 	OPTION_CLAIM,
+	OPTION_ENV,
 	OPTION_VERSION,
 	OPTION_HELP,
 	OPTION_TEXT /* and where in struct line the text is kept, as it is */
@@ -601,6 +624,8 @@ static const struct option options[] = {
 	{ "oauth", required_argument, NULL, OPTION_TEXT + offsetof(struct line, url) },
 	{ "token-file", required_argument, NULL, OPTION_TEXT + offsetof(struct line, token_file) },
 	{ "ca", required_argument, NULL, OPTION_TEXT + offsetof(struct line, ca_file) },
+	{ "env", required_argument, NULL, OPTION_ENV },
+	{ "client", required_argument, NULL, OPTION_TEXT + offsetof(struct line, client) },
 	{ "claim", required_argument, NULL, OPTION_CLAIM },
 	{ "claims", required_argument, NULL, OPTION_TEXT + offsetof(struct line, can.claims) },
 	{ "token", required_argument, NULL, OPTION_TEXT + offsetof(struct line, can.token) },
@@ -653,6 +678,7 @@ static int take_option(struct line *line, int option)
 	switch (option) {
 	case 'c':
 		line->file = optarg;
+		line->has_file = true;
 		return -1;
 	case 's':
 		if (strlen(optarg) >= CLIENT_PATH_BYTES)
@@ -677,6 +703,11 @@ static int take_option(struct line *line, int option)
 		return doctor_add_claim(&line->claims, optarg, &err) == 0 ?
 			       -1 :
 			       line_refuse_usage(err.text);
+	case OPTION_ENV:
+		if (line->env_count == LINE_VARIABLES_MAX)
+			return line_refuse_usage("--env is there too often");
+		line->env[line->env_count++] = optarg;
+		return -1;
 	case OPTION_VERSION:
 		puts("mcpgatectl " PACKAGE_VERSION);
 		return check_output(0);
@@ -692,11 +723,15 @@ static int take_option(struct line *line, int option)
 int main(int argc, char **argv)
 {
 	struct line line = { .file = DEFAULT_FILE };
-	bool is_doctor;
+	bool is_doctor, is_entry;
 	int option;
 
 	/* For the width of characters alone: all texts are UTF-8, whatever the user's own locale is. */
 	setlocale(LC_CTYPE, "C.UTF-8");
+	if (argc > 1 && strcmp(argv[1], "complete") == 0) {
+		complete_print(command_form, options, argv + 2, argc - 2);
+		return check_output(0);
+	}
 	client_find_socket(line.socket);
 	/* What stands behind "--" is a command for doctor, and none of our options. */
 	for (int i = 1; i < argc && line.command == NULL; i++) {
@@ -726,8 +761,15 @@ int main(int argc, char **argv)
 			"only doctor takes a command after --, and then no server");
 	if (line.url != NULL && (!is_doctor || line.count > 1 || line.command != NULL))
 		return line_refuse_usage("only doctor takes --oauth, and then nothing else");
-	if ((line.token_file != NULL || line.ca_file != NULL) && line.url == NULL)
-		return line_refuse_usage("--token-file and --ca belong to doctor --oauth URL");
+	if (line.env_count > 0 && line.command == NULL)
+		return line_refuse_usage("--env belongs to doctor -- COMMAND");
+	is_entry = strcmp(line.words[0], "client-config") == 0;
+	if ((line.token_file != NULL && line.url == NULL && !is_entry) ||
+	    (line.ca_file != NULL && line.url == NULL))
+		return line_refuse_usage("--token-file and --ca belong to doctor --oauth URL, the "
+					 "first to client-config as well");
+	if (line.client != NULL && !is_entry)
+		return line_refuse_usage("--client belongs to client-config");
 	if (line.claims.count > 0 && (!is_doctor || line.url != NULL))
 		return line_refuse_usage("--claim belongs to doctor, when it starts servers");
 	return check_output(run(&line));

@@ -2,6 +2,7 @@
 /* The questions in the order in which a start goes wrong; each answer is one line. */
 #include "ctl/doctor.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -30,6 +31,7 @@
 #define EXIT_MS 1000      /* between the end of its output and its own */
 #define PAGES_MAX 1000
 #define STDERR_LINES 20
+#define VARIABLE_BYTES_MIN 4 /* shorter names are words too often */
 
 struct examination {
 	const struct config_server *server;
@@ -362,6 +364,55 @@ static void examine_end(struct examination *e)
 			      sigabbrev_np(needed));
 }
 
+/* Whether it gets a variable of this name. */
+static bool is_passed_on(char *const *envp, struct slice name)
+{
+	for (; *envp != NULL; envp++)
+		if (slice_has_prefix(slice_str(*envp), name) && (*envp)[name.n] == '=')
+			return true;
+	return false;
+}
+
+static bool is_of_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Whether the name stands in the text as a word. */
+static bool is_named(struct slice text, struct slice name)
+{
+	const char *end = text.p + text.n;
+	const char *at = text.p;
+
+	while (at != NULL && (at = memmem(at, (size_t)(end - at), name.p, name.n)) != NULL) {
+		if ((at == text.p || !is_of_name(at[-1])) &&
+		    (at + name.n == end || !is_of_name(at[name.n])))
+			return true;
+		at++;
+	}
+	return false;
+}
+
+/* A variable of ours that it names in what it wrote, and has not got: probably what it misses. */
+static void examine_variables(const struct examination *e)
+{
+	struct slice garbage = slice_str(e->probe.garbage > 0 ? e->probe.first_garbage : "");
+
+	for (char **entry = environ; *entry != NULL; entry++) {
+		struct slice rest = slice_str(*entry);
+		struct slice name = slice_cut(&rest, '=');
+
+		if (name.n < VARIABLE_BYTES_MIN || is_passed_on(e->spec->envp, name))
+			continue;
+		if (is_named(buf_slice(&e->probe.err), name) || is_named(garbage, name))
+			finding_print("warn", "env",
+				      "%.*s is set here but not passed on; to a command --env "
+				      "%.*s does, in a configuration env: {%.*s: {env: %.*s}}",
+				      SLICE_ARG(name), SLICE_ARG(name), SLICE_ARG(name),
+				      SLICE_ARG(name));
+	}
+}
+
 static void examine_running(struct examination *e)
 {
 	struct slice rest;
@@ -383,6 +434,7 @@ static void examine_running(struct examination *e)
 			      "stderr); the first: %s",
 			      e->probe.garbage, e->probe.first_garbage);
 	examine_end(e);
+	examine_variables(e);
 	/* The last lines of stderr; how many there were before is not known. */
 	rest = buf_slice(&e->probe.err);
 	for (size_t i = 0; i < rest.n; i++)

@@ -14,15 +14,18 @@
 
 #define EXIT_FAILED 1
 #define EXIT_USAGE 2
+#define LINE_VARIABLES_MAX 256
 
 struct line {
 	char socket[CLIENT_PATH_BYTES];
 	const char *file;
+	bool has_file; /* it was named */
 	const char *format;
 	const char *name;
 	const char *url;
 	const char *token_file;
 	const char *ca_file;
+	const char *client;
 	struct doctor_claims claims;
 	struct {
 		const char *issuer;
@@ -40,6 +43,8 @@ struct line {
 	char **words; /* the command's name and its arguments */
 	int count;
 	char *const *command; /* behind "--", or NULL */
+	const char *env[LINE_VARIABLES_MAX];
+	size_t env_count; /* more are refused */
 };
 
 /* Says so on stderr; returns EXIT_FAILED. */

@@ -6,6 +6,8 @@ mcpgatectl_SOURCES = $(MCPGATECTL_GRID) \
 	src/ctl/can.c src/ctl/can.h \
 	src/ctl/challenge.c src/ctl/challenge.h \
 	src/ctl/client.c src/ctl/client.h \
+	src/ctl/complete.c src/ctl/complete.h \
+	src/ctl/client_config.c src/ctl/client_config.h \
 	src/ctl/ctl.c \
 	src/ctl/line.c src/ctl/line.h \
 	src/ctl/doctor.c src/ctl/doctor.h \

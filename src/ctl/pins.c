@@ -30,9 +30,12 @@ bool pins_is_wanted(const json_t *pin, const char *name)
 /* To be freed. NULL: it is not kept. */
 static char *write_indented(struct slice definition)
 {
-	json_t *value = definition.n > 0 ? json_loadb(definition.p, definition.n,
-						      JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) :
-					   NULL;
+	json_t *value =
+		definition.n > 0 ?
+			json_loadb(definition.p, definition.n,
+				   JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES,
+				   NULL) :
+			NULL;
 	char *text = json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
 
 	json_decref(value);
@@ -99,16 +102,31 @@ static void print_difference(struct slice old, struct slice new)
 		    tail < CONTEXT_LINES ? tail : CONTEXT_LINES);
 }
 
+/* As they are, where no difference can be seen otherwise (in the last of many digits, say). */
+static void write_both(const json_t *pin, char **old_r, char **new_r)
+{
+	*old_r = write_indented(text_of(pin, "approved"));
+	*new_r = write_indented(text_of(pin, "waiting"));
+	if (*old_r == NULL || *new_r == NULL || strcmp(*old_r, *new_r) != 0)
+		return;
+	free(*old_r);
+	free(*new_r);
+	*old_r = mem_dup_slice(text_of(pin, "approved"));
+	*new_r = mem_dup_slice(text_of(pin, "waiting"));
+}
+
 void pins_show_difference(const json_t *pin)
 {
-	char *old = write_indented(text_of(pin, "approved"));
-	char *new = write_indented(text_of(pin, "waiting"));
+	char *old, *new;
 	bool is_new = slice_is_equal(text_of(pin, "state"), SLICE_LIT("new"));
+	bool is_withheld = slice_is_equal(text_of(pin, "until_approved"), SLICE_LIT("withheld"));
 	struct buf head = { 0 };
 
-	buf_printf(&head, "%.*s: the %.*s %.*s is %.*s", SLICE_ARG(text_of(pin, "server")),
+	write_both(pin, &old, &new);
+	buf_printf(&head, "%.*s: the %.*s %.*s is %.*s, and %s", SLICE_ARG(text_of(pin, "server")),
 		   SLICE_ARG(text_of(pin, "kind")), SLICE_ARG(text_of(pin, "name")),
-		   SLICE_ARG(text_of(pin, "state")));
+		   SLICE_ARG(text_of(pin, "state")),
+		   is_withheld ? "withheld until it is approved" : "passed on (pin: warn)");
 	escape_print(stdout, "", buf_slice(&head), "");
 	if (new == NULL)
 		puts("    (its definition is too long to be kept: the digest alone is)");
@@ -172,6 +190,11 @@ void pins_show(const json_t *report)
 	}
 	for (size_t i = 0; i < json_array_size(shadows); i++)
 		print_shadow(json_array_get(shadows, i));
-	printf("%zu definitions are known; %zu wait for: mcpgatectl pins approve SERVER NAME\n",
-	       json_array_size(pins), waiting);
+	printf("%zu definition%s known; ", json_array_size(pins),
+	       json_array_size(pins) == 1 ? " is" : "s are");
+	if (waiting > 0)
+		printf("%zu wait%s for: mcpgatectl pins approve SERVER NAME\n", waiting,
+		       waiting == 1 ? "s" : "");
+	else
+		puts("none waits");
 }

@@ -172,6 +172,20 @@ static void print_failure(const json_t *server)
 	buf_fini(&text);
 }
 
+/* Likewise: for how long it is being started. */
+static void print_start(const json_t *server)
+{
+	struct buf text = { 0 };
+
+	if (!json_is_integer(json_object_get(server, "starting_ms")))
+		return;
+	buf_append_slice(&text, text_of(server, "name"));
+	buf_append_str(&text, " is starting: no answer to the handshake for ");
+	append_age(&text, number_of(server, "starting_ms"));
+	escape_print(stdout, "", buf_slice(&text), "");
+	buf_fini(&text);
+}
+
 /* Likewise: what keeps in a server that has a sandbox. */
 static void print_sandbox(const json_t *server)
 {
@@ -191,6 +205,21 @@ static void print_sandbox(const json_t *server)
 	buf_fini(&text);
 }
 
+static void print_waiting_pins(const json_t *server)
+{
+	uint64_t count = number_of(server, "pins_waiting");
+	struct buf text = { 0 };
+
+	if (count == 0)
+		return;
+	buf_append_slice(&text, text_of(server, "name"));
+	buf_printf(&text, " has %llu definition%s that wait%s for approval: mcpgatectl pins ",
+		   (unsigned long long)count, count == 1 ? "" : "s", count == 1 ? "s" : "");
+	buf_append_slice(&text, text_of(server, "name"));
+	escape_print(stdout, "", buf_slice(&text), "");
+	buf_fini(&text);
+}
+
 void show_servers(const json_t *report)
 {
 	const json_t *servers = json_object_get(report, "servers");
@@ -198,13 +227,37 @@ void show_servers(const json_t *report)
 	print_rows(servers, server_columns, ARRAY_LEN(server_columns));
 	for (size_t i = 0; i < json_array_size(servers); i++) {
 		print_failure(json_array_get(servers, i));
+		print_start(json_array_get(servers, i));
 		print_sandbox(json_array_get(servers, i));
+		print_waiting_pins(json_array_get(servers, i));
 	}
 }
 
 static void append_count(struct buf *out, uint64_t count, const char *noun, const char *plural)
 {
 	buf_printf(out, ", %llu %s%s", (unsigned long long)count, noun, count == 1 ? "" : plural);
+}
+
+/* A line, where there is an audit. */
+static void print_audit(const json_t *audit)
+{
+	struct slice error = text_of(audit, "last_error");
+	bool works = json_is_true(json_object_get(audit, "works"));
+	struct buf text = { 0 };
+
+	if (!json_is_object(audit))
+		return;
+	buf_append_str(&text, "audit to ");
+	buf_append_slice(&text, text_of(audit, "to"));
+	buf_append_str(&text, works ? " works" : " fails");
+	if (!works && json_is_true(json_object_get(audit, "required")))
+		buf_append_str(&text, ", and calls are refused (audit.required)");
+	append_count(&text, number_of(audit, "written"), "record", "s");
+	buf_printf(&text, " written, %llu lost", (unsigned long long)number_of(audit, "lost"));
+	if (error.n > 0)
+		buf_printf(&text, works ? "; it failed before: %.*s" : ": %.*s", SLICE_ARG(error));
+	escape_print(stdout, "", buf_slice(&text), "");
+	buf_fini(&text);
 }
 
 void show_status(const json_t *report)
@@ -224,6 +277,7 @@ void show_status(const json_t *report)
 	append_count(&text, number_of(report, "calls"), "call", "s");
 	buf_append_str(&text, " in flight");
 	escape_print(stdout, "", buf_slice(&text), "");
+	print_audit(json_object_get(report, "audit"));
 	putchar('\n');
 	buf_fini(&text);
 	show_servers(report);

@@ -213,7 +213,7 @@ static void explain_refusal(const struct web_answer *answer, struct buf *text)
 	else if (answer->status == 403 && challenge.error != NULL)
 		buf_append_str(text, "403: the token is good, but not for this");
 	else if (answer->status == 403)
-		buf_append_str(text, "403: whose token this is may not come in");
+		buf_append_str(text, "403: whose token this is may not use this server");
 	else if (answer->status == 503)
 		buf_append_str(text, "503: the server cannot tell now; it may not reach the "
 				     "authorization server");

@@ -168,7 +168,7 @@ static bool needs_name(const struct admission *admission)
 	if (admission->front == FRONT_STATELESS || admission->has_no_effect)
 		return false;
 	if (admission->front == FRONT_HTTP_SSE)
-		return admission->intent != ADMISSION_LISTEN;
+		return admission->intent != ADMISSION_LISTEN || admission->is_resuming;
 	return !admission->is_initialize;
 }
 
@@ -384,8 +384,12 @@ static bool check_era(struct admission *admission)
 /* A client of HTTP+SSE has no session at first, and no server yet that its notifications could go to. */
 static bool check_begun(struct admission *admission)
 {
-	if (!needs_name(admission) || admission->client != NULL || admission->is_initialize)
+	if (!needs_name(admission) || admission->client != NULL || admission->is_initialize ||
+	    admission->intent == ADMISSION_LISTEN)
 		return true;
+	if (admission->session.is_replaying)
+		return refuse(admission, 503, MCP_INTERNAL_ERROR,
+			      "The session is being opened anew; try again");
 	refuse(admission, 400, MCP_INVALID_REQUEST, "Invalid request: initialize must come first");
 	admission->refusal.is_in_band = !admission->is_batch;
 	return false;
@@ -489,6 +493,7 @@ static bool check_limits(struct admission *admission)
 			.peer = client != NULL ? &client->peer : admission->peer,
 			.messages = admission->messages,
 			.count = admission->count,
+			.is_modern = admission->front == FRONT_STATELESS,
 		},
 		&wait_ms, &rule);
 
@@ -595,6 +600,7 @@ bool admission_admit(struct admission *admission)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
 		if (!checks[i].is_passed(admission)) {
+			admission->refusal.who = caller->access.principal;
 			record_refusal(admission, checks[i].word);
 			return false;
 		}

@@ -37,6 +37,7 @@ struct session_named {
 	bool is_named;
 	bool is_known;         /* it is there, and this caller's, at this endpoint */
 	bool is_opening;       /* its initialize request is in flight */
+	bool is_replaying;     /* HTTP+SSE: and it is ours, for a client that has come back */
 	struct client *client; /* NULL: it has not begun yet, or is not known */
 };
 

@@ -145,3 +145,10 @@ void answer_reason(const struct answer *answer, struct slice id, enum reason rea
 	answer_append_reason(&text, id, reason, server);
 	answer_send_text(answer, status != 0 ? status : 200, &text);
 }
+
+void answer_append_expired(struct buf *out, struct slice id)
+{
+	write_error(out, id, MCP_INTERNAL_ERROR,
+		    SLICE_LIT("The events after this one are no longer kept"),
+		    SLICE_LIT("{\"reason\":\"stream_expired\"}"));
+}

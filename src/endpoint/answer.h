@@ -47,4 +47,7 @@ void answer_append_reason(struct buf *out, struct slice id, enum reason reason, 
 void answer_reason(const struct answer *answer, struct slice id, enum reason reason,
 		   const char *server);
 
+/* The error that says that events were lost, of the request `id` (empty: of none). FRONT-RES-07 */
+void answer_append_expired(struct buf *out, struct slice id);
+
 #endif

@@ -27,10 +27,13 @@ struct charges {
  * What servers hear of: not their handshake, and what we answer ourselves. A call that wants no answer is one: a server may
  * execute it.
  */
-static bool is_call(const struct envelope *env)
+static bool is_call(const struct envelope *env, bool is_modern)
 {
 	if (env->kind != ENVELOPE_REQUEST)
 		return operation_of(env) != OPERATION_OTHER;
+	/* To a client that is told 429 here the server would seem to be of another era. */
+	if (is_modern && slice_is_equal(env->method, SLICE_LIT("server/discover")))
+		return false;
 	return !slice_is_equal(env->method, SLICE_LIT("initialize")) &&
 	       !slice_is_equal(env->method, SLICE_LIT("ping"));
 }
@@ -113,14 +116,14 @@ static void take(const struct limited_calls *calls, const struct charge *charge,
 	CHECK(wait_ms == 0);
 }
 
-static void add_message(struct charges *charges, const struct call_limits *limits,
+static void add_message(struct charges *charges, const struct limited_calls *calls,
 			const struct envelope *env)
 {
-	const struct call_limit *of_tool = call_limits_of_tool(limits, env);
+	const struct call_limit *of_tool = call_limits_of_tool(calls->limits, env);
 
-	if (!is_call(env))
+	if (!is_call(env, calls->is_modern))
 		return;
-	add(charges, &limits->all, env);
+	add(charges, &calls->limits->all, env);
 	if (of_tool != NULL)
 		add(charges, of_tool, env);
 }
@@ -138,7 +141,7 @@ enum reason call_limits_take(const struct limited_calls *calls, uint64_t *wait_m
 		return REASON_NONE;
 	charges.count = 0;
 	for (size_t i = 0; i < calls->count; i++)
-		add_message(&charges, calls->limits, &calls->messages[i]);
+		add_message(&charges, calls, &calls->messages[i]);
 	reason = judge(calls, &charges, now_ms, wait_ms_r, rule_r);
 	for (size_t i = 0; i < charges.count && reason == REASON_NONE; i++)
 		take(calls, &charges.items[i], now_ms);

@@ -6,6 +6,7 @@
 #ifndef MCPGATED_ENDPOINT_CALL_LIMITS_H
 #define MCPGATED_ENDPOINT_CALL_LIMITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,12 +28,13 @@ struct limited_calls {
 	const struct peer *peer;         /* which anonymous caller it is */
 	const struct envelope *messages; /* those that are no calls do not count */
 	size_t count;                    /* at most CALL_LIMITS_MESSAGES_MAX */
+	bool is_modern;                  /* the gateway itself answers server/discover */
 };
 
 /*
  * Takes them from what the caller may call, all of them or none. REASON_NONE; else why not, and *wait_ms_r says when it is
  * worth another try, and *rule_r which key says so, like servers.NAME.rate. Calls are what servers hear of but the handshake
- * and pings, be it a notification that names a tool. Those, and streams of changes, have a rate, but do not count as calls in
+ * of either era and pings, be it a notification that names a tool. Those, and streams of changes, have a rate, but do not count as calls in
  * flight.
  */
 enum reason call_limits_take(const struct limited_calls *calls, uint64_t *wait_ms_r,

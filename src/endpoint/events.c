@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "endpoint/egress.h"
 #include "http/sse.h"
+#include "session/session_table.h"
 
 /* What is gathered before it is handed to the connection. */
 #define BATCH_BYTES (64 * 1024)
@@ -28,10 +29,21 @@ struct slice event_id_format(uint32_t epoch, uint64_t stream, uint64_t number, c
 	return slice_of(out, (size_t)n);
 }
 
+struct slice event_id_of_client(struct slice client, uint64_t number, char *out)
+{
+	int n = snprintf(out, EVENT_ID_BYTES, "%.*s-%llx", SLICE_ARG(client),
+			 (unsigned long long)number);
+
+	CHECK(n > 0 && n < EVENT_ID_BYTES);
+	return slice_of(out, (size_t)n);
+}
+
 static struct slice event_id(const struct event_writer *writer, uint64_t number, char *out)
 {
 	if (writer->source.has_no_ids)
 		return slice_of(NULL, 0);
+	if (writer->source.client.n > 0)
+		return event_id_of_client(writer->source.client, number, out);
 	return event_id_format(writer->source.epoch, writer->source.number, number, out);
 }
 
@@ -65,6 +77,15 @@ int event_id_parse(struct slice id, struct event_source *source_r)
 	if (parse_hex(number, 15, &source_r->number) < 0 || parse_hex(id, 15, &source_r->after) < 0)
 		return -1;
 	return 0;
+}
+
+int event_id_parse_of_client(struct slice id, char *client_r, uint64_t *number_r)
+{
+	if (id.n < SESSION_ID_LENGTH + 2 || id.p[SESSION_ID_LENGTH] != '-')
+		return -1;
+	memcpy(client_r, id.p, SESSION_ID_LENGTH);
+	return parse_hex(slice_of(id.p + SESSION_ID_LENGTH + 1, id.n - SESSION_ID_LENGTH - 1), 15,
+			 number_r);
 }
 
 /* Who can come back to a primed stream is told when. FRONT-SSE-03, -05, FRONT-GET-05 */

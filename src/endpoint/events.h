@@ -18,7 +18,7 @@
 struct event_writer;
 
 /* Room for the longest event id. */
-#define EVENT_ID_BYTES 48
+#define EVENT_ID_BYTES 64
 
 /* A stream to write, and where in it. */
 struct event_source {
@@ -27,8 +27,10 @@ struct event_source {
 	uint64_t number; /* of the stream in its session */
 	uint64_t after;  /* as for stream_attach */
 	bool has_no_ids; /* nobody comes back to it */
-	bool is_primed;  /* begin with an event that has an id and no data. FRONT-SSE-03, -04 */
-	bool is_known;   /* its client can name an event of it, or need not, to lose nothing */
+	struct slice
+		client; /* HTTP+SSE: the id of its client, in place of epoch and number; else empty */
+	bool is_primed; /* begin with an event that has an id and no data. FRONT-SSE-03, -04 */
+	bool is_known;  /* its client can name an event of it, or need not, to lose nothing */
 	uint64_t retry_ms;
 	uint64_t max_age_ms; /* of the connection; 0: any */
 	uint64_t keepalive_ms;
@@ -75,5 +77,8 @@ void event_writer_stop(struct event_writer *writer);
 struct slice event_id_format(uint32_t epoch, uint64_t stream, uint64_t number, char *out);
 /* Reads an id of ours into epoch, number and after of *source_r; -1: it is none. FRONT-RES-01 */
 int event_id_parse(struct slice id, struct event_source *source_r) must_check;
+/* The same for HTTP+SSE: the id of the client, SESSION_ID_LENGTH random characters, and the number. FRONT-OLD-04 */
+struct slice event_id_of_client(struct slice client, uint64_t number, char *out);
+int event_id_parse_of_client(struct slice id, char *client_r, uint64_t *number_r) must_check;
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "endpoint/answer.h"
 #include "endpoint/http_sse.h"
+#include "endpoint/landing.h"
 #include "endpoint/origin.h"
 #include "endpoint/pending_auth.h"
 #include "endpoint/refusal.h"
@@ -48,7 +49,7 @@ static struct http_exchange *frontend_answer_health(const struct frontend *front
 
 	if (request->method != HTTP_GET && request->method != HTTP_HEAD)
 		answer_empty(answer, 405, SLICE_LIT("Allow: GET, HEAD\r\n"));
-	else if (is_ready_path && frontend->router->is_draining)
+	else if (is_ready_path && (frontend->is_leaving || frontend->router->is_draining))
 		answer_document(answer, 503, none, SLICE_LIT("{\"status\":\"draining\"}\n"));
 	else
 		answer_document(answer, 200, none, SLICE_LIT("{\"status\":\"ok\"}\n"));
@@ -61,6 +62,14 @@ static const char *const frontend_methods[] = {
 	[ENDPOINT_MESSAGE] = "POST, OPTIONS",
 };
 
+/* path: as frontend_own_path has it. */
+static bool is_path(struct slice of_endpoint, struct slice path)
+{
+	if (of_endpoint.n > 1 && of_endpoint.p[of_endpoint.n - 1] == '/')
+		of_endpoint.n--;
+	return slice_is_equal(of_endpoint, path);
+}
+
 /* Which endpoint has this path, and for what. */
 static bool frontend_find_endpoint(const struct frontend_conf *conf, struct slice path,
 				   struct endpoint_request *request_r)
@@ -72,7 +81,7 @@ static bool frontend_find_endpoint(const struct frontend_conf *conf, struct slic
 		request_r->role = slice_is_equal(endpoint->sse_path, path)     ? ENDPOINT_SSE :
 				  slice_is_equal(endpoint->message_path, path) ? ENDPOINT_MESSAGE :
 										 ENDPOINT_MCP;
-		if (request_r->role != ENDPOINT_MCP || slice_is_equal(endpoint->path, path))
+		if (request_r->role != ENDPOINT_MCP || is_path(endpoint->path, path))
 			return true;
 	}
 	return false;
@@ -135,11 +144,46 @@ static struct http_exchange *frontend_dispatch(const struct endpoint_request *re
 	return NULL;
 }
 
+/*
+ * Why a request is refused (403) that a proxy passes on of which the configuration does not know, where nobody is asked for a
+ * token because only this machine was meant to come; NULL: it is none. SEC-69
+ */
+static const char *frontend_check_proxy(const struct frontend_conf *conf,
+					const struct http_conn *conn,
+					const struct http_request *request)
+{
+	if (conf->authorization.mode != AUTHORIZATION_NONE || conf->is_operators ||
+	    !http_is_forwarded(request) || http_conn_is_trusted(conn))
+		return NULL;
+	return "Forbidden: a proxy has passed this on, and no token is needed here. Add to the "
+	       "configuration: `trusted_proxies: [127.0.0.1]` (the proxy's address) and `auth: {mode: "
+	       "token, tokens: [...]}` (`mcpgatectl token new` makes one), or `auth: {mode: "
+	       "anonymous}` if everybody may";
+}
+
+/*
+ * The path as the table has it: without what public_url has in front, be it that a proxy has taken that away or not, and
+ * without a slash at its end.
+ */
+static struct slice frontend_own_path(const struct frontend *frontend, struct slice path)
+{
+	struct slice prefix = origin_path_of(frontend->conf.authorization.origin);
+
+	if (prefix.n > 0 && path.n > prefix.n && path.p[prefix.n] == '/' &&
+	    slice_has_prefix(path, prefix))
+		path = slice_of(path.p + prefix.n, path.n - prefix.n);
+	if (path.n > 1 && path.p[path.n - 1] == '/')
+		path.n--;
+	return path;
+}
+
 static struct http_exchange *frontend_on_request(struct http_handler *handler,
 						 struct http_conn *conn,
-						 const struct http_request *request)
+						 const struct http_request *sent)
 {
 	struct frontend *frontend = container_of(handler, struct frontend, handler);
+	struct http_request own = *sent;
+	const struct http_request *request = &own;
 	struct endpoint_request to = {
 		.frontend = frontend,
 		.http = request,
@@ -149,6 +193,7 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 	const char *why;
 	int status;
 
+	own.path = frontend_own_path(frontend, sent->path);
 	if (request->method == HTTP_OTHER)
 		return refusal_send_head(&to.answer, 501, "Not implemented: unknown HTTP method");
 	if (is_repeating(&to))
@@ -165,6 +210,13 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 	if (slice_is_equal(request->path, SLICE_LIT("/healthz")) ||
 	    slice_is_equal(request->path, SLICE_LIT("/readyz")))
 		return frontend_answer_health(frontend, &to.answer, request);
+	why = frontend_check_proxy(&frontend->conf, conn, request);
+	if (why != NULL)
+		return refusal_send_head(&to.answer, 403, why);
+	if (landing_is_wanted(frontend, request)) {
+		landing_send(frontend, &to.answer, request);
+		return NULL;
+	}
 	if (!frontend_find_endpoint(&frontend->conf, request->path, &to))
 		return refusal_send_head(&to.answer, 404, "Not found: no server has this path");
 	if (request->method == HTTP_OPTIONS)
@@ -192,10 +244,12 @@ void frontend_init(struct frontend *frontend, struct router *router,
 	frontend->conf = *conf;
 	frontend->router = router;
 	frontend->spare = NULL;
+	frontend->is_leaving = false;
 	metadata_init(&frontend->metadata, &conf->metadata, &frontend->conf.authorization);
 	authorization_init(&frontend->authorization, &router->sessions, &conf->authorization);
 	frontend->sse_clients = (struct session_table){ .by_key = { 0 } };
 	list_init(&frontend->sse_newcomers);
+	list_init(&frontend->sse_lost);
 }
 
 void frontend_fini(struct frontend *frontend)
@@ -205,6 +259,11 @@ void frontend_fini(struct frontend *frontend)
 	metadata_fini(&frontend->metadata);
 	authorization_fini(&frontend->authorization);
 	free(frontend->spare);
+}
+
+void frontend_leave(struct frontend *frontend)
+{
+	frontend->is_leaving = true;
 }
 
 void frontend_drain(struct frontend *frontend)

@@ -43,6 +43,7 @@ struct frontend_conf {
 	uint64_t grace_ms;     /* a call that takes longer gets an event stream, with AUTO */
 	uint64_t keepalive_ms; /* of event streams */
 	uint64_t retry_ms;     /* when clients shall come back to one */
+	uint64_t reconnect_ms; /* how long one of HTTP+SSE may take to; 0: it may not */
 	uint64_t max_connection_age_ms; /* of a connection with one; 0: any */
 };
 
@@ -72,12 +73,16 @@ struct frontend {
 	struct pending_auth *spare;       /* for the next request that may have to wait */
 	struct session_table sse_clients; /* of HTTP+SSE */
 	struct list sse_newcomers;        /* those that have no session yet */
+	bool is_leaving;                  /* not ready any more */
+	struct list sse_lost;             /* those that have no connection */
 };
 
 void frontend_init(struct frontend *frontend, struct router *router,
 		   const struct frontend_conf *conf);
 /* No connection may be left. */
 void frontend_fini(struct frontend *frontend);
+/* The gateway will stop soon: /readyz says so. */
+void frontend_leave(struct frontend *frontend);
 /* The gateway is about to stop: what has not begun is ended. */
 void frontend_drain(struct frontend *frontend);
 

@@ -436,9 +436,11 @@ static void strangers_stay_outside(void **state)
 						   "localhost",
 						   "ftp://localhost",
 						   "http://app.example",
+						   "http://localhost:6274",
+						   "http://[::1]:80",
 						   "http://localhost/x" };
-	static const char *const good_origins[] = { "https://app.example", "http://localhost:6274",
-						    "https://MCP.example", "http://[::1]:80" };
+	static const char *const good_origins[] = { "https://app.example", "http://localhost",
+						    "https://MCP.example", "http://[::1]" };
 	char text[512];
 
 	for (size_t i = 0; i < ARRAY_LEN(bad_hosts); i++) {
@@ -460,6 +462,14 @@ static void strangers_stay_outside(void **state)
 			 good_origins[i]);
 		head_is_answered(text, 404, "Vary: Origin");
 	}
+	head_is_answered("GET /x HTTP/1.1\r\nHost: [::1]:88\r\nOrigin: http://localhost:88\r\n\r\n",
+			 404, "Vary: Origin");
+	head_is_answered("GET /x HTTP/1.1\r\nHost: [::1]:88\r\nOrigin: http://localhost:8\r\n\r\n",
+			 403, NULL);
+	frontend.conf.authorization.origin = SLICE_LIT("https://gw.example:8443/mcp");
+	head_is_answered(
+		"GET /x HTTP/1.1\r\nHost: localhost:1\r\nOrigin: https://gw.example:8443\r\n\r\n",
+		404, "Vary: Origin");
 }
 
 /* FRONT-HTTP-01, FRONT-HTTP-08, FRONT-HTTP-14 */
@@ -1395,6 +1405,71 @@ static void sse_session_ends_with_its_answers(void **state)
 	is_refused(sender, 404, -32001);
 }
 
+/* Comes back with an event's id, of the same client, or with what `fields` say. */
+static void come_back(struct http_client *client, const char *fields)
+{
+	char text[320];
+
+	snprintf(text, sizeof(text), "GET /sse HTTP/1.1\r\nHost: localhost\r\n%s\r\n", fields);
+	send_text(client, text);
+}
+
+static const char *event_field(const char *uri, unsigned int number)
+{
+	static char text[100];
+
+	snprintf(text, sizeof(text), "Last-Event-ID: %s-%u\r\n", strchr(uri, '=') + 1, number);
+	return text;
+}
+
+/* FRONT-OLD-04: who loses its connection goes on where it was, or is forgotten in time. */
+static void sse_client_comes_back(void **state)
+{
+	struct http_client *sender = connect_client();
+	struct http_client *first = connect_client();
+	struct http_client *second = connect_client();
+	struct http_client *late = connect_client();
+	const char *uri;
+	struct fake_process *p;
+
+	frontend.conf.reconnect_ms = 60000;
+	uri = open_sse(first);
+	p = begin_sse(first, sender, uri);
+	post_to(sender, uri, "", CALL("7"));
+	is_answered(sender, 202, "");
+	hears(p, CALLED("2"));
+	leave(first);
+	assert_int_equal(router.sessions.count, 1);
+	says(p, RESULT("2"));
+	pass(59000);
+	come_back(second, event_field(uri, 1));
+	assert_non_null(strstr(events(second), "\"id\":7"));
+	pass(61000);
+	assert_int_equal(router.sessions.count, 1);
+	leave(second);
+	pass(61000);
+	assert_int_equal(router.sessions.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
+	come_back(late, event_field(uri, 2));
+	is_refused(late, 404, -32001);
+}
+
+/* FRONT-OLD-04: a session that ends while its client is away takes the client with it. */
+static void sse_client_is_away_when_its_session_ends(void **state)
+{
+	struct http_client *sender = connect_client();
+	struct http_client *stream = connect_client();
+
+	frontend.conf.reconnect_ms = 60000;
+	begin_sse(stream, sender, open_sse(stream));
+	leave(stream);
+	assert_int_equal(frontend.sse_clients.by_key.count, 1);
+	session_end(container_of(router.sessions.sessions.next, struct session, link),
+		    REASON_RECLAIMED);
+	settle();
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
+}
+
 /* FRONT-OLD-04, SEC-08: who never initializes does not stay. */
 static void sse_client_must_initialize(void **state)
 {
@@ -1583,6 +1658,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(event_ids_are_read_strictly),
 	TEST(drain_lets_calls_finish),
 	TEST(sse_session_ends_with_its_answers),
+	TEST(sse_client_comes_back),
+	TEST(sse_client_is_away_when_its_session_ends),
 	TEST(sse_client_must_initialize),
 	TEST(sse_client_initializes_once),
 	TEST(sse_client_leaves_while_its_server_starts),

@@ -2,8 +2,8 @@
 /*
  * A client is known by a random id in the address that its stream begins with. Until it has initialized
  * there is no session: what it is told goes straight to the connection. Then everything goes through the
- * session's own stream, answers included, in the order in which it came. The stream is the session: when
- * one ends, so does the other, and nobody can come back.
+ * session's own stream, answers included, in the order in which it came. A client without connection is lost; its
+ * session idles like any other that nobody uses, and may give way.
  */
 #include "endpoint/http_sse.h"
 
@@ -15,36 +15,59 @@
 #include "endpoint/caller.h"
 #include "endpoint/egress.h"
 #include "endpoint/events.h"
+#include "endpoint/origin.h"
 #include "endpoint/refusal.h"
+#include "endpoint/sse_client.h"
 #include "endpoint/token_watch.h"
 #include "http/sse.h"
+#include "mcp/revision.h"
 #include "obs/log.h"
 #include "router/client_session.h"
 #include "router/forward.h"
 #include "router/router.h"
 
 #define INITIALIZE_MS (60 * 1000)
+#define WORD_MS \
+	2000 /* so long a client that says that it has initialized may take to do so all the same */
 
 enum client_state {
 	CLIENT_NEW,  /* its GET is not answered yet */
 	CLIENT_OPEN, /* its stream has begun; it has no session */
 	CLIENT_LIVE, /* it has one */
-	CLIENT_GONE, /* its stream has ended, and its session is about to */
+	CLIENT_LOST, /* it has one, or is about to get it, and no connection */
+	CLIENT_GONE, /* it cannot be found any more, and its session is about to end */
 };
 
 struct sse_client {
-	struct http_exchange exchange; /* the GET */
-	struct caller caller;
-	struct session_entry entry; /* its id */
-	struct event_writer writer;
-	struct list link;      /* of the frontend's newcomers, until it has a session */
-	struct timer patience; /* likewise */
-	struct token_watch *token_watch;
+	struct frontend *frontend;
+	const struct endpoint *endpoint;
+	struct principal *principal; /* a reference */
+	struct session_entry entry;  /* its id */
+	struct sse_get *get;         /* NULL: lost, or gone */
+	struct list
+		link; /* of the frontend's newcomers, until it has a session; or of its lost ones */
+	struct timer patience; /* likewise; and while it is lost */
 	enum client_state state;
-	struct call *opening;            /* the initialize request in flight */
-	struct client *session_client;   /* from its answer on; held */
-	char session[SESSION_ID_LENGTH]; /* likewise */
+	struct call *opening;          /* the initialize request in flight */
+	bool is_replaying;             /* which is ours, not the client's: it does not hear of it */
+	struct client *session_client; /* from its answer on, until the session has ended */
+	struct session_owner owner;
 	struct task farewell;
+};
+
+/* A GET, and the event stream that answers it. */
+struct sse_get {
+	struct http_exchange exchange;
+	struct caller caller;
+	struct event_writer writer;
+	struct token_watch *token_watch;
+	struct sse_client
+		*client; /* whose stream this is; NULL: not answered, or another GET's by now */
+	const struct revision
+		*revision;          /* that its client has agreed on before; NULL: none is named */
+	bool is_resuming;           /* it came with Last-Event-ID */
+	char id[SESSION_ID_LENGTH]; /* which names this client; all zeros: none that could be ours */
+	uint64_t after;             /* and its last event */
 };
 
 struct sse_call {
@@ -54,12 +77,15 @@ struct sse_call {
 	struct deny_watcher deny_watcher;
 };
 
-struct sse_post {
-	struct http_exchange exchange;
-	struct caller caller;
-	bool names_client;
-	char id[SESSION_ID_LENGTH]; /* all zeros: what was sent can be none */
-};
+/* ---- the life of a GET ---- */
+
+static void get_end(struct sse_get *get)
+{
+	event_writer_stop(&get->writer);
+	token_watch_end(&get->token_watch);
+	caller_fini(&get->caller);
+	loop_defer_free(get->caller.frontend->router->loop, get);
+}
 
 /* ---- the life of a client ---- */
 
@@ -68,49 +94,60 @@ static const struct {
 	const char *name;
 	unsigned int next;
 } states[] = {
-	[CLIENT_NEW] = { "new", TO(OPEN) | TO(GONE) },
-	[CLIENT_OPEN] = { "open", TO(LIVE) | TO(GONE) },
-	[CLIENT_LIVE] = { "live", TO(GONE) },
+	[CLIENT_NEW] = { "new", TO(OPEN) },
+	[CLIENT_OPEN] = { "open", TO(LIVE) | TO(LOST) | TO(GONE) },
+	[CLIENT_LIVE] = { "live", TO(LOST) | TO(GONE) },
+	[CLIENT_LOST] = { "lost", TO(OPEN) | TO(LIVE) | TO(GONE) },
 	[CLIENT_GONE] = { "gone", 0 },
 };
 #undef TO
 
 static void client_set_state(struct sse_client *client, enum client_state state)
 {
+	uint64_t patience_ms =
+		state == CLIENT_LOST ? client->frontend->conf.reconnect_ms : INITIALIZE_MS;
+
 	CHECK(states[client->state].next & 1u << state);
-	LOG(SSE_CLIENT_STATE, LOG_STR("server", client->caller.endpoint->server->conf.name),
+	LOG(SSE_CLIENT_STATE, LOG_STR("server", client->endpoint->server->conf.name),
 	    LOG_STR("from", states[client->state].name), LOG_STR("to", states[state].name));
 	client->state = state;
-	if (state == CLIENT_OPEN) {
-		timer_start(client->caller.frontend->router->loop, &client->patience,
-			    INITIALIZE_MS);
-	} else {
-		list_remove(&client->link);
-		timer_stop(&client->patience);
-	}
+	list_remove(&client->link);
+	timer_stop(&client->patience);
+	if (state == CLIENT_OPEN)
+		list_append(&client->frontend->sse_newcomers, &client->link);
+	if (state == CLIENT_LOST)
+		list_append(&client->frontend->sse_lost, &client->link);
+	if (state == CLIENT_OPEN || state == CLIENT_LOST)
+		timer_start(client->frontend->router->loop, &client->patience, patience_ms);
 }
 
 static void client_free(struct sse_client *client)
 {
-	CHECK(client->state == CLIENT_GONE && list_is_empty(&client->link));
-	CHECK(client->token_watch == NULL && client->writer.reader.stream == NULL);
-	caller_fini(&client->caller);
-	loop_defer_free(client->caller.frontend->router->loop, client);
+	CHECK(client->state == CLIENT_GONE && client->get == NULL);
+	CHECK(client->opening == NULL && client->session_client == NULL);
+	principal_unref(&client->principal);
+	loop_defer_free(client->frontend->router->loop, client);
+}
+
+/* Its GET is another's, or nobody's. What is being written to it goes on, or has ended. */
+static void client_leave_get(struct sse_client *client)
+{
+	struct sse_get *get = client->get;
+
+	if (get == NULL)
+		return;
+	client->get = NULL;
+	get_end(get);
 }
 
 static void client_on_farewell(struct task *task)
 {
 	struct sse_client *client = container_of(task, struct sse_client, farewell);
-	struct session *session;
 
 	if (client->opening != NULL)
 		session_end(client->opening->client->session, REASON_PEER_CLOSED);
-	/* It may have ended by itself meanwhile, and be freed. */
-	session = session_find(&client->caller.frontend->router->sessions,
-			       slice_of(client->session, SESSION_ID_LENGTH),
-			       client->caller.access.principal);
-	if (session != NULL)
-		session_end(session, REASON_PEER_CLOSED);
+	if (client->session_client != NULL)
+		session_end(client->session_client->session, REASON_PEER_CLOSED);
 	client_free(client);
 }
 
@@ -120,47 +157,97 @@ static void client_on_farewell(struct task *task)
  */
 static void client_end(struct sse_client *client)
 {
-	bool has_session =
-		client->opening != NULL || (client->session_client != NULL &&
-					    client->session_client->session->state == SESSION_LIVE);
-
+	if (client->state == CLIENT_GONE)
+		return;
 	client_set_state(client, CLIENT_GONE);
-	session_table_remove(&client->caller.frontend->sse_clients, &client->entry);
-	event_writer_stop(&client->writer);
-	token_watch_end(&client->token_watch);
-	if (has_session)
-		task_schedule(client->caller.frontend->router->loop, &client->farewell);
-	else
-		client_free(client);
+	session_table_remove(&client->frontend->sse_clients, &client->entry);
+	client_leave_get(client);
+	task_schedule(client->frontend->router->loop, &client->farewell);
 }
 
-static void client_on_events_end(struct event_writer *writer, enum reason reason)
+static void client_on_session_end(struct session_owner *owner)
 {
-	(void)reason;
-	client_end(container_of(writer, struct sse_client, writer));
+	struct sse_client *client = container_of(owner, struct sse_client, owner);
+
+	CHECK(client->session_client != NULL);
+	client->session_client = NULL;
+	client_end(client);
+}
+
+/* Whether it is worth waiting for a client whose connection has ended so. */
+static bool may_come_back(const struct sse_client *client, enum reason reason)
+{
+	const struct client *session_client = client->session_client;
+
+	if (client->frontend->conf.reconnect_ms == 0 || reason == REASON_SLOW_READER ||
+	    reason == REASON_DRAINING || reason == REASON_DENIED || reason == REASON_REVOKED)
+		return false;
+	return client->opening != NULL ||
+	       (session_client != NULL && session_client->session->state == SESSION_LIVE);
+}
+
+/* Its connection has ended, or is no longer for it. FRONT-OLD-04 */
+static void client_lose(struct sse_client *client, enum reason reason)
+{
+	if (!may_come_back(client, reason)) {
+		client_end(client);
+		return;
+	}
+	client_leave_get(client);
+	client_set_state(client, CLIENT_LOST);
+	if (client->session_client == NULL)
+		return;
+	session_release(client->session_client->session);
+	LIST_FOREACH_SAFE(node, &client->session_client->calls)
+		call_note_unreachable(container_of(node, struct call, link));
+}
+
+static void get_on_events_end(struct event_writer *writer, enum reason reason)
+{
+	struct sse_get *get = container_of(writer, struct sse_get, writer);
+
+	CHECK(get->client != NULL);
+	if (get->client->get == get)
+		client_lose(get->client, reason);
+}
+
+/* It says that it has initialized, and not which client it is; nor has it said anything else yet. FRONT-OLD-09 */
+static bool is_unnamed(const struct sse_client *client)
+{
+	return client->state == CLIENT_OPEN && client->get != NULL && client->get->revision != NULL;
+}
+
+static void client_close(struct sse_client *client)
+{
+	if (client->get != NULL)
+		http_stream_end(client->get->exchange.conn);
+	client_end(client);
 }
 
 static void client_on_impatience(struct timer *timer)
 {
 	struct sse_client *client = container_of(timer, struct sse_client, patience);
 
-	CHECK(client->state == CLIENT_OPEN);
-	if (client->opening != NULL) {
-		timer_start(client->caller.frontend->router->loop, timer, INITIALIZE_MS);
+	CHECK(client->state == CLIENT_OPEN || client->state == CLIENT_LOST);
+	if (is_unnamed(client)) {
+		timer_start(client->frontend->router->loop, timer, INITIALIZE_MS);
+		(void)sse_client_go_on(client);
 		return;
 	}
-	http_stream_end(client->exchange.conn);
-	client_end(client);
+	if (client->opening != NULL && client->state == CLIENT_OPEN) {
+		timer_start(client->frontend->router->loop, timer, INITIALIZE_MS);
+		return;
+	}
+	client_close(client);
 }
 
 /* The client comes back, and learns then that it needs a fresh token. AUTH-SES-06, -07 */
-static void client_on_over(void *owner, enum reason reason)
+static void get_on_over(void *owner, enum reason reason)
 {
-	struct sse_client *client = owner;
+	struct sse_get *get = owner;
 
-	(void)reason;
-	http_stream_end(client->exchange.conn);
-	client_end(client);
+	http_stream_end(get->exchange.conn);
+	client_lose(get->client, reason);
 }
 
 void http_sse_drain(struct frontend *frontend)
@@ -168,46 +255,49 @@ void http_sse_drain(struct frontend *frontend)
 	LIST_FOREACH_SAFE(node, &frontend->sse_newcomers) {
 		struct sse_client *client = container_of(node, struct sse_client, link);
 
-		if (client->opening == NULL && client->state == CLIENT_OPEN) {
-			http_stream_end(client->exchange.conn);
-			client_end(client);
-		}
+		if (client->opening == NULL)
+			client_close(client);
 	}
 }
 
-/* The client that a POST names; another principal's or another server's is not there. FRONT-SESS-05 */
-static struct sse_client *client_find(const struct sse_post *post)
+/* The client of this id; another principal's or another server's is not there. FRONT-SESS-05 */
+struct sse_client *sse_client_find(const struct caller *caller, const char *id)
 {
-	const struct caller *caller = &post->caller;
-	struct session_entry *entry = session_table_find(&caller->frontend->sse_clients,
-							 slice_of(post->id, SESSION_ID_LENGTH));
+	struct session_entry *entry =
+		session_table_find(&caller->frontend->sse_clients, slice_of(id, SESSION_ID_LENGTH));
 	struct sse_client *client;
 
 	if (entry == NULL)
 		return NULL;
 	client = container_of(entry, struct sse_client, entry);
-	if (client->caller.endpoint != caller->endpoint ||
-	    client->caller.access.principal != caller->access.principal)
+	if (client->endpoint != caller->endpoint || client->principal != caller->access.principal)
 		return NULL;
 	return client;
 }
 
 /* ---- messages to the client; none of these may use the client afterwards, it may have ended ---- */
 
-static void client_tell(struct sse_client *client, const struct slice *parts, size_t count)
+void sse_client_tell(struct sse_client *client, const struct slice *parts, size_t count)
 {
-	struct http_conn *conn = client->exchange.conn;
+	struct http_conn *conn = client->get != NULL ? client->get->exchange.conn : NULL;
 	struct msg *msg = egress_join(parts, count);
 	struct buf event = { 0 };
 
 	if (client->session_client != NULL) {
-		stream_push(&client->session_client->session->standalone, STREAM_RESPONSE, 0, msg);
+		struct stream *stream = &client->session_client->session->standalone;
+
+		stream_push(stream, STREAM_RESPONSE, 0, msg);
+		if (client->state == CLIENT_LOST && stream_is_full(stream))
+			client_end(
+				client); /* answers are never dropped: there is nothing to come back to */
 	} else if (conn != NULL && http_conn_has_room(conn)) {
 		egress_append_event(&event, slice_of(NULL, 0), msg->text);
 		http_stream_write(conn, buf_slice(&event));
 		buf_fini(&event);
 	} else if (conn != NULL) {
 		http_conn_end(conn, REASON_SLOW_READER);
+	} else {
+		client_end(client); /* its initialize failed while it was away */
 	}
 	msg_unref(&msg);
 }
@@ -241,31 +331,51 @@ static struct sse_client *sse_call_end(struct call *call)
 		client->opening = NULL;
 	deny_list_unwatch(&sse_call->deny_watcher);
 	access_fini(&sse_call->access);
-	loop_defer_free(client->caller.frontend->router->loop, sse_call);
+	loop_defer_free(client->frontend->router->loop, sse_call);
 	return client;
 }
+
+/* Reads the session's stream from behind the event `after` on, or from here if that is not kept: then returns false. */
+static bool get_attach(struct sse_get *get, uint64_t after)
+{
+	struct sse_client *client = get->client;
+	struct session *session = client->session_client->session;
+	struct event_source source = {
+		.stream = &session->standalone,
+		.after = after,
+		.client = client->frontend->conf.reconnect_ms > 0 ?
+				  slice_of(client->entry.id, SESSION_ID_LENGTH) :
+				  slice_of(NULL, 0),
+		.has_no_ids = client->frontend->conf.reconnect_ms == 0,
+	};
+
+	CHECK(client->get == get);
+	if (event_writer_attach(&get->writer, &source))
+		return true;
+	source.after = STREAM_FROM_HERE;
+	CHECK(event_writer_attach(&get->writer, &source));
+	return false;
+}
+
+static const struct session_owner_ops owner_ops = { .on_end = client_on_session_end };
 
 /* The session has begun. */
 static void client_adopt(struct sse_client *client, struct client *session_client)
 {
 	struct session *session = session_client->session;
-	const struct event_source source = {
-		.stream = &session->standalone,
-		.after = STREAM_FROM_HERE,
-		.has_no_ids = true,
-	};
 
 	CHECK(client->session_client == NULL && client->opening == NULL);
-	CHECK(session->principal == client->caller.access.principal);
+	CHECK(session->principal == client->principal && session->owner == NULL);
 	client->session_client = session_client;
-	memcpy(client->session, session->entry.id, SESSION_ID_LENGTH);
-	session_hold(session);
-	if (client->state == CLIENT_GONE)
+	client->owner.ops = &owner_ops;
+	session->owner = &client->owner;
+	if (client->frontend->conf.reconnect_ms == 0)
+		stream_keep_nothing(&session->standalone);
+	if (client->get == NULL) /* lost meanwhile, or gone */
 		return;
 	client_set_state(client, CLIENT_LIVE);
-	session->has_one_stream = true;
-	stream_keep_nothing(&session->standalone);
-	CHECK(event_writer_attach(&client->writer, &source));
+	session_hold(session);
+	CHECK(get_attach(client->get, STREAM_FROM_HERE));
 }
 
 static void sse_call_on_response(struct call *call, const struct slice *parts, size_t count)
@@ -274,7 +384,11 @@ static void sse_call_on_response(struct call *call, const struct slice *parts, s
 
 	if (call->method->id == METHOD_INITIALIZE && call->client->session->state == SESSION_LIVE)
 		client_adopt(client, call->client);
-	client_tell(client, parts, count);
+	if (!client->is_replaying)
+		sse_client_tell(client, parts, count);
+	else if (client->session_client == NULL)
+		client_close(client);
+	client->is_replaying = false;
 }
 
 static void sse_call_on_failed(struct call *call, enum reason reason)
@@ -282,8 +396,12 @@ static void sse_call_on_failed(struct call *call, enum reason reason)
 	struct sse_client *client = sse_call_end(call);
 	struct buf text = { 0 };
 
-	answer_append_reason(&text, call->id, reason, client->caller.endpoint->server->conf.name);
-	client_tell(client, (struct slice[]){ buf_slice(&text) }, 1);
+	if (client->is_replaying) { /* it comes back, and this is tried again */
+		client_close(client);
+		return;
+	}
+	answer_append_reason(&text, call->id, reason, client->endpoint->server->conf.name);
+	sse_client_tell(client, (struct slice[]){ buf_slice(&text) }, 1);
 	buf_fini(&text);
 }
 
@@ -318,10 +436,9 @@ static const struct deny_watcher_ops sse_call_watcher_ops = {
 	.on_denied = sse_call_on_denied,
 };
 
-static void client_forward(struct sse_client *client, const struct admission *admission,
-			   const struct envelope *env)
+void sse_client_forward(struct sse_client *client, const struct admission *admission,
+			const struct envelope *env)
 {
-	const struct caller *caller = &client->caller;
 	const struct access *access = &admission->caller->access;
 	struct admitted *admitted = admission->admitted;
 	struct sse_call *sse_call;
@@ -334,13 +451,13 @@ static void client_forward(struct sse_client *client, const struct admission *ad
 		forward_answer(admission->client, admitted);
 		return;
 	}
-	CHECK(access->principal == caller->access.principal);
+	CHECK(access->principal == client->principal);
 	sse_call = mem_zalloc(sizeof(*sse_call));
 	sse_call->client = client;
 	sse_call->access = access_copy(access);
 	deny_watcher_init(&sse_call->deny_watcher, &sse_call_watcher_ops);
 	if (!principal_is_anonymous(access->principal))
-		deny_list_watch(caller->frontend->authorization.deny_list, &sse_call->deny_watcher);
+		deny_list_watch(client->frontend->authorization.deny_list, &sse_call->deny_watcher);
 	call_init(&sse_call->call, &sse_call_ops, env);
 	if (!admission->is_initialize) {
 		forward_request(admission->client, &sse_call->call, admitted);
@@ -348,180 +465,283 @@ static void client_forward(struct sse_client *client, const struct admission *ad
 	}
 	CHECK(client->opening == NULL && client->state == CLIENT_OPEN);
 	client->opening = &sse_call->call;
-	access_keep_claims(&caller->access);
-	client_session_open(caller->frontend->router, caller->endpoint->server,
-			    caller->access.principal, http_conn_client(client->exchange.conn),
-			    &sse_call->call, admitted);
-}
-
-/* ---- POST ---- */
-
-static void post_end(struct sse_post *post)
-{
-	caller_fini(&post->caller);
-	loop_defer_free(post->caller.frontend->router->loop, post);
-}
-
-/* Whoever sent requests hears on his stream what became of them. */
-static void post_refuse_requests(const struct sse_post *post, const struct admission *admission)
-{
-	for (size_t i = 0; i < admission->count; i++) {
-		const struct envelope *env = &admission->messages[i];
-		struct sse_client *client = client_find(post);
-		struct buf text = { 0 };
-
-		if (client == NULL || env->kind != ENVELOPE_REQUEST)
-			continue;
-		refusal_append(&admission->refusal, post->caller.endpoint, env->id.text, &text);
-		client_tell(client, (struct slice[]){ buf_slice(&text) }, 1);
-		buf_fini(&text);
-	}
-}
-
-static void post_on_body(struct http_exchange *exchange, struct slice body)
-{
-	struct sse_post *post = container_of(exchange, struct sse_post, exchange);
-	const struct caller *caller = &post->caller;
-	struct answer answer = caller_answer(caller, exchange->conn);
-	struct sse_client *client = client_find(post);
-	struct admission admission = {
-		.front = FRONT_HTTP_SSE,
-		.intent = ADMISSION_SEND,
-		.caller = caller,
-		.peer = http_conn_client(exchange->conn),
-		.session = { .is_named = post->names_client, .is_known = client != NULL },
-		.body = body,
-	};
-	const struct envelope *env;
-
-	if (client != NULL) {
-		admission.session.is_opening = client->opening != NULL;
-		admission.session.client = client->session_client;
-	}
-	if (admission_admit(&admission)) {
-		/* The client may end with any of the messages. */
-		while ((env = admitted_next(admission.admitted)) != NULL &&
-		       (client = client_find(post)) != NULL)
-			client_forward(client, &admission, env);
-		answer_empty(&answer, 202, slice_of(NULL, 0));
-	} else if (admission.refusal.is_in_band) {
-		post_refuse_requests(post, &admission);
-		answer_empty(&answer, 202, slice_of(NULL, 0));
-	} else {
-		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
-	}
-	admission_fini(&admission);
-	post_end(post);
-}
-
-static void post_on_gone(struct http_exchange *exchange, enum reason reason)
-{
-	(void)reason;
-	post_end(container_of(exchange, struct sse_post, exchange));
-}
-
-static const struct http_exchange_ops post_ops = {
-	.on_body = post_on_body,
-	.on_room = answer_ignore_room,
-	.on_gone = post_on_gone,
-};
-
-struct http_exchange *http_sse_post(const struct endpoint_request *request)
-{
-	struct sse_post *post = mem_zalloc(sizeof(*post));
-	struct slice id = { NULL, 0 };
-
-	post->exchange.ops = &post_ops;
-	caller_init(&post->caller, request);
-	/* FRONT-OLD-03 */
-	post->names_client =
-		http_query_find(request->http->query, SLICE_LIT("sessionId"), &id) && id.n > 0;
-	if (id.n == SESSION_ID_LENGTH)
-		memcpy(post->id, id.p, SESSION_ID_LENGTH);
-	return &post->exchange;
+	client->get->revision = NULL; /* a new client, after all */
+	access_keep_claims(&client->get->caller.access);
+	client_session_open(client->frontend->router, client->endpoint->server, client->principal,
+			    http_conn_client(client->get->exchange.conn), &sse_call->call,
+			    admitted);
 }
 
 /* ---- GET ---- */
 
-/* FRONT-OLD-01 */
-static void client_open(struct sse_client *client, const struct answer *answer)
+/* The client is there, and this is its stream from now on. The event that says where messages go has an id, too. FRONT-OLD-01 */
+static void get_begin(struct sse_get *get, const struct answer *answer, uint64_t after)
 {
-	const struct frontend *frontend = client->caller.frontend;
+	const struct sse_client *client = get->client;
+	const struct frontend *frontend = client->frontend;
+	const struct slice own = slice_of(client->entry.id, SESSION_ID_LENGTH);
 	struct buf uri = { 0 };
 	struct buf event = { 0 };
 	struct buf fields = { 0 };
+	char id[EVENT_ID_BYTES];
 
-	CHECK(client->opening == NULL && client->session_client == NULL);
 	answer_append_fields(&fields, answer);
-	client_set_state(client, CLIENT_OPEN);
-	event_writer_begin(&client->writer, &client->exchange, frontend->conf.keepalive_ms,
+	event_writer_begin(&get->writer, &get->exchange, frontend->conf.keepalive_ms,
 			   buf_slice(&fields));
-	buf_printf(&uri, "%.*s?sessionId=%.*s", SLICE_ARG(client->caller.endpoint->message_path),
-		   SESSION_ID_LENGTH, client->entry.id);
-	sse_append_endpoint(&event, buf_slice(&uri));
-	http_stream_write(client->exchange.conn, buf_slice(&event));
-	token_watch_begin(client->token_watch, &client->caller.access);
+	buf_printf(&uri, "%.*s%.*s?sessionId=%.*s",
+		   SLICE_ARG(origin_path_of(frontend->conf.authorization.origin)),
+		   SLICE_ARG(client->endpoint->message_path), SLICE_ARG(own));
+	sse_append_endpoint(&event, buf_slice(&uri),
+			    frontend->conf.reconnect_ms > 0 ? event_id_of_client(own, after, id) :
+							      slice_of(NULL, 0),
+			    frontend->conf.retry_ms);
+	http_stream_write(get->exchange.conn, buf_slice(&event));
+	token_watch_begin(get->token_watch, &get->caller.access);
 	buf_fini(&fields);
 	buf_fini(&event);
 	buf_fini(&uri);
 }
 
-static void client_on_body(struct http_exchange *exchange, struct slice body)
+/* A new client. */
+static void get_open(struct sse_get *get, const struct answer *answer)
 {
-	struct sse_client *client = container_of(exchange, struct sse_client, exchange);
-	const struct caller *caller = &client->caller;
+	struct sse_client *client = mem_zalloc(sizeof(*client));
+
+	client->frontend = get->caller.frontend;
+	client->endpoint = get->caller.endpoint;
+	client->principal = principal_ref(get->caller.access.principal);
+	client->get = get;
+	list_init(&client->link);
+	timer_init(&client->patience, client_on_impatience);
+	task_init(&client->farewell, client_on_farewell);
+	session_table_add(&client->frontend->sse_clients, &client->entry);
+	get->client = client;
+	client_set_state(client, CLIENT_OPEN);
+	if (get->revision != NULL)
+		timer_start(client->frontend->router->loop, &client->patience, WORD_MS);
+	get_begin(get, answer, 0);
+}
+
+/* What came behind its last event is no longer kept: said, so that it is not lost without a word. FRONT-RES-07 */
+static void get_tell_hole(struct sse_get *get)
+{
+	const struct slice own = slice_of(get->client->entry.id, SESSION_ID_LENGTH);
+	struct buf error = { 0 };
+	struct buf event = { 0 };
+	char id[EVENT_ID_BYTES];
+
+	answer_append_expired(&error, slice_of(NULL, 0));
+	egress_append_event(&event, event_id_of_client(own, get->writer.reader.position, id),
+			    buf_slice(&error));
+	http_stream_write(get->exchange.conn, buf_slice(&event));
+	buf_fini(&error);
+	buf_fini(&event);
+}
+
+/* The client has come back, be it that its old connection is known to have ended or not. */
+static void get_resume(struct sse_get *get, struct sse_client *client, const struct answer *answer)
+{
+	struct sse_get *old = client->get;
+	struct client *session_client = client->session_client;
+	bool is_whole = true;
+
+	if (old != NULL && old->writer.reader.stream == NULL)
+		http_stream_end(old->exchange.conn); /* else it is told by the stream */
+	client->get = get;
+	get->client = client;
+	if (client->state == CLIENT_LOST) {
+		client_set_state(client, session_client != NULL ? CLIENT_LIVE : CLIENT_OPEN);
+		if (session_client != NULL)
+			session_hold(session_client->session);
+	}
+	if (session_client != NULL)
+		is_whole = get_attach(get, get->after);
+	if (old != NULL)
+		get_end(old);
+	get_begin(get, answer, session_client != NULL ? get->writer.reader.position : get->after);
+	if (!is_whole)
+		get_tell_hole(get);
+}
+
+/*
+ * A new session, of the revision that the client has agreed on. What else it said then is not known, so it is said to be able
+ * to do nothing that a server may ask for.
+ */
+static void client_replay(struct sse_client *client)
+{
+	struct buf body = { 0 };
+	struct admission admission = {
+		.front = FRONT_HTTP_SSE,
+		.intent = ADMISSION_SEND,
+		.caller = &client->get->caller,
+		.peer = http_conn_client(client->get->exchange.conn),
+		.session = { .is_named = true, .is_known = true },
+	};
+
+	CHECK(is_unnamed(client) && client->opening == NULL);
+	buf_printf(&body,
+		   "{\"jsonrpc\":\"2.0\",\"id\":\"mcpgated\",\"method\":\"initialize\",\"params\":{"
+		   "\"protocolVersion\":\"%.*s\",\"capabilities\":{},\"clientInfo\":{"
+		   "\"name\":\"unknown\",\"version\":\"0\"}}}",
+		   SLICE_ARG(client->get->revision->name));
+	admission.body = buf_slice(&body);
+	client->is_replaying = true;
+	if (admission_admit(&admission))
+		sse_client_forward(client, &admission, admitted_next(admission.admitted));
+	else
+		client_close(client);
+	admission_fini(&admission);
+	buf_fini(&body);
+}
+
+/*
+ * The one lost client that this caller has here, of this revision. Only of callers with a token: to all others a lost session
+ * belongs that has the id.
+ */
+static struct sse_client *find_lost(const struct sse_get *get)
+{
+	const struct caller *caller = &get->caller;
+	struct sse_client *found = NULL;
+
+	if (get->revision == NULL || principal_is_anonymous(caller->access.principal))
+		return NULL;
+	LIST_FOREACH(node, &caller->frontend->sse_lost) {
+		struct sse_client *client = container_of(node, struct sse_client, link);
+
+		if (client->endpoint != caller->endpoint || client->session_client == NULL ||
+		    client->principal != caller->access.principal ||
+		    client->session_client->revision != get->revision)
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = client;
+	}
+	return found;
+}
+
+/* The session of a lost client, with its calls, becomes another's. */
+static void client_take(struct sse_client *client, struct sse_client *lost)
+{
+	struct client *session_client = lost->session_client;
+
+	CHECK(lost->state == CLIENT_LOST && lost->opening == NULL);
+	CHECK(session_client != NULL && session_client->session->owner == &lost->owner);
+	LIST_FOREACH(node, &session_client->calls) {
+		struct call *call = container_of(node, struct call, link);
+
+		if (call->ops == &sse_call_ops)
+			container_of(call, struct sse_call, call)->client = client;
+	}
+	lost->session_client = NULL;
+	session_client->session->owner = NULL;
+	client_end(lost);
+	client_adopt(client, session_client);
+}
+
+bool sse_client_go_on(struct sse_client *client)
+{
+	struct sse_client *lost;
+
+	if (!is_unnamed(client))
+		return false;
+	lost = find_lost(client->get);
+	if (lost != NULL)
+		client_take(client, lost);
+	else
+		client_replay(client);
+	return true;
+}
+
+void sse_client_show(const struct sse_client *client, struct admission *admission)
+{
+	CHECK(client->opening == NULL || client->session_client == NULL);
+	admission->session.is_known = true;
+	admission->session.is_opening = client->opening != NULL;
+	admission->session.is_replaying = client->is_replaying;
+	admission->session.client = client->session_client;
+}
+
+static void get_on_body(struct http_exchange *exchange, struct slice body)
+{
+	struct sse_get *get = container_of(exchange, struct sse_get, exchange);
+	const struct caller *caller = &get->caller;
 	struct answer answer = caller_answer(caller, exchange->conn);
+	struct sse_client *client = get->is_resuming ? sse_client_find(caller, get->id) : NULL;
 	struct admission admission = {
 		.front = FRONT_HTTP_SSE,
 		.intent = ADMISSION_LISTEN,
 		.caller = caller,
 		.peer = http_conn_client(exchange->conn),
+		.session = { .is_named = get->is_resuming, .is_known = client != NULL },
+		.is_resuming = get->is_resuming,
 	};
 
 	(void)body;
-	if (admission_admit(&admission)) {
-		client_open(client, &answer);
-	} else {
+	if (client != NULL)
+		admission.session.client = client->session_client;
+	if (!admission_admit(&admission)) {
 		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
-		client_end(client);
+		get_end(get);
+	} else if (client != NULL) {
+		get_resume(get, client, &answer);
+	} else {
+		get_open(get, &answer);
 	}
 	admission_fini(&admission);
 }
 
-static void client_on_room(struct http_exchange *exchange)
+static void get_on_room(struct http_exchange *exchange)
 {
-	event_writer_on_room(&container_of(exchange, struct sse_client, exchange)->writer);
+	event_writer_on_room(&container_of(exchange, struct sse_get, exchange)->writer);
 }
 
-/* FRONT-OLD-04 */
-static void client_on_gone(struct http_exchange *exchange, enum reason reason)
+static void get_on_gone(struct http_exchange *exchange, enum reason reason)
 {
-	(void)reason;
-	client_end(container_of(exchange, struct sse_client, exchange));
+	struct sse_get *get = container_of(exchange, struct sse_get, exchange);
+
+	if (get->client != NULL)
+		client_lose(get->client, reason);
+	else
+		get_end(get);
 }
 
-static const struct http_exchange_ops client_ops = {
-	.on_body = client_on_body,
-	.on_room = client_on_room,
-	.on_gone = client_on_gone,
+static const struct http_exchange_ops get_ops = {
+	.on_body = get_on_body,
+	.on_room = get_on_room,
+	.on_gone = get_on_gone,
 };
+
+/*
+ * What Last-Event-ID names. Behind "-0" nothing but the endpoint was seen: if that client is not there, it had no session, and
+ * this is a new one.
+ */
+static void get_read_event(struct sse_get *get, struct slice event)
+{
+	if (event.n == 0)
+		return;
+	get->is_resuming = true;
+	if (event_id_parse_of_client(event, get->id, &get->after) < 0)
+		memset(get->id, 0, sizeof(get->id));
+	else if (get->after == 0 && sse_client_find(&get->caller, get->id) == NULL)
+		get->is_resuming = false;
+}
 
 struct http_exchange *http_sse_get(const struct endpoint_request *request)
 {
-	struct sse_client *client;
+	struct sse_get *get;
 
 	if (!http_request_accepts(request->http, "text/event-stream"))
 		return refusal_send_head(&request->answer, 406,
 					 "Not acceptable: GET answers with text/event-stream");
-	client = mem_zalloc(sizeof(*client));
-	client->exchange.ops = &client_ops;
-	caller_init(&client->caller, request);
-	client->token_watch = token_watch_new(request, client_on_over, client);
-	event_writer_init(&client->writer);
-	client->writer.on_end = client_on_events_end;
-	timer_init(&client->patience, client_on_impatience);
-	task_init(&client->farewell, client_on_farewell);
-	session_table_add(&request->frontend->sse_clients, &client->entry);
-	list_append(&request->frontend->sse_newcomers, &client->link);
-	return &client->exchange;
+	get = mem_zalloc(sizeof(*get));
+	get->exchange.ops = &get_ops;
+	caller_init(&get->caller, request);
+	get->token_watch = token_watch_new(request, get_on_over, get);
+	event_writer_init(&get->writer);
+	get->writer.on_end = get_on_events_end;
+	get_read_event(get, request->http->fields[HTTP_LAST_EVENT_ID]);
+	if (!get->is_resuming && request->frontend->conf.reconnect_ms > 0)
+		get->revision = revision_find(request->http->fields[HTTP_MCP_PROTOCOL_VERSION]);
+	get->after = get->is_resuming ? get->after : STREAM_FROM_HERE;
+	return &get->exchange;
 }

@@ -86,9 +86,7 @@ static void listening_answer_expired(struct listening *get, struct slice id, str
 	struct buf error = { 0 };
 	struct buf text = { 0 };
 
-	write_error(&error, id, MCP_INTERNAL_ERROR,
-		    SLICE_LIT("The events after this one are no longer kept"),
-		    SLICE_LIT("{\"reason\":\"stream_expired\"}"));
+	answer_append_expired(&error, id);
 	buf_append_slice(&text, sse_fields);
 	answer_append_fields(&text, &answer);
 	http_stream_begin(conn, buf_slice(&text));

@@ -12,6 +12,7 @@
 #include "auth/dpop.h"
 #include "auth/verifier.h"
 #include "base/mem.h"
+#include "endpoint/origin.h"
 #include "endpoint/authorization.h"
 #include "obs/log.h"
 
@@ -95,7 +96,21 @@ void metadata_fini(struct metadata *metadata)
 static const struct metadata_document *find_document(const struct metadata *metadata,
 						     struct slice path)
 {
+	const struct slice well_known = SLICE(RESOURCE_PREFIX);
+	struct slice prefix = origin_path_of(metadata->auth->origin);
+	struct slice rest;
+
 	path = without_slash(path);
+	/* Where the path of public_url comes behind, as the name of the resource has it: RFC 9728 §3.1 */
+	rest = slice_has_prefix(path, well_known) ?
+		       slice_of(path.p + well_known.n, path.n - well_known.n) :
+		       slice_of(NULL, 0);
+	if (prefix.n > 0 && slice_has_prefix(rest, prefix)) {
+		rest = slice_of(rest.p + prefix.n, rest.n - prefix.n);
+		for (size_t i = 0; i < metadata->conf.resource_count; i++)
+			if (slice_is_equal(rest, without_slash(metadata->conf.resources[i].path)))
+				return &metadata->documents[i];
+	}
 	if (metadata->conf.resource_count == 1 && slice_is_equal(path, SLICE_LIT(RESOURCE_PREFIX)))
 		return &metadata->documents[0];
 	for (size_t i = 0; i < metadata->conf.resource_count; i++)

@@ -211,7 +211,7 @@ static bool check_head(struct check *check)
 	else if (strcmp(mirrored, "uri") == 0)
 		named = check->env->uri;
 	else
-		named = scan_member(check->env->params.text, slice_str(mirrored));
+		named = check->env->task_id;
 	return modern_is_equal(head->name, named) ||
 	       refuse_header(check, "Header mismatch: Mcp-Name is not what the body names");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page that is served by a host of ours may send requests to us; any other must be configured. */
+/* A page that we could have served ourselves may send requests to us; any other must be configured. */
 #include "endpoint/origin.h"
 
 #include "base/text.h"
@@ -14,6 +14,26 @@ struct slice origin_host_of(struct slice authority)
 		return end != NULL ? slice_between(authority.p, end + 1) : slice_of(NULL, 0);
 	}
 	return slice_cut(&authority, ':');
+}
+
+struct slice origin_of(struct slice url)
+{
+	const char *host = url.n > 0 ? memmem(url.p, url.n, "://", 3) : NULL;
+	const char *end = url.p + url.n;
+	const char *path;
+
+	if (host == NULL)
+		return url;
+	host += 3;
+	path = memchr(host, '/', (size_t)(end - host));
+	return slice_between(url.p, path != NULL ? path : end);
+}
+
+struct slice origin_path_of(struct slice url)
+{
+	size_t n = origin_of(url).n;
+
+	return slice_of(url.p + n, url.n - n);
 }
 
 /* name[:port], with a port that exists. SEC-23 */
@@ -31,12 +51,25 @@ static bool is_authority(struct slice authority)
 	       port <= 65535;
 }
 
-/* One of the configured origins, or a page of a host that we are ourselves. */
-static bool is_allowed(const struct frontend_conf *conf, struct slice origin)
+/* With its colon; empty: that of the scheme. */
+static struct slice port_of(struct slice authority)
+{
+	size_t host = origin_host_of(authority).n;
+
+	return slice_of(authority.p + host, authority.n - host);
+}
+
+/*
+ * One of the configured origins, that of public_url, or a name of ours with the port that the request is for. Another port of the
+ * same host is another program, which may show anybody's page.
+ */
+static bool is_allowed(const struct frontend_conf *conf, struct slice origin, struct slice host)
 {
 	static const struct slice schemes[] = { SLICE("http://"), SLICE("https://") };
+	struct slice own = origin_of(conf->authorization.origin);
 
-	if (slices_has_nocase(conf->origins, origin))
+	if (slices_has_nocase(conf->origins, origin) ||
+	    (own.n > 0 && slice_is_equal_nocase(own, origin)))
 		return true;
 	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
 		struct slice rest;
@@ -44,7 +77,8 @@ static bool is_allowed(const struct frontend_conf *conf, struct slice origin)
 		if (!slice_has_prefix(origin, schemes[i]))
 			continue;
 		rest = slice_of(origin.p + schemes[i].n, origin.n - schemes[i].n);
-		return is_authority(rest) && slices_has_nocase(conf->hosts, origin_host_of(rest));
+		return is_authority(rest) && slices_has_nocase(conf->hosts, origin_host_of(rest)) &&
+		       slice_is_equal(port_of(rest), port_of(host));
 	}
 	return false;
 }
@@ -74,7 +108,8 @@ const char *origin_check(const struct frontend_conf *conf, const struct http_req
 
 	if (!http_has(request, HTTP_ORIGIN))
 		return NULL;
-	if (!is_allowed(conf, origin))
+	/* The Host is one of ours: origin_check_host. */
+	if (!is_allowed(conf, origin, request->fields[HTTP_HOST]))
 		return "Forbidden: this Origin is not allowed (see the origins option)";
 	*origin_r = origin;
 	return NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For which host a request is meant, and from which web page it comes. Names are compared, never resolved: a page
- * that rebinds its own name to this address still sends its own name. FRONT-SEC-01, -02, SEC-01, SEC-23.
+ * that rebinds its own name to this address still sends its own name. The port counts: what else listens on this machine
+ * may serve pages of strangers. FRONT-SEC-01, -02, SEC-01, SEC-23.
  */
 #ifndef MCPGATED_ENDPOINT_ORIGIN_H
 #define MCPGATED_ENDPOINT_ORIGIN_H
@@ -18,6 +19,10 @@ const char *origin_check_host(const struct frontend_conf *conf, const struct htt
 const char *origin_check(const struct frontend_conf *conf, const struct http_request *request,
 			 struct slice *origin_r);
 
+/* `https://host[:port]` of an address with a path, or without; borrowed from it. */
+struct slice origin_of(struct slice url);
+/* What stands behind that, with its slash; empty: nothing. */
+struct slice origin_path_of(struct slice url);
 /* The host part of an authority: without port. Empty if it is none. */
 struct slice origin_host_of(struct slice authority);
 

@@ -7,6 +7,7 @@
 
 #include "auth/dpop.h"
 #include "auth/verifier.h"
+#include "base/clock.h"
 #include "endpoint/answer.h"
 #include "endpoint/egress.h"
 #include "endpoint/frontend.h"
@@ -20,6 +21,17 @@
 
 /* ---- challenges ---- */
 
+/* Nothing, if none are to be asked for. */
+static void append_scopes(struct buf *out, const char *lead, const struct authorization *auth,
+			  const struct refusal *refusal)
+{
+	if (scope_set_is_empty(&refusal->scopes))
+		return;
+	buf_printf(out, "%s\"", lead);
+	scope_table_append(auth->conf.scopes, &refusal->scopes, out);
+	buf_append_char(out, '"');
+}
+
 static void append_challenge(struct buf *out, const struct authorization *auth,
 			     const struct protected_resource *place, const struct refusal *refusal)
 {
@@ -27,11 +39,7 @@ static void append_challenge(struct buf *out, const struct authorization *auth,
 		buf_printf(out, "Bearer resource_metadata=\"%.*s\"", SLICE_ARG(place->metadata));
 	else
 		buf_append_str(out, "Bearer realm=\"mcpgated\"");
-	if (!scope_set_is_empty(&refusal->scopes)) {
-		buf_append_str(out, ", scope=\"");
-		scope_table_append(auth->conf.scopes, &refusal->scopes, out);
-		buf_append_char(out, '"');
-	}
+	append_scopes(out, ", scope=", auth, refusal);
 	if (refusal->error != NULL)
 		buf_printf(out, ", error=\"%s\", error_description=\"%s\"", refusal->error,
 			   refusal->description);
@@ -62,8 +70,10 @@ static void send_challenge(const struct authorization *auth, const struct protec
 		append_challenge(&fields, auth, place, refusal);
 		buf_append_str(&fields, "\r\n");
 	}
-	buf_printf(&body, "{\"error\":\"%s\",\"error_description\":\"%s\"}", error,
+	buf_printf(&body, "{\"error\":\"%s\",\"error_description\":\"%s\"", error,
 		   refusal->description);
+	append_scopes(&body, ",\"scope\":", auth, refusal); /* many clients show the body alone */
+	buf_append_char(&body, '}');
 	answer_document(answer, refusal->status, buf_slice(&fields), buf_slice(&body));
 	buf_fini(&fields);
 	buf_fini(&body);
@@ -93,6 +103,45 @@ static void send_result(const struct authorization *auth, const struct protected
 }
 
 /* ---- refusals ---- */
+
+#define LINES_A_SECOND 10
+
+/* Who keeps asking must not fill the disk. There is one gateway in a process. */
+static struct {
+	uint64_t since_ms;
+	unsigned int count;
+	uint64_t left_out;
+} said;
+
+static bool may_say(void)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (said.since_ms == 0 || now_ms - said.since_ms >= 1000) {
+		said.since_ms = now_ms;
+		said.count = 0;
+	}
+	if (said.count++ < LINES_A_SECOND)
+		return true;
+	said.left_out++;
+	return false;
+}
+
+/* The operator hears of who is kept out, and why. */
+static void tell_operator(const struct http_conn *conn, int status, const char *server,
+			  const struct principal *who, const char *why)
+{
+	char client[PEER_TEXT_BYTES];
+
+	if ((status != 401 && status != 403 && status != 429) || !may_say())
+		return;
+	peer_format(http_conn_client(conn), client);
+	LOG(CALLER_REFUSED, LOG_INT("status", status), LOG_STR("server", server),
+	    LOG_STR("client", client),
+	    LOG_SLICE("principal", who != NULL ? who->identity.subject : slice_of(NULL, 0)),
+	    LOG_STR("reason", why), LOG_INT("left_out", said.left_out));
+	said.left_out = 0;
+}
 
 static void note(const struct refusal *refusal, const struct endpoint *endpoint)
 {
@@ -141,6 +190,8 @@ void refusal_send(const struct refusal *refusal, const struct frontend *frontend
 
 	CHECK(refusal->status >= 200 && refusal->description != NULL);
 	note(refusal, endpoint);
+	tell_operator(answer->conn, refusal->status, endpoint->server->conf.name, refusal->who,
+		      refusal->description);
 	switch (refusal->form) {
 	case REFUSAL_CHALLENGE:
 		if (refusal->is_for_result)
@@ -176,6 +227,7 @@ void refusal_append(const struct refusal *refusal, const struct endpoint *endpoi
 struct http_exchange *refusal_send_head(const struct answer *answer, int status, const char *why)
 {
 	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
+	tell_operator(answer->conn, status, "", NULL, why);
 	answer_error(answer, status, slice_of(NULL, 0), MCP_INVALID_REQUEST, slice_str(why),
 		     slice_of(NULL, 0));
 	return NULL;

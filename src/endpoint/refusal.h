@@ -14,6 +14,7 @@ struct answer;
 struct endpoint;
 struct frontend;
 struct http_exchange;
+struct principal;
 
 enum refusal_form {
 	REFUSAL_CHALLENGE, /* status, WWW-Authenticate, a small JSON body */
@@ -31,6 +32,7 @@ struct refusal {
 	 * of its requests.
 	 */
 	bool is_in_band;
+	const struct principal *who; /* borrowed; NULL: not known */
 	const char *rule; /* the key that says so, like servers.NAME.tools.deny; NULL: none */
 	/* REFUSAL_CHALLENGE: */
 	const char *error;       /* NULL: nothing was presented */

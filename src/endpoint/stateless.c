@@ -242,7 +242,7 @@ static void on_failed(struct call *call, enum reason reason)
 	if (post->state == STATELESS_OPEN && !call_was_sent(call) &&
 	    reason_get(reason)->http_status >= 400) {
 		set_state(post, STATELESS_ANSWERED);
-		answer.retry_after_s = caller_retry_after_s(&post->caller, reason, false);
+		answer.retry_after_s = caller_retry_after_s(&post->caller, false, reason);
 		answer_reason(&answer, call->id, reason, server);
 	} else {
 		answer_append_reason(&text, call->id, reason, server);

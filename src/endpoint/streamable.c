@@ -127,17 +127,32 @@ static void post_on_events_end(struct event_writer *writer, enum reason reason)
 		post_check_done(events->post);
 }
 
+/* The head of the answer to initialize goes out while the server is still being started: the id is in it. FRONT-INIT-05 */
+static void post_promise_session(struct post *post)
+{
+	struct slice id = session_promise_id(post->client->session);
+
+	CHECK(id.n == SESSION_ID_LENGTH);
+	memcpy(post->context.session, id.p, id.n);
+	post->context.session_length = id.n;
+}
+
 /* From here on the answer is an event stream. */
 static void post_commit(struct post *post)
 {
 	const struct frontend_conf *conf = &post->context.caller.frontend->conf;
 	struct post_events *events = mem_zalloc(sizeof(*events));
-	struct answer answer = request_context_answer(&post->context, post->exchange.conn);
+	struct answer answer;
 	struct replay_store *replay_store;
 	struct event_source source;
 	struct buf fields = { 0 };
+	bool is_new;
 
 	CHECK(post->exchange.conn != NULL && post->client != NULL && post->events == NULL);
+	is_new = post->client->session->state == SESSION_NEW;
+	if (is_new)
+		post_promise_session(post);
+	answer = request_context_answer(&post->context, post->exchange.conn);
 	replay_store = &post->client->session->replay_store;
 	post_set_state(post, POST_EVENTS);
 	post->events = events;
@@ -150,7 +165,7 @@ static void post_commit(struct post *post)
 		.epoch = replay_store->epoch,
 		.number = events->stored->number,
 		.after = STREAM_FROM_HERE,
-		.is_primed = post->client->revision->has_priming,
+		.is_primed = post->client->revision->has_priming && !is_new,
 		.retry_ms = conf->retry_ms,
 		.keepalive_ms = conf->keepalive_ms,
 	};
@@ -364,6 +379,8 @@ static void post_initialize(struct post *post, const struct admission *admission
 	client_session_open(caller->frontend->router, caller->endpoint->server,
 			    caller->access.principal, admission->peer, &post->calls[0].call,
 			    admission->admitted);
+	if (post->open_calls > 1)
+		post->client = post->calls[0].call.client;
 }
 
 /* Each message is an exchange of its own; those of a batch share the response. FRONT-POST-06, bridging.md §2.1 (5) */
@@ -402,10 +419,12 @@ static void post_forward(struct post *post, const struct admission *admission)
 		}
 	}
 	CHECK(next == post->calls + post->call_count);
-	if (admission->is_initialize || post->state != POST_OPEN || post->open_calls == 1 ||
-	    !post->takes_events)
+	if (post->state != POST_OPEN || post->open_calls == 1 || !post->takes_events)
 		return;
-	if (frontend->conf.response == FRONTEND_RESPONSE_SSE || !post->takes_json)
+	/* Until then a start that fails is told by the status. */
+	if (admission->is_initialize)
+		timer_start(frontend->router->loop, &post->grace, frontend->conf.keepalive_ms);
+	else if (frontend->conf.response == FRONTEND_RESPONSE_SSE || !post->takes_json)
 		post_commit(post);
 	else /* what comes later than the grace comes as events */
 		timer_start(frontend->router->loop, &post->grace, frontend->conf.grace_ms);

@@ -11,6 +11,7 @@
  */
 #include "http/conn.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "http/conn_state.h"
 #include "obs/counters.h"
@@ -89,6 +90,14 @@ static void conn_begin_request(struct http_conn *conn, const struct http_request
 	http_forwarded_apply(&conn->server->conf.trust, request, &conn->client);
 	LOG(REQUEST, LOG_STR("client", conn_client_text(conn, client)),
 	    LOG_SLICE("method", request->method_name), LOG_SLICE("path", request->path));
+	if (conn->server->conf.logs_access) {
+		conn->target.len = 0;
+		buf_append_slice(&conn->target, request->method_name);
+		buf_append_char(&conn->target, ' ');
+		buf_append_slice(&conn->target,
+				 request->path); /* the query may hold what is secret */
+		conn->began_at_ms = clock_now_ms();
+	}
 	exchange = handler->on_request(handler, conn, request);
 	if (exchange == NULL)
 		return;
@@ -447,6 +456,11 @@ bool http_conn_may_be_left(const struct http_conn *conn)
 struct loop *http_conn_loop(const struct http_conn *conn)
 {
 	return conn->server->loop;
+}
+
+bool http_conn_is_trusted(const struct http_conn *conn)
+{
+	return http_trust_has(&conn->server->conf.trust, &conn->peer);
 }
 
 bool http_conn_is_draining(const struct http_conn *conn)

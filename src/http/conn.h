@@ -73,6 +73,7 @@ struct http_conf {
 		idle_timeout_ms; /* between requests; before the first one as long as places are plenty */
 	uint64_t stall_timeout_ms; /* no byte of a queued answer was taken */
 	uint64_t max_connections;
+	bool logs_access;        /* a line for each request */
 	struct http_trust trust; /* proxies; borrowed for the server's life */
 };
 
@@ -93,6 +94,8 @@ void http_server_accept(struct http_server *server, const struct http_arrival *a
 void http_server_take(struct http_server *server, const struct http_arrival *arrival);
 /* For those on their way to it. */
 struct places *http_server_places(struct http_server *server);
+/* From now on each answer says `Connection: close`, and is its connection's last; new connections are served likewise. */
+void http_server_leave(struct http_server *server);
 /*
  * Connections are closed after their answer, and at once between two requests; one that has not sent any request
  * yet gets a short time to send one.
@@ -141,6 +144,8 @@ void http_conn_end(struct http_conn *conn, enum reason reason);
 
 /* The client of the current request: the one behind the proxies that are trusted. */
 const struct peer *http_conn_client(const struct http_conn *conn);
+/* Whether who has connected is one of the proxies that are trusted. */
+bool http_conn_is_trusted(const struct http_conn *conn);
 /*
  * SHA-256 of the certificate that the client has proved to have: for tokens that are bound to one
  * (RFC 8705 §3.1). False: it has shown none.

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/uio.h>
 
+#include "base/clock.h"
 #include "http/conn_state.h"
 #include "http/reply.h"
 #include "obs/log.h"
@@ -22,7 +23,7 @@ static void conn_finish(struct http_conn *conn)
 		http_conn_end(conn, REASON_PEER_CLOSED);
 		return;
 	}
-	if (conn->persistence == CONN_ENDS || conn->server->is_draining) {
+	if (conn->persistence == CONN_ENDS || conn->server->is_leaving) {
 		conn_set_state(conn, CONN_LINGERING);
 		wire_shutdown(&conn->wire);
 		wire_watch_reading(&conn->wire, true);
@@ -103,6 +104,20 @@ static int add_body(struct iovec *parts, struct buf *head, const struct http_rep
 	return count;
 }
 
+static void conn_log_access(struct http_conn *conn, int status)
+{
+	struct slice path = buf_slice(&conn->target);
+	struct slice method = slice_cut(&path, ' ');
+	char client[PEER_TEXT_BYTES];
+
+	if (conn->target.len == 0)
+		return;
+	LOG(ACCESS, LOG_STR("client", conn_client_text(conn, client)), LOG_SLICE("method", method),
+	    LOG_SLICE("path", path), LOG_INT("status", status),
+	    LOG_INT("ms", clock_now_ms() - conn->began_at_ms));
+	conn->target.len = 0;
+}
+
 void http_reply(struct http_conn *conn, const struct http_reply *reply)
 {
 	struct buf *head = &conn->server->scratch;
@@ -112,9 +127,10 @@ void http_reply(struct http_conn *conn, const struct http_reply *reply)
 
 	CHECK(reply->part_count <= HTTP_REPLY_PARTS_MAX && !conn_is_streaming(conn));
 	CHECK(reply->status >= 200 && reply->status <= 599);
+	conn_log_access(conn, reply->status);
 	for (size_t i = 0; i < reply->part_count; i++)
 		length += reply->parts[i].n;
-	if (!http_body_is_complete(&conn->body_reader) || conn->server->is_draining)
+	if (!http_body_is_complete(&conn->body_reader) || conn->server->is_leaving)
 		conn_set_last(conn);
 	head->len = 0;
 	reply_append_head(head, &(struct reply_head){
@@ -163,6 +179,7 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 	struct buf *head = &conn->server->scratch;
 
 	CHECK(conn->exchange != NULL && conn->method != HTTP_HEAD);
+	conn_log_access(conn, 200);
 	conn_set_state(conn, CONN_STREAMING);
 	/* Reading ahead may have paused, but only reading shows that the client has left. */
 	wire_watch_reading(&conn->wire, conn->peer_state != CONN_PEER_CLOSED);

@@ -134,5 +134,6 @@ void http_conn_end(struct http_conn *conn, enum reason reason)
 	/* Slices of these may still be on the stack. */
 	loop_defer_free(server->loop, conn->in.data);
 	loop_defer_free(server->loop, conn->body.data);
+	loop_defer_free(server->loop, conn->target.data);
 	loop_defer_free(server->loop, conn);
 }

@@ -22,6 +22,7 @@ struct http_server {
 	struct list conns;
 	size_t count;
 	struct places places; /* of the connections, and of what the acceptor still has */
+	bool is_leaving;      /* each answer is its connection's last */
 	bool is_draining;
 	uint64_t refusal_said_ms; /* 0: never */
 	struct buf scratch;       /* the head being written now */
@@ -70,6 +71,8 @@ struct http_conn {
 	size_t head_seen;
 	struct outq out;
 	/* Of the request at hand. */
+	struct buf target; /* its method and path, for the access log; empty: there is none */
+	uint64_t began_at_ms;
 	enum http_method method;
 	bool is_old; /* HTTP/1.0 */
 	bool expects_continue;

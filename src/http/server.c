@@ -88,8 +88,14 @@ void http_server_accept(struct http_server *server, const struct http_arrival *a
 		server_turn_away(server, arrival, reason);
 }
 
+void http_server_leave(struct http_server *server)
+{
+	server->is_leaving = true;
+}
+
 void http_server_drain(struct http_server *server)
 {
+	server->is_leaving = true;
 	server->is_draining = true;
 	LIST_FOREACH(node, &server->conns) {
 		struct http_conn *conn = container_of(node, struct http_conn, link);

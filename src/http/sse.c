@@ -25,9 +25,13 @@ void sse_append_priming(struct buf *out, struct slice id, uint64_t retry_ms)
 		   (unsigned long long)retry_ms);
 }
 
-void sse_append_endpoint(struct buf *out, struct slice uri)
+void sse_append_endpoint(struct buf *out, struct slice uri, struct slice id, uint64_t retry_ms)
 {
-	buf_printf(out, "event: endpoint\ndata: %.*s\n\n", SLICE_ARG(uri));
+	buf_append_str(out, "event: endpoint\n");
+	if (id.n > 0)
+		buf_printf(out, "id: %.*s\nretry: %llu\n", SLICE_ARG(id),
+			   (unsigned long long)retry_ms);
+	buf_printf(out, "data: %.*s\n\n", SLICE_ARG(uri));
 }
 
 void sse_append_comment(struct buf *out)

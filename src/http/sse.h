@@ -18,8 +18,11 @@ extern const struct slice sse_fields;
 void sse_append_message(struct buf *out, struct slice id, struct slice data);
 /* An event with an id and empty data, so that a client can resume before the first message. FRONT-SSE-03 */
 void sse_append_priming(struct buf *out, struct slice id, uint64_t retry_ms);
-/* The event that begins HTTP+SSE: where messages are to be sent. FRONT-OLD-01 */
-void sse_append_endpoint(struct buf *out, struct slice uri);
+/*
+ * The event that begins HTTP+SSE: where messages are to be sent. With an id (empty: none) the client can come back, and is
+ * told when. FRONT-OLD-01
+ */
+void sse_append_endpoint(struct buf *out, struct slice uri, struct slice id, uint64_t retry_ms);
 /* A comment line, to keep the connection alive. FRONT-HTTP-13. */
 void sse_append_comment(struct buf *out);
 

@@ -47,7 +47,7 @@ enum ipc_type {
 	IPC_CERTIFICATE,
 	IPC_CERTIFICATES_END, /* that were all entries of all listeners: use them, and say so */
 	IPC_PING,             /* does your loop turn? Answer IPC_ALIVE */
-	IPC_AUDIT,  /* `value` 1: records of the audit can be written again; 0: they cannot */
+	IPC_AUDIT, /* `value` 0: records of the audit can be written again; else errno: why they cannot */
 	IPC_JUDGED, /* `value` answers question `child`: 1, or 0: it is a server's process */
 	IPC_FETCHER, /* there is a new process that fetches; descriptor: our end of its socket (auth/fetch_wire.h) */
 };

@@ -48,6 +48,10 @@ struct canonical {
 
 static void append_string(struct canonical *canonical, struct json string)
 {
+	if (!string.has_escape) {
+		write_string(canonical->out, slice_of(string.text.p + 1, string.text.n - 2));
+		return;
+	}
 	canonical->scratch.len = 0;
 	if (scan_decode_string(string, &canonical->scratch) == 0)
 		write_string(canonical->out, buf_slice(&canonical->scratch));
@@ -228,6 +232,7 @@ static enum grammar_step begin_container(struct canonical *canonical)
 
 	if (step == GRAMMAR_FAILED)
 		return step;
+	CHECK(canonical->depth < SCAN_DEPTH_MAX); /* the grammar has looked */
 	buf_append_char(canonical->out, is_object ? '{' : '[');
 	canonical->open[canonical->depth++] = (struct container){ .begin = canonical->out->len,
 								  .first = canonical->count,
@@ -317,10 +322,14 @@ static struct slice trim(struct slice text)
 
 int canonical_append(struct buf *out, struct slice text, size_t depth_max)
 {
-	struct canonical canonical = { .out = out };
+	struct canonical canonical; /* large: `open` needs no zeros */
 	size_t before = out->len;
 	int result;
 
+	canonical.out = out;
+	canonical.scratch = (struct buf){ 0 };
+	canonical.members = NULL;
+	canonical.count = canonical.room = canonical.depth = 0;
 	grammar_init(&canonical.grammar, trim(text), depth_max);
 	result = walk(&canonical);
 	if (result < 0)

@@ -19,7 +19,10 @@ struct reading {
 	struct buf scratch;
 	const char *why;
 	size_t depth;
-	size_t open[SCAN_DEPTH_MAX]; /* the containers around, the innermost last */
+	struct {
+		size_t at;
+		struct slice last; /* the name of its last member */
+	} open[SCAN_DEPTH_MAX];    /* the containers around, the innermost last */
 };
 
 /* ---- single values ---- */
@@ -62,7 +65,7 @@ static struct json_node *add_node(struct reading *reading)
 	node = &tree->nodes[tree->count];
 	*node = (struct json_node){ .span = 1 };
 	if (reading->depth > 0) {
-		size_t outer = reading->open[reading->depth - 1];
+		size_t outer = reading->open[reading->depth - 1].at;
 
 		node->up = (uint32_t)(tree->count - outer);
 		tree->nodes[outer].count++;
@@ -79,7 +82,9 @@ static enum grammar_step open_container(struct reading *reading, struct json_nod
 
 	node->type = *grammar->p == '{' ? JSON_OBJECT : JSON_ARRAY;
 	node->text.p = grammar->p;
-	reading->open[reading->depth++] = (size_t)(node - reading->tree->nodes);
+	CHECK(reading->depth < SCAN_DEPTH_MAX); /* as for its canonical text */
+	reading->open[reading->depth].at = (size_t)(node - reading->tree->nodes);
+	reading->open[reading->depth++].last = slice_of(NULL, 0);
 	return grammar_open(grammar);
 }
 
@@ -100,7 +105,7 @@ static enum grammar_step read_scalar(struct reading *reading, struct json_node *
 
 static void close_container(struct reading *reading)
 {
-	size_t at = reading->open[--reading->depth];
+	size_t at = reading->open[--reading->depth].at;
 	struct json_node *node = &reading->tree->nodes[at];
 
 	node->span = (uint32_t)(reading->tree->count - at);
@@ -121,11 +126,13 @@ static int read_name(struct reading *reading, struct slice *name_r)
 }
 
 /* Members are sorted: one of the same name stands right before. */
-static int check_name(struct reading *reading, const struct json_node *object, struct slice name,
-		      struct slice before)
+static int check_name(struct reading *reading, const struct json_node *object, struct slice name)
 {
-	if (object->count > 0 && slice_is_equal(name, before))
+	struct slice *last = &reading->open[reading->depth - 1].last;
+
+	if (object->count > 0 && slice_is_equal(name, *last))
 		return fail(reading, "an object has a name twice");
+	*last = name;
 	return 0;
 }
 
@@ -142,7 +149,6 @@ static enum grammar_step close_all(struct reading *reading, enum grammar_step st
 
 static int read_all(struct reading *reading)
 {
-	struct slice before[SCAN_DEPTH_MAX] = { { NULL, 0 } };
 	struct json_tree *tree = reading->tree;
 	struct slice name = { NULL, 0 };
 
@@ -167,25 +173,27 @@ static int read_all(struct reading *reading)
 			return -1;
 		if (reading->depth == 0)
 			return 0;
-		node = &tree->nodes[reading->open[reading->depth - 1]];
+		node = &tree->nodes[reading->open[reading->depth - 1].at];
 		name = slice_of(NULL, 0);
-		if (node->type == JSON_OBJECT) {
-			if (read_name(reading, &name) < 0 ||
-			    check_name(reading, node, name, before[reading->depth - 1]) < 0)
-				return -1;
-			before[reading->depth - 1] = name;
-		}
+		if (node->type == JSON_OBJECT &&
+		    (read_name(reading, &name) < 0 || check_name(reading, node, name) < 0))
+			return -1;
 	}
 }
 
 const char *json_tree_read(struct json_tree *tree, struct slice text,
 			   const struct json_tree_limits *limits)
 {
-	struct reading reading = { .tree = tree, .limits = limits };
+	struct reading reading; /* large: `open` needs no zeros */
 
 	CHECK(tree->count == 0 && tree->text.len == 0);
 	if (canonical_append(&tree->text, text, limits->depth) < 0)
 		return "it is nested too deep";
+	reading.tree = tree;
+	reading.limits = limits;
+	reading.scratch = (struct buf){ 0 };
+	reading.why = NULL;
+	reading.depth = 0;
 	grammar_init(&reading.grammar, buf_slice(&tree->text), limits->depth);
 	if (read_all(&reading) < 0 && reading.why == NULL)
 		reading.why = "it cannot be read"; /* it was scanned: cannot be */
@@ -204,11 +212,9 @@ void json_tree_fini(struct json_tree *tree)
 
 struct json_node *json_node_member(const struct json_node *object, struct slice name)
 {
-	struct json_node *member = json_node_first(object);
-
 	if (object->type != JSON_OBJECT)
 		return NULL;
-	for (uint32_t i = 0; i < object->count; i++, member = json_node_next(member))
+	JSON_NODE_FOREACH(member, object)
 		if (slice_is_equal(member->name, name))
 			return member;
 	return NULL;

@@ -59,6 +59,10 @@ static inline struct json_node *json_node_next(const struct json_node *node)
 {
 	return (struct json_node *)(uintptr_t)(node + node->span);
 }
+/* Each member or element in turn. */
+#define JSON_NODE_FOREACH(each, node)                                                      \
+	for (struct json_node *each = json_node_first(node); each < (node) + (node)->span; \
+	     each = json_node_next(each))
 /* Of an object, by the name in canonical form; NULL: none. */
 struct json_node *json_node_member(const struct json_node *object, struct slice name);
 /*

@@ -11,13 +11,12 @@ static const struct json_tree_limits limits = { 8, 12 };
 static void append_node(struct buf *out, const struct json_node *node)
 {
 	static const char letters[] = "?ntf#\"[{";
-	const struct json_node *each = json_node_first(node);
 
 	buf_append_slice(out, node->name);
 	buf_append_char(out, letters[node->type]);
 	if (node->count == 0)
 		buf_append_slice(out, node->text);
-	for (uint32_t i = 0; i < node->count; i++, each = json_node_next(each)) {
+	JSON_NODE_FOREACH(each, node) {
 		assert_ptr_equal(each - each->up, node);
 		append_node(out, each);
 	}

@@ -33,9 +33,11 @@ enum found {
 	FOUND_ARGUMENTS,
 	FOUND_CURSOR,
 	FOUND_TASK,
+	FOUND_TASK_ID,
 	FOUND_INPUT_RESPONSES,
 	FOUND_REQUEST_STATE,
 	FOUND_META,
+	FOUND_PROGRESS_OF,
 	FOUND_PROGRESS_TOKEN,
 	FOUND_PROTOCOL_VERSION,
 	FOUND_CLIENT_CAPABILITIES,
@@ -77,6 +79,8 @@ static const struct known_member params_members[] = {
 	{ SLICE("arguments"), FOUND_ARGUMENTS, NULL },
 	{ SLICE("cursor"), FOUND_CURSOR, NULL },
 	{ SLICE("task"), FOUND_TASK, NULL },
+	{ SLICE("taskId"), FOUND_TASK_ID, NULL },
+	{ SLICE("progressToken"), FOUND_PROGRESS_OF, NULL },
 	{ SLICE("inputResponses"), FOUND_INPUT_RESPONSES, NULL },
 	{ SLICE("requestState"), FOUND_REQUEST_STATE, NULL },
 	{ SLICE("_meta"), FOUND_META, &meta_object },
@@ -486,6 +490,8 @@ static void scan_fill(const struct scan *scan, struct slice text, struct envelop
 	env_r->arguments = scan->found[FOUND_ARGUMENTS];
 	env_r->cursor = scan->found[FOUND_CURSOR];
 	env_r->task = scan->found[FOUND_TASK];
+	env_r->task_id = scan->found[FOUND_TASK_ID];
+	env_r->progress_of = scan->found[FOUND_PROGRESS_OF];
 	env_r->input_responses = scan->found[FOUND_INPUT_RESPONSES];
 	env_r->request_state = scan->found[FOUND_REQUEST_STATE];
 	env_r->meta = scan->found[FOUND_META];

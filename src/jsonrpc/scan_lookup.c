@@ -289,7 +289,7 @@ int scan_decode_string(struct json value, struct buf *out)
 {
 	static const char letters[] = "bfnrt";
 	static const char meanings[] = "\b\f\n\r\t";
-	const char *end;
+	const char *p, *end;
 
 	if (value.type != JSON_STRING || value.text.n < 2)
 		return -1; /* an absent one has no text to point into */
@@ -298,14 +298,14 @@ int scan_decode_string(struct json value, struct buf *out)
 		return 0;
 	}
 	end = value.text.p + value.text.n - 1;
-	for (const char *p = value.text.p + 1; p < end; p++) {
+	for (p = value.text.p + 1; p < end; p++) {
+		const char *escape = memchr(p, '\\', (size_t)(end - p));
 		const char *letter;
 
-		if (*p != '\\') {
-			buf_append_char(out, *p);
-			continue;
-		}
-		p++;
+		buf_append_slice(out, slice_between(p, escape != NULL ? escape : end));
+		if (escape == NULL)
+			break;
+		p = escape + 1;
 		letter = strchr(letters, *p);
 		if (*p == 'u') {
 			size_t more = decode_unicode(p + 1, end, out);

@@ -479,10 +479,11 @@ static void lookalike_names_are_refused(void **state)
 		"\xC4\xB0"
 		"d",
 	};
-	static const char *const params[] = { "Name",  "NAME",           "URI",
-					      "Uri",   "ur\xC4\xB1",     "_Meta",
-					      "_META", "Arguments",      "Cursor",
-					      "TASK",  "inputresponses", "RequestState" };
+	static const char *const params[] = { "Name",   "NAME",           "URI",
+					      "Uri",    "ur\xC4\xB1",     "_Meta",
+					      "_META",  "Arguments",      "Cursor",
+					      "TASK",   "inputresponses", "RequestState",
+					      "TaskId", "ProgressToken" };
 	static const char *const meta[] = { "progresstoken",
 					    "ProgressToken",
 					    ("progressTo\xE2\x84\xAA"

@@ -10,6 +10,8 @@
 
 #include "base/text.h"
 
+#define RUN_BYTES 256
+
 static void write_ascii(struct buf *out, char c)
 {
 	static const char escaped[] = "\"\\\b\f\n\r\t";
@@ -40,13 +42,25 @@ static void write_foreign(struct buf *out, struct slice character)
 		buf_append_slice(out, character);
 }
 
+/* How many bytes at the front stand as they are. Looks at a bounded part: quotes may follow one another. */
+static size_t count_verbatim(struct slice text)
+{
+	size_t n = text_plain_length(slice_of(text.p, text.n < RUN_BYTES ? text.n : RUN_BYTES));
+	const char *quote = memchr(text.p, '"', n);
+
+	return quote != NULL ? (size_t)(quote - text.p) : n;
+}
+
 void write_string(struct buf *out, struct slice text)
 {
 	buf_append_char(out, '"');
 	while (text.n > 0) {
-		size_t length = text_utf8_length(text);
+		size_t run = count_verbatim(text);
+		size_t length = run > 0 ? run : text_utf8_length(text);
 
-		if (length == 0)
+		if (run > 0)
+			buf_append(out, text.p, run);
+		else if (length == 0)
 			buf_append_str(out, "\xEF\xBF\xBD");
 		else if (length == 1)
 			write_ascii(out, *text.p);

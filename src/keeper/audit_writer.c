@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/slice.h"
 #include "io/ipc.h"
 #include "obs/line.h"
@@ -20,8 +22,10 @@
 #define SECOND_MS 1000
 #define SECOND_BYTES_MAX (40 * 1024 * 1024) /* of a gateway that was taken over; calls make less */
 #define RETRY_MS 1000
+#define GATHER_MS 10 /* with a pipe of PIPE_BYTES: not to be woken for each record */
 #define READS_PER_TURN 4
 #define NEVER UINT64_MAX
+#define FILE_FLAGS (O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK)
 #define JOURNAL "/run/systemd/journal/socket"
 
 /* ---- what is written to ---- */
@@ -31,9 +35,14 @@ static bool is_journal(const struct audit_writer *writer)
 	return strcmp(writer->to, "journal") == 0;
 }
 
+static bool names_file(const char *to)
+{
+	return to[0] == '/';
+}
+
 static bool is_file(const struct audit_writer *writer)
 {
-	return writer->to[0] == '/';
+	return names_file(writer->to);
 }
 
 /* A daemon that was killed, or a full disk, may have left half a line. */
@@ -51,9 +60,7 @@ static int end_last_line(int fd)
 
 static int open_file(const char *path)
 {
-	int fd = open(path,
-		      O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
-		      0600);
+	int fd = open(path, FILE_FLAGS | O_CREAT, 0600);
 
 	if (fd >= 0 && end_last_line(fd) < 0) {
 		close(fd);
@@ -76,11 +83,33 @@ static int open_socket(const char *path)
 	return fd;
 }
 
-static int open_target(const struct audit_writer *writer)
+static int open_target(const char *to)
 {
-	if (is_file(writer))
-		return open_file(writer->to);
-	return open_socket(is_journal(writer) ? JOURNAL : writer->to + strlen("unix:"));
+	if (names_file(to))
+		return open_file(to);
+	return open_socket(strcmp(to, "journal") == 0 ? JOURNAL : to + strlen("unix:"));
+}
+
+/* Whether a file could be made there. */
+static int try_directory(const char *path)
+{
+	char *directory = mem_dup_slice(slice_of(path, (size_t)(strrchr(path, '/') - path) + 1));
+	int result = access(directory, W_OK | X_OK);
+
+	free(directory);
+	return result;
+}
+
+int audit_writer_try(const char *to, struct error *err)
+{
+	int fd = names_file(to) ? open(to, FILE_FLAGS) : open_target(to);
+
+	if (fd >= 0)
+		close(fd);
+	else if (!names_file(to) || errno != ENOENT || try_directory(to) < 0)
+		return error_set_errno(err, names_file(to) ? "it cannot be opened" :
+							     "nobody reads there now");
+	return 0;
 }
 
 /* ---- whether it works ---- */
@@ -91,6 +120,7 @@ static void fail(struct audit_writer *writer, int error)
 	if (writer->is_failing)
 		return;
 	writer->is_failing = true;
+	writer->error = error;
 	writer->is_told = false;
 	LOG(AUDIT_FAILED, LOG_STR("to", writer->to), LOG_STR("error", strerror(error)));
 }
@@ -122,7 +152,7 @@ void audit_writer_reopen(struct audit_writer *writer)
 
 	if (writer->to == NULL)
 		return;
-	fd = open_target(writer);
+	fd = open_target(writer->to);
 	if (fd < 0) {
 		LOG(AUDIT_REOPEN_FAILED, LOG_STR("to", writer->to),
 		    LOG_STR("error", strerror(errno)));
@@ -143,7 +173,7 @@ int audit_writer_open(struct audit_writer *writer, const char *to, struct error 
 	writer->to = to;
 	if (to == NULL)
 		return 0;
-	fd = open_target(writer);
+	fd = open_target(writer->to);
 	if (fd < 0 && is_file(writer))
 		return error_set_errno(err, "cannot open the file of the audit %.120s", to);
 	if (fd < 0)
@@ -152,6 +182,7 @@ int audit_writer_open(struct audit_writer *writer, const char *to, struct error 
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return error_set_errno(err, "pipe");
 	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* as much as it may: best effort */
+	writer->gather_ms = GATHER_MS * (uint64_t)fcntl(fds[1], F_GETPIPE_SZ) / PIPE_BYTES;
 	writer->in = fds[0];
 	writer->out = fds[1];
 	return 0;
@@ -202,6 +233,9 @@ static uint64_t pause_ms(struct audit_writer *writer)
 {
 	uint64_t now = clock_now_ms();
 
+	if (now < writer->gather_until_ms)
+		return writer->gather_until_ms - now;
+
 	if (now - writer->second_began_ms >= SECOND_MS) {
 		writer->second_began_ms = now;
 		writer->second_bytes = 0;
@@ -220,9 +254,12 @@ static bool read_some(struct audit_writer *writer)
 	writer->length -= writer->whole;
 	memmove(writer->bytes, writer->bytes + writer->whole, writer->length);
 	writer->written = writer->whole = 0;
+	CHECK(writer->length < AUDIT_WRITER_BYTES);
 	n = read(writer->in, writer->bytes + writer->length, AUDIT_WRITER_BYTES - writer->length);
 	if (n <= 0)
 		return false;
+	if (writer->length + (size_t)n < AUDIT_WRITER_BYTES) /* all that there was */
+		writer->gather_until_ms = clock_now_ms() + writer->gather_ms;
 	writer->second_bytes += (size_t)n;
 	writer->length += (size_t)n;
 	bad = take_lines(writer);
@@ -289,6 +326,21 @@ static bool write_out(struct audit_writer *writer)
 	return true;
 }
 
+/* A file that was removed while it was open: what is written there nobody will read. */
+static void leave_removed_file(struct audit_writer *writer)
+{
+	struct stat found;
+
+	if (writer->fd < 0 || !is_file(writer) || clock_now_ms() < writer->look_at_ms)
+		return;
+	writer->look_at_ms = clock_now_ms() + SECOND_MS;
+	if (fstat(writer->fd, &found) < 0 || !S_ISREG(found.st_mode) || found.st_nlink > 0)
+		return;
+	LOG(AUDIT_REMOVED, LOG_STR("to", writer->to));
+	close(writer->fd);
+	writer->fd = -1;
+}
+
 /* What has failed is tried again when its time has come. */
 static bool may_write(struct audit_writer *writer)
 {
@@ -297,9 +349,10 @@ static bool may_write(struct audit_writer *writer)
 	if (clock_now_ms() < writer->retry_at_ms)
 		return false;
 	writer->retry_at_ms = 0;
+	leave_removed_file(writer);
 	if (writer->fd >= 0)
 		return true;
-	fd = open_target(writer);
+	fd = open_target(writer->to);
 	if (fd < 0) {
 		fail(writer, errno);
 		return false;
@@ -331,6 +384,7 @@ void audit_writer_poll_fill(const struct audit_writer *writer,
 {
 	bool is_waiting = writer->to == NULL || writer->is_failing ||
 			  writer->written < writer->whole ||
+			  clock_now_ms() < writer->gather_until_ms ||
 			  writer->second_bytes >= SECOND_BYTES_MAX;
 
 	polls_r[0] = (struct pollfd){ .fd = is_waiting ? -1 : writer->in, .events = POLLIN };
@@ -345,6 +399,7 @@ void audit_writer_set_gateway(struct audit_writer *writer)
 	if (writer->to == NULL)
 		return;
 	fcntl(writer->out, F_SETFL, O_NONBLOCK);
+	fcntl(writer->out, F_SETPIPE_SZ, PIPE_BYTES);
 	writer->is_told = !writer->is_failing; /* it begins in good hope */
 }
 
@@ -364,7 +419,8 @@ void audit_writer_flush(struct audit_writer *writer)
 
 void audit_writer_tell(struct audit_writer *writer, int gateway_fd)
 {
-	const struct ipc_message message = { .type = IPC_AUDIT, .value = !writer->is_failing };
+	const struct ipc_message message = { .type = IPC_AUDIT,
+					     .value = writer->is_failing ? writer->error : 0 };
 	struct error err = { ERROR_NONE, "" };
 
 	if (!writer->is_told && ipc_send(gateway_fd, &message, NULL, 0, &err) == 0)

@@ -24,10 +24,14 @@ struct audit_writer {
 	int in;         /* the pipe */
 	int out;        /* the gateway's end; or -1 */
 	int fd;         /* what is written to; -1: it cannot be opened now */
+	uint64_t gather_ms; /* so long what comes is left in the pipe, to be read at once */
+	uint64_t gather_until_ms;
 	uint64_t second_began_ms;
 	size_t second_bytes; /* read in it */
 	uint64_t retry_at_ms;
+	uint64_t look_at_ms; /* whether the file is still there */
 	bool is_failing;
+	int error;        /* errno: why, or why it failed last */
 	bool is_told;     /* the gateway knows */
 	bool is_blocked;  /* the reader of a socket or FIFO has no room */
 	bool is_skipping; /* the rest of a line that was too long */
@@ -39,6 +43,8 @@ struct audit_writer {
 
 /* -1: a file cannot be opened. A socket that is not there yet is waited for. `to` is borrowed. */
 int audit_writer_open(struct audit_writer *writer, const char *to, struct error *err) must_check;
+/* Whether `to` can be opened now; a file that is not there yet is not made. -1: err says what is in the way. */
+int audit_writer_try(const char *to, struct error *err) must_check;
 /* Opens it anew, for whoever has renamed the file; what was open stays in use if that fails. */
 void audit_writer_reopen(struct audit_writer *writer);
 /* There will be another gateway: takes back what the last one can have changed of the pipe. */

@@ -2,6 +2,7 @@
 /* Records on their way out: to files, sockets, and what does not take them. SEC-63 */
 #include "keeper/audit_writer.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -68,6 +69,13 @@ static void wait_ms(uint64_t ms)
 	clock_freeze(now_ms);
 }
 
+/* As soon as it reads again. */
+static uint64_t run(void)
+{
+	wait_ms(writer.gather_ms);
+	return audit_writer_run(&writer);
+}
+
 /* A datagram socket with room for little. */
 static int listen_at(void)
 {
@@ -91,16 +99,44 @@ static const char *take(int fd)
 static void a_file_is_appended_to(void **state)
 {
 	struct stat found;
+	uint64_t next_ms;
 
 	open_to(path);
 	tell(RECORD("a") RECORD("b"));
-	assert_int_equal(audit_writer_run(&writer), UINT64_MAX);
+	next_ms = run();
+	assert_int_equal(next_ms, now_ms + writer.gather_ms);
+	assert_int_equal(run(), UINT64_MAX);
 	assert_string_equal(content(path), RECORD("a") RECORD("b"));
 	assert_int_equal(stat(path, &found), 0);
 	assert_int_equal(found.st_mode & 0777, 0600);
 	audit_writer_close(&writer);
 	open_to(path);
 	tell(RECORD("c"));
+	run();
+	assert_string_equal(content(path), RECORD("a") RECORD("b") RECORD("c"));
+}
+
+/* The first at once, those that follow together. */
+static void records_are_gathered(void **state)
+{
+	struct pollfd polls[AUDIT_WRITER_POLLS];
+
+	open_to(path);
+	assert_in_range(writer.gather_ms, 1, 50);
+	tell(RECORD("a"));
+	audit_writer_run(&writer);
+	assert_string_equal(content(path), RECORD("a"));
+	tell(RECORD("b"));
+	audit_writer_poll_fill(&writer, polls);
+	assert_int_equal(polls[0].fd, -1);
+	assert_int_equal(audit_writer_run(&writer), now_ms + writer.gather_ms);
+	tell(RECORD("c"));
+	wait_ms(writer.gather_ms - 1);
+	assert_int_equal(audit_writer_run(&writer), now_ms + 1);
+	assert_string_equal(content(path), RECORD("a"));
+	wait_ms(1);
+	audit_writer_poll_fill(&writer, polls);
+	assert_int_equal(polls[0].fd, writer.in);
 	audit_writer_run(&writer);
 	assert_string_equal(content(path), RECORD("a") RECORD("b") RECORD("c"));
 }
@@ -114,7 +150,7 @@ static void half_a_line_is_ended(void **state)
 	close(fd);
 	open_to(path);
 	tell(RECORD("a"));
-	audit_writer_run(&writer);
+	run();
 	assert_string_equal(content(path), "{\"ti\n" RECORD("a"));
 }
 
@@ -142,11 +178,11 @@ static void only_records_are_written(void **state)
 	tell(RECORD("a"));
 	tell(longest);
 	tell(RECORD("b") "{\"time\":\"");
-	audit_writer_run(&writer);
+	run();
 	assert_string_equal(content(path), RECORD("a") RECORD("b"));
 	audit_writer_flush(&writer); /* it has ended: the rest will not come */
 	tell(RECORD("c"));
-	audit_writer_run(&writer);
+	run();
 	assert_string_equal(content(path), RECORD("a") RECORD("b") RECORD("c"));
 }
 
@@ -159,10 +195,11 @@ static void a_long_line_in_pieces_is_none(void **state)
 		memset(piece, 'x', sizeof(piece) - 1);
 		piece[sizeof(piece) - 1] = '\0';
 		tell(piece);
-		audit_writer_run(&writer);
+		run();
 	}
-	tell("\n" RECORD("a"));
-	audit_writer_run(&writer);
+	tell(RECORD("its end")); /* looks like one, and is none */
+	tell(RECORD("a"));
+	run();
 	assert_string_equal(content(path), RECORD("a"));
 }
 
@@ -170,13 +207,13 @@ static void a_renamed_file_is_left(void **state)
 {
 	open_to(path);
 	tell(RECORD("a"));
-	audit_writer_run(&writer);
+	run();
 	assert_int_equal(rename(path, moved), 0);
 	tell(RECORD("b"));
-	audit_writer_run(&writer);
+	run();
 	audit_writer_reopen(&writer);
 	tell(RECORD("c"));
-	audit_writer_run(&writer);
+	run();
 	assert_string_equal(content(moved), RECORD("a") RECORD("b"));
 	assert_string_equal(content(path), RECORD("c"));
 }
@@ -204,7 +241,7 @@ static void what_cannot_be_written_waits(void **state)
 	audit_writer_tell(&writer, pair[0]);
 	assert_int_equal(ipc_recv(pair[1], &message, fds, &count, &err), 1);
 	assert_int_equal(message.type, IPC_AUDIT);
-	assert_int_equal(message.value, 0);
+	assert_int_equal(message.value, ENOSPC);
 	tell(RECORD("b"));
 	wait_ms(999);
 	assert_int_equal(audit_writer_run(&writer), now_ms + 1);
@@ -212,12 +249,12 @@ static void what_cannot_be_written_waits(void **state)
 	assert_int_equal(audit_writer_run(&writer), now_ms + 1000);
 	writer.to = path; /* as if there were room */
 	audit_writer_reopen(&writer);
-	audit_writer_run(&writer);
+	run();
 	assert_false(writer.is_failing);
 	assert_string_equal(content(path), RECORD("a") RECORD("b"));
 	audit_writer_tell(&writer, pair[0]);
 	assert_int_equal(ipc_recv(pair[1], &message, fds, &count, &err), 1);
-	assert_int_equal(message.value, 1);
+	assert_int_equal(message.value, 0);
 	ipc_close(pair[0]);
 	ipc_close(pair[1]);
 }
@@ -227,10 +264,118 @@ static void another_gateway_is_told(void **state)
 {
 	open_to("/dev/full");
 	tell(RECORD("a"));
-	audit_writer_run(&writer);
+	run();
 	writer.is_told = true;
 	audit_writer_set_gateway(&writer);
 	assert_true(audit_writer_has_untold(&writer));
+}
+
+static void what_is_in_the_way_is_said(void **state)
+{
+	struct error err;
+	int fd;
+
+	assert_int_equal(audit_writer_try(path, &err), 0);
+	assert_int_equal(access(path, F_OK), -1); /* it is not made */
+	assert_int_equal(audit_writer_try(socket_to, &err), -1);
+	assert_string_equal(err.text, "nobody reads there now: No such file or directory");
+	fd = listen_at();
+	assert_int_equal(audit_writer_try(socket_to, &err), 0);
+	close(fd);
+	assert_int_equal(audit_writer_try(path, &err), -1); /* a socket is no file */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("nowhere", path), 0);
+	assert_int_equal(audit_writer_try(path, &err), -1);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(audit_writer_try("/no/such/file", &err), -1);
+	assert_string_equal(err.text, "it cannot be opened: No such file or directory");
+	assert_int_equal(audit_writer_try("/dev/null", &err), 0);
+}
+
+/* What was begun in a FIFO whose reader is slow is whole in the file after it. */
+static void a_line_is_written_anew_elsewhere(void **state)
+{
+	char record[1600];
+	int reader;
+
+	assert_int_equal(mkfifo(path, 0600), 0);
+	reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_int_equal(fcntl(reader, F_SETPIPE_SZ, 4096), 4096);
+	open_to(path);
+	memset(record, 'x', sizeof(record));
+	memcpy(record, "{\"time\":\"", 9);
+	memcpy(record + sizeof(record) - 3, "}\n", 3);
+	for (int i = 0; i < 4; i++)
+		tell(record);
+	run();
+	assert_true(writer.is_blocked);
+	assert_int_not_equal(writer.written % (sizeof(record) - 1), 0);
+	assert_int_equal(unlink(path), 0);
+	audit_writer_reopen(&writer);
+	run();
+	assert_memory_equal(content(path), record, sizeof(record) - 1);
+	assert_int_equal(strlen(content(path)) % (sizeof(record) - 1), 0);
+	close(reader);
+}
+
+static void what_is_lost_at_the_end_is_counted(void **state)
+{
+	char text[256] = "";
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+	log_set(fds[1], LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	open_to("/dev/full");
+	tell(RECORD("a") RECORD("b"));
+	run();
+	tell(RECORD("c"));
+	assert_int_not_equal(read(fds[0], text, sizeof(text)), -1);
+	audit_writer_close(&writer);
+	memset(text, 0, sizeof(text));
+	assert_int_not_equal(read(fds[0], text, sizeof(text) - 1), -1);
+	assert_non_null(strstr(text, "audit_lost"));
+	assert_non_null(strstr(text, "records=3"));
+	log_set(STDERR_FILENO, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* By whoever forgot to tell us, or has something to hide. */
+static void a_removed_file_is_made_anew(void **state)
+{
+	open_to(path);
+	tell(RECORD("a"));
+	audit_writer_run(&writer);
+	wait_ms(1000);
+	assert_int_equal(unlink(path), 0);
+	tell(RECORD("b"));
+	audit_writer_run(&writer);
+	assert_string_equal(content(path), RECORD("b"));
+	/* Where none can be made they wait. */
+	wait_ms(1000);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	tell(RECORD("c"));
+	audit_writer_run(&writer);
+	assert_true(writer.is_failing);
+	assert_int_equal(rmdir(path), 0);
+	wait_ms(1000);
+	audit_writer_run(&writer);
+	assert_string_equal(content(path), RECORD("c"));
+}
+
+/* Of the last one, that was taken over: a small pipe, and writes that wait. */
+static void what_a_gateway_can_change_is_taken_back(void **state)
+{
+	int size;
+
+	open_to(path);
+	size = fcntl(writer.out, F_GETPIPE_SZ);
+	assert_int_equal(fcntl(writer.out, F_SETPIPE_SZ, 4096), 4096);
+	assert_int_equal(fcntl(writer.out, F_SETFL, 0), 0);
+	audit_writer_set_gateway(&writer);
+	assert_int_equal(fcntl(writer.out, F_GETPIPE_SZ), size);
+	assert_true(fcntl(writer.out, F_GETFL) & O_NONBLOCK);
 }
 
 static void a_socket_gets_datagrams(void **state)
@@ -239,7 +384,7 @@ static void a_socket_gets_datagrams(void **state)
 
 	open_to(socket_to);
 	tell(RECORD("a") RECORD("b"));
-	audit_writer_run(&writer);
+	run();
 	assert_memory_equal(take(fd), RECORD("a"), strlen(RECORD("a")) - 1);
 	assert_memory_equal(take(fd), RECORD("b"), strlen(RECORD("b")) - 1);
 	assert_string_equal(take(fd), "");
@@ -256,7 +401,7 @@ static void a_slow_reader_is_waited_for(void **state)
 	while (!writer.is_blocked) {
 		assert_in_range(++sent, 1, 100000);
 		tell(RECORD("a"));
-		audit_writer_run(&writer);
+		run();
 	}
 	assert_false(writer.is_failing);
 	audit_writer_poll_fill(&writer, polls);
@@ -266,7 +411,7 @@ static void a_slow_reader_is_waited_for(void **state)
 	while (*take(fd) != '\0')
 		came++;
 	assert_int_equal(poll(polls, AUDIT_WRITER_POLLS, 0), 1);
-	audit_writer_run(&writer);
+	run();
 	assert_false(writer.is_blocked);
 	while (*take(fd) != '\0')
 		came++;
@@ -284,17 +429,17 @@ static void a_reader_may_come_later_and_go(void **state)
 	assert_int_equal(audit_writer_run(&writer), now_ms + 1000);
 	fd = listen_at();
 	wait_ms(1000);
-	audit_writer_run(&writer);
+	run();
 	assert_false(writer.is_failing);
 	assert_memory_equal(take(fd), RECORD("a"), 30);
 	close(fd);
 	unlink(path);
 	tell(RECORD("b"));
-	audit_writer_run(&writer);
+	run();
 	assert_true(writer.is_failing);
 	fd = listen_at();
 	wait_ms(1000);
-	audit_writer_run(&writer);
+	run();
 	assert_false(writer.is_failing);
 	assert_non_null(strstr(take(fd), "\"event\":\"b\""));
 	close(fd);
@@ -304,6 +449,7 @@ static void a_flood_is_bounded(void **state)
 {
 	char lines[TEXT_LINE_BYTES];
 	size_t count = 0;
+	uint64_t next_ms;
 
 	memset(lines, 'x', sizeof(lines)); /* no records: nothing is written */
 	lines[sizeof(lines) - 1] = '\n';
@@ -311,8 +457,10 @@ static void a_flood_is_bounded(void **state)
 	for (;;) {
 		while (write(writer.out, lines, sizeof(lines)) > 0)
 			count++;
-		if (audit_writer_run(&writer) == now_ms + 1000)
+		next_ms = audit_writer_run(&writer);
+		if (next_ms > now_ms + writer.gather_ms)
 			break;
+		wait_ms(next_ms - now_ms);
 		assert_in_range(count, 1, 20000);
 	}
 	assert_in_range(count, 10000, 11000); /* of 40 MiB, and what is in the pipe */
@@ -324,6 +472,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_file_is_appended_to, begin, end),
+		cmocka_unit_test_setup_teardown(records_are_gathered, begin, end),
 		cmocka_unit_test_setup_teardown(half_a_line_is_ended, begin, end),
 		cmocka_unit_test_setup_teardown(no_link_is_followed, begin, end),
 		cmocka_unit_test_setup_teardown(only_records_are_written, begin, end),
@@ -331,6 +480,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_renamed_file_is_left, begin, end),
 		cmocka_unit_test_setup_teardown(what_cannot_be_written_waits, begin, end),
 		cmocka_unit_test_setup_teardown(another_gateway_is_told, begin, end),
+		cmocka_unit_test_setup_teardown(what_a_gateway_can_change_is_taken_back, begin,
+						end),
+		cmocka_unit_test_setup_teardown(what_is_in_the_way_is_said, begin, end),
+		cmocka_unit_test_setup_teardown(a_removed_file_is_made_anew, begin, end),
+		cmocka_unit_test_setup_teardown(a_line_is_written_anew_elsewhere, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_lost_at_the_end_is_counted, begin, end),
 		cmocka_unit_test_setup_teardown(a_socket_gets_datagrams, begin, end),
 		cmocka_unit_test_setup_teardown(a_slow_reader_is_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_may_come_later_and_go, begin, end),

@@ -142,6 +142,42 @@ static void contradiction_is_remembered(void **state)
 	assert_int_equal(handed_over(0).probed_at_ms, probed_at_ms);
 }
 
+/* One server's verdict is written, and says nothing of the others. */
+static void others_are_left_as_they_are(void **state)
+{
+	struct slice arg = SLICE_LIT("--two");
+
+	servers[1].args.items = &arg;
+	servers[1].args.count = 1;
+	note(0, ERA_MODERN, 1);
+	note(1, ERA_LEGACY, 0);
+	begin_again();
+	note(1, ERA_MODERN, 0);
+	begin_again();
+	assert_int_equal(handed_over(0).era, ERA_MODERN);
+	assert_int_equal(handed_over(1).era, ERA_MODERN);
+}
+
+/* What was written is of the program as it was then, however often others are written. */
+static void what_was_written_is_of_that_program(void **state)
+{
+	note(0, ERA_MODERN, 1);
+	pass(ERA_STORE_GATHER_MS);
+	assert_int_equal(era_store_do_due(&store), UINT64_MAX);
+	assert_int_equal(handed_over(0).era, ERA_MODERN);
+	write_file(program, "22");
+	assert_int_equal(handed_over(0).era, ERA_UNKNOWN);
+}
+
+/* What the file says of a server whose era is configured since is not handed on. */
+static void what_is_configured_is_not_remembered(void **state)
+{
+	note(0, ERA_MODERN, 1);
+	begin_again();
+	servers[0].conf.era = ERA_LEGACY;
+	assert_int_equal(handed_over(0).era, ERA_UNKNOWN);
+}
+
 static void another_program_is_not_known(void **state)
 {
 	note(0, ERA_MODERN, 1);
@@ -195,6 +231,7 @@ static void writes_are_few(void **state)
 		note(0, i % 3, 1);
 	assert_int_equal(era_store_do_due(&store), now_ms + ERA_STORE_EACH_MS);
 	pass(ERA_STORE_EACH_MS - 1);
+	note(0, ERA_LEGACY, 1); /* which puts nothing off */
 	era_store_do_due(&store);
 	assert_false(has_file());
 	pass(1);
@@ -306,12 +343,20 @@ static void directory_of_a_user(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(verdicts_outlive_the_daemon),   TEST(contradiction_is_remembered),
-		TEST(another_program_is_not_known),  TEST(another_script_is_not_known),
-		TEST(other_arguments_are_not_known), TEST(writes_are_few),
-		TEST(nonsense_is_ignored),           TEST(strange_files_are_ignored),
-		TEST(links_are_not_followed),        TEST(memory_alone_will_do),
+		TEST(verdicts_outlive_the_daemon),
+		TEST(contradiction_is_remembered),
+		TEST(another_program_is_not_known),
+		TEST(another_script_is_not_known),
+		TEST(other_arguments_are_not_known),
+		TEST(writes_are_few),
+		TEST(nonsense_is_ignored),
+		TEST(strange_files_are_ignored),
+		TEST(links_are_not_followed),
+		TEST(memory_alone_will_do),
 		TEST(directory_of_a_user),
+		TEST(others_are_left_as_they_are),
+		TEST(what_was_written_is_of_that_program),
+		TEST(what_is_configured_is_not_remembered),
 	};
 
 	umask(022);

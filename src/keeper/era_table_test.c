@@ -67,6 +67,7 @@ static void anything_else_is_refused(void **state)
 		FIRST "1" ZEROS " legacy 5 7\n",
 		FIRST "0x" ZEROS " legacy 5 7\n",
 		FIRST "01" ZEROS " legacy 5 7\nx\n",
+		FIRST "01" ZEROS " legacy 5 1767225600",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -122,6 +123,8 @@ static void the_last_word_counts(void **state)
 	era_table_set(&table, &entry);
 	assert_int_equal(table.count, 1);
 	assert_int_equal(era_table_find(&table, &entry.digest)->memory.era, ERA_MODERN);
+	entry.digest.bytes[sizeof(entry.digest.bytes) - 1] = 1; /* of another program */
+	assert_null(era_table_find(&table, &entry.digest));
 }
 
 int main(void)

@@ -247,7 +247,7 @@ static uint64_t stop_time_ms(const struct config *config)
 
 		longest = ms > longest ? ms : longest;
 	}
-	return config->drain_timeout_ms + longest + STOP_RESERVE_MS;
+	return config->drain_delay_ms + config->drain_timeout_ms + longest + STOP_RESERVE_MS;
 }
 
 static void keeper_on_stop(struct keeper *keeper)

@@ -26,7 +26,7 @@ bool kernel_features_is_root(const struct config_server *server);
 /* … or one that can call this gateway because it may connect to any port. */
 bool kernel_features_reaches_gateway(const struct config *config,
 				     const struct config_server *server);
-/* Adds that, and what of a sandbox the kernel lacks. */
+/* Adds that, what of a sandbox the kernel lacks, and directories that are not there for files that the daemon writes. */
 void kernel_features_warn(const struct config *config, const struct tree *root,
 			  struct config_problems *warnings);
 

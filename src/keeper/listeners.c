@@ -17,9 +17,13 @@
 #include "base/mem.h"
 #include "base/slice.h"
 #include "config/address.h"
+#include "config/problem.h"
 #include "io/address.h"
 #include "keeper/gateway_entry.h"
 #include "obs/log.h"
+
+/* Where mcpgatectl looks without being told, and what systemd makes for the service. */
+#define ROOT_PLACE "/run/mcpgated"
 
 /* How many of the listeners before this one have the same text: systemd may pass several. */
 static size_t count_same_before(const struct config *config, size_t at)
@@ -71,7 +75,59 @@ static int open_all(const struct config *config, int *listeners, struct error *e
 	return 0;
 }
 
+/* A unix socket that nobody listens on would be replaced, and what systemd passes is there in a service alone. */
+static int try_to_listen(const char *text, struct error *err)
+{
+	struct address address;
+	int fd;
+
+	/* What is no address at all the rules have refused. */
+	if (text == NULL || address_parse(text, &address, err) < 0 || address.kind != ADDRESS_TCP)
+		return 0;
+	fd = address_listen((const struct sockaddr *)&address.socket, address.socket_size, err);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return 0;
+}
+
+void listeners_warn(const struct config *config, const struct tree *root,
+		    struct config_problems *warnings)
+{
+	for (size_t i = 0; i < config->listen_count; i++) {
+		const char *address = config->listen[i].address;
+		const struct tree *item = tree_item(tree_below(root, "listen"), i);
+		struct error err = { ERROR_NONE, "" };
+
+		bool is_taken;
+
+		if (try_to_listen(address, &err) == 0)
+			continue;
+		is_taken = slice_has_prefix(slice_str(err.text), slice_str(strerror(EADDRINUSE)));
+		problem_add_at(warnings, tree_below(item, "address"),
+			       "cannot listen on %.100s now: %s%s", address, err.text,
+			       is_taken ? " (or this daemon runs already)" : "");
+	}
+}
+
 /* ---- for the operator ---- */
+
+/* Its files are made by whoever may write it; root's is made where there is none. Returns an address to free, or NULL. */
+static char *admin_place_in(const char *dir, struct error *why)
+{
+	struct stat st;
+
+	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+		error_set_errno(why, "mkdir %.150s", dir);
+	else if (lstat(dir, &st) < 0)
+		error_set_errno(why, "%.150s", dir);
+	else if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+		 (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		error_set(why, ERROR_INVALID, "%.150s is no directory of this user alone", dir);
+	else
+		return mem_printf("unix:%s/admin.sock", dir);
+	return NULL;
+}
 
 /*
  * Where the admin socket is with admin.address: auto: only in directories that belong to this daemon or this user
@@ -88,18 +144,16 @@ static char *admin_place(struct error *why)
 
 	if (dir.n > 0)
 		return mem_printf("unix:%.*s/admin.sock", SLICE_ARG(dir));
+	if ((user == NULL || user[0] != '/') && geteuid() == 0)
+		return admin_place_in(ROOT_PLACE, why);
 	if (user == NULL || user[0] != '/') {
 		error_set(why, ERROR_INVALID,
-			  "neither RUNTIME_DIRECTORY nor XDG_RUNTIME_DIR is set");
+			  "neither RUNTIME_DIRECTORY nor XDG_RUNTIME_DIR is set; admin.address "
+			  "says where it is to be");
 		return NULL;
 	}
 	made = mem_printf("%s/mcpgated", user);
-	if (mkdir(made, 0700) < 0 && errno != EEXIST) {
-		error_set_errno(why, "mkdir %.150s", made);
-		free(made);
-		return NULL;
-	}
-	address = mem_printf("unix:%s/admin.sock", made);
+	address = admin_place_in(made, why);
 	free(made);
 	return address;
 }
@@ -246,28 +300,33 @@ static void say(const char *text)
 		return; /* nobody to tell */
 }
 
+/* A log of JSON objects has no other lines among them. */
 static void announce(const struct config_server *server, const struct config_listen *listen,
-		     int listener)
+		     int listener, enum log_format format)
 {
 	const char *scheme = listen->tls_count > 0 ? "https" : "http";
 	char text[ADDRESS_TEXT_BYTES];
-	char line[1024];
+	char line[1024], url[900];
 	bool is_unix;
 
 	CHECK(listener >= 0);
 	address_format(listener, text);
 	is_unix = strncmp(text, "unix:", 5) == 0;
 	/* There is no common form of a URL for a unix socket; this one can be read. */
-	snprintf(line, sizeof(line), "mcpgated: ready: %s at %s%s://%s%s%s\n", server->conf.name,
-		 scheme, is_unix ? "+unix" : "", is_unix ? text + 5 : text, is_unix ? ":" : "",
-		 server->endpoint.path.p);
-	say(line);
+	snprintf(url, sizeof(url), "%s%s://%s%s%s", scheme, is_unix ? "+unix" : "",
+		 is_unix ? text + 5 : text, is_unix ? ":" : "", server->endpoint.path.p);
+	snprintf(line, sizeof(line), "mcpgated: ready: %s at %s\n", server->conf.name, url);
+	if (format == LOG_FORMAT_JSON)
+		LOG(ENDPOINT_READY, LOG_STR("server", server->conf.name), LOG_STR("url", url));
+	else
+		say(line);
 }
 
 void listeners_announce(const struct config *config, const int *listeners)
 {
 	for (size_t s = 0; s < config->server_count; s++) {
 		for (size_t i = 0; i < config->listen_count && config->servers[s].enabled; i++)
-			announce(&config->servers[s], &config->listen[i], listeners[i]);
+			announce(&config->servers[s], &config->listen[i], listeners[i],
+				 config->log_format);
 	}
 }

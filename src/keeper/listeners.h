@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "config/config.h"
+#include "config/tree.h"
 
 /*
  * Opens all of config->listen, in order, and behind them those of enum listener_more (keeper.h), and logs each.
@@ -13,6 +14,13 @@
  * opened, and err names the address. An admin socket whose place was not chosen by the user may be missing.
  */
 int *listeners_open(const struct config *config, struct error *err) must_check;
+
+/*
+ * Adds each TCP address that cannot be listened on now, with its place in `root`; whatever was opened is closed. Of one in use
+ * this daemon itself may be the user.
+ */
+void listeners_warn(const struct config *config, const struct tree *root,
+		    struct config_problems *warnings);
 
 /* Takes back what a gateway can have changed of them: the next one has the same sockets. */
 void listeners_restore(const struct config *config, const int *listeners);

@@ -94,6 +94,10 @@ static void save(struct pin_store *store)
 	if (result == 0)
 		result = state_file_write(store->directory, FILE_NAME, buf_slice(&text), &err);
 	note_outcome(store, result, &err);
+	if (result < 0) {
+		store->is_due = true;
+		store->write_at_ms = store->written_at_ms + PIN_STORE_EACH_MS;
+	}
 	buf_fini(&text);
 }
 

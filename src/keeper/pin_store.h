@@ -25,7 +25,7 @@ struct pin_store {
 	bool is_due;
 	bool has_failed; /* to write the file, which was logged */
 	uint64_t write_at_ms;
-	uint64_t written_at_ms; /* 0: never */
+	uint64_t written_at_ms; /* or tried to; 0: never */
 };
 
 /* Makes the memory file, and reads the file, if there is one, into it. */
@@ -35,7 +35,7 @@ int pin_store_init(struct pin_store *store, const struct config *config, struct 
 void pin_store_fini(struct pin_store *store);
 /* A gateway's IPC_PINS: it has other pins. */
 void pin_store_note(struct pin_store *store);
-/* Writes when it is time to. Returns when it will be; UINT64_MAX: there is nothing to write. */
+/* Writes when it is time to, and what has failed again later. Returns when it will be; UINT64_MAX: there is nothing to write. */
 uint64_t pin_store_do_due(struct pin_store *store);
 /* Appends the text that holds in the memory file. -1: what a gateway has left there makes no sense. */
 int pin_store_read(const struct pin_store *store, struct buf *text, struct error *err) must_check;

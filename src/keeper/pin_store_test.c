@@ -3,9 +3,11 @@
 #include "keeper/pin_store.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -161,6 +163,67 @@ static void a_flood_is_written_now_and_then(void **state)
 	assert_int_equal(second_ms, now_ms + PIN_STORE_EACH_MS);
 }
 
+/* A disk that was full: nobody has to change a pin again, or to stop the daemon well, for it to be kept. */
+static void what_could_not_be_written_is_written_later(void **state)
+{
+	leave(0, 4, "mine");
+	assert_int_equal(mkdir(path_of("pins.new"), 0700), 0);
+	pin_store_note(&store);
+	write_due();
+	assert_true(store.has_failed);
+	assert_int_equal(access(path_of("pins"), F_OK), -1);
+	assert_int_equal(rmdir(path_of("pins.new")), 0);
+	assert_int_equal(pin_store_do_due(&store), now_ms + PIN_STORE_EACH_MS);
+	write_due();
+	assert_false(store.has_failed);
+	assert_int_equal(access(path_of("pins"), F_OK), 0);
+	assert_int_equal(pin_store_do_due(&store), UINT64_MAX);
+}
+
+static void what_is_no_plain_file_of_ours_is_not_read(void **state)
+{
+	int fifo;
+
+	leave(0, 4, "mine");
+	pin_store_note(&store);
+	begin_again();
+	assert_text("mine");
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path_of("pins"), 1, (gid_t)-1), 0);
+		begin_again();
+		assert_text("");
+	}
+	assert_int_equal(unlink(path_of("pins")), 0);
+	assert_int_equal(mkfifo(path_of("pins"), 0600), 0);
+	fifo = open(path_of("pins"), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	assert_int_equal(write(fifo, "evil", 4), 4);
+	begin_again();
+	assert_text("");
+	close(fifo);
+}
+
+static void a_full_disk_keeps_what_was_there(void **state)
+{
+	const struct rlimit small = { 4096, RLIM_INFINITY };
+	struct rlimit before;
+
+	leave(0, 4, "good");
+	pin_store_note(&store);
+	write_due();
+	leave(0, 8192, "more");
+	pin_store_note(&store);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	write_due();
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_true(store.has_failed);
+	assert_int_equal(access(path_of("pins.new"), F_OK), -1);
+	leave(0, 4, "late");
+	begin_again();
+	assert_text("late");
+}
+
 static void one_daemon_writes(void **state)
 {
 	int other = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -197,6 +260,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nonsense_of_a_gateway_is_not_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(memory_and_file_are_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_flood_is_written_now_and_then, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_could_not_be_written_is_written_later, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_is_no_plain_file_of_ours_is_not_read, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_full_disk_keeps_what_was_there, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_daemon_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_has_no_pins_touches_nothing, setup, teardown),
 	};

@@ -16,10 +16,11 @@
 
 static const struct {
 	const char *name;
+	struct slice lead; /* in a line */
 	size_t bytes_max;
 	const char *help;
 } fields[] = {
-#define X(field, text, most, what) [AUDIT_##field] = { text, most, what },
+#define X(field, text, most, what) [AUDIT_##field] = { text, SLICE(",\"" text "\":"), most, what },
 #include "obs/audit.def"
 #undef X
 };
@@ -39,14 +40,13 @@ const char *audit_field_help(enum audit_field field)
 /* False: there is no room for it. */
 static bool put_name(struct text_line *line, enum audit_field field)
 {
-	const char *name = audit_field_name(field);
+	struct slice lead;
 
-	if (!line_has_room(line, strlen(name) + sizeof(",\"\":\"") + NUMBER_BYTES_MAX +
-					 TEXT_LINE_END_BYTES))
+	CHECK(field < AUDIT_FIELD_COUNT);
+	lead = fields[field].lead;
+	if (!line_has_room(line, lead.n + 1 + NUMBER_BYTES_MAX + TEXT_LINE_END_BYTES))
 		return false;
-	line_puts(line, ",\"");
-	line_puts(line, name);
-	line_puts(line, "\":");
+	line_put(line, lead);
 	return true;
 }
 
@@ -131,8 +131,10 @@ static void note_lost(struct audit *audit)
 
 bool audit_write(struct audit *audit, struct text_line *line)
 {
-	if (tell_lost(audit) && write_line(audit, line))
+	if (tell_lost(audit) && write_line(audit, line)) {
+		audit->written++;
 		return true;
+	}
 	note_lost(audit);
 	return false;
 }

@@ -29,9 +29,11 @@ struct audit_conf {
 /* All zeros but for conf and fd. */
 struct audit {
 	struct audit_conf conf;
-	int fd;          /* of the pipe; does not block */
-	bool is_failing; /* the keeper cannot write */
-	uint64_t lost;   /* lines, since one was written */
+	int fd;           /* of the pipe; does not block */
+	bool is_failing;  /* the keeper cannot write */
+	int last_error;   /* errno: why it could not last; 0: it always could */
+	uint64_t written; /* lines that the keeper has got */
+	uint64_t lost;    /* lines, since one was written */
 	uint64_t said_at_ms;
 };
 

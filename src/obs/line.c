@@ -39,10 +39,12 @@ void line_puts(struct text_line *line, const char *text)
 
 void line_put_number(struct text_line *line, int64_t number)
 {
-	char text[24];
+	char text[20];
+	uint64_t positive = number < 0 ? -(uint64_t)number : (uint64_t)number;
 
-	snprintf(text, sizeof(text), "%lld", (long long)number);
-	line_puts(line, text);
+	if (number < 0)
+		line_puts(line, "-");
+	line_put(line, slice_of(text, text_format_u64(positive, text)));
 }
 
 void line_put_time(struct text_line *line, uint64_t wall_ms)
@@ -86,11 +88,10 @@ static size_t show_first(struct slice s, char shown_r[SHOWN_MAX_BYTES])
 /* How many bytes at the front are shown as they are: most texts are made of nothing else. */
 static size_t count_plain(struct slice s)
 {
-	size_t n = 0;
+	size_t n = text_plain_length(s);
+	const char *quote = n == 0 ? NULL : memchr(s.p, '"', n);
 
-	while (n < s.n && s.p[n] >= ' ' && s.p[n] < 0x7F && s.p[n] != '"' && s.p[n] != '\\')
-		n++;
-	return n;
+	return quote != NULL ? (size_t)(quote - s.p) : n;
 }
 
 bool line_put_shown(struct text_line *line, struct slice text, size_t bytes_max)
@@ -120,9 +121,11 @@ bool line_put_shown(struct text_line *line, struct slice text, size_t bytes_max)
 bool line_is_seen(struct slice text)
 {
 	while (text.n > 0) {
-		size_t n = text_utf8_length(text);
+		size_t plain = text_plain_length(text);
+		size_t n = plain > 0 ? plain : text_utf8_length(text);
 
-		if (n == 0 || unicode_is_hidden(unicode_decode(slice_of(text.p, n))))
+		if (plain == 0 &&
+		    (n == 0 || unicode_is_hidden(unicode_decode(slice_of(text.p, n)))))
 			return false;
 		text = slice_of(text.p + n, text.n - n);
 	}

@@ -101,11 +101,14 @@ static int match(struct walk *walk, struct slice text)
 static int judge_path(struct walk *walk, struct slice text, enum member_kind kind)
 {
 	const struct path_rules *paths = &walk->rules->paths;
+	bool lacks_base = paths->base.n == 0 && !slice_has_prefix(text, SLICE_LIT("/"));
 
 	if (paths->roots.count == 0 || kind == MEMBER_IGNORED ||
 	    path_judge(paths, text, kind == MEMBER_PATH) != PATH_OUTSIDE)
 		return 0;
-	return refuse(walk, RULES ".paths", "name a path that is not allowed here");
+	return refuse(walk, RULES ".paths",
+		      lacks_base ? "name a path that is not allowed here; it has to be absolute" :
+				   "name a path that is not allowed here");
 }
 
 /* Servers may leave out what is not seen, and strings of C end with the first NUL. */

@@ -272,6 +272,24 @@ static void paths_are_found_in_all_strings(void **state)
 	argument_rules_fini(&rules);
 }
 
+/* Who wrote a relative path is told what would do, where none of them does. */
+static void a_relative_path_is_told_apart(void **state)
+{
+	struct argument_rules rules = {
+		.paths.roots = SLICES(SLICE("/srv/data")),
+		.path_members.written = SLICES(SLICE("path")),
+	};
+
+	argument_rules_prepare(&rules);
+	assert_refused(judge(&rules, "{\"path\":\"notes.txt\"}"), "absolute", "without a base");
+	assert_refused(judge(&rules, "{\"a\":\"../x\"}"), "absolute", "without a base");
+	assert_null(strstr(judge(&rules, "{\"path\":\"/etc\"}"), "absolute"));
+	rules.paths.base = SLICE_LIT("/srv/data/in");
+	assert_null(judge(&rules, "{\"path\":\"notes.txt\"}"));
+	assert_null(strstr(judge(&rules, "{\"path\":\"../../x\"}"), "absolute"));
+	argument_rules_fini(&rules);
+}
+
 /* A batch takes no longer than one message may. SEC-14 */
 static void the_time_is_for_all_of_a_batch(void **state)
 {
@@ -306,6 +324,7 @@ int main(void)
 		cmocka_unit_test(keys_are_found_at_any_depth),
 		cmocka_unit_test(patterns_are_for_tools),
 		cmocka_unit_test(what_is_too_hard_is_refused),
+		cmocka_unit_test(a_relative_path_is_told_apart),
 		cmocka_unit_test(the_time_is_for_all_of_a_batch),
 		cmocka_unit_test(paths_are_found_in_all_strings),
 	};

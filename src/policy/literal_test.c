@@ -149,11 +149,46 @@ static void changes_nothing(void **state)
 	assert_true(compiled > 5000 && found > 1000);
 }
 
+/* Texts are looked at a block at a time. */
+static void is_found_wherever_it_stands(void **state)
+{
+	static const char letters[] = "abABcC-1";
+	size_t found = 0;
+
+	srand(11);
+	for (int round = 0; round < 40000; round++) {
+		bool is_caseless = round % 2 == 0;
+		size_t n = (size_t)rand() % 300, length = 1 + (size_t)rand() % 5, from, at;
+		char text[300], words[20] = "(?i)", *word = words + (is_caseless ? 4 : 0);
+		struct literal literal;
+
+		for (size_t i = 0; i < n; i++)
+			text[i] = letters[(size_t)rand() % (i % 70 < 50 ? 2 : 8)];
+		for (size_t i = 0; i < length; i++)
+			word[i] = letters[(size_t)rand() % 8];
+		word[length] = '\0';
+		literal_read(&literal, slice_str(words));
+		assert_int_equal(literal.length, length);
+		from = at = n > 0 ? (size_t)rand() % n : 0;
+		while (at + length <= n && (is_caseless ? strncasecmp(text + at, word, length) :
+							  strncmp(text + at, word, length)) != 0)
+			at++;
+		if (literal_find(&literal, slice_of(text, n), &from)) {
+			assert_int_equal(from, at);
+			found++;
+		} else {
+			assert_true(at + length > n);
+		}
+	}
+	assert_in_range(found, 5000, 35000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(begins_with),
 		cmocka_unit_test(is_found_in_its_case),
+		cmocka_unit_test(is_found_wherever_it_stands),
 		cmocka_unit_test(changes_nothing),
 	};
 

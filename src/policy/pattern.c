@@ -48,7 +48,8 @@ static bool is_spent(struct pattern_work *work, size_t size)
 	work->unmeasured = 0;
 	if (work->begun_ns == 0)
 		work->begun_ns = now_ns();
-	work->is_spent = now_ns() - work->begun_ns > PATTERN_WORK_MAX_NS;
+	work->is_spent = now_ns() - work->begun_ns >
+			 (work->most_ns > 0 ? work->most_ns : PATTERN_WORK_MAX_NS);
 	return work->is_spent;
 }
 

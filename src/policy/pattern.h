@@ -23,8 +23,9 @@
 
 struct pattern;
 
-/* What one message, or body, has cost so far: all zeros at its beginning. It is looked at in one go. */
+/* What one message, or body, has cost so far: all zeros at its beginning, but for most_ns. It is looked at in one go. */
 struct pattern_work {
+	uint64_t most_ns;  /* that it may cost; 0: PATTERN_WORK_MAX_NS */
 	uint64_t begun_ns; /* the processor's time, when it was looked at first; 0: never yet */
 	size_t unmeasured; /* bytes, since the time was looked at */
 	size_t at;         /* in the text, when we were called last */
@@ -58,7 +59,7 @@ void pattern_free(struct pattern **pattern);
  * Looks for the first place in `text` that fits, not before the byte `from`.
  *
  * text     valid UTF-8; `from` is where a character begins, or the end
- * work     is counted on; over PATTERN_WORK_MAX_NS all is too hard
+ * work     is counted on; when it is spent all is too hard
  * found_r  the place, inside text; may be empty where the expression has \K. NULL: of no interest
  */
 enum pattern_verdict pattern_find(struct pattern *pattern, struct slice text, size_t from,

@@ -10,10 +10,15 @@
 
 static void append_hex(struct buf *out, const void *data, size_t size)
 {
+	static const char digits[] = "0123456789abcdef";
 	const unsigned char *bytes = data;
+	char *to = buf_reserve(out, size * 2);
 
-	for (size_t i = 0; i < size; i++)
-		buf_printf(out, "%02x", bytes[i]);
+	for (size_t i = 0; i < size; i++) {
+		*to++ = digits[bytes[i] >> 4];
+		*to++ = digits[bytes[i] & 0xF];
+	}
+	out->len += size * 2;
 }
 
 static void append_definition(struct buf *out, const struct pin_definition *definition,

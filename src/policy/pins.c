@@ -104,7 +104,7 @@ static struct pin *pin_new(struct pins *pins, enum permission_kind kind, struct 
 	char *at;
 
 	if (pins->count >= PINS_MAX || name.n > PIN_NAME_BYTES_MAX || folded.n == 0 ||
-	    folded.n > PIN_NAME_BYTES_MAX)
+	    folded.n > PIN_NAME_BYTES_MAX || pins->name_bytes + name.n > PINS_NAME_BYTES_MAX)
 		return NULL;
 	pin = mem_zalloc(sizeof(*pin) + name.n + folded.n);
 	at = (char *)(pin + 1);
@@ -116,6 +116,7 @@ static struct pin *pin_new(struct pins *pins, enum permission_kind kind, struct 
 	list_init(&pin->link);
 	list_append(&pins->all, &pin->link);
 	pins->count++;
+	pins->name_bytes += name.n;
 	return pin;
 }
 
@@ -128,6 +129,7 @@ static void pin_free(struct pins *pins, struct pin *pin)
 	map_remove_link(&pins->by_name, &pin->by_name);
 	list_remove(&pin->link);
 	pins->count--;
+	pins->name_bytes -= pin->name.n;
 	free(pin);
 }
 
@@ -143,7 +145,7 @@ void pins_fini(struct pins *pins)
 	LIST_FOREACH_SAFE(node, &pins->all)
 		pin_free(pins, container_of(node, struct pin, link));
 	CHECK(pins->count == 0 && pins->waiting == 0 && pins->with_text == 0);
-	CHECK(pins->text_bytes == 0);
+	CHECK(pins->text_bytes == 0 && pins->name_bytes == 0);
 	map_fini(&pins->by_name);
 }
 
@@ -220,10 +222,15 @@ enum pin_news pins_note(struct pins *pins, const struct pin_item *item)
 	return was_gone ? PIN_CAME_BACK : PIN_SAME;
 }
 
-void pins_end_list(struct pins *pins, enum permission_kind kind)
+void pins_end_page(struct pins *pins, enum permission_kind kind, uint64_t page, uint64_t next)
 {
-	pins->changes += !pins->is_known[kind];
+	if (pins->is_known[kind] || (page != 0 && page != pins->next_page[kind]))
+		return;
+	pins->next_page[kind] = next;
+	if (next != 0 && ++pins->pages[kind] < PINS_PAGES_MAX)
+		return;
 	pins->is_known[kind] = true;
+	pins->changes++;
 }
 
 struct pin *pins_take_gone(struct pins *pins, enum permission_kind kind, const struct pin *after)

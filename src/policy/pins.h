@@ -28,6 +28,10 @@ struct json;
 #define PINS_MAX 4096           /* of one server */
 #define PINS_WITH_TEXT_MAX 1024 /* of them; of the others the digest alone is kept */
 #define PINS_TEXT_BYTES_MAX ((size_t)2 * 1024 * 1024) /* of all texts of one server, likewise */
+#define PINS_NAME_BYTES_MAX \
+	((size_t)512 * 1024) /* of all names of one server, as they are written */
+#define PINS_PAGES_MAX \
+	256 /* of lists that are not at their end: then the first one was long enough */
 
 /* What the operator wants. */
 enum pin_mode { PIN_OFF, PIN_WARN, PIN_ENFORCE };
@@ -68,11 +72,15 @@ struct pins {
 	size_t waiting; /* of them, for the operator */
 	size_t with_text;
 	size_t text_bytes;
+	size_t name_bytes;
 	bool is_known
 		[PERMISSION_KINDS]; /* a list of this kind was seen to its end: what comes now is new */
-	uint64_t look;              /* the number of the present one */
-	uint64_t decisions;         /* of the operator: what was kept of lists is to be seen anew */
-	uint64_t changes;           /* of anything that is to be remembered */
+	uint64_t
+		next_page[PERMISSION_KINDS]; /* until then: that goes on where the last has ended */
+	unsigned int pages[PERMISSION_KINDS]; /* likewise: how many had another behind them */
+	uint64_t look;                        /* the number of the present one */
+	uint64_t decisions; /* of the operator: what was kept of lists is to be seen anew */
+	uint64_t changes;   /* of anything that is to be remembered */
 };
 
 /* An item of a list. */
@@ -90,7 +98,7 @@ enum pin_news {
 	PIN_CAME,      /* it is new */
 	PIN_DIFFERS,   /* it has another definition than was seen before */
 	PIN_CAME_BACK, /* it had gone; its definition is the same */
-	PIN_NO_ROOM,   /* there are too many, or its name is too long: it is not remembered */
+	PIN_NO_ROOM,   /* there are too many, or names are too long: it is not remembered */
 };
 
 void pins_init(struct pins *pins);
@@ -100,10 +108,12 @@ void pins_fini(struct pins *pins);
 void pins_begin_look(struct pins *pins);
 enum pin_news pins_note(struct pins *pins, const struct pin_item *item);
 /*
- * The list goes no further: what comes in later ones is new. If all of it was in this look, pins_take_gone finds what is
- * not in it any more: the next behind `after` (NULL: the first), each once, and NULL at the end.
+ * `page` (0: the first) has ended, and the list goes on at `next`; 0: it goes no further, and what comes in later ones is new.
+ * Only pages that follow each other from the first one lead to that end: another that a client has asked for does not. If the
+ * whole list was in this look, pins_take_gone finds what is not in it any more: the next behind `after` (NULL: the first), each
+ * once, and NULL at the end.
  */
-void pins_end_list(struct pins *pins, enum permission_kind kind);
+void pins_end_page(struct pins *pins, enum permission_kind kind, uint64_t page, uint64_t next);
 struct pin *pins_take_gone(struct pins *pins, enum permission_kind kind, const struct pin *after);
 
 /* NULL: there is none. */

@@ -51,7 +51,7 @@ static void look(const char *list)
 		name[0] = list[0];
 		(void)see(name, list[1]);
 	}
-	pins_end_list(&pins, PERMISSION_TOOL);
+	pins_end_page(&pins, PERMISSION_TOOL, 0, 0);
 }
 
 static enum pin_state state_of(const char *name)
@@ -65,10 +65,11 @@ static void the_first_list_is_approved(void **state)
 {
 	pins_begin_look(&pins);
 	assert_int_equal(see("a", '1'), PIN_FIRST);
+	pins_end_page(&pins, PERMISSION_TOOL, 0, 7);
 	pins_begin_look(&pins); /* another page */
 	assert_int_equal(see("b", '1'), PIN_FIRST);
 	assert_int_equal(see("b", '1'), PIN_SAME);
-	pins_end_list(&pins, PERMISSION_TOOL);
+	pins_end_page(&pins, PERMISSION_TOOL, 7, 0);
 	assert_int_equal(see("c", '1'), PIN_CAME);
 	assert_int_equal(see("c", '1'), PIN_SAME);
 	assert_int_equal(state_of("a"), PIN_APPROVED);
@@ -80,6 +81,37 @@ static void the_first_list_is_approved(void **state)
 	assert_false(pins.is_known[PERMISSION_PROMPT]);
 }
 
+/* A client may ask for any page, and servers answer with an empty list where they know none. */
+static void only_pages_in_a_row_end_the_first_list(void **state)
+{
+	pins_end_page(&pins, PERMISSION_TOOL, 9, 0);
+	assert_int_equal(see("a", '1'), PIN_FIRST);
+	pins_end_page(&pins, PERMISSION_TOOL, 0, 7);
+	pins_end_page(&pins, PERMISSION_TOOL, 9, 0);
+	assert_int_equal(see("b", '1'), PIN_FIRST);
+	pins_end_page(&pins, PERMISSION_TOOL, 7, 8);
+	pins_end_page(&pins, PERMISSION_TOOL, 7, 0);
+	assert_false(pins.is_known[PERMISSION_TOOL]);
+	assert_int_equal(pins.changes, 2);
+	pins_end_page(&pins, PERMISSION_TOOL, 8, 0);
+	assert_true(pins.is_known[PERMISSION_TOOL]);
+	assert_false(pins.is_known[PERMISSION_PROMPT]);
+	assert_int_equal(pins.changes, 3);
+	pins_end_page(&pins, PERMISSION_TOOL, 0, 0);
+	assert_int_equal(pins.changes, 3);
+	assert_int_equal(see("c", '1'), PIN_CAME);
+}
+
+/* Else a server could add tools for ever. */
+static void a_list_that_never_ends_does(void **state)
+{
+	for (uint64_t i = 0; i < PINS_PAGES_MAX; i++) {
+		assert_false(pins.is_known[PERMISSION_TOOL]);
+		pins_end_page(&pins, PERMISSION_TOOL, 0, i + 1);
+	}
+	assert_true(pins.is_known[PERMISSION_TOOL]);
+}
+
 static void a_change_waits_whatever_comes_after_it(void **state)
 {
 	look("a1b1");
@@ -88,7 +120,9 @@ static void a_change_waits_whatever_comes_after_it(void **state)
 	assert_int_equal(see("a", '1'), PIN_SAME);
 	assert_int_equal(state_of("a"), PIN_CHANGED);
 	assert_int_equal(state_of("b"), PIN_APPROVED);
+	pins.changes = 0;
 	assert_int_equal(see("a", '3'), PIN_DIFFERS);
+	assert_int_equal(pins.changes, 1); /* that is to be remembered, too */
 	assert_int_equal(find("a")->waiting.digest[0], '3');
 	pins_approve(&pins, find("a"));
 	assert_int_equal(state_of("a"), PIN_APPROVED);
@@ -119,6 +153,8 @@ static void what_has_gone_is_told_once_and_may_come_back(void **state)
 {
 	look("a1b1c1");
 	assert_null(pins_take_gone(&pins, PERMISSION_TOOL, NULL));
+	pins_begin_look(&pins);
+	assert_null(pins_take_gone(&pins, PERMISSION_PROMPT, NULL)); /* a list of others */
 	look("b1");
 	assert_ptr_equal(pins_take_gone(&pins, PERMISSION_TOOL, NULL), find("a"));
 	assert_ptr_equal(pins_take_gone(&pins, PERMISSION_TOOL, NULL), find("c"));
@@ -176,6 +212,23 @@ static void items_are_bounded(void **state)
 	assert_int_equal(pins.with_text, PINS_WITH_TEXT_MAX);
 }
 
+static void names_are_bounded(void **state)
+{
+	static char name[PIN_NAME_BYTES_MAX + 1];
+	const int room = (int)(PINS_NAME_BYTES_MAX / PIN_NAME_BYTES_MAX);
+
+	look("");
+	memset(name, 'x', PIN_NAME_BYTES_MAX);
+	for (int i = 0; i <= room; i++) {
+		memcpy(name, (char[]){ (char)('a' + i % 26), (char)('a' + i / 26) }, 2);
+		assert_int_equal(see(name, '1'), i < room ? PIN_CAME : PIN_NO_ROOM);
+	}
+	assert_int_equal(pins.name_bytes, PINS_NAME_BYTES_MAX);
+	/* What is forgotten makes room. */
+	pins_reject(&pins, container_of(pins.all.next, struct pin, link));
+	assert_int_equal(see(name, '1'), PIN_CAME);
+}
+
 static void names_mean_what_they_mean_in_rules(void **state)
 {
 	const struct json spelled = { JSON_STRING, true, SLICE("\"\\u0041 \"") };
@@ -217,6 +270,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(two_of_one_name_are_a_change, begin, end),
 		cmocka_unit_test_setup_teardown(texts_are_bounded, begin, end),
 		cmocka_unit_test_setup_teardown(items_are_bounded, begin, end),
+		cmocka_unit_test_setup_teardown(names_are_bounded, begin, end),
+		cmocka_unit_test_setup_teardown(only_pages_in_a_row_end_the_first_list, begin, end),
+		cmocka_unit_test_setup_teardown(a_list_that_never_ends_does, begin, end),
 		cmocka_unit_test_setup_teardown(names_mean_what_they_mean_in_rules, begin, end),
 		cmocka_unit_test_setup_teardown(what_was_remembered_is_as_it_was, begin, end),
 	};

@@ -9,6 +9,7 @@
 #include "policy/characters.h"
 #include "policy/pattern.h"
 
+#define SLOW_MS 1000
 #define ENCODED_MIN 1024 /* bytes of base64 that is no text */
 
 static const struct slice instead = SLICE("[redacted]");
@@ -35,29 +36,32 @@ void redact_free(struct redact_rules *rules)
 
 /* ---- one string ---- */
 
-/* Returns false: too hard. Otherwise `text` is without what fits; it is left alone if nothing does. */
-static bool replace_all(struct pattern *pattern, struct buf *text, struct pattern_work *work,
-			uint64_t *found)
+/*
+ * Returns false: too hard. If something in `seen` fits, `text` becomes what it is without, and `seen` becomes that; else both
+ * are left alone.
+ */
+static bool replace_all(struct pattern *pattern, struct slice *seen, struct buf *text,
+			struct pattern_work *work, uint64_t *found)
 {
 	struct buf changed = { 0 };
 	enum pattern_verdict verdict;
 	struct slice place;
 	size_t at = 0;
 
-	while ((verdict = pattern_find(pattern, buf_slice(text), at, work, &place)) ==
-		       PATTERN_FOUND &&
+	while ((verdict = pattern_find(pattern, *seen, at, work, &place)) == PATTERN_FOUND &&
 	       place.n > 0) {
-		size_t begin = (size_t)(place.p - text->data);
+		size_t begin = (size_t)(place.p - seen->p);
 
-		buf_append(&changed, text->data + at, begin - at);
+		buf_append(&changed, seen->p + at, begin - at);
 		buf_append_slice(&changed, instead);
 		at = begin + place.n;
 		++*found;
 	}
 	if (at > 0) {
-		buf_append(&changed, text->data + at, text->len - at);
+		buf_append(&changed, seen->p + at, seen->n - at);
 		buf_fini(text);
 		*text = changed;
+		*seen = buf_slice(text);
 	}
 	/* An empty place has nothing that could be replaced. */
 	return verdict == PATTERN_ABSENT;
@@ -67,12 +71,16 @@ static bool replace_all(struct pattern *pattern, struct buf *text, struct patter
 static bool is_clean(const struct redact_rules *rules, struct slice between_quotes,
 		     struct buf *text, struct pattern_work *work, struct redact_counts *counts)
 {
+	struct slice seen = between_quotes; /* what it means, too, if nothing in it is escaped */
 	uint64_t found = 0;
 	bool is_known = true;
 
-	characters_decode(between_quotes, text);
+	if (seen.n > 0 && memchr(seen.p, '\\', seen.n) != NULL) {
+		characters_decode(between_quotes, text);
+		seen = buf_slice(text);
+	}
 	for (size_t i = 0; i < rules->count && is_known; i++)
-		is_known = replace_all(rules->patterns[i], text, work, &found);
+		is_known = replace_all(rules->patterns[i], &seen, text, work, &found);
 	counts->found += found;
 	if (!is_known) {
 		counts->too_hard++;
@@ -123,10 +131,20 @@ static bool is_kept(struct slices kept, struct slice value)
 	return false;
 }
 
-bool redact_text(const struct redact_rules *rules, struct slice text, struct slices kept,
-		 struct buf *out, struct redact_counts *counts)
+static void note_pace(struct redact_pace *pace, const struct pattern_work *work)
 {
-	struct pattern_work work = { 0 };
+	if (!work->is_spent)
+		return;
+	pace->most_ns = work->most_ns / 4 > REDACT_LEAST_NS ? work->most_ns / 4 : REDACT_LEAST_NS;
+	pace->slow_until_ms = pace->now_ms + SLOW_MS;
+}
+
+bool redact_text(const struct redact_rules *rules, struct slice text, struct slices kept,
+		 struct redact_pace *pace, struct buf *out, struct redact_counts *counts)
+{
+	struct pattern_work work = { .most_ns = pace->now_ms < pace->slow_until_ms ?
+							pace->most_ns :
+							PATTERN_WORK_MAX_NS };
 	const char *end = text.p + text.n, *copied = text.p, *p = text.p;
 	struct slice name = { NULL, 0 }; /* of the member whose value is at p */
 	struct buf decoded = { 0 };
@@ -152,6 +170,7 @@ bool redact_text(const struct redact_rules *rules, struct slice text, struct sli
 		p = value.p + value.n + 1;
 	}
 	buf_wipe(&decoded);
+	note_pace(pace, &work);
 	if (copied > text.p)
 		buf_append(out, copied, (size_t)(end - copied));
 	return copied > text.p;

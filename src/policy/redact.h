@@ -17,11 +17,24 @@
 #include "base/error.h"
 #include "base/slice.h"
 
+#define REDACT_LEAST_NS (1000 * 1000)
+
 struct pattern;
 
 struct redact_rules {
 	struct pattern **patterns;
 	size_t count; /* 0: nothing is redacted */
+};
+
+/*
+ * How long the messages of one server may be looked at. One that has taken all its time leaves a quarter of that to those
+ * of the second after it, down to REDACT_LEAST_NS: so an expression that is bad for what a server writes costs some 130 ms in
+ * a second, not as much for each message. All zeros at first.
+ */
+struct redact_pace {
+	uint64_t now_ms; /* set by the caller, each time */
+	uint64_t slow_until_ms;
+	uint64_t most_ns; /* of a message, until then */
 };
 
 struct redact_counts {
@@ -40,11 +53,12 @@ void redact_free(struct redact_rules *rules);
  * kept    parts of it whose strings stay
  * out     empty; the text with `[redacted]` for each place is appended. A string that had one is written anew, and half a
  *         surrogate pair in it becomes U+FFFD
+ * pace    of the server
  * counts  are added to
  *
  * Returns false if nothing fits; `out` is then empty.
  */
 bool redact_text(const struct redact_rules *rules, struct slice text, struct slices kept,
-		 struct buf *out, struct redact_counts *counts);
+		 struct redact_pace *pace, struct buf *out, struct redact_counts *counts);
 
 #endif

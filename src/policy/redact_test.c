@@ -14,6 +14,8 @@ static void add(struct redact_rules *rules, const char *expression)
 	assert_int_equal(redact_add(rules, slice_str(expression), &err), 0);
 }
 
+static struct redact_pace pace;
+
 /* Caller owns; NULL: nothing was changed. */
 static char *redact(const struct redact_rules *rules, struct slice text)
 {
@@ -21,7 +23,7 @@ static char *redact(const struct redact_rules *rules, struct slice text)
 	bool is_changed;
 
 	counts = (struct redact_counts){ 0 };
-	is_changed = redact_text(rules, text, (struct slices){ NULL, 0 }, &out, &counts);
+	is_changed = redact_text(rules, text, (struct slices){ NULL, 0 }, &pace, &out, &counts);
 	assert_int_equal(is_changed, counts.found + counts.too_hard > 0);
 	assert_int_equal(is_changed, out.len > 0);
 	if (is_changed)
@@ -107,6 +109,7 @@ static void what_is_too_hard_goes_as_a_whole(void **state)
 	char *is;
 
 	add(&rules, "(a+)+$");
+	add(&rules, "zz"); /* what the next one says does not matter */
 	is = redact(&rules, SLICE_LIT("[\"x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\",\"yes\"]"));
 	assert_string_equal(is, "[\"[redacted]\",\"yes\"]");
 	assert_int_equal(counts.too_hard, 1);
@@ -118,6 +121,40 @@ static void what_is_too_hard_goes_as_a_whole(void **state)
 	assert_string_equal(is, "[\"s[redacted]\",\"[redacted]\"]");
 	assert_int_equal(counts.too_hard, 1);
 	free(is);
+	redact_free(&rules);
+}
+
+/* The second message of this kind in a second costs less, and so on; what takes no time is looked at as ever. */
+static void a_bad_expression_does_not_cost_its_time_for_each_message(void **state)
+{
+	static const uint64_t most_ns[] = { PATTERN_WORK_MAX_NS / 4, PATTERN_WORK_MAX_NS / 16,
+					    PATTERN_WORK_MAX_NS / 64, REDACT_LEAST_NS,
+					    REDACT_LEAST_NS };
+	struct redact_rules rules = { 0 };
+	struct buf text = { 0 };
+
+	add(&rules, "\\s+[bc]");
+	add(&rules, "sk-[a-z]+");
+	buf_append_char(&text, '"');
+	memset(buf_reserve(&text, PATTERN_TEXT_MAX / 4), ' ', PATTERN_TEXT_MAX / 4);
+	text.len += PATTERN_TEXT_MAX / 4;
+	buf_append_char(&text, '"');
+	pace = (struct redact_pace){ .now_ms = 1000 };
+	for (size_t i = 0; i < ARRAY_LEN(most_ns); i++) {
+		free(redact(&rules, buf_slice(&text)));
+		assert_int_equal(counts.too_hard, 1);
+		assert_int_equal(pace.most_ns, most_ns[i]);
+		free(redact(&rules, SLICE_LIT("[\"sk-a\",\"fine\"]")));
+		assert_int_equal(counts.found, 1);
+		assert_int_equal(counts.too_hard, 0);
+		assert_int_equal(pace.most_ns, most_ns[i]);
+		pace.now_ms += 999;
+	}
+	pace.now_ms++; /* a second later */
+	free(redact(&rules, buf_slice(&text)));
+	assert_int_equal(pace.most_ns, PATTERN_WORK_MAX_NS / 4);
+	pace = (struct redact_pace){ 0 };
+	buf_fini(&text);
 	redact_free(&rules);
 }
 
@@ -138,6 +175,7 @@ int main(void)
 		cmocka_unit_test(places_are_replaced),
 		cmocka_unit_test(encoded_bytes_are_no_text),
 		cmocka_unit_test(what_is_too_hard_goes_as_a_whole),
+		cmocka_unit_test(a_bad_expression_does_not_cost_its_time_for_each_message),
 		cmocka_unit_test(bad_patterns_are_refused),
 	};
 

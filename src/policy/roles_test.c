@@ -130,6 +130,23 @@ static void who_needs_no_role_has_none(void **state)
 	assert_true(permissions_allow_any(&github, &operator));
 }
 
+static void no_role_goes_beyond_the_server(void **state)
+{
+	struct permissions narrow = { .has_rules = false };
+	struct rights rights = rights_of(1 << WRITER);
+
+	for (size_t i = 0; i < PERMISSION_KINDS; i++)
+		narrow.kinds[i].allow = (struct slices){ all, 1 };
+	narrow.kinds[PERMISSION_TOOL].allow = (struct slices){ some, 1 };
+	roles_give(&roles, SLICE_LIT("github"), &narrow);
+	permissions_finish(&narrow);
+	assert_true(permissions_allow(&narrow, &rights, PERMISSION_TOOL, SLICE_LIT("get_a")));
+	assert_int_equal(permissions_judge(&narrow, &rights, PERMISSION_TOOL, SLICE_LIT("put_a"))
+				 .ground,
+			 PERMISSION_NOT_ALLOWED);
+	permissions_free(&narrow);
+}
+
 static void a_role_is_for_the_servers_that_it_names(void **state)
 {
 	struct rights rights = rights_of(1 << WRITER | 1 << FILES);
@@ -200,6 +217,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_needs_no_role_has_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_role_is_for_the_servers_that_it_names, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(no_role_goes_beyond_the_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(places_are_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(roles_are_found_by_name, setup, teardown),
 		cmocka_unit_test(there_is_no_role_beyond_the_last),

@@ -11,6 +11,7 @@
 #include "policy/schema_walk.h"
 
 #define PATH_BYTES 80
+#define TYPES_TOLD_MAX 7
 
 static bool fits(struct schema_walk *walk, const struct json_node *schema,
 		 const struct json_node *value);
@@ -31,9 +32,7 @@ static bool fits_quietly(struct schema_walk *walk, const struct json_node *schem
 static const struct json_node *find_keyword(const struct json_node *schema,
 					    enum schema_keyword mark)
 {
-	const struct json_node *each = json_node_first(schema);
-
-	for (uint32_t i = 0; i < schema->count; i++, each = json_node_next(each))
+	JSON_NODE_FOREACH(each, schema)
 		if (each->mark == mark)
 			return each;
 	return NULL;
@@ -42,8 +41,8 @@ static const struct json_node *find_keyword(const struct json_node *schema,
 static const struct json_node *find_member(struct schema_walk *walk, const struct json_node *object,
 					   struct slice name)
 {
-	schema_walk_spend(walk, 1 + object->count / 4);
-	return json_node_member(object, name);
+	return schema_walk_spend(walk, 1 + object->count / 4) ? json_node_member(object, name) :
+								NULL;
 }
 
 /* Of a string in canonical form. */
@@ -62,9 +61,7 @@ static struct slice quoted_name(const struct json_node *member)
 static bool has_names(struct schema_walk *walk, const struct json_node *names,
 		      const struct json_node *keyword, const struct json_node *value)
 {
-	const struct json_node *each = json_node_first(names);
-
-	for (uint32_t i = 0; i < names->count; i++, each = json_node_next(each)) {
+	JSON_NODE_FOREACH(each, names) {
 		if (find_member(walk, value, inside(each)) != NULL)
 			continue;
 		if (walk->trials == 0 && walk->keyword == NULL)
@@ -84,12 +81,10 @@ static bool check_required(struct schema_walk *walk, const struct json_node *sch
 static bool check_properties(struct schema_walk *walk, const struct json_node *schema,
 			     const struct json_node *keyword, const struct json_node *value)
 {
-	const struct json_node *each = json_node_first(keyword);
-
 	(void)schema;
 	if (value->type != JSON_OBJECT)
 		return true;
-	for (uint32_t i = 0; i < keyword->count; i++, each = json_node_next(each)) {
+	JSON_NODE_FOREACH(each, keyword) {
 		const struct json_node *member = find_member(walk, value, each->name);
 
 		if (member != NULL && !fits(walk, each, member))
@@ -101,15 +96,11 @@ static bool check_properties(struct schema_walk *walk, const struct json_node *s
 static bool check_pattern_properties(struct schema_walk *walk, const struct json_node *schema,
 				     const struct json_node *keyword, const struct json_node *value)
 {
-	const struct json_node *member = json_node_first(value);
-
 	(void)schema;
 	if (value->type != JSON_OBJECT)
 		return true;
-	for (uint32_t i = 0; i < value->count; i++, member = json_node_next(member)) {
-		const struct json_node *each = json_node_first(keyword);
-
-		for (uint32_t j = 0; j < keyword->count; j++, each = json_node_next(each)) {
+	JSON_NODE_FOREACH(member, value) {
+		JSON_NODE_FOREACH(each, keyword) {
 			bool is_for = schema_walk_matches(walk, each->link, quoted_name(member));
 
 			if (walk->over != NULL || (is_for && !fits(walk, each, member)))
@@ -125,14 +116,12 @@ static bool is_named(struct schema_walk *walk, const struct json_node *schema,
 {
 	const struct json_node *properties = find_keyword(schema, KEYWORD_PROPERTIES);
 	const struct json_node *patterns = find_keyword(schema, KEYWORD_PATTERN_PROPERTIES);
-	const struct json_node *each;
 
 	if (properties != NULL && find_member(walk, properties, member->name) != NULL)
 		return true;
 	if (patterns == NULL)
 		return false;
-	each = json_node_first(patterns);
-	for (uint32_t i = 0; i < patterns->count; i++, each = json_node_next(each))
+	JSON_NODE_FOREACH(each, patterns)
 		if (schema_walk_matches(walk, each->link, quoted_name(member)))
 			return true;
 	return false;
@@ -142,11 +131,9 @@ static bool check_additional_properties(struct schema_walk *walk, const struct j
 					const struct json_node *keyword,
 					const struct json_node *value)
 {
-	const struct json_node *member = json_node_first(value);
-
 	if (value->type != JSON_OBJECT || keyword->type == JSON_TRUE)
 		return true;
-	for (uint32_t i = 0; i < value->count; i++, member = json_node_next(member)) {
+	JSON_NODE_FOREACH(member, value) {
 		if (!schema_walk_spend(walk, 1 + schema->count / 4))
 			return false;
 		if (!is_named(walk, schema, member) && !fits(walk, keyword, member))
@@ -158,12 +145,10 @@ static bool check_additional_properties(struct schema_walk *walk, const struct j
 static bool check_property_names(struct schema_walk *walk, const struct json_node *schema,
 				 const struct json_node *keyword, const struct json_node *value)
 {
-	const struct json_node *member = json_node_first(value);
-
 	(void)schema;
 	if (value->type != JSON_OBJECT)
 		return true;
-	for (uint32_t i = 0; i < value->count; i++, member = json_node_next(member)) {
+	JSON_NODE_FOREACH(member, value) {
 		const struct json_node name = { .type = JSON_STRING,
 						.span = 1,
 						.text = quoted_name(member) };
@@ -178,12 +163,10 @@ static bool check_property_names(struct schema_walk *walk, const struct json_nod
 static bool check_dependent(struct schema_walk *walk, const struct json_node *schema,
 			    const struct json_node *keyword, const struct json_node *value)
 {
-	const struct json_node *each = json_node_first(keyword);
-
 	(void)schema;
 	if (value->type != JSON_OBJECT)
 		return true;
-	for (uint32_t i = 0; i < keyword->count; i++, each = json_node_next(each)) {
+	JSON_NODE_FOREACH(each, keyword) {
 		bool has_names_only = each->type == JSON_ARRAY;
 
 		if (find_member(walk, value, each->name) == NULL)
@@ -259,12 +242,11 @@ static bool check_contains(struct schema_walk *walk, const struct json_node *sch
 {
 	const struct json_node *least = find_keyword(schema, KEYWORD_MIN_CONTAINS);
 	const struct json_node *most = find_keyword(schema, KEYWORD_MAX_CONTAINS);
-	const struct json_node *item = json_node_first(value);
 	uint32_t count = 0;
 
 	if (value->type != JSON_ARRAY)
 		return true;
-	for (uint32_t i = 0; i < value->count; i++, item = json_node_next(item))
+	JSON_NODE_FOREACH(item, value)
 		count += fits_quietly(walk, keyword, item);
 	if (count < (least != NULL ? least->link : 1))
 		return schema_walk_note(walk, keyword, value);
@@ -289,10 +271,8 @@ static bool check_ref(struct schema_walk *walk, const struct json_node *schema,
 static bool check_all(struct schema_walk *walk, const struct json_node *schema,
 		      const struct json_node *keyword, const struct json_node *value)
 {
-	const struct json_node *each = json_node_first(keyword);
-
 	(void)schema;
-	for (uint32_t i = 0; i < keyword->count; i++, each = json_node_next(each))
+	JSON_NODE_FOREACH(each, keyword)
 		if (!fits(walk, each, value))
 			return false;
 	return true;
@@ -302,13 +282,10 @@ static bool check_all(struct schema_walk *walk, const struct json_node *schema,
 static unsigned int count_fitting(struct schema_walk *walk, const struct json_node *schemas,
 				  const struct json_node *value, unsigned int enough)
 {
-	const struct json_node *each = json_node_first(schemas);
 	unsigned int count = 0;
 
-	for (uint32_t i = 0; i < schemas->count && count < enough; i++) {
-		count += fits_quietly(walk, each, value);
-		each = json_node_next(each);
-	}
+	JSON_NODE_FOREACH(each, schemas)
+		count += count < enough && fits_quietly(walk, each, value);
 	return count;
 }
 
@@ -365,9 +342,7 @@ static bool is_evaluated_by(struct schema_walk *walk, const struct json_node *sc
 static bool is_evaluated_by_list(struct schema_walk *walk, const struct json_node *schemas,
 				 const struct json_node *value, struct part part)
 {
-	const struct json_node *each = json_node_first(schemas);
-
-	for (uint32_t i = 0; i < schemas->count; i++, each = json_node_next(each))
+	JSON_NODE_FOREACH(each, schemas)
 		if (is_evaluated_by(walk, each, value, part))
 			return true;
 	return false;
@@ -387,9 +362,7 @@ static bool is_evaluated_by_if(struct schema_walk *walk, const struct json_node 
 static bool is_evaluated_by_dependent(struct schema_walk *walk, const struct json_node *keyword,
 				      const struct json_node *value, struct part part)
 {
-	const struct json_node *each = json_node_first(keyword);
-
-	for (uint32_t i = 0; i < keyword->count; i++, each = json_node_next(each))
+	JSON_NODE_FOREACH(each, keyword)
 		if (each->type == JSON_OBJECT && value->type == JSON_OBJECT &&
 		    find_member(walk, value, each->name) != NULL &&
 		    is_evaluated_by(walk, each, value, part))
@@ -447,7 +420,6 @@ static bool is_evaluated_by_keyword(struct schema_walk *walk, const struct json_
 static bool is_evaluated(struct schema_walk *walk, const struct json_node *schema,
 			 const struct json_node *value, struct part part, bool is_root)
 {
-	const struct json_node *each = json_node_first(schema);
 	bool result = false;
 
 	if (schema->type != JSON_OBJECT || !schema_walk_spend(walk, 1 + schema->count))
@@ -457,8 +429,9 @@ static bool is_evaluated(struct schema_walk *walk, const struct json_node *schem
 	walk->depth++;
 	if (value->type == JSON_OBJECT)
 		result = is_named(walk, schema, part.node);
-	for (uint32_t i = 0; i < schema->count && !result; i++, each = json_node_next(each))
-		result = is_evaluated_by_keyword(walk, schema, each, value, part, is_root);
+	JSON_NODE_FOREACH(each, schema)
+		result =
+			result || is_evaluated_by_keyword(walk, schema, each, value, part, is_root);
 	walk->depth--;
 	return result;
 }
@@ -530,9 +503,7 @@ static const struct {
 static bool fits_keywords(struct schema_walk *walk, const struct json_node *schema,
 			  const struct json_node *value)
 {
-	const struct json_node *each = json_node_first(schema);
-
-	for (uint32_t i = 0; i < schema->count; i++, each = json_node_next(each)) {
+	JSON_NODE_FOREACH(each, schema) {
 		schema_check_fn *check = keywords[each->mark].check;
 
 		if (check != NULL && !check(walk, schema, each, value))
@@ -564,15 +535,16 @@ static bool fits(struct schema_walk *walk, const struct json_node *schema,
 /* The names of types are known ones. */
 static void append_types(struct buf *out, const struct json_node *keyword)
 {
-	const struct json_node *each = json_node_first(keyword);
+	uint32_t told = 0;
 
 	buf_append_str(out, "must be of type ");
 	if (keyword->type == JSON_STRING)
 		buf_append_slice(out, inside(keyword));
-	for (uint32_t i = 0; keyword->type == JSON_ARRAY && i < keyword->count && i < 7; i++) {
-		buf_append_str(out, i > 0 ? " or " : "");
+	JSON_NODE_FOREACH(each, keyword) {
+		if (told++ == TYPES_TOLD_MAX)
+			break;
+		buf_append_str(out, told > 1 ? " or " : "");
 		buf_append_slice(out, inside(each));
-		each = json_node_next(each);
 	}
 }
 

@@ -40,18 +40,23 @@ static int refuse(struct reader *reader, const struct json_node *node, const cha
 
 /* ---- values of keywords ---- */
 
-static int read_schema(struct reader *reader, struct json_node *node);
+typedef int keyword_read_fn(struct reader *reader, struct json_node *node);
+static keyword_read_fn read_schema;
+
+/* Whether each element or member is one that can be read. */
+static int read_each(struct reader *reader, struct json_node *node, keyword_read_fn *read)
+{
+	JSON_NODE_FOREACH(each, node)
+		if (read(reader, each) < 0)
+			return -1;
+	return 0;
+}
 
 static int read_schemas(struct reader *reader, struct json_node *node)
 {
-	struct json_node *each = json_node_first(node);
-
-	if (node->type != JSON_ARRAY || node->count == 0)
-		return refuse(reader, node, "is no list of schemas");
-	for (uint32_t i = 0; i < node->count; i++, each = json_node_next(each))
-		if (read_schema(reader, each) < 0)
-			return -1;
-	return 0;
+	return node->type == JSON_ARRAY && node->count > 0 ?
+		       read_each(reader, node, read_schema) :
+		       refuse(reader, node, "is no list of schemas");
 }
 
 static int read_schema_or_list(struct reader *reader, struct json_node *node)
@@ -63,50 +68,36 @@ static int read_schema_or_list(struct reader *reader, struct json_node *node)
 
 static int read_map(struct reader *reader, struct json_node *node)
 {
-	struct json_node *each = json_node_first(node);
+	return node->type == JSON_OBJECT ? read_each(reader, node, read_schema) :
+					   refuse(reader, node, "is no object of schemas");
+}
 
-	if (node->type != JSON_OBJECT)
-		return refuse(reader, node, "is no object of schemas");
-	for (uint32_t i = 0; i < node->count; i++, each = json_node_next(each))
-		if (read_schema(reader, each) < 0)
-			return -1;
-	return 0;
+static int read_name(struct reader *reader, struct json_node *node)
+{
+	return node->type == JSON_STRING ? 0 : refuse(reader, node, "is no name");
 }
 
 static int read_names(struct reader *reader, struct json_node *node)
 {
-	const struct json_node *each = json_node_first(node);
-
-	if (node->type != JSON_ARRAY)
-		return refuse(reader, node, "is no list of names");
-	for (uint32_t i = 0; i < node->count; i++, each = json_node_next(each))
-		if (each->type != JSON_STRING)
-			return refuse(reader, each, "is no name");
-	return 0;
+	return node->type == JSON_ARRAY ? read_each(reader, node, read_name) :
+					  refuse(reader, node, "is no list of names");
 }
 
 static int read_name_lists(struct reader *reader, struct json_node *node)
 {
-	struct json_node *each = json_node_first(node);
+	return node->type == JSON_OBJECT ? read_each(reader, node, read_names) :
+					   refuse(reader, node, "is no object of lists of names");
+}
 
-	if (node->type != JSON_OBJECT)
-		return refuse(reader, node, "is no object of lists of names");
-	for (uint32_t i = 0; i < node->count; i++, each = json_node_next(each))
-		if (read_names(reader, each) < 0)
-			return -1;
-	return 0;
+static int read_dependency(struct reader *reader, struct json_node *node)
+{
+	return node->type == JSON_ARRAY ? read_names(reader, node) : read_schema(reader, node);
 }
 
 static int read_dependencies(struct reader *reader, struct json_node *node)
 {
-	struct json_node *each = json_node_first(node);
-
-	if (node->type != JSON_OBJECT)
-		return refuse(reader, node, "is no object");
-	for (uint32_t i = 0; i < node->count; i++, each = json_node_next(each))
-		if ((each->type == JSON_ARRAY ? read_names : read_schema)(reader, each) < 0)
-			return -1;
-	return 0;
+	return node->type == JSON_OBJECT ? read_each(reader, node, read_dependency) :
+					   refuse(reader, node, "is no object");
 }
 
 static int read_any(struct reader *reader, struct json_node *node)
@@ -177,11 +168,9 @@ static unsigned int find_type(struct slice text)
 
 static int read_type(struct reader *reader, struct json_node *node)
 {
-	const struct json_node *each = json_node_first(node);
-
 	node->link = find_type(node->text);
 	if (node->type == JSON_ARRAY) {
-		for (uint32_t i = 0; i < node->count; i++, each = json_node_next(each)) {
+		JSON_NODE_FOREACH(each, node) {
 			unsigned int bits = find_type(each->text);
 
 			if (bits == 0)
@@ -239,11 +228,9 @@ static int read_pattern(struct reader *reader, struct json_node *node)
 
 static int read_pattern_map(struct reader *reader, struct json_node *node)
 {
-	struct json_node *each = json_node_first(node);
-
 	if (read_map(reader, node) < 0)
 		return -1;
-	for (uint32_t i = 0; i < node->count; i++, each = json_node_next(each))
+	JSON_NODE_FOREACH(each, node)
 		if (add_decoded_pattern(reader, each,
 					slice_of(each->name.p - 1, each->name.n + 2)) < 0)
 			return -1;
@@ -412,7 +399,7 @@ static int read_id(struct reader *reader, struct json_node *node)
 struct keyword {
 	struct slice name;
 	enum schema_keyword mark;
-	int (*read)(struct reader *reader, struct json_node *node);
+	keyword_read_fn *read;
 };
 
 /* In the order of their bytes. */
@@ -488,17 +475,13 @@ static int read_member(struct reader *reader, struct json_node *member)
 
 static int read_members(struct reader *reader, struct json_node *node)
 {
-	struct json_node *each = json_node_first(node);
 	struct json_node *reference = NULL;
 
 	if (reader->schema->ignores_beside_ref)
 		reference = json_node_member(node, SLICE_LIT("$ref"));
 	if (reference != NULL)
 		return read_member(reader, reference);
-	for (uint32_t i = 0; i < node->count; i++, each = json_node_next(each))
-		if (read_member(reader, each) < 0)
-			return -1;
-	return 0;
+	return read_each(reader, node, read_member);
 }
 
 static int read_schema(struct reader *reader, struct json_node *node)

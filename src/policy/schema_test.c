@@ -3,6 +3,7 @@
 #include "policy/schema.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/unit_test.h"
@@ -635,6 +636,54 @@ static void test_bounds_of_a_check(void **state)
 	buf_fini(&text);
 }
 
+/* `count` times a part with a number in it. */
+static void append_numbered(struct buf *out, const char *before, const char *after, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		buf_printf(out, "%s%s%zu%s", i > 0 ? "," : "", before, i, after);
+}
+
+static void takes_no_longer(struct slice schema_text, struct slice value)
+{
+	struct error err = { .kind = ERROR_NONE };
+	struct schema *schema = schema_new(schema_text, &err);
+	clock_t begin = clock();
+
+	assert_non_null(schema);
+	assert_int_equal(schema_check(schema, value, &err), -1);
+	assert_string_equal(err.text, " cannot be checked: it takes too many steps");
+	assert_true(clock() - begin < 2 * CLOCKS_PER_SEC);
+	schema_free(&schema);
+}
+
+/* Steps are no more than they say: what is beyond is refused at once, however wide schema and value are. */
+static void test_time_of_a_check(void **state)
+{
+	struct buf schema = { 0 }, value = { 0 };
+
+	buf_append_char(&value, '{');
+	append_numbered(&value, "\"q", "\":1", 90000);
+	buf_append_char(&value, '}');
+	buf_append_str(&schema, "{\"dependentSchemas\":{");
+	append_numbered(&schema, "\"p", "\":true", 9000);
+	buf_append_str(&schema, "}}");
+	takes_no_longer(buf_slice(&schema), buf_slice(&value));
+	schema.len = value.len = 0;
+
+	buf_append_str(&schema, "{\"allOf\":[");
+	append_numbered(&schema, "{\"uniqueItems\":true,\"x\":", "}", 100);
+	buf_append_str(&schema, "]}");
+	buf_append_char(&value, '[');
+	append_numbered(&value, "", "", 90000);
+	buf_append_char(&value, ']');
+	takes_no_longer(buf_slice(&schema), buf_slice(&value));
+
+	takes_no_longer(SLICE_LIT("{\"multipleOf\":7}"),
+			repeat(&value, "", "9", 8 * 1000 * 1000, ""));
+	buf_fini(&schema);
+	buf_fini(&value);
+}
+
 /* An honest one of some size is well within them. */
 static void test_large_values(void **state)
 {
@@ -777,6 +826,7 @@ int main(void)
 		cmocka_unit_test(test_schemas_that_cannot_be_used),
 		cmocka_unit_test(test_what_is_told),
 		cmocka_unit_test(test_bounds_of_a_check),
+		cmocka_unit_test(test_time_of_a_check),
 		cmocka_unit_test(test_large_values),
 		cmocka_unit_test(test_bounds_of_a_schema),
 		cmocka_unit_test(test_numbers_are_exact),

@@ -6,6 +6,9 @@
 #include "base/mem.h"
 #include "policy/decimal.h"
 
+#define DIGITS_PER_STEP 4   /* of a number that is divided */
+#define STEPS_PER_ELEMENT 4 /* of those that are sorted */
+
 /* ---- bookkeeping ---- */
 
 bool schema_walk_give_up(struct schema_walk *walk, const char *why)
@@ -69,10 +72,8 @@ bool schema_check_const(struct schema_walk *walk, const struct json_node *schema
 bool schema_check_enum(struct schema_walk *walk, const struct json_node *schema,
 		       const struct json_node *keyword, const struct json_node *value)
 {
-	const struct json_node *each = json_node_first(keyword);
-
 	(void)schema;
-	for (uint32_t i = 0; i < keyword->count; i++, each = json_node_next(each))
+	JSON_NODE_FOREACH(each, keyword)
 		if (!schema_walk_spend(walk, 1) || is_same(walk, each, value))
 			return true;
 	return schema_walk_note(walk, keyword, value);
@@ -89,7 +90,10 @@ bool schema_check_number(struct schema_walk *walk, const struct json_node *schem
 	(void)schema;
 	if (value->type != JSON_NUMBER)
 		return true;
-	schema_walk_spend(walk, value->text.n / SCHEMA_BYTES_PER_STEP);
+	if (!schema_walk_spend(walk, value->text.n / (keyword->mark == KEYWORD_MULTIPLE_OF ?
+							      DIGITS_PER_STEP :
+							      SCHEMA_BYTES_PER_STEP)))
+		return false;
 	if (keyword->mark == KEYWORD_MULTIPLE_OF)
 		return decimal_is_multiple(value->text, keyword->text) ||
 		       schema_walk_note(walk, keyword, value);
@@ -109,9 +113,11 @@ bool schema_check_number(struct schema_walk *walk, const struct json_node *schem
 
 static struct slice decode(struct schema_walk *walk, struct slice quoted)
 {
-	struct json string = { JSON_STRING, true, quoted };
+	struct json string = { JSON_STRING, memchr(quoted.p, '\\', quoted.n) != NULL, quoted };
 
 	schema_walk_spend(walk, quoted.n / SCHEMA_BYTES_PER_STEP);
+	if (!string.has_escape)
+		return slice_of(quoted.p + 1, quoted.n - 2);
 	walk->text.len = 0;
 	CHECK(scan_decode_string(string, &walk->text) == 0); /* json_tree_read has seen to that */
 	return buf_slice(&walk->text);
@@ -204,7 +210,8 @@ bool schema_check_unique(struct schema_walk *walk, const struct json_node *schem
 
 	(void)schema;
 	if (value->type != JSON_ARRAY || keyword->type != JSON_TRUE || value->count < 2 ||
-	    !schema_walk_spend(walk, value->count + value->text.n / SCHEMA_BYTES_PER_STEP))
+	    !schema_walk_spend(walk, (size_t)value->count * STEPS_PER_ELEMENT +
+					     value->text.n / SCHEMA_BYTES_PER_STEP))
 		return true;
 	texts = mem_alloc(value->count * sizeof(*texts));
 	for (uint32_t i = 0; i < value->count; i++, item = json_node_next(item))

@@ -95,6 +95,16 @@ static bool is_web(struct slice scheme)
 	return slices_has((struct slices){ schemes, ARRAY_LEN(schemes) }, scheme);
 }
 
+/* Some readers take another spelling for the same host: compatible letters, other dots, a dot at its end. UTS #46 */
+static bool is_plain_host(struct slice host)
+{
+	for (size_t i = 0; i < host.n; i++)
+		if ((unsigned char)host.p[i] >= 0x80 ||
+		    (host.p[i] == '.' && (i + 1 == host.n || host.p[i + 1] == ':')))
+			return false;
+	return true;
+}
+
 /*
  * The host becomes the first segment of the path: of URIs that servers invent, nobody knows which it is. Of files there is
  * one host, which some servers do not look at.
@@ -120,6 +130,8 @@ static const char *append_host(struct buf *out, struct slice *rest_r, bool *has_
 		return NULL;
 	if (is_of_web && memchr(host.p, '@', host.n) != NULL)
 		return "has a user before its host";
+	if (is_of_web && !is_plain_host(host))
+		return "has a host that is not ASCII, or ends with a dot";
 	*has_host_r = true;
 	buf_append_char(out, '/');
 	append_lower(out, host);

@@ -114,7 +114,9 @@ void fake_keeper_serve(struct fake_keeper *keeper)
 	size_t count;
 
 	while (ipc_recv(keeper->fd, &message, fds, &count, &err) == 1) {
-		CHECK(count == 0);
+		keeper->claims_told += count;
+		while (count > 0)
+			close(fds[--count]);
 		if (message.type == IPC_START)
 			asked_to_start(keeper, &message);
 		if (message.type == IPC_ERA)

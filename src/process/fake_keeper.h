@@ -43,6 +43,7 @@ struct fake_keeper {
 	struct fake_process processes[FAKE_PROCESSES_MAX];
 	size_t count;
 	struct ipc_message eras_told; /* the last of them; all zeros: none was */
+	size_t claims_told;           /* how many processes were to be started with some */
 };
 
 void fake_keeper_init(struct fake_keeper *keeper, struct loop *loop);

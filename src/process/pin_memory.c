@@ -108,12 +108,15 @@ static void save(struct pin_memory *memory)
 	buf_fini(&text);
 }
 
-static void on_saving(struct timer *timer)
+static void save_and_look(struct pin_memory *memory)
 {
-	struct pin_memory *memory = container_of(timer, struct pin_memory, saving);
-
 	save(memory);
 	pin_shadows_look(&memory->shadows, memory->servers, memory->server_count);
+}
+
+static void on_saving(struct timer *timer)
+{
+	save_and_look(container_of(timer, struct pin_memory, saving));
 }
 
 void pin_memory_note(struct pin_memory *memory)
@@ -121,6 +124,14 @@ void pin_memory_note(struct pin_memory *memory)
 	if (memory != NULL && memory->file != NULL && memory->changes != count_changes(memory) &&
 	    !timer_is_running(&memory->saving))
 		timer_start(memory->loop, &memory->saving, GATHER_MS);
+}
+
+void pin_memory_save(struct pin_memory *memory)
+{
+	if (memory == NULL || memory->file == NULL)
+		return;
+	timer_stop(&memory->saving);
+	save_and_look(memory);
 }
 
 /* ---- beginning and end ---- */

@@ -45,5 +45,7 @@ void pin_memory_init(struct pin_memory *memory, struct loop *loop, struct spawne
 void pin_memory_fini(struct pin_memory *memory);
 /* Pins may have changed: they are saved soon. Accepts NULL. */
 void pin_memory_note(struct pin_memory *memory);
+/* The operator has decided: they are saved now, so that his word outlives this process. Accepts NULL. */
+void pin_memory_save(struct pin_memory *memory);
 
 #endif

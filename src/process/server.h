@@ -85,6 +85,7 @@ struct server_conf {
 		remember_ms; /* what the last one said of the server is told for so long; 0: not at all */
 	uint64_t max_age_ms; /* gets no more calls then; 0: never */
 	uint64_t sessions_per_process;
+	bool is_tried; /* started once with the gateway, to see what it is */
 	uint64_t start_timeout_ms;
 	uint64_t backoff_min_ms;
 	uint64_t backoff_max_ms;
@@ -123,6 +124,7 @@ struct server_stats {
 	char failure[256];                 /* and why */
 	struct sanitize_counts sanitized;  /* in what they wrote */
 	struct redact_counts redacted;
+	struct redact_pace redact_pace;
 };
 
 struct server {

@@ -154,7 +154,7 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 	} else if (message->type == IPC_AUDIT) {
 		close_all(fds, count);
 		if (spawner->ops->on_audit != NULL)
-			spawner->ops->on_audit(spawner, message->value == 0);
+			spawner->ops->on_audit(spawner, message->value);
 	} else if (message->type == IPC_JUDGED) {
 		close_all(fds, count);
 		spawner_on_judged(spawner, message);

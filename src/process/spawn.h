@@ -44,8 +44,8 @@ struct spawner_ops {
 			       const int *fds, size_t count);
 	/* There are no more; spawner_judge_certificates is expected. */
 	void (*on_certificates_end)(struct spawner *spawner);
-	/* Records of the audit can be written (again), or cannot. NULL: of no interest. */
-	void (*on_audit)(struct spawner *spawner, bool is_failing);
+	/* Records of the audit can be written again (0), or why they cannot (errno). NULL: of no interest. */
+	void (*on_audit)(struct spawner *spawner, int error);
 	/* What fetches has been started (anew); takes the descriptor to it. NULL: it is closed. */
 	void (*on_fetcher)(struct spawner *spawner, int fd);
 };

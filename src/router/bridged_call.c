@@ -248,7 +248,7 @@ static void on_deadline(struct timer *timer)
 /* With the token of the request that waits now. */
 static void relay_progress(struct call *outer, const struct envelope *env)
 {
-	struct json token = scan_member(env->params.text, SLICE_LIT("progressToken"));
+	struct json token = env->progress_of;
 	struct splice_edit edit = { token.text, outer->token };
 	struct msg *msg;
 

@@ -43,16 +43,22 @@ static char *get_asked(struct asker *asker)
 	return result_member(asker, "requestState");
 }
 
-static struct asker *try_again(const char *state, const char *answers)
+static struct asker *try_again_as(struct principal *principal, const char *state,
+				  const char *answers)
 {
 	struct buf text = { 0 };
 	struct asker *asker;
 
 	buf_printf(&text, ASK_TOOL("5", CAN, ",'requestState':%s,'inputResponses':%s"), state,
 		   answers);
-	asker = ask(buf_terminate(&text));
+	asker = ask_as(principal, buf_terminate(&text));
 	buf_fini(&text);
 	return asker;
+}
+
+static struct asker *try_again(const char *state, const char *answers)
+{
+	return try_again_as(&router.sessions.principals.anonymous, state, answers);
 }
 
 /* ---- (i): progress ---- */
@@ -136,6 +142,17 @@ static void what_was_asked_in_vain_is_named(void **state)
 		     "client capability','data':{'requiredCapabilities':{'roots':{}}}}}");
 }
 
+/* bridging.md §2.5: there are no tasks between the eras; what a server says of one all the same is left as it is. */
+static void tasks_are_no_word_for_it(void **state)
+{
+	static const char said[] = "'task':{'taskId':'t'}";
+	struct asker *asker = start_call();
+
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'task':{'taskId':'t'}}}");
+	assert_int_equal(asker->ending, ENDING_RESPONSE);
+	assert_non_null(strstr(buf_terminate(&asker->response), q(said)));
+}
+
 /* Progress and log lines are for the request that waits now, as it wants them. MOD-LOG-01 */
 static void each_request_says_what_it_hears(void **state)
 {
@@ -188,6 +205,76 @@ static void some_processes_are_left_to_others(void **state)
 	free(given[1]);
 }
 
+/* One caller has eight calls that wait for him; anonymous ones of this machine may be many callers. */
+static void callers_have_so_many(struct principal *principal, bool is_first_kept)
+{
+	static const char *const answers = "{'r1':{'action':'decline'}}";
+	char *first = NULL;
+	struct asker *asker;
+
+	servers[0].conf.pool_max = 20;
+	for (size_t i = 0; i < 9; i++) {
+		asker = start_call_as(principal, i);
+		says(process(i), ASKS("7", ""));
+		pass(20);
+		if (i == 0)
+			first = result_member(asker, "requestState");
+	}
+	asker = try_again_as(principal, first, answers);
+	if (is_first_kept)
+		hears(process(0), "{'jsonrpc':'2.0','id':7,'result':{'action':'decline'}}");
+	else
+		was_refused(asker, "-32602", "'invalid_request_state'");
+	free(first);
+}
+
+static void a_caller_has_so_many(void **state)
+{
+	callers_have_so_many(alice, false);
+}
+
+static void a_crowd_is_many_callers(void **state)
+{
+	callers_have_so_many(&router.sessions.principals.anonymous, true);
+}
+
+/* ---- modern servers ---- */
+
+/* The process that has asked is the one that is asked again, but only one of this gateway: numbers begin anew. §2.4 */
+static void numbers_of_another_gateway_say_nothing(void **state)
+{
+	struct asker *asker;
+	char *given;
+
+	servers[0].conf.era = ERA_MODERN;
+	asker = ask(ASK_TOOL("1", CAN, ""));
+	for (size_t i = 0; i < 2; i++) {
+		reads_one(i); /* server/discover */
+		says(process(i), "{'jsonrpc':'2.0','id':1,'result':{'resultType':'complete',"
+				 "'supportedVersions':['2026-07-28'],'capabilities':{'tools':{}},"
+				 "'ttlMs':0,'cacheScope':'private'}}");
+		reads_one(i); /* the call */
+		if (i > 0)
+			break;
+		says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'resultType':"
+				 "'input_required','requestState':'x'}}");
+		given = result_member(asker, "requestState");
+		for (size_t n = 0; n < 3; n++)
+			ask(ASK_TOOL("1", CAN, ""));
+		reads_one(0);
+		reads_one(0);
+	}
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'resultType':'complete'}}");
+	says(process(1), "{'jsonrpc':'2.0','id':2,'result':{'resultType':'complete'}}");
+	for (size_t i = 0; i < 2; i++) {
+		try_again(given, "{}");
+		reads_one(i); /* that has more to do than the other one, which is idle */
+		says(process(0), "{'jsonrpc':'2.0','id':5,'result':{'resultType':'complete'}}");
+		router.seal_keys.instance++;
+	}
+	free(given);
+}
+
 /* The server is alive, and may wait for an answer: it gets one. */
 static void a_call_that_takes_too_long_leaves_nothing(void **state)
 {
@@ -213,8 +300,12 @@ static const struct CMUnitTest tests[] = {
 	BRIDGE_TEST(servers_are_told_nothing),
 	BRIDGE_TEST(what_is_not_offered_is_not_found),
 	BRIDGE_TEST(what_was_asked_in_vain_is_named),
+	BRIDGE_TEST(tasks_are_no_word_for_it),
 	BRIDGE_TEST(each_request_says_what_it_hears),
 	BRIDGE_TEST(some_processes_are_left_to_others),
+	BRIDGE_TEST(a_caller_has_so_many),
+	BRIDGE_TEST(a_crowd_is_many_callers),
+	BRIDGE_TEST(numbers_of_another_gateway_say_nothing),
 	BRIDGE_TEST(a_call_that_takes_too_long_leaves_nothing),
 };
 

@@ -9,13 +9,13 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "obs/audit.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "process/child.h"
-#include "router/audit_call.h"
+#include "router/call_record.h"
 #include "router/client.h"
 #include "router/digest.h"
+#include "router/listing_kind.h"
 #include "router/router.h"
 #include "upstream/send.h"
 
@@ -100,7 +100,7 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 		memcpy(to + id.n, token.p, token.n);
 	call->token = slice_of(to + id.n, token.n);
 	call->progress = -__builtin_inf();
-	call->is_continued = env->cursor.type != JSON_ABSENT;
+	call->page = listing_kind_page(env->cursor);
 }
 
 void call_keep_digest(struct call *call, const struct envelope *env)
@@ -108,44 +108,6 @@ void call_keep_digest(struct call *call, const struct envelope *env)
 	CHECK(call->digest == NULL);
 	call->digest = mem_alloc(sizeof(*call->digest));
 	digest_request(env, call->digest);
-}
-
-/* ---- its record ---- */
-
-bool call_record(struct call *call, const struct client *client, const struct principal *principal,
-		 const struct envelope *env, const struct audit_origin *origin)
-{
-	struct audit *audit = client->router->audit;
-
-	if (audit == NULL || audit->conf.is_refused_only || call->method->id == METHOD_PING)
-		return true;
-	call->audit_call = audit_call_new(audit, &(struct audit_request){
-							 .origin = *origin,
-							 .server = client->server->conf.name,
-							 .principal = principal,
-							 .session = client->session,
-							 .revision = client->revision,
-							 .env = env,
-							 .bytes = env->text.n,
-						 });
-	return audit_call_may_begin(call->audit_call);
-}
-
-/* parts: of its answer. */
-static void record_end(struct call *call, const char *verdict, const char *reason,
-		       const struct slice *parts, size_t count)
-{
-	struct audit_end end = { .verdict = verdict, .reason = reason };
-
-	if (call->audit_call == NULL)
-		return;
-	for (size_t i = 0; i < count; i++)
-		end.bytes += parts[i].n;
-	if (call->client != NULL) {
-		end.session = call->client->session;
-		end.revision = call->client->revision;
-	}
-	audit_call_end(&call->audit_call, &end);
 }
 
 void call_link(struct call *call, struct client *client)
@@ -304,7 +266,7 @@ static void call_release(struct call *call, struct loop *loop)
 void call_refuse(struct call *call, struct loop *loop, enum reason reason)
 {
 	call_set_state(call, CALL_ENDED);
-	record_end(call, "failed", reason_get(reason)->text, NULL, 0);
+	call_record_end(call, "failed", reason_get(reason)->text, NULL, 0);
 	call_release(call, loop);
 	call->ops->on_failed(call, reason);
 }
@@ -321,8 +283,8 @@ void call_respond(struct call *call, const struct slice *parts, size_t count)
 		latency_histogram_add(&upstream->server->stats.answered, now_ms - call->sent_at_ms,
 				      now_ms);
 	}
-	record_end(call, call->is_error ? "failed" : "allowed",
-		   call->is_error ? "error_answer" : NULL, parts, count);
+	call_record_end(call, call->is_error ? "failed" : "allowed",
+			call->is_error ? "error_answer" : NULL, parts, count);
 	call_end(call, true);
 	call_release(call, loop_of(call));
 	call->ops->on_response(call, parts, count);
@@ -333,7 +295,7 @@ void call_fail(struct call *call, enum reason reason)
 	call->client->server->stats.failed++;
 	LOG(CALL_END, LOG_STR("server", call->client->server->conf.name),
 	    LOG_SLICE("method", call->method->name), LOG_STR("reason", reason_get(reason)->text));
-	record_end(call, "failed", reason_get(reason)->text, NULL, 0);
+	call_record_end(call, "failed", reason_get(reason)->text, NULL, 0);
 	call_end(call, false);
 	call_release(call, loop_of(call));
 	call->ops->on_failed(call, reason);
@@ -348,7 +310,7 @@ void call_on_wait_timeout(struct wait_queue *queue, struct waiter *waiter)
 void call_cancel(struct call *call)
 {
 	counter_add(COUNTER_CALLS_CANCELLED);
-	record_end(call, "cancelled", reason_get(REASON_CANCELLED)->text, NULL, 0);
+	call_record_end(call, "cancelled", reason_get(REASON_CANCELLED)->text, NULL, 0);
 	call_end(call, false);
 	call_release(call, loop_of(call));
 	call->ops->on_cancelled(call);

@@ -124,7 +124,7 @@ struct call {
 	struct audit_call *audit_call; /* what its record will say; NULL: there is none */
 	bool is_error;                 /* what it is answered with */
 	bool is_repeated;              /* a process was lost over it, and another one was asked */
-	bool is_continued;             /* it asks for another page of a list than the first */
+	uint64_t page;                 /* of a list, that it asks for: listing_kind_page */
 	char *copied;                  /* id and token, if they are longer than the next */
 	char inlined[CALL_INLINE_BYTES];
 };
@@ -138,12 +138,6 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 
 /* Computes call->digest of its request. */
 void call_keep_digest(struct call *call, const struct envelope *env);
-/*
- * Begins its record, before anything is done for it; of a session that has not begun yet, the principal. False: it must not
- * be passed on, end it with REASON_UNRECORDED.
- */
-bool call_record(struct call *call, const struct client *client, const struct principal *principal,
-		 const struct envelope *env, const struct audit_origin *origin) must_check;
 /* Puts it among the client's calls: it waits. */
 void call_link(struct call *call, struct client *client);
 /* After `timeout_ms`, unless 0, its wait queue is told. */

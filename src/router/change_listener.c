@@ -14,6 +14,7 @@
 #include "mcp/method.h"
 #include "router/client.h"
 #include "router/dispatch.h"
+#include "router/own_call.h"
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
@@ -168,22 +169,6 @@ static struct change_listener *of_subscribing(struct call *call)
 	return container_of(call, struct change_listener, subscribing);
 }
 
-static bool subscribing_on_message(struct call *call, enum stream_kind kind, uint64_t key,
-				   struct msg *msg)
-{
-	(void)call;
-	(void)kind;
-	(void)key;
-	(void)msg;
-	return false;
-}
-
-static bool subscribing_is_reachable(const struct call *call)
-{
-	(void)call;
-	return false;
-}
-
 static void subscribing_on_response(struct call *call, const struct slice *parts, size_t count)
 {
 	(void)parts; /* whether it was granted, is in the client's subscriptions */
@@ -203,8 +188,8 @@ static void subscribing_on_cancelled(struct call *call)
 }
 
 static const struct call_ops subscribing_ops = {
-	.on_message = subscribing_on_message,
-	.is_reachable = subscribing_is_reachable,
+	.on_message = own_call_drop_message,
+	.is_reachable = own_call_has_no_reader,
 	.on_response = subscribing_on_response,
 	.on_failed = subscribing_on_failed,
 	.on_cancelled = subscribing_on_cancelled,

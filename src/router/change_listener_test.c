@@ -83,6 +83,31 @@ static void what_is_not_answered_is_left_out(void **state)
 	call_cancel(&asker->call);
 }
 
+/* bridging.md §1.5: the last one who goes takes the subscription with it, and the next begins it anew. */
+static void who_goes_is_forgotten(void **state)
+{
+	struct asker *askers[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		askers[i] = ask(LISTEN("1", "'resourceSubscriptions':['r:a']"));
+		if (i == 0) {
+			get_ready(0);
+			hears(process(0), SUBSCRIBE("2"));
+			says(process(0), EMPTY("2"));
+		}
+		has_heard(askers[i], ACKNOWLEDGED("1", "'resourceSubscriptions':['r:a']"));
+	}
+	call_cancel(&askers[0]->call);
+	settle();
+	hears_nothing(process(0));
+	call_cancel(&askers[1]->call);
+	settle();
+	hears(process(0), UNSUBSCRIBE("3"));
+	askers[0] = ask(LISTEN("1", "'resourceSubscriptions':['r:a']"));
+	hears(process(0), SUBSCRIBE("4"));
+	call_cancel(&askers[0]->call);
+}
+
 static void each_caller_has_so_many(void **state)
 {
 	struct asker *askers[2];
@@ -108,6 +133,7 @@ static const struct CMUnitTest tests[] = {
 	LISTEN_TEST(only_what_is_told_is_acknowledged),
 	LISTEN_TEST(nothing_is_heard_of_what_is_denied),
 	LISTEN_TEST(what_is_not_answered_is_left_out),
+	LISTEN_TEST(who_goes_is_forgotten),
 	LISTEN_TEST(each_caller_has_so_many),
 };
 

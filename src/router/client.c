@@ -21,6 +21,7 @@ void client_init(struct client *client, struct router *router, struct server *se
 		.router = router, .server = server, .peer = *peer, .revision = revision, .level = -1
 	};
 	list_init(&client->calls);
+	list_init(&client->list_waits);
 	list_init(&client->running_tasks);
 	list_init(&client->server_requests.all);
 	text_set_init(&client->subscriptions);
@@ -36,6 +37,7 @@ void client_fini(struct client *client)
 	CHECK(client->server_requests.held_bytes == 0);
 	map_fini(&client->server_requests.by_id);
 	text_set_fini(&client->subscriptions);
+	CHECK(client->list_wait_bytes == 0);
 	text_set_fini(&client->elicitations);
 	free(client->capabilities);
 }

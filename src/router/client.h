@@ -60,6 +60,8 @@ struct client {
 	struct list
 		running_tasks; /* struct running_task: the tasks that it made (running_tasks.c) */
 	size_t running_task_count;
+	struct list list_waits; /* its calls that have a list asked for (list_wait.c) */
+	size_t list_wait_bytes; /* that those which wait for one keep */
 	struct own_tools
 		*own_tools; /* of a session with a server for itself, once they were needed */
 	int level;          /* the log level that it asked for, or -1 */

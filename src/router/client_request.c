@@ -9,6 +9,7 @@
 #include "router/asking.h"
 #include "router/bridged_call.h"
 #include "router/call.h"
+#include "router/call_record.h"
 #include "router/change_listener.h"
 #include "router/forward.h"
 #include "router/pin_check.h"

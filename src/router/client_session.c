@@ -14,6 +14,7 @@
 #include "obs/log.h"
 #include "router/admitted.h"
 #include "router/call.h"
+#include "router/call_record.h"
 #include "router/own_tools.h"
 #include "router/pool_demand.h"
 #include "router/result.h"

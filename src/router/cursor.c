@@ -94,9 +94,9 @@ int cursor_open(struct json sealed, uint64_t *child_r, struct buf *out)
 	if (text_from_base64url(text, plain, &n) < 0 || n < HEAD_BYTES || plain[0] != FORM_CHILD)
 		goto out;
 	inside = slice_of((const char *)plain + HEAD_BYTES, n - HEAD_BYTES);
-	if (!is_inside_of_string(inside))
-		goto out;
 	*child_r = read_number(plain + 1);
+	if (*child_r == 0 || !is_inside_of_string(inside))
+		goto out;
 	buf_append_char(out, '"');
 	buf_append_slice(out, inside);
 	buf_append_char(out, '"');

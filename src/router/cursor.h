@@ -16,8 +16,8 @@
 /* Appends the client's form, a JSON string, of a child's cursor, also a JSON string. */
 void cursor_append_sealed(struct buf *out, uint64_t child, struct json cursor);
 /*
- * Takes the client's form apart: appends the child's cursor, a JSON string. Returns -1 if it is none that we
- * could have given out.
+ * Takes the client's form apart: appends the child's cursor, a JSON string. The child's number is never
+ * 0. Returns -1 if it is none that we could have given out.
  */
 int cursor_open(struct json sealed, uint64_t *child_r, struct buf *out) must_check;
 

@@ -24,9 +24,9 @@
 
 #define KEPT_BYTES_MAX (16 * 1024) /* of a request that may be needed again. DEF-11 */
 #define TASK_LIST_MS (10 * 1000)   /* of one process, where there may be others to ask */
-#define TASK_REQUESTS_MAX \
-	64 /* at a process, beside what it works on; also where all of these wait for results */
-#define OWN_QUEUE_CALLS 4096 /* of one session while its process is started */
+#define TASK_RESULTS_MAX 64        /* at a process, beside what else it works on */
+#define TASK_REQUESTS_MAX 64       /* beside these, of those that are answered at once */
+#define OWN_QUEUE_CALLS 4096       /* of one session while its process is started */
 
 /* ---- the request ---- */
 
@@ -91,8 +91,7 @@ static void send_legacy(struct upstream *upstream, struct call *call, const stru
 	if (cursor.type != JSON_ABSENT)
 		send_edits_add(&edits, cursor.text, inside);
 	if (call->task != NULL)
-		send_edits_add(&edits, scan_member(env->params.text, SLICE_LIT("taskId")).text,
-			       call->task->own);
+		send_edits_add(&edits, env->task_id.text, call->task->own);
 	send_message(upstream, env, &edits);
 	send_edits_fini(&edits);
 }
@@ -385,12 +384,15 @@ static void dispatch_rest(struct pool *pool, struct call *call, const struct env
 		send_to(upstream, call, env);
 }
 
-static bool has_room_for_task(const struct upstream *upstream)
+/* Also where as many as may wait for results, a task can be looked at and cancelled. */
+static bool has_room_for_task(const struct upstream *upstream, const struct call *call)
 {
+	bool waits = slice_is_equal(call->method->name, SLICE_LIT("tasks/result"));
+
 	if (upstream_is_modern(upstream))
 		return pool_may_load(upstream, false);
-	return upstream_load(upstream) <
-	       upstream->server->conf.calls_per_process + TASK_REQUESTS_MAX;
+	return upstream_load(upstream) < upstream->server->conf.calls_per_process +
+						 TASK_RESULTS_MAX + (waits ? 0 : TASK_REQUESTS_MAX);
 }
 
 /* No other process knows the task, or its own ones. */
@@ -402,7 +404,7 @@ static void dispatch_to_task(struct pool *pool, struct call *call, const struct 
 	if (upstream == NULL)
 		result_send_error(call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown task"));
-	else if (!has_room_for_task(upstream))
+	else if (!has_room_for_task(upstream, call))
 		call_fail(call, REASON_OVER_LIMIT);
 	else
 		send_to(upstream, call, env);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "router/era_stage.h"
+#include "session/principal.h"
 
 #define WELCOMED_AS(caps)                                                                        \
 	"{'jsonrpc':'2.0','id':0,'result':{'protocolVersion':'2025-11-25','capabilities':{" caps \
@@ -251,6 +252,89 @@ static void one_probe_for_all(void **state)
 	is_answered(second, WELCOMED_AS("'tools':{}"));
 }
 
+/* BACK-ERA-03: an error that names our revision does. */
+static void an_error_may_name_the_modern_era(void **state)
+{
+	(void)probed();
+	says(process(1), REFUSED);
+	assert_int_equal(servers[0].verdict.era, ERA_MODERN);
+}
+
+/* What is found out of one server says nothing of another one. */
+static void each_server_is_probed(void **state)
+{
+	static const char *const answers[] = { ERROR("1", "-32601"), DISCOVERED };
+	size_t i;
+
+	servers[1].conf.era = ERA_UNKNOWN;
+	for (i = 0; i < 2; i++)
+		(void)open_session_at(&servers[i], &router.sessions.principals.anonymous,
+				      INITIALIZE_WITH(""));
+	for (i = 0; i < 2; i++)
+		says(process(i), ERROR("1", "-32601"));
+	for (i = 0; i < 2; i++) {
+		hears(process(2 + i), DISCOVER("", GATEWAY));
+		says(process(2 + i), answers[i]);
+	}
+	assert_int_equal(servers[0].verdict.era, ERA_LEGACY);
+	assert_int_equal(servers[1].verdict.era, ERA_MODERN);
+}
+
+/* For a place it is waited as long as for an answer; then it counts as none. */
+static void no_place_is_legacy(void **state)
+{
+	servers[0].conf.pool_max = 1;
+	servers[0].conf.queue_calls = 1;
+	servers[0].conf.reclaims = RECLAIM_IDLE;
+	(void)open_session(INITIALIZE_WITH(""));
+	says(process(0), ERROR("1", "-32601"));
+	pass(14999);
+	assert_int_equal(servers[0].verdict.era, ERA_UNKNOWN);
+	assert_int_equal(keeper.count, 1);
+	pass(1);
+	assert_int_equal(servers[0].verdict.era, ERA_LEGACY);
+}
+
+/* The time before its process may be started, because others were, is no time for its answer. */
+static void time_before_the_start_does_not_count(void **state)
+{
+	uint64_t wait_ms = 0;
+
+	(void)open_session(INITIALIZE_WITH(""));
+	servers[0].conf.start_rate = 1;
+	while (wait_ms < 17000)
+		assert_true(backoff_take_turn(&servers[0].backoff, &wait_ms));
+	says(process(0), ERROR("1", "-32000"));
+	pass(16000);
+	assert_int_equal(keeper.count, 1);
+	assert_int_equal(servers[0].verdict.era, ERA_UNKNOWN);
+	pass(3000);
+	hears(process(1), DISCOVER("", GATEWAY));
+	pass(11000);
+	says(process(1), DISCOVERED);
+	assert_int_equal(servers[0].verdict.era, ERA_MODERN);
+}
+
+/* AUTH-DWN-02: without its claims the keeper would not start it. */
+static void a_probe_has_the_claims(void **state)
+{
+	static const struct slice names[] = { SLICE("team") };
+	static const struct identity identity = { .issuer = SLICE("i"), .subject = SLICE("s") };
+	struct principal_set *principals = &router.sessions.principals;
+	struct principal *caller;
+
+	principals->claim_names = servers[0].conf.claims = (struct slices){ names, 1 };
+	router.sessions.conf.max_per_principal = 1;
+	caller = principal_get(principals, &identity);
+	principal_set_claim(caller, 0, SLICE_LIT("a"));
+	(void)open_session_at(&servers[0], caller, INITIALIZE_WITH(""));
+	says(process(0), ERROR("1", "-32601"));
+	hears(process(1), DISCOVER("", GATEWAY));
+	assert_int_equal(keeper.claims_told, 2);
+	router_end_sessions(&router, REASON_DRAINING);
+	principal_unref(&caller);
+}
+
 static void session_may_end_before_the_verdict(void **state)
 {
 	struct front *front = probed();
@@ -431,6 +515,11 @@ int main(void)
 		ERA_TEST(remembered_verdict),
 		ERA_TEST(keeper_hears_of_verdicts),
 		ERA_TEST(one_probe_for_all),
+		ERA_TEST(an_error_may_name_the_modern_era),
+		ERA_TEST(each_server_is_probed),
+		ERA_TEST(no_place_is_legacy),
+		ERA_TEST(time_before_the_start_does_not_count),
+		ERA_TEST(a_probe_has_the_claims),
 		ERA_TEST(session_may_end_before_the_verdict),
 		ERA_TEST(configured_era_is_final),
 		ERA_TEST(contradiction_clears_the_verdict),

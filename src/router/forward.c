@@ -7,6 +7,7 @@
 #include "mcp/level.h"
 #include "obs/counters.h"
 #include "router/call.h"
+#include "router/call_record.h"
 #include "router/convert.h"
 #include "router/dispatch.h"
 #include "router/list_cache.h"
@@ -217,7 +218,7 @@ static void cancel_calls(struct client *client, const struct envelope *env)
 /* Progress of the client on something that the server asked it. bridging.md §1.1 (5) */
 static void forward_progress(struct client *client, const struct envelope *env)
 {
-	struct json token = scan_member(env->params.text, SLICE_LIT("progressToken"));
+	struct json token = env->progress_of;
 	const struct server_request *request = server_request_find(client, token);
 	struct send_edits edits = { .count = 0 };
 
@@ -229,14 +230,15 @@ static void forward_progress(struct client *client, const struct envelope *env)
 }
 
 /* What only one of many says is nothing for all. A server that is being started learns nothing from the past. */
-static void forward_to_own_server(struct client *client, const struct envelope *env)
+static void forward_to_own_server(struct client *client, const struct envelope *env,
+				  const struct audit_origin *origin)
 {
 	struct upstream *own = pool_own_upstream(client->pool);
 	struct send_edits edits = { .count = 0 };
 
 	/* There is nothing that clients of the modern era tell but that they have cancelled something. */
 	if (own == NULL || !upstream_is_serving(own) || upstream_is_modern(own) ||
-	    !upstream_has_room(own, env->text.n))
+	    !upstream_has_room(own, env->text.n) || !call_record_notification(client, env, origin))
 		return;
 	send_edits_add_meta(&edits, env, (struct slice){ NULL, 0 });
 	send_message(own, env, &edits);
@@ -255,7 +257,7 @@ void forward_notification(struct client *client, struct admitted *admitted)
 	else if (method->id == METHOD_PROGRESS)
 		forward_progress(client, env);
 	else if (method->id != METHOD_ROOTS_CHANGED || client->tells_roots)
-		forward_to_own_server(client, env);
+		forward_to_own_server(client, env, admitted_origin(admitted));
 }
 
 /* ---- answers ---- */

@@ -24,6 +24,7 @@
 #include "router/dispatch.h"
 #include "router/list_request.h"
 #include "router/modern_server.h"
+#include "router/listing_kind.h"
 #include "router/pages.h"
 #include "router/pinning.h"
 #include "router/pool.h"
@@ -311,6 +312,15 @@ static void cached_list_leave_upstream(struct cached_list *list)
 	upstream_end_request(&list->request, true);
 }
 
+/* That has been asked for last, as listing_kind_page. */
+static uint64_t page_of(const struct cached_list *list)
+{
+	const struct slice cursor = buf_slice(&list->pages.cursor);
+
+	return listing_kind_page(
+		(struct json){ list->pages.taken > 0 ? JSON_STRING : JSON_ABSENT, true, cursor });
+}
+
 /*
  * Of tasks nothing is kept where everybody shares processes. Room is made by forgetting what was not asked for for longest.
  */
@@ -321,7 +331,7 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
 	enum pages_outcome outcome;
 
-	pinning_look(list->pool->server, list->method, env->result.text, list->pages.taken == 0);
+	pinning_look(list->pool->server, list->method, env->result.text, page_of(list));
 	if (upstream_is_modern(list->request.upstream))
 		env = modern_server_response(&bridge, list->method, env);
 	env = convert_response(&convert, list->pool->principal == NULL ? REVISION_TASKS : 0,

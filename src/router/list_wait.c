@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nobody hears the answers of our own call. In a shared pool the list cache keeps the list, and asks the server once for all
- * who want it meanwhile.
+ * who want it meanwhile; own_tools likewise where a session has its server for itself. What is forwarded one call of a
+ * session asks for, and others follow it.
  */
 #include "router/list_wait.h"
 
@@ -11,6 +12,8 @@
 #include "router/client.h"
 #include "router/dispatch.h"
 #include "router/list_cache.h"
+#include "router/own_call.h"
+#include "router/own_tools.h"
 #include "router/pages.h"
 #include "router/pool.h"
 #include "router/router.h"
@@ -27,6 +30,34 @@ static const struct client *client_of(const struct list_wait *wait)
 	return wait->call->client;
 }
 
+/* ---- those who ask, and those who follow ---- */
+
+/* They go on later in the turn: with the list, or each to ask, or to follow another. */
+static void dismiss_followers(struct list_wait *wait)
+{
+	list_remove(&wait->link);
+	while (!list_is_empty(&wait->followers)) {
+		struct list_wait *other =
+			container_of(wait->followers.next, struct list_wait, link);
+
+		list_remove(&other->link);
+		other->is_listed = wait->is_listed;
+		task_schedule(client_of(wait)->router->loop, &other->step);
+	}
+}
+
+/* A list that was asked for before a change will not do. */
+static struct list_wait *find_asking(const struct list_wait *wait)
+{
+	LIST_FOREACH(node, &client_of(wait)->list_waits) {
+		struct list_wait *other = container_of(node, struct list_wait, link);
+
+		if (other->changes == wait->changes && slice_is_equal(other->method, wait->method))
+			return other;
+	}
+	return NULL;
+}
+
 /* ---- the call that waits ---- */
 
 static void finish(struct list_wait *wait)
@@ -39,6 +70,8 @@ static void finish(struct list_wait *wait)
 		scan_envelope(body->text, &client_of(wait)->router->limits, 0, &env, &err) == 0;
 
 	CHECK(!wait->is_asking);
+	dismiss_followers(wait);
+	call->client->list_wait_bytes -= call->waiter.bytes;
 	call_stop_wait(call);
 	call->body = NULL;
 	wait->on_done(wait, is_read ? &env : NULL); /* it was read before: cannot be */
@@ -48,6 +81,19 @@ static void finish(struct list_wait *wait)
 /* ---- the list ---- */
 
 static void ask(struct list_wait *wait);
+
+static void ask_or_follow(struct list_wait *wait)
+{
+	struct list_wait *asking = find_asking(wait);
+
+	if (asking != NULL && wait->forwards) {
+		list_append(&asking->followers, &wait->link);
+	} else {
+		if (wait->forwards)
+			list_append(&wait->call->client->list_waits, &wait->link);
+		ask(wait);
+	}
+}
 
 /* Later in the turn: whoever answers our call is still at work. */
 static void note_answered(struct list_wait *wait)
@@ -60,29 +106,15 @@ static void on_step(struct task *task)
 {
 	struct list_wait *wait = container_of(task, struct list_wait, step);
 
-	if (wait->cursor.len > 0 && wait->pages < PAGES_TAKEN_MAX)
+	if (wait->pages == 0 && !wait->is_listed)
+		ask_or_follow(wait);
+	else if (wait->cursor.len > 0 && wait->pages < PAGES_TAKEN_MAX)
 		ask(wait);
 	else
 		finish(wait);
 }
 
-static bool listing_on_message(struct call *listing, enum stream_kind kind, uint64_t key,
-			       struct msg *msg)
-{
-	(void)listing;
-	(void)kind;
-	(void)key;
-	(void)msg;
-	return false;
-}
-
-static bool listing_is_reachable(const struct call *listing)
-{
-	(void)listing;
-	return false;
-}
-
-/* Of a list that is kept all pages have come with the first. */
+/* Of a list that is not forwarded all pages have come with the first. */
 static void take_page(struct list_wait *wait, const struct envelope *env)
 {
 	struct json cursor = scan_member(env->result.text, SLICE_LIT("nextCursor"));
@@ -90,7 +122,7 @@ static void take_page(struct list_wait *wait, const struct envelope *env)
 	wait->cursor.len = 0;
 	if (env->kind != ENVELOPE_RESULT)
 		return;
-	if (cursor.type == JSON_STRING && call_was_sent(&wait->listing))
+	if (wait->forwards && cursor.type == JSON_STRING && call_was_sent(&wait->listing))
 		splice_append(&wait->cursor, cursor.text, NULL, 0, SPLICE_ONE_LINE);
 	else
 		wait->is_listed = true;
@@ -125,8 +157,8 @@ static void listing_on_cancelled(struct call *listing)
 }
 
 static const struct call_ops listing_ops = {
-	.on_message = listing_on_message,
-	.is_reachable = listing_is_reachable,
+	.on_message = own_call_drop_message,
+	.is_reachable = own_call_has_no_reader,
 	.on_response = listing_on_response,
 	.on_failed = listing_on_failed,
 	.on_cancelled = listing_on_cancelled,
@@ -144,6 +176,16 @@ static void append_request(const struct list_wait *wait, struct buf *text)
 	buf_append_char(text, '}');
 }
 
+/* Whether our call is answered, or will be, from a list that is kept for others as well. */
+static bool is_kept(struct list_wait *wait, const struct envelope *env)
+{
+	if (pool_is_shared(client_of(wait)->pool))
+		return list_cache_take(&wait->listing, env);
+	if (!wait->forwards)
+		own_tools_await(&wait->listing, env);
+	return !wait->forwards;
+}
+
 static void ask(struct list_wait *wait)
 {
 	struct call *listing = &wait->listing;
@@ -158,7 +200,7 @@ static void ask(struct list_wait *wait)
 	wait->is_asking = true;
 	wait->pages++;
 	call_link(listing, wait->call->client);
-	if (pool_is_shared(client_of(wait)->pool) && list_cache_take(listing, &env))
+	if (is_kept(wait, &env))
 		goto out;
 	if (wait->forwards)
 		dispatch_call(listing, &env);
@@ -189,28 +231,56 @@ static void on_timeout(struct wait_queue *queue, struct waiter *waiter)
 		call_wait(wait->call, LISTING_MS);
 	} else {
 		stop_asking(wait);
+		wait->has_timed_out = true;
 		finish(wait);
 	}
 }
 
-static const struct wait_queue_ops waiting_ops = { .on_timeout = on_timeout };
+/* The call has ended. */
+static void on_left(struct wait_queue *queue, struct waiter *waiter)
+{
+	call_of_waiter(waiter)->client->list_wait_bytes -= waiter->bytes;
+	(void)queue;
+}
+
+static const struct wait_queue_ops waiting_ops = { .on_timeout = on_timeout, .on_left = on_left };
+
+static bool has_room(const struct client *client, size_t size)
+{
+	size_t bytes = client->list_wait_bytes;
+
+	return bytes == 0 || bytes + size <= client->server->conf.queue_max;
+}
 
 void list_wait_begin(struct list_wait *wait, list_wait_done_fn *on_done, struct call *call,
 		     const struct envelope *env)
 {
-	CHECK(wait->pages == 0 && wait->method.n > 0);
+	CHECK(!wait->is_asking && wait->method.n > 0);
 	wait->on_done = on_done;
 	wait->call = call;
+	wait->is_listed = wait->has_timed_out = false;
+	wait->pages = 0;
+	wait->cursor.len = 0;
+	wait->changes = client_of(wait)->pool->list_changes;
+	list_init(&wait->link);
+	list_init(&wait->followers);
 	task_init(&wait->step, on_step);
 	wait_queue_init(&wait->waiting, &waiting_ops);
+	if (!has_room(client_of(wait), env->text.n)) {
+		call_fail(call, REASON_OVER_LIMIT);
+		return;
+	}
+	call->client->list_wait_bytes += env->text.n;
 	call->body = msg_new(env->text);
 	wait_queue_append(&wait->waiting, &call->waiter, env->text.n);
 	call_wait(call, LISTING_MS);
-	ask(wait);
+	ask_or_follow(wait);
 }
 
 void list_wait_end(struct list_wait *wait)
 {
 	stop_asking(wait);
+	wait->is_listed = false;
+	dismiss_followers(wait);
 	buf_fini(&wait->cursor);
 }

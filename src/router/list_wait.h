@@ -24,15 +24,22 @@ struct list_wait {
 	struct wait_queue waiting; /* that call, meanwhile */
 	struct slice method;       /* of the list */
 	struct call listing;
-	bool forwards;  /* a list that cannot be kept is asked of the server, page by page */
+	bool forwards;  /* a list that is not kept is asked of the server, page by page */
 	bool is_asking; /* for a page: its answer is awaited */
 	bool is_listed;
+	bool has_timed_out;
+	uint64_t changes;      /* of the pool's lists, before it was asked for */
+	struct list link;      /* of those that ask for their client, or of who asks for this one */
+	struct list followers; /* of one that asks: they want the same */
 	unsigned int pages;
 	struct buf cursor; /* JSON text of the server's, of the next page */
 	struct task step;
 };
 
-/* `call` is linked and waits for nothing yet; `env` is its request; `method` is borrowed. */
+/*
+ * `call` is linked and waits for nothing yet; `env` is its request; `method` is borrowed. It fails with REASON_OVER_LIMIT if
+ * calls of its client that wait keep too much already. When a wait is over, the same may begin again.
+ */
 void list_wait_begin(struct list_wait *wait, list_wait_done_fn *on_done, struct call *call,
 		     const struct envelope *env);
 /* Its call has ended, or goes on. */

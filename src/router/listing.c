@@ -73,6 +73,7 @@ const struct envelope *listing_filter(struct convert *convert, const struct call
 	filter.kind = listing_kind_find(call->method);
 	if (filter.kind == NULL)
 		return env;
-	list = scan_member(env->result.text, filter.kind->member);
+	if (listing_kind_find_items(filter.kind, env->result.text, &list) < 0)
+		return NULL;
 	return list.type == JSON_ARRAY ? filter_list(convert, &filter, list, env) : env;
 }

@@ -13,7 +13,8 @@ struct call;
 
 /*
  * A response to this call without the items that its caller may not use, or is not to be shown. As with convert_response, `env` itself
- * if nothing is left out, or the envelope of the changed one, which lives as long as *convert.
+ * if nothing is left out, or the envelope of the changed one, which lives as long as *convert. NULL: clients may read another list
+ * in it than the one that was looked at.
  */
 const struct envelope *listing_filter(struct convert *convert, const struct call *call,
 				      const struct envelope *env);

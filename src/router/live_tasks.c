@@ -13,6 +13,7 @@
 struct live_task {
 	struct list link; /* of its process', the one that was told of longest ago first */
 	uint64_t until_ms;
+	bool is_over;    /* its result is to be asked for */
 	struct slice id; /* as the server wrote it, in what follows */
 	char text[];
 };
@@ -36,15 +37,19 @@ static void forget(struct live_tasks *tasks, struct live_task *task)
 	free(task);
 }
 
-static void forget_named(struct live_tasks *tasks, struct slice id)
+/* NULL: it is not known. */
+static struct live_task *find(const struct upstream *upstream, struct slice id)
 {
-	LIST_FOREACH_SAFE(node, &tasks->all) {
+	if (upstream->tasks == NULL)
+		return NULL;
+	LIST_FOREACH(node, &upstream->tasks->all) {
 		if (slice_is_equal(task_at(node)->id, id))
-			forget(tasks, task_at(node));
+			return task_at(node);
 	}
+	return NULL;
 }
 
-static void add(struct live_tasks *tasks, struct slice id, uint64_t kept_ms)
+static void add(struct live_tasks *tasks, struct slice id, uint64_t kept_ms, bool is_over)
 {
 	struct live_task *task = mem_alloc(sizeof(*task) + id.n);
 	char *at = task->text;
@@ -52,6 +57,7 @@ static void add(struct live_tasks *tasks, struct slice id, uint64_t kept_ms)
 	if (tasks->count == LIVE_TASKS_MAX)
 		forget(tasks, task_at(tasks->all.next));
 	task->until_ms = clock_now_ms() + kept_ms;
+	task->is_over = is_over;
 	task->id = mem_put_slice(&at, id);
 	list_append(&tasks->all, &task->link);
 	tasks->count++;
@@ -66,13 +72,9 @@ static struct live_tasks *get_tasks(struct upstream *upstream)
 	return upstream->tasks;
 }
 
-/* When it ends, a modern server tells its result with that; one of 2025-11-25 is yet to be asked for it. */
-static bool is_kept(const struct upstream *upstream, struct slice status)
+static bool is_one(struct slice status, const char *one, const char *other)
 {
-	static const struct slice working[] = { SLICE("working"), SLICE("input_required"),
-						SLICE("completed"), SLICE("failed") };
-
-	return slices_has((struct slices){ working, upstream_is_modern(upstream) ? 2 : 4 }, status);
+	return slice_is_equal(status, slice_str(one)) || slice_is_equal(status, slice_str(other));
 }
 
 bool live_tasks_note(struct upstream *upstream, struct slice task)
@@ -83,25 +85,38 @@ bool live_tasks_note(struct upstream *upstream, struct slice task)
 	struct slice ttl = upstream_is_modern(upstream) ? SLICE_LIT("ttlMs") : SLICE_LIT("ttl");
 	struct json id = scan_member(task, SLICE_LIT("taskId"));
 	struct slice status = scan_plain_string(scan_member(task, SLICE_LIT("status")));
+	bool works = is_one(status, "working", "input_required");
+	/* A modern server tells the result with the end; one of 2025-11-25 is yet to be asked for it. */
+	bool is_over = is_one(status, "completed", "failed") && !upstream_is_modern(upstream);
 	struct live_tasks *tasks;
+	struct live_task *before;
 	long long ttl_ms;
 
 	CHECK(upstream_is_serving(upstream));
 	if (!task_id_is_fit(id) || !slices_has((struct slices){ known, ARRAY_LEN(known) }, status))
 		return false;
 	tasks = get_tasks(upstream);
-	forget_named(tasks, id.text);
+	before = find(upstream, id.text);
+	if (before != NULL)
+		forget(tasks, before);
 	if (scan_int(scan_member(task, ttl), &ttl_ms) < 0 || ttl_ms > LIVE_TASKS_MS)
 		ttl_ms = LIVE_TASKS_MS;
-	if (is_kept(upstream, status) && ttl_ms > 0)
-		add(tasks, id.text, (uint64_t)ttl_ms);
+	if ((works || is_over) && ttl_ms > 0)
+		add(tasks, id.text, (uint64_t)ttl_ms, is_over);
 	return true;
 }
 
-void live_tasks_end(struct upstream *upstream, struct slice id)
+void live_tasks_end(struct upstream *upstream, struct slice id, bool is_error)
 {
-	if (upstream->tasks != NULL)
-		forget_named(upstream->tasks, id);
+	struct live_task *task = find(upstream, id);
+
+	if (task != NULL && (task->is_over || !is_error))
+		forget(upstream->tasks, task);
+}
+
+bool live_tasks_has(const struct upstream *upstream, struct slice id)
+{
+	return find(upstream, id) != NULL;
 }
 
 bool live_tasks_had_some(const struct upstream *upstream)

@@ -23,8 +23,13 @@ struct upstream;
  * does not describe a task, and nothing is noted. Only for an upstream that serves.
  */
 bool live_tasks_note(struct upstream *upstream, struct slice task);
-/* The result of this task, by its id as the server wrote it, has been given. */
-void live_tasks_end(struct upstream *upstream, struct slice id);
+/*
+ * The result of this task, by its id as the server wrote it, has been given; or, with is_error, an error in its place, which
+ * is the result of a task that the server has said to be over, and of another one says nothing.
+ */
+void live_tasks_end(struct upstream *upstream, struct slice id, bool is_error);
+/* Whether the process works on this task, or its result was not given yet, as far as is known. */
+bool live_tasks_has(const struct upstream *upstream, struct slice id);
 /* Whether there has been any task in this process. */
 bool live_tasks_had_some(const struct upstream *upstream);
 /* Whether it works on any task, or somebody listens to one. */

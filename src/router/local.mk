@@ -5,6 +5,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/audit_call.c src/router/audit_call.h \
 	src/router/asking.c src/router/asking.h \
 	src/router/call.c src/router/call.h \
+	src/router/call_record.c src/router/call_record.h \
 	src/router/capability_class.c src/router/capability_class.h \
 	src/router/client.c src/router/client.h \
 	src/router/client_request.c src/router/client_request.h \
@@ -26,6 +27,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/listen.c src/router/listen.h \
 	src/router/modern_server.c src/router/modern_server.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
+	src/router/own_call.c src/router/own_call.h \
 	src/router/own_tools.c src/router/own_tools.h \
 	src/router/pages.c src/router/pages.h \
 	src/router/parked_call.c src/router/parked_call.h \
@@ -87,7 +89,9 @@ src_router_pool_random_test_SOURCES = src/router/pool_random_test.c $(POOL_STAGE
 src_router_pool_random_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_list_cache_test_SOURCES = src/router/list_cache_test.c $(POOL_STAGE)
 src_router_list_cache_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/router/tool_check_test
+check_PROGRAMS += src/router/tool_check_test src/router/list_wait_test
+src_router_list_wait_test_SOURCES = src/router/list_wait_test.c $(CLIENT_STAGE)
+src_router_list_wait_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_tool_check_test_SOURCES = src/router/tool_check_test.c $(POOL_STAGE)
 src_router_tool_check_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/router/pages_test src/router/subscriptions_test
@@ -95,6 +99,9 @@ src_router_subscriptions_test_SOURCES = src/router/subscriptions_test.c
 src_router_subscriptions_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_pages_test_SOURCES = src/router/pages_test.c
 src_router_pages_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/pinning_test
+src_router_pinning_test_SOURCES = src/router/pinning_test.c
+src_router_pinning_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/router/audit_call_test src/router/digest_test src/router/seal_test
 src_router_audit_call_test_SOURCES = src/router/audit_call_test.c
 src_router_audit_call_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

@@ -224,6 +224,32 @@ static void modern_servers_that_fail(void **state)
 	assert_int_equal(servers[0].verdict.era, ERA_LEGACY);
 }
 
+/* BACK-FRAME-04: as PHP writes them by default. What hides nothing stays as it is written. */
+static void servers_that_escape_slashes(void **state)
+{
+	struct member *a;
+	struct front *call;
+
+	a = begin_asking(alice, 0);
+	call = request(a->client, CALL("1"));
+	hears(process(0), CALL("2"));
+	says(process(0),
+	     "{'jsonrpc':'2.0','method':'notifications\\/message','params':{'level':"
+	     "'info','data':'a\\/b\\\\/c\\u002f','_meta':{'io.modelcontextprotocol\\/x':1}}}");
+	was_told(call,
+		 "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':"
+		 "'info','data':'a/b\\\\/c\\u002f','_meta':{'io.modelcontextprotocol/x':1}}}|");
+	says(process(0),
+	     "{'jsonrpc':'2.0','id':'q\\/','method':'elicitation\\/create','params':{'message':'m'}}");
+	was_told(
+		call,
+		"{'jsonrpc':'2.0','id':1000001,'method':'elicitation/create','params':{'message':'m'}}|");
+	answer(a->client, "{'jsonrpc':'2.0','id':1000001,'result':{'action':'decline'}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':'q/','result':{'action':'decline'}}");
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'x':'a\\/b'}}");
+	is_answered(call, "{'jsonrpc':'2.0','id':1,'result':{'x':'a\\/b'}}");
+}
+
 #define ODD_TEST(name) cmocka_unit_test_setup_teardown(name, setup, request_teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -232,6 +258,8 @@ static const struct CMUnitTest tests[] = {
 	ODD_TEST(what_is_known_is_not_doubted),
 	ODD_TEST(servers_that_are_given_up),
 	ODD_TEST(modern_servers_that_fail),
+	cmocka_unit_test_setup_teardown(servers_that_escape_slashes, request_setup,
+					request_teardown),
 };
 
 int main(void)

@@ -11,6 +11,7 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/dispatch.h"
+#include "router/own_call.h"
 #include "router/pages.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
@@ -88,22 +89,6 @@ static struct own_tools *of_fetch(struct call *fetch)
 	return container_of(fetch, struct own_tools, fetch);
 }
 
-static bool fetch_on_message(struct call *fetch, enum stream_kind kind, uint64_t key,
-			     struct msg *msg)
-{
-	(void)fetch;
-	(void)kind;
-	(void)key;
-	(void)msg;
-	return false;
-}
-
-static bool fetch_is_reachable(const struct call *fetch)
-{
-	(void)fetch;
-	return false;
-}
-
 /* `cursor` stays empty after the last page. */
 static void fetch_on_response(struct call *fetch, const struct slice *parts, size_t count)
 {
@@ -137,8 +122,8 @@ static void fetch_on_cancelled(struct call *fetch)
 }
 
 static const struct call_ops fetch_ops = {
-	.on_message = fetch_on_message,
-	.is_reachable = fetch_is_reachable,
+	.on_message = own_call_drop_message,
+	.is_reachable = own_call_has_no_reader,
 	.on_response = fetch_on_response,
 	.on_failed = fetch_on_failed,
 	.on_cancelled = fetch_on_cancelled,
@@ -202,7 +187,7 @@ static bool is_current(const struct own_tools *tools)
 enum listed_tool own_tools_find(const struct client *client, struct json name,
 				struct listed_entry *entry_r)
 {
-	const struct own_tools *tools = client->own_tools;
+	struct own_tools *tools = client->own_tools;
 	struct slice tool;
 
 	*entry_r = (struct listed_entry){ .is_annotated = false };

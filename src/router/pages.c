@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "jsonrpc/splice.h"
 #include "router/cursor.h"
+#include "router/text_set.h"
 
 #define CURSOR_BYTES_MAX (64 * 1024)
 
@@ -179,43 +180,81 @@ int pages_set_error(struct pages *pages, struct slice text, const struct scan_li
 
 /* ---- one item ---- */
 
-struct item_search {
-	struct slice name; /* what it means */
-	struct buf text;   /* what the name of an item means */
-	struct slice found;
+struct named_item {
+	struct map_link by_name;
+	struct slice text;
 };
 
-static int match_item(struct slice item, void *arg)
+/* What the name of an item means; -1: it has none. */
+static int read_name(struct slice item, struct buf *name)
 {
-	struct item_search *search = arg;
-	struct json name = scan_member(item, SLICE_LIT("name"));
-
-	search->text.len = 0;
-	if (scan_decode_string(name, &search->text) < 0 ||
-	    !slice_is_equal(buf_slice(&search->text), search->name))
-		return 0;
-	search->found = item;
-	return -1;
+	name->len = 0;
+	return scan_decode_string(scan_member(item, SLICE_LIT("name")), name);
 }
 
-struct slice pages_find(const struct pages *pages, struct json name)
+struct naming {
+	struct pages *pages;
+	struct buf name;
+	size_t room;
+};
+
+static int name_item(struct slice item, void *arg)
 {
-	struct item_search search = { .found = { NULL, 0 } };
-	struct buf wanted = { 0 };
+	struct naming *naming = arg;
+	struct pages *pages = naming->pages;
+
+	if (read_name(item, &naming->name) < 0)
+		return 0;
+	if (pages->named_count == naming->room) {
+		naming->room = naming->room * 2 + 16;
+		pages->named = mem_resize(pages->named, naming->room * sizeof(*pages->named));
+	}
+	pages->named[pages->named_count++] =
+		(struct named_item){ .by_name.key = text_set_key(buf_slice(&naming->name)),
+				     .text = item };
+	return pages->named_count < PAGES_NAMED_MAX ? 0 : -1;
+}
+
+/* The last item first: of one name the first is to be found. */
+static void name_items(struct pages *pages)
+{
+	struct naming naming = { .pages = pages };
 	struct error err;
 
-	if (scan_decode_string(name, &wanted) < 0)
-		goto out;
-	search.name = buf_slice(&wanted);
-	for (size_t i = 0; i < pages->count && search.found.n == 0; i++) {
+	CHECK(pages->named == NULL && pages->named_count == 0);
+	for (size_t i = 0; i < pages->count; i++) {
 		struct json items = scan_member(pages->joined[i].env.result.text, pages->member);
 
-		(void)!scan_array(items.text, SIZE_MAX, match_item, &search, &err);
+		if (scan_array(items.text, SIZE_MAX, name_item, &naming, &err) < 0)
+			break;
 	}
-out:
-	buf_fini(&search.text);
+	for (size_t i = pages->named_count; i-- > 0;)
+		map_insert_link(&pages->by_name, pages->named[i].by_name.key,
+				&pages->named[i].by_name);
+	pages->is_named = true;
+	buf_fini(&naming.name);
+}
+
+struct slice pages_find(struct pages *pages, struct json name)
+{
+	struct slice found = { NULL, 0 };
+	struct buf wanted = { 0 }, has = { 0 };
+	struct map_link *link = NULL;
+
+	if (!pages->is_named)
+		name_items(pages);
+	if (scan_decode_string(name, &wanted) == 0)
+		link = map_find_link(&pages->by_name, text_set_key(buf_slice(&wanted)));
+	for (; link != NULL && found.n == 0; link = link->next) {
+		const struct named_item *item = container_of(link, struct named_item, by_name);
+
+		CHECK(read_name(item->text, &has) == 0);
+		if (slice_is_equal(buf_slice(&has), buf_slice(&wanted)))
+			found = item->text;
+	}
+	buf_fini(&has);
 	buf_fini(&wanted);
-	return search.found;
+	return found;
 }
 
 void pages_reset(struct pages *pages)
@@ -223,6 +262,8 @@ void pages_reset(struct pages *pages)
 	for (size_t i = 0; i < pages->count; i++)
 		msg_unref(&pages->joined[i].msg);
 	free(pages->joined);
+	map_fini(&pages->by_name);
+	free(pages->named);
 	for (size_t i = 0; i < PAGES_JOINED_MAX; i++)
 		buf_fini(&pages->items[i]);
 	buf_fini(&pages->head);

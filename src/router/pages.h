@@ -6,11 +6,13 @@
 #ifndef MCPGATED_ROUTER_PAGES_H
 #define MCPGATED_ROUTER_PAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/check.h"
+#include "base/map.h"
 #include "base/slice.h"
 #include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
@@ -19,7 +21,8 @@
 #define PAGES_JOINED_BYTES \
 	(4 * 1024 * 1024) /* of a page of ours, unless the server's own is larger */
 #define PAGES_TAKEN_MAX 200
-#define PAGES_JOINED_MAX 8 /* what comes of the numbers above */
+#define PAGES_JOINED_MAX 8    /* what comes of the numbers above */
+#define PAGES_NAMED_MAX 65536 /* items that can be found by their names */
 
 /* One response, complete but for the id of the request. */
 struct page {
@@ -42,6 +45,11 @@ struct pages {
 	struct page *joined;
 	size_t count;
 	uint64_t number; /* of several: of a list with other items it is another one */
+	/* once one was looked for: */
+	bool is_named;
+	struct named_item *named;
+	size_t named_count;
+	struct map by_name;
 };
 
 enum pages_outcome {
@@ -58,10 +66,10 @@ int pages_join(struct pages *pages, const struct scan_limits *limits) must_check
 int pages_set_error(struct pages *pages, struct slice text, const struct scan_limits *limits)
 	must_check;
 /*
- * After the join: the first item whose `name` means the same as this JSON string; empty: none. JSON text, as long as the pages
- * are.
+ * After the join: the first item whose `name` means the same as this JSON string; empty: none, or it stands behind
+ * PAGES_NAMED_MAX others. JSON text, as long as the pages are.
  */
-struct slice pages_find(const struct pages *pages, struct json name);
+struct slice pages_find(struct pages *pages, struct json name);
 /* Begins anew. */
 void pages_reset(struct pages *pages);
 

@@ -189,13 +189,72 @@ static void errors_are_a_page(void **state)
 	assert_int_equal(pages.joined[0].env.kind, ENVELOPE_ERROR);
 }
 
+static void is_found(const char *name, const char *expected)
+{
+	struct json wanted = { .type = JSON_STRING,
+			       .text = slice_str(name),
+			       .has_escape = strchr(name, '\\') != NULL };
+	char *text = quoted(expected);
+	struct slice item = pages_find(&pages, wanted);
+
+	assert_int_equal(item.n, strlen(text));
+	assert_memory_equal(item.p, text, item.n);
+	free(text);
+}
+
+static void items_are_found_by_what_their_names_mean(void **state)
+{
+	assert_int_equal(add("{'tools':[{'name':'a','n':1},7,{'title':'b'},{'name':['a']},"
+			     "{'name':'a','n':2},{'name':'\\u0062'}],'nextCursor':'x'}"),
+			 PAGES_MORE);
+	assert_int_equal(add("{'tools':[{'name':'c'},{'name':'b','n':3}]}"), PAGES_COMPLETE);
+	assert_int_equal(pages_join(&pages, &limits), 0);
+	is_found("\"a\"", "{'name':'a','n':1}");
+	is_found("\"\\u0061\"", "{'name':'a','n':1}");
+	is_found("\"b\"", "{'name':'\\u0062'}");
+	is_found("\"c\"", "{'name':'c'}");
+	is_found("\"d\"", "");
+	is_found("\"\"", "");
+	pages_reset(&pages);
+	assert_int_equal(add("{'tools':[{'name':'d'}]}"), PAGES_COMPLETE);
+	assert_int_equal(pages_join(&pages, &limits), 0);
+	is_found("\"d\"", "{'name':'d'}");
+	is_found("\"a\"", "");
+}
+
+/* Pages of ours are several; not all items of a very long list are found. */
+static void items_of_long_lists_are_found(void **state)
+{
+	struct buf text = { 0 };
+
+	assert_int_equal(add_large(0, PAGES_JOINED_BYTES - 10, ",\"nextCursor\":\"x\""),
+			 PAGES_MORE);
+	buf_append_str(&text, "{\"tools\":[{\"name\":\"0\"}");
+	for (size_t i = 1; i <= PAGES_NAMED_MAX; i++)
+		buf_printf(&text, ",{\"name\":\"%zu\"}", i);
+	buf_append_str(&text, "]}");
+	assert_int_equal(pages_add(&pages, buf_slice(&text)), PAGES_COMPLETE);
+	assert_int_equal(pages_join(&pages, &limits), 0);
+	assert_int_equal(pages.count, 2);
+	is_found("\"0\"", "{'name':'0'}");
+	is_found("\"65535\"", "{'name':'65535'}");
+	is_found("\"65536\"", "");
+	buf_fini(&text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
-	TEST(first_page_is_the_frame), TEST(empty_pages_leave_no_commas),
-	TEST(line_breaks_go),          TEST(what_is_no_list_is_unfit),
-	TEST(pages_are_counted),       TEST(pages_are_large_and_few),
-	TEST(long_lists_are_unfit),    TEST(errors_are_a_page),
+	TEST(first_page_is_the_frame),
+	TEST(empty_pages_leave_no_commas),
+	TEST(line_breaks_go),
+	TEST(what_is_no_list_is_unfit),
+	TEST(pages_are_counted),
+	TEST(pages_are_large_and_few),
+	TEST(long_lists_are_unfit),
+	TEST(errors_are_a_page),
+	TEST(items_are_found_by_what_their_names_mean),
+	TEST(items_of_long_lists_are_found),
 };
 
 int main(void)

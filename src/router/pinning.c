@@ -119,31 +119,42 @@ static int look_at_item(struct slice text, void *arg)
 	return 0;
 }
 
-static void end_list(struct look *look, bool is_whole)
+static void end_page(struct look *look, uint64_t page, struct json cursor)
 {
 	struct pins *pins = &look->server->pins;
+	uint64_t next = cursor.type == JSON_STRING ? listing_kind_page(cursor) : 0;
+	bool is_whole = page == 0 && next == 0;
 	const struct pin *gone = NULL;
 
-	pins_end_list(pins, look->kind->kind);
+	pins_end_page(pins, look->kind->kind, page, next);
 	while (is_whole && (gone = pins_take_gone(pins, look->kind->kind, gone)) != NULL)
 		tell_moved(look->server, gone, "gone");
 }
 
+static void look_at_items(struct look *look, struct json items)
+{
+	struct error err;
+
+	pins_begin_look(&look->server->pins);
+	if (items.type == JSON_ARRAY)
+		CHECK(scan_array(items.text, SIZE_MAX, look_at_item, look, &err) >= 0);
+}
+
 void pinning_look(struct server *server, const struct method *method, struct slice result,
-		  bool is_first)
+		  uint64_t page)
 {
 	struct look look = { .server = server, .kind = listing_kind_find(method) };
-	struct error err;
 	struct json items;
 
 	if (server->conf.pin == PIN_OFF || look.kind == NULL)
 		return;
-	items = scan_member(result, look.kind->member);
-	pins_begin_look(&server->pins);
-	if (items.type == JSON_ARRAY &&
-	    scan_array(items.text, SIZE_MAX, look_at_item, &look, &err) >= 0 &&
-	    scan_member(result, SLICE_LIT("nextCursor")).type != JSON_STRING)
-		end_list(&look, is_first);
+	if (listing_kind_find_items(look.kind, result, &items) == 0) {
+		look_at_items(&look, items);
+		end_page(&look, page, scan_member(result, SLICE_LIT("nextCursor")));
+	} else if (may_tell(server)) {
+		LOG(LIST_AMBIGUOUS, LOG_STR("server", server->conf.name),
+		    LOG_SLICE("method", method->name));
+	}
 	pin_memory_note(server->pin_memory);
 	buf_fini(&look.name);
 	buf_fini(&look.folded);

@@ -15,10 +15,10 @@
 
 /*
  * A result of this method as the server wrote it, but for sanitize and redact; of other methods than lists nothing comes.
- * is_first: it is the first page. What a list has lost is told where it came as one page.
+ * page: as listing_kind_page of the cursor that it was asked for with. What a list has lost is told where it came as one page.
  */
 void pinning_look(struct server *server, const struct method *method, struct slice result,
-		  bool is_first);
+		  uint64_t page);
 /* Whether an item of a list may be shown: its name as it is written. */
 bool pinning_shows(const struct server *server, enum permission_kind kind, struct json name);
 /* What a client's message uses that is withheld, in the words of permissions_find_denied; NULL: nothing. */

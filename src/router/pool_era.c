@@ -68,8 +68,11 @@ static bool is_for_modern(const struct pool *pool)
 
 bool pool_era_is_awaited(struct pool *pool)
 {
-	const struct server *server = pool->server;
+	struct server *server = pool->server;
 
+	if (!era_waiter_is_waiting(&pool->verdict) &&
+	    first_looks_wait(&pool->router->first_looks, server, &pool->verdict))
+		return true;
 	/* A server whose starts are refused is not probed either: its callers hear that at once. */
 	if ((is_for_modern(pool) || era_is_doubtful(server)) && era_may_probe(server) &&
 	    !backoff_has_given_up(&server->backoff))

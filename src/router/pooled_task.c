@@ -165,10 +165,17 @@ static bool take_result(struct edits *edits, const struct call *call, struct sli
 	if (slice_is_equal(method, SLICE_LIT("tasks/list")))
 		return take_list(edits, call->client->pool, result);
 	if (slice_is_equal(method, SLICE_LIT("tasks/result")))
-		live_tasks_end(upstream, call->task->own);
+		live_tasks_end(upstream, call->task->own, false);
 	else if (call->method->id == METHOD_TASKS)
 		return take_state(edits, call, result);
 	return true;
+}
+
+/* It may be what the task has come to. */
+static void take_error(const struct call *call)
+{
+	if (call->task != NULL && slice_is_equal(call->method->name, SLICE_LIT("tasks/result")))
+		live_tasks_end(call->request.upstream, call->task->own, true);
 }
 
 const struct envelope *pooled_task_response(struct convert *convert, const struct call *call,
@@ -179,10 +186,14 @@ const struct envelope *pooled_task_response(struct convert *convert, const struc
 	const struct envelope *changed;
 	bool is_sound;
 
-	if (env->kind != ENVELOPE_RESULT || upstream == NULL ||
-	    !pooled_task_is_possible(upstream) || call->client->session == NULL ||
+	if (upstream == NULL || !pooled_task_is_possible(upstream) ||
+	    call->client->session == NULL ||
 	    !(call->client->revision->features & upstream->revision->features & REVISION_TASKS))
 		return env;
+	if (env->kind == ENVELOPE_ERROR) {
+		take_error(call);
+		return env;
+	}
 	edits.child = upstream_child_number(upstream);
 	is_sound = take_result(&edits, call, env->result.text);
 	changed = finish(&edits, convert, env);
@@ -223,10 +234,10 @@ const struct envelope *pooled_task_answer(struct convert *convert, const struct 
 	if (env->kind == ENVELOPE_RESULT && pooled_task_is_possible(upstream) &&
 	    name.type == JSON_STRING)
 		id = task_id_open(client, name, &err);
-	if (id == NULL)
-		return env;
-	buf_append_slice(&edits.texts, id->own);
-	replace(&edits, name.text, 0);
+	if (id != NULL && id->child == upstream_child_number(upstream)) {
+		buf_append_slice(&edits.texts, id->own);
+		replace(&edits, name.text, 0);
+	}
 	free(id);
 	return finish(&edits, convert, env);
 }

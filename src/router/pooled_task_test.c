@@ -19,6 +19,7 @@
 #define TOLD(task, status)                                                         \
 	"{'jsonrpc':'2.0','method':'notifications/tasks/status','params':{" STATE( \
 		task, status, ",'ttl':null") "}}"
+#define REFUSED(id) "{'jsonrpc':'2.0','id':" id ",'error':{'code':-32000,'message':'m'}}"
 #define LIST_TASKS(id) "{'jsonrpc':'2.0','id':" id ",'method':'tasks/list'}"
 
 static char line[8192];
@@ -92,6 +93,24 @@ static void a_result_is_waited_for(void **state)
 	is_answered(result, RESULT("3"));
 	pass(60001);
 	assert_true(is_stopped(0));
+	free(name);
+}
+
+/* Of one that is over an error is the result, too; to ask too early for it is no end. */
+static void an_error_may_be_the_result(void **state)
+{
+	struct member *a = begin_plain(alice);
+	char *name = make(a, 0, MADE("2", "'t'", ",'ttl':null"));
+
+	for (size_t i = 0; i < 2; i++) {
+		(void)ask_about(a, "result", name);
+		assert_non_null(fake_process_read(process(0)));
+		says(process(0), i == 0 ? REFUSED("3") : REFUSED("4"));
+		pass(60001);
+		assert_int_equal(is_stopped(0), i == 1);
+		if (i == 0)
+			says(process(0), TOLD("'t'", "failed"));
+	}
 	free(name);
 }
 
@@ -206,6 +225,11 @@ static void requests_about_tasks_are_bounded(void **state)
 		is_open(ask_about(a, "result", name));
 		assert_non_null(fake_process_read(process(0)));
 	}
+	is_failed(ask_about(a, "result", name), REASON_OVER_LIMIT);
+	for (size_t i = 0; i < 64; i++) {
+		is_open(ask_about(a, i % 2 == 0 ? "get" : "cancel", name));
+		assert_non_null(fake_process_read(process(0)));
+	}
 	is_failed(ask_about(a, "cancel", name), REASON_OVER_LIMIT);
 	call = request(a->client, CALL("4"));
 	get_ready(1);
@@ -276,6 +300,7 @@ int main(void)
 #define TASK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, pool_teardown_principals)
 	const struct CMUnitTest tests[] = {
 		TASK_TEST(a_result_is_waited_for),
+		TASK_TEST(an_error_may_be_the_result),
 		TASK_TEST(a_task_keeps_its_process_for_a_while),
 		TASK_TEST(tasks_are_rather_kept),
 		TASK_TEST(results_are_waited_for_lists_are_not),

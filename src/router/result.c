@@ -348,23 +348,21 @@ void result_send(struct call *call, const struct envelope *env)
 	if (!call_tell_response(call, env))
 		return;
 	if (upstream != NULL && env->kind == ENVELOPE_RESULT)
-		pinning_look(call->client->server, call->method, env->result.text,
-			     !call->is_continued);
+		pinning_look(call->client->server, call->method, env->result.text, call->page);
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
 		env = modern_server_response(&bridge, call->method, env);
 	env = pooled_task_response(&tasks, call, env);
+	if (env != NULL)
+		env = listing_filter(&listing, call, env);
 	if (env == NULL) {
-		convert_fini(&tasks);
-		convert_fini(&bridge);
 		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
-		return;
+	} else {
+		env = convert_response(&convert, client_lacks(call->client, upstream), call->method,
+				       env);
+		if (env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED) ||
+		    !pool_is_shared(call->client->pool) || !send_with_cursor(call, env))
+			send_with_client_id(call, env);
 	}
-	env = listing_filter(&listing, call, env);
-	env = convert_response(&convert, client_lacks(call->client, call->request.upstream),
-			       call->method, env);
-	if (env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED) ||
-	    !pool_is_shared(call->client->pool) || !send_with_cursor(call, env))
-		send_with_client_id(call, env);
 	convert_fini(&convert);
 	convert_fini(&listing);
 	convert_fini(&bridge);
@@ -382,7 +380,10 @@ void result_send_kept(struct call *call, const struct revision *revision,
 		lost &= ~(unsigned int)REVISION_TASKS;
 	CHECK(pool_is_shared(call->client->pool));
 	env = listing_filter(&listing, call, env);
-	send_with_client_id(call, convert_response(&convert, lost, call->method, env));
+	if (env == NULL)
+		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
+	else
+		send_with_client_id(call, convert_response(&convert, lost, call->method, env));
 	convert_fini(&convert);
 	convert_fini(&listing);
 }

@@ -92,6 +92,7 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 	};
 	warm_sets_init(&router->warm_sets, &router->upstreams);
 	era_probes_init(&router->era_probes, &router->upstreams);
+	first_looks_init(&router->first_looks, &router->upstreams);
 	process_slots_init(&router->slots, pool_grow);
 	reclaim_init(&router->reclaim, loop, &reclaim_ops);
 	list_cache_lru_init(&router->lists);
@@ -130,6 +131,8 @@ void router_start_server(struct router *router, struct server *server)
 		pool_prepare(router, server);
 	else if (conf->isolation != ISOLATION_SHARED && conf->warm > 0 && conf->claims.count == 0)
 		warm_sets_add(&router->warm_sets, server);
+	if (conf->is_tried && conf->claims.count == 0)
+		first_looks_add(&router->first_looks, server);
 }
 
 void router_drain(struct router *router)
@@ -154,5 +157,6 @@ void router_end_processes(struct router *router, enum reason reason)
 {
 	warm_sets_end(&router->warm_sets, reason);
 	era_probes_end(&router->era_probes, reason);
+	first_looks_end(&router->first_looks, reason);
 	pool_end_all(router, reason);
 }

@@ -22,6 +22,7 @@
 #include "router/seal.h"
 #include "session/session.h"
 #include "upstream/era_probe.h"
+#include "upstream/first_look.h"
 #include "upstream/upstream.h"
 #include "upstream/warm.h"
 
@@ -35,6 +36,7 @@ struct router {
 	struct upstream_shared upstreams;
 	struct warm_sets warm_sets;
 	struct era_probes era_probes;
+	struct first_looks first_looks;
 	const struct pool_ops *pool_ops;
 	struct process_slots slots;
 	struct reclaim reclaim;
@@ -56,7 +58,7 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 void router_use_seal_key(struct router *router, const unsigned char *key);
 /* Ends sessions that are left. No process may refer to it any more. */
 void router_fini(struct router *router);
-/* Keeps pool.min processes of a server that everybody shares, or pool.warm of another, from now on. */
+/* Keeps pool.min processes of a server that everybody shares, or pool.warm of another, from now on; and starts it on trial. */
 void router_start_server(struct router *router, struct server *server);
 /* No new calls and sessions are begun; processes that nobody needs yet are not started any more. */
 void router_drain(struct router *router);

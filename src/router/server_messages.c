@@ -110,6 +110,8 @@ static struct asked find_asked(const struct upstream *upstream, const struct env
 	asked.is_of_task = asked.call != NULL || task != NULL;
 	if (asked.is_of_task)
 		asked.client = asked.call != NULL ? asked.call->client : task->client;
+	else if (live_tasks_has(upstream, task_id.text))
+		asked.client = NULL; /* whose it was, has gone */
 	return asked;
 }
 
@@ -203,7 +205,7 @@ static bool take_task_progress(struct upstream *upstream, const struct envelope 
 /* UTIL-PROG-01 */
 static void take_progress(struct upstream *upstream, const struct envelope *env)
 {
-	struct json token = scan_member(env->params.text, SLICE_LIT("progressToken"));
+	struct json token = env->progress_of;
 	struct upstream_request *request = upstream_find_request(upstream, token);
 	struct call *call = NULL;
 	struct splice_edit edit = { token.text, { NULL, 0 } };
@@ -311,6 +313,14 @@ static void take_cancelled(struct upstream *upstream, const struct envelope *env
 	}
 }
 
+static void push_own(struct client *client, const struct envelope *env)
+{
+	struct msg *msg = client_copy_message(env, NULL, 0);
+
+	stream_push(client_stream(client), STREAM_NOTIFICATION, 0, msg);
+	msg_unref(&msg);
+}
+
 /* To the session that has made the task. UTIL-TASK-03 */
 static void take_task_status(struct upstream *upstream, const struct envelope *env)
 {
@@ -318,15 +328,12 @@ static void take_task_status(struct upstream *upstream, const struct envelope *e
 	struct running_task *task =
 		running_tasks_find_named(upstream, scan_member(params, SLICE_LIT("taskId")));
 	struct convert convert = { .text = { 0 } };
-	struct msg *msg;
 
 	if (!live_tasks_note(upstream, params) || task == NULL) {
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 		return;
 	}
-	msg = client_copy_message(pooled_task_message(&convert, upstream, env), NULL, 0);
-	stream_push(client_stream(task->client), STREAM_NOTIFICATION, 0, msg);
-	msg_unref(&msg);
+	push_own(task->client, pooled_task_message(&convert, upstream, env));
 	convert_fini(&convert);
 	running_tasks_note_status(upstream, params);
 }
@@ -382,23 +389,39 @@ static void take_of_legacy(struct upstream *upstream, const struct envelope *env
 	}
 }
 
+/* What is told during a task is for the session that has made it, and, if that has gone, for nobody. Returns whether it is. */
+static bool take_of_task(struct upstream *upstream, const struct envelope *env,
+			 const struct method *method)
+{
+	struct json id = pooled_task_related(env);
+	const struct running_task *task = running_tasks_find_named(upstream, id);
+	struct convert convert = { .text = { 0 } };
+	bool is_of_task = task != NULL || live_tasks_has(upstream, id.text);
+
+	if (!is_of_task || (method->id != METHOD_MESSAGE && method->id != METHOD_OTHER))
+		return false;
+	if (task == NULL)
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
+	else if (method->id == METHOD_MESSAGE)
+		take_log(task->client, NULL, pooled_task_message(&convert, upstream, env));
+	else
+		push_own(task->client, pooled_task_message(&convert, upstream, env));
+	convert_fini(&convert);
+	return true;
+}
+
 void server_messages_take_notification(struct upstream *upstream, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
 	bool is_pooled = pooled_task_is_possible(upstream);
 	struct convert convert = { .text = { 0 } };
-	struct running_task *task = NULL;
 
 	CHECK(env->kind == ENVELOPE_NOTIFICATION && upstream_is_serving(upstream));
-	if (is_pooled && method->id == METHOD_MESSAGE)
-		task = running_tasks_find_named(upstream, pooled_task_related(env));
 	if (upstream_is_modern(upstream))
 		take_of_modern(upstream, env, method);
 	else if (is_pooled && method->id == METHOD_TASK_STATUS)
 		take_task_status(upstream, env);
-	else if (task != NULL)
-		take_log(task->client, NULL, pooled_task_message(&convert, upstream, env));
-	else
+	else if (!is_pooled || !take_of_task(upstream, env, method))
 		take_of_legacy(upstream, pooled_task_message(&convert, upstream, env), method);
 	convert_fini(&convert);
 }

@@ -37,10 +37,9 @@ struct upstream *task_call_find_upstream(const struct client *client, struct sli
 /* Sets call->task, if its request names one. */
 static void open_name(struct call *call, const struct envelope *env)
 {
-	struct json name = scan_member(env->params.text, SLICE_LIT("taskId"));
 	struct error err;
 
-	call->task = task_id_open(call->client, name, &err);
+	call->task = task_id_open(call->client, env->task_id, &err);
 	if (call->task == NULL)
 		task_id_log_refused(call->client, 1, &err);
 }

@@ -7,6 +7,7 @@
 #include "router/task_extension.h"
 #include "router/task_id.h"
 #include "router/task_listener.h"
+#include "session/principal.h"
 
 #define IDLE_MS 60000
 #define EXTENSION "'extensions':{'io.modelcontextprotocol/tasks':{}}"
@@ -259,6 +260,64 @@ static void tasks_ask_what_may_be_asked(void **state)
 	}
 }
 
+/* bridging.md §2.5 (4): where all share the process, the request that asks says what it can be asked. */
+static void each_request_says_what_it_can_be_asked(void **state)
+{
+	char *name = made("2", "a", ",'ttlMs':null");
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *caps = i == 0 ? EXTENSION : "'elicitation':{}," EXTENSION;
+		struct buf text = { 0 };
+		struct asker *asker;
+
+		buf_printf(&text,
+			   REQUEST("'g'", "tasks/get", "'taskId':%s," META_OF("%s", CLIENT) "}"),
+			   name, caps);
+		asker = ask(buf_terminate(&text));
+		reads_one(0);
+		text.len = 0;
+		buf_printf(&text,
+			   ANSWER("%zu",
+				  "'resultType':'complete'," STATE("'a'", "input_required", "%s")),
+			   i + 3, WANTING(ASKS_FORM("")));
+		says(process(0), buf_terminate(&text));
+		assert_int_equal(asker->ending, i == 0 ? ENDING_FAILED : ENDING_RESPONSE);
+		buf_fini(&text);
+	}
+	free(name);
+}
+
+/* AUTH-DWN-02: a process that was told other claims has other tasks, though it is the same principal's. */
+static void other_claims_have_other_tasks(void **state)
+{
+	static const struct slice names[] = { SLICE("team") };
+	struct principal_set *principals = &router.sessions.principals;
+	struct buf text = { 0 };
+	struct asker *asker;
+	char *name;
+
+	principals->claim_names = servers[0].conf.claims = (struct slices){ names, 1 };
+	servers[0].conf.isolation = ISOLATION_PRINCIPAL;
+	principal_set_claim(alice, 0, SLICE_LIT("a"));
+	asker = ask_as(alice, MAKE("'c'"));
+	begin_process(0);
+	reads_one(0);
+	says(process(0), MADE("2", "'a'", ",'ttlMs':null"));
+	name = result_member(asker, "taskId");
+	buf_printf(&text, REQUEST("'g'", "tasks/get", "'taskId':%s," KNOWING), name);
+	principal_set_claim(alice, 0, SLICE_LIT("b"));
+	was_refused(ask_as(alice, buf_terminate(&text)), "-32602", "");
+	hears_nothing(process(0));
+	principal_set_claim(alice, 0, SLICE_LIT("a"));
+	asker = ask_as(alice, buf_terminate(&text));
+	reads_one(0);
+	says(process(0),
+	     ANSWER("3", "'resultType':'complete'," STATE("'a'", "working", ",'ttlMs':null")));
+	assert_int_equal(asker->ending, ENDING_RESPONSE);
+	buf_fini(&text);
+	free(name);
+}
+
 /* ---- listening ---- */
 
 static void listeners_keep_the_process(void **state)
@@ -373,6 +432,24 @@ static void filters_are_bounded(void **state)
 	free(name);
 }
 
+/* A process that does not read is not asked: its tasks are left out. REL-26 */
+static void who_does_not_read_is_not_asked(void **state)
+{
+	static char text[79000] = "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'x':'";
+	char *name = made("2", "a", ",'ttlMs':null");
+	struct asker *call, *asker;
+
+	memset(text + strlen(text), 'x', 78000);
+	strcpy(text + 78000, "','name':'t'," KNOWING "}}");
+	call = ask(text);
+	servers[0].conf.queue_max = 1;
+	asker = listen_to_tasks(name);
+	assert_true(has_heard(asker, "'notifications':{}"));
+	leave(asker);
+	leave(call);
+	free(name);
+}
+
 /* ---- names ---- */
 
 static void only_some_texts_are_ids(void **state)
@@ -429,11 +506,14 @@ int main(void)
 		TASK_TEST(tasks_without_end_are_bounded),
 		TASK_TEST(other_tasks_are_none),
 		TASK_TEST(tasks_ask_what_may_be_asked),
+		TASK_TEST(each_request_says_what_it_can_be_asked),
+		TASK_TEST(other_claims_have_other_tasks),
 		TASK_TEST(listeners_keep_the_process),
 		TASK_TEST(agreement_is_awaited_for_a_while),
 		TASK_TEST(only_what_was_agreed_to_is_told),
 		TASK_TEST(the_end_there_is_the_end_here),
 		TASK_TEST(filters_are_bounded),
+		TASK_TEST(who_does_not_read_is_not_asked),
 		cmocka_unit_test(only_some_texts_are_ids),
 		cmocka_unit_test(the_extension_is_left_out),
 	};

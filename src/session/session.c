@@ -262,12 +262,25 @@ void session_doubt(struct session *session)
 	session_rest(session);
 }
 
+static bool has_id(const struct session *session)
+{
+	return session->entry.id[0] != '\0';
+}
+
+struct slice session_promise_id(struct session *session)
+{
+	CHECK(session->state == SESSION_NEW);
+	if (!has_id(session))
+		session_table_add(&session->set->table, &session->entry);
+	return session_id(session);
+}
+
 void session_begin(struct session *session)
 {
 	struct session_set *set = session->set;
 
 	CHECK(session->state == SESSION_NEW);
-	session_table_add(&set->table, &session->entry);
+	session_promise_id(session);
 	session_set_state(session, SESSION_LIVE);
 	counter_add(COUNTER_SESSIONS);
 	timer_start(set->loop, &session->age, set->conf.max_age_ms);
@@ -283,7 +296,7 @@ struct session *session_find(const struct session_set *set, struct slice id,
 	if (entry == NULL)
 		return NULL;
 	session = container_of(entry, struct session, entry);
-	return session->principal == principal ? session : NULL;
+	return session->principal == principal && session->state == SESSION_LIVE ? session : NULL;
 }
 
 struct slice session_id(const struct session *session)
@@ -342,7 +355,7 @@ void session_end(struct session *session, enum reason reason)
 	if (session->state == SESSION_ENDED)
 		return;
 	CHECK(reason != REASON_NONE && session->principal->sessions > 0);
-	if (session->state == SESSION_LIVE)
+	if (has_id(session))
 		session_table_remove(&set->table, &session->entry);
 	list_remove(&session->link);
 	session_set_state(session, SESSION_ENDED);
@@ -360,4 +373,6 @@ void session_end(struct session *session, enum reason reason)
 	session->holder->count--;
 	holder_unref(&session->holder);
 	principal_unref(&session->principal);
+	if (session->owner != NULL)
+		session->owner->ops->on_end(session->owner);
 }

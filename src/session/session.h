@@ -28,6 +28,19 @@ struct session_ops {
 	void (*on_end)(struct session *session, enum reason reason);
 };
 
+/*
+ * Who serves a session by its one stream: answers go to `standalone` as well, which lasts as long as the session. Set by
+ * itself, once. HTTP+SSE.
+ */
+struct session_owner;
+struct session_owner_ops {
+	/* The session is no more. */
+	void (*on_end)(struct session_owner *owner);
+};
+struct session_owner {
+	const struct session_owner_ops *ops;
+};
+
 struct session_conf {
 	uint64_t max_sessions;
 	uint64_t max_per_principal; /* of each principal but the anonymous one: see session_init */
@@ -65,14 +78,14 @@ struct session {
 	struct list link;
 	struct list idle_link, own_idle_link; /* of the set's idle ones, and of its caller's */
 	enum session_state state;
-	struct session_entry entry; /* its id, once it is live */
+	struct session_entry entry; /* its id, once it is live or that was promised; else empty */
 	unsigned int holds;
 	uint64_t rested_at_ms; /* since when it is not held */
 	bool is_doubtful;      /* see session_doubt; until it is used */
 	struct timer idle;
 	struct timer age;
-	struct stream standalone; /* what belongs to no request */
-	bool has_one_stream; /* answers go to `standalone` as well, which lasts as long as the session */
+	struct stream standalone;         /* what belongs to no request */
+	struct session_owner *owner;      /* NULL: none; borrowed */
 	struct replay_store replay_store; /* answers that may be resumed */
 	struct deny_watcher deny_watcher;
 	struct denial_marks *marks; /* of the token that opened it; NULL: none was needed */
@@ -105,6 +118,8 @@ uint64_t session_age_ms(const struct session *session);
 uint64_t session_idle_ms(const struct session *session);
 /* In how long it ends if nobody uses it; UINT64_MAX: it is in use. */
 uint64_t session_left_ms(const struct session *session);
+/* The id that a new one has from now on, so that its client can be told; it is found by it once it is live. */
+struct slice session_promise_id(struct session *session);
 /* The client may not have got the id: if the session is not used soon, it ends. Live ones only. */
 void session_doubt(struct session *session);
 /* While held it does not idle out. */

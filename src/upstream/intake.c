@@ -2,6 +2,7 @@
 /* First sanitized, then redacted: characters that nobody sees must not hide a secret from the patterns. */
 #include "upstream/intake.h"
 
+#include "base/clock.h"
 #include "jsonrpc/splice.h"
 #include "policy/redact.h"
 #include "policy/sanitize.h"
@@ -60,8 +61,9 @@ static const struct envelope *redact(struct intake *intake, struct server *serve
 	if (rules->count == 0 || env->kind == ENVELOPE_REQUEST)
 		return env;
 	kept[2] = scan_member(env->text, SLICE_LIT("jsonrpc")).text;
-	if (!redact_text(rules, env->text, (struct slices){ kept, ARRAY_LEN(kept) }, &text,
-			 &server->stats.redacted))
+	server->stats.redact_pace.now_ms = clock_now_ms();
+	if (!redact_text(rules, env->text, (struct slices){ kept, ARRAY_LEN(kept) },
+			 &server->stats.redact_pace, &text, &server->stats.redacted))
 		return env;
 	return go_on(intake, &text, limits);
 }

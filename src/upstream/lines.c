@@ -36,7 +36,37 @@ static void take_anew(struct upstream *upstream, const struct envelope *env)
 	buf_fini(&text);
 }
 
-static int take_text(struct upstream *upstream, struct slice text, struct error *err)
+/* The same text with every escaped slash, which can only stand in strings, written plainly. */
+static void append_plain_slashes(struct buf *out, struct slice text)
+{
+	char *to = buf_reserve(out, text.n);
+
+	for (size_t i = 0; i < text.n; i++) {
+		bool is_escape = text.p[i] == '\\' && i + 1 < text.n;
+
+		if (is_escape && text.p[i + 1] != '/')
+			*to++ = text.p[i];
+		i += is_escape;
+		*to++ = text.p[i];
+	}
+	out->len = (size_t)(to - out->data);
+}
+
+/*
+ * Some libraries write each slash so, and nearly all methods have one, as have the names in _meta: what is looked for would
+ * not be found. Of what is no JSON it may say anything.
+ */
+static bool hides_what_is_read(struct slice text)
+{
+	static const struct slice slash = SLICE("\\/"), name = SLICE("modelcontextprotocol\\/");
+
+	return memmem(text.p, text.n, slash.p, slash.n) != NULL &&
+	       (memmem(text.p, text.n, name.p, name.n) != NULL ||
+		scan_member(text, SLICE_LIT("method")).has_escape);
+}
+
+/* Its slashes are plain, if that matters. */
+static int take_plain(struct upstream *upstream, struct slice text, struct error *err)
 {
 	struct envelope env;
 
@@ -57,6 +87,19 @@ static int take_text(struct upstream *upstream, struct slice text, struct error 
 		env.id = scan_member(text, SLICE_LIT("id"));
 	upstream_on_malformed(upstream, env.id);
 	return -1;
+}
+
+static int take_text(struct upstream *upstream, struct slice text, struct error *err)
+{
+	struct buf plain = { 0 };
+	int result;
+
+	if (!hides_what_is_read(text))
+		return take_plain(upstream, text, err);
+	append_plain_slashes(&plain, text);
+	result = take_plain(upstream, buf_slice(&plain), err);
+	buf_fini(&plain);
+	return result;
 }
 
 static int take_element(struct slice element, void *arg)

@@ -2,6 +2,7 @@ noinst_LIBRARIES += src/upstream/libupstream.a
 src_upstream_libupstream_a_SOURCES = \
 	src/upstream/claims.c src/upstream/claims.h \
 	src/upstream/era_probe.c src/upstream/era_probe.h \
+	src/upstream/first_look.c src/upstream/first_look.h \
 	src/upstream/intake.c src/upstream/intake.h \
 	src/upstream/lines.c src/upstream/lines.h \
 	src/upstream/modern.c src/upstream/modern.h \

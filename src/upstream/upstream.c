@@ -19,6 +19,7 @@
 #include "upstream/upstream_ops.h"
 
 #define PROBE_MS 5000
+#define SLOW_MS 10000
 #define ANSWER_LOGGED 300
 #define WARM_PROVEN_MS 60000
 #define ID_MAX INT32_MAX           /* many servers read ids into 32 bits */
@@ -82,6 +83,12 @@ bool upstream_has_room(const struct upstream *upstream, size_t size)
 
 /* ---- the end ---- */
 
+static void upstream_stop_start_timers(struct upstream *upstream)
+{
+	timer_stop(&upstream->start);
+	timer_stop(&upstream->slow);
+}
+
 /* Its owner unlinks it. */
 static void upstream_detach(struct upstream *upstream)
 {
@@ -91,7 +98,7 @@ static void upstream_detach(struct upstream *upstream)
 	}
 	upstream->owner->on_closed(upstream);
 	upstream_set_state(upstream, UPSTREAM_CLOSED);
-	timer_stop(&upstream->start);
+	upstream_stop_start_timers(upstream);
 	timer_stop(&upstream->probe);
 	timer_stop(&upstream->idle);
 	upstream->setup = NULL;
@@ -178,6 +185,17 @@ void upstream_on_gone(struct upstream *upstream)
 
 /* ---- the beginning ---- */
 
+static void upstream_start_timers(struct upstream *upstream)
+{
+	uint64_t timeout_ms = upstream->server->conf.start_timeout_ms;
+
+	timer_start(upstream->shared->loop, &upstream->start, timeout_ms);
+	/* One that is there to be asked once may well have no answer. */
+	if (!upstream->is_disposable)
+		timer_start(upstream->shared->loop, &upstream->slow,
+			    timeout_ms / 2 < SLOW_MS ? timeout_ms / 2 : SLOW_MS);
+}
+
 static void upstream_start(struct upstream *upstream)
 {
 	int claims_fd = -1;
@@ -187,8 +205,7 @@ static void upstream_start(struct upstream *upstream)
 		claims_fd = claims_open(buf_slice(&upstream->setup->claims));
 	upstream_set_state(upstream, UPSTREAM_STARTING);
 	upstream->ops->start(upstream, claims_fd);
-	timer_start(upstream->shared->loop, &upstream->start,
-		    upstream->server->conf.start_timeout_ms);
+	upstream_start_timers(upstream);
 }
 
 static void upstream_begin_handshake(struct upstream *upstream)
@@ -206,7 +223,7 @@ void upstream_on_started(struct upstream *upstream)
 		upstream_begin_handshake(upstream);
 	} else {
 		upstream_set_state(upstream, UPSTREAM_WARM);
-		timer_stop(&upstream->start);
+		upstream_stop_start_timers(upstream);
 	}
 }
 
@@ -232,8 +249,7 @@ void upstream_adopt(struct upstream *upstream, const struct upstream_owner_ops *
 	upstream->setup = setup;
 	if (upstream->state != UPSTREAM_WARM)
 		return; /* its handshake begins when it has started */
-	timer_start(upstream->shared->loop, &upstream->start,
-		    upstream->server->conf.start_timeout_ms);
+	upstream_start_timers(upstream);
 	upstream_begin_handshake(upstream);
 }
 
@@ -284,7 +300,7 @@ static void upstream_on_handshake_result(struct upstream *upstream, const struct
 	}
 	upstream_set_state(upstream, UPSTREAM_READY);
 	upstream->ready_at_ms = clock_now_ms();
-	timer_stop(&upstream->start);
+	upstream_stop_start_timers(upstream);
 	if (!upstream->is_disposable)
 		backoff_note_started(&upstream->server->backoff);
 	upstream_tell_ready(upstream, env, buf_slice(&initialize_result));
@@ -304,6 +320,16 @@ static void upstream_on_start_timer(struct timer *timer)
 		upstream_give_up(upstream, REASON_START_TIMEOUT,
 				 "no answer to the handshake within start.timeout");
 	}
+}
+
+static void upstream_on_slow_timer(struct timer *timer)
+{
+	const struct upstream *upstream = container_of(timer, struct upstream, slow);
+
+	CHECK(!upstream_is_serving(upstream) && upstream->state != UPSTREAM_CLOSED);
+	LOG(START_SLOW, LOG_STR("server", upstream->server->conf.name),
+	    LOG_INT("pid", upstream_pid(upstream)), LOG_STR("state", states[upstream->state].name),
+	    LOG_INT("timeout_ms", upstream->server->conf.start_timeout_ms));
 }
 
 static void upstream_on_probe_timer(struct timer *timer)
@@ -336,6 +362,7 @@ void upstream_init(struct upstream *upstream, const struct upstream_ops *ops,
 	list_init(&upstream->link);
 	list_init(&upstream->task_listeners);
 	timer_init(&upstream->start, upstream_on_start_timer);
+	timer_init(&upstream->slow, upstream_on_slow_timer);
 	timer_init(&upstream->probe, upstream_on_probe_timer);
 	timer_init(&upstream->idle, upstream_on_idle_timer);
 }

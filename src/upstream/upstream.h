@@ -103,7 +103,7 @@ struct upstream {
 	uint64_t probe_id;      /* of the ping that tells whether it still lives; 0: none */
 	uint64_t settling_id;   /* of the request that was given up */
 	bool settles_by_answer; /* to that, and not to a ping */
-	struct timer start, probe, idle;
+	struct timer start, slow, probe, idle;
 	uint64_t ready_at_ms;
 	const struct revision *revision; /* what the server agreed to; NULL: nothing yet */
 	bool is_disposable;              /* if it fails, that is no failure of the server */

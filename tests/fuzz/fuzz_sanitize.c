@@ -123,16 +123,17 @@ static void check_redacted(struct slice text)
 	static const char *const patterns[] = { "sk-[a-z0-9]+", "\\d{4}", "(?i)pass\\S*" };
 	static struct redact_rules rules;
 	struct redact_counts counts = { 0 };
+	struct redact_pace pace = { 0 };
 	struct buf out = { 0 }, again = { 0 };
 	struct error err;
 
 	for (size_t i = rules.count; i < ARRAY_LEN(patterns); i++)
 		CHECK(redact_add(&rules, slice_str(patterns[i]), &err) == 0);
-	if (redact_text(&rules, text, (struct slices){ NULL, 0 }, &out, &counts)) {
+	if (redact_text(&rules, text, (struct slices){ NULL, 0 }, &pace, &out, &counts)) {
 		CHECK(counts.found + counts.too_hard > 0);
 		check_is_same_outside(text, buf_slice(&out));
-		CHECK(!redact_text(&rules, buf_slice(&out), (struct slices){ NULL, 0 }, &again,
-				   &counts));
+		CHECK(!redact_text(&rules, buf_slice(&out), (struct slices){ NULL, 0 }, &pace,
+				   &again, &counts));
 	}
 	buf_fini(&out);
 	buf_fini(&again);

@@ -24,6 +24,11 @@ class Answer:
         return repr(self.result) if self.result is not None else "%s %s %s %s" % (self.status, self.code, self.reason, self.text)
 
 
+def connect(address):
+    """How all ways connect; a test that stands elsewhere puts its own here."""
+    return http.client.HTTPConnection(*address, timeout=DEADLINE)
+
+
 class Way:
     """One client of one server. `call` gives an Answer."""
 
@@ -37,7 +42,7 @@ class Way:
         self.last_id = 0
 
     def post(self, body, head=None):
-        conn = http.client.HTTPConnection(*self.address, timeout=DEADLINE)
+        conn = connect(self.address)
         conn.request("POST", self.path, json.dumps(body), {**self.head, **(head or {})})
         response = conn.getresponse()
         text = response.read().decode()
@@ -103,7 +108,7 @@ class HttpSse(Way):
 
     def __init__(self, base, server, token):
         super().__init__(base, server, token)
-        self.conn = http.client.HTTPConnection(*self.address, timeout=DEADLINE)
+        self.conn = connect(self.address)
         self.conn.request("GET", "/%s/sse" % server, headers={**self.head, "Accept": "text/event-stream"})
         self.stream = self.conn.getresponse()
         if self.stream.status != 200:
@@ -136,7 +141,8 @@ class HttpSse(Way):
 
 
 class Stateless(Way):
-    def call(self, method, params):
+    def prepare(self, method, params):
+        """The message, and what the head repeats of it."""
         message = self.request(method, params)
         message["params"]["_meta"] = {META + "protocolVersion": "2026-07-28", META + "clientInfo": CLIENT,
                                       META + "clientCapabilities": {}}
@@ -144,6 +150,10 @@ class Stateless(Way):
         name = params.get("uri") if method.startswith("resources/") else params.get("name")
         if name:
             head["Mcp-Name"] = name
+        return message, head
+
+    def call(self, method, params):
+        message, head = self.prepare(method, params)
         response, answers = self.post(message, head)
         return pick(response.status, answers, message["id"])
 

@@ -27,6 +27,7 @@ BIN = None  # directory of mcpgated and mcpgated-demo, set by run
 SLOW = 1.0  # factor for waits that a sanitizer or a busy machine makes longer
 PR_SET_CHILD_SUBREAPER = 36
 READY = re.compile(r"^mcpgated: ready: (\S+) at (\S+)$")
+READY_JSON = re.compile(r'"event":"endpoint_ready".*"server":"([^"]+)".*"url":"([^"]+)"')
 # What the service manager tells a service, or a session its programs.
 ENVIRON_NOT = ("NOTIFY_SOCKET", "LISTEN_FDS", "RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR", "STATE_DIRECTORY")
 FAULTS = re.compile(r"AddressSanitizer|LeakSanitizer|UndefinedBehavior|runtime error:|CHECK|assert", re.I)
@@ -255,7 +256,7 @@ class Daemon:
                 spec["command"], spec["args"] = argv[0], argv[1:]
             servers[name] = spec
         base = {"listen": [{"address": "127.0.0.1:0"}], "admin": {"address": "unix:" + self.admin},
-                "log": {"level": "debug"},
+                "log": {"level": "debug"}, "sessions": {"reconnect_timeout": "300ms"},
                 "defaults": {"stop": {"grace": "1s", "term": "1s"}}, "servers": servers}
         return merged(base, self.extra)
 
@@ -271,6 +272,7 @@ class Daemon:
         environ.setdefault("ASAN_OPTIONS", "handle_segv=2:detect_leaks=1:quarantine_size_mb=1")
         # What one daemon remembers is no other's.
         environ["XDG_STATE_HOME"] = self.dir
+        environ["XDG_RUNTIME_DIR"] = self.dir
         environ.update(env or {})
         self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=stderr or subprocess.PIPE, env=environ,
@@ -288,7 +290,7 @@ class Daemon:
     def read_log(self):
         for line in self.process.stderr:
             line = line.decode("utf-8", "replace").rstrip("\n")
-            m = READY.match(line)
+            m = READY.match(line) or READY_JSON.search(line)
             if m:
                 self.endpoints[m.group(1)] = m.group(2)
             self.lines.append(line)

@@ -343,9 +343,12 @@ class SseClient:
             return
         self.reader = wire.EventReader(self.response)
         event = self.reader.next()
-        if event is None or event.name != "endpoint" or event.id is not None:
+        if event is None or event.name != "endpoint":
             raise wire.ProtocolError("no endpoint event first, but %r" % event)
         self.uri = event.data.decode()
+        self.first, self.last_id = event, event.id
+        if event.id is not None and not self.is_own(event.id):
+            raise wire.ProtocolError("an id that does not name the client: %r" % event)
         if not begin:
             return
         self.result = self.ask("initialize", initialize(version, caps)["params"])
@@ -372,9 +375,21 @@ class SseClient:
         event = self.reader.next(timeout)
         if event is None:
             return None
-        if event.name != "message" or event.id is not None or not event.data:
+        if event.name != "message" or not event.data or event.id is not None and not self.is_own(event.id):
             raise wire.ProtocolError("not an event of this transport: %r" % event)
+        self.last_id = event.id or self.last_id
         return json.loads(event.data)
+
+    def is_own(self, event_id):
+        text = event_id.decode() if isinstance(event_id, bytes) else event_id
+        return text.startswith(self.uri[-32:] + "-")
+
+    def again(self, *extra, event_id=True):
+        """The GET of an EventSource that has lost its connection."""
+        named = [("Last-Event-ID", self.last_id)] if event_id else []
+        other = SseClient(self.scene, self.daemon, self.server, begin=False, extra=named + list(extra))
+        other.next_id = self.next_id
+        return other
 
     def new_id(self):
         self.next_id += 1

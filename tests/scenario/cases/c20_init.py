@@ -186,6 +186,53 @@ def silent_child_meets_the_handshake_timeout(t):
     wait_for(lambda: not t.daemon.children("silent"), 5, "end of the child")
 
 
+SLOW = {"slow": {"init": [["sleep", 1], ["answer"]]}, "late": {"init": [["sleep", 1], *ERROR]}}
+
+
+@case(servers=SLOW, config={"streams": {"keepalive": "200ms"}}, own=True)
+def slow_start_keeps_the_connection_alive(t):
+    """FRONT-INIT-04: initialize that waits for a start gets comments, and the session's id before its answer; who takes JSON only does not."""
+    for version in mcp.ALL:
+        s = t.session("slow", version, check=False)
+        s.started.wait_head(5)
+        s.started.resumed = True  # no priming event is asked for
+        s.id = s.started.response.header("mcp-session-id")
+        ok(s.started.response.is_sse and s.id, "a stream", s.started.response.headers)
+        eq(s.ask("tools/list", version_header=False).get("error", {}).get("code"), -32001, "it is not there before the result is")
+        s.result = s.started.final(5)
+        eq(s.started.primings, [], "events before the result")
+        ok(s.started.reader.comments >= 2, "comments", s.started.reader.comments)
+        eq(s.result["result"]["protocolVersion"], version)
+        s.take_id()
+        s.notify("notifications/initialized")
+        eq(s.echo("x"), "x", version)
+    begun = time.monotonic()
+    conn = t.conn()
+    body = mcp.encode(mcp.request(0, "initialize", params()))
+    conn.send(conn.head("POST", "/slow/mcp", [JSON, ("Accept", "application/json")], len(body)) + body)
+    e = mcp.Exchange(conn)
+    eq((e.final()["result"]["protocolVersion"], e.status, e.response.is_sse), (mcp.C, 200, False))
+    t.will_end(e, "/slow/mcp")
+    ok(time.monotonic() - begun > 0.8, "it waited")
+
+
+@case(servers=SLOW, config={"streams": {"keepalive": "200ms"}}, own=True)
+def slow_start_that_fails(t):
+    """FRONT-INIT-04 FRONT-SESS-04: what goes wrong after the head is told in the stream, and the id in it belongs to nothing."""
+    e = initialize(t, "late", params())
+    eq((e.status, e.response.is_sse), (200, True))
+    eq(e.answer["error"]["code"], -32000, e.answer)
+    session = e.response.header("mcp-session-id")
+    body = mcp.encode(mcp.request(1, "tools/list"))
+    conn = t.conn()
+    eq(conn.request("POST", "/late/mcp", [JSON, ("Accept", mcp.BOTH), ("Mcp-Session-Id", session)], body).status, 404)
+    left = t.session("slow", check=False)
+    left.started.wait_head(5)
+    left.started.conn.close()
+    pid = wait_for(lambda: t.daemon.children("slow"), 5, "its process")[0]
+    wait_for(lambda: pid not in t.daemon.children("slow"), 5, "the end of the process of a client who left")
+
+
 @case
 def malformed_result_of_the_child(t):
     """REL-23 BACK-INIT-02: a result of initialize without a version is an error of the backend."""

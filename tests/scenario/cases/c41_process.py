@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Children as processes: start, death, shutdown, what they inherit. requirements §17, threats.md §7."""
 import os
+import re
 import signal
 import time
 
@@ -46,6 +47,71 @@ def exit_before_the_handshake(t):
         ok("secret" not in str(answer), "stderr in the answer", answer)
     wait_for(lambda: any("secret words of the crash" in l for l in t.daemon.lines), 2, "stderr in the log")
     t.daemon.wait_log("child_failed", "server=crash", 'exit="status 7"', 'stderr="secret words of the crash"')
+
+
+def looked(t, name, event):
+    return wait_for(lambda: next((line for line in t.daemon.lines if " %s " % event in line and "server=%s " % name in line), None), 8, event + " of " + name)
+
+
+TRIED = {"good": {"script": {}, "start": {"try": True}},
+         "slow": {"script": {"init": [["sleep", 1], ["answer"]]}, "start": {"try": True}},
+         "modern": {"script": {"era": "modern"}, "start": {"try": True}},
+         "bare": {"script": {"caps": {}}, "start": {"try": True}},
+         "unlisted": {"script": {"on": {"tools/list": [["error", -32000, "no"]]}}, "start": {"try": True}},
+         "asks": {"script": {"initialized": [["ask", "r", "roots/list"]]}, "start": {"try": True}},
+         "dies": {"script": {"start": [["stderr", "no key\n"], ["exit", 3]]}, "start": {"try": True, "backoff": "10s..60s"}},
+         "untried": {}}
+
+
+@case(servers=TRIED, own=True, deadline=30)
+def servers_are_tried_at_the_start(t):
+    """product §2 BACK-ERA-05: start.try starts a server once with the daemon; the log says what it is, or that it fails; nothing stays."""
+    line = looked(t, "good", "server_found")
+    ok(re.search(r" name=scripted version=1 revision=2025-11-25 tools=2 start_ms=\d+$", line), "what it is", line)
+    ok("revision=2026-07-28 tools=2 " in looked(t, "modern", "server_found"), "of the modern era")
+    ok("tools=0 " in looked(t, "bare", "server_found"), "without tools")
+    ok("tools=2 " in looked(t, "asks", "server_found"), "one that asks something")
+    ok("answered with an error" in looked(t, "unlisted", "server_unlisted"), "its list")
+    looked(t, "dies", "server_failing")
+    looked(t, "slow", "server_found")
+    wait_for(lambda: not t.daemon.children(), 8, "their ends")
+    eq([t.daemon.started(name) for name in TRIED], [1, 1, 2, 1, 1, 1, 1, 0], "processes")
+    eq(t.session("good").echo("x"), "x", "it serves")
+
+
+@case(servers={"slow": TRIED["slow"]}, own=True, deadline=20)
+def who_comes_while_a_server_is_tried(t):
+    """product §2: a client that comes while its server is started for the first time waits for that, and gets a process then."""
+    waiting = t.session("slow", check=False)
+    wait_for(lambda: t.daemon.started("slow") == 1, 5, "the first process")
+    time.sleep(0.3)
+    eq(t.daemon.started("slow"), 1, "one at a time")
+    waiting.result = waiting.started.final(10)
+    waiting.take_id()
+    waiting.notify("notifications/initialized")
+    eq(waiting.echo("x"), "x")
+    eq(t.daemon.started("slow"), 2, "its own")
+    looked(t, "slow", "server_found")
+
+
+@case(servers={"silent": {"script": {"init": []}, "start": {"try": True}}}, own=True)
+def stops_while_a_server_is_tried(t):
+    """REL-41: a daemon that stops while a server is tried leaves nothing."""
+    wait_for(lambda: t.daemon.children("silent"), 5, "the process")
+    t.daemon.term()
+    eq(t.daemon.wait(10), 0)
+    eq(t.daemon.leftovers(), [], "leftovers")
+
+
+@case(daemon=False)
+def one_command_is_tried(t):
+    """product §2: the server of the command line is tried; one that fails leaves the gateway serving."""
+    t.start(args=["--listen", "127.0.0.1:0", "--name", "one", "--"] + child_argv({}))
+    ok("tools=2 " in looked(t, "one", "server_found"), "what it is")
+    t.start(args=["--listen", "127.0.0.1:0", "--name", "one", "--"] + child_argv({"start": [["exit", 3]]}))
+    t.daemon = t.daemons[-1]
+    looked(t, "one", "server_failing")
+    eq(t.daemon.process.poll(), None, "it serves")
 
 
 @case(deadline=25, servers={"main": {}, "loop": {"script": {"start": [["exit", 1]]}, "start": {"backoff": "500ms..2s", "give_up_after": 3}}})

@@ -77,6 +77,9 @@ def usage_errors_are_2(t):
     twice = program("--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "-t", "--", "cat")
     eq(twice.returncode, 2, "--listen twice")
     ok("--listen can stand here once" in twice.stderr, "why", twice.stderr)
+    for option in (["--plaintext"], ["--tls", "a,b"]):
+        done = program(*option, "-t", "-c", "/etc/hostname")
+        eq((done.returncode, "a configuration has listen" in done.stderr), (2, True), done.stderr)
 
 
 @case(daemon=False)
@@ -117,6 +120,23 @@ def missing_commands_are_told(t):
         done = program(*args)
         eq(done.returncode, status, args)
         ok(".command: " in done.stderr, "what is missing", done.stderr)
+
+
+@case(daemon=False)
+def where_the_audit_goes_is_tried(t):
+    """SEC-63 product §2: -t says what is in the way of the audit's file or socket, and makes neither."""
+    path = os.path.join(t.directory(), "audit")
+    os.symlink(path, path + ".link")
+    for to, why in ((path, None), ("/dev/null", None), (path + "/below", "it cannot be opened: No such file or directory"),
+                    (path + ".link", "it cannot be opened: Too many levels of symbolic links"),
+                    (os.path.dirname(path), "it cannot be opened: Is a directory"),
+                    ("unix:" + path, "nobody reads there now: No such file or directory")):
+        files = Files(GOOD + "audit: {to: '%s'}\n" % to)
+        done = program("-t", "-c", files.path)
+        eq(done.returncode, 0, done.stderr)
+        told = [line for line in done.stderr.splitlines() if "audit.to" in line]
+        eq([line.split("audit.to: ")[1] for line in told], ["%s: %s" % (to, why)] if why else [], done.stderr)
+        ok(not os.path.exists(path), "it was made")
 
 
 @case(daemon=False)
@@ -176,6 +196,127 @@ servers:
         ok(any(":%s: " % place in line and words in line for line in output.splitlines()), "%s at %s in" % (words, place), output)
 
 
+CAT = "servers:\n  a: {command: cat}\n"
+# What people write, and every line that -t says of it: its place and its words.
+MISTAKES = [
+    ("servers:\n  a:\n\tcommand: x\n",
+     ["3:1: not valid YAML: found character that cannot start any token, while scanning for the next token (a tab: lines are indented with spaces)"]),
+    ("servers:\n  a: {command: cat\n",
+     ["3:1: not valid YAML: did not find expected ',' or '}', while parsing a flow mapping (is there a '{' that is not closed?)"]),
+    ("servers:\n  a:\n    command: cat\n  a:\n    command: cat\n",
+     ["4:3: the key 'a' is here twice, first in line 2"]),
+    ("mcpServers:\n  a: {command: cat}\n",
+     ["1:1: unknown key 'mcpServers'; did you mean 'servers'?",
+      "1:1: there is no server; at least one must be under 'servers'"]),
+    ("server:\n  a: {command: cat}\n",
+     ["1:1: unknown key 'server'; did you mean 'servers'?",
+      "1:1: there is no server; at least one must be under 'servers'"]),
+    ("servers:\n  - {name: a, command: cat}\n",
+     ["2:3: servers: must be a map of names and servers"]),
+    ("servers:\n  a: cat\n",
+     ["2:6: servers.a: must be a map of keys and values"]),
+    ("servers:\n  a:\n    cmd: cat\n",
+     ["3:5: unknown key 'cmd'; did you mean 'command'?",
+      "3:5: servers.a: the key 'command' is missing"]),
+    ("servers:\n  a: {}\n",
+     ["2:6: servers.a: the key 'command' is missing"]),
+    ("servers:\n  a:\n    command: [cat, -u]\n",
+     ["3:14: servers.a.command: must be a text, not a list"]),
+    ("servers:\n  a: {command: cat, args: -u}\n",
+     ["2:27: servers.a.args: must be a list, like [a, b]"]),
+    ("servers:\n  a: {command: cat, args: [-y, [x]]}\n",
+     ["2:32: servers.a.args[1]: must be a text, not a list"]),
+    ("servers:\n  a: {command: cat, env: [A=b]}\n",
+     ["2:26: servers.a.env: must be a map, like {NAME: value}"]),
+    ("servers:\n  a: {command: cat, env: {A: {enviroment: B}}}\n",
+     ["2:30: servers.a.env.A: must be a text, {file: PATH}, {env: NAME} or {credential: NAME}"]),
+    ("servers:\n  a: {command: cat, env: {A: {env: C50_SURELY_NOT_SET}}}\n",
+     ["2:36: servers.a.env.A.env: the variable C50_SURELY_NOT_SET is not set in the daemon's environment"]),
+    ("servers:\n  a: {command: cat, env: {A: {file: /nonexistent/token}}}\n",
+     ["2:37: servers.a.env.A.file: the file /nonexistent/token cannot be opened: No such file or directory"]),
+    ("servers:\n  a: {command: cat, env: {A: '${GITHUB_TOKEN}'}}\n",
+     ["2:30: servers.a.env.A: nothing is put in the place of ${GITHUB_TOKEN}; the value of a variable of the daemon is {env: GITHUB_TOKEN}, that of a file {file: PATH}"]),
+    ("servers:\n  a: {command: cat, args: ['--key=${KEY}']}\n",
+     ["2:28: servers.a.args[0]: nothing is put in the place of ${KEY}; give the server that variable, env: {KEY: {env: KEY}}, and if it must be an argument have a shell make it one: command: sh, args: [-c, 'exec COMMAND \"$KEY\"']"]),
+    ("servers:\n  a: {command: cat, cwd: /nonexistent}\n",
+     ["2:26: servers.a.cwd: /nonexistent: No such file or directory"]),
+    ("servers:\n  a: {command: cat, cwd: ~/x}\n",
+     ["2:26: servers.a.cwd: ~/x: No such file or directory; ~ is not expanded here, write the path in full"]),
+    ("servers:\n  a: {command: cat, user: c50-nobody-at-all}\n",
+     ["2:27: servers.a.user: there is no user 'c50-nobody-at-all'"]),
+    ("servers:\n  a: {command: cat, isolation: none}\n",
+     ["2:32: servers.a.isolation: must be one of session, principal, shared, not 'none'"]),
+    ("servers:\n  a: {command: cat, start: {timeout: 30}}\n",
+     ["2:38: servers.a.start.timeout: must be a time like 500ms, 30s, 5m, 2h or 1d, not '30'"]),
+    ("servers:\n  a: {command: cat, pool: {max: many}}\n",
+     ["2:33: servers.a.pool.max: must be a whole number, not 'many'"]),
+    ("servers:\n  a: {command: cat, pool: {min: 9, max: 2}}\n",
+     ["2:27: servers.a.pool: pool.min must not be more than pool.max"]),
+    ("servers:\n  a: {command: cat, enabled: yes}\n",
+     ["2:30: servers.a.enabled: must be true or false, not 'yes'"]),
+    ("servers:\n  a: {command: cat, path: mcp}\n",
+     ["2:27: servers.a.path: the path 'mcp' must begin with '/' and have only visible ASCII characters without ? # % \" and backslash"]),
+    (CAT + "  b: {command: cat, path: /a/mcp}\n",
+     ["3:27: servers.b.path: the path '/a/mcp' is also that of the server 'a'"]),
+    ("servers:\n  My Server: {command: cat}\n",
+     ["2:3: the server name 'My Server' must have 1 to 64 small letters, digits, '-' and '_', and begin with a letter or digit"]),
+    ("servers:\n  a: {command: cat, umask: 0999}\n",
+     ["2:28: servers.a.umask: must be up to four octal digits like \"0077\", not '0999'"]),
+    ("servers:\n  a: {command: cat, redact: ['(']}\n",
+     ["2:30: servers.a.redact[0]: is no pattern that can be used: missing closing parenthesis, at byte 1"]),
+    (CAT + "listen: 127.0.0.1:8808\n",
+     ["3:9: listen: must be a list of listeners, like [{address: 127.0.0.1:8808}]"]),
+    (CAT + "listen:\n  - address: 8808\n",
+     ["4:14: listen[0].address: must end in ':' and a port from 0 to 65535, like 127.0.0.1:8808"]),
+    (CAT + "listen:\n  - address: example.com:80\n",
+     ["4:14: listen[0].address: 'example.com:80' is no address to listen on; it must be an IPv4 address, an IPv6 address in brackets, 'localhost', 'unix:PATH' or 'systemd:NAME'"]),
+    (CAT + "listen:\n  - address: 127.0.0.1:0\n    tls: {certificate: x.crt, key: /nonexistent/x.key}\n",
+     ["5:24: listen[0].tls.certificate: must be an absolute path, not 'x.crt'",
+      "5:36: listen[0].tls.key: /nonexistent/x.key: cannot be opened: No such file or directory"]),
+    (CAT + "limits: {message: 4}\n",
+     ["3:19: limits.message: must be at least 1KiB, not '4'"]),
+    (CAT + "limits: {message: 4MB}\n",
+     ["3:19: limits.message: must be a size like 512KiB, 4MiB or 1GiB, not '4MB'"]),
+    (CAT + "log: {level: verbose}\n",
+     ["3:14: log.level: must be one of error, warn, info, debug, not 'verbose'"]),
+    (CAT + "log: {target: mcpgated.log}\n",
+     ["3:15: log.target: must be stderr, journal, or the absolute path of a file, not 'mcpgated.log'"]),
+    (CAT + "auth: {mode: token}\n",
+     ["3:7: auth: mode token needs at least one entry in tokens, like [{name: NAME, sha256: HASH}]"]),
+    (CAT + "auth: {mode: token, tokens: [{name: a, sha256: secret}]}\n",
+     ["3:48: auth.tokens[0].sha256: must be 64 hexadecimal digits, the output of: printf %s TOKEN | sha256sum"]),
+    (CAT + "auth: {tokens: [{name: a, sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08}]}\n",
+     ["3:16: auth.tokens: tokens are asked for only with 'mode: token' or 'mode: oauth'"]),
+    (CAT + "auth: {mode: bearer}\n",
+     ["3:14: auth.mode: must be one of none, token, oauth, anonymous, not 'bearer'"]),
+    (CAT + "origins: ['*']\n",
+     ["3:11: origins[0]: must be an origin like https://app.example.com, without a path or '*', not '*'"]),
+    (CAT + "admin: {metrics: 0.0.0.0:9464}\n",
+     ["3:18: admin.metrics: must be an address that only this machine can reach, like 127.0.0.1:9464 or unix:PATH, not '0.0.0.0:9464'"]),
+    (CAT + "trusted_proxies: [proxy.example.com]\n",
+     ["3:19: trusted_proxies[0]: must be an address, a network like 10.0.0.0/8, or unix, not 'proxy.example.com'"]),
+    (CAT + "roles: {dev: {allow: {b: ['*']}}}\n",
+     ["3:26: roles.dev.allow.b: there is no server 'b'",
+      "3:8: roles: tokens have roles, but nobody is asked for a token: set 'mode: token' or 'mode: oauth' in auth"]),
+    ("",
+     ["1:1: there is no server; at least one must be under 'servers'"]),
+]
+
+
+@case(daemon=False, deadline=60)
+def every_mistake_has_its_words(t):
+    """product §4: each of many mistakes is told with line, column and what to write, once; and nothing beside it."""
+    files = Files()
+    ok(len(MISTAKES) >= 25, "so many are tried", len(MISTAKES))
+    for text, expected in MISTAKES:
+        if "user: c50" in text and os.geteuid() != 0:
+            continue  # only root is asked who that is
+        files.write(text, "mcpgated.yaml")
+        done = program("-t", "-c", files.path)
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("mcpgated: warning: ")]
+        eq((done.returncode, lines), (1, ["mcpgated: %s:%s" % (files.path, line) for line in expected]), text)
+
+
 @case(daemon=False)
 def idle_keys_are_told(t):
     """product §4: what does nothing where it stands is a warning, and so is a token whose time is over."""
@@ -189,6 +330,27 @@ def idle_keys_are_told(t):
     eq(told, [("5", "servers.main.pool.min"), ("11", "servers.many.pool.warm"), ("11", "servers.many.pool.sleep_after"),
               ("11", "servers.many.pool.reclaim"), ("9", "servers.many.assume_no_server_requests"),
               ("10", "servers.many.progress_while_waiting"), ("1", "auth.tokens[0].expires")])
+
+
+@case(daemon=False)
+def who_is_behind_a_proxy(t):
+    """SEC-69: -t tells that a proxy opens the servers to everybody, unless it is said who may call."""
+    for lines, place in (("public_url: https://mcp.example\n", "public_url"), ("trusted_proxies: [127.0.0.1]\n", "trusted_proxies"),
+                         ("public_url: https://mcp.example\nauth: {mode: anonymous}\n", None), ("", None)):
+        files = Files(lines + GOOD)
+        done = program("-t", "-c", files.path)
+        told = re.findall(r"^mcpgated: warning: \S+:(\d+):\d+: (\S+): others come by way of a proxy", done.stderr, re.M)
+        eq((done.returncode, told), (0, [("1", place)] if place else []), done.stderr)
+
+
+@case(daemon=False)
+def directory_of_the_log(t):
+    """product §2: -t tells that the directory is missing without which the daemon does not start."""
+    for directory in None, t.directory():
+        files = Files(GOOD + "log: {target: %s}\n" % os.path.join(directory or "/nowhere/at/all", "file"))
+        done = program("-t", "-c", files.path)
+        eq((done.returncode, "there is no directory /nowhere/at/all; the daemon does not start without it" in done.stderr),
+           (0, directory is None), done.stderr)
 
 
 @case(daemon=False)
@@ -259,7 +421,8 @@ def open_listener_is_refused(t):
                 ok("auth: {mode: anonymous}" in output, "the line to add", output)
         done = program("--listen", address, "--", "/bin/cat")
         eq(done.returncode, 2, address)
-        ok("needs a configuration file (-c)" in done.stderr and "add to this entry" not in done.stderr, "there is no file", done.stderr)
+        ok("--tls CERTIFICATE,KEY" in done.stderr and "--token-file FILE" in done.stderr and "In the configuration" not in done.stderr,
+           "there is no file", done.stderr)
 
 
 @case(daemon=False)
@@ -345,6 +508,20 @@ def secrets_reach_the_child_only(t):
     for pid in (t.daemon.gateway,):
         with open("/proc/%d/environ" % pid, "rb") as f:
             ok(b"cr3d-secret" not in f.read(), "credential in the gateway's environment")
+
+
+@case(daemon=False)
+def variables_of_the_command_line(t):
+    """product §2: --env NAME must be set, and goes with a command; more than there is room for are refused, not dropped."""
+    done = program("--print-config", "--env", "C50_A", "--env", "C50_B=b", "--", "cat", env={"C50_A": "a"})
+    ok('env: {C50_A: "***", C50_B: b}' in done.stdout, "what holds", done.stdout, done.stderr)
+    done = program("-t", "--env", "C50_A", "--", "cat")
+    eq(done.returncode, 1)
+    ok("the variable C50_A is not set in the daemon's environment" in done.stderr, "what is missing", done.stderr)
+    done = program("-t", "--env", "A=b", "-c", Files().path)
+    eq((done.returncode, "go with a command; a configuration has servers.NAME" in done.stderr), (2, True), done.stderr)
+    done = program("-t", *["--env=A=1"] * 257, "--", "cat")
+    eq((done.returncode, "--env can stand here 256 times" in done.stderr), (2, True), done.stderr)
 
 
 @case(daemon=False)
@@ -459,6 +636,15 @@ def address_in_use(t):
     done = program("--listen", "127.0.0.1:%d" % t.daemon.address[1], "--", "/bin/cat")
     eq(done.returncode, 1)
     ok(str(t.daemon.address[1]) in done.stderr, "message", done.stderr)
+    address = "127.0.0.1:%d" % t.daemon.address[1]
+    files = Files("listen:\n  - address: 127.0.0.1:0\n  - address: %s\n%s" % (address, GOOD))
+    for args, place in ((["-c", files.path], files.path + ":3:14"), (["--listen", address, "--", "/bin/cat"], "--listen")):
+        done = program("-t", *args)
+        eq(done.returncode, 0, done.stderr)
+        ok(place + ": listen[%d].address: cannot listen on %s now: Address already in use; another program listens on this port: end it, or choose another one (or this daemon runs already)\n"
+           % (args[0] == "-c", address) in done.stderr, "what -t says", done.stderr)
+    done = program("-t", "--listen", "192.0.2.1:1", "--plaintext", "--token-file", files.write("0123456789abcdef0123456789abcdef\n", "t"), "--", "/bin/cat")
+    ok("cannot listen on 192.0.2.1:1 now: Cannot assign requested address" in done.stderr, "an address of another machine", done.stderr)
 
 
 @case(daemon=False)
@@ -486,7 +672,7 @@ def json_log(t):
     """product §4: log.format json: every line is an object."""
     t.start({"main": {}}, {"log": {"format": "json", "level": "debug"}})
     t.session().echo("x\u2028\n")
-    lines = [l for l in t.daemon.lines if not l.startswith("mcpgated: ready")]
+    lines = t.daemon.lines
     ok(len(lines) > 2, "lines", lines)
     for line in lines:
         ok(isinstance(json.loads(line), dict), "line", line)

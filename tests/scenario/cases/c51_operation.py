@@ -353,10 +353,12 @@ def hup_reopens_the_log_file(t):
     """REL-40 product §4: after the log file was moved away SIGHUP goes on in a new one."""
     directory = t.directory()
     path = os.path.join(directory, "log")
+    with open(path, "w") as f:
+        f.write("before\n")
     d = t.start({"main": {}}, {"log": {"target": path, "level": "info"}})
     s = t.session()
     pid = s.pid()
-    ok(os.path.getsize(path) > 0, "empty log file")
+    ok(os.path.getsize(path) > 100 and open(path).read().startswith("before\n"), "it goes on behind what was there")
     os.rename(path, path + ".1")
     d.process.send_signal(signal.SIGHUP)
     wait_for(lambda: os.path.exists(path), 3, "new log file")

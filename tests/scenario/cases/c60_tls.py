@@ -77,8 +77,8 @@ def start(t, config=None, servers=None, **limits):
 
 
 class TlsDaemon(harness.Daemon):
-    def __init__(self, servers, config, limits):
-        super().__init__(servers, dict(config, limits=limits) if limits else config)
+    def __init__(self, servers, config, limits, **more):
+        super().__init__(servers, dict(config, limits=limits) if limits else config, **more)
 
     def use_url(self, url):
         ok(url.startswith("https://"), "an https URL is announced", url)
@@ -88,6 +88,28 @@ class TlsDaemon(harness.Daemon):
 
     def at(self, context=None, name="localhost", session=None):
         return wire.TlsAddress(self.plain_address, context or client_context(), name, session)
+
+
+@case(daemon=False)
+def command_line_with_a_certificate(t):
+    """product §2 DEF-02: one command reaches other machines with --tls and --token-file; a certificate that has no key is refused with its place."""
+    token = "0123456789abcdef0123456789abcdef"
+    tokens = os.path.join(t.directory(), "tokens")
+    with open(tokens, "w") as f:
+        f.write(token + "\n")
+    os.chmod(tokens, 0o600)
+    files = os.path.relpath(path("server.crt"), "/tmp") + "," + path("server.key")
+    argv = ["--listen", "0.0.0.0:0", "--tls", path("server.crt") + "," + path("server.key"), "--token-file", tokens, "--"] + harness.child_argv({})
+    done = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "-t", "--tls", files] + argv[6:], capture_output=True, text=True, timeout=20, cwd="/tmp")
+    eq(done.returncode, 0, done.stderr)
+    done = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "-t", "--tls", path("server.crt") + "," + path("second.key")] + argv[6:],
+                          capture_output=True, text=True, timeout=20)
+    eq((done.returncode, "--tls: listen[0].tls.key: " in done.stderr), (1, True), done.stderr)
+    t.daemon = TlsDaemon({}, None, {}, args=argv)
+    t.daemons.append(t.daemon)
+    t.daemon.address = wire.TlsAddress(("127.0.0.1", t.daemon.plain_address[1]), client_context(), "localhost")
+    eq(t.conn().request("POST", "/mcp", [("Content-Type", "application/json"), ("Accept", mcp.BOTH)], b"{}").status, 401, "without a token")
+    eq(t.session("main", path="/mcp", token=token).echo("x"), "x")
 
 
 def client_context(certificate=None, low=None, high=None, alpn=None, ciphers=None):

@@ -10,6 +10,7 @@ import time
 import harness
 import mcp
 import wire
+from c80_stateless import begin, fields, message
 from harness import case, eq, ok, wait_for
 
 ALICE, ALICE2, BOB, LIMITED, OLD = ("%s-token-0123456789abcdef" % n for n in ("alice", "alice2", "bob", "limited", "old"))
@@ -265,8 +266,12 @@ def streams_end_with_the_token(t):
     sse = t.sse(extra=mcp.bearer(ALICE), daemon=daemon, begin=False)
     listening = s.get()
     call = s.start_do(["sleep", 8 * harness.SLOW], ["text", "late"])
+    body = message("subscriptions/listen", {"notifications": {}})
+    reader = wire.EventReader(begin(t, "main", body, fields(body) + mcp.bearer(ALICE)).response())
+    ok(reader.next(10).data, "what is acknowledged")
     eq(listening.rest(20), [], "the stream ends without a message")
     eq(sse.reader.next(10), None, "and so does that of HTTP+SSE")
+    eq((json.loads(reader.next(10).data)["id"], reader.next(10)), ("q", None), "and that of 2026-07-28, with its answer")
     response = s.delete()
     eq(response.status, 401, "an expired token is 401, not 404")
     eq(call.final(20)["result"]["content"][0]["text"], "late")

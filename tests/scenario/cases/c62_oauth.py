@@ -217,7 +217,7 @@ def good_tokens_may_still_be_unwanted(t):
                          ("picky", {"client_id": "other"}), ("picky", {"client_id": None})):
         response = send(t, mcp.bearer(token(name, **claims)), path="/" + name + "/mcp")
         eq((response.status, response.header("www-authenticate"), json.loads(response.body)),
-           (403, None, {"error": "forbidden", "error_description": "This caller may not come in"}), str(claims))
+           (403, None, {"error": "forbidden", "error_description": "This caller may not use this server"}), str(claims))
         eq((response.header("cache-control"), response.header("retry-after")), ("no-store", None))
     response = send(t, mcp.bearer(token("modern")), path="/modern/mcp")
     eq((response.status, "not signed in an accepted way" in challenge(response)), (401, True))

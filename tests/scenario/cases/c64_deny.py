@@ -12,6 +12,9 @@ import time
 import harness
 import issuer
 import mcp
+import wire
+from c80_stateless import begin as begin_modern, fields, message
+from c81_parked import ALICE, BOB, TOKENS
 from c62_oauth import ORIGIN, RESOURCE, begin, challenge, send
 from harness import case, eq, ok, to_yaml, wait_for
 
@@ -54,6 +57,34 @@ def ends_within(seconds, what, *streams):
 
 def sse_end(client):
     return lambda timeout: client.reader.next(timeout)
+
+
+@case(own=True, servers={"main": {"script": {}}}, config={"auth": {"mode": "token", "tokens": TOKENS}})
+def modern_requests_of_a_denied_token(t):
+    """AUTH-SES-07 CXL-04: a call ends, and its server is told; a subscription ends; those of others go on; the next request is 401."""
+    steps = {"name": "do", "arguments": {"steps": [["progress", 1], ["wait_cancel"]]}}
+
+    def opened(method, params, token):
+        body = message(method, params, token=1)
+        return wire.EventReader(begin_modern(t, "main", body, fields(body) + mcp.bearer(token)).response())
+
+    calls = [opened("tools/call", steps, token) for token in (ALICE, BOB)]
+    listens = [opened("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, token) for token in (ALICE, BOB)]
+    for reader in calls + listens:
+        ok(reader.next(mcp.TIMEOUT).data, "progress, or what is acknowledged")
+    deny(t, issuer="static", sub="alice")
+    eq(json.loads(calls[0].next(3).data)["error"]["data"]["reason"], "cancelled")
+    ends_within(3, "streams", calls[0].next)
+    ends_within(3, "streams", listens[0].next)
+    given_up = lambda: [m for p in t.daemon.children("main") for m in t.daemon.messages(p) if m.get("method") == "notifications/cancelled"]
+    wait_for(lambda: len(given_up()) == 1, 3, "one is given up")
+    for reader in (calls[1], listens[1]):
+        try:
+            ok(False, "nothing ends for others", reader.next(0.2))
+        except TimeoutError:
+            pass
+    body = message("server/discover")
+    eq(begin_modern(t, "main", body, fields(body) + mcp.bearer(ALICE)).response().status, 401)
 
 
 @case(daemon=False, deadline=40)

@@ -15,8 +15,12 @@ from issuer import Issuer
 
 WAYS = ("streamable", "streamable_batch", "http_sse", "http_sse_batch", "admin", "admin_batch", "stateless")
 SCOPES = {"scopes": ["use"], "tools": {"scopes": {"echo": ["write"]}, "arguments": {"forbidden_keys": ["__proto__"]}}}
+DO = {"name": "do", "inputSchema": {"type": "object"}}
 SERVERS = {"main": dict(SCOPES, script={}, tools=dict(SCOPES["tools"], deny=["forbidden"])), "other": dict(SCOPES, script={}),
-           "stepup": {"script": {}, "scopes": ["use"], "tools": {"scopes": {"echo": ["write"]}, "challenge_in_result": True}}}
+           "stepup": {"script": {}, "scopes": ["use"], "tools": {"scopes": {"echo": ["write"]}, "challenge_in_result": True}},
+           # Its list shows echo when it is asked for again.
+           "pinned": {"isolation": "shared", "pin": "enforce", "script": {"on": {"tools/list": [
+               ["once", ["result", {"tools": [DO]}]], ["result", {"tools": [DO, dict(DO, name="echo")]}]]}}}}
 CALLS_MAX = {"streamable": 4096, "http_sse": 1024, "admin": 4096}  # in flight, of one session
 BATCH_MAX = 64
 JSON, EVENTS = "application/json", "text/event-stream"
@@ -296,6 +300,20 @@ def stepped_up_in_result(way):
     return answer
 
 
+def not_approved(way):
+    """The first call of it waits for the list that shows it; from then on it is known at the door."""
+    place, token = way.open("pinned"), None if way.front == "admin" else way.token("pinned")
+    change = mcp.request(way.last_id + 2, "tools/call", {"name": "do", "arguments": {"steps": [
+        ["notify", "notifications/tools/list_changed"], ["text", "told"]]}})
+    if way.front == "stateless":
+        change["params"]["_meta"] = meta()
+    way.last_id += 2
+    way.told(place=place, message=change, token=token)
+    first = way.told(place=place, message=way.calls("not known yet"), token=token)
+    ok(first == "400" or "-32602" in first, "behind the door", first)
+    return way.told(place=place, token=token)
+
+
 def batch_of_another_revision(way):
     return way.told(place=way.open(version=mcp.C))
 
@@ -386,6 +404,7 @@ TABLE = [
     ("denied tool", by_no_name(lambda p: dict(p, name="forbidden")), "200 -32602", "400", "202 -32602", "202 -32602", "200 -32602", "400",
      "400"),
     ("forbidden arguments", forbidden_arguments, "200 -32602", "400", "202 -32602", "202 -32602", "200 -32602", "400", "400"),
+    ("definition not approved", not_approved, "200 -32602", "400", "202 -32602", "202 -32602", "200 -32602", "400", "400"),
     ("step-up in the result", stepped_up_in_result, "200 in the result", "403", "403", "403", NO_TOKENS, NO_TOKENS, "200 in the result"),
     ("foreign session", foreign_session, "404", "404", "404", "404", "404", "404", NO_SESSION),
     ("session of another server", session_of_another_server, "404", "404", "404", "404", "404", "404", NO_SESSION),

@@ -10,9 +10,10 @@ import subprocess
 import sys
 import time
 
+import harness
 import mcp
 import wire
-from harness import case, eq, is_alive, ok, wait_for
+from harness import Skip, case, eq, is_alive, ok, wait_for
 
 SERVERS = {"main": {}, "other": {}, "broken": {"command": "/nonexistent/command", "start": {"backoff": "50ms..50ms", "give_up_after": 1}}}
 
@@ -521,11 +522,27 @@ def place_by_itself(t):
     three = t.directory()
     third = t.start(SERVERS, {"admin": {"address": "auto"}}, env={"XDG_RUNTIME_DIR": one, "RUNTIME_DIRECTORY": three + ":/x"})
     ok(os.path.exists(os.path.join(three, "admin.sock")), "systemd's directory comes first")
-    fourth = t.start(SERVERS, {"admin": {"address": "auto"}})
-    fourth.wait_log("admin_off")
+    fourth = t.start(SERVERS, {"admin": {"address": "auto"}}, env={"XDG_RUNTIME_DIR": "/nonexistent"})
+    fourth.wait_log("admin_off", "/nonexistent")
     fifth = t.start(SERVERS, {"admin": {"address": "off"}}, env={"XDG_RUNTIME_DIR": t.directory()})
     eq(fifth.log("admin_off"), [])
     eq(len(fifth.log("listen")), 1)
+
+
+@case(daemon=False)
+def place_of_root(t):
+    """product §3: root's daemon has its socket where mcpgatectl looks, also where nobody has said where that is, unless the directory is another's."""
+    own_run = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /run && { test -z "$RUN_OF" || mkdir -m 700 /run/mcpgated; } && '
+               '{ test -z "$RUN_OF" || chown "$RUN_OF" /run/mcpgated; } && exec "$@"', "sh"]
+    if os.geteuid() != 0 or subprocess.run(own_run + ["true"], capture_output=True).returncode != 0:
+        raise Skip("this takes root and a mount namespace")
+    daemon = t.start(SERVERS, {"admin": {"address": "auto"}}, env={"XDG_RUNTIME_DIR": ""}, prefix=own_run)
+    ok(any("address=unix:/run/mcpgated/admin.sock" in line for line in daemon.log("listen")), "its place", daemon.log("listen"))
+    done = subprocess.run(["nsenter", "-t", str(daemon.pid), "-m", os.path.join(harness.BIN, "mcpgatectl"), "status"], capture_output=True, text=True,
+                          env={k: v for k, v in os.environ.items() if k != "XDG_RUNTIME_DIR"}, timeout=20)
+    ok("serving" in done.stdout, "mcpgatectl finds it", done.stdout, done.stderr)
+    other = t.start(SERVERS, {"admin": {"address": "auto"}}, env={"XDG_RUNTIME_DIR": "", "RUN_OF": "65534"}, prefix=own_run)
+    other.wait_log("admin_off", "/run/mcpgated is no directory of this user alone")
 
 
 @case(daemon=False)

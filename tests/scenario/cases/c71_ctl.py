@@ -287,18 +287,22 @@ def sessions_say_who(t):
     ok(re.search(r"PROGRAM +ADDRESS\n", out) and re.search(r"editor +127\.0\.0\.1\n", out), "the table", out)
 
 
-@case(servers={"slow": {"script": {"init": [["sleep", 2], ["answer"]]}}}, own=True, deadline=20)
+@case(servers={"slow": {"script": {"init": [["sleep", 2], ["answer"]]}, "start": {"timeout": "2800ms"}}}, own=True, deadline=20)
 def starting_is_not_ready(t):
-    """product §2: a server none of whose processes has answered initialize yet is starting."""
+    """product §2: a server none of whose processes has answered initialize yet is starting, for so long; the log says so when that takes long."""
     def state():
         return json.loads(ctl(t, "servers", "--json")[0])["servers"][0]["state"]
     eq(state(), "idle")
     begun = t.session("slow", check=False)
     wait_for(lambda: t.daemon.children("slow"), 5, "the process")
     eq(state(), "starting")
+    wait_for(lambda: re.search(r"^slow is starting: no answer to the handshake for [1-9]s$", ctl(t, "status")[0], re.M), 5, "how long")
+    wait_for(lambda: any(" start_slow " in line and "timeout_ms=2800" in line for line in t.daemon.lines), 5, "a line of the log")
     begun.result = begun.started.final(20)
     begun.take_id()
     eq(state(), "ready")
+    eq(json.loads(ctl(t, "servers", "--json")[0])["servers"][0]["starting_ms"], None)
+    ok("is starting" not in ctl(t, "status")[0], "it is ready")
 
 
 @case(daemon=False)
@@ -310,6 +314,11 @@ def places_of_the_socket_are_named(t):
     if "permission" in done.stderr.lower() or done.returncode == 0:
         raise Skip("a daemon of the system runs here")
     ok(place + "/mcpgated/admin.sock" in done.stderr and "/run/mcpgated/admin.sock" in done.stderr, "places", done.stderr)
+    ok("admin_off of its log says why" in done.stderr, "where to read why there may be none", done.stderr)
+    if os.geteuid() == 0:
+        environ = {k: v for k, v in os.environ.items() if k != "XDG_RUNTIME_DIR"}
+        done = subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "servers"], capture_output=True, text=True, env=dict(environ, SUDO_UID="65533"), timeout=20)
+        ok("/run/user/65533/mcpgated/admin.sock, nor at" in done.stderr, "that of who called sudo", done.stderr)
 
 
 @case(daemon=False)
@@ -412,6 +421,24 @@ def doctor_stands_in_for_a_caller(t):
 
 
 @case(daemon=False, deadline=30)
+def doctor_knows_what_is_not_passed_on(t):
+    """product §2: a variable that a server names and has not got, and that is set where the doctor is, is told with the way to pass it on."""
+    environ = dict(os.environ, DOCTOR_API_KEY="k", DOCTOR_API="x", DOCTOR_GIVEN="y", CURL_CA_BUNDLE="/z")
+    script = 'test -n "$DOCTOR_API_KEY" || { echo "need DOCTOR_API_KEY (not XDOCTOR_API, $CURL_CA_BUNDLE)" "$DOCTOR_GIVEN" DOCTOR_GIVEN >&2; exit 1; }; exec ' + os.path.join(harness.BIN, "mcpgated-demo")
+
+    def run(*args):
+        done = subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "doctor", *args, "--env", "DOCTOR_GIVEN", "--", "sh", "-c", script],
+                              capture_output=True, text=True, timeout=20, env=environ)
+        return done.returncode, re.findall(r"^  warn  env .*", done.stdout, re.M), done.stdout
+    status, warnings, out = run()
+    eq((status, warnings), (1, ["  warn  env       DOCTOR_API_KEY is set here but not passed on; to a command --env DOCTOR_API_KEY does, "
+                                "in a configuration env: {DOCTOR_API_KEY: {env: DOCTOR_API_KEY}}"]), out)
+    ok("(not XDOCTOR_API, /z) y DOCTOR_GIVEN" in out, "what is inherited, and passed on", out)
+    eq(run("--env", "DOCTOR_API_KEY")[:2], (0, []), "passed on")
+    ctl(t, "doctor", "--env", "A=1", status=2, socket="/nonexistent")
+
+
+@case(daemon=False, deadline=30)
 def doctor_praises_what_is_right(t):
     """product §2: of a sound server doctor says what it is; garbage and a hard end are warnings."""
     sound = {"demo": {"command": os.path.join(harness.BIN, "mcpgated-demo")}, "off": {"command": "/nonexistent", "enabled": False}}
@@ -470,3 +497,29 @@ def doctor_leaves_nothing(t):
         with open(os.path.join(place, who)) as f:
             pid = int(f.read())
         wait_for(lambda: not is_alive(pid), 3, "the end of its " + who)
+
+
+def completions(t, *words):
+    """What the completion of bash makes of a line, whose last word is being typed."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../conf/completions/mcpgatectl.bash")
+    line = [os.path.join(harness.BIN, "mcpgatectl")] + list(words)
+    text = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mcpgatectl; printf "%s\\n" "${COMPREPLY[@]}"'
+    done = subprocess.run(["bash", "-c", text, script] + line, capture_output=True, timeout=20 * harness.SLOW, text=True)
+    eq((done.returncode, done.stderr), (0, ""))
+    return done.stdout.split()
+
+
+@case(own=True)
+def what_shells_complete(t):
+    """product §2: commands, their words, options, and the servers of the daemon; nothing where it cannot be known."""
+    commands = [line.split()[0] for line in ctl(t, "--help")[0].splitlines() if re.match(r"  [a-z]", line)]
+    ok({"status", "logs", "doctor"} < set(commands), "commands", commands)
+    eq(completions(t, ""), commands)
+    eq(completions(t, "se"), ["servers", "sessions"])
+    eq(completions(t, "deny", ""), ["add", "list", "remove"])
+    eq(completions(t, "deny", "add", "--s"), ["--socket", "--sub", "--sid"])
+    eq(completions(t, "--json", "--socket", t.daemon.admin, "logs", ""), sorted(SERVERS, key=list(SERVERS).index))
+    eq(completions(t, "-s", t.daemon.admin, "can", "alice", "de"), ["demo"])
+    eq(completions(t, "-s", "/nonexistent", "logs", ""), [])
+    for words in (["tools", "--format", ""], ["status", ""], ["nonsense", ""], ["call", "main", ""]):
+        eq(completions(t, *words), [], words)

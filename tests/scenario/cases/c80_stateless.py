@@ -174,6 +174,86 @@ def progress_and_logs_come_as_events(t):
     eq(found[-1]["result"]["content"][0]["text"], "done")
 
 
+def answer_to(t, accept, *steps, server="own", method="tools/call", **kw):
+    """(whether it is a stream, all messages) for a client that takes this."""
+    params = {"name": "do", "arguments": {"steps": list(steps)}} if method == "tools/call" else {}
+    body = message(method, params, **kw)
+    response = begin(t, server, body, fields(body, accept=accept)).response()
+    eq(response.status, 200)
+    return response.is_sse, messages_of(response)
+
+
+@case
+def what_the_client_takes(t):
+    """FRONT-HTTP-04 FRONT-HTTP-12: who takes no events hears of no progress; who takes nothing else gets his answer as one."""
+    is_stream, found = answer_to(t, "application/json", ["progress", 1], ["text", "x"], token="mine")
+    eq((is_stream, len(found), found[0]["result"]["content"][0]["text"]), (False, 1, "x"))
+    for method in ("server/discover", "tools/list", "tools/call"):
+        is_stream, found = answer_to(t, "text/event-stream", ["text", "x"], method=method)
+        eq((is_stream, len(found), found[0]["result"]["resultType"]), (True, 1, "complete"), method)
+    body = message("server/discover")
+    eq(begin(t, "own", body, fields(body, accept="text/plain")).response().status, 406)
+
+
+@case(own=True, servers={"own": SERVERS["own"]}, config={"streams": {"response": "json"}})
+def answers_are_json(t):
+    """FRONT-HTTP-12: where that is configured, but to who takes no JSON, and to who listens."""
+    eq(answer_to(t, mcp.BOTH, ["progress", 1], ["text", "x"], token="mine")[0], False)
+    eq(answer_to(t, "text/event-stream", ["text", "x"])[0], True)
+    conn, _, granted = listen(t, "own", {"toolsListChanged": True})
+    eq(granted, {"toolsListChanged": True})
+    conn.close()
+
+
+@case(own=True, servers={"own": SERVERS["own"]}, config={"streams": {"response": "sse"}})
+def answers_are_events(t):
+    """FRONT-HTTP-12: likewise, but to who takes none. The stream begins before the server answers."""
+    body = message("tools/call", {"name": "do", "arguments": {"steps": [["wait_cancel"]]}})
+    conn = begin(t, "own", body)
+    ok(conn.response().is_sse, "a stream, before there is an answer")
+    conn.close()
+    eq(answer_to(t, "application/json", ["text", "x"])[0], False)
+
+
+@case(own=True, deadline=20, servers={"one": {"script": {}, "isolation": "principal", "pool": {"max": 1, "requests_per_process": 1, "queue_timeout": "500ms"}}})
+def who_is_not_served_in_time(t):
+    """bridging.md §4: 503, and when it is worth another try: calls take three seconds here."""
+    body = message("tools/call", {"name": "do", "arguments": {"steps": [["wait_cancel"]]}})
+    steps = {"name": "do", "arguments": {"steps": [["sleep", 3], ["text", "x"]]}}
+    wait_for(lambda: ask(t, "one", "tools/call", steps)[0] == 200, 15, "one that is served, since its list has come")
+    conn = begin(t, "one", body)
+    pid = t.daemon.children("one")[0]
+    wait_for(lambda: b"wait_cancel" in t.daemon.record(pid), 3, "the call")
+    response = begin(t, "one", body).response()
+    eq((response.status, messages_of(response)[0]["error"]["data"]["reason"]), (503, "overloaded"))
+    ok(int(response.header("retry-after")) > 3, response.header("retry-after"))
+    conn.close()
+
+
+@case(deadline=25)
+def a_call_that_takes_long(t):
+    """FRONT-HTTP-12 bridging.md §7: after ten seconds its answer begins, as events, so that nobody takes the connection for dead."""
+    body = message("tools/call", {"name": "do", "arguments": {"steps": [["wait_cancel"]]}})
+    conn = begin(t, "own", body)
+    conn.sock.settimeout(15)
+    ok(conn.response().is_sse, "a stream")
+    conn.close()
+
+
+@case(own=True, servers={"own": SERVERS["own"]}, config={"drain_timeout": "300ms"})
+def a_call_at_the_end_of_the_gateway(t):
+    """bridging.md §4 FRONT-ERA-09: 5xx says that nothing was executed; this one was, and its answer says how it has ended."""
+    body = message("tools/call", {"name": "do", "arguments": {"steps": [["wait_cancel"]]}})
+    do(t, "own", ["text", "x"])
+    conn = begin(t, "own", body)
+    pid = t.daemon.children("own")[0]
+    wait_for(lambda: b"wait_cancel" in t.daemon.record(pid), 3, "the call")
+    t.daemon.term()
+    response = conn.response()
+    eq((response.status, messages_of(response)[0]["error"]["data"]["reason"]), (200, "draining"))
+    eq(t.daemon.wait(), 0)
+
+
 @case
 def nobody_comes_back(t):
     """FRONT-RES-09, FRONT-HTTP-02: Last-Event-ID on a modern request is ignored."""

@@ -161,7 +161,7 @@ def progress_and_status_of_tasks(t):
     logged = {"level": "info", "data": "x", "_meta": {RELATED: {"taskId": "t1"}}}
     steps = (["sleep", 0.5], ["notify", "notifications/message", logged], ["progress", 1], ["job", {"status": "working", "statusMessage": "half"}], ["progress", 2], ["progress", 2],
              ["job", DONE], ["progress", 3])
-    tasks = [make(one, *steps, token="mine"), make_apart(t, two, 1, *steps, token="mine")]
+    tasks = [make(one, ["sleep", 1], *steps, token="mine"), make_apart(t, two, 1, *steps, token="mine")]
     ok(tasks[0] != tasks[1], "of two processes")
     for stream, task in zip(streams, tasks):
         eq(stream.next()["params"]["_meta"], {RELATED: {"taskId": task}})

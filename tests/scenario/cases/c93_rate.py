@@ -151,6 +151,33 @@ for way_name in WAYS:
     case(daemon=False, deadline=60)(at_once)
 
 
+def discover_beyond(t, front):
+    """The statuses of server/discover for a caller who has called too often."""
+    way = Way(t, front, SERVERS)
+    place = way.open("main")
+    params = {"_meta": meta()} if front == "stateless" else {}
+    while tell(way, place, "x")[2] == "taken":
+        pass
+    statuses = []
+    for ident in range(3):
+        conn = way.send(place, mcp.request("discover-%d" % ident, "server/discover", params), way.token("main"))
+        statuses.append(conn.response().status)
+        conn.close()
+    return statuses
+
+
+@case(daemon=False, deadline=30)
+def the_modern_handshake_is_free(t):
+    """REL-46: who has called too often still learns what the server is, and does not take it for one of another era."""
+    eq(discover_beyond(t, "stateless"), [200] * 3)
+
+
+@case(daemon=False, deadline=30)
+def what_only_looks_like_it_is_not(t):
+    """REL-46 SEC-50: server/discover of a session is a call, as the server hears of it."""
+    eq(discover_beyond(t, "streamable"), [429] * 3)
+
+
 @case(daemon=False, deadline=60)
 def streams_of_changes_are_not_counted(t):
     """REL-46 MOD-SUB-01 product §5: who has as many calls in flight as may be may listen to changes all the same, and a

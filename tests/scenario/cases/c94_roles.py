@@ -396,6 +396,21 @@ for number in range(6):
 
 
 @case(daemon=False)
+def can_where_nobody_is_asked_for_a_token(t):
+    """SEC-56 product §2: there everybody may do the same, whoever is named: what allow and deny of the server leave."""
+    t.start({"main": {"script": {}, "tools": {"allow": ["read_*"], "deny": ["*_secret"]}}, "free": {"script": {}}})
+    for who in (["anybody"], ["--claims", "{}"], ["--token", "nobody"]):
+        for what, status, part in (
+                (["main", "read_it"], 0, "servers.main.tools.allow[0]"),
+                (["main", "read_secret"], 1, "servers.main.tools.deny[0]"),
+                (["main", "write_it"], 1, "no: allow of the server has no pattern for it"),
+                (["free", "write_it"], 0, "yes: there is no rule for it"),
+                (["nowhere", "x"], 2, "there is no server of this name")):
+            out = "".join(ctl(t, "can", *who, *what, status=status))
+            ok(part in out, "%r in what it says of %s %s" % (part, who, what), out)
+
+
+@case(daemon=False)
 def can_is_asked_with_mcpgatectl(t):
     """SEC-56 product §2: by claims, token and caller; exit status 0 yes, 1 no, 2 not told."""
     servers = dict(SERVERS, main=dict(SERVERS["main"], tools={"deny": ["drop_*"], "scopes": {"do": ["write"]}}))
@@ -440,3 +455,22 @@ def can_is_asked_with_mcpgatectl(t):
         response = conn.request("POST", "/can", [("Content-Type", "application/json")], body)
         eq((response.status, "error" in json.loads(response.read())), (400, True), body)
         conn.close()
+
+
+@case(daemon=False)
+def can_tells_callers_and_names_apart(t):
+    """SEC-56: two callers of one name are told apart, and what is no name is not taken for a lack of scopes."""
+    way = Way(t, "streamable", SERVERS, CALLERS["reader"][0], {"tokens": [entry("alice", DEV, roles=["dev"])]}, roles=ROLES)
+    ok("yes: " in "".join(ctl(t, "can", "alice", "main", "echo", status=0)), "the only one")
+    eq(send(t, mcp.bearer(DEV)).status, 200, "another, by a token of the configuration")
+    out = "".join(ctl(t, "can", "alice", "main", "echo", status=2))
+    ok("several callers have this name" in out, out)
+
+
+@case(daemon=False)
+def can_says_what_is_no_name(t):
+    """SEC-57: a name that nobody can compare is refused as that, whatever scopes its caller has."""
+    t.start({"main": {"script": {}, "tools": {"scopes": {"echo": ["write"]}}}},
+            {"auth": {"mode": "token", "tokens": [entry("ci", CI, scopes=["write"])]}})
+    ok("no: it is no name" in "".join(ctl(t, "can", "--token", "ci", "main", "e\u200b", status=1)), "no name")
+    ok("yes: " in "".join(ctl(t, "can", "--token", "ci", "main", "echo", status=0)), "a name")

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One pass puts spaces in the place of what is no JSON, jansson judges the rest. Nothing is decoded here. The text may
+ * hold secrets, and so do jansson's copies: both are overwritten.
+ */
+#include "config/jsonc.h"
+
+#include <jansson.h>
+#include <stdint.h>
+#include <string.h>
+
+/* jansson frees strings as they are. */
+static void wipe(json_t *json)
+{
+	const char *key;
+	json_t *value;
+	size_t i;
+
+	if (json_is_string(json))
+		explicit_bzero((char *)(uintptr_t)json_string_value(json),
+			       json_string_length(json));
+	json_array_foreach(json, i, value) wipe(value);
+	json_object_foreach(json, key, value) wipe(value);
+}
+
+/* The end of a comment that begins at p; p if none does. One that does not end is left for the parser to refuse. */
+static char *skip_comment(char *p, char *end)
+{
+	char *close = NULL;
+
+	if (end - p < 2 || p[0] != '/')
+		return p;
+	if (p[1] == '/') {
+		close = memchr(p, '\n', (size_t)(end - p));
+		return close != NULL ? close : end;
+	}
+	if (p[1] == '*')
+		close = memmem(p + 2, (size_t)(end - p) - 2, "*/", 2);
+	return close != NULL ? close + 2 : p;
+}
+
+/* Line ends stay, so that lines are those of the file. */
+static void blank(char *from, const char *to)
+{
+	for (; from < to; from++)
+		if (*from != '\n')
+			*from = ' ';
+}
+
+/* Behind the string that begins at p, or the end. */
+static char *skip_string(char *p, char *end)
+{
+	for (p++; p < end && *p != '"'; p++)
+		if (*p == '\\' && p + 1 < end)
+			p++;
+	return p < end ? p + 1 : end;
+}
+
+static void blank_what_is_no_json(char *p, char *end)
+{
+	char *comma = NULL; /* with nothing but space behind it so far */
+
+	while (p < end) {
+		char *next = skip_comment(p, end);
+
+		if (next > p) {
+			blank(p, next);
+			p = next;
+			continue;
+		}
+		if (comma != NULL && (*p == '}' || *p == ']'))
+			*comma = ' ';
+		if (*p == ',')
+			comma = p;
+		else if (strchr(" \t\r\n", *p) == NULL || *p == '\0')
+			comma = NULL;
+		p = *p == '"' ? skip_string(p, end) : p + 1;
+	}
+}
+
+int jsonc_read(struct jsonc *json, struct slice text, struct error *err)
+{
+	json_error_t error;
+	json_t *root;
+	char *quotation;
+
+	CHECK(json->text.len == 0);
+	/* Editors of Windows put a byte order mark there. YAML's reader leaves it out, too. */
+	if (slice_has_prefix(text, SLICE_LIT("\xEF\xBB\xBF")))
+		text = slice_of(text.p + 3, text.n - 3);
+	json->original = text;
+	buf_append_slice(&json->text, text);
+	if (json->text.len > 0)
+		blank_what_is_no_json(json->text.data, json->text.data + json->text.len);
+	root = json_loadb(buf_terminate(&json->text), json->text.len, JSON_REJECT_DUPLICATES,
+			  &error);
+	if (root != NULL) {
+		wipe(root);
+		json_decref(root);
+		return 0;
+	}
+	/* Of what jansson says, the text at which it stopped may be a secret. */
+	quotation = strstr(error.text, " near ");
+	if (quotation != NULL)
+		*quotation = '\0';
+	return error_set(err, ERROR_SYNTAX, "%d:%d: not valid JSON: %s", error.line, error.column,
+			 json_error_code(&error) == json_error_null_character ?
+				 "a text holds a NUL character" :
+				 error.text);
+}
+
+void jsonc_fini(struct jsonc *json)
+{
+	buf_wipe(&json->text);
+	*json = (struct jsonc){ 0 };
+}
+
+void jsonc_place(struct jsonc *json, const char *at, unsigned *line_r, unsigned *column_r)
+{
+	size_t offset = (size_t)(at - json->text.data);
+
+	CHECK(at >= json->text.data && offset <= json->text.len);
+	if (json->line == 0 || offset < json->counted) {
+		json->counted = 0;
+		json->line = json->column = 1;
+	}
+	for (; json->counted < offset; json->counted++) {
+		char c = json->original.p[json->counted];
+
+		if (c == '\n') {
+			json->line++;
+			json->column = 1;
+		} else if (((unsigned char)c & 0xC0) != 0x80) { /* the first byte of a character */
+			json->column++;
+		}
+	}
+	*line_r = json->line;
+	*column_r = json->column;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config/unexpanded.h"
+
+#include <string.h>
+
+#include "base/slice.h"
+#include "config/problem.h"
+
+#define NAME_SHOWN 60
+
+static bool is_called(const struct tree *value, const char *key)
+{
+	return value != NULL && value->key != NULL && strcmp(value->key, key) == 0;
+}
+
+/* sh, bash, dash and so on, by whatever path. */
+static bool is_shell(const struct tree *command)
+{
+	const char *text = command != NULL && command->kind == TREE_TEXT ? command->text : "";
+	size_t length = strlen(text);
+
+	return length >= 2 && strcmp(text + length - 2, "sh") == 0;
+}
+
+static bool is_exempt(const struct tree *value)
+{
+	return is_called(value, "redact") || is_called(value, "deny_patterns") ||
+	       (is_called(value, "args") && is_shell(tree_find(value->parent, "command")));
+}
+
+/*
+ * The name in what begins with "${" at `text`, whatever stands in front of it (env:) or behind (:-default); empty: it is no
+ * variable, or a claim.
+ */
+static struct slice name_at(const char *text)
+{
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	static const char *const sources[] = { "env:", "input:", "secret:" };
+	const char *name = text + 2;
+	size_t length;
+
+	if (strncmp(name, "claim:", 6) == 0 || strchr(name, '}') == NULL)
+		return slice_of(NULL, 0);
+	for (size_t i = 0; i < ARRAY_LEN(sources); i++)
+		if (strncmp(name, sources[i], strlen(sources[i])) == 0)
+			name += strlen(sources[i]);
+	length = strspn(name, letters);
+	return slice_of(name, strchr("}:-", name[length]) != NULL ? length : 0);
+}
+
+static void refuse(const struct tree *value, struct slice name, struct config_problems *problems)
+{
+	int n = name.n < NAME_SHOWN ? (int)name.n : NAME_SHOWN;
+
+	if (is_called(value->parent, "env") || is_called(value, "client_secret"))
+		problem_add_at(problems, value,
+			       "nothing is put in the place of ${%.*s}; the value of a variable of "
+			       "the daemon is {env: %.*s}, that of a file {file: PATH}",
+			       n, name.p, n, name.p);
+	else if (is_called(value->parent, "args"))
+		problem_add_at(problems, value,
+			       "nothing is put in the place of ${%.*s}; give the server that "
+			       "variable, env: {%.*s: {env: %.*s}}, and if it must be an argument "
+			       "have a shell make it one: command: sh, args: [-c, 'exec COMMAND "
+			       "\"$%.*s\"']",
+			       n, name.p, n, name.p, n, name.p, n, name.p);
+	else
+		problem_add_at(problems, value,
+			       "nothing is put in the place of ${%.*s}; write the value itself: "
+			       "{env: %.*s} is for env and secrets alone",
+			       n, name.p, n, name.p);
+}
+
+void unexpanded_check(const struct tree *root, struct config_problems *problems)
+{
+	if (is_exempt(root))
+		return;
+	for (size_t i = 0; root->kind != TREE_TEXT && i < root->count; i++)
+		unexpanded_check(root->items[i], problems);
+	if (root->kind != TREE_TEXT)
+		return;
+	for (const char *at = strstr(root->text, "${"); at != NULL; at = strstr(at + 2, "${")) {
+		struct slice name = name_at(at);
+
+		if (name.n > 0) {
+			refuse(root, name, problems);
+			return;
+		}
+	}
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One row for each client: its file, and what an entry looks like there. Clients differ in the name of the list, in that of the URL, and
+ * in how a text names what is kept elsewhere. One that speaks over standard input and output alone starts mcp-remote.
+ */
+#include "ctl/client_config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "config/config.h"
+#include "config/origin.h"
+#include "ctl/tools.h"
+
+#define VARIABLE "MCPGATED_TOKEN"
+
+enum form {
+	FORM_HTTP,   /* an object with a URL and headers */
+	FORM_REMOTE, /* a command, mcp-remote */
+	FORM_TOML,   /* a table of Codex */
+};
+
+static const struct kind {
+	const char *name;
+	const char *file;
+	const char *list;
+	enum form form;
+	const char *type; /* NULL: an entry does not name its transport */
+	const char *url;
+	const char *
+		token; /* what the client puts the token in the place of; NULL: of nothing, it has to be written */
+} kinds[] = {
+	{ "claude", "claude_desktop_config.json (Settings, Developer, Edit Config)", "mcpServers",
+	  FORM_REMOTE, NULL, NULL, NULL },
+	{ "claude-code", ".mcp.json in the project, or ~/.claude.json", "mcpServers", FORM_HTTP,
+	  "http", "url", "${" VARIABLE "}" },
+	{ "cline", "cline_mcp_settings.json (MCP Servers, Configure)", "mcpServers", FORM_HTTP,
+	  "streamableHttp", "url", NULL },
+	{ "codex", "~/.codex/config.toml", "mcp_servers", FORM_TOML, NULL, NULL, NULL },
+	{ "cursor", "~/.cursor/mcp.json, or .cursor/mcp.json in the project", "mcpServers",
+	  FORM_HTTP, NULL, "url", "${env:" VARIABLE "}" },
+	{ "gemini", "~/.gemini/settings.json", "mcpServers", FORM_HTTP, NULL, "httpUrl",
+	  "${" VARIABLE "}" },
+	{ "opencode", "opencode.json", "mcp", FORM_HTTP, "remote", "url", "{env:" VARIABLE "}" },
+	{ "stdio", "the file of any client that starts its servers itself", "mcpServers",
+	  FORM_REMOTE, NULL, NULL, NULL },
+	{ "vscode", ".vscode/mcp.json in the project, or mcp.json of the profile", "servers",
+	  FORM_HTTP, "http", "url", "${input:mcpgated-token}" },
+	{ "windsurf", "~/.codeium/windsurf/mcp_config.json", "mcpServers", FORM_HTTP, NULL,
+	  "serverUrl", "${env:" VARIABLE "}" },
+	{ "zed", "~/.config/zed/settings.json", "context_servers", FORM_HTTP, NULL, "url", NULL },
+};
+
+#define TO_BE_WRITTEN "TOKEN" /* stands where a person has to write it */
+
+/* "Bearer " and what stands for the token; the caller frees it. */
+static char *write_bearer(const struct client_config_server *server, const char *stands)
+{
+	if (server->token != NULL)
+		stands = server->token;
+	return mem_printf("Bearer %s", stands != NULL ? stands : TO_BE_WRITTEN);
+}
+
+static json_t *make_entry(const struct client_config_server *server, const struct kind *kind)
+{
+	json_t *entry = json_object();
+	char *bearer;
+
+	if (kind->type != NULL)
+		json_object_set_new(entry, "type", json_string(kind->type));
+	json_object_set_new(entry, kind->url, json_string(server->url));
+	if (server->takes_token) {
+		bearer = write_bearer(server, kind->token);
+		json_object_set_new(entry, "headers", json_pack("{s:s}", "Authorization", bearer));
+		free(bearer);
+	}
+	return entry;
+}
+
+/* The header's value stands in a variable: arguments are seen by everybody, and some clients break them at spaces. */
+static json_t *make_remote(const struct client_config_server *server)
+{
+	json_t *args = json_pack("[s, s, s]", "-y", "mcp-remote", server->url);
+	json_t *entry = json_object();
+	char *bearer;
+
+	if (strncmp(server->url, "http://", 7) == 0)
+		json_array_append_new(args, json_string("--allow-http"));
+	json_object_set_new(entry, "command", json_string("npx"));
+	json_object_set_new(entry, "args", args);
+	if (server->takes_token) {
+		bearer = write_bearer(server, NULL);
+		json_array_append_new(args, json_string("--header"));
+		json_array_append_new(args, json_string("Authorization:${AUTHORIZATION}"));
+		json_object_set_new(entry, "env", json_pack("{s:s}", "AUTHORIZATION", bearer));
+		free(bearer);
+	}
+	return entry;
+}
+
+/* VS Code asks its user for the token, and keeps it. */
+static void add_input(json_t *root, const struct client_config_server *server)
+{
+	if (server->takes_token && server->token == NULL)
+		json_object_set_new(root, "inputs",
+				    json_pack("[{s:s, s:s, s:s, s:b}]", "type", "promptString",
+					      "id", "mcpgated-token", "description",
+					      "Token for mcpgated", "password", 1));
+}
+
+/* Names, URLs and tokens have no character that JSON and TOML would write in different ways. */
+static void print_toml(const struct client_config_server *server, const char *list)
+{
+	json_t *url = json_string(server->url);
+	char *text = json_dumps(url, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+
+	printf("[%s.%s]\nurl = %s\n", list, server->name, text);
+	if (server->takes_token && server->token == NULL)
+		printf("bearer_token_env_var = \"" VARIABLE "\"\n");
+	else if (server->takes_token)
+		printf("http_headers = { Authorization = \"Bearer %s\" }\n", server->token);
+	free(text);
+	json_decref(url);
+}
+
+static void print_json(const struct client_config_server *server, const struct kind *kind)
+{
+	json_t *root = json_object();
+	json_t *entry = kind->form == FORM_REMOTE ? make_remote(server) : make_entry(server, kind);
+
+	if (strcmp(kind->name, "vscode") == 0)
+		add_input(root, server);
+	json_object_set_new(root, kind->list, json_pack("{s:o}", server->name, entry));
+	tools_print_json(root);
+	json_decref(root);
+}
+
+/* To people, so that stdout has the entry alone. */
+static void explain(const struct client_config_server *server, const struct kind *kind)
+{
+	fprintf(stderr, "mcpgatectl: for %s; if there is a \"%s\" already, add the entry to it\n",
+		kind->file, kind->list);
+	if (server->takes_login && server->token == NULL)
+		fputs("mcpgatectl: no token is needed: the client lets its user log in\n", stderr);
+	if (!server->takes_token || server->token != NULL)
+		return;
+	if (strcmp(kind->name, "vscode") == 0)
+		fputs("mcpgatectl: the editor asks for the token", stderr);
+	else if (kind->token == NULL && kind->form != FORM_TOML)
+		fputs("mcpgatectl: write the token in the place of " TO_BE_WRITTEN, stderr);
+	else
+		fputs("mcpgatectl: set the variable " VARIABLE " to the token for the client",
+		      stderr);
+	fputs("; who has none makes one with: mcpgatectl token new\n", stderr);
+}
+
+int client_config_print(const struct client_config_server *server, const char *client,
+			struct error *err)
+{
+	struct buf names = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		if (strcmp(kinds[i].name, client != NULL ? client : "claude-code") == 0) {
+			buf_fini(&names);
+			if (kinds[i].form == FORM_TOML)
+				print_toml(server, kinds[i].list);
+			else
+				print_json(server, &kinds[i]);
+			fflush(stdout);
+			explain(server, &kinds[i]);
+			return 0;
+		}
+		buf_printf(&names, "%s%s", i > 0 ? ", " : "", kinds[i].name);
+	}
+	error_set(err, ERROR_INVALID, "--client takes one of %s", buf_terminate(&names));
+	buf_fini(&names);
+	return -1;
+}
+
+/* ---- where the server is ---- */
+
+/* What there is to know of it, from the daemon or the configuration. */
+struct found {
+	char *origin; /* NULL: there is none */
+	char *path;   /* NULL: there is no such server */
+	char *auth;
+};
+
+static int find_in_file(const struct line *line, struct found *found)
+{
+	const struct config_request request = { .file = line->file };
+	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
+	struct config *config = config_load(&request, &problems, &warnings);
+
+	for (size_t i = 0; i < problems.count; i++)
+		line_fail(problems.items[i]);
+	config_problems_fini(&problems);
+	config_problems_fini(&warnings);
+	if (config == NULL)
+		return EXIT_USAGE;
+	found->origin = origin_find(config, NULL);
+	found->auth = mem_strdup(origin_auth_mode(config));
+	for (size_t i = 0; i < config->server_count; i++)
+		if (strcmp(config->servers[i].conf.name, line->words[1]) == 0)
+			found->path = mem_dup_slice(config->servers[i].endpoint.path);
+	config_free(&config);
+	return 0;
+}
+
+static char *copy_text(const json_t *object, const char *member)
+{
+	const char *text = json_string_value(json_object_get(object, member));
+
+	return text != NULL ? mem_strdup(text) : NULL;
+}
+
+static int find_in_daemon(const struct line *line, struct found *found)
+{
+	struct line quiet = *line;
+	const json_t *servers;
+	json_t *report;
+
+	quiet.is_json = false;
+	report = line_ask(&quiet, "GET", mem_strdup("/servers"), line_no_body);
+	if (report == NULL)
+		line_fail("without a daemon: -c FILE reads its configuration");
+	servers = json_object_get(report, "servers");
+	found->origin = copy_text(report, "origin");
+	found->auth = copy_text(report, "auth");
+	for (size_t i = 0; i < json_array_size(servers); i++) {
+		const json_t *server = json_array_get(servers, i);
+		const char *name = json_string_value(json_object_get(server, "name"));
+
+		if (name != NULL && strcmp(name, line->words[1]) == 0)
+			found->path = copy_text(server, "path");
+	}
+	json_decref(report);
+	return report != NULL ? 0 : EXIT_FAILED;
+}
+
+static int print_found(const struct line *line, const struct found *found, const char *token)
+{
+	bool is_oauth = found->auth != NULL && strcmp(found->auth, "oauth") == 0;
+	bool is_token = found->auth != NULL && strcmp(found->auth, "token") == 0;
+	struct client_config_server server = {
+		.name = line->words[1],
+		.takes_token = is_token || token != NULL,
+		.takes_login = is_oauth,
+		.token = token,
+	};
+	struct error err;
+	char *url;
+	int result;
+
+	if (found->path == NULL)
+		return line_fail("there is no such server");
+	if (found->origin == NULL)
+		return line_fail("clients have no address: there is neither public_url nor a "
+				 "listener with a port that is known");
+	url = mem_printf("%s%s", found->origin, found->path);
+	server.url = url;
+	result = client_config_print(&server, line->client, &err);
+	free(url);
+	return result == 0 ? 0 : line_refuse_usage(err.text);
+}
+
+int client_config_run(const struct line *line)
+{
+	struct error err = { ERROR_NONE, "" };
+	struct found found = { 0 };
+	char *token = NULL;
+	int status;
+
+	if (line->token_file != NULL && (token = oauth_read_token(line->token_file, &err)) == NULL)
+		return line_refuse_usage(err.text);
+	status = line->has_file ? find_in_file(line, &found) : find_in_daemon(line, &found);
+	if (status == 0)
+		status = print_found(line, &found, token);
+	if (token != NULL)
+		explicit_bzero(token, strlen(token));
+	free(token);
+	free(found.origin);
+	free(found.path);
+	free(found.auth);
+	return status;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a client's own file says of a server that is served here: mcpgatectl client-config. */
+#ifndef MCPGATED_CTL_CLIENT_CONFIG_H
+#define MCPGATED_CTL_CLIENT_CONFIG_H
+
+#include "base/check.h"
+#include "base/error.h"
+#include "ctl/line.h"
+
+/* Where a server is, and what it asks of its clients. */
+struct client_config_server {
+	const char *name;
+	const char *url;
+	bool takes_token;  /* Authorization: Bearer */
+	bool takes_login;  /* OAuth: the client asks its user */
+	const char *token; /* NULL: the entry says where the client finds it */
+};
+
+/*
+ * Prints the entry for the client of this name (NULL: claude-code) on stdout, as JSON, or as TOML where the client's file is
+ * that, and on stderr to which file it belongs and where the token comes from. -1: there is no such client, and err names those that there are.
+ */
+int client_config_print(const struct client_config_server *server, const char *client,
+			struct error *err) must_check;
+
+/* The command: asks the daemon, or reads the configuration that -c names. Returns the exit status. */
+int client_config_run(const struct line *line);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "router/call_record.h"
+
+#include "mcp/method.h"
+#include "obs/audit.h"
+#include "obs/reason.h"
+#include "policy/operation.h"
+#include "router/audit_call.h"
+#include "router/call.h"
+#include "router/client.h"
+#include "router/router.h"
+
+/* NULL: of what is allowed there are no records. */
+static struct audit_call *begin_record(const struct client *client,
+				       const struct principal *principal,
+				       const struct envelope *env,
+				       const struct audit_origin *origin)
+{
+	struct audit *audit = client->router->audit;
+
+	if (audit == NULL || audit->conf.is_refused_only)
+		return NULL;
+	return audit_call_new(audit, &(struct audit_request){
+					     .origin = *origin,
+					     .server = client->server->conf.name,
+					     .principal = principal,
+					     .session = client->session,
+					     .revision = client->revision,
+					     .env = env,
+					     .bytes = env->text.n,
+				     });
+}
+
+bool call_record(struct call *call, const struct client *client, const struct principal *principal,
+		 const struct envelope *env, const struct audit_origin *origin)
+{
+	if (call->method->id != METHOD_PING)
+		call->audit_call = begin_record(client, principal, env, origin);
+	return call->audit_call == NULL || audit_call_may_begin(call->audit_call);
+}
+
+bool call_record_notification(const struct client *client, const struct envelope *env,
+			      const struct audit_origin *origin)
+{
+	struct audit_call *record = operation_of(env) != OPERATION_OTHER ?
+					    begin_record(client, client->principal, env, origin) :
+					    NULL;
+	bool may_begin = record == NULL || audit_call_may_begin(record);
+
+	if (record != NULL)
+		audit_call_end(&record,
+			       &(struct audit_end){
+				       .verdict = "allowed",
+				       .reason = may_begin ? "notification" :
+							     reason_get(REASON_UNRECORDED)->text,
+				       .session = client->session,
+				       .revision = client->revision,
+			       });
+	return may_begin;
+}
+
+void call_record_end(struct call *call, const char *verdict, const char *reason,
+		     const struct slice *parts, size_t count)
+{
+	struct audit_end end = { .verdict = verdict, .reason = reason };
+
+	if (call->audit_call == NULL)
+		return;
+	for (size_t i = 0; i < count; i++)
+		end.bytes += parts[i].n;
+	if (call->client != NULL) {
+		end.session = call->client->session;
+		end.revision = call->client->revision;
+	}
+	audit_call_end(&call->audit_call, &end);
+}

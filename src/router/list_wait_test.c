@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of a session with a server of its own that wait for its list of tools, as `pin: enforce` has them wait. */
+#include "router/list_wait.h"
+
+#include "router/client_stage.h"
+
+#define HANDSHAKEN                                                                         \
+	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':" \
+	"{'tools':{'listChanged':true}},'serverInfo':{'name':'s','version':'1'}}}"
+#define LIST(id) "{'jsonrpc':'2.0','id':" id ",'method':'tools/list'}"
+#define NEXT(id) "{'jsonrpc':'2.0','id':" id ",'method':'tools/list','params':{'cursor':'2'}}"
+#define PAGE(id, more) "{'jsonrpc':'2.0','id':" id ",'result':{'tools':[{'name':'t'}]" more "}}"
+#define SCHEMA(id, text) \
+	"{'jsonrpc':'2.0','id':" id ",'result':{'tools':[{'name':'t','inputSchema':" text "}]}}"
+#define GIVEN_UP(id)                                                                    \
+	"{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':" id \
+	",'reason':'nobody waits for it any more'}}"
+#define NO(id) "{'jsonrpc':'2.0','id':" id ",'error':{'code':-32603,'message':'m'}}"
+#define UNTOLD(id)                                                                   \
+	"{'jsonrpc':'2.0','id':" id ",'error':{'code':-32603,'message':'The server " \
+	"does not tell its list: nothing that is not known is called'}}"
+
+static struct client *client;
+static struct fake_process *server;
+
+static int setup(void **state)
+{
+	client_stage_open();
+	servers[0].conf.pool_max = 3;
+	servers[0].conf.queue_max = 100000;
+	servers[0].conf.pin = PIN_ENFORCE;
+	client = open_session(INITIALIZE_WITH(""))->call.client;
+	server = process(0);
+	assert_non_null(fake_process_read(server));
+	says(server, HANDSHAKEN);
+	hears(server, INITIALIZED);
+	notify(client, INITIALIZED);
+	return 0;
+}
+
+static void one_asks_for_all(void **state)
+{
+	request(client, CALL("1"));
+	hears(server, LIST("2"));
+	request(client, CALL("2"));
+	says(server, PAGE("2", ",'nextCursor':'2'"));
+	hears(server, NEXT("3"));
+	request(client, CALL("3"));
+	hears_nothing(server);
+	says(server, PAGE("3", ""));
+	hears(server, CALL("4"));
+	hears(server, CALL("5"));
+	hears(server, CALL("6"));
+	request(client, CALL("4"));
+	hears(server, CALL("7"));
+	hears_nothing(server);
+}
+
+/* Who asked has gone: another asks, and the others follow that one. */
+static void who_asks_goes(void **state)
+{
+	struct front *first = request(client, CALL("1")), *second = request(client, CALL("2"));
+
+	hears(server, LIST("2"));
+	request(client, CALL("3"));
+	call_cancel(&first->call);
+	settle();
+	hears(server, GIVEN_UP("2"));
+	hears(server, LIST("3"));
+	hears_nothing(server);
+	call_cancel(&second->call);
+	settle();
+	hears(server, GIVEN_UP("3"));
+	hears(server, LIST("4"));
+	says(server, PAGE("4", ""));
+	hears(server, CALL("5"));
+	hears_nothing(server);
+}
+
+static void who_follows_goes(void **state)
+{
+	struct front *second;
+
+	request(client, CALL("1"));
+	hears(server, LIST("2"));
+	second = request(client, CALL("2"));
+	call_cancel(&second->call);
+	says(server, PAGE("2", ""));
+	hears(server, CALL("3"));
+	hears_nothing(server);
+}
+
+/* What was asked for before is not what the server would say now. */
+static void changes_are_asked_for_anew(void **state)
+{
+	request(client, CALL("1"));
+	hears(server, LIST("2"));
+	says(server, CHANGED("tools"));
+	request(client, CALL("2"));
+	hears(server, LIST("3"));
+	request(client, CALL("3"));
+	hears_nothing(server);
+	says(server, PAGE("2", ""));
+	hears(server, CALL("4"));
+	hears_nothing(server);
+	says(server, PAGE("3", ""));
+	hears(server, CALL("5"));
+	hears(server, CALL("6"));
+	hears_nothing(server);
+}
+
+/* A failure is that of one: the next one asks again. */
+static void failures_are_not_shared(void **state)
+{
+	struct front *first = request(client, CALL("1")), *second = request(client, CALL("2"));
+
+	hears(server, LIST("2"));
+	says(server, NO("2"));
+	is_answered(first, UNTOLD("1"));
+	is_open(second);
+	hears(server, LIST("3"));
+	pass(10000);
+	hears(server, GIVEN_UP("3"));
+	is_answered(second, UNTOLD("2"));
+	hears_nothing(server);
+}
+
+/* What waits keeps its text: no more of a session than may wait for a process. */
+static void waiting_calls_are_bounded(void **state)
+{
+	struct front *first, *second, *third;
+
+	servers[0].conf.queue_max = 2 * sizeof(CALL("1"));
+	first = request(client, CALL("1"));
+	second = request(client, CALL("2"));
+	third = request(client, CALL("3"));
+	is_failed(third, REASON_OVER_LIMIT);
+	hears(server, LIST("2"));
+	call_cancel(&second->call);
+	third = request(client, CALL("4"));
+	is_failed(request(client, CALL("5")), REASON_OVER_LIMIT);
+	is_open(third);
+	says(server, PAGE("2", ""));
+	is_open(first);
+	hears(server, CALL("3"));
+	hears(server, CALL("4"));
+	says(server, CHANGED("tools"));
+	request(client, CALL("6"));
+	request(client, CALL("7"));
+	is_failed(request(client, CALL("8")), REASON_OVER_LIMIT);
+	hears(server, LIST("5"));
+}
+
+/* What one process has listed says nothing of the next. */
+static void lists_are_of_their_process(void **state)
+{
+	struct front *first;
+
+	servers[0].conf.pin = PIN_OFF;
+	servers[0].conf.checks_schemas = true;
+	first = request(client, CALL("1"));
+	hears(server, LIST("2"));
+	says(server, SCHEMA("2", "{}"));
+	hears(server, CALL("3"));
+	says(server, RESULT("3"));
+	is_answered(first, RESULT("1"));
+	exits(server, 0);
+	first = request(client, CALL("2"));
+	server = process(1);
+	assert_non_null(fake_process_read(server));
+	says(server, HANDSHAKEN);
+	hears(server, INITIALIZED);
+	hears(server, LIST("2"));
+	says(server, SCHEMA("2", "{}"));
+	hears(server, LIST("3")); /* the process has begun after the first was asked for */
+	says(server, SCHEMA("3", "{'required':['a']}"));
+	hears_nothing(server);
+	assert_int_equal(first->ending, ENDING_RESPONSE);
+}
+
+static void sessions_end(void **state)
+{
+	struct front *first = request(client, CALL("1")), *second = request(client, CALL("2"));
+
+	hears(server, LIST("2"));
+	exits(server, 1);
+	is_failed(first, REASON_CHILD_EXITED);
+	is_failed(second, REASON_CHILD_EXITED);
+}
+
+#define WAIT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, client_stage_close)
+
+static const struct CMUnitTest tests[] = {
+	WAIT_TEST(one_asks_for_all),           WAIT_TEST(who_asks_goes),
+	WAIT_TEST(who_follows_goes),           WAIT_TEST(changes_are_asked_for_anew),
+	WAIT_TEST(failures_are_not_shared),    WAIT_TEST(waiting_calls_are_bounded),
+	WAIT_TEST(lists_are_of_their_process), WAIT_TEST(sessions_end),
+};
+
+int main(void)
+{
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is told of lists as they come in, page by page, how often, and in what lists nobody may look. SEC-65, SEC-67 */
+#include "router/pinning.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unit_test.h"
+#include "obs/log.h"
+#include "router/listing_kind.h"
+
+static struct server server;
+static int told[2]; /* a pipe: the log */
+static uint64_t now_ms = 1000000;
+
+static int begin(void **state)
+{
+	server = (struct server){ .conf = { .name = "a", .pin = PIN_WARN } };
+	pins_init(&server.pins);
+	assert_int_equal(pipe2(told, O_CLOEXEC | O_NONBLOCK), 0);
+	log_set(told[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	clock_freeze(now_ms);
+	return 0;
+}
+
+static int end(void **state)
+{
+	pins_fini(&server.pins);
+	log_set(STDERR_FILENO, LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	close(told[0]);
+	close(told[1]);
+	return 0;
+}
+
+static struct slice spell(const char *text)
+{
+	static char spelled[4096];
+
+	snprintf(spelled, sizeof(spelled), "%s", text);
+	for (char *at = spelled; (at = strchr(at, '\'')) != NULL;)
+		*at = '"';
+	return slice_str(spelled);
+}
+
+static void look(const char *result, uint64_t page)
+{
+	pinning_look(&server, method_find(SLICE_LIT("tools/list")), spell(result), page);
+}
+
+/* How many lines of the log since the last time have this word. */
+static size_t count(const char *word)
+{
+	static char text[65536];
+	ssize_t n = read(told[0], text, sizeof(text) - 1);
+	size_t lines = 0;
+
+	text[n > 0 ? n : 0] = '\0';
+	for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+		lines++;
+	return lines;
+}
+
+static void pages_do_not_make_each_others_items_gone(void **state)
+{
+	const uint64_t second =
+		listing_kind_page((struct json){ JSON_STRING, true, SLICE("\"x\"") });
+
+	look("{'tools':[{'name':'one'}],'nextCursor':'x'}", 0);
+	look("{'tools':[]}", listing_kind_page((struct json){ JSON_STRING, true, SLICE("\"y\"") }));
+	assert_false(server.pins.is_known[PERMISSION_TOOL]); /* no page of it */
+	look("{'tools':[{'name':'two'}]}", second);
+	assert_true(server.pins.is_known[PERMISSION_TOOL]);
+	assert_int_equal(count("pin_moved"), 0);
+	look("{'tools':[{'name':'one'}]}", 0);
+	assert_int_equal(count("is=gone"), 1);
+	look("{'tools':[{'name':'one'},{'name':'two'}]}", 0);
+	assert_int_equal(count("is=back"), 1);
+}
+
+static void lines_are_bounded_for_a_minute(void **state)
+{
+	char text[128];
+
+	look("{'tools':[]}", 0);
+	for (int minute = 0; minute < 2; minute++) {
+		for (int i = 0; i < 100; i++) {
+			snprintf(text, sizeof(text), "{'tools':[{'name':'t','title':'%d'}]}",
+				 minute * 100 + i);
+			look(text, 0);
+		}
+		assert_in_range(count("pin_waits"), 20, 40);
+		look("{'tools':[{'name':'t','title':'more'}]}", 0);
+		assert_int_equal(count("pin_waits"), 0);
+		clock_freeze(now_ms += 60 * 1000);
+	}
+	assert_int_equal(server.pins.count, 1);
+}
+
+static void lists_of_two_meanings_are_not_looked_at(void **state)
+{
+	static const char *const lists[] = {
+		"{'tools':[{'name':'a'}],'tools':[]}", "{'tools':[{'name':'a'}],'t\\u006fols':[]}",
+		"{'tools':[{'name':'a'}],'TOOLS':[]}", "{'tool\\u017f':[{'name':'a'}]}",
+		"{'\\uff54ools':[{'name':'a'}]}",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		look(lists[i], 0);
+		assert_int_equal(count("list_ambiguous"), 1);
+		assert_int_equal(server.pins.count, 0);
+		assert_false(server.pins.is_known[PERMISSION_TOOL]);
+	}
+	look("{'tool':[],'toolss':1,'\\ud800tools':2,'prompts':[],'tools':[{'name':'a'}]}", 0);
+	assert_int_equal(count("list_ambiguous"), 0);
+	assert_int_equal(server.pins.count, 1);
+}
+
+/* A page without items, or with another thing in their place, ends the list all the same. */
+static void what_is_no_list_ends_it(void **state)
+{
+	look("{}", 0);
+	assert_true(server.pins.is_known[PERMISSION_TOOL]);
+	look("{'tools':{'a':1}}", 0);
+	assert_int_equal(server.pins.count, 0);
+	look("{'tools':[{'name':'late'},{},{'name':7},1]}", 0);
+	assert_int_equal(server.pins.waiting, 1);
+}
+
+static const char *find_withheld(const char *message)
+{
+	static const struct scan_limits limits = { .depth_max = 64, .id_max = 256 };
+	struct envelope env;
+	struct error err;
+
+	assert_int_equal(scan_envelope(spell(message), &limits, 0, &env, &err), 0);
+	return pinning_find_withheld(&server, &env);
+}
+
+static void notifications_that_are_calls_are_withheld(void **state)
+{
+	const char *call = "{'jsonrpc':'2.0','method':'Tools/call','params':{'name':'a'}}";
+
+	assert_null(find_withheld(call));
+	server.conf.pin = PIN_ENFORCE;
+	assert_string_equal(find_withheld(call), "notification");
+	assert_null(find_withheld("{'jsonrpc':'2.0','method':'notifications/initialized'}"));
+	assert_null(find_withheld("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{"
+				  "'name':'a'}}"));
+}
+
+static void what_is_new_is_withheld(void **state)
+{
+	const char *read =
+		"{'jsonrpc':'2.0','id':1,'method':'resources/read','params':{'uri':'a:b'}}";
+	const struct method *method = method_find(SLICE_LIT("resources/list"));
+
+	server.conf.pin = PIN_ENFORCE;
+	pinning_look(&server, method, spell("{'resources':[]}"), 0);
+	assert_null(find_withheld(read));
+	pinning_look(&server, method, spell("{'resources':[{'uri':'a:b'}]}"), 0);
+	assert_string_equal(find_withheld(read), "resource");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(pages_do_not_make_each_others_items_gone, begin,
+						end),
+		cmocka_unit_test_setup_teardown(lines_are_bounded_for_a_minute, begin, end),
+		cmocka_unit_test_setup_teardown(lists_of_two_meanings_are_not_looked_at, begin,
+						end),
+		cmocka_unit_test_setup_teardown(what_is_no_list_ends_it, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_new_is_withheld, begin, end),
+		cmocka_unit_test_setup_teardown(notifications_that_are_calls_are_withheld, begin,
+						end),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

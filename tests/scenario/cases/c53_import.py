@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files in which clients keep their servers (--import): what is taken over, and what is said of the rest. product.md §2."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+import harness
+from harness import case, eq, ok
+
+FILES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "import")
+VARIABLES = {"IMPORT_TOKEN": "s3cret", "IMPORT_URL": "https://api.example", "HOME": "/home/me"}
+
+# File: (exit status, what is said, without the names of program and file, what --print-config shows)
+TABLE = {
+    "alike.json": (2, [
+        "4:5: mcpServers.my-server: another entry is already served as 'my-server'",
+        "warning: 3:5: mcpServers.My Server: is served as 'my-server'",
+    ], []),
+    "claude-code-home.json": (0, [
+        "warning: 8:9: projects./srv/shop.mcpServers.search: left out: another entry is already served as 'search'",
+        'warning: 11:29: projects./srv/shop.mcpServers.old: is disabled there, and not served',
+    ], ['command: search-server', 'command: db-server', 'cwd: /srv/shop', 'enabled: false']),
+    "claude-code.json": (0, [
+        "warning: 8:18: mcpServers.api.env: '${IMPORT_UNSET}' is passed as it stands: no such variable is set here",
+        'warning: 12:5: mcpServers.tracker: left out: it is reached by a url; only servers that are started here, by a command, can be served',
+    ], ['command: /usr/bin/api-server', 'args: ["--url", "https://api.example", "--level", info]', 'env: {CACHE: "${IMPORT_UNSET}", AUTHORIZATION: "***"}']),
+    "claude-desktop.json": (0, [
+        "warning: 8:5: mcpServers.My Notes: is served as 'my-notes'",
+    ], ['  filesystem:', 'args: ["-y", "@modelcontextprotocol/server-filesystem", /srv/files]', '  my-notes:', 'env: {NOTES_DIR: /srv/notes}']),
+    "cline.json": (0, [
+        'warning: 3:88: mcpServers.on.comand: is not known, and ignored; what counts is command, args, env, cwd, disabled and enabled',
+        'warning: 4:41: mcpServers.off.disabled: is disabled there, and not served',
+    ], ['  "on":', '  "off":']),
+    "codex.toml": (2, [
+        ' TOML, as Codex has it, is not read; make JSON of it, and import that: python3 -c \'import json, sys, tomllib; json.dump({"mcp_servers": tomllib.load(sys.stdin.buffer)["mcp_servers"]}, sys.stdout)\' <codex.toml >codex.json',
+    ], []),
+    "cursor-remote.json": (2, [
+        ' no entry can be served; one at least must have a command, which is started here',
+        'warning: 3:5: mcpServers.far: left out: it is reached by a url; only servers that are started here, by a command, can be served',
+    ], []),
+    "cursor.json": (0, [
+        "warning: 5:16: mcpServers.local.args: '${workspaceFolder}' is passed as it stands: no folder is open here; write the path of one in its place",
+        'warning: 6:7: mcpServers.local.envFile: is not taken over: the file is not read; write its variables into env',
+    ], ['args: ["${workspaceFolder}/server.py", /home/me/data]', 'env: {API_KEY: "***"}']),
+    "gemini.json": (0, [
+        "warning: 8:31: mcpServers.python.env: '$DB_URL' is passed as it stands: write ${NAME} to have a variable's value",
+        'warning: 9:7: mcpServers.python.timeout: is not taken over: a configuration has request_timeout and start.timeout of a server for it',
+        'warning: 11:7: mcpServers.python.includeTools: is not taken over: a configuration has tools.allow and tools.deny of a server for it',
+        'warning: 13:5: mcpServers.stream: left out: it is reached by a url; only servers that are started here, by a command, can be served',
+        'warning: 14:5: mcpServers.sse: left out: it is reached by a url; only servers that are started here, by a command, can be served',
+    ], ['cwd: /srv/python', 'env: {DATABASE_URL: "$DB_URL", KEY: "***"}']),
+    "missing-comma.json": (2, [
+        "4:7: not valid JSON: '}' expected",
+    ], []),
+    "open-comment.json": (2, [
+        "2:3: not valid JSON: string or '}' expected",
+    ], []),
+    "other.json": (2, [
+        ' there is no object "mcpServers" in it, nor one of another client\'s name; expected is {"mcpServers": {"NAME": {"command": …, "args": […]}}}',
+    ], []),
+    "twice.json": (2, [
+        '4:7: not valid JSON: duplicate object key',
+    ], []),
+    "types.json": (2, [
+        '3:35: mcpServers.a.args: must be an array of strings',
+        '5:18: mcpServers.b.command: must be a string',
+        '7:17: mcpServers.b.env: must be an object of strings',
+        '10:39: mcpServers.c.disabled: must be true or false',
+        '11:10: mcpServers.d: must be an object',
+    ], []),
+    "vscode-settings.json": (0, [
+    ], ['args: [mcp-server-time, "--local-timezone=Europe/Berlin"]']),
+    "vscode.json": (0, [
+        "warning: 13:26: servers.perplexity.env: '${input:key}' is passed as it stands: nobody is asked for it here; write ${NAME} in its place, and set the variable NAME for mcpgated",
+        'warning: 14:7: servers.perplexity.envFile: is not taken over: the file is not read; write its variables into env',
+        'warning: 16:7: servers.perplexity.sandboxEnabled: is not taken over: a configuration has sandbox of a server for it',
+        'warning: 18:5: servers.github: left out: it is reached by a url; only servers that are started here, by a command, can be served',
+    ], ['args: ["-y", server-perplexity, ",]"]']),
+    "windows.json": (0, [
+        "warning: 3:36: mcpServers.win.cwd: '${config:x}' is passed as it stands: nothing is put in its place here",
+    ], ['cwd: "${config:x}"']),
+    "windsurf.json": (0, [
+        'warning: 3:5: mcpServers.remote: left out: it is reached by a url; only servers that are started here, by a command, can be served',
+        "warning: 7:31: mcpServers.github.env: '${file:~/.github-token}' is passed as it stands: it is not read; a configuration can: env: {NAME: {file: PATH}}, see mcpgated.yaml(5)",
+        'warning: 8:7: mcpServers.github.disabledTools: is not taken over: a configuration has tools.allow and tools.deny of a server for it',
+    ], ['env: {GITHUB_TOKEN: "***", HOST: "***"}']),
+    "zed-old.json": (0, [
+        'warning: 4:86: context_servers.old.shell: is not known, and ignored; what counts is command, args, env, cwd, disabled and enabled',
+        'warning: 5:7: context_servers.old.settings: is not taken over: an extension of the editor makes arguments of it; write those',
+    ], ['command: /usr/bin/old-server', 'args: [run]', 'env: {A: b}']),
+    "zed.json": (0, [
+        'warning: 12:44: context_servers.off.enabled: is disabled there, and not served',
+        'warning: 13:5: context_servers.postgres: left out: an extension of the editor starts it; only servers that are started here, by a command, can be served',
+        'warning: 17:5: context_servers.far: left out: it is reached by a url; only servers that are started here, by a command, can be served',
+    ], ['command: some-command', 'args: [a, b]']),
+}
+CODEX_SAYS = [
+    "warning: mcp_servers.docs.startup_timeout_sec: is not taken over: a configuration has request_timeout and start.timeout of a server "
+    "for it",
+    "warning: mcp_servers.docs.enabled_tools: is not taken over: a configuration has tools.allow and tools.deny of a server for it",
+    "warning: mcp_servers.off.enabled: is disabled there, and not served",
+    "warning: mcp_servers.far: left out: it is reached by a url; only servers that are started here, by a command, can be served",
+]
+
+
+def import_file(folder, name):
+    """Exit status, the messages without program and file, and the configuration."""
+    done = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "--print-config", "--import", name], cwd=folder,
+                          capture_output=True, text=True, timeout=8 * harness.SLOW, env=dict(os.environ, **VARIABLES),
+                          stdin=subprocess.DEVNULL)
+    said = [line.replace("mcpgated: ", "", 1).replace(name + ":", "", 1) for line in done.stderr.splitlines()]
+    return done.returncode, said, done.stdout
+
+
+def copied(folder, name):
+    shutil.copy(os.path.join(FILES, name), folder)
+    os.chmod(os.path.join(folder, name), 0o600)
+
+
+@case(daemon=False)
+def files_of_clients(t):
+    """product §2: what an entry has that counts is taken over, and all else is said with its line."""
+    eq(sorted(os.listdir(FILES)), sorted(TABLE))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (status, messages, shown) in TABLE.items():
+            copied(folder, name)
+            code, said, printed = import_file(folder, name)
+            eq(said, messages, name)
+            eq(code, status, name)
+            for text in shown:
+                ok(text in printed, "%s: no %s in" % (name, text), printed)
+            ok("s3cret" not in printed + "".join(said), name + ": a secret is shown")
+
+
+@case(daemon=False)
+def codex_by_way_of_json(t):
+    """product §2: TOML is not read; the command that the message names makes a file that is."""
+    with tempfile.TemporaryDirectory() as folder:
+        copied(folder, "codex.toml")
+        _, said, _ = import_file(folder, "codex.toml")
+        command = said[0].split("import that: ")[1]
+        subprocess.run(["sh", "-c", "umask 077; " + command], cwd=folder, check=True, timeout=8 * harness.SLOW)
+        code, said, printed = import_file(folder, "codex.json")
+        eq(code, 0, said)
+        eq([re.sub(r"\d+:\d+: ", "", line) for line in said], CODEX_SAYS)
+        for text in ("args: [\"-y\", docs-server]", "env: {A: b}", "inherit_env: [LANG]", "enabled: false"):
+            ok(text in printed, "no %s in" % text, printed)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP+SSE after a lost connection: the client's EventSource comes back, and never initializes again. requirements §12."""
+import hashlib
+import re
+
+import mcp
+from harness import case, eq, ok, wait_for
+from mcp import A, notification, request
+
+VERSION = ("MCP-Protocol-Version", A)
+TOKENS = {"auth": {"mode": "token", "tokens": [{"name": n, "sha256": hashlib.sha256(n.encode()).hexdigest()} for n in ("alice", "bob")]}}
+SERVERS = {"main": {}, "other": {}}
+LONG = {"sessions": {"reconnect_timeout": "1m"}}
+SHORT = {"sessions": {"reconnect_timeout": "300ms"}}
+ERROR_WITHOUT_ID = "what no request asked for has no id; FRONT-RES-07"
+
+
+def state(daemon, name):
+    daemon.wait_log("sse_client_state", "to=" + name)
+
+
+def lose(c):
+    c.close()
+    state(c.daemon, "lost")
+
+
+@case(own=True, config=LONG)
+def comes_back_and_goes_on(t):
+    """FRONT-OLD-04: the same address, process and session; what was answered meanwhile comes, and nothing twice."""
+    c = t.sse()
+    pid = c.pid()
+    call = c.start_do(["sleep", 0.3], ["text", "late"])
+    lose(c)
+    more = c.start_do(["text", "sent meanwhile"])
+    d = c.again()
+    eq(d.uri, c.uri)
+    ok(b"retry: 1000" in d.first.raw, "retry", d.first)
+    eq(d.wait_answer(call)["result"]["content"][0]["text"], "late")
+    eq(d.wait_answer(more)["result"]["content"][0]["text"], "sent meanwhile")
+    eq(d.seen, [])
+    eq(d.pid(), pid)
+    seen = d.last_id
+    call = d.start_do(["text", "seen by nobody"])
+    ok(d.next(), "an answer that the client did not get")
+    d.last_id = seen
+    d.close()
+    e = d.again()
+    eq(e.wait_answer(call)["result"]["content"][0]["text"], "seen by nobody")
+
+
+@case(own=True, config=LONG)
+def takes_over_a_connection_that_is_only_half_dead(t):
+    """FRONT-OLD-04: the old connection is ended, and the new one has the rest."""
+    c = t.sse()
+    call = c.start_do(["sleep", 0.5], ["text", "x"])
+    d = c.again()
+    eq(d.wait_answer(call)["result"]["content"][0]["text"], "x")
+    eq(c.next(), None)
+    eq(d.do_text(["text", "y"]), "y")
+
+
+@case(own=True, config=LONG)
+def before_initialize_nothing_is_kept(t):
+    """FRONT-OLD-04: a client that had no session begins anew, with the id of the first event, too."""
+    c = t.sse(begin=False)
+    ok(c.last_id.endswith("-0"), "id", c.last_id)
+    c.close()
+    state(c.daemon, "gone")
+    d = t.sse(extra=[("Last-Event-ID", c.last_id)])
+    ok(d.uri != c.uri, "a new client", d.uri)
+    eq(d.do_text(["text", "x"]), "x")
+
+
+@case(own=True, config=LONG)
+def away_during_initialize(t):
+    """FRONT-OLD-04: the answer to initialize waits for its client."""
+    daemon = t.start({"main": {"script": {"init": [["sleep", 0.5], ["answer"]]}}}, config=LONG)
+    c = t.sse(daemon=daemon, begin=False)
+    call = c.start("initialize", mcp.initialize(A)["params"])
+    c.close()
+    state(daemon, "lost")
+    d = c.again()
+    ok("result" in d.wait_answer(call), "initialize", d.seen)
+    eq(d.do_text(["text", "x"]), "x")
+
+
+@case(own=True, config=SHORT)
+def not_for_ever(t):
+    """FRONT-OLD-04: after sessions.reconnect_timeout the call is cancelled, the process ends, the id is unknown."""
+    c = t.sse()
+    pid = c.pid()
+    c.start_do(["wait_cancel"])
+    wait_for(lambda: "wait_cancel" in str(t.daemon.messages(pid)), what="the call at the child")
+    lose(c)
+    wait_for(lambda: "notifications/cancelled" in str(t.daemon.messages(pid)), what="the cancellation")
+    wait_for(lambda: pid not in t.daemon.children(), what="the end of the process")
+    eq(t.sse(begin=False, extra=[("Last-Event-ID", c.last_id)]).response.status, 404)
+
+
+@case(own=True, config=dict(LONG, streams={"replay_bytes": "1KiB"}))
+def what_is_kept_is_bounded(t):
+    """FRONT-OLD-04 FRONT-RES-07: what is no longer kept is said; answers that are too much end the session."""
+    t.expect_invalid("2024-11-05, to a client.* id missing", ERROR_WITHOUT_ID)
+    c = t.sse()
+    first = c.last_id
+    for i in range(4):
+        c.do_text(["text", "x" * 900])
+    lose(c)
+    c.last_id, newest = first, c.last_id
+    d = c.again()
+    lost = d.next()
+    eq((lost["error"]["code"], lost["error"]["data"]), (-32603, {"reason": "stream_expired"}))
+    eq(d.last_id, newest)
+    eq(d.do_text(["text", "y"]), "y")
+    d.close()
+    for i in range(4):
+        d.post(request(i, "tools/call", {"name": "do", "arguments": {"steps": [["text", "z" * 900]]}}))
+    wait_for(lambda: not t.daemon.children(), what="the end of the process")
+    eq(d.again().response.status, 404)
+
+
+@case(own=True, config=dict(LONG, **TOKENS))
+def ids_are_their_owners(t):
+    """FRONT-OLD-04 FRONT-RES-03: another principal's id, another server's, and one that was made up are unknown."""
+    alice, bob = mcp.bearer("alice"), mcp.bearer("bob")
+    c = SseOf(t, alice)
+    event = c.last_id
+    ok(not event.endswith("-0"), "an event was seen", event)
+    for server, who, event_id in (("main", bob, event), ("other", alice, event), ("main", alice, "x" + event[1:]),
+                                  ("main", alice, event[:-1]), ("main", alice, "00000000-0-1"), ("main", alice, "z" * 300)):
+        status = t.sse(server=server, begin=False, extra=list(who) + [("Last-Event-ID", event_id)]).response.status
+        eq(status, 404, (server, event_id))
+    eq(t.sse(begin=False, extra=[("Last-Event-ID", event)]).response.status, 401)
+    eq(c.again(*alice).response.status, 200, "its owner")
+
+
+@case(own=True, config=LONG)
+def without_an_id_a_new_session(t):
+    """FRONT-OLD-09: of an anonymous client, as far as it says that it has initialized; nothing of the old session is in it."""
+    c = t.sse()
+    pid = c.pid()
+    call = c.start_do(["sleep", 0.2], ["text", "not for everybody"])
+    lose(c)
+    plain = c.again(event_id=False)
+    eq(plain.ask("ping")["error"]["code"], -32600)
+    d = c.again(VERSION, event_id=False)
+    ok(d.uri != c.uri, "another client", d.uri)
+    wait_for(lambda: d.post(notification("notifications/initialized")).status == 202, what="the session")
+    wait_for(lambda: d.post(request("a", "ping")).status == 202, what="the session")
+    eq(d.next(), {"jsonrpc": "2.0", "id": "a", "result": {}})
+    ok(d.pid() != pid, "a process of its own", pid)
+    eq(d.seen, [])
+    e = c.again()
+    eq(e.wait_answer(call)["result"]["content"][0]["text"], "not for everybody")
+
+
+@case(own=True, config=dict(LONG, **TOKENS))
+def without_an_id_the_only_lost_session(t):
+    """FRONT-OLD-09: of a caller with a token, if it is the only one that he has lost; nobody else's."""
+    alice, bob = mcp.bearer("alice"), mcp.bearer("bob")
+    c = SseOf(t, alice)
+    pid = c.pid()
+    lose(c)
+    stranger = SseOf(t, bob, VERSION)
+    ok(stranger.uri != c.uri, "his own", stranger.uri)
+    call = c.start_do(["sleep", 0.2], ["text", "for its caller"])
+    d = SseOf(t, alice, VERSION)
+    eq(d.wait_answer(call)["result"]["content"][0]["text"], "for its caller", "it need not say anything")
+    eq(d.pid(), pid)
+    eq(d.seen, [])
+    lose(d)
+    e = SseOf(t, alice, VERSION)
+    eq((e.pid(), e.seen), (pid, []), "by its first message")
+
+
+@case(own=True, config=dict(LONG, **TOKENS))
+def a_new_client_names_its_revision_too(t):
+    """FRONT-OLD-09: AI SDKs do so before they initialize; whoever initializes is a new client, and takes nothing."""
+    alice = mcp.bearer("alice")
+    c = SseOf(t, alice)
+    pid = c.pid()
+    call = c.start_do(["sleep", 0.1], ["text", "of the lost one"])
+    lose(c)
+    d = SseOf(t, alice, VERSION)
+    ok("result" in d.ask("initialize", mcp.initialize(A)["params"]), "initialize")
+    eq(d.post(notification("notifications/initialized")).status, 202)
+    ok(d.pid() != pid, "a process of its own", pid)
+    eq(d.seen, [])
+    e = c.again(*alice)
+    eq(e.wait_answer(call)["result"]["content"][0]["text"], "of the lost one")
+
+
+@case(own=True, config=LONG)
+def a_new_anonymous_client_names_its_revision_too(t):
+    """FRONT-OLD-09."""
+    d = t.sse(extra=[VERSION], begin=False)
+    ok("result" in d.ask("initialize", mcp.initialize(A)["params"]), "initialize")
+    eq(d.post(notification("notifications/initialized")).status, 202)
+    eq(d.do_text(["text", "x"]), "x")
+    eq(len(t.daemon.children()), 1)
+
+
+def SseOf(t, who, *more):
+    c = t.sse(extra=list(who) + list(more), begin=False)
+    plain = c.post
+    c.post = lambda body, headers=(("Content-Type", "application/json"),), uri=None: plain(body, list(headers) + list(who), uri)
+    if not more:
+        c.ask("initialize", mcp.initialize(A)["params"])
+    return c

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes before MCP: other protocols, browsers, path prefixes. requirements §1, §2."""
+import hashlib
+import json
+
+import mcp
+from harness import case, eq, ok, wait_for
+from mcp import encode, request
+
+SERVERS = {"main": {}, "other": {}}
+BROWSER = [("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")]
+JSON = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")]
+TOKENS = {"auth": {"mode": "token", "tokens": [{"name": "a", "sha256": hashlib.sha256(b"a").hexdigest()}]}}
+
+
+@case
+def http2_is_told_so(t):
+    """SEC-22: a client that begins with HTTP/2 gets an answer that it can read, and the end."""
+    conn = t.conn()
+    conn.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9))
+    response = conn.response()
+    eq(response.status, 505)
+    ok(b"HTTP/1.1" in response.read(), "text", response.body)
+
+
+@case
+def a_slash_at_the_end_is_nothing(t):
+    """FRONT-HTTP-01: /main/mcp/ is /main/mcp; two slashes are not."""
+    for path, status in (("/main/mcp/", 400), ("/main/mcp", 400), ("/main/mcp//", 404), ("/main//mcp", 404)):
+        response = t.conn().request("POST", path, JSON, encode(request(1, "ping")))
+        response.read()
+        eq(response.status, status, path)
+    eq(t.conn().request("GET", "/healthz/").status, 200)
+
+
+@case
+def people_get_a_page(t):
+    """SEC-01: a browser is told what this is, by a page that loads and runs nothing; on loopback which addresses there are."""
+    for path in ("/", "/x", "/main/mcp", "/main/sse", "/other/message"):
+        response = t.conn().request("GET", path, BROWSER)
+        text = response.read().decode()
+        eq((response.status, response.header("content-type")), (200, "text/html; charset=utf-8"), path)
+        ok("default-src 'none'" in response.header("content-security-policy"), "policy", response.headers)
+        ok("/main/mcp</code>" in text and "Model Context Protocol" in text, "text", text)
+        ok("<script" not in text and "src=" not in text, "text", text)
+    eq(t.conn().request("GET", "/x", [("Accept", "*/*")]).status, 404)
+    eq(t.conn().request("GET", "/x", [("Accept", "text/event-stream, text/html")]).status, 404)
+    eq(t.conn().request("GET", "/", BROWSER + [("Origin", "https://evil.example")]).status, 403)
+
+
+@case(own=True, config=TOKENS)
+def the_page_names_nobody_to_strangers(t):
+    """SEC-01: where a token is needed, the page is the same at every path and names no server."""
+    pages = set()
+    for path in ("/", "/main/mcp", "/nowhere"):
+        response = t.conn().request("GET", path, BROWSER)
+        pages.add(response.read())
+    eq(len(pages), 1, "pages")
+    ok(b"main" not in pages.pop(), "no name", None)
+
+
+@case(own=True, config={"public_url": "https://example.com/gw"})
+def below_a_path(t):
+    """FRONT-OLD-01: the address for messages has the path of public_url; both forms are served."""
+    for path in ("/gw/main/sse", "/main/sse"):
+        c = t.sse(path=path)
+        ok(c.uri.startswith("/gw/main/message?sessionId="), "uri", c.uri)
+        eq(c.do_text(["text", "x"]), "x")
+    for path, status in (("/gw/main/mcp", 400), ("/main/mcp", 400), ("/gwmain/mcp", 404), ("/gw/gw/main/mcp", 404)):
+        response = t.conn().request("POST", path, JSON, encode(request(1, "ping")))
+        response.read()
+        eq(response.status, status, path)
+
+
+@case(own=True, config={"public_url": "https://example.com/gw", "auth": {"mode": "oauth", "issuers": [{"issuer": "https://127.0.0.1:1"}]}})
+def metadata_below_a_path(t):
+    """AUTH-PRM-01 AUTH-CH-01: the resource has the path of public_url; its document is where a proxy of that path alone leads, and where RFC 9728 says."""
+    t.expect_error_log("issuers_failed")
+    for path in ("/gw/main/mcp", "/main/mcp"):
+        response = t.conn().request("POST", path, JSON, encode(request(1, "ping")))
+        response.read()
+        eq(response.status, 401, path)
+        ok('resource_metadata="https://example.com/gw/.well-known/oauth-protected-resource/main/mcp"'
+           in response.header("www-authenticate"), "challenge", response.headers)
+    for path in ("/gw/.well-known/oauth-protected-resource/main/mcp", "/.well-known/oauth-protected-resource/main/mcp",
+                 "/.well-known/oauth-protected-resource/gw/main/mcp"):
+        response = t.conn().request("GET", path)
+        ok(b'"resource":"https://example.com/gw/main/mcp"' in response.read(), path, response.body)
+    eq(t.conn().request("GET", "/.well-known/oauth-protected-resource/gw/nothing").status, 404)
+
+
+@case(own=True, config={"drain_delay": "1s"})
+def not_ready_before_it_stops(t):
+    """product §3: for drain_delay /readyz is 503, all else is served, and connections are told to close, not cut."""
+    idle, ready = t.conn(), t.conn()
+    eq(ready.request("GET", "/readyz").read() and ready.request("GET", "/healthz").status, 200)
+    response = idle.request("GET", "/healthz")
+    response.read()
+    eq(response.header("connection"), None)
+    s = t.session()
+    t.daemon.term()
+    t.daemon.wait_log("gateway_state", "to=leaving")
+    eq(t.conn().request("GET", "/readyz").status, 503)
+    response = idle.request("GET", "/healthz")
+    response.read()
+    eq((response.status, response.header("connection")), (200, "close"))
+    eq(s.do_text(["text", "still served"]), "still served")
+    eq(t.session().do_text(["text", "new ones, too"]), "new ones, too")
+    t.daemon.wait_log("gateway_state", "to=finishing")
+
+
+@case(own=True, config={"drain_delay": "1h"})
+def a_second_signal_ends_the_delay(t):
+    """product §3: who does not want to wait says so again."""
+    t.daemon.term()
+    t.daemon.wait_log("gateway_state", "to=leaving")
+    t.daemon.term()
+    t.daemon.wait_log("gateway_state", "to=finishing")
+
+
+FORWARDED = (("Forwarded", "for=192.0.2.1"), ("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-Host", "a.example"),
+             ("X-Forwarded-Proto", "https"))
+
+
+@case(own=True)
+def an_unknown_proxy_does_not_publish_it(t):
+    """SEC-69: where nobody needs a token, what a proxy passes on that is not known is refused, with the lines to add."""
+    for field in FORWARDED:
+        response = t.conn().request("POST", "/main/mcp", JSON + [field], encode(request(1, "ping")))
+        eq(response.status, 403, field)
+        text = response.read()
+        ok(b"trusted_proxies: [127.0.0.1]" in text and b"auth: {mode: token" in text, "the lines", text)
+    eq(t.conn().request("GET", "/healthz", [FORWARDED[0]]).status, 200)
+    t.daemon.wait_log("caller_refused", "status=403", "client=127.0.0.1", "a proxy has passed this on")
+
+
+@case(daemon=False)
+def a_known_proxy_or_a_token_is_enough(t):
+    """SEC-69: who has named the proxy, or asks for tokens, or says that everybody may, has thought of it."""
+    for config, status in (({"trusted_proxies": ["127.0.0.1"]}, 400), (TOKENS, 401), ({"auth": {"mode": "anonymous"}}, 400)):
+        daemon = t.start({"main": {}}, config)
+        response = t.conn(address=daemon.address).request("POST", "/main/mcp", JSON + [FORWARDED[1]], encode(request(1, "ping")))
+        response.read()
+        eq(response.status, status, config)
+
+
+@case(own=True, config=dict(TOKENS, log={"level": "info", "access": True}))
+def refused_callers_are_seen(t):
+    """product §5: at info: who, where, why; ten lines a second at most. The access log has each request, without its query."""
+    for i in range(30):
+        t.conn().request("POST", "/main/mcp?secret=%d" % i, JSON + [("Authorization", "Bearer wrong")], encode(request(1, "ping"))).read()
+    line = t.daemon.wait_log("caller_refused", "status=401", "server=main", "client=127.0.0.1")
+    t.daemon.wait_log("access", "method=POST", "path=/main/mcp ", "status=401", "ms=")
+    wait_for(lambda: len(t.daemon.log("access")) == 30, what="a line for each request")
+    seconds = [l.split(".")[0] for l in t.daemon.log("caller_refused")]
+    ok(max(seconds.count(s) for s in seconds) <= 20, "bounded", line)
+    ok("secret" not in "".join(t.daemon.log("access")), "no query", None)
+
+
+@case(daemon=False)
+def a_log_of_json_is_json(t):
+    """product §4: with log.format json every line is an object, the addresses included."""
+    daemon = t.start({"main": {}}, {"log": {"level": "info", "format": "json", "access": True}}, wait=False)
+    wait_for(lambda: any("endpoint_ready" in line for line in list(daemon.lines)), what="the address")
+    line = next(l for l in list(daemon.lines) if "endpoint_ready" in l)
+    url = json.loads(line)["url"]
+    port = int(url.split(":")[2].split("/")[0])
+    t.conn(address=("127.0.0.1", port)).request("GET", "/healthz").read()
+    wait_for(lambda: any('"access"' in l for l in list(daemon.lines)), what="the access log")
+    for line in list(daemon.lines):
+        ok(isinstance(json.loads(line), dict), "a line", line)
