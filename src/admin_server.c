@@ -37,7 +37,9 @@ struct admin_server {
 	size_t visitor_count;
 	struct admin admin;
 	struct frontend frontend;
-	struct endpoint *endpoints; /* of the frontend */
+	struct server *servers;
+	const struct endpoint *client_endpoints;
+	struct endpoint *endpoints; /* of the frontend: one for each of those; SERVERS_MAX, like the next */
 	struct slice *paths;        /* where clients find the servers */
 	size_t count;
 	struct http_server *admin_http;
@@ -108,6 +110,26 @@ static void admin_server_on_metrics_accept(struct listener *listener, int fd,
 	http_server_accept(a->metrics_http, &(struct http_arrival){ .fd = fd, .peer = *peer });
 }
 
+/* The one of this number has come, gone, or changed. */
+static void admin_server_set_endpoint(struct admin_server *a, size_t number)
+{
+	const struct endpoint *of_clients = &a->client_endpoints[number];
+	struct endpoint *endpoint = &a->endpoints[number];
+
+	if (endpoint->server != NULL && of_clients->server == NULL) {
+		free((char *)(uintptr_t)endpoint->path.p);
+		*endpoint = (struct endpoint){ .server = NULL };
+	}
+	a->paths[number] = of_clients->path;
+	if (of_clients->server == NULL)
+		return;
+	if (endpoint->server == NULL)
+		endpoint->path = slice_str(mem_printf(ADMIN_MCP_PATH "%s",
+						      a->servers[number].conf.name));
+	endpoint->server = &a->servers[number];
+	endpoint->arguments = of_clients->arguments; /* what follows is borrowed */
+}
+
 /* The operator's own tool speaks plain HTTP, and takes whole answers. */
 static void admin_server_make_frontend(struct admin_server *a, const struct admin_server_conf *conf)
 {
@@ -115,19 +137,12 @@ static void admin_server_make_frontend(struct admin_server *a, const struct admi
 
 	CHECK(a->endpoints == NULL && conf->endpoints != NULL);
 	a->count = conf->server_count;
-	a->endpoints = mem_zalloc((a->count + 1) * sizeof(*a->endpoints));
-	a->paths = mem_zalloc((a->count + 1) * sizeof(*a->paths));
-	for (size_t i = 0; i < a->count; i++) {
-		struct server *server = &conf->servers[i];
-		char *path = mem_printf(ADMIN_MCP_PATH "%s", server->conf.name);
-
-		a->paths[i] = conf->endpoints[i].path;
-		a->endpoints[i] = (struct endpoint){
-			.path = slice_str(path),
-			.server = server,
-			.arguments = conf->endpoints[i].arguments, /* what follows is borrowed */
-		};
-	}
+	a->servers = conf->servers;
+	a->client_endpoints = conf->endpoints;
+	a->endpoints = mem_zalloc(SERVERS_MAX * sizeof(*a->endpoints));
+	a->paths = mem_zalloc(SERVERS_MAX * sizeof(*a->paths));
+	for (size_t i = 0; i < a->count; i++)
+		admin_server_set_endpoint(a, i);
 	frontend_init(&a->frontend, conf->router,
 		      &(struct frontend_conf){ .endpoints = a->endpoints,
 					       .endpoint_count = a->count,
@@ -137,6 +152,23 @@ static void admin_server_make_frontend(struct admin_server *a, const struct admi
 					       .grace_ms = conf->frontend->grace_ms,
 					       .keepalive_ms = conf->frontend->keepalive_ms,
 					       .retry_ms = conf->frontend->retry_ms });
+}
+
+void admin_server_renew(struct admin_server *a, size_t server_count, const char *origin,
+			const char *auth_mode)
+{
+	CHECK(server_count >= a->count && server_count <= SERVERS_MAX);
+	a->count = server_count;
+	for (size_t i = 0; i < a->count; i++)
+		admin_server_set_endpoint(a, i);
+	a->frontend.conf.endpoint_count = server_count;
+	admin_renew(&a->admin, server_count, origin, auth_mode);
+}
+
+void admin_server_tell_reloaded(struct admin_server *a, uint64_t order, bool is_used,
+				struct slice report)
+{
+	admin_reloaded(&a->admin, order, is_used, report);
 }
 
 struct admin_server *admin_server_new(const struct admin_server_conf *conf)

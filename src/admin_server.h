@@ -14,7 +14,7 @@
 
 struct admin_server;
 
-/* All borrowed for the admin server's life, but the endpoints, http and the listeners only until the return. */
+/* All borrowed for the admin server's life, but http and the listeners only until the return. */
 struct admin_server_conf {
 	struct loop *loop;
 	struct spawner *spawner; /* knows who is no operator */
@@ -23,9 +23,9 @@ struct admin_server_conf {
 	size_t server_count;
 	const struct http_server *front;  /* that clients use */
 	void (*on_drain)(void);           /* the operator wants the daemon to end */
-	void (*on_reload)(void);          /* … to read log and certificates again */
+	uint64_t (*on_reload)(void);      /* … to read the configuration again */
 	void (*on_deny_list)(void);       /* the entries against tokens have changed */
-	const struct endpoint *endpoints; /* that clients use, one for each server */
+	const struct endpoint *endpoints; /* that clients use, one for each server; room for SERVERS_MAX */
 	const struct frontend_conf *frontend;
 	const struct http_conf *http;
 	const char *origin;    /* in the URLs of clients; NULL: there is none */
@@ -34,6 +34,15 @@ struct admin_server_conf {
 };
 
 struct admin_server *admin_server_new(const struct admin_server_conf *conf);
+/*
+ * Another configuration: the endpoints, and what servers there are, have changed. A server that has gone from its place is no
+ * longer referred to.
+ */
+void admin_server_renew(struct admin_server *admin_server, size_t server_count, const char *origin,
+			const char *auth_mode);
+/* As admin_reloaded. */
+void admin_server_tell_reloaded(struct admin_server *admin_server, uint64_t order, bool is_used,
+				struct slice report);
 /* Also NULL. */
 void admin_server_free(struct admin_server **admin_server);
 

@@ -10,81 +10,23 @@
 
 #include <openssl/crypto.h>
 
-#include "auth/dpop.h"
-#include "auth/fetch_client.h"
-#include "auth/verifier.h"
-#include "process/pin_memory.h"
-#include "process/child.h"
-#include "process/server.h"
-#include "process/spawn.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "admin_server.h"
 #include "config/origin.h"
-#include "endpoint/frontend.h"
-#include "http/conn.h"
-#include "http/acceptor.h"
-#include "server_certificates.h"
-#include "io/listen.h"
+#include "gateway.h"
 #include "io/loop.h"
-#include "obs/audit.h"
+#include "keeper/gateway_entry.h"
 #include "obs/counters.h"
 #include "obs/log.h"
-#include "router/router.h"
-#include "keeper/gateway_entry.h"
-#include "upstream/warm.h"
-#include "session/deny_snapshot.h"
 
 #define PIPES_EACH 3
+#define REPORT_BYTES_MAX ((size_t)128 * 1024) /* of a reload */
 #define OWN_DESCRIPTORS 64 /* the listeners, the log, the operator, the fetcher */
 #define DRAIN_STEP_MS 20
 #define LINGER_MS 2000
 #define ID_BYTES_MAX 256
 #define PROOFS_MAX 100000 /* that are remembered, so that none is taken twice */
 #define HEAP_KEPT_BYTES (16 * 1024 * 1024)
-
-enum gateway_state {
-	GATEWAY_SERVING,
-	GATEWAY_LEAVING,   /* it says that it is not ready, so that no more clients are sent */
-	GATEWAY_FINISHING, /* calls in flight run on; nothing new begins */
-	GATEWAY_STOPPING,  /* sessions have ended, processes are on their way out */
-};
-
-struct port {
-	struct listener listener;
-	struct gateway *gateway;
-	size_t index; /* in config->listen */
-};
-
-struct gateway {
-	struct loop *loop;
-	const struct config *config;
-	struct spawner *spawner;
-	struct server *servers;
-	struct fleet fleet;
-	struct endpoint *endpoints;
-	size_t server_count;
-	struct fetch_client *fetch_client; /* NULL: no issuers */
-	struct verifier *verifier;
-	struct dpop_memory *proofs;
-	struct audit audit;
-	struct router router;
-	struct frontend frontend;
-	struct http_server *http;
-	struct acceptor acceptor;
-	struct server_certificates server_certificates;
-	const int *listeners;
-	char *origin; /* in the URLs of clients, or NULL */
-	struct port *ports;
-	struct admin_server *admin_server;
-	size_t port_count; /* 0: not listening yet */
-	enum gateway_state state;
-	uint64_t state_since_ms;
-	uint64_t drain_until_ms;
-	struct timer drain;
-	struct pin_memory pin_memory;
-	struct deny_snapshot *deny_snapshot; /* of all gateways that one keeper starts */
-};
 
 /* The keeper's callbacks carry no pointer of ours; there is one gateway in a process. */
 static struct gateway *gateway;
@@ -174,19 +116,10 @@ static void gateway_end_sessions(struct gateway *g)
 	router_end_processes(&g->router, REASON_DRAINING);
 }
 
-static size_t gateway_count_children(const struct gateway *g)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < g->server_count; i++)
-		count += g->servers[i].count;
-	return count;
-}
-
 /* A client that still reads its answer gets as much time as calls get to finish; other connections LINGER_MS. */
 static bool gateway_is_through(const struct gateway *g, uint64_t passed_ms)
 {
-	if (gateway_count_children(g) > 0)
+	if (server_table_count_children(&g->table) > 0)
 		return false;
 	if (http_server_connection_count(g->http) + g->acceptor.count == 0)
 		return true;
@@ -230,8 +163,7 @@ static void gateway_on_drain(struct spawner *spawner)
 	if (gateway->state == GATEWAY_FINISHING)
 		gateway_end_sessions(gateway);
 	gateway->drain_until_ms = clock_now_ms();
-	for (size_t i = 0; i < gateway->server_count; i++)
-		child_kill_all(&gateway->servers[i], REASON_DRAINING);
+	server_table_kill_children(&gateway->table, REASON_DRAINING);
 }
 
 static void gateway_on_keeper_lost(struct spawner *spawner)
@@ -284,7 +216,27 @@ static void gateway_on_fetcher(struct spawner *spawner, int fd)
 		close(fd);
 }
 
+static void gateway_on_config(struct spawner *spawner, const int fds[2], bool has_other_issuers)
+{
+	(void)spawner;
+	gateway_reload(gateway, fds, has_other_issuers);
+}
+
+static void gateway_on_reloaded(struct spawner *spawner, uint64_t order, bool is_used, int fd)
+{
+	char *text = mem_alloc(REPORT_BYTES_MAX);
+	ssize_t n = pread(fd, text, REPORT_BYTES_MAX, 0);
+
+	(void)spawner;
+	close(fd);
+	admin_server_tell_reloaded(gateway->admin_server, order, is_used,
+				   slice_of(text, n > 0 ? (size_t)n : 0));
+	free(text);
+}
+
 static const struct spawner_ops gateway_spawner_ops = {
+	.on_config = gateway_on_config,
+	.on_reloaded = gateway_on_reloaded,
 	.on_drain = gateway_on_drain,
 	.on_lost = gateway_on_keeper_lost,
 	.on_certificate = gateway_on_certificate,
@@ -295,41 +247,23 @@ static const struct spawner_ops gateway_spawner_ops = {
 
 /* ---- starting ---- */
 
-/* eras: of all servers of the configuration, from before. */
-static void gateway_make_servers(struct gateway *g, const struct era_memory *eras)
+struct frontend_conf gateway_frontend_conf(const struct gateway *g)
 {
-	const struct config *config = g->config;
+	struct frontend_conf conf = g->config->frontend;
 
-	CHECK(g->servers == NULL && config->server_count > 0);
-	g->fleet.max = config->max_processes;
-	g->servers = mem_zalloc(config->server_count * sizeof(*g->servers));
-	g->endpoints = mem_zalloc(config->server_count * sizeof(*g->endpoints));
-	for (size_t i = 0; i < config->server_count; i++) {
-		struct server_conf conf = config->servers[i].conf;
-		struct server *server = &g->servers[g->server_count];
-
-		if (!config->servers[i].enabled)
-			continue;
-		conf.fleet = &g->fleet;
-		server_init(server, g->loop, g->spawner, &conf);
-		era_remember(server, &eras[i]);
-		g->endpoints[g->server_count] = config->servers[i].endpoint;
-		g->endpoints[g->server_count++].server = server;
-	}
-	/* What runs before the first client comes. */
-	for (size_t i = 0; i < g->server_count; i++)
-		router_start_server(&g->router, &g->servers[i]);
+	CHECK(conf.authorization.verifier == NULL);
+	conf.endpoints = g->table.endpoints;
+	conf.endpoint_count = g->table.count;
+	conf.authorization.verifier = g->verifier;
+	conf.authorization.proofs = g->proofs;
+	return conf;
 }
 
 static void gateway_make_frontend(struct gateway *g)
 {
-	struct frontend_conf conf = g->config->frontend;
+	const struct frontend_conf conf = gateway_frontend_conf(g);
 
-	CHECK(g->endpoints != NULL && conf.authorization.verifier == NULL);
-	conf.endpoints = g->endpoints;
-	conf.endpoint_count = g->server_count;
-	conf.authorization.verifier = g->verifier;
-	conf.authorization.proofs = g->proofs;
+	CHECK(conf.endpoint_count > 0);
 	frontend_init(&g->frontend, &g->router, &conf);
 }
 
@@ -360,14 +294,19 @@ static void gateway_deny(struct deny_list *deny_list, const struct config_denial
 					    until_ms) != NULL);
 }
 
+void gateway_deny_all(struct gateway *g, const struct config *config)
+{
+	for (size_t i = 0; i < config->deny.count; i++)
+		gateway_deny(&g->router.sessions.deny_list, &config->deny.items[i]);
+}
+
 /* The entries of the gateway before, if that has failed; else those of the configuration. AUTH-SES-07 */
 static void gateway_make_deny_list(struct gateway *g)
 {
 	struct deny_list *deny_list = &g->router.sessions.deny_list;
 
 	if (!deny_snapshot_load(g->deny_snapshot, deny_list))
-		for (size_t i = 0; i < g->config->deny.count; i++)
-			gateway_deny(deny_list, &g->config->deny.items[i]);
+		gateway_deny_all(g, g->config);
 	deny_snapshot_save(g->deny_snapshot, deny_list);
 }
 
@@ -391,9 +330,9 @@ static void gateway_on_deny_list(void)
 	deny_snapshot_save(gateway->deny_snapshot, &gateway->router.sessions.deny_list);
 }
 
-static void gateway_on_admin_reload(void)
+static uint64_t gateway_on_admin_reload(void)
 {
-	spawner_reload(gateway->spawner);
+	return spawner_reload(gateway->spawner);
 }
 
 static void gateway_on_accept(struct listener *listener, int fd, const struct peer *peer)
@@ -426,13 +365,20 @@ static uint64_t find_connections_max(const struct config *config)
 	return room;
 }
 
+struct http_conf gateway_http_conf(const struct config *config)
+{
+	struct http_conf conf = config->http;
+
+	conf.max_connections = find_connections_max(config);
+	return conf;
+}
+
 static void gateway_make_http(struct gateway *g)
 {
 	const struct config *config = g->config;
-	struct http_conf conf = config->http;
+	const struct http_conf conf = gateway_http_conf(config);
 
 	CHECK(g->http == NULL && g->admin_server == NULL && g->port_count == 0);
-	conf.max_connections = find_connections_max(config);
 	g->http = http_server_new(g->loop, &conf, &g->frontend.handler);
 	acceptor_init(&g->acceptor, g->loop, g->http);
 	server_certificates_init(&g->server_certificates, config);
@@ -441,9 +387,9 @@ static void gateway_make_http(struct gateway *g)
 		&(struct admin_server_conf){ .loop = g->loop,
 					     .spawner = g->spawner,
 					     .router = &g->router,
-					     .endpoints = g->endpoints,
-					     .servers = g->servers,
-					     .server_count = g->server_count,
+					     .endpoints = g->table.endpoints,
+					     .servers = g->table.servers,
+					     .server_count = g->table.count,
 					     .frontend = &g->frontend.conf,
 					     .http = &conf,
 					     .front = g->http,
@@ -468,7 +414,7 @@ static void gateway_listen(struct gateway *g)
 		g->ports[i].index = i;
 		listener_init(&g->ports[i].listener, g->loop, g->listeners[i], gateway_on_accept);
 	}
-	LOG(GATEWAY_READY, LOG_INT("servers", g->server_count));
+	LOG(GATEWAY_READY, LOG_INT("servers", g->table.count));
 	spawner_ready(g->spawner);
 }
 
@@ -485,11 +431,8 @@ static void gateway_free(struct gateway *g)
 	verifier_free(&g->verifier);
 	fetch_client_free(&g->fetch_client);
 	dpop_memory_free(&g->proofs);
-	for (size_t i = 0; i < g->server_count; i++)
-		server_fini(&g->servers[i]);
+	server_table_fini(&g->table);
 	free(g->origin);
-	free(g->servers);
-	free(g->endpoints);
 	free(g->ports);
 	timer_stop(&g->drain);
 	loop_free(&g->loop);
@@ -503,6 +446,12 @@ static void gateway_tune_heap(void)
 {
 	mallopt(M_MMAP_THRESHOLD, HEAP_KEPT_BYTES);
 	mallopt(M_TRIM_THRESHOLD, HEAP_KEPT_BYTES);
+}
+
+static void gateway_on_server_freed(void)
+{
+	admin_server_renew(gateway->admin_server, gateway->table.count, gateway->origin,
+			   origin_auth_mode(gateway->config));
 }
 
 /* Returns the exit status of the process. */
@@ -532,17 +481,19 @@ static int gateway_run(struct gateway_entry *entry)
 		return 1;
 	}
 	gateway_make_deny_list(&g);
-	gateway_make_servers(&g, entry->eras);
-	pin_memory_init(&g.pin_memory, g.loop, g.spawner, GATEWAY_PINS, g.servers, g.server_count);
+	server_table_init(&g.table, &g.router, g.spawner, entry->landlock, gateway_on_server_freed);
+	server_table_use(&g.table, entry->config, entry->servers);
+	pin_memory_init(&g.pin_memory, g.loop, g.spawner, GATEWAY_PINS, g.table.servers,
+			g.table.count);
 	close(GATEWAY_PINS);
-	free(entry->eras);
+	free(entry->servers);
 	gateway_make_frontend(&g);
 	gateway_make_http(&g);
 	if (!server_certificates_are_needed(&g.server_certificates))
 		gateway_listen(&g); /* otherwise when the keeper has sent the certificates */
 	loop_run(g.loop);
 	CHECK(g.state == GATEWAY_STOPPING);
-	LOG(GATEWAY_STOP, LOG_INT("children", gateway_count_children(&g)));
+	LOG(GATEWAY_STOP, LOG_INT("children", server_table_count_children(&g.table)));
 	counters_log();
 	gateway_free(&g);
 	return 0;

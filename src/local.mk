@@ -11,7 +11,9 @@ mcpgated_fetch_SOURCES = src/fetcher.c
 mcpgated_fetch_LDADD = $(KEEPER_LIBS) $(CURL_LIBS)
 mcpgated_gateway_SOURCES = \
 	src/admin_server.c src/admin_server.h \
-	src/gateway.c \
+	src/gateway.c src/gateway.h \
+	src/gateway_reload.c \
+	src/server_table.c src/server_table.h \
 	src/server_certificates.c src/server_certificates.h
 mcpgated_gateway_LDADD = src/keeper/libkeeper.a src/config/libconfig.a $(ADMIN_LIBS) \
 	$(JANSSON_LIBS) $(YAML_LIBS) $(SECCOMP_LIBS)

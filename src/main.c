@@ -312,7 +312,7 @@ static void hint_at_a_command(const struct command_line *line)
 		      stderr);
 }
 
-static int run(const struct config *config)
+static int run(struct config **config, const struct config_request *request)
 {
 	struct programs programs;
 	struct error err;
@@ -322,7 +322,7 @@ static int run(const struct config *config)
 		fprintf(stderr, "mcpgated: %s\n", err.text);
 		return 1;
 	}
-	status = keeper_run(config, &programs);
+	status = keeper_run(config, request, &programs);
 	programs_close(&programs);
 	return status;
 }
@@ -357,7 +357,7 @@ static int with_configuration(struct command_line *line)
 		config_print(config, stdout);
 		status = check_output();
 	} else {
-		status = run(config);
+		status = run(&config, &line->request);
 	}
 	config_free(&config);
 	return status;

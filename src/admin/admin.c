@@ -10,6 +10,7 @@
 #include "admin/deny.h"
 #include "admin/logs.h"
 #include "admin/pin_orders.h"
+#include "admin/reload_order.h"
 #include "admin/reports.h"
 #include "admin/value.h"
 #include "process/child.h"
@@ -25,8 +26,11 @@ static const char metrics_type[] = "text/plain; version=0.0.4; charset=utf-8";
 struct server *admin_find_server(const struct admin *admin, struct slice name)
 {
 	for (size_t i = 0; i < admin->conf.server_count; i++) {
-		if (slice_is_equal(slice_str(admin->conf.servers[i].conf.name), name))
-			return &admin->conf.servers[i];
+		struct server *server = &admin->conf.servers[i];
+
+		if (server->conf.name != NULL && !server->is_retired &&
+		    slice_is_equal(slice_str(server->conf.name), name))
+			return server;
 	}
 	return NULL;
 }
@@ -122,14 +126,6 @@ static struct http_exchange *command_drain(const struct inquiry *inquiry)
 	return NULL;
 }
 
-static struct http_exchange *command_reload(const struct inquiry *inquiry)
-{
-	LOG(ADMIN_COMMAND, LOG_STR("command", "reload"));
-	admin_reply_number(inquiry->conn, "reloading", 1);
-	inquiry->admin->conf.on_reload();
-	return NULL;
-}
-
 static struct http_exchange *command_deny_remove(const struct inquiry *inquiry)
 {
 	deny_remove(inquiry->admin, inquiry->conn, admin_parameter(inquiry->http->query, "number"));
@@ -193,7 +189,7 @@ static const struct {
 	{ SLICE("/restart"), HTTP_POST, NULL, command_restart },
 	{ SLICE("/end-session"), HTTP_POST, NULL, command_end_session },
 	{ SLICE("/drain"), HTTP_POST, NULL, command_drain },
-	{ SLICE("/reload"), HTTP_POST, NULL, command_reload },
+	{ SLICE("/reload"), HTTP_POST, NULL, reload_order_new },
 };
 
 static void answer_metrics(const struct inquiry *inquiry)
@@ -287,5 +283,19 @@ void admin_init(struct admin *admin, const struct admin_conf *conf)
 	admin->metrics_handler = (struct http_handler){ metrics_on_request, admin_write_error };
 	CHECK(conf->router != NULL && conf->servers != NULL && conf->paths != NULL);
 	admin->conf = *conf;
+	list_init(&admin->reloads);
 	admin->started_at_ms = clock_now_ms();
+}
+
+void admin_renew(struct admin *admin, size_t server_count, const char *origin, const char *auth_mode)
+{
+	CHECK(server_count > 0);
+	admin->conf.server_count = server_count;
+	admin->conf.origin = origin;
+	admin->conf.auth_mode = auth_mode;
+}
+
+void admin_reloaded(struct admin *admin, uint64_t order, bool is_used, struct slice report)
+{
+	reload_order_tell(admin, order, is_used, report);
 }

@@ -24,7 +24,7 @@
 struct admin_conf {
 	struct router *router;
 	struct server *servers;
-	size_t server_count;
+	size_t server_count;                         /* those without a name are none */
 	const struct slice *paths;                   /* of the servers, for clients */
 	const struct http_server *front;             /* has the connections of clients */
 	const struct frontend_conf *client_frontend; /* checks the requests of clients */
@@ -33,11 +33,12 @@ struct admin_conf {
 	const char *origin;         /* in the URLs of clients; NULL: there is none */
 	const char *auth_mode;      /* as the configuration has it */
 	void (*on_drain)(void);     /* the daemon is to stop */
-	void (*on_reload)(void);    /* log and certificates are to be read again */
+	uint64_t (*on_reload)(void); /* the configuration is to be read again; returns the number of the order */
 	void (*on_deny_list)(void); /* their entries have changed */
 };
 
 struct admin {
+	struct list reloads; /* orders that have not been carried out (admin/reload_order) */
 	struct http_handler handler;
 	struct http_handler metrics_handler; /* GET /metrics and nothing else */
 	struct admin_conf conf;
@@ -52,6 +53,11 @@ struct inquiry {
 };
 
 void admin_init(struct admin *admin, const struct admin_conf *conf);
+/* Another configuration: what of it is said to the operator. */
+void admin_renew(struct admin *admin, size_t server_count, const char *origin,
+		 const char *auth_mode);
+/* What has come of the orders of on_reload up to this number: the text of keeper/reload.h. */
+void admin_reloaded(struct admin *admin, uint64_t order, bool is_used, struct slice report);
 /* The server of this name, or NULL. */
 struct server *admin_find_server(const struct admin *admin, struct slice name);
 /* The value of a parameter of the query, or empty. Nothing is decoded: names and ids need none. */

@@ -206,9 +206,11 @@ static void set_roles(const struct inquest *inquest, struct json_t *answer)
 	const struct permissions *permissions = &inquest->endpoint->server->conf.permissions;
 	struct json_t *has = value_array(), *allow = value_array();
 
-	for (size_t i = 0; i < inquest->roles->named && i < ROLES_MAX; i++) {
+	for (size_t i = 0; i < inquest->roles->count && i < ROLES_MAX; i++) {
 		struct rights alone = { .needs_roles = true };
 
+		if (!role_is_named(&inquest->roles->items[i]))
+			continue;
 		role_set_add(&alone.roles, i);
 		if (role_set_has(&inquest->access.rights.roles, i))
 			value_append(has, value_text(inquest->roles->items[i].name));
@@ -242,7 +244,8 @@ static const struct endpoint *find_endpoint(const struct admin *admin, struct sl
 	const struct frontend_conf *conf = admin->conf.client_frontend;
 
 	for (size_t i = 0; i < conf->endpoint_count; i++)
-		if (slice_is_equal(conf->endpoints[i].place.server, name))
+		if (conf->endpoints[i].server != NULL && !conf->endpoints[i].server->is_retired &&
+		    slice_is_equal(conf->endpoints[i].place.server, name))
 			return &conf->endpoints[i];
 	return NULL;
 }

@@ -10,6 +10,7 @@ src_admin_libadmin_a_SOURCES = \
 	src/admin/deny_request.c src/admin/deny_request.h \
 	src/admin/order.c src/admin/order.h \
 	src/admin/pin_orders.c src/admin/pin_orders.h \
+	src/admin/reload_order.c src/admin/reload_order.h \
 	src/admin/reports.c src/admin/reports.h \
 	src/admin/value.c src/admin/value.h
 ADMIN_LIBS = src/admin/libadmin.a $(ENDPOINT_LIBS)

@@ -83,6 +83,7 @@ static void follower_on_gone(struct http_exchange *exchange, enum reason reason)
 
 	(void)reason;
 	stderr_ring_detach(&follower->reader);
+	follower->server->users--;
 	loop_defer_free(follower->server->loop, follower);
 }
 
@@ -99,6 +100,7 @@ struct http_exchange *logs_follow(struct server *server)
 	follower->exchange.ops = &follower_ops;
 	follower->reader.on_line = follower_on_line;
 	follower->server = server;
+	server->users++;
 	list_init(&follower->reader.link);
 	return &follower->exchange;
 }

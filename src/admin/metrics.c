@@ -98,6 +98,12 @@ static uint64_t value_of(enum server_metric metric, const struct server *server,
 	return load->calls;
 }
 
+/* One that is retired has the name of another: a series must not stand there twice. */
+static bool is_shown(const struct server *server)
+{
+	return server->conf.name != NULL && !server->is_retired;
+}
+
 static void append_server_metrics(const struct admin *admin, struct buf *out)
 {
 	struct server_load *loads = reports_count_load(admin);
@@ -108,10 +114,13 @@ static void append_server_metrics(const struct admin *admin, struct buf *out)
 		metric_begin(out, name, server_metrics[m].type, server_metrics[m].help);
 		for (size_t i = 0; i < admin->conf.server_count; i++) {
 			const struct server *server = &admin->conf.servers[i];
-			uint64_t value = value_of(server_metrics[m].metric, server, &loads[i]);
 
+			if (!is_shown(server))
+				continue;
 			buf_printf(out, "mcpgated_%s{server=\"%s\"} %llu\n", name,
-				   server->conf.name, (unsigned long long)value);
+				   server->conf.name,
+				   (unsigned long long)value_of(server_metrics[m].metric, server,
+								&loads[i]));
 		}
 	}
 	free(loads);
@@ -175,5 +184,6 @@ void reports_metrics(const struct admin *admin, struct buf *out)
 	metric_begin(out, "call_duration_seconds", "histogram",
 		     "from sending a call to a server to its answer");
 	for (size_t i = 0; i < admin->conf.server_count; i++)
-		append_histogram(&admin->conf.servers[i], out);
+		if (is_shown(&admin->conf.servers[i]))
+			append_histogram(&admin->conf.servers[i], out);
 }

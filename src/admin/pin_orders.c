@@ -85,7 +85,9 @@ void pin_orders_report(const struct admin *admin, struct http_conn *conn,
 
 	value_list_begin(&out, "pins");
 	for (size_t i = 0; i < admin->conf.server_count; i++)
-		if (server == NULL || server == &admin->conf.servers[i])
+		if (admin->conf.servers[i].conf.name != NULL &&
+		    (server == NULL ? !admin->conf.servers[i].is_retired :
+				      server == &admin->conf.servers[i]))
 			report_server(&admin->conf.servers[i], &out);
 	value_list_next(&out, "shadows");
 	pin_shadows_find(admin->conf.servers, admin->conf.server_count, add_shadow, &shadows);

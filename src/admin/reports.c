@@ -109,7 +109,8 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 {
 	const struct server_stats *stats = &server->stats;
 	struct json_t *value = value_object(), *failure = NULL;
-	const char *state = server->backoff.failures > 0 ? "failing" :
+	const char *state = server->is_retired           ? "retiring" :
+			    server->backoff.failures > 0 ? "failing" :
 			    server->count == 0           ? "idle" :
 			    has_answered(server)         ? "ready" :
 							   "starting";
@@ -165,8 +166,9 @@ static struct json_t *describe_servers(const struct admin *admin)
 	struct json_t *list = value_array();
 
 	for (size_t i = 0; i < admin->conf.server_count; i++)
-		value_append(list, describe_server(&admin->conf.servers[i], admin->conf.paths[i],
-						   &loads[i]));
+		if (admin->conf.servers[i].conf.name != NULL)
+			value_append(list, describe_server(&admin->conf.servers[i],
+							   admin->conf.paths[i], &loads[i]));
 	free(loads);
 	return list;
 }
@@ -266,6 +268,8 @@ void reports_processes(const struct admin *admin, struct buf *out)
 {
 	value_list_begin(out, "processes");
 	for (size_t i = 0; i < admin->conf.server_count; i++) {
+		if (admin->conf.servers[i].conf.name == NULL)
+			continue;
 		LIST_FOREACH(node, &admin->conf.servers[i].children)
 			value_list_add(out,
 				       describe_process(container_of(node, struct child, link)));

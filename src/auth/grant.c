@@ -260,8 +260,8 @@ struct role_set grant_find_roles(const struct grant *grant, const struct roles *
 {
 	struct role_set found = { { 0 } };
 
-	for (size_t i = 0; roles != NULL && i < roles->named && i < ROLES_MAX; i++)
-		if (fits_role(grant, &roles->items[i]))
+	for (size_t i = 0; roles != NULL && i < roles->count && i < ROLES_MAX; i++)
+		if (role_is_named(&roles->items[i]) && fits_role(grant, &roles->items[i]))
 			role_set_add(&found, i);
 	return found;
 }

@@ -552,6 +552,44 @@ bool verifier_check(struct verifier *verifier, struct slice token, struct slices
 	return true;
 }
 
+/* Each wait stays where it can be cancelled until its turn comes: callbacks may end others. */
+static void job_move(struct verifier_job *job, struct verifier *verifier)
+{
+	while (!list_is_empty(&job->waits)) {
+		struct verifier_wait *wait =
+			container_of(job->waits.next, struct verifier_wait, link);
+		struct grant *grant;
+		struct verdict verdict;
+
+		list_remove(&wait->link);
+		wait->job = NULL;
+		if (verifier_check(verifier, buf_slice(&job->token), wait->accepted, wait, &verdict,
+				   &grant))
+			wait->on_done(wait, &verdict, grant);
+	}
+}
+
+void verifier_give_up(struct verifier *verifier)
+{
+	struct verdict verdict;
+
+	verdict_set(&verdict, VERDICT_KEYS_UNAVAILABLE, "the configuration has changed");
+	while (!list_is_empty(&verifier->jobs))
+		job_refuse(container_of(verifier->jobs.next, struct verifier_job, link), &verdict);
+}
+
+void verifier_take_over(struct verifier *verifier, struct verifier *other)
+{
+	CHECK(verifier != other);
+	while (!list_is_empty(&other->jobs)) {
+		struct verifier_job *job =
+			container_of(other->jobs.next, struct verifier_job, link);
+
+		job_move(job, verifier);
+		job_free(job);
+	}
+}
+
 void verifier_cancel(struct verifier_wait *wait)
 {
 	if (wait->job == NULL)

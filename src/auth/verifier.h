@@ -82,6 +82,10 @@ int verifier_prepare(struct error *err) must_check;
  */
 struct verifier *verifier_new(struct loop *loop, struct fetch_client *client,
 			      const struct verifier_conf *conf, struct error *err) must_check;
+/* All that another one waits for is asked of this one; answers that are known come at once. The other one can be freed then. */
+void verifier_take_over(struct verifier *verifier, struct verifier *other);
+/* Whoever waits is told that the token cannot be judged now. */
+void verifier_give_up(struct verifier *verifier);
 /* Ends all inquiries. No wait may be under way: cancel them first. Accepts NULL. */
 void verifier_free(struct verifier **verifier);
 

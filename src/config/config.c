@@ -307,7 +307,7 @@ struct config *config_load(const struct config_request *request, struct config_p
 	return config;
 }
 
-struct config *config_read_checked(struct slice text, struct error *err)
+struct config *config_read_next(struct slice text, const struct config *before, struct error *err)
 {
 	struct config_problems problems = { 0 }, warnings = { 0 };
 	struct types_context context = {
@@ -320,11 +320,24 @@ struct config *config_read_checked(struct slice text, struct error *err)
 	struct tree *root = yaml_read(text, "memory file", err);
 
 	if (root != NULL)
-		config = load_tree(&context, root);
+		config = load_after(&context, root, before);
 	if (root != NULL && config == NULL)
 		error_set(err, ERROR_INVALID, "%.200s", problems.items[0]);
+	if (config != NULL && before != NULL &&
+	    (config->scopes.lacks_some || config->roles.lacks_some ||
+	     config->roles.count > ROLES_MAX)) {
+		error_set(err, ERROR_INVALID,
+			  "too many roles and scopes have been named since the start; restart "
+			  "the daemon");
+		config_free(&config);
+	}
 	tree_free(&root);
 	config_problems_fini(&problems);
 	config_problems_fini(&warnings);
 	return config;
+}
+
+struct config *config_read_checked(struct slice text, struct error *err)
+{
+	return config_read_next(text, NULL, err);
 }

@@ -97,6 +97,9 @@ struct config_denials {
 	size_t count;
 };
 
+/* Numbers of servers are below: those of a configuration (YAML_ITEMS_MAX), and as many of those before it. */
+#define SERVERS_MAX 8192
+
 /* A list of problems, each one line of text: `FILE:LINE:COLUMN: what is wrong`. */
 struct config_problems {
 	char **items;
@@ -118,6 +121,7 @@ struct config {
 	struct slices claim_names;     /* that any server needs to know of its principals */
 	struct roles roles;            /* those of tokens included */
 	struct scope_table scopes;     /* all that are named; of the frontend's authorization */
+	struct slices scope_names;     /* copies of those that had a number before: config_read_next */
 	uint64_t max_processes;
 	uint64_t response_bytes;
 	uint64_t json_depth;
@@ -182,6 +186,12 @@ void config_print_for_gateway(const struct config *config, FILE *out);
 void config_print_for_fetcher(const struct config *config, FILE *out);
 /* What one of the two has written; free with config_free. NULL: it is something else. */
 struct config *config_read_checked(struct slice text, struct error *err) must_check;
+/*
+ * The same for a process that goes on after `before`: whatever holds the numbers of roles and scopes can be asked about with
+ * both. NULL also if so many have been named in the life of the process that there are no more numbers.
+ */
+struct config *config_read_next(struct slice text, const struct config *before, struct error *err)
+	must_check;
 /* The commented sample file, made from the option table. */
 void config_print_sample(FILE *out);
 /* A JSON Schema (draft-07) of the file, for editors. */

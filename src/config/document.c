@@ -42,8 +42,11 @@ static void print_roles(enum table_reader reader, const struct roles *roles, FIL
 {
 	if (roles->named > 0)
 		fputs("roles:\n", out);
-	for (size_t i = 0; i < roles->named; i++) {
+	for (size_t i = 0; i < roles->count; i++) {
 		struct buf name = { 0 };
+
+		if (!role_is_named(&roles->items[i]))
+			continue;
 
 		quote_append(&name, roles->items[i].name.p);
 		fprintf(out, "  %s:\n", buf_terminate(&name));

@@ -116,14 +116,12 @@ static void load_roles(const struct types_context *context, const struct tree *r
 		problem_add_at(context->problems, map, "must be a map of names and roles");
 		return;
 	}
-	roles->items = mem_zalloc((map->count + 1) * sizeof(*roles->items));
-	roles->named = roles->count = map->count;
 	for (size_t i = 0; i < map->count; i++) {
-		const char *name = map->items[i]->key;
+		struct role role = { .name = slice_str(mem_strdup(map->items[i]->key)) };
 
-		table_set_defaults(OPTIONS_ROLE, &roles->items[i]);
-		table_load(context, OPTIONS_ROLE, map->items[i], &roles->items[i]);
-		roles->items[i].name = slice_str(mem_strdup(name));
+		table_set_defaults(OPTIONS_ROLE, &role);
+		table_load(context, OPTIONS_ROLE, map->items[i], &role);
+		roles_add(roles, &role);
 	}
 }
 
@@ -260,6 +258,7 @@ static void finish_scopes(struct config *config, struct authorization_conf *auth
 	struct scope_set all = { { 0 } };
 
 	CHECK(authorization->scopes == NULL);
+	add_scopes(table, config->scope_names, &all);
 	for (size_t i = 0; i < config->server_count; i++) {
 		struct protected_resource *place = &config->servers[i].endpoint.place;
 
@@ -304,7 +303,6 @@ static void finish_roles(struct config *config, struct authorization_conf *autho
 	authorization->roles = roles;
 	for (size_t i = 0; i < authorization->issuers.count; i++)
 		authorization->issuers.items[i].roles = roles;
-	roles_reserve(roles, tokens->count);
 	for (size_t i = 0; i < tokens->count; i++) {
 		struct static_token *token = &tokens->items[i];
 		bool is_own = token->tools.count > 0;
@@ -440,18 +438,30 @@ void config_free(struct config **config)
 	}
 	for (size_t i = 0; i < c->frontend.authorization.issuers.count; i++)
 		texts_free_one(&c->frontend.authorization.issuers.items[i].ca);
-	for (size_t i = 0; i < c->roles.named; i++) {
+	for (size_t i = 0; i < c->roles.count; i++) {
+		if (c->roles.items[i].is_of_token)
+			continue; /* the token's own */
 		table_free(OPTIONS_ROLE, &c->roles.items[i]);
 		texts_free_one(&c->roles.items[i].name);
 	}
 	free(c->roles.items);
+	texts_free(&c->scope_names);
 	table_free(OPTIONS_TOP, c);
 	free(c->listen);
 	free(c->servers);
 	free(c);
 }
 
-struct config *load_draft(const struct types_context *context, const struct tree *root)
+/* What had a number before. */
+static void keep_numbers(struct config *config, const struct config *before)
+{
+	roles_keep_numbers(&config->roles, &before->roles);
+	for (size_t i = 0; i < before->scopes.count; i++)
+		texts_add(&config->scope_names, before->scopes.names[i]);
+}
+
+static struct config *load_all(const struct types_context *context, const struct tree *root,
+			       const struct config *before)
 {
 	struct config *config = mem_zalloc(sizeof(*config));
 
@@ -461,9 +471,12 @@ struct config *load_draft(const struct types_context *context, const struct tree
 	table_load(context, OPTIONS_TOP, root, config);
 	load_listen(context, root, config);
 	load_servers(context, root, config);
+	if (before != NULL)
+		keep_numbers(config, before);
 	load_roles(context, root, &config->roles);
 	load_authorities(context, root, &config->frontend.authorization.issuers);
 	finish(config);
+	config->roles.before = NULL;
 	if (context->is_yaml)
 		unexpanded_check(root, context->problems);
 	if (!context->is_checked)
@@ -473,11 +486,22 @@ struct config *load_draft(const struct types_context *context, const struct tree
 	return config;
 }
 
-struct config *load_tree(const struct types_context *context, const struct tree *root)
+struct config *load_draft(const struct types_context *context, const struct tree *root)
 {
-	struct config *config = load_draft(context, root);
+	return load_all(context, root, NULL);
+}
+
+struct config *load_after(const struct types_context *context, const struct tree *root,
+			  const struct config *before)
+{
+	struct config *config = load_all(context, root, before);
 
 	if (context->problems->count > 0)
 		config_free(&config);
 	return config;
+}
+
+struct config *load_tree(const struct types_context *context, const struct tree *root)
+{
+	return load_after(context, root, NULL);
 }

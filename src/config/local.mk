@@ -4,6 +4,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/claim.c src/config/claim.h \
 	src/config/command.c src/config/command.h \
 	src/config/config.c src/config/config.h \
+	src/config/difference.c src/config/difference.h \
 	src/config/document.c \
 	src/config/json_schema.c \
 	src/config/file.c src/config/file.h \

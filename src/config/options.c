@@ -488,6 +488,7 @@ const struct option options_table[] = {
 		  "elicitation, roots). It is told that they can do nothing of the kind, and its "
 		  "processes may have many calls at a time." },
 	{ .path = "servers.NAME.progress_while_waiting",
+	  .is_rule = true,
 	  .type = OPTION_BOOL,
 	  SERVER(conf.tells_progress),
 	  .def = "false",
@@ -496,6 +497,7 @@ const struct option options_table[] = {
 		  "hear of progress, and would give up after a minute without it." },
 	{ .path = "servers.NAME.pool", .type = OPTION_SECTION, .help = "Its processes." },
 	{ .path = "servers.NAME.pool.max",
+	  .is_rule = true,
 	  .type = OPTION_COUNT,
 	  SERVER(conf.pool_max),
 	  .def = "64",
@@ -528,6 +530,7 @@ const struct option options_table[] = {
 		  "its next request: what the process kept in memory for it is lost. never: it keeps its "
 		  "process for as long as it lasts, and who comes too late is refused. With isolation session." },
 	{ .path = "servers.NAME.pool.share",
+	  .is_rule = true,
 	  .type = OPTION_PERCENT,
 	  SERVER(conf.share_percent),
 	  .def = "50%",
@@ -547,6 +550,7 @@ const struct option options_table[] = {
 	  .help = "The process of a session that did nothing for so long is stopped; the next request gets a "
 		  "fresh one. 0: never. With isolation session." },
 	{ .path = "servers.NAME.pool.sessions_per_process",
+	  .is_rule = true,
 	  .type = OPTION_COUNT,
 	  SERVER(conf.sessions_per_process),
 	  .def = "64",
@@ -554,6 +558,7 @@ const struct option options_table[] = {
 	  .max = "1000000",
 	  .help = "How many sessions share a process before another one is started." },
 	{ .path = "servers.NAME.pool.requests_per_process",
+	  .is_rule = true,
 	  .type = OPTION_COUNT,
 	  SERVER(conf.calls_per_process),
 	  .def = "64",
@@ -562,6 +567,7 @@ const struct option options_table[] = {
 	  .help = "Calls at the same time in one process that sessions share; with more, another "
 		  "process is started." },
 	{ .path = "servers.NAME.pool.queue",
+	  .is_rule = true,
 	  .type = OPTION_COUNT,
 	  SERVER(conf.queue_calls),
 	  .def = "256",
@@ -570,6 +576,7 @@ const struct option options_table[] = {
 	  .help = "Calls that wait when all processes that sessions share have as many as they "
 		  "may. More are refused, to be tried again later." },
 	{ .path = "servers.NAME.pool.queue_timeout",
+	  .is_rule = true,
 	  .type = OPTION_DURATION,
 	  SERVER(conf.queue_timeout_ms),
 	  .def = "10s",
@@ -578,6 +585,7 @@ const struct option options_table[] = {
 	  .help = "How long a call waits for a busy process. For one that is being started it "
 		  "waits as long as that takes." },
 	{ .path = "servers.NAME.pool.idle_timeout",
+	  .is_rule = true,
 	  .type = OPTION_DURATION,
 	  SERVER(conf.idle_ms),
 	  .def = "5m",
@@ -585,6 +593,7 @@ const struct option options_table[] = {
 	  .max = "365d",
 	  .help = "A process that sessions share is stopped when it had no call for so long." },
 	{ .path = "servers.NAME.pool.remember",
+	  .is_rule = true,
 	  .type = OPTION_DURATION,
 	  SERVER(conf.remember_ms),
 	  .def = "10m",
@@ -594,6 +603,7 @@ const struct option options_table[] = {
 		  "what it has said of the server, and its lists, are told for so long without "
 		  "starting another. Nobody tells of changes meanwhile. 0: not at all." },
 	{ .path = "servers.NAME.pool.max_age",
+	  .is_rule = true,
 	  .type = OPTION_DURATION,
 	  SERVER(conf.max_age_ms),
 	  .def = "0",
@@ -603,6 +613,7 @@ const struct option options_table[] = {
 		  "when it has finished those that it has. 0: never." },
 #include "config/options_start.def"
 	{ .path = "servers.NAME.request_timeout",
+	  .is_rule = true,
 	  .type = OPTION_DURATION,
 	  SERVER(conf.request_timeout_ms),
 	  .def = "5m",
@@ -610,6 +621,7 @@ const struct option options_table[] = {
 	  .max = "7d",
 	  .help = "The longest silence in a call; progress of the server renews it." },
 	{ .path = "servers.NAME.request_timeout_max",
+	  .is_rule = true,
 	  .type = OPTION_DURATION,
 	  SERVER(conf.request_timeout_max_ms),
 	  .def = "60m",
@@ -619,6 +631,7 @@ const struct option options_table[] = {
 #include "config/options_policy.def"
 #include "config/options_arguments.def"
 	{ .path = "servers.NAME.tool_timeout",
+	  .is_rule = true,
 	  .type = OPTION_TIMEOUTS,
 	  SERVER(conf.tool_timeouts),
 	  .min = "1ms",
@@ -627,9 +640,11 @@ const struct option options_table[] = {
 	  .otherwise = "none",
 	  .help = "request_timeout of single tools." },
 	{ .path = "servers.NAME.stop",
+	  .is_rule = true,
 	  .type = OPTION_SECTION,
 	  .help = "How a process is stopped." },
 	{ .path = "servers.NAME.stop.grace",
+	  .is_rule = true,
 	  .type = OPTION_DURATION,
 	  SERVER(conf.stop_grace_ms),
 	  .def = "5s",
@@ -637,6 +652,7 @@ const struct option options_table[] = {
 	  .max = "10m",
 	  .help = "From the end of its standard input to SIGTERM." },
 	{ .path = "servers.NAME.stop.term",
+	  .is_rule = true,
 	  .type = OPTION_DURATION,
 	  SERVER(conf.stop_term_ms),
 	  .def = "5s",
@@ -644,6 +660,7 @@ const struct option options_table[] = {
 	  .max = "10m",
 	  .help = "From SIGTERM to SIGKILL." },
 	{ .path = "servers.NAME.resources",
+	  .is_rule = true,
 	  .type = OPTION_SECTION,
 	  .help = "What one of its processes, with all that it starts, may use: all but open_files "
 		  "need a cgroup (version 2) of the daemon's own, which the installed unit has. And which of the "

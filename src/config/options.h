@@ -66,6 +66,7 @@ struct option {
 	const char *records;                 /* OPTION_RECORDS: the path of one */
 	size_t record_size;
 	enum option_reader reader;
+	bool is_rule; /* of a server: at a reload it holds at once, for processes that run as well */
 };
 
 extern const struct option options_table[];

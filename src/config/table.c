@@ -266,8 +266,9 @@ static bool is_for(enum table_reader reader, const struct option *option)
 		[TABLE_FOR_FETCHER] = OPTION_FOR_FETCHER,
 	};
 
-	return reader == TABLE_FOR_PEOPLE || option->reader == OPTION_FOR_ALL ||
-	       option->reader == own[reader];
+	if (reader == TABLE_FOR_PEOPLE || reader == TABLE_FOR_PROCESSES)
+		return reader == TABLE_FOR_PEOPLE || !option->is_rule;
+	return option->reader == OPTION_FOR_ALL || option->reader == own[reader];
 }
 
 /* Returns false, without anything appended that counts, if the field is not set or not for this reader. */

@@ -30,9 +30,9 @@ void table_free(const char *level, void *base);
 
 /*
  * Who reads what is printed: people see all but secrets; a program what is for it (enum option_reader), the fetcher with
- * secrets.
+ * secrets. The last is for comparisons: what processes of a server depend on, which is no rule.
  */
-enum table_reader { TABLE_FOR_PEOPLE, TABLE_FOR_GATEWAY, TABLE_FOR_FETCHER };
+enum table_reader { TABLE_FOR_PEOPLE, TABLE_FOR_GATEWAY, TABLE_FOR_FETCHER, TABLE_FOR_PROCESSES };
 
 /* Prints the options below `level` as YAML lines with `indent` spaces, without groups. */
 void table_print(enum table_reader reader, const char *level, const void *base, int indent,

@@ -255,6 +255,14 @@ static bool check_known(struct admission *admission)
 	return true;
 }
 
+/* A server that a reload has taken away serves the sessions that it has. */
+static bool check_retired(struct admission *admission)
+{
+	if (admission->client != NULL || !admission->caller->endpoint->server->is_retired)
+		return true;
+	return refuse(admission, 404, MCP_INVALID_REQUEST, "Not found: no server has this path");
+}
+
 /* FRONT-VER-01 … -04 */
 static bool check_version(struct admission *admission)
 {
@@ -519,6 +527,7 @@ static const struct check {
 	{ check_body, "malformed" },              /* 400 */
 	{ check_modern, "not_modern" },           /* 400, 404 */
 	{ check_known, "unknown_session" },       /* 404 */
+	{ check_retired, "unknown_server" },      /* 404 */
 	{ check_version, "unsupported_version" }, /* 400 */
 	{ check_named, "no_session" },            /* 400 */
 	{ check_scopes, "bad_name" },             /* 403, or in the result of the call; -32602 */

@@ -5,6 +5,8 @@
  */
 #include "endpoint/authorization.h"
 
+#include <string.h>
+
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
@@ -28,6 +30,84 @@ void authorization_init(struct authorization *auth, struct session_set *sessions
 	auth->principals = &sessions->principals;
 	auth->deny_list = &sessions->deny_list;
 	failures_init(&auth->failures, conf->failures_max);
+}
+
+void authorization_renew_conf(struct authorization *auth, const struct authorization_conf *conf)
+{
+	auth->conf = *conf;
+	auth->failures.max = conf->failures_max;
+}
+
+/* ---- another configuration ---- */
+
+static const struct static_token *find_named(const struct static_tokens *tokens, struct slice name,
+					     const unsigned char *hash)
+{
+	for (size_t i = 0; i < tokens->count; i++) {
+		const struct static_token *token = &tokens->items[i];
+
+		if (slice_is_equal(token->name, name) &&
+		    (hash == NULL || memcmp(token->hash, hash, sizeof(token->hash)) == 0))
+			return token;
+	}
+	return NULL;
+}
+
+/* Whether all that was open for the token before may be now. */
+static bool outlives(const struct static_token *token, const struct static_tokens *now)
+{
+	const struct static_token *same = find_named(now, token->name, token->hash);
+
+	if (same == NULL ||
+	    (same->ends_at_ms > 0 && (token->ends_at_ms == 0 || same->ends_at_ms < token->ends_at_ms)))
+		return false;
+	if (same->servers.count == 0)
+		return true;
+	for (size_t i = 0; i < token->servers.count; i++)
+		if (!slices_has(same->servers, token->servers.items[i]))
+			return false;
+	return token->servers.count > 0;
+}
+
+static bool has_issuer(const struct verifier_conf *issuers, const char *issuer)
+{
+	for (size_t i = 0; i < issuers->count; i++)
+		if (strcmp(issuers->items[i].issuer, issuer) == 0)
+			return true;
+	return false;
+}
+
+void authorization_end_removed(struct authorization *auth, const struct authorization_conf *before)
+{
+	const struct authorization_conf *now = &auth->conf;
+	static const struct slice issuer = SLICE(PRINCIPAL_STATIC_ISSUER), any = { NULL, 0 };
+
+	for (size_t i = 0; i < before->tokens.count; i++)
+		if (now->mode < AUTHORIZATION_TOKEN ||
+		    !outlives(&before->tokens.items[i], &now->tokens))
+			deny_list_tell(auth->deny_list, issuer, before->tokens.items[i].name);
+	for (size_t i = 0; i < before->issuers.count; i++)
+		if (now->mode != AUTHORIZATION_OAUTH ||
+		    !has_issuer(&now->issuers, before->issuers.items[i].issuer))
+			deny_list_tell(auth->deny_list, slice_str(before->issuers.items[i].issuer),
+				       any);
+}
+
+void authorization_renew_rights(const struct authorization_conf *conf,
+				const struct principal *principal, struct rights *rights)
+{
+	const struct identity *identity = &principal->identity;
+	const struct static_token *token;
+
+	if (principal_is_anonymous(principal))
+		return;
+	rights->needs_roles = conf->has_roles || rights->needs_roles;
+	rights->needs_scopes = true;
+	if (!slice_is_equal(identity->issuer, SLICE_LIT(PRINCIPAL_STATIC_ISSUER)))
+		return; /* what its token says is known with the next request; numbers of roles mean what they meant */
+	token = find_named(&conf->tokens, identity->subject, NULL);
+	if (token != NULL)
+		*rights = token->rights;
 }
 
 void authorization_fini(struct authorization *auth)
@@ -436,8 +516,12 @@ enum authorization_step authorization_conclude(struct authorization_check *check
 {
 	struct credential credential;
 
-	CHECK(check->auth->conf.mode == AUTHORIZATION_OAUTH);
-	CHECK(take_credential(check, &credential) == AUTHORIZATION_ADMITTED); /* it was before */
+	CHECK(grant == NULL || verdict->kind == VERDICT_OK);
+	/* It was taken before; a reload can have changed what is taken. */
+	if (take_credential(check, &credential) == AUTHORIZATION_REFUSED) {
+		grant_unref(&grant);
+		return finish(check, AUTHORIZATION_REFUSED);
+	}
 	CHECK(!credential.is_key);
 	return finish(check, admit_granted(check, &credential, verdict, grant));
 }

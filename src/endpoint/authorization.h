@@ -119,6 +119,16 @@ struct access {
 void authorization_init(struct authorization *auth, struct session_set *sessions,
 			const struct authorization_conf *conf);
 void authorization_fini(struct authorization *auth);
+/* Another configuration; who has failed too often has. */
+void authorization_renew_conf(struct authorization *auth, const struct authorization_conf *conf);
+/*
+ * After that: what callers have open who may not have it any more. Static tokens that are no more, or are for fewer servers or a
+ * shorter time, and issuers that are no more, are as if they were denied at this moment; `before` is what was configured.
+ */
+void authorization_end_removed(struct authorization *auth, const struct authorization_conf *before);
+/* The rights of a caller who was let in before that, until his next request. */
+void authorization_renew_rights(const struct authorization_conf *conf,
+				const struct principal *principal, struct rights *rights);
 
 enum authorization_step { AUTHORIZATION_ADMITTED, AUTHORIZATION_REFUSED, AUTHORIZATION_WAITING };
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "process/server.h"
+#include "router/client.h"
 #include "router/retry_after.h"
 
 void caller_init(struct caller *caller, const struct endpoint_request *request)
@@ -18,10 +20,25 @@ void caller_init(struct caller *caller, const struct endpoint_request *request)
 		.access = access_copy(request->access),
 		.origin = origin.n > 0 ? mem_dup_slice(origin) : NULL,
 	};
+	caller->endpoint->server->users++;
+}
+
+void caller_settle(struct caller *caller, const struct client *client)
+{
+	const struct server *server = client != NULL ? client->server : NULL;
+	const struct endpoint *endpoint = caller->endpoint;
+
+	if (server != NULL ? endpoint->server == server : !endpoint->server->is_retired)
+		return;
+	caller->endpoint = frontend_find_other(caller->frontend, endpoint, server);
+	caller->endpoint->server->users++;
+	endpoint->server->users--;
 }
 
 void caller_fini(struct caller *caller)
 {
+	CHECK(caller->endpoint->server->users > 0);
+	caller->endpoint->server->users--;
 	free(caller->origin);
 	access_fini(&caller->access);
 }

@@ -9,6 +9,8 @@
 #include "endpoint/authorization.h"
 #include "endpoint/frontend.h"
 
+struct client;
+
 struct caller {
 	struct frontend *frontend;
 	const struct endpoint *endpoint; /* its server, and what that asks for */
@@ -17,6 +19,11 @@ struct caller {
 };
 
 void caller_init(struct caller *caller, const struct endpoint_request *request);
+/*
+ * A reload may have put another server in the place of the one that it is for: it is for that of the session which it names
+ * (its client; NULL: none), else for the one that takes new sessions.
+ */
+void caller_settle(struct caller *caller, const struct client *client);
 void caller_fini(struct caller *caller);
 /* When a request that was refused for this reason is worth another try; is_initialize: it is for a session. */
 unsigned int caller_retry_after_s(const struct caller *caller, bool is_initialize,

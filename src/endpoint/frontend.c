@@ -15,6 +15,7 @@
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
+#include "process/server.h"
 #include "router/router.h"
 
 /* Browsers ask before they send. Whoever may not, gets no answer that allows it. FRONT-HTTP-14 */
@@ -70,21 +71,47 @@ static bool is_path(struct slice of_endpoint, struct slice path)
 	return slice_is_equal(of_endpoint, path);
 }
 
-/* Which endpoint has this path, and for what. */
+/* Whether the endpoint has this path, and for what. */
+static bool is_at(const struct endpoint *endpoint, struct slice path, enum endpoint_role *role_r)
+{
+	*role_r = slice_is_equal(endpoint->sse_path, path)     ? ENDPOINT_SSE :
+		  slice_is_equal(endpoint->message_path, path) ? ENDPOINT_MESSAGE :
+								 ENDPOINT_MCP;
+	return *role_r != ENDPOINT_MCP || is_path(endpoint->path, path);
+}
+
+/* One that is retired is found where no other has its path. */
 static bool frontend_find_endpoint(const struct frontend_conf *conf, struct slice path,
 				   struct endpoint_request *request_r)
 {
+	enum endpoint_role role;
+
+	request_r->endpoint = NULL;
 	for (size_t i = 0; i < conf->endpoint_count; i++) {
 		const struct endpoint *endpoint = &conf->endpoints[i];
 
+		if (endpoint->server == NULL || !is_at(endpoint, path, &role))
+			continue;
 		request_r->endpoint = endpoint;
-		request_r->role = slice_is_equal(endpoint->sse_path, path)     ? ENDPOINT_SSE :
-				  slice_is_equal(endpoint->message_path, path) ? ENDPOINT_MESSAGE :
-										 ENDPOINT_MCP;
-		if (request_r->role != ENDPOINT_MCP || is_path(endpoint->path, path))
+		request_r->role = role;
+		if (!endpoint->server->is_retired)
 			return true;
 	}
-	return false;
+	return request_r->endpoint != NULL;
+}
+
+const struct endpoint *frontend_find_other(const struct frontend *frontend,
+					   const struct endpoint *endpoint,
+					   const struct server *server)
+{
+	for (size_t i = 0; i < frontend->conf.endpoint_count; i++) {
+		const struct endpoint *other = &frontend->conf.endpoints[i];
+
+		if (other->server != NULL && slice_is_equal(other->path, endpoint->path) &&
+		    (server != NULL ? other->server == server : !other->server->is_retired))
+			return other;
+	}
+	return endpoint;
 }
 
 /* Fields that may stand only once, if they are there at all. FRONT-HTTP-08, SEC-30 */
@@ -250,6 +277,15 @@ void frontend_init(struct frontend *frontend, struct router *router,
 	frontend->sse_clients = (struct session_table){ .by_key = { 0 } };
 	list_init(&frontend->sse_newcomers);
 	list_init(&frontend->sse_lost);
+}
+
+void frontend_renew(struct frontend *frontend, const struct frontend_conf *conf)
+{
+	CHECK(conf->is_operators == frontend->conf.is_operators);
+	metadata_fini(&frontend->metadata);
+	frontend->conf = *conf;
+	metadata_init(&frontend->metadata, &conf->metadata, &frontend->conf.authorization);
+	authorization_renew_conf(&frontend->authorization, &conf->authorization);
 }
 
 void frontend_fini(struct frontend *frontend)

@@ -31,8 +31,13 @@ struct endpoint {
 	struct argument_rules arguments; /* of its tools and prompts */
 };
 
+/* All borrowed for the frontend's life, or until frontend_renew. */
 struct frontend_conf {
-	const struct endpoint *endpoints; /* all borrowed for the frontend's life */
+	/*
+	 * Those without a server are none. One whose server is retired is there for the sessions that it has; another one
+	 * may have its path. An entry stays where it is for as long as its server has users.
+	 */
+	const struct endpoint *endpoints;
 	size_t endpoint_count;
 	struct slices hosts;   /* names without port, lower case, IPv6 in brackets */
 	struct slices origins; /* scheme://host[:port] */
@@ -79,6 +84,15 @@ struct frontend {
 
 void frontend_init(struct frontend *frontend, struct router *router,
 		   const struct frontend_conf *conf);
+/* Another configuration; `is_operators` does not change. */
+void frontend_renew(struct frontend *frontend, const struct frontend_conf *conf);
+/*
+ * The endpoint that has the path of this one and this server; NULL: one that is not retired. If there is none, that one
+ * itself.
+ */
+const struct endpoint *frontend_find_other(const struct frontend *frontend,
+					   const struct endpoint *endpoint,
+					   const struct server *server);
 /* No connection may be left. */
 void frontend_fini(struct frontend *frontend);
 /* The gateway will stop soon: /readyz says so. */

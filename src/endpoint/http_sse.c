@@ -126,6 +126,7 @@ static void client_free(struct sse_client *client)
 	CHECK(client->state == CLIENT_GONE && client->get == NULL);
 	CHECK(client->opening == NULL && client->session_client == NULL);
 	principal_unref(&client->principal);
+	client->endpoint->server->users--;
 	loop_defer_free(client->frontend->router->loop, client);
 }
 
@@ -260,6 +261,20 @@ void http_sse_drain(struct frontend *frontend)
 	}
 }
 
+/* Whether it was for this address that the client came, whichever server had that then. */
+static bool is_place_of(const struct sse_client *client, const struct caller *caller)
+{
+	return client->endpoint == caller->endpoint ||
+	       slice_is_equal(client->endpoint->path, caller->endpoint->path);
+}
+
+void sse_client_settle(const struct sse_client *client, struct caller *caller)
+{
+	const struct client at = { .server = client != NULL ? client->endpoint->server : NULL };
+
+	caller_settle(caller, client != NULL ? &at : NULL);
+}
+
 /* The client of this id; another principal's or another server's is not there. FRONT-SESS-05 */
 struct sse_client *sse_client_find(const struct caller *caller, const char *id)
 {
@@ -270,7 +285,7 @@ struct sse_client *sse_client_find(const struct caller *caller, const char *id)
 	if (entry == NULL)
 		return NULL;
 	client = container_of(entry, struct sse_client, entry);
-	if (client->endpoint != caller->endpoint || client->principal != caller->access.principal)
+	if (!is_place_of(client, caller) || client->principal != caller->access.principal)
 		return NULL;
 	return client;
 }
@@ -509,6 +524,7 @@ static void get_open(struct sse_get *get, const struct answer *answer)
 
 	client->frontend = get->caller.frontend;
 	client->endpoint = get->caller.endpoint;
+	client->endpoint->server->users++;
 	client->principal = principal_ref(get->caller.access.principal);
 	client->get = get;
 	list_init(&client->link);
@@ -608,7 +624,7 @@ static struct sse_client *find_lost(const struct sse_get *get)
 	LIST_FOREACH(node, &caller->frontend->sse_lost) {
 		struct sse_client *client = container_of(node, struct sse_client, link);
 
-		if (client->endpoint != caller->endpoint || client->session_client == NULL ||
+		if (!is_place_of(client, caller) || client->session_client == NULL ||
 		    client->principal != caller->access.principal ||
 		    client->session_client->revision != get->revision)
 			continue;
@@ -677,6 +693,7 @@ static void get_on_body(struct http_exchange *exchange, struct slice body)
 	};
 
 	(void)body;
+	sse_client_settle(client, &get->caller);
 	if (client != NULL)
 		admission.session.client = client->session_client;
 	if (!admission_admit(&admission)) {

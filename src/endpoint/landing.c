@@ -3,6 +3,7 @@
 #include "endpoint/landing.h"
 
 #include "base/buf.h"
+#include "process/server.h"
 
 static bool names(struct slice accept, const char *type)
 {
@@ -46,6 +47,9 @@ static void append_servers(struct buf *page, const struct frontend *frontend, st
 {
 	buf_append_str(page, "<p>The addresses here:</p>\n<ul>\n");
 	for (size_t i = 0; i < frontend->conf.endpoint_count; i++) {
+		if (frontend->conf.endpoints[i].server == NULL ||
+		    frontend->conf.endpoints[i].server->is_retired)
+			continue;
 		buf_append_str(page, "<li><code>http://");
 		append_escaped(page, host);
 		append_escaped(page, frontend->conf.endpoints[i].path);

@@ -12,6 +12,7 @@
 #include "endpoint/admission.h"
 #include "endpoint/refusal.h"
 #include "endpoint/stateless.h"
+#include "process/server.h"
 #include "router/router.h"
 
 struct pending_auth {
@@ -27,6 +28,8 @@ struct pending_auth {
 
 static void pending_auth_free(struct pending_auth *pending)
 {
+	CHECK(pending->request.endpoint->server->users > 0);
+	pending->request.endpoint->server->users--;
 	explicit_bzero(pending->text, pending->text_size);
 	free(pending->text);
 	loop_defer_free(pending->request.frontend->router->loop, pending);
@@ -140,6 +143,7 @@ struct http_exchange *pending_auth_admit(struct endpoint_request *request,
 	frontend->spare = NULL;
 	pending->exchange.ops = &pending_auth_ops;
 	pending->request = *request;
+	request->endpoint->server->users++;
 	pending->request.http = &pending->http;
 	pending->enter = enter;
 	pending->client = *http_conn_client(request->answer.conn);

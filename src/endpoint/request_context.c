@@ -59,7 +59,7 @@ struct answer request_context_answer(const struct request_context *context, stru
 	return answer;
 }
 
-struct admission request_context_admission(const struct request_context *context,
+struct admission request_context_admission(struct request_context *context,
 					   const struct http_conn *conn,
 					   enum admission_intent intent)
 {
@@ -81,6 +81,7 @@ struct admission request_context_admission(const struct request_context *context
 		session = session_find(&caller->frontend->router->sessions,
 				       slice_of(context->session, context->session_length),
 				       caller->access.principal);
+	caller_settle(&context->caller, session != NULL ? client_session_client(session) : NULL);
 	if (session != NULL && client_session_client(session)->server == caller->endpoint->server) {
 		CHECK(session->state == SESSION_LIVE);
 		admission.session.is_known = true;

@@ -38,7 +38,7 @@ static void post_refuse_requests(const struct sse_post *post, const struct admis
 	}
 }
 
-static bool post_admit(const struct sse_post *post, struct admission *admission, struct slice body,
+static bool post_admit(struct sse_post *post, struct admission *admission, struct slice body,
 		       struct http_conn *conn)
 {
 	const struct sse_client *client = sse_client_find(&post->caller, post->id);
@@ -51,6 +51,7 @@ static bool post_admit(const struct sse_post *post, struct admission *admission,
 		.session = { .is_named = post->names_client },
 		.body = body,
 	};
+	sse_client_settle(client, &post->caller);
 	if (client != NULL)
 		sse_client_show(client, admission);
 	return admission_admit(admission);

@@ -345,6 +345,7 @@ static void on_body(struct http_exchange *exchange, struct slice body)
 		.takes_results = post->takes_json,
 	};
 
+	caller_settle(&post->caller, NULL);
 	if (!admission_admit(&admission)) {
 		set_state(post, STATELESS_ANSWERED);
 		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "obs/log.h"
+#include "process/server.h"
 #include "router/router.h"
 
 /* Until an issuer that did not answer is asked again. */
@@ -164,6 +165,7 @@ struct token_watch *token_watch_new(const struct endpoint_request *request,
 	*watch = (struct token_watch){
 		.loop = request->frontend->router->loop,
 		.authorization = &request->frontend->authorization,
+		.server = request->endpoint->server,
 		.place = &request->endpoint->place,
 		.wait = { .on_done = token_watch_on_verdict },
 		.owner = owner,
@@ -173,6 +175,7 @@ struct token_watch *token_watch_new(const struct endpoint_request *request,
 		watch->token = mem_dup_slice(token);
 		watch->token_size = token.n;
 	}
+	watch->server->users++;
 	timer_init(&watch->timer, token_watch_on_timer);
 	deny_watcher_init(&watch->deny_watcher, &token_watch_watcher_ops);
 	return watch;
@@ -194,6 +197,7 @@ void token_watch_end(struct token_watch **watch)
 	if (*watch == NULL)
 		return;
 	token_watch_stop(*watch);
+	(*watch)->server->users--;
 	access_fini(&(*watch)->access);
 	loop_defer_free((*watch)->loop, *watch); /* it may be on the stack */
 	*watch = NULL;

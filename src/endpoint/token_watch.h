@@ -23,6 +23,7 @@ struct token_watch {
 	struct deny_watcher deny_watcher;
 	struct loop *loop;
 	struct authorization *authorization;
+	struct server *server; /* of place */
 	const struct protected_resource *place;
 	struct access access; /* of whoever opened the stream, from token_watch_begin on */
 	struct timer timer;

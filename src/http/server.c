@@ -28,6 +28,13 @@ struct http_server *http_server_new(struct loop *loop, const struct http_conf *c
 	return server;
 }
 
+void http_server_renew(struct http_server *server, const struct http_conf *conf)
+{
+	CHECK(conf->max_connections > 0);
+	server->conf = *conf;
+	server->places.max = conf->max_connections;
+}
+
 void http_server_free(struct http_server **server)
 {
 	struct http_server *s = *server;

@@ -24,7 +24,9 @@ enum ipc_type {
 	IPC_SIGNAL, /* send `value` (SIGTERM or SIGKILL) to the process group of `child` */
 	IPC_FORGET, /* the gateway has let go of `child`: kill what is left of it, drop the row */
 	IPC_STOP,   /* the operator wants the daemon to end, as SIGTERM does */
-	IPC_RELOAD, /* and that it reads log and certificates again, as SIGHUP does */
+	IPC_RELOAD, /* and that it reads the configuration again, as SIGHUP does; order `child`: 1, 2, 3 … */
+	IPC_CONFIG_USED, /* the configuration that came is in use; `value` 0: it is not, and the log says why */
+	IPC_RELEASE,     /* of server number `server` of an earlier configuration no process is wanted any more */
 	IPC_CERTIFICATES_USED, /* the set that came last is in use; `value` 0: it is not, it is bad */
 	IPC_ALIVE,             /* the answer to IPC_PING */
 	/*
@@ -46,6 +48,13 @@ enum ipc_type {
 	/* entry `value` of listener `server`; descriptors: certificate, key, maybe client_ca (files) */
 	IPC_CERTIFICATE,
 	IPC_CERTIFICATES_END, /* that were all entries of all listeners: use them, and say so */
+	/*
+	 * another configuration, `value` 1: with other issuers; descriptors, memory files: as GATEWAY_CONFIG and
+	 * GATEWAY_SERVERS. Use it, and say so
+	 */
+	IPC_CONFIG,
+	/* what has come of all orders up to `child`; `value` 1: a configuration is in use; descriptor: keeper/reload.h */
+	IPC_RELOADED,
 	IPC_PING,             /* does your loop turn? Answer IPC_ALIVE */
 	IPC_AUDIT, /* `value` 0: records of the audit can be written again; else errno: why they cannot */
 	IPC_JUDGED, /* `value` answers question `child`: 1, or 0: it is a server's process */

@@ -87,6 +87,12 @@ void certificates_fini(struct certificates *certificates)
 	close_set(&certificates->next, certificates->count);
 }
 
+void certificates_renew(struct certificates *certificates, const struct config *config)
+{
+	CHECK(count_entries(config) == certificates->count);
+	certificates->config = config;
+}
+
 bool certificates_exist(const struct certificates *certificates)
 {
 	return certificates->count > 0;

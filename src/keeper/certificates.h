@@ -30,6 +30,8 @@ int certificates_init(struct certificates *certificates, const struct config *co
 		      struct error *err) must_check;
 void certificates_fini(struct certificates *certificates);
 
+/* Another configuration is in use, with the same listeners. */
+void certificates_renew(struct certificates *certificates, const struct config *config);
 /* Whether there are any. */
 bool certificates_exist(const struct certificates *certificates);
 /* There is another gateway: it gets the set in use. */

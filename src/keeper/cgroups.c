@@ -68,6 +68,14 @@ bool cgroups_is_needed(const struct config_server *server)
 	return false;
 }
 
+bool cgroups_can_keep(const struct cgroups *cgroups, const struct config_server *server)
+{
+	for (int i = 0; i < CONTROLLER_COUNT; i++)
+		if (is_wanted_by(server, (enum controller)i) && !(cgroups->kept & 1u << i))
+			return false;
+	return true;
+}
+
 static bool is_wanted(const struct config *config, enum controller controller)
 {
 	for (size_t i = 0; i < config->server_count; i++)
@@ -297,6 +305,9 @@ static int open_at(struct cgroups *cgroups, const char *base, const struct confi
 		return -1;
 	if (make_parent(cgroups, base, err) < 0)
 		return -1;
+	for (int i = 0; i < CONTROLLER_COUNT; i++)
+		if (is_wanted(config, (enum controller)i))
+			cgroups->kept |= 1u << i;
 	return is_any_wanted(config) ? enable_controllers(cgroups->path, config, err) : 0;
 }
 

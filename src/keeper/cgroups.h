@@ -21,6 +21,7 @@ struct cgroups {
 	char *path;          /* the directory of all children's groups; NULL: there are none */
 	int fd;              /* of that directory, or -1 */
 	char *home;          /* where the daemon has moved to, or NULL */
+	unsigned int kept;   /* controllers whose limits can be kept, a bit for each */
 	uint64_t last;       /* number of the group made last */
 	struct list leaving; /* groups to be removed in which a process is still ending */
 };
@@ -41,6 +42,8 @@ int cgroups_open_at(struct cgroups *cgroups, const char *base, const struct conf
 /* Removes all that was made. All processes in the groups have ended. */
 void cgroups_close(struct cgroups *cgroups);
 
+/* Whether its limits can be kept: those of a kind that no server had at the start cannot, until the next start. */
+bool cgroups_can_keep(const struct cgroups *cgroups, const struct config_server *server);
 /* Whether the server has limits that need a group. */
 bool cgroups_is_needed(const struct config_server *server);
 

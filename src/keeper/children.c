@@ -79,6 +79,17 @@ static void log_warnings(const struct config *config)
 	}
 }
 
+void children_note_servers(const struct children *children)
+{
+	log_warnings(children->config);
+}
+
+size_t children_count(const struct children *children, size_t server)
+{
+	CHECK(server < SERVERS_MAX);
+	return children->counts[server];
+}
+
 void children_init(struct children *children, const struct config *config, struct launch *launch,
 		   struct reaper *reaper, struct cgroups *cgroups)
 {
@@ -89,13 +100,13 @@ void children_init(struct children *children, const struct config *config, struc
 		.cgroups = cgroups,
 		.gateway_fd = -1,
 	};
-	CHECK(launch->count == config->server_count);
+	CHECK(launch->config == config);
 	log_warnings(config);
 	list_init(&children->starting);
 	list_init(&children->others);
 	list_init(&children->untold);
-	children->counts = mem_zalloc((config->server_count + 1) * sizeof(*children->counts));
-	children->starts = mem_zalloc((config->server_count + 1) * sizeof(*children->starts));
+	children->counts = mem_zalloc(SERVERS_MAX * sizeof(*children->counts));
+	children->starts = mem_zalloc(SERVERS_MAX * sizeof(*children->starts));
 }
 
 static const struct config_server *row_server(const struct children *children,
@@ -339,6 +350,14 @@ static void request_start(struct children *children, const struct ipc_message *m
 	}
 	launch_renew_secrets(children->launch, message->server);
 	row_start_with_claims(children, row_new(children, message), message, claims_fd);
+}
+
+void children_release(const struct children *children, const struct ipc_message *message,
+		      bool is_allowed)
+{
+	CHECK(children->gateway_fd >= 0);
+	if (!is_allowed)
+		refuse(message, "it is no server of an earlier configuration");
 }
 
 /* That there is no such child is no mistake: it may have ended, and the gateway not been told yet. */

@@ -58,6 +58,14 @@ void children_init(struct children *children, const struct config *config, struc
 /* Frees the table; processes that still run are not touched. */
 void children_fini(struct children *children);
 
+/* The configuration has changed: says of its servers what is to be said of each. */
+void children_note_servers(const struct children *children);
+/* IPC_RELEASE: whether it was allowed. */
+void children_release(const struct children *children, const struct ipc_message *message,
+		      bool is_allowed);
+/* How many processes of the server there are, or are still known to the gateway. */
+size_t children_count(const struct children *children, size_t server);
+
 /*
  * IPC_START, IPC_SIGNAL, IPC_FORGET or IPC_JUDGE. A request that is not allowed is logged and ignored; a start with
  * wrong claims has failed. `fd` is what came with it (-1: nothing): claims, or a connection.

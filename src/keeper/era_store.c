@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "keeper/gateway_entry.h"
 #include "keeper/memory_file.h"
 #include "keeper/program_digest.h"
 #include "keeper/state_directory.h"
@@ -118,24 +119,32 @@ uint64_t era_store_do_due(struct era_store *store)
 	return store->is_due ? store->write_at_ms : NEVER;
 }
 
-int era_store_hand_over(struct era_store *store, struct error *err)
+int era_store_hand_over(struct era_store *store, const uint32_t *numbers, size_t count,
+			struct error *err)
 {
 	struct buf text = { 0 };
 	int fd;
 
-	for (size_t i = 0; i < store->config->server_count; i++) {
-		struct era_memory known = memory_of(store, i);
-		struct era_memory memory;
+	for (size_t i = 0; i < count; i++) {
+		struct era_memory known = memory_of(store, numbers[i]);
+		struct gateway_server server;
 
 		/* Nothing of the keeper's own memory goes with it, between the members. */
-		memset(&memory, 0, sizeof(memory));
-		memory.era = known.era;
-		memory.probed_at_ms = known.probed_at_ms;
-		buf_append(&text, &memory, sizeof(memory));
+		memset(&server, 0, sizeof(server));
+		server.number = numbers[i];
+		server.era.era = known.era;
+		server.era.probed_at_ms = known.probed_at_ms;
+		buf_append(&text, &server, sizeof(server));
 	}
-	fd = memory_file_sealed("eras", buf_slice(&text), err);
+	fd = memory_file_sealed("servers", buf_slice(&text), err);
 	buf_fini(&text);
 	return fd;
+}
+
+/* By the digests that the programs have until now. */
+void era_store_renew(struct era_store *store)
+{
+	take_over(store);
 }
 
 /* ---- beginning and end ---- */
@@ -149,8 +158,8 @@ void era_store_init(struct era_store *store, const struct config *config,
 
 	*store = (struct era_store){ .config = config, .launch = launch };
 	store->table = mem_zalloc(sizeof(*store->table));
-	store->noted = mem_zalloc((config->server_count + 1) * sizeof(*store->noted));
-	store->is_noted = mem_zalloc((config->server_count + 1) * sizeof(*store->is_noted));
+	store->noted = mem_zalloc(SERVERS_MAX * sizeof(*store->noted));
+	store->is_noted = mem_zalloc(SERVERS_MAX * sizeof(*store->is_noted));
 	result = state_file_read(FILE_NAME, ERA_TABLE_TEXT_MAX, &text, &err);
 	if (result == 0 && text.data != NULL)
 		result = era_table_read(store->table, buf_slice(&text), &err);

@@ -43,7 +43,13 @@ void era_store_fini(struct era_store *store);
 void era_store_note(struct era_store *store, const struct ipc_message *message);
 /* Writes when it is time to. Returns when it will be; UINT64_MAX: there is nothing to write. */
 uint64_t era_store_do_due(struct era_store *store);
-/* A memory file for the next gateway: a struct era_memory for each server. A descriptor, or -1. */
-int era_store_hand_over(struct era_store *store, struct error *err) must_check;
+/*
+ * A memory file for a gateway: a struct gateway_server for each server of its configuration, which have these numbers here. A
+ * descriptor, or -1.
+ */
+int era_store_hand_over(struct era_store *store, const uint32_t *numbers, size_t count,
+			struct error *err) must_check;
+/* The servers have changed: what was noted of the programs that they were is kept. */
+void era_store_renew(struct era_store *store);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/unit_test.h"
+#include "keeper/gateway_entry.h"
 
 #define SERVERS 3 /* two that are not configured, one that is */
 
@@ -54,14 +55,17 @@ static void note(uint32_t server, int era, uint64_t is_probed)
 
 static struct era_memory handed_over(size_t server)
 {
-	struct era_memory memories[SERVERS];
+	static const uint32_t numbers[SERVERS] = { 2, 1, 0 };
+	struct gateway_server handed[SERVERS];
 	struct error err;
-	int fd = era_store_hand_over(&store, &err);
+	int fd = era_store_hand_over(&store, numbers, SERVERS, &err);
 
 	assert_true(fd >= 0);
-	assert_int_equal(pread(fd, memories, sizeof(memories), 0), sizeof(memories));
+	assert_int_equal(pread(fd, handed, sizeof(handed), 0), sizeof(handed));
 	close(fd);
-	return memories[server];
+	for (size_t i = 0; i < SERVERS; i++)
+		assert_int_equal(handed[i].number, numbers[i]);
+	return handed[SERVERS - 1 - server].era;
 }
 
 static void begin_again(void)
@@ -90,7 +94,7 @@ static int setup(void **state)
 	}
 	servers[2].conf.era = ERA_LEGACY;
 	config = (struct config){ .servers = servers, .server_count = SERVERS };
-	launch = (struct launch){ .specs = specs, .count = SERVERS, .config = &config };
+	launch = (struct launch){ .specs = specs, .config = &config };
 	pass(0);
 	era_store_init(&store, &config, &launch);
 	return 0;

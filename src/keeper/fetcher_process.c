@@ -64,12 +64,33 @@ static void drop_gateway_end(struct fetcher_process *process)
 void fetcher_process_fini(struct fetcher_process *process)
 {
 	drop_gateway_end(process);
-	if (process->config < 0)
-		return;
-	log_relay_flush(&process->log_relay);
-	log_relay_close(&process->log_relay);
-	close(process->config);
+	if (process->log_relay.in >= 0) {
+		log_relay_flush(&process->log_relay);
+		log_relay_close(&process->log_relay);
+	}
+	if (process->config >= 0)
+		close(process->config);
 	process->config = -1;
+}
+
+int fetcher_process_renew(struct fetcher_process *process, const struct config *config,
+			  struct error *err)
+{
+	bool is_needed = config->frontend.authorization.issuers.count > 0;
+	int fd = is_needed ? make_config(config, err) : -1;
+
+	CHECK(process->gateway_fd < 0);
+	if (is_needed && fd < 0)
+		return -1;
+	if (is_needed && process->log_relay.in < 0 &&
+	    log_relay_open(&process->log_relay, "fetch", err) < 0) {
+		close(fd);
+		return -1;
+	}
+	if (process->config >= 0)
+		close(process->config);
+	process->config = fd;
+	return 0;
 }
 
 /* In the child. */

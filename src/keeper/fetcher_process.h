@@ -35,6 +35,9 @@ struct fetcher_process {
 int fetcher_process_init(struct fetcher_process *process, const struct config *config,
 			 const struct programs *programs, struct error *err) must_check;
 void fetcher_process_fini(struct fetcher_process *process);
+/* The next one, which is started for the gateway that comes, has this configuration. -1: it cannot be written. */
+int fetcher_process_renew(struct fetcher_process *process, const struct config *config,
+			  struct error *err) must_check;
 
 /* There is another gateway, or none (-1). The process of the one before is killed. */
 void fetcher_process_set_gateway(struct fetcher_process *process, int gateway_fd);

@@ -4,11 +4,13 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "auth/verifier.h"
 #include "base/mem.h"
 #include "io/tls.h"
+#include "keeper/landlock.h"
 #include "keeper/program_entry.h"
 #include "keeper/sandbox.h"
 #include "obs/log.h"
@@ -37,16 +39,27 @@ static void read_seal_key(struct gateway_entry *entry)
 	}
 }
 
-static void read_eras(struct gateway_entry *entry)
+struct gateway_server *gateway_servers_read(int fd, size_t count)
 {
-	size_t size = entry->config->server_count * sizeof(*entry->eras);
-	ssize_t n;
+	size_t size = count * sizeof(struct gateway_server);
+	struct gateway_server *servers = mem_alloc(size + 1);
+	bool is_good = pread(fd, servers, size, 0) == (ssize_t)size;
 
-	entry->eras = mem_alloc(size + 1);
-	n = pread(GATEWAY_ERAS, entry->eras, size, 0);
-	close(GATEWAY_ERAS);
-	if (n != (ssize_t)size) {
-		dprintf(GATEWAY_LOG, "mcpgated-gateway: the keeper has given no eras\n");
+	close(fd);
+	for (size_t i = 0; is_good && i < count; i++)
+		is_good = servers[i].number < SERVERS_MAX;
+	if (!is_good) {
+		free(servers);
+		return NULL;
+	}
+	return servers;
+}
+
+static void read_servers(struct gateway_entry *entry)
+{
+	entry->servers = gateway_servers_read(GATEWAY_SERVERS, entry->config->server_count);
+	if (entry->servers == NULL) {
+		dprintf(GATEWAY_LOG, "mcpgated-gateway: the keeper has given no servers\n");
 		_exit(1);
 	}
 }
@@ -69,7 +82,7 @@ void gateway_entry(struct gateway_entry *entry_r)
 	entry_r->config = entry.config;
 	entry_r->listeners = find_listeners(entry.config);
 	read_seal_key(entry_r);
-	read_eras(entry_r);
+	read_servers(entry_r);
 	if (has_tls(entry.config))
 		tls_init();
 	/* Hashes of tokens and reports of the operator need the same libraries as issuers do. */
@@ -77,6 +90,8 @@ void gateway_entry(struct gateway_entry *entry_r)
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		_exit(1);
 	}
-	sandbox_describe_all(entry_r->config); /* asks the kernel what it may not ask afterwards */
+	/* Asks the kernel what it may not be asked afterwards. */
+	entry_r->landlock = landlock_version();
+	sandbox_describe_all(entry_r->config, entry_r->landlock);
 	program_entry_confine(&entry, false);
 }

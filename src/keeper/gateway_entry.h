@@ -18,7 +18,7 @@ enum gateway_descriptor {
 	GATEWAY_DENY = 5,   /* a memory file: session/deny_snapshot.h */
 	GATEWAY_SEAL =
 		6, /* a memory file: a key for router/seal.h, the same for all gateways of a keeper */
-	GATEWAY_ERAS = 7,  /* a memory file: a struct era_memory for each server */
+	GATEWAY_SERVERS = 7, /* a memory file: a struct gateway_server for each server */
 	GATEWAY_AUDIT = 8, /* a pipe to the keeper: audit_writer.h; closed if there is no audit */
 	GATEWAY_PINS = 9,  /* a memory file: process/pin_memory.h */
 	/* In the order of config->listen, then those of enum listener_more; closed where there is none. */
@@ -27,10 +27,17 @@ enum gateway_descriptor {
 
 enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENERS_MORE };
 
+/* What a gateway is told of each server of its configuration, besides that. */
+struct gateway_server {
+	uint32_t number; /* by which the keeper knows it: below SERVERS_MAX */
+	struct era_memory era;
+};
+
 struct gateway_entry {
 	struct config *config; /* free with config_free */
 	int *listeners; /* config->listen_count and LISTENERS_MORE, non-blocking; -1: there is none. To be freed */
-	struct era_memory *eras; /* of each server of the configuration. To be freed */
+	struct gateway_server *servers; /* for each of the configuration. To be freed */
+	int landlock; /* the version that the kernel has, which cannot be asked afterwards */
 	unsigned char seal_key[SEAL_KEY_BYTES]; /* to be overwritten when it has been taken over */
 };
 
@@ -39,5 +46,7 @@ struct gateway_entry {
  * the caller is to serve. Exits if the process was not started by a keeper, or if the configuration is none.
  */
 void gateway_entry(struct gateway_entry *entry_r);
+/* What is in such a memory file, for so many servers; closes it. The caller frees it; NULL: it is something else. */
+struct gateway_server *gateway_servers_read(int fd, size_t count) must_check;
 
 #endif

@@ -41,7 +41,7 @@ static void become_gateway(const struct gateway_process_conf *conf, int keeper_f
 	fds[GATEWAY_CONFIG] = conf->config;
 	fds[GATEWAY_DENY] = conf->deny;
 	fds[GATEWAY_SEAL] = conf->seal;
-	fds[GATEWAY_ERAS] = conf->eras;
+	fds[GATEWAY_SERVERS] = conf->servers;
 	fds[GATEWAY_AUDIT] = conf->audit;
 	fds[GATEWAY_PINS] = conf->pins;
 	memcpy(fds + GATEWAY_LISTENERS, conf->listeners, conf->listener_count * sizeof(*fds));

@@ -34,7 +34,7 @@ struct gateway_process_conf {
 	int config;           /* a memory file: what config_print_for_gateway has written */
 	int deny;             /* one of DENY_SNAPSHOT_FILE_BYTES */
 	int seal;             /* one of SEAL_KEY_BYTES */
-	int eras;             /* one of era_store_hand_over */
+	int servers;          /* one of era_store_hand_over */
 	int audit;            /* the end of a pipe; -1: there is none */
 	int pins;             /* one of struct pin_memory_file */
 	int log;              /* the end of a pipe */

@@ -40,6 +40,8 @@
 #include "keeper/launch.h"
 #include "keeper/listeners.h"
 #include "keeper/notify.h"
+#include "keeper/reload.h"
+#include "keeper/server_slots.h"
 #include "obs/log.h"
 #include "router/seal.h"
 #include "session/deny_snapshot.h"
@@ -50,6 +52,8 @@
 #define STOP_RESERVE_MS 10000 /* what the gateway gets beyond the times of the configuration */
 #define SWEEP_MS 5000         /* what killed processes get to disappear */
 #define NEVER UINT64_MAX
+#define STATUS_RELOADED "The configuration was read again"
+#define STATUS_REFUSED "The configuration was read again and refused; the one before is in use: see the log"
 
 enum keeper_state {
 	KEEPER_STARTING, /* no gateway has been ready yet */
@@ -78,7 +82,8 @@ enum keeper_ping {
 };
 
 struct keeper {
-	const struct config *config;
+	struct server_slots slots; /* and the configuration */
+	const struct config_request *request;
 	const struct programs *programs;
 	enum keeper_state state;
 	int exit_code;
@@ -102,13 +107,20 @@ struct keeper {
 	struct certificates certificates;
 	struct era_store era_store;
 	struct pin_store pin_store;
+	struct reload reload;
 	bool is_reloading;
+	bool is_reload_owed; /* asked for meanwhile */
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
 	enum keeper_ping ping;
 	bool is_reap_due; /* more processes had ended than one turn reaps */
 	uint64_t kill_at_ms;
 	uint64_t watchdog_at_ms;
 };
+
+static struct config *keeper_config(const struct keeper *keeper)
+{
+	return server_slots_config(&keeper->slots);
+}
 
 /* The one writer of the state. Done may be said twice: signals and ends of processes come together. */
 static void keeper_set_state(struct keeper *keeper, enum keeper_state state)
@@ -164,19 +176,21 @@ static void keeper_start_gateway(struct keeper *keeper)
 		.pins = keeper->pin_store.memory,
 		.log = keeper->log_relay.out,
 		.listeners = keeper->listeners,
-		.listener_count = keeper->config->listen_count + LISTENERS_MORE,
+		.listener_count = keeper_config(keeper)->listen_count + LISTENERS_MORE,
 	};
 	struct error err = { ERROR_NONE, "" };
 	int result;
 
 	CHECK(keeper_is_on(keeper) && keeper->gateway.pid == 0);
-	listeners_restore(keeper->config, keeper->listeners);
+	listeners_restore(keeper_config(keeper), keeper->listeners);
 	log_relay_restore(&keeper->log_relay);
 	audit_writer_set_gateway(&keeper->audit);
-	conf.eras = era_store_hand_over(&keeper->era_store, &err);
-	result = conf.eras >= 0 ? gateway_process_start(&keeper->gateway, &conf, &err) : -1;
-	if (conf.eras >= 0)
-		close(conf.eras);
+	server_slots_release_all(&keeper->slots);
+	conf.servers = era_store_hand_over(&keeper->era_store, keeper->slots.numbers,
+					   keeper_config(keeper)->server_count, &err);
+	result = conf.servers >= 0 ? gateway_process_start(&keeper->gateway, &conf, &err) : -1;
+	if (conf.servers >= 0)
+		close(conf.servers);
 	if (result < 0) {
 		LOG(GATEWAY_GIVE_UP, LOG_STR("error", err.text));
 		keeper->exit_code = 1;
@@ -208,6 +222,7 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 		log_gateway_exit(keeper, status);
 	children_set_gateway(&keeper->children, -1);
 	fetcher_process_set_gateway(&keeper->fetcher, -1);
+	reload_on_gateway_exit(&keeper->reload);
 	keeper->drains_owed = 0;
 	keeper->ping = PING_NONE;
 	keeper->watchdog_at_ms = 0;         /* the next gateway is asked at once */
@@ -223,17 +238,20 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	}
 }
 
+static void keeper_reload(struct keeper *keeper);
+static void keeper_end_reload(struct keeper *keeper);
+
 static void keeper_on_ready(struct keeper *keeper)
 {
 	if (!keeper_is_on(keeper))
 		return;
-	keeper->is_reloading = false;
 	certificates_on_ready(&keeper->certificates);
 	notify_send(&keeper->notify, "READY=1");
-	if (keeper->state == KEEPER_RUNNING)
-		return;
-	keeper_set_state(keeper, KEEPER_RUNNING);
-	listeners_announce(keeper->config, keeper->listeners);
+	if (keeper->state == KEEPER_STARTING) {
+		keeper_set_state(keeper, KEEPER_RUNNING);
+		listeners_announce(keeper_config(keeper), keeper->listeners);
+	}
+	keeper_end_reload(keeper);
 }
 
 /* The gateway's own times, the longest that a server may take to stop, and a reserve. */
@@ -259,8 +277,8 @@ static void keeper_on_stop(struct keeper *keeper)
 	if (keeper_is_on(keeper)) {
 		notify_send(&keeper->notify, "STOPPING=1");
 		keeper_set_state(keeper, KEEPER_DRAINING);
-		listeners_stop(keeper->config, keeper->listeners);
-		keeper->kill_at_ms = clock_now_ms() + stop_time_ms(keeper->config);
+		listeners_stop(keeper_config(keeper), keeper->listeners);
+		keeper->kill_at_ms = clock_now_ms() + stop_time_ms(&keeper->slots.table);
 	}
 	keeper->drains_owed++;
 }
@@ -291,38 +309,80 @@ static void keeper_watch(struct keeper *keeper, uint64_t now)
 
 static void keeper_end_reload(struct keeper *keeper)
 {
-	if (!keeper->is_reloading)
+	if (!keeper->is_reloading || reload_is_under_way(&keeper->reload) ||
+	    certificates_is_reloading(&keeper->certificates))
 		return;
 	keeper->is_reloading = false;
-	notify_send(&keeper->notify, "READY=1");
+	reload_end(&keeper->reload);
+	notify_send(&keeper->notify, reload_has_succeeded(&keeper->reload) ?
+					     "READY=1\nSTATUS=" STATUS_RELOADED :
+					     "READY=1\nSTATUS=" STATUS_REFUSED);
+	if (keeper->is_reload_owed && keeper_is_on(keeper))
+		keeper_reload(keeper);
 }
 
-/* SIGHUP: the log file and the certificates are opened again; the configuration stays as it is. */
-static void keeper_reload(struct keeper *keeper)
+/* The configuration is in use, or is not: certificates are read again in both cases, as they may have been renewed. */
+static void keeper_reload_certificates(struct keeper *keeper)
 {
-	char text[64];
-
-	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
-		 (unsigned long long)clock_now_ms() * 1000);
-	notify_send(&keeper->notify, text);
-	keeper->is_reloading = true;
-	LOG(RELOAD, LOG_STR("configuration", "is read by a restart only"));
-	log_file_reopen(keeper->config, &keeper->log_fd);
-	audit_writer_reopen(&keeper->audit);
 	if (keeper->gateway.fd < 0) {
 		certificates_reload_later(&keeper->certificates);
 		return; /* the reload ends when the next gateway is ready */
 	}
 	if (certificates_exist(&keeper->certificates))
 		certificates_reload(&keeper->certificates);
-	if (!certificates_is_reloading(&keeper->certificates))
-		keeper_end_reload(keeper);
+	keeper_end_reload(keeper);
+}
+
+/* SIGHUP */
+static void keeper_reload(struct keeper *keeper)
+{
+	char text[64];
+
+	keeper->is_reload_owed = keeper->is_reloading;
+	if (keeper->is_reloading)
+		return;
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
+		 (unsigned long long)clock_now_ms() * 1000);
+	notify_send(&keeper->notify, text);
+	keeper->is_reloading = true;
+	LOG(RELOAD, LOG_STR("configuration", "is read again"));
+	log_file_reopen(keeper_config(keeper), &keeper->log_fd);
+	audit_writer_reopen(&keeper->audit);
+	if (!reload_begin(&keeper->reload, keeper->gateway.fd))
+		keeper_reload_certificates(keeper);
 }
 
 static void keeper_on_certificates(struct keeper *keeper, bool is_used)
 {
-	if (certificates_on_verdict(&keeper->certificates, is_used))
-		keeper_end_reload(keeper);
+	if (!certificates_on_verdict(&keeper->certificates, is_used))
+		return;
+	if (!is_used)
+		reload_report(&keeper->reload, "error",
+			      "the certificates cannot be used, and those before stay in use; the "
+			      "log says why");
+	keeper_end_reload(keeper);
+}
+
+static void keeper_on_config(struct keeper *keeper, bool is_used)
+{
+	if (reload_on_verdict(&keeper->reload, is_used, keeper->gateway.fd))
+		keeper_reload_certificates(keeper);
+}
+
+static void keeper_on_reload_order(struct keeper *keeper, uint64_t number)
+{
+	keeper->reload.asked = number;
+	if (keeper_is_on(keeper))
+		keeper_reload(keeper);
+}
+
+/* Servers of earlier configurations whose last process has gone. */
+static void keeper_free_slots(struct keeper *keeper)
+{
+	for (size_t i = 0; i < keeper->slots.table.server_count; i++)
+		if (server_slots_is_released(&keeper->slots, i) &&
+		    children_count(&keeper->children, i) == 0)
+			server_slots_free_one(&keeper->slots, i);
 }
 
 /* The only descriptor that a message may bring is that of claims; all that came are closed. */
@@ -333,8 +393,13 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		keeper_on_ready(keeper);
 	else if (message->type == IPC_STOP)
 		keeper_on_stop(keeper);
-	else if (message->type == IPC_RELOAD && keeper_is_on(keeper))
-		keeper_reload(keeper);
+	else if (message->type == IPC_RELOAD)
+		keeper_on_reload_order(keeper, message->child);
+	else if (message->type == IPC_CONFIG_USED)
+		keeper_on_config(keeper, message->value != 0);
+	else if (message->type == IPC_RELEASE)
+		children_release(&keeper->children, message,
+				 server_slots_release(&keeper->slots, message->server));
 	else if (message->type == IPC_CERTIFICATES_USED)
 		keeper_on_certificates(keeper, message->value != 0);
 	else if (message->type == IPC_ALIVE)
@@ -391,6 +456,7 @@ static void keeper_tell_gateway(struct keeper *keeper)
 		keeper->drains_owed--;
 	if (keeper->ping == PING_OWED && ipc_send(keeper->gateway.fd, &ping, NULL, 0, &err) == 0)
 		keeper->ping = PING_OPEN;
+	reload_tell(&keeper->reload, keeper->gateway.fd);
 	certificates_tell(&keeper->certificates, keeper->gateway.fd);
 	fetcher_process_tell(&keeper->fetcher);
 	audit_writer_tell(&keeper->audit, keeper->gateway.fd);
@@ -400,6 +466,7 @@ static void keeper_tell_gateway(struct keeper *keeper)
 static bool keeper_has_untold(const struct keeper *keeper)
 {
 	return keeper->drains_owed > 0 || keeper->ping == PING_OWED ||
+	       reload_has_untold(&keeper->reload) ||
 	       certificates_has_untold(&keeper->certificates) ||
 	       fetcher_process_has_untold(&keeper->fetcher) ||
 	       audit_writer_has_untold(&keeper->audit) || children_has_untold(&keeper->children);
@@ -452,7 +519,7 @@ static void keeper_on_signal(struct keeper *keeper, int number)
 	else if (number == SIGHUP && keeper_is_on(keeper))
 		keeper_reload(keeper);
 	else if (number == SIGHUP) {
-		log_file_reopen(keeper->config, &keeper->log_fd);
+		log_file_reopen(keeper_config(keeper), &keeper->log_fd);
 		audit_writer_reopen(&keeper->audit);
 	}
 }
@@ -593,6 +660,7 @@ static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 		keeper_read_requests(keeper);
 	if (keeper->children.starting_count > 0)
 		children_read_verdicts(&keeper->children);
+	keeper_free_slots(keeper);
 	keeper_tell_gateway(keeper);
 }
 
@@ -613,7 +681,7 @@ static int keeper_open_cgroups(struct keeper *keeper, struct error *err)
 {
 	struct error why = { ERROR_NONE, "" };
 
-	if (cgroups_open(&keeper->cgroups, keeper->config, &why) < 0) {
+	if (cgroups_open(&keeper->cgroups, keeper_config(keeper), &why) < 0) {
 		*err = why;
 		return -1;
 	}
@@ -632,7 +700,7 @@ static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 
 	if (out == NULL)
 		return error_set_errno(err, "open_memstream");
-	config_print_for_gateway(keeper->config, out);
+	config_print_for_gateway(keeper_config(keeper), out);
 	fclose(out);
 	keeper->gateway_config = memory_file_sealed("configuration", slice_of(text, size), err);
 	explicit_bzero(text, size);
@@ -647,9 +715,25 @@ static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 	return keeper->gateway_seal < 0 ? -1 : log_relay_open(&keeper->log_relay, "gateway", err);
 }
 
+static void keeper_init_reload(struct keeper *keeper)
+{
+	reload_init(&keeper->reload,
+		    &(struct reload_parts){ .request = keeper->request,
+					    .slots = &keeper->slots,
+					    .launch = &keeper->launch,
+					    .children = &keeper->children,
+					    .cgroups = &keeper->cgroups,
+					    .era_store = &keeper->era_store,
+					    .pin_store = &keeper->pin_store,
+					    .fetcher = &keeper->fetcher,
+					    .certificates = &keeper->certificates,
+					    .gateway_config = &keeper->gateway_config });
+}
+
 static int keeper_start(struct keeper *keeper, struct error *err)
 {
-	const struct config *config = keeper->config;
+	const struct config *config = keeper_config(keeper);
+	const struct config *table = &keeper->slots.table;
 
 	descriptors_fill_standard();
 	descriptors_set_cloexec();
@@ -676,19 +760,19 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 		return -1;
 	if (fetcher_process_init(&keeper->fetcher, config, keeper->programs, err) < 0)
 		return -1;
-	if (launch_init(&keeper->launch, config, err) < 0)
+	if (launch_init(&keeper->launch, table, err) < 0)
 		return -1;
 	launch_raise_limits(&keeper->launch);
-	era_store_init(&keeper->era_store, config, &keeper->launch);
+	era_store_init(&keeper->era_store, table, &keeper->launch);
 	if (pin_store_init(&keeper->pin_store, config, err) < 0)
 		return -1;
 	if (keeper_open_cgroups(keeper, err) < 0)
 		return -1;
 	keeper->reaper.programs = keeper->programs;
 	keeper_start_reaper(keeper);
-	children_init(&keeper->children, config, &keeper->launch, &keeper->reaper,
-		      &keeper->cgroups);
+	children_init(&keeper->children, table, &keeper->launch, &keeper->reaper, &keeper->cgroups);
 	gateway_process_init(&keeper->gateway);
+	keeper_init_reload(keeper);
 	clock_update();
 	LOG(KEEPER_START, LOG_INT("pid", getpid()), LOG_INT("reaper", keeper->reaper.pid));
 	return 0;
@@ -730,13 +814,14 @@ static void keeper_finish(struct keeper *keeper)
 /* Leaves the descriptors and flags of the process as they were before keeper_run. */
 static void keeper_fini(struct keeper *keeper)
 {
-	listeners_close(keeper->config, &keeper->listeners);
+	listeners_close(keeper_config(keeper), &keeper->listeners);
 	certificates_fini(&keeper->certificates);
 	children_fini(&keeper->children);
 	cgroups_close(&keeper->cgroups);
 	launch_fini(&keeper->launch);
 	log_relay_close(&keeper->log_relay);
 	fetcher_process_fini(&keeper->fetcher);
+	reload_fini(&keeper->reload);
 	close(keeper->gateway_config);
 	close(keeper->gateway_deny);
 	close(keeper->gateway_seal);
@@ -747,18 +832,26 @@ static void keeper_fini(struct keeper *keeper)
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
-int keeper_run(const struct config *config, const struct programs *programs)
+int keeper_run(struct config **config, const struct config_request *request,
+	       const struct programs *programs)
 {
-	struct keeper keeper = { .config = config, .programs = programs, .log_fd = -1 };
+	static struct keeper keeper; /* much for a stack */
 	struct error err = { ERROR_NONE, "" };
+	int exit_code = 1;
 
-	CHECK(config != NULL && programs != NULL);
+	CHECK(*config != NULL && programs != NULL && keeper.programs == NULL);
+	keeper.request = request;
+	keeper.programs = programs;
+	keeper.log_fd = -1;
+	server_slots_init(&keeper.slots, *config);
 	if (keeper_start(&keeper, &err) < 0) {
 		fprintf(stderr, "mcpgated: %s\n", err.text);
-		return 1;
+	} else {
+		keeper_loop(&keeper);
+		keeper_finish(&keeper);
+		keeper_fini(&keeper);
+		exit_code = keeper.exit_code;
 	}
-	keeper_loop(&keeper);
-	keeper_finish(&keeper);
-	keeper_fini(&keeper);
-	return keeper.exit_code;
+	*config = server_slots_fini(&keeper.slots);
+	return exit_code;
 }

@@ -13,7 +13,11 @@
 /*
  * Runs the daemon until SIGTERM or SIGINT, or until it cannot go on. To be called once, in a process
  * with one thread and no children. Returns the exit code: 0 after a stop that was asked for, else 1.
+ *
+ * config    a reload replaces it; what is in use at the end is the caller's to free
+ * request   what it was loaded with and is loaded with again; NULL: a reload does not read it
  */
-int keeper_run(const struct config *config, const struct programs *programs) must_check;
+int keeper_run(struct config **config, const struct config_request *request,
+	       const struct programs *programs) must_check;
 
 #endif

@@ -108,6 +108,7 @@ static void open_programs(struct programs *programs_r)
 
 static void daemon_main(void)
 {
+	struct config *config = make_config();
 	struct programs programs;
 
 	open_programs(&programs);
@@ -119,7 +120,7 @@ static void daemon_main(void)
 	setenv("SECRET_OF_THE_DAEMON", "not-for-children", 1);
 	setenv("LISTEN_FDS", "0", 1);
 	setenv("CREDENTIALS_DIRECTORY", "/run/credentials/x", 1);
-	_exit(keeper_run(make_config(), &programs));
+	_exit(keeper_run(&config, NULL, &programs));
 }
 
 #define start(gateway, script) start_named(#gateway, script)

@@ -288,7 +288,7 @@ void kernel_features_check_commands(const struct config *config, const struct tr
 	/* It fails for a user who is not there; the rest has been prepared. */
 	result = launch_init(&launch, config, &err);
 	CHECK(result == 0 || err.kind != ERROR_NONE);
-	for (size_t i = 0; i < launch.count; i++) {
+	for (size_t i = 0; i < config->server_count; i++) {
 		const struct check check = { config, &config->servers[i], root, list };
 
 		if (check.server->enabled)

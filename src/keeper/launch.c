@@ -199,15 +199,15 @@ int launch_init(struct launch *launch, const struct config *config, struct error
 {
 	int result = 0;
 
-	*launch = (struct launch){ .count = config->server_count,
-				   .config = config,
-				   .keeper_pid = getpid() };
-	launch->specs = mem_zalloc((config->server_count + 1) * sizeof(*launch->specs));
+	*launch = (struct launch){ .config = config, .keeper_pid = getpid() };
+	CHECK(config->server_count <= SERVERS_MAX);
+	launch->specs = mem_zalloc(SERVERS_MAX * sizeof(*launch->specs));
 	if (getrlimit(RLIMIT_NOFILE, &launch->open_files) < 0)
 		launch->open_files = (struct rlimit){ 1024, 1024 };
 	for (size_t i = 0; i < config->server_count; i++) {
 		launch->specs[i].server = &config->servers[i];
-		if (prepare(launch, &launch->specs[i], err) < 0)
+		if (config->servers[i].command != NULL &&
+		    prepare(launch, &launch->specs[i], err) < 0)
 			result = -1;
 	}
 	read_only_probe(config);
@@ -216,22 +216,38 @@ int launch_init(struct launch *launch, const struct config *config, struct error
 
 static void free_texts(char **texts)
 {
-	for (char **p = texts; *p != NULL; p++)
+	for (char **p = texts; p != NULL && *p != NULL; p++)
 		free(*p);
 	free(texts);
 }
 
+static void forget(struct launch_spec *spec)
+{
+	free_texts(spec->candidates);
+	for (char **p = spec->envp; p != NULL && *p != NULL; p++)
+		explicit_bzero(*p, strlen(*p));
+	free_texts(spec->envp);
+	free(spec->argv);
+	free(spec->groups);
+	*spec = (struct launch_spec){ .server = spec->server };
+}
+
 void launch_fini(struct launch *launch)
 {
-	for (size_t i = 0; i < launch->count; i++) {
-		free_texts(launch->specs[i].candidates);
-		for (char **p = launch->specs[i].envp; *p != NULL; p++)
-			explicit_bzero(*p, strlen(*p));
-		free_texts(launch->specs[i].envp);
-		free(launch->specs[i].argv);
-		free(launch->specs[i].groups);
-	}
+	for (size_t i = 0; i < SERVERS_MAX; i++)
+		if (launch->specs[i].server != NULL)
+			forget(&launch->specs[i]);
 	free(launch->specs);
+}
+
+int launch_renew(struct launch *launch, size_t server, struct error *err)
+{
+	struct launch_spec *spec = &launch->specs[server];
+
+	CHECK(server < launch->config->server_count);
+	forget(spec);
+	spec->server = &launch->config->servers[server];
+	return spec->server->command != NULL ? prepare(launch, spec, err) : 0;
 }
 
 void launch_raise_limits(struct launch *launch)
@@ -274,7 +290,7 @@ void launch_renew_secrets(struct launch *launch, size_t server)
 {
 	const struct launch_spec *spec = &launch->specs[server];
 
-	CHECK(server < launch->count);
+	CHECK(server < launch->config->server_count);
 	for (size_t i = 0; i < spec->server->env_count; i++) {
 		const struct config_pair *pair = &spec->server->env[i];
 		char **entry = &spec->envp[env_place(spec->envp, pair->name)];

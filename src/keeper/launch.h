@@ -31,8 +31,7 @@ struct launch_spec {
 };
 
 struct launch {
-	struct launch_spec *specs; /* one per configured server */
-	size_t count;
+	struct launch_spec *specs; /* SERVERS_MAX: one per server of config; all zeros where there is none */
 	const struct config *config;
 	struct rlimit open_files; /* what the daemon itself was given */
 	pid_t keeper_pid;
@@ -67,6 +66,11 @@ struct launched {
  */
 int launch_init(struct launch *launch, const struct config *config, struct error *err) must_check;
 void launch_fini(struct launch *launch);
+/*
+ * Prepares one anew, after its record in the configuration has changed; the array of servers is where it was. Fails as
+ * launch_init; then it must not be started.
+ */
+int launch_renew(struct launch *launch, size_t server, struct error *err) must_check;
 /* Raises the daemon's own limit of open files; the children get the old one. */
 void launch_raise_limits(struct launch *launch);
 /*

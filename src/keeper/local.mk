@@ -31,6 +31,8 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/programs.c src/keeper/programs.h \
 	src/keeper/operator.c src/keeper/operator.h \
 	src/keeper/sandbox.c src/keeper/sandbox.h \
+	src/keeper/server_slots.c src/keeper/server_slots.h \
+	src/keeper/reload.c src/keeper/reload.h \
 	src/keeper/pin_store.c src/keeper/pin_store.h \
 	src/keeper/state_file.c src/keeper/state_file.h \
 	src/keeper/state_directory.c src/keeper/state_directory.h \

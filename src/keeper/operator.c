@@ -111,7 +111,7 @@ static enum step walk(const struct process *peer, pid_t *last_r)
 
 static bool is_user_of_a_server(const struct launch *launch, uid_t uid)
 {
-	for (size_t i = 0; i < launch->count; i++) {
+	for (size_t i = 0; i < launch->config->server_count; i++) {
 		const struct launch_spec *spec = &launch->specs[i];
 
 		if (spec->server->enabled && uid == (spec->has_user ? spec->uid : geteuid()))

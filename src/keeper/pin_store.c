@@ -155,10 +155,15 @@ int pin_store_init(struct pin_store *store, const struct config *config, struct 
 	if (store->memory < 0)
 		return -1;
 	store->is_used = has_pins(config);
-	if (!store->is_used)
-		return 0;
-	note_outcome(store, lock_directory(store, &why), &why);
-	return load(store, err);
+	if (store->is_used)
+		note_outcome(store, lock_directory(store, &why), &why);
+	return load(store, err); /* a reload may make use of them */
+}
+
+void pin_store_renew(struct pin_store *store, const struct config *config)
+{
+	CHECK(store->memory >= 0);
+	store->is_used = has_pins(config);
 }
 
 void pin_store_fini(struct pin_store *store)

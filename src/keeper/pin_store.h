@@ -31,6 +31,8 @@ struct pin_store {
 /* Makes the memory file, and reads the file, if there is one, into it. */
 int pin_store_init(struct pin_store *store, const struct config *config, struct error *err)
 	must_check;
+/* Another configuration is in use. */
+void pin_store_renew(struct pin_store *store, const struct config *config);
 /* Writes what has not been written. */
 void pin_store_fini(struct pin_store *store);
 /* A gateway's IPC_PINS: it has other pins. */

@@ -35,6 +35,7 @@ struct attributes {
 	uint64_t user_namespace;
 };
 
+static bool is_known; /* whether it is possible: that does not change */
 static bool is_possible;
 
 /* What is mounted and unmounted outside later comes in, but nothing goes out. */
@@ -64,13 +65,17 @@ static bool is_wanted(const struct config *config)
 void read_only_probe(const struct config *config)
 {
 	int status = -1;
-	pid_t pid = is_wanted(config) ? fork() : -1;
+	pid_t pid;
 
+	if (is_known || !is_wanted(config))
+		return;
+	pid = fork();
 	if (pid == 0)
 		_exit(leave_namespace() == 0 && make_read_only() == 0 ? 0 : 1);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	is_possible = pid > 0 && status == 0;
+	is_known = pid > 0;
+	is_possible = is_known && status == 0;
 }
 
 bool read_only_is_possible(const struct config_server *server)

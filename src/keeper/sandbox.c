@@ -168,10 +168,8 @@ void sandbox_describe(const struct config_server *server, int version,
 	}
 }
 
-void sandbox_describe_all(struct config *config)
+void sandbox_describe_all(struct config *config, int version)
 {
-	int version = landlock_version();
-
 	read_only_probe(config);
 	for (size_t i = 0; i < config->server_count; i++)
 		sandbox_describe(&config->servers[i], version,

@@ -21,7 +21,7 @@ void sandbox_describe(const struct config_server *server, int version,
 		      struct server_confinement *confinement_r);
 
 /* Writes that of the running kernel into the conf of every server, for the reports. */
-void sandbox_describe_all(struct config *config);
+void sandbox_describe_all(struct config *config, int version);
 
 /*
  * Shuts this process and its future children in: as one of `server`, which is one of config's. `programs` ends with

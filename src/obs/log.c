@@ -55,12 +55,17 @@ void log_set_fd(int fd)
 	sink.is_torn = false;
 }
 
-void log_set(int fd, enum log_level level, enum log_format format)
+void log_set_level(enum log_level level, enum log_format format)
 {
-	log_set_fd(fd);
 	CHECK(level <= LOG_LEVEL_DEBUG && format <= LOG_FORMAT_JSON);
 	log_threshold = level;
 	sink.format = format;
+}
+
+void log_set(int fd, enum log_level level, enum log_format format)
+{
+	log_set_fd(fd);
+	log_set_level(level, format);
 }
 
 void log_set_process(const char *name)

@@ -75,6 +75,8 @@ extern enum log_level log_threshold;
 
 /* What the log is from now on. The descriptor is borrowed and stays the caller's. */
 void log_set(int fd, enum log_level level, enum log_format format);
+/* The same but for the descriptor, which stays. */
+void log_set_level(enum log_level level, enum log_format format);
 /* Another descriptor, the rest as before. */
 void log_set_fd(int fd);
 /* Prepended to every line's fields as `process=…`; a literal. */

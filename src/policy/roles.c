@@ -3,28 +3,84 @@
 
 #include "base/mem.h"
 
-void roles_reserve(struct roles *roles, size_t more)
+static bool is_same_map(const struct slice_map *one, const struct slice_map *other)
 {
-	CHECK(roles->count == roles->named);
-	roles->items = mem_resize(roles->items, (roles->count + more + 1) * sizeof(*roles->items));
+	if (one->count != other->count)
+		return false;
+	for (size_t i = 0; i < one->count; i++) {
+		const struct named_slices *a = &one->items[i], *b = &other->items[i];
+
+		if (!slice_is_equal(a->name, b->name) || a->values.count != b->values.count)
+			return false;
+		for (size_t j = 0; j < a->values.count; j++)
+			if (!slice_is_equal(a->values.items[j], b->values.items[j]))
+				return false;
+	}
+	return true;
+}
+
+static size_t find_number(const struct roles *roles, const struct role *role)
+{
+	for (size_t i = 0; roles->before != NULL && i < roles->before->count; i++) {
+		const struct role *old = &roles->before->items[i];
+
+		if (old->is_of_token == role->is_of_token &&
+		    slice_is_equal(old->name, role->name) && is_same_map(&old->when, &role->when) &&
+		    roles->items[i].name.n == 0)
+			return i;
+	}
+	return roles->count;
+}
+
+static size_t place(struct roles *roles, const struct role *role)
+{
+	size_t number = find_number(roles, role);
+
+	CHECK(number <= roles->count);
+	if (number == roles->count && roles->count++ == roles->room) {
+		roles->room = roles->room * 2 + 8;
+		roles->items = mem_resize(roles->items, roles->room * sizeof(*roles->items));
+	}
+	roles->items[number] = *role;
+	return number;
+}
+
+void roles_keep_numbers(struct roles *roles, const struct roles *before)
+{
+	CHECK(roles->count == 0 && roles->items == NULL);
+	roles->before = before;
+	roles->count = roles->room = before->count;
+	roles->items = mem_zalloc((before->count + 1) * sizeof(*roles->items));
+}
+
+void roles_add(struct roles *roles, const struct role *role)
+{
+	CHECK(!role->is_of_token);
+	(void)place(roles, role);
+	roles->named++;
+}
+
+bool role_is_named(const struct role *role)
+{
+	return role->name.n > 0 && !role->is_of_token;
 }
 
 size_t roles_add_of_token(struct roles *roles, struct slice name, struct slice_map tools)
 {
-	if (roles->count >= ROLES_MAX)
-		return ROLES_MAX;
-	roles->items[roles->count] = (struct role){
+	const struct role role = {
 		.name = name,
 		.kinds = { [PERMISSION_TOOL] = { .allow = tools } },
 		.is_of_token = true,
 	};
-	return roles->count++;
+
+	roles->lacks_some |= find_number(roles, &role) >= ROLES_MAX;
+	return roles->lacks_some ? ROLES_MAX : place(roles, &role);
 }
 
 size_t roles_find(const struct roles *roles, struct slice name)
 {
-	for (size_t i = 0; i < roles->named && i < ROLES_MAX; i++)
-		if (slice_is_equal(roles->items[i].name, name))
+	for (size_t i = 0; i < roles->count && i < ROLES_MAX; i++)
+		if (role_is_named(&roles->items[i]) && slice_is_equal(roles->items[i].name, name))
 			return i;
 	return ROLES_MAX;
 }

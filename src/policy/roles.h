@@ -28,14 +28,25 @@ struct role {
 	bool is_of_token;
 };
 
+/* The index of a role is its number. One without a name is none any more: its number means nothing, for good. */
 struct roles {
-	struct role *items; /* those of the configuration, and behind them those of tokens */
+	struct role *items;
 	size_t count;
-	size_t named; /* of the configuration */
+	size_t named;                 /* of them, those of the configuration */
+	size_t room;                /* of items */
+	bool lacks_some;            /* there was no room for one of a token */
+	const struct roles *before; /* whose numbers are kept, while roles are added; or NULL */
 };
 
-/* Makes room for `more` roles of tokens behind the named ones. */
-void roles_reserve(struct roles *roles, size_t more);
+/*
+ * Before any is added: those to come that `before` has as well, by name and, if they have it, `when`, keep their numbers;
+ * others get new ones. `before` is borrowed until the last is added.
+ */
+void roles_keep_numbers(struct roles *roles, const struct roles *before);
+/* Adds one of the configuration and takes what it points to. */
+void roles_add(struct roles *roles, const struct role *role);
+/* Whether it is one of the configuration. */
+bool role_is_named(const struct role *role);
 /* Adds one that a static token has for itself: all borrowed. Returns its number; ROLES_MAX: there is no room for it. */
 size_t roles_add_of_token(struct roles *roles, struct slice name, struct slice_map tools);
 /* The number of a named one; ROLES_MAX: there is none, or it is beyond ROLES_MAX. */

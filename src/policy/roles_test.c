@@ -44,9 +44,9 @@ static int setup(void **state)
 								 { private_of_all, 1 } } } },
 	};
 
-	roles = (struct roles){ mem_alloc(sizeof(items)), NAMED, NAMED };
-	memcpy(roles.items, items, sizeof(items));
-	roles_reserve(&roles, 1);
+	roles = (struct roles){ .count = 0 };
+	for (size_t i = 0; i < NAMED; i++)
+		roles_add(&roles, &items[i]);
 	assert_int_equal(roles_add_of_token(&roles, SLICE_LIT("ci"),
 					    (struct slice_map){ some_of_github, 1 }),
 			 OF_TOKEN);
@@ -201,13 +201,46 @@ static void there_is_no_role_beyond_the_last(void **state)
 {
 	struct roles many = { .count = 0 };
 
-	roles_reserve(&many, ROLES_MAX + 1);
 	for (size_t i = 0; i <= ROLES_MAX; i++)
 		assert_int_equal(roles_add_of_token(&many, SLICE_LIT("t"),
 						    (struct slice_map){ NULL, 0 }),
 				 i);
 	assert_int_equal(many.count, ROLES_MAX);
+	assert_true(many.lacks_some);
 	free(many.items);
+}
+
+/* What holds a number from before a reload must not get another role's rights. */
+static void numbers_stay_what_they_were(void **state)
+{
+	static const struct slice values[] = { SLICE("dev"), SLICE("ops") };
+	static const struct named_slices dev = { SLICE("groups"), { values, 1 } };
+	static const struct named_slices ops = { SLICE("groups"), { values + 1, 1 } };
+	const struct slice_map none = { NULL, 0 };
+	struct roles first = { .count = 0 }, second = { .count = 0 }, third = { .count = 0 };
+
+	roles_add(&first, &(struct role){ .name = SLICE("a"), .when = { &dev, 1 } });
+	roles_add(&first, &(struct role){ .name = SLICE("b"), .when = { &dev, 1 } });
+	roles_add(&first, &(struct role){ .name = SLICE("c"), .when = { &dev, 1 } });
+	assert_int_equal(roles_add_of_token(&first, SLICE_LIT("ci"), none), 3);
+	roles_keep_numbers(&second, &first);
+	roles_add(&second, &(struct role){ .name = SLICE("new"), .when = { &dev, 1 } });
+	roles_add(&second, &(struct role){ .name = SLICE("c"), .when = { &dev, 1 } });
+	roles_add(&second, &(struct role){ .name = SLICE("b"), .when = { &ops, 1 } });
+	assert_int_equal(second.named, 3);
+	assert_int_equal(roles_find(&second, SLICE_LIT("a")), ROLES_MAX);
+	assert_int_equal(roles_find(&second, SLICE_LIT("c")), 2);
+	assert_int_equal(roles_find(&second, SLICE_LIT("new")), 4);
+	/* Others have it now. */
+	assert_int_equal(roles_find(&second, SLICE_LIT("b")), 5);
+	assert_int_equal(roles_add_of_token(&second, SLICE_LIT("ci"), none), 3);
+	/* One that comes again begins anew. */
+	roles_keep_numbers(&third, &second);
+	roles_add(&third, &(struct role){ .name = SLICE("a"), .when = { &dev, 1 } });
+	assert_int_equal(roles_find(&third, SLICE_LIT("a")), 6);
+	free(first.items);
+	free(second.items);
+	free(third.items);
 }
 
 int main(void)
@@ -221,6 +254,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(places_are_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(roles_are_found_by_name, setup, teardown),
 		cmocka_unit_test(there_is_no_role_beyond_the_last),
+		cmocka_unit_test(numbers_stay_what_they_were),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -10,10 +10,16 @@
 
 /* ---- reading ---- */
 
+/* One that is retired goes on with what it knows. */
+static bool has_pins(const struct server *server)
+{
+	return server->conf.name != NULL && server->conf.pin != PIN_OFF && !server->is_retired;
+}
+
 static struct server *find_server(const struct pin_memory *memory, struct slice name)
 {
 	for (size_t i = 0; i < memory->server_count; i++)
-		if (memory->servers[i].conf.pin != PIN_OFF &&
+		if (has_pins(&memory->servers[i]) &&
 		    slice_is_equal(slice_str(memory->servers[i].conf.name), name))
 			return &memory->servers[i];
 	return NULL;
@@ -71,7 +77,7 @@ static uint64_t count_changes(const struct pin_memory *memory)
 	uint64_t changes = 0;
 
 	for (size_t i = 0; i < memory->server_count; i++)
-		changes += memory->servers[i].pins.changes;
+		changes += has_pins(&memory->servers[i]) ? memory->servers[i].pins.changes : 0;
 	return changes;
 }
 
@@ -79,8 +85,9 @@ static void write_all(const struct pin_memory *memory, bool with_texts, struct b
 {
 	buf_append_str(out, PIN_MEMORY_FIRST_LINE);
 	for (size_t i = 0; i < memory->server_count; i++)
-		pin_record_write(&memory->servers[i].pins, memory->servers[i].conf.name, with_texts,
-				 out);
+		if (has_pins(&memory->servers[i]))
+			pin_record_write(&memory->servers[i].pins, memory->servers[i].conf.name,
+					 with_texts, out);
 	buf_append_slice(out, buf_slice(&memory->others));
 }
 
@@ -132,6 +139,31 @@ void pin_memory_save(struct pin_memory *memory)
 		return;
 	timer_stop(&memory->saving);
 	save_and_look(memory);
+}
+
+/* ---- another configuration ---- */
+
+void pin_memory_leave(struct pin_memory *memory, struct buf *text)
+{
+	CHECK(text->len == 0);
+	write_all(memory, true, text);
+}
+
+void pin_memory_return(struct pin_memory *memory, size_t server_count, struct slice text)
+{
+	buf_fini(&memory->others);
+	memory->server_count = server_count;
+	for (size_t i = 0; i < server_count; i++) {
+		struct server *server = &memory->servers[i];
+
+		if (server->is_retired || server->conf.name == NULL)
+			continue;
+		pins_fini(&server->pins);
+		pins_init(&server->pins);
+		server->pin_memory = memory;
+	}
+	CHECK(read_lines(memory, text) == 0);
+	memory->changes = count_changes(memory);
 }
 
 /* ---- beginning and end ---- */

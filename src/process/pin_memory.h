@@ -41,6 +41,12 @@ struct pin_memory {
 /* Reads what is there, for those of the servers that have pins. All is borrowed but fd's file, which stays mapped. */
 void pin_memory_init(struct pin_memory *memory, struct loop *loop, struct spawner *spawner, int fd,
 		     struct server *servers, size_t server_count);
+/*
+ * Around a change of the servers, or of which have pins: what is known of all as text, to be read again by those that have pins
+ * afterwards. `text` is empty before, and the caller's.
+ */
+void pin_memory_leave(struct pin_memory *memory, struct buf *text);
+void pin_memory_return(struct pin_memory *memory, size_t server_count, struct slice text);
 /* Saves what has not been saved. */
 void pin_memory_fini(struct pin_memory *memory);
 /* Pins may have changed: they are saved soon. Accepts NULL. */

@@ -11,10 +11,13 @@
 void pin_shadows_find(const struct server *servers, size_t count, shadow_fn *on_shadow, void *arg)
 {
 	struct shadow_side *sides = mem_zalloc((count + 1) * sizeof(*sides));
+	size_t there = 0;
 
 	for (size_t i = 0; i < count; i++)
-		sides[i] = (struct shadow_side){ servers[i].conf.name, &servers[i].pins };
-	shadows_find(sides, count, on_shadow, arg);
+		if (servers[i].conf.name != NULL && !servers[i].is_retired)
+			sides[there++] =
+				(struct shadow_side){ servers[i].conf.name, &servers[i].pins };
+	shadows_find(sides, there, on_shadow, arg);
 	free(sides);
 }
 

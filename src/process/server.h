@@ -145,7 +145,14 @@ struct server {
 	bool pins_have_overflown;       /* which was logged */
 	struct stderr_ring stderr_ring; /* of its processes' stderr */
 	uint64_t full_quiet_until_ms;   /* until then SERVER_FULL is not logged again */
+	size_t users;    /* who refer to it, besides its children: it must not be freed */
+	bool is_retired; /* a reload has another one in its place, or none: sessions that it has go on */
 };
+
+/* Whether nobody refers to a server any more, and it has no processes. */
+bool server_is_unused(const struct server *server);
+/* A reload has changed what is no matter of processes: takes that over. All borrowed likewise. */
+void server_take_rules(struct server *server, const struct server_conf *conf);
 
 void server_init(struct server *server, struct loop *loop, struct spawner *spawner,
 		 const struct server_conf *conf);

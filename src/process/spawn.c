@@ -29,6 +29,7 @@ struct spawner {
 	struct loop *loop;
 	int fd;
 	uint64_t last_id;
+	uint64_t last_reload; /* order */
 	struct map by_id;     /* struct spawned */
 	struct map questions; /* struct spawner_question */
 	struct watch reading;
@@ -145,6 +146,14 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 					     count);
 	} else if (message->type == IPC_FETCHER && count == 1 && spawner->ops->on_fetcher != NULL) {
 		spawner->ops->on_fetcher(spawner, fds[0]);
+	} else if (message->type == IPC_CONFIG && count == 2 && spawner->ops->on_config != NULL) {
+		spawner->ops->on_config(spawner, fds, message->value == 1);
+	} else if (message->type == IPC_RELOADED && count == 1 &&
+		   spawner->ops->on_reloaded != NULL) {
+		spawner->ops->on_reloaded(spawner, message->child, message->value == 1, fds[0]);
+	} else if (message->type == IPC_CONFIG) {
+		close_all(fds, count);
+		spawner_judge_config(spawner, false); /* there is no descriptor left for it */
 	} else if (message->type == IPC_PING) {
 		close_all(fds, count);
 		spawner_send(spawner, &(struct ipc_message){ .type = IPC_ALIVE });
@@ -226,9 +235,22 @@ void spawner_stop(struct spawner *spawner)
 	spawner_send(spawner, &(struct ipc_message){ .type = IPC_STOP });
 }
 
-void spawner_reload(struct spawner *spawner)
+uint64_t spawner_reload(struct spawner *spawner)
 {
-	spawner_send(spawner, &(struct ipc_message){ .type = IPC_RELOAD });
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_RELOAD,
+						     .child = ++spawner->last_reload });
+	return spawner->last_reload;
+}
+
+void spawner_judge_config(struct spawner *spawner, bool is_used)
+{
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_CONFIG_USED, .value = is_used });
+}
+
+void spawner_release(struct spawner *spawner, uint32_t server)
+{
+	CHECK(spawner != NULL);
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_RELEASE, .server = server });
 }
 
 void spawner_judge_certificates(struct spawner *spawner, bool is_used)

@@ -46,6 +46,10 @@ struct spawner_ops {
 	void (*on_certificates_end)(struct spawner *spawner);
 	/* Records of the audit can be written again (0), or why they cannot (errno). NULL: of no interest. */
 	void (*on_audit)(struct spawner *spawner, int error);
+	/* Another configuration (IPC_CONFIG); takes the two descriptors. spawner_judge_config is expected. NULL: not used */
+	void (*on_config)(struct spawner *spawner, const int fds[2], bool has_other_issuers);
+	/* What has come of the orders of spawner_reload up to this number (IPC_RELOADED); takes the descriptor. NULL: ignored */
+	void (*on_reloaded)(struct spawner *spawner, uint64_t order, bool is_used, int fd);
 	/* What fetches has been started (anew); takes the descriptor to it. NULL: it is closed. */
 	void (*on_fetcher)(struct spawner *spawner, int fd);
 };
@@ -59,8 +63,12 @@ void spawner_judge_certificates(struct spawner *spawner, bool is_used);
 
 /* Tells the keeper that the daemon is to end; on_drain follows. */
 void spawner_stop(struct spawner *spawner);
-/* Tells the keeper to do what SIGHUP makes it do. */
-void spawner_reload(struct spawner *spawner);
+/* Tells the keeper to do what SIGHUP makes it do. Returns the number of the order. */
+uint64_t spawner_reload(struct spawner *spawner);
+/* Tells the keeper whether the configuration that came is in use. */
+void spawner_judge_config(struct spawner *spawner, bool is_used);
+/* Tells the keeper that this server of an earlier configuration needs no processes any more. */
+void spawner_release(struct spawner *spawner, uint32_t server);
 
 /* Tells the keeper of which era a server is, to be remembered; `is_probed`: it was asked just now. */
 void spawner_note_era(struct spawner *spawner, uint32_t server, enum era era, bool is_probed);

@@ -20,6 +20,7 @@ void client_init(struct client *client, struct router *router, struct server *se
 	*client = (struct client){
 		.router = router, .server = server, .peer = *peer, .revision = revision, .level = -1
 	};
+	server->users++;
 	list_init(&client->calls);
 	list_init(&client->list_waits);
 	list_init(&client->running_tasks);
@@ -35,6 +36,8 @@ void client_fini(struct client *client)
 	CHECK(client->call_count == 0 && list_is_empty(&client->server_requests.all));
 	CHECK(list_is_empty(&client->running_tasks));
 	CHECK(client->server_requests.held_bytes == 0);
+	CHECK(client->server->users > 0);
+	client->server->users--;
 	map_fini(&client->server_requests.by_id);
 	text_set_fini(&client->subscriptions);
 	CHECK(client->list_wait_bytes == 0);

@@ -37,5 +37,7 @@ void client_request_close(struct client *client);
 void client_request_end_all(struct router *router, enum reason reason);
 /* The gateway is about to stop: those that only wait for changes are answered. MOD-SUB-04 */
 void client_request_drain_all(struct router *router);
+/* The same of those of one server, or, with NULL, of all callers who need no token. */
+void client_request_drain_some(struct router *router, const struct server *server);
 
 #endif

@@ -95,6 +95,8 @@ static void pool_on_rest(struct upstream *upstream)
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
 	} else {
 		upstream_start_idle(upstream, pool->server->conf.idle_ms);
+		if (pool->server->is_retired)
+			pool_wake(pool);
 		/* Else it will have another one in a moment: the other pools would look for it in vain. */
 		if (!pool_is_waited_for(pool)) {
 			process_slots_note_idle(&pool->router->slots);
@@ -459,13 +461,27 @@ static bool serve_one(struct pool *pool)
 
 static void pool_free(struct pool *pool);
 
+/* Nobody will come to a server that is retired. */
+static void pool_close_idle(struct pool *pool)
+{
+	if (!pool->server->is_retired || !pool_is_shared(pool) || pool->member_count > 0)
+		return;
+	LIST_FOREACH_SAFE(node, &pool->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
+
+		if (pool_can_spare(upstream))
+			upstream_close(upstream, REASON_RETIRED);
+	}
+}
+
 static void pool_on_pump(struct task *task)
 {
 	struct pool *pool = container_of(task, struct pool, pump);
 	enum reason reason;
 
+	pool_close_idle(pool);
 	if (pool_is_shared(pool) && pool->member_count == 0 && pool->upstream_count == 0 &&
-	    !pool_memory_keep(pool) && pool->principal != NULL) {
+	    !pool_memory_keep(pool) && (pool->principal != NULL || pool->server->is_retired)) {
 		pool_free(pool);
 		return;
 	}
@@ -525,6 +541,7 @@ static struct pool *pool_new(struct router *router, struct server *server,
 
 	pool->router = router;
 	pool->server = server;
+	server->users++;
 	pool->setup = *setup;
 	list_init(&pool->link);
 	list_init(&pool->joining);
@@ -544,6 +561,7 @@ static void pool_free(struct pool *pool)
 {
 	CHECK(pool->member_count == 0 && pool->upstream_count == 0 && pool->starting == 0);
 	CHECK(fair_queue_is_empty(&pool->queue));
+	pool->server->users--;
 	if (pool->holder != NULL)
 		reclaim_leave(pool);
 	holder_unref(&pool->holder);
@@ -638,6 +656,17 @@ void pool_prepare(struct router *router, struct server *server)
 	const struct slice none = { NULL, 0 };
 
 	pool_wake(pool_for_class(router, server, NULL, none, SLICE_LIT("{}")));
+}
+
+void pool_retire_all(struct router *router, const struct server *server)
+{
+	CHECK(server->is_retired);
+	LIST_FOREACH(node, &router->slots.pools) {
+		struct pool *pool = container_of(node, struct pool, link);
+
+		if (pool->server == server)
+			pool_wake(pool);
+	}
 }
 
 void pool_end_all(struct router *router, enum reason reason)

@@ -29,7 +29,8 @@ bool pool_is_waited_for(const struct pool *pool)
 
 size_t pool_least_upstreams(const struct pool *pool)
 {
-	size_t least = pool->principal == NULL ? pool->server->conf.pool_min : 0;
+	bool is_everybodys = pool->principal == NULL && !pool->server->is_retired;
+	size_t least = is_everybodys ? pool->server->conf.pool_min : 0;
 
 	/* One session's: it waits for notifications, and may never ask again. bridging.md §4 */
 	if (!pool_is_shared(pool))

@@ -82,7 +82,7 @@ void pool_memory_note_lost(struct pool *pool)
 
 bool pool_memory_holds(const struct pool *pool)
 {
-	return timer_is_running(&pool->memory.ends) &&
+	return timer_is_running(&pool->memory.ends) && !pool->server->is_retired &&
 	       pool->memory.restarts == pool->server->restarts &&
 	       pool->agreed->is_modern == (era_of(pool->server) == ERA_MODERN);
 }

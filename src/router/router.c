@@ -6,6 +6,7 @@
 #include "router/bridged_call.h"
 #include "router/client.h"
 #include "router/client_request.h"
+#include "router/client_session.h"
 #include "router/dispatch.h"
 #include "router/list_cache.h"
 #include "router/listen.h"
@@ -133,6 +134,42 @@ void router_start_server(struct router *router, struct server *server)
 		warm_sets_add(&router->warm_sets, server);
 	if (conf->is_tried && conf->claims.count == 0)
 		first_looks_add(&router->first_looks, server);
+}
+
+void router_retire_server(struct router *router, struct server *server)
+{
+	CHECK(!server->is_retired);
+	server->is_retired = true;
+	warm_sets_remove(&router->warm_sets, server, REASON_RETIRED);
+	client_request_drain_some(router, server);
+	pool_retire_all(router, server);
+}
+
+void router_end_sessions_of(struct router *router, const struct server *server, enum reason reason)
+{
+	struct list now;
+
+	/* The end of one may end another one: those to be ended are on a list of their own, which they leave with their end. */
+	list_init(&now);
+	LIST_FOREACH_SAFE(node, &router->sessions.sessions) {
+		struct session *session = container_of(node, struct session, link);
+		const struct client *client = client_session_client(session);
+		bool is_meant = server != NULL ? client->server == server :
+						 principal_is_anonymous(session->principal);
+
+		if (!is_meant)
+			continue;
+		list_remove(node);
+		list_append(&now, node);
+	}
+	while (!list_is_empty(&now))
+		session_end(container_of(now.next, struct session, link), reason);
+}
+
+void router_end_anonymous(struct router *router, enum reason reason)
+{
+	router_end_sessions_of(router, NULL, reason);
+	client_request_drain_some(router, NULL);
 }
 
 void router_drain(struct router *router)

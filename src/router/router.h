@@ -60,6 +60,15 @@ void router_use_seal_key(struct router *router, const unsigned char *key);
 void router_fini(struct router *router);
 /* Keeps pool.min processes of a server that everybody shares, or pool.warm of another, from now on; and starts it on trial. */
 void router_start_server(struct router *router, struct server *server);
+/*
+ * A reload has another one in its place, or none: its sessions go on, and it gets no others. Its processes are stopped when
+ * nobody needs them any more; streams that wait for changes, and belong to no session, end now.
+ */
+void router_retire_server(struct router *router, struct server *server);
+/* Ends the sessions of the server; NULL: those of callers who need no token. */
+void router_end_sessions_of(struct router *router, const struct server *server, enum reason reason);
+/* From now on a token is needed: ends what callers without one have open. */
+void router_end_anonymous(struct router *router, enum reason reason);
 /* No new calls and sessions are begun; processes that nobody needs yet are not started any more. */
 void router_drain(struct router *router);
 /* Ends all sessions, then all processes. */

@@ -91,8 +91,9 @@ static struct denial *make_entry(struct deny_list *deny_list, struct slice issue
 	return denial;
 }
 
-/* A watcher that is told may end others, which are then taken off the list that they are in. */
-static void tell_watchers(struct deny_list *deny_list, const struct denial *denial)
+/* No name: all of the issuer. A watcher that is told may end others, which are then taken off the list that they are in. */
+static void tell_watchers(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
+			  struct slice name)
 {
 	struct list named;
 
@@ -102,8 +103,8 @@ static void tell_watchers(struct deny_list *deny_list, const struct denial *deni
 		struct denial_marks marks;
 
 		watcher->ops->show(watcher, &marks);
-		if (!slice_is_equal(denial->issuer, marks.issuer) ||
-		    !slice_is_equal(denial->name, marks.names[denial->by]))
+		if (!slice_is_equal(issuer, marks.issuer) ||
+		    (name.n > 0 && !slice_is_equal(name, marks.names[by])))
 			continue;
 		list_remove(node);
 		list_append(&named, node);
@@ -129,8 +130,24 @@ const struct denial *deny_list_add(struct deny_list *deny_list, struct slice iss
 	if (denial == NULL)
 		denial = make_entry(deny_list, issuer, by, name);
 	denial->until_ms = until_ms;
-	tell_watchers(deny_list, denial);
+	tell_watchers(deny_list, denial->issuer, by, denial->name);
 	return denial;
+}
+
+void deny_list_tell(struct deny_list *deny_list, struct slice issuer, struct slice sub)
+{
+	CHECK(issuer.n > 0);
+	tell_watchers(deny_list, issuer, DENIAL_BY_SUB, sub);
+}
+
+bool deny_list_remove_named(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
+			    struct slice name)
+{
+	struct denial *denial = find_entry(deny_list, issuer, by, name);
+
+	if (denial != NULL)
+		remove_entry(deny_list, denial);
+	return denial != NULL;
 }
 
 void deny_list_restore(struct deny_list *deny_list, const struct denial *denial)

@@ -85,6 +85,14 @@ void deny_list_fini(struct deny_list *deny_list);
 const struct denial *deny_list_add(struct deny_list *deny_list, struct slice issuer,
 				   enum denial_by by, struct slice name, uint64_t until_ms)
 	must_check;
+/*
+ * Tokens of this issuer with this sub, or, if that is empty, all of this issuer are refused at this moment, and no entry stays: every
+ * watcher with such a token is told.
+ */
+void deny_list_tell(struct deny_list *deny_list, struct slice issuer, struct slice sub);
+/* Takes away the entry that names this; false: there is none. */
+bool deny_list_remove_named(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
+			    struct slice name);
 /* Adds a copy of an entry of another process, with its number, while there are no watchers yet. */
 void deny_list_restore(struct deny_list *deny_list, const struct denial *denial);
 /* False: there is none of this number. */

@@ -18,6 +18,31 @@ void principal_set_init(struct principal_set *set)
 	random_bytes(&set->seed, sizeof(set->seed));
 }
 
+void principal_set_rename_claims(struct principal_set *set, struct slices claim_names)
+{
+	bool is_same = set->claim_names.count == claim_names.count;
+
+	for (size_t i = 0; is_same && i < claim_names.count; i++)
+		is_same = slice_is_equal(set->claim_names.items[i], claim_names.items[i]);
+	set->claim_names = claim_names;
+	set->names_are += !is_same;
+}
+
+/* Whether what it keeps is of the names that there are. */
+static bool has_claims(const struct principal *principal)
+{
+	return principal->claims != NULL && principal->claims_are == principal->set->names_are;
+}
+
+static void forget_claims(struct principal *principal)
+{
+	for (size_t i = 0; i < principal->claim_count; i++)
+		free(principal->claims[i]);
+	free(principal->claims);
+	principal->claims = NULL;
+	principal->claim_count = 0;
+}
+
 struct principal *principal_get(struct principal_set *set, const struct identity *identity)
 {
 	size_t size = identity->issuer.n + identity->subject.n + identity->client.n;
@@ -62,9 +87,7 @@ void principal_unref(struct principal **principal)
 		return;
 	CHECK(!principal_is_anonymous(p)); /* the set itself refers to it */
 	CHECK(p->sessions == 0);
-	for (size_t i = 0; p->claims != NULL && i < p->set->claim_names.count; i++)
-		free(p->claims[i]);
-	free(p->claims);
+	forget_claims(p);
 	map_remove_link(&p->set->by_key, &p->by_key);
 	free(p);
 }
@@ -74,22 +97,25 @@ void principal_set_claim(struct principal *principal, size_t index, struct slice
 	const char *before;
 
 	CHECK(index < principal->set->claim_names.count && !principal_is_anonymous(principal));
-	before = principal->claims != NULL ? principal->claims[index] : NULL;
+	before = has_claims(principal) ? principal->claims[index] : NULL;
 	if (!text_is_claim(value))
 		value.n = 0;
 	/* Nearly always the same as at the request before. */
 	if (before != NULL ? slice_is_equal(slice_str(before), value) : value.n == 0)
 		return;
-	if (principal->claims == NULL)
-		principal->claims =
-			mem_zalloc(principal->set->claim_names.count * sizeof(*principal->claims));
+	if (!has_claims(principal)) {
+		forget_claims(principal);
+		principal->claim_count = principal->set->claim_names.count;
+		principal->claims = mem_zalloc(principal->claim_count * sizeof(*principal->claims));
+		principal->claims_are = principal->set->names_are;
+	}
 	free(principal->claims[index]);
 	principal->claims[index] = value.n > 0 ? mem_dup_slice(value) : NULL;
 }
 
 const char *principal_claim(const struct principal *principal, struct slice name)
 {
-	for (size_t i = 0; principal->claims != NULL && i < principal->set->claim_names.count; i++)
+	for (size_t i = 0; has_claims(principal) && i < principal->claim_count; i++)
 		if (slice_is_equal(principal->set->claim_names.items[i], name))
 			return principal->claims[i];
 	return NULL;

@@ -32,6 +32,8 @@ struct principal {
 	size_t sessions; /* that it has open */
 	/* Of the token that opened its last session, by the index of claim_names; NULL, or any of them NULL: none. */
 	char **claims;
+	size_t claim_count;      /* of them */
+	unsigned int claims_are; /* of the names that had this number; others have taken their place if it is another */
 	/* All parts empty: anonymous. Else their texts lie behind this struct. */
 	struct identity identity;
 };
@@ -41,10 +43,13 @@ struct principal_set {
 	struct map by_key;
 	uint64_t seed;
 	struct slices claim_names;  /* that principals keep; borrowed */
+	unsigned int names_are;     /* how often they have changed */
 	struct principal anonymous; /* all clients that need no token */
 };
 
 void principal_set_init(struct principal_set *set);
+/* Other names of claims, borrowed likewise: what principals keep is forgotten until their next session begins. */
+void principal_set_rename_claims(struct principal_set *set, struct slices claim_names);
 /* A reference to the principal of this identity, which must not be all empty. */
 struct principal *principal_get(struct principal_set *set, const struct identity *identity);
 struct principal *principal_ref(struct principal *principal);

@@ -39,6 +39,7 @@ static struct era_waiter *waiter_at(struct list *node)
 static void era_probe_free(struct era_probe *probe)
 {
 	CHECK(probe->upstream == NULL);
+	probe->server->users--;
 	list_remove(&probe->link);
 	timer_stop(&probe->retry);
 	timer_stop(&probe->deadline);
@@ -161,6 +162,7 @@ static struct era_probe *era_probe_new(struct era_probes *probes, struct server 
 
 	probe->probes = probes;
 	probe->server = server;
+	server->users++;
 	probe->setup.era = &upstream_era_modern;
 	buf_append_slice(&probe->setup.claims, claims);
 	list_init(&probe->waiters);

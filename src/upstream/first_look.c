@@ -59,6 +59,7 @@ static struct first_look *look_of(const struct upstream *upstream)
 static void first_look_free(struct first_look *look)
 {
 	CHECK(look->upstream == NULL && list_is_empty(&look->waiters));
+	look->server->users--;
 	list_remove(&look->link);
 	timer_stop(&look->deadline);
 	task_cancel(&look->telling);
@@ -349,6 +350,7 @@ void first_looks_add(struct first_looks *looks, struct server *server)
 	CHECK(server->conf.claims.count == 0);
 	look->looks = looks;
 	look->server = server;
+	server->users++;
 	look->began_ms = clock_now_ms();
 	look->listing.ops = &list_ops;
 	look->setup.revision = revision_newest();

@@ -92,6 +92,7 @@ void warm_sets_add(struct warm_sets *sets, struct server *server)
 	CHECK(server->conf.warm > 0 && !sets->is_held);
 	set->sets = sets;
 	set->server = server;
+	server->users++;
 	list_init(&set->upstreams);
 	task_init(&set->refill, warm_set_on_refill);
 	timer_init(&set->retry, warm_set_on_retry);
@@ -119,17 +120,29 @@ void warm_sets_hold(struct warm_sets *sets)
 	sets->is_held = true;
 }
 
+static void warm_set_end(struct warm_set *set, enum reason reason)
+{
+	while (!list_is_empty(&set->upstreams))
+		upstream_close(container_of(set->upstreams.next, struct upstream, link), reason);
+	task_cancel(&set->refill);
+	timer_stop(&set->retry);
+	list_remove(&set->link);
+	set->server->users--;
+	loop_defer_free(set->sets->shared->loop, set);
+}
+
+void warm_sets_remove(struct warm_sets *sets, const struct server *server, enum reason reason)
+{
+	LIST_FOREACH_SAFE(node, &sets->all) {
+		struct warm_set *set = container_of(node, struct warm_set, link);
+
+		if (set->server == server)
+			warm_set_end(set, reason);
+	}
+}
+
 void warm_sets_end(struct warm_sets *sets, enum reason reason)
 {
-	while (!list_is_empty(&sets->all)) {
-		struct warm_set *set = container_of(sets->all.next, struct warm_set, link);
-
-		while (!list_is_empty(&set->upstreams))
-			upstream_close(container_of(set->upstreams.next, struct upstream, link),
-				       reason);
-		task_cancel(&set->refill);
-		timer_stop(&set->retry);
-		list_remove(&set->link);
-		loop_defer_free(set->sets->shared->loop, set);
-	}
+	while (!list_is_empty(&sets->all))
+		warm_set_end(container_of(sets->all.next, struct warm_set, link), reason);
 }

@@ -23,6 +23,8 @@ struct warm_sets {
 };
 
 void warm_sets_init(struct warm_sets *sets, struct upstream_shared *shared);
+/* There are to be none of this server any more. */
+void warm_sets_remove(struct warm_sets *sets, const struct server *server, enum reason reason);
 /* Keeps server->conf.warm of them from now on. */
 void warm_sets_add(struct warm_sets *sets, struct server *server);
 /* One that is started, or being started, for upstream_adopt; NULL: there is none. */

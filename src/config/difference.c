@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compares what would be printed: so each new option is compared from the beginning. */
+#include "config/difference.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/problem.h"
+#include "config/table.h"
+
+struct text {
+	char *p;
+	size_t n;
+	FILE *out;
+};
+
+static FILE *text_begin(struct text *text)
+{
+	*text = (struct text){ .p = NULL };
+	text->out = open_memstream(&text->p, &text->n);
+	CHECK(text->out != NULL);
+	return text->out;
+}
+
+/* Both have been written. Frees them; they may have secrets. */
+static bool texts_are_equal(struct text *one, struct text *other)
+{
+	bool is_equal;
+
+	fclose(one->out);
+	fclose(other->out);
+	is_equal = one->n == other->n && memcmp(one->p, other->p, one->n) == 0;
+	explicit_bzero(one->p, one->n);
+	explicit_bzero(other->p, other->n);
+	free(one->p);
+	free(other->p);
+	return is_equal;
+}
+
+static bool is_same_record(enum table_reader reader, const char *level, const void *one,
+			   const void *other)
+{
+	struct text a, b;
+
+	table_print(reader, level, one, 0, text_begin(&a));
+	table_print(reader, level, other, 0, text_begin(&b));
+	return texts_are_equal(&a, &b);
+}
+
+static bool is_same_text(const char *one, const char *other)
+{
+	return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
+}
+
+/* Values that are from files are read again with each start: the file's name is what counts. */
+static bool has_same_env(const struct config_server *one, const struct config_server *other)
+{
+	if (one->env_count != other->env_count)
+		return false;
+	for (size_t i = 0; i < one->env_count; i++) {
+		const struct config_pair *a = &one->env[i], *b = &other->env[i];
+
+		if (!is_same_text(a->name, b->name) || !is_same_text(a->file, b->file) ||
+		    (a->file == NULL && !is_same_text(a->value, b->value)))
+			return false;
+	}
+	return true;
+}
+
+enum config_difference config_compare_servers(const struct config *one, size_t i,
+					      const struct config *other, size_t j)
+{
+	const struct config_server *a = &one->servers[i], *b = &other->servers[j];
+
+	CHECK(i < one->server_count && j < other->server_count);
+	if (!is_same_record(TABLE_FOR_PROCESSES, OPTIONS_SERVER, a, b) || !has_same_env(a, b) ||
+	    a->conf.line_max != b->conf.line_max || a->conf.queue_max != b->conf.queue_max)
+		return CONFIG_OTHER_PROCESSES;
+	return is_same_record(TABLE_FOR_PEOPLE, OPTIONS_SERVER, a, b) ? CONFIG_SAME :
+									CONFIG_OTHER_RULES;
+}
+
+size_t config_find_server(const struct config *config, const char *name)
+{
+	size_t i = 0;
+
+	while (i < config->server_count && strcmp(config->servers[i].conf.name, name) != 0)
+		i++;
+	return i;
+}
+
+bool config_has_same_issuers(const struct config *one, const struct config *other)
+{
+	struct text a, b;
+
+	CHECK(one != NULL && other != NULL);
+	config_print_for_fetcher(one, text_begin(&a));
+	config_print_for_fetcher(other, text_begin(&b));
+	return texts_are_equal(&a, &b);
+}
+
+/* ---- what stays ---- */
+
+static void swap_texts(char **one, char **other)
+{
+	char *kept = *one;
+
+	*one = *other;
+	*other = kept;
+}
+
+static bool has_same_listen(const struct config *one, const struct config *other)
+{
+	if (one->listen_count != other->listen_count)
+		return false;
+	for (size_t i = 0; i < one->listen_count; i++) {
+		const struct config_listen *a = &one->listen[i], *b = &other->listen[i];
+
+		if (a->tls_count != b->tls_count ||
+		    !is_same_record(TABLE_FOR_PEOPLE, OPTIONS_LISTEN, a, b))
+			return false;
+		for (size_t j = 0; j < a->tls_count; j++)
+			if (!is_same_record(TABLE_FOR_PEOPLE, OPTIONS_TLS, &a->tls[j], &b->tls[j]))
+				return false;
+	}
+	return true;
+}
+
+struct fixed {
+	const char *key;
+	char **text;
+};
+
+#define FIXED_COUNT 4
+
+/* Texts that parts of the daemon were started with. */
+static void find_fixed(struct config *config, struct fixed fixed_r[FIXED_COUNT])
+{
+	fixed_r[0] = (struct fixed){ "admin.address", &config->admin_address };
+	fixed_r[1] = (struct fixed){ "admin.metrics", &config->admin_metrics };
+	fixed_r[2] = (struct fixed){ "audit.to", &config->audit.to };
+	fixed_r[3] = (struct fixed){ "log.target", &config->log_target };
+}
+
+void config_check_fixed(struct config *now, struct config *next, struct config_problems *problems,
+			struct config_problems *warnings)
+{
+	struct fixed old[FIXED_COUNT], new[FIXED_COUNT];
+
+	if (!has_same_listen(now, next))
+		problem_add(problems,
+			    "listen: needs a restart, for a reload changes no listeners; nothing "
+			    "of the new configuration is used");
+	find_fixed(now, old);
+	find_fixed(next, new);
+	for (size_t i = 0; i < FIXED_COUNT; i++)
+		if (!is_same_text(*old[i].text, *new[i].text))
+			problem_add(warnings, "%s: stays as it is until a restart", old[i].key);
+}
+
+void config_keep_fixed(struct config *now, struct config *next)
+{
+	struct fixed old[FIXED_COUNT], new[FIXED_COUNT];
+
+	find_fixed(now, old);
+	find_fixed(next, new);
+	for (size_t i = 0; i < FIXED_COUNT; i++)
+		swap_texts(old[i].text, new[i].text);
+}

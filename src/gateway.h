@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All parts of the network process, for the two files that know them: gateway.c and gateway_reload.c. */
+#ifndef MCPGATED_GATEWAY_H
+#define MCPGATED_GATEWAY_H
+
+#include "admin_server.h"
+#include "auth/dpop.h"
+#include "auth/fetch_client.h"
+#include "auth/verifier.h"
+#include "endpoint/frontend.h"
+#include "http/acceptor.h"
+#include "http/conn.h"
+#include "io/listen.h"
+#include "obs/audit.h"
+#include "process/pin_memory.h"
+#include "process/spawn.h"
+#include "router/router.h"
+#include "server_certificates.h"
+#include "server_table.h"
+#include "session/deny_snapshot.h"
+
+enum gateway_state {
+	GATEWAY_SERVING,
+	GATEWAY_LEAVING,   /* it says that it is not ready, so that no more clients are sent */
+	GATEWAY_FINISHING, /* calls in flight run on; nothing new begins */
+	GATEWAY_STOPPING,  /* sessions have ended, processes are on their way out */
+};
+
+struct port {
+	struct listener listener;
+	struct gateway *gateway;
+	size_t index; /* in config->listen */
+};
+
+struct gateway {
+	struct loop *loop;
+	const struct config *config; /* in use; the table's */
+	struct spawner *spawner;
+	struct server_table table;
+	struct fetch_client *fetch_client; /* NULL: no issuers */
+	struct verifier *verifier;
+	struct dpop_memory *proofs;
+	struct audit audit;
+	struct router router;
+	struct frontend frontend;
+	struct http_server *http;
+	struct acceptor acceptor;
+	struct server_certificates server_certificates;
+	const int *listeners;
+	char *origin; /* in the URLs of clients, or NULL */
+	struct port *ports;
+	struct admin_server *admin_server;
+	size_t port_count; /* 0: not listening yet */
+	enum gateway_state state;
+	uint64_t state_since_ms;
+	uint64_t drain_until_ms;
+	struct timer drain;
+	struct pin_memory pin_memory;
+	struct deny_snapshot *deny_snapshot; /* of all gateways that one keeper starts */
+};
+
+/* The entries of the configuration, when it is used first and when there is another one. */
+void gateway_deny_all(struct gateway *g, const struct config *config);
+/* What requests of clients and connections are served by: of the configuration, and of what this process can have. */
+struct frontend_conf gateway_frontend_conf(const struct gateway *g);
+struct http_conf gateway_http_conf(const struct config *config);
+/*
+ * Uses another configuration: all of it, or, if that is not possible, nothing; then it logs why. Takes the descriptors of
+ * IPC_CONFIG. The keeper is told.
+ */
+void gateway_reload(struct gateway *g, const int fds[2], bool has_other_issuers);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Another configuration while requests are served. First what may fail; then everything is swapped within one turn of the loop, so
+ * that no request sees half of it. Nothing points into the one before afterwards but what the table keeps it for.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "config/origin.h"
+#include "gateway.h"
+#include "obs/log.h"
+#include "router/client_session.h"
+#include "router/client_request.h"
+
+#define PROOFS_MAX 100000
+
+/* What has been made for it, and is not in use. */
+struct next {
+	struct config *config;
+	struct gateway_server *servers;
+	bool has_verifier; /* it takes the place of the one before, which may be NULL like this */
+	struct fetch_client *fetch_client; /* NULL: the one before is used, or none */
+	struct verifier *verifier;
+};
+
+static int refuse(const char *why)
+{
+	LOG(RELOAD_FAILED, LOG_STR("error", why));
+	return -1;
+}
+
+/* ---- what may fail ---- */
+
+static int read_next(const struct gateway *g, const int fds[2], struct next *next_r)
+{
+	struct error err = { ERROR_NONE, "" };
+	void *text = MAP_FAILED;
+	struct stat status;
+
+	if (fstat(fds[0], &status) == 0 && status.st_size > 0)
+		text = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fds[0], 0);
+	close(fds[0]);
+	if (text == MAP_FAILED) {
+		close(fds[1]);
+		return refuse("what the keeper has written cannot be read");
+	}
+	next_r->config = config_read_next(slice_of(text, (size_t)status.st_size), g->config, &err);
+	munmap(text, (size_t)status.st_size);
+	if (next_r->config == NULL) {
+		close(fds[1]);
+		return refuse(err.text);
+	}
+	next_r->servers = gateway_servers_read(fds[1], next_r->config->server_count);
+	return next_r->servers != NULL ? 0 : refuse("the keeper has given no servers");
+}
+
+/* What is remembered of tokens has roles in it. */
+static bool has_same_roles(const struct roles *one, const struct roles *other)
+{
+	for (size_t i = 0; i < one->count || i < other->count; i++) {
+		bool is_there = i < one->count && role_is_named(&one->items[i]);
+
+		if (is_there != (i < other->count && role_is_named(&other->items[i])))
+			return false;
+	}
+	return true;
+}
+
+/* Answers about issuers come to the client that asked, by their numbers: others need another one. */
+static int make_verifier(const struct gateway *g, bool has_other_issuers, struct next *next)
+{
+	const struct authorization_conf *conf = &next->config->frontend.authorization;
+	bool is_needed = conf->mode == AUTHORIZATION_OAUTH;
+	struct error err = { ERROR_NONE, "" };
+
+	if (is_needed == (g->verifier != NULL) && !has_other_issuers &&
+	    has_same_roles(&g->config->roles, &next->config->roles))
+		return 0;
+	next->has_verifier = true;
+	if (!is_needed)
+		return 0;
+	if (has_other_issuers || g->fetch_client == NULL)
+		next->fetch_client = fetch_client_new(g->loop);
+	next->verifier = verifier_new(
+		g->loop, next->fetch_client != NULL ? next->fetch_client : g->fetch_client,
+		&conf->issuers, &err);
+	return next->verifier != NULL ? 0 : refuse(err.text);
+}
+
+static void forget(struct next *next)
+{
+	verifier_free(&next->verifier);
+	fetch_client_free(&next->fetch_client);
+	config_free(&next->config);
+	free(next->servers);
+}
+
+/* ---- what is swapped ---- */
+
+/* What waits for an answer is asked of the one that is in use now. */
+static void use_verifier(struct gateway *g, struct next *next, struct verifier **before,
+			 struct fetch_client **client_before)
+{
+	*before = NULL;
+	*client_before = NULL;
+	if (next->has_verifier) {
+		*before = g->verifier;
+		g->verifier = next->verifier;
+	}
+	if (next->fetch_client != NULL || g->verifier == NULL) {
+		*client_before = g->fetch_client;
+		g->fetch_client = next->fetch_client;
+	}
+	if (g->proofs == NULL && g->verifier != NULL &&
+	    next->config->frontend.authorization.dpop != AUTHORIZATION_DPOP_OFF)
+		g->proofs = dpop_memory_new(PROOFS_MAX);
+	next->verifier = NULL;
+	next->fetch_client = NULL;
+}
+
+/* Where there is none now, those who wait learn from the request's own step that no token is known any more. */
+static void end_verifier(struct gateway *g, struct verifier *before,
+			 struct fetch_client *client_before)
+{
+	if (before != NULL && g->verifier != NULL)
+		verifier_take_over(g->verifier, before);
+	else if (before != NULL)
+		verifier_give_up(before);
+	verifier_free(&before);
+	fetch_client_free(&client_before);
+}
+
+/* Those of the configuration before that are not in this one go; whatever the operator has added stays. */
+static void use_deny_list(struct gateway *g, const struct config *before)
+{
+	struct deny_list *deny_list = &g->router.sessions.deny_list;
+
+	for (size_t i = 0; i < before->deny.count; i++) {
+		const struct denial_marks *marks = &before->deny.items[i].marks;
+
+		for (enum denial_by by = 0; by < DENIAL_BY_COUNT; by++)
+			if (marks->names[by].n > 0)
+				deny_list_remove_named(deny_list, marks->issuer, by,
+						       marks->names[by]);
+	}
+	gateway_deny_all(g, g->config);
+	deny_snapshot_save(g->deny_snapshot, deny_list);
+}
+
+/* What nobody may have open any more ends; who goes on has the rights that he has now. */
+static void use_rights(struct gateway *g, const struct config *before)
+{
+	const struct authorization_conf *conf = &g->frontend.authorization.conf;
+	const struct authorization_conf *old = &before->frontend.authorization;
+
+	authorization_end_removed(&g->frontend.authorization, old);
+	if (old->mode < AUTHORIZATION_TOKEN && conf->mode >= AUTHORIZATION_TOKEN)
+		router_end_anonymous(&g->router, REASON_DENIED);
+	LIST_FOREACH(node, &g->router.sessions.sessions) {
+		struct session *session = container_of(node, struct session, link);
+
+		authorization_renew_rights(conf, session->principal,
+					   &client_session_client(session)->rights);
+	}
+	LIST_FOREACH(node, &g->router.requests) {
+		struct client *client =
+			&container_of(node, struct client_request, link)->client;
+
+		authorization_renew_rights(conf, client->principal, &client->rights);
+	}
+}
+
+static void use_router(struct gateway *g)
+{
+	const struct config *config = g->config;
+
+	g->router.sessions.conf = config->sessions;
+	g->router.limits.depth_max = config->json_depth;
+	g->router.upstreams.limits.depth_max = config->json_depth;
+	principal_set_rename_claims(&g->router.sessions.principals, config->claim_names);
+	g->audit.conf = config->audit;
+	log_set_level(config->log_level, config->log_format);
+}
+
+static void use_servers(struct gateway *g, struct next *next)
+{
+	struct buf pins = { 0 };
+
+	pin_memory_leave(&g->pin_memory, &pins);
+	server_table_use(&g->table, next->config, next->servers);
+	pin_memory_return(&g->pin_memory, g->table.count, buf_slice(&pins));
+	buf_fini(&pins);
+}
+
+static void use_front(struct gateway *g)
+{
+	const struct http_conf http = gateway_http_conf(g->config);
+	const struct frontend_conf frontend = gateway_frontend_conf(g);
+
+	CHECK(g->state == GATEWAY_SERVING);
+	frontend_renew(&g->frontend, &frontend);
+	http_server_renew(g->http, &http);
+	g->server_certificates.config = g->config;
+	free(g->origin);
+	g->origin = origin_find(g->config, g->listeners);
+	admin_server_renew(g->admin_server, g->table.count, g->origin,
+			   origin_auth_mode(g->config));
+}
+
+static void use(struct gateway *g, struct next *next)
+{
+	const struct config *before = g->config;
+	struct verifier *verifier_before;
+	struct fetch_client *client_before;
+
+	spawner_judge_config(g->spawner, true); /* before anything is asked of it */
+	use_verifier(g, next, &verifier_before, &client_before);
+	g->config = next->config;
+	use_router(g);
+	use_servers(g, next);
+	next->config = NULL; /* the table's */
+	use_front(g);
+	end_verifier(g, verifier_before, client_before);
+	use_deny_list(g, before);
+	use_rights(g, before);
+	LOG(RELOAD_USED, LOG_INT("sessions", g->router.sessions.count),
+	    LOG_INT("calls", g->router.calls));
+}
+
+void gateway_reload(struct gateway *g, const int fds[2], bool has_other_issuers)
+{
+	struct next next = { .config = NULL };
+
+	if (g->state != GATEWAY_SERVING || g->port_count == 0) {
+		close(fds[0]);
+		close(fds[1]);
+		(void)refuse("the gateway is about to stop");
+		spawner_judge_config(g->spawner, false);
+		return;
+	}
+	if (read_next(g, fds, &next) == 0 && make_verifier(g, has_other_issuers, &next) == 0)
+		use(g, &next);
+	else
+		spawner_judge_config(g->spawner, false);
+	forget(&next);
+}
