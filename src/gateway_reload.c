@@ -4,8 +4,6 @@
  * that no request sees half of it. Nothing points into the one before afterwards but what the table keeps it for.
  */
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,6 +14,8 @@
 #include "router/client_request.h"
 
 #define PROOFS_MAX 100000
+#define CHUNK_BYTES ((size_t)64 * 1024)
+#define CONFIG_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
 /* What has been made for it, and is not in use. */
 struct next {
@@ -37,18 +37,16 @@ static int refuse(const char *why)
 static int read_next(const struct gateway *g, const int fds[2], struct next *next_r)
 {
 	struct error err = { ERROR_NONE, "" };
-	void *text = MAP_FAILED;
-	struct stat status;
+	struct buf text = { 0 };
+	ssize_t n;
 
-	if (fstat(fds[0], &status) == 0 && status.st_size > 0)
-		text = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fds[0], 0);
+	do {
+		n = pread(fds[0], buf_reserve(&text, CHUNK_BYTES), CHUNK_BYTES, (off_t)text.len);
+		text.len += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && text.len < CONFIG_BYTES_MAX);
 	close(fds[0]);
-	if (text == MAP_FAILED) {
-		close(fds[1]);
-		return refuse("what the keeper has written cannot be read");
-	}
-	next_r->config = config_read_next(slice_of(text, (size_t)status.st_size), g->config, &err);
-	munmap(text, (size_t)status.st_size);
+	next_r->config = config_read_next(buf_slice(&text), g->config, &err);
+	buf_wipe(&text);
 	if (next_r->config == NULL) {
 		close(fds[1]);
 		return refuse(err.text);

@@ -160,8 +160,9 @@ static void bound_retired(struct server_table *table, const char *name)
 	size_t count = 0, oldest = SERVERS_MAX;
 
 	for (size_t i = 0; i < table->count; i++) {
-		if (!is_retired(table, i) || !has_name(&table->rows[i], name))
-			continue;
+		if (!is_retired(table, i) || !has_name(&table->rows[i], name) ||
+		    table->servers[i].users == 0)
+			continue; /* of one that is on its way out nobody has a session */
 		count++;
 		if (oldest == SERVERS_MAX ||
 		    table->rows[i].retired_number < table->rows[oldest].retired_number)

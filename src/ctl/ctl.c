@@ -28,6 +28,7 @@
 #include "ctl/oauth.h"
 #include "ctl/mcp_client.h"
 #include "ctl/pins.h"
+#include "ctl/reload.h"
 #include "ctl/show.h"
 #include "ctl/token.h"
 #include "ctl/tools.h"
@@ -478,8 +479,8 @@ static const struct command {
 	  .run = run_pins },
 	{ "drain", "", 0, 0, "stop the daemon after the calls in flight",
 	  .order = { NULL, "the daemon ends after the calls in flight: ", "calls" } },
-	{ "reload", "", 0, 0, "open the log file and read the certificates again",
-	  .order = { NULL, "asked; the log has the outcome", NULL } },
+	{ "reload", "", 0, 0, "read the configuration again; exit status 1: it is refused",
+	  .run = reload_run },
 	{ "tools", "SERVER [--format F]", 1, 1, "its tools; F: mcp, openai or anthropic",
 	  .run = run_tools },
 	{ "call", "SERVER TOOL [JSON]", 2, 3, "call a tool", .run = run_call },

@@ -16,6 +16,7 @@ mcpgatectl_SOURCES = $(MCPGATECTL_GRID) \
 	src/ctl/mcp_client.c src/ctl/mcp_client.h \
 	src/ctl/pins.c src/ctl/pins.h \
 	src/ctl/probe.c src/ctl/probe.h \
+	src/ctl/reload.c src/ctl/reload.h \
 	src/ctl/show.c src/ctl/show.h \
 	src/ctl/token.c src/ctl/token.h \
 	src/ctl/tools.c src/ctl/tools.h \

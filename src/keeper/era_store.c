@@ -78,7 +78,8 @@ static struct era_memory memory_of(const struct era_store *store, size_t server)
 
 	if (store->is_noted[server])
 		return store->noted[server];
-	if (store->table->count == 0 || store->config->servers[server].conf.era != ERA_UNKNOWN)
+	if (store->table->count == 0 || store->launch->specs[server].candidates == NULL ||
+	    store->config->servers[server].conf.era != ERA_UNKNOWN)
 		return none;
 	program_digest_make(&store->launch->specs[server], &digest);
 	entry = era_table_find(store->table, &digest);

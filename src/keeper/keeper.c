@@ -109,7 +109,8 @@ struct keeper {
 	struct pin_store pin_store;
 	struct reload reload;
 	bool is_reloading;
-	bool is_reload_owed; /* asked for meanwhile */
+	bool is_reload_owed;      /* asked for meanwhile */
+	bool is_reload_tried_again; /* after a gateway that died while it judged */
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
 	enum keeper_ping ping;
 	bool is_reap_due; /* more processes had ended than one turn reaps */
@@ -210,6 +211,16 @@ static void log_gateway_exit(const struct keeper *keeper, int status)
 				  (struct log_field)LOG_INT("exit", WEXITSTATUS(status)));
 }
 
+/* A gateway that has ended while it judged may have ended of anything; one that does so again, of what it judged. */
+static void keeper_reload_again(struct keeper *keeper)
+{
+	bool is_again = reload_is_under_way(&keeper->reload) && !keeper->is_reload_tried_again;
+
+	keeper->is_reload_owed |= is_again;
+	keeper->is_reload_tried_again |= is_again;
+	reload_on_gateway_exit(&keeper->reload, is_again);
+}
+
 static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 {
 	bool is_expected = !keeper_is_on(keeper);
@@ -222,7 +233,7 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 		log_gateway_exit(keeper, status);
 	children_set_gateway(&keeper->children, -1);
 	fetcher_process_set_gateway(&keeper->fetcher, -1);
-	reload_on_gateway_exit(&keeper->reload);
+	keeper_reload_again(keeper);
 	keeper->drains_owed = 0;
 	keeper->ping = PING_NONE;
 	keeper->watchdog_at_ms = 0;         /* the next gateway is asked at once */
@@ -365,8 +376,10 @@ static void keeper_on_certificates(struct keeper *keeper, bool is_used)
 
 static void keeper_on_config(struct keeper *keeper, bool is_used)
 {
-	if (reload_on_verdict(&keeper->reload, is_used, keeper->gateway.fd))
-		keeper_reload_certificates(keeper);
+	if (!reload_on_verdict(&keeper->reload, is_used, keeper->gateway.fd))
+		return;
+	keeper->is_reload_tried_again = false;
+	keeper_reload_certificates(keeper);
 }
 
 static void keeper_on_reload_order(struct keeper *keeper, uint64_t number)
@@ -376,13 +389,21 @@ static void keeper_on_reload_order(struct keeper *keeper, uint64_t number)
 		keeper_reload(keeper);
 }
 
+static void keeper_free_slot(struct keeper *keeper, size_t number)
+{
+	struct error err;
+
+	server_slots_free_one(&keeper->slots, number);
+	CHECK(launch_renew(&keeper->launch, number, &err) == 0); /* there is nothing to prepare */
+}
+
 /* Servers of earlier configurations whose last process has gone. */
 static void keeper_free_slots(struct keeper *keeper)
 {
 	for (size_t i = 0; i < keeper->slots.table.server_count; i++)
 		if (server_slots_is_released(&keeper->slots, i) &&
 		    children_count(&keeper->children, i) == 0)
-			server_slots_free_one(&keeper->slots, i);
+			keeper_free_slot(keeper, i);
 }
 
 /* The only descriptor that a message may bring is that of claims; all that came are closed. */

@@ -290,14 +290,15 @@ bool reload_on_verdict(struct reload *reload, bool is_used, int gateway_fd)
 	return true;
 }
 
-void reload_on_gateway_exit(struct reload *reload)
+void reload_on_gateway_exit(struct reload *reload, bool is_again)
 {
 	reload->asked = reload->answered = 0; /* who has asked has gone with it */
 	close_fd(&reload->report_file);
 	if (reload->state == RELOAD_IDLE)
 		return;
 	reload_set_state(reload, RELOAD_IDLE);
-	reload_report(reload, "error", "the gateway has ended before it has used it");
+	if (!is_again)
+		reload_report(reload, "error", "the gateway has ended before it has used it");
 	forget(reload);
 }
 

@@ -70,8 +70,8 @@ bool reload_begin(struct reload *reload, int gateway_fd) must_check;
 bool reload_is_under_way(const struct reload *reload);
 /* The gateway uses it, or does not. False: it was not asked. */
 bool reload_on_verdict(struct reload *reload, bool is_used, int gateway_fd) must_check;
-/* There is no gateway any more: what it has not judged is not used. */
-void reload_on_gateway_exit(struct reload *reload);
+/* There is no gateway any more: what it has not judged is not used; is_again: it will be read again. */
+void reload_on_gateway_exit(struct reload *reload, bool is_again);
 /* Adds a line to the report: "error" or "warning" and what. */
 void reload_report(struct reload *reload, const char *kind, const char *text);
 /*

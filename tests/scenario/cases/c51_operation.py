@@ -380,7 +380,7 @@ def hup_without_a_log_file(t):
     for _ in range(20):
         t.daemon.process.send_signal(signal.SIGHUP)
         eq(s.pid(), pid)
-    t.daemon.wait_log("reload", "configuration=", "restart")
+    t.daemon.wait_log("reload_used")
     ok(is_alive(t.daemon.gateway), "gateway")
 
 

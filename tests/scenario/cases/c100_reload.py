@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another configuration while the daemon runs. architecture.md, "Reload"; product.md §2, §4."""
+import hashlib
+import json
+import os
+import signal
+import threading
+import time
+
+import harness
+import mcp
+from c71_ctl import ctl, rows
+from harness import case, eq, is_alive, merged, ok, to_yaml, wait_for
+
+ONE, TWO = "one-token-0123456789abcdef", "two-token-0123456789abcdef"
+
+
+def entry(name, token, **more):
+    return dict({"name": name, "sha256": hashlib.sha256(token.encode()).hexdigest()}, **more)
+
+
+def write(t, servers=None, config=None, text=None):
+    """Another file in the place of the daemon's, by rename, as tools do it."""
+    d = t.daemon
+    if servers is not None:
+        d.servers = servers
+    if config is not None:
+        d.extra = config
+    with open(d.file + ".new", "w") as f:
+        f.write(text if text is not None else to_yaml(d.configuration()) + "\n")
+    os.chmod(d.file + ".new", 0o600)
+    os.rename(d.file + ".new", d.file)
+
+
+def reload(t, servers=None, config=None, status=0):
+    write(t, servers, config)
+    return ctl(t, "reload", status=status)
+
+
+def starts(t, server, **kw):
+    """The status of an initialize request."""
+    s = mcp.Session(t, t.daemon, server, check=False, **kw)
+    status = s.started.response.status
+    if status == 200:
+        s.result = s.started.final(20)
+        s.take_id()
+        t.sessions.append(s)
+    else:
+        s.started.response.read()
+    return status
+
+
+def report(t):
+    return {(s["name"], s["state"] == "retiring"): s for s in json.loads(ctl(t, "status", "--json")[0])["servers"]}
+
+
+@case(daemon=False)
+def servers_come_and_go(t):
+    """product §4: an added server serves, a removed one is 404 for new sessions, an untouched one keeps process and session."""
+    t.start({"main": {}, "old": {}})
+    main, old = t.session("main"), t.session("old")
+    pids = main.pid(), old.pid()
+    out = reload(t, {"main": {}, "new": {}})[0]
+    eq(sorted(out.splitlines()), ["added: new", "removed: old"])
+    eq((main.pid(), old.pid()), pids, "processes")
+    t.session("new").echo("hello")
+    eq(starts(t, "old"), 404)
+    eq(starts(t, "main"), 200)
+    ok(("old", True) in report(t) and ("main", False) in report(t), "status", report(t).keys())
+    old.delete()
+    wait_for(lambda: ("old", True) not in report(t), 5, "the end of the removed server")
+    t.daemon.wait_log("server_retired", "server=old")
+    # And back again.
+    eq(reload(t, {"main": {}, "old": {}})[0].splitlines(), ["added: old", "removed: new"])
+    t.session("old").echo("again")
+    eq(main.pid(), pids[0])
+
+
+@case(daemon=False)
+def sessions_of_a_removed_server_have_the_drain_time(t):
+    """product §4: what is left of a removed server ends after drain_timeout, with its processes."""
+    t.start({"main": {}, "old": {}}, {"drain_timeout": "300ms"})
+    old = t.session("old")
+    pid = old.pid()
+    reload(t, {"main": {}})
+    wait_for(lambda: not is_alive(pid), 5, "the end of its process")
+    eq(old.post(mcp.request(9, "ping")).status, 404)
+
+
+@case(daemon=False)
+def a_changed_server_is_another_one(t):
+    """product §4: old sessions finish on the old processes, new ones get the new; status shows both."""
+    t.start({"main": {"script": {}, "env": {"WHICH": "1"}}, "shared": {"script": {}, "isolation": "shared", "env": {"WHICH": "1"}}})
+    env = lambda s: s.do_text([["text", "@ENV:WHICH@"]])
+    first, shared = t.session(), t.session("shared")
+    pids = first.pid(), shared.pid()
+    out = reload(t, {"main": {"script": {}, "env": {"WHICH": "2"}}, "shared": {"script": {}, "isolation": "shared", "env": {"WHICH": "2"}}})[0]
+    eq(out.splitlines(), ["changed, for new sessions: main", "changed, for new sessions: shared"])
+    second, other = t.session(), t.session("shared")
+    eq((first.pid(), shared.pid()), pids, "the old ones")
+    ok(second.pid() != pids[0] and other.pid() != pids[1], "new processes")
+    both = report(t)
+    eq((both["main", True]["sessions"], both["main", False]["sessions"]), (1, 1))
+    table = ctl(t, "status")[0]
+    ok("retiring" in table, table)
+    # What a process of the old one leaves is replaced by one of the old one.
+    os.kill(pids[0], signal.SIGKILL)
+    wait_for(lambda: not is_alive(pids[0]), 5)
+    wait_for(lambda: first.post(mcp.request(77, "ping")).status == 200, 5, "the old session goes on")
+    first.delete()
+    shared.delete()
+    wait_for(lambda: not any(retiring for _, retiring in report(t)), 8, "the end of the old ones")
+    wait_for(lambda: not is_alive(pids[1]), 5, "and of their processes")
+    second.echo("still there")
+
+
+@case(daemon=False)
+def retired_servers_are_bounded(t):
+    """Of one name at most 8 that are retired are kept: the sessions of the oldest end."""
+    def servers(n):
+        return {"main": {"script": {}, "env": {"N": str(n)}}}
+    t.start(servers(0))
+    sessions = [t.session()]
+    for n in range(1, 11):
+        reload(t, servers(n))
+        sessions.append(t.session())
+    wait_for(lambda: [s.post(mcp.request(5, "ping")).status for s in sessions[:2]] == [404, 404], 5, "the oldest end")
+    eq([s.post(mcp.request(5, "ping")).status for s in sessions[2:]], [200] * 9)
+
+
+@case(daemon=False)
+def a_bad_file_changes_nothing(t):
+    """product §4: every error with its place, at mcpgatectl and in the log; exit 1; the old configuration serves on."""
+    t.start({"main": {}})
+    t.expect_error_log("reload_refused")
+    s = t.session()
+    pid = s.pid()
+    with open(t.daemon.file) as f:
+        good = f.read()
+    write(t, text=good + "\nlimits:\n  nonsense: 1\n  sessions: many\n")
+    out, err = ctl(t, "reload", status=1)
+    lines = good.count("\n") + 3
+    ok(out == "" and "%s:%d:3: unknown key 'nonsense'" % (t.daemon.file, lines) in err and "%s:%d:13: limits.sessions" % (t.daemon.file, lines + 1) in err, err)
+    ok("nothing has changed" in err, err)
+    eq(len(t.daemon.log("reload_refused")), 2)
+    eq(s.pid(), pid)
+    # By the signal, too.
+    t.daemon.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: len(t.daemon.log("reload_refused")) == 4, 5, "the log")
+    answer = json.loads(ctl(t, "reload", "--json", status=1)[0])
+    eq((answer["used"], len(answer["errors"]), answer["added"]), (False, 2, []))
+    write(t, text=good)
+    eq(ctl(t, "reload")[0], "no server has changed\n")
+    eq(s.pid(), pid)
+
+
+@case(daemon=False)
+def what_needs_a_restart_is_said(t):
+    """product §4: another listener is refused, the admin socket is warned of; each by its key."""
+    t.start({"main": {}})
+    t.expect_error_log("reload_refused")
+    admin = t.daemon.admin
+    err = reload(t, config={"admin": {"address": "unix:" + admin + ".other"}, "limits": {"sessions": 50}})[1]
+    ok("warning: admin.address: stays as it is until a restart" in err, err)
+    eq(json.loads(ctl(t, "status", "--json")[0])["sessions_max"], 50)
+    err = reload(t, config={"listen": [{"address": "127.0.0.1:0"}, {"address": "[::1]:0"}], "limits": {"sessions": 60}}, status=1)[1]
+    ok("listen: needs a restart" in err, err)
+    eq(json.loads(ctl(t, "status", "--json")[0])["sessions_max"], 50)
+
+
+@case(daemon=False)
+def a_token_is_taken_away(t):
+    """AUTH-SES-07: what is open for it ends, it gets 401; the sessions of others go on; one that comes is good at once."""
+    t.start({"main": {}}, {"auth": {"mode": "token", "tokens": [entry("one", ONE), entry("two", TWO)]}})
+    one, two = t.session(token=ONE), t.session(token=TWO)
+    stream = one.get()
+    pid = two.pid()
+    reload(t, config={"auth": {"mode": "token", "tokens": [entry("two", TWO)]}})
+    eq(stream.reader.next(5), None, "its stream has ended")
+    eq(one.post(mcp.request(1, "ping")).status, 401)
+    eq(two.pid(), pid)
+    # The same name with another token is another one.
+    reload(t, config={"auth": {"mode": "token", "tokens": [entry("two", ONE)]}})
+    eq((starts(t, "main", token=ONE), starts(t, "main", token=TWO)), (200, 401))
+    eq(two.post(mcp.request(1, "ping")).status, 401)
+
+
+@case(daemon=False)
+def rules_hold_for_sessions_that_are_open(t):
+    """product §4: what a tool list shows and a call may do changes at the next message, in processes that go on, old and new."""
+    tools = {"on": {"tools/list": [["result", {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in ("get", "delete")]}]]}}
+    t.start({"main": {"script": tools}})
+    s = t.session()
+    names = lambda s: [tool["name"] for tool in s.ask("tools/list")["result"]["tools"]]
+    may = lambda s: "result" in s.ask("tools/call", {"name": "delete", "arguments": {}})
+    pid = s.pid()
+    eq((names(s), may(s)), (["get", "delete"], True))
+    eq(reload(t, {"main": {"script": tools, "tools": {"deny": ["delete"]}}})[0], "changed, for all sessions: main\n")
+    eq((names(s), may(s), s.pid()), (["get"], False, pid))
+    # A server that is retired as well, once another one has its name.
+    reload(t, {"main": {"script": tools, "tools": {"deny": ["delete"]}, "env": {"A": "1"}}})
+    eq((names(s), s.pid()), (["get"], pid))
+    reload(t, {"main": {"script": tools, "env": {"A": "1"}, "tools": {"deny": ["get"]}}})
+    eq((names(s), names(t.session()), s.pid()), (["delete"], ["delete"], pid))
+
+
+@case(daemon=False)
+def roles_are_who_they_were(t):
+    """SEC-56: with roles put before others, taken away and made, each token has what its roles say now."""
+    tools = {"on": {"tools/list": [["result", {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in ("a", "b")]}]]}}
+
+    def config(roles, token_roles):
+        return {"auth": {"mode": "token", "tokens": [entry("one", ONE, roles=token_roles)]},
+                "roles": {name: {"allow": {"main": [tool]}} for name, tool in roles}}
+    t.start({"main": {"script": tools}}, config([("dev", "a")], ["dev"]))
+    s = t.session(token=ONE)
+    names = lambda: [tool["name"] for tool in s.ask("tools/list")["result"]["tools"]]
+    eq(names(), ["a"])
+    reload(t, config=config([("all", "*"), ("dev", "a")], ["dev"]))
+    eq(names(), ["a"])
+    reload(t, config=config([("all", "*"), ("dev", "b")], ["dev"]))
+    eq(names(), ["b"])
+    reload(t, config=config([("all", "*"), ("dev", "b")], ["all"]))
+    eq(names(), ["a", "b"])
+    reload(t, config=config([("ops", "a"), ("dev", "b")], ["ops"]))
+    eq(names(), ["a"])
+
+
+@case(daemon=False)
+def a_door_is_shut_behind_who_came_without_a_token(t):
+    """AUTH-SES-07: with `auth` where there was none, sessions without a token end, and new ones need one."""
+    t.start({"main": {}})
+    s = t.session()
+    stream = s.get()
+    reload(t, config={"auth": {"mode": "token", "tokens": [entry("one", ONE)]}})
+    eq(stream.reader.next(5), None, "its stream has ended")
+    eq((s.post(mcp.request(1, "ping")).status, starts(t, "main"), starts(t, "main", token=ONE)), (401, 401, 200))
+
+
+@case(daemon=False, deadline=20)
+def untouched_under_traffic(t):
+    """product §4: while configurations change, no call of an untouched server is lost, and no session of it ends."""
+    def servers(n):
+        return {"main": {"script": {}}, "other": {"script": {}, "env": {"N": str(n)}}}
+    t.start(servers(0))
+    sessions = [t.session() for _ in range(4)]
+    pids = [s.pid() for s in sessions]
+    faults, calls, stop = [], [0], threading.Event()
+
+    def work(s, pid):
+        while not stop.is_set():
+            try:
+                if s.pid() != pid:
+                    raise AssertionError("another process")
+                calls[0] += 1
+            except BaseException as e:
+                faults.append(repr(e))
+                return
+    threads = [threading.Thread(target=work, args=(s, p)) for s, p in zip(sessions, pids)]
+    for thread in threads:
+        thread.start()
+    for n in range(1, 9):
+        reload(t, servers(n), {"limits": {"sessions": 100 + n}})
+    stop.set()
+    for thread in threads:
+        thread.join(10)
+    eq(faults, [])
+    ok(calls[0] > 20, "calls", calls)
+
+
+@case(daemon=False)
+def the_next_gateway_has_the_new_one(t):
+    """REL-43: a gateway that has to be started again serves what the last reload has brought."""
+    t.start({"main": {}})
+    t.expect_error_log("gateway_exit")
+    reload(t, {"main": {}, "new": {}})
+    os.kill(t.daemon.find_gateway(), signal.SIGKILL)
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) == 2, 10, "the next gateway")
+    t.session("new").echo("hello")
+    eq(reload(t, {"main": {}})[0], "removed: new\n")
+    eq(starts(t, "new"), 404)
+
+
+@case(daemon=False)
+def changed_under_http_sse(t):
+    """FRONT-OLD-03: a client of HTTP+SSE goes on with the process that it has."""
+    t.start({"main": {"script": {}, "env": {"N": "1"}}})
+    client = t.sse()
+    pid = client.pid()
+    reload(t, {"main": {"script": {}, "env": {"N": "2"}}})
+    eq(client.pid(), pid)
+    ok(t.sse().pid() != pid, "another one")
