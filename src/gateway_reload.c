@@ -232,10 +232,9 @@ void gateway_reload(struct gateway *g, const int fds[2], bool has_other_issuers)
 {
 	struct next next = { .config = NULL };
 
-	if (g->state != GATEWAY_SERVING || g->port_count == 0) {
+	if (g->state != GATEWAY_SERVING || g->port_count == 0) { /* it is about to stop */
 		close(fds[0]);
 		close(fds[1]);
-		(void)refuse("the gateway is about to stop");
 		spawner_judge_config(g->spawner, false);
 		return;
 	}

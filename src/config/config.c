@@ -16,8 +16,10 @@
 #include "config/command.h"
 #include "config/file.h"
 #include "config/import.h"
+#include "config/include.h"
 #include "config/load.h"
 #include "config/problem.h"
+#include "config/texts.h"
 #include "config/yaml.h"
 #include "io/pem.h"
 
@@ -27,18 +29,14 @@
 
 /* ---- where the values are ---- */
 
-static struct tree *read_file(const struct config_request *request, struct types_context *context)
+static struct tree *read_import(const char *path, struct types_context *context)
 {
-	bool is_import = request->file == NULL;
-	const char *path = is_import ? request->import_file : request->file;
-	size_t max_bytes = is_import ? IMPORT_BYTES_MAX : YAML_BYTES_MAX;
 	struct buf content = { 0 };
 	struct tree *root;
 	struct error err;
 	mode_t mode;
 
-	CHECK(path != NULL);
-	if (file_read(path, max_bytes, &content, &mode, &err) != 0) {
+	if (file_read(path, IMPORT_BYTES_MAX, &content, &mode, &err) != 0) {
 		problem_add(context->problems, "%s: %s", path, err.text);
 		return NULL;
 	}
@@ -50,10 +48,7 @@ static struct tree *read_file(const struct config_request *request, struct types
 			"chmod go-w %s",
 			path, path);
 	context->is_world_readable = (mode & S_IROTH) != 0;
-	if (is_import)
-		root = import_read(buf_slice(&content), path, context->problems, context->warnings);
-	else if ((root = yaml_read(buf_slice(&content), path, &err)) == NULL)
-		problem_add(context->problems, "%s:%s", path, err.text);
+	root = import_read(buf_slice(&content), path, context->problems, context->warnings);
 	buf_wipe(&content);
 	return root;
 }
@@ -281,10 +276,13 @@ struct config *config_load(const struct config_request *request, struct config_p
 		.is_yaml = request->file != NULL,
 	};
 	struct config *config = NULL;
+	struct slices paths = { NULL, 0 };
 	struct tree *root = NULL;
 
-	if (request->file != NULL || request->import_file != NULL)
-		root = read_file(request, &context);
+	if (request->file != NULL)
+		root = include_read(request->file, &context, &paths);
+	else if (request->import_file != NULL)
+		root = read_import(request->import_file, &context);
 	else if (request->command != NULL && request->command[0] != NULL)
 		root = command_read(request, problems);
 	else
@@ -303,6 +301,7 @@ struct config *config_load(const struct config_request *request, struct config_p
 	if (problems->count > 0)
 		config_free(&config);
 	tree_free(&root);
+	texts_free(&paths);
 	CHECK((config != NULL) == (problems->count == 0));
 	return config;
 }

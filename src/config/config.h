@@ -112,6 +112,7 @@ struct config {
 	size_t listen_count;
 	char *admin_address; /* "auto", "off" or unix:PATH */
 	char *admin_metrics; /* loopback address or unix:PATH; NULL: none */
+	struct slices include; /* empty: what is included stands in its place */
 	struct slices hosts; /* besides those that are known anyway */
 	struct config_denials deny;
 	struct slices trusted_proxies; /* what peer_net_parse understands */

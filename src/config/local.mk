@@ -9,6 +9,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/json_schema.c \
 	src/config/file.c src/config/file.h \
 	src/config/import.c src/config/import.h \
+	src/config/include.c src/config/include.h \
 	src/config/jsonc.c src/config/jsonc.h \
 	src/config/load.c src/config/load.h \
 	src/config/name.c src/config/name.h \

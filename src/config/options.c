@@ -144,6 +144,14 @@ static const struct option_choice log_formats[] = {
 };
 
 const struct option options_table[] = {
+	{ .path = "include",
+	  .type = OPTION_TEXTS,
+	  TOP(include),
+	  .def = "[]",
+	  .example = "[conf.d/*.yaml]",
+	  .help = "Further files, by path or pattern, relative to the directory of this one; a pattern's are sorted by name. They "
+		  "may have servers, auth.tokens and auth.issuers, which are added to those here; a name that is there twice is "
+		  "refused. Like this one they must be writable for their owner alone." },
 	{ .path = "listen", .type = OPTION_GROUP, .help = "Where clients connect." },
 	{ .path = "listen[].address",
 	  .type = OPTION_TEXT,

@@ -52,8 +52,6 @@
 #define STOP_RESERVE_MS 10000 /* what the gateway gets beyond the times of the configuration */
 #define SWEEP_MS 5000         /* what killed processes get to disappear */
 #define NEVER UINT64_MAX
-#define STATUS_RELOADED "The configuration was read again"
-#define STATUS_REFUSED "The configuration was read again and refused; the one before is in use: see the log"
 
 enum keeper_state {
 	KEEPER_STARTING, /* no gateway has been ready yet */
@@ -108,9 +106,6 @@ struct keeper {
 	struct era_store era_store;
 	struct pin_store pin_store;
 	struct reload reload;
-	bool is_reloading;
-	bool is_reload_owed;      /* asked for meanwhile */
-	bool is_reload_tried_again; /* after a gateway that died while it judged */
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
 	enum keeper_ping ping;
 	bool is_reap_due; /* more processes had ended than one turn reaps */
@@ -211,16 +206,6 @@ static void log_gateway_exit(const struct keeper *keeper, int status)
 				  (struct log_field)LOG_INT("exit", WEXITSTATUS(status)));
 }
 
-/* A gateway that has ended while it judged may have ended of anything; one that does so again, of what it judged. */
-static void keeper_reload_again(struct keeper *keeper)
-{
-	bool is_again = reload_is_under_way(&keeper->reload) && !keeper->is_reload_tried_again;
-
-	keeper->is_reload_owed |= is_again;
-	keeper->is_reload_tried_again |= is_again;
-	reload_on_gateway_exit(&keeper->reload, is_again);
-}
-
 static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 {
 	bool is_expected = !keeper_is_on(keeper);
@@ -233,7 +218,7 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 		log_gateway_exit(keeper, status);
 	children_set_gateway(&keeper->children, -1);
 	fetcher_process_set_gateway(&keeper->fetcher, -1);
-	keeper_reload_again(keeper);
+	reload_on_gateway_exit(&keeper->reload);
 	keeper->drains_owed = 0;
 	keeper->ping = PING_NONE;
 	keeper->watchdog_at_ms = 0;         /* the next gateway is asked at once */
@@ -249,9 +234,6 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	}
 }
 
-static void keeper_reload(struct keeper *keeper);
-static void keeper_end_reload(struct keeper *keeper);
-
 static void keeper_on_ready(struct keeper *keeper)
 {
 	if (!keeper_is_on(keeper))
@@ -262,7 +244,7 @@ static void keeper_on_ready(struct keeper *keeper)
 		keeper_set_state(keeper, KEEPER_RUNNING);
 		listeners_announce(keeper_config(keeper), keeper->listeners);
 	}
-	keeper_end_reload(keeper);
+	reload_on_gateway_ready(&keeper->reload, keeper->gateway.fd);
 }
 
 /* The gateway's own times, the longest that a server may take to stop, and a reserve. */
@@ -287,6 +269,7 @@ static void keeper_on_stop(struct keeper *keeper)
 	}
 	if (keeper_is_on(keeper)) {
 		notify_send(&keeper->notify, "STOPPING=1");
+		reload_stop(&keeper->reload);
 		keeper_set_state(keeper, KEEPER_DRAINING);
 		listeners_stop(keeper_config(keeper), keeper->listeners);
 		keeper->kill_at_ms = clock_now_ms() + stop_time_ms(&keeper->slots.table);
@@ -316,78 +299,7 @@ static void keeper_watch(struct keeper *keeper, uint64_t now)
 	keeper->ping = PING_OWED;
 }
 
-/* ---- the configuration, as long as it runs ---- */
-
-static void keeper_end_reload(struct keeper *keeper)
-{
-	if (!keeper->is_reloading || reload_is_under_way(&keeper->reload) ||
-	    certificates_is_reloading(&keeper->certificates))
-		return;
-	keeper->is_reloading = false;
-	reload_end(&keeper->reload);
-	notify_send(&keeper->notify, reload_has_succeeded(&keeper->reload) ?
-					     "READY=1\nSTATUS=" STATUS_RELOADED :
-					     "READY=1\nSTATUS=" STATUS_REFUSED);
-	if (keeper->is_reload_owed && keeper_is_on(keeper))
-		keeper_reload(keeper);
-}
-
-/* The configuration is in use, or is not: certificates are read again in both cases, as they may have been renewed. */
-static void keeper_reload_certificates(struct keeper *keeper)
-{
-	if (keeper->gateway.fd < 0) {
-		certificates_reload_later(&keeper->certificates);
-		return; /* the reload ends when the next gateway is ready */
-	}
-	if (certificates_exist(&keeper->certificates))
-		certificates_reload(&keeper->certificates);
-	keeper_end_reload(keeper);
-}
-
-/* SIGHUP */
-static void keeper_reload(struct keeper *keeper)
-{
-	char text[64];
-
-	keeper->is_reload_owed = keeper->is_reloading;
-	if (keeper->is_reloading)
-		return;
-	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
-		 (unsigned long long)clock_now_ms() * 1000);
-	notify_send(&keeper->notify, text);
-	keeper->is_reloading = true;
-	LOG(RELOAD, LOG_STR("configuration", "is read again"));
-	log_file_reopen(keeper_config(keeper), &keeper->log_fd);
-	audit_writer_reopen(&keeper->audit);
-	if (!reload_begin(&keeper->reload, keeper->gateway.fd))
-		keeper_reload_certificates(keeper);
-}
-
-static void keeper_on_certificates(struct keeper *keeper, bool is_used)
-{
-	if (!certificates_on_verdict(&keeper->certificates, is_used))
-		return;
-	if (!is_used)
-		reload_report(&keeper->reload, "error",
-			      "the certificates cannot be used, and those before stay in use; the "
-			      "log says why");
-	keeper_end_reload(keeper);
-}
-
-static void keeper_on_config(struct keeper *keeper, bool is_used)
-{
-	if (!reload_on_verdict(&keeper->reload, is_used, keeper->gateway.fd))
-		return;
-	keeper->is_reload_tried_again = false;
-	keeper_reload_certificates(keeper);
-}
-
-static void keeper_on_reload_order(struct keeper *keeper, uint64_t number)
-{
-	keeper->reload.asked = number;
-	if (keeper_is_on(keeper))
-		keeper_reload(keeper);
-}
+/* ---- servers of earlier configurations ---- */
 
 static void keeper_free_slot(struct keeper *keeper, size_t number)
 {
@@ -415,14 +327,14 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 	else if (message->type == IPC_STOP)
 		keeper_on_stop(keeper);
 	else if (message->type == IPC_RELOAD)
-		keeper_on_reload_order(keeper, message->child);
+		reload_on_order(&keeper->reload, message->child, keeper->gateway.fd);
 	else if (message->type == IPC_CONFIG_USED)
-		keeper_on_config(keeper, message->value != 0);
+		reload_on_verdict(&keeper->reload, message->value != 0, keeper->gateway.fd);
 	else if (message->type == IPC_RELEASE)
 		children_release(&keeper->children, message,
 				 server_slots_release(&keeper->slots, message->server));
 	else if (message->type == IPC_CERTIFICATES_USED)
-		keeper_on_certificates(keeper, message->value != 0);
+		reload_on_certificates(&keeper->reload, message->value != 0, keeper->gateway.fd);
 	else if (message->type == IPC_ALIVE)
 		keeper_feed_watchdog(keeper);
 	else if (message->type == IPC_ERA)
@@ -537,12 +449,8 @@ static void keeper_on_signal(struct keeper *keeper, int number)
 		LOG(SIGNAL_RECEIVED, LOG_STR("signal", sigabbrev_np(number)));
 	if (number == SIGTERM || number == SIGINT)
 		keeper_on_stop(keeper);
-	else if (number == SIGHUP && keeper_is_on(keeper))
-		keeper_reload(keeper);
-	else if (number == SIGHUP) {
-		log_file_reopen(keeper_config(keeper), &keeper->log_fd);
-		audit_writer_reopen(&keeper->audit);
-	}
+	else if (number == SIGHUP)
+		reload_ask(&keeper->reload, keeper->gateway.fd);
 }
 
 static void keeper_read_signals(struct keeper *keeper)
@@ -715,17 +623,7 @@ static int keeper_open_cgroups(struct keeper *keeper, struct error *err)
 /* What every gateway gets. */
 static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (out == NULL)
-		return error_set_errno(err, "open_memstream");
-	config_print_for_gateway(keeper_config(keeper), out);
-	fclose(out);
-	keeper->gateway_config = memory_file_sealed("configuration", slice_of(text, size), err);
-	explicit_bzero(text, size);
-	free(text);
+	keeper->gateway_config = reload_write_config(keeper_config(keeper), err);
 	if (keeper->gateway_config < 0)
 		return -1;
 	keeper->gateway_deny = memory_file_shared("denials", DENY_SNAPSHOT_FILE_BYTES, err);
@@ -748,6 +646,9 @@ static void keeper_init_reload(struct keeper *keeper)
 					    .pin_store = &keeper->pin_store,
 					    .fetcher = &keeper->fetcher,
 					    .certificates = &keeper->certificates,
+					    .audit = &keeper->audit,
+					    .notify = &keeper->notify,
+					    .log_fd = &keeper->log_fd,
 					    .gateway_config = &keeper->gateway_config });
 }
 

@@ -6,17 +6,22 @@
  */
 #include "keeper/reload.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "config/difference.h"
 #include "config/problem.h"
+#include "keeper/log_file.h"
 #include "keeper/memory_file.h"
 #include "obs/log.h"
 
 #define REPORT_BYTES_MAX (64 * 1024)
+#define STATUS_USED "The configuration was read again"
+#define STATUS_REFUSED "The configuration was read again and refused; the one before is in use: see the log"
 
 /* The one writer of the state. */
 static void reload_set_state(struct reload *reload, enum reload_state state)
@@ -59,7 +64,7 @@ void reload_fini(struct reload *reload)
 
 /* ---- the report ---- */
 
-void reload_report(struct reload *reload, const char *kind, const char *text)
+static void reload_report(struct reload *reload, const char *kind, const char *text)
 {
 	if (reload->report.len < REPORT_BYTES_MAX)
 		buf_printf(&reload->report, "%s %s\n", kind, text);
@@ -110,7 +115,7 @@ static void report_changes(struct reload *reload)
 			report_server(reload, "removed", now->servers[i].conf.name);
 }
 
-void reload_end(struct reload *reload)
+static void make_report(struct reload *reload)
 {
 	struct error err = { ERROR_NONE, "" };
 
@@ -120,16 +125,6 @@ void reload_end(struct reload *reload)
 		reload->report_file =
 			memory_file_sealed("report", buf_slice(&reload->report), &err);
 	buf_fini(&reload->report);
-}
-
-bool reload_is_under_way(const struct reload *reload)
-{
-	return reload->state != RELOAD_IDLE;
-}
-
-bool reload_has_succeeded(const struct reload *reload)
-{
-	return reload->is_used;
 }
 
 /* ---- reading ---- */
@@ -153,20 +148,21 @@ static void check_daemon(const struct reload *reload, struct config_problems *pr
 				    next->servers[i].conf.name);
 }
 
-static int write_text(struct reload *reload, struct error *err)
+int reload_write_config(const struct config *config, struct error *err)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
+	int fd;
 
 	if (out == NULL)
 		return error_set_errno(err, "open_memstream");
-	config_print_for_gateway(reload->next, out);
+	config_print_for_gateway(config, out);
 	fclose(out);
-	reload->text = memory_file_sealed("configuration", slice_of(text, size), err);
+	fd = memory_file_sealed("configuration", slice_of(text, size), err);
 	explicit_bzero(text, size);
 	free(text);
-	return reload->text < 0 ? -1 : 0;
+	return fd;
 }
 
 static int plan(struct reload *reload, struct error *err)
@@ -176,7 +172,8 @@ static int plan(struct reload *reload, struct error *err)
 		mem_zalloc((reload->next->server_count + 1) * sizeof(*reload->numbers));
 	if (server_slots_plan(reload->parts.slots, reload->next, reload->numbers, err) < 0)
 		return -1;
-	return write_text(reload, err);
+	reload->text = reload_write_config(reload->next, err);
+	return reload->text < 0 ? -1 : 0;
 }
 
 static void read_config(struct reload *reload)
@@ -244,7 +241,8 @@ static void use(struct reload *reload)
 	LOG(RELOAD_USED, LOG_INT("servers", next->server_count));
 }
 
-bool reload_begin(struct reload *reload, int gateway_fd)
+/* True: the gateway has to judge it. Otherwise it is refused, or, where there is no gateway (-1), in use. */
+static bool begin(struct reload *reload, int gateway_fd)
 {
 	struct error err = { ERROR_NONE, "" };
 	const struct config *now = server_slots_config(reload->parts.slots);
@@ -274,31 +272,122 @@ bool reload_begin(struct reload *reload, int gateway_fd)
 	return true;
 }
 
-bool reload_on_verdict(struct reload *reload, bool is_used, int gateway_fd)
+/* ---- steps ---- */
+
+static void go_on(struct reload *reload, int gateway_fd);
+
+static void end_if_over(struct reload *reload, int gateway_fd)
+{
+	if (!reload->is_under_way || reload->state != RELOAD_IDLE ||
+	    certificates_is_reloading(reload->parts.certificates))
+		return;
+	reload->is_under_way = false;
+	make_report(reload);
+	notify_send(reload->parts.notify,
+		    reload->is_used ? "READY=1\nSTATUS=" STATUS_USED : "READY=1\nSTATUS=" STATUS_REFUSED);
+	if (reload->is_owed && !reload->is_stopped)
+		go_on(reload, gateway_fd);
+}
+
+/* The configuration is in use, or is not: certificates are read again in both cases, as they may have been renewed. */
+static void read_certificates(struct reload *reload, int gateway_fd)
+{
+	if (gateway_fd < 0) {
+		certificates_reload_later(reload->parts.certificates);
+		return; /* it ends when the next gateway is ready */
+	}
+	if (certificates_exist(reload->parts.certificates))
+		certificates_reload(reload->parts.certificates);
+	end_if_over(reload, gateway_fd);
+}
+
+static void go_on(struct reload *reload, int gateway_fd)
+{
+	char text[64];
+
+	reload->is_owed = reload->is_under_way;
+	if (reload->is_under_way)
+		return;
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
+		 (unsigned long long)clock_now_ms() * 1000);
+	notify_send(reload->parts.notify, text);
+	reload->is_under_way = true;
+	if (!begin(reload, gateway_fd))
+		read_certificates(reload, gateway_fd);
+}
+
+void reload_ask(struct reload *reload, int gateway_fd)
+{
+	const struct config *now = server_slots_config(reload->parts.slots);
+
+	LOG(RELOAD, LOG_STR("log", now->log_target));
+	log_file_reopen(now, reload->parts.log_fd);
+	audit_writer_reopen(reload->parts.audit);
+	if (!reload->is_stopped)
+		go_on(reload, gateway_fd);
+}
+
+void reload_on_order(struct reload *reload, uint64_t number, int gateway_fd)
+{
+	reload->asked = number;
+	reload_ask(reload, gateway_fd);
+}
+
+void reload_on_verdict(struct reload *reload, bool is_used, int gateway_fd)
 {
 	if (reload->state != RELOAD_JUDGED)
-		return false;
+		return;
 	reload_set_state(reload, RELOAD_IDLE);
+	reload->is_tried_again = false;
 	if (is_used)
 		use(reload);
-	else
+	else if (!reload->is_stopped)
 		reload_report(reload, "error",
 			      "the gateway cannot use the configuration; the log says why");
 	if (reload->has_other_issuers)
 		fetcher_process_set_gateway(reload->parts.fetcher, gateway_fd);
 	forget(reload);
-	return true;
+	read_certificates(reload, gateway_fd);
 }
 
-void reload_on_gateway_exit(struct reload *reload, bool is_again)
+void reload_on_certificates(struct reload *reload, bool is_used, int gateway_fd)
+{
+	if (!certificates_on_verdict(reload->parts.certificates, is_used))
+		return;
+	if (!is_used)
+		reload_report(reload, "error",
+			      "the certificates cannot be used, and those before stay in use; the "
+			      "log says why");
+	end_if_over(reload, gateway_fd);
+}
+
+/* One that has ended while it judged may have ended of anything; one that does so again, of what it judged. */
+void reload_on_gateway_exit(struct reload *reload)
 {
 	reload->asked = reload->answered = 0; /* who has asked has gone with it */
 	close_fd(&reload->report_file);
 	if (reload->state == RELOAD_IDLE)
 		return;
 	reload_set_state(reload, RELOAD_IDLE);
-	if (!is_again)
+	if (reload->is_tried_again)
 		reload_report(reload, "error", "the gateway has ended before it has used it");
+	else
+		reload->is_owed = reload->is_tried_again = true;
+	forget(reload);
+}
+
+void reload_on_gateway_ready(struct reload *reload, int gateway_fd)
+{
+	CHECK(gateway_fd >= 0);
+	end_if_over(reload, gateway_fd);
+}
+
+void reload_stop(struct reload *reload)
+{
+	reload->is_stopped = true;
+	if (reload->state != RELOAD_SENDING)
+		return;
+	reload_set_state(reload, RELOAD_IDLE);
 	forget(reload);
 }
 

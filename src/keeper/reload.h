@@ -14,12 +14,14 @@
 #include "base/buf.h"
 #include "config/config.h"
 #include "io/ipc.h"
+#include "keeper/audit_writer.h"
 #include "keeper/certificates.h"
 #include "keeper/cgroups.h"
 #include "keeper/children.h"
 #include "keeper/era_store.h"
 #include "keeper/fetcher_process.h"
 #include "keeper/launch.h"
+#include "keeper/notify.h"
 #include "keeper/pin_store.h"
 #include "keeper/server_slots.h"
 
@@ -34,6 +36,9 @@ struct reload_parts {
 	struct pin_store *pin_store;
 	struct fetcher_process *fetcher;
 	struct certificates *certificates;
+	struct audit_writer *audit;
+	const struct notify *notify;
+	int *log_fd;
 	int *gateway_config; /* the memory file for the next gateway */
 };
 
@@ -53,34 +58,40 @@ struct reload {
 	int servers;
 	uint64_t asked;    /* the last order of a gateway; 0: none */
 	uint64_t answered; /* the last that this reload answers */
-	struct buf report; /* what has come of it so far: see reload_end */
+	/*
+	 * What has come of it so far, in lines: "error", "warning" and a problem; "added", "changed", "removed" or "rules" and the
+	 * name of a server. Sent with IPC_RELOADED to whoever has asked for it.
+	 */
+	struct buf report;
 	int report_file;   /* to be sent; -1: none */
 	bool is_used;
+	bool is_under_way;  /* asked for, and not all is done */
+	bool is_owed;       /* asked for meanwhile */
+	bool is_tried_again; /* with another gateway */
+	bool is_stopped;
 };
 
 void reload_init(struct reload *reload, const struct reload_parts *parts);
 void reload_fini(struct reload *reload);
+/* A memory file for a gateway: what config_print_for_gateway writes. A descriptor, or -1. */
+int reload_write_config(const struct config *config, struct error *err) must_check;
 
 /*
- * Reads the configuration. True: the gateway has to judge it (reload_tell, reload_on_verdict). Otherwise it is refused,
- * or, where there is no gateway (-1), in use.
+ * SIGHUP. The log and the audit are opened again; the configuration is read and judged by the gateway, if there is one (-1);
+ * then certificates are read again. What is asked for meanwhile is done afterwards.
  */
-bool reload_begin(struct reload *reload, int gateway_fd) must_check;
-/* The gateway has to judge it, and has not. */
-bool reload_is_under_way(const struct reload *reload);
-/* The gateway uses it, or does not. False: it was not asked. */
-bool reload_on_verdict(struct reload *reload, bool is_used, int gateway_fd) must_check;
-/* There is no gateway any more: what it has not judged is not used; is_again: it will be read again. */
-void reload_on_gateway_exit(struct reload *reload, bool is_again);
-/* Adds a line to the report: "error" or "warning" and what. */
-void reload_report(struct reload *reload, const char *kind, const char *text);
-/*
- * All is done: the report can be sent to whoever has asked for it. It is lines of text: "error", "warning" and a problem; "added",
- * "changed", "removed" or "rules" and the name of a server.
- */
-void reload_end(struct reload *reload);
-/* Whether a configuration is in use that was read by the last reload; for the service manager. */
-bool reload_has_succeeded(const struct reload *reload);
+void reload_ask(struct reload *reload, int gateway_fd);
+/* The same by a gateway's IPC_RELOAD of this number, which is told of the outcome. */
+void reload_on_order(struct reload *reload, uint64_t number, int gateway_fd);
+/* IPC_CONFIG_USED: the gateway uses the configuration, or does not. Nothing if it was not asked. */
+void reload_on_verdict(struct reload *reload, bool is_used, int gateway_fd);
+/* IPC_CERTIFICATES_USED, likewise. */
+void reload_on_certificates(struct reload *reload, bool is_used, int gateway_fd);
+/* There is no gateway any more: what it has not judged is not used, but tried once more with the next. */
+void reload_on_gateway_exit(struct reload *reload);
+void reload_on_gateway_ready(struct reload *reload, int gateway_fd);
+/* The daemon is about to stop: from now on the log and the audit alone are opened again. */
+void reload_stop(struct reload *reload);
 
 /* Sends what there is to send, as far as the socket takes it. */
 void reload_tell(struct reload *reload, int gateway_fd);

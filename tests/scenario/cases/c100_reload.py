@@ -290,3 +290,38 @@ def changed_under_http_sse(t):
     reload(t, {"main": {"script": {}, "env": {"N": "2"}}})
     eq(client.pid(), pid)
     ok(t.sse().pid() != pid, "another one")
+
+
+@case(daemon=False)
+def included_files(t):
+    """product §4: conf.d/*.yaml beside the file: servers and tokens are added; a name twice is refused with both places."""
+    t.start({"main": {}}, {"auth": {"mode": "token", "tokens": [entry("one", ONE)]}, "include": ["conf.d/*.yaml"]})
+    t.expect_error_log("reload_refused")
+    path = os.path.join(t.daemon.dir, "conf.d")
+    os.mkdir(path, 0o700)
+
+    def put(name, value, mode=0o600):
+        with open(os.path.join(path, name), "w") as f:
+            f.write(to_yaml(value) + "\n")
+        os.chmod(os.path.join(path, name), mode)
+    argv = harness.child_argv({}, "more", t.daemon.records)
+    more = {"servers": {"more": {"command": argv[0], "args": argv[1:]}}, "auth": {"tokens": [entry("two", TWO)]}}
+    put("a.yaml", more)
+    put("ignored.txt", {"nonsense": 1})
+    eq(ctl(t, "reload")[0], "added: more\n")
+    t.session("more", token=TWO).echo("hello")
+    put("b.yaml", more)
+    err = ctl(t, "reload", status=1)[1]
+    b, a = os.path.join(path, "b.yaml"), os.path.join(path, "a.yaml")
+    ok("%s:2:3: the server 'more' is in %s:2:3, too" % (b, a) in err, err)
+    ok("the token 'two' is in %s:" % a in err, err)
+    put("b.yaml", {"limits": {"sessions": 5}})
+    err = ctl(t, "reload", status=1)[1]
+    ok("%s:1:1: an included file has servers, auth.tokens and auth.issuers, and nothing else" % b in err, err)
+    put("b.yaml", {"servers": {"c": {"command": argv[0], "args": argv[1:]}}}, 0o620)
+    ok("%s: not only its owner may write it" % b in ctl(t, "reload", status=1)[1], "mode")
+    os.unlink(b)
+    os.unlink(a)
+    eq(ctl(t, "reload")[0], "removed: more\n")
+    write(t, config={"auth": t.daemon.extra["auth"], "include": ["missing.yaml"]})
+    ok("missing.yaml: there is no such file" in ctl(t, "reload", status=1)[1], "a name")
