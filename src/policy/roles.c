@@ -60,11 +60,6 @@ void roles_add(struct roles *roles, const struct role *role)
 	roles->named++;
 }
 
-bool role_is_named(const struct role *role)
-{
-	return role->name.n > 0 && !role->is_of_token;
-}
-
 size_t roles_add_of_token(struct roles *roles, struct slice name, struct slice_map tools)
 {
 	const struct role role = {

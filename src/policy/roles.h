@@ -46,7 +46,10 @@ void roles_keep_numbers(struct roles *roles, const struct roles *before);
 /* Adds one of the configuration and takes what it points to. */
 void roles_add(struct roles *roles, const struct role *role);
 /* Whether it is one of the configuration. */
-bool role_is_named(const struct role *role);
+static inline bool role_is_named(const struct role *role)
+{
+	return role->name.n > 0 && !role->is_of_token;
+}
 /* Adds one that a static token has for itself: all borrowed. Returns its number; ROLES_MAX: there is no room for it. */
 size_t roles_add_of_token(struct roles *roles, struct slice name, struct slice_map tools);
 /* The number of a named one; ROLES_MAX: there is none, or it is beyond ROLES_MAX. */
