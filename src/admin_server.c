@@ -39,8 +39,9 @@ struct admin_server {
 	struct frontend frontend;
 	struct server *servers;
 	const struct endpoint *client_endpoints;
-	struct endpoint *endpoints; /* of the frontend: one for each of those; SERVERS_MAX, like the next */
-	struct slice *paths;        /* where clients find the servers */
+	struct endpoint
+		*endpoints; /* of the frontend: one for each of those; SERVERS_MAX, like the next */
+	struct slice *paths; /* where clients find the servers */
 	size_t count;
 	struct http_server *admin_http;
 	struct http_server *metrics_http;
@@ -124,8 +125,8 @@ static void admin_server_set_endpoint(struct admin_server *a, size_t number)
 	if (of_clients->server == NULL)
 		return;
 	if (endpoint->server == NULL)
-		endpoint->path = slice_str(mem_printf(ADMIN_MCP_PATH "%s",
-						      a->servers[number].conf.name));
+		endpoint->path =
+			slice_str(mem_printf(ADMIN_MCP_PATH "%s", a->servers[number].conf.name));
 	endpoint->server = &a->servers[number];
 	endpoint->arguments = of_clients->arguments; /* what follows is borrowed */
 }

@@ -21,11 +21,12 @@ struct admin_server_conf {
 	struct router *router;
 	struct server *servers;
 	size_t server_count;
-	const struct http_server *front;  /* that clients use */
-	void (*on_drain)(void);           /* the operator wants the daemon to end */
-	uint64_t (*on_reload)(void);      /* … to read the configuration again */
-	void (*on_deny_list)(void);       /* the entries against tokens have changed */
-	const struct endpoint *endpoints; /* that clients use, one for each server; room for SERVERS_MAX */
+	const struct http_server *front; /* that clients use */
+	void (*on_drain)(void);          /* the operator wants the daemon to end */
+	uint64_t (*on_reload)(void);     /* … to read the configuration again */
+	void (*on_deny_list)(void);      /* the entries against tokens have changed */
+	const struct endpoint
+		*endpoints; /* that clients use, one for each server; room for SERVERS_MAX */
 	const struct frontend_conf *frontend;
 	const struct http_conf *http;
 	const char *origin;    /* in the URLs of clients; NULL: there is none */

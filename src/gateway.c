@@ -5,7 +5,6 @@
  */
 #include <malloc.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <openssl/crypto.h>
@@ -19,9 +18,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 
-#define PIPES_EACH 3
 #define REPORT_BYTES_MAX ((size_t)128 * 1024) /* of a reload */
-#define OWN_DESCRIPTORS 64 /* the listeners, the log, the operator, the fetcher */
 #define DRAIN_STEP_MS 20
 #define LINGER_MS 2000
 #define ID_BYTES_MAX 256
@@ -247,18 +244,6 @@ static const struct spawner_ops gateway_spawner_ops = {
 
 /* ---- starting ---- */
 
-struct frontend_conf gateway_frontend_conf(const struct gateway *g)
-{
-	struct frontend_conf conf = g->config->frontend;
-
-	CHECK(conf.authorization.verifier == NULL);
-	conf.endpoints = g->table.endpoints;
-	conf.endpoint_count = g->table.count;
-	conf.authorization.verifier = g->verifier;
-	conf.authorization.proofs = g->proofs;
-	return conf;
-}
-
 static void gateway_make_frontend(struct gateway *g)
 {
 	const struct frontend_conf conf = gateway_frontend_conf(g);
@@ -280,24 +265,6 @@ static int gateway_make_verifier(struct gateway *g, struct error *err)
 	g->fetch_client = fetch_client_new(g->loop);
 	g->verifier = verifier_new(g->loop, g->fetch_client, &conf->issuers, err);
 	return g->verifier != NULL ? 0 : -1;
-}
-
-static void gateway_deny(struct deny_list *deny_list, const struct config_denial *denial)
-{
-	const struct denial_marks *marks = &denial->marks;
-	uint64_t until_ms = denial->until_ms > 0 ? denial->until_ms : UINT64_MAX;
-
-	for (enum denial_by by = 0; until_ms > clock_wall_ms() && by < DENIAL_BY_COUNT; by++)
-		/* The configuration cannot have more than there is room for. */
-		if (marks->names[by].n > 0)
-			CHECK(deny_list_add(deny_list, marks->issuer, by, marks->names[by],
-					    until_ms) != NULL);
-}
-
-void gateway_deny_all(struct gateway *g, const struct config *config)
-{
-	for (size_t i = 0; i < config->deny.count; i++)
-		gateway_deny(&g->router.sessions.deny_list, &config->deny.items[i]);
 }
 
 /* The entries of the gateway before, if that has failed; else those of the configuration. AUTH-SES-07 */
@@ -345,32 +312,6 @@ static void gateway_on_accept(struct listener *listener, int fd, const struct pe
 			&(struct acceptor_port){
 				.has_proxy_header = g->config->listen[port->index].proxy_protocol,
 				.tls_server = g->server_certificates.servers[port->index] });
-}
-
-/* Clients alone must not use up the descriptors of this process: those of servers need some, too. REL-44 */
-static uint64_t find_connections_max(const struct config *config)
-{
-	uint64_t wanted = config->http.max_connections;
-	uint64_t own = config->max_processes * PIPES_EACH + OWN_DESCRIPTORS;
-	struct rlimit files;
-	uint64_t room;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-		return wanted;
-	room = files.rlim_cur / 2 > own ? files.rlim_cur - own : files.rlim_cur / 2;
-	if (wanted <= room)
-		return wanted;
-	LOG(CONNECTIONS_BOUNDED, LOG_INT("limit", wanted), LOG_INT("here", room),
-	    LOG_INT("open_files", files.rlim_cur));
-	return room;
-}
-
-struct http_conf gateway_http_conf(const struct config *config)
-{
-	struct http_conf conf = config->http;
-
-	conf.max_connections = find_connections_max(config);
-	return conf;
 }
 
 static void gateway_make_http(struct gateway *g)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Another configuration while requests are served. First what may fail; then everything is swapped within one turn of the loop, so
+ * What the gateway takes of its configuration, and another configuration while requests are served. First what may fail; then everything is swapped within one turn of the loop, so
  * that no request sees half of it. Nothing points into the one before afterwards but what the table keeps it for.
  */
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,11 +14,71 @@
 #include "router/client_session.h"
 #include "router/client_request.h"
 
+#define PIPES_EACH 3
+#define OWN_DESCRIPTORS 64 /* the listeners, the log, the operator, the fetcher */
 #define PROOFS_MAX 100000
 #define CHUNK_BYTES ((size_t)64 * 1024)
 #define CONFIG_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
-/* What has been made for it, and is not in use. */
+/* ---- what is taken of any configuration ---- */
+
+struct frontend_conf gateway_frontend_conf(const struct gateway *g)
+{
+	struct frontend_conf conf = g->config->frontend;
+
+	CHECK(conf.authorization.verifier == NULL);
+	conf.endpoints = g->table.endpoints;
+	conf.endpoint_count = g->table.count;
+	conf.authorization.verifier = g->verifier;
+	conf.authorization.proofs = g->proofs;
+	return conf;
+}
+
+static void gateway_deny(struct deny_list *deny_list, const struct config_denial *denial)
+{
+	const struct denial_marks *marks = &denial->marks;
+	uint64_t until_ms = denial->until_ms > 0 ? denial->until_ms : UINT64_MAX;
+
+	for (enum denial_by by = 0; until_ms > clock_wall_ms() && by < DENIAL_BY_COUNT; by++)
+		/* The configuration cannot have more than there is room for. */
+		if (marks->names[by].n > 0)
+			CHECK(deny_list_add(deny_list, marks->issuer, by, marks->names[by],
+					    until_ms) != NULL);
+}
+
+void gateway_deny_all(struct gateway *g, const struct config *config)
+{
+	for (size_t i = 0; i < config->deny.count; i++)
+		gateway_deny(&g->router.sessions.deny_list, &config->deny.items[i]);
+}
+
+/* Clients alone must not use up the descriptors of this process: those of servers need some, too. REL-44 */
+static uint64_t find_connections_max(const struct config *config)
+{
+	uint64_t wanted = config->http.max_connections;
+	uint64_t own = config->max_processes * PIPES_EACH + OWN_DESCRIPTORS;
+	struct rlimit files;
+	uint64_t room;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return wanted;
+	room = files.rlim_cur / 2 > own ? files.rlim_cur - own : files.rlim_cur / 2;
+	if (wanted <= room)
+		return wanted;
+	LOG(CONNECTIONS_BOUNDED, LOG_INT("limit", wanted), LOG_INT("here", room),
+	    LOG_INT("open_files", files.rlim_cur));
+	return room;
+}
+
+struct http_conf gateway_http_conf(const struct config *config)
+{
+	struct http_conf conf = config->http;
+
+	conf.max_connections = find_connections_max(config);
+	return conf;
+}
+
+/* What has been made for another one, and is not in use. */
 struct next {
 	struct config *config;
 	struct gateway_server *servers;
@@ -82,9 +143,10 @@ static int make_verifier(const struct gateway *g, bool has_other_issuers, struct
 		return 0;
 	if (has_other_issuers || g->fetch_client == NULL)
 		next->fetch_client = fetch_client_new(g->loop);
-	next->verifier = verifier_new(
-		g->loop, next->fetch_client != NULL ? next->fetch_client : g->fetch_client,
-		&conf->issuers, &err);
+	next->verifier =
+		verifier_new(g->loop,
+			     next->fetch_client != NULL ? next->fetch_client : g->fetch_client,
+			     &conf->issuers, &err);
 	return next->verifier != NULL ? 0 : refuse(err.text);
 }
 
@@ -164,8 +226,7 @@ static void use_rights(struct gateway *g, const struct config *before)
 					   &client_session_client(session)->rights);
 	}
 	LIST_FOREACH(node, &g->router.requests) {
-		struct client *client =
-			&container_of(node, struct client_request, link)->client;
+		struct client *client = &container_of(node, struct client_request, link)->client;
 
 		authorization_renew_rights(conf, client->principal, &client->rights);
 	}
@@ -204,8 +265,7 @@ static void use_front(struct gateway *g)
 	g->server_certificates.config = g->config;
 	free(g->origin);
 	g->origin = origin_find(g->config, g->listeners);
-	admin_server_renew(g->admin_server, g->table.count, g->origin,
-			   origin_auth_mode(g->config));
+	admin_server_renew(g->admin_server, g->table.count, g->origin, origin_auth_mode(g->config));
 }
 
 static void use(struct gateway *g, struct next *next)

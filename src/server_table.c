@@ -83,8 +83,8 @@ static void take_endpoint_rules(struct endpoint *endpoint, const struct endpoint
 	endpoint->arguments.paths.base = base; /* where its processes are */
 }
 
-static void row_take_rules(struct server_table *table, size_t number,
-			   struct generation *generation, const struct config_server *from)
+static void row_take_rules(struct server_table *table, size_t number, struct generation *generation,
+			   const struct config_server *from)
 {
 	struct server *server = &table->servers[number];
 

@@ -287,7 +287,8 @@ void admin_init(struct admin *admin, const struct admin_conf *conf)
 	admin->started_at_ms = clock_now_ms();
 }
 
-void admin_renew(struct admin *admin, size_t server_count, const char *origin, const char *auth_mode)
+void admin_renew(struct admin *admin, size_t server_count, const char *origin,
+		 const char *auth_mode)
 {
 	CHECK(server_count > 0);
 	admin->conf.server_count = server_count;

@@ -30,10 +30,11 @@ struct admin_conf {
 	const struct frontend_conf *client_frontend; /* checks the requests of clients */
 	struct http_handler *mcp;                    /* serves ADMIN_MCP_PATH */
 	const char *version;
-	const char *origin;         /* in the URLs of clients; NULL: there is none */
-	const char *auth_mode;      /* as the configuration has it */
-	void (*on_drain)(void);     /* the daemon is to stop */
-	uint64_t (*on_reload)(void); /* the configuration is to be read again; returns the number of the order */
+	const char *origin;     /* in the URLs of clients; NULL: there is none */
+	const char *auth_mode;  /* as the configuration has it */
+	void (*on_drain)(void); /* the daemon is to stop */
+	uint64_t (*on_reload)(
+		void); /* the configuration is to be read again; returns the number of the order */
 	void (*on_deny_list)(void); /* their entries have changed */
 };
 

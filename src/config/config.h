@@ -97,8 +97,8 @@ struct config_denials {
 	size_t count;
 };
 
-/* Numbers of servers are below: those of a configuration (YAML_ITEMS_MAX), and as many of those before it. */
-#define SERVERS_MAX 8192
+#define SERVERS_MAX \
+	8192 /* those of a configuration (YAML_ITEMS_MAX), and as many of those before it */
 
 /* A list of problems, each one line of text: `FILE:LINE:COLUMN: what is wrong`. */
 struct config_problems {
@@ -110,10 +110,10 @@ struct config {
 	bool is_from_file; /* YAML: what is to be changed are its keys, and not options of the command line */
 	struct config_listen *listen;
 	size_t listen_count;
-	char *admin_address; /* "auto", "off" or unix:PATH */
-	char *admin_metrics; /* loopback address or unix:PATH; NULL: none */
+	char *admin_address;   /* "auto", "off" or unix:PATH */
+	char *admin_metrics;   /* loopback address or unix:PATH; NULL: none */
 	struct slices include; /* empty: what is included stands in its place */
-	struct slices hosts; /* besides those that are known anyway */
+	struct slices hosts;   /* besides those that are known anyway */
 	struct config_denials deny;
 	struct slices trusted_proxies; /* what peer_net_parse understands */
 	struct http_conf http;         /* max_connections: as long as there are files for so many */
@@ -122,7 +122,7 @@ struct config {
 	struct slices claim_names;     /* that any server needs to know of its principals */
 	struct roles roles;            /* those of tokens included */
 	struct scope_table scopes;     /* all that are named; of the frontend's authorization */
-	struct slices scope_names;     /* copies of those that had a number before: config_read_next */
+	struct slices scope_names; /* copies of those that had a number before: config_read_next */
 	uint64_t max_processes;
 	uint64_t response_bytes;
 	uint64_t json_depth;
@@ -187,10 +187,7 @@ void config_print_for_gateway(const struct config *config, FILE *out);
 void config_print_for_fetcher(const struct config *config, FILE *out);
 /* What one of the two has written; free with config_free. NULL: it is something else. */
 struct config *config_read_checked(struct slice text, struct error *err) must_check;
-/*
- * The same for a process that goes on after `before`: whatever holds the numbers of roles and scopes can be asked about with
- * both. NULL also if so many have been named in the life of the process that there are no more numbers.
- */
+/* The same after `before`, whose numbers of roles and scopes mean what they meant. NULL also: no number is left for more. */
 struct config *config_read_next(struct slice text, const struct config *before, struct error *err)
 	must_check;
 /* The commented sample file, made from the option table. */

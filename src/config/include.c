@@ -54,7 +54,8 @@ static struct tree *find_same(const struct tree *list, const struct tree *item, 
 	for (size_t i = 0; own != NULL && own->kind == TREE_TEXT && i < list->count; i++) {
 		struct tree *other = tree_find(list->items[i], name);
 
-		if (other != NULL && other->kind == TREE_TEXT && strcmp(other->text, own->text) == 0)
+		if (other != NULL && other->kind == TREE_TEXT &&
+		    strcmp(other->text, own->text) == 0)
 			return other;
 	}
 	return NULL;
@@ -67,8 +68,8 @@ static void refuse_second(const struct types_context *context, const struct tree
 		       first->kind == TREE_MAP;
 
 	if (has_key)
-		problem_add_at_key(context->problems, second, "%s '%.60s' is in %s:%u:%u, too", what,
-				   name, first->file, first->key_line, first->key_column);
+		problem_add_at_key(context->problems, second, "%s '%.60s' is in %s:%u:%u, too",
+				   what, name, first->file, first->key_line, first->key_column);
 	else
 		problem_add_at(context->problems, second, "%s '%.60s' is in %s:%u:%u, too", what,
 			       name, first->file, first->line, first->column);
@@ -235,7 +236,8 @@ static void include_pattern(struct types_context *context, const struct tree *it
 	if (result == GLOB_NOMATCH && strpbrk(pattern, "*?[") == NULL)
 		problem_add_at(context->problems, item, "%s: there is no such file", pattern);
 	else if (result != 0 && result != GLOB_NOMATCH)
-		problem_add_at(context->problems, item, "%s: the directory cannot be read", pattern);
+		problem_add_at(context->problems, item, "%s: the directory cannot be read",
+			       pattern);
 	for (size_t i = 0; result == 0 && i < found.gl_pathc; i++) {
 		if (paths->count < INCLUDE_FILES_MAX)
 			include_file(context, found.gl_pathv[i], root, paths);
@@ -256,7 +258,8 @@ struct tree *include_read(const char *path, struct types_context *context, struc
 	if (list == NULL || tree_is_null(list))
 		return root;
 	if (list->kind != TREE_LIST)
-		problem_add_at(context->problems, list, "must be a list of files, like [conf.d/*.yaml]");
+		problem_add_at(context->problems, list,
+			       "must be a list of files, like [conf.d/*.yaml]");
 	for (size_t i = 0; list->kind == TREE_LIST && i < list->count; i++)
 		include_pattern(context, list->items[i], root, paths);
 	tree_remove(root, "include"); /* what is in them stands here now */

@@ -58,8 +58,8 @@ static bool outlives(const struct static_token *token, const struct static_token
 {
 	const struct static_token *same = find_named(now, token->name, token->hash);
 
-	if (same == NULL ||
-	    (same->ends_at_ms > 0 && (token->ends_at_ms == 0 || same->ends_at_ms < token->ends_at_ms)))
+	if (same == NULL || (same->ends_at_ms > 0 &&
+			     (token->ends_at_ms == 0 || same->ends_at_ms < token->ends_at_ms)))
 		return false;
 	if (same->servers.count == 0)
 		return true;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "endpoint/endpoint_table.h"
 #include "process/server.h"
 #include "router/client.h"
 #include "router/retry_after.h"
@@ -30,7 +31,7 @@ void caller_settle(struct caller *caller, const struct client *client)
 
 	if (server != NULL ? endpoint->server == server : !endpoint->server->is_retired)
 		return;
-	caller->endpoint = frontend_find_other(caller->frontend, endpoint, server);
+	caller->endpoint = endpoint_find_other(&caller->frontend->conf, endpoint, server);
 	caller->endpoint->server->users++;
 	endpoint->server->users--;
 }

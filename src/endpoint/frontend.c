@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "endpoint/answer.h"
+#include "endpoint/endpoint_table.h"
 #include "endpoint/http_sse.h"
 #include "endpoint/landing.h"
 #include "endpoint/origin.h"
@@ -15,7 +16,6 @@
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
-#include "process/server.h"
 #include "router/router.h"
 
 /* Browsers ask before they send. Whoever may not, gets no answer that allows it. FRONT-HTTP-14 */
@@ -62,57 +62,6 @@ static const char *const frontend_methods[] = {
 	[ENDPOINT_SSE] = "GET, OPTIONS",
 	[ENDPOINT_MESSAGE] = "POST, OPTIONS",
 };
-
-/* path: as frontend_own_path has it. */
-static bool is_path(struct slice of_endpoint, struct slice path)
-{
-	if (of_endpoint.n > 1 && of_endpoint.p[of_endpoint.n - 1] == '/')
-		of_endpoint.n--;
-	return slice_is_equal(of_endpoint, path);
-}
-
-/* Whether the endpoint has this path, and for what. */
-static bool is_at(const struct endpoint *endpoint, struct slice path, enum endpoint_role *role_r)
-{
-	*role_r = slice_is_equal(endpoint->sse_path, path)     ? ENDPOINT_SSE :
-		  slice_is_equal(endpoint->message_path, path) ? ENDPOINT_MESSAGE :
-								 ENDPOINT_MCP;
-	return *role_r != ENDPOINT_MCP || is_path(endpoint->path, path);
-}
-
-/* One that is retired is found where no other has its path. */
-static bool frontend_find_endpoint(const struct frontend_conf *conf, struct slice path,
-				   struct endpoint_request *request_r)
-{
-	enum endpoint_role role;
-
-	request_r->endpoint = NULL;
-	for (size_t i = 0; i < conf->endpoint_count; i++) {
-		const struct endpoint *endpoint = &conf->endpoints[i];
-
-		if (endpoint->server == NULL || !is_at(endpoint, path, &role))
-			continue;
-		request_r->endpoint = endpoint;
-		request_r->role = role;
-		if (!endpoint->server->is_retired)
-			return true;
-	}
-	return request_r->endpoint != NULL;
-}
-
-const struct endpoint *frontend_find_other(const struct frontend *frontend,
-					   const struct endpoint *endpoint,
-					   const struct server *server)
-{
-	for (size_t i = 0; i < frontend->conf.endpoint_count; i++) {
-		const struct endpoint *other = &frontend->conf.endpoints[i];
-
-		if (other->server != NULL && slice_is_equal(other->path, endpoint->path) &&
-		    (server != NULL ? other->server == server : !other->server->is_retired))
-			return other;
-	}
-	return endpoint;
-}
 
 /* Fields that may stand only once, if they are there at all. FRONT-HTTP-08, SEC-30 */
 #define SINGLE_FIELDS \
@@ -244,7 +193,8 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 		landing_send(frontend, &to.answer, request);
 		return NULL;
 	}
-	if (!frontend_find_endpoint(&frontend->conf, request->path, &to))
+	to.endpoint = endpoint_find(&frontend->conf, request->path, &to.role);
+	if (to.endpoint == NULL)
 		return refusal_send_head(&to.answer, 404, "Not found: no server has this path");
 	if (request->method == HTTP_OPTIONS)
 		return frontend_answer_preflight(frontend, &to.answer, frontend_methods[to.role]);

@@ -86,13 +86,6 @@ void frontend_init(struct frontend *frontend, struct router *router,
 		   const struct frontend_conf *conf);
 /* Another configuration; `is_operators` does not change. */
 void frontend_renew(struct frontend *frontend, const struct frontend_conf *conf);
-/*
- * The endpoint that has the path of this one and this server; NULL: one that is not retired. If there is none, that one
- * itself.
- */
-const struct endpoint *frontend_find_other(const struct frontend *frontend,
-					   const struct endpoint *endpoint,
-					   const struct server *server);
 /* No connection may be left. */
 void frontend_fini(struct frontend *frontend);
 /* The gateway will stop soon: /readyz says so. */

@@ -5,6 +5,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/call_limits.c src/endpoint/call_limits.h \
 	src/endpoint/caller.c src/endpoint/caller.h \
 	src/endpoint/egress.c src/endpoint/egress.h \
+	src/endpoint/endpoint_table.c src/endpoint/endpoint_table.h \
 	src/endpoint/events.c src/endpoint/events.h \
 	src/endpoint/failures.c src/endpoint/failures.h \
 	src/endpoint/frontend.c src/endpoint/frontend.h \

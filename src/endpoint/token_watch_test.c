@@ -22,7 +22,9 @@ static void on_over(void *owner, enum reason reason)
 static int setup(void **state)
 {
 	const struct identity identity = { .issuer = SLICE("static"), .subject = SLICE("ci") };
-	static const struct endpoint endpoint = { .place = { .server = SLICE("main") } };
+	static struct server server;
+	static const struct endpoint endpoint = { .server = &server,
+						  .place = { .server = SLICE("main") } };
 	const struct http_request http = { .seen = 0 };
 	const struct endpoint_request request = {
 		.frontend = &frontend, .endpoint = &endpoint, .access = &access, .http = &http

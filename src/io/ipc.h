@@ -26,7 +26,7 @@ enum ipc_type {
 	IPC_STOP,   /* the operator wants the daemon to end, as SIGTERM does */
 	IPC_RELOAD, /* and that it reads the configuration again, as SIGHUP does; order `child`: 1, 2, 3 … */
 	IPC_CONFIG_USED, /* the configuration that came is in use; `value` 0: it is not, and the log says why */
-	IPC_RELEASE,     /* of server number `server` of an earlier configuration no process is wanted any more */
+	IPC_RELEASE, /* of server number `server` of an earlier configuration no process is wanted any more */
 	IPC_CERTIFICATES_USED, /* the set that came last is in use; `value` 0: it is not, it is bad */
 	IPC_ALIVE,             /* the answer to IPC_PING */
 	/*
@@ -55,7 +55,7 @@ enum ipc_type {
 	IPC_CONFIG,
 	/* what has come of all orders up to `child`; `value` 1: a configuration is in use; descriptor: keeper/reload.h */
 	IPC_RELOADED,
-	IPC_PING,             /* does your loop turn? Answer IPC_ALIVE */
+	IPC_PING, /* does your loop turn? Answer IPC_ALIVE */
 	IPC_AUDIT, /* `value` 0: records of the audit can be written again; else errno: why they cannot */
 	IPC_JUDGED, /* `value` answers question `child`: 1, or 0: it is a server's process */
 	IPC_FETCHER, /* there is a new process that fetches; descriptor: our end of its socket (auth/fetch_wire.h) */

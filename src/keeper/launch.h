@@ -31,7 +31,8 @@ struct launch_spec {
 };
 
 struct launch {
-	struct launch_spec *specs; /* SERVERS_MAX: one per server of config; all zeros where there is none */
+	struct launch_spec
+		*specs; /* SERVERS_MAX: one per server of config; all zeros where there is none */
 	const struct config *config;
 	struct rlimit open_files; /* what the daemon itself was given */
 	pid_t keeper_pid;

@@ -21,7 +21,8 @@
 
 #define REPORT_BYTES_MAX (64 * 1024)
 #define STATUS_USED "The configuration was read again"
-#define STATUS_REFUSED "The configuration was read again and refused; the one before is in use: see the log"
+#define STATUS_REFUSED \
+	"The configuration was read again and refused; the one before is in use: see the log"
 
 /* The one writer of the state. */
 static void reload_set_state(struct reload *reload, enum reload_state state)
@@ -106,8 +107,8 @@ static void report_changes(struct reload *reload)
 			continue;
 		difference = config_compare_servers(now, before, next, i);
 		if (difference != CONFIG_SAME)
-			report_server(reload, difference == CONFIG_OTHER_RULES ? "rules" : "changed",
-				      name);
+			report_server(reload,
+				      difference == CONFIG_OTHER_RULES ? "rules" : "changed", name);
 	}
 	for (size_t i = 0; i < now->server_count; i++)
 		if (now->servers[i].enabled &&
@@ -168,8 +169,7 @@ int reload_write_config(const struct config *config, struct error *err)
 static int plan(struct reload *reload, struct error *err)
 {
 	CHECK(reload->numbers == NULL && reload->text < 0);
-	reload->numbers =
-		mem_zalloc((reload->next->server_count + 1) * sizeof(*reload->numbers));
+	reload->numbers = mem_zalloc((reload->next->server_count + 1) * sizeof(*reload->numbers));
 	if (server_slots_plan(reload->parts.slots, reload->next, reload->numbers, err) < 0)
 		return -1;
 	reload->text = reload_write_config(reload->next, err);
@@ -230,8 +230,7 @@ static void use(struct reload *reload)
 	children_note_servers(parts->children);
 	pin_store_renew(parts->pin_store, next);
 	certificates_renew(parts->certificates, next);
-	if (reload->has_other_issuers &&
-	    fetcher_process_renew(parts->fetcher, next, &err) < 0)
+	if (reload->has_other_issuers && fetcher_process_renew(parts->fetcher, next, &err) < 0)
 		reload_report(reload, "error", err.text);
 	close_fd(parts->gateway_config);
 	*parts->gateway_config = reload->text;
@@ -283,8 +282,8 @@ static void end_if_over(struct reload *reload, int gateway_fd)
 		return;
 	reload->is_under_way = false;
 	make_report(reload);
-	notify_send(reload->parts.notify,
-		    reload->is_used ? "READY=1\nSTATUS=" STATUS_USED : "READY=1\nSTATUS=" STATUS_REFUSED);
+	notify_send(reload->parts.notify, reload->is_used ? "READY=1\nSTATUS=" STATUS_USED :
+							    "READY=1\nSTATUS=" STATUS_REFUSED);
 	if (reload->is_owed && !reload->is_stopped)
 		go_on(reload, gateway_fd);
 }

@@ -54,7 +54,7 @@ struct reload {
 	struct config *next;
 	uint32_t *numbers; /* of its servers */
 	bool has_other_issuers;
-	int text;      /* memory files for IPC_CONFIG; else -1 */
+	int text; /* memory files for IPC_CONFIG; else -1 */
 	int servers;
 	uint64_t asked;    /* the last order of a gateway; 0: none */
 	uint64_t answered; /* the last that this reload answers */
@@ -63,10 +63,10 @@ struct reload {
 	 * name of a server. Sent with IPC_RELOADED to whoever has asked for it.
 	 */
 	struct buf report;
-	int report_file;   /* to be sent; -1: none */
+	int report_file; /* to be sent; -1: none */
 	bool is_used;
-	bool is_under_way;  /* asked for, and not all is done */
-	bool is_owed;       /* asked for meanwhile */
+	bool is_under_way;   /* asked for, and not all is done */
+	bool is_owed;        /* asked for meanwhile */
 	bool is_tried_again; /* with another gateway */
 	bool is_stopped;
 };

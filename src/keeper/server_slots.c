@@ -100,8 +100,9 @@ static uint32_t find_current(const struct server_slots *slots, const char *name)
 {
 	uint32_t i = 0;
 
-	while (i < slots->table.server_count && (slots->slots[i].state != SERVER_SLOT_CURRENT ||
-				   strcmp(slots->table.servers[i].conf.name, name) != 0))
+	while (i < slots->table.server_count &&
+	       (slots->slots[i].state != SERVER_SLOT_CURRENT ||
+		strcmp(slots->table.servers[i].conf.name, name) != 0))
 		i++;
 	return i < slots->table.server_count ? i : SERVERS_MAX;
 }

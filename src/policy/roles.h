@@ -32,7 +32,7 @@ struct role {
 struct roles {
 	struct role *items;
 	size_t count;
-	size_t named;                 /* of them, those of the configuration */
+	size_t named;               /* of them, those of the configuration */
 	size_t room;                /* of items */
 	bool lacks_some;            /* there was no room for one of a token */
 	const struct roles *before; /* whose numbers are kept, while roles are added; or NULL */

@@ -145,7 +145,7 @@ struct server {
 	bool pins_have_overflown;       /* which was logged */
 	struct stderr_ring stderr_ring; /* of its processes' stderr */
 	uint64_t full_quiet_until_ms;   /* until then SERVER_FULL is not logged again */
-	size_t users;    /* who refer to it, besides its children: it must not be freed */
+	size_t users; /* who refer to it, besides its children: it must not be freed */
 	bool is_retired; /* a reload has another one in its place, or none: sessions that it has go on */
 };
 

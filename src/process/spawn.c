@@ -237,8 +237,8 @@ void spawner_stop(struct spawner *spawner)
 
 uint64_t spawner_reload(struct spawner *spawner)
 {
-	spawner_send(spawner, &(struct ipc_message){ .type = IPC_RELOAD,
-						     .child = ++spawner->last_reload });
+	spawner_send(spawner,
+		     &(struct ipc_message){ .type = IPC_RELOAD, .child = ++spawner->last_reload });
 	return spawner->last_reload;
 }
 

@@ -37,6 +37,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/pool_class.c src/router/pool_class.h \
 	src/router/pool_member.h \
 	src/router/pooled_task.c src/router/pooled_task.h \
+	src/router/pool_retire.c src/router/pool_retire.h \
 	src/router/pool_memory.c src/router/pool_memory.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
 	src/router/pool_era.c src/router/pool_era.h \

@@ -20,6 +20,7 @@
 #include "router/pool_class.h"
 #include "router/pool_demand.h"
 #include "router/pool_era.h"
+#include "router/pool_retire.h"
 #include "router/process_slots.h"
 #include "router/reclaim.h"
 #include "router/router.h"
@@ -461,19 +462,6 @@ static bool serve_one(struct pool *pool)
 
 static void pool_free(struct pool *pool);
 
-/* Nobody will come to a server that is retired. */
-static void pool_close_idle(struct pool *pool)
-{
-	if (!pool->server->is_retired || !pool_is_shared(pool) || pool->member_count > 0)
-		return;
-	LIST_FOREACH_SAFE(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
-		if (pool_can_spare(upstream))
-			upstream_close(upstream, REASON_RETIRED);
-	}
-}
-
 static void pool_on_pump(struct task *task)
 {
 	struct pool *pool = container_of(task, struct pool, pump);
@@ -656,17 +644,6 @@ void pool_prepare(struct router *router, struct server *server)
 	const struct slice none = { NULL, 0 };
 
 	pool_wake(pool_for_class(router, server, NULL, none, SLICE_LIT("{}")));
-}
-
-void pool_retire_all(struct router *router, const struct server *server)
-{
-	CHECK(server->is_retired);
-	LIST_FOREACH(node, &router->slots.pools) {
-		struct pool *pool = container_of(node, struct pool, link);
-
-		if (pool->server == server)
-			pool_wake(pool);
-	}
 }
 
 void pool_end_all(struct router *router, enum reason reason)

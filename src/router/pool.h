@@ -190,8 +190,6 @@ struct upstream *pool_find_room(struct pool *pool, size_t size, bool is_list);
 /* From now on the upstream works on this call alone, until that ends. */
 void pool_lease(struct upstream *upstream, struct call *call);
 
-/* The server has been retired: what nobody needs any more is stopped. */
-void pool_retire_all(struct router *router, const struct server *server);
 /* Stops all processes of shared pools and forgets these; sessions have ended. */
 void pool_end_all(struct router *router, enum reason reason);
 

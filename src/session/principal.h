@@ -32,8 +32,9 @@ struct principal {
 	size_t sessions; /* that it has open */
 	/* Of the token that opened its last session, by the index of claim_names; NULL, or any of them NULL: none. */
 	char **claims;
-	size_t claim_count;      /* of them */
-	unsigned int claims_are; /* of the names that had this number; others have taken their place if it is another */
+	size_t claim_count; /* of them */
+	unsigned int
+		claims_are; /* of the names that had this number; others have taken their place if it is another */
 	/* All parts empty: anonymous. Else their texts lie behind this struct. */
 	struct identity identity;
 };
