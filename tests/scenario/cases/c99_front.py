@@ -169,3 +169,39 @@ def a_log_of_json_is_json(t):
     wait_for(lambda: any('"access"' in l for l in list(daemon.lines)), what="the access log")
     for line in list(daemon.lines):
         ok(isinstance(json.loads(line), dict), "a line", line)
+
+
+@case
+def the_page_of_an_old_browser(t):
+    """SEC-01: HTTP/1.0 need not say for which host it is; then paths alone are named."""
+    conn = t.conn()
+    conn.send(b"GET / HTTP/1.0\r\nAccept: text/html\r\n\r\n")
+    response = conn.response()
+    text = response.read()
+    eq(response.status, 200)
+    ok(b"<code>/main/mcp</code>" in text and b"http:///" not in text, "text", text)
+
+
+@case
+def the_page_reflects_nothing(t):
+    """SEC-01 SEC-15 SEC-32: whatever stands in the path, in Host, or in what proxies write, is not in the page, nor in its head."""
+    attack = "%3Cscript%3E%0d%0aX-Evil:%201"
+    pages = set()
+    for path in ("/", "/" + attack, "/<script>alert(1)</script>", "/?q=<script>", "/main/mcp?" + attack, "/'\"><svg/onload=x>"):
+        response = t.conn().request("GET", path, BROWSER)
+        pages.add(response.read())
+        eq(response.status, 200, path)
+        ok(not [h for h in response.headers if "evil" in str(h).lower()], "head", response.headers)
+        eq(response.header("x-content-type-options"), "nosniff")
+        eq(response.header("cache-control"), "no-store")
+        ok("frame-ancestors 'none'" in response.header("content-security-policy"), "frames", response.headers)
+    eq(len(pages), 1, "pages")
+    for host, status in (("<script>", 400), ("localhost:1<x", 400), ("localhost\"onload=x", 400), ("localhost@evil.example", 400),
+                         ("evil.example", 403), ("localhost.evil.example", 403)):
+        response = t.conn().request("GET", "/", BROWSER + [("Host", host)])
+        text = response.read()
+        eq(response.status, status, host)
+        ok(b"<" not in text and b"evil" not in text, "body", text)
+    response = t.conn().request("GET", "/", BROWSER + [("X-Forwarded-Host", "evil.example")])
+    ok(b"evil" not in response.read(), "forwarded", response.body)
+    eq(response.status, 403)
