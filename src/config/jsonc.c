@@ -115,25 +115,48 @@ void jsonc_fini(struct jsonc *json)
 	*json = (struct jsonc){ 0 };
 }
 
+static bool begins_character(char c)
+{
+	return ((unsigned char)c & 0xC0) != 0x80;
+}
+
+static void step_forward(struct jsonc *json)
+{
+	char c = json->original.p[json->counted++];
+
+	if (c == '\n') {
+		json->line++;
+		json->column = 1;
+	} else if (begins_character(c)) {
+		json->column++;
+	}
+}
+
+static void step_back(struct jsonc *json)
+{
+	const char *text = json->original.p;
+	size_t i = --json->counted;
+
+	if (text[i] != '\n') {
+		json->column -= begins_character(text[i]);
+		return;
+	}
+	json->line--;
+	for (json->column = 1; i > 0 && text[i - 1] != '\n'; i--)
+		json->column += begins_character(text[i - 1]);
+}
+
 void jsonc_place(struct jsonc *json, const char *at, unsigned *line_r, unsigned *column_r)
 {
 	size_t offset = (size_t)(at - json->text.data);
 
 	CHECK(at >= json->text.data && offset <= json->text.len);
-	if (json->line == 0 || offset < json->counted) {
-		json->counted = 0;
+	if (json->line == 0)
 		json->line = json->column = 1;
-	}
-	for (; json->counted < offset; json->counted++) {
-		char c = json->original.p[json->counted];
-
-		if (c == '\n') {
-			json->line++;
-			json->column = 1;
-		} else if (((unsigned char)c & 0xC0) != 0x80) { /* the first byte of a character */
-			json->column++;
-		}
-	}
+	while (json->counted < offset)
+		step_forward(json);
+	while (json->counted > offset)
+		step_back(json);
 	*line_r = json->line;
 	*column_r = json->column;
 }
