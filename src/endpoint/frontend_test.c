@@ -1471,6 +1471,7 @@ static void sse_client_is_away_when_its_session_ends(void **state)
 	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 }
 
+/* `head`, so many bytes that a few of them fill a stream, and `tail`. */
 static const char *large(const char *head, const char *tail)
 {
 	static char text[60000];
@@ -1595,6 +1596,37 @@ static void sse_answers_for_lost_clients_are_bounded(void **state)
 			assert_non_null(strstr(events(reader), "xxxx"));
 		free((char *)(uintptr_t)uris[i]);
 	}
+}
+
+/* As many as it takes, but none that has nothing. */
+static void sse_lost_clients_make_room_together(void **state)
+{
+	struct http_client *sender = connect_client();
+	struct http_client *readers[4];
+	struct fake_process *processes[4];
+	char uri[64];
+
+	frontend.conf.reconnect_ms = 60000;
+	for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
+		readers[i] = connect_client();
+		snprintf(uri, sizeof(uri), "%s", open_sse(readers[i]));
+		processes[i] = begin_sse(readers[i], sender, uri);
+		leave(readers[i]);
+		post_to(sender, uri, "", LIST("7"));
+		is_answered(sender, 202, "");
+	}
+	for (size_t i = 0; i < 2; i++)
+		says(processes[i], large("{'jsonrpc':'2.0','id':2,'result':{'x':'", "'}}"));
+	assert_int_equal(router.sessions.count, 4);
+	router.sessions.store.budget.max_bytes = 2000;
+	says(processes[2], RESULT("2"));
+	assert_int_equal(router.sessions.count, 2);
+	router.sessions.store.budget.max_bytes =
+		1; /* all that is left is what waits for the third */
+	says(processes[2], PROGRESS("1", "1"));
+	readers[0] = connect_client();
+	open_sse(readers[0]);
+	assert_int_equal(router.sessions.count, 2);
 }
 
 /* One alone may have more than all may: it goes, too, and it costs the others nothing. */
@@ -1848,8 +1880,10 @@ static void sse_client_must_read(void **state)
 {
 	struct http_client *sender = connect_client();
 	struct http_client *stream = connect_client();
-	const char *uri = open_sse(stream);
+	const char *uri;
 
+	frontend.conf.reconnect_ms = 60000; /* who does not read is not waited for either */
+	uri = open_sse(stream);
 	for (int i = 0; i < 20000 && frontend.sse_clients.by_key.count > 0; i++) {
 		post_to(sender, uri, "", LIST("1"));
 		is_answered(sender, 202, "");
@@ -1859,7 +1893,6 @@ static void sse_client_must_read(void **state)
 	assert_true(stream->is_closed);
 }
 
-/* `head`, so many bytes that a few of them fill a stream, and `tail`. */
 /* Whether the stream of the only session has room for one more that is large. */
 static bool has_room_for_large(void)
 {
@@ -1970,6 +2003,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(sse_client_takes_over_from_itself),
 	TEST(sse_client_makes_ids_up),
 	TEST(sse_answers_for_lost_clients_are_bounded),
+	TEST(sse_lost_clients_make_room_together),
 	TEST(sse_client_that_is_read_is_not_ended_for_room),
 	TEST(sse_client_leaves_while_it_is_asked),
 	TEST(sse_client_is_begun_anew),

@@ -177,25 +177,23 @@ static size_t client_bytes(const struct sse_client *client)
 						client->session_client->session->standalone.bytes;
 }
 
-/*
- * What waits for lost clients counts like all that streams hold (streams.total_bytes), but nothing of it can be given up
- * alone: whoever has most goes. SEC-16
- */
+/* What waits for lost clients counts in streams.total_bytes, but nothing of it can go alone: who has most goes. SEC-16 */
 void http_sse_on_room(struct task *task)
 {
 	struct frontend *frontend = container_of(task, struct frontend, sse_room);
 	const struct stream_budget *budget = &frontend->router->sessions.store.budget;
-	size_t bytes = budget->bytes;
 
-	while (bytes > budget->max_bytes && !list_is_empty(&frontend->sse_lost)) {
+	for (size_t bytes = budget->bytes; bytes > budget->max_bytes;) {
 		struct sse_client *most = NULL;
 
 		LIST_FOREACH(node, &frontend->sse_lost) {
 			struct sse_client *client = container_of(node, struct sse_client, link);
 
-			if (most == NULL || client_bytes(client) > client_bytes(most))
+			if (client_bytes(client) > (most != NULL ? client_bytes(most) : 0))
 				most = client;
 		}
+		if (most == NULL)
+			return;
 		bytes -= client_bytes(most);
 		client_end(most);
 	}
