@@ -265,6 +265,37 @@ static void test_entries_of_projects(void **state)
 	end(&outcome);
 }
 
+/* What each is compared with all others for would take hours where there are a million. */
+static void test_many_are_too_many(void **state)
+{
+	static const struct {
+		const char *before, *head, *tail, *after, *problem;
+	} rows[] = {
+		{ "{\"mcpServers\":{", "\"e", "\":{\"command\":\"x\"}", "}}",
+		  ": mcpServers.e4096: is one too many: there are 4096 before it" },
+		{ "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"env\":{", "\"V", "\":\"\"", "}}}}",
+		  ": mcpServers.a.env: is one too many: there are 4096 before it" },
+		{ "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"args\":[", "\"", "\"", "]}}}",
+		  ": mcpServers.a.args: must be an array of fewer strings" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct outcome outcome;
+		struct buf text = { 0 };
+
+		buf_append_str(&text, rows[i].before);
+		for (int n = 0; n < 100000; n++)
+			buf_printf(&text, "%s%s%d%s", n > 0 ? "," : "", rows[i].head, n,
+				   rows[i].tail);
+		buf_append_str(&text, rows[i].after);
+		outcome = import_text(buf_terminate(&text));
+		assert_int_equal(outcome.problems.count, 1);
+		assert_non_null(strstr(outcome.problems.items[0], rows[i].problem));
+		end(&outcome);
+		buf_fini(&text);
+	}
+}
+
 static void test_what_is_said_twice(void **state)
 {
 	struct outcome outcome;
@@ -369,6 +400,7 @@ int main(void)
 		cmocka_unit_test(test_values_of_the_environment_are_secrets),
 		cmocka_unit_test(test_values_have_their_places),
 		cmocka_unit_test(test_entries_of_projects),
+		cmocka_unit_test(test_many_are_too_many),
 		cmocka_unit_test(test_what_is_said_twice),
 		cmocka_unit_test(test_bytes_that_are_no_text_are_not_shown),
 		cmocka_unit_test(test_controls_in_names_are_not_shown),

@@ -23,7 +23,7 @@ static void wipe(json_t *json)
 	json_object_foreach(json, key, value) wipe(value);
 }
 
-/* The end of a comment that begins at p; p if none does. One that does not end is left for the parser to refuse. */
+/* The end of a comment that begins at p; p if none does; NULL: it does not end. */
 static char *skip_comment(char *p, char *end)
 {
 	char *close = NULL;
@@ -34,9 +34,10 @@ static char *skip_comment(char *p, char *end)
 		close = memchr(p, '\n', (size_t)(end - p));
 		return close != NULL ? close : end;
 	}
-	if (p[1] == '*')
-		close = memmem(p + 2, (size_t)(end - p) - 2, "*/", 2);
-	return close != NULL ? close + 2 : p;
+	if (p[1] != '*')
+		return p;
+	close = memmem(p + 2, (size_t)(end - p) - 2, "*/", 2);
+	return close != NULL ? close + 2 : NULL;
 }
 
 /* Line ends stay, so that lines are those of the file. */
@@ -63,6 +64,8 @@ static void blank_what_is_no_json(char *p, char *end)
 	while (p < end) {
 		char *next = skip_comment(p, end);
 
+		if (next == NULL)
+			return; /* the parser refuses it */
 		if (next > p) {
 			blank(p, next);
 			p = next;

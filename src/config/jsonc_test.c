@@ -139,12 +139,24 @@ static void test_places_are_found_quickly(void **state)
 	buf_fini(&text);
 }
 
+static void test_comments_that_do_not_end(void **state)
+{
+	struct buf text = { 0 };
+
+	for (int i = 0; i < 2000000; i++)
+		buf_append_str(&text, "/* ");
+	assert_refused(buf_slice(&text), "1:1: not valid JSON: '[' or '{' expected");
+	buf_fini(&text);
+	assert_refused(SLICE_LIT("[1, /*\n,]"), "1:5: not valid JSON: invalid token");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_no_json_becomes_space),
 		cmocka_unit_test(test_what_is_refused),
 		cmocka_unit_test(test_depth_is_bounded),
+		cmocka_unit_test(test_comments_that_do_not_end),
 		cmocka_unit_test(test_places_in_any_order),
 		cmocka_unit_test(test_places_are_found_quickly),
 	};

@@ -5,7 +5,6 @@
  * strict JSON stays as it was; every byte has the place that counting finds, in any order; messages hold nothing that a terminal
  * obeys; a text with variables put in is no longer than its bound and its own length.
  */
-#include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,15 +42,12 @@ static void check_blanks(const struct jsonc *json)
 		      (text.p[i] == ' ' && json->original.p[i] != '\n'));
 }
 
+/* Without a comment, a comma to leave out or a mark there is nothing to change. */
 static void check_strict(struct slice text, const struct jsonc *json)
 {
-	json_error_t why;
-	json_t *strict = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, &why);
-
-	if (strict == NULL)
-		return;
-	json_decref(strict);
-	CHECK(slice_is_equal(text, slice_of(json->text.data, json->text.len)));
+	if (memchr(text.p, '/', text.n) == NULL && memchr(text.p, ',', text.n) == NULL &&
+	    text.p[0] != '\xEF')
+		CHECK(slice_is_equal(text, slice_of(json->text.data, json->text.len)));
 }
 
 static void try_jsonc(struct slice text)

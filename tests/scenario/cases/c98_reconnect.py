@@ -222,6 +222,17 @@ def none_of_several_lost_sessions(t):
 
 
 @case(own=True, config=dict(LONG, **TOKENS))
+def denied_while_it_is_read(t):
+    """AUTH-SES-07: who is denied is not waited for: stream, session and process end at once."""
+    c = SseOf(t, mcp.bearer("alice"))
+    pid = c.pid()
+    eq(deny(t, issuer="static", sub="alice")["issuer"], "static")
+    eq(c.next(), None)
+    wait_for(lambda: pid not in t.daemon.children(), what="the end of the process")
+    ok(not [l for l in t.daemon.log("sse_client_state") if "to=lost" in l], "lost", None)
+
+
+@case(own=True, config=dict(LONG, **TOKENS))
 def denied_while_it_is_away(t):
     """AUTH-SES-07: nobody reads the stream that would end: the session ends all the same, at once; that of another does not."""
     alice, bob = SseOf(t, mcp.bearer("alice")), SseOf(t, mcp.bearer("bob"))

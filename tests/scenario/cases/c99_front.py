@@ -2,6 +2,7 @@
 """What comes before MCP: other protocols, browsers, path prefixes. requirements §1, §2."""
 import hashlib
 import json
+import re
 
 import mcp
 from harness import case, eq, ok, wait_for
@@ -57,6 +58,14 @@ def the_page_names_nobody_to_strangers(t):
         pages.add(response.read())
     eq(len(pages), 1, "pages")
     ok(b"main" not in pages.pop(), "no name", None)
+
+
+@case(own=True, config={"trusted_proxies": ["127.0.0.1"]})
+def the_page_names_nobody_to_who_comes_by_a_proxy(t):
+    """SEC-01 DEF-07: who is not on this machine is not told which servers there are, though who passes it on is."""
+    for client, expected in ((None, True), ("127.0.0.1", True), ("192.0.2.1", False)):
+        text = t.conn().request("GET", "/", BROWSER + ([("X-Forwarded-For", client)] if client else [])).read()
+        eq(b"/main/mcp" in text, expected, client)
 
 
 @case(own=True, config={"public_url": "https://example.com/gw"})
@@ -155,6 +164,23 @@ def refused_callers_are_seen(t):
     seconds = [l.split(".")[0] for l in t.daemon.log("caller_refused")]
     ok(max(seconds.count(s) for s in seconds) <= 20, "bounded", line)
     ok("secret" not in "".join(t.daemon.log("access")), "no query", None)
+
+    def told():
+        t.conn().request("POST", "/main/mcp", JSON, encode(request(1, "ping"))).read()
+        return [l for l in t.daemon.log("caller_refused") if re.search(r"left_out=[1-9]", l)]
+    wait_for(told, what="how many were left out")
+
+
+@case(own=True, config={"log": {"level": "info", "access": True}})
+def a_line_for_each_request_and_no_other(t):
+    """product §5: what is no request has none, be it on a connection that had one."""
+    conn = t.conn()
+    conn.request("GET", "/healthz").read()
+    conn.send(b"nonsense\r\n\r\n")
+    eq(conn.response().status, 400)
+    t.conn().request("GET", "/readyz").read()
+    t.daemon.wait_log("access", "path=/readyz")
+    eq([re.search(r"path=(\S+) status=(\d+)", l).groups() for l in t.daemon.log("access")], [("/healthz", "200"), ("/readyz", "200")])
 
 
 @case(daemon=False)
