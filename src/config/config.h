@@ -97,9 +97,6 @@ struct config_denials {
 	size_t count;
 };
 
-#define SERVERS_MAX \
-	8192 /* those of a configuration (YAML_ITEMS_MAX), and as many of those before it */
-
 /* A list of problems, each one line of text: `FILE:LINE:COLUMN: what is wrong`. */
 struct config_problems {
 	char **items;
@@ -188,8 +185,7 @@ void config_print_for_fetcher(const struct config *config, FILE *out);
 /* What one of the two has written; free with config_free. NULL: it is something else. */
 struct config *config_read_checked(struct slice text, struct error *err) must_check;
 /* The same after `before`, whose numbers of roles and scopes mean what they meant. NULL also: no number is left for more. */
-struct config *config_read_next(struct slice text, const struct config *before, struct error *err)
-	must_check;
+struct config *config_read_next(struct slice text, const struct config *before, struct error *err);
 /* The commented sample file, made from the option table. */
 void config_print_sample(FILE *out);
 /* A JSON Schema (draft-07) of the file, for editors. */

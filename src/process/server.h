@@ -28,6 +28,8 @@
 
 /* What was used a moment ago is not idle: between two calls of one client often is one. */
 #define SERVER_IDLE_MS 2000
+/* Their numbers are below: those of a configuration (YAML_ITEMS_MAX), and as many of those before it. */
+#define SERVERS_MAX 8192
 
 /* Whom one process serves. bridging.md §1.2 */
 enum isolation { ISOLATION_SESSION, ISOLATION_PRINCIPAL, ISOLATION_SHARED };

@@ -96,8 +96,6 @@ static void pool_on_rest(struct upstream *upstream)
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
 	} else {
 		upstream_start_idle(upstream, pool->server->conf.idle_ms);
-		if (pool->server->is_retired)
-			pool_wake(pool);
 		/* Else it will have another one in a moment: the other pools would look for it in vain. */
 		if (!pool_is_waited_for(pool)) {
 			process_slots_note_idle(&pool->router->slots);
