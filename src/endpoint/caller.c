@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "endpoint/endpoint_table.h"
 #include "process/server.h"
-#include "router/client.h"
 #include "router/retry_after.h"
 
 void caller_init(struct caller *caller, const struct endpoint_request *request)
@@ -24,9 +23,14 @@ void caller_init(struct caller *caller, const struct endpoint_request *request)
 	caller->endpoint->server->users++;
 }
 
-void caller_settle(struct caller *caller, const struct client *client)
+bool caller_is_at(const struct caller *caller, const struct endpoint *endpoint)
 {
-	const struct server *server = client != NULL ? client->server : NULL;
+	return caller->endpoint == endpoint ||
+	       slice_is_equal(caller->endpoint->path, endpoint->path);
+}
+
+void caller_settle(struct caller *caller, const struct server *server)
+{
 	const struct endpoint *endpoint = caller->endpoint;
 
 	if (server != NULL ? endpoint->server == server : !endpoint->server->is_retired)

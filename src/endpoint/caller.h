@@ -9,8 +9,6 @@
 #include "endpoint/authorization.h"
 #include "endpoint/frontend.h"
 
-struct client;
-
 struct caller {
 	struct frontend *frontend;
 	const struct endpoint *endpoint; /* its server, and what that asks for */
@@ -20,10 +18,12 @@ struct caller {
 
 void caller_init(struct caller *caller, const struct endpoint_request *request);
 /*
- * A reload may have put another server in the place of the one that it is for: it is for that of the session which it names
- * (its client; NULL: none), else for the one that takes new sessions.
+ * A reload may have put another server in the place of the one that it is for: it is for the one whose session it names, else
+ * (NULL) for the one that takes new sessions.
  */
-void caller_settle(struct caller *caller, const struct client *client);
+void caller_settle(struct caller *caller, const struct server *server);
+/* Whether it is for the address of this endpoint, whichever server has that now. */
+bool caller_is_at(const struct caller *caller, const struct endpoint *endpoint);
 void caller_fini(struct caller *caller);
 /* When a request that was refused for this reason is worth another try; is_initialize: it is for a session. */
 unsigned int caller_retry_after_s(const struct caller *caller, bool is_initialize,

@@ -122,7 +122,6 @@ static void client_free(struct sse_client *client)
 	CHECK(client->state == CLIENT_GONE && client->get == NULL);
 	CHECK(client->opening == NULL && client->session_client == NULL);
 	principal_unref(&client->principal);
-	client->endpoint->server->users--;
 	loop_defer_free(client->frontend->router->loop, client);
 }
 
@@ -301,32 +300,21 @@ void http_sse_drain(struct frontend *frontend)
 	}
 }
 
-/* Whether it was for this address that the client came, whichever server had that then. */
-static bool is_place_of(const struct sse_client *client, const struct caller *caller)
-{
-	return client->endpoint == caller->endpoint ||
-	       slice_is_equal(client->endpoint->path, caller->endpoint->path);
-}
-
-void sse_client_settle(const struct sse_client *client, struct caller *caller)
-{
-	const struct client at = { .server = client != NULL ? client->endpoint->server : NULL };
-
-	caller_settle(caller, client != NULL ? &at : NULL);
-}
-
 /* The client of this id; another principal's or another server's is not there. FRONT-SESS-05 */
-struct sse_client *sse_client_find(const struct caller *caller, const char *id)
+struct sse_client *sse_client_find(struct caller *caller, const char *id)
 {
 	struct session_entry *entry =
 		session_table_find(&caller->frontend->sse_clients, slice_of(id, SESSION_ID_LENGTH));
 	struct sse_client *client;
 
+	caller_settle(caller, NULL);
 	if (entry == NULL)
 		return NULL;
 	client = container_of(entry, struct sse_client, entry);
-	if (!is_place_of(client, caller) || client->principal != caller->access.principal)
+	if (!caller_is_at(caller, client->endpoint) ||
+	    client->principal != caller->access.principal)
 		return NULL;
+	caller_settle(caller, client->endpoint->server);
 	return client;
 }
 
@@ -573,7 +561,6 @@ static void get_open(struct sse_get *get, const struct answer *answer)
 
 	client->frontend = get->caller.frontend;
 	client->endpoint = get->caller.endpoint;
-	client->endpoint->server->users++;
 	client->principal = principal_ref(get->caller.access.principal);
 	client->get = get;
 	list_init(&client->link);
@@ -675,7 +662,7 @@ static struct sse_client *find_lost(const struct sse_get *get)
 	LIST_FOREACH(node, &caller->frontend->sse_lost) {
 		struct sse_client *client = container_of(node, struct sse_client, link);
 
-		if (!is_place_of(client, caller) || client->session_client == NULL ||
+		if (!caller_is_at(caller, client->endpoint) || client->session_client == NULL ||
 		    client->principal != caller->access.principal ||
 		    client->session_client->revision != get->revision)
 			continue;
@@ -733,7 +720,7 @@ static void get_on_body(struct http_exchange *exchange, struct slice body)
 	struct sse_get *get = container_of(exchange, struct sse_get, exchange);
 	const struct caller *caller = &get->caller;
 	struct answer answer = caller_answer(caller, exchange->conn);
-	struct sse_client *client = get->is_resuming ? sse_client_find(caller, get->id) : NULL;
+	struct sse_client *client = sse_client_find(&get->caller, get->id);
 	struct admission admission = {
 		.front = FRONT_HTTP_SSE,
 		.intent = ADMISSION_LISTEN,
@@ -744,7 +731,6 @@ static void get_on_body(struct http_exchange *exchange, struct slice body)
 	};
 
 	(void)body;
-	sse_client_settle(client, &get->caller);
 	if (client != NULL)
 		admission.session.client = client->session_client;
 	if (!admission_admit(&admission)) {

@@ -81,7 +81,8 @@ struct admission request_context_admission(struct request_context *context,
 		session = session_find(&caller->frontend->router->sessions,
 				       slice_of(context->session, context->session_length),
 				       caller->access.principal);
-	caller_settle(&context->caller, session != NULL ? client_session_client(session) : NULL);
+	caller_settle(&context->caller,
+		      session != NULL ? client_session_client(session)->server : NULL);
 	if (session != NULL && client_session_client(session)->server == caller->endpoint->server) {
 		CHECK(session->state == SESSION_LIVE);
 		admission.session.is_known = true;

@@ -14,10 +14,9 @@ struct caller;
 struct envelope;
 struct sse_client;
 
-/* The client of this id, SESSION_ID_LENGTH characters; another principal's or another server's is not there: NULL. FRONT-SESS-05 */
-struct sse_client *sse_client_find(const struct caller *caller, const char *id);
-/* The caller is for the server that the client came for; NULL: for the one that takes new ones. As caller_settle */
-void sse_client_settle(const struct sse_client *client, struct caller *caller);
+/* The client of this id, SESSION_ID_LENGTH characters; another principal's or another server's is not there: NULL. The caller is for
+ * its server then, or for the one that takes new sessions: caller_settle. FRONT-SESS-05 */
+struct sse_client *sse_client_find(struct caller *caller, const char *id);
 /* What the admission of a message has to know of its session. */
 void sse_client_show(const struct sse_client *client, struct admission *admission);
 /*

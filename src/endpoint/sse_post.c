@@ -51,7 +51,6 @@ static bool post_admit(struct sse_post *post, struct admission *admission, struc
 		.session = { .is_named = post->names_client },
 		.body = body,
 	};
-	sse_client_settle(client, &post->caller);
 	if (client != NULL)
 		sse_client_show(client, admission);
 	return admission_admit(admission);
@@ -60,7 +59,7 @@ static bool post_admit(struct sse_post *post, struct admission *admission, struc
 static void post_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct sse_post *post = container_of(exchange, struct sse_post, exchange);
-	const struct caller *caller = &post->caller;
+	struct caller *caller = &post->caller;
 	struct answer answer = caller_answer(caller, exchange->conn);
 	struct sse_client *client = sse_client_find(caller, post->id);
 	const struct envelope *env;
