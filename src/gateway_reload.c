@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "config/origin.h"
 #include "gateway.h"
+#include "http/server_renew.h"
 #include "obs/log.h"
 #include "router/client_session.h"
 #include "router/client_request.h"

@@ -554,7 +554,6 @@ static void get_begin(struct sse_get *get, const struct answer *answer, uint64_t
 	buf_fini(&uri);
 }
 
-/* A new client. */
 static void get_open(struct sse_get *get, const struct answer *answer)
 {
 	struct sse_client *client = mem_zalloc(sizeof(*client));

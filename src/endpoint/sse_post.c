@@ -23,7 +23,7 @@ static void post_end(struct sse_post *post)
 }
 
 /* Whoever sent requests hears on his stream what became of them. */
-static void post_refuse_requests(const struct sse_post *post, const struct admission *admission)
+static void post_refuse_requests(struct sse_post *post, const struct admission *admission)
 {
 	for (size_t i = 0; i < admission->count; i++) {
 		const struct envelope *env = &admission->messages[i];

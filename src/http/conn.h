@@ -80,8 +80,6 @@ struct http_conf {
 struct http_server *http_server_new(struct loop *loop, const struct http_conf *conf,
 				    struct http_handler *handler);
 /* Ends every connection at once. */
-/* Another configuration, for connections that come and requests that begin from now on. */
-void http_server_renew(struct http_server *server, const struct http_conf *conf);
 void http_server_free(struct http_server **server);
 /* Another configuration, for connections that come and requests that begin from now on. */
 void http_server_renew(struct http_server *server, const struct http_conf *conf);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "http/conn_state.h"
+#include "http/server_renew.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A reload of the configuration, as connections see it. */
+#ifndef MCPGATED_HTTP_SERVER_RENEW_H
+#define MCPGATED_HTTP_SERVER_RENEW_H
+
+#include "http/conn.h"
+
+/* Another configuration, for connections that come and requests that begin from now on. What it points to is borrowed. */
+void http_server_renew(struct http_server *server, const struct http_conf *conf);
+
+#endif
