@@ -300,7 +300,6 @@ void http_sse_drain(struct frontend *frontend)
 	}
 }
 
-/* The client of this id; another principal's or another server's is not there. FRONT-SESS-05 */
 struct sse_client *sse_client_find(struct caller *caller, const char *id)
 {
 	struct session_entry *entry =
