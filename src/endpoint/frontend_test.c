@@ -1465,6 +1465,8 @@ static void sse_client_is_away_when_its_session_ends(void **state)
 	begin_sse(stream, sender, open_sse(stream));
 	leave(stream);
 	assert_int_equal(frontend.sse_clients.by_key.count, 1);
+	/* Nobody uses it: it may give way to another one. */
+	assert_false(list_is_empty(&router.sessions.idle));
 	session_end(container_of(router.sessions.sessions.next, struct session, link),
 		    REASON_RECLAIMED);
 	settle();
@@ -1645,6 +1647,9 @@ static void sse_client_that_is_read_is_not_ended_for_room(void **state)
 	is_answered(sender, 202, "");
 	says(p, large("{'jsonrpc':'2.0','id':2,'result':{'x':'", "'}}"));
 	assert_non_null(strstr(events(stream), "xxxx"));
+	assert_int_equal(router.sessions.count, 1);
+	leave(stream); /* nor is it later: what it has read gives way by itself */
+	assert_true(router.sessions.store.budget.bytes > 1000);
 	assert_int_equal(router.sessions.count, 1);
 }
 
@@ -1909,8 +1914,12 @@ static void sse_client_is_lost_over_a_cancelled_request(void **state)
 {
 	struct http_client *stream = connect_client();
 	struct http_client *sender = connect_client();
-	const char *uri = open_sse(stream);
-	struct fake_process *p = begin_sse(stream, sender, uri);
+	const char *uri;
+	struct fake_process *p;
+
+	frontend.conf.reconnect_ms = 60000;
+	uri = open_sse(stream);
+	p = begin_sse(stream, sender, uri);
 
 	post_to(sender, uri, "", CALL("7"));
 	is_answered(sender, 202, "");

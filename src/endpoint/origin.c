@@ -19,12 +19,13 @@ struct slice origin_host_of(struct slice authority)
 struct slice origin_of(struct slice url)
 {
 	const char *host = url.n > 0 ? memmem(url.p, url.n, "://", 3) : NULL;
-	const char *end = url.p + url.n;
+	const char *end;
 	const char *path;
 
 	if (host == NULL)
 		return url;
 	host += 3;
+	end = url.p + url.n;
 	path = memchr(host, '/', (size_t)(end - host));
 	return slice_between(url.p, path != NULL ? path : end);
 }
