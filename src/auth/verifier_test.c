@@ -1008,6 +1008,12 @@ static void impossible_configurations(void **state)
 		assert_null(verifier_new(world.loop, world.client, &conf, &err));
 	}
 	issuer.issuer = "https://id.example";
+	for (size_t i = 0; i < ARRAY_LEN(urls); i++) { /* AUTH-KEY-09 */
+		issuer.jwks_uri = urls[i];
+		assert_null(verifier_new(world.loop, world.client, &conf, &err));
+		assert_non_null(strstr(err.text, "jwks_uri"));
+	}
+	issuer.jwks_uri = NULL;
 	for (size_t i = 0; i < ARRAY_LEN(algorithms); i++) {
 		assert_null(algorithm_find(algorithms[i]));
 		issuer.algorithms = (struct slices){ &algorithms[i], 1 };

@@ -39,6 +39,7 @@ KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendp
 	$(PCRE2_LIBS) src/auth/libauth.a src/mcp/libmcp.a $(IO_LIBS) $(YAML_LIBS) $(AUTH_LIBS) $(SECCOMP_LIBS)
 check_PROGRAMS += src/keeper/keeper_test
 src_keeper_keeper_test_SOURCES = src/keeper/keeper_test.c
+EXTRA_src_keeper_keeper_test_DEPENDENCIES = mcpgated-reaper$(EXEEXT)
 src_keeper_keeper_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/cgroups_test src/keeper/sandbox_test
 src_keeper_sandbox_test_SOURCES = src/keeper/sandbox_test.c
@@ -62,6 +63,7 @@ src_keeper_operator_test_SOURCES = src/keeper/operator_test.c
 src_keeper_operator_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/reaper_test
 src_keeper_reaper_test_SOURCES = src/keeper/reaper_test.c
+EXTRA_src_keeper_reaper_test_DEPENDENCIES = mcpgated-reaper$(EXEEXT)
 src_keeper_reaper_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/syscall_filter_test
 src_keeper_syscall_filter_test_SOURCES = src/keeper/syscall_filter_test.c
