@@ -54,7 +54,6 @@
 	CALL(getsockname, int, -1, (int a, struct sockaddr *b, socklen_t *c), (a, b, c))           \
 	CALL(shutdown, int, -1, (int a, int b), (a, b))                                            \
 	CALL(epoll_create1, int, -1, (int a), (a))                                                 \
-	CALL(epoll_ctl, int, -1, (int a, int b, int c, struct epoll_event *d), (a, b, c, d))       \
 	CALL(epoll_wait, int, -1, (int a, struct epoll_event *b, int c, int d), (a, b, c, d))      \
 	CALL(poll, int, -1, (struct pollfd * a, nfds_t b, int c), (a, b, c))                       \
 	CALL(signalfd, int, -1, (int a, const sigset_t *b, int c), (a, b, c))                      \
@@ -89,7 +88,7 @@
 	     (a, b, c, d, e, f))
 
 /* With parameters that are not always there, or that the real one cannot be looked up for; they are written out below. */
-#define OTHERS(CALL) CALL(open) CALL(openat) CALL(fcntl) CALL(prctl) CALL(malloc) CALL(calloc) CALL(realloc)
+#define OTHERS(CALL) CALL(open) CALL(openat) CALL(epoll_ctl) CALL(fcntl) CALL(prctl) CALL(malloc) CALL(calloc) CALL(realloc)
 
 #define NUMBER(name, ...) AT_##name,
 enum { CALLS(NUMBER) OTHERS(NUMBER) CALL_COUNT };
@@ -179,6 +178,18 @@ int open(const char *path, int flags, ...)
 	mode = mode_of(flags, arguments);
 	va_end(arguments);
 	return fails(AT_open) ? -1 : real(path, flags, mode);
+}
+
+/* Only the first watch of a descriptor wants memory. */
+int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+	static int (*_Atomic real)(int, int, int, struct epoll_event *);
+
+	if (real == NULL)
+		real = (int (*)(int, int, int, struct epoll_event *))(uintptr_t)dlsym(RTLD_NEXT,
+										      "epoll_ctl");
+	return operation == EPOLL_CTL_ADD && fails(AT_epoll_ctl) ? -1 :
+								   real(epoll, operation, fd, event);
 }
 
 int fcntl(int fd, int command, ...)

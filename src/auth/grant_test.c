@@ -487,6 +487,8 @@ static void addresses_that_may_be_reached(void **state)
 		assert_false(may_connect(loopback[i], false, false));
 		assert_true(may_connect(loopback[i], true, false));
 	}
+	assert_false(address_filter_allows(&(struct address_filter){ true, true },
+					   &(struct sockaddr){ .sa_family = AF_UNIX }));
 }
 
 static void places_of_metadata(void **state)

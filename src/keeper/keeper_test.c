@@ -7,14 +7,17 @@
  */
 #include "keeper/keeper.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -54,6 +57,7 @@ static struct {
 	const char *log_level;
 	const char *listen;
 	const char *gateway; /* the name of a function */
+	bool hides_cgroups;  /* where it could have some */
 } daemon_;
 
 static char directory[64];
@@ -120,6 +124,15 @@ static void on_hour(int number)
 	is_over = true;
 }
 
+/* For this process and what it starts. Who is not root has none, unless somebody gave him some. */
+static void hide_cgroups(void)
+{
+	if (geteuid() == 0 &&
+	    (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	     mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) < 0))
+		_exit(8);
+}
+
 #define OPEN_FILES 250
 
 static void daemon_main(void)
@@ -134,6 +147,8 @@ static void daemon_main(void)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	limit.rlim_cur = OPEN_FILES;
 	setrlimit(RLIMIT_NOFILE, &limit);
+	if (daemon_.hides_cgroups)
+		hide_cgroups();
 	dup2(daemon_.log, STDERR_FILENO);
 	/* What a careless parent leaves behind: REL-32. */
 	dup2(daemon_.log, 50);
@@ -291,6 +306,22 @@ static void stop_and_expect(int exit_code)
 	assert_nothing_left();
 }
 
+/* Of the daemon; 0 where they cannot be seen. */
+static size_t count_descriptors(void)
+{
+	char path[64];
+	size_t count = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", daemon_.pid);
+	dir = opendir(path);
+	while (dir != NULL && readdir(dir) != NULL)
+		count++;
+	if (dir != NULL)
+		closedir(dir);
+	return count;
+}
+
 static int setup(void **state)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -298,6 +329,7 @@ static int setup(void **state)
 	daemon_.log_target = "stderr";
 	daemon_.log_level = "debug";
 	daemon_.listen = "127.0.0.1:0";
+	daemon_.hides_cgroups = false;
 	snprintf(directory, sizeof(directory), "%.40s/keeper.XXXXXX", tmp != NULL ? tmp : "/tmp");
 	return mkdtemp(directory) == NULL ? -1 : 0;
 }
@@ -511,6 +543,7 @@ static int gateway_claims(struct config *config, const int *listeners, size_t co
 	int good = FILLED("sub\0al ice\0team\0${claim:sub}\0");
 
 	(void)config, (void)listeners, (void)count;
+	say("begins\n");
 	expect_refused(keeper_fd, CLAIMS, 1, -1);
 	expect_refused(keeper_fd, CLAIMS, 2, FILLED(""));
 	expect_refused(keeper_fd, CLAIMS, 3, FILLED("sub\0alice\0"));
@@ -537,9 +570,15 @@ static int gateway_claims(struct config *config, const int *listeners, size_t co
 /* AUTH-DWN-02, AUTH-DWN-03: exactly the claims that are declared, plain and short; a value is no template again. */
 static void only_declared_claims_are_put_in(void **state)
 {
+	size_t before;
+
 	start(gateway_claims, "");
+	assert_string_equal(next_line(), "begins");
+	before = count_descriptors();
 	assert_string_equal(next_line(), "u-al ice|${claim:sub}.al ice|${claim:sub}");
 	assert_string_equal(next_line(), "-- end");
+	/* What came is closed: at most those of the last process are open. */
+	assert_in_range(count_descriptors(), 0, before + 5);
 	stop_and_expect(0);
 	assert_int_equal(count_logged(" ipc_bad_request "), 14);
 	assert_null(strstr(logged(), "al ice"));
@@ -975,6 +1014,14 @@ static void nothing_survives_kill_of_the_keeper(void **state)
 	assert_nothing_left();
 }
 
+/* The same where there are no cgroups, in which all could be killed at once. */
+static void groups_do_not_survive_kill_of_the_keeper(void **state)
+{
+	daemon_.hides_cgroups = true;
+	nothing_survives_kill_of_the_keeper(state);
+	assert_null(strstr(logged(), "measure=cgroups state=on"));
+}
+
 /* It hears nothing any more: only the kernel can end it. */
 static int gateway_sleeps(struct config *config, const int *listeners, size_t count, int keeper_fd)
 {
@@ -1027,6 +1074,34 @@ static void nothing_survives_a_stop(void **state)
 	assert_string_equal(next_line(), "complete");
 	stop_and_expect(0);
 	assert_non_null(strstr(logged(), " keeper_stop process=keeper exit=0 left=nothing"));
+}
+
+/* By the subreaper alone. */
+static void orphans_do_not_survive_a_stop(void **state)
+{
+	daemon_.hides_cgroups = true;
+	nothing_survives_a_stop(state);
+	assert_null(strstr(logged(), "measure=cgroups state=on"));
+}
+
+/* SEC-61: it has the secrets of all servers. */
+static void keeper_leaves_no_dump(void **state)
+{
+	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY }, before;
+	int status;
+
+	getrlimit(RLIMIT_CORE, &before);
+	if (setrlimit(RLIMIT_CORE, &all) < 0)
+		skip();
+	start(gateway_sleeps, "exec sleep 1000");
+	next_number("gateway ");
+	next_number("child ");
+	setrlimit(RLIMIT_CORE, &before);
+	assert_int_equal(kill(daemon_.pid, SIGQUIT), 0);
+	status = wait_for_end();
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGQUIT);
+	assert_false(WCOREDUMP(status));
+	assert_nothing_left();
 }
 
 static void assert_gone(pid_t pid)
@@ -1763,8 +1838,11 @@ int main(int argc, char **argv)
 		TEST(next_gateway_finds_sockets_as_they_were),
 		TEST(no_message_is_lost),
 		TEST(nothing_survives_kill_of_the_keeper),
+		TEST(groups_do_not_survive_kill_of_the_keeper),
 		TEST(kernel_ends_what_the_keeper_started),
 		TEST(nothing_survives_a_stop),
+		TEST(orphans_do_not_survive_a_stop),
+		TEST(keeper_leaves_no_dump),
 		TEST(gateway_is_restarted_without_its_children),
 		TEST(each_gateway_has_the_same_key),
 		TEST(gateway_that_always_dies_ends_the_daemon),

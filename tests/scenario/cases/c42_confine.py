@@ -247,6 +247,15 @@ def a_command_that_became_a_directory(t):
     t.start({"main": {"command": os.path.basename(sys.executable), "args": argv[1:], "sandbox": sandbox,
                       "env": {"PATH": home + ":" + os.path.dirname(os.path.realpath(sys.executable))}}})
     eq(attempts(t.session(), ["read", os.path.join(outside, "file")], ["list", "/"]), ["EACCES"] * 2)
+    # A directory of the server's own in that place: what it writes there it may not execute all the same.
+    place = os.path.join(home, os.path.basename(sys.executable))
+    os.unlink(place)
+    os.mkdir(place)
+    tool = os.path.join(place, "tool")
+    with open(tool, "w") as f:
+        f.write("#!/bin/sh\n")
+    os.chmod(tool, 0o755)
+    eq(attempts(t.session(), ["run", [tool]]), ["EACCES"])
 
 
 @case(daemon=False)
