@@ -31,64 +31,66 @@
 #include <unistd.h>
 
 /* Each with what it returns when it fails, and the parameters that it has. */
-#define CALLS(CALL)                                                                                \
-	CALL(read, ssize_t, -1, (int a, void *b, size_t c), (a, b, c))                             \
-	CALL(write, ssize_t, -1, (int a, const void *b, size_t c), (a, b, c))                      \
-	CALL(readv, ssize_t, -1, (int a, const struct iovec *b, int c), (a, b, c))                 \
-	CALL(writev, ssize_t, -1, (int a, const struct iovec *b, int c), (a, b, c))                \
-	CALL(pread, ssize_t, -1, (int a, void *b, size_t c, off_t d), (a, b, c, d))                \
-	CALL(recv, ssize_t, -1, (int a, void *b, size_t c, int d), (a, b, c, d))                   \
-	CALL(sendmsg, ssize_t, -1, (int a, const struct msghdr *b, int c), (a, b, c))              \
-	CALL(recvmsg, ssize_t, -1, (int a, struct msghdr *b, int c), (a, b, c))                    \
-	CALL(sendto, ssize_t, -1,                                                                  \
-	     (int a, const void *b, size_t c, int d, const struct sockaddr *e, socklen_t f),       \
-	     (a, b, c, d, e, f))                                                                   \
-	CALL(socket, int, -1, (int a, int b, int c), (a, b, c))                                    \
-	CALL(socketpair, int, -1, (int a, int b, int c, int d[2]), (a, b, c, d))                   \
-	CALL(bind, int, -1, (int a, const struct sockaddr *b, socklen_t c), (a, b, c))             \
-	CALL(listen, int, -1, (int a, int b), (a, b))                                              \
-	CALL(connect, int, -1, (int a, const struct sockaddr *b, socklen_t c), (a, b, c))          \
-	CALL(accept4, int, -1, (int a, struct sockaddr *b, socklen_t *c, int d), (a, b, c, d))     \
-	CALL(setsockopt, int, -1, (int a, int b, int c, const void *d, socklen_t e),               \
-	     (a, b, c, d, e))                                                                      \
-	CALL(getsockname, int, -1, (int a, struct sockaddr *b, socklen_t *c), (a, b, c))           \
-	CALL(shutdown, int, -1, (int a, int b), (a, b))                                            \
-	CALL(epoll_create1, int, -1, (int a), (a))                                                 \
-	CALL(epoll_wait, int, -1, (int a, struct epoll_event *b, int c, int d), (a, b, c, d))      \
-	CALL(poll, int, -1, (struct pollfd * a, nfds_t b, int c), (a, b, c))                       \
-	CALL(signalfd, int, -1, (int a, const sigset_t *b, int c), (a, b, c))                      \
-	CALL(pipe2, int, -1, (int a[2], int b), (a, b))                                             \
-	CALL(dup2, int, -1, (int a, int b), (a, b))                                                \
-	CALL(dup3, int, -1, (int a, int b, int c), (a, b, c))                                      \
-	CALL(fork, pid_t, -1, (void), ())                                                          \
-	CALL(execve, int, -1, (const char *a, char *const b[], char *const c[]), (a, b, c))        \
-	CALL(execveat, int, -1, (int a, const char *b, char *const c[], char *const d[], int e),   \
-	     (a, b, c, d, e))                                                                      \
-	CALL(waitpid, pid_t, -1, (pid_t a, int *b, int c), (a, b, c))                              \
-	CALL(waitid, int, -1, (idtype_t a, id_t b, siginfo_t * c, int d), (a, b, c, d))            \
-	CALL(kill, int, -1, (pid_t a, int b), (a, b))                                              \
-	CALL(setsid, pid_t, -1, (void), ())                                                        \
-	CALL(setrlimit, int, -1, (__rlimit_resource_t a, const struct rlimit *b), (a, b))          \
-	CALL(memfd_create, int, -1, (const char *a, unsigned int b), (a, b))                       \
-	CALL(ftruncate, int, -1, (int a, off_t b), (a, b))                                         \
-	CALL(fstat, int, -1, (int a, struct stat *b), (a, b))                                      \
-	CALL(fsync, int, -1, (int a), (a))                                                         \
-	CALL(renameat, int, -1, (int a, const char *b, int c, const char *d), (a, b, c, d))        \
-	CALL(unlinkat, int, -1, (int a, const char *b, int c), (a, b, c))                          \
-	CALL(mkdirat, int, -1, (int a, const char *b, mode_t c), (a, b, c))                        \
-	CALL(mkdir, int, -1, (const char *a, mode_t b), (a, b))                                    \
-	CALL(unlink, int, -1, (const char *a), (a))                                                \
-	CALL(chmod, int, -1, (const char *a, mode_t b), (a, b))                                    \
-	CALL(opendir, DIR *, NULL, (const char *a), (a))                                           \
-	CALL(fopen, FILE *, NULL, (const char *a, const char *b), (a, b))                          \
-	CALL(open_memstream, FILE *, NULL, (char **a, size_t *b), (a, b))                          \
-	CALL(tee, ssize_t, -1, (int a, int b, size_t c, unsigned int d), (a, b, c, d))             \
-	CALL(getrandom, ssize_t, -1, (void *a, size_t b, unsigned int c), (a, b, c))               \
-	CALL(mmap, void *, MAP_FAILED, (void *a, size_t b, int c, int d, int e, off_t f),          \
+#define CALLS(CALL)                                                                              \
+	CALL(read, ssize_t, -1, (int a, void *b, size_t c), (a, b, c))                           \
+	CALL(write, ssize_t, -1, (int a, const void *b, size_t c), (a, b, c))                    \
+	CALL(readv, ssize_t, -1, (int a, const struct iovec *b, int c), (a, b, c))               \
+	CALL(writev, ssize_t, -1, (int a, const struct iovec *b, int c), (a, b, c))              \
+	CALL(pread, ssize_t, -1, (int a, void *b, size_t c, off_t d), (a, b, c, d))              \
+	CALL(recv, ssize_t, -1, (int a, void *b, size_t c, int d), (a, b, c, d))                 \
+	CALL(sendmsg, ssize_t, -1, (int a, const struct msghdr *b, int c), (a, b, c))            \
+	CALL(recvmsg, ssize_t, -1, (int a, struct msghdr *b, int c), (a, b, c))                  \
+	CALL(sendto, ssize_t, -1,                                                                \
+	     (int a, const void *b, size_t c, int d, const struct sockaddr *e, socklen_t f),     \
+	     (a, b, c, d, e, f))                                                                 \
+	CALL(socket, int, -1, (int a, int b, int c), (a, b, c))                                  \
+	CALL(socketpair, int, -1, (int a, int b, int c, int d[2]), (a, b, c, d))                 \
+	CALL(bind, int, -1, (int a, const struct sockaddr *b, socklen_t c), (a, b, c))           \
+	CALL(listen, int, -1, (int a, int b), (a, b))                                            \
+	CALL(connect, int, -1, (int a, const struct sockaddr *b, socklen_t c), (a, b, c))        \
+	CALL(accept4, int, -1, (int a, struct sockaddr *b, socklen_t *c, int d), (a, b, c, d))   \
+	CALL(setsockopt, int, -1, (int a, int b, int c, const void *d, socklen_t e),             \
+	     (a, b, c, d, e))                                                                    \
+	CALL(getsockname, int, -1, (int a, struct sockaddr *b, socklen_t *c), (a, b, c))         \
+	CALL(shutdown, int, -1, (int a, int b), (a, b))                                          \
+	CALL(epoll_create1, int, -1, (int a), (a))                                               \
+	CALL(epoll_wait, int, -1, (int a, struct epoll_event *b, int c, int d), (a, b, c, d))    \
+	CALL(signalfd, int, -1, (int a, const sigset_t *b, int c), (a, b, c))                    \
+	CALL(pipe2, int, -1, (int a[2], int b), (a, b))                                          \
+	CALL(dup2, int, -1, (int a, int b), (a, b))                                              \
+	CALL(dup3, int, -1, (int a, int b, int c), (a, b, c))                                    \
+	CALL(fork, pid_t, -1, (void), ())                                                        \
+	CALL(execve, int, -1, (const char *a, char *const b[], char *const c[]), (a, b, c))      \
+	CALL(execveat, int, -1, (int a, const char *b, char *const c[], char *const d[], int e), \
+	     (a, b, c, d, e))                                                                    \
+	CALL(waitpid, pid_t, -1, (pid_t a, int *b, int c), (a, b, c))                            \
+	CALL(waitid, int, -1, (idtype_t a, id_t b, siginfo_t * c, int d), (a, b, c, d))          \
+	CALL(kill, int, -1, (pid_t a, int b), (a, b))                                            \
+	CALL(setsid, pid_t, -1, (void), ())                                                      \
+	CALL(setrlimit, int, -1, (__rlimit_resource_t a, const struct rlimit *b), (a, b))        \
+	CALL(memfd_create, int, -1, (const char *a, unsigned int b), (a, b))                     \
+	CALL(ftruncate, int, -1, (int a, off_t b), (a, b))                                       \
+	CALL(fstat, int, -1, (int a, struct stat *b), (a, b))                                    \
+	CALL(fsync, int, -1, (int a), (a))                                                       \
+	CALL(renameat, int, -1, (int a, const char *b, int c, const char *d), (a, b, c, d))      \
+	CALL(unlinkat, int, -1, (int a, const char *b, int c), (a, b, c))                        \
+	CALL(mkdirat, int, -1, (int a, const char *b, mode_t c), (a, b, c))                      \
+	CALL(mkdir, int, -1, (const char *a, mode_t b), (a, b))                                  \
+	CALL(unlink, int, -1, (const char *a), (a))                                              \
+	CALL(chmod, int, -1, (const char *a, mode_t b), (a, b))                                  \
+	CALL(opendir, DIR *, NULL, (const char *a), (a))                                         \
+	CALL(fopen, FILE *, NULL, (const char *a, const char *b), (a, b))                        \
+	CALL(open_memstream, FILE *, NULL, (char **a, size_t *b), (a, b))                        \
+	CALL(tee, ssize_t, -1, (int a, int b, size_t c, unsigned int d), (a, b, c, d))           \
+	CALL(getrandom, ssize_t, -1, (void *a, size_t b, unsigned int c), (a, b, c))             \
+	CALL(mmap, void *, MAP_FAILED, (void *a, size_t b, int c, int d, int e, off_t f),        \
 	     (a, b, c, d, e, f))
 
 /* With parameters that are not always there, or that the real one cannot be looked up for; they are written out below. */
-#define OTHERS(CALL) CALL(open) CALL(openat) CALL(epoll_ctl) CALL(fcntl) CALL(prctl) CALL(malloc) CALL(calloc) CALL(realloc)
+#define OTHERS(CALL)                                                                              \
+	CALL(open)                                                                                \
+	CALL(openat) CALL(poll) CALL(epoll_ctl) CALL(fcntl) CALL(prctl) CALL(malloc) CALL(calloc) \
+		CALL(realloc)
 
 #define NUMBER(name, ...) AT_##name,
 enum { CALLS(NUMBER) OTHERS(NUMBER) CALL_COUNT };
@@ -118,14 +120,14 @@ static bool fails(int call)
 	return true;
 }
 
-#define FUNCTION(name, type, failure, parameters, arguments)                            \
-	type name parameters                                                            \
-	{                                                                               \
-		static type(*_Atomic real) parameters;                                  \
-                                                                                        \
-		if (real == NULL)                                                       \
-			real = (type(*) parameters)(uintptr_t)dlsym(RTLD_NEXT, #name);  \
-		return fails(AT_##name) ? failure : real arguments;                     \
+#define FUNCTION(name, type, failure, parameters, arguments)                           \
+	type name parameters                                                           \
+	{                                                                              \
+		static type(*_Atomic real) parameters;                                 \
+                                                                                       \
+		if (real == NULL)                                                      \
+			real = (type(*) parameters)(uintptr_t)dlsym(RTLD_NEXT, #name); \
+		return fails(AT_##name) ? failure : real arguments;                    \
 	}
 CALLS(FUNCTION)
 
@@ -180,6 +182,16 @@ int open(const char *path, int flags, ...)
 	return fails(AT_open) ? -1 : real(path, flags, mode);
 }
 
+/* One that does not wait is not interrupted. */
+int poll(struct pollfd *polls, nfds_t count, int ms)
+{
+	static int (*_Atomic real)(struct pollfd *, nfds_t, int);
+
+	if (real == NULL)
+		real = (int (*)(struct pollfd *, nfds_t, int))(uintptr_t)dlsym(RTLD_NEXT, "poll");
+	return ms != 0 && fails(AT_poll) ? -1 : real(polls, count, ms);
+}
+
 /* Only the first watch of a descriptor wants memory. */
 int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
 {
@@ -188,8 +200,9 @@ int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
 	if (real == NULL)
 		real = (int (*)(int, int, int, struct epoll_event *))(uintptr_t)dlsym(RTLD_NEXT,
 										      "epoll_ctl");
-	return operation == EPOLL_CTL_ADD && fails(AT_epoll_ctl) ? -1 :
-								   real(epoll, operation, fd, event);
+	return operation == EPOLL_CTL_ADD && fails(AT_epoll_ctl) ?
+		       -1 :
+		       real(epoll, operation, fd, event);
 }
 
 int fcntl(int fd, int command, ...)

@@ -380,7 +380,7 @@ def another_user(t):
     seen = os.path.join(directory, "seen")
     os.mkdir(seen)
     os.chmod(seen, 0o777)
-    script = "(id -u; id -g; id -G; umask; pwd; echo $HOME; ulimit -n) >%s/all; touch %s/file; exec %s/mcpgated-demo" % (
+    script = "(id -u; id -g; id -G; umask; pwd; echo $HOME; ulimit -n) >%s/all; touch %s/file; %s/mcpgated-demo; exec sleep 600" % (
         seen, seen, directory)
     t.start({"main": {"command": "/bin/sh", "args": ["-c", script], "user": "nobody", "umask": "0027", "cwd": seen,
                       "resources": {"open_files": 77}}}, prefix=[sys.executable, "-I", "-c", GROUPS])
@@ -395,7 +395,7 @@ def another_user(t):
     eq(stat.S_IMODE(os.stat(os.path.join(seen, "file")).st_mode), 0o640)
     eq(s.ask("tools/call", {"name": "echo", "arguments": {"text": "x", "message": "x"}})["result"].get("isError", False), False)
     child = [p for p in harness.descendants(t.daemon.pid) if os.stat("/proc/%d" % p).st_uid == nobody.pw_uid
-             and p != t.daemon.gateway][-1]
+             and p != t.daemon.gateway and os.getsid(p) == p][0]
     # The parent-death signal survives the change of the user: the reaper cannot do anything now.
     reaper = [p for p, (parent, _, name) in harness.processes().items() if parent == t.daemon.pid and name == "mcpgated-reaper"][0]
     os.kill(reaper, signal.SIGSTOP)
