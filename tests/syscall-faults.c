@@ -63,8 +63,6 @@
 	CALL(execve, int, -1, (const char *a, char *const b[], char *const c[]), (a, b, c))      \
 	CALL(execveat, int, -1, (int a, const char *b, char *const c[], char *const d[], int e), \
 	     (a, b, c, d, e))                                                                    \
-	CALL(waitpid, pid_t, -1, (pid_t a, int *b, int c), (a, b, c))                            \
-	CALL(waitid, int, -1, (idtype_t a, id_t b, siginfo_t * c, int d), (a, b, c, d))          \
 	CALL(kill, int, -1, (pid_t a, int b), (a, b))                                            \
 	CALL(setsid, pid_t, -1, (void), ())                                                      \
 	CALL(setrlimit, int, -1, (__rlimit_resource_t a, const struct rlimit *b), (a, b))        \
@@ -216,7 +214,7 @@ int fcntl(int fd, int command, ...)
 	va_start(arguments, command);
 	argument = va_arg(arguments, void *);
 	va_end(arguments);
-	return fails(AT_fcntl) ? -1 : real(fd, command, argument);
+	return command == F_DUPFD_CLOEXEC && fails(AT_fcntl) ? -1 : real(fd, command, argument);
 }
 
 int fcntl64(int fd, int command, ...) __attribute__((alias("fcntl")));
