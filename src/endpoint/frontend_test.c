@@ -1344,6 +1344,8 @@ static void drain_lets_calls_finish(void **state)
 	is_refused(batch, 503, -32603);
 	get_or_delete(client, "GET");
 	is_refused(client, 503, -32603);
+	send_text(client, "GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n"); /* REL-41 */
+	is_refused(client, 503, -32603);
 	post(client, BOTH, CANCEL("77"));
 	is_answered(client, 202, "");
 	resume(client, 0, 0);
