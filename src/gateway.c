@@ -378,6 +378,7 @@ static void gateway_make_router(struct gateway *g)
 		    &g->config->sessions);
 	g->router.sessions.principals.claim_names = g->config->claim_names;
 	g->audit = (struct audit){ .conf = g->config->audit, .fd = GATEWAY_AUDIT };
+	g->router.rule_places = &g->config->rule_places;
 	g->router.audit = g->audit.conf.to != NULL ? &g->audit : NULL;
 }
 

@@ -21,6 +21,7 @@
 
 struct audit_writer {
 	const char *to; /* as of struct audit_conf; NULL: there is none, all below does nothing */
+	const char *journal; /* its socket; tests have one of their own */
 	int in;         /* the pipe */
 	int out;        /* the gateway's end; or -1 */
 	int fd;         /* what is written to; -1: it cannot be opened now */
