@@ -172,7 +172,7 @@ static void of_a_long_name_the_end_is_told(void **state)
 	free(expected);
 	/* A character that would be cut is left out. */
 	add("x", name + 1, 3);
-	memset(name, 'x', 45);
+	memset(name, 'x', 46);
 	name[strlen(name) - RULE_PLACE_FILE_MAX] = '\xa4';
 	name[strlen(name) - RULE_PLACE_FILE_MAX - 1] = '\xc3';
 	add("y", name, 3);

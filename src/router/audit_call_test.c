@@ -3,6 +3,7 @@
 #include "router/audit_call.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "base/clock.h"
