@@ -191,11 +191,10 @@ static void put_speaker(struct text_line *line, const struct session *session,
 		audit_put_text(line, AUDIT_REVISION, revision->name);
 }
 
-static bool write_with(struct audit *audit, struct text_line *line, struct slice fields)
+static void append_common(struct text_line *line, struct slice fields)
 {
 	CHECK(line_has_room(line, fields.n + TEXT_LINE_END_BYTES));
 	line_put(line, fields);
-	return audit_write(audit, line);
 }
 
 static bool record_begin(const struct audit_call *call, const struct audit_request *request)
@@ -207,7 +206,8 @@ static bool record_begin(const struct audit_call *call, const struct audit_reque
 	audit_line_begin(&line, "begin");
 	put_verdict(&line, "allowed", NULL);
 	put_speaker(&line, request->session, request->revision);
-	return write_with(call->audit, &line, slice_of(call->text, call->length));
+	append_common(&line, slice_of(call->text, call->length));
+	return audit_write_now(call->audit, &line);
 }
 
 struct audit_call *audit_call_new(struct audit *audit, const struct audit_request *request)
@@ -243,7 +243,8 @@ void audit_call_end(struct audit_call **call, const struct audit_end *end)
 	if (end->bytes > 0)
 		audit_put_number(&line, AUDIT_BYTES_OUT, end->bytes);
 	audit_put_number(&line, AUDIT_DURATION, clock_now_ms() - (*call)->began_at_ms);
-	write_with((*call)->audit, &line, slice_of((*call)->text, (*call)->length));
+	append_common(&line, slice_of((*call)->text, (*call)->length));
+	audit_write((*call)->audit, AUDIT_CALLS, &line);
 	free(*call);
 	*call = NULL;
 }
@@ -259,5 +260,6 @@ void audit_refusal(struct audit *audit, const struct audit_request *request, con
 	put_speaker(&line, request->session, request->revision);
 	line_init(&common, COMMON_BYTES_MAX);
 	put_request(&common, audit, request);
-	write_with(audit, &line, slice_of(common.bytes, common.length));
+	append_common(&line, slice_of(common.bytes, common.length));
+	audit_write(audit, AUDIT_REFUSALS, &line);
 }
