@@ -441,9 +441,9 @@ void audit_writer_close(struct audit_writer *writer)
 		return;
 	audit_writer_flush(writer);
 	do {
-		for (size_t i = writer->written; i < writer->length; i++)
+		for (size_t i = writer->written; i < writer->whole; i++)
 			lost += writer->bytes[i] == '\n';
-		writer->written = writer->whole = writer->length = 0;
+		writer->written = writer->whole; /* half a line stays: its other half comes */
 	} while (lost > 0 && read_some(writer));
 	if (lost > 0)
 		LOG(AUDIT_LOST, LOG_INT("records", lost));
