@@ -115,11 +115,11 @@ struct config {
 	struct slices trusted_proxies; /* what peer_net_parse understands */
 	struct http_conf http;         /* max_connections: as long as there are files for so many */
 	struct session_conf sessions;
-	struct frontend_conf frontend; /* without what the gateway makes; its hosts are all */
-	struct slices claim_names;     /* that any server needs to know of its principals */
-	struct roles roles;            /* those of tokens included */
+	struct frontend_conf frontend;  /* without what the gateway makes; its hosts are all */
+	struct slices claim_names;      /* that any server needs to know of its principals */
+	struct roles roles;             /* those of tokens included */
 	struct rule_places rule_places; /* in the files that it is from */
-	struct scope_table scopes;     /* all that are named; of the frontend's authorization */
+	struct scope_table scopes;      /* all that are named; of the frontend's authorization */
 	uint64_t max_processes;
 	uint64_t response_bytes;
 	uint64_t json_depth;

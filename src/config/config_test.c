@@ -518,6 +518,33 @@ static void assert_rule_at(const struct config *config, struct rule rule, const 
 	buf_fini(&text);
 }
 
+static const char ruled[] = "defaults:\n"                               /* 1 */
+			    "  concurrency: 4\n"                        /* 2 */
+			    "  tools: {deny: [no_*,\n"                  /* 3 */
+			    "                 never]}\n"                /* 4 */
+			    "servers:\n"                                /* 5 */
+			    "  a: {command: x}\n"                       /* 6 */
+			    "  b:\n"                                    /* 7 */
+			    "    command: '# Where the rules stand:'\n" /* 8 */
+			    "    tools:\n"                              /* 9 */
+			    "      deny:\n"                             /* 10 */
+			    "      - one\n"                             /* 11 */
+			    "      - two\n"                             /* 12 */
+			    "      limits: [{tools: [a], calls: 1},\n"  /* 13 */
+			    "               {tools: [b], calls: 1}]\n"  /* 14 */
+			    "      arguments:\n"                        /* 15 */
+			    "        deny_patterns:\n"                  /* 16 */
+			    "          'x y.*': [a]\n"                  /* 17 */
+			    "roles: {dev: {allow: {\n"                  /* 18 */
+			    "  b: ['*'] }}}\n"                          /* 19 */
+			    "auth: {mode: token, tokens: [\n"           /* 20 */
+			    "  {name: m, roles: [dev], sha256: "        /* 21 */
+			    "8f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08},\n"
+			    "  {name: n, sha256: " /* 22 */
+			    "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08,\n"
+			    "   tools: {a: [t,\n" /* 23 */
+			    "               u]}}]}\n";
+
 /* SEC-63: the gateway, which gets a configuration without the lines of the file, knows where its rules stand. */
 static void test_gateway_knows_where_rules_stand(void **state)
 {
@@ -542,32 +569,7 @@ static void test_gateway_knows_where_rules_stand(void **state)
 	struct error err;
 	FILE *out = open_memstream(&text, &size);
 
-	write_file(*state, "defaults:\n"                                  /* 1 */
-			   "  concurrency: 4\n"                           /* 2 */
-			   "  tools: {deny: [no_*,\n"                     /* 3 */
-			   "                 never]}\n"                   /* 4 */
-			   "servers:\n"                                   /* 5 */
-			   "  a: {command: x}\n"                          /* 6 */
-			   "  b:\n"                                       /* 7 */
-			   "    command: '# Where the rules stand:'\n"    /* 8 */
-			   "    tools:\n"                                 /* 9 */
-			   "      deny:\n"                                /* 10 */
-			   "      - one\n"                                /* 11 */
-			   "      - two\n"                                /* 12 */
-			   "      limits: [{tools: [a], calls: 1},\n"     /* 13 */
-			   "               {tools: [b], calls: 1}]\n"     /* 14 */
-			   "      arguments:\n"                           /* 15 */
-			   "        deny_patterns:\n"                     /* 16 */
-			   "          'x y.*': [a]\n"                     /* 17 */
-			   "roles: {dev: {allow: {\n"                     /* 18 */
-			   "  b: ['*'] }}}\n"                             /* 19 */
-			   "auth: {mode: token, tokens: [\n"              /* 20 */
-			   "  {name: m, roles: [dev], sha256: "            /* 21 */
-			   "8f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08},\n"
-			   "  {name: n, sha256: "                          /* 22 */
-			   "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08,\n"
-			   "   tools: {a: [t,\n"                          /* 23 */
-			   "               u]}}]}\n");                    /* 24 */
+	write_file(*state, ruled);
 	config = load(&request);
 	config_print_for_gateway(config, out);
 	fclose(out);

@@ -313,8 +313,7 @@ static void finish_roles(struct config *config, struct authorization_conf *autho
 		token->rights.needs_roles = is_own || authorization->has_roles;
 		if (is_own)
 			give_role(&token->rights,
-				  roles_add_of_token(roles, i, token->name,
-						     token->tools));
+				  roles_add_of_token(roles, i, token->name, token->tools));
 		for (size_t j = 0; j < token->roles.count; j++)
 			give_role(&token->rights, roles_find(roles, token->roles.items[j]));
 	}

@@ -78,7 +78,8 @@ static void look(struct visit *visit, const struct tree *value, struct slice res
 	else if (n == 0)
 		look_at_entries(visit, value, slice_of(rest.p + 2, rest.n - 2));
 	else
-		look_at_members(visit, value, slice_of(rest.p, n), slice_of(rest.p + n, rest.n - n));
+		look_at_members(visit, value, slice_of(rest.p, n),
+				slice_of(rest.p + n, rest.n - n));
 }
 
 void places_collect(const struct tree *root, struct rule_places *places)
@@ -93,7 +94,8 @@ void places_collect(const struct tree *root, struct rule_places *places)
 		look(&visit, root, text);
 		if (defaults != NULL && slice_has_prefix(text, of_server)) {
 			buf_append_str(&visit.key, "defaults");
-			look(&visit, defaults, slice_of(text.p + of_server.n, text.n - of_server.n));
+			look(&visit, defaults,
+			     slice_of(text.p + of_server.n, text.n - of_server.n));
 		}
 		buf_fini(&visit.key);
 	}

@@ -497,8 +497,8 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 	refuse(refusal_r, 403, "insufficient_scope",
 	       "The access token lacks a scope that this needs");
 	refusal_r->scopes = all;
-	refusal_r->rule.key = scope_set_covers(&held, &place->base) ? RULE_TOOLS_SCOPES :
-								      RULE_SCOPES;
+	refusal_r->rule.key =
+		scope_set_covers(&held, &place->base) ? RULE_TOOLS_SCOPES : RULE_SCOPES;
 	return false;
 }
 

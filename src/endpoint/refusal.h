@@ -34,7 +34,7 @@ struct refusal {
 	 */
 	bool is_in_band;
 	const struct principal *who; /* borrowed; NULL: not known */
-	struct rule rule; /* that says so; or none */
+	struct rule rule;            /* that says so; or none */
 	/* REFUSAL_CHALLENGE: */
 	const char *error;       /* NULL: nothing was presented */
 	struct scope_set scopes; /* to be asked for; empty: none are named */

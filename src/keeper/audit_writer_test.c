@@ -401,8 +401,10 @@ static void the_journal_gets_fields(void **state)
 	audit_writer_reopen(&writer);
 	tell(RECORD("a") RECORD("b"));
 	run();
-	assert_string_equal(take(fd), "SYSLOG_IDENTIFIER=mcpgated-audit\nPRIORITY=6\nMESSAGE=" RECORD("a"));
-	assert_string_equal(take(fd), "SYSLOG_IDENTIFIER=mcpgated-audit\nPRIORITY=6\nMESSAGE=" RECORD("b"));
+	assert_string_equal(take(fd),
+			    "SYSLOG_IDENTIFIER=mcpgated-audit\nPRIORITY=6\nMESSAGE=" RECORD("a"));
+	assert_string_equal(take(fd),
+			    "SYSLOG_IDENTIFIER=mcpgated-audit\nPRIORITY=6\nMESSAGE=" RECORD("b"));
 	assert_string_equal(take(fd), "");
 	close(fd);
 }

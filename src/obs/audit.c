@@ -149,7 +149,8 @@ static bool has_room(const struct audit *audit, enum audit_share share)
 {
 	int unread = 0;
 
-	return share == AUDIT_CALLS || audit->pipe_bytes == 0 || ioctl(audit->fd, FIONREAD, &unread) < 0 ||
+	return share == AUDIT_CALLS || audit->pipe_bytes == 0 ||
+	       ioctl(audit->fd, FIONREAD, &unread) < 0 ||
 	       (size_t)unread < audit->pipe_bytes / REFUSALS_PART;
 }
 
@@ -186,11 +187,9 @@ bool audit_drain(struct audit *audit)
 	do {
 		has_written = false;
 		for (enum audit_share share = 0; share < AUDIT_SHARES; share++) {
-			struct slice lines =
-				audit_backlog_peek(&audit->backlog, share, PIPE_BUF);
+			struct slice lines = audit_backlog_peek(&audit->backlog, share, PIPE_BUF);
 
-			if (lines.n == 0 ||
-			    !write_lines(audit, share, lines, count_lines(lines)))
+			if (lines.n == 0 || !write_lines(audit, share, lines, count_lines(lines)))
 				continue;
 			audit_backlog_drop(&audit->backlog, share, lines.n);
 			has_written = true;

@@ -32,9 +32,11 @@ struct audit_conf {
 /* All zeros but for conf, fd, pipe_bytes and on_waiting. */
 struct audit {
 	struct audit_conf conf;
-	int fd;           /* of the pipe; does not block */
+	int fd;            /* of the pipe; does not block */
 	size_t pipe_bytes; /* how much it holds; 0: not known */
-	void (*on_waiting)(struct audit *audit); /* audit_drain is to be called soon. NULL: nothing ever waits */
+	void (*on_waiting)(
+		struct audit
+			*audit); /* audit_drain is to be called soon. NULL: nothing ever waits */
 	struct audit_backlog backlog;
 	bool is_failing;  /* the keeper cannot write */
 	int last_error;   /* errno: why it could not last; 0: it always could */

@@ -14,7 +14,8 @@
 
 enum audit_share { AUDIT_CALLS, AUDIT_REFUSALS, AUDIT_SHARES };
 
-#define AUDIT_CALLS_WAITING_MAX (4 * 1024 * 1024) /* bytes: of as many calls as a session may have, and some more */
+#define AUDIT_CALLS_WAITING_MAX \
+	(4 * 1024 * 1024) /* bytes: of as many calls as a session may have, and some more */
 #define AUDIT_REFUSALS_WAITING_MAX (1024 * 1024)
 
 /* All zeros: nothing waits. */

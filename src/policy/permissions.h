@@ -38,7 +38,7 @@ struct permission_rules {
 struct permission_role {
 	size_t number; /* of the role */
 	struct slice name;
-	bool is_of_token;    /* it is what the entry `token` of auth.tokens has for itself */
+	bool is_of_token; /* it is what the entry `token` of auth.tokens has for itself */
 	size_t token;
 	struct slice server; /* as the role names it: by name, or `*` */
 	struct permission_rules kinds[PERMISSION_KINDS];
@@ -84,7 +84,8 @@ enum permission_ground {
 /* Whether it may be used, and what has decided that. */
 struct permission_verdict {
 	enum permission_ground ground;
-	const struct permission_role *role; /* whose pattern; NULL: the server's own, or of PERMISSION_NO_ROLE: of several roles */
+	const struct permission_role *
+		role; /* whose pattern; NULL: the server's own, or of PERMISSION_NO_ROLE: of several roles */
 	size_t pattern; /* PERMISSION_ALLOWED, PERMISSION_DENIED: its place in the list */
 };
 

@@ -307,7 +307,8 @@ static void messages_are_judged_by_what_they_use(void **state)
 			fail_msg("%s: %s", text, denied != NULL ? denied : "allowed");
 		rule_append(&rule, SLICE_LIT("main"), &text_of_rule);
 		if (denied != NULL && rule.key != RULE_NONE &&
-		    strcmp(buf_terminate(&text_of_rule) + strlen("servers.main."), messages[i].rule) != 0)
+		    strcmp(buf_terminate(&text_of_rule) + strlen("servers.main."),
+			   messages[i].rule) != 0)
 			fail_msg("%s: by %s", text, text_of_rule.data);
 		buf_fini(&text_of_rule);
 	}

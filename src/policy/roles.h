@@ -38,7 +38,8 @@ struct roles {
 /* Makes room for `more` roles of tokens behind the named ones. */
 void roles_reserve(struct roles *roles, size_t more);
 /* Adds one that a static token, by its number in auth.tokens, has for itself: all borrowed. Returns its number; ROLES_MAX: there is no room. */
-size_t roles_add_of_token(struct roles *roles, size_t token, struct slice name, struct slice_map tools);
+size_t roles_add_of_token(struct roles *roles, size_t token, struct slice name,
+			  struct slice_map tools);
 /* The number of a named one; ROLES_MAX: there is none, or it is beyond ROLES_MAX. */
 size_t roles_find(const struct roles *roles, struct slice name);
 /* Gives the permissions of this server what the roles say of it. Before permissions_finish. */

@@ -22,8 +22,9 @@ enum rule_key {
 /* All zeros: none. Its texts are the configuration's. */
 struct rule {
 	enum rule_key key;
-	struct slice name;   /* what NAME stands for in the key; empty: the server that is asked about */
-	size_t number;       /* what stands in [] */
+	struct slice
+		name;  /* what NAME stands for in the key; empty: the server that is asked about */
+	size_t number; /* what stands in [] */
 	struct slice member; /* of the map at the key; empty: it is no map, or all of it */
 	bool has_entry;
 	size_t entry; /* of the list there */

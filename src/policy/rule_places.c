@@ -48,9 +48,11 @@ void rule_places_add(struct rule_places *places, struct slice key, struct slice 
 	number = get_file(places, end_of(file));
 	if (number == RULE_PLACE_FILES_MAX)
 		return;
-	if ((places->count & (places->count - 1)) == 0) /* is full: it has room for a power of two */
-		places->items = mem_resize(places->items, (places->count == 0 ? 1 : places->count * 2) *
-								  sizeof(*places->items));
+	if ((places->count & (places->count - 1)) ==
+	    0) /* is full: it has room for a power of two */
+		places->items =
+			mem_resize(places->items, (places->count == 0 ? 1 : places->count * 2) *
+							  sizeof(*places->items));
 	places->items[places->count++] =
 		(struct rule_place){ slice_of(mem_dup_slice(key), key.n), number, line };
 }

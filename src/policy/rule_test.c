@@ -161,8 +161,9 @@ static void there_is_room_for_so_many(void **state)
 
 static void of_a_long_name_the_end_is_told(void **state)
 {
-	char name[] = "/home/somebody/a directory with a long name/\xc3\xa4nother one that is not shorter"
-		      "/and one more/mcpgated.yaml";
+	char name[] =
+		"/home/somebody/a directory with a long name/\xc3\xa4nother one that is not shorter"
+		"/and one more/mcpgated.yaml";
 	char *expected;
 
 	add("servers.main.tools.deny[2]", name, 3);

@@ -692,8 +692,8 @@ static void test_large_values(void **state)
 	struct buf text = { 0 };
 	struct error err;
 
-	assert_int_equal(schema_check(schema, repeat(&text, "[{'a':0}", ",{'a':1}", 40000, "]"),
-				      1, &err),
+	assert_int_equal(schema_check(schema, repeat(&text, "[{'a':0}", ",{'a':1}", 40000, "]"), 1,
+				      &err),
 			 0);
 	assert_int_equal(schema_check(schema, repeat(&text, "[{'a':0}", ",{'a':1}", 40000, ",{}]"),
 				      1, &err),

@@ -41,10 +41,11 @@ struct audit_request {
 struct audit_end {
 	const char *verdict;
 	const char *reason; /* NULL: none */
-	const struct rule *rule; /* that has refused it; NULL: none, and the next two are not read */
+	const struct rule
+		*rule; /* that has refused it; NULL: none, and the next two are not read */
 	const char *server;
 	const struct rule_places *places;
-	size_t bytes;       /* of the answer */
+	size_t bytes; /* of the answer */
 	const struct session *session;
 	const struct revision *revision;
 };

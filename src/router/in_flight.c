@@ -14,7 +14,8 @@
 #include "session/principal.h"
 
 struct in_flight {
-	struct holder *counted[2]; /* of the server, of the tool; NULL: there is no such limit, or it is over */
+	struct holder *counted
+		[2]; /* of the server, of the tool; NULL: there is no such limit, or it is over */
 	struct principal *principal;
 	struct loop *loop;
 	struct timer kept;

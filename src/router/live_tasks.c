@@ -14,9 +14,10 @@
 struct live_task {
 	struct list link; /* of its process', the one that was told of longest ago first */
 	uint64_t until_ms;
-	bool is_over;    /* its result is to be asked for */
-	struct in_flight *in_flight; /* what its call counts for; NULL: nothing, or somebody else has it */
-	struct slice id; /* as the server wrote it, in what follows */
+	bool is_over; /* its result is to be asked for */
+	struct in_flight
+		*in_flight; /* what its call counts for; NULL: nothing, or somebody else has it */
+	struct slice id;    /* as the server wrote it, in what follows */
 	char text[];
 };
 

@@ -37,10 +37,11 @@ static void judge(struct call *call, const struct envelope *env, enum permission
 		on_passed(call, env);
 	else
 		refuse(call, MCP_INVALID_PARAMS,
-		       kind == PERMISSION_TOOL ? SLICE_LIT("Invalid params: there is no such tool, or its "
-							   "definition is not approved") :
-						 SLICE_LIT("Invalid params: there is no such prompt, or its "
-							   "definition is not approved"));
+		       kind == PERMISSION_TOOL ?
+			       SLICE_LIT("Invalid params: there is no such tool, or its "
+					 "definition is not approved") :
+			       SLICE_LIT("Invalid params: there is no such prompt, or its "
+					 "definition is not approved"));
 }
 
 /* ---- the wait for the list ---- */

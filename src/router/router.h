@@ -50,7 +50,7 @@ struct router {
 	struct rate_set rates; /* how often each caller has called each server */
 	struct audit *audit;   /* where calls and refusals are recorded; borrowed. NULL: nowhere */
 	const struct rule_places *rule_places; /* of the configuration; borrowed. NULL: not known */
-	struct schema_cache schemas; /* of tools whose calls are checked */
+	struct schema_cache schemas;           /* of tools whose calls are checked */
 	bool is_draining;
 };
 
