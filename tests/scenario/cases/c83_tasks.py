@@ -447,7 +447,8 @@ def tools_that_are_nothing_but_tasks(t):
     eq(is_told(t, "must"), False)
 
 
-@case(own=True, servers={"main": {"script": MODERN, "concurrency": 1}, "all": {"script": MODERN, "isolation": "shared", "concurrency": 1}},
+@case(own=True, servers={"main": {"script": MODERN, "concurrency": 1}, "all": {"script": MODERN, "isolation": "shared", "concurrency": 1},
+                         "twin": {"script": MODERN, "concurrency": 2}},
       config=CONFIG, deadline=30)
 def tasks_count_as_calls_in_flight(t):
     """product §4 concurrency MOD-TASK-01: a call that became a task counts until the task ends, its ttl is over, or its process has gone."""
@@ -466,3 +467,6 @@ def tasks_count_as_calls_in_flight(t):
         eq(call(t, server, ["text", "x"])[0], 429, "another one")
         os.kill(t.daemon.children(server)[0], signal.SIGKILL)
         wait_for(lambda: call(t, server, ["text", "x"])[0] == 200, 5, "the end of its process")
+    for _ in range(2):
+        made(t, "twin", task_id="same")
+    eq(call(t, "twin", ["text", "x"])[0], 200, "two calls that became one task are one")
