@@ -462,7 +462,7 @@ class Daemon:
         faults, lines = [], list(self.lines)
         for line in lines[self.checked:]:
             words = line.split()
-            if FAULTS.search(line) and not (len(words) > 2 and words[2] == "child_stderr"):
+            if FAULTS.search(line) and not (len(words) > 2 and words[2].startswith("child_stderr")):
                 faults.append("log: " + line)
             elif len(words) > 2 and words[1] == "error" and words[2] not in self.expected_errors:
                 faults.append("log: " + line)

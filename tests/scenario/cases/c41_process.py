@@ -46,7 +46,48 @@ def exit_before_the_handshake(t):
         ok(seconds < 4, "seconds", seconds)
         ok("secret" not in str(answer), "stderr in the answer", answer)
     wait_for(lambda: any("secret words of the crash" in l for l in t.daemon.lines), 2, "stderr in the log")
-    t.daemon.wait_log("child_failed", "server=crash", 'exit="status 7"', 'stderr="secret words of the crash"')
+    t.daemon.wait_log("server_failing", "server=crash", "try=1", "reason=child_exited", 'exit="status 7"', 'stderr="secret words of the crash"',
+                      "ran_ms=", "next_try_ms=")
+
+
+NPX_404 = "npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/nothere - Not found\n"
+NODE_18 = ("file:///srv/index.js:3\nimport { styleText } from 'node:util';\n         ^^^^^^^^^\nSyntaxError: The requested module 'node:util' "
+           "does not provide an export named 'styleText'\n" + "    at ModuleJob.run (node:internal/modules/esm/module_job:180:21)\n" * 30 +
+           "\nNode.js v18.20.4\n")
+FAILING = {"npx": ({"start": [["stderr", NPX_404], ["exit", 1]]}, ("error code E404", 'exit="status 1"')),
+           "old": ({"start": [["stderr", NODE_18], ["exit", 1]]}, ("SyntaxError: The requested module", "Node.js v18.20.4\"")),
+           "key": ({"start": [["stderr", "Error: API_KEY is required\n"], ["exit", 2]]}, ('stderr="Error: API_KEY is required"',)),
+           "web": ({"start": [["stderr", "one moment\n"]], "init": [["write", "Listening on port 3000\n"]]},
+                   ("reason=start_timeout", "no answer to the handshake", "Listening on port 3000", 'stderr="one moment"')),
+           # The client's initialize may be what it refuses: no reason to wait.
+           "no": ({"init": [["error", -32600, "not today"]]}, ("not today",))}
+
+
+@case(servers={name: {"script": script, "start": {"backoff": "100ms..100ms", "give_up_after": 100, "timeout": "1s"}}
+               for name, (script, _) in FAILING.items()}, config={"log": {"level": "info"}}, own=True, deadline=30)
+def failing_try_is_one_line(t):
+    """BACK-PROC-06 product §5: at the usual level a try that fails is one line, which says how; further ones are counted in it."""
+    for name, (_, words) in FAILING.items():
+        tries = 3 if name == "key" else 1
+        for i in range(tries):
+            t.session(name, check=False).started.final(10)
+            if name == "no":
+                t.daemon.wait_log("child_failed", "server=no ", *words)
+            else:
+                t.daemon.wait_log("server_failing", "server=%s try=%d " % (name, i + 1), "next_try_ms=", *words)
+        once = (" server_is_root ", " server_era ", " start_slow ")
+        lines = [l for l in t.daemon.lines if "server=%s " % name in l + " " and not any(e in l for e in once)]
+        ok(len(lines) == tries or name == "no", "lines of " + name, lines)
+    ok(not t.daemon.log("session_end"), "sessions that never began")
+
+
+@case(servers={"gone": {"command": "/nonexistent/x", "start": {"backoff": "50ms..50ms", "give_up_after": 100}}}, own=True)
+def missing_command_is_said_once(t):
+    """BACK-PROC-06: that there is no such command is one line, each try another."""
+    for i in range(3):
+        unavailable(t, "gone")
+        t.daemon.wait_log("server_failing", "server=gone try=%d " % (i + 1), "No such file")
+    eq(len(t.daemon.log("child_spawn_failed")), 1, "child_spawn_failed")
 
 
 def looked(t, name, event):
@@ -502,5 +543,5 @@ def spawns_are_logged(t):
     pid = s.pid()
     s.delete()
     s.id = None
-    t.daemon.wait_log("child_spawn", "pid=%d" % pid, "server=main")
-    wait_for(lambda: any("pid=%d" % pid in l for l in t.daemon.log("child_reaped") + t.daemon.log("child_end")), 3, "end in the log")
+    t.daemon.wait_log("child_start", "pid=%d" % pid, "server=main", "start_ms=")
+    t.daemon.wait_log("child_end", "pid=%d" % pid, "server=main")
