@@ -69,7 +69,8 @@ static void test_entries_become_servers(void **state)
 		outcome.warnings.items[0],
 		"f.json:1:193: mcpServers.off.disabled: is disabled there, and not served");
 	assert_int_equal(servers->count, 3);
-	assert_int_equal(git->count, 4);
+	assert_int_equal(git->count, 5);
+	assert_string_equal(text_at(tree_find(git, "start"), "try"), "true");
 	assert_string_equal(text_at(git, "command"), "uvx");
 	assert_string_equal(tree_find(git, "args")->items[1]->text, "\xc3\xa4\n");
 	assert_string_equal(text_at(tree_find(git, "env"), "A_TOKEN"), "x");

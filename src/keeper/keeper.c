@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "io/ipc.h"
+#include "keeper/announcement.h"
 #include "keeper/audit_writer.h"
 #include "keeper/certificates.h"
 #include "keeper/cgroups.h"
@@ -91,6 +92,7 @@ struct keeper {
 	struct audit_writer audit;   /* likewise */
 	struct log_budget asked_for; /* what we write because of their requests */
 	int *listeners;
+	struct announcement announcement;
 	struct notify notify;
 	struct launch launch;
 	struct cgroups cgroups;
@@ -233,7 +235,7 @@ static void keeper_on_ready(struct keeper *keeper)
 	if (keeper->state == KEEPER_RUNNING)
 		return;
 	keeper_set_state(keeper, KEEPER_RUNNING);
-	listeners_announce(keeper->config, keeper->listeners);
+	announcement_begin(&keeper->announcement, keeper->listeners);
 }
 
 /* The gateway's own times, the longest that a server may take to stop, and a reserve. */
@@ -325,7 +327,7 @@ static void keeper_on_certificates(struct keeper *keeper, bool is_used)
 		keeper_end_reload(keeper);
 }
 
-/* The only descriptor that a message may bring is that of claims; all that came are closed. */
+/* The only descriptor that a message may bring is one of a text; all that came are closed. */
 static void keeper_on_message(struct keeper *keeper, const struct ipc_message *message,
 			      const int *fds, size_t fd_count)
 {
@@ -355,6 +357,8 @@ static bool keeper_may_listen(struct keeper *keeper)
 	return keeper->gateway.fd >= 0 && children_may_be_asked(&keeper->children) &&
 	       log_budget_pause_ms(&keeper->asked_for) == 0;
 }
+	else if (message->type == IPC_FOUND)
+		announcement_take(&keeper->announcement, message, fd_count == 1 ? fds[0] : -1);
 
 static void keeper_read_requests(struct keeper *keeper)
 {
@@ -535,6 +539,7 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 	pause_ms = keeper_pause_ms(keeper);
 	if (pause_ms > 0)
 		next = earlier(next, now + (uint64_t)pause_ms);
+	next = earlier(next, announcement_do_due(&keeper->announcement));
 	if (keeper->notify.watchdog_ms == 0)
 		return next;
 	if (now >= keeper->watchdog_at_ms)
@@ -698,6 +703,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
  * Kills all processes that are left. The children of a killed process become ours, so this repeats until there
  * are none. The reaper does the same with the groups that it knows, and ends.
  */
+	announcement_init(&keeper->announcement, config);
 static void keeper_finish(struct keeper *keeper)
 {
 	static const struct timespec pause = { .tv_nsec = 2000000 };
@@ -744,6 +750,7 @@ static void keeper_fini(struct keeper *keeper)
 	log_set_fd(STDERR_FILENO);
 	if (keeper->log_fd != STDERR_FILENO)
 		close(keeper->log_fd);
+	announcement_fini(&keeper->announcement);
 	prctl(PR_SET_DUMPABLE, 1);
 }
 

@@ -1,5 +1,6 @@
 noinst_LIBRARIES += src/keeper/libkeeper.a
 src_keeper_libkeeper_a_SOURCES = \
+	src/keeper/announcement.c src/keeper/announcement.h \
 	src/keeper/audit_writer.c src/keeper/audit_writer.h \
 	src/keeper/capabilities.c src/keeper/capabilities.h \
 	src/keeper/certificates.c src/keeper/certificates.h \

@@ -7,12 +7,12 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "io/ipc.h"
 #include "jsonrpc/write.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "process/child.h"
 #include "mcp/revision.h"
-#include "upstream/claims.h"
 #include "upstream/intake.h"
 #include "upstream/send.h"
 #include "upstream/upstream_era.h"
@@ -216,7 +216,7 @@ static void upstream_start(struct upstream *upstream)
 
 	/* A warm one is nobody's yet; servers with claims have none. */
 	if (upstream->setup != NULL)
-		claims_fd = claims_open(buf_slice(&upstream->setup->claims));
+		claims_fd = ipc_open_text(buf_slice(&upstream->setup->claims));
 	upstream_set_state(upstream, UPSTREAM_STARTING);
 	upstream->ops->start(upstream, claims_fd);
 	upstream_start_timers(upstream);

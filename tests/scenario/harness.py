@@ -26,7 +26,7 @@ CHILD = os.path.join(HERE, "child.py")
 BIN = None  # directory of mcpgated and mcpgated-demo, set by run
 SLOW = 1.0  # factor for waits that a sanitizer or a busy machine makes longer
 PR_SET_CHILD_SUBREAPER = 36
-READY = re.compile(r"^mcpgated: ready: (\S+) at (\S+)$")
+READY = re.compile(r"^mcpgated: ready: (\S+)(?: \(.*\))? at (\S+)$")
 READY_JSON = re.compile(r'"event":"endpoint_ready".*"server":"([^"]+)".*"url":"([^"]+)"')
 # What the service manager tells a service, or a session its programs.
 ENVIRON_NOT = ("NOTIFY_SOCKET", "LISTEN_FDS", "RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR", "STATE_DIRECTORY")

@@ -3,8 +3,10 @@
 import os
 import re
 import signal
+import socket
 import time
 
+import harness
 import mcp
 from harness import case, child_argv, eq, is_alive, ok, processes, wait_for, within
 
@@ -120,7 +122,7 @@ def servers_are_tried_at_the_start(t):
     eq(t.session("good").echo("x"), "x", "it serves")
 
 
-@case(servers={"slow": TRIED["slow"]}, own=True, deadline=20)
+@case(servers={"slow": TRIED["slow"]}, config={"log": {"format": "json"}}, own=True, deadline=20)
 def who_comes_while_a_server_is_tried(t):
     """product §2: a client that comes while its server is started for the first time waits for that, and gets a process then."""
     waiting = t.session("slow", check=False)
@@ -132,10 +134,10 @@ def who_comes_while_a_server_is_tried(t):
     waiting.notify("notifications/initialized")
     eq(waiting.echo("x"), "x")
     eq(t.daemon.started("slow"), 2, "its own")
-    looked(t, "slow", "server_found")
+    wait_for(lambda: any('"event":"server_found"' in l for l in t.daemon.lines), 8, "server_found")
 
 
-@case(servers={"silent": {"script": {"init": []}, "start": {"try": True}}}, own=True)
+@case(servers={"silent": {"script": {"init": []}, "start": {"try": True}}}, config={"log": {"format": "json"}}, own=True)
 def stops_while_a_server_is_tried(t):
     """REL-41: a daemon that stops while a server is tried leaves nothing."""
     wait_for(lambda: t.daemon.children("silent"), 5, "the process")
@@ -153,6 +155,50 @@ def one_command_is_tried(t):
     t.daemon = t.daemons[-1]
     looked(t, "one", "server_failing")
     eq(t.daemon.process.poll(), None, "it serves")
+
+
+def ready_line(t, name):
+    return wait_for(lambda: next((l for l in t.daemon.lines if l.startswith("mcpgated: ready: %s " % name)), None), 8, "ready " + name)
+
+
+LOOKED = {"good": (TRIED["good"], r" \(scripted 1, 2 tools\)"), "bare": (TRIED["bare"], r" \(scripted 1, 0 tools\)"),
+          "unlisted": (TRIED["unlisted"], r" \(scripted 1\)"), "dies": (TRIED["dies"], r" \(fails to start, the log says how\)"),
+          "strange": ({"script": {"info": {"name": "x\n\x1b[31m\u202eat http://evil/" + "n" * 500, "version": "\u0007"}}, "start": {"try": True}},
+                      r" \(x\\u000a\\u001b\[31m\\u202eat http://evil/n{20,60}\.\.\. \\u0007, 2 tools\)"),
+          "untried": ({}, "")}
+
+
+@case(servers={name: server for name, (server, _) in LOOKED.items()}, own=True, deadline=20)
+def ready_says_what_was_found(t):
+    """product §2 REL-48: the line that says where a server is has what it is, in few words, and bent by nobody."""
+    for name, (_, words) in LOOKED.items():
+        ok(re.fullmatch(r"mcpgated: ready: %s%s at http://127\.0\.0\.1:\d+/%s/mcp" % (name, words, name), ready_line(t, name)), name, ready_line(t, name))
+        eq(len([l for l in t.daemon.lines if l.startswith("mcpgated: ready: %s " % name)]), 1, "once")
+
+
+@case(daemon=False, deadline=20)
+def ready_does_not_wait_for_long(t):
+    """product §2 REL-52: a server that takes its time delays the line for two seconds, and systemd and probes not at all."""
+    path = os.path.join(t.directory(), "notify")
+    heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    heard.bind(path)
+    heard.settimeout(10)
+    d = t.start({"silent": {"script": {"init": []}, "start": {"try": True}}}, env={"NOTIFY_SOCKET": path}, wait=False)
+    ok(heard.recv(200).startswith(b"READY=1"), "READY=1")
+    began = time.monotonic()
+    ok(not any("mcpgated: ready" in l for l in d.lines), "it waits")
+    d.wait_ready()
+    ok(1.5 < time.monotonic() - began < 6 * harness.SLOW, "seconds", time.monotonic() - began)
+    ok(re.fullmatch(r"mcpgated: ready: silent at \S+", ready_line(t, "silent")), "the plain line", ready_line(t, "silent"))
+
+
+@case(daemon=False)
+def stops_before_it_is_announced(t):
+    """REL-41: a stop while the line still waits is a stop."""
+    d = t.start({"silent": {"script": {"init": []}, "start": {"try": True}}}, wait=False)
+    wait_for(lambda: d.log("gateway_ready"), 8, "gateway_ready")
+    d.term()
+    eq(d.wait(10), 0)
 
 
 @case(deadline=25, servers={"main": {}, "loop": {"script": {"start": [["exit", 1]]}, "start": {"backoff": "500ms..2s", "give_up_after": 3}}})
