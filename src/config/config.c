@@ -99,6 +99,20 @@ static void replace_listen(const struct config_request *request, struct tree *ro
 		tree_add(item, "plaintext", tree_new_text("true", "--plaintext"))->is_plain = true;
 }
 
+/* Each --host is an entry of hosts. */
+static void add_hosts(const struct config_request *request, struct tree *root)
+{
+	static const char file[] = "--host";
+	struct tree *list;
+
+	if (request->host_count == 0 || root->kind != TREE_MAP)
+		return;
+	CHECK(tree_find(root, "hosts") == NULL); /* it is from no file that could have them */
+	list = tree_add(root, "hosts", tree_new(TREE_LIST, file));
+	for (size_t i = 0; i < request->host_count; i++)
+		tree_add(list, NULL, tree_new_text(request->hosts[i], file));
+}
+
 /* ---- a file of tokens in clear text, one a line; the configuration gets their hashes. AUTH-TOK-01 ---- */
 
 static bool is_token(struct slice text)
@@ -302,6 +316,8 @@ struct config *config_load(const struct config_request *request, struct config_p
 		request->check(request, config, root, problems, warnings);
 	if (problems->count > 0)
 		config_free(&config);
+	if (root != NULL)
+		add_hosts(request, root);
 	tree_free(&root);
 	CHECK((config != NULL) == (problems->count == 0));
 	return config;

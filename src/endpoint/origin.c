@@ -96,7 +96,8 @@ const char *origin_check_host(const struct frontend_conf *conf, const struct htt
 	}
 	if (!slices_has_nocase(conf->hosts, origin_host_of(host))) {
 		*status_r = 403;
-		return "Forbidden: this Host is not served here (see the hosts option)";
+		return "Forbidden: this Host is not served here; add it to `hosts` of the configuration, or "
+		       "where there is none with --host NAME";
 	}
 	return NULL;
 }
