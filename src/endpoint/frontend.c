@@ -137,6 +137,11 @@ static struct http_exchange *frontend_dispatch(const struct endpoint_request *re
 		return streamable_get(request);
 	if (role == ENDPOINT_MCP && method == HTTP_DELETE)
 		return streamable_delete(request);
+#define ADD_PROXY                                                                      \
+	", and no token is needed here. Add to the configuration: `trusted_proxies: "  \
+	"[127.0.0.1]` (the proxy's address) and `auth: {mode: token, tokens: [...]}` " \
+	"(`mcpgatectl token new` makes one), or `auth: {mode: anonymous}` if everybody may"
+
 	if (role == ENDPOINT_SSE && method == HTTP_GET)
 		return http_sse_get(request);
 	LOG(REQUEST_REFUSED, LOG_INT("status", 405), LOG_SLICE("method", http->method_name));
@@ -153,12 +158,14 @@ static const char *frontend_check_proxy(const struct frontend_conf *conf,
 					const struct http_request *request)
 {
 	if (conf->authorization.mode != AUTHORIZATION_NONE || conf->is_operators ||
-	    !http_is_forwarded(request) || http_conn_is_trusted(conn))
+	    http_conn_is_trusted(conn))
 		return NULL;
-	return "Forbidden: a proxy has passed this on, and no token is needed here. Add to the "
-	       "configuration: `trusted_proxies: [127.0.0.1]` (the proxy's address) and `auth: {mode: "
-	       "token, tokens: [...]}` (`mcpgatectl token new` makes one), or `auth: {mode: "
-	       "anonymous}` if everybody may";
+	if (http_is_forwarded(request))
+		return "Forbidden: a proxy has passed this on" ADD_PROXY;
+	/* No client of MCP speaks it; nginx does, where it is told nothing but proxy_pass. */
+	if (request->minor_version == 0)
+		return "Forbidden: a proxy has passed this on, it seems (HTTP/1.0)" ADD_PROXY;
+	return NULL;
 }
 
 /*

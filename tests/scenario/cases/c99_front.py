@@ -119,7 +119,8 @@ def a_second_signal_ends_the_delay(t):
 
 
 FORWARDED = (("Forwarded", "for=192.0.2.1"), ("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-Host", "a.example"),
-             ("X-Forwarded-Proto", "https"))
+             ("X-Forwarded-Proto", "https"), ("x-forwarded-port", "443"), ("X-Real-IP", "192.0.2.1"), ("Via", "1.1 proxy"),
+             ("CF-Connecting-IP", "192.0.2.1"), ("Cf-Ray", "x"), ("True-Client-IP", "192.0.2.1"), ("X-Client-IP", "192.0.2.1"))
 
 
 @case(own=True)
@@ -134,6 +135,30 @@ def an_unknown_proxy_does_not_publish_it(t):
     t.daemon.wait_log("caller_refused", "status=403", "client=127.0.0.1", "a proxy has passed this on")
 
 
+PING10 = b"POST /main/mcp HTTP/1.0\r\nHost: 127.0.0.1:8808\r\nConnection: close\r\n" + \
+    b"Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s"
+
+
+def ping_of_a_plain_proxy(t, address=None):
+    """As nginx with proxy_pass and nothing else passes it on."""
+    body = encode(request(1, "ping"))
+    conn = t.conn(address=address)
+    conn.send(PING10 % (len(body), body))
+    return conn.response()
+
+
+@case(own=True)
+def a_plain_proxy_does_not_publish_it(t):
+    """SEC-69: what speaks HTTP/1.0 is a proxy, and no client of MCP; probes are answered."""
+    response = ping_of_a_plain_proxy(t)
+    text = response.read()
+    ok(response.status == 403 and b"HTTP/1.0" in text and b"trusted_proxies: [127.0.0.1]" in text, "the lines", response.status, text)
+    t.daemon.wait_log("caller_refused", "status=403", "it seems (HTTP/1.0)")
+    conn = t.conn()
+    conn.send(b"GET /readyz HTTP/1.0\r\nHost: localhost\r\n\r\n")
+    eq(conn.response().status, 200)
+
+
 @case(daemon=False)
 def a_known_proxy_or_a_token_is_enough(t):
     """SEC-69: who has named the proxy, or asks for tokens, or says that everybody may, has thought of it."""
@@ -142,6 +167,7 @@ def a_known_proxy_or_a_token_is_enough(t):
         response = t.conn(address=daemon.address).request("POST", "/main/mcp", JSON + [FORWARDED[1]], encode(request(1, "ping")))
         response.read()
         eq(response.status, status, config)
+        eq(ping_of_a_plain_proxy(t, daemon.address).status, status, config)
 
 
 @case(own=True, config=dict(TOKENS, log={"level": "info", "access": True}))
