@@ -252,17 +252,29 @@ static uint64_t stop_time_ms(const struct config *config)
 	return config->drain_delay_ms + config->drain_timeout_ms + longest + STOP_RESERVE_MS;
 }
 
+/* A drain may take longer than TimeoutStopSec of the unit: systemd is told how long, and kills only what takes longer still. */
+static void keeper_tell_of_stop(const struct keeper *keeper, uint64_t stop_ms)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu",
+		 (unsigned long long)(stop_ms + SWEEP_MS) * 1000);
+	notify_send(&keeper->notify, text);
+}
+
 static void keeper_on_stop(struct keeper *keeper)
 {
+	uint64_t stop_ms = stop_time_ms(keeper->config);
+
 	if (keeper->gateway.pid == 0) {
 		keeper_set_state(keeper, KEEPER_DONE);
 		return;
 	}
 	if (keeper_is_on(keeper)) {
-		notify_send(&keeper->notify, "STOPPING=1");
+		keeper_tell_of_stop(keeper, stop_ms);
 		keeper_set_state(keeper, KEEPER_DRAINING);
 		listeners_stop(keeper->config, keeper->listeners);
-		keeper->kill_at_ms = clock_now_ms() + stop_time_ms(keeper->config);
+		keeper->kill_at_ms = clock_now_ms() + stop_ms;
 	}
 	keeper->drains_owed++;
 }
@@ -345,6 +357,8 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		era_store_note(&keeper->era_store, message);
 	else if (message->type == IPC_PINS)
 		pin_store_note(&keeper->pin_store);
+	else if (message->type == IPC_FOUND)
+		announcement_take(&keeper->announcement, message, fd_count == 1 ? fds[0] : -1);
 	else
 		children_request(&keeper->children, message, fd_count == 1 ? fds[0] : -1);
 	for (size_t i = 0; i < fd_count; i++)
@@ -357,8 +371,6 @@ static bool keeper_may_listen(struct keeper *keeper)
 	return keeper->gateway.fd >= 0 && children_may_be_asked(&keeper->children) &&
 	       log_budget_pause_ms(&keeper->asked_for) == 0;
 }
-	else if (message->type == IPC_FOUND)
-		announcement_take(&keeper->announcement, message, fd_count == 1 ? fds[0] : -1);
 
 static void keeper_read_requests(struct keeper *keeper)
 {
@@ -527,6 +539,7 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 	next = earlier(next, era_store_do_due(&keeper->era_store));
 	next = earlier(next, audit_writer_run(&keeper->audit));
 	next = earlier(next, pin_store_do_due(&keeper->pin_store));
+	next = earlier(next, announcement_do_due(&keeper->announcement));
 	if (keeper->state == KEEPER_DRAINING && now >= keeper->kill_at_ms) {
 		CHECK(keeper->gateway.pid > 0);
 		kill(keeper->gateway.pid, SIGKILL); /* SIGCHLD follows */
@@ -539,7 +552,6 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 	pause_ms = keeper_pause_ms(keeper);
 	if (pause_ms > 0)
 		next = earlier(next, now + (uint64_t)pause_ms);
-	next = earlier(next, announcement_do_due(&keeper->announcement));
 	if (keeper->notify.watchdog_ms == 0)
 		return next;
 	if (now >= keeper->watchdog_at_ms)
@@ -691,6 +703,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 		return -1;
 	keeper->reaper.programs = keeper->programs;
 	keeper_start_reaper(keeper);
+	announcement_init(&keeper->announcement, config);
 	children_init(&keeper->children, config, &keeper->launch, &keeper->reaper,
 		      &keeper->cgroups);
 	gateway_process_init(&keeper->gateway);
@@ -703,7 +716,6 @@ static int keeper_start(struct keeper *keeper, struct error *err)
  * Kills all processes that are left. The children of a killed process become ours, so this repeats until there
  * are none. The reaper does the same with the groups that it knows, and ends.
  */
-	announcement_init(&keeper->announcement, config);
 static void keeper_finish(struct keeper *keeper)
 {
 	static const struct timespec pause = { .tv_nsec = 2000000 };
@@ -738,6 +750,7 @@ static void keeper_fini(struct keeper *keeper)
 {
 	listeners_close(keeper->config, &keeper->listeners);
 	certificates_fini(&keeper->certificates);
+	announcement_fini(&keeper->announcement);
 	children_fini(&keeper->children);
 	cgroups_close(&keeper->cgroups);
 	launch_fini(&keeper->launch);
@@ -750,7 +763,6 @@ static void keeper_fini(struct keeper *keeper)
 	log_set_fd(STDERR_FILENO);
 	if (keeper->log_fd != STDERR_FILENO)
 		close(keeper->log_fd);
-	announcement_fini(&keeper->announcement);
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
