@@ -167,6 +167,8 @@ static void test_variables_are_put_in(void **state)
 			"a some ${IMPORT_TEST}, some ${IMPORT_TEST}", NULL);
 	assert_expanded("${IMPORT_NONE:-else}${IMPORT_TEST:-no}", "elsesome ${IMPORT_TEST}", NULL);
 	assert_expanded("${IMPORT_NONE:-}", "", NULL);
+	assert_expanded("${env:IMPORT_NONE:-a:b}", "a:b", NULL);
+	assert_expanded("${claim:sub}", "${claim:sub}", NULL);
 	assert_expanded("${userHome}${/}a${pathSeparator}b", "/home/me/a/b", NULL);
 	assert_expanded("${env:IMPORT_NONE}", "${env:IMPORT_NONE}",
 			AT "'${env:IMPORT_NONE}' is passed as it stands: no such variable is set "

@@ -137,6 +137,24 @@ def who_comes_while_a_server_is_tried(t):
     wait_for(lambda: any('"event":"server_found"' in l for l in t.daemon.lines), 8, "server_found")
 
 
+@case(servers={"s%d" % i: {"script": {"init": [["sleep", 1], ["answer"]]}, "start": {"try": True}} for i in range(7)},
+      config={"log": {"format": "json"}}, own=True, deadline=30)
+def few_servers_are_tried_at_once(t):
+    """product §2: four at a time; the server of a client that comes meanwhile is next."""
+    count = lambda: [t.daemon.started("s%d" % i) for i in range(7)]
+    wait_for(lambda: sum(count()) == 4, 5, "the first four")
+    eq(count(), [1, 1, 1, 1, 0, 0, 0])
+    waiting = t.session("s6", check=False)
+    wait_for(lambda: t.daemon.started("s6") == 1, 1, "that of the client, before one of the four has answered")
+    most, found = 0, lambda: len([l for l in t.daemon.lines if '"event":"server_found"' in l])
+    while found() < 7:
+        most = max(most, sum(len(t.daemon.children("s%d" % i)) > 0 for i in range(6)))
+        time.sleep(0.02)
+    ok(most <= 5, "at once", most)  # one may be on its way out
+    waiting.result = waiting.started.final(10)
+    waiting.take_id()
+
+
 @case(servers={"silent": {"script": {"init": []}, "start": {"try": True}}}, config={"log": {"format": "json"}}, own=True)
 def stops_while_a_server_is_tried(t):
     """REL-41: a daemon that stops while a server is tried leaves nothing."""
