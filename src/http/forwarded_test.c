@@ -130,14 +130,14 @@ static void test_x_forwarded(void **state)
 static void test_fields_of_proxies(void **state)
 {
 	static const char *const rows[] = {
-		"Forwarded: x",       "X-Forwarded-For: x", "x-forwarded-host: x",
+		"Forwarded: ",        "X-Forwarded-For: x", "x-forwarded-host: x",
 		"X-Forwarded-Proto:", "X-Forwarded-Ssl: x", "X-Real-IP: x",
 		"x-real-ip:",         "Via: 1.1 x",         "CF-Ray: x",
 		"cf-connecting-ip:",  "True-Client-IP: x",  "X-Client-Ip: x",
 	};
 	static const char *const others[] = {
-		"X-Forwarded: x", "X-Real-IPs: x", "Viax: x", "X-Via: x",
-		"CF: x",          "X-Api-Key: x",  "Vi: x",   "Mcp-Param-Via: x",
+		"X-Forwarded: x", "X-Real-IPs: x", "Viax: x",          "X-Via: x",    "CF: x",
+		"X-Api-Key: x",   "Vi: x",         "Mcp-Param-Via: x", "Accept: */*",
 	};
 	char line[64];
 
