@@ -280,7 +280,7 @@ def who_leaves_has_a_line_too(t):
 
 @case(own=True, config={"trusted_proxies": ["127.0.0.1"]})
 def the_page_of_an_old_browser(t):
-    """SEC-01: HTTP/1.0 need not say for which host it is; then paths alone are named."""
+    """SEC-01 SEC-69: HTTP/1.0, which a proxy speaks, need not say for which host it is; then paths alone are named."""
     conn = t.conn()
     conn.send(b"GET / HTTP/1.0\r\nAccept: text/html\r\n\r\n")
     response = conn.response()
