@@ -68,6 +68,7 @@ struct gateway {
 	struct verifier *verifier;
 	struct dpop_memory *proofs;
 	struct audit audit;
+	struct task records; /* flushes those that no answer has taken along */
 	struct router router;
 	struct frontend frontend;
 	struct http_server *http;
@@ -371,13 +372,28 @@ static void gateway_make_deny_list(struct gateway *g)
 	deny_snapshot_save(g->deny_snapshot, deny_list);
 }
 
+static void gateway_on_records(struct task *task)
+{
+	(void)audit_flush(&container_of(task, struct gateway, records)->audit);
+}
+
+static void gateway_on_gathering(struct audit *audit)
+{
+	struct gateway *g = container_of(audit, struct gateway, audit);
+
+	task_schedule(g->loop, &g->records);
+}
+
 static void gateway_make_router(struct gateway *g)
 {
 	router_init(&g->router, g->loop,
 		    &(struct scan_limits){ g->config->json_depth, ID_BYTES_MAX },
 		    &g->config->sessions);
 	g->router.sessions.principals.claim_names = g->config->claim_names;
-	g->audit = (struct audit){ .conf = g->config->audit, .fd = GATEWAY_AUDIT };
+	task_init(&g->records, gateway_on_records);
+	g->audit = (struct audit){ .conf = g->config->audit,
+				   .fd = GATEWAY_AUDIT,
+				   .on_gathering = gateway_on_gathering };
 	g->router.audit = g->audit.conf.to != NULL ? &g->audit : NULL;
 }
 
@@ -480,6 +496,7 @@ static void gateway_free(struct gateway *g)
 	server_certificates_fini(&g->server_certificates);
 	frontend_fini(&g->frontend);
 	router_fini(&g->router);
+	(void)audit_flush(&g->audit);
 	pin_memory_fini(&g->pin_memory);
 	spawner_free(&g->spawner);
 	verifier_free(&g->verifier);

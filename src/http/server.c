@@ -39,6 +39,7 @@ void http_server_free(struct http_server **server)
 	CHECK(s->count == 0);
 	places_fini(&s->places);
 	buf_fini(&s->scratch);
+	buf_fini(&s->gathered);
 	free(s);
 	*server = NULL;
 }

@@ -2,7 +2,10 @@
 /*
  * Records of what was decided about requests and what became of them: one JSON object a line, its members the rows of
  * audit.def, into a pipe to the keeper, which writes them out (keeper/audit_writer). What a record says is router/audit_call's.
- * Writing never blocks: a line that the pipe does not take is lost and counted, and the next one that it takes says so. SEC-63.
+ * Writing never blocks: what the pipe does not take is lost and counted, and the next line that it takes says so. SEC-63.
+ *
+ * The records of a turn of the loop are gathered and written together, where `on_gathering` is set: its owner then calls
+ * audit_flush before any answer leaves, and when the turn ends. So whoever has an answer for a call has left a record.
  */
 #ifndef MCPGATED_OBS_AUDIT_H
 #define MCPGATED_OBS_AUDIT_H
@@ -26,15 +29,23 @@ struct audit_conf {
 	bool shows_arguments;
 };
 
-/* All zeros but for conf and fd. */
+/* As much as a pipe takes as a whole or not at all. */
+#define AUDIT_GATHERED_BYTES TEXT_LINE_BYTES
+
+/* All zeros but for conf, fd and on_gathering. */
 struct audit {
 	struct audit_conf conf;
-	int fd;           /* of the pipe; does not block */
-	bool is_failing;  /* the keeper cannot write */
-	int last_error;   /* errno: why it could not last; 0: it always could */
-	uint64_t written; /* lines that the keeper has got */
-	uint64_t lost;    /* lines, since one was written */
+	int fd; /* of the pipe; does not block */
+	void (*on_gathering)(
+		struct audit *audit); /* the first line waits to be flushed. NULL: none ever does */
+	bool is_failing;              /* the keeper cannot write */
+	int last_error;               /* errno: why it could not last; 0: it always could */
+	uint64_t written;             /* lines that the keeper has got */
+	uint64_t lost;                /* lines, since one was written */
 	uint64_t said_at_ms;
+	size_t gathered_lines;
+	size_t gathered_length;
+	char gathered[AUDIT_GATHERED_BYTES];
 };
 
 /* Begins a record. It is ended by audit_write. */
@@ -44,8 +55,10 @@ bool audit_put_text(struct text_line *line, enum audit_field field, struct slice
 /* true */
 void audit_put_true(struct text_line *line, enum audit_field field);
 void audit_put_number(struct text_line *line, enum audit_field field, uint64_t number);
-/* Ends the line and writes it. False: it is lost. */
+/* Ends the line, and writes or gathers it. False: it is lost. */
 bool audit_write(struct audit *audit, struct text_line *line);
+/* Writes what was gathered. False: it is lost. */
+bool audit_flush(struct audit *audit);
 
 /* The words of a row. */
 const char *audit_field_name(enum audit_field field);

@@ -181,7 +181,8 @@ static bool record_begin(const struct audit_call *call, const struct audit_reque
 	audit_line_begin(&line, "begin");
 	put_verdict(&line, "allowed", NULL);
 	put_speaker(&line, request->session, request->revision);
-	return write_with(call->audit, &line, slice_of(call->text, call->length));
+	return write_with(call->audit, &line, slice_of(call->text, call->length)) &&
+	       audit_flush(call->audit);
 }
 
 struct audit_call *audit_call_new(struct audit *audit, const struct audit_request *request)
