@@ -630,7 +630,7 @@ int schema_check(const struct schema *schema, struct slice value, struct error *
 	static const struct json_tree_limits limits = { SCAN_DEPTH_MAX, SCHEMA_VALUES_MAX };
 	struct schema_walk walk = { .schema = schema };
 	struct json_tree tree = { .count = 0 };
-	const char *why = json_tree_read(&tree, value, &limits);
+	const char *why = json_tree_read_canonical(&tree, value, &limits);
 	int result = 0;
 
 	if (why != NULL)

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/unit_test.h"
 #include "io/peer.h"
+#include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
 #include "obs/audit.h"
@@ -22,6 +23,7 @@ static struct {
 	struct principal principal;
 	char message[8192];
 	struct envelope env;
+	struct canonical_memo canonical;
 	char text[3 * TEXT_LINE_BYTES];
 } stage;
 
@@ -44,6 +46,7 @@ static int end(void **state)
 {
 	close(stage.audit.fd);
 	close(stage.in);
+	canonical_memo_fini(&stage.canonical);
 	return 0;
 }
 
@@ -65,6 +68,7 @@ static struct audit_request request_of(const char *method, const char *params)
 		.revision = &revision_modern,
 		.env = &stage.env,
 		.bytes = 77,
+		.canonical = &stage.canonical,
 	};
 }
 
