@@ -114,16 +114,20 @@ static const char *find(const struct literal *literal, const char *p, const char
 {
 	struct either first = either_of(literal, 0), second = either_of(literal, 1);
 
-	CHECK(literal->length > 0 && p <= last);
-	while (p <= last) {
-		const char *stop = last - p < BLOCK ? last + 1 : p + BLOCK;
+	const char *begin = p;
 
-		if (last - p < BLOCK || has_both(p, first, second))
-			for (; p < stop; p++)
-				if (fits(*p, first) && is_here(literal, p))
-					return p;
-		p = stop;
-	}
+	CHECK(literal->length > 0 && p <= last);
+	for (; last - p >= BLOCK; p += BLOCK)
+		if (has_both(p, first, second))
+			for (const char *at = p; at < p + BLOCK; at++)
+				if (fits(*at, first) && is_here(literal, at))
+					return at;
+	/* A rest that is shorter than a block is looked at with bytes that have been looked at before, but for its end. */
+	if (last - begin >= BLOCK && !has_both(last - BLOCK, first, second))
+		p = last;
+	for (; p <= last; p++)
+		if (fits(*p, first) && is_here(literal, p))
+			return p;
 	return NULL;
 }
 
