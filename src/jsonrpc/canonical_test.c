@@ -152,6 +152,11 @@ static void a_memo_makes_one_form_once(void **state)
 	form = canonical_memo_get(&memo, of);
 	assert_true(slice_is_equal(form, SLICE_LIT("[6,2]")));
 	canonical_memo_end(&memo);
+	text[1] = '7';
+	canonical_memo_begin(&memo, of);
+	form = canonical_memo_get(&memo, of);
+	assert_true(slice_is_equal(form, SLICE_LIT("[7,2]")));
+	canonical_memo_end(&memo);
 	canonical_memo_fini(&memo);
 }
 
