@@ -71,11 +71,14 @@ static void put_name(struct text_line *line, enum audit_field field, struct json
 /* What a message is about, by whatever method. */
 static void put_names(struct text_line *line, const struct envelope *env)
 {
-	struct json ref = scan_member(env->params.text, SLICE_LIT("ref"));
 	bool is_prompt = slice_has_prefix(env->method, SLICE_LIT("prompts/"));
+	struct json ref;
 
 	put_name(line, is_prompt ? AUDIT_PROMPT : AUDIT_TOOL, env->name);
 	put_name(line, AUDIT_RESOURCE, env->uri);
+	if (slice_is_equal(env->method, SLICE_LIT("tools/call")))
+		return; /* nothing else is meant there, and arguments may be long */
+	ref = scan_member(env->params.text, SLICE_LIT("ref"));
 	if (ref.type != JSON_OBJECT)
 		return;
 	put_name(line, AUDIT_PROMPT, scan_member(ref.text, SLICE_LIT("name")));

@@ -292,7 +292,7 @@ static void the_longest_record_is_one_line(void **state)
 		 "{'name':'%0400d','uri':'%0600d','ref':{'name':'%0400d','uri':'%0600d'},"
 		 "'arguments':{'x':'%02000d'}}",
 		 1, 1, 1, 1, 1);
-	request = request_of("tools/call", params);
+	request = request_of("resources/read", params);
 	request.server = "a-server-with-a-long-name-a-server-with-a-long-name-of-64-bytes-";
 	request.batch = SIZE_MAX;
 	audit_refusal(&stage.audit, &request, "insufficient_scope",
