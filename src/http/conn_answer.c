@@ -129,20 +129,6 @@ static int add_body(struct iovec *parts, struct buf *head, const struct http_rep
 	return count;
 }
 
-static void conn_log_access(struct http_conn *conn, int status)
-{
-	struct slice path = buf_slice(&conn->target);
-	struct slice method = slice_cut(&path, ' ');
-	char client[PEER_TEXT_BYTES];
-
-	if (conn->target.len == 0)
-		return;
-	LOG(ACCESS, LOG_STR("client", conn_client_text(conn, client)), LOG_SLICE("method", method),
-	    LOG_SLICE("path", path), LOG_INT("status", status),
-	    LOG_INT("ms", clock_now_ms() - conn->began_at_ms));
-	conn->target.len = 0;
-}
-
 /* Whether an answer with a body so long waits for the end of the turn. */
 static bool conn_may_gather(const struct http_conn *conn, uint64_t length)
 {

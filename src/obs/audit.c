@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -14,6 +16,9 @@
 #define FIXED_BYTES_MAX 128 /* of texts of our own */
 #define NUMBER_BYTES_MAX 20
 #define SAID_EVERY_MS 10000
+#define REFUSALS_PART 4 /* of the pipe */
+#define FINISH_TRIES 50
+#define FINISH_TRY_MS 10
 
 static const struct {
 	const char *name;
@@ -136,36 +141,137 @@ static void note_lost(struct audit *audit, size_t lines)
 	LOG(AUDIT_LOST, LOG_INT("records", counter_get(COUNTER_AUDIT_LOST)));
 }
 
-bool audit_flush(struct audit *audit)
-{
-	size_t lines = audit->gathered_lines;
-	struct slice text = slice_of(audit->gathered, audit->gathered_length);
+/* ---- shares ---- */
 
-	if (lines == 0)
-		return true;
-	audit->gathered_lines = audit->gathered_length = 0;
-	if (tell_lost(audit) && write_whole(audit, text)) {
-		audit->written += lines;
-		return true;
-	}
-	note_lost(audit, lines);
+/* A pipe holds pages, of which a long line takes one for itself: what is unread counts for up to twice as much. */
+static bool has_room(const struct audit *audit, enum audit_share share)
+{
+	int unread = 0;
+
+	return share == AUDIT_CALLS || audit->pipe_bytes == 0 ||
+	       ioctl(audit->fd, FIONREAD, &unread) < 0 ||
+	       (size_t)unread < audit->pipe_bytes / REFUSALS_PART;
+}
+
+static bool write_lines(struct audit *audit, enum audit_share share, struct slice lines,
+			size_t count)
+{
+	if (!has_room(audit, share) || !tell_lost(audit) || !write_whole(audit, lines))
+		return false;
+	audit->written += count;
+	return true;
+}
+
+static size_t count_lines(struct slice lines)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < lines.n; i++)
+		count += lines.p[i] == '\n';
+	return count;
+}
+
+static bool is_waiting(const struct audit *audit)
+{
+	for (enum audit_share share = 0; share < AUDIT_SHARES; share++)
+		if (!audit_backlog_is_empty(&audit->backlog, share))
+			return true;
 	return false;
 }
 
-bool audit_write(struct audit *audit, struct text_line *line)
+bool audit_drain(struct audit *audit)
 {
-	bool is_first;
+	bool has_written;
 
-	end_line(line);
+	do {
+		has_written = false;
+		for (enum audit_share share = 0; share < AUDIT_SHARES; share++) {
+			struct slice lines = audit_backlog_peek(&audit->backlog, share, PIPE_BUF);
+
+			if (lines.n == 0 || !write_lines(audit, share, lines, count_lines(lines)))
+				continue;
+			audit_backlog_drop(&audit->backlog, share, lines.n);
+			has_written = true;
+		}
+	} while (has_written);
+	return !is_waiting(audit);
+}
+
+/* Behind those of its share that wait. */
+static bool defer(struct audit *audit, enum audit_share share, struct slice lines)
+{
+	bool is_first = !is_waiting(audit);
+
+	if (audit->on_waiting == NULL || !audit_backlog_add(&audit->backlog, share, lines))
+		return false;
+	if (is_first)
+		audit->on_waiting(audit);
+	return true;
+}
+
+/* Writes them, or has them wait behind those of their share that do. */
+static bool write_or_defer(struct audit *audit, enum audit_share share, struct slice lines,
+			   size_t count)
+{
+	if ((audit_backlog_is_empty(&audit->backlog, share) &&
+	     write_lines(audit, share, lines, count)) ||
+	    defer(audit, share, lines))
+		return true;
+	note_lost(audit, count);
+	return false;
+}
+
+bool audit_flush(struct audit *audit)
+{
+	size_t count = audit->gathered_lines;
+	struct slice lines = slice_of(audit->gathered, audit->gathered_length);
+
+	audit->gathered_lines = audit->gathered_length = 0;
+	return count == 0 || write_or_defer(audit, AUDIT_CALLS, lines, count);
+}
+
+static void gather(struct audit *audit, const struct text_line *line)
+{
 	if (audit->gathered_length + line->length > sizeof(audit->gathered))
 		(void)audit_flush(audit);
-	is_first = audit->gathered_lines == 0;
 	memcpy(audit->gathered + audit->gathered_length, line->bytes, line->length);
 	audit->gathered_length += line->length;
-	audit->gathered_lines++;
-	if (audit->on_gathering == NULL)
-		return audit_flush(audit);
-	if (is_first)
+	if (audit->gathered_lines++ == 0)
 		audit->on_gathering(audit);
-	return true;
+}
+
+bool audit_write(struct audit *audit, enum audit_share share, struct text_line *line)
+{
+	end_line(line);
+	if (share == AUDIT_CALLS && audit->on_gathering != NULL) {
+		gather(audit, line);
+		return true;
+	}
+	(void)audit_flush(audit); /* what came before goes before */
+	return write_or_defer(audit, share, slice_of(line->bytes, line->length), 1);
+}
+
+bool audit_write_now(struct audit *audit, struct text_line *line)
+{
+	end_line(line);
+	(void)audit_flush(audit);
+	if (write_lines(audit, AUDIT_CALLS, slice_of(line->bytes, line->length), 1))
+		return true;
+	note_lost(audit, 1);
+	return false;
+}
+
+void audit_finish(struct audit *audit)
+{
+	(void)audit_flush(audit);
+	for (int i = 0; i < FINISH_TRIES && !audit_drain(audit); i++)
+		(void)poll(NULL, 0, FINISH_TRY_MS);
+	for (enum audit_share share = 0; share < AUDIT_SHARES; share++) {
+		struct slice lines = audit_backlog_peek(&audit->backlog, share, SIZE_MAX);
+
+		if (lines.n == 0)
+			continue;
+		note_lost(audit, count_lines(lines));
+		audit_backlog_drop(&audit->backlog, share, lines.n);
+	}
 }

@@ -49,7 +49,7 @@ static int check_text(const struct schema *schema, struct slice value, struct er
 	int result;
 
 	assert_int_equal(canonical_append(&canonical, value, SCAN_DEPTH_MAX), 0);
-	result = schema_check(schema, buf_slice(&canonical), err);
+	result = schema_check(schema, buf_slice(&canonical), 1, err);
 	buf_fini(&canonical);
 	return result;
 }
@@ -715,6 +715,23 @@ static void test_large_values(void **state)
 	buf_fini(&text);
 }
 
+/* What fits alone does not where it is one of many: they share the bound of one. */
+static void test_checks_that_come_together(void **state)
+{
+	struct schema *schema = read_good("{'items':{'type':'integer'}}");
+	struct buf text = { 0 };
+	struct slice value = repeat(&text, "[0", ",0", 40000, "]");
+	struct error err;
+
+	assert_int_equal(schema_check(schema, value, 1, &err), 0);
+	assert_int_equal(schema_check(schema, value, 4, &err), 0);
+	assert_int_equal(schema_check(schema, value, 64, &err), -1);
+	assert_int_equal(err.kind, ERROR_LIMIT);
+	assert_string_equal(err.text, " cannot be checked: it takes too many steps");
+	schema_free(&schema);
+	buf_fini(&text);
+}
+
 static void is_unusable(struct slice text, const char *why)
 {
 	struct error err;
@@ -842,6 +859,7 @@ int main(void)
 		cmocka_unit_test(test_bounds_of_a_check),
 		cmocka_unit_test(test_time_of_a_check),
 		cmocka_unit_test(test_large_values),
+		cmocka_unit_test(test_checks_that_come_together),
 		cmocka_unit_test(test_bounds_of_a_schema),
 		cmocka_unit_test(test_numbers_are_exact),
 		cmocka_unit_test(test_schemas_are_read_once),

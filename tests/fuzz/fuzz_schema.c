@@ -39,7 +39,7 @@ static enum error_kind judge(struct slice schema_text, struct slice value, bool 
 		return err.kind;
 	}
 	CHECK(canonical_append(&canonical, value, SCAN_DEPTH_MAX) == 0);
-	if (schema_check(schema, buf_slice(&canonical), &err) == 0)
+	if (schema_check(schema, buf_slice(&canonical), 1, &err) == 0)
 		err.kind = ERROR_NONE;
 	else
 		check_reason(&err);
