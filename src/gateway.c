@@ -69,6 +69,7 @@ struct gateway {
 	struct verifier *verifier;
 	struct dpop_memory *proofs;
 	struct audit audit;
+	struct task records; /* flushes those that no answer has taken along */
 	struct timer audit_waiting;
 	struct router router;
 	struct frontend frontend;
@@ -373,6 +374,18 @@ static void gateway_make_deny_list(struct gateway *g)
 	deny_snapshot_save(g->deny_snapshot, deny_list);
 }
 
+static void gateway_on_records(struct task *task)
+{
+	(void)audit_flush(&container_of(task, struct gateway, records)->audit);
+}
+
+static void gateway_on_gathering(struct audit *audit)
+{
+	struct gateway *g = container_of(audit, struct gateway, audit);
+
+	task_schedule(g->loop, &g->records);
+}
+
 static void gateway_on_audit_waiting(struct audit *audit)
 {
 	struct gateway *g = container_of(audit, struct gateway, audit);
@@ -394,10 +407,12 @@ static void gateway_make_router(struct gateway *g, size_t audit_bytes)
 		    &(struct scan_limits){ g->config->json_depth, ID_BYTES_MAX },
 		    &g->config->sessions);
 	g->router.sessions.principals.claim_names = g->config->claim_names;
+	task_init(&g->records, gateway_on_records);
 	timer_init(&g->audit_waiting, gateway_on_audit_due);
 	g->audit = (struct audit){ .conf = g->config->audit,
 				   .fd = GATEWAY_AUDIT,
 				   .pipe_bytes = audit_bytes,
+				   .on_gathering = gateway_on_gathering,
 				   .on_waiting = gateway_on_audit_waiting };
 	g->router.rule_places = &g->config->rule_places;
 	g->router.audit = g->audit.conf.to != NULL ? &g->audit : NULL;

@@ -281,10 +281,21 @@ static void admin_write_error(struct http_handler *handler, int status, const ch
 	value_write(admin_reply_make_error(reason), body);
 }
 
+/* To answers of the servers' MCP endpoints as well. */
+static void admin_before_write(struct http_handler *handler)
+{
+	struct http_handler *mcp = container_of(handler, struct admin, handler)->conf.mcp;
+
+	if (mcp != NULL && mcp->before_write != NULL)
+		mcp->before_write(mcp);
+}
+
 void admin_init(struct admin *admin, const struct admin_conf *conf)
 {
-	admin->handler = (struct http_handler){ admin_on_request, admin_write_error };
-	admin->metrics_handler = (struct http_handler){ metrics_on_request, admin_write_error };
+	admin->handler =
+		(struct http_handler){ admin_on_request, admin_write_error, admin_before_write };
+	admin->metrics_handler =
+		(struct http_handler){ metrics_on_request, admin_write_error, NULL };
 	CHECK(conf->router != NULL && conf->servers != NULL && conf->paths != NULL);
 	admin->conf = *conf;
 	admin->started_at_ms = clock_now_ms();

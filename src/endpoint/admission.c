@@ -597,6 +597,7 @@ static void record_refusal(const struct admission *admission, const char *word)
 								  NULL,
 		.bytes = admission->body.n,
 		.batch = admission->is_batch ? admission->count : 0,
+		.canonical = &caller->frontend->router->canonical,
 	};
 
 	if (audit == NULL)

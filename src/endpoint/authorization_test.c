@@ -58,7 +58,7 @@ static void write_error(struct http_handler *handler, int status, const char *re
 {
 }
 
-static struct http_handler handler = { on_request, write_error };
+static struct http_handler handler = { on_request, write_error, NULL };
 
 static void request(void)
 {

@@ -18,6 +18,7 @@ struct charge {
 	const struct call_limit *limit;
 	size_t calls;
 	size_t in_flight; /* of these */
+	uint64_t key;     /* of the bucket of this caller */
 };
 
 struct charges {
@@ -48,7 +49,14 @@ static bool is_in_flight(const struct envelope *env)
 	return env->kind == ENVELOPE_REQUEST && method != METHOD_LISTEN && method != METHOD_TASKS;
 }
 
-static void add(struct charges *charges, const struct call_limit *limit, const struct envelope *env)
+static uint64_t key_of(const struct limited_calls *calls, const struct call_limit *limit)
+{
+	return holder_key(&calls->router->sessions.holders, &limit->rate, calls->principal,
+			  calls->peer);
+}
+
+static void add(struct charges *charges, const struct limited_calls *calls,
+		const struct call_limit *limit, const struct envelope *env)
 {
 	struct charge *charge = charges->items;
 
@@ -56,7 +64,8 @@ static void add(struct charges *charges, const struct call_limit *limit, const s
 		charge++;
 	if (charge == charges->items + charges->count) {
 		CHECK(charges->count < ARRAY_LEN(charges->items));
-		charges->items[charges->count++] = (struct charge){ .limit = limit };
+		charges->items[charges->count++] =
+			(struct charge){ .limit = limit, .key = key_of(calls, limit) };
 	}
 	charge->calls++;
 	charge->in_flight += is_in_flight(env);
@@ -72,13 +81,6 @@ static bool is_over_concurrency(const struct limited_calls *calls, const struct 
 	holder = holder_find(&calls->router->sessions.holders, charge->limit, calls->principal,
 			     calls->peer);
 	return (holder != NULL ? holder->count : 0) + charge->in_flight > most;
-}
-
-/* The bucket of this caller. */
-static uint64_t key_of(const struct limited_calls *calls, const struct charge *charge)
-{
-	return holder_key(&calls->router->sessions.holders, &charge->limit->rate, calls->principal,
-			  calls->peer);
 }
 
 /* The rule that has this limit; `of_all`: if it is for all calls of the server. */
@@ -109,7 +111,7 @@ static enum reason judge(const struct limited_calls *calls, const struct charges
 	*wait_ms_r = 0;
 	for (size_t i = 0; i < charges->count; i++) {
 		const struct charge *charge = &charges->items[i];
-		uint64_t wait_ms = rate_wait(&calls->router->rates, key_of(calls, charge),
+		uint64_t wait_ms = rate_wait(&calls->router->rates, charge->key,
 					     &charge->limit->rate, charge->calls, now_ms);
 
 		if (wait_ms > *wait_ms_r)
@@ -122,8 +124,8 @@ static enum reason judge(const struct limited_calls *calls, const struct charges
 /* All that is judged here is taken here, at the same time. */
 static void take(const struct limited_calls *calls, const struct charge *charge, uint64_t now_ms)
 {
-	uint64_t wait_ms = rate_take(&calls->router->rates, key_of(calls, charge),
-				     &charge->limit->rate, charge->calls, now_ms);
+	uint64_t wait_ms = rate_take(&calls->router->rates, charge->key, &charge->limit->rate,
+				     charge->calls, now_ms);
 
 	CHECK(wait_ms == 0);
 }
@@ -135,9 +137,9 @@ static void add_message(struct charges *charges, const struct limited_calls *cal
 
 	if (!is_call(env, calls->is_modern))
 		return;
-	add(charges, &calls->limits->all, env);
+	add(charges, calls, &calls->limits->all, env);
 	if (of_tool != NULL)
-		add(charges, of_tool, env);
+		add(charges, calls, of_tool, env);
 }
 
 enum reason call_limits_take(const struct limited_calls *calls, uint64_t *wait_ms_r,

@@ -14,6 +14,7 @@
 #include "endpoint/streamable.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
+#include "obs/audit.h"
 #include "obs/log.h"
 #include "router/router.h"
 
@@ -226,12 +227,22 @@ static void frontend_write_error(struct http_handler *handler, int status, const
 	write_error(body, none, MCP_INVALID_REQUEST, slice_str(reason), none);
 }
 
+/* Who gets an answer has left his record. SEC-63 */
+static void frontend_before_write(struct http_handler *handler)
+{
+	struct audit *audit = container_of(handler, struct frontend, handler)->router->audit;
+
+	if (audit != NULL)
+		(void)audit_flush(audit);
+}
+
 void frontend_init(struct frontend *frontend, struct router *router,
 		   const struct frontend_conf *conf)
 {
 	CHECK(conf->endpoint_count == 0 || conf->endpoints != NULL);
 	frontend->handler.on_request = frontend_on_request;
 	frontend->handler.write_error = frontend_write_error;
+	frontend->handler.before_write = frontend_before_write;
 	frontend->conf = *conf;
 	frontend->router = router;
 	frontend->spare = NULL;

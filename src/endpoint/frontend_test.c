@@ -6,11 +6,13 @@
 #include "endpoint/frontend.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "endpoint/events.h"
 #include "endpoint/http_sse.h"
+#include "obs/audit.h"
 #include "router/stage.h"
 
 #define GRACE_MS 1000
@@ -1973,6 +1975,46 @@ static void sse_client_is_lost_over_an_answer_for_two(void **state)
 	assert_int_equal(router.sessions.count, 0);
 }
 
+static unsigned int gatherings;
+
+static void on_gathering(struct audit *audit)
+{
+	assert_ptr_equal(audit, router.audit);
+	gatherings++;
+}
+
+/* SEC-63: nobody but the answer takes the record along here. */
+static void an_answer_comes_after_its_record(void **state)
+{
+	struct http_client *client = connect_client();
+	char text[2 * TEXT_LINE_BYTES];
+	struct audit audit = { .on_gathering = on_gathering };
+	struct fake_process *p;
+	int fds[2];
+	ssize_t n;
+
+	assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
+	audit.fd = fds[1];
+	router.audit = &audit;
+	p = begin(client);
+	assert_true(read(fds[0], text, sizeof(text)) > 0);
+	gatherings = 0;
+	post(client, BOTH, CALL("'a'"));
+	hears(p, CALLED("2"));
+	assert_int_equal(read(fds[0], text, sizeof(text)), -1);
+	says(p, RESULT("2"));
+	is_answered(client, 200, RESULT("'a'"));
+	n = read(fds[0], text, sizeof(text) - 1);
+	assert_true(n > 0);
+	text[n] = '\0';
+	assert_non_null(strstr(text, ",\"event\":\"end\",\"verdict\":\"allowed\","));
+	assert_non_null(strstr(text, ",\"method\":\"tools/call\",\"tool\":\"t\"}\n"));
+	assert_int_equal(gatherings, 1);
+	router.audit = NULL;
+	close(fds[0]);
+	close(fds[1]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -1987,6 +2029,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(bad_messages_are_refused),
 	TEST(failures_have_their_form),
 	TEST(quick_answer_is_json),
+	TEST(an_answer_comes_after_its_record),
 	TEST(slow_answer_is_a_stream),
 	TEST(first_message_makes_a_stream),
 	TEST(clients_of_one_form),

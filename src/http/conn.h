@@ -62,6 +62,8 @@ struct http_handler {
 	/* The text of an error that this layer answers itself (400, 408, 413 …), appended to body. */
 	void (*write_error)(struct http_handler *handler, int status, const char *reason,
 			    struct buf *body);
+	/* Bytes of answers are about to be written to some socket. NULL: of no interest. */
+	void (*before_write)(struct http_handler *handler);
 };
 
 struct http_conf {
@@ -124,7 +126,10 @@ struct http_reply {
 	size_t part_count;         /* at most HTTP_REPLY_PARTS_MAX */
 };
 
-/* Sends it and ends the exchange; everything is borrowed until the return. */
+/*
+ * Sends it and ends the exchange; everything is borrowed until the return. A short one is written at the end of the turn of the
+ * loop, with all the others of that turn.
+ */
 void http_reply(struct http_conn *conn, const struct http_reply *reply);
 
 /*

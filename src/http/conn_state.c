@@ -124,6 +124,22 @@ void conn_drop_exchange(struct http_conn *conn, enum reason reason)
 		exchange->ops->on_gone(exchange, reason);
 }
 
+struct slice conn_take_gathered(struct http_conn *conn)
+{
+	struct http_server *server = conn->server;
+	struct slice answer = slice_of(server->gathered.data, 0);
+
+	if (conn->gathered_length == 0)
+		return answer;
+	CHECK(server->gathered_count > 0);
+	CHECK(conn->gathered_at + conn->gathered_length <= server->gathered.len);
+	answer = slice_of(server->gathered.data + conn->gathered_at, conn->gathered_length);
+	conn->gathered_length = 0;
+	if (--server->gathered_count == 0)
+		server->gathered.len = 0;
+	return answer;
+}
+
 void http_conn_end(struct http_conn *conn, enum reason reason)
 {
 	struct http_server *server = conn->server;
@@ -145,6 +161,7 @@ void http_conn_end(struct http_conn *conn, enum reason reason)
 	server->count--;
 	conn_drop_exchange(conn, reason);
 	outq_fini(&conn->out);
+	(void)conn_take_gathered(conn);
 	if (!conn->is_processing)
 		buf_wipe(&conn->in); /* half a head. AUTH-DWN-01 */
 	/* Slices of these may still be on the stack. */

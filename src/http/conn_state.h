@@ -27,6 +27,8 @@ struct http_server {
 	uint64_t refusal_said_ms; /* 0: never */
 	uint64_t tls_said_ms;     /* likewise */
 	struct buf scratch;       /* the head being written now */
+	struct buf gathered;      /* answers that are written at the end of the turn */
+	size_t gathered_count;    /* how many of them are still to be written */
 };
 
 enum conn_state {
@@ -71,6 +73,9 @@ struct http_conn {
 	struct buf in;
 	size_t head_seen;
 	struct outq out;
+	/* The answer that waits for the end of the turn, in `gathered` of the server; of 0 bytes: none. */
+	size_t gathered_at;
+	size_t gathered_length;
 	/* Of the request at hand. */
 	struct buf target; /* its method and path, for the access log; empty: there is none */
 	uint64_t began_at_ms;
@@ -105,6 +110,8 @@ void conn_log_access(struct http_conn *conn, int status);
 bool conn_is_streaming(const struct http_conn *conn);
 /* In so many milliseconds conn.c ends what takes too long. */
 void conn_set_deadline(struct http_conn *conn, uint64_t after_ms);
+/* Takes the answer that waits for the end of the turn. Valid until another one is gathered; empty: there is none. */
+struct slice conn_take_gathered(struct http_conn *conn);
 /* Takes the exchange off the connection; NULL: there was none. */
 struct http_exchange *conn_detach_exchange(struct http_conn *conn);
 /* Tells the exchange that nothing more can be sent. */

@@ -36,9 +36,10 @@ void http_server_free(struct http_server **server)
 		return;
 	while (!list_is_empty(&s->conns))
 		http_conn_end(container_of(s->conns.next, struct http_conn, link), REASON_DRAINING);
-	CHECK(s->count == 0);
+	CHECK(s->count == 0 && s->gathered_count == 0);
 	places_fini(&s->places);
 	buf_fini(&s->scratch);
+	buf_fini(&s->gathered);
 	free(s);
 	*server = NULL;
 }

@@ -212,7 +212,8 @@ static size_t take_lines(struct audit_writer *writer)
 		if (end == NULL)
 			break;
 		if (!writer->is_skipping && is_record(slice_of(begin, n))) {
-			memmove(writer->bytes + writer->whole, begin, n + 1);
+			if (at > writer->whole)
+				memmove(writer->bytes + writer->whole, begin, n + 1);
 			writer->whole += n + 1;
 		} else {
 			bad++;
@@ -220,7 +221,8 @@ static size_t take_lines(struct audit_writer *writer)
 		writer->is_skipping = false;
 		at += n + 1;
 	}
-	memmove(writer->bytes + writer->whole, writer->bytes + at, writer->length - at);
+	if (at > writer->whole)
+		memmove(writer->bytes + writer->whole, writer->bytes + at, writer->length - at);
 	writer->length = writer->whole + writer->length - at;
 	if (writer->length - writer->whole >= TEXT_LINE_BYTES) { /* no line is as long */
 		writer->length = writer->whole;

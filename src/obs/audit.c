@@ -22,11 +22,12 @@
 
 static const struct {
 	const char *name;
-	struct slice lead; /* in a line */
+	struct slice lead; /* of a text, in a line; of others without the quote at its end */
 	size_t bytes_max;
 	const char *help;
 } fields[] = {
-#define X(field, text, most, what) [AUDIT_##field] = { text, SLICE(",\"" text "\":"), most, what },
+#define X(field, text, most, what) \
+	[AUDIT_##field] = { text, SLICE(",\"" text "\":\""), most, what },
 #include "obs/audit.def"
 #undef X
 };
@@ -44,15 +45,15 @@ const char *audit_field_help(enum audit_field field)
 }
 
 /* False: there is no room for it. */
-static bool put_name(struct text_line *line, enum audit_field field)
+static bool put_name(struct text_line *line, enum audit_field field, bool is_text)
 {
 	struct slice lead;
 
 	CHECK(field < AUDIT_FIELD_COUNT);
 	lead = fields[field].lead;
-	if (!line_has_room(line, lead.n + 1 + NUMBER_BYTES_MAX + TEXT_LINE_END_BYTES))
+	if (!line_has_room(line, lead.n + NUMBER_BYTES_MAX + TEXT_LINE_END_BYTES))
 		return false;
-	line_put(line, lead);
+	line_put(line, slice_of(lead.p, is_text ? lead.n : lead.n - 1));
 	return true;
 }
 
@@ -63,34 +64,32 @@ bool audit_put_text(struct text_line *line, enum audit_field field, struct slice
 
 	if (text.n == 0)
 		return true;
-	if (!put_name(line, field))
+	if (!put_name(line, field, true))
 		return false;
-	line_puts(line, "\"");
 	is_whole = line_put_shown(line, text, most);
-	line_puts(line, "\"");
+	line_put(line, SLICE_LIT("\""));
 	return is_whole;
 }
 
 void audit_put_number(struct text_line *line, enum audit_field field, uint64_t number)
 {
-	if (put_name(line, field))
+	if (put_name(line, field, false))
 		line_put_number(line, number <= INT64_MAX ? (int64_t)number : INT64_MAX);
 }
 
 void audit_put_true(struct text_line *line, enum audit_field field)
 {
-	if (put_name(line, field))
+	if (put_name(line, field, false))
 		line_puts(line, "true");
 }
 
 void audit_line_begin(struct text_line *line, const char *event)
 {
 	line_init(line, sizeof(line->bytes));
-	line_puts(line, "{\"");
-	line_puts(line, audit_field_name(AUDIT_TIME));
-	line_puts(line, "\":\"");
-	line_put_time(line, clock_wall_ms());
-	line_puts(line, "\"");
+	line_put(line, SLICE_LIT("{"));
+	line_put(line, slice_of(fields[AUDIT_TIME].lead.p + 1, fields[AUDIT_TIME].lead.n - 1));
+	line_put_time(line, clock_wall_now_ms());
+	line_put(line, SLICE_LIT("\""));
 	audit_put_number(line, AUDIT_SCHEMA, SCHEMA_VERSION);
 	audit_put_text(line, AUDIT_EVENT, slice_str(event));
 }
@@ -101,7 +100,7 @@ static void end_line(struct text_line *line)
 	CHECK(line->bytes[line->length - 1] == '\n'); /* fields have left room for it */
 }
 
-/* A pipe takes so much as a whole or not at all. */
+/* A pipe takes so few bytes as a whole or not at all. */
 static bool write_whole(const struct audit *audit, struct slice lines)
 {
 	ssize_t n;
@@ -210,23 +209,52 @@ static bool defer(struct audit *audit, enum audit_share share, struct slice line
 	return true;
 }
 
-bool audit_write(struct audit *audit, enum audit_share share, struct text_line *line)
+/* Writes them, or has them wait behind those of their share that do. */
+static bool write_or_defer(struct audit *audit, enum audit_share share, struct slice lines,
+			   size_t count)
 {
-	struct slice lines;
-
-	end_line(line);
-	lines = slice_of(line->bytes, line->length);
 	if ((audit_backlog_is_empty(&audit->backlog, share) &&
-	     write_lines(audit, share, lines, 1)) ||
+	     write_lines(audit, share, lines, count)) ||
 	    defer(audit, share, lines))
 		return true;
-	note_lost(audit, 1);
+	note_lost(audit, count);
 	return false;
+}
+
+bool audit_flush(struct audit *audit)
+{
+	size_t count = audit->gathered_lines;
+	struct slice lines = slice_of(audit->gathered, audit->gathered_length);
+
+	audit->gathered_lines = audit->gathered_length = 0;
+	return count == 0 || write_or_defer(audit, AUDIT_CALLS, lines, count);
+}
+
+static void gather(struct audit *audit, const struct text_line *line)
+{
+	if (audit->gathered_length + line->length > sizeof(audit->gathered))
+		(void)audit_flush(audit);
+	memcpy(audit->gathered + audit->gathered_length, line->bytes, line->length);
+	audit->gathered_length += line->length;
+	if (audit->gathered_lines++ == 0)
+		audit->on_gathering(audit);
+}
+
+bool audit_write(struct audit *audit, enum audit_share share, struct text_line *line)
+{
+	end_line(line);
+	if (share == AUDIT_CALLS && audit->on_gathering != NULL) {
+		gather(audit, line);
+		return true;
+	}
+	(void)audit_flush(audit); /* what came before goes before */
+	return write_or_defer(audit, share, slice_of(line->bytes, line->length), 1);
 }
 
 bool audit_write_now(struct audit *audit, struct text_line *line)
 {
 	end_line(line);
+	(void)audit_flush(audit);
 	if (write_lines(audit, AUDIT_CALLS, slice_of(line->bytes, line->length), 1))
 		return true;
 	note_lost(audit, 1);
@@ -235,6 +263,7 @@ bool audit_write_now(struct audit *audit, struct text_line *line)
 
 void audit_finish(struct audit *audit)
 {
+	(void)audit_flush(audit);
 	for (int i = 0; i < FINISH_TRIES && !audit_drain(audit); i++)
 		(void)poll(NULL, 0, FINISH_TRY_MS);
 	for (enum audit_share share = 0; share < AUDIT_SHARES; share++) {

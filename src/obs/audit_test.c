@@ -379,6 +379,87 @@ static void what_waits_is_bounded(void **state)
 	assert_true(audit_drain(&pipe_.audit));
 }
 
+static unsigned int gatherings;
+
+static void on_gathering(struct audit *audit)
+{
+	assert_ptr_equal(audit, &pipe_.audit);
+	gatherings++;
+}
+
+static void gather(const char *event)
+{
+	struct text_line line;
+
+	audit_line_begin(&line, event);
+	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
+}
+
+static void records_are_gathered_and_flushed(void **state)
+{
+	size_t lines = 0, longest = 0;
+	struct text_line line;
+
+	gatherings = 0;
+	pipe_.audit.on_gathering = on_gathering;
+	assert_true(audit_flush(&pipe_.audit));
+	assert_string_equal(written(), "");
+	gather("one");
+	gather("two");
+	assert_int_equal(gatherings, 1);
+	assert_string_equal(written(), "");
+	assert_int_equal(pipe_.audit.written, 0);
+	assert_true(audit_flush(&pipe_.audit));
+	assert_non_null(strstr(written(), "\"event\":\"one\"}\n{\"time\""));
+	assert_non_null(strstr(pipe_.text, "\"event\":\"two\"}\n"));
+	assert_int_equal(pipe_.audit.written, 2);
+	gather("three");
+	assert_int_equal(gatherings, 2);
+	/* When there is no room for one more, all go: as a whole, not more than a pipe takes so. */
+	while (written()[0] == '\0') {
+		gather("many");
+		lines++;
+	}
+	longest = strlen(pipe_.text);
+	assert_in_range(longest, AUDIT_GATHERED_BYTES / 2, AUDIT_GATHERED_BYTES);
+	assert_int_equal(pipe_.text[longest - 1], '\n');
+	assert_int_equal(pipe_.audit.written, 2 + lines);
+	assert_int_equal(pipe_.audit.gathered_lines, 1);
+	assert_int_equal(gatherings, 3);
+	/* The longest line, behind others. */
+	line_init(&line, sizeof(line.bytes));
+	memset(line.bytes, 'x', sizeof(line.bytes) - 2);
+	line.length = sizeof(line.bytes) - 2;
+	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
+	assert_non_null(strstr(written(), "\"event\":\"many\"}\n"));
+	assert_true(audit_flush(&pipe_.audit));
+	assert_int_equal(strlen(written()), TEXT_LINE_BYTES);
+}
+
+static void what_was_gathered_is_lost_together(void **state)
+{
+	struct text_line line;
+
+	pipe_.audit.on_gathering = on_gathering;
+	while (write(pipe_.audit.fd, pipe_.text, 4096) > 0)
+		;
+	for (int i = 0; i < 5; i++)
+		gather("late");
+	assert_int_equal(pipe_.audit.lost, 0);
+	assert_false(audit_flush(&pipe_.audit));
+	assert_int_equal(pipe_.audit.lost, 5);
+	assert_int_equal(pipe_.audit.gathered_lines, 0);
+	assert_true(audit_flush(&pipe_.audit)); /* there is nothing */
+	while (read(pipe_.in, pipe_.text, sizeof(pipe_.text)) > 0)
+		;
+	audit_line_begin(&line, "again");
+	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
+	assert_true(audit_flush(&pipe_.audit));
+	assert_non_null(strstr(written(), "\"event\":\"lost\",\"lines\":5}\n{\"time\""));
+	assert_non_null(strstr(pipe_.text, "\"event\":\"again\"}\n"));
+	assert_int_equal(pipe_.audit.written, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +471,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refusals_leave_room_for_calls, begin, end),
 		cmocka_unit_test_setup_teardown(what_waits_is_written_in_turns, begin, end),
 		cmocka_unit_test_setup_teardown(what_waits_is_bounded, begin, end),
+		cmocka_unit_test_setup_teardown(records_are_gathered_and_flushed, begin, end),
+		cmocka_unit_test_setup_teardown(what_was_gathered_is_lost_together, begin, end),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

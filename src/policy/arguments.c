@@ -122,7 +122,9 @@ static int judge_path(struct walk *walk, struct slice text, enum member_kind kin
 /* Servers may leave out what is not seen, and strings of C end with the first NUL. */
 static struct slice fold_seen(struct walk *walk, struct slice name)
 {
-	walk->seen.len = walk->form.len = 0;
+	struct slice form;
+
+	walk->seen.len = 0;
 	while (name.n > 0 && name.p[0] != '\0') {
 		size_t n = text_utf8_length(name);
 		uint32_t code = unicode_decode(slice_of(name.p, n));
@@ -131,8 +133,8 @@ static struct slice fold_seen(struct walk *walk, struct slice name)
 			buf_append(&walk->seen, name.p, n);
 		name = slice_of(name.p + n, name.n - n);
 	}
-	return name_fold(buf_slice(&walk->seen), &walk->form) == NULL ? buf_slice(&walk->form) :
-									slice_of(NULL, 0);
+	(void)!name_read_form(buf_slice(&walk->seen), &walk->form, &form);
+	return form;
 }
 
 /* What cannot be compared may be any of them; of what nobody sees anything there is nothing to compare. */
@@ -155,10 +157,8 @@ static int judge_name(struct walk *walk, struct slice name, size_t depth)
 	enum member_kind kind = walk->kinds[depth - 1];
 	struct slice folded = { NULL, 0 };
 
-	walk->form.len = 0;
-	if (rules->forbidden_keys.written.count + rules->path_members.written.count > 0 &&
-	    name_fold(name, &walk->form) == NULL)
-		folded = buf_slice(&walk->form);
+	if (rules->forbidden_keys.written.count + rules->path_members.written.count > 0)
+		(void)!name_read_form(name, &walk->form, &folded);
 	if (is_forbidden(walk, name, folded))
 		return refuse(walk, RULE_FORBIDDEN_KEYS,
 			      "have a member whose name is not allowed here");
@@ -173,20 +173,20 @@ static int on_token(const struct scan_token *token, void *arg)
 {
 	struct walk *walk = arg;
 	size_t depth = token->depth;
+	struct slice text;
 
 	CHECK(depth <= SCAN_DEPTH_MAX);
 	if (token->kind == SCAN_CONTAINER) {
 		walk->kinds[depth + 1] = walk->kinds[depth]; /* elements belong to its member */
 		return 0;
 	}
-	walk->decoded.len = 0;
-	if (scan_decode_string(token->value, &walk->decoded) < 0)
+	if (scan_read_string(token->value, &walk->decoded, &text) < 0)
 		return refuse(walk, RULE_ARGUMENTS, "hold a text that cannot be read");
 	if (token->kind == SCAN_NAME)
-		return judge_name(walk, buf_slice(&walk->decoded), depth);
-	if (match(walk, buf_slice(&walk->decoded)) < 0)
+		return judge_name(walk, text, depth);
+	if (match(walk, text) < 0)
 		return -1;
-	return judge_path(walk, buf_slice(&walk->decoded), walk->kinds[depth]);
+	return judge_path(walk, text, walk->kinds[depth]);
 }
 
 static bool looks_inside(const struct argument_rules *rules)
@@ -202,11 +202,8 @@ static const char *look_inside(const struct argument_rules *rules, const struct 
 	struct buf name = { 0 };
 	struct buf folded = { 0 };
 
-	if (scan_decode_string(env->name, &name) == 0) {
-		walk.name = buf_slice(&name);
-		if (name_fold(walk.name, &folded) == NULL)
-			walk.folded = buf_slice(&folded);
-	}
+	if (scan_read_string(env->name, &name, &walk.name) == 0)
+		(void)!name_read_form(walk.name, &folded, &walk.folded);
 	scan_tokens(env->arguments.text, on_token, &walk);
 	buf_fini(&walk.decoded);
 	buf_fini(&walk.form);

@@ -27,6 +27,19 @@ const char *permission_fold(enum permission_kind kind, struct slice name, struct
 	return is_uri(kind) ? uri_fold(name, folded) : name_fold(name, folded);
 }
 
+const char *permission_read_form(enum permission_kind kind, struct slice name, struct buf *room,
+				 struct slice *form_r)
+{
+	const char *why;
+
+	if (!is_uri(kind))
+		return name_read_form(name, room, form_r);
+	room->len = 0;
+	why = uri_fold(name, room);
+	*form_r = why == NULL ? buf_slice(room) : slice_of(NULL, 0);
+	return why;
+}
+
 static void lower(struct buf *text)
 {
 	for (size_t i = 0; i < text->len; i++)
@@ -242,12 +255,10 @@ struct permission_verdict permissions_judge(const struct permissions *permission
 	CHECK(kind < PERMISSION_KINDS);
 	if (!permissions->has_rules && !rights->needs_roles)
 		return judgement.verdict;
-	if (permission_fold(kind, name, &folded) != NULL) {
+	if (permission_read_form(kind, name, &folded, &judgement.name) != NULL)
 		judgement.verdict.ground = PERMISSION_NO_NAME;
-	} else {
-		judgement.name = buf_slice(&folded);
+	else
 		judge(permissions, rights, &judgement);
-	}
 	buf_fini(&folded);
 	return judgement.verdict;
 }
@@ -262,12 +273,13 @@ bool permissions_allow_json(const struct permissions *permissions, const struct 
 			    enum permission_kind kind, struct json name)
 {
 	struct buf decoded = { 0 };
+	struct slice plain;
 	bool is_allowed;
 
 	if (!permissions->has_rules && !rights->needs_roles)
 		return true;
-	is_allowed = scan_decode_string(name, &decoded) == 0 &&
-		     permissions_allow(permissions, rights, kind, buf_slice(&decoded));
+	is_allowed = scan_read_string(name, &decoded, &plain) == 0 &&
+		     permissions_allow(permissions, rights, kind, plain);
 	buf_fini(&decoded);
 	return is_allowed;
 }

@@ -63,6 +63,9 @@ void permissions_free(struct permissions *permissions);
  */
 const char *permission_fold(enum permission_kind kind, struct slice name, struct buf *folded)
 	must_check;
+/* The same without a copy of what has that form already, as name_read_form has it. */
+const char *permission_read_form(enum permission_kind kind, struct slice name, struct buf *room,
+				 struct slice *form_r) must_check;
 /*
  * The form of a pattern that takes something away: of the letters of URIs it is not known whether the server tells them by
  * case, nor whether it looks at what follows a `?`. The caller frees it; empty: it is no name.

@@ -632,7 +632,7 @@ int schema_check(const struct schema *schema, struct slice value, size_t shares,
 				    .steps_max = SCHEMA_STEPS_MAX / shares,
 				    .work = { .most_ns = PATTERN_WORK_MAX_NS / shares } };
 	struct json_tree tree = { .count = 0 };
-	const char *why = json_tree_read(&tree, value, &limits);
+	const char *why = json_tree_read_canonical(&tree, value, &limits);
 	int result = 0;
 
 	if (why != NULL)

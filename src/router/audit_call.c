@@ -63,9 +63,10 @@ static struct slice find_trace(const struct envelope *env)
 static void put_name(struct text_line *line, enum audit_field field, struct json name)
 {
 	struct buf decoded = { 0 };
+	struct slice plain;
 
-	if (name.type == JSON_STRING && scan_decode_string(name, &decoded) == 0)
-		audit_put_text(line, field, buf_slice(&decoded));
+	if (name.type == JSON_STRING && scan_read_string(name, &decoded, &plain) == 0)
+		audit_put_text(line, field, plain);
 	else if (name.type != JSON_ABSENT) /* what has no meaning, as it was written */
 		audit_put_text(line, field, name.text);
 	buf_fini(&decoded);
@@ -74,29 +75,30 @@ static void put_name(struct text_line *line, enum audit_field field, struct json
 /* What a message is about, by whatever method. */
 static void put_names(struct text_line *line, const struct envelope *env)
 {
-	struct json ref = scan_member(env->params.text, SLICE_LIT("ref"));
 	bool is_prompt = slice_has_prefix(env->method, SLICE_LIT("prompts/"));
+	struct json ref;
 
 	put_name(line, is_prompt ? AUDIT_PROMPT : AUDIT_TOOL, env->name);
 	put_name(line, AUDIT_RESOURCE, env->uri);
+	if (slice_is_equal(env->method, SLICE_LIT("tools/call")))
+		return; /* nothing else is meant there, and arguments may be long */
+	ref = scan_member(env->params.text, SLICE_LIT("ref"));
 	if (ref.type != JSON_OBJECT)
 		return;
 	put_name(line, AUDIT_PROMPT, scan_member(ref.text, SLICE_LIT("name")));
 	put_name(line, AUDIT_RESOURCE, scan_member(ref.text, SLICE_LIT("uri")));
 }
 
-static void put_digest(struct text_line *line, struct json arguments)
+static void put_digest(struct text_line *line, struct canonical_memo *canonical,
+		       struct json arguments)
 {
 	static const char digits[] = "0123456789abcdef";
 	char text[DIGEST_BYTES * 2];
-	struct buf canonical = { 0 };
 	struct digest digest;
 
 	if (arguments.type == JSON_ABSENT)
 		return;
-	CHECK(canonical_append(&canonical, arguments.text, SCAN_DEPTH_MAX) == 0); /* was scanned */
-	digest_bytes(buf_slice(&canonical), &digest);
-	buf_fini(&canonical);
+	digest_bytes(canonical_memo_get(canonical, arguments.text), &digest);
 	for (size_t i = 0; i < DIGEST_BYTES; i++) {
 		text[i * 2] = digits[digest.bytes[i] >> 4];
 		text[i * 2 + 1] = digits[digest.bytes[i] & 0xF];
@@ -140,7 +142,7 @@ static void put_request(struct text_line *line, const struct audit *audit,
 		audit_put_number(line, AUDIT_BATCH, request->batch);
 	if (env != NULL) {
 		audit_put_text(line, AUDIT_TRACE, find_trace(env));
-		put_digest(line, env->arguments);
+		put_digest(line, request->canonical, env->arguments);
 	}
 	put_principal(line, request->principal);
 	if (env == NULL)

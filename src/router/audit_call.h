@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 struct audit;
+struct canonical_memo;
 struct envelope;
 struct peer;
 struct principal;
@@ -36,6 +37,7 @@ struct audit_request {
 	const struct envelope *env;
 	size_t bytes; /* of the message */
 	size_t batch; /* so many messages came with it; 0: it came alone */
+	struct canonical_memo *canonical;
 };
 
 struct audit_end {

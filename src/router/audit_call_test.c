@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/unit_test.h"
 #include "io/peer.h"
+#include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
 #include "obs/audit.h"
@@ -27,6 +28,7 @@ static struct {
 	struct principal principal;
 	char message[8192];
 	struct envelope env;
+	struct canonical_memo canonical;
 	char text[3 * TEXT_LINE_BYTES];
 } stage;
 
@@ -49,6 +51,7 @@ static int end(void **state)
 {
 	close(stage.audit.fd);
 	close(stage.in);
+	canonical_memo_fini(&stage.canonical);
 	rule_places_free(&stage.places);
 	return 0;
 }
@@ -72,6 +75,7 @@ static struct audit_request request_of(const char *method, const char *params)
 		.revision = &revision_modern,
 		.env = &stage.env,
 		.bytes = 77,
+		.canonical = &stage.canonical,
 	};
 }
 
@@ -256,6 +260,35 @@ static void a_required_record_comes_first_or_the_call_does_not(void **state)
 	assert_int_equal(stage.audit.lost, 2);
 }
 
+static void on_gathering(struct audit *audit)
+{
+	assert_ptr_equal(audit, &stage.audit);
+}
+
+/* It does not wait for others of its turn: it is asked for at once whether it could be written. */
+static void a_required_record_is_not_gathered(void **state)
+{
+	const struct audit_request request = request_of("tools/call", "{'name':'a'}");
+	struct audit_call *call;
+
+	stage.audit.conf.is_required = true;
+	stage.audit.on_gathering = on_gathering;
+	call = audit_call_new(&stage.audit, &request);
+	assert_true(audit_call_may_begin(call));
+	written();
+	ASSERT_HAS(",\"event\":\"begin\",");
+	audit_call_end(&call, &(struct audit_end){ .verdict = "allowed" });
+	assert_string_equal(written(), "");
+	while (write(stage.audit.fd, stage.message, 4096) > 0)
+		;
+	call = audit_call_new(&stage.audit, &request);
+	assert_false(audit_call_may_begin(call));
+	assert_int_equal(stage.audit.lost, 2); /* and the end of the first one */
+	audit_call_end(&call, &(struct audit_end){ .verdict = "failed", .reason = "unrecorded" });
+	assert_false(audit_flush(&stage.audit));
+	assert_int_equal(stage.audit.lost, 3);
+}
+
 /* The longest that each part can be, of characters that become the most. */
 static void the_longest_record_is_one_line(void **state)
 {
@@ -274,7 +307,7 @@ static void the_longest_record_is_one_line(void **state)
 		 "{'name':'%0400d','uri':'%0600d','ref':{'name':'%0400d','uri':'%0600d'},"
 		 "'arguments':{'x':'%02000d'}}",
 		 1, 1, 1, 1, 1);
-	request = request_of("tools/call", params);
+	request = request_of("resources/read", params);
 	request.server = SERVER;
 	request.batch = SIZE_MAX;
 	memset(file, '/', sizeof(file));
@@ -301,6 +334,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_call_has_one_record_at_its_end, begin, end),
 		cmocka_unit_test_setup_teardown(a_required_record_comes_first_or_the_call_does_not,
 						begin, end),
+		cmocka_unit_test_setup_teardown(a_required_record_is_not_gathered, begin, end),
 		cmocka_unit_test_setup_teardown(the_longest_record_is_one_line, begin, end),
 	};
 

@@ -672,7 +672,7 @@ enum listed_tool list_cache_find_tool(const struct client *client, struct json n
 				      struct listed_entry *entry_r)
 {
 	struct cached_list *list = find_tools(client);
-	struct slice tool = { NULL, 0 };
+	struct named_item *tool = NULL;
 
 	*entry_r = (struct listed_entry){ .is_annotated = false };
 	if (list != NULL && list->state == CACHED_LIST_PASSED && is_fresh(list))
@@ -685,8 +685,11 @@ enum listed_tool list_cache_find_tool(const struct client *client, struct json n
 	entry_r->is_annotated = list->has_annotations && !is_broken(list, name);
 	if (entry_r->is_annotated || is_strict)
 		tool = pages_find(&list->pages, name);
-	entry_r->schema = scan_member(tool, SLICE_LIT("inputSchema")).text;
-	return tool.n > 0 ? LISTED_TOOL : LISTED_ABSENT;
+	if (tool == NULL)
+		return LISTED_ABSENT;
+	entry_r->schema = scan_member(tool->text, SLICE_LIT("inputSchema")).text;
+	entry_r->schema_key = &tool->schema_key;
+	return LISTED_TOOL;
 }
 
 void list_cache_note_broken(const struct client *client, struct json name, const char *why)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "obs/reason.h"
 #include "policy/rate.h"
@@ -51,6 +52,7 @@ struct router {
 	struct audit *audit;   /* where calls and refusals are recorded; borrowed. NULL: nowhere */
 	const struct rule_places *rule_places; /* of the configuration; borrowed. NULL: not known */
 	struct schema_cache schemas;           /* of tools whose calls are checked */
+	struct canonical_memo canonical; /* of the arguments of the call that is being forwarded */
 	bool is_draining;
 };
 
