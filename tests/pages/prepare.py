@@ -10,8 +10,10 @@ import subprocess
 
 import yaml
 
+# What `mcpgated -t` may find in a configuration that is right: what this machine lacks.
+OF_THE_MACHINE = re.compile(r"there is no user '|needs a cgroup|the running kernel|takes root|needs root")
 # These directories are the session's own: the path stands below its directory.
-PLACES = ["/etc/mcpgated", "/etc/ssl/mcp", "/srv/files", "/srv/docs", "/var/log/mcpgated", "/var/lib/files", "/run/secrets"]
+PLACES = ["/etc/mcpgated", "/etc/ssl/mcp", "/srv/files", "/srv/docs", "/var/log/mcpgated", "/var/lib/files"]
 CERTIFICATE = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
                "-subj", "/CN=mcp.example.com", "-addext", "subjectAltName=DNS:mcp.example.com,IP:127.0.0.1"]
 MCP_SERVERS = json.dumps({"mcpServers": {"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}})
@@ -34,11 +36,13 @@ def places(folder):
     for name in ("github.token", "introspection.secret", "memory.key"):
         write(folder + "/etc/mcpgated/" + name, "secret")
     write(folder + "/srv/files/a.txt", "hello")
+    os.mkdir(folder + "/var/lib/files/.npm")
 
 
-def shims(folder, options):
+def shims(folder, programs, trees):
     write(folder + "/sudo", SUDO, 0o755)
-    write(folder + "/my-server", '#!/bin/sh\nexec "%s/mcpgated-demo" "$@"\n' % options.bin, 0o755)
+    write(folder + "/npx", '#!/bin/sh\nPAGES_NPM="%s" exec python3 "%s/npx" "$@"\n' % (trees, os.path.dirname(os.path.abspath(__file__))), 0o755)
+    write(folder + "/my-server", '#!/bin/sh\nexec "%s/mcpgated-demo" "$@"\n' % programs, 0o755)
 
 
 def session(session, name):
@@ -46,8 +50,13 @@ def session(session, name):
     if name == "README.md: import":
         os.makedirs(session.home + "/.config/Claude")
         write(session.home + "/.config/Claude/claude_desktop_config.json", MCP_SERVERS)
-    if name == "README.md: demo":
+    if name in ("README.md: demo", "README.md: install"):
         os.symlink(os.path.realpath(session.bin), session.home + "/build")
+    if name == "docs/auth/README.md: OAuth":  # curl comes to the public name
+        write(session.home + "/.curlrc", 'resolve = "mcp.example.com:443:127.0.0.1"\ncacert = "%s/etc/mcpgated/tls.crt"\n' % session.folder)
+    if name == "docs/guides/troubleshooting.md: three commands":
+        session.write_file("mcpgated.yaml", "servers: {files: {command: mcpgated-demo}}\n")
+        session.run_in_background("mcpgated -c mcpgated.yaml", "ready: files")
     if name.startswith("docs/guides/moving.md"):
         write(session.home + "/servers.json", MCP_SERVERS)
         write(session.home + "/server.js", "import('%s');\n" % session.module("@modelcontextprotocol/server-memory/dist/index.js"))
