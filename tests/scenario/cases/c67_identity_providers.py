@@ -112,7 +112,7 @@ def entra(t):
     """AUTH-AUD-02 AUTH-SCP-01 AUTH-SCP-05 SEC-56: v2 tokens; the scope has a long name for clients and a short one in the token."""
     p = start(t, "entra", "/%s/v2.0" % TENANT)
     good = {"aud": API, "sub": "3OBtLXUC2Z", "oid": "cb7eda1b", "tid": TENANT, "azp": "11111111-aaaa", "azpacr": "0", "ver": "2.0",
-            "scp": "use", "roles": ["Mcp.Dev"], "nbf": int(time.time())}
+            "scp": "use write", "roles": ["Mcp.Dev"], "nbf": int(time.time())}
     told = post(t, None, "ping", {}).header("www-authenticate")
     ok('scope="%s/use"' % RESOURCE in told, "clients ask for the long name alone", told)
     shown(t, p.sign(good), TOOLS)
@@ -124,8 +124,11 @@ def entra(t):
                 (p.sign(dict(good, scp="User.Read")), 403, "another scope"), (p.sign(dict(good, scp=None)), 403, "a program's"),
                 (p.sign(dict(good, roles=None, **overage)), 403, "groups that are elsewhere give no role"),
                 (p.sign(good), 200, "the good one")])
-    lacking = post(t, p.sign(dict(good, scp="User.Read")), "ping", {}).header("www-authenticate")
-    ok(' use' not in lacking and '"use' not in lacking, "the short name is in no challenge", lacking)
+    reader = p.sign(dict(good, scp="use"))
+    shown(t, reader, ["read_file", "-write_file"])
+    session = t.session("files", token=reader)
+    lacking = session.post(mcp.encode(mcp.request(9, "tools/call", {"name": "write_file", "arguments": {}})), conn=None).response
+    eq(re.search(' scope="(.*?)"', lacking.header("www-authenticate")).group(1), "%s/use %s/write" % (RESOURCE, RESOURCE), "no short names")
 
 
 @case(daemon=False)
