@@ -155,6 +155,8 @@ struct config_request {
 	const char *isolation;   /* --isolation of the command, or NULL */
 	const char *const *env;  /* --env of the command, each NAME or NAME=VALUE */
 	size_t env_count;
+	const char *const *hosts; /* --host, each a name */
+	size_t host_count;
 	config_check_fn *check; /* or NULL */
 };
 

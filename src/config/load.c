@@ -188,6 +188,8 @@ static void finish_server(struct config *config, struct config_server *server)
 	for (size_t i = 0; i < conf->claims.count; i++)
 		if (!slices_has(config->claim_names, conf->claims.items[i]))
 			texts_add(&config->claim_names, conf->claims.items[i]);
+	if (endpoint->path.n > 1 && endpoint->path.p[endpoint->path.n - 1] == '/')
+		texts_shorten(&endpoint->path, endpoint->path.n - 1);
 	if (endpoint->path.n == 0)
 		endpoint->path = slice_str(mem_printf("/%s/mcp", conf->name));
 	endpoint->sse_path = beside(endpoint->path, "sse");

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "endpoint/origin.h"
 #include "http/conn.h"
 #include "obs/counters.h"
 #include "obs/log.h"
@@ -252,7 +253,7 @@ static int prove(const struct authorization_check *check, const struct credentia
 	if (!credential->is_proven)
 		return 0;
 	buf_append_slice(&url, conf->origin);
-	buf_append_slice(&url, check->http->path);
+	buf_append_slice(&url, origin_own_path(conf->origin, check->http->path));
 	proof.url = buf_slice(&url);
 	result = dpop_check(conf->proofs, grant, &proof, verdict_r);
 	buf_fini(&url);

@@ -36,6 +36,16 @@ struct slice origin_path_of(struct slice url)
 	return slice_of(url.p + n, url.n - n);
 }
 
+struct slice origin_own_path(struct slice public_url, struct slice path)
+{
+	struct slice prefix = origin_path_of(public_url);
+
+	if (prefix.n > 0 && path.n > prefix.n && path.p[prefix.n] == '/' &&
+	    slice_has_prefix(path, prefix))
+		return slice_of(path.p + prefix.n, path.n - prefix.n);
+	return path;
+}
+
 /* name[:port], with a port that exists. SEC-23 */
 static bool is_authority(struct slice authority)
 {
@@ -105,7 +115,8 @@ const char *origin_check_host(const struct frontend_conf *conf, const struct htt
 	}
 	if (!slices_has_nocase(conf->hosts, origin_host_of(host))) {
 		*status_r = 403;
-		return "Forbidden: this Host is not served here (see the hosts option)";
+		return "Forbidden: this Host is not served here; add it to `hosts` of the configuration, or "
+		       "where there is none with --host NAME";
 	}
 	return NULL;
 }

@@ -71,7 +71,7 @@ async function startGateway() {
     const late = setTimeout(() => reject(new Error(`the gateway does not get ready:\n${log.join('\n')}`)), 20_000);
     createInterface({ input: daemon.stderr }).on('line', (line) => {
       log.push(line);
-      const url = /ready: \S+ at (http\S+)$/.exec(line)?.[1];
+      const url = /ready: .* at (http\S+)$/.exec(line)?.[1];
       if (url) {
         clearTimeout(late);
         found({ host: '127.0.0.1', port: Number(new URL(url).port) });
