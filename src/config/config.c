@@ -17,6 +17,7 @@
 #include "config/file.h"
 #include "config/import.h"
 #include "config/load.h"
+#include "config/places.h"
 #include "config/problem.h"
 #include "config/yaml.h"
 #include "io/pem.h"
@@ -342,11 +343,14 @@ struct config *config_read_checked(struct slice text, struct error *err)
 		.resolve = secret_resolve,
 		.is_checked = true,
 	};
+	struct slice places = places_cut(&text);
 	struct config *config = NULL;
 	struct tree *root = yaml_read(text, "memory file", err);
 
 	if (root != NULL)
 		config = load_tree(&context, root);
+	if (config != NULL)
+		rule_places_read(&config->rule_places, places);
 	if (root != NULL && config == NULL)
 		error_set(err, ERROR_INVALID, "%.200s", problems.items[0]);
 	tree_free(&root);

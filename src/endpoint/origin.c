@@ -19,12 +19,13 @@ struct slice origin_host_of(struct slice authority)
 struct slice origin_of(struct slice url)
 {
 	const char *host = url.n > 0 ? memmem(url.p, url.n, "://", 3) : NULL;
-	const char *end = url.p + url.n;
+	const char *end;
 	const char *path;
 
 	if (host == NULL)
 		return url;
 	host += 3;
+	end = url.p + url.n;
 	path = memchr(host, '/', (size_t)(end - host));
 	return slice_between(url.p, path != NULL ? path : end);
 }
@@ -50,11 +51,12 @@ struct slice origin_own_path(struct slice public_url, struct slice path)
 static bool is_authority(struct slice authority)
 {
 	struct slice host = origin_host_of(authority);
-	struct slice rest = slice_of(authority.p + host.n, authority.n - host.n);
+	struct slice rest;
 	uint64_t port;
 
 	if (host.n == 0)
 		return false;
+	rest = slice_of(authority.p + host.n, authority.n - host.n);
 	if (rest.n == 0)
 		return true;
 	return rest.p[0] == ':' && text_parse_u64(slice_of(rest.p + 1, rest.n - 1), &port) == 0 &&

@@ -135,7 +135,9 @@ int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size
 	bool is_whole;
 	ssize_t n = receive(fd, message_r, fds_r, count_r, &is_whole);
 
-	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+	/* There is nothing, or no memory for it: later. */
+	if (n < 0 &&
+	    (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOMEM || errno == ENOBUFS))
 		return 0;
 	if (n < 0)
 		return error_set_errno(err, "recvmsg from the other process");

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import socket
+import struct
 import subprocess
 
 import harness
@@ -266,7 +267,18 @@ def a_log_of_json_is_json(t):
         ok(isinstance(json.loads(line), dict), "a line", line)
 
 
-@case
+@case(own=True, config={"log": {"level": "debug", "access": True}})
+def who_leaves_has_a_line_too(t):
+    """product §5: a request whose client did not wait for the answer was served all the same."""
+    s = t.session()
+    call = s.start_do(["sleep", 5], ["text", "x"])
+    wait_for(lambda: len(t.daemon.log("request")) == 3, what="the call")
+    call.conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    call.conn.close()
+    t.daemon.wait_log("access", "method=POST", "path=/main/mcp", "status=0")
+
+
+@case(own=True, config={"trusted_proxies": ["127.0.0.1"]})
 def the_page_of_an_old_browser(t):
     """SEC-01: HTTP/1.0 need not say for which host it is; then paths alone are named."""
     conn = t.conn()
@@ -300,3 +312,12 @@ def the_page_reflects_nothing(t):
     response = t.conn().request("GET", "/", BROWSER + [("X-Forwarded-Host", "evil.example")])
     ok(b"evil" not in response.read(), "forwarded", response.body)
     eq(response.status, 403)
+
+
+@case
+def the_operator_gets_no_page(t):
+    """SEC-17: the admin socket is for programs."""
+    for path in ("/mcp/main", "/mcp/other", "/mcp/nothing"):
+        response = t.conn(address=t.daemon.admin).request("GET", path, BROWSER)
+        ok(b"<html" not in response.read(), path, response.body)
+        ok(response.status >= 400, path, response.status)
