@@ -31,6 +31,7 @@ struct gateway_entry {
 	struct config *config; /* free with config_free */
 	int *listeners; /* config->listen_count and LISTENERS_MORE, non-blocking; -1: there is none. To be freed */
 	struct era_memory *eras; /* of each server of the configuration. To be freed */
+	size_t audit_bytes;      /* that the pipe of the audit holds; 0: there is none */
 	unsigned char seal_key[SEAL_KEY_BYTES]; /* to be overwritten when it has been taken over */
 };
 

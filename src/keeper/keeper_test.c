@@ -1689,7 +1689,7 @@ static void systemd_hears_of_ready_watchdog_and_stop(void **state)
 	for (int i = 0; i < 3; i++)
 		expect_datagram(fd, "WATCHDOG=1");
 	stop_and_expect(0);
-	expect_datagram(fd, "STOPPING=1");
+	expect_datagram(fd, "STOPPING=1\nEXTEND_TIMEOUT_USEC=");
 	close(fd);
 }
 
@@ -1703,7 +1703,7 @@ static void hanging_gateway_does_not_feed_the_watchdog(void **state)
 	wait_for_log(" gateway_silent process=keeper pid=");
 	assert_int_equal(recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT), -1);
 	stop_and_expect(0);
-	expect_datagram(fd, "STOPPING=1");
+	expect_datagram(fd, "STOPPING=1\nEXTEND_TIMEOUT_USEC=");
 	close(fd);
 }
 

@@ -1,5 +1,6 @@
 noinst_LIBRARIES += src/keeper/libkeeper.a
 src_keeper_libkeeper_a_SOURCES = \
+	src/keeper/announcement.c src/keeper/announcement.h \
 	src/keeper/audit_writer.c src/keeper/audit_writer.h \
 	src/keeper/capabilities.c src/keeper/capabilities.h \
 	src/keeper/certificates.c src/keeper/certificates.h \
@@ -68,6 +69,9 @@ src_keeper_reaper_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/syscall_filter_test
 src_keeper_syscall_filter_test_SOURCES = src/keeper/syscall_filter_test.c
 src_keeper_syscall_filter_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/keeper/announcement_test
+src_keeper_announcement_test_SOURCES = src/keeper/announcement_test.c
+src_keeper_announcement_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/pin_store_test
 src_keeper_pin_store_test_SOURCES = src/keeper/pin_store_test.c
 src_keeper_pin_store_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)

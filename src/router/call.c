@@ -85,7 +85,9 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 	char *to = call->inlined;
 
 	CHECK(env->kind == ENVELOPE_REQUEST);
-	*call = (struct call){ .ops = ops, .state = CALL_NEW, .method = method_find(env->method) };
+	*call = (struct call){
+		.ops = ops, .state = CALL_NEW, .method = method_find(env->method), .batch = 1
+	};
 	list_init(&call->link);
 	list_init(&call->watchers);
 	timer_init(&call->silence, call_on_silence);

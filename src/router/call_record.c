@@ -62,10 +62,19 @@ bool call_record_notification(const struct client *client, const struct envelope
 void call_record_end(struct call *call, const char *verdict, const char *reason,
 		     const struct slice *parts, size_t count)
 {
+	const struct rule rule = { .key = call->refused_by };
 	struct audit_end end = { .verdict = verdict, .reason = reason };
 
 	if (call->audit_call == NULL)
 		return;
+	if (rule.key != RULE_NONE)
+		end = (struct audit_end){
+			.verdict = "refused",
+			.reason = call->refused_as,
+			.rule = &rule,
+			.server = call->client->server->conf.name,
+			.places = call->client->router->rule_places,
+		};
 	for (size_t i = 0; i < count; i++)
 		end.bytes += parts[i].n;
 	if (call->client != NULL) {

@@ -361,7 +361,7 @@ def no_server_holds_the_gateway(t):
     d = t.start({"main": {"command": sys.executable, "args": ["-I", "-c", HOLDER, told], "start": {"timeout": "1s"}}, "other": {}})
     e = t.session("main", check=False).started
     eq(e.final(10)["error"]["data"]["reason"], "backend_unavailable")
-    d.wait_log("child_end", "server=main", "reason=start_timeout")
+    d.wait_log("server_failing", "server=main", "reason=start_timeout")
     eq(t.session("other").echo("x"), "x")
     with open(told) as f:
         eq(f.read(), "errno 22")
