@@ -240,6 +240,7 @@ static int dump(const char *what)
 		{ "sample", config_print_sample },   { "manual", config_print_manual },
 		{ "audit", config_print_audit },     { "events", config_print_events },
 		{ "reasons", config_print_reasons }, { "schema", config_print_schema },
+		{ "metrics", config_print_metrics },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(dumps); i++) {
@@ -248,7 +249,8 @@ static int dump(const char *what)
 			return check_output();
 		}
 	}
-	fputs("mcpgated: --dump takes sample, schema, manual, audit, events or reasons\n", stderr);
+	fputs("mcpgated: --dump takes sample, schema, manual, audit, events, metrics or reasons\n",
+	      stderr);
 	return EXIT_USAGE;
 }
 

@@ -189,6 +189,7 @@ void config_print_schema(FILE *out);
 /* As text of manual pages (roff): the option table; the events of the log; the fields of the audit; the errors that clients get. */
 void config_print_manual(FILE *out);
 void config_print_events(FILE *out);
+void config_print_metrics(FILE *out);
 void config_print_audit(FILE *out);
 void config_print_reasons(FILE *out);
 

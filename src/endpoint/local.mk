@@ -20,6 +20,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/refusal.c src/endpoint/refusal.h \
 	src/endpoint/registration.c \
 	src/endpoint/stateless.c src/endpoint/stateless.h \
+	src/endpoint/trace.c src/endpoint/trace.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
 	src/endpoint/token_watch.c src/endpoint/token_watch.h \
 	src/endpoint/pending_auth.c src/endpoint/pending_auth.h

@@ -211,6 +211,7 @@ static void child_begin_stop(struct child *child, enum reason reason)
 {
 	LOG(CHILD_END, LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
 	    LOG_STR("reason", reason_get(reason)->text));
+	child->server->stats.ends[reason]++;
 	child_set_state(child, CHILD_STOPPING);
 	child_close_stdin(child);
 	if (!child->is_exited)

@@ -22,6 +22,7 @@
 #include "router/router.h"
 #include "router/task_extension.h"
 #include "router/task_result.h"
+#include "router/tool_series.h"
 #include "router/url_elicitation.h"
 #include "session/principal.h"
 
@@ -288,12 +289,23 @@ void result_send_no_room(struct call *call)
 
 /* ---- servers' ---- */
 
+/* A tool says itself that it has failed. Few results have a member of this name, and so few are looked through. */
+static bool is_tool_error(const struct call *call, const struct envelope *env)
+{
+	static const struct slice quoted = SLICE("\"isError\"");
+
+	return call->method->id == METHOD_TOOLS_CALL && env->kind == ENVELOPE_RESULT &&
+	       memmem(env->result.text.p, env->result.text.n, quoted.p, quoted.n) != NULL &&
+	       scan_member(env->result.text, SLICE_LIT("isError")).type == JSON_TRUE;
+}
+
 static void send_with_client_id(struct call *call, const struct envelope *env)
 {
 	struct slice text = env->text;
 	struct slice id = env->id.text;
 	struct buf edited = { 0 };
 
+	call->is_tool_error = is_tool_error(call, env);
 	if (is_for_modern(call)) {
 		if (env->is_plain_result && !env->has_line_break && !is_passed(call))
 			send_plain_result(call, env->result.text);
@@ -338,6 +350,13 @@ static bool send_with_cursor(struct call *call, const struct envelope *env)
 	return true;
 }
 
+/* At what the server itself has written, before anything of it is changed. */
+static void look(struct call *call, struct slice result)
+{
+	tool_series_note(call->client->server, call->method, result);
+	pinning_look(call->client->server, call->method, result, call->page);
+}
+
 void result_send(struct call *call, const struct envelope *env)
 {
 	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } },
@@ -348,7 +367,7 @@ void result_send(struct call *call, const struct envelope *env)
 	if (!call_tell_response(call, env))
 		return;
 	if (upstream != NULL && env->kind == ENVELOPE_RESULT)
-		pinning_look(call->client->server, call->method, env->result.text, call->page);
+		look(call, env->result.text);
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
 		env = modern_server_response(&bridge, call->method, env);
 	env = pooled_task_response(&tasks, call, env);
