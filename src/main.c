@@ -64,7 +64,8 @@ static const char help[] =
 	"      --print-config   print, secrets masked\n"
 	"      --dump WHAT      print \"sample\" (a commented file), \"schema\" (a JSON Schema of\n"
 	"                       the file, for editors), or as roff \"manual\" (the\n"
-	"                       options), \"events\" (of the log) or \"reasons\" (of errors)\n"
+	"                       options), \"events\" (of the log), \"reasons\" (of errors) or\n"
+	"                       \"metrics\"\n"
 	"      --version, --help\n";
 
 enum {

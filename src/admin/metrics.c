@@ -150,7 +150,9 @@ static void put_duration(const struct call_series *series, void *arg)
 	const struct series_writer *to = arg;
 	const struct slice values[] = { to->server, series->method, series->tool };
 
-	metric_put_histogram(to->writer, values, &series->duration);
+	/* A tool that was listed need not have been called. */
+	if (series->duration.count > 0)
+		metric_put_histogram(to->writer, values, &series->duration);
 }
 
 static void put_series(struct metric_writer *writer, const struct admin *admin, enum metric metric,

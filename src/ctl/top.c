@@ -200,8 +200,11 @@ static size_t count_rows(void)
 static void show_on_terminal(struct slice text)
 {
 	fputs(HOME NO_WRAP, stdout);
-	for (size_t left = count_rows() - 1; left > 0 && text.n > 0; left--)
-		printf("%.*s" REST_OF_LINE "\r\n", SLICE_ARG(slice_cut(&text, '\n')));
+	for (size_t left = count_rows() - 1; left > 0 && text.n > 0; left--) {
+		struct slice row = slice_cut(&text, '\n');
+
+		printf("%.*s" REST_OF_LINE "\r\n", SLICE_ARG(row));
+	}
 	fputs(REST_OF_SCREEN WRAP, stdout);
 }
 

@@ -20,7 +20,7 @@ MANY = [{"name": "tool-%d" % i, "inputSchema": {"type": "object"}} for i in rang
 FAILS = [["result", {"content": [], "isError": True}]]
 SERVERS = {
     "main": {},
-    "many": {"on": {"tools/list": [["result", {"tools": [{"name": NASTY, "inputSchema": {}}] + MANY}]]}},
+    "many": {"on": {"tools/list": [["result", {"tools": [{"name": NASTY, "inputSchema": {"type": "object"}}] + MANY}]]}},
     "bad": {"on": {"tools/call": FAILS}},
     "refuses": {"on": {"tools/call": [["error", -32000, "no"]]}},
     "dead": {"command": "/nonexistent/command"},
@@ -72,11 +72,11 @@ def calls_are_told_apart(t):
     eq(ended(server="main", method="initialize"), {"status=ok": 1})
     eq(ended(server="main", method="ping"), {"status=ok": 1})
     eq(ended(server="main", method="other"), {"status=ok": 0, "status=error": 1})
-    eq(ended(server="bad", method="tools/call"), {"status=ok,tool=do": 0, "status=tool_error,tool=do": 1})
-    eq(ended(server="refuses", method="tools/call"), {"status=ok,tool=do": 0, "status=error,tool=do": 1})
+    eq(ended(server="bad", method="tools/call", tool="do"), {"status=ok": 0, "status=tool_error": 1})
+    eq(ended(server="refuses", method="tools/call", tool="do"), {"status=ok": 0, "status=error": 1})
     eq(series(values, "mcpgated_call_duration_seconds_count", server="main", tool="echo"), {"method=tools/call": 2})
     for name in ("wait", "first_message"):
-        ok(values['mcpgated_call_%s_seconds_count{server="main"}' % name] >= 6, name, values)
+        ok(values['mcpgated_call_%s_seconds_count{server="main"}' % name] >= 5, name, values)
     eq(values['mcpgated_server_sessions{server="main"}'], 1)
     eq(series(values, "mcpgated_server_processes_by_state", server="main")["state=ready"], 1)
     ok(values["mcpgated_http_read_bytes_total"] > 500 and values["mcpgated_http_written_bytes_total"] > 500, "bytes", values)
@@ -113,8 +113,8 @@ def series_are_bounded(t):
     s.ask("tools/call", {"name": "x" * 5000, "arguments": {}})
     raw = admin(t).request("GET", "/metrics").read()
     values = metrics(raw)
+    eq(len(series(values, "mcpgated_calls_ended_total", server="many", method="tools/call")), 65, "64 tools, and all others")
     tools = series(values, "mcpgated_call_duration_seconds_count", server="many", method="tools/call")
-    eq(len(tools), 65, "64 tools, and all others")
     eq(tools["tool=other"], 18 + 2, "those that are not among the first 63 beside the nasty one, and both strange names")
     eq(sum(tools.values()), 22)
     eq(series(values, "mcpgated_calls_ended_total", server="many", method="other"), {"status=error": 20, "status=ok": 0})
