@@ -40,3 +40,6 @@ src_endpoint_modern_test_SOURCES = src/endpoint/modern_test.c
 src_endpoint_modern_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 src_endpoint_modern_params_test_SOURCES = src/endpoint/modern_params_test.c
 src_endpoint_modern_params_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/endpoint/trace_test
+src_endpoint_trace_test_SOURCES = src/endpoint/trace_test.c
+src_endpoint_trace_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
