@@ -33,7 +33,7 @@ static void states_are_lists_of_members(void **state)
 		{ "@a=1", false },
 		{ "a@0=1", false },
 		{ "a@b@c=1", false },
-		{ "a@bcdefghijklmno=1", false },
+		{ "a@bcdefghijklmnop=1", false },
 		{ "a=1=2", false },
 		{ "a=\t1", false },
 		{ "a=\x7f", false },
