@@ -65,14 +65,26 @@ void metric_end(struct metric_writer *writer)
 
 /* ---- samples ---- */
 
+/* How many bytes at its beginning mean themselves, as nearly all do. */
+static size_t plain_length(struct slice text)
+{
+	size_t n = text_plain_length(text);
+	const char *quote = n > 0 ? memchr(text.p, '"', n) : NULL;
+
+	return quote != NULL ? (size_t)(quote - text.p) : n;
+}
+
 /* The backslashes of what is not seen are characters of the value, and so are written as two. */
 static void append_value(struct buf *out, struct slice text)
 {
 	while (text.n > 0) {
-		size_t n = text_utf8_length(text);
-		uint32_t code = n > 0 ? unicode_decode(slice_of(text.p, n)) : 0xFFFD;
+		size_t plain = plain_length(text);
+		size_t n = plain > 0 ? plain : text_utf8_length(text);
+		uint32_t code = n > 0 && plain == 0 ? unicode_decode(slice_of(text.p, n)) : 0;
 
-		if (n == 0)
+		if (plain > 0)
+			buf_append(out, text.p, plain);
+		else if (n == 0)
 			buf_append_str(out, "\xEF\xBF\xBD");
 		else if (code == '"' || code == '\\')
 			buf_printf(out, "\\%c", (int)code);

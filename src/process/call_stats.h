@@ -19,7 +19,7 @@
 
 #define CALL_STATS_TOOLS 64       /* with a series of their own */
 #define CALL_STATS_NAME_BYTES 128 /* of a tool; longer ones get none */
-#define CALL_STATS_REFUSALS 64    /* words; all that there are */
+#define CALL_STATS_REFUSALS 128   /* words: more than there are */
 
 /* What became of a call; with CALL_FAILED, a reason says why. */
 enum call_status {

@@ -289,13 +289,23 @@ void result_send_no_room(struct call *call)
 
 /* ---- servers' ---- */
 
-/* A tool says itself that it has failed. Few results have a member of this name, and so few are looked through. */
+/* By its rarest letter: looking for the whole name at once takes several times as long. */
+static bool has_is_error(struct slice text)
+{
+	static const struct slice name = SLICE("\"isError\"");
+	const char *end = text.p + text.n;
+
+	for (const char *at = text.p; (at = memchr(at, 'E', (size_t)(end - at))) != NULL; at++)
+		if (at - text.p >= 3 && slice_has_prefix(slice_between(at - 3, end), name))
+			return true;
+	return false;
+}
+
+/* A tool says itself that it has failed. Only results with a member of this name are looked through for where it stands. */
 static bool is_tool_error(const struct call *call, const struct envelope *env)
 {
-	static const struct slice quoted = SLICE("\"isError\"");
-
 	return call->method->id == METHOD_TOOLS_CALL && env->kind == ENVELOPE_RESULT &&
-	       memmem(env->result.text.p, env->result.text.n, quoted.p, quoted.n) != NULL &&
+	       has_is_error(env->result.text) &&
 	       scan_member(env->result.text, SLICE_LIT("isError")).type == JSON_TRUE;
 }
 
