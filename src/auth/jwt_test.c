@@ -311,7 +311,7 @@ static void forms_that_are_no_token(void **state)
 	jwk_fini(&key);
 }
 
-/* AUTH-JWT-01, AUTH-JWT-02, AUTH-JWT-05, AUTH-JWT-06, AUTH-JWT-07, AUTH-JWT-14 */
+/* SEC-09, AUTH-JWT-01, AUTH-JWT-02, AUTH-JWT-05, AUTH-JWT-06, AUTH-JWT-07, AUTH-JWT-14 */
 static void headers_that_are_refused(void **state)
 {
 	static const struct {

@@ -17,6 +17,9 @@
 #include "config/variables.h"
 #include "jsonrpc/scan.h"
 
+/* Of servers, variables and arguments: no file of a client has so many, and each is compared with all others. */
+#define MANY 4096
+
 struct import {
 	const char *file;
 	struct config_problems *problems;
@@ -59,6 +62,15 @@ static void tell(struct import *import, struct config_problems *problems, const 
 static void refuse(struct import *import, struct json value, const char *expected)
 {
 	tell(import, import->problems, value.text.p, "must be %s", expected);
+}
+
+/* Whether there is no room for one more, which has been told. */
+static bool is_full(struct import *import, const struct tree *container, const char *at)
+{
+	if (container->count < MANY)
+		return false;
+	tell(import, import->problems, at, "is one too many: there are %d before it", MANY);
+	return true;
 }
 
 static struct tree *at_place(struct import *import, struct tree *value, const char *at)
@@ -170,17 +182,23 @@ static void convert_list(struct import *import, struct json value, const char *k
 	struct error err;
 
 	list.tree = at_place(import, tree_new(TREE_LIST, import->file), value.text.p);
-	if (scan_array(value.text, value.text.n, on_element, &list, &err) < 0)
-		refuse(import, value, "an array of strings");
+	if (scan_array(value.text, MANY, on_element, &list, &err) < 0)
+		refuse(import, value,
+		       value.type == JSON_ARRAY ? "an array of fewer strings" :
+						  "an array of strings");
 	add_with_key(import, import->server, key, value.text.p, list.tree);
 }
 
 static int on_variable(struct slice written, struct json value, void *arg)
 {
 	struct container *list = arg;
-	char *name = decode_name(written);
-	struct tree *text = new_text(list->import, value, false, "an object of strings");
+	struct tree *text;
+	char *name;
 
+	if (is_full(list->import, list->tree, written.p - 1))
+		return -1;
+	name = decode_name(written);
+	text = new_text(list->import, value, false, "an object of strings");
 	if (text != NULL)
 		add_with_key(list->import, list->tree, name, written.p - 1, text);
 	free(name);
@@ -408,12 +426,15 @@ static int on_entry(struct slice written, struct json value, void *arg)
 {
 	struct import *import = arg;
 	char *name = decode_name(written);
+	bool is_over;
 
 	import->name = name;
-	convert_entry(import, value, written.p - 1);
+	is_over = is_full(import, import->servers, written.p - 1);
+	if (!is_over)
+		convert_entry(import, value, written.p - 1);
 	import->name = NULL;
 	free(name);
-	return 0;
+	return is_over ? -1 : 0;
 }
 
 static void convert_list_of(struct import *import, struct slice object, const char *member,

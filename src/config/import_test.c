@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/unit_test.h"
+#include "config/problem.h"
 
 struct outcome {
 	struct tree *root;
@@ -264,6 +265,69 @@ static void test_entries_of_projects(void **state)
 	end(&outcome);
 }
 
+/* What each is compared with all others for would take hours where there are a million. */
+static void test_many_are_too_many(void **state)
+{
+	static const struct {
+		const char *before, *head, *tail, *after, *problem;
+	} rows[] = {
+		{ "{\"mcpServers\":{", "\"e", "\":{\"command\":\"x\"}", "}}",
+		  ": mcpServers.e4096: is one too many: there are 4096 before it" },
+		{ "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"env\":{", "\"V", "\":\"\"", "}}}}",
+		  ": mcpServers.a.env: is one too many: there are 4096 before it" },
+		{ "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"args\":[", "\"", "\"", "]}}}",
+		  ": mcpServers.a.args: must be an array of fewer strings" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct outcome outcome;
+		struct buf text = { 0 };
+
+		buf_append_str(&text, rows[i].before);
+		for (int n = 0; n < 100000; n++)
+			buf_printf(&text, "%s%s%d%s", n > 0 ? "," : "", rows[i].head, n,
+				   rows[i].tail);
+		buf_append_str(&text, rows[i].after);
+		outcome = import_text(buf_terminate(&text));
+		assert_int_equal(outcome.problems.count, 1);
+		assert_non_null(strstr(outcome.problems.items[0], rows[i].problem));
+		end(&outcome);
+		buf_fini(&text);
+	}
+}
+
+static void test_what_is_said_twice(void **state)
+{
+	struct outcome outcome;
+
+	assert_refused(
+		"{\"mcpServers\": {\"a\": {\"command\": {\"path\": \"x\", \"args\": [\"a\"]}, "
+		"\"args\": [\"b\"]}}}",
+		"f.json:1:72: mcpServers.a.args: says again what another member says");
+	/* The entry itself counts, not what stands around it. */
+	outcome =
+		import_text("{\"projects\": {\"p\": {\"mcpServers\": {\"a\": {\"command\": \"x\", "
+			    "\"disabled\": false}}, \"disabledMcpServers\": [\"a\"]}}}");
+	assert_string_equal(text_at(tree_find(tree_find(outcome.root, "servers"), "a"), "enabled"),
+			    "true");
+	/* And a project without a path has no directory. */
+	assert_null(tree_find(tree_find(tree_find(outcome.root, "servers"), "a"), "cwd"));
+	end(&outcome);
+}
+
+/* Nor can what is no UTF-8, of which names of files may consist. */
+static void test_bytes_that_are_no_text_are_not_shown(void **state)
+{
+	struct config_problems problems = { NULL, 0 };
+
+	problem_add(&problems, "%s",
+		    "a\xff"
+		    "b\x9b"
+		    "2Jc\xc3");
+	assert_string_equal(problems.items[0], "a?b?2Jc?");
+	config_problems_fini(&problems);
+}
+
 /* A stranger's file cannot act on the terminal. */
 static void test_controls_in_names_are_not_shown(void **state)
 {
@@ -336,6 +400,9 @@ int main(void)
 		cmocka_unit_test(test_values_of_the_environment_are_secrets),
 		cmocka_unit_test(test_values_have_their_places),
 		cmocka_unit_test(test_entries_of_projects),
+		cmocka_unit_test(test_many_are_too_many),
+		cmocka_unit_test(test_what_is_said_twice),
+		cmocka_unit_test(test_bytes_that_are_no_text_are_not_shown),
 		cmocka_unit_test(test_controls_in_names_are_not_shown),
 		cmocka_unit_test(test_values_are_texts_only),
 		cmocka_unit_test(test_what_is_no_such_file),

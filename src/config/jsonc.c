@@ -23,7 +23,7 @@ static void wipe(json_t *json)
 	json_object_foreach(json, key, value) wipe(value);
 }
 
-/* The end of a comment that begins at p; p if none does. One that does not end is left for the parser to refuse. */
+/* The end of a comment that begins at p; p if none does; NULL: it does not end. */
 static char *skip_comment(char *p, char *end)
 {
 	char *close = NULL;
@@ -34,9 +34,10 @@ static char *skip_comment(char *p, char *end)
 		close = memchr(p, '\n', (size_t)(end - p));
 		return close != NULL ? close : end;
 	}
-	if (p[1] == '*')
-		close = memmem(p + 2, (size_t)(end - p) - 2, "*/", 2);
-	return close != NULL ? close + 2 : p;
+	if (p[1] != '*')
+		return p;
+	close = memmem(p + 2, (size_t)(end - p) - 2, "*/", 2);
+	return close != NULL ? close + 2 : NULL;
 }
 
 /* Line ends stay, so that lines are those of the file. */
@@ -63,6 +64,8 @@ static void blank_what_is_no_json(char *p, char *end)
 	while (p < end) {
 		char *next = skip_comment(p, end);
 
+		if (next == NULL)
+			return; /* the parser refuses it */
 		if (next > p) {
 			blank(p, next);
 			p = next;
@@ -115,25 +118,48 @@ void jsonc_fini(struct jsonc *json)
 	*json = (struct jsonc){ 0 };
 }
 
+static bool begins_character(char c)
+{
+	return ((unsigned char)c & 0xC0) != 0x80;
+}
+
+static void step_forward(struct jsonc *json)
+{
+	char c = json->original.p[json->counted++];
+
+	if (c == '\n') {
+		json->line++;
+		json->column = 1;
+	} else if (begins_character(c)) {
+		json->column++;
+	}
+}
+
+static void step_back(struct jsonc *json)
+{
+	const char *text = json->original.p;
+	size_t i = --json->counted;
+
+	if (text[i] != '\n') {
+		json->column -= begins_character(text[i]);
+		return;
+	}
+	json->line--;
+	for (json->column = 1; i > 0 && text[i - 1] != '\n'; i--)
+		json->column += begins_character(text[i - 1]);
+}
+
 void jsonc_place(struct jsonc *json, const char *at, unsigned *line_r, unsigned *column_r)
 {
 	size_t offset = (size_t)(at - json->text.data);
 
 	CHECK(at >= json->text.data && offset <= json->text.len);
-	if (json->line == 0 || offset < json->counted) {
-		json->counted = 0;
+	if (json->line == 0)
 		json->line = json->column = 1;
-	}
-	for (; json->counted < offset; json->counted++) {
-		char c = json->original.p[json->counted];
-
-		if (c == '\n') {
-			json->line++;
-			json->column = 1;
-		} else if (((unsigned char)c & 0xC0) != 0x80) { /* the first byte of a character */
-			json->column++;
-		}
-	}
+	while (json->counted < offset)
+		step_forward(json);
+	while (json->counted > offset)
+		step_back(json);
 	*line_r = json->line;
 	*column_r = json->column;
 }

@@ -29,7 +29,7 @@ int jsonc_read(struct jsonc *json, struct slice text, struct error *err) must_ch
 /* Overwrites and frees. */
 void jsonc_fini(struct jsonc *json);
 
-/* Line and column, from 1, of a byte of json->text; columns count characters. Quick when asked in the order of the text. */
+/* Line and column, from 1, of a byte of json->text; columns count characters. Quick for one near the last. */
 void jsonc_place(struct jsonc *json, const char *at, unsigned *line_r, unsigned *column_r);
 
 #endif

@@ -692,6 +692,7 @@ static void test_names_and_paths(void **state)
 	ASSERT_PROBLEMS("servers:\n", "F:1:9: servers: there is no server; at least one must be "
 				      "under 'servers'");
 	ASSERT_PROBLEMS("servers: {a: {}}\n", "F:1:14: servers.a: the key 'command' is missing");
+	ASSERT_PROBLEMS("servers:\n  a:\n", "F:2:5: servers.a: the key 'command' is missing");
 	ASSERT_PROBLEMS(
 		"servers: {Ab: {command: x, path: /x}}\n",
 		"F:1:11: the server name 'Ab' must have 1 to 64 small letters, digits, '-' and "

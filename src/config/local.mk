@@ -32,6 +32,7 @@ check_PROGRAMS += \
 	src/config/address_test \
 	src/config/config_test \
 	src/config/import_test \
+	src/config/jsonc_test \
 	src/config/load_test \
 	src/config/name_test \
 	src/config/quantity_test \
@@ -43,6 +44,8 @@ src_config_config_test_SOURCES = src/config/config_test.c
 src_config_config_test_LDADD = $(CONFIG_TEST_LIBS)
 src_config_import_test_SOURCES = src/config/import_test.c
 src_config_import_test_LDADD = $(CONFIG_TEST_LIBS)
+src_config_jsonc_test_SOURCES = src/config/jsonc_test.c
+src_config_jsonc_test_LDADD = $(CONFIG_TEST_LIBS)
 src_config_load_test_SOURCES = src/config/load_test.c
 src_config_load_test_LDADD = $(CONFIG_TEST_LIBS)
 src_config_name_test_SOURCES = src/config/name_test.c

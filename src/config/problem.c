@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "base/unicode.h"
 
-/* What terminals obey, what is not seen there, and what turns the direction of writing: a `?` for each byte. */
+/* What terminals obey, what is not seen there, what turns the direction of writing, and what is no UTF-8: a `?` for each byte. */
 static void replace_hidden(struct buf *line)
 {
 	struct slice rest = buf_slice(line);
@@ -21,9 +21,11 @@ static void replace_hidden(struct buf *line)
 	while (rest.n > 0) {
 		size_t n = text_utf8_length(rest);
 
-		if (n > 0 && unicode_is_hidden(unicode_decode(slice_of(rest.p, n))))
-			memset(line->data + (line->len - rest.n), '?', n);
+		bool is_shown = n > 0 && !unicode_is_hidden(unicode_decode(slice_of(rest.p, n)));
+
 		n = n > 0 ? n : 1;
+		if (!is_shown)
+			memset(line->data + (line->len - rest.n), '?', n);
 		rest = slice_of(rest.p + n, rest.n - n);
 	}
 }

@@ -371,7 +371,8 @@ static void check_server(const struct config_server *server, const struct tree *
 	refuse_claims(server->command, tree_below(at, "command"), problems);
 	refuse_claims(server->cwd, tree_below(at, "cwd"), problems);
 	/* One that is there but wrong has been reported. */
-	if (server->command == NULL && at->kind == TREE_MAP && tree_find(at, "command") == NULL)
+	if (server->command == NULL && (at->kind == TREE_MAP || tree_is_null(at)) &&
+	    tree_find(at, "command") == NULL)
 		problem_add_at(problems, at, "the key 'command' is missing");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libcurl over a unix socket. HTTP/1.0: the daemon then closes at the end of its answer, and a stream that
- * is cut off is one that has ended. Waits for as long as it takes: whoever is tired of it has Ctrl-C.
+ * is cut off is one that has ended. Unless there is a limit it waits for as long as it takes: whoever is tired of it has Ctrl-C.
  */
 #include "ctl/client.h"
 
@@ -43,7 +43,7 @@ static bool find_user_socket(char path_r[CLIENT_PATH_BYTES])
 	else if (geteuid() != 0)
 		length = snprintf(path_r, CLIENT_PATH_BYTES, "/run/user/%u/mcpgated/admin.sock",
 				  (unsigned int)geteuid());
-	else if (uid != NULL)
+	else if (uid != NULL && uid[0] != '\0' && uid[strspn(uid, "0123456789")] == '\0')
 		length = snprintf(path_r, CLIENT_PATH_BYTES, "/run/user/%s/mcpgated/admin.sock",
 				  uid);
 	return length < CLIENT_PATH_BYTES;
@@ -146,6 +146,7 @@ int client_ask(const struct client_request *request, struct client_reply *reply_
 	       struct error *err)
 {
 	const struct curl_handle_conf conf = { .agent = "mcpgatectl/" PACKAGE_VERSION,
+					       .total_ms = request->total_ms,
 					       .allow_http = true };
 	struct transfer transfer = { .request = request, .reply = reply_r };
 	char *url = mem_printf("http://localhost%s", request->target);

@@ -18,6 +18,7 @@ struct client_request {
 	const char *target;
 	struct slice body;   /* JSON; empty: none */
 	const char *session; /* Mcp-Session-Id, or NULL */
+	long total_ms;       /* the answer must be there in time; 0: whenever it comes */
 	/* Gets the data of each event as it comes, if the daemon answers with events. NULL: the body is kept. */
 	void (*on_event)(struct slice data);
 };

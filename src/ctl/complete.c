@@ -10,6 +10,9 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "ctl/client.h"
+#include "ctl/line.h"
+
+#define ANSWER_MS 2000 /* somebody has pressed a key, and waits */
 
 struct typed {
 	const char *word; /* the last one, as far as it is there */
@@ -26,11 +29,13 @@ static void offer(const struct typed *typed, struct slice candidate)
 
 /* ---- names of servers ---- */
 
+/* What is no name of a server is not offered: a shell may put it into the line as it is. */
 static void offer_servers(const struct typed *typed)
 {
 	struct client_request request = { .socket = typed->socket,
 					  .method = "GET",
-					  .target = "/servers" };
+					  .target = "/servers",
+					  .total_ms = ANSWER_MS };
 	struct client_reply reply;
 	struct error err;
 	json_t *report, *server;
@@ -43,7 +48,7 @@ static void offer_servers(const struct typed *typed)
 	{
 		const char *name = json_string_value(json_object_get(server, "name"));
 
-		if (name != NULL)
+		if (name != NULL && line_is_plain(name) && name[0] != '-')
 			offer(typed, slice_str(name));
 	}
 	json_decref(report);

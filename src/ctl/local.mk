@@ -32,6 +32,10 @@ check_PROGRAMS += src/ctl/challenge_test
 src_ctl_challenge_test_SOURCES = src/ctl/challenge_test.c \
 	src/ctl/challenge.c src/ctl/challenge.h
 src_ctl_challenge_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)
+check_PROGRAMS += src/ctl/complete_test
+src_ctl_complete_test_SOURCES = src/ctl/complete_test.c src/ctl/complete.c src/ctl/complete.h \
+	src/ctl/line.c src/ctl/line.h src/ctl/escape.c src/ctl/escape.h
+src_ctl_complete_test_LDADD = src/base/libbase.a $(UTF8PROC_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/ctl/text_table_test
 src_ctl_text_table_test_SOURCES = src/ctl/text_table_test.c $(MCPGATECTL_GRID)
 src_ctl_text_table_test_LDADD = src/base/libbase.a $(UTF8PROC_LIBS) $(CMOCKA_LIBS)

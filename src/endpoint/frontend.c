@@ -204,7 +204,7 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 		return refusal_send_head(&to.answer, status, why);
 	if (metadata_take(&frontend->metadata, conn, request, &exchange))
 		return exchange;
-	why = origin_check(&frontend->conf, request, &to.answer.origin);
+	why = origin_check(&frontend->conf, request, http_conn_has_tls(conn), &to.answer.origin);
 	if (why != NULL)
 		return refusal_send_head(&to.answer, 403, why);
 	if (slice_is_equal(request->path, SLICE_LIT("/healthz")) ||
@@ -250,11 +250,13 @@ void frontend_init(struct frontend *frontend, struct router *router,
 	frontend->sse_clients = (struct session_table){ .by_key = { 0 } };
 	list_init(&frontend->sse_newcomers);
 	list_init(&frontend->sse_lost);
+	task_init(&frontend->sse_room, http_sse_on_room);
 }
 
 void frontend_fini(struct frontend *frontend)
 {
 	CHECK(list_is_empty(&frontend->sse_newcomers));
+	task_cancel(&frontend->sse_room);
 	session_table_fini(&frontend->sse_clients);
 	metadata_fini(&frontend->metadata);
 	authorization_fini(&frontend->authorization);

@@ -75,6 +75,7 @@ struct frontend {
 	struct list sse_newcomers;        /* those that have no session yet */
 	bool is_leaving;                  /* not ready any more */
 	struct list sse_lost;             /* those that have no connection */
+	struct task sse_room;             /* ends some of these */
 };
 
 void frontend_init(struct frontend *frontend, struct router *router,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "endpoint/events.h"
+#include "endpoint/http_sse.h"
 #include "router/stage.h"
 
 #define GRACE_MS 1000
@@ -1470,6 +1471,354 @@ static void sse_client_is_away_when_its_session_ends(void **state)
 	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 }
 
+/* `head`, so many bytes that a few of them fill a stream, and `tail`. */
+static const char *large(const char *head, const char *tail)
+{
+	static char text[60000];
+
+	snprintf(text, sizeof(text), "%s", head);
+	memset(text + strlen(text), 'x', 50000);
+	strcpy(text + 50000, tail);
+	return text;
+}
+
+/* FRONT-OLD-04: who comes back while the old connection still stands takes over from it, however often. */
+static void sse_client_takes_over_from_itself(void **state)
+{
+	struct http_client *sender = connect_client();
+	struct http_client *readers[6];
+	const char *uri;
+	struct fake_process *p;
+
+	frontend.conf.reconnect_ms = 60000;
+	readers[0] = connect_client();
+	uri = open_sse(readers[0]);
+	for (size_t i = 1; i < 3; i++) { /* before it has a session, too */
+		readers[i] = connect_client();
+		come_back(readers[i], event_field(uri, 0));
+		assert_non_null(strstr(events(readers[i]), strchr(uri, '?')));
+		stream_is_over(readers[i - 1]);
+	}
+	p = begin_sse(readers[2], sender, uri);
+	post_to(sender, uri, "", CALL("7"));
+	is_answered(sender, 202, "");
+	hears(p, CALLED("2"));
+	for (size_t i = 3; i < ARRAY_LEN(readers); i++) {
+		readers[i] = connect_client();
+		come_back(readers[i], event_field(uri, 1));
+		assert_non_null(strstr(events(readers[i]), strchr(uri, '?')));
+		stream_is_over(readers[i - 1]);
+	}
+	assert_int_equal(frontend.sse_clients.by_key.count, 1);
+	leave(readers[3]); /* what is over already is nobody's any more */
+	leave(readers[2]);
+	says(p, RESULT("2"));
+	assert_non_null(strstr(events(readers[5]), "\"id\":7"));
+	pass(61000);
+	assert_int_equal(router.sessions.count, 1);
+	session_end(container_of(router.sessions.sessions.next, struct session, link),
+		    REASON_EXPIRED);
+	settle();
+	has_events(readers[5], ":");
+	stream_is_over(readers[5]);
+}
+
+/* FRONT-OLD-04, FRONT-RES-07: positions that never were, and ids that are none of this server's. */
+static void sse_client_makes_ids_up(void **state)
+{
+	static const char *const unknown[] = { "-",  "",    "-g", "-1-1", "-ffffffffffffffff",
+					       "-A", "--1", "x1" };
+	struct http_client *sender = connect_client();
+	struct http_client *first = connect_client();
+	struct http_client *reader;
+	char fields[200];
+	const char *uri;
+
+	frontend.conf.reconnect_ms = 60000;
+	uri = open_sse(first);
+	begin_sse(first, sender, uri);
+	leave(first);
+	reader = connect_client();
+	for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
+		snprintf(fields, sizeof(fields), "Last-Event-ID: %s%s\r\n", strchr(uri, '=') + 1,
+			 unknown[i]);
+		come_back(reader, fields);
+		is_refused(reader, 404, -32001);
+	}
+	send_text(reader, "GET /other/sse HTTP/1.1\r\nHost: localhost\r\n");
+	send_text(reader, event_field(uri, 1));
+	send_text(reader, "\r\n");
+	is_refused(reader, 404, -32001);
+	snprintf(fields, sizeof(fields), "Last-Event-ID: %s-fffffffffffffff\r\n",
+		 strchr(uri, '=') + 1);
+	come_back(reader, fields);
+	assert_non_null(strstr(events(reader), "stream_expired"));
+	post_to(sender, uri, "", LIST("9"));
+	is_answered(sender, 202, "");
+	hears(process(0), LIST("2"));
+	says(process(0), RESULT("2"));
+	has_events(reader, RESULT("9") "|");
+}
+
+/* SEC-16: answers wait for lost clients; when they are too much for all, whoever has most goes, and nobody else. */
+static void sse_answers_for_lost_clients_are_bounded(void **state)
+{
+	struct http_client *sender = connect_client();
+	const char *uris[3];
+	struct http_client *reader;
+	struct fake_process *p;
+	char head[64];
+
+	frontend.conf.reconnect_ms = 60000;
+	router.sessions.store.budget.max_bytes = 210000;
+	for (size_t i = 0; i < ARRAY_LEN(uris); i++) {
+		reader = connect_client();
+		uris[i] = strdup(open_sse(reader));
+		p = begin_sse(reader, sender, uris[i]);
+		leave(reader);
+		for (unsigned int n = 0; n < (i == 1 ? 3 : 1); n++) {
+			post_to(sender, uris[i], "", LIST("7"));
+			is_answered(sender, 202, "");
+			snprintf(head, sizeof(head), "{'jsonrpc':'2.0','id':%u,'result':{'x':'",
+				 n + 2);
+			says(p, large(head, "'}}"));
+		}
+	}
+	settle();
+	assert_true(router.sessions.store.budget.bytes <= 210000);
+	assert_int_equal(router.sessions.count, 2);
+	for (size_t i = 0; i < ARRAY_LEN(uris); i++) {
+		reader = connect_client();
+		come_back(reader, event_field(uris[i], 1));
+		if (i == 1)
+			is_refused(reader, 404, -32001);
+		else
+			assert_non_null(strstr(events(reader), "xxxx"));
+		free((char *)(uintptr_t)uris[i]);
+	}
+}
+
+/* As many as it takes, but none that has nothing. */
+static void sse_lost_clients_make_room_together(void **state)
+{
+	struct http_client *sender = connect_client();
+	struct http_client *readers[4];
+	struct fake_process *processes[4];
+	char uri[64];
+
+	frontend.conf.reconnect_ms = 60000;
+	for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
+		readers[i] = connect_client();
+		snprintf(uri, sizeof(uri), "%s", open_sse(readers[i]));
+		processes[i] = begin_sse(readers[i], sender, uri);
+		leave(readers[i]);
+		post_to(sender, uri, "", LIST("7"));
+		is_answered(sender, 202, "");
+	}
+	for (size_t i = 0; i < 2; i++)
+		says(processes[i], large("{'jsonrpc':'2.0','id':2,'result':{'x':'", "'}}"));
+	assert_int_equal(router.sessions.count, 4);
+	router.sessions.store.budget.max_bytes = 2000;
+	says(processes[2], RESULT("2"));
+	assert_int_equal(router.sessions.count, 2);
+	router.sessions.store.budget.max_bytes =
+		1; /* all that is left is what waits for the third */
+	says(processes[2], PROGRESS("1", "1"));
+	readers[0] = connect_client();
+	open_sse(readers[0]);
+	assert_int_equal(router.sessions.count, 2);
+}
+
+/* One alone may have more than all may: it goes, too, and it costs the others nothing. */
+static void sse_client_that_is_read_is_not_ended_for_room(void **state)
+{
+	struct http_client *sender = connect_client();
+	struct http_client *stream = connect_client();
+	const char *uri;
+	struct fake_process *p;
+
+	frontend.conf.reconnect_ms = 60000;
+	router.sessions.store.budget.max_bytes = 1000;
+	uri = open_sse(stream);
+	p = begin_sse(stream, sender, uri);
+	post_to(sender, uri, "", LIST("7"));
+	is_answered(sender, 202, "");
+	says(p, large("{'jsonrpc':'2.0','id':2,'result':{'x':'", "'}}"));
+	assert_non_null(strstr(events(stream), "xxxx"));
+	assert_int_equal(router.sessions.count, 1);
+}
+
+/* Its server waits no longer for an answer than that of any other client that has left. */
+static void sse_client_leaves_while_it_is_asked(void **state)
+{
+	struct http_client *sender = connect_client();
+	struct http_client *stream = connect_client();
+	const char *uri;
+	struct fake_process *p;
+
+	frontend.conf.reconnect_ms = 10 * HOLD_MS;
+	uri = open_sse(stream);
+	p = begin_sse(stream, sender, uri);
+	post_to(sender, uri, "", CALL("7"));
+	is_answered(sender, 202, "");
+	hears(p, CALLED("2"));
+	says(p, ASK("'q'"));
+	leave(stream);
+	pass(HOLD_MS - 1000);
+	hears_nothing(p);
+	pass(1000);
+	hears(p,
+	      "{'jsonrpc':'2.0','id':'q','error':{'code':-32603,'message':'no client is there to be asked'}}");
+	assert_int_equal(router.calls, 1);
+}
+
+#define VERSION_FIELD "MCP-Protocol-Version: 2024-11-05\r\n"
+
+/* FRONT-OLD-09: who says that it has initialized, and then nothing, gets a session; it hears nothing of how. */
+static void sse_client_is_begun_anew(void **state)
+{
+	struct http_client *sender = connect_client();
+	struct http_client *stream = connect_client();
+	const char *line;
+	char uri[64];
+
+	frontend.conf.reconnect_ms = 60000;
+	come_back(stream, VERSION_FIELD);
+	snprintf(uri, sizeof(uri), "%s", events(stream));
+	uri[strlen(uri) - 1] = '\0';
+	pass(1900);
+	assert_int_equal(keeper.count, 0);
+	pass(200);
+	assert_int_equal(keeper.count, 1);
+	line = fake_process_read(process(0));
+	assert_non_null(strstr(line, "\"initialize\""));
+	assert_non_null(strstr(line, "\"capabilities\":{}"));
+	post_to(sender, uri, "", LIST("3"));
+	is_refused(sender, 503, -32603);
+	says(process(0), WELCOME);
+	has_events(stream, "");
+	hears(process(0), INITIALIZED);
+	post_to(sender, uri, "", LIST("3"));
+	is_answered(sender, 202, "");
+	hears(process(0), LIST("2"));
+	says(process(0), RESULT("2"));
+	has_events(stream, RESULT("3") "|");
+	pass(120000);
+	assert_int_equal(router.sessions.count, 1);
+}
+
+/* FRONT-OLD-09: it is told by the end of its stream that this has failed, and tries again. */
+static void sse_client_cannot_be_begun_anew(void **state)
+{
+	struct http_client *stream = connect_client();
+
+	frontend.conf.reconnect_ms = 60000;
+	come_back(stream, VERSION_FIELD);
+	assert_non_null(strstr(events(stream), "/message"));
+	pass(2100);
+	fake_process_read(process(0));
+	says(process(0), "{'jsonrpc':'2.0','id':1,'error':{'code':-32602,'message':'no'}}");
+	stream_is_over(stream);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
+	assert_int_equal(router.sessions.count + router.sessions.reserved, 0);
+}
+
+/* FRONT-OLD-09: it leaves while that is under way; what was begun for it waits like anything that is lost. */
+static void sse_client_leaves_while_it_is_begun_anew(void **state)
+{
+	struct http_client *stream = connect_client();
+
+	frontend.conf.reconnect_ms = 60000;
+	come_back(stream, VERSION_FIELD);
+	assert_non_null(strstr(events(stream), "/message"));
+	pass(2100);
+	leave(stream);
+	fake_process_read(process(0));
+	says(process(0), WELCOME);
+	assert_int_equal(router.sessions.count, 1);
+	pass(61000);
+	assert_int_equal(router.sessions.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
+}
+
+/* FRONT-OLD-09: anonymous callers are all one principal: what one has lost no other gets. */
+static void sse_lost_sessions_are_not_given_to_anybody(void **state)
+{
+	struct http_client *sender = connect_client();
+	struct http_client *first = connect_client();
+	struct http_client *second = connect_client();
+	char uri[64];
+
+	frontend.conf.reconnect_ms = 60000;
+	begin_sse(first, sender, open_sse(first));
+	leave(first);
+	come_back(second, VERSION_FIELD);
+	snprintf(uri, sizeof(uri), "%s", events(second));
+	uri[strlen(uri) - 1] = '\0';
+	post_to(sender, uri, "", INITIALIZED);
+	take_head(sender);
+	settle();
+	assert_int_equal(keeper.count, 2);
+	assert_int_equal(router.sessions.count + router.sessions.reserved, 2);
+}
+
+/* REL-41: a stop ends what has not begun; who has a session comes back for the answers of its calls. */
+static void sse_clients_while_the_gateway_stops(void **state)
+{
+	struct http_client *fresh = connect_client();
+	struct http_client *sender = connect_client();
+	struct http_client *lost = connect_client();
+	struct http_client *again = connect_client();
+	char uri[64];
+	struct fake_process *p;
+
+	frontend.conf.reconnect_ms = 60000;
+	open_sse(fresh);
+	snprintf(uri, sizeof(uri), "%s", open_sse(lost));
+	p = begin_sse(lost, sender, uri);
+	post_to(sender, uri, "", CALL("7"));
+	is_answered(sender, 202, "");
+	hears(p, CALLED("2"));
+	leave(lost);
+	router_drain(&router);
+	http_sse_drain(&frontend);
+	stream_is_over(fresh);
+	assert_int_equal(frontend.sse_clients.by_key.count, 1);
+	come_back(again, event_field(uri, 1));
+	assert_non_null(strstr(events(again), strchr(uri, '?')));
+	says(p, RESULT("2"));
+	assert_non_null(strstr(events(again), "\"id\":7"));
+	come_back(connect_client(), "");
+	assert_int_equal(take_head(&clients[client_count - 1]), 503);
+}
+
+/* FRONT-OLD-04: sessions.reconnect_timeout 0: nothing is kept, no event has an id, an id is of no use. */
+static void sse_client_may_not_come_back(void **state)
+{
+	struct http_client *sender = connect_client();
+	struct http_client *stream = connect_client();
+	struct http_client *again = connect_client();
+	const char *uri = open_sse(stream);
+	struct fake_process *p = begin_sse(stream, sender, uri);
+
+	post_to(sender, uri, "", LIST("7"));
+	is_answered(sender, 202, "");
+	hears(p, LIST("2"));
+	says(p, RESULT("2"));
+	take_chunks(stream);
+	assert_non_null(strstr(buf_terminate(&stream->body), "data: {"));
+	assert_null(strstr(stream->body.data, "id: "));
+	stream->body.len = 0;
+	leave(stream);
+	assert_int_equal(router.sessions.count, 0);
+	come_back(again, event_field(uri, 1));
+	is_refused(again, 404, -32001);
+	come_back(again, VERSION_FIELD);
+	assert_non_null(strstr(events(again), "/message"));
+	pass(3000);
+	assert_int_equal(keeper.count, 1); /* nor is one begun anew */
+}
+
 /* FRONT-OLD-04, SEC-08: who never initializes does not stay. */
 static void sse_client_must_initialize(void **state)
 {
@@ -1531,8 +1880,10 @@ static void sse_client_must_read(void **state)
 {
 	struct http_client *sender = connect_client();
 	struct http_client *stream = connect_client();
-	const char *uri = open_sse(stream);
+	const char *uri;
 
+	frontend.conf.reconnect_ms = 60000; /* who does not read is not waited for either */
+	uri = open_sse(stream);
 	for (int i = 0; i < 20000 && frontend.sse_clients.by_key.count > 0; i++) {
 		post_to(sender, uri, "", LIST("1"));
 		is_answered(sender, 202, "");
@@ -1540,17 +1891,6 @@ static void sse_client_must_read(void **state)
 	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 	receive(stream);
 	assert_true(stream->is_closed);
-}
-
-/* `head`, so many bytes that a few of them fill a stream, and `tail`. */
-static const char *large(const char *head, const char *tail)
-{
-	static char text[60000];
-
-	snprintf(text, sizeof(text), "%s", head);
-	memset(text + strlen(text), 'x', 50000);
-	strcpy(text + 50000, tail);
-	return text;
 }
 
 /* Whether the stream of the only session has room for one more that is large. */
@@ -1660,6 +2000,18 @@ static const struct CMUnitTest tests[] = {
 	TEST(sse_session_ends_with_its_answers),
 	TEST(sse_client_comes_back),
 	TEST(sse_client_is_away_when_its_session_ends),
+	TEST(sse_client_takes_over_from_itself),
+	TEST(sse_client_makes_ids_up),
+	TEST(sse_answers_for_lost_clients_are_bounded),
+	TEST(sse_lost_clients_make_room_together),
+	TEST(sse_client_that_is_read_is_not_ended_for_room),
+	TEST(sse_client_leaves_while_it_is_asked),
+	TEST(sse_client_is_begun_anew),
+	TEST(sse_client_cannot_be_begun_anew),
+	TEST(sse_client_leaves_while_it_is_begun_anew),
+	TEST(sse_lost_sessions_are_not_given_to_anybody),
+	TEST(sse_clients_while_the_gateway_stops),
+	TEST(sse_client_may_not_come_back),
 	TEST(sse_client_must_initialize),
 	TEST(sse_client_initializes_once),
 	TEST(sse_client_leaves_while_its_server_starts),

@@ -27,8 +27,7 @@
 #include "router/router.h"
 
 #define INITIALIZE_MS (60 * 1000)
-#define WORD_MS \
-	2000 /* so long a client that says that it has initialized may take to do so all the same */
+#define WORD_MS 2000 /* for one that says that it has initialized to do so all the same */
 
 enum client_state {
 	CLIENT_NEW,  /* its GET is not answered yet */
@@ -44,9 +43,8 @@ struct sse_client {
 	struct principal *principal; /* a reference */
 	struct session_entry entry;  /* its id */
 	struct sse_get *get;         /* NULL: lost, or gone */
-	struct list
-		link; /* of the frontend's newcomers, until it has a session; or of its lost ones */
-	struct timer patience; /* likewise; and while it is lost */
+	struct list link;            /* newcomers, until there is a session; or lost ones */
+	struct timer patience;       /* likewise; and while it is lost */
 	enum client_state state;
 	struct call *opening;          /* the initialize request in flight */
 	bool is_replaying;             /* which is ours, not the client's: it does not hear of it */
@@ -61,11 +59,9 @@ struct sse_get {
 	struct caller caller;
 	struct event_writer writer;
 	struct token_watch *token_watch;
-	struct sse_client
-		*client; /* whose stream this is; NULL: not answered, or another GET's by now */
-	const struct revision
-		*revision;          /* that its client has agreed on before; NULL: none is named */
-	bool is_resuming;           /* it came with Last-Event-ID */
+	struct sse_client *client;       /* whose stream this is; NULL: it has not begun */
+	const struct revision *revision; /* agreed on before; NULL: none is named */
+	bool is_resuming;                /* it came with Last-Event-ID */
 	char id[SESSION_ID_LENGTH]; /* which names this client; all zeros: none that could be ours */
 	uint64_t after;             /* and its last event */
 };
@@ -174,6 +170,35 @@ static void client_on_session_end(struct session_owner *owner)
 	client_end(client);
 }
 
+/* Of messages that wait for it. */
+static size_t client_bytes(const struct sse_client *client)
+{
+	return client->session_client == NULL ? 0 :
+						client->session_client->session->standalone.bytes;
+}
+
+/* What waits for lost clients counts in streams.total_bytes, but nothing of it can go alone: who has most goes. SEC-16 */
+void http_sse_on_room(struct task *task)
+{
+	struct frontend *frontend = container_of(task, struct frontend, sse_room);
+	const struct stream_budget *budget = &frontend->router->sessions.store.budget;
+
+	for (size_t bytes = budget->bytes; bytes > budget->max_bytes;) {
+		struct sse_client *most = NULL;
+
+		LIST_FOREACH(node, &frontend->sse_lost) {
+			struct sse_client *client = container_of(node, struct sse_client, link);
+
+			if (client_bytes(client) > (most != NULL ? client_bytes(most) : 0))
+				most = client;
+		}
+		if (most == NULL)
+			return;
+		bytes -= client_bytes(most);
+		client_end(most);
+	}
+}
+
 /* Whether it is worth waiting for a client whose connection has ended so. */
 static bool may_come_back(const struct sse_client *client, enum reason reason)
 {
@@ -186,19 +211,34 @@ static bool may_come_back(const struct sse_client *client, enum reason reason)
 	       (session_client != NULL && session_client->session->state == SESSION_LIVE);
 }
 
+/* Nobody reads the stream that would end with this token. AUTH-SES-07 */
+static void session_end_with(struct session *session, const struct access *access)
+{
+	struct denial_marks marks;
+
+	access_show(access, &marks);
+	if (marks.issuer.n > 0)
+		session_keep_marks(session, &marks);
+}
+
 /* Its connection has ended, or is no longer for it. FRONT-OLD-04 */
 static void client_lose(struct sse_client *client, enum reason reason)
 {
+	struct client *session_client = client->session_client;
+
 	if (!may_come_back(client, reason)) {
 		client_end(client);
 		return;
 	}
+	if (session_client != NULL)
+		session_end_with(session_client->session, &client->get->caller.access);
 	client_leave_get(client);
 	client_set_state(client, CLIENT_LOST);
-	if (client->session_client == NULL)
+	if (session_client == NULL)
 		return;
-	session_release(client->session_client->session);
-	LIST_FOREACH_SAFE(node, &client->session_client->calls)
+	session_release(session_client->session);
+	task_schedule(client->frontend->router->loop, &client->frontend->sse_room);
+	LIST_FOREACH_SAFE(node, &session_client->calls)
 		call_note_unreachable(container_of(node, struct call, link));
 }
 
@@ -287,9 +327,11 @@ void sse_client_tell(struct sse_client *client, const struct slice *parts, size_
 		struct stream *stream = &client->session_client->session->standalone;
 
 		stream_push(stream, STREAM_RESPONSE, 0, msg);
+		/* Answers are never dropped: there is nothing to come back to. */
 		if (client->state == CLIENT_LOST && stream_is_full(stream))
-			client_end(
-				client); /* answers are never dropped: there is nothing to come back to */
+			client_end(client);
+		else if (client->state == CLIENT_LOST)
+			task_schedule(client->frontend->router->loop, &client->frontend->sse_room);
 	} else if (conn != NULL && http_conn_has_room(conn)) {
 		egress_append_event(&event, slice_of(NULL, 0), msg->text);
 		http_stream_write(conn, buf_slice(&event));
@@ -374,15 +416,22 @@ static void client_adopt(struct sse_client *client, struct client *session_clien
 	if (client->get == NULL) /* lost meanwhile, or gone */
 		return;
 	client_set_state(client, CLIENT_LIVE);
+	session_forget_marks(session);
 	session_hold(session);
 	CHECK(get_attach(client->get, STREAM_FROM_HERE));
 }
 
 static void sse_call_on_response(struct call *call, const struct slice *parts, size_t count)
 {
-	struct sse_client *client = sse_call_end(call);
+	const struct sse_call *sse_call = container_of(call, struct sse_call, call);
+	bool has_begun = call->method->id == METHOD_INITIALIZE &&
+			 call->client->session->state == SESSION_LIVE;
+	struct sse_client *client;
 
-	if (call->method->id == METHOD_INITIALIZE && call->client->session->state == SESSION_LIVE)
+	if (has_begun && sse_call->client->state == CLIENT_LOST)
+		session_end_with(call->client->session, &sse_call->access);
+	client = sse_call_end(call);
+	if (has_begun)
 		client_adopt(client, call->client);
 	if (!client->is_replaying)
 		sse_client_tell(client, parts, count);
@@ -551,8 +600,10 @@ static void get_resume(struct sse_get *get, struct sse_client *client, const str
 	get->client = client;
 	if (client->state == CLIENT_LOST) {
 		client_set_state(client, session_client != NULL ? CLIENT_LIVE : CLIENT_OPEN);
-		if (session_client != NULL)
+		if (session_client != NULL) {
+			session_forget_marks(session_client->session);
 			session_hold(session_client->session);
+		}
 	}
 	if (session_client != NULL)
 		is_whole = get_attach(get, get->after);

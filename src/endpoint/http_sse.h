@@ -27,5 +27,7 @@ struct http_exchange *http_sse_get(const struct endpoint_request *request);
 struct http_exchange *http_sse_post(const struct endpoint_request *request);
 /* The gateway is about to stop: ends streams that have no session. The others end with theirs. */
 void http_sse_drain(struct frontend *frontend);
+/* The task of the frontend that makes room when what waits for lost clients is too much. */
+void http_sse_on_room(struct task *task);
 
 #endif

@@ -42,11 +42,12 @@ static bool may_tell_servers(const struct frontend *frontend, const struct answe
 	       peer_is_loopback(*http_conn_client(answer->conn));
 }
 
-static void append_servers(struct buf *page, const struct frontend *frontend, struct slice host)
+static void append_servers(struct buf *page, const struct frontend *frontend, const char *scheme,
+			   struct slice host)
 {
 	buf_append_str(page, "<p>The addresses here:</p>\n<ul>\n");
 	for (size_t i = 0; i < frontend->conf.endpoint_count; i++) {
-		buf_append_str(page, "<li><code>http://");
+		buf_printf(page, "<li><code>%s", host.n > 0 ? scheme : "");
 		append_escaped(page, host);
 		append_escaped(page, frontend->conf.endpoints[i].path);
 		buf_append_str(page, "</code></li>\n");
@@ -71,7 +72,9 @@ void landing_send(const struct frontend *frontend, const struct answer *answer,
 
 	buf_append_str(&page, head);
 	if (may_tell_servers(frontend, answer))
-		append_servers(&page, frontend, request->fields[HTTP_HOST]);
+		append_servers(&page, frontend,
+			       http_conn_has_tls(answer->conn) ? "https://" : "http://",
+			       request->fields[HTTP_HOST]);
 	else
 		buf_append_str(&page, "<p>Who runs this gateway knows its addresses, and whether a "
 				      "token is needed.</p>\n");

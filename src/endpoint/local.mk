@@ -26,6 +26,9 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/pending_auth.c src/endpoint/pending_auth.h
 ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/endpoint/failures_test src/endpoint/frontend_test src/endpoint/token_watch_test
+check_PROGRAMS += src/endpoint/origin_test
+src_endpoint_origin_test_SOURCES = src/endpoint/origin_test.c
+src_endpoint_origin_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 src_endpoint_failures_test_SOURCES = src/endpoint/failures_test.c
 src_endpoint_failures_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 src_endpoint_frontend_test_SOURCES = src/endpoint/frontend_test.c $(ROUTER_STAGE)

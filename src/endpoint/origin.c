@@ -59,28 +59,37 @@ static struct slice port_of(struct slice authority)
 	return slice_of(authority.p + host, authority.n - host);
 }
 
-/*
- * One of the configured origins, that of public_url, or a name of ours with the port that the request is for. Another port of the
- * same host is another program, which may show anybody's page.
- */
-static bool is_allowed(const struct frontend_conf *conf, struct slice origin, struct slice host)
+/* What follows the scheme, which is http or https; empty: it is another one. */
+static struct slice authority_of(struct slice origin)
 {
 	static const struct slice schemes[] = { SLICE("http://"), SLICE("https://") };
+
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+		if (slice_has_prefix(origin, schemes[i]))
+			return slice_of(origin.p + schemes[i].n, origin.n - schemes[i].n);
+	return slice_of(NULL, 0);
+}
+
+/*
+ * One of the configured origins, that of public_url, or a name of ours with the port that the request is for. Another port of the
+ * same host is another program, which may show anybody's page; so is, where no port is named, the other scheme. Of a plain
+ * connection only public_url tells whether a proxy in front has TLS.
+ */
+static bool is_allowed(const struct frontend_conf *conf, struct slice origin, struct slice host,
+		       bool has_tls)
+{
 	struct slice own = origin_of(conf->authorization.origin);
+	struct slice authority = authority_of(origin);
 
 	if (slices_has_nocase(conf->origins, origin) ||
 	    (own.n > 0 && slice_is_equal_nocase(own, origin)))
 		return true;
-	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
-		struct slice rest;
-
-		if (!slice_has_prefix(origin, schemes[i]))
-			continue;
-		rest = slice_of(origin.p + schemes[i].n, origin.n - schemes[i].n);
-		return is_authority(rest) && slices_has_nocase(conf->hosts, origin_host_of(rest)) &&
-		       slice_is_equal(port_of(rest), port_of(host));
-	}
-	return false;
+	if (!is_authority(authority) || (has_tls && !slice_has_prefix(origin, SLICE_LIT("https:"))))
+		return false;
+	if (own.n > 0 && slice_is_equal_nocase(authority_of(own), authority))
+		return false; /* its scheme is the other one */
+	return slices_has_nocase(conf->hosts, origin_host_of(authority)) &&
+	       slice_is_equal(port_of(authority), port_of(host));
 }
 
 const char *origin_check_host(const struct frontend_conf *conf, const struct http_request *request,
@@ -102,14 +111,14 @@ const char *origin_check_host(const struct frontend_conf *conf, const struct htt
 }
 
 const char *origin_check(const struct frontend_conf *conf, const struct http_request *request,
-			 struct slice *origin_r)
+			 bool has_tls, struct slice *origin_r)
 {
 	struct slice origin = request->fields[HTTP_ORIGIN];
 
 	if (!http_has(request, HTTP_ORIGIN))
 		return NULL;
 	/* The Host is one of ours: origin_check_host. */
-	if (!is_allowed(conf, origin, request->fields[HTTP_HOST]))
+	if (!is_allowed(conf, origin, request->fields[HTTP_HOST], has_tls))
 		return "Forbidden: this Origin is not allowed (see the origins option)";
 	*origin_r = origin;
 	return NULL;

@@ -15,9 +15,9 @@ struct frontend_conf;
 /* Why the Host header is refused, and the status that says so; NULL: it is one of ours, or there is none. */
 const char *origin_check_host(const struct frontend_conf *conf, const struct http_request *request,
 			      int *status_r);
-/* Why the Origin header is refused (403); NULL: it is allowed, *origin_r, or there is none. */
+/* Why the Origin header is refused (403); NULL: it is allowed, *origin_r, or there is none. has_tls: the connection. */
 const char *origin_check(const struct frontend_conf *conf, const struct http_request *request,
-			 struct slice *origin_r);
+			 bool has_tls, struct slice *origin_r);
 
 /* `https://host[:port]` of an address with a path, or without; borrowed from it. */
 struct slice origin_of(struct slice url);

@@ -466,6 +466,11 @@ bool http_conn_is_trusted(const struct http_conn *conn)
 	return http_trust_has(&conn->server->conf.trust, &conn->peer);
 }
 
+bool http_conn_has_tls(const struct http_conn *conn)
+{
+	return conn->wire.tls != NULL;
+}
+
 bool http_conn_is_draining(const struct http_conn *conn)
 {
 	return conn->server->is_draining;

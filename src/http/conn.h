@@ -154,6 +154,7 @@ void http_conn_end(struct http_conn *conn, enum reason reason);
 const struct peer *http_conn_client(const struct http_conn *conn);
 /* Whether who has connected is one of the proxies that are trusted. */
 bool http_conn_is_trusted(const struct http_conn *conn);
+bool http_conn_has_tls(const struct http_conn *conn);
 /*
  * SHA-256 of the certificate that the client has proved to have: for tokens that are bound to one
  * (RFC 8705 §3.1). False: it has shown none.

@@ -119,6 +119,39 @@ static void test_x_forwarded(void **state)
 	expect("10.0.0.1", "X-Forwarded-Proto: http, https\r\n", "10.0.0.1");
 }
 
+/* SEC-69: each field that a proxy writes, and nothing else. */
+static void test_whether_it_was_passed_on(void **state)
+{
+	static const struct {
+		const char *line;
+		bool expected;
+	} rows[] = {
+		{ "Forwarded: for=192.0.2.1\r\n", true },
+		{ "Forwarded: \r\n", true },
+		{ "X-Forwarded-For: 192.0.2.1\r\n", true },
+		{ "x-forwarded-host: a\r\n", true },
+		{ "X-Forwarded-Proto: https\r\n", true },
+		{ "X-Forwarded: x\r\n", false },
+		{ "Accept: */*\r\n", false },
+		{ "", false },
+	};
+	const struct http_parse_limits limits = { 8192, 32768, 64 };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct http_request request;
+		const char *reason;
+		char head[256];
+		size_t seen = 0;
+		int status;
+
+		snprintf(head, sizeof(head), "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", rows[i].line);
+		assert_true(http_parse_head(slice_str(head), &limits, &seen, &request, &status,
+					    &reason) > 0);
+		if (http_is_forwarded(&request) != rows[i].expected)
+			fail_msg("%s", rows[i].line);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +161,7 @@ int main(void)
 		cmocka_unit_test(test_what_stands_in_front_does_not_matter),
 		cmocka_unit_test(test_malformed_says_nothing),
 		cmocka_unit_test(test_x_forwarded),
+		cmocka_unit_test(test_whether_it_was_passed_on),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

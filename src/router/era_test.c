@@ -441,7 +441,7 @@ static void values_of_tools_are_objects(void **state)
 	}
 }
 
-/* Codes that only the modern era has. */
+/* RPC-06: codes that only the modern era has. */
 static void errors_are_translated(void **state)
 {
 	static const char *const codes[][2] = { { "-32020", "-32603" },

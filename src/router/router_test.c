@@ -430,7 +430,7 @@ static void arrays_are_unpacked(void **state)
 	says(process(0), "[1,");
 }
 
-/* FRONT-POST-12, bridging I4: same id twice; each gets its own answer, whatever the order. */
+/* FRONT-POST-12, RPC-03, bridging I4: same id twice; each gets its own answer, whatever the order. */
 static void same_id_twice_is_served_twice(void **state)
 {
 	struct client *client = begin();

@@ -229,6 +229,13 @@ void session_keep_marks(struct session *session, const struct denial_marks *mark
 	deny_list_watch(&session->set->deny_list, &session->deny_watcher);
 }
 
+void session_forget_marks(struct session *session)
+{
+	deny_list_unwatch(&session->deny_watcher);
+	free(session->marks);
+	session->marks = NULL;
+}
+
 static uint64_t session_patience_ms(const struct session *session)
 {
 	uint64_t idle_ms = session->set->conf.idle_ms;
@@ -361,9 +368,7 @@ void session_end(struct session *session, enum reason reason)
 	session_set_state(session, SESSION_ENDED);
 	session_stop_resting(session);
 	timer_stop(&session->age);
-	deny_list_unwatch(&session->deny_watcher);
-	free(session->marks);
-	session->marks = NULL;
+	session_forget_marks(session);
 	session->ops->on_end(session, reason);
 	stream_end(&session->standalone, reason);
 	stream_flush(&session->standalone);

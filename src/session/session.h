@@ -88,7 +88,7 @@ struct session {
 	struct session_owner *owner;      /* NULL: none; borrowed */
 	struct replay_store replay_store; /* answers that may be resumed */
 	struct deny_watcher deny_watcher;
-	struct denial_marks *marks; /* of the token that opened it; NULL: none was needed */
+	struct denial_marks *marks; /* of a token that it ends with; NULL: none */
 };
 
 void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf);
@@ -104,8 +104,10 @@ int session_init(struct session *session, struct session_set *set, struct princi
 		 const struct peer *peer, const struct session_ops *ops) must_check;
 /* In how many milliseconds there is room for one of this principal at the earliest; UINT64_MAX: nobody knows. */
 uint64_t session_set_wait_ms(const struct session_set *set, const struct principal *principal);
-/* If the token of these marks is denied, the session ends. At most once; the marks are copied. */
+/* If the token of these marks is denied, the session ends, until it forgets them. One at a time; they are copied. */
 void session_keep_marks(struct session *session, const struct denial_marks *marks);
+/* Also if there are none. */
+void session_forget_marks(struct session *session);
 /* The session gets its id and can be found from now on. */
 void session_begin(struct session *session);
 /* The live session of this id, if it is this principal's; or NULL. FRONT-SESS-04, -05. */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An MCP client of the session era, with nothing hidden: every exchange shows status and raw bytes."""
+import contextlib
 import json
 import time
 
@@ -201,6 +202,17 @@ class Session:
         if self.id is None:
             raise AssertionError("no Mcp-Session-Id in the answer to initialize")
         self.version = self.result["result"]["protocolVersion"]
+
+    @contextlib.contextmanager
+    def untouched(self):
+        """What happens inside sends nothing to this session's process: the call after it is the next that the process reads."""
+        pid = self.pid()
+        before = self.daemon.record(pid)
+        yield
+        self.echo("the next")
+        read = [json.loads(line) for line in self.daemon.record(pid)[len(before):].splitlines()]
+        if [m.get("params", {}).get("arguments") for m in read] != [{"text": "the next"}]:
+            raise AssertionError("the process has read %r" % read)
 
     # ---- sending --------------------------------------------------------
 

@@ -101,6 +101,9 @@ async function calls(pair) {
   await pair.check('failures', async () => {
     const failed = await peer.call('fail', {});
     must(failed.isError && textOf(failed).includes('as it was told'), 'the error is not the tool\'s');
+  });
+  await pair.check('an unknown tool', async () => {
+    if (peer.lacks.unlisted) skip(peer.lacks.unlisted);
     must(await refused(peer.call('no-such-tool', {})), 'an unknown tool was called');
   });
   if (peer.can.has('progress')) {

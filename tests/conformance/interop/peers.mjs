@@ -117,6 +117,7 @@ function aiPeer({ createMCPClient, ElicitationRequestSchema }, url, { fetch } = 
 // Version 1 calls tools as functions only.
 export function ai1Peer(url, wire, headers) {
   const peer = aiPeer(ai1, url, wire, headers);
+  peer.lacks.unlisted = 'it calls what is listed, and nothing else';
   peer.lacks.cancel = 'its signal ends the request, and no notifications/cancelled is sent';
   peer.call = async (name, args, { signal } = {}) => {
     const { [name]: tool } = await peer.client.tools();

@@ -18,8 +18,11 @@ export async function until(condition, complaint, limit = 10_000) {
 // True if the promise fails; for calls that have to.
 export const fails = (promise) => promise.then(() => false, () => true);
 
-// True if a call has no good answer: an error, or a result that is one.
-export const refused = (call) => call.then(({ isError }) => isError === true, () => true);
+// True if a call's answer says no: an error of JSON-RPC, or a result that is one. That there was no answer is neither.
+export const refused = (call) => call.then(({ isError }) => isError === true, (error) => {
+  if (typeof (error.code ?? error.cause?.code) === 'number') return true;
+  throw error;
+});
 
 export const results = [];
 
@@ -38,8 +41,7 @@ export async function check(client, name, run) {
 // Prints the sum, and ends the process with what it says.
 export function finish() {
   const count = (outcome) => results.filter((result) => result.outcome === outcome).length;
-  if (count('skip')) console.log(`${count('skip')} skipped`);
-  console.log(`${count('pass')} passed, ${count('fail')} failed`);
+  console.log(`${count('pass')} passed, ${count('fail')} failed, ${count('skip')} skipped`);
   process.exit(count('fail') ? 1 : 0);
 }
 

@@ -77,13 +77,11 @@ def accept_is_read_tolerantly(t):
 def accept_of_neither_type_is_406(t):
     """FRONT-HTTP-03: neither type acceptable is 406, and nothing reaches the child."""
     s = t.session()
-    pid = s.pid()
-    before = t.daemon.record(pid)
-    for accept in ("text/html", "image/*", "application/json;q=0, text/event-stream;q=0"):
-        response = post(t, s, mcp.encode(mcp.request(1, "tools/list")), accept=accept)
-        response.read()
-        eq(response.status, 406, accept)
-    eq(t.daemon.record(pid), before, "bytes at the child")
+    with s.untouched():
+        for accept in ("text/html", "image/*", "application/json;q=0, text/event-stream;q=0"):
+            response = post(t, s, mcp.encode(mcp.request(1, "tools/list")), accept=accept)
+            response.read()
+            eq(response.status, 406, accept)
 
 
 @case
@@ -194,16 +192,14 @@ def repeated_single_headers_are_400(t):
 def sizes_over_the_limit(t):
     """FRONT-HTTP-09 DEF-11: body over the limit 413, head over it 431, nothing reaches the child."""
     s = t.session()
-    pid = s.pid()
-    before = t.daemon.record(pid)
-    big = mcp.encode(mcp.request(1, "tools/call", {"name": "echo", "arguments": {"text": "x" * 9000}}))
-    response = post(t, s, big)
-    response.read()
-    eq(response.status, 413, "body")
-    response = post(t, s, PING, [("X-Padding", "y" * 5000)])
-    response.read()
-    eq(response.status, 431, "head")
-    eq(t.daemon.record(pid), before, "bytes at the child")
+    with s.untouched():
+        big = mcp.encode(mcp.request(1, "tools/call", {"name": "echo", "arguments": {"text": "x" * 9000}}))
+        response = post(t, s, big)
+        response.read()
+        eq(response.status, 413, "body")
+        response = post(t, s, PING, [("X-Padding", "y" * 5000)])
+        response.read()
+        eq(response.status, 431, "head")
     eq(s.ask("ping")["result"], {})
 
 
@@ -228,15 +224,13 @@ def chunked_body_over_the_limit(t):
 def nesting_over_the_limit(t):
     """FRONT-HTTP-09 DEF-11: JSON nested deeper than 128 is 400/-32600; the child sees nothing."""
     s = t.session()
-    pid = s.pid()
-    before = t.daemon.record(pid)
-    for depth in (129, 5000, 200000):
-        body = '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"a":%s1%s}}' % ("[" * depth, "]" * depth)
-        response = post(t, s, body)
-        response.read()
-        eq(response.status, 400, depth)
-        eq(json.loads(response.body)["error"]["code"], -32600, depth)
-    eq(t.daemon.record(pid), before, "bytes at the child")
+    with s.untouched():
+        for depth in (129, 5000, 200000):
+            body = '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"a":%s1%s}}' % ("[" * depth, "]" * depth)
+            response = post(t, s, body)
+            response.read()
+            eq(response.status, 400, depth)
+            eq(json.loads(response.body)["error"]["code"], -32600, depth)
     fine = '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":%s1%s}}' % ("[" * 100, "]" * 100)
     response = post(t, s, fine)
     response.read()
@@ -270,20 +264,18 @@ def json_that_is_no_message(t):
 def duplicate_members_are_refused(t):
     """FRONT-HTTP-11 SEC-11 SEC-40: a repeated name in envelope, params or _meta is 400/-32600."""
     s = t.session()
-    pid = s.pid()
-    before = t.daemon.record(pid)
-    for body in ('{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}',
-                 '{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"tools/list"}',
-                 '{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list"}',
-                 '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}',
-                 '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"x":1,"x":2}}}',
-                 '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","na\\u006de":"b"}}',
-                 '{"jsonrpc":"2.0","id":1,"method":"ping","meth\\u006fd":"tools/list"}'):
-        response = post(t, s, body)
-        response.read()
-        eq(response.status, 400, body)
-        eq(json.loads(response.body)["error"]["code"], -32600, body)
-    eq(t.daemon.record(pid), before, "bytes at the child")
+    with s.untouched():
+        for body in ('{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}',
+                     '{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"tools/list"}',
+                     '{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list"}',
+                     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}',
+                     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"x":1,"x":2}}}',
+                     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","na\\u006de":"b"}}',
+                     '{"jsonrpc":"2.0","id":1,"method":"ping","meth\\u006fd":"tools/list"}'):
+            response = post(t, s, body)
+            response.read()
+            eq(response.status, 400, body)
+            eq(json.loads(response.body)["error"]["code"], -32600, body)
 
 
 @case

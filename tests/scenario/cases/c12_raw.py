@@ -108,20 +108,13 @@ def chunk_syntax_table(t):
 
 @case
 def chunk_extensions_do_not_hide_requests(t):
-    """SEC-21: extensions and trailers are refused or skipped; never read as a request."""
+    """SEC-21: extensions and trailers are refused, and never read as a request."""
     s = t.session()
     head = session_head(s) + b"Transfer-Encoding: chunked\r\n\r\n"
     for data in (b"28;a=b\r\n" + PING + b"\r\n0\r\n\r\n", b"28\r\n" + PING + b"\r\n0\r\nX: y\r\n\r\n",
                  b"28;" + b"a" * 20000 + b"\r\n" + PING + b"\r\n0\r\n\r\n",
                  b"28\r\n" + PING + b"\r\n0\r\n" + b"X: y\r\n" * 5000 + b"\r\n"):
-        conn = t.conn()
-        try:
-            conn.send(head + data)
-        except OSError:
-            pass
-        response = conn.response()
-        response.read()
-        ok(response.status in (200, 400, 413, 431), "status", response.status)
+        refused(t, s, head + data, (400,), str(data[:40]))
     eq(s.ask("ping")["result"], {})
 
 
@@ -339,10 +332,7 @@ def header_bombs(t):
             conn.send(b"GET /healthz HTTP/1.1\r\n" + H + bomb)
         except OSError:
             pass
-        try:
-            eq(conn.response().status, 431)
-        except ConnectionError:
-            pass
+        eq(conn.response().status, 431)
     ok(rss_kib(t.daemon.gateway) - before < 2048, "memory", before, rss_kib(t.daemon.gateway))
 
 

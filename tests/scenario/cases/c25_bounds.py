@@ -246,7 +246,7 @@ def eviction_by_bytes(t):
 
 @case(config={"streams": {"replay_age": "1s"}})
 def eviction_by_age_of_a_live_stream(t):
-    """FRONT-RES-08 FRONT-RES-07: replay_age holds on a stream that goes on, too; its last event stays."""
+    """FRONT-RES-08 FRONT-RES-07 DEF-16: replay_age holds on a stream that goes on, too; its last event stays."""
     t.expect_invalid("2025-06-18, to a client.* id missing", ERROR_WITHOUT_ID)
     for version in (mcp.C, mcp.D):
         s = t.session("main", version)
@@ -323,7 +323,7 @@ def ceiling_takes_nothing_from_who_reads(t):
 
 @case(config={"streams": {"response": "sse", "total_bytes": "64KiB"}})
 def process_ceiling(t):
-    """FRONT-RES-08 FRONT-RES-07: total_bytes: the same over all sessions; none is ended by it."""
+    """FRONT-RES-08 FRONT-RES-07 DEF-16: total_bytes: the same over all sessions; none is ended by it."""
     a, b = t.session("main", mcp.D), t.session("main", mcp.D)
     first = answer_only(a)
     second = call(a, *padded(1, 30), ["text", "second"])

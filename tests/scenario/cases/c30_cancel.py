@@ -151,7 +151,7 @@ def late_messages_after_a_cancel(t):
 
 @case
 def timeout_answers_and_cancels(t):
-    """CXL-08 REL-25 bridging 4: no answer in time: 200/-32603 timeout, and a cancel to the child."""
+    """CXL-08 REL-25 DEF-13 bridging 4: no answer in time: 200/-32603 timeout, and a cancel to the child."""
     s = t.session("impatient")
     pid = s.pid()
     started = time.monotonic()

@@ -506,7 +506,7 @@ def interleave(t, seconds, seed, crashes):
 
 @case(deadline=40, daemon=False)
 def nothing_crosses(t):
-    """SEC-06 bridging I1, I2: fifty clients, the same ids and tokens, answers in any order and too many: none crosses."""
+    """SEC-05 SEC-06 bridging I1, I2: fifty clients, the same ids and tokens, answers in any order and too many: none crosses."""
     t.start({"main": {"script": {}, "pool": {"max": 4, "requests_per_process": 16}}}, CONFIG)
     seed = int(os.environ.get("SCENARIO_SEED") or random.randrange(1 << 30))
     interleave(t, 4, seed, crashes=True)

@@ -282,7 +282,7 @@ def closed_stdin_is_death(t):
 
 @case(deadline=60, servers={"main": {}, "other": {}})
 def child_that_stops_reading(t):
-    """REL-26 BACK-FRAME-07: a full stdin never blocks; calls fail, the child is replaced, others go on."""
+    """REL-26 BACK-FRAME-07 DEF-18: a full stdin never blocks; calls fail, the child is replaced, others go on."""
     s, other = t.session(), t.session("other")
     pid = s.pid()
     s.do(["text", "x"], ["deaf"])

@@ -147,3 +147,48 @@ def codex_by_way_of_json(t):
         eq([re.sub(r"\d+:\d+: ", "", line) for line in said], CODEX_SAYS)
         for text in ("args: [\"-y\", docs-server]", "env: {A: b}", "inherit_env: [LANG]", "enabled: false"):
             ok(text in printed, "no %s in" % text, printed)
+
+
+def nested(depth, inner):
+    return b"[" * depth + inner + b"]" * depth
+
+
+ENTRY = b'{"mcpServers": {"a": {"command": "x", %s}}}'
+# What is in the file: (exit status, how what is said begins)
+ODD_FILES = {
+    "deep": (b'{"mcpServers": ' + b"[" * 200000, 2, "not valid JSON: maximum parsing depth"),
+    "deep in an entry": (ENTRY % (b'"env": {"A": ' + nested(2000, b"1") + b"}"), 2, "must be an object of strings"),
+    "deep and ignored": (ENTRY % (b'"other": ' + nested(2000, b"1")), 0, "is not known"),
+    "a NUL in a text": (ENTRY % rb'"args": ["a\u0000b"]', 2, "a text holds a NUL"),
+    "a NUL byte": (ENTRY % b'"args": ["a\0b"]', 2, "not valid JSON"),
+    "no UTF-8": (ENTRY % b'"args": ["\xff\xfe"]', 2, "unable to decode"),
+    "half a pair": (ENTRY % rb'"args": ["\ud800"]', 2, "invalid Unicode"),
+    "a name of a terminal's": (b'{"mcpServers": {"\\u001b[2J\\u202ename": {"command": "x"}}}', 0, "is served as '2j---name'"),
+    "a name of a path": (b'{"mcpServers": {"../../etc/cron.d/x": {"command": "x"}}}', 0, "is served as 'etc-cron-d-x'"),
+    "a name of nothing": (b'{"mcpServers": {"": {"command": "x"}}}', 0, "is served as 'server'"),
+    "commands are one word": (ENTRY % b'"args": ["a\\nb", "; touch x", "$(touch x)"]', 0, ""),
+    "a variable without end": (ENTRY % (b'"args": ["' + b"${" * 5000 + b'"]'), 0, "is passed as it stands"),
+    "variables within": (ENTRY % b'"args": ["${HOME:-${HOME}}"]', 0, "nothing is put in its place"),
+    "many unknown members": (ENTRY % b", ".join(b'"m%d": 1' % i for i in range(5000)), 0, "there are more problems than these"),
+    "many entries": (b'{"mcpServers": {' + b", ".join(b'"e%d": {"command": "x", "no": 1}' % i for i in range(300)) + b"}}", 0, "is not known"),
+}
+
+
+@case(daemon=False, deadline=60)
+def odd_files(t):
+    """product §2 REL-48: of files that somebody wrote to do harm nothing reaches the terminal, and each is read or refused in its time."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (content, status, start) in ODD_FILES.items():
+            with open(os.path.join(folder, "f.json"), "wb") as file:
+                file.write(content)
+            os.chmod(os.path.join(folder, "f.json"), 0o600)
+            code, said, _ = import_file(folder, "f.json")
+            eq(code, status, "%s: %r" % (name, said[:3]))
+            ok(start in "".join(said), "%s: no %s in" % (name, start), said[:3])
+            ok(len(said) <= 102, name + " says too much", len(said))
+            ok(not re.search(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e]", "".join(said)), name + " reaches the terminal", said[:3])
+        ok(not os.path.exists(os.path.join(folder, "x")), "something was run")
+        for path, start in (("/dev/zero", "is larger than 16384 KiB"), (folder, "cannot be read")):
+            code, said, _ = import_file(folder, path)
+            eq(code, 2, said)
+            ok(start in "".join(said), path, said)

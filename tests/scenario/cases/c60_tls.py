@@ -637,3 +637,18 @@ def reachable_with_tls(t):
     eq(checked(address + tls + GOOD)[0], 1, "authorization is missing")
     code, output = checked(address + tls + "    plaintext: true\n" + anonymous + GOOD)
     eq(code, 1, output)
+
+
+@case(daemon=False)
+def the_page_has_the_scheme(t):
+    """SEC-01 DEF-06: the page names addresses with https; a page that came without TLS may not call, be it of the same host and port."""
+    start(t)
+    port = t.daemon.plain_address[1]
+    response = t.conn().request("GET", "/", [("Accept", "text/html"), ("Host", "localhost:%d" % port)])
+    text = response.read()
+    ok(b"<code>https://localhost:%d/main/mcp</code>" % port in text and b"http://" not in text, "page", text)
+    for host, origin, status in (("localhost:%d" % port, "https://localhost:%d" % port, 204), ("localhost:%d" % port, "http://localhost:%d" % port, 403),
+                                 ("localhost", "https://localhost", 204), ("localhost", "http://localhost", 403)):
+        response = t.conn().request("OPTIONS", "/main/mcp", [("Host", host), ("Origin", origin)])
+        response.read()
+        eq(response.status, status, origin)

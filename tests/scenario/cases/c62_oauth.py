@@ -54,7 +54,7 @@ def challenge(response):
 
 @case(daemon=False)
 def resource_is_described(t):
-    """AUTH-PRM-01 AUTH-PRM-02 AUTH-PRM-03 AUTH-PRM-04 AUTH-PRM-05 AUTH-PRM-06 AUTH-PRM-11: while the issuer is down."""
+    """SEC-15 AUTH-PRM-01 AUTH-PRM-02 AUTH-PRM-03 AUTH-PRM-04 AUTH-PRM-05 AUTH-PRM-06 AUTH-PRM-11: while the issuer is down."""
     i = begin(t, initial_scopes=["more"])
     i.close()
     document = get(t, PRM + "/main/mcp")

@@ -320,7 +320,7 @@ def is_mismatch(found, what):
 
 @case
 def arguments_are_mirrored(t):
-    """MOD-HDR-04 MOD-HDR-05 MOD-HDR-07 MOD-HDR-02: the schema is fetched once; what is not as it says reaches no server."""
+    """SEC-36 MOD-HDR-04 MOD-HDR-05 MOD-HDR-07 MOD-HDR-02: the schema is fetched once; what is not as it says reaches no server."""
     for server in ("mirror", "modern"):
         region, shard = ("Mcp-Param-Region", "eu"), ("mcp-param-shard", "42.0")
         is_mismatch(call_with(t, server, {"region": "eu"}), "missing, before any list was seen")

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP+SSE after a lost connection: the client's EventSource comes back, and never initializes again. requirements §12."""
 import hashlib
+import json
 import re
 
 import mcp
+from c62_oauth import RESOURCE, begin as begin_oauth
+from c64_deny import deny
 from harness import case, eq, ok, wait_for
 from mcp import A, notification, request
 
@@ -198,6 +201,102 @@ def a_new_anonymous_client_names_its_revision_too(t):
     eq(d.post(notification("notifications/initialized")).status, 202)
     eq(d.do_text(["text", "x"]), "x")
     eq(len(t.daemon.children()), 1)
+
+
+@case(own=True, config=dict(LONG, **TOKENS))
+def none_of_several_lost_sessions(t):
+    """FRONT-OLD-09: who has lost two, and does not say which, gets neither."""
+    alice = mcp.bearer("alice")
+    lost = [SseOf(t, alice), SseOf(t, alice)]
+    pids = [c.pid() for c in lost]
+    for i, c in enumerate(lost, 1):
+        c.close()
+        wait_for(lambda: len([l for l in t.daemon.log("sse_client_state") if "to=lost" in l]) == i, what="the loss")
+    d = SseOf(t, alice, VERSION)
+    wait_for(lambda: d.post(notification("notifications/initialized")).status == 202, what="the session")
+    wait_for(lambda: d.post(request("a", "ping")).status == 202, what="the session")
+    eq(d.next(), {"jsonrpc": "2.0", "id": "a", "result": {}})
+    ok(d.pid() not in pids, "a process of its own", pids)
+    for c, pid in zip(lost, pids):
+        eq(SseAgain(c, alice).pid(), pid, "its own by its id")
+
+
+@case(own=True, config=dict(LONG, **TOKENS))
+def denied_while_it_is_read(t):
+    """AUTH-SES-07: who is denied is not waited for: stream, session and process end at once."""
+    c = SseOf(t, mcp.bearer("alice"))
+    pid = c.pid()
+    eq(deny(t, issuer="static", sub="alice")["issuer"], "static")
+    eq(c.next(), None)
+    wait_for(lambda: pid not in t.daemon.children(), what="the end of the process")
+    ok(not [l for l in t.daemon.log("sse_client_state") if "to=lost" in l], "lost", None)
+
+
+@case(own=True, config=dict(LONG, **TOKENS))
+def denied_while_it_is_away(t):
+    """AUTH-SES-07: nobody reads the stream that would end: the session ends all the same, at once; that of another does not."""
+    alice, bob = SseOf(t, mcp.bearer("alice")), SseOf(t, mcp.bearer("bob"))
+    pids = [alice.pid(), bob.pid()]
+    for i, c in enumerate((alice, bob), 1):
+        c.close()
+        wait_for(lambda: len([l for l in t.daemon.log("sse_client_state") if "to=lost" in l]) == i, what="the loss")
+    eq(deny(t, issuer="static", sub="alice")["sessions_ended"], 1)
+    wait_for(lambda: pids[0] not in t.daemon.children(), what="the end of the process")
+    eq(alice.again(*mcp.bearer("alice")).response.status, 401)
+    eq(SseAgain(bob, mcp.bearer("bob")).pid(), pids[1])
+
+
+@case(own=True, config=dict(LONG, **TOKENS), servers={"main": {"script": {"init": [["sleep", 0.5], ["answer"]]}}})
+def denied_after_it_left_during_initialize(t):
+    """AUTH-SES-07: the same of a session that began while its client was away."""
+    c = SseOf(t, mcp.bearer("alice"), ("X", "x"))
+    c.start("initialize", mcp.initialize(A)["params"])
+    lose(c)
+    wait_for(lambda: json.loads(ask_admin(t, "/status"))["sessions"] == 1, what="the session")
+    eq(deny(t, issuer="static", sub="alice")["sessions_ended"], 1)
+    wait_for(lambda: not t.daemon.children(), what="the end of the process")
+
+
+@case(daemon=False, deadline=20)
+def another_token_takes_it_up(t):
+    """AUTH-SES-07 FRONT-OLD-04: the same principal may come back with a fresh token; the old one, denied then, ends nothing."""
+    i = begin_oauth(t, SERVERS)
+    t.daemon = t.daemons[-1]
+    first, second = i.token(RESOURCE, jti="first"), i.token(RESOURCE, jti="second")
+    c = SseOf(t, mcp.bearer(first))
+    pid = c.pid()
+    lose(c)
+    d = SseAgain(c, mcp.bearer(second))
+    eq(d.pid(), pid)
+    eq(deny(t, issuer=i.url, jti="first")["sessions_ended"], 0)
+    eq(d.pid(), pid, "it goes on")
+    eq(t.sse(begin=False, extra=mcp.bearer(first) + [("Last-Event-ID", d.last_id)]).response.status, 401)
+    stranger = i.token(RESOURCE, client_id="other")
+    eq(t.sse(begin=False, extra=mcp.bearer(stranger) + [("Last-Event-ID", d.last_id)]).response.status, 404, "another client of his")
+
+
+@case(own=True, config=LONG, servers={"main": {"script": {}}})
+def its_process_dies_while_it_is_away(t):
+    """FRONT-OLD-04 REL-28: the call that ran is told as failed when the client is back, and the session goes on with a fresh process."""
+    c = t.sse()
+    pid = c.pid()
+    call = c.start_do(["sleep", 0.3], ["exit", 3])
+    lose(c)
+    wait_for(lambda: pid not in t.daemon.children(), what="its end")
+    d = c.again()
+    eq(d.wait_answer(call)["error"]["data"]["reason"], "child_exited")
+    ok(d.pid() != pid, "a fresh one", pid)
+
+
+def ask_admin(t, path):
+    return t.conn(address=t.daemon.admin).request("GET", path).read()
+
+
+def SseAgain(c, who):
+    d = c.again(*who)
+    plain = d.post
+    d.post = lambda body, headers=(("Content-Type", "application/json"),), uri=None: plain(body, list(headers) + list(who), uri)
+    return d
 
 
 def SseOf(t, who, *more):

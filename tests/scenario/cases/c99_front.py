@@ -2,6 +2,7 @@
 """What comes before MCP: other protocols, browsers, path prefixes. requirements §1, §2."""
 import hashlib
 import json
+import re
 
 import mcp
 from harness import case, eq, ok, wait_for
@@ -57,6 +58,14 @@ def the_page_names_nobody_to_strangers(t):
         pages.add(response.read())
     eq(len(pages), 1, "pages")
     ok(b"main" not in pages.pop(), "no name", None)
+
+
+@case(own=True, config={"trusted_proxies": ["127.0.0.1"]})
+def the_page_names_nobody_to_who_comes_by_a_proxy(t):
+    """SEC-01 DEF-07: who is not on this machine is not told which servers there are, though who passes it on is."""
+    for client, expected in ((None, True), ("127.0.0.1", True), ("192.0.2.1", False)):
+        text = t.conn().request("GET", "/", BROWSER + ([("X-Forwarded-For", client)] if client else [])).read()
+        eq(b"/main/mcp" in text, expected, client)
 
 
 @case(own=True, config={"public_url": "https://example.com/gw"})
@@ -156,6 +165,23 @@ def refused_callers_are_seen(t):
     ok(max(seconds.count(s) for s in seconds) <= 20, "bounded", line)
     ok("secret" not in "".join(t.daemon.log("access")), "no query", None)
 
+    def told():
+        t.conn().request("POST", "/main/mcp", JSON, encode(request(1, "ping"))).read()
+        return [l for l in t.daemon.log("caller_refused") if re.search(r"left_out=[1-9]", l)]
+    wait_for(told, what="how many were left out")
+
+
+@case(own=True, config={"log": {"level": "info", "access": True}})
+def a_line_for_each_request_and_no_other(t):
+    """product §5: what is no request has none, be it on a connection that had one."""
+    conn = t.conn()
+    conn.request("GET", "/healthz").read()
+    conn.send(b"nonsense\r\n\r\n")
+    eq(conn.response().status, 400)
+    t.conn().request("GET", "/readyz").read()
+    t.daemon.wait_log("access", "path=/readyz")
+    eq([re.search(r"path=(\S+) status=(\d+)", l).groups() for l in t.daemon.log("access")], [("/healthz", "200"), ("/readyz", "200")])
+
 
 @case(daemon=False)
 def a_log_of_json_is_json(t):
@@ -169,3 +195,39 @@ def a_log_of_json_is_json(t):
     wait_for(lambda: any('"access"' in l for l in list(daemon.lines)), what="the access log")
     for line in list(daemon.lines):
         ok(isinstance(json.loads(line), dict), "a line", line)
+
+
+@case
+def the_page_of_an_old_browser(t):
+    """SEC-01: HTTP/1.0 need not say for which host it is; then paths alone are named."""
+    conn = t.conn()
+    conn.send(b"GET / HTTP/1.0\r\nAccept: text/html\r\n\r\n")
+    response = conn.response()
+    text = response.read()
+    eq(response.status, 200)
+    ok(b"<code>/main/mcp</code>" in text and b"http:///" not in text, "text", text)
+
+
+@case
+def the_page_reflects_nothing(t):
+    """SEC-01 SEC-15 SEC-32: whatever stands in the path, in Host, or in what proxies write, is not in the page, nor in its head."""
+    attack = "%3Cscript%3E%0d%0aX-Evil:%201"
+    pages = set()
+    for path in ("/", "/" + attack, "/<script>alert(1)</script>", "/?q=<script>", "/main/mcp?" + attack, "/'\"><svg/onload=x>"):
+        response = t.conn().request("GET", path, BROWSER)
+        pages.add(response.read())
+        eq(response.status, 200, path)
+        ok(not [h for h in response.headers if "evil" in str(h).lower()], "head", response.headers)
+        eq(response.header("x-content-type-options"), "nosniff")
+        eq(response.header("cache-control"), "no-store")
+        ok("frame-ancestors 'none'" in response.header("content-security-policy"), "frames", response.headers)
+    eq(len(pages), 1, "pages")
+    for host, status in (("<script>", 400), ("localhost:1<x", 400), ("localhost\"onload=x", 400), ("localhost@evil.example", 400),
+                         ("evil.example", 403), ("localhost.evil.example", 403)):
+        response = t.conn().request("GET", "/", BROWSER + [("Host", host)])
+        text = response.read()
+        eq(response.status, status, host)
+        ok(b"<" not in text and b"evil" not in text, "body", text)
+    response = t.conn().request("GET", "/", BROWSER + [("X-Forwarded-Host", "evil.example")])
+    ok(b"evil" not in response.read(), "forwarded", response.body)
+    eq(response.status, 403)
