@@ -31,13 +31,14 @@ struct audit_call {
 
 struct slice audit_call_trace(const struct envelope *env)
 {
-	struct json parent = env->has_more_meta ?
-				     scan_member(env->meta.text, SLICE_LIT("traceparent")) :
-				     (struct json){ .type = JSON_ABSENT };
+	const struct slice none = { NULL, 0 };
 	struct slice trace_id;
+	struct json parent;
 
-	return trace_parent_read(scan_plain_string(parent), &trace_id) ? trace_id :
-									 slice_of(NULL, 0);
+	if (!env->has_more_meta)
+		return none;
+	parent = scan_member(env->meta.text, SLICE_LIT("traceparent"));
+	return trace_parent_read(scan_plain_string(parent), &trace_id) ? trace_id : none;
 }
 
 static void put_name(struct text_line *line, enum audit_field field, struct json name)

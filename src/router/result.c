@@ -289,23 +289,40 @@ void result_send_no_room(struct call *call)
 
 /* ---- servers' ---- */
 
-/* By its rarest letter: looking for the whole name at once takes several times as long. */
-static bool has_is_error(struct slice text)
+static const char *skip_spaces(const char *at, const char *end)
+{
+	while (at < end && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n'))
+		at++;
+	return at;
+}
+
+/*
+ * Whether some member of this name is true, at whatever depth. It is looked for by its rarest letter: nearly all results say
+ * false, and need not be walked through to find out where it stands.
+ */
+static bool may_say_error(struct slice text)
 {
 	static const struct slice name = SLICE("\"isError\"");
 	const char *end = text.p + text.n;
 
-	for (const char *at = text.p; (at = memchr(at, 'E', (size_t)(end - at))) != NULL; at++)
-		if (at - text.p >= 3 && slice_has_prefix(slice_between(at - 3, end), name))
+	for (const char *at = text.p; (at = memchr(at, 'E', (size_t)(end - at))) != NULL; at++) {
+		const char *next;
+
+		if (at - text.p < 3 || !slice_has_prefix(slice_between(at - 3, end), name))
+			continue;
+		next = skip_spaces(at - 3 + name.n, end);
+		if (next < end && *next == ':' && (next = skip_spaces(next + 1, end)) < end &&
+		    *next == 't')
 			return true;
+	}
 	return false;
 }
 
-/* A tool says itself that it has failed. Only results with a member of this name are looked through for where it stands. */
+/* A tool says itself that it has failed. */
 static bool is_tool_error(const struct call *call, const struct envelope *env)
 {
 	return call->method->id == METHOD_TOOLS_CALL && env->kind == ENVELOPE_RESULT &&
-	       has_is_error(env->result.text) &&
+	       may_say_error(env->result.text) &&
 	       scan_member(env->result.text, SLICE_LIT("isError")).type == JSON_TRUE;
 }
 

@@ -22,6 +22,9 @@ SERVERS = {
     "main": {},
     "many": {"on": {"tools/list": [["result", {"tools": [{"name": NASTY, "inputSchema": {"type": "object"}}] + MANY}]]}},
     "bad": {"on": {"tools/call": FAILS}},
+    "spaced": {"on": {"tools/call": [["line", '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[],"isError" : true}}']]}},
+    "nested": {"on": {"tools/call": [["line", '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"isError"}],'
+                                              '"structuredContent":{"isError":true,"E":["isError"]},"isError":false}}']]}},
     "refuses": {"on": {"tools/call": [["error", -32000, "no"]]}},
     "dead": {"command": "/nonexistent/command"},
 }
@@ -57,7 +60,7 @@ def calls_are_told_apart(t):
     call = s.start_do(["wait_cancel"])
     wait_for(lambda: read(t)["mcpgated_calls_in_flight"] == 1, 3, "the call in flight")
     s.cancel(call.id)
-    for server in ("bad", "refuses"):
+    for server in ("bad", "spaced", "nested", "refuses"):
         other = t.session(server)
         other.ask("tools/list")
         other.ask("tools/call", {"name": "do", "arguments": {}})
@@ -73,6 +76,8 @@ def calls_are_told_apart(t):
     eq(ended(server="main", method="ping"), {"status=ok": 1})
     eq(ended(server="main", method="other"), {"status=ok": 0, "status=error": 1})
     eq(ended(server="bad", method="tools/call", tool="do"), {"status=ok": 0, "status=tool_error": 1})
+    eq(ended(server="spaced", method="tools/call", tool="do"), {"status=ok": 0, "status=tool_error": 1})
+    eq(ended(server="nested", method="tools/call", tool="do"), {"status=ok": 1}, "what stands deeper says nothing of the tool")
     eq(ended(server="refuses", method="tools/call", tool="do"), {"status=ok": 0, "status=error": 1})
     eq(series(values, "mcpgated_call_duration_seconds_count", server="main", tool="echo"), {"method=tools/call": 2})
     for name in ("wait", "first_message"):
