@@ -393,6 +393,17 @@ static bool check_era(struct admission *admission)
 	return true;
 }
 
+/* Whether this tells that its client has initialized before. One that is new may ping. FRONT-OLD-09 */
+static bool goes_on(const struct admission *admission)
+{
+	const struct envelope *first = &admission->messages[0];
+
+	CHECK(admission->count > 0);
+	return admission->session.says_so ||
+	       (admission->session.may_go_on && first->kind == ENVELOPE_REQUEST &&
+		!slice_is_equal(first->method, SLICE_LIT("ping")));
+}
+
 /* A client of HTTP+SSE has no session at first, and no server yet that its notifications could go to. */
 static bool check_begun(struct admission *admission)
 {
@@ -402,9 +413,25 @@ static bool check_begun(struct admission *admission)
 	if (admission->session.is_replaying)
 		return refuse(admission, 503, MCP_INTERNAL_ERROR,
 			      "The session is being opened anew; try again");
+	admission->goes_on = goes_on(admission);
+	if (admission->goes_on)
+		return false;
 	refuse(admission, 400, MCP_INVALID_REQUEST, "Invalid request: initialize must come first");
 	admission->refusal.is_in_band = !admission->is_batch;
 	return false;
+}
+
+/* What would be answered on a stream that nobody reads, and perhaps nobody comes back for, is not begun. FRONT-OLD-04 */
+static bool check_reader(struct admission *admission)
+{
+	if (!admission->session.is_lost)
+		return true;
+	for (size_t i = 0; i < admission->count; i++)
+		if (admission->messages[i].kind == ENVELOPE_REQUEST)
+			return refuse(admission, 503, MCP_INTERNAL_ERROR,
+				      "The event stream of this session has ended; open it again "
+				      "(GET), and then try again");
+	return true;
 }
 
 /* FRONT-POST-08, FRONT-OLD-05 */
@@ -536,6 +563,7 @@ static const struct check {
 	{ check_scopes, "bad_name" },             /* 403, or in the result of the call; -32602 */
 	{ check_era, "unsupported_method" },      /* -32601 */
 	{ check_begun, "not_initialized" },       /* 400, or -32600 */
+	{ check_reader, "no_stream" },            /* 503 */
 	{ check_batch, "bad_batch" },             /* 400 */
 	{ check_initialize, "bad_initialize" },   /* -32602, -32600 */
 	{ check_permissions, "not_permitted" },   /* -32602 */
@@ -614,7 +642,8 @@ bool admission_admit(struct admission *admission)
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
 		if (!checks[i].is_passed(admission)) {
 			admission->refusal.who = caller->access.principal;
-			record_refusal(admission, checks[i].word);
+			if (!admission->goes_on)
+				record_refusal(admission, checks[i].word);
 			return false;
 		}
 	}

@@ -35,9 +35,12 @@ enum admission_intent {
  */
 struct session_named {
 	bool is_named;
-	bool is_known;         /* it is there, and this caller's, at this endpoint */
-	bool is_opening;       /* its initialize request is in flight */
-	bool is_replaying;     /* HTTP+SSE: and it is ours, for a client that has come back */
+	bool is_known;     /* it is there, and this caller's, at this endpoint */
+	bool is_opening;   /* its initialize request is in flight */
+	bool is_replaying; /* HTTP+SSE: and it is ours, for a client that has come back */
+	bool is_lost;      /* HTTP+SSE: its stream has no connection */
+	bool may_go_on; /* HTTP+SSE: it may have initialized before, as another client. FRONT-OLD-09 */
+	bool says_so;          /* and says that it has, in the head of its GET */
 	struct client *client; /* NULL: it has not begun yet, or is not known */
 };
 
@@ -56,6 +59,7 @@ struct admission {
 	struct slice body;
 	bool takes_results; /* a refusal may stand in the result of a call. AUTH-SCP-11 */
 	/* Found out: */
+	bool goes_on; /* not admitted, nor refused: its client goes on first, then it is admitted */
 	struct client *client;     /* of the session; NULL: it is not there yet */
 	struct envelope *messages; /* in their order, each scanned once; slices into the body */
 	size_t count;

@@ -59,9 +59,11 @@ struct sse_get {
 	struct caller caller;
 	struct event_writer writer;
 	struct token_watch *token_watch;
-	struct sse_client *client;       /* whose stream this is; NULL: it has not begun */
-	const struct revision *revision; /* agreed on before; NULL: none is named */
-	bool is_resuming;                /* it came with Last-Event-ID */
+	struct sse_client *client; /* whose stream this is; NULL: it has not begun */
+	/* agreed on before, or the oldest if none is named; NULL: this is a new client for sure */
+	const struct revision *revision;
+	bool names_revision;
+	bool is_resuming;           /* it came with Last-Event-ID */
 	char id[SESSION_ID_LENGTH]; /* which names this client; all zeros: none that could be ours */
 	uint64_t after;             /* and its last event */
 };
@@ -251,7 +253,7 @@ static void get_on_events_end(struct event_writer *writer, enum reason reason)
 		client_lose(get->client, reason);
 }
 
-/* It says that it has initialized, and not which client it is; nor has it said anything else yet. FRONT-OLD-09 */
+/* It may have initialized before, and does not say which client it is; nor has it said anything else yet. FRONT-OLD-09 */
 static bool is_unnamed(const struct sse_client *client)
 {
 	return client->state == CLIENT_OPEN && client->get != NULL && client->get->revision != NULL;
@@ -269,16 +271,14 @@ static void client_on_impatience(struct timer *timer)
 	struct sse_client *client = container_of(timer, struct sse_client, patience);
 
 	CHECK(client->state == CLIENT_OPEN || client->state == CLIENT_LOST);
-	if (is_unnamed(client)) {
-		timer_start(client->frontend->router->loop, timer, INITIALIZE_MS);
-		(void)sse_client_go_on(client);
+	if (client->state != CLIENT_OPEN ||
+	    !(client->opening != NULL || (is_unnamed(client) && client->get->names_revision))) {
+		client_close(client);
 		return;
 	}
-	if (client->opening != NULL && client->state == CLIENT_OPEN) {
-		timer_start(client->frontend->router->loop, timer, INITIALIZE_MS);
-		return;
-	}
-	client_close(client);
+	timer_start(client->frontend->router->loop, timer, INITIALIZE_MS);
+	if (client->opening == NULL)
+		sse_client_go_on(client);
 }
 
 /* The client comes back, and learns then that it needs a fresh token. AUTH-SES-06, -07 */
@@ -566,7 +566,7 @@ static void get_open(struct sse_get *get, const struct answer *answer)
 	session_table_add(&client->frontend->sse_clients, &client->entry);
 	get->client = client;
 	client_set_state(client, CLIENT_OPEN);
-	if (get->revision != NULL)
+	if (get->names_revision)
 		timer_start(client->frontend->router->loop, &client->patience, WORD_MS);
 	get_begin(get, answer, 0);
 }
@@ -661,7 +661,7 @@ static struct sse_client *find_lost(const struct sse_get *get)
 
 		if (client->endpoint != caller->endpoint || client->session_client == NULL ||
 		    client->principal != caller->access.principal ||
-		    client->session_client->revision != get->revision)
+		    (get->names_revision && client->session_client->revision != get->revision))
 			continue;
 		if (found != NULL)
 			return NULL;
@@ -689,18 +689,14 @@ static void client_take(struct sse_client *client, struct sse_client *lost)
 	client_adopt(client, session_client);
 }
 
-bool sse_client_go_on(struct sse_client *client)
+void sse_client_go_on(struct sse_client *client)
 {
-	struct sse_client *lost;
+	struct sse_client *lost = find_lost(client->get);
 
-	if (!is_unnamed(client))
-		return false;
-	lost = find_lost(client->get);
 	if (lost != NULL)
 		client_take(client, lost);
 	else
 		client_replay(client);
-	return true;
 }
 
 void sse_client_show(const struct sse_client *client, struct admission *admission)
@@ -709,6 +705,9 @@ void sse_client_show(const struct sse_client *client, struct admission *admissio
 	admission->session.is_known = true;
 	admission->session.is_opening = client->opening != NULL;
 	admission->session.is_replaying = client->is_replaying;
+	admission->session.is_lost = client->state == CLIENT_LOST;
+	admission->session.may_go_on = is_unnamed(client);
+	admission->session.says_so = is_unnamed(client) && client->get->names_revision;
 	admission->session.client = client->session_client;
 }
 
@@ -779,6 +778,7 @@ static void get_read_event(struct sse_get *get, struct slice event)
 
 struct http_exchange *http_sse_get(const struct endpoint_request *request)
 {
+	const struct slice named = request->http->fields[HTTP_MCP_PROTOCOL_VERSION];
 	struct sse_get *get;
 
 	if (!http_request_accepts(request->http, "text/event-stream"))
@@ -791,8 +791,9 @@ struct http_exchange *http_sse_get(const struct endpoint_request *request)
 	event_writer_init(&get->writer);
 	get->writer.on_end = get_on_events_end;
 	get_read_event(get, request->http->fields[HTTP_LAST_EVENT_ID]);
+	get->names_revision = named.n > 0;
 	if (!get->is_resuming && request->frontend->conf.reconnect_ms > 0)
-		get->revision = revision_find(request->http->fields[HTTP_MCP_PROTOCOL_VERSION]);
+		get->revision = revision_find(named.n > 0 ? named : SLICE_LIT("2024-11-05"));
 	get->after = get->is_resuming ? get->after : STREAM_FROM_HERE;
 	return &get->exchange;
 }

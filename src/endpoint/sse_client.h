@@ -19,10 +19,10 @@ struct sse_client *sse_client_find(const struct caller *caller, const char *id);
 /* What the admission of a message has to know of its session. */
 void sse_client_show(const struct sse_client *client, struct admission *admission);
 /*
- * Another message than initialize has come, or none for some time. A client that says that it has initialized (FRONT-OLD-09)
- * goes on then, in its session or in a new one. False: it is not one of these.
+ * A message has come, or none for some time, that tells that the client has initialized before: it goes on, in its session or
+ * in a new one. Only of one that may (see session_named). FRONT-OLD-09
  */
-bool sse_client_go_on(struct sse_client *client);
+void sse_client_go_on(struct sse_client *client);
 /* One that was admitted. The client may have ended afterwards. */
 void sse_client_forward(struct sse_client *client, const struct admission *admission,
 			const struct envelope *env);

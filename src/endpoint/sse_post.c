@@ -66,8 +66,10 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 	struct admission admission;
 	bool is_admitted = post_admit(post, &admission, body, exchange->conn);
 
-	if (!is_admitted && client != NULL && sse_client_go_on(client)) {
+	if (!is_admitted && admission.goes_on) {
+		CHECK(client != NULL);
 		admission_fini(&admission);
+		sse_client_go_on(client);
 		is_admitted = post_admit(post, &admission, body, exchange->conn);
 	}
 	if (is_admitted) {

@@ -34,12 +34,12 @@ def comes_back_and_goes_on(t):
     pid = c.pid()
     call = c.start_do(["sleep", 0.3], ["text", "late"])
     lose(c)
-    more = c.start_do(["text", "sent meanwhile"])
+    eq(c.post(request("more", "tools/list")).status, 503, "nobody would read the answer")
+    eq(c.post(notification("notifications/x")).status, 202)
     d = c.again()
     eq(d.uri, c.uri)
     ok(b"retry: 1000" in d.first.raw, "retry", d.first)
     eq(d.wait_answer(call)["result"]["content"][0]["text"], "late")
-    eq(d.wait_answer(more)["result"]["content"][0]["text"], "sent meanwhile")
     eq(d.seen, [])
     eq(d.pid(), pid)
     seen = d.last_id
@@ -115,9 +115,9 @@ def what_is_kept_is_bounded(t):
     eq((lost["error"]["code"], lost["error"]["data"]), (-32603, {"reason": "stream_expired"}))
     eq(d.last_id, newest)
     eq(d.do_text(["text", "y"]), "y")
-    d.close()
-    for i in range(4):
-        d.post(request(i, "tools/call", {"name": "do", "arguments": {"steps": [["text", "z" * 900]]}}))
+    for _ in range(4):
+        d.start_do(["sleep", 0.5], ["text", "z" * 900])
+    lose(d)
     wait_for(lambda: not t.daemon.children(), what="the end of the process")
     eq(d.again().response.status, 404)
 
@@ -144,8 +144,6 @@ def without_an_id_a_new_session(t):
     pid = c.pid()
     call = c.start_do(["sleep", 0.2], ["text", "not for everybody"])
     lose(c)
-    plain = c.again(event_id=False)
-    eq(plain.ask("ping")["error"]["code"], -32600)
     d = c.again(VERSION, event_id=False)
     ok(d.uri != c.uri, "another client", d.uri)
     wait_for(lambda: d.post(notification("notifications/initialized")).status == 202, what="the session")
@@ -157,16 +155,31 @@ def without_an_id_a_new_session(t):
     eq(e.wait_answer(call)["result"]["content"][0]["text"], "not for everybody")
 
 
+@case(own=True, config=LONG)
+def without_a_word_a_new_session(t):
+    """FRONT-OLD-09: a client that names nothing when it comes back; one that is new may ping before it initializes."""
+    c = t.sse()
+    pid = c.pid()
+    lose(c)
+    d = c.again(event_id=False)
+    wait_for(lambda: d.post(request("a", "tools/list")).status == 202, what="the session")
+    eq(d.next()["id"], "a")
+    ok(d.pid() != pid, "a process of its own", pid)
+    e = t.sse(begin=False)
+    eq(e.ask("ping")["error"]["code"], -32600)
+    ok("result" in e.ask("initialize", mcp.initialize(A)["params"]), "initialize")
+
+
 @case(own=True, config=dict(LONG, **TOKENS))
 def without_an_id_the_only_lost_session(t):
     """FRONT-OLD-09: of a caller with a token, if it is the only one that he has lost; nobody else's."""
     alice, bob = mcp.bearer("alice"), mcp.bearer("bob")
     c = SseOf(t, alice)
     pid = c.pid()
+    call = c.start_do(["sleep", 1], ["text", "for its caller"])
     lose(c)
     stranger = SseOf(t, bob, VERSION)
     ok(stranger.uri != c.uri, "his own", stranger.uri)
-    call = c.start_do(["sleep", 0.2], ["text", "for its caller"])
     d = SseOf(t, alice, VERSION)
     eq(d.wait_answer(call)["result"]["content"][0]["text"], "for its caller", "it need not say anything")
     eq(d.pid(), pid)
