@@ -38,6 +38,7 @@
 #define PIPES_EACH 3
 #define OWN_DESCRIPTORS 64 /* the listeners, the log, the operator, the fetcher */
 #define DRAIN_STEP_MS 20
+#define AUDIT_WAITING_MS 10
 #define LINGER_MS 2000
 #define ID_BYTES_MAX 256
 #define PROOFS_MAX 100000 /* that are remembered, so that none is taken twice */
@@ -68,6 +69,7 @@ struct gateway {
 	struct verifier *verifier;
 	struct dpop_memory *proofs;
 	struct audit audit;
+	struct timer audit_waiting;
 	struct router router;
 	struct frontend frontend;
 	struct http_server *http;
@@ -372,13 +374,33 @@ static void gateway_make_deny_list(struct gateway *g)
 	deny_snapshot_save(g->deny_snapshot, deny_list);
 }
 
-static void gateway_make_router(struct gateway *g)
+static void gateway_on_audit_waiting(struct audit *audit)
+{
+	struct gateway *g = container_of(audit, struct gateway, audit);
+
+	timer_start(g->loop, &g->audit_waiting, AUDIT_WAITING_MS);
+}
+
+static void gateway_on_audit_due(struct timer *timer)
+{
+	struct audit *audit = &container_of(timer, struct gateway, audit_waiting)->audit;
+
+	if (!audit_drain(audit))
+		gateway_on_audit_waiting(audit);
+}
+
+static void gateway_make_router(struct gateway *g, size_t audit_bytes)
 {
 	router_init(&g->router, g->loop,
 		    &(struct scan_limits){ g->config->json_depth, ID_BYTES_MAX },
 		    &g->config->sessions);
 	g->router.sessions.principals.claim_names = g->config->claim_names;
-	g->audit = (struct audit){ .conf = g->config->audit, .fd = GATEWAY_AUDIT };
+	timer_init(&g->audit_waiting, gateway_on_audit_due);
+	g->audit = (struct audit){ .conf = g->config->audit,
+				   .fd = GATEWAY_AUDIT,
+				   .pipe_bytes = audit_bytes,
+				   .on_waiting = gateway_on_audit_waiting };
+	g->router.rule_places = &g->config->rule_places;
 	g->router.audit = g->audit.conf.to != NULL ? &g->audit : NULL;
 }
 
@@ -482,6 +504,7 @@ static void gateway_free(struct gateway *g)
 	server_certificates_fini(&g->server_certificates);
 	frontend_fini(&g->frontend);
 	router_fini(&g->router);
+	audit_finish(&g->audit);
 	pin_memory_fini(&g->pin_memory);
 	spawner_free(&g->spawner);
 	verifier_free(&g->verifier);
@@ -494,6 +517,7 @@ static void gateway_free(struct gateway *g)
 	free(g->endpoints);
 	free(g->ports);
 	timer_stop(&g->drain);
+	timer_stop(&g->audit_waiting);
 	loop_free(&g->loop);
 }
 
@@ -527,7 +551,7 @@ static int gateway_run(struct gateway_entry *entry)
 	}
 	timer_init(&g.drain, gateway_on_drain_step);
 	g.spawner = spawner_new(g.loop, GATEWAY_KEEPER, &gateway_spawner_ops);
-	gateway_make_router(&g);
+	gateway_make_router(&g, entry->audit_bytes);
 	router_use_seal_key(&g.router, entry->seal_key);
 	OPENSSL_cleanse(entry->seal_key, sizeof(entry->seal_key));
 	if (gateway_make_verifier(&g, &err) < 0) {

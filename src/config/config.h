@@ -19,6 +19,7 @@
 #include "obs/audit.h"
 #include "obs/log.h"
 #include "policy/roles.h"
+#include "policy/rule_places.h"
 #include "process/server.h"
 #include "session/session.h"
 
@@ -114,10 +115,11 @@ struct config {
 	struct slices trusted_proxies; /* what peer_net_parse understands */
 	struct http_conf http;         /* max_connections: as long as there are files for so many */
 	struct session_conf sessions;
-	struct frontend_conf frontend; /* without what the gateway makes; its hosts are all */
-	struct slices claim_names;     /* that any server needs to know of its principals */
-	struct roles roles;            /* those of tokens included */
-	struct scope_table scopes;     /* all that are named; of the frontend's authorization */
+	struct frontend_conf frontend;  /* without what the gateway makes; its hosts are all */
+	struct slices claim_names;      /* that any server needs to know of its principals */
+	struct roles roles;             /* those of tokens included */
+	struct rule_places rule_places; /* in the files that it is from */
+	struct scope_table scopes;      /* all that are named; of the frontend's authorization */
 	uint64_t max_processes;
 	uint64_t response_bytes;
 	uint64_t json_depth;
@@ -155,6 +157,8 @@ struct config_request {
 	const char *isolation;   /* --isolation of the command, or NULL */
 	const char *const *env;  /* --env of the command, each NAME or NAME=VALUE */
 	size_t env_count;
+	const char *const *hosts; /* --host, each a name */
+	size_t host_count;
 	config_check_fn *check; /* or NULL */
 };
 
@@ -175,7 +179,7 @@ void config_problems_fini(struct config_problems *problems);
 void config_print(const struct config *config, FILE *out);
 /*
  * The same for config_read_checked, in the gateway: without what the servers' processes alone may know (arguments,
- * values of env) and without what is for the program that fetches.
+ * values of env) and without what is for the program that fetches; behind it where the rules stand.
  */
 void config_print_for_gateway(const struct config *config, FILE *out);
 /* What that one needs: the log, and who may call, with the secrets that it shows to issuers. */

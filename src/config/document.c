@@ -12,6 +12,7 @@
 
 #include "base/slice.h"
 #include "config/config.h"
+#include "config/places.h"
 #include "config/quote.h"
 #include "config/table.h"
 #include "obs/log.h"
@@ -93,6 +94,7 @@ void config_print(const struct config *config, FILE *out)
 void config_print_for_gateway(const struct config *config, FILE *out)
 {
 	print(TABLE_FOR_GATEWAY, config, out);
+	places_print(&config->rule_places, out);
 }
 
 void config_print_for_fetcher(const struct config *config, FILE *out)

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "endpoint/origin.h"
 #include "http/conn.h"
 #include "obs/counters.h"
 #include "obs/log.h"
@@ -204,7 +205,10 @@ static enum authorization_step admit_static(struct authorization_check *check,
 	if (!static_token_is_for(token, check->place->server)) {
 		refuse_token(check->auth, check->place, "invalid_token",
 			     "The access token is not for this resource", &check->refusal);
-		check->refusal.rule = "auth.tokens[].servers";
+		check->refusal.rule = (struct rule){
+			.key = RULE_TOKEN_SERVERS,
+			.number = (size_t)(token - check->auth->conf.tokens.items),
+		};
 		return AUTHORIZATION_REFUSED;
 	}
 	check->access = (struct access){
@@ -253,7 +257,7 @@ static int prove(const struct authorization_check *check, const struct credentia
 	if (!credential->is_proven)
 		return 0;
 	buf_append_slice(&url, conf->origin);
-	buf_append_slice(&url, check->http->path);
+	buf_append_slice(&url, origin_own_path(conf->origin, check->http->path));
 	proof.url = buf_slice(&url);
 	result = dpop_check(conf->proofs, grant, &proof, verdict_r);
 	buf_fini(&url);
@@ -261,20 +265,20 @@ static int prove(const struct authorization_check *check, const struct credentia
 }
 
 /*
- * What one server wants of a token that is good for others: 0, or -1, the verdict and the key that says so. What was introspected has no
+ * What one server wants of a token that is good for others: 0, or -1, the verdict and the rule that says so. What was introspected has no
  * signature that we saw: its issuer answers for it. AUTH-ISS-03
  */
 static int check_policy(const struct protected_resource *place, const struct grant *grant,
-			struct verdict *verdict_r, const char **rule_r)
+			struct verdict *verdict_r, enum rule_key *rule_r)
 {
 	const char *client = grant->client_id != NULL ? grant->client_id : "";
 
-	*rule_r = "servers.NAME.algorithms";
+	*rule_r = RULE_ALGORITHMS;
 	if (place->algorithms.count > 0 && grant->algorithm != NULL &&
 	    !slices_has(place->algorithms, slice_str(grant->algorithm)))
 		return verdict_set(verdict_r, VERDICT_BAD_ALG,
 				   "`%s` is none of this server's algorithms", grant->algorithm);
-	*rule_r = "servers.NAME.clients";
+	*rule_r = RULE_CLIENTS;
 	if (place->clients.count > 0 &&
 	    (grant->client_id == NULL || !slices_has(place->clients, slice_str(client))))
 		return verdict_set(verdict_r, VERDICT_POLICY,
@@ -322,7 +326,7 @@ static enum authorization_step admit_granted(struct authorization_check *check,
 					     const struct verdict *verdict, struct grant *grant)
 {
 	enum authorization_step step = AUTHORIZATION_ADMITTED;
-	const char *rule = NULL;
+	enum rule_key rule = RULE_NONE;
 	struct verdict proof;
 
 	if (grant == NULL)
@@ -331,7 +335,7 @@ static enum authorization_step admit_granted(struct authorization_check *check,
 	if (prove(check, credential, grant, &proof) < 0 ||
 	    check_policy(check->place, grant, &proof, &rule) < 0) {
 		step = refuse_by_verdict(check->auth, check->place, &proof, &check->refusal);
-		check->refusal.rule = rule;
+		check->refusal.rule.key = rule;
 	} else {
 		check->access = access_of(check->auth, grant);
 	}
@@ -475,7 +479,7 @@ bool authorization_is_current(const struct authorization *auth,
 	}
 	refuse_by_verdict(auth, place, &verdict, refusal_r);
 	if (verdict.kind == VERDICT_REVOKED)
-		refusal_r->rule = "auth.deny";
+		refusal_r->rule.key = RULE_DENIED_TOKENS;
 	return false;
 }
 
@@ -499,8 +503,8 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 	refuse(refusal_r, 403, "insufficient_scope",
 	       "The access token lacks a scope that this needs");
 	refusal_r->scopes = all;
-	refusal_r->rule = scope_set_covers(&held, &place->base) ? "servers.NAME.tools.scopes" :
-								  "servers.NAME.scopes";
+	refusal_r->rule.key =
+		scope_set_covers(&held, &place->base) ? RULE_TOOLS_SCOPES : RULE_SCOPES;
 	return false;
 }
 

@@ -48,8 +48,9 @@ static void record_refusal(const struct endpoint_request *request, const struct 
 				      .origin = { front_name(front, frontend),
 						  http_conn_client(request->answer.conn) },
 				      .server = request->endpoint->server->conf.name,
+				      .places = frontend->router->rule_places,
 			      },
-			      word, refusal->rule);
+			      word, &refusal->rule);
 }
 
 /* The request was admitted or refused. */

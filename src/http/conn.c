@@ -25,6 +25,7 @@
 #define LINGER_BYTES (16 * 1024 * 1024)
 #define LINE_BYTES (8 * 1024)
 #define FIELDS_MAX 64
+#define TLS_LOG_MS 1000
 
 static void conn_complete_body(struct http_conn *conn, struct slice body)
 {
@@ -126,11 +127,16 @@ void http_conn_resume(struct http_conn *conn, struct http_exchange *exchange)
 /* The client could not read an answer without TLS; the operator finds the cause in the log. */
 static void conn_end_tls(struct http_conn *conn)
 {
+	struct http_server *server = conn->server;
+	uint64_t now_ms = clock_now_ms();
 	char client[PEER_TEXT_BYTES];
 
-	peer_format(&conn->peer, client);
 	counter_add(COUNTER_REQUESTS_BAD);
-	LOG(TLS_UNEXPECTED, LOG_STR("client", client));
+	if (server->tls_said_ms == 0 || now_ms - server->tls_said_ms >= TLS_LOG_MS) {
+		server->tls_said_ms = now_ms;
+		peer_format(&conn->peer, client);
+		LOG(TLS_UNEXPECTED, LOG_STR("client", client));
+	}
 	http_conn_end(conn, REASON_PROTOCOL_ERROR);
 }
 

@@ -110,20 +110,6 @@ static int add_body(struct iovec *parts, struct buf *head, const struct http_rep
 	return count;
 }
 
-static void conn_log_access(struct http_conn *conn, int status)
-{
-	struct slice path = buf_slice(&conn->target);
-	struct slice method = slice_cut(&path, ' ');
-	char client[PEER_TEXT_BYTES];
-
-	if (conn->target.len == 0)
-		return;
-	LOG(ACCESS, LOG_STR("client", conn_client_text(conn, client)), LOG_SLICE("method", method),
-	    LOG_SLICE("path", path), LOG_INT("status", status),
-	    LOG_INT("ms", clock_now_ms() - conn->began_at_ms));
-	conn->target.len = 0;
-}
-
 void http_reply(struct http_conn *conn, const struct http_reply *reply)
 {
 	struct buf *head = &conn->server->scratch;

@@ -2,6 +2,7 @@
 /* The states of a connection, and its end. It reads and writes nothing. */
 #include "http/conn_state.h"
 
+#include "base/clock.h"
 #include "obs/log.h"
 
 #define TO(state) (1u << CONN_##state)
@@ -32,6 +33,20 @@ const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT
 {
 	peer_format(&conn->client, text_r);
 	return text_r;
+}
+
+void conn_log_access(struct http_conn *conn, int status)
+{
+	struct slice path = buf_slice(&conn->target);
+	struct slice method = slice_cut(&path, ' ');
+	char client[PEER_TEXT_BYTES];
+
+	if (conn->target.len == 0)
+		return;
+	LOG(ACCESS, LOG_STR("client", conn_client_text(conn, client)), LOG_SLICE("method", method),
+	    LOG_SLICE("path", path), LOG_INT("status", status),
+	    LOG_INT("ms", clock_now_ms() - conn->began_at_ms));
+	conn->target.len = 0;
 }
 
 void conn_settle_place(struct http_conn *conn)
@@ -120,6 +135,7 @@ void http_conn_end(struct http_conn *conn, enum reason reason)
 	LOG(CONN_END, LOG_STR("client", conn_client_text(conn, client)),
 	    LOG_STR("state", states[conn->state].name),
 	    LOG_STR("reason", reason_get(reason)->text));
+	conn_log_access(conn, 0);
 	conn_set_state(conn, CONN_CLOSED);
 	wire_close(&conn->wire);
 	timer_stop(&conn->deadline);

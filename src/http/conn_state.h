@@ -27,6 +27,7 @@ struct http_server {
 	bool is_leaving;      /* each answer is its connection's last */
 	bool is_draining;
 	uint64_t refusal_said_ms; /* 0: never */
+	uint64_t tls_said_ms;     /* likewise */
 	struct buf scratch;       /* the head being written now */
 };
 
@@ -100,6 +101,8 @@ void conn_set_last(struct http_conn *conn); /* CONN_ENDS; also if it is that alr
 void conn_settle_place(struct http_conn *conn);
 /* For a line of the log: LOG evaluates its fields only where it is written. */
 const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT_BYTES]);
+/* The line of the access log for the request at hand, if it has none yet. 0: there was no answer. */
+void conn_log_access(struct http_conn *conn, int status);
 /* Whether an answer that http_stream_begin began is on its way. */
 bool conn_is_streaming(const struct http_conn *conn);
 /* In so many milliseconds conn.c ends what takes too long. */

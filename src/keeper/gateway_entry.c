@@ -51,6 +51,13 @@ static void read_eras(struct gateway_entry *entry)
 	}
 }
 
+static size_t measure_audit(const struct config *config)
+{
+	int bytes = config->audit.to != NULL ? fcntl(GATEWAY_AUDIT, F_GETPIPE_SZ) : 0;
+
+	return bytes > 0 ? (size_t)bytes : 0;
+}
+
 static bool has_tls(const struct config *config)
 {
 	for (size_t i = 0; i < config->listen_count; i++)
@@ -70,6 +77,7 @@ void gateway_entry(struct gateway_entry *entry_r)
 	entry_r->listeners = find_listeners(entry.config);
 	read_seal_key(entry_r);
 	read_eras(entry_r);
+	entry_r->audit_bytes = measure_audit(entry.config);
 	if (has_tls(entry.config))
 		tls_init();
 	/* Hashes of tokens and reports of the operator need the same libraries as issuers do. */

@@ -33,6 +33,7 @@ struct gateway_entry {
 	int *listeners; /* config->listen_count and LISTENERS_MORE, non-blocking; -1: there is none. To be freed */
 	struct era_memory *eras; /* of each server of the configuration. To be freed */
 	struct process_views views;
+	size_t audit_bytes; /* that the pipe of the audit holds; 0: there is none */
 	unsigned char seal_key[SEAL_KEY_BYTES]; /* to be overwritten when it has been taken over */
 };
 

@@ -2,6 +2,9 @@
 #include "obs/audit.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -13,6 +16,9 @@
 #define FIXED_BYTES_MAX 128 /* of texts of our own */
 #define NUMBER_BYTES_MAX 20
 #define SAID_EVERY_MS 10000
+#define REFUSALS_PART 4 /* of the pipe */
+#define FINISH_TRIES 50
+#define FINISH_TRY_MS 10
 
 static const struct {
 	const char *name;
@@ -89,17 +95,22 @@ void audit_line_begin(struct text_line *line, const char *event)
 	audit_put_text(line, AUDIT_EVENT, slice_str(event));
 }
 
-/* A pipe takes a line as a whole or not at all. */
-static bool write_line(const struct audit *audit, struct text_line *line)
+static void end_line(struct text_line *line)
+{
+	line_puts(line, "}\n");
+	CHECK(line->bytes[line->length - 1] == '\n'); /* fields have left room for it */
+}
+
+/* A pipe takes so much as a whole or not at all. */
+static bool write_whole(const struct audit *audit, struct slice lines)
 {
 	ssize_t n;
 
-	line_puts(line, "}\n");
-	CHECK(line->bytes[line->length - 1] == '\n'); /* fields have left room for it */
+	CHECK(lines.n <= PIPE_BUF);
 	do {
-		n = write(audit->fd, line->bytes, line->length);
+		n = write(audit->fd, lines.p, lines.n);
 	} while (n < 0 && errno == EINTR);
-	return n == (ssize_t)line->length;
+	return n == (ssize_t)lines.n;
 }
 
 /* Says how many are missing, once there is room again. False: there is none. */
@@ -111,30 +122,127 @@ static bool tell_lost(struct audit *audit)
 		return true;
 	audit_line_begin(&line, "lost");
 	audit_put_number(&line, AUDIT_LINES, audit->lost);
-	if (!write_line(audit, &line))
+	end_line(&line);
+	if (!write_whole(audit, slice_of(line.bytes, line.length)))
 		return false;
 	audit->lost = 0;
 	return true;
 }
 
-static void note_lost(struct audit *audit)
+static void note_lost(struct audit *audit, size_t lines)
 {
 	uint64_t now_ms = clock_now_ms();
 
-	audit->lost++;
-	counter_add(COUNTER_AUDIT_LOST);
+	audit->lost += lines;
+	for (size_t i = 0; i < lines; i++)
+		counter_add(COUNTER_AUDIT_LOST);
 	if (audit->said_at_ms != 0 && now_ms - audit->said_at_ms < SAID_EVERY_MS)
 		return;
 	audit->said_at_ms = now_ms;
 	LOG(AUDIT_LOST, LOG_INT("records", counter_get(COUNTER_AUDIT_LOST)));
 }
 
-bool audit_write(struct audit *audit, struct text_line *line)
+/* ---- shares ---- */
+
+/* A pipe holds pages, of which a long line takes one for itself: what is unread counts for up to twice as much. */
+static bool has_room(const struct audit *audit, enum audit_share share)
 {
-	if (tell_lost(audit) && write_line(audit, line)) {
-		audit->written++;
-		return true;
-	}
-	note_lost(audit);
+	int unread = 0;
+
+	return share == AUDIT_CALLS || audit->pipe_bytes == 0 ||
+	       ioctl(audit->fd, FIONREAD, &unread) < 0 ||
+	       (size_t)unread < audit->pipe_bytes / REFUSALS_PART;
+}
+
+static bool write_lines(struct audit *audit, enum audit_share share, struct slice lines,
+			size_t count)
+{
+	if (!has_room(audit, share) || !tell_lost(audit) || !write_whole(audit, lines))
+		return false;
+	audit->written += count;
+	return true;
+}
+
+static size_t count_lines(struct slice lines)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < lines.n; i++)
+		count += lines.p[i] == '\n';
+	return count;
+}
+
+static bool is_waiting(const struct audit *audit)
+{
+	for (enum audit_share share = 0; share < AUDIT_SHARES; share++)
+		if (!audit_backlog_is_empty(&audit->backlog, share))
+			return true;
 	return false;
+}
+
+bool audit_drain(struct audit *audit)
+{
+	bool has_written;
+
+	do {
+		has_written = false;
+		for (enum audit_share share = 0; share < AUDIT_SHARES; share++) {
+			struct slice lines = audit_backlog_peek(&audit->backlog, share, PIPE_BUF);
+
+			if (lines.n == 0 || !write_lines(audit, share, lines, count_lines(lines)))
+				continue;
+			audit_backlog_drop(&audit->backlog, share, lines.n);
+			has_written = true;
+		}
+	} while (has_written);
+	return !is_waiting(audit);
+}
+
+/* Behind those of its share that wait. */
+static bool defer(struct audit *audit, enum audit_share share, struct slice lines)
+{
+	bool is_first = !is_waiting(audit);
+
+	if (audit->on_waiting == NULL || !audit_backlog_add(&audit->backlog, share, lines))
+		return false;
+	if (is_first)
+		audit->on_waiting(audit);
+	return true;
+}
+
+bool audit_write(struct audit *audit, enum audit_share share, struct text_line *line)
+{
+	struct slice lines;
+
+	end_line(line);
+	lines = slice_of(line->bytes, line->length);
+	if ((audit_backlog_is_empty(&audit->backlog, share) &&
+	     write_lines(audit, share, lines, 1)) ||
+	    defer(audit, share, lines))
+		return true;
+	note_lost(audit, 1);
+	return false;
+}
+
+bool audit_write_now(struct audit *audit, struct text_line *line)
+{
+	end_line(line);
+	if (write_lines(audit, AUDIT_CALLS, slice_of(line->bytes, line->length), 1))
+		return true;
+	note_lost(audit, 1);
+	return false;
+}
+
+void audit_finish(struct audit *audit)
+{
+	for (int i = 0; i < FINISH_TRIES && !audit_drain(audit); i++)
+		(void)poll(NULL, 0, FINISH_TRY_MS);
+	for (enum audit_share share = 0; share < AUDIT_SHARES; share++) {
+		struct slice lines = audit_backlog_peek(&audit->backlog, share, SIZE_MAX);
+
+		if (lines.n == 0)
+			continue;
+		note_lost(audit, count_lines(lines));
+		audit_backlog_drop(&audit->backlog, share, lines.n);
+	}
 }

@@ -189,6 +189,20 @@ static const struct permission_role *next_role(const struct permissions *permiss
 	return role != end ? role : NULL;
 }
 
+/* What is said of this server by the one role that he has, by its name rather than by `*`; NULL: he has several, or none. */
+static const struct permission_role *find_only_role(const struct permissions *permissions,
+						    const struct rights *rights)
+{
+	const struct permission_role *role = NULL, *found = NULL;
+
+	while ((role = next_role(permissions, rights, role)) != NULL) {
+		if (found != NULL && found->number != role->number)
+			return NULL;
+		found = role;
+	}
+	return found;
+}
+
 static void judge_roles(const struct permissions *permissions, const struct rights *rights,
 			struct judgement *judgement)
 {
@@ -201,6 +215,7 @@ static void judge_roles(const struct permissions *permissions, const struct righ
 		if (find_allowed(judgement, role->kinds, role))
 			return;
 	judgement->verdict.ground = PERMISSION_NO_ROLE;
+	judgement->verdict.role = find_only_role(permissions, rights);
 }
 
 static void judge(const struct permissions *permissions, const struct rights *rights,
@@ -270,37 +285,37 @@ bool permissions_allow_any(const struct permissions *permissions, const struct r
 	return false;
 }
 
-/* ---- messages ---- */
+struct rule permission_rule(enum permission_kind kind, const struct permission_verdict *verdict)
+{
+	const struct permission_role *role = verdict->role;
+	bool is_deny = verdict->ground == PERMISSION_DENIED;
+	struct rule rule = { .has_entry = is_deny || verdict->ground == PERMISSION_ALLOWED,
+			     .entry = verdict->pattern };
 
-/* The keys of the rules, for records. */
-static const struct {
-	const char *allow, *deny, *role_allow, *role_deny;
-} keys[] = {
-#define KEYS(kind)                                                               \
-	{                                                                        \
-		"servers.NAME." kind ".allow", "servers.NAME." kind ".deny",     \
-			"roles.NAME." kind ".allow", "roles.NAME." kind ".deny", \
+	CHECK(kind < PERMISSION_KINDS);
+	if (verdict->ground == PERMISSION_FREE)
+		return rule;
+	if (role == NULL && verdict->ground == PERMISSION_NO_ROLE) {
+		rule.key = RULE_ROLES;
+	} else if (role == NULL) {
+		rule.key = (is_deny ? RULE_TOOLS_DENY : RULE_TOOLS_ALLOW) + kind;
+	} else {
+		rule.key = role->is_of_token ? RULE_TOKEN_TOOLS :
+					       (is_deny ? RULE_ROLE_DENY : RULE_ROLE_ALLOW) + kind;
+		rule.name = role->is_of_token ? rule.name : role->name;
+		rule.number = role->token;
+		rule.member = role->server;
 	}
-	[PERMISSION_TOOL] = { "servers.NAME.tools.allow", "servers.NAME.tools.deny",
-			      "roles.NAME.allow", "roles.NAME.deny" },
-	[PERMISSION_PROMPT] = KEYS("prompts"),
-	[PERMISSION_RESOURCE] = KEYS("resources"),
-	[PERMISSION_TEMPLATE] = KEYS("templates"),
-#undef KEYS
-};
+	return rule;
+}
+
+/* ---- messages ---- */
 
 struct visit {
 	const struct permissions *permissions;
 	const struct rights *rights;
-	const char *rule; /* that a name breaks; NULL: none */
+	struct rule rule; /* that a name breaks; or none */
 };
-
-static const char *rule_of(enum permission_kind kind, struct permission_verdict verdict)
-{
-	if (verdict.ground == PERMISSION_DENIED)
-		return verdict.role != NULL ? keys[kind].role_deny : keys[kind].deny;
-	return verdict.ground == PERMISSION_NO_ROLE ? keys[kind].role_allow : keys[kind].allow;
-}
 
 static bool visit_name(enum permission_kind kind, struct json name, void *arg)
 {
@@ -313,31 +328,33 @@ static bool visit_name(enum permission_kind kind, struct json name, void *arg)
 					    buf_slice(&decoded));
 	buf_fini(&decoded);
 	if (verdict.ground > PERMISSION_ALLOWED)
-		visit->rule = rule_of(kind, verdict);
-	return visit->rule == NULL;
+		visit->rule = permission_rule(kind, &verdict);
+	return verdict.ground <= PERMISSION_ALLOWED;
 }
 
 /* What has no names where they should stand may use any. */
-static const char *rule_without_names(const char *what)
+static struct rule rule_without_names(const char *what)
 {
-	return strcmp(what, "method") == 0   ? "" :
-	       strcmp(what, "tool") == 0     ? keys[PERMISSION_TOOL].allow :
-	       strcmp(what, "resource") == 0 ? keys[PERMISSION_RESOURCE].allow :
-					       keys[PERMISSION_PROMPT].allow;
+	enum rule_key key = strcmp(what, "method") == 0   ? RULE_NONE :
+			    strcmp(what, "tool") == 0     ? RULE_TOOLS_ALLOW :
+			    strcmp(what, "resource") == 0 ? RULE_RESOURCES_ALLOW :
+							    RULE_PROMPTS_ALLOW;
+
+	return (struct rule){ .key = key };
 }
 
 const char *permissions_find_denied(const struct permissions *permissions,
 				    const struct rights *rights, const struct envelope *env,
-				    const char **rule_r)
+				    struct rule *rule_r)
 {
-	struct visit visit = { permissions, rights, NULL };
+	struct visit visit = { permissions, rights, { .key = RULE_NONE } };
 	const char *what;
 
-	*rule_r = "";
+	*rule_r = (struct rule){ .key = RULE_NONE };
 	if (!permissions->has_rules && !rights->needs_roles)
 		return NULL;
 	what = uses_visit(env, visit_name, &visit);
 	if (what != NULL)
-		*rule_r = visit.rule != NULL ? visit.rule : rule_without_names(what);
+		*rule_r = visit.rule.key != RULE_NONE ? visit.rule : rule_without_names(what);
 	return what;
 }

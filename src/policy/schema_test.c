@@ -48,7 +48,7 @@ static enum error_kind check(const struct schema *schema, const char *value, str
 	struct buf quoted = { 0 };
 
 	err->kind = ERROR_NONE;
-	if (schema_check(schema, quote(&quoted, value), err) == 0)
+	if (schema_check(schema, quote(&quoted, value), 1, err) == 0)
 		err->kind = ERROR_NONE;
 	buf_fini(&quoted);
 	return err->kind;
@@ -597,7 +597,7 @@ static void is_too_hard(const char *schema_text, struct slice value, const char 
 	struct schema *schema = read_good(schema_text);
 	struct error err;
 
-	assert_int_equal(schema_check(schema, value, &err), -1);
+	assert_int_equal(schema_check(schema, value, 1, &err), -1);
 	assert_int_equal(err.kind, ERROR_LIMIT);
 	assert_string_equal(err.text, why);
 	schema_free(&schema);
@@ -650,7 +650,7 @@ static void takes_no_longer(struct slice schema_text, struct slice value)
 	clock_t begin = clock();
 
 	assert_non_null(schema);
-	assert_int_equal(schema_check(schema, value, &err), -1);
+	assert_int_equal(schema_check(schema, value, 1, &err), -1);
 	assert_string_equal(err.text, " cannot be checked: it takes too many steps");
 	assert_true(clock() - begin < 2 * CLOCKS_PER_SEC);
 	schema_free(&schema);
@@ -692,13 +692,30 @@ static void test_large_values(void **state)
 	struct buf text = { 0 };
 	struct error err;
 
-	assert_int_equal(schema_check(schema, repeat(&text, "[{'a':0}", ",{'a':1}", 40000, "]"),
+	assert_int_equal(schema_check(schema, repeat(&text, "[{'a':0}", ",{'a':1}", 40000, "]"), 1,
 				      &err),
 			 0);
 	assert_int_equal(schema_check(schema, repeat(&text, "[{'a':0}", ",{'a':1}", 40000, ",{}]"),
-				      &err),
+				      1, &err),
 			 -1);
 	assert_string_equal(err.text, "/40001 must have the member a (schema: /items/required)");
+	schema_free(&schema);
+	buf_fini(&text);
+}
+
+/* What fits alone does not where it is one of many: they share the bound of one. */
+static void test_checks_that_come_together(void **state)
+{
+	struct schema *schema = read_good("{'items':{'type':'integer'}}");
+	struct buf text = { 0 };
+	struct slice value = repeat(&text, "[0", ",0", 40000, "]");
+	struct error err;
+
+	assert_int_equal(schema_check(schema, value, 1, &err), 0);
+	assert_int_equal(schema_check(schema, value, 4, &err), 0);
+	assert_int_equal(schema_check(schema, value, 64, &err), -1);
+	assert_int_equal(err.kind, ERROR_LIMIT);
+	assert_string_equal(err.text, " cannot be checked: it takes too many steps");
 	schema_free(&schema);
 	buf_fini(&text);
 }
@@ -828,6 +845,7 @@ int main(void)
 		cmocka_unit_test(test_bounds_of_a_check),
 		cmocka_unit_test(test_time_of_a_check),
 		cmocka_unit_test(test_large_values),
+		cmocka_unit_test(test_checks_that_come_together),
 		cmocka_unit_test(test_bounds_of_a_schema),
 		cmocka_unit_test(test_numbers_are_exact),
 		cmocka_unit_test(test_schemas_are_read_once),

@@ -13,11 +13,15 @@
 #include "mcp/revision.h"
 #include "mcp/trace_context.h"
 #include "obs/audit.h"
+#include "policy/rule_places.h"
 #include "router/digest.h"
 #include "session/session.h"
 
 #define COMMON_BYTES_MAX 3400 /* of TEXT_LINE_BYTES: the rest is for what else a record says */
 #define AFTER_ARGUMENTS 40    /* what says that they were cut */
+/* Of a line before what its records have in common: a rule, then its place, then the rest. */
+#define RULE_END_MAX 432
+#define PLACE_END_MAX 560
 
 struct audit_call {
 	struct audit *audit;
@@ -141,6 +145,28 @@ static void put_verdict(struct text_line *line, const char *verdict, const char 
 		audit_put_text(line, AUDIT_REASON, slice_str(reason));
 }
 
+/* Within a line's length: the rest has room whatever a role is called. */
+static void put_within(struct text_line *line, size_t max, enum audit_field field,
+		       const struct buf *text)
+{
+	line->max = max;
+	audit_put_text(line, field, buf_slice(text));
+	line->max = sizeof(line->bytes);
+}
+
+static void put_rule(struct text_line *line, const struct rule *rule, struct slice server,
+		     const struct rule_places *places)
+{
+	struct buf key = { 0 }, place = { 0 };
+
+	rule_append(rule, server, &key);
+	put_within(line, RULE_END_MAX, AUDIT_RULE, &key);
+	if (places != NULL && rule_places_append(places, rule, server, &place))
+		put_within(line, PLACE_END_MAX, AUDIT_RULE_AT, &place);
+	buf_fini(&key);
+	buf_fini(&place);
+}
+
 static void put_speaker(struct text_line *line, const struct session *session,
 			const struct revision *revision)
 {
@@ -150,11 +176,10 @@ static void put_speaker(struct text_line *line, const struct session *session,
 		audit_put_text(line, AUDIT_REVISION, revision->name);
 }
 
-static bool write_with(struct audit *audit, struct text_line *line, struct slice fields)
+static void append_common(struct text_line *line, struct slice fields)
 {
 	CHECK(line_has_room(line, fields.n + TEXT_LINE_END_BYTES));
 	line_put(line, fields);
-	return audit_write(audit, line);
 }
 
 static bool record_begin(const struct audit_call *call, const struct audit_request *request)
@@ -166,7 +191,8 @@ static bool record_begin(const struct audit_call *call, const struct audit_reque
 	audit_line_begin(&line, "begin");
 	put_verdict(&line, "allowed", NULL);
 	put_speaker(&line, request->session, request->revision);
-	return write_with(call->audit, &line, slice_of(call->text, call->length));
+	append_common(&line, slice_of(call->text, call->length));
+	return audit_write_now(call->audit, &line);
 }
 
 struct audit_call *audit_call_new(struct audit *audit, const struct audit_request *request)
@@ -196,42 +222,29 @@ void audit_call_end(struct audit_call **call, const struct audit_end *end)
 
 	audit_line_begin(&line, "end");
 	put_verdict(&line, (*call)->is_recorded ? end->verdict : "refused", end->reason);
+	if (end->rule != NULL)
+		put_rule(&line, end->rule, slice_str(end->server), end->places);
 	put_speaker(&line, end->session, end->revision);
 	if (end->bytes > 0)
 		audit_put_number(&line, AUDIT_BYTES_OUT, end->bytes);
 	audit_put_number(&line, AUDIT_DURATION, clock_now_ms() - (*call)->began_at_ms);
-	write_with((*call)->audit, &line, slice_of((*call)->text, (*call)->length));
+	append_common(&line, slice_of((*call)->text, (*call)->length));
+	audit_write((*call)->audit, AUDIT_CALLS, &line);
 	free(*call);
 	*call = NULL;
 }
 
-/* servers.NAME.tools.deny -> servers.SERVER.tools.deny */
-static void put_rule(struct text_line *line, const char *rule, const char *server)
-{
-	static const struct slice lead = SLICE("servers.NAME");
-	struct slice rest = slice_str(rule);
-	struct buf key = { 0 };
-
-	if (slice_has_prefix(rest, lead)) {
-		buf_printf(&key, "servers.%s", server);
-		rest = slice_of(rest.p + lead.n, rest.n - lead.n);
-	}
-	buf_append_slice(&key, rest);
-	audit_put_text(line, AUDIT_RULE, buf_slice(&key));
-	buf_fini(&key);
-}
-
 void audit_refusal(struct audit *audit, const struct audit_request *request, const char *reason,
-		   const char *rule)
+		   const struct rule *rule)
 {
 	struct text_line line, common;
 
 	audit_line_begin(&line, "refusal");
 	put_verdict(&line, "refused", reason);
-	if (rule != NULL)
-		put_rule(&line, rule, request->server);
+	put_rule(&line, rule, slice_str(request->server), request->places);
 	put_speaker(&line, request->session, request->revision);
 	line_init(&common, COMMON_BYTES_MAX);
 	put_request(&common, audit, request);
-	write_with(audit, &line, slice_of(common.bytes, common.length));
+	append_common(&line, slice_of(common.bytes, common.length));
+	audit_write(audit, AUDIT_REFUSALS, &line);
 }

@@ -17,6 +17,8 @@ struct envelope;
 struct peer;
 struct principal;
 struct revision;
+struct rule;
+struct rule_places;
 struct session;
 
 /* By what way messages came; of struct admitted. */
@@ -29,6 +31,7 @@ struct audit_origin {
 struct audit_request {
 	struct audit_origin origin;
 	const char *server;
+	const struct rule_places *places; /* of rules in the configuration */
 	const struct principal *principal;
 	const struct session *session;
 	const struct revision *revision;
@@ -40,7 +43,11 @@ struct audit_request {
 struct audit_end {
 	const char *verdict;
 	const char *reason; /* NULL: none */
-	size_t bytes;       /* of the answer */
+	const struct rule
+		*rule; /* that has refused it; NULL: none, and the next two are not read */
+	const char *server;
+	const struct rule_places *places;
+	size_t bytes; /* of the answer */
 	const struct session *session;
 	const struct revision *revision;
 };
@@ -56,8 +63,8 @@ struct audit_call *audit_call_new(struct audit *audit, const struct audit_reques
 bool audit_call_may_begin(const struct audit_call *call);
 /* Writes its record; sets the caller's pointer to NULL. */
 void audit_call_end(struct audit_call **call, const struct audit_end *end);
-/* rule: a key like `servers.NAME.tools.deny`, where NAME stands for the server; NULL: none. */
+/* rule: that says so, or none. */
 void audit_refusal(struct audit *audit, const struct audit_request *request, const char *reason,
-		   const char *rule);
+		   const struct rule *rule);
 
 #endif

@@ -3,6 +3,7 @@
 #include "router/audit_call.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -11,12 +12,16 @@
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
 #include "obs/audit.h"
+#include "policy/rule_places.h"
 #include "session/principal.h"
+
+#define SERVER "a-server-with-a-long-name-a-server-with-a-long-name-of-64-bytes-"
 
 static const struct scan_limits limits = { .depth_max = 64, .id_max = 256 };
 
 static struct {
 	struct audit audit;
+	struct rule_places places;
 	int in;
 	struct peer peer;
 	struct principal principal;
@@ -44,6 +49,7 @@ static int end(void **state)
 {
 	close(stage.audit.fd);
 	close(stage.in);
+	rule_places_free(&stage.places);
 	return 0;
 }
 
@@ -61,6 +67,7 @@ static struct audit_request request_of(const char *method, const char *params)
 	return (struct audit_request){
 		.origin = { "streamable", &stage.peer },
 		.server = "files",
+		.places = &stage.places,
 		.principal = &stage.principal,
 		.revision = &revision_modern,
 		.env = &stage.env,
@@ -81,7 +88,8 @@ static const char *refused(const char *method, const char *params)
 {
 	const struct audit_request request = request_of(method, params);
 
-	audit_refusal(&stage.audit, &request, "not_permitted", "servers.NAME.tools.deny");
+	audit_refusal(&stage.audit, &request, "not_permitted",
+		      &(struct rule){ .key = RULE_TOOLS_DENY, .has_entry = true, .entry = 2 });
 	assert_non_null(strchr(written(), '\n'));
 	return stage.text;
 }
@@ -91,11 +99,14 @@ static const char *refused(const char *method, const char *params)
 
 static void a_refusal_says_who_what_and_why(void **state)
 {
+	rule_places_add(&stage.places, SLICE_LIT("servers.files.tools.deny[2]"),
+			SLICE_LIT("mcpgated.yaml"), 41);
 	refused("tools/call", "{'name':'dr\\u006fp','arguments':{'b':1, 'a':'hush'}}");
 	assert_memory_equal(stage.text + strlen("{\"time\":\"2026-01-02T03:04:05.678Z\""),
 			    ",\"v\":1,\"event\":\"refusal\"", 22);
 	ASSERT_HAS(",\"verdict\":\"refused\",\"reason\":\"not_permitted\","
-		   "\"rule\":\"servers.files.tools.deny\",\"revision\":\"2026-07-28\","
+		   "\"rule\":\"servers.files.tools.deny[2]\",\"rule_at\":\"mcpgated.yaml:41\","
+		   "\"revision\":\"2026-07-28\","
 		   "\"front\":\"streamable\",\"server\":\"files\",\"address\":\"192.0.2.7\","
 		   "\"bytes_in\":77,");
 	ASSERT_HAS(",\"arguments_sha256\":\"");
@@ -248,7 +259,11 @@ static void a_required_record_comes_first_or_the_call_does_not(void **state)
 /* The longest that each part can be, of characters that become the most. */
 static void the_longest_record_is_one_line(void **state)
 {
-	char name[400], params[6000];
+	char name[400], file[400], params[6000];
+	struct rule rule = { .key = RULE_DENY_PATTERNS,
+			     .member = slice_of(name, 400),
+			     .has_entry = true,
+			     .entry = SIZE_MAX };
 	struct audit_request request;
 
 	memset(name, '\x01', sizeof(name));
@@ -260,13 +275,19 @@ static void the_longest_record_is_one_line(void **state)
 		 "'arguments':{'x':'%02000d'}}",
 		 1, 1, 1, 1, 1);
 	request = request_of("tools/call", params);
-	request.server = "a-server-with-a-long-name-a-server-with-a-long-name-of-64-bytes-";
+	request.server = SERVER;
 	request.batch = SIZE_MAX;
-	audit_refusal(&stage.audit, &request, "insufficient_scope",
-		      "servers.NAME.tools.arguments.forbidden_keys");
+	memset(file, '/', sizeof(file));
+	rule_places_add(&stage.places,
+			SLICE_LIT("servers." SERVER ".tools.arguments.deny_patterns"),
+			slice_of(file, sizeof(file)), UINT_MAX);
+	audit_refusal(&stage.audit, &request, "insufficient_scope", &rule);
 	assert_in_range(strlen(written()), 3000, TEXT_LINE_BYTES);
 	assert_string_equal(stage.text + strlen(stage.text) - 2, "}\n");
 	ASSERT_HAS(",\"subject\":\"\\u0001");
+	ASSERT_HAS(".deny_patterns.\\u0001");
+	ASSERT_HAS(",\"rule_at\":\"//");
+	ASSERT_HAS(":4294967295\",");
 }
 
 int main(void)

@@ -86,9 +86,11 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 	char *to = call->inlined;
 
 	CHECK(env->kind == ENVELOPE_REQUEST);
-	*call = (struct call){
-		.ops = ops, .state = CALL_NEW, .method = method_find(env->method), .trace_id = "-"
-	};
+	*call = (struct call){ .ops = ops,
+			       .state = CALL_NEW,
+			       .method = method_find(env->method),
+			       .trace_id = "-",
+			       .batch = 1 };
 	list_init(&call->link);
 	list_init(&call->watchers);
 	timer_init(&call->silence, call_on_silence);

@@ -21,6 +21,7 @@
 #include "mcp/trace_context.h"
 #include "obs/reason.h"
 #include "policy/rights.h"
+#include "policy/rule.h"
 #include "router/wait_queue.h"
 #include "session/stream.h"
 #include "upstream/upstream.h"
@@ -32,6 +33,7 @@ struct call_series;
 struct call_watcher;
 struct client;
 struct digest;
+struct in_flight;
 struct principal;
 struct task_id;
 
@@ -116,8 +118,9 @@ struct call {
 	uint64_t preferred_child; /* the one that is best asked, or was asked by another call in its
 				     place, by its number; 0: any */
 	int http_status; /* of a response that is an error, for a modern client; 0: 200. FRONT-ERA-11 */
+	size_t batch;       /* so many messages came together; 1: it came alone */
 	unsigned int asked; /* requests of the server that this call's client has not answered */
-	struct holder *in_flight[2];        /* what it counts for (client_count_call); or NULL */
+	struct in_flight *in_flight;        /* what it counts for; NULL: nothing */
 	uint64_t began_at_ms;               /* that it was let in; of calls of our own 0 */
 	struct call_series *series;         /* what it is counted in; NULL: it is one of our own */
 	char trace_id[TRACE_ID_DIGITS + 1]; /* for the log: that its client has named, or "-" */
@@ -127,6 +130,8 @@ struct call {
 	struct timer absolute;
 	struct msg *body;              /* while it waits; longer if it may be needed again */
 	struct audit_call *audit_call; /* what its record will say; NULL: there is none */
+	enum rule_key refused_by;      /* the rule that it is answered for; RULE_NONE: none */
+	const char *refused_as;        /* the reason of its record then */
 	bool is_error;                 /* what it is answered with */
 	bool is_tool_error;            /* the same: a result that says isError */
 	bool was_heard_of;             /* since it was sent */

@@ -77,6 +77,7 @@ static const char *const verdicts[] = {
 void call_record_end(struct call *call, enum call_status status, enum reason reason,
 		     const struct slice *parts, size_t count)
 {
+	const struct rule rule = { .key = call->refused_by };
 	struct audit_end end = { .verdict = verdicts[status] };
 	uint64_t now_ms = clock_now_ms();
 
@@ -89,6 +90,14 @@ void call_record_end(struct call *call, enum call_status status, enum reason rea
 		end.reason = "error_answer";
 	else if (reason != REASON_NONE)
 		end.reason = reason_get(reason)->text;
+	if (rule.key != RULE_NONE)
+		end = (struct audit_end){
+			.verdict = "refused",
+			.reason = call->refused_as,
+			.rule = &rule,
+			.server = call->client->server->conf.name,
+			.places = call->client->router->rule_places,
+		};
 	for (size_t i = 0; i < count; i++)
 		end.bytes += parts[i].n;
 	if (call->client != NULL) {

@@ -10,6 +10,7 @@
 #include "router/call_record.h"
 #include "router/convert.h"
 #include "router/dispatch.h"
+#include "router/in_flight.h"
 #include "router/list_cache.h"
 #include "router/pin_check.h"
 #include "router/pool.h"
@@ -143,10 +144,11 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 
 	CHECK(client->pool != NULL && call->state == CALL_NEW);
 	client->rights = call->rights = *admitted_rights(admitted);
+	call->batch = admitted_count(admitted);
 	if (call->method->id != METHOD_PING)
 		note_ready(client);
 	call_link(call, client);
-	client_count_call(client, call, env);
+	call->in_flight = in_flight_new(client, env);
 	if (!call_record(call, client, client->principal, env, admitted_origin(admitted))) {
 		call_fail(call, REASON_UNRECORDED);
 		return;

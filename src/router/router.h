@@ -28,6 +28,7 @@
 
 struct audit;
 struct pool_ops;
+struct rule_places;
 
 struct router {
 	struct loop *loop;
@@ -48,7 +49,8 @@ struct router {
 	struct seal_keys seal_keys;
 	struct rate_set rates; /* how often each caller has called each server */
 	struct audit *audit;   /* where calls and refusals are recorded; borrowed. NULL: nowhere */
-	struct schema_cache schemas; /* of tools whose calls are checked */
+	const struct rule_places *rule_places; /* of the configuration; borrowed. NULL: not known */
+	struct schema_cache schemas;           /* of tools whose calls are checked */
 	bool is_draining;
 };
 

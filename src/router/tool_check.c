@@ -48,6 +48,8 @@ static void refuse(struct call *call, int code, const char *text, const char *mo
 	struct buf message = { 0 };
 
 	counter_add(COUNTER_REQUESTS_UNFIT);
+	call->refused_by = RULE_SCHEMA;
+	call->refused_as = "bad_arguments";
 	buf_append_str(&message, text);
 	buf_append_str(&message, more);
 	result_send_error(call, code, buf_slice(&message));
@@ -79,7 +81,7 @@ static bool check_schema(struct call *call, const struct envelope *env, struct s
 	if (cached.schema == NULL)
 		refuse(call, MCP_INTERNAL_ERROR,
 		       "Internal error: the schema of this tool cannot be used: ", cached.why);
-	else if (schema_check(cached.schema, arguments, &err) < 0)
+	else if (schema_check(cached.schema, arguments, call->batch, &err) < 0)
 		refuse(call, MCP_INVALID_PARAMS, "Invalid params: arguments", err.text);
 	else
 		return true;

@@ -36,7 +36,7 @@ static enum error_kind judge(struct slice schema_text, struct slice value, bool 
 		check_reason(&err);
 		return err.kind;
 	}
-	if (schema_check(schema, value, &err) == 0)
+	if (schema_check(schema, value, 1, &err) == 0)
 		err.kind = ERROR_NONE;
 	else
 		check_reason(&err);
