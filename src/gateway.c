@@ -86,6 +86,7 @@ struct gateway {
 	uint64_t drain_until_ms;
 	struct timer drain;
 	struct pin_memory pin_memory;
+	const struct process_views *views;
 	struct deny_snapshot *deny_snapshot; /* of all gateways that one keeper starts */
 };
 
@@ -487,6 +488,7 @@ static void gateway_make_http(struct gateway *g)
 					     .origin = g->origin,
 					     .auth_mode = origin_auth_mode(config),
 					     .listeners = g->listeners + config->listen_count,
+					     .views = g->views,
 					     .on_drain = gateway_on_admin_drain,
 					     .on_reload = gateway_on_admin_reload,
 					     .on_deny_list = gateway_on_deny_list });
@@ -549,6 +551,7 @@ static int gateway_run(struct gateway_entry *entry)
 {
 	struct gateway g = { .config = entry->config,
 			     .listeners = entry->listeners,
+			     .views = &entry->views,
 			     .deny_snapshot = deny_snapshot_map(GATEWAY_DENY) };
 	struct error err = { ERROR_NONE, "" };
 

@@ -67,7 +67,8 @@ static const char help[] =
 	"      --print-config   print, secrets masked\n"
 	"      --dump WHAT      print \"sample\" (a commented file), \"schema\" (a JSON Schema of\n"
 	"                       the file, for editors), or as roff \"manual\" (the\n"
-	"                       options), \"events\" (of the log) or \"reasons\" (of errors)\n"
+	"                       options), \"events\" (of the log), \"reasons\" (of errors) or\n"
+	"                       \"metrics\"\n"
 	"      --version, --help\n";
 
 enum {
@@ -249,6 +250,7 @@ static int dump(const char *what)
 		{ "sample", config_print_sample },   { "manual", config_print_manual },
 		{ "audit", config_print_audit },     { "events", config_print_events },
 		{ "reasons", config_print_reasons }, { "schema", config_print_schema },
+		{ "metrics", config_print_metrics },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(dumps); i++) {
@@ -257,7 +259,8 @@ static int dump(const char *what)
 			return check_output();
 		}
 	}
-	fputs("mcpgated: --dump takes sample, schema, manual, audit, events or reasons\n", stderr);
+	fputs("mcpgated: --dump takes sample, schema, manual, audit, events, metrics or reasons\n",
+	      stderr);
 	return EXIT_USAGE;
 }
 

@@ -186,13 +186,13 @@ void config_print_for_gateway(const struct config *config, FILE *out);
 void config_print_for_fetcher(const struct config *config, FILE *out);
 /* What one of the two has written; free with config_free. NULL: it is something else. */
 struct config *config_read_checked(struct slice text, struct error *err) must_check;
-/* The commented sample file, made from the option table. */
+/* Made from the option table: the commented sample file; a JSON Schema (draft-07) of the file, for editors. */
 void config_print_sample(FILE *out);
-/* A JSON Schema (draft-07) of the file, for editors. */
 void config_print_schema(FILE *out);
-/* As text of manual pages (roff): the option table; the events of the log; the fields of the audit; the errors that clients get. */
+/* As text of manual pages (roff): the option table; the events of the log; the fields of the audit; the errors that clients get; metrics. */
 void config_print_manual(FILE *out);
 void config_print_events(FILE *out);
+void config_print_metrics(FILE *out);
 void config_print_audit(FILE *out);
 void config_print_reasons(FILE *out);
 

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "endpoint/call_limits.h"
 #include "endpoint/modern.h"
+#include "endpoint/trace.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/counters.h"
@@ -136,10 +137,21 @@ static int read_batch(struct admission *admission)
 		"Invalid request: a batch is not empty, has no initialize, and either asks or answers");
 }
 
+/* The head's trace becomes the message's, wherever that names none: from here on there is one place for it. RPC-07 */
+static int take_trace(struct admission *admission)
+{
+	const char *trace = admission->caller->trace;
+
+	if (trace == NULL || !trace_add(&admission->traced, &admission->single, trace))
+		return 0;
+	admission->count = admission->requests = 0;
+	return add_message(buf_slice(&admission->traced), admission);
+}
+
 static int read_single(struct admission *admission)
 {
 	admission->messages = &admission->single;
-	if (add_message(admission->body, admission) < 0)
+	if (add_message(admission->body, admission) < 0 || take_trace(admission) < 0)
 		return -1;
 	admission->is_initialize = is_initialize(&admission->single);
 	return 0;
@@ -600,9 +612,10 @@ static void record_refusal(const struct admission *admission, const char *word)
 		.canonical = &caller->frontend->router->canonical,
 	};
 
+	word = refusal_word(&admission->refusal, word);
+	call_stats_note_refusal(&caller->endpoint->server->stats.calls, word);
 	if (audit == NULL)
 		return;
-	word = refusal_word(&admission->refusal, word);
 	for (size_t i = 0; i < admission->count; i++) {
 		request.env = &admission->messages[i];
 		request.bytes = request.env->text.n;
@@ -663,4 +676,5 @@ void admission_fini(struct admission *admission)
 	if (admission->messages != &admission->single)
 		free(admission->messages);
 	admission->messages = NULL;
+	buf_fini(&admission->traced);
 }

@@ -76,6 +76,7 @@ static enum authorization_step refuse_by_verdict(const struct authorization *aut
 	enum verdict_outcome outcome = verdict_get(verdict->kind)->outcome;
 
 	CHECK(outcome != VERDICT_GRANTED);
+	verdict_count(verdict->kind);
 	LOG(TOKEN_REFUSED, LOG_SLICE("server", place->server),
 	    LOG_STR("reason", verdict_get(verdict->kind)->name), LOG_STR("cause", verdict->cause));
 	if (outcome == VERDICT_UNAVAILABLE)
@@ -389,6 +390,8 @@ static enum authorization_step finish(struct authorization_check *check,
 		access_fini(&check->access);
 		step = AUTHORIZATION_REFUSED;
 	}
+	if (step == AUTHORIZATION_ADMITTED)
+		verdict_count(VERDICT_OK);
 	if (step == AUTHORIZATION_ADMITTED || refusal->status == 403)
 		failures_forget(failures, peer);
 	else if (refusal->is_failure)
@@ -423,10 +426,12 @@ enum authorization_step authorization_admit(struct authorization_check *check,
 	token = credential.is_proven ? NULL : find_token(auth, credential.token);
 	if (token != NULL)
 		return finish(check, admit_static(check, token));
-	if (auth->conf.mode != AUTHORIZATION_OAUTH || credential.is_key)
+	if (auth->conf.mode != AUTHORIZATION_OAUTH || credential.is_key) {
+		counter_add(COUNTER_TOKENS_UNKNOWN);
 		return finish(check,
 			      refuse_token(auth, place, "invalid_token",
 					   "The access token is not known", &check->refusal));
+	}
 	CHECK(auth->conf.verifier != NULL);
 	wait->is_suspect = failures_is_slowed(&auth->failures, http_conn_client(check->conn));
 	if (!verifier_check(auth->conf.verifier, credential.token, place->accepted, wait, &verdict,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "endpoint/trace.h"
 #include "router/retry_after.h"
 
 void caller_init(struct caller *caller, const struct endpoint_request *request)
@@ -17,12 +18,14 @@ void caller_init(struct caller *caller, const struct endpoint_request *request)
 		.endpoint = request->endpoint,
 		.access = access_copy(request->access),
 		.origin = origin.n > 0 ? mem_dup_slice(origin) : NULL,
+		.trace = trace_of_head(request->http),
 	};
 }
 
 void caller_fini(struct caller *caller)
 {
 	free(caller->origin);
+	free(caller->trace);
 	access_fini(&caller->access);
 }
 

@@ -309,6 +309,7 @@ static ssize_t conn_read_direct(struct http_conn *conn)
 	CHECK(room > 0 && (n <= 0 || (size_t)n <= left));
 	if (n <= 0)
 		return n;
+	conn->server->read_bytes += (size_t)n;
 	conn->body.len += (size_t)n;
 	if (http_body_read(&conn->body_reader, &data, &payload, &status) == HTTP_BODY_DONE)
 		conn_complete_body(conn, buf_slice(&conn->body));
@@ -320,8 +321,10 @@ static ssize_t conn_read_shared(struct http_conn *conn)
 	char *buffer = loop_buffer(conn->server->loop);
 	ssize_t n = wire_read(&conn->wire, buffer, LOOP_BUFFER_BYTES);
 
-	if (n > 0)
-		conn_feed(conn, slice_of(buffer, (size_t)n));
+	if (n <= 0)
+		return n;
+	conn->server->read_bytes += (size_t)n;
+	conn_feed(conn, slice_of(buffer, (size_t)n));
 	return n;
 }
 

@@ -106,6 +106,14 @@ void http_server_drain(struct http_server *server);
 /* Whether a client is still taking an answer: it has taken some of it lately, and not yet all. */
 bool http_server_is_writing(const struct http_server *server);
 size_t http_server_connection_count(const struct http_server *server);
+/* For the operator. */
+struct http_usage {
+	size_t connections_max;
+	uint64_t
+		read_bytes; /* of HTTP, without TLS; the next: what connections were given to write */
+	uint64_t written_bytes;
+};
+struct http_usage http_server_usage(const struct http_server *server);
 
 /*
  * In on_request only: the request's head is still being judged. Its body is not read, nor asked for, until

@@ -66,6 +66,7 @@ static bool conn_write_parts(struct http_conn *conn, struct iovec *parts, int co
 		size_t skip = written < parts[i].iov_len ? written : parts[i].iov_len;
 
 		written -= skip;
+		conn->server->written_bytes += parts[i].iov_len;
 		outq_append(&conn->out,
 			    slice_of((char *)parts[i].iov_base + skip, parts[i].iov_len - skip));
 	}
@@ -236,7 +237,7 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 					.is_chunked = !conn->is_old,
 					.is_last = conn->persistence == CONN_ENDS,
 				});
-	outq_append(&conn->out, buf_slice(head));
+	queue(conn, buf_slice(head));
 	task_schedule(conn->server->loop, &conn->task);
 }
 
@@ -249,10 +250,10 @@ void http_stream_write(struct http_conn *conn, struct slice bytes)
 	if (bytes.n == 0)
 		return;
 	if (!conn->is_old)
-		outq_append(&conn->out, slice_of(line, (size_t)n));
-	outq_append(&conn->out, bytes);
+		queue(conn, slice_of(line, (size_t)n));
+	queue(conn, bytes);
 	if (!conn->is_old)
-		outq_append(&conn->out, SLICE_LIT("\r\n"));
+		queue(conn, SLICE_LIT("\r\n"));
 	task_schedule(conn->server->loop, &conn->task);
 }
 
@@ -260,7 +261,7 @@ void http_stream_end(struct http_conn *conn)
 {
 	CHECK(conn_is_streaming(conn) && conn->exchange != NULL);
 	if (!conn->is_old)
-		outq_append(&conn->out, SLICE_LIT("0\r\n\r\n"));
+		queue(conn, SLICE_LIT("0\r\n\r\n"));
 	conn_detach_exchange(conn);
 	conn_set_state(conn, CONN_REPLYING);
 	task_schedule(conn->server->loop, &conn->task);

@@ -21,6 +21,8 @@ struct http_server {
 	struct http_handler *handler;
 	struct list conns;
 	size_t count;
+	uint64_t read_bytes; /* of HTTP: TLS is below */
+	uint64_t written_bytes;
 	struct places places; /* of the connections, and of what the acceptor still has */
 	bool is_leaving;      /* each answer is its connection's last */
 	bool is_draining;

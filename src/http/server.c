@@ -123,3 +123,9 @@ size_t http_server_connection_count(const struct http_server *server)
 {
 	return server->count;
 }
+
+struct http_usage http_server_usage(const struct http_server *server)
+{
+	return (struct http_usage){ server->conf.max_connections, server->read_bytes,
+				    server->written_bytes };
+}

@@ -85,6 +85,8 @@ void gateway_entry(struct gateway_entry *entry_r)
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		_exit(1);
 	}
+	process_view_open(&entry_r->views.gateway, getpid());
+	process_view_open(&entry_r->views.keeper, entry.keeper);
 	sandbox_describe_all(entry_r->config); /* asks the kernel what it may not ask afterwards */
 	program_entry_confine(&entry, false);
 }

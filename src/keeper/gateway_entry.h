@@ -7,6 +7,7 @@
 #define MCPGATED_KEEPER_GATEWAY_ENTRY_H
 
 #include "config/config.h"
+#include "obs/process_usage.h"
 #include "process/era.h"
 #include "router/seal.h"
 
@@ -31,7 +32,8 @@ struct gateway_entry {
 	struct config *config; /* free with config_free */
 	int *listeners; /* config->listen_count and LISTENERS_MORE, non-blocking; -1: there is none. To be freed */
 	struct era_memory *eras; /* of each server of the configuration. To be freed */
-	size_t audit_bytes;      /* that the pipe of the audit holds; 0: there is none */
+	struct process_views views;
+	size_t audit_bytes; /* that the pipe of the audit holds; 0: there is none */
 	unsigned char seal_key[SEAL_KEY_BYTES]; /* to be overwritten when it has been taken over */
 };
 

@@ -262,6 +262,7 @@ static void child_begin_stop(struct child *child, enum reason reason)
 	bool has_failed = child->lost_reason != REASON_NONE || child->failure.len > 0;
 
 	child->end_reason = reason;
+	child->server->stats.ends[reason]++;
 	/* A failure has a line of its own, when all of it is known. */
 	if (!has_failed)
 		LOG(CHILD_END, LOG_STR("server", child->server->conf.name),

@@ -11,6 +11,7 @@
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
+#include "mcp/trace_context.h"
 #include "obs/audit.h"
 #include "policy/rule_places.h"
 #include "router/digest.h"
@@ -32,32 +33,16 @@ struct audit_call {
 
 /* ---- what requests are about ---- */
 
-/* W3C Trace Context §3.2: VERSION-TRACE-PARENT-FLAGS, of which the trace is wanted. */
-static struct slice find_trace(const struct envelope *env)
+struct slice audit_call_trace(const struct envelope *env)
 {
-	static const char form[] = "00-00000000000000000000000000000000-0000000000000000-00";
-	struct slice text =
-		scan_plain_string(scan_member(env->meta.text, SLICE_LIT("traceparent")));
-	struct slice none = { NULL, 0 }, trace;
-	size_t length = sizeof(form) - 1;
+	const struct slice none = { NULL, 0 };
+	struct slice trace_id;
+	struct json parent;
 
-	if (env->meta.type != JSON_OBJECT || text.n < length ||
-	    (text.n > length && text.p[length] != '-'))
+	if (!env->has_more_meta)
 		return none;
-	for (size_t i = 0; i < length; i++) {
-		bool is_digit = (text.p[i] >= '0' && text.p[i] <= '9') ||
-				(text.p[i] >= 'a' && text.p[i] <= 'f');
-
-		if (form[i] == '-' ? text.p[i] != '-' : !is_digit)
-			return none;
-	}
-	trace = slice_of(text.p + 3, 32);
-	if (slice_has_prefix(text, SLICE_LIT("ff")) ||
-	    (text.n > length && slice_has_prefix(text, SLICE_LIT("00"))) ||
-	    slice_is_equal(trace, slice_of(form + 3, 32)) ||
-	    slice_is_equal(slice_of(text.p + 36, 16), slice_of(form + 36, 16)))
-		return none;
-	return trace;
+	parent = scan_member(env->meta.text, SLICE_LIT("traceparent"));
+	return trace_parent_read(scan_plain_string(parent), &trace_id) ? trace_id : none;
 }
 
 static void put_name(struct text_line *line, enum audit_field field, struct json name)
@@ -141,7 +126,7 @@ static void put_request(struct text_line *line, const struct audit *audit,
 	if (request->batch > 0)
 		audit_put_number(line, AUDIT_BATCH, request->batch);
 	if (env != NULL) {
-		audit_put_text(line, AUDIT_TRACE, find_trace(env));
+		audit_put_text(line, AUDIT_TRACE, audit_call_trace(env));
 		put_digest(line, request->canonical, env->arguments);
 	}
 	put_principal(line, request->principal);

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/slice.h"
+
 struct audit;
 struct canonical_memo;
 struct envelope;
@@ -55,6 +57,8 @@ struct audit_end {
 /* What is kept of a call for the record of its end. */
 struct audit_call;
 
+/* The trace that a message names in its _meta (mcp/trace_context); empty: none. */
+struct slice audit_call_trace(const struct envelope *env);
 /* A call is about to be passed on. Writes that, where it is required. */
 struct audit_call *audit_call_new(struct audit *audit, const struct audit_request *request);
 /* Whether it may be passed on: not if its record is required and could not be written. */

@@ -31,6 +31,7 @@
 #include "router/pool_demand.h"
 #include "router/result.h"
 #include "router/router.h"
+#include "router/tool_series.h"
 #include "upstream/send.h"
 
 #define FRESH_MS 5000
@@ -331,6 +332,7 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
 	enum pages_outcome outcome;
 
+	tool_series_note(list->pool->server, list->method, env->result.text);
 	pinning_look(list->pool->server, list->method, env->result.text, page_of(list));
 	if (upstream_is_modern(list->request.upstream))
 		env = modern_server_response(&bridge, list->method, env);

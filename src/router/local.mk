@@ -63,6 +63,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/task_result.c src/router/task_result.h \
 	src/router/text_set.c src/router/text_set.h \
 	src/router/tool_check.c src/router/tool_check.h \
+	src/router/tool_series.c src/router/tool_series.h \
 	src/router/url_elicitation.c src/router/url_elicitation.h \
 	src/router/url_pending.c src/router/url_pending.h \
 	src/router/url_replay.c src/router/url_replay.h \

@@ -50,9 +50,10 @@ static void upstream_set_state(struct upstream *upstream, enum upstream_state st
 	upstream->state = state;
 }
 
-const char *upstream_state_name(const struct upstream *upstream)
+const char *upstream_state_name(enum upstream_state state)
 {
-	return states[upstream->state].name;
+	CHECK(state < ARRAY_LEN(states));
+	return states[state].name;
 }
 
 bool upstream_is_modern(const struct upstream *upstream)
