@@ -38,6 +38,12 @@ static void conn_finish(struct http_conn *conn)
 		task_schedule(conn->server->loop, &conn->task);
 }
 
+static void queue(struct http_conn *conn, struct slice bytes)
+{
+	conn->server->written_bytes += bytes.n;
+	outq_append(&conn->out, bytes);
+}
+
 static void announce_write(struct http_conn *conn)
 {
 	struct http_handler *handler = conn->server->handler;
@@ -65,10 +71,9 @@ static bool conn_write_parts(struct http_conn *conn, struct iovec *parts, int co
 	for (int i = 0; i < count; i++) {
 		size_t skip = written < parts[i].iov_len ? written : parts[i].iov_len;
 
+		conn->server->written_bytes += skip;
 		written -= skip;
-		conn->server->written_bytes += parts[i].iov_len;
-		outq_append(&conn->out,
-			    slice_of((char *)parts[i].iov_base + skip, parts[i].iov_len - skip));
+		queue(conn, slice_of((char *)parts[i].iov_base + skip, parts[i].iov_len - skip));
 	}
 	return true;
 }
