@@ -188,6 +188,7 @@ struct admin_server *admin_server_new(const struct admin_server_conf *conf)
 						    .front = conf->front,
 						    .client_frontend = conf->frontend,
 						    .mcp = &a->frontend.handler,
+						    .views = conf->views,
 						    .version = PACKAGE_VERSION,
 						    .origin = conf->origin,
 						    .auth_mode = conf->auth_mode,

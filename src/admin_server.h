@@ -29,6 +29,7 @@ struct admin_server_conf {
 		*endpoints; /* that clients use, one for each server; room for SERVERS_MAX */
 	const struct frontend_conf *frontend;
 	const struct http_conf *http;
+	const struct process_views *views;
 	const char *origin;    /* in the URLs of clients; NULL: there is none */
 	const char *auth_mode; /* as the configuration has it */
 	const int *listeners;  /* as in enum listener_more; -1: none */

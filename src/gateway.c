@@ -20,6 +20,7 @@
 
 #define REPORT_BYTES_MAX ((size_t)128 * 1024) /* of a reload */
 #define DRAIN_STEP_MS 20
+#define AUDIT_WAITING_MS 10
 #define LINGER_MS 2000
 #define ID_BYTES_MAX 256
 #define PROOFS_MAX 100000 /* that are remembered, so that none is taken twice */
@@ -277,13 +278,47 @@ static void gateway_make_deny_list(struct gateway *g)
 	deny_snapshot_save(g->deny_snapshot, deny_list);
 }
 
-static void gateway_make_router(struct gateway *g)
+static void gateway_on_records(struct task *task)
+{
+	(void)audit_flush(&container_of(task, struct gateway, records)->audit);
+}
+
+static void gateway_on_gathering(struct audit *audit)
+{
+	struct gateway *g = container_of(audit, struct gateway, audit);
+
+	task_schedule(g->loop, &g->records);
+}
+
+static void gateway_on_audit_waiting(struct audit *audit)
+{
+	struct gateway *g = container_of(audit, struct gateway, audit);
+
+	timer_start(g->loop, &g->audit_waiting, AUDIT_WAITING_MS);
+}
+
+static void gateway_on_audit_due(struct timer *timer)
+{
+	struct audit *audit = &container_of(timer, struct gateway, audit_waiting)->audit;
+
+	if (!audit_drain(audit))
+		gateway_on_audit_waiting(audit);
+}
+
+static void gateway_make_router(struct gateway *g, size_t audit_bytes)
 {
 	router_init(&g->router, g->loop,
 		    &(struct scan_limits){ g->config->json_depth, ID_BYTES_MAX },
 		    &g->config->sessions);
 	g->router.sessions.principals.claim_names = g->config->claim_names;
-	g->audit = (struct audit){ .conf = g->config->audit, .fd = GATEWAY_AUDIT };
+	task_init(&g->records, gateway_on_records);
+	timer_init(&g->audit_waiting, gateway_on_audit_due);
+	g->audit = (struct audit){ .conf = g->config->audit,
+				   .fd = GATEWAY_AUDIT,
+				   .pipe_bytes = audit_bytes,
+				   .on_gathering = gateway_on_gathering,
+				   .on_waiting = gateway_on_audit_waiting };
+	g->router.rule_places = &g->config->rule_places;
 	g->router.audit = g->audit.conf.to != NULL ? &g->audit : NULL;
 }
 
@@ -337,6 +372,7 @@ static void gateway_make_http(struct gateway *g)
 					     .origin = g->origin,
 					     .auth_mode = origin_auth_mode(config),
 					     .listeners = g->listeners + config->listen_count,
+					     .views = g->views,
 					     .on_drain = gateway_on_admin_drain,
 					     .on_reload = gateway_on_admin_reload,
 					     .on_deny_list = gateway_on_deny_list });
@@ -367,6 +403,7 @@ static void gateway_free(struct gateway *g)
 	server_certificates_fini(&g->server_certificates);
 	frontend_fini(&g->frontend);
 	router_fini(&g->router);
+	audit_finish(&g->audit);
 	pin_memory_fini(&g->pin_memory);
 	spawner_free(&g->spawner);
 	verifier_free(&g->verifier);
@@ -376,6 +413,7 @@ static void gateway_free(struct gateway *g)
 	free(g->origin);
 	free(g->ports);
 	timer_stop(&g->drain);
+	timer_stop(&g->audit_waiting);
 	loop_free(&g->loop);
 }
 
@@ -400,6 +438,7 @@ static int gateway_run(struct gateway_entry *entry)
 {
 	struct gateway g = { .config = entry->config,
 			     .listeners = entry->listeners,
+			     .views = &entry->views,
 			     .deny_snapshot = deny_snapshot_map(GATEWAY_DENY) };
 	struct error err = { ERROR_NONE, "" };
 
@@ -414,7 +453,7 @@ static int gateway_run(struct gateway_entry *entry)
 	}
 	timer_init(&g.drain, gateway_on_drain_step);
 	g.spawner = spawner_new(g.loop, GATEWAY_KEEPER, &gateway_spawner_ops);
-	gateway_make_router(&g);
+	gateway_make_router(&g, entry->audit_bytes);
 	router_use_seal_key(&g.router, entry->seal_key);
 	OPENSSL_cleanse(entry->seal_key, sizeof(entry->seal_key));
 	if (gateway_make_verifier(&g, &err) < 0) {

@@ -41,6 +41,8 @@ struct gateway {
 	struct verifier *verifier;
 	struct dpop_memory *proofs;
 	struct audit audit;
+	struct task records; /* flushes those that no answer has taken along */
+	struct timer audit_waiting;
 	struct router router;
 	struct frontend frontend;
 	struct http_server *http;
@@ -56,6 +58,7 @@ struct gateway {
 	uint64_t drain_until_ms;
 	struct timer drain;
 	struct pin_memory pin_memory;
+	const struct process_views *views;
 	struct deny_snapshot *deny_snapshot; /* of all gateways that one keeper starts */
 };
 

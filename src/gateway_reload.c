@@ -242,6 +242,7 @@ static void use_router(struct gateway *g)
 	g->router.upstreams.limits.depth_max = config->json_depth;
 	principal_set_rename_claims(&g->router.sessions.principals, config->claim_names);
 	g->audit.conf = config->audit;
+	g->router.rule_places = &config->rule_places;
 	log_set_level(config->log_level, config->log_format);
 }
 

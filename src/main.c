@@ -26,6 +26,7 @@
 #define DEFAULT_FILE SYSCONFDIR "/mcpgated/mcpgated.yaml"
 #define EXIT_USAGE 2
 #define VARIABLES_MAX 256 /* of --env */
+#define HOSTS_MAX 16      /* of --host */
 
 enum action { ACTION_RUN, ACTION_TEST, ACTION_PRINT, ACTION_DUMP, ACTION_HELP, ACTION_VERSION };
 
@@ -33,15 +34,16 @@ struct command_line {
 	enum action action;
 	const char *dump;
 	const char *env[VARIABLES_MAX];
+	const char *hosts[HOSTS_MAX];
 	struct config_request request;
 };
 
 static const char help[] =
 	"usage: mcpgated [LISTENER] [-c FILE]            run with a configuration file\n"
-	"       mcpgated [LISTENER] [--token-file F] [--name N] [--env NAME[=VALUE]]...\n"
-	"                [--isolation MODE] -- COMMAND [ARGUMENT...]\n"
+	"       mcpgated [LISTENER] [--host NAME]... [--token-file F] [--name N]\n"
+	"                [--env NAME[=VALUE]]... [--isolation MODE] -- COMMAND [ARGUMENT...]\n"
 	"                                                put one stdio MCP server behind HTTP\n"
-	"       mcpgated [LISTENER] [--token-file F] --import FILE\n"
+	"       mcpgated [LISTENER] [--host NAME]... [--token-file F] --import FILE\n"
 	"                                                every stdio server of a client's JSON file\n"
 	"       mcpgated -t [-c FILE | --import FILE | -- COMMAND...]\n"
 	"                                                check the configuration and exit\n"
@@ -56,6 +58,7 @@ static const char help[] =
 	"      --name NAME      what the one server is called\n"
 	"      --env NAME       give it the variable NAME, which is set here; can be repeated\n"
 	"      --env NAME=VALUE the same with this value, which every list of processes shows\n"
+	"      --host NAME      clients reach it by this name, too; can be repeated\n"
 	"      --token-file F   ask clients for one of the tokens in F, one a line\n"
 	"      --isolation MODE whom one process of it serves: session (default),\n"
 	"                       principal or shared\n"
@@ -64,7 +67,8 @@ static const char help[] =
 	"      --print-config   print, secrets masked\n"
 	"      --dump WHAT      print \"sample\" (a commented file), \"schema\" (a JSON Schema of\n"
 	"                       the file, for editors), or as roff \"manual\" (the\n"
-	"                       options), \"events\" (of the log) or \"reasons\" (of errors)\n"
+	"                       options), \"events\" (of the log), \"reasons\" (of errors) or\n"
+	"                       \"metrics\"\n"
 	"      --version, --help\n";
 
 enum {
@@ -73,6 +77,7 @@ enum {
 	OPTION_PLAINTEXT,
 	OPTION_NAME,
 	OPTION_ENV,
+	OPTION_HOST,
 	OPTION_TOKEN_FILE,
 	OPTION_ISOLATION,
 	OPTION_IMPORT,
@@ -90,6 +95,7 @@ static const struct option options[] = {
 	{ "plaintext", no_argument, NULL, OPTION_PLAINTEXT },
 	{ "name", required_argument, NULL, OPTION_NAME },
 	{ "env", required_argument, NULL, OPTION_ENV },
+	{ "host", required_argument, NULL, OPTION_HOST },
 	{ "token-file", required_argument, NULL, OPTION_TOKEN_FILE },
 	{ "isolation", required_argument, NULL, OPTION_ISOLATION },
 	{ "import", required_argument, NULL, OPTION_IMPORT },
@@ -100,16 +106,14 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static bool add_variable(struct command_line *line, const char *text)
+/* One more of an option that can be repeated. */
+static bool add(const char *option, const char **texts, size_t *count, size_t max)
 {
-	struct config_request *request = &line->request;
-
-	if (request->env_count == VARIABLES_MAX) {
-		fprintf(stderr, "mcpgated: --env can stand here %d times\n", VARIABLES_MAX);
+	if (*count == max) {
+		fprintf(stderr, "mcpgated: %s can stand here %zu times\n", option, max);
 		return false;
 	}
-	line->env[request->env_count++] = text;
-	request->env = line->env;
+	texts[(*count)++] = optarg;
 	return true;
 }
 
@@ -141,7 +145,9 @@ static bool take_option(struct command_line *line, int option)
 		request->name = optarg;
 		return true;
 	case OPTION_ENV:
-		return add_variable(line, optarg);
+		return add("--env", line->env, &request->env_count, VARIABLES_MAX);
+	case OPTION_HOST:
+		return add("--host", line->hosts, &request->host_count, HOSTS_MAX);
 	case OPTION_TOKEN_FILE:
 		request->token_file = optarg;
 		return true;
@@ -176,6 +182,9 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 	int sources;
 	int option;
 
+	request->env = line->env;
+	request->hosts = line->hosts;
+
 	while ((option = getopt_long(argc, argv, "+c:t", options, NULL)) != -1) {
 		if (!take_option(line, option))
 			return -1;
@@ -205,10 +214,11 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 				"configuration has servers.NAME\n");
 		return -1;
 	}
-	if (request->token_file != NULL && request->command == NULL &&
+	if ((request->token_file != NULL || request->host_count > 0) && request->command == NULL &&
 	    request->import_file == NULL) {
-		fprintf(stderr, "mcpgated: --token-file goes with a command or --import; a "
-				"configuration has auth.tokens\n");
+		fprintf(stderr,
+			"mcpgated: --token-file and --host go with a command or --import; a "
+			"configuration has auth.tokens and hosts\n");
 		return -1;
 	}
 	if (sources == 0)
@@ -240,6 +250,7 @@ static int dump(const char *what)
 		{ "sample", config_print_sample },   { "manual", config_print_manual },
 		{ "audit", config_print_audit },     { "events", config_print_events },
 		{ "reasons", config_print_reasons }, { "schema", config_print_schema },
+		{ "metrics", config_print_metrics },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(dumps); i++) {
@@ -248,7 +259,8 @@ static int dump(const char *what)
 			return check_output();
 		}
 	}
-	fputs("mcpgated: --dump takes sample, schema, manual, audit, events or reasons\n", stderr);
+	fputs("mcpgated: --dump takes sample, schema, manual, audit, events, metrics or reasons\n",
+	      stderr);
 	return EXIT_USAGE;
 }
 

@@ -22,6 +22,8 @@
 #define ID_PREFIX_MIN 4
 
 static const char metrics_type[] = "text/plain; version=0.0.4; charset=utf-8";
+static const char open_metrics_type[] =
+	"application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 struct server *admin_find_server(const struct admin *admin, struct slice name)
 {
@@ -192,16 +194,26 @@ static const struct {
 	{ SLICE("/reload"), HTTP_POST, NULL, reload_order_new },
 };
 
+/* Only who names it gets it: ranges of types are for those who take anything. */
+static bool wants_open_metrics(const struct http_request *request)
+{
+	static const struct slice name = SLICE("application/openmetrics-text");
+	struct slice accept = request->fields[HTTP_ACCEPT];
+
+	return http_has(request, HTTP_ACCEPT) && memmem(accept.p, accept.n, name.p, name.n) != NULL;
+}
+
 static void answer_metrics(const struct inquiry *inquiry)
 {
+	bool is_open = wants_open_metrics(inquiry->http);
 	struct buf body = { 0 };
 
 	if (inquiry->http->method != HTTP_GET) {
 		admin_reply_error(inquiry->conn, 405, "/metrics takes GET");
 		return;
 	}
-	reports_metrics(inquiry->admin, &body);
-	admin_reply(inquiry->conn, 200, metrics_type, &body);
+	reports_metrics(inquiry->admin, is_open, &body);
+	admin_reply(inquiry->conn, 200, is_open ? open_metrics_type : metrics_type, &body);
 	buf_fini(&body);
 }
 
@@ -277,10 +289,21 @@ static void admin_write_error(struct http_handler *handler, int status, const ch
 	value_write(admin_reply_make_error(reason), body);
 }
 
+/* To answers of the servers' MCP endpoints as well. */
+static void admin_before_write(struct http_handler *handler)
+{
+	struct http_handler *mcp = container_of(handler, struct admin, handler)->conf.mcp;
+
+	if (mcp != NULL && mcp->before_write != NULL)
+		mcp->before_write(mcp);
+}
+
 void admin_init(struct admin *admin, const struct admin_conf *conf)
 {
-	admin->handler = (struct http_handler){ admin_on_request, admin_write_error };
-	admin->metrics_handler = (struct http_handler){ metrics_on_request, admin_write_error };
+	admin->handler =
+		(struct http_handler){ admin_on_request, admin_write_error, admin_before_write };
+	admin->metrics_handler =
+		(struct http_handler){ metrics_on_request, admin_write_error, NULL };
 	CHECK(conf->router != NULL && conf->servers != NULL && conf->paths != NULL);
 	admin->conf = *conf;
 	list_init(&admin->reloads);

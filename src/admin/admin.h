@@ -14,6 +14,7 @@
 #include "process/server.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
+#include "obs/process_usage.h"
 #include "router/client_session.h"
 #include "router/router.h"
 
@@ -29,6 +30,7 @@ struct admin_conf {
 	const struct http_server *front;             /* has the connections of clients */
 	const struct frontend_conf *client_frontend; /* checks the requests of clients */
 	struct http_handler *mcp;                    /* serves ADMIN_MCP_PATH */
+	const struct process_views *views; /* what they use of the machine; NULL: it is not told */
 	const char *version;
 	const char *origin;     /* in the URLs of clients; NULL: there is none */
 	const char *auth_mode;  /* as the configuration has it */

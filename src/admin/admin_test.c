@@ -143,7 +143,7 @@ static void metrics_are_exact(void **state)
 	latency_histogram_add(&servers[0].stats.answered, 0, now_ms);
 	latency_histogram_add(&servers[0].stats.answered, 1500, now_ms);
 	backoff_note_failed(&servers[1].backoff);
-	reports_metrics(&admin, &out);
+	reports_metrics(&admin, false, &out);
 	assert_has("# HELP mcpgated_sessions_open open sessions\n# TYPE mcpgated_sessions_open "
 		   "gauge\nmcpgated_sessions_open 0\n");
 	assert_has(
@@ -152,8 +152,10 @@ static void metrics_are_exact(void **state)
 	assert_has("_bucket{server=\"a\",le=\"1.024\"} 1\n");
 	assert_has("_bucket{server=\"a\",le=\"2.048\"} 2\n");
 	assert_has("_bucket{server=\"a\",le=\"+Inf\"} 2\n"
-		   "mcpgated_call_duration_seconds_sum{server=\"a\"} 1.500\n"
-		   "mcpgated_call_duration_seconds_count{server=\"a\"} 2\n");
+		   "mcpgated_call_answer_seconds_sum{server=\"a\"} 1.500\n"
+		   "mcpgated_call_answer_seconds_count{server=\"a\"} 2\n");
+	assert_has("\nmcpgated_build_info{version=\"9\"} 1\n");
+	assert_has("\nmcpgated_server_processes_by_state{server=\"a\",state=\"stopping\"} 0\n");
 	assert_int_equal(out.data[out.len - 1], '\n');
 }
 

@@ -11,6 +11,7 @@
 #include "auth/grant.h"
 #include "jsonrpc/scan.h"
 #include "policy/needs.h"
+#include "policy/rule_places.h"
 #include "router/pinning.h"
 
 /* What is asked, and what was found out. */
@@ -123,7 +124,7 @@ static void judge(struct inquest *inquest)
 	struct refusal refusal;
 	struct envelope env;
 	struct buf text = { 0 };
-	const char *rule;
+	struct rule rule;
 	struct error err;
 
 	write_message(inquest->request, &text);
@@ -145,22 +146,22 @@ static void judge(struct inquest *inquest)
 
 /* ---- why ---- */
 
-/* Where the pattern stands that has decided; empty: none has. */
-static void append_rule(const struct inquest *inquest, struct buf *out)
+/* The rule that has decided, and where it stands. */
+static void set_rule(const struct inquest *inquest, const struct rule_places *places,
+		     struct json_t *answer)
 {
-	static const char *const sections[] = { "tools", "prompts", "resources" };
-	const struct permission_verdict *verdict = &inquest->verdict;
-	bool is_denied = verdict->ground == PERMISSION_DENIED;
+	struct rule rule = permission_rule(inquest->request->kind, &inquest->verdict);
+	struct buf key = { 0 }, place = { 0 };
 
-	if (verdict->ground != PERMISSION_ALLOWED && !is_denied)
-		return;
-	if (verdict->role != NULL)
-		roles_append_place(inquest->roles, inquest->request->kind, verdict, out);
-	else
-		buf_printf(out, "servers.%.*s.%s.%s[%zu]",
-			   SLICE_ARG(inquest->endpoint->place.server),
-			   sections[inquest->request->kind], is_denied ? "deny" : "allow",
-			   verdict->pattern);
+	if (inquest->verdict.ground == PERMISSION_NO_NAME)
+		rule = (struct rule){ .key = RULE_NONE };
+	rule_append(&rule, inquest->endpoint->place.server, &key);
+	value_set_text(answer, "rule", buf_slice(&key));
+	if (places != NULL)
+		rule_places_append(places, &rule, inquest->endpoint->place.server, &place);
+	value_set_text(answer, "rule_at", buf_slice(&place));
+	buf_fini(&key);
+	buf_fini(&place);
 }
 
 static const char *why(const struct inquest *inquest)
@@ -222,18 +223,15 @@ static void set_roles(const struct inquest *inquest, struct json_t *answer)
 	value_set(answer, "roles_that_allow", allow);
 }
 
-static struct json_t *explain(const struct inquest *inquest)
+static struct json_t *explain(const struct inquest *inquest, const struct rule_places *places)
 {
 	struct json_t *answer = value_object();
-	struct buf rule = { 0 };
 
 	value_set_flag(answer, "allowed", inquest->is_allowed);
 	value_set_text(answer, "why", slice_str(why(inquest)));
-	append_rule(inquest, &rule);
-	value_set_text(answer, "rule", buf_slice(&rule));
+	set_rule(inquest, places, answer);
 	set_roles(inquest, answer);
 	set_scopes(inquest, answer);
-	buf_fini(&rule);
 	return answer;
 }
 
@@ -286,7 +284,7 @@ static void answer(const struct admin *admin, struct http_conn *conn,
 		return;
 	}
 	judge(&inquest);
-	admin_reply_value(conn, 200, explain(&inquest));
+	admin_reply_value(conn, 200, explain(&inquest, admin->conf.router->rule_places));
 }
 
 static void take_question(struct admin *admin, struct http_conn *conn, struct slice body)

@@ -1,189 +1,405 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The text format of Prometheus: the rows of obs/counters.def, what is open now, and the numbers of each
- * server. Names of servers need no escaping (config/rules.c).
- */
+/* The values of obs/metrics.def, each read where it is kept. What is long is written once, in the order of the table. */
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "admin/reports.h"
+#include "auth/verdict.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "obs/audit.h"
 #include "obs/counters.h"
+#include "obs/metric.h"
+#include "process/child.h"
+#include "router/report.h"
 
-static void metric_begin(struct buf *out, const char *name, const char *type, const char *help)
+/* The next server from *i on, which goes behind it. One that is retired has the name of another: a series must not stand there twice. */
+static const struct server *next_shown(const struct admin *admin, size_t *i)
 {
-	buf_printf(out, "# HELP mcpgated_%s %s\n# TYPE mcpgated_%s %s\n", name, help, name, type);
+	while (*i < admin->conf.server_count) {
+		const struct server *server = &admin->conf.servers[(*i)++];
+
+		if (server->conf.name != NULL && !server->is_retired)
+			return server;
+	}
+	return NULL;
 }
 
-static void metric_append(struct buf *out, const char *name, const char *type, const char *help,
-			  uint64_t value)
+static void put_one(struct metric_writer *writer, enum metric metric, uint64_t value)
 {
-	metric_begin(out, name, type, help);
-	buf_printf(out, "mcpgated_%s %llu\n", name, (unsigned long long)value);
+	metric_begin(writer, metric);
+	metric_put(writer, NULL, value);
+}
+
+/* ---- of the whole daemon ---- */
+
+static void put_counters(struct metric_writer *writer)
+{
+	static const enum metric metrics[] = {
+#define COUNTER(id, name, help) [COUNTER_##id] = METRIC_COUNTED_##id,
+#define METRIC(id, name, type, labels, help)
+#include "obs/metrics.def"
+#undef COUNTER
+#undef METRIC
+	};
+
+	for (enum counter c = 0; c < COUNTER_COUNT; c++)
+		put_one(writer, metrics[c], counter_get(c));
+}
+
+static void put_gateway(struct metric_writer *writer, const struct admin *admin)
+{
+	const struct router *router = admin->conf.router;
+	const struct slice version = slice_str(admin->conf.version);
+	struct http_usage http = http_server_usage(admin->conf.front);
+	size_t from = 0;
+	const struct server *any = next_shown(admin, &from);
+
+	metric_begin(writer, METRIC_BUILD_INFO);
+	metric_put(writer, &version, 1);
+	put_one(writer, METRIC_UP_SECONDS, (clock_now_ms() - admin->started_at_ms) / 1000);
+	put_one(writer, METRIC_DRAINING, router->is_draining);
+	put_one(writer, METRIC_CONNECTIONS_OPEN, http_server_connection_count(admin->conf.front));
+	put_one(writer, METRIC_CONNECTIONS_MAX, http.connections_max);
+	put_one(writer, METRIC_BYTES_READ, http.read_bytes);
+	put_one(writer, METRIC_BYTES_WRITTEN, http.written_bytes);
+	put_one(writer, METRIC_SESSIONS_OPEN, router->sessions.count);
+	put_one(writer, METRIC_SESSIONS_MAX, router->sessions.conf.max_sessions);
+	put_one(writer, METRIC_CALLS_IN_FLIGHT, router->calls);
+	put_one(writer, METRIC_LISTS_KEPT, router->lists.bytes);
+	put_one(writer, METRIC_PROCESSES_MAX,
+		any != NULL && any->conf.fleet != NULL ? any->conf.fleet->max : 0);
+	put_one(writer, METRIC_AUDIT_WRITTEN, router->audit != NULL ? router->audit->written : 0);
+	put_one(writer, METRIC_AUDIT_FAILING, router->audit != NULL && router->audit->is_failing);
+}
+
+static void put_tokens(struct metric_writer *writer)
+{
+	metric_begin(writer, METRIC_TOKENS);
+	for (enum verdict_kind kind = 0; kind < VERDICT_COUNT; kind++) {
+		struct slice verdict =
+			slice_str(kind == VERDICT_OK ? "accepted" : verdict_get(kind)->name);
+
+		metric_put(writer, &verdict, verdict_counted(kind));
+	}
+}
+
+/* ---- streams ---- */
+
+enum stream_of { OF_SESSION, OF_ANSWER, OF_COUNT };
+
+struct stream_sums {
+	uint64_t open[OF_COUNT], read[OF_COUNT], bytes[OF_COUNT];
+};
+
+static void add_stream(struct stream_sums *sums, enum stream_of of, const struct stream *stream)
+{
+	bool is_read = stream_has_reader(stream);
+
+	sums->open[of] += is_read || stream->count > 0 || stream->kept_count > 0;
+	sums->read[of] += is_read;
+	sums->bytes[of] += stream->bytes + stream->kept_bytes;
+}
+
+static void put_by_kind(struct metric_writer *writer, enum metric metric,
+			const uint64_t values[OF_COUNT])
+{
+	static const struct slice kinds[] = { SLICE("session"), SLICE("answer") };
+
+	metric_begin(writer, metric);
+	for (size_t i = 0; i < OF_COUNT; i++)
+		metric_put(writer, &kinds[i], values[i]);
+}
+
+static void put_streams(struct metric_writer *writer, const struct admin *admin)
+{
+	struct stream_sums sums = { .open = { 0 } };
+
+	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
+		const struct session *session = container_of(node, struct session, link);
+
+		if (session->state != SESSION_LIVE)
+			continue;
+		add_stream(&sums, OF_SESSION, &session->standalone);
+		LIST_FOREACH(entry, &session->replay_store.streams)
+			add_stream(&sums, OF_ANSWER,
+				   &container_of(entry, struct stored_stream, link)->stream);
+	}
+	put_by_kind(writer, METRIC_STREAMS_OPEN, sums.open);
+	put_by_kind(writer, METRIC_STREAMS_READ, sums.read);
+	put_by_kind(writer, METRIC_STREAM_BYTES, sums.bytes);
+}
+
+/* ---- calls ---- */
+
+#define CALL_LABELS 5 /* server, method, tool, status, reason */
+
+struct series_writer {
+	struct metric_writer *writer;
+	struct slice server;
+};
+
+static void put_ended(const struct call_series *series, void *arg)
+{
+	const struct series_writer *to = arg;
+	struct slice values[CALL_LABELS] = { to->server, series->method, series->tool };
+
+	for (enum call_status status = 0; status < CALL_FAILED; status++) {
+		values[3] = slice_str(call_status_name(status));
+		if (series->ended[status] > 0 || status == CALL_OK)
+			metric_put(to->writer, values, series->ended[status]);
+	}
+	values[3] = slice_str(call_status_name(CALL_FAILED));
+	for (enum reason reason = 0; reason < REASON_COUNT; reason++) {
+		values[4] = slice_str(reason_get(reason)->text);
+		if (series->failed[reason] > 0)
+			metric_put(to->writer, values, series->failed[reason]);
+	}
+}
+
+static void put_duration(const struct call_series *series, void *arg)
+{
+	const struct series_writer *to = arg;
+	const struct slice values[] = { to->server, series->method, series->tool };
+
+	/* A tool that was listed need not have been called. */
+	if (series->duration.count > 0)
+		metric_put_histogram(to->writer, values, &series->duration);
+}
+
+static void put_series(struct metric_writer *writer, const struct admin *admin, enum metric metric,
+		       call_series_fn *on_series)
+{
+	const struct server *server;
+
+	metric_begin(writer, metric);
+	for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
+		struct series_writer to = { writer, slice_str(server->conf.name) };
+
+		call_stats_visit(&server->stats.calls, on_series, &to);
+	}
+}
+
+static void put_refusals(struct metric_writer *writer, const struct admin *admin)
+{
+	const struct server *server;
+
+	metric_begin(writer, METRIC_REFUSALS);
+	for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
+		const struct call_stats *calls = &server->stats.calls;
+
+		for (size_t r = 0; r < calls->refused_count; r++)
+			metric_put(writer,
+				   (const struct slice[]){ slice_str(server->conf.name),
+							   slice_str(calls->refused[r].word) },
+				   calls->refused[r].count);
+	}
+}
+
+static const struct latency_histogram *histogram_of(const struct server_stats *stats,
+						    enum metric metric)
+{
+	return metric == METRIC_CALL_WAIT     ? &stats->calls.waited :
+	       metric == METRIC_FIRST_MESSAGE ? &stats->calls.first_message :
+						&stats->answered;
+}
+
+static void put_calls(struct metric_writer *writer, const struct admin *admin)
+{
+	const struct server *server;
+	static const enum metric histograms[] = { METRIC_CALL_WAIT, METRIC_FIRST_MESSAGE,
+						  METRIC_ANSWER };
+
+	put_refusals(writer, admin);
+	put_series(writer, admin, METRIC_CALLS_ENDED, put_ended);
+	put_series(writer, admin, METRIC_CALL_DURATION, put_duration);
+	for (size_t m = 0; m < ARRAY_LEN(histograms); m++) {
+		metric_begin(writer, histograms[m]);
+		for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
+			struct slice name = slice_str(server->conf.name);
+
+			metric_put_histogram(writer, &name,
+					     histogram_of(&server->stats, histograms[m]));
+		}
+	}
 }
 
 /* ---- of each server ---- */
 
-enum server_metric {
-	PROCESSES,
-	FAILING,
-	FAILED,
-	STARTS,
-	FAILURES,
-	ASLEEP,
-	PARKED,
-	IN_FLIGHT,
-	CONTROLS,
-	INVISIBLE,
-	REDACTED,
-	TOO_HARD
+/* Those whose label is the server alone. */
+static const enum metric server_metrics[] = {
+	METRIC_SERVER_FAILED,    METRIC_SERVER_IN_FLIGHT,     METRIC_SERVER_WAITING,
+	METRIC_SERVER_PARKED,    METRIC_SERVER_SESSIONS,      METRIC_SERVER_ASLEEP,
+	METRIC_SERVER_PROCESSES, METRIC_SERVER_PROCESSES_MAX, METRIC_SERVER_LEASED,
+	METRIC_SERVER_FAILING,   METRIC_SERVER_STARTS,        METRIC_SERVER_FAILURES,
+	METRIC_SERVER_RESTARTS,  METRIC_SERVER_PINS_WAITING,  METRIC_SERVER_CONTROLS,
+	METRIC_SERVER_INVISIBLE, METRIC_SERVER_REDACTED,      METRIC_SERVER_TOO_HARD,
 };
 
-static const struct {
-	enum server_metric metric;
-	const char *name;
-	const char *type;
-	const char *help;
-} server_metrics[] = {
-	{ PROCESSES, "server_processes", "gauge", "processes that run" },
-	{ FAILING, "server_failing", "gauge", "1 while the server fails to start" },
-	{ FAILED, "server_calls_failed_total", "counter",
-	  "calls that got an error of the gateway's" },
-	{ STARTS, "server_process_starts_total", "counter", "processes started" },
-	{ FAILURES, "server_process_failures_total", "counter", "processes that failed" },
-	{ ASLEEP, "server_sessions_asleep", "gauge",
-	  "sessions whose process was stopped because they did nothing" },
-	{ PARKED, "server_calls_parked", "gauge",
-	  "calls that wait for what a client without a session was asked" },
-	{ IN_FLIGHT, "server_calls_in_flight", "gauge", "calls without an answer so far" },
-	{ CONTROLS, "server_controls_sanitized_total", "counter",
-	  "control characters and escape sequences taken out of what the server wrote, or marked" },
-	{ INVISIBLE, "server_invisible_sanitized_total", "counter",
-	  "invisible characters taken out of what the server wrote, or marked" },
-	{ REDACTED, "server_redacted_total", "counter",
-	  "places in what the server wrote that fit a pattern of redact" },
-	{ TOO_HARD, "server_redacted_whole_total", "counter",
-	  "strings replaced as a whole because a pattern of redact took too long" },
-};
-
-static uint64_t value_of(enum server_metric metric, const struct server *server,
-			 const struct server_load *load)
+static uint64_t count_leased(const struct server *server)
 {
-	switch (metric) {
-	case PROCESSES:
-		return server->count;
-	case FAILING:
-		return server->backoff.failures > 0;
-	case FAILED:
-		return server->stats.failed;
-	case STARTS:
-		return server->stats.starts;
-	case FAILURES:
-		return server->stats.failures;
-	case ASLEEP:
-		return load->asleep;
-	case PARKED:
-		return load->parked;
-	case CONTROLS:
-		return server->stats.sanitized.controls;
-	case INVISIBLE:
-		return server->stats.sanitized.invisible;
-	case REDACTED:
-		return server->stats.redacted.found;
-	case TOO_HARD:
-		return server->stats.redacted.too_hard;
-	case IN_FLIGHT:
-		break;
+	uint64_t count = 0;
+
+	LIST_FOREACH(node, &server->children) {
+		struct child_report report;
+
+		report_child(container_of(node, struct child, link), &report);
+		count += report.is_leased;
 	}
-	return load->calls;
+	return count;
 }
 
-/* One that is retired has the name of another: a series must not stand there twice. */
-static bool is_shown(const struct server *server)
+static void read_server(const struct server *server, const struct server_load *load,
+			uint64_t values_r[METRIC_COUNT])
 {
-	return server->conf.name != NULL && !server->is_retired;
+	const struct server_stats *stats = &server->stats;
+
+	values_r[METRIC_SERVER_FAILED] = stats->failed;
+	values_r[METRIC_SERVER_IN_FLIGHT] = load->calls;
+	values_r[METRIC_SERVER_WAITING] = load->waiting;
+	values_r[METRIC_SERVER_PARKED] = load->parked;
+	values_r[METRIC_SERVER_SESSIONS] = load->sessions;
+	values_r[METRIC_SERVER_ASLEEP] = load->asleep;
+	values_r[METRIC_SERVER_PROCESSES] = server->count;
+	values_r[METRIC_SERVER_PROCESSES_MAX] = server->conf.pool_max;
+	values_r[METRIC_SERVER_LEASED] = count_leased(server);
+	values_r[METRIC_SERVER_FAILING] = server->backoff.failures > 0;
+	values_r[METRIC_SERVER_STARTS] = stats->starts;
+	values_r[METRIC_SERVER_FAILURES] = stats->failures;
+	values_r[METRIC_SERVER_RESTARTS] = server->restarts;
+	values_r[METRIC_SERVER_PINS_WAITING] = server->pins.waiting;
+	values_r[METRIC_SERVER_CONTROLS] = stats->sanitized.controls;
+	values_r[METRIC_SERVER_INVISIBLE] = stats->sanitized.invisible;
+	values_r[METRIC_SERVER_REDACTED] = stats->redacted.found;
+	values_r[METRIC_SERVER_TOO_HARD] = stats->redacted.too_hard;
 }
 
-static void append_server_metrics(const struct admin *admin, struct buf *out)
+static void put_server_values(struct metric_writer *writer, const struct admin *admin)
 {
+	const struct server *server;
+	size_t count = admin->conf.server_count;
 	struct server_load *loads = reports_count_load(admin);
+	uint64_t(*values)[METRIC_COUNT] = mem_zalloc((count + 1) * sizeof(*values));
 
+	for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;)
+		read_server(server, &loads[i - 1], values[i - 1]);
 	for (size_t m = 0; m < ARRAY_LEN(server_metrics); m++) {
-		const char *name = server_metrics[m].name;
+		metric_begin(writer, server_metrics[m]);
+		for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
+			struct slice name = slice_str(server->conf.name);
 
-		metric_begin(out, name, server_metrics[m].type, server_metrics[m].help);
-		for (size_t i = 0; i < admin->conf.server_count; i++) {
-			const struct server *server = &admin->conf.servers[i];
-
-			if (!is_shown(server))
-				continue;
-			buf_printf(out, "mcpgated_%s{server=\"%s\"} %llu\n", name,
-				   server->conf.name,
-				   (unsigned long long)value_of(server_metrics[m].metric, server,
-								&loads[i]));
+			metric_put(writer, &name, values[i - 1][server_metrics[m]]);
 		}
 	}
+	free(values);
 	free(loads);
 }
 
-static void append_seconds(struct buf *out, uint64_t ms)
+static void put_states(struct metric_writer *writer, const struct admin *admin)
 {
-	buf_printf(out, "%llu.%03u", (unsigned long long)(ms / 1000), (unsigned int)(ms % 1000));
+	const struct server *server;
+
+	metric_begin(writer, METRIC_SERVER_STATES);
+	for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
+		uint64_t counts[REPORT_CHILD_STATES] = { 0 };
+
+		LIST_FOREACH(node, &server->children) {
+			struct child_report report;
+
+			report_child(container_of(node, struct child, link), &report);
+			counts[report.state_number]++;
+		}
+		for (unsigned int s = 0; s < REPORT_CHILD_STATES; s++)
+			metric_put(writer,
+				   (const struct slice[]){ slice_str(server->conf.name),
+							   slice_str(report_child_state(s)) },
+				   counts[s]);
+	}
 }
 
-static void append_histogram(const struct server *server, struct buf *out)
+static void put_ends(struct metric_writer *writer, const struct admin *admin)
 {
-	const struct latency_histogram *h = &server->stats.answered;
-	uint64_t sum = 0;
+	const struct server *server;
 
-	for (size_t i = 0; i < LATENCY_HISTOGRAM_BUCKETS; i++) {
-		sum += h->buckets[i];
-		buf_printf(out, "mcpgated_call_duration_seconds_bucket{server=\"%s\",le=\"",
-			   server->conf.name);
-		if (latency_histogram_bound_ms(i) == UINT64_MAX)
-			buf_append_str(out, "+Inf");
-		else
-			append_seconds(out, latency_histogram_bound_ms(i));
-		buf_printf(out, "\"} %llu\n", (unsigned long long)sum);
+	metric_begin(writer, METRIC_SERVER_ENDS);
+	for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
+		for (enum reason reason = 0; reason < REASON_COUNT; reason++)
+			if (server->stats.ends[reason] > 0)
+				metric_put(writer,
+					   (const struct slice[]){
+						   slice_str(server->conf.name),
+						   slice_str(reason_get(reason)->text) },
+					   server->stats.ends[reason]);
 	}
-	CHECK(sum == h->count);
-	buf_printf(out, "mcpgated_call_duration_seconds_sum{server=\"%s\"} ", server->conf.name);
-	append_seconds(out, h->sum_ms);
-	buf_printf(out, "\nmcpgated_call_duration_seconds_count{server=\"%s\"} %llu\n",
-		   server->conf.name, (unsigned long long)h->count);
 }
 
-void reports_metrics(const struct admin *admin, struct buf *out)
+/* ---- what the daemon's processes use ---- */
+
+struct used {
+	bool is_known;
+	struct process_usage usage;
+};
+
+static void put_usage(struct metric_writer *writer, const struct slice names[], size_t count,
+		      const struct used *used)
 {
-	const struct router *router = admin->conf.router;
-	const struct {
-		const char *name;
-		const char *help;
-		uint64_t value;
-	} gauges[] = {
-		{ "up_seconds", "since the gateway's process has begun",
-		  (clock_now_ms() - admin->started_at_ms) / 1000 },
-		{ "connections_open", "open connections of clients",
-		  http_server_connection_count(admin->conf.front) },
-		{ "sessions_open", "open sessions", router->sessions.count },
-		{ "calls_in_flight", "calls without an answer so far", router->calls },
-		{ "lists_kept_bytes", "lists of pools that are kept for those who ask",
-		  router->lists.bytes },
-		{ "draining", "1 from the moment the daemon stops", router->is_draining },
-	};
+	static const enum metric metrics[] = { METRIC_PROCESS_CPU, METRIC_PROCESS_RESIDENT,
+					       METRIC_PROCESS_VIRTUAL, METRIC_PROCESS_START };
 
-	for (enum counter c = 0; c < COUNTER_COUNT; c++) {
-		char *name = mem_printf("%s_total", counter_name(c));
+	for (size_t m = 0; m < ARRAY_LEN(metrics); m++) {
+		metric_begin(writer, metrics[m]);
+		for (size_t i = 0; i < count; i++) {
+			const struct process_usage *usage = &used[i].usage;
 
-		metric_append(out, name, "counter", counter_help(c), counter_get(c));
-		free(name);
+			if (!used[i].is_known)
+				continue;
+			if (metrics[m] == METRIC_PROCESS_CPU)
+				metric_put_ms(writer, &names[i], usage->cpu_ms);
+			else if (metrics[m] == METRIC_PROCESS_START)
+				metric_put_ms(writer, &names[i], usage->began_at_ms);
+			else
+				metric_put(writer, &names[i],
+					   metrics[m] == METRIC_PROCESS_RESIDENT ?
+						   usage->resident_bytes :
+						   usage->virtual_bytes);
+		}
 	}
-	for (size_t i = 0; i < ARRAY_LEN(gauges); i++)
-		metric_append(out, gauges[i].name, "gauge", gauges[i].help, gauges[i].value);
-	append_server_metrics(admin, out);
-	metric_begin(out, "call_duration_seconds", "histogram",
-		     "from sending a call to a server to its answer");
-	for (size_t i = 0; i < admin->conf.server_count; i++)
-		if (is_shown(&admin->conf.servers[i]))
-			append_histogram(&admin->conf.servers[i], out);
+}
+
+static void put_processes(struct metric_writer *writer, const struct admin *admin)
+{
+	static const struct slice names[] = { SLICE("gateway"), SLICE("keeper") };
+	const struct process_views *views = admin->conf.views;
+	struct used used[ARRAY_LEN(names)] = { { .is_known = false } };
+	struct rlimit files = { 0, 0 };
+	uint64_t open;
+
+	if (views == NULL)
+		return;
+	used[0].is_known = process_view_read(&views->gateway, &used[0].usage);
+	used[1].is_known = process_view_read(&views->keeper, &used[1].usage);
+	put_usage(writer, names, ARRAY_LEN(names), used);
+	open = process_view_count_descriptors(&views->gateway);
+	metric_begin(writer, METRIC_PROCESS_FDS);
+	if (open > 0)
+		metric_put(writer, &names[0], open);
+	metric_begin(writer, METRIC_PROCESS_MAX_FDS);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+		metric_put(writer, &names[0], files.rlim_cur);
+}
+
+void reports_metrics(const struct admin *admin, bool is_open, struct buf *out)
+{
+	struct metric_writer writer = { .out = out, .is_open = is_open };
+
+	put_counters(&writer);
+	put_gateway(&writer, admin);
+	put_tokens(&writer);
+	put_streams(&writer, admin);
+	put_calls(&writer, admin);
+	put_server_values(&writer, admin);
+	put_states(&writer, admin);
+	put_ends(&writer, admin);
+	put_processes(&writer, admin);
+	metric_end(&writer);
 }

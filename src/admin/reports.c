@@ -104,6 +104,32 @@ static uint64_t starting_ms(const struct server *server)
 	return longest_ms;
 }
 
+static void add_errors(const struct call_series *series, void *arg)
+{
+	uint64_t *count = arg;
+
+	*count += series->ended[CALL_ERROR] + series->ended[CALL_TOOL_ERROR];
+}
+
+/* Answers that are errors, or say that a tool has failed. */
+static uint64_t count_errors(const struct call_stats *calls)
+{
+	uint64_t count = 0;
+
+	call_stats_visit(calls, add_errors, &count);
+	return count;
+}
+
+/* How many took less than 1, 2, 4 ms and so on; the last is the rest. */
+static struct json_t *describe_buckets(const struct latency_histogram *histogram)
+{
+	struct json_t *list = value_array();
+
+	for (size_t i = 0; i < LATENCY_HISTOGRAM_BUCKETS; i++)
+		value_append(list, value_number(histogram->buckets[i]));
+	return list;
+}
+
 static struct json_t *describe_server(const struct server *server, struct slice path,
 				      const struct server_load *load)
 {
@@ -133,6 +159,8 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 	value_set_number(value, "parked", load->parked);
 	value_set_number(value, "answered", stats->answered.count);
 	value_set_number(value, "failed", stats->failed);
+	value_set_number(value, "errors", count_errors(&stats->calls));
+	value_set(value, "answer_buckets", describe_buckets(&stats->answered));
 	value_set_number(value, "answered_last_minute",
 			 latency_histogram_last_minute(&stats->answered, now_ms));
 	value_set_number(value, "p50_ms", quantile_of(stats, 500));

@@ -23,7 +23,7 @@ void reports_servers(const struct admin *admin, struct buf *out);
 void reports_processes(const struct admin *admin, struct buf *out);
 void reports_sessions(const struct admin *admin, struct buf *out);
 void reports_streams(const struct admin *admin, struct buf *out);
-/* Not JSON: the text format of Prometheus, version 0.0.4. */
-void reports_metrics(const struct admin *admin, struct buf *out);
+/* Not JSON: obs/metric.h says which text. */
+void reports_metrics(const struct admin *admin, bool is_open, struct buf *out);
 
 #endif

@@ -38,6 +38,12 @@ void value_set_number(struct json_t *object, const char *member, uint64_t number
 	value_set(object, member, number != VALUE_NONE ? json_integer((json_int_t)number) : NULL);
 }
 
+struct json_t *value_number(uint64_t number)
+{
+	CHECK(number <= INT64_MAX);
+	return json_integer((json_int_t)number);
+}
+
 struct json_t *value_text(struct slice text)
 {
 	struct json_t *value = text.n > 0 ? json_stringn(text.p, text.n) : NULL;

@@ -28,6 +28,8 @@ void value_set_number(struct json_t *object, const char *member, uint64_t number
 void value_set_text(struct json_t *object, const char *member, struct slice text);
 /* One by itself, not empty; the caller's. */
 struct json_t *value_text(struct slice text);
+/* Likewise. */
+struct json_t *value_number(uint64_t number);
 /* Takes value. */
 void value_append(struct json_t *array, struct json_t *value);
 

@@ -11,6 +11,7 @@
 #include "auth/address_filter.h"
 #include "auth/token_cache.h"
 #include "auth/url.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/unit_test.h"
@@ -237,6 +238,50 @@ static void what_a_grant_holds(void **state)
 	grant_unref(&again);
 }
 
+/* AUTH-SCP-05: large directories give a token a scope for each group. */
+static void many_scopes_are_held(void **state)
+{
+	struct buf claims = { .data = NULL };
+	enum verdict_kind kind;
+	struct grant *grant;
+
+	buf_append_str(&claims, "{\"sub\":\"a\"," EXP ",\"scope\":\"");
+	for (int i = 0; i < 300; i++)
+		buf_printf(&claims, "s%d ", i);
+	buf_append_str(&claims, "\"}");
+	buf_terminate(&claims);
+	grant = grant_of(claims.data, &kind);
+	assert_non_null(grant);
+	assert_int_equal(grant->scope_count, 256);
+	assert_true(grant_has_scope(grant, SLICE_LIT("s64")));
+	assert_true(grant_has_scope(grant, SLICE_LIT("s255")));
+	grant_unref(&grant);
+	buf_fini(&claims);
+}
+
+/* AUTH-JWT-12: what a name may be long, and what it may not. */
+static void names_have_a_length(void **state)
+{
+	static const struct {
+		const char *claim;
+		int longest;
+		enum verdict_kind longer;
+	} rows[] = { { "sub", 1024, VERDICT_NO_PRINCIPAL },
+		     { "client_id", 2048, VERDICT_MALFORMED } };
+
+	for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+		int length = rows[i / 2].longest + (int)(i % 2);
+		char *claims =
+			mem_printf("{\"%s\":\"%0*d\"," EXP "}", rows[i / 2].claim, length, 7);
+		enum verdict_kind kind;
+		struct grant *grant = grant_of(claims, &kind);
+
+		assert_int_equal(kind, i % 2 == 0 ? VERDICT_OK : rows[i / 2].longer);
+		grant_unref(&grant);
+		free(claims);
+	}
+}
+
 /* AUTH-AUD-01, AUTH-AUD-03, AUTH-AUD-05, AUTH-AUD-06 */
 static void audiences(void **state)
 {
@@ -442,6 +487,8 @@ static void addresses_that_may_be_reached(void **state)
 		assert_false(may_connect(loopback[i], false, false));
 		assert_true(may_connect(loopback[i], true, false));
 	}
+	assert_false(address_filter_allows(&(struct address_filter){ true, true },
+					   &(struct sockaddr){ .sa_family = AF_UNIX }));
 }
 
 static void places_of_metadata(void **state)
@@ -607,6 +654,8 @@ int main(void)
 		cmocka_unit_test(demands_are_met_exactly),
 		cmocka_unit_test(claims_give_roles),
 		cmocka_unit_test(what_a_grant_holds),
+		cmocka_unit_test(many_scopes_are_held),
+		cmocka_unit_test(names_have_a_length),
 		cmocka_unit_test(audiences),
 		cmocka_unit_test(client_may_be_the_audience),
 		cmocka_unit_test(descriptions_are_harmless),

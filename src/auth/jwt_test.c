@@ -263,6 +263,74 @@ static void pss_wants_its_own_padding(void **state)
 	free(token);
 }
 
+/* The same token with a salt of another length; -1: as long as the digest. */
+static char *sign_with_salt(const struct fake_signer *signer, int salt)
+{
+	char *token = fake_signer_sign(signer, "{\"alg\":\"PS256\"}", CLAIMS);
+	size_t length = (size_t)(strrchr(token, '.') - token);
+	unsigned char signature[512];
+	size_t size = sizeof(signature);
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+	EVP_PKEY_CTX *key_ctx = NULL;
+	char *text, *end;
+
+	assert_int_equal(EVP_DigestSignInit_ex(ctx, &key_ctx, "SHA256", NULL, NULL, signer->key,
+					       NULL),
+			 1);
+	assert_true(EVP_PKEY_CTX_set_rsa_padding(key_ctx, RSA_PKCS1_PSS_PADDING) > 0);
+	assert_true(EVP_PKEY_CTX_set_rsa_pss_saltlen(key_ctx, salt) > 0);
+	assert_int_equal(EVP_DigestSign(ctx, signature, &size, (unsigned char *)token, length), 1);
+	EVP_MD_CTX_free(ctx);
+	text = mem_zalloc(length + 2 * size);
+	memcpy(text, token, length + 1);
+	end = text + length + 1;
+	end[text_base64url(signature, size, end)] = '\0';
+	free(token);
+	return text;
+}
+
+/* AUTH-JWT-08, RFC 7518 s3.5: the salt is as long as the digest. */
+static void pss_wants_its_own_salt(void **state)
+{
+	static const struct {
+		int salt;
+		enum verdict_kind kind;
+	} rows[] = { { 32, VERDICT_OK },
+		     { 20, VERDICT_BAD_SIGNATURE },
+		     { 0, VERDICT_BAD_SIGNATURE },
+		     { 64, VERDICT_BAD_SIGNATURE } };
+	struct jwk key;
+
+	key_of(&signers[3], ALGORITHM_ALL, &key);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *token = sign_with_salt(&signers[3], rows[i].salt);
+
+		assert_int_equal(judge(token, &key), rows[i].kind);
+		free(token);
+	}
+	jwk_fini(&key);
+}
+
+/* AUTH-JWT-03: what an issuer may use is said here, and not by the token. */
+static void other_algorithms_are_refused(void **state)
+{
+	char *token = fake_signer_sign(&signers[6], "{\"alg\":\"ES256\"}", CLAIMS);
+	struct verdict verdict;
+	struct jwt jwt;
+
+	assert_int_equal(jwt_parse(slice_str(token), &jwt, &verdict), 0);
+	assert_int_equal(jwt_check_header(&jwt, algorithm_find(SLICE_LIT("ES256"))->bit,
+					  jwt_access_token_types, &verdict),
+			 0);
+	assert_int_equal(jwt_check_header(&jwt,
+					  ALGORITHM_ALL & ~algorithm_find(SLICE_LIT("ES256"))->bit,
+					  jwt_access_token_types, &verdict),
+			 -1);
+	assert_int_equal(verdict.kind, VERDICT_BAD_ALG);
+	jwt_fini(&jwt);
+	free(token);
+}
+
 /* ---- the form ---- */
 
 static enum verdict_kind judge_form(const char *header, const char *claims)
@@ -494,6 +562,27 @@ static void sets_are_read_key_by_key(void **state)
 	free(text);
 }
 
+/* AUTH-KEY-01: each key costs time and memory. */
+static void sets_have_a_number_of_keys(void **state)
+{
+	char *key = fake_signer_jwk(&signers[6], NULL);
+
+	for (size_t count = JWK_SET_KEYS_MAX; count <= JWK_SET_KEYS_MAX + 1; count++) {
+		struct error err = { ERROR_NONE, "" };
+		json_t *document = json_pack("{s:[]}", "keys");
+		struct jwk_set set;
+
+		for (size_t i = 0; i < count; i++)
+			json_array_append_new(json_object_get(document, "keys"), parse(key));
+		assert_int_equal(jwk_set_parse(document, ALGORITHM_ALL, &set, &err),
+				 count > JWK_SET_KEYS_MAX ? -1 : 0);
+		assert_int_equal(err.kind, count > JWK_SET_KEYS_MAX ? ERROR_LIMIT : ERROR_NONE);
+		jwk_set_fini(&set);
+		json_decref(document);
+	}
+	free(key);
+}
+
 /* Without `kid` only if exactly one key fits. AUTH-JWT-05 */
 static void no_key_id_needs_one_key(void **state)
 {
@@ -615,12 +704,15 @@ int main(void)
 		cmocka_unit_test(a_key_has_one_algorithm),
 		cmocka_unit_test(ecdsa_signatures_are_two_numbers),
 		cmocka_unit_test(pss_wants_its_own_padding),
+		cmocka_unit_test(pss_wants_its_own_salt),
+		cmocka_unit_test(other_algorithms_are_refused),
 		cmocka_unit_test(forms_that_are_no_token),
 		cmocka_unit_test(headers_that_are_refused),
 		cmocka_unit_test(documents_are_bounded),
 		cmocka_unit_test(keys_that_are_refused),
 		cmocka_unit_test(small_rsa_keys_are_refused),
 		cmocka_unit_test(sets_are_read_key_by_key),
+		cmocka_unit_test(sets_have_a_number_of_keys),
 		cmocka_unit_test(no_key_id_needs_one_key),
 		cmocka_unit_test(libjwt_reads_the_same),
 		cmocka_unit_test(libjwt_signs_what_we_read),

@@ -11,10 +11,24 @@ static const struct verdict_row verdicts[] = {
 #undef X
 };
 
+static uint64_t counts[VERDICT_COUNT];
+
 const struct verdict_row *verdict_get(enum verdict_kind kind)
 {
 	CHECK(kind < VERDICT_COUNT);
 	return &verdicts[kind];
+}
+
+void verdict_count(enum verdict_kind kind)
+{
+	CHECK(kind < VERDICT_COUNT);
+	counts[kind]++;
+}
+
+uint64_t verdict_counted(enum verdict_kind kind)
+{
+	CHECK(kind < VERDICT_COUNT);
+	return counts[kind];
 }
 
 int verdict_set(struct verdict *verdict_r, enum verdict_kind kind, const char *format, ...)

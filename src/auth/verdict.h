@@ -6,6 +6,8 @@
 #ifndef MCPGATED_AUTH_VERDICT_H
 #define MCPGATED_AUTH_VERDICT_H
 
+#include <stdint.h>
+
 #include "base/check.h"
 
 enum verdict_kind {
@@ -37,6 +39,10 @@ struct verdict_row {
 	const char *description;
 };
 const struct verdict_row *verdict_get(enum verdict_kind kind);
+
+/* How often this process has judged so: whoever acts on a verdict counts it. */
+void verdict_count(enum verdict_kind kind);
+uint64_t verdict_counted(enum verdict_kind kind);
 
 /* Fills *verdict_r and returns -1, so that callers can write `return verdict_set(…)`. */
 int verdict_set(struct verdict *verdict_r, enum verdict_kind kind, const char *format, ...)

@@ -1008,6 +1008,12 @@ static void impossible_configurations(void **state)
 		assert_null(verifier_new(world.loop, world.client, &conf, &err));
 	}
 	issuer.issuer = "https://id.example";
+	for (size_t i = 0; i < ARRAY_LEN(urls); i++) { /* AUTH-KEY-09 */
+		issuer.jwks_uri = urls[i];
+		assert_null(verifier_new(world.loop, world.client, &conf, &err));
+		assert_non_null(strstr(err.text, "jwks_uri"));
+	}
+	issuer.jwks_uri = NULL;
 	for (size_t i = 0; i < ARRAY_LEN(algorithms); i++) {
 		assert_null(algorithm_find(algorithms[i]));
 		issuer.algorithms = (struct slices){ &algorithms[i], 1 };
@@ -1015,6 +1021,41 @@ static void impossible_configurations(void **state)
 	}
 	assert_non_null(algorithm_find(SLICE_LIT("PS512")));
 	assert_int_equal(url_check_ours(SLICE_LIT("http://[::1]:8080/x"), &err), 0);
+}
+
+static void ignore(struct issuer *issuer)
+{
+	(void)issuer;
+}
+
+/* REL-51: gateways that lost an issuer at the same moment come back to it at different ones. */
+static void failures_are_spread(void **state)
+{
+	static const struct issuer_ops ops = { ignore, ignore };
+	const struct verifier_issuer_conf conf = { .issuer = "https://id.example",
+						   .jwks_interval_ms = 1000 };
+	const struct fetch_answer answer = { .error = "nobody is there" };
+	struct error err = { ERROR_NONE, "" };
+	struct issuer issuers[16];
+	size_t others = 0;
+
+	memset(&world, 0, sizeof(world));
+	world.loop = loop_new(&err);
+	world.client = fetch_client_new(world.loop);
+	for (size_t i = 0; i < ARRAY_LEN(issuers); i++) {
+		struct inquiry *inquiry = &issuers[i].discovery.inquiry;
+
+		assert_int_equal(issuer_init(&issuers[i], world.loop, world.client, i, &conf, &ops,
+					     &err),
+				 0);
+		inquiry_cancel(inquiry);
+		inquiry->on_done(inquiry, &answer);
+		assert_in_range(issuers[i].discovery.due_ms - clock_now_ms(), 500, 1000);
+		others += issuers[i].discovery.due_ms != issuers[0].discovery.due_ms;
+	}
+	assert_true(others > 0);
+	for (size_t i = 0; i < ARRAY_LEN(issuers); i++)
+		issuer_fini(&issuers[i]);
 }
 
 static int make_signers(void **state)
@@ -1078,6 +1119,7 @@ int main(void)
 		TEST(answers_hold_for_a_while),
 		TEST(introspection_of_every_token),
 		TEST(impossible_configurations),
+		TEST(failures_are_spread),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -345,15 +345,24 @@ static void test_plain_length(void **state)
 	text[3] = ' ';
 	text[5] = '~';
 	assert_int_equal(text_plain_length(slice_of(NULL, 0)), 0);
-	for (size_t n = 0; n <= sizeof(text); n++)
+	assert_int_equal(text_verbatim_length(slice_of(NULL, 0)), 0);
+	for (size_t n = 0; n <= sizeof(text); n++) {
 		assert_int_equal(text_plain_length(slice_of(text, n)), n);
+		assert_int_equal(text_verbatim_length(slice_of(text, n)), n);
+	}
 	for (size_t at = 0; at < sizeof(text); at++) {
 		char kept = text[at];
 
 		for (size_t i = 0; i < ARRAY_LEN(others); i++) {
 			text[at] = (char)others[i];
-			assert_int_equal(text_plain_length(slice_of(text, sizeof(text))), at);
+			for (size_t n = at + 1; n <= sizeof(text); n += n < at + 20 ? 1 : 7) {
+				assert_int_equal(text_plain_length(slice_of(text, n)), at);
+				assert_int_equal(text_verbatim_length(slice_of(text, n)), at);
+			}
 		}
+		text[at] = '"';
+		assert_int_equal(text_plain_length(slice_of(text, sizeof(text))), sizeof(text));
+		assert_int_equal(text_verbatim_length(slice_of(text, sizeof(text))), at);
 		text[at] = kept;
 	}
 }

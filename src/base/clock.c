@@ -36,6 +36,17 @@ uint64_t clock_wall_ms(void)
 	return clock_read_ms(CLOCK_REALTIME);
 }
 
+uint64_t clock_wall_now_ms(void)
+{
+	static uint64_t wall_ms, read_at_ms;
+
+	if (wall_ms == 0 || read_at_ms != clock_now_ms()) {
+		wall_ms = clock_wall_ms();
+		read_at_ms = clock_now_ms();
+	}
+	return wall_ms;
+}
+
 void clock_freeze(uint64_t at_ms)
 {
 	is_frozen = true;

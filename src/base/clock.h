@@ -14,6 +14,8 @@ uint64_t clock_now_ms(void);
 void clock_update(void);
 /* Milliseconds since 1970, read now. */
 uint64_t clock_wall_ms(void);
+/* The same as of clock_now_ms: for what happens often. */
+uint64_t clock_wall_now_ms(void);
 /* Tests: from now on the monotonic clock stands at `now_ms`, and clock_update changes nothing. */
 void clock_freeze(uint64_t now_ms);
 

@@ -132,36 +132,70 @@ size_t text_utf8_length(struct slice s)
 	return (u[0] == 0xF0 && u[1] < 0x90) || (u[0] == 0xF4 && u[1] >= 0x90) ? 0 : 4;
 }
 
-#define PLAIN_BLOCK 64
+/* Sixteen bytes that are looked at at once; every machine that compilers know has something for that. */
+typedef signed char text_block __attribute__((vector_size(16)));
+#define BLOCK (sizeof(text_block))
+#define LARGE_BLOCK (4 * BLOCK)
 
-static bool is_plain(unsigned char byte)
+/* Bytes beyond ASCII are below zero here. */
+static inline bool is_plain(signed char byte, char other)
 {
-	return (unsigned char)(byte - ' ') <= '~' - ' ' && byte != '\\';
+	return byte >= ' ' && byte != 0x7F && byte != '\\' && byte != other;
 }
 
-/* Without a branch inside, so that compilers look at many bytes at once. */
-static bool is_plain_block(const char *p)
+/* The same for each byte of a block: not zero where one is not plain. */
+static inline text_block find_foreign(const char *p, char other)
 {
-	unsigned char others = 0;
+	text_block bytes;
 
-	for (size_t i = 0; i < PLAIN_BLOCK; i++) {
-		unsigned char byte = (unsigned char)p[i];
+	memcpy(&bytes, p, sizeof(bytes));
+	return (bytes < ' ') | (bytes == 0x7F) | (bytes == '\\') | (bytes == (signed char)other);
+}
 
-		others |= (unsigned char)((unsigned char)(byte - ' ') > '~' - ' ') |
-			  (unsigned char)(byte == '\\');
-	}
-	return others == 0;
+static inline bool is_zero(text_block block)
+{
+	uint64_t halves[2];
+
+	memcpy(halves, &block, sizeof(halves));
+	return (halves[0] | halves[1]) == 0;
+}
+
+static inline bool is_plain_block(const char *p, char other)
+{
+	return is_zero(find_foreign(p, other));
+}
+
+static inline bool is_plain_large_block(const char *p, char other)
+{
+	return is_zero(find_foreign(p, other) | find_foreign(p + BLOCK, other) |
+		       find_foreign(p + 2 * BLOCK, other) | find_foreign(p + 3 * BLOCK, other));
+}
+
+/* How many bytes at the front are plain: seen in ASCII, or spaces, and neither a backslash nor `other`. */
+static inline size_t plain_length(struct slice s, char other)
+{
+	size_t n = 0;
+
+	while (s.n - n >= LARGE_BLOCK && is_plain_large_block(s.p + n, other))
+		n += LARGE_BLOCK;
+	while (s.n - n >= BLOCK && is_plain_block(s.p + n, other))
+		n += BLOCK;
+	/* A rest that is shorter than a block is looked at with bytes that have been looked at before. */
+	if (n >= BLOCK && s.n - n < BLOCK && is_plain_block(s.p + s.n - BLOCK, other))
+		return s.n;
+	while (n < s.n && is_plain((signed char)s.p[n], other))
+		n++;
+	return n;
 }
 
 size_t text_plain_length(struct slice s)
 {
-	size_t n = 0;
+	return plain_length(s, '\\');
+}
 
-	while (s.n - n >= PLAIN_BLOCK && is_plain_block(s.p + n))
-		n += PLAIN_BLOCK;
-	while (n < s.n && is_plain((unsigned char)s.p[n]))
-		n++;
-	return n;
+size_t text_verbatim_length(struct slice s)
+{
+	return plain_length(s, '"');
 }
 
 bool text_is_utf8(struct slice s)

@@ -30,6 +30,8 @@ int text_from_hex(struct slice text, void *out, size_t size) must_check;
 size_t text_utf8_length(struct slice s);
 /* How many bytes at its beginning are seen in ASCII, or spaces, and no backslash: 0x20 to 0x7E. Quick for long ones. */
 size_t text_plain_length(struct slice s);
+/* The same without quotes: these stand for themselves in a string of JSON. */
+size_t text_verbatim_length(struct slice s);
 /* Whether all of s is valid UTF-8. */
 bool text_is_utf8(struct slice s);
 /* The longest value of a claim that is given on to a server. AUTH-DWN-03 */

@@ -18,6 +18,7 @@
 #include "config/import.h"
 #include "config/include.h"
 #include "config/load.h"
+#include "config/places.h"
 #include "config/problem.h"
 #include "config/texts.h"
 #include "config/yaml.h"
@@ -94,6 +95,20 @@ static void replace_listen(const struct config_request *request, struct tree *ro
 		tree_add(item, "plaintext", tree_new_text("true", "--plaintext"))->is_plain = true;
 }
 
+/* Each --host is an entry of hosts. */
+static void add_hosts(const struct config_request *request, struct tree *root)
+{
+	static const char file[] = "--host";
+	struct tree *list;
+
+	if (request->host_count == 0 || root->kind != TREE_MAP)
+		return;
+	CHECK(tree_find(root, "hosts") == NULL); /* it is from no file that could have them */
+	list = tree_add(root, "hosts", tree_new(TREE_LIST, file));
+	for (size_t i = 0; i < request->host_count; i++)
+		tree_add(list, NULL, tree_new_text(request->hosts[i], file));
+}
+
 /* ---- a file of tokens in clear text, one a line; the configuration gets their hashes. AUTH-TOK-01 ---- */
 
 static bool is_token(struct slice text)
@@ -149,13 +164,16 @@ static void add_lines(const struct types_context *context, struct slice text, co
 			    path);
 }
 
-/* Makes `root` say auth.mode token, with an entry for each token of the file, which is its owner's alone. */
+/*
+ * Makes `root` say auth.mode token, with an entry for each token of the file, which is its owner's alone as far as that can be
+ * changed here. DEF-25
+ */
 static void replace_auth(const struct types_context *context, struct tree *root, const char *path)
 {
 	struct buf content = { 0 };
 	struct tree *auth, *tokens;
 	struct error err;
-	mode_t mode;
+	mode_t mode = 0;
 
 	tree_remove(root, "auth");
 	auth = tree_add(root, "auth", tree_new(TREE_MAP, path));
@@ -163,7 +181,8 @@ static void replace_auth(const struct types_context *context, struct tree *root,
 	tokens = tree_add(auth, "tokens", tree_new(TREE_LIST, path));
 	if (file_read(path, SECRET_BYTES_MAX, &content, &mode, &err) != 0)
 		problem_add(context->problems, "%s: %s", path, err.text);
-	else if ((mode & (S_IRWXG | S_IRWXO)) != 0)
+	else if ((mode & (S_IWGRP | S_IWOTH)) != 0 ||
+		 ((mode & (S_IRWXG | S_IRWXO)) != 0 && file_is_changeable(path)))
 		problem_add(
 			context->problems,
 			"%s: others than its owner may read or write these tokens; take the right "
@@ -171,6 +190,12 @@ static void replace_auth(const struct types_context *context, struct tree *root,
 			path, path);
 	else
 		add_lines(context, buf_slice(&content), path, tokens);
+	/* sshd goes by the owner of its keys, too. Who mounts secrets for a container says who may read them. */
+	if (tokens->count > 0 && (mode & (S_IRWXG | S_IRWXO)) != 0)
+		problem_add(context->warnings,
+			    "%s: others than its owner may read these tokens; where they are "
+			    "mounted, as secrets of a container, a mode of 0400 can be set",
+			    path);
 	buf_wipe(&content); /* as soon as the hashes are known */
 }
 
@@ -290,6 +315,8 @@ struct config *config_load(const struct config_request *request, struct config_p
 	CHECK(root != NULL || problems->count > 0);
 	if (root != NULL && (request->listen != NULL || request->tls != NULL || request->plaintext))
 		replace_listen(request, root, problems);
+	if (root != NULL)
+		add_hosts(request, root);
 	if (root != NULL && request->token_file != NULL)
 		replace_auth(&context, root, request->token_file);
 	if (root != NULL) {
@@ -315,11 +342,14 @@ struct config *config_read_next(struct slice text, const struct config *before, 
 		.resolve = secret_resolve,
 		.is_checked = true,
 	};
+	struct slice places = places_cut(&text);
 	struct config *config = NULL;
 	struct tree *root = yaml_read(text, "memory file", err);
 
 	if (root != NULL)
 		config = load_after(&context, root, before);
+	if (config != NULL)
+		rule_places_read(&config->rule_places, places);
 	if (root != NULL && config == NULL)
 		error_set(err, ERROR_INVALID, "%.200s", problems.items[0]);
 	if (config != NULL && before != NULL &&

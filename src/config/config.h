@@ -19,6 +19,7 @@
 #include "obs/audit.h"
 #include "obs/log.h"
 #include "policy/roles.h"
+#include "policy/rule_places.h"
 #include "process/server.h"
 #include "session/session.h"
 
@@ -115,10 +116,11 @@ struct config {
 	struct slices trusted_proxies; /* what peer_net_parse understands */
 	struct http_conf http;         /* max_connections: as long as there are files for so many */
 	struct session_conf sessions;
-	struct frontend_conf frontend; /* without what the gateway makes; its hosts are all */
-	struct slices claim_names;     /* that any server needs to know of its principals */
-	struct roles roles;            /* those of tokens included */
-	struct scope_table scopes;     /* all that are named; of the frontend's authorization */
+	struct frontend_conf frontend;  /* without what the gateway makes; its hosts are all */
+	struct slices claim_names;      /* that any server needs to know of its principals */
+	struct roles roles;             /* those of tokens included */
+	struct rule_places rule_places; /* in the files that it is from */
+	struct scope_table scopes;      /* all that are named; of the frontend's authorization */
 	struct slices scope_names; /* copies of those that had a number before: config_read_next */
 	uint64_t max_processes;
 	uint64_t response_bytes;
@@ -157,6 +159,8 @@ struct config_request {
 	const char *isolation;   /* --isolation of the command, or NULL */
 	const char *const *env;  /* --env of the command, each NAME or NAME=VALUE */
 	size_t env_count;
+	const char *const *hosts; /* --host, each a name */
+	size_t host_count;
 	config_check_fn *check; /* or NULL */
 };
 
@@ -177,7 +181,7 @@ void config_problems_fini(struct config_problems *problems);
 void config_print(const struct config *config, FILE *out);
 /*
  * The same for config_read_checked, in the gateway: without what the servers' processes alone may know (arguments,
- * values of env) and without what is for the program that fetches.
+ * values of env) and without what is for the program that fetches; behind it where the rules stand.
  */
 void config_print_for_gateway(const struct config *config, FILE *out);
 /* What that one needs: the log, and who may call, with the secrets that it shows to issuers. */
@@ -186,13 +190,13 @@ void config_print_for_fetcher(const struct config *config, FILE *out);
 struct config *config_read_checked(struct slice text, struct error *err) must_check;
 /* The same after `before`, whose numbers of roles and scopes mean what they meant. NULL also: no number is left for more. */
 struct config *config_read_next(struct slice text, const struct config *before, struct error *err);
-/* The commented sample file, made from the option table. */
+/* Made from the option table: the commented sample file; a JSON Schema (draft-07) of the file, for editors. */
 void config_print_sample(FILE *out);
-/* A JSON Schema (draft-07) of the file, for editors. */
 void config_print_schema(FILE *out);
-/* As text of manual pages (roff): the option table; the events of the log; the fields of the audit; the errors that clients get. */
+/* As text of manual pages (roff): the option table; the events of the log; the fields of the audit; the errors that clients get; metrics. */
 void config_print_manual(FILE *out);
 void config_print_events(FILE *out);
+void config_print_metrics(FILE *out);
 void config_print_audit(FILE *out);
 void config_print_reasons(FILE *out);
 

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/unit_test.h"
+#include "config/options.h"
 
 /* A file of its own for each test; the path is the state. */
 static int make_file(void **state)
@@ -507,6 +508,115 @@ static void test_gateway_reads_all_but_secrets_of_servers(void **state)
 	assert_null(config_read_checked(SLICE_LIT("["), &err));
 }
 
+static void assert_rule_at(const struct config *config, struct rule rule, const char *server,
+			   const char *expected)
+{
+	struct buf text = { 0 };
+
+	(void)!rule_places_append(&config->rule_places, &rule, slice_str(server), &text);
+	assert_string_equal(buf_terminate(&text), expected);
+	buf_fini(&text);
+}
+
+static const char ruled[] = "defaults:\n"                               /* 1 */
+			    "  concurrency: 4\n"                        /* 2 */
+			    "  tools: {deny: [no_*,\n"                  /* 3 */
+			    "                 never]}\n"                /* 4 */
+			    "servers:\n"                                /* 5 */
+			    "  a: {command: x}\n"                       /* 6 */
+			    "  b:\n"                                    /* 7 */
+			    "    command: '# Where the rules stand:'\n" /* 8 */
+			    "    tools:\n"                              /* 9 */
+			    "      deny:\n"                             /* 10 */
+			    "      - one\n"                             /* 11 */
+			    "      - two\n"                             /* 12 */
+			    "      limits: [{tools: [a], calls: 1},\n"  /* 13 */
+			    "               {tools: [b], calls: 1}]\n"  /* 14 */
+			    "      arguments:\n"                        /* 15 */
+			    "        deny_patterns:\n"                  /* 16 */
+			    "          'x y.*': [a]\n"                  /* 17 */
+			    "roles: {dev: {allow: {\n"                  /* 18 */
+			    "  b: ['*'] }}}\n"                          /* 19 */
+			    "auth: {mode: token, tokens: [\n"           /* 20 */
+			    "  {name: m, roles: [dev], sha256: "        /* 21 */
+			    "8f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08},\n"
+			    "  {name: n, sha256: " /* 22 */
+			    "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08,\n"
+			    "   tools: {a: [t,\n" /* 23 */
+			    "               u]}}]}\n";
+
+/* SEC-63: the gateway, which gets a configuration without the lines of the file, knows where its rules stand. */
+static void test_gateway_knows_where_rules_stand(void **state)
+{
+	static const struct rule first = { .key = RULE_TOOLS_DENY, .has_entry = true },
+				 second = { .key = RULE_TOOLS_DENY, .has_entry = true, .entry = 1 },
+				 of_role = { .key = RULE_ROLE_ALLOW,
+					     .name = SLICE("dev"),
+					     .member = SLICE("b"),
+					     .has_entry = true },
+				 of_token = { .key = RULE_TOKEN_TOOLS,
+					      .number = 1,
+					      .member = SLICE("a"),
+					      .has_entry = true,
+					      .entry = 1 },
+				 pattern = { .key = RULE_DENY_PATTERNS,
+					     .member = SLICE("x y.*"),
+					     .has_entry = true };
+	struct config_request request = { .file = *state };
+	struct config *config, *read;
+	char *text = NULL, *again = NULL, expected[256];
+	size_t size, again_size;
+	struct error err;
+	FILE *out = open_memstream(&text, &size);
+
+	write_file(*state, ruled);
+	config = load(&request);
+	config_print_for_gateway(config, out);
+	fclose(out);
+	read = config_read_checked(slice_of(text, size), &err);
+	assert_non_null(read);
+#define ASSERT_LINE(rule, server, line)                                            \
+	snprintf(expected, sizeof(expected), "%s:%u", (const char *)*state, line); \
+	assert_rule_at(read, rule, server, expected)
+	ASSERT_LINE(first, "a", 3);
+	ASSERT_LINE(second, "a", 4);
+	ASSERT_LINE(first, "b", 11);
+	ASSERT_LINE(second, "b", 12);
+	ASSERT_LINE(((struct rule){ .key = RULE_TOOLS_DENY }), "b", 10);
+	ASSERT_LINE(((struct rule){ .key = RULE_CONCURRENCY }), "b", 2);
+	ASSERT_LINE(((struct rule){ .key = RULE_PIN }), "b", 7);
+	ASSERT_LINE(((struct rule){ .key = RULE_TOOL_LIMITS, .has_entry = true, .entry = 1 }), "b",
+		    14);
+	ASSERT_LINE(pattern, "b", 17);
+	ASSERT_LINE(of_role, "b", 19);
+	ASSERT_LINE(of_token, "a", 24);
+	ASSERT_LINE(((struct rule){ .key = RULE_ROLES }), "a", 18);
+	assert_rule_at(read, (struct rule){ .key = RULE_DENIED_TOKENS }, "a", "");
+#undef ASSERT_LINE
+	/* And so does the next one. */
+	out = open_memstream(&again, &again_size);
+	config_print_for_gateway(read, out);
+	fclose(out);
+	assert_string_equal(strstr(again, "\n# Where"), strstr(text, "\n# Where"));
+	free(text);
+	free(again);
+	config_free(&config);
+	config_free(&read);
+}
+
+/* SEC-63: what refuses by a key that no longer exists would send its reader nowhere. */
+static void test_rules_are_of_options(void **state)
+{
+	for (enum rule_key key = RULE_NONE + 1; key < RULE_SERVER; key++) {
+		size_t i = 0;
+
+		while (i < options_count && strcmp(options_table[i].path, rule_key_text(key)) != 0)
+			i++;
+		if (i == options_count)
+			fail_msg("there is no option %s", rule_key_text(key));
+	}
+}
+
 /* SEC-61: what fetches knows the issuers and our credentials there, and neither servers nor tokens. */
 static void test_fetcher_reads_issuers_alone(void **state)
 {
@@ -618,6 +728,9 @@ int main(void)
 						remove_file),
 		cmocka_unit_test_setup_teardown(test_gateway_reads_all_but_secrets_of_servers,
 						make_file, remove_file),
+		cmocka_unit_test_setup_teardown(test_gateway_knows_where_rules_stand, make_file,
+						remove_file),
+		cmocka_unit_test(test_rules_are_of_options),
 		cmocka_unit_test_setup_teardown(test_fetcher_reads_issuers_alone, make_file,
 						remove_file),
 		cmocka_unit_test_setup_teardown(test_sample_has_the_defaults, make_file,

@@ -12,9 +12,11 @@
 
 #include "base/slice.h"
 #include "config/config.h"
+#include "config/places.h"
 #include "config/quote.h"
 #include "config/table.h"
 #include "obs/log.h"
+#include "obs/metric.h"
 #include "obs/reason.h"
 
 #define SAMPLE_COLUMNS 92
@@ -95,6 +97,7 @@ void config_print(const struct config *config, FILE *out)
 void config_print_for_gateway(const struct config *config, FILE *out)
 {
 	print(TABLE_FOR_GATEWAY, config, out);
+	places_print(&config->rule_places, out);
 }
 
 void config_print_for_fetcher(const struct config *config, FILE *out)
@@ -297,5 +300,19 @@ void config_print_reasons(FILE *out)
 
 		if (row->message[0] != '\0')
 			manual_row(row->text, row->data, row->message, out);
+	}
+}
+
+void config_print_metrics(FILE *out)
+{
+	for (int i = 0; i < METRIC_COUNT; i++) {
+		struct metric_row row = metric_get((enum metric)i);
+		struct buf kind = { 0 };
+
+		buf_append_str(&kind, row.type);
+		if (row.labels[0] != '\0')
+			buf_printf(&kind, "; %s", row.labels);
+		manual_row(row.name, buf_terminate(&kind), row.help, out);
+		buf_fini(&kind);
 	}
 }

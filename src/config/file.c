@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 int file_read(const char *path, size_t max_bytes, struct buf *content_r, mode_t *mode_r,
@@ -46,4 +47,14 @@ int file_read(const char *path, size_t max_bytes, struct buf *content_r, mode_t 
 	if (result != 0)
 		buf_wipe(content_r);
 	return result;
+}
+
+bool file_is_changeable(const char *path)
+{
+	struct statvfs system;
+	struct stat status;
+
+	if (stat(path, &status) < 0 || statvfs(path, &system) < 0)
+		return true;
+	return (geteuid() == 0 || status.st_uid == geteuid()) && (system.f_flag & ST_RDONLY) == 0;
 }

@@ -3,6 +3,7 @@
 #ifndef MCPGATED_CONFIG_FILE_H
 #define MCPGATED_CONFIG_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
@@ -16,5 +17,10 @@
  */
 int file_read(const char *path, size_t max_bytes, struct buf *content_r, mode_t *mode_r,
 	      struct error *err) must_check;
+/*
+ * Whether who runs this could give the file another mode: it is his (all are root's), and no file system that is mounted
+ * read-only, as containers have their secrets.
+ */
+bool file_is_changeable(const char *path);
 
 #endif

@@ -352,10 +352,14 @@ static int on_disabled_name(struct slice element, void *arg)
 	return is_it ? -1 : 0;
 }
 
+/* And that it is tried, as the one command is. */
 static void convert_surroundings(struct import *import)
 {
+	struct tree *start = tree_add(import->server, "start", tree_new(TREE_MAP, import->file));
 	struct json disabled = import->disabled;
 	struct error err;
+
+	tree_add(start, "try", tree_new_text("true", import->file))->is_plain = true;
 
 	if (disabled.type == JSON_ARRAY && tree_find(import->server, "enabled") == NULL &&
 	    scan_array(disabled.text, disabled.text.n, on_disabled_name, import, &err) < 0)

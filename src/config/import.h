@@ -21,6 +21,8 @@
  * `projects.DIRECTORY.mcpServers` (Claude Code; those are started in the directory), all of them if there are several. Of an entry command, args,
  * env, cwd, env_vars, disabled and enabled count; ${…} in them is as variables.h says. Each message has its line.
  *
+ * More than 4096 servers, or variables or arguments of one, are a problem.
+ *
  * Returns the tree (free with tree_free), or NULL if a problem was added.
  */
 struct tree *import_read(struct slice text, const char *file, struct config_problems *problems,

@@ -70,7 +70,8 @@ static void test_entries_become_servers(void **state)
 		outcome.warnings.items[0],
 		"f.json:1:193: mcpServers.off.disabled: is disabled there, and not served");
 	assert_int_equal(servers->count, 3);
-	assert_int_equal(git->count, 4);
+	assert_int_equal(git->count, 5);
+	assert_string_equal(text_at(tree_find(git, "start"), "try"), "true");
 	assert_string_equal(text_at(git, "command"), "uvx");
 	assert_string_equal(tree_find(git, "args")->items[1]->text, "\xc3\xa4\n");
 	assert_string_equal(text_at(tree_find(git, "env"), "A_TOKEN"), "x");
@@ -167,6 +168,8 @@ static void test_variables_are_put_in(void **state)
 			"a some ${IMPORT_TEST}, some ${IMPORT_TEST}", NULL);
 	assert_expanded("${IMPORT_NONE:-else}${IMPORT_TEST:-no}", "elsesome ${IMPORT_TEST}", NULL);
 	assert_expanded("${IMPORT_NONE:-}", "", NULL);
+	assert_expanded("${env:IMPORT_NONE:-a:b}", "a:b", NULL);
+	assert_expanded("${claim:sub}", "${claim:sub}", NULL);
 	assert_expanded("${userHome}${/}a${pathSeparator}b", "/home/me/a/b", NULL);
 	assert_expanded("${env:IMPORT_NONE}", "${env:IMPORT_NONE}",
 			AT "'${env:IMPORT_NONE}' is passed as it stands: no such variable is set "

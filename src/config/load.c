@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "config/claim.h"
 #include "config/file.h"
+#include "config/places.h"
 #include "config/problem.h"
 #include "config/rules.h"
 #include "config/table.h"
@@ -186,6 +187,8 @@ static void finish_server(struct config *config, struct config_server *server)
 	for (size_t i = 0; i < conf->claims.count; i++)
 		if (!slices_has(config->claim_names, conf->claims.items[i]))
 			texts_add(&config->claim_names, conf->claims.items[i]);
+	if (endpoint->path.n > 1 && endpoint->path.p[endpoint->path.n - 1] == '/')
+		texts_shorten(&endpoint->path, endpoint->path.n - 1);
 	if (endpoint->path.n == 0)
 		endpoint->path = slice_str(mem_printf("/%s/mcp", conf->name));
 	endpoint->sse_path = beside(endpoint->path, "sse");
@@ -310,7 +313,7 @@ static void finish_roles(struct config *config, struct authorization_conf *autho
 		token->rights.needs_roles = is_own || authorization->has_roles;
 		if (is_own)
 			give_role(&token->rights,
-				  roles_add_of_token(roles, token->name, token->tools));
+				  roles_add_of_token(roles, i, token->name, token->tools));
 		for (size_t j = 0; j < token->roles.count; j++)
 			give_role(&token->rights, roles_find(roles, token->roles.items[j]));
 	}
@@ -426,6 +429,7 @@ void config_free(struct config **config)
 	if (c == NULL)
 		return;
 	finish_free(c);
+	rule_places_free(&c->rule_places);
 	for (size_t i = 0; i < c->listen_count; i++) {
 		table_free(OPTIONS_LISTEN, &c->listen[i]);
 		for (size_t j = 0; j < c->listen[i].tls_count; j++)
@@ -479,6 +483,8 @@ static struct config *load_all(const struct types_context *context, const struct
 	config->roles.before = NULL;
 	if (context->is_yaml)
 		unexpanded_check(root, context->problems);
+	if (!context->is_checked)
+		places_collect(root, &config->rule_places);
 	if (!context->is_checked)
 		rules_check(config, root, context->problems);
 	if (!context->is_checked)

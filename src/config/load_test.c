@@ -715,11 +715,14 @@ static void test_names_and_paths(void **state)
 			"F:1:33: servers.a.path: the path '/.well-known/x' is the daemon's own");
 	ASSERT_PROBLEMS("servers:\n  a: {command: x, path: /b/mcp}\n  b: {command: x}\n",
 			"F:3:6: servers.b: the path '/b/mcp' is also that of the server 'a'");
-	/* AUTH-AUD-03, AUTH-CFG-01: a token for one would be taken for the other. */
-	ASSERT_PROBLEMS(
-		"servers:\n  a: {command: x}\n  b: {command: x, path: /a/mcp/}\n",
-		"F:3:25: servers.b.path: the path '/a/mcp/' is that of the server 'a' but for "
-		"a slash, and tokens do not tell them apart");
+	/* AUTH-AUD-03, AUTH-CFG-01: a slash at the end makes no other path, so no other resource. */
+	ASSERT_PROBLEMS("servers:\n  a: {command: x}\n  b: {command: x, path: /a/mcp/}\n",
+			"F:3:25: servers.b.path: the path '/a/mcp' is also that of the server 'a'");
+	outcome = load_good("servers:\n  a: {command: x, path: /a/}\n  b: {command: x, path: /}\n");
+	assert_string_equal(outcome.config->servers[0].endpoint.path.p, "/a");
+	assert_string_equal(outcome.config->servers[0].endpoint.sse_path.p, "/a/sse");
+	assert_string_equal(outcome.config->servers[1].endpoint.path.p, "/");
+	end(&outcome);
 	outcome = load_good("servers:\n  a: {command: x, path: /m, enabled: false}\n"
 			    "  b: {command: x, path: /m}\n");
 	end(&outcome);

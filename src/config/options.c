@@ -359,7 +359,8 @@ const struct option options_table[] = {
 	  .min = "0",
 	  .max = "1h",
 	  .help = "When the daemon stops, /readyz answers 503 for so long before anything ends, so that balancers send "
-		  "nobody any more; all else is served, with `Connection: close`. A second signal ends it." },
+		  "nobody any more; all else is served, with `Connection: close`. A second signal ends it. "
+		  "systemd is told how long the whole stop may take, whatever TimeoutStopSec says." },
 	{ .path = "drain_timeout",
 	  .type = OPTION_DURATION,
 	  TOP(drain_timeout_ms),

@@ -236,15 +236,6 @@ static void check_path(const struct config_server *server, const struct tree *at
 }
 
 /* AUTH-AUD-03, AUTH-CFG-01 */
-static bool is_one_resource(struct slice a, struct slice b)
-{
-	bool are_equal = slice_is_equal(a, b);
-
-	a.n -= a.n > 0 && a.p[a.n - 1] == '/';
-	b.n -= b.n > 0 && b.p[b.n - 1] == '/';
-	return !are_equal && slice_is_equal(a, b);
-}
-
 static void check_path_is_unique(const struct config *config, size_t index, const struct tree *root,
 				 struct config_problems *problems)
 {
@@ -265,11 +256,6 @@ static void check_path_is_unique(const struct config *config, size_t index, cons
 			problem_add_at(problems, at,
 				       "the path '%.100s' is also that of the server '%s'",
 				       paths[p].p, config->servers[i].conf.name);
-		else if (config->servers[i].enabled && is_one_resource(other->path, own->path))
-			problem_add_at(problems, at,
-				       "the path '%.100s' is that of the server '%s' but for a "
-				       "slash, and tokens do not tell them apart",
-				       own->path.p, config->servers[i].conf.name);
 	}
 }
 

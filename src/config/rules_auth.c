@@ -364,12 +364,17 @@ void rules_warn_of_proxy(const struct config *config, const struct tree *root,
 			 struct config_problems *warnings)
 {
 	const struct authorization_conf *authorization = &config->frontend.authorization;
-	const struct tree *public_url = tree_find(root, "public_url");
-	const struct tree *proxies = tree_find(root, "trusted_proxies");
+	const struct tree *told_by = tree_find(root, "public_url");
 
-	if (authorization->mode == AUTHORIZATION_NONE && (public_url != NULL || proxies != NULL))
+	if (told_by == NULL)
+		told_by = tree_find(root, "trusted_proxies");
+	for (size_t i = 0; i < config->listen_count && told_by == NULL; i++)
+		if (config->listen[i].proxy_protocol)
+			told_by = tree_find(tree_item(tree_find(root, "listen"), i),
+					    "proxy_protocol");
+	if (authorization->mode == AUTHORIZATION_NONE && told_by != NULL)
 		problem_add_at(
-			warnings, public_url != NULL ? public_url : proxies,
+			warnings, told_by,
 			"others come by way of a proxy, it seems, and nobody is asked for a token: "
 			"say who may call (auth: {mode: token} or oauth), or that everybody may "
 			"(auth: {mode: anonymous})");

@@ -9,42 +9,45 @@
 #include "config/quantity.h"
 #include "config/rules.h"
 
-struct idle_key {
-	const char *section; /* NULL: of the server itself */
-	const char *key;
-	bool is_set;            /* to something else than the default */
-	const char *isolations; /* with which it does something */
-};
-
-static void warn_of_key(const struct idle_key *idle, const struct tree *at,
-			struct config_problems *warnings)
+/* value: what stands in the configuration; NULL: nothing does */
+static void warn_if_idle(const struct tree *value, bool is_idle, const char *why,
+			 struct config_problems *warnings)
 {
-	const struct tree *section = idle->section != NULL ? tree_find(at, idle->section) : at;
-	const struct tree *value = tree_find(section, idle->key);
-
-	if (idle->is_set && value != NULL)
-		problem_add_at(warnings, value, "does nothing here: it is for isolation %s",
-			       idle->isolations);
+	if (is_idle && value != NULL)
+		problem_add_at(warnings, value, "does nothing here: %s", why);
 }
 
-static void warn_of_server(const struct config_server *server, const struct tree *at,
-			   struct config_problems *warnings)
+/* Keys of a server that are for other isolations, where they are set to something else than the default. */
+static void warn_of_isolation(const struct config_server *server, const struct tree *at,
+			      struct config_problems *warnings)
 {
 	const struct server_conf *conf = &server->conf;
 	bool is_shared = conf->isolation == ISOLATION_SHARED;
 	bool is_for_one = conf->isolation == ISOLATION_SESSION;
-	const struct idle_key keys[] = {
-		{ "pool", "min", !is_shared && conf->pool_min > 0, "shared" },
-		{ "pool", "warm", is_shared && conf->warm > 0, "session or principal" },
-		{ "pool", "sleep_after", !is_for_one && conf->sleep_after_ms > 0, "session" },
-		{ "pool", "reclaim", !is_for_one && conf->reclaims == RECLAIM_NEVER, "session" },
-		{ NULL, "assume_no_server_requests", is_shared && conf->never_asks, "principal" },
+	const struct {
+		const char *section; /* NULL: of the server itself */
+		const char *key;
+		bool is_idle;
+		const char *why;
+	} keys[] = {
+		{ "pool", "min", !is_shared && conf->pool_min > 0, "it is for isolation shared" },
+		{ "pool", "warm", is_shared && conf->warm > 0,
+		  "it is for isolation session or principal" },
+		{ "pool", "sleep_after", !is_for_one && conf->sleep_after_ms > 0,
+		  "it is for isolation session" },
+		{ "pool", "reclaim", !is_for_one && conf->reclaims == RECLAIM_NEVER,
+		  "it is for isolation session" },
+		{ NULL, "assume_no_server_requests", is_shared && conf->never_asks,
+		  "it is for isolation principal" },
 		{ NULL, "progress_while_waiting", is_shared && conf->tells_progress,
-		  "session or principal" },
+		  "it is for isolation session or principal" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		warn_of_key(&keys[i], at, warnings);
+		warn_if_idle(tree_find(keys[i].section != NULL ? tree_find(at, keys[i].section) :
+								 at,
+				       keys[i].key),
+			     keys[i].is_idle, keys[i].why, warnings);
 }
 
 /* `at`: where a limit stands. */
@@ -53,11 +56,9 @@ static void warn_of_rate(const struct rate_rule *rule, const struct tree *at,
 {
 	static const char *const keys[] = { "per", "burst" };
 
-	for (size_t i = 0; rule->calls == 0 && i < ARRAY_LEN(keys); i++)
-		if (tree_find(at, keys[i]) != NULL)
-			problem_add_at(
-				warnings, tree_find(at, keys[i]),
-				"does nothing here: it is about 'calls', and there are none");
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		warn_if_idle(tree_find(at, keys[i]), rule->calls == 0,
+			     "it is about 'calls', and there are none", warnings);
 }
 
 /* Whether entries above this one are for all of its tools. */
@@ -85,10 +86,10 @@ static void warn_of_limits(const struct config_server *server, const struct tree
 	warn_of_rate(&server->conf.limits.all.rate, tree_find(at, "rate"), warnings);
 	for (size_t i = 0; list != NULL && i < limits->count; i++) {
 		warn_of_rate(&limits->items[i].limit.rate, tree_item(list, i), warnings);
-		if (is_for_none(limits, i))
-			problem_add_at(warnings, tree_item(list, i),
-				       "does nothing here: the entries above it are for all of its "
-				       "tools, and of several that fit the first counts");
+		warn_if_idle(tree_item(list, i), is_for_none(limits, i),
+			     "the entries above it are for all of its tools, and of several that "
+			     "fit the first counts",
+			     warnings);
 	}
 }
 
@@ -100,10 +101,9 @@ static void warn_of_hide(const struct config_server *server, const struct tree *
 
 	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++)
 		has_any |= needs->by_name[kind].count > 0;
-	if (needs->hides && !has_any && tree_find(at, "hide") != NULL)
-		problem_add_at(warnings, tree_find(at, "hide"),
-			       "does nothing here: it is about scopes of tools, prompts and "
-			       "resources, and there are none");
+	warn_if_idle(tree_find(at, "hide"), needs->hides && !has_any,
+		     "it is about scopes of tools, prompts and resources, and there are none",
+		     warnings);
 }
 
 /* What one caller's process shows would be withheld from another. */
@@ -154,10 +154,11 @@ void rules_warn(const struct config *config, const struct tree *root,
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 		const struct tree *servers = tree_below(root, "servers");
+		const struct tree *at = tree_find(servers, server->conf.name);
 
-		warn_of_server(server, tree_find(servers, server->conf.name), warnings);
-		warn_of_limits(server, tree_find(servers, server->conf.name), warnings);
-		warn_of_hide(server, tree_find(servers, server->conf.name), warnings);
+		warn_of_isolation(server, at, warnings);
+		warn_of_limits(server, at, warnings);
+		warn_of_hide(server, at, warnings);
 		warn_of_pin(server, tree_below(servers, server->conf.name), warnings);
 		warn_of_expired(server, tree_below(servers, server->conf.name), warnings);
 		rules_warn_of_arguments(server, tree_below(servers, server->conf.name), warnings);

@@ -24,6 +24,13 @@ void texts_add(struct slices *texts, struct slice text)
 	texts->items = items;
 }
 
+void texts_shorten(struct slice *text, size_t n)
+{
+	CHECK(n <= text->n);
+	((char *)(uintptr_t)text->p)[n] = '\0';
+	text->n = n;
+}
+
 void texts_free_one(struct slice *text)
 {
 	char *bytes = (char *)(uintptr_t)text->p;

@@ -8,6 +8,8 @@
 
 /* Appends a copy. */
 void texts_add(struct slices *texts, struct slice text);
+/* Only the first n bytes stay. */
+void texts_shorten(struct slice *text, size_t n);
 /* Overwrites, frees, empties. */
 void texts_free_one(struct slice *text);
 void texts_free(struct slices *texts);

@@ -5,6 +5,7 @@
 
 #include "base/slice.h"
 #include "config/problem.h"
+#include "config/variables.h"
 
 #define NAME_SHOWN 60
 
@@ -28,25 +29,28 @@ static bool is_exempt(const struct tree *value)
 	       (is_called(value, "args") && is_shell(tree_find(value->parent, "command")));
 }
 
-/*
- * The name in what begins with "${" at `text`, whatever stands in front of it (env:) or behind (:-default); empty: it is no
- * variable, or a claim.
- */
+/* The name in what begins with "${" at `text`; empty: it is no variable, or a claim. */
 static struct slice name_at(const char *text)
 {
 	static const char letters[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-	static const char *const sources[] = { "env:", "input:", "secret:" };
-	const char *name = text + 2;
-	size_t length;
+	static const struct slice sources[] = { SLICE("env"), SLICE("input"), SLICE("secret") };
+	struct variable variable;
+	struct slice name;
+	size_t length = 0;
 
-	if (strncmp(name, "claim:", 6) == 0 || strchr(name, '}') == NULL)
+	if (!variable_parse(slice_str(text), &variable) ||
+	    slice_is_equal(variable.source, SLICE_LIT("claim")))
 		return slice_of(NULL, 0);
-	for (size_t i = 0; i < ARRAY_LEN(sources); i++)
-		if (strncmp(name, sources[i], strlen(sources[i])) == 0)
-			name += strlen(sources[i]);
-	length = strspn(name, letters);
-	return slice_of(name, strchr("}:-", name[length]) != NULL ? length : 0);
+	name = variable.source.n == 0 || slices_has((struct slices){ sources, ARRAY_LEN(sources) },
+						    variable.source) ?
+		       variable.name :
+		       variable.source;
+	while (length < name.n && strchr(letters, name.p[length]) != NULL)
+		length++;
+	/* A shell's ${NAME-DEFAULT} has no colon. */
+	return slice_of(name.p,
+			length == name.n || strchr(":-", name.p[length]) != NULL ? length : 0);
 }
 
 static void refuse(const struct tree *value, struct slice name, struct config_problems *problems)

@@ -77,17 +77,42 @@ static const char *put_variable(struct expansion *expansion, struct slice writte
 	return why;
 }
 
-/* `inside` of ${…}: puts in what it stands for and returns NULL, or returns what is to be told. */
-static const char *put(struct expansion *expansion, struct slice written, struct slice inside)
+bool variable_parse(struct slice text, struct variable *variable_r)
 {
-	const char *colon = inside.n > 0 ? memmem(inside.p, inside.n, ":-", 2) : NULL;
-	struct slice name = colon != NULL ? slice_between(inside.p, colon) : inside;
+	const char *end = memchr(text.p, '}', text.n);
+	struct slice name, fallback = { NULL, 0 };
+	const char *colon, *dash;
+
+	CHECK(slice_has_prefix(text, SLICE_LIT("${")));
+	*variable_r = (struct variable){ .written = text };
+	if (end == NULL)
+		return false;
+	name = slice_between(text.p + 2, end);
+	variable_r->written = slice_between(text.p, end + 1);
+	dash = name.n > 0 ? memmem(name.p, name.n, ":-", 2) : NULL;
+	if (dash != NULL) {
+		fallback = slice_between(dash + 2, end);
+		name = slice_between(name.p, dash);
+	}
+	colon = name.n > 0 ? memchr(name.p, ':', name.n) : NULL;
+	if (colon != NULL) {
+		variable_r->source = slice_between(name.p, colon);
+		name = slice_between(colon + 1, name.p + name.n);
+	}
+	variable_r->name = name;
+	variable_r->fallback = fallback;
+	return true;
+}
+
+/* Puts in what it stands for and returns NULL, or returns what is to be told. */
+static const char *put(struct expansion *expansion, const struct variable *variable)
+{
+	struct slice inside = slice_of(variable->written.p + 2, variable->written.n - 3);
+	bool is_plain = variable->source.n == 0;
 	const char *why;
 
-	if (slice_has_prefix(inside, SLICE_LIT("env:")))
-		return put_variable(expansion, written, slice_of(inside.p + 4, inside.n - 4));
 	if (slice_is_equal(inside, SLICE_LIT("userHome")))
-		return put_variable(expansion, written, SLICE_LIT("HOME"));
+		return put_variable(expansion, variable->written, SLICE_LIT("HOME"));
 	if (slice_is_equal(inside, SLICE_LIT("pathSeparator")) ||
 	    slice_is_equal(inside, SLICE_LIT("/"))) {
 		buf_append_char(expansion->out, '/');
@@ -96,12 +121,13 @@ static const char *put(struct expansion *expansion, struct slice written, struct
 	for (size_t i = 0; i < ARRAY_LEN(foreign); i++)
 		if (slice_has_prefix(inside, foreign[i].prefix))
 			return foreign[i].text;
-	if (!is_name(name) || memchr(inside.p, '$', inside.n) != NULL)
+	if ((!is_plain && !slice_is_equal(variable->source, SLICE_LIT("env"))) ||
+	    !is_name(variable->name) || memchr(inside.p, '$', inside.n) != NULL)
 		return AS_IT_STANDS "nothing is put in its place here";
-	why = put_variable(expansion, written, name);
-	if (why == NULL || colon == NULL)
+	why = put_variable(expansion, variable->written, variable->name);
+	if (why == NULL || variable->fallback.p == NULL)
 		return why;
-	buf_append_slice(expansion->out, slice_between(colon + 2, inside.p + inside.n));
+	buf_append_slice(expansion->out, variable->fallback);
 	return NULL;
 }
 
@@ -115,20 +141,19 @@ bool variables_expand(struct slice text, bool is_open, struct buf *out, variable
 	if (text.n > 1 && text.p[0] == '$' && is_name(slice_of(text.p + 1, text.n - 1)))
 		tell(text, AS_IT_STANDS "write ${NAME} to have a variable's value", arg);
 	while (rest.n > 0 && (at = memmem(rest.p, rest.n, "${", 2)) != NULL) {
-		const char *end = memchr(at, '}', (size_t)(rest.p + rest.n - at));
-		const char *after = end != NULL ? end + 1 : rest.p + rest.n;
-		struct slice written = slice_between(at, after);
 		const char *why = AS_IT_STANDS "nothing is put in its place here";
+		struct variable variable;
 
 		buf_append_slice(out, slice_between(rest.p, at));
-		if (end != NULL)
-			why = put(&expansion, written, slice_between(at + 2, end));
+		rest = slice_between(at, rest.p + rest.n);
+		if (variable_parse(rest, &variable))
+			why = put(&expansion, &variable);
 		if (why != NULL) {
-			buf_append_slice(out, written);
-			if (!slice_has_prefix(written, SLICE_LIT("${claim:")))
-				tell(written, why, arg);
+			buf_append_slice(out, variable.written);
+			if (!slice_is_equal(variable.source, SLICE_LIT("claim")))
+				tell(variable.written, why, arg);
 		}
-		rest = slice_between(after, rest.p + rest.n);
+		rest = slice_of(rest.p + variable.written.n, rest.n - variable.written.n);
 	}
 	buf_append_slice(out, rest);
 	return expansion.has_value;

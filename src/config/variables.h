@@ -11,6 +11,17 @@
 #include "base/buf.h"
 #include "base/slice.h"
 
+/* `${SOURCE:NAME:-FALLBACK}`, of which NAME alone must be there; what is not has n == 0, a missing fallback p == NULL. Borrowed. */
+struct variable {
+	struct slice written; /* all of it */
+	struct slice source;
+	struct slice name;
+	struct slice fallback;
+};
+
+/* Takes apart what `text` begins with, which is `${`. False: it has no end, and `written` is all that is left. */
+bool variable_parse(struct slice text, struct variable *variable_r);
+
 /* A text does not become longer than this; the kernel takes no longer argument or variable. */
 #define VARIABLES_BYTES_MAX ((size_t)128 << 10)
 

@@ -89,6 +89,7 @@ void can_show(const json_t *answer)
 
 	show_line(is_allowed ? "yes: " : "no: ", json_string_value(json_object_get(answer, "why")));
 	show_line("  rule:                ", json_string_value(json_object_get(answer, "rule")));
+	show_line("  which stands at:     ", json_string_value(json_object_get(answer, "rule_at")));
 	show_list("  roles of the caller: ", json_object_get(answer, "roles"));
 	show_list("  roles that allow it: ", json_object_get(answer, "roles_that_allow"));
 	show_line("  scopes that it needs: ",

@@ -26,12 +26,13 @@
 #include "ctl/escape.h"
 #include "ctl/line.h"
 #include "ctl/oauth.h"
-#include "ctl/mcp_client.h"
+#include "ctl/offers.h"
 #include "ctl/pins.h"
 #include "ctl/reload.h"
 #include "ctl/show.h"
 #include "ctl/token.h"
 #include "ctl/tools.h"
+#include "ctl/top.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"
@@ -111,88 +112,24 @@ static int run_logs(const struct line *line)
 	return line_finish(answer);
 }
 
-/* Where somebody finds out why a server cannot be started. */
-static int fail_of_server(const struct mcp_client *client, const char *why)
+/* As it is: nothing in it acts on a terminal (obs/metric.h). */
+static int run_metrics(const struct line *line)
 {
-	line_fail(why);
-	if (client->is_server_down)
-		fprintf(stderr,
-			"see: mcpgatectl status; mcpgatectl logs %s; mcpgatectl doctor %s\n",
-			client->server, client->server);
-	return EXIT_FAILED;
-}
-
-static int run_tools(const struct line *line)
-{
-	const char *format = line->format != NULL ? line->format : "mcp";
+	const struct client_request request = { .socket = line->socket,
+						.method = "GET",
+						.target = "/metrics" };
+	struct client_reply reply;
 	struct error err = { ERROR_NONE, "" };
-	struct mcp_client client;
-	json_t *converted = NULL;
-	json_t *tools = NULL;
+	int status = 0;
 
-	if (mcp_client_open(&client, line->socket, line->words[1], &err) == 0)
-		tools = mcp_client_list_tools(&client, &err);
-	mcp_client_close(&client);
-	if (tools == NULL)
-		return fail_of_server(&client, err.text);
-	CHECK(json_is_array(tools));
-	if (line->format == NULL && !line->is_json) {
-		show_tools(tools);
-	} else {
-		converted = tools_convert(tools, format);
-		CHECK(converted != NULL); /* the option has been looked at */
-		tools_print_json(converted);
-	}
-	json_decref(converted);
-	json_decref(tools);
-	return 0;
-}
-
-/* The params of the call that the words ask for. */
-static json_t *read_call(const struct line *line, struct error *err)
-{
-	const char *text = line->count > 3 ? line->words[3] : "{}";
-	json_error_t why = { .text = "" };
-	json_t *arguments = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
-	json_t *name = json_string(line->words[2]);
-
-	if (json_is_object(arguments) && name != NULL)
-		return json_pack("{s:o, s:o}", "name", name, "arguments", arguments);
-	if (name == NULL)
-		error_set(err, ERROR_INVALID, "the name of the tool is no UTF-8");
+	if (client_ask(&request, &reply, &err) < 0)
+		return line_fail(err.text);
+	if (reply.status == 200)
+		fwrite(reply.body.data, 1, reply.body.len, stdout);
 	else
-		error_set(err, ERROR_INVALID,
-			  "the arguments must be a JSON object, like '{\"text\":\"hello\"}'%s%s",
-			  why.text[0] != '\0' ? ": " : "", why.text);
-	json_decref(arguments);
-	json_decref(name);
-	return NULL;
-}
-
-static int run_call(const struct line *line)
-{
-	struct error err = { ERROR_NONE, "" };
-	json_t *params = read_call(line, &err);
-	struct mcp_client client;
-	json_t *result = NULL;
-	bool is_error;
-
-	CHECK(line->count >= 3);
-	if (params == NULL)
-		return line_refuse_usage(err.text);
-	if (mcp_client_open(&client, line->socket, line->words[1], &err) == 0)
-		result = mcp_client_ask(&client, "tools/call", json_incref(params), &err);
-	mcp_client_close(&client);
-	json_decref(params);
-	if (result == NULL)
-		return fail_of_server(&client, err.text);
-	is_error = json_is_true(json_object_get(result, "isError"));
-	if (line->is_json)
-		tools_print_json(result);
-	else
-		tools_print_result(result);
-	json_decref(result);
-	return is_error ? EXIT_FAILED : 0;
+		status = line_fail("the daemon refuses");
+	client_reply_fini(&reply);
+	return status;
 }
 
 static int examine_oauth(const struct line *line)
@@ -446,6 +383,11 @@ static const struct command {
 } commands[] = {
 	{ "status", "", 0, 0, "the daemon as a whole, and its servers", .show = show_status },
 	{ "servers", "", 0, 0, "states, calls, latencies", .show = show_servers },
+	{ "top", "[-n N] [-d SECONDS]", 0, 0, "a live view: a line for each server",
+	  .options = "  -n, --count N       for top: so many views, then end; --once: one\n"
+		     "  -d, --delay SECONDS for top: between them (default: 2)\n",
+	  .run = top_run },
+	{ "metrics", "", 0, 0, "what Prometheus would read", .run = run_metrics },
 	{ "processes", "", 0, 0, "what runs", .show = show_processes },
 	{ "sessions", "", 0, 0, "who is there", .show = show_sessions },
 	{ "streams", "", 0, 0, "what waits for clients, or is kept for them",
@@ -482,8 +424,11 @@ static const struct command {
 	{ "reload", "", 0, 0, "read the configuration again; exit status 1: it is refused",
 	  .run = reload_run },
 	{ "tools", "SERVER [--format F]", 1, 1, "its tools; F: mcp, openai or anthropic",
-	  .run = run_tools },
-	{ "call", "SERVER TOOL [JSON]", 2, 3, "call a tool", .run = run_call },
+	  .run = offers_run_tools },
+	{ "prompts", "SERVER", 1, 1, "its prompts", .run = offers_run_prompts },
+	{ "resources", "SERVER", 1, 1, "its resources, and templates of them",
+	  .run = offers_run_resources },
+	{ "call", "SERVER TOOL [JSON]", 2, 3, "call a tool", .run = offers_run_call },
 	{ "token", "new [--name N]", 1, 1, "make a static token, and its entry for auth.tokens",
 	  .run = run_token },
 	{ "client-config", "SERVER [--client C]", 1, 1,
@@ -606,6 +551,7 @@ static int run(const struct line *line)
 enum {
 	OPTION_JSON = 256,
 	OPTION_ALL,
+	OPTION_ONCE,
 	OPTION_FORMAT,
 	OPTION_CLAIM,
 	OPTION_ENV,
@@ -620,6 +566,9 @@ static const struct option options[] = {
 	{ "follow", no_argument, NULL, 'f' },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "all", no_argument, NULL, OPTION_ALL },
+	{ "once", no_argument, NULL, OPTION_ONCE },
+	{ "count", required_argument, NULL, 'n' },
+	{ "delay", required_argument, NULL, 'd' },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
 	{ "name", required_argument, NULL, OPTION_TEXT + offsetof(struct line, name) },
 	{ "oauth", required_argument, NULL, OPTION_TEXT + offsetof(struct line, url) },
@@ -689,6 +638,15 @@ static int take_option(struct line *line, int option)
 	case 'f':
 		line->follows = true;
 		return -1;
+	case 'n':
+		line->views = optarg;
+		return -1;
+	case 'd':
+		line->delay = optarg;
+		return -1;
+	case OPTION_ONCE:
+		line->views = "1";
+		return -1;
 	case OPTION_ALL:
 		line->all = true;
 		return -1;
@@ -742,7 +700,7 @@ int main(int argc, char **argv)
 			argc = i;
 		}
 	}
-	while ((option = getopt_long(argc, argv, "s:c:f", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "s:c:fn:d:", options, NULL)) != -1) {
 		int status = take_option(&line, option);
 
 		if (status >= 0)
@@ -764,6 +722,8 @@ int main(int argc, char **argv)
 		return line_refuse_usage("only doctor takes --oauth, and then nothing else");
 	if (line.env_count > 0 && line.command == NULL)
 		return line_refuse_usage("--env belongs to doctor -- COMMAND");
+	if ((line.views != NULL || line.delay != NULL) && strcmp(line.words[0], "top") != 0)
+		return line_refuse_usage("-n, -d and --once belong to top");
 	is_entry = strcmp(line.words[0], "client-config") == 0;
 	if ((line.token_file != NULL && line.url == NULL && !is_entry) ||
 	    (line.ca_file != NULL && line.url == NULL))

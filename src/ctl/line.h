@@ -26,6 +26,8 @@ struct line {
 	const char *token_file;
 	const char *ca_file;
 	const char *client;
+	const char *views; /* of top; NULL: any number */
+	const char *delay; /* between them; NULL: not given */
 	struct doctor_claims claims;
 	struct {
 		const char *issuer;

@@ -71,6 +71,7 @@ json_t *mcp_client_ask(struct mcp_client *client, const char *method, json_t *pa
 	const char *reason =
 		json_string_value(json_object_get(json_object_get(error, "data"), "reason"));
 
+	client->error_code = (int)json_integer_value(json_object_get(error, "code"));
 	client->is_server_down = reason != NULL && strcmp(reason, "backend_unavailable") == 0;
 	if (answer == NULL && err->kind == ERROR_NONE)
 		error_set(err, ERROR_SYNTAX, "the daemon's answer is empty");
@@ -102,30 +103,31 @@ int mcp_client_open(struct mcp_client *client, const char *socket, const char *s
 	return 0;
 }
 
-json_t *mcp_client_list_tools(struct mcp_client *client, struct error *err)
+json_t *mcp_client_list(struct mcp_client *client, const char *method, const char *member,
+			struct error *err)
 {
-	json_t *tools = json_array();
+	json_t *items = json_array();
 	json_t *cursor = NULL;
 
 	for (int pages = 0; pages < PAGES_MAX; pages++) {
 		json_t *params = json_pack("{s:o*}", "cursor", cursor);
-		json_t *page = mcp_client_ask(client, "tools/list", params, err);
+		json_t *page = mcp_client_ask(client, method, params, err);
 
 		if (page == NULL) {
-			json_decref(tools);
+			json_decref(items);
 			return NULL;
 		}
-		json_array_extend(tools, json_object_get(page, "tools"));
+		json_array_extend(items, json_object_get(page, member));
 		cursor = json_incref(json_object_get(page, "nextCursor"));
 		json_decref(page);
 		if (!json_is_string(cursor)) {
 			json_decref(cursor);
-			return tools;
+			return items;
 		}
 	}
 	json_decref(cursor);
-	json_decref(tools);
-	error_set(err, ERROR_LIMIT, "the list of tools has no end");
+	json_decref(items);
+	error_set(err, ERROR_LIMIT, "the list has no end");
 	return NULL;
 }
 

@@ -15,6 +15,7 @@ struct mcp_client {
 	char *session;       /* its id */
 	json_t *about;       /* the result of initialize */
 	bool is_server_down; /* the last request failed because the server could not be started */
+	int error_code;      /* of the last request; 0: it had no error of JSON-RPC */
 	int last_id;
 };
 
@@ -27,8 +28,9 @@ int mcp_client_open(struct mcp_client *client, const char *socket, const char *s
 /* Takes params. Returns the result (the caller's), or NULL: the server's or the daemon's error is in err. */
 json_t *mcp_client_ask(struct mcp_client *client, const char *method, json_t *params,
 		       struct error *err);
-/* All tools, of all pages; NULL: failed. */
-json_t *mcp_client_list_tools(struct mcp_client *client, struct error *err);
+/* All items of a list, of all pages: those that results of the method have in this member. NULL: failed. */
+json_t *mcp_client_list(struct mcp_client *client, const char *method, const char *member,
+			struct error *err);
 void mcp_client_close(struct mcp_client *client);
 
 #endif

@@ -372,7 +372,14 @@ void show_log_line(const json_t *line)
 	buf_fini(&text);
 }
 
-/* The first line of the description is enough to choose by. */
+/* The first line of a description is enough to choose by. */
+static void add_description(struct text_table *table, const json_t *item)
+{
+	struct slice text = text_of(item, "description");
+
+	text_table_add(table, slice_cut(&text, '\n'));
+}
+
 void show_tools(const json_t *tools)
 {
 	static const struct text_table_column heads[] = { { "TOOL", false },
@@ -381,12 +388,72 @@ void show_tools(const json_t *tools)
 
 	text_table_init(&table, heads, ARRAY_LEN(heads));
 	for (size_t i = 0; i < json_array_size(tools); i++) {
-		const json_t *tool = json_array_get(tools, i);
-		struct slice text = text_of(tool, "description");
-
-		text_table_add(&table, text_of(tool, "name"));
-		text_table_add(&table, slice_cut(&text, '\n'));
+		text_table_add(&table, text_of(json_array_get(tools, i), "name"));
+		add_description(&table, json_array_get(tools, i));
 	}
+	text_table_print(&table, stdout);
+	text_table_fini(&table);
+}
+
+/* Those that may be missing in brackets. */
+static void append_arguments(struct buf *out, const json_t *arguments)
+{
+	for (size_t i = 0; i < json_array_size(arguments); i++) {
+		const json_t *argument = json_array_get(arguments, i);
+		bool is_required = json_is_true(json_object_get(argument, "required"));
+
+		buf_append_str(out, i > 0 ? " " : "");
+		buf_append_str(out, is_required ? "" : "[");
+		buf_append_slice(out, text_of(argument, "name"));
+		buf_append_str(out, is_required ? "" : "]");
+	}
+}
+
+void show_prompts(const json_t *prompts)
+{
+	static const struct text_table_column heads[] = { { "PROMPT", false },
+							  { "ARGUMENTS", false },
+							  { "DESCRIPTION", false } };
+	struct text_table table;
+
+	text_table_init(&table, heads, ARRAY_LEN(heads));
+	for (size_t i = 0; i < json_array_size(prompts); i++) {
+		const json_t *prompt = json_array_get(prompts, i);
+		struct buf arguments = { 0 };
+
+		append_arguments(&arguments, json_object_get(prompt, "arguments"));
+		text_table_add(&table, text_of(prompt, "name"));
+		text_table_add(&table, buf_slice(&arguments));
+		add_description(&table, prompt);
+		buf_fini(&arguments);
+	}
+	text_table_print(&table, stdout);
+	text_table_fini(&table);
+}
+
+static void add_resources(struct text_table *table, const json_t *resources, const char *uri)
+{
+	for (size_t i = 0; i < json_array_size(resources); i++) {
+		const json_t *resource = json_array_get(resources, i);
+
+		text_table_add(table, text_of(resource, uri));
+		text_table_add(table, text_of(resource, "name"));
+		text_table_add(table, text_of(resource, "mimeType"));
+		add_description(table, resource);
+	}
+}
+
+void show_resources(const json_t *resources, const json_t *templates)
+{
+	static const struct text_table_column heads[] = { { "URI OR TEMPLATE", false },
+							  { "NAME", false },
+							  { "TYPE", false },
+							  { "DESCRIPTION", false } };
+	struct text_table table;
+
+	text_table_init(&table, heads, ARRAY_LEN(heads));
+	add_resources(&table, resources, "uri");
+	add_resources(&table, templates, "uriTemplate");
 	text_table_print(&table, stdout);
 	text_table_fini(&table);
 }

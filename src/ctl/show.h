@@ -16,5 +16,7 @@ void show_deny_list(const json_t *report);
 void show_log_line(const json_t *line);
 /* Texts with an explanation each. */
 void show_tools(const json_t *tools);
+void show_prompts(const json_t *prompts);
+void show_resources(const json_t *resources, const json_t *templates);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "endpoint/call_limits.h"
 #include "endpoint/modern.h"
+#include "endpoint/trace.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/counters.h"
@@ -136,10 +137,21 @@ static int read_batch(struct admission *admission)
 		"Invalid request: a batch is not empty, has no initialize, and either asks or answers");
 }
 
+/* The head's trace becomes the message's, wherever that names none: from here on there is one place for it. RPC-07 */
+static int take_trace(struct admission *admission)
+{
+	const char *trace = admission->caller->trace;
+
+	if (trace == NULL || !trace_add(&admission->traced, &admission->single, trace))
+		return 0;
+	admission->count = admission->requests = 0;
+	return add_message(buf_slice(&admission->traced), admission);
+}
+
 static int read_single(struct admission *admission)
 {
 	admission->messages = &admission->single;
-	if (add_message(admission->body, admission) < 0)
+	if (add_message(admission->body, admission) < 0 || take_trace(admission) < 0)
 		return -1;
 	admission->is_initialize = is_initialize(&admission->single);
 	return 0;
@@ -293,26 +305,28 @@ static bool check_named(struct admission *admission)
 }
 
 /* Each request hears the text in admission->err; a batch or a notification is refused as what it is. */
-static bool refuse_params(struct admission *admission, const char *rule)
+static bool refuse_params(struct admission *admission, const struct rule *rule)
 {
 	bool is_modern = admission->front == FRONT_STATELESS;
 	int status = own_id(admission).n > 0 && !is_modern ? 200 : 400;
 
 	refuse(admission, status, MCP_INVALID_PARAMS, admission->err.text);
 	admission->refusal.is_in_band = admission->requests > 0;
-	admission->refusal.rule = rule;
+	admission->refusal.rule = *rule;
 	return false;
 }
 
 /* AUTH-SCP-12 */
 static bool refuse_name(struct admission *admission, const struct needs_flaw *flaw)
 {
+	struct rule rule = { .key = RULE_NONE };
+
 	error_set(&admission->err, ERROR_INVALID, "Invalid params: the name of the %s %s",
 		  flaw->what, flaw->why);
-	return refuse_params(admission,
-			     strcmp(flaw->what, "tool") == 0   ? "servers.NAME.tools.scopes" :
-			     strcmp(flaw->what, "prompt") == 0 ? "servers.NAME.prompts.scopes" :
-								 "servers.NAME.resources.scopes");
+	rule.key = strcmp(flaw->what, "tool") == 0   ? RULE_TOOLS_SCOPES :
+		   strcmp(flaw->what, "prompt") == 0 ? RULE_PROMPTS_SCOPES :
+						       RULE_RESOURCES_SCOPES;
+	return refuse_params(admission, &rule);
 }
 
 /* What all messages of the body need together. AUTH-SCP-02, -06, -11, -12 */
@@ -347,7 +361,8 @@ static bool check_permissions(struct admission *admission)
 	const struct caller *caller = admission->caller;
 	const struct permissions *permissions = &caller->endpoint->server->conf.permissions;
 	const struct rights *rights = &caller->access.rights;
-	const char *what = NULL, *rule = NULL;
+	const char *what = NULL;
+	struct rule rule;
 
 	for (size_t i = 0; what == NULL && i < admission->count; i++)
 		what = permissions_find_denied(permissions, rights, &admission->messages[i], &rule);
@@ -355,12 +370,13 @@ static bool check_permissions(struct admission *admission)
 		return true;
 	counter_add(COUNTER_REQUESTS_DENIED);
 	error_set(&admission->err, ERROR_INVALID, "Invalid params: there is no such %s", what);
-	return refuse_params(admission, rule[0] != '\0' ? rule : NULL);
+	return refuse_params(admission, &rule);
 }
 
 /* SEC-65 */
 static bool check_pins(struct admission *admission)
 {
+	static const struct rule rule = { .key = RULE_PIN };
 	const struct server *server = admission->caller->endpoint->server;
 	const char *what = NULL;
 
@@ -371,7 +387,7 @@ static bool check_pins(struct admission *admission)
 	counter_add(COUNTER_REQUESTS_WITHHELD);
 	error_set(&admission->err, ERROR_INVALID,
 		  "Invalid params: there is no such %s, or its definition is not approved", what);
-	return refuse_params(admission, "servers.NAME.pin");
+	return refuse_params(admission, &rule);
 }
 
 /* A client that tries the newest revision first learns on HTTP+SSE that it must initialize. FRONT-OLD-06 */
@@ -498,18 +514,24 @@ static bool can_be_checked(const struct server_conf *conf, const struct envelope
 static bool check_arguments(struct admission *admission)
 {
 	const struct argument_rules *rules = &admission->caller->endpoint->arguments;
-	const char *why = NULL, *rule = NULL;
 	const struct server_conf *conf = &admission->caller->endpoint->server->conf;
 	struct pattern_work work = { 0 };
+	const char *why = NULL;
+	struct rule rule;
 
-	for (size_t i = 0; i < admission->count && why == NULL; i++)
-		why = can_be_checked(conf, &admission->messages[i]) ?
-			      arguments_judge(rules, &admission->messages[i], &work, &rule) :
-			      "are held against no schema in such a message";
+	for (size_t i = 0; i < admission->count && why == NULL; i++) {
+		const struct envelope *env = &admission->messages[i];
+
+		why = arguments_judge(rules, env, &work, &rule);
+		if (why != NULL || can_be_checked(conf, env))
+			continue;
+		rule = (struct rule){ .key = RULE_SCHEMA };
+		why = "are held against no schema in such a message";
+	}
 	if (why == NULL)
 		return true;
 	error_set(&admission->err, ERROR_INVALID, "Invalid params: the arguments %s", why);
-	return refuse_params(admission, rule);
+	return refuse_params(admission, &rule);
 }
 
 /* A batch is taken or refused as a whole. */
@@ -517,7 +539,7 @@ static bool check_limits(struct admission *admission)
 {
 	const struct caller *caller = admission->caller;
 	const struct client *client = admission->client;
-	const char *rule;
+	struct rule rule;
 	uint64_t wait_ms;
 	enum reason reason = call_limits_take(
 		&(struct limited_calls){
@@ -588,6 +610,7 @@ static void record_refusal(const struct admission *admission, const char *word)
 	struct audit_request request = {
 		.origin = admission->origin,
 		.server = caller->endpoint->server->conf.name,
+		.places = caller->frontend->router->rule_places,
 		.principal = caller->access.principal,
 		.session = client != NULL ? client->session : NULL,
 		.revision = client != NULL                      ? client->revision :
@@ -595,19 +618,21 @@ static void record_refusal(const struct admission *admission, const char *word)
 								  NULL,
 		.bytes = admission->body.n,
 		.batch = admission->is_batch ? admission->count : 0,
+		.canonical = &caller->frontend->router->canonical,
 	};
 
+	word = refusal_word(&admission->refusal, word);
+	call_stats_note_refusal(&caller->endpoint->server->stats.calls, word);
 	if (audit == NULL)
 		return;
-	word = refusal_word(&admission->refusal, word);
 	for (size_t i = 0; i < admission->count; i++) {
 		request.env = &admission->messages[i];
 		request.bytes = request.env->text.n;
 		if (request.env->kind == ENVELOPE_REQUEST || (i == 0 && !has_requests))
-			audit_refusal(audit, &request, word, admission->refusal.rule);
+			audit_refusal(audit, &request, word, &admission->refusal.rule);
 	}
 	if (admission->count == 0)
-		audit_refusal(audit, &request, word, admission->refusal.rule);
+		audit_refusal(audit, &request, word, &admission->refusal.rule);
 }
 
 /* Where lists show what the scopes of their reader are enough for, those that they imply count. */
@@ -660,4 +685,5 @@ void admission_fini(struct admission *admission)
 	if (admission->messages != &admission->single)
 		free(admission->messages);
 	admission->messages = NULL;
+	buf_fini(&admission->traced);
 }

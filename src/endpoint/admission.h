@@ -71,6 +71,7 @@ struct admission {
 	struct refusal refusal;    /* if it was not */
 	/* What these lie in: */
 	struct audit_origin origin;
+	struct buf traced;      /* a single request, with the trace of its head */
 	struct envelope single; /* what `messages` is, unless the body is a batch */
 	struct error err;
 };

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "endpoint/origin.h"
 #include "http/conn.h"
 #include "obs/counters.h"
 #include "obs/log.h"
@@ -155,6 +156,7 @@ static enum authorization_step refuse_by_verdict(const struct authorization *aut
 	enum verdict_outcome outcome = verdict_get(verdict->kind)->outcome;
 
 	CHECK(outcome != VERDICT_GRANTED);
+	verdict_count(verdict->kind);
 	LOG(TOKEN_REFUSED, LOG_SLICE("server", place->server),
 	    LOG_STR("reason", verdict_get(verdict->kind)->name), LOG_STR("cause", verdict->cause));
 	if (outcome == VERDICT_UNAVAILABLE)
@@ -283,7 +285,10 @@ static enum authorization_step admit_static(struct authorization_check *check,
 	if (!static_token_is_for(token, check->place->server)) {
 		refuse_token(check->auth, check->place, "invalid_token",
 			     "The access token is not for this resource", &check->refusal);
-		check->refusal.rule = "auth.tokens[].servers";
+		check->refusal.rule = (struct rule){
+			.key = RULE_TOKEN_SERVERS,
+			.number = (size_t)(token - check->auth->conf.tokens.items),
+		};
 		return AUTHORIZATION_REFUSED;
 	}
 	check->access = (struct access){
@@ -332,7 +337,7 @@ static int prove(const struct authorization_check *check, const struct credentia
 	if (!credential->is_proven)
 		return 0;
 	buf_append_slice(&url, conf->origin);
-	buf_append_slice(&url, check->http->path);
+	buf_append_slice(&url, origin_own_path(conf->origin, check->http->path));
 	proof.url = buf_slice(&url);
 	result = dpop_check(conf->proofs, grant, &proof, verdict_r);
 	buf_fini(&url);
@@ -340,20 +345,20 @@ static int prove(const struct authorization_check *check, const struct credentia
 }
 
 /*
- * What one server wants of a token that is good for others: 0, or -1, the verdict and the key that says so. What was introspected has no
+ * What one server wants of a token that is good for others: 0, or -1, the verdict and the rule that says so. What was introspected has no
  * signature that we saw: its issuer answers for it. AUTH-ISS-03
  */
 static int check_policy(const struct protected_resource *place, const struct grant *grant,
-			struct verdict *verdict_r, const char **rule_r)
+			struct verdict *verdict_r, enum rule_key *rule_r)
 {
 	const char *client = grant->client_id != NULL ? grant->client_id : "";
 
-	*rule_r = "servers.NAME.algorithms";
+	*rule_r = RULE_ALGORITHMS;
 	if (place->algorithms.count > 0 && grant->algorithm != NULL &&
 	    !slices_has(place->algorithms, slice_str(grant->algorithm)))
 		return verdict_set(verdict_r, VERDICT_BAD_ALG,
 				   "`%s` is none of this server's algorithms", grant->algorithm);
-	*rule_r = "servers.NAME.clients";
+	*rule_r = RULE_CLIENTS;
 	if (place->clients.count > 0 &&
 	    (grant->client_id == NULL || !slices_has(place->clients, slice_str(client))))
 		return verdict_set(verdict_r, VERDICT_POLICY,
@@ -401,7 +406,7 @@ static enum authorization_step admit_granted(struct authorization_check *check,
 					     const struct verdict *verdict, struct grant *grant)
 {
 	enum authorization_step step = AUTHORIZATION_ADMITTED;
-	const char *rule = NULL;
+	enum rule_key rule = RULE_NONE;
 	struct verdict proof;
 
 	if (grant == NULL)
@@ -410,7 +415,7 @@ static enum authorization_step admit_granted(struct authorization_check *check,
 	if (prove(check, credential, grant, &proof) < 0 ||
 	    check_policy(check->place, grant, &proof, &rule) < 0) {
 		step = refuse_by_verdict(check->auth, check->place, &proof, &check->refusal);
-		check->refusal.rule = rule;
+		check->refusal.rule.key = rule;
 	} else {
 		check->access = access_of(check->auth, grant);
 	}
@@ -465,6 +470,8 @@ static enum authorization_step finish(struct authorization_check *check,
 		access_fini(&check->access);
 		step = AUTHORIZATION_REFUSED;
 	}
+	if (step == AUTHORIZATION_ADMITTED)
+		verdict_count(VERDICT_OK);
 	if (step == AUTHORIZATION_ADMITTED || refusal->status == 403)
 		failures_forget(failures, peer);
 	else if (refusal->is_failure)
@@ -499,10 +506,12 @@ enum authorization_step authorization_admit(struct authorization_check *check,
 	token = credential.is_proven ? NULL : find_token(auth, credential.token);
 	if (token != NULL)
 		return finish(check, admit_static(check, token));
-	if (auth->conf.mode != AUTHORIZATION_OAUTH || credential.is_key)
+	if (auth->conf.mode != AUTHORIZATION_OAUTH || credential.is_key) {
+		counter_add(COUNTER_TOKENS_UNKNOWN);
 		return finish(check,
 			      refuse_token(auth, place, "invalid_token",
 					   "The access token is not known", &check->refusal));
+	}
 	CHECK(auth->conf.verifier != NULL);
 	wait->is_suspect = failures_is_slowed(&auth->failures, http_conn_client(check->conn));
 	if (!verifier_check(auth->conf.verifier, credential.token, place->accepted, wait, &verdict,
@@ -554,7 +563,7 @@ bool authorization_is_current(const struct authorization *auth,
 	}
 	refuse_by_verdict(auth, place, &verdict, refusal_r);
 	if (verdict.kind == VERDICT_REVOKED)
-		refusal_r->rule = "auth.deny";
+		refusal_r->rule.key = RULE_DENIED_TOKENS;
 	return false;
 }
 
@@ -578,8 +587,8 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 	refuse(refusal_r, 403, "insufficient_scope",
 	       "The access token lacks a scope that this needs");
 	refusal_r->scopes = all;
-	refusal_r->rule = scope_set_covers(&held, &place->base) ? "servers.NAME.tools.scopes" :
-								  "servers.NAME.scopes";
+	refusal_r->rule.key =
+		scope_set_covers(&held, &place->base) ? RULE_TOOLS_SCOPES : RULE_SCOPES;
 	return false;
 }
 

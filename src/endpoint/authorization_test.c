@@ -2,10 +2,13 @@
 /* What becomes of a verdict, and of the grant that came with it. The rest is seen from outside: tests/scenario. */
 #include "endpoint/authorization.h"
 
+#include <openssl/sha.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "auth/grant.h"
+#include "auth/verifier.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "http/conn.h"
 #include "policy/permissions.h"
@@ -16,6 +19,10 @@ static struct protected_resource place;
 static struct grant *grant; /* that the verdict brings; one reference is the test's */
 static struct authorization_check check;
 static enum authorization_step step;
+static bool is_judged; /* the verdict is there already */
+static struct verifier_wait wait;
+static const char *credential;
+static struct peer peer;
 
 /* Of a token of this subject. */
 static struct grant *grant_for(const char *subject)
@@ -40,7 +47,8 @@ static struct http_exchange *on_request(struct http_handler *handler, struct htt
 	check = (struct authorization_check){
 		.auth = &authorization, .place = &place, .http = request, .conn = conn
 	};
-	step = authorization_conclude(&check, &verdict, grant_ref(grant));
+	step = is_judged ? authorization_conclude(&check, &verdict, grant_ref(grant)) :
+			   authorization_admit(&check, &wait);
 	http_reply(conn, &(struct http_reply){ .status = 204 });
 	return NULL;
 }
@@ -50,12 +58,12 @@ static void write_error(struct http_handler *handler, int status, const char *re
 {
 }
 
-static struct http_handler handler = { on_request, write_error };
+static struct http_handler handler = { on_request, write_error, NULL };
 
 static void request(void)
 {
-	static const char head[] =
-		"POST /mcp HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nContent-Length: 0\r\n\r\n";
+	char *head = mem_printf("POST /mcp HTTP/1.1\r\nHost: a\r\n%s\r\nContent-Length: 0\r\n\r\n",
+				credential);
 	const struct http_conf conf = {
 		.header_bytes = 16384,
 		.body_bytes = 16384,
@@ -70,13 +78,27 @@ static void request(void)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds),
 			 0);
-	http_server_accept(server, &(struct http_arrival){ .fd = fds[1] });
+	http_server_accept(server, &(struct http_arrival){ .fd = fds[1], .peer = peer });
 	step = AUTHORIZATION_WAITING;
 	assert_int_equal(write(fds[0], head, strlen(head)), strlen(head));
 	settle();
 	assert_int_not_equal(step, AUTHORIZATION_WAITING);
 	http_server_free(&server);
 	close(fds[0]);
+	free(head);
+}
+
+/* The same with a token that has to be judged. */
+static void present(const char *field)
+{
+	is_judged = false;
+	credential = field;
+	request();
+}
+
+static void on_done(struct verifier_wait *done, const struct verdict *verdict, struct grant *found)
+{
+	fail_msg("nobody is to be asked");
 }
 
 /* ---- before and after ---- */
@@ -89,6 +111,10 @@ static int setup(void **state)
 	authorization_init(&authorization, &router.sessions, &conf);
 	place = (struct protected_resource){ .server = SLICE("main") };
 	grant = grant_for("alice");
+	is_judged = true;
+	wait = (struct verifier_wait){ .on_done = on_done };
+	credential = "Authorization: Bearer x";
+	peer = (struct peer){ .family = 0 };
 	return 0;
 }
 
@@ -188,6 +214,146 @@ static void who_has_no_role_is_refused(void **state)
 	access_fini(&check.access);
 }
 
+/* AUTH-TOK-05: what comes as a key is never shown to an issuer, whatever it looks like. */
+static void keys_are_static_tokens_alone(void **state)
+{
+	authorization.conf.takes_api_keys =
+		true; /* there is no verifier: to ask it would end this */
+	present("X-API-Key: eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.AAAA");
+	assert_int_equal(step, AUTHORIZATION_REFUSED);
+	assert_int_equal(check.refusal.status, 401);
+}
+
+#define RIGHT "right-0123456789"
+
+static struct static_token *the_token(void)
+{
+	static struct static_token token;
+
+	token = (struct static_token){ .name = SLICE("ci") };
+	SHA256((const unsigned char *)RIGHT, strlen(RIGHT), token.hash);
+	authorization.conf.tokens = (struct static_tokens){ &token, 1 };
+	authorization.conf.mode = AUTHORIZATION_TOKEN;
+	return &token;
+}
+
+/* AUTH-TOK-02: all of the hash counts. */
+static void near_tokens_are_wrong(void **state)
+{
+	const struct static_token *token = the_token();
+	unsigned char hash[SHA256_DIGEST_LENGTH];
+	char field[64];
+	char *text = strstr(strcpy(field, "Authorization: Bearer 0"), "0");
+
+	present("Authorization: Bearer " RIGHT);
+	assert_int_equal(step, AUTHORIZATION_ADMITTED);
+	access_fini(&check.access);
+	for (unsigned int i = 0; i == 0 || hash[0] != token->hash[0]; i++) {
+		snprintf(text, 16, "%u", i);
+		SHA256((unsigned char *)text, strlen(text), hash);
+	}
+	present(field);
+	assert_int_equal(step, AUTHORIZATION_REFUSED);
+	assert_int_equal(check.refusal.status, 401);
+}
+
+/* AUTH-TOK-03, AUTH-CH-08: access ends with its token, which may be while the body comes. */
+static void access_ends_with_its_token(void **state)
+{
+	struct static_token *token = the_token();
+	uint64_t later_ms = clock_wall_ms() + 1000000;
+	struct refusal refusal;
+
+	token->ends_at_ms = 1;
+	present("Authorization: Bearer " RIGHT);
+	assert_int_equal(step, AUTHORIZATION_REFUSED);
+	token->ends_at_ms = later_ms;
+	present("Authorization: Bearer " RIGHT);
+	assert_int_equal(step, AUTHORIZATION_ADMITTED);
+	assert_int_equal(check.access.ends_at_ms, later_ms);
+	assert_true(authorization_is_current(&authorization, &place, &check.access, &refusal));
+	check.access.ends_at_ms = clock_wall_ms();
+	assert_false(authorization_is_current(&authorization, &place, &check.access, &refusal));
+	assert_int_equal(refusal.status, 401);
+	access_fini(&check.access);
+	authorization.conf.mode = AUTHORIZATION_OAUTH;
+	grant->ends_at_ms = later_ms;
+	is_judged = true;
+	request();
+	assert_int_equal(step, AUTHORIZATION_ADMITTED);
+	assert_int_equal(check.access.ends_at_ms, later_ms);
+	access_fini(&check.access);
+}
+
+/* AUTH-JWT-13: a list of clients is none for those that have no name. */
+static void a_client_without_a_name_is_none(void **state)
+{
+	static const struct slice apps[] = { SLICE("app") };
+
+	place.clients = (struct slices){ apps, 1 };
+	request();
+	assert_int_equal(step, AUTHORIZATION_ADMITTED);
+	access_fini(&check.access);
+	free(grant->client_id);
+	grant->client_id = NULL;
+	request();
+	assert_int_equal(step, AUTHORIZATION_REFUSED);
+	assert_int_equal(check.refusal.status, 403);
+}
+
+/* AUTH-SCP-01, -05: what the server wants of any request is asked of the head, and each scope of a token counts. */
+static void scopes_of_a_server_are_asked_of_the_head(void **state)
+{
+	static struct scope_table table;
+	static char names[100][8];
+	char *held[100];
+
+	table = (struct scope_table){ .count = 0 };
+	authorization.conf.scopes = &table;
+	for (size_t i = 0; i < ARRAY_LEN(held); i++) {
+		snprintf(names[i], sizeof(names[i]), "s%zu", i);
+		held[i] = names[i];
+		scope_table_add(&table, slice_str(names[i]), &place.base);
+	}
+	grant->scopes = held;
+	grant->scope_count = ARRAY_LEN(held) - 1;
+	request();
+	assert_int_equal(step, AUTHORIZATION_REFUSED);
+	assert_string_equal(check.refusal.error, "insufficient_scope");
+	grant->scope_count = ARRAY_LEN(held);
+	request();
+	assert_int_equal(step, AUTHORIZATION_ADMITTED);
+	access_fini(&check.access);
+	grant->scopes = NULL;
+	grant->scope_count = 0;
+}
+
+/* AUTH-CH-11: a good token that is not enough here is no guess, and ends the count of guesses. */
+static void who_may_not_is_no_guesser(void **state)
+{
+	static const struct slice others[] = { SLICE("another-app") };
+
+	peer = (struct peer){ .family = AF_INET, .address = { 192, 0, 2, 1 } };
+	authorization.failures.max = 2;
+	the_token();
+	for (int i = 0; i < 2; i++) {
+		present("Authorization: Bearer wrong");
+		assert_int_equal(check.refusal.status, 401);
+	}
+	place.clients = (struct slices){ others, 1 };
+	is_judged = true;
+	authorization.conf.mode = AUTHORIZATION_OAUTH;
+	request();
+	assert_int_equal(check.refusal.status, 403);
+	authorization.conf.mode = AUTHORIZATION_TOKEN;
+	for (int i = 0; i < 2; i++) {
+		present("Authorization: Bearer wrong");
+		assert_int_equal(check.refusal.status, 401);
+	}
+	present("Authorization: Bearer wrong");
+	assert_int_equal(check.refusal.status, 429);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +362,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(renewal_is_for_the_same_principal, setup, teardown),
 		cmocka_unit_test_setup_teardown(static_tokens_have_one_claim, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_has_no_role_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(keys_are_static_tokens_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(near_tokens_are_wrong, setup, teardown),
+		cmocka_unit_test_setup_teardown(access_ends_with_its_token, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_client_without_a_name_is_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(scopes_of_a_server_are_asked_of_the_head, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(who_may_not_is_no_guesser, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -3,8 +3,10 @@
 
 #include "base/clock.h"
 #include "jsonrpc/scan.h"
+#include "mcp/method.h"
 #include "policy/call_limits.h"
 #include "policy/operation.h"
+#include "policy/rule.h"
 #include "router/router.h"
 #include "session/holder.h"
 
@@ -16,6 +18,7 @@ struct charge {
 	const struct call_limit *limit;
 	size_t calls;
 	size_t in_flight; /* of these */
+	uint64_t key;     /* of the bucket of this caller */
 };
 
 struct charges {
@@ -38,14 +41,22 @@ static bool is_call(const struct envelope *env, bool is_modern)
 	       !slice_is_equal(env->method, SLICE_LIT("ping"));
 }
 
-/* Streams of changes stay for as long as they like, and what wants no answer has no end. */
+/* Streams of changes stay for as long as they like, requests about tasks are how these end, and what wants no answer has no end. */
 static bool is_in_flight(const struct envelope *env)
 {
-	return env->kind == ENVELOPE_REQUEST &&
-	       !slice_is_equal(env->method, SLICE_LIT("subscriptions/listen"));
+	enum method_id method = method_find(env->method)->id;
+
+	return env->kind == ENVELOPE_REQUEST && method != METHOD_LISTEN && method != METHOD_TASKS;
 }
 
-static void add(struct charges *charges, const struct call_limit *limit, const struct envelope *env)
+static uint64_t key_of(const struct limited_calls *calls, const struct call_limit *limit)
+{
+	return holder_key(&calls->router->sessions.holders, &limit->rate, calls->principal,
+			  calls->peer);
+}
+
+static void add(struct charges *charges, const struct limited_calls *calls,
+		const struct call_limit *limit, const struct envelope *env)
 {
 	struct charge *charge = charges->items;
 
@@ -53,7 +64,8 @@ static void add(struct charges *charges, const struct call_limit *limit, const s
 		charge++;
 	if (charge == charges->items + charges->count) {
 		CHECK(charges->count < ARRAY_LEN(charges->items));
-		charges->items[charges->count++] = (struct charge){ .limit = limit };
+		charges->items[charges->count++] =
+			(struct charge){ .limit = limit, .key = key_of(calls, limit) };
 	}
 	charge->calls++;
 	charge->in_flight += is_in_flight(env);
@@ -71,37 +83,39 @@ static bool is_over_concurrency(const struct limited_calls *calls, const struct 
 	return (holder != NULL ? holder->count : 0) + charge->in_flight > most;
 }
 
-/* The bucket of this caller. */
-static uint64_t key_of(const struct limited_calls *calls, const struct charge *charge)
+/* The rule that has this limit; `of_all`: if it is for all calls of the server. */
+static struct rule rule_of(const struct limited_calls *calls, const struct charge *charge,
+			   enum rule_key of_all)
 {
-	return holder_key(&calls->router->sessions.holders, &charge->limit->rate, calls->principal,
-			  calls->peer);
-}
+	const struct tool_limit *first = calls->limits->tools.items;
+	const struct call_limit *limit = charge->limit;
 
-/* The key that has this limit; `of_all`: if it is for all calls of the server. */
-static const char *rule_of(const struct limited_calls *calls, const struct charge *charge,
-			   const char *of_all)
-{
-	return charge->limit == &calls->limits->all ? of_all : "servers.NAME.tools.limits";
+	if (limit == &calls->limits->all)
+		return (struct rule){ .key = of_all };
+	return (struct rule){
+		.key = RULE_TOOL_LIMITS,
+		.has_entry = true,
+		.entry = (size_t)(container_of(limit, const struct tool_limit, limit) - first),
+	};
 }
 
 static enum reason judge(const struct limited_calls *calls, const struct charges *charges,
-			 uint64_t now_ms, uint64_t *wait_ms_r, const char **rule_r)
+			 uint64_t now_ms, uint64_t *wait_ms_r, struct rule *rule_r)
 {
 	*wait_ms_r = CONCURRENCY_WAIT_MS;
 	for (size_t i = 0; i < charges->count; i++) {
-		*rule_r = rule_of(calls, &charges->items[i], "servers.NAME.concurrency");
+		*rule_r = rule_of(calls, &charges->items[i], RULE_CONCURRENCY);
 		if (is_over_concurrency(calls, &charges->items[i]))
 			return REASON_OVER_CONCURRENCY;
 	}
 	*wait_ms_r = 0;
 	for (size_t i = 0; i < charges->count; i++) {
 		const struct charge *charge = &charges->items[i];
-		uint64_t wait_ms = rate_wait(&calls->router->rates, key_of(calls, charge),
+		uint64_t wait_ms = rate_wait(&calls->router->rates, charge->key,
 					     &charge->limit->rate, charge->calls, now_ms);
 
 		if (wait_ms > *wait_ms_r)
-			*rule_r = rule_of(calls, charge, "servers.NAME.rate");
+			*rule_r = rule_of(calls, charge, RULE_RATE);
 		*wait_ms_r = wait_ms > *wait_ms_r ? wait_ms : *wait_ms_r;
 	}
 	return *wait_ms_r > 0 ? REASON_OVER_RATE : REASON_NONE;
@@ -110,8 +124,8 @@ static enum reason judge(const struct limited_calls *calls, const struct charges
 /* All that is judged here is taken here, at the same time. */
 static void take(const struct limited_calls *calls, const struct charge *charge, uint64_t now_ms)
 {
-	uint64_t wait_ms = rate_take(&calls->router->rates, key_of(calls, charge),
-				     &charge->limit->rate, charge->calls, now_ms);
+	uint64_t wait_ms = rate_take(&calls->router->rates, charge->key, &charge->limit->rate,
+				     charge->calls, now_ms);
 
 	CHECK(wait_ms == 0);
 }
@@ -123,20 +137,20 @@ static void add_message(struct charges *charges, const struct limited_calls *cal
 
 	if (!is_call(env, calls->is_modern))
 		return;
-	add(charges, &calls->limits->all, env);
+	add(charges, calls, &calls->limits->all, env);
 	if (of_tool != NULL)
-		add(charges, of_tool, env);
+		add(charges, calls, of_tool, env);
 }
 
 enum reason call_limits_take(const struct limited_calls *calls, uint64_t *wait_ms_r,
-			     const char **rule_r)
+			     struct rule *rule_r)
 {
 	uint64_t now_ms = clock_now_ms();
 	struct charges charges;
 	enum reason reason;
 
 	*wait_ms_r = 0;
-	*rule_r = NULL;
+	*rule_r = (struct rule){ .key = RULE_NONE };
 	if (!call_limits_are_set(calls->limits))
 		return REASON_NONE;
 	charges.count = 0;

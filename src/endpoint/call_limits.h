@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether a caller may make these calls now, by the limits of their server and of its tools (policy/call_limits). What is in
- * flight is counted by router/client.
+ * flight is counted by router/in_flight.
  */
 #ifndef MCPGATED_ENDPOINT_CALL_LIMITS_H
 #define MCPGATED_ENDPOINT_CALL_LIMITS_H
@@ -18,6 +18,7 @@ struct envelope;
 struct peer;
 struct principal;
 struct router;
+struct rule;
 
 #define CALL_LIMITS_MESSAGES_MAX 64
 
@@ -33,11 +34,11 @@ struct limited_calls {
 
 /*
  * Takes them from what the caller may call, all of them or none. REASON_NONE; else why not, and *wait_ms_r says when it is
- * worth another try, and *rule_r which key says so, like servers.NAME.rate. Calls are what servers hear of but the handshake
- * of either era and pings, be it a notification that names a tool. Those, and streams of changes, have a rate, but do not count as calls in
+ * worth another try, and *rule_r which rule says so. Calls are what servers hear of but the handshake
+ * of either era and pings, be it a notification that names a tool. Those, streams of changes, and requests about tasks have a rate, but do not count as calls in
  * flight.
  */
 enum reason call_limits_take(const struct limited_calls *calls, uint64_t *wait_ms_r,
-			     const char **rule_r) must_check;
+			     struct rule *rule_r) must_check;
 
 #endif

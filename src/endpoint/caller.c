@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "endpoint/endpoint_table.h"
+#include "endpoint/trace.h"
 #include "process/server.h"
 #include "router/retry_after.h"
 
@@ -19,6 +20,7 @@ void caller_init(struct caller *caller, const struct endpoint_request *request)
 		.endpoint = request->endpoint,
 		.access = access_copy(request->access),
 		.origin = origin.n > 0 ? mem_dup_slice(origin) : NULL,
+		.trace = trace_of_head(request->http),
 	};
 	caller->endpoint->server->users++;
 }
@@ -45,6 +47,7 @@ void caller_fini(struct caller *caller)
 	CHECK(caller->endpoint->server->users > 0);
 	caller->endpoint->server->users--;
 	free(caller->origin);
+	free(caller->trace);
 	access_fini(&caller->access);
 }
 

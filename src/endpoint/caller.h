@@ -14,6 +14,7 @@ struct caller {
 	const struct endpoint *endpoint; /* its server, and what that asks for */
 	struct access access;
 	char *origin; /* NULL: none */
+	char *trace;  /* of trace_of_head */
 };
 
 void caller_init(struct caller *caller, const struct endpoint_request *request);

@@ -15,6 +15,7 @@
 #include "endpoint/streamable.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
+#include "obs/audit.h"
 #include "obs/log.h"
 #include "router/router.h"
 
@@ -43,10 +44,11 @@ static struct http_exchange *frontend_answer_preflight(const struct frontend *fr
 
 static struct http_exchange *frontend_answer_health(const struct frontend *frontend,
 						    const struct answer *answer,
-						    const struct http_request *request)
+						    const struct http_request *request,
+						    struct slice path)
 {
 	const struct slice none = { NULL, 0 };
-	bool is_ready_path = slice_is_equal(request->path, SLICE_LIT("/readyz"));
+	bool is_ready_path = slice_is_equal(path, SLICE_LIT("/readyz"));
 
 	if (request->method != HTTP_GET && request->method != HTTP_HEAD)
 		answer_empty(answer, 405, SLICE_LIT("Allow: GET, HEAD\r\n"));
@@ -120,6 +122,11 @@ static struct http_exchange *frontend_dispatch(const struct endpoint_request *re
 	return NULL;
 }
 
+#define ADD_PROXY                                                                      \
+	", and no token is needed here. Add to the configuration: `trusted_proxies: "  \
+	"[127.0.0.1]` (the proxy's address) and `auth: {mode: token, tokens: [...]}` " \
+	"(`mcpgatectl token new` makes one), or `auth: {mode: anonymous}` if everybody may"
+
 /*
  * Why a request is refused (403) that a proxy passes on of which the configuration does not know, where nobody is asked for a
  * token because only this machine was meant to come; NULL: it is none. SEC-69
@@ -129,25 +136,20 @@ static const char *frontend_check_proxy(const struct frontend_conf *conf,
 					const struct http_request *request)
 {
 	if (conf->authorization.mode != AUTHORIZATION_NONE || conf->is_operators ||
-	    !http_is_forwarded(request) || http_conn_is_trusted(conn))
+	    http_conn_is_trusted(conn))
 		return NULL;
-	return "Forbidden: a proxy has passed this on, and no token is needed here. Add to the "
-	       "configuration: `trusted_proxies: [127.0.0.1]` (the proxy's address) and `auth: {mode: "
-	       "token, tokens: [...]}` (`mcpgatectl token new` makes one), or `auth: {mode: "
-	       "anonymous}` if everybody may";
+	if (http_is_forwarded(request))
+		return "Forbidden: a proxy has passed this on" ADD_PROXY;
+	/* No client of MCP speaks it; nginx does, where it is told nothing but proxy_pass. */
+	if (request->minor_version == 0)
+		return "Forbidden: a proxy has passed this on, it seems (HTTP/1.0)" ADD_PROXY;
+	return NULL;
 }
 
-/*
- * The path as the table has it: without what public_url has in front, be it that a proxy has taken that away or not, and
- * without a slash at its end.
- */
+/* The path as the table has it: without what public_url has in front, and without a slash at its end. */
 static struct slice frontend_own_path(const struct frontend *frontend, struct slice path)
 {
-	struct slice prefix = origin_path_of(frontend->conf.authorization.origin);
-
-	if (prefix.n > 0 && path.n > prefix.n && path.p[prefix.n] == '/' &&
-	    slice_has_prefix(path, prefix))
-		path = slice_of(path.p + prefix.n, path.n - prefix.n);
+	path = origin_own_path(frontend->conf.authorization.origin, path);
 	if (path.n > 1 && path.p[path.n - 1] == '/')
 		path.n--;
 	return path;
@@ -155,11 +157,10 @@ static struct slice frontend_own_path(const struct frontend *frontend, struct sl
 
 static struct http_exchange *frontend_on_request(struct http_handler *handler,
 						 struct http_conn *conn,
-						 const struct http_request *sent)
+						 const struct http_request *request)
 {
 	struct frontend *frontend = container_of(handler, struct frontend, handler);
-	struct http_request own = *sent;
-	const struct http_request *request = &own;
+	struct slice path = frontend_own_path(frontend, request->path);
 	struct endpoint_request to = {
 		.frontend = frontend,
 		.http = request,
@@ -169,7 +170,6 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 	const char *why;
 	int status;
 
-	own.path = frontend_own_path(frontend, sent->path);
 	if (request->method == HTTP_OTHER)
 		return refusal_send_head(&to.answer, 501, "Not implemented: unknown HTTP method");
 	if (is_repeating(&to))
@@ -178,14 +178,14 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 	why = origin_check_host(&frontend->conf, request, &status);
 	if (why != NULL)
 		return refusal_send_head(&to.answer, status, why);
-	if (metadata_take(&frontend->metadata, conn, request, &exchange))
+	if (metadata_take(&frontend->metadata, conn, request, path, &exchange))
 		return exchange;
 	why = origin_check(&frontend->conf, request, http_conn_has_tls(conn), &to.answer.origin);
 	if (why != NULL)
 		return refusal_send_head(&to.answer, 403, why);
-	if (slice_is_equal(request->path, SLICE_LIT("/healthz")) ||
-	    slice_is_equal(request->path, SLICE_LIT("/readyz")))
-		return frontend_answer_health(frontend, &to.answer, request);
+	if (slice_is_equal(path, SLICE_LIT("/healthz")) ||
+	    slice_is_equal(path, SLICE_LIT("/readyz")))
+		return frontend_answer_health(frontend, &to.answer, request, path);
 	why = frontend_check_proxy(&frontend->conf, conn, request);
 	if (why != NULL)
 		return refusal_send_head(&to.answer, 403, why);
@@ -193,7 +193,7 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 		landing_send(frontend, &to.answer, request);
 		return NULL;
 	}
-	to.endpoint = endpoint_find(&frontend->conf, request->path, &to.role);
+	to.endpoint = endpoint_find(&frontend->conf, path, &to.role);
 	if (to.endpoint == NULL)
 		return refusal_send_head(&to.answer, 404, "Not found: no server has this path");
 	if (request->method == HTTP_OPTIONS)
@@ -212,12 +212,22 @@ static void frontend_write_error(struct http_handler *handler, int status, const
 	write_error(body, none, MCP_INVALID_REQUEST, slice_str(reason), none);
 }
 
+/* Who gets an answer has left his record. SEC-63 */
+static void frontend_before_write(struct http_handler *handler)
+{
+	struct audit *audit = container_of(handler, struct frontend, handler)->router->audit;
+
+	if (audit != NULL)
+		(void)audit_flush(audit);
+}
+
 void frontend_init(struct frontend *frontend, struct router *router,
 		   const struct frontend_conf *conf)
 {
 	CHECK(conf->endpoint_count == 0 || conf->endpoints != NULL);
 	frontend->handler.on_request = frontend_on_request;
 	frontend->handler.write_error = frontend_write_error;
+	frontend->handler.before_write = frontend_before_write;
 	frontend->conf = *conf;
 	frontend->router = router;
 	frontend->spare = NULL;

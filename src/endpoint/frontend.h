@@ -23,7 +23,7 @@
 enum frontend_response { FRONTEND_RESPONSE_AUTO, FRONTEND_RESPONSE_JSON, FRONTEND_RESPONSE_SSE };
 
 struct endpoint {
-	struct slice path;
+	struct slice path;     /* none of the three ends in '/', but "/" itself */
 	struct slice sse_path; /* HTTP+SSE: its stream, and where its messages go */
 	struct slice message_path;
 	struct server *server;

@@ -6,11 +6,13 @@
 #include "endpoint/frontend.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "endpoint/events.h"
 #include "endpoint/http_sse.h"
+#include "obs/audit.h"
 #include "router/stage.h"
 
 #define GRACE_MS 1000
@@ -1344,6 +1346,8 @@ static void drain_lets_calls_finish(void **state)
 	is_refused(batch, 503, -32603);
 	get_or_delete(client, "GET");
 	is_refused(client, 503, -32603);
+	send_text(client, "GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n"); /* REL-41 */
+	is_refused(client, 503, -32603);
 	post(client, BOTH, CANCEL("77"));
 	is_answered(client, 202, "");
 	resume(client, 0, 0);
@@ -1465,6 +1469,8 @@ static void sse_client_is_away_when_its_session_ends(void **state)
 	begin_sse(stream, sender, open_sse(stream));
 	leave(stream);
 	assert_int_equal(frontend.sse_clients.by_key.count, 1);
+	/* Nobody uses it: it may give way to another one. */
+	assert_false(list_is_empty(&router.sessions.idle));
 	session_end(container_of(router.sessions.sessions.next, struct session, link),
 		    REASON_RECLAIMED);
 	settle();
@@ -1572,13 +1578,17 @@ static void sse_answers_for_lost_clients_are_bounded(void **state)
 	frontend.conf.reconnect_ms = 60000;
 	router.sessions.store.budget.max_bytes = 210000;
 	for (size_t i = 0; i < ARRAY_LEN(uris); i++) {
+		unsigned int answers = i == 1 ? 3 : 1;
+
 		reader = connect_client();
 		uris[i] = strdup(open_sse(reader));
 		p = begin_sse(reader, sender, uris[i]);
-		leave(reader);
-		for (unsigned int n = 0; n < (i == 1 ? 3 : 1); n++) {
+		for (unsigned int n = 0; n < answers; n++) {
 			post_to(sender, uris[i], "", LIST("7"));
 			is_answered(sender, 202, "");
+		}
+		leave(reader);
+		for (unsigned int n = 0; n < answers; n++) {
 			snprintf(head, sizeof(head), "{'jsonrpc':'2.0','id':%u,'result':{'x':'",
 				 n + 2);
 			says(p, large(head, "'}}"));
@@ -1611,9 +1621,9 @@ static void sse_lost_clients_make_room_together(void **state)
 		readers[i] = connect_client();
 		snprintf(uri, sizeof(uri), "%s", open_sse(readers[i]));
 		processes[i] = begin_sse(readers[i], sender, uri);
-		leave(readers[i]);
 		post_to(sender, uri, "", LIST("7"));
 		is_answered(sender, 202, "");
+		leave(readers[i]);
 	}
 	for (size_t i = 0; i < 2; i++)
 		says(processes[i], large("{'jsonrpc':'2.0','id':2,'result':{'x':'", "'}}"));
@@ -1645,6 +1655,9 @@ static void sse_client_that_is_read_is_not_ended_for_room(void **state)
 	is_answered(sender, 202, "");
 	says(p, large("{'jsonrpc':'2.0','id':2,'result':{'x':'", "'}}"));
 	assert_non_null(strstr(events(stream), "xxxx"));
+	assert_int_equal(router.sessions.count, 1);
+	leave(stream); /* nor is it later: what it has read gives way by itself */
+	assert_true(router.sessions.store.budget.bytes > 1000);
 	assert_int_equal(router.sessions.count, 1);
 }
 
@@ -1880,10 +1893,8 @@ static void sse_client_must_read(void **state)
 {
 	struct http_client *sender = connect_client();
 	struct http_client *stream = connect_client();
-	const char *uri;
+	const char *uri = open_sse(stream);
 
-	frontend.conf.reconnect_ms = 60000; /* who does not read is not waited for either */
-	uri = open_sse(stream);
 	for (int i = 0; i < 20000 && frontend.sse_clients.by_key.count > 0; i++) {
 		post_to(sender, uri, "", LIST("1"));
 		is_answered(sender, 202, "");
@@ -1909,8 +1920,12 @@ static void sse_client_is_lost_over_a_cancelled_request(void **state)
 {
 	struct http_client *stream = connect_client();
 	struct http_client *sender = connect_client();
-	const char *uri = open_sse(stream);
-	struct fake_process *p = begin_sse(stream, sender, uri);
+	const char *uri;
+	struct fake_process *p;
+
+	frontend.conf.reconnect_ms = 60000;
+	uri = open_sse(stream);
+	p = begin_sse(stream, sender, uri);
 
 	post_to(sender, uri, "", CALL("7"));
 	is_answered(sender, 202, "");
@@ -1960,6 +1975,46 @@ static void sse_client_is_lost_over_an_answer_for_two(void **state)
 	assert_int_equal(router.sessions.count, 0);
 }
 
+static unsigned int gatherings;
+
+static void on_gathering(struct audit *audit)
+{
+	assert_ptr_equal(audit, router.audit);
+	gatherings++;
+}
+
+/* SEC-63: nobody but the answer takes the record along here. */
+static void an_answer_comes_after_its_record(void **state)
+{
+	struct http_client *client = connect_client();
+	char text[2 * TEXT_LINE_BYTES];
+	struct audit audit = { .on_gathering = on_gathering };
+	struct fake_process *p;
+	int fds[2];
+	ssize_t n;
+
+	assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
+	audit.fd = fds[1];
+	router.audit = &audit;
+	p = begin(client);
+	assert_true(read(fds[0], text, sizeof(text)) > 0);
+	gatherings = 0;
+	post(client, BOTH, CALL("'a'"));
+	hears(p, CALLED("2"));
+	assert_int_equal(read(fds[0], text, sizeof(text)), -1);
+	says(p, RESULT("2"));
+	is_answered(client, 200, RESULT("'a'"));
+	n = read(fds[0], text, sizeof(text) - 1);
+	assert_true(n > 0);
+	text[n] = '\0';
+	assert_non_null(strstr(text, ",\"event\":\"end\",\"verdict\":\"allowed\","));
+	assert_non_null(strstr(text, ",\"method\":\"tools/call\",\"tool\":\"t\"}\n"));
+	assert_int_equal(gatherings, 1);
+	router.audit = NULL;
+	close(fds[0]);
+	close(fds[1]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -1974,6 +2029,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(bad_messages_are_refused),
 	TEST(failures_have_their_form),
 	TEST(quick_answer_is_json),
+	TEST(an_answer_comes_after_its_record),
 	TEST(slow_answer_is_a_stream),
 	TEST(first_message_makes_a_stream),
 	TEST(clients_of_one_form),

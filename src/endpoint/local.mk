@@ -21,6 +21,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/refusal.c src/endpoint/refusal.h \
 	src/endpoint/registration.c \
 	src/endpoint/stateless.c src/endpoint/stateless.h \
+	src/endpoint/trace.c src/endpoint/trace.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
 	src/endpoint/token_watch.c src/endpoint/token_watch.h \
 	src/endpoint/pending_auth.c src/endpoint/pending_auth.h
@@ -43,3 +44,6 @@ src_endpoint_modern_test_SOURCES = src/endpoint/modern_test.c
 src_endpoint_modern_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 src_endpoint_modern_params_test_SOURCES = src/endpoint/modern_params_test.c
 src_endpoint_modern_params_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/endpoint/trace_test
+src_endpoint_trace_test_SOURCES = src/endpoint/trace_test.c
+src_endpoint_trace_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)

@@ -58,10 +58,10 @@ static char *make_document(const struct authorization_conf *auth,
 	return text;
 }
 
-static struct slice without_slash(struct slice path)
+/* What stands behind the well-known path: of the root nothing. */
+static struct slice behind_well_known(struct slice path)
 {
-	path.n -= path.n > 0 && path.p[path.n - 1] == '/';
-	return path;
+	return slice_is_equal(path, SLICE_LIT("/")) ? slice_of(path.p, 0) : path;
 }
 
 void metadata_init(struct metadata *metadata, const struct metadata_conf *conf,
@@ -76,7 +76,7 @@ void metadata_init(struct metadata *metadata, const struct metadata_conf *conf,
 
 		metadata->documents[i] = (struct metadata_document){
 			.path = mem_printf(RESOURCE_PREFIX "%.*s",
-					   SLICE_ARG(without_slash(resource->path))),
+					   SLICE_ARG(behind_well_known(resource->path))),
 			.text = make_document(auth, resource),
 		};
 	}
@@ -100,7 +100,6 @@ static const struct metadata_document *find_document(const struct metadata *meta
 	struct slice prefix = origin_path_of(metadata->auth->origin);
 	struct slice rest;
 
-	path = without_slash(path);
 	/* Where the path of public_url comes behind, as the name of the resource has it: RFC 9728 §3.1 */
 	rest = slice_has_prefix(path, well_known) ?
 		       slice_of(path.p + well_known.n, path.n - well_known.n) :
@@ -108,7 +107,8 @@ static const struct metadata_document *find_document(const struct metadata *meta
 	if (prefix.n > 0 && slice_has_prefix(rest, prefix)) {
 		rest = slice_of(rest.p + prefix.n, rest.n - prefix.n);
 		for (size_t i = 0; i < metadata->conf.resource_count; i++)
-			if (slice_is_equal(rest, without_slash(metadata->conf.resources[i].path)))
+			if (slice_is_equal(rest,
+					   behind_well_known(metadata->conf.resources[i].path)))
 				return &metadata->documents[i];
 	}
 	if (metadata->conf.resource_count == 1 && slice_is_equal(path, SLICE_LIT(RESOURCE_PREFIX)))
@@ -197,17 +197,17 @@ static void answer_missing(const struct answer *answer)
 }
 
 static void answer_well_known(const struct metadata *metadata, const struct answer *answer,
-			      const struct http_request *http)
+			      const struct http_request *http, struct slice path)
 {
-	const struct metadata_document *document = find_document(metadata, http->path);
-	bool is_openid = slice_is_equal(http->path, SLICE_LIT("/.well-known/openid-configuration"));
+	const struct metadata_document *document = find_document(metadata, path);
+	bool is_openid = slice_is_equal(path, SLICE_LIT("/.well-known/openid-configuration"));
 	enum metadata_facade facade = metadata->conf.facade;
 	bool has_facade = facade == METADATA_FACADE_ON ||
 			  (facade == METADATA_FACADE_AUTO && metadata->auth->issuers.count == 1);
 	bool is_facade =
 		has_facade &&
 		(is_openid ||
-		 slice_is_equal(http->path, SLICE_LIT("/.well-known/oauth-authorization-server")));
+		 slice_is_equal(path, SLICE_LIT("/.well-known/oauth-authorization-server")));
 
 	if (document == NULL && !is_facade)
 		answer_missing(answer);
@@ -221,7 +221,8 @@ static void answer_well_known(const struct metadata *metadata, const struct answ
 }
 
 bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
-		   const struct http_request *http, struct http_exchange **exchange_r)
+		   const struct http_request *http, struct slice path,
+		   struct http_exchange **exchange_r)
 {
 	static const struct slice guessed[] = { SLICE("/authorize"), SLICE("/token"),
 						SLICE("/register") };
@@ -231,12 +232,11 @@ bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 	*exchange_r = NULL;
 	if (metadata->documents == NULL)
 		return false;
-	if (slice_has_prefix(http->path, SLICE_LIT("/.well-known/")))
-		answer_well_known(metadata, &answer, http);
-	else if (metadata->conf.client_id.n > 0 &&
-		 slice_is_equal(http->path, SLICE_LIT("/register")))
+	if (slice_has_prefix(path, SLICE_LIT("/.well-known/")))
+		answer_well_known(metadata, &answer, http, path);
+	else if (metadata->conf.client_id.n > 0 && slice_is_equal(path, SLICE_LIT("/register")))
 		*exchange_r = registration_new(&metadata->conf, conn, http);
-	else if (slices_has(guesses, http->path))
+	else if (slices_has(guesses, path))
 		answer_missing(&answer);
 	else
 		return false;

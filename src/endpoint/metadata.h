@@ -46,11 +46,12 @@ void metadata_init(struct metadata *metadata, const struct metadata_conf *conf,
 void metadata_fini(struct metadata *metadata);
 
 /*
- * Whether the request is for one of these paths. If so it has been answered, or *exchange_r will do that once
+ * Whether the request is for one of these paths; `path` is its own, without what public_url has in front and a slash at its end. If so it has been answered, or *exchange_r will do that once
  * its body is there. AUTH-PRM-01, -02, -07, -10, -12, AUTH-FAC-01, -02, -06, AUTH-DCR-01
  */
 bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
-		   const struct http_request *http, struct http_exchange **exchange_r);
+		   const struct http_request *http, struct slice path,
+		   struct http_exchange **exchange_r);
 
 /* Registers a client with what the body says; in registration.c. */
 struct http_exchange *registration_new(const struct metadata_conf *conf, struct http_conn *conn,

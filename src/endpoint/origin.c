@@ -19,12 +19,13 @@ struct slice origin_host_of(struct slice authority)
 struct slice origin_of(struct slice url)
 {
 	const char *host = url.n > 0 ? memmem(url.p, url.n, "://", 3) : NULL;
-	const char *end = url.p + url.n;
+	const char *end;
 	const char *path;
 
 	if (host == NULL)
 		return url;
 	host += 3;
+	end = url.p + url.n;
 	path = memchr(host, '/', (size_t)(end - host));
 	return slice_between(url.p, path != NULL ? path : end);
 }
@@ -36,15 +37,26 @@ struct slice origin_path_of(struct slice url)
 	return slice_of(url.p + n, url.n - n);
 }
 
+struct slice origin_own_path(struct slice public_url, struct slice path)
+{
+	struct slice prefix = origin_path_of(public_url);
+
+	if (prefix.n > 0 && path.n > prefix.n && path.p[prefix.n] == '/' &&
+	    slice_has_prefix(path, prefix))
+		return slice_of(path.p + prefix.n, path.n - prefix.n);
+	return path;
+}
+
 /* name[:port], with a port that exists. SEC-23 */
 static bool is_authority(struct slice authority)
 {
 	struct slice host = origin_host_of(authority);
-	struct slice rest = slice_of(authority.p + host.n, authority.n - host.n);
+	struct slice rest;
 	uint64_t port;
 
 	if (host.n == 0)
 		return false;
+	rest = slice_of(authority.p + host.n, authority.n - host.n);
 	if (rest.n == 0)
 		return true;
 	return rest.p[0] == ':' && text_parse_u64(slice_of(rest.p + 1, rest.n - 1), &port) == 0 &&
@@ -105,7 +117,8 @@ const char *origin_check_host(const struct frontend_conf *conf, const struct htt
 	}
 	if (!slices_has_nocase(conf->hosts, origin_host_of(host))) {
 		*status_r = 403;
-		return "Forbidden: this Host is not served here (see the hosts option)";
+		return "Forbidden: this Host is not served here; add it to `hosts` of the configuration, or "
+		       "where there is none with --host NAME";
 	}
 	return NULL;
 }

@@ -23,6 +23,11 @@ const char *origin_check(const struct frontend_conf *conf, const struct http_req
 struct slice origin_of(struct slice url);
 /* What stands behind that, with its slash; empty: nothing. */
 struct slice origin_path_of(struct slice url);
+/*
+ * A path that was asked for, without what public_url has in front: be it that a proxy has taken that away before or not. Borrowed
+ * from it.
+ */
+struct slice origin_own_path(struct slice public_url, struct slice path);
 /* The host part of an authority: without port. Empty if it is none. */
 struct slice origin_host_of(struct slice authority);
 

@@ -42,14 +42,18 @@ static void record_refusal(const struct endpoint_request *request, const struct 
 			   stateless_is_named(request)   ? FRONT_STATELESS :
 							   FRONT_STREAMABLE;
 
+	const char *word = refusal_word(refusal, "");
+
+	call_stats_note_refusal(&request->endpoint->server->stats.calls, word);
 	if (frontend->router->audit != NULL)
 		audit_refusal(frontend->router->audit,
 			      &(struct audit_request){
 				      .origin = { front_name(front, frontend),
 						  http_conn_client(request->answer.conn) },
 				      .server = request->endpoint->server->conf.name,
+				      .places = frontend->router->rule_places,
 			      },
-			      refusal_word(refusal, ""), refusal->rule);
+			      word, &refusal->rule);
 }
 
 /* The request was admitted or refused. */

@@ -7,8 +7,9 @@
 
 #include "base/buf.h"
 #include "base/slice.h"
-#include "policy/scopes.h"
 #include "obs/reason.h"
+#include "policy/rule.h"
+#include "policy/scopes.h"
 
 struct answer;
 struct endpoint;
@@ -33,7 +34,7 @@ struct refusal {
 	 */
 	bool is_in_band;
 	const struct principal *who; /* borrowed; NULL: not known */
-	const char *rule; /* the key that says so, like servers.NAME.tools.deny; NULL: none */
+	struct rule rule;            /* that says so; or none */
 	/* REFUSAL_CHALLENGE: */
 	const char *error;       /* NULL: nothing was presented */
 	struct scope_set scopes; /* to be asked for; empty: none are named */

@@ -38,11 +38,10 @@ static void post_refuse_requests(struct sse_post *post, const struct admission *
 	}
 }
 
-static bool post_admit(struct sse_post *post, struct admission *admission, struct slice body,
-		       struct http_conn *conn)
+/* client: NULL: there is none of this name */
+static bool post_admit(struct sse_post *post, const struct sse_client *client,
+		       struct admission *admission, struct slice body, struct http_conn *conn)
 {
-	const struct sse_client *client = sse_client_find(&post->caller, post->id);
-
 	*admission = (struct admission){
 		.front = FRONT_HTTP_SSE,
 		.intent = ADMISSION_SEND,
@@ -64,13 +63,14 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 	struct sse_client *client = sse_client_find(caller, post->id);
 	const struct envelope *env;
 	struct admission admission;
-	bool is_admitted = post_admit(post, &admission, body, exchange->conn);
+	bool is_admitted = post_admit(post, client, &admission, body, exchange->conn);
 
 	if (!is_admitted && admission.goes_on) {
 		CHECK(client != NULL);
 		admission_fini(&admission);
 		sse_client_go_on(client);
-		is_admitted = post_admit(post, &admission, body, exchange->conn);
+		client = sse_client_find(caller, post->id); /* it may have ended in that */
+		is_admitted = post_admit(post, client, &admission, body, exchange->conn);
 	}
 	if (is_admitted) {
 		/* The client may end with any of the messages. */

@@ -25,6 +25,7 @@
 #define LINGER_BYTES (16 * 1024 * 1024)
 #define LINE_BYTES (8 * 1024)
 #define FIELDS_MAX 64
+#define TLS_LOG_MS 1000
 
 static void conn_complete_body(struct http_conn *conn, struct slice body)
 {
@@ -126,11 +127,16 @@ void http_conn_resume(struct http_conn *conn, struct http_exchange *exchange)
 /* The client could not read an answer without TLS; the operator finds the cause in the log. */
 static void conn_end_tls(struct http_conn *conn)
 {
+	struct http_server *server = conn->server;
+	uint64_t now_ms = clock_now_ms();
 	char client[PEER_TEXT_BYTES];
 
-	peer_format(&conn->peer, client);
 	counter_add(COUNTER_REQUESTS_BAD);
-	LOG(TLS_UNEXPECTED, LOG_STR("client", client));
+	if (server->tls_said_ms == 0 || now_ms - server->tls_said_ms >= TLS_LOG_MS) {
+		server->tls_said_ms = now_ms;
+		peer_format(&conn->peer, client);
+		LOG(TLS_UNEXPECTED, LOG_STR("client", client));
+	}
 	http_conn_end(conn, REASON_PROTOCOL_ERROR);
 }
 
@@ -303,6 +309,7 @@ static ssize_t conn_read_direct(struct http_conn *conn)
 	CHECK(room > 0 && (n <= 0 || (size_t)n <= left));
 	if (n <= 0)
 		return n;
+	conn->server->read_bytes += (size_t)n;
 	conn->body.len += (size_t)n;
 	if (http_body_read(&conn->body_reader, &data, &payload, &status) == HTTP_BODY_DONE)
 		conn_complete_body(conn, buf_slice(&conn->body));
@@ -314,8 +321,10 @@ static ssize_t conn_read_shared(struct http_conn *conn)
 	char *buffer = loop_buffer(conn->server->loop);
 	ssize_t n = wire_read(&conn->wire, buffer, LOOP_BUFFER_BYTES);
 
-	if (n > 0)
-		conn_feed(conn, slice_of(buffer, (size_t)n));
+	if (n <= 0)
+		return n;
+	conn->server->read_bytes += (size_t)n;
+	conn_feed(conn, slice_of(buffer, (size_t)n));
 	return n;
 }
 

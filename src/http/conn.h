@@ -62,6 +62,8 @@ struct http_handler {
 	/* The text of an error that this layer answers itself (400, 408, 413 …), appended to body. */
 	void (*write_error)(struct http_handler *handler, int status, const char *reason,
 			    struct buf *body);
+	/* Bytes of answers are about to be written to some socket. NULL: of no interest. */
+	void (*before_write)(struct http_handler *handler);
 };
 
 struct http_conf {
@@ -106,6 +108,14 @@ void http_server_drain(struct http_server *server);
 /* Whether a client is still taking an answer: it has taken some of it lately, and not yet all. */
 bool http_server_is_writing(const struct http_server *server);
 size_t http_server_connection_count(const struct http_server *server);
+/* For the operator. */
+struct http_usage {
+	size_t connections_max;
+	uint64_t
+		read_bytes; /* of HTTP, without TLS; the next: what connections were given to write */
+	uint64_t written_bytes;
+};
+struct http_usage http_server_usage(const struct http_server *server);
 
 /*
  * In on_request only: the request's head is still being judged. Its body is not read, nor asked for, until
@@ -126,7 +136,10 @@ struct http_reply {
 	size_t part_count;         /* at most HTTP_REPLY_PARTS_MAX */
 };
 
-/* Sends it and ends the exchange; everything is borrowed until the return. */
+/*
+ * Sends it and ends the exchange; everything is borrowed until the return. A short one is written at the end of the turn of the
+ * loop, with all the others of that turn.
+ */
 void http_reply(struct http_conn *conn, const struct http_reply *reply);
 
 /*

@@ -14,6 +14,7 @@
 #define ROOM_HIGH_BYTES (256 * 1024)
 #define ROOM_LOW_BYTES (128 * 1024)
 #define COPIED_MAX 2048 /* of a body: copied behind its head, which is cheaper than several parts */
+#define GATHERED_MAX (256 * 1024) /* of answers of one turn; others are written at once */
 
 /* The answer is sent: the next request follows, also one that came before a half-close, or the end. */
 static void conn_finish(struct http_conn *conn)
@@ -37,10 +38,64 @@ static void conn_finish(struct http_conn *conn)
 		task_schedule(conn->server->loop, &conn->task);
 }
 
+static void queue(struct http_conn *conn, struct slice bytes)
+{
+	conn->server->written_bytes += bytes.n;
+	outq_append(&conn->out, bytes);
+}
+
+static void announce_write(struct http_conn *conn)
+{
+	struct http_handler *handler = conn->server->handler;
+
+	if (handler->before_write != NULL)
+		handler->before_write(handler);
+}
+
+/* Writes what the socket takes at once and queues the rest. Returns false if the connection ended. */
+static bool conn_write_parts(struct http_conn *conn, struct iovec *parts, int count)
+{
+	size_t written = 0;
+
+	if (conn->out.bytes == 0) {
+		ssize_t n;
+
+		announce_write(conn);
+		n = wire_write(&conn->wire, parts, count);
+		if (n == WIRE_BROKEN) {
+			http_conn_end(conn, REASON_PEER_ERROR);
+			return false;
+		}
+		written = (size_t)n;
+	}
+	for (int i = 0; i < count; i++) {
+		size_t skip = written < parts[i].iov_len ? written : parts[i].iov_len;
+
+		conn->server->written_bytes += skip;
+		written -= skip;
+		queue(conn, slice_of((char *)parts[i].iov_base + skip, parts[i].iov_len - skip));
+	}
+	return true;
+}
+
+/* Returns false if the connection ended. */
+static bool conn_write_gathered(struct http_conn *conn)
+{
+	struct slice answer = conn_take_gathered(conn);
+	struct iovec part = { (void *)(uintptr_t)answer.p, answer.n };
+
+	return answer.n == 0 || conn_write_parts(conn, &part, 1);
+}
+
 void conn_flush(struct http_conn *conn)
 {
-	ssize_t n = outq_flush(&conn->out, &conn->wire);
+	ssize_t n;
 
+	if (!conn_write_gathered(conn))
+		return;
+	if (conn->out.bytes > 0)
+		announce_write(conn);
+	n = outq_flush(&conn->out, &conn->wire);
 	if (n == WIRE_BROKEN) {
 		http_conn_end(conn, REASON_PEER_ERROR);
 		return;
@@ -59,30 +114,6 @@ void conn_flush(struct http_conn *conn)
 		CHECK(conn->exchange != NULL);
 		conn->exchange->ops->on_room(conn->exchange);
 	}
-}
-
-/* Writes what the socket takes at once and queues the rest. Returns false if the connection ended. */
-static bool conn_write_parts(struct http_conn *conn, struct iovec *parts, int count)
-{
-	size_t written = 0;
-
-	if (conn->out.bytes == 0) {
-		ssize_t n = wire_write(&conn->wire, parts, count);
-
-		if (n == WIRE_BROKEN) {
-			http_conn_end(conn, REASON_PEER_ERROR);
-			return false;
-		}
-		written = (size_t)n;
-	}
-	for (int i = 0; i < count; i++) {
-		size_t skip = written < parts[i].iov_len ? written : parts[i].iov_len;
-
-		written -= skip;
-		outq_append(&conn->out,
-			    slice_of((char *)parts[i].iov_base + skip, parts[i].iov_len - skip));
-	}
-	return true;
 }
 
 /* Writes the body behind the head, which begins in parts[0]. Returns how many parts they are. */
@@ -104,24 +135,31 @@ static int add_body(struct iovec *parts, struct buf *head, const struct http_rep
 	return count;
 }
 
-static void conn_log_access(struct http_conn *conn, int status)
+/* Whether an answer with a body so long waits for the end of the turn. */
+static bool conn_may_gather(const struct http_conn *conn, uint64_t length)
 {
-	struct slice path = buf_slice(&conn->target);
-	struct slice method = slice_cut(&path, ' ');
-	char client[PEER_TEXT_BYTES];
+	return length <= COPIED_MAX && conn->out.bytes == 0 &&
+	       conn->server->gathered.len < GATHERED_MAX;
+}
 
-	if (conn->target.len == 0)
-		return;
-	LOG(ACCESS, LOG_STR("client", conn_client_text(conn, client)), LOG_SLICE("method", method),
-	    LOG_SLICE("path", path), LOG_INT("status", status),
-	    LOG_INT("ms", clock_now_ms() - conn->began_at_ms));
-	conn->target.len = 0;
+/* The end of what is gathered is the answer of this connection, from `begin` on. */
+static void conn_gather(struct http_conn *conn, size_t begin)
+{
+	struct http_server *server = conn->server;
+
+	CHECK(conn->gathered_length == 0 && server->gathered.len > begin);
+	conn->gathered_at = begin;
+	conn->gathered_length = server->gathered.len - begin;
+	server->gathered_count++;
+	task_schedule(server->loop, &conn->task);
 }
 
 void http_reply(struct http_conn *conn, const struct http_reply *reply)
 {
 	struct buf *head = &conn->server->scratch;
 	struct iovec parts[HTTP_REPLY_PARTS_MAX + 1];
+	bool is_gathered;
+	size_t begin;
 	uint64_t length = 0;
 	int count = 1;
 
@@ -132,7 +170,12 @@ void http_reply(struct http_conn *conn, const struct http_reply *reply)
 		length += reply->parts[i].n;
 	if (!http_body_is_complete(&conn->body_reader) || conn->server->is_leaving)
 		conn_set_last(conn);
-	head->len = 0;
+	is_gathered = conn_may_gather(conn, length);
+	if (is_gathered)
+		head = &conn->server->gathered;
+	else
+		head->len = 0;
+	begin = head->len;
 	reply_append_head(head, &(struct reply_head){
 					.status = reply->status,
 					.content_type = reply->content_type,
@@ -148,6 +191,10 @@ void http_reply(struct http_conn *conn, const struct http_reply *reply)
 	conn_detach_exchange(conn);
 	conn_set_state(conn, CONN_REPLYING);
 	timer_stop(&conn->deadline);
+	if (is_gathered) {
+		conn_gather(conn, begin);
+		return;
+	}
 	if (!conn_write_parts(conn, parts, count))
 		return;
 	if (conn->out.bytes == 0) {
@@ -195,7 +242,7 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 					.is_chunked = !conn->is_old,
 					.is_last = conn->persistence == CONN_ENDS,
 				});
-	outq_append(&conn->out, buf_slice(head));
+	queue(conn, buf_slice(head));
 	task_schedule(conn->server->loop, &conn->task);
 }
 
@@ -208,10 +255,10 @@ void http_stream_write(struct http_conn *conn, struct slice bytes)
 	if (bytes.n == 0)
 		return;
 	if (!conn->is_old)
-		outq_append(&conn->out, slice_of(line, (size_t)n));
-	outq_append(&conn->out, bytes);
+		queue(conn, slice_of(line, (size_t)n));
+	queue(conn, bytes);
 	if (!conn->is_old)
-		outq_append(&conn->out, SLICE_LIT("\r\n"));
+		queue(conn, SLICE_LIT("\r\n"));
 	task_schedule(conn->server->loop, &conn->task);
 }
 
@@ -219,7 +266,7 @@ void http_stream_end(struct http_conn *conn)
 {
 	CHECK(conn_is_streaming(conn) && conn->exchange != NULL);
 	if (!conn->is_old)
-		outq_append(&conn->out, SLICE_LIT("0\r\n\r\n"));
+		queue(conn, SLICE_LIT("0\r\n\r\n"));
 	conn_detach_exchange(conn);
 	conn_set_state(conn, CONN_REPLYING);
 	task_schedule(conn->server->loop, &conn->task);

@@ -2,6 +2,7 @@
 /* The states of a connection, and its end. It reads and writes nothing. */
 #include "http/conn_state.h"
 
+#include "base/clock.h"
 #include "obs/log.h"
 
 #define TO(state) (1u << CONN_##state)
@@ -32,6 +33,20 @@ const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT
 {
 	peer_format(&conn->client, text_r);
 	return text_r;
+}
+
+void conn_log_access(struct http_conn *conn, int status)
+{
+	struct slice path = buf_slice(&conn->target);
+	struct slice method = slice_cut(&path, ' ');
+	char client[PEER_TEXT_BYTES];
+
+	if (conn->target.len == 0)
+		return;
+	LOG(ACCESS, LOG_STR("client", conn_client_text(conn, client)), LOG_SLICE("method", method),
+	    LOG_SLICE("path", path), LOG_INT("status", status),
+	    LOG_INT("ms", clock_now_ms() - conn->began_at_ms));
+	conn->target.len = 0;
 }
 
 void conn_settle_place(struct http_conn *conn)
@@ -109,6 +124,22 @@ void conn_drop_exchange(struct http_conn *conn, enum reason reason)
 		exchange->ops->on_gone(exchange, reason);
 }
 
+struct slice conn_take_gathered(struct http_conn *conn)
+{
+	struct http_server *server = conn->server;
+	struct slice answer = slice_of(server->gathered.data, 0);
+
+	if (conn->gathered_length == 0)
+		return answer;
+	CHECK(server->gathered_count > 0);
+	CHECK(conn->gathered_at + conn->gathered_length <= server->gathered.len);
+	answer = slice_of(server->gathered.data + conn->gathered_at, conn->gathered_length);
+	conn->gathered_length = 0;
+	if (--server->gathered_count == 0)
+		server->gathered.len = 0;
+	return answer;
+}
+
 void http_conn_end(struct http_conn *conn, enum reason reason)
 {
 	struct http_server *server = conn->server;
@@ -120,6 +151,7 @@ void http_conn_end(struct http_conn *conn, enum reason reason)
 	LOG(CONN_END, LOG_STR("client", conn_client_text(conn, client)),
 	    LOG_STR("state", states[conn->state].name),
 	    LOG_STR("reason", reason_get(reason)->text));
+	conn_log_access(conn, 0);
 	conn_set_state(conn, CONN_CLOSED);
 	wire_close(&conn->wire);
 	timer_stop(&conn->deadline);
@@ -129,6 +161,7 @@ void http_conn_end(struct http_conn *conn, enum reason reason)
 	server->count--;
 	conn_drop_exchange(conn, reason);
 	outq_fini(&conn->out);
+	(void)conn_take_gathered(conn);
 	if (!conn->is_processing)
 		buf_wipe(&conn->in); /* half a head. AUTH-DWN-01 */
 	/* Slices of these may still be on the stack. */

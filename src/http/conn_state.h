@@ -21,11 +21,16 @@ struct http_server {
 	struct http_handler *handler;
 	struct list conns;
 	size_t count;
+	uint64_t read_bytes; /* of HTTP: TLS is below */
+	uint64_t written_bytes;
 	struct places places; /* of the connections, and of what the acceptor still has */
 	bool is_leaving;      /* each answer is its connection's last */
 	bool is_draining;
 	uint64_t refusal_said_ms; /* 0: never */
+	uint64_t tls_said_ms;     /* likewise */
 	struct buf scratch;       /* the head being written now */
+	struct buf gathered;      /* answers that are written at the end of the turn */
+	size_t gathered_count;    /* how many of them are still to be written */
 };
 
 enum conn_state {
@@ -70,6 +75,9 @@ struct http_conn {
 	struct buf in;
 	size_t head_seen;
 	struct outq out;
+	/* The answer that waits for the end of the turn, in `gathered` of the server; of 0 bytes: none. */
+	size_t gathered_at;
+	size_t gathered_length;
 	/* Of the request at hand. */
 	struct buf target; /* its method and path, for the access log; empty: there is none */
 	uint64_t began_at_ms;
@@ -98,10 +106,14 @@ void conn_set_last(struct http_conn *conn); /* CONN_ENDS; also if it is that alr
 void conn_settle_place(struct http_conn *conn);
 /* For a line of the log: LOG evaluates its fields only where it is written. */
 const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT_BYTES]);
+/* The line of the access log for the request at hand, if it has none yet. 0: there was no answer. */
+void conn_log_access(struct http_conn *conn, int status);
 /* Whether an answer that http_stream_begin began is on its way. */
 bool conn_is_streaming(const struct http_conn *conn);
 /* In so many milliseconds conn.c ends what takes too long. */
 void conn_set_deadline(struct http_conn *conn, uint64_t after_ms);
+/* Takes the answer that waits for the end of the turn. Valid until another one is gathered; empty: there is none. */
+struct slice conn_take_gathered(struct http_conn *conn);
 /* Takes the exchange off the connection; NULL: there was none. */
 struct http_exchange *conn_detach_exchange(struct http_conn *conn);
 /* Tells the exchange that nothing more can be sent. */

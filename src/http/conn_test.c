@@ -143,12 +143,30 @@ static void write_error(struct http_handler *handler, int status, const char *re
 	buf_printf(body, "{\"status\":%d,\"why\":\"%s\"}", status, reason);
 }
 
-static struct http_handler handler = { on_request, write_error };
-
-/* ---- the client ---- */
-
 static struct client clients[CONNECTIONS_MAX + 3];
 static int client_count;
+static struct client
+	*announced; /* to whom nothing may have been sent before a write is announced */
+static int announcements;
+
+static bool has_bytes(const struct client *client)
+{
+	char byte;
+
+	return recv(client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static void before_write(struct http_handler *handler)
+{
+	announcements++;
+	if (announced != NULL)
+		assert_false(has_bytes(announced));
+	announced = NULL;
+}
+
+static struct http_handler handler = { on_request, write_error, before_write };
+
+/* ---- the client ---- */
 
 static void turns(int count)
 {
@@ -477,6 +495,60 @@ static void old_client_gets_one_answer_and_the_end(void **state)
 	assert_true(head_has("\r\nConnection: close\r\n"));
 	assert_true(body_is("data: 1\n\n"));
 	assert_true(client_is_ended(c));
+}
+
+/* What is to be there before an answer is can be written for all of a turn together. */
+static void short_answers_of_a_turn_go_together(void **state)
+{
+	struct client *a = client_new(), *b = client_new();
+
+	client_send(a, GET("/later"));
+	client_send(b, GET("/later"));
+	for (int i = 0; i < 2; i++) {
+		announcements = 0;
+		announced = a;
+		job_reply(&jobs[job_count - 2]);
+		job_reply(&jobs[job_count - 1]);
+		assert_false(has_bytes(a) || has_bytes(b));
+		assert_int_equal(announcements, 0);
+		turns(1);
+		assert_true(has_bytes(a) && has_bytes(b));
+		assert_int_equal(announcements, 2);
+		assert_null(announced);
+		assert_int_equal(client_take(a), 200);
+		assert_true(body_is("/later."));
+		assert_int_equal(client_take(b), 200);
+		assert_true(body_is("/later."));
+		client_send(a, GET("/later"));
+		client_send(b, GET("/later"));
+	}
+	/* One of them leaves before that. */
+	job_reply(&jobs[job_count - 2]);
+	job_reply(&jobs[job_count - 1]);
+	http_conn_end(jobs[job_count - 2].conn, REASON_CANCELLED);
+	assert_int_equal(client_take(b), 200);
+	assert_true(body_is("/later."));
+	assert_true(client_is_ended(a));
+	client_send(b, GET("/sync"));
+	assert_int_equal(client_take(b), 200);
+}
+
+/* As much as is gathered has a bound: long answers, and those behind many, are written at once, and announced likewise. */
+static void long_answers_go_at_once(void **state)
+{
+	struct client *c = client_new();
+	char *text = mem_zalloc(100000);
+
+	memset(text, 'a', 99999);
+	client_send(c, GET("/later"));
+	announcements = 0;
+	announced = c;
+	reply_text(jobs[0].conn, 200, text);
+	assert_true(has_bytes(c));
+	assert_int_equal(announcements, 1);
+	assert_int_equal(client_take(c), 200);
+	assert_int_equal(answer.body.n, 100000);
+	free(text);
 }
 
 static void close_is_honoured(void **state)
@@ -936,8 +1008,12 @@ static void stalled_reader_is_ended(void **state)
 	while (http_conn_has_room(jobs[1].exchange.conn))
 		http_stream_write(jobs[1].exchange.conn, slice_of(bytes, sizeof(bytes)));
 	turns(3);
-	advance(STALL_MS - 1);
-	assert_int_equal(jobs[1].gone, 0);
+	for (int i = 0; i < 4; i++) { /* news that it does not take are no sign of it */
+		advance(STALL_MS / 4 - (i == 3));
+		assert_int_equal(jobs[1].gone, 0);
+		http_stream_write(jobs[1].exchange.conn, SLICE_LIT("news"));
+		turns(3);
+	}
 	advance(1);
 	assert_int_equal(jobs[1].gone, 1);
 	assert_int_equal(jobs[1].reason, REASON_WRITE_STALL);
@@ -1381,6 +1457,7 @@ static void steps_are_logged(void **state)
 	log_set(log_ends[1], LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
 	client_send(c, "GET /judge HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
 	job_reply(resume(&jobs[0], "/later"));
+	turns(1);
 	client_close(c);
 	log_set(STDERR_FILENO, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	assert_true(read(log_ends[0], text, sizeof(text) - 1) > 0);
@@ -1695,6 +1772,8 @@ int main(void)
 		TEST(pipelined_requests_are_answered_in_order),
 		TEST(head_gets_no_body),
 		TEST(old_client_gets_one_answer_and_the_end),
+		TEST(short_answers_of_a_turn_go_together),
+		TEST(long_answers_go_at_once),
 		TEST(close_is_honoured),
 		TEST(protocol_is_never_switched),
 		TEST(continue_is_said_when_it_is_waited_for),

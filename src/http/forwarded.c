@@ -123,6 +123,5 @@ void http_forwarded_apply(const struct http_trust *trust, const struct http_requ
 bool http_is_forwarded(const struct http_request *request)
 {
 	return http_has(request, HTTP_FORWARDED) || http_has(request, HTTP_X_FORWARDED_FOR) ||
-	       http_has(request, HTTP_X_FORWARDED_HOST) ||
-	       http_has(request, HTTP_X_FORWARDED_PROTO);
+	       request->has_proxy_field;
 }

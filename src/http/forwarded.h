@@ -22,7 +22,7 @@ bool http_trust_has(const struct http_trust *trust, const struct peer *peer);
 /* `client` is the connection's peer; it is replaced as far as it is a trusted proxy. */
 void http_forwarded_apply(const struct http_trust *trust, const struct http_request *request,
 			  struct peer *client);
-/* Whether a proxy has written any of its fields: clients do not. */
+/* Whether a proxy has written any of its fields (Forwarded, X-Forwarded-*, X-Real-IP, Via, CF-* …): clients do not. SEC-69 */
 bool http_is_forwarded(const struct http_request *request);
 
 #endif

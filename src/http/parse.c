@@ -51,6 +51,12 @@ static const struct {
 /* Fields whose names servers choose. MOD-HDR-04 */
 static const struct slice param_prefix = SLICE("Mcp-Param-");
 
+/* Proxies write them and clients do not, besides Forwarded and X-Forwarded-For; what ends in '-' is how they begin. SEC-69 */
+static const struct slice proxy_names[] = {
+	SLICE("X-Forwarded-"), SLICE("X-Real-IP"),      SLICE("Via"),
+	SLICE("CF-"),          SLICE("True-Client-IP"), SLICE("X-Client-IP"),
+};
+
 /* What a byte may be part of. */
 #define IN_TOKEN 1  /* RFC 9110 §5.6.2 tchar: methods, field names */
 #define IN_TARGET 2 /* visible ASCII less '#', which no origin-form has */
@@ -243,6 +249,19 @@ static bool is_param(struct slice name)
 	       slice_is_equal_nocase(slice_of(name.p, param_prefix.n), param_prefix);
 }
 
+static bool is_of_proxy(struct slice name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(proxy_names); i++) {
+		struct slice own = proxy_names[i];
+		bool is_prefix = own.p[own.n - 1] == '-';
+
+		if (name.n >= own.n && (is_prefix || name.n == own.n) &&
+		    slice_is_equal_nocase(slice_of(name.p, own.n), own))
+			return true;
+	}
+	return false;
+}
+
 /* The line begins with the name and ends before head->at. */
 static void record_other(struct head *head, struct slice name)
 {
@@ -250,6 +269,8 @@ static void record_other(struct head *head, struct slice name)
 
 	if (is_param(name))
 		*params = slice_between(params->p != NULL ? params->p : name.p, head->at);
+	else if (is_of_proxy(name))
+		head->request->has_proxy_field = true;
 }
 
 static void record_field(struct head *head, struct slice name, struct slice value)

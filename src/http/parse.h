@@ -45,6 +45,7 @@ struct http_request {
 	int minor_version;   /* HTTP/1.0 or 1.1 */
 	bool keep_alive;     /* by version and Connection */
 	bool expects_continue;
+	bool has_proxy_field; /* one that is not in `fields`, and only matters by being there */
 	enum http_body body;
 	uint64_t content_length; /* with HTTP_BODY_LENGTH */
 	uint32_t seen;           /* bit per http_field: present */

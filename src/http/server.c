@@ -44,9 +44,10 @@ void http_server_free(struct http_server **server)
 		return;
 	while (!list_is_empty(&s->conns))
 		http_conn_end(container_of(s->conns.next, struct http_conn, link), REASON_DRAINING);
-	CHECK(s->count == 0);
+	CHECK(s->count == 0 && s->gathered_count == 0);
 	places_fini(&s->places);
 	buf_fini(&s->scratch);
+	buf_fini(&s->gathered);
 	free(s);
 	*server = NULL;
 }
@@ -129,4 +130,10 @@ bool http_server_is_writing(const struct http_server *server)
 size_t http_server_connection_count(const struct http_server *server)
 {
 	return server->count;
+}
+
+struct http_usage http_server_usage(const struct http_server *server)
+{
+	return (struct http_usage){ server->conf.max_connections, server->read_bytes,
+				    server->written_bytes };
 }

@@ -6,6 +6,7 @@
 #include "io/ipc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -134,7 +135,9 @@ int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size
 	bool is_whole;
 	ssize_t n = receive(fd, message_r, fds_r, count_r, &is_whole);
 
-	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+	/* There is nothing, or no memory for it: later. */
+	if (n < 0 &&
+	    (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOMEM || errno == ENOBUFS))
 		return 0;
 	if (n < 0)
 		return error_set_errno(err, "recvmsg from the other process");
@@ -145,6 +148,42 @@ int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size
 		return error_set(err, ERROR_SYSTEM, "the other process has closed the connection");
 	return error_set(err, ERROR_INVALID, "a message of %zd bytes where %zu were expected", n,
 			 sizeof(*message_r));
+}
+
+/* It is written whole before anybody reads it, so nobody waits. */
+int ipc_open_text(struct slice text)
+{
+	int fds[2];
+	ssize_t n;
+
+	if (text.n == 0 || pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -1;
+	n = write(fds[1], text.p, text.n);
+	close(fds[1]);
+	if (n == (ssize_t)text.n)
+		return fds[0];
+	close(fds[0]);
+	return -1;
+}
+
+/* tee takes what is there, if it is a pipe. */
+size_t ipc_read_text(int fd, char *bytes_r, size_t max)
+{
+	size_t size = 0;
+	int own[2];
+	ssize_t n;
+
+	CHECK(fd >= 0 && max > 0);
+	if (pipe2(own, O_CLOEXEC | O_NONBLOCK) < 0)
+		return 0;
+	n = tee(fd, own[1], max, SPLICE_F_NONBLOCK);
+	while (n > 0 && size < max) {
+		n = read(own[0], bytes_r + size, max - size);
+		size += n > 0 ? (size_t)n : 0;
+	}
+	close(own[0]);
+	close(own[1]);
+	return size;
 }
 
 void ipc_close(int fd)

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/slice.h"
 
 enum ipc_type {
 	/* gateway to keeper */
@@ -40,6 +41,11 @@ enum ipc_type {
 	 */
 	IPC_ERA,
 	IPC_PINS, /* the memory file with the pins of servers has changed: it is to be remembered */
+	/*
+	 * server number `server` was started to see what it is (start.try): it has `value` tools, or enum ipc_found;
+	 * descriptor, if it says: a pipe with its "NAME\0VERSION\0", at most IPC_FOUND_BYTES
+	 */
+	IPC_FOUND,
 	/* keeper to gateway */
 	IPC_STARTED, /* `child` runs as `pid`; descriptors: its stdin, stdout, stderr (our ends) */
 	IPC_FAILED,  /* `child` could not be started; `value` is errno */
@@ -61,6 +67,10 @@ enum ipc_type {
 	IPC_FETCHER, /* there is a new process that fetches; descriptor: our end of its socket (auth/fetch_wire.h) */
 };
 
+/* `value` of IPC_FOUND below 0. */
+enum ipc_found { IPC_FOUND_FAILING = -1, IPC_FOUND_UNLISTED = -2 };
+
+#define IPC_FOUND_BYTES 1024
 #define IPC_FDS_MAX 3
 
 struct ipc_message {
@@ -85,6 +95,14 @@ int ipc_send(int fd, const struct ipc_message *message, const int *fds, size_t c
  */
 int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size_t *count_r,
 	     struct error *err) must_check;
+
+/* A pipe with all of `text` in it, to be sent. -1: there is no text, or no room for it. */
+int ipc_open_text(struct slice text) must_check;
+/*
+ * What is in such a pipe now, at most `max` bytes of it; returns how many. It never waits: what came may be empty, endless or no
+ * pipe, whatever flags the other side has set on it.
+ */
+size_t ipc_read_text(int fd, char *bytes_r, size_t max);
 
 /*
  * Closes a descriptor that came, without waiting: a socket that lingers would wait for what it has still to send, even

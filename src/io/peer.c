@@ -75,10 +75,25 @@ uint64_t peer_key(const struct peer *peer, uint64_t seed)
 	return number ^ number >> 33;
 }
 
+/* Each request of some client has its address written; inet_ntop takes its time. */
+static void format_ipv4(const unsigned char address[4], char text_r[PEER_TEXT_BYTES])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		if (i > 0)
+			text_r[n++] = '.';
+		n += text_format_u64(address[i], text_r + n);
+	}
+	text_r[n] = '\0';
+}
+
 void peer_format(const struct peer *peer, char text_r[PEER_TEXT_BYTES])
 {
-	if (peer->family == 0 ||
-	    inet_ntop(peer->family, peer->address, text_r, PEER_TEXT_BYTES) == NULL)
+	if (peer->family == AF_INET)
+		format_ipv4(peer->address, text_r);
+	else if (peer->family == 0 ||
+		 inet_ntop(peer->family, peer->address, text_r, PEER_TEXT_BYTES) == NULL)
 		snprintf(text_r, PEER_TEXT_BYTES, "local");
 }
 

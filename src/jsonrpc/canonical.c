@@ -17,6 +17,7 @@
 #include "jsonrpc/write.h"
 
 #define EXPONENT_DIGITS_MAX 18
+#define MEMO_BYTES_KEPT (64 * 1024)
 
 /* Where a member stands in what has been written. */
 struct member {
@@ -326,6 +327,7 @@ int canonical_append(struct buf *out, struct slice text, size_t depth_max)
 	size_t before = out->len;
 	int result;
 
+	buf_reserve(out, text.n); /* most need no more */
 	canonical.out = out;
 	canonical.scratch = (struct buf){ 0 };
 	canonical.members = NULL;
@@ -337,4 +339,34 @@ int canonical_append(struct buf *out, struct slice text, size_t depth_max)
 	buf_fini(&canonical.scratch);
 	free(canonical.members);
 	return result;
+}
+
+void canonical_memo_begin(struct canonical_memo *memo, struct slice text)
+{
+	memo->of = text;
+	memo->is_made = false;
+}
+
+void canonical_memo_end(struct canonical_memo *memo)
+{
+	canonical_memo_begin(memo, slice_of(NULL, 0));
+	if (memo->form.cap > MEMO_BYTES_KEPT)
+		buf_fini(&memo->form);
+}
+
+struct slice canonical_memo_get(struct canonical_memo *memo, struct slice text)
+{
+	bool is_it = text.n > 0 && text.p == memo->of.p && text.n == memo->of.n;
+
+	if (!is_it || !memo->is_made) {
+		memo->form.len = 0;
+		CHECK(canonical_append(&memo->form, text, SCAN_DEPTH_MAX) == 0);
+		memo->is_made = is_it;
+	}
+	return buf_slice(&memo->form);
+}
+
+void canonical_memo_fini(struct canonical_memo *memo)
+{
+	buf_fini(&memo->form);
 }

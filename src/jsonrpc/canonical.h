@@ -3,6 +3,7 @@
 #ifndef MCPGATED_JSONRPC_CANONICAL_H
 #define MCPGATED_JSONRPC_CANONICAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -24,5 +25,22 @@
  * Returns 0, or -1 if text is not JSON or too deep; `out` is then as it was.
  */
 int canonical_append(struct buf *out, struct slice text, size_t depth_max) must_check;
+
+/*
+ * The form of one text that several ask for: made once, when the first does. All zeros at first; its memory is used again for
+ * the next text.
+ */
+struct canonical_memo {
+	struct slice of; /* borrowed; empty: of none */
+	bool is_made;
+	struct buf form;
+};
+
+/* From now on the form of `text` is kept, which must stay as it is until canonical_memo_end. */
+void canonical_memo_begin(struct canonical_memo *memo, struct slice text);
+void canonical_memo_end(struct canonical_memo *memo);
+/* Of this or of any other text that was scanned as valid. Valid until the next is asked for. */
+struct slice canonical_memo_get(struct canonical_memo *memo, struct slice text);
+void canonical_memo_fini(struct canonical_memo *memo);
 
 #endif

@@ -122,6 +122,44 @@ static void depth_is_bounded(void **state)
 	buf_fini(&out);
 }
 
+static void a_memo_makes_one_form_once(void **state)
+{
+	struct canonical_memo memo = { .is_made = false };
+	char text[] = "[1, 2]", other[] = "[1, 2]";
+	struct slice of = slice_of(text, strlen(text)), form;
+
+	canonical_memo_begin(&memo, of);
+	form = canonical_memo_get(&memo, of);
+	assert_true(slice_is_equal(form, SLICE_LIT("[1,2]")));
+	text[1] = '3'; /* nobody may: so it is seen that it is not looked at again */
+	form = canonical_memo_get(&memo, of);
+	assert_true(slice_is_equal(form, SLICE_LIT("[1,2]")));
+	/* Another one is made each time, and the first one anew behind it. */
+	other[1] = '4';
+	form = canonical_memo_get(&memo, slice_str(other));
+	assert_true(slice_is_equal(form, SLICE_LIT("[4,2]")));
+	form = canonical_memo_get(&memo, of);
+	assert_true(slice_is_equal(form, SLICE_LIT("[3,2]")));
+	/* At an end everything is forgotten, whatever stands in the same place. */
+	canonical_memo_end(&memo);
+	text[1] = '5';
+	form = canonical_memo_get(&memo, of);
+	assert_true(slice_is_equal(form, SLICE_LIT("[5,2]")));
+	text[1] = '6';
+	form = canonical_memo_get(&memo, of);
+	assert_true(slice_is_equal(form, SLICE_LIT("[6,2]")));
+	canonical_memo_begin(&memo, of);
+	form = canonical_memo_get(&memo, of);
+	assert_true(slice_is_equal(form, SLICE_LIT("[6,2]")));
+	canonical_memo_end(&memo);
+	text[1] = '7';
+	canonical_memo_begin(&memo, of);
+	form = canonical_memo_get(&memo, of);
+	assert_true(slice_is_equal(form, SLICE_LIT("[7,2]")));
+	canonical_memo_end(&memo);
+	canonical_memo_fini(&memo);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +170,7 @@ int main(void)
 		cmocka_unit_test(numbers_are_spelled_in_one_way),
 		cmocka_unit_test(what_is_no_json_is_refused),
 		cmocka_unit_test(depth_is_bounded),
+		cmocka_unit_test(a_memo_makes_one_form_once),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

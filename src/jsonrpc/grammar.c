@@ -46,9 +46,13 @@ static inline bool grammar_is_plain(char c)
 	return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
 }
 
+#define LONG_RUN 32 /* what goes on behind so many bytes is long: larger blocks pay there */
+
 /* Most bytes of large messages pass through here. */
 static inline const char *grammar_skip_plain(const char *p, const char *end)
 {
+	const char *begin = p;
+
 	while (end - p >= 8) {
 		uint64_t bytes;
 		uint64_t marks;
@@ -58,6 +62,8 @@ static inline const char *grammar_skip_plain(const char *p, const char *end)
 		if (marks != 0)
 			return p + __builtin_ctzll(marks) / 8;
 		p += 8;
+		if (p - begin == LONG_RUN)
+			p += text_verbatim_length(slice_between(p, end));
 	}
 	while (p < end && grammar_is_plain(*p))
 		p++;

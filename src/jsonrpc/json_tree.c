@@ -184,17 +184,24 @@ static int read_all(struct reading *reading)
 const char *json_tree_read(struct json_tree *tree, struct slice text,
 			   const struct json_tree_limits *limits)
 {
-	struct reading reading; /* large: `open` needs no zeros */
-
 	CHECK(tree->count == 0 && tree->text.len == 0);
 	if (canonical_append(&tree->text, text, limits->depth) < 0)
 		return "it is nested too deep";
+	return json_tree_read_canonical(tree, buf_slice(&tree->text), limits);
+}
+
+const char *json_tree_read_canonical(struct json_tree *tree, struct slice text,
+				     const struct json_tree_limits *limits)
+{
+	struct reading reading; /* large: `open` needs no zeros */
+
+	CHECK(tree->count == 0);
 	reading.tree = tree;
 	reading.limits = limits;
 	reading.scratch = (struct buf){ 0 };
 	reading.why = NULL;
 	reading.depth = 0;
-	grammar_init(&reading.grammar, buf_slice(&tree->text), limits->depth);
+	grammar_init(&reading.grammar, text, limits->depth);
 	if (read_all(&reading) < 0 && reading.why == NULL)
 		reading.why = "it cannot be read"; /* it was scanned: cannot be */
 	buf_fini(&reading.scratch);

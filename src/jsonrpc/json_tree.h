@@ -30,7 +30,7 @@ struct json_node {
 
 /* All zeros to begin with. */
 struct json_tree {
-	struct buf text;
+	struct buf text;         /* in canonical form, unless that is borrowed */
 	struct json_node *nodes; /* the first is the root */
 	size_t count;
 	size_t room;
@@ -47,6 +47,9 @@ struct json_tree_limits {
  */
 const char *json_tree_read(struct json_tree *tree, struct slice text,
 			   const struct json_tree_limits *limits) must_check;
+/* The same of a text in canonical form, which is borrowed for the tree's life. */
+const char *json_tree_read_canonical(struct json_tree *tree, struct slice text,
+				     const struct json_tree_limits *limits) must_check;
 void json_tree_fini(struct json_tree *tree);
 
 /* The first member or element, if there is one: count > 0. */

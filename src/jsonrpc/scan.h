@@ -153,6 +153,11 @@ struct slice scan_plain_string(struct json value);
  * surrogate pair, which has no meaning. RFC 8259 §7.
  */
 int scan_decode_string(struct json value, struct buf *out) must_check;
+/*
+ * The same without a copy of what has no escape: *text_r is what lies between the quotes, or else `room`, which is overwritten.
+ * -1: *text_r is empty.
+ */
+int scan_read_string(struct json value, struct buf *room, struct slice *text_r) must_check;
 
 /*
  * Calls on_member for each member of an object already scanned as valid, in order; the name comes

@@ -320,6 +320,18 @@ int scan_decode_string(struct json value, struct buf *out)
 	return 0;
 }
 
+int scan_read_string(struct json value, struct buf *room, struct slice *text_r)
+{
+	*text_r = scan_plain_string(value);
+	if (text_r->p != NULL)
+		return 0;
+	room->len = 0;
+	if (scan_decode_string(value, room) < 0)
+		return -1;
+	*text_r = buf_slice(room);
+	return 0;
+}
+
 void scan_members(struct slice object, scan_member_fn *on_member, void *arg)
 {
 	struct lookup at = lookup_first_member(object);

@@ -369,6 +369,34 @@ static void strings_are_decoded(void **state)
 	buf_fini(&out);
 }
 
+static void strings_are_read_without_a_copy_where_that_is_enough(void **state)
+{
+	struct json plain = { JSON_STRING, false, SLICE("\"abc\"") };
+	struct json empty = { JSON_STRING, false, SLICE("\"\"") };
+	struct json escaped = { JSON_STRING, true, SLICE("\"a\\u0062c\"") };
+	struct json half = { JSON_STRING, true, SLICE("\"\\uD800\"") };
+	struct json number = { JSON_NUMBER, false, SLICE("7") };
+	struct buf room = { 0 };
+	struct slice text;
+
+	assert_int_equal(scan_read_string(plain, &room, &text), 0);
+	assert_ptr_equal(text.p, plain.text.p + 1);
+	assert_int_equal(text.n, 3);
+	assert_int_equal(scan_read_string(empty, &room, &text), 0);
+	assert_int_equal(text.n, 0);
+	assert_null(room.data);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(scan_read_string(escaped, &room, &text), 0);
+		assert_ptr_equal(text.p, room.data);
+		assert_true(slice_is_equal(text, SLICE_LIT("abc")));
+	}
+	assert_int_equal(scan_read_string(half, &room, &text), -1);
+	assert_int_equal(text.n, 0);
+	assert_int_equal(scan_read_string(number, &room, &text), -1);
+	assert_int_equal(text.n, 0);
+	buf_fini(&room);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +408,7 @@ int main(void)
 		cmocka_unit_test(integers),
 		cmocka_unit_test(plain_strings),
 		cmocka_unit_test(strings_are_decoded),
+		cmocka_unit_test(strings_are_read_without_a_copy_where_that_is_enough),
 		cmocka_unit_test(members_come_in_order),
 		cmocka_unit_test(tokens_come_in_order),
 		cmocka_unit_test(arrays_are_split),

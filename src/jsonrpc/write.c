@@ -10,8 +10,6 @@
 
 #include "base/text.h"
 
-#define RUN_BYTES 256
-
 static void write_ascii(struct buf *out, char c)
 {
 	static const char escaped[] = "\"\\\b\f\n\r\t";
@@ -42,20 +40,12 @@ static void write_foreign(struct buf *out, struct slice character)
 		buf_append_slice(out, character);
 }
 
-/* How many bytes at the front stand as they are. Looks at a bounded part: quotes may follow one another. */
-static size_t count_verbatim(struct slice text)
-{
-	size_t n = text_plain_length(slice_of(text.p, text.n < RUN_BYTES ? text.n : RUN_BYTES));
-	const char *quote = memchr(text.p, '"', n);
-
-	return quote != NULL ? (size_t)(quote - text.p) : n;
-}
-
 void write_string(struct buf *out, struct slice text)
 {
+	buf_reserve(out, text.n + 2); /* as most need it */
 	buf_append_char(out, '"');
 	while (text.n > 0) {
-		size_t run = count_verbatim(text);
+		size_t run = text_verbatim_length(text);
 		size_t length = run > 0 ? run : text_utf8_length(text);
 
 		if (run > 0)

@@ -83,11 +83,11 @@ static int open_socket(const char *path)
 	return fd;
 }
 
-static int open_target(const char *to)
+static int open_target(const char *to, const char *journal)
 {
 	if (names_file(to))
 		return open_file(to);
-	return open_socket(strcmp(to, "journal") == 0 ? JOURNAL : to + strlen("unix:"));
+	return open_socket(strcmp(to, "journal") == 0 ? journal : to + strlen("unix:"));
 }
 
 /* Whether a file could be made there. */
@@ -102,7 +102,7 @@ static int try_directory(const char *path)
 
 int audit_writer_try(const char *to, struct error *err)
 {
-	int fd = names_file(to) ? open(to, FILE_FLAGS) : open_target(to);
+	int fd = names_file(to) ? open(to, FILE_FLAGS) : open_target(to, JOURNAL);
 
 	if (fd >= 0)
 		close(fd);
@@ -152,7 +152,7 @@ void audit_writer_reopen(struct audit_writer *writer)
 
 	if (writer->to == NULL)
 		return;
-	fd = open_target(writer->to);
+	fd = open_target(writer->to, writer->journal);
 	if (fd < 0) {
 		LOG(AUDIT_REOPEN_FAILED, LOG_STR("to", writer->to),
 		    LOG_STR("error", strerror(errno)));
@@ -171,9 +171,10 @@ int audit_writer_open(struct audit_writer *writer, const char *to, struct error 
 	writer->in = writer->out = writer->fd = -1;
 	writer->is_told = true;
 	writer->to = to;
+	writer->journal = JOURNAL;
 	if (to == NULL)
 		return 0;
-	fd = open_target(writer->to);
+	fd = open_target(writer->to, writer->journal);
 	if (fd < 0 && is_file(writer))
 		return error_set_errno(err, "cannot open the file of the audit %.120s", to);
 	if (fd < 0)
@@ -211,7 +212,8 @@ static size_t take_lines(struct audit_writer *writer)
 		if (end == NULL)
 			break;
 		if (!writer->is_skipping && is_record(slice_of(begin, n))) {
-			memmove(writer->bytes + writer->whole, begin, n + 1);
+			if (at > writer->whole)
+				memmove(writer->bytes + writer->whole, begin, n + 1);
 			writer->whole += n + 1;
 		} else {
 			bad++;
@@ -219,7 +221,8 @@ static size_t take_lines(struct audit_writer *writer)
 		writer->is_skipping = false;
 		at += n + 1;
 	}
-	memmove(writer->bytes + writer->whole, writer->bytes + at, writer->length - at);
+	if (at > writer->whole)
+		memmove(writer->bytes + writer->whole, writer->bytes + at, writer->length - at);
 	writer->length = writer->whole + writer->length - at;
 	if (writer->length - writer->whole >= TEXT_LINE_BYTES) { /* no line is as long */
 		writer->length = writer->whole;
@@ -352,7 +355,7 @@ static bool may_write(struct audit_writer *writer)
 	leave_removed_file(writer);
 	if (writer->fd >= 0)
 		return true;
-	fd = open_target(writer->to);
+	fd = open_target(writer->to, writer->journal);
 	if (fd < 0) {
 		fail(writer, errno);
 		return false;
@@ -440,9 +443,9 @@ void audit_writer_close(struct audit_writer *writer)
 		return;
 	audit_writer_flush(writer);
 	do {
-		for (size_t i = writer->written; i < writer->length; i++)
+		for (size_t i = writer->written; i < writer->whole; i++)
 			lost += writer->bytes[i] == '\n';
-		writer->written = writer->whole = writer->length = 0;
+		writer->written = writer->whole; /* half a line stays: its other half comes */
 	} while (lost > 0 && read_some(writer));
 	if (lost > 0)
 		LOG(AUDIT_LOST, LOG_INT("records", lost));

@@ -21,10 +21,11 @@
 
 struct audit_writer {
 	const char *to; /* as of struct audit_conf; NULL: there is none, all below does nothing */
-	int in;         /* the pipe */
-	int out;        /* the gateway's end; or -1 */
-	int fd;         /* what is written to; -1: it cannot be opened now */
-	uint64_t gather_ms; /* so long what comes is left in the pipe, to be read at once */
+	const char *journal; /* its socket; tests have one of their own */
+	int in;              /* the pipe */
+	int out;             /* the gateway's end; or -1 */
+	int fd;              /* what is written to; -1: it cannot be opened now */
+	uint64_t gather_ms;  /* so long what comes is left in the pipe, to be read at once */
 	uint64_t gather_until_ms;
 	uint64_t second_began_ms;
 	size_t second_bytes; /* read in it */

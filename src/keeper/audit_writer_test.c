@@ -391,6 +391,24 @@ static void a_socket_gets_datagrams(void **state)
 	close(fd);
 }
 
+/* https://systemd.io/JOURNAL_NATIVE_PROTOCOL: fields as lines, each with its end. */
+static void the_journal_gets_fields(void **state)
+{
+	int fd = listen_at();
+
+	open_to("journal"); /* the one of this machine, if it has one, gets nothing */
+	writer.journal = path;
+	audit_writer_reopen(&writer);
+	tell(RECORD("a") RECORD("b"));
+	run();
+	assert_string_equal(take(fd),
+			    "SYSLOG_IDENTIFIER=mcpgated-audit\nPRIORITY=6\nMESSAGE=" RECORD("a"));
+	assert_string_equal(take(fd),
+			    "SYSLOG_IDENTIFIER=mcpgated-audit\nPRIORITY=6\nMESSAGE=" RECORD("b"));
+	assert_string_equal(take(fd), "");
+	close(fd);
+}
+
 static void a_slow_reader_is_waited_for(void **state)
 {
 	struct pollfd polls[AUDIT_WRITER_POLLS];
@@ -487,6 +505,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_line_is_written_anew_elsewhere, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_lost_at_the_end_is_counted, begin, end),
 		cmocka_unit_test_setup_teardown(a_socket_gets_datagrams, begin, end),
+		cmocka_unit_test_setup_teardown(the_journal_gets_fields, begin, end),
 		cmocka_unit_test_setup_teardown(a_slow_reader_is_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_may_come_later_and_go, begin, end),
 		cmocka_unit_test_setup_teardown(a_flood_is_bounded, begin, end),

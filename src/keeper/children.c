@@ -224,12 +224,17 @@ static void row_signal(const struct row *row, int number)
 		kill(row->pid, number);
 }
 
-static void log_spawn_failed(const struct children *children, const struct row *row,
+/* Once, if nothing changes: that it was tried again, and when it will be, is the gateway's to say (server_failing). */
+static void log_spawn_failed(struct children *children, const struct row *row,
 			     const struct launch_verdict *verdict)
 {
 	const char *command = children->config->servers[row->server].command;
+	struct launch_verdict *told = &children->starts[row->server].failed;
 	char reason[160];
 
+	if (told->error == verdict->error && told->step == verdict->step)
+		return;
+	*told = *verdict;
 	snprintf(reason, sizeof(reason), "%s%s", launch_step_text(verdict->step),
 		 launch_hint(verdict, command));
 	LOG(CHILD_SPAWN_FAILED, LOG_STR("server", row_server_name(children, row)),
@@ -276,7 +281,7 @@ static bool is_too_fast(struct children *children, uint32_t server)
 	uint64_t now = clock_now_ms();
 
 	if (now - starts->second_began_ms >= 1000)
-		*starts = (struct starts){ .second_began_ms = now };
+		*starts = (struct starts){ .second_began_ms = now, .failed = starts->failed };
 	return ++starts->count >
 	       2 * children->config->servers[server].conf.start_rate + STARTS_RESERVE;
 }
@@ -431,6 +436,7 @@ static bool row_read_verdict(struct children *children, struct row *row)
 		row->error = verdict.error;
 		log_spawn_failed(children, row, &verdict);
 	} else {
+		children->starts[row->server].failed = (struct launch_verdict){ 0 };
 		LOG(CHILD_SPAWN, LOG_STR("server", row_server_name(children, row)),
 		    LOG_INT("pid", row->pid), LOG_INT("child", row->id));
 	}

@@ -44,6 +44,8 @@ struct children {
 	struct starts {
 		uint64_t second_began_ms;
 		uint64_t count; /* in the second that began then */
+		struct launch_verdict
+			failed; /* how the last start did that is in the log; 0: it did not */
 	} * starts;             /* of each server */
 	struct {
 		uint64_t question;

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The gateway's pipe may be empty, endless, or no pipe: tee takes what is in it now and never waits, whatever flags
- * the gateway has set on it. Names and values must be exactly those that are declared.
- */
+/* Names and values must be exactly those that are declared. */
 #include "keeper/claims.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/slice.h"
 #include "base/text.h"
 #include "config/claim.h"
+#include "io/ipc.h"
 
 #define TEXT_MAX (16 * 1024)
 
@@ -27,18 +23,7 @@ struct text {
 
 static bool text_read(int fd, struct text *text)
 {
-	int own[2];
-	ssize_t n;
-
-	if (pipe2(own, O_CLOEXEC | O_NONBLOCK) < 0)
-		return false;
-	n = tee(fd, own[1], sizeof(text->bytes), SPLICE_F_NONBLOCK);
-	while (n > 0 && text->size < sizeof(text->bytes)) {
-		n = read(own[0], text->bytes + text->size, sizeof(text->bytes) - text->size);
-		text->size += n > 0 ? (size_t)n : 0;
-	}
-	close(own[0]);
-	close(own[1]);
+	text->size = ipc_read_text(fd, text->bytes, sizeof(text->bytes));
 	return text->size > 0 && text->size <= TEXT_MAX && text->bytes[text->size - 1] == '\0';
 }
 
@@ -144,7 +129,6 @@ const char *claims_make_env(const struct config_server *server, char **envp, int
 	*envp_r = envp;
 	if (server->conf.claims.count == 0)
 		return fd < 0 ? NULL : "the server declares no claims";
-	text.size = 0;
 	if (fd < 0 || !text_read(fd, &text))
 		why = "there are no claims, or they are not whole";
 	else

@@ -64,6 +64,13 @@ static void read_servers(struct gateway_entry *entry)
 	}
 }
 
+static size_t measure_audit(const struct config *config)
+{
+	int bytes = config->audit.to != NULL ? fcntl(GATEWAY_AUDIT, F_GETPIPE_SZ) : 0;
+
+	return bytes > 0 ? (size_t)bytes : 0;
+}
+
 static bool has_tls(const struct config *config)
 {
 	for (size_t i = 0; i < config->listen_count; i++)
@@ -83,6 +90,7 @@ void gateway_entry(struct gateway_entry *entry_r)
 	entry_r->listeners = find_listeners(entry.config);
 	read_seal_key(entry_r);
 	read_servers(entry_r);
+	entry_r->audit_bytes = measure_audit(entry.config);
 	if (has_tls(entry.config))
 		tls_init();
 	/* Hashes of tokens and reports of the operator need the same libraries as issuers do. */
@@ -90,6 +98,8 @@ void gateway_entry(struct gateway_entry *entry_r)
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		_exit(1);
 	}
+	process_view_open(&entry_r->views.gateway, getpid());
+	process_view_open(&entry_r->views.keeper, entry.keeper);
 	/* Asks the kernel what it may not be asked afterwards. */
 	entry_r->landlock = landlock_version();
 	sandbox_describe_all(entry_r->config, entry_r->landlock);

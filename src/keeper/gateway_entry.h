@@ -7,6 +7,7 @@
 #define MCPGATED_KEEPER_GATEWAY_ENTRY_H
 
 #include "config/config.h"
+#include "obs/process_usage.h"
 #include "process/era.h"
 #include "router/seal.h"
 
@@ -38,6 +39,8 @@ struct gateway_entry {
 	int *listeners; /* config->listen_count and LISTENERS_MORE, non-blocking; -1: there is none. To be freed */
 	struct gateway_server *servers; /* for each of the configuration. To be freed */
 	int landlock; /* the version that the kernel has, which cannot be asked afterwards */
+	struct process_views views;
+	size_t audit_bytes; /* that the pipe of the audit holds; 0: there is none */
 	unsigned char seal_key[SEAL_KEY_BYTES]; /* to be overwritten when it has been taken over */
 };
 

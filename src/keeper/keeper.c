@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "io/ipc.h"
+#include "keeper/announcement.h"
 #include "keeper/audit_writer.h"
 #include "keeper/certificates.h"
 #include "keeper/cgroups.h"
@@ -94,6 +95,7 @@ struct keeper {
 	struct audit_writer audit;   /* likewise */
 	struct log_budget asked_for; /* what we write because of their requests */
 	int *listeners;
+	struct announcement announcement;
 	struct notify notify;
 	struct launch launch;
 	struct cgroups cgroups;
@@ -242,7 +244,7 @@ static void keeper_on_ready(struct keeper *keeper)
 	notify_send(&keeper->notify, "READY=1");
 	if (keeper->state == KEEPER_STARTING) {
 		keeper_set_state(keeper, KEEPER_RUNNING);
-		listeners_announce(keeper_config(keeper), keeper->listeners);
+		announcement_begin(&keeper->announcement, keeper->listeners);
 	}
 	reload_on_gateway_ready(&keeper->reload, keeper->gateway.fd);
 }
@@ -261,18 +263,30 @@ static uint64_t stop_time_ms(const struct config *config)
 	return config->drain_delay_ms + config->drain_timeout_ms + longest + STOP_RESERVE_MS;
 }
 
+/* A drain may take longer than TimeoutStopSec of the unit: systemd is told how long, and kills only what takes longer still. */
+static void keeper_tell_of_stop(const struct keeper *keeper, uint64_t stop_ms)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu",
+		 (unsigned long long)(stop_ms + SWEEP_MS) * 1000);
+	notify_send(&keeper->notify, text);
+}
+
 static void keeper_on_stop(struct keeper *keeper)
 {
+	uint64_t stop_ms = stop_time_ms(&keeper->slots.table);
+
 	if (keeper->gateway.pid == 0) {
 		keeper_set_state(keeper, KEEPER_DONE);
 		return;
 	}
 	if (keeper_is_on(keeper)) {
-		notify_send(&keeper->notify, "STOPPING=1");
+		keeper_tell_of_stop(keeper, stop_ms);
 		reload_stop(&keeper->reload);
 		keeper_set_state(keeper, KEEPER_DRAINING);
 		listeners_stop(keeper_config(keeper), keeper->listeners);
-		keeper->kill_at_ms = clock_now_ms() + stop_time_ms(&keeper->slots.table);
+		keeper->kill_at_ms = clock_now_ms() + stop_ms;
 	}
 	keeper->drains_owed++;
 }
@@ -318,7 +332,7 @@ static void keeper_free_slots(struct keeper *keeper)
 			keeper_free_slot(keeper, i);
 }
 
-/* The only descriptor that a message may bring is that of claims; all that came are closed. */
+/* The only descriptor that a message may bring is one of a text; all that came are closed. */
 static void keeper_on_message(struct keeper *keeper, const struct ipc_message *message,
 			      const int *fds, size_t fd_count)
 {
@@ -341,6 +355,8 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		era_store_note(&keeper->era_store, message);
 	else if (message->type == IPC_PINS)
 		pin_store_note(&keeper->pin_store);
+	else if (message->type == IPC_FOUND)
+		announcement_take(&keeper->announcement, message, fd_count == 1 ? fds[0] : -1);
 	else
 		children_request(&keeper->children, message, fd_count == 1 ? fds[0] : -1);
 	for (size_t i = 0; i < fd_count; i++)
@@ -519,6 +535,7 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 	next = earlier(next, era_store_do_due(&keeper->era_store));
 	next = earlier(next, audit_writer_run(&keeper->audit));
 	next = earlier(next, pin_store_do_due(&keeper->pin_store));
+	next = earlier(next, announcement_do_due(&keeper->announcement));
 	if (keeper->state == KEEPER_DRAINING && now >= keeper->kill_at_ms) {
 		CHECK(keeper->gateway.pid > 0);
 		kill(keeper->gateway.pid, SIGKILL); /* SIGCHLD follows */
@@ -692,6 +709,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 		return -1;
 	keeper->reaper.programs = keeper->programs;
 	keeper_start_reaper(keeper);
+	announcement_init(&keeper->announcement, config);
 	children_init(&keeper->children, table, &keeper->launch, &keeper->reaper, &keeper->cgroups);
 	gateway_process_init(&keeper->gateway);
 	keeper_init_reload(keeper);
@@ -738,6 +756,7 @@ static void keeper_fini(struct keeper *keeper)
 {
 	listeners_close(keeper_config(keeper), &keeper->listeners);
 	certificates_fini(&keeper->certificates);
+	announcement_fini(&keeper->announcement);
 	children_fini(&keeper->children);
 	cgroups_close(&keeper->cgroups);
 	launch_fini(&keeper->launch);

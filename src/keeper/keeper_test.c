@@ -7,14 +7,17 @@
  */
 #include "keeper/keeper.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -25,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/unit_test.h"
@@ -32,6 +36,7 @@
 #include "config/texts.h"
 #include "io/ipc.h"
 #include "keeper/gateway_entry.h"
+#include "keeper/launch.h"
 #include "obs/log.h"
 
 typedef int gateway_fn(struct config *config, const int *listeners, size_t count, int keeper_fd);
@@ -39,7 +44,7 @@ typedef int gateway_fn(struct config *config, const int *listeners, size_t count
 #define WAIT_MS 20000 /* for anything; a sanitised build on a busy machine is slow */
 
 /* The numbers of the servers of make_config. */
-enum { CAT, SH, MISSING, FORBIDDEN, NO_CWD, DISABLED, CLAIMS, SERVER_COUNT };
+enum { CAT, SH, MISSING, FORBIDDEN, NO_CWD, DISABLED, CLAIMS, FEW, SERVER_COUNT };
 
 /* ---- the daemon under test ---- */
 
@@ -52,6 +57,7 @@ static struct {
 	const char *log_level;
 	const char *listen;
 	const char *gateway; /* the name of a function */
+	bool hides_cgroups;  /* where it could have some */
 } daemon_;
 
 static char directory[64];
@@ -75,7 +81,8 @@ static const char configuration[] =
 	"  claims:\n"
 	"    command: sh\n"
 	"    args: [-c, 'echo \"$USER_ID|$BOTH|$TOKEN\"']\n"
-	"    env: {USER_ID: 'u-${claim:sub}', BOTH: '${claim:team}.${claim:sub}', TOKEN: '${claim:sub}'}\n";
+	"    env: {USER_ID: 'u-${claim:sub}', BOTH: '${claim:team}.${claim:sub}', TOKEN: '${claim:sub}'}\n"
+	"  few: {command: sleep, args: ['1000'], pool: {max: 3}}\n";
 
 static struct config *make_config(void)
 {
@@ -106,13 +113,43 @@ static void open_programs(struct programs *programs_r)
 	programs_r->fds[PROGRAM_REAPER] = open(path, O_PATH | O_CLOEXEC);
 }
 
+/* An hour goes by, once. */
+static void on_hour(int number)
+{
+	static bool is_over;
+
+	(void)number;
+	if (!is_over)
+		clock_freeze(clock_now_ms() + 3600000);
+	is_over = true;
+}
+
+/* For this process and what it starts. Who is not root has none, unless somebody gave him some. */
+static void hide_cgroups(void)
+{
+	if (geteuid() == 0 &&
+	    (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	     mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) < 0))
+		_exit(8);
+}
+
+#define OPEN_FILES 250
+
 static void daemon_main(void)
 {
 	struct config *config = make_config();
 	struct programs programs;
+	struct rlimit limit;
 
 	open_programs(&programs);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGUSR1, on_hour);
+	/* What the daemon may raise for itself is not for servers. */
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = OPEN_FILES;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (daemon_.hides_cgroups)
+		hide_cgroups();
 	dup2(daemon_.log, STDERR_FILENO);
 	/* What a careless parent leaves behind: REL-32. */
 	dup2(daemon_.log, 50);
@@ -270,6 +307,22 @@ static void stop_and_expect(int exit_code)
 	assert_nothing_left();
 }
 
+/* Of the daemon; 0 where they cannot be seen. */
+static size_t count_descriptors(void)
+{
+	char path[64];
+	size_t count = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", daemon_.pid);
+	dir = opendir(path);
+	while (dir != NULL && readdir(dir) != NULL)
+		count++;
+	if (dir != NULL)
+		closedir(dir);
+	return count;
+}
+
 static int setup(void **state)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -277,6 +330,7 @@ static int setup(void **state)
 	daemon_.log_target = "stderr";
 	daemon_.log_level = "debug";
 	daemon_.listen = "127.0.0.1:0";
+	daemon_.hides_cgroups = false;
 	snprintf(directory, sizeof(directory), "%.40s/keeper.XXXXXX", tmp != NULL ? tmp : "/tmp");
 	return mkdtemp(directory) == NULL ? -1 : 0;
 }
@@ -490,6 +544,7 @@ static int gateway_claims(struct config *config, const int *listeners, size_t co
 	int good = FILLED("sub\0al ice\0team\0${claim:sub}\0");
 
 	(void)config, (void)listeners, (void)count;
+	say("begins\n");
 	expect_refused(keeper_fd, CLAIMS, 1, -1);
 	expect_refused(keeper_fd, CLAIMS, 2, FILLED(""));
 	expect_refused(keeper_fd, CLAIMS, 3, FILLED("sub\0alice\0"));
@@ -516,9 +571,15 @@ static int gateway_claims(struct config *config, const int *listeners, size_t co
 /* AUTH-DWN-02, AUTH-DWN-03: exactly the claims that are declared, plain and short; a value is no template again. */
 static void only_declared_claims_are_put_in(void **state)
 {
+	size_t before;
+
 	start(gateway_claims, "");
+	assert_string_equal(next_line(), "begins");
+	before = count_descriptors();
 	assert_string_equal(next_line(), "u-al ice|${claim:sub}.al ice|${claim:sub}");
 	assert_string_equal(next_line(), "-- end");
+	/* What came is closed: at most those of the last process are open. */
+	assert_in_range(count_descriptors(), 0, before + 5);
 	stop_and_expect(0);
 	assert_int_equal(count_logged(" ipc_bad_request "), 14);
 	assert_null(strstr(logged(), "al ice"));
@@ -574,22 +635,42 @@ static void child_environment_is_exact(void **state)
 	assert_null(strstr(logged(), "by-name"));
 }
 
+/* SEC-60: not even where they are listed, whoever forgot to take them out of the environment. */
+static void variables_of_the_service_manager_stay(void **state)
+{
+	static const char *const names[] = { "LISTEN_FDS", "LISTEN_PID", "NOTIFY_SOCKET",
+					     "WATCHDOG_USEC", "CREDENTIALS_DIRECTORY" };
+	struct error err = { ERROR_NONE, "" };
+	struct config *config;
+	struct launch launch;
+	size_t inherited = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		setenv(names[i], "mark", 1);
+	daemon_.gateway = daemon_.script = "none";
+	config = make_config();
+	assert_int_equal(launch_init(&launch, config, &err), 0);
+	for (char **p = launch.specs[SH].envp; *p != NULL; p++) {
+		assert_null(strstr(*p, "=mark"));
+		inherited += strncmp(*p, "PATH=", 5) == 0;
+	}
+	assert_int_equal(inherited, 1);
+	launch_fini(&launch);
+	config_free(&config);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		unsetenv(names[i]);
+}
+
 /* SEC-60, BACK-PROC-03: session and group of its own, signals as at login, limits, no privileges. */
 static void child_state_is_clean(void **state)
 {
-	struct rlimit limit;
-
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	start(gateway_script,
 	      "read pid comm state ppid group session rest < /proc/$$/stat\n"
 	      "echo $((pid - $$)) $((group - $$)) $((session - $$))\n"
 	      "ulimit -n; ulimit -c\n"
 	      "exec grep -E '^(SigBlk|SigIgn|NoNewPrivs|CapAmb)' /proc/self/status");
 	assert_string_equal(next_line(), "0 0 0");
-	if (limit.rlim_cur != RLIM_INFINITY)
-		assert_int_equal(next_number(""), limit.rlim_cur);
-	else
-		next_line();
+	assert_int_equal(next_number(""), OPEN_FILES);
 	assert_int_equal(next_number(""), 0);
 	assert_string_equal(next_line(), "SigBlk:\t0000000000000000");
 	assert_string_equal(next_line(), "SigIgn:\t0000000000000000");
@@ -720,15 +801,14 @@ static void forgotten_child_is_killed(void **state)
 
 #define TOO_MANY (CONFIGURED_PROCESSES * 3)
 
-/* It lets go of none. */
-static int gateway_hoards(struct config *config, const int *listeners, size_t count, int keeper_fd)
+/* Starts so many, lets go of none, and says how many there are. */
+static int hoard(int keeper_fd, uint32_t server, uint64_t most)
 {
 	unsigned int started = 0;
 	int fds[IPC_FDS_MAX];
 
-	(void)config, (void)listeners, (void)count;
-	for (uint64_t i = 1; i <= TOO_MANY; i++) {
-		ask(keeper_fd, IPC_START, SH, i, 0);
+	for (uint64_t i = 1; i <= most; i++) {
+		ask(keeper_fd, IPC_START, server, i, 0);
 		if (hear(keeper_fd, fds).type == IPC_FAILED)
 			continue;
 		started++;
@@ -739,12 +819,34 @@ static int gateway_hoards(struct config *config, const int *listeners, size_t co
 	return serve_until_drain(keeper_fd);
 }
 
+static int gateway_hoards(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	(void)config, (void)listeners, (void)count;
+	return hoard(keeper_fd, SH, TOO_MANY);
+}
+
 /* SEC-61: limits.processes holds for a gateway that does not keep to it, too, but for those that are on their way out. */
 static void processes_are_bounded(void **state)
 {
 	start(gateway_hoards, "exec sleep 1000");
 	assert_in_range(next_number("started "), CONFIGURED_PROCESSES,
 			CONFIGURED_PROCESSES * 2 + 20);
+	stop_and_expect(0);
+}
+
+/* As many as start.rate lets through at once. */
+static int gateway_hoards_few(struct config *config, const int *listeners, size_t count,
+			      int keeper_fd)
+{
+	(void)listeners, (void)count;
+	return hoard(keeper_fd, FEW, 2 * config->servers[FEW].conf.start_rate);
+}
+
+/* SEC-61: likewise pool.max. */
+static void processes_of_a_server_are_bounded(void **state)
+{
+	start(gateway_hoards_few, "");
+	assert_in_range(next_number("started "), 3, 3 * 2 + 20);
 	stop_and_expect(0);
 }
 
@@ -848,6 +950,40 @@ static void no_message_is_lost(void **state)
 
 /* ---- what survives whom ---- */
 
+static bool is_reaper(int pid)
+{
+	char path[64];
+	char name[32] = "";
+	FILE *file;
+	bool is_found;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	is_found = fscanf(file, "%31s", name) == 1 && strcmp(name, "mcpgated-reaper") == 0;
+	fclose(file);
+	return is_found;
+}
+
+/* The present reaper among the daemon's children, or 0. */
+static pid_t find_reaper(void)
+{
+	char path[64];
+	FILE *file;
+	int pid;
+	pid_t found = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", daemon_.pid, daemon_.pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return 0;
+	while (fscanf(file, "%d", &pid) == 1)
+		found = is_reaper(pid) ? pid : found;
+	fclose(file);
+	return found;
+}
+
 /* Says its own pid and that of a child with a family, then waits. */
 static int gateway_family(struct config *config, const int *listeners, size_t count, int keeper_fd)
 {
@@ -879,6 +1015,57 @@ static void nothing_survives_kill_of_the_keeper(void **state)
 	assert_nothing_left();
 }
 
+/* The same where there are no cgroups, in which all could be killed at once. */
+static void groups_do_not_survive_kill_of_the_keeper(void **state)
+{
+	daemon_.hides_cgroups = true;
+	nothing_survives_kill_of_the_keeper(state);
+	assert_null(strstr(logged(), "measure=cgroups state=on"));
+}
+
+/* It hears nothing any more: only the kernel can end it. */
+static int gateway_sleeps(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	say("gateway %d\n", getpid());
+	say("child %d\n", start_child(keeper_fd, SH, 1, fds));
+	while (poll(NULL, 0, WAIT_MS) == 0)
+		;
+	return 9;
+}
+
+static void wait_for_orphan(pid_t pid)
+{
+	int64_t end = now_ms() + WAIT_MS;
+
+	while (waitpid(pid, NULL, WNOHANG) != pid) {
+		assert_true(now_ms() < end);
+		pause_ms(2);
+	}
+}
+
+/* BACK-PROC-03, REL-43: the processes that the keeper started end with it, also where the reaper does nothing. */
+static void kernel_ends_what_the_keeper_started(void **state)
+{
+	pid_t gateway, child, reaper;
+
+	start(gateway_sleeps, "exec sleep 1000");
+	gateway = next_number("gateway ");
+	child = next_number("child ");
+	reaper = find_reaper();
+	if (reaper == 0)
+		skip(); /* this kernel does not list children */
+	assert_int_equal(kill(reaper, SIGSTOP), 0);
+	assert_int_equal(kill(daemon_.pid, SIGKILL), 0);
+	wait_for_end();
+	wait_for_orphan(gateway);
+	wait_for_orphan(child);
+	assert_int_equal(kill(reaper, SIGCONT), 0);
+	assert_nothing_left();
+}
+
 /* REL-30: what has left its group is found by the subreaper when the daemon stops. */
 static void nothing_survives_a_stop(void **state)
 {
@@ -888,6 +1075,34 @@ static void nothing_survives_a_stop(void **state)
 	assert_string_equal(next_line(), "complete");
 	stop_and_expect(0);
 	assert_non_null(strstr(logged(), " keeper_stop process=keeper exit=0 left=nothing"));
+}
+
+/* By the subreaper alone. */
+static void orphans_do_not_survive_a_stop(void **state)
+{
+	daemon_.hides_cgroups = true;
+	nothing_survives_a_stop(state);
+	assert_null(strstr(logged(), "measure=cgroups state=on"));
+}
+
+/* SEC-61: it has the secrets of all servers. */
+static void keeper_leaves_no_dump(void **state)
+{
+	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY }, before;
+	int status;
+
+	getrlimit(RLIMIT_CORE, &before);
+	if (setrlimit(RLIMIT_CORE, &all) < 0)
+		skip();
+	start(gateway_sleeps, "exec sleep 1000");
+	next_number("gateway ");
+	next_number("child ");
+	setrlimit(RLIMIT_CORE, &before);
+	assert_int_equal(kill(daemon_.pid, SIGQUIT), 0);
+	status = wait_for_end();
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGQUIT);
+	assert_false(WCOREDUMP(status));
+	assert_nothing_left();
 }
 
 static void assert_gone(pid_t pid)
@@ -1085,40 +1300,6 @@ static void closing_does_not_wait(void **state)
 	close(fd);
 }
 
-static bool is_reaper(int pid)
-{
-	char path[64];
-	char name[32] = "";
-	FILE *file;
-	bool is_found;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return false;
-	is_found = fscanf(file, "%31s", name) == 1 && strcmp(name, "mcpgated-reaper") == 0;
-	fclose(file);
-	return is_found;
-}
-
-/* The present reaper among the daemon's children, or 0. */
-static pid_t find_reaper(void)
-{
-	char path[64];
-	FILE *file;
-	int pid;
-	pid_t found = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", daemon_.pid, daemon_.pid);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return 0;
-	while (fscanf(file, "%d", &pid) == 1)
-		found = is_reaper(pid) ? pid : found;
-	fclose(file);
-	return found;
-}
-
 /* Whether a reaper has read what the keeper told it at its start. */
 static bool reaper_knows(int pid)
 {
@@ -1243,6 +1424,44 @@ static void second_signal_is_a_second_drain(void **state)
 	status = wait_for_end();
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	assert_nothing_left();
+}
+
+static int gateway_ignores(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	say("running\n");
+	expect(keeper_fd, IPC_DRAIN, 0, fds);
+	say("drain\n");
+	while (poll(NULL, 0, WAIT_MS) == 0)
+		;
+	return 9;
+}
+
+/* REL-41: it has its time, and is killed afterwards. */
+static void gateway_that_does_not_stop_is_killed(void **state)
+{
+	int status = 0;
+
+	start(gateway_ignores, "");
+	assert_string_equal(next_line(), "running");
+	assert_int_equal(kill(daemon_.pid, SIGTERM), 0);
+	assert_string_equal(next_line(), "drain");
+	for (int i = 0; i < 20; i++) {
+		pause_ms(2);
+		assert_int_equal(waitpid(daemon_.pid, &status, WNOHANG), 0);
+	}
+	assert_null(strstr(logged(), " gateway_exit "));
+	for (int64_t end = now_ms() + WAIT_MS; waitpid(daemon_.pid, &status, WNOHANG) == 0;) {
+		assert_true(now_ms() < end);
+		kill(daemon_.pid, SIGUSR1);
+		pause_ms(5);
+	}
+	daemon_.pid = 0;
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_nothing_left();
+	assert_non_null(strstr(logged(), "signal=9"));
 }
 
 static int gateway_logs(struct config *config, const int *listeners, size_t count, int keeper_fd)
@@ -1471,7 +1690,7 @@ static void systemd_hears_of_ready_watchdog_and_stop(void **state)
 	for (int i = 0; i < 3; i++)
 		expect_datagram(fd, "WATCHDOG=1");
 	stop_and_expect(0);
-	expect_datagram(fd, "STOPPING=1");
+	expect_datagram(fd, "STOPPING=1\nEXTEND_TIMEOUT_USEC=");
 	close(fd);
 }
 
@@ -1485,7 +1704,7 @@ static void hanging_gateway_does_not_feed_the_watchdog(void **state)
 	wait_for_log(" gateway_silent process=keeper pid=");
 	assert_int_equal(recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT), -1);
 	stop_and_expect(0);
-	expect_datagram(fd, "STOPPING=1");
+	expect_datagram(fd, "STOPPING=1\nEXTEND_TIMEOUT_USEC=");
 	close(fd);
 }
 
@@ -1574,7 +1793,9 @@ static int gateway_program(void)
 		{ "gateway_forgets", gateway_forgets },
 		{ "gateway_has_key", gateway_has_key },
 		{ "gateway_hoards", gateway_hoards },
+		{ "gateway_hoards_few", gateway_hoards_few },
 		{ "gateway_hurries", gateway_hurries },
+		{ "gateway_ignores", gateway_ignores },
 		{ "gateway_hangs", gateway_hangs },
 		{ "gateway_lingering", gateway_lingering },
 		{ "gateway_logs", gateway_logs },
@@ -1584,6 +1805,7 @@ static int gateway_program(void)
 		{ "gateway_ready", gateway_ready },
 		{ "gateway_script", gateway_script },
 		{ "gateway_signals", gateway_signals },
+		{ "gateway_sleeps", gateway_sleeps },
 		{ "gateway_spoils", gateway_spoils },
 	};
 	open_output();
@@ -1605,6 +1827,7 @@ int main(int argc, char **argv)
 		TEST(group_ends_with_its_leader),
 		TEST(child_has_three_descriptors),
 		TEST(child_environment_is_exact),
+		TEST(variables_of_the_service_manager_stay),
 		TEST(child_state_is_clean),
 		TEST(exec_failures_carry_their_errno),
 		TEST(nonsense_is_logged_and_ignored),
@@ -1612,10 +1835,15 @@ int main(int argc, char **argv)
 		TEST(forgotten_child_is_killed),
 		TEST(starts_a_second_are_bounded),
 		TEST(processes_are_bounded),
+		TEST(processes_of_a_server_are_bounded),
 		TEST(next_gateway_finds_sockets_as_they_were),
 		TEST(no_message_is_lost),
 		TEST(nothing_survives_kill_of_the_keeper),
+		TEST(groups_do_not_survive_kill_of_the_keeper),
+		TEST(kernel_ends_what_the_keeper_started),
 		TEST(nothing_survives_a_stop),
+		TEST(orphans_do_not_survive_a_stop),
+		TEST(keeper_leaves_no_dump),
 		TEST(gateway_is_restarted_without_its_children),
 		TEST(each_gateway_has_the_same_key),
 		TEST(gateway_that_always_dies_ends_the_daemon),
@@ -1624,6 +1852,7 @@ int main(int argc, char **argv)
 		TEST(reaper_is_replaced),
 		TEST(gateway_is_confined),
 		TEST(second_signal_is_a_second_drain),
+		TEST(gateway_that_does_not_stop_is_killed),
 		TEST(gateway_cannot_forge_the_log),
 		TEST(gateway_cannot_fill_the_log),
 		TEST(last_words_of_a_gateway_are_bounded),

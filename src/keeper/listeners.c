@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -288,45 +287,4 @@ void listeners_close(const struct config *config, int **listeners)
 		close_private((*listeners)[config->listen_count + i]);
 	free(*listeners);
 	*listeners = NULL;
-}
-
-/* Never waits: a reader of stderr that does not read must not stop the daemon. */
-static void say(const char *text)
-{
-	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
-
-	if (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) &&
-	    write(STDERR_FILENO, text, strlen(text)) < 0)
-		return; /* nobody to tell */
-}
-
-/* A log of JSON objects has no other lines among them. */
-static void announce(const struct config_server *server, const struct config_listen *listen,
-		     int listener, enum log_format format)
-{
-	const char *scheme = listen->tls_count > 0 ? "https" : "http";
-	char text[ADDRESS_TEXT_BYTES];
-	char line[1024], url[900];
-	bool is_unix;
-
-	CHECK(listener >= 0);
-	address_format(listener, text);
-	is_unix = strncmp(text, "unix:", 5) == 0;
-	/* There is no common form of a URL for a unix socket; this one can be read. */
-	snprintf(url, sizeof(url), "%s%s://%s%s%s", scheme, is_unix ? "+unix" : "",
-		 is_unix ? text + 5 : text, is_unix ? ":" : "", server->endpoint.path.p);
-	snprintf(line, sizeof(line), "mcpgated: ready: %s at %s\n", server->conf.name, url);
-	if (format == LOG_FORMAT_JSON)
-		LOG(ENDPOINT_READY, LOG_STR("server", server->conf.name), LOG_STR("url", url));
-	else
-		say(line);
-}
-
-void listeners_announce(const struct config *config, const int *listeners)
-{
-	for (size_t s = 0; s < config->server_count; s++) {
-		for (size_t i = 0; i < config->listen_count && config->servers[s].enabled; i++)
-			announce(&config->servers[s], &config->listen[i], listeners[i],
-				 config->log_format);
-	}
 }

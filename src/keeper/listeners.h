@@ -31,7 +31,4 @@ void listeners_stop(const struct config *config, int *listeners);
 /* Closes those that are open, frees the array, and removes the files of unix sockets that we made. */
 void listeners_close(const struct config *config, int **listeners);
 
-/* One line on stderr for each enabled server and listener: product.md §2. Never waits. */
-void listeners_announce(const struct config *config, const int *listeners);
-
 #endif

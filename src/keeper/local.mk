@@ -1,5 +1,6 @@
 noinst_LIBRARIES += src/keeper/libkeeper.a
 src_keeper_libkeeper_a_SOURCES = \
+	src/keeper/announcement.c src/keeper/announcement.h \
 	src/keeper/audit_writer.c src/keeper/audit_writer.h \
 	src/keeper/capabilities.c src/keeper/capabilities.h \
 	src/keeper/certificates.c src/keeper/certificates.h \
@@ -41,6 +42,7 @@ KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendp
 	$(PCRE2_LIBS) src/auth/libauth.a src/mcp/libmcp.a $(IO_LIBS) $(YAML_LIBS) $(AUTH_LIBS) $(SECCOMP_LIBS)
 check_PROGRAMS += src/keeper/keeper_test
 src_keeper_keeper_test_SOURCES = src/keeper/keeper_test.c
+EXTRA_src_keeper_keeper_test_DEPENDENCIES = mcpgated-reaper$(EXEEXT)
 src_keeper_keeper_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/cgroups_test src/keeper/sandbox_test
 src_keeper_sandbox_test_SOURCES = src/keeper/sandbox_test.c
@@ -62,9 +64,16 @@ src_keeper_memory_file_test_SOURCES = src/keeper/memory_file_test.c
 src_keeper_memory_file_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 src_keeper_operator_test_SOURCES = src/keeper/operator_test.c
 src_keeper_operator_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/keeper/reaper_test
+src_keeper_reaper_test_SOURCES = src/keeper/reaper_test.c
+EXTRA_src_keeper_reaper_test_DEPENDENCIES = mcpgated-reaper$(EXEEXT)
+src_keeper_reaper_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/syscall_filter_test
 src_keeper_syscall_filter_test_SOURCES = src/keeper/syscall_filter_test.c
 src_keeper_syscall_filter_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/keeper/announcement_test
+src_keeper_announcement_test_SOURCES = src/keeper/announcement_test.c
+src_keeper_announcement_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/pin_store_test
 src_keeper_pin_store_test_SOURCES = src/keeper/pin_store_test.c
 src_keeper_pin_store_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)

@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +105,20 @@ static enum sandbox_result enter(struct config_server *server, char *const *prog
 	return sandbox_enter(&config, server, programs);
 }
 
+/* None of what a process may have, or get by executing something. */
+static bool has_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct own[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, own) < 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		if ((own[i].effective | own[i].permitted | own[i].inheritable) != 0)
+			return true;
+	return false;
+}
+
 /* Enters and returns a number for each thing that is not as it should be, in a child. */
 static int look_from_inside(struct config_server *server, const char *const *directories)
 {
@@ -124,6 +140,8 @@ static int look_from_inside(struct config_server *server, const char *const *dir
 		return 5;
 	if (error_of_run("/bin/true") != 0)
 		return 6;
+	if (has_capabilities())
+		return 7;
 	return 0;
 }
 

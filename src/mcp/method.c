@@ -45,6 +45,8 @@ static const struct method methods[] = {
 	{ METHOD_TASKS, SLICE("tasks/update"), 0, OFFER_TASKS, NULL }, /* of the modern era */
 };
 
+_Static_assert(ARRAY_LEN(methods) < METHOD_NUMBERS, "METHOD_NUMBERS has room for all");
+
 static const struct method other = { METHOD_OTHER, SLICE(""), 0, 0, NULL };
 
 const struct method *method_find(struct slice name)
@@ -54,4 +56,10 @@ const struct method *method_find(struct slice name)
 			return &methods[i];
 	}
 	return &other;
+}
+
+unsigned int method_number(const struct method *method)
+{
+	CHECK(method == &other || (method >= methods && method < methods + ARRAY_LEN(methods)));
+	return method == &other ? 0 : (unsigned int)(method - methods) + 1;
 }

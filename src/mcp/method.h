@@ -67,5 +67,8 @@ struct method {
 
 /* Never NULL: unknown names get the row METHOD_OTHER. */
 const struct method *method_find(struct slice name);
+/* The number of its row, for tables by method: 0 of unknown ones, below METHOD_NUMBERS. */
+#define METHOD_NUMBERS 40
+unsigned int method_number(const struct method *method);
 
 #endif

@@ -2,6 +2,9 @@
 #include "obs/audit.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -13,14 +16,18 @@
 #define FIXED_BYTES_MAX 128 /* of texts of our own */
 #define NUMBER_BYTES_MAX 20
 #define SAID_EVERY_MS 10000
+#define REFUSALS_PART 4 /* of the pipe */
+#define FINISH_TRIES 50
+#define FINISH_TRY_MS 10
 
 static const struct {
 	const char *name;
-	struct slice lead; /* in a line */
+	struct slice lead; /* of a text, in a line; of others without the quote at its end */
 	size_t bytes_max;
 	const char *help;
 } fields[] = {
-#define X(field, text, most, what) [AUDIT_##field] = { text, SLICE(",\"" text "\":"), most, what },
+#define X(field, text, most, what) \
+	[AUDIT_##field] = { text, SLICE(",\"" text "\":\""), most, what },
 #include "obs/audit.def"
 #undef X
 };
@@ -38,15 +45,15 @@ const char *audit_field_help(enum audit_field field)
 }
 
 /* False: there is no room for it. */
-static bool put_name(struct text_line *line, enum audit_field field)
+static bool put_name(struct text_line *line, enum audit_field field, bool is_text)
 {
 	struct slice lead;
 
 	CHECK(field < AUDIT_FIELD_COUNT);
 	lead = fields[field].lead;
-	if (!line_has_room(line, lead.n + 1 + NUMBER_BYTES_MAX + TEXT_LINE_END_BYTES))
+	if (!line_has_room(line, lead.n + NUMBER_BYTES_MAX + TEXT_LINE_END_BYTES))
 		return false;
-	line_put(line, lead);
+	line_put(line, slice_of(lead.p, is_text ? lead.n : lead.n - 1));
 	return true;
 }
 
@@ -57,49 +64,52 @@ bool audit_put_text(struct text_line *line, enum audit_field field, struct slice
 
 	if (text.n == 0)
 		return true;
-	if (!put_name(line, field))
+	if (!put_name(line, field, true))
 		return false;
-	line_puts(line, "\"");
 	is_whole = line_put_shown(line, text, most);
-	line_puts(line, "\"");
+	line_put(line, SLICE_LIT("\""));
 	return is_whole;
 }
 
 void audit_put_number(struct text_line *line, enum audit_field field, uint64_t number)
 {
-	if (put_name(line, field))
+	if (put_name(line, field, false))
 		line_put_number(line, number <= INT64_MAX ? (int64_t)number : INT64_MAX);
 }
 
 void audit_put_true(struct text_line *line, enum audit_field field)
 {
-	if (put_name(line, field))
+	if (put_name(line, field, false))
 		line_puts(line, "true");
 }
 
 void audit_line_begin(struct text_line *line, const char *event)
 {
 	line_init(line, sizeof(line->bytes));
-	line_puts(line, "{\"");
-	line_puts(line, audit_field_name(AUDIT_TIME));
-	line_puts(line, "\":\"");
-	line_put_time(line, clock_wall_ms());
-	line_puts(line, "\"");
+	line_put(line, SLICE_LIT("{"));
+	line_put(line, slice_of(fields[AUDIT_TIME].lead.p + 1, fields[AUDIT_TIME].lead.n - 1));
+	line_put_time(line, clock_wall_now_ms());
+	line_put(line, SLICE_LIT("\""));
 	audit_put_number(line, AUDIT_SCHEMA, SCHEMA_VERSION);
 	audit_put_text(line, AUDIT_EVENT, slice_str(event));
 }
 
-/* A pipe takes a line as a whole or not at all. */
-static bool write_line(const struct audit *audit, struct text_line *line)
+static void end_line(struct text_line *line)
+{
+	line_puts(line, "}\n");
+	CHECK(line->bytes[line->length - 1] == '\n'); /* fields have left room for it */
+}
+
+/* A pipe takes so few bytes as a whole or not at all. */
+static bool write_whole(const struct audit *audit, struct slice lines)
 {
 	ssize_t n;
 
-	line_puts(line, "}\n");
-	CHECK(line->bytes[line->length - 1] == '\n'); /* fields have left room for it */
+	CHECK(lines.n <= PIPE_BUF);
 	do {
-		n = write(audit->fd, line->bytes, line->length);
+		n = write(audit->fd, lines.p, lines.n);
 	} while (n < 0 && errno == EINTR);
-	return n == (ssize_t)line->length;
+	return n == (ssize_t)lines.n;
 }
 
 /* Says how many are missing, once there is room again. False: there is none. */
@@ -111,30 +121,157 @@ static bool tell_lost(struct audit *audit)
 		return true;
 	audit_line_begin(&line, "lost");
 	audit_put_number(&line, AUDIT_LINES, audit->lost);
-	if (!write_line(audit, &line))
+	end_line(&line);
+	if (!write_whole(audit, slice_of(line.bytes, line.length)))
 		return false;
 	audit->lost = 0;
 	return true;
 }
 
-static void note_lost(struct audit *audit)
+static void note_lost(struct audit *audit, size_t lines)
 {
 	uint64_t now_ms = clock_now_ms();
 
-	audit->lost++;
-	counter_add(COUNTER_AUDIT_LOST);
+	audit->lost += lines;
+	for (size_t i = 0; i < lines; i++)
+		counter_add(COUNTER_AUDIT_LOST);
 	if (audit->said_at_ms != 0 && now_ms - audit->said_at_ms < SAID_EVERY_MS)
 		return;
 	audit->said_at_ms = now_ms;
 	LOG(AUDIT_LOST, LOG_INT("records", counter_get(COUNTER_AUDIT_LOST)));
 }
 
-bool audit_write(struct audit *audit, struct text_line *line)
+/* ---- shares ---- */
+
+/* A pipe holds pages, of which a long line takes one for itself: what is unread counts for up to twice as much. */
+static bool has_room(const struct audit *audit, enum audit_share share)
 {
-	if (tell_lost(audit) && write_line(audit, line)) {
-		audit->written++;
+	int unread = 0;
+
+	return share == AUDIT_CALLS || audit->pipe_bytes == 0 ||
+	       ioctl(audit->fd, FIONREAD, &unread) < 0 ||
+	       (size_t)unread < audit->pipe_bytes / REFUSALS_PART;
+}
+
+static bool write_lines(struct audit *audit, enum audit_share share, struct slice lines,
+			size_t count)
+{
+	if (!has_room(audit, share) || !tell_lost(audit) || !write_whole(audit, lines))
+		return false;
+	audit->written += count;
+	return true;
+}
+
+static size_t count_lines(struct slice lines)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < lines.n; i++)
+		count += lines.p[i] == '\n';
+	return count;
+}
+
+static bool is_waiting(const struct audit *audit)
+{
+	for (enum audit_share share = 0; share < AUDIT_SHARES; share++)
+		if (!audit_backlog_is_empty(&audit->backlog, share))
+			return true;
+	return false;
+}
+
+bool audit_drain(struct audit *audit)
+{
+	bool has_written;
+
+	do {
+		has_written = false;
+		for (enum audit_share share = 0; share < AUDIT_SHARES; share++) {
+			struct slice lines = audit_backlog_peek(&audit->backlog, share, PIPE_BUF);
+
+			if (lines.n == 0 || !write_lines(audit, share, lines, count_lines(lines)))
+				continue;
+			audit_backlog_drop(&audit->backlog, share, lines.n);
+			has_written = true;
+		}
+	} while (has_written);
+	return !is_waiting(audit);
+}
+
+/* Behind those of its share that wait. */
+static bool defer(struct audit *audit, enum audit_share share, struct slice lines)
+{
+	bool is_first = !is_waiting(audit);
+
+	if (audit->on_waiting == NULL || !audit_backlog_add(&audit->backlog, share, lines))
+		return false;
+	if (is_first)
+		audit->on_waiting(audit);
+	return true;
+}
+
+/* Writes them, or has them wait behind those of their share that do. */
+static bool write_or_defer(struct audit *audit, enum audit_share share, struct slice lines,
+			   size_t count)
+{
+	if ((audit_backlog_is_empty(&audit->backlog, share) &&
+	     write_lines(audit, share, lines, count)) ||
+	    defer(audit, share, lines))
+		return true;
+	note_lost(audit, count);
+	return false;
+}
+
+bool audit_flush(struct audit *audit)
+{
+	size_t count = audit->gathered_lines;
+	struct slice lines = slice_of(audit->gathered, audit->gathered_length);
+
+	audit->gathered_lines = audit->gathered_length = 0;
+	return count == 0 || write_or_defer(audit, AUDIT_CALLS, lines, count);
+}
+
+static void gather(struct audit *audit, const struct text_line *line)
+{
+	if (audit->gathered_length + line->length > sizeof(audit->gathered))
+		(void)audit_flush(audit);
+	memcpy(audit->gathered + audit->gathered_length, line->bytes, line->length);
+	audit->gathered_length += line->length;
+	if (audit->gathered_lines++ == 0)
+		audit->on_gathering(audit);
+}
+
+bool audit_write(struct audit *audit, enum audit_share share, struct text_line *line)
+{
+	end_line(line);
+	if (share == AUDIT_CALLS && audit->on_gathering != NULL) {
+		gather(audit, line);
 		return true;
 	}
-	note_lost(audit);
+	(void)audit_flush(audit); /* what came before goes before */
+	return write_or_defer(audit, share, slice_of(line->bytes, line->length), 1);
+}
+
+bool audit_write_now(struct audit *audit, struct text_line *line)
+{
+	end_line(line);
+	(void)audit_flush(audit);
+	if (write_lines(audit, AUDIT_CALLS, slice_of(line->bytes, line->length), 1))
+		return true;
+	note_lost(audit, 1);
 	return false;
+}
+
+void audit_finish(struct audit *audit)
+{
+	(void)audit_flush(audit);
+	for (int i = 0; i < FINISH_TRIES && !audit_drain(audit); i++)
+		(void)poll(NULL, 0, FINISH_TRY_MS);
+	for (enum audit_share share = 0; share < AUDIT_SHARES; share++) {
+		struct slice lines = audit_backlog_peek(&audit->backlog, share, SIZE_MAX);
+
+		if (lines.n == 0)
+			continue;
+		note_lost(audit, count_lines(lines));
+		audit_backlog_drop(&audit->backlog, share, lines.n);
+	}
 }

@@ -45,7 +45,7 @@ static const char *written(void)
 /* Ends the line and returns what stands behind its time. */
 static const char *write_line(struct text_line *line)
 {
-	assert_true(audit_write(&pipe_.audit, line));
+	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, line));
 	assert_memory_equal(written(), "{\"time\":\"20", 11);
 	return pipe_.text + strlen("{\"time\":\"2026-01-02T03:04:05.678Z\"");
 }
@@ -188,7 +188,7 @@ static void every_line_is_one_object(void **state)
 			(void)audit_put_text(&line, field, slice_of(text, wanted));
 			audit_put_number(&line, field, seed);
 		}
-		assert_true(audit_write(&pipe_.audit, &line));
+		assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
 		assert_in_range(strlen(written()), 1, TEXT_LINE_BYTES);
 		if (!is_object(pipe_.text))
 			fail_msg("%s", pipe_.text);
@@ -202,13 +202,13 @@ static void what_is_lost_is_told(void **state)
 	size_t count = 0;
 
 	audit_line_begin(&line, "full");
-	while (audit_write(&pipe_.audit, &line)) {
+	while (audit_write(&pipe_.audit, AUDIT_CALLS, &line)) {
 		audit_line_begin(&line, "full");
 		assert_in_range(++count, 1, 1 << 20);
 	}
 	for (lost = 1; lost < 5; lost++) {
 		audit_line_begin(&line, "lost now");
-		assert_false(audit_write(&pipe_.audit, &line));
+		assert_false(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
 	}
 	assert_int_equal(counter_get(COUNTER_AUDIT_LOST) - before, lost);
 	while (written()[0] != '\0') { /* whole lines, and none of those */
@@ -218,11 +218,246 @@ static void what_is_lost_is_told(void **state)
 				 true);
 	}
 	audit_line_begin(&line, "again");
-	assert_true(audit_write(&pipe_.audit, &line));
+	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
 	assert_non_null(strstr(written(), "\"event\":\"lost\",\"lines\":5}\n{\"time\""));
 	assert_non_null(strstr(pipe_.text, "\"event\":\"again\"}\n"));
 	audit_line_begin(&line, "again");
 	assert_null(strstr(write_line(&line), "lost"));
+}
+
+static unsigned int waitings;
+
+static void on_waiting(struct audit *audit)
+{
+	assert_ptr_equal(audit, &pipe_.audit);
+	waitings++;
+}
+
+/* A record with this number, of so many bytes. */
+#define RECORD_LEAST 560
+#define RECORD_MOST 620
+
+static bool put(enum audit_share share, size_t number)
+{
+	struct text_line line;
+	char uri[500];
+
+	memset(uri, 'u', sizeof(uri));
+	audit_line_begin(&line, share == AUDIT_CALLS ? "end" : "refusal");
+	audit_put_number(&line, AUDIT_LINES, number);
+	audit_put_text(&line, AUDIT_RESOURCE, slice_of(uri, sizeof(uri)));
+	return audit_write(&pipe_.audit, share, &line);
+}
+
+/* Reads lines until none is there; the numbers of a share come one after the other from *next_r. Returns how many are others. */
+static size_t take(size_t next_r[AUDIT_SHARES])
+{
+	static char text[1 << 16];
+	static size_t length;
+	size_t others = 0;
+	ssize_t n;
+
+	length = 0;
+	while ((n = read(pipe_.in, text + length, sizeof(text) - length)) > 0) {
+		struct slice rest = slice_of(text, length + (size_t)n);
+
+		while (rest.n > 0 && memchr(rest.p, '\n', rest.n) != NULL) {
+			struct slice line = slice_cut(&rest, '\n');
+			bool is_call = memmem(line.p, line.n, "\"end\"", 5) != NULL;
+			bool is_refusal = memmem(line.p, line.n, "\"refusal\"", 9) != NULL;
+			const char *number = memmem(line.p, line.n, "\"lines\":", 8);
+
+			if (!is_call && !is_refusal) {
+				others++;
+				continue;
+			}
+			assert_int_equal(strtoul(number + 8, NULL, 10),
+					 next_r[is_call ? AUDIT_CALLS : AUDIT_REFUSALS]);
+			next_r[is_call ? AUDIT_CALLS : AUDIT_REFUSALS]++;
+		}
+		length = rest.n;
+		if (length > 0)
+			memmove(text, rest.p, length);
+	}
+	return others;
+}
+
+/* Whoever makes refusals without end takes a part of the pipe, whatever their size; calls have the rest. */
+static void refusals_leave_room_for_calls(void **state)
+{
+	size_t next[AUDIT_SHARES] = { 0 }, refused = 0, calls = 0;
+	struct text_line line;
+
+	pipe_.audit.pipe_bytes = 65536;
+	while (put(AUDIT_REFUSALS, refused))
+		refused++;
+	assert_in_range(refused, 65536 / 4 / RECORD_MOST, 65536 / 4 / RECORD_LEAST + 1);
+	while (put(AUDIT_CALLS, calls))
+		calls++;
+	assert_true(calls > refused * 2);
+	assert_int_equal(take(next), 1); /* one refusal is lost */
+	assert_int_equal(next[AUDIT_REFUSALS], refused);
+	assert_int_equal(next[AUDIT_CALLS], calls);
+	/* Lines that take a page each. */
+	pipe_.audit.lost = 0;
+	for (refused = 0; refused < 1000; refused++) {
+		audit_line_begin(&line, "refusal");
+		while (line.length < 2100)
+			audit_put_text(&line, AUDIT_RESOURCE, slice_str("some/uri/of/some/length"));
+		if (!audit_write(&pipe_.audit, AUDIT_REFUSALS, &line))
+			break;
+	}
+	pipe_.audit.lost = 0;
+	for (calls = 0; put(AUDIT_CALLS, calls);)
+		calls++;
+	assert_true(calls > 65536 / 2 / (RECORD_MOST + 64));
+}
+
+static void what_waits_is_written_in_turns(void **state)
+{
+	size_t next[AUDIT_SHARES] = { 0 }, put_r[AUDIT_SHARES] = { 0 };
+	bool is_empty = false;
+
+	waitings = 0;
+	pipe_.audit.pipe_bytes = 65536;
+	pipe_.audit.on_waiting = on_waiting;
+	assert_true(audit_drain(&pipe_.audit));
+	while (put_r[AUDIT_CALLS] < 1000) {
+		assert_true(put(AUDIT_CALLS, put_r[AUDIT_CALLS]++));
+		assert_true(put(AUDIT_REFUSALS, put_r[AUDIT_REFUSALS]++));
+	}
+	assert_int_equal(waitings, 1);
+	assert_false(audit_drain(&pipe_.audit));
+	while (!is_empty) {
+		size_t before = next[AUDIT_REFUSALS];
+
+		assert_int_equal(take(next), 0);
+		/* The pipe has room, but what came before comes first. */
+		if (put_r[AUDIT_CALLS] < 1010)
+			assert_true(put(AUDIT_CALLS, put_r[AUDIT_CALLS]++));
+		is_empty = audit_drain(&pipe_.audit);
+		/* A part of each, as long as both wait. */
+		assert_true(next[AUDIT_REFUSALS] > before || before == put_r[AUDIT_REFUSALS]);
+	}
+	assert_int_equal(take(next), 0);
+	assert_int_equal(next[AUDIT_CALLS], put_r[AUDIT_CALLS]);
+	assert_int_equal(next[AUDIT_REFUSALS], put_r[AUDIT_REFUSALS]);
+	assert_int_equal(pipe_.audit.written, put_r[AUDIT_CALLS] + put_r[AUDIT_REFUSALS]);
+	assert_true(put(AUDIT_CALLS, 0));
+	assert_int_equal(waitings, 1);
+}
+
+static void what_waits_is_bounded(void **state)
+{
+	size_t next[AUDIT_SHARES] = { 0 }, calls = 0, refused = 0, lost;
+	struct text_line line;
+
+	pipe_.audit.pipe_bytes = 65536;
+	pipe_.audit.on_waiting = on_waiting;
+	while (put(AUDIT_REFUSALS, refused))
+		assert_in_range(++refused, 1, (AUDIT_REFUSALS_WAITING_MAX + 65536) / RECORD_LEAST);
+	while (put(AUDIT_CALLS, calls))
+		assert_in_range(++calls, 1, (AUDIT_CALLS_WAITING_MAX + 65536) / RECORD_LEAST);
+	assert_true(calls > AUDIT_CALLS_WAITING_MAX / RECORD_MOST);
+	assert_true(refused > AUDIT_REFUSALS_WAITING_MAX / RECORD_MOST);
+	assert_false(put(AUDIT_REFUSALS, refused));
+	assert_int_equal(pipe_.audit.lost, 2); /* the first is told of in the pipe */
+	/* What must be there at once does not wait. */
+	audit_line_begin(&line, "begin");
+	assert_false(audit_write_now(&pipe_.audit, &line));
+	assert_in_range(take(next), 1, 2);
+	audit_line_begin(&line, "begin");
+	assert_true(audit_write_now(&pipe_.audit, &line));
+	assert_false(audit_drain(&pipe_.audit));
+	assert_int_equal(take(next), 2); /* `lost`, and that one */
+	/* Whoever ends does not wait for ever. */
+	lost = calls - next[AUDIT_CALLS] + refused - next[AUDIT_REFUSALS];
+	while (write(pipe_.audit.fd, pipe_.text, 4096) > 0)
+		;
+	audit_finish(&pipe_.audit);
+	assert_int_equal(pipe_.audit.lost, lost);
+	assert_true(audit_drain(&pipe_.audit));
+}
+
+static unsigned int gatherings;
+
+static void on_gathering(struct audit *audit)
+{
+	assert_ptr_equal(audit, &pipe_.audit);
+	gatherings++;
+}
+
+static void gather(const char *event)
+{
+	struct text_line line;
+
+	audit_line_begin(&line, event);
+	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
+}
+
+static void records_are_gathered_and_flushed(void **state)
+{
+	size_t lines = 0, longest = 0;
+	struct text_line line;
+
+	gatherings = 0;
+	pipe_.audit.on_gathering = on_gathering;
+	assert_true(audit_flush(&pipe_.audit));
+	assert_string_equal(written(), "");
+	gather("one");
+	gather("two");
+	assert_int_equal(gatherings, 1);
+	assert_string_equal(written(), "");
+	assert_int_equal(pipe_.audit.written, 0);
+	assert_true(audit_flush(&pipe_.audit));
+	assert_non_null(strstr(written(), "\"event\":\"one\"}\n{\"time\""));
+	assert_non_null(strstr(pipe_.text, "\"event\":\"two\"}\n"));
+	assert_int_equal(pipe_.audit.written, 2);
+	gather("three");
+	assert_int_equal(gatherings, 2);
+	/* When there is no room for one more, all go: as a whole, not more than a pipe takes so. */
+	while (written()[0] == '\0') {
+		gather("many");
+		lines++;
+	}
+	longest = strlen(pipe_.text);
+	assert_in_range(longest, AUDIT_GATHERED_BYTES / 2, AUDIT_GATHERED_BYTES);
+	assert_int_equal(pipe_.text[longest - 1], '\n');
+	assert_int_equal(pipe_.audit.written, 2 + lines);
+	assert_int_equal(pipe_.audit.gathered_lines, 1);
+	assert_int_equal(gatherings, 3);
+	/* The longest line, behind others. */
+	line_init(&line, sizeof(line.bytes));
+	memset(line.bytes, 'x', sizeof(line.bytes) - 2);
+	line.length = sizeof(line.bytes) - 2;
+	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
+	assert_non_null(strstr(written(), "\"event\":\"many\"}\n"));
+	assert_true(audit_flush(&pipe_.audit));
+	assert_int_equal(strlen(written()), TEXT_LINE_BYTES);
+}
+
+static void what_was_gathered_is_lost_together(void **state)
+{
+	struct text_line line;
+
+	pipe_.audit.on_gathering = on_gathering;
+	while (write(pipe_.audit.fd, pipe_.text, 4096) > 0)
+		;
+	for (int i = 0; i < 5; i++)
+		gather("late");
+	assert_int_equal(pipe_.audit.lost, 0);
+	assert_false(audit_flush(&pipe_.audit));
+	assert_int_equal(pipe_.audit.lost, 5);
+	assert_int_equal(pipe_.audit.gathered_lines, 0);
+	assert_true(audit_flush(&pipe_.audit)); /* there is nothing */
+	while (read(pipe_.in, pipe_.text, sizeof(pipe_.text)) > 0)
+		;
+	audit_line_begin(&line, "again");
+	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
+	assert_true(audit_flush(&pipe_.audit));
+	assert_non_null(strstr(written(), "\"event\":\"lost\",\"lines\":5}\n{\"time\""));
+	assert_non_null(strstr(pipe_.text, "\"event\":\"again\"}\n"));
+	assert_int_equal(pipe_.audit.written, 1);
 }
 
 int main(void)
@@ -233,6 +468,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(long_text_is_cut, begin, end),
 		cmocka_unit_test_setup_teardown(every_line_is_one_object, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_lost_is_told, begin, end),
+		cmocka_unit_test_setup_teardown(refusals_leave_room_for_calls, begin, end),
+		cmocka_unit_test_setup_teardown(what_waits_is_written_in_turns, begin, end),
+		cmocka_unit_test_setup_teardown(what_waits_is_bounded, begin, end),
+		cmocka_unit_test_setup_teardown(records_are_gathered_and_flushed, begin, end),
+		cmocka_unit_test_setup_teardown(what_was_gathered_is_lost_together, begin, end),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A number per row of counters.def. */
+/* A number per COUNTER of metrics.def. */
 #include "obs/counters.h"
 
 #include "base/check.h"
@@ -7,13 +7,12 @@
 
 static uint64_t counts[COUNTER_COUNT];
 
-static const struct {
-	const char *name;
-	const char *help;
-} rows[] = {
-#define X(id, name, help) [COUNTER_##id] = { name, help },
-#include "obs/counters.def"
-#undef X
+static const char *const names[] = {
+#define COUNTER(id, name, help) [COUNTER_##id] = name,
+#define METRIC(id, name, type, labels, help)
+#include "obs/metrics.def"
+#undef COUNTER
+#undef METRIC
 };
 
 void counter_add(enum counter counter)
@@ -28,18 +27,6 @@ uint64_t counter_get(enum counter counter)
 	return counts[counter];
 }
 
-const char *counter_name(enum counter counter)
-{
-	CHECK(counter < COUNTER_COUNT);
-	return rows[counter].name;
-}
-
-const char *counter_help(enum counter counter)
-{
-	CHECK(counter < COUNTER_COUNT);
-	return rows[counter].help;
-}
-
 void counters_log(void)
 {
 	struct log_field fields[COUNTER_COUNT + 1] = { { .key = NULL } };
@@ -47,7 +34,7 @@ void counters_log(void)
 
 	for (size_t i = 0; i < COUNTER_COUNT; i++) {
 		if (counts[i] > 0)
-			fields[n++] = (struct log_field)LOG_INT(rows[i].name, counts[i]);
+			fields[n++] = (struct log_field)LOG_INT(names[i], counts[i]);
 	}
 	CHECK(n < ARRAY_LEN(fields) && fields[n].key == NULL);
 	if (log_is_on(LOG_EVENT_COUNTERS))

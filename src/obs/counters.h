@@ -6,17 +6,16 @@
 #include <stdint.h>
 
 enum counter {
-#define X(id, name, help) COUNTER_##id,
-#include "obs/counters.def"
-#undef X
+#define COUNTER(id, name, help) COUNTER_##id,
+#define METRIC(id, name, type, labels, help)
+#include "obs/metrics.def"
+#undef COUNTER
+#undef METRIC
 	COUNTER_COUNT
 };
 
 void counter_add(enum counter counter);
 uint64_t counter_get(enum counter counter);
-/* The words of its row: "calls", "requests forwarded to a child". */
-const char *counter_name(enum counter counter);
-const char *counter_help(enum counter counter);
 /* One line with all that are not zero. */
 void counters_log(void);
 

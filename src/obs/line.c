@@ -85,18 +85,11 @@ static size_t show_first(struct slice s, char shown_r[SHOWN_MAX_BYTES])
 	return n > 0 ? n : 1;
 }
 
-/* How many bytes at the front are shown as they are: most texts are made of nothing else. */
-static size_t count_plain(struct slice s)
-{
-	size_t n = text_plain_length(s);
-	const char *quote = n == 0 ? NULL : memchr(s.p, '"', n);
-
-	return quote != NULL ? (size_t)(quote - s.p) : n;
-}
-
 bool line_put_shown(struct text_line *line, struct slice text, size_t bytes_max)
 {
-	size_t plain = count_plain(slice_of(text.p, text.n < bytes_max ? text.n : bytes_max));
+	/* Most texts are made of nothing else. */
+	size_t plain =
+		text_verbatim_length(slice_of(text.p, text.n < bytes_max ? text.n : bytes_max));
 	struct slice rest = text;
 
 	if (line_has_room(line, plain + TEXT_LINE_END_BYTES)) {

@@ -98,11 +98,11 @@ static int check_json_line(const char *text)
 
 static void line_has_time_level_event_and_fields(void **state)
 {
-	LOG(CHILD_SPAWN, LOG_STR("server", "notes"), LOG_INT("pid", -4711),
+	LOG(CHILD_END, LOG_STR("server", "notes"), LOG_INT("pid", -4711),
 	    LOG_SLICE("part", slice_of("abc", 2)), LOG_STR("empty", ""), LOG_STR("two", "a b"));
 	assert_string_equal(
 		after_stamp(written(ends[0])),
-		"info child_spawn server=notes pid=-4711 part=ab empty=\"\" two=\"a b\"\n");
+		"info child_end server=notes pid=-4711 part=ab empty=\"\" two=\"a b\"\n");
 	log_set_process("gateway");
 	LOG(CHILD_FAILED, LOG_INT("pid", 1));
 	assert_string_equal(after_stamp(written(ends[0])),
@@ -113,9 +113,9 @@ static void line_has_time_level_event_and_fields(void **state)
 static void line_is_a_json_object(void **state)
 {
 	log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_JSON);
-	LOG(CHILD_SPAWN, LOG_STR("server", "notes"), LOG_INT("pid", 4711));
+	LOG(CHILD_END, LOG_STR("server", "notes"), LOG_INT("pid", 4711));
 	assert_int_equal(check_json_line(written(ends[0])), 5);
-	assert_non_null(strstr(line, "\"level\":\"info\",\"event\":\"child_spawn\","
+	assert_non_null(strstr(line, "\"level\":\"info\",\"event\":\"child_end\","
 				     "\"server\":\"notes\",\"pid\":4711}"));
 }
 

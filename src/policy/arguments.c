@@ -12,6 +12,7 @@
 #include "policy/name.h"
 #include "policy/operation.h"
 #include "policy/pattern.h"
+#include "policy/rule.h"
 
 /* What the strings of a member are. */
 enum member_kind { MEMBER_ANY, MEMBER_PATH, MEMBER_IGNORED };
@@ -27,10 +28,8 @@ struct walk {
 	/* Of the member that a container of this depth belongs to, then of the one that is being read in it. */
 	unsigned char kinds[SCAN_DEPTH_MAX + 2];
 	const char *why;
-	const char *rule; /* the key that says so */
+	struct rule rule; /* that says so */
 };
-
-#define RULES "servers.NAME.tools.arguments"
 
 /* ---- names ---- */
 
@@ -61,10 +60,10 @@ static enum member_kind kind_of(const struct argument_rules *rules, struct slice
 
 /* ---- the walk ---- */
 
-static int refuse(struct walk *walk, const char *rule, const char *why)
+static int refuse(struct walk *walk, enum rule_key key, const char *why)
 {
 	walk->why = why;
-	walk->rule = rule;
+	walk->rule = (struct rule){ .key = key };
 	return -1;
 }
 
@@ -77,6 +76,15 @@ static bool is_for(const struct walk *walk, size_t index)
 	       text_fits_pattern(walk->folded, rules->patterns[index].folded);
 }
 
+static int refuse_match(struct walk *walk, size_t member, size_t entry, const char *why)
+{
+	refuse(walk, RULE_DENY_PATTERNS, why);
+	walk->rule.member = walk->rules->deny_patterns.items[member].name;
+	walk->rule.has_entry = true;
+	walk->rule.entry = entry;
+	return -1;
+}
+
 static int match(struct walk *walk, struct slice text)
 {
 	for (size_t i = 0; i < walk->rules->deny_patterns.count; i++) {
@@ -87,11 +95,11 @@ static int match(struct walk *walk, struct slice text)
 			case PATTERN_ABSENT:
 				break;
 			case PATTERN_FOUND:
-				return refuse(walk, RULES ".deny_patterns",
-					      "hold a text that is not allowed here");
+				return refuse_match(walk, i, j,
+						    "hold a text that is not allowed here");
 			case PATTERN_TOO_HARD:
-				return refuse(walk, RULES ".deny_patterns",
-					      "hold a text that takes too long to judge");
+				return refuse_match(walk, i, j,
+						    "hold a text that takes too long to judge");
 			}
 		}
 	}
@@ -106,7 +114,7 @@ static int judge_path(struct walk *walk, struct slice text, enum member_kind kin
 	if (paths->roots.count == 0 || kind == MEMBER_IGNORED ||
 	    path_judge(paths, text, kind == MEMBER_PATH) != PATH_OUTSIDE)
 		return 0;
-	return refuse(walk, RULES ".paths",
+	return refuse(walk, RULE_PATHS,
 		      lacks_base ? "name a path that is not allowed here; it has to be absolute" :
 				   "name a path that is not allowed here");
 }
@@ -114,7 +122,9 @@ static int judge_path(struct walk *walk, struct slice text, enum member_kind kin
 /* Servers may leave out what is not seen, and strings of C end with the first NUL. */
 static struct slice fold_seen(struct walk *walk, struct slice name)
 {
-	walk->seen.len = walk->form.len = 0;
+	struct slice form;
+
+	walk->seen.len = 0;
 	while (name.n > 0 && name.p[0] != '\0') {
 		size_t n = text_utf8_length(name);
 		uint32_t code = unicode_decode(slice_of(name.p, n));
@@ -123,8 +133,8 @@ static struct slice fold_seen(struct walk *walk, struct slice name)
 			buf_append(&walk->seen, name.p, n);
 		name = slice_of(name.p + n, name.n - n);
 	}
-	return name_fold(buf_slice(&walk->seen), &walk->form) == NULL ? buf_slice(&walk->form) :
-									slice_of(NULL, 0);
+	(void)!name_read_form(buf_slice(&walk->seen), &walk->form, &form);
+	return form;
 }
 
 /* What cannot be compared may be any of them; of what nobody sees anything there is nothing to compare. */
@@ -147,12 +157,10 @@ static int judge_name(struct walk *walk, struct slice name, size_t depth)
 	enum member_kind kind = walk->kinds[depth - 1];
 	struct slice folded = { NULL, 0 };
 
-	walk->form.len = 0;
-	if (rules->forbidden_keys.written.count + rules->path_members.written.count > 0 &&
-	    name_fold(name, &walk->form) == NULL)
-		folded = buf_slice(&walk->form);
+	if (rules->forbidden_keys.written.count + rules->path_members.written.count > 0)
+		(void)!name_read_form(name, &walk->form, &folded);
 	if (is_forbidden(walk, name, folded))
-		return refuse(walk, RULES ".forbidden_keys",
+		return refuse(walk, RULE_FORBIDDEN_KEYS,
 			      "have a member whose name is not allowed here");
 	if (match(walk, name) < 0 ||
 	    judge_path(walk, name, kind == MEMBER_PATH ? MEMBER_ANY : kind) < 0)
@@ -165,20 +173,20 @@ static int on_token(const struct scan_token *token, void *arg)
 {
 	struct walk *walk = arg;
 	size_t depth = token->depth;
+	struct slice text;
 
 	CHECK(depth <= SCAN_DEPTH_MAX);
 	if (token->kind == SCAN_CONTAINER) {
 		walk->kinds[depth + 1] = walk->kinds[depth]; /* elements belong to its member */
 		return 0;
 	}
-	walk->decoded.len = 0;
-	if (scan_decode_string(token->value, &walk->decoded) < 0)
-		return refuse(walk, RULES, "hold a text that cannot be read");
+	if (scan_read_string(token->value, &walk->decoded, &text) < 0)
+		return refuse(walk, RULE_ARGUMENTS, "hold a text that cannot be read");
 	if (token->kind == SCAN_NAME)
-		return judge_name(walk, buf_slice(&walk->decoded), depth);
-	if (match(walk, buf_slice(&walk->decoded)) < 0)
+		return judge_name(walk, text, depth);
+	if (match(walk, text) < 0)
 		return -1;
-	return judge_path(walk, buf_slice(&walk->decoded), walk->kinds[depth]);
+	return judge_path(walk, text, walk->kinds[depth]);
 }
 
 static bool looks_inside(const struct argument_rules *rules)
@@ -188,17 +196,14 @@ static bool looks_inside(const struct argument_rules *rules)
 }
 
 static const char *look_inside(const struct argument_rules *rules, const struct envelope *env,
-			       struct pattern_work *work, const char **rule_r)
+			       struct pattern_work *work, struct rule *rule_r)
 {
 	struct walk walk = { .rules = rules, .work = work };
 	struct buf name = { 0 };
 	struct buf folded = { 0 };
 
-	if (scan_decode_string(env->name, &name) == 0) {
-		walk.name = buf_slice(&name);
-		if (name_fold(walk.name, &folded) == NULL)
-			walk.folded = buf_slice(&folded);
-	}
+	if (scan_read_string(env->name, &name, &walk.name) == 0)
+		(void)!name_read_form(walk.name, &folded, &walk.folded);
 	scan_tokens(env->arguments.text, on_token, &walk);
 	buf_fini(&walk.decoded);
 	buf_fini(&walk.form);
@@ -210,12 +215,12 @@ static const char *look_inside(const struct argument_rules *rules, const struct 
 }
 
 const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env,
-			    struct pattern_work *work, const char **rule_r)
+			    struct pattern_work *work, struct rule *rule_r)
 {
 	enum json_type type = env->arguments.type;
 	bool has_rules = rules->max_bytes > 0 || looks_inside(rules);
 
-	*rule_r = RULES;
+	*rule_r = (struct rule){ .key = RULE_ARGUMENTS };
 	if (!has_rules || operation_of(env) == OPERATION_OTHER)
 		return NULL;
 	if (env->params.type == JSON_ARRAY)
@@ -225,7 +230,7 @@ const char *arguments_judge(const struct argument_rules *rules, const struct env
 	if (type != JSON_OBJECT)
 		return "are no object";
 	if (rules->max_bytes > 0 && env->arguments.text.n > rules->max_bytes) {
-		*rule_r = RULES ".max_bytes";
+		rule_r->key = RULE_MAX_BYTES;
 		return "are longer than is allowed here";
 	}
 	return looks_inside(rules) ? look_inside(rules, env, work, rule_r) : NULL;

@@ -11,15 +11,15 @@
 struct argument_rules;
 struct envelope;
 struct pattern_work;
+struct rule;
 
 /*
  * NULL, or why this message is to be refused, for "the arguments ...": a fixed text, which names no pattern.
  *
  * work     of all messages that come together: a batch takes no longer than one of them may
- * *rule_r  the key of the rule that it breaks, like servers.NAME.tools.arguments.paths; of all of them together if it cannot
- *          be judged
+ * *rule_r  the rule that it breaks; that of all arguments if it cannot be judged
  */
 const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env,
-			    struct pattern_work *work, const char **rule_r) must_check;
+			    struct pattern_work *work, struct rule *rule_r) must_check;
 
 #endif

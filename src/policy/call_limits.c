@@ -24,13 +24,14 @@ bool call_limits_are_set(const struct call_limits *limits)
 static const struct tool_limit *find(const struct tool_limits *limits, struct json name)
 {
 	const struct tool_limit *found = &limits->items[0];
-	struct buf plain = { 0 }, folded = { 0 };
+	struct buf decoded = { 0 }, folded = { 0 };
+	struct slice plain, form;
 
-	if (scan_decode_string(name, &plain) == 0 && name_fold(buf_slice(&plain), &folded) == NULL)
-		while (found < limits->items + limits->count &&
-		       !names_fit(&found->tools, buf_slice(&folded)))
+	if (scan_read_string(name, &decoded, &plain) == 0 &&
+	    name_read_form(plain, &folded, &form) == NULL)
+		while (found < limits->items + limits->count && !names_fit(&found->tools, form))
 			found++;
-	buf_fini(&plain);
+	buf_fini(&decoded);
 	buf_fini(&folded);
 	return found;
 }

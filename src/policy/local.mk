@@ -25,6 +25,8 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/schema_cache.c src/policy/schema_cache.h \
 	src/policy/schema_keywords.c src/policy/schema_keywords.h \
 	src/policy/schema_walk.c src/policy/schema_walk.h \
+	src/policy/rule.c src/policy/rule.def src/policy/rule.h \
+	src/policy/rule_places.c src/policy/rule_places.h \
 	src/policy/scopes.c src/policy/scopes.h \
 	src/policy/uri.c src/policy/uri.h \
 	src/policy/uses.c src/policy/uses.h
@@ -46,7 +48,7 @@ check_PROGRAMS += \
 src_policy_name_test_SOURCES = src/policy/name_test.c
 src_policy_name_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/policy/call_limits_test src/policy/literal_test src/policy/needs_test src/policy/permissions_test \
-	src/policy/roles_test
+	src/policy/roles_test src/policy/rule_test
 src_policy_literal_test_SOURCES = src/policy/literal_test.c
 src_policy_literal_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_call_limits_test_SOURCES = src/policy/call_limits_test.c
@@ -56,6 +58,8 @@ src_policy_scopes_test_SOURCES = src/policy/scopes_test.c
 src_policy_scopes_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_needs_test_SOURCES = src/policy/needs_test.c
 src_policy_needs_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_rule_test_SOURCES = src/policy/rule_test.c
+src_policy_rule_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_roles_test_SOURCES = src/policy/roles_test.c
 src_policy_roles_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_permissions_test_SOURCES = src/policy/permissions_test.c

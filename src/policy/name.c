@@ -127,6 +127,33 @@ const char *name_fold(struct slice name, struct buf *folded)
 	return why;
 }
 
+/* Most names: visible ASCII without capitals. */
+static bool is_folded(struct slice name)
+{
+	if (name.n == 0 || name.n > NAME_BYTES_MAX)
+		return false;
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+
+		if (c <= ' ' || c >= 0x7F || (c >= 'A' && c <= 'Z'))
+			return false;
+	}
+	return true;
+}
+
+const char *name_read_form(struct slice name, struct buf *room, struct slice *form_r)
+{
+	const char *why;
+
+	*form_r = name;
+	if (is_folded(name))
+		return NULL;
+	room->len = 0;
+	why = name_fold(name, room);
+	*form_r = why == NULL ? buf_slice(room) : slice_of(NULL, 0);
+	return why;
+}
+
 struct slice name_fold_copy(struct slice name)
 {
 	struct buf folded = { 0 };

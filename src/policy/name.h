@@ -20,6 +20,11 @@
  * Returns NULL, or why it is no name, for "the name ...": then nothing is appended.
  */
 const char *name_fold(struct slice name, struct buf *folded) must_check;
+/*
+ * The same without a copy of what has that form already: *form_r is `name`, or else `room`, which is overwritten; empty where
+ * it is no name.
+ */
+const char *name_read_form(struct slice name, struct buf *room, struct slice *form_r) must_check;
 
 /* Names that the operator lists; a `*` stands for any characters. */
 struct names {

@@ -16,8 +16,17 @@ static struct buf folded;
 /* Terminated; NULL: it is no name. */
 static const char *fold(struct slice name)
 {
+	struct buf room = { 0 };
+	struct slice form;
+	const char *why;
+
 	folded.len = 0;
-	return name_fold(name, &folded) == NULL ? buf_terminate(&folded) : NULL;
+	why = name_fold(name, &folded);
+	assert_ptr_equal(name_read_form(name, &room, &form), why);
+	assert_true(slice_is_equal(form, buf_slice(&folded)));
+	assert_true(form.n == 0 || form.p == name.p || form.p == room.data);
+	buf_fini(&room);
+	return why == NULL ? buf_terminate(&folded) : NULL;
 }
 
 static void spellings_are_one(void **state)

@@ -27,6 +27,19 @@ const char *permission_fold(enum permission_kind kind, struct slice name, struct
 	return is_uri(kind) ? uri_fold(name, folded) : name_fold(name, folded);
 }
 
+const char *permission_read_form(enum permission_kind kind, struct slice name, struct buf *room,
+				 struct slice *form_r)
+{
+	const char *why;
+
+	if (!is_uri(kind))
+		return name_read_form(name, room, form_r);
+	room->len = 0;
+	why = uri_fold(name, room);
+	*form_r = why == NULL ? buf_slice(room) : slice_of(NULL, 0);
+	return why;
+}
+
 static void lower(struct buf *text)
 {
 	for (size_t i = 0; i < text->len; i++)
@@ -189,6 +202,20 @@ static const struct permission_role *next_role(const struct permissions *permiss
 	return role != end ? role : NULL;
 }
 
+/* What is said of this server by the one role that he has, by its name rather than by `*`; NULL: he has several, or none. */
+static const struct permission_role *find_only_role(const struct permissions *permissions,
+						    const struct rights *rights)
+{
+	const struct permission_role *role = NULL, *found = NULL;
+
+	while ((role = next_role(permissions, rights, role)) != NULL) {
+		if (found != NULL && found->number != role->number)
+			return NULL;
+		found = role;
+	}
+	return found;
+}
+
 static void judge_roles(const struct permissions *permissions, const struct rights *rights,
 			struct judgement *judgement)
 {
@@ -201,6 +228,7 @@ static void judge_roles(const struct permissions *permissions, const struct righ
 		if (find_allowed(judgement, role->kinds, role))
 			return;
 	judgement->verdict.ground = PERMISSION_NO_ROLE;
+	judgement->verdict.role = find_only_role(permissions, rights);
 }
 
 static void judge(const struct permissions *permissions, const struct rights *rights,
@@ -227,12 +255,10 @@ struct permission_verdict permissions_judge(const struct permissions *permission
 	CHECK(kind < PERMISSION_KINDS);
 	if (!permissions->has_rules && !rights->needs_roles)
 		return judgement.verdict;
-	if (permission_fold(kind, name, &folded) != NULL) {
+	if (permission_read_form(kind, name, &folded, &judgement.name) != NULL)
 		judgement.verdict.ground = PERMISSION_NO_NAME;
-	} else {
-		judgement.name = buf_slice(&folded);
+	else
 		judge(permissions, rights, &judgement);
-	}
 	buf_fini(&folded);
 	return judgement.verdict;
 }
@@ -247,12 +273,13 @@ bool permissions_allow_json(const struct permissions *permissions, const struct 
 			    enum permission_kind kind, struct json name)
 {
 	struct buf decoded = { 0 };
+	struct slice plain;
 	bool is_allowed;
 
 	if (!permissions->has_rules && !rights->needs_roles)
 		return true;
-	is_allowed = scan_decode_string(name, &decoded) == 0 &&
-		     permissions_allow(permissions, rights, kind, buf_slice(&decoded));
+	is_allowed = scan_read_string(name, &decoded, &plain) == 0 &&
+		     permissions_allow(permissions, rights, kind, plain);
 	buf_fini(&decoded);
 	return is_allowed;
 }
@@ -270,37 +297,37 @@ bool permissions_allow_any(const struct permissions *permissions, const struct r
 	return false;
 }
 
-/* ---- messages ---- */
+struct rule permission_rule(enum permission_kind kind, const struct permission_verdict *verdict)
+{
+	const struct permission_role *role = verdict->role;
+	bool is_deny = verdict->ground == PERMISSION_DENIED;
+	struct rule rule = { .has_entry = is_deny || verdict->ground == PERMISSION_ALLOWED,
+			     .entry = verdict->pattern };
 
-/* The keys of the rules, for records. */
-static const struct {
-	const char *allow, *deny, *role_allow, *role_deny;
-} keys[] = {
-#define KEYS(kind)                                                               \
-	{                                                                        \
-		"servers.NAME." kind ".allow", "servers.NAME." kind ".deny",     \
-			"roles.NAME." kind ".allow", "roles.NAME." kind ".deny", \
+	CHECK(kind < PERMISSION_KINDS);
+	if (verdict->ground == PERMISSION_FREE)
+		return rule;
+	if (role == NULL && verdict->ground == PERMISSION_NO_ROLE) {
+		rule.key = RULE_ROLES;
+	} else if (role == NULL) {
+		rule.key = (is_deny ? RULE_TOOLS_DENY : RULE_TOOLS_ALLOW) + kind;
+	} else {
+		rule.key = role->is_of_token ? RULE_TOKEN_TOOLS :
+					       (is_deny ? RULE_ROLE_DENY : RULE_ROLE_ALLOW) + kind;
+		rule.name = role->is_of_token ? rule.name : role->name;
+		rule.number = role->token;
+		rule.member = role->server;
 	}
-	[PERMISSION_TOOL] = { "servers.NAME.tools.allow", "servers.NAME.tools.deny",
-			      "roles.NAME.allow", "roles.NAME.deny" },
-	[PERMISSION_PROMPT] = KEYS("prompts"),
-	[PERMISSION_RESOURCE] = KEYS("resources"),
-	[PERMISSION_TEMPLATE] = KEYS("templates"),
-#undef KEYS
-};
+	return rule;
+}
+
+/* ---- messages ---- */
 
 struct visit {
 	const struct permissions *permissions;
 	const struct rights *rights;
-	const char *rule; /* that a name breaks; NULL: none */
+	struct rule rule; /* that a name breaks; or none */
 };
-
-static const char *rule_of(enum permission_kind kind, struct permission_verdict verdict)
-{
-	if (verdict.ground == PERMISSION_DENIED)
-		return verdict.role != NULL ? keys[kind].role_deny : keys[kind].deny;
-	return verdict.ground == PERMISSION_NO_ROLE ? keys[kind].role_allow : keys[kind].allow;
-}
 
 static bool visit_name(enum permission_kind kind, struct json name, void *arg)
 {
@@ -313,31 +340,33 @@ static bool visit_name(enum permission_kind kind, struct json name, void *arg)
 					    buf_slice(&decoded));
 	buf_fini(&decoded);
 	if (verdict.ground > PERMISSION_ALLOWED)
-		visit->rule = rule_of(kind, verdict);
-	return visit->rule == NULL;
+		visit->rule = permission_rule(kind, &verdict);
+	return verdict.ground <= PERMISSION_ALLOWED;
 }
 
 /* What has no names where they should stand may use any. */
-static const char *rule_without_names(const char *what)
+static struct rule rule_without_names(const char *what)
 {
-	return strcmp(what, "method") == 0   ? "" :
-	       strcmp(what, "tool") == 0     ? keys[PERMISSION_TOOL].allow :
-	       strcmp(what, "resource") == 0 ? keys[PERMISSION_RESOURCE].allow :
-					       keys[PERMISSION_PROMPT].allow;
+	enum rule_key key = strcmp(what, "method") == 0   ? RULE_NONE :
+			    strcmp(what, "tool") == 0     ? RULE_TOOLS_ALLOW :
+			    strcmp(what, "resource") == 0 ? RULE_RESOURCES_ALLOW :
+							    RULE_PROMPTS_ALLOW;
+
+	return (struct rule){ .key = key };
 }
 
 const char *permissions_find_denied(const struct permissions *permissions,
 				    const struct rights *rights, const struct envelope *env,
-				    const char **rule_r)
+				    struct rule *rule_r)
 {
-	struct visit visit = { permissions, rights, NULL };
+	struct visit visit = { permissions, rights, { .key = RULE_NONE } };
 	const char *what;
 
-	*rule_r = "";
+	*rule_r = (struct rule){ .key = RULE_NONE };
 	if (!permissions->has_rules && !rights->needs_roles)
 		return NULL;
 	what = uses_visit(env, visit_name, &visit);
 	if (what != NULL)
-		*rule_r = visit.rule != NULL ? visit.rule : rule_without_names(what);
+		*rule_r = visit.rule.key != RULE_NONE ? visit.rule : rule_without_names(what);
 	return what;
 }

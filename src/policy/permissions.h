@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/slice.h"
+#include "policy/rule.h"
 
 struct buf;
 struct envelope;
@@ -35,7 +36,10 @@ struct permission_rules {
 
 /* What one role says of the server. */
 struct permission_role {
-	size_t number;       /* of the role */
+	size_t number; /* of the role */
+	struct slice name;
+	bool is_of_token; /* it is what the entry `token` of auth.tokens has for itself */
+	size_t token;
 	struct slice server; /* as the role names it: by name, or `*` */
 	struct permission_rules kinds[PERMISSION_KINDS];
 };
@@ -59,6 +63,9 @@ void permissions_free(struct permissions *permissions);
  */
 const char *permission_fold(enum permission_kind kind, struct slice name, struct buf *folded)
 	must_check;
+/* The same without a copy of what has that form already, as name_read_form has it. */
+const char *permission_read_form(enum permission_kind kind, struct slice name, struct buf *room,
+				 struct slice *form_r) must_check;
 /*
  * The form of a pattern that takes something away: of the letters of URIs it is not known whether the server tells them by
  * case, nor whether it looks at what follows a `?`. The caller frees it; empty: it is no name.
@@ -80,7 +87,8 @@ enum permission_ground {
 /* Whether it may be used, and what has decided that. */
 struct permission_verdict {
 	enum permission_ground ground;
-	const struct permission_role *role; /* whose pattern; NULL: the server's own */
+	const struct permission_role *
+		role; /* whose pattern; NULL: the server's own, or of PERMISSION_NO_ROLE: of several roles */
 	size_t pattern; /* PERMISSION_ALLOWED, PERMISSION_DENIED: its place in the list */
 };
 
@@ -92,6 +100,8 @@ struct permission_verdict {
 struct permission_verdict permissions_judge(const struct permissions *permissions,
 					    const struct rights *rights, enum permission_kind kind,
 					    struct slice name) must_check;
+/* The rule that has decided; of what is not allowed, where it could be. None, where there are no rules. */
+struct rule permission_rule(enum permission_kind kind, const struct permission_verdict *verdict);
 bool permissions_allow(const struct permissions *permissions, const struct rights *rights,
 		       enum permission_kind kind, struct slice name) must_check;
 /* The same for the name in a JSON value, as it is written. What is not a string is no name. */
@@ -103,10 +113,10 @@ bool permissions_allow_any(const struct permissions *permissions, const struct r
 /*
  * What a client's message uses that it may not: "tool", "prompt", "resource", "prompt or resource" for a completion, or
  * "method" for a method that is no name; NULL: nothing. Judged is what uses.h finds; subscriptions/listen is
- * change_listener's. *rule_r: the key of the rule, like servers.NAME.tools.deny; "" for a method.
+ * change_listener's. *rule_r: the rule; none for a method.
  */
 const char *permissions_find_denied(const struct permissions *permissions,
 				    const struct rights *rights, const struct envelope *env,
-				    const char **rule_r) must_check;
+				    struct rule *rule_r) must_check;
 
 #endif

@@ -242,11 +242,11 @@ static void without_rules_all_is_allowed(void **state)
 static const struct {
 	const char *message;
 	const char *denied; /* NULL: nothing */
-	const char *rule;   /* behind servers.NAME. */
+	const char *rule;   /* behind servers.main. */
 } messages[] = {
 	{ "'method':'tools/call','params':{'name':'read_a'}", NULL, NULL },
 	{ "'method':'tools/call','params':{'name':'write'}", "tool", "tools.allow" },
-	{ "'method':'tools/call','params':{'name':'read_secr\\u0065t'}", "tool", "tools.deny" },
+	{ "'method':'tools/call','params':{'name':'read_secr\\u0065t'}", "tool", "tools.deny[0]" },
 	{ "'method':'tools/call','params':{'name':7}", "tool", "tools.allow" },
 	{ "'method':'tools/call','params':{}", "tool", "tools.allow" },
 	{ "'method':'tools/call','params':['write']", "tool", "tools.allow" },
@@ -291,7 +291,9 @@ static void messages_are_judged_by_what_they_use(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(messages); i++) {
 		struct envelope env;
 		struct error err;
-		const char *denied, *rule;
+		struct buf text_of_rule = { 0 };
+		struct rule rule;
+		const char *denied;
 		char text[512];
 
 		snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':1,%s}", messages[i].message);
@@ -303,9 +305,12 @@ static void messages_are_judged_by_what_they_use(void **state)
 		if ((denied == NULL) != (messages[i].denied == NULL) ||
 		    (denied != NULL && strcmp(denied, messages[i].denied) != 0))
 			fail_msg("%s: %s", text, denied != NULL ? denied : "allowed");
-		if (denied != NULL && *rule != '\0' &&
-		    strcmp(rule + strlen("servers.NAME."), messages[i].rule) != 0)
-			fail_msg("%s: by %s", text, rule);
+		rule_append(&rule, SLICE_LIT("main"), &text_of_rule);
+		if (denied != NULL && rule.key != RULE_NONE &&
+		    strcmp(buf_terminate(&text_of_rule) + strlen("servers.main."),
+			   messages[i].rule) != 0)
+			fail_msg("%s: by %s", text, text_of_rule.data);
+		buf_fini(&text_of_rule);
 	}
 	permissions_free(&permissions);
 }

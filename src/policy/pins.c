@@ -167,10 +167,11 @@ enum pin_state pins_state_json(const struct pins *pins, enum permission_kind kin
 {
 	struct buf decoded = { 0 }, folded = { 0 };
 	const struct pin *pin = NULL;
+	struct slice plain, form;
 
-	if (scan_decode_string(name, &decoded) == 0 &&
-	    permission_fold(kind, buf_slice(&decoded), &folded) == NULL)
-		pin = pins_find(pins, kind, buf_slice(&folded));
+	if (scan_read_string(name, &decoded, &plain) == 0 &&
+	    permission_read_form(kind, plain, &folded, &form) == NULL)
+		pin = pins_find(pins, kind, form);
 	buf_fini(&decoded);
 	buf_fini(&folded);
 	return pin != NULL ? pin->state : PIN_UNSEEN;

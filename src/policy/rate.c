@@ -84,18 +84,19 @@ static struct fill fill_of(const struct rate_caller *caller, const struct rate_r
 	struct fill fill = { .from_us = now_us };
 
 	each_us = each_us > 0 ? each_us : 1;
-	if (caller != NULL && caller->full_at_us > now_us)
+	if (caller->full_at_us > now_us)
 		fill.from_us = caller->full_at_us;
 	fill.taken_us = (count < burst ? count : burst) * each_us;
 	fill.room_us = burst * each_us - fill.taken_us;
 	return fill;
 }
 
-static uint64_t wait_us(const struct fill *fill, uint64_t now_us)
+static uint64_t wait_ms(const struct fill *fill, uint64_t now_us)
 {
 	uint64_t ahead_us = fill->from_us - now_us;
+	uint64_t wait_us = ahead_us > fill->room_us ? ahead_us - fill->room_us : 0;
 
-	return ahead_us > fill->room_us ? ahead_us - fill->room_us : 0;
+	return (wait_us + 999) / 1000;
 }
 
 uint64_t rate_wait(struct rate_set *set, uint64_t key, const struct rate_rule *rule, size_t count,
@@ -107,19 +108,23 @@ uint64_t rate_wait(struct rate_set *set, uint64_t key, const struct rate_rule *r
 	if (rule->calls == 0 || count == 0)
 		return 0;
 	fill = fill_of(find(set, key, now_us), rule, count, now_us);
-	return (wait_us(&fill, now_us) + 999) / 1000;
+	return wait_ms(&fill, now_us);
 }
 
 uint64_t rate_take(struct rate_set *set, uint64_t key, const struct rate_rule *rule, size_t count,
 		   uint64_t now_ms)
 {
-	uint64_t wait_ms = rate_wait(set, key, rule, count, now_ms);
-	struct rate_caller *caller = map_find(&set->by_key, key);
+	uint64_t now_us = now_ms * 1000;
+	struct rate_caller *caller;
 	struct fill fill;
+	uint64_t ms;
 
-	if (wait_ms > 0 || rule->calls == 0 || count == 0)
-		return wait_ms;
-	fill = fill_of(caller, rule, count, now_ms * 1000);
-	caller->full_at_us = fill.from_us + fill.taken_us;
-	return 0;
+	if (rule->calls == 0 || count == 0)
+		return 0;
+	caller = find(set, key, now_us);
+	fill = fill_of(caller, rule, count, now_us);
+	ms = wait_ms(&fill, now_us);
+	if (ms == 0)
+		caller->full_at_us = fill.from_us + fill.taken_us;
+	return ms;
 }

@@ -60,12 +60,14 @@ void roles_add(struct roles *roles, const struct role *role)
 	roles->named++;
 }
 
-size_t roles_add_of_token(struct roles *roles, struct slice name, struct slice_map tools)
+size_t roles_add_of_token(struct roles *roles, size_t token, struct slice name,
+			  struct slice_map tools)
 {
 	const struct role role = {
 		.name = name,
 		.kinds = { [PERMISSION_TOOL] = { .allow = tools } },
 		.is_of_token = true,
+		.token = token,
 	};
 
 	roles->lacks_some |= find_number(roles, &role) >= ROLES_MAX;
@@ -93,11 +95,16 @@ static struct slices find_patterns(const struct slice_map *map, struct slice ser
 static void give(const struct roles *roles, size_t number, struct slice server,
 		 struct permissions *permissions)
 {
-	struct permission_role given = { .number = number, .server = server };
+	const struct role *role = &roles->items[number];
+	struct permission_role given = { .number = number,
+					 .name = role->name,
+					 .is_of_token = role->is_of_token,
+					 .token = role->token,
+					 .server = server };
 	bool has_some = false;
 
 	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
-		const struct role_patterns *patterns = &roles->items[number].kinds[kind];
+		const struct role_patterns *patterns = &role->kinds[kind];
 
 		given.kinds[kind].allow = find_patterns(&patterns->allow, server);
 		given.kinds[kind].deny = find_patterns(&patterns->deny, server);
@@ -117,29 +124,4 @@ void roles_give(const struct roles *roles, struct slice server, struct permissio
 		give(roles, i, SLICE_LIT("*"), permissions);
 		give(roles, i, server, permissions);
 	}
-}
-
-/* ---- places ---- */
-
-void roles_append_place(const struct roles *roles, enum permission_kind kind,
-			const struct permission_verdict *verdict, struct buf *out)
-{
-	static const char *const sections[] = {
-		[PERMISSION_TOOL] = "",
-		[PERMISSION_PROMPT] = "prompts.",
-		[PERMISSION_RESOURCE] = "resources.",
-		[PERMISSION_TEMPLATE] = "templates.",
-	};
-	const struct permission_role *given = verdict->role;
-	const char *list = verdict->ground == PERMISSION_DENIED ? "deny" : "allow";
-	const struct role *role;
-
-	CHECK(given != NULL && given->number < roles->count && kind < PERMISSION_KINDS);
-	role = &roles->items[given->number];
-	if (role->is_of_token)
-		buf_printf(out,
-			   "the tools of the token %.*s in auth.tokens: ", SLICE_ARG(role->name));
-	else
-		buf_printf(out, "roles.%.*s.%s%s.", SLICE_ARG(role->name), sections[kind], list);
-	buf_printf(out, "%.*s[%zu]", SLICE_ARG(given->server), verdict->pattern);
 }

@@ -26,6 +26,7 @@ struct role {
 		when; /* claims, each with one of the values; none: only static tokens name it */
 	struct role_patterns kinds[PERMISSION_KINDS];
 	bool is_of_token;
+	size_t token; /* which of auth.tokens it is then */
 };
 
 /* The index of a role is its number. One without a name is none any more: its number means nothing, for good. */
@@ -50,14 +51,12 @@ static inline bool role_is_named(const struct role *role)
 {
 	return role->name.n > 0 && !role->is_of_token;
 }
-/* Adds one that a static token has for itself: all borrowed. Returns its number; ROLES_MAX: there is no room for it. */
-size_t roles_add_of_token(struct roles *roles, struct slice name, struct slice_map tools);
+/* Adds one that a static token, by its number in auth.tokens, has for itself: all borrowed. Returns its number; ROLES_MAX: there is no room. */
+size_t roles_add_of_token(struct roles *roles, size_t token, struct slice name,
+			  struct slice_map tools);
 /* The number of a named one; ROLES_MAX: there is none, or it is beyond ROLES_MAX. */
 size_t roles_find(const struct roles *roles, struct slice name);
 /* Gives the permissions of this server what the roles say of it. Before permissions_finish. */
 void roles_give(const struct roles *roles, struct slice server, struct permissions *permissions);
-/* Appends where the pattern of a verdict stands: `roles.dev.allow.github[0]`. */
-void roles_append_place(const struct roles *roles, enum permission_kind kind,
-			const struct permission_verdict *verdict, struct buf *out);
 
 #endif

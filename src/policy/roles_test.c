@@ -47,7 +47,7 @@ static int setup(void **state)
 	roles = (struct roles){ .count = 0 };
 	for (size_t i = 0; i < NAMED; i++)
 		roles_add(&roles, &items[i]);
-	assert_int_equal(roles_add_of_token(&roles, SLICE_LIT("ci"),
+	assert_int_equal(roles_add_of_token(&roles, 7, SLICE_LIT("ci"),
 					    (struct slice_map){ some_of_github, 1 }),
 			 OF_TOKEN);
 	github = other = (struct permissions){ .has_rules = false };
@@ -160,31 +160,38 @@ static void a_role_is_for_the_servers_that_it_names(void **state)
 	assert_true(permissions_allow_any(&other, &rights));
 }
 
-static void places_are_told(void **state)
+static void rules_are_told(void **state)
 {
 	static const struct {
 		unsigned int roles;
 		enum permission_kind kind;
 		const char *name;
-		const char *place;
+		const char *rule;
 	} rows[] = {
 		{ 1 << READER, PERMISSION_TOOL, "search", "roles.reader.allow.github[1]" },
 		{ 1 << WRITER | 1 << CAREFUL, PERMISSION_TOOL, "get_secret",
 		  "roles.careful.deny.github[1]" },
 		{ 1 << FILES, PERMISSION_RESOURCE, "res://data/private/x",
 		  "roles.files.resources.deny.*[0]" },
-		{ 1 << OF_TOKEN, PERMISSION_TOOL, "get_a",
-		  "the tools of the token ci in auth.tokens: github[0]" },
+		{ 1 << OF_TOKEN, PERMISSION_TOOL, "get_a", "auth.tokens[7].tools.github[0]" },
+		{ 1 << OF_TOKEN, PERMISSION_TOOL, "put_a", "auth.tokens[7].tools.github" },
+		{ 1 << FILES, PERMISSION_RESOURCE, "res://other",
+		  "roles.files.resources.allow.github" },
+		{ 1 << FILES, PERMISSION_PROMPT, "p", "roles.files.prompts.allow.github" },
+		{ 1 << READER | 1 << FILES, PERMISSION_TOOL, "put_a", "roles" },
+		{ 1 << WRITER, PERMISSION_TOOL, "wipe_a", "servers.github.tools.deny[0]" },
+		{ 1 << WRITER, PERMISSION_TOOL, "a\xff", "servers.github.tools.allow" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct rights rights = rights_of(rows[i].roles);
 		struct permission_verdict verdict =
 			permissions_judge(&github, &rights, rows[i].kind, slice_str(rows[i].name));
+		struct rule rule = permission_rule(rows[i].kind, &verdict);
 		struct buf text = { 0 };
 
-		roles_append_place(&roles, rows[i].kind, &verdict, &text);
-		assert_string_equal(buf_terminate(&text), rows[i].place);
+		rule_append(&rule, SLICE_LIT("github"), &text);
+		assert_string_equal(buf_terminate(&text), rows[i].rule);
 		buf_fini(&text);
 	}
 }
@@ -202,7 +209,7 @@ static void there_is_no_role_beyond_the_last(void **state)
 	struct roles many = { .count = 0 };
 
 	for (size_t i = 0; i <= ROLES_MAX; i++)
-		assert_int_equal(roles_add_of_token(&many, SLICE_LIT("t"),
+		assert_int_equal(roles_add_of_token(&many, i, SLICE_LIT("t"),
 						    (struct slice_map){ NULL, 0 }),
 				 i);
 	assert_int_equal(many.count, ROLES_MAX);
@@ -251,7 +258,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_role_is_for_the_servers_that_it_names, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(no_role_goes_beyond_the_server, setup, teardown),
-		cmocka_unit_test_setup_teardown(places_are_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(rules_are_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(roles_are_found_by_name, setup, teardown),
 		cmocka_unit_test(there_is_no_role_beyond_the_last),
 		cmocka_unit_test(numbers_stay_what_they_were),

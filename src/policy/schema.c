@@ -625,12 +625,14 @@ size_t schema_size(const struct schema *schema)
 	       schema->tree.room * sizeof(*schema->tree.nodes) + schema->pattern_bytes;
 }
 
-int schema_check(const struct schema *schema, struct slice value, struct error *err)
+int schema_check(const struct schema *schema, struct slice value, size_t shares, struct error *err)
 {
 	static const struct json_tree_limits limits = { SCAN_DEPTH_MAX, SCHEMA_VALUES_MAX };
-	struct schema_walk walk = { .schema = schema };
+	struct schema_walk walk = { .schema = schema,
+				    .steps_max = SCHEMA_STEPS_MAX / shares,
+				    .work = { .most_ns = PATTERN_WORK_MAX_NS / shares } };
 	struct json_tree tree = { .count = 0 };
-	const char *why = json_tree_read(&tree, value, &limits);
+	const char *why = json_tree_read_canonical(&tree, value, &limits);
 	int result = 0;
 
 	if (why != NULL)

@@ -32,9 +32,11 @@ void schema_free(struct schema **schema);
 /* Of memory. */
 size_t schema_size(const struct schema *schema);
 /*
- * 0: the value, JSON text scanned as valid, fits. -1: it does not (ERROR_INVALID), or that is too hard to know
+ * 0: the value, in canonical form (jsonrpc/canonical.h), fits. -1: it does not (ERROR_INVALID), or that is too hard to know
  * (ERROR_LIMIT): err says why, for a text that begins with what the value is ("arguments"). It repeats no value.
+ * `shares`: so many checks together may take what one alone may; at least 1.
  */
-int schema_check(const struct schema *schema, struct slice value, struct error *err) must_check;
+int schema_check(const struct schema *schema, struct slice value, size_t shares, struct error *err)
+	must_check;
 
 #endif

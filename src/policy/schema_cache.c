@@ -79,14 +79,17 @@ static struct entry *add(struct schema_cache *cache, uint64_t hash, struct slice
 	return entry;
 }
 
-struct cached_schema schema_cache_get(struct schema_cache *cache, struct slice text)
+struct cached_schema schema_cache_get(struct schema_cache *cache, struct slice text, uint64_t *key)
 {
-	uint64_t hash = text_hash(cache->seed, text);
-	struct entry *entry = find(cache, hash, text);
-	bool is_new = entry == NULL;
+	struct entry *entry;
+	bool is_new;
 
+	if (*key == 0)
+		*key = text_hash(cache->seed, text);
+	entry = find(cache, *key, text);
+	is_new = entry == NULL;
 	if (is_new)
-		entry = add(cache, hash, text);
+		entry = add(cache, *key, text);
 	list_remove(&entry->link);
 	list_append(&cache->recent, &entry->link);
 	while (cache->bytes > SCHEMA_CACHE_BYTES && oldest(cache) != entry)

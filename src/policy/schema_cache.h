@@ -30,7 +30,7 @@ struct cached_schema {
 
 void schema_cache_init(struct schema_cache *cache);
 void schema_cache_fini(struct schema_cache *cache);
-/* `text` as schema_new has it. */
-struct cached_schema schema_cache_get(struct schema_cache *cache, struct slice text);
+/* `text` as schema_new has it. *key: 0 where it was never asked for with it; what is found out is kept there. */
+struct cached_schema schema_cache_get(struct schema_cache *cache, struct slice text, uint64_t *key);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/unit_test.h"
+#include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "policy/decimal.h"
 #include "policy/pattern.h"
@@ -42,13 +43,24 @@ static struct schema *read_good(const char *text)
 	return schema;
 }
 
+static int check_text(const struct schema *schema, struct slice value, struct error *err)
+{
+	struct buf canonical = { 0 };
+	int result;
+
+	assert_int_equal(canonical_append(&canonical, value, SCAN_DEPTH_MAX), 0);
+	result = schema_check(schema, buf_slice(&canonical), 1, err);
+	buf_fini(&canonical);
+	return result;
+}
+
 /* The kind of error; ERROR_NONE: it fits. */
 static enum error_kind check(const struct schema *schema, const char *value, struct error *err)
 {
 	struct buf quoted = { 0 };
 
 	err->kind = ERROR_NONE;
-	if (schema_check(schema, quote(&quoted, value), err) == 0)
+	if (check_text(schema, quote(&quoted, value), err) == 0)
 		err->kind = ERROR_NONE;
 	buf_fini(&quoted);
 	return err->kind;
@@ -597,7 +609,7 @@ static void is_too_hard(const char *schema_text, struct slice value, const char 
 	struct schema *schema = read_good(schema_text);
 	struct error err;
 
-	assert_int_equal(schema_check(schema, value, &err), -1);
+	assert_int_equal(check_text(schema, value, &err), -1);
 	assert_int_equal(err.kind, ERROR_LIMIT);
 	assert_string_equal(err.text, why);
 	schema_free(&schema);
@@ -650,7 +662,7 @@ static void takes_no_longer(struct slice schema_text, struct slice value)
 	clock_t begin = clock();
 
 	assert_non_null(schema);
-	assert_int_equal(schema_check(schema, value, &err), -1);
+	assert_int_equal(check_text(schema, value, &err), -1);
 	assert_string_equal(err.text, " cannot be checked: it takes too many steps");
 	assert_true(clock() - begin < 2 * CLOCKS_PER_SEC);
 	schema_free(&schema);
@@ -692,13 +704,30 @@ static void test_large_values(void **state)
 	struct buf text = { 0 };
 	struct error err;
 
-	assert_int_equal(schema_check(schema, repeat(&text, "[{'a':0}", ",{'a':1}", 40000, "]"),
-				      &err),
+	assert_int_equal(check_text(schema, repeat(&text, "[{'a':0}", ",{'a':1}", 40000, "]"),
+				    &err),
 			 0);
-	assert_int_equal(schema_check(schema, repeat(&text, "[{'a':0}", ",{'a':1}", 40000, ",{}]"),
-				      &err),
+	assert_int_equal(check_text(schema, repeat(&text, "[{'a':0}", ",{'a':1}", 40000, ",{}]"),
+				    &err),
 			 -1);
 	assert_string_equal(err.text, "/40001 must have the member a (schema: /items/required)");
+	schema_free(&schema);
+	buf_fini(&text);
+}
+
+/* What fits alone does not where it is one of many: they share the bound of one. */
+static void test_checks_that_come_together(void **state)
+{
+	struct schema *schema = read_good("{'items':{'type':'integer'}}");
+	struct buf text = { 0 };
+	struct slice value = repeat(&text, "[0", ",0", 40000, "]");
+	struct error err;
+
+	assert_int_equal(schema_check(schema, value, 1, &err), 0);
+	assert_int_equal(schema_check(schema, value, 4, &err), 0);
+	assert_int_equal(schema_check(schema, value, 64, &err), -1);
+	assert_int_equal(err.kind, ERROR_LIMIT);
+	assert_string_equal(err.text, " cannot be checked: it takes too many steps");
 	schema_free(&schema);
 	buf_fini(&text);
 }
@@ -782,25 +811,27 @@ static void test_schemas_are_read_once(void **state)
 	struct slice good = SLICE_LIT("{\"type\":\"null\"}");
 	struct schema_cache cache;
 	struct cached_schema first, again;
+	uint64_t key = 0, other = 0;
 	struct buf text = { 0 };
 
 	schema_cache_init(&cache);
-	first = schema_cache_get(&cache, good);
+	first = schema_cache_get(&cache, good, &key);
 	assert_true(first.is_new && first.schema != NULL);
-	again = schema_cache_get(&cache, good);
+	again = schema_cache_get(&cache, good, &key);
 	assert_true(!again.is_new && again.schema == first.schema);
-	first = schema_cache_get(&cache, SLICE_LIT("5"));
+	first = schema_cache_get(&cache, SLICE_LIT("5"), &other);
 	assert_true(first.is_new && first.schema == NULL);
-	again = schema_cache_get(&cache, SLICE_LIT("5"));
+	again = schema_cache_get(&cache, SLICE_LIT("5"), &other);
 	assert_true(!again.is_new && again.schema == NULL);
 	assert_string_equal(again.why, "/ is no schema");
 	for (size_t i = 0; i < 40; i++) {
-		assert_true(
-			schema_cache_get(&cache, repeat(&text, "{'enum':[", "0,", 9000 + i, "0]}"))
-				.is_new);
+		assert_true(schema_cache_get(&cache,
+					     repeat(&text, "{'enum':[", "0,", 9000 + i, "0]}"),
+					     &(uint64_t){ 0 })
+				    .is_new);
 		assert_true(cache.bytes <= SCHEMA_CACHE_BYTES);
 	}
-	assert_true(schema_cache_get(&cache, good).is_new);
+	assert_true(schema_cache_get(&cache, good, &key).is_new);
 	schema_cache_fini(&cache);
 	buf_fini(&text);
 }
@@ -828,6 +859,7 @@ int main(void)
 		cmocka_unit_test(test_bounds_of_a_check),
 		cmocka_unit_test(test_time_of_a_check),
 		cmocka_unit_test(test_large_values),
+		cmocka_unit_test(test_checks_that_come_together),
 		cmocka_unit_test(test_bounds_of_a_schema),
 		cmocka_unit_test(test_numbers_are_exact),
 		cmocka_unit_test(test_schemas_are_read_once),

@@ -21,7 +21,7 @@ bool schema_walk_give_up(struct schema_walk *walk, const char *why)
 bool schema_walk_spend(struct schema_walk *walk, size_t steps)
 {
 	walk->steps += steps;
-	if (walk->steps > SCHEMA_STEPS_MAX)
+	if (walk->steps > walk->steps_max)
 		schema_walk_give_up(walk, "it takes too many steps");
 	return walk->over == NULL;
 }

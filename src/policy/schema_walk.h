@@ -12,6 +12,7 @@
 struct schema_walk {
 	const struct schema *schema;
 	size_t steps;
+	size_t steps_max;
 	size_t depth;
 	unsigned int trials; /* alternatives around: what does not fit there is not noted */
 	struct pattern_work work;

@@ -130,8 +130,6 @@ void backoff_note_failed(struct backoff *backoff)
 	wait_ms = wait_ms - wait_ms / 4 + random_below(wait_ms / 4 + 1);
 	backoff->failures++;
 	backoff->retry_at_ms = now_ms + wait_ms;
-	LOG(SERVER_FAILING, LOG_STR("server", backoff->conf->name),
-	    LOG_INT("failures", backoff->failures), LOG_INT("next_try_ms", wait_ms));
 }
 
 void backoff_note_crashed(struct backoff *backoff, uint64_t ready_at_ms)

@@ -13,7 +13,7 @@ struct server_conf;
 
 struct backoff {
 	const struct server_conf *conf;
-	unsigned int failures; /* starts that failed, in a row */
+	unsigned int failures; /* starts that failed, in a row; child.c logs them */
 	unsigned int crashes;  /* of young processes that had not answered a single call */
 	uint64_t crashed_at_ms;
 	uint64_t retry_at_ms;      /* no start before */

@@ -24,7 +24,9 @@
 #define STDERR_READ_BYTES (16 * 1024) /* four of them are what a pipe holds */
 #define STDERR_LINES_PER_SECOND 50
 #define LAST_WORDS_BYTES 2048
-#define LAST_WORDS_LOGGED 500
+#define LAST_WORDS_LOGGED 700
+#define GARBAGE_LOGGED 200
+#define FAILURE_BYTES 512
 #define OWN_BYTES_MAX (16 * 1024 * 1024) /* in its stdin queue, of what was not the clients' */
 #define DRAIN_MS 500 /* output that a grandchild keeps open after the exit is waited for so long */
 
@@ -78,14 +80,10 @@ static bool child_may_log(struct child *child)
 }
 
 /* Of its last words the end is what matters: when there is too much, the beginning is dropped. BACK-PROC-01 */
-static void child_log_stderr(struct child *child, struct slice line)
+static void child_keep_words(struct child *child, struct slice words)
 {
 	struct buf *kept = &child->last_words;
-	struct slice words;
 
-	line = words = line_strip(line);
-	if (line.n == 0)
-		return;
 	if (words.n > LAST_WORDS_LOGGED)
 		words.n = LAST_WORDS_LOGGED;
 	if (kept->len + words.n > LAST_WORDS_BYTES)
@@ -93,8 +91,36 @@ static void child_log_stderr(struct child *child, struct slice line)
 	if (kept->len > 0)
 		buf_append_str(kept, " | ");
 	buf_append_slice(kept, words);
+}
+
+struct slice child_last_words(const struct child *child)
+{
+	struct slice words = buf_slice(&child->last_words);
+	const char *end = words.p + words.n;
+	const char *bar;
+
+	if (words.n <= LAST_WORDS_LOGGED)
+		return words;
+	words = slice_between(end - LAST_WORDS_LOGGED, end);
+	bar = memmem(words.p, words.n, " | ", 3);
+	return bar != NULL ? slice_between(bar + 3, end) : words;
+}
+
+static void child_log_stderr(struct child *child, struct slice line)
+{
+	bool is_indented = line.n > 0 && (line.p[0] == ' ' || line.p[0] == '\t');
+
+	line = line_strip(line);
+	if (line.n == 0)
+		return;
+	/* A stack trace of JavaScript or Java would leave no room for what it is the trace of. */
+	if (!is_indented || !slice_has_prefix(line, SLICE_LIT("at ")))
+		child_keep_words(child, line);
 	stderr_ring_add(&child->server->stderr_ring, child->pid, line);
-	if (child_may_log(child))
+	if (!child->is_ready)
+		LOG(CHILD_STDERR_EARLY, LOG_STR("server", child->server->conf.name),
+		    LOG_INT("pid", child->pid), LOG_SLICE("text", line));
+	else if (child_may_log(child))
 		LOG(CHILD_STDERR, LOG_STR("server", child->server->conf.name),
 		    LOG_INT("pid", child->pid), LOG_SLICE("text", line));
 }
@@ -153,20 +179,40 @@ static void child_drain_stderr(struct child *child)
 	child->error_line.len = 0;
 }
 
-void child_note_failure(struct child *child, const char *error, const char *exit)
+void child_note_failure(struct child *child, const char *error)
 {
-	struct slice words;
+	struct slice text = slice_str(error);
 
-	child_drain_stderr(child);
-	if (child->is_disposable)
+	CHECK(text.n > 0);
+	if (child->is_disposable || child->failure.len > 0)
 		return;
-	server_note_failure(child->server, error, exit);
-	words = buf_slice(&child->last_words);
-	if (words.n > LAST_WORDS_LOGGED)
-		words = slice_of(words.p + words.n - LAST_WORDS_LOGGED, LAST_WORDS_LOGGED);
-	LOG(CHILD_FAILED, LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
-	    LOG_STR("error", error), LOG_STR("exit", exit != NULL ? exit : "-"),
-	    LOG_SLICE("stderr", words));
+	server_note_failure(child->server, error, child->exit[0] != '\0' ? child->exit : NULL);
+	child->ran_ms = clock_now_ms() - child->started_at_ms;
+	buf_append(&child->failure, text.p, text.n < FAILURE_BYTES ? text.n : FAILURE_BYTES);
+	if (child->garbage.len > 0)
+		buf_printf(&child->failure, "; its stdout has lines that are no messages: %.*s",
+			   SLICE_ARG(buf_slice(&child->garbage)));
+}
+
+/* The one line of a failure: what a try to start the server ended with, or a process that had started. */
+static void child_log_failure(const struct child *child)
+{
+	const char *server = child->server->conf.name;
+	const char *reason = reason_get(child->end_reason)->text;
+	const char *exit = child->exit[0] != '\0' ? child->exit : "-";
+	struct slice error = buf_slice(&child->failure), words = child_last_words(child);
+
+	CHECK(child->state == CHILD_GONE && error.n > 0);
+	if (child->failed_try > 0)
+		LOG(SERVER_FAILING, LOG_STR("server", server), LOG_INT("try", child->failed_try),
+		    LOG_INT("pid", child->pid), LOG_STR("reason", reason),
+		    LOG_SLICE("error", error), LOG_STR("exit", exit),
+		    LOG_INT("ran_ms", child->ran_ms), LOG_SLICE("stderr", words),
+		    LOG_INT("next_try_ms", backoff_wait_ms(&child->server->backoff)));
+	else
+		LOG(CHILD_FAILED, LOG_STR("server", server), LOG_INT("pid", child->pid),
+		    LOG_STR("reason", reason), LOG_SLICE("error", error), LOG_STR("exit", exit),
+		    LOG_INT("ran_ms", child->ran_ms), LOG_SLICE("stderr", words));
 }
 
 /* ---- the end ---- */
@@ -177,6 +223,8 @@ static void child_check_gone(struct child *child)
 		return;
 	child_set_state(child, CHILD_GONE);
 	child_drain_stderr(child);
+	if (child->failure.len > 0)
+		child_log_failure(child);
 	wire_close(&child->in);
 	wire_close(&child->out);
 	wire_close(&child->err);
@@ -189,6 +237,8 @@ static void child_check_gone(struct child *child)
 	child->line = (struct buf){ NULL, 0, 0 };
 	buf_fini(&child->error_line);
 	buf_fini(&child->last_words);
+	buf_fini(&child->failure);
+	buf_fini(&child->garbage);
 	CHECK(!list_is_empty(&child->link));
 	list_remove(&child->link);
 	server_count_child(child->server, false);
@@ -209,8 +259,14 @@ static void child_close_stdin(struct child *child)
 
 static void child_begin_stop(struct child *child, enum reason reason)
 {
-	LOG(CHILD_END, LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
-	    LOG_STR("reason", reason_get(reason)->text));
+	bool has_failed = child->lost_reason != REASON_NONE || child->failure.len > 0;
+
+	child->end_reason = reason;
+	child->server->stats.ends[reason]++;
+	/* A failure has a line of its own, when all of it is known. */
+	if (!has_failed)
+		LOG(CHILD_END, LOG_STR("server", child->server->conf.name),
+		    LOG_INT("pid", child->pid), LOG_STR("reason", reason_get(reason)->text));
 	child_set_state(child, CHILD_STOPPING);
 	child_close_stdin(child);
 	if (!child->is_exited)
@@ -232,7 +288,7 @@ static void child_lose(struct child *child, enum reason reason)
 /* It cannot be used any longer: nobody waits for its end. */
 static void child_refuse(struct child *child, enum reason reason, const char *error)
 {
-	child_note_failure(child, error, NULL);
+	child_note_failure(child, error);
 	child_lose(child, reason);
 	spawned_signal(&child->spawned, SIGKILL);
 }
@@ -459,12 +515,29 @@ bool child_has_room(const struct child *child, size_t size)
 void child_note_garbage(struct child *child, struct slice line, const char *why)
 {
 	counter_add(COUNTER_CHILD_GARBAGE);
+	if (line.n > GARBAGE_LOGGED)
+		line.n = GARBAGE_LOGGED;
+	if (!child->is_ready) {
+		if (child->garbage.len == 0)
+			buf_append_slice(&child->garbage, line);
+		return;
+	}
 	if (!child_may_log(child))
 		return;
-	if (line.n > 200)
-		line.n = 200;
 	LOG(CHILD_GARBAGE, LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
 	    LOG_STR("error", why), LOG_SLICE("line", line));
+}
+
+void child_note_ready(struct child *child)
+{
+	CHECK(child->state == CHILD_RUNNING);
+	child->is_ready = true;
+	LOG(CHILD_START, LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
+	    LOG_INT("start_ms", clock_now_ms() - child->started_at_ms));
+	if (child->garbage.len > 0)
+		child_note_garbage(child, buf_slice(&child->garbage),
+				   "it is no message; maybe there were more before the handshake");
+	buf_fini(&child->garbage);
 }
 
 /* ---- the process ---- */
@@ -501,27 +574,39 @@ static void child_on_failed(struct spawned *spawned, int error)
 
 	/* The keeper logs what could not be found or done: the gateway does not know the command. */
 	snprintf(text, sizeof(text),
-		 "it could not be started: %s; see child_spawn_failed in the log", strerror(error));
-	child_note_failure(child, text, NULL);
+		 "it could not be started: %s; child_spawn_failed in the log says more",
+		 strerror(error));
+	child_note_failure(child, text);
 	child->is_exited = true;
 	child_lose(child, REASON_START_FAILED);
 	child_check_gone(child);
 }
 
+static void child_describe_exit(struct child *child, int status)
+{
+	const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+
+	if (!WIFSIGNALED(status))
+		snprintf(child->exit, sizeof(child->exit), "status %d", WEXITSTATUS(status));
+	else
+		snprintf(child->exit, sizeof(child->exit), "signal %d (%s)", WTERMSIG(status),
+			 name != NULL ? name : "?");
+}
+
 static void child_on_exited(struct spawned *spawned, int status)
 {
 	struct child *child = container_of(spawned, struct child, spawned);
-	bool is_signal = WIFSIGNALED(status);
-	char text[48];
 
 	CHECK(!child->is_exited);
 	child->is_exited = true;
 	timer_stop(&child->stop_sequence);
 	/* Where its output ended by itself, how it exits says why. */
 	if (child->state == CHILD_RUNNING || child->lost_reason == REASON_CHILD_EXITED) {
-		snprintf(text, sizeof(text), is_signal ? "signal %d" : "status %d",
-			 is_signal ? WTERMSIG(status) : WEXITSTATUS(status));
-		child_note_failure(child, "the process ended by itself", text);
+		child_describe_exit(child, status);
+		child_note_failure(child,
+				   child->is_ready ?
+					   "the process ended by itself" :
+					   "the process ended before it answered the handshake");
 	}
 	if (wire_is_open(&child->out))
 		child_on_stdout(&child->out); /* what it wrote before counts */

@@ -53,7 +53,13 @@ struct child {
 	struct buf line; /* the beginning of a line whose end has not come */
 	struct buf error_line;
 	struct buf last_words; /* the end of what it wrote to stderr, lines parted by " | " */
-	struct outq queue;     /* what waits for its stdin */
+	struct buf failure;    /* why it has failed, for the operator; empty: it has not */
+	struct buf garbage; /* the first line of stdout that was no message, before it was ready */
+	uint64_t ran_ms;    /* until it failed */
+	unsigned int
+		failed_try; /* its start was the last of so many that failed in a row; 0: it had started */
+	char exit[32];     /* how it has ended by itself; empty: it was ended, or runs */
+	struct outq queue; /* what waits for its stdin */
 	struct task flush;
 	struct timer stall;         /* it does not read its stdin */
 	struct timer stop_sequence; /* the next step of stopping */
@@ -64,6 +70,8 @@ struct child {
 	unsigned int stderr_lines;
 	unsigned int stop_sequence_step;
 	enum reason lost_reason; /* of on_lost; REASON_NONE: not called */
+	enum reason end_reason;  /* why it is stopped; REASON_NONE: it is not */
+	bool is_ready;           /* it has done what it was started for: child_note_ready */
 	bool is_disposable;      /* its failure is no failure of the server */
 	bool is_exited;          /* the keeper has collected it, or it was never started */
 };
@@ -93,9 +101,16 @@ void child_kill(struct child *child, enum reason reason);
 /* The same to all children that the server has left. */
 void child_kill_all(struct server *server, enum reason reason);
 
-/* Logs that it failed, with the end of its stderr; `exit` may be NULL. BACK-PROC-06 */
-void child_note_failure(struct child *child, const char *error, const char *exit);
+/*
+ * It has failed: the first reason that is noted counts. The log has it when the process is gone, in one line with the end of
+ * its stderr; its owner has been told then, and has noted which try it was (failed_try). BACK-PROC-06
+ */
+void child_note_failure(struct child *child, const char *error);
+/* The end of its stderr so far, at most 700 bytes: whole lines, if they are short enough, without those of a stack trace. Borrowed. */
+struct slice child_last_words(const struct child *child);
 
+/* It has started: what it writes to stderr and stdout is logged from now on. Before, it is kept for a line that says why it failed. */
+void child_note_ready(struct child *child);
 /* Logs, at a bounded rate, that it wrote something which is no message. */
 void child_note_garbage(struct child *child, struct slice line, const char *why);
 

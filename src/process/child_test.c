@@ -94,6 +94,8 @@ static struct fake_process *begin(void)
 	child = malloc(sizeof(*child));
 	child_start(child, &servers[0], -1, &ops);
 	settle();
+	if (child != NULL && child->state == CHILD_RUNNING)
+		child_note_ready(child);
 	return keeper.count > 0 ? &keeper.processes[keeper.count - 1] : NULL;
 }
 
@@ -226,13 +228,13 @@ static void longer_line_kills(void **state)
 	assert_int_equal(lost, 1);
 	assert_int_equal(lost_reason, REASON_CHILD_LINE_TOO_LONG);
 	assert_int_equal(p->last_signal, SIGKILL);
-	assert_true(is_logged("limits.response"));
 	write_fill(p, LINE_MAX_BYTES * 2, 'y'); /* it is still read, and forgotten */
 	fake_process_write(p, "\nlate\n");
 	settle();
 	assert_string_equal(lines, "");
 	assert_int_equal(lost, 1);
 	exits(p, SIGKILL);
+	assert_true(is_logged("limits.response"));
 	assert_non_null(
 		strstr(servers[0].stats.failure, "limits.response")); /* not how we ended it */
 	assert_int_equal(servers[0].stats.failures, 1);
@@ -342,6 +344,7 @@ static void flood_of_answers_is_bounded(void **state)
 	assert_int_equal(lost_reason, REASON_CHILD_HUNG);
 	settle();
 	assert_int_equal(p->last_signal, SIGKILL);
+	exits(p, SIGKILL);
 	assert_true(is_logged("does not read the answers"));
 }
 
@@ -467,7 +470,7 @@ static void grandchild_may_keep_the_pipe(void **state)
 	pass(1);
 	assert_int_equal(lost, 1);
 	assert_int_equal(gone, 1);
-	assert_true(is_logged("signal 11"));
+	assert_true(is_logged("exit=\"signal 11 (SEGV)\""));
 }
 
 static void stopped_and_then_exited(void **state)
@@ -586,6 +589,82 @@ static void stderr_is_bounded(void **state)
 	assert_int_equal(lost, 0);
 }
 
+/* BACK-PROC-06: what a start that failed leaves in the log is one line; what it wrote until then is in it. */
+static void failed_start_is_one_line(void **state)
+{
+	struct fake_process *p = begin();
+
+	child->is_ready = false;
+	child->failed_try = 3;
+	servers[0].backoff.retry_at_ms = now_ms + 4100;
+	fake_process_write_err(p,
+			       "starting\nError: API_KEY is not set\n    at main (index.js:3:9)\n");
+	child_note_garbage(child, SLICE_LIT("Usage: me\x1b"), "not JSON");
+	child_note_garbage(child, SLICE_LIT("second"), "not JSON");
+	pass(100);
+	exits(p, 256);
+	assert_int_equal(count_logged(" warn "), 1);
+	assert_true(is_logged("warn server_failing server=test try=3 "));
+	assert_true(is_logged(
+		" reason=child_exited error=\"the process ended before it answered the "
+		"handshake; its stdout has lines that are no messages: Usage: me\\u001b\" "));
+	assert_true(is_logged(" exit=\"status 1\" ran_ms=100 stderr=\"starting | Error: API_KEY is "
+			      "not set\" next_try_ms=4000\n"));
+	assert_false(is_logged("second"));
+	assert_int_equal(count_logged("child_stderr_early"), 3);
+	assert_false(is_logged("child_end"));
+	assert_int_equal(servers[0].stats.failures, 1);
+}
+
+/* The first reason is the one; what the gateway did then is none. */
+static void first_reason_counts(void **state)
+{
+	struct fake_process *p = begin();
+
+	child_note_failure(child, "it is of no use");
+	child_note_failure(child, "it was refused");
+	child_kill(child, REASON_HANDSHAKE_REFUSED);
+	settle();
+	assert_int_equal(p->last_signal, SIGKILL);
+	exits(p, SIGKILL);
+	assert_true(is_logged("child_failed server=test "));
+	assert_true(is_logged(" error=\"it is of no use\" exit=- "));
+	assert_false(is_logged("it was refused"));
+	assert_int_equal(servers[0].stats.failures, 1);
+}
+
+/* Long last words begin with a whole line. */
+static void last_words_are_whole_lines(void **state)
+{
+	struct fake_process *p = begin();
+	struct slice words;
+
+	for (int i = 0; i < 200; i++) {
+		char line[32];
+
+		snprintf(line, sizeof(line), "line %03d of many\n", i);
+		fake_process_write_err(p, line);
+	}
+	pass(0);
+	words = child_last_words(child);
+	assert_in_range(words.n, 600, 700);
+	assert_true(slice_has_prefix(words, SLICE_LIT("line 1")));
+	assert_memory_equal(words.p + words.n - 16, "line 199 of many", 16);
+}
+
+/* What comes before the handshake is no failure: it is said when there is one. */
+static void early_garbage_is_said_once_ready(void **state)
+{
+	begin();
+	child->is_ready = false;
+	child_note_garbage(child, SLICE_LIT("banner"), "not JSON");
+	assert_false(is_logged("child_garbage"));
+	child_note_ready(child);
+	assert_int_equal(count_logged("child_garbage"), 1);
+	assert_true(is_logged("line=banner"));
+	assert_int_equal(child->garbage.len, 0);
+}
+
 static void garbage_is_logged_at_a_bounded_rate(void **state)
 {
 	begin();
@@ -635,6 +714,10 @@ int main(void)
 		TEST(last_words_are_read_at_the_end),
 		TEST(stderr_is_bounded),
 		TEST(stderr_ring_is_bounded),
+		TEST(failed_start_is_one_line),
+		TEST(first_reason_counts),
+		TEST(last_words_are_whole_lines),
+		TEST(early_garbage_is_said_once_ready),
 		TEST(garbage_is_logged_at_a_bounded_rate),
 		TEST(kill_all_reaches_every_child),
 	};

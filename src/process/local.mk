@@ -1,6 +1,7 @@
 noinst_LIBRARIES += src/process/libprocess.a
 src_process_libprocess_a_SOURCES = \
 	src/process/backoff.c src/process/backoff.h \
+	src/process/call_stats.c src/process/call_stats.h \
 	src/process/era.c src/process/era.h \
 	src/process/pin_memory.c src/process/pin_memory.h \
 	src/process/pin_shadows.c src/process/pin_shadows.h \
@@ -18,3 +19,6 @@ src_process_server_test_LDADD = $(PROCESS_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/process/spawn_test
 src_process_spawn_test_SOURCES = src/process/spawn_test.c $(PROCESS_STAGE)
 src_process_spawn_test_LDADD = $(PROCESS_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/process/call_stats_test
+src_process_call_stats_test_SOURCES = src/process/call_stats_test.c
+src_process_call_stats_test_LDADD = $(PROCESS_LIBS) $(CMOCKA_LIBS)

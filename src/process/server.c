@@ -174,5 +174,6 @@ void server_note_failure(struct server *server, const char *error, const char *e
 void server_fini(struct server *server)
 {
 	pins_fini(&server->pins);
+	call_stats_fini(&server->stats.calls);
 	stderr_ring_fini(&server->stderr_ring);
 }

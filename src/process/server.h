@@ -15,6 +15,7 @@
 #include "policy/call_limits.h"
 #include "policy/pins.h"
 #include "process/backoff.h"
+#include "process/call_stats.h"
 #include "process/era.h"
 #include "process/stderr_ring.h"
 #include "process/spawn.h"
@@ -119,9 +120,11 @@ uint64_t server_tool_timeout_ms(const struct server_conf *conf, struct slice too
 /* What has happened since the start. */
 struct server_stats {
 	struct latency_histogram answered; /* calls, and how long they took */
+	struct call_stats calls;           /* the same by what they were and how they ended */
 	uint64_t failed;                   /* calls that got an error of ours instead */
 	uint64_t starts;                   /* of processes */
 	uint64_t failures;                 /* of processes */
+	uint64_t ends[REASON_COUNT];       /* of processes */
 	uint64_t failed_at_ms;             /* when one failed last, since 1970; 0: never */
 	char failure[256];                 /* and why */
 	struct sanitize_counts sanitized;  /* in what they wrote */

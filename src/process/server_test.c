@@ -44,6 +44,30 @@ static void failures_back_off(void **state)
 	assert_true(is_logged("server_recovered"));
 }
 
+/* REL-29, REL-51: no wait is longer than the longest, and servers that failed together do not start together. */
+static void waits_are_bounded_and_differ(void **state)
+{
+	struct server_conf conf = servers[0].conf;
+	size_t others = 0;
+	uint64_t first = 0;
+
+	conf.backoff_min_ms = 1000;
+	conf.backoff_max_ms = 5000; /* no double of the shortest */
+	for (int i = 0; i < 16; i++) {
+		struct backoff backoff;
+
+		backoff_init(&backoff, &conf);
+		for (int j = 0; j < 4; j++) {
+			backoff_note_failed(&backoff);
+			assert_in_range(backoff.retry_at_ms - now_ms, 1, 5000);
+			backoff.retry_at_ms -= j < 3 ? 10000 : 0; /* it has passed */
+		}
+		first = i == 0 ? backoff.retry_at_ms : first;
+		others += backoff.retry_at_ms != first;
+	}
+	assert_true(others > 0);
+}
+
 /* REL-29: several that fail together are one failure. */
 static void failures_at_once_count_once(void **state)
 {
@@ -130,6 +154,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(failures_back_off),
+		TEST(waits_are_bounded_and_differ),
 		TEST(failures_at_once_count_once),
 		TEST(pool_is_limited),
 		TEST(crashes_of_young_processes_back_off),

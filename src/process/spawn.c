@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "io/ipc.h"
 #include "obs/log.h"
@@ -276,6 +277,24 @@ void spawner_note_era(struct spawner *spawner, uint32_t server, enum era era, bo
 		}
 	}
 	spawner_send(spawner, &message);
+}
+
+/* Both fit: IPC_FOUND_BYTES. */
+void spawner_note_found(struct spawner *spawner, uint32_t server, int tools, struct slice name,
+			struct slice version)
+{
+	const size_t most = IPC_FOUND_BYTES / 2 - 1;
+	struct buf text = { 0 };
+
+	buf_append(&text, name.p, name.n < most ? name.n : most);
+	buf_append_char(&text, '\0');
+	buf_append(&text, version.p, version.n < most ? version.n : most);
+	buf_append_char(&text, '\0');
+	spawner_send_with(spawner,
+			  &(struct ipc_message){
+				  .type = IPC_FOUND, .server = server, .value = tools },
+			  ipc_open_text(buf_slice(&text)));
+	buf_fini(&text);
 }
 
 void spawner_note_pins(struct spawner *spawner)

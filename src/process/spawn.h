@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/slice.h"
 #include "io/loop.h"
 #include "mcp/era.h"
 
@@ -72,6 +73,13 @@ void spawner_release(struct spawner *spawner, uint32_t server);
 
 /* Tells the keeper of which era a server is, to be remembered; `is_probed`: it was asked just now. */
 void spawner_note_era(struct spawner *spawner, uint32_t server, enum era era, bool is_probed);
+
+/*
+ * Tells the keeper what a server that was started to be seen is: how many tools it has, or enum ipc_found, and what it calls
+ * itself.
+ */
+void spawner_note_found(struct spawner *spawner, uint32_t server, int tools, struct slice name,
+			struct slice version);
 
 /* Tells the keeper that the pins in their memory file are others. */
 void spawner_note_pins(struct spawner *spawner);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -117,6 +119,35 @@ static void nobody_waits_for_an_answer_any_more(void **state)
 	assert_int_equal(asked.answers, 0);
 }
 
+/* REL-32: a process that was forgotten while it started has its pipes closed, and nobody is told of it. */
+static void pipes_of_a_forgotten_child_are_closed(void **state)
+{
+	struct ipc_message message = { .type = IPC_STARTED, .child = 12345, .pid = 1 };
+	int fds[3], readers[3];
+	struct error err;
+	char byte;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		int pair[2];
+
+		assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
+		readers[i] = pair[0];
+		fds[i] = pair[1];
+	}
+	assert_int_equal(ipc_send(keeper.fd, &message, fds, 3, &err), 0);
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+	fake_keeper_settle(&keeper);
+	for (int i = 0; i < 3; i++) {
+		struct pollfd p = { .fd = readers[i], .events = POLLIN };
+
+		assert_int_equal(poll(&p, 1, 0), 1);
+		assert_int_equal(read(readers[i], &byte, 1), 0);
+		close(readers[i]);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 /* As long as the keeper takes nothing: one message for each server, the last word, and that it was asked. */
@@ -157,6 +188,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(eras_do_not_pile_up, setup, teardown),
 		TEST(answers_come_to_their_questions),
 		TEST(nobody_waits_for_an_answer_any_more),
+		TEST(pipes_of_a_forgotten_child_are_closed),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

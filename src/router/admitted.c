@@ -40,6 +40,11 @@ void admitted_free(struct admitted **admitted)
 	*admitted = NULL;
 }
 
+size_t admitted_count(const struct admitted *admitted)
+{
+	return admitted->count;
+}
+
 const struct audit_origin *admitted_origin(const struct admitted *admitted)
 {
 	return admitted->origin;

@@ -26,6 +26,8 @@ struct admitted *admitted_new(const struct client *client, const struct rights *
 /* Accepts NULL; sets the caller's pointer to NULL. */
 void admitted_free(struct admitted **admitted);
 
+/* How many they are. */
+size_t admitted_count(const struct admitted *admitted);
 /* By what way they came. */
 const struct audit_origin *admitted_origin(const struct admitted *admitted);
 /* Goes on to the next message, at first to the first. NULL: there is no other. Valid as long as `admitted` is. */

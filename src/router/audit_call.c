@@ -11,12 +11,17 @@
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
+#include "mcp/trace_context.h"
 #include "obs/audit.h"
+#include "policy/rule_places.h"
 #include "router/digest.h"
 #include "session/session.h"
 
 #define COMMON_BYTES_MAX 3400 /* of TEXT_LINE_BYTES: the rest is for what else a record says */
 #define AFTER_ARGUMENTS 40    /* what says that they were cut */
+/* Of a line before what its records have in common: a rule, then its place, then the rest. */
+#define RULE_END_MAX 432
+#define PLACE_END_MAX 560
 
 struct audit_call {
 	struct audit *audit;
@@ -28,40 +33,25 @@ struct audit_call {
 
 /* ---- what requests are about ---- */
 
-/* W3C Trace Context §3.2: VERSION-TRACE-PARENT-FLAGS, of which the trace is wanted. */
-static struct slice find_trace(const struct envelope *env)
+struct slice audit_call_trace(const struct envelope *env)
 {
-	static const char form[] = "00-00000000000000000000000000000000-0000000000000000-00";
-	struct slice text =
-		scan_plain_string(scan_member(env->meta.text, SLICE_LIT("traceparent")));
-	struct slice none = { NULL, 0 }, trace;
-	size_t length = sizeof(form) - 1;
+	const struct slice none = { NULL, 0 };
+	struct slice trace_id;
+	struct json parent;
 
-	if (env->meta.type != JSON_OBJECT || text.n < length ||
-	    (text.n > length && text.p[length] != '-'))
+	if (!env->has_more_meta)
 		return none;
-	for (size_t i = 0; i < length; i++) {
-		bool is_digit = (text.p[i] >= '0' && text.p[i] <= '9') ||
-				(text.p[i] >= 'a' && text.p[i] <= 'f');
-
-		if (form[i] == '-' ? text.p[i] != '-' : !is_digit)
-			return none;
-	}
-	trace = slice_of(text.p + 3, 32);
-	if (slice_has_prefix(text, SLICE_LIT("ff")) ||
-	    (text.n > length && slice_has_prefix(text, SLICE_LIT("00"))) ||
-	    slice_is_equal(trace, slice_of(form + 3, 32)) ||
-	    slice_is_equal(slice_of(text.p + 36, 16), slice_of(form + 36, 16)))
-		return none;
-	return trace;
+	parent = scan_member(env->meta.text, SLICE_LIT("traceparent"));
+	return trace_parent_read(scan_plain_string(parent), &trace_id) ? trace_id : none;
 }
 
 static void put_name(struct text_line *line, enum audit_field field, struct json name)
 {
 	struct buf decoded = { 0 };
+	struct slice plain;
 
-	if (name.type == JSON_STRING && scan_decode_string(name, &decoded) == 0)
-		audit_put_text(line, field, buf_slice(&decoded));
+	if (name.type == JSON_STRING && scan_read_string(name, &decoded, &plain) == 0)
+		audit_put_text(line, field, plain);
 	else if (name.type != JSON_ABSENT) /* what has no meaning, as it was written */
 		audit_put_text(line, field, name.text);
 	buf_fini(&decoded);
@@ -70,29 +60,30 @@ static void put_name(struct text_line *line, enum audit_field field, struct json
 /* What a message is about, by whatever method. */
 static void put_names(struct text_line *line, const struct envelope *env)
 {
-	struct json ref = scan_member(env->params.text, SLICE_LIT("ref"));
 	bool is_prompt = slice_has_prefix(env->method, SLICE_LIT("prompts/"));
+	struct json ref;
 
 	put_name(line, is_prompt ? AUDIT_PROMPT : AUDIT_TOOL, env->name);
 	put_name(line, AUDIT_RESOURCE, env->uri);
+	if (slice_is_equal(env->method, SLICE_LIT("tools/call")))
+		return; /* nothing else is meant there, and arguments may be long */
+	ref = scan_member(env->params.text, SLICE_LIT("ref"));
 	if (ref.type != JSON_OBJECT)
 		return;
 	put_name(line, AUDIT_PROMPT, scan_member(ref.text, SLICE_LIT("name")));
 	put_name(line, AUDIT_RESOURCE, scan_member(ref.text, SLICE_LIT("uri")));
 }
 
-static void put_digest(struct text_line *line, struct json arguments)
+static void put_digest(struct text_line *line, struct canonical_memo *canonical,
+		       struct json arguments)
 {
 	static const char digits[] = "0123456789abcdef";
 	char text[DIGEST_BYTES * 2];
-	struct buf canonical = { 0 };
 	struct digest digest;
 
 	if (arguments.type == JSON_ABSENT)
 		return;
-	CHECK(canonical_append(&canonical, arguments.text, SCAN_DEPTH_MAX) == 0); /* was scanned */
-	digest_bytes(buf_slice(&canonical), &digest);
-	buf_fini(&canonical);
+	digest_bytes(canonical_memo_get(canonical, arguments.text), &digest);
 	for (size_t i = 0; i < DIGEST_BYTES; i++) {
 		text[i * 2] = digits[digest.bytes[i] >> 4];
 		text[i * 2 + 1] = digits[digest.bytes[i] & 0xF];
@@ -135,8 +126,8 @@ static void put_request(struct text_line *line, const struct audit *audit,
 	if (request->batch > 0)
 		audit_put_number(line, AUDIT_BATCH, request->batch);
 	if (env != NULL) {
-		audit_put_text(line, AUDIT_TRACE, find_trace(env));
-		put_digest(line, env->arguments);
+		audit_put_text(line, AUDIT_TRACE, audit_call_trace(env));
+		put_digest(line, request->canonical, env->arguments);
 	}
 	put_principal(line, request->principal);
 	if (env == NULL)
@@ -156,6 +147,28 @@ static void put_verdict(struct text_line *line, const char *verdict, const char 
 		audit_put_text(line, AUDIT_REASON, slice_str(reason));
 }
 
+/* Within a line's length: the rest has room whatever a role is called. */
+static void put_within(struct text_line *line, size_t max, enum audit_field field,
+		       const struct buf *text)
+{
+	line->max = max;
+	audit_put_text(line, field, buf_slice(text));
+	line->max = sizeof(line->bytes);
+}
+
+static void put_rule(struct text_line *line, const struct rule *rule, struct slice server,
+		     const struct rule_places *places)
+{
+	struct buf key = { 0 }, place = { 0 };
+
+	rule_append(rule, server, &key);
+	put_within(line, RULE_END_MAX, AUDIT_RULE, &key);
+	if (places != NULL && rule_places_append(places, rule, server, &place))
+		put_within(line, PLACE_END_MAX, AUDIT_RULE_AT, &place);
+	buf_fini(&key);
+	buf_fini(&place);
+}
+
 static void put_speaker(struct text_line *line, const struct session *session,
 			const struct revision *revision)
 {
@@ -165,11 +178,10 @@ static void put_speaker(struct text_line *line, const struct session *session,
 		audit_put_text(line, AUDIT_REVISION, revision->name);
 }
 
-static bool write_with(struct audit *audit, struct text_line *line, struct slice fields)
+static void append_common(struct text_line *line, struct slice fields)
 {
 	CHECK(line_has_room(line, fields.n + TEXT_LINE_END_BYTES));
 	line_put(line, fields);
-	return audit_write(audit, line);
 }
 
 static bool record_begin(const struct audit_call *call, const struct audit_request *request)
@@ -181,7 +193,8 @@ static bool record_begin(const struct audit_call *call, const struct audit_reque
 	audit_line_begin(&line, "begin");
 	put_verdict(&line, "allowed", NULL);
 	put_speaker(&line, request->session, request->revision);
-	return write_with(call->audit, &line, slice_of(call->text, call->length));
+	append_common(&line, slice_of(call->text, call->length));
+	return audit_write_now(call->audit, &line);
 }
 
 struct audit_call *audit_call_new(struct audit *audit, const struct audit_request *request)
@@ -211,42 +224,29 @@ void audit_call_end(struct audit_call **call, const struct audit_end *end)
 
 	audit_line_begin(&line, "end");
 	put_verdict(&line, (*call)->is_recorded ? end->verdict : "refused", end->reason);
+	if (end->rule != NULL)
+		put_rule(&line, end->rule, slice_str(end->server), end->places);
 	put_speaker(&line, end->session, end->revision);
 	if (end->bytes > 0)
 		audit_put_number(&line, AUDIT_BYTES_OUT, end->bytes);
 	audit_put_number(&line, AUDIT_DURATION, clock_now_ms() - (*call)->began_at_ms);
-	write_with((*call)->audit, &line, slice_of((*call)->text, (*call)->length));
+	append_common(&line, slice_of((*call)->text, (*call)->length));
+	audit_write((*call)->audit, AUDIT_CALLS, &line);
 	free(*call);
 	*call = NULL;
 }
 
-/* servers.NAME.tools.deny -> servers.SERVER.tools.deny */
-static void put_rule(struct text_line *line, const char *rule, const char *server)
-{
-	static const struct slice lead = SLICE("servers.NAME");
-	struct slice rest = slice_str(rule);
-	struct buf key = { 0 };
-
-	if (slice_has_prefix(rest, lead)) {
-		buf_printf(&key, "servers.%s", server);
-		rest = slice_of(rest.p + lead.n, rest.n - lead.n);
-	}
-	buf_append_slice(&key, rest);
-	audit_put_text(line, AUDIT_RULE, buf_slice(&key));
-	buf_fini(&key);
-}
-
 void audit_refusal(struct audit *audit, const struct audit_request *request, const char *reason,
-		   const char *rule)
+		   const struct rule *rule)
 {
 	struct text_line line, common;
 
 	audit_line_begin(&line, "refusal");
 	put_verdict(&line, "refused", reason);
-	if (rule != NULL)
-		put_rule(&line, rule, request->server);
+	put_rule(&line, rule, slice_str(request->server), request->places);
 	put_speaker(&line, request->session, request->revision);
 	line_init(&common, COMMON_BYTES_MAX);
 	put_request(&common, audit, request);
-	write_with(audit, &line, slice_of(common.bytes, common.length));
+	append_common(&line, slice_of(common.bytes, common.length));
+	audit_write(audit, AUDIT_REFUSALS, &line);
 }

@@ -3,25 +3,32 @@
 #include "router/audit_call.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/unit_test.h"
 #include "io/peer.h"
+#include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
 #include "obs/audit.h"
+#include "policy/rule_places.h"
 #include "session/principal.h"
+
+#define SERVER "a-server-with-a-long-name-a-server-with-a-long-name-of-64-bytes-"
 
 static const struct scan_limits limits = { .depth_max = 64, .id_max = 256 };
 
 static struct {
 	struct audit audit;
+	struct rule_places places;
 	int in;
 	struct peer peer;
 	struct principal principal;
 	char message[8192];
 	struct envelope env;
+	struct canonical_memo canonical;
 	char text[3 * TEXT_LINE_BYTES];
 } stage;
 
@@ -44,6 +51,8 @@ static int end(void **state)
 {
 	close(stage.audit.fd);
 	close(stage.in);
+	canonical_memo_fini(&stage.canonical);
+	rule_places_free(&stage.places);
 	return 0;
 }
 
@@ -61,10 +70,12 @@ static struct audit_request request_of(const char *method, const char *params)
 	return (struct audit_request){
 		.origin = { "streamable", &stage.peer },
 		.server = "files",
+		.places = &stage.places,
 		.principal = &stage.principal,
 		.revision = &revision_modern,
 		.env = &stage.env,
 		.bytes = 77,
+		.canonical = &stage.canonical,
 	};
 }
 
@@ -81,7 +92,8 @@ static const char *refused(const char *method, const char *params)
 {
 	const struct audit_request request = request_of(method, params);
 
-	audit_refusal(&stage.audit, &request, "not_permitted", "servers.NAME.tools.deny");
+	audit_refusal(&stage.audit, &request, "not_permitted",
+		      &(struct rule){ .key = RULE_TOOLS_DENY, .has_entry = true, .entry = 2 });
 	assert_non_null(strchr(written(), '\n'));
 	return stage.text;
 }
@@ -91,11 +103,14 @@ static const char *refused(const char *method, const char *params)
 
 static void a_refusal_says_who_what_and_why(void **state)
 {
+	rule_places_add(&stage.places, SLICE_LIT("servers.files.tools.deny[2]"),
+			SLICE_LIT("mcpgated.yaml"), 41);
 	refused("tools/call", "{'name':'dr\\u006fp','arguments':{'b':1, 'a':'hush'}}");
 	assert_memory_equal(stage.text + strlen("{\"time\":\"2026-01-02T03:04:05.678Z\""),
 			    ",\"v\":1,\"event\":\"refusal\"", 22);
 	ASSERT_HAS(",\"verdict\":\"refused\",\"reason\":\"not_permitted\","
-		   "\"rule\":\"servers.files.tools.deny\",\"revision\":\"2026-07-28\","
+		   "\"rule\":\"servers.files.tools.deny[2]\",\"rule_at\":\"mcpgated.yaml:41\","
+		   "\"revision\":\"2026-07-28\","
 		   "\"front\":\"streamable\",\"server\":\"files\",\"address\":\"192.0.2.7\","
 		   "\"bytes_in\":77,");
 	ASSERT_HAS(",\"arguments_sha256\":\"");
@@ -245,10 +260,43 @@ static void a_required_record_comes_first_or_the_call_does_not(void **state)
 	assert_int_equal(stage.audit.lost, 2);
 }
 
+static void on_gathering(struct audit *audit)
+{
+	assert_ptr_equal(audit, &stage.audit);
+}
+
+/* It does not wait for others of its turn: it is asked for at once whether it could be written. */
+static void a_required_record_is_not_gathered(void **state)
+{
+	const struct audit_request request = request_of("tools/call", "{'name':'a'}");
+	struct audit_call *call;
+
+	stage.audit.conf.is_required = true;
+	stage.audit.on_gathering = on_gathering;
+	call = audit_call_new(&stage.audit, &request);
+	assert_true(audit_call_may_begin(call));
+	written();
+	ASSERT_HAS(",\"event\":\"begin\",");
+	audit_call_end(&call, &(struct audit_end){ .verdict = "allowed" });
+	assert_string_equal(written(), "");
+	while (write(stage.audit.fd, stage.message, 4096) > 0)
+		;
+	call = audit_call_new(&stage.audit, &request);
+	assert_false(audit_call_may_begin(call));
+	assert_int_equal(stage.audit.lost, 2); /* and the end of the first one */
+	audit_call_end(&call, &(struct audit_end){ .verdict = "failed", .reason = "unrecorded" });
+	assert_false(audit_flush(&stage.audit));
+	assert_int_equal(stage.audit.lost, 3);
+}
+
 /* The longest that each part can be, of characters that become the most. */
 static void the_longest_record_is_one_line(void **state)
 {
-	char name[400], params[6000];
+	char name[400], file[400], params[6000];
+	struct rule rule = { .key = RULE_DENY_PATTERNS,
+			     .member = slice_of(name, 400),
+			     .has_entry = true,
+			     .entry = SIZE_MAX };
 	struct audit_request request;
 
 	memset(name, '\x01', sizeof(name));
@@ -259,14 +307,20 @@ static void the_longest_record_is_one_line(void **state)
 		 "{'name':'%0400d','uri':'%0600d','ref':{'name':'%0400d','uri':'%0600d'},"
 		 "'arguments':{'x':'%02000d'}}",
 		 1, 1, 1, 1, 1);
-	request = request_of("tools/call", params);
-	request.server = "a-server-with-a-long-name-a-server-with-a-long-name-of-64-bytes-";
+	request = request_of("resources/read", params);
+	request.server = SERVER;
 	request.batch = SIZE_MAX;
-	audit_refusal(&stage.audit, &request, "insufficient_scope",
-		      "servers.NAME.tools.arguments.forbidden_keys");
+	memset(file, '/', sizeof(file));
+	rule_places_add(&stage.places,
+			SLICE_LIT("servers." SERVER ".tools.arguments.deny_patterns"),
+			slice_of(file, sizeof(file)), UINT_MAX);
+	audit_refusal(&stage.audit, &request, "insufficient_scope", &rule);
 	assert_in_range(strlen(written()), 3000, TEXT_LINE_BYTES);
 	assert_string_equal(stage.text + strlen(stage.text) - 2, "}\n");
 	ASSERT_HAS(",\"subject\":\"\\u0001");
+	ASSERT_HAS(".deny_patterns.\\u0001");
+	ASSERT_HAS(",\"rule_at\":\"//");
+	ASSERT_HAS(":4294967295\",");
 }
 
 int main(void)
@@ -280,6 +334,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_call_has_one_record_at_its_end, begin, end),
 		cmocka_unit_test_setup_teardown(a_required_record_comes_first_or_the_call_does_not,
 						begin, end),
+		cmocka_unit_test_setup_teardown(a_required_record_is_not_gathered, begin, end),
 		cmocka_unit_test_setup_teardown(the_longest_record_is_one_line, begin, end),
 	};
 

@@ -53,7 +53,8 @@ static void call_on_timeout(struct call *call)
 	CHECK(call->state == CALL_SENT);
 	counter_add(COUNTER_CALLS_TIMED_OUT);
 	LOG(CALL_TIMEOUT, LOG_STR("server", call->client->server->conf.name),
-	    LOG_SLICE("method", call->method->name), LOG_INT("child_id", call->request.id));
+	    LOG_SLICE("method", call->method->name), LOG_INT("child_id", call->request.id),
+	    LOG_STR("trace_id", call->trace_id));
 	call_give_up(call, "no answer in time");
 	call_fail(call, REASON_TIMEOUT);
 	upstream_probe(upstream);
@@ -85,7 +86,11 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 	char *to = call->inlined;
 
 	CHECK(env->kind == ENVELOPE_REQUEST);
-	*call = (struct call){ .ops = ops, .state = CALL_NEW, .method = method_find(env->method) };
+	*call = (struct call){ .ops = ops,
+			       .state = CALL_NEW,
+			       .method = method_find(env->method),
+			       .trace_id = "-",
+			       .batch = 1 };
 	list_init(&call->link);
 	list_init(&call->watchers);
 	timer_init(&call->silence, call_on_silence);
@@ -151,6 +156,9 @@ void call_sent(struct call *call, struct upstream *upstream, uint64_t id)
 	call->sent_at_ms = clock_now_ms();
 	upstream_add_request(upstream, &call->request, id);
 	counter_add(COUNTER_CALLS);
+	if (call->series != NULL && !call->is_repeated)
+		latency_histogram_add(&call->client->server->stats.calls.waited,
+				      call->sent_at_ms - call->began_at_ms, call->sent_at_ms);
 	if (call->timeout_ms == 0)
 		call->timeout_ms = conf->request_timeout_ms;
 	timer_start(loop_of(call), &call->silence, call->timeout_ms);
@@ -162,6 +170,17 @@ bool call_was_sent(const struct call *call)
 	return call->request.upstream != NULL;
 }
 
+void call_note_heard(struct call *call)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (call->state != CALL_SENT || call->was_heard_of || call->series == NULL)
+		return;
+	call->was_heard_of = true;
+	latency_histogram_add(&call->client->server->stats.calls.first_message,
+			      now_ms - call->sent_at_ms, now_ms);
+}
+
 void call_renew(struct call *call)
 {
 	if (call->state == CALL_SENT && call->asked == 0)
@@ -171,6 +190,7 @@ void call_renew(struct call *call)
 void call_note_asked(struct call *call)
 {
 	CHECK(call->state == CALL_SENT);
+	call_note_heard(call);
 	call->asked++;
 	timer_stop(&call->silence);
 }
@@ -266,7 +286,7 @@ static void call_release(struct call *call, struct loop *loop)
 void call_refuse(struct call *call, struct loop *loop, enum reason reason)
 {
 	call_set_state(call, CALL_ENDED);
-	call_record_end(call, "failed", reason_get(reason)->text, NULL, 0);
+	call_record_end(call, CALL_FAILED, reason, NULL, 0);
 	call_release(call, loop);
 	call->ops->on_failed(call, reason);
 }
@@ -283,8 +303,11 @@ void call_respond(struct call *call, const struct slice *parts, size_t count)
 		latency_histogram_add(&upstream->server->stats.answered, now_ms - call->sent_at_ms,
 				      now_ms);
 	}
-	call_record_end(call, call->is_error ? "failed" : "allowed",
-			call->is_error ? "error_answer" : NULL, parts, count);
+	call_record_end(call,
+			call->is_error      ? CALL_ERROR :
+			call->is_tool_error ? CALL_TOOL_ERROR :
+					      CALL_OK,
+			REASON_NONE, parts, count);
 	call_end(call, true);
 	call_release(call, loop_of(call));
 	call->ops->on_response(call, parts, count);
@@ -294,8 +317,9 @@ void call_fail(struct call *call, enum reason reason)
 {
 	call->client->server->stats.failed++;
 	LOG(CALL_END, LOG_STR("server", call->client->server->conf.name),
-	    LOG_SLICE("method", call->method->name), LOG_STR("reason", reason_get(reason)->text));
-	call_record_end(call, "failed", reason_get(reason)->text, NULL, 0);
+	    LOG_SLICE("method", call->method->name), LOG_STR("reason", reason_get(reason)->text),
+	    LOG_STR("trace_id", call->trace_id));
+	call_record_end(call, CALL_FAILED, reason, NULL, 0);
 	call_end(call, false);
 	call_release(call, loop_of(call));
 	call->ops->on_failed(call, reason);
@@ -310,7 +334,7 @@ void call_on_wait_timeout(struct wait_queue *queue, struct waiter *waiter)
 void call_cancel(struct call *call)
 {
 	counter_add(COUNTER_CALLS_CANCELLED);
-	call_record_end(call, "cancelled", reason_get(REASON_CANCELLED)->text, NULL, 0);
+	call_record_end(call, CALL_CANCELLED, REASON_CANCELLED, NULL, 0);
 	call_end(call, false);
 	call_release(call, loop_of(call));
 	call->ops->on_cancelled(call);

@@ -18,8 +18,10 @@
 #include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
 #include "mcp/method.h"
+#include "mcp/trace_context.h"
 #include "obs/reason.h"
 #include "policy/rights.h"
+#include "policy/rule.h"
 #include "router/wait_queue.h"
 #include "session/stream.h"
 #include "upstream/upstream.h"
@@ -27,9 +29,11 @@
 struct audit_call;
 struct audit_origin;
 struct call;
+struct call_series;
 struct call_watcher;
 struct client;
 struct digest;
+struct in_flight;
 struct principal;
 struct task_id;
 
@@ -114,15 +118,23 @@ struct call {
 	uint64_t preferred_child; /* the one that is best asked, or was asked by another call in its
 				     place, by its number; 0: any */
 	int http_status; /* of a response that is an error, for a modern client; 0: 200. FRONT-ERA-11 */
+	size_t batch;       /* so many messages came together; 1: it came alone */
 	unsigned int asked; /* requests of the server that this call's client has not answered */
-	struct holder *in_flight[2]; /* what it counts for (client_count_call); or NULL */
+	struct in_flight *in_flight;        /* what it counts for; NULL: nothing */
+	uint64_t began_at_ms;               /* that it was let in; of calls of our own 0 */
+	struct call_series *series;         /* what it is counted in; NULL: it is one of our own */
+	char trace_id[TRACE_ID_DIGITS + 1]; /* for the log: that its client has named, or "-" */
 	uint64_t sent_at_ms;
 	uint64_t timeout_ms; /* without sign of life */
 	struct timer silence;
 	struct timer absolute;
 	struct msg *body;              /* while it waits; longer if it may be needed again */
 	struct audit_call *audit_call; /* what its record will say; NULL: there is none */
+	enum rule_key refused_by;      /* the rule that it is answered for; RULE_NONE: none */
+	const char *refused_as;        /* the reason of its record then */
 	bool is_error;                 /* what it is answered with */
+	bool is_tool_error;            /* the same: a result that says isError */
+	bool was_heard_of;             /* since it was sent */
 	bool is_repeated;              /* a process was lost over it, and another one was asked */
 	uint64_t page;                 /* of a list, that it asks for: listing_kind_page */
 	char *copied;                  /* id and token, if they are longer than the next */
@@ -150,6 +162,8 @@ void call_on_wait_timeout(struct wait_queue *queue, struct waiter *waiter);
 void call_sent(struct call *call, struct upstream *upstream, uint64_t id);
 /* Whether a server has been sent it. */
 bool call_was_sent(const struct call *call);
+/* The server has sent something about it. */
+void call_note_heard(struct call *call);
 /* A sign of life: the silence begins anew, unless its client is being asked something. CXL-08. */
 void call_renew(struct call *call);
 /* Its client is asked something, or has answered: its silence does not count meanwhile. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "router/call_record.h"
 
+#include "base/clock.h"
 #include "mcp/method.h"
 #include "obs/audit.h"
 #include "obs/reason.h"
@@ -28,12 +29,21 @@ static struct audit_call *begin_record(const struct client *client,
 					     .revision = client->revision,
 					     .env = env,
 					     .bytes = env->text.n,
+					     .canonical = &client->router->canonical,
 				     });
 }
 
 bool call_record(struct call *call, const struct client *client, const struct principal *principal,
 		 const struct envelope *env, const struct audit_origin *origin)
 {
+	struct slice trace_id = audit_call_trace(env);
+
+	CHECK(trace_id.n <= TRACE_ID_DIGITS);
+	if (trace_id.n > 0)
+		memcpy(call->trace_id, trace_id.p, trace_id.n);
+	call->began_at_ms = clock_now_ms();
+	call->series = call_stats_get(&client->server->stats.calls, call->method,
+				      scan_plain_string(env->name));
 	if (call->method->id != METHOD_PING)
 		call->audit_call = begin_record(client, principal, env, origin);
 	return call->audit_call == NULL || audit_call_may_begin(call->audit_call);
@@ -59,13 +69,36 @@ bool call_record_notification(const struct client *client, const struct envelope
 	return may_begin;
 }
 
-void call_record_end(struct call *call, const char *verdict, const char *reason,
+/* In the words of the audit: what a tool says of its own failure is no failure of the call. */
+static const char *const verdicts[] = {
+	[CALL_OK] = "allowed",    [CALL_TOOL_ERROR] = "allowed",  [CALL_ERROR] = "failed",
+	[CALL_FAILED] = "failed", [CALL_CANCELLED] = "cancelled",
+};
+
+void call_record_end(struct call *call, enum call_status status, enum reason reason,
 		     const struct slice *parts, size_t count)
 {
-	struct audit_end end = { .verdict = verdict, .reason = reason };
+	const struct rule rule = { .key = call->refused_by };
+	struct audit_end end = { .verdict = verdicts[status] };
+	uint64_t now_ms = clock_now_ms();
 
+	if (call->series != NULL)
+		call_series_end(call->series, status, reason, now_ms - call->began_at_ms, now_ms);
+	call->series = NULL;
 	if (call->audit_call == NULL)
 		return;
+	if (status == CALL_ERROR)
+		end.reason = "error_answer";
+	else if (reason != REASON_NONE)
+		end.reason = reason_get(reason)->text;
+	if (rule.key != RULE_NONE)
+		end = (struct audit_end){
+			.verdict = "refused",
+			.reason = call->refused_as,
+			.rule = &rule,
+			.server = call->client->server->conf.name,
+			.places = call->client->router->rule_places,
+		};
 	for (size_t i = 0; i < count; i++)
 		end.bytes += parts[i].n;
 	if (call->client != NULL) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the audit gets of calls, where there is one: a record of each when it ends, and before it is passed on if it must. SEC-63. */
+/*
+ * What is kept of calls of clients: how they end is counted (process/call_stats), and recorded where there is an audit, when
+ * they end, and before they are passed on if that must be. SEC-63.
+ */
 #ifndef MCPGATED_ROUTER_CALL_RECORD_H
 #define MCPGATED_ROUTER_CALL_RECORD_H
 
@@ -8,6 +11,8 @@
 
 #include "base/check.h"
 #include "base/slice.h"
+#include "obs/reason.h"
+#include "process/call_stats.h"
 
 struct audit_origin;
 struct call;
@@ -16,13 +21,13 @@ struct envelope;
 struct principal;
 
 /*
- * Begins the record of a call, before anything is done for it; of a session that has not begun yet, the principal. False: it
+ * Begins the count and the record of a call, before anything is done for it; of a session that has not begun yet, the principal. False: it
  * must not be passed on, end it with REASON_UNRECORDED.
  */
 bool call_record(struct call *call, const struct client *client, const struct principal *principal,
 		 const struct envelope *env, const struct audit_origin *origin) must_check;
-/* The call has ended, with an answer in these parts, or none. */
-void call_record_end(struct call *call, const char *verdict, const char *reason,
+/* The call has ended, with an answer in these parts, or none. reason: of CALL_FAILED and CALL_CANCELLED. */
+void call_record_end(struct call *call, enum call_status status, enum reason reason,
 		     const struct slice *parts, size_t count);
 /* The record of a notification, if its server may take it for a call. False: it must not be passed on. */
 bool call_record_notification(const struct client *client, const struct envelope *env,

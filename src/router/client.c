@@ -6,6 +6,7 @@
 #include "jsonrpc/splice.h"
 #include "mcp/revision.h"
 #include "router/call.h"
+#include "router/in_flight.h"
 #include "router/pool.h"
 #include "router/router.h"
 #include "session/holder.h"
@@ -60,31 +61,10 @@ void client_add_call(struct client *client, struct call *call)
 		session_hold(client->session);
 }
 
-void client_count_call(struct client *client, struct call *call, const struct envelope *env)
-{
-	const struct call_limits *limits = &client->server->conf.limits;
-	const struct call_limit *counted[] = { &limits->all, call_limits_of_tool(limits, env) };
-
-	_Static_assert(ARRAY_LEN(counted) == ARRAY_LEN(call->in_flight), "a place for each");
-	for (size_t i = 0; i < ARRAY_LEN(counted); i++) {
-		CHECK(call->in_flight[i] == NULL);
-		if (counted[i] == NULL || counted[i]->concurrency == 0 ||
-		    call->method->id == METHOD_LISTEN)
-			continue;
-		call->in_flight[i] = holder_get(&client->router->sessions.holders, counted[i],
-						client->principal, &client->peer);
-		call->in_flight[i]->count++;
-	}
-}
-
 void client_remove_call(struct client *client, struct call *call)
 {
 	CHECK(client->call_count > 0 && client->router->calls > 0);
-	for (size_t i = 0; i < ARRAY_LEN(call->in_flight); i++) {
-		if (call->in_flight[i] != NULL)
-			call->in_flight[i]->count--;
-		holder_unref(&call->in_flight[i]);
-	}
+	in_flight_free(&call->in_flight);
 	list_remove(&call->link);
 	client->call_count--;
 	client->router->calls--;

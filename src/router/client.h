@@ -79,11 +79,6 @@ void client_fini(struct client *client);
 void client_add_call(struct client *client, struct call *call);
 void client_remove_call(struct client *client, struct call *call);
 /*
- * Counts it among those that its caller has in flight at the server, and of its tool, until it is removed. Not counted are
- * streams of changes, which last. `env`: the call. product.md §4, concurrency
- */
-void client_count_call(struct client *client, struct call *call, const struct envelope *env);
-/*
  * A server's message as a client gets it: some spans replaced, in their order, and no raw line breaks. The caller has the
  * reference.
  */

@@ -12,6 +12,7 @@
 #include "router/call_record.h"
 #include "router/change_listener.h"
 #include "router/forward.h"
+#include "router/in_flight.h"
 #include "router/pin_check.h"
 #include "router/result.h"
 #include "router/router.h"
@@ -175,7 +176,7 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	list_init(&request->member.link);
 	wait_queue_init(&request->opening, &opening_ops);
 	call_link(call, &request->client);
-	client_count_call(&request->client, call, env);
+	call->in_flight = in_flight_new(&request->client, env);
 	if (!call_record(call, &request->client, principal, env, admitted_origin(admitted))) {
 		reason = REASON_UNRECORDED;
 	} else if (call->method->id == METHOD_TASKS) {

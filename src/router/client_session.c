@@ -67,8 +67,9 @@ static void on_session_end(struct session *session, enum reason reason)
 	const char *why = "the session has ended";
 
 	CHECK(cs->client.session == session);
-	LOG(SESSION_END, LOG_STR("server", cs->client.server->conf.name),
-	    LOG_STR("reason", reason_get(reason)->text));
+	if (cs->has_begun)
+		LOG(SESSION_END, LOG_STR("server", cs->client.server->conf.name),
+		    LOG_STR("reason", reason_get(reason)->text));
 	server_request_end_all(&cs->client, why);
 	LIST_FOREACH(node, &cs->client.calls)
 		call_give_up(container_of(node, struct call, link), why);
@@ -101,6 +102,7 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 
 	CHECK(call != NULL);
 	session_begin(&cs->session);
+	cs->has_begun = true;
 	peer_format(&cs->client.peer, client);
 	LOG(SESSION_START, LOG_STR("server", cs->client.server->conf.name),
 	    LOG_STR("client", client), LOG_SLICE("revision", cs->client.revision->name),

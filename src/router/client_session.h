@@ -27,6 +27,7 @@ struct client_session {
 	struct session session;
 	struct pool_member member;
 	struct wait_queue opening; /* the client's initialize request, until it is answered */
+	bool has_begun;            /* it was logged that it has */
 	uint64_t restarts_since_ms;
 	unsigned int restarts;              /* since then */
 	char program[CLIENT_PROGRAM_BYTES]; /* clientInfo.name, cut off; empty: not known */

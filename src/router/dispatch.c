@@ -214,6 +214,7 @@ static void on_response(struct upstream_request *request, const struct envelope 
 {
 	struct call *call = call_of(request);
 
+	call_note_heard(call);
 	if (upstream_is_modern(request->upstream) && input_loop_take(call, env))
 		return;
 	running_tasks_note_response(call, env);

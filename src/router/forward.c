@@ -10,12 +10,14 @@
 #include "router/call_record.h"
 #include "router/convert.h"
 #include "router/dispatch.h"
+#include "router/in_flight.h"
 #include "router/list_cache.h"
 #include "router/pin_check.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/pooled_task.h"
 #include "router/result.h"
+#include "router/router.h"
 #include "router/server_request.h"
 #include "router/subscribe.h"
 #include "router/task_call.h"
@@ -140,18 +142,21 @@ static void go_on(struct call *call, const struct envelope *env)
 void forward_request(struct client *client, struct call *call, struct admitted *admitted)
 {
 	const struct envelope *env = admitted_take(admitted, client);
+	struct canonical_memo *canonical = &client->router->canonical;
 
 	CHECK(client->pool != NULL && call->state == CALL_NEW);
 	client->rights = call->rights = *admitted_rights(admitted);
+	call->batch = admitted_count(admitted);
 	if (call->method->id != METHOD_PING)
 		note_ready(client);
 	call_link(call, client);
-	client_count_call(client, call, env);
-	if (!call_record(call, client, client->principal, env, admitted_origin(admitted))) {
+	call->in_flight = in_flight_new(client, env);
+	canonical_memo_begin(canonical, env->arguments.text);
+	if (call_record(call, client, client->principal, env, admitted_origin(admitted)))
+		pin_check_begin(go_on, call, env);
+	else
 		call_fail(call, REASON_UNRECORDED);
-		return;
-	}
-	pin_check_begin(go_on, call, env);
+	canonical_memo_end(canonical);
 }
 
 void forward_linked(struct call *call, const struct envelope *env)

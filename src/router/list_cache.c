@@ -31,6 +31,7 @@
 #include "router/pool_demand.h"
 #include "router/result.h"
 #include "router/router.h"
+#include "router/tool_series.h"
 #include "upstream/send.h"
 
 #define FRESH_MS 5000
@@ -331,6 +332,7 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
 	enum pages_outcome outcome;
 
+	tool_series_note(list->pool->server, list->method, env->result.text);
 	pinning_look(list->pool->server, list->method, env->result.text, page_of(list));
 	if (upstream_is_modern(list->request.upstream))
 		env = modern_server_response(&bridge, list->method, env);
@@ -672,7 +674,7 @@ enum listed_tool list_cache_find_tool(const struct client *client, struct json n
 				      struct listed_entry *entry_r)
 {
 	struct cached_list *list = find_tools(client);
-	struct slice tool = { NULL, 0 };
+	struct named_item *tool = NULL;
 
 	*entry_r = (struct listed_entry){ .is_annotated = false };
 	if (list != NULL && list->state == CACHED_LIST_PASSED && is_fresh(list))
@@ -685,8 +687,11 @@ enum listed_tool list_cache_find_tool(const struct client *client, struct json n
 	entry_r->is_annotated = list->has_annotations && !is_broken(list, name);
 	if (entry_r->is_annotated || is_strict)
 		tool = pages_find(&list->pages, name);
-	entry_r->schema = scan_member(tool, SLICE_LIT("inputSchema")).text;
-	return tool.n > 0 ? LISTED_TOOL : LISTED_ABSENT;
+	if (tool == NULL)
+		return LISTED_ABSENT;
+	entry_r->schema = scan_member(tool->text, SLICE_LIT("inputSchema")).text;
+	entry_r->schema_key = &tool->schema_key;
+	return LISTED_TOOL;
 }
 
 void list_cache_note_broken(const struct client *client, struct json name, const char *why)

@@ -56,8 +56,9 @@ enum listed_tool {
 	LISTED_TOOL,
 };
 struct listed_entry {
-	struct slice schema; /* its inputSchema, JSON text, until the loop goes on; or empty */
-	bool is_annotated;   /* there may be annotations (x-mcp-header) in that, and they count */
+	struct slice schema;  /* its inputSchema, JSON text, until the loop goes on; or empty */
+	uint64_t *schema_key; /* for schema_cache_get; NULL: there is no schema */
+	bool is_annotated;    /* there may be annotations (x-mcp-header) in that, and they count */
 };
 
 /*

@@ -7,14 +7,17 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "jsonrpc/scan.h"
+#include "router/in_flight.h"
 #include "router/task_id.h"
 #include "upstream/upstream.h"
 
 struct live_task {
 	struct list link; /* of its process', the one that was told of longest ago first */
 	uint64_t until_ms;
-	bool is_over;    /* its result is to be asked for */
-	struct slice id; /* as the server wrote it, in what follows */
+	bool is_over; /* its result is to be asked for */
+	struct in_flight
+		*in_flight; /* what its call counts for; NULL: nothing, or somebody else has it */
+	struct slice id;    /* as the server wrote it, in what follows */
 	char text[];
 };
 
@@ -34,6 +37,7 @@ static void forget(struct live_tasks *tasks, struct live_task *task)
 	CHECK(tasks->count > 0);
 	tasks->count--;
 	list_remove(&task->link);
+	in_flight_free(&task->in_flight);
 	free(task);
 }
 
@@ -58,6 +62,7 @@ static void add(struct live_tasks *tasks, struct slice id, uint64_t kept_ms, boo
 		forget(tasks, task_at(tasks->all.next));
 	task->until_ms = clock_now_ms() + kept_ms;
 	task->is_over = is_over;
+	task->in_flight = NULL;
 	task->id = mem_put_slice(&at, id);
 	list_append(&tasks->all, &task->link);
 	tasks->count++;
@@ -77,33 +82,59 @@ static bool is_one(struct slice status, const char *one, const char *other)
 	return slice_is_equal(status, slice_str(one)) || slice_is_equal(status, slice_str(other));
 }
 
+uint64_t live_tasks_kept_ms(const struct upstream *upstream, struct slice task)
+{
+	struct slice ttl = upstream_is_modern(upstream) ? SLICE_LIT("ttlMs") : SLICE_LIT("ttl");
+	long long ms;
+
+	if (scan_int(scan_member(task, ttl), &ms) < 0 || ms > LIVE_TASKS_MS)
+		return LIVE_TASKS_MS;
+	return ms > 0 ? (uint64_t)ms : 0;
+}
+
 bool live_tasks_note(struct upstream *upstream, struct slice task)
 {
 	static const struct slice known[] = { SLICE("working"), SLICE("input_required"),
 					      SLICE("completed"), SLICE("failed"),
 					      SLICE("cancelled") };
-	struct slice ttl = upstream_is_modern(upstream) ? SLICE_LIT("ttlMs") : SLICE_LIT("ttl");
 	struct json id = scan_member(task, SLICE_LIT("taskId"));
 	struct slice status = scan_plain_string(scan_member(task, SLICE_LIT("status")));
 	bool works = is_one(status, "working", "input_required");
 	/* A modern server tells the result with the end; one of 2025-11-25 is yet to be asked for it. */
 	bool is_over = is_one(status, "completed", "failed") && !upstream_is_modern(upstream);
 	struct live_tasks *tasks;
+	struct in_flight *in_flight = NULL;
 	struct live_task *before;
-	long long ttl_ms;
+	uint64_t kept_ms = live_tasks_kept_ms(upstream, task);
 
 	CHECK(upstream_is_serving(upstream));
 	if (!task_id_is_fit(id) || !slices_has((struct slices){ known, ARRAY_LEN(known) }, status))
 		return false;
 	tasks = get_tasks(upstream);
 	before = find(upstream, id.text);
-	if (before != NULL)
+	if (before != NULL) {
+		in_flight = before->in_flight;
+		before->in_flight = NULL;
 		forget(tasks, before);
-	if (scan_int(scan_member(task, ttl), &ttl_ms) < 0 || ttl_ms > LIVE_TASKS_MS)
-		ttl_ms = LIVE_TASKS_MS;
-	if ((works || is_over) && ttl_ms > 0)
-		add(tasks, id.text, (uint64_t)ttl_ms, is_over);
+	}
+	if ((works || is_over) && kept_ms > 0)
+		add(tasks, id.text, kept_ms, is_over);
+	if (works)
+		live_tasks_count(upstream, id.text, &in_flight);
+	in_flight_free(&in_flight);
 	return true;
+}
+
+void live_tasks_count(struct upstream *upstream, struct slice id, struct in_flight **in_flight)
+{
+	struct live_task *task = find(upstream, id);
+
+	/* A server may say of two calls that they have become the same task. */
+	if (task == NULL || task->in_flight != NULL || *in_flight == NULL)
+		return;
+	task->in_flight = *in_flight;
+	*in_flight = NULL;
+	in_flight_keep(task->in_flight, task->until_ms - clock_now_ms());
 }
 
 void live_tasks_end(struct upstream *upstream, struct slice id, bool is_error)

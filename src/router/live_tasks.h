@@ -2,12 +2,13 @@
 /*
  * The tasks that a process which is shared works on, of either era, as far as its server has told: meanwhile it is not
  * idle, although no request is in flight. A task counts until the server tells of its end, or tells nothing of it for a
- * while; where its result is to be asked for, until it was. MOD-TASK-01, UTIL-TASK-01, bridging.md §2.5
+ * while; where its result is to be asked for, until it was. So long its call counts as in flight. MOD-TASK-01, UTIL-TASK-01, bridging.md §2.5
  */
 #ifndef MCPGATED_ROUTER_LIVE_TASKS_H
 #define MCPGATED_ROUTER_LIVE_TASKS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/slice.h"
 
@@ -16,6 +17,7 @@
 #define LIVE_TASKS_MS \
 	(10 * 60 * 1000) /* without a word of a task; or its ttlMs (ttl), if that is less */
 
+struct in_flight;
 struct upstream;
 
 /*
@@ -23,6 +25,10 @@ struct upstream;
  * does not describe a task, and nothing is noted. Only for an upstream that serves.
  */
 bool live_tasks_note(struct upstream *upstream, struct slice task);
+/* The call that has become this task counts until the task is forgotten. Takes *in_flight, if the task is known, and sets it to NULL. */
+void live_tasks_count(struct upstream *upstream, struct slice id, struct in_flight **in_flight);
+/* How long what the server says of a task (JSON text) is good, in ms: its ttlMs (ttl), or LIVE_TASKS_MS. */
+uint64_t live_tasks_kept_ms(const struct upstream *upstream, struct slice task);
 /*
  * The result of this task, by its id as the server wrote it, has been given; or, with is_error, an error in its place, which
  * is the result of a task that the server has said to be over, and of another one says nothing.

@@ -18,6 +18,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/fair_queue.c src/router/fair_queue.h \
 	src/router/forward.c src/router/forward.h \
 	src/router/change_listener.c src/router/change_listener.h \
+	src/router/in_flight.c src/router/in_flight.h \
 	src/router/input_loop.c src/router/input_loop.h \
 	src/router/list_cache.c src/router/list_cache.h \
 	src/router/list_request.c src/router/list_request.h \
@@ -63,6 +64,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/task_result.c src/router/task_result.h \
 	src/router/text_set.c src/router/text_set.h \
 	src/router/tool_check.c src/router/tool_check.h \
+	src/router/tool_series.c src/router/tool_series.h \
 	src/router/url_elicitation.c src/router/url_elicitation.h \
 	src/router/url_pending.c src/router/url_pending.h \
 	src/router/url_replay.c src/router/url_replay.h \

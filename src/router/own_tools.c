@@ -188,7 +188,7 @@ enum listed_tool own_tools_find(const struct client *client, struct json name,
 				struct listed_entry *entry_r)
 {
 	struct own_tools *tools = client->own_tools;
-	struct slice tool;
+	struct named_item *tool;
 
 	*entry_r = (struct listed_entry){ .is_annotated = false };
 	if (tools == NULL || !tools->is_kept)
@@ -196,8 +196,11 @@ enum listed_tool own_tools_find(const struct client *client, struct json name,
 	if (!is_current(tools))
 		return LISTED_CHANGED;
 	tool = pages_find(&tools->pages, name);
-	entry_r->schema = scan_member(tool, SLICE_LIT("inputSchema")).text;
-	return tool.n > 0 ? LISTED_TOOL : LISTED_ABSENT;
+	if (tool == NULL)
+		return LISTED_ABSENT;
+	entry_r->schema = scan_member(tool->text, SLICE_LIT("inputSchema")).text;
+	entry_r->schema_key = &tool->schema_key;
+	return LISTED_TOOL;
 }
 
 static struct own_tools *own_tools_new(struct client *client)

@@ -180,21 +180,15 @@ int pages_set_error(struct pages *pages, struct slice text, const struct scan_li
 
 /* ---- one item ---- */
 
-struct named_item {
-	struct map_link by_name;
-	struct slice text;
-};
-
 /* What the name of an item means; -1: it has none. */
-static int read_name(struct slice item, struct buf *name)
+static int read_name(struct slice item, struct buf *room, struct slice *name_r)
 {
-	name->len = 0;
-	return scan_decode_string(scan_member(item, SLICE_LIT("name")), name);
+	return scan_read_string(scan_member(item, SLICE_LIT("name")), room, name_r);
 }
 
 struct naming {
 	struct pages *pages;
-	struct buf name;
+	struct buf decoded;
 	size_t room;
 };
 
@@ -202,16 +196,16 @@ static int name_item(struct slice item, void *arg)
 {
 	struct naming *naming = arg;
 	struct pages *pages = naming->pages;
+	struct slice name;
 
-	if (read_name(item, &naming->name) < 0)
+	if (read_name(item, &naming->decoded, &name) < 0)
 		return 0;
 	if (pages->named_count == naming->room) {
 		naming->room = naming->room * 2 + 16;
 		pages->named = mem_resize(pages->named, naming->room * sizeof(*pages->named));
 	}
 	pages->named[pages->named_count++] =
-		(struct named_item){ .by_name.key = text_set_key(buf_slice(&naming->name)),
-				     .text = item };
+		(struct named_item){ .by_name.key = text_set_key(name), .text = item };
 	return pages->named_count < PAGES_NAMED_MAX ? 0 : -1;
 }
 
@@ -232,28 +226,29 @@ static void name_items(struct pages *pages)
 		map_insert_link(&pages->by_name, pages->named[i].by_name.key,
 				&pages->named[i].by_name);
 	pages->is_named = true;
-	buf_fini(&naming.name);
+	buf_fini(&naming.decoded);
 }
 
-struct slice pages_find(struct pages *pages, struct json name)
+struct named_item *pages_find(struct pages *pages, struct json name)
 {
-	struct slice found = { NULL, 0 };
-	struct buf wanted = { 0 }, has = { 0 };
+	struct named_item *found = NULL;
+	struct slice wanted, has;
+	struct buf wanted_room = { 0 }, has_room = { 0 };
 	struct map_link *link = NULL;
 
 	if (!pages->is_named)
 		name_items(pages);
-	if (scan_decode_string(name, &wanted) == 0)
-		link = map_find_link(&pages->by_name, text_set_key(buf_slice(&wanted)));
-	for (; link != NULL && found.n == 0; link = link->next) {
-		const struct named_item *item = container_of(link, struct named_item, by_name);
+	if (scan_read_string(name, &wanted_room, &wanted) == 0)
+		link = map_find_link(&pages->by_name, text_set_key(wanted));
+	for (; link != NULL && found == NULL; link = link->next) {
+		struct named_item *item = container_of(link, struct named_item, by_name);
 
-		CHECK(read_name(item->text, &has) == 0);
-		if (slice_is_equal(buf_slice(&has), buf_slice(&wanted)))
-			found = item->text;
+		CHECK(read_name(item->text, &has_room, &has) == 0);
+		if (slice_is_equal(has, wanted))
+			found = item;
 	}
-	buf_fini(&has);
-	buf_fini(&wanted);
+	buf_fini(&has_room);
+	buf_fini(&wanted_room);
 	return found;
 }
 

@@ -30,6 +30,13 @@ struct page {
 	struct envelope env; /* slices into msg */
 };
 
+/* One that can be found. */
+struct named_item {
+	struct map_link by_name;
+	struct slice text;   /* JSON, as long as the pages are */
+	uint64_t schema_key; /* for schema_cache_get */
+};
+
 /* All zeros but `member` to begin with. */
 struct pages {
 	struct slice member; /* the name of the array in the results; borrowed */
@@ -66,10 +73,10 @@ int pages_join(struct pages *pages, const struct scan_limits *limits) must_check
 int pages_set_error(struct pages *pages, struct slice text, const struct scan_limits *limits)
 	must_check;
 /*
- * After the join: the first item whose `name` means the same as this JSON string; empty: none, or it stands behind
- * PAGES_NAMED_MAX others. JSON text, as long as the pages are.
+ * After the join: the first item whose `name` means the same as this JSON string; NULL: none, or it stands behind
+ * PAGES_NAMED_MAX others.
  */
-struct slice pages_find(struct pages *pages, struct json name);
+struct named_item *pages_find(struct pages *pages, struct json name);
 /* Begins anew. */
 void pages_reset(struct pages *pages);
 

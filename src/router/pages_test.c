@@ -195,7 +195,8 @@ static void is_found(const char *name, const char *expected)
 			       .text = slice_str(name),
 			       .has_escape = strchr(name, '\\') != NULL };
 	char *text = quoted(expected);
-	struct slice item = pages_find(&pages, wanted);
+	const struct named_item *found = pages_find(&pages, wanted);
+	struct slice item = found != NULL ? found->text : slice_of(NULL, 0);
 
 	assert_int_equal(item.n, strlen(text));
 	assert_memory_equal(item.p, text, item.n);

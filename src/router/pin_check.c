@@ -22,15 +22,12 @@ struct pin_check {
 	uint64_t changes;            /* of the pool's lists, before it was asked for */
 };
 
-static void refuse(struct call *call, enum permission_kind kind)
+static void refuse(struct call *call, int code, struct slice why)
 {
 	counter_add(COUNTER_REQUESTS_WITHHELD);
-	result_send_error(call, MCP_INVALID_PARAMS,
-			  kind == PERMISSION_TOOL ?
-				  SLICE_LIT("Invalid params: there is no such tool, or its "
-					    "definition is not approved") :
-				  SLICE_LIT("Invalid params: there is no such prompt, or its "
-					    "definition is not approved"));
+	call->refused_by = RULE_PIN;
+	call->refused_as = "not_approved";
+	result_send_error(call, code, why);
 }
 
 static void judge(struct call *call, const struct envelope *env, enum permission_kind kind,
@@ -39,7 +36,12 @@ static void judge(struct call *call, const struct envelope *env, enum permission
 	if (pinning_shows(call->client->server, kind, env->name))
 		on_passed(call, env);
 	else
-		refuse(call, kind);
+		refuse(call, MCP_INVALID_PARAMS,
+		       kind == PERMISSION_TOOL ?
+			       SLICE_LIT("Invalid params: there is no such tool, or its "
+					 "definition is not approved") :
+			       SLICE_LIT("Invalid params: there is no such prompt, or its "
+					 "definition is not approved"));
 }
 
 /* ---- the wait for the list ---- */
@@ -53,10 +55,9 @@ static void on_listed(struct list_wait *wait, const struct envelope *env)
 	if (env == NULL) {
 		call_fail(call, REASON_PROTOCOL_ERROR);
 	} else if (!wait->is_listed) {
-		counter_add(COUNTER_REQUESTS_WITHHELD);
-		result_send_error(call, MCP_INTERNAL_ERROR,
-				  SLICE_LIT("The server does not tell its list: nothing that "
-					    "is not known is called"));
+		refuse(call, MCP_INTERNAL_ERROR,
+		       SLICE_LIT("The server does not tell its list: nothing that is not known "
+				 "is called"));
 	} else {
 		pool->looked_at[check->kind] = check->changes + 1;
 		judge(call, env, check->kind, check->on_passed);

@@ -52,7 +52,7 @@ void report_child(struct child *child, struct child_report *report_r)
 	const struct upstream *upstream = stdio_of_child(child);
 	const struct client *client = upstream->client;
 
-	*report_r = (struct child_report){ .state = upstream_state_name(upstream),
+	*report_r = (struct child_report){ .state_number = upstream->state,
 					   .is_up = upstream_is_serving(upstream) ||
 						    upstream->state == UPSTREAM_WARM,
 					   .calls = upstream_load(upstream),
@@ -60,7 +60,15 @@ void report_child(struct child *child, struct child_report *report_r)
 					   .is_leased = upstream->lease != NULL,
 					   .principal = pool_principal_of(upstream) };
 	if (child->state == CHILD_STOPPING)
-		report_r->state = "stopping";
+		report_r->state_number = REPORT_CHILD_STATES - 1;
+	report_r->state = report_child_state(report_r->state_number);
+}
+
+const char *report_child_state(unsigned int number)
+{
+	CHECK(number < REPORT_CHILD_STATES);
+	return number == REPORT_CHILD_STATES - 1 ? "stopping" :
+						   upstream_state_name((enum upstream_state)number);
 }
 
 size_t report_restart(struct server *server)

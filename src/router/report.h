@@ -10,6 +10,7 @@
 #include "process/child.h"
 #include "base/slice.h"
 #include "session/session.h"
+#include "upstream/upstream.h"
 
 struct client_request;
 
@@ -38,6 +39,7 @@ void report_request(const struct client_request *request, struct request_report 
 /* A process. */
 struct child_report {
 	const char *state;
+	unsigned int state_number;         /* of report_child_state */
 	bool is_up;                        /* it has answered initialize, or would be asked next */
 	size_t calls;                      /* in flight, and lists that it was asked for */
 	const struct session *session;     /* that it serves alone now; NULL: none, or many */
@@ -45,6 +47,9 @@ struct child_report {
 	const struct principal *principal; /* whom it serves; NULL: everybody, or nobody */
 };
 void report_child(struct child *child, struct child_report *report_r);
+/* All states that a report of a process has, by their number, which is below this one. */
+#define REPORT_CHILD_STATES (UPSTREAM_CLOSED + 2)
+const char *report_child_state(unsigned int number);
 
 /* All processes of a server are replaced; calls in flight fail, sessions go on. Returns how many. */
 size_t report_restart(struct server *server);

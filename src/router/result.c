@@ -22,6 +22,7 @@
 #include "router/router.h"
 #include "router/task_extension.h"
 #include "router/task_result.h"
+#include "router/tool_series.h"
 #include "router/url_elicitation.h"
 #include "session/principal.h"
 
@@ -288,12 +289,50 @@ void result_send_no_room(struct call *call)
 
 /* ---- servers' ---- */
 
+static const char *skip_spaces(const char *at, const char *end)
+{
+	while (at < end && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n'))
+		at++;
+	return at;
+}
+
+/*
+ * Whether some member of this name is true, at whatever depth. It is looked for by its rarest letter: nearly all results say
+ * false, and need not be walked through to find out where it stands.
+ */
+static bool may_say_error(struct slice text)
+{
+	static const struct slice name = SLICE("\"isError\"");
+	const char *end = text.p + text.n;
+
+	for (const char *at = text.p; (at = memchr(at, 'E', (size_t)(end - at))) != NULL; at++) {
+		const char *next;
+
+		if (at - text.p < 3 || !slice_has_prefix(slice_between(at - 3, end), name))
+			continue;
+		next = skip_spaces(at - 3 + name.n, end);
+		if (next < end && *next == ':' && (next = skip_spaces(next + 1, end)) < end &&
+		    *next == 't')
+			return true;
+	}
+	return false;
+}
+
+/* A tool says itself that it has failed. */
+static bool is_tool_error(const struct call *call, const struct envelope *env)
+{
+	return call->method->id == METHOD_TOOLS_CALL && env->kind == ENVELOPE_RESULT &&
+	       may_say_error(env->result.text) &&
+	       scan_member(env->result.text, SLICE_LIT("isError")).type == JSON_TRUE;
+}
+
 static void send_with_client_id(struct call *call, const struct envelope *env)
 {
 	struct slice text = env->text;
 	struct slice id = env->id.text;
 	struct buf edited = { 0 };
 
+	call->is_tool_error = is_tool_error(call, env);
 	if (is_for_modern(call)) {
 		if (env->is_plain_result && !env->has_line_break && !is_passed(call))
 			send_plain_result(call, env->result.text);
@@ -338,6 +377,13 @@ static bool send_with_cursor(struct call *call, const struct envelope *env)
 	return true;
 }
 
+/* At what the server itself has written, before anything of it is changed. */
+static void look(struct call *call, struct slice result)
+{
+	tool_series_note(call->client->server, call->method, result);
+	pinning_look(call->client->server, call->method, result, call->page);
+}
+
 void result_send(struct call *call, const struct envelope *env)
 {
 	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } },
@@ -348,7 +394,7 @@ void result_send(struct call *call, const struct envelope *env)
 	if (!call_tell_response(call, env))
 		return;
 	if (upstream != NULL && env->kind == ENVELOPE_RESULT)
-		pinning_look(call->client->server, call->method, env->result.text, call->page);
+		look(call, env->result.text);
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
 		env = modern_server_response(&bridge, call->method, env);
 	env = pooled_task_response(&tasks, call, env);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "obs/reason.h"
 #include "policy/rate.h"
@@ -28,6 +29,7 @@
 
 struct audit;
 struct pool_ops;
+struct rule_places;
 
 struct router {
 	struct loop *loop;
@@ -48,7 +50,9 @@ struct router {
 	struct seal_keys seal_keys;
 	struct rate_set rates; /* how often each caller has called each server */
 	struct audit *audit;   /* where calls and refusals are recorded; borrowed. NULL: nowhere */
-	struct schema_cache schemas; /* of tools whose calls are checked */
+	const struct rule_places *rule_places; /* of the configuration; borrowed. NULL: not known */
+	struct schema_cache schemas;           /* of tools whose calls are checked */
+	struct canonical_memo canonical; /* of the arguments of the call that is being forwarded */
 	bool is_draining;
 };
 

@@ -8,6 +8,8 @@
 #include "mcp/revision.h"
 #include "router/call.h"
 #include "router/client.h"
+#include "router/in_flight.h"
+#include "router/live_tasks.h"
 #include "router/pool.h"
 #include "router/task_id.h"
 
@@ -22,6 +24,7 @@ static void forget(struct running_task *task)
 	task->client->pool->running_task_count--;
 	list_remove(&task->link);
 	list_remove(&task->of_pool);
+	in_flight_free(&task->in_flight);
 	free(task);
 }
 
@@ -35,7 +38,7 @@ static struct running_task *of_pool(struct list *node)
 	return container_of(node, struct running_task, of_pool);
 }
 
-static void begin(struct call *call, struct slice task_id)
+static void begin(struct call *call, struct slice made, struct slice task_id)
 {
 	struct client *client = call->client;
 	struct pool *pool = client->pool;
@@ -53,6 +56,9 @@ static void begin(struct call *call, struct slice task_id)
 	task->child = upstream_child_number(call->request.upstream);
 	task->token = call->request.id;
 	task->progress = call->progress;
+	task->in_flight = call->in_flight;
+	call->in_flight = NULL;
+	in_flight_keep(task->in_flight, live_tasks_kept_ms(call->request.upstream, made));
 	task->client_token = mem_put_slice(&at, token);
 	task->task_id = mem_put_slice(&at, task_id);
 	list_append(&client->running_tasks, &task->link);
@@ -69,6 +75,16 @@ static void end(const struct upstream *upstream, struct json task_id)
 		forget(task);
 }
 
+/* As long as the server tells of it, it counts. */
+static void renew(const struct upstream *upstream, struct slice told)
+{
+	const struct running_task *task =
+		running_tasks_find_named(upstream, scan_member(told, SLICE_LIT("taskId")));
+
+	if (task != NULL)
+		in_flight_keep(task->in_flight, live_tasks_kept_ms(upstream, told));
+}
+
 void running_tasks_note_status(const struct upstream *upstream, struct slice task)
 {
 	static const struct slice terminal[] = { SLICE("completed"), SLICE("failed"),
@@ -77,26 +93,30 @@ void running_tasks_note_status(const struct upstream *upstream, struct slice tas
 
 	if (slices_has((struct slices){ terminal, ARRAY_LEN(terminal) }, status))
 		end(upstream, scan_member(task, SLICE_LIT("taskId")));
+	else
+		renew(upstream, task);
 }
 
 void running_tasks_note_response(struct call *call, const struct envelope *env)
 {
-	static const char *const created[] = { "task", "taskId" };
 	static const char *const related[] = { "_meta", "io.modelcontextprotocol/related-task",
 					       "taskId" };
 	const struct client *client = call->client;
 	const struct upstream *upstream = call->request.upstream;
 	struct slice result = env->result.text;
-	struct json id;
+	struct json made, id;
 
 	if (env->kind != ENVELOPE_RESULT || client->session == NULL ||
 	    (pool_is_shared(client->pool) && client->pool->principal == NULL) ||
 	    !(client->revision->features & upstream->revision->features & REVISION_TASKS))
 		return;
 	if (call->method->id == METHOD_TOOLS_CALL) {
-		id = scan_path(result, created, ARRAY_LEN(created));
-		if (task_id_is_fit(id))
-			begin(call, id.text);
+		made = scan_member(result, SLICE_LIT("task"));
+		id = scan_member(made.text, SLICE_LIT("taskId"));
+		if (made.type != JSON_OBJECT || !task_id_is_fit(id))
+			return;
+		begin(call, made.text, id.text);
+		running_tasks_note_status(upstream, made.text);
 	} else if (slice_is_equal(call->method->name, SLICE_LIT("tasks/result"))) {
 		end(upstream, scan_path(result, related, ARRAY_LEN(related)));
 	} else if (call->method->id == METHOD_TASKS) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls of sessions that have become tasks (2025-11-25): the response, a CreateTaskResult, ends the call, but its
- * progress token is good until the task is terminal; and what a process that several sessions share asks or tells of the
+ * progress token is good, and it counts as in flight, until the task is terminal; and what a process that several sessions share asks or tells of the
  * task is for the session that made it. UTIL-PROG-02, UTIL-TASK-03, bridging.md §1.1 (4), §2.5
  */
 #ifndef MCPGATED_ROUTER_RUNNING_TASKS_H
@@ -15,6 +15,7 @@
 
 struct call;
 struct client;
+struct in_flight;
 struct upstream;
 
 struct running_task {
@@ -24,6 +25,7 @@ struct running_task {
 	uint64_t child;                     /* that works on it */
 	uint64_t token;                     /* as the server knows it: our id of the call */
 	double progress;                    /* the last that was forwarded */
+	struct in_flight *in_flight;        /* what its call counts for; NULL: nothing */
 	struct slice client_token, task_id; /* JSON text, in what follows; the token may be empty */
 	char text[];
 };

@@ -221,6 +221,7 @@ static void take_progress(struct upstream *upstream, const struct envelope *env)
 		upstream_note_stray(upstream, COUNTER_CHILD_STRAY_PROGRESS, env);
 		return;
 	}
+	call_note_heard(call);
 	call_renew(call);
 	edit.with = call->token;
 	msg = client_copy_message(env, &edit, 1);

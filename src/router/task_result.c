@@ -20,7 +20,7 @@ static bool may_ask(const struct client *client, struct slice task)
 }
 
 /* The server alone decides that a call becomes a task, if its client has said that it knows them. */
-static bool append_made(struct buf *out, const struct call *call, struct slice result)
+static bool append_made(struct buf *out, struct call *call, struct slice result)
 {
 	struct json own = scan_member(result, SLICE_LIT("taskId"));
 	struct upstream *upstream = call->request.upstream;
@@ -29,6 +29,7 @@ static bool append_made(struct buf *out, const struct call *call, struct slice r
 	if (call->method->id != METHOD_TOOLS_CALL || !call->client->knows_tasks ||
 	    !may_ask(call->client, result) || !live_tasks_note(upstream, result))
 		return false;
+	live_tasks_count(upstream, own.text, &call->in_flight);
 	task_id_append(&name, call->client->pool, call->client->principal,
 		       upstream_child_number(upstream), own);
 	era_append_task(out, "task", result, call->client->pool->server_info, buf_slice(&name));
@@ -36,7 +37,7 @@ static bool append_made(struct buf *out, const struct call *call, struct slice r
 	return true;
 }
 
-bool task_result_append(struct buf *out, const struct call *call, enum modern_result kind,
+bool task_result_append(struct buf *out, struct call *call, enum modern_result kind,
 			struct slice result)
 {
 	bool is_state = slice_is_equal(call->method->name, SLICE_LIT("tasks/get"));

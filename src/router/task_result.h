@@ -18,10 +18,11 @@ struct task_id;
 struct upstream;
 
 /*
- * Appends the result (JSON text) of this kind, of a call that is about a task or has become one. False: it may not be
+ * Appends the result (JSON text) of this kind, of a call that is about a task or has become one, and then counts as in flight with
+ * that. False: it may not be
  * said, or not to this client, and nothing was appended.
  */
-bool task_result_append(struct buf *out, const struct call *call, enum modern_result kind,
+bool task_result_append(struct buf *out, struct call *call, enum modern_result kind,
 			struct slice result);
 /* The same for the params of notifications/tasks about this task. */
 bool task_result_append_told(struct buf *out, const struct client *client,

@@ -48,6 +48,8 @@ static void refuse(struct call *call, int code, const char *text, const char *mo
 	struct buf message = { 0 };
 
 	counter_add(COUNTER_REQUESTS_UNFIT);
+	call->refused_by = RULE_SCHEMA;
+	call->refused_as = "bad_arguments";
 	buf_append_str(&message, text);
 	buf_append_str(&message, more);
 	result_send_error(call, code, buf_slice(&message));
@@ -65,21 +67,25 @@ static void report_unusable(const struct call *call, const struct envelope *env,
 }
 
 /* An empty schema is none: what its author meant is not known. False: it is refused. SEC-59 */
-static bool check_schema(struct call *call, const struct envelope *env, struct slice text)
+static bool check_schema(struct call *call, const struct envelope *env,
+			 const struct listed_entry *entry)
 {
 	struct slice arguments =
 		env->arguments.type != JSON_ABSENT ? env->arguments.text : SLICE_LIT("{}");
+	struct canonical_memo *memo = &call->client->router->canonical;
 	struct cached_schema cached = { .why = "there is none" };
 	struct error err;
 
-	if (text.n > 0)
-		cached = schema_cache_get(&call->client->router->schemas, text);
+	if (entry->schema.n > 0)
+		cached = schema_cache_get(&call->client->router->schemas, entry->schema,
+					  entry->schema_key);
 	if (cached.is_new && cached.schema == NULL)
 		report_unusable(call, env, cached.why);
 	if (cached.schema == NULL)
 		refuse(call, MCP_INTERNAL_ERROR,
 		       "Internal error: the schema of this tool cannot be used: ", cached.why);
-	else if (schema_check(cached.schema, arguments, &err) < 0)
+	else if (schema_check(cached.schema, canonical_memo_get(memo, arguments), call->batch,
+			      &err) < 0)
 		refuse(call, MCP_INVALID_PARAMS, "Invalid params: arguments", err.text);
 	else
 		return true;
@@ -90,7 +96,7 @@ static bool check_strictly(struct call *call, const struct envelope *env, enum l
 			   const struct listed_entry *entry)
 {
 	if (listed == LISTED_TOOL)
-		return check_schema(call, env, entry->schema);
+		return check_schema(call, env, entry);
 	if (listed == LISTED_ABSENT)
 		refuse(call, MCP_INVALID_PARAMS, "Invalid params: the server lists no such tool",
 		       "");

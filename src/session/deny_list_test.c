@@ -145,10 +145,12 @@ static void join(struct watcher *watcher, const char *subject)
 /* AUTH-SES-07 */
 static void watchers_are_told(void **state)
 {
-	struct watcher a, b, c, bob;
+	struct watcher a, b, c, bob, namesake;
 
 	join(&a, "alice");
 	join(&bob, "bob");
+	join(&namesake, "alice");
+	namesake.marks.issuer = SLICE_LIT("https://another.example");
 	join(&b, "alice");
 	join(&c, "alice");
 	a.takes_along = &b;
@@ -161,7 +163,9 @@ static void watchers_are_told(void **state)
 	assert_int_equal(a.told, 1);
 	add(DENIAL_BY_SUB, "bob", FOR_GOOD);
 	assert_int_equal(bob.told, 1);
+	assert_int_equal(namesake.told, 0); /* of another issuer it is another person */
 	deny_list_unwatch(&bob.watcher);
+	deny_list_unwatch(&namesake.watcher);
 }
 
 static void marks_are_copied(void **state)

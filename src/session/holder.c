@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/random.h"
-#include "base/text.h"
 #include "session/principal.h"
 
 #define NETWORK_BYTES 8 /* of an IPv6 address: who has one address of a network may have all */
@@ -29,7 +28,7 @@ void holder_set_init(struct holder_set *set)
 	random_bytes(&set->seed, sizeof(set->seed));
 }
 
-/* What tells callers apart. No padding: it is hashed. */
+/* What tells callers apart. */
 struct caller {
 	const void *scope;
 	const struct principal *principal;
@@ -57,9 +56,23 @@ static struct caller make_caller(const void *scope, const struct principal *prin
 	return (struct caller){ scope, principal, network };
 }
 
+/* Peers choose networks alone, and those that differ have different numbers: each step can be undone. */
+static uint64_t hash(uint64_t seed, uint64_t scope, uint64_t principal, uint64_t network)
+{
+	const uint64_t parts[] = { scope, principal, network };
+	uint64_t number = seed;
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		number = (number ^ parts[i]) * 0x9E3779B97F4A7C15u;
+		number ^= number >> 32;
+	}
+	return number;
+}
+
 static uint64_t key_of(const struct holder_set *set, const struct caller *caller)
 {
-	return text_hash(set->seed, slice_of((const char *)caller, sizeof(*caller)));
+	return hash(set->seed, (uintptr_t)caller->scope, (uintptr_t)caller->principal,
+		    caller->network);
 }
 
 const struct holder *holder_find(const struct holder_set *set, const void *scope,
@@ -73,10 +86,8 @@ const struct holder *holder_find(const struct holder_set *set, const void *scope
 uint64_t holder_key(const struct holder_set *set, const void *scope,
 		    const struct principal *principal, const struct peer *peer)
 {
-	const uint64_t parts[] = { (uintptr_t)scope, principal->by_key.key,
-				   make_caller(scope, principal, peer).network };
-
-	return text_hash(set->seed, slice_of((const char *)parts, sizeof(parts)));
+	return hash(set->seed, (uintptr_t)scope, principal->by_key.key,
+		    make_caller(scope, principal, peer).network);
 }
 
 struct holder *holder_get(struct holder_set *set, const void *scope,

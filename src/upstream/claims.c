@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The pipe is written whole before anybody reads it, so nobody waits. One that lacks something is the keeper's to
- * refuse: it looks for itself.
- */
+/* A text that lacks something is the keeper's to refuse: it looks for itself. */
 #include "upstream/claims.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "process/server.h"
 #include "obs/log.h"
@@ -29,19 +24,4 @@ int claims_append(struct buf *out, const struct server_conf *conf,
 		buf_append(out, value, strlen(value) + 1);
 	}
 	return 0;
-}
-
-int claims_open(struct slice claims)
-{
-	int fds[2];
-	ssize_t n;
-
-	if (claims.n == 0 || pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
-		return -1;
-	n = write(fds[1], claims.p, claims.n);
-	close(fds[1]);
-	if (n == (ssize_t)claims.n)
-		return fds[0];
-	close(fds[0]);
-	return -1;
 }

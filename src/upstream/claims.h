@@ -16,7 +16,5 @@ struct principal;
  */
 int claims_append(struct buf *out, const struct server_conf *conf,
 		  const struct principal *principal) must_check;
-/* A pipe with such a text for the keeper (the caller's); -1: the text is empty, or there can be no such pipe. */
-int claims_open(struct slice claims) must_check;
 
 #endif

@@ -8,12 +8,14 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "io/ipc.h"
 #include "io/loop.h"
 #include "jsonrpc/msg.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
 #include "process/server.h"
+#include "process/spawn.h"
 #include "upstream/modern.h"
 #include "upstream/send.h"
 #include "upstream/stdio.h"
@@ -24,6 +26,7 @@
 #define PACKAGE_VERSION "0"
 #endif
 
+#define AT_ONCE 4 /* processes */
 #define LIST_MS 30000
 #define PAGES_MAX 200
 #define PAGE_TOOLS_MAX 100000
@@ -36,6 +39,7 @@ struct first_look {
 	struct upstream *upstream; /* NULL: it is gone */
 	struct upstream_setup setup;
 	struct upstream_request listing;
+	bool has_begun; /* its turn has come */
 	bool is_listing;
 	bool is_over;
 	struct list waiters;
@@ -50,6 +54,7 @@ struct first_look {
 };
 
 static void first_look_start(struct first_look *look, const struct upstream_era *era);
+static void first_looks_go_on(struct first_looks *looks);
 
 static struct first_look *look_of(const struct upstream *upstream)
 {
@@ -73,12 +78,17 @@ static void first_look_free(struct first_look *look)
 static void first_look_on_telling(struct task *task)
 {
 	struct first_look *look = container_of(task, struct first_look, telling);
+	struct first_looks *looks = look->looks;
 	struct list waiters;
 
 	list_init(&waiters);
 	list_splice(&waiters, &look->waiters);
-	if (look->is_over)
+	if (look->is_over) {
+		CHECK(looks->running > 0);
+		looks->running--;
 		first_look_free(look);
+		first_looks_go_on(looks);
+	}
 	while (!list_is_empty(&waiters)) {
 		struct era_waiter *waiter = container_of(waiters.next, struct era_waiter, link);
 
@@ -92,10 +102,14 @@ static void first_look_tell(struct first_look *look)
 	task_schedule(look->looks->shared->loop, &look->telling);
 }
 
-/* Enough has been seen. */
-static void first_look_end(struct first_look *look)
+/* Enough has been seen. tools: how many it has, or enum ipc_found */
+static void first_look_end(struct first_look *look, int tools)
 {
-	CHECK(!look->is_over);
+	const struct server *server = look->server;
+
+	CHECK(!look->is_over && look->has_begun);
+	spawner_note_found(server->spawner, server->conf.server, tools, buf_slice(&look->name),
+			   buf_slice(&look->version));
 	look->is_over = true;
 	timer_stop(&look->deadline);
 	if (look->upstream != NULL)
@@ -124,7 +138,7 @@ static void first_look_report(struct first_look *look, const char *error)
 		    LOG_SLICE("version", buf_slice(&look->version)),
 		    LOG_SLICE("revision", revision), LOG_STR("error", error),
 		    LOG_INT("start_ms", look->answered_ms));
-	first_look_end(look);
+	first_look_end(look, error == NULL ? (int)look->tools : IPC_FOUND_UNLISTED);
 }
 
 static void first_look_list(struct first_look *look, struct slice cursor)
@@ -287,7 +301,8 @@ static void on_closed(struct upstream *upstream)
 		map_remove(&upstream->requests, look->listing.id);
 	look->is_listing = false;
 	if (!look->is_over)
-		first_look_end(look);
+		first_look_end(look,
+			       look->answered_ms == 0 ? IPC_FOUND_FAILING : IPC_FOUND_UNLISTED);
 }
 
 static void on_lost(struct upstream *upstream, enum reason reason)
@@ -316,12 +331,39 @@ static void first_look_start(struct first_look *look, const struct upstream_era 
 
 	CHECK(look->upstream == NULL);
 	if (server_admit(look->server, &wait_ms) != REASON_NONE) {
-		first_look_end(look);
+		first_look_end(look, IPC_FOUND_UNLISTED);
 		return;
 	}
 	look->setup.era = era;
 	look->upstream = stdio_new(shared, look->server);
 	upstream_begin(look->upstream, &owner_ops, &look->setup, wait_ms);
+}
+
+static void first_look_begin(struct first_look *look)
+{
+	bool is_modern = era_of(look->server) == ERA_MODERN;
+
+	CHECK(!look->has_begun);
+	look->has_begun = true;
+	look->looks->running++;
+	look->began_ms = clock_now_ms();
+	if (look->server->is_retired)
+		first_look_end(look, IPC_FOUND_UNLISTED); /* nobody asks any more */
+	else
+		first_look_start(look, is_modern ? &upstream_era_modern : &upstream_era_legacy);
+}
+
+/* Starts as many as may run at once. */
+static void first_looks_go_on(struct first_looks *looks)
+{
+	LIST_FOREACH(node, &looks->all) {
+		struct first_look *look = container_of(node, struct first_look, link);
+
+		if (looks->running >= AT_ONCE)
+			return;
+		if (!look->has_begun)
+			first_look_begin(look);
+	}
 }
 
 static struct msg *make_initialize(const struct revision *revision)
@@ -339,19 +381,18 @@ static struct msg *make_initialize(const struct revision *revision)
 void first_looks_init(struct first_looks *looks, struct upstream_shared *shared)
 {
 	looks->shared = shared;
+	looks->running = 0;
 	list_init(&looks->all);
 }
 
 void first_looks_add(struct first_looks *looks, struct server *server)
 {
 	struct first_look *look = mem_zalloc(sizeof(*look));
-	bool is_modern = era_of(server) == ERA_MODERN;
 
 	CHECK(server->conf.claims.count == 0);
 	look->looks = looks;
 	look->server = server;
 	server->users++;
-	look->began_ms = clock_now_ms();
 	look->listing.ops = &list_ops;
 	look->setup.revision = revision_newest();
 	look->setup.initialize = make_initialize(look->setup.revision);
@@ -359,7 +400,7 @@ void first_looks_add(struct first_looks *looks, struct server *server)
 	task_init(&look->telling, first_look_on_telling);
 	timer_init(&look->deadline, first_look_on_deadline);
 	list_append(&looks->all, &look->link);
-	first_look_start(look, is_modern ? &upstream_era_modern : &upstream_era_legacy);
+	first_looks_go_on(looks);
 }
 
 bool first_looks_wait(struct first_looks *looks, const struct server *server,
@@ -372,6 +413,8 @@ bool first_looks_wait(struct first_looks *looks, const struct server *server,
 		if (look->server != server || look->is_over || look->answered_ms > 0)
 			continue;
 		list_append(&look->waiters, &waiter->link);
+		if (!look->has_begun)
+			first_look_begin(look); /* somebody needs it now */
 		return true;
 	}
 	return false;
@@ -389,4 +432,5 @@ void first_looks_end(struct first_looks *looks, enum reason reason)
 			upstream_close(look->upstream, reason);
 		first_look_free(look);
 	}
+	looks->running = 0;
 }

@@ -9,6 +9,7 @@
 #define MCPGATED_UPSTREAM_FIRST_LOOK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/list.h"
 #include "obs/reason.h"
@@ -17,17 +18,18 @@
 struct server;
 struct upstream_shared;
 
-/* All that are under way: at most one of each server. */
+/* All that are under way or wait for their turn: at most one of each server. */
 struct first_looks {
 	struct upstream_shared *shared;
 	struct list all;
+	size_t running; /* of them: a few at a time */
 };
 
 void first_looks_init(struct first_looks *looks, struct upstream_shared *shared);
-/* Starts a process of `server`; it must not need claims. Where there is no room for one, nothing happens. */
+/* Starts a process of `server` when its turn has come; it must not need claims. Where there is no room for one then, nothing happens. */
 void first_looks_add(struct first_looks *looks, struct server *server);
 /*
- * Whether the server is still being started for its first look; then on_verdict of the waiter, which is on no list, is called
+ * Whether the server is still being started for its first look, or waits to be, which ends then; if so, on_verdict of the waiter, which is on no list, is called
  * when it has answered the handshake or failed.
  */
 bool first_looks_wait(struct first_looks *looks, const struct server *server,

@@ -60,7 +60,8 @@ static bool hides_what_is_read(struct slice text)
 {
 	static const struct slice slash = SLICE("\\/"), name = SLICE("modelcontextprotocol\\/");
 
-	return memmem(text.p, text.n, slash.p, slash.n) != NULL &&
+	return text.n > 0 && memchr(text.p, '\\', text.n) != NULL && /* most have none */
+	       memmem(text.p, text.n, slash.p, slash.n) != NULL &&
 	       (memmem(text.p, text.n, name.p, name.n) != NULL ||
 		scan_member(text, SLICE_LIT("method")).has_escape);
 }

@@ -95,7 +95,7 @@ static void stdio_write(struct upstream *upstream, struct buf *message)
 
 static void stdio_note_failure(struct upstream *upstream, const char *error)
 {
-	child_note_failure(upstream->child, error, NULL);
+	child_note_failure(upstream->child, error);
 }
 
 static void stdio_stop(struct upstream *upstream, enum reason reason, bool is_at_once)

@@ -7,12 +7,12 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "io/ipc.h"
 #include "jsonrpc/write.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "process/child.h"
 #include "mcp/revision.h"
-#include "upstream/claims.h"
 #include "upstream/intake.h"
 #include "upstream/send.h"
 #include "upstream/upstream_era.h"
@@ -50,9 +50,10 @@ static void upstream_set_state(struct upstream *upstream, enum upstream_state st
 	upstream->state = state;
 }
 
-const char *upstream_state_name(const struct upstream *upstream)
+const char *upstream_state_name(enum upstream_state state)
 {
-	return states[upstream->state].name;
+	CHECK(state < ARRAY_LEN(states));
+	return states[state].name;
 }
 
 bool upstream_is_modern(const struct upstream *upstream)
@@ -114,6 +115,21 @@ static void upstream_disown(struct upstream *upstream)
 	upstream->lease = NULL;
 }
 
+/* For the next start, and for the line that says that this one has failed. */
+static void upstream_note_failed_try(struct upstream *upstream, bool is_start)
+{
+	struct backoff *backoff = &upstream->server->backoff;
+	unsigned int before = backoff->failures;
+
+	CHECK(!upstream->is_disposable && upstream->child != NULL);
+	if (is_start)
+		backoff_note_failed(backoff);
+	else
+		backoff_note_crashed(backoff, upstream->ready_at_ms);
+	if (is_start || backoff->failures > before)
+		upstream->child->failed_try = backoff->failures;
+}
+
 /* It has failed, or was given up as if it had. */
 static void upstream_lose(struct upstream *upstream, enum reason reason)
 {
@@ -125,10 +141,9 @@ static void upstream_lose(struct upstream *upstream, enum reason reason)
 
 	CHECK(upstream->state != UPSTREAM_CLOSED);
 	upstream_detach(upstream);
-	if (is_start)
-		backoff_note_failed(&upstream->server->backoff);
-	else if (!upstream->was_used && !upstream->is_disposable && reason != REASON_RESTARTED)
-		backoff_note_crashed(&upstream->server->backoff, upstream->ready_at_ms);
+	if (is_start ||
+	    (!upstream->was_used && !upstream->is_disposable && reason != REASON_RESTARTED))
+		upstream_note_failed_try(upstream, is_start);
 	if (is_start && reason == REASON_CHILD_EXITED)
 		reason = REASON_START_FAILED;
 	owner->on_lost(upstream, reason);
@@ -202,7 +217,7 @@ static void upstream_start(struct upstream *upstream)
 
 	/* A warm one is nobody's yet; servers with claims have none. */
 	if (upstream->setup != NULL)
-		claims_fd = claims_open(buf_slice(&upstream->setup->claims));
+		claims_fd = ipc_open_text(buf_slice(&upstream->setup->claims));
 	upstream_set_state(upstream, UPSTREAM_STARTING);
 	upstream->ops->start(upstream, claims_fd);
 	upstream_start_timers(upstream);
@@ -274,16 +289,16 @@ static void upstream_tell_ready(struct upstream *upstream, const struct envelope
 	buf_fini(&text);
 }
 
-static void upstream_note_unknown(const struct upstream *upstream, struct slice result)
+static void upstream_note_unknown(struct upstream *upstream, struct slice result)
 {
-	if (upstream->is_disposable)
-		return;
+	struct buf text = { 0 };
+
 	if (result.n > ANSWER_LOGGED)
 		result.n = ANSWER_LOGGED;
-	LOG(CHILD_FAILED, LOG_STR("server", upstream->server->conf.name),
-	    LOG_INT("pid", upstream_pid(upstream)),
-	    LOG_STR("error", "the server's answer to the handshake names no revision that we know"),
-	    LOG_SLICE("result", result));
+	buf_printf(&text, "its answer to the handshake names no revision that we know: %.*s",
+		   SLICE_ARG(result));
+	upstream->ops->note_failure(upstream, buf_terminate(&text));
+	buf_fini(&text);
 }
 
 static void upstream_on_handshake_result(struct upstream *upstream, const struct envelope *env)
@@ -301,6 +316,7 @@ static void upstream_on_handshake_result(struct upstream *upstream, const struct
 	upstream_set_state(upstream, UPSTREAM_READY);
 	upstream->ready_at_ms = clock_now_ms();
 	upstream_stop_start_timers(upstream);
+	child_note_ready(upstream->child);
 	if (!upstream->is_disposable)
 		backoff_note_started(&upstream->server->backoff);
 	upstream_tell_ready(upstream, env, buf_slice(&initialize_result));
@@ -329,7 +345,8 @@ static void upstream_on_slow_timer(struct timer *timer)
 	CHECK(!upstream_is_serving(upstream) && upstream->state != UPSTREAM_CLOSED);
 	LOG(START_SLOW, LOG_STR("server", upstream->server->conf.name),
 	    LOG_INT("pid", upstream_pid(upstream)), LOG_STR("state", states[upstream->state].name),
-	    LOG_INT("timeout_ms", upstream->server->conf.start_timeout_ms));
+	    LOG_INT("timeout_ms", upstream->server->conf.start_timeout_ms),
+	    LOG_SLICE("stderr", child_last_words(upstream->child)));
 }
 
 static void upstream_on_probe_timer(struct timer *timer)

@@ -189,7 +189,7 @@ size_t upstream_load(const struct upstream *upstream);
 /* Whether requests may be in flight on it. */
 bool upstream_is_serving(const struct upstream *upstream);
 bool upstream_has_room(const struct upstream *upstream, size_t size);
-const char *upstream_state_name(const struct upstream *upstream);
+const char *upstream_state_name(enum upstream_state state);
 uint64_t upstream_child_number(const struct upstream *upstream); /* never used again */
 int upstream_pid(const struct upstream *upstream);               /* or 0 */
 /* Counts, and logs at debug, a message that belongs to nothing that is known. */

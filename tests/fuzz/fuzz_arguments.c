@@ -14,6 +14,7 @@
 #include "policy/argument_rules.h"
 #include "policy/arguments.h"
 #include "policy/pattern.h"
+#include "policy/rule.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -113,10 +114,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, message.data, message.len);
 	if (scan_envelope(slice_of(copy, message.len), &limits, 0, &env, &err) == 0 &&
 	    env.arguments.type != JSON_ABSENT) {
-		const char *rule = NULL;
+		struct rule rule = { .key = RULE_NONE };
 		const char *why = arguments_judge(&rules, &env, &work, &rule);
 
-		CHECK(why == NULL || (strlen(why) > 0 && rule != NULL && strlen(rule) > 0));
+		CHECK(why == NULL || (strlen(why) > 0 && rule.key != RULE_NONE));
 		if (why == NULL && env.arguments.type != JSON_NULL)
 			check_value(env.arguments, SLICE_LIT(""));
 	}

@@ -71,7 +71,8 @@ static void try_event_id(struct slice id)
 	char client[SESSION_ID_LENGTH], text[EVENT_ID_BYTES];
 	uint64_t number;
 
-	if (event_id_parse_of_client(id, client, &number) == 0 &&
+	if (memchr(id.p, '\0', id.n) == NULL && /* no field has one */
+	    event_id_parse_of_client(id, client, &number) == 0 &&
 	    id.p[SESSION_ID_LENGTH + 1] != '0')
 		CHECK(slice_is_equal(id, event_id_of_client(slice_of(client, sizeof(client)),
 							    number, text)));

@@ -66,7 +66,7 @@ class Gateway:
         self.log = open(os.path.join(folder, "log"), "w+")
         self.process = subprocess.Popen([program, "-c", path], stdout=self.log, stderr=subprocess.STDOUT)
         until(lambda: "ready: " in self.text() or self.process.poll() is not None, START_S, "the gateway does not get ready")
-        found = re.search(r"ready: \S+ at (http://[^/\s]+)", self.text())
+        found = re.search(r"ready: .* at (http://[^/\s]+)", self.text())
         demand(self.process.poll() is None, "not ready:", self.text())
         self.base = found and found.group(1)
 

@@ -277,7 +277,7 @@ class Child:
     def initialize_result(self, params):
         return {"protocolVersion": self.config.get("version") or params.get("protocolVersion"),
                 "capabilities": self.config.get("caps", CAPS),
-                "serverInfo": {"name": "scripted", "version": "1"}}
+                "serverInfo": self.config.get("info", {"name": "scripted", "version": "1"})}
 
     # ---- steps ----------------------------------------------------------
 

@@ -26,7 +26,7 @@ CHILD = os.path.join(HERE, "child.py")
 BIN = None  # directory of mcpgated and mcpgated-demo, set by run
 SLOW = 1.0  # factor for waits that a sanitizer or a busy machine makes longer
 PR_SET_CHILD_SUBREAPER = 36
-READY = re.compile(r"^mcpgated: ready: (\S+) at (\S+)$")
+READY = re.compile(r"^mcpgated: ready: (\S+)(?: \(.*\))? at (\S+)$")
 READY_JSON = re.compile(r'"event":"endpoint_ready".*"server":"([^"]+)".*"url":"([^"]+)"')
 # What the service manager tells a service, or a session its programs.
 ENVIRON_NOT = ("NOTIFY_SOCKET", "LISTEN_FDS", "RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR", "STATE_DIRECTORY")
@@ -462,7 +462,7 @@ class Daemon:
         faults, lines = [], list(self.lines)
         for line in lines[self.checked:]:
             words = line.split()
-            if FAULTS.search(line) and not (len(words) > 2 and words[2] == "child_stderr"):
+            if FAULTS.search(line) and not (len(words) > 2 and words[2].startswith("child_stderr")):
                 faults.append("log: " + line)
             elif len(words) > 2 and words[1] == "error" and words[2] not in self.expected_errors:
                 faults.append("log: " + line)

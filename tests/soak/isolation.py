@@ -93,7 +93,7 @@ def run_kills(options, child):
     servers = {"own": {"command": child[0], "args": child[1:], "start": start, "pool": {"max": 64}},
                "pool": {"command": child[0], "args": child[1:], "start": start, "isolation": "shared",
                         "pool": {"max": 16, "requests_per_process": 1, "idle_timeout": "300ms"}}}
-    daemon = harness.Daemon(servers, {"log": {"level": "info"}, "sessions": {"idle_timeout": "5s"}})
+    daemon = harness.Daemon(servers, {"log": {"level": "debug"}, "sessions": {"idle_timeout": "5s"}})
     time.sleep(0.3)
     before, started = daemon.fds(), time.monotonic()
     base = len(harness.descendants(daemon.pid))

@@ -74,7 +74,7 @@ class Life:
         name, value = self.mark.decode().split("=")
         server = {"command": "/bin/sh", "args": ["-c", script, child], "pool": {"max": 100}, "env": {name: value},
                   "start": {"backoff": "1ms..20ms", "give_up_after": 1000}, "stop": {"grace": "300ms", "term": "300ms"}}
-        self.daemon = harness.Daemon({"main": server}, {"log": {"level": "info"}, "sessions": {"idle_timeout": "5s"}},
+        self.daemon = harness.Daemon({"main": server}, {"log": {"level": "debug"}, "sessions": {"idle_timeout": "5s"}},
                                      env={name: value})
         self.base_processes = len(harness.descendants(self.daemon.pid))
         self.base_fds = {"keeper": harness.fd_count(self.daemon.pid), "gateway": harness.fd_count(self.daemon.gateway)}

@@ -162,7 +162,7 @@ def connections_do_not_age_by_default(t):
 def drain_asks_get_streams_to_come_back(t):
     """REL-41 FRONT-GET-05 bridging 4: at SIGTERM what waits is delivered, 2025-11-25 gets retry, then the stream ends."""
     gets = []
-    for version in mcp.ALL:
+    for version in list(mcp.ALL) + [mcp.D] * 4:
         s = t.session("main", version)
         g = s.get()
         s.do(["notify", NEWS, {"n": 1}], ["text", "x"])
@@ -175,6 +175,7 @@ def drain_asks_get_streams_to_come_back(t):
         eq([m["params"]["n"] for m in g.rest(3)], [1], "messages in " + version)
         eq([p.data for p in g.primings], [b""] * 2 if version == mcp.D else [], "priming events in " + version)
         ok(all(1000 <= p.retry <= 2000 for p in g.primings), "retry, and a random time more (REL-51)", g.primings)
+    ok(len({g.primings[-1].retry for version, g in gets if version == mcp.D}) > 1, "all come back at once")
     within(started, 1)
     eq(call.final()["result"]["content"][0]["text"], "done")
     eq(t.daemon.wait(), 0)

@@ -180,7 +180,7 @@ def kept_apart_from_the_mcp_endpoint(t):
     eq(response.status, 404)
 
 
-@case
+@case(own=True, config={"sessions": {"reconnect_timeout": "0s"}})
 def order_of_messages_is_enforced(t):
     """FRONT-INIT-01 FRONT-OLD-02: what comes before initialize, a second one, an incomplete one: errors as events."""
     c = t.sse(begin=False)

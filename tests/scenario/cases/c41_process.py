@@ -3,8 +3,10 @@
 import os
 import re
 import signal
+import socket
 import time
 
+import harness
 import mcp
 from harness import case, child_argv, eq, is_alive, ok, processes, wait_for, within
 
@@ -46,7 +48,48 @@ def exit_before_the_handshake(t):
         ok(seconds < 4, "seconds", seconds)
         ok("secret" not in str(answer), "stderr in the answer", answer)
     wait_for(lambda: any("secret words of the crash" in l for l in t.daemon.lines), 2, "stderr in the log")
-    t.daemon.wait_log("child_failed", "server=crash", 'exit="status 7"', 'stderr="secret words of the crash"')
+    t.daemon.wait_log("server_failing", "server=crash", "try=1", "reason=child_exited", 'exit="status 7"', 'stderr="secret words of the crash"',
+                      "ran_ms=", "next_try_ms=")
+
+
+NPX_404 = "npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/nothere - Not found\n"
+NODE_18 = ("file:///srv/index.js:3\nimport { styleText } from 'node:util';\n         ^^^^^^^^^\nSyntaxError: The requested module 'node:util' "
+           "does not provide an export named 'styleText'\n" + "    at ModuleJob.run (node:internal/modules/esm/module_job:180:21)\n" * 30 +
+           "\nNode.js v18.20.4\n")
+FAILING = {"npx": ({"start": [["stderr", NPX_404], ["exit", 1]]}, ("error code E404", 'exit="status 1"')),
+           "old": ({"start": [["stderr", NODE_18], ["exit", 1]]}, ("SyntaxError: The requested module", "Node.js v18.20.4\"")),
+           "key": ({"start": [["stderr", "Error: API_KEY is required\n"], ["exit", 2]]}, ('stderr="Error: API_KEY is required"',)),
+           "web": ({"start": [["stderr", "one moment\n"]], "init": [["write", "Listening on port 3000\n"]]},
+                   ("reason=start_timeout", "no answer to the handshake", "Listening on port 3000", 'stderr="one moment"')),
+           # The client's initialize may be what it refuses: no reason to wait.
+           "no": ({"init": [["error", -32600, "not today"]]}, ("not today",))}
+
+
+@case(servers={name: {"script": script, "start": {"backoff": "100ms..100ms", "give_up_after": 100, "timeout": "1s"}}
+               for name, (script, _) in FAILING.items()}, config={"log": {"level": "info"}}, own=True, deadline=30)
+def failing_try_is_one_line(t):
+    """BACK-PROC-06 product §5: at the usual level a try that fails is one line, which says how; further ones are counted in it."""
+    for name, (_, words) in FAILING.items():
+        tries = 3 if name == "key" else 1
+        for i in range(tries):
+            t.session(name, check=False).started.final(10)
+            if name == "no":
+                t.daemon.wait_log("child_failed", "server=no ", *words)
+            else:
+                t.daemon.wait_log("server_failing", "server=%s try=%d " % (name, i + 1), "next_try_ms=", *words)
+        once = (" server_is_root ", " server_era ", " start_slow ")
+        lines = [l for l in t.daemon.lines if "server=%s " % name in l + " " and not any(e in l for e in once)]
+        ok(len(lines) == tries or name == "no", "lines of " + name, lines)
+    ok(not t.daemon.log("session_end"), "sessions that never began")
+
+
+@case(servers={"gone": {"command": "/nonexistent/x", "start": {"backoff": "50ms..50ms", "give_up_after": 100}}}, own=True)
+def missing_command_is_said_once(t):
+    """BACK-PROC-06: that there is no such command is one line, each try another."""
+    for i in range(3):
+        unavailable(t, "gone")
+        t.daemon.wait_log("server_failing", "server=gone try=%d " % (i + 1), "No such file")
+    eq(len(t.daemon.log("child_spawn_failed")), 1, "child_spawn_failed")
 
 
 def looked(t, name, event):
@@ -79,7 +122,7 @@ def servers_are_tried_at_the_start(t):
     eq(t.session("good").echo("x"), "x", "it serves")
 
 
-@case(servers={"slow": TRIED["slow"]}, own=True, deadline=20)
+@case(servers={"slow": TRIED["slow"]}, config={"log": {"format": "json"}}, own=True, deadline=20)
 def who_comes_while_a_server_is_tried(t):
     """product §2: a client that comes while its server is started for the first time waits for that, and gets a process then."""
     waiting = t.session("slow", check=False)
@@ -91,10 +134,28 @@ def who_comes_while_a_server_is_tried(t):
     waiting.notify("notifications/initialized")
     eq(waiting.echo("x"), "x")
     eq(t.daemon.started("slow"), 2, "its own")
-    looked(t, "slow", "server_found")
+    wait_for(lambda: any('"event":"server_found"' in l for l in t.daemon.lines), 8, "server_found")
 
 
-@case(servers={"silent": {"script": {"init": []}, "start": {"try": True}}}, own=True)
+@case(servers={"s%d" % i: {"script": {"init": [["sleep", 1], ["answer"]]}, "start": {"try": True}} for i in range(7)},
+      config={"log": {"format": "json"}}, own=True, deadline=30)
+def few_servers_are_tried_at_once(t):
+    """product §2: four at a time; the server of a client that comes meanwhile is next."""
+    count = lambda: [t.daemon.started("s%d" % i) for i in range(7)]
+    wait_for(lambda: sum(count()) == 4, 5, "the first four")
+    eq(count(), [1, 1, 1, 1, 0, 0, 0])
+    waiting = t.session("s6", check=False)
+    wait_for(lambda: t.daemon.started("s6") == 1, 1, "that of the client, before one of the four has answered")
+    most, found = 0, lambda: len([l for l in t.daemon.lines if '"event":"server_found"' in l])
+    while found() < 7:
+        most = max(most, sum(len(t.daemon.children("s%d" % i)) > 0 for i in range(6)))
+        time.sleep(0.02)
+    ok(most <= 5, "at once", most)  # one may be on its way out
+    waiting.result = waiting.started.final(10)
+    waiting.take_id()
+
+
+@case(servers={"silent": {"script": {"init": []}, "start": {"try": True}}}, config={"log": {"format": "json"}}, own=True)
 def stops_while_a_server_is_tried(t):
     """REL-41: a daemon that stops while a server is tried leaves nothing."""
     wait_for(lambda: t.daemon.children("silent"), 5, "the process")
@@ -112,6 +173,50 @@ def one_command_is_tried(t):
     t.daemon = t.daemons[-1]
     looked(t, "one", "server_failing")
     eq(t.daemon.process.poll(), None, "it serves")
+
+
+def ready_line(t, name):
+    return wait_for(lambda: next((l for l in t.daemon.lines if l.startswith("mcpgated: ready: %s " % name)), None), 8, "ready " + name)
+
+
+LOOKED = {"good": (TRIED["good"], r" \(scripted 1, 2 tools\)"), "bare": (TRIED["bare"], r" \(scripted 1, 0 tools\)"),
+          "unlisted": (TRIED["unlisted"], r" \(scripted 1\)"), "dies": (TRIED["dies"], r" \(fails to start, the log says how\)"),
+          "strange": ({"script": {"info": {"name": "x\n\x1b[31m\u202eat http://evil/" + "n" * 500, "version": "\u0007"}}, "start": {"try": True}},
+                      r" \(x\\u000a\\u001b\[31m\\u202eat http://evil/n{20,60}\.\.\. \\u0007, 2 tools\)"),
+          "untried": ({}, "")}
+
+
+@case(servers={name: server for name, (server, _) in LOOKED.items()}, own=True, deadline=20)
+def ready_says_what_was_found(t):
+    """product §2 REL-48: the line that says where a server is has what it is, in few words, and bent by nobody."""
+    for name, (_, words) in LOOKED.items():
+        ok(re.fullmatch(r"mcpgated: ready: %s%s at http://127\.0\.0\.1:\d+/%s/mcp" % (name, words, name), ready_line(t, name)), name, ready_line(t, name))
+        eq(len([l for l in t.daemon.lines if l.startswith("mcpgated: ready: %s " % name)]), 1, "once")
+
+
+@case(daemon=False, deadline=20)
+def ready_does_not_wait_for_long(t):
+    """product §2 REL-52: a server that takes its time delays the line for two seconds, and systemd and probes not at all."""
+    path = os.path.join(t.directory(), "notify")
+    heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    heard.bind(path)
+    heard.settimeout(10)
+    d = t.start({"silent": {"script": {"init": []}, "start": {"try": True}}}, env={"NOTIFY_SOCKET": path}, wait=False)
+    ok(heard.recv(200).startswith(b"READY=1"), "READY=1")
+    began = time.monotonic()
+    ok(not any("mcpgated: ready" in l for l in d.lines), "it waits")
+    d.wait_ready()
+    ok(1.5 < time.monotonic() - began < 6 * harness.SLOW, "seconds", time.monotonic() - began)
+    ok(re.fullmatch(r"mcpgated: ready: silent at \S+", ready_line(t, "silent")), "the plain line", ready_line(t, "silent"))
+
+
+@case(daemon=False)
+def stops_before_it_is_announced(t):
+    """REL-41: a stop while the line still waits is a stop."""
+    d = t.start({"silent": {"script": {"init": []}, "start": {"try": True}}}, wait=False)
+    wait_for(lambda: d.log("gateway_ready"), 8, "gateway_ready")
+    d.term()
+    eq(d.wait(10), 0)
 
 
 @case(deadline=25, servers={"main": {}, "loop": {"script": {"start": [["exit", 1]]}, "start": {"backoff": "500ms..2s", "give_up_after": 3}}})
@@ -502,5 +607,5 @@ def spawns_are_logged(t):
     pid = s.pid()
     s.delete()
     s.id = None
-    t.daemon.wait_log("child_spawn", "pid=%d" % pid, "server=main")
-    wait_for(lambda: any("pid=%d" % pid in l for l in t.daemon.log("child_reaped") + t.daemon.log("child_end")), 3, "end in the log")
+    t.daemon.wait_log("child_start", "pid=%d" % pid, "server=main", "start_ms=")
+    t.daemon.wait_log("child_end", "pid=%d" % pid, "server=main")

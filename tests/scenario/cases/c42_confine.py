@@ -5,6 +5,7 @@ import json
 import os
 import pwd
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -246,6 +247,15 @@ def a_command_that_became_a_directory(t):
     t.start({"main": {"command": os.path.basename(sys.executable), "args": argv[1:], "sandbox": sandbox,
                       "env": {"PATH": home + ":" + os.path.dirname(os.path.realpath(sys.executable))}}})
     eq(attempts(t.session(), ["read", os.path.join(outside, "file")], ["list", "/"]), ["EACCES"] * 2)
+    # A directory of the server's own in that place: what it writes there it may not execute all the same.
+    place = os.path.join(home, os.path.basename(sys.executable))
+    os.unlink(place)
+    os.mkdir(place)
+    tool = os.path.join(place, "tool")
+    with open(tool, "w") as f:
+        f.write("#!/bin/sh\n")
+    os.chmod(tool, 0o755)
+    eq(attempts(t.session(), ["run", [tool]]), ["EACCES"])
 
 
 @case(daemon=False)
@@ -351,10 +361,14 @@ def no_server_holds_the_gateway(t):
     d = t.start({"main": {"command": sys.executable, "args": ["-I", "-c", HOLDER, told], "start": {"timeout": "1s"}}, "other": {}})
     e = t.session("main", check=False).started
     eq(e.final(10)["error"]["data"]["reason"], "backend_unavailable")
-    d.wait_log("child_end", "server=main", "reason=start_timeout")
+    d.wait_log("server_failing", "server=main", "reason=start_timeout")
     eq(t.session("other").echo("x"), "x")
     with open(told) as f:
         eq(f.read(), "errno 22")
+
+
+# Groups that the daemon has beside its own.
+GROUPS = "import os, sys; os.setgroups([4711, 4712]); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 @case(daemon=False)
@@ -366,10 +380,12 @@ def another_user(t):
     seen = os.path.join(directory, "seen")
     os.mkdir(seen)
     os.chmod(seen, 0o777)
-    script = "(id -u; id -g; id -G; umask; pwd; echo $HOME; ulimit -n) >%s/all; touch %s/file; exec %s/mcpgated-demo" % (
+    script = "(id -u; id -g; id -G; umask; pwd; echo $HOME; ulimit -n) >%s/all; touch %s/file; %s/mcpgated-demo; exec sleep 600" % (
         seen, seen, directory)
     t.start({"main": {"command": "/bin/sh", "args": ["-c", script], "user": "nobody", "umask": "0027", "cwd": seen,
-                      "resources": {"open_files": 77}}})
+                      "resources": {"open_files": 77}}}, prefix=[sys.executable, "-I", "-c", GROUPS])
+    with open("/proc/%d/status" % t.daemon.gateway) as f:
+        eq(dict(line.split(":", 1) for line in f)["Groups"].split(), [], "groups of the gateway")
     s = t.session()
     import pwd
     nobody = pwd.getpwnam("nobody")
@@ -379,12 +395,15 @@ def another_user(t):
     eq(stat.S_IMODE(os.stat(os.path.join(seen, "file")).st_mode), 0o640)
     eq(s.ask("tools/call", {"name": "echo", "arguments": {"text": "x", "message": "x"}})["result"].get("isError", False), False)
     child = [p for p in harness.descendants(t.daemon.pid) if os.stat("/proc/%d" % p).st_uid == nobody.pw_uid
-             and p != t.daemon.gateway][-1]
-    # The parent-death signal survives the change of the user.
+             and p != t.daemon.gateway and os.getsid(p) == p][0]
+    # The parent-death signal survives the change of the user: the reaper cannot do anything now.
+    reaper = [p for p, (parent, _, name) in harness.processes().items() if parent == t.daemon.pid and name == "mcpgated-reaper"][0]
+    os.kill(reaper, signal.SIGSTOP)
     t.daemon.forgiven = True
     t.daemon.process.kill()
     t.daemon.process.wait()
     wait_for(lambda: not is_alive(child), 5, "end of the server with the keeper")
+    os.kill(reaper, signal.SIGCONT)
 
 
 @case(daemon=False)
@@ -563,14 +582,21 @@ def secrets_reach_the_child_alone(t):
     eq(holds(d.gateway, needles), set(), "what the gateway holds")
 
 
-# What a careless parent hands down: ignored and blocked signals, a descriptor, an ambient mask.
+# What a careless parent hands down: ignored and blocked signals, a descriptor, a mask, an ambient capability.
 CARELESS = """
-import os, signal, sys
+import ctypes, os, signal, sys
 for number in (signal.SIGUSR1, signal.SIGQUIT, signal.SIGPIPE, signal.SIGRTMIN, signal.SIGRTMAX):
     signal.signal(number, signal.SIG_IGN)
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2, signal.SIGALRM, signal.SIGINT, signal.SIGRTMAX])
 os.dup2(os.open("/dev/null", os.O_RDONLY), 77, inheritable=True)
 os.umask(0o027)
+libc = ctypes.CDLL(None)
+header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+libc.capget(header, sets)
+if sets[1] & 1 << 10:  # CAP_NET_BIND_SERVICE
+    sets[2] |= 1 << 10
+    libc.capset(header, sets)
+    libc.prctl(47, 2, 10, 0, 0)  # PR_CAP_AMBIENT_RAISE
 os.execv(sys.argv[1], sys.argv[1:])
 """
 

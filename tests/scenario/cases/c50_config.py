@@ -336,6 +336,7 @@ def idle_keys_are_told(t):
 def who_is_behind_a_proxy(t):
     """SEC-69: -t tells that a proxy opens the servers to everybody, unless it is said who may call."""
     for lines, place in (("public_url: https://mcp.example\n", "public_url"), ("trusted_proxies: [127.0.0.1]\n", "trusted_proxies"),
+                         ("listen: [{address: 127.0.0.1:0, proxy_protocol: true}]\n", "listen[0].proxy_protocol"),
                          ("public_url: https://mcp.example\nauth: {mode: anonymous}\n", None), ("", None)):
         files = Files(lines + GOOD)
         done = program("-t", "-c", files.path)
@@ -552,6 +553,8 @@ def import_of_client_files(t):
     d = t.start(args=["--listen", "127.0.0.1:0", "--import", files.path], servers={})
     harness.wait_for(lambda: len(d.endpoints) >= 2, 3, "both endpoints")
     eq(sorted(d.endpoints), ["one", "two"])
+    for name in d.endpoints:
+        d.wait_log("server_found", "server=%s " % name, "tools=2")
     s = t.session("one")
     ok("X=1" in s.probe()["environ"], "environment")
     eq(t.session("two").echo("x"), "x")
@@ -645,6 +648,26 @@ def address_in_use(t):
            % (args[0] == "-c", address) in done.stderr, "what -t says", done.stderr)
     done = program("-t", "--listen", "192.0.2.1:1", "--plaintext", "--token-file", files.write("0123456789abcdef0123456789abcdef\n", "t"), "--", "/bin/cat")
     ok("cannot listen on 192.0.2.1:1 now: Cannot assign requested address" in done.stderr, "an address of another machine", done.stderr)
+
+
+@case(daemon=False)
+def names_of_the_command_line(t):
+    """FRONT-SEC-01 DEF-05: --host says by which names the one command is reached; the refusal of others says so."""
+    t.start(args=["--listen", "127.0.0.1:0", "--host", "mcp", "--host", "Box.example", "--"] + child_argv({}))
+
+    def answer(host):
+        conn = t.conn()
+        conn.send(b"GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n" % host.encode())
+        response = conn.response()
+        return response.status, response.read().decode()
+    for host in ("mcp", "mcp:8808", "box.EXAMPLE:1", "localhost"):
+        eq(answer(host)[0], 200, host)
+    status, text = answer("other")
+    ok(status == 403 and "--host NAME" in text and "`hosts`" in text, "the refusal", status, text)
+    done = program("-t", "--host", "a:1", "--", "/bin/cat")
+    ok(done.returncode == 1 and "--host: hosts[0]: must be a name or an address without a port" in done.stderr, "no name", done.stderr)
+    for args in (["-c", Files(GOOD).path, "--host", "a"], ["--host", "a"] * 17 + ["--", "/bin/cat"]):
+        eq(program(*args).returncode, 2, args)
 
 
 @case(daemon=False)

@@ -302,6 +302,24 @@ def systemd_is_notified(t):
 
 
 @case(daemon=False)
+def systemd_waits_for_the_drain(t):
+    """REL-41 REL-52: a drain that may take longer than the unit's TimeoutStopSec is told to systemd, with all that it may take."""
+    path = os.path.join(t.directory(), "notify")
+    sock = notify_socket(path)
+    t.start({"main": {"stop": {"grace": "3s", "term": "4s"}}}, {"drain_delay": "1h", "drain_timeout": "2m"}, env={"NOTIFY_SOCKET": path})
+    t.daemon.term()
+    seen = []
+    while "STOPPING=1" not in seen:
+        seen = sock.recv(4096).decode().splitlines()
+    told = [int(l.split("=")[1]) for l in seen if l.startswith("EXTEND_TIMEOUT_USEC=")]
+    own = 3600 + 120 + 3 + 4
+    ok(len(told) == 1 and own * 10**6 < told[0] <= (own + 30) * 10**6, "how long it may take", seen)
+    t.daemon.term()
+    ended(t.daemon)
+    sock.close()
+
+
+@case(daemon=False)
 def systemd_abstract_socket(t):
     """REL-52: a NOTIFY_SOCKET in the abstract name space works too."""
     name = "mcpgated-test-%d" % os.getpid()

@@ -558,6 +558,10 @@ def tls_on_a_plain_port(t):
     error = handshake_fails(t.daemon.address)
     within(began, 1 * harness.SLOW, "at once")
     t.daemon.wait_log("tls_unexpected", "127.0.0.1")
+    for _ in range(30):
+        handshake_fails(t.daemon.address)
+    lines = t.daemon.log("tls_unexpected")
+    ok(len(lines) <= 1 + time.monotonic() - began, "once a second", len(lines))
 
 
 @case(daemon=False)

@@ -369,6 +369,27 @@ def one_command_with_a_token_file(t):
     ok(not re.search(ALICE + "|" + BOB, "".join(daemon.lines)), "a token in the log")
 
 
+MOUNTED = '''set -e; mount -t tmpfs none "$0"; umask 022; mkdir "$0/..2026"; printf '%s\\n' "$1" >"$0/..2026/tokens"
+chmod 0444 "$0/..2026/tokens"; ln -s ..2026 "$0/..data"; ln -s ..data/tokens "$0/tokens"; shift; [ "$1" = rw ] || mount -o remount,ro "$0"; shift; exec "$@"'''
+
+
+@case(daemon=False)
+def tokens_that_a_container_mounts(t):
+    """DEF-25: secrets of Kubernetes (0444, root's, links, read-only): what nobody here can change is taken with a warning; what can be, is not."""
+    if os.getuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        return
+    place = t.directory()
+    argv = [os.path.join(harness.BIN, "mcpgated"), "-t", "--token-file", place + "/tokens", "--", "/bin/cat"]
+
+    def check(mode, user=()):
+        prefix = ["unshare", "-m", "sh", "-c", MOUNTED, place, ALICE, mode]
+        return subprocess.run(prefix + list(user) + argv, capture_output=True, text=True, timeout=20 * harness.SLOW)
+    done = check("ro")
+    ok(done.returncode == 0 and "others than its owner may read these tokens" in done.stderr, "mounted", done.stderr)
+    done = check("rw")
+    ok(done.returncode == 1 and "chmod 600" in done.stderr, "its own", done.stderr)
+
+
 @case(daemon=False)
 def reachable_address_needs_a_mode(t):
     """FRONT-SEC-03 DEF-04: an address that others reach starts with tokens, and not with mode none."""

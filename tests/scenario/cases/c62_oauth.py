@@ -70,13 +70,14 @@ def resource_is_described(t):
 
 @case(daemon=False)
 def resources_may_end_with_a_slash(t):
-    """AUTH-PRM-01 AUTH-CH-01: the document is where the challenge says, whatever the path; a resource that is the whole origin has the root's."""
+    """AUTH-PRM-01 AUTH-CH-01: the document is where the challenge says, whatever the path; a resource that is the whole origin has the
+    root's; of any other a slash at its end is no part."""
     begin(t, {"whole": {"script": {}, "path": "/"}, "part": {"script": {}, "path": "/part/"}})
-    for path, where in (("/", PRM + "/"), ("/part/", PRM + "/part/")):
+    for path, where, resource in (("/", PRM + "/", "/"), ("/part/", PRM + "/part", "/part"), ("/part", PRM + "/part", "/part")):
         eq(challenge(send(t, path=path)), 'Bearer resource_metadata="%s%s"' % (ORIGIN, where))
-        for place in where, where[:-1]:
+        for place in where.rstrip("/"), where.rstrip("/") + "/":
             document = get(t, place)
-            eq((document.status, json.loads(document.body)["resource"]), (200, ORIGIN + path), place)
+            eq((document.status, json.loads(document.body)["resource"]), (200, ORIGIN + resource), place)
 
 
 @case(daemon=False)
@@ -377,6 +378,28 @@ def bound_tokens_need_their_proof(t):
     eq(document["dpop_bound_access_tokens_required"], True)
     ok("ES256" in document["dpop_signing_alg_values_supported"], "algorithms")
     eq(send(t, [("Authorization", "DPoP " + plain), ("DPoP", "a"), ("DPoP", "b")]).status, 400, "two proofs")
+
+
+@case(daemon=False)
+def proof_is_for_the_url_that_was_asked(t):
+    """AUTH-POP-02: `htu` is the URL of the request, as it was sent: with a slash at its end or without, through a proxy that takes the path
+    of public_url away or not."""
+    i = issuer.Issuer()
+    t.start(SERVERS, {"public_url": ORIGIN + "/gw", "auth": {"mode": "oauth", "dpop": "on", "issuers": [{"issuer": i.url}]}})
+    jwk = {name: issuer.KEY.jwk[name] for name in ("e", "kty", "n")}
+    thumbprint = hashlib.sha256(json.dumps(jwk, sort_keys=True, separators=(",", ":")).encode()).digest()
+    resource = ORIGIN + "/gw/main/mcp"
+    token = i.token(resource, cnf={"jkt": issuer.b64(thumbprint)})
+    ath = issuer.b64(hashlib.sha256(token.encode()).digest())
+
+    def status(path, htu):
+        proof = issuer.KEY.sign({"typ": "dpop+jwt", "alg": "RS256", "jwk": jwk},
+                                {"htm": "POST", "htu": htu, "iat": int(time.time()), "jti": path + htu, "ath": ath})
+        return send(t, [("Authorization", "DPoP " + token), ("DPoP", proof)], path=path).status
+    for path in ("/gw/main/mcp", "/main/mcp"):
+        eq(status(path, resource), 200, path)
+        eq(status(path + "/", resource + "/"), 200, path + "/")
+        eq(status(path, ORIGIN + "/gw/other/mcp"), 401, "another")
 
 
 def make_pair(folder, name, extension):

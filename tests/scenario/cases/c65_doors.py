@@ -481,3 +481,48 @@ def by_admin_batch(t):
 def by_stateless(t):
     """FRONT-ERA-02 AUTH-SCP-02: what is refused of a modern request reaches no server."""
     every_reason(t, "stateless")
+
+
+# ---- the GET that takes a stream of HTTP+SSE up again ------------------------
+
+def resume(way, token="", server="main", event=None):
+    """Its status; the stream goes on where it was, unless it is 200."""
+    conn = way.t.conn()
+    named = [("Accept", EVENTS), ("Last-Event-ID", event or way.home.sse.last_id)]
+    conn.send(conn.head("GET", "/%s/sse" % server, named + mcp.bearer(way.good if token == "" else token)))
+    status = conn.response().status
+    conn.close()
+    return status
+
+
+def resume_denied(way):
+    way.deny("denied")
+    return resume(way, way.token(jti="denied"))
+
+
+RESUMING = [
+    ("no token", lambda way: resume(way, None), 401),
+    ("wrong token", lambda way: resume(way, way.good[:-8] + "AAAAAAAA"), 401),
+    ("expired token", lambda way: resume(way, way.token(exp=1)), 401),
+    ("denied token", resume_denied, 401),
+    ("token for another server", lambda way: resume(way, way.token("other")), 401),
+    ("missing base scope", lambda way: resume(way, way.token(scope="write")), 403),
+    ("foreign session", lambda way: resume(way, way.token(sub="bob")), 404),
+    ("session of another server", lambda way: resume(way, way.token("other"), "other"), 404),
+    ("unknown session", lambda way: resume(way, event="A" * 32 + "-7"), 404),
+    ("no event of ours", lambda way: resume(way, event="7"), 404),
+]
+
+
+@case(daemon=False, deadline=30)
+def by_resuming_http_sse(t):
+    """FRONT-OLD-04 FRONT-SESS-05 AUTH-SES-03: who may not have a stream does not take it from whom it belongs to; who may, does."""
+    way = Way(t, "http_sse", sessions={"reconnect_timeout": "30s"})
+    for reason, how, status in RESUMING:
+        way.marker = "refused: " + reason
+        eq(how(way), status, reason)
+        way.permit()  # it is answered on the stream that is open
+    old, way.marker = way.home.sse, "refused: nothing"
+    way.home.sse = old.again(*mcp.bearer(way.token()))
+    eq((way.home.sse.response.status, old.next()), (200, None), "taken up by its owner")
+    way.permit()

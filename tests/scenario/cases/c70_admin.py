@@ -49,11 +49,12 @@ def metrics(text):
     """{name with labels: value}; every sample belongs to a HELP and a TYPE before it."""
     values, known = {}, {}
     for line in text.decode().splitlines():
-        m = re.fullmatch(r"# (HELP|TYPE) (mcpgated_[a-z_]+) (.+)", line)
+        m = re.fullmatch(r"# (HELP|TYPE) ((?:mcpgated|process)_[a-z_]+) (.+)", line)
         if m:
             known.setdefault(m.group(2), []).append(m.group(1))
             continue
-        m = re.fullmatch(r"((mcpgated_[a-z_]+?)(_bucket|_sum|_count)?(?:\{[a-z]+=\"[^\"]*\"(?:,le=\"[0-9.+Inf]+\")?\})?) ([0-9.]+)", line)
+        m = re.fullmatch(r"(((?:mcpgated|process)_[a-z_]+?)(_bucket|_sum|_count)?(?:\{LABEL(?:,LABEL)*\})?) ([0-9.]+)"
+                         .replace("LABEL", r'[a-z_]+="(?:[^"\\]|\\["\\n])*"'), line)
         ok(m, "line of the metrics", line)
         ok(known.get(m.group(2)) == ["HELP", "TYPE"] or known.get(m.group(2) + (m.group(3) or "")), "HELP and TYPE of", line)
         ok(m.group(1) not in values, "twice:", line)
@@ -178,10 +179,10 @@ def metrics_are_prometheus(t):
     eq(values["mcpgated_sessions_total"], 1)
     eq(values["mcpgated_sessions_open"], 1)
     eq(values['mcpgated_server_processes{server="main"}'], 1)
-    eq(values['mcpgated_call_duration_seconds_count{server="main"}'], 3)
-    eq(values['mcpgated_call_duration_seconds_bucket{server="main",le="+Inf"}'], 3)
-    eq(values['mcpgated_call_duration_seconds_count{server="other"}'], 0)
-    buckets = [v for k, v in values.items() if k.startswith('mcpgated_call_duration_seconds_bucket{server="main"')]
+    eq(values['mcpgated_call_answer_seconds_count{server="main"}'], 3)
+    eq(values['mcpgated_call_answer_seconds_bucket{server="main",le="+Inf"}'], 3)
+    eq(values['mcpgated_call_answer_seconds_count{server="other"}'], 0)
+    buckets = [v for k, v in values.items() if k.startswith('mcpgated_call_answer_seconds_bucket{server="main"')]
     ok(buckets == sorted(buckets) and len(buckets) == 18, "cumulative buckets", buckets)
 
 

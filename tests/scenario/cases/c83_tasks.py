@@ -445,3 +445,28 @@ def tools_that_are_nothing_but_tasks(t):
     status, found = ask(t, "must", "tools/call", {"name": "must", "arguments": {}, "task": {"ttl": 1}}, caps=KNOWS)
     eq((status, found[-1]["error"]["code"]), (200, -32602))
     eq(is_told(t, "must"), False)
+
+
+@case(own=True, servers={"main": {"script": MODERN, "concurrency": 1}, "all": {"script": MODERN, "isolation": "shared", "concurrency": 1},
+                         "twin": {"script": MODERN, "concurrency": 2}},
+      config=CONFIG, deadline=30)
+def tasks_count_as_calls_in_flight(t):
+    """product §4 concurrency MOD-TASK-01: a call that became a task counts until the task ends, its ttl is over, or its process has gone."""
+    for server in ("main", "all"):
+        task = made(t, server, task_id="one")
+        eq(call(t, server, ["text", "x"])[0], 429, "while it works")
+        for _ in range(3):
+            eq(state(t, server, task)["status"], "working")
+        of(t, server, "tasks/cancel", task)
+        eq(state(t, server, task)["status"], "cancelled")
+        eq(call(t, server, ["text", "x"])[0], 200, "it was cancelled, and its state says so")
+        made(t, server, task_id="two", members={"ttlMs": 700})
+        eq(call(t, server, ["text", "x"])[0], 429, "one of a limited life")
+        wait_for(lambda: call(t, server, ["text", "x"])[0] == 200, 5, "the end of its ttl")
+        made(t, server, task_id="three")
+        eq(call(t, server, ["text", "x"])[0], 429, "another one")
+        os.kill(t.daemon.children(server)[0], signal.SIGKILL)
+        wait_for(lambda: call(t, server, ["text", "x"])[0] == 200, 5, "the end of its process")
+    for _ in range(2):
+        made(t, "twin", task_id="same")
+    eq(call(t, "twin", ["text", "x"])[0], 200, "two calls that became one task are one")

@@ -416,3 +416,41 @@ def tasks_over_http_sse(t):
     eq(json.loads(final["result"]["content"][0]["text"])[0]["result"]["_meta"], {RELATED: {"taskId": "t1"}})
     eq(s.ask("tasks/get", {"taskId": task})["result"]["status"], "completed")
     eq(s.ask("tasks/get", {"taskId": "t1"})["error"]["code"], -32602)
+
+
+COUNTED = {"pooled": {"script": SCRIPT, "isolation": "principal", "concurrency": 1}, "own": {"script": SCRIPT, "concurrency": 1},
+           "tool": {"script": SCRIPT, "isolation": "principal", "tools": {"limits": [{"tools": ["do"], "concurrency": 1}]}}}
+
+
+def is_refused(s):
+    """Whether a call is, because its caller has too many in flight."""
+    exchange = s.start("tools/call", s.do_params([["text", "x"]]))
+    exchange.final()
+    ok(exchange.status in (200, 429), "status", exchange.status)
+    return exchange.status == 429
+
+
+@case(own=True, servers=COUNTED, config=CONFIG, deadline=30)
+def tasks_count_as_calls_in_flight(t):
+    """product §4 concurrency UTIL-TASK-01: a call that became a task counts until the task ends, or its ttl is over; who asks about it does not."""
+    for server in COUNTED:
+        s = session(t, server)
+        task = make(s)
+        ok(is_refused(s), "while it works", server)
+        for _ in range(3):
+            eq(state(s, task), "working")
+        waiting = s.start("tasks/result", {"taskId": task})
+        eq(s.ask("tasks/cancel", {"taskId": task})["result"]["status"], "cancelled")
+        waiting.final()
+        ok(not is_refused(s), "it was cancelled", server)
+        task = make(s, ["sleep", 0.3], ["job", DONE], task_id="t2")
+        ok(is_refused(s), "another one", server)
+        wait_for(lambda: not is_refused(s), 5, "the server tells that it has ended")
+        make(s, task_id="t3", members={"ttl": 700})
+        ok(is_refused(s), "one of a limited life", server)
+        wait_for(lambda: not is_refused(s), 5, "the end of its ttl")
+        make(s, task_id="t4")
+        ok(is_refused(s), "one of a session", server)
+        s.delete()
+        t.sessions.remove(s)
+        wait_for(lambda: not is_refused(session(t, server)), 5, "the end of the session")

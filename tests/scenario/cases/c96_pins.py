@@ -391,7 +391,7 @@ def a_poisoned_server(t):
     ok("the tool other is changed" in out and "Call echo first." in out and "the tool echo" not in out, "the difference", out)
     row = next(r for r in json.loads(ctl(t, "servers", "--json")[0])["servers"] if r["name"] == "main")
     ok(row["pins_waiting"] == 1 and row["invisible_sanitized"] >= len(unseen) and row["controls_sanitized"] == 1, "counted", row)
-    t.daemon.wait_log("child_end", "pid=%d" % pid, "reason=line_too_long")
+    t.daemon.wait_log("child_failed", "pid=%d" % pid, "reason=line_too_long")
 
 
 @case(daemon=False, deadline=40)

@@ -237,3 +237,21 @@ def servers_of_the_modern_era(t):
         ok(status == 400 and found[-1]["error"]["message"].startswith("Invalid params: arguments%s must " % place), found)
     _, found = ask(t, "main", "tools/call", again, caps={"roots": {}})
     eq(found[-1]["result"]["resultType"], "complete", found)
+
+
+@case(daemon=False, deadline=30)
+def batches_share_the_bound_of_one_check(t):
+    """SEC-59: what takes some of the steps of a check is good alone, and too much in a batch of 64, which takes no longer than one may."""
+    schema = {"type": "object", "properties": {"list": {"type": "array", "items": {"type": "integer"}}}}
+    t.start({"main": {"script": script([{"name": "echo", "inputSchema": schema}]), "tools": CHECK}})
+    client = t.session("main", "2025-03-26")
+    costly = {"name": "echo", "arguments": {"list": [0] * 12000}}
+    ok("result" in client.ask("tools/call", costly), "alone")
+    batch = [mcp.request("b%d" % i, "tools/call", costly if i < 2 else {"name": "echo", "arguments": {"list": [i]}}) for i in range(64)]
+    exchange = client.post(batch)
+    answers = exchange.answer if isinstance(exchange.answer, list) else exchange.messages
+    told = {a["id"]: a for a in answers}
+    eq(len(told), 64, "answers")
+    for i in range(64):
+        answer = told["b%d" % i]
+        ok("takes too many steps" in answer["error"]["message"] if i < 2 else "result" in answer, i, answer)

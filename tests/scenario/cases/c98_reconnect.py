@@ -23,8 +23,11 @@ def state(daemon, name):
 
 
 def lose(c):
+    def lost():
+        return len([line for line in c.daemon.log("sse_client_state") if "to=lost" in line])
+    before = lost()
     c.close()
-    state(c.daemon, "lost")
+    wait_for(lambda: lost() == before + 1, what="the loss")
 
 
 @case(own=True, config=LONG)
@@ -184,9 +187,11 @@ def without_an_id_the_only_lost_session(t):
     eq(d.wait_answer(call)["result"]["content"][0]["text"], "for its caller", "it need not say anything")
     eq(d.pid(), pid)
     eq(d.seen, [])
+    late = d.start_do(["sleep", 1], ["text", "on its way"])
     lose(d)
     e = SseOf(t, alice, VERSION)
     eq((e.pid(), e.seen), (pid, []), "by its first message")
+    eq(e.wait_answer(late)["result"]["content"][0]["text"], "on its way")
 
 
 @case(own=True, config=dict(LONG, **TOKENS))
@@ -222,9 +227,8 @@ def none_of_several_lost_sessions(t):
     alice = mcp.bearer("alice")
     lost = [SseOf(t, alice), SseOf(t, alice)]
     pids = [c.pid() for c in lost]
-    for i, c in enumerate(lost, 1):
-        c.close()
-        wait_for(lambda: len([l for l in t.daemon.log("sse_client_state") if "to=lost" in l]) == i, what="the loss")
+    for c in lost:
+        lose(c)
     d = SseOf(t, alice, VERSION)
     wait_for(lambda: d.post(notification("notifications/initialized")).status == 202, what="the session")
     wait_for(lambda: d.post(request("a", "ping")).status == 202, what="the session")
@@ -250,9 +254,8 @@ def denied_while_it_is_away(t):
     """AUTH-SES-07: nobody reads the stream that would end: the session ends all the same, at once; that of another does not."""
     alice, bob = SseOf(t, mcp.bearer("alice")), SseOf(t, mcp.bearer("bob"))
     pids = [alice.pid(), bob.pid()]
-    for i, c in enumerate((alice, bob), 1):
-        c.close()
-        wait_for(lambda: len([l for l in t.daemon.log("sse_client_state") if "to=lost" in l]) == i, what="the loss")
+    for c in (alice, bob):
+        lose(c)
     eq(deny(t, issuer="static", sub="alice")["sessions_ended"], 1)
     wait_for(lambda: pids[0] not in t.daemon.children(), what="the end of the process")
     eq(alice.again(*mcp.bearer("alice")).response.status, 401)

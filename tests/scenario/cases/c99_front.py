@@ -3,7 +3,12 @@
 import hashlib
 import json
 import re
+import shutil
+import socket
+import struct
+import subprocess
 
+import harness
 import mcp
 from harness import case, eq, ok, wait_for
 from mcp import encode, request
@@ -100,8 +105,12 @@ def metadata_below_a_path(t):
 
 @case(own=True, config={"drain_delay": "1s"})
 def not_ready_before_it_stops(t):
-    """product §3: for drain_delay /readyz is 503, all else is served, and connections are told to close, not cut."""
-    idle, ready = t.conn(), t.conn()
+    """product §3: for drain_delay /readyz is 503, all else is served, and connections are told to close, not cut; at its end those are cut
+    that are between two requests, and no other."""
+    idle, ready, silent, half = t.conn(), t.conn(), t.conn(), t.conn()
+    for conn in silent, half:
+        conn.request("GET", "/healthz").read()
+    half.send(b"GET /healthz HTTP/1.1\r\nHost: local")
     eq(ready.request("GET", "/readyz").read() and ready.request("GET", "/healthz").status, 200)
     response = idle.request("GET", "/healthz")
     response.read()
@@ -115,7 +124,13 @@ def not_ready_before_it_stops(t):
     eq((response.status, response.header("connection")), (200, "close"))
     eq(s.do_text(["text", "still served"]), "still served")
     eq(t.session().do_text(["text", "new ones, too"]), "new ones, too")
+    running = s.start_do(["sleep", 2], ["text", "in time"])
     t.daemon.wait_log("gateway_state", "to=finishing")
+    ok(silent.is_closed(3), "it is between two requests")
+    half.send(b"host\r\n\r\n")
+    response = half.response()
+    eq((response.status, response.read() and response.header("connection")), (200, "close"), "in the middle of one")
+    eq(running.final(5)["result"]["content"][0]["text"], "in time")
 
 
 @case(own=True, config={"drain_delay": "1h"})
@@ -128,7 +143,8 @@ def a_second_signal_ends_the_delay(t):
 
 
 FORWARDED = (("Forwarded", "for=192.0.2.1"), ("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-Host", "a.example"),
-             ("X-Forwarded-Proto", "https"))
+             ("X-Forwarded-Proto", "https"), ("x-forwarded-port", "443"), ("X-Real-IP", "192.0.2.1"), ("Via", "1.1 proxy"),
+             ("CF-Connecting-IP", "192.0.2.1"), ("Cf-Ray", "x"), ("True-Client-IP", "192.0.2.1"), ("X-Client-IP", "192.0.2.1"))
 
 
 @case(own=True)
@@ -143,6 +159,59 @@ def an_unknown_proxy_does_not_publish_it(t):
     t.daemon.wait_log("caller_refused", "status=403", "client=127.0.0.1", "a proxy has passed this on")
 
 
+PING10 = b"POST /main/mcp HTTP/1.0\r\nHost: 127.0.0.1:8808\r\nConnection: close\r\n" + \
+    b"Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s"
+
+
+def ping_of_a_plain_proxy(t, address=None):
+    """As nginx with proxy_pass and nothing else passes it on."""
+    body = encode(request(1, "ping"))
+    conn = t.conn(address=address)
+    conn.send(PING10 % (len(body), body))
+    return conn.response()
+
+
+@case(own=True)
+def a_plain_proxy_does_not_publish_it(t):
+    """SEC-69: what speaks HTTP/1.0 is a proxy, and no client of MCP; probes are answered."""
+    response = ping_of_a_plain_proxy(t)
+    text = response.read()
+    ok(response.status == 403 and b"HTTP/1.0" in text and b"trusted_proxies: [127.0.0.1]" in text, "the lines", response.status, text)
+    t.daemon.wait_log("caller_refused", "status=403", "it seems (HTTP/1.0)")
+    conn = t.conn()
+    conn.send(b"GET /readyz HTTP/1.0\r\nHost: localhost\r\n\r\n")
+    eq(conn.response().status, 200)
+
+
+NGINX = """daemon off; master_process off; pid %(dir)s/pid; error_log %(dir)s/log; events {}
+http {
+    access_log off; client_body_temp_path %(dir)s/a; proxy_temp_path %(dir)s/b; fastcgi_temp_path %(dir)s/c; uwsgi_temp_path %(dir)s/d;
+    scgi_temp_path %(dir)s/e;
+    server { listen 127.0.0.1:%(port)d; location / { proxy_pass http://127.0.0.1:%(gateway)d; } }
+}
+"""
+
+
+@case(own=True)
+def nginx_alone_does_not_publish_it(t):
+    """SEC-69: with proxy_pass and nothing else it says nothing of itself but HTTP/1.0."""
+    if not shutil.which("nginx"):
+        raise harness.Skip("no nginx here")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    place = {"dir": t.directory(), "port": port, "gateway": t.daemon.address[1]}
+    with open(place["dir"] + "/conf", "w") as f:
+        f.write(NGINX % place)
+    nginx = subprocess.Popen(["nginx", "-c", f.name], stderr=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0, 5, "nginx")
+        response = t.conn(address=("127.0.0.1", port)).request("POST", "/main/mcp", JSON, encode(request(1, "ping")))
+        eq((response.status, b"HTTP/1.0" in response.read()), (403, True))
+    finally:
+        nginx.kill()
+        nginx.wait()
+
+
 @case(daemon=False)
 def a_known_proxy_or_a_token_is_enough(t):
     """SEC-69: who has named the proxy, or asks for tokens, or says that everybody may, has thought of it."""
@@ -151,6 +220,7 @@ def a_known_proxy_or_a_token_is_enough(t):
         response = t.conn(address=daemon.address).request("POST", "/main/mcp", JSON + [FORWARDED[1]], encode(request(1, "ping")))
         response.read()
         eq(response.status, status, config)
+        eq(ping_of_a_plain_proxy(t, daemon.address).status, status, config)
 
 
 @case(own=True, config=dict(TOKENS, log={"level": "info", "access": True}))
@@ -197,9 +267,20 @@ def a_log_of_json_is_json(t):
         ok(isinstance(json.loads(line), dict), "a line", line)
 
 
-@case
+@case(own=True, config={"log": {"level": "debug", "access": True}})
+def who_leaves_has_a_line_too(t):
+    """product §5: a request whose client did not wait for the answer was served all the same."""
+    s = t.session()
+    call = s.start_do(["sleep", 5], ["text", "x"])
+    wait_for(lambda: len(t.daemon.log("request")) == 3, what="the call")
+    call.conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    call.conn.close()
+    t.daemon.wait_log("access", "method=POST", "path=/main/mcp", "status=0")
+
+
+@case(own=True, config={"trusted_proxies": ["127.0.0.1"]})
 def the_page_of_an_old_browser(t):
-    """SEC-01: HTTP/1.0 need not say for which host it is; then paths alone are named."""
+    """SEC-01 SEC-69: HTTP/1.0, which a proxy speaks, need not say for which host it is; then paths alone are named."""
     conn = t.conn()
     conn.send(b"GET / HTTP/1.0\r\nAccept: text/html\r\n\r\n")
     response = conn.response()
@@ -231,3 +312,12 @@ def the_page_reflects_nothing(t):
     response = t.conn().request("GET", "/", BROWSER + [("X-Forwarded-Host", "evil.example")])
     ok(b"evil" not in response.read(), "forwarded", response.body)
     eq(response.status, 403)
+
+
+@case
+def the_operator_gets_no_page(t):
+    """SEC-17: the admin socket is for programs."""
+    for path in ("/mcp/main", "/mcp/other", "/mcp/nothing"):
+        response = t.conn(address=t.daemon.admin).request("GET", path, BROWSER)
+        ok(b"<html" not in response.read(), path, response.body)
+        ok(response.status >= 400, path, response.status)

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When which line comes, and that a gateway which was taken over can make the keeper say nothing else, and wait for nothing. */
+#include "keeper/announcement.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unit_test.h"
+#include "obs/log.h"
+
+#define WAIT_MS 2000
+
+static struct config_server servers[3]; /* plain is not tried, a and b are */
+static struct config_listen listens[1];
+static struct config config;
+static struct announcement announcement;
+static int listener;
+static int ends[2];
+static int own_stderr;
+static uint64_t now_ms = 5000;
+
+static void add(size_t i, const char *name, const char *path)
+{
+	servers[i] = (struct config_server){ .enabled = true };
+	servers[i].conf.name = name;
+	servers[i].conf.is_tried = i > 0;
+	servers[i].endpoint.path = slice_str(path);
+}
+
+static int setup(void **state)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+
+	clock_freeze(now_ms);
+	add(0, "plain", "/plain/mcp");
+	add(1, "a", "/a/mcp");
+	add(2, "b", "/b/mcp");
+	config = (struct config){ .servers = servers, .server_count = ARRAY_LEN(servers) };
+	config.listen = listens;
+	config.listen_count = 1;
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -1;
+	own_stderr = dup(STDERR_FILENO);
+	announcement_init(&announcement, &config);
+	return dup2(ends[1], STDERR_FILENO) < 0;
+}
+
+static int teardown(void **state)
+{
+	dup2(own_stderr, STDERR_FILENO);
+	close(own_stderr);
+	announcement_fini(&announcement);
+	close(listener);
+	close(ends[0]);
+	close(ends[1]);
+	return 0;
+}
+
+/* What was said since the last look, with `@` for ` at URL` and the line's end. */
+static const char *said(void)
+{
+	static char text[4096];
+	char line[4096], *rest = line;
+	ssize_t n = read(ends[0], line, sizeof(line) - 1);
+
+	text[0] = '\0';
+	line[n > 0 ? n : 0] = '\0';
+	for (char *at; (at = strsep(&rest, "\n")) != NULL && *at != '\0';) {
+		char *url = strstr(at, " at http://127.0.0.1:");
+
+		assert_non_null(url);
+		*url = '\0';
+		assert_memory_equal(at, "mcpgated: ready: ", 17);
+		strcat(text, at + 17);
+		strcat(text, "@");
+	}
+	return text;
+}
+
+static void take(uint32_t server, int value, struct slice text)
+{
+	int fd = ipc_open_text(text);
+
+	announcement_take(&announcement,
+			  &(struct ipc_message){
+				  .type = IPC_FOUND, .server = server, .value = value },
+			  fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+#define FOUND SLICE_LIT("name\0001.2\0")
+
+static void lines_wait_for_what_is_found(void **state)
+{
+	announcement_begin(&announcement, &listener);
+	assert_string_equal(said(), "plain@");
+	assert_int_equal(announcement_do_due(&announcement), now_ms + WAIT_MS);
+	take(2, 3, FOUND);
+	assert_string_equal(said(), "b (name 1.2, 3 tools)@");
+	take(2, 4, FOUND);
+	assert_string_equal(said(), "");
+	take(1, IPC_FOUND_FAILING, slice_of(NULL, 0));
+	assert_string_equal(said(), "a (fails to start, the log says how)@");
+}
+
+static void lines_wait_for_two_seconds(void **state)
+{
+	announcement_begin(&announcement, &listener);
+	assert_string_equal(said(), "plain@");
+	clock_freeze(now_ms + WAIT_MS - 1);
+	(void)announcement_do_due(&announcement);
+	assert_string_equal(said(), "");
+	clock_freeze(now_ms + WAIT_MS);
+	assert_true(announcement_do_due(&announcement) == UINT64_MAX);
+	assert_string_equal(said(), "a@b@");
+	take(1, 1, FOUND);
+	assert_string_equal(said(), "");
+}
+
+/* With TLS the gateway may have looked before it serves. */
+static void what_was_found_before_is_known(void **state)
+{
+	take(1, 1, SLICE_LIT("name\0\0"));
+	take(2, IPC_FOUND_UNLISTED, slice_of(NULL, 0));
+	assert_string_equal(said(), "");
+	announcement_begin(&announcement, &listener);
+	assert_string_equal(said(), "plain@a (name, 1 tool)@b@");
+	assert_true(announcement_do_due(&announcement) == UINT64_MAX);
+}
+
+/* SEC-68 */
+static void gateway_is_not_believed(void **state)
+{
+	char many[IPC_FOUND_BYTES * 2];
+	int blocking[2];
+	struct slice text = slice_of(many, sizeof(many));
+
+	take(UINT32_MAX, 1, FOUND);
+	take(0, 1, FOUND); /* it is not tried */
+	assert_int_equal(pipe(blocking), 0);
+	announcement_take(&announcement, &(struct ipc_message){ .server = 1, .value = -77 },
+			  blocking[0]); /* nothing is in it, and nobody waits */
+	close(blocking[0]);
+	close(blocking[1]);
+	memset(many, '\n', sizeof(many));
+	take(2, INT32_MAX, text);
+	announcement_begin(&announcement, &listener);
+	text = slice_str(said());
+	assert_true(slice_has_prefix(text, SLICE_LIT("plain@a@b (\\u000a\\u000a")));
+	assert_true(text.n < 500 && memchr(text.p, '\n', text.n) == NULL);
+	assert_non_null(strstr(text.p, "..., 2147483647 tools)@"));
+}
+
+/* The addresses stand in objects of the log, at once. */
+static void log_of_objects_waits_for_nothing(void **state)
+{
+	char text[2048];
+	ssize_t n;
+
+	config.log_format = LOG_FORMAT_JSON;
+	log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_JSON);
+	announcement_begin(&announcement, &listener);
+	log_set(STDERR_FILENO, LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	assert_true(announcement_do_due(&announcement) == UINT64_MAX);
+	n = read(ends[0], text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	assert_non_null(strstr(text, "\"event\":\"endpoint_ready\",\"server\":\"plain\""));
+	assert_non_null(strstr(text, "\"event\":\"endpoint_ready\",\"server\":\"b\""));
+	assert_null(strstr(text, "mcpgated: ready"));
+}
+
+/* A stop while lines wait has closed the sockets. */
+static void nothing_is_said_of_what_is_closed(void **state)
+{
+	int closed = -1;
+
+	announcement_begin(&announcement, &closed);
+	clock_freeze(now_ms + WAIT_MS);
+	(void)announcement_do_due(&announcement);
+	assert_string_equal(said(), "");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(lines_wait_for_what_is_found),     TEST(lines_wait_for_two_seconds),
+		TEST(what_was_found_before_is_known),   TEST(gateway_is_not_believed),
+		TEST(log_of_objects_waits_for_nothing), TEST(nothing_is_said_of_what_is_closed),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
