@@ -93,6 +93,16 @@ static void row_take_rules(struct server_table *table, size_t number, struct gen
 	set_generation(&table->rows[number].rules, generation);
 }
 
+/* What the next scrape sees goes on from what the last has seen. */
+static void share_stats(struct server_table *table, size_t number)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (i != number && has_name(&table->rows[i], table->rows[number].name)) {
+			server_share_stats(&table->servers[number], &table->servers[i]);
+			return;
+		}
+}
+
 static void row_make(struct server_table *table, struct generation *generation,
 		     struct config_server *from, const struct gateway_server *given)
 {
@@ -109,6 +119,7 @@ static void row_make(struct server_table *table, struct generation *generation,
 	conf.fleet = &table->fleet;
 	conf.server = given->number;
 	server_init(server, table->loop, table->spawner, &conf);
+	share_stats(table, given->number);
 	era_remember(server, &given->era);
 	table->endpoints[given->number] = from->endpoint;
 	table->endpoints[given->number].server = server;

@@ -106,8 +106,8 @@ static void servers_are_reported(void **state)
 	assert_has("\"next_try_ms\":null,\"last_failure\":null");
 	assert_has("\"audit\":null");
 	out.len = 0;
-	latency_histogram_add(&servers[0].stats.answered, 3, now_ms);
-	latency_histogram_add(&servers[0].stats.answered, UINT64_C(1) << 50, now_ms);
+	latency_histogram_add(&servers[0].stats->answered, 3, now_ms);
+	latency_histogram_add(&servers[0].stats->answered, UINT64_C(1) << 50, now_ms);
 	server_note_failure(&servers[1], "it \"ended\"", "status 3");
 	backoff_note_failed(&servers[1].backoff);
 	router.is_draining = true;
@@ -140,8 +140,8 @@ static void the_audit_is_reported(void **state)
 
 static void metrics_are_exact(void **state)
 {
-	latency_histogram_add(&servers[0].stats.answered, 0, now_ms);
-	latency_histogram_add(&servers[0].stats.answered, 1500, now_ms);
+	latency_histogram_add(&servers[0].stats->answered, 0, now_ms);
+	latency_histogram_add(&servers[0].stats->answered, 1500, now_ms);
 	backoff_note_failed(&servers[1].backoff);
 	reports_metrics(&admin, false, &out);
 	assert_has("# HELP mcpgated_sessions_open open sessions\n# TYPE mcpgated_sessions_open "

@@ -176,7 +176,7 @@ static void put_series(struct metric_writer *writer, const struct admin *admin, 
 	for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
 		struct series_writer to = { writer, slice_str(server->conf.name) };
 
-		call_stats_visit(&server->stats.calls, on_series, &to);
+		call_stats_visit(&server->stats->calls, on_series, &to);
 	}
 }
 
@@ -186,7 +186,7 @@ static void put_refusals(struct metric_writer *writer, const struct admin *admin
 
 	metric_begin(writer, METRIC_REFUSALS);
 	for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
-		const struct call_stats *calls = &server->stats.calls;
+		const struct call_stats *calls = &server->stats->calls;
 
 		for (size_t r = 0; r < calls->refused_count; r++)
 			metric_put(writer,
@@ -219,7 +219,7 @@ static void put_calls(struct metric_writer *writer, const struct admin *admin)
 			struct slice name = slice_str(server->conf.name);
 
 			metric_put_histogram(writer, &name,
-					     histogram_of(&server->stats, histograms[m]));
+					     histogram_of(server->stats, histograms[m]));
 		}
 	}
 }
@@ -252,7 +252,7 @@ static uint64_t count_leased(const struct server *server)
 static void read_server(const struct server *server, const struct server_load *load,
 			uint64_t values_r[METRIC_COUNT])
 {
-	const struct server_stats *stats = &server->stats;
+	const struct server_stats *stats = server->stats;
 
 	values_r[METRIC_SERVER_FAILED] = stats->failed;
 	values_r[METRIC_SERVER_IN_FLIGHT] = load->calls;
@@ -324,12 +324,12 @@ static void put_ends(struct metric_writer *writer, const struct admin *admin)
 	metric_begin(writer, METRIC_SERVER_ENDS);
 	for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
 		for (enum reason reason = 0; reason < REASON_COUNT; reason++)
-			if (server->stats.ends[reason] > 0)
+			if (server->stats->ends[reason] > 0)
 				metric_put(writer,
 					   (const struct slice[]){
 						   slice_str(server->conf.name),
 						   slice_str(reason_get(reason)->text) },
-					   server->stats.ends[reason]);
+					   server->stats->ends[reason]);
 	}
 }
 

@@ -133,7 +133,7 @@ static struct json_t *describe_buckets(const struct latency_histogram *histogram
 static struct json_t *describe_server(const struct server *server, struct slice path,
 				      const struct server_load *load)
 {
-	const struct server_stats *stats = &server->stats;
+	const struct server_stats *stats = server->stats;
 	struct json_t *value = value_object(), *failure = NULL;
 	const char *state = server->is_retired           ? "retiring" :
 			    server->backoff.failures > 0 ? "failing" :

@@ -622,7 +622,7 @@ static void record_refusal(const struct admission *admission, const char *word)
 	};
 
 	word = refusal_word(&admission->refusal, word);
-	call_stats_note_refusal(&caller->endpoint->server->stats.calls, word);
+	call_stats_note_refusal(&caller->endpoint->server->stats->calls, word);
 	if (audit == NULL)
 		return;
 	for (size_t i = 0; i < admission->count; i++) {

@@ -44,7 +44,7 @@ static void record_refusal(const struct endpoint_request *request, const struct 
 
 	const char *word = refusal_word(refusal, "");
 
-	call_stats_note_refusal(&request->endpoint->server->stats.calls, word);
+	call_stats_note_refusal(&request->endpoint->server->stats->calls, word);
 	if (frontend->router->audit != NULL)
 		audit_refusal(frontend->router->audit,
 			      &(struct audit_request){

@@ -139,7 +139,8 @@ void announcement_take(struct announcement *announcement, const struct ipc_messa
 	struct announced *announced;
 	size_t n;
 
-	if (message->server >= announcement->config->server_count ||
+	if (announcement->config == NULL ||
+	    message->server >= announcement->config->server_count ||
 	    !is_awaited(announcement, message->server))
 		return;
 	announced = &announcement->servers[message->server];
@@ -172,10 +173,26 @@ static bool announce_all(struct announcement *announcement, bool is_late)
 
 void announcement_begin(struct announcement *announcement, const int *listeners)
 {
+	CHECK(announcement->config != NULL);
 	CHECK(announcement->listeners == NULL && listeners != NULL);
 	announcement->listeners = listeners;
 	if (announce_all(announcement, false))
 		announcement->until_ms = clock_now_ms() + WAIT_MS;
+}
+
+void announcement_renew(struct announcement *announcement, const struct config *config)
+{
+	if (announcement->listeners != NULL) {
+		if (announcement->config != NULL)
+			(void)announce_all(announcement, true);
+		announcement->config = NULL;
+		announcement->until_ms = UINT64_MAX;
+		return;
+	}
+	announcement_fini(announcement);
+	announcement_init(announcement, config);
+	for (size_t i = 0; i < config->server_count; i++)
+		announcement->servers[i].is_found = true;
 }
 
 uint64_t announcement_do_due(struct announcement *announcement)

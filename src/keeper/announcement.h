@@ -14,9 +14,8 @@
 #include "io/ipc.h"
 
 struct announcement {
-	const struct config
-		*config;      /* borrowed, as are the listeners: config->listen_count sockets */
-	const int *listeners; /* NULL: not begun */
+	const struct config *config; /* borrowed; NULL: nothing more is to be said */
+	const int *listeners; /* config->listen_count sockets, borrowed; NULL: not begun */
 	struct announced *servers; /* those of config */
 	uint64_t until_ms;         /* nothing is waited for any longer; UINT64_MAX: nothing is */
 };
@@ -26,6 +25,11 @@ void announcement_init(struct announcement *announcement, const struct config *c
 void announcement_fini(struct announcement *announcement);
 /* The gateway serves: says what can be said. Not called twice. */
 void announcement_begin(struct announcement *announcement, const int *listeners);
+/*
+ * A reload is about to use `config` in the place of the other: says what has waited. If it has not begun, it will say where the
+ * servers of `config` are, and waits for none of them: what is found meanwhile may be about others.
+ */
+void announcement_renew(struct announcement *announcement, const struct config *config);
 /* Takes IPC_FOUND, of which nothing is believed; text_fd is borrowed, or -1. It may come before announcement_begin. */
 void announcement_take(struct announcement *announcement, const struct ipc_message *message,
 		       int text_fd);

@@ -187,6 +187,36 @@ static void nothing_is_said_of_what_is_closed(void **state)
 	assert_string_equal(said(), "");
 }
 
+/* What waits is said of the servers as they were; what is found later may be about others. */
+static void a_reload_ends_the_wait(void **state)
+{
+	struct config other = config;
+
+	announcement_begin(&announcement, &listener);
+	assert_string_equal(said(), "plain@");
+	announcement_renew(&announcement, &other);
+	assert_string_equal(said(), "a@b@");
+	assert_true(announcement_do_due(&announcement) == UINT64_MAX);
+	take(1, 1, FOUND);
+	announcement_renew(&announcement, &config);
+	assert_string_equal(said(), "");
+}
+
+static void a_reload_before_it_begins_is_what_is_said(void **state)
+{
+	struct config other = config;
+
+	other.servers = servers + 1;
+	other.server_count = 2;
+	take(2, 3, FOUND);
+	announcement_renew(&announcement, &other);
+	take(0, 3, FOUND);
+	assert_string_equal(said(), "");
+	announcement_begin(&announcement, &listener);
+	assert_string_equal(said(), "a@b@");
+	assert_true(announcement_do_due(&announcement) == UINT64_MAX);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -195,6 +225,7 @@ int main(void)
 		TEST(lines_wait_for_what_is_found),     TEST(lines_wait_for_two_seconds),
 		TEST(what_was_found_before_is_known),   TEST(gateway_is_not_believed),
 		TEST(log_of_objects_waits_for_nothing), TEST(nothing_is_said_of_what_is_closed),
+		TEST(a_reload_ends_the_wait),           TEST(a_reload_before_it_begins_is_what_is_said),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -664,6 +664,7 @@ static void keeper_init_reload(struct keeper *keeper)
 					    .fetcher = &keeper->fetcher,
 					    .certificates = &keeper->certificates,
 					    .audit = &keeper->audit,
+					    .announcement = &keeper->announcement,
 					    .notify = &keeper->notify,
 					    .log_fd = &keeper->log_fd,
 					    .gateway_config = &keeper->gateway_config });

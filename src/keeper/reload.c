@@ -222,6 +222,7 @@ static void use(struct reload *reload)
 	struct config *next = reload->next;
 
 	report_changes(reload);
+	announcement_renew(parts->announcement, next);
 	config_keep_fixed(server_slots_config(parts->slots), next);
 	reload->next = NULL;
 	era_store_renew(parts->era_store);

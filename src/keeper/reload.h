@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "config/config.h"
 #include "io/ipc.h"
+#include "keeper/announcement.h"
 #include "keeper/audit_writer.h"
 #include "keeper/certificates.h"
 #include "keeper/cgroups.h"
@@ -37,6 +38,7 @@ struct reload_parts {
 	struct fetcher_process *fetcher;
 	struct certificates *certificates;
 	struct audit_writer *audit;
+	struct announcement *announcement;
 	const struct notify *notify;
 	int *log_fd;
 	int *gateway_config; /* the memory file for the next gateway */

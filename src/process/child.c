@@ -262,7 +262,7 @@ static void child_begin_stop(struct child *child, enum reason reason)
 	bool has_failed = child->lost_reason != REASON_NONE || child->failure.len > 0;
 
 	child->end_reason = reason;
-	child->server->stats.ends[reason]++;
+	child->server->stats->ends[reason]++;
 	/* A failure has a line of its own, when all of it is known. */
 	if (!has_failed)
 		LOG(CHILD_END, LOG_STR("server", child->server->conf.name),
@@ -635,7 +635,7 @@ void child_start(struct child *child, struct server *server, int claims_fd,
 	timer_init(&child->drain, child_on_drain);
 	list_append(&server->children, &child->link);
 	server_count_child(server, true);
-	server->stats.starts++;
+	server->stats->starts++;
 	child->started_at_ms = clock_now_ms();
 	counter_add(COUNTER_CHILDREN);
 	spawned_start(&child->spawned, server->spawner, server->conf.server, claims_fd,

@@ -236,8 +236,8 @@ static void longer_line_kills(void **state)
 	exits(p, SIGKILL);
 	assert_true(is_logged("limits.response"));
 	assert_non_null(
-		strstr(servers[0].stats.failure, "limits.response")); /* not how we ended it */
-	assert_int_equal(servers[0].stats.failures, 1);
+		strstr(servers[0].stats->failure, "limits.response")); /* not how we ended it */
+	assert_int_equal(servers[0].stats->failures, 1);
 }
 
 /* The same where the whole line comes in one piece. */
@@ -613,7 +613,7 @@ static void failed_start_is_one_line(void **state)
 	assert_false(is_logged("second"));
 	assert_int_equal(count_logged("child_stderr_early"), 3);
 	assert_false(is_logged("child_end"));
-	assert_int_equal(servers[0].stats.failures, 1);
+	assert_int_equal(servers[0].stats->failures, 1);
 }
 
 /* The first reason is the one; what the gateway did then is none. */
@@ -630,7 +630,7 @@ static void first_reason_counts(void **state)
 	assert_true(is_logged("child_failed server=test "));
 	assert_true(is_logged(" error=\"it is of no use\" exit=- "));
 	assert_false(is_logged("it was refused"));
-	assert_int_equal(servers[0].stats.failures, 1);
+	assert_int_equal(servers[0].stats->failures, 1);
 }
 
 /* Long last words begin with a whole line. */

@@ -3,9 +3,11 @@
 #include "process/server.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "obs/log.h"
 
 #define FULL_QUIET_MS (60 * 1000)
@@ -34,6 +36,8 @@ void server_init(struct server *server, struct loop *loop, struct spawner *spawn
 		 const struct server_conf *conf)
 {
 	*server = (struct server){ .conf = *conf, .loop = loop, .spawner = spawner };
+	server->stats = mem_zalloc(sizeof(*server->stats));
+	server->stats->users = 1;
 	backoff_init(&server->backoff, &server->conf);
 	list_init(&server->children);
 	pins_init(&server->pins);
@@ -163,7 +167,7 @@ enum reason server_admit(struct server *server, uint64_t *wait_ms_r)
 
 void server_note_failure(struct server *server, const char *error, const char *exit)
 {
-	struct server_stats *stats = &server->stats;
+	struct server_stats *stats = server->stats;
 
 	stats->failures++;
 	stats->failed_at_ms = clock_wall_ms();
@@ -171,9 +175,27 @@ void server_note_failure(struct server *server, const char *error, const char *e
 		 exit != NULL ? exit : "");
 }
 
+static void stats_unref(struct server_stats **stats)
+{
+	CHECK((*stats)->users > 0);
+	if (--(*stats)->users == 0) {
+		call_stats_fini(&(*stats)->calls);
+		free(*stats);
+	}
+	*stats = NULL;
+}
+
+void server_share_stats(struct server *server, const struct server *other)
+{
+	other->stats->users++;
+	stats_unref(&server->stats);
+	server->stats = other->stats;
+	server->restarts = other->restarts;
+}
+
 void server_fini(struct server *server)
 {
 	pins_fini(&server->pins);
-	call_stats_fini(&server->stats.calls);
+	stats_unref(&server->stats);
 	stderr_ring_fini(&server->stderr_ring);
 }

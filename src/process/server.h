@@ -117,8 +117,9 @@ struct server_conf {
 /* The time-out of calls of one tool; 0: the usual one. */
 uint64_t server_tool_timeout_ms(const struct server_conf *conf, struct slice tool);
 
-/* What has happened since the start. */
+/* What has happened since the start, to all servers that have had the name: what a reload changes begins nothing anew. */
 struct server_stats {
+	size_t users; /* servers */
 	struct latency_histogram answered; /* calls, and how long they took */
 	struct call_stats calls;           /* the same by what they were and how they ended */
 	uint64_t failed;                   /* calls that got an error of ours instead */
@@ -142,7 +143,7 @@ struct server {
 	struct era_verdict verdict;
 	uint64_t restarts;      /* that the operator has ordered */
 	struct backoff backoff; /* is told of starts that succeed or fail, and of crashes */
-	struct server_stats stats;
+	struct server_stats *stats;
 	struct pins pins;              /* empty with PIN_OFF */
 	struct pin_memory *pin_memory; /* for the next gateway; NULL: there is none */
 	uint64_t pins_told_since_ms;
@@ -161,6 +162,8 @@ void server_take_rules(struct server *server, const struct server_conf *conf);
 
 void server_init(struct server *server, struct loop *loop, struct spawner *spawner,
 		 const struct server_conf *conf);
+/* What has happened to the other, before and from now on, has happened to this one as well: it takes the other's place. */
+void server_share_stats(struct server *server, const struct server *other);
 
 /*
  * Whether a process may be started. Returns REASON_NONE, and in *wait_ms_r how long to wait first; or why not,

@@ -157,7 +157,7 @@ void call_sent(struct call *call, struct upstream *upstream, uint64_t id)
 	upstream_add_request(upstream, &call->request, id);
 	counter_add(COUNTER_CALLS);
 	if (call->series != NULL && !call->is_repeated)
-		latency_histogram_add(&call->client->server->stats.calls.waited,
+		latency_histogram_add(&call->client->server->stats->calls.waited,
 				      call->sent_at_ms - call->began_at_ms, call->sent_at_ms);
 	if (call->timeout_ms == 0)
 		call->timeout_ms = conf->request_timeout_ms;
@@ -177,7 +177,7 @@ void call_note_heard(struct call *call)
 	if (call->state != CALL_SENT || call->was_heard_of || call->series == NULL)
 		return;
 	call->was_heard_of = true;
-	latency_histogram_add(&call->client->server->stats.calls.first_message,
+	latency_histogram_add(&call->client->server->stats->calls.first_message,
 			      now_ms - call->sent_at_ms, now_ms);
 }
 
@@ -300,7 +300,7 @@ void call_respond(struct call *call, const struct slice *parts, size_t count)
 		if (upstream->child != NULL)
 			upstream->child->answered++;
 		backoff_note_answered(&upstream->server->backoff, upstream->ready_at_ms);
-		latency_histogram_add(&upstream->server->stats.answered, now_ms - call->sent_at_ms,
+		latency_histogram_add(&upstream->server->stats->answered, now_ms - call->sent_at_ms,
 				      now_ms);
 	}
 	call_record_end(call,
@@ -315,7 +315,7 @@ void call_respond(struct call *call, const struct slice *parts, size_t count)
 
 void call_fail(struct call *call, enum reason reason)
 {
-	call->client->server->stats.failed++;
+	call->client->server->stats->failed++;
 	LOG(CALL_END, LOG_STR("server", call->client->server->conf.name),
 	    LOG_SLICE("method", call->method->name), LOG_STR("reason", reason_get(reason)->text),
 	    LOG_STR("trace_id", call->trace_id));

@@ -42,7 +42,7 @@ bool call_record(struct call *call, const struct client *client, const struct pr
 	if (trace_id.n > 0)
 		memcpy(call->trace_id, trace_id.p, trace_id.n);
 	call->began_at_ms = clock_now_ms();
-	call->series = call_stats_get(&client->server->stats.calls, call->method,
+	call->series = call_stats_get(&client->server->stats->calls, call->method,
 				      scan_plain_string(env->name));
 	if (call->method->id != METHOD_PING)
 		call->audit_call = begin_record(client, principal, env, origin);

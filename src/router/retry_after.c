@@ -13,8 +13,8 @@
 /* Half of the calls are over by then. */
 static uint64_t usual_call_ms(const struct server *server)
 {
-	return server->stats.answered.count > 0 ?
-		       latency_histogram_quantile_ms(&server->stats.answered, 500) :
+	return server->stats->answered.count > 0 ?
+		       latency_histogram_quantile_ms(&server->stats->answered, 500) :
 		       UNKNOWN_MS;
 }
 

@@ -1615,7 +1615,7 @@ static void calls_are_counted(void **state)
 	struct client *client = begin();
 	uint64_t calls = counter_get(COUNTER_CALLS);
 	uint64_t cancelled = counter_get(COUNTER_CALLS_CANCELLED);
-	const struct server_stats *stats = &servers[0].stats;
+	const struct server_stats *stats = servers[0].stats;
 
 	for (int i = 0; i < 3; i++)
 		request(client, CALL("1"));

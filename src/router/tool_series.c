@@ -20,7 +20,7 @@ static int note_item(struct slice item, void *arg)
 
 void tool_series_note(struct server *server, const struct method *method, struct slice result)
 {
-	struct note note = { .stats = &server->stats.calls };
+	struct note note = { .stats = &server->stats->calls };
 	struct json tools;
 	struct error err;
 

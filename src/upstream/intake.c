@@ -41,7 +41,7 @@ static const struct envelope *sanitize(struct intake *intake, struct server *ser
 	struct buf text = { 0 };
 	const struct envelope *clean;
 
-	if (!sanitize_text(&server->conf.sanitize, env->text, &text, &server->stats.sanitized))
+	if (!sanitize_text(&server->conf.sanitize, env->text, &text, &server->stats->sanitized))
 		return env;
 	clean = go_on(intake, &text, limits);
 	/* By its id the server knows what it has asked. */
@@ -61,9 +61,9 @@ static const struct envelope *redact(struct intake *intake, struct server *serve
 	if (rules->count == 0 || env->kind == ENVELOPE_REQUEST)
 		return env;
 	kept[2] = scan_member(env->text, SLICE_LIT("jsonrpc")).text;
-	server->stats.redact_pace.now_ms = clock_now_ms();
+	server->stats->redact_pace.now_ms = clock_now_ms();
 	if (!redact_text(rules, env->text, (struct slices){ kept, ARRAY_LEN(kept) },
-			 &server->stats.redact_pace, &text, &server->stats.redacted))
+			 &server->stats->redact_pace, &text, &server->stats->redacted))
 		return env;
 	return go_on(intake, &text, limits);
 }

@@ -7,6 +7,7 @@
 #include "process/server.h"
 
 static const struct scan_limits limits = { .depth_max = 64, .id_max = 64 };
+static struct server_stats stats;
 static struct server server;
 static struct buf room;
 
@@ -14,7 +15,9 @@ static int open_server(void **state)
 {
 	struct error err;
 
+	stats = (struct server_stats){ .users = 1 };
 	server = (struct server){
+		.stats = &stats,
 		.conf = { .sanitize = { SANITIZE_STRIP, SANITIZE_STRIP } },
 	};
 	return redact_add(&server.conf.redact, SLICE_LIT("sk-[a-z]+|2\\.0"), &err);
@@ -94,9 +97,9 @@ static void messages_are_changed(void **state)
 				fail_msg("%s: %s", rows[i].text, is);
 		}
 	}
-	assert_int_equal(server.stats.redacted.found, 6);
-	assert_true(server.stats.sanitized.invisible > 0);
-	assert_int_equal(server.stats.sanitized.controls, 0);
+	assert_int_equal(server.stats->redacted.found, 6);
+	assert_true(server.stats->sanitized.invisible > 0);
+	assert_int_equal(server.stats->sanitized.controls, 0);
 }
 
 int main(void)

@@ -7,6 +7,8 @@ import signal
 import threading
 import time
 
+import c75_metrics
+import c95_audit
 import harness
 import mcp
 from c71_ctl import ctl, rows
@@ -325,3 +327,64 @@ def included_files(t):
     eq(ctl(t, "reload")[0], "removed: more\n")
     write(t, config={"auth": t.daemon.extra["auth"], "include": ["missing.yaml"]})
     ok("missing.yaml: there is no such file" in ctl(t, "reload", status=1)[1], "a name")
+
+
+@case(daemon=False)
+def records_and_numbers_go_on(t):
+    """SEC-63, product §3: a record names the line where its rule stands now; counters of a name never fall, whatever server has it."""
+    tool = {"on": {"tools/list": [["result", {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}]]}}
+    main = lambda deny, **env: {"script": tool, "tools": {"deny": deny}, "env": env}
+    records = c95_audit.Records(os.path.join(t.directory(), "audit"))
+    t.start({"main": main(["b_*"])}, {"audit": {"to": records.path}})
+    ended = lambda: c75_metrics.series(c75_metrics.read(t), "mcpgated_calls_ended_total", server="main", tool="echo")["method=tools/call,status=ok"]
+    sums = lambda: [sum(c75_metrics.series(c75_metrics.read(t), "mcpgated_" + name, server="main").values())
+                    for name in ("refusals_total", "server_process_starts_total", "call_duration_seconds_count", "answer_seconds_count")]
+    lines = []
+
+    def refused(s, name, rule):
+        records.fresh()
+        ok("error" in s.ask("tools/call", {"name": name, "arguments": {}}), "refused", name)
+        record = records.wait("refusal", 1, name)[0]
+        at = c95_audit.line_of(t, "  main:", "deny:")
+        eq([record.get(k) for k in ("tool", "rule", "rule_at")], [name, rule, at], record)
+        ok("%s\n" % at in ctl(t, "can", "anonymous", "main", name, status=1)[0], "can")
+        lines.append(at)
+
+    def call(s, count):
+        s.echo("x")
+        wait_for(lambda: any((r["event"], r.get("tool"), r["verdict"]) == ("end", "echo", "allowed") for r in records.fresh()), 5, "its record")
+        eq(ended(), count)
+    first = t.session()
+    first.ask("tools/list")
+    call(first, 1)
+    refused(first, "b_x", "servers.main.tools.deny[0]")
+    before = sums()
+    # Of the rules alone, further down in the file.
+    reload(t, {"a": {}, "main": main(["a_*", "b_*"])})
+    refused(first, "b_x", "servers.main.tools.deny[1]")
+    call(first, 2)
+    # Another server of the name, beside the one that the session has.
+    reload(t, {"main": main(["b_*"], N="2")})
+    second = t.session()
+    for count, s in enumerate((first, second, first), 3):
+        call(s, count)
+        refused(s, "b_x", "servers.main.tools.deny[0]")
+    eq(len(set(lines)), 2, "lines")
+    first.delete()
+    wait_for(lambda: not any(retiring for _, retiring in report(t)), 8, "the end of the old one")
+    eq(ended(), 5)
+    call(second, 6)
+    after = sums()
+    ok(all(b <= a for b, a in zip(before, after)) and after[:2] == [5, 2], "numbers", before, after)
+
+
+@case(daemon=False)
+def servers_that_are_tried(t):
+    """product §2: one that a reload has added is started once, too, and what it is stands in the log."""
+    tried = {"script": {}, "start": {"try": True}}
+    t.start({"main": {}})
+    for n in range(3):
+        reload(t, {"main": {}, "new-%d" % n: dict(tried, env={"N": str(n)})})
+        t.daemon.wait_log("server_found", "server=new-%d" % n)
+    wait_for(lambda: not t.daemon.children(), 5, "their ends")
+    t.session().echo("still there")
