@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "config/address.h"
 #include "config/claim.h"
 #include "config/problem.h"
@@ -235,28 +236,49 @@ static void check_path(const struct config_server *server, const struct tree *at
 		problem_add_at(problems, at, "the path '%.100s' is the daemon's own", path);
 }
 
-/* AUTH-AUD-03, AUTH-CFG-01 */
-static void check_path_is_unique(const struct config *config, size_t index, const struct tree *root,
-				 struct config_problems *problems)
+struct path_taken {
+	struct map_link link; /* by the hash of the path */
+	struct slice path;
+	const struct config_server *by;
+};
+
+static const struct config_server *find_path(const struct map *taken, struct slice path)
 {
-	const struct config_server *server = &config->servers[index];
-	const struct endpoint *own = &server->endpoint;
-	const struct tree *at = tree_below(server_place(root, server), "path");
-	struct slice paths[] = { own->path, own->sse_path, own->message_path };
+	for (struct map_link *link = map_find_link(taken, text_hash(0, path)); link != NULL;
+	     link = link->next)
+		if (slice_is_equal(container_of(link, struct path_taken, link)->path, path))
+			return container_of(link, struct path_taken, link)->by;
+	return NULL;
+}
 
-	for (size_t i = 0; i < index && server->enabled; i++) {
-		const struct endpoint *other = &config->servers[i].endpoint;
-		struct slice theirs[] = { other->path, other->sse_path, other->message_path };
-		size_t p = 0;
+/* AUTH-AUD-03, AUTH-CFG-01 */
+static void check_paths_are_unique(const struct config *config, const struct tree *root,
+				   struct config_problems *problems)
+{
+	struct path_taken *entries = mem_zalloc((config->server_count * 3 + 1) * sizeof(*entries));
+	struct path_taken *next = entries;
+	struct map taken = { 0 };
 
-		while (p < ARRAY_LEN(paths) &&
-		       !slices_has((struct slices){ theirs, ARRAY_LEN(theirs) }, paths[p]))
-			p++;
-		if (config->servers[i].enabled && p < ARRAY_LEN(paths))
-			problem_add_at(problems, at,
-				       "the path '%.100s' is also that of the server '%s'",
-				       paths[p].p, config->servers[i].conf.name);
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i], *other = NULL;
+		const struct endpoint *own = &server->endpoint;
+		struct slice paths[] = { own->path, own->sse_path, own->message_path };
+
+		for (size_t p = 0; p < ARRAY_LEN(paths) && server->enabled && other == NULL; p++) {
+			other = find_path(&taken, paths[p]);
+			if (other != NULL)
+				problem_add_at(problems,
+					       tree_below(server_place(root, server), "path"),
+					       "the path '%.100s' is also that of the server '%s'",
+					       paths[p].p, other->conf.name);
+		}
+		for (size_t p = 0; p < ARRAY_LEN(paths) && server->enabled; p++, next++) {
+			*next = (struct path_taken){ .path = paths[p], .by = server };
+			map_insert_link(&taken, text_hash(0, paths[p]), &next->link);
+		}
 	}
+	map_fini(&taken);
+	free(entries);
 }
 
 static void check_timeouts(const struct config_server *server, const struct tree *at,
@@ -393,8 +415,8 @@ void rules_check(const struct config *config, const struct tree *root,
 		check_claims(config, &config->servers[i], root, problems);
 		rules_check_sandbox(config, &config->servers[i], root,
 				    server_place(root, &config->servers[i]), problems);
-		check_path_is_unique(config, i, root, problems);
 	}
+	check_paths_are_unique(config, root, problems);
 	if (config->server_count == 0 &&
 	    (tree_find(root, "servers") == NULL || tree_find(root, "servers")->kind != TREE_LIST))
 		problem_add_at(problems, tree_below(root, "servers"),

@@ -209,13 +209,26 @@ void table_load(const struct types_context *context, const char *level, const st
 	}
 }
 
-/* Defaults are read like any other value, so the table can write them as people would. */
+/* Defaults are read like any other value, so the table can write them as people would. Most need no parser. */
+static struct tree *read_default(const struct option *option)
+{
+	struct error err;
+	struct tree *value;
+
+	if (strcmp(option->def, "[]") == 0)
+		return tree_new(TREE_LIST, option->path);
+	if (strpbrk(option->def, "[]{}\"'#:,&*!|>%@`") != NULL)
+		return yaml_read(slice_str(option->def), option->path, &err);
+	value = tree_new_text(option->def, option->path);
+	value->is_plain = true;
+	return value;
+}
+
 static void set_default(const struct option *option, void *base)
 {
 	struct config_problems problems = { 0 };
 	struct types_context context = { .problems = &problems };
-	struct error err;
-	struct tree *value = yaml_read(slice_str(option->def), option->path, &err);
+	struct tree *value = read_default(option);
 
 	CHECK(value != NULL);
 	types_get(option)->load(&context, option, value, base);

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
+
+#define FEW 16 /* members are looked for one by one */
 
 struct tree *tree_new(enum tree_kind kind, const char *file)
 {
@@ -25,6 +28,16 @@ struct tree *tree_new_text(const char *text, const char *file)
 	return value;
 }
 
+static uint64_t hash_of(const char *key)
+{
+	return text_hash(0, slice_str(key));
+}
+
+static void index_member(struct tree *map, struct tree *member)
+{
+	map_insert_link(&map->by_key, hash_of(member->key), &member->link);
+}
+
 struct tree *tree_add(struct tree *parent, const char *key, struct tree *child)
 {
 	CHECK(parent->kind != TREE_TEXT && (parent->kind == TREE_MAP) == (key != NULL));
@@ -38,6 +51,11 @@ struct tree *tree_add(struct tree *parent, const char *key, struct tree *child)
 	child->parent = parent;
 	child->key = key != NULL ? mem_strdup(key) : NULL;
 	parent->items[parent->count++] = child;
+	if (parent->by_key.count > 0)
+		index_member(parent, child);
+	else if (parent->kind == TREE_MAP && parent->count > FEW)
+		for (size_t i = 0; i < parent->count; i++)
+			index_member(parent, parent->items[i]);
 	return child;
 }
 
@@ -55,6 +73,7 @@ void tree_free(struct tree **value)
 	free(v->text);
 	free(v->key);
 	free(v->items);
+	map_fini(&v->by_key);
 	free(v);
 }
 
@@ -64,10 +83,13 @@ void tree_remove(struct tree *map, const char *key)
 
 	CHECK(map->kind == TREE_MAP);
 	for (size_t i = 0; i < map->count; i++) {
-		if (strcmp(map->items[i]->key, key) == 0)
-			tree_free(&map->items[i]);
-		else
+		if (strcmp(map->items[i]->key, key) != 0) {
 			map->items[kept++] = map->items[i];
+			continue;
+		}
+		if (map->by_key.count > 0)
+			map_remove_link(&map->by_key, &map->items[i]->link);
+		tree_free(&map->items[i]);
 	}
 	CHECK(kept <= map->count);
 	map->count = kept;
@@ -77,9 +99,19 @@ struct tree *tree_find(const struct tree *map, const char *key)
 {
 	if (map == NULL || map->kind != TREE_MAP)
 		return NULL;
-	for (size_t i = 0; i < map->count; i++)
-		if (strcmp(map->items[i]->key, key) == 0)
-			return map->items[i];
+	if (map->by_key.count == 0) {
+		for (size_t i = 0; i < map->count; i++)
+			if (strcmp(map->items[i]->key, key) == 0)
+				return map->items[i];
+		return NULL;
+	}
+	for (struct map_link *link = map_find_link(&map->by_key, hash_of(key)); link != NULL;
+	     link = link->next) {
+		struct tree *member = container_of(link, struct tree, link);
+
+		if (strcmp(member->key, key) == 0)
+			return member;
+	}
 	return NULL;
 }
 

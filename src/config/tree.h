@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/check.h"
+#include "base/map.h"
 
 enum tree_kind { TREE_TEXT, TREE_LIST, TREE_MAP };
 
@@ -28,6 +29,8 @@ struct tree {
 	char *text;          /* of a text; no NUL inside */
 	struct tree **items; /* of a list or map, in the order of the file */
 	size_t count;
+	struct map by_key;    /* of a map that has many: its members, by the hash of their keys */
+	struct map_link link; /* in the parent's */
 };
 
 /* Overwrites all texts, then frees. Accepts NULL. */

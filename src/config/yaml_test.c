@@ -198,6 +198,33 @@ static void test_limits(void **state)
 	free(large);
 }
 
+/* Found by their keys' hashes, from some number on. */
+static void test_maps_with_many_members(void **state)
+{
+	struct tree *root = tree_new(TREE_MAP, "f");
+	char key[16];
+
+	for (int i = 0; i < 100; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		assert_null(tree_find(root, key));
+		tree_add(root, key, tree_new_text(key, "f"));
+		assert_string_equal(tree_find(root, "k0")->text, "k0");
+		assert_string_equal(tree_find(root, key)->text, key);
+	}
+	for (int i = 0; i < 100; i += 2) {
+		snprintf(key, sizeof(key), "k%d", i);
+		tree_remove(root, key);
+		assert_null(tree_find(root, key));
+		assert_string_equal(tree_find(root, "k99")->text, "k99");
+	}
+	assert_int_equal(root->count, 50);
+	tree_remove(root, "none");
+	tree_add(root, "k0", tree_new_text("again", "f"));
+	assert_string_equal(tree_find(root, "k0")->text, "again");
+	assert_string_equal(tree_find(root, "k1")->text, "k1");
+	tree_free(&root);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -209,6 +236,7 @@ int main(void)
 		cmocka_unit_test(test_what_has_two_readings_is_refused),
 		cmocka_unit_test(test_what_is_no_yaml_is_refused),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_maps_with_many_members),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

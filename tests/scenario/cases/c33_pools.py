@@ -24,6 +24,11 @@ QUESTION = {"message": "m", "requestedSchema": {"type": "object", "properties": 
 CAPS = {"sampling": {}, "elicitation": {}, "roots": {"listChanged": True}}
 
 
+def calls_waiting(t, server):
+    rows = json.loads(t.conn(address=t.daemon.admin).request("GET", "/servers").read())["servers"]
+    return [row["waiting"] for row in rows if row["name"] == server][0]
+
+
 def methods(t, pid):
     return [m.get("method") for m in t.daemon.messages(pid)]
 
@@ -199,7 +204,7 @@ def calls_spread_and_wait(t):
     running = [s.start_do(["sleep", 1.2], ["text", "@PID@"]) for _ in range(4)]
     wait_for(lambda: sum(methods(t, p).count("tools/call") for p in t.daemon.children("two")) == 4, 3, "four calls")
     waiting = [s.start_do(["text", "late"]) for _ in range(2)]
-    time.sleep(0.1)
+    wait_for(lambda: calls_waiting(t, "two") == 2, 3, "two that wait")
     refused = s.start_do(["text", "x"])
     answer = refused.final()
     eq((refused.status, answer["error"]["data"]["reason"]), (503, "overloaded"))
@@ -217,7 +222,7 @@ def neighbours_take_turns(t):
     t.start({"main": {"script": {}, "pool": {"requests_per_process": 1, "max": 1}}}, CONFIG)
     greedy, modest = t.session("main"), t.session("main")
     many = [greedy.start_do(["sleep", 0.1], ["text", "g"]) for _ in range(10)]
-    time.sleep(0.15)
+    wait_for(lambda: calls_waiting(t, "main") > 4, 3, "many that wait")
     started = time.monotonic()
     eq(modest.echo("m"), "m")
     within(started, 0.6)
