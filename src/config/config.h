@@ -165,19 +165,15 @@ struct config_request {
 };
 
 /*
- * Loads and checks. Returns a configuration (free with config_free), or NULL; then `problems` holds
- * every problem that was found, not only the first. `warnings` are of the same form, and there in both cases:
- * nothing that forbids to start. Both are the caller's to end.
+ * Loads and checks. Returns a configuration (free with config_free), or NULL; then `problems` holds every problem that was found,
+ * not only the first. `warnings` are of the same form, and there in both cases. Both are the caller's to end.
  */
 struct config *config_load(const struct config_request *request, struct config_problems *problems,
 			   struct config_problems *warnings) must_check;
 void config_free(struct config **config);
 void config_problems_fini(struct config_problems *problems);
 
-/*
- * The effective configuration as YAML that config_load reads back; secrets as "***". A ${NAME} of the command line or an imported
- * file it refuses: unexpanded.h.
- */
+/* YAML that config_load reads back; secrets as "***". A ${NAME} of the command line or an imported file it refuses: unexpanded.h. */
 void config_print(const struct config *config, FILE *out);
 /*
  * The same for config_read_checked, in the gateway: without what the servers' processes alone may know (arguments,

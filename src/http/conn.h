@@ -83,8 +83,6 @@ struct http_server *http_server_new(struct loop *loop, const struct http_conf *c
 				    struct http_handler *handler);
 /* Ends every connection at once. */
 void http_server_free(struct http_server **server);
-/* Another configuration, for connections that come and requests that begin from now on. */
-void http_server_renew(struct http_server *server, const struct http_conf *conf);
 
 /* A connection that has come in. */
 struct http_arrival {

@@ -139,8 +139,7 @@ void announcement_take(struct announcement *announcement, const struct ipc_messa
 	struct announced *announced;
 	size_t n;
 
-	if (announcement->config == NULL ||
-	    message->server >= announcement->config->server_count ||
+	if (announcement->config == NULL || message->server >= announcement->config->server_count ||
 	    !is_awaited(announcement, message->server))
 		return;
 	announced = &announcement->servers[message->server];

@@ -15,9 +15,9 @@
 
 struct announcement {
 	const struct config *config; /* borrowed; NULL: nothing more is to be said */
-	const int *listeners; /* config->listen_count sockets, borrowed; NULL: not begun */
-	struct announced *servers; /* those of config */
-	uint64_t until_ms;         /* nothing is waited for any longer; UINT64_MAX: nothing is */
+	const int *listeners;        /* config->listen_count sockets, borrowed; NULL: not begun */
+	struct announced *servers;   /* those of config */
+	uint64_t until_ms;           /* nothing is waited for any longer; UINT64_MAX: nothing is */
 };
 
 /* Nothing is said yet. */

@@ -222,10 +222,14 @@ static void a_reload_before_it_begins_is_what_is_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(lines_wait_for_what_is_found),     TEST(lines_wait_for_two_seconds),
-		TEST(what_was_found_before_is_known),   TEST(gateway_is_not_believed),
-		TEST(log_of_objects_waits_for_nothing), TEST(nothing_is_said_of_what_is_closed),
-		TEST(a_reload_ends_the_wait),           TEST(a_reload_before_it_begins_is_what_is_said),
+		TEST(lines_wait_for_what_is_found),
+		TEST(lines_wait_for_two_seconds),
+		TEST(what_was_found_before_is_known),
+		TEST(gateway_is_not_believed),
+		TEST(log_of_objects_waits_for_nothing),
+		TEST(nothing_is_said_of_what_is_closed),
+		TEST(a_reload_ends_the_wait),
+		TEST(a_reload_before_it_begins_is_what_is_said),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

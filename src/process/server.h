@@ -119,7 +119,7 @@ uint64_t server_tool_timeout_ms(const struct server_conf *conf, struct slice too
 
 /* What has happened since the start, to all servers that have had the name: what a reload changes begins nothing anew. */
 struct server_stats {
-	size_t users; /* servers */
+	size_t users;                      /* servers */
 	struct latency_histogram answered; /* calls, and how long they took */
 	struct call_stats calls;           /* the same by what they were and how they ended */
 	uint64_t failed;                   /* calls that got an error of ours instead */
