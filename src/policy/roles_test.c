@@ -229,7 +229,7 @@ static void numbers_stay_what_they_were(void **state)
 	roles_add(&first, &(struct role){ .name = SLICE("a"), .when = { &dev, 1 } });
 	roles_add(&first, &(struct role){ .name = SLICE("b"), .when = { &dev, 1 } });
 	roles_add(&first, &(struct role){ .name = SLICE("c"), .when = { &dev, 1 } });
-	assert_int_equal(roles_add_of_token(&first, SLICE_LIT("ci"), none), 3);
+	assert_int_equal(roles_add_of_token(&first, 0, SLICE_LIT("ci"), none), 3);
 	roles_keep_numbers(&second, &first);
 	roles_add(&second, &(struct role){ .name = SLICE("new"), .when = { &dev, 1 } });
 	roles_add(&second, &(struct role){ .name = SLICE("c"), .when = { &dev, 1 } });
@@ -240,7 +240,7 @@ static void numbers_stay_what_they_were(void **state)
 	assert_int_equal(roles_find(&second, SLICE_LIT("new")), 4);
 	/* Others have it now. */
 	assert_int_equal(roles_find(&second, SLICE_LIT("b")), 5);
-	assert_int_equal(roles_add_of_token(&second, SLICE_LIT("ci"), none), 3);
+	assert_int_equal(roles_add_of_token(&second, 0, SLICE_LIT("ci"), none), 3);
 	/* One that comes again begins anew. */
 	roles_keep_numbers(&third, &second);
 	roles_add(&third, &(struct role){ .name = SLICE("a"), .when = { &dev, 1 } });

@@ -148,6 +148,19 @@ static void starts_are_spread(void **state)
 	assert_int_equal(wait_ms, 200);
 }
 
+/* In the place of another: what was counted goes on, for both, and is freed with the last. */
+static void a_server_takes_the_place_of_another(void **state)
+{
+	server_note_failure(&servers[0], "before", NULL);
+	servers[0].restarts = 3;
+	server_share_stats(&servers[1], &servers[0]);
+	assert_int_equal(servers[1].restarts, 3);
+	server_note_failure(&servers[1], "after", "status 1");
+	assert_int_equal(servers[0].stats->failures, 2);
+	assert_string_equal(servers[0].stats->failure, "after: status 1");
+	assert_int_equal(servers[1].stats->users, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, stage_close)
 
 int main(void)
@@ -160,6 +173,7 @@ int main(void)
 		TEST(crashes_of_young_processes_back_off),
 		TEST(crashes_of_old_processes_do_not_count),
 		TEST(starts_are_spread),
+		TEST(a_server_takes_the_place_of_another),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
