@@ -238,7 +238,11 @@ def no_session(way):
 
 
 def before_initialize(way):
-    return way.told(place=way.listen())
+    """On HTTP+SSE by a ping: any other request would be that of a client who has come back. FRONT-OLD-09"""
+    if way.front != "http_sse":
+        return way.told(place=way.listen())
+    ping = mcp.request(99, "ping")
+    return way.told(place=way.listen(), message=[ping, ping] if way.is_batch else ping)
 
 
 def second_initialize(way):
@@ -410,7 +414,7 @@ TABLE = [
     ("session of another server", session_of_another_server, "404", "404", "404", "404", "404", "404", NO_SESSION),
     ("unknown session", unknown_session, "404", "404", "404", "404", "404", "404", NO_SESSION),
     ("no session named", no_session, "400", "400", "400", "400", "400", "400", NO_SESSION),
-    ("before initialize", before_initialize, NO_STREAM, NO_STREAM, "503 -32603", "503 -32603", NO_STREAM, NO_STREAM, NO_SESSION),
+    ("before initialize", before_initialize, NO_STREAM, NO_STREAM, "202 -32600", "400", NO_STREAM, NO_STREAM, NO_SESSION),
     ("initialize again", second_initialize, OWN_SESSION, "400", "202 -32600", "400", OWN_SESSION, "400", NO_SESSION),
     ("initialize too large", bad_initialize("x" * 70000), "200 -32602", "400", "202 -32602", "400", "200 -32602", "400", NO_SESSION),
     ("initialize incomplete", bad_initialize("1", capabilities=None), "200 -32602", "400", "202 -32602", "400", "200 -32602", "400", NO_SESSION),

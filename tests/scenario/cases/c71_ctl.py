@@ -85,8 +85,8 @@ def failing_server(t):
     ctl(t, "call", "broken", "x", status=1)
     out, _ = ctl(t, "status")
     ok(re.search(r"^broken +failing ", out, re.M), "the state", out)
-    ok(re.search(r"^broken is failing: it could not be started: No such file or directory; see child_spawn_failed in the "
-                 r"log \(\d+s ago\); next try ", out, re.M), "the reason", out)
+    ok(re.search(r"^broken is failing: it could not be started: No such file or directory; child_spawn_failed in the "
+                 r"log says more \(\d+s ago\); next try ", out, re.M), "the reason", out)
 
 
 @case
