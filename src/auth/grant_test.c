@@ -173,7 +173,7 @@ static void claims_give_roles(void **state)
 				       { .when = { scope, 1 } },
 				       { .when = { empty, 1 } },
 				       { .when = { NULL, 0 } } };
-	static const struct roles roles = { items, 5, 5 };
+	static const struct roles roles = { .items = items, .count = 5, .named = 5 };
 	static const struct {
 		const char *claims;
 		uint64_t roles;

@@ -161,7 +161,14 @@ void config_check_fixed(struct config *now, struct config *next, struct config_p
 void config_keep_fixed(struct config *now, struct config *next)
 {
 	struct fixed old[FIXED_COUNT], new[FIXED_COUNT];
+	struct audit_conf audit = now->audit;
 
+	/* The rest of the section is about records that are written, or are not. */
+	if (!is_same_text(now->audit.to, next->audit.to)) {
+		now->audit = next->audit;
+		next->audit = audit;
+		swap_texts(&now->audit.to, &next->audit.to); /* and back below */
+	}
 	find_fixed(now, old);
 	find_fixed(next, new);
 	for (size_t i = 0; i < FIXED_COUNT; i++)

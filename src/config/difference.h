@@ -25,7 +25,10 @@ bool config_has_same_issuers(const struct config *one, const struct config *othe
  */
 void config_check_fixed(struct config *now, struct config *next, struct config_problems *problems,
 			struct config_problems *warnings);
-/* `next`, which is used after `now`, gets the very texts of those keys, which others may point to, and `now` those of `next`. */
+/*
+ * `next`, which is used after `now`, gets the very texts of those keys, which others may point to, and `now` those of `next`; all of
+ * `audit` where `audit.to` differs. Once more, and both are as they were.
+ */
 void config_keep_fixed(struct config *now, struct config *next);
 
 #endif

@@ -3,20 +3,13 @@
 
 #include "process/server.h"
 
-static bool is_path(struct slice of_endpoint, struct slice path)
-{
-	if (of_endpoint.n > 1 && of_endpoint.p[of_endpoint.n - 1] == '/')
-		of_endpoint.n--;
-	return slice_is_equal(of_endpoint, path);
-}
-
 /* Whether the endpoint has this path, and for what. */
 static bool is_at(const struct endpoint *endpoint, struct slice path, enum endpoint_role *role_r)
 {
 	*role_r = slice_is_equal(endpoint->sse_path, path)     ? ENDPOINT_SSE :
 		  slice_is_equal(endpoint->message_path, path) ? ENDPOINT_MESSAGE :
 								 ENDPOINT_MCP;
-	return *role_r != ENDPOINT_MCP || is_path(endpoint->path, path);
+	return *role_r != ENDPOINT_MCP || slice_is_equal(endpoint->path, path);
 }
 
 const struct endpoint *endpoint_find(const struct frontend_conf *conf, struct slice path,

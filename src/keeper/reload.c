@@ -168,11 +168,16 @@ int reload_write_config(const struct config *config, struct error *err)
 
 static int plan(struct reload *reload, struct error *err)
 {
+	struct config *now = server_slots_config(reload->parts.slots);
+
 	CHECK(reload->numbers == NULL && reload->text < 0);
 	reload->numbers = mem_zalloc((reload->next->server_count + 1) * sizeof(*reload->numbers));
 	if (server_slots_plan(reload->parts.slots, reload->next, reload->numbers, err) < 0)
 		return -1;
+	/* As it will be used, if it is. */
+	config_keep_fixed(now, reload->next);
 	reload->text = reload_write_config(reload->next, err);
+	config_keep_fixed(now, reload->next);
 	return reload->text < 0 ? -1 : 0;
 }
 

@@ -170,6 +170,36 @@ def what_needs_a_restart_is_said(t):
     eq(json.loads(ctl(t, "status", "--json")[0])["sessions_max"], 50)
 
 
+@case(daemon=False, deadline=20)
+def an_audit_stays(t):
+    """product §4 SEC-63: records go on where the new configuration has none, by the next gateway as well."""
+    records = c95_audit.Records(os.path.join(t.directory(), "audit"))
+    t.start({"main": {}}, {"audit": {"to": records.path, "required": True}})
+    t.expect_error_log("gateway_exit")
+    shown = lambda: json.loads(ctl(t, "status", "--json")[0])["audit"]
+    there = shown()
+    ok("warning: audit.to: stays as it is until a restart" in reload(t, config={"limits": {"sessions": 50}})[1], "the warning")
+    eq((shown()["to"], shown()["required"]), (there["to"], True))
+    os.kill(t.daemon.find_gateway(), signal.SIGKILL)
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) == 2, 10, "the next gateway")
+    records.fresh()
+    t.session().echo("x")
+    wait_for(lambda: any(r.get("tool") == "echo" for r in records.fresh()), 5, "its record")
+
+
+@case(daemon=False, deadline=20)
+def no_audit_begins(t):
+    """product §4: without a restart, of the next gateway neither."""
+    t.start({"main": {}})
+    t.expect_error_log("gateway_exit")
+    audit = {"audit": {"to": os.path.join(t.directory(), "audit"), "required": True}}
+    ok("warning: audit.to: stays as it is until a restart" in reload(t, config=audit)[1], "the warning")
+    os.kill(t.daemon.find_gateway(), signal.SIGKILL)
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) == 2, 10, "the next gateway")
+    eq(json.loads(ctl(t, "status", "--json")[0])["audit"], None)
+    t.session().echo("x")
+
+
 @case(daemon=False)
 def a_token_is_taken_away(t):
     """AUTH-SES-07: what is open for it ends, it gets 401; the sessions of others go on; one that comes is good at once."""
