@@ -168,11 +168,11 @@ static void claims_give_roles(void **state)
 						    { SLICE("tid"), { seven, 1 } } };
 	static const struct named_slices scope[] = { { SLICE("scope"), { read, 1 } } };
 	static const struct named_slices empty[] = { { SLICE("groups"), { NULL, 0 } } };
-	static struct role items[] = { { .when = { groups, 1 } },
-				       { .when = { both, 2 } },
-				       { .when = { scope, 1 } },
-				       { .when = { empty, 1 } },
-				       { .when = { NULL, 0 } } };
+	static struct role items[] = { { .name = SLICE("a"), .when = { groups, 1 } },
+				       { .name = SLICE("b"), .when = { both, 2 } },
+				       { .name = SLICE("c"), .when = { scope, 1 } },
+				       { .name = SLICE("d"), .when = { empty, 1 } },
+				       { .name = SLICE("e"), .when = { NULL, 0 } } };
 	static const struct roles roles = { .items = items, .count = 5, .named = 5 };
 	static const struct {
 		const char *claims;

@@ -12,7 +12,8 @@
 
 #include "base/unit_test.h"
 
-static const struct launch launch = { .count = 0 }; /* no server has a user of its own */
+static const struct config config = { .server_count = 0 };
+static const struct launch launch = { .config = &config }; /* no server has a user of its own */
 static char path[64];
 static int listener;
 static int gate[2]; /* closed at its writing end: whoever has connected may end */
