@@ -17,7 +17,7 @@
 #include "config/variables.h"
 #include "jsonrpc/scan.h"
 
-/* Of servers, variables and arguments: no file of a client has so many, and each is compared with all others. */
+/* Of servers, variables and arguments: no file of a client has so many. */
 #define MANY 4096
 
 struct import {

@@ -14,13 +14,19 @@ static bool is_called(const struct tree *value, const char *key)
 	return value != NULL && value->key != NULL && strcmp(value->key, key) == 0;
 }
 
-/* sh, bash, dash and so on, by whatever path. */
+/* By whatever path. */
 static bool is_shell(const struct tree *command)
 {
+	static const char *const shells[] = { "sh",   "ash", "bash", "csh",  "dash",
+					      "fish", "ksh", "mksh", "tcsh", "zsh" };
 	const char *text = command != NULL && command->kind == TREE_TEXT ? command->text : "";
-	size_t length = strlen(text);
+	const char *slash = strrchr(text, '/');
 
-	return length >= 2 && strcmp(text + length - 2, "sh") == 0;
+	text = slash != NULL ? slash + 1 : text;
+	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
+		if (strcmp(text, shells[i]) == 0)
+			return true;
+	return false;
 }
 
 static bool is_exempt(const struct tree *value)

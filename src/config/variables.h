@@ -22,7 +22,7 @@ struct variable {
 /* Takes apart what `text` begins with, which is `${`. False: it has no end, and `written` is all that is left. */
 bool variable_parse(struct slice text, struct variable *variable_r);
 
-/* A text does not become longer than this; the kernel takes no longer argument or variable. */
+/* No value is put in where the text would become longer than this; the kernel takes no longer argument or variable. */
 #define VARIABLES_BYTES_MAX ((size_t)128 << 10)
 
 /* Called with what stands there, `${…}` or `$NAME`, and a text that goes on from it: "is passed as it stands: …". */

@@ -15,7 +15,8 @@
  * anything else, or nothing for a while, has initialized before: one with a token gets its lost session, if it is the only one
  * that this principal has lost here, of this revision; what was on its way when the connection broke may be missing then. All
  * others, anonymous ones always, since they are all one principal, get a new session, for which initialize is said in their
- * place: calls work again, and nothing of anybody's session is given away. What names neither is a new client.
+ * place: calls work again, and nothing of anybody's session is given away. What names neither goes on only at a request other than initialize and
+ * ping, as of 2024-11-05.
  */
 #ifndef MCPGATED_ENDPOINT_HTTP_SSE_H
 #define MCPGATED_ENDPOINT_HTTP_SSE_H

@@ -2,7 +2,7 @@
 /*
  * Records of what was decided about requests and what became of them: one JSON object a line, its members the rows of
  * audit.def, into a pipe to the keeper, which writes them out (keeper/audit_writer). What a record says is router/audit_call's.
- * Writing never blocks: a line that the pipe does not take waits here for a bounded time and in bounded memory; beyond that it is
+ * Writing never blocks: a line that the pipe does not take waits here in bounded memory; beyond that it is
  * lost and counted, and the next one that is written says so. Refusals at the door, which strangers can make many of, have a part
  * of the pipe and of the memory; the rest is for calls. SEC-63.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records that wait because their pipe is full, for a bounded time and in bounded memory: those of calls, and those of what was
+ * Records that wait because their pipe is full, in bounded memory: those of calls, and those of what was
  * refused at the door, each with room of their own, so that strangers cannot push out what has happened. SEC-63
  */
 #ifndef MCPGATED_OBS_AUDIT_BACKLOG_H

@@ -304,6 +304,12 @@ struct rule permission_rule(enum permission_kind kind, const struct permission_v
 	struct rule rule = { .has_entry = is_deny || verdict->ground == PERMISSION_ALLOWED,
 			     .entry = verdict->pattern };
 
+	_Static_assert(RULE_TEMPLATES_ALLOW - RULE_TOOLS_ALLOW == PERMISSION_KINDS - 1 &&
+			       RULE_TEMPLATES_DENY - RULE_TOOLS_DENY == PERMISSION_KINDS - 1 &&
+			       RULE_ROLE_TEMPLATES_ALLOW - RULE_ROLE_ALLOW ==
+				       PERMISSION_KINDS - 1 &&
+			       RULE_ROLE_TEMPLATES_DENY - RULE_ROLE_DENY == PERMISSION_KINDS - 1,
+		       "a row of rule.def for each kind, in their order");
 	CHECK(kind < PERMISSION_KINDS);
 	if (verdict->ground == PERMISSION_FREE)
 		return rule;
