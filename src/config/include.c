@@ -75,21 +75,6 @@ static void refuse_second(const struct types_context *context, const struct tree
 			       name, first->file, first->line, first->column);
 }
 
-/* The entry leaves its parent, which is about to be freed, and goes into `to`. */
-static void move(struct tree *from, size_t i, struct tree *to)
-{
-	struct tree *item = from->items[i];
-	char *key = item->key;
-
-	CHECK(from->kind == to->kind);
-	item->key = NULL;
-	item->parent = NULL;
-	tree_add(to, key, item);
-	free(key);
-	from->items[i] = tree_new(TREE_MAP, item->file);
-	from->items[i]->key = mem_strdup("");
-}
-
 static void move_servers(const struct types_context *context, struct tree *from, struct tree *to)
 {
 	for (size_t i = 0; i < from->count; i++) {
@@ -102,7 +87,7 @@ static void move_servers(const struct types_context *context, struct tree *from,
 			problem_add_at_key(context->problems, from->items[i],
 					   "there are more than %u servers", YAML_ITEMS_MAX);
 		else
-			move(from, i, to);
+			tree_move(from, i, to);
 	}
 }
 
@@ -116,7 +101,7 @@ static void move_entries(const struct types_context *context, struct tree *from,
 			refuse_second(context, tree_find(from->items[i], name), first, what,
 				      first->text);
 		else
-			move(from, i, to);
+			tree_move(from, i, to);
 	}
 }
 

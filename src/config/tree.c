@@ -59,6 +59,22 @@ struct tree *tree_add(struct tree *parent, const char *key, struct tree *child)
 	return child;
 }
 
+void tree_move(struct tree *from, size_t index, struct tree *to)
+{
+	struct tree *item = from->items[index];
+	char *key = item->key;
+
+	CHECK(from->kind == to->kind && item->parent == from);
+	if (from->by_key.count > 0)
+		map_remove_link(&from->by_key, &item->link);
+	item->key = NULL;
+	item->parent = NULL;
+	tree_add(to, key, item);
+	free(key);
+	from->items[index] = tree_new(TREE_TEXT, item->file);
+	from->items[index]->key = from->kind == TREE_MAP ? mem_strdup("") : NULL;
+}
+
 void tree_free(struct tree **value)
 {
 	struct tree *v = *value;

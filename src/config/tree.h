@@ -41,6 +41,8 @@ struct tree *tree_new(enum tree_kind kind, const char *file);
 struct tree *tree_new_text(const char *text, const char *file);
 /* Appends to a list (key NULL) or a map; the parent takes the child, which is returned. A key must be new. */
 struct tree *tree_add(struct tree *parent, const char *key, struct tree *child);
+/* The item at `index` leaves its list or map, which keeps an empty one in its place and is of no use any more, for `to`. */
+void tree_move(struct tree *from, size_t index, struct tree *to);
 /* Takes the member out of a map and frees it, if it is there. */
 void tree_remove(struct tree *map, const char *key);
 
