@@ -196,6 +196,7 @@ struct admin_server *admin_server_new(const struct admin_server_conf *conf)
 						    .on_reload = conf->on_reload,
 						    .on_deny_list = conf->on_deny_list });
 	http.max_connections = CONNECTIONS_MAX;
+	http.trust = (struct http_trust){ 0 }; /* of a configuration that a reload may free */
 	if (conf->listeners[LISTENER_ADMIN] >= 0) {
 		a->admin_http = http_server_new(conf->loop, &http, &a->admin.handler);
 		listener_init(&a->admin_listener, conf->loop, conf->listeners[LISTENER_ADMIN],

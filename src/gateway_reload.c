@@ -41,10 +41,10 @@ static void gateway_deny(struct deny_list *deny_list, const struct config_denial
 	uint64_t until_ms = denial->until_ms > 0 ? denial->until_ms : UINT64_MAX;
 
 	for (enum denial_by by = 0; until_ms > clock_wall_ms() && by < DENIAL_BY_COUNT; by++)
-		/* The configuration cannot have more than there is room for. */
-		if (marks->names[by].n > 0)
-			CHECK(deny_list_add(deny_list, marks->issuer, by, marks->names[by],
-					    until_ms) != NULL);
+		if (marks->names[by].n > 0 &&
+		    deny_list_add(deny_list, marks->issuer, by, marks->names[by], until_ms) == NULL)
+			LOG(DENY_LIST_FULL, LOG_SLICE("issuer", marks->issuer),
+			    LOG_SLICE("name", marks->names[by]));
 }
 
 void gateway_deny_all(struct gateway *g, const struct config *config)
@@ -170,6 +170,8 @@ static void use_verifier(struct gateway *g, struct next *next, struct verifier *
 	if (next->has_verifier) {
 		*before = g->verifier;
 		g->verifier = next->verifier;
+	} else if (g->verifier != NULL) {
+		verifier_renew(g->verifier, &next->config->frontend.authorization.issuers);
 	}
 	if (next->fetch_client != NULL || g->verifier == NULL) {
 		*client_before = g->fetch_client;

@@ -307,6 +307,19 @@ static int issuer_check_addresses(const struct verifier_issuer_conf *conf, struc
 	return 0;
 }
 
+static void borrow_lists(struct issuer *issuer, const struct verifier_issuer_conf *conf)
+{
+	issuer->audience = conf->audience;
+	issuer->roles = conf->roles;
+	issuer->required_claims = conf->required_claims;
+}
+
+void issuer_renew(struct issuer *issuer, const struct verifier_issuer_conf *conf)
+{
+	CHECK(strcmp(issuer->name, conf->issuer) == 0);
+	borrow_lists(issuer, conf);
+}
+
 int issuer_init(struct issuer *issuer, struct loop *loop, struct fetch_client *client,
 		size_t number, const struct verifier_issuer_conf *conf,
 		const struct issuer_ops *ops, struct error *err)
@@ -318,15 +331,13 @@ int issuer_init(struct issuer *issuer, struct loop *loop, struct fetch_client *c
 		.client = client,
 		.number = number,
 		.name = mem_strdup(conf->issuer),
-		.audience = conf->audience,
 		.client_is_audience = conf->client_is_audience,
-		.roles = conf->roles,
 		.has_jwks_uri = conf->jwks_uri != NULL,
 		.interval_ms = conf->jwks_interval_ms,
 		.leeway_ms = conf->leeway_ms,
 		.max_lifetime_ms = conf->max_lifetime_ms,
-		.required_claims = conf->required_claims,
 	};
+	borrow_lists(issuer, conf);
 	timer_init(&issuer->tick, issuer_on_tick);
 	issuer->discovery.inquiry.on_done = issuer_on_metadata;
 	issuer->renewal.inquiry.on_done = issuer_on_keys;

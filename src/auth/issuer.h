@@ -75,6 +75,8 @@ struct issuer {
 int issuer_init(struct issuer *issuer, struct loop *loop, struct fetch_client *client,
 		size_t number, const struct verifier_issuer_conf *conf,
 		const struct issuer_ops *ops, struct error *err) must_check;
+/* The same issuer in another configuration, whose lists are borrowed from now on. */
+void issuer_renew(struct issuer *issuer, const struct verifier_issuer_conf *conf);
 void issuer_fini(struct issuer *issuer);
 
 /* Whether there is a set that may be used: one that was fetched and is not too old (AUTH-KEY-05). */

@@ -657,6 +657,13 @@ struct verifier *verifier_new(struct loop *loop, struct fetch_client *client,
 	return verifier;
 }
 
+void verifier_renew(struct verifier *verifier, const struct verifier_conf *conf)
+{
+	CHECK(verifier->count == conf->count);
+	for (size_t i = 0; i < conf->count; i++)
+		issuer_renew(&verifier->authorities[i].issuer, &conf->items[i]);
+}
+
 void verifier_free(struct verifier **verifier)
 {
 	struct verifier *v = *verifier;

@@ -27,7 +27,7 @@ struct fetch_client;
 struct roles;
 struct verifier;
 
-/* Strings are copied by verifier_new, lists are borrowed for the verifier's life. */
+/* Strings are copied by verifier_new, lists are borrowed for the verifier's life, or until verifier_renew. */
 struct verifier_issuer_conf {
 	const char *issuer;        /* see url_check_ours */
 	struct slices audience;    /* accepted besides the resource of the asker */
@@ -82,6 +82,8 @@ int verifier_prepare(struct error *err) must_check;
  */
 struct verifier *verifier_new(struct loop *loop, struct fetch_client *client,
 			      const struct verifier_conf *conf, struct error *err) must_check;
+/* The same issuers, in their order, in another configuration, whose lists are borrowed from now on instead. */
+void verifier_renew(struct verifier *verifier, const struct verifier_conf *conf);
 /* All that another one waits for is asked of this one; answers that are known come at once. The other one can be freed then. */
 void verifier_take_over(struct verifier *verifier, struct verifier *other);
 /* Whoever waits is told that the token cannot be judged now. */

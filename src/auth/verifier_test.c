@@ -288,6 +288,34 @@ static void an_issuer_may_have_other_audiences(void **state)
 	free(token);
 }
 
+/* After a reload that changes nothing about issuers the lists are those of the new configuration; the old one is freed. */
+static void an_issuer_goes_on_with_another_configuration(void **state)
+{
+	struct slice *audience = mem_zalloc(sizeof(*audience));
+	struct slice again = SLICE("https://more.example/");
+	struct verifier_issuer_conf renewed;
+	char *token;
+	char *text;
+
+	open_world(NULL);
+	*audience = again;
+	world.conf.audience = (struct slices){ audience, 1 };
+	start_verifier();
+	text = mem_printf("{\"iss\":\"%s\",\"sub\":\"alice\",\"client_id\":\"app\",\"aud\":\"%s\","
+			  "\"scope\":\"a\",\"exp\":%llu}",
+			  world.issuer->origin, again.p,
+			  (unsigned long long)(clock_wall_ms() / 1000 + 300));
+	token = fake_signer_token(&first, text);
+	expect(token, VERDICT_OK);
+	renewed = world.conf;
+	renewed.audience = (struct slices){ &again, 1 };
+	verifier_renew(world.verifier, &(struct verifier_conf){ &renewed, 1 });
+	free(audience);
+	expect(token, VERDICT_OK);
+	free(token);
+	free(text);
+}
+
 /* AUTH-JWT-15: for each asker after the audience, remembered or not; nobody else's business. */
 static void an_issuer_may_demand_claims(void **state)
 {
@@ -1085,6 +1113,7 @@ int main(void)
 		TEST(a_good_token),
 		TEST(another_resource_is_refused),
 		TEST(an_issuer_may_have_other_audiences),
+		TEST(an_issuer_goes_on_with_another_configuration),
 		TEST(an_issuer_may_demand_claims),
 		TEST(an_issuer_may_have_a_longest_life),
 		TEST(bad_tokens_are_refused_at_once),
