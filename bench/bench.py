@@ -16,6 +16,9 @@ import tempfile
 import threading
 import time
 
+import growth
+import instructions
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICK = os.sysconf("SC_CLK_TCK")
@@ -33,6 +36,11 @@ SCENARIOS = {
     "b": ("64-byte echo at a fixed rate, 16 connections: p99 latency", "--connections 16 --rate {rate}", "latency_us.p99", False),
     "c1m": ("1 MiB echo (in and out), 4 connections", "--connections 4 --payload 1048576", "rps", True),
     "cblob": ("1 MiB blob (out only), 4 connections", "--connections 4 --tool blob --payload 1048576", "rps", True),
+    "s64k": ("64 KiB echo (in and out), 1 connection: the gateway's processor time for a byte", "--connections 1 --payload 65536", "gw_ns_per_byte", False),
+    "s1m": ("1 MiB echo", "--connections 1 --payload 1048576", "gw_ns_per_byte", False),
+    "s4m": ("4 MiB echo (targets that take so much)", "--connections 1 --payload 4194304", "gw_ns_per_byte", False),
+    "s16m": ("16 MiB echo", "--connections 1 --payload 16777216", "gw_ns_per_byte", False),
+    "s64m": ("64 MiB echo", "--connections 1 --payload 67108864", "gw_ns_per_byte", False),
     "d": ("session churn: initialize, initialized, call, DELETE; 8 connections", "--connections 8 --churn", "rps", True),
     "e1k": ("1,000 idle streams, a session each: bytes of gateway memory per stream", "streams 1000", "bytes_per_stream", False),
     "e10k": ("10,000 idle streams, a session each: bytes of gateway memory per stream", "streams 10000", "bytes_per_stream", False),
@@ -43,6 +51,9 @@ SCENARIOS = {
     "h64": ("2026-07-28 stateless echo, 64 connections", "--mode modern --connections 64", "rps", True),
     "k4": ("64-byte echo, a new connection for each call, 4 at a time", "--connections 4 --reconnect", "rps", True),
     "k4r": ("as k4; with TLS the session is resumed", "--connections 4 --reconnect --resume", "rps", True),
+    "n64": ("64-byte echo, 64 connections and sessions: instructions of its own for a call (callgrind)", "--connections 64", "instructions", False),
+    "n64h": ("as n64, 2026-07-28", "--mode modern --connections 64", "instructions", False),
+    "s5k": ("64-byte echo, 64 connections, 1 to 5,000 sessions: how much more a call costs the gateway", "growth 1 64 1000 5000", "growth", False),
     "i64": ("as a64, every request's token verified", "bearer --connections 64", "rps", True),
 }
 DEFAULT = "f,a1,a16,a64,a256,b,c1m,cblob,d,e1k,g1,g16,h1,h64,i64"
@@ -168,9 +179,9 @@ class Target:
         self.proc = subprocess.Popen(self.cmd, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
                                      preexec_fn=pin, start_new_session=True, env={**os.environ, **self.spec.get("env", {})})
 
-    def start(self, mode):
+    def start(self, mode, timeout_s=15):
         self.spawn()
-        r = load(self, ["--first-call", "--mode", mode, "--timeout", "15"])
+        r = load(self, ["--first-call", "--mode", mode, "--timeout", str(timeout_s)])
         if "first_call_ns" not in r:
             tail = read(os.path.join(self.tmp, "log"))[-400:]
             self.stop()
@@ -191,14 +202,14 @@ class Target:
                 g["children"][c] = g["children"].get(c, 0) + 1
         return g
 
-    def stop(self):
+    def stop(self, patience_s=5):
         if not self.proc:
             return {}
         pids = tree(self.proc.pid)
         t = time.monotonic()
         self.proc.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.proc.wait(5)
+            self.proc.wait(patience_s)
         took = time.monotonic() - t
         left = []
         for _ in range(50):
@@ -212,9 +223,12 @@ class Target:
         self.proc.wait()
         self.log.close()
         self.proc = None
+        self.remove_tmp()
+        return {"stop_s": took, "left_after_stop": len(left)}
+
+    def remove_tmp(self):
         if not self.opts.keep_tmp:
             shutil.rmtree(self.tmp, ignore_errors=True)
-        return {"stop_s": took, "left_after_stop": len(left)}
 
 
 # ---- one measurement ------------------------------------------------------------
@@ -272,6 +286,8 @@ def load(target, args, watch=False):
         a, b = at.get("measuring"), at.get("measured")
         if a and b and r["requests"]:
             r["gw_cpu_us"] = (b["gw_cpu"] - a["gw_cpu"]) / 1e3 / r["requests"]
+            if "--payload" in args:                   # each byte goes in and out
+                r["gw_ns_per_byte"] = r["gw_cpu_us"] * 1e3 / 2 / int(args[args.index("--payload") + 1])
             r["child_cpu_us"] = max(0, b["child_cpu"] - a["child_cpu"]) / 1e3 / r["requests"]
         if a and b:                                   # processors kept busy by anything else
             ours = b["gw_cpu"] - a["gw_cpu"] + b["child_cpu"] - a["child_cpu"]
@@ -319,7 +335,7 @@ def plan(name, spec, scen):
     if args[0] == "bearer" and "bearer" not in spec:
         return "no token check", None
     if modes == ["raw"]:
-        if scen[0] in "cdefg" or scen[0] == "i":
+        if scen[0] in "cdefgis":
             if scen not in ("f", "c1m"):
                 return "raw", None
         args = [a for a in args if a not in ("--mode", "modern")] + ["--mode", "raw"]
@@ -328,7 +344,7 @@ def plan(name, spec, scen):
         return "no " + mode, None
     if scen in spec.get("skip", []):
         return "skipped", None
-    if args[0] == "streams" and int(args[1]) > spec.get("max_sessions", 1 << 30):
+    if args[0] in ("streams", "growth") and int(args[-1]) > spec.get("max_sessions", 1 << 30):
         return "over max_sessions", None
     return None, (mode, args)
 
@@ -349,7 +365,7 @@ def run_scenario(scen, names, table, opts):
         if why:
             skipped[n] = why
     live = [n for n in names if n not in skipped]
-    one_off = scen == "f" or scen.startswith("e")
+    one_off = scen[0] in "efns"
     try:
         if not one_off:
             for n in live:
@@ -361,17 +377,22 @@ def run_scenario(scen, names, table, opts):
                 except (RuntimeError, OSError) as e:
                     skipped[n] = "did not start"
                     print(f"  {n}: {e}", file=sys.stderr)
-        for _ in range(opts.rounds):
+        for _ in range(1 if scen[0] in "ns" else opts.rounds):
             for n in [x for x in live if x not in skipped and not any("failed" in r for r in results[x])]:
                 mode, args = plan(n, table[n], scen)[1]
-                if one_off:
+                if scen[0] == "n":
+                    r = instructions.measure(lambda: Target(n, table[n], opts, modern=mode == "modern"), load, mode, args)
+                elif one_off:
                     t = Target(n, table[n], opts)
                     try:
                         if scen == "f":
                             r = first_call(t, mode)
                         else:
                             t.start(mode)
-                            r = streams(t, int(args[1]), opts)
+                            if scen[0] == "s":
+                                r = growth.measure(t, load, mode, [int(x) for x in args[1:]], opts.rounds, extra)
+                            else:
+                                r = streams(t, int(args[1]), opts)
                     except (RuntimeError, OSError) as e:
                         r = {"failed": str(e)}
                     r.update(t.stop())
@@ -425,8 +446,8 @@ def show(scen, s, ref, out):
                 kids[k] = max(c, kids.get(k, 0))
         mib = lambda p: (med(rs, p) or 0) / 1048576
         fails = [r["failed"] for r in rs if "failed" in r]
-        rows.append((n, num(m, 1 if m and m < 1000 else 0) if not fails else "FAILED", num(ratio, 3),
-                     f"{num(min(v))}-{num(max(v))}" if v else "-", num(med(rs, "latency_us.p50")), num(med(rs, "latency_us.p99")),
+        rows.append((n, num(m, 3 if m and m < 10 else 1 if m and m < 1000 else 0) if not fails else "FAILED", num(ratio, 3),
+                     f"{num(min(v), 3 if max(v) < 10 else 0)}-{num(max(v), 3 if max(v) < 10 else 0)}" if v else "-", num(med(rs, "latency_us.p50")), num(med(rs, "latency_us.p99")),
                      num(sum((r.get("errors") or 0) + (r.get("sessions_failed") or 0) for r in rs)), num(med(rs, "gw_cpu_us"), 1), num(med(rs, "child_cpu_us"), 1), num(med(rs, "generator_cpu"), 2), num(med(rs, "noise"), 2),
                      num(mib("peak.gw_rss"), 1), " ".join(f"{k}:{c}" for k, c in sorted(kids.items())) or "0", num(mib("peak.child_rss"), 1),
                      num(med(rs, "children_after"))))
@@ -434,6 +455,8 @@ def show(scen, s, ref, out):
     for r in rows:
         print("  " + "  ".join(str(x).ljust(w[i]) if i == 0 else str(x).rjust(w[i]) for i, x in enumerate(r)).rstrip(), file=out)
     for n, rs in s["results"].items():
+        if growth.describe(n, rs):
+            print(growth.describe(n, rs), file=out)
         for r in rs:
             e = r.get("failed") or r.get("first_error")
             if e:

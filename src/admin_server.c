@@ -45,8 +45,10 @@ struct admin_server {
 	size_t count;
 	struct http_server *admin_http;
 	struct http_server *metrics_http;
+	struct http_server *page_http;
 	struct listener admin_listener;
 	struct listener metrics_listener;
+	struct listener page_listener;
 };
 
 static void visitor_free(struct visitor *visitor)
@@ -109,6 +111,13 @@ static void admin_server_on_metrics_accept(struct listener *listener, int fd,
 	struct admin_server *a = container_of(listener, struct admin_server, metrics_listener);
 
 	http_server_accept(a->metrics_http, &(struct http_arrival){ .fd = fd, .peer = *peer });
+}
+
+static void admin_server_on_page_accept(struct listener *listener, int fd, const struct peer *peer)
+{
+	struct admin_server *a = container_of(listener, struct admin_server, page_listener);
+
+	http_server_accept(a->page_http, &(struct http_arrival){ .fd = fd, .peer = *peer });
 }
 
 /* The one of this number has come, gone, or changed. */
@@ -192,6 +201,7 @@ struct admin_server *admin_server_new(const struct admin_server_conf *conf)
 						    .version = PACKAGE_VERSION,
 						    .origin = conf->origin,
 						    .auth_mode = conf->auth_mode,
+						    .page_token = conf->page_token,
 						    .on_drain = conf->on_drain,
 						    .on_reload = conf->on_reload,
 						    .on_deny_list = conf->on_deny_list });
@@ -206,6 +216,11 @@ struct admin_server *admin_server_new(const struct admin_server_conf *conf)
 		a->metrics_http = http_server_new(conf->loop, &http, &a->admin.metrics_handler);
 		listener_init(&a->metrics_listener, conf->loop, conf->listeners[LISTENER_METRICS],
 			      admin_server_on_metrics_accept);
+	}
+	if (conf->listeners[LISTENER_PAGE] >= 0) {
+		a->page_http = http_server_new(conf->loop, &http, &a->admin.page_handler);
+		listener_init(&a->page_listener, conf->loop, conf->listeners[LISTENER_PAGE],
+			      admin_server_on_page_accept);
 	}
 	return a;
 }
@@ -222,8 +237,12 @@ void admin_server_free(struct admin_server **admin_server)
 		listener_fini(&a->admin_listener);
 	if (a->metrics_http != NULL)
 		listener_fini(&a->metrics_listener);
+	if (a->page_http != NULL)
+		listener_fini(&a->page_listener);
 	http_server_free(&a->admin_http);
 	http_server_free(&a->metrics_http);
+	http_server_free(&a->page_http);
+	admin_fini(&a->admin);
 	frontend_fini(&a->frontend);
 	for (size_t i = 0; i < a->count; i++)
 		free((char *)(uintptr_t)a->endpoints[i].path.p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the operator is served: the admin socket and the address for /metrics, as parts of the gateway. */
+/* Where the operator is served: the admin socket, the address for /metrics and that of the status page, as parts of the gateway. */
 #ifndef MCPGATED_ADMIN_SERVER_H
 #define MCPGATED_ADMIN_SERVER_H
 
@@ -30,9 +30,10 @@ struct admin_server_conf {
 	const struct frontend_conf *frontend;
 	const struct http_conf *http;
 	const struct process_views *views;
-	const char *origin;    /* in the URLs of clients; NULL: there is none */
-	const char *auth_mode; /* as the configuration has it */
-	const int *listeners;  /* as in enum listener_more; -1: none */
+	const char *origin;     /* in the URLs of clients; NULL: there is none */
+	const char *auth_mode;  /* as the configuration has it */
+	const char *page_token; /* of the same; until the return */
+	const int *listeners;   /* as in enum listener_more; -1: none */
 };
 
 struct admin_server *admin_server_new(const struct admin_server_conf *conf);

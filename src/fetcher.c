@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcpgated-fetch: fetches what the issuers of the configuration publish and asks them about tokens, for one gateway, and
- * ends with it. It alone has libcurl, the resolver, the credentials for issuers and a way to connect. SEC-10, SEC-61.
+ * mcpgated-fetch: fetches what the issuers of the configuration publish, asks them about tokens, and takes spans to the
+ * collector of traces, for one gateway, and ends with it. It alone has libcurl, the resolver, the credentials for issuers
+ * and collector, and a way to connect. SEC-10, SEC-61.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,9 +24,12 @@ int main(void)
 	struct error err = { ERROR_NONE, "" };
 	struct loop *loop = loop_new(&err);
 
+	const struct fetch_service_conf conf = { &config->frontend.authorization.issuers,
+						 &config->traces.collector };
+
 	if (loop != NULL)
-		service = fetch_service_new(loop, &config->frontend.authorization.issuers,
-					    FETCHER_GATEWAY, on_gateway_gone, loop, &err);
+		service = fetch_service_new(loop, &conf, FETCHER_GATEWAY, on_gateway_gone, loop,
+					    &err);
 	if (service == NULL) {
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		_exit(1);

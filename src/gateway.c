@@ -3,13 +3,13 @@
  * mcpgated-gateway: the only place that knows all parts of the network process. Stopping goes in steps, each begun when
  * the one before is through or its time is up: calls finish, sessions end, processes go.
  */
-#include <malloc.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <openssl/crypto.h>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/mem.h"
 #include "config/origin.h"
 #include "gateway.h"
@@ -23,8 +23,6 @@
 #define AUDIT_WAITING_MS 10
 #define LINGER_MS 2000
 #define ID_BYTES_MAX 256
-#define PROOFS_MAX 100000 /* that are remembered, so that none is taken twice */
-#define HEAP_KEPT_BYTES (16 * 1024 * 1024)
 
 /* The keeper's callbacks carry no pointer of ours; there is one gateway in a process. */
 static struct gateway *gateway;
@@ -47,42 +45,10 @@ static void gateway_set_state(struct gateway *g, enum gateway_state state)
 	g->state_since_ms = clock_now_ms();
 }
 
-/* The service manager keeps the socket: who connects while this daemon stops waits there for the next one. */
-static bool gateway_keeps_listener(const struct gateway *g, size_t i)
-{
-	return slice_has_prefix(slice_str(g->config->listen[i].address), SLICE_LIT("systemd:"));
-}
-
-/* Not closed: the kernel would go on to tell of those who wait there. */
-static void gateway_leave_kept_listeners(struct gateway *g)
-{
-	for (size_t i = 0; i < g->port_count; i++)
-		if (gateway_keeps_listener(g, i))
-			listener_fini(&g->ports[i].listener);
-}
-
-/*
- * All others stay open while calls are in flight: those who wait for them may have to answer a server's question, or
- * to resume a stream, on a new connection. The keeper has closed its copies: from now on who connects is refused,
- * and tries elsewhere.
- */
-static void gateway_close_listeners(struct gateway *g)
-{
-	CHECK(g->port_count == 0 || g->port_count == g->config->listen_count);
-	for (size_t i = 0; i < g->config->listen_count; i++) {
-		if (gateway_keeps_listener(g, i))
-			continue;
-		if (i < g->port_count) {
-			listener_accept_waiting(&g->ports[i].listener);
-			listener_fini(&g->ports[i].listener);
-		}
-		close(g->listeners[i]);
-	}
-}
-
 static void gateway_leave(struct gateway *g)
 {
 	gateway_set_state(g, GATEWAY_LEAVING);
+	ports_forget(&g->ports);
 	frontend_leave(&g->frontend);
 	http_server_leave(g->http);
 }
@@ -94,7 +60,7 @@ static void gateway_stop_serving(struct gateway *g)
 	gateway_set_state(g, GATEWAY_FINISHING);
 	g->drain_until_ms = clock_now_ms() + g->config->drain_timeout_ms;
 	router_drain(&g->router);
-	gateway_leave_kept_listeners(g);
+	ports_leave_kept(&g->ports);
 	http_server_drain(g->http);
 	frontend_drain(&g->frontend);
 	LIST_FOREACH(node, &g->router.sessions.sessions) {
@@ -105,19 +71,26 @@ static void gateway_stop_serving(struct gateway *g)
 	}
 }
 
+/*
+ * Until now the listeners stayed open: those who wait for calls in flight may have to answer a server's question, or to resume a
+ * stream, on a new connection. The keeper has closed its copies: from now on who connects is refused, and tries elsewhere.
+ */
 static void gateway_end_sessions(struct gateway *g)
 {
-	gateway_close_listeners(g);
+	ports_close(&g->ports);
 	gateway_set_state(g, GATEWAY_STOPPING);
 	router_end_sessions(&g->router, REASON_DRAINING);
 	CHECK(g->router.sessions.count == 0);
 	router_end_processes(&g->router, REASON_DRAINING);
+	exporter_finish(g->exporter);
 }
 
 /* A client that still reads its answer gets as much time as calls get to finish; other connections LINGER_MS. */
 static bool gateway_is_through(const struct gateway *g, uint64_t passed_ms)
 {
 	if (server_table_count_children(&g->table) > 0)
+		return false;
+	if (exporter_is_busy(g->exporter) && passed_ms < LINGER_MS)
 		return false;
 	if (http_server_connection_count(g->http) + g->acceptor.count == 0)
 		return true;
@@ -175,19 +148,28 @@ static void gateway_on_keeper_lost(struct spawner *spawner)
 
 static void gateway_listen(struct gateway *g);
 
-static void gateway_on_certificate(struct spawner *spawner, size_t listener, size_t entry,
-				   const int *fds, size_t count)
+static void gateway_on_certificate(struct spawner *spawner, bool is_next, size_t listener,
+				   size_t entry, const int *fds, size_t count)
 {
 	(void)spawner;
-	server_certificates_take(&gateway->server_certificates, listener, entry, fds, count);
+	if (is_next)
+		ports_take_files(&gateway->ports, listener, entry, fds, count);
+	else
+		server_certificates_take(&gateway->ports.certificates, listener, entry, fds, count);
+}
+
+static void gateway_on_listener(struct spawner *spawner, size_t listener, int kept, int fd)
+{
+	(void)spawner;
+	ports_take_socket(&gateway->ports, listener, kept, fd);
 }
 
 /* The first set opens the ports; without a good one there is nothing to serve with. */
 static void gateway_on_certificates_end(struct spawner *spawner)
 {
-	bool is_used = server_certificates_use(&gateway->server_certificates);
+	bool is_used = server_certificates_use(&gateway->ports.certificates);
 
-	if (gateway->port_count > 0) {
+	if (ports_is_listening(&gateway->ports)) {
 		spawner_judge_certificates(spawner, is_used);
 		return;
 	}
@@ -233,6 +215,7 @@ static void gateway_on_reloaded(struct spawner *spawner, uint64_t order, bool is
 }
 
 static const struct spawner_ops gateway_spawner_ops = {
+	.on_listener = gateway_on_listener,
 	.on_config = gateway_on_config,
 	.on_reloaded = gateway_on_reloaded,
 	.on_drain = gateway_on_drain,
@@ -249,7 +232,6 @@ static void gateway_make_frontend(struct gateway *g)
 {
 	const struct frontend_conf conf = gateway_frontend_conf(g);
 
-	CHECK(conf.endpoint_count > 0);
 	frontend_init(&g->frontend, &g->router, &conf);
 }
 
@@ -259,23 +241,21 @@ static int gateway_make_verifier(struct gateway *g, struct error *err)
 	const struct authorization_conf *conf = &g->config->frontend.authorization;
 
 	CHECK(g->verifier == NULL && g->proofs == NULL);
+	if (config_is_fetching(g->config))
+		g->fetch_client = fetch_client_new(g->loop);
 	if (conf->mode != AUTHORIZATION_OAUTH)
 		return 0;
 	if (conf->dpop != AUTHORIZATION_DPOP_OFF)
 		g->proofs = dpop_memory_new(PROOFS_MAX);
-	g->fetch_client = fetch_client_new(g->loop);
 	g->verifier = verifier_new(g->loop, g->fetch_client, &conf->issuers, err);
 	return g->verifier != NULL ? 0 : -1;
 }
 
-/* The entries of the gateway before, if that has failed; else those of the configuration. AUTH-SES-07 */
+/* What the operator has ordered while a gateway before was there, which has failed; and the configuration. AUTH-SES-07 */
 static void gateway_make_deny_list(struct gateway *g)
 {
-	struct deny_list *deny_list = &g->router.sessions.deny_list;
-
-	if (!deny_snapshot_load(g->deny_snapshot, deny_list))
-		gateway_deny_all(g, g->config);
-	deny_snapshot_save(g->deny_snapshot, deny_list);
+	deny_snapshot_load(g->deny_snapshot, &g->router.sessions.deny_list);
+	gateway_use_deny_list(g);
 }
 
 static void gateway_on_records(struct task *task)
@@ -337,28 +317,16 @@ static uint64_t gateway_on_admin_reload(void)
 	return spawner_reload(gateway->spawner);
 }
 
-static void gateway_on_accept(struct listener *listener, int fd, const struct peer *peer)
-{
-	struct port *port = container_of(listener, struct port, listener);
-	struct gateway *g = port->gateway;
-
-	CHECK(g->state != GATEWAY_STOPPING && port->index < g->port_count);
-	acceptor_accept(&g->acceptor, fd, peer,
-			&(struct acceptor_port){
-				.has_proxy_header = g->config->listen[port->index].proxy_protocol,
-				.tls_server = g->server_certificates.servers[port->index] });
-}
-
 static void gateway_make_http(struct gateway *g)
 {
 	const struct config *config = g->config;
 	const struct http_conf conf = gateway_http_conf(config);
 
-	CHECK(g->http == NULL && g->admin_server == NULL && g->port_count == 0);
+	CHECK(g->http == NULL && g->admin_server == NULL);
 	g->http = http_server_new(g->loop, &conf, &g->frontend.handler);
 	acceptor_init(&g->acceptor, g->loop, g->http);
-	server_certificates_init(&g->server_certificates, config);
-	g->origin = origin_find(config, g->listeners);
+	ports_init(&g->ports, g->loop, &g->acceptor, config, g->listeners);
+	g->origin = origin_find(config, g->ports.fds);
 	g->admin_server = admin_server_new(
 		&(struct admin_server_conf){ .loop = g->loop,
 					     .spawner = g->spawner,
@@ -371,6 +339,7 @@ static void gateway_make_http(struct gateway *g)
 					     .front = g->http,
 					     .origin = g->origin,
 					     .auth_mode = origin_auth_mode(config),
+					     .page_token = config->admin_page_token,
 					     .listeners = g->listeners + config->listen_count,
 					     .views = g->views,
 					     .on_drain = gateway_on_admin_drain,
@@ -381,16 +350,8 @@ static void gateway_make_http(struct gateway *g)
 /* Everything is there: from now on requests are served. */
 static void gateway_listen(struct gateway *g)
 {
-	size_t count = g->config->listen_count;
-
-	CHECK(g->port_count == 0 && g->state == GATEWAY_SERVING);
-	g->ports = mem_zalloc((count + 1) * sizeof(*g->ports));
-	g->port_count = count;
-	for (size_t i = 0; i < count; i++) {
-		g->ports[i].gateway = g;
-		g->ports[i].index = i;
-		listener_init(&g->ports[i].listener, g->loop, g->listeners[i], gateway_on_accept);
-	}
+	CHECK(g->state == GATEWAY_SERVING);
+	ports_listen(&g->ports);
 	LOG(GATEWAY_READY, LOG_INT("servers", g->table.count));
 	spawner_ready(g->spawner);
 }
@@ -400,31 +361,30 @@ static void gateway_free(struct gateway *g)
 	admin_server_free(&g->admin_server);
 	acceptor_fini(&g->acceptor);
 	http_server_free(&g->http);
-	server_certificates_fini(&g->server_certificates);
+	ports_fini(&g->ports);
 	frontend_fini(&g->frontend);
 	router_fini(&g->router);
 	audit_finish(&g->audit);
 	pin_memory_fini(&g->pin_memory);
 	spawner_free(&g->spawner);
 	verifier_free(&g->verifier);
+	exporter_free(&g->exporter);
 	fetch_client_free(&g->fetch_client);
 	dpop_memory_free(&g->proofs);
 	server_table_fini(&g->table);
 	free(g->origin);
-	free(g->ports);
 	timer_stop(&g->drain);
+	timer_stop(&g->heap_look);
 	timer_stop(&g->audit_waiting);
 	loop_free(&g->loop);
 }
 
-/*
- * Large messages come and go: memory for them is not asked of the kernel, page by page, each time anew.
- * What is free at the heap's end beyond this bound goes back.
- */
-static void gateway_tune_heap(void)
+static void gateway_on_heap_look(struct timer *timer)
 {
-	mallopt(M_MMAP_THRESHOLD, HEAP_KEPT_BYTES);
-	mallopt(M_TRIM_THRESHOLD, HEAP_KEPT_BYTES);
+	struct gateway *g = container_of(timer, struct gateway, heap_look);
+
+	heap_give_back(&g->heap);
+	timer_start(g->loop, timer, HEAP_LOOK_MS);
 }
 
 static void gateway_on_server_freed(void)
@@ -444,7 +404,7 @@ static int gateway_run(struct gateway_entry *entry)
 
 	CHECK(gateway == NULL);
 	close(GATEWAY_DENY);
-	gateway_tune_heap();
+	heap_keep_freed();
 	gateway = &g;
 	g.loop = loop_new(&err);
 	if (g.loop == NULL) {
@@ -452,6 +412,8 @@ static int gateway_run(struct gateway_entry *entry)
 		return 1;
 	}
 	timer_init(&g.drain, gateway_on_drain_step);
+	timer_init(&g.heap_look, gateway_on_heap_look);
+	timer_start(g.loop, &g.heap_look, HEAP_LOOK_MS);
 	g.spawner = spawner_new(g.loop, GATEWAY_KEEPER, &gateway_spawner_ops);
 	gateway_make_router(&g, entry->audit_bytes);
 	router_use_seal_key(&g.router, entry->seal_key);
@@ -460,6 +422,8 @@ static int gateway_run(struct gateway_entry *entry)
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		return 1;
 	}
+	g.exporter = exporter_new(g.loop);
+	gateway_export(&g);
 	gateway_make_deny_list(&g);
 	server_table_init(&g.table, &g.router, g.spawner, entry->landlock, gateway_on_server_freed);
 	server_table_use(&g.table, entry->config, entry->servers);
@@ -469,7 +433,7 @@ static int gateway_run(struct gateway_entry *entry)
 	free(entry->servers);
 	gateway_make_frontend(&g);
 	gateway_make_http(&g);
-	if (!server_certificates_are_needed(&g.server_certificates))
+	if (!server_certificates_are_needed(&g.ports.certificates))
 		gateway_listen(&g); /* otherwise when the keeper has sent the certificates */
 	loop_run(g.loop);
 	CHECK(g.state == GATEWAY_STOPPING);

@@ -7,17 +7,18 @@
 #include "auth/dpop.h"
 #include "auth/fetch_client.h"
 #include "auth/verifier.h"
+#include "base/heap.h"
 #include "endpoint/frontend.h"
 #include "http/acceptor.h"
 #include "http/conn.h"
-#include "io/listen.h"
 #include "obs/audit.h"
+#include "ports.h"
 #include "process/pin_memory.h"
 #include "process/spawn.h"
 #include "router/router.h"
-#include "server_certificates.h"
 #include "server_table.h"
 #include "session/deny_snapshot.h"
+#include "trace/exporter.h"
 
 enum gateway_state {
 	GATEWAY_SERVING,
@@ -26,18 +27,13 @@ enum gateway_state {
 	GATEWAY_STOPPING,  /* sessions have ended, processes are on their way out */
 };
 
-struct port {
-	struct listener listener;
-	struct gateway *gateway;
-	size_t index; /* in config->listen */
-};
-
 struct gateway {
 	struct loop *loop;
 	const struct config *config; /* in use; the table's */
 	struct spawner *spawner;
 	struct server_table table;
-	struct fetch_client *fetch_client; /* NULL: no issuers */
+	struct fetch_client *fetch_client; /* NULL: nothing to fetch */
+	struct exporter *exporter;
 	struct verifier *verifier;
 	struct dpop_memory *proofs;
 	struct audit audit;
@@ -47,26 +43,30 @@ struct gateway {
 	struct frontend frontend;
 	struct http_server *http;
 	struct acceptor acceptor;
-	struct server_certificates server_certificates;
-	const int *listeners;
-	char *origin; /* in the URLs of clients, or NULL */
-	struct port *ports;
+	struct ports ports;
+	const int *listeners; /* of the process's start: gateway_entry.h */
+	char *origin;         /* in the URLs of clients, or NULL */
 	struct admin_server *admin_server;
-	size_t port_count; /* 0: not listening yet */
 	enum gateway_state state;
 	uint64_t state_since_ms;
 	uint64_t drain_until_ms;
 	struct timer drain;
+	struct heap heap;
+	struct timer heap_look;
 	struct pin_memory pin_memory;
 	const struct process_views *views;
 	struct deny_snapshot *deny_snapshot; /* of all gateways that one keeper starts */
 };
 
-/* The entries of the configuration, when it is used first and when there is another one. */
-void gateway_deny_all(struct gateway *g, const struct config *config);
+#define PROOFS_MAX 100000 /* of possession, that are remembered, so that none is taken twice */
+
+/* The entries of the configuration against tokens, when it is used first and when there is another one. */
+void gateway_use_deny_list(struct gateway *g);
 /* What requests of clients and connections are served by: of the configuration, and of what this process can have. */
 struct frontend_conf gateway_frontend_conf(const struct gateway *g);
 struct http_conf gateway_http_conf(const struct config *config);
+/* Has spans exported, or not, as the configuration in use says. */
+void gateway_export(struct gateway *g);
 /*
  * Uses another configuration: all of it, or, if that is not possible, nothing; then it logs why. Takes the descriptors of
  * IPC_CONFIG. The keeper is told.

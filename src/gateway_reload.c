@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "config/origin.h"
+#include "endpoint/token_watch.h"
 #include "gateway.h"
 #include "http/server_renew.h"
 #include "obs/log.h"
@@ -17,7 +18,6 @@
 
 #define PIPES_EACH 3
 #define OWN_DESCRIPTORS 64 /* the listeners, the log, the operator, the fetcher */
-#define PROOFS_MAX 100000
 #define CHUNK_BYTES ((size_t)64 * 1024)
 #define CONFIG_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
@@ -40,17 +40,22 @@ static void gateway_deny(struct deny_list *deny_list, const struct config_denial
 	const struct denial_marks *marks = &denial->marks;
 	uint64_t until_ms = denial->until_ms > 0 ? denial->until_ms : UINT64_MAX;
 
-	for (enum denial_by by = 0; until_ms > clock_wall_ms() && by < DENIAL_BY_COUNT; by++)
+	for (enum denial_by by = 0; by < DENIAL_BY_COUNT; by++)
 		if (marks->names[by].n > 0 &&
-		    deny_list_add(deny_list, marks->issuer, by, marks->names[by], until_ms) == NULL)
+		    !deny_list_configure(deny_list, marks->issuer, by, marks->names[by], until_ms))
 			LOG(DENY_LIST_FULL, LOG_SLICE("issuer", marks->issuer),
 			    LOG_SLICE("name", marks->names[by]));
 }
 
-void gateway_deny_all(struct gateway *g, const struct config *config)
+void gateway_use_deny_list(struct gateway *g)
 {
-	for (size_t i = 0; i < config->deny.count; i++)
-		gateway_deny(&g->router.sessions.deny_list, &config->deny.items[i]);
+	struct deny_list *deny_list = &g->router.sessions.deny_list;
+
+	deny_list_configure_begin(deny_list);
+	for (size_t i = 0; i < g->config->deny.count; i++)
+		gateway_deny(deny_list, &g->config->deny.items[i]);
+	deny_list_configure_end(deny_list);
+	deny_snapshot_save(g->deny_snapshot, deny_list);
 }
 
 /* Clients alone must not use up the descriptors of this process: those of servers need some, too. REL-44 */
@@ -77,6 +82,15 @@ struct http_conf gateway_http_conf(const struct config *config)
 
 	conf.max_connections = find_connections_max(config);
 	return conf;
+}
+
+void gateway_export(struct gateway *g)
+{
+	bool is_on = g->config->traces.collector.endpoint != NULL;
+
+	CHECK(!is_on || g->fetch_client != NULL);
+	exporter_use(g->exporter, is_on ? g->fetch_client : NULL, &g->config->traces.exporter);
+	g->router.exporter = is_on ? g->exporter : NULL;
 }
 
 /* What has been made for another one, and is not in use. */
@@ -117,16 +131,11 @@ static int read_next(const struct gateway *g, const int fds[2], struct next *nex
 	return next_r->servers != NULL ? 0 : refuse("the keeper has given no servers");
 }
 
-/* What is remembered of tokens has roles in it. */
-static bool has_same_roles(const struct roles *one, const struct roles *other)
+static int judge_ports(struct gateway *g, const struct next *next)
 {
-	for (size_t i = 0; i < one->count || i < other->count; i++) {
-		bool is_there = i < one->count && role_is_named(&one->items[i]);
+	struct error err = { ERROR_NONE, "" };
 
-		if (is_there != (i < other->count && role_is_named(&other->items[i])))
-			return false;
-	}
-	return true;
+	return ports_judge(&g->ports, next->config, &err) == 0 ? 0 : refuse(err.text);
 }
 
 /* Answers about issuers come to the client that asked, by their numbers: others need another one. */
@@ -136,14 +145,13 @@ static int make_verifier(const struct gateway *g, bool has_other_issuers, struct
 	bool is_needed = conf->mode == AUTHORIZATION_OAUTH;
 	struct error err = { ERROR_NONE, "" };
 
-	if (is_needed == (g->verifier != NULL) && !has_other_issuers &&
-	    has_same_roles(&g->config->roles, &next->config->roles))
+	if (config_is_fetching(next->config) && (has_other_issuers || g->fetch_client == NULL))
+		next->fetch_client = fetch_client_new(g->loop);
+	if (is_needed == (g->verifier != NULL) && !has_other_issuers)
 		return 0;
 	next->has_verifier = true;
 	if (!is_needed)
 		return 0;
-	if (has_other_issuers || g->fetch_client == NULL)
-		next->fetch_client = fetch_client_new(g->loop);
 	next->verifier =
 		verifier_new(g->loop,
 			     next->fetch_client != NULL ? next->fetch_client : g->fetch_client,
@@ -173,7 +181,7 @@ static void use_verifier(struct gateway *g, struct next *next, struct verifier *
 	} else if (g->verifier != NULL) {
 		verifier_renew(g->verifier, &next->config->frontend.authorization.issuers);
 	}
-	if (next->fetch_client != NULL || g->verifier == NULL) {
+	if (next->fetch_client != NULL || !config_is_fetching(next->config)) {
 		*client_before = g->fetch_client;
 		g->fetch_client = next->fetch_client;
 	}
@@ -196,23 +204,6 @@ static void end_verifier(struct gateway *g, struct verifier *before,
 	fetch_client_free(&client_before);
 }
 
-/* Those of the configuration before that are not in this one go; whatever the operator has added stays. */
-static void use_deny_list(struct gateway *g, const struct config *before)
-{
-	struct deny_list *deny_list = &g->router.sessions.deny_list;
-
-	for (size_t i = 0; i < before->deny.count; i++) {
-		const struct denial_marks *marks = &before->deny.items[i].marks;
-
-		for (enum denial_by by = 0; by < DENIAL_BY_COUNT; by++)
-			if (marks->names[by].n > 0)
-				deny_list_remove_named(deny_list, marks->issuer, by,
-						       marks->names[by]);
-	}
-	gateway_deny_all(g, g->config);
-	deny_snapshot_save(g->deny_snapshot, deny_list);
-}
-
 /* What nobody may have open any more ends; who goes on has the rights that he has now. */
 static void use_rights(struct gateway *g, const struct config *before)
 {
@@ -233,6 +224,7 @@ static void use_rights(struct gateway *g, const struct config *before)
 
 		authorization_renew_rights(conf, client->principal, &client->rights);
 	}
+	token_watch_judge_all(&g->frontend.authorization);
 }
 
 static void use_router(struct gateway *g)
@@ -266,9 +258,8 @@ static void use_front(struct gateway *g)
 	CHECK(g->state == GATEWAY_SERVING);
 	frontend_renew(&g->frontend, &frontend);
 	http_server_renew(g->http, &http);
-	g->server_certificates.config = g->config;
 	free(g->origin);
-	g->origin = origin_find(g->config, g->listeners);
+	g->origin = origin_find(g->config, g->ports.fds);
 	admin_server_renew(g->admin_server, g->table.count, g->origin, origin_auth_mode(g->config));
 }
 
@@ -278,15 +269,17 @@ static void use(struct gateway *g, struct next *next)
 	struct verifier *verifier_before;
 	struct fetch_client *client_before;
 
+	ports_use(&g->ports, next->config);     /* before the keeper gives up what goes */
 	spawner_judge_config(g->spawner, true); /* before anything is asked of it */
 	use_verifier(g, next, &verifier_before, &client_before);
 	g->config = next->config;
+	gateway_export(g); /* while what it uses so far is there */
 	use_router(g);
 	use_servers(g, next);
 	next->config = NULL; /* the table's */
 	use_front(g);
+	gateway_use_deny_list(g); /* before anybody who has waited for a verdict is let in */
 	end_verifier(g, verifier_before, client_before);
-	use_deny_list(g, before);
 	use_rights(g, before);
 	LOG(RELOAD_USED, LOG_INT("sessions", g->router.sessions.count),
 	    LOG_INT("calls", g->router.calls));
@@ -296,15 +289,19 @@ void gateway_reload(struct gateway *g, const int fds[2], bool has_other_issuers)
 {
 	struct next next = { .config = NULL };
 
-	if (g->state != GATEWAY_SERVING || g->port_count == 0) { /* it is about to stop */
+	if (g->state != GATEWAY_SERVING ||
+	    !ports_is_listening(&g->ports)) { /* it is about to stop */
 		close(fds[0]);
 		close(fds[1]);
+		ports_forget(&g->ports);
 		spawner_judge_config(g->spawner, false);
 		return;
 	}
-	if (read_next(g, fds, &next) == 0 && make_verifier(g, has_other_issuers, &next) == 0)
+	if (read_next(g, fds, &next) == 0 && judge_ports(g, &next) == 0 &&
+	    make_verifier(g, has_other_issuers, &next) == 0)
 		use(g, &next);
 	else
 		spawner_judge_config(g->spawner, false);
+	ports_forget(&g->ports);
 	forget(&next);
 }

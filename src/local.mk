@@ -13,8 +13,10 @@ mcpgated_gateway_SOURCES = \
 	src/admin_server.c src/admin_server.h \
 	src/gateway.c src/gateway.h \
 	src/gateway_reload.c \
+	src/ports.c src/ports.h \
 	src/server_table.c src/server_table.h \
 	src/server_certificates.c src/server_certificates.h
+mcpgated_gateway_LDFLAGS = $(HARD_LDFLAGS) $(LTO_LDFLAGS)
 mcpgated_gateway_LDADD = src/keeper/libkeeper.a src/config/libconfig.a $(ADMIN_LIBS) \
 	$(JANSSON_LIBS) $(YAML_LIBS) $(SECCOMP_LIBS)
 mcpgated_reaper_SOURCES = src/keeper/reaper_program.c

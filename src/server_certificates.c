@@ -11,27 +11,24 @@
 #include "base/mem.h"
 #include "obs/log.h"
 
-#define FILES 3 /* certificate, key, client_ca */
-
-void server_certificates_init(struct server_certificates *sc, const struct config *config)
+void server_certificates_init(struct server_certificates *sc, const struct config *config,
+			      struct tickets *tickets)
 {
 	size_t count = config->listen_count + 1;
 
 	CHECK(config->listen_count > 0);
-	*sc = (struct server_certificates){ .config = config };
+	*sc = (struct server_certificates){ .config = config, .tickets = tickets };
 	sc->servers = mem_zalloc(count * sizeof(*sc->servers));
 	sc->texts = mem_zalloc(count * sizeof(*sc->texts));
 	for (size_t i = 0; i < config->listen_count; i++)
-		sc->texts[i] =
-			mem_zalloc((config->listen[i].tls_count * FILES + 1) * sizeof(struct buf));
-	if (server_certificates_are_needed(sc))
-		sc->tickets = tickets_new();
+		sc->texts[i] = mem_zalloc((config->listen[i].tls_count * CERTIFICATES_FILES + 1) *
+					  sizeof(struct buf));
 }
 
 static void server_certificates_forget(struct server_certificates *sc)
 {
 	for (size_t i = 0; i < sc->config->listen_count; i++) {
-		for (size_t j = 0; j < sc->config->listen[i].tls_count * FILES; j++)
+		for (size_t j = 0; j < sc->config->listen[i].tls_count * CERTIFICATES_FILES; j++)
 			buf_wipe(&sc->texts[i][j]);
 	}
 }
@@ -45,7 +42,6 @@ void server_certificates_fini(struct server_certificates *sc)
 	}
 	free(sc->servers);
 	free(sc->texts);
-	tickets_free(&sc->tickets);
 }
 
 bool server_certificates_are_needed(const struct server_certificates *sc)
@@ -83,8 +79,8 @@ void server_certificates_take(struct server_certificates *sc, size_t listener, s
 		listener < config->listen_count && entry < config->listen[listener].tls_count;
 
 	for (size_t i = 0; i < count; i++) {
-		if (is_known && i < FILES)
-			read_text(fds[i], &sc->texts[listener][entry * FILES + i]);
+		if (is_known && i < CERTIFICATES_FILES)
+			read_text(fds[i], &sc->texts[listener][entry * CERTIFICATES_FILES + i]);
 		close(fds[i]);
 	}
 }
@@ -105,8 +101,8 @@ static struct tls_server *make_server(const struct server_certificates *sc, size
 
 	CHECK(at < sc->config->listen_count && listen->tls_count > 0);
 	for (size_t i = 0; i < listen->tls_count; i++)
-		pems[i] = (struct tls_pem){ buf_slice(&texts[i * FILES]),
-					    buf_slice(&texts[i * FILES + 1]) };
+		pems[i] = (struct tls_pem){ buf_slice(&texts[i * CERTIFICATES_FILES]),
+					    buf_slice(&texts[i * CERTIFICATES_FILES + 1]) };
 	/* An empty file must not open the door. */
 	if (listen->tls[0].client_ca != NULL && conf.client_ca.n == 0)
 		error_set(err, ERROR_INVALID, "client_ca: holds no certificate");

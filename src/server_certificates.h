@@ -15,14 +15,17 @@
 
 struct server_certificates {
 	const struct config *config;
-	struct tickets *tickets;     /* as long as the process: clients resume across a new set */
+	struct tickets
+		*tickets; /* borrowed; as long as the process: clients resume across a new set */
 	struct tls_server **servers; /* one for each listener; NULL: it has no TLS, or none yet */
 	struct buf **texts;          /* what has come: three for each entry of each listener */
 };
 
-/* The configuration is borrowed for the life of it. */
+#define CERTIFICATES_FILES 3 /* certificate, key, client_ca */
+
+/* The configuration and the tickets are borrowed for the life of it. */
 void server_certificates_init(struct server_certificates *server_certificates,
-			      const struct config *config);
+			      const struct config *config, struct tickets *tickets);
 void server_certificates_fini(struct server_certificates *server_certificates);
 
 /* Whether any listener has TLS, so that a set must come before anybody can be served. */

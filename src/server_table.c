@@ -300,7 +300,6 @@ void server_table_use(struct server_table *table, struct config *config,
 	struct generation *generation = generation_new(table, config);
 	bool *is_new = mem_zalloc((config->server_count + 1) * sizeof(*is_new));
 
-	CHECK(config->server_count > 0);
 	table->fleet.max = config->max_processes;
 	table->drain_ms = config->drain_timeout_ms;
 	for (size_t i = 0; i < config->server_count; i++) {

@@ -186,6 +186,8 @@ TRY(move_to_first_cgroup, open_file("/sys/fs/cgroup/cgroup.procs", O_WRONLY))
 TRY(share_memory_by_file, open_file("/dev/shm", O_RDWR | O_TMPFILE))
 TRY(lock_passwd, result(flock(open("/etc/passwd", O_RDONLY | O_CLOEXEC), LOCK_EX | LOCK_NB)))
 
+TRY(lease_its_program, result(fcntl(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), F_SETLEASE, F_RDLCK)))
+
 /* ---- attributes ---- */
 
 /* Of what it may read alone: the program itself. */

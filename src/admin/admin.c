@@ -5,19 +5,25 @@
  */
 #include "admin/admin.h"
 
+#include <stdlib.h>
+
 #include "admin/admin_reply.h"
 #include "admin/can.h"
 #include "admin/deny.h"
 #include "admin/logs.h"
+#include "admin/page.h"
 #include "admin/pin_orders.h"
 #include "admin/reload_order.h"
 #include "admin/reports.h"
 #include "admin/value.h"
+#include "base/mem.h"
 #include "process/child.h"
 #include "base/clock.h"
 #include "endpoint/origin.h"
 #include "obs/log.h"
 #include "router/report.h"
+
+#define REFUSAL_LOG_MS 10000
 
 #define ID_PREFIX_MIN 4
 
@@ -174,24 +180,27 @@ static const struct {
 	/* One of the two; the other is NULL. */
 	void (*report)(const struct admin *admin, struct buf *out);
 	struct http_exchange *(*command)(const struct inquiry *inquiry);
+	enum page_use page; /* what it is at admin.page */
 } rows[] = {
-	{ SLICE("/status"), HTTP_GET, reports_status, NULL },
-	{ SLICE("/servers"), HTTP_GET, reports_servers, NULL },
-	{ SLICE("/processes"), HTTP_GET, reports_processes, NULL },
-	{ SLICE("/sessions"), HTTP_GET, reports_sessions, NULL },
-	{ SLICE("/streams"), HTTP_GET, reports_streams, NULL },
-	{ SLICE("/can"), HTTP_POST, NULL, can_ask },
-	{ SLICE("/deny"), HTTP_GET, deny_report, NULL },
-	{ SLICE("/deny-add"), HTTP_POST, NULL, deny_add },
-	{ SLICE("/deny-remove"), HTTP_POST, NULL, command_deny_remove },
-	{ SLICE("/logs"), HTTP_GET, NULL, command_logs },
-	{ SLICE("/pins"), HTTP_GET, NULL, command_pins },
-	{ SLICE("/pins-approve"), HTTP_POST, NULL, command_pins_approve },
-	{ SLICE("/pins-reject"), HTTP_POST, NULL, command_pins_reject },
-	{ SLICE("/restart"), HTTP_POST, NULL, command_restart },
-	{ SLICE("/end-session"), HTTP_POST, NULL, command_end_session },
-	{ SLICE("/drain"), HTTP_POST, NULL, command_drain },
-	{ SLICE("/reload"), HTTP_POST, NULL, reload_order_new },
+	{ SLICE("/status"), HTTP_GET, reports_status, NULL, PAGE_NOTHING },
+	{ SLICE("/servers"), HTTP_GET, reports_servers, NULL, PAGE_NOTHING },
+	{ SLICE("/processes"), HTTP_GET, reports_processes, NULL, PAGE_NOTHING },
+	{ SLICE("/sessions"), HTTP_GET, reports_sessions, NULL, PAGE_NOTHING },
+	{ SLICE("/streams"), HTTP_GET, reports_streams, NULL, PAGE_NOTHING },
+	{ SLICE("/access"), HTTP_GET, NULL, page_tell_access, PAGE_SHOWS },
+	{ SLICE("/can"), HTTP_POST, NULL, can_ask, PAGE_NOTHING },
+	{ SLICE("/deny"), HTTP_GET, deny_report, NULL, PAGE_NOTHING },
+	{ SLICE("/deny-add"), HTTP_POST, NULL, deny_add, PAGE_NOTHING },
+	{ SLICE("/deny-remove"), HTTP_POST, NULL, command_deny_remove, PAGE_NOTHING },
+	{ SLICE("/events"), HTTP_GET, NULL, viewers_join, PAGE_SHOWS },
+	{ SLICE("/logs"), HTTP_GET, NULL, command_logs, PAGE_SHOWS },
+	{ SLICE("/pins"), HTTP_GET, NULL, command_pins, PAGE_SHOWS },
+	{ SLICE("/pins-approve"), HTTP_POST, NULL, command_pins_approve, PAGE_ORDERS },
+	{ SLICE("/pins-reject"), HTTP_POST, NULL, command_pins_reject, PAGE_ORDERS },
+	{ SLICE("/restart"), HTTP_POST, NULL, command_restart, PAGE_ORDERS },
+	{ SLICE("/end-session"), HTTP_POST, NULL, command_end_session, PAGE_ORDERS },
+	{ SLICE("/drain"), HTTP_POST, NULL, command_drain, PAGE_ORDERS },
+	{ SLICE("/reload"), HTTP_POST, NULL, reload_order_new, PAGE_NOTHING },
 };
 
 /* Only who names it gets it: ranges of types are for those who take anything. */
@@ -217,52 +226,102 @@ static void answer_metrics(const struct inquiry *inquiry)
 	buf_fini(&body);
 }
 
-static struct http_exchange *admin_on_request(struct http_handler *handler, struct http_conn *conn,
-					      const struct http_request *request)
+static size_t find_row(struct slice path)
 {
-	struct admin *admin = container_of(handler, struct admin, handler);
-	struct http_handler *mcp = admin->conf.mcp;
-	const struct inquiry inquiry = { admin, conn, request };
-	struct buf body = { 0 };
 	size_t i = 0;
 
-	if (slice_has_prefix(request->path, SLICE_LIT(ADMIN_MCP_PATH)))
-		return mcp->on_request(mcp, conn, request);
-	if (slice_is_equal(request->path, SLICE_LIT("/metrics"))) {
-		answer_metrics(&inquiry);
-		return NULL;
-	}
-	while (i < ARRAY_LEN(rows) && !slice_is_equal(rows[i].path, request->path))
+	while (i < ARRAY_LEN(rows) && !slice_is_equal(rows[i].path, path))
 		i++;
-	if (i == ARRAY_LEN(rows)) {
-		admin_reply_error(conn, 404, "there is nothing at this path; see mcpgatectl(1)");
-		return NULL;
-	}
+	return i;
+}
+
+static struct http_exchange *serve_row(const struct inquiry *inquiry, size_t i)
+{
+	struct buf body = { 0 };
+
 	CHECK((rows[i].report == NULL) != (rows[i].command == NULL));
-	if (rows[i].method != request->method) {
-		admin_reply_error(conn, 405,
+	if (rows[i].method != inquiry->http->method) {
+		admin_reply_error(inquiry->conn, 405,
 				  rows[i].method == HTTP_GET ? "a report takes GET" :
 							       "a command takes POST");
 		return NULL;
 	}
 	if (rows[i].command != NULL)
-		return rows[i].command(&inquiry);
-	rows[i].report(admin, &body);
-	admin_reply_json(conn, 200, &body);
+		return rows[i].command(inquiry);
+	rows[i].report(inquiry->admin, &body);
+	admin_reply_json(inquiry->conn, 200, &body);
 	buf_fini(&body);
 	return NULL;
 }
 
-/* A web page in a browser of this machine could send requests here, but cannot choose these fields. SEC-01 */
+/* Its socket may be forwarded to where a browser is: pages of strangers are turned away here as well. SEC-01 */
+static struct http_exchange *admin_on_request(struct http_handler *handler, struct http_conn *conn,
+					      const struct http_request *request)
+{
+	struct admin *admin = container_of(handler, struct admin, handler);
+	struct http_handler *mcp = admin->conf.mcp;
+	const struct inquiry inquiry = { admin, conn, request, true };
+	const char *stranger = page_find_stranger(request);
+	size_t i = find_row(request->path);
+
+	if (slice_has_prefix(request->path, SLICE_LIT(ADMIN_MCP_PATH)))
+		return mcp->on_request(mcp, conn, request);
+	if (stranger != NULL)
+		admin_reply_error(conn, 403, stranger);
+	else if (slice_is_equal(request->path, SLICE_LIT("/metrics")))
+		answer_metrics(&inquiry);
+	else if (i < ARRAY_LEN(rows))
+		return serve_row(&inquiry, i);
+	else if (!page_reply_file(&inquiry))
+		admin_reply_error(conn, 404, "there is nothing at this path; see mcpgatectl(1)");
+	return NULL;
+}
+
+/* Now and then: any program of the machine may try, as often as it likes. */
+static void note_wrong_token(struct admin *admin)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (admin->refusal_said_ms > 0 && now_ms - admin->refusal_said_ms < REFUSAL_LOG_MS)
+		return;
+	admin->refusal_said_ms = now_ms;
+	LOG(ADMIN_REFUSED, LOG_STR("reason", "at the page's address, without the right token"));
+}
+
+/* SEC-78 */
+static struct http_exchange *page_on_request(struct http_handler *handler, struct http_conn *conn,
+					     const struct http_request *request)
+{
+	struct admin *admin = container_of(handler, struct admin, page_handler);
+	const struct inquiry inquiry = { admin, conn, request,
+					 page_has_token(admin->page_token, request) };
+	const char *stranger = page_find_stranger(request);
+	size_t i = find_row(request->path);
+	enum page_use use = i < ARRAY_LEN(rows) ? rows[i].page : PAGE_NOTHING;
+
+	if (stranger != NULL) {
+		admin_reply_error(conn, 403, stranger);
+	} else if (!inquiry.may_order &&
+		   (use == PAGE_ORDERS || http_has(request, HTTP_AUTHORIZATION))) {
+		note_wrong_token(admin);
+		admin_reply_error(conn, 403,
+				  admin->page_token != NULL ?
+					  "the token is not that of admin.page_token" :
+					  "there is no admin.page_token: this address only shows");
+	} else if (use != PAGE_NOTHING) {
+		return serve_row(&inquiry, i);
+	} else if (!page_reply_file(&inquiry)) {
+		admin_reply_error(conn, 404,
+				  "there is nothing at this path: this is the address of "
+				  "the status page");
+	}
+	return NULL;
+}
+
+/* Programs send no Origin at all. SEC-01 */
 static bool is_from_page(const struct http_request *request)
 {
-	static const struct slice own[] = { SLICE("localhost"), SLICE("127.0.0.1"),
-					    SLICE("[::1]") };
-	struct slice host = origin_host_of(request->fields[HTTP_HOST]);
-
-	return http_has(request, HTTP_ORIGIN) ||
-	       (http_has(request, HTTP_HOST) &&
-		!slices_has_nocase((struct slices){ own, ARRAY_LEN(own) }, host));
+	return http_has(request, HTTP_ORIGIN) || page_find_stranger(request) != NULL;
 }
 
 static struct http_exchange *metrics_on_request(struct http_handler *handler,
@@ -270,7 +329,7 @@ static struct http_exchange *metrics_on_request(struct http_handler *handler,
 						const struct http_request *request)
 {
 	const struct inquiry inquiry = { container_of(handler, struct admin, metrics_handler), conn,
-					 request };
+					 request, false };
 
 	if (is_from_page(request))
 		admin_reply_error(conn, 403, "this address is for programs of this machine");
@@ -304,10 +363,20 @@ void admin_init(struct admin *admin, const struct admin_conf *conf)
 		(struct http_handler){ admin_on_request, admin_write_error, admin_before_write };
 	admin->metrics_handler =
 		(struct http_handler){ metrics_on_request, admin_write_error, NULL };
+	admin->page_handler = (struct http_handler){ page_on_request, admin_write_error, NULL };
 	CHECK(conf->router != NULL && conf->servers != NULL && conf->paths != NULL);
 	admin->conf = *conf;
+	admin->page_token = conf->page_token != NULL ? mem_strdup(conf->page_token) : NULL;
+	admin->conf.page_token = NULL; /* of a configuration that a reload may free */
 	list_init(&admin->reloads);
+	viewers_init(&admin->viewers);
 	admin->started_at_ms = clock_now_ms();
+}
+
+void admin_fini(struct admin *admin)
+{
+	viewers_fini(&admin->viewers);
+	free(admin->page_token);
 }
 
 void admin_renew(struct admin *admin, size_t server_count, const char *origin,

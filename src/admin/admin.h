@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "admin/viewers.h"
 #include "process/server.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
@@ -34,6 +35,7 @@ struct admin_conf {
 	const char *version;
 	const char *origin;     /* in the URLs of clients; NULL: there is none */
 	const char *auth_mode;  /* as the configuration has it */
+	const char *page_token; /* admin.page_token; copied */
 	void (*on_drain)(void); /* the daemon is to stop */
 	uint64_t (*on_reload)(
 		void); /* the configuration is to be read again; returns the number of the order */
@@ -44,6 +46,10 @@ struct admin {
 	struct list reloads; /* orders that have not been carried out (admin/reload_order) */
 	struct http_handler handler;
 	struct http_handler metrics_handler; /* GET /metrics and nothing else */
+	struct http_handler page_handler;    /* the status page, and what it needs: admin/page */
+	struct viewers viewers;              /* of the page, at either address */
+	uint64_t refusal_said_ms;            /* of a wrong token there; 0: never */
+	char *page_token; /* NULL: nobody gives orders at the address of the page */
 	struct admin_conf conf;
 	uint64_t started_at_ms;
 };
@@ -53,9 +59,12 @@ struct inquiry {
 	struct admin *admin;
 	struct http_conn *conn;
 	const struct http_request *http;
+	bool may_order;
 };
 
 void admin_init(struct admin *admin, const struct admin_conf *conf);
+/* Its connections have ended. */
+void admin_fini(struct admin *admin);
 /* Another configuration: what of it is said to the operator. */
 void admin_renew(struct admin *admin, size_t server_count, const char *origin,
 		 const char *auth_mode);

@@ -4,12 +4,16 @@
 
 void admin_reply(struct http_conn *conn, int status, const char *type, const struct buf *body)
 {
+	static const struct slice no_store = SLICE("Cache-Control: no-store\r\n"
+						   "X-Content-Type-Options: nosniff\r\n"
+						   "Cross-Origin-Resource-Policy: same-origin\r\n");
 	struct slice part = buf_slice(body);
 
 	CHECK(status >= 200 && status < 600);
 	http_reply(conn, &(struct http_reply){ .status = status,
 					       .content_type = type,
-					       .fields = SLICE("Cache-Control: no-store\r\n"),
+					       .fields = &no_store,
+					       .field_count = 1,
 					       .parts = &part,
 					       .part_count = 1 });
 }

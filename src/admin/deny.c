@@ -27,6 +27,7 @@ static struct json_t *describe(const struct denial *denial)
 	value_set_text(value, "by", slice_str(denial_by_name(denial->by)));
 	value_set_text(value, "name", denial->name);
 	value_set_number(value, "until_ms", denial->until_ms); /* UINT64_MAX is VALUE_NONE */
+	value_set_text(value, "origin", slice_str(denial_origin_name(denial->origin)));
 	return value;
 }
 
@@ -36,8 +37,12 @@ void deny_report(const struct admin *admin, struct buf *out)
 
 	deny_list_sweep(deny_list);
 	value_list_begin(out, "entries");
-	LIST_FOREACH(node, &deny_list->entries)
-		value_list_add(out, describe(container_of(node, struct denial, link)));
+	LIST_FOREACH(node, &deny_list->entries) {
+		const struct denial *denial = container_of(node, struct denial, link);
+
+		if (!denial->is_lifted)
+			value_list_add(out, describe(denial));
+	}
 	value_list_end(out);
 }
 

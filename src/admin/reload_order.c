@@ -76,8 +76,15 @@ struct http_exchange *reload_order_new(const struct inquiry *inquiry)
 static struct json_t *describe(bool is_used, struct slice report)
 {
 	static const char *const kinds[][2] = {
-		{ "error", "errors" },    { "warning", "warnings" }, { "added", "added" },
-		{ "changed", "changed" }, { "rules", "rules" },      { "removed", "removed" },
+		{ "error", "errors" },
+		{ "warning", "warnings" },
+		{ "added", "added" },
+		{ "changed", "changed" },
+		{ "rules", "rules" },
+		{ "removed", "removed" },
+		{ "listen_added", "listen_added" },
+		{ "listen_changed", "listen_changed" },
+		{ "listen_removed", "listen_removed" },
 	};
 	struct json_t *answer = value_object();
 

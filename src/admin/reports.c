@@ -120,6 +120,21 @@ static uint64_t count_errors(const struct call_stats *calls)
 	return count;
 }
 
+/* Requests that were no calls, by the word that the audit has for it. */
+static struct json_t *describe_refusals(const struct call_stats *calls)
+{
+	struct json_t *list = value_array();
+
+	for (size_t i = 0; i < calls->refused_count; i++) {
+		struct json_t *value = value_object();
+
+		value_set_text(value, "reason", slice_str(calls->refused[i].word));
+		value_set_number(value, "count", calls->refused[i].count);
+		value_append(list, value);
+	}
+	return list;
+}
+
 /* How many took less than 1, 2, 4 ms and so on; the last is the rest. */
 static struct json_t *describe_buckets(const struct latency_histogram *histogram)
 {
@@ -161,6 +176,8 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 	value_set_number(value, "failed", stats->failed);
 	value_set_number(value, "errors", count_errors(&stats->calls));
 	value_set(value, "answer_buckets", describe_buckets(&stats->answered));
+	value_set(value, "wait_buckets", describe_buckets(&stats->calls.waited));
+	value_set(value, "refused", describe_refusals(&stats->calls));
 	value_set_number(value, "answered_last_minute",
 			 latency_histogram_last_minute(&stats->answered, now_ms));
 	value_set_number(value, "p50_ms", quantile_of(stats, 500));
@@ -230,7 +247,7 @@ static struct json_t *describe_audit(const struct audit *audit)
 	return value;
 }
 
-void reports_status(const struct admin *admin, struct buf *out)
+static struct json_t *describe_status(const struct admin *admin)
 {
 	const struct router *router = admin->conf.router;
 	struct json_t *value = value_object();
@@ -249,7 +266,12 @@ void reports_status(const struct admin *admin, struct buf *out)
 	value_set_number(value, "calls", router->calls);
 	value_set(value, "audit", describe_audit(router->audit));
 	value_set(value, "servers", describe_servers(admin));
-	value_write(value, out);
+	return value;
+}
+
+void reports_status(const struct admin *admin, struct buf *out)
+{
+	value_write(describe_status(admin), out);
 }
 
 /* ---- processes ---- */
@@ -387,4 +409,91 @@ void reports_streams(const struct admin *admin, struct buf *out)
 		}
 	}
 	value_list_end(out);
+}
+
+/* ---- everything at once ---- */
+
+static struct json_t *describe_counters(void)
+{
+	struct json_t *value = value_object();
+
+	for (enum counter counter = 0; counter < COUNTER_COUNT; counter++)
+		value_set_number(value, counter_name(counter), counter_get(counter));
+	return value;
+}
+
+/* What the gateway itself uses. NULL: it is not known. */
+static struct json_t *describe_usage(const struct admin *admin)
+{
+	const struct process_views *views = admin->conf.views;
+	struct http_usage http = http_server_usage(admin->conf.front);
+	struct json_t *value;
+	struct process_usage usage;
+
+	if (views == NULL || !process_view_read(&views->gateway, &usage))
+		return NULL;
+	value = value_object();
+	value_set_number(value, "cpu_ms", usage.cpu_ms);
+	value_set_number(value, "resident_bytes", usage.resident_bytes);
+	value_set_number(value, "read_bytes", http.read_bytes);
+	value_set_number(value, "written_bytes", http.written_bytes);
+	value_set_number(value, "connections_max", http.connections_max);
+	return value;
+}
+
+static bool is_at_work(struct session *session)
+{
+	struct session_report report;
+
+	report_session(session, &report);
+	return report.calls > 0 || report.waiting > 0;
+}
+
+static struct json_t *describe_sessions(const struct admin *admin)
+{
+	struct json_t *list = value_array();
+	size_t count = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
+			struct session *session = session_at(node);
+
+			if (session->state != SESSION_LIVE || is_at_work(session) != (pass == 0))
+				continue;
+			if (count++ == REPORTS_SNAPSHOT_ROWS)
+				return list;
+			value_append(list, describe_session(session));
+		}
+	return list;
+}
+
+static struct json_t *describe_processes(const struct admin *admin)
+{
+	struct json_t *list = value_array();
+	size_t count = 0;
+
+	for (size_t i = 0; i < admin->conf.server_count; i++) {
+		if (admin->conf.servers[i].conf.name == NULL)
+			continue;
+		LIST_FOREACH(node, &admin->conf.servers[i].children) {
+			if (count++ == REPORTS_SNAPSHOT_ROWS)
+				return list;
+			value_append(list,
+				     describe_process(container_of(node, struct child, link)));
+		}
+	}
+	return list;
+}
+
+void reports_snapshot(const struct admin *admin, struct buf *out)
+{
+	struct json_t *value = value_object();
+
+	value_set_number(value, "at_ms", clock_wall_ms());
+	value_set(value, "status", describe_status(admin));
+	value_set(value, "usage", describe_usage(admin));
+	value_set(value, "counters", describe_counters());
+	value_set(value, "sessions", describe_sessions(admin));
+	value_set(value, "processes", describe_processes(admin));
+	value_write(value, out);
 }

@@ -22,6 +22,9 @@ void reports_status(const struct admin *admin, struct buf *out);
 void reports_servers(const struct admin *admin, struct buf *out);
 void reports_processes(const struct admin *admin, struct buf *out);
 void reports_sessions(const struct admin *admin, struct buf *out);
+/* All that the status page shows, of processes and sessions the first REPORTS_SNAPSHOT_ROWS, of sessions those that work before the others. */
+#define REPORTS_SNAPSHOT_ROWS 200
+void reports_snapshot(const struct admin *admin, struct buf *out);
 void reports_streams(const struct admin *admin, struct buf *out);
 /* Not JSON: obs/metric.h says which text. */
 void reports_metrics(const struct admin *admin, bool is_open, struct buf *out);

@@ -76,6 +76,15 @@ struct slice curl_handle_answer_field(CURL *easy, const char *name)
 	return slice_str(header->value);
 }
 
+uint32_t curl_handle_retry_after(CURL *easy)
+{
+	curl_off_t seconds = 0;
+
+	if (curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &seconds) != CURLE_OK || seconds < 0)
+		return 0;
+	return seconds < UINT32_MAX ? (uint32_t)seconds : UINT32_MAX;
+}
+
 curl_socket_t curl_handle_open_socket(const struct address_filter *address_filter,
 				      const struct curl_sockaddr *address, bool *is_refused_r)
 {

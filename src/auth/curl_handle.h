@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <curl/curl.h>
 
@@ -38,6 +39,8 @@ void curl_handle_free_fields(struct curl_slist **fields);
 
 /* A field of the answer; empty if absent; borrowed until the handle's end. */
 struct slice curl_handle_answer_field(CURL *easy, const char *name);
+/* Its Retry-After, be it a number or a date, in seconds from now; 0: it has none. */
+uint32_t curl_handle_retry_after(CURL *easy);
 
 /* For CURLOPT_OPENSOCKETFUNCTION: a socket, or CURL_SOCKET_BAD and *is_refused_r if it would reach too far. */
 curl_socket_t curl_handle_open_socket(const struct address_filter *address_filter,

@@ -27,7 +27,7 @@ struct transfer {
 	struct fetch *fetch; /* NULL: cancelled */
 	CURL *easy;
 	struct curl_slist *fields;
-	struct buf form; /* holds a token: wiped at the end */
+	struct buf sent; /* may hold a token: wiped at the end */
 	struct buf body;
 	struct address_filter address_filter;
 	bool is_refused; /* an address was out of reach */
@@ -98,9 +98,7 @@ static void transfer_free(struct transfer *transfer)
 	curl_multi_remove_handle(transfer->fetcher->multi, transfer->easy);
 	curl_easy_cleanup(transfer->easy);
 	curl_handle_free_fields(&transfer->fields);
-	if (transfer->form.len > 0)
-		explicit_bzero(transfer->form.data, transfer->form.len);
-	buf_fini(&transfer->form);
+	buf_wipe(&transfer->sent);
 	buf_fini(&transfer->body);
 	free(transfer);
 }
@@ -117,6 +115,7 @@ static void transfer_finish(struct transfer *transfer, CURLcode code)
 		answer.body = buf_slice(&transfer->body);
 		answer.cache_control = curl_handle_answer_field(transfer->easy, "Cache-Control");
 		answer.etag = curl_handle_answer_field(transfer->easy, "ETag");
+		answer.retry_after_s = curl_handle_retry_after(transfer->easy);
 	} else if (transfer->is_too_big) {
 		answer.error = "the answer is too big";
 	} else if (transfer->is_refused) {
@@ -277,12 +276,15 @@ static void transfer_set_question(struct transfer *transfer, const struct fetch_
 		curl_handle_add_field(&transfer->fields, "If-None-Match", request->etag);
 	if (request->credentials != NULL)
 		curl_handle_add_field(&transfer->fields, "Authorization", request->credentials);
-	if (request->form.p != NULL) {
+	for (size_t i = 0; request->fields != NULL && i < request->fields->count; i++)
+		curl_handle_add_field(&transfer->fields, request->fields->items[i].name,
+				      request->fields->items[i].value);
+	if (request->body.p != NULL) {
 		/* So that it does not move, and is wiped whole. */
-		buf_reserve(&transfer->form, request->form.n);
-		buf_append_slice(&transfer->form, request->form);
-		curl_handle_set_body(easy, &transfer->fields, "application/x-www-form-urlencoded",
-				     buf_slice(&transfer->form));
+		buf_reserve(&transfer->sent, request->body.n);
+		buf_append_slice(&transfer->sent, request->body);
+		curl_handle_set_body(easy, &transfer->fields, request->media_type,
+				     buf_slice(&transfer->sent));
 	}
 	curl_easy_setopt(easy, CURLOPT_URL, request->url);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->fields);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking an issuer's web server: GET of a document, POST of a form. One question, one answer of bounded size
- * within a bounded time. With curl_handle.h the only file of the daemon that knows libcurl.
- * AUTH-KEY-01, AUTH-KEY-02, SEC-10
+ * Asking a web server, an issuer's or that of a collector of traces: GET of a document, POST of a form or of another
+ * body. One question, one answer of bounded size within a bounded time. With curl_handle.h the only file of the daemon
+ * that knows libcurl. AUTH-KEY-01, AUTH-KEY-02, SEC-10
  */
 #ifndef MCPGATED_AUTH_FETCH_H
 #define MCPGATED_AUTH_FETCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "auth/address_filter.h"
 #include "base/error.h"
@@ -28,6 +29,7 @@ struct fetch_answer {
 	struct slice body; /* at most FETCH_BODY_BYTES_MAX; borrowed until the callback returns */
 	struct slice cache_control; /* header fields, empty if absent; borrowed as well */
 	struct slice etag;
+	uint32_t retry_after_s; /* Retry-After; 0: it is not there */
 };
 
 typedef void fetch_done_fn(struct fetch *fetch, const struct fetch_answer *answer);
@@ -38,13 +40,28 @@ struct fetch {
 	struct transfer *transfer; /* private; NULL when nothing is under way */
 };
 
+/* A header field that goes with a request. */
+struct fetch_field {
+	char *name;
+	char *value; /* may be secret */
+};
+
+struct fetch_fields {
+	struct fetch_field *items;
+	size_t count;
+};
+
+#define FETCH_FORM "application/x-www-form-urlencoded"
+
 /* Everything is borrowed for the call of fetch_start only, but ca as long as the fetch is under way. */
 struct fetch_request {
 	const char *url;
-	struct slice form;       /* sent as application/x-www-form-urlencoded; {NULL, 0}: GET */
-	const char *etag;        /* If-None-Match, or NULL */
-	const char *credentials; /* value of Authorization, or NULL */
-	struct slice ca;         /* PEM; https is impossible without */
+	struct slice body;                 /* {NULL, 0}: GET */
+	const char *media_type;            /* of the body */
+	const struct fetch_fields *fields; /* NULL: none */
+	const char *etag;                  /* If-None-Match, or NULL */
+	const char *credentials;           /* value of Authorization, or NULL */
+	struct slice ca;                   /* PEM; https is impossible without */
 	struct address_filter address_filter;
 	bool allow_http;
 };

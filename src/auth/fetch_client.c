@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "auth/collector.h"
 #include "base/buf.h"
 #include "base/mem.h"
 
@@ -18,7 +19,7 @@ struct asked {
 	uint32_t kind;
 	uint32_t issuer;
 	char *etag;
-	struct buf token; /* wiped at the end */
+	struct buf sent; /* a token, which is wiped at the end, or spans */
 	bool is_sent;
 	bool is_answered; /* the body is coming */
 	size_t body_bytes;
@@ -41,7 +42,7 @@ static void asked_free(struct asked *asked)
 	list_remove(&asked->link);
 	timer_stop(&asked->deadline);
 	free(asked->etag);
-	buf_wipe(&asked->token);
+	buf_wipe(&asked->sent);
 	buf_fini(&asked->body);
 	buf_fini(&asked->texts);
 	free(asked);
@@ -120,6 +121,7 @@ static void asked_take_head(struct asked *asked, const struct fetch_frame *frame
 	asked->body_bytes = frame->body_bytes;
 	asked->answer = (struct fetch_answer){
 		.status = frame->status,
+		.retry_after_s = frame->retry_after_s,
 		.error = asked->texts.data + at[0],
 		.cache_control = slice_of(asked->texts.data + at[1], frame->texts[1].n),
 		.etag = slice_of(asked->texts.data + at[2], frame->texts[2].n),
@@ -173,40 +175,62 @@ static const struct fetch_wire_ops client_ops = {
 
 static void asked_send(struct asked *asked)
 {
+	bool has_body = asked->kind == FETCH_SPANS;
+	struct slice sent = buf_slice(&asked->sent);
 	struct fetch_frame frame = {
 		.type = FETCH_ASK,
 		.id = asked->id,
 		.kind = asked->kind,
 		.issuer = asked->issuer,
+		.body_bytes = has_body ? (uint32_t)sent.n : 0,
 		.texts = { asked->etag != NULL ? slice_str(asked->etag) : slice_of(NULL, 0),
-			   buf_slice(&asked->token) },
+			   has_body ? slice_of(NULL, 0) : sent },
 	};
 
 	CHECK(!asked->is_sent);
 	asked->is_sent = true;
 	fetch_wire_send(&asked->client->wire, &frame);
+	if (has_body)
+		fetch_wire_send_body(&asked->client->wire, asked->id, sent);
 }
 
-void inquiry_start(struct fetch_client *client, struct inquiry *inquiry, enum fetch_kind kind,
-		   size_t issuer, const char *etag, struct slice token)
+static void start(struct fetch_client *client, struct inquiry *inquiry, const struct asked *what,
+		  struct slice sent)
 {
-	struct asked *asked = mem_zalloc(sizeof(*asked));
+	struct asked *asked = mem_alloc(sizeof(*asked));
 
 	CHECK(inquiry->asked == NULL && inquiry->on_done != NULL);
+	*asked = *what;
 	asked->client = client;
 	asked->inquiry = inquiry;
 	asked->id = ++client->last_id;
-	asked->kind = kind;
-	asked->issuer = (uint32_t)issuer;
-	asked->etag = etag != NULL ? mem_strdup(etag) : NULL;
-	buf_reserve(&asked->token, token.n);
-	buf_append_slice(&asked->token, token);
+	buf_reserve(&asked->sent, sent.n);
+	buf_append_slice(&asked->sent, sent);
 	list_append(&client->asked, &asked->link);
 	timer_init(&asked->deadline, asked_on_deadline);
 	timer_start(client->loop, &asked->deadline, INQUIRY_MS);
 	inquiry->asked = asked;
 	if (fetch_wire_is_open(&client->wire))
 		asked_send(asked);
+}
+
+void inquiry_start(struct fetch_client *client, struct inquiry *inquiry, enum fetch_kind kind,
+		   size_t issuer, const char *etag, struct slice token)
+{
+	const struct asked asked = { .kind = kind,
+				     .issuer = (uint32_t)issuer,
+				     .etag = etag != NULL ? mem_strdup(etag) : NULL };
+
+	CHECK(kind < FETCH_KIND_COUNT);
+	start(client, inquiry, &asked, token);
+}
+
+void inquiry_start_spans(struct fetch_client *client, struct inquiry *inquiry, struct slice body)
+{
+	const struct asked asked = { .kind = FETCH_SPANS };
+
+	CHECK(body.n > 0 && body.n <= COLLECTOR_BODY_BYTES_MAX);
+	start(client, inquiry, &asked, body);
 }
 
 void inquiry_cancel(struct inquiry *inquiry)
@@ -224,6 +248,11 @@ void inquiry_cancel(struct inquiry *inquiry)
 bool inquiry_is_running(const struct inquiry *inquiry)
 {
 	return inquiry->asked != NULL;
+}
+
+bool fetch_client_is_idle(const struct fetch_client *client)
+{
+	return list_is_empty(&client->asked);
 }
 
 /* ---- whole ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gateway's way to what issuers publish and answer: it asks the program that fetches, by number. That may end and
- * be started again: what it was asked then ends without an answer; what is asked meanwhile waits for the next one.
- * SEC-10, SEC-61
+ * The gateway's way to what issuers publish and answer, and to the collector of traces: it asks the program that fetches,
+ * by number. That may end and be started again: what it was asked then ends without an answer; what is asked meanwhile
+ * waits for the next one. SEC-10, SEC-61
  */
 #ifndef MCPGATED_AUTH_FETCH_CLIENT_H
 #define MCPGATED_AUTH_FETCH_CLIENT_H
@@ -46,8 +46,12 @@ void fetch_client_connect(struct fetch_client *client, int fd);
  */
 void inquiry_start(struct fetch_client *client, struct inquiry *inquiry, enum fetch_kind kind,
 		   size_t issuer, const char *etag, struct slice token);
+/* Likewise: sends the collector this body, of 1 to COLLECTOR_BODY_BYTES_MAX bytes, which is copied. */
+void inquiry_start_spans(struct fetch_client *client, struct inquiry *inquiry, struct slice body);
 /* Also if nothing is under way. */
 void inquiry_cancel(struct inquiry *inquiry);
 bool inquiry_is_running(const struct inquiry *inquiry);
+/* Whether no inquiry of the client's is under way. */
+bool fetch_client_is_idle(const struct fetch_client *client);
 
 #endif

@@ -13,11 +13,23 @@
 
 #define UNSENT_BYTES_MAX (1024 * 1024)
 
+/* Spans on their way to the collector: one body at a time. */
+struct export
+{
+	bool is_under_way;
+	uint32_t id;
+	size_t body_bytes; /* that were announced */
+	struct buf body;   /* what has come of them */
+	struct fetch fetch;
+};
+
 struct fetch_service {
 	struct fetch_wire wire;
 	struct fetch_site *sites;
 	size_t count;
 	struct list tickets;
+	struct collector *collector; /* NULL: there is none */
+	struct export export;
 	fetch_service_end_fn *on_end;
 	void *arg;
 };
@@ -46,27 +58,24 @@ static struct slice fit(struct slice field)
 static void service_send(struct fetch_service *service, uint32_t id,
 			 const struct fetch_answer *answer)
 {
-	struct slice rest = answer->body;
-	struct fetch_frame frame = {
+	const struct fetch_frame frame = {
 		.type = FETCH_ANSWER,
 		.id = id,
 		.status = answer->status,
-		.body_bytes = (uint32_t)rest.n,
+		.body_bytes = (uint32_t)answer->body.n,
+		.retry_after_s = answer->retry_after_s,
 		.texts = { cut(slice_str(answer->error != NULL ? answer->error : "")),
 			   fit(answer->cache_control), fit(answer->etag) },
 	};
 
-	CHECK(rest.n <= FETCH_BODY_BYTES_MAX);
+	CHECK(answer->body.n <= FETCH_BODY_BYTES_MAX);
 	fetch_wire_send(&service->wire, &frame);
-	while (rest.n > 0) {
-		size_t n = rest.n < FETCH_TEXT_BYTES_MAX ? rest.n : FETCH_TEXT_BYTES_MAX;
+	fetch_wire_send_body(&service->wire, id, answer->body);
+}
 
-		frame = (struct fetch_frame){ .type = FETCH_PART,
-					      .id = id,
-					      .texts = { slice_of(rest.p, n) } };
-		fetch_wire_send(&service->wire, &frame);
-		rest = slice_of(rest.p + n, rest.n - n);
-	}
+static void refuse(struct fetch_service *service, uint32_t id, const char *why)
+{
+	service_send(service, id, &(struct fetch_answer){ .error = why });
 }
 
 static void ticket_free(struct ticket *ticket)
@@ -85,6 +94,65 @@ static void ticket_on_done(struct site_question *question, const struct fetch_an
 	ticket_free(ticket);
 }
 
+/* ---- spans ---- */
+
+static void export_end(struct export *export)
+{
+	fetch_cancel(&export->fetch);
+	buf_fini(&export->body);
+	*export = (struct export){ .is_under_way = false };
+}
+
+static void export_on_done(struct fetch *fetch, const struct fetch_answer *answer)
+{
+	struct fetch_service *service = container_of(fetch, struct fetch_service, export.fetch);
+
+	if (fetch_wire_is_open(&service->wire))
+		service_send(service, service->export.id, answer);
+	export_end(&service->export);
+}
+
+static void service_begin_export(struct fetch_service *service, const struct fetch_frame *frame)
+{
+	struct export *export = &service->export;
+
+	if (service->collector == NULL || frame->body_bytes == 0 ||
+	    frame->body_bytes > COLLECTOR_BODY_BYTES_MAX) {
+		refuse(service, frame->id, "there is no collector, or nothing for it");
+		return;
+	}
+	if (export->is_under_way) {
+		refuse(service, frame->id, "spans are on their way already");
+		return;
+	}
+	*export = (struct export){ .is_under_way = true,
+				   .id = frame->id,
+				   .body_bytes = frame->body_bytes,
+				   .fetch = { .on_done = export_on_done } };
+}
+
+/* False: more than was announced. Parts of what was refused are dropped. */
+static bool service_take_part(struct fetch_service *service, const struct fetch_frame *frame)
+{
+	struct export *export = &service->export;
+	struct slice part = frame->texts[0];
+	struct error err;
+
+	if (!export->is_under_way || export->id != frame->id)
+		return true;
+	if (part.n > export->body_bytes - export->body.len)
+		return false;
+	buf_append_slice(&export->body, part);
+	if (export->body.len < export->body_bytes || part.n == 0)
+		return true;
+	if (collector_send(service->collector, &export->fetch, buf_slice(&export->body), &err) <
+	    0) {
+		refuse(service, export->id, err.text);
+		export_end(export);
+	}
+	return true;
+}
+
 /* ---- being asked ---- */
 
 static void service_ask(struct fetch_service *service, const struct fetch_frame *frame)
@@ -92,6 +160,10 @@ static void service_ask(struct fetch_service *service, const struct fetch_frame 
 	struct error err = { ERROR_INVALID, "there is no such issuer, or nothing of that kind" };
 	struct ticket *ticket;
 
+	if (frame->kind == FETCH_SPANS) {
+		service_begin_export(service, frame);
+		return;
+	}
 	if (frame->issuer < service->count && frame->kind < FETCH_KIND_COUNT) {
 		ticket = mem_zalloc(sizeof(*ticket));
 		ticket->service = service;
@@ -104,11 +176,13 @@ static void service_ask(struct fetch_service *service, const struct fetch_frame 
 			return;
 		ticket_free(ticket);
 	}
-	service_send(service, frame->id, &(struct fetch_answer){ .error = err.text });
+	refuse(service, frame->id, err.text);
 }
 
 static void service_cancel(struct fetch_service *service, uint32_t id)
 {
+	if (service->export.is_under_way && service->export.id == id)
+		export_end(&service->export);
 	LIST_FOREACH(node, &service->tickets) {
 		struct ticket *ticket = container_of(node, struct ticket, link);
 
@@ -135,7 +209,7 @@ static void service_on_frame(struct fetch_wire *wire, const struct fetch_frame *
 		service_ask(service, frame);
 	else if (frame->type == FETCH_CANCEL)
 		service_cancel(service, frame->id);
-	else
+	else if (frame->type != FETCH_PART || !service_take_part(service, frame))
 		service_on_end(wire);
 }
 
@@ -155,24 +229,28 @@ int fetch_service_prepare(struct error *err)
 	return fetch_prepare(err);
 }
 
-struct fetch_service *fetch_service_new(struct loop *loop, const struct verifier_conf *conf, int fd,
-					fetch_service_end_fn *on_end, void *arg, struct error *err)
+struct fetch_service *fetch_service_new(struct loop *loop, const struct fetch_service_conf *conf,
+					int fd, fetch_service_end_fn *on_end, void *arg,
+					struct error *err)
 {
 	struct fetch_service *service = mem_zalloc(sizeof(*service));
+	const struct verifier_conf *issuers = conf->issuers;
 
 	service->on_end = on_end;
 	service->arg = arg;
 	list_init(&service->tickets);
 	fetch_wire_init(&service->wire, loop, &service_ops);
 	service->wire.unsent_bytes_max = UNSENT_BYTES_MAX;
-	service->sites = mem_zalloc((conf->count + 1) * sizeof(*service->sites));
-	for (; service->count < conf->count; service->count++) {
+	service->sites = mem_zalloc((issuers->count + 1) * sizeof(*service->sites));
+	for (; service->count < issuers->count; service->count++) {
 		if (fetch_site_init(&service->sites[service->count], loop,
-				    &conf->items[service->count], err) < 0) {
+				    &issuers->items[service->count], err) < 0) {
 			fetch_service_free(&service);
 			return NULL;
 		}
 	}
+	if (conf->collector->endpoint != NULL)
+		service->collector = collector_new(loop, conf->collector);
 	fetch_wire_open(&service->wire, fd);
 	return service;
 }
@@ -186,6 +264,8 @@ void fetch_service_free(struct fetch_service **service)
 	fetch_wire_close(&s->wire);
 	while (!list_is_empty(&s->tickets))
 		ticket_free(container_of(s->tickets.next, struct ticket, link));
+	export_end(&s->export);
+	collector_free(&s->collector);
 	for (size_t i = 0; i < s->count; i++)
 		fetch_site_fini(&s->sites[i]);
 	free(s->sites);

@@ -28,6 +28,7 @@ static struct {
 	struct fake_page *metadata;
 	struct fake_page *keys;
 	struct verifier_issuer_conf conf;
+	struct collector_conf collector;
 	struct fetch_service *service;
 	struct fetch_client *client;
 	int fd; /* ours */
@@ -36,6 +37,7 @@ static struct {
 	char packet[FETCH_PACKET_BYTES_MAX];
 	struct fetch_frame frame;
 	struct buf body;
+	uint32_t retry_after_s;
 	/* of the client */
 	struct inquiry inquiry;
 	bool is_told;
@@ -85,7 +87,8 @@ static void open_issuer(void)
 
 static void open_service(void)
 {
-	const struct verifier_conf conf = { &world.conf, 1 };
+	const struct verifier_conf issuers = { &world.conf, 1 };
+	const struct fetch_service_conf conf = { &issuers, &world.collector };
 	struct error err;
 	int fds[2];
 
@@ -110,12 +113,12 @@ static int close_world(void **state)
 
 /* ---- a gateway ---- */
 
-/* As fetch_wire sends them, told by its own description: nine numbers of 32 bits, then the texts. */
+/* As fetch_wire sends them, told by its own description: ten numbers of 32 bits, then the texts. */
 static bool try_ask(uint32_t type, uint32_t id, uint32_t kind, uint32_t issuer, const char *etag,
 		    const char *token)
 {
-	const uint32_t numbers[9] = {
-		type, id, kind, issuer, 0, 0, (uint32_t)strlen(etag), (uint32_t)strlen(token), 0
+	const uint32_t numbers[10] = {
+		type, id, kind, issuer, 0, 0, 0, (uint32_t)strlen(etag), (uint32_t)strlen(token), 0
 	};
 	struct buf packet = { 0 };
 	ssize_t n;
@@ -173,6 +176,7 @@ static int answer_to(uint32_t id)
 		buf_append_slice(&world.body, world.frame.texts[0]);
 	}
 	assert_int_equal(world.body.len, head.body_bytes);
+	world.retry_after_s = head.retry_after_s;
 	return head.status;
 }
 
@@ -322,19 +326,19 @@ static void nonsense_ends_the_service(void **state)
 /* SEC-61: what a frame says of itself is all of it. */
 static void frames_are_whole(void **state)
 {
-	uint32_t numbers[16] = { FETCH_ANSWER, 7, 0, 0, 200, 0, 4, 8, 12 };
-	struct slice packet = slice_of((const char *)numbers, 9 * 4 + 24);
+	uint32_t numbers[16] = { FETCH_ANSWER, 7, 0, 0, 200, 0, 0, 4, 8, 12 };
+	struct slice packet = slice_of((const char *)numbers, 10 * 4 + 24);
 	struct fetch_frame frame;
 
 	assert_true(fetch_wire_unpack(packet, &frame));
 	assert_int_equal(frame.id, 7);
 	assert_int_equal(frame.texts[0].n, 4);
-	assert_ptr_equal(frame.texts[2].p, packet.p + 9 * 4 + 12);
+	assert_ptr_equal(frame.texts[2].p, packet.p + 10 * 4 + 12);
 	assert_int_equal(frame.texts[2].n, 12);
 	for (size_t n = 0; n < sizeof(numbers); n++)
 		if (n != packet.n)
 			assert_false(fetch_wire_unpack(slice_of(packet.p, n), &frame));
-	numbers[6] = UINT32_MAX;
+	numbers[7] = UINT32_MAX;
 	assert_false(fetch_wire_unpack(packet, &frame));
 }
 
@@ -389,6 +393,128 @@ static void who_does_not_listen_is_not_heard(void **state)
 		assert_int_equal(answer_to(answered++), 0);
 }
 
+/* ---- spans ---- */
+
+static struct fake_page *open_collector(void)
+{
+	static struct fetch_field fields[] = { { (char *)"X-Key", (char *)"secret" },
+					       { (char *)"x-tenant", (char *)"a" } };
+	static char endpoint[128];
+
+	open_issuer();
+	snprintf(endpoint, sizeof(endpoint), "%s/v1/traces", world.issuer->origin);
+	world.collector = (struct collector_conf){ .endpoint = endpoint,
+						   .headers = { fields, ARRAY_LEN(fields) } };
+	open_service();
+	return fake_issuer_page(world.issuer, "/v1/traces");
+}
+
+static void send_frame(uint32_t type, uint32_t id, uint32_t body_bytes, const char *text)
+{
+	const uint32_t numbers[10] = { type,
+				       id,
+				       type == FETCH_ASK ? FETCH_SPANS : 0,
+				       0,
+				       0,
+				       body_bytes,
+				       0,
+				       (uint32_t)strlen(text) };
+	struct buf packet = { 0 };
+
+	buf_append(&packet, numbers, sizeof(numbers));
+	buf_append_str(&packet, text);
+	assert_int_equal(send(world.fd, packet.data, packet.len, MSG_NOSIGNAL), packet.len);
+	buf_fini(&packet);
+	loop_turn(world.loop, false);
+}
+
+/* SEC-70: to the endpoint of the configuration, with its headers, as JSON, when all of it is there. */
+static void spans_go_to_the_collector(void **state)
+{
+	struct fake_page *page = open_collector();
+
+	page->status = 503;
+	snprintf(page->fields, sizeof(page->fields), "Retry-After: 7\r\n");
+	send_frame(FETCH_ASK, 5, 7, "");
+	send_frame(FETCH_PART, 5, 0, "{\"a\"");
+	assert_int_equal(page->hits, 0);
+	send_frame(FETCH_PART, 5, 0, ":1}");
+	assert_int_equal(answer_to(5), 503);
+	assert_int_equal(page->hits, 1);
+	assert_non_null(strstr(page->request, "POST /v1/traces HTTP/1.1\r\n"));
+	assert_non_null(strstr(page->request, "\r\nX-Key: secret\r\n"));
+	assert_non_null(strstr(page->request, "\r\nx-tenant: a\r\n"));
+	assert_non_null(strstr(page->request, "\r\nContent-Type: application/json\r\n"));
+	assert_non_null(strstr(page->request, "\r\n\r\n{\"a\":1}"));
+	assert_int_equal(world.retry_after_s, 7);
+	page->status = 200;
+	page->fields[0] = '\0';
+	fake_page_set_body(page, "{}");
+	send_frame(FETCH_ASK, 6, 1, "");
+	send_frame(FETCH_PART, 6, 0, "x");
+	assert_int_equal(answer_to(6), 200);
+	assert_int_equal(world.retry_after_s, 0);
+	assert_int_equal(world.body.len, 2);
+}
+
+/* SEC-70: a body at a time, of bounded size; and one that is taken back is gone. */
+static void spans_are_bounded(void **state)
+{
+	static const uint32_t wrong[] = { 0, COLLECTOR_BODY_BYTES_MAX + 1, UINT32_MAX };
+	struct fake_page *page = open_collector();
+
+	for (uint32_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		send_frame(FETCH_ASK, 10 + i, wrong[i], "");
+		assert_int_equal(answer_to(10 + i), 0);
+		assert_string_equal(world.error, "there is no collector, or nothing for it");
+	}
+	send_frame(FETCH_ASK, 1, 3, "");
+	send_frame(FETCH_ASK, 2, 3, "");
+	assert_int_equal(answer_to(2), 0);
+	assert_string_equal(world.error, "spans are on their way already");
+	send_frame(FETCH_PART, 2, 0, "abc"); /* of what was refused */
+	send_frame(FETCH_CANCEL, 1, 0, "");
+	send_frame(FETCH_PART, 1, 0, "abc");
+	send_frame(FETCH_ASK, 3, 3, "");
+	send_frame(FETCH_PART, 3, 0, "abc");
+	assert_int_equal(answer_to(3), 200);
+	assert_int_equal(page->hits, 1);
+	send_frame(FETCH_ASK, 4, 3, "");
+	send_frame(FETCH_PART, 4, 0, "abcd");
+	while (!world.has_ended)
+		loop_turn(world.loop, false);
+	assert_int_equal(page->hits, 1);
+}
+
+/* SEC-10, SEC-70: a collector at a private address needs leave, and without one there is nowhere to send. */
+static void spans_go_nowhere_else(void **state)
+{
+	static char elsewhere[] = "http://localhost.localdomain.invalid:1/v1/traces";
+	static char private[] = "http://10.255.255.1:1/v1/traces";
+
+	open_issuer();
+	open_service();
+	send_frame(FETCH_ASK, 1, 1, "");
+	assert_int_equal(answer_to(1), 0);
+	assert_string_equal(world.error, "there is no collector, or nothing for it");
+	fetch_service_free(&world.service);
+	close(world.fd);
+	world.collector = (struct collector_conf){ .endpoint = private, .plaintext = true };
+	open_service();
+	send_frame(FETCH_ASK, 2, 1, "");
+	send_frame(FETCH_PART, 2, 0, "x");
+	assert_int_equal(answer_to(2), 0);
+	assert_non_null(strstr(world.error, "allow_private"));
+	fetch_service_free(&world.service);
+	close(world.fd);
+	world.collector = (struct collector_conf){ .endpoint = elsewhere, .plaintext = true };
+	open_service();
+	send_frame(FETCH_ASK, 3, 1, "");
+	send_frame(FETCH_PART, 3, 0, "x");
+	assert_int_equal(answer_to(3), 0);
+	assert_true(world.error[0] != '\0');
+}
+
 /* ---- a fetcher ---- */
 
 static void on_answer(struct inquiry *inquiry, const struct fetch_answer *answer)
@@ -428,10 +554,14 @@ static void open_client(void)
 
 static void answer(uint32_t id, uint32_t type, uint32_t body_bytes, const char *first)
 {
-	const uint32_t numbers[9] = {
-		type, id, 0, 0, type == FETCH_ANSWER ? 200 : 0, body_bytes, (uint32_t)strlen(first),
-		0,    0
-	};
+	const uint32_t numbers[10] = { type,
+				       id,
+				       0,
+				       0,
+				       type == FETCH_ANSWER ? 200 : 0,
+				       body_bytes,
+				       0,
+				       (uint32_t)strlen(first) };
 	struct buf packet = { 0 };
 
 	buf_append(&packet, numbers, sizeof(numbers));
@@ -541,7 +671,7 @@ static void a_fetcher_that_lies(void **state)
 /* SEC-61: a status is one of HTTP's, or 0; those who ask compare it. */
 static void no_status_is_negative(void **state)
 {
-	uint32_t numbers[9] = { FETCH_ANSWER, 0, 0, 0, UINT32_MAX };
+	uint32_t numbers[10] = { FETCH_ANSWER, 0, 0, 0, UINT32_MAX };
 
 	open_client();
 	inquire();
@@ -594,6 +724,9 @@ int main(void)
 		TEST(long_fields_say_nothing),
 		TEST(questions_are_bounded),
 		TEST(who_does_not_listen_is_not_heard),
+		TEST(spans_go_to_the_collector),
+		TEST(spans_are_bounded),
+		TEST(spans_go_nowhere_else),
 		TEST(an_answer_comes_in_parts),
 		TEST(a_fetcher_that_dies),
 		TEST(a_question_is_taken_back),

@@ -97,7 +97,8 @@ static void question_send(struct site_question *question, const char *url)
 
 	if (question->kind == FETCH_INTROSPECTION) {
 		make_form(question, &form);
-		request.form = buf_slice(&form);
+		request.body = buf_slice(&form);
+		request.media_type = FETCH_FORM;
 		request.credentials = site->client_auth.credentials;
 	}
 	request.etag = question->etag;

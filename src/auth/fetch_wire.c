@@ -20,6 +20,7 @@ struct header {
 	uint32_t issuer;
 	int32_t status;
 	uint32_t body_bytes;
+	uint32_t retry_after_s;
 	uint32_t text_bytes[FETCH_TEXTS];
 };
 
@@ -42,6 +43,7 @@ static void pack(const struct fetch_frame *frame, struct buf *out)
 		.issuer = frame->issuer,
 		.status = frame->status,
 		.body_bytes = frame->body_bytes,
+		.retry_after_s = frame->retry_after_s,
 	};
 	size_t total = 0;
 
@@ -71,6 +73,7 @@ bool fetch_wire_unpack(struct slice packet, struct fetch_frame *frame_r)
 		.issuer = header.issuer,
 		.status = header.status,
 		.body_bytes = header.body_bytes,
+		.retry_after_s = header.retry_after_s,
 	};
 	for (size_t i = 0; i < FETCH_TEXTS; i++) {
 		if (header.text_bytes[i] > packet.n - at)
@@ -133,6 +136,19 @@ void fetch_wire_send(struct fetch_wire *wire, const struct fetch_frame *frame)
 	watch_set(&wire->writing, true);
 	if (wire->unsent_bytes > wire->unsent_bytes_max)
 		watch_set(&wire->reading, false);
+}
+
+void fetch_wire_send_body(struct fetch_wire *wire, uint32_t id, struct slice body)
+{
+	while (body.n > 0) {
+		size_t n = body.n < FETCH_TEXT_BYTES_MAX ? body.n : FETCH_TEXT_BYTES_MAX;
+		struct fetch_frame frame = { .type = FETCH_PART,
+					     .id = id,
+					     .texts = { slice_of(body.p, n) } };
+
+		fetch_wire_send(wire, &frame);
+		body = slice_of(body.p + n, body.n - n);
+	}
 }
 
 /* ---- receiving ---- */

@@ -5,6 +5,7 @@
  * believes the other nothing but the form: numbers and lengths are judged by whoever uses them.
  *
  *	gateway	ask(id, kind, issuer, etag, token) …	cancel(id)
+ *		ask(id, FETCH_SPANS, body_bytes), then part(id, bytes) until the body is there
  *	fetcher	answer(id, status, body_bytes, error, cache_control, etag), then part(id, bytes) until the body is there
  */
 #ifndef MCPGATED_AUTH_FETCH_WIRE_H
@@ -18,12 +19,13 @@
 #include "base/slice.h"
 #include "io/loop.h"
 
-/* What is wanted of an issuer. */
+/* What is wanted of an issuer; the last, of the collector of traces. */
 enum fetch_kind {
 	FETCH_METADATA,      /* the document, from the first of its places that has a good one */
 	FETCH_KEYS,          /* from jwks_uri; with an etag the answer may be 304 */
 	FETCH_INTROSPECTION, /* what it says about the token */
-	FETCH_KIND_COUNT
+	FETCH_KIND_COUNT,
+	FETCH_SPANS = FETCH_KIND_COUNT /* to be taken */
 };
 
 enum fetch_frame_type { FETCH_ASK = 1, FETCH_CANCEL, FETCH_ANSWER, FETCH_PART };
@@ -43,6 +45,7 @@ struct fetch_frame {
 	uint32_t issuer; /* in the order of the configuration */
 	int32_t status;  /* as in struct fetch_answer */
 	uint32_t body_bytes;
+	uint32_t retry_after_s;
 	struct slice texts
 		[FETCH_TEXTS]; /* ASK: etag, token; ANSWER: error, cache_control, etag; PART: bytes */
 };
@@ -76,6 +79,8 @@ bool fetch_wire_is_open(const struct fetch_wire *wire);
 void fetch_wire_close(struct fetch_wire *wire);
 /* To an open wire; keeps what does not fit now: whoever sends bounds how much that is. */
 void fetch_wire_send(struct fetch_wire *wire, const struct fetch_frame *frame);
+/* As many parts as the body of a frame with this id takes. */
+void fetch_wire_send_body(struct fetch_wire *wire, uint32_t id, struct slice body);
 
 /* ---- pure, for tests ---- */
 

@@ -4,6 +4,7 @@ src_auth_libauth_a_SOURCES = \
 	src/auth/document.c src/auth/document.h \
 	src/auth/dpop.c src/auth/dpop.h \
 	src/auth/client_auth.c src/auth/client_auth.h \
+	src/auth/collector.c src/auth/collector.h \
 	src/auth/curl_handle.c src/auth/curl_handle.h \
 	src/auth/fetch.c src/auth/fetch.h \
 	src/auth/fetch_client.c src/auth/fetch_client.h \

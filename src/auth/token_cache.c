@@ -95,6 +95,12 @@ void token_cache_put(struct token_cache *cache, const struct token_digest *diges
 	cache->count++;
 }
 
+void token_cache_forget(struct token_cache *cache)
+{
+	LIST_FOREACH_SAFE(node, &cache->used)
+		token_cache_remove(cache, container_of(node, struct token_entry, link));
+}
+
 void token_cache_forget_keys(struct token_cache *cache, size_t issuer)
 {
 	LIST_FOREACH_SAFE(node, &cache->used) {

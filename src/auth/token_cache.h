@@ -56,4 +56,7 @@ void token_cache_put(struct token_cache *cache, const struct token_digest *diges
 /* This issuer's keys have changed: drops all verdicts but those of introspection. AUTH-KEY-06 */
 void token_cache_forget_keys(struct token_cache *cache, size_t issuer);
 
+/* Drops all. */
+void token_cache_forget(struct token_cache *cache);
+
 #endif

@@ -139,10 +139,9 @@ static enum next judge_jwt(struct authority *authority, struct jwt *jwt, bool ha
 	return refuse(finding, VERDICT_BAD_SIGNATURE, "the signature is wrong");
 }
 
-/* The authority that the claims name; its number, or the count of all. */
-static size_t find_authority(const struct verifier *verifier, const struct jwt *jwt)
+/* The authority of this name; its number, or the count of all. */
+static size_t find_authority(const struct verifier *verifier, struct slice name)
 {
-	struct slice name = document_text(jwt->claims, "iss");
 	size_t at = 0;
 
 	while (at < verifier->count &&
@@ -167,7 +166,7 @@ static enum next judge(struct verifier *verifier, struct slice token, bool has_s
 				return NEXT_ASK;
 		return NEXT_TELL;
 	}
-	finding->authority = find_authority(verifier, &jwt);
+	finding->authority = find_authority(verifier, document_text(jwt.claims, "iss"));
 	if (finding->authority < verifier->count)
 		next = judge_jwt(&verifier->authorities[finding->authority], &jwt, has_sought,
 				 finding);
@@ -175,6 +174,47 @@ static enum next judge(struct verifier *verifier, struct slice token, bool has_s
 		refuse(finding, VERDICT_UNKNOWN_ISSUER, "`iss` is not a configured issuer");
 	jwt_fini(&jwt);
 	return next;
+}
+
+/* The same claims by the rules that hold now; else as it was. NULL: they are no longer met. */
+static struct grant *grant_again(const struct authority *authority, const struct grant *before,
+				 struct verdict *verdict_r)
+{
+	bool is_jwt = before->source == GRANT_JWT;
+	const struct grant_rules rules = issuer_rules(&authority->issuer, is_jwt);
+	struct grant *grant = grant_new(before->claims, &rules, clock_wall_ms(), verdict_r);
+
+	if (grant == NULL)
+		return NULL;
+	grant->source = before->source;
+	grant->algorithm = before->algorithm;
+	grant->key_id = before->key_id != NULL ? mem_strdup(before->key_id) : NULL;
+	grant->ask_again_at_ms = before->ask_again_at_ms;
+	grant->trust_until_ms = before->trust_until_ms;
+	return grant;
+}
+
+/* Whether tokens come to be known in this way now. */
+static int check_source(const struct authority *authority, const struct grant *grant,
+			struct verdict *verdict_r)
+{
+	bool was_asked = grant->ask_again_at_ms != UINT64_MAX;
+	const struct algorithm *algorithm;
+
+	if (grant->source == GRANT_INTROSPECTION) {
+		if (introspector_is_on(&authority->introspector))
+			return 0;
+		return verdict_set(verdict_r, VERDICT_MALFORMED,
+				   "its issuer is not asked any more");
+	}
+	algorithm = algorithm_find(slice_str(grant->algorithm));
+	if (algorithm == NULL || (authority->issuer.algorithms & algorithm->bit) == 0)
+		return verdict_set(verdict_r, VERDICT_BAD_ALG, "`%s` is none of the issuer's",
+				   grant->algorithm);
+	if (authority->asks_always && !was_asked)
+		return verdict_set(verdict_r, VERDICT_INACTIVE,
+				   "its issuer was not asked about it");
+	return 0;
 }
 
 /* ---- telling ---- */
@@ -280,7 +320,7 @@ static void job_finish(struct verifier_job *job)
 		struct verifier_wait *wait =
 			container_of(job->waits.next, struct verifier_wait, link);
 		struct verdict verdict;
-		struct grant *grant = answer(verifier, finding, wait->accepted, &verdict);
+		struct grant *grant = answer(verifier, finding, *wait->accepted, &verdict);
 
 		list_remove(&wait->link);
 		wait->job = NULL;
@@ -352,6 +392,13 @@ static void job_take_confirmation(struct verifier_job *job, const json_t *claims
 			    "the issuer says `cnf` of it, which the token does not");
 		job_refuse(job, &bound);
 	} else {
+		/* Rules may have changed since. */
+		struct finding *finding = &job->finding;
+		struct authority *authority = &job->verifier->authorities[finding->authority];
+		struct grant *before = finding->grant;
+
+		finding->grant = grant_again(authority, before, &finding->verdict);
+		grant_unref(&before);
 		job_finish(job);
 	}
 }
@@ -506,7 +553,7 @@ static const struct issuer_ops issuer_ops = {
 
 /* ---- checking ---- */
 
-bool verifier_check(struct verifier *verifier, struct slice token, struct slices accepted,
+bool verifier_check(struct verifier *verifier, struct slice token, const struct slices *accepted,
 		    struct verifier_wait *wait, struct verdict *verdict_r, struct grant **grant_r)
 {
 	struct finding finding = { .grant = NULL };
@@ -514,7 +561,7 @@ bool verifier_check(struct verifier *verifier, struct slice token, struct slices
 	struct verifier_job *job;
 	enum next next = NEXT_TELL;
 
-	CHECK(accepted.count == 0 || accepted.items != NULL);
+	CHECK(accepted->count == 0 || accepted->items != NULL);
 	*grant_r = NULL;
 	wait->accepted = accepted;
 	if (token.n == 0 || token.n > VERIFIER_TOKEN_BYTES_MAX) {
@@ -542,7 +589,7 @@ bool verifier_check(struct verifier *verifier, struct slice token, struct slices
 		return false;
 	}
 	if (next == NEXT_TELL)
-		*grant_r = answer(verifier, &finding, accepted, verdict_r);
+		*grant_r = answer(verifier, &finding, *accepted, verdict_r);
 	else
 		verdict_set(verdict_r,
 			    next == NEXT_KEYS ? VERDICT_KEYS_UNAVAILABLE :
@@ -662,6 +709,29 @@ void verifier_renew(struct verifier *verifier, const struct verifier_conf *conf)
 	CHECK(verifier->count == conf->count);
 	for (size_t i = 0; i < conf->count; i++)
 		issuer_renew(&verifier->authorities[i].issuer, &conf->items[i]);
+	token_cache_forget(&verifier->good);
+	token_cache_forget(&verifier->bad);
+}
+
+struct grant *verifier_judge_again(const struct verifier *verifier, const struct grant *grant,
+				   const struct slices *accepted, struct verdict *verdict_r)
+{
+	struct finding finding = { .verdict = { .kind = VERDICT_OK } };
+	struct grant *judged;
+
+	finding.authority = find_authority(verifier, slice_str(grant->issuer));
+	if (finding.authority == verifier->count) {
+		verdict_set(verdict_r, VERDICT_UNKNOWN_ISSUER, "its issuer is none any more");
+		return NULL;
+	}
+	if (check_source(&verifier->authorities[finding.authority], grant, verdict_r) < 0)
+		return NULL;
+	finding.grant = grant_again(&verifier->authorities[finding.authority], grant, verdict_r);
+	if (finding.grant == NULL)
+		return NULL;
+	judged = answer(verifier, &finding, *accepted, verdict_r);
+	grant_unref(&finding.grant);
+	return judged;
 }
 
 void verifier_free(struct verifier **verifier)

@@ -82,7 +82,10 @@ int verifier_prepare(struct error *err) must_check;
  */
 struct verifier *verifier_new(struct loop *loop, struct fetch_client *client,
 			      const struct verifier_conf *conf, struct error *err) must_check;
-/* The same issuers, in their order, in another configuration, whose lists are borrowed from now on instead. */
+/*
+ * The same issuers, in their order, in another configuration, whose lists (and roles) are borrowed from now on instead. What was
+ * remembered of tokens is forgotten. AUTH-IN-07
+ */
 void verifier_renew(struct verifier *verifier, const struct verifier_conf *conf);
 /* All that another one waits for is asked of this one; answers that are known come at once. The other one can be freed then. */
 void verifier_take_over(struct verifier *verifier, struct verifier *other);
@@ -102,16 +105,16 @@ typedef void verifier_done_fn(struct verifier_wait *wait, const struct verdict *
 struct verifier_wait {
 	verifier_done_fn *on_done;
 	bool is_suspect; /* many wrong tokens came from its address: it may use only half of the questions. AUTH-OPQ-03 */
-	struct verifier_job *job; /* private; NULL when nothing is under way */
-	struct list link;         /* private */
-	struct slices accepted;   /* private */
+	struct verifier_job *job;      /* private; NULL when nothing is under way */
+	struct list link;              /* private */
+	const struct slices *accepted; /* private */
 };
 
 /*
  * Judges a token that passed the syntax of b64token.
  *
  * token      borrowed for this call only; it never appears in a verdict or a log
- * accepted   identifiers of the asker's resource: borrowed until the wait is over
+ * accepted   identifiers of the asker's resource: borrowed until the wait is over; those that it holds then decide
  *
  * Returns true if the verdict is known at once: *verdict_r and *grant_r are filled as for on_done, and
  * on_done is not called. This is so for remembered tokens, for JWTs whose issuer's keys are at hand, and
@@ -119,8 +122,16 @@ struct verifier_wait {
  * later, exactly once, from the loop and at most VERIFIER_WAIT_MS from now, unless verifier_cancel comes
  * first; it may free the wait.
  */
-bool verifier_check(struct verifier *verifier, struct slice token, struct slices accepted,
+bool verifier_check(struct verifier *verifier, struct slice token, const struct slices *accepted,
 		    struct verifier_wait *wait, struct verdict *verdict_r, struct grant **grant_r)
+	must_check;
+/*
+ * What a verifier has granted, judged once more by the rules that hold now, and for a resource that is identified by `accepted`
+ * now: the claims, and whether the issuer would have to be asked where it was not. Keys are not looked at, nobody is asked, and the
+ * times for that stay. Returns the new grant, the caller's, or NULL and the verdict.
+ */
+struct grant *verifier_judge_again(const struct verifier *verifier, const struct grant *grant,
+				   const struct slices *accepted, struct verdict *verdict_r)
 	must_check;
 /* on_done will not be called. Also for a wait that is over or never began. */
 void verifier_cancel(struct verifier_wait *wait);

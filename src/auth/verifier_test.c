@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The verifier with an authorization server beside it: discovery, rotation, outages, lies, introspection.
- * Time is real; every wait is bounded.
+ * The monotonic clock is advanced where a pause of seconds is meant; what is fetched takes real time. Every wait is bounded.
  */
 #include "auth/verifier.h"
 
@@ -17,6 +17,7 @@
 #include "base/unit_test.h"
 #include "io/ipc.h"
 #include "obs/log.h"
+#include "policy/roles.h"
 
 #define RESOURCE "https://gw.example/mcp"
 #define PATIENCE_MS 20000
@@ -34,6 +35,7 @@ static struct {
 	struct fake_issuer *issuer;
 	struct fake_page *keys;
 	struct verifier_issuer_conf conf;
+	struct slices accepted; /* of who asks */
 	struct verifier_wait wait;
 	bool is_told;
 	struct verdict verdict;
@@ -76,6 +78,7 @@ static void open_world(const char *host)
 	char *jwks_uri;
 
 	memset(&world, 0, sizeof(world));
+	world.accepted = (struct slices){ resource, 1 };
 	clock_update();
 	world.loop = loop_new(&err);
 	world.issuer = fake_issuer_start(host);
@@ -99,7 +102,9 @@ static void on_service_end(void *arg)
 /* What fetches, in this process. */
 static void start_service(void)
 {
-	const struct verifier_conf conf = { &world.conf, 1 };
+	const struct verifier_conf issuers = { &world.conf, 1 };
+	const struct collector_conf none = { .endpoint = NULL };
+	const struct fetch_service_conf conf = { &issuers, &none };
 	struct error err = { ERROR_NONE, "" };
 	int fds[2];
 
@@ -136,12 +141,27 @@ static int close_world(void **state)
 	return 0;
 }
 
-static void turn_for(uint64_t ms)
+/* Turns until what is asked has been answered, in real time. */
+static void settle(void)
+{
+	uint64_t end = clock_now_ms() + PATIENCE_MS;
+
+	while (!fetch_client_is_idle(world.client) && clock_now_ms() < end)
+		loop_turn(world.loop, true);
+	assert_true(fetch_client_is_idle(world.client));
+}
+
+/* The next `ms` by our clock, in which all that is asked is answered. */
+static void pass(uint64_t ms)
 {
 	uint64_t end = clock_now_ms() + ms;
 
-	while (clock_now_ms() < end)
-		loop_turn(world.loop, true);
+	settle();
+	while (clock_now_ms() < end) {
+		clock_advance(100);
+		loop_turn(world.loop, false);
+		settle();
+	}
 }
 
 /* ---- checking ---- */
@@ -158,9 +178,8 @@ static bool begin(const char *token)
 {
 	grant_unref(&world.grant);
 	world.wait = (struct verifier_wait){ .on_done = on_done };
-	world.is_told =
-		verifier_check(world.verifier, slice_str(token), (struct slices){ resource, 1 },
-			       &world.wait, &world.verdict, &world.grant);
+	world.is_told = verifier_check(world.verifier, slice_str(token), &world.accepted,
+				       &world.wait, &world.verdict, &world.grant);
 	return world.is_told;
 }
 
@@ -251,7 +270,7 @@ static void another_resource_is_refused(void **state)
 	token = token_by(&first, "alice");
 	expect(token, VERDICT_OK);
 	grant_unref(&world.grant);
-	assert_true(verifier_check(world.verifier, slice_str(token), (struct slices){ other, 1 },
+	assert_true(verifier_check(world.verifier, slice_str(token), &(struct slices){ other, 1 },
 				   &world.wait, &world.verdict, &world.grant));
 	assert_int_equal(world.verdict.kind, VERDICT_WRONG_AUDIENCE);
 	assert_null(world.grant);
@@ -280,8 +299,8 @@ static void an_issuer_may_have_other_audiences(void **state)
 
 		grant_unref(&world.grant);
 		assert_true(verifier_check(world.verifier, slice_str(signed_one),
-					   (struct slices){ other, 1 }, &world.wait, &world.verdict,
-					   &world.grant));
+					   &(struct slices){ other, 1 }, &world.wait,
+					   &world.verdict, &world.grant));
 		assert_int_equal(world.verdict.kind, VERDICT_OK);
 		free(signed_one);
 	}
@@ -316,6 +335,147 @@ static void an_issuer_goes_on_with_another_configuration(void **state)
 	free(text);
 }
 
+/* Who waits over a reload is judged by what his resource is afterwards. */
+static void a_wait_ends_with_another_audience(void **state)
+{
+	static const struct slice other[] = { SLICE("https://gw.example/other") };
+	char *token;
+
+	open_world(NULL);
+	world.keys->mode = FAKE_SLOW;
+	start_verifier();
+	token = token_by(&first, "alice");
+	assert_false(begin(token));
+	world.accepted.items = other;
+	finish();
+	assert_int_equal(world.verdict.kind, VERDICT_WRONG_AUDIENCE);
+	world.accepted.items = resource;
+	expect(token, VERDICT_OK);
+	free(token);
+}
+
+static const struct slice roles_of_a[] = { SLICE("a") };
+static const struct slice roles_of_none[] = { SLICE("nobody has this") };
+
+static bool has_role(void)
+{
+	return role_set_has(&world.grant->roles, 0);
+}
+
+/* AUTH-IN-07: neither what is remembered nor what is being asked about keeps the roles of before. */
+static void roles_are_those_of_the_configuration(void **state)
+{
+	struct named_slices when = { SLICE("scope"), { roles_of_a, 1 } };
+	struct role role = { .name = SLICE("dev"), .when = { &when, 1 } };
+	struct roles roles = { .items = &role, .count = 1 };
+	struct fake_page *page;
+	char *token;
+
+	open_world(NULL);
+	page = fake_issuer_page(world.issuer, "/introspect");
+	fake_page_set_body(page, "{\"active\":true}");
+	world.conf.roles = &roles;
+	world.conf.client_id = "rs";
+	world.conf.introspect_always = true;
+	start_verifier();
+	pass(600);
+	token = token_by(&first, "alice");
+	expect(token, VERDICT_OK);
+	assert_true(has_role());
+	when.values.items = roles_of_none;
+	verifier_renew(world.verifier, &(struct verifier_conf){ &world.conf, 1 });
+	page->mode = FAKE_SLOW;
+	assert_false(begin(token));
+	when.values.items = roles_of_a;
+	verifier_renew(world.verifier, &(struct verifier_conf){ &world.conf, 1 });
+	finish();
+	assert_true(has_role());
+	when.values.items = roles_of_none;
+	verifier_renew(world.verifier, &(struct verifier_conf){ &world.conf, 1 });
+	expect(token, VERDICT_OK);
+	assert_false(has_role());
+	free(token);
+}
+
+/* ---- once more ---- */
+
+static enum verdict_kind judge_again(const struct grant *grant)
+{
+	struct verdict verdict = { .kind = VERDICT_OK };
+	struct grant *again =
+		verifier_judge_again(world.verifier, grant, &world.accepted, &verdict);
+
+	assert_int_equal(again != NULL, verdict.kind == VERDICT_OK);
+	if (again != NULL) {
+		assert_int_equal(again->source, grant->source);
+		assert_int_equal(again->ends_at_ms, grant->ends_at_ms);
+		assert_int_equal(again->ask_again_at_ms, grant->ask_again_at_ms);
+		assert_int_equal(again->trust_until_ms, grant->trust_until_ms);
+		if (grant->source == GRANT_JWT) {
+			assert_string_equal(again->algorithm, grant->algorithm);
+			assert_string_equal(again->key_id, grant->key_id);
+		}
+	}
+	grant_unref(&again);
+	return verdict.kind;
+}
+
+/* A verifier of the configuration as it is now, whose issuer says nothing. */
+static enum verdict_kind judge_by_another(const struct grant *grant)
+{
+	enum verdict_kind kind;
+
+	verifier_free(&world.verifier);
+	world.keys->mode = FAKE_HANG;
+	start_verifier();
+	kind = judge_again(grant);
+	return kind;
+}
+
+/* AUTH-SES-07: what a grant is worth once rules are others; without a word of its issuer. */
+static void a_grant_is_judged_again(void **state)
+{
+	static const struct slice other[] = { SLICE("https://gw.example/other") };
+	static const struct slice elliptic[] = { SLICE("ES256") };
+	static const struct slice teams[] = { SLICE("red") };
+	static const struct named_slices demand = { SLICE("team"), { teams, 1 } };
+	struct verifier_issuer_conf good;
+	struct grant *grant;
+	char *token;
+
+	open_world(NULL);
+	start_verifier();
+	token = token_by(&first, "alice");
+	expect(token, VERDICT_OK);
+	grant = grant_ref(world.grant);
+	good = world.conf;
+	assert_int_equal(judge_again(grant), VERDICT_OK);
+	world.accepted.items = other;
+	assert_int_equal(judge_again(grant), VERDICT_WRONG_AUDIENCE);
+	world.conf.audience = (struct slices){ resource, 1 };
+	assert_int_equal(judge_by_another(grant), VERDICT_OK);
+	world.conf = good;
+	world.accepted.items = resource;
+	assert_int_equal(judge_by_another(grant), VERDICT_OK);
+	world.conf.algorithms = (struct slices){ elliptic, 1 };
+	assert_int_equal(judge_by_another(grant), VERDICT_BAD_ALG);
+	world.conf = good;
+	world.conf.required_claims = (struct slice_map){ &demand, 1 };
+	assert_int_equal(judge_by_another(grant), VERDICT_POLICY);
+	world.conf = good;
+	world.conf.max_lifetime_ms = 1000;
+	assert_int_equal(judge_by_another(grant), VERDICT_LIFETIME);
+	world.conf = good;
+	world.conf.client_id = "rs";
+	world.conf.introspect_always = true;
+	assert_int_equal(judge_by_another(grant), VERDICT_INACTIVE);
+	world.conf = good;
+	world.conf.issuer = "https://another.example";
+	assert_int_equal(judge_by_another(grant), VERDICT_UNKNOWN_ISSUER);
+	grant_unref(&grant);
+	free(token);
+}
+
 /* AUTH-JWT-15: for each asker after the audience, remembered or not; nobody else's business. */
 static void an_issuer_may_demand_claims(void **state)
 {
@@ -337,7 +497,7 @@ static void an_issuer_may_demand_claims(void **state)
 	token = token_by(&first, "alice");
 	expect(token, VERDICT_POLICY);
 	expect(token, VERDICT_POLICY);
-	assert_true(verifier_check(world.verifier, slice_str(token), (struct slices){ other, 1 },
+	assert_true(verifier_check(world.verifier, slice_str(token), &(struct slices){ other, 1 },
 				   &world.wait, &world.verdict, &world.grant));
 	assert_int_equal(world.verdict.kind, VERDICT_WRONG_AUDIENCE);
 	free(token);
@@ -414,7 +574,7 @@ static void a_name_of_a_key_is_used_again(void **state)
 	start_verifier();
 	expect_of(&first, "alice", VERDICT_OK);
 	publish(world.keys, &stranger, NULL); /* a `first` as well */
-	turn_for(1100);
+	pass(1100);
 	expect_of(&stranger, "bob", VERDICT_OK);
 	assert_int_equal(world.keys->hits, 2);
 	expect_of(&first, "alice", VERDICT_BAD_SIGNATURE);
@@ -450,7 +610,7 @@ static void unknown_keys_do_not_flood_the_issuer(void **state)
 		free(subject);
 	}
 	assert_in_range(world.keys->hits, 2, 4);
-	turn_for(1100);
+	pass(1100);
 	publish(world.keys, &first, &second);
 	expect_of(&second, "bob", VERDICT_OK);
 }
@@ -484,7 +644,7 @@ static void a_bad_refresh_changes_nothing(void **state)
 		world.keys->mode = rows[i].mode;
 		world.keys->status = rows[i].status;
 		fake_page_set_body(world.keys, rows[i].body);
-		turn_for(5);
+		clock_advance(5);
 		expect_of(&second, subject, VERDICT_KEYS_UNAVAILABLE);
 		expect_of(&first, subject, VERDICT_OK);
 		free(subject);
@@ -492,7 +652,7 @@ static void a_bad_refresh_changes_nothing(void **state)
 	world.keys->mode = FAKE_OK;
 	world.keys->status = 200;
 	publish(world.keys, &first, &second);
-	turn_for(5);
+	clock_advance(5);
 	expect_of(&second, "bob", VERDICT_OK);
 }
 
@@ -526,7 +686,7 @@ static void an_issuer_that_is_down_at_the_start(void **state)
 	world.keys->status = 200;
 	end = clock_now_ms() + PATIENCE_MS;
 	while (check(token) != VERDICT_OK && clock_now_ms() < end)
-		turn_for(100);
+		pass(100);
 	expect(token, VERDICT_OK);
 	free(token);
 }
@@ -550,12 +710,15 @@ static void silence_holds_up_nobody_else(void **state)
 		struct verdict verdict;
 		struct grant *grant;
 
-		assert_true(verifier_check(world.verifier, slice_str(quick),
-					   (struct slices){ resource, 1 }, &other, &verdict,
-					   &grant));
+		assert_true(verifier_check(world.verifier, slice_str(quick), &world.accepted,
+					   &other, &verdict, &grant));
 		assert_int_equal(verdict.kind, VERDICT_OK);
 		grant_unref(&grant);
 		free(quick);
+	}
+	while (!world.is_told && clock_now_ms() - began < PATIENCE_MS) {
+		clock_advance(20);
+		loop_turn(world.loop, false);
 	}
 	finish();
 	assert_int_equal(world.verdict.kind, VERDICT_KEYS_UNAVAILABLE);
@@ -634,7 +797,7 @@ static void metadata_that_come_late_beside_configured_keys(void **state)
 	metadata->status = 200;
 	for (uint64_t end = clock_now_ms() + PATIENCE_MS;
 	     verifier_metadata(world.verifier, 0) == NULL && clock_now_ms() < end;)
-		turn_for(100);
+		pass(100);
 	assert_non_null(verifier_metadata(world.verifier, 0));
 	free(jwks_uri);
 }
@@ -652,7 +815,7 @@ static void keys_that_have_moved(void **state)
 	set_metadata("/.well-known/oauth-authorization-server", world.issuer->origin, moved);
 	world.keys->status = 404;
 	expect_of(&second, "bob", VERDICT_KEYS_UNAVAILABLE);
-	turn_for(1000);
+	pass(1000);
 	expect_of(&second, "bob", VERDICT_OK);
 	expect_of(&first, "carol", VERDICT_UNKNOWN_KEY);
 	free(moved);
@@ -667,7 +830,7 @@ static void failed_fetches_keep_their_distance(void **state)
 	metadata = fake_issuer_page(world.issuer, "/.well-known/oauth-authorization-server");
 	world.keys->status = 500;
 	start_verifier();
-	turn_for(3000);
+	pass(3000);
 	assert_in_range(world.keys->hits, 2, 4);
 	assert_in_range(metadata->hits, 2, 5);
 }
@@ -690,7 +853,7 @@ static void a_tag_does_not_move(void **state)
 	world.keys->etag[0] = '\0';
 	world.keys->status = 404;
 	expect_of(&second, "bob", VERDICT_KEYS_UNAVAILABLE);
-	turn_for(1100);
+	pass(1100);
 	expect_of(&second, "bob", VERDICT_OK);
 	free(moved);
 }
@@ -754,8 +917,8 @@ static void waits_are_shared_and_cancelled(void **state)
 	world.keys->mode = FAKE_SLOW;
 	start_verifier();
 	token = token_by(&first, "alice");
-	assert_false(verifier_check(world.verifier, slice_str(token),
-				    (struct slices){ resource, 1 }, &other, &verdict, &grant));
+	assert_false(verifier_check(world.verifier, slice_str(token), &world.accepted, &other,
+				    &verdict, &grant));
 	assert_false(begin(token));
 	verifier_cancel(&other);
 	verifier_cancel(&other);
@@ -775,7 +938,9 @@ static void ending_in_the_middle(void **state)
 	start_verifier();
 	token = token_by(&first, "alice");
 	assert_false(begin(token));
-	turn_for(200);
+	for (uint64_t end = clock_now_ms() + PATIENCE_MS;
+	     world.keys->hits == 0 && clock_now_ms() < end;)
+		loop_turn(world.loop, true);
 	verifier_cancel(&world.wait);
 	verifier_free(&world.verifier);
 	free(token);
@@ -794,7 +959,7 @@ static struct fake_page *open_introspection_with(const char *answer, enum client
 	world.conf.client_id = "gateway rs";
 	world.conf.client_secret = "s:e%cret";
 	start_verifier();
-	turn_for(600); /* the metadata say where to ask */
+	pass(600); /* the metadata say where to ask */
 	return page;
 }
 
@@ -907,8 +1072,8 @@ static void questions_are_shared(void **state)
 	struct grant *grant;
 
 	page->mode = FAKE_SLOW;
-	assert_false(verifier_check(world.verifier, SLICE_LIT("opaque"),
-				    (struct slices){ resource, 1 }, &other, &verdict, &grant));
+	assert_false(verifier_check(world.verifier, SLICE_LIT("opaque"), &world.accepted, &other,
+				    &verdict, &grant));
 	assert_false(begin("opaque"));
 	verifier_cancel(&other);
 	finish();
@@ -936,9 +1101,8 @@ static void suspects_do_not_take_all_places(void **state)
 		char *token = mem_printf("guess%zu", i);
 
 		waits[i] = (struct verifier_wait){ .on_done = on_refused, .is_suspect = true };
-		assert_false(verifier_check(world.verifier, slice_str(token),
-					    (struct slices){ resource, 1 }, &waits[i], &verdict,
-					    &grant));
+		assert_false(verifier_check(world.verifier, slice_str(token), &world.accepted,
+					    &waits[i], &verdict, &grant));
 		free(token);
 	}
 	loop_turn(world.loop, false);
@@ -973,14 +1137,28 @@ static void answers_hold_for_a_while(void **state)
 	expect("opaque", VERDICT_OK);
 	assert_int_equal(page->hits, 1);
 	publish(world.keys, &second, NULL);
-	turn_for(1100); /* then a new key may be asked for */
+	pass(1100); /* then a new key may be asked for */
 	expect_of(&second, "bob", VERDICT_OK);
 	expect("opaque", VERDICT_OK); /* keys come and go */
 	assert_int_equal(page->hits, 1);
-	turn_for(5000);
+	pass(5000);
 	expect("opaque", VERDICT_OK);
 	assert_int_equal(page->hits, 2);
 	assert_true(world.grant->ask_again_at_ms > clock_now_ms());
+}
+
+/* AUTH-SES-07 */
+static void an_answer_is_judged_again(void **state)
+{
+	struct grant *grant;
+
+	open_introspection("{\"active\":true,\"sub\":\"alice\",\"aud\":\"" RESOURCE "\"}");
+	expect("opaque", VERDICT_OK);
+	grant = grant_ref(world.grant);
+	assert_int_equal(judge_again(grant), VERDICT_OK);
+	world.conf.client_id = NULL; /* nobody is asked any more */
+	assert_int_not_equal(judge_by_another(grant), VERDICT_OK);
+	grant_unref(&grant);
 }
 
 /* AUTH-OPQ-05: asked in addition; a JWT that is bad here is not even shown. */
@@ -994,7 +1172,7 @@ static void introspection_of_every_token(void **state)
 	world.conf.client_id = "rs";
 	world.conf.introspect_always = true;
 	start_verifier();
-	turn_for(600);
+	pass(600);
 	expect_of(&first, "alice", VERDICT_OK);
 	assert_int_equal(world.grant->source, GRANT_JWT);
 	assert_int_equal(page->hits, 1);
@@ -1114,6 +1292,10 @@ int main(void)
 		TEST(another_resource_is_refused),
 		TEST(an_issuer_may_have_other_audiences),
 		TEST(an_issuer_goes_on_with_another_configuration),
+		TEST(a_wait_ends_with_another_audience),
+		TEST(roles_are_those_of_the_configuration),
+		TEST(a_grant_is_judged_again),
+		TEST(an_answer_is_judged_again),
 		TEST(an_issuer_may_demand_claims),
 		TEST(an_issuer_may_have_a_longest_life),
 		TEST(bad_tokens_are_refused_at_once),

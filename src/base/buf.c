@@ -12,13 +12,10 @@
 
 #define BUF_SMALLEST 256
 
-char *buf_reserve(struct buf *buf, size_t size)
+char *buf_grow(struct buf *buf, size_t size)
 {
 	size_t cap = buf->cap;
 
-	CHECK(buf->len <= cap);
-	if (cap - buf->len >= size && buf->data != NULL)
-		return buf->data + buf->len;
 	CHECK(size < SIZE_MAX / 4 && buf->len < SIZE_MAX / 4);
 	if (cap < BUF_SMALLEST)
 		cap = BUF_SMALLEST;
@@ -27,19 +24,6 @@ char *buf_reserve(struct buf *buf, size_t size)
 	buf->data = mem_resize(buf->data, cap);
 	buf->cap = cap;
 	return buf->data + buf->len;
-}
-
-void buf_append(struct buf *buf, const void *data, size_t size)
-{
-	if (size == 0)
-		return;
-	memcpy(buf_reserve(buf, size), data, size);
-	buf->len += size;
-}
-
-void buf_append_slice(struct buf *buf, struct slice s)
-{
-	buf_append(buf, s.p, s.n);
 }
 
 void buf_move(struct buf *buf, char *from, size_t size)
@@ -58,11 +42,6 @@ void buf_move(struct buf *buf, char *from, size_t size)
 	explicit_bzero(from, size);
 }
 
-void buf_append_str(struct buf *buf, const char *text)
-{
-	buf_append(buf, text, strlen(text));
-}
-
 void buf_append_utf8(struct buf *buf, struct slice text)
 {
 	while (text.n > 0) {
@@ -76,12 +55,6 @@ void buf_append_utf8(struct buf *buf, struct slice text)
 			length = 1;
 		text = slice_of(text.p + length, text.n - length);
 	}
-}
-
-void buf_append_char(struct buf *buf, char c)
-{
-	*buf_reserve(buf, 1) = c;
-	buf->len++;
 }
 
 void buf_append_u64(struct buf *buf, uint64_t value)

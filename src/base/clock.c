@@ -8,14 +8,20 @@
 #include "base/check.h"
 
 static uint64_t now_ms;
+static uint64_t ahead_ms;
 static bool is_frozen;
 
-static uint64_t clock_read_ms(clockid_t id)
+static uint64_t clock_read_ns(clockid_t id)
 {
 	struct timespec t;
 
 	CHECK(clock_gettime(id, &t) == 0);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t clock_read_ms(clockid_t id)
+{
+	return clock_read_ns(id) / 1000000;
 }
 
 uint64_t clock_now_ms(void)
@@ -28,12 +34,22 @@ uint64_t clock_now_ms(void)
 void clock_update(void)
 {
 	if (!is_frozen)
-		now_ms = clock_read_ms(CLOCK_MONOTONIC);
+		now_ms = clock_read_ms(CLOCK_MONOTONIC) + ahead_ms;
 }
 
 uint64_t clock_wall_ms(void)
 {
 	return clock_read_ms(CLOCK_REALTIME);
+}
+
+uint64_t clock_wall_ns(void)
+{
+	return clock_read_ns(CLOCK_REALTIME);
+}
+
+uint64_t clock_monotonic_ns(void)
+{
+	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t clock_wall_now_ms(void)
@@ -51,4 +67,10 @@ void clock_freeze(uint64_t at_ms)
 {
 	is_frozen = true;
 	now_ms = at_ms;
+}
+
+void clock_advance(uint64_t ms)
+{
+	now_ms = clock_now_ms() + ms;
+	ahead_ms += ms;
 }

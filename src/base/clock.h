@@ -16,7 +16,12 @@ void clock_update(void);
 uint64_t clock_wall_ms(void);
 /* The same as of clock_now_ms: for what happens often. */
 uint64_t clock_wall_now_ms(void);
+/* Nanoseconds, read now: since 1970, and of the monotonic clock. For what is told as such alone: everything that waits has the turn's. */
+uint64_t clock_wall_ns(void);
+uint64_t clock_monotonic_ns(void);
 /* Tests: from now on the monotonic clock stands at `now_ms`, and clock_update changes nothing. */
 void clock_freeze(uint64_t now_ms);
+/* Tests: the monotonic clock jumps ahead by `ms`, and goes on from there. */
+void clock_advance(uint64_t ms);
 
 #endif

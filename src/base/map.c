@@ -76,7 +76,7 @@ static void map_close_gap(struct map *map, size_t hole)
 	map->slots[hole].value = NULL;
 }
 
-void *map_remove(struct map *map, uint64_t key)
+void *map_take(struct map *map, uint64_t key)
 {
 	void *value;
 	size_t i;
@@ -90,10 +90,17 @@ void *map_remove(struct map *map, uint64_t key)
 		return NULL;
 	map_close_gap(map, i);
 	map->count--;
+	if (map->size > MAP_SMALLEST && map->count * 8 < map->size)
+		map_rebuild(map, map->size / 2);
+	return value;
+}
+
+void *map_remove(struct map *map, uint64_t key)
+{
+	void *value = map_take(map, key);
+
 	if (map->count == 0)
 		map_fini(map);
-	else if (map->size > MAP_SMALLEST && map->count * 8 < map->size)
-		map_rebuild(map, map->size / 2);
 	return value;
 }
 

@@ -26,6 +26,8 @@ void *map_find(const struct map *map, uint64_t key);
 void map_insert(struct map *map, uint64_t key, void *value);
 /* Returns what was there, or NULL. */
 void *map_remove(struct map *map, uint64_t key);
+/* The same for maps that are empty again and again: a small table is kept, until map_fini. */
+void *map_take(struct map *map, uint64_t key);
 /* Frees the table, not the values. */
 void map_fini(struct map *map);
 

@@ -86,6 +86,18 @@ int text_from_base64url(struct slice text, void *out, size_t *size_r)
 	return bits >= 6 || (held & ((1u << bits) - 1)) != 0 ? -1 : 0;
 }
 
+void text_to_hex(const void *bytes, size_t size, char *text_r)
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *from = bytes;
+
+	for (size_t i = 0; i < size; i++) {
+		*text_r++ = digits[from[i] >> 4];
+		*text_r++ = digits[from[i] & 0xF];
+	}
+	*text_r = '\0';
+}
+
 int text_from_hex(struct slice text, void *out, size_t size)
 {
 	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
@@ -241,11 +253,17 @@ uint64_t text_hash_part(uint64_t hash, struct slice s)
 
 bool text_is_equal_secret(struct slice a, struct slice b)
 {
-	unsigned char different = 0;
+	uint64_t different = 0, left, right;
+	size_t i = 0;
 
 	if (a.n != b.n)
 		return false;
-	for (size_t i = 0; i < a.n; i++)
+	for (; a.n - i >= sizeof(left); i += sizeof(left)) {
+		memcpy(&left, a.p + i, sizeof(left));
+		memcpy(&right, b.p + i, sizeof(right));
+		different |= left ^ right;
+	}
+	for (; i < a.n; i++)
 		different |= (unsigned char)(a.p[i] ^ b.p[i]);
 	return different == 0;
 }

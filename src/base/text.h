@@ -21,6 +21,8 @@ size_t text_base64url(const void *data, size_t size, char *out);
  * some bytes is read: padding, foreign characters, a length that none has, unused bits that are set: -1.
  */
 int text_from_base64url(struct slice text, void *out, size_t *size_r) must_check;
+/* 2 * size hexadecimal digits and the end. */
+void text_to_hex(const void *bytes, size_t size, char *text_r);
 /* Exactly 2 * size hexadecimal digits, of either case; else -1. */
 int text_from_hex(struct slice text, void *out, size_t size) must_check;
 /*

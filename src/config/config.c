@@ -35,20 +35,20 @@ static struct tree *read_import(const char *path, struct types_context *context)
 	struct buf content = { 0 };
 	struct tree *root;
 	struct error err;
-	mode_t mode;
+	struct stat status;
 
-	if (file_read(path, IMPORT_BYTES_MAX, &content, &mode, &err) != 0) {
+	if (file_read(path, &context->writers, IMPORT_BYTES_MAX, &content, &status, &err) != 0) {
 		problem_add(context->problems, "%s: %s", path, err.text);
 		return NULL;
 	}
 	/* Whoever writes this file chooses what is run as the daemon's user. */
-	if ((mode & (S_IWGRP | S_IWOTH)) != 0)
+	if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
 		problem_add(
 			context->problems,
 			"%s: not only its owner may write it; take the right from group and others: "
 			"chmod go-w %s",
 			path, path);
-	context->is_world_readable = (mode & S_IROTH) != 0;
+	context->is_world_readable = (status.st_mode & S_IROTH) != 0;
 	root = import_read(buf_slice(&content), path, context->problems, context->warnings);
 	buf_wipe(&content);
 	return root;
@@ -172,17 +172,21 @@ static void replace_auth(const struct types_context *context, struct tree *root,
 {
 	struct buf content = { 0 };
 	struct tree *auth, *tokens;
+	struct stat status = { .st_mode = 0 };
 	struct error err;
-	mode_t mode = 0;
+	mode_t mode;
 
 	tree_remove(root, "auth");
 	auth = tree_add(root, "auth", tree_new(TREE_MAP, path));
 	tree_add(auth, "mode", tree_new_text("token", path));
 	tokens = tree_add(auth, "tokens", tree_new(TREE_LIST, path));
-	if (file_read(path, SECRET_BYTES_MAX, &content, &mode, &err) != 0)
+	if (file_read(path, &context->writers, SECRET_BYTES_MAX, &content, &status, &err) != 0) {
 		problem_add(context->problems, "%s: %s", path, err.text);
-	else if ((mode & (S_IWGRP | S_IWOTH)) != 0 ||
-		 ((mode & (S_IRWXG | S_IRWXO)) != 0 && file_is_changeable(path)))
+		return;
+	}
+	mode = status.st_mode;
+	if ((mode & (S_IWGRP | S_IWOTH)) != 0 ||
+	    ((mode & (S_IRWXG | S_IRWXO)) != 0 && file_is_changeable(path)))
 		problem_add(
 			context->problems,
 			"%s: others than its owner may read or write these tokens; take the right "
@@ -205,7 +209,7 @@ static bool read_pem(const struct types_context *context, const char *path, cons
 		     struct buf *text_r)
 {
 	struct error err;
-	mode_t mode;
+	struct stat status;
 
 	if (path == NULL) /* the rules have said so */
 		return false;
@@ -215,11 +219,12 @@ static bool read_pem(const struct types_context *context, const char *path, cons
 			       path);
 		return false;
 	}
-	if (file_read(path, CERTIFICATES_BYTES_MAX, text_r, &mode, &err) != 0) {
+	if (file_read(path, &context->writers, CERTIFICATES_BYTES_MAX, text_r, &status, &err) !=
+	    0) {
 		problem_add_at(context->problems, at, "%s: %s", path, err.text);
 		return false;
 	}
-	if ((mode & S_IROTH) != 0 && at->key != NULL && strcmp(at->key, "key") == 0)
+	if ((status.st_mode & S_IROTH) != 0 && at->key != NULL && strcmp(at->key, "key") == 0)
 		problem_add_at(context->warnings, at,
 			       "everybody can read this private key; take the right away: chmod "
 			       "o-r %s",
@@ -298,9 +303,10 @@ struct config *config_load(const struct config_request *request, struct config_p
 		.problems = problems,
 		.warnings = warnings,
 		.resolve = secret_resolve,
+		.writers = { .running = request->running },
 		.is_yaml = request->file != NULL,
 	};
-	struct config *config = NULL;
+	struct config *config = NULL, *survey = NULL;
 	struct slices paths = { NULL, 0 };
 	struct tree *root = NULL;
 
@@ -320,6 +326,7 @@ struct config *config_load(const struct config_request *request, struct config_p
 	if (root != NULL && request->token_file != NULL)
 		replace_auth(&context, root, request->token_file);
 	if (root != NULL) {
+		context.writers.next = survey = load_survey(root);
 		config = load_draft(&context, root);
 		check_all_tls(&context, config, root);
 	}
@@ -327,6 +334,7 @@ struct config *config_load(const struct config_request *request, struct config_p
 		request->check(request, config, root, problems, warnings);
 	if (problems->count > 0)
 		config_free(&config);
+	config_free(&survey);
 	tree_free(&root);
 	texts_free(&paths);
 	CHECK((config != NULL) == (problems->count == 0));

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "config/records.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
 #include "obs/audit.h"
@@ -22,42 +23,6 @@
 #include "policy/rule_places.h"
 #include "process/server.h"
 #include "session/session.h"
-
-struct config_pair {
-	char *name;
-	char *value; /* resolved: {file:}, {env:} and {credential:} have been read */
-	char *file;  /* the file that it is from, which may be read again; NULL: none */
-	bool is_secret;
-	bool has_claims; /* the value is a template: claim.h */
-};
-
-/* One certificate of a listener; all are names of PEM files, each of at most so many bytes. */
-#define CERTIFICATES_BYTES_MAX ((size_t)256 << 10)
-struct config_tls {
-	char *certificate; /* with its chain behind it */
-	char *key;
-	char *client_ca; /* NULL: no client certificates. Of the first entry alone, as is the next */
-	bool is_only_13; /* not TLS 1.2 */
-};
-
-struct config_listen {
-	char *address; /* host:port, [v6]:port, unix:PATH, systemd:NAME */
-	bool plaintext;
-	bool proxy_protocol;
-	struct config_tls *tls; /* the first is the default */
-	size_t tls_count;       /* 0: plain */
-};
-
-/* TCP ports; `any` says that nothing is refused. */
-struct config_ports {
-	uint16_t *items;
-	size_t count;
-	bool is_any;
-};
-
-enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
-/* CONFIG_UDP_NAMES: any, where there are ports to connect to. */
-enum config_udp { CONFIG_UDP_NAMES, CONFIG_UDP_NONE, CONFIG_UDP_ANY };
 
 /* What the gateway knows of a server is its modules' own; the rest is what the keeper starts. */
 struct config_server {
@@ -108,8 +73,10 @@ struct config {
 	bool is_from_file; /* YAML: what is to be changed are its keys, and not options of the command line */
 	struct config_listen *listen;
 	size_t listen_count;
-	char *admin_address;   /* "auto", "off" or unix:PATH */
-	char *admin_metrics;   /* loopback address or unix:PATH; NULL: none */
+	char *admin_address; /* "auto", "off" or unix:PATH */
+	char *admin_metrics; /* loopback address or unix:PATH; NULL: none */
+	char *admin_page;    /* loopback address; NULL: none */
+	char *admin_page_token; /* SHA-256 in hexadecimal digits; NULL: there is no order to give there */
 	struct slices include; /* empty: what is included stands in its place */
 	struct slices hosts;   /* besides those that are known anyway */
 	struct config_denials deny;
@@ -128,6 +95,7 @@ struct config {
 	uint64_t drain_delay_ms; /* not ready any more, and nothing else yet */
 	uint64_t drain_timeout_ms;
 	struct audit_conf audit;
+	struct config_traces traces;
 	enum log_level log_level;
 	enum log_format log_format;
 	char *log_target; /* "stderr", "journal" or a file */
@@ -161,7 +129,8 @@ struct config_request {
 	size_t env_count;
 	const char *const *hosts; /* --host, each a name */
 	size_t host_count;
-	config_check_fn *check; /* or NULL */
+	config_check_fn *check;       /* or NULL */
+	const struct config *running; /* whose servers run while it is read; NULL: none do */
 };
 
 /*
@@ -172,6 +141,8 @@ struct config *config_load(const struct config_request *request, struct config_p
 			   struct config_problems *warnings) must_check;
 void config_free(struct config **config);
 void config_problems_fini(struct config_problems *problems);
+/* Whether there is something for the program that fetches: issuers, or a collector of traces. */
+bool config_is_fetching(const struct config *config);
 
 /* YAML that config_load reads back; secrets as "***". A ${NAME} of the command line or an imported file it refuses: unexpanded.h. */
 void config_print(const struct config *config, FILE *out);
@@ -180,7 +151,7 @@ void config_print(const struct config *config, FILE *out);
  * values of env) and without what is for the program that fetches; behind it where the rules stand.
  */
 void config_print_for_gateway(const struct config *config, FILE *out);
-/* What that one needs: the log, and who may call, with the secrets that it shows to issuers. */
+/* What that one needs: the log, who may call, and the traces, with the secrets that it shows to issuers and collector. */
 void config_print_for_fetcher(const struct config *config, FILE *out);
 /* What one of the two has written; free with config_free. NULL: it is something else. */
 struct config *config_read_checked(struct slice text, struct error *err) must_check;

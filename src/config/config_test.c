@@ -393,6 +393,7 @@ static void test_printed_configuration_is_read_back(void **state)
 		"introspection: {client_id: i, client_secret: s, auth_method: client_secret_post}}, "
 		"{issuer: 'http://[::1]:1', allow_private: true, leeway: 5s}],\n"
 		"  registration_facade: {client_id: r}}\n");
+	assert_round_trip(*state, "servers: {}\n");
 	assert_round_trip(*state, "servers: {a: {command: x}}\n");
 	assert_round_trip(
 		*state,

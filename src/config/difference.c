@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "config/address.h"
 #include "config/problem.h"
 #include "config/table.h"
 
@@ -99,6 +101,63 @@ bool config_has_same_issuers(const struct config *one, const struct config *othe
 	return texts_are_equal(&a, &b);
 }
 
+/* ---- listeners ---- */
+
+bool config_is_same_listener(const struct config *one, size_t i, const struct config *other,
+			     size_t j)
+{
+	const struct config_listen *a = &one->listen[i], *b = &other->listen[j];
+
+	CHECK(i < one->listen_count && j < other->listen_count);
+	if (a->tls_count != b->tls_count || !is_same_record(TABLE_FOR_PEOPLE, OPTIONS_LISTEN, a, b))
+		return false;
+	for (size_t k = 0; k < a->tls_count; k++)
+		if (!is_same_record(TABLE_FOR_PEOPLE, OPTIONS_TLS, &a->tls[k], &b->tls[k]))
+			return false;
+	return true;
+}
+
+bool config_has_same_listen(const struct config *one, const struct config *other)
+{
+	size_t i = 0;
+
+	if (one->listen_count != other->listen_count)
+		return false;
+	while (i < one->listen_count && config_is_same_listener(one, i, other, i))
+		i++;
+	return i == one->listen_count;
+}
+
+/* localhost:80 is 127.0.0.1:80. */
+static bool is_same_address(const char *one, const char *other)
+{
+	struct address a, b;
+	struct error err;
+
+	if (strcmp(one, other) == 0)
+		return true;
+	return address_parse(one, &a, &err) == 0 && address_parse(other, &b, &err) == 0 &&
+	       a.kind == ADDRESS_TCP && b.kind == ADDRESS_TCP && a.socket_size == b.socket_size &&
+	       memcmp(&a.socket, &b.socket, a.socket_size) == 0;
+}
+
+void config_match_listeners(const struct config *now, const struct config *next, int32_t *kept_r)
+{
+	bool *is_taken = mem_zalloc(now->listen_count + 1);
+
+	for (size_t i = 0; i < next->listen_count; i++) {
+		size_t j = 0;
+
+		while (j < now->listen_count &&
+		       (is_taken[j] ||
+			!is_same_address(next->listen[i].address, now->listen[j].address)))
+			j++;
+		kept_r[i] = j < now->listen_count ? (int32_t)j : -1;
+		is_taken[j] = true;
+	}
+	free(is_taken);
+}
+
 /* ---- what stays ---- */
 
 static void swap_texts(char **one, char **other)
@@ -109,48 +168,28 @@ static void swap_texts(char **one, char **other)
 	*other = kept;
 }
 
-static bool has_same_listen(const struct config *one, const struct config *other)
-{
-	if (one->listen_count != other->listen_count)
-		return false;
-	for (size_t i = 0; i < one->listen_count; i++) {
-		const struct config_listen *a = &one->listen[i], *b = &other->listen[i];
-
-		if (a->tls_count != b->tls_count ||
-		    !is_same_record(TABLE_FOR_PEOPLE, OPTIONS_LISTEN, a, b))
-			return false;
-		for (size_t j = 0; j < a->tls_count; j++)
-			if (!is_same_record(TABLE_FOR_PEOPLE, OPTIONS_TLS, &a->tls[j], &b->tls[j]))
-				return false;
-	}
-	return true;
-}
-
 struct fixed {
 	const char *key;
 	char **text;
 };
 
-#define FIXED_COUNT 4
+#define FIXED_COUNT 6
 
 /* Texts that parts of the daemon were started with. */
 static void find_fixed(struct config *config, struct fixed fixed_r[FIXED_COUNT])
 {
 	fixed_r[0] = (struct fixed){ "admin.address", &config->admin_address };
 	fixed_r[1] = (struct fixed){ "admin.metrics", &config->admin_metrics };
-	fixed_r[2] = (struct fixed){ "audit.to", &config->audit.to };
-	fixed_r[3] = (struct fixed){ "log.target", &config->log_target };
+	fixed_r[2] = (struct fixed){ "admin.page", &config->admin_page };
+	fixed_r[3] = (struct fixed){ "admin.page_token", &config->admin_page_token };
+	fixed_r[4] = (struct fixed){ "audit.to", &config->audit.to };
+	fixed_r[5] = (struct fixed){ "log.target", &config->log_target };
 }
 
-void config_check_fixed(struct config *now, struct config *next, struct config_problems *problems,
-			struct config_problems *warnings)
+void config_check_fixed(struct config *now, struct config *next, struct config_problems *warnings)
 {
 	struct fixed old[FIXED_COUNT], new[FIXED_COUNT];
 
-	if (!has_same_listen(now, next))
-		problem_add(problems,
-			    "listen: needs a restart, for a reload changes no listeners; nothing "
-			    "of the new configuration is used");
 	find_fixed(now, old);
 	find_fixed(next, new);
 	for (size_t i = 0; i < FIXED_COUNT; i++)

@@ -19,12 +19,19 @@ size_t config_find_server(const struct config *config, const char *name);
 /* Whether the program that fetches would get the same. */
 bool config_has_same_issuers(const struct config *one, const struct config *other);
 
+/* Whether all of `listen` says the same, with the names of the files of TLS. */
+bool config_has_same_listen(const struct config *one, const struct config *other);
+/* Whether number i of one configuration's listeners and number j of another's say the same. */
+bool config_is_same_listener(const struct config *one, size_t i, const struct config *other,
+			     size_t j);
 /*
- * What a reload cannot change is told: listeners are added to `problems`, for what a listener is for depends on the rest
- * (auth), and one cannot be had without the other; of the others each key that was to change is added to `warnings`.
+ * For each listener of `next` the number of the one in `now` that is at the same address, and so has its socket; -1: there is
+ * none. Of several at one address (port 0, systemd:NAME) each is taken once, in order.
  */
-void config_check_fixed(struct config *now, struct config *next, struct config_problems *problems,
-			struct config_problems *warnings);
+void config_match_listeners(const struct config *now, const struct config *next, int32_t *kept_r);
+
+/* What a reload cannot change is told: each key that was to change is added to `warnings`. */
+void config_check_fixed(struct config *now, struct config *next, struct config_problems *warnings);
 /*
  * `next`, which is used after `now`, gets the very texts of those keys, which others may point to, and `now` those of `next`; all of
  * `audit` where `audit.to` differs. Once more, and both are as they were.

@@ -59,7 +59,7 @@ static void print_roles(enum table_reader reader, const struct roles *roles, FIL
 
 static void print(enum table_reader reader, const struct config *config, FILE *out)
 {
-	CHECK(config->listen_count > 0 && config->server_count > 0);
+	CHECK(config->listen_count > 0);
 	fputs("listen:\n", out);
 	for (size_t i = 0; i < config->listen_count; i++) {
 		const struct config_listen *listen = &config->listen[i];
@@ -100,12 +100,20 @@ void config_print_for_gateway(const struct config *config, FILE *out)
 	places_print(&config->rule_places, out);
 }
 
+bool config_is_fetching(const struct config *config)
+{
+	return config->frontend.authorization.issuers.count > 0 ||
+	       config->traces.collector.endpoint != NULL;
+}
+
 void config_print_for_fetcher(const struct config *config, FILE *out)
 {
 	fputs("log:\n", out);
 	table_print(TABLE_FOR_FETCHER, "log", config, 2, out);
 	fputs("auth:\n", out);
 	table_print(TABLE_FOR_FETCHER, "auth", config, 2, out);
+	fputs("traces:\n", out);
+	table_print(TABLE_FOR_FETCHER, "traces", config, 2, out);
 }
 
 /* ---- the sample ---- */

@@ -6,12 +6,24 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "config/file.h"
 #include "config/problem.h"
 #include "config/texts.h"
 #include "config/yaml.h"
+
+/* Of the first file and all that it includes. */
+struct reading {
+	struct types_context *context;
+	struct slices *paths;
+	struct tree *root; /* NULL: the first file is being read */
+	uid_t owner;       /* of the first file, which whoever has started the daemon has named */
+	size_t bytes;      /* read so far */
+};
 
 /* Whoever writes these files chooses what is run as the daemon's user. */
 static void check_mode(const char *path, mode_t mode, struct types_context *context)
@@ -25,19 +37,73 @@ static void check_mode(const char *path, mode_t mode, struct types_context *cont
 	context->is_world_readable |= (mode & S_IROTH) != 0;
 }
 
-/* `path` is kept by the tree. */
-static struct tree *read_one(const char *path, struct types_context *context)
+static bool is_trusted(const struct reading *reading, uid_t owner)
 {
+	return owner == 0 || owner == geteuid() || owner == reading->owner;
+}
+
+/* Who may put files into the directory may put others in their place. */
+static void check_directory(const struct reading *reading, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *directory = slash == NULL ? mem_strdup(".") :
+			  slash == path ? mem_strdup("/") :
+					  mem_dup_slice(slice_between(path, slash));
+	struct statvfs system;
+	struct stat status;
+
+	if (stat(directory, &status) < 0)
+		status = (struct stat){ .st_uid = geteuid() }; /* it has gone, and nobody can */
+	if (is_trusted(reading, status.st_uid) &&
+	    ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (status.st_mode & S_ISVTX) != 0)) {
+		free(directory);
+		return;
+	}
+	/* Where nobody can write at all: as containers have their configuration. */
+	if (statvfs(directory, &system) < 0 || (system.f_flag & ST_RDONLY) == 0)
+		problem_add(reading->context->problems,
+			    "%s: others than root, user %u and the owner of the configuration may "
+			    "write its directory; take it from them: chown, chmod go-w %s",
+			    path, geteuid(), directory);
+	free(directory);
+}
+
+/* The first file was named by whoever has started the daemon; these were found. */
+static void check_found(const struct reading *reading, const char *path, const struct stat *status)
+{
+	char *real = realpath(path, NULL);
+
+	if (!is_trusted(reading, status->st_uid))
+		problem_add(reading->context->problems,
+			    "%s: is user %u's, and has to be root's, user %u's or that of the "
+			    "owner of the configuration: chown",
+			    path, status->st_uid, geteuid());
+	check_directory(reading, path);
+	if (real != NULL && strcmp(real, path) != 0)
+		check_directory(reading, real);
+	free(real);
+}
+
+/* `path` is kept by the tree. */
+static struct tree *read_one(const char *path, struct reading *reading)
+{
+	struct types_context *context = reading->context;
 	struct buf content = { 0 };
 	struct tree *root = NULL;
 	struct error err;
-	mode_t mode;
+	struct stat status;
 
-	if (file_read(path, YAML_BYTES_MAX, &content, &mode, &err) != 0) {
+	if (file_read(path, &context->writers, INCLUDE_FILE_BYTES_MAX, &content, &status, &err) !=
+	    0) {
 		problem_add(context->problems, "%s: %s", path, err.text);
 		return NULL;
 	}
-	check_mode(path, mode, context);
+	reading->bytes += content.len;
+	check_mode(path, status.st_mode, context);
+	if (reading->root == NULL)
+		reading->owner = status.st_uid;
+	else
+		check_found(reading, path, &status);
 	root = yaml_read(buf_slice(&content), path, &err);
 	if (root == NULL)
 		problem_add(context->problems, "%s:%s", path, err.text);
@@ -47,16 +113,38 @@ static struct tree *read_one(const char *path, struct types_context *context)
 
 /* ---- what is moved ---- */
 
-static struct tree *find_same(const struct tree *list, const struct tree *item, const char *name)
+static const char *name_of(const struct tree *item, const char *key)
 {
-	const struct tree *own = tree_find(item, name);
+	const struct tree *name = tree_find(item, key);
 
-	for (size_t i = 0; own != NULL && own->kind == TREE_TEXT && i < list->count; i++) {
-		struct tree *other = tree_find(list->items[i], name);
+	return name != NULL && name->kind == TREE_TEXT ? name->text : NULL;
+}
 
-		if (other != NULL && other->kind == TREE_TEXT &&
-		    strcmp(other->text, own->text) == 0)
-			return other;
+static uint64_t hash_of(const char *name)
+{
+	return text_hash(0, slice_str(name));
+}
+
+/* An item of a list is in no map of its parent, so that it can be in this one. */
+static void note_name(struct map *by_name, struct tree *item, const char *key)
+{
+	const char *name = name_of(item, key);
+
+	if (name != NULL)
+		map_insert_link(by_name, hash_of(name), &item->link);
+}
+
+static const struct tree *find_same(const struct map *by_name, const struct tree *item,
+				    const char *key)
+{
+	const char *name = name_of(item, key);
+	struct map_link *link = name != NULL ? map_find_link(by_name, hash_of(name)) : NULL;
+
+	for (; link != NULL; link = link->next) {
+		const struct tree *other = container_of(link, struct tree, link);
+
+		if (strcmp(name_of(other, key), name) == 0)
+			return tree_find(other, key);
 	}
 	return NULL;
 }
@@ -94,15 +182,27 @@ static void move_servers(const struct types_context *context, struct tree *from,
 static void move_entries(const struct types_context *context, struct tree *from, struct tree *to,
 			 const char *name, const char *what)
 {
-	for (size_t i = 0; i < from->count; i++) {
-		const struct tree *first = find_same(to, from->items[i], name);
+	struct map by_name = { 0 };
 
-		if (first != NULL)
-			refuse_second(context, tree_find(from->items[i], name), first, what,
-				      first->text);
-		else
+	for (size_t i = 0; i < to->count; i++)
+		note_name(&by_name, to->items[i], name);
+	for (size_t i = 0; i < from->count; i++) {
+		struct tree *item = from->items[i];
+		const struct tree *first = find_same(&by_name, item, name);
+
+		if (first != NULL) {
+			refuse_second(context, tree_find(item, name), first, what, first->text);
+		} else if (to->count >= YAML_ITEMS_MAX) {
+			problem_add_at(context->problems, item,
+				       "with this one, %s is one of more than %u of its list", what,
+				       YAML_ITEMS_MAX);
+			break;
+		} else {
 			tree_move(from, i, to);
+			note_name(&by_name, item, name);
+		}
 	}
+	map_fini(&by_name);
 }
 
 /* The member of the first file that gets what others have; made where there is none. NULL: it is of another kind. */
@@ -175,15 +275,14 @@ static void merge(const struct types_context *context, struct tree *from, struct
 
 /* ---- which files ---- */
 
-static void include_file(struct types_context *context, const char *path, struct tree *root,
-			 struct slices *paths)
+static void include_file(struct reading *reading, const char *path)
 {
 	struct tree *from;
 
-	texts_add(paths, slice_str(path));
-	from = read_one(paths->items[paths->count - 1].p, context);
+	texts_add(reading->paths, slice_str(path));
+	from = read_one(reading->paths->items[reading->paths->count - 1].p, reading);
 	if (from != NULL)
-		merge(context, from, root);
+		merge(reading->context, from, reading->root);
 	tree_free(&from);
 }
 
@@ -204,32 +303,41 @@ static int is_fatal(const char *path, int error)
 	return error != ENOENT;
 }
 
-/* A pattern may fit no file; a name must. */
-static void include_pattern(struct types_context *context, const struct tree *item,
-			    struct tree *root, struct slices *paths)
+/* What is too much to be of use is not read, as the daemon does nothing else meanwhile. */
+static bool has_room(const struct reading *reading, const struct tree *item)
 {
+	bool has_files = reading->paths->count < INCLUDE_FILES_MAX;
+
+	if (!has_files)
+		problem_add_at(reading->context->problems, item, "there are more than %d files",
+			       INCLUDE_FILES_MAX);
+	else if (reading->bytes >= INCLUDE_BYTES_MAX)
+		problem_add_at(reading->context->problems, item,
+			       "the files up to this one are larger than %zu KiB together",
+			       INCLUDE_BYTES_MAX / 1024);
+	return has_files && reading->bytes < INCLUDE_BYTES_MAX;
+}
+
+/* A pattern may fit no file; a name must. */
+static void include_pattern(struct reading *reading, const struct tree *item)
+{
+	struct config_problems *problems = reading->context->problems;
 	char *pattern;
 	glob_t found;
 	int result;
 
 	if (item->kind != TREE_TEXT || item->text[0] == '\0') {
-		problem_add_at(context->problems, item, "must be the path of a file, or a pattern");
+		problem_add_at(problems, item, "must be the path of a file, or a pattern");
 		return;
 	}
 	pattern = absolute(item->text, item->file);
 	result = glob(pattern, 0, is_fatal, &found);
 	if (result == GLOB_NOMATCH && strpbrk(pattern, "*?[") == NULL)
-		problem_add_at(context->problems, item, "%s: there is no such file", pattern);
+		problem_add_at(problems, item, "%s: there is no such file", pattern);
 	else if (result != 0 && result != GLOB_NOMATCH)
-		problem_add_at(context->problems, item, "%s: the directory cannot be read",
-			       pattern);
-	for (size_t i = 0; result == 0 && i < found.gl_pathc; i++) {
-		if (paths->count < INCLUDE_FILES_MAX)
-			include_file(context, found.gl_pathv[i], root, paths);
-		else if (i + 1 == found.gl_pathc)
-			problem_add_at(context->problems, item, "there are more than %d files",
-				       INCLUDE_FILES_MAX);
-	}
+		problem_add_at(problems, item, "%s: the directory cannot be read", pattern);
+	for (size_t i = 0; result == 0 && i < found.gl_pathc && has_room(reading, item); i++)
+		include_file(reading, found.gl_pathv[i]);
 	if (result == 0)
 		globfree(&found);
 	free(pattern);
@@ -237,16 +345,18 @@ static void include_pattern(struct types_context *context, const struct tree *it
 
 struct tree *include_read(const char *path, struct types_context *context, struct slices *paths)
 {
-	struct tree *root = read_one(path, context);
+	struct reading reading = { .context = context, .paths = paths };
+	struct tree *root = read_one(path, &reading);
 	const struct tree *list = tree_find(root, "include");
 
 	if (list == NULL || tree_is_null(list))
 		return root;
+	reading.root = root;
 	if (list->kind != TREE_LIST)
 		problem_add_at(context->problems, list,
 			       "must be a list of files, like [conf.d/*.yaml]");
 	for (size_t i = 0; list->kind == TREE_LIST && i < list->count; i++)
-		include_pattern(context, list->items[i], root, paths);
+		include_pattern(&reading, list->items[i]);
 	tree_remove(root, "include"); /* what is in them stands here now */
 	return root;
 }

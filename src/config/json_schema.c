@@ -141,6 +141,7 @@ static json_t *schema_of_value(const struct option *option)
 	case OPTION_PORTS:
 		return schema_of_ports();
 	case OPTION_ENV:
+	case OPTION_FIELDS:
 		return schema_of_map(schema_of_secret());
 	case OPTION_TIMEOUTS:
 		return schema_of_map(schema_of_quantity("^" TIME "$", 0));

@@ -126,27 +126,37 @@ static void load_roles(const struct types_context *context, const struct tree *r
 	}
 }
 
-/* The files that issuers name, while files can be read. */
-static void load_authorities(const struct types_context *context, const struct tree *root,
-			     const struct verifier_conf *issuers)
+/* The file of authorities that `ca` of a section names, which may be none. */
+static void load_authority(const struct types_context *context, const struct tree *section,
+			   const char *path, struct slice *ca_r)
 {
+	struct buf text = { 0 };
+	struct error err;
+
+	CHECK(ca_r->n == 0);
+	if (path == NULL)
+		return;
+	if (file_read(path, &context->writers, CA_BYTES_MAX, &text, NULL, &err) != 0)
+		problem_add_at(context->problems, tree_below(section, "ca"), "%s: %s", path,
+			       err.text);
+	else
+		*ca_r = slice_of(mem_dup_slice(buf_slice(&text)), text.len);
+	buf_fini(&text);
+}
+
+/* While files can be read. */
+static void load_authorities(const struct types_context *context, const struct tree *root,
+			     struct config *config)
+{
+	const struct verifier_conf *issuers = &config->frontend.authorization.issuers;
 	const struct tree *list = tree_below(tree_below(root, "auth"), "issuers");
+	struct collector_conf *collector = &config->traces.collector;
 
-	for (size_t i = 0; i < issuers->count; i++) {
-		const char *path = issuers->items[i].ca_file;
-		struct buf text = { 0 };
-		struct error err;
-
-		CHECK(issuers->items[i].ca.n == 0);
-		if (path == NULL)
-			continue;
-		if (file_read(path, CA_BYTES_MAX, &text, NULL, &err) != 0)
-			problem_add_at(context->problems, tree_below(tree_item(list, i), "ca"),
-				       "%s: %s", path, err.text);
-		else
-			issuers->items[i].ca = slice_of(mem_dup_slice(buf_slice(&text)), text.len);
-		buf_fini(&text);
-	}
+	for (size_t i = 0; i < issuers->count; i++)
+		load_authority(context, tree_item(list, i), issuers->items[i].ca_file,
+			       &issuers->items[i].ca);
+	load_authority(context, tree_below(tree_below(root, "traces"), "otlp"), collector->ca_file,
+		       &collector->ca);
 }
 
 /* ---- what follows from the options ---- */
@@ -330,13 +340,13 @@ static void finish_roles(struct config *config, struct authorization_conf *autho
 static void finish_names(const struct authorization_conf *authorization, struct endpoint *endpoint)
 {
 	struct protected_resource *place = &endpoint->place;
-	const char *origin = authorization->origin.p;
+	const char *public_url = authorization->public_url.p;
 	struct slice *accepted = mem_zalloc((place->audience.count + 1) * sizeof(*accepted));
 
-	CHECK(authorization->origin.n > 0 && place->accepted.count == 0);
-	place->resource = slice_str(mem_printf("%s%s", origin, endpoint->path.p));
-	place->metadata = slice_str(
-		mem_printf("%s/.well-known/oauth-protected-resource%s", origin, endpoint->path.p));
+	CHECK(authorization->public_url.n > 0 && place->accepted.count == 0);
+	place->resource = slice_str(mem_printf("%s%s", public_url, endpoint->path.p));
+	place->metadata = slice_str(mem_printf("%s/.well-known/oauth-protected-resource%s",
+					       public_url, endpoint->path.p));
 	accepted[0] = place->resource;
 	for (size_t i = 0; i < place->audience.count; i++)
 		accepted[i + 1] = place->audience.items[i];
@@ -378,16 +388,17 @@ static void finish(struct config *config)
 
 	config->http.stall_timeout_ms = STALL_MS;
 	finish_trust(config);
-	finish_hosts(config, authorization->origin);
+	finish_hosts(config, authorization->public_url);
 	for (size_t i = 0; i < config->server_count; i++) {
 		finish_server(config, &config->servers[i]);
-		call_limits_finish(&config->servers[i].conf.limits);
+		call_limits_finish(&config->servers[i].conf.limits,
+				   slice_str(config->servers[i].conf.name));
 	}
 	finish_roles(config, authorization);
 	finish_scopes(config, authorization);
 	for (size_t i = 0; i < authorization->tokens.count; i++)
 		finish_token(&config->scopes, &authorization->tokens.items[i]);
-	if (authorization->mode == AUTHORIZATION_OAUTH && authorization->origin.n > 0)
+	if (authorization->mode == AUTHORIZATION_OAUTH && authorization->public_url.n > 0)
 		finish_resources(config);
 }
 
@@ -442,6 +453,7 @@ void config_free(struct config **config)
 	}
 	for (size_t i = 0; i < c->frontend.authorization.issuers.count; i++)
 		texts_free_one(&c->frontend.authorization.issuers.items[i].ca);
+	texts_free_one(&c->traces.collector.ca);
 	for (size_t i = 0; i < c->roles.count; i++) {
 		if (c->roles.items[i].is_of_token)
 			continue; /* the token's own */
@@ -478,7 +490,7 @@ static struct config *load_all(const struct types_context *context, const struct
 	if (before != NULL)
 		keep_numbers(config, before);
 	load_roles(context, root, &config->roles);
-	load_authorities(context, root, &config->frontend.authorization.issuers);
+	load_authorities(context, root, config);
 	finish(config);
 	config->roles.before = NULL;
 	if (context->is_yaml)
@@ -489,6 +501,28 @@ static struct config *load_all(const struct types_context *context, const struct
 		rules_check(config, root, context->problems);
 	if (!context->is_checked)
 		rules_warn(config, root, context->warnings);
+	return config;
+}
+
+static int resolve_nothing(const char *kind, const char *name, const struct listed_writers *writers,
+			   char **value_r, struct error *err)
+{
+	(void)writers;
+	(void)value_r;
+	return error_set(err, ERROR_INVALID, "%s of %s is not read", name, kind);
+}
+
+struct config *load_survey(const struct tree *root)
+{
+	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
+	const struct types_context context = { .problems = &problems,
+					       .warnings = &warnings,
+					       .resolve = resolve_nothing };
+	struct config *config = mem_zalloc(sizeof(*config));
+
+	load_servers(&context, root, config);
+	config_problems_fini(&problems);
+	config_problems_fini(&warnings);
 	return config;
 }
 

@@ -20,5 +20,7 @@ struct config *load_after(const struct types_context *context, const struct tree
 			  const struct config *before) must_check;
 /* The same, but returns it with problems as well: with the defaults of what could not be read. Never NULL. */
 struct config *load_draft(const struct types_context *context, const struct tree *root);
+/* What servers may do there (sandbox, enabled), and nothing else. Says nothing of problems, and reads no file. */
+struct config *load_survey(const struct tree *root) must_check;
 
 #endif

@@ -16,7 +16,8 @@ struct outcome {
 	struct config_problems warnings;
 };
 
-static int resolve(const char *kind, const char *name, char **value_r, struct error *err)
+static int resolve(const char *kind, const char *name, const struct listed_writers *writers,
+		   char **value_r, struct error *err)
 {
 	if (strcmp(name, "gone") == 0)
 		return error_set(err, ERROR_INVALID, "the stub has no %s", name);
@@ -88,7 +89,7 @@ static void test_defaults_of_the_daemon(void **state)
 	assert_int_equal(c->listen_count, 1);
 	assert_string_equal(c->listen[0].address, "127.0.0.1:8808");
 	assert_false(c->listen[0].plaintext);
-	assert_null(c->frontend.authorization.origin.p);
+	assert_null(c->frontend.authorization.public_url.p);
 	assert_int_equal(c->hosts.count, 0);
 	assert_int_equal(c->frontend.origins.count, 0);
 	assert_int_equal(c->frontend.authorization.mode, AUTHORIZATION_NONE);
@@ -477,8 +478,7 @@ static void test_audit(void **state)
 
 static void test_wrong_types(void **state)
 {
-	ASSERT_PROBLEMS("- a\n", "F:1:1: must be a map of keys and values",
-			"F:1:1: there is no server; at least one must be under 'servers'");
+	ASSERT_PROBLEMS("- a\n", "F:1:1: must be a map of keys and values");
 	ASSERT_PROBLEMS(SERVER "limits: 5\n", "F:2:9: limits: must be a map of keys and values");
 	ASSERT_PROBLEMS(SERVER "limits: {connections: many}\n",
 			"F:2:23: limits.connections: must be a whole number, not 'many'");
@@ -667,6 +667,30 @@ static void test_admin_is_for_this_machine(void **state)
 		"like 127.0.0.1:9464 or unix:PATH, not '0.0.0.0:1'");
 }
 
+#define HASH "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+/* SEC-17 */
+static void test_the_page_is_for_this_machine(void **state)
+{
+	struct outcome outcome =
+		load_good(SERVER "admin: {page: '[::1]:9090', page_token: " HASH "}\n");
+
+	assert_string_equal(outcome.config->admin_page, "[::1]:9090");
+	assert_string_equal(outcome.config->admin_page_token, HASH);
+	end(&outcome);
+	ASSERT_PROBLEMS(SERVER "admin: {page: '0.0.0.0:1'}\n",
+			"F:2:15: admin.page: must be a loopback address, like 127.0.0.1:9090, not "
+			"'0.0.0.0:1'; the admin socket has the page without this key");
+	ASSERT_PROBLEMS(SERVER "admin: {page: 'unix:/a'}\n",
+			"F:2:15: admin.page: must be a loopback address, like 127.0.0.1:9090, not "
+			"'unix:/a'; the admin socket has the page without this key");
+	ASSERT_PROBLEMS(
+		SERVER "admin: {page_token: abc}\n",
+		"F:2:21: admin.page_token: must be 64 hexadecimal digits, the output of: "
+		"printf %s TOKEN | sha256sum",
+		"F:2:21: admin.page_token: is for the page at admin.page, which is not given");
+}
+
 /* DEF-05: the own names, those of the configuration, where clients connect; without ports. */
 static void test_hosts_that_are_ours(void **state)
 {
@@ -687,10 +711,6 @@ static void test_names_and_paths(void **state)
 {
 	struct outcome outcome;
 
-	ASSERT_PROBLEMS("listen:\n", "F:1:1: there is no server; at least one must be under "
-				     "'servers'");
-	ASSERT_PROBLEMS("servers:\n", "F:1:9: servers: there is no server; at least one must be "
-				      "under 'servers'");
 	ASSERT_PROBLEMS("servers: {a: {}}\n", "F:1:14: servers.a: the key 'command' is missing");
 	ASSERT_PROBLEMS("servers:\n  a:\n", "F:2:5: servers.a: the key 'command' is missing");
 	ASSERT_PROBLEMS(
@@ -771,14 +791,28 @@ static void test_variables_are_not_replaced(void **state)
 		"itself: {env: HOME} is for env and secrets alone");
 }
 
+/* A daemon is installed before its first server is known. */
+static void test_no_server(void **state)
+{
+	const char *const without[] = { "listen:\n", "servers:\n", "servers: {}\n",
+					"servers: {a: {command: x, enabled: false}}\n" };
+
+	for (size_t i = 0; i < ARRAY_LEN(without); i++) {
+		struct outcome outcome = load_good(without[i]);
+
+		assert_int_equal(outcome.warnings.count, 1);
+		assert_non_null(strstr(outcome.warnings.items[0], "there is no server yet"));
+		end(&outcome);
+	}
+}
+
 /* A wrong default is reported where it stands, once, however many servers take it. */
 static void test_problem_of_defaults_is_reported_once(void **state)
 {
 	ASSERT_PROBLEMS("defaults: {pool: {max: 0}}\nservers: {a: {command: x}, b: {command: x}}\n",
 			"F:1:24: defaults.pool.max: must be at least 1, not '0'");
 	ASSERT_PROBLEMS("defaults: {pool: {max: 0}}\n",
-			"F:1:24: defaults.pool.max: must be at least 1, not '0'",
-			"F:1:1: there is no server; at least one must be under 'servers'");
+			"F:1:24: defaults.pool.max: must be at least 1, not '0'");
 }
 
 /* DEF-25: a warning, as it cannot be known whether the text is a secret. */
@@ -829,7 +863,6 @@ static void test_many_problems_end_somewhere(void **state)
 	buf_fini(&yaml);
 }
 
-#define HASH "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 #define OTHER_HASH "ff86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 /* AUTH-TOK-01, AUTH-TOK-03, AUTH-SCP-04 */
@@ -1400,12 +1433,14 @@ int main(void)
 		cmocka_unit_test(test_issuers_must_be_safe_to_ask),
 		cmocka_unit_test(test_reachable_listener_needs_two_lines),
 		cmocka_unit_test(test_admin_is_for_this_machine),
+		cmocka_unit_test(test_the_page_is_for_this_machine),
 		cmocka_unit_test(test_hosts_that_are_ours),
 		cmocka_unit_test(test_names_and_paths),
 		cmocka_unit_test(test_environment_problems),
 		cmocka_unit_test(test_variables_are_not_replaced),
 		cmocka_unit_test(test_what_servers_write),
 		cmocka_unit_test(test_problem_of_defaults_is_reported_once),
+		cmocka_unit_test(test_no_server),
 		cmocka_unit_test(test_literal_secret_in_a_readable_file),
 		cmocka_unit_test(test_token_in_env_whose_time_is_over),
 		cmocka_unit_test(test_many_problems_end_somewhere),

@@ -11,18 +11,20 @@ src_config_libconfig_a_SOURCES = \
 	src/config/import.c src/config/import.h \
 	src/config/include.c src/config/include.h \
 	src/config/jsonc.c src/config/jsonc.h \
+	src/config/listed_path.c src/config/listed_path.h \
 	src/config/load.c src/config/load.h \
 	src/config/name.c src/config/name.h \
-	src/config/options.c src/config/options.h src/config/options_arguments.def src/config/options_audit.def src/config/options_auth.def src/config/options_policy.def src/config/options_resources.def src/config/options_roles.def src/config/options_sandbox.def src/config/options_sessions.def src/config/options_start.def \
+	src/config/options.c src/config/options.h src/config/options_arguments.def src/config/options_audit.def src/config/options_auth.def src/config/options_policy.def src/config/options_resources.def src/config/options_roles.def src/config/options_sandbox.def src/config/options_sessions.def src/config/options_start.def src/config/options_traces.def \
 	src/config/origin.c src/config/origin.h \
 	src/config/places.c src/config/places.h \
 	src/config/problem.c src/config/problem.h \
 	src/config/quantity.c src/config/quantity.h \
 	src/config/quote.c src/config/quote.h \
+	src/config/records.h \
 	src/config/rules.c src/config/rules.h \
 	src/config/secret.c src/config/secret.h \
 	src/config/rules_arguments.c src/config/rules_audit.c src/config/rules_auth.c src/config/rules_idle.c src/config/rules_roles.c \
-	src/config/rules_sandbox.c \
+	src/config/rules_sandbox.c src/config/rules_traces.c \
 	src/config/table.c src/config/table.h \
 	src/config/texts.c src/config/texts.h \
 	src/config/tree.c src/config/tree.h \
@@ -34,8 +36,11 @@ CONFIG_TEST_LIBS = src/config/libconfig.a src/endpoint/libendpoint.a src/policy/
 check_PROGRAMS += \
 	src/config/address_test \
 	src/config/config_test \
+	src/config/difference_test \
 	src/config/import_test \
+	src/config/include_test \
 	src/config/jsonc_test \
+	src/config/listed_path_test \
 	src/config/load_test \
 	src/config/name_test \
 	src/config/quantity_test \
@@ -45,10 +50,16 @@ src_config_address_test_SOURCES = src/config/address_test.c
 src_config_address_test_LDADD = $(CONFIG_TEST_LIBS)
 src_config_config_test_SOURCES = src/config/config_test.c
 src_config_config_test_LDADD = $(CONFIG_TEST_LIBS)
+src_config_difference_test_SOURCES = src/config/difference_test.c
+src_config_difference_test_LDADD = $(CONFIG_TEST_LIBS)
+src_config_include_test_SOURCES = src/config/include_test.c
+src_config_include_test_LDADD = $(CONFIG_TEST_LIBS)
 src_config_import_test_SOURCES = src/config/import_test.c
 src_config_import_test_LDADD = $(CONFIG_TEST_LIBS)
 src_config_jsonc_test_SOURCES = src/config/jsonc_test.c
 src_config_jsonc_test_LDADD = $(CONFIG_TEST_LIBS)
+src_config_listed_path_test_SOURCES = src/config/listed_path_test.c
+src_config_listed_path_test_LDADD = $(CONFIG_TEST_LIBS)
 src_config_load_test_SOURCES = src/config/load_test.c
 src_config_load_test_LDADD = $(CONFIG_TEST_LIBS)
 src_config_name_test_SOURCES = src/config/name_test.c

@@ -223,10 +223,25 @@ const struct option options_table[] = {
 	  .otherwise = "none",
 	  .help = "A further address, loopback or unix:PATH, that answers GET /metrics for Prometheus and "
 		  "nothing else." },
+	{ .path = "admin.page",
+	  .type = OPTION_TEXT,
+	  TOP(admin_page),
+	  .example = "127.0.0.1:9090",
+	  .otherwise = "none",
+	  .help = "A further address, loopback, that has the status page for browsers. What the page shows (servers, "
+		  "callers, what servers write to standard error) every program of this machine can read there; the "
+		  "admin socket has the page, too, for those who may open it." },
+	{ .path = "admin.page_token",
+	  .type = OPTION_TEXT,
+	  TOP(admin_page_token),
+	  .example = "HEX",
+	  .otherwise = "the page at admin.page only shows",
+	  .help = "The SHA-256 of a token in hexadecimal digits, as mcpgatectl token new prints it: who enters the "
+		  "token on that page may end sessions, restart servers, decide on pins and stop the daemon." },
 
 	{ .path = "public_url",
 	  .type = OPTION_SLICE,
-	  AUTH(origin),
+	  AUTH(public_url),
 	  .example = "https://mcp.example.com",
 	  .otherwise = "none",
 	  .help = "Where clients find the gateway, if it is not a listen address: an origin, and a path if a proxy has "
@@ -371,6 +386,7 @@ const struct option options_table[] = {
 		  "daemon stops." },
 
 #include "config/options_audit.def"
+#include "config/options_traces.def"
 	{ .path = "log", .type = OPTION_SECTION, .help = "The daemon's own log." },
 	{ .path = "log.level",
 	  .type = OPTION_ENUM,

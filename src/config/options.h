@@ -29,6 +29,7 @@ enum option_type {
 	OPTION_LISTS,    /* struct slice_map, likewise */
 	OPTION_RECORDS,  /* a struct of a pointer to records and a size_t, their number */
 	OPTION_SECRET,   /* as OPTION_TEXT, but never shown; {file:} and its kin are read */
+	OPTION_FIELDS,   /* struct fetch_fields: names, and values as of OPTION_SECRET */
 	OPTION_TYPE_COUNT
 };
 

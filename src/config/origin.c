@@ -32,24 +32,31 @@ static bool is_for_urls(const char *address)
 	       port != NULL && strcmp(port, ":0") != 0;
 }
 
+char *origin_of_listener(const struct config *config, size_t i, int fd)
+{
+	const struct config_listen *listen = &config->listen[i];
+	char address[ADDRESS_TEXT_BYTES];
+
+	CHECK(i < config->listen_count);
+	if (fd >= 0)
+		address_format(fd, address);
+	else
+		snprintf(address, sizeof(address), "%s", listen->address);
+	if (!is_for_urls(address))
+		return NULL;
+	return with_host(config, listen->tls_count > 0 ? "https" : "http", address);
+}
+
 char *origin_find(const struct config *config, const int *listeners)
 {
-	struct slice public_url = config->frontend.authorization.origin;
+	struct slice public_url = config->frontend.authorization.public_url;
+	char *origin = NULL;
 
 	if (public_url.n > 0)
 		return mem_dup_slice(public_url);
-	for (size_t i = 0; i < config->listen_count; i++) {
-		const struct config_listen *listen = &config->listen[i];
-		char address[ADDRESS_TEXT_BYTES];
-
-		if (listeners != NULL)
-			address_format(listeners[i], address);
-		else
-			snprintf(address, sizeof(address), "%s", listen->address);
-		if (is_for_urls(address))
-			return with_host(config, listen->tls_count > 0 ? "https" : "http", address);
-	}
-	return NULL;
+	for (size_t i = 0; origin == NULL && i < config->listen_count; i++)
+		origin = origin_of_listener(config, i, listeners != NULL ? listeners[i] : -1);
+	return origin;
 }
 
 const char *origin_auth_mode(const struct config *config)

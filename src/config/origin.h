@@ -14,6 +14,8 @@
  * none that could be told.
  */
 char *origin_find(const struct config *config, const int *listeners);
+/* That of one listener, likewise; fd: its open socket, or -1. NULL also: it is a unix socket. */
+char *origin_of_listener(const struct config *config, size_t i, int fd);
 /* The value of auth.mode: none, anonymous, token or oauth. */
 const char *origin_auth_mode(const struct config *config);
 

@@ -138,6 +138,37 @@ static void check_admin(const struct config *config, const struct tree *root,
 			config->admin_metrics);
 }
 
+/* Who reads it there is not asked who he is, so only this machine may. SEC-17 */
+static void check_page(const struct config *config, const struct tree *root,
+		       struct config_problems *problems)
+{
+	const struct tree *admin = tree_below(root, "admin");
+	const struct tree *page_at = tree_below(admin, "page");
+	const struct tree *token_at = tree_below(admin, "page_token");
+	const char *token = config->admin_page_token;
+	unsigned char hash[AUTHORIZATION_HASH_BYTES];
+	struct address address;
+	struct error err;
+
+	if (token != NULL && text_from_hex(slice_str(token), hash, sizeof(hash)) < 0)
+		problem_add_at(
+			problems, token_at,
+			"must be 64 hexadecimal digits, the output of: printf %%s TOKEN | sha256sum");
+	if (config->admin_page == NULL) {
+		if (token != NULL)
+			problem_add_at(problems, token_at,
+				       "is for the page at admin.page, which is not given");
+		return;
+	}
+	if (address_parse(config->admin_page, &address, &err) != 0)
+		problem_add_at(problems, page_at, "%s", err.text);
+	else if (!address.is_local || address.kind != ADDRESS_TCP)
+		problem_add_at(problems, page_at,
+			       "must be a loopback address, like 127.0.0.1:9090, not '%.100s'; "
+			       "the admin socket has the page without this key",
+			       config->admin_page);
+}
+
 /* `http://HOST` or `https://HOST`, with a port or without, and nothing behind. */
 static bool is_origin(const char *text)
 {
@@ -164,7 +195,7 @@ static bool is_public_url(const char *text)
 static void check_names(const struct config *config, const struct tree *root,
 			struct config_problems *problems)
 {
-	const char *public_url = config->frontend.authorization.origin.p;
+	const char *public_url = config->frontend.authorization.public_url.p;
 
 	if (public_url != NULL && !is_public_url(public_url))
 		problem_add_at(problems, tree_below(root, "public_url"),
@@ -394,9 +425,11 @@ void rules_check(const struct config *config, const struct tree *root,
 	CHECK(config->frontend.authorization.scopes == &config->scopes);
 	check_listen(config, root, problems);
 	check_admin(config, root, problems);
+	check_page(config, root, problems);
 	check_names(config, root, problems);
 	rules_check_auth(config, root, problems);
 	rules_check_audit(config, root, problems);
+	rules_check_traces(config, root, problems);
 	for (size_t i = 0; i < config->trusted_proxies.count; i++)
 		if (!peer_net_parse(config->trusted_proxies.items[i], &ignored))
 			problem_add_at(
@@ -417,8 +450,4 @@ void rules_check(const struct config *config, const struct tree *root,
 				    server_place(root, &config->servers[i]), problems);
 	}
 	check_paths_are_unique(config, root, problems);
-	if (config->server_count == 0 &&
-	    (tree_find(root, "servers") == NULL || tree_find(root, "servers")->kind != TREE_LIST))
-		problem_add_at(problems, tree_below(root, "servers"),
-			       "there is no server; at least one must be under 'servers'");
 }

@@ -30,6 +30,10 @@ void rules_warn_of_arguments(const struct config_server *server, const struct tr
 void rules_check_audit(const struct config *config, const struct tree *root,
 		       struct config_problems *problems);
 
+/* Those of the traces, likewise. */
+void rules_check_traces(const struct config *config, const struct tree *root,
+			struct config_problems *problems);
+
 /*
  * Those of roles, and of who has them, likewise; and which of them, and of the servers' own allow and deny, have no effect.
  * The third: of one list of patterns, which stands at `at`.

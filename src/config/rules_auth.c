@@ -320,13 +320,13 @@ static void check_oauth(const struct config *config, const struct tree *root,
 		problem_add_at(problems, tree_below(auth, "registration_facade"),
 			       "the key 'client_id' is missing");
 	/* AUTH-PRM-03: identifiers are never made from what a client sends. */
-	if (is_on && authorization->origin.n == 0)
+	if (is_on && authorization->public_url.n == 0)
 		problem_add_at(
 			problems, auth,
 			"mode oauth needs public_url, the origin that clients use: the names "
 			"of the servers for issuers are made of it");
 	else if (is_on)
-		check_url(authorization->origin.p, tree_below(root, "public_url"), problems);
+		check_url(authorization->public_url.p, tree_below(root, "public_url"), problems);
 	if (is_on && authorization->issuers.count == 0 && list == auth)
 		problem_add_at(problems, auth,
 			       "mode oauth needs at least one entry in issuers, like [{issuer: "

@@ -145,6 +145,17 @@ static void warn_of_expired(const struct config_server *server, const struct tre
 	}
 }
 
+/* As a package installs it, and nothing to stop for: the first server comes with a reload. */
+static void warn_of_no_server(const struct config *config, const struct tree *root,
+			      struct config_problems *warnings)
+{
+	for (size_t i = 0; i < config->server_count; i++)
+		if (config->servers[i].enabled)
+			return;
+	problem_add_at(warnings, tree_below(root, "servers"),
+		       "there is no server yet; add one under 'servers' and reload");
+}
+
 void rules_warn(const struct config *config, const struct tree *root,
 		struct config_problems *warnings)
 {
@@ -163,6 +174,7 @@ void rules_warn(const struct config *config, const struct tree *root,
 		warn_of_expired(server, tree_below(servers, server->conf.name), warnings);
 		rules_warn_of_arguments(server, tree_below(servers, server->conf.name), warnings);
 	}
+	warn_of_no_server(config, root, warnings);
 	rules_warn_of_roles(config, root, warnings);
 	rules_warn_of_proxy(config, root, warnings);
 	for (size_t i = 0; list != NULL && i < tokens->count; i++) {

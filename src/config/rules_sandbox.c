@@ -17,7 +17,7 @@ static bool has_parent_part(struct slice path)
 	return false;
 }
 
-/* Paths are compared by their names (keeper/listed_path), in which `..` would hide where they lead. */
+/* Paths are compared by their names (config/listed_path), in which `..` would hide where they lead. */
 static void check_paths(const struct slices *paths, const struct tree *at,
 			struct config_problems *problems)
 {
@@ -47,7 +47,7 @@ static uint16_t port_of(const char *text)
 
 static bool is_own_port(const struct config *config, uint16_t port)
 {
-	bool is_own = port_of(config->admin_metrics) == port;
+	bool is_own = port_of(config->admin_metrics) == port || port_of(config->admin_page) == port;
 
 	for (size_t i = 0; i < config->listen_count; i++)
 		is_own = is_own || port_of(config->listen[i].address) == port;

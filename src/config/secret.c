@@ -12,16 +12,18 @@
 
 struct kind {
 	const char *name;
-	int (*read)(const char *name, char **value_r, struct error *err);
+	int (*read)(const char *name, const struct listed_writers *writers, char **value_r,
+		    struct error *err);
 };
 
-static int read_file(const char *path, char **value_r, struct error *err)
+static int read_file(const char *path, const struct listed_writers *writers, char **value_r,
+		     struct error *err)
 {
 	struct buf content = { 0 };
 	struct error why;
 	int result = 0;
 
-	if (file_read(path, SECRET_BYTES_MAX, &content, NULL, &why) != 0)
+	if (file_read(path, writers, SECRET_BYTES_MAX, &content, NULL, &why) != 0)
 		return error_set(err, why.kind, "the file %.100s %.120s", path, why.text);
 	/* The line break at the end is not part of it; that of Windows has two bytes. */
 	if (content.len > 0 && content.data[content.len - 1] == '\n') {
@@ -37,10 +39,12 @@ static int read_file(const char *path, char **value_r, struct error *err)
 	return result;
 }
 
-static int read_env(const char *name, char **value_r, struct error *err)
+static int read_env(const char *name, const struct listed_writers *writers, char **value_r,
+		    struct error *err)
 {
 	const char *value = getenv(name);
 
+	(void)writers;
 	if (value == NULL)
 		return error_set(err, ERROR_INVALID,
 				 "the variable %.100s is not set in the daemon's environment",
@@ -57,7 +61,8 @@ static char *credential_path(const char *name)
 	return directory != NULL ? mem_printf("%s/%s", directory, name) : NULL;
 }
 
-static int read_credential(const char *name, char **value_r, struct error *err)
+static int read_credential(const char *name, const struct listed_writers *writers, char **value_r,
+			   struct error *err)
 {
 	char *path;
 	int result;
@@ -71,7 +76,7 @@ static int read_credential(const char *name, char **value_r, struct error *err)
 				 "there are no credentials: the daemon was not started by systemd "
 				 "with LoadCredential=%.100s:…",
 				 name);
-	result = read_file(path, value_r, err);
+	result = read_file(path, writers, value_r, err);
 	free(path);
 	return result;
 }
@@ -95,12 +100,13 @@ bool secret_is_kind(const char *kind)
 	return find_kind(kind) != NULL;
 }
 
-int secret_resolve(const char *kind, const char *name, char **value_r, struct error *err)
+int secret_resolve(const char *kind, const char *name, const struct listed_writers *writers,
+		   char **value_r, struct error *err)
 {
 	const struct kind *found = find_kind(kind);
 
 	CHECK(found != NULL);
-	return found->read(name, value_r, err);
+	return found->read(name, writers, value_r, err);
 }
 
 char *secret_find_file(const char *kind, const char *name)

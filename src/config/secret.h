@@ -13,11 +13,14 @@
 /* Stands for a secret wherever a configuration is shown. */
 #define SECRET_MASK "***"
 
+struct listed_writers;
+
 /*
- * Fetches what a reference means. `kind` is one of the known kinds. The value is the caller's (end
+ * Fetches what a reference means. `kind` is one of the known kinds; `writers` are those of file_open. The value is the caller's (end
  * it with secret_free); err tells why there is none, never a part of the value.
  */
-typedef int secret_resolve_fn(const char *kind, const char *name, char **value_r,
+typedef int secret_resolve_fn(const char *kind, const char *name,
+			      const struct listed_writers *writers, char **value_r,
 			      struct error *err);
 
 /*
@@ -26,8 +29,8 @@ typedef int secret_resolve_fn(const char *kind, const char *name, char **value_r
  * env         the variable `name` of the daemon's own environment
  * credential  the file `name` in systemd's credentials directory
  */
-int secret_resolve(const char *kind, const char *name, char **value_r, struct error *err)
-	must_check;
+int secret_resolve(const char *kind, const char *name, const struct listed_writers *writers,
+		   char **value_r, struct error *err) must_check;
 /*
  * The file that such a reference means, for `file` a later secret_resolve; the caller frees it. NULL: none, or one that
  * cannot be read twice.

@@ -2,10 +2,14 @@
 /* Where secrets are read from, their limits, and which variables are taken for secrets. */
 #include "config/secret.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/unit_test.h"
+#include "config/listed_path.h"
+
+static const struct listed_writers nobody;
 
 /* A file of its own for each test; the path is the state. */
 static int make_file(void **state)
@@ -39,7 +43,7 @@ static void assert_value(const char *kind, const char *name, const char *expecte
 	struct error err = { .text = "" };
 	char *value = NULL;
 
-	assert_int_equal(secret_resolve(kind, name, &value, &err), 0);
+	assert_int_equal(secret_resolve(kind, name, &nobody, &value, &err), 0);
 	assert_string_equal(value, expected);
 	secret_free(&value);
 	assert_null(value);
@@ -50,7 +54,7 @@ static void assert_no_value(const char *kind, const char *name, const char *part
 	struct error err = { .text = "" };
 	char *value = NULL;
 
-	assert_int_equal(secret_resolve(kind, name, &value, &err), -1);
+	assert_int_equal(secret_resolve(kind, name, &nobody, &value, &err), -1);
 	assert_null(value);
 	if (strstr(err.text, part) == NULL)
 		fail_msg("'%s' has no '%s'", err.text, part);
@@ -80,7 +84,7 @@ static void test_file_limits(void **state)
 
 	memset(large, 'x', SECRET_BYTES_MAX + 1);
 	write_file(*state, large, SECRET_BYTES_MAX);
-	assert_int_equal(secret_resolve("file", *state, &value, &err), 0);
+	assert_int_equal(secret_resolve("file", *state, &nobody, &value, &err), 0);
 	assert_int_equal(strlen(value), SECRET_BYTES_MAX);
 	secret_free(&value);
 	write_file(*state, large, SECRET_BYTES_MAX + 1);
@@ -89,7 +93,7 @@ static void test_file_limits(void **state)
 	assert_no_value("file", *state, "holds a NUL byte");
 	assert_no_value("file", "/nonexistent/file",
 			"the file /nonexistent/file cannot be opened: No such file");
-	assert_no_value("file", "/tmp", "cannot be read");
+	assert_no_value("file", "/tmp", "is no plain file");
 	free(large);
 }
 

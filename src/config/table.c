@@ -14,23 +14,65 @@
 #include "config/problem.h"
 #include "config/yaml.h"
 
+#define OPTIONS_MAX 512
+#define NO_PARENT UINT16_MAX
+
+/* Of each option: the length of the level that it is a key of, and the next key of that level; 0: it is the last. */
+static struct place {
+	uint16_t parent_bytes;
+	uint16_t next;
+} places[OPTIONS_MAX];
+
+static bool is_key_of(size_t i, const char *level, size_t length)
+{
+	return places[i].parent_bytes == length &&
+	       memcmp(options_table[i].path, level, length) == 0;
+}
+
+static size_t find_key_of(const char *level, size_t length, size_t from)
+{
+	while (from < options_count && !is_key_of(from, level, length))
+		from++;
+	return from;
+}
+
+/* Once: a configuration of thousands of servers asks for each key of each. */
+static void find_places(void)
+{
+	CHECK(options_count <= OPTIONS_MAX);
+	for (size_t i = 0; i < options_count; i++) {
+		const char *path = options_table[i].path;
+		const char *dot = strrchr(path, '.');
+
+		if (strchr(dot != NULL ? dot : path, '[') != NULL)
+			places[i].parent_bytes = NO_PARENT;
+		else
+			places[i].parent_bytes = dot != NULL ? (uint16_t)(dot - path) : 0;
+	}
+	for (size_t i = 0; i < options_count; i++) {
+		size_t next = find_key_of(options_table[i].path, places[i].parent_bytes, i + 1);
+
+		places[i].next = next < options_count ? (uint16_t)next : 0;
+	}
+}
+
 const struct option *table_next(const char *level, const struct option *previous)
 {
-	const struct option *option = previous != NULL ? previous + 1 : options_table;
+	static bool is_ready;
 	size_t length = strlen(level);
+	size_t i;
 
+	if (!is_ready)
+		find_places();
+	is_ready = true;
 	CHECK(length == 0 || level[length - 1] != '.');
-	CHECK(option >= options_table && option <= options_table + options_count);
-	for (; option < options_table + options_count; option++) {
-		const char *key = option->path;
-
-		if (length > 0 && (strncmp(key, level, length) != 0 || key[length] != '.'))
-			continue;
-		key += length > 0 ? length + 1 : 0;
-		if (strpbrk(key, ".[") == NULL)
-			return option;
+	if (previous == NULL) {
+		i = find_key_of(level, length, 0);
+		return i < options_count ? &options_table[i] : NULL;
 	}
-	return NULL;
+	i = (size_t)(previous - options_table);
+	CHECK(i < options_count && is_key_of(i, level, length));
+	return places[i].next > 0 ? &options_table[places[i].next] : NULL;
 }
 
 const char *table_key(const struct option *option)
@@ -292,7 +334,8 @@ static bool append_value(enum table_reader reader, const struct option *option, 
 
 	if (!is_for(reader, option))
 		return false;
-	if (reader == TABLE_FOR_FETCHER && option->type == OPTION_SECRET)
+	if (reader == TABLE_FOR_FETCHER &&
+	    (option->type == OPTION_SECRET || option->type == OPTION_FIELDS))
 		return types_print_open(option, base, out);
 	if (option->type != OPTION_RECORDS)
 		return types_get(option)->print(option, base, out);

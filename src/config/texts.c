@@ -50,3 +50,32 @@ void texts_free(struct slices *texts)
 	free(items_of(texts));
 	*texts = (struct slices){ NULL, 0 };
 }
+
+static struct named_slices *named_items_of(const struct slice_map *map)
+{
+	return (struct named_slices *)(uintptr_t)map->items;
+}
+
+struct slices *texts_place_in(struct slice_map *map, struct slice name)
+{
+	struct named_slices *items = named_items_of(map);
+
+	CHECK((items == NULL) == (map->count == 0));
+	for (size_t i = 0; i < map->count; i++)
+		if (slice_is_equal(items[i].name, name))
+			return &items[i].values;
+	items = mem_resize(items, (map->count + 1) * sizeof(*items));
+	items[map->count] = (struct named_slices){ .name = slice_of(mem_dup_slice(name), name.n) };
+	map->items = items;
+	return &items[map->count++].values;
+}
+
+void texts_free_map(struct slice_map *map)
+{
+	for (size_t i = 0; i < map->count; i++) {
+		texts_free_one(&named_items_of(map)[i].name);
+		texts_free(&named_items_of(map)[i].values);
+	}
+	free(named_items_of(map));
+	*map = (struct slice_map){ NULL, 0 };
+}

@@ -14,4 +14,9 @@ void texts_shorten(struct slice *text, size_t n);
 void texts_free_one(struct slice *text);
 void texts_free(struct slices *texts);
 
+/* The list of this name in a map; a new one is empty. Valid until the next is added. */
+struct slices *texts_place_in(struct slice_map *map, struct slice name);
+/* Frees names and lists, overwriting them first; the map is empty then. */
+void texts_free_map(struct slice_map *map);
+
 #endif

@@ -367,26 +367,6 @@ static void fini_texts(void *at)
 
 /* ---- lists by name ---- */
 
-static struct named_slices *named_items_of(const struct slice_map *map)
-{
-	return (struct named_slices *)(uintptr_t)map->items;
-}
-
-/* That of a name that is there already is replaced. */
-static struct slices *place_for_list(struct slice_map *map, struct slice name)
-{
-	struct named_slices *items = named_items_of(map);
-
-	CHECK((items == NULL) == (map->count == 0));
-	for (size_t i = 0; i < map->count; i++)
-		if (slice_is_equal(items[i].name, name))
-			return &items[i].values;
-	items = mem_resize(items, (map->count + 1) * sizeof(*items));
-	items[map->count] = (struct named_slices){ .name = slice_of(mem_dup_slice(name), name.n) };
-	map->items = items;
-	return &items[map->count++].values;
-}
-
 static void load_map(const struct types_context *context, const struct option *option,
 		     const struct tree *value, void *base)
 {
@@ -394,7 +374,7 @@ static void load_map(const struct types_context *context, const struct option *o
 		return;
 	for (size_t i = 0; i < value->count; i++)
 		load_list(context, value->items[i],
-			  place_for_list(field_of(option, base), slice_str(value->items[i]->key)));
+			  texts_place_in(field_of(option, base), slice_str(value->items[i]->key)));
 }
 
 static bool print_map(const struct option *option, const void *base, struct buf *out)
@@ -413,14 +393,7 @@ static bool print_map(const struct option *option, const void *base, struct buf 
 
 static void fini_map(void *at)
 {
-	struct slice_map *field = at;
-
-	for (size_t i = 0; i < field->count; i++) {
-		texts_free_one(&named_items_of(field)[i].name);
-		texts_free(&named_items_of(field)[i].values);
-	}
-	free(named_items_of(field));
-	*field = (struct slice_map){ NULL, 0 };
+	texts_free_map(at);
 }
 
 /* ---- ports ---- */
@@ -489,7 +462,7 @@ static char *load_reference(const struct types_context *context, const struct tr
 			       "must be a text, {file: PATH}, {env: NAME} or {credential: NAME}");
 	else if (name->text[0] == '\0')
 		problem_add_at(context->problems, name, "must not be empty");
-	else if (context->resolve(name->key, name->text, &secret, &err) != 0)
+	else if (context->resolve(name->key, name->text, &context->writers, &secret, &err) != 0)
 		problem_add_at(context->problems, name, "%s", err.text);
 	else if (secret_is_open(name->key, name->text))
 		problem_add_at(context->warnings, name,
@@ -563,41 +536,96 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 	return true;
 }
 
+/* NULL: reported. */
+static char *read_secret(const struct types_context *context, const struct tree *value)
+{
+	if (value->kind == TREE_MAP)
+		return load_reference(context, value);
+	if (value->kind == TREE_TEXT)
+		warn_readable(context, value);
+	return is_text(context, value) ? mem_strdup(value->text) : NULL;
+}
+
 static void load_secret(const struct types_context *context, const struct option *option,
 			const struct tree *value, void *base)
 {
 	char **field = field_of(option, base);
-	char *secret = NULL;
+	char *secret = read_secret(context, value);
 
-	if (value->kind == TREE_MAP)
-		secret = load_reference(context, value);
-	else if (is_text(context, value))
-		secret = mem_strdup(value->text);
-	if (value->kind == TREE_TEXT)
-		warn_readable(context, value);
 	if (secret == NULL)
 		return;
 	secret_free(field);
 	*field = secret;
 }
 
+static bool append_secret(const char *secret, bool is_open, struct buf *out)
+{
+	if (secret != NULL)
+		quote_append(out, is_open ? secret : SECRET_MASK);
+	return secret != NULL;
+}
+
 static bool print_secret(const struct option *option, const void *base, struct buf *out)
 {
-	char *const *field = field_of_const(option, base);
+	return append_secret(*(char *const *)field_of_const(option, base), false, out);
+}
 
-	if (*field != NULL)
-		quote_append(out, SECRET_MASK);
-	return *field != NULL;
+static void fini_fields(void *at)
+{
+	struct fetch_fields *fields = at;
+
+	for (size_t i = 0; i < fields->count; i++) {
+		free(fields->items[i].name);
+		secret_free(&fields->items[i].value);
+	}
+	free(fields->items);
+	*fields = (struct fetch_fields){ NULL, 0 };
+}
+
+static void load_fields(const struct types_context *context, const struct option *option,
+			const struct tree *value, void *base)
+{
+	struct fetch_fields *fields = field_of(option, base);
+
+	if (!is_map(context, value, "{NAME: value}") || !are_few(context, value))
+		return;
+	fini_fields(fields);
+	fields->items = mem_zalloc((value->count + 1) * sizeof(*fields->items));
+	for (size_t i = 0; i < value->count; i++) {
+		char *secret = read_secret(context, value->items[i]);
+
+		if (secret != NULL)
+			fields->items[fields->count++] =
+				(struct fetch_field){ mem_strdup(value->items[i]->key), secret };
+	}
+}
+
+static bool append_fields(const struct fetch_fields *fields, bool is_open, struct buf *out)
+{
+	for (size_t i = 0; i < fields->count; i++) {
+		CHECK(fields->items[i].name != NULL && fields->items[i].value != NULL);
+		buf_append_str(out, i == 0 ? "{" : ", ");
+		quote_append(out, fields->items[i].name);
+		buf_append_str(out, ": ");
+		(void)append_secret(fields->items[i].value, is_open, out);
+	}
+	buf_append_char(out, '}');
+	return fields->count > 0;
+}
+
+static bool print_fields(const struct option *option, const void *base, struct buf *out)
+{
+	return append_fields(field_of_const(option, base), false, out);
 }
 
 bool types_print_open(const struct option *option, const void *base, struct buf *out)
 {
-	char *const *field = field_of_const(option, base);
+	const void *field = field_of_const(option, base);
 
-	CHECK(option->type == OPTION_SECRET);
-	if (*field != NULL)
-		quote_append(out, *field);
-	return *field != NULL;
+	CHECK(option->type == OPTION_SECRET || option->type == OPTION_FIELDS);
+	if (option->type == OPTION_FIELDS)
+		return append_fields(field, true, out);
+	return append_secret(*(char *const *)field, true, out);
 }
 
 static void free_pair(struct config_pair *pair)
@@ -735,6 +763,8 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_TIMEOUTS] = { "map of times", sizeof(struct tool_timeouts), load_timeouts,
 			      print_timeouts, fini_timeouts },
 	[OPTION_SECRET] = { "text", sizeof(char *), load_secret, print_secret, fini_text },
+	[OPTION_FIELDS] = { "map of texts", sizeof(struct fetch_fields), load_fields, print_fields,
+			    fini_fields },
 	[OPTION_DATE] = { "date", sizeof(uint64_t), load_date, print_date, NULL },
 	[OPTION_LISTS] = { "map of lists", sizeof(struct slice_map), load_map, print_map,
 			   fini_map },

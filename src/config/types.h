@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "config/config.h"
+#include "config/listed_path.h"
 #include "config/options.h"
 #include "config/secret.h"
 #include "config/tree.h"
@@ -16,6 +17,7 @@ struct types_context {
 	struct config_problems *problems;
 	struct config_problems *warnings;
 	secret_resolve_fn *resolve;
+	struct listed_writers writers; /* whose servers may have made links to what is read */
 	bool is_yaml; /* a file whose keys can be changed; else the command line, or what it imports */
 	bool is_world_readable; /* the file the values come from */
 	bool is_checked;        /* the rules were asked before: nobody has changed it since */
@@ -36,7 +38,7 @@ struct types_ops {
 
 /* CHECKs that the field is as large as the type wants it. */
 const struct types_ops *types_get(const struct option *option);
-/* As print, of an OPTION_SECRET: the secret itself. */
+/* As print, of an OPTION_SECRET, or of OPTION_FIELDS: the secrets themselves. */
 bool types_print_open(const struct option *option, const void *base, struct buf *out);
 
 #endif

@@ -305,7 +305,7 @@ struct tree *yaml_read(struct slice text, const char *file, struct error *err)
 	struct tree *root;
 
 	if (text.n > YAML_BYTES_MAX) {
-		error_set(err, ERROR_LIMIT, "1:1: larger than 1 MiB");
+		error_set(err, ERROR_LIMIT, "1:1: larger than 16 MiB");
 		return NULL;
 	}
 	if (yaml_parser_initialize(parser) != 1) {

@@ -8,7 +8,7 @@
 #include "base/slice.h"
 #include "config/tree.h"
 
-#define YAML_BYTES_MAX ((size_t)1 << 20)
+#define YAML_BYTES_MAX ((size_t)16 << 20)
 #define YAML_DEPTH_MAX 32u
 #define YAML_ITEMS_MAX 4096u /* in one list or map */
 #define YAML_KEY_MAX 200u    /* bytes */

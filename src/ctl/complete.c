@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The form of a command's arguments says what stands where: `SERVER`, `a|b|c`, a word of its own; in brackets or not. */
+/*
+ * The form of a command's arguments says what stands where: `SERVER`, `a|b|c`, a word of its own; in brackets what may be left
+ * out.
+ */
 #include "ctl/complete.h"
 
 #include <stdio.h>
@@ -13,11 +16,13 @@
 #include "ctl/line.h"
 
 #define ANSWER_MS 2000 /* somebody has pressed a key, and waits */
+#define GIVEN_MAX 8
 
 struct typed {
 	const char *word; /* the last one, as far as it is there */
 	const char *command;
-	int place; /* of it among the command's arguments; without a command 0 */
+	const char *given[GIVEN_MAX]; /* the command's arguments before it */
+	size_t count;
 	char socket[CLIENT_PATH_BYTES];
 };
 
@@ -62,6 +67,20 @@ static bool is_name_of_server(struct slice form)
 	return slice_is_equal(form, SLICE_LIT("SERVER")) || slice_is_equal(form, SLICE_LIT("S"));
 }
 
+/* One of several words; else it stands for what somebody chooses. */
+static bool is_word(struct slice form)
+{
+	return form.n > 0 && form.p[0] >= 'a' && form.p[0] <= 'z';
+}
+
+static bool has_word(struct slice form, const char *word)
+{
+	while (form.n > 0)
+		if (slice_is_equal(slice_cut(&form, '|'), slice_str(word)))
+			return true;
+	return false;
+}
+
 /* `form`: without brackets. */
 static void offer_argument(const struct typed *typed, struct slice form)
 {
@@ -72,7 +91,7 @@ static void offer_argument(const struct typed *typed, struct slice form)
 	while (form.n > 0) {
 		struct slice word = slice_cut(&form, '|');
 
-		if (word.n > 0 && word.p[0] >= 'a' && word.p[0] <= 'z')
+		if (is_word(word))
 			offer(typed, word);
 	}
 }
@@ -80,18 +99,26 @@ static void offer_argument(const struct typed *typed, struct slice form)
 static void offer_arguments(const struct typed *typed, const char *arguments)
 {
 	struct slice rest = slice_str(arguments);
+	size_t taken = 0; /* of those that are given */
 
-	for (int place = 1; rest.n > 0; place++) {
+	while (rest.n > 0) {
 		struct slice form = slice_cut(&rest, ' ');
+		bool may_be_left_out = form.n > 0 && form.p[0] == '[';
 
-		if (form.n > 0 && form.p[0] == '[')
+		if (may_be_left_out)
 			form = slice_of(form.p + 1, form.n - 1);
 		if (form.n > 0 && form.p[form.n - 1] == ']')
 			form.n--;
 		if (form.n == 0 || form.p[0] == '-') /* options, with what they take */
 			return;
-		if (place == typed->place)
+		if (taken == typed->count) {
 			offer_argument(typed, form);
+			if (!may_be_left_out)
+				return;
+		} else if (!may_be_left_out || !is_word(form) ||
+			   has_word(form, typed->given[taken])) {
+			taken++;
+		}
 	}
 }
 
@@ -112,7 +139,22 @@ static bool takes_next(const struct option *options, const char *word)
 	return false;
 }
 
-/* False: the last word belongs to an option. */
+/* What follows an option's name in one word, as in --socket=PATH and -sPATH; NULL: nothing does. */
+static const char *joined_socket(const char *word)
+{
+	static const char name[] = "--socket=";
+
+	if (strncmp(word, name, sizeof(name) - 1) == 0)
+		return word + sizeof(name) - 1;
+	return word[0] == '-' && word[1] == 's' && word[2] != '\0' ? word + 2 : NULL;
+}
+
+static void use_socket(struct typed *typed, const char *path)
+{
+	snprintf(typed->socket, sizeof(typed->socket), "%s", path);
+}
+
+/* False: the last word belongs to an option, or there are more than any command takes. */
 static bool read_words(struct typed *typed, const struct option *options, char *const *words,
 		       int count)
 {
@@ -120,14 +162,22 @@ static bool read_words(struct typed *typed, const struct option *options, char *
 		bool is_socket = strcmp(words[i], "-s") == 0 || strcmp(words[i], "--socket") == 0;
 
 		if (takes_next(options, words[i])) {
-			if (++i == count - 1)
+			/* Of --socket=PATH bash makes three words. */
+			if (++i < count - 1 && strcmp(words[i], "=") == 0)
+				i++;
+			if (i == count - 1)
 				return false;
 			if (is_socket)
-				snprintf(typed->socket, sizeof(typed->socket), "%s", words[i]);
+				use_socket(typed, words[i]);
+		} else if (joined_socket(words[i]) != NULL) {
+			use_socket(typed, joined_socket(words[i]));
 		} else if (words[i][0] != '-') {
 			if (typed->command == NULL)
 				typed->command = words[i];
-			typed->place++;
+			else if (typed->count == GIVEN_MAX)
+				return false;
+			else
+				typed->given[typed->count++] = words[i];
 		}
 	}
 	return true;

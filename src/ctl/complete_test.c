@@ -40,9 +40,13 @@ void client_reply_fini(struct client_reply *reply)
 static const char *command(size_t i, const char **arguments_r)
 {
 	static const char *const rows[][2] = {
-		{ "status", "" },          { "logs", "SERVER [--follow]" },
-		{ "tools", "[SERVER]" },   { "deny", "add|list|remove [NUMBER]" },
-		{ "can", "WHO [SERVER]" }, { "client-config", "SERVER [--client C]" },
+		{ "status", "" },
+		{ "logs", "SERVER [--follow]" },
+		{ "tools", "[SERVER]" },
+		{ "deny", "add|list|remove [NUMBER]" },
+		{ "can", "WHO [SERVER]" },
+		{ "client-config", "SERVER [--client C]" },
+		{ "pins", "[approve|reject] [S]" },
 	};
 
 	*arguments_r = i < ARRAY_LEN(rows) ? rows[i][1] : NULL;
@@ -84,7 +88,7 @@ static const char *offered(char *const *words, int count)
 static void test_commands_and_words(void **state)
 {
 	answer = NULL;
-	assert_string_equal(OFFERED(""), "status\nlogs\ntools\ndeny\ncan\nclient-config\n");
+	assert_string_equal(OFFERED(""), "status\nlogs\ntools\ndeny\ncan\nclient-config\npins\n");
 	assert_string_equal(OFFERED("c"), "can\nclient-config\n");
 	assert_string_equal(OFFERED("deny", ""), "add\nlist\nremove\n");
 	assert_string_equal(OFFERED("deny", "r"), "remove\n");
@@ -108,6 +112,35 @@ static void test_names_of_servers(void **state)
 	assert_string_equal(OFFERED("logs", "-s", ""), "");
 	assert_string_equal(OFFERED("logs", "git", ""), "");
 	assert_true(asked_ms > 0 && asked_ms <= 5000);
+}
+
+/* What is in brackets may be left out: behind it may stand what follows. */
+static void test_what_may_be_left_out(void **state)
+{
+	answer = "{\"servers\":[{\"name\":\"git\"},{\"name\":\"db_2\"}]}";
+	assert_string_equal(OFFERED("pins", ""), "approve\nreject\ngit\ndb_2\n");
+	assert_string_equal(OFFERED("pins", "re"), "reject\n");
+	assert_string_equal(OFFERED("pins", "g"), "git\n");
+	assert_string_equal(OFFERED("pins", "approve", ""), "git\ndb_2\n");
+	assert_string_equal(OFFERED("pins", "reject", "d"), "db_2\n");
+	assert_string_equal(OFFERED("pins", "git", ""), "");
+	assert_string_equal(OFFERED("pins", "approve", "git", ""), "");
+	assert_string_equal(OFFERED("pins", "1", "2", "3", "4", "5", "6", "7", "8", "9", ""), "");
+}
+
+static void test_a_socket_in_one_word(void **state)
+{
+	answer = "{\"servers\":[{\"name\":\"git\"}]}";
+	assert_string_equal(OFFERED("--socket=/one", "logs", ""), "git\n");
+	assert_string_equal(asked_at, "/one");
+	assert_string_equal(OFFERED("-s/two", "logs", ""), "git\n");
+	assert_string_equal(asked_at, "/two");
+	assert_string_equal(OFFERED("logs", "--socket=/three", "g"), "git\n");
+	assert_string_equal(asked_at, "/three");
+	assert_string_equal(OFFERED("--socket", "=", "/four", "logs", ""), "git\n"); /* bash */
+	assert_string_equal(asked_at, "/four");
+	assert_string_equal(OFFERED("--socket", "=", ""), "");
+	assert_string_equal(OFFERED("--socket", "="), "");
 }
 
 /* Whoever answers at the socket: a shell may put what is offered into the line as it is. */
@@ -142,6 +175,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_commands_and_words),
 		cmocka_unit_test(test_names_of_servers),
+		cmocka_unit_test(test_what_may_be_left_out),
+		cmocka_unit_test(test_a_socket_in_one_word),
 		cmocka_unit_test(test_hostile_names_are_not_offered),
 		cmocka_unit_test(test_a_long_socket),
 	};

@@ -28,6 +28,9 @@ static void print_servers(const json_t *answer)
 	count += print_list(stdout, answer, "removed", "removed: ");
 	if (count == 0)
 		puts("no server has changed");
+	print_list(stdout, answer, "listen_added", "listening: ");
+	print_list(stdout, answer, "listen_changed", "changed, for new connections: ");
+	print_list(stdout, answer, "listen_removed", "not listening any more: ");
 }
 
 int reload_run(const struct line *line)

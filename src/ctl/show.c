@@ -349,7 +349,7 @@ void show_deny_list(const json_t *report)
 	static const struct column columns[] = {
 		{ "NUMBER", "number", KIND_COUNT }, { "ISSUER", "issuer", KIND_TEXT },
 		{ "BY", "by", KIND_TEXT },          { "NAME", "name", KIND_TEXT },
-		{ "UNTIL", "until_ms", KIND_DATE },
+		{ "UNTIL", "until_ms", KIND_DATE }, { "FROM", "origin", KIND_TEXT },
 	};
 
 	print_rows(json_object_get(report, "entries"), columns, ARRAY_LEN(columns));

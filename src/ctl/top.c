@@ -93,9 +93,9 @@ static void read_latencies(const json_t *now, const json_t *before, struct laten
 /* ---- a view ---- */
 
 static const struct text_table_column heads[] = {
-	{ "SERVER", false },   { "STATE", false }, { "PROCESSES", true }, { "SESSIONS", true },
-	{ "IN FLIGHT", true }, { "QUEUE", true },  { "CALLS/S", true },   { "ERRORS/S", true },
-	{ "P50", true },       { "P95", true },    { "P99", true },
+	{ "SERVER", false }, { "STATE", false },  { "PROCESSES", true }, { "SESSIONS", true },
+	{ "CALLS", true },   { "WAITING", true }, { "CALLS/S", true },   { "ERRORS/S", true },
+	{ "P50", true },     { "P95", true },     { "P99", true },
 };
 
 static void printf_like(2, 3) add_cell(struct text_table *table, const char *format, ...)

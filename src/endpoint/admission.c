@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "endpoint/call_limits.h"
 #include "endpoint/modern.h"
-#include "endpoint/trace.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/counters.h"
@@ -22,8 +21,9 @@
 #include "router/client_session.h"
 #include "router/pinning.h"
 #include "router/router.h"
-#include "session/holder.h"
 #include "router/task_call.h"
+#include "session/holder.h"
+#include "trace/trace_message.h"
 
 /* Of an initialize request: it is kept for as long as the session lives, for the processes that come later. */
 #define INITIALIZE_BYTES_MAX (64 * 1024)
@@ -142,7 +142,7 @@ static int take_trace(struct admission *admission)
 {
 	const char *trace = admission->caller->trace;
 
-	if (trace == NULL || !trace_add(&admission->traced, &admission->single, trace))
+	if (trace == NULL || !trace_message_add(&admission->traced, &admission->single, trace))
 		return 0;
 	admission->count = admission->requests = 0;
 	return add_message(buf_slice(&admission->traced), admission);

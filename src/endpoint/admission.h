@@ -71,10 +71,17 @@ struct admission {
 	struct refusal refusal;    /* if it was not */
 	/* What these lie in: */
 	struct audit_origin origin;
-	struct buf traced;      /* a single request, with the trace of its head */
+	struct buf traced; /* a single request, with the trace of its head */
+	/* Filled before they are read: */
 	struct envelope single; /* what `messages` is, unless the body is a batch */
 	struct error err;
 };
+
+/* All zeros, but for what is filled before it is read. */
+static inline void admission_init(struct admission *admission)
+{
+	memset(admission, 0, offsetof(struct admission, single));
+}
 
 /* How records name it; the operator's own frontend has one name for all. */
 const char *front_name(enum front front, const struct frontend *frontend);

@@ -7,21 +7,36 @@
 
 #define RETRY_AFTER_S 2 /* where nothing is known */
 
-void answer_append_fields(struct buf *out, const struct answer *answer)
+#define FIELD_PARTS_MAX 6
+
+/* The field lines of each answer, in parts. Returns how many. */
+static size_t list_fields(const struct answer *answer, struct slice parts_r[FIELD_PARTS_MAX])
 {
+	size_t n = 0;
+
 	if (answer->session.n > 0) {
-		buf_append_str(out, "Mcp-Session-Id: ");
-		buf_append_slice(out, answer->session);
-		buf_append_str(out, "\r\n");
+		parts_r[n++] = SLICE_LIT("Mcp-Session-Id: ");
+		parts_r[n++] = answer->session;
+		parts_r[n++] = SLICE_LIT("\r\n");
 	}
 	if (answer->origin.n > 0) {
-		buf_append_str(out, "Access-Control-Allow-Origin: ");
-		buf_append_slice(out, answer->origin);
-		buf_append_str(
-			out,
+		parts_r[n++] = SLICE_LIT("Access-Control-Allow-Origin: ");
+		parts_r[n++] = answer->origin;
+		parts_r[n++] = SLICE_LIT(
 			"\r\nVary: Origin\r\nAccess-Control-Expose-Headers: "
 			"Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After\r\n");
 	}
+	CHECK(n <= FIELD_PARTS_MAX);
+	return n;
+}
+
+void answer_append_fields(struct buf *out, const struct answer *answer)
+{
+	struct slice parts[FIELD_PARTS_MAX];
+	size_t count = list_fields(answer, parts);
+
+	for (size_t i = 0; i < count; i++)
+		buf_append_slice(out, parts[i]);
 }
 
 void answer_ignore_room(struct http_exchange *exchange)
@@ -32,20 +47,19 @@ void answer_ignore_room(struct http_exchange *exchange)
 static void answer_send(const struct answer *answer, int status, struct slice more_fields,
 			const struct slice *parts, size_t count)
 {
-	struct buf fields = { 0 };
+	struct slice fields[FIELD_PARTS_MAX + 1];
 	struct http_reply reply = {
 		.status = status,
 		.content_type = count > 0 ? "application/json" : NULL,
+		.fields = fields,
 		.parts = parts,
 		.part_count = count,
 	};
 
 	CHECK(answer->conn != NULL && status >= 200);
-	answer_append_fields(&fields, answer);
-	buf_append_slice(&fields, more_fields);
-	reply.fields = buf_slice(&fields);
+	reply.field_count = list_fields(answer, fields);
+	fields[reply.field_count++] = more_fields;
 	http_reply(answer->conn, &reply);
-	buf_fini(&fields);
 }
 
 void answer_json(const struct answer *answer, int status, const struct slice *parts, size_t count)

@@ -28,6 +28,7 @@ void authorization_init(struct authorization *auth, struct session_set *sessions
 			const struct authorization_conf *conf)
 {
 	auth->conf = *conf;
+	list_init(&auth->watches);
 	auth->principals = &sessions->principals;
 	auth->deny_list = &sessions->deny_list;
 	failures_init(&auth->failures, conf->failures_max);
@@ -105,7 +106,7 @@ void authorization_renew_rights(const struct authorization_conf *conf,
 	rights->needs_roles = conf->has_roles || rights->needs_roles;
 	rights->needs_scopes = true;
 	if (!slice_is_equal(identity->issuer, SLICE_LIT(PRINCIPAL_STATIC_ISSUER)))
-		return; /* what its token says is known with the next request; numbers of roles mean what they meant */
+		return; /* his token is known to token_watch, and with his next request; numbers of roles mean what they meant */
 	token = find_named(&conf->tokens, identity->subject, NULL);
 	if (token != NULL)
 		*rights = token->rights;
@@ -113,6 +114,7 @@ void authorization_renew_rights(const struct authorization_conf *conf,
 
 void authorization_fini(struct authorization *auth)
 {
+	CHECK(list_is_empty(&auth->watches));
 	failures_fini(&auth->failures);
 }
 
@@ -336,8 +338,8 @@ static int prove(const struct authorization_check *check, const struct credentia
 				   "the connection lacks the certificate it is bound to");
 	if (!credential->is_proven)
 		return 0;
-	buf_append_slice(&url, conf->origin);
-	buf_append_slice(&url, origin_own_path(conf->origin, check->http->path));
+	buf_append_slice(&url, conf->public_url);
+	buf_append_slice(&url, origin_own_path(conf->public_url, check->http->path));
 	proof.url = buf_slice(&url);
 	result = dpop_check(conf->proofs, grant, &proof, verdict_r);
 	buf_fini(&url);
@@ -514,7 +516,7 @@ enum authorization_step authorization_admit(struct authorization_check *check,
 	}
 	CHECK(auth->conf.verifier != NULL);
 	wait->is_suspect = failures_is_slowed(&auth->failures, http_conn_client(check->conn));
-	if (!verifier_check(auth->conf.verifier, credential.token, place->accepted, wait, &verdict,
+	if (!verifier_check(auth->conf.verifier, credential.token, &place->accepted, wait, &verdict,
 			    &grant))
 		return AUTHORIZATION_WAITING;
 	return finish(check, admit_granted(check, &credential, &verdict, grant));
@@ -603,13 +605,23 @@ struct rights authorization_rights(const struct authorization *auth, const struc
 	return rights;
 }
 
+/* Its proof was taken when it came; another one is not asked for until it comes again. */
+static bool can_be_proven(const struct authorization_conf *conf, const struct grant *grant)
+{
+	return grant->jkt[0] != '\0' ? conf->dpop != AUTHORIZATION_DPOP_OFF :
+				       conf->dpop != AUTHORIZATION_DPOP_REQUIRED;
+}
+
 bool authorization_renew(const struct authorization *auth, const struct protected_resource *place,
 			 struct access *access, struct grant *grant)
 {
 	struct access fresh = access_of(auth, grant);
 	struct refusal refusal;
-	bool is_good =
-		fresh.principal == access->principal && has_base(auth, place, &fresh, &refusal);
+	struct verdict verdict;
+	enum rule_key rule;
+	bool is_good = fresh.principal == access->principal && can_be_proven(&auth->conf, grant) &&
+		       check_policy(place, grant, &verdict, &rule) == 0 &&
+		       has_base(auth, place, &fresh, &refusal);
 
 	grant_unref(&grant);
 	if (is_good) {
@@ -619,6 +631,25 @@ bool authorization_renew(const struct authorization *auth, const struct protecte
 		access_fini(&fresh);
 	}
 	return is_good;
+}
+
+bool authorization_judge_again(const struct authorization *auth,
+			       const struct protected_resource *place, struct access *access)
+{
+	struct refusal refusal;
+	struct verdict verdict;
+	struct grant *grant;
+
+	CHECK(!principal_is_anonymous(access->principal));
+	if (access->grant == NULL) {
+		authorization_renew_rights(&auth->conf, access->principal, &access->rights);
+		return has_base(auth, place, access, &refusal);
+	}
+	if (auth->conf.mode != AUTHORIZATION_OAUTH)
+		return false;
+	grant = verifier_judge_again(auth->conf.verifier, access->grant, &place->accepted,
+				     &verdict);
+	return grant != NULL && authorization_renew(auth, place, access, grant);
 }
 
 struct access access_copy(const struct access *access)

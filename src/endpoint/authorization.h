@@ -76,7 +76,6 @@ struct protected_resource {
 	struct slice metadata;  /* the URL of its metadata document */
 	struct slices accepted; /* the resource, and behind it the audience */
 };
-
 /* Everything borrowed for the authorization's life. */
 struct authorization_conf {
 	enum authorization_mode mode;
@@ -90,7 +89,7 @@ struct authorization_conf {
 	/* AUTHORIZATION_OAUTH: */
 	struct verifier_conf issuers; /* the preferred one first */
 	enum authorization_dpop dpop;
-	struct slice origin; /* public: what proofs name */
+	struct slice public_url; /* what proofs name */
 	/* What follows from that: */
 	const struct scope_table *scopes;
 	struct scope_set initial;
@@ -103,11 +102,11 @@ struct authorization_conf {
 
 struct authorization {
 	struct authorization_conf conf;
+	struct list watches; /* token_watch.h */
 	struct principal_set *principals;
 	struct deny_list *deny_list;
 	struct failures failures;
 };
-
 /* What a request that was let in may do. */
 struct access {
 	struct principal *principal; /* a reference */
@@ -126,7 +125,7 @@ void authorization_renew_conf(struct authorization *auth, const struct authoriza
  * shorter time, and issuers that are no more, are as if they were denied at this moment; `before` is what was configured.
  */
 void authorization_end_removed(struct authorization *auth, const struct authorization_conf *before);
-/* The rights of a caller who was let in before that, until his next request. */
+/* The rights of a caller with a static token who was let in before that, until his next request. */
 void authorization_renew_rights(const struct authorization_conf *conf,
 				const struct principal *principal, struct rights *rights);
 
@@ -173,14 +172,15 @@ bool authorization_is_current(const struct authorization *auth,
 bool authorization_covers(const struct authorization *auth, const struct protected_resource *place,
 			  const struct access *access, const struct scope_set *needed,
 			  struct refusal *refusal_r) must_check;
-
 /*
  * Takes the grant that the same token has got anew. False: it is no longer what `access` was given for (another
- * identity, a base scope less, denied), and *access is as before.
+ * identity, a base scope less, denied, none of this server's clients), and *access is as before.
  */
 bool authorization_renew(const struct authorization *auth, const struct protected_resource *place,
 			 struct access *access, struct grant *grant) must_check;
-
+/* The same without a word of its issuer, when the configuration has changed: whether what was given would be given now. */
+bool authorization_judge_again(const struct authorization *auth,
+			       const struct protected_resource *place, struct access *access);
 /* What a token with this grant brings; of its scopes those that the configuration names. */
 struct rights authorization_rights_of(const struct authorization_conf *conf,
 				      const struct grant *grant);

@@ -51,7 +51,7 @@ static bool is_in_flight(const struct envelope *env)
 
 static uint64_t key_of(const struct limited_calls *calls, const struct call_limit *limit)
 {
-	return holder_key(&calls->router->sessions.holders, &limit->rate, calls->principal,
+	return holder_key(&calls->router->sessions.holders, limit->rate_scope, calls->principal,
 			  calls->peer);
 }
 
@@ -78,8 +78,8 @@ static bool is_over_concurrency(const struct limited_calls *calls, const struct 
 
 	if (most == 0 || charge->in_flight == 0)
 		return false;
-	holder = holder_find(&calls->router->sessions.holders, charge->limit, calls->principal,
-			     calls->peer);
+	holder = holder_find(&calls->router->sessions.holders, charge->limit->in_flight_scope,
+			     calls->principal, calls->peer);
 	return (holder != NULL ? holder->count : 0) + charge->in_flight > most;
 }
 

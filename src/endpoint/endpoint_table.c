@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "endpoint/endpoint_table.h"
 
+#include "base/text.h"
 #include "process/server.h"
 
 /* Whether the endpoint has this path, and for what. */
@@ -12,13 +13,19 @@ static bool is_at(const struct endpoint *endpoint, struct slice path, enum endpo
 	return *role_r != ENDPOINT_MCP || slice_is_equal(endpoint->path, path);
 }
 
-const struct endpoint *endpoint_find(const struct frontend_conf *conf, struct slice path,
+/* Whether this is the one to be found: no other that is not retired has its path. */
+static bool is_it(const struct endpoint *endpoint, struct slice path, enum endpoint_role *role_r)
+{
+	return endpoint->server != NULL && !endpoint->server->is_retired &&
+	       is_at(endpoint, path, role_r);
+}
+
+static const struct endpoint *search(const struct frontend_conf *conf, struct slice path,
 				     enum endpoint_role *role_r)
 {
 	const struct endpoint *found = NULL;
 	enum endpoint_role role;
 
-	CHECK(conf->endpoint_count == 0 || conf->endpoints != NULL);
 	for (size_t i = 0; i < conf->endpoint_count; i++) {
 		const struct endpoint *endpoint = &conf->endpoints[i];
 
@@ -29,6 +36,23 @@ const struct endpoint *endpoint_find(const struct frontend_conf *conf, struct sl
 		if (!endpoint->server->is_retired)
 			return endpoint;
 	}
+	return found;
+}
+
+const struct endpoint *endpoint_find(struct frontend *frontend, struct slice path,
+				     enum endpoint_role *role_r)
+{
+	const struct frontend_conf *conf = &frontend->conf;
+	uint32_t *hint = &frontend->hints[text_hash(0, path) % ENDPOINT_HINTS];
+	const struct endpoint *found;
+
+	CHECK(conf->endpoint_count == 0 || conf->endpoints != NULL);
+	/* What it says is looked at, not believed: servers come and go. */
+	if (*hint < conf->endpoint_count && is_it(&conf->endpoints[*hint], path, role_r))
+		return &conf->endpoints[*hint];
+	found = search(conf, path, role_r);
+	if (found != NULL)
+		*hint = (uint32_t)(found - conf->endpoints);
 	return found;
 }
 

@@ -9,7 +9,7 @@
  * The endpoint of this path, without a slash at its end, and what the path is for; NULL: there is none. One that is
  * retired is found where no other has its path.
  */
-const struct endpoint *endpoint_find(const struct frontend_conf *conf, struct slice path,
+const struct endpoint *endpoint_find(struct frontend *frontend, struct slice path,
 				     enum endpoint_role *role_r);
 /*
  * The endpoint that has the path of this one and this server; NULL: one that is not retired. If there is none, that one

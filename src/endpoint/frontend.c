@@ -149,7 +149,7 @@ static const char *frontend_check_proxy(const struct frontend_conf *conf,
 /* The path as the table has it: without what public_url has in front, and without a slash at its end. */
 static struct slice frontend_own_path(const struct frontend *frontend, struct slice path)
 {
-	path = origin_own_path(frontend->conf.authorization.origin, path);
+	path = origin_own_path(frontend->conf.authorization.public_url, path);
 	if (path.n > 1 && path.p[path.n - 1] == '/')
 		path.n--;
 	return path;
@@ -193,7 +193,7 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 		landing_send(frontend, &to.answer, request);
 		return NULL;
 	}
-	to.endpoint = endpoint_find(&frontend->conf, path, &to.role);
+	to.endpoint = endpoint_find(frontend, path, &to.role);
 	if (to.endpoint == NULL)
 		return refusal_send_head(&to.answer, 404, "Not found: no server has this path");
 	if (request->method == HTTP_OPTIONS)
@@ -232,6 +232,7 @@ void frontend_init(struct frontend *frontend, struct router *router,
 	frontend->router = router;
 	frontend->spare = NULL;
 	frontend->is_leaving = false;
+	memset(frontend->hints, 0, sizeof(frontend->hints));
 	metadata_init(&frontend->metadata, &conf->metadata, &frontend->conf.authorization);
 	authorization_init(&frontend->authorization, &router->sessions, &conf->authorization);
 	frontend->sse_clients = (struct session_table){ .by_key = { 0 } };

@@ -69,12 +69,15 @@ struct pending_auth;
 struct router;
 struct server;
 
+#define ENDPOINT_HINTS 256 /* more endpoints than these are found by looking at each */
+
 struct frontend {
 	struct http_handler handler;
 	struct frontend_conf conf;
 	struct router *router;
 	struct authorization authorization;
 	struct metadata metadata;
+	uint32_t hints[ENDPOINT_HINTS];   /* by a hash of the path: where it was found last */
 	struct pending_auth *spare;       /* for the next request that may have to wait */
 	struct session_table sse_clients; /* of HTTP+SSE */
 	struct list sse_newcomers;        /* those that have no session yet */

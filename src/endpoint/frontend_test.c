@@ -469,7 +469,7 @@ static void strangers_stay_outside(void **state)
 			 404, "Vary: Origin");
 	head_is_answered("GET /x HTTP/1.1\r\nHost: [::1]:88\r\nOrigin: http://localhost:8\r\n\r\n",
 			 403, NULL);
-	frontend.conf.authorization.origin = SLICE_LIT("https://gw.example:8443/mcp");
+	frontend.conf.authorization.public_url = SLICE_LIT("https://gw.example:8443/mcp");
 	head_is_answered(
 		"GET /x HTTP/1.1\r\nHost: localhost:1\r\nOrigin: https://gw.example:8443\r\n\r\n",
 		404, "Vary: Origin");

@@ -18,8 +18,8 @@
 #include "endpoint/origin.h"
 #include "endpoint/refusal.h"
 #include "endpoint/sse_client.h"
+#include "endpoint/sse_get.h"
 #include "endpoint/token_watch.h"
-#include "http/sse.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
 #include "router/client_session.h"
@@ -53,37 +53,12 @@ struct sse_client {
 	struct task farewell;
 };
 
-/* A GET, and the event stream that answers it. */
-struct sse_get {
-	struct http_exchange exchange;
-	struct caller caller;
-	struct event_writer writer;
-	struct token_watch *token_watch;
-	struct sse_client *client; /* whose stream this is; NULL: it has not begun */
-	/* agreed on before, or the oldest if none is named; NULL: this is a new client for sure */
-	const struct revision *revision;
-	bool names_revision;
-	bool is_resuming;           /* it came with Last-Event-ID */
-	char id[SESSION_ID_LENGTH]; /* which names this client; all zeros: none that could be ours */
-	uint64_t after;             /* and its last event */
-};
-
 struct sse_call {
 	struct call call;
 	struct sse_client *client;
 	struct access access; /* the sender's: the same principal, perhaps another token */
 	struct deny_watcher deny_watcher;
 };
-
-/* ---- the life of a GET ---- */
-
-static void get_end(struct sse_get *get)
-{
-	event_writer_stop(&get->writer);
-	token_watch_end(&get->token_watch);
-	caller_fini(&get->caller);
-	loop_defer_free(get->caller.frontend->router->loop, get);
-}
 
 /* ---- the life of a client ---- */
 
@@ -119,6 +94,11 @@ static void client_set_state(struct sse_client *client, enum client_state state)
 		timer_start(client->frontend->router->loop, &client->patience, patience_ms);
 }
 
+static struct slice client_id(const struct sse_client *client)
+{
+	return slice_of(client->entry.id, SESSION_ID_LENGTH);
+}
+
 static void client_free(struct sse_client *client)
 {
 	CHECK(client->state == CLIENT_GONE && client->get == NULL);
@@ -135,7 +115,7 @@ static void client_leave_get(struct sse_client *client)
 	if (get == NULL)
 		return;
 	client->get = NULL;
-	get_end(get);
+	sse_get_end(get);
 }
 
 static void client_on_farewell(struct task *task)
@@ -290,6 +270,19 @@ static void get_on_over(void *owner, enum reason reason)
 	client_lose(get->client, reason);
 }
 
+static void get_on_rights(void *owner, const struct rights *rights)
+{
+	const struct sse_get *get = owner;
+
+	if (get->client->session_client != NULL)
+		get->client->session_client->rights = *rights;
+}
+
+static const struct token_watch_ops get_watch_ops = {
+	.on_over = get_on_over,
+	.on_rights = get_on_rights,
+};
+
 void http_sse_drain(struct frontend *frontend)
 {
 	LIST_FOREACH_SAFE(node, &frontend->sse_newcomers) {
@@ -379,28 +372,6 @@ static struct sse_client *sse_call_end(struct call *call)
 	return client;
 }
 
-/* Reads the session's stream from behind the event `after` on, or from here if that is not kept: then returns false. */
-static bool get_attach(struct sse_get *get, uint64_t after)
-{
-	struct sse_client *client = get->client;
-	struct session *session = client->session_client->session;
-	struct event_source source = {
-		.stream = &session->standalone,
-		.after = after,
-		.client = client->frontend->conf.reconnect_ms > 0 ?
-				  slice_of(client->entry.id, SESSION_ID_LENGTH) :
-				  slice_of(NULL, 0),
-		.has_no_ids = client->frontend->conf.reconnect_ms == 0,
-	};
-
-	CHECK(client->get == get);
-	if (event_writer_attach(&get->writer, &source))
-		return true;
-	source.after = STREAM_FROM_HERE;
-	CHECK(event_writer_attach(&get->writer, &source));
-	return false;
-}
-
 static const struct session_owner_ops owner_ops = { .on_end = client_on_session_end };
 
 /* The session has begun. */
@@ -420,7 +391,8 @@ static void client_adopt(struct sse_client *client, struct client *session_clien
 	client_set_state(client, CLIENT_LIVE);
 	session_forget_marks(session);
 	session_hold(session);
-	CHECK(get_attach(client->get, STREAM_FROM_HERE));
+	CHECK(sse_get_attach(client->get, client_id(client), &session->standalone,
+			     STREAM_FROM_HERE));
 }
 
 static void sse_call_on_response(struct call *call, const struct slice *parts, size_t count)
@@ -525,34 +497,6 @@ void sse_client_forward(struct sse_client *client, const struct admission *admis
 
 /* ---- GET ---- */
 
-/* The client is there, and this is its stream from now on. The event that says where messages go has an id, too. FRONT-OLD-01 */
-static void get_begin(struct sse_get *get, const struct answer *answer, uint64_t after)
-{
-	const struct sse_client *client = get->client;
-	const struct frontend *frontend = client->frontend;
-	const struct slice own = slice_of(client->entry.id, SESSION_ID_LENGTH);
-	struct buf uri = { 0 };
-	struct buf event = { 0 };
-	struct buf fields = { 0 };
-	char id[EVENT_ID_BYTES];
-
-	answer_append_fields(&fields, answer);
-	event_writer_begin(&get->writer, &get->exchange, frontend->conf.keepalive_ms,
-			   buf_slice(&fields));
-	buf_printf(&uri, "%.*s%.*s?sessionId=%.*s",
-		   SLICE_ARG(origin_path_of(frontend->conf.authorization.origin)),
-		   SLICE_ARG(client->endpoint->message_path), SLICE_ARG(own));
-	sse_append_endpoint(&event, buf_slice(&uri),
-			    frontend->conf.reconnect_ms > 0 ? event_id_of_client(own, after, id) :
-							      slice_of(NULL, 0),
-			    frontend->conf.retry_ms);
-	http_stream_write(get->exchange.conn, buf_slice(&event));
-	token_watch_begin(get->token_watch, &get->caller.access);
-	buf_fini(&fields);
-	buf_fini(&event);
-	buf_fini(&uri);
-}
-
 static void get_open(struct sse_get *get, const struct answer *answer)
 {
 	struct sse_client *client = mem_zalloc(sizeof(*client));
@@ -569,23 +513,7 @@ static void get_open(struct sse_get *get, const struct answer *answer)
 	client_set_state(client, CLIENT_OPEN);
 	if (get->names_revision)
 		timer_start(client->frontend->router->loop, &client->patience, WORD_MS);
-	get_begin(get, answer, 0);
-}
-
-/* What came behind its last event is no longer kept: said, so that it is not lost without a word. FRONT-RES-07 */
-static void get_tell_hole(struct sse_get *get)
-{
-	const struct slice own = slice_of(get->client->entry.id, SESSION_ID_LENGTH);
-	struct buf error = { 0 };
-	struct buf event = { 0 };
-	char id[EVENT_ID_BYTES];
-
-	answer_append_expired(&error, slice_of(NULL, 0));
-	egress_append_event(&event, event_id_of_client(own, get->writer.reader.position, id),
-			    buf_slice(&error));
-	http_stream_write(get->exchange.conn, buf_slice(&event));
-	buf_fini(&error);
-	buf_fini(&event);
+	sse_get_begin(get, client_id(client), answer, 0);
 }
 
 /* The client has come back, be it that its old connection is known to have ended or not. */
@@ -607,12 +535,14 @@ static void get_resume(struct sse_get *get, struct sse_client *client, const str
 		}
 	}
 	if (session_client != NULL)
-		is_whole = get_attach(get, get->after);
+		is_whole = sse_get_attach(get, client_id(client),
+					  &session_client->session->standalone, get->after);
 	if (old != NULL)
-		get_end(old);
-	get_begin(get, answer, session_client != NULL ? get->writer.reader.position : get->after);
+		sse_get_end(old);
+	sse_get_begin(get, client_id(client), answer,
+		      session_client != NULL ? get->writer.reader.position : get->after);
 	if (!is_whole)
-		get_tell_hole(get);
+		sse_get_tell_hole(get, client_id(client));
 }
 
 /*
@@ -732,7 +662,7 @@ static void get_on_body(struct http_exchange *exchange, struct slice body)
 		admission.session.client = client->session_client;
 	if (!admission_admit(&admission)) {
 		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
-		get_end(get);
+		sse_get_end(get);
 	} else if (client != NULL) {
 		get_resume(get, client, &answer);
 	} else {
@@ -753,7 +683,7 @@ static void get_on_gone(struct http_exchange *exchange, enum reason reason)
 	if (get->client != NULL)
 		client_lose(get->client, reason);
 	else
-		get_end(get);
+		sse_get_end(get);
 }
 
 static const struct http_exchange_ops get_ops = {
@@ -788,7 +718,7 @@ struct http_exchange *http_sse_get(const struct endpoint_request *request)
 	get = mem_zalloc(sizeof(*get));
 	get->exchange.ops = &get_ops;
 	caller_init(&get->caller, request);
-	get->token_watch = token_watch_new(request, get_on_over, get);
+	get->token_watch = token_watch_new(request, &get_watch_ops, get);
 	event_writer_init(&get->writer);
 	get->writer.on_end = get_on_events_end;
 	get_read_event(get, request->http->fields[HTTP_LAST_EVENT_ID]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that is not ours in the page is the Host, which was found to be one of ours, and paths of the configuration: both escaped. */
+/* All that is not ours in the page is public_url, or the Host, which was found to be one of ours, and paths of the configuration: escaped. */
 #include "endpoint/landing.h"
 
 #include "base/buf.h"
@@ -43,16 +43,27 @@ static bool may_tell_servers(const struct frontend *frontend, const struct answe
 	       peer_is_loopback(*http_conn_client(answer->conn));
 }
 
-static void append_servers(struct buf *page, const struct frontend *frontend, const char *scheme,
-			   struct slice host)
+/* As config/origin says it; without public_url as the browser has found it. */
+static void append_origin(struct buf *page, const struct frontend *frontend,
+			  const struct answer *answer, struct slice host)
+{
+	struct slice public_url = frontend->conf.authorization.public_url;
+
+	if (public_url.n == 0 && host.n > 0)
+		buf_append_str(page, http_conn_has_tls(answer->conn) ? "https://" : "http://");
+	append_escaped(page, public_url.n > 0 ? public_url : host);
+}
+
+static void append_servers(struct buf *page, const struct frontend *frontend,
+			   const struct answer *answer, struct slice host)
 {
 	buf_append_str(page, "<p>The addresses here:</p>\n<ul>\n");
 	for (size_t i = 0; i < frontend->conf.endpoint_count; i++) {
 		if (frontend->conf.endpoints[i].server == NULL ||
 		    frontend->conf.endpoints[i].server->is_retired)
 			continue;
-		buf_printf(page, "<li><code>%s", host.n > 0 ? scheme : "");
-		append_escaped(page, host);
+		buf_append_str(page, "<li><code>");
+		append_origin(page, frontend, answer, host);
 		append_escaped(page, frontend->conf.endpoints[i].path);
 		buf_append_str(page, "</code></li>\n");
 	}
@@ -76,9 +87,7 @@ void landing_send(const struct frontend *frontend, const struct answer *answer,
 
 	buf_append_str(&page, head);
 	if (may_tell_servers(frontend, answer))
-		append_servers(&page, frontend,
-			       http_conn_has_tls(answer->conn) ? "https://" : "http://",
-			       request->fields[HTTP_HOST]);
+		append_servers(&page, frontend, answer, request->fields[HTTP_HOST]);
 	else
 		buf_append_str(&page, "<p>Who runs this gateway knows its addresses, and whether a "
 				      "token is needed.</p>\n");
@@ -92,7 +101,8 @@ void landing_send(const struct frontend *frontend, const struct answer *answer,
 	http_reply(answer->conn,
 		   &(struct http_reply){ .status = 200,
 					 .content_type = "text/html; charset=utf-8",
-					 .fields = buf_slice(&fields),
+					 .fields = (struct slice[]){ buf_slice(&fields) },
+					 .field_count = 1,
 					 .parts = (struct slice[]){ buf_slice(&page) },
 					 .part_count = 1 });
 	buf_fini(&fields);

@@ -67,6 +67,19 @@ static void listening_on_over(void *owner, enum reason reason)
 	listening_end(get);
 }
 
+static void listening_on_rights(void *owner, const struct rights *rights)
+{
+	const struct listening *get = owner;
+
+	if (get->session != NULL)
+		client_session_client(get->session)->rights = *rights;
+}
+
+static const struct token_watch_ops listening_watch_ops = {
+	.on_over = listening_on_over,
+	.on_rights = listening_on_rights,
+};
+
 static void listening_refuse_event(struct listening *get)
 {
 	struct answer answer = caller_answer(&get->context->caller, get->exchange.conn);
@@ -178,11 +191,11 @@ static void listening_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct listening *get = container_of(exchange, struct listening, exchange);
 	struct event_source source = { .after = STREAM_FROM_HERE };
-	struct admission admission =
-		request_context_admission(get->context, exchange->conn, ADMISSION_LISTEN);
 	struct client *client = NULL;
+	struct admission admission;
 
 	(void)body;
+	request_context_admission(get->context, exchange->conn, ADMISSION_LISTEN, &admission);
 	if (admission_admit(&admission))
 		client = admission.client;
 	else
@@ -224,7 +237,7 @@ struct http_exchange *streamable_get(const struct endpoint_request *request)
 	get = mem_zalloc(sizeof(*get));
 	get->exchange.ops = &listening_ops;
 	event_writer_init(&get->writer);
-	get->token_watch = token_watch_new(request, listening_on_over, get);
+	get->token_watch = token_watch_new(request, &listening_watch_ops, get);
 	get->frontend = request->frontend;
 	get->context = mem_zalloc(sizeof(*get->context));
 	request_context_init(get->context, request);

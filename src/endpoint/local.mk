@@ -11,7 +11,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/frontend.c src/endpoint/frontend.h \
 	src/endpoint/authorization.c src/endpoint/authorization.h \
 	src/endpoint/http_sse.c src/endpoint/http_sse.h \
-	src/endpoint/sse_client.h src/endpoint/sse_post.c \
+	src/endpoint/sse_client.h src/endpoint/sse_get.c src/endpoint/sse_get.h src/endpoint/sse_post.c \
 	src/endpoint/request_context.c src/endpoint/request_context.h \
 	src/endpoint/landing.c src/endpoint/landing.h src/endpoint/listening.c \
 	src/endpoint/modern.c src/endpoint/modern.h \

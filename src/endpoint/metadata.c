@@ -97,7 +97,7 @@ static const struct metadata_document *find_document(const struct metadata *meta
 						     struct slice path)
 {
 	const struct slice well_known = SLICE(RESOURCE_PREFIX);
-	struct slice prefix = origin_path_of(metadata->auth->origin);
+	struct slice prefix = origin_path_of(metadata->auth->public_url);
 	struct slice rest;
 
 	/* Where the path of public_url comes behind, as the name of the resource has it: RFC 9728 §3.1 */
@@ -145,8 +145,8 @@ static const struct {
 
 static json_t *make_facade(const struct metadata *metadata, const json_t *issuer, bool is_openid)
 {
-	struct slice origin = metadata->auth->origin;
-	json_t *document = json_pack("{s:s%}", "issuer", origin.p, origin.n);
+	struct slice ours = metadata->auth->public_url;
+	json_t *document = json_pack("{s:s%}", "issuer", ours.p, ours.n);
 
 	for (size_t i = 0; i < ARRAY_LEN(copied); i++) {
 		json_t *value = json_object_get(issuer, copied[i].name);
@@ -159,7 +159,7 @@ static json_t *make_facade(const struct metadata *metadata, const json_t *issuer
 	json_object_set_new(document, "code_challenge_methods_supported", json_pack("[s]", "S256"));
 	if (metadata->conf.client_id.n > 0)
 		json_object_set_new(document, "registration_endpoint",
-				    json_sprintf("%.*s/register", SLICE_ARG(origin)));
+				    json_sprintf("%.*s/register", SLICE_ARG(ours)));
 	return document;
 }
 

@@ -90,7 +90,7 @@ static struct slice authority_of(struct slice origin)
 static bool is_allowed(const struct frontend_conf *conf, struct slice origin, struct slice host,
 		       bool has_tls)
 {
-	struct slice own = origin_of(conf->authorization.origin);
+	struct slice own = origin_of(conf->authorization.public_url);
 	struct slice authority = authority_of(origin);
 
 	if (slices_has_nocase(conf->origins, origin) ||

@@ -115,17 +115,17 @@ static void test_the_scheme_of_the_connection(void **state)
 
 static void test_the_scheme_of_public_url(void **state)
 {
-	conf.authorization.origin = SLICE_LIT("https://gw.example/base");
+	conf.authorization.public_url = SLICE_LIT("https://gw.example/base");
 	assert_plain("https://gw.example", "gw.example", true);
 	assert_plain("https://GW.example", "localhost:8808", true);
 	assert_plain("http://gw.example", "gw.example", false);
 	assert_plain("http://GW.example", "gw.example", false);
 	assert_plain("https://gw.example:8443", "gw.example", false);
 	assert_plain("http://localhost:8808", "localhost:8808", true);
-	conf.authorization.origin = SLICE_LIT("http://gw.example:8808");
+	conf.authorization.public_url = SLICE_LIT("http://gw.example:8808");
 	assert_plain("http://gw.example:8808", "localhost", true);
 	assert_plain("https://gw.example:8808", "gw.example:8808", false);
-	conf.authorization.origin = slice_of(NULL, 0);
+	conf.authorization.public_url = slice_of(NULL, 0);
 }
 
 static void test_parts_of_urls(void **state)

@@ -59,24 +59,22 @@ struct answer request_context_answer(const struct request_context *context, stru
 	return answer;
 }
 
-struct admission request_context_admission(struct request_context *context,
-					   const struct http_conn *conn,
-					   enum admission_intent intent)
+void request_context_admission(struct request_context *context, const struct http_conn *conn,
+			       enum admission_intent intent, struct admission *admission_r)
 {
 	const struct caller *caller = &context->caller;
 	struct session *session = NULL;
-	struct admission admission = {
-		.front = FRONT_STREAMABLE,
-		.intent = intent,
-		.caller = caller,
-		.peer = http_conn_client(conn),
-		.is_resuming = context->has_event,
-		.names_version = context->has_version,
-		.version = slice_of(context->version, context->version_length),
-		.head = &context->head,
-		.session.is_named = context->has_session,
-	};
 
+	admission_init(admission_r);
+	admission_r->front = FRONT_STREAMABLE;
+	admission_r->intent = intent;
+	admission_r->caller = caller;
+	admission_r->peer = http_conn_client(conn);
+	admission_r->is_resuming = context->has_event;
+	admission_r->names_version = context->has_version;
+	admission_r->version = slice_of(context->version, context->version_length);
+	admission_r->head = &context->head;
+	admission_r->session.is_named = context->has_session;
 	if (context->has_session)
 		session = session_find(&caller->frontend->router->sessions,
 				       slice_of(context->session, context->session_length),
@@ -85,10 +83,9 @@ struct admission request_context_admission(struct request_context *context,
 		      session != NULL ? client_session_client(session)->server : NULL);
 	if (session != NULL && client_session_client(session)->server == caller->endpoint->server) {
 		CHECK(session->state == SESSION_LIVE);
-		admission.session.is_known = true;
-		admission.session.client = client_session_client(session);
+		admission_r->session.is_known = true;
+		admission_r->session.client = client_session_client(session);
 	}
-	return admission;
 }
 
 void request_context_refuse(const struct request_context *context, struct http_conn *conn,

@@ -39,9 +39,8 @@ struct answer request_context_answer(const struct request_context *context, stru
  * What came on `conn` behind this head, to be admitted; borrowed from the context. The session that it names is known if
  * it is the caller's, at this endpoint. FRONT-SESS-04, -05, AUTH-SES-01, -02, -03
  */
-struct admission request_context_admission(struct request_context *context,
-					   const struct http_conn *conn,
-					   enum admission_intent intent);
+void request_context_admission(struct request_context *context, const struct http_conn *conn,
+			       enum admission_intent intent, struct admission *admission_r);
 /* Answers with why it was not. */
 void request_context_refuse(const struct request_context *context, struct http_conn *conn,
 			    const struct refusal *refusal);

@@ -304,6 +304,19 @@ static void on_token_over(void *owner, enum reason reason)
 		call_fail(&post->call, reason);
 }
 
+static void on_rights(void *owner, const struct rights *rights)
+{
+	struct stateless_post *post = owner;
+
+	if (post->is_running)
+		post->call.client->rights = *rights;
+}
+
+static const struct token_watch_ops watch_ops = {
+	.on_over = on_token_over,
+	.on_rights = on_rights,
+};
+
 /* ---- the request ---- */
 
 static void begin_call(struct stateless_post *post, const struct admission *admission,
@@ -410,31 +423,30 @@ bool stateless_is_named(const struct endpoint_request *request)
 
 struct http_exchange *stateless_post(const struct endpoint_request *request)
 {
-	bool takes_json = http_request_accepts(request->http, "application/json");
-	bool takes_events = http_request_accepts(request->http, "text/event-stream");
+	struct http_accepted takes = http_request_accepted(request->http);
 	/* The body says the same, or is refused: FRONT-ERA-04. FRONT-HTTP-04 */
 	bool is_listen = slice_is_equal(request->http->fields[HTTP_MCP_METHOD],
 					SLICE_LIT("subscriptions/listen"));
 	struct stateless_post *post;
 	struct modern_head head;
 
-	if (!takes_json && !takes_events)
+	if (!takes.json && !takes.events)
 		return refusal_send_head(
 			&request->answer, 406,
 			"Not acceptable: take application/json and text/event-stream");
-	if (is_listen && !takes_events)
+	if (is_listen && !takes.events)
 		return refusal_send_head(
 			&request->answer, 406,
 			"Not acceptable: subscriptions/listen answers with text/event-stream");
-	if (request->frontend->conf.response == FRONTEND_RESPONSE_JSON && takes_json && !is_listen)
-		takes_events = false;
+	if (request->frontend->conf.response == FRONTEND_RESPONSE_JSON && takes.json && !is_listen)
+		takes.events = false;
 	post = mem_zalloc(sizeof(*post));
 	post->exchange.ops = &ops;
 	post->is_listen = is_listen;
 	if (is_listen)
-		post->token_watch = token_watch_new(request, on_token_over, post);
-	post->takes_json = takes_json;
-	post->takes_events = takes_events;
+		post->token_watch = token_watch_new(request, &watch_ops, post);
+	post->takes_json = takes.json;
+	post->takes_events = takes.events;
 	caller_init(&post->caller, request);
 	modern_head_read(request->http, &head);
 	post->kept = modern_head_copy(&head, &post->head);

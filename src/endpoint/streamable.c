@@ -434,11 +434,10 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct post *post = container_of(exchange, struct post, exchange);
 	const struct caller *caller = &post->context.caller;
-	struct admission admission =
-		request_context_admission(&post->context, exchange->conn, ADMISSION_SEND);
-
 	struct answer answer = caller_answer(caller, exchange->conn);
+	struct admission admission;
 
+	request_context_admission(&post->context, exchange->conn, ADMISSION_SEND, &admission);
 	post->open_calls = 1; /* our own: nothing completes or frees the post while we are here */
 	admission.body = body;
 	admission.takes_results = post->takes_json;
@@ -488,20 +487,19 @@ static const struct http_exchange_ops post_ops = {
 
 struct http_exchange *streamable_post(const struct endpoint_request *request)
 {
-	bool takes_json = http_request_accepts(request->http, "application/json");
-	bool takes_events = http_request_accepts(request->http, "text/event-stream");
+	struct http_accepted takes = http_request_accepted(request->http);
 	struct post *post;
 
-	if (!takes_json && !takes_events)
+	if (!takes.json && !takes.events)
 		return refusal_send_head(
 			&request->answer, 406,
 			"Not acceptable: take application/json and text/event-stream");
-	if (request->frontend->conf.response == FRONTEND_RESPONSE_JSON && takes_json)
-		takes_events = false;
+	if (request->frontend->conf.response == FRONTEND_RESPONSE_JSON && takes.json)
+		takes.events = false;
 	post = mem_zalloc(sizeof(*post));
 	post->exchange.ops = &post_ops;
-	post->takes_json = takes_json;
-	post->takes_events = takes_events;
+	post->takes_json = takes.json;
+	post->takes_events = takes.events;
 	request_context_init(&post->context, request);
 	timer_init(&post->grace, post_on_grace);
 	deny_watcher_init(&post->deny_watcher, &post_watcher_ops);
@@ -518,7 +516,7 @@ struct http_exchange *streamable_delete(const struct endpoint_request *request)
 	struct admission admission;
 
 	request_context_init(&context, request);
-	admission = request_context_admission(&context, conn, ADMISSION_END);
+	request_context_admission(&context, conn, ADMISSION_END, &admission);
 	if (admission_admit(&admission)) {
 		CHECK(admission.client != NULL);
 		session_end(admission.client->session, REASON_DELETED);

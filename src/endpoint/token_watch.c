@@ -23,6 +23,7 @@
 static void token_watch_stop(struct token_watch *watch)
 {
 	timer_stop(&watch->timer);
+	list_remove(&watch->link);
 	deny_list_unwatch(&watch->deny_watcher);
 	verifier_cancel(&watch->wait);
 	if (watch->token != NULL)
@@ -33,11 +34,11 @@ static void token_watch_stop(struct token_watch *watch)
 
 static void token_watch_over(struct token_watch *watch, enum reason reason)
 {
-	CHECK(watch->access.principal != NULL && watch->on_over != NULL);
+	CHECK(watch->access.principal != NULL && watch->ops != NULL);
 	LOG(STREAM_OVER, LOG_SLICE("server", watch->place->server),
 	    LOG_STR("reason", reason_get(reason)->text));
 	token_watch_stop(watch);
-	watch->on_over(watch->owner, reason);
+	watch->ops->on_over(watch->owner, reason);
 }
 
 /* ---- time ---- */
@@ -112,7 +113,7 @@ static void token_watch_ask(struct token_watch *watch)
 	struct verdict verdict;
 
 	CHECK(watch->token != NULL && !is_asking(watch));
-	if (verifier_check(watch->authorization->conf.verifier, token, watch->place->accepted,
+	if (verifier_check(watch->authorization->conf.verifier, token, &watch->place->accepted,
 			   &watch->wait, &verdict, &grant))
 		token_watch_on_verdict(&watch->wait, &verdict, grant);
 	else
@@ -153,7 +154,7 @@ static const struct deny_watcher_ops token_watch_watcher_ops = {
 /* ---- the life of a token watch ---- */
 
 struct token_watch *token_watch_new(const struct endpoint_request *request,
-				    token_watch_over_fn *on_over, void *owner)
+				    const struct token_watch_ops *ops, void *owner)
 {
 	const struct grant *grant = request->access->grant;
 	struct slice token = static_token(request->http);
@@ -169,13 +170,14 @@ struct token_watch *token_watch_new(const struct endpoint_request *request,
 		.place = &request->endpoint->place,
 		.wait = { .on_done = token_watch_on_verdict },
 		.owner = owner,
-		.on_over = on_over,
+		.ops = ops,
 	};
 	if (grant != NULL && grant->ask_again_at_ms != UINT64_MAX) {
 		watch->token = mem_dup_slice(token);
 		watch->token_size = token.n;
 	}
 	watch->server->users++;
+	list_init(&watch->link);
 	timer_init(&watch->timer, token_watch_on_timer);
 	deny_watcher_init(&watch->deny_watcher, &token_watch_watcher_ops);
 	return watch;
@@ -188,8 +190,34 @@ void token_watch_begin(struct token_watch *watch, const struct access *access)
 	CHECK(watch->access.principal == NULL && access->principal != NULL);
 	watch->access = access_copy(access);
 	deny_list_watch(watch->authorization->deny_list, &watch->deny_watcher);
+	list_append(&watch->authorization->watches, &watch->link);
 	token_watch_set_times(watch);
 	token_watch_wait(watch);
+}
+
+/* Whoever ends may take others along, which are then taken off the list that they are in. */
+void token_watch_judge_all(struct authorization *auth)
+{
+	struct list due;
+
+	list_init(&due);
+	LIST_FOREACH_SAFE(node, &auth->watches) {
+		list_remove(node);
+		list_append(&due, node);
+	}
+	while (!list_is_empty(&due)) {
+		struct token_watch *watch = container_of(due.next, struct token_watch, link);
+
+		list_remove(&watch->link);
+		list_append(&auth->watches, &watch->link);
+		if (!authorization_judge_again(auth, watch->place, &watch->access)) {
+			token_watch_over(watch, REASON_REVOKED);
+			continue;
+		}
+		token_watch_set_times(watch);
+		token_watch_wait(watch);
+		watch->ops->on_rights(watch->owner, &watch->access.rights);
+	}
 }
 
 void token_watch_end(struct token_watch **watch)

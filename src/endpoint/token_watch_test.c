@@ -13,18 +13,25 @@ static struct deny_list deny_list;
 static struct access access;
 static struct token_watch *token_watch;
 static enum reason ended;
+static struct rights told;
+static struct server server;
+static struct endpoint endpoint = { .server = &server, .place = { .server = SLICE("main") } };
 
 static void on_over(void *owner, enum reason reason)
 {
 	ended = reason;
 }
 
+static void on_rights(void *owner, const struct rights *rights)
+{
+	told = *rights;
+}
+
+static const struct token_watch_ops watch_ops = { .on_over = on_over, .on_rights = on_rights };
+
 static int setup(void **state)
 {
 	const struct identity identity = { .issuer = SLICE("static"), .subject = SLICE("ci") };
-	static struct server server;
-	static const struct endpoint endpoint = { .server = &server,
-						  .place = { .server = SLICE("main") } };
 	const struct http_request http = { .seen = 0 };
 	const struct endpoint_request request = {
 		.frontend = &frontend, .endpoint = &endpoint, .access = &access, .http = &http
@@ -36,11 +43,12 @@ static int setup(void **state)
 	frontend.authorization = (struct authorization){ .conf = { .mode = AUTHORIZATION_TOKEN },
 							 .principals = &router.sessions.principals,
 							 .deny_list = &deny_list };
+	list_init(&frontend.authorization.watches);
 	access =
 		(struct access){ .principal = principal_get(&router.sessions.principals, &identity),
 				 .ends_at_ms = clock_wall_ms() + DAY_MS };
 	ended = REASON_DONE;
-	token_watch = token_watch_new(&request, on_over, NULL);
+	token_watch = token_watch_new(&request, &watch_ops, NULL);
 	token_watch_begin(token_watch, &access);
 	return token_watch != NULL ? 0 : -1;
 }
@@ -79,12 +87,35 @@ static void a_denied_token_ends_its_stream(void **state)
 	assert_int_equal(ended, REASON_DENIED);
 }
 
+/* product.md §4: by the rules that hold now, with the rights that follow from them. */
+static void another_configuration_judges(void **state)
+{
+	struct static_token token = { .name = SLICE("ci"), .rights = { .needs_scopes = true } };
+	struct authorization_conf *conf = &frontend.authorization.conf;
+	static const struct scope_table none;
+
+	conf->scopes = &none;
+	conf->tokens = (struct static_tokens){ &token, 1 };
+	token.rights.scopes.words[0] = 1 << 3;
+	token_watch_judge_all(&frontend.authorization);
+	assert_int_equal(ended, REASON_DONE);
+	assert_memory_equal(&told, &token.rights, sizeof(told));
+	endpoint.place.base.words[0] = 1 << 4;
+	token_watch_judge_all(&frontend.authorization);
+	assert_int_equal(ended, REASON_REVOKED);
+	ended = REASON_DONE;
+	token_watch_judge_all(&frontend.authorization);
+	assert_int_equal(ended, REASON_DONE); /* it is over */
+	endpoint.place.base.words[0] = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(stream_stays_as_long_as_its_token, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_clock_that_jumps_is_noticed, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_denied_token_ends_its_stream, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_configuration_judges, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "http/places.h"
+#include "http/server_renew.h"
 #include "io/proxy_header.h"
 #include "obs/counters.h"
 #include "obs/log.h"
@@ -26,6 +27,8 @@ struct entry {
 	struct acceptor *acceptor;
 	int fd;
 	struct peer peer;
+	unsigned int port;
+	bool is_leaving;
 	struct tls_server *tls_server; /* shared (ref); NULL: no TLS */
 	struct buf header;             /* what has come of the PROXY header */
 	struct tls *tls;               /* NULL: the PROXY header is awaited */
@@ -104,7 +107,8 @@ static bool entry_take_place(struct entry *entry, const struct peer *peer)
 static void entry_hand_on(struct entry *entry)
 {
 	struct http_server *http = entry->acceptor->http;
-	const struct http_arrival arrival = { entry->fd, entry->tls, entry->peer };
+	const struct http_arrival arrival = { entry->fd, entry->tls, entry->peer, entry->port,
+					      entry->is_leaving };
 
 	entry_remove(entry);
 	if (arrival.tls == NULL) {
@@ -213,8 +217,9 @@ void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 	struct entry *entry;
 
 	if (port->tls_server == NULL && !port->has_proxy_header) {
-		http_server_accept(acceptor->http,
-				   &(struct http_arrival){ .fd = fd, .peer = *peer });
+		http_server_accept(acceptor->http, &(struct http_arrival){ .fd = fd,
+									   .peer = *peer,
+									   .port = port->number });
 		return;
 	}
 	CHECK((acceptor->count == 0) == list_is_empty(&acceptor->entries));
@@ -225,6 +230,7 @@ void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 	entry->acceptor = acceptor;
 	entry->fd = fd;
 	entry->peer = *peer;
+	entry->port = port->number;
 	if (port->tls_server != NULL)
 		entry->tls_server = tls_server_ref(port->tls_server);
 	watch_init(&entry->reading, acceptor->loop, fd, WATCH_READ, entry_on_readable);
@@ -237,6 +243,16 @@ void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 		entry_begin(entry);
 	else if (entry_take_place(entry, &nobody)) /* the client is not known yet */
 		watch_set(&entry->reading, true);
+}
+
+void acceptor_leave_port(struct acceptor *acceptor, unsigned int number)
+{
+	LIST_FOREACH(node, &acceptor->entries) {
+		struct entry *entry = container_of(node, struct entry, link);
+
+		entry->is_leaving = entry->is_leaving || entry->port == number;
+	}
+	http_server_leave_port(acceptor->http, number);
 }
 
 void acceptor_fini(struct acceptor *acceptor)

@@ -41,9 +41,12 @@ void acceptor_fini(struct acceptor *acceptor);
 struct acceptor_port {
 	bool has_proxy_header;         /* PROXY, version 1 or 2: the client is who it names */
 	struct tls_server *tls_server; /* NULL: no TLS */
+	unsigned int number;           /* for acceptor_leave_port; 0: it stays */
 };
 /* Takes fd, non-blocking. The port is borrowed for the call. */
 void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 		     const struct acceptor_port *port);
+/* Nobody comes by this port any more: http/server_renew.h says what becomes of those who came, or are on their way. */
+void acceptor_leave_port(struct acceptor *acceptor, unsigned int number);
 
 #endif

@@ -58,7 +58,8 @@ static void conn_await_body(struct http_conn *conn, bool has_more)
 		return;
 	}
 	conn_set_state(conn, CONN_BODY);
-	conn_set_deadline(conn, conn->server->conf.body_timeout_ms);
+	if (!has_more) /* or conn_take_body_bytes finds out that it is not all of the body */
+		conn_set_deadline(conn, conn->server->conf.body_timeout_ms);
 	if (!conn->expects_continue || has_more || conn->is_old)
 		return;
 	outq_append(&conn->out, SLICE_LIT("HTTP/1.1 100 Continue\r\n\r\n"));
@@ -198,6 +199,8 @@ static bool conn_take_body_bytes(struct http_conn *conn, struct slice *data)
 		buf_append_slice(&conn->body, payload);
 	if (at == HTTP_BODY_DONE)
 		conn_complete_body(conn, is_whole ? payload : buf_slice(&conn->body));
+	else if (!timer_is_running(&conn->deadline))
+		conn_set_deadline(conn, conn->server->conf.body_timeout_ms);
 	return true;
 }
 
@@ -370,7 +373,7 @@ static void conn_on_task(struct task *task)
 		conn_process_held(conn);
 		return;
 	}
-	if (conn->state != CONN_IDLE || !conn->server->is_draining)
+	if (conn->state != CONN_IDLE || !(conn->server->is_draining || conn->is_leaving))
 		return;
 	/* A request that is in the socket already is still answered; a fresh connection gets a short time to send one. */
 	wire_try_reading(&conn->wire);
@@ -434,6 +437,8 @@ void conn_start(struct http_server *server, const struct http_arrival *arrival)
 
 	conn->server = server;
 	conn->client = conn->peer = arrival->peer;
+	conn->port = arrival->port;
+	conn->is_leaving = arrival->is_leaving;
 	wire_init(&conn->wire, server->loop, arrival->fd, &conn_wire_ops);
 	wire_set_tls(&conn->wire, arrival->tls);
 	timer_init(&conn->deadline, conn_on_deadline);

@@ -89,6 +89,8 @@ struct http_arrival {
 	int fd;
 	struct tls *tls; /* its handshake is done; NULL: plain */
 	struct peer peer;
+	unsigned int port; /* the number of that by which it came; 0: one that stays */
+	bool is_leaving;   /* that one has been left meanwhile */
 };
 /* Takes fd and tls. Where http/places.h has none for it, it gets a 503 and is closed. Not in a callback of a conn. */
 void http_server_accept(struct http_server *server, const struct http_arrival *arrival);
@@ -128,8 +130,10 @@ void http_conn_resume(struct http_conn *conn, struct http_exchange *exchange);
 /* A whole answer. */
 struct http_reply {
 	int status;
-	const char *content_type;  /* NULL: none */
-	struct slice fields;       /* further field lines, each ended by CRLF; or empty */
+	const char *content_type; /* NULL: none */
+	const struct slice
+		*fields; /* their concatenation is further field lines, each ended by CRLF */
+	size_t field_count;
 	const struct slice *parts; /* the body is their concatenation */
 	size_t part_count;         /* at most HTTP_REPLY_PARTS_MAX */
 };

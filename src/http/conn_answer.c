@@ -24,7 +24,7 @@ static void conn_finish(struct http_conn *conn)
 		http_conn_end(conn, REASON_PEER_CLOSED);
 		return;
 	}
-	if (conn->persistence == CONN_ENDS || conn->server->is_leaving) {
+	if (conn->persistence == CONN_ENDS || conn_is_leaving(conn)) {
 		conn_set_state(conn, CONN_LINGERING);
 		wire_shutdown(&conn->wire);
 		wire_watch_reading(&conn->wire, true);
@@ -168,7 +168,7 @@ void http_reply(struct http_conn *conn, const struct http_reply *reply)
 	conn_log_access(conn, reply->status);
 	for (size_t i = 0; i < reply->part_count; i++)
 		length += reply->parts[i].n;
-	if (!http_body_is_complete(&conn->body_reader) || conn->server->is_leaving)
+	if (!http_body_is_complete(&conn->body_reader) || conn_is_leaving(conn))
 		conn_set_last(conn);
 	is_gathered = conn_may_gather(conn, length);
 	if (is_gathered)
@@ -180,6 +180,7 @@ void http_reply(struct http_conn *conn, const struct http_reply *reply)
 					.status = reply->status,
 					.content_type = reply->content_type,
 					.fields = reply->fields,
+					.field_count = reply->field_count,
 					.has_length = reply->status != 204,
 					.is_last = conn->persistence == CONN_ENDS,
 					.length = length,
@@ -238,7 +239,8 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 	reply_append_head(head, &(struct reply_head){
 					.status = 200,
 					.content_type = "text/event-stream",
-					.fields = fields,
+					.fields = &fields,
+					.field_count = 1,
 					.is_chunked = !conn->is_old,
 					.is_last = conn->persistence == CONN_ENDS,
 				});

@@ -71,6 +71,8 @@ struct http_conn {
 	enum conn_state state;
 	enum conn_peer_state peer_state;
 	enum conn_persistence persistence;
+	unsigned int port; /* http_arrival */
+	bool is_leaving;   /* its next answer is its last, and at once between two requests */
 	struct http_exchange *exchange;
 	struct buf in;
 	size_t head_seen;
@@ -90,6 +92,12 @@ struct http_conn {
 	size_t lingered;
 	bool is_processing; /* conn_process is on the stack, and takes the next request by itself */
 };
+
+/* Whether each answer is its last. */
+static inline bool conn_is_leaving(const struct http_conn *conn)
+{
+	return conn->is_leaving || conn->server->is_leaving;
+}
 
 /* Takes the arrival and adds its connection to the list. */
 void conn_start(struct http_server *server, const struct http_arrival *arrival);

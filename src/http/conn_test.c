@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/unit_test.h"
 #include "http/reply.h"
+#include "http/server_renew.h"
 #include "http/sse.h"
 #include "obs/log.h"
 
@@ -68,11 +69,13 @@ static void reply_text(struct http_conn *conn, int status, const char *text)
 {
 	const struct slice parts[] = { slice_str(text), SLICE(""), SLICE(".") };
 
-	http_reply(conn, &(struct http_reply){ .status = status,
-					       .content_type = "text/plain",
-					       .fields = SLICE("X-Test: yes\r\n"),
-					       .parts = parts,
-					       .part_count = 3 });
+	http_reply(conn, &(struct http_reply){
+				 .status = status,
+				 .content_type = "text/plain",
+				 .fields = (struct slice[]){ SLICE("X-Test: "), SLICE("yes\r\n") },
+				 .field_count = 2,
+				 .parts = parts,
+				 .part_count = 3 });
 }
 
 static void job_reply(struct job *job)
@@ -181,6 +184,9 @@ static void advance(uint64_t by_ms)
 	turns(2);
 }
 
+/* The port of the clients to come. */
+static unsigned int coming_by;
+
 static struct client *client_new(void)
 {
 	struct client *client = &clients[client_count++];
@@ -190,7 +196,7 @@ static struct client *client_new(void)
 			 0);
 	client->fd = fds[0];
 	client->server_fd = fds[1];
-	http_server_accept(server, &(struct http_arrival){ .fd = fds[1] });
+	http_server_accept(server, &(struct http_arrival){ .fd = fds[1], .port = coming_by });
 	return client;
 }
 
@@ -355,6 +361,7 @@ static int setup(void **state)
 	};
 	struct error err;
 
+	coming_by = 0;
 	clock_freeze(now_ms);
 	loop = loop_new(&err);
 	server = http_server_new(loop, &conf, &handler);
@@ -1686,6 +1693,35 @@ static void drain_lets_answers_finish(void **state)
 	assert_int_equal(http_server_connection_count(server), 0);
 }
 
+/* As at a drain, but for those who came by one port alone. */
+static void a_port_is_left(void **state)
+{
+	struct client *other = client_new(), *idle, *busy, *fresh;
+
+	coming_by = 7;
+	idle = client_new();
+	busy = client_new();
+	fresh = client_new();
+	client_send(other, GET("/sync"));
+	client_send(idle, GET("/sync"));
+	assert_int_equal(client_take(other), 200);
+	assert_int_equal(client_take(idle), 200);
+	client_send(busy, GET("/later") GET("/sync"));
+	http_server_leave_port(server, 7);
+	assert_true(client_is_ended(idle));
+	job_reply(&jobs[2]);
+	assert_int_equal(client_take(busy), 200);
+	assert_true(head_has("\r\nConnection: close\r\n"));
+	assert_true(client_is_ended(busy));
+	client_send(fresh, GET("/sync"));
+	assert_int_equal(client_take(fresh), 200);
+	assert_true(client_is_ended(fresh));
+	client_send(other, GET("/sync"));
+	assert_int_equal(client_take(other), 200);
+	assert_false(head_has("\r\nConnection: close\r\n"));
+	assert_true(client_is_idle(other));
+}
+
 /* REL-41: who has connected and not said yet what for is heard, but not waited for. */
 static void drain_hears_newcomers(void **state)
 {
@@ -1818,6 +1854,7 @@ int main(void)
 		TEST(request_behind_an_answer_does_not_give_way),
 		TEST(newcomers_must_hurry_where_places_are_scarce),
 		TEST(drain_lets_answers_finish),
+		TEST(a_port_is_left),
 		TEST(drain_hears_newcomers),
 		TEST(drain_knows_of_slow_answers),
 		TEST(heads_are_as_promised),

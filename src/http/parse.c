@@ -16,11 +16,13 @@
  */
 #include "http/parse.h"
 
+#include <endian.h>
+
 #include "base/mem.h"
 #include "base/text.h"
 
-const char *const http_field_names[HTTP_FIELD_COUNT] = {
-#define X(id, letter, name) name,
+const struct slice http_field_names[HTTP_FIELD_COUNT] = {
+#define X(id, letter, name) SLICE(name),
 #include "http/field.def"
 #undef X
 };
@@ -113,28 +115,56 @@ static const char *skip_class(const char *at, const char *end, unsigned int clas
 	return at;
 }
 
+#define ONES UINT64_C(0x0101010101010101)
+#define TOPS (ONES * 0x80)
+
+/* Eight bytes; the first is the lowest. */
+static uint64_t load_word(const char *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return le64toh(word);
+}
+
+/* Up to the colon of a field's name, or what else is no byte of one. Eight at a time, while they are letters and '-'. */
+static const char *skip_name(const char *at, const char *end)
+{
+	while (end - at >= 8) {
+		uint64_t word = load_word(at), small = (word | ONES * 0x20) & ~TOPS;
+		uint64_t letters = (small + ONES * (0x80 - 'a')) & ~(small + ONES * (0x7f - 'z'));
+		uint64_t differs = word ^ ONES * '-';
+		uint64_t dashes = ~(((differs & ~TOPS) + ~TOPS) | differs);
+		uint64_t others = (~(letters | dashes) | word) & TOPS;
+
+		if (others != 0) {
+			at += __builtin_ctzll(others) / 8;
+			break;
+		}
+		at += 8;
+	}
+	return skip_class(at, end, IN_TOKEN);
+}
+
 /* The first byte that no value may hold. Eight at a time: values are most of a head. */
 static const char *skip_value(const char *at, const char *end)
 {
-	const uint64_t ones = 0x0101010101010101u;
-	uint64_t word, low, del;
+	while (end - at >= 8) {
+		uint64_t word = load_word(at);
+		uint64_t low = (word - ONES * 0x20) & ~word; /* a byte under 0x20 */
+		uint64_t del = ((word ^ ONES * 0x7f) - ONES) & ~(word ^ ONES * 0x7f); /* or DEL */
+		uint64_t marks = (low | del) & TOPS; /* the lowest is right: borrows go upwards */
 
-	for (;;) {
-		while (end - at >= 8) {
-			memcpy(&word, at, 8);
-			low = (word - ones * 0x20) & ~word; /* a byte under 0x20 */
-			del = ((word ^ ones * 0x7f) - ones) & ~(word ^ ones * 0x7f); /* or DEL */
-			if (((low | del) & ones * 0x80) != 0)
-				break;
+		if (marks == 0) {
 			at += 8;
+			continue;
 		}
-		for (const char *stop = end - at > 8 ? at + 8 : end; at < stop; at++) {
-			if ((classes[(unsigned char)*at] & IN_VALUE) == 0)
-				return at;
-		}
-		if (at == end)
+		at += __builtin_ctzll(marks) / 8;
+		if (*at != '\t')
 			return at;
+		at++;
 	}
+	return skip_class(at, end, IN_VALUE);
 }
 
 /* The CRLF at head->at. */
@@ -223,14 +253,22 @@ static int parse_request_line(struct head *head)
 	return split_target(head);
 }
 
-/* Sound for tokens only: '-' would also match CR. */
-static bool is_name(struct slice token, const char *name)
+/* Sound for tokens only: '-' would also match CR. Eight bytes at a time, of which the last ones may have been seen before. */
+static bool is_name(struct slice token, struct slice name)
 {
-	for (size_t i = 0; i < token.n; i++) {
-		if (((unsigned char)token.p[i] | 0x20) != ((unsigned char)name[i] | 0x20))
-			return false;
+	uint64_t different = 0;
+
+	if (token.n != name.n)
+		return false;
+	if (token.n < 8) {
+		for (size_t i = 0; i < token.n; i++)
+			different |= (unsigned char)(token.p[i] ^ name.p[i]);
+		return (different & ~UINT64_C(0x20)) == 0;
 	}
-	return name[token.n] == '\0';
+	for (size_t i = 0; i + 8 <= token.n; i += 8)
+		different |= load_word(token.p + i) ^ load_word(name.p + i);
+	different |= load_word(token.p + token.n - 8) ^ load_word(name.p + name.n - 8);
+	return (different & ~(ONES * 0x20)) == 0;
 }
 
 /* Whether the comma-separated list has this member, in any case. */
@@ -307,7 +345,7 @@ static int refuse_name(struct head *head, const char *begin, const char *at)
 static int parse_field(struct head *head)
 {
 	const char *begin = head->at, *end = head->end;
-	const char *at = skip_class(begin, end, IN_TOKEN), *last;
+	const char *at = skip_name(begin, end), *last;
 	struct slice name, value;
 
 	if (at == end)
@@ -626,6 +664,23 @@ bool http_request_accepts(const struct http_request *request, const char *type)
 	if (!http_has(request, HTTP_ACCEPT) || request->repeated & 1u << HTTP_ACCEPT)
 		return true;
 	return http_accepts(request->fields[HTTP_ACCEPT], type);
+}
+
+struct http_accepted http_request_accepted(const struct http_request *request)
+{
+	/* What nearly every client writes. */
+	static const struct slice both[] = {
+		SLICE("application/json, text/event-stream"),
+		SLICE("text/event-stream, application/json"),
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(both); i++)
+		if (slice_is_equal(request->fields[HTTP_ACCEPT], both[i]))
+			return (struct http_accepted){ true, true };
+	return (struct http_accepted){
+		.json = http_request_accepts(request, "application/json"),
+		.events = http_request_accepts(request, "text/event-stream"),
+	};
 }
 
 bool http_is_media_type(struct slice value, const char *type)

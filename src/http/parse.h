@@ -32,7 +32,7 @@ enum http_field {
 #undef X
 	HTTP_FIELD_COUNT
 };
-extern const char *const http_field_names[HTTP_FIELD_COUNT];
+extern const struct slice http_field_names[HTTP_FIELD_COUNT];
 
 enum http_body { HTTP_BODY_NONE, HTTP_BODY_LENGTH, HTTP_BODY_CHUNKED };
 
@@ -108,6 +108,13 @@ bool http_query_find(struct slice query, struct slice name, struct slice *value_
 bool http_accepts(struct slice accept, const char *type);
 /* Whether the client takes it: so it is without Accept, or with one that is spread over several fields. FRONT-HTTP-03 */
 bool http_request_accepts(const struct http_request *request, const char *type);
+
+/* The same for the two types that this program sends. */
+struct http_accepted {
+	bool json;   /* application/json */
+	bool events; /* text/event-stream */
+};
+struct http_accepted http_request_accepted(const struct http_request *request);
 /*
  * Whether `value` is the media type `type` in any case, with parameters allowed; a charset parameter
  * must be utf-8. FRONT-HTTP-06.

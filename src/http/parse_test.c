@@ -342,7 +342,7 @@ static void test_every_known_field_is_found(void **state)
 		struct http_request request;
 
 		buf_printf(&head, "POST / HTTP/1.1\r\n%s%s: %s\r\n%sX: y\r\n\r\n",
-			   field == HTTP_HOST ? "" : HOST, http_field_names[field], value,
+			   field == HTTP_HOST ? "" : HOST, http_field_names[field].p, value,
 			   "Acc: a\r\nOrigiN2: b\r\nHosT-: c\r\n");
 		request = check_accepted(buf_slice(&head), 0);
 		assert_int_equal(request.seen, 1u << field | 1u << HTTP_HOST);
@@ -366,7 +366,7 @@ static void test_repeated_fields_are_told(void **state)
 		struct http_request request;
 
 		buf_printf(&head, "POST / HTTP/1.1\r\n" HOST "%s: a\r\n%s: b\r\n\r\n",
-			   http_field_names[told[i]], http_field_names[told[i]]);
+			   http_field_names[told[i]].p, http_field_names[told[i]].p);
 		request = check_accepted(buf_slice(&head), 0);
 		assert_int_equal(request.repeated, 1u << told[i]);
 		assert_slice(request.fields[told[i]], "a");
@@ -768,6 +768,36 @@ static void test_accept_ranges(void **state)
 	assert_false(http_accepts((struct slice){ NULL, 0 }, "application/json"));
 }
 
+/* Both types asked for at once get what each of them gets alone. */
+static void test_accepted_types(void **state)
+{
+	static const char *const cases[] = {
+		"application/json, text/event-stream",
+		"text/event-stream, application/json",
+		"application/json, text/event-strea",
+		"application/json",
+		"text/event-stream",
+		"text/html",
+		"application/json,text/event-stream",
+		"*/*",
+	};
+	struct http_request request = { .seen = 1u << HTTP_ACCEPT };
+	struct http_accepted accepted;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		request.fields[HTTP_ACCEPT] = slice_str(cases[i]);
+		accepted = http_request_accepted(&request);
+		assert_int_equal(accepted.json,
+				 http_accepts(slice_str(cases[i]), "application/json"));
+		assert_int_equal(accepted.events,
+				 http_accepts(slice_str(cases[i]), "text/event-stream"));
+	}
+	request = (struct http_request){ .seen = 0 };
+	accepted = http_request_accepted(&request);
+	assert_true(accepted.json && accepted.events);
+}
+
 /* FRONT-HTTP-06, SEC-02 */
 static void test_media_type(void **state)
 {
@@ -834,6 +864,7 @@ int main(void)
 		cmocka_unit_test(test_many_fields_are_431),
 		cmocka_unit_test(test_bare_line_feed_is_refused_at_once),
 		cmocka_unit_test(test_accept_ranges),
+		cmocka_unit_test(test_accepted_types),
 		cmocka_unit_test(test_media_type),
 	};
 

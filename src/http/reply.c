@@ -44,26 +44,46 @@ const char *reply_status_text(int status)
 	return "Unknown";
 }
 
-/* The field line of the current second, made once per second. */
-static struct slice reply_date(void)
+/* How nearly every answer begins, up to its length. */
+#define USUAL_TYPE "application/json"
+#define USUAL_STATUS "HTTP/1.1 200 OK\r\n"
+#define DATE_BYTES (sizeof("Date: Mon, 01 Jan 2024 00:00:00 GMT\r\n") - 1)
+
+/* Made once a second; the Date field stands in it behind the status line. */
+static struct slice reply_usual(void)
 {
-	static char line[48];
+	static char text[160];
+	static size_t length;
 	static time_t made_for;
-	time_t now = (time_t)(clock_wall_ms() / 1000);
+	time_t now = (time_t)(clock_wall_now_ms() / 1000);
 	struct tm utc;
 
 	if (now != made_for) {
 		gmtime_r(&now, &utc);
-		strftime(line, sizeof(line), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &utc);
+		length = strftime(text, sizeof(text),
+				  USUAL_STATUS "Date: %a, %d %b %Y %H:%M:%S GMT\r\n"
+					       "Content-Type: " USUAL_TYPE "\r\nContent-Length: ",
+				  &utc);
+		CHECK(length > sizeof(USUAL_STATUS) + DATE_BYTES);
 		made_for = now;
 	}
-	return slice_str(line);
+	return slice_of(text, length);
 }
 
-void reply_append_head(struct buf *out, const struct reply_head *head)
+static struct slice reply_date(void)
 {
-	CHECK(head->status >= 100 && head->status <= 599);
-	CHECK(!head->has_length || !head->is_chunked);
+	return slice_of(reply_usual().p + sizeof(USUAL_STATUS) - 1, DATE_BYTES);
+}
+
+static bool is_usual(const struct reply_head *head)
+{
+	return head->status == 200 && head->has_length && head->content_type != NULL &&
+	       strcmp(head->content_type, USUAL_TYPE) == 0;
+}
+
+/* All before the fields of its own. */
+static void append_begin(struct buf *out, const struct reply_head *head)
+{
 	buf_append_str(out, "HTTP/1.1 ");
 	buf_append_u64(out, (uint64_t)head->status);
 	buf_append_char(out, ' ');
@@ -75,8 +95,19 @@ void reply_append_head(struct buf *out, const struct reply_head *head)
 		buf_append_str(out, head->content_type);
 		buf_append_str(out, "\r\n");
 	}
-	if (head->has_length) {
+	if (head->has_length)
 		buf_append_str(out, "Content-Length: ");
+}
+
+void reply_append_head(struct buf *out, const struct reply_head *head)
+{
+	CHECK(head->status >= 100 && head->status <= 599);
+	CHECK(!head->has_length || !head->is_chunked);
+	if (is_usual(head))
+		buf_append_slice(out, reply_usual());
+	else
+		append_begin(out, head);
+	if (head->has_length) {
 		buf_append_u64(out, head->length);
 		buf_append_str(out, "\r\n");
 	}
@@ -84,6 +115,7 @@ void reply_append_head(struct buf *out, const struct reply_head *head)
 		buf_append_str(out, "Transfer-Encoding: chunked\r\n");
 	if (head->is_last)
 		buf_append_str(out, "Connection: close\r\n");
-	buf_append_slice(out, head->fields);
+	for (size_t i = 0; i < head->field_count; i++)
+		buf_append_slice(out, head->fields[i]);
 	buf_append_str(out, "\r\n");
 }

@@ -12,11 +12,12 @@
 
 struct reply_head {
 	int status;
-	const char *content_type; /* NULL: no such field */
-	struct slice fields;      /* complete field lines, or empty */
-	bool has_length;          /* Content-Length: length */
-	bool is_chunked;          /* Transfer-Encoding: chunked */
-	bool is_last;             /* Connection: close */
+	const char *content_type;   /* NULL: no such field */
+	const struct slice *fields; /* their concatenation is complete field lines, or empty */
+	size_t field_count;
+	bool has_length; /* Content-Length: length */
+	bool is_chunked; /* Transfer-Encoding: chunked */
+	bool is_last;    /* Connection: close */
 	uint64_t length;
 };
 

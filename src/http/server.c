@@ -102,6 +102,20 @@ void http_server_leave(struct http_server *server)
 	server->is_leaving = true;
 }
 
+void http_server_leave_port(struct http_server *server, unsigned int port)
+{
+	CHECK(port > 0);
+	LIST_FOREACH(node, &server->conns) {
+		struct http_conn *conn = container_of(node, struct http_conn, link);
+
+		if (conn->port != port)
+			continue;
+		conn->is_leaving = true;
+		if (conn->state == CONN_IDLE)
+			task_schedule(server->loop, &conn->task);
+	}
+}
+
 void http_server_drain(struct http_server *server)
 {
 	server->is_leaving = true;

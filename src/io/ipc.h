@@ -51,9 +51,17 @@ enum ipc_type {
 	IPC_FAILED,  /* `child` could not be started; `value` is errno */
 	IPC_EXITED,  /* `child` has ended; `value` is the wait status */
 	IPC_DRAIN,   /* stop serving: finish within the grace, then exit; a second one hurries */
-	/* entry `value` of listener `server`; descriptors: certificate, key, maybe client_ca (files) */
+	/*
+	 * entry `value` of listener `server`; `child` 1: of the configuration that comes. Descriptors: certificate, key, maybe
+	 * client_ca (files)
+	 */
 	IPC_CERTIFICATE,
 	IPC_CERTIFICATES_END, /* that were all entries of all listeners: use them, and say so */
+	/*
+	 * listener `server` of the configuration that comes; `value`: the one whose socket it goes on with, or -1; then there is
+	 * a descriptor: its socket. One for each, in order, before IPC_CONFIG; none at all: they are as they were
+	 */
+	IPC_LISTENER,
 	/*
 	 * another configuration, `value` 1: with other issuers; descriptors, memory files: as GATEWAY_CONFIG and
 	 * GATEWAY_SERVERS. Use it, and say so

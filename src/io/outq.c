@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #define SEGMENT_BYTES (16 * 1024 - 64)
+#define FIRST_BYTES (1024 - sizeof(struct segment)) /* the largest that malloc gives out at once */
 #define PARTS_MAX 64
 #define COPY_BYTES 4096 /* less than this is copied even where it could be taken */
 
@@ -53,8 +54,9 @@ void outq_append(struct outq *queue, struct slice bytes)
 
 		/* A piece that begins a queue gets room that fits it: idle streams queue little. */
 		if (is_first || tail->end == tail->size)
-			tail = segment_new(queue,
-					   is_first && bytes.n < 1024 ? 1024 : SEGMENT_BYTES);
+			tail = segment_new(queue, is_first && bytes.n < FIRST_BYTES ?
+							  FIRST_BYTES :
+							  SEGMENT_BYTES);
 		n = tail->size - tail->end < bytes.n ? tail->size - tail->end : bytes.n;
 		memcpy(tail->data + tail->end, bytes.p, n);
 		tail->end += n;

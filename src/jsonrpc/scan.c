@@ -21,37 +21,34 @@
 #define SCAN_QUOTED_NAME_MAX 64
 #define MODERN "io.modelcontextprotocol/"
 
-enum found {
-	FOUND_JSONRPC,
-	FOUND_ID,
-	FOUND_METHOD,
-	FOUND_PARAMS,
-	FOUND_RESULT,
-	FOUND_ERROR,
-	FOUND_NAME,
-	FOUND_URI,
-	FOUND_ARGUMENTS,
-	FOUND_CURSOR,
-	FOUND_TASK,
-	FOUND_TASK_ID,
-	FOUND_INPUT_RESPONSES,
-	FOUND_REQUEST_STATE,
-	FOUND_META,
-	FOUND_PROGRESS_OF,
-	FOUND_PROGRESS_TOKEN,
-	FOUND_PROTOCOL_VERSION,
-	FOUND_CLIENT_CAPABILITIES,
-	FOUND_CLIENT_INFO,
-	FOUND_LOG_LEVEL,
-	FOUND_KIND,
-	FOUND_COUNT,
+/* What is not a part of the envelope as it is handed out. */
+struct scan_own {
+	struct json jsonrpc;
+	struct json id; /* not judged yet */
+	struct json method;
+	struct json kind; /* what a result says of itself; which of it matters to nobody here */
 };
 
+/* Where a member's value goes: into the envelope, or into struct scan_own. */
 struct known_member {
 	struct slice name;
-	enum found found;
+	bool is_own;
+	size_t at;
 	const struct known_object *inner; /* if its members are known too */
 };
+
+#define OF_ENVELOPE(name, member)                                           \
+	{                                                                   \
+		SLICE(name), false, offsetof(struct envelope, member), NULL \
+	}
+#define OBJECT(name, member, inner)                                             \
+	{                                                                       \
+		SLICE(name), false, offsetof(struct envelope, member), &(inner) \
+	}
+#define OWN(name, member)                                                  \
+	{                                                                  \
+		SLICE(name), true, offsetof(struct scan_own, member), NULL \
+	}
 
 struct known_object {
 	const char *title; /* for error texts */
@@ -61,11 +58,11 @@ struct known_object {
 };
 
 static const struct known_member meta_members[] = {
-	{ SLICE("progressToken"), FOUND_PROGRESS_TOKEN, NULL },
-	{ SLICE(MODERN "protocolVersion"), FOUND_PROTOCOL_VERSION, NULL },
-	{ SLICE(MODERN "clientCapabilities"), FOUND_CLIENT_CAPABILITIES, NULL },
-	{ SLICE(MODERN "clientInfo"), FOUND_CLIENT_INFO, NULL },
-	{ SLICE(MODERN "logLevel"), FOUND_LOG_LEVEL, NULL },
+	OF_ENVELOPE("progressToken", progress_token),
+	OF_ENVELOPE(MODERN "protocolVersion", protocol_version),
+	OF_ENVELOPE(MODERN "clientCapabilities", client_capabilities),
+	OF_ENVELOPE(MODERN "clientInfo", client_info),
+	OF_ENVELOPE(MODERN "logLevel", log_level),
 };
 static const struct known_object meta_object = {
 	.title = "params._meta",
@@ -74,16 +71,16 @@ static const struct known_object meta_object = {
 };
 
 static const struct known_member params_members[] = {
-	{ SLICE("name"), FOUND_NAME, NULL },
-	{ SLICE("uri"), FOUND_URI, NULL },
-	{ SLICE("arguments"), FOUND_ARGUMENTS, NULL },
-	{ SLICE("cursor"), FOUND_CURSOR, NULL },
-	{ SLICE("task"), FOUND_TASK, NULL },
-	{ SLICE("taskId"), FOUND_TASK_ID, NULL },
-	{ SLICE("progressToken"), FOUND_PROGRESS_OF, NULL },
-	{ SLICE("inputResponses"), FOUND_INPUT_RESPONSES, NULL },
-	{ SLICE("requestState"), FOUND_REQUEST_STATE, NULL },
-	{ SLICE("_meta"), FOUND_META, &meta_object },
+	OF_ENVELOPE("name", name),
+	OF_ENVELOPE("uri", uri),
+	OF_ENVELOPE("arguments", arguments),
+	OF_ENVELOPE("cursor", cursor),
+	OF_ENVELOPE("task", task),
+	OF_ENVELOPE("taskId", task_id),
+	OF_ENVELOPE("progressToken", progress_of),
+	OF_ENVELOPE("inputResponses", input_responses),
+	OF_ENVELOPE("requestState", request_state),
+	OBJECT("_meta", meta, meta_object),
 };
 static const struct known_object params_object = {
 	.title = "params",
@@ -91,11 +88,9 @@ static const struct known_object params_object = {
 	.members = params_members,
 };
 
-/* Which of them it is matters to nobody here. */
 static const struct known_member result_members[] = {
-	{ SLICE("resultType"), FOUND_KIND, NULL },   { SLICE("ttlMs"), FOUND_KIND, NULL },
-	{ SLICE("cacheScope"), FOUND_KIND, NULL },   { SLICE("inputRequests"), FOUND_KIND, NULL },
-	{ SLICE("requestState"), FOUND_KIND, NULL }, { SLICE("_meta"), FOUND_KIND, NULL },
+	OWN("resultType", kind),    OWN("ttlMs", kind),        OWN("cacheScope", kind),
+	OWN("inputRequests", kind), OWN("requestState", kind), OWN("_meta", kind),
 };
 static const struct known_object result_object = {
 	.title = "result",
@@ -105,12 +100,12 @@ static const struct known_object result_object = {
 };
 
 static const struct known_member envelope_members[] = {
-	{ SLICE("jsonrpc"), FOUND_JSONRPC, NULL },
-	{ SLICE("id"), FOUND_ID, NULL },
-	{ SLICE("method"), FOUND_METHOD, NULL },
-	{ SLICE("params"), FOUND_PARAMS, &params_object },
-	{ SLICE("result"), FOUND_RESULT, &result_object },
-	{ SLICE("error"), FOUND_ERROR, NULL },
+	OWN("jsonrpc", jsonrpc),
+	OWN("id", id),
+	OWN("method", method),
+	OBJECT("params", params, params_object),
+	OBJECT("result", result, result_object),
+	OF_ENVELOPE("error", error),
 };
 static const struct known_object envelope_object = {
 	.title = "the message",
@@ -136,7 +131,8 @@ struct scan {
 	bool is_id_repeated;
 	bool has_more_meta;
 	bool has_escaped_name; /* in the result */
-	struct json found[FOUND_COUNT];
+	struct envelope *env;
+	struct scan_own own;
 	struct error fault; /* the first rule that a member name breaks */
 };
 
@@ -302,6 +298,13 @@ static void scan_check_name(struct scan *scan, const struct known_object *object
 
 static int scan_object(struct scan *scan, const struct known_object *object, struct json *value_r);
 
+static struct json *scan_place(struct scan *scan, const struct known_member *known)
+{
+	char *base = known->is_own ? (char *)&scan->own : (char *)scan->env;
+
+	return (struct json *)(void *)(base + known->at);
+}
+
 static int scan_object_member(struct scan *scan, const struct known_object *object,
 			      struct names *names)
 {
@@ -324,9 +327,9 @@ static int scan_object_member(struct scan *scan, const struct known_object *obje
 		scan->has_more_meta |= object == &meta_object;
 		return grammar_value(&scan->grammar, &unknown);
 	}
-	value_r = &scan->found[known->found];
+	value_r = scan_place(scan, known);
 	if (value_r->type != JSON_ABSENT) {
-		scan->is_id_repeated |= known->found == FOUND_ID;
+		scan->is_id_repeated |= value_r == &scan->own.id;
 		return grammar_value(&scan->grammar, &unknown);
 	}
 	if (known->inner != NULL)
@@ -398,12 +401,12 @@ static int scan_text(struct scan *scan, struct slice text, struct slice all, str
 static int scan_judge_id(const struct scan *scan, size_t id_max, struct json *id_r,
 			 struct error *err)
 {
-	const struct json *id = &scan->found[FOUND_ID];
+	const struct json *id = &scan->own.id;
 	bool is_fraction = false; /* or has an exponent */
 	long long number;
 
 	for (size_t i = 0; id->type == JSON_NUMBER && i < id->text.n; i++)
-		is_fraction |= memchr(".eE", id->text.p[i], 3) != NULL;
+		is_fraction |= id->text.p[i] == '.' || (id->text.p[i] | 0x20) == 'e';
 	*id_r = (struct json){ .type = JSON_ABSENT };
 	if (scan->is_id_repeated)
 		return error_set(err, ERROR_INVALID,
@@ -424,7 +427,7 @@ static int scan_judge_id(const struct scan *scan, size_t id_max, struct json *id
 
 static int scan_judge_version(const struct scan *scan, struct error *err)
 {
-	const struct json *version = &scan->found[FOUND_JSONRPC];
+	const struct json *version = &scan->own.jsonrpc;
 
 	if (version->type == JSON_ABSENT)
 		return scan->is_lenient ?
@@ -437,7 +440,7 @@ static int scan_judge_version(const struct scan *scan, struct error *err)
 
 static int scan_judge_call(const struct scan *scan, struct envelope *env_r, struct error *err)
 {
-	const struct json *method = &scan->found[FOUND_METHOD];
+	const struct json *method = &scan->own.method;
 	enum json_type params = env_r->params.type;
 
 	if (env_r->result.type != JSON_ABSENT || env_r->error.type != JSON_ABSENT)
@@ -482,32 +485,13 @@ static void scan_fill(const struct scan *scan, struct slice text, struct envelop
 {
 	CHECK(scan->fault.kind == ERROR_NONE && env_r->text.p == NULL);
 	env_r->text = text;
-	env_r->params = scan->found[FOUND_PARAMS];
-	env_r->result = scan->found[FOUND_RESULT];
-	env_r->error = scan->found[FOUND_ERROR];
-	env_r->name = scan->found[FOUND_NAME];
-	env_r->uri = scan->found[FOUND_URI];
-	env_r->arguments = scan->found[FOUND_ARGUMENTS];
-	env_r->cursor = scan->found[FOUND_CURSOR];
-	env_r->task = scan->found[FOUND_TASK];
-	env_r->task_id = scan->found[FOUND_TASK_ID];
-	env_r->progress_of = scan->found[FOUND_PROGRESS_OF];
-	env_r->input_responses = scan->found[FOUND_INPUT_RESPONSES];
-	env_r->request_state = scan->found[FOUND_REQUEST_STATE];
-	env_r->meta = scan->found[FOUND_META];
-	env_r->progress_token = scan->found[FOUND_PROGRESS_TOKEN];
-	env_r->protocol_version = scan->found[FOUND_PROTOCOL_VERSION];
-	env_r->client_capabilities = scan->found[FOUND_CLIENT_CAPABILITIES];
-	env_r->client_info = scan->found[FOUND_CLIENT_INFO];
-	env_r->log_level = scan->found[FOUND_LOG_LEVEL];
 	env_r->has_more_meta = scan->has_more_meta;
 	env_r->is_plain_result = env_r->result.type == JSON_OBJECT && !scan->has_escaped_name &&
-				 scan->found[FOUND_KIND].type == JSON_ABSENT;
+				 scan->own.kind.type == JSON_ABSENT;
 	env_r->has_line_break = scan->grammar.has_line_break;
 	env_r->has_separator = scan->grammar.has_separator;
-	env_r->is_unusual =
-		scan->found[FOUND_JSONRPC].type == JSON_ABSENT ||
-		(env_r->id.type == JSON_ABSENT && scan->found[FOUND_ID].type != JSON_ABSENT);
+	env_r->is_unusual = scan->own.jsonrpc.type == JSON_ABSENT ||
+			    (env_r->id.type == JSON_ABSENT && scan->own.id.type != JSON_ABSENT);
 	if (!scan->is_lenient)
 		return;
 	/* Members that some servers write although they have nothing to say. */
@@ -524,20 +508,21 @@ static void scan_fill(const struct scan *scan, struct slice text, struct envelop
 	}
 }
 
-int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned int flags,
-		  struct envelope *env_r, struct error *err)
+/* As scan_envelope; on failure env_r may hold something. */
+static int scan_whole(struct slice text, const struct scan_limits *limits, unsigned int flags,
+		      struct envelope *env_r, struct error *err)
 {
 	struct slice all = text;
 	struct error ignored;
 	struct scan scan;
 
 	text = scan_trim(text);
-	memset(env_r, 0, sizeof(*env_r));
 	/* What is large in it (the open containers, the text of the fault) need not be empty. */
 	scan.is_lenient = (flags & SCAN_LENIENT) != 0;
 	scan.is_id_repeated = scan.has_more_meta = scan.has_escaped_name = false;
 	scan.fault.kind = ERROR_NONE;
-	memset(scan.found, 0, sizeof(scan.found));
+	scan.env = env_r;
+	scan.own = (struct scan_own){ .id = { .type = JSON_ABSENT } };
 	grammar_init(&scan.grammar, text, limits->depth_max);
 	if (scan_text(&scan, text, all, err) < 0) {
 		/* What is not JSON has no id that could be trusted (FRONT-HTTP-10). */
@@ -557,11 +542,25 @@ int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned 
 	if (scan_judge_version(&scan, err) < 0)
 		return -1;
 	/* It is kept for as long as the call runs. */
-	if (scan.found[FOUND_PROGRESS_TOKEN].text.n > limits->id_max)
+	if (env_r->progress_token.text.n > limits->id_max)
 		return error_set(err, ERROR_LIMIT, "the progress token is longer than %zu bytes",
 				 limits->id_max);
 	scan_fill(&scan, text, env_r);
-	if (scan.found[FOUND_METHOD].type != JSON_ABSENT)
+	if (scan.own.method.type != JSON_ABSENT)
 		return scan_judge_call(&scan, env_r, err);
 	return scan_judge_response(env_r, err);
+}
+
+int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned int flags,
+		  struct envelope *env_r, struct error *err)
+{
+	struct json id;
+
+	memset(env_r, 0, sizeof(*env_r));
+	if (scan_whole(text, limits, flags, env_r, err) == 0)
+		return 0;
+	id = env_r->id;
+	memset(env_r, 0, sizeof(*env_r)); /* nothing else of it counts */
+	env_r->id = id;
+	return -1;
 }

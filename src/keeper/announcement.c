@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "config/origin.h"
 #include "io/address.h"
 #include "obs/line.h"
 #include "obs/log.h"
@@ -17,7 +18,6 @@
 #define WAIT_MS 2000
 #define NAME_SHOWN 60
 #define VERSION_SHOWN 30
-#define LINE_BYTES 1400
 
 struct announced {
 	bool is_found; /* `text` is all that will be known */
@@ -50,19 +50,45 @@ static void say(const char *text)
 		return; /* nobody to tell */
 }
 
-/* There is no common form of a URL for a unix socket; this one can be read. */
-static void format_url(const struct config_listen *listen, int listener, const char *path,
-		       char *url_r, size_t size)
+/* There is no common form of a URL for a unix socket; this one can be read. The caller frees it. */
+static char *format_url(const struct config *config, size_t i, int fd, const char *path)
 {
-	const char *scheme = listen->tls_count > 0 ? "https" : "http";
+	char *origin = origin_of_listener(config, i, fd);
 	char address[ADDRESS_TEXT_BYTES];
-	bool is_unix;
+	char *url;
 
-	CHECK(listener >= 0);
-	address_format(listener, address);
-	is_unix = strncmp(address, "unix:", 5) == 0;
-	snprintf(url_r, size, "%s%s://%s%s%s", scheme, is_unix ? "+unix" : "",
-		 is_unix ? address + 5 : address, is_unix ? ":" : "", path);
+	CHECK(fd >= 0);
+	if (origin != NULL) {
+		url = mem_printf("%s%s", origin, path);
+	} else {
+		address_format(fd, address);
+		url = mem_printf("%s+unix://%s:%s",
+				 config->listen[i].tls_count > 0 ? "https" : "http",
+				 strncmp(address, "unix:", 5) == 0 ? address + 5 : address, path);
+	}
+	free(origin);
+	return url;
+}
+
+/* Where the configuration says how clients reach the daemon, that is told as well. */
+static void tell(const struct config *config, const struct announced *announced, const char *name,
+		 const char *url, const char *path)
+{
+	struct slice public_url = config->frontend.authorization.public_url;
+	bool is_public = public_url.n > 0;
+	char *for_clients = mem_printf("%.*s%s", SLICE_ARG(public_url), is_public ? path : "");
+	char *line = mem_printf("mcpgated: ready: %s%s at %s%s%s\n", name, announced->text, url,
+				is_public ? ", for clients " : "", for_clients);
+
+	if (config->log_format != LOG_FORMAT_JSON)
+		say(line);
+	else if (is_public)
+		LOG(ENDPOINT_READY, LOG_STR("server", name), LOG_STR("url", url),
+		    LOG_STR("public_url", for_clients));
+	else
+		LOG(ENDPOINT_READY, LOG_STR("server", name), LOG_STR("url", url));
+	free(line);
+	free(for_clients);
 }
 
 /* A log of JSON objects has no other lines among them. */
@@ -71,21 +97,17 @@ static void announce(struct announcement *announcement, size_t server)
 	const struct config *config = announcement->config;
 	const struct config_server *of = &config->servers[server];
 	struct announced *announced = &announcement->servers[server];
-	char line[LINE_BYTES + sizeof(announced->text)], url[900];
 
 	CHECK(!announced->is_said);
 	announced->is_said = true;
 	for (size_t i = 0; i < config->listen_count; i++) {
+		char *url;
+
 		if (announcement->listeners[i] < 0)
 			continue; /* it is stopping */
-		format_url(&config->listen[i], announcement->listeners[i], of->endpoint.path.p, url,
-			   sizeof(url));
-		snprintf(line, sizeof(line), "mcpgated: ready: %s%s at %s\n", of->conf.name,
-			 announced->text, url);
-		if (config->log_format == LOG_FORMAT_JSON)
-			LOG(ENDPOINT_READY, LOG_STR("server", of->conf.name), LOG_STR("url", url));
-		else
-			say(line);
+		url = format_url(config, i, announcement->listeners[i], of->endpoint.path.p);
+		tell(config, announced, of->conf.name, url, of->endpoint.path.p);
+		free(url);
 	}
 }
 

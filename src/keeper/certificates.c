@@ -2,13 +2,13 @@
 /* Opens, sends, closes; never reads. One IPC_CERTIFICATE for each entry, then IPC_CERTIFICATES_END. */
 #include "keeper/certificates.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "config/file.h"
+#include "config/listed_path.h"
 #include "io/ipc.h"
 #include "obs/log.h"
 
@@ -36,32 +36,38 @@ static void close_set(int **fds, size_t count)
 }
 
 /* NULL is no file, which is fine. */
-static int open_file(const char *path, int *fd_r, struct error *err)
+static int open_file(const struct listed_writers *writers, const char *path, int *fd_r,
+		     struct error *err)
 {
+	struct error why;
+
 	*fd_r = -1;
 	if (path == NULL)
 		return 0;
-	*fd_r = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return *fd_r >= 0 ? 0 : error_set_errno(err, "cannot open %.150s", path);
+	*fd_r = file_open(path, writers, &why);
+	return *fd_r >= 0 ? 0 : error_set(err, why.kind, "%.150s: %.150s", path, why.text);
 }
 
-static int open_entry(const struct config_tls *tls, int *fds_r, struct error *err)
+static int open_entry(const struct listed_writers *writers, const struct config_tls *tls,
+		      int *fds_r, struct error *err)
 {
-	if (open_file(tls->certificate, &fds_r[0], err) < 0 ||
-	    open_file(tls->key, &fds_r[1], err) < 0)
+	if (open_file(writers, tls->certificate, &fds_r[0], err) < 0 ||
+	    open_file(writers, tls->key, &fds_r[1], err) < 0)
 		return -1;
-	return open_file(tls->client_ca, &fds_r[2], err);
+	return open_file(writers, tls->client_ca, &fds_r[2], err);
 }
 
-static int *open_set(const struct config *config, size_t count, struct error *err)
+static int *open_set(const struct config *config, const struct config *running, size_t count,
+		     struct error *err)
 {
+	const struct listed_writers writers = { .running = running, .next = config };
 	int *fds = mem_alloc((count * CERTIFICATES_FILES + 1) * sizeof(*fds));
 	int *at = fds;
 
 	memset(fds, 0xff, (count * CERTIFICATES_FILES + 1) * sizeof(*fds)); /* -1 */
 	for (size_t i = 0; i < config->listen_count; i++) {
 		for (size_t j = 0; j < config->listen[i].tls_count; j++) {
-			if (open_entry(&config->listen[i].tls[j], at, err) < 0) {
+			if (open_entry(&writers, &config->listen[i].tls[j], at, err) < 0) {
 				close_set(&fds, count);
 				return NULL;
 			}
@@ -73,11 +79,11 @@ static int *open_set(const struct config *config, size_t count, struct error *er
 }
 
 int certificates_init(struct certificates *certificates, const struct config *config,
-		      struct error *err)
+		      const struct config *running, struct error *err)
 {
 	CHECK(config != NULL);
 	*certificates = (struct certificates){ .config = config, .count = count_entries(config) };
-	certificates->used = open_set(config, certificates->count, err);
+	certificates->used = open_set(config, running, certificates->count, err);
 	return certificates->used != NULL ? 0 : -1;
 }
 
@@ -127,7 +133,7 @@ void certificates_reload(struct certificates *certificates)
 	}
 	CHECK(certificates->next == NULL);
 	certificates->is_asked_for = false;
-	certificates->next = open_set(certificates->config, certificates->count, &err);
+	certificates->next = open_set(certificates->config, NULL, certificates->count, &err);
 	if (certificates->next == NULL)
 		LOG(CERTIFICATES_REFUSED, LOG_STR("error", err.text));
 	else
@@ -149,6 +155,12 @@ bool certificates_on_verdict(struct certificates *certificates, bool is_used)
 	return certificates->next == NULL;
 }
 
+void certificates_give_up(struct certificates *certificates)
+{
+	close_set(&certificates->next, certificates->count);
+	certificates->is_asked_for = false;
+}
+
 bool certificates_is_reloading(const struct certificates *certificates)
 {
 	return certificates->next != NULL || certificates->is_asked_for;
@@ -159,7 +171,7 @@ static int send_entry(const struct certificates *certificates, size_t at, int ga
 {
 	const int *fds = (certificates->next != NULL ? certificates->next : certificates->used) +
 			 at * CERTIFICATES_FILES;
-	struct ipc_message message = { .type = IPC_CERTIFICATE };
+	struct ipc_message message = { .type = IPC_CERTIFICATE, .child = certificates->is_next };
 	struct error err = { ERROR_NONE, "" };
 
 	CHECK(at < certificates->count);
@@ -183,6 +195,28 @@ void certificates_tell(struct certificates *certificates, int gateway_fd)
 			return;
 		certificates->sent++;
 	}
+}
+
+int certificates_tell_next(struct certificates *next, int gateway_fd)
+{
+	CHECK(next->next == NULL);
+	next->is_next = true;
+	while (next->sent < next->count) {
+		if (send_entry(next, next->sent, gateway_fd) < 0)
+			return -1;
+		next->sent++;
+	}
+	return 0;
+}
+
+void certificates_replace(struct certificates *certificates, struct certificates *next)
+{
+	CHECK(next->next == NULL && next->sent == next->count);
+	certificates_fini(certificates);
+	*certificates = *next;
+	certificates->is_next = false;
+	certificates->sent = certificates->count + 1;
+	*next = (struct certificates){ .count = 0 };
 }
 
 bool certificates_has_untold(const struct certificates *certificates)

@@ -23,14 +23,18 @@ struct certificates {
 	size_t count; /* entries of all listeners together */
 	size_t sent;  /* messages; count + 1 of them are a set */
 	bool is_asked_for; /* again, while a set is being judged */
+	bool is_next;      /* of a configuration that is not in use */
 };
 
-/* Opens all files. Without TLS in the configuration there are none, and all below does nothing. */
+/*
+ * Opens all files, by no link that servers of either configuration may have made (`running`: of one in use, or NULL). Without TLS in
+ * the configuration there are none, and all below does nothing.
+ */
 int certificates_init(struct certificates *certificates, const struct config *config,
-		      struct error *err) must_check;
+		      const struct config *running, struct error *err) must_check;
 void certificates_fini(struct certificates *certificates);
 
-/* Another configuration is in use, with the same listeners. */
+/* Another configuration is in use, whose `listen` says the same. */
 void certificates_renew(struct certificates *certificates, const struct config *config);
 /* Whether there are any. */
 bool certificates_exist(const struct certificates *certificates);
@@ -44,6 +48,15 @@ void certificates_reload_later(struct certificates *certificates);
 void certificates_on_ready(struct certificates *certificates);
 /* The gateway says whether it uses the set that was sent. True: the reload that was asked for is over. */
 bool certificates_on_verdict(struct certificates *certificates, bool is_used);
+
+/*
+ * Sends all files to the gateway as those of the configuration that comes, as far as the socket takes them. 0: all are sent.
+ */
+int certificates_tell_next(struct certificates *next, int gateway_fd) must_check;
+/* What was told so is in use: `next`, which is left empty, takes the place of the others. */
+void certificates_replace(struct certificates *certificates, struct certificates *next);
+/* The gateway does not judge, and has been ended: the set before stays in use. */
+void certificates_give_up(struct certificates *certificates);
 
 /* Whether the gateway has yet to judge. */
 bool certificates_is_reloading(const struct certificates *certificates);

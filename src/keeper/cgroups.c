@@ -405,34 +405,31 @@ static int open_group(const struct cgroups *cgroups, const char *name,
 		      const struct config_server *server)
 {
 	int dir_fd = openat(cgroups->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd = -1;
 	int error;
 
 	CHECK(cgroups->fd >= 0);
-	if (dir_fd < 0)
-		return -1;
-	if (set_limits(dir_fd, server) == 0)
-		fd = openat(dir_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	if (dir_fd < 0 || set_limits(dir_fd, server) == 0)
+		return dir_fd;
 	error = errno;
 	close(dir_fd);
 	errno = error;
-	return fd;
+	return -1;
 }
 
-int64_t cgroups_make(struct cgroups *cgroups, const struct config_server *server, int *procs_fd_r)
+int64_t cgroups_make(struct cgroups *cgroups, const struct config_server *server, int *group_fd_r)
 {
 	int64_t number = (int64_t)++cgroups->last;
 	char name[NAME_BYTES];
 	int error;
 
-	*procs_fd_r = -1;
+	*group_fd_r = -1;
 	if (cgroups->fd < 0)
 		return 0;
 	format_name(name, server, number);
 	if (mkdirat(cgroups->fd, name, 0755) < 0 && errno != EEXIST)
 		return cgroups_is_needed(server) ? -1 : 0;
-	*procs_fd_r = open_group(cgroups, name, server);
-	if (*procs_fd_r >= 0)
+	*group_fd_r = open_group(cgroups, name, server);
+	if (*group_fd_r >= 0)
 		return number;
 	error = errno;
 	unlinkat(cgroups->fd, name, AT_REMOVEDIR);
@@ -440,9 +437,9 @@ int64_t cgroups_make(struct cgroups *cgroups, const struct config_server *server
 	return cgroups_is_needed(server) ? -1 : 0;
 }
 
-int cgroups_join(int procs_fd)
+int cgroups_join(int group_fd)
 {
-	return write(procs_fd, "0", 1) == 1 ? 0 : -1;
+	return write_file(group_fd, "cgroup.procs", "0");
 }
 
 void cgroups_kill(const struct cgroups *cgroups, const struct config_server *server, int64_t number)

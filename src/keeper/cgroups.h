@@ -49,12 +49,15 @@ bool cgroups_is_needed(const struct config_server *server);
 
 /*
  * Makes a group with the server's limits. Returns its number (0: there are no groups), or -1 with
- * errno; *procs_fd_r, or -1, is for cgroups_join and the caller's.
+ * errno; *group_fd_r, its directory or -1, is the caller's.
  */
-int64_t cgroups_make(struct cgroups *cgroups, const struct config_server *server, int *procs_fd_r)
+int64_t cgroups_make(struct cgroups *cgroups, const struct config_server *server, int *group_fd_r)
 	must_check;
-/* Moves the calling process into it. Async-signal-safe. */
-int cgroups_join(int procs_fd) must_check;
+/*
+ * Moves the calling process into it. Async-signal-safe. Takes some ten milliseconds, because the kernel waits until all
+ * processors have seen it; a process that was made there (keeper/new_process.h) does without.
+ */
+int cgroups_join(int group_fd) must_check;
 /* Kills all that is in the group. */
 void cgroups_kill(const struct cgroups *cgroups, const struct config_server *server,
 		  int64_t number);

@@ -235,11 +235,11 @@ static void wait_until_gone(pid_t pid)
 }
 
 /* Joins, starts a process that leaves the group of processes, and says its number. */
-static void child(int procs_fd, int out)
+static void child(int group_fd, int out)
 {
 	pid_t pid;
 
-	if (cgroups_join(procs_fd) < 0)
+	if (cgroups_join(group_fd) < 0)
 		_exit(1);
 	pid = fork();
 	if (pid == 0) {

@@ -90,6 +90,12 @@ size_t children_count(const struct children *children, size_t server)
 	return children->counts[server];
 }
 
+void children_forget_server(struct children *children, size_t server)
+{
+	CHECK(children_count(children, server) == 0);
+	children->starts[server] = (struct starts){ 0 };
+}
+
 void children_init(struct children *children, const struct config *config, struct launch *launch,
 		   struct reaper *reaper, struct cgroups *cgroups)
 {
@@ -568,6 +574,23 @@ static void kill_list(struct children *children, struct list *rows)
 		if (row->told != TOLD_END)
 			row_set_told(children, row, TOLD_END);
 	}
+}
+
+static void kill_of_server(const struct list *rows, size_t server)
+{
+	LIST_FOREACH(node, rows) {
+		const struct row *row = container_of(node, struct row, link);
+
+		if (row->server == server)
+			row_signal(row, SIGKILL);
+	}
+}
+
+void children_kill_server(struct children *children, size_t server)
+{
+	CHECK(server < children->config->server_count);
+	kill_of_server(&children->starting, server);
+	kill_of_server(&children->others, server);
 }
 
 void children_kill_all(struct children *children)

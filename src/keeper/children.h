@@ -65,6 +65,8 @@ void children_note_servers(const struct children *children);
 /* IPC_RELEASE: whether it was allowed. */
 void children_release(const struct children *children, const struct ipc_message *message,
 		      bool is_allowed);
+/* A server's number is free: what has come of its starts is not that of the next one. It has no processes. */
+void children_forget_server(struct children *children, size_t server);
 /* How many processes of the server there are, or are still known to the gateway. */
 size_t children_count(const struct children *children, size_t server);
 
@@ -93,6 +95,8 @@ bool children_has_untold(const struct children *children);
 void children_set_gateway(struct children *children, int gateway_fd);
 /* There is another reaper: tells it all groups. */
 void children_set_reaper(struct children *children);
+/* Kills the processes of this server; the gateway is told of their ends. */
+void children_kill_server(struct children *children, size_t server);
 /* Kills all that is left. */
 void children_kill_all(struct children *children);
 

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -23,19 +22,7 @@
 
 static int make_config(const struct config *config, struct error *err)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	int fd;
-
-	if (out == NULL)
-		return error_set_errno(err, "open_memstream");
-	config_print_for_fetcher(config, out);
-	fclose(out);
-	fd = memory_file_sealed("fetcher", slice_of(text, size), err);
-	explicit_bzero(text, size);
-	free(text);
-	return fd;
+	return memory_file_printed("fetcher", config_print_for_fetcher, config, err);
 }
 
 int fetcher_process_init(struct fetcher_process *process, const struct config *config,
@@ -48,7 +35,7 @@ int fetcher_process_init(struct fetcher_process *process, const struct config *c
 		.gateway_end = -1,
 		.log_relay = { .in = -1, .out = -1 },
 	};
-	if (config->frontend.authorization.issuers.count == 0)
+	if (!config_is_fetching(config))
 		return 0;
 	process->config = make_config(config, err);
 	return process->config < 0 ? -1 : log_relay_open(&process->log_relay, "fetch", err);
@@ -76,7 +63,7 @@ void fetcher_process_fini(struct fetcher_process *process)
 int fetcher_process_renew(struct fetcher_process *process, const struct config *config,
 			  struct error *err)
 {
-	bool is_needed = config->frontend.authorization.issuers.count > 0;
+	bool is_needed = config_is_fetching(config);
 	int fd = is_needed ? make_config(config, err) : -1;
 
 	CHECK(process->gateway_fd < 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process that fetches from issuers (mcpgated-fetch), where the configuration has any. Each gateway has one of its
+ * The process that fetches from issuers, and takes spans to the collector (mcpgated-fetch), where the configuration has
+ * any. Each gateway has one of its
  * own, started after it, and gets the other end of its socket as a message. One that dies is replaced, after longer and
  * longer pauses; the daemon goes on meanwhile.
  *
@@ -21,7 +22,7 @@
 
 struct fetcher_process {
 	const struct programs *programs;
-	int config;      /* a memory file; -1: no issuers, and all below does nothing */
+	int config;      /* a memory file; -1: nothing to fetch, and all below does nothing */
 	int gateway_fd;  /* of the gateway that it is for, borrowed; -1: there is none */
 	int gateway_end; /* of the pair, until the gateway has it; else -1 */
 	struct log_relay log_relay;

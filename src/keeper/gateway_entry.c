@@ -71,14 +71,6 @@ static size_t measure_audit(const struct config *config)
 	return bytes > 0 ? (size_t)bytes : 0;
 }
 
-static bool has_tls(const struct config *config)
-{
-	for (size_t i = 0; i < config->listen_count; i++)
-		if (config->listen[i].tls_count > 0)
-			return true;
-	return false;
-}
-
 void gateway_entry(struct gateway_entry *entry_r)
 {
 	struct program_entry entry;
@@ -91,8 +83,7 @@ void gateway_entry(struct gateway_entry *entry_r)
 	read_seal_key(entry_r);
 	read_servers(entry_r);
 	entry_r->audit_bytes = measure_audit(entry.config);
-	if (has_tls(entry.config))
-		tls_init();
+	tls_init(); /* a reload may bring what needs it */
 	/* Hashes of tokens and reports of the operator need the same libraries as issuers do. */
 	if (verifier_prepare(&err) < 0) {
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));

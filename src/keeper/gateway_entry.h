@@ -26,7 +26,7 @@ enum gateway_descriptor {
 	GATEWAY_LISTENERS = 10,
 };
 
-enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENERS_MORE };
+enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENER_PAGE, LISTENERS_MORE };
 
 /* What a gateway is told of each server of its configuration, besides that. */
 struct gateway_server {

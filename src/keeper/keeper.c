@@ -246,7 +246,7 @@ static void keeper_on_ready(struct keeper *keeper)
 		keeper_set_state(keeper, KEEPER_RUNNING);
 		announcement_begin(&keeper->announcement, keeper->listeners);
 	}
-	reload_on_gateway_ready(&keeper->reload, keeper->gateway.fd);
+	reload_on_gateway_ready(&keeper->reload);
 }
 
 /* The gateway's own times, the longest that a server may take to stop, and a reserve. */
@@ -283,7 +283,7 @@ static void keeper_on_stop(struct keeper *keeper)
 	}
 	if (keeper_is_on(keeper)) {
 		keeper_tell_of_stop(keeper, stop_ms);
-		reload_stop(&keeper->reload);
+		reload_stop(&keeper->reload, keeper->gateway.fd);
 		keeper_set_state(keeper, KEEPER_DRAINING);
 		listeners_stop(keeper_config(keeper), keeper->listeners);
 		keeper->kill_at_ms = clock_now_ms() + stop_ms;
@@ -313,25 +313,6 @@ static void keeper_watch(struct keeper *keeper, uint64_t now)
 	keeper->ping = PING_OWED;
 }
 
-/* ---- servers of earlier configurations ---- */
-
-static void keeper_free_slot(struct keeper *keeper, size_t number)
-{
-	struct error err;
-
-	server_slots_free_one(&keeper->slots, number);
-	CHECK(launch_renew(&keeper->launch, number, &err) == 0); /* there is nothing to prepare */
-}
-
-/* Servers of earlier configurations whose last process has gone. */
-static void keeper_free_slots(struct keeper *keeper)
-{
-	for (size_t i = 0; i < keeper->slots.table.server_count; i++)
-		if (server_slots_is_released(&keeper->slots, i) &&
-		    children_count(&keeper->children, i) == 0)
-			keeper_free_slot(keeper, i);
-}
-
 /* The only descriptor that a message may bring is one of a text; all that came are closed. */
 static void keeper_on_message(struct keeper *keeper, const struct ipc_message *message,
 			      const int *fds, size_t fd_count)
@@ -341,14 +322,14 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 	else if (message->type == IPC_STOP)
 		keeper_on_stop(keeper);
 	else if (message->type == IPC_RELOAD)
-		reload_on_order(&keeper->reload, message->child, keeper->gateway.fd);
+		reload_on_order(&keeper->reload, message->child);
 	else if (message->type == IPC_CONFIG_USED)
 		reload_on_verdict(&keeper->reload, message->value != 0, keeper->gateway.fd);
 	else if (message->type == IPC_RELEASE)
 		children_release(&keeper->children, message,
 				 server_slots_release(&keeper->slots, message->server));
 	else if (message->type == IPC_CERTIFICATES_USED)
-		reload_on_certificates(&keeper->reload, message->value != 0, keeper->gateway.fd);
+		reload_on_certificates(&keeper->reload, message->value != 0);
 	else if (message->type == IPC_ALIVE)
 		keeper_feed_watchdog(keeper);
 	else if (message->type == IPC_ERA)
@@ -466,7 +447,7 @@ static void keeper_on_signal(struct keeper *keeper, int number)
 	if (number == SIGTERM || number == SIGINT)
 		keeper_on_stop(keeper);
 	else if (number == SIGHUP)
-		reload_ask(&keeper->reload, keeper->gateway.fd);
+		reload_ask(&keeper->reload);
 }
 
 static void keeper_read_signals(struct keeper *keeper)
@@ -531,6 +512,9 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 		else
 			next = keeper->gateway.restart_at_ms;
 	}
+	next = earlier(next,
+		       reload_do_due(&keeper->reload, keeper->gateway.fd, keeper->gateway.pid));
+	next = earlier(next, server_slots_do_due(&keeper->slots));
 	next = earlier(next, fetcher_process_do_due(&keeper->fetcher));
 	next = earlier(next, era_store_do_due(&keeper->era_store));
 	next = earlier(next, audit_writer_run(&keeper->audit));
@@ -606,7 +590,7 @@ static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 		keeper_read_requests(keeper);
 	if (keeper->children.starting_count > 0)
 		children_read_verdicts(&keeper->children);
-	keeper_free_slots(keeper);
+	reload_free_slots(&keeper->reload);
 	keeper_tell_gateway(keeper);
 }
 
@@ -640,7 +624,8 @@ static int keeper_open_cgroups(struct keeper *keeper, struct error *err)
 /* What every gateway gets. */
 static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 {
-	keeper->gateway_config = reload_write_config(keeper_config(keeper), err);
+	keeper->gateway_config = memory_file_printed("configuration", config_print_for_gateway,
+						     keeper_config(keeper), err);
 	if (keeper->gateway_config < 0)
 		return -1;
 	keeper->gateway_deny = memory_file_shared("denials", DENY_SNAPSHOT_FILE_BYTES, err);
@@ -666,6 +651,7 @@ static void keeper_init_reload(struct keeper *keeper)
 					    .audit = &keeper->audit,
 					    .announcement = &keeper->announcement,
 					    .notify = &keeper->notify,
+					    .listeners = &keeper->listeners,
 					    .log_fd = &keeper->log_fd,
 					    .gateway_config = &keeper->gateway_config });
 }
@@ -691,7 +677,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	keeper->listeners = listeners_open(config, err);
 	if (keeper->listeners == NULL)
 		return -1;
-	if (certificates_init(&keeper->certificates, config, err) < 0)
+	if (certificates_init(&keeper->certificates, config, NULL, err) < 0)
 		return -1;
 	/* The keeper has the secrets of all children: none of them may read its memory. SEC-61. */
 	prctl(PR_SET_DUMPABLE, 0);

@@ -17,12 +17,12 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "config/listed_path.h"
 #include "config/problem.h"
 #include "keeper/capabilities.h"
 #include "keeper/cgroups.h"
 #include "keeper/landlock.h"
 #include "keeper/launch.h"
-#include "keeper/listed_path.h"
 #include "keeper/sandbox.h"
 #include "keeper/syscall_filter.h"
 

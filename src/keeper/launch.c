@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fork and exec. What runs in the child (the functions named child_side_*) may call nothing but
- * async-signal-safe functions: no allocation, no stdio, no log.
+ * What runs in the child (the functions named child_side_*) may call nothing but async-signal-safe functions: no
+ * allocation, no stdio, no log. Of a plain start it runs in the keeper's own memory: keeper/new_process.h.
  */
 #include "keeper/launch.h"
 
@@ -19,11 +19,12 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "config/listed_path.h"
 #include "config/secret.h"
 #include "keeper/cgroups.h"
 #include "keeper/capabilities.h"
 #include "keeper/descriptors.h"
-#include "keeper/listed_path.h"
+#include "keeper/new_process.h"
 #include "keeper/read_only.h"
 #include "keeper/sandbox.h"
 #include "keeper/syscall_filter.h"
@@ -258,32 +259,17 @@ void launch_raise_limits(struct launch *launch)
 	setrlimit(RLIMIT_NOFILE, &all);
 }
 
-/*
- * An empty file may be about to be written. Only plain files, because others could make us wait; and by no link that a
- * server may have made, because it would read with our rights.
- */
+/* An empty file may be about to be written. */
 static int read_again(const struct config *config, const char *path, char **value_r,
 		      struct error *err)
 {
-	int fd = listed_path_open(config, path);
-	struct error why = { ERROR_NONE, "" };
-	struct stat status;
-	char opened[32];
-	int result;
+	const struct listed_writers writers = { .running = config };
 
-	if (fd < 0)
-		return error_set_errno(err, "the file %.100s cannot be opened", path);
-	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
-	if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
-		result = error_set(err, ERROR_INVALID, "the file %.100s is no plain file", path);
-	else if (secret_resolve("file", opened, value_r, &why) < 0)
-		result = error_set(err, why.kind, "the file %.100s: %.150s", path, why.text);
-	else if ((*value_r)[0] == '\0')
-		result = error_set(err, ERROR_INVALID, "the file %.100s is empty", path);
-	else
-		result = 0;
-	close(fd);
-	return result;
+	if (secret_resolve("file", path, &writers, value_r, err) < 0)
+		return -1;
+	if ((*value_r)[0] == '\0')
+		return error_set(err, ERROR_INVALID, "the file %.100s is empty", path);
+	return 0;
 }
 
 void launch_renew_secrets(struct launch *launch, size_t server)
@@ -449,19 +435,36 @@ static void child_side_exec(const struct launch_spec *spec)
 	child_side_fail(VERDICT_FD, LAUNCH_EXEC);
 }
 
+struct start {
+	struct new_process process;
+	const struct launch *launch;
+	const struct launch_spec *spec;
+	const struct reaper *reaper;
+	int ends[3]; /* its standard streams */
+	int verdict_fd;
+};
+
 /* Before anything else, so that all memory that the process uses is counted in its group. */
-static void child_side_join(const struct launch_spec *spec, int cgroup_fd, int verdict_fd)
+static void child_side_join(const struct start *start)
 {
-	if (cgroup_fd >= 0 && cgroups_join(cgroup_fd) < 0 && cgroups_is_needed(spec->server))
-		child_side_fail(verdict_fd, LAUNCH_CGROUP);
+	const struct new_process *process = &start->process;
+
+	if (process->cgroup_fd >= 0 && !process->is_in_group &&
+	    cgroups_join(process->cgroup_fd) < 0 && cgroups_is_needed(start->spec->server))
+		child_side_fail(start->verdict_fd, LAUNCH_CGROUP);
 }
 
-static void child_side(const struct launch *launch, const struct launch_spec *spec,
-		       const struct reaper *reaper, const int ends[3], int verdict_fd)
+static void child_side(const struct new_process *process)
 {
+	const struct start *start = container_of(process, const struct start, process);
+	const struct launch *launch = start->launch;
+	const struct launch_spec *spec = start->spec;
+
+	child_side_die_with_keeper(launch);
+	child_side_join(start);
 	setsid();
-	reaper_add(reaper, getpid());
-	child_side_set_descriptors(ends, verdict_fd);
+	reaper_add(start->reaper, getpid());
+	child_side_set_descriptors(start->ends, start->verdict_fd);
 	child_side_reset_signals();
 	child_side_set_limits(spec);
 	child_side_set_user(launch, spec);
@@ -469,6 +472,18 @@ static void child_side(const struct launch *launch, const struct launch_spec *sp
 	child_side_set_place(spec);
 	child_side_give_up_rights(launch, spec);
 	child_side_exec(spec);
+}
+
+/*
+ * Whether the child side keeps to what keeper/new_process.h asks of a process that shares the keeper's memory. A sandbox
+ * and `cwd` open paths that others may have put on a file system of theirs, which answers when it likes.
+ */
+static bool may_share_memory(const struct launch_spec *spec)
+{
+	const struct config_server *server = spec->server;
+
+	return !spec->has_user && server->sandbox == CONFIG_SANDBOX_OFF && server->cwd == NULL &&
+	       !cgroups_is_needed(server);
 }
 
 /* The pipes of one start; [0] is the end to read from, as with pipe(2). */
@@ -511,17 +526,23 @@ int launch_start(const struct launch *launch, const struct launch_spec *spec,
 		 int *error_r)
 {
 	int pipes[PIPE_COUNT][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	struct start start = {
+		.process = { .run = child_side,
+			     .shares_memory = may_share_memory(spec),
+			     .cgroup_fd = cgroup_fd },
+		.launch = launch,
+		.spec = spec,
+		.reaper = reaper,
+	};
 	pid_t pid = -1;
 
 	CHECK(spec->argv[0] != NULL && spec->envp != NULL);
-	if (open_pipes(pipes) == 0)
-		pid = fork();
-	if (pid == 0) {
-		int ends[3] = { pipes[PIPE_IN][0], pipes[PIPE_OUT][1], pipes[PIPE_ERR][1] };
-
-		child_side_die_with_keeper(launch);
-		child_side_join(spec, cgroup_fd, pipes[PIPE_VERDICT][1]);
-		child_side(launch, spec, reaper, ends, pipes[PIPE_VERDICT][1]);
+	if (open_pipes(pipes) == 0) {
+		start.ends[0] = pipes[PIPE_IN][0];
+		start.ends[1] = pipes[PIPE_OUT][1];
+		start.ends[2] = pipes[PIPE_ERR][1];
+		start.verdict_fd = pipes[PIPE_VERDICT][1];
+		pid = new_process_make(&start.process);
 	}
 	if (pid < 0) {
 		*error_r = errno;

@@ -81,8 +81,10 @@ void launch_raise_limits(struct launch *launch);
 void launch_renew_secrets(struct launch *launch, size_t server);
 
 /*
- * Forks a process of `spec`, one of launch's or a copy of one, in the cgroup of cgroups_make (-1: none). Returns 0
+ * Makes a process of `spec`, one of launch's or a copy of one, in the cgroup of cgroups_make (-1: none). Returns 0
  * (all descriptors are the caller's), or -1 with *error_r an errno. Whether exec succeeds is told by the verdict.
+ * Where the server has no user, sandbox, directory and limits of its own, it shares the memory of this process until it
+ * executes (keeper/new_process.h).
  */
 int launch_start(const struct launch *launch, const struct launch_spec *spec,
 		 const struct reaper *reaper, int cgroup_fd, struct launched *launched_r,

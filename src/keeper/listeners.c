@@ -61,15 +61,35 @@ static int fail_at(const char *address, const struct error *why, struct error *e
 	return error_set(err, why->kind, "cannot listen on %.80s: %.150s", address, why->text);
 }
 
+int listeners_open_one(const struct config *config, size_t at, struct error *err)
+{
+	struct error why = { ERROR_NONE, "" };
+	int fd = listener_open(config, at, &why);
+
+	if (fd < 0)
+		return fail_at(config->listen[at].address, &why, err);
+	log_listener(fd);
+	return fd;
+}
+
+void listeners_give_up(const char *address, int fd)
+{
+	struct address parsed;
+	struct error ignored;
+
+	CHECK(fd >= 0);
+	if (address_parse(address, &parsed, &ignored) < 0 || parsed.kind == ADDRESS_SYSTEMD)
+		return;
+	close(fd);
+	address_remove_stale((const struct sockaddr *)&parsed.socket, parsed.socket_size);
+}
+
 static int open_all(const struct config *config, int *listeners, struct error *err)
 {
 	for (size_t i = 0; i < config->listen_count; i++) {
-		struct error why = { ERROR_NONE, "" };
-
-		listeners[i] = listener_open(config, i, &why);
+		listeners[i] = listeners_open_one(config, i, err);
 		if (listeners[i] < 0)
-			return fail_at(config->listen[i].address, &why, err);
-		log_listener(listeners[i]);
+			return -1;
 	}
 	return 0;
 }
@@ -188,7 +208,9 @@ static int open_admin_somewhere(void)
 static int open_more(const struct config *config, int *more, struct error *err)
 {
 	const char *texts[LISTENERS_MORE] = {
-		[LISTENER_ADMIN] = config->admin_address, [LISTENER_METRICS] = config->admin_metrics
+		[LISTENER_ADMIN] = config->admin_address,
+		[LISTENER_METRICS] = config->admin_metrics,
+		[LISTENER_PAGE] = config->admin_page,
 	};
 
 	if (strcmp(config->admin_address, "off") == 0)

@@ -15,6 +15,14 @@
  */
 int *listeners_open(const struct config *config, struct error *err) must_check;
 
+/* One of them, by its number. -1: it cannot be opened, and err names the address. */
+int listeners_open_one(const struct config *config, size_t at, struct error *err) must_check;
+/*
+ * Closes one of that address and removes the file of a unix socket, if no other process has it open. What systemd has opened
+ * stays open, to be taken again.
+ */
+void listeners_give_up(const char *address, int fd);
+
 /*
  * Adds each TCP address that cannot be listened on now, with its place in `root`; whatever was opened is closed. Of one in use
  * this daemon itself may be the user.

@@ -20,12 +20,13 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/keeper.c src/keeper/keeper.h \
 	src/keeper/landlock.c src/keeper/landlock.h \
 	src/keeper/launch.c src/keeper/launch.h \
-	src/keeper/listed_path.c src/keeper/listed_path.h \
 	src/keeper/listeners.c src/keeper/listeners.h \
 	src/keeper/log_file.c src/keeper/log_file.h \
 	src/keeper/log_relay.c src/keeper/log_relay.h \
 	src/keeper/memory_file.c src/keeper/memory_file.h \
 	src/keeper/kernel_features.c src/keeper/kernel_features.h \
+	src/keeper/new_process.c src/keeper/new_process.h \
+	src/keeper/next_listeners.c src/keeper/next_listeners.h \
 	src/keeper/notify.c src/keeper/notify.h \
 	src/keeper/program_entry.c src/keeper/program_entry.h \
 	src/keeper/program_digest.c src/keeper/program_digest.h \
@@ -64,6 +65,11 @@ src_keeper_memory_file_test_SOURCES = src/keeper/memory_file_test.c
 src_keeper_memory_file_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 src_keeper_operator_test_SOURCES = src/keeper/operator_test.c
 src_keeper_operator_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/keeper/reload_test src/keeper/server_slots_test
+src_keeper_server_slots_test_SOURCES = src/keeper/server_slots_test.c
+src_keeper_server_slots_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+src_keeper_reload_test_SOURCES = src/keeper/reload_test.c
+src_keeper_reload_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/reaper_test
 src_keeper_reaper_test_SOURCES = src/keeper/reaper_test.c
 EXTRA_src_keeper_reaper_test_DEPENDENCIES = mcpgated-reaper$(EXEEXT)
@@ -82,3 +88,6 @@ src_keeper_era_store_test_SOURCES = src/keeper/era_store_test.c
 src_keeper_era_store_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 src_keeper_era_table_test_SOURCES = src/keeper/era_table_test.c
 src_keeper_era_table_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/keeper/new_process_test
+src_keeper_new_process_test_SOURCES = src/keeper/new_process_test.c
+src_keeper_new_process_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -38,6 +40,24 @@ int memory_file_sealed(const char *name, struct slice content, struct error *err
 
 	return finish(fd, name, fd >= 0 ? write_all(fd, content) : -1,
 		      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, err);
+}
+
+int memory_file_printed(const char *name, void (*print)(const struct config *config, FILE *out),
+			const struct config *config, struct error *err)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int fd;
+
+	if (out == NULL)
+		return error_set_errno(err, "open_memstream");
+	print(config, out);
+	fclose(out);
+	fd = memory_file_sealed(name, slice_of(text, size), err);
+	explicit_bzero(text, size);
+	free(text);
+	return fd;
 }
 
 int memory_file_random(const char *name, size_t size, struct error *err)

@@ -4,13 +4,19 @@
 #define MCPGATED_KEEPER_MEMORY_FILE_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "base/slice.h"
 
+struct config;
+
 /* With this content, which nobody can change any more. Returns a descriptor (close-on-exec), or -1. */
 int memory_file_sealed(const char *name, struct slice content, struct error *err) must_check;
+/* Likewise, with what `print` writes of the configuration, which may be secret. */
+int memory_file_printed(const char *name, void (*print)(const struct config *config, FILE *out),
+			const struct config *config, struct error *err) must_check;
 /* Likewise, with so many random bytes: at most MEMORY_FILE_RANDOM_MAX. */
 #define MEMORY_FILE_RANDOM_MAX 64
 int memory_file_random(const char *name, size_t size, struct error *err) must_check;

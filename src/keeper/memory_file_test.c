@@ -33,6 +33,25 @@ static void sealed_content_stays(void **state)
 	close(fd);
 }
 
+static void print(const struct config *config, FILE *out)
+{
+	fprintf(out, "printed of %p", (const void *)config);
+}
+
+static void printed_content_is_sealed(void **state)
+{
+	const struct config *config = (const struct config *)(const void *)"x";
+	char text[64] = "", expected[64];
+	struct error err;
+	int fd = memory_file_printed("test", print, config, &err);
+
+	snprintf(expected, sizeof(expected), "printed of %p", (const void *)config);
+	is_refused(pwrite(fd, "x", 1, 0));
+	assert_int_equal(pread(fd, text, sizeof(text), 0), strlen(expected));
+	assert_string_equal(text, expected);
+	close(fd);
+}
+
 static void random_bytes_are_others_each_time(void **state)
 {
 	struct error err;
@@ -68,6 +87,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sealed_content_stays),
+		cmocka_unit_test(printed_content_is_sealed),
 		cmocka_unit_test(random_bytes_are_others_each_time),
 		cmocka_unit_test(shared_size_stays),
 	};

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "keeper/listed_path.h"
+#include "config/listed_path.h"
 
 #ifndef MOVE_MOUNT_T_EMPTY_PATH
 #define MOVE_MOUNT_F_EMPTY_PATH 0x4

@@ -6,6 +6,7 @@
  */
 #include "keeper/reload.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "base/mem.h"
 #include "config/difference.h"
 #include "config/problem.h"
+#include "keeper/listeners.h"
 #include "keeper/log_file.h"
 #include "keeper/memory_file.h"
 #include "obs/log.h"
@@ -24,14 +26,27 @@
 #define STATUS_REFUSED \
 	"The configuration was read again and refused; the one before is in use: see the log"
 
-/* The one writer of the state. */
+#define TO(state) (1u << RELOAD_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[RELOAD_IDLE] = { "idle", TO(WAITING) },
+	[RELOAD_WAITING] = { "waiting", TO(SENDING) | TO(CERTIFICATES) | TO(IDLE) },
+	[RELOAD_SENDING] = { "sending", TO(JUDGED) | TO(WAITING) | TO(CERTIFICATES) | TO(IDLE) },
+	[RELOAD_JUDGED] = { "judged", TO(CERTIFICATES) | TO(WAITING) },
+	[RELOAD_CERTIFICATES] = { "certificates", TO(IDLE) },
+};
+#undef TO
+
+/* The one writer of the state; what is waited for has its time from now on. */
 static void reload_set_state(struct reload *reload, enum reload_state state)
 {
-	static const char *const names[] = { "idle", "sending", "judged" };
-
-	CHECK(state == RELOAD_IDLE || state == reload->state + 1);
-	LOG(RELOAD_STATE, LOG_STR("from", names[reload->state]), LOG_STR("to", names[state]));
+	CHECK(states[reload->state].next & 1u << state);
+	LOG(RELOAD_STATE, LOG_STR("from", states[reload->state].name),
+	    LOG_STR("to", states[state].name));
 	reload->state = state;
+	reload->judge_by_ms = 0;
 }
 
 void reload_init(struct reload *reload, const struct reload_parts *parts)
@@ -49,6 +64,9 @@ static void close_fd(int *fd)
 /* What was read is not used, or has been taken. */
 static void forget(struct reload *reload)
 {
+	next_listeners_forget(&reload->listeners);
+	certificates_fini(&reload->certificates);
+	reload->certificates = (struct certificates){ .count = 0 };
 	config_free(&reload->next);
 	free(reload->numbers);
 	reload->numbers = NULL;
@@ -88,6 +106,29 @@ static void report_server(struct reload *reload, const char *kind, const char *n
 	LOG(SERVER_RELOADED, LOG_STR("server", name), LOG_STR("is", kind));
 }
 
+/* What it does to the listeners. */
+static void report_listeners(struct reload *reload)
+{
+	const struct config *now = server_slots_config(reload->parts.slots);
+	const struct config *next = reload->next;
+	bool *is_kept = mem_zalloc(now->listen_count + 1);
+
+	for (size_t i = 0; i < next->listen_count; i++) {
+		int32_t kept = reload->listeners.kept[i];
+
+		if (kept < 0)
+			reload_report(reload, "listen_added", next->listen[i].address);
+		else if (!config_is_same_listener(now, (size_t)kept, next, i))
+			reload_report(reload, "listen_changed", next->listen[i].address);
+		if (kept >= 0)
+			is_kept[kept] = true;
+	}
+	for (size_t i = 0; i < now->listen_count; i++)
+		if (!is_kept[i])
+			reload_report(reload, "listen_removed", now->listen[i].address);
+	free(is_kept);
+}
+
 /* What it does to the servers. Those that are not enabled are as if they were not there. */
 static void report_changes(struct reload *reload)
 {
@@ -122,6 +163,10 @@ static void make_report(struct reload *reload)
 
 	CHECK(reload->state == RELOAD_IDLE && reload->next == NULL);
 	close_fd(&reload->report_file);
+	/* By the time that it is sent, the next one may have begun. */
+	reload->outcome = (struct ipc_message){ .type = IPC_RELOADED,
+						.child = reload->answered,
+						.value = reload->is_used };
 	if (reload->answered > 0)
 		reload->report_file =
 			memory_file_sealed("report", buf_slice(&reload->report), &err);
@@ -149,23 +194,6 @@ static void check_daemon(const struct reload *reload, struct config_problems *pr
 				    next->servers[i].conf.name);
 }
 
-int reload_write_config(const struct config *config, struct error *err)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	int fd;
-
-	if (out == NULL)
-		return error_set_errno(err, "open_memstream");
-	config_print_for_gateway(config, out);
-	fclose(out);
-	fd = memory_file_sealed("configuration", slice_of(text, size), err);
-	explicit_bzero(text, size);
-	free(text);
-	return fd;
-}
-
 static int plan(struct reload *reload, struct error *err)
 {
 	struct config *now = server_slots_config(reload->parts.slots);
@@ -176,24 +204,43 @@ static int plan(struct reload *reload, struct error *err)
 		return -1;
 	/* As it will be used, if it is. */
 	config_keep_fixed(now, reload->next);
-	reload->text = reload_write_config(reload->next, err);
+	reload->text =
+		memory_file_printed("configuration", config_print_for_gateway, reload->next, err);
 	config_keep_fixed(now, reload->next);
 	return reload->text < 0 ? -1 : 0;
+}
+
+/* Last: what is opened here is connected to. */
+static int open_listen(struct reload *reload, struct error *err)
+{
+	const struct config *now = server_slots_config(reload->parts.slots);
+
+	CHECK(reload->listeners.config == NULL);
+	if (config_has_same_listen(now, reload->next))
+		return 0;
+	if (certificates_init(&reload->certificates, reload->next, &reload->parts.slots->table,
+			      err) < 0)
+		return -1;
+	return next_listeners_open(&reload->listeners, now, reload->next, err);
 }
 
 static void read_config(struct reload *reload)
 {
 	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
 	struct config *now = server_slots_config(reload->parts.slots);
+	struct config_request request = *reload->parts.request;
 	struct error err = { ERROR_NONE, "" };
 
-	reload->next = config_load(reload->parts.request, &problems, &warnings);
+	request.running = &reload->parts.slots->table;
+	reload->next = config_load(&request, &problems, &warnings);
 	if (reload->next != NULL)
 		check_daemon(reload, &problems);
 	if (problems.count == 0 && plan(reload, &err) < 0)
 		problem_add(&problems, "%s", err.text);
 	if (problems.count == 0)
-		config_check_fixed(now, reload->next, &problems, &warnings);
+		config_check_fixed(now, reload->next, &warnings);
+	if (problems.count == 0 && open_listen(reload, &err) < 0)
+		problem_add(&problems, "%s", err.text);
 	report_problems(reload, "error", &problems);
 	report_problems(reload, "warning", &warnings);
 	if (problems.count > 0)
@@ -220,6 +267,20 @@ static void renew_launch(struct reload *reload)
 	}
 }
 
+/* While the configuration before is still there, which knows the addresses of what goes. */
+static void use_listen(struct reload *reload)
+{
+	const struct config *now = server_slots_config(reload->parts.slots);
+
+	if (reload->listeners.config == NULL)
+		return;
+	report_listeners(reload);
+	next_listeners_use(&reload->listeners, now, reload->parts.listeners);
+	certificates_replace(reload->parts.certificates, &reload->certificates);
+	if (reload->is_stopped)
+		listeners_stop(reload->next, *reload->parts.listeners);
+}
+
 static void use(struct reload *reload)
 {
 	const struct reload_parts *parts = &reload->parts;
@@ -228,6 +289,7 @@ static void use(struct reload *reload)
 
 	report_changes(reload);
 	announcement_renew(parts->announcement, next);
+	use_listen(reload);
 	config_keep_fixed(server_slots_config(parts->slots), next);
 	reload->next = NULL;
 	era_store_renew(parts->era_store);
@@ -246,104 +308,115 @@ static void use(struct reload *reload)
 	LOG(RELOAD_USED, LOG_INT("servers", next->server_count));
 }
 
-/* True: the gateway has to judge it. Otherwise it is refused, or, where there is no gateway (-1), in use. */
-static bool begin(struct reload *reload, int gateway_fd)
+/* ---- steps ---- */
+
+static void finish(struct reload *reload)
+{
+	reload_set_state(reload, RELOAD_IDLE);
+	reload->is_tried_again = false;
+	make_report(reload);
+	notify_send(reload->parts.notify, reload->is_used ? "READY=1\nSTATUS=" STATUS_USED :
+							    "READY=1\nSTATUS=" STATUS_REFUSED);
+}
+
+static void finish_if_over(struct reload *reload)
+{
+	if (reload->state == RELOAD_CERTIFICATES &&
+	    !certificates_is_reloading(reload->parts.certificates))
+		finish(reload);
+}
+
+/* The configuration is in use, or is not: certificates are read again in both cases, as they may have been renewed. */
+static void read_certificates(struct reload *reload)
+{
+	forget(reload);
+	reload_set_state(reload, RELOAD_CERTIFICATES);
+	if (!reload->is_serving)
+		certificates_reload_later(reload->parts.certificates);
+	else if (certificates_exist(reload->parts.certificates))
+		certificates_reload(reload->parts.certificates);
+	finish_if_over(reload);
+}
+
+/* Nothing is used that no gateway has judged: the next one might end of it, and the one after that. */
+static void begin(struct reload *reload)
 {
 	struct error err = { ERROR_NONE, "" };
 	const struct config *now = server_slots_config(reload->parts.slots);
 
-	CHECK(reload->state == RELOAD_IDLE && reload->next == NULL);
+	CHECK(reload->state == RELOAD_WAITING && reload->is_serving && reload->next == NULL);
 	reload->answered = reload->asked;
-	reload->is_used = false;
-	if (reload->parts.request == NULL)
-		return false;
-	read_config(reload);
-	if (reload->next == NULL)
-		return false;
-	reload->has_other_issuers = !config_has_same_issuers(now, reload->next);
-	if (gateway_fd < 0) {
-		use(reload);
-		forget(reload);
-		return false;
+	if (reload->parts.request != NULL)
+		read_config(reload);
+	if (reload->next != NULL) {
+		reload->has_other_issuers = !config_has_same_issuers(now, reload->next);
+		reload->servers = era_store_hand_over(reload->parts.era_store, reload->numbers,
+						      reload->next->server_count, &err);
+		if (reload->servers < 0)
+			reload_report(reload, "error", err.text);
 	}
-	reload->servers = era_store_hand_over(reload->parts.era_store, reload->numbers,
-					      reload->next->server_count, &err);
-	if (reload->servers < 0) {
-		reload_report(reload, "error", err.text);
-		forget(reload);
-		return false;
-	}
-	reload_set_state(reload, RELOAD_SENDING);
-	return true;
+	if (reload->servers >= 0)
+		reload_set_state(reload, RELOAD_SENDING);
+	else
+		read_certificates(reload);
 }
 
-/* ---- steps ---- */
-
-static void go_on(struct reload *reload, int gateway_fd);
-
-static void end_if_over(struct reload *reload, int gateway_fd)
-{
-	if (!reload->is_under_way || reload->state != RELOAD_IDLE ||
-	    certificates_is_reloading(reload->parts.certificates))
-		return;
-	reload->is_under_way = false;
-	make_report(reload);
-	notify_send(reload->parts.notify, reload->is_used ? "READY=1\nSTATUS=" STATUS_USED :
-							    "READY=1\nSTATUS=" STATUS_REFUSED);
-	if (reload->is_owed && !reload->is_stopped)
-		go_on(reload, gateway_fd);
-}
-
-/* The configuration is in use, or is not: certificates are read again in both cases, as they may have been renewed. */
-static void read_certificates(struct reload *reload, int gateway_fd)
-{
-	if (gateway_fd < 0) {
-		certificates_reload_later(reload->parts.certificates);
-		return; /* it ends when the next gateway is ready */
-	}
-	if (certificates_exist(reload->parts.certificates))
-		certificates_reload(reload->parts.certificates);
-	end_if_over(reload, gateway_fd);
-}
-
-static void go_on(struct reload *reload, int gateway_fd)
+static void start(struct reload *reload)
 {
 	char text[64];
 
-	reload->is_owed = reload->is_under_way;
-	if (reload->is_under_way)
-		return;
 	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
 		 (unsigned long long)clock_now_ms() * 1000);
 	notify_send(reload->parts.notify, text);
-	reload->is_under_way = true;
-	if (!begin(reload, gateway_fd))
-		read_certificates(reload, gateway_fd);
+	reload_set_state(reload, RELOAD_WAITING);
+	reload->is_owed = reload->is_used = false;
+	if (reload->is_serving)
+		begin(reload);
 }
 
-void reload_ask(struct reload *reload, int gateway_fd)
+static void reopen(const struct reload *reload)
 {
 	const struct config *now = server_slots_config(reload->parts.slots);
 
 	LOG(RELOAD, LOG_STR("log", now->log_target));
 	log_file_reopen(now, reload->parts.log_fd);
 	audit_writer_reopen(reload->parts.audit);
-	if (!reload->is_stopped)
-		go_on(reload, gateway_fd);
 }
 
-void reload_on_order(struct reload *reload, uint64_t number, int gateway_fd)
+void reload_ask(struct reload *reload)
+{
+	reopen(reload);
+	reload->is_owed = !reload->is_stopped;
+}
+
+void reload_on_order(struct reload *reload, uint64_t number)
 {
 	reload->asked = number;
-	reload_ask(reload, gateway_fd);
+}
+
+/* When the next order may be followed. */
+static uint64_t find_order_time(const struct reload *reload)
+{
+	const uint64_t at_once = (RELOAD_ORDERS_AT_ONCE - 1) * RELOAD_ORDER_EACH_MS;
+
+	return reload->orders_due_ms > at_once ? reload->orders_due_ms - at_once : 0;
+}
+
+static void follow_order(struct reload *reload)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (reload->orders_due_ms < now_ms)
+		reload->orders_due_ms = now_ms;
+	reload->orders_due_ms += RELOAD_ORDER_EACH_MS;
+	reopen(reload);
+	start(reload);
 }
 
 void reload_on_verdict(struct reload *reload, bool is_used, int gateway_fd)
 {
 	if (reload->state != RELOAD_JUDGED)
 		return;
-	reload_set_state(reload, RELOAD_IDLE);
-	reload->is_tried_again = false;
 	if (is_used)
 		use(reload);
 	else if (!reload->is_stopped)
@@ -351,11 +424,10 @@ void reload_on_verdict(struct reload *reload, bool is_used, int gateway_fd)
 			      "the gateway cannot use the configuration; the log says why");
 	if (reload->has_other_issuers)
 		fetcher_process_set_gateway(reload->parts.fetcher, gateway_fd);
-	forget(reload);
-	read_certificates(reload, gateway_fd);
+	read_certificates(reload);
 }
 
-void reload_on_certificates(struct reload *reload, bool is_used, int gateway_fd)
+void reload_on_certificates(struct reload *reload, bool is_used)
 {
 	if (!certificates_on_verdict(reload->parts.certificates, is_used))
 		return;
@@ -363,37 +435,116 @@ void reload_on_certificates(struct reload *reload, bool is_used, int gateway_fd)
 		reload_report(reload, "error",
 			      "the certificates cannot be used, and those before stay in use; the "
 			      "log says why");
-	end_if_over(reload, gateway_fd);
+	finish_if_over(reload);
 }
+
+/* ---- gateways ---- */
 
 /* One that has ended while it judged may have ended of anything; one that does so again, of what it judged. */
 void reload_on_gateway_exit(struct reload *reload)
 {
 	reload->asked = reload->answered = 0; /* who has asked has gone with it */
 	close_fd(&reload->report_file);
-	if (reload->state == RELOAD_IDLE)
+	reload->is_serving = false;
+	reload->judge_by_ms = 0;
+	if (reload->state != RELOAD_SENDING && reload->state != RELOAD_JUDGED)
 		return;
-	reload_set_state(reload, RELOAD_IDLE);
-	if (reload->is_tried_again)
+	if (reload->is_tried_again) {
 		reload_report(reload, "error", "the gateway has ended before it has used it");
-	else
-		reload->is_owed = reload->is_tried_again = true;
+		read_certificates(reload);
+		return;
+	}
 	forget(reload);
+	reload_set_state(reload, RELOAD_WAITING);
+	reload->is_tried_again = true;
 }
 
-void reload_on_gateway_ready(struct reload *reload, int gateway_fd)
+void reload_on_gateway_ready(struct reload *reload)
 {
-	CHECK(gateway_fd >= 0);
-	end_if_over(reload, gateway_fd);
+	reload->is_serving = true;
+	if (reload->state == RELOAD_WAITING)
+		begin(reload);
+	finish_if_over(reload);
 }
 
-void reload_stop(struct reload *reload)
+/* What it may still say of it is not heard: it is killed before it can ask for anything. */
+static void give_up(struct reload *reload, pid_t gateway)
+{
+	static const char *const texts[] = {
+		[RELOAD_SENDING] = "the gateway has not taken the configuration",
+		[RELOAD_JUDGED] = "the gateway has not said whether it uses the configuration",
+		[RELOAD_CERTIFICATES] = "the gateway has not said whether it uses the certificates",
+	};
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s within %d s, and is ended; nothing has changed",
+		 texts[reload->state], RELOAD_VERDICT_MS / 1000);
+	LOG(GATEWAY_OVERDUE, LOG_INT("pid", gateway));
+	reload_report(reload, "error", text);
+	kill(gateway, SIGKILL); /* SIGCHLD follows */
+	reload->is_serving = false;
+	if (reload->state == RELOAD_CERTIFICATES) {
+		certificates_give_up(reload->parts.certificates);
+		finish(reload);
+	} else {
+		read_certificates(reload);
+	}
+}
+
+uint64_t reload_do_due(struct reload *reload, int gateway_fd, pid_t gateway)
+{
+	bool is_ordered = reload->asked != reload->answered;
+
+	if (reload->state == RELOAD_IDLE && !reload->is_stopped && reload->is_owed)
+		start(reload);
+	else if (reload->state == RELOAD_IDLE && !reload->is_stopped && is_ordered) {
+		if (clock_now_ms() < find_order_time(reload))
+			return find_order_time(reload);
+		follow_order(reload);
+	}
+	if (reload->state < RELOAD_SENDING || gateway_fd < 0)
+		return UINT64_MAX;
+	if (reload->judge_by_ms == 0)
+		reload->judge_by_ms = clock_now_ms() + RELOAD_VERDICT_MS;
+	if (clock_now_ms() < reload->judge_by_ms)
+		return reload->judge_by_ms;
+	give_up(reload, gateway);
+	return UINT64_MAX;
+}
+
+void reload_stop(struct reload *reload, int gateway_fd)
 {
 	reload->is_stopped = true;
-	if (reload->state != RELOAD_SENDING)
+	if (reload->state != RELOAD_WAITING && reload->state != RELOAD_SENDING)
 		return;
+	if (reload->state == RELOAD_SENDING && reload->has_other_issuers)
+		fetcher_process_set_gateway(reload->parts.fetcher, gateway_fd);
 	reload_set_state(reload, RELOAD_IDLE);
 	forget(reload);
+}
+
+/* ---- servers of earlier configurations ---- */
+
+static void free_slot(const struct reload_parts *parts, size_t number)
+{
+	struct error err;
+
+	server_slots_free_one(parts->slots, number);
+	children_forget_server(parts->children, number);
+	CHECK(launch_renew(parts->launch, number, &err) == 0); /* there is nothing to prepare */
+}
+
+void reload_free_slots(const struct reload *reload)
+{
+	const struct reload_parts *parts = &reload->parts;
+
+	for (size_t i = 0; i < parts->slots->table.server_count; i++)
+		if (children_count(parts->children, i) > 0) {
+			if (server_slots_is_overdue(parts->slots, i))
+				children_kill_server(parts->children, i);
+		} else if (server_slots_is_released(parts->slots, i)) {
+			free_slot(parts, i);
+		}
 }
 
 /* ---- telling ---- */
@@ -408,7 +559,9 @@ static void send_config(struct reload *reload, int gateway_fd)
 	/* First, and once: see above. */
 	if (reload->has_other_issuers && reload->parts.fetcher->gateway_fd >= 0)
 		fetcher_process_set_gateway(reload->parts.fetcher, -1);
-	if (ipc_send(gateway_fd, &message, fds, ARRAY_LEN(fds), &err) < 0)
+	if (next_listeners_tell(&reload->listeners, gateway_fd) < 0 ||
+	    certificates_tell_next(&reload->certificates, gateway_fd) < 0 ||
+	    ipc_send(gateway_fd, &message, fds, ARRAY_LEN(fds), &err) < 0)
 		return;
 	reload_set_state(reload, RELOAD_JUDGED);
 	close_fd(&reload->servers);
@@ -416,12 +569,9 @@ static void send_config(struct reload *reload, int gateway_fd)
 
 static void send_report(struct reload *reload, int gateway_fd)
 {
-	const struct ipc_message message = { .type = IPC_RELOADED,
-					     .child = reload->answered,
-					     .value = reload->is_used };
 	struct error err = { ERROR_NONE, "" };
 
-	if (ipc_send(gateway_fd, &message, &reload->report_file, 1, &err) == 0)
+	if (ipc_send(gateway_fd, &reload->outcome, &reload->report_file, 1, &err) == 0)
 		close_fd(&reload->report_file);
 }
 

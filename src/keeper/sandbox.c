@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/listed_path.h"
 #include "keeper/capabilities.h"
 #include "keeper/landlock.h"
-#include "keeper/listed_path.h"
 #include "keeper/read_only.h"
 #include "keeper/syscall_filter.h"
 

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/unit_test.h"
+#include "config/listed_path.h"
 #include "keeper/landlock.h"
-#include "keeper/listed_path.h"
 
 static int check(const struct config_server *server, int version, struct error *err)
 {

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "config/difference.h"
+#include "obs/log.h"
 
 struct generation {
 	struct config *config;
@@ -43,6 +45,8 @@ static void slot_set(struct server_slots *slots, uint32_t number, size_t server)
 	slot->generation = slots->current;
 	slot->generation->users++;
 	slot->state = SERVER_SLOT_CURRENT;
+	slot->until_ms = 0;
+	slot->is_known = slots->current->config->servers[server].enabled;
 	slots->table.servers[number] = slots->current->config->servers[server];
 	slots->table.servers[number].conf.server = number;
 	if (slots->table.server_count <= number)
@@ -131,13 +135,63 @@ int server_slots_plan(const struct server_slots *slots, const struct config *nex
 	return 0;
 }
 
+/* Its processes get the time that they have to stop. */
+static void slot_end(struct server_slots *slots, size_t number, enum server_slot_state state)
+{
+	struct config_server *server = &slots->table.servers[number];
+	struct server_slot *slot = &slots->slots[number];
+
+	CHECK(slot->state == SERVER_SLOT_RETIRING && state > SERVER_SLOT_RETIRING);
+	slot->state = state;
+	slot->until_ms = clock_now_ms() + server->conf.stop_grace_ms + server->conf.stop_term_ms +
+			 SERVER_SLOTS_RESERVE_MS;
+	server->enabled = false;
+}
+
+/* How many of its name were retired after it. */
+static size_t count_younger(const struct server_slots *slots, size_t number)
+{
+	const char *name = slots->table.servers[number].conf.name;
+	size_t count = 0;
+
+	for (size_t i = 0; i < slots->table.server_count; i++)
+		count += slots->slots[i].state == SERVER_SLOT_RETIRING &&
+			 slots->slots[i].retired > slots->slots[number].retired &&
+			 strcmp(slots->table.servers[i].conf.name, name) == 0;
+	return count;
+}
+
+/* Sessions of a name that has gone have a limit in time, those of one that is back have none any more. product.md §4 */
+static void bound_retiring(struct server_slots *slots, size_t number)
+{
+	struct server_slot *slot = &slots->slots[number];
+	uint32_t same = find_current(slots, slots->table.servers[number].conf.name);
+	uint64_t until_ms = clock_now_ms() + SERVER_SLOTS_RESERVE_MS;
+
+	CHECK(slot->state == SERVER_SLOT_RETIRING);
+	if (!slot->is_known) {
+		slot_end(slots, number, SERVER_SLOT_RELEASED);
+		return;
+	}
+	if (same < SERVERS_MAX && slots->slots[same].is_known)
+		slot->until_ms = 0;
+	else if (slot->until_ms == 0)
+		slot->until_ms = until_ms + slots->table.drain_timeout_ms;
+	if (count_younger(slots, number) >= SERVER_SLOTS_RETIRING_MAX &&
+	    (slot->until_ms == 0 || slot->until_ms > until_ms))
+		slot->until_ms = until_ms;
+}
+
 void server_slots_use(struct server_slots *slots, struct config *next, const uint32_t *numbers)
 {
 	struct generation *before = slots->current;
 
-	for (size_t i = 0; i < SERVERS_MAX; i++)
-		if (slots->slots[i].state == SERVER_SLOT_CURRENT)
-			slots->slots[i].state = SERVER_SLOT_RETIRING;
+	for (size_t i = 0; i < SERVERS_MAX; i++) {
+		if (slots->slots[i].state != SERVER_SLOT_CURRENT)
+			continue;
+		slots->slots[i].state = SERVER_SLOT_RETIRING;
+		slots->slots[i].retired = ++slots->retired;
+	}
 	slots->current = generation_new(next);
 	table_take(slots, next);
 	slots->numbers = mem_resize(slots->numbers, (next->server_count + 1) * sizeof(*numbers));
@@ -146,14 +200,47 @@ void server_slots_use(struct server_slots *slots, struct config *next, const uin
 		slot_set(slots, numbers[i], i);
 	}
 	generation_unref(before);
+	for (size_t i = 0; i < slots->table.server_count; i++)
+		if (slots->slots[i].state == SERVER_SLOT_RETIRING)
+			bound_retiring(slots, i);
+}
+
+uint64_t server_slots_do_due(struct server_slots *slots)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < slots->table.server_count; i++) {
+		struct server_slot *slot = &slots->slots[i];
+
+		if (slot->until_ms > 0 && slot->state == SERVER_SLOT_RETIRING &&
+		    clock_now_ms() >= slot->until_ms) {
+			LOG(SERVER_OVERDUE, LOG_STR("server", slots->table.servers[i].conf.name));
+			slot_end(slots, i, SERVER_SLOT_OVER);
+		}
+		if (slot->until_ms > clock_now_ms() && slot->until_ms < next)
+			next = slot->until_ms;
+	}
+	return next;
+}
+
+bool server_slots_is_overdue(const struct server_slots *slots, size_t number)
+{
+	const struct server_slot *slot = &slots->slots[number];
+
+	CHECK(number < SERVERS_MAX);
+	return slot->state > SERVER_SLOT_RETIRING && clock_now_ms() >= slot->until_ms;
 }
 
 bool server_slots_release(struct server_slots *slots, uint32_t number)
 {
-	if (number >= SERVERS_MAX || slots->slots[number].state != SERVER_SLOT_RETIRING)
+	struct server_slot *slot = &slots->slots[number < SERVERS_MAX ? number : 0];
+
+	if (number >= SERVERS_MAX ||
+	    (slot->state != SERVER_SLOT_RETIRING && slot->state != SERVER_SLOT_OVER))
 		return false;
-	slots->slots[number].state = SERVER_SLOT_RELEASED;
-	slots->table.servers[number].enabled = false;
+	if (slot->state == SERVER_SLOT_RETIRING)
+		slot_end(slots, number, SERVER_SLOT_RELEASED);
+	slot->state = SERVER_SLOT_RELEASED;
 	return true;
 }
 

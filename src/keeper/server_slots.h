@@ -4,7 +4,11 @@
  * that still have sessions. A number means one thing for as long as a gateway, or a process, may mean that by it. The other
  * parts of the keeper see all of them as one configuration, `table`. architecture.md, "Reload".
  *
- *	free -> current -> retiring -> released -> free
+ *	free -> current -> retiring -> over -> released -> free
+ *
+ * The gateway says when it wants no more of one, and its number is not used anew before. But who may have it started, and for how
+ * long, is not for the gateway to say: that of a name that has gone ends with its drain_timeout; of one name SERVER_SLOTS_RETIRING_MAX
+ * are kept.
  */
 #ifndef MCPGATED_KEEPER_SERVER_SLOTS_H
 #define MCPGATED_KEEPER_SERVER_SLOTS_H
@@ -23,12 +27,22 @@ enum server_slot_state {
 	SERVER_SLOT_FREE,
 	SERVER_SLOT_CURRENT,
 	SERVER_SLOT_RETIRING, /* of an earlier configuration; processes of it may still be started */
+	SERVER_SLOT_OVER,     /* they may not, whatever the gateway says */
 	SERVER_SLOT_RELEASED, /* the gateway wants no more of them */
 };
+
+/* Beyond what it keeps itself (8 that have sessions), and some whose last processes are ending. */
+#define SERVER_SLOTS_RETIRING_MAX 16
+/* What the gateway gets beyond the times of the configuration. */
+#define SERVER_SLOTS_RESERVE_MS 10000
 
 struct server_slot {
 	enum server_slot_state state;
 	struct generation *generation; /* that its record is of; NULL: free */
+	bool is_known;                 /* to gateways: it was enabled */
+	uint64_t retired;              /* the order in which they were */
+	uint64_t
+		until_ms; /* retiring: it may be started; over or released: processes may live. 0: without a limit */
 };
 
 struct server_slots {
@@ -40,6 +54,7 @@ struct server_slots {
 	struct server_slot slots[SERVERS_MAX];
 	struct generation *current;
 	uint32_t *numbers; /* of the servers of the configuration in use, in its order */
+	uint64_t retired;
 };
 
 /* Takes the configuration; its servers have the numbers that they have there. */
@@ -56,6 +71,10 @@ int server_slots_plan(const struct server_slots *slots, const struct config *nex
 		      uint32_t *numbers_r, struct error *err) must_check;
 /* Uses it from now on, with the numbers of server_slots_plan. Takes it. */
 void server_slots_use(struct server_slots *slots, struct config *next, const uint32_t *numbers);
+/* Ends what is over. Returns when the next one will be; UINT64_MAX: none. */
+uint64_t server_slots_do_due(struct server_slots *slots);
+/* Whether its processes have had their time to end, too. */
+bool server_slots_is_overdue(const struct server_slots *slots, size_t number);
 /* The gateway wants no more of them. False: that is no server of an earlier configuration. */
 bool server_slots_release(struct server_slots *slots, uint32_t number) must_check;
 /* There is another gateway, which knows of none but those in use. */

@@ -412,6 +412,16 @@ static void put_ioctl(struct program *program)
 	end_when(program, begin);
 }
 
+/* Whoever holds a lease of a program has all who execute it wait, the keeper with them. */
+static void put_lease(struct program *program)
+{
+	size_t begin = when(program, SYS_fcntl);
+
+	load_argument(program, 1);
+	refuse_value(program, F_SETLEASE, EINVAL);
+	end_when(program, begin);
+}
+
 static void put_arguments(struct program *program)
 {
 	size_t begin;
@@ -451,6 +461,7 @@ static void make(struct program *program, const struct syscall_grants *grants)
 	put_sockets(program, grants);
 	put_arguments(program);
 	put_ioctl(program);
+	put_lease(program);
 #ifdef SYS_open
 	put_open(program, SYS_open, 1);
 #endif

@@ -20,11 +20,12 @@ static bool is_small(char c)
 }
 
 /* VERSION-TRACE-PARENT-FLAGS */
-bool trace_parent_read(struct slice text, struct slice *trace_id_r)
+bool trace_parent_read(struct slice text, struct trace_parent *parent_r)
 {
 	static const char form[] = "00-00000000000000000000000000000000-0000000000000000-00";
 	static const size_t length = sizeof(form) - 1;
-	struct slice trace_id;
+	struct slice trace_id, span_id;
+	char last;
 
 	if (text.n < length || text.n > TRACE_PARENT_BYTES_MAX ||
 	    (text.n > length && text.p[length] != '-'))
@@ -36,12 +37,19 @@ bool trace_parent_read(struct slice text, struct slice *trace_id_r)
 			return false;
 	}
 	trace_id = slice_of(text.p + 3, TRACE_ID_DIGITS);
+	span_id = slice_of(text.p + 36, TRACE_SPAN_DIGITS);
 	if (slice_has_prefix(text, SLICE_LIT("ff")) ||
 	    (text.n > length && slice_has_prefix(text, SLICE_LIT("00"))) ||
 	    slice_is_equal(trace_id, slice_of(form + 3, TRACE_ID_DIGITS)) ||
-	    slice_is_equal(slice_of(text.p + 36, 16), slice_of(form + 36, 16)))
+	    slice_is_equal(span_id, slice_of(form + 36, TRACE_SPAN_DIGITS)))
 		return false;
-	*trace_id_r = trace_id;
+	last = text.p[length - 1];
+	*parent_r = (struct trace_parent){
+		.trace_id = trace_id,
+		.span_id = span_id,
+		/* §3.2.2.5.1: the lowest bit of the flags. */
+		.is_sampled = (is_digit(last) ? last - '0' : last - 'a' + 10) & 1,
+	};
 	return true;
 }
 

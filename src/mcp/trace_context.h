@@ -11,11 +11,21 @@
 #include "base/slice.h"
 
 #define TRACE_ID_DIGITS 32
+#define TRACE_SPAN_DIGITS 16
+#define TRACE_PARENT_DIGITS 55     /* as we write it */
 #define TRACE_PARENT_BYTES_MAX 256 /* of a version to come */
 #define TRACE_STATE_BYTES_MAX 512
 
-/* Whether it is a valid traceparent; *trace_id_r is the trace within it. Versions to come may be longer. §3.2 */
-bool trace_parent_read(struct slice text, struct slice *trace_id_r);
+/* Slices of the text. */
+struct trace_parent {
+	struct slice
+		trace_id; /* TRACE_ID_DIGITS, as is the next TRACE_SPAN_DIGITS, in hexadecimal */
+	struct slice span_id;
+	bool is_sampled;
+};
+
+/* Whether it is a valid traceparent. Versions to come may be longer. §3.2 */
+bool trace_parent_read(struct slice text, struct trace_parent *parent_r);
 /* Whether it is a valid tracestate, of 32 members and TRACE_STATE_BYTES_MAX at most, with no key twice. §3.3 */
 bool trace_state_is_valid(struct slice text);
 

@@ -17,14 +17,25 @@ static const char *const names[] = {
 
 void counter_add(enum counter counter)
 {
+	counter_add_many(counter, 1);
+}
+
+void counter_add_many(enum counter counter, uint64_t count)
+{
 	CHECK(counter < COUNTER_COUNT);
-	counts[counter]++;
+	counts[counter] += count;
 }
 
 uint64_t counter_get(enum counter counter)
 {
 	CHECK(counter < COUNTER_COUNT);
 	return counts[counter];
+}
+
+const char *counter_name(enum counter counter)
+{
+	CHECK(counter < COUNTER_COUNT);
+	return names[counter];
 }
 
 void counters_log(void)

@@ -15,7 +15,10 @@ enum counter {
 };
 
 void counter_add(enum counter counter);
+void counter_add_many(enum counter counter, uint64_t count);
 uint64_t counter_get(enum counter counter);
+/* As in metrics.def. */
+const char *counter_name(enum counter counter);
 /* One line with all that are not zero. */
 void counters_log(void);
 

@@ -1,13 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/call_limits.h"
 
+#include "base/text.h"
 #include "jsonrpc/scan.h"
 #include "policy/operation.h"
 
-void call_limits_finish(struct call_limits *limits)
+/* Odd: no object lies there, so it is nobody else's. */
+static const void *scope_of(uint64_t hash)
 {
-	for (size_t i = 0; i < limits->tools.count; i++)
-		names_finish(&limits->tools.items[i].tools);
+	return (const void *)(uintptr_t)(hash | 1);
+}
+
+static void set_scopes(struct call_limit *limit, uint64_t hash)
+{
+	const struct rate_rule *rate = &limit->rate;
+	const uint64_t numbers[] = { rate->calls, rate->per_ms, rate->burst };
+
+	limit->in_flight_scope = scope_of(hash);
+	limit->rate_scope =
+		scope_of(text_hash_part(hash, slice_of((const char *)numbers, sizeof(numbers))));
+}
+
+void call_limits_finish(struct call_limits *limits, struct slice server)
+{
+	uint64_t of_server = text_hash_part(0, server);
+
+	set_scopes(&limits->all, of_server);
+	for (size_t i = 0; i < limits->tools.count; i++) {
+		struct tool_limit *tool = &limits->tools.items[i];
+		uint64_t hash = of_server;
+
+		for (size_t j = 0; j < tool->tools.written.count; j++)
+			hash = text_hash_part(hash, tool->tools.written.items[j]);
+		set_scopes(&tool->limit, hash);
+		names_finish(&tool->tools);
+	}
 }
 
 void call_limits_free(struct call_limits *limits)

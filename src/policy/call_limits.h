@@ -15,10 +15,15 @@
 
 struct envelope;
 
-/* Where it stands tells it apart from others: what each caller has of it is counted under its address. */
 struct call_limit {
 	struct rate_rule rate;
 	uint64_t concurrency; /* in flight; 0: any number */
+	/*
+	 * What follows from that: under these what each caller has of it is counted (holder.h). They are the same in another
+	 * configuration if the limit is, by the server's name and the tools as they are written; the one of the rate, if that is as well.
+	 */
+	const void *in_flight_scope;
+	const void *rate_scope;
 };
 
 /* All the tools that fit are counted together. */
@@ -38,8 +43,8 @@ struct call_limits {
 	struct tool_limits tools;
 };
 
-/* Once the limits are there, and what that has made. */
-void call_limits_finish(struct call_limits *limits);
+/* Once the limits of the server of this name are there, and what that has made. */
+void call_limits_finish(struct call_limits *limits, struct slice server);
 void call_limits_free(struct call_limits *limits);
 
 bool call_limits_are_set(const struct call_limits *limits) must_check;

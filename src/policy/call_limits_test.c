@@ -32,7 +32,7 @@ static long entry_of(const char *method, const char *params)
 
 static int begin(void **state)
 {
-	call_limits_finish(&limits);
+	call_limits_finish(&limits, SLICE_LIT("main"));
 	return 0;
 }
 
@@ -40,6 +40,49 @@ static int end(void **state)
 {
 	call_limits_free(&limits);
 	return 0;
+}
+
+/* product.md §4: what is counted goes on in another configuration. */
+static void a_limit_is_known_again(void **state)
+{
+	static const struct slice shorter[] = { SLICE("create_*") };
+	static const struct slice joined[] = { SLICE("create_*Delete") };
+	struct tool_limit again[] = { { .tools.written = { writing, 2 } },
+				      { .tools.written = { reports, 2 },
+					.limit.rate = { .calls = 1, .per_ms = 1000 } },
+				      { .tools.written = { shorter, 1 } },
+				      { .tools.written = { joined, 1 } } };
+	struct call_limits other = { .tools = { again, 4 } }, elsewhere = { .all.concurrency = 1 };
+	const struct call_limit *writes = &entries[0].limit, *reads = &entries[1].limit;
+
+	call_limits_finish(&other, SLICE_LIT("main"));
+	call_limits_finish(&elsewhere, SLICE_LIT("mai"));
+	assert_ptr_equal(other.all.in_flight_scope, limits.all.in_flight_scope);
+	assert_ptr_equal(other.all.rate_scope, limits.all.rate_scope);
+	assert_ptr_not_equal(elsewhere.all.in_flight_scope, limits.all.in_flight_scope);
+	assert_ptr_not_equal(elsewhere.all.rate_scope, limits.all.rate_scope);
+	/* Of another concurrency as well; of the same rate alone. */
+	assert_ptr_equal(again[0].limit.in_flight_scope, writes->in_flight_scope);
+	assert_ptr_equal(again[1].limit.in_flight_scope, reads->in_flight_scope);
+	assert_ptr_equal(again[1].limit.rate_scope, reads->rate_scope);
+	for (size_t i = 0; i < 3; i++) {
+		struct call_limit changed = again[1].limit;
+
+		*(i == 0 ? &changed.rate.calls :
+		  i == 1 ? &changed.rate.per_ms :
+			   &changed.rate.burst) += 1;
+		again[0].limit = changed;
+		call_limits_free(&other);
+		again[0].tools.written = (struct slices){ reports, 2 };
+		call_limits_finish(&other, SLICE_LIT("main"));
+		assert_ptr_equal(again[0].limit.in_flight_scope, reads->in_flight_scope);
+		assert_ptr_not_equal(again[0].limit.rate_scope, reads->rate_scope);
+	}
+	for (size_t i = 2; i < 4; i++)
+		assert_ptr_not_equal(again[i].limit.in_flight_scope, writes->in_flight_scope);
+	assert_ptr_not_equal(writes->in_flight_scope, limits.all.in_flight_scope);
+	call_limits_free(&other);
+	call_limits_free(&elsewhere);
 }
 
 static void first_that_fits(void **state)
@@ -94,6 +137,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_that_fits),
+		cmocka_unit_test(a_limit_is_known_again),
 		cmocka_unit_test(spellings_are_one),
 		cmocka_unit_test(what_cannot_be_compared_counts),
 		cmocka_unit_test(other_messages_are_none),

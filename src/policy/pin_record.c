@@ -10,14 +10,7 @@
 
 static void append_hex(struct buf *out, const void *data, size_t size)
 {
-	static const char digits[] = "0123456789abcdef";
-	const unsigned char *bytes = data;
-	char *to = buf_reserve(out, size * 2);
-
-	for (size_t i = 0; i < size; i++) {
-		*to++ = digits[bytes[i] >> 4];
-		*to++ = digits[bytes[i] & 0xF];
-	}
+	text_to_hex(data, size, buf_reserve(out, size * 2 + 1));
 	out->len += size * 2;
 }
 

@@ -22,3 +22,6 @@ src_process_spawn_test_LDADD = $(PROCESS_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/process/call_stats_test
 src_process_call_stats_test_SOURCES = src/process/call_stats_test.c
 src_process_call_stats_test_LDADD = $(PROCESS_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/process/pin_memory_test
+src_process_pin_memory_test_SOURCES = src/process/pin_memory_test.c
+src_process_pin_memory_test_LDADD = $(PROCESS_LIBS) $(CMOCKA_LIBS)

@@ -37,17 +37,18 @@ static int read_line(struct pin_memory *memory, struct slice line)
 	return 0;
 }
 
-static int read_lines(struct pin_memory *memory, struct slice text)
+/* How many lines are not correct, and were left out; -1: the whole is no such text. */
+static int64_t read_lines(struct pin_memory *memory, struct slice text)
 {
 	static const struct slice first = SLICE(PIN_MEMORY_FIRST_LINE);
+	int64_t bad = 0;
 
 	if (!slice_has_prefix(text, first) || text.p[text.n - 1] != '\n')
 		return -1;
 	text = slice_of(text.p + first.n, text.n - first.n);
 	while (text.n > 0)
-		if (read_line(memory, slice_cut(&text, '\n')) < 0)
-			return -1;
-	return 0;
+		bad += read_line(memory, slice_cut(&text, '\n')) < 0;
+	return bad;
 }
 
 /* Nobody else writes it now: the gateway before has ended. */
@@ -151,6 +152,8 @@ void pin_memory_leave(struct pin_memory *memory, struct buf *text)
 
 void pin_memory_return(struct pin_memory *memory, size_t server_count, struct slice text)
 {
+	int64_t bad;
+
 	buf_fini(&memory->others);
 	memory->server_count = server_count;
 	for (size_t i = 0; i < server_count; i++) {
@@ -162,7 +165,10 @@ void pin_memory_return(struct pin_memory *memory, size_t server_count, struct sl
 		pins_init(&server->pins);
 		server->pin_memory = memory;
 	}
-	CHECK(read_lines(memory, text) == 0);
+	bad = read_lines(memory, text);
+	CHECK(bad >= 0);
+	if (bad > 0)
+		LOG(PINS_REFUSED, LOG_INT("lines", (uint64_t)bad));
 	memory->changes = count_changes(memory);
 }
 

@@ -43,7 +43,8 @@ void pin_memory_init(struct pin_memory *memory, struct loop *loop, struct spawne
 		     struct server *servers, size_t server_count);
 /*
  * Around a change of the servers, or of which have pins: what is known of all as text, to be read again by those that have pins
- * afterwards. `text` is empty before, and the caller's.
+ * afterwards. `text` is empty before, and the caller's. What servers without pins had was not read so far: lines of it that are not
+ * correct are left out, which is logged.
  */
 void pin_memory_leave(struct pin_memory *memory, struct buf *text);
 void pin_memory_return(struct pin_memory *memory, size_t server_count, struct slice text);

@@ -143,8 +143,12 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 		close_all(fds, count);
 		spawner->ops->on_drain(spawner);
 	} else if (message->type == IPC_CERTIFICATE && count >= 2) {
-		spawner->ops->on_certificate(spawner, message->server, (size_t)message->value, fds,
-					     count);
+		spawner->ops->on_certificate(spawner, message->child == 1, message->server,
+					     (size_t)message->value, fds, count);
+	} else if (message->type == IPC_LISTENER && count <= 1 &&
+		   spawner->ops->on_listener != NULL) {
+		spawner->ops->on_listener(spawner, message->server, message->value,
+					  count == 1 ? fds[0] : -1);
 	} else if (message->type == IPC_FETCHER && count == 1 && spawner->ops->on_fetcher != NULL) {
 		spawner->ops->on_fetcher(spawner, fds[0]);
 	} else if (message->type == IPC_CONFIG && count == 2 && spawner->ops->on_config != NULL) {

@@ -40,13 +40,18 @@ struct spawner_question {
 struct spawner_ops {
 	void (*on_drain)(struct spawner *spawner); /* maybe more than once */
 	void (*on_lost)(struct spawner *spawner);  /* the keeper has gone */
-	/* The files of one certificate of a listener; takes the two or three descriptors. */
-	void (*on_certificate)(struct spawner *spawner, size_t listener, size_t entry,
+	/*
+	 * The files of one certificate of a listener, if `is_next`, of the configuration that comes; takes the two or three
+	 * descriptors.
+	 */
+	void (*on_certificate)(struct spawner *spawner, bool is_next, size_t listener, size_t entry,
 			       const int *fds, size_t count);
 	/* There are no more; spawner_judge_certificates is expected. */
 	void (*on_certificates_end)(struct spawner *spawner);
 	/* Records of the audit can be written again (0), or why they cannot (errno). NULL: of no interest. */
 	void (*on_audit)(struct spawner *spawner, int error);
+	/* A listener of the configuration that comes (IPC_LISTENER); takes fd, -1: there is none. NULL: not used */
+	void (*on_listener)(struct spawner *spawner, size_t listener, int kept, int fd);
 	/* Another configuration (IPC_CONFIG); takes the two descriptors. spawner_judge_config is expected. NULL: not used */
 	void (*on_config)(struct spawner *spawner, const int fds[2], bool has_other_issuers);
 	/* What has come of the orders of spawner_reload up to this number (IPC_RELOADED); takes the descriptor. NULL: ignored */

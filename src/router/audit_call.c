@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "io/peer.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
@@ -36,13 +37,13 @@ struct audit_call {
 struct slice audit_call_trace(const struct envelope *env)
 {
 	const struct slice none = { NULL, 0 };
-	struct slice trace_id;
+	struct trace_parent read;
 	struct json parent;
 
 	if (!env->has_more_meta)
 		return none;
 	parent = scan_member(env->meta.text, SLICE_LIT("traceparent"));
-	return trace_parent_read(scan_plain_string(parent), &trace_id) ? trace_id : none;
+	return trace_parent_read(scan_plain_string(parent), &read) ? read.trace_id : none;
 }
 
 static void put_name(struct text_line *line, enum audit_field field, struct json name)
@@ -77,18 +78,14 @@ static void put_names(struct text_line *line, const struct envelope *env)
 static void put_digest(struct text_line *line, struct canonical_memo *canonical,
 		       struct json arguments)
 {
-	static const char digits[] = "0123456789abcdef";
-	char text[DIGEST_BYTES * 2];
+	char text[DIGEST_BYTES * 2 + 1];
 	struct digest digest;
 
 	if (arguments.type == JSON_ABSENT)
 		return;
 	digest_bytes(canonical_memo_get(canonical, arguments.text), &digest);
-	for (size_t i = 0; i < DIGEST_BYTES; i++) {
-		text[i * 2] = digits[digest.bytes[i] >> 4];
-		text[i * 2 + 1] = digits[digest.bytes[i] & 0xF];
-	}
-	audit_put_text(line, AUDIT_DIGEST, slice_of(text, sizeof(text)));
+	text_to_hex(digest.bytes, DIGEST_BYTES, text);
+	audit_put_text(line, AUDIT_DIGEST, slice_str(text));
 }
 
 static void put_arguments(struct text_line *line, struct json arguments)

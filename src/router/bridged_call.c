@@ -21,6 +21,7 @@
 #include "router/server_request.h"
 #include "router/url_replay.h"
 #include "session/holder.h"
+#include "trace/span.h"
 
 /* bridging.md §7 */
 #define GATHER_MS 20
@@ -401,6 +402,8 @@ static void begin(struct call *call, const struct envelope *env)
 	env = era_request(&convert, env);
 	call_init(&bridged->inner, &inner_ops, env);
 	bridged->inner.preferred_child = call->preferred_child;
+	if (call->span != NULL)
+		bridged->inner.span = span_hand_on(call->span);
 	call_link(&bridged->inner, &bridged->client);
 	forward_linked(&bridged->inner, env);
 	convert_fini(&convert);

@@ -17,6 +17,7 @@
 #include "router/digest.h"
 #include "router/listing_kind.h"
 #include "router/router.h"
+#include "trace/span.h"
 #include "upstream/send.h"
 
 #define TO(state) (1u << CALL_##state)
@@ -156,6 +157,8 @@ void call_sent(struct call *call, struct upstream *upstream, uint64_t id)
 	call->sent_at_ms = clock_now_ms();
 	upstream_add_request(upstream, &call->request, id);
 	counter_add(COUNTER_CALLS);
+	if (call->span != NULL)
+		span_note_sent(call->span);
 	if (call->series != NULL && !call->is_repeated)
 		latency_histogram_add(&call->client->server->stats->calls.waited,
 				      call->sent_at_ms - call->began_at_ms, call->sent_at_ms);

@@ -35,6 +35,7 @@ struct client;
 struct digest;
 struct in_flight;
 struct principal;
+struct span;
 struct task_id;
 
 /* What a front finds when it holds a tools/call against the schema of its tool. */
@@ -130,6 +131,7 @@ struct call {
 	struct timer absolute;
 	struct msg *body;              /* while it waits; longer if it may be needed again */
 	struct audit_call *audit_call; /* what its record will say; NULL: there is none */
+	struct span *span;             /* what its trace will have of it; NULL: nothing */
 	enum rule_key refused_by;      /* the rule that it is answered for; RULE_NONE: none */
 	const char *refused_as;        /* the reason of its record then */
 	bool is_error;                 /* what it is answered with */

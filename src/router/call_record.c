@@ -8,6 +8,7 @@
 #include "policy/operation.h"
 #include "router/audit_call.h"
 #include "router/call.h"
+#include "router/call_span.h"
 #include "router/client.h"
 #include "router/router.h"
 
@@ -33,6 +34,20 @@ static struct audit_call *begin_record(const struct client *client,
 				     });
 }
 
+/* A tool is counted by its name, however that is spelled. */
+static struct call_series *get_series(struct server *server, const struct method *method,
+				      const struct envelope *env)
+{
+	struct buf room = { 0 };
+	struct call_series *series;
+	struct slice name;
+
+	(void)!scan_read_string(env->name, &room, &name);
+	series = call_stats_get(&server->stats->calls, method, name);
+	buf_fini(&room);
+	return series;
+}
+
 bool call_record(struct call *call, const struct client *client, const struct principal *principal,
 		 const struct envelope *env, const struct audit_origin *origin)
 {
@@ -42,10 +57,12 @@ bool call_record(struct call *call, const struct client *client, const struct pr
 	if (trace_id.n > 0)
 		memcpy(call->trace_id, trace_id.p, trace_id.n);
 	call->began_at_ms = clock_now_ms();
-	call->series = call_stats_get(&client->server->stats->calls, call->method,
-				      scan_plain_string(env->name));
-	if (call->method->id != METHOD_PING)
+	call->series = get_series(client->server, call->method, env);
+	if (call->method->id != METHOD_PING) {
+		if (client->router->exporter != NULL)
+			call_span_begin(call, client, env, origin);
 		call->audit_call = begin_record(client, principal, env, origin);
+	}
 	return call->audit_call == NULL || audit_call_may_begin(call->audit_call);
 }
 
@@ -85,6 +102,8 @@ void call_record_end(struct call *call, enum call_status status, enum reason rea
 	if (call->series != NULL)
 		call_series_end(call->series, status, reason, now_ms - call->began_at_ms, now_ms);
 	call->series = NULL;
+	if (call->span != NULL)
+		call_span_end(call, status, reason, parts, count);
 	if (call->audit_call == NULL)
 		return;
 	if (status == CALL_ERROR)

@@ -142,7 +142,7 @@ static int note_uri(struct slice element, void *arg)
 
 	if (uri.type == JSON_STRING &&
 	    permissions_allow_json(&client_of(listener)->server->conf.permissions,
-				   &listener->call->rights, PERMISSION_RESOURCE, uri))
+				   &client_of(listener)->rights, PERMISSION_RESOURCE, uri))
 		text_set_add(&listener->wanted, subscriptions_spell_uri(uri, &room));
 	buf_fini(&room);
 	return listener->wanted.count < TEXT_SET_MAX ? 0 : -1;

@@ -10,6 +10,7 @@
 #include "router/bridged_call.h"
 #include "router/call.h"
 #include "router/call_record.h"
+#include "router/call_span.h"
 #include "router/change_listener.h"
 #include "router/forward.h"
 #include "router/in_flight.h"
@@ -157,6 +158,7 @@ void client_request_open(struct router *router, struct server *server, struct pr
 {
 	const struct envelope *env = admitted_take(admitted, NULL);
 	struct client_request *request = mem_zalloc(sizeof(*request));
+	struct call_traced traced;
 	bool is_ready = false;
 	enum reason reason;
 
@@ -190,13 +192,17 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	}
 	if (reason != REASON_NONE) {
 		call_fail(call, reason);
-	} else if (is_ready) {
+		return;
+	}
+	env = call_span_mark(call, env, &traced);
+	if (is_ready) {
 		go_on(request, call, env);
 	} else {
 		call->body = msg_new(env->text);
 		wait_queue_append(&request->opening, &call->waiter, env->text.n);
 		call_wait(call, server->conf.queue_timeout_ms);
 	}
+	call_traced_fini(&traced);
 }
 
 /* ---- the end of all ---- */

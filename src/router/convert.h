@@ -11,11 +11,17 @@
 #include "jsonrpc/scan.h"
 #include "mcp/method.h"
 
-/* A message written anew. All zeros to begin with; convert_fini at the end. */
+/* A message written anew. All zeros to begin with, or convert_init; convert_fini at the end. */
 struct convert {
 	struct buf text;
-	struct envelope env; /* slices into text */
+	struct envelope env; /* slices into text; large, and nothing until there is text */
 };
+
+/* Where it is met with each call, and seldom used. */
+static inline void convert_init(struct convert *convert)
+{
+	convert->text = (struct buf){ NULL, 0, 0 };
+}
 
 /*
  * Each of these returns `env` itself where nothing is to be changed, which costs nothing if `lost` is 0, or

@@ -311,10 +311,12 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 {
 	unsigned int differing = client_lacks(call->client, upstream) |
 				 revision_lacks(upstream->revision, call->client->revision);
-	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
+	struct convert convert, bridge;
 	bool is_lease;
 	uint64_t id;
 
+	convert_init(&convert);
+	convert_init(&bridge);
 	CHECK(upstream->pool == call->client->pool && upstream_is_serving(upstream));
 	if (!upstream_has_room(upstream, env->text.n)) {
 		call_fail(call, REASON_OVER_LIMIT);

@@ -8,6 +8,7 @@
 #include "obs/counters.h"
 #include "router/call.h"
 #include "router/call_record.h"
+#include "router/call_span.h"
 #include "router/convert.h"
 #include "router/dispatch.h"
 #include "router/in_flight.h"
@@ -143,6 +144,7 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 {
 	const struct envelope *env = admitted_take(admitted, client);
 	struct canonical_memo *canonical = &client->router->canonical;
+	struct call_traced traced;
 
 	CHECK(client->pool != NULL && call->state == CALL_NEW);
 	client->rights = call->rights = *admitted_rights(admitted);
@@ -152,10 +154,12 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 	call_link(call, client);
 	call->in_flight = in_flight_new(client, env);
 	canonical_memo_begin(canonical, env->arguments.text);
-	if (call_record(call, client, client->principal, env, admitted_origin(admitted)))
-		pin_check_begin(go_on, call, env);
-	else
+	if (call_record(call, client, client->principal, env, admitted_origin(admitted))) {
+		pin_check_begin(go_on, call, call_span_mark(call, env, &traced));
+		call_traced_fini(&traced);
+	} else {
 		call_fail(call, REASON_UNRECORDED);
+	}
 	canonical_memo_end(canonical);
 }
 

@@ -60,8 +60,9 @@ struct in_flight *in_flight_new(const struct client *client, const struct envelo
 			in_flight->principal = principal_ref(client->principal);
 			timer_init(&in_flight->kept, on_kept);
 		}
-		in_flight->counted[i] = holder_get(&client->router->sessions.holders, applied[i],
-						   client->principal, &client->peer);
+		in_flight->counted[i] =
+			holder_get(&client->router->sessions.holders, applied[i]->in_flight_scope,
+				   client->principal, &client->peer);
 		in_flight->counted[i]->count++;
 	}
 	return in_flight;

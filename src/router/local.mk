@@ -6,6 +6,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/asking.c src/router/asking.h \
 	src/router/call.c src/router/call.h \
 	src/router/call_record.c src/router/call_record.h \
+	src/router/call_span.c src/router/call_span.h \
 	src/router/capability_class.c src/router/capability_class.h \
 	src/router/client.c src/router/client.h \
 	src/router/client_request.c src/router/client_request.h \
@@ -69,8 +70,8 @@ src_router_librouter_a_SOURCES = \
 	src/router/url_pending.c src/router/url_pending.h \
 	src/router/url_replay.c src/router/url_replay.h \
 	src/router/wait_queue.c src/router/wait_queue.h
-ROUTER_LIBS = src/router/librouter.a src/upstream/libupstream.a src/process/libprocess.a src/session/libsession.a \
-	src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(PCRE2_LIBS) $(IO_LIBS)
+ROUTER_LIBS = src/router/librouter.a src/trace/libtrace.a src/upstream/libupstream.a src/process/libprocess.a src/session/libsession.a \
+	src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(PCRE2_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/router/convert_test src/router/router_test
 src_router_convert_test_SOURCES = src/router/convert_test.c
 src_router_convert_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

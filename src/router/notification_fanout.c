@@ -129,13 +129,13 @@ static bool is_concerned(const struct client *client, const struct concern *conc
 	return false;
 }
 
-/* He may have other roles now than when he subscribed. SEC-56 */
+/* He may have other roles now than when he subscribed, and the server other rules. SEC-56 */
 static bool may_hear(const struct client *client, struct slice uri)
 {
 	struct buf quoted = { 0 };
 	bool may;
 
-	if (!client->rights.needs_roles)
+	if (!client->rights.needs_roles && !client->server->conf.permissions.has_rules)
 		return true;
 	buf_printf(&quoted, "\"%.*s\"", SLICE_ARG(uri));
 	may = permissions_allow_json(&client->server->conf.permissions, &client->rights,

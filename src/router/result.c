@@ -386,10 +386,13 @@ static void look(struct call *call, struct slice result)
 
 void result_send(struct call *call, const struct envelope *env)
 {
-	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } },
-		       listing = { .text = { 0 } }, tasks = { .text = { 0 } };
+	struct convert convert, bridge, listing, tasks;
 	const struct upstream *upstream = call->request.upstream;
 
+	convert_init(&convert);
+	convert_init(&bridge);
+	convert_init(&listing);
+	convert_init(&tasks);
 	CHECK(env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR);
 	if (!call_tell_response(call, env))
 		return;

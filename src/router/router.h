@@ -28,6 +28,7 @@
 #include "upstream/warm.h"
 
 struct audit;
+struct exporter;
 struct pool_ops;
 struct rule_places;
 
@@ -50,6 +51,7 @@ struct router {
 	struct seal_keys seal_keys;
 	struct rate_set rates; /* how often each caller has called each server */
 	struct audit *audit;   /* where calls and refusals are recorded; borrowed. NULL: nowhere */
+	struct exporter *exporter;             /* of spans; borrowed. NULL: there are none */
 	const struct rule_places *rule_places; /* of the configuration; borrowed. NULL: not known */
 	struct schema_cache schemas;           /* of tools whose calls are checked */
 	struct canonical_memo canonical; /* of the arguments of the call that is being forwarded */

@@ -25,6 +25,17 @@ const char *denial_by_name(enum denial_by by)
 	return names[by];
 }
 
+const char *denial_origin_name(enum denial_origin origin)
+{
+	static const char *const names[] = {
+		[DENIAL_ORDERED] = "operator",
+		[DENIAL_CONFIGURED] = "configuration",
+	};
+
+	CHECK(origin < DENIAL_ORIGIN_COUNT);
+	return names[origin];
+}
+
 /* ---- texts ---- */
 
 struct denial_marks *denial_marks_copy(const struct denial_marks *marks)
@@ -51,17 +62,27 @@ static uint64_t key_of(const struct deny_list *deny_list, struct slice issuer, e
 
 /* ---- entries ---- */
 
-static struct denial *find_entry(const struct deny_list *deny_list, struct slice issuer,
-				 enum denial_by by, struct slice name)
+/* What an entry says. */
+struct statement {
+	enum denial_origin origin;
+	enum denial_by by;
+	struct slice issuer;
+	struct slice name;
+};
+
+static struct denial *find_entry(const struct deny_list *deny_list,
+				 const struct statement *statement)
 {
 	struct map_link *at =
-		map_find_link(&deny_list->by_key, key_of(deny_list, issuer, by, name));
+		map_find_link(&deny_list->by_key,
+			      key_of(deny_list, statement->issuer, statement->by, statement->name));
 
 	for (; at != NULL; at = at->next) {
 		struct denial *denial = container_of(at, struct denial, by_key);
 
-		if (denial->by == by && slice_is_equal(denial->issuer, issuer) &&
-		    slice_is_equal(denial->name, name))
+		if (denial->origin == statement->origin && denial->by == statement->by &&
+		    slice_is_equal(denial->issuer, statement->issuer) &&
+		    slice_is_equal(denial->name, statement->name))
 			return denial;
 	}
 	return NULL;
@@ -76,16 +97,20 @@ static void remove_entry(struct deny_list *deny_list, struct denial *denial)
 	free(denial);
 }
 
-static struct denial *make_entry(struct deny_list *deny_list, struct slice issuer,
-				 enum denial_by by, struct slice name)
+static struct denial *make_entry(struct deny_list *deny_list, const struct statement *statement)
 {
-	struct denial *denial = mem_alloc(sizeof(*denial) + issuer.n + name.n);
+	struct denial *denial =
+		mem_alloc(sizeof(*denial) + statement->issuer.n + statement->name.n);
 	char *at = (char *)(denial + 1);
 
-	*denial = (struct denial){ .number = ++deny_list->last_number, .by = by };
-	denial->issuer = mem_put_slice(&at, issuer);
-	denial->name = mem_put_slice(&at, name);
-	map_insert_link(&deny_list->by_key, key_of(deny_list, issuer, by, name), &denial->by_key);
+	*denial = (struct denial){ .number = ++deny_list->last_number,
+				   .by = statement->by,
+				   .origin = statement->origin };
+	denial->issuer = mem_put_slice(&at, statement->issuer);
+	denial->name = mem_put_slice(&at, statement->name);
+	map_insert_link(&deny_list->by_key,
+			key_of(deny_list, denial->issuer, denial->by, denial->name),
+			&denial->by_key);
 	list_append(&deny_list->entries, &denial->link);
 	deny_list->count++;
 	return denial;
@@ -117,18 +142,26 @@ static void tell_watchers(struct deny_list *deny_list, struct slice issuer, enum
 	}
 }
 
+/* The entry that says so; NULL: there is no place for it. */
+static struct denial *find_or_make(struct deny_list *deny_list, const struct statement *statement)
+{
+	struct denial *denial = find_entry(deny_list, statement);
+
+	CHECK(statement->issuer.n > 0 && statement->name.n > 0);
+	if (denial == NULL && deny_list->count < DENY_LIST_MAX)
+		denial = make_entry(deny_list, statement);
+	return denial;
+}
+
 const struct denial *deny_list_add(struct deny_list *deny_list, struct slice issuer,
 				   enum denial_by by, struct slice name, uint64_t until_ms)
 {
 	struct denial *denial;
 
-	CHECK(issuer.n > 0 && name.n > 0);
 	deny_list_sweep(deny_list);
-	denial = find_entry(deny_list, issuer, by, name);
-	if (denial == NULL && deny_list->count >= DENY_LIST_MAX)
-		return NULL;
+	denial = find_or_make(deny_list, &(struct statement){ DENIAL_ORDERED, by, issuer, name });
 	if (denial == NULL)
-		denial = make_entry(deny_list, issuer, by, name);
+		return NULL;
 	denial->until_ms = until_ms;
 	tell_watchers(deny_list, denial->issuer, by, denial->name);
 	return denial;
@@ -140,24 +173,61 @@ void deny_list_tell(struct deny_list *deny_list, struct slice issuer, struct sli
 	tell_watchers(deny_list, issuer, DENIAL_BY_SUB, sub);
 }
 
-bool deny_list_remove_named(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
-			    struct slice name)
-{
-	struct denial *denial = find_entry(deny_list, issuer, by, name);
+/* ---- the configuration ---- */
 
-	if (denial != NULL)
-		remove_entry(deny_list, denial);
+void deny_list_configure_begin(struct deny_list *deny_list)
+{
+	deny_list_sweep(deny_list);
+	LIST_FOREACH(node, &deny_list->entries)
+		container_of(node, struct denial, link)->configured_ms = 0;
+}
+
+bool deny_list_configure(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
+			 struct slice name, uint64_t until_ms)
+{
+	const struct statement statement = { DENIAL_CONFIGURED, by, issuer, name };
+	struct denial *denial;
+
+	if (until_ms <= clock_wall_ms())
+		return true;
+	denial = find_or_make(deny_list, &statement);
+	/* Whoever stands there twice is refused for the longer time. */
+	if (denial != NULL && denial->configured_ms < until_ms)
+		denial->configured_ms = until_ms;
 	return denial != NULL;
 }
 
+void deny_list_configure_end(struct deny_list *deny_list)
+{
+	LIST_FOREACH_SAFE(node, &deny_list->entries) {
+		struct denial *denial = container_of(node, struct denial, link);
+
+		if (denial->origin != DENIAL_CONFIGURED ||
+		    denial->until_ms == denial->configured_ms)
+			continue;
+		if (denial->configured_ms == 0) {
+			remove_entry(deny_list, denial);
+			continue;
+		}
+		denial->until_ms = denial->configured_ms;
+		denial->is_lifted = false;
+		tell_watchers(deny_list, denial->issuer, denial->by, denial->name);
+	}
+}
+
+/* ---- more of both ---- */
+
 void deny_list_restore(struct deny_list *deny_list, const struct denial *denial)
 {
-	struct denial *copy = make_entry(deny_list, denial->issuer, denial->by, denial->name);
+	const struct statement statement = { denial->origin, denial->by, denial->issuer,
+					     denial->name };
+	struct denial *copy = make_entry(deny_list, &statement);
 
 	CHECK(list_is_empty(&deny_list->watchers)); /* they would have to be told */
 	deny_list->last_number--;                   /* the copy has a number already */
 	copy->number = denial->number;
 	copy->until_ms = denial->until_ms;
+	copy->is_lifted = denial->is_lifted;
 	if (deny_list->last_number < denial->number)
 		deny_list->last_number = denial->number;
 }
@@ -167,9 +237,12 @@ bool deny_list_remove(struct deny_list *deny_list, uint64_t number)
 	LIST_FOREACH(node, &deny_list->entries) {
 		struct denial *denial = container_of(node, struct denial, link);
 
-		if (denial->number != number)
+		if (denial->number != number || denial->is_lifted)
 			continue;
-		remove_entry(deny_list, denial);
+		if (denial->origin == DENIAL_CONFIGURED)
+			denial->is_lifted = true;
+		else
+			remove_entry(deny_list, denial);
 		return true;
 	}
 	return false;
@@ -187,21 +260,34 @@ void deny_list_sweep(struct deny_list *deny_list)
 	}
 }
 
-const struct denial *deny_list_find(const struct deny_list *deny_list,
-				    const struct denial_marks *marks)
+/* Of the two that there can be. */
+static const struct denial *find_in_force(const struct deny_list *deny_list, struct slice issuer,
+					  enum denial_by by, struct slice name)
 {
-	if (deny_list->count == 0 || marks->issuer.n == 0)
-		return NULL;
-	for (size_t i = 0; i < DENIAL_BY_COUNT; i++) {
-		const struct denial *denial = NULL;
+	uint64_t now_ms = clock_wall_ms();
 
-		if (marks->names[i].n > 0)
-			denial = find_entry(deny_list, marks->issuer, (enum denial_by)i,
-					    marks->names[i]);
-		if (denial != NULL && clock_wall_ms() < denial->until_ms)
+	for (enum denial_origin origin = 0; origin < DENIAL_ORIGIN_COUNT; origin++) {
+		const struct denial *denial =
+			find_entry(deny_list, &(struct statement){ origin, by, issuer, name });
+
+		if (denial != NULL && !denial->is_lifted && now_ms < denial->until_ms)
 			return denial;
 	}
 	return NULL;
+}
+
+const struct denial *deny_list_find(const struct deny_list *deny_list,
+				    const struct denial_marks *marks)
+{
+	const struct denial *denial = NULL;
+
+	if (deny_list->count == 0 || marks->issuer.n == 0)
+		return NULL;
+	for (size_t i = 0; i < DENIAL_BY_COUNT && denial == NULL; i++)
+		if (marks->names[i].n > 0)
+			denial = find_in_force(deny_list, marks->issuer, (enum denial_by)i,
+					       marks->names[i]);
+	return denial;
 }
 
 /* ---- watchers ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tokens that are refused although they are good: entries that the operator has set, each with an issuer and
- * one name that its tokens bear, until a time. What is open for a token watches the list; an entry that names
+ * Tokens that are refused although they are good: entries of the operator's orders and of the configuration, each with an
+ * issuer and one name that its tokens bear, until a time. What is open for a token watches the list; an entry that names
  * the token ends it at once. deny_snapshot.h keeps entries when the process fails. AUTH-SES-07
  */
 #ifndef MCPGATED_SESSION_DENY_LIST_H
@@ -28,6 +28,12 @@ enum denial_by {
 /* The name of the member. */
 const char *denial_by_name(enum denial_by by);
 
+/* Who has set an entry. What one of them says of a name does not touch what the other has said of it. */
+enum denial_origin { DENIAL_ORDERED, DENIAL_CONFIGURED, DENIAL_ORIGIN_COUNT };
+
+/* As reports have it. */
+const char *denial_origin_name(enum denial_origin origin);
+
 /* What a token says that an entry can name, compared byte for byte; what is missing is empty. */
 struct denial_marks {
 	struct slice issuer; /* empty: no token */
@@ -45,6 +51,11 @@ struct denial {
 	uint64_t number;   /* by which the operator takes it away */
 	uint64_t until_ms; /* wall clock; UINT64_MAX: without end */
 	enum denial_by by;
+	enum denial_origin origin;
+	/* Of the configuration, but the operator has taken it away: nothing is refused, until the configuration says something else of it. */
+	bool is_lifted;
+	uint64_t
+		configured_ms; /* private: its time in a configuration that is being taken; 0: it is not there */
 	struct slice issuer; /* behind this struct, like the next */
 	struct slice name;
 };
@@ -78,8 +89,8 @@ void deny_list_init(struct deny_list *deny_list);
 void deny_list_fini(struct deny_list *deny_list);
 
 /*
- * Tokens of this issuer with this name (neither is empty) are refused until then. An entry that is there already
- * gets the new time and keeps its number. Every watcher with such a token is told. Returns the entry, borrowed
+ * The operator's order: tokens of this issuer with this name (neither is empty) are refused until then. An order of his that is
+ * there already gets the new time and keeps its number. Every watcher with such a token is told. Returns the entry, borrowed
  * until the next change; NULL: there are DENY_LIST_MAX.
  */
 const struct denial *deny_list_add(struct deny_list *deny_list, struct slice issuer,
@@ -90,12 +101,18 @@ const struct denial *deny_list_add(struct deny_list *deny_list, struct slice iss
  * watcher with such a token is told.
  */
 void deny_list_tell(struct deny_list *deny_list, struct slice issuer, struct slice sub);
-/* Takes away the entry that names this; false: there is none. */
-bool deny_list_remove_named(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
-			    struct slice name);
+/*
+ * The entries of the configuration, all of them, between begin and end: those that were not there are added, those that are not
+ * there any more go, and those with another time get it, also if the operator had taken them away; the others are as they were.
+ * With the end every watcher with such a token is told. deny_list_configure returns false if there are DENY_LIST_MAX.
+ */
+void deny_list_configure_begin(struct deny_list *deny_list);
+bool deny_list_configure(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
+			 struct slice name, uint64_t until_ms) must_check;
+void deny_list_configure_end(struct deny_list *deny_list);
 /* Adds a copy of an entry of another process, with its number, while there are no watchers yet. */
 void deny_list_restore(struct deny_list *deny_list, const struct denial *denial);
-/* False: there is none of this number. */
+/* The operator takes it away; see is_lifted. False: there is none of this number. */
 bool deny_list_remove(struct deny_list *deny_list, uint64_t number);
 /* Frees the entries whose time is over. */
 void deny_list_sweep(struct deny_list *deny_list);

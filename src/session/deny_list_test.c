@@ -110,6 +110,111 @@ static void number_is_bounded(void **state)
 	assert_int_equal(deny_list.count, DENY_LIST_MAX);
 }
 
+/* ---- the configuration ---- */
+
+struct entry {
+	const char *name; /* of a person */
+	uint64_t until_ms;
+};
+
+/* Whether there was a place for all. */
+static bool configure(const struct entry *entries, size_t count)
+{
+	bool has_place = true;
+
+	deny_list_configure_begin(&deny_list);
+	for (size_t i = 0; i < count; i++)
+		has_place &= deny_list_configure(&deny_list, ISSUER, DENIAL_BY_SUB,
+						 slice_str(entries[i].name), entries[i].until_ms);
+	deny_list_configure_end(&deny_list);
+	return has_place;
+}
+
+#define CONFIGURE(...)                                           \
+	assert_true(                                             \
+		configure((const struct entry[]){ __VA_ARGS__ }, \
+			  sizeof((const struct entry[]){ __VA_ARGS__ }) / sizeof(struct entry)))
+
+/* 0: tokens of this person are not refused. */
+static uint64_t number_of(const char *name)
+{
+	const struct denial *denial = find(&(struct denial_marks){ ISSUER, { slice_str(name) } });
+
+	return denial != NULL ? denial->number : 0;
+}
+
+static void configured_entries_are_those_of_the_configuration(void **state)
+{
+	uint64_t alice_s;
+
+	CONFIGURE({ "alice", FOR_GOOD }, { "bob", FOR_GOOD }, { "over", 1 });
+	assert_int_equal(deny_list.count, 2);
+	alice_s = number_of("alice");
+	assert_true(alice_s > 0 && number_of("bob") > 0 && number_of("over") == 0);
+	CONFIGURE({ "carol", FOR_GOOD }, { "alice", FOR_GOOD });
+	assert_int_equal(number_of("alice"), alice_s);
+	assert_true(number_of("bob") == 0 && number_of("carol") > 0);
+	/* Twice in one configuration: for the longer time, in whatever order. */
+	CONFIGURE({ "alice", clock_wall_ms() + 60000 }, { "alice", FOR_GOOD },
+		  { "alice", clock_wall_ms() + 90000 });
+	assert_int_equal(deny_list.count, 1);
+	assert_true(find(&alice)->until_ms == FOR_GOOD);
+	assert_true(configure(NULL, 0));
+	assert_int_equal(deny_list.count, 0);
+}
+
+static void orders_and_configuration_do_not_touch(void **state)
+{
+	uint64_t order = add(DENIAL_BY_SUB, "alice", FOR_GOOD);
+
+	CONFIGURE({ "alice", clock_wall_ms() + 60000 });
+	assert_int_equal(deny_list.count, 2);
+	assert_true(configure(NULL, 0));
+	assert_int_equal(number_of("alice"), order);
+	assert_true(find(&alice)->until_ms == FOR_GOOD && find(&alice)->origin == DENIAL_ORDERED);
+	CONFIGURE({ "alice", FOR_GOOD });
+	assert_true(deny_list_remove(&deny_list, order));
+	assert_true(find(&alice)->origin == DENIAL_CONFIGURED);
+	/* What ends of the one leaves the other. */
+	assert_int_not_equal(add(DENIAL_BY_SUB, "alice", 1), find(&alice)->number);
+	assert_true(find(&alice)->origin == DENIAL_CONFIGURED);
+}
+
+static void what_was_taken_away_comes_back_when_it_is_another(void **state)
+{
+	CONFIGURE({ "alice", FOR_GOOD }, { "bob", FOR_GOOD });
+	assert_true(deny_list_remove(&deny_list, number_of("alice")));
+	assert_int_equal(number_of("alice"), 0);
+	assert_false(deny_list_remove(&deny_list, 1)); /* it is away */
+	CONFIGURE({ "bob", FOR_GOOD }, { "alice", FOR_GOOD });
+	assert_true(number_of("alice") == 0 && number_of("bob") > 0);
+	/* The operator may order what he took away of the configuration. */
+	assert_true(deny_list_remove(&deny_list, add(DENIAL_BY_SUB, "alice", FOR_GOOD)));
+	assert_int_equal(number_of("alice"), 0);
+	CONFIGURE({ "alice", clock_wall_ms() + 60000 });
+	assert_true(number_of("alice") > 0);
+	assert_true(deny_list_remove(&deny_list, number_of("alice")));
+	assert_true(configure(NULL, 0));
+	CONFIGURE({ "alice", FOR_GOOD });
+	assert_true(number_of("alice") > 0);
+}
+
+static void no_place_for_the_configuration(void **state)
+{
+	char name[32];
+
+	for (unsigned int i = 0; i < DENY_LIST_MAX; i++) {
+		snprintf(name, sizeof(name), "token-%u", i);
+		add(DENIAL_BY_JTI, name, FOR_GOOD);
+	}
+	assert_false(configure(&(struct entry){ "alice", FOR_GOOD }, 1));
+	assert_int_equal(number_of("alice"), 0);
+	assert_true(deny_list_remove(&deny_list, 77));
+	CONFIGURE({ "alice", FOR_GOOD });
+	assert_true(number_of("alice") > 0);
+	CONFIGURE({ "alice", FOR_GOOD });
+}
+
 /* ---- watchers ---- */
 
 struct watcher {
@@ -168,6 +273,21 @@ static void watchers_are_told(void **state)
 	deny_list_unwatch(&namesake.watcher);
 }
 
+static void watchers_are_told_of_the_configuration(void **state)
+{
+	struct watcher a, bob;
+
+	CONFIGURE({ "alice", FOR_GOOD });
+	assert_true(deny_list_remove(&deny_list, 1));
+	join(&a, "alice");
+	join(&bob, "bob");
+	CONFIGURE({ "alice", FOR_GOOD });
+	assert_int_equal(a.told, 0); /* it is away */
+	CONFIGURE({ "alice", clock_wall_ms() + 60000 }, { "bob", FOR_GOOD });
+	assert_int_equal(a.told, 1);
+	assert_int_equal(bob.told, 1);
+}
+
 static void marks_are_copied(void **state)
 {
 	struct denial_marks *copy = denial_marks_copy(&alice);
@@ -186,7 +306,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nothing_else_is_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(entries_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(number_is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(configured_entries_are_those_of_the_configuration,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(orders_and_configuration_do_not_touch, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_was_taken_away_comes_back_when_it_is_another,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(no_place_for_the_configuration, setup, teardown),
 		cmocka_unit_test_setup_teardown(watchers_are_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(watchers_are_told_of_the_configuration, setup,
+						teardown),
 		cmocka_unit_test(marks_are_copied),
 	};
 

@@ -23,6 +23,8 @@ struct record {
 	uint64_t number;
 	uint64_t until_ms;
 	uint64_t by;
+	uint64_t origin;
+	uint64_t is_lifted;
 	uint64_t issuer_bytes; /* behind this, then the name */
 	uint64_t name_bytes;
 };
@@ -62,6 +64,8 @@ void deny_snapshot_save(struct deny_snapshot *snapshot, const struct deny_list *
 			.number = denial->number,
 			.until_ms = denial->until_ms,
 			.by = denial->by,
+			.origin = denial->origin,
+			.is_lifted = denial->is_lifted,
 			.issuer_bytes = denial->issuer.n,
 			.name_bytes = denial->name.n,
 		};
@@ -92,6 +96,8 @@ static int take(struct slice *rest, struct record *record_r, struct slice *issue
 	if (record_r->number == 0)
 		return rest->n == 0 ? 0 : -1;
 	if (record_r->number > NUMBER_MAX || record_r->by >= DENIAL_BY_COUNT ||
+	    record_r->origin >= DENIAL_ORIGIN_COUNT ||
+	    record_r->is_lifted > (record_r->origin == DENIAL_CONFIGURED) ||
 	    (record_r->until_ms > INT64_MAX && record_r->until_ms != UINT64_MAX) ||
 	    record_r->issuer_bytes == 0 || record_r->issuer_bytes > rest->n ||
 	    record_r->name_bytes == 0 || record_r->name_bytes > rest->n - record_r->issuer_bytes)
@@ -120,10 +126,13 @@ bool deny_snapshot_load(const struct deny_snapshot *snapshot, struct deny_list *
 		return false;
 	}
 	while (take(&rest, &record, &issuer, &name) > 0)
-		deny_list_restore(deny_list, &(struct denial){ .number = record.number,
-							       .until_ms = record.until_ms,
-							       .by = (enum denial_by)record.by,
-							       .issuer = issuer,
-							       .name = name });
+		deny_list_restore(deny_list,
+				  &(struct denial){ .number = record.number,
+						    .until_ms = record.until_ms,
+						    .by = (enum denial_by)record.by,
+						    .origin = (enum denial_origin)record.origin,
+						    .is_lifted = record.is_lifted != 0,
+						    .issuer = issuer,
+						    .name = name });
 	return true;
 }

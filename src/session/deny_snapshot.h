@@ -24,7 +24,6 @@ void deny_snapshot_save(struct deny_snapshot *deny_snapshot, const struct deny_l
  * Adds what the gateway before has saved, with the same numbers. False: nothing was saved, or it is not a
  * correct list, which is logged; then nothing has been added. Accepts NULL.
  */
-bool deny_snapshot_load(const struct deny_snapshot *deny_snapshot, struct deny_list *deny_list)
-	must_check;
+bool deny_snapshot_load(const struct deny_snapshot *deny_snapshot, struct deny_list *deny_list);
 
 #endif

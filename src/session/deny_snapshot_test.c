@@ -80,6 +80,29 @@ static void entries_go_to_the_next_process(void **state)
 			 before.last_number + 1);
 }
 
+static void configure(struct deny_list *deny_list, struct slice name)
+{
+	deny_list_configure_begin(deny_list);
+	assert_true(deny_list_configure(deny_list, ISSUER, DENIAL_BY_SUB, name, UINT64_MAX));
+	deny_list_configure_end(deny_list);
+}
+
+/* Whose an entry is, and what was taken away of the configuration, the next process knows. */
+static void origins_go_to_the_next_process(void **state)
+{
+	add(DENIAL_BY_SUB, SLICE_LIT("alice"), UINT64_MAX);
+	configure(&before, SLICE_LIT("bob"));
+	assert_true(deny_list_remove(&before, 2));
+	deny_snapshot_save(deny_snapshot, &before);
+	assert_true(deny_snapshot_load(deny_snapshot, &after));
+	configure(&after, SLICE_LIT("bob"));
+	assert_false(finds(DENIAL_BY_SUB, SLICE_LIT("bob")));
+	configure(&after, SLICE_LIT("carol"));
+	assert_true(finds(DENIAL_BY_SUB, SLICE_LIT("alice")));
+	assert_true(finds(DENIAL_BY_SUB, SLICE_LIT("carol")));
+	assert_int_equal(after.count, 2);
+}
+
 static void no_entries_are_a_list_too(void **state)
 {
 	deny_snapshot_save(deny_snapshot, &before);
@@ -108,6 +131,8 @@ static void rubbish_is_refused(void **state)
 				uint64_t until_ms =
 					container_of(node, struct denial, link)->until_ms;
 
+				assert_true(container_of(node, struct denial, link)->origin <
+					    DENIAL_ORIGIN_COUNT);
 				/* Reports write it as a signed number, or as none. */
 				assert_true(until_ms <= INT64_MAX || until_ms == UINT64_MAX);
 			}
@@ -156,6 +181,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(entries_go_to_the_next_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(origins_go_to_the_next_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_entries_are_a_list_too, setup, teardown),
 		cmocka_unit_test_setup_teardown(rubbish_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(loss_is_told, setup, teardown),

@@ -21,7 +21,8 @@ struct holder {
 	struct map_link by_key;
 	struct holder_set *set;
 	unsigned int refs;
-	const void *scope; /* what it is about: the set of sessions, a server; only compared */
+	const void *
+		scope; /* what it is about: the set of sessions, a server, a limit; only compared */
 	const struct principal *principal;
 	uint64_t network;
 	bool is_crowd; /* anonymous, of this machine: a proxy that nobody has declared would be everybody */

@@ -469,7 +469,7 @@ void upstream_add_request(struct upstream *upstream, struct upstream_request *re
 void upstream_renumber_request(struct upstream_request *request, uint64_t id)
 {
 	struct map *requests = &request->upstream->requests;
-	void *removed = map_remove(requests, request->id);
+	void *removed = map_take(requests, request->id);
 
 	CHECK(removed == request && id != 0);
 	request->id = id;
@@ -480,7 +480,7 @@ void upstream_end_request(struct upstream_request *request, bool is_answered)
 {
 	struct upstream *upstream = request->upstream;
 
-	void *removed = map_remove(&upstream->requests, request->id);
+	void *removed = map_take(&upstream->requests, request->id);
 
 	CHECK(removed == request && upstream->lasting >= request->is_lasting);
 	upstream->lasting -= request->is_lasting;

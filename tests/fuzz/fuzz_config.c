@@ -16,9 +16,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int resolve(const char *kind, const char *name, char **value_r, struct error *err)
+static int resolve(const char *kind, const char *name, const struct listed_writers *writers,
+		   char **value_r, struct error *err)
 {
 	(void)kind;
+	(void)writers;
 	if (name[0] == 'x')
 		return error_set(err, ERROR_INVALID, "there is no %.60s", name);
 	*value_r = mem_strdup(name);

@@ -9,7 +9,7 @@
 #include "auth/fetch_wire.h"
 #include "base/check.h"
 
-#define HEAD_BYTES 36
+#define HEAD_BYTES 40
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

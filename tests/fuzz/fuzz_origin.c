@@ -27,7 +27,7 @@ static bool is_expected(const struct frontend_conf *conf, struct slice origin, s
 {
 	const char *port =
 		host.p[0] == '[' ? memchr(host.p, ']', host.n) + 1 : memchr(host.p, ':', host.n);
-	struct slice own = origin_of(conf->authorization.origin);
+	struct slice own = origin_of(conf->authorization.public_url);
 	int port_length = port != NULL ? (int)(host.p + host.n - port) : 0;
 	char text[300];
 
@@ -96,9 +96,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	request.fields[HTTP_ACCEPT] = slice_cut(&rest, '\n');
 	for (int tls = 0; tls < 2; tls++) {
 		try_origin(&frontend.conf, &request, tls);
-		frontend.conf.authorization.origin = SLICE_LIT("https://gw.example/base");
+		frontend.conf.authorization.public_url = SLICE_LIT("https://gw.example/base");
 		try_origin(&frontend.conf, &request, tls);
-		frontend.conf.authorization.origin = slice_of(NULL, 0);
+		frontend.conf.authorization.public_url = slice_of(NULL, 0);
 	}
 	(void)landing_is_wanted(&frontend, &request);
 	if (rest.n > 0)

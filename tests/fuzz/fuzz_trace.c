@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "endpoint/trace.h"
 #include "mcp/trace_context.h"
+#include "trace/trace_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -50,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	http.fields[HTTP_TRACESTATE] = state;
 	members = trace_of_head(&http);
 	if (members != NULL && rest.n > 0 && scan_envelope(rest, &limits, 0, &env, &err) == 0 &&
-	    trace_add(&out, &env, members))
+	    trace_message_add(&out, &env, members))
 		check_added(&env, buf_slice(&out), parent);
 	buf_fini(&out);
 	free(members);

@@ -26,7 +26,7 @@ CHILD = os.path.join(HERE, "child.py")
 BIN = None  # directory of mcpgated and mcpgated-demo, set by run
 SLOW = 1.0  # factor for waits that a sanitizer or a busy machine makes longer
 PR_SET_CHILD_SUBREAPER = 36
-READY = re.compile(r"^mcpgated: ready: (\S+)(?: \(.*\))? at (\S+)$")
+READY = re.compile(r"^mcpgated: ready: (\S+)(?: \(.*\))? at (\S+?)(?:, for clients (?:\S+))?$")
 READY_JSON = re.compile(r'"event":"endpoint_ready".*"server":"([^"]+)".*"url":"([^"]+)"')
 # What the service manager tells a service, or a session its programs.
 ENVIRON_NOT = ("NOTIFY_SOCKET", "LISTEN_FDS", "RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR", "STATE_DIRECTORY")
@@ -311,7 +311,8 @@ class Daemon:
     def use_url(self, url):
         m = re.match(r"https?://(\[[^\]]+\]|[^:/]+):(\d+)(/.*)$", url)
         if m:
-            self.address = (m.group(1).strip("[]"), int(m.group(2)))
+            host = m.group(1).strip("[]")
+            self.address = (host if re.fullmatch(r"[0-9.]+|[0-9a-f:]+", host) else "127.0.0.1", int(m.group(2)))
         else:
             self.address = re.match(r"(?:http\+)?unix:(?://)?([^:?]+)", url).group(1)
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import tempfile
 import tomllib
@@ -139,3 +140,29 @@ def entries_for_everybody(t):
     eq(entry_of("zed", out)[2], None)
     ok("there is no such server" in ctl("--socket", t.daemon.admin, "client-config", "other", status=1)[1], "no such server")
     ok("-c FILE" in ctl("--socket", "/nonexistent/socket", "client-config", "main", status=1)[1], "no daemon")
+
+
+@case(daemon=False)
+def everywhere_the_same_address(t):
+    """product §2: the ready line, the page for browsers and client-config name one address, with public_url and without."""
+    def told(config):
+        d = t.start({"main": {}}, config)
+        t.daemon = d
+        [line] = [x for x in d.lines if x.startswith("mcpgated: ready: main")]
+        page = t.conn().request("GET", "/", [("Accept", "text/html")]).read().decode()
+        shown = re.findall("<code>([^<]*/mcp)</code>", page)
+        entry = ctl("--socket", d.admin, "client-config", "main", "--client", "claude-code")[0]
+        port = re.search(r":(\d+)/main/mcp", line).group(1)
+        return line, shown, re.findall(r'https?://[^" ]+', entry), port
+    line, shown, entry, port = told({})
+    url = "http://127.0.0.1:%s/main/mcp" % port
+    ok(line.endswith(" at " + url), "the line", line)
+    eq((shown, entry), ([url], [url]))
+    line, shown, entry, port = told({"public_url": "https://mcp.example.com/gw"})
+    url = "https://mcp.example.com/gw/main/mcp"
+    ok(line.endswith(" at http://127.0.0.1:%s/main/mcp, for clients %s" % (port, url)), "the line", line)
+    eq((shown, entry), ([url], [url]))
+    line, _, entry, port = told({"listen": [{"address": "0.0.0.0:0", "plaintext": True}], "hosts": ["gw.example"], "auth": {"mode": "anonymous"}})
+    url = "http://gw.example:%s/main/mcp" % port
+    ok(line.endswith(" at " + url), "the line", line)
+    eq(entry, [url])

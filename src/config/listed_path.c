@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names are compared part by part: `//` and `/./` mean nothing, and `..` is refused by config/rules. */
-#include "keeper/listed_path.h"
+#include "config/listed_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define LINKS_MAX 40 /* as the kernel */
 
 /* Cuts the first part off; empty: there is none. */
 static struct slice take_part(const char **path)
@@ -42,6 +47,12 @@ static const char *rest_below(const char *path, const char *root)
 	return take_part(&path).n > 0 ? rest : NULL;
 }
 
+/* Only these keep to what they may write. */
+static bool has_sandbox(const struct config_server *server)
+{
+	return server->enabled && server->sandbox != CONFIG_SANDBOX_OFF;
+}
+
 /* The topmost of the directories that servers may write, of those above the path; NULL: it is below none. */
 static const char *find_root(const struct config *config, const char *path, const char **rest_r)
 {
@@ -50,7 +61,7 @@ static const char *find_root(const struct config *config, const char *path, cons
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 
-		if (!server->enabled || server->sandbox == CONFIG_SANDBOX_OFF)
+		if (!has_sandbox(server))
 			continue;
 		for (size_t j = 0; j < server->sandbox_write.count; j++) {
 			const char *candidate = server->sandbox_write.items[j].p;
@@ -87,6 +98,100 @@ int listed_path_open(const struct config *config, const char *path)
 	const char *root = find_root(config, path, &rest);
 
 	return root != NULL ? open_below(root, rest) : open(path, O_PATH | O_CLOEXEC);
+}
+
+/* ---- files that are read here ---- */
+
+/* Whether a server may make links in the directory, whose path has none; NULL: in any. */
+static bool is_writable_by(const struct config *config, const char *directory)
+{
+	bool is_writable = false;
+
+	for (size_t i = 0; config != NULL && i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
+
+		for (size_t j = 0; has_sandbox(server) && j < server->sandbox_write.count; j++) {
+			char *root = realpath(server->sandbox_write.items[j].p, NULL);
+
+			is_writable |= root != NULL &&
+				       (directory == NULL || strcmp(directory, root) == 0 ||
+					rest_below(directory, root) != NULL);
+			free(root);
+		}
+	}
+	return is_writable;
+}
+
+static bool is_writable(const struct listed_writers *writers, const char *directory)
+{
+	return is_writable_by(writers->running, directory) ||
+	       is_writable_by(writers->next, directory);
+}
+
+static int fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+/*
+ * Where the path leads now, without links: in real_r, of PATH_MAX bytes. Goes from part to part as the kernel does, since what
+ * counts of a link is which directory it is in, by whatever way that was come to.
+ */
+static int walk(const struct listed_writers *writers, const char *path, char *real_r)
+{
+	char rest[PATH_MAX], target[PATH_MAX], both[PATH_MAX];
+	const char *at = rest;
+	unsigned int links = 0;
+	struct slice part;
+
+	real_r[0] = '\0';
+	if (strlen(path) >= sizeof(rest))
+		return fail(ENAMETOOLONG);
+	strcpy(rest, path);
+	if (path[0] != '/' && getcwd(real_r, PATH_MAX) == NULL)
+		return -1;
+	while ((part = take_part(&at)).n > 0) {
+		size_t length = strlen(real_r);
+		ssize_t n;
+
+		if (slice_is_equal(part, SLICE_LIT(".."))) {
+			while (length > 0 && real_r[--length] != '/')
+				;
+			real_r[length] = '\0';
+			continue;
+		}
+		if (length + part.n + 2 > PATH_MAX)
+			return fail(ENAMETOOLONG);
+		snprintf(real_r + length, PATH_MAX - length, "/%.*s", SLICE_ARG(part));
+		n = readlink(real_r, target, sizeof(target) - 1);
+		if (n < 0)
+			continue; /* none, or nothing: whoever opens it learns that */
+		real_r[length] = '\0';
+		if (++links > LINKS_MAX || is_writable(writers, length > 0 ? real_r : "/"))
+			return fail(ELOOP);
+		target[n] = '\0';
+		if (target[0] == '/')
+			real_r[0] = '\0';
+		if ((size_t)snprintf(both, sizeof(both), "%s/%s", target, at) >= sizeof(both))
+			return fail(ENAMETOOLONG);
+		memcpy(rest, both, sizeof(rest));
+		at = rest;
+	}
+	return 0;
+}
+
+int listed_path_open_file(const struct listed_writers *writers, const char *path)
+{
+	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+				.resolve = RESOLVE_NO_SYMLINKS };
+	char real[PATH_MAX];
+
+	if (!is_writable(writers, NULL))
+		return open(path, (int)how.flags);
+	if (walk(writers, path, real) < 0)
+		return -1;
+	return (int)syscall(SYS_openat2, AT_FDCWD, real, &how, sizeof(how));
 }
 
 /* Whether the real path is below the real root, although its name is not. */

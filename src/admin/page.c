@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nothing of the page is made here: its files are the same for everybody, what it shows comes as JSON. */
+#include "admin/page.h"
+
+#include <string.h>
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include "admin/admin_reply.h"
+#include "admin/page_file.h"
+#include "base/text.h"
+#include "endpoint/origin.h"
+
+/*
+ * Only its own files run; nobody frames it; texts cannot become markup (trusted types). RFC 9110 has none of these:
+ * CSP 3, Trusted Types, Fetch §3.7.
+ */
+static const struct slice page_fields =
+	SLICE("Cache-Control: no-store\r\n"
+	      "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+	      "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+	      "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'\r\n"
+	      "X-Content-Type-Options: nosniff\r\n"
+	      "X-Frame-Options: DENY\r\n"
+	      "Referrer-Policy: no-referrer\r\n"
+	      "Cross-Origin-Opener-Policy: same-origin\r\n"
+	      "Cross-Origin-Resource-Policy: same-origin\r\n");
+
+/* 127.0.0.0/8 in numbers: whatever else begins so is a name. */
+static bool is_loopback_number(struct slice host)
+{
+	size_t i = 0;
+
+	while (i < host.n && ((host.p[i] >= '0' && host.p[i] <= '9') || host.p[i] == '.'))
+		i++;
+	return i == host.n && slice_has_prefix(host, SLICE_LIT("127."));
+}
+
+bool page_is_own_host(struct slice host)
+{
+	static const struct slice own[] = { SLICE("localhost"), SLICE("[::1]") };
+	struct slice name = origin_host_of(host);
+
+	return is_loopback_number(name) ||
+	       slices_has_nocase((struct slices){ own, ARRAY_LEN(own) }, name);
+}
+
+const char *page_find_stranger(const struct http_request *request)
+{
+	static const struct slice scheme = SLICE("http://");
+	struct slice origin = request->fields[HTTP_ORIGIN];
+	struct slice host = request->fields[HTTP_HOST];
+	struct slice site = request->fields[HTTP_SEC_FETCH_SITE];
+
+	if (http_has(request, HTTP_HOST) && !page_is_own_host(host))
+		return "the Host header names another machine; here it is localhost or a loopback "
+		       "address";
+	/* A link to the page may stand anywhere; what it reads, only the page may. Programs send no such field. */
+	if (http_has(request, HTTP_SEC_FETCH_SITE) &&
+	    !slice_is_equal(request->path, SLICE_LIT("/")) &&
+	    !slice_is_equal(site, SLICE_LIT("same-origin")) &&
+	    !slice_is_equal(site, SLICE_LIT("none")))
+		return "the request comes from another web page";
+	if (!http_has(request, HTTP_ORIGIN))
+		return NULL;
+	if (!http_has(request, HTTP_HOST) || !slice_has_prefix(origin, scheme) ||
+	    !slice_is_equal_nocase(slice_of(origin.p + scheme.n, origin.n - scheme.n), host))
+		return "the Origin header names another web page";
+	return NULL;
+}
+
+bool page_reply_file(const struct inquiry *inquiry)
+{
+	for (size_t i = 0; i < page_file_count; i++) {
+		const struct page_file *file = &page_files[i];
+		struct slice part = slice_of((const char *)file->bytes, file->size);
+
+		CHECK(file->size > 0 && file->path[0] == '/');
+		if (!slice_is_equal(inquiry->http->path, slice_str(file->path)))
+			continue;
+		if (inquiry->http->method != HTTP_GET)
+			admin_reply_error(inquiry->conn, 405, "the page takes GET");
+		else
+			http_reply(inquiry->conn, &(struct http_reply){ .status = 200,
+									.content_type = file->type,
+									.fields = &page_fields,
+									.field_count = 1,
+									.parts = &part,
+									.part_count = 1 });
+		return true;
+	}
+	return false;
+}
+
+bool page_has_token(const char *hash, const struct http_request *request)
+{
+	unsigned char wanted[SHA256_DIGEST_LENGTH], shown[SHA256_DIGEST_LENGTH];
+	struct slice token = request->fields[HTTP_AUTHORIZATION];
+	struct slice scheme = slice_cut(&token, ' ');
+
+	if (hash == NULL || !http_has(request, HTTP_AUTHORIZATION) ||
+	    !slice_is_equal_nocase(scheme, SLICE_LIT("Bearer")))
+		return false;
+	CHECK(text_from_hex(slice_str(hash), wanted, sizeof(wanted)) == 0); /* config/rules */
+	token = slice_trim(token);
+	SHA256((const unsigned char *)token.p, token.n, shown);
+	return CRYPTO_memcmp(wanted, shown, sizeof(wanted)) == 0;
+}
+
+struct http_exchange *page_tell_access(const struct inquiry *inquiry)
+{
+	struct json_t *value = value_object();
+
+	value_set_flag(value, "orders", inquiry->may_order);
+	value_set_flag(value, "token", !inquiry->may_order && inquiry->admin->page_token != NULL);
+	admin_reply_value(inquiry->conn, 200, value);
+	return NULL;
+}

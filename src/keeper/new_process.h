@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making a process that will execute another program, as vfork(2) does or as fork(2) does, in a cgroup from its first
+ * instruction on (clone3(2), CLONE_INTO_CGROUP). Where the kernel refuses that, or the processor is one whose few
+ * instructions for it nobody has written, it is fork(2), and the new process has to join by itself.
+ *
+ * With a copy of the memory the new process may do what is allowed after fork(2). With the memory shared this process
+ * stands still until the other one executes or ends, which saves copying the page tables and all faults after that. Then
+ *
+ *	memory        it writes its own stack, below all that is in use here, and errno; so it allocates nothing, has no
+ *	              buffer of stdio and no line of the log, and calls no function that keeps something
+ *	signals       all are blocked from before it exists until after it has gone, and it sets all handlers to the default
+ *	              before it lets any through: no handler of this program ever runs in it
+ *	descriptors, directory, umask, limits, signal handlers, no_new_privs, seccomp, Landlock
+ *	              are its own: none of CLONE_FILES, CLONE_FS, CLONE_SIGHAND, CLONE_THREAD is asked for
+ *	dumpability   belongs to the memory. A change of the user sets it to fs.suid_dumpable, and for a moment a process of
+ *	              that user's could be let at this memory, or stop the new process and this one with it: so it must not
+ *	              change its user, its group, or gain capabilities
+ *	waiting       this process waits for whatever it waits for: so it must not open what a stranger can make slow. What it
+ *	              executes could be leased (fcntl(2)) by a server of the same user: keeper/syscall_filter refuses that
+ *	out of memory a cgroup that is full has all processes killed that share the memory of one in it: so it must not be
+ *	              put into one whose memory is limited
+ *	namespaces    it may not make any: mounting waits, and a user namespace changes what it may do
+ *	sanitizers    AddressSanitizer is told that what the other has left on the stack means nothing. It cannot be had with
+ *	              ThreadSanitizer, and Valgrind has no clone3(2), so that there it is fork(2)
+ */
+#ifndef MCPGATED_KEEPER_NEW_PROCESS_H
+#define MCPGATED_KEEPER_NEW_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct new_process {
+	/* Runs in it, with all signals blocked. Must end in execve or _exit, and never return. */
+	void (*run)(const struct new_process *process);
+	bool shares_memory; /* afterwards: whether it did; fork(2) makes a copy */
+	int cgroup_fd;    /* the directory of the cgroup it is to be in; -1: that of this process */
+	bool is_in_group; /* for `run`: it is there already; else it has to join */
+};
+
+/* Returns its number, or -1 with errno; then there is none, and nothing has run. */
+pid_t new_process_make(struct new_process *process);
+
+#endif

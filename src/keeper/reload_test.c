@@ -1,0 +1,792 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A reload on the keeper's side, with the parts that it changes and a gateway that is the other end of a socket: the tests
+ * say what it says, and when. Time stands still but where a test lets it pass.
+ */
+#include "keeper/reload.h"
+
+#include <openssl/ec.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/unit_test.h"
+#include "keeper/gateway_entry.h"
+#include "keeper/memory_file.h"
+#include "obs/log.h"
+
+#define TWO "servers: {a: {command: cat}, b: {command: cat}}\n"
+#define ONE "servers: {a: {command: cat}}\n"
+#define BAD "servers: {a: {command: cat, nonsense: 1}}\n"
+
+static char directory[64], file[96];
+static struct config_request request = { .file = file };
+static struct server_slots slots;
+static struct launch launch;
+static struct children children;
+static struct reaper reaper = { .fd = -1 };
+static struct cgroups cgroups = { .fd = -1 };
+static struct era_store era_store;
+static struct pin_store pin_store;
+static struct fetcher_process fetcher;
+static struct certificates certificates;
+static struct audit_writer audit;
+static struct announcement announcement;
+static const struct notify notify = { .fd = -1 };
+static int log_fd, gateway_config;
+static int *listeners; /* none is a socket: `listen` stays as it is in all tests here */
+static struct reload reload;
+static int ends[2]; /* the keeper's, the gateway's */
+static pid_t gateway;
+static uint64_t now_ms;
+
+/* ---- the keeper ---- */
+
+static void put(const char *path, const char *text)
+{
+	FILE *out = fopen(path, "w");
+
+	assert_non_null(out);
+	assert_true(fputs(text, out) >= 0);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(chmod(path, 0600), 0);
+}
+
+static const char *logged(void)
+{
+	static char text[1 << 16];
+	ssize_t n = pread(log_fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+static size_t count_logged(const char *text)
+{
+	size_t count = 0;
+
+	for (const char *p = logged(); (p = strstr(p, text)) != NULL; p++)
+		count++;
+	return count;
+}
+
+/* As the keeper does in each turn. */
+static uint64_t turn(void)
+{
+	uint64_t next = reload_do_due(&reload, ends[0], gateway);
+
+	if (ends[0] >= 0) {
+		reload_tell(&reload, ends[0]);
+		certificates_tell(&certificates, ends[0]);
+	}
+	return next;
+}
+
+static uint64_t pass(uint64_t ms)
+{
+	clock_freeze(now_ms += ms);
+	return turn();
+}
+
+/* A process that only can be killed, and a socket. */
+static void start_gateway(void)
+{
+	struct error err;
+
+	assert_int_equal(ipc_pair(ends, &err), 0);
+	gateway = fork();
+	while (gateway == 0)
+		pause();
+	children_set_gateway(&children, ends[0]);
+	certificates_set_gateway(&certificates);
+	fetcher_process_set_gateway(&fetcher, ends[0]);
+	server_slots_release_all(&slots);
+}
+
+static void serve(void)
+{
+	certificates_on_ready(&certificates);
+	reload_on_gateway_ready(&reload);
+	turn();
+}
+
+/* As the keeper does when it is told of the end. */
+static void end_gateway(void)
+{
+	kill(gateway, SIGKILL);
+	assert_int_equal(waitpid(gateway, NULL, 0), gateway);
+	gateway = 0;
+	ipc_close(ends[1]);
+	ipc_close(ends[0]);
+	ends[0] = ends[1] = -1;
+	children_set_gateway(&children, -1);
+	fetcher_process_set_gateway(&fetcher, -1);
+	reload_on_gateway_exit(&reload);
+}
+
+static bool is_killed(void)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	return waitid(P_PID, (id_t)gateway, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid == gateway;
+}
+
+static void wait_until_killed(void)
+{
+	siginfo_t info;
+
+	assert_int_equal(waitid(P_PID, (id_t)gateway, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(info.si_status, SIGKILL);
+}
+
+static void begin_with(const char *text)
+{
+	struct config_problems problems = { 0 }, warnings = { 0 };
+	struct config *config;
+	struct error err;
+
+	put(file, text);
+	config = config_load(&request, &problems, &warnings);
+	if (config == NULL)
+		fail_msg("refused: %s", problems.items[0]);
+	config_problems_fini(&warnings);
+	clock_freeze(now_ms = 1000000);
+	log_fd = memfd_create("log", MFD_CLOEXEC);
+	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
+	server_slots_init(&slots, config);
+	assert_int_equal(launch_init(&launch, &slots.table, &err), 0);
+	children_init(&children, &slots.table, &launch, &reaper, &cgroups);
+	era_store_init(&era_store, &slots.table, &launch);
+	assert_int_equal(pin_store_init(&pin_store, config, &err), 0);
+	assert_int_equal(fetcher_process_init(&fetcher, config, NULL, &err), 0);
+	assert_int_equal(certificates_init(&certificates, config, NULL, &err), 0);
+	assert_int_equal(audit_writer_open(&audit, NULL, &err), 0);
+	announcement_init(&announcement, config);
+	listeners = mem_zalloc(config->listen_count * sizeof(*listeners));
+	for (size_t i = 0; i < config->listen_count; i++)
+		listeners[i] = -1;
+	gateway_config =
+		memory_file_printed("configuration", config_print_for_gateway, config, &err);
+	assert_true(gateway_config >= 0);
+	reload_init(&reload, &(struct reload_parts){ .request = &request,
+						     .slots = &slots,
+						     .launch = &launch,
+						     .children = &children,
+						     .cgroups = &cgroups,
+						     .era_store = &era_store,
+						     .pin_store = &pin_store,
+						     .fetcher = &fetcher,
+						     .certificates = &certificates,
+						     .audit = &audit,
+						     .announcement = &announcement,
+						     .notify = &notify,
+						     .listeners = &listeners,
+						     .log_fd = &log_fd,
+						     .gateway_config = &gateway_config });
+	start_gateway();
+	serve();
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(directory, "/tmp/mcpgated-reload-XXXXXX");
+	if (mkdtemp(directory) == NULL)
+		return -1;
+	snprintf(file, sizeof(file), "%s/file", directory);
+	return setenv("STATE_DIRECTORY", directory, 1);
+}
+
+static int teardown(void **state)
+{
+	char *command = mem_printf("rm -r '%s'", directory);
+	struct config *config;
+	int result;
+
+	(void)state;
+	if (gateway > 0)
+		end_gateway();
+	reload_fini(&reload);
+	free(listeners);
+	announcement_fini(&announcement);
+	certificates_fini(&certificates);
+	fetcher_process_fini(&fetcher);
+	pin_store_fini(&pin_store);
+	era_store_fini(&era_store);
+	children_fini(&children);
+	launch_fini(&launch);
+	config = server_slots_fini(&slots);
+	config_free(&config);
+	close(gateway_config);
+	log_set_fd(STDERR_FILENO);
+	close(log_fd);
+	result = system(command);
+	free(command);
+	return result;
+}
+
+/* The one process of a server that there is; the signal that has ended it. */
+static int reap_child(void)
+{
+	siginfo_t info;
+	int status;
+
+	assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
+	assert_true(children_before_reap(&children, info.si_pid));
+	assert_int_equal(waitpid(info.si_pid, &status, 0), info.si_pid);
+	children_on_reaped(&children, info.si_pid, status);
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+/* ---- the gateway ---- */
+
+static bool hears_nothing(void)
+{
+	struct ipc_message message;
+	int fds[IPC_FDS_MAX];
+	struct error err;
+	size_t count;
+
+	return ipc_recv(ends[1], &message, fds, &count, &err) == 0;
+}
+
+/* The next message; descriptors are closed but for the first. */
+static struct ipc_message hear(enum ipc_type type, int *fd_r)
+{
+	struct ipc_message message = { .type = 0 };
+	int fds[IPC_FDS_MAX] = { -1, -1, -1 };
+	struct error err;
+	size_t count = 0;
+
+	assert_int_equal(ipc_recv(ends[1], &message, fds, &count, &err), 1);
+	assert_int_equal(message.type, type);
+	for (size_t i = fd_r != NULL; i < count; i++)
+		close(fds[i]);
+	if (fd_r != NULL)
+		*fd_r = fds[0];
+	return message;
+}
+
+/* Takes one that is of no interest. */
+static bool ipc_recv_any(void)
+{
+	struct ipc_message message;
+	int fds[IPC_FDS_MAX];
+	struct error err;
+	size_t count = 0;
+	bool is_there = ipc_recv(ends[1], &message, fds, &count, &err) == 1;
+
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+	return is_there;
+}
+
+/* Another configuration comes, with so many servers. */
+static struct ipc_message hear_config(size_t servers)
+{
+	static char text[1 << 16];
+	struct ipc_message message;
+	struct config *config;
+	struct error err;
+	ssize_t n;
+	int fd;
+
+	message = hear(IPC_CONFIG, &fd);
+	n = pread(fd, text, sizeof(text), 0);
+	close(fd);
+	config = config_read_checked(slice_of(text, (size_t)n), &err);
+	assert_non_null(config);
+	assert_int_equal(config->server_count, servers);
+	config_free(&config);
+	return message;
+}
+
+static void judge(bool is_used)
+{
+	reload_on_verdict(&reload, is_used, ends[0]);
+	turn();
+}
+
+/* What has come of the orders up to this one. */
+static const char *hear_report(uint64_t order, bool is_used)
+{
+	static char text[4096];
+	struct ipc_message message;
+	ssize_t n;
+	int fd;
+
+	message = hear(IPC_RELOADED, &fd);
+	assert_int_equal(message.child, order);
+	assert_int_equal(message.value, is_used);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	close(fd);
+	return text;
+}
+
+static void order(uint64_t number)
+{
+	reload_on_order(&reload, number);
+	turn();
+	turn(); /* what was begun is told */
+}
+
+static size_t servers_in_use(void)
+{
+	return server_slots_config(&slots)->server_count;
+}
+
+/* ---- the tests ---- */
+
+static void what_is_judged_good_is_used(void **state)
+{
+	begin_with(ONE);
+	put(file, TWO);
+	order(1);
+	hear_config(2);
+	assert_int_equal(servers_in_use(), 1);
+	assert_true(hears_nothing());
+	judge(true);
+	assert_int_equal(servers_in_use(), 2);
+	assert_string_equal(hear_report(1, true), "added b\n");
+	assert_int_equal(reload.state, RELOAD_IDLE);
+	put(file, ONE);
+	order(2);
+	hear_config(1);
+	judge(true);
+	assert_string_equal(hear_report(2, true), "removed b\n");
+	/* The next gateway gets it, too. */
+	assert_true(lseek(gateway_config, 0, SEEK_END) > 0);
+	assert_int_equal(servers_in_use(), 1);
+}
+
+static void what_is_judged_bad_is_not_used(void **state)
+{
+	begin_with(ONE);
+	put(file, TWO);
+	order(1);
+	hear_config(2);
+	judge(false);
+	assert_int_equal(servers_in_use(), 1);
+	assert_non_null(
+		strstr(hear_report(1, false), "error the gateway cannot use the configuration"));
+	/* It is tried again. */
+	order(2);
+	hear_config(2);
+	judge(true);
+	assert_string_equal(hear_report(2, true), "added b\n");
+}
+
+static void bad_files_never_reach_a_gateway(void **state)
+{
+	begin_with(ONE);
+	put(file, BAD);
+	order(7);
+	assert_non_null(strstr(hear_report(7, false), "unknown key 'nonsense'"));
+	assert_true(hears_nothing());
+	assert_int_equal(reload.state, RELOAD_IDLE);
+	/* Nobody is asked, and says so: nothing. */
+	judge(true);
+	assert_int_equal(servers_in_use(), 1);
+}
+
+static void orders_meanwhile_are_done_afterwards(void **state)
+{
+	begin_with(ONE);
+	put(file, TWO);
+	order(1);
+	order(2);
+	order(3);
+	hear_config(2);
+	assert_true(hears_nothing());
+	put(file, ONE);
+	judge(true);
+	turn();
+	assert_string_equal(hear_report(1, true), "added b\n");
+	hear_config(1);
+	judge(true);
+	assert_string_equal(hear_report(3, true), "removed b\n");
+	turn();
+	assert_true(hears_nothing());
+}
+
+/* A gateway that was taken over orders as often as it likes, with any number; SIGHUP waits for none of that. */
+static void orders_are_bounded(void **state)
+{
+	begin_with(ONE);
+	put(file, BAD);
+	for (uint64_t i = 1; i <= RELOAD_ORDERS_AT_ONCE; i++) {
+		order(i);
+		assert_non_null(strstr(hear_report(i, false), "nonsense"));
+	}
+	order(UINT64_MAX);
+	order(3);
+	assert_int_equal(reload.state, RELOAD_IDLE);
+	assert_int_equal(count_logged(" reload "), RELOAD_ORDERS_AT_ONCE);
+	assert_int_equal(turn(), now_ms + RELOAD_ORDER_EACH_MS);
+	pass(RELOAD_ORDER_EACH_MS - 1);
+	assert_true(hears_nothing());
+	pass(1);
+	assert_non_null(strstr(hear_report(3, false), "nonsense"));
+	assert_int_equal(turn(), UINT64_MAX);
+	order(4);
+	assert_true(hears_nothing());
+	reload_ask(&reload);
+	turn();
+	assert_non_null(strstr(hear_report(4, false), "nonsense"));
+	order(4);
+	assert_true(hears_nothing());
+	/* After a while there may be as many at once again, and no more. */
+	pass(1000 * RELOAD_ORDER_EACH_MS);
+	for (uint64_t i = 11; i <= 10 + RELOAD_ORDERS_AT_ONCE; i++) {
+		order(i);
+		hear_report(i, false);
+	}
+	order(99);
+	assert_true(hears_nothing());
+}
+
+static void removed_servers_end_whatever_a_gateway_says(void **state)
+{
+	const struct ipc_message start_b = { .type = IPC_START, .server = 1, .child = 5 };
+	const struct ipc_message again_b = { .type = IPC_START, .server = 1, .child = 6 };
+
+	begin_with("drain_timeout: 1s\ndefaults: {stop: {grace: 1s, term: 1s}}\n" TWO);
+	children_request(&children, &start_b, -1);
+	assert_int_equal(children_count(&children, 1), 1);
+	put(file, "drain_timeout: 1s\n" ONE);
+	order(1);
+	hear_config(1);
+	judge(true);
+	clock_freeze(now_ms += 1000 + SERVER_SLOTS_RESERVE_MS);
+	server_slots_do_due(&slots);
+	assert_int_equal(count_logged("server_overdue"), 1);
+	assert_int_equal(count_logged("ipc_bad_request"), 0);
+	children_request(&children, &again_b, -1);
+	assert_int_equal(count_logged("ipc_bad_request"), 1);
+	reload_free_slots(&reload);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), 0);
+	clock_freeze(now_ms += 2000 + SERVER_SLOTS_RESERVE_MS);
+	reload_free_slots(&reload);
+	assert_int_equal(reap_child(), SIGKILL);
+	reload_free_slots(&reload);
+	assert_int_equal(slots.slots[1].state, SERVER_SLOT_OVER);
+	children_tell(&children);
+	children_release(&children, &again_b, server_slots_release(&slots, 1));
+	reload_free_slots(&reload);
+	assert_int_equal(slots.slots[1].state, SERVER_SLOT_FREE);
+}
+
+/* Each server has its own line in the log, whatever another one of its number has had. */
+static void failures_are_not_those_of_the_one_before(void **state)
+{
+	struct ipc_message start = { .type = IPC_START, .server = 0 };
+
+	begin_with("servers: {a: {command: /nonexistent/a}}\n");
+	for (int i = 0; i < 2; i++) {
+		for (int j = 0; j < 2; j++) {
+			start.child++;
+			children_request(&children, &start, -1);
+			assert_int_equal(reap_child(), 0);
+		}
+		assert_int_equal(count_logged("child_spawn_failed"), (size_t)i + 1);
+		if (i > 0)
+			return;
+		children_tell(&children);
+		put(file, "servers: {b: {command: cat}}\n");
+		order(1);
+		while (ipc_recv_any())
+			;
+		judge(true);
+		assert_true(server_slots_release(&slots, 0));
+		reload_free_slots(&reload);
+		put(file, "servers: {c: {command: /nonexistent/c}}\n");
+		order(2);
+		while (ipc_recv_any())
+			;
+		judge(true);
+		assert_string_equal(slots.table.servers[0].conf.name, "c");
+	}
+}
+
+/* Nothing is read that no gateway can judge: SIGHUP while there is none, or one that does not serve yet. */
+static void reload_waits_for_a_gateway_that_serves(void **state)
+{
+	begin_with(ONE);
+	end_gateway();
+	put(file, TWO);
+	reload_ask(&reload);
+	turn();
+	assert_int_equal(reload.state, RELOAD_WAITING);
+	assert_int_equal(servers_in_use(), 1);
+	assert_int_equal(pass(RELOAD_VERDICT_MS), UINT64_MAX);
+	start_gateway();
+	turn();
+	assert_int_equal(pass(RELOAD_VERDICT_MS), UINT64_MAX);
+	assert_true(hears_nothing());
+	assert_int_equal(reload.state, RELOAD_WAITING);
+	serve();
+	hear_config(2);
+	judge(true);
+	assert_int_equal(servers_in_use(), 2);
+	assert_true(hears_nothing());
+}
+
+static void gateway_that_does_not_judge_is_ended(void **state)
+{
+	begin_with(ONE);
+	put(file, TWO);
+	order(1);
+	hear_config(2);
+	assert_int_equal(turn(), now_ms + RELOAD_VERDICT_MS);
+	pass(RELOAD_VERDICT_MS - 1);
+	assert_false(is_killed());
+	assert_int_equal(reload.state, RELOAD_JUDGED);
+	pass(1);
+	wait_until_killed();
+	assert_int_equal(count_logged("gateway_overdue"), 1);
+	assert_int_equal(count_logged("has not said whether it uses the configuration within 30 s"),
+			 1);
+	/* Its word comes too late. */
+	judge(true);
+	assert_int_equal(servers_in_use(), 1);
+	assert_int_equal(pass(RELOAD_VERDICT_MS), UINT64_MAX);
+	end_gateway();
+	start_gateway();
+	serve();
+	assert_int_equal(reload.state, RELOAD_IDLE);
+	assert_true(hears_nothing());
+	/* The next one is asked again only when somebody asks for it. */
+	order(1);
+	hear_config(2);
+	judge(true);
+	assert_string_equal(hear_report(1, true), "added b\n");
+}
+
+/* One that reads nothing has no room for it. */
+static void gateway_that_does_not_read_is_ended(void **state)
+{
+	const struct ipc_message ping = { .type = IPC_PING };
+	struct error err;
+
+	begin_with(ONE);
+	put(file, TWO);
+	while (ipc_send(ends[0], &ping, NULL, 0, &err) == 0)
+		;
+	order(1);
+	assert_int_equal(reload.state, RELOAD_SENDING);
+	pass(RELOAD_VERDICT_MS - 1);
+	assert_false(is_killed());
+	pass(1);
+	wait_until_killed();
+	assert_int_equal(count_logged("has not taken the configuration within 30 s"), 1);
+	assert_int_equal(servers_in_use(), 1);
+}
+
+/* Of anything, once; of what it judged, when the next one does. */
+static void gateway_that_dies_of_it_does_so_twice(void **state)
+{
+	begin_with(ONE);
+	put(file, TWO);
+	for (int i = 0; i < 2; i++) {
+		reload_ask(&reload);
+		turn();
+		turn();
+		hear_config(2);
+		end_gateway();
+		assert_int_equal(reload.state, RELOAD_WAITING);
+		start_gateway();
+		serve();
+		hear_config(2);
+		end_gateway();
+		assert_int_equal(count_logged("has ended before it has used it"), (size_t)i + 1);
+		assert_int_equal(reload.state, RELOAD_IDLE);
+		start_gateway();
+		serve();
+		assert_true(hears_nothing());
+	}
+	/* One that died once before does not count for another reload. */
+	reload_ask(&reload);
+	turn();
+	turn();
+	hear_config(2);
+	end_gateway();
+	put(file, BAD);
+	start_gateway();
+	serve();
+	assert_int_equal(reload.state, RELOAD_IDLE);
+	put(file, TWO);
+	order(1);
+	hear_config(2);
+	end_gateway();
+	assert_int_equal(reload.state, RELOAD_WAITING);
+	assert_int_equal(count_logged("has ended before it has used it"), 2);
+}
+
+static void stopping_daemon_begins_none(void **state)
+{
+	begin_with(ONE);
+	put(file, TWO);
+	reload_ask(&reload);
+	reload_stop(&reload, ends[0]);
+	turn();
+	assert_int_equal(reload.state, RELOAD_IDLE);
+	reload_ask(&reload);
+	turn();
+	assert_true(hears_nothing());
+	assert_int_equal(servers_in_use(), 1);
+}
+
+/* ---- certificates ---- */
+
+static void make_certificate(void)
+{
+	EVP_PKEY *pkey = EVP_EC_gen("P-256");
+	X509 *x509 = X509_new();
+	char path[128];
+	FILE *out;
+
+	X509_gmtime_adj(X509_getm_notBefore(x509), -3600);
+	X509_gmtime_adj(X509_getm_notAfter(x509), 100 * 24 * 3600);
+	X509_set_pubkey(x509, pkey);
+	X509_NAME_add_entry_by_txt(X509_get_subject_name(x509), "CN", MBSTRING_ASC,
+				   (const unsigned char *)"x.example", -1, -1, 0);
+	assert_true(X509_sign(x509, pkey, EVP_sha256()) > 0);
+	snprintf(path, sizeof(path), "%s/cert", directory);
+	put(path, "");
+	out = fopen(path, "w");
+	assert_int_equal(PEM_write_X509(out, x509), 1);
+	fclose(out);
+	snprintf(path, sizeof(path), "%s/key", directory);
+	put(path, "");
+	out = fopen(path, "w");
+	assert_int_equal(PEM_write_PrivateKey(out, pkey, NULL, NULL, 0, NULL, NULL), 1);
+	fclose(out);
+	X509_free(x509);
+	EVP_PKEY_free(pkey);
+}
+
+static void begin_with_certificates(void)
+{
+	char *text;
+
+	make_certificate();
+	text = mem_printf(
+		"listen: [{address: '127.0.0.1:0', tls: {certificate: %s/cert, key: %s/key}}]\n" ONE,
+		directory, directory);
+	begin_with(text);
+	free(text);
+	hear(IPC_CERTIFICATE, NULL);
+	hear(IPC_CERTIFICATES_END, NULL);
+}
+
+static void hear_certificates(void)
+{
+	turn();
+	hear(IPC_CERTIFICATE, NULL);
+	hear(IPC_CERTIFICATES_END, NULL);
+}
+
+static void certificates_come_last(void **state)
+{
+	begin_with_certificates();
+	order(1);
+	hear_config(1);
+	judge(true);
+	hear_certificates();
+	assert_true(hears_nothing());
+	assert_int_equal(reload.state, RELOAD_CERTIFICATES);
+	reload_on_certificates(&reload, true);
+	turn();
+	assert_string_equal(hear_report(1, true), "");
+	/* Bad ones are told, and the configuration is used all the same. */
+	order(2);
+	hear_config(1);
+	judge(true);
+	hear_certificates();
+	reload_on_certificates(&reload, false);
+	turn();
+	assert_non_null(strstr(hear_report(2, true), "error the certificates cannot be used"));
+	/* With a file that is bad as well, as they may have been renewed. */
+	put(file, BAD);
+	order(3);
+	hear_certificates();
+	reload_on_certificates(&reload, true);
+	turn();
+	assert_non_null(strstr(hear_report(3, false), "unknown key"));
+}
+
+static void gateway_that_does_not_judge_certificates_is_ended(void **state)
+{
+	begin_with_certificates();
+	order(1);
+	hear_config(1);
+	judge(true);
+	hear_certificates();
+	pass(RELOAD_VERDICT_MS - 1);
+	assert_false(is_killed());
+	pass(1);
+	wait_until_killed();
+	assert_int_equal(count_logged("has not said whether it uses the certificates within 30 s"),
+			 1);
+	assert_int_equal(reload.state, RELOAD_IDLE);
+	end_gateway();
+	/* The next one gets the set before, once, and nothing more. */
+	start_gateway();
+	hear_certificates();
+	serve();
+	assert_int_equal(reload.state, RELOAD_IDLE);
+	assert_true(hears_nothing());
+}
+
+/* Those that were not judged are read again for the next one. */
+static void certificates_wait_for_the_next_gateway(void **state)
+{
+	begin_with_certificates();
+	order(1);
+	hear_config(1);
+	judge(true);
+	hear_certificates();
+	end_gateway();
+	assert_int_equal(reload.state, RELOAD_CERTIFICATES);
+	start_gateway();
+	hear_certificates();
+	serve();
+	hear_certificates();
+	assert_int_equal(reload.state, RELOAD_CERTIFICATES);
+	reload_on_certificates(&reload, true);
+	assert_int_equal(reload.state, RELOAD_IDLE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_judged_good_is_used),
+		TEST(what_is_judged_bad_is_not_used),
+		TEST(bad_files_never_reach_a_gateway),
+		TEST(orders_meanwhile_are_done_afterwards),
+		TEST(orders_are_bounded),
+		TEST(removed_servers_end_whatever_a_gateway_says),
+		TEST(failures_are_not_those_of_the_one_before),
+		TEST(reload_waits_for_a_gateway_that_serves),
+		TEST(gateway_that_does_not_judge_is_ended),
+		TEST(gateway_that_does_not_read_is_ended),
+		TEST(gateway_that_dies_of_it_does_so_twice),
+		TEST(stopping_daemon_begins_none),
+		TEST(certificates_come_last),
+		TEST(gateway_that_does_not_judge_certificates_is_ended),
+		TEST(certificates_wait_for_the_next_gateway),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
