@@ -105,28 +105,27 @@ class Life:
             if client:
                 client.conn.close()
 
-    def kill_child(self, gateway):
-        victims = [p for p in direct_children(self.daemon.pid) if p not in (gateway, self.reaper)]
+    def kill_child(self):
+        """Only what the log calls a server's process: a new gateway is a child of the keeper before the log names it."""
+        servers = {int(re.search(r" pid=(\d+)", line).group(1)) for line in self.daemon.log("child_spawn")}
+        victims = [p for p in direct_children(self.daemon.pid) if p in servers]
         if victims:
             harness.kill(self.rng.choice(victims))
             self.tally.children += 1
 
     def run(self, end_by_kill):
-        starts = self.daemon.log("keeper_start")
-        self.reaper = int(re.search(r"reaper=(\d+)", starts[0]).group(1))
         workers = [threading.Thread(target=self.work, args=(self.rng.randrange(1 << 30),)) for _ in range(WORKERS)]
         for worker in workers:
             worker.start()
         due = sorted(self.rng.randrange(SPAWNS_PER_LIFE) for _ in range(GATEWAY_KILLS_PER_LIFE))
         deadline = time.monotonic() + 120
         while self.spawns() < SPAWNS_PER_LIFE and time.monotonic() < deadline:
-            gateway = self.daemon.find_gateway()
             if due and self.spawns() >= due[0]:
                 due.pop(0)
-                harness.kill(gateway)
+                harness.kill(self.daemon.find_gateway())
                 self.tally.gateways += 1
             else:
-                self.kill_child(gateway)
+                self.kill_child()
             time.sleep(self.rng.random() * 0.03)
         if end_by_kill:
             self.end_by_kill(workers)
