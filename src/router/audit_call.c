@@ -18,8 +18,8 @@
 #include "router/digest.h"
 #include "session/session.h"
 
-#define COMMON_BYTES_MAX 3400 /* of TEXT_LINE_BYTES: the rest is for what else a record says */
-#define AFTER_ARGUMENTS 40    /* what says that they were cut */
+#define COMMON_BYTES_MAX 3344 /* of TEXT_LINE_BYTES: the rest is for what else a record says */
+#define AFTER_ARGUMENTS 56    /* beyond that: what says that they were cut, or left out */
 /* Of a line before what its records have in common: a rule, then its place, then the rest. */
 #define RULE_END_MAX 432
 #define PLACE_END_MAX 560
@@ -90,10 +90,8 @@ static void put_digest(struct text_line *line, struct canonical_memo *canonical,
 
 static void put_arguments(struct text_line *line, struct json arguments)
 {
-	bool is_whole;
+	bool is_whole = audit_put_text(line, AUDIT_ARGUMENTS, arguments.text);
 
-	line->max -= AFTER_ARGUMENTS;
-	is_whole = audit_put_text(line, AUDIT_ARGUMENTS, arguments.text);
 	line->max += AFTER_ARGUMENTS;
 	if (!is_whole)
 		audit_put_true(line, AUDIT_TRUNCATED);
