@@ -35,14 +35,19 @@ struct frontend_conf gateway_frontend_conf(const struct gateway *g)
 	return conf;
 }
 
-static void gateway_deny(struct deny_list *deny_list, const struct config_denial *denial)
+static void gateway_deny(struct deny_list *deny_list, const struct config_denial *denial,
+			 bool is_first)
 {
 	const struct denial_marks *marks = &denial->marks;
 	uint64_t until_ms = denial->until_ms > 0 ? denial->until_ms : UINT64_MAX;
 
 	for (enum denial_by by = 0; by < DENIAL_BY_COUNT; by++)
-		if (marks->names[by].n > 0 &&
-		    !deny_list_configure(deny_list, marks->issuer, by, marks->names[by], until_ms))
+		if (marks->names[by].n > 0 && is_first)
+			deny_list_configure_keep(deny_list, marks->issuer, by, marks->names[by],
+						 until_ms);
+		else if (marks->names[by].n > 0 &&
+			 !deny_list_configure(deny_list, marks->issuer, by, marks->names[by],
+					      until_ms))
 			LOG(DENY_LIST_FULL, LOG_SLICE("issuer", marks->issuer),
 			    LOG_SLICE("name", marks->names[by]));
 }
@@ -53,7 +58,9 @@ void gateway_use_deny_list(struct gateway *g)
 
 	deny_list_configure_begin(deny_list);
 	for (size_t i = 0; i < g->config->deny.count; i++)
-		gateway_deny(deny_list, &g->config->deny.items[i]);
+		gateway_deny(deny_list, &g->config->deny.items[i], true);
+	for (size_t i = 0; i < g->config->deny.count; i++)
+		gateway_deny(deny_list, &g->config->deny.items[i], false);
 	deny_list_configure_end(deny_list);
 	deny_snapshot_save(g->deny_snapshot, deny_list);
 }
@@ -129,6 +136,17 @@ static int read_next(const struct gateway *g, const int fds[2], struct next *nex
 	}
 	next_r->servers = gateway_servers_read(fds[1], next_r->config->server_count);
 	return next_r->servers != NULL ? 0 : refuse("the keeper has given no servers");
+}
+
+static int begin(const struct gateway *g, const int *fds, struct next *next_r)
+{
+	if (fds == NULL)
+		return refuse("too many open files");
+	if (g->state == GATEWAY_SERVING && ports_is_listening(&g->ports))
+		return read_next(g, fds, next_r);
+	close(fds[0]);
+	close(fds[1]);
+	return refuse("the gateway is about to stop");
 }
 
 static int judge_ports(struct gateway *g, const struct next *next)
@@ -289,19 +307,12 @@ void gateway_reload(struct gateway *g, const int fds[2], bool has_other_issuers)
 {
 	struct next next = { .config = NULL };
 
-	if (g->state != GATEWAY_SERVING ||
-	    !ports_is_listening(&g->ports)) { /* it is about to stop */
-		close(fds[0]);
-		close(fds[1]);
-		ports_forget(&g->ports);
-		spawner_judge_config(g->spawner, false);
-		return;
-	}
-	if (read_next(g, fds, &next) == 0 && judge_ports(g, &next) == 0 &&
-	    make_verifier(g, has_other_issuers, &next) == 0)
+	if (begin(g, fds, &next) == 0 && judge_ports(g, &next) == 0 &&
+	    make_verifier(g, has_other_issuers, &next) == 0) {
 		use(g, &next);
-	else
+	} else {
+		ports_forget(&g->ports); /* before the keeper looks who has sockets open */
 		spawner_judge_config(g->spawner, false);
-	ports_forget(&g->ports);
+	}
 	forget(&next);
 }

@@ -65,17 +65,25 @@ static bool has_name(const struct server_row *row, const char *name)
 	return row->name != NULL && strcmp(row->name, name) == 0;
 }
 
+static const struct config_server *find_server(const struct config *config, const char *name)
+{
+	for (size_t i = 0; i < config->server_count; i++)
+		if (config->servers[i].enabled && strcmp(config->servers[i].conf.name, name) == 0)
+			return &config->servers[i];
+	return NULL;
+}
+
 /* What a configuration says of paths stays what it was for those that are made of another one. */
 static void take_endpoint_rules(struct endpoint *endpoint, const struct endpoint *from,
-				const struct server *server)
+				const struct endpoint *own, const struct server *server)
 {
 	struct protected_resource place = from->place;
 	struct slice base = endpoint->arguments.paths.base;
 
-	if (!slice_is_equal(endpoint->path, from->path)) {
-		place.resource = endpoint->place.resource;
-		place.metadata = endpoint->place.metadata;
-		place.accepted = endpoint->place.accepted;
+	if (!slice_is_equal(own->path, from->path)) {
+		place.resource = own->place.resource;
+		place.metadata = own->place.metadata;
+		place.accepted = own->place.accepted;
 	}
 	place.permissions = &server->conf.permissions;
 	endpoint->place = place;
@@ -87,10 +95,13 @@ static void row_take_rules(struct server_table *table, size_t number, struct gen
 			   const struct config_server *from)
 {
 	struct server *server = &table->servers[number];
+	struct server_row *row = &table->rows[number];
+	const struct config_server *own = find_server(row->processes->config, row->name);
 
+	CHECK(own != NULL);
 	server_take_rules(server, &from->conf);
-	take_endpoint_rules(&table->endpoints[number], &from->endpoint, server);
-	set_generation(&table->rows[number].rules, generation);
+	take_endpoint_rules(&table->endpoints[number], &from->endpoint, &own->endpoint, server);
+	set_generation(&row->rules, generation);
 }
 
 /* What the next scrape sees goes on from what the last has seen. */
@@ -135,12 +146,12 @@ static void row_keep(struct server_table *table, struct generation *generation,
 	struct endpoint *endpoint = &table->endpoints[number];
 
 	table->servers[number].conf.claims = from->conf.claims;
+	set_generation(&table->rows[number].processes, generation);
 	row_take_rules(table, number, generation, from);
 	endpoint->path = from->endpoint.path;
 	endpoint->sse_path = from->endpoint.sse_path;
 	endpoint->message_path = from->endpoint.message_path;
 	endpoint->arguments.paths.base = from->endpoint.arguments.paths.base;
-	set_generation(&table->rows[number].processes, generation);
 }
 
 static void row_free(struct server_table *table, size_t number)
@@ -264,14 +275,6 @@ void server_table_fini(struct server_table *table)
 	free(table->servers);
 	free(table->endpoints);
 	free(table->rows);
-}
-
-static const struct config_server *find_server(const struct config *config, const char *name)
-{
-	for (size_t i = 0; i < config->server_count; i++)
-		if (config->servers[i].enabled && strcmp(config->servers[i].conf.name, name) == 0)
-			return &config->servers[i];
-	return NULL;
 }
 
 /* What is not of the generation any more is retired; but what the operator says of who may use what holds there, too. */

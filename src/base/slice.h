@@ -35,6 +35,12 @@ static inline struct slice slice_str(const char *text)
 	return (struct slice){ text, strlen(text) };
 }
 
+/* NULL is empty. */
+static inline struct slice slice_or_empty(const char *text)
+{
+	return slice_str(text != NULL ? text : "");
+}
+
 /* The bytes from `begin` up to, not including, `end`. */
 static inline struct slice slice_between(const char *begin, const char *end)
 {

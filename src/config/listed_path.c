@@ -50,7 +50,7 @@ static const char *rest_below(const char *path, const char *root)
 /* Only these keep to what they may write. */
 static bool has_sandbox(const struct config_server *server)
 {
-	return server->enabled && server->sandbox != CONFIG_SANDBOX_OFF;
+	return server->sandbox != CONFIG_SANDBOX_OFF;
 }
 
 /* The topmost of the directories that servers may write, of those above the path; NULL: it is below none. */
@@ -61,7 +61,7 @@ static const char *find_root(const struct config *config, const char *path, cons
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 
-		if (!has_sandbox(server))
+		if (!server->enabled || !has_sandbox(server))
 			continue;
 		for (size_t j = 0; j < server->sandbox_write.count; j++) {
 			const char *candidate = server->sandbox_write.items[j].p;
@@ -102,14 +102,19 @@ int listed_path_open(const struct config *config, const char *path)
 
 /* ---- files that are read here ---- */
 
-/* Whether a server may make links in the directory, whose path has none; NULL: in any. */
-static bool is_writable_by(const struct config *config, const char *directory)
+/*
+ * Whether a server may make links in the directory, whose path has none; NULL: in any. One that starts no more processes may
+ * have some that run (is_running).
+ */
+static bool is_writable_by(const struct config *config, bool is_running, const char *directory)
 {
 	bool is_writable = false;
 
 	for (size_t i = 0; config != NULL && i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 
+		if (!is_running && !server->enabled)
+			continue;
 		for (size_t j = 0; has_sandbox(server) && j < server->sandbox_write.count; j++) {
 			char *root = realpath(server->sandbox_write.items[j].p, NULL);
 
@@ -124,8 +129,8 @@ static bool is_writable_by(const struct config *config, const char *directory)
 
 static bool is_writable(const struct listed_writers *writers, const char *directory)
 {
-	return is_writable_by(writers->running, directory) ||
-	       is_writable_by(writers->next, directory);
+	return is_writable_by(writers->running, true, directory) ||
+	       is_writable_by(writers->next, false, directory);
 }
 
 static int fail(int error)

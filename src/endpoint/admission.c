@@ -89,7 +89,7 @@ static bool refuse_by_reason(struct admission *admission, enum reason reason)
 /* The token has neither expired nor been denied while the body came. AUTH-CH-08, AUTH-SES-07 */
 static bool check_access(struct admission *admission)
 {
-	const struct caller *caller = admission->caller;
+	struct caller *caller = admission->caller;
 
 	return authorization_is_current(&caller->frontend->authorization, &caller->endpoint->place,
 					&caller->access, &admission->refusal);

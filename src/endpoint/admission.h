@@ -49,8 +49,9 @@ struct admission {
 	/* Said by the front; all of it borrowed until admission_fini: */
 	enum front front;
 	enum admission_intent intent;
-	const struct caller *caller; /* who, and to which server */
-	const struct peer *peer;     /* where from */
+	struct caller *
+		caller; /* who, and to which server; has the rights of the configuration in use when it is admitted */
+	const struct peer *peer; /* where from */
 	struct session_named session;
 	bool is_resuming;   /* ADMISSION_LISTEN: a stream that has begun, with Last-Event-ID */
 	bool names_version; /* in the head */

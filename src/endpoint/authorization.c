@@ -38,6 +38,7 @@ void authorization_renew_conf(struct authorization *auth, const struct authoriza
 {
 	auth->conf = *conf;
 	auth->failures.max = conf->failures_max;
+	auth->configuration++;
 }
 
 /* ---- another configuration ---- */
@@ -275,6 +276,15 @@ bool static_token_is_for(const struct static_token *token, struct slice server)
 	return token->servers.count == 0 || slices_has(token->servers, server);
 }
 
+/* What tells its text from those of other tokens of the same name. */
+static uint64_t token_mark(const struct static_token *token)
+{
+	uint64_t mark;
+
+	memcpy(&mark, token->hash, sizeof(mark));
+	return mark;
+}
+
 /* AUTH-TOK-03 */
 static enum authorization_step admit_static(struct authorization_check *check,
 					    const struct static_token *token)
@@ -296,6 +306,8 @@ static enum authorization_step admit_static(struct authorization_check *check,
 	check->access = (struct access){
 		.principal = principal_get(check->auth->principals, &identity),
 		.rights = token->rights,
+		.token = token_mark(token),
+		.configuration = check->auth->configuration,
 		.ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX,
 	};
 	return AUTHORIZATION_ADMITTED;
@@ -368,11 +380,6 @@ static int check_policy(const struct protected_resource *place, const struct gra
 	return 0;
 }
 
-static struct slice slice_or_empty(const char *text)
-{
-	return text != NULL ? slice_str(text) : slice_of("", 0);
-}
-
 struct rights authorization_rights_of(const struct authorization_conf *conf,
 				      const struct grant *grant)
 {
@@ -399,6 +406,7 @@ static struct access access_of(const struct authorization *auth, struct grant *g
 		.principal = principal_get(auth->principals, &identity),
 		.grant = grant_ref(grant),
 		.rights = authorization_rights_of(&auth->conf, grant),
+		.configuration = auth->configuration,
 		.ends_at_ms = grant->ends_at_ms,
 	};
 }
@@ -446,7 +454,7 @@ static bool has_role(const struct authorization *auth, const struct protected_re
 
 /* What any request needs. AUTH-SCP-01 */
 static bool has_base(const struct authorization *auth, const struct protected_resource *place,
-		     const struct access *access, struct refusal *refusal_r)
+		     struct access *access, struct refusal *refusal_r)
 {
 	const struct scope_set none = { { 0 } };
 
@@ -540,17 +548,21 @@ enum authorization_step authorization_conclude(struct authorization_check *check
 /* ---- operations ---- */
 
 bool authorization_is_current(const struct authorization *auth,
-			      const struct protected_resource *place, const struct access *access,
+			      const struct protected_resource *place, struct access *access,
 			      struct refusal *refusal_r)
 {
 	struct verdict verdict = { VERDICT_EXPIRED, "it was good when the head came" };
-	const struct denial *denial;
+	const struct denial *denial = NULL;
 	struct denial_marks marks;
 
 	CHECK(access->principal != NULL);
 	if (auth->conf.mode < AUTHORIZATION_TOKEN)
 		return true;
-	if (access->ends_at_ms == UINT64_MAX || clock_wall_ms() < access->ends_at_ms) {
+	if (access->configuration != auth->configuration &&
+	    !authorization_judge_again(auth, place, access)) {
+		verdict_set(&verdict, VERDICT_REVOKED,
+			    "another configuration is in use than when the head came");
+	} else if (access->ends_at_ms == UINT64_MAX || clock_wall_ms() < access->ends_at_ms) {
 		if (auth->deny_list->count == 0)
 			return true;
 		/* Whatever was found out about the token, and whenever. AUTH-SES-07 */
@@ -564,7 +576,7 @@ bool authorization_is_current(const struct authorization *auth,
 			    (unsigned long long)denial->number, denial_by_name(denial->by));
 	}
 	refuse_by_verdict(auth, place, &verdict, refusal_r);
-	if (verdict.kind == VERDICT_REVOKED)
+	if (denial != NULL)
 		refusal_r->rule.key = RULE_DENIED_TOKENS;
 	return false;
 }
@@ -633,74 +645,39 @@ bool authorization_renew(const struct authorization *auth, const struct protecte
 	return is_good;
 }
 
+static bool judge_static_again(const struct authorization *auth,
+			       const struct protected_resource *place, struct access *access)
+{
+	const struct slice name = access->principal->identity.subject;
+	struct refusal refusal;
+
+	for (size_t i = 0; i < auth->conf.tokens.count; i++) {
+		const struct static_token *token = &auth->conf.tokens.items[i];
+
+		if (token_mark(token) != access->token || !slice_is_equal(token->name, name))
+			continue;
+		access->rights = token->rights;
+		access->configuration = auth->configuration;
+		access->ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX;
+		return !static_token_is_over(token) && static_token_is_for(token, place->server) &&
+		       has_base(auth, place, access, &refusal);
+	}
+	return false;
+}
+
 bool authorization_judge_again(const struct authorization *auth,
 			       const struct protected_resource *place, struct access *access)
 {
-	struct refusal refusal;
 	struct verdict verdict;
 	struct grant *grant;
 
-	CHECK(!principal_is_anonymous(access->principal));
-	if (access->grant == NULL) {
-		authorization_renew_rights(&auth->conf, access->principal, &access->rights);
-		return has_base(auth, place, access, &refusal);
-	}
+	if (principal_is_anonymous(access->principal))
+		return auth->conf.mode < AUTHORIZATION_TOKEN;
+	if (access->grant == NULL)
+		return judge_static_again(auth, place, access);
 	if (auth->conf.mode != AUTHORIZATION_OAUTH)
 		return false;
 	grant = verifier_judge_again(auth->conf.verifier, access->grant, &place->accepted,
 				     &verdict);
 	return grant != NULL && authorization_renew(auth, place, access, grant);
-}
-
-struct access access_copy(const struct access *access)
-{
-	struct access copy = *access;
-
-	CHECK(access->principal != NULL);
-	principal_ref(copy.principal);
-	if (copy.grant != NULL)
-		grant_ref(copy.grant);
-	return copy;
-}
-
-void access_fini(struct access *access)
-{
-	principal_unref(&access->principal);
-	grant_unref(&access->grant);
-}
-
-void access_keep_claims(const struct access *access)
-{
-	struct principal *principal = access->principal;
-	const struct slices *names = &principal->set->claim_names;
-
-	if (principal_is_anonymous(principal))
-		return;
-	for (size_t i = 0; i < names->count; i++) {
-		struct buf text = { 0 };
-
-		if (access->grant != NULL)
-			grant_append_claim(access->grant, names->items[i], &text);
-		else if (slice_is_equal(names->items[i], SLICE_LIT("sub")))
-			buf_append_slice(&text, principal->identity.subject); /* all it says */
-		principal_set_claim(principal, i, buf_slice(&text));
-		buf_fini(&text);
-	}
-}
-
-/* Of a static token its name is known; of nobody in particular, nothing. */
-void access_show(const struct access *access, struct denial_marks *marks_r)
-{
-	const struct grant *grant = access->grant;
-	const struct identity *identity = &access->principal->identity;
-
-	*marks_r = (struct denial_marks){ .issuer = identity->issuer };
-	if (grant == NULL) {
-		marks_r->names[DENIAL_BY_SUB] = identity->subject;
-		return;
-	}
-	marks_r->names[DENIAL_BY_SUB] = slice_or_empty(grant->subject);
-	marks_r->names[DENIAL_BY_CLIENT_ID] = slice_or_empty(grant->client_id);
-	marks_r->names[DENIAL_BY_JTI] = grant_claim_text(grant, "jti");
-	marks_r->names[DENIAL_BY_SID] = grant_claim_text(grant, "sid");
 }

@@ -12,6 +12,7 @@
 
 #include "auth/verifier.h"
 #include "base/slice.h"
+#include "endpoint/access.h"
 #include "endpoint/failures.h"
 #include "endpoint/refusal.h"
 #include "http/parse.h"
@@ -106,13 +107,7 @@ struct authorization {
 	struct principal_set *principals;
 	struct deny_list *deny_list;
 	struct failures failures;
-};
-/* What a request that was let in may do. */
-struct access {
-	struct principal *principal; /* a reference */
-	struct grant *grant;         /* likewise; NULL: no token of an issuer */
-	struct rights rights;        /* of its token */
-	uint64_t ends_at_ms;         /* of its token; wall clock, UINT64_MAX: never */
+	unsigned int configuration; /* number of the one in use */
 };
 
 void authorization_init(struct authorization *auth, struct session_set *sessions,
@@ -161,9 +156,12 @@ bool static_token_is_for(const struct static_token *token, struct slice server);
 /* The token of a request that was admitted by one of an issuer; borrowed from it. */
 struct slice static_token(const struct http_request *http);
 
-/* Whether the token is still good: it has not expired, and was not denied since. If not, *refusal_r says so. AUTH-SES-07 */
+/*
+ * Whether the token is still good: it has not expired, was not denied since, and another configuration that came since would let
+ * it in, too, whose rights *access then has. If not, *refusal_r says so. AUTH-SES-07
+ */
 bool authorization_is_current(const struct authorization *auth,
-			      const struct protected_resource *place, const struct access *access,
+			      const struct protected_resource *place, struct access *access,
 			      struct refusal *refusal_r) must_check;
 /*
  * Whether the caller may do what needs these scopes. If not, *refusal_r says why, and names all of the scopes at once.
@@ -178,7 +176,10 @@ bool authorization_covers(const struct authorization *auth, const struct protect
  */
 bool authorization_renew(const struct authorization *auth, const struct protected_resource *place,
 			 struct access *access, struct grant *grant) must_check;
-/* The same without a word of its issuer, when the configuration has changed: whether what was given would be given now. */
+/*
+ * The same without a word of its issuer, when the configuration has changed: whether what was given would be given now. Nobody
+ * in particular is let in where no token is asked for.
+ */
 bool authorization_judge_again(const struct authorization *auth,
 			       const struct protected_resource *place, struct access *access);
 /* What a token with this grant brings; of its scopes those that the configuration names. */
@@ -188,12 +189,5 @@ struct rights authorization_rights_of(const struct authorization_conf *conf,
 bool authorization_has_role(const struct protected_resource *place, const struct rights *rights);
 /* What he may do; his scopes with all that they imply. */
 struct rights authorization_rights(const struct authorization *auth, const struct access *access);
-/* A second reference to the same. */
-struct access access_copy(const struct access *access);
-void access_fini(struct access *access);
-/* His principal has the claims of this token from now on, for the session that is about to begin. AUTH-DWN-02 */
-void access_keep_claims(const struct access *access);
-/* What his token says that an entry of the denials can name; borrowed from it. */
-void access_show(const struct access *access, struct denial_marks *marks_r);
 
 #endif

@@ -285,6 +285,43 @@ static void access_ends_with_its_token(void **state)
 	access_fini(&check.access);
 }
 
+/* AUTH-SES-07: who was let in by one configuration, and is none of another, goes no further while his body comes. */
+static void another_configuration_judges_again(void **state)
+{
+	struct static_token *token = the_token();
+	struct authorization_conf conf = authorization.conf;
+	struct refusal refusal;
+	uint64_t later_ms = clock_wall_ms() + 1000000;
+
+	present("Authorization: Bearer " RIGHT);
+	assert_int_equal(step, AUTHORIZATION_ADMITTED);
+	token->ends_at_ms = later_ms;
+	authorization_renew_conf(&authorization, &conf);
+	assert_true(authorization_is_current(&authorization, &place, &check.access, &refusal));
+	assert_int_equal(check.access.ends_at_ms, later_ms); /* as it is now */
+	token->hash[0] ^= 1;                                 /* another token of this name */
+	assert_true(authorization_is_current(&authorization, &place, &check.access, &refusal));
+	authorization_renew_conf(&authorization, &conf);
+	assert_false(authorization_is_current(&authorization, &place, &check.access, &refusal));
+	assert_int_equal(refusal.status, 401);
+	assert_int_not_equal(refusal.rule.key, RULE_DENIED_TOKENS);
+	token->hash[0] ^= 1;
+	assert_true(authorization_is_current(&authorization, &place, &check.access, &refusal));
+	conf.tokens.count = 0;
+	authorization_renew_conf(&authorization, &conf);
+	assert_false(authorization_is_current(&authorization, &place, &check.access, &refusal));
+	conf.mode = AUTHORIZATION_NONE;
+	authorization_renew_conf(&authorization, &conf);
+	assert_true(authorization_is_current(&authorization, &place, &check.access, &refusal));
+	access_fini(&check.access);
+	request();
+	assert_int_equal(step, AUTHORIZATION_ADMITTED); /* nobody in particular */
+	conf.mode = AUTHORIZATION_TOKEN;
+	authorization_renew_conf(&authorization, &conf);
+	assert_false(authorization_is_current(&authorization, &place, &check.access, &refusal));
+	access_fini(&check.access);
+}
+
 /* AUTH-JWT-13: a list of clients is none for those that have no name. */
 static void a_client_without_a_name_is_none(void **state)
 {
@@ -365,6 +402,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(keys_are_static_tokens_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(near_tokens_are_wrong, setup, teardown),
 		cmocka_unit_test_setup_teardown(access_ends_with_its_token, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_configuration_judges_again, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_client_without_a_name_is_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(scopes_of_a_server_are_asked_of_the_head, setup,
 						teardown),

@@ -645,7 +645,7 @@ void sse_client_show(const struct sse_client *client, struct admission *admissio
 static void get_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct sse_get *get = container_of(exchange, struct sse_get, exchange);
-	const struct caller *caller = &get->caller;
+	struct caller *caller = &get->caller;
 	struct answer answer = caller_answer(caller, exchange->conn);
 	struct sse_client *client = sse_client_find(&get->caller, get->id);
 	struct admission admission = {

@@ -9,6 +9,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/events.c src/endpoint/events.h \
 	src/endpoint/failures.c src/endpoint/failures.h \
 	src/endpoint/frontend.c src/endpoint/frontend.h \
+	src/endpoint/access.c src/endpoint/access.h \
 	src/endpoint/authorization.c src/endpoint/authorization.h \
 	src/endpoint/http_sse.c src/endpoint/http_sse.h \
 	src/endpoint/sse_client.h src/endpoint/sse_get.c src/endpoint/sse_get.h src/endpoint/sse_post.c \

@@ -62,7 +62,7 @@ struct answer request_context_answer(const struct request_context *context, stru
 void request_context_admission(struct request_context *context, const struct http_conn *conn,
 			       enum admission_intent intent, struct admission *admission_r)
 {
-	const struct caller *caller = &context->caller;
+	struct caller *caller = &context->caller;
 	struct session *session = NULL;
 
 	admission_init(admission_r);

@@ -344,7 +344,7 @@ static void begin_call(struct stateless_post *post, const struct admission *admi
 static void on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct stateless_post *post = container_of(exchange, struct stateless_post, exchange);
-	const struct caller *caller = &post->caller;
+	struct caller *caller = &post->caller;
 	struct answer answer = answer_of(post);
 	struct admission admission = {
 		.front = FRONT_STATELESS,

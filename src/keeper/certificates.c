@@ -82,7 +82,9 @@ int certificates_init(struct certificates *certificates, const struct config *co
 		      const struct config *running, struct error *err)
 {
 	CHECK(config != NULL);
-	*certificates = (struct certificates){ .config = config, .count = count_entries(config) };
+	*certificates = (struct certificates){ .config = config,
+					       .running = running,
+					       .count = count_entries(config) };
 	certificates->used = open_set(config, running, certificates->count, err);
 	return certificates->used != NULL ? 0 : -1;
 }
@@ -133,7 +135,8 @@ void certificates_reload(struct certificates *certificates)
 	}
 	CHECK(certificates->next == NULL);
 	certificates->is_asked_for = false;
-	certificates->next = open_set(certificates->config, NULL, certificates->count, &err);
+	certificates->next =
+		open_set(certificates->config, certificates->running, certificates->count, &err);
 	if (certificates->next == NULL)
 		LOG(CERTIFICATES_REFUSED, LOG_STR("error", err.text));
 	else

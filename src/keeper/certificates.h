@@ -18,16 +18,19 @@
 
 struct certificates {
 	const struct config *config;
-	int *used;    /* CERTIFICATES_FILES for each entry of each listener; -1: no such file */
-	int *next;    /* those read again, until the gateway has judged them; NULL: none */
-	size_t count; /* entries of all listeners together */
-	size_t sent;  /* messages; count + 1 of them are a set */
+	const struct config
+		*running; /* of all servers that may have processes; NULL: there are none */
+	int *used;        /* CERTIFICATES_FILES for each entry of each listener; -1: no such file */
+	int *next;        /* those read again, until the gateway has judged them; NULL: none */
+	size_t count;     /* entries of all listeners together */
+	size_t sent;      /* messages; count + 1 of them are a set */
 	bool is_asked_for; /* again, while a set is being judged */
 	bool is_next;      /* of a configuration that is not in use */
 };
 
 /*
- * Opens all files, by no link that servers of either configuration may have made (`running`: of one in use, or NULL). Without TLS in
+ * Opens all files, by no link that servers of either configuration may have made (`running`: of all that may have processes, or NULL;
+ * borrowed). Without TLS in
  * the configuration there are none, and all below does nothing.
  */
 int certificates_init(struct certificates *certificates, const struct config *config,

@@ -80,6 +80,9 @@ void listeners_give_up(const char *address, int fd)
 	CHECK(fd >= 0);
 	if (address_parse(address, &parsed, &ignored) < 0 || parsed.kind == ADDRESS_SYSTEMD)
 		return;
+	/* The file goes if nobody listens, and a gateway that has this open as well does not from now on. */
+	if (parsed.kind == ADDRESS_UNIX)
+		shutdown(fd, SHUT_RD);
 	close(fd);
 	address_remove_stale((const struct sockaddr *)&parsed.socket, parsed.socket_size);
 }

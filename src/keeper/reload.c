@@ -470,15 +470,20 @@ void reload_on_gateway_ready(struct reload *reload)
 /* What it may still say of it is not heard: it is killed before it can ask for anything. */
 static void give_up(struct reload *reload, pid_t gateway)
 {
-	static const char *const texts[] = {
-		[RELOAD_SENDING] = "the gateway has not taken the configuration",
-		[RELOAD_JUDGED] = "the gateway has not said whether it uses the configuration",
-		[RELOAD_CERTIFICATES] = "the gateway has not said whether it uses the certificates",
+	static const struct {
+		const char *what;
+		const char *result;
+	} texts[] = {
+		[RELOAD_SENDING] = { "taken the configuration", "nothing has changed" },
+		[RELOAD_JUDGED] = { "said whether it uses the configuration",
+				    "nothing has changed" },
+		[RELOAD_CERTIFICATES] = { "said whether it uses the certificates",
+					  "those before stay in use" },
 	};
-	char text[128];
+	char text[160];
 
-	snprintf(text, sizeof(text), "%s within %d s, and is ended; nothing has changed",
-		 texts[reload->state], RELOAD_VERDICT_MS / 1000);
+	snprintf(text, sizeof(text), "the gateway has not %s within %d s, and is ended; %s",
+		 texts[reload->state].what, RELOAD_VERDICT_MS / 1000, texts[reload->state].result);
 	LOG(GATEWAY_OVERDUE, LOG_INT("pid", gateway));
 	reload_report(reload, "error", text);
 	kill(gateway, SIGKILL); /* SIGCHLD follows */

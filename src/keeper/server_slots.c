@@ -173,13 +173,15 @@ static void bound_retiring(struct server_slots *slots, size_t number)
 		slot_end(slots, number, SERVER_SLOT_RELEASED);
 		return;
 	}
-	if (same < SERVERS_MAX && slots->slots[same].is_known)
+	if (count_younger(slots, number) >= SERVER_SLOTS_RETIRING_MAX) {
+		/* Whatever comes later leaves it no more time. */
+		if (slot->until_ms == 0 || slot->until_ms > until_ms)
+			slot->until_ms = until_ms;
+	} else if (same < SERVERS_MAX && slots->slots[same].is_known) {
 		slot->until_ms = 0;
-	else if (slot->until_ms == 0)
+	} else if (slot->until_ms == 0) {
 		slot->until_ms = until_ms + slots->table.drain_timeout_ms;
-	if (count_younger(slots, number) >= SERVER_SLOTS_RETIRING_MAX &&
-	    (slot->until_ms == 0 || slot->until_ms > until_ms))
-		slot->until_ms = until_ms;
+	}
 }
 
 void server_slots_use(struct server_slots *slots, struct config *next, const uint32_t *numbers)

@@ -202,7 +202,9 @@ static void of_one_name_some_are_kept(void **state)
 	assert_int_equal(server_slots_do_due(&slots), UINT64_MAX);
 	use("a: {}, b: {env: {N: '1'}}");
 	assert_int_equal(server_slots_do_due(&slots), now_ms + SERVER_SLOTS_RESERVE_MS);
-	pass(SERVER_SLOTS_RESERVE_MS);
+	pass(SERVER_SLOTS_RESERVE_MS / 2);
+	use("a: {}, b: {env: {N: '2'}}"); /* a reload does not give more time */
+	pass(SERVER_SLOTS_RESERVE_MS - SERVER_SLOTS_RESERVE_MS / 2);
 	server_slots_do_due(&slots);
 	assert_int_equal(slots.slots[0].state, SERVER_SLOT_OVER); /* the oldest */
 	assert_false(may_start(0));

@@ -151,14 +151,13 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 					  count == 1 ? fds[0] : -1);
 	} else if (message->type == IPC_FETCHER && count == 1 && spawner->ops->on_fetcher != NULL) {
 		spawner->ops->on_fetcher(spawner, fds[0]);
-	} else if (message->type == IPC_CONFIG && count == 2 && spawner->ops->on_config != NULL) {
-		spawner->ops->on_config(spawner, fds, message->value == 1);
+	} else if (message->type == IPC_CONFIG && spawner->ops->on_config != NULL) {
+		if (count != 2)
+			close_all(fds, count); /* there is no descriptor left for them */
+		spawner->ops->on_config(spawner, count == 2 ? fds : NULL, message->value == 1);
 	} else if (message->type == IPC_RELOADED && count == 1 &&
 		   spawner->ops->on_reloaded != NULL) {
 		spawner->ops->on_reloaded(spawner, message->child, message->value == 1, fds[0]);
-	} else if (message->type == IPC_CONFIG) {
-		close_all(fds, count);
-		spawner_judge_config(spawner, false); /* there is no descriptor left for it */
 	} else if (message->type == IPC_PING) {
 		close_all(fds, count);
 		spawner_send(spawner, &(struct ipc_message){ .type = IPC_ALIVE });

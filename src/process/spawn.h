@@ -52,7 +52,10 @@ struct spawner_ops {
 	void (*on_audit)(struct spawner *spawner, int error);
 	/* A listener of the configuration that comes (IPC_LISTENER); takes fd, -1: there is none. NULL: not used */
 	void (*on_listener)(struct spawner *spawner, size_t listener, int kept, int fd);
-	/* Another configuration (IPC_CONFIG); takes the two descriptors. spawner_judge_config is expected. NULL: not used */
+	/*
+	 * Another configuration (IPC_CONFIG); takes the two descriptors, NULL: there was no room for them here.
+	 * spawner_judge_config is expected. NULL: not used
+	 */
 	void (*on_config)(struct spawner *spawner, const int fds[2], bool has_other_issuers);
 	/* What has come of the orders of spawner_reload up to this number (IPC_RELOADED); takes the descriptor. NULL: ignored */
 	void (*on_reloaded)(struct spawner *spawner, uint64_t order, bool is_used, int fd);

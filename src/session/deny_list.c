@@ -103,6 +103,7 @@ static struct denial *make_entry(struct deny_list *deny_list, const struct state
 		mem_alloc(sizeof(*denial) + statement->issuer.n + statement->name.n);
 	char *at = (char *)(denial + 1);
 
+	CHECK(statement->issuer.n > 0 && statement->name.n > 0);
 	*denial = (struct denial){ .number = ++deny_list->last_number,
 				   .by = statement->by,
 				   .origin = statement->origin };
@@ -142,26 +143,18 @@ static void tell_watchers(struct deny_list *deny_list, struct slice issuer, enum
 	}
 }
 
-/* The entry that says so; NULL: there is no place for it. */
-static struct denial *find_or_make(struct deny_list *deny_list, const struct statement *statement)
-{
-	struct denial *denial = find_entry(deny_list, statement);
-
-	CHECK(statement->issuer.n > 0 && statement->name.n > 0);
-	if (denial == NULL && deny_list->count < DENY_LIST_MAX)
-		denial = make_entry(deny_list, statement);
-	return denial;
-}
-
 const struct denial *deny_list_add(struct deny_list *deny_list, struct slice issuer,
 				   enum denial_by by, struct slice name, uint64_t until_ms)
 {
+	const struct statement statement = { DENIAL_ORDERED, by, issuer, name };
 	struct denial *denial;
 
 	deny_list_sweep(deny_list);
-	denial = find_or_make(deny_list, &(struct statement){ DENIAL_ORDERED, by, issuer, name });
-	if (denial == NULL)
+	denial = find_entry(deny_list, &statement);
+	if (denial == NULL && deny_list->count >= DENY_LIST_MAX)
 		return NULL;
+	if (denial == NULL)
+		denial = make_entry(deny_list, &statement);
 	denial->until_ms = until_ms;
 	tell_watchers(deny_list, denial->issuer, by, denial->name);
 	return denial;
@@ -178,8 +171,25 @@ void deny_list_tell(struct deny_list *deny_list, struct slice issuer, struct sli
 void deny_list_configure_begin(struct deny_list *deny_list)
 {
 	deny_list_sweep(deny_list);
-	LIST_FOREACH(node, &deny_list->entries)
-		container_of(node, struct denial, link)->configured_ms = 0;
+	deny_list->unsure = 0;
+	LIST_FOREACH(node, &deny_list->entries) {
+		struct denial *denial = container_of(node, struct denial, link);
+
+		denial->configured_ms = 0;
+		deny_list->unsure += denial->origin == DENIAL_CONFIGURED;
+	}
+}
+
+void deny_list_configure_keep(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
+			      struct slice name, uint64_t until_ms)
+{
+	const struct statement statement = { DENIAL_CONFIGURED, by, issuer, name };
+	struct denial *denial = find_entry(deny_list, &statement);
+
+	if (denial == NULL || denial->configured_ms > 0 || until_ms <= clock_wall_ms())
+		return;
+	denial->configured_ms = 1; /* the true one follows */
+	deny_list->unsure--;
 }
 
 bool deny_list_configure(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
@@ -190,7 +200,9 @@ bool deny_list_configure(struct deny_list *deny_list, struct slice issuer, enum 
 
 	if (until_ms <= clock_wall_ms())
 		return true;
-	denial = find_or_make(deny_list, &statement);
+	denial = find_entry(deny_list, &statement);
+	if (denial == NULL && deny_list->count - deny_list->unsure < DENY_LIST_MAX)
+		denial = make_entry(deny_list, &statement);
 	/* Whoever stands there twice is refused for the longer time. */
 	if (denial != NULL && denial->configured_ms < until_ms)
 		denial->configured_ms = until_ms;
@@ -199,6 +211,7 @@ bool deny_list_configure(struct deny_list *deny_list, struct slice issuer, enum 
 
 void deny_list_configure_end(struct deny_list *deny_list)
 {
+	deny_list->unsure = 0;
 	LIST_FOREACH_SAFE(node, &deny_list->entries) {
 		struct denial *denial = container_of(node, struct denial, link);
 

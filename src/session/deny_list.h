@@ -80,6 +80,7 @@ struct deny_list {
 	struct list entries;
 	struct list watchers;
 	size_t count;
+	size_t unsure; /* private: of the configuration, and not kept so far by the one that is being taken */
 	uint64_t seed;
 	uint64_t last_number;
 };
@@ -102,11 +103,14 @@ const struct denial *deny_list_add(struct deny_list *deny_list, struct slice iss
  */
 void deny_list_tell(struct deny_list *deny_list, struct slice issuer, struct slice sub);
 /*
- * The entries of the configuration, all of them, between begin and end: those that were not there are added, those that are not
- * there any more go, and those with another time get it, also if the operator had taken them away; the others are as they were.
+ * The entries of the configuration, between begin and end, all of them twice: deny_list_configure_keep for each, then
+ * deny_list_configure for each. Those that were not there are added, those that are not there any more go (the places of these are
+ * free for the others), and those with another time get it, also if the operator had taken them away; the others are as they were.
  * With the end every watcher with such a token is told. deny_list_configure returns false if there are DENY_LIST_MAX.
  */
 void deny_list_configure_begin(struct deny_list *deny_list);
+void deny_list_configure_keep(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
+			      struct slice name, uint64_t until_ms);
 bool deny_list_configure(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
 			 struct slice name, uint64_t until_ms) must_check;
 void deny_list_configure_end(struct deny_list *deny_list);

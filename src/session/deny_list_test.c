@@ -3,6 +3,7 @@
 #include "session/deny_list.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/unit_test.h"
 
 #define ISSUER SLICE_LIT("https://id.example")
@@ -124,6 +125,9 @@ static bool configure(const struct entry *entries, size_t count)
 
 	deny_list_configure_begin(&deny_list);
 	for (size_t i = 0; i < count; i++)
+		deny_list_configure_keep(&deny_list, ISSUER, DENIAL_BY_SUB,
+					 slice_str(entries[i].name), entries[i].until_ms);
+	for (size_t i = 0; i < count; i++)
 		has_place &= deny_list_configure(&deny_list, ISSUER, DENIAL_BY_SUB,
 						 slice_str(entries[i].name), entries[i].until_ms);
 	deny_list_configure_end(&deny_list);
@@ -213,6 +217,32 @@ static void no_place_for_the_configuration(void **state)
 	CONFIGURE({ "alice", FOR_GOOD });
 	assert_true(number_of("alice") > 0);
 	CONFIGURE({ "alice", FOR_GOOD });
+}
+
+/* Those that it replaces make room for its own, also where all places are taken. */
+static void a_full_configuration_is_replaced(void **state)
+{
+	struct entry *entries = mem_zalloc(2 * DENY_LIST_MAX * sizeof(*entries));
+	char(*names)[16] = mem_zalloc(2 * DENY_LIST_MAX * sizeof(*names));
+
+	for (unsigned int i = 0; i < 2 * DENY_LIST_MAX; i++) {
+		snprintf(names[i], sizeof(names[i]), "person-%u", i);
+		entries[i] = (struct entry){ names[i], FOR_GOOD };
+	}
+	assert_true(configure(entries, DENY_LIST_MAX));
+	assert_int_equal(deny_list.count, DENY_LIST_MAX);
+	/* The last of the first are the first of the second. */
+	assert_true(configure(entries + DENY_LIST_MAX - 5, DENY_LIST_MAX));
+	assert_int_equal(deny_list.count, DENY_LIST_MAX);
+	assert_int_equal(number_of(names[0]), 0);
+	assert_true(number_of(names[DENY_LIST_MAX - 1]) > 0);
+	assert_true(number_of(names[2 * DENY_LIST_MAX - 6]) > 0);
+	assert_false(configure(entries, DENY_LIST_MAX + 1));
+	assert_int_equal(deny_list.count, DENY_LIST_MAX);
+	assert_true(number_of(names[DENY_LIST_MAX]) > 0); /* it was there before */
+	assert_int_equal(number_of(names[DENY_LIST_MAX - 6]), 0);
+	free(entries);
+	free(names);
 }
 
 /* ---- watchers ---- */
@@ -313,6 +343,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_was_taken_away_comes_back_when_it_is_another,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(no_place_for_the_configuration, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_full_configuration_is_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(watchers_are_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(watchers_are_told_of_the_configuration, setup,
 						teardown),

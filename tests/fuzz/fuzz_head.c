@@ -124,15 +124,15 @@ static void check_lines(struct slice head)
 }
 
 /* How many lines begin with this name and a colon, in any case. */
-static unsigned int count_lines(struct slice head, const char *name)
+static unsigned int count_lines(struct slice head, struct slice name)
 {
 	unsigned int count = 0;
-	struct slice line, prefix = slice_str(name);
+	struct slice line;
 
 	while (head.n > 0) {
 		line = slice_cut(&head, '\n');
-		if (line.n > prefix.n && line.p[prefix.n] == ':' &&
-		    slice_is_equal_nocase(slice_of(line.p, prefix.n), prefix))
+		if (line.n > name.n && line.p[name.n] == ':' &&
+		    slice_is_equal_nocase(slice_of(line.p, name.n), name))
 			count++;
 	}
 	return count;
@@ -140,9 +140,9 @@ static unsigned int count_lines(struct slice head, const char *name)
 
 static void check_framing(const struct http_request *request, struct slice head)
 {
-	unsigned int lengths = count_lines(head, "content-length");
-	unsigned int codings = count_lines(head, "transfer-encoding");
-	unsigned int hosts = count_lines(head, "host");
+	unsigned int lengths = count_lines(head, SLICE_LIT("content-length"));
+	unsigned int codings = count_lines(head, SLICE_LIT("transfer-encoding"));
+	unsigned int hosts = count_lines(head, SLICE_LIT("host"));
 
 	CHECK(lengths + codings <= 1);
 	CHECK((request->body == HTTP_BODY_LENGTH) == (lengths == 1));

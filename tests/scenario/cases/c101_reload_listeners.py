@@ -271,8 +271,10 @@ def certificates_of_other_listeners_are_judged_first(t):
     port = free_port()
     for key, why in ((c60_tls.path("second.key"), "does not belong"), (c60_tls.path("no.key"), "no.key")):
         broken = at(port, tls=dict(c60_tls.pair("server"), key=key))
-        err = reload(t, {"main": {}, "new": {}}, listen(broken, dict(KEPT, tls=c60_tls.pair("server"))), status=1)[1]
+        path = os.path.join(t.daemon.dir, "refused.sock")
+        err = reload(t, {"main": {}, "new": {}}, listen({"address": "unix:" + path}, broken, dict(KEPT, tls=c60_tls.pair("server"))), status=1)[1]
         ok(why in err, err)
+        ok(not os.path.exists(path), "the file of a socket that was not used")
         take(port).close()
         eq(status(t, t.daemon.address), 200, "without TLS")
     write(t, {"main": {}}, listen(at(port, tls=c60_tls.pair("server")), KEPT))

@@ -10,7 +10,7 @@ import mcp
 import wire
 from c100_reload import ONE, TWO, entry, reload, starts, write
 from c64_deny import ask, deny, ends_within, sse_end
-from c62_oauth import ORIGIN, RESOURCE
+from c62_oauth import METADATA, ORIGIN, RESOURCE
 from c71_ctl import ctl
 from c80_stateless import begin as begin_modern, fields, message
 from harness import case, eq, merged, ok, wait_for
@@ -253,6 +253,43 @@ def issuers_come_and_go(t):
     eq((starts(t, "main", token=of_a), starts(t, "main", token=of_b)), (200, 401))
     eq(session.post(mcp.request(1, "ping")).status, 401)
     nothing_ends(kept)
+
+
+@case(daemon=False, deadline=60)
+def old_addresses_keep_their_resource(t):
+    """AUTH-AUD-01 product §4: a session goes on at the address that it began at, for tokens of that resource, whatever address new ones have."""
+    i = issuer.Issuer()
+    t.start({"main": MAIN}, oauth(i))
+    s = t.session(token=i.token(RESOURCE))
+    reload(t, {"main": dict(MAIN, env={"N": "1"})})
+    s.echo("retired")
+    reload(t, {"main": dict(MAIN, env={"N": "1"}, path="/other")})
+    s.echo("at another address")
+    eq(starts(t, "main", token=i.token(RESOURCE)), 404, "new ones")
+    s.token = None
+    refused = s.post(mcp.request(1, "ping"))
+    eq(refused.status, 401)
+    ok(METADATA in refused.response.header("www-authenticate"), "the resource of the old address")
+
+
+@case(daemon=False)
+def bodies_that_come_over_a_reload(t):
+    """AUTH-SES-07: a request that was let in is judged again when its body is there: a token that is gone, or is another one, gets 401."""
+    tokens = lambda *entries: {"auth": {"mode": "token", "tokens": list(entries)}}
+    t.start({"main": {}}, tokens(entry("one", ONE), entry("two", TWO)))
+    waits = []
+    body = mcp.encode(mcp.initialize())
+    for token in (ONE, TWO):
+        conn = t.conn()
+        conn.send(conn.head("POST", "/main/mcp", [("Content-Type", "application/json"), ("Accept", mcp.BOTH), ("Expect", "100-continue")] +
+                            mcp.bearer(token), len(body)))
+        eq(conn.response().status, 100, "it was let in")
+        conn.send(body[:10])
+        waits.append(conn)
+    reload(t, config=tokens(entry("one", "another-" + ONE), entry("two", TWO)))
+    for conn in waits:
+        conn.send(body[10:])
+    eq([conn.response().status for conn in waits], [401, 200])
 
 
 @case(daemon=False, deadline=60)
