@@ -19,7 +19,9 @@ static struct protected_resource place;
 static struct grant *grant; /* that the verdict brings; one reference is the test's */
 static struct authorization_check check;
 static enum authorization_step step;
-static bool is_judged; /* the verdict is there already */
+static const struct verdict good = { VERDICT_OK, "" };
+static bool is_judged; /* the verdict is there already: this one */
+static const struct verdict *judged;
 static struct verifier_wait wait;
 static const char *credential;
 static struct peer peer;
@@ -42,12 +44,12 @@ static struct grant *grant_for(const char *subject)
 static struct http_exchange *on_request(struct http_handler *handler, struct http_conn *conn,
 					const struct http_request *request)
 {
-	const struct verdict verdict = { VERDICT_OK, "" };
-
 	check = (struct authorization_check){
 		.auth = &authorization, .place = &place, .http = request, .conn = conn
 	};
-	step = is_judged ? authorization_conclude(&check, &verdict, grant_ref(grant)) :
+	step = is_judged ? authorization_conclude(&check, judged,
+						  judged->kind == VERDICT_OK ? grant_ref(grant) :
+									       NULL) :
 			   authorization_admit(&check, &wait);
 	http_reply(conn, &(struct http_reply){ .status = 204 });
 	return NULL;
@@ -112,6 +114,7 @@ static int setup(void **state)
 	place = (struct protected_resource){ .server = SLICE("main") };
 	grant = grant_for("alice");
 	is_judged = true;
+	judged = &good;
 	wait = (struct verifier_wait){ .on_done = on_done };
 	credential = "Authorization: Bearer x";
 	peer = (struct peer){ .family = 0 };
@@ -391,6 +394,29 @@ static void who_may_not_is_no_guesser(void **state)
 	assert_int_equal(check.refusal.status, 429);
 }
 
+/* AUTH-CH-11: a token that has expired was good once; it is no guess, and is told so to whoever has guessed, too. */
+static void who_is_late_is_no_guesser(void **state)
+{
+	static const struct verdict expired = { VERDICT_EXPIRED, "" };
+	static const struct verdict revoked = { VERDICT_REVOKED, "" };
+
+	peer = (struct peer){ .family = AF_INET, .address = { 192, 0, 2, 1 } };
+	authorization.failures.max = 2;
+	judged = &expired;
+	for (int i = 0; i < 4; i++) {
+		request();
+		assert_int_equal(check.refusal.status, 401);
+	}
+	judged = &revoked;
+	for (int i = 0; i < 3; i++) {
+		request();
+		assert_int_equal(check.refusal.status, i < 2 ? 401 : 429);
+	}
+	judged = &expired;
+	request();
+	assert_int_equal(check.refusal.status, 401);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +434,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(scopes_of_a_server_are_asked_of_the_head, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(who_may_not_is_no_guesser, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_is_late_is_no_guesser, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1720,6 +1720,27 @@ static void sse_client_is_begun_anew(void **state)
 	assert_int_equal(router.sessions.count, 1);
 }
 
+/* FRONT-OLD-09: who names a revision and initializes is new: what comes before the answer begins nothing anew. */
+static void sse_client_that_initializes_is_not_begun_anew(void **state)
+{
+	struct http_client *sender = connect_client();
+	struct http_client *stream = connect_client();
+	char uri[64];
+
+	frontend.conf.reconnect_ms = 60000;
+	come_back(stream, VERSION_FIELD);
+	snprintf(uri, sizeof(uri), "%s", events(stream));
+	uri[strlen(uri) - 1] = '\0';
+	post_to(sender, uri, "", INITIALIZE("2024-11-05"));
+	is_answered(sender, 202, "");
+	post_to(sender, uri, "", LIST("3"));
+	is_answered(sender, 202, "");
+	assert_non_null(strstr(events(stream), "initialize must come first"));
+	says(process(0), WELCOME);
+	has_events(stream, WELCOMED("2024-11-05") "|");
+	assert_int_equal(keeper.count, 1);
+}
+
 /* FRONT-OLD-09: it is told by the end of its stream that this has failed, and tries again. */
 static void sse_client_cannot_be_begun_anew(void **state)
 {
@@ -2063,6 +2084,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(sse_client_that_is_read_is_not_ended_for_room),
 	TEST(sse_client_leaves_while_it_is_asked),
 	TEST(sse_client_is_begun_anew),
+	TEST(sse_client_that_initializes_is_not_begun_anew),
 	TEST(sse_client_cannot_be_begun_anew),
 	TEST(sse_client_leaves_while_it_is_begun_anew),
 	TEST(sse_lost_sessions_are_not_given_to_anybody),

@@ -18,8 +18,8 @@
 #include "router/digest.h"
 #include "session/session.h"
 
-#define COMMON_BYTES_MAX 3400 /* of TEXT_LINE_BYTES: the rest is for what else a record says */
-#define AFTER_ARGUMENTS 40    /* what says that they were cut */
+#define COMMON_BYTES_MAX 3344 /* of TEXT_LINE_BYTES: the rest is for what else a record says */
+#define AFTER_ARGUMENTS 56    /* beyond that: what says that they were cut, or left out */
 /* Of a line before what its records have in common: a rule, then its place, then the rest. */
 #define RULE_END_MAX 432
 #define PLACE_END_MAX 560
@@ -85,15 +85,13 @@ static void put_digest(struct text_line *line, struct canonical_memo *canonical,
 		return;
 	digest_bytes(canonical_memo_get(canonical, arguments.text), &digest);
 	text_to_hex(digest.bytes, DIGEST_BYTES, text);
-	audit_put_text(line, AUDIT_DIGEST, slice_str(text));
+	audit_put_own(line, AUDIT_DIGEST, slice_of(text, DIGEST_BYTES * 2));
 }
 
 static void put_arguments(struct text_line *line, struct json arguments)
 {
-	bool is_whole;
+	bool is_whole = audit_put_text(line, AUDIT_ARGUMENTS, arguments.text);
 
-	line->max -= AFTER_ARGUMENTS;
-	is_whole = audit_put_text(line, AUDIT_ARGUMENTS, arguments.text);
 	line->max += AFTER_ARGUMENTS;
 	if (!is_whole)
 		audit_put_true(line, AUDIT_TRUNCATED);
@@ -116,14 +114,14 @@ static void put_request(struct text_line *line, const struct audit *audit,
 	char address[PEER_TEXT_BYTES];
 
 	peer_format(request->origin.peer, address);
-	audit_put_text(line, AUDIT_FRONT, slice_str(request->origin.front));
+	audit_put_own(line, AUDIT_FRONT, slice_str(request->origin.front));
 	audit_put_text(line, AUDIT_SERVER, slice_str(request->server));
-	audit_put_text(line, AUDIT_ADDRESS, slice_str(address));
+	audit_put_own(line, AUDIT_ADDRESS, slice_str(address));
 	audit_put_number(line, AUDIT_BYTES_IN, request->bytes);
 	if (request->batch > 0)
 		audit_put_number(line, AUDIT_BATCH, request->batch);
 	if (env != NULL) {
-		audit_put_text(line, AUDIT_TRACE, audit_call_trace(env));
+		audit_put_own(line, AUDIT_TRACE, audit_call_trace(env));
 		put_digest(line, request->canonical, env->arguments);
 	}
 	put_principal(line, request->principal);
@@ -139,9 +137,9 @@ static void put_request(struct text_line *line, const struct audit *audit,
 
 static void put_verdict(struct text_line *line, const char *verdict, const char *reason)
 {
-	audit_put_text(line, AUDIT_VERDICT, slice_str(verdict));
+	audit_put_own(line, AUDIT_VERDICT, slice_str(verdict));
 	if (reason != NULL)
-		audit_put_text(line, AUDIT_REASON, slice_str(reason));
+		audit_put_own(line, AUDIT_REASON, slice_str(reason));
 }
 
 /* Within a line's length: the rest has room whatever a role is called. */
@@ -170,9 +168,9 @@ static void put_speaker(struct text_line *line, const struct session *session,
 			const struct revision *revision)
 {
 	if (session != NULL && session->state != SESSION_NEW)
-		audit_put_text(line, AUDIT_SESSION, slice_of(session->entry.id, SESSION_ID_SHOWN));
+		audit_put_own(line, AUDIT_SESSION, slice_of(session->entry.id, SESSION_ID_SHOWN));
 	if (revision != NULL)
-		audit_put_text(line, AUDIT_REVISION, revision->name);
+		audit_put_own(line, AUDIT_REVISION, revision->name);
 }
 
 static void append_common(struct text_line *line, struct slice fields)

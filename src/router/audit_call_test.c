@@ -15,6 +15,7 @@
 #include "obs/audit.h"
 #include "policy/rule_places.h"
 #include "session/principal.h"
+#include "session/session.h"
 
 #define SERVER "a-server-with-a-long-name-a-server-with-a-long-name-of-64-bytes-"
 
@@ -215,6 +216,49 @@ static void arguments_are_shown_if_that_is_wanted(void **state)
 	assert_in_range(strlen(stage.text), 1000, TEXT_LINE_BYTES);
 }
 
+/* However much room other fields leave: arguments that are not whole are said not to be. */
+static void cut_arguments_are_said_to_be(void **state)
+{
+	static const char arguments[] =
+		",\"arguments\":\"{\\\"x\\\":\\\"0123456789012345678901234567890123456789\\\"}\"}";
+	struct audit_request request = request_of(
+		"tools/call",
+		"{'name':'a','arguments':{'x':'0123456789012345678901234567890123456789'}}");
+	char name[256];
+	size_t whole = 0, cut = 0;
+
+	memset(name, '\x01', sizeof(name));
+	stage.audit.conf.shows_arguments = true;
+	for (size_t n = 0; n < 252; n++) {
+		stage.principal.identity =
+			(struct identity){ slice_of(name, 256), slice_of(name, 213),
+					   slice_of(arguments, n % 6 + 1) };
+		stage.principal.identity.subject.n += n / 6;
+		audit_refusal(&stage.audit, &request, "not_permitted",
+			      &(struct rule){ .key = RULE_TOOLS_DENY });
+		written();
+		whole += strstr(stage.text, arguments) != NULL;
+		cut += strstr(stage.text, ",\"arguments_truncated\":true}\n") != NULL;
+		assert_int_equal(whole + cut, n + 1);
+	}
+	assert_in_range(whole, 10, 240);
+}
+
+/* Nobody knows its id yet. */
+static void a_session_is_named_once_it_has_begun(void **state)
+{
+	static struct session session = { .state = SESSION_NEW, .entry.id = "0123456789abcdef" };
+	struct audit_request request = request_of("initialize", "{}");
+
+	request.session = &session;
+	for (int i = 0; i < 2; i++) {
+		audit_refusal(&stage.audit, &request, "not_permitted",
+			      &(struct rule){ .key = RULE_TOOLS_DENY });
+		assert_int_equal(strstr(written(), ",\"session\":\"01234567") != NULL, i == 1);
+		session.state = SESSION_LIVE;
+	}
+}
+
 static void a_call_has_one_record_at_its_end(void **state)
 {
 	const struct audit_request request = request_of("tools/call", "{'name':'a'}");
@@ -331,6 +375,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_digest_is_of_the_canonical_form, begin, end),
 		cmocka_unit_test_setup_teardown(a_trace_counts_if_it_is_valid, begin, end),
 		cmocka_unit_test_setup_teardown(arguments_are_shown_if_that_is_wanted, begin, end),
+		cmocka_unit_test_setup_teardown(cut_arguments_are_said_to_be, begin, end),
+		cmocka_unit_test_setup_teardown(a_session_is_named_once_it_has_begun, begin, end),
 		cmocka_unit_test_setup_teardown(a_call_has_one_record_at_its_end, begin, end),
 		cmocka_unit_test_setup_teardown(a_required_record_comes_first_or_the_call_does_not,
 						begin, end),

@@ -176,6 +176,22 @@ static void who_waits_is_told_of_the_answer(void **state)
 	is_over(0);
 }
 
+/* product §2: a few at once; that of a client is next, whether one of them has answered or not. */
+static void who_waits_is_next(void **state)
+{
+	static struct era_waiter other = { .on_verdict = on_verdict };
+
+	list_init(&other.link);
+	for (int i = 0; i < 4; i++)
+		first_looks_add(&router.first_looks, &servers[i == 3]);
+	settle();
+	assert_int_equal(keeper.count, 4);
+	assert_true(first_looks_wait(&router.first_looks, &servers[1], &other));
+	settle();
+	assert_int_equal(keeper.count, 5);
+	era_waiter_leave(&other);
+}
+
 static void who_waits_is_told_of_the_end(void **state)
 {
 	assert_true(waits());
@@ -272,6 +288,7 @@ int main(void)
 		LOOK_TEST(answers_that_are_none),
 		LOOK_TEST(questions_and_floods),
 		LOOK_TEST(who_waits_is_told_of_the_answer),
+		LOOK_TEST(who_waits_is_next),
 		LOOK_TEST(who_waits_is_told_of_the_end),
 		LOOK_TEST(who_waits_may_leave),
 		LOOK_TEST(a_silent_one_is_not_waited_for_for_ever),

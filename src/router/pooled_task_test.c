@@ -268,6 +268,18 @@ static void tasks_that_tell_are_bounded(void **state)
 
 /* ---- what is no message of a task ---- */
 
+/* A server that names two tasks alike means the newer one: the older one counts for nothing any more. */
+static void of_two_tasks_of_one_name_the_newer_counts(void **state)
+{
+	struct member *a = begin_plain(alice);
+
+	free(make(a, 0, MADE("2", "'t'", ",'ttl':null")));
+	free(make(a, 0, MADE("3", "'t'", ",'ttl':null")));
+	assert_int_equal(a->client->running_task_count, 1);
+	says(process(0), TOLD("'t'", "completed"));
+	assert_int_equal(a->client->running_task_count, 0);
+}
+
 /* UTIL-TASK-03: a client's answer names what it likes; only its own id of a task becomes the server's. */
 static void answers_name_what_they_like(void **state)
 {
@@ -307,6 +319,7 @@ int main(void)
 		TASK_TEST(a_task_that_nobody_hears_is_told_so),
 		TASK_TEST(requests_about_tasks_are_bounded),
 		TASK_TEST(tasks_that_tell_are_bounded),
+		TASK_TEST(of_two_tasks_of_one_name_the_newer_counts),
 		TASK_TEST(answers_name_what_they_like),
 	};
 

@@ -38,7 +38,7 @@ static struct running_task *of_pool(struct list *node)
 	return container_of(node, struct running_task, of_pool);
 }
 
-static void begin(struct call *call, struct slice made, struct slice task_id)
+static void begin(struct call *call, struct slice task_id)
 {
 	struct client *client = call->client;
 	struct pool *pool = client->pool;
@@ -58,7 +58,6 @@ static void begin(struct call *call, struct slice made, struct slice task_id)
 	task->progress = call->progress;
 	task->in_flight = call->in_flight;
 	call->in_flight = NULL;
-	in_flight_keep(task->in_flight, live_tasks_kept_ms(call->request.upstream, made));
 	task->client_token = mem_put_slice(&at, token);
 	task->task_id = mem_put_slice(&at, task_id);
 	list_append(&client->running_tasks, &task->link);
@@ -115,7 +114,8 @@ void running_tasks_note_response(struct call *call, const struct envelope *env)
 		id = scan_member(made.text, SLICE_LIT("taskId"));
 		if (made.type != JSON_OBJECT || !task_id_is_fit(id))
 			return;
-		begin(call, made.text, id.text);
+		end(upstream, id); /* a server that names two alike means the newer one */
+		begin(call, id.text);
 		running_tasks_note_status(upstream, made.text);
 	} else if (slice_is_equal(call->method->name, SLICE_LIT("tasks/result"))) {
 		end(upstream, scan_path(result, related, ARRAY_LEN(related)));

@@ -139,7 +139,10 @@ def only_listed_ports(t):
     free = socket.create_server(("127.0.0.1", 0))
     port = free.getsockname()[1]
     free.close()
-    t.start({"main": box(connect=[good], bind=[port]), "open": box(connect="any", bind="any")})
+    t.start({"main": box(connect=[good], bind=[port]), "open": box(connect="any", bind="any"),
+             "connects": box(connect=[good]), "listens": box(bind=[port])})
+    eq(attempts(t.session("listens"), ["connect", good], ["bind", port]), ["EACCES", "ok"], "the one is not the other")
+    eq(attempts(t.session("connects"), ["bind", port], ["connect", good]), ["EACCES", "ok"], "nor the other the one")
     s = t.session("main")
     eq(attempts(s, ["connect", good], ["bind", port]), ["ok", "ok"], "listed")
     eq(attempts(s, ["connect", bad], ["connect", t.daemon.address[1]], ["bind", 0], ["bind", good]), ["EACCES"] * 4, "not listed")
