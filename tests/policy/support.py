@@ -9,7 +9,7 @@ import time
 
 START_S = 60
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs")
-counted = {"passed": 0, "failed": 0}
+counted = {"passed": 0, "failed": 0, "skipped": 0}
 lock = threading.Lock()
 
 
@@ -26,9 +26,15 @@ def check(name, what):
             print("FAIL  %s: %s" % (name, why), flush=True)
 
 
+def skip(name, why):
+    with lock:
+        counted["skipped"] += 1
+        print("SKIP  %s: %s" % (name, why), flush=True)
+
+
 def finish():
     """Prints the line that counts; the exit status."""
-    print("%(passed)d passed, %(failed)d failed" % counted)
+    print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % counted)
     return counted["failed"] > 0
 
 
