@@ -52,10 +52,12 @@ SCENARIOS = {
     "k4": ("64-byte echo, a new connection for each call, 4 at a time", "--connections 4 --reconnect", "rps", True),
     "k4r": ("as k4; with TLS the session is resumed", "--connections 4 --reconnect --resume", "rps", True),
     "n64": ("64-byte echo, 64 connections and sessions: instructions of its own for a call (callgrind)", "--connections 64", "instructions", False),
+    "n64p": ("as n64, 1 KiB: what policy costs", "--connections 64 --payload 1024", "instructions", False),
     "n64h": ("as n64, 2026-07-28", "--mode modern --connections 64", "instructions", False),
     "s5k": ("64-byte echo, 64 connections, 1 to 5,000 sessions: how much more a call costs the gateway", "growth 1 64 1000 5000", "growth", False),
     "i64": ("as a64, every request's token verified", "bearer --connections 64", "rps", True),
 }
+GROWTH = ("s5k",)
 DEFAULT = "f,a1,a16,a64,a256,b,c1m,cblob,d,e1k,g1,g16,h1,h64,i64"
 
 
@@ -365,7 +367,7 @@ def run_scenario(scen, names, table, opts):
         if why:
             skipped[n] = why
     live = [n for n in names if n not in skipped]
-    one_off = scen[0] in "efns"
+    one_off = scen in GROWTH or scen[0] in "efn"
     try:
         if not one_off:
             for n in live:
@@ -377,7 +379,7 @@ def run_scenario(scen, names, table, opts):
                 except (RuntimeError, OSError) as e:
                     skipped[n] = "did not start"
                     print(f"  {n}: {e}", file=sys.stderr)
-        for _ in range(1 if scen[0] in "ns" else opts.rounds):
+        for _ in range(1 if scen in GROWTH or scen[0] == "n" else opts.rounds):
             for n in [x for x in live if x not in skipped and not any("failed" in r for r in results[x])]:
                 mode, args = plan(n, table[n], scen)[1]
                 if scen[0] == "n":
@@ -389,7 +391,7 @@ def run_scenario(scen, names, table, opts):
                             r = first_call(t, mode)
                         else:
                             t.start(mode)
-                            if scen[0] == "s":
+                            if scen in GROWTH:
                                 r = growth.measure(t, load, mode, [int(x) for x in args[1:]], opts.rounds, extra)
                             else:
                                 r = streams(t, int(args[1]), opts)

@@ -293,13 +293,12 @@ static void gateway_make_router(struct gateway *g, size_t audit_bytes)
 	g->router.sessions.principals.claim_names = g->config->claim_names;
 	task_init(&g->records, gateway_on_records);
 	timer_init(&g->audit_waiting, gateway_on_audit_due);
-	g->audit = (struct audit){ .conf = g->config->audit,
-				   .fd = GATEWAY_AUDIT,
+	g->audit = (struct audit){ .fd = GATEWAY_AUDIT,
 				   .pipe_bytes = audit_bytes,
 				   .on_gathering = gateway_on_gathering,
 				   .on_waiting = gateway_on_audit_waiting };
 	g->router.rule_places = &g->config->rule_places;
-	g->router.audit = g->audit.conf.to != NULL ? &g->audit : NULL;
+	gateway_use_audit(g);
 }
 
 static void gateway_on_admin_drain(void)

@@ -65,6 +65,8 @@ void gateway_use_deny_list(struct gateway *g);
 /* What requests of clients and connections are served by: of the configuration, and of what this process can have. */
 struct frontend_conf gateway_frontend_conf(const struct gateway *g);
 struct http_conf gateway_http_conf(const struct config *config);
+/* Has records of the audit, or none, as the configuration in use says. */
+void gateway_use_audit(struct gateway *g);
 /* Has spans exported, or not, as the configuration in use says. */
 void gateway_export(struct gateway *g);
 /*

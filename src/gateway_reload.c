@@ -91,6 +91,14 @@ struct http_conf gateway_http_conf(const struct config *config)
 	return conf;
 }
 
+void gateway_use_audit(struct gateway *g)
+{
+	g->audit.conf = g->config->audit;
+	g->router.audit = g->audit.conf.to != NULL ? &g->audit : NULL;
+	if (g->router.audit == NULL)
+		g->audit.written = 0; /* as the metrics say then, and so they go on */
+}
+
 void gateway_export(struct gateway *g)
 {
 	bool is_on = g->config->traces.collector.endpoint != NULL;
@@ -253,7 +261,7 @@ static void use_router(struct gateway *g)
 	g->router.limits.depth_max = config->json_depth;
 	g->router.upstreams.limits.depth_max = config->json_depth;
 	principal_set_rename_claims(&g->router.sessions.principals, config->claim_names);
-	g->audit.conf = config->audit;
+	gateway_use_audit(g);
 	g->router.rule_places = &config->rule_places;
 	log_set_level(config->log_level, config->log_format);
 }

@@ -340,7 +340,7 @@ static void test_patterns(void **state)
 static void test_plain_length(void **state)
 {
 	static const unsigned char others[] = { 0x00, 0x09, 0x1F, '\\', 0x7F, 0x80, 0xFF };
-	char text[200];
+	char text[340];
 
 	memset(text, 'a', sizeof(text));
 	text[3] = ' ';

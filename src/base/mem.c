@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* calloc of the C library does not take what it has at hand of these sizes. */
+#define SMALL 1024
+
 static void *mem_checked(void *p)
 {
 	if (p == NULL) {
@@ -23,7 +26,7 @@ void *mem_alloc(size_t size)
 
 void *mem_zalloc(size_t size)
 {
-	return mem_checked(calloc(1, size > 0 ? size : 1));
+	return size > SMALL ? mem_checked(calloc(1, size)) : memset(mem_alloc(size), 0, size);
 }
 
 void *mem_resize(void *p, size_t size)

@@ -2,6 +2,10 @@
 /* Numbers, base64url, UTF-8, comparing. */
 #include "base/text.h"
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 int text_parse_u64(struct slice s, uint64_t *value_r)
 {
 	uint64_t value = 0;
@@ -148,6 +152,7 @@ size_t text_utf8_length(struct slice s)
 typedef signed char text_block __attribute__((vector_size(16)));
 #define BLOCK (sizeof(text_block))
 #define LARGE_BLOCK (4 * BLOCK)
+#define WIDE_BLOCK 32 /* where the processor has AVX2 */
 
 /* Bytes beyond ASCII are below zero here. */
 static inline bool is_plain(signed char byte, char other)
@@ -183,10 +188,57 @@ static inline bool is_plain_large_block(const char *p, char other)
 		       find_foreign(p + 2 * BLOCK, other) | find_foreign(p + 3 * BLOCK, other));
 }
 
+#ifdef __x86_64__
+/* Not zero in each of 32 bytes that is not plain: one further, bytes beyond ASCII and 0x7F are below zero. */
+__attribute__((target("avx2"))) static inline __m256i find_foreign_wide(const char *p, char other)
+{
+	__m256i bytes = _mm256_loadu_si256((const __m256i_u *)p);
+	__m256i next = _mm256_add_epi8(bytes, _mm256_set1_epi8(1));
+	__m256i special = _mm256_or_si256(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8('\\')),
+					  _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(other)));
+
+	return _mm256_or_si256(special, _mm256_cmpgt_epi8(_mm256_set1_epi8(' ' + 1), next));
+}
+
+__attribute__((target("avx2"))) static inline bool is_plain_wide(const char *p, char other)
+{
+	__m256i first = _mm256_or_si256(find_foreign_wide(p, other),
+					find_foreign_wide(p + WIDE_BLOCK, other));
+	__m256i rest = _mm256_or_si256(find_foreign_wide(p + 2 * WIDE_BLOCK, other),
+				       find_foreign_wide(p + 3 * WIDE_BLOCK, other));
+
+	return _mm256_movemask_epi8(_mm256_or_si256(first, rest)) == 0;
+}
+
+/* Of a block and more. The last block is looked at from its end, with bytes that have been looked at before. */
+__attribute__((target("avx2"))) static size_t plain_length_wide(struct slice s, char other)
+{
+	size_t n = 0, last = s.n - WIDE_BLOCK;
+
+	CHECK(s.n >= WIDE_BLOCK);
+	while (s.n - n >= 4 * WIDE_BLOCK && is_plain_wide(s.p + n, other))
+		n += 4 * WIDE_BLOCK;
+	while (n < s.n) {
+		size_t at = n < last ? n : last;
+		int foreign = _mm256_movemask_epi8(find_foreign_wide(s.p + at, other));
+
+		if (foreign != 0)
+			return at + (size_t)__builtin_ctz((unsigned int)foreign);
+		n = at + WIDE_BLOCK;
+	}
+	return s.n;
+}
+#endif
+
 /* How many bytes at the front are plain: seen in ASCII, or spaces, and neither a backslash nor `other`. */
 static inline size_t plain_length(struct slice s, char other)
 {
 	size_t n = 0;
+
+#ifdef __x86_64__
+	if (s.n >= WIDE_BLOCK && __builtin_cpu_supports("avx2"))
+		return plain_length_wide(s, other);
+#endif
 
 	while (s.n - n >= LARGE_BLOCK && is_plain_large_block(s.p + n, other))
 		n += LARGE_BLOCK;

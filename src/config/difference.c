@@ -158,6 +158,18 @@ void config_match_listeners(const struct config *now, const struct config *next,
 	free(is_taken);
 }
 
+/* ---- where the log and the audit go ---- */
+
+bool config_has_same_log(const struct config *one, const struct config *other)
+{
+	return is_same_text(one->log_target, other->log_target);
+}
+
+bool config_has_same_audit(const struct config *one, const struct config *other)
+{
+	return is_same_text(one->audit.to, other->audit.to);
+}
+
 /* ---- what stays ---- */
 
 static void swap_texts(char **one, char **other)
@@ -173,7 +185,7 @@ struct fixed {
 	char **text;
 };
 
-#define FIXED_COUNT 6
+#define FIXED_COUNT 4
 
 /* Texts that parts of the daemon were started with. */
 static void find_fixed(struct config *config, struct fixed fixed_r[FIXED_COUNT])
@@ -182,8 +194,6 @@ static void find_fixed(struct config *config, struct fixed fixed_r[FIXED_COUNT])
 	fixed_r[1] = (struct fixed){ "admin.metrics", &config->admin_metrics };
 	fixed_r[2] = (struct fixed){ "admin.page", &config->admin_page };
 	fixed_r[3] = (struct fixed){ "admin.page_token", &config->admin_page_token };
-	fixed_r[4] = (struct fixed){ "audit.to", &config->audit.to };
-	fixed_r[5] = (struct fixed){ "log.target", &config->log_target };
 }
 
 void config_check_fixed(struct config *now, struct config *next, struct config_problems *warnings)
@@ -200,14 +210,7 @@ void config_check_fixed(struct config *now, struct config *next, struct config_p
 void config_keep_fixed(struct config *now, struct config *next)
 {
 	struct fixed old[FIXED_COUNT], new[FIXED_COUNT];
-	struct audit_conf audit = now->audit;
 
-	/* The rest of the section is about records that are written, or are not. */
-	if (!is_same_text(now->audit.to, next->audit.to)) {
-		now->audit = next->audit;
-		next->audit = audit;
-		swap_texts(&now->audit.to, &next->audit.to); /* and back below */
-	}
 	find_fixed(now, old);
 	find_fixed(next, new);
 	for (size_t i = 0; i < FIXED_COUNT; i++)

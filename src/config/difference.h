@@ -30,11 +30,15 @@ bool config_is_same_listener(const struct config *one, size_t i, const struct co
  */
 void config_match_listeners(const struct config *now, const struct config *next, int32_t *kept_r);
 
+/* Whether log.target, or audit.to, is the same. */
+bool config_has_same_log(const struct config *one, const struct config *other);
+bool config_has_same_audit(const struct config *one, const struct config *other);
+
 /* What a reload cannot change is told: each key that was to change is added to `warnings`. */
 void config_check_fixed(struct config *now, struct config *next, struct config_problems *warnings);
 /*
- * `next`, which is used after `now`, gets the very texts of those keys, which others may point to, and `now` those of `next`; all of
- * `audit` where `audit.to` differs. Once more, and both are as they were.
+ * `next`, which is used after `now`, gets the very texts of those keys, which others may point to, and `now` those of `next`. Once
+ * more, and both are as they were.
  */
 void config_keep_fixed(struct config *now, struct config *next);
 

@@ -134,36 +134,46 @@ static void issuers_are_what_the_fetcher_gets(void **state)
 
 static void what_is_fixed_stays(void **state)
 {
-	struct config *now = make("log: {target: /tmp/one}\naudit: {to: /tmp/a, required: true}\n"
-				  "admin: {address: 'off'}\nservers: {a: {command: c}}\n");
-	struct config *next = make("log: {target: /tmp/two}\naudit: {to: /tmp/b}\n"
-				   "admin: {address: auto}\nservers: {a: {command: c}}\n");
+	struct config *now = make("admin: {address: 'off', metrics: '127.0.0.1:9'}\n"
+				  "servers: {a: {command: c}}\n");
+	struct config *next = make("admin: {address: auto}\nservers: {a: {command: c}}\n");
 	struct config_problems warnings = { 0 };
-	const char *target = now->log_target;
+	const char *address = now->admin_address;
 
 	config_check_fixed(now, next, &warnings);
-	assert_int_equal(warnings.count, 3);
+	assert_int_equal(warnings.count, 2);
 	assert_non_null(strstr(warnings.items[0], "admin.address: stays as it is until a restart"));
-	assert_non_null(strstr(warnings.items[1], "audit.to: "));
-	assert_non_null(strstr(warnings.items[2], "log.target: "));
+	assert_non_null(strstr(warnings.items[1], "admin.metrics: "));
 	config_keep_fixed(now, next);
 	/* The very texts. */
-	assert_ptr_equal(next->log_target, target);
-	assert_string_equal(next->audit.to, "/tmp/a");
-	assert_string_equal(next->admin_address, "off");
-	assert_true(next->audit.is_required);
-	assert_false(now->audit.is_required);
-	assert_string_equal(now->log_target, "/tmp/two");
+	assert_ptr_equal(next->admin_address, address);
+	assert_string_equal(now->admin_address, "auto");
+	assert_string_equal(next->admin_metrics, "127.0.0.1:9");
 	config_keep_fixed(now, next);
-	assert_ptr_equal(now->log_target, target);
-	assert_string_equal(next->audit.to, "/tmp/b");
-	assert_true(now->audit.is_required);
-	assert_false(next->audit.is_required);
+	assert_ptr_equal(now->admin_address, address);
+	assert_string_equal(next->admin_address, "auto");
 	config_problems_fini(&warnings);
 	config_check_fixed(now, now, &warnings);
 	assert_int_equal(warnings.count, 0);
 	config_free(&now);
 	config_free(&next);
+}
+
+static void the_log_and_the_audit_are_compared(void **state)
+{
+	struct config *one = make("log: {target: /tmp/one}\nservers: {a: {command: c}}\n");
+	struct config *other = make("log: {target: /tmp/one, level: debug}\n"
+				    "audit: {to: /tmp/a}\nservers: {a: {command: c}}\n");
+
+	assert_true(config_has_same_log(one, other));
+	assert_false(config_has_same_audit(one, other));
+	assert_true(config_has_same_audit(one, one));
+	config_free(&other);
+	other = make("servers: {a: {command: c}}\n");
+	assert_false(config_has_same_log(one, other));
+	assert_true(config_has_same_audit(one, other));
+	config_free(&one);
+	config_free(&other);
 }
 
 /* ---- listeners ---- */
@@ -260,6 +270,7 @@ int main(void)
 		cmocka_unit_test(servers_are_found_by_name),
 		cmocka_unit_test(issuers_are_what_the_fetcher_gets),
 		cmocka_unit_test(what_is_fixed_stays),
+		cmocka_unit_test(the_log_and_the_audit_are_compared),
 		cmocka_unit_test(an_address_is_known_again),
 		cmocka_unit_test(several_at_one_address),
 		cmocka_unit_test(what_a_listener_says),

@@ -512,6 +512,19 @@ static int resolve_nothing(const char *kind, const char *name, const struct list
 	return error_set(err, ERROR_INVALID, "%s of %s is not read", name, kind);
 }
 
+/* Whether any server may write anywhere by what is said of its sandbox. */
+static bool names_sandbox(const struct tree *root)
+{
+	const struct tree *map = tree_find(root, "servers");
+
+	if (tree_find(root, "defaults") != NULL)
+		return true;
+	for (size_t i = 0; map != NULL && map->kind == TREE_MAP && i < map->count; i++)
+		if (tree_find(map->items[i], "sandbox") != NULL)
+			return true;
+	return false;
+}
+
 struct config *load_survey(const struct tree *root)
 {
 	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
@@ -520,7 +533,8 @@ struct config *load_survey(const struct tree *root)
 					       .resolve = resolve_nothing };
 	struct config *config = mem_zalloc(sizeof(*config));
 
-	load_servers(&context, root, config);
+	if (names_sandbox(root))
+		load_servers(&context, root, config);
 	config_problems_fini(&problems);
 	config_problems_fini(&warnings);
 	return config;

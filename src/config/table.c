@@ -259,6 +259,11 @@ static struct tree *read_default(const struct option *option)
 
 	if (strcmp(option->def, "[]") == 0)
 		return tree_new(TREE_LIST, option->path);
+	if (strcmp(option->def, "[\"*\"]") == 0) {
+		value = tree_new(TREE_LIST, option->path);
+		tree_add(value, NULL, tree_new_text("*", option->path));
+		return value;
+	}
 	if (strpbrk(option->def, "[]{}\"'#:,&*!|>%@`") != NULL)
 		return yaml_read(slice_str(option->def), option->path, &err);
 	value = tree_new_text(option->def, option->path);

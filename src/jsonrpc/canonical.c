@@ -252,7 +252,7 @@ static void add_member(struct canonical *canonical, size_t begin)
 	       name.n < sizeof(member.prefix) ? name.n : sizeof(member.prefix));
 	member.prefix = be64toh(member.prefix);
 	if (canonical->count == canonical->room) {
-		canonical->room = canonical->room * 2 + 16;
+		canonical->room = canonical->room * 2 + 8;
 		canonical->members = mem_resize(canonical->members,
 						canonical->room * sizeof(*canonical->members));
 	}

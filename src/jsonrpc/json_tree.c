@@ -59,7 +59,7 @@ static struct json_node *add_node(struct reading *reading)
 		return NULL;
 	}
 	if (tree->count == tree->room) {
-		tree->room = tree->room * 2 + 32;
+		tree->room = tree->room * 2 + 8;
 		tree->nodes = mem_resize(tree->nodes, tree->room * sizeof(*tree->nodes));
 	}
 	node = &tree->nodes[tree->count];

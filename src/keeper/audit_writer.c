@@ -162,24 +162,35 @@ void audit_writer_reopen(struct audit_writer *writer)
 	LOG(AUDIT_REOPENED, LOG_STR("to", writer->to));
 }
 
+int audit_writer_open_next(struct audit_writer *writer, const char *to, struct error *err)
+{
+	if (writer->next_fd >= 0)
+		close(writer->next_fd);
+	writer->next_fd = -1;
+	if (to == NULL)
+		return 0;
+	writer->next_fd = open_target(to, writer->journal);
+	if (writer->next_fd < 0 && names_file(to))
+		return error_set_errno(err, "cannot open the file of the audit %.120s", to);
+	return 0;
+}
+
 int audit_writer_open(struct audit_writer *writer, const char *to, struct error *err)
 {
 	int fds[2];
-	int fd;
 
 	memset(writer, 0, sizeof(*writer));
-	writer->in = writer->out = writer->fd = -1;
+	writer->in = writer->out = writer->fd = writer->next_fd = -1;
 	writer->is_told = true;
 	writer->to = to;
 	writer->journal = JOURNAL;
-	if (to == NULL)
-		return 0;
-	fd = open_target(writer->to, writer->journal);
-	if (fd < 0 && is_file(writer))
-		return error_set_errno(err, "cannot open the file of the audit %.120s", to);
-	if (fd < 0)
+	if (audit_writer_open_next(writer, to, err) < 0)
+		return -1;
+	writer->fd = writer->next_fd;
+	writer->next_fd = -1;
+	if (to != NULL && writer->fd < 0)
 		fail(writer, errno);
-	writer->fd = fd;
+	/* Without an audit, too: a reload may begin one, and the gateway gets no descriptors later. */
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return error_set_errno(err, "pipe");
 	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* as much as it may: best effort */
@@ -399,21 +410,58 @@ void audit_writer_poll_fill(const struct audit_writer *writer,
 
 void audit_writer_set_gateway(struct audit_writer *writer)
 {
-	if (writer->to == NULL)
-		return;
 	fcntl(writer->out, F_SETFL, O_NONBLOCK);
 	fcntl(writer->out, F_SETPIPE_SZ, PIPE_BYTES);
 	writer->is_told = !writer->is_failing; /* it begins in good hope */
+}
+
+/* What is in the pipe now: it holds so much at most. */
+static void write_all(struct audit_writer *writer)
+{
+	for (int i = 0; i <= PIPE_BYTES / TEXT_LINE_BYTES; i++)
+		if (!write_out(writer) || !read_some(writer))
+			break;
+}
+
+/* What could not be written will not be. */
+static void give_up(struct audit_writer *writer)
+{
+	size_t lost = 0;
+
+	do {
+		for (size_t i = writer->written; i < writer->whole; i++)
+			lost += writer->bytes[i] == '\n';
+		writer->written = writer->whole; /* half a line stays: its other half comes */
+	} while (lost > 0 && read_some(writer));
+	if (lost > 0)
+		LOG(AUDIT_LOST, LOG_INT("records", lost));
+}
+
+void audit_writer_use_next(struct audit_writer *writer, const char *to)
+{
+	const char *before = writer->to;
+	bool is_other = before == NULL || to == NULL ? before != to : strcmp(before, to) != 0;
+
+	if (is_other && before != NULL)
+		write_all(writer);
+	if (is_other && to == NULL) {
+		give_up(writer);
+		writer->is_told = writer->is_told && !writer->is_failing;
+		writer->is_failing = false;
+	}
+	writer->to = to;
+	if (!is_other)
+		return;
+	use(writer, writer->next_fd);
+	writer->next_fd = -1;
+	LOG(AUDIT_MOVED, LOG_STR("to", to != NULL ? to : "nothing"));
 }
 
 void audit_writer_flush(struct audit_writer *writer)
 {
 	if (writer->to == NULL)
 		return;
-	/* Nobody writes to the pipe now: it holds so much at most. */
-	for (int i = 0; i <= PIPE_BYTES / TEXT_LINE_BYTES; i++)
-		if (!write_out(writer) || !read_some(writer))
-			break;
+	write_all(writer);
 	if (writer->written == writer->whole) {
 		writer->length = writer->whole; /* half a line */
 		writer->is_skipping = false;
@@ -437,21 +485,15 @@ bool audit_writer_has_untold(const struct audit_writer *writer)
 
 void audit_writer_close(struct audit_writer *writer)
 {
-	size_t lost = 0;
+	int fds[] = { writer->in, writer->out, writer->fd, writer->next_fd };
 
-	if (writer->to == NULL)
-		return;
-	audit_writer_flush(writer);
-	do {
-		for (size_t i = writer->written; i < writer->whole; i++)
-			lost += writer->bytes[i] == '\n';
-		writer->written = writer->whole; /* half a line stays: its other half comes */
-	} while (lost > 0 && read_some(writer));
-	if (lost > 0)
-		LOG(AUDIT_LOST, LOG_INT("records", lost));
-	close(writer->in);
-	close(writer->out);
-	if (writer->fd >= 0)
-		close(writer->fd);
+	if (writer->to != NULL) {
+		audit_writer_flush(writer);
+		give_up(writer);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	writer->in = writer->out = writer->fd = writer->next_fd = -1;
 	writer->to = NULL;
 }

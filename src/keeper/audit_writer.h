@@ -20,11 +20,12 @@
 #define AUDIT_WRITER_POLLS 2
 
 struct audit_writer {
-	const char *to; /* as of struct audit_conf; NULL: there is none, all below does nothing */
+	const char *to; /* as of struct audit_conf; NULL: there is none, and the pipe is not read */
 	const char *journal; /* its socket; tests have one of their own */
 	int in;              /* the pipe */
-	int out;             /* the gateway's end; or -1 */
+	int out;             /* the gateway's end */
 	int fd;              /* what is written to; -1: it cannot be opened now */
+	int next_fd;         /* of audit_writer_open_next; or -1 */
 	uint64_t gather_ms;  /* so long what comes is left in the pipe, to be read at once */
 	uint64_t gather_until_ms;
 	uint64_t second_began_ms;
@@ -42,8 +43,13 @@ struct audit_writer {
 	char bytes[AUDIT_WRITER_BYTES];
 };
 
-/* -1: a file cannot be opened. A socket that is not there yet is waited for. `to` is borrowed. */
+/* -1: a file cannot be opened. A socket that is not there yet is waited for. `to` is borrowed, until another is used. */
 int audit_writer_open(struct audit_writer *writer, const char *to, struct error *err) must_check;
+/* Opens what a reload may use next, likewise; NULL: nothing. What was opened so before is closed. */
+int audit_writer_open_next(struct audit_writer *writer, const char *to, struct error *err)
+	must_check;
+/* The records go there from now on, those that could not be written so far included; `to` was opened, if it is another. */
+void audit_writer_use_next(struct audit_writer *writer, const char *to);
 /* Whether `to` can be opened now; a file that is not there yet is not made. -1: err says what is in the way. */
 int audit_writer_try(const char *to, struct error *err) must_check;
 /* Opens it anew, for whoever has renamed the file; what was open stays in use if that fails. */
@@ -60,7 +66,7 @@ void audit_writer_flush(struct audit_writer *writer);
 /* Sends the gateway whether records can be written, if it does not know; there may be no room for that. */
 void audit_writer_tell(struct audit_writer *writer, int gateway_fd);
 bool audit_writer_has_untold(const struct audit_writer *writer);
-/* Logs how many records are lost with it. */
+/* Logs how many records are lost with it. Nothing, where none was opened. */
 void audit_writer_close(struct audit_writer *writer);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/unit_test.h"
 #include "io/ipc.h"
 #include "obs/log.h"
@@ -292,6 +293,105 @@ static void what_is_in_the_way_is_said(void **state)
 	assert_int_equal(audit_writer_try("/dev/null", &err), 0);
 }
 
+/* ---- reloads ---- */
+
+static void use_next(const char *to)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	if (audit_writer_open_next(&writer, to, &err) < 0)
+		fail_msg("%s", err.text);
+	audit_writer_use_next(&writer, to);
+}
+
+static void a_reload_moves_it(void **state)
+{
+	char *same = mem_printf("%s", path);
+	struct error err = { ERROR_NONE, "" };
+	int fd;
+
+	open_to(path);
+	tell(RECORD("a"));
+	assert_int_equal(audit_writer_open_next(&writer, "/no/such/file", &err), -1);
+	assert_non_null(strstr(err.text, "cannot open the file of the audit /no/such/file"));
+	fd = writer.fd;
+	audit_writer_use_next(&writer, same); /* nothing but the text */
+	assert_ptr_equal(writer.to, same);
+	assert_int_equal(writer.fd, fd);
+	use_next(moved);
+	assert_string_equal(content(path), RECORD("a"));
+	tell(RECORD("b"));
+	run();
+	assert_string_equal(content(path), RECORD("a"));
+	assert_string_equal(content(moved), RECORD("b"));
+	/* What is not used after all is closed. */
+	assert_int_equal(audit_writer_open_next(&writer, path, &err), 0);
+	fd = writer.next_fd;
+	assert_int_equal(audit_writer_open_next(&writer, NULL, &err), 0);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	free(same);
+}
+
+static void what_waits_goes_with_it(void **state)
+{
+	open_to("/dev/full");
+	tell(RECORD("a"));
+	run();
+	assert_true(writer.is_failing);
+	tell(RECORD("b"));
+	use_next(path);
+	run();
+	assert_false(writer.is_failing);
+	assert_string_equal(content(path), RECORD("a") RECORD("b"));
+}
+
+static void a_reload_begins_and_ends_it(void **state)
+{
+	struct pollfd polls[AUDIT_WRITER_POLLS];
+
+	open_to(NULL);
+	tell(RECORD("a"));
+	assert_int_equal(run(), UINT64_MAX);
+	audit_writer_poll_fill(&writer, polls);
+	assert_int_equal(polls[0].fd, -1);
+	use_next(path);
+	run();
+	assert_string_equal(content(path), RECORD("a"));
+	tell(RECORD("b"));
+	use_next(NULL); /* which writes what there is */
+	assert_string_equal(content(path), RECORD("a") RECORD("b"));
+	assert_int_equal(run(), UINT64_MAX);
+	use_next("/dev/full");
+	tell(RECORD("c"));
+	run();
+	assert_true(writer.is_failing);
+	writer.is_told = true;
+	use_next(NULL);
+	assert_false(writer.is_failing);
+	assert_true(audit_writer_has_untold(&writer));
+	use_next(path); /* what could not be written before is not written now */
+	run();
+	assert_string_equal(content(path), RECORD("a") RECORD("b"));
+}
+
+static void a_reload_may_name_who_comes_later(void **state)
+{
+	int fd;
+
+	open_to(NULL);
+	use_next(socket_to);
+	tell(RECORD("a"));
+	run();
+	assert_true(writer.is_failing);
+	assert_true(audit_writer_has_untold(&writer));
+	fd = listen_at();
+	wait_ms(1000);
+	run();
+	assert_string_equal(take(fd),
+			    "{\"time\":\"2026-01-02T03:04:05.678Z\",\"v\":1,\"event\":\"a\"}");
+	close(fd);
+}
+
 /* What was begun in a FIFO whose reader is slow is whole in the file after it. */
 static void a_line_is_written_anew_elsewhere(void **state)
 {
@@ -509,6 +609,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_slow_reader_is_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(a_reader_may_come_later_and_go, begin, end),
 		cmocka_unit_test_setup_teardown(a_flood_is_bounded, begin, end),
+		cmocka_unit_test_setup_teardown(a_reload_moves_it, begin, end),
+		cmocka_unit_test_setup_teardown(what_waits_goes_with_it, begin, end),
+		cmocka_unit_test_setup_teardown(a_reload_begins_and_ends_it, begin, end),
+		cmocka_unit_test_setup_teardown(a_reload_may_name_who_comes_later, begin, end),
 	};
 	int failures;
 

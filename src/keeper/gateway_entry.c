@@ -64,9 +64,9 @@ static void read_servers(struct gateway_entry *entry)
 	}
 }
 
-static size_t measure_audit(const struct config *config)
+static size_t measure_audit(void)
 {
-	int bytes = config->audit.to != NULL ? fcntl(GATEWAY_AUDIT, F_GETPIPE_SZ) : 0;
+	int bytes = fcntl(GATEWAY_AUDIT, F_GETPIPE_SZ);
 
 	return bytes > 0 ? (size_t)bytes : 0;
 }
@@ -82,7 +82,7 @@ void gateway_entry(struct gateway_entry *entry_r)
 	entry_r->listeners = find_listeners(entry.config);
 	read_seal_key(entry_r);
 	read_servers(entry_r);
-	entry_r->audit_bytes = measure_audit(entry.config);
+	entry_r->audit_bytes = measure_audit();
 	tls_init(); /* a reload may bring what needs it */
 	/* Hashes of tokens and reports of the operator need the same libraries as issuers do. */
 	if (verifier_prepare(&err) < 0) {

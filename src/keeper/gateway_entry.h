@@ -20,7 +20,7 @@ enum gateway_descriptor {
 	GATEWAY_SEAL =
 		6, /* a memory file: a key for router/seal.h, the same for all gateways of a keeper */
 	GATEWAY_SERVERS = 7, /* a memory file: a struct gateway_server for each server */
-	GATEWAY_AUDIT = 8,   /* a pipe to the keeper: audit_writer.h; closed if there is no audit */
+	GATEWAY_AUDIT = 8,   /* a pipe to the keeper: audit_writer.h */
 	GATEWAY_PINS = 9,    /* a memory file: process/pin_memory.h */
 	/* In the order of config->listen, then those of enum listener_more; closed where there is none. */
 	GATEWAY_LISTENERS = 10,

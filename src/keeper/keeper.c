@@ -755,8 +755,7 @@ static void keeper_fini(struct keeper *keeper)
 	close(keeper->gateway_seal);
 	close(keeper->signal_fd);
 	log_set_fd(STDERR_FILENO);
-	if (keeper->log_fd != STDERR_FILENO)
-		close(keeper->log_fd);
+	log_file_close(&keeper->log_fd);
 	prctl(PR_SET_DUMPABLE, 1);
 }
 

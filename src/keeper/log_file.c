@@ -28,7 +28,6 @@ int log_file_open(const struct config *config, struct error *err)
 void log_file_reopen(const struct config *config, int *fd)
 {
 	struct error err = { ERROR_NONE, "" };
-	int old = *fd;
 	int fresh;
 
 	if (!log_is_file(config))
@@ -38,8 +37,20 @@ void log_file_reopen(const struct config *config, int *fd)
 		LOG(LOG_REOPEN_FAILED, LOG_STR("error", err.text));
 		return;
 	}
-	*fd = fresh;
+	log_file_use(config, fresh, fd);
+}
+
+void log_file_use(const struct config *config, int fresh, int *fd)
+{
 	log_set_fd(fresh);
-	close(old);
+	log_file_close(fd);
+	*fd = fresh;
 	LOG(LOG_REOPENED, LOG_STR("file", config->log_target));
+}
+
+void log_file_close(int *fd)
+{
+	if (*fd >= 0 && *fd != STDERR_FILENO)
+		close(*fd);
+	*fd = -1;
 }

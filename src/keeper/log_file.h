@@ -9,5 +9,9 @@
 int log_file_open(const struct config *config, struct error *err) must_check;
 /* Opens a file anew, for whoever has renamed it; the log goes on in what was open if that fails. */
 void log_file_reopen(const struct config *config, int *fd);
+/* The log goes on in `fresh`, which log_file_open has opened for this configuration; what was open is closed. */
+void log_file_use(const struct config *config, int fresh, int *fd);
+/* Closes what log_file_open has opened, which may be what the daemon was started with: that stays open. -1: nothing. */
+void log_file_close(int *fd);
 
 #endif

@@ -51,7 +51,9 @@ static void reload_set_state(struct reload *reload, enum reload_state state)
 
 void reload_init(struct reload *reload, const struct reload_parts *parts)
 {
-	*reload = (struct reload){ .parts = *parts, .text = -1, .servers = -1, .report_file = -1 };
+	*reload = (struct reload){
+		.parts = *parts, .log_fd = -1, .text = -1, .servers = -1, .report_file = -1
+	};
 }
 
 static void close_fd(int *fd)
@@ -64,7 +66,11 @@ static void close_fd(int *fd)
 /* What was read is not used, or has been taken. */
 static void forget(struct reload *reload)
 {
+	struct error err;
+
 	next_listeners_forget(&reload->listeners);
+	log_file_close(&reload->log_fd);
+	CHECK(audit_writer_open_next(reload->parts.audit, NULL, &err) == 0);
 	certificates_fini(&reload->certificates);
 	reload->certificates = (struct certificates){ .count = 0 };
 	config_free(&reload->next);
@@ -210,6 +216,23 @@ static int plan(struct reload *reload, struct error *err)
 	return reload->text < 0 ? -1 : 0;
 }
 
+/* Where the log and the audit go next. A file that was made for that stays, empty, if something else is refused. */
+static int open_records(struct reload *reload, struct error *err)
+{
+	const struct config *now = server_slots_config(reload->parts.slots);
+	const struct config *next = reload->next;
+
+	CHECK(reload->log_fd < 0);
+	if (!config_has_same_log(now, next)) {
+		reload->log_fd = log_file_open(next, err);
+		if (reload->log_fd < 0)
+			return -1;
+	}
+	if (config_has_same_audit(now, next))
+		return 0;
+	return audit_writer_open_next(reload->parts.audit, next->audit.to, err);
+}
+
 /* Last: what is opened here is connected to. */
 static int open_listen(struct reload *reload, struct error *err)
 {
@@ -239,6 +262,8 @@ static void read_config(struct reload *reload)
 		problem_add(&problems, "%s", err.text);
 	if (problems.count == 0)
 		config_check_fixed(now, reload->next, &warnings);
+	if (problems.count == 0 && open_records(reload, &err) < 0)
+		problem_add(&problems, "%s", err.text);
 	if (problems.count == 0 && open_listen(reload, &err) < 0)
 		problem_add(&problems, "%s", err.text);
 	report_problems(reload, "error", &problems);
@@ -281,6 +306,17 @@ static void use_listen(struct reload *reload)
 		listeners_stop(reload->next, *reload->parts.listeners);
 }
 
+/* While the configuration before is still there, which has the names in use. */
+static void use_records(struct reload *reload)
+{
+	audit_writer_use_next(reload->parts.audit, reload->next->audit.to);
+	if (reload->log_fd < 0)
+		return;
+	LOG(LOG_MOVED, LOG_STR("to", reload->next->log_target));
+	log_file_use(reload->next, reload->log_fd, reload->parts.log_fd);
+	reload->log_fd = -1;
+}
+
 static void use(struct reload *reload)
 {
 	const struct reload_parts *parts = &reload->parts;
@@ -289,6 +325,7 @@ static void use(struct reload *reload)
 
 	report_changes(reload);
 	announcement_renew(parts->announcement, next);
+	use_records(reload);
 	use_listen(reload);
 	config_keep_fixed(server_slots_config(parts->slots), next);
 	reload->next = NULL;

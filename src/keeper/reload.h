@@ -74,7 +74,8 @@ struct reload {
 	/* Where `listen` says something else: its sockets and files. Else there are none. */
 	struct next_listeners listeners;
 	struct certificates certificates;
-	int text; /* memory files for IPC_CONFIG; else -1 */
+	int log_fd; /* of another log.target; else -1 */
+	int text;   /* memory files for IPC_CONFIG; else -1 */
 	int servers;
 	uint64_t asked;    /* the last order of a gateway; not `answered`: it has to be begun */
 	uint64_t answered; /* the last that this reload answers */

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "base/unit_test.h"
 #include "keeper/gateway_entry.h"
+#include "keeper/log_file.h"
 #include "keeper/memory_file.h"
 #include "obs/log.h"
 
@@ -225,8 +226,9 @@ static int teardown(void **state)
 	config = server_slots_fini(&slots);
 	config_free(&config);
 	close(gateway_config);
+	audit_writer_close(&audit);
 	log_set_fd(STDERR_FILENO);
-	close(log_fd);
+	log_file_close(&log_fd);
 	result = system(command);
 	free(command);
 	return result;
@@ -365,6 +367,52 @@ static void what_is_judged_good_is_used(void **state)
 	/* The next gateway gets it, too. */
 	assert_true(lseek(gateway_config, 0, SEEK_END) > 0);
 	assert_int_equal(servers_in_use(), 1);
+}
+
+#define TO "log: {target: '%s/log'}\naudit: {to: '%s/%s'}\n" ONE
+
+/* Until then, and if it is judged bad, the log and the audit go where they went. */
+static void the_log_and_the_audit_go_elsewhere(void **state)
+{
+	char *text = mem_printf(TO, directory, directory, "audit");
+	char *bad = mem_printf(TO, directory, directory, "missing/audit");
+	char *path = mem_printf("%s/log", directory);
+	struct stat found;
+	int before;
+
+	begin_with(ONE);
+	before = log_fd;
+	put(file, bad);
+	order(1);
+	assert_non_null(strstr(hear_report(1, false), "error cannot open the file of the audit"));
+	put(file, text);
+	order(2);
+	hear_config(1);
+	assert_int_equal(log_fd, before);
+	judge(false);
+	assert_non_null(strstr(hear_report(2, false), "error the gateway cannot use"));
+	assert_int_equal(log_fd, before);
+	assert_null(audit.to);
+	assert_int_equal(stat(path, &found), 0);
+	assert_int_equal(found.st_size, 0);
+	order(3);
+	hear_config(1);
+	judge(true);
+	assert_string_equal(hear_report(3, true), "");
+	assert_int_equal(stat(path, &found), 0);
+	assert_true(found.st_size > 0);
+	assert_non_null(strstr(audit.to, "/audit"));
+	assert_true(audit.fd >= 0);
+	put(file, ONE); /* the log goes to where it goes by default */
+	order(4);
+	hear_config(1);
+	judge(true);
+	hear_report(4, true);
+	assert_int_equal(log_fd, STDERR_FILENO);
+	assert_null(audit.to);
+	free(text);
+	free(bad);
+	free(path);
 }
 
 static void what_is_judged_bad_is_not_used(void **state)
@@ -771,6 +819,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_judged_good_is_used),
+		TEST(the_log_and_the_audit_go_elsewhere),
 		TEST(what_is_judged_bad_is_not_used),
 		TEST(bad_files_never_reach_a_gateway),
 		TEST(orders_meanwhile_are_done_afterwards),

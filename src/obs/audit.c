@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 
@@ -57,12 +58,41 @@ static bool put_name(struct text_line *line, enum audit_field field, bool is_tex
 	return true;
 }
 
+static size_t bytes_max_of(enum audit_field field)
+{
+	CHECK(field < AUDIT_FIELD_COUNT);
+	return fields[field].bytes_max > 0 ? fields[field].bytes_max : FIXED_BYTES_MAX;
+}
+
+/* All at once. False: it has to be cut. */
+static bool put_verbatim(struct text_line *line, enum audit_field field, struct slice text)
+{
+	const struct slice lead = fields[field].lead;
+	char *at = line->bytes + line->length;
+
+	if (text.n > bytes_max_of(field) ||
+	    !line_has_room(line, lead.n + text.n + 1 + TEXT_LINE_END_BYTES))
+		return false;
+	memcpy(at, lead.p, lead.n);
+	memcpy(at + lead.n, text.p, text.n);
+	at[lead.n + text.n] = '"';
+	line->length += lead.n + text.n + 1;
+	return true;
+}
+
+void audit_put_own(struct text_line *line, enum audit_field field, struct slice text)
+{
+	if (text.n > 0 && !put_verbatim(line, field, text))
+		(void)audit_put_text(line, field, text);
+}
+
 bool audit_put_text(struct text_line *line, enum audit_field field, struct slice text)
 {
-	size_t most = fields[field].bytes_max > 0 ? fields[field].bytes_max : FIXED_BYTES_MAX;
+	size_t most = bytes_max_of(field);
 	bool is_whole;
 
-	if (text.n == 0)
+	if (text.n == 0 ||
+	    (text_verbatim_length(text) == text.n && put_verbatim(line, field, text)))
 		return true;
 	if (!put_name(line, field, true))
 		return false;
@@ -91,7 +121,7 @@ void audit_line_begin(struct text_line *line, const char *event)
 	line_put_time(line, clock_wall_now_ms());
 	line_put(line, SLICE_LIT("\""));
 	audit_put_number(line, AUDIT_SCHEMA, SCHEMA_VERSION);
-	audit_put_text(line, AUDIT_EVENT, slice_str(event));
+	audit_put_own(line, AUDIT_EVENT, slice_str(event));
 }
 
 static void end_line(struct text_line *line)

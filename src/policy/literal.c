@@ -7,6 +7,9 @@
 
 #include <stdint.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 static bool is_letter(char c)
 {
@@ -109,22 +112,58 @@ static inline bool has_both(const char *p, struct either first, struct either se
 	return (halves[0] | halves[1]) != 0;
 }
 
+#ifdef __x86_64__
+#define WIDE_BLOCK 32
+
+/* As find_pair. */
+__attribute__((target("avx2"))) static const char *find_pair_wide(const char *p, const char *last,
+								  struct either first,
+								  struct either second)
+{
+	const __m256i masks[] = { _mm256_set1_epi8((char)first.mask),
+				  _mm256_set1_epi8((char)second.mask) };
+	const __m256i wanted[] = { _mm256_set1_epi8((char)first.byte),
+				   _mm256_set1_epi8((char)second.byte) };
+
+	for (; last - p >= WIDE_BLOCK; p += WIDE_BLOCK) {
+		__m256i one = _mm256_loadu_si256((const __m256i_u *)p);
+		__m256i other = _mm256_loadu_si256((const __m256i_u *)(p + 1));
+		int both;
+
+		one = _mm256_cmpeq_epi8(_mm256_or_si256(one, masks[0]), wanted[0]);
+		other = _mm256_cmpeq_epi8(_mm256_or_si256(other, masks[1]), wanted[1]);
+		both = _mm256_movemask_epi8(_mm256_and_si256(one, other));
+		if (both != 0)
+			return p + __builtin_ctz((unsigned int)both);
+	}
+	return p;
+}
+#endif
+
+/* Where the two stand together first, or less than a block before the end of where they may. */
+static const char *find_pair(const char *p, const char *last, struct either first,
+			     struct either second)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx2"))
+		return find_pair_wide(p, last, first, second);
+#endif
+	while (last - p >= BLOCK && !has_both(p, first, second))
+		p += BLOCK;
+	while (last - p >= BLOCK && !(fits(p[0], first) && fits(p[1], second)))
+		p++;
+	return p;
+}
+
 /* The literal may begin at any place up to `last`. */
 static const char *find(const struct literal *literal, const char *p, const char *last)
 {
 	struct either first = either_of(literal, 0), second = either_of(literal, 1);
 
-	const char *begin = p;
-
 	CHECK(literal->length > 0 && p <= last);
-	for (; last - p >= BLOCK; p += BLOCK)
-		if (has_both(p, first, second))
-			for (const char *at = p; at < p + BLOCK; at++)
-				if (fits(*at, first) && is_here(literal, at))
-					return at;
-	/* A rest that is shorter than a block is looked at with bytes that have been looked at before, but for its end. */
-	if (last - begin >= BLOCK && !has_both(last - BLOCK, first, second))
-		p = last;
+	for (; last - (p = find_pair(p, last, first, second)) >= BLOCK; p++)
+		if (is_here(literal, p))
+			return p;
 	for (; p <= last; p++)
 		if (fits(*p, first) && is_here(literal, p))
 			return p;

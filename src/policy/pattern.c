@@ -178,6 +178,13 @@ void pattern_free(struct pattern **pattern)
 	*pattern = NULL;
 }
 
+bool pattern_is_absent(const struct pattern *pattern, struct slice text)
+{
+	size_t from = 0;
+
+	return text.n <= PATTERN_TEXT_MAX && !literal_find(&pattern->begin, text, &from);
+}
+
 enum pattern_verdict pattern_find(struct pattern *pattern, struct slice text, size_t from,
 				  struct pattern_work *work, struct slice *found_r)
 {

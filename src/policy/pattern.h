@@ -55,6 +55,8 @@ size_t pattern_size(const struct pattern *pattern);
 /* Accepts a pointer to NULL; sets it to NULL. */
 void pattern_free(struct pattern **pattern);
 
+/* Whether nothing in `text` fits, nor in any part of it, as one quick look shows. False: it may, or the text is too long. */
+bool pattern_is_absent(const struct pattern *pattern, struct slice text) must_check;
 /*
  * Looks for the first place in `text` that fits, not before the byte `from`.
  *

@@ -81,6 +81,34 @@ static void places_are_replaced(void **state)
 	assert_null(redact(&rules, SLICE_LIT("\"sk-a\"")));
 }
 
+/* The quick look at the whole text clears no string that may fit when it is read. */
+static void what_only_reading_finds_is_found(void **state)
+{
+	struct redact_rules rules = { 0 };
+	struct buf text = { 0 };
+	char *is;
+
+	add(&rules, "sk-[a-z]+");
+	add(&rules, "pw=");
+	assert_null(redact(&rules, SLICE_LIT("{\"a\":\"s\",\"b\":[\"k-a\",\"p\\nw\"]}")));
+	is = redact(&rules, SLICE_LIT("[\"s\\u006b-a\"]"));
+	assert_string_equal(is, "[\"[redacted]\"]");
+	free(is);
+	is = redact(&rules, SLICE_LIT("[\"pw=\"]")); /* the second pattern */
+	assert_string_equal(is, "[\"[redacted]\"]");
+	free(is);
+	buf_append_char(&text, '"');
+	memset(buf_reserve(&text, PATTERN_TEXT_MAX + 1), 'a', PATTERN_TEXT_MAX + 1);
+	text.len += PATTERN_TEXT_MAX + 1;
+	buf_append_char(&text, '"');
+	is = redact(&rules, buf_slice(&text));
+	assert_string_equal(is, "\"[redacted]\"");
+	assert_int_equal(counts.too_hard, 1);
+	free(is);
+	buf_fini(&text);
+	redact_free(&rules);
+}
+
 static void encoded_bytes_are_no_text(void **state)
 {
 	struct redact_rules rules = { 0 };
@@ -173,6 +201,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(places_are_replaced),
+		cmocka_unit_test(what_only_reading_finds_is_found),
 		cmocka_unit_test(encoded_bytes_are_no_text),
 		cmocka_unit_test(what_is_too_hard_goes_as_a_whole),
 		cmocka_unit_test(a_bad_expression_does_not_cost_its_time_for_each_message),

@@ -85,7 +85,7 @@ static void put_digest(struct text_line *line, struct canonical_memo *canonical,
 		return;
 	digest_bytes(canonical_memo_get(canonical, arguments.text), &digest);
 	text_to_hex(digest.bytes, DIGEST_BYTES, text);
-	audit_put_text(line, AUDIT_DIGEST, slice_str(text));
+	audit_put_own(line, AUDIT_DIGEST, slice_of(text, DIGEST_BYTES * 2));
 }
 
 static void put_arguments(struct text_line *line, struct json arguments)
@@ -114,14 +114,14 @@ static void put_request(struct text_line *line, const struct audit *audit,
 	char address[PEER_TEXT_BYTES];
 
 	peer_format(request->origin.peer, address);
-	audit_put_text(line, AUDIT_FRONT, slice_str(request->origin.front));
+	audit_put_own(line, AUDIT_FRONT, slice_str(request->origin.front));
 	audit_put_text(line, AUDIT_SERVER, slice_str(request->server));
-	audit_put_text(line, AUDIT_ADDRESS, slice_str(address));
+	audit_put_own(line, AUDIT_ADDRESS, slice_str(address));
 	audit_put_number(line, AUDIT_BYTES_IN, request->bytes);
 	if (request->batch > 0)
 		audit_put_number(line, AUDIT_BATCH, request->batch);
 	if (env != NULL) {
-		audit_put_text(line, AUDIT_TRACE, audit_call_trace(env));
+		audit_put_own(line, AUDIT_TRACE, audit_call_trace(env));
 		put_digest(line, request->canonical, env->arguments);
 	}
 	put_principal(line, request->principal);
@@ -137,9 +137,9 @@ static void put_request(struct text_line *line, const struct audit *audit,
 
 static void put_verdict(struct text_line *line, const char *verdict, const char *reason)
 {
-	audit_put_text(line, AUDIT_VERDICT, slice_str(verdict));
+	audit_put_own(line, AUDIT_VERDICT, slice_str(verdict));
 	if (reason != NULL)
-		audit_put_text(line, AUDIT_REASON, slice_str(reason));
+		audit_put_own(line, AUDIT_REASON, slice_str(reason));
 }
 
 /* Within a line's length: the rest has room whatever a role is called. */
@@ -168,9 +168,9 @@ static void put_speaker(struct text_line *line, const struct session *session,
 			const struct revision *revision)
 {
 	if (session != NULL && session->state != SESSION_NEW)
-		audit_put_text(line, AUDIT_SESSION, slice_of(session->entry.id, SESSION_ID_SHOWN));
+		audit_put_own(line, AUDIT_SESSION, slice_of(session->entry.id, SESSION_ID_SHOWN));
 	if (revision != NULL)
-		audit_put_text(line, AUDIT_REVISION, revision->name);
+		audit_put_own(line, AUDIT_REVISION, revision->name);
 }
 
 static void append_common(struct text_line *line, struct slice fields)

@@ -689,7 +689,7 @@ enum listed_tool list_cache_find_tool(const struct client *client, struct json n
 		tool = pages_find(&list->pages, name);
 	if (tool == NULL)
 		return LISTED_ABSENT;
-	entry_r->schema = scan_member(tool->text, SLICE_LIT("inputSchema")).text;
+	entry_r->schema = tool->schema;
 	entry_r->schema_key = &tool->schema_key;
 	return LISTED_TOOL;
 }

@@ -198,7 +198,7 @@ enum listed_tool own_tools_find(const struct client *client, struct json name,
 	tool = pages_find(&tools->pages, name);
 	if (tool == NULL)
 		return LISTED_ABSENT;
-	entry_r->schema = scan_member(tool->text, SLICE_LIT("inputSchema")).text;
+	entry_r->schema = tool->schema;
 	entry_r->schema_key = &tool->schema_key;
 	return LISTED_TOOL;
 }

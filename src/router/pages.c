@@ -180,12 +180,6 @@ int pages_set_error(struct pages *pages, struct slice text, const struct scan_li
 
 /* ---- one item ---- */
 
-/* What the name of an item means; -1: it has none. */
-static int read_name(struct slice item, struct buf *room, struct slice *name_r)
-{
-	return scan_read_string(scan_member(item, SLICE_LIT("name")), room, name_r);
-}
-
 struct naming {
 	struct pages *pages;
 	struct buf decoded;
@@ -196,16 +190,20 @@ static int name_item(struct slice item, void *arg)
 {
 	struct naming *naming = arg;
 	struct pages *pages = naming->pages;
+	struct json written = scan_member(item, SLICE_LIT("name"));
 	struct slice name;
 
-	if (read_name(item, &naming->decoded, &name) < 0)
+	if (scan_read_string(written, &naming->decoded, &name) < 0)
 		return 0;
 	if (pages->named_count == naming->room) {
 		naming->room = naming->room * 2 + 16;
 		pages->named = mem_resize(pages->named, naming->room * sizeof(*pages->named));
 	}
-	pages->named[pages->named_count++] =
-		(struct named_item){ .by_name.key = text_set_key(name), .text = item };
+	pages->named[pages->named_count++] = (struct named_item){
+		.by_name.key = text_set_key(name),
+		.name = written,
+		.schema = scan_member(item, SLICE_LIT("inputSchema")).text,
+	};
 	return pages->named_count < PAGES_NAMED_MAX ? 0 : -1;
 }
 
@@ -243,7 +241,7 @@ struct named_item *pages_find(struct pages *pages, struct json name)
 	for (; link != NULL && found == NULL; link = link->next) {
 		struct named_item *item = container_of(link, struct named_item, by_name);
 
-		CHECK(read_name(item->text, &has_room, &has) == 0);
+		CHECK(scan_read_string(item->name, &has_room, &has) == 0);
 		if (slice_is_equal(has, wanted))
 			found = item;
 	}

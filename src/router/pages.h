@@ -33,7 +33,8 @@ struct page {
 /* One that can be found. */
 struct named_item {
 	struct map_link by_name;
-	struct slice text;   /* JSON, as long as the pages are */
+	struct json name;    /* as long as the pages are */
+	struct slice schema; /* the inputSchema of a tool, JSON text, likewise; or empty */
 	uint64_t schema_key; /* for schema_cache_get */
 };
 

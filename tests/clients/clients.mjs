@@ -97,7 +97,7 @@ async function langchain(name, url, way) {
 let mastras = 0;
 async function mastra(name, url) {
   const { MCPClient } = await import(name);
-  const client = new MCPClient({ id: `clients-${mastras++}`, timeout: LIMIT, servers: { s: { url, enableProgressTracking: false } } });
+  const client = new MCPClient({ id: `clients-${mastras++}`, timeout: LIMIT, servers: { s: { url, connectTimeout: LIMIT, enableProgressTracking: false } } });
   const tools = await client.listTools();
   return {
     list: async () => Object.keys(tools).map((tool) => tool.replace(/^s_/, '')),

@@ -45,6 +45,7 @@ mkdir run/outside
 pivot_root . run/outside
 umount -l /run/outside
 rmdir /run/outside
+mount --make-rshared /  # as systemd does itself where it is not in a container: credentials reach a unit by that
 exec env -i container=packages %s /lib/systemd/systemd
 """ % PATH
 SUDO = '#!/bin/sh\nexec "$@"\n'  # a root has one user

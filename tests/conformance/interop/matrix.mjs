@@ -108,9 +108,14 @@ async function calls(pair) {
   });
   if (peer.can.has('progress')) {
     await pair.check('progress', async () => {
-      const told = [];
-      await pair.says('counted to 4', 'count', { steps: 4, pause: 50, name: 'progress' }, { onprogress: (step) => told.push(step.progress) });
-      must(['1,2,3', '1,2,3,4'].includes(told.join()), `progress was ${told.join() || 'missing'}`); // SDK v1 may drop the last one
+      // SDK v1 drops what comes at once with the answer, as it does where processors are busy: of three calls one brings at least 1, 2, 3.
+      let told;
+      for (let call = 1; call <= 3 && !(told?.length >= 3); call++) {
+        told = [];
+        await pair.says('counted to 4', 'count', { steps: 4, pause: 50, name: `progress ${call}` }, { onprogress: (step) => told.push(step.progress) });
+        must('1,2,3,4'.startsWith(told.join()), `progress was ${told.join()}`);
+      }
+      must(told.length >= 3, `progress was ${told.join() || 'missing'}`);
     });
   }
   await pair.check('cancel', async () => {

@@ -185,34 +185,74 @@ def what_needs_a_restart_is_said(t):
     eq(json.loads(ctl(t, "status", "--json")[0])["sessions_max"], 50)
 
 
+def shown_audit(t):
+    return json.loads(ctl(t, "status", "--json")[0])["audit"]
+
+
 @case(daemon=False, deadline=20)
-def an_audit_stays(t):
-    """product §4 SEC-63: records go on where the new configuration has none, by the next gateway as well."""
+def the_audit_goes_elsewhere(t):
+    """product §4 SEC-63: each record is in one of the files, by the next gateway as well; calls that need one have it there."""
+    files = [c95_audit.Records(os.path.join(t.directory(), name)) for name in ("one", "two")]
+    t.start({"main": {}}, {"audit": {"to": files[0].path}})
+    t.expect_error_log("gateway_exit")
+    s = t.session()
+    s.echo("1")
+    out, err = reload(t, config={"audit": {"to": files[1].path, "required": True}})
+    eq((out, "warning" in err), ("no server has changed\n", False), err)
+    t.daemon.wait_log("audit_moved", "to=" + files[1].path)
+    eq(shown_audit(t)["required"], True)
+    s.echo("2")
+    echoes = lambda records: sum(r.get("tool") == "echo" and r["event"] == "end" for r in records.all())
+    wait_for(lambda: echoes(files[1]) == 1, 5, "its record")
+    eq(echoes(files[0]), 1, "records in the file before")
+    os.kill(t.daemon.find_gateway(), signal.SIGKILL)
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) == 2, 10, "the next gateway")
+    t.session().echo("3")
+    wait_for(lambda: echoes(files[1]) == 2, 5, "a record of the next gateway")
+    eq(echoes(files[0]), 1, "records in the file before")
+
+
+@case(daemon=False, deadline=20)
+def the_audit_begins_and_ends(t):
+    """product §4: what cannot be opened refuses the reload; a call that needs a record has one from the moment of the reload on."""
     records = c95_audit.Records(os.path.join(t.directory(), "audit"))
-    t.start({"main": {}}, {"audit": {"to": records.path, "required": True}})
-    t.expect_error_log("gateway_exit")
-    shown = lambda: json.loads(ctl(t, "status", "--json")[0])["audit"]
-    there = shown()
-    ok("warning: audit.to: stays as it is until a restart" in reload(t, config={"limits": {"sessions": 50}})[1], "the warning")
-    eq((shown()["to"], shown()["required"]), (there["to"], True))
-    os.kill(t.daemon.find_gateway(), signal.SIGKILL)
-    wait_for(lambda: len(t.daemon.log("gateway_ready")) == 2, 10, "the next gateway")
-    records.fresh()
-    t.session().echo("x")
-    wait_for(lambda: any(r.get("tool") == "echo" for r in records.fresh()), 5, "its record")
-
-
-@case(daemon=False, deadline=20)
-def no_audit_begins(t):
-    """product §4: without a restart, of the next gateway neither."""
     t.start({"main": {}})
-    t.expect_error_log("gateway_exit")
-    audit = {"audit": {"to": os.path.join(t.directory(), "audit"), "required": True}}
-    ok("warning: audit.to: stays as it is until a restart" in reload(t, config=audit)[1], "the warning")
-    os.kill(t.daemon.find_gateway(), signal.SIGKILL)
-    wait_for(lambda: len(t.daemon.log("gateway_ready")) == 2, 10, "the next gateway")
-    eq(json.loads(ctl(t, "status", "--json")[0])["audit"], None)
-    t.session().echo("x")
+    s = t.session()
+    err = reload(t, config={"audit": {"to": records.path + "/none"}}, status=1)[1]
+    ok("cannot open the file of the audit" in err, err)
+    t.expect_error_log("reload_refused")
+    eq(shown_audit(t), None)
+    reload(t, config={"audit": {"to": records.path, "required": True}})
+    s.echo("1")
+    ok(any(r.get("tool") == "echo" and r["event"] == "begin" for r in records.all()), "a record before the answer")
+    wait_for(lambda: any(r["event"] == "end" for r in records.all()), 5, "its end")
+    reload(t, config={})
+    eq(shown_audit(t), None)
+    before = len(records.all())
+    s.echo("2")
+    reload(t, config={"audit": {"to": records.path}})
+    s.echo("3")
+    wait_for(lambda: len(records.all()) > before, 5, "the next record")
+    eq(len(records.all()), before + 1, "records: %r" % records.all()[before:])
+
+
+@case(daemon=False)
+def the_log_goes_elsewhere(t):
+    """product §4: from the moment of the reload on, in the words of all processes; what cannot be opened refuses the reload."""
+    path = os.path.join(t.directory(), "log")
+    t.start({"main": {}})
+    err = reload(t, config={"log": {"target": path + "/none/log"}}, status=1)[1]
+    ok("cannot open the log file" in err, err)
+    t.expect_error_log("reload_refused")
+    reload(t, {"main": {}, "other": {}}, config={"log": {"target": path}})
+    t.daemon.wait_log("log_moved", "to=" + path)
+    t.session("other").echo("x")
+    lines = lambda: open(path).read().splitlines()
+    wait_for(lambda: any("session_start" in line for line in lines()), 5, "what the gateway says")
+    ok(any("log_reopened" in line for line in lines()), lines())
+    reload(t, {"main": {}}, config={})
+    ok("log_moved" in lines()[-1] and lines()[-1].endswith("to=stderr"), lines()[-1])
+    t.daemon.wait_log("log_reopened", "file=stderr")
 
 
 @case(daemon=False)
