@@ -79,6 +79,8 @@ void request_context_admission(struct request_context *context, const struct htt
 		session = session_find(&caller->frontend->router->sessions,
 				       slice_of(context->session, context->session_length),
 				       caller->access.principal);
+	if (session != NULL)
+		client_session_warm(session);
 	caller_settle(&context->caller,
 		      session != NULL ? client_session_client(session)->server : NULL);
 	if (session != NULL && client_session_client(session)->server == caller->endpoint->server) {

@@ -23,6 +23,7 @@
 #include "router/server_request.h"
 #include "router/subscribe.h"
 
+#define CACHE_LINE_BYTES 64 /* of most processors; nothing depends on it but speed */
 #define RESTARTS_MAX 3
 #define RESTARTS_WINDOW_MS (5 * 60 * 1000)
 
@@ -44,6 +45,14 @@ const char *client_session_program(struct session *session)
 struct client *client_session_client(struct session *session)
 {
 	return &of_session(session)->client;
+}
+
+void client_session_warm(const struct session *session)
+{
+	const char *begin = (const char *)session - offsetof(struct client_session, session);
+
+	for (size_t i = 0; i < sizeof(struct client_session); i += CACHE_LINE_BYTES)
+		__builtin_prefetch(begin + i);
 }
 
 /* ---- the end ---- */
