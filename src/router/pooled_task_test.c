@@ -268,8 +268,8 @@ static void tasks_that_tell_are_bounded(void **state)
 
 /* ---- what is no message of a task ---- */
 
-/* A server that names two tasks alike means the newer one: the older one counts for nothing any more. */
-static void of_two_tasks_of_one_name_the_newer_counts(void **state)
+/* SEC-42: a server that names two tasks alike has one, which is whose it was at first. */
+static void two_tasks_of_one_name_are_one(void **state)
 {
 	struct member *a = begin_plain(alice);
 
@@ -319,7 +319,7 @@ int main(void)
 		TASK_TEST(a_task_that_nobody_hears_is_told_so),
 		TASK_TEST(requests_about_tasks_are_bounded),
 		TASK_TEST(tasks_that_tell_are_bounded),
-		TASK_TEST(of_two_tasks_of_one_name_the_newer_counts),
+		TASK_TEST(two_tasks_of_one_name_are_one),
 		TASK_TEST(answers_name_what_they_like),
 	};
 

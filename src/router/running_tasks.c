@@ -114,8 +114,9 @@ void running_tasks_note_response(struct call *call, const struct envelope *env)
 		id = scan_member(made.text, SLICE_LIT("taskId"));
 		if (made.type != JSON_OBJECT || !task_id_is_fit(id))
 			return;
-		end(upstream, id); /* a server that names two alike means the newer one */
-		begin(call, id.text);
+		/* A server that names two alike has one: whose it is does not change. */
+		if (running_tasks_find_named(upstream, id) == NULL)
+			begin(call, id.text);
 		running_tasks_note_status(upstream, made.text);
 	} else if (slice_is_equal(call->method->name, SLICE_LIT("tasks/result"))) {
 		end(upstream, scan_path(result, related, ARRAY_LEN(related)));
