@@ -289,12 +289,24 @@ static void use_front(struct gateway *g)
 	admin_server_renew(g->admin_server, g->table.count, g->origin, origin_auth_mode(g->config));
 }
 
+/* Records of what was answered go where they were to go: before the keeper turns to another place, or to none. SEC-63 */
+static void leave_audit(struct gateway *g, const struct config *next)
+{
+	if (g->router.audit == NULL)
+		return;
+	if (next->audit.to == NULL)
+		audit_finish(&g->audit);
+	else
+		(void)audit_flush(&g->audit);
+}
+
 static void use(struct gateway *g, struct next *next)
 {
 	const struct config *before = g->config;
 	struct verifier *verifier_before;
 	struct fetch_client *client_before;
 
+	leave_audit(g, next->config);
 	ports_use(&g->ports, next->config);     /* before the keeper gives up what goes */
 	spawner_judge_config(g->spawner, true); /* before anything is asked of it */
 	use_verifier(g, next, &verifier_before, &client_before);

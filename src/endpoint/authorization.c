@@ -650,17 +650,22 @@ static bool judge_static_again(const struct authorization *auth,
 {
 	const struct slice name = access->principal->identity.subject;
 	struct refusal refusal;
+	struct access fresh;
 
 	for (size_t i = 0; i < auth->conf.tokens.count; i++) {
 		const struct static_token *token = &auth->conf.tokens.items[i];
 
 		if (token_mark(token) != access->token || !slice_is_equal(token->name, name))
 			continue;
-		access->rights = token->rights;
-		access->configuration = auth->configuration;
-		access->ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX;
-		return !static_token_is_over(token) && static_token_is_for(token, place->server) &&
-		       has_base(auth, place, access, &refusal);
+		fresh = *access; /* the same references */
+		fresh.rights = token->rights;
+		fresh.configuration = auth->configuration;
+		fresh.ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX;
+		if (static_token_is_over(token) || !static_token_is_for(token, place->server) ||
+		    !has_base(auth, place, &fresh, &refusal))
+			return false;
+		*access = fresh;
+		return true;
 	}
 	return false;
 }

@@ -428,11 +428,14 @@ static void give_up(struct audit_writer *writer)
 {
 	size_t lost = 0;
 
-	do {
-		for (size_t i = writer->written; i < writer->whole; i++)
-			lost += writer->bytes[i] == '\n';
+	/* What the pipe holds now at most: a gateway may go on to write. */
+	for (int i = 0; i <= PIPE_BYTES / TEXT_LINE_BYTES; i++) {
+		for (size_t j = writer->written; j < writer->whole; j++)
+			lost += writer->bytes[j] == '\n';
 		writer->written = writer->whole; /* half a line stays: its other half comes */
-	} while (lost > 0 && read_some(writer));
+		if (lost == 0 || !read_some(writer))
+			break;
+	}
 	if (lost > 0)
 		LOG(AUDIT_LOST, LOG_INT("records", lost));
 }
@@ -457,10 +460,24 @@ void audit_writer_use_next(struct audit_writer *writer, const char *to)
 	LOG(AUDIT_MOVED, LOG_STR("to", to != NULL ? to : "nothing"));
 }
 
+/* What a gateway that has gone has left, when there was no place for it. */
+static void discard(struct audit_writer *writer)
+{
+	char bytes[TEXT_LINE_BYTES];
+
+	for (int i = 0; i <= PIPE_BYTES / TEXT_LINE_BYTES; i++)
+		if (read(writer->in, bytes, sizeof(bytes)) <= 0)
+			break;
+	writer->length = writer->whole = writer->written = 0;
+	writer->is_skipping = false;
+}
+
 void audit_writer_flush(struct audit_writer *writer)
 {
-	if (writer->to == NULL)
+	if (writer->to == NULL) {
+		discard(writer);
 		return;
+	}
 	write_all(writer);
 	if (writer->written == writer->whole) {
 		writer->length = writer->whole; /* half a line */

@@ -372,6 +372,13 @@ static void a_reload_begins_and_ends_it(void **state)
 	use_next(path); /* what could not be written before is not written now */
 	run();
 	assert_string_equal(content(path), RECORD("a") RECORD("b"));
+	use_next(NULL);
+	tell("{\"half");
+	audit_writer_flush(&writer); /* the gateway has gone, and what it left was for nobody */
+	use_next(path);
+	tell(RECORD("d"));
+	run();
+	assert_string_equal(content(path), RECORD("a") RECORD("b") RECORD("d"));
 }
 
 static void a_reload_may_name_who_comes_later(void **state)

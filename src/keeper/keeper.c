@@ -677,8 +677,9 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	keeper->listeners = listeners_open(config, err);
 	if (keeper->listeners == NULL)
 		return -1;
-	if (certificates_init(&keeper->certificates, config, table, err) < 0)
+	if (certificates_init(&keeper->certificates, config, NULL, err) < 0)
 		return -1;
+	keeper->certificates.running = table; /* whoever reads them again */
 	/* The keeper has the secrets of all children: none of them may read its memory. SEC-61. */
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -12,6 +12,9 @@
 #include "base/random.h"
 #include "base/text.h"
 
+#define KEPT \
+	1 /* as a time: in the configuration that is being taken, which has not said yet until when */
+
 const char *denial_by_name(enum denial_by by)
 {
 	static const char *const names[] = {
@@ -188,7 +191,7 @@ void deny_list_configure_keep(struct deny_list *deny_list, struct slice issuer, 
 
 	if (denial == NULL || denial->configured_ms > 0 || until_ms <= clock_wall_ms())
 		return;
-	denial->configured_ms = 1; /* the true one follows */
+	denial->configured_ms = KEPT; /* the true one follows, unless it is over by then */
 	deny_list->unsure--;
 }
 
@@ -218,7 +221,7 @@ void deny_list_configure_end(struct deny_list *deny_list)
 		if (denial->origin != DENIAL_CONFIGURED ||
 		    denial->until_ms == denial->configured_ms)
 			continue;
-		if (denial->configured_ms == 0) {
+		if (denial->configured_ms <= KEPT) {
 			remove_entry(deny_list, denial);
 			continue;
 		}
