@@ -38,6 +38,11 @@ static void order_on_body(struct http_exchange *exchange, struct slice body)
 
 	(void)body;
 	LOG(ADMIN_COMMAND, LOG_STR("command", "reload"));
+	if (order->admin->conf.router->is_draining) {
+		admin_reply_error(exchange->conn, 503, "the daemon is about to stop");
+		order_end(order);
+		return;
+	}
 	list_append(&order->admin->reloads, &order->link);
 	timer_start(order->admin->conf.router->loop, &order->patience, REPORT_MAX_MS);
 	order->number = order->admin->conf.on_reload();

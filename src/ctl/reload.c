@@ -27,7 +27,7 @@ static void print_servers(const json_t *answer)
 	count += print_list(stdout, answer, "rules", "changed, for all sessions: ");
 	count += print_list(stdout, answer, "removed", "removed: ");
 	if (count == 0)
-		puts("no server has changed");
+		puts("no server has changed; all else is as the file says now");
 	print_list(stdout, answer, "listen_added", "listening: ");
 	print_list(stdout, answer, "listen_changed", "changed, for new connections: ");
 	print_list(stdout, answer, "listen_removed", "not listening any more: ");

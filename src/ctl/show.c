@@ -268,7 +268,10 @@ void show_status(const json_t *report)
 	buf_append_slice(&text, text_of(report, "version"));
 	buf_append_str(&text, ": ");
 	buf_append_slice(&text, text_of(report, "state"));
-	buf_append_str(&text, " for ");
+	/* How long it has been up, not how long it drains. */
+	buf_append_str(&text, slice_is_equal(text_of(report, "state"), SLICE_LIT("draining")) ?
+				      ", up for " :
+				      " for ");
 	append_age(&text, number_of(report, "uptime_ms"));
 	append_count(&text, number_of(report, "connections"), "connection", "s");
 	buf_printf(&text, ", %llu of", (unsigned long long)number_of(report, "sessions"));

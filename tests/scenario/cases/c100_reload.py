@@ -171,7 +171,7 @@ def a_bad_file_changes_nothing(t):
     answer = json.loads(ctl(t, "reload", "--json", status=1)[0])
     eq((answer["used"], len(answer["errors"]), answer["added"]), (False, 2, []))
     write(t, text=good)
-    eq(ctl(t, "reload")[0], "no server has changed\n")
+    eq(ctl(t, "reload")[0], "no server has changed; all else is as the file says now\n")
     eq(s.pid(), pid)
 
 
@@ -198,7 +198,7 @@ def the_audit_goes_elsewhere(t):
     s = t.session()
     s.echo("1")
     out, err = reload(t, config={"audit": {"to": files[1].path, "required": True}})
-    eq((out, "warning" in err), ("no server has changed\n", False), err)
+    eq((out, "warning" in err), ("no server has changed; all else is as the file says now\n", False), err)
     t.daemon.wait_log("audit_moved", "to=" + files[1].path)
     eq(shown_audit(t)["required"], True)
     s.echo("2")
@@ -516,3 +516,18 @@ def files_that_a_server_may_write_into_the_way(t):
     t.daemon.process.send_signal(signal.SIGHUP)
     wait_for(lambda: len(t.daemon.log("reload_refused")) > count, 5, "the refusal")
     ok("is no plain file" in t.daemon.log("reload_refused")[-1], "its text")
+
+
+@case(daemon=False)
+def none_during_a_drain(t):
+    """product §4: who asks for a reload of a daemon that is about to stop is told so at once."""
+    t.start({"main": {}})
+    s = t.session()
+    call = s.start("tools/call", {"name": "do", "arguments": {"steps": [["sleep", 1], ["text", "x"]]}})
+    wait_for(lambda: json.loads(ctl(t, "status", "--json")[0])["calls"] == 1, 5, "the call")
+    ctl(t, "drain")
+    t.daemon.wait_log("drain")
+    ok("draining, up for" in ctl(t, "status")[0], "status")
+    ok("about to stop" in ctl(t, "reload", status=1)[1], "the refusal")
+    ok(call.final(10)["result"], "the call")
+    eq(t.daemon.process.wait(10), 0)

@@ -81,7 +81,7 @@ def one_comes_and_goes(t):
     there = ("127.0.0.1", port)
     pid = kept.pid()
     ok(is_refused(there), "nobody listens there yet")
-    eq(reload(t, config=listen(KEPT, at(port)))[0].splitlines(), ["no server has changed", "listening: 127.0.0.1:%d" % port])
+    eq(reload(t, config=listen(KEPT, at(port)))[0].splitlines(), ["no server has changed; all else is as the file says now", "listening: 127.0.0.1:%d" % port])
     ok(any("address=127.0.0.1:%d " % port in line for line in t.daemon.log("listen")), "the log", t.daemon.log("listen"))
     other = session_at(t, there)
     stream, call = other.get(), other.start_do(["sleep", 1], ["text", "late"])

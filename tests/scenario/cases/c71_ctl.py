@@ -213,7 +213,7 @@ def orders(t):
     eq(sorted(shown), sorted([a.id[:8], b.id[:8]]))
     eq(ctl(t, "end-session", b.id[:8])[0], "sessions ended: 1\n")
     eq(b.post(mcp.request(9, "ping")).status, 404)
-    eq(ctl(t, "reload")[0], "no server has changed\n")
+    eq(ctl(t, "reload")[0], "no server has changed; all else is as the file says now\n")
     t.daemon.wait_log("admin_command", "command=reload")
     a.echo("still on")
     a.delete()
