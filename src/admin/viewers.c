@@ -105,7 +105,6 @@ static const struct http_exchange_ops viewer_ops = {
 	.on_body = viewer_on_body,
 	.on_room = viewer_on_room,
 	.on_gone = viewer_on_gone,
-	.ends_when_left = true,
 };
 
 struct http_exchange *viewers_join(const struct inquiry *inquiry)

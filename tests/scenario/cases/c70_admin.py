@@ -280,6 +280,7 @@ def end_session(t):
     eq(post(t, "/end-session?id=" + b.id), {"ended": 1})
     eq(get(t, "/sessions"), {"sessions": []})
     t.daemon.wait_log("session_end", "reason=operator")
+    ok(not any(x.id in line for line in t.daemon.lines for x in (a, b)), "a whole id in the log")
 
 
 @case(own=True, deadline=30)
