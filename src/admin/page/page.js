@@ -347,7 +347,6 @@ async function learnAccess() {
 		if (!response.ok) return body.error;
 		mayOrder = body.orders;
 		$("unlock").hidden = mayOrder || !body.token;
-		$("drain").hidden = !mayOrder;
 		say($("access"), mayOrder ? "Orders are on" : "Read-only");
 		for (const node of document.querySelectorAll(".order")) node.hidden = !mayOrder;
 		return "";

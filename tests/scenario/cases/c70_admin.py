@@ -198,6 +198,7 @@ def metrics_address(t):
     eq(t.conn(address=at).request("POST", "/drain").status, 404)
     eq(t.conn(address=at).request("POST", "/metrics").status, 405)
     eq(t.conn(address=at).request("GET", "/metrics", [("Origin", "http://localhost")]).status, 403)
+    eq(t.conn(address=at).request("GET", "/metrics", [("Origin", "http://127.0.0.1:%d" % port)]).status, 403, "there are no pages here")
     eq(t.conn(address=at).request("GET", "/metrics", [("Host", "evil.example")]).status, 403)
     ok(d.process.poll() is None, "the daemon lives")
 
