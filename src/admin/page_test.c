@@ -262,6 +262,26 @@ static void snapshots_are_new_and_shared(void **state)
 	assert_int_equal(uptime_of(take(second)), uptime_ms + VIEWERS_EVERY_MS);
 }
 
+/* Whoever was there before, and whenever he has left. */
+static void nobody_gets_a_snapshot_twice(void **state)
+{
+	int first = ask(GET("/events", HOST), 0), second, third;
+	unsigned long long uptime_ms = uptime_of(take(first));
+
+	pass(700);
+	close(first);
+	clients[0] = -1;
+	settle();
+	second = ask(GET("/events", HOST), 0);
+	assert_int_equal(uptime_of(take(second)), uptime_ms);
+	pass(VIEWERS_EVERY_MS - 700);
+	third = ask(GET("/events", HOST), 0);
+	assert_int_equal(uptime_of(take(third)), uptime_ms + VIEWERS_EVERY_MS);
+	pass(700);
+	assert_int_equal(uptime_of(take(third)), uptime_ms + VIEWERS_EVERY_MS + 700);
+	assert_int_equal(uptime_of(take(second)), uptime_ms + VIEWERS_EVERY_MS + 700);
+}
+
 /* One each second, and none when nobody looks. */
 static void snapshots_come_in_time(void **state)
 {
@@ -386,6 +406,7 @@ int main(void)
 		TEST(all_of_the_hash_counts),
 		TEST(wrong_tokens_are_told_of_now_and_then),
 		TEST(snapshots_are_new_and_shared),
+		TEST(nobody_gets_a_snapshot_twice),
 		TEST(who_closes_his_end_has_left),
 		TEST(slow_readers_of_lines_miss_some),
 	};

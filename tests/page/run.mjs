@@ -331,6 +331,13 @@ const groups = [{
       return history.length;
     });
     must(kept > 55 && kept < 65, `${kept} snapshots are kept`);
+    const points = await page.evaluate(() => {
+      remember(latest);
+      remember(latest); // as it comes when the connection was lost for a moment
+      showAll(latest);
+      return [...document.querySelectorAll('.trace')].map((line) => line.getAttribute('points')).join(' ');
+    });
+    must(!points.includes('NaN'), `lines have no place: ${points}`);
     await page.context().close();
   },
 

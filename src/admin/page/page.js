@@ -190,6 +190,7 @@ function remember(snapshot) {
 	const s = snapshot.status;
 	const last = history.at(-1);
 	if (last && s.uptime_ms < last.at) history = [];
+	else if (last && s.uptime_ms === last.at) history.pop(); // who comes again gets the last one again
 	history.push({
 		at: s.uptime_ms,
 		calls: snapshot.counters.calls,
