@@ -322,6 +322,17 @@ const groups = [{
     const page = await open(gateway.page);
     const session = await Session.open(gateway, 'demo');
     await page.getByRole('button', { name: 'demo', exact: true }).click();
+    const says = async (text) => {
+      await session.call('stderr', { text });
+      await until(async () => (await page.locator('.lines').textContent()).includes(text), `'${text}' does not come`);
+    };
+    await says('what was before');
+    await page.evaluate(() => {
+      opened.follow.close();
+      opened.follow = follow(opened);
+    });
+    await says('what came after');
+    must(await page.locator('.lines li', { hasText: 'what was before' }).count() === 1, 'lines are there twice');
     await session.call('stderr', { text: Array.from({ length: 500 }, (_, i) => `line ${i}`).join('\n') });
     await until(async () => (await page.locator('.lines').textContent()).includes('line 499'), 'the last line does not come');
     must(await page.locator('.lines li').count() === 400, `${await page.locator('.lines li').count()} lines are kept`);
