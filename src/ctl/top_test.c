@@ -33,7 +33,7 @@ static const char *last_view(const char *const *reports)
 	struct line line = { .delay = "0.1" };
 	int saved = dup(STDOUT_FILENO);
 	FILE *file = tmpfile();
-	char views[8];
+	char views[24];
 	const char *at, *last;
 	size_t count = 0, n;
 
