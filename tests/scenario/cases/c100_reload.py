@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -219,7 +220,7 @@ def the_audit_begins_and_ends(t):
     t.start({"main": {}})
     s = t.session()
     err = reload(t, config={"audit": {"to": records.path + "/none"}}, status=1)[1]
-    ok("cannot open the file of the audit" in err, err)
+    ok(re.search(r"\.yaml:\d+: audit\.to: cannot open the file of the audit", err), err)
     t.expect_error_log("reload_refused")
     eq(shown_audit(t), None)
     reload(t, config={"audit": {"to": records.path, "required": True}})
@@ -243,7 +244,7 @@ def the_log_goes_elsewhere(t):
     path = os.path.join(t.directory(), "log")
     t.start({"main": {}})
     err = reload(t, config={"log": {"target": path + "/none/log"}}, status=1)[1]
-    ok("cannot open the log file" in err, err)
+    ok(re.search(r"\.yaml:\d+: log\.target: cannot open the log file", err), err)
     t.expect_error_log("reload_refused")
     reload(t, {"main": {}, "other": {}}, config={"log": {"target": path}})
     t.daemon.wait_log("log_moved", "to=" + path)

@@ -123,20 +123,46 @@ def missing_commands_are_told(t):
 
 
 @case(daemon=False)
-def where_the_audit_goes_is_tried(t):
-    """SEC-63 product §2: -t says what is in the way of the audit's file or socket, and makes neither."""
+def where_the_records_go_is_tried(t):
+    """SEC-63 product §2: -t refuses a file of the log or the audit that a start could not open; it makes none. A socket may come later."""
     path = os.path.join(t.directory(), "audit")
     os.symlink(path, path + ".link")
-    for to, why in ((path, None), ("/dev/null", None), (path + "/below", "it cannot be opened: No such file or directory"),
-                    (path + ".link", "it cannot be opened: Too many levels of symbolic links"),
-                    (os.path.dirname(path), "it cannot be opened: Is a directory"),
-                    ("unix:" + path, "nobody reads there now: No such file or directory")):
-        files = Files(GOOD + "audit: {to: '%s'}\n" % to)
+    rows = [(path, None), ("/dev/null", None), (path + "/below", "its directory does not exist"), ("/dev/null/below", "it cannot be opened: Not a directory"),
+            (os.path.dirname(path), "it cannot be opened: Is a directory")]
+    if os.geteuid() != 0:
+        rows.append(("/proc/none", "no file can be made in its directory: Permission denied"))
+    for key, to, why in [(key, *row) for key in ("audit.to", "log.target") for row in rows] + [
+            ("audit.to", path + ".link", "it cannot be opened: Too many levels of symbolic links"),
+            ("audit.to", "unix:" + path, "nobody reads there now: No such file or directory")]:
+        files = Files(GOOD + "%s: {%s: '%s'}\n" % (*key.split("."), to))
         done = program("-t", "-c", files.path)
-        eq(done.returncode, 0, done.stderr)
-        told = [line for line in done.stderr.splitlines() if "audit.to" in line]
-        eq([line.split("audit.to: ")[1] for line in told], ["%s: %s" % (to, why)] if why else [], done.stderr)
+        told = [line for line in done.stderr.splitlines() if key in line]
+        kind = "warning: " if to.startswith("unix:") else ""
+        eq(told, ["mcpgated: %s%s:4:%d: %s: %s: %s" % (kind, files.path, len(key) + 5, key, to, why)] if why else [], done.stderr)
+        eq(done.returncode, 1 if why and not kind else 0, done.stderr)
         ok(not os.path.exists(path), "it was made")
+    # What is no place at all is not tried.
+    for to in ("x", "unix:/" + "x" * 200):
+        refused(GOOD + "audit: {to: '%s'}\n" % to, "audit.to: must be")
+
+
+@case(daemon=False)
+def a_start_names_the_place_of_what_it_cannot_open(t):
+    """product §2: file, line and key of what cannot be opened at the start, or by a reload."""
+    gone = "/nonexistent/x"
+    for text, place, words in (("log: {target: %s}\n" % gone, "4: log.target: ", "cannot open the log file %s: No such file or directory" % gone),
+                               ("audit: {to: %s}\n" % gone, "4: audit.to: ", "cannot open the file of the audit %s: No such file or directory" % gone),
+                               ("listen:\n - address: 127.0.0.1:0\n - {address: 'unix:%s'}\n" % gone, "6: listen[1].address: ", "cannot listen on unix:%s: No such" % gone),
+                               ("listen:\n - address: 127.0.0.1:0\nadmin: {metrics: 'unix:%s'}\n" % gone, "6: admin.metrics: ", "cannot listen on unix:%s: No such" % gone)):
+        files = Files(GOOD + text)
+        done = program("-c", files.path)
+        eq(done.returncode, 1, done.stderr)
+        ok("mcpgated: %s:%s%s" % (files.path, place, words) in done.stderr, place, done.stderr)
+        if "unix:" in text:  # a service manager may make the directory
+            done = program("-t", "-c", files.path)
+            eq(done.returncode, 0, done.stderr)
+            ok(re.search(r"warning: %s:6:\d+: %scannot listen on unix:%s now: no socket can be made in its directory: No such" % (files.path, re.escape(place[3:]), gone),
+                         done.stderr), done.stderr)
 
 
 @case(daemon=False)
@@ -644,7 +670,8 @@ def address_in_use(t):
         ok(place + ": listen[%d].address: cannot listen on %s now: Address already in use; another program listens on this port: end it, or choose another one (or this daemon runs already)\n"
            % (args[0] == "-c", address) in done.stderr, "what -t says", done.stderr)
     done = program("-t", "--listen", "192.0.2.1:1", "--plaintext", "--token-file", files.write("0123456789abcdef0123456789abcdef\n", "t"), "--", "/bin/cat")
-    ok("cannot listen on 192.0.2.1:1 now: Cannot assign requested address" in done.stderr, "an address of another machine", done.stderr)
+    ok("--listen: listen[0].address: cannot listen on 192.0.2.1:1 now: Cannot assign requested address" in done.stderr, "an address of another machine", done.stderr)
+    eq(done.returncode, 1, "a start would fail")
 
 
 @case(daemon=False)
