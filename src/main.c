@@ -291,7 +291,7 @@ static void check_machine(const struct config_request *request, const struct con
 				       request->command != NULL ? problems : warnings);
 }
 
-/* Without a file there is no start; the reader of a socket may come later. What is neither, the rules have refused. */
+/* Without a file there is no start; the reader of a socket, or the journal, may come later. What is neither, the rules have refused. */
 static void check_records(const struct config *config, const struct tree *root,
 			  struct config_problems *problems, struct config_problems *warnings)
 {
@@ -303,7 +303,8 @@ static void check_records(const struct config *config, const struct tree *root,
 		problem_add_at(is_file ? problems : warnings,
 			       tree_below(tree_below(root, "audit"), "to"), "%s: %s", to, err.text);
 	if (log_file_try(config, &err) < 0)
-		problem_add_at(problems, tree_below(tree_below(root, "log"), "target"), "%s: %s",
+		problem_add_at(config->log_target[0] == '/' ? problems : warnings,
+			       tree_below(tree_below(root, "log"), "target"), "%s: %s",
 			       config->log_target, err.text);
 }
 

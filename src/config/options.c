@@ -410,7 +410,7 @@ const struct option options_table[] = {
 	  .type = OPTION_TEXT,
 	  TOP(log_target),
 	  .def = "stderr",
-	  .help = "stderr, journal, or a file given by its absolute path." },
+	  .help = "stderr, journal (standard error as well, which systemd takes there), or a file given by its absolute path." },
 
 	{ .path = "defaults",
 	  .type = OPTION_GROUP,

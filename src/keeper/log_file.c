@@ -9,6 +9,7 @@
 #include "keeper/record_file.h"
 #include "obs/log.h"
 
+#define JOURNAL "/run/systemd/journal/socket"
 #define FILE_FLAGS (O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
 static bool log_is_file(const struct config *config)
@@ -31,6 +32,9 @@ int log_file_open(const struct config *config, struct error *err)
 
 int log_file_try(const struct config *config, struct error *err)
 {
+	if (strcmp(config->log_target, "journal") == 0 && access(JOURNAL, F_OK) < 0)
+		return error_set(err, ERROR_SYSTEM,
+				 "no journal runs here; the log goes to standard error");
 	/* What is no absolute path the rules refuse. */
 	if (!log_is_file(config) || config->log_target[0] != '/')
 		return 0;

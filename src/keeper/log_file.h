@@ -7,7 +7,7 @@
 
 /* The descriptor; or -1, and err names the place in the configuration. */
 int log_file_open(const struct config *config, struct error *err) must_check;
-/* Whether that would work; a file that is not there yet is not made. -1: err says what is in the way. */
+/* Whether it goes there; a file that is not there yet is not made. -1: err says what is in the way. */
 int log_file_try(const struct config *config, struct error *err) must_check;
 /* Opens a file anew, for whoever has renamed it; the log goes on in what was open if that fails. */
 void log_file_reopen(const struct config *config, int *fd);

@@ -320,8 +320,10 @@ MISTAKES = [
     (CAT + "trusted_proxies: [proxy.example.com]\n",
      ["3:19: trusted_proxies[0]: must be an address, a network like 10.0.0.0/8, or unix, not 'proxy.example.com'"]),
     (CAT + "roles: {dev: {allow: {b: ['*']}}}\n",
-     ["3:26: roles.dev.allow.b: there is no server 'b'",
-      "3:8: roles: tokens have roles, but nobody is asked for a token: set 'mode: token' or 'mode: oauth' in auth"]),
+     ["3:8: roles: tokens have roles, but nobody is asked for a token: set 'mode: token' or 'mode: oauth' in auth",
+      "3:26: roles.dev.allow.b: there is no server 'b'"]),
+    (CAT + "traces:\n  otlp: {endpoint: 'https://otel.example.com/v1/traces', sample: 0.1}\n",
+     ["4:66: traces.otlp.sample: must be a percentage such as 10%, not '0.1'"]),
 ]
 
 
@@ -349,9 +351,19 @@ def idle_keys_are_told(t):
     done = program("-t", "-c", files.path)
     eq(done.returncode, 0, done.stderr)
     told = re.findall(r"^mcpgated: warning: \S+:(\d+):\d+: (\S+): (?:does nothing|is over)", done.stderr, re.M)
-    eq(told, [("5", "servers.main.pool.min"), ("11", "servers.many.pool.warm"), ("11", "servers.many.pool.sleep_after"),
-              ("11", "servers.many.pool.reclaim"), ("9", "servers.many.assume_no_server_requests"),
-              ("10", "servers.many.progress_while_waiting"), ("1", "auth.tokens[0].expires")])
+    eq(told, [("1", "auth.tokens[0].expires"), ("5", "servers.main.pool.min"), ("9", "servers.many.assume_no_server_requests"),
+              ("10", "servers.many.progress_while_waiting"), ("11", "servers.many.pool.warm"), ("11", "servers.many.pool.sleep_after"),
+              ("11", "servers.many.pool.reclaim")])
+
+
+@case(daemon=False)
+def a_log_for_a_journal_that_is_not_there(t):
+    """product §2: -t tells that no journal runs; the log goes to standard error then."""
+    files = Files(GOOD + "log: {target: journal}\n")
+    done = program("-t", "-c", files.path)
+    told = re.findall(r"warning: \S+:4:15: log.target: (.*)", done.stderr)
+    has_journal = os.path.exists("/run/systemd/journal/socket")
+    eq((done.returncode, told), (0, [] if has_journal else ["journal: no journal runs here; the log goes to standard error"]), done.stderr)
 
 
 @case(daemon=False)
@@ -364,16 +376,6 @@ def who_is_behind_a_proxy(t):
         done = program("-t", "-c", files.path)
         told = re.findall(r"^mcpgated: warning: \S+:(\d+):\d+: (\S+): others come by way of a proxy", done.stderr, re.M)
         eq((done.returncode, told), (0, [("1", place)] if place else []), done.stderr)
-
-
-@case(daemon=False)
-def directory_of_the_log(t):
-    """product §2: -t tells that the directory is missing without which the daemon does not start."""
-    for directory in None, t.directory():
-        files = Files(GOOD + "log: {target: %s}\n" % os.path.join(directory or "/nowhere/at/all", "file"))
-        done = program("-t", "-c", files.path)
-        eq((done.returncode, "there is no directory /nowhere/at/all; the daemon does not start without it" in done.stderr),
-           (0, directory is None), done.stderr)
 
 
 @case(daemon=False)
@@ -479,6 +481,9 @@ def print_config_round_trip(t):
     second = program("--print-config", "-c", again)
     eq(second.returncode, 0, second.stderr + first.stdout)
     eq(second.stdout, first.stdout)
+    # No default that it prints is a key that does nothing.
+    told = [re.findall(r"warning: \S+?:\d+:\d+: (.*)", program("-t", "-c", path).stderr) for path in (files.path, again)]
+    eq(told[1], told[0], "warnings")
     for word in ("7", "3MiB", "/bin/cat", "a b", "deploy"):
         ok(word in first.stdout, "lacks " + word, first.stdout)
 
