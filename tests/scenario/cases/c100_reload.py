@@ -184,6 +184,21 @@ def what_needs_a_restart_is_said(t):
     err = reload(t, config={"admin": {"address": "unix:" + admin + ".other"}, "limits": {"sessions": 50}})[1]
     ok("warning: admin.address: stays as it is until a restart" in err, err)
     eq(json.loads(ctl(t, "status", "--json")[0])["sessions_max"], 50)
+    # Where the file says again what runs, there is nothing to tell.
+    ok("admin.address" not in reload(t, config={"limits": {"sessions": 51}})[1], "told of what runs")
+
+
+@case(daemon=False)
+def root_is_told_once(t):
+    """SEC-61 product §4: a reload says of new servers alone that they run as root."""
+    if os.getuid() != 0:
+        raise harness.Skip("this is not root")
+    t.start({"main": {}})
+    t.session().echo("x")
+    reload(t, {"main": {"env": {"A": "1"}}, "more": {}})
+    t.daemon.wait_log("server_is_root", "server=more")
+    reload(t, {"main": {"env": {"A": "1"}}, "more": {}}, {"limits": {"sessions": 52}})
+    eq([re.search(r"server=(\S+)", line)[1] for line in t.daemon.log("server_is_root")], ["main", "more"])
 
 
 def shown_audit(t):
