@@ -96,21 +96,12 @@ const struct option *table_find(const char *level, const char *key)
 static const char *find_similar(const char *level, struct slice key)
 {
 	const struct option *option = NULL;
-	size_t nearest = 2 + key.n / 3; /* a key with so many other letters was hardly meant */
 	const char *similar = NULL;
+	size_t distance = SIZE_MAX;
 
-	while ((option = table_next(level, option)) != NULL) {
-		struct slice candidate = slice_str(table_key(option));
-		/* The beginning of a name is as near to it as one wrong letter. */
-		size_t distance = key.n > 2 && slice_has_prefix(candidate, key) ?
-					  1 :
-					  text_distance(key, candidate, YAML_KEY_MAX);
-
-		if (distance < nearest) {
-			nearest = distance;
-			similar = candidate.p;
-		}
-	}
+	while ((option = table_next(level, option)) != NULL)
+		if (text_is_nearer(key, slice_str(table_key(option)), &distance))
+			similar = table_key(option);
 	return similar;
 }
 

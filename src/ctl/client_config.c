@@ -255,7 +255,9 @@ static int print_found(const struct line *line, const struct found *found, const
 	int result;
 
 	if (found->path == NULL)
-		return line_fail("there is no such server");
+		return line_fail(line->has_file ?
+					 "there is no such server in the configuration" :
+					 "there is no such server; mcpgatectl servers lists them");
 	if (found->origin == NULL)
 		return line_fail("clients have no address: there is neither public_url nor a "
 				 "listener with a port that is known");

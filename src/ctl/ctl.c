@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "config/config.h"
 #include "config/quantity.h"
 #include "config/quote.h"
@@ -492,8 +493,19 @@ static const struct command *find_command(const char *name)
 
 static int refuse_command(const char *name)
 {
-	char *why = mem_printf("there is no command '%s'", name);
-	int status = line_refuse_usage(why);
+	const char *nearest = NULL;
+	size_t distance = SIZE_MAX;
+	char *why;
+	int status;
+
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (text_is_nearer(slice_str(name), slice_str(commands[i].name), &distance))
+			nearest = commands[i].name;
+	if (nearest != NULL)
+		why = mem_printf("there is no command '%s'; did you mean '%s'?", name, nearest);
+	else
+		why = mem_printf("there is no command '%s'", name);
+	status = line_refuse_usage(why);
 
 	free(why);
 	return status;
@@ -528,7 +540,11 @@ static int run(const struct line *line)
 	CHECK(line->count > 0);
 	if (command == NULL)
 		return refuse_command(line->words[0]);
-	if (given < command->arguments_min || given > command->arguments_max)
+	if (given > 0 && command->arguments_max == 0)
+		why = mem_printf("'%s' takes no argument like '%s'; usage: mcpgatectl %s%s%s",
+				 command->name, line->words[1], command->name,
+				 command->arguments[0] != '\0' ? " " : "", command->arguments);
+	else if (given < command->arguments_min || given > command->arguments_max)
 		why = mem_printf("usage: mcpgatectl %s %s", command->name, command->arguments);
 	else if (command->arguments_min > 0 && !line_is_plain(line->words[1]))
 		why = mem_printf("a name has letters, digits, - and _ only: mcpgatectl %s %s",

@@ -244,6 +244,11 @@ def wrong_usage(t):
                       (["end-session", "abcdefgh"], "no session has such an id")):
         out, err = ctl(t, *args, status=1)
         ok(why in err and out == "", "%r" % args, out, err)
+    for args, status, why in ((["logs", "man"], 1, "there is no server of this name; did you mean 'main'?"), (["restart", "mian"], 1, "did you mean 'main'?"),
+                              (["stauts"], 2, "there is no command 'stauts'; did you mean 'status'?"), (["help", "relaod"], 2, "did you mean 'reload'?"),
+                              (["status", "extra"], 2, "'status' takes no argument like 'extra'; usage: mcpgatectl status\n"),
+                              (["top", "x"], 2, "'top' takes no argument like 'x'; usage: mcpgatectl top [-n N] [-d SECONDS]\n")):
+        ok(why in ctl(t, *args, status=status)[1], "%r" % args, ctl(t, *args, status=status)[1])
     whole, deny = ctl(t, "--help")[0], ctl(t, "deny", "--help")[0]
     ok("usage: mcpgatectl" in whole and all(w in whole for w in ("--oauth", "--jti", "restart")), "help")
     ok("deny add|list|remove" in deny and "--jti" in deny and not any(w in deny for w in ("--oauth", "restart")), "of one command", deny)
