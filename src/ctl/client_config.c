@@ -156,6 +156,11 @@ static void explain(const struct client_config_server *server, const struct kind
 	fputs("; who has none makes one with: mcpgatectl token new\n", stderr);
 }
 
+const char *client_config_client(size_t i)
+{
+	return i < ARRAY_LEN(kinds) ? kinds[i].name : NULL;
+}
+
 int client_config_print(const struct client_config_server *server, const char *client,
 			struct error *err)
 {

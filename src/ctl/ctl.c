@@ -483,6 +483,14 @@ static const char *command_form(size_t i, const char **arguments_r)
 	return commands[i].name;
 }
 
+/* What --client and --format take. */
+static const char *option_value(const char *option, size_t i)
+{
+	if (strcmp(option, "client") == 0)
+		return client_config_client(i);
+	return strcmp(option, "format") == 0 ? tools_format(i) : NULL;
+}
+
 static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
@@ -704,7 +712,8 @@ int main(int argc, char **argv)
 	/* For the width of characters alone: all texts are UTF-8, whatever the user's own locale is. */
 	setlocale(LC_CTYPE, "C.UTF-8");
 	if (argc > 1 && strcmp(argv[1], "complete") == 0) {
-		complete_print(command_form, options, argv + 2, argc - 2);
+		complete_print(&(struct complete_forms){ command_form, option_value, options },
+			       argv + 2, argc - 2);
 		return check_output(0);
 	}
 	client_find_socket(line.socket);
