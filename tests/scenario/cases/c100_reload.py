@@ -125,6 +125,14 @@ def a_changed_server_is_another_one(t):
     eq((both["main", True]["sessions"], both["main", False]["sessions"]), (1, 1))
     table = ctl(t, "status")[0]
     ok("retiring" in table, table)
+    # Each has what it has answered itself; the name's goes on in the new one.
+    answered = lambda: [report(t)["main", retiring][member] for retiring in (True, False) for member in ("answered", "errors", "failed")]
+    before = answered()
+    ok(0 < before[0] < before[3], before)
+    second.do(["error", -32000, "no"])
+    eq(answered(), [before[0], 0, 0, before[3] + 1, 1, 0])
+    first.echo("x")
+    eq(answered(), [before[0] + 1, 0, 0, before[3] + 2, 1, 0])
     # What a process of the old one leaves is replaced by one of the old one.
     os.kill(pids[0], signal.SIGKILL)
     wait_for(lambda: not is_alive(pids[0]), 5)
