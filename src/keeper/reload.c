@@ -609,6 +609,7 @@ static void send_config(struct reload *reload, int gateway_fd)
 	    ipc_send(gateway_fd, &message, fds, ARRAY_LEN(fds), &err) < 0)
 		return;
 	reload_set_state(reload, RELOAD_JUDGED);
+	log_expect_format(reload->next->log_format);
 	close_fd(&reload->servers);
 }
 

@@ -197,6 +197,17 @@ def what_needs_a_restart_is_said(t):
 
 
 @case(daemon=False)
+def the_log_changes_its_format(t):
+    """product §4: no line of the network process is taken for something else, however near to the change it was written."""
+    t.start({"main": {}}, {"log": {"format": "text", "level": "debug"}})
+    for form in ("json", "text") * 3:
+        reload(t, config={"log": {"format": form, "level": "debug"}})
+        t.session().delete()
+    eq([line for line in t.daemon.lines if "gateway_output" in line], [])
+    ok(any(line.startswith("{") and '"session_start"' in line for line in t.daemon.lines), "a line in JSON")
+
+
+@case(daemon=False)
 def root_is_told_once(t):
     """SEC-61 product §4: a reload says of new servers alone that they run as root."""
     if os.getuid() != 0:
