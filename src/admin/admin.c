@@ -387,6 +387,12 @@ void admin_renew(struct admin *admin, size_t server_count, const char *origin,
 	admin->conf.auth_mode = auth_mode;
 }
 
+void admin_leave(struct admin *admin)
+{
+	admin->is_leaving = true;
+	reload_order_refuse_all(admin);
+}
+
 void admin_reloaded(struct admin *admin, uint64_t order, bool is_used, struct slice report)
 {
 	reload_order_tell(admin, order, is_used, report);

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import threading
 import time
 
@@ -566,4 +567,29 @@ def none_during_a_drain(t):
     ok("draining, up for" in ctl(t, "status")[0], "status")
     ok("about to stop" in ctl(t, "reload", status=1)[1], "the refusal")
     ok(call.final(10)["result"], "the call")
+    eq(t.daemon.process.wait(10), 0)
+
+
+@case(daemon=False, deadline=30)
+def those_that_wait_when_a_drain_begins(t):
+    """product §4: orders that wait for their outcome, and those that come within drain_delay, are answered at once, not when the daemon ends."""
+    t.start({"main": {}}, {"drain_delay": "1m"})
+    tool = [os.path.join(harness.BIN, "mcpgatectl"), "--socket", t.daemon.admin, "reload"]
+    refusals = []
+
+    def order():  # more than are followed at once: some wait
+        while True:
+            done = subprocess.run(tool, capture_output=True, text=True)
+            if done.returncode != 0:
+                refusals.append(done.stderr)
+                return
+    threads = [threading.Thread(target=order) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: len(t.daemon.log("admin_command")) > 24, 10, "orders")
+    t.daemon.process.send_signal(signal.SIGTERM)
+    for thread in threads:
+        thread.join(10)
+    eq(refusals, ["mcpgatectl: the daemon is about to stop\n"] * 6)
+    t.daemon.process.send_signal(signal.SIGTERM)
     eq(t.daemon.process.wait(10), 0)
