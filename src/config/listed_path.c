@@ -103,13 +103,12 @@ int listed_path_open(const struct config *config, const char *path)
 /* ---- files that are read here ---- */
 
 /*
- * Whether a server may make links in the directory, whose path has none; NULL: in any. One that starts no more processes may
- * have some that run (is_running).
+ * The first server that may make links in the directory, whose path has none; NULL for the directory: in any. One that starts no
+ * more processes may have some that run (is_running).
  */
-static bool is_writable_by(const struct config *config, bool is_running, const char *directory)
+static const struct config_server *find_writer(const struct config *config, bool is_running,
+					       const char *directory)
 {
-	bool is_writable = false;
-
 	for (size_t i = 0; config != NULL && i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 
@@ -117,20 +116,22 @@ static bool is_writable_by(const struct config *config, bool is_running, const c
 			continue;
 		for (size_t j = 0; has_sandbox(server) && j < server->sandbox_write.count; j++) {
 			char *root = realpath(server->sandbox_write.items[j].p, NULL);
+			bool is_writer = root != NULL &&
+					 (directory == NULL || strcmp(directory, root) == 0 ||
+					  rest_below(directory, root) != NULL);
 
-			is_writable |= root != NULL &&
-				       (directory == NULL || strcmp(directory, root) == 0 ||
-					rest_below(directory, root) != NULL);
 			free(root);
+			if (is_writer)
+				return server;
 		}
 	}
-	return is_writable;
+	return NULL;
 }
 
 static bool is_writable(const struct listed_writers *writers, const char *directory)
 {
-	return is_writable_by(writers->running, true, directory) ||
-	       is_writable_by(writers->next, false, directory);
+	return find_writer(writers->running, true, directory) != NULL ||
+	       find_writer(writers->next, false, directory) != NULL;
 }
 
 static int fail(int error)
@@ -251,4 +252,29 @@ int listed_path_check(const struct config *config, const char *path, struct erro
 				 "could lead anywhere; list where it leads to instead",
 				 path, root);
 	return 0;
+}
+
+int listed_path_check_output(const struct config *config, const char *path, struct error *err)
+{
+	const struct listed_writers writers = { .next = config };
+	const struct config_server *server;
+	char real[PATH_MAX];
+	char *end;
+
+	if (walk(&writers, path, real) < 0)
+		return error_set(err, ERROR_INVALID,
+				 errno == ELOOP ?
+					 "there is a link in a directory that a server may "
+					 "write, which could lead anywhere; or there are too many" :
+					 "the path is too long");
+	end = strrchr(real, '/');
+	if (end != NULL)
+		*end = '\0';
+	server = find_writer(config, false, real[0] != '\0' ? real : "/");
+	if (server == NULL)
+		return 0;
+	return error_set(err, ERROR_INVALID,
+			 "server '%.60s' may write the directory, and so put another file in its "
+			 "place; name one elsewhere",
+			 server->conf.name);
 }

@@ -30,5 +30,11 @@ int listed_path_open_file(const struct listed_writers *writers, const char *path
  * that comes to one by a link, or by another name of it, is an error here.
  */
 int listed_path_check(const struct config *config, const char *path, struct error *err) must_check;
+/*
+ * Whether a file that is written here, with our rights, is in a directory that no server may write, wherever links lead: a server
+ * could put another in its place. The file need not be there. The text of err says why without the path.
+ */
+int listed_path_check_output(const struct config *config, const char *path, struct error *err)
+	must_check;
 
 #endif

@@ -20,6 +20,7 @@ static char writable[PATH_MAX], other[PATH_MAX];
 
 static struct slice write_list[1];
 static struct config_server server = { .enabled = true,
+				       .conf = { .name = "files" },
 				       .sandbox = CONFIG_SANDBOX_LANDLOCK,
 				       .sandbox_write = { write_list, 1 } };
 static const struct config config = { .servers = &server, .server_count = 1 };
@@ -213,6 +214,41 @@ static void plain_files_alone_are_read(void **state)
 	free(fifo);
 }
 
+/* What we write ourselves is nowhere where a server could put a link, or another file, in its place. */
+static void output_is_where_no_server_writes(void **state)
+{
+	static const struct {
+		bool is_writable, is_good;
+		const char *name;
+	} table[] = {
+		{ false, true, "log" },
+		{ false, true, "none/log" },
+		{ true, false, "log" },
+		{ true, false, "below/log" },
+		{ true, true, "../log" },
+		{ true, false, "link" },
+		{ false, false, "to_plain" },
+		{ false, false, "to_link" },
+		{ false, false, "to_data/fresh" },
+	};
+	struct error err = { ERROR_NONE, "" };
+
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		char *path = path_in(table[i].is_writable ? writable : other, table[i].name);
+
+		assert_int_equal(listed_path_check_output(&config, path, &err),
+				 table[i].is_good ? 0 : -1);
+		server.enabled = false;
+		assert_int_equal(listed_path_check_output(&config, path, &err), 0);
+		server.enabled = true;
+		free(path);
+	}
+	assert_int_equal(listed_path_check_output(&config, "/", &err), 0);
+	write_list[0] = SLICE_LIT("/");
+	assert_int_equal(listed_path_check_output(&config, "/log", &err), -1);
+	assert_non_null(strstr(err.text, "may write the directory"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +256,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(links_of_nobody_are_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_do_not_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_paths_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(output_is_where_no_server_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(plain_files_alone_are_read, setup, teardown),
 	};
 

@@ -43,14 +43,24 @@ void authorization_renew_conf(struct authorization *auth, const struct authoriza
 
 /* ---- another configuration ---- */
 
+/* What tells its text from those of other tokens of the same name. */
+static uint64_t token_mark(const struct static_token *token)
+{
+	uint64_t mark;
+
+	memcpy(&mark, token->hash, sizeof(mark));
+	return mark;
+}
+
+/* The token of this name, and with this mark unless any will do. */
 static const struct static_token *find_named(const struct static_tokens *tokens, struct slice name,
-					     const unsigned char *hash)
+					     const uint64_t *mark)
 {
 	for (size_t i = 0; i < tokens->count; i++) {
 		const struct static_token *token = &tokens->items[i];
 
 		if (slice_is_equal(token->name, name) &&
-		    (hash == NULL || memcmp(token->hash, hash, sizeof(token->hash)) == 0))
+		    (mark == NULL || token_mark(token) == *mark))
 			return token;
 	}
 	return NULL;
@@ -59,7 +69,8 @@ static const struct static_token *find_named(const struct static_tokens *tokens,
 /* Whether all that was open for the token before may be now. */
 static bool outlives(const struct static_token *token, const struct static_tokens *now)
 {
-	const struct static_token *same = find_named(now, token->name, token->hash);
+	const uint64_t mark = token_mark(token);
+	const struct static_token *same = find_named(now, token->name, &mark);
 
 	if (same == NULL || (same->ends_at_ms > 0 &&
 			     (token->ends_at_ms == 0 || same->ends_at_ms < token->ends_at_ms)))
@@ -276,41 +287,43 @@ bool static_token_is_for(const struct static_token *token, struct slice server)
 	return token->servers.count == 0 || slices_has(token->servers, server);
 }
 
-/* What tells its text from those of other tokens of the same name. */
-static uint64_t token_mark(const struct static_token *token)
-{
-	uint64_t mark;
-
-	memcpy(&mark, token->hash, sizeof(mark));
-	return mark;
-}
-
 /* AUTH-TOK-03 */
-static enum authorization_step admit_static(struct authorization_check *check,
-					    const struct static_token *token)
+static enum authorization_step admit_static(const struct authorization *auth,
+					    const struct protected_resource *place,
+					    const struct static_token *token,
+					    struct access *access_r, struct refusal *refusal_r)
 {
 	const struct identity identity = { SLICE(PRINCIPAL_STATIC_ISSUER), token->name, SLICE("") };
 	const struct verdict expired = { VERDICT_EXPIRED, "a static token" };
 
 	if (static_token_is_over(token))
-		return refuse_by_verdict(check->auth, check->place, &expired, &check->refusal);
-	if (!static_token_is_for(token, check->place->server)) {
-		refuse_token(check->auth, check->place, "invalid_token",
-			     "The access token is not for this resource", &check->refusal);
-		check->refusal.rule = (struct rule){
+		return refuse_by_verdict(auth, place, &expired, refusal_r);
+	if (!static_token_is_for(token, place->server)) {
+		refuse_token(auth, place, "invalid_token",
+			     "The access token is not for this resource", refusal_r);
+		refusal_r->rule = (struct rule){
 			.key = RULE_TOKEN_SERVERS,
-			.number = (size_t)(token - check->auth->conf.tokens.items),
+			.number = (size_t)(token - auth->conf.tokens.items),
 		};
 		return AUTHORIZATION_REFUSED;
 	}
-	check->access = (struct access){
-		.principal = principal_get(check->auth->principals, &identity),
+	*access_r = (struct access){
+		.principal = principal_get(auth->principals, &identity),
 		.rights = token->rights,
 		.token = token_mark(token),
-		.configuration = check->auth->configuration,
+		.configuration = auth->configuration,
 		.ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX,
 	};
 	return AUTHORIZATION_ADMITTED;
+}
+
+static enum authorization_step refuse_unknown(const struct authorization *auth,
+					      const struct protected_resource *place,
+					      struct refusal *refusal_r)
+{
+	counter_add(COUNTER_TOKENS_UNKNOWN);
+	return refuse_token(auth, place, "invalid_token", "The access token is not known",
+			    refusal_r);
 }
 
 /* ---- tokens of issuers ---- */
@@ -515,13 +528,10 @@ enum authorization_step authorization_admit(struct authorization_check *check,
 		return finish(check, AUTHORIZATION_REFUSED);
 	token = credential.is_proven ? NULL : find_token(auth, credential.token);
 	if (token != NULL)
-		return finish(check, admit_static(check, token));
-	if (auth->conf.mode != AUTHORIZATION_OAUTH || credential.is_key) {
-		counter_add(COUNTER_TOKENS_UNKNOWN);
 		return finish(check,
-			      refuse_token(auth, place, "invalid_token",
-					   "The access token is not known", &check->refusal));
-	}
+			      admit_static(auth, place, token, &check->access, &check->refusal));
+	if (auth->conf.mode != AUTHORIZATION_OAUTH || credential.is_key)
+		return finish(check, refuse_unknown(auth, place, &check->refusal));
 	CHECK(auth->conf.verifier != NULL);
 	wait->is_suspect = failures_is_slowed(&auth->failures, http_conn_client(check->conn));
 	if (!verifier_check(auth->conf.verifier, credential.token, &place->accepted, wait, &verdict,
@@ -559,10 +569,9 @@ bool authorization_is_current(const struct authorization *auth,
 	if (auth->conf.mode < AUTHORIZATION_TOKEN)
 		return true;
 	if (access->configuration != auth->configuration &&
-	    !authorization_judge_again(auth, place, access)) {
-		verdict_set(&verdict, VERDICT_REVOKED,
-			    "another configuration is in use than when the head came");
-	} else if (access->ends_at_ms == UINT64_MAX || clock_wall_ms() < access->ends_at_ms) {
+	    !authorization_judge_again(auth, place, access, refusal_r))
+		return false;
+	if (access->ends_at_ms == UINT64_MAX || clock_wall_ms() < access->ends_at_ms) {
 		if (auth->deny_list->count == 0)
 			return true;
 		/* Whatever was found out about the token, and whenever. AUTH-SES-07 */
@@ -624,65 +633,88 @@ static bool can_be_proven(const struct authorization_conf *conf, const struct gr
 				       conf->dpop != AUTHORIZATION_DPOP_REQUIRED;
 }
 
-bool authorization_renew(const struct authorization *auth, const struct protected_resource *place,
-			 struct access *access, struct grant *grant)
+/* Whether `fresh`, which this grant brings, may stand for what `access` was given for. */
+static bool is_as_good(const struct authorization *auth, const struct protected_resource *place,
+		       const struct access *access, struct access *fresh, struct refusal *refusal_r)
 {
-	struct access fresh = access_of(auth, grant);
-	struct refusal refusal;
+	enum rule_key rule = RULE_NONE;
 	struct verdict verdict;
-	enum rule_key rule;
-	bool is_good = fresh.principal == access->principal && can_be_proven(&auth->conf, grant) &&
-		       check_policy(place, grant, &verdict, &rule) == 0 &&
-		       has_base(auth, place, &fresh, &refusal);
 
-	grant_unref(&grant);
-	if (is_good) {
-		access_fini(access);
-		*access = fresh;
-	} else {
-		access_fini(&fresh);
-	}
-	return is_good;
-}
-
-static bool judge_static_again(const struct authorization *auth,
-			       const struct protected_resource *place, struct access *access)
-{
-	const struct slice name = access->principal->identity.subject;
-	struct refusal refusal;
-	struct access fresh;
-
-	for (size_t i = 0; i < auth->conf.tokens.count; i++) {
-		const struct static_token *token = &auth->conf.tokens.items[i];
-
-		if (token_mark(token) != access->token || !slice_is_equal(token->name, name))
-			continue;
-		fresh = *access; /* the same references */
-		fresh.rights = token->rights;
-		fresh.configuration = auth->configuration;
-		fresh.ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX;
-		if (static_token_is_over(token) || !static_token_is_for(token, place->server) ||
-		    !has_base(auth, place, &fresh, &refusal))
-			return false;
-		*access = fresh;
-		return true;
-	}
+	if (fresh->principal != access->principal)
+		verdict_set(&verdict, VERDICT_REVOKED, "it is somebody else's now");
+	else if (!can_be_proven(&auth->conf, fresh->grant))
+		verdict_set(&verdict, VERDICT_BOUND, "what is asked of its proof has changed");
+	else if (check_policy(place, fresh->grant, &verdict, &rule) == 0)
+		return has_base(auth, place, fresh, refusal_r);
+	refuse_by_verdict(auth, place, &verdict, refusal_r);
+	refusal_r->rule.key = rule;
 	return false;
 }
 
-bool authorization_judge_again(const struct authorization *auth,
-			       const struct protected_resource *place, struct access *access)
+/* Takes the grant. If not, *access is as before. */
+static bool renew(const struct authorization *auth, const struct protected_resource *place,
+		  struct access *access, struct grant *grant, struct refusal *refusal_r)
 {
-	struct verdict verdict;
-	struct grant *grant;
+	struct access fresh = access_of(auth, grant);
+	bool is_good = is_as_good(auth, place, access, &fresh, refusal_r);
 
-	if (principal_is_anonymous(access->principal))
-		return auth->conf.mode < AUTHORIZATION_TOKEN;
-	if (access->grant == NULL)
-		return judge_static_again(auth, place, access);
-	if (auth->conf.mode != AUTHORIZATION_OAUTH)
+	grant_unref(&grant);
+	access_fini(is_good ? access : &fresh);
+	if (is_good)
+		*access = fresh;
+	return is_good;
+}
+
+bool authorization_renew(const struct authorization *auth, const struct protected_resource *place,
+			 struct access *access, struct grant *grant)
+{
+	struct refusal refusal;
+
+	return renew(auth, place, access, grant, &refusal);
+}
+
+static bool judge_static_again(const struct authorization *auth,
+			       const struct protected_resource *place, struct access *access,
+			       struct refusal *refusal_r)
+{
+	const struct static_token *token =
+		find_named(&auth->conf.tokens, access->principal->identity.subject, &access->token);
+	struct access fresh;
+	bool is_good;
+
+	if (token == NULL) {
+		refuse_unknown(auth, place, refusal_r);
 		return false;
-	grant = verifier_judge_again(auth->conf.verifier, access->grant, &place->accepted,
-				     &verdict);
-	return grant != NULL && authorization_renew(auth, place, access, grant);
+	}
+	if (admit_static(auth, place, token, &fresh, refusal_r) == AUTHORIZATION_REFUSED)
+		return false;
+	is_good = has_base(auth, place, &fresh, refusal_r);
+	access_fini(is_good ? access : &fresh);
+	if (is_good)
+		*access = fresh;
+	return is_good;
+}
+
+bool authorization_judge_again(const struct authorization *auth,
+			       const struct protected_resource *place, struct access *access,
+			       struct refusal *refusal_r)
+{
+	struct verdict verdict = { VERDICT_UNKNOWN_ISSUER,
+				   "tokens of issuers are not taken any more" };
+	struct grant *grant = NULL;
+
+	if (principal_is_anonymous(access->principal)) {
+		if (auth->conf.mode >= AUTHORIZATION_TOKEN)
+			refuse_token(auth, place, NULL, "A token is needed", refusal_r);
+		return auth->conf.mode < AUTHORIZATION_TOKEN;
+	}
+	if (access->grant == NULL)
+		return judge_static_again(auth, place, access, refusal_r);
+	if (auth->conf.mode == AUTHORIZATION_OAUTH)
+		grant = verifier_judge_again(auth->conf.verifier, access->grant, &place->accepted,
+					     &verdict);
+	if (grant != NULL)
+		return renew(auth, place, access, grant, refusal_r);
+	refuse_by_verdict(auth, place, &verdict, refusal_r);
+	return false;
 }

@@ -177,11 +177,12 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 bool authorization_renew(const struct authorization *auth, const struct protected_resource *place,
 			 struct access *access, struct grant *grant) must_check;
 /*
- * The same without a word of its issuer, when the configuration has changed: whether what was given would be given now. Nobody
- * in particular is let in where no token is asked for.
+ * The same without a word of its issuer, when the configuration has changed: whether what was given would be given now; if not,
+ * *refusal_r is what a request with this token would get. Nobody in particular is let in where no token is asked for.
  */
 bool authorization_judge_again(const struct authorization *auth,
-			       const struct protected_resource *place, struct access *access);
+			       const struct protected_resource *place, struct access *access,
+			       struct refusal *refusal_r) must_check;
 /* What a token with this grant brings; of its scopes those that the configuration names. */
 struct rights authorization_rights_of(const struct authorization_conf *conf,
 				      const struct grant *grant);

@@ -325,6 +325,44 @@ static void another_configuration_judges_again(void **state)
 	access_fini(&check.access);
 }
 
+/* What a request would get by the other configuration: no scope (AUTH-SCP-02), no role (SEC-56), none of its clients. */
+static void another_configuration_refuses_in_its_own_way(void **state)
+{
+	static const struct slice others[] = { SLICE("another-app") };
+	static struct scope_table table;
+	struct static_token *token = the_token();
+	struct authorization_conf conf = authorization.conf;
+	struct refusal refusal;
+
+	table = (struct scope_table){ .count = 0 };
+	conf.scopes = &table;
+	present("Authorization: Bearer " RIGHT);
+	assert_int_equal(step, AUTHORIZATION_ADMITTED);
+	scope_table_add(&table, SLICE_LIT("use"), &place.base);
+	authorization_renew_conf(&authorization, &conf);
+	assert_false(authorization_is_current(&authorization, &place, &check.access, &refusal));
+	assert_int_equal(refusal.status, 403);
+	assert_string_equal(refusal.error, "insufficient_scope");
+	scope_table_find(&table, SLICE_LIT("use"), &token->rights.scopes);
+	assert_true(authorization_is_current(&authorization, &place, &check.access, &refusal));
+	access_fini(&check.access);
+	place.base = (struct scope_set){ { 0 } };
+	authorization.conf.mode = AUTHORIZATION_OAUTH;
+	is_judged = true;
+	request();
+	assert_int_equal(step, AUTHORIZATION_ADMITTED);
+	place.clients = (struct slices){ others, 1 };
+	assert_false(authorization_renew(&authorization, &place, &check.access, grant_ref(grant)));
+	place.clients.count = 0;
+	assert_true(authorization_renew(&authorization, &place, &check.access, grant_ref(grant)));
+	conf.mode = AUTHORIZATION_TOKEN; /* no issuers any more */
+	authorization_renew_conf(&authorization, &conf);
+	assert_false(authorization_is_current(&authorization, &place, &check.access, &refusal));
+	assert_int_equal(refusal.status, 401);
+	assert_string_equal(refusal.error, "invalid_token");
+	access_fini(&check.access);
+}
+
 /* AUTH-JWT-13: a list of clients is none for those that have no name. */
 static void a_client_without_a_name_is_none(void **state)
 {
@@ -429,6 +467,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(near_tokens_are_wrong, setup, teardown),
 		cmocka_unit_test_setup_teardown(access_ends_with_its_token, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_configuration_judges_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(another_configuration_refuses_in_its_own_way, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_client_without_a_name_is_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(scopes_of_a_server_are_asked_of_the_head, setup,

@@ -207,10 +207,11 @@ void token_watch_judge_all(struct authorization *auth)
 	}
 	while (!list_is_empty(&due)) {
 		struct token_watch *watch = container_of(due.next, struct token_watch, link);
+		struct refusal refusal;
 
 		list_remove(&watch->link);
 		list_append(&auth->watches, &watch->link);
-		if (!authorization_judge_again(auth, watch->place, &watch->access)) {
+		if (!authorization_judge_again(auth, watch->place, &watch->access, &refusal)) {
 			token_watch_over(watch, REASON_REVOKED);
 			continue;
 		}

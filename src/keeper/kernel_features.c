@@ -370,9 +370,24 @@ void kernel_features_warn(const struct config *config, const struct tree *root,
 	}
 }
 
+/* We write them, with our rights: PATH, or unix:PATH; other words name no file. */
+static void check_output(const struct config *config, const struct tree *root, const char *section,
+			 const char *key, const char *to, struct config_problems *problems)
+{
+	struct error err;
+
+	if (to != NULL && strncmp(to, "unix:", 5) == 0)
+		to += 5;
+	if (to != NULL && to[0] == '/' && listed_path_check_output(config, to, &err) < 0)
+		problem_add_at(problems, tree_find(tree_below(root, section), key), "%s: %s", to,
+			       err.text);
+}
+
 void kernel_features_check(const struct config *config, const struct tree *root,
 			   struct config_problems *problems)
 {
+	check_output(config, root, "log", "target", config->log_target, problems);
+	check_output(config, root, "audit", "to", config->audit.to, problems);
 	check_cgroups(config, root, problems);
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct check check = { config, &config->servers[i], root, problems };
