@@ -181,6 +181,11 @@ void admin_server_tell_reloaded(struct admin_server *a, uint64_t order, bool is_
 	admin_reloaded(&a->admin, order, is_used, report);
 }
 
+void admin_server_leave(struct admin_server *a)
+{
+	admin_leave(&a->admin);
+}
+
 struct admin_server *admin_server_new(const struct admin_server_conf *conf)
 {
 	struct admin_server *a = mem_zalloc(sizeof(*a));

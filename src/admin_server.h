@@ -46,6 +46,8 @@ void admin_server_renew(struct admin_server *admin_server, size_t server_count, 
 /* As admin_reloaded. */
 void admin_server_tell_reloaded(struct admin_server *admin_server, uint64_t order, bool is_used,
 				struct slice report);
+/* As admin_leave. */
+void admin_server_leave(struct admin_server *admin_server);
 /* Also NULL. */
 void admin_server_free(struct admin_server **admin_server);
 

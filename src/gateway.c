@@ -49,6 +49,7 @@ static void gateway_leave(struct gateway *g)
 {
 	gateway_set_state(g, GATEWAY_LEAVING);
 	ports_forget(&g->ports);
+	admin_server_leave(g->admin_server);
 	frontend_leave(&g->frontend);
 	http_server_leave(g->http);
 }

@@ -15,6 +15,7 @@
 #include "keeper/keeper.h"
 #include "keeper/kernel_features.h"
 #include "keeper/listeners.h"
+#include "keeper/log_file.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"
@@ -290,18 +291,24 @@ static void check_machine(const struct config_request *request, const struct con
 				       request->command != NULL ? problems : warnings);
 }
 
-/* A warning: -t may be somebody else than the daemon, and the reader of a socket may come later. */
-static void check_audit(const struct config *config, const struct tree *root,
-			struct config_problems *warnings)
+/* Without a file there is no start; the reader of a socket, or the journal, may come later. What is neither, the rules have refused. */
+static void check_records(const struct config *config, const struct tree *root,
+			  struct config_problems *problems, struct config_problems *warnings)
 {
+	const char *to = config->audit.to;
+	bool is_file = to != NULL && to[0] == '/';
 	struct error err;
 
-	if (config->audit.to != NULL && audit_writer_try(config->audit.to, &err) < 0)
-		problem_add_at(warnings, tree_find(tree_below(root, "audit"), "to"), "%s: %s",
-			       config->audit.to, err.text);
+	if ((is_file || (to != NULL && problems->count == 0)) && audit_writer_try(to, &err) < 0)
+		problem_add_at(is_file ? problems : warnings,
+			       tree_below(tree_below(root, "audit"), "to"), "%s: %s", to, err.text);
+	if (log_file_try(config, &err) < 0)
+		problem_add_at(config->log_target[0] == '/' ? problems : warnings,
+			       tree_below(tree_below(root, "log"), "target"), "%s: %s",
+			       config->log_target, err.text);
 }
 
-/* The same for -t, which tells what a start logs. */
+/* The same for -t, which tells what a start finds when it opens things, and what it logs. */
 static void check_machine_and_tell(const struct config_request *request,
 				   const struct config *config, const struct tree *root,
 				   struct config_problems *problems,
@@ -309,8 +316,8 @@ static void check_machine_and_tell(const struct config_request *request,
 {
 	check_machine(request, config, root, problems, warnings);
 	kernel_features_warn(config, root, warnings);
-	listeners_warn(config, root, warnings);
-	check_audit(config, root, warnings);
+	check_records(config, root, problems, warnings);
+	listeners_check(config, root, problems, warnings);
 }
 
 /* After a fresh build there is no configuration yet. */

@@ -56,12 +56,11 @@ static struct server *need_server(const struct inquiry *inquiry)
 	struct slice name = admin_parameter(inquiry->http->query, "server");
 	struct server *server = admin_find_server(inquiry->admin, name);
 
-	if (server == NULL)
-		admin_reply_error(
-			inquiry->conn, name.n > 0 ? 404 : 400,
-			name.n > 0 ?
-				"there is no server of this name; mcpgatectl servers lists them" :
-				"the parameter server=NAME is missing");
+	if (name.n == 0)
+		admin_reply_error(inquiry->conn, 400, "the parameter server=NAME is missing");
+	else if (server == NULL)
+		admin_reply_no_server(inquiry->conn, inquiry->admin->conf.servers,
+				      inquiry->admin->conf.server_count, name);
 	return server;
 }
 
@@ -386,6 +385,12 @@ void admin_renew(struct admin *admin, size_t server_count, const char *origin,
 	admin->conf.server_count = server_count;
 	admin->conf.origin = origin;
 	admin->conf.auth_mode = auth_mode;
+}
+
+void admin_leave(struct admin *admin)
+{
+	admin->is_leaving = true;
+	reload_order_refuse_all(admin);
 }
 
 void admin_reloaded(struct admin *admin, uint64_t order, bool is_used, struct slice report)

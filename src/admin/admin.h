@@ -44,6 +44,7 @@ struct admin_conf {
 
 struct admin {
 	struct list reloads; /* orders that have not been carried out (admin/reload_order) */
+	bool is_leaving;     /* and none will be any more */
 	struct http_handler handler;
 	struct http_handler metrics_handler; /* GET /metrics and nothing else */
 	struct http_handler page_handler;    /* the status page, and what it needs: admin/page */
@@ -70,6 +71,8 @@ void admin_renew(struct admin *admin, size_t server_count, const char *origin,
 		 const char *auth_mode);
 /* What has come of the orders of on_reload up to this number: the text of keeper/reload.h. */
 void admin_reloaded(struct admin *admin, uint64_t order, bool is_used, struct slice report);
+/* The daemon is about to stop: the orders to reload that wait, and those that come, are refused. */
+void admin_leave(struct admin *admin);
 /* The server of this name, or NULL. */
 struct server *admin_find_server(const struct admin *admin, struct slice name);
 /* The value of a parameter of the query, or empty. Nothing is decoded: names and ids need none. */

@@ -2,6 +2,8 @@
 /* No answer may be cached. What is answered is decided by admin.c and deny.c. */
 #include "admin/admin_reply.h"
 
+#include "base/text.h"
+
 void admin_reply(struct http_conn *conn, int status, const char *type, const struct buf *body)
 {
 	static const struct slice no_store = SLICE("Cache-Control: no-store\r\n"
@@ -53,4 +55,23 @@ struct json_t *admin_reply_make_error(const char *why)
 void admin_reply_error(struct http_conn *conn, int status, const char *why)
 {
 	admin_reply_value(conn, status, admin_reply_make_error(why));
+}
+
+void admin_reply_no_server(struct http_conn *conn, const struct server *servers, size_t count,
+			   struct slice name)
+{
+	static const char unknown[] = "there is no server of this name";
+	const char *nearest = NULL;
+	size_t distance = SIZE_MAX;
+	struct error err;
+
+	for (size_t i = 0; i < count; i++)
+		if (servers[i].conf.name != NULL && !servers[i].is_retired &&
+		    text_is_nearer(name, slice_str(servers[i].conf.name), &distance))
+			nearest = servers[i].conf.name;
+	if (nearest != NULL)
+		error_set(&err, ERROR_INVALID, "%s; did you mean '%s'?", unknown, nearest);
+	else
+		error_set(&err, ERROR_INVALID, "%s; mcpgatectl servers lists them", unknown);
+	admin_reply_error(conn, 404, err.text);
 }

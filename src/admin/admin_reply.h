@@ -7,6 +7,7 @@
 
 #include "admin/value.h"
 #include "http/conn.h"
+#include "process/server.h"
 
 void admin_reply(struct http_conn *conn, int status, const char *type, const struct buf *body);
 /* A JSON text, to which a line end is appended. */
@@ -17,6 +18,9 @@ void admin_reply_value(struct http_conn *conn, int status, struct json_t *value)
 void admin_reply_number(struct http_conn *conn, const char *member, uint64_t number);
 /* {"error": why} */
 void admin_reply_error(struct http_conn *conn, int status, const char *why);
+/* 404, with the name of the server that is nearest, if one is near. */
+void admin_reply_no_server(struct http_conn *conn, const struct server *servers, size_t count,
+			   struct slice name);
 /* That object alone; the caller's. */
 struct json_t *admin_reply_make_error(const char *why);
 

@@ -9,6 +9,7 @@
 #include "admin/can_request.h"
 #include "admin/order.h"
 #include "auth/grant.h"
+#include "base/text.h"
 #include "jsonrpc/scan.h"
 #include "policy/needs.h"
 #include "policy/rule_places.h"
@@ -31,22 +32,32 @@ struct inquest {
 
 /* ---- who ---- */
 
-static const char *find_token(struct inquest *inquest)
+static const char *find_token(struct inquest *inquest, struct error *err)
 {
 	const struct static_tokens *tokens = &inquest->conf->tokens;
+	struct slice wanted = inquest->request->who_name, nearest = { NULL, 0 };
 	const struct static_token *found = NULL;
+	size_t distance = SIZE_MAX;
 
 	for (size_t i = 0; i < tokens->count; i++) {
 		const struct static_token *token = &tokens->items[i];
 
-		if (!slice_is_equal(token->name, inquest->request->who_name))
+		if (text_is_nearer(wanted, token->name, &distance))
+			nearest = token->name;
+		if (!slice_is_equal(token->name, wanted))
 			continue;
 		if (found != NULL)
 			return "auth.tokens has several tokens of this name";
 		found = token;
 	}
-	if (found == NULL)
+	if (found == NULL && nearest.n == 0)
 		return "auth.tokens has no token of this name";
+	if (found == NULL) {
+		error_set(err, ERROR_INVALID,
+			  "auth.tokens has no token of this name; did you mean '%.*s'?",
+			  SLICE_ARG(nearest));
+		return err->text;
+	}
 	inquest->access.rights = found->rights;
 	if (static_token_is_over(found))
 		inquest->hindrance = "the token has expired";
@@ -74,7 +85,8 @@ static const char *find_principal(struct inquest *inquest, const struct session_
 			found = client;
 	}
 	if (found == NULL)
-		return "there is no session of such a caller; name the claims of a token instead";
+		return "there is no session of such a caller (mcpgatectl sessions lists them); name "
+		       "the claims of a token instead";
 	inquest->access.rights = found->rights;
 	return NULL;
 }
@@ -258,7 +270,7 @@ static const char *find_rights(struct inquest *inquest, const struct admin *admi
 	case CAN_PRINCIPAL:
 		return find_principal(inquest, &admin->conf.router->sessions);
 	case CAN_TOKEN:
-		return find_token(inquest);
+		return find_token(inquest, err);
 	case CAN_CLAIMS:
 		break;
 	}
@@ -275,7 +287,8 @@ static void answer(const struct admin *admin, struct http_conn *conn,
 
 	inquest.endpoint = find_endpoint(admin, request->server);
 	if (inquest.endpoint == NULL) {
-		admin_reply_error(conn, 404, "there is no server of this name");
+		admin_reply_no_server(conn, admin->conf.servers, admin->conf.server_count,
+				      request->server);
 		return;
 	}
 	problem = find_rights(&inquest, admin, &err);

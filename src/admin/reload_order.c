@@ -32,15 +32,20 @@ static void order_on_timeout(struct timer *timer)
 	order_end(order);
 }
 
+static void order_refuse(struct reload_order *order)
+{
+	admin_reply_error(order->exchange.conn, 503, "the daemon is about to stop");
+	order_end(order);
+}
+
 static void order_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct reload_order *order = container_of(exchange, struct reload_order, exchange);
 
 	(void)body;
 	LOG(ADMIN_COMMAND, LOG_STR("command", "reload"));
-	if (order->admin->conf.router->is_draining) {
-		admin_reply_error(exchange->conn, 503, "the daemon is about to stop");
-		order_end(order);
+	if (order->admin->is_leaving) {
+		order_refuse(order);
 		return;
 	}
 	list_append(&order->admin->reloads, &order->link);
@@ -121,4 +126,11 @@ void reload_order_tell(struct admin *admin, uint64_t order, bool is_used, struct
 		admin_reply_value(waiting->exchange.conn, 200, describe(is_used, report));
 		order_end(waiting);
 	}
+}
+
+void reload_order_refuse_all(struct admin *admin)
+{
+	CHECK(admin->is_leaving);
+	LIST_FOREACH_SAFE(node, &admin->reloads)
+		order_refuse(container_of(node, struct reload_order, link));
 }

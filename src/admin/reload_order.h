@@ -8,5 +8,7 @@
 struct http_exchange *reload_order_new(const struct inquiry *inquiry);
 /* As admin_reloaded. */
 void reload_order_tell(struct admin *admin, uint64_t order, bool is_used, struct slice report);
+/* As admin_leave, for those that wait. */
+void reload_order_refuse_all(struct admin *admin);
 
 #endif

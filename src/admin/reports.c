@@ -70,11 +70,9 @@ struct server_load *reports_count_load(const struct admin *admin)
 	return loads;
 }
 
-static uint64_t quantile_of(const struct server_stats *stats, unsigned int permille)
+static uint64_t quantile_of(const struct latency_histogram *answered, unsigned int permille)
 {
-	return stats->answered.count > 0 ?
-		       latency_histogram_quantile_ms(&stats->answered, permille) :
-		       VALUE_NONE;
+	return answered->count > 0 ? latency_histogram_quantile_ms(answered, permille) : VALUE_NONE;
 }
 
 /* Whether a process of it is past its handshake, or waits for one ready-made. */
@@ -149,6 +147,9 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 				      const struct server_load *load)
 {
 	const struct server_stats *stats = server->stats;
+	/* What its name has done goes on in the row of the one in its place. */
+	const struct call_counts *own = server->is_retired ? &server->own : NULL;
+	const struct latency_histogram *answered = own != NULL ? &own->answered : &stats->answered;
 	struct json_t *value = value_object(), *failure = NULL;
 	const char *state = server->is_retired           ? "retiring" :
 			    server->backoff.failures > 0 ? "failing" :
@@ -172,17 +173,17 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 	value_set_number(value, "calls", load->calls);
 	value_set_number(value, "waiting", load->waiting);
 	value_set_number(value, "parked", load->parked);
-	value_set_number(value, "answered", stats->answered.count);
-	value_set_number(value, "failed", stats->failed);
-	value_set_number(value, "errors", count_errors(&stats->calls));
-	value_set(value, "answer_buckets", describe_buckets(&stats->answered));
+	value_set_number(value, "answered", answered->count);
+	value_set_number(value, "failed", own != NULL ? own->failed : stats->failed);
+	value_set_number(value, "errors", own != NULL ? own->errors : count_errors(&stats->calls));
+	value_set(value, "answer_buckets", describe_buckets(answered));
 	value_set(value, "wait_buckets", describe_buckets(&stats->calls.waited));
 	value_set(value, "refused", describe_refusals(&stats->calls));
 	value_set_number(value, "answered_last_minute",
-			 latency_histogram_last_minute(&stats->answered, now_ms));
-	value_set_number(value, "p50_ms", quantile_of(stats, 500));
-	value_set_number(value, "p95_ms", quantile_of(stats, 950));
-	value_set_number(value, "p99_ms", quantile_of(stats, 990));
+			 latency_histogram_last_minute(answered, now_ms));
+	value_set_number(value, "p50_ms", quantile_of(answered, 500));
+	value_set_number(value, "p95_ms", quantile_of(answered, 950));
+	value_set_number(value, "p99_ms", quantile_of(answered, 990));
 	value_set_number(value, "starts", stats->starts);
 	value_set_number(value, "failures", stats->failures);
 	value_set_number(value, "controls_sanitized", stats->sanitized.controls);

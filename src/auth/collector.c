@@ -7,6 +7,8 @@
 #include "auth/url.h"
 #include "base/mem.h"
 
+#define SECRET_BYTES_MIN 4
+
 struct collector {
 	struct fetcher *fetcher;
 	char *endpoint;
@@ -88,4 +90,32 @@ int collector_send(struct collector *collector, struct fetch *fetch, struct slic
 				 "traces.otlp names none (ca)");
 	fetch_start(collector->fetcher, fetch, &request);
 	return 0;
+}
+
+/* ---- its answer ---- */
+
+static void hide(struct buf *text, struct slice secret)
+{
+	char *at = text->data, *end = at + text->len;
+
+	/* What is shorter than any secret would make holes anywhere. */
+	if (secret.n < SECRET_BYTES_MIN)
+		return;
+	while ((at = memmem(at, (size_t)(end - at), secret.p, secret.n)) != NULL) {
+		memset(at, '*', secret.n);
+		at += secret.n;
+	}
+}
+
+void collector_hide_secrets(const struct collector *collector, struct buf *answer)
+{
+	CHECK(answer->len <= FETCH_BODY_BYTES_MAX);
+	for (size_t i = 0; i < collector->headers.count && answer->len > 0; i++) {
+		const char *value = collector->headers.items[i].value;
+		const char *space = strrchr(value, ' '); /* Bearer SECRET */
+
+		hide(answer, slice_str(value));
+		if (space != NULL)
+			hide(answer, slice_str(space + 1));
+	}
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "auth/fetch.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "io/loop.h"
@@ -39,5 +40,7 @@ void collector_free(struct collector **collector);
  */
 int collector_send(struct collector *collector, struct fetch *fetch, struct slice body,
 		   struct error *err) must_check;
+/* Overwrites in what the collector has answered the values of the headers that it is sent: whoever reads it must not learn them. */
+void collector_hide_secrets(const struct collector *collector, struct buf *answer);
 
 #endif

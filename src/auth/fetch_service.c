@@ -106,9 +106,15 @@ static void export_end(struct export *export)
 static void export_on_done(struct fetch *fetch, const struct fetch_answer *answer)
 {
 	struct fetch_service *service = container_of(fetch, struct fetch_service, export.fetch);
+	struct fetch_answer shown = *answer;
+	struct buf body = { 0 };
 
+	buf_append_slice(&body, answer->body);
+	collector_hide_secrets(service->collector, &body);
+	shown.body = buf_slice(&body);
 	if (fetch_wire_is_open(&service->wire))
-		service_send(service, service->export.id, answer);
+		service_send(service, service->export.id, &shown);
+	buf_fini(&body);
 	export_end(&service->export);
 }
 

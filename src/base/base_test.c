@@ -261,6 +261,21 @@ static void test_distance(void **state)
 	assert_int_equal(text_distance(SLICE_LIT("abc"), SLICE_LIT("xyz"), 2), 3);
 }
 
+static void test_what_is_nearest(void **state)
+{
+	size_t distance = SIZE_MAX;
+
+	assert_false(text_is_nearer(SLICE_LIT("status"), SLICE_LIT("streams"), &distance));
+	assert_true(text_is_nearer(SLICE_LIT("stat"), SLICE_LIT("status"), &distance));
+	assert_int_equal(distance, 1);
+	assert_false(text_is_nearer(SLICE_LIT("stat"), SLICE_LIT("state"), &distance));
+	distance = SIZE_MAX;
+	assert_true(text_is_nearer(SLICE_LIT("relaod"), SLICE_LIT("reload"), &distance));
+	assert_true(text_is_nearer(SLICE_LIT("relaod"), SLICE_LIT("relao"), &distance));
+	distance = SIZE_MAX;
+	assert_false(text_is_nearer(SLICE_LIT(""), SLICE_LIT("top"), &distance));
+}
+
 static void test_secrets_compare(void **state)
 {
 	assert_true(text_is_equal_secret(SLICE_LIT("abc"), SLICE_LIT("abc")));
@@ -385,6 +400,7 @@ int main(void)
 		cmocka_unit_test(test_hex_is_read_whole),
 		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_distance),
+		cmocka_unit_test(test_what_is_nearest),
 		cmocka_unit_test(test_secrets_compare),
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_error_is_cut_not_overrun),

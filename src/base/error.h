@@ -19,7 +19,7 @@ enum error_kind {
 
 struct error {
 	enum error_kind kind;
-	char text[256];
+	char text[400];
 };
 
 /* Fills *err and returns -1, so that callers can write `return error_set(err, …)`. */

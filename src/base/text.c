@@ -346,6 +346,20 @@ size_t text_distance(struct slice a, struct slice b, size_t limit)
 	return row[b.n] <= limit ? row[b.n] : limit + 1;
 }
 
+bool text_is_nearer(struct slice written, struct slice candidate, size_t *distance)
+{
+	size_t limit = 1 + written.n / 3; /* a name with more other letters was hardly meant */
+	/* The beginning of a name is as near to it as one wrong letter. */
+	size_t found = written.n > 2 && slice_has_prefix(candidate, written) ?
+			       1 :
+			       text_distance(written, candidate, limit);
+
+	if (found > limit || found >= *distance)
+		return false;
+	*distance = found;
+	return true;
+}
+
 /* After a mismatch only the last '*' is given one byte more: what earlier ones took need not change. */
 bool text_fits_pattern(struct slice text, struct slice pattern)
 {

@@ -53,5 +53,10 @@ bool text_fits_pattern(struct slice text, struct slice pattern);
  * over 64 bytes count as different.
  */
 size_t text_distance(struct slice a, struct slice b, size_t limit);
+/*
+ * Whether `candidate` looks like what somebody has written, and more so than those before it, whose least distance is
+ * *distance; begin with SIZE_MAX.
+ */
+bool text_is_nearer(struct slice written, struct slice candidate, size_t *distance);
 
 #endif

@@ -332,6 +332,8 @@ struct config *config_load(const struct config_request *request, struct config_p
 	}
 	if (root != NULL && request->check != NULL)
 		request->check(request, config, root, problems, warnings);
+	problems_sort(problems, request->file);
+	problems_sort(warnings, request->file);
 	if (problems->count > 0)
 		config_free(&config);
 	config_free(&survey);

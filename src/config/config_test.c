@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/unit_test.h"
 #include "config/options.h"
+#include "config/problem.h"
 
 /* A file of its own for each test; the path is the state. */
 static int make_file(void **state)
@@ -105,6 +106,49 @@ static void test_file(void **state)
 	assert_problem(&request, request.file, ": cannot be opened: No such file or directory");
 	request.file = NULL;
 	assert_problem(&request, "", "command line: neither a file nor a command is given");
+}
+
+static void test_problems_come_in_the_order_of_lines(void **state)
+{
+	static const char *const texts[] = {
+		"/f:10:2: c",
+		"no place 127.0.0.1:8808: x",
+		"/a:1:1: elsewhere",
+		"/f:9:12: b",
+		"/f:9:12: b too",
+		"/f:9:3: a",
+		"/a:b:7:1: a name with a colon",
+		"last",
+	};
+	static const int order[] = { 5, 3, 4, 0, 2, 6, 1, 7 };
+	struct config_problems problems = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		problem_add(&problems, "%s", texts[i]);
+	problems_sort(&problems, "/f");
+	assert_int_equal(problems.count, ARRAY_LEN(texts));
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		assert_string_equal(problems.items[i], texts[order[i]]);
+	config_problems_fini(&problems);
+}
+
+/* What is found late, in files, is told where it stands. */
+static void test_problems_of_all_stages_are_sorted(void **state)
+{
+	struct config_request request = { .file = *state };
+	struct config_problems problems = { 0 };
+
+	config_problems_fini(&warnings);
+	write_file(*state, "listen:\n  - {address: x, tls: {certificate: /nonexistent/c, key: "
+			   "/nonexistent/c}}\nlog:\n  level: loud\nservers: {a: {}}\n");
+	assert_null(config_load(&request, &problems, &warnings));
+	assert_true(problems.count >= 5);
+	for (size_t i = 0; i < problems.count; i++)
+		assert_int_equal(problems.items[i][strlen(*state) + 1],
+				 i + 2 == problems.count ? '4' :
+				 i + 1 == problems.count ? '5' :
+							   '2');
+	config_problems_fini(&problems);
 }
 
 static void test_file_that_is_too_large(void **state)
@@ -705,6 +749,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_file, make_file, remove_file),
+		cmocka_unit_test(test_problems_come_in_the_order_of_lines),
+		cmocka_unit_test_setup_teardown(test_problems_of_all_stages_are_sorted, make_file,
+						remove_file),
 		cmocka_unit_test_setup_teardown(test_file_that_is_too_large, make_file,
 						remove_file),
 		cmocka_unit_test_setup_teardown(test_file_that_others_may_write_is_refused,

@@ -258,7 +258,7 @@ static void test_confinement_of_a_server(void **state)
 			    "defaults: {sandbox: {mode: landlock}}\n");
 	end(&outcome);
 	ASSERT_PROBLEMS("servers: {a: {command: x, resources: {cpu: 1}}}\n",
-			"F:1:44: servers.a.resources.cpu: must be a percentage like 50% or 200%, "
+			"F:1:44: servers.a.resources.cpu: must be a percentage such as 10%, "
 			"not '1'");
 	ASSERT_PROBLEMS("servers: {a: {command: x, resources: {cpu: 0%}}}\n",
 			"F:1:44: servers.a.resources.cpu: must be at least 1%, not '0%'");
@@ -1073,6 +1073,7 @@ static void test_limits_in_vain(void **state)
 				      "'calls', and there are none" },
 		{ "rate: {burst: 2}", "servers.a.rate.burst: does nothing here" },
 		{ "rate: {calls: 1, per: 10s, burst: 2}", NULL },
+		{ "rate: {per: 1m}", NULL }, /* as a printed configuration has it */
 		{ "tools: {limits: [{tools: [a], concurrency: 1, burst: 2}]}",
 		  "servers.a.tools.limits[0].burst: does nothing here" },
 		{ "tools: {limits: [{tools: ['a*', c], calls: 1}, {tools: ['A*b', C], calls: 1}]}",
@@ -1095,6 +1096,35 @@ static void test_limits_in_vain(void **state)
 			 "servers: {a: {command: x, %s}}\nauth: {mode: token, tokens: "
 			 "[{name: n, sha256: " HASH "}]}\n",
 			 rows[i].server);
+		assert_only_warning(yaml, rows[i].warning);
+	}
+}
+
+/* What a printed configuration says is the default is not told. */
+static void test_sections_in_vain(void **state)
+{
+	static const struct {
+		const char *lines;
+		const char *warning; /* NULL: none */
+	} rows[] = {
+		{ "traces: {otlp: {sample: 10%}}",
+		  "F:2:25: traces.otlp.sample: does nothing here: there is no 'endpoint' that" },
+		{ "traces: {otlp: {service_name: x}}", "traces.otlp.service_name: does nothing" },
+		{ "traces: {otlp: {sample: 100%, interval: 5s, plaintext: false}}", NULL },
+		{ "traces: {otlp: {endpoint: 'http://127.0.0.1/v1/traces', sample: 10%}}", NULL },
+		{ "traces: {otlp: ~}", NULL },
+		{ "audit: {calls: refused}",
+		  "F:2:16: audit.calls: does nothing here: there is no 'to' that records go to" },
+		{ "audit: {arguments: true}", "audit.arguments: does nothing here" },
+		{ "audit: {calls: all, arguments: false, required: false}", NULL },
+		{ "audit: {to: journal, arguments: true}", NULL },
+		{ "trusted_proxies: []", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char yaml[256];
+
+		snprintf(yaml, sizeof(yaml), SERVER "%s\n", rows[i].lines);
 		assert_only_warning(yaml, rows[i].warning);
 	}
 }
@@ -1421,6 +1451,7 @@ int main(void)
 		cmocka_unit_test(test_roles),
 		cmocka_unit_test(test_roles_that_cannot_be),
 		cmocka_unit_test(test_limits_in_vain),
+		cmocka_unit_test(test_sections_in_vain),
 		cmocka_unit_test(test_roles_in_vain),
 		cmocka_unit_test(test_rules_of_arguments),
 		cmocka_unit_test(test_pins_and_claims),

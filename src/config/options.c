@@ -410,8 +410,8 @@ const struct option options_table[] = {
 	  .type = OPTION_TEXT,
 	  TOP(log_target),
 	  .def = "stderr",
-	  .help = "stderr, journal, or a file given by its absolute path; not in a directory that a server in a sandbox may "
-		  "write." },
+	  .help = "stderr, journal (standard error as well, which systemd takes there), or a file given by its absolute path; "
+		  "not in a directory that a server in a sandbox may write." },
 
 	{ .path = "defaults",
 	  .type = OPTION_GROUP,

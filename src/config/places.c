@@ -82,11 +82,21 @@ static void look(struct visit *visit, const struct tree *value, struct slice res
 				slice_of(rest.p + n, rest.n - n));
 }
 
+/* What is opened when the configuration is used, and may fail then. */
+static const char *const opened[] = { "log.target",    "audit.to",      "listen[].address",
+				      "admin.address", "admin.metrics", "admin.page" };
+
 void places_collect(const struct tree *root, struct rule_places *places)
 {
 	static const struct slice of_server = SLICE("servers.NAME.");
 	const struct tree *defaults = tree_find(root, "defaults");
 
+	for (size_t i = 0; i < ARRAY_LEN(opened); i++) {
+		struct visit visit = { .places = places };
+
+		look(&visit, root, slice_str(opened[i]));
+		buf_fini(&visit.key);
+	}
 	for (enum rule_key key = RULE_NONE + 1; key < RULE_KEY_COUNT; key++) {
 		struct slice text = slice_str(rule_key_text(key));
 		struct visit visit = { .places = places, .below = rule_key_below(key) };
@@ -100,6 +110,17 @@ void places_collect(const struct tree *root, struct rule_places *places)
 		buf_fini(&visit.key);
 	}
 	rule_places_finish(places);
+}
+
+int places_tell(const struct rule_places *places, const char *key, struct error *err)
+{
+	const struct error what = *err;
+	struct buf place = { 0 };
+
+	if (rule_places_append_key(places, slice_str(key), &place))
+		error_set(err, what.kind, "%s: %s: %s", buf_terminate(&place), key, what.text);
+	buf_fini(&place);
+	return -1;
 }
 
 void places_print(const struct rule_places *places, FILE *out)

@@ -121,6 +121,87 @@ void problem_add_at_key(struct config_problems *problems, const struct tree *val
 	va_end(args);
 }
 
+/* ---- their order ---- */
+
+struct place {
+	bool is_elsewhere; /* not in the first file */
+	struct slice file;
+	uint64_t line; /* UINT64_MAX: the problem has none */
+	uint64_t column;
+};
+
+/* Cuts a number and the colon behind it off. */
+static bool cut_number(struct slice *text, uint64_t *number_r)
+{
+	const char *colon = memchr(text->p, ':', text->n);
+	struct slice digits = slice_between(text->p, colon != NULL ? colon : text->p);
+
+	if (text_parse_u64(digits, number_r) < 0)
+		return false;
+	*text = slice_of(text->p + digits.n + 1, text->n - digits.n - 1);
+	return true;
+}
+
+/* The name of a file may have colons. */
+static struct place find_place(const char *problem, const char *first)
+{
+	struct place place = { .line = UINT64_MAX };
+
+	for (const char *at = strchr(problem, ':'); at != NULL; at = strchr(at + 1, ':')) {
+		struct slice rest = slice_str(at + 1);
+		uint64_t line, column;
+
+		if (!cut_number(&rest, &line) || !cut_number(&rest, &column))
+			continue;
+		place.file = slice_between(problem, at);
+		place.line = line;
+		place.column = column;
+		break;
+	}
+	place.is_elsewhere = first == NULL || !slice_is_equal(place.file, slice_str(first));
+	return place;
+}
+
+static int compare_texts(struct slice one, struct slice other)
+{
+	size_t n = one.n < other.n ? one.n : other.n;
+	int order = n > 0 ? memcmp(one.p, other.p, n) : 0;
+
+	return order != 0 ? order : (one.n > other.n) - (one.n < other.n);
+}
+
+static bool is_before(const struct place *one, const struct place *other)
+{
+	int order;
+
+	if ((one->line == UINT64_MAX) != (other->line == UINT64_MAX))
+		return other->line == UINT64_MAX;
+	if (one->is_elsewhere != other->is_elsewhere)
+		return other->is_elsewhere;
+	order = compare_texts(one->file, other->file);
+	if (order != 0)
+		return order < 0;
+	return one->line < other->line || (one->line == other->line && one->column < other->column);
+}
+
+void problems_sort(struct config_problems *problems, const char *first)
+{
+	for (size_t i = 1; i < problems->count; i++) {
+		char *item = problems->items[i];
+		struct place place = find_place(item, first);
+		size_t at = i;
+
+		for (; at > 0; at--) {
+			struct place before = find_place(problems->items[at - 1], first);
+
+			if (!is_before(&place, &before))
+				break;
+			problems->items[at] = problems->items[at - 1];
+		}
+		problems->items[at] = item;
+	}
+}
+
 void config_problems_fini(struct config_problems *problems)
 {
 	for (size_t i = 0; i < problems->count; i++)

@@ -21,5 +21,10 @@ void problem_add_in(struct config_problems *problems, const struct tree *value, 
 /* With `FILE:LINE:COLUMN: ` of the value's key in front. */
 void problem_add_at_key(struct config_problems *problems, const struct tree *value,
 			const char *format, ...) printf_like(3, 4);
+/*
+ * In the order of lines, and of what was found first at one place: those of the file `first` (NULL: none), of other files by their
+ * names, and without a line.
+ */
+void problems_sort(struct config_problems *problems, const char *first);
 
 #endif

@@ -366,7 +366,7 @@ void rules_warn_of_proxy(const struct config *config, const struct tree *root,
 	const struct authorization_conf *authorization = &config->frontend.authorization;
 	const struct tree *told_by = tree_find(root, "public_url");
 
-	if (told_by == NULL)
+	if (told_by == NULL && config->trusted_proxies.count > 0)
 		told_by = tree_find(root, "trusted_proxies");
 	for (size_t i = 0; i < config->listen_count && told_by == NULL; i++)
 		if (config->listen[i].proxy_protocol)

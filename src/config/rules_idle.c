@@ -3,11 +3,14 @@
  * Keys that do nothing where they stand, and entries whose time is over: told, and no reason not to start. What stands
  * under `defaults` is meant for several servers, and not told.
  */
+#include <string.h>
+
 #include "auth/jwt.h"
 #include "base/clock.h"
 #include "config/problem.h"
 #include "config/quantity.h"
 #include "config/rules.h"
+#include "config/table.h"
 
 /* value: what stands in the configuration; NULL: nothing does */
 static void warn_if_idle(const struct tree *value, bool is_idle, const char *why,
@@ -15,6 +18,39 @@ static void warn_if_idle(const struct tree *value, bool is_idle, const char *why
 {
 	if (is_idle && value != NULL)
 		problem_add_at(warnings, value, "does nothing here: %s", why);
+}
+
+/* As a printed configuration has each key. */
+static bool says_default(const char *level, const struct tree *value)
+{
+	const struct option *option = table_find(level, value->key);
+
+	return option != NULL && option->def != NULL && value->kind == TREE_TEXT &&
+	       strcmp(value->text, option->def) == 0;
+}
+
+/* A section that does nothing; what says the default is not told. */
+static void warn_of_section(const char *level, const struct tree *section, const char *why,
+			    struct config_problems *warnings)
+{
+	for (size_t i = 0; section != NULL && section->kind == TREE_MAP && i < section->count; i++)
+		warn_if_idle(section->items[i], !says_default(level, section->items[i]), why,
+			     warnings);
+}
+
+/* Where headers or a file of authorities stand without an endpoint, or records are required, it is refused. */
+static void warn_of_traces_and_audit(const struct config *config, const struct tree *root,
+				     struct config_problems *warnings)
+{
+	const struct collector_conf *collector = &config->traces.collector;
+
+	if (collector->endpoint == NULL && collector->headers.count == 0 &&
+	    collector->ca_file == NULL)
+		warn_of_section("traces.otlp", tree_find(tree_find(root, "traces"), "otlp"),
+				"there is no 'endpoint' that spans go to", warnings);
+	if (config->audit.to == NULL && !config->audit.is_required)
+		warn_of_section("audit", tree_find(root, "audit"),
+				"there is no 'to' that records go to", warnings);
 }
 
 /* Keys of a server that are for other isolations, where they are set to something else than the default. */
@@ -51,14 +87,18 @@ static void warn_of_isolation(const struct config_server *server, const struct t
 }
 
 /* `at`: where a limit stands. */
-static void warn_of_rate(const struct rate_rule *rule, const struct tree *at,
+static void warn_of_rate(const struct rate_rule *rule, const char *level, const struct tree *at,
 			 struct config_problems *warnings)
 {
 	static const char *const keys[] = { "per", "burst" };
 
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		warn_if_idle(tree_find(at, keys[i]), rule->calls == 0,
-			     "it is about 'calls', and there are none", warnings);
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		const struct tree *value = tree_find(at, keys[i]);
+
+		if (value != NULL && !says_default(level, value))
+			warn_if_idle(value, rule->calls == 0,
+				     "it is about 'calls', and there are none", warnings);
+	}
 }
 
 /* Whether entries above this one are for all of its tools. */
@@ -83,9 +123,11 @@ static void warn_of_limits(const struct config_server *server, const struct tree
 	const struct tool_limits *limits = &server->conf.limits.tools;
 	const struct tree *list = tree_find(tree_find(at, "tools"), "limits");
 
-	warn_of_rate(&server->conf.limits.all.rate, tree_find(at, "rate"), warnings);
+	warn_of_rate(&server->conf.limits.all.rate, OPTIONS_SERVER ".rate", tree_find(at, "rate"),
+		     warnings);
 	for (size_t i = 0; list != NULL && i < limits->count; i++) {
-		warn_of_rate(&limits->items[i].limit.rate, tree_item(list, i), warnings);
+		warn_of_rate(&limits->items[i].limit.rate, OPTIONS_TOOL_LIMIT, tree_item(list, i),
+			     warnings);
 		warn_if_idle(tree_item(list, i), is_for_none(limits, i),
 			     "the entries above it are for all of its tools, and of several that "
 			     "fit the first counts",
@@ -175,6 +217,7 @@ void rules_warn(const struct config *config, const struct tree *root,
 		rules_warn_of_arguments(server, tree_below(servers, server->conf.name), warnings);
 	}
 	warn_of_no_server(config, root, warnings);
+	warn_of_traces_and_audit(config, root, warnings);
 	rules_warn_of_roles(config, root, warnings);
 	rules_warn_of_proxy(config, root, warnings);
 	for (size_t i = 0; list != NULL && i < tokens->count; i++) {

@@ -82,7 +82,7 @@ const char *table_key(const struct option *option)
 	return dot != NULL ? dot + 1 : option->path;
 }
 
-static const struct option *find_option(const char *level, const char *key)
+const struct option *table_find(const char *level, const char *key)
 {
 	const struct option *option = NULL;
 
@@ -96,21 +96,12 @@ static const struct option *find_option(const char *level, const char *key)
 static const char *find_similar(const char *level, struct slice key)
 {
 	const struct option *option = NULL;
-	size_t nearest = 2 + key.n / 3; /* a key with so many other letters was hardly meant */
 	const char *similar = NULL;
+	size_t distance = SIZE_MAX;
 
-	while ((option = table_next(level, option)) != NULL) {
-		struct slice candidate = slice_str(table_key(option));
-		/* The beginning of a name is as near to it as one wrong letter. */
-		size_t distance = key.n > 2 && slice_has_prefix(candidate, key) ?
-					  1 :
-					  text_distance(key, candidate, YAML_KEY_MAX);
-
-		if (distance < nearest) {
-			nearest = distance;
-			similar = candidate.p;
-		}
-	}
+	while ((option = table_next(level, option)) != NULL)
+		if (text_is_nearer(key, slice_str(table_key(option)), &distance))
+			similar = table_key(option);
 	return similar;
 }
 
@@ -121,7 +112,7 @@ static const char *find_deeper(const char *level, const char *key)
 
 	while ((section = table_next(level, section)) != NULL) {
 		const struct option *option =
-			section->type == OPTION_SECTION ? find_option(section->path, key) : NULL;
+			section->type == OPTION_SECTION ? table_find(section->path, key) : NULL;
 
 		if (option != NULL)
 			return option->path + (table_key(section) - section->path);
@@ -143,7 +134,7 @@ static const char *find_other_name(const char *level, const char *key)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strcmp(names[i].theirs, key) == 0 && find_option(level, names[i].ours) != NULL)
+		if (strcmp(names[i].theirs, key) == 0 && table_find(level, names[i].ours) != NULL)
 			return names[i].ours;
 	return NULL;
 }
@@ -238,7 +229,7 @@ void table_load(const struct types_context *context, const char *level, const st
 	}
 	for (size_t i = 0; i < value->count; i++) {
 		const struct tree *member = value->items[i];
-		const struct option *option = find_option(level, member->key);
+		const struct option *option = table_find(level, member->key);
 
 		if (option == NULL)
 			refuse_key(context, level, member);

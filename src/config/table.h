@@ -14,6 +14,8 @@
  * path), in the order of the table: pass NULL, then what it returned, until NULL.
  */
 const struct option *table_next(const char *level, const struct option *previous);
+/* That of this key; NULL: there is none. */
+const struct option *table_find(const char *level, const char *key);
 /* The last part of the option's path: its key. */
 const char *table_key(const struct option *option);
 

@@ -176,8 +176,7 @@ static const struct number numbers[OPTION_TYPE_COUNT] = {
 	[OPTION_COUNT] = { text_parse_u64, buf_append_u64, "a whole number" },
 	[OPTION_SIZE] = { quantity_parse_size, quantity_append_size,
 			  "a size like 512KiB, 4MiB or 1GiB" },
-	[OPTION_PERCENT] = { quantity_parse_percent, append_percent,
-			     "a percentage like 50% or 200%" },
+	[OPTION_PERCENT] = { quantity_parse_percent, append_percent, "a percentage such as 10%" },
 	[OPTION_DURATION] = { quantity_parse_duration, quantity_append_duration,
 			      "a time like 500ms, 30s, 5m, 2h or 1d" },
 };

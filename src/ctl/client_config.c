@@ -156,6 +156,11 @@ static void explain(const struct client_config_server *server, const struct kind
 	fputs("; who has none makes one with: mcpgatectl token new\n", stderr);
 }
 
+const char *client_config_client(size_t i)
+{
+	return i < ARRAY_LEN(kinds) ? kinds[i].name : NULL;
+}
+
 int client_config_print(const struct client_config_server *server, const char *client,
 			struct error *err)
 {
@@ -255,7 +260,9 @@ static int print_found(const struct line *line, const struct found *found, const
 	int result;
 
 	if (found->path == NULL)
-		return line_fail("there is no such server");
+		return line_fail(line->has_file ?
+					 "there is no such server in the configuration" :
+					 "there is no such server; mcpgatectl servers lists them");
 	if (found->origin == NULL)
 		return line_fail("clients have no address: there is neither public_url nor a "
 				 "listener with a port that is known");

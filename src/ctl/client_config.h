@@ -23,6 +23,9 @@ struct client_config_server {
 int client_config_print(const struct client_config_server *server, const char *client,
 			struct error *err) must_check;
 
+/* The names of clients by number; NULL: there are no more. */
+const char *client_config_client(size_t i);
+
 /* The command: asks the daemon, or reads the configuration that -c names. Returns the exit status. */
 int client_config_run(const struct line *line);
 

@@ -19,7 +19,8 @@
 #define GIVEN_MAX 8
 
 struct typed {
-	const char *word; /* the last one, as far as it is there */
+	const char *word;   /* the last one, as far as it is there */
+	const char *option; /* the name of the one whose value it is; NULL: of none */
 	const char *command;
 	const char *given[GIVEN_MAX]; /* the command's arguments before it */
 	size_t count;
@@ -124,19 +125,19 @@ static void offer_arguments(const struct typed *typed, const char *arguments)
 
 /* ---- the line ---- */
 
-/* Whether a word is an option that takes the next one. */
-static bool takes_next(const struct option *options, const char *word)
+/* The name of the option that takes the word behind this one; NULL: it is none. */
+static const char *takes_next(const struct option *options, const char *word)
 {
 	if (word[0] != '-')
-		return false;
+		return NULL;
 	for (; options->name != NULL; options++) {
 		bool is_long = word[1] == '-' && strcmp(word + 2, options->name) == 0;
 		bool is_short = word[1] == options->val && word[1] != '\0' && word[2] == '\0';
 
 		if (is_long || is_short)
-			return options->has_arg == required_argument;
+			return options->has_arg == required_argument ? options->name : NULL;
 	}
-	return false;
+	return NULL;
 }
 
 /* What follows an option's name in one word, as in --socket=PATH and -sPATH; NULL: nothing does. */
@@ -154,20 +155,28 @@ static void use_socket(struct typed *typed, const char *path)
 	snprintf(typed->socket, sizeof(typed->socket), "%s", path);
 }
 
-/* False: the last word belongs to an option, or there are more than any command takes. */
+/* The last word is the value of this option, or the `=` before it. */
+static void type_value(struct typed *typed, const char *option)
+{
+	typed->option = option;
+	if (strcmp(typed->word, "=") == 0)
+		typed->word = "";
+}
+
+/* False: there are more than any command takes. */
 static bool read_words(struct typed *typed, const struct option *options, char *const *words,
 		       int count)
 {
 	for (int i = 0; i < count - 1; i++) {
-		bool is_socket = strcmp(words[i], "-s") == 0 || strcmp(words[i], "--socket") == 0;
+		const char *option = takes_next(options, words[i]);
 
-		if (takes_next(options, words[i])) {
+		if (option != NULL) {
 			/* Of --socket=PATH bash makes three words. */
 			if (++i < count - 1 && strcmp(words[i], "=") == 0)
 				i++;
 			if (i == count - 1)
-				return false;
-			if (is_socket)
+				type_value(typed, option);
+			else if (strcmp(option, "socket") == 0)
 				use_socket(typed, words[i]);
 		} else if (joined_socket(words[i]) != NULL) {
 			use_socket(typed, joined_socket(words[i]));
@@ -183,29 +192,71 @@ static bool read_words(struct typed *typed, const struct option *options, char *
 	return true;
 }
 
-void complete_print(complete_command_fn *command, const struct option *options, char *const *words,
-		    int count)
+static void offer_options(const struct typed *typed, const struct option *options)
+{
+	for (; options->name != NULL; options++) {
+		char text[40];
+
+		offer(typed,
+		      slice_of(text, (size_t)snprintf(text, sizeof(text), "--%s", options->name)));
+	}
+}
+
+/* `lead`: what of the word stands before the value. */
+static void offer_values(const struct typed *typed, complete_value_fn *value, const char *option,
+			 struct slice lead)
+{
+	const char *one;
+
+	for (size_t i = 0; (one = value(option, i)) != NULL; i++) {
+		char text[80];
+
+		offer(typed, slice_of(text, (size_t)snprintf(text, sizeof(text), "%.*s%s",
+							     SLICE_ARG(lead), one)));
+	}
+}
+
+/* --OPTION=VALUE as one word. */
+static void offer_joined(const struct typed *typed, const struct complete_forms *forms)
+{
+	const char *equals = strchr(typed->word, '=');
+
+	for (const struct option *o = forms->options; o->name != NULL; o++)
+		if (slice_is_equal(slice_between(typed->word + 2, equals), slice_str(o->name)))
+			offer_values(typed, forms->value, o->name,
+				     slice_between(typed->word, equals + 1));
+}
+
+static void offer_words(const struct typed *typed, const struct complete_forms *forms)
+{
+	static const char help[] = "help"; /* of a command, and in no row of them */
+	bool is_help = typed->command != NULL && strcmp(typed->command, help) == 0;
+	const char *arguments, *name;
+
+	if (typed->command == NULL)
+		offer(typed, slice_str(help));
+	for (size_t i = 0; (name = forms->command(i, &arguments)) != NULL; i++) {
+		if (typed->command == NULL || (is_help && typed->count == 0))
+			offer(typed, slice_str(name));
+		else if (strcmp(typed->command, name) == 0)
+			offer_arguments(typed, arguments);
+	}
+}
+
+void complete_print(const struct complete_forms *forms, char *const *words, int count)
 {
 	struct typed typed = { .word = count > 0 ? words[count - 1] : "" };
-	const char *arguments, *name;
 
 	CHECK(count >= 0);
 	client_find_socket(typed.socket);
-	if (!read_words(&typed, options, words, count))
+	if (!read_words(&typed, forms->options, words, count))
 		return;
-	if (typed.word[0] == '-') {
-		for (; options->name != NULL; options++) {
-			char text[40];
-
-			offer(&typed, slice_of(text, (size_t)snprintf(text, sizeof(text), "--%s",
-								      options->name)));
-		}
-		return;
-	}
-	for (size_t i = 0; (name = command(i, &arguments)) != NULL; i++) {
-		if (typed.command == NULL)
-			offer(&typed, slice_str(name));
-		else if (strcmp(typed.command, name) == 0)
-			offer_arguments(&typed, arguments);
-	}
+	if (typed.option != NULL)
+		offer_values(&typed, forms->value, typed.option, slice_of(NULL, 0));
+	else if (typed.word[0] == '-' && typed.word[1] == '-' && strchr(typed.word, '=') != NULL)
+		offer_joined(&typed, forms);
+	else if (typed.word[0] == '-')
+		offer_options(&typed, forms->options);
+	else
+		offer_words(&typed, forms);
 }

@@ -12,8 +12,16 @@
 /* The name of the command number `i`, and the form of its arguments as the help has it; NULL: there are no more. */
 typedef const char *complete_command_fn(size_t i, const char **arguments_r);
 
+/* One of the values that the option of this name takes, by number; NULL: there are no more, or anything may be its value. */
+typedef const char *complete_value_fn(const char *option, size_t i);
+
+struct complete_forms {
+	complete_command_fn *command;
+	complete_value_fn *value;
+	const struct option *options;
+};
+
 /* words: what follows `mcpgatectl complete`; the last one is being typed. Names of servers are asked of the daemon. */
-void complete_print(complete_command_fn *command, const struct option *options, char *const *words,
-		    int count);
+void complete_print(const struct complete_forms *forms, char *const *words, int count);
 
 #endif

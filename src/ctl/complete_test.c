@@ -56,8 +56,16 @@ static const char *command(size_t i, const char **arguments_r)
 static const struct option options[] = {
 	{ "socket", required_argument, NULL, 's' },
 	{ "follow", no_argument, NULL, 'f' },
+	{ "client", required_argument, NULL, 256 },
 	{ NULL, 0, NULL, 0 },
 };
+
+static const char *value(const char *option, size_t i)
+{
+	static const char *const clients[] = { "cline", "codex", "zed" };
+
+	return strcmp(option, "client") == 0 && i < ARRAY_LEN(clients) ? clients[i] : NULL;
+}
 
 /* What is printed for these words, the last of which is being typed. */
 static const char *offered(char *const *words, int count)
@@ -70,7 +78,7 @@ static const char *offered(char *const *words, int count)
 	assert_non_null(file);
 	fflush(stdout);
 	dup2(fileno(file), STDOUT_FILENO);
-	complete_print(command, options, words, count);
+	complete_print(&(struct complete_forms){ command, value, options }, words, count);
 	fflush(stdout);
 	dup2(saved, STDOUT_FILENO);
 	close(saved);
@@ -88,15 +96,36 @@ static const char *offered(char *const *words, int count)
 static void test_commands_and_words(void **state)
 {
 	answer = NULL;
-	assert_string_equal(OFFERED(""), "status\nlogs\ntools\ndeny\ncan\nclient-config\npins\n");
+	assert_string_equal(OFFERED(""),
+			    "help\nstatus\nlogs\ntools\ndeny\ncan\nclient-config\npins\n");
 	assert_string_equal(OFFERED("c"), "can\nclient-config\n");
 	assert_string_equal(OFFERED("deny", ""), "add\nlist\nremove\n");
 	assert_string_equal(OFFERED("deny", "r"), "remove\n");
 	assert_string_equal(OFFERED("deny", "add", ""), "");
-	assert_string_equal(OFFERED("-"), "--socket\n--follow\n");
+	assert_string_equal(OFFERED("-"), "--socket\n--follow\n--client\n");
 	assert_string_equal(OFFERED("logs", "--f"), "--follow\n");
 	assert_string_equal(OFFERED("nothing", ""), "");
 	assert_string_equal(offered(NULL, 0), OFFERED(""));
+}
+
+static void test_values_of_options(void **state)
+{
+	answer = NULL;
+	assert_string_equal(OFFERED("client-config", "x", "--client", ""), "cline\ncodex\nzed\n");
+	assert_string_equal(OFFERED("--client", "c"), "cline\ncodex\n");
+	assert_string_equal(OFFERED("--client", "="), "cline\ncodex\nzed\n"); /* bash */
+	assert_string_equal(OFFERED("--client", "=", "z"), "zed\n");
+	assert_string_equal(OFFERED("--client=c"), "--client=cline\n--client=codex\n");
+	assert_string_equal(OFFERED("--socket="), "");
+	assert_string_equal(OFFERED("--client", "zed", "p"), "pins\n");
+	assert_string_equal(OFFERED("--=z"), "");
+}
+
+static void test_help_of_a_command(void **state)
+{
+	assert_string_equal(OFFERED("h"), "help\n");
+	assert_string_equal(OFFERED("help", "c"), "can\nclient-config\n");
+	assert_string_equal(OFFERED("help", "can", ""), "");
 }
 
 static void test_names_of_servers(void **state)
@@ -174,6 +203,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_commands_and_words),
+		cmocka_unit_test(test_values_of_options),
+		cmocka_unit_test(test_help_of_a_command),
 		cmocka_unit_test(test_names_of_servers),
 		cmocka_unit_test(test_what_may_be_left_out),
 		cmocka_unit_test(test_a_socket_in_one_word),

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "config/config.h"
 #include "config/quantity.h"
 #include "config/quote.h"
@@ -482,6 +483,14 @@ static const char *command_form(size_t i, const char **arguments_r)
 	return commands[i].name;
 }
 
+/* What --client and --format take. */
+static const char *option_value(const char *option, size_t i)
+{
+	if (strcmp(option, "client") == 0)
+		return client_config_client(i);
+	return strcmp(option, "format") == 0 ? tools_format(i) : NULL;
+}
+
 static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
@@ -492,8 +501,19 @@ static const struct command *find_command(const char *name)
 
 static int refuse_command(const char *name)
 {
-	char *why = mem_printf("there is no command '%s'", name);
-	int status = line_refuse_usage(why);
+	const char *nearest = NULL;
+	size_t distance = SIZE_MAX;
+	char *why;
+	int status;
+
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (text_is_nearer(slice_str(name), slice_str(commands[i].name), &distance))
+			nearest = commands[i].name;
+	if (nearest != NULL)
+		why = mem_printf("there is no command '%s'; did you mean '%s'?", name, nearest);
+	else
+		why = mem_printf("there is no command '%s'", name);
+	status = line_refuse_usage(why);
 
 	free(why);
 	return status;
@@ -528,7 +548,11 @@ static int run(const struct line *line)
 	CHECK(line->count > 0);
 	if (command == NULL)
 		return refuse_command(line->words[0]);
-	if (given < command->arguments_min || given > command->arguments_max)
+	if (given > 0 && command->arguments_max == 0)
+		why = mem_printf("'%s' takes no argument like '%s'; usage: mcpgatectl %s%s%s",
+				 command->name, line->words[1], command->name,
+				 command->arguments[0] != '\0' ? " " : "", command->arguments);
+	else if (given < command->arguments_min || given > command->arguments_max)
 		why = mem_printf("usage: mcpgatectl %s %s", command->name, command->arguments);
 	else if (command->arguments_min > 0 && !line_is_plain(line->words[1]))
 		why = mem_printf("a name has letters, digits, - and _ only: mcpgatectl %s %s",
@@ -688,7 +712,8 @@ int main(int argc, char **argv)
 	/* For the width of characters alone: all texts are UTF-8, whatever the user's own locale is. */
 	setlocale(LC_CTYPE, "C.UTF-8");
 	if (argc > 1 && strcmp(argv[1], "complete") == 0) {
-		complete_print(command_form, options, argv + 2, argc - 2);
+		complete_print(&(struct complete_forms){ command_form, option_value, options },
+			       argv + 2, argc - 2);
 		return check_output(0);
 	}
 	client_find_socket(line.socket);

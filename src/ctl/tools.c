@@ -69,6 +69,11 @@ json_t *tools_convert(const json_t *tools, const char *format)
 	return NULL;
 }
 
+const char *tools_format(size_t i)
+{
+	return i < ARRAY_LEN(formats) ? formats[i].name : NULL;
+}
+
 static void print_text(const json_t *text)
 {
 	escape_print(stdout, "", slice_of(json_string_value(text), json_string_length(text)),

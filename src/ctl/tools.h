@@ -10,6 +10,8 @@
  * would refuse are told on stderr.
  */
 json_t *tools_convert(const json_t *tools, const char *format);
+/* The formats by number; NULL: there are no more. */
+const char *tools_format(size_t i);
 /* Prints the content of a tools/call result: texts as they are, other things by their kind. */
 void tools_print_result(const json_t *result);
 /* As JSON in ASCII: nothing in it can act on a terminal. */

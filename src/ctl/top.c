@@ -56,14 +56,24 @@ static struct slice text_of(const json_t *object, const char *member)
 	return slice_of(json_string_value(text), json_string_length(text));
 }
 
-static const json_t *find_server(const json_t *report, struct slice name)
+static bool is_retiring(const json_t *server)
+{
+	return slice_is_equal(text_of(server, "state"), SLICE_LIT("retiring"));
+}
+
+/* What the report before said of it. One that a reload has retired since then has done nothing more, as far as is known. */
+static const json_t *find_before(const json_t *report, const json_t *server)
 {
 	const json_t *servers = json_object_get(report, "servers");
 
-	for (size_t i = 0; i < json_array_size(servers); i++)
-		if (slice_is_equal(text_of(json_array_get(servers, i), "name"), name))
-			return json_array_get(servers, i);
-	return NULL;
+	for (size_t i = 0; i < json_array_size(servers); i++) {
+		const json_t *before = json_array_get(servers, i);
+
+		if (slice_is_equal(text_of(before, "name"), text_of(server, "name")) &&
+		    is_retiring(before) == is_retiring(server))
+			return before;
+	}
+	return report != NULL && is_retiring(server) ? server : NULL;
 }
 
 /* What a counter has become more by; of a daemon that has begun anew, all of it. */
@@ -180,7 +190,7 @@ static void write_view(const json_t *now, const json_t *before, FILE *out)
 	for (size_t i = 0; i < json_array_size(servers); i++) {
 		const json_t *server = json_array_get(servers, i);
 
-		add_server(&table, server, find_server(before, text_of(server, "name")), seconds);
+		add_server(&table, server, find_before(before, server), seconds);
 	}
 	text_table_print(&table, out);
 	text_table_fini(&table);

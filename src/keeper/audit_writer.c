@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/slice.h"
 #include "io/ipc.h"
+#include "keeper/record_file.h"
 #include "obs/line.h"
 #include "obs/log.h"
 
@@ -90,25 +91,16 @@ static int open_target(const char *to, const char *journal)
 	return open_socket(strcmp(to, "journal") == 0 ? journal : to + strlen("unix:"));
 }
 
-/* Whether a file could be made there. */
-static int try_directory(const char *path)
-{
-	char *directory = mem_dup_slice(slice_of(path, (size_t)(strrchr(path, '/') - path) + 1));
-	int result = access(directory, W_OK | X_OK);
-
-	free(directory);
-	return result;
-}
-
 int audit_writer_try(const char *to, struct error *err)
 {
-	int fd = names_file(to) ? open(to, FILE_FLAGS) : open_target(to, JOURNAL);
+	int fd;
 
-	if (fd >= 0)
-		close(fd);
-	else if (!names_file(to) || errno != ENOENT || try_directory(to) < 0)
-		return error_set_errno(err, names_file(to) ? "it cannot be opened" :
-							     "nobody reads there now");
+	if (names_file(to))
+		return record_file_try(to, FILE_FLAGS, err);
+	fd = open_target(to, JOURNAL);
+	if (fd < 0)
+		return error_set_errno(err, "nobody reads there now");
+	close(fd);
 	return 0;
 }
 

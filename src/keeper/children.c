@@ -65,23 +65,35 @@ static void log_sandbox(const struct config_server *server)
 		    LOG_STR("lacks", confinement.lacking));
 }
 
-static void log_warnings(const struct config *config)
+/* Its name may have been another number's, with other arguments, say. */
+static bool was_root(const struct children *children, const char *name)
 {
-	for (size_t i = 0; i < config->server_count; i++) {
-		const struct config_server *server = &config->servers[i];
+	const struct config *config = children->config;
 
-		if (server->enabled && kernel_features_is_root(server))
-			LOG(SERVER_IS_ROOT, LOG_STR("server", server->conf.name));
-		if (server->enabled && kernel_features_reaches_gateway(config, server))
-			LOG(SERVER_REACHES_GATEWAY, LOG_STR("server", server->conf.name));
-		if (server->enabled)
-			log_sandbox(server);
-	}
+	for (size_t i = 0; i < config->server_count; i++)
+		if (children->is_noted[i] && strcmp(config->servers[i].conf.name, name) == 0 &&
+		    kernel_features_is_root(&config->servers[i]))
+			return true;
+	return false;
 }
 
 void children_note_servers(const struct children *children)
 {
-	log_warnings(children->config);
+	const struct config *config = children->config;
+
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
+
+		/* A number stands for the same processes until children_forget_server. */
+		if (!server->enabled || children->is_noted[i])
+			continue;
+		if (kernel_features_is_root(server) && !was_root(children, server->conf.name))
+			LOG(SERVER_IS_ROOT, LOG_STR("server", server->conf.name));
+		if (kernel_features_reaches_gateway(config, server))
+			LOG(SERVER_REACHES_GATEWAY, LOG_STR("server", server->conf.name));
+		log_sandbox(server);
+		children->is_noted[i] = true;
+	}
 }
 
 size_t children_count(const struct children *children, size_t server)
@@ -94,6 +106,7 @@ void children_forget_server(struct children *children, size_t server)
 {
 	CHECK(children_count(children, server) == 0);
 	children->starts[server] = (struct starts){ 0 };
+	children->is_noted[server] = false;
 }
 
 void children_init(struct children *children, const struct config *config, struct launch *launch,
@@ -107,12 +120,13 @@ void children_init(struct children *children, const struct config *config, struc
 		.gateway_fd = -1,
 	};
 	CHECK(launch->config == config);
-	log_warnings(config);
 	list_init(&children->starting);
 	list_init(&children->others);
 	list_init(&children->untold);
 	children->counts = mem_zalloc(SERVERS_MAX * sizeof(*children->counts));
 	children->starts = mem_zalloc(SERVERS_MAX * sizeof(*children->starts));
+	children->is_noted = mem_zalloc(SERVERS_MAX * sizeof(*children->is_noted));
+	children_note_servers(children);
 }
 
 static const struct config_server *row_server(const struct children *children,
@@ -642,4 +656,5 @@ void children_fini(struct children *children)
 	map_fini(&children->by_pid);
 	free(children->counts);
 	free(children->starts);
+	free(children->is_noted);
 }

@@ -47,6 +47,7 @@ struct children {
 		struct launch_verdict
 			failed; /* how the last start did that is in the log; 0: it did not */
 	} * starts;             /* of each server */
+	bool *is_noted;         /* whether the log says how each server is kept in */
 	struct {
 		uint64_t question;
 		bool is_allowed;
@@ -60,7 +61,7 @@ void children_init(struct children *children, const struct config *config, struc
 /* Frees the table; processes that still run are not touched. */
 void children_fini(struct children *children);
 
-/* The configuration has changed: says of its servers what is to be said of each. */
+/* The configuration has changed: says of its new servers what is to be said of each. */
 void children_note_servers(const struct children *children);
 /* IPC_RELEASE: whether it was allowed. */
 void children_release(const struct children *children, const struct ipc_message *message,

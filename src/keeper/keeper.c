@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "config/places.h"
 #include "io/ipc.h"
 #include "keeper/announcement.h"
 #include "keeper/audit_writer.h"
@@ -669,7 +670,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	log_set(keeper->log_fd, config->log_level, config->log_format);
 	log_set_process("keeper");
 	if (audit_writer_open(&keeper->audit, config->audit.to, err) < 0)
-		return -1;
+		return places_tell(&config->rule_places, "audit.to", err);
 	keeper->signal_fd = open_signals(err);
 	if (keeper->signal_fd < 0)
 		return -1;

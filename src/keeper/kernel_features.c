@@ -346,29 +346,9 @@ static void warn_of_roots(const struct check *check)
 	}
 }
 
-/* A file to write to, by its absolute path. */
-static void warn_of_directory(const char *file, const struct tree *at,
-			      struct config_problems *warnings)
-{
-	const char *name = file != NULL ? strrchr(file, '/') : NULL;
-	struct stat status;
-	char *directory;
-
-	if (name == NULL || file[0] != '/')
-		return;
-	directory = mem_dup_slice(slice_of(file, name > file ? (size_t)(name - file) : 1));
-	if (stat(directory, &status) < 0 || !S_ISDIR(status.st_mode))
-		problem_add_at(warnings, at,
-			       "there is no directory %.200s; the daemon does not start without it",
-			       directory);
-	free(directory);
-}
-
 void kernel_features_warn(const struct config *config, const struct tree *root,
 			  struct config_problems *warnings)
 {
-	warn_of_directory(config->log_target, tree_below(tree_below(root, "log"), "target"),
-			  warnings);
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 		const struct check check = { config, server, root, warnings };

@@ -11,11 +11,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/slice.h"
 #include "config/address.h"
+#include "config/places.h"
 #include "config/problem.h"
 #include "io/address.h"
 #include "keeper/gateway_entry.h"
@@ -55,10 +57,18 @@ static void log_listener(int fd)
 	    LOG_STR("reach", address_is_loopback(fd) ? "local" : "network"));
 }
 
-static int fail_at(const char *address, const struct error *why, struct error *err)
+static void fail_at(const char *address, const struct error *why, struct error *err)
 {
 	LOG(LISTEN_FAILED, LOG_STR("address", address), LOG_STR("error", why->text));
-	return error_set(err, why->kind, "cannot listen on %.80s: %.150s", address, why->text);
+	error_set(err, why->kind, "cannot listen on %.80s: %.150s", address, why->text);
+}
+
+int listeners_tell_place(const struct config *config, size_t at, struct error *err)
+{
+	char key[48];
+
+	snprintf(key, sizeof(key), "listen[%zu].address", at);
+	return places_tell(&config->rule_places, key, err);
 }
 
 int listeners_open_one(const struct config *config, size_t at, struct error *err)
@@ -66,8 +76,10 @@ int listeners_open_one(const struct config *config, size_t at, struct error *err
 	struct error why = { ERROR_NONE, "" };
 	int fd = listener_open(config, at, &why);
 
-	if (fd < 0)
-		return fail_at(config->listen[at].address, &why, err);
+	if (fd < 0) {
+		fail_at(config->listen[at].address, &why, err);
+		return listeners_tell_place(config, at, err);
+	}
 	log_listener(fd);
 	return fd;
 }
@@ -97,39 +109,69 @@ static int open_all(const struct config *config, int *listeners, struct error *e
 	return 0;
 }
 
-/* A unix socket that nobody listens on would be replaced, and what systemd passes is there in a service alone. */
-static int try_to_listen(const char *text, struct error *err)
+/* Where a unix socket is to be made; what is there already is this daemon's, or replaced if nobody listens. */
+static int try_directory_of(const char *path, struct error *err)
 {
-	struct address address;
+	const char *name = strrchr(path, '/');
+	char *directory = name != NULL ? mem_dup_slice(slice_between(path, name + 1)) : NULL;
+	int result = access(directory != NULL ? directory : ".", W_OK | X_OK);
+
+	if (result < 0)
+		error_set_errno(err, "no socket can be made in its directory");
+	free(directory);
+	return result;
+}
+
+/* What is no address at all the rules have refused, and what systemd passes is there in a service alone. */
+static int try_to_listen(const struct address *address, struct error *err)
+{
 	int fd;
 
-	/* What is no address at all the rules have refused. */
-	if (text == NULL || address_parse(text, &address, err) < 0 || address.kind != ADDRESS_TCP)
+	if (address->kind == ADDRESS_SYSTEMD)
 		return 0;
-	fd = address_listen((const struct sockaddr *)&address.socket, address.socket_size, err);
+	if (address->kind == ADDRESS_UNIX)
+		return try_directory_of(((const struct sockaddr_un *)(const void *)&address->socket)
+						->sun_path,
+					err);
+	fd = address_listen((const struct sockaddr *)&address->socket, address->socket_size, err);
 	if (fd < 0)
 		return -1;
 	close(fd);
 	return 0;
 }
 
-void listeners_warn(const struct config *config, const struct tree *root,
-		    struct config_problems *warnings)
+/* A service manager may make the directory of a socket, and this daemon may have the address. */
+static void check_one(const char *text, const struct tree *at, struct config_problems *problems,
+		      struct config_problems *warnings)
 {
+	struct error err = { ERROR_NONE, "" };
+	struct address address;
+	bool is_taken;
+
+	if (text == NULL || address_parse(text, &address, &err) < 0 ||
+	    try_to_listen(&address, &err) == 0)
+		return;
+	is_taken = slice_has_prefix(slice_str(err.text), slice_str(strerror(EADDRINUSE)));
+	problem_add_at(is_taken || address.kind == ADDRESS_UNIX ? warnings : problems, at,
+		       "cannot listen on %.100s now: %s%s", text, err.text,
+		       is_taken ? " (or this daemon runs already)" : "");
+}
+
+void listeners_check(const struct config *config, const struct tree *root,
+		     struct config_problems *problems, struct config_problems *warnings)
+{
+	const struct tree *admin = tree_below(root, "admin");
+
 	for (size_t i = 0; i < config->listen_count; i++) {
-		const char *address = config->listen[i].address;
 		const struct tree *item = tree_item(tree_below(root, "listen"), i);
-		struct error err = { ERROR_NONE, "" };
 
-		bool is_taken;
-
-		if (try_to_listen(address, &err) == 0)
-			continue;
-		is_taken = slice_has_prefix(slice_str(err.text), slice_str(strerror(EADDRINUSE)));
-		problem_add_at(warnings, tree_below(item, "address"),
-			       "cannot listen on %.100s now: %s%s", address, err.text,
-			       is_taken ? " (or this daemon runs already)" : "");
+		check_one(config->listen[i].address, tree_below(item, "address"), problems,
+			  warnings);
 	}
+	/* "auto" and "off" are no addresses. */
+	check_one(config->admin_address, tree_below(admin, "address"), problems, warnings);
+	check_one(config->admin_metrics, tree_below(admin, "metrics"), problems, warnings);
+	check_one(config->admin_page, tree_below(admin, "page"), problems, warnings);
 }
 
 /* ---- for the operator ---- */
@@ -210,6 +252,11 @@ static int open_admin_somewhere(void)
 
 static int open_more(const struct config *config, int *more, struct error *err)
 {
+	static const char *const keys[LISTENERS_MORE] = {
+		[LISTENER_ADMIN] = "admin.address",
+		[LISTENER_METRICS] = "admin.metrics",
+		[LISTENER_PAGE] = "admin.page",
+	};
 	const char *texts[LISTENERS_MORE] = {
 		[LISTENER_ADMIN] = config->admin_address,
 		[LISTENER_METRICS] = config->admin_metrics,
@@ -228,8 +275,10 @@ static int open_more(const struct config *config, int *more, struct error *err)
 		if (texts[i] == NULL)
 			continue;
 		more[i] = open_private(texts[i], &why);
-		if (more[i] < 0)
-			return fail_at(texts[i], &why, err);
+		if (more[i] < 0) {
+			fail_at(texts[i], &why, err);
+			return places_tell(&config->rule_places, keys[i], err);
+		}
 		log_listener(more[i]);
 	}
 	return 0;

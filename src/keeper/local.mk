@@ -17,6 +17,7 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/gateway_process.c src/keeper/gateway_process.h \
 	src/keeper/read_only.c src/keeper/read_only.h \
 	src/keeper/reaper.c src/keeper/reaper.h \
+	src/keeper/record_file.c src/keeper/record_file.h \
 	src/keeper/keeper.c src/keeper/keeper.h \
 	src/keeper/landlock.c src/keeper/landlock.h \
 	src/keeper/launch.c src/keeper/launch.h \

@@ -5,7 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/places.h"
+#include "keeper/record_file.h"
 #include "obs/log.h"
+
+#define JOURNAL "/run/systemd/journal/socket"
+#define FILE_FLAGS (O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
 static bool log_is_file(const struct config *config)
 {
@@ -18,11 +23,22 @@ int log_file_open(const struct config *config, struct error *err)
 	int fd = STDERR_FILENO;
 
 	if (log_is_file(config))
-		fd = open(config->log_target,
-			  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
-	if (fd < 0)
-		return error_set_errno(err, "cannot open the log file %.120s", config->log_target);
-	return fd;
+		fd = open(config->log_target, FILE_FLAGS | O_CREAT, 0640);
+	if (fd >= 0)
+		return fd;
+	error_set_errno(err, "cannot open the log file %.120s", config->log_target);
+	return places_tell(&config->rule_places, "log.target", err);
+}
+
+int log_file_try(const struct config *config, struct error *err)
+{
+	if (strcmp(config->log_target, "journal") == 0 && access(JOURNAL, F_OK) < 0)
+		return error_set(err, ERROR_SYSTEM,
+				 "no journal runs here; the log goes to standard error");
+	/* What is no absolute path the rules refuse. */
+	if (!log_is_file(config) || config->log_target[0] != '/')
+		return 0;
+	return record_file_try(config->log_target, FILE_FLAGS, err);
 }
 
 void log_file_reopen(const struct config *config, int *fd)

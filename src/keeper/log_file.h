@@ -5,8 +5,10 @@
 
 #include "config/config.h"
 
-/* The descriptor, or -1. */
+/* The descriptor; or -1, and err names the place in the configuration. */
 int log_file_open(const struct config *config, struct error *err) must_check;
+/* Whether it goes there; a file that is not there yet is not made. -1: err says what is in the way. */
+int log_file_try(const struct config *config, struct error *err) must_check;
 /* Opens a file anew, for whoever has renamed it; the log goes on in what was open if that fails. */
 void log_file_reopen(const struct config *config, int *fd);
 /* The log goes on in `fresh`, which log_file_open has opened for this configuration; what was open is closed. */

@@ -108,6 +108,31 @@ static void what_was_begun_is_not_lost(void **state)
 	assert_string_equal(came(), "");
 }
 
+static void lines_of_the_other_format_are_taken_around_its_change(void **state)
+{
+	static const char json[] = "{\"time\":\"2026-01-02T03:04:05.678Z\",\"level\":\"info\","
+				   "\"event\":\"event\",\"process\":\"gateway\",\"a\":1}\n";
+	static const char text[] = STAMP " a=1\n";
+
+	write_text(json);
+	log_relay_read(&relay);
+	assert_non_null(strstr(came(), " gateway_output text="));
+	/* The gateway changes it before the keeper hears of that. */
+	log_expect_format(LOG_FORMAT_JSON);
+	write_text(json);
+	log_relay_read(&relay);
+	assert_string_equal(came(), json);
+	log_set_level(LOG_LEVEL_INFO, LOG_FORMAT_JSON);
+	write_text(text);
+	write_text(json);
+	log_relay_read(&relay);
+	clock_freeze(now_ms + 60000);
+	assert_int_equal(count_lines(), 2);
+	write_text(text);
+	log_relay_read(&relay);
+	assert_non_null(strstr(came(), "\"event\":\"gateway_output\""));
+}
+
 static void write_lines(size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -154,6 +179,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lines_may_come_in_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(rest_of_a_long_line_is_dropped, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_was_begun_is_not_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			lines_of_the_other_format_are_taken_around_its_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(lines_a_second_are_bounded, setup, teardown),
 	};
 

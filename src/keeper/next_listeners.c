@@ -28,8 +28,10 @@ static in_port_t port_of(const char *text)
 }
 
 /* 127.0.0.1:80 and 0.0.0.0:80 cannot be open at the same time, whoever has them. */
-static void blame_own(const struct config *now, const char *address, struct error *err)
+static void blame_own(const struct config *now, const struct config *config, size_t at,
+		      struct error *err)
 {
+	const char *address = config->listen[at].address;
 	struct error why = *err;
 	in_port_t port = port_of(address);
 
@@ -42,6 +44,7 @@ static void blame_own(const struct config *now, const char *address, struct erro
 				"cannot listen on %.80s beside %.80s, which this daemon has until "
 				"then: needs a restart",
 				address, now->listen[i].address);
+			listeners_tell_place(config, at, err);
 			return;
 		}
 }
@@ -63,7 +66,7 @@ int next_listeners_open(struct next_listeners *next_r, const struct config *now,
 		next_r->fds[i] = listeners_open_one(config, i, err);
 		if (next_r->fds[i] >= 0)
 			continue;
-		blame_own(now, config->listen[i].address, err);
+		blame_own(now, config, i, err);
 		next_listeners_forget(next_r);
 		return -1;
 	}

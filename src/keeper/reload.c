@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "config/difference.h"
+#include "config/places.h"
 #include "config/problem.h"
 #include "keeper/listeners.h"
 #include "keeper/log_file.h"
@@ -230,7 +231,9 @@ static int open_records(struct reload *reload, struct error *err)
 	}
 	if (config_has_same_audit(now, next))
 		return 0;
-	return audit_writer_open_next(reload->parts.audit, next->audit.to, err);
+	if (audit_writer_open_next(reload->parts.audit, next->audit.to, err) < 0)
+		return places_tell(&next->rule_places, "audit.to", err);
+	return 0;
 }
 
 /* Last: what is opened here is connected to. */
@@ -606,6 +609,7 @@ static void send_config(struct reload *reload, int gateway_fd)
 	    ipc_send(gateway_fd, &message, fds, ARRAY_LEN(fds), &err) < 0)
 		return;
 	reload_set_state(reload, RELOAD_JUDGED);
+	log_expect_format(reload->next->log_format);
 	close_fd(&reload->servers);
 }
 

@@ -384,7 +384,8 @@ static void the_log_and_the_audit_go_elsewhere(void **state)
 	before = log_fd;
 	put(file, bad);
 	order(1);
-	assert_non_null(strstr(hear_report(1, false), "error cannot open the file of the audit"));
+	assert_non_null(
+		strstr(hear_report(1, false), ": audit.to: cannot open the file of the audit"));
 	put(file, text);
 	order(2);
 	hear_config(1);

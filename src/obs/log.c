@@ -20,6 +20,7 @@
 
 #define VALUE_MAX_BYTES 1024
 #define NUMBER_MAX_BYTES 20
+#define OTHER_FORMAT_MS (60 * 1000)
 
 static const struct {
 	enum log_level level;
@@ -41,6 +42,8 @@ static const char *const level_names[] = {
 static struct {
 	int fd;
 	enum log_format format;
+	enum log_format other; /* that lines of other processes may have until then as well */
+	uint64_t other_until_ms;
 	const char *process;
 	uint64_t count;
 	uint64_t dropped;
@@ -57,15 +60,27 @@ void log_set_fd(int fd)
 
 void log_set_level(enum log_level level, enum log_format format)
 {
+	enum log_format before = sink.format;
+
 	CHECK(level <= LOG_LEVEL_DEBUG && format <= LOG_FORMAT_JSON);
 	log_threshold = level;
 	sink.format = format;
+	log_expect_format(before);
+}
+
+void log_expect_format(enum log_format format)
+{
+	if (format == sink.format)
+		return;
+	sink.other = format;
+	sink.other_until_ms = clock_now_ms() + OTHER_FORMAT_MS;
 }
 
 void log_set(int fd, enum log_level level, enum log_format format)
 {
 	log_set_fd(fd);
 	log_set_level(level, format);
+	sink.other_until_ms = 0;
 }
 
 void log_set_process(const char *name)
@@ -273,7 +288,7 @@ static bool take_number(struct slice *rest)
 }
 
 /* As line_put_field writes it. What stands at the front of a line is not said again: readers of JSON take the last. */
-static bool take_field(struct slice *rest)
+static bool take_field(struct slice *rest, bool is_json)
 {
 	static const struct slice said[] = {
 		SLICE("time"),
@@ -281,7 +296,6 @@ static bool take_field(struct slice *rest)
 		SLICE("event"),
 		SLICE("process"),
 	};
-	bool is_json = sink.format == LOG_FORMAT_JSON;
 	struct slice key;
 
 	if (!take_form(rest, is_json ? ",\"" : " "))
@@ -302,9 +316,9 @@ static bool take_field(struct slice *rest)
 }
 
 /* Whether log_write could have written it, in a process of this name. */
-static bool is_line_of(struct slice line, struct slice process)
+static bool is_line_of(struct slice line, struct slice process, enum log_format format)
 {
-	bool is_json = sink.format == LOG_FORMAT_JSON;
+	bool is_json = format == LOG_FORMAT_JSON;
 	struct slice rest = line;
 
 	if (!take_form(&rest, is_json ? "{\"time\":\"0000-00-00T00:00:00.000Z\",\"level\":\"a\","
@@ -316,7 +330,7 @@ static bool is_line_of(struct slice line, struct slice process)
 	if (is_json && !take_form(&rest, "\""))
 		return false;
 	while (rest.n > 0 && !(is_json && slice_is_equal(rest, SLICE_LIT("}"))))
-		if (!take_field(&rest))
+		if (!take_field(&rest, is_json))
 			return false;
 	return !is_json || rest.n > 0;
 }
@@ -325,7 +339,11 @@ bool log_relay_line(struct slice line, const char *process)
 {
 	struct text_line copy;
 
-	if (line.n >= sizeof(copy.bytes) || !is_line_of(line, slice_str(process)))
+	bool is_good = is_line_of(line, slice_str(process), sink.format) ||
+		       (clock_now_ms() < sink.other_until_ms &&
+			is_line_of(line, slice_str(process), sink.other));
+
+	if (line.n >= sizeof(copy.bytes) || !is_good)
 		return false;
 	line_init(&copy, sizeof(copy.bytes));
 	line_put(&copy, line);

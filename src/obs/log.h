@@ -77,6 +77,11 @@ extern enum log_level log_threshold;
 void log_set(int fd, enum log_level level, enum log_format format);
 /* The same but for the descriptor, which stays. */
 void log_set_level(enum log_level level, enum log_format format);
+/*
+ * Lines of other processes may have this format as well for a minute: they change it a little before this one or after it.
+ * log_set_level expects the one before.
+ */
+void log_expect_format(enum log_format format);
 /* Another descriptor, the rest as before. */
 void log_set_fd(int fd);
 /* Prepended to every line's fields as `process=…`; a literal. */

@@ -129,6 +129,15 @@ static const struct rule_place *find_nearest(const struct rule_places *places, s
 	return place;
 }
 
+/* NULL: nothing is known. */
+static bool append(const struct rule_places *places, const struct rule_place *place,
+		   struct buf *out)
+{
+	if (place != NULL)
+		buf_printf(out, "%s:%u", places->files[place->file], place->line);
+	return place != NULL;
+}
+
 bool rule_places_append(const struct rule_places *places, const struct rule *rule,
 			struct slice server, struct buf *out)
 {
@@ -144,10 +153,12 @@ bool rule_places_append(const struct rule_places *places, const struct rule *rul
 		place = find_nearest(places, *rule, server, true);
 	if (place == NULL && (is_of_server || rule->name.n > 0))
 		place = find_one(places, &owner, server, false);
-	if (place == NULL)
-		return false;
-	buf_printf(out, "%s:%u", places->files[place->file], place->line);
-	return true;
+	return append(places, place, out);
+}
+
+bool rule_places_append_key(const struct rule_places *places, struct slice key, struct buf *out)
+{
+	return append(places, find_key(places, key), out);
 }
 
 /* ---- as text ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the rules of the configuration stand: file and line, by key. The gateway is given its configuration without those of
+ * Where rules of the configuration stand, and some other keys: file and line, by key. The gateway is given its configuration without those of
  * the file; this is handed on beside it, as text. Bounded: what comes beyond a bound is found at the nearest key that is known.
  */
 #ifndef MCPGATED_POLICY_RULE_PLACES_H
@@ -44,6 +44,8 @@ void rule_places_free(struct rule_places *places);
  */
 bool rule_places_append(const struct rule_places *places, const struct rule *rule,
 			struct slice server, struct buf *out);
+/* Likewise of a key as it was added. */
+bool rule_places_append_key(const struct rule_places *places, struct slice key, struct buf *out);
 /* All of them as lines of text, and back: what is no such line is left out. */
 void rule_places_write(const struct rule_places *places, struct buf *out);
 void rule_places_read(struct rule_places *places, struct slice text);

@@ -59,6 +59,13 @@ struct call_stats {
 	size_t refused_count;
 };
 
+/* The calls of one server. */
+struct call_counts {
+	struct latency_histogram answered;
+	uint64_t errors; /* answers that are errors, or say that a tool has failed */
+	uint64_t failed; /* that got an error of ours instead */
+};
+
 /* The series of a call; tool: of tools/call, else empty. Valid until call_stats_fini. */
 struct call_series *call_stats_get(struct call_stats *stats, const struct method *method,
 				   struct slice tool);

@@ -185,6 +185,18 @@ static void stats_unref(struct server_stats **stats)
 	*stats = NULL;
 }
 
+void server_note_answer(struct server *server, uint64_t took_ms, uint64_t now_ms)
+{
+	latency_histogram_add(&server->stats->answered, took_ms, now_ms);
+	latency_histogram_add(&server->own.answered, took_ms, now_ms);
+}
+
+void server_note_failed_call(struct server *server)
+{
+	server->stats->failed++;
+	server->own.failed++;
+}
+
 void server_share_stats(struct server *server, const struct server *other)
 {
 	other->stats->users++;

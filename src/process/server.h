@@ -144,6 +144,7 @@ struct server {
 	uint64_t restarts;      /* that the operator has ordered */
 	struct backoff backoff; /* is told of starts that succeed or fail, and of crashes */
 	struct server_stats *stats;
+	struct call_counts own;        /* what of that it has done itself */
 	struct pins pins;              /* empty with PIN_OFF */
 	struct pin_memory *pin_memory; /* for the next gateway; NULL: there is none */
 	uint64_t pins_told_since_ms;
@@ -154,6 +155,10 @@ struct server {
 	size_t users; /* who refer to it, besides its children: it must not be freed */
 	bool is_retired; /* a reload has another one in its place, or none: sessions that it has go on */
 };
+
+/* A call was answered, after so long; was given an error of ours. Both are counted for its name as well. */
+void server_note_answer(struct server *server, uint64_t took_ms, uint64_t now_ms);
+void server_note_failed_call(struct server *server);
 
 /* Whether nobody refers to a server any more, and it has no processes. */
 bool server_is_unused(const struct server *server);

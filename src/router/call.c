@@ -303,8 +303,7 @@ void call_respond(struct call *call, const struct slice *parts, size_t count)
 		if (upstream->child != NULL)
 			upstream->child->answered++;
 		backoff_note_answered(&upstream->server->backoff, upstream->ready_at_ms);
-		latency_histogram_add(&upstream->server->stats->answered, now_ms - call->sent_at_ms,
-				      now_ms);
+		server_note_answer(upstream->server, now_ms - call->sent_at_ms, now_ms);
 	}
 	call_record_end(call,
 			call->is_error      ? CALL_ERROR :
@@ -318,7 +317,7 @@ void call_respond(struct call *call, const struct slice *parts, size_t count)
 
 void call_fail(struct call *call, enum reason reason)
 {
-	call->client->server->stats->failed++;
+	server_note_failed_call(call->client->server);
 	LOG(CALL_END, LOG_STR("server", call->client->server->conf.name),
 	    LOG_SLICE("method", call->method->name), LOG_STR("reason", reason_get(reason)->text),
 	    LOG_STR("trace_id", call->trace_id));

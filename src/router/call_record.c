@@ -99,6 +99,8 @@ void call_record_end(struct call *call, enum call_status status, enum reason rea
 	struct audit_end end = { .verdict = verdicts[status] };
 	uint64_t now_ms = clock_now_ms();
 
+	if (call->client != NULL && (status == CALL_ERROR || status == CALL_TOOL_ERROR))
+		call->client->server->own.errors++;
 	if (call->series != NULL)
 		call_series_end(call->series, status, reason, now_ms - call->began_at_ms, now_ms);
 	call->series = NULL;

@@ -3,6 +3,7 @@
 #include "trace/exporter.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "auth/document.h"
 #include "auth/fetch_client.h"
@@ -23,12 +24,15 @@
 #define PAUSE_MIN_MS 1000 /* after the first failure; doubles */
 #define PAUSE_STEP_MS 1000
 #define LOST_QUIET_MS 60000
+#define WORDS_BYTES_MAX 200
 #define INSTANCE_BYTES 16
 
 static const char scope[] =
 	"]},\"scopeSpans\":[{\"scope\":{\"name\":\"mcpgated\",\"version\":\"" PACKAGE_VERSION
 	"\"},\"spans\":[";
 static const char end[] = "]}]}]}";
+
+static const struct slice no_words = { NULL, 0 };
 
 struct batch {
 	struct list link;
@@ -58,7 +62,8 @@ struct exporter {
 
 /* ---- what is lost ---- */
 
-static void note_lost(struct exporter *exporter, size_t count, const char *why)
+/* said: the collector's own words, or empty */
+static void note_lost(struct exporter *exporter, size_t count, const char *why, struct slice said)
 {
 	uint64_t now_ms = clock_now_ms();
 
@@ -69,7 +74,8 @@ static void note_lost(struct exporter *exporter, size_t count, const char *why)
 	if (exporter->lost_told_ms != 0 && now_ms - exporter->lost_told_ms < LOST_QUIET_MS)
 		return;
 	exporter->lost_told_ms = now_ms;
-	LOG(SPANS_LOST, LOG_INT("spans", exporter->lost), LOG_STR("why", why));
+	LOG(SPANS_LOST, LOG_INT("spans", exporter->lost), LOG_STR("why", why),
+	    LOG_SLICE("said", said));
 }
 
 static struct batch *first_of(const struct exporter *exporter)
@@ -93,12 +99,49 @@ static void lose_all(struct exporter *exporter, const char *why)
 {
 	struct batch *batch;
 
-	note_lost(exporter, exporter->count, why);
+	note_lost(exporter, exporter->count, why, no_words);
 	while ((batch = first_of(exporter)) != NULL)
 		batch_end(exporter, batch);
 }
 
 /* ---- the collector's answer ---- */
+
+/* The beginning of a text, in one line. The log shows what is not seen as an escape. */
+static void append_words(struct buf *out, struct slice text)
+{
+	bool is_apart = false;
+
+	for (size_t i = 0; i < text.n; i++) {
+		if (strchr(" \t\r\n", text.p[i]) != NULL) {
+			is_apart = out->len > 0;
+			continue;
+		}
+		/* Whole characters alone. */
+		if (out->len + 2 > WORDS_BYTES_MAX - 3 && ((unsigned char)text.p[i] & 0xC0) != 0x80)
+			break;
+		if (is_apart)
+			buf_append_char(out, ' ');
+		is_apart = false;
+		buf_append_char(out, text.p[i]);
+	}
+}
+
+/* What a collector says of its refusal: the message of a Status, that of a partial success; else whatever it has answered. */
+static void read_words(struct slice body, struct buf *words)
+{
+	struct error err;
+	json_t *document = document_parse(body, &err);
+	const json_t *partial = json_object_get(document, "partialSuccess");
+	const json_t *message = partial != NULL ? json_object_get(partial, "errorMessage") :
+						  json_object_get(document, "message");
+
+	if (json_is_string(message))
+		append_words(words,
+			     slice_of(json_string_value(message), json_string_length(message)));
+	else if (partial == NULL)
+		append_words(words, body);
+	json_decref(document);
+}
 
 /* How many of the spans it says it does not take; what cannot be understood says nothing. */
 static size_t read_rejected(struct slice body, size_t count)
@@ -120,13 +163,17 @@ static void on_taken(struct exporter *exporter, struct batch *batch,
 		     const struct fetch_answer *answer)
 {
 	size_t rejected = answer->body.n > 0 ? read_rejected(answer->body, batch->count) : 0;
+	struct buf words = { 0 };
 
+	if (rejected > 0)
+		read_words(answer->body, &words);
 	if (exporter->is_failing)
 		LOG(SPANS_TAKEN, LOG_INT("lost", exporter->lost));
 	exporter->is_failing = false;
 	counter_add_many(COUNTER_SPANS_EXPORTED, batch->count - rejected);
-	note_lost(exporter, rejected, "the collector has rejected them");
+	note_lost(exporter, rejected, "the collector has rejected them", buf_slice(&words));
 	batch_end(exporter, batch);
+	buf_fini(&words);
 }
 
 /* What may be otherwise another time. OTLP, Retryable Response Codes */
@@ -159,23 +206,29 @@ static uint64_t find_pause(const struct batch *batch, uint32_t retry_after_s)
 static void on_not_taken(struct exporter *exporter, struct batch *batch,
 			 const struct fetch_answer *answer)
 {
+	struct buf words = { 0 };
+
+	read_words(answer->body, &words);
 	batch->tries++;
 	if (!exporter->is_failing)
 		LOG(SPANS_NOT_TAKEN, LOG_INT("status", answer->status),
-		    LOG_STR("error", answer->error));
+		    LOG_STR("error", answer->error), LOG_SLICE("said", buf_slice(&words)));
 	exporter->is_failing = true;
 	if (exporter->is_finishing) {
 		lose_all(exporter, "the collector does not take them, and the daemon stops");
 	} else if (!is_retryable(answer)) {
-		note_lost(exporter, batch->count, "the collector does not take them");
+		note_lost(exporter, batch->count, "the collector does not take them",
+			  buf_slice(&words));
 		batch_end(exporter, batch);
 	} else if (batch->tries == EXPORTER_TRIES_MAX) {
 		exporter->not_before_ms = clock_now_ms() + find_pause(batch, answer->retry_after_s);
-		note_lost(exporter, batch->count, "the collector does not take them for too long");
+		note_lost(exporter, batch->count, "the collector does not take them for too long",
+			  buf_slice(&words));
 		batch_end(exporter, batch);
 	} else {
 		exporter->not_before_ms = clock_now_ms() + find_pause(batch, answer->retry_after_s);
 	}
+	buf_fini(&words);
 }
 
 /* ---- sending ---- */
@@ -265,7 +318,7 @@ void exporter_add(struct exporter *exporter, struct slice span)
 	CHECK(span.n > 0);
 	if (exporter->client == NULL || exporter->count >= EXPORTER_SPANS_MAX ||
 	    exporter->bytes + span.n > EXPORTER_BYTES_MAX) {
-		note_lost(exporter, 1, "more wait than may");
+		note_lost(exporter, 1, "more wait than may", no_words);
 		return;
 	}
 	batch = open_batch(exporter);

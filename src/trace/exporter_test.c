@@ -250,6 +250,53 @@ static void what_is_refused_is_lost(void **state)
 	counted(2, 12); /* 204 is a success */
 }
 
+/* Up to a bound, whole characters, and in one line. */
+static void the_words_of_a_refusal_are_logged(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		const char *said; /* as the log writes it */
+	} rows[] = {
+		{ 400, "{\"code\":3,\"message\":\"no  good\\nat all \"}", "\"no good at all\"\n" },
+		{ 401, " who\r\n\tare you\n", "\"who are you\"\n" },
+		{ 404, "{\"detail\":1}", "\"{\\\"detail\\\":1}\"\n" },
+		{ 500, "", "\"\"\n" },
+		{ 200, "{\"partialSuccess\":{\"rejectedSpans\":\"1\",\"errorMessage\":\"full\"}}",
+		  "full\n" },
+		{ 200, "{\"partialSuccess\":{\"rejectedSpans\":1}}", "\"\"\n" },
+	};
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	log_set(ends[1], LOG_LEVEL_WARN, LOG_FORMAT_TEXT);
+	for (size_t i = 0; i <= ARRAY_LEN(rows); i++) {
+		static char text[4096];
+		struct buf body = { 0 };
+		const char *said;
+
+		for (int n = 0; i == ARRAY_LEN(rows) && n < 400; n++)
+			buf_append_str(&body, "\u00e4");
+		add(1);
+		pass(INTERVAL_MS);
+		takes(1);
+		fake_fetcher_answer(i < ARRAY_LEN(rows) ? rows[i].status : 400, 0,
+				    i < ARRAY_LEN(rows) ? rows[i].body : buf_terminate(&body));
+		text[read(ends[0], text, sizeof(text) - 1)] = '\0';
+		said = strstr(text, "said=");
+		assert_non_null(said);
+		if (i < ARRAY_LEN(rows))
+			assert_memory_equal(said + 5, rows[i].said, strlen(rows[i].said));
+		else
+			assert_in_range(strcspn(said + 5, "\n"), 190, 200);
+		buf_fini(&body);
+		world.now_ms += 60000; /* what is lost is told again */
+	}
+	log_set(2, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void what_is_rejected_is_lost(void **state)
 {
 	static const struct {
@@ -366,6 +413,7 @@ int main(void)
 		TEST(a_collector_that_wants_a_pause_gets_it),
 		TEST(what_is_not_taken_is_tried_again_for_a_while),
 		TEST(what_is_refused_is_lost),
+		TEST(the_words_of_a_refusal_are_logged),
 		TEST(what_is_rejected_is_lost),
 		TEST(another_collector_gets_what_waits),
 		TEST(another_collector_begins_anew),

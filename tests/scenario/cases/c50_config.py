@@ -123,20 +123,46 @@ def missing_commands_are_told(t):
 
 
 @case(daemon=False)
-def where_the_audit_goes_is_tried(t):
-    """SEC-63 product §2: -t says what is in the way of the audit's file or socket, and makes neither."""
+def where_the_records_go_is_tried(t):
+    """SEC-63 product §2: -t refuses a file of the log or the audit that a start could not open; it makes none. A socket may come later."""
     path = os.path.join(t.directory(), "audit")
     os.symlink(path, path + ".link")
-    for to, why in ((path, None), ("/dev/null", None), (path + "/below", "it cannot be opened: No such file or directory"),
-                    (path + ".link", "it cannot be opened: Too many levels of symbolic links"),
-                    (os.path.dirname(path), "it cannot be opened: Is a directory"),
-                    ("unix:" + path, "nobody reads there now: No such file or directory")):
-        files = Files(GOOD + "audit: {to: '%s'}\n" % to)
+    rows = [(path, None), ("/dev/null", None), (path + "/below", "its directory does not exist"), ("/dev/null/below", "it cannot be opened: Not a directory"),
+            (os.path.dirname(path), "it cannot be opened: Is a directory")]
+    if os.geteuid() != 0:
+        rows.append(("/proc/none", "no file can be made in its directory: Permission denied"))
+    for key, to, why in [(key, *row) for key in ("audit.to", "log.target") for row in rows] + [
+            ("audit.to", path + ".link", "it cannot be opened: Too many levels of symbolic links"),
+            ("audit.to", "unix:" + path, "nobody reads there now: No such file or directory")]:
+        files = Files(GOOD + "%s: {%s: '%s'}\n" % (*key.split("."), to))
         done = program("-t", "-c", files.path)
-        eq(done.returncode, 0, done.stderr)
-        told = [line for line in done.stderr.splitlines() if "audit.to" in line]
-        eq([line.split("audit.to: ")[1] for line in told], ["%s: %s" % (to, why)] if why else [], done.stderr)
+        told = [line for line in done.stderr.splitlines() if key in line]
+        kind = "warning: " if to.startswith("unix:") else ""
+        eq(told, ["mcpgated: %s%s:4:%d: %s: %s: %s" % (kind, files.path, len(key) + 5, key, to, why)] if why else [], done.stderr)
+        eq(done.returncode, 1 if why and not kind else 0, done.stderr)
         ok(not os.path.exists(path), "it was made")
+    # What is no place at all is not tried.
+    for to in ("x", "unix:/" + "x" * 200):
+        refused(GOOD + "audit: {to: '%s'}\n" % to, "audit.to: must be")
+
+
+@case(daemon=False)
+def a_start_names_the_place_of_what_it_cannot_open(t):
+    """product §2: file, line and key of what cannot be opened at the start, or by a reload."""
+    gone = "/nonexistent/x"
+    for text, place, words in (("log: {target: %s}\n" % gone, "4: log.target: ", "cannot open the log file %s: No such file or directory" % gone),
+                               ("audit: {to: %s}\n" % gone, "4: audit.to: ", "cannot open the file of the audit %s: No such file or directory" % gone),
+                               ("listen:\n - address: 127.0.0.1:0\n - {address: 'unix:%s'}\n" % gone, "6: listen[1].address: ", "cannot listen on unix:%s: No such" % gone),
+                               ("listen:\n - address: 127.0.0.1:0\nadmin: {metrics: 'unix:%s'}\n" % gone, "6: admin.metrics: ", "cannot listen on unix:%s: No such" % gone)):
+        files = Files(GOOD + text)
+        done = program("-c", files.path)
+        eq(done.returncode, 1, done.stderr)
+        ok("mcpgated: %s:%s%s" % (files.path, place, words) in done.stderr, place, done.stderr)
+        if "unix:" in text:  # a service manager may make the directory
+            done = program("-t", "-c", files.path)
+            eq(done.returncode, 0, done.stderr)
+            ok(re.search(r"warning: %s:6:\d+: %scannot listen on unix:%s now: no socket can be made in its directory: No such" % (files.path, re.escape(place[3:]), gone),
+                         done.stderr), done.stderr)
 
 
 @case(daemon=False)
@@ -294,8 +320,10 @@ MISTAKES = [
     (CAT + "trusted_proxies: [proxy.example.com]\n",
      ["3:19: trusted_proxies[0]: must be an address, a network like 10.0.0.0/8, or unix, not 'proxy.example.com'"]),
     (CAT + "roles: {dev: {allow: {b: ['*']}}}\n",
-     ["3:26: roles.dev.allow.b: there is no server 'b'",
-      "3:8: roles: tokens have roles, but nobody is asked for a token: set 'mode: token' or 'mode: oauth' in auth"]),
+     ["3:8: roles: tokens have roles, but nobody is asked for a token: set 'mode: token' or 'mode: oauth' in auth",
+      "3:26: roles.dev.allow.b: there is no server 'b'"]),
+    (CAT + "traces:\n  otlp: {endpoint: 'https://otel.example.com/v1/traces', sample: 0.1}\n",
+     ["4:66: traces.otlp.sample: must be a percentage such as 10%, not '0.1'"]),
 ]
 
 
@@ -323,9 +351,19 @@ def idle_keys_are_told(t):
     done = program("-t", "-c", files.path)
     eq(done.returncode, 0, done.stderr)
     told = re.findall(r"^mcpgated: warning: \S+:(\d+):\d+: (\S+): (?:does nothing|is over)", done.stderr, re.M)
-    eq(told, [("5", "servers.main.pool.min"), ("11", "servers.many.pool.warm"), ("11", "servers.many.pool.sleep_after"),
-              ("11", "servers.many.pool.reclaim"), ("9", "servers.many.assume_no_server_requests"),
-              ("10", "servers.many.progress_while_waiting"), ("1", "auth.tokens[0].expires")])
+    eq(told, [("1", "auth.tokens[0].expires"), ("5", "servers.main.pool.min"), ("9", "servers.many.assume_no_server_requests"),
+              ("10", "servers.many.progress_while_waiting"), ("11", "servers.many.pool.warm"), ("11", "servers.many.pool.sleep_after"),
+              ("11", "servers.many.pool.reclaim")])
+
+
+@case(daemon=False)
+def a_log_for_a_journal_that_is_not_there(t):
+    """product §2: -t tells that no journal runs; the log goes to standard error then."""
+    files = Files(GOOD + "log: {target: journal}\n")
+    done = program("-t", "-c", files.path)
+    told = re.findall(r"warning: \S+:4:15: log.target: (.*)", done.stderr)
+    has_journal = os.path.exists("/run/systemd/journal/socket")
+    eq((done.returncode, told), (0, [] if has_journal else ["journal: no journal runs here; the log goes to standard error"]), done.stderr)
 
 
 @case(daemon=False)
@@ -338,16 +376,6 @@ def who_is_behind_a_proxy(t):
         done = program("-t", "-c", files.path)
         told = re.findall(r"^mcpgated: warning: \S+:(\d+):\d+: (\S+): others come by way of a proxy", done.stderr, re.M)
         eq((done.returncode, told), (0, [("1", place)] if place else []), done.stderr)
-
-
-@case(daemon=False)
-def directory_of_the_log(t):
-    """product §2: -t tells that the directory is missing without which the daemon does not start."""
-    for directory in None, t.directory():
-        files = Files(GOOD + "log: {target: %s}\n" % os.path.join(directory or "/nowhere/at/all", "file"))
-        done = program("-t", "-c", files.path)
-        eq((done.returncode, "there is no directory /nowhere/at/all; the daemon does not start without it" in done.stderr),
-           (0, directory is None), done.stderr)
 
 
 @case(daemon=False)
@@ -453,6 +481,9 @@ def print_config_round_trip(t):
     second = program("--print-config", "-c", again)
     eq(second.returncode, 0, second.stderr + first.stdout)
     eq(second.stdout, first.stdout)
+    # No default that it prints is a key that does nothing.
+    told = [re.findall(r"warning: \S+?:\d+:\d+: (.*)", program("-t", "-c", path).stderr) for path in (files.path, again)]
+    eq(told[1], told[0], "warnings")
     for word in ("7", "3MiB", "/bin/cat", "a b", "deploy"):
         ok(word in first.stdout, "lacks " + word, first.stdout)
 
@@ -644,7 +675,8 @@ def address_in_use(t):
         ok(place + ": listen[%d].address: cannot listen on %s now: Address already in use; another program listens on this port: end it, or choose another one (or this daemon runs already)\n"
            % (args[0] == "-c", address) in done.stderr, "what -t says", done.stderr)
     done = program("-t", "--listen", "192.0.2.1:1", "--plaintext", "--token-file", files.write("0123456789abcdef0123456789abcdef\n", "t"), "--", "/bin/cat")
-    ok("cannot listen on 192.0.2.1:1 now: Cannot assign requested address" in done.stderr, "an address of another machine", done.stderr)
+    ok("--listen: listen[0].address: cannot listen on 192.0.2.1:1 now: Cannot assign requested address" in done.stderr, "an address of another machine", done.stderr)
+    eq(done.returncode, 1, "a start would fail")
 
 
 @case(daemon=False)

@@ -245,6 +245,11 @@ def wrong_usage(t):
                       (["end-session", "abcdefgh"], "no session has such an id")):
         out, err = ctl(t, *args, status=1)
         ok(why in err and out == "", "%r" % args, out, err)
+    for args, status, why in ((["logs", "man"], 1, "there is no server of this name; did you mean 'main'?"), (["restart", "mian"], 1, "did you mean 'main'?"),
+                              (["stauts"], 2, "there is no command 'stauts'; did you mean 'status'?"), (["help", "relaod"], 2, "did you mean 'reload'?"),
+                              (["status", "extra"], 2, "'status' takes no argument like 'extra'; usage: mcpgatectl status\n"),
+                              (["top", "x"], 2, "'top' takes no argument like 'x'; usage: mcpgatectl top [-n N] [-d SECONDS]\n")):
+        ok(why in ctl(t, *args, status=status)[1], "%r" % args, ctl(t, *args, status=status)[1])
     whole, deny = ctl(t, "--help")[0], ctl(t, "deny", "--help")[0]
     ok("usage: mcpgatectl" in whole and all(w in whole for w in ("--oauth", "--jti", "restart")), "help")
     ok("deny add|list|remove" in deny and "--jti" in deny and not any(w in deny for w in ("--oauth", "restart")), "of one command", deny)
@@ -515,12 +520,18 @@ def what_shells_complete(t):
     """product §2: commands, their words, options, and the servers of the daemon; nothing where it cannot be known."""
     commands = [line.split()[0] for line in ctl(t, "--help")[0].splitlines() if re.match(r"  [a-z]", line)]
     ok({"status", "logs", "doctor"} < set(commands), "commands", commands)
-    eq(completions(t, ""), commands)
+    eq(completions(t, ""), ["help"] + commands)
+    eq((completions(t, "help", ""), completions(t, "help", "re"), completions(t, "help", "deny", "")), (commands, ["restart", "reload", "resources"], []))
     eq(completions(t, "se"), ["servers", "sessions"])
     eq(completions(t, "deny", ""), ["add", "list", "remove"])
     eq(completions(t, "deny", "add", "--s"), ["--socket", "--sub", "--sid"])
     eq(completions(t, "--json", "--socket", t.daemon.admin, "logs", ""), sorted(SERVERS, key=list(SERVERS).index))
     eq(completions(t, "-s", t.daemon.admin, "can", "alice", "de"), ["demo"])
     eq(completions(t, "-s", "/nonexistent", "logs", ""), [])
-    for words in (["tools", "--format", ""], ["status", ""], ["nonsense", ""], ["call", "main", ""]):
+    formats, clients = ["mcp", "openai", "anthropic"], ["claude", "claude-code", "cline", "codex", "cursor"]
+    for words in (["--format", ""], ["--format", "="], ["--format", "=", ""]):  # as bash breaks words
+        eq(completions(t, "tools", "demo", *words), formats)
+    eq((completions(t, "client-config", "demo", "--client", "c"), completions(t, "--client", "zed", "client-config", "demo", "--client", "=", "vs")), (clients, ["vscode"]))
+    eq((completions(t, "--format=o"), completions(t, "--format=x"), completions(t, "--nonsense=")), (["--format=openai"], [], []))
+    for words in (["--socket", ""], ["--socket="], ["status", ""], ["nonsense", ""], ["call", "main", ""]):
         eq(completions(t, *words), [], words)

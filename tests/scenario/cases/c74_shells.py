@@ -115,6 +115,9 @@ def real_shells_complete(t):
         shell = Shell(t, name)
         eq(shell.complete("mcpgatectl statu"), "mcpgatectl status ", name)
         eq(shell.complete("mcpgatectl deny re"), "mcpgatectl deny remove ", name)
+        eq(shell.complete("mcpgatectl help relo"), "mcpgatectl help reload ", name)
+        for form in ("--format op", "--format=op"):
+            eq(shell.complete("mcpgatectl tools x " + form), "mcpgatectl tools x %senai " % form, name)
         line = "mcpgatectl --socket %s logs " % t.daemon.admin
         eq(shell.complete(line + "de"), line + "demo ", name)
         line = "mcpgatectl --socket %s logs " % path
@@ -124,6 +127,8 @@ def real_shells_complete(t):
         shell.close()
     eq(fish_offers(t, "mcpgatectl statu"), ["status"])
     eq(fish_offers(t, "mcpgatectl deny "), ["add", "list", "remove"])
+    eq(fish_offers(t, "mcpgatectl help relo"), ["reload"])
+    eq((fish_offers(t, "mcpgatectl --format op"), fish_offers(t, "mcpgatectl --format=op")), (["openai"], ["--format=openai"]))
     eq(fish_offers(t, "mcpgatectl --socket %s logs de" % t.daemon.admin), ["demo"])
     eq([o for o in fish_offers(t, "mcpgatectl --socket %s logs " % path) if o in NO_NAMES or "touch" in o], [])
     listener.close()

@@ -26,7 +26,7 @@ class Collector:
 
     def __init__(self):
         self.spans, self.heads, self.bodies, self.problems = [], [], 0, []
-        self.status, self.fields, self.manner = 200, [], "answers"
+        self.status, self.fields, self.manner, self.says = 200, [], "answers", b"{}"
         collector = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -62,7 +62,7 @@ class Collector:
                 self.read(body)
             except (AssertionError, KeyError, TypeError, ValueError) as e:
                 self.problems.append(repr(e))
-        answer = b"x" * HUGE if self.manner == "is huge" else b"{}"
+        answer = b"x" * HUGE if self.manner == "is huge" else self.says
         try:
             request.send_response(self.status)
             for name, value in self.fields:
@@ -228,6 +228,19 @@ def clients_without_sessions_have_them_too(t):
         eq((ours["at"]["mcpgated.era"], ours["at"]["mcpgated.server"], ours["traceId"]), ("modern", server, process["traceId"]))
         told = [m for pid in t.daemon.children(server) for m in t.daemon.messages(pid) if m.get("method") == "tools/call"]
         eq(told[-1]["params"]["_meta"]["traceparent"], "00-%s-%s-01" % (ours["traceId"], process["spanId"]), server)
+    collector.close()
+
+
+@case(daemon=False, deadline=30)
+def a_collector_says_why(t):
+    """SEC-70: the log has a collector's own words, up to a bound and escaped, and no secret that it repeats."""
+    collector = Collector()
+    collector.status, collector.says = 401, json.dumps({"code": 16, "message": "who is\n\u001b[31m %s or %s?%s" % (SECRET, SECRET.split()[1], "x" * 500)}).encode()
+    t.start({"main": {}}, collector.config())
+    call(t.session(), 1, "echo", {"text": "x"})
+    for event in ("spans_not_taken", "spans_lost"):
+        said = t.daemon.wait_log(event, "said=")[0].split('said="')[1].split('"')[0]
+        ok(said.startswith("who is \\u001b[31m %s or %s?xxx" % ("*" * len(SECRET), "*" * len(SECRET.split()[1]))) and len(said) < 210, event, said)
     collector.close()
 
 
