@@ -93,6 +93,9 @@ static void parameters_are_found(void **state)
 	assert_ptr_equal(admin_find_server(&admin, SLICE_LIT("b")), &servers[1]);
 	assert_null(admin_find_server(&admin, SLICE_LIT("ab")));
 	assert_null(admin_find_server(&admin, SLICE_LIT("")));
+	servers[1].is_retired = true; /* by a reload */
+	assert_null(admin_find_server(&admin, SLICE_LIT("b")));
+	servers[1].is_retired = false;
 }
 
 static void servers_are_reported(void **state)

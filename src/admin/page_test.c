@@ -35,6 +35,7 @@ static int setup(void **state)
 	router_stage_open();
 	for (size_t i = 0; i < 2; i++)
 		servers[i].conf.name = names[i];
+	admin = (struct admin){ .refusal_said_ms = 0 };
 	front = http_server_new(loop, &http, &handler);
 	admin_init(&admin, &(struct admin_conf){ .router = &router,
 						 .servers = servers,
@@ -122,6 +123,7 @@ static void strangers_get_nothing(void **state)
 		{ GET("/access", HOST "Origin: http://127.0.0.1:9\r\n"), 200 },
 		{ GET("/access", HOST "Origin: http://127.0.0.1:90\r\n"), 403 },
 		{ GET("/access", HOST "Origin: https://127.0.0.1:9\r\n"), 403 },
+		{ GET("/access", HOST "Origin: ftps://127.0.0.1:9\r\n"), 403 },
 		{ GET("/access", HOST "Origin: null\r\n"), 403 },
 		{ POST("/drain", HOST RIGHT "Origin: http://evil.example\r\n"), 403 },
 		{ GET("/access", HOST "Sec-Fetch-Site: same-origin\r\n"), 200 },
@@ -155,6 +157,13 @@ static void the_page_has_little(void **state)
 
 static void orders_take_the_token(void **state)
 {
+	static const char *const orders[] = {
+		POST("/drain", HOST),
+		POST("/end-session?id=abcd", HOST),
+		POST("/pins-approve?server=a", HOST),
+		POST("/pins-reject?server=a", HOST),
+	};
+
 	assert_int_equal(status_of(POST("/restart?server=a", HOST)), 403);
 	assert_int_equal(status_of(POST("/restart?server=a", HOST "Authorization: Bearer x\r\n")),
 			 403);
@@ -166,13 +175,45 @@ static void orders_take_the_token(void **state)
 		strstr(take(ask(GET("/access", HOST), 0)), "{\"orders\":false,\"token\":true}"));
 	assert_non_null(strstr(take(ask(GET("/access", HOST RIGHT), 0)),
 			       "{\"orders\":true,\"token\":false}"));
+	assert_non_null(strstr(answer.data, "\r\nCache-Control: no-store\r\n"));
+	assert_int_equal(status_of(
+				 POST("/restart?server=a", HOST "Authorization: Basic token\r\n")),
+			 403);
+	for (size_t i = 0; i < ARRAY_LEN(orders); i++)
+		if (status_of(orders[i]) != 403)
+			fail_msg("%s is answered with %s", orders[i], answer.data);
 	assert_false(is_logged("admin_command"));
 	assert_int_equal(status_of(POST("/restart?server=a", HOST RIGHT)), 200);
 	assert_true(is_logged("admin_command"));
 }
 
+/* A hash that differs in its last digit is that of another token. */
+static void all_of_the_hash_counts(void **state)
+{
+	char *last = &admin.page_token[strlen(admin.page_token) - 1];
+
+	*last = *last == '0' ? '1' : '0';
+	assert_int_equal(status_of(GET("/access", HOST RIGHT)), 403);
+}
+
+/* Whoever guesses does not fill the log. */
+static void wrong_tokens_are_told_of_now_and_then(void **state)
+{
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(status_of(POST("/drain", HOST)), 403);
+	assert_int_equal(count_logged("admin_refused"), 1);
+	pass(60 * 1000);
+	assert_int_equal(status_of(POST("/drain", HOST)), 403);
+	assert_int_equal(count_logged("admin_refused"), 2);
+}
+
 static void every_file_is_served(void **state)
 {
+	static const char page_policy[] =
+		"\r\nContent-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+		"img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+		"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'\r\n";
+
 	assert_int_equal(page_file_count, 4);
 	for (size_t i = 0; i < page_file_count; i++) {
 		struct buf head = { 0 };
@@ -181,7 +222,8 @@ static void every_file_is_served(void **state)
 		buf_printf(&head, "GET %s HTTP/1.1\r\n" HOST "\r\n", page_files[i].path);
 		text = take(ask(buf_terminate(&head), 0));
 		assert_non_null(strstr(text, page_files[i].type));
-		assert_non_null(strstr(text, "\r\nContent-Security-Policy: default-src 'none'; "));
+		assert_non_null(strstr(text, page_policy));
+		assert_non_null(strstr(text, "\r\nCache-Control: no-store\r\n"));
 		assert_non_null(strstr(text, "\r\nX-Content-Type-Options: nosniff\r\n"));
 		assert_memory_equal(answer.data + answer.len - page_files[i].size,
 				    page_files[i].bytes, page_files[i].size);
@@ -196,6 +238,48 @@ static size_t count_events(const char *text)
 	for (; (text = strstr(text, "event: message\ndata: {\"at_ms\":")) != NULL; text++)
 		count++;
 	return count;
+}
+
+static unsigned long long uptime_of(const char *text)
+{
+	const char *at = strstr(text, "\"uptime_ms\":");
+
+	assert_non_null(at);
+	return strtoull(at + strlen("\"uptime_ms\":"), NULL, 10);
+}
+
+/* Each is made once, for all. */
+static void snapshots_are_new_and_shared(void **state)
+{
+	int first = ask(GET("/events", HOST), 0), second;
+	unsigned long long uptime_ms = uptime_of(take(first));
+
+	pass(VIEWERS_EVERY_MS / 2);
+	second = ask(GET("/events", HOST), 0);
+	assert_int_equal(uptime_of(take(second)), uptime_ms);
+	pass(VIEWERS_EVERY_MS / 2);
+	assert_int_equal(uptime_of(take(first)), uptime_ms + VIEWERS_EVERY_MS);
+	assert_int_equal(uptime_of(take(second)), uptime_ms + VIEWERS_EVERY_MS);
+}
+
+/* Whoever was there before, and whenever he has left. */
+static void nobody_gets_a_snapshot_twice(void **state)
+{
+	int first = ask(GET("/events", HOST), 0), second, third;
+	unsigned long long uptime_ms = uptime_of(take(first));
+
+	pass(700);
+	close(first);
+	clients[0] = -1;
+	settle();
+	second = ask(GET("/events", HOST), 0);
+	assert_int_equal(uptime_of(take(second)), uptime_ms);
+	pass(VIEWERS_EVERY_MS - 700);
+	third = ask(GET("/events", HOST), 0);
+	assert_int_equal(uptime_of(take(third)), uptime_ms + VIEWERS_EVERY_MS);
+	pass(700);
+	assert_int_equal(uptime_of(take(third)), uptime_ms + VIEWERS_EVERY_MS + 700);
+	assert_int_equal(uptime_of(take(second)), uptime_ms + VIEWERS_EVERY_MS + 700);
 }
 
 /* One each second, and none when nobody looks. */
@@ -263,9 +347,48 @@ static void slow_viewers_are_ended(void **state)
 
 	sent = look(other, 2 * MARK_BYTES);
 	assert_int_equal(admin.viewers.count, 1);
-	assert_true(sent >= MARK_BYTES && sent < MARK_BYTES + 20 * one);
+	assert_true(sent >= MARK_BYTES + 9 * one && sent < MARK_BYTES + 20 * one);
 	pass(VIEWERS_EVERY_MS);
 	assert_int_equal(count_events(take(other)), 1);
+}
+
+/* Before it is answered: nobody is there to look. */
+static void who_closes_his_end_has_left(void **state)
+{
+	static const char head[] = GET("/events", HOST);
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds),
+			 0);
+	clients[client_count++] = fds[0];
+	assert_int_equal(write(fds[0], head, sizeof(head) - 1), sizeof(head) - 1);
+	assert_int_equal(shutdown(fds[0], SHUT_WR), 0);
+	http_server_accept(server, &(struct http_arrival){ .fd = fds[1] });
+	settle();
+	assert_int_equal(admin.viewers.count, 0);
+}
+
+/* Lines of a server, which keeps the last ones: what waits for who does not read is bounded. */
+static void slow_readers_of_lines_miss_some(void **state)
+{
+	size_t users = servers[0].users;
+	int slow = ask(GET("/logs?server=a&follow=1", HOST), 4096);
+	char line[1000];
+
+	assert_int_equal(servers[0].users, users + 1);
+	memset(line, 'x', sizeof(line));
+	for (size_t i = 0; i < 4 * MARK_BYTES / sizeof(line); i++)
+		stderr_ring_add(&servers[0].stderr_ring, 1, slice_of(line, sizeof(line)));
+	settle();
+	take(slow);
+	assert_true(answer.len > MARK_BYTES / 2 && answer.len < 2 * MARK_BYTES);
+	stderr_ring_add(&servers[0].stderr_ring, 1, SLICE_LIT("the last one"));
+	settle();
+	assert_non_null(strstr(take(slow), "the last one"));
+	close(slow);
+	clients[0] = -1;
+	settle();
+	assert_int_equal(servers[0].users, users);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -273,10 +396,19 @@ static void slow_viewers_are_ended(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(strangers_get_nothing),  TEST(the_page_has_little),
-		TEST(orders_take_the_token),  TEST(every_file_is_served),
-		TEST(snapshots_come_in_time), TEST(viewers_are_bounded),
+		TEST(strangers_get_nothing),
+		TEST(the_page_has_little),
+		TEST(orders_take_the_token),
+		TEST(every_file_is_served),
+		TEST(snapshots_come_in_time),
+		TEST(viewers_are_bounded),
 		TEST(slow_viewers_are_ended),
+		TEST(all_of_the_hash_counts),
+		TEST(wrong_tokens_are_told_of_now_and_then),
+		TEST(snapshots_are_new_and_shared),
+		TEST(nobody_gets_a_snapshot_twice),
+		TEST(who_closes_his_end_has_left),
+		TEST(slow_readers_of_lines_miss_some),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

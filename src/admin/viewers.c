@@ -19,20 +19,28 @@ struct viewer {
 	uint64_t behind_since_ms; /* no snapshot had room since then; 0: the last one had */
 };
 
-/* The event, at most VIEWERS_EVERY_MS old. */
-static struct slice snapshot(struct admin *admin)
+/* The event. */
+static struct slice make_snapshot(struct admin *admin)
 {
 	struct viewers *viewers = &admin->viewers;
 	struct buf data = { 0 };
 
-	if (viewers->last.len > 0 && clock_now_ms() - viewers->last_ms < VIEWERS_EVERY_MS)
-		return buf_slice(&viewers->last);
 	reports_snapshot(admin, &data);
 	viewers->last.len = 0;
 	viewers->last_ms = clock_now_ms();
 	sse_append_message(&viewers->last, slice_of(NULL, 0), buf_slice(&data));
 	buf_fini(&data);
 	return buf_slice(&viewers->last);
+}
+
+/* For who comes: at most VIEWERS_EVERY_MS old. */
+static struct slice last_snapshot(struct admin *admin)
+{
+	const struct viewers *viewers = &admin->viewers;
+
+	if (viewers->last.len > 0 && clock_now_ms() - viewers->last_ms < VIEWERS_EVERY_MS)
+		return buf_slice(&viewers->last);
+	return make_snapshot(admin);
 }
 
 /* May end it. */
@@ -59,7 +67,7 @@ static void viewers_on_time(struct timer *timer)
 	struct slice event;
 
 	CHECK(!list_is_empty(&viewers->all));
-	event = snapshot(admin);
+	event = make_snapshot(admin);
 	timer_start(admin->conf.router->loop, timer, VIEWERS_EVERY_MS);
 	LIST_FOREACH_SAFE(node, &viewers->all)
 		viewer_take(container_of(node, struct viewer, link), event);
@@ -77,7 +85,7 @@ static void viewer_on_body(struct http_exchange *exchange, struct slice body)
 	list_append(&viewers->all, &viewer->link);
 	http_stream_begin(exchange->conn, sse_fields);
 	buf_printf(&event, "retry: %d\n\n", VIEWERS_EVERY_MS);
-	buf_append_slice(&event, snapshot(viewer->admin));
+	buf_append_slice(&event, last_snapshot(viewer->admin));
 	viewer_take(viewer, buf_slice(&event));
 	buf_fini(&event);
 }
@@ -105,7 +113,6 @@ static const struct http_exchange_ops viewer_ops = {
 	.on_body = viewer_on_body,
 	.on_room = viewer_on_room,
 	.on_gone = viewer_on_gone,
-	.ends_when_left = true,
 };
 
 struct http_exchange *viewers_join(const struct inquiry *inquiry)

@@ -468,6 +468,12 @@ static void spans_are_bounded(void **state)
 		assert_int_equal(answer_to(10 + i), 0);
 		assert_string_equal(world.error, "there is no collector, or nothing for it");
 	}
+	send_frame(FETCH_ASK, 6, 3, "");
+	send_frame(FETCH_PART, 7, 0, "abc"); /* of what nobody has announced */
+	send_frame(FETCH_PART, 6, 0, "xyz");
+	assert_int_equal(answer_to(6), 200);
+	assert_non_null(strstr(page->request, "\r\n\r\nxyz"));
+	page->hits = 0;
 	send_frame(FETCH_ASK, 1, 3, "");
 	send_frame(FETCH_ASK, 2, 3, "");
 	assert_int_equal(answer_to(2), 0);

@@ -19,7 +19,8 @@ static void warn_about_name(const char *name)
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 	struct buf clean = { 0 };
 
-	if (name != NULL && strlen(name) <= API_NAME_MAX && strspn(name, letters) == strlen(name))
+	if (name != NULL && name[0] != '\0' && strlen(name) <= API_NAME_MAX &&
+	    strspn(name, letters) == strlen(name))
 		return;
 	escape_append(&clean, slice_str(name != NULL ? name : ""), "");
 	fprintf(stderr, "mcpgatectl: the API takes no such name: '%s'\n", buf_terminate(&clean));

@@ -11,6 +11,50 @@
 
 #define PARENT "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
+#define REST "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-"
+
+static void parents_have_one_form(void **state)
+{
+	static const struct {
+		const char *text;
+		bool is_valid, is_sampled;
+	} rows[] = {
+		{ "00-" REST "01", true, true },
+		{ "00-" REST "00", true, false },
+		{ "00-" REST "02", true, false },
+		{ "00-" REST "0f", true, true },
+		{ "00-" REST "fe", true, false },
+		{ "fe-" REST "01", true, true },
+		{ "cc-" REST "01-more", true, true },
+		{ "cc-" REST "01more", false, false },
+		{ "00-" REST "01-more", false, false },
+		{ "ff-" REST "01", false, false },
+		{ "00-" REST "0A", false, false },
+		{ "00-" REST "0", false, false },
+		{ "00_" REST "01", false, false },
+		{ "00-00000000000000000000000000000000-b7ad6b7169203331-01", false, false },
+		{ "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", false, false },
+		{ "", false, false },
+	};
+	struct buf future = { 0 };
+	struct trace_parent parent;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct slice text = slice_str(rows[i].text);
+
+		if (trace_parent_read(text, &parent) != rows[i].is_valid ||
+		    (rows[i].is_valid && parent.is_sampled != rows[i].is_sampled))
+			fail_msg("'%s'", rows[i].text);
+	}
+	buf_append_str(&future, "cc-" REST "01-");
+	while (future.len < TRACE_PARENT_BYTES_MAX)
+		buf_append_char(&future, 'x');
+	assert_true(trace_parent_read(buf_slice(&future), &parent));
+	buf_append_char(&future, 'x');
+	assert_false(trace_parent_read(buf_slice(&future), &parent));
+	buf_fini(&future);
+}
+
 static void states_are_lists_of_members(void **state)
 {
 	static const struct {
@@ -96,6 +140,7 @@ static void heads_name_it_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parents_have_one_form),
 		cmocka_unit_test(states_are_lists_of_members),
 		cmocka_unit_test(states_are_bounded),
 		cmocka_unit_test(heads_name_it_once),

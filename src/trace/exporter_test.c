@@ -2,6 +2,7 @@
 /* How spans are gathered, sent, tried again and lost, by a clock that stands until a test moves it. */
 #include "trace/exporter.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -121,6 +122,50 @@ static void a_full_batch_does_not_wait(void **state)
 	takes(4);
 	fake_fetcher_answer(200, 0, "");
 	counted(EXPORTER_BATCH_SPANS + 4, 0);
+}
+
+/* What comes while a batch is under way is no part of it. */
+static void what_comes_meanwhile_goes_next(void **state)
+{
+	add(2);
+	pass(INTERVAL_MS);
+	takes(2);
+	add(1);
+	fake_fetcher_answer(200, 0, "");
+	counted(2, 0);
+	pass(INTERVAL_MS);
+	takes(1);
+	fake_fetcher_answer(200, 0, "");
+	counted(3, 0);
+}
+
+static size_t count_lines(int fd)
+{
+	char text[4096];
+	ssize_t n = pread(fd, text, sizeof(text), 0);
+	size_t count = 0;
+
+	assert_in_range(n, 0, sizeof(text) - 1);
+	for (ssize_t i = 0; i < n; i++)
+		count += text[i] == '\n';
+	return count;
+}
+
+/* One line a minute, with how many there were until then. */
+static void losses_are_told_of_now_and_then(void **state)
+{
+	int fd = memfd_create("log", MFD_CLOEXEC);
+
+	log_set(fd, LOG_LEVEL_WARN, LOG_FORMAT_TEXT);
+	exporter_use(world.exporter, NULL, &conf);
+	add(3);
+	assert_int_equal(count_lines(fd), 1);
+	pass(60 * 1000);
+	add(3);
+	assert_int_equal(count_lines(fd), 2);
+	counted(0, 6);
+	log_set(2, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	close(fd);
 }
 
 static void what_waits_is_bounded(void **state)
@@ -299,6 +344,31 @@ static void another_collector_gets_what_waits(void **state)
 	takes(1);
 }
 
+/* What the one before has asked for, and how often it was tried there, is nothing to the next. */
+static void another_collector_begins_anew(void **state)
+{
+	struct fetch_client *other = fetch_client_new(world.loop);
+
+	add(1);
+	pass(INTERVAL_MS);
+	takes(1);
+	fake_fetcher_answer(503, EXPORTER_PAUSE_MAX_MS / 1000, "");
+	exporter_use(world.exporter, other, &conf);
+	exporter_use(world.exporter, world.client, &conf);
+	assert_false(fake_fetcher_is_asked());
+	pass(INTERVAL_MS);
+	for (int i = 1; i < EXPORTER_TRIES_MAX; i++) {
+		takes(1);
+		fake_fetcher_answer(0, 0, "");
+		pass(EXPORTER_PAUSE_MAX_MS);
+	}
+	takes(1);
+	counted(0, 0);
+	fake_fetcher_answer(200, 0, "");
+	counted(1, 0);
+	fetch_client_free(&other);
+}
+
 static void at_the_end_nothing_waits(void **state)
 {
 	add(EXPORTER_BATCH_SPANS + 1);
@@ -337,6 +407,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(spans_wait_for_others),
 		TEST(a_full_batch_does_not_wait),
+		TEST(what_comes_meanwhile_goes_next),
+		TEST(losses_are_told_of_now_and_then),
 		TEST(what_waits_is_bounded),
 		TEST(a_collector_that_wants_a_pause_gets_it),
 		TEST(what_is_not_taken_is_tried_again_for_a_while),
@@ -344,6 +416,7 @@ int main(void)
 		TEST(the_words_of_a_refusal_are_logged),
 		TEST(what_is_rejected_is_lost),
 		TEST(another_collector_gets_what_waits),
+		TEST(another_collector_begins_anew),
 		TEST(at_the_end_nothing_waits),
 		TEST(samples_are_as_many_as_wanted),
 	};

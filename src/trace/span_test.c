@@ -180,6 +180,35 @@ static void what_is_said_is_said_of_which(void **state)
 	assert_null(fake_fetcher_attribute(first, "d"));
 }
 
+static void names_are_bounded(void **state)
+{
+	struct span *span = begin(NULL, "");
+	char large[4 * SPAN_TEXT_BYTES_MAX];
+
+	memset(large, 'x', sizeof(large));
+	span_set_name(span, SLICE_LIT("m"), slice_of(large, sizeof(large)));
+	span_end(&span, slice_of(NULL, 0));
+	take(1);
+	assert_int_equal(strlen(text_of(0, "name")), 2 + SPAN_TEXT_BYTES_MAX);
+}
+
+/* What a process that has gone was sent, another one is sent again: its span begins where the first one did. */
+static void a_call_is_sent_again(void **state)
+{
+	uint64_t before_ns = clock_monotonic_ns(), took_ns;
+	struct span *span = begin(NULL, "");
+
+	span_note_sent(span);
+	took_ns = clock_monotonic_ns() - before_ns;
+	while (clock_monotonic_ns() <= before_ns + 2 * took_ns)
+		;
+	span_note_sent(span);
+	span_end(&span, slice_of(NULL, 0));
+	take(2);
+	assert_in_range(time_of(1, "startTimeUnixNano") - time_of(0, "startTimeUnixNano"), 0,
+			took_ns);
+}
+
 /* The one who sends it may be later than the one who was asked. */
 static void one_may_be_handed_on(void **state)
 {
@@ -208,7 +237,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_call_is_two_spans),  TEST(what_was_not_sent_is_one),
 		TEST(who_samples_decides),  TEST(what_is_said_is_said_of_which),
-		TEST(one_may_be_handed_on),
+		TEST(one_may_be_handed_on), TEST(names_are_bounded),
+		TEST(a_call_is_sent_again),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -258,6 +258,13 @@ const groups = [{
     must(/Session \S+ has been ended/.test(await page.locator('#said').textContent()), 'nothing is said');
     await page.getByRole('button', { name: /^Approve tool pay/ }).click();
     await until(async () => await page.locator('#pins').isHidden(), 'it still waits');
+    await page.getByRole('button', { name: 'demo', exact: true }).click();
+    await page.getByRole('button', { name: 'Restart…' }).click();
+    await page.keyboard.press('Enter');
+    must(await page.locator('#ask').isHidden() && !gateway.log.some((line) => /command=restart/.test(line)), 'Enter alone restarts it');
+    await page.getByRole('button', { name: 'Restart…' }).click();
+    await page.getByRole('button', { name: 'Restart', exact: true }).click();
+    await until(async () => /being replaced/.test(await page.locator('#said').textContent()), 'it is not restarted');
     must(gateway.log.filter((line) => /admin_command.*(end-session|pins-approve)/.test(line)).length === 2, 'the log has no orders');
     await page.context().close();
   }
@@ -309,6 +316,76 @@ const groups = [{
       }
       await page.context().close();
     }
+  }
+}, {
+  async 'what it keeps is bounded'() {
+    const page = await open(gateway.page);
+    const session = await Session.open(gateway, 'demo');
+    await page.getByRole('button', { name: 'demo', exact: true }).click();
+    const says = async (text) => {
+      await session.call('stderr', { text });
+      await until(async () => (await page.locator('.lines').textContent()).includes(text), `'${text}' does not come`);
+    };
+    await says('what was before');
+    await page.evaluate(() => {
+      opened.follow.close();
+      opened.follow = follow(opened);
+    });
+    await says('what came after');
+    must(await page.locator('.lines li', { hasText: 'what was before' }).count() === 1, 'lines are there twice');
+    await session.call('stderr', { text: Array.from({ length: 500 }, (_, i) => `line ${i}`).join('\n') });
+    await until(async () => (await page.locator('.lines').textContent()).includes('line 499'), 'the last line does not come');
+    must(await page.locator('.lines li').count() === 400, `${await page.locator('.lines li').count()} lines are kept`);
+    const kept = await page.evaluate(() => {
+      disconnect();
+      for (let i = 1; i <= 200; i++) remember({ ...latest, status: { ...latest.status, uptime_ms: latest.status.uptime_ms + i * 1000 } });
+      return history.length;
+    });
+    must(kept > 55 && kept < 65, `${kept} snapshots are kept`);
+    const points = await page.evaluate(() => {
+      remember(latest);
+      remember(latest); // as it comes when the connection was lost for a moment
+      const { status, counters } = latest;
+      const next = { ...latest, status: { ...status, uptime_ms: status.uptime_ms + 1000 }, counters: { ...counters, calls: counters.calls + 5 } };
+      remember(next);
+      showAll(next);
+      return [...document.querySelectorAll('.trace')].map((line) => line.getAttribute('points')).join(' ');
+    });
+    must(/\d/.test(points) && !points.includes('NaN'), `lines have no place: ${points}`);
+    await page.context().close();
+  },
+
+  async 'a retired server has a row of its own'() {
+    const page = await open(gateway.page);
+    const states = await page.evaluate(() => {
+      disconnect();
+      const demo = latest.status.servers.find(({ name }) => name === 'demo');
+      showAll({ ...latest, status: { ...latest.status, servers: [demo, { ...demo, state: 'retiring' }] } });
+      return [...document.querySelectorAll('#servers tbody tr td:nth-child(2)')].map((cell) => cell.textContent);
+    });
+    must(states.length === 2 && states[1] === 'retiring', `the states are ${states}`);
+    await page.context().close();
+  }
+}, {
+  async 'it leaves when nobody looks, and comes when there is a place'() {
+    const page = await open(gateway.page, { expects: /status of 503/ });
+    const hide = (isHidden) => page.evaluate((isHidden) => {
+      Object.defineProperty(document, 'hidden', { get: () => isHidden, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, isHidden);
+    await hide(true);
+    await until(async () => await page.evaluate(() => source === null), 'it keeps its connection', 15_000);
+    const others = [];
+    for (let status = 200; status === 200 && others.length <= 16;)
+      status = await new Promise((done, fail) => others.push(request({ host: '127.0.0.1', port: gateway.pagePort, path: '/events' }, (response) => {
+        response.on('error', () => {}).resume();
+        done(response.statusCode);
+      }).on('error', fail).end()));
+    await hide(false);
+    await until(async () => await page.evaluate(() => source?.readyState === EventSource.CLOSED), 'it was not turned away');
+    for (const other of others) other.destroy();
+    await until(async () => await page.evaluate(() => source?.readyState === EventSource.OPEN), 'it stays away');
+    await page.context().close();
   }
 }, {
   async 'it goes on after a gateway that was killed, and after a restart'() {

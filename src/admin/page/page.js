@@ -190,6 +190,7 @@ function remember(snapshot) {
 	const s = snapshot.status;
 	const last = history.at(-1);
 	if (last && s.uptime_ms < last.at) history = [];
+	else if (last && s.uptime_ms === last.at) history.pop(); // who comes again gets the last one again
 	history.push({
 		at: s.uptime_ms,
 		calls: snapshot.counters.calls,
@@ -347,7 +348,6 @@ async function learnAccess() {
 		if (!response.ok) return body.error;
 		mayOrder = body.orders;
 		$("unlock").hidden = mayOrder || !body.token;
-		$("drain").hidden = !mayOrder;
 		say($("access"), mayOrder ? "Orders are on" : "Read-only");
 		for (const node of document.querySelectorAll(".order")) node.hidden = !mayOrder;
 		return "";

@@ -198,6 +198,7 @@ def metrics_address(t):
     eq(t.conn(address=at).request("POST", "/drain").status, 404)
     eq(t.conn(address=at).request("POST", "/metrics").status, 405)
     eq(t.conn(address=at).request("GET", "/metrics", [("Origin", "http://localhost")]).status, 403)
+    eq(t.conn(address=at).request("GET", "/metrics", [("Origin", "http://127.0.0.1:%d" % port)]).status, 403, "there are no pages here")
     eq(t.conn(address=at).request("GET", "/metrics", [("Host", "evil.example")]).status, 403)
     ok(d.process.poll() is None, "the daemon lives")
 
@@ -280,6 +281,7 @@ def end_session(t):
     eq(post(t, "/end-session?id=" + b.id), {"ended": 1})
     eq(get(t, "/sessions"), {"sessions": []})
     t.daemon.wait_log("session_end", "reason=operator")
+    ok(not any(x.id in line for line in t.daemon.lines for x in (a, b)), "a whole id in the log")
 
 
 @case(own=True, deadline=30)

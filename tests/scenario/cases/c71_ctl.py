@@ -233,6 +233,7 @@ def wrong_usage(t):
                  ["deny", "add", "--sub", "x", "--for", "213503982334d"], ["deny", "add", "--sub", "x", "--for", "0"],
                  ["deny", "add", "--sub", "x", "--issuer", b"\xff"],
                  ["call", "demo", "echo", '{"a":1,"a":2}'], ["tools", "demo", "--format", "yaml"], ["--nonsense"],
+                 ["pins", "approve", "demo"], ["pins", "reject", "demo", "x", "--all"], ["pins", "--all"], ["pins", "demo", "x"],
                  ["status", "--", "x"], ["doctor", "main", "--", "x"], ["doctor", "--"]):
         out, err = ctl(t, *args, status=2)
         ok(err and "try: mcpgatectl --help" in err, "a hint for %r" % args, err)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What monitoring reads of calls, and the traces that they belong to. product.md §3, §5."""
+import fcntl
 import json
 import os
 import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 import harness
@@ -27,6 +30,7 @@ SERVERS = {
                                               '"structuredContent":{"isError":true,"E":["isError"]},"isError":false}}']]}},
     "refuses": {"on": {"tools/call": [["error", -32000, "no"]]}},
     "dead": {"command": "/nonexistent/command"},
+    "plain": {"on": {"resources/templates/list": [["error", -32601, "no"]]}},
 }
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -233,6 +237,7 @@ def top_shows_servers(t):
 def top_on_a_terminal(t):
     """product §2: views are written over each other; nothing but that acts on the terminal, and Ctrl-C ends it well."""
     primary, secondary = pty.openpty()
+    fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 6, 80, 0, 0))
     argv = [os.path.join(harness.BIN, "mcpgatectl"), "--socket", t.daemon.admin, "top", "-d", "0.1"]
     process = subprocess.Popen(argv, stdin=secondary, stdout=secondary, stderr=secondary)
     os.close(secondary)
@@ -242,6 +247,8 @@ def top_on_a_terminal(t):
     process.send_signal(signal.SIGINT)
     eq(process.wait(10 * harness.SLOW), 0)
     os.close(primary)
+    views = text.decode().split("\x1b[H")[2:-1]
+    eq([view.count("\n") for view in views], [5] * len(views), "all rows but the last, for nothing is to scroll")
     text = re.sub(r"\x1b\[(H|K|J|\?7[lh])", "", text.decode()).replace("\r", "")
     ok(not RAW.search(text) and "SERVER" in text and "main" in text, "the view", text[:400])
 
@@ -255,5 +262,6 @@ def what_servers_offer(t):
     eq(rows(out), [["URI OR TEMPLATE", "NAME", "TYPE", "DESCRIPTION"], ["res://a", "a"]])
     eq(json.loads(ctl(t, "resources", "main", "--json")[0]), {"resources": [{"uri": "res://a", "name": "a"}], "resourceTemplates": []})
     eq(json.loads(ctl(t, "prompts", "main", "--json")[0]), [{"name": "p"}])
+    eq(json.loads(ctl(t, "resources", "plain", "--json")[0])["resourceTemplates"], [], "without templates")
     ctl(t, "prompts", "nobody", status=1)
     ctl(t, "resources", status=2)

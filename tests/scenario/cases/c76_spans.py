@@ -156,8 +156,11 @@ def a_call_is_two_spans(t):
     ok("_meta" not in t.daemon.messages(pid)[-1]["params"], "no trace is made")
     call(s, 10, "echo", {"text": "last"}, HEAD)
     eq([x["at"]["jsonrpc.request.id"] for x in collector.wait(4) if x["kind"] == SERVER], ["7", "10"])
+    # In _meta a tracestate comes as its client has it: what is none is told to nobody.
+    call(s, 11, "echo", {"text": "x"}, _meta={"traceparent": HEAD[0][1], "tracestate": "A=1"})
+    ok(not any("traceState" in x for x in collector.wait(6)[4:]), "a tracestate that is none", collector.spans)
     # The answer of the collector comes after what it was sent.
-    wait_for(lambda: counted(t, "spans_exported") == 4, 3, "the count of what was taken")
+    wait_for(lambda: counted(t, "spans_exported") == 6, 3, "the count of what was taken")
     eq(counted(t, "spans_lost"), 0)
     ok(not any(SECRET in line for line in t.daemon.lines), "a secret in the log")
     ok(SECRET not in ctl(t, "status", "--json")[0], "a secret")
