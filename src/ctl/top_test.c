@@ -101,6 +101,37 @@ static void a_daemon_begins_anew(void **state)
 	assert_non_null(strstr(view, "  2.0       1.0  <1ms  <1ms  <1ms\n"));
 }
 
+/* One that a reload retired meanwhile has done nothing since; afterwards it has rates of its own. */
+static void a_retiring_server_has_its_own_rates(void **state)
+{
+	static const char *const reports[] = {
+		"{" HEAD ",\"uptime_ms\":1000,\"servers\":[{\"name\":\"a\",\"state\":\"ready\","
+		"\"answered\":100,\"answer_buckets\":[100]}]}",
+		"{" HEAD ",\"uptime_ms\":2000,\"servers\":[{\"name\":\"a\",\"state\":"
+		"\"retiring\",\"answered\":90,\"answer_buckets\":[90]},{\"name\":\"a\","
+		"\"state\":\"ready\",\"answered\":107,\"answer_buckets\":[107]}]}",
+		NULL,
+	};
+	const char *const later[] = {
+		reports[1],
+		"{" HEAD ",\"uptime_ms\":3000,\"servers\":[{\"name\":\"a\",\"state\":"
+		"\"retiring\",\"answered\":92,\"answer_buckets\":[92]},{\"name\":\"a\","
+		"\"state\":\"ready\",\"answered\":112,\"answer_buckets\":[112]}]}",
+		NULL,
+	};
+	const char *view = last_view(reports);
+
+	assert_non_null(
+		strstr(view, "a       retiring          0         0      0        0      0.0"));
+	assert_non_null(
+		strstr(view, "a       ready             0         0      0        0      7.0"));
+	view = last_view(later);
+	assert_non_null(
+		strstr(view, "a       retiring          0         0      0        0      2.0"));
+	assert_non_null(
+		strstr(view, "a       ready             0         0      0        0      5.0"));
+}
+
 static void no_time_between_is_little(void **state)
 {
 	static const char *const reports[] = {
@@ -152,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rates_are_of_the_time_between),
 		cmocka_unit_test(a_daemon_begins_anew),
+		cmocka_unit_test(a_retiring_server_has_its_own_rates),
 		cmocka_unit_test(no_time_between_is_little),
 		cmocka_unit_test(nothing_acts_on_a_terminal),
 		cmocka_unit_test(the_daemon_ends),
