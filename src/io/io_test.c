@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -418,6 +419,40 @@ static void endless_task_starves_nobody(void **state)
 	watch_set(&quiet, false);
 	close(fds[0]);
 	close(fds[1]);
+}
+
+/* As the kernel refuses it for want of memory: it is asked again, until it takes it or nobody wants it any more. */
+static void what_cannot_be_watched_is_tried_again(void **state)
+{
+	struct player a = player_make('a'), b = player_make('b');
+	int fds[2];
+	int file[2] = { memfd_create("a", MFD_CLOEXEC), memfd_create("b", MFD_CLOEXEC) };
+
+	make_pair(fds);
+	player_init(&a);
+	watch_init(&a.watch, loop, file[0], WATCH_WRITE, watch_notes);
+	watch_init(&b.watch, loop, file[1], WATCH_WRITE, watch_notes);
+	watch_set(&a.watch, true);
+	watch_set(&b.watch, true);
+	advance(150);
+	loop_turn(loop, false);
+	assert_string_equal(trace, "");
+	watch_set(&b.watch, false);
+	assert_int_equal(dup2(fds[0], file[0]), file[0]);
+	assert_int_equal(dup2(fds[0], file[1]), file[1]);
+	advance(150);
+	loop_turn(loop, false);
+	assert_string_equal(trace, "w");
+	advance(150);
+	loop_turn(loop, false);
+	assert_string_equal(trace, "w");
+	watch_set(&b.watch, true); /* now it can */
+	loop_turn(loop, false);
+	assert_string_equal(trace, "ww");
+	for (int i = 0; i < 2; i++) {
+		close(file[i]);
+		close(fds[i]);
+	}
 }
 
 static char *deferred;
@@ -894,6 +929,7 @@ int main(void)
 		FROZEN_TEST(task_may_cancel_one_of_its_round),
 		FROZEN_TEST(timers_come_before_tasks),
 		FROZEN_TEST(endless_task_starves_nobody),
+		FROZEN_TEST(what_cannot_be_watched_is_tried_again),
 		FROZEN_TEST(deferred_object_lives_to_the_end_of_the_turn),
 		FROZEN_TEST(nodes_outlive_the_loop),
 		FROZEN_TEST(closed_wire_is_called_no_more),

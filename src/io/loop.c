@@ -7,15 +7,19 @@
  */
 #include "io/loop.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <event2/event.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "obs/log.h"
 
 /* Task rounds in one turn: tasks that schedule tasks for ever must not starve the descriptors. */
 #define TASK_ROUNDS_MAX 8
+#define REFUSED_PAUSE_MS 100
 
 struct timer_queue {
 	struct timer_queue *next;
@@ -33,9 +37,22 @@ struct loop {
 	void **garbage;
 	size_t garbage_count;
 	size_t garbage_size;
+	struct watch **refused; /* that the kernel had no room for: tried again, for ever */
+	size_t refused_count;
+	size_t refused_size;
+	struct timer refused_timer;
 	bool is_stopped;
 	char buffer[LOOP_BUFFER_BYTES];
 };
+
+static void loop_on_refused_timer(struct timer *timer);
+
+/* It says on stderr that the kernel refused to watch something, which we are told as well. */
+static void on_library_log(int severity, const char *text)
+{
+	if (severity >= EVENT_LOG_ERR)
+		LOG(LOOP_FAILED, LOG_STR("error", text));
+}
 
 struct loop *loop_new(struct error *err)
 {
@@ -43,9 +60,9 @@ struct loop *loop_new(struct error *err)
 	struct event_base *base = NULL;
 	struct loop *loop;
 
+	event_set_log_callback(on_library_log);
 	if (config != NULL) {
 		event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
-		event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
 		base = event_base_new_with_config(config);
 		event_config_free(config);
 	}
@@ -56,6 +73,7 @@ struct loop *loop_new(struct error *err)
 	loop = mem_zalloc(sizeof(*loop));
 	loop->base = base;
 	list_init(&loop->tasks);
+	timer_init(&loop->refused_timer, loop_on_refused_timer);
 	return loop;
 }
 
@@ -85,6 +103,7 @@ void loop_free(struct loop **loop)
 	}
 	loop_collect_garbage(l);
 	free(l->garbage);
+	free(l->refused);
 	event_base_free(l->base);
 	free(l);
 	*loop = NULL;
@@ -201,9 +220,49 @@ void watch_init(struct watch *watch, struct loop *loop, int fd, enum watch_kind 
 	int what = EV_PERSIST | (kind == WATCH_READ ? EV_READ : EV_WRITE);
 
 	CHECK(fd >= 0 && on_ready != NULL);
+	watch->loop = loop;
 	watch->on_ready = on_ready;
 	watch->is_on = false;
+	watch->is_refused = false;
 	CHECK(event_assign(&watch->event, loop->base, fd, (short)what, watch_on_event, watch) == 0);
+}
+
+static void watch_note_refused(struct watch *watch)
+{
+	struct loop *loop = watch->loop;
+
+	LOG(WATCH_REFUSED, LOG_STR("error", strerror(errno)));
+	if (loop->refused_count == loop->refused_size) {
+		loop->refused_size = loop->refused_size > 0 ? loop->refused_size * 2 : 16;
+		loop->refused =
+			mem_resize(loop->refused, loop->refused_size * sizeof(struct watch *));
+	}
+	loop->refused[loop->refused_count++] = watch;
+	watch->is_refused = true;
+	timer_start(loop, &loop->refused_timer, REFUSED_PAUSE_MS);
+}
+
+static void watch_forget_refused(struct watch *watch)
+{
+	struct loop *loop = watch->loop;
+	size_t i = 0;
+
+	while (loop->refused[i] != watch)
+		CHECK(++i < loop->refused_count);
+	loop->refused[i] = loop->refused[--loop->refused_count];
+	watch->is_refused = false;
+}
+
+/* What is ready by then is told of at once: watches are level-triggered. */
+static void loop_on_refused_timer(struct timer *timer)
+{
+	struct loop *loop = container_of(timer, struct loop, refused_timer);
+
+	for (size_t i = loop->refused_count; i-- > 0;)
+		if (event_add(&loop->refused[i]->event, NULL) == 0)
+			watch_forget_refused(loop->refused[i]);
+	if (loop->refused_count > 0)
+		timer_start(loop, timer, REFUSED_PAUSE_MS);
 }
 
 void watch_set(struct watch *watch, bool on)
@@ -211,10 +270,12 @@ void watch_set(struct watch *watch, bool on)
 	if (watch->is_on == on)
 		return;
 	watch->is_on = on;
-	if (on)
-		event_add(&watch->event, NULL);
-	else
+	if (!on && watch->is_refused)
+		watch_forget_refused(watch);
+	else if (!on)
 		event_del(&watch->event);
+	else if (event_add(&watch->event, NULL) < 0)
+		watch_note_refused(watch);
 }
 
 /* ---- timers ---- */

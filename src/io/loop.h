@@ -44,11 +44,16 @@ enum watch_kind { WATCH_READ, WATCH_WRITE };
 
 struct watch {
 	struct event event;
+	struct loop *loop;
 	watch_fn *on_ready;
 	bool is_on;
+	bool is_refused;
 };
 
-/* Level-triggered; starts switched off. */
+/*
+ * Level-triggered; starts switched off. What the kernel has no room to watch is logged, and tried again ten times a second for as
+ * long as it is switched on.
+ */
 void watch_init(struct watch *watch, struct loop *loop, int fd, enum watch_kind kind,
 		watch_fn *on_ready);
 void watch_set(struct watch *watch, bool on);

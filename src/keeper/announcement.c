@@ -58,14 +58,13 @@ static char *format_url(const struct config *config, size_t i, int fd, const cha
 	char *url;
 
 	CHECK(fd >= 0);
-	if (origin != NULL) {
-		url = mem_printf("%s%s", origin, path);
-	} else {
-		address_format(fd, address);
+	address_format(fd, address);
+	if (strncmp(address, "unix:", 5) == 0)
 		url = mem_printf("%s+unix://%s:%s",
-				 config->listen[i].tls_count > 0 ? "https" : "http",
-				 strncmp(address, "unix:", 5) == 0 ? address + 5 : address, path);
-	}
+				 config->listen[i].tls_count > 0 ? "https" : "http", address + 5,
+				 path);
+	else
+		url = mem_printf("%s%s", origin != NULL ? origin : address, path);
 	free(origin);
 	return url;
 }
