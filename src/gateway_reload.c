@@ -136,7 +136,12 @@ static int read_next(const struct gateway *g, const int fds[2], struct next *nex
 		text.len += n > 0 ? (size_t)n : 0;
 	} while (n > 0 && text.len < CONFIG_BYTES_MAX);
 	close(fds[0]);
-	next_r->config = config_read_next(buf_slice(&text), g->config, &err);
+	/* A part of it would be another configuration, and nothing one without authorization. */
+	if (n == 0 && text.len > 0)
+		next_r->config = config_read_next(buf_slice(&text), g->config, &err);
+	else
+		error_set(&err, ERROR_SYSTEM,
+			  "the configuration of the keeper cannot be read whole");
 	buf_wipe(&text);
 	if (next_r->config == NULL) {
 		close(fds[1]);

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,4 +71,17 @@ char *mem_printf(const char *format, ...)
 	length = vasprintf(&text, format, args);
 	va_end(args);
 	return mem_checked(length < 0 ? NULL : text);
+}
+
+FILE *mem_open_text(char **text_r, size_t *size_r)
+{
+	return mem_checked(open_memstream(text_r, size_r));
+}
+
+void mem_close_text(FILE *out)
+{
+	bool is_whole = ferror(out) == 0;
+
+	if (fclose(out) != 0 || !is_whole)
+		mem_checked(NULL);
 }

@@ -7,6 +7,7 @@
 #define MCPGATED_BASE_MEM_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/check.h"
 #include "base/slice.h"
@@ -22,5 +23,8 @@ struct slice mem_put_slice(char **at, struct slice s);
 /* A terminated, formatted text. */
 char *mem_printf(const char *format, ...) printf_like(1, 2)
 	__attribute__((malloc, returns_nonnull));
+/* What is written there becomes a text: whole in *text_r and *size_r when it is closed. */
+FILE *mem_open_text(char **text_r, size_t *size_r) __attribute__((returns_nonnull));
+void mem_close_text(FILE *out);
 
 #endif

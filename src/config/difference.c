@@ -19,8 +19,7 @@ struct text {
 static FILE *text_begin(struct text *text)
 {
 	*text = (struct text){ .p = NULL };
-	text->out = open_memstream(&text->p, &text->n);
-	CHECK(text->out != NULL);
+	text->out = mem_open_text(&text->p, &text->n);
 	return text->out;
 }
 
@@ -29,8 +28,8 @@ static bool texts_are_equal(struct text *one, struct text *other)
 {
 	bool is_equal;
 
-	fclose(one->out);
-	fclose(other->out);
+	mem_close_text(one->out);
+	mem_close_text(other->out);
 	is_equal = one->n == other->n && memcmp(one->p, other->p, one->n) == 0;
 	explicit_bzero(one->p, one->n);
 	explicit_bzero(other->p, other->n);

@@ -228,10 +228,9 @@ static void show(const json_t *now, const json_t *before, bool is_terminal)
 		write_view(now, before, stdout);
 		return;
 	}
-	out = open_memstream(&text, &size);
-	CHECK(out != NULL);
+	out = mem_open_text(&text, &size);
 	write_view(now, before, out);
-	CHECK(fclose(out) == 0);
+	mem_close_text(out);
 	show_on_terminal(slice_of(text, size));
 	free(text);
 }

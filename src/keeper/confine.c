@@ -135,7 +135,7 @@ static int landlock(bool fetches, struct error *err)
 static const char *const allowed[] = {
 	/* descriptors that it has been given, or has accepted from; for close see never_with */
 	"read", "write", "readv", "writev", "pread64", "recvfrom", "recv", "accept4", "close", "pipe2",
-	"epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll",
+	"epoll_create1", "epoll_create", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll",
 	"getsockopt", "getsockname", "getpeername",
 	/* memory; for mmap and mprotect see allow_by_argument */
 	"brk", "munmap", "mremap", "madvise", "futex",
