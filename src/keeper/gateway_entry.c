@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "auth/verifier.h"
@@ -15,6 +16,16 @@
 #include "keeper/sandbox.h"
 #include "obs/log.h"
 
+/* An address may have none: what else the descriptor is, a tool's that watches the program, is left alone. */
+static bool is_listener(int fd)
+{
+	int listens = 0;
+	socklen_t size = sizeof(listens);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0 &&
+	       fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
 static int *find_listeners(const struct config *config)
 {
 	size_t count = config->listen_count + LISTENERS_MORE;
@@ -23,7 +34,7 @@ static int *find_listeners(const struct config *config)
 	for (size_t i = 0; i < count; i++) {
 		int fd = GATEWAY_LISTENERS + (int)i;
 
-		listeners[i] = fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? fd : -1;
+		listeners[i] = is_listener(fd) ? fd : -1;
 	}
 	return listeners;
 }

@@ -11,7 +11,7 @@ import subprocess
 import yaml
 
 # What `mcpgated -t` may find in a configuration that is right: what this machine lacks.
-OF_THE_MACHINE = re.compile(r"there is no user '|needs a cgroup|the running kernel|takes root|needs root")
+OF_THE_MACHINE = re.compile(r"there is no user '|needs a cgroup|the running kernel|takes root|needs root|this machine has no such address")
 # These directories are the session's own: the path stands below its directory.
 PLACES = ["/etc/mcpgated", "/etc/ssl/mcp", "/srv/files", "/srv/docs", "/var/log/mcpgated", "/var/lib/files"]
 CERTIFICATE = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
