@@ -14,7 +14,6 @@ struct access {
 	struct principal *principal; /* a reference */
 	struct grant *grant;         /* likewise; NULL: no token of an issuer */
 	struct rights rights;        /* of its token */
-	uint64_t token;              /* of a static one, the beginning of its hash; else 0 */
 	unsigned int configuration;  /* number of the one that let it in */
 	uint64_t ends_at_ms;         /* of its token; wall clock, UINT64_MAX: never */
 };

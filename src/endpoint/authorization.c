@@ -52,25 +52,31 @@ static uint64_t token_mark(const struct static_token *token)
 	return mark;
 }
 
-/* The token of this name, and with this mark unless any will do. */
-static const struct static_token *find_named(const struct static_tokens *tokens, struct slice name,
-					     const uint64_t *mark)
+/* The token of this name and with this mark. */
+static const struct static_token *find_marked(const struct static_tokens *tokens, struct slice name,
+					      uint64_t mark)
 {
 	for (size_t i = 0; i < tokens->count; i++) {
 		const struct static_token *token = &tokens->items[i];
 
-		if (slice_is_equal(token->name, name) &&
-		    (mark == NULL || token_mark(token) == *mark))
+		if (slice_is_equal(token->name, name) && token_mark(token) == mark)
 			return token;
 	}
 	return NULL;
 }
 
+static struct rights static_rights(const struct static_token *token)
+{
+	struct rights rights = token->rights;
+
+	rights.token = token_mark(token);
+	return rights;
+}
+
 /* Whether all that was open for the token before may be now. */
 static bool outlives(const struct static_token *token, const struct static_tokens *now)
 {
-	const uint64_t mark = token_mark(token);
-	const struct static_token *same = find_named(now, token->name, &mark);
+	const struct static_token *same = find_marked(now, token->name, token_mark(token));
 
 	if (same == NULL || (same->ends_at_ms > 0 &&
 			     (token->ends_at_ms == 0 || same->ends_at_ms < token->ends_at_ms)))
@@ -110,6 +116,7 @@ void authorization_end_removed(struct authorization *auth, const struct authoriz
 void authorization_renew_rights(const struct authorization_conf *conf,
 				const struct principal *principal, struct rights *rights)
 {
+	const struct rights no_rights = { .needs_roles = true, .needs_scopes = true };
 	const struct identity *identity = &principal->identity;
 	const struct static_token *token;
 
@@ -119,9 +126,8 @@ void authorization_renew_rights(const struct authorization_conf *conf,
 	rights->needs_scopes = true;
 	if (!slice_is_equal(identity->issuer, SLICE_LIT(PRINCIPAL_STATIC_ISSUER)))
 		return; /* his token is known to token_watch, and with his next request; numbers of roles mean what they meant */
-	token = find_named(&conf->tokens, identity->subject, NULL);
-	if (token != NULL)
-		*rights = token->rights;
+	token = find_marked(&conf->tokens, identity->subject, rights->token);
+	*rights = token != NULL ? static_rights(token) : no_rights;
 }
 
 void authorization_fini(struct authorization *auth)
@@ -309,8 +315,7 @@ static enum authorization_step admit_static(const struct authorization *auth,
 	}
 	*access_r = (struct access){
 		.principal = principal_get(auth->principals, &identity),
-		.rights = token->rights,
-		.token = token_mark(token),
+		.rights = static_rights(token),
 		.configuration = auth->configuration,
 		.ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX,
 	};
@@ -678,7 +683,8 @@ static bool judge_static_again(const struct authorization *auth,
 			       struct refusal *refusal_r)
 {
 	const struct static_token *token =
-		find_named(&auth->conf.tokens, access->principal->identity.subject, &access->token);
+		find_marked(&auth->conf.tokens, access->principal->identity.subject,
+			    access->rights.token);
 	struct access fresh;
 	bool is_good;
 

@@ -120,7 +120,7 @@ void authorization_renew_conf(struct authorization *auth, const struct authoriza
  * shorter time, and issuers that are no more, are as if they were denied at this moment; `before` is what was configured.
  */
 void authorization_end_removed(struct authorization *auth, const struct authorization_conf *before);
-/* The rights of a caller with a static token who was let in before that, until his next request. */
+/* The rights of a caller who was let in before that, until his next request; of a static token that is no more: none. */
 void authorization_renew_rights(const struct authorization_conf *conf,
 				const struct principal *principal, struct rights *rights);
 

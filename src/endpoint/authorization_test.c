@@ -325,6 +325,34 @@ static void another_configuration_judges_again(void **state)
 	access_fini(&check.access);
 }
 
+/* SEC-56: entries of one name are one caller, but what he may do is what the entry of his own token says. */
+static void rights_are_those_of_the_own_entry(void **state)
+{
+	struct static_token *token = the_token(), both[] = { *token, *token };
+	struct authorization_conf conf = authorization.conf;
+	struct rights rights;
+
+	both[0].hash[0] ^= 1;
+	role_set_add(&both[0].rights.roles, 7);
+	conf.tokens = (struct static_tokens){ both, 2 };
+	authorization_renew_conf(&authorization, &conf);
+	present("Authorization: Bearer " RIGHT);
+	assert_int_equal(step, AUTHORIZATION_ADMITTED);
+	rights = check.access.rights;
+	role_set_add(&both[1].rights.roles, 3);
+	authorization_renew_rights(&conf, check.access.principal, &rights);
+	assert_true(role_set_has(&rights.roles, 3));
+	assert_false(role_set_has(&rights.roles, 7));
+	authorization_renew_rights(&conf, check.access.principal,
+				   &rights); /* it is known still whose they are */
+	assert_true(role_set_has(&rights.roles, 3));
+	conf.tokens.count = 1;
+	authorization_renew_rights(&conf, check.access.principal, &rights);
+	assert_true(rights.needs_roles && rights.needs_scopes);
+	assert_false(role_set_has(&rights.roles, 3) || role_set_has(&rights.roles, 7));
+	access_fini(&check.access);
+}
+
 /* What a request would get by the other configuration: no scope (AUTH-SCP-02), no role (SEC-56), none of its clients. */
 static void another_configuration_refuses_in_its_own_way(void **state)
 {
@@ -468,6 +496,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(access_ends_with_its_token, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_configuration_judges_again, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(rights_are_those_of_the_own_entry, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_configuration_refuses_in_its_own_way, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_client_without_a_name_is_none, setup, teardown),

@@ -38,6 +38,7 @@ struct rights {
 	bool needs_scopes; /* what needs scopes that he has not, he may not use */
 	struct role_set roles;
 	struct scope_set scopes;
+	uint64_t token; /* a static one brought them: the beginning of its hash; else 0 */
 };
 
 #endif
