@@ -9,8 +9,10 @@
 struct follower {
 	struct http_exchange exchange;
 	struct stderr_ring_reader reader;
-	struct server *server;
-	uint64_t last; /* the number of the last line sent */
+	struct loop *loop;
+	struct server *server;    /* until its lines are read; then NULL */
+	struct stderr_ring *ring; /* of all that have its name, one after the other */
+	uint64_t last;            /* the number of the last line sent */
 };
 
 static struct json_t *describe_line(const struct stderr_line *line)
@@ -25,11 +27,11 @@ static struct json_t *describe_line(const struct stderr_line *line)
 
 struct json_t *logs_describe(const struct server *server)
 {
-	const struct stderr_line *line = stderr_ring_next(&server->stderr_ring, 0);
+	const struct stderr_line *line = stderr_ring_next(&server->stats->stderr_ring, 0);
 	struct json_t *value = value_object(), *lines = value_array();
 
 	value_set_text(value, "server", slice_str(server->conf.name));
-	for (; line != NULL; line = stderr_ring_next(&server->stderr_ring, line->number))
+	for (; line != NULL; line = stderr_ring_next(&server->stats->stderr_ring, line->number))
 		value_append(lines, describe_line(line));
 	value_set(value, "lines", lines);
 	return value;
@@ -42,7 +44,7 @@ static void follower_write(struct follower *follower)
 
 	CHECK(conn != NULL);
 	while (http_conn_has_room(conn) &&
-	       (line = stderr_ring_next(&follower->server->stderr_ring, follower->last)) != NULL) {
+	       (line = stderr_ring_next(follower->ring, follower->last)) != NULL) {
 		struct buf data = { 0 };
 		struct buf event = { 0 };
 
@@ -56,9 +58,25 @@ static void follower_write(struct follower *follower)
 	}
 }
 
+/* One that a reload has retired goes, whoever reads on. */
+static void follower_leave_server(struct follower *follower)
+{
+	if (follower->server != NULL)
+		follower->server->users--;
+	follower->server = NULL;
+}
+
 static void follower_on_line(struct stderr_ring_reader *reader)
 {
 	follower_write(container_of(reader, struct follower, reader));
+}
+
+static void follower_on_end(struct stderr_ring_reader *reader)
+{
+	struct follower *follower = container_of(reader, struct follower, reader);
+
+	http_stream_end(follower->exchange.conn);
+	loop_defer_free(follower->loop, follower);
 }
 
 static void follower_on_body(struct http_exchange *exchange, struct slice body)
@@ -68,7 +86,9 @@ static void follower_on_body(struct http_exchange *exchange, struct slice body)
 	(void)body;
 	CHECK(follower->last == 0);
 	http_stream_begin(exchange->conn, sse_fields);
-	stderr_ring_attach(&follower->server->stderr_ring, &follower->reader);
+	follower->ring = &follower->server->stats->stderr_ring;
+	stderr_ring_attach(follower->ring, &follower->reader);
+	follower_leave_server(follower);
 	follower_write(follower);
 }
 
@@ -83,8 +103,8 @@ static void follower_on_gone(struct http_exchange *exchange, enum reason reason)
 
 	(void)reason;
 	stderr_ring_detach(&follower->reader);
-	follower->server->users--;
-	loop_defer_free(follower->server->loop, follower);
+	follower_leave_server(follower);
+	loop_defer_free(follower->loop, follower);
 }
 
 static const struct http_exchange_ops follower_ops = {
@@ -99,6 +119,8 @@ struct http_exchange *logs_follow(struct server *server)
 
 	follower->exchange.ops = &follower_ops;
 	follower->reader.on_line = follower_on_line;
+	follower->reader.on_end = follower_on_end;
+	follower->loop = server->loop;
 	follower->server = server;
 	server->users++;
 	list_init(&follower->reader.link);

@@ -375,14 +375,14 @@ static void slow_readers_of_lines_miss_some(void **state)
 	int slow = ask(GET("/logs?server=a&follow=1", HOST), 4096);
 	char line[1000];
 
-	assert_int_equal(servers[0].users, users + 1);
+	assert_int_equal(servers[0].users, users); /* a reload may put another in its place */
 	memset(line, 'x', sizeof(line));
 	for (size_t i = 0; i < 4 * MARK_BYTES / sizeof(line); i++)
-		stderr_ring_add(&servers[0].stderr_ring, 1, slice_of(line, sizeof(line)));
+		stderr_ring_add(&servers[0].stats->stderr_ring, 1, slice_of(line, sizeof(line)));
 	settle();
 	take(slow);
 	assert_true(answer.len > MARK_BYTES / 2 && answer.len < 2 * MARK_BYTES);
-	stderr_ring_add(&servers[0].stderr_ring, 1, SLICE_LIT("the last one"));
+	stderr_ring_add(&servers[0].stats->stderr_ring, 1, SLICE_LIT("the last one"));
 	settle();
 	assert_non_null(strstr(take(slow), "the last one"));
 	close(slow);

@@ -95,7 +95,7 @@ static int follow_logs(const struct line *line)
 	free(target);
 	if (result < 0)
 		return line_fail(err.text);
-	fprintf(stderr, "mcpgatectl: the daemon has ended\n");
+	fprintf(stderr, "mcpgatectl: the daemon has ended, or the server is no more\n");
 	return 0;
 }
 

@@ -116,7 +116,7 @@ static void child_log_stderr(struct child *child, struct slice line)
 	/* A stack trace of JavaScript or Java would leave no room for what it is the trace of. */
 	if (!is_indented || !slice_has_prefix(line, SLICE_LIT("at ")))
 		child_keep_words(child, line);
-	stderr_ring_add(&child->server->stderr_ring, child->pid, line);
+	stderr_ring_add(&child->server->stats->stderr_ring, child->pid, line);
 	if (!child->is_ready)
 		LOG(CHILD_STDERR_EARLY, LOG_STR("server", child->server->conf.name),
 		    LOG_INT("pid", child->pid), LOG_SLICE("text", line));

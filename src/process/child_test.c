@@ -522,12 +522,17 @@ static void last_words_are_read_at_the_end(void **state)
 /* REL-31: a flood costs a bounded number of lines, long lines are cut. */
 struct listener {
 	struct stderr_ring_reader reader;
-	int heard;
+	int heard, ended;
 };
 
 static void on_stderr_line(struct stderr_ring_reader *reader)
 {
 	container_of(reader, struct listener, reader)->heard++;
+}
+
+static void on_stderr_end(struct stderr_ring_reader *reader)
+{
+	container_of(reader, struct listener, reader)->ended++;
 }
 
 static struct slice text_of(const struct stderr_line *line)
@@ -536,10 +541,11 @@ static struct slice text_of(const struct stderr_line *line)
 	return slice_of(line->text, line->length);
 }
 
-/* The oldest lines go, numbers go on, readers are told of each. */
+/* The oldest lines go, numbers go on, readers are told of each, and of the end. */
 static void stderr_ring_is_bounded(void **state)
 {
-	struct listener listener = { .reader = { .on_line = on_stderr_line } };
+	struct listener listener = { .reader = { .on_line = on_stderr_line,
+						 .on_end = on_stderr_end } };
 	struct stderr_ring stderr_ring;
 	char text[1000];
 
@@ -562,7 +568,9 @@ static void stderr_ring_is_bounded(void **state)
 	assert_true(stderr_ring_next(&stderr_ring, 0)->number > 100);
 	assert_true(
 		slice_is_equal(text_of(stderr_ring_next(&stderr_ring, 201)), SLICE_LIT("last")));
+	stderr_ring_attach(&stderr_ring, &listener.reader);
 	stderr_ring_fini(&stderr_ring);
+	assert_int_equal(listener.ended, 1);
 }
 
 static void stderr_is_bounded(void **state)

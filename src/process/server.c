@@ -41,7 +41,7 @@ void server_init(struct server *server, struct loop *loop, struct spawner *spawn
 	backoff_init(&server->backoff, &server->conf);
 	list_init(&server->children);
 	pins_init(&server->pins);
-	stderr_ring_init(&server->stderr_ring);
+	stderr_ring_init(&server->stats->stderr_ring);
 }
 
 bool server_is_unused(const struct server *server)
@@ -180,6 +180,7 @@ static void stats_unref(struct server_stats **stats)
 	CHECK((*stats)->users > 0);
 	if (--(*stats)->users == 0) {
 		call_stats_fini(&(*stats)->calls);
+		stderr_ring_fini(&(*stats)->stderr_ring);
 		free(*stats);
 	}
 	*stats = NULL;
@@ -209,5 +210,4 @@ void server_fini(struct server *server)
 {
 	pins_fini(&server->pins);
 	stats_unref(&server->stats);
-	stderr_ring_fini(&server->stderr_ring);
 }

@@ -131,6 +131,7 @@ struct server_stats {
 	struct sanitize_counts sanitized;  /* in what they wrote */
 	struct redact_counts redacted;
 	struct redact_pace redact_pace;
+	struct stderr_ring stderr_ring; /* what their processes wrote there */
 };
 
 struct server {
@@ -148,10 +149,9 @@ struct server {
 	struct pins pins;              /* empty with PIN_OFF */
 	struct pin_memory *pin_memory; /* for the next gateway; NULL: there is none */
 	uint64_t pins_told_since_ms;
-	unsigned int pins_told;         /* lines of the log since then */
-	bool pins_have_overflown;       /* which was logged */
-	struct stderr_ring stderr_ring; /* of its processes' stderr */
-	uint64_t full_quiet_until_ms;   /* until then SERVER_FULL is not logged again */
+	unsigned int pins_told;       /* lines of the log since then */
+	bool pins_have_overflown;     /* which was logged */
+	uint64_t full_quiet_until_ms; /* until then SERVER_FULL is not logged again */
 	size_t users; /* who refer to it, besides its children: it must not be freed */
 	bool is_retired; /* a reload has another one in its place, or none: sessions that it has go on */
 };

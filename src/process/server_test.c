@@ -159,6 +159,8 @@ static void a_server_takes_the_place_of_another(void **state)
 	assert_int_equal(servers[0].stats->failures, 2);
 	assert_string_equal(servers[0].stats->failure, "after: status 1");
 	assert_int_equal(servers[1].stats->users, 2);
+	stderr_ring_add(&servers[0].stats->stderr_ring, 1, SLICE_LIT("of the one before"));
+	assert_non_null(stderr_ring_next(&servers[1].stats->stderr_ring, 0));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, stage_close)

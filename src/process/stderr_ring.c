@@ -34,7 +34,13 @@ void stderr_ring_fini(struct stderr_ring *stderr_ring)
 	while (!list_is_empty(&stderr_ring->lines))
 		stderr_ring_drop_oldest(stderr_ring);
 	CHECK(stderr_ring->bytes == 0);
-	list_remove(&stderr_ring->readers);
+	while (!list_is_empty(&stderr_ring->readers)) {
+		struct stderr_ring_reader *reader =
+			container_of(stderr_ring->readers.next, struct stderr_ring_reader, link);
+
+		stderr_ring_detach(reader);
+		reader->on_end(reader);
+	}
 }
 
 void stderr_ring_add(struct stderr_ring *stderr_ring, int pid, struct slice text)
@@ -76,7 +82,7 @@ const struct stderr_line *stderr_ring_next(const struct stderr_ring *stderr_ring
 
 void stderr_ring_attach(struct stderr_ring *stderr_ring, struct stderr_ring_reader *reader)
 {
-	CHECK(reader->on_line != NULL);
+	CHECK(reader->on_line != NULL && reader->on_end != NULL);
 	list_append(&stderr_ring->readers, &reader->link);
 }
 

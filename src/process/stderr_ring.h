@@ -34,10 +34,11 @@ struct stderr_line {
 struct stderr_ring_reader {
 	struct list link;
 	void (*on_line)(struct stderr_ring_reader *reader);
+	void (*on_end)(struct stderr_ring_reader *reader); /* there is no ring any more */
 };
 
 void stderr_ring_init(struct stderr_ring *stderr_ring);
-/* Frees the lines; readers stay linked among themselves. */
+/* Frees the lines, and tells the readers that there will be none. */
 void stderr_ring_fini(struct stderr_ring *stderr_ring);
 /* Adds a copy and tells the readers. */
 void stderr_ring_add(struct stderr_ring *stderr_ring, int pid, struct slice text);

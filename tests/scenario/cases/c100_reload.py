@@ -14,6 +14,7 @@ import c75_metrics
 import c95_audit
 import harness
 import mcp
+import wire
 from c71_ctl import ctl, rows
 from harness import case, eq, is_alive, merged, ok, to_yaml, wait_for
 
@@ -603,3 +604,25 @@ def those_that_wait_when_a_drain_begins(t):
     eq(refusals, ["mcpgatectl: the daemon is about to stop\n"] * 6)
     t.daemon.process.send_signal(signal.SIGTERM)
     eq(t.daemon.process.wait(10), 0)
+
+
+@case(daemon=False)
+def logs_go_on_with_the_server_in_its_place(t):
+    """product §4: who follows a server's standard error gets that of the one that a reload puts in its place as well."""
+    t.start({"main": {"script": {}, "env": {"N": "1"}}})
+    old = t.session()
+    old.do(["stderr", "old\n"], ["text", ""])
+    conn = t.conn(address=t.daemon.admin)
+    lines = wire.EventReader(conn.request("GET", "/logs?server=main&follow=1"))
+    eq(json.loads(lines.next().data)["text"], "old")
+    reload(t, {"main": {"script": {}, "env": {"N": "2"}}})
+    t.session().do(["stderr", "new\n"], ["text", ""])
+    eq(json.loads(lines.next().data)["text"], "new")
+    old.do(["stderr", "of the old one\n"], ["text", ""])
+    eq(json.loads(lines.next().data)["text"], "of the old one")
+    # Nor does who reads keep what has gone.
+    for s in t.sessions:
+        s.delete()
+    wait_for(lambda: len(report(t)) == 1, 5, "the end of the retired one")
+    reload(t, {"other": {}})
+    eq(lines.next(), None, "the end, when there is no server of this name")
