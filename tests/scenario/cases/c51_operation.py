@@ -276,8 +276,7 @@ def child_killed_from_outside(t):
     gateway = t.daemon.gateway
     pid = s.pid()
     os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: any("pid=%d" % pid in l for l in t.daemon.log("child_reaped")), 3, "reaping")
-    time.sleep(0.1)
+    t.daemon.wait_log("child_failed", "pid=%d " % pid)
     eq(s.echo("x"), "x")
     ok(is_alive(gateway), "gateway")
 
