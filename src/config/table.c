@@ -242,36 +242,35 @@ void table_load(const struct types_context *context, const char *level, const st
 	}
 }
 
-/* Defaults are read like any other value, so the table can write them as people would. Most need no parser. */
-static struct tree *read_default(const struct option *option)
+/*
+ * Defaults are read like any other value, so the table can write them as people would: once, because a configuration of
+ * thousands of servers asks for those of each. Most need no parser.
+ */
+static const struct tree *read_default(const struct option *option)
 {
+	static struct tree *read[OPTIONS_MAX];
+	struct tree **value = &read[option - options_table];
 	struct error err;
-	struct tree *value;
 
-	if (strcmp(option->def, "[]") == 0)
-		return tree_new(TREE_LIST, option->path);
-	if (strcmp(option->def, "[\"*\"]") == 0) {
-		value = tree_new(TREE_LIST, option->path);
-		tree_add(value, NULL, tree_new_text("*", option->path));
-		return value;
+	if (*value != NULL)
+		return *value;
+	if (strpbrk(option->def, "[]{}\"'#:,&*!|>%@`") != NULL) {
+		*value = yaml_read(slice_str(option->def), option->path, &err);
+		CHECK(*value != NULL);
+	} else {
+		*value = tree_new_text(option->def, option->path);
+		(*value)->is_plain = true;
 	}
-	if (strpbrk(option->def, "[]{}\"'#:,&*!|>%@`") != NULL)
-		return yaml_read(slice_str(option->def), option->path, &err);
-	value = tree_new_text(option->def, option->path);
-	value->is_plain = true;
-	return value;
+	return *value;
 }
 
 static void set_default(const struct option *option, void *base)
 {
 	struct config_problems problems = { 0 };
 	struct types_context context = { .problems = &problems };
-	struct tree *value = read_default(option);
 
-	CHECK(value != NULL);
-	types_get(option)->load(&context, option, value, base);
+	types_get(option)->load(&context, option, read_default(option), base);
 	CHECK(problems.count == 0);
-	tree_free(&value);
 }
 
 void table_set_defaults(const char *level, void *base)

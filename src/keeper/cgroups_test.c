@@ -306,7 +306,7 @@ static void kernel_groups_end_everything(void **state)
 	if (cgroups.path == NULL) {
 		print_message("# no groups here: %s\n", err.text);
 		assert_true(strlen(err.text) > 0);
-		return;
+		skip();
 	}
 	snprintf(path, sizeof(path), "%s", cgroups.path);
 	what_has_escaped_is_killed(&cgroups);
@@ -328,7 +328,7 @@ static void kernel_groups_are_swept(void **state)
 	assert_int_equal(cgroups_open(&cgroups, &config, &err), 0);
 	if (cgroups.path == NULL) {
 		assert_true(strlen(err.text) > 0);
-		return;
+		skip();
 	}
 	snprintf(path, sizeof(path), "%s", cgroups.path);
 	assert_int_equal(cgroups_make(&cgroups, &server, &fd), 1);

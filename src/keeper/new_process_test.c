@@ -173,7 +173,7 @@ static void it_begins_in_its_group(void **state)
 	if (cgroups.path == NULL) {
 		print_message("# no groups here: %s\n", err.text);
 		assert_true(strlen(err.text) > 0);
-		return;
+		skip();
 	}
 	assert_int_equal(cgroups_make(&cgroups, &server, &process.cgroup_fd), 1);
 	assert_int_equal(wait_for(new_process_make(&process)), 0);

@@ -166,7 +166,7 @@ await check('gateway', 'ends well, and nothing went wrong in it', async () => {
   const status = new Promise((ended) => { daemon.removeAllListeners('exit').once('exit', ended); });
   daemon.kill('SIGTERM');
   must(await within(status, 25_000, 'the end') === 0, `it ended with ${await status}`);
-  const wrong = log.filter((line) => /level=(error|fatal)|panic|AddressSanitizer/.test(line));
+  const wrong = log.filter((line) => /^\S+ error |AddressSanitizer|LeakSanitizer|runtime error/.test(line));
   must(wrong.length === 0, wrong.slice(0, 3).join(' | '));
 });
 if (daemon.exitCode === null) daemon.kill('SIGKILL');

@@ -24,6 +24,11 @@ def listed(kind):
     return kind + "/list", {}
 
 
+def nothing(_):
+    """Of what may be seen."""
+    return False
+
+
 STATIC = "demo://resource/static/document/startup.md"
 PROTO = ("tools/call", {"name": "echo", "arguments": {"text": "x", "__proto__": 1}})
 
@@ -40,7 +45,7 @@ ROWS = [
          lists=[("prompts", lambda name: name == "simple-prompt")]),
     dict(key="prompts.deny", server="demo", conf={"prompts": {"deny": ["greet"]}},
          passes=[(tool("echo", text="hi"), "hi")], refused=[(prompt("greet", name="you"), NO_SUCH)],
-         lists=[("prompts", lambda name: False)]),
+         lists=[("prompts", nothing)]),
     dict(key="resources.allow", server="everything", conf={"resources": {"allow": ["demo://resource/static/*"]}},
          passes=[(read(STATIC), "contents")],
          refused=[(read("demo://resource/dynamic/text/1"), NO_SUCH), (read("demo://resource/static/../dynamic/text/1"), NO_SUCH)],
@@ -49,7 +54,7 @@ ROWS = [
          passes=[(read("demo://counter"), "counter")], refused=[(read("demo://clock"), NO_SUCH), (read("DEMO://clock"), NO_SUCH)],
          lists=[("resources", lambda uri: uri != "demo://clock")]),
     dict(key="templates.deny", server="demo", conf={"templates": {"deny": ["*"]}},
-         passes=[(tool("echo", text="hi"), "hi")], refused=[], lists=[("resources/templates", lambda uri: False)]),
+         passes=[(tool("echo", text="hi"), "hi")], refused=[], lists=[("resources/templates", nothing)]),
     dict(key="templates.allow", server="everything", conf={"templates": {"allow": ["demo://resource/dynamic/text/*"]}},
          passes=[(tool("echo", message="hi"), "Echo: hi"), (listed("resources/templates"), "dynamic/text")], refused=[],
          lists=[("resources/templates", lambda name: "Text" in name)]),

@@ -114,6 +114,8 @@ def run_kills(options, child):
     stop(daemon)
     if zombies or orphans or grown:
         raise Problem("something is left of processes that were killed")
+    if counts["ok"] == 0:
+        raise Problem("no session came to its end")
 
 
 # ---- what it costs -----------------------------------------------------------

@@ -197,6 +197,8 @@ def run(new_client, child, spawns):
         life = Life(new_client, child, rng, tally, SERVER_WITH_GROUPS if has_groups else SERVER)
         life.run(end_by_kill=lives % 2 == 0)
         lives += 1
+    if tally.answers == 0:
+        tally.problems.append("no call was answered")
     print("kills: %d processes started in %.1f s, %d of them killed, the gateway %d times, the keeper %d times, %d stops by TERM; "
           "%d answers, %d exchanges cut short; cgroups: %s; left: %s" % (
               tally.spawns, time.monotonic() - started, tally.children, tally.gateways, tally.keepers, tally.stops,

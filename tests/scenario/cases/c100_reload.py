@@ -388,7 +388,7 @@ def untouched_under_traffic(t):
         reload(t, servers(n), {"limits": {"sessions": 100 + n}})
     stop.set()
     for thread in threads:
-        thread.join(10)
+        thread.join()
     eq(faults, [])
     ok(calls[0] > 20, "calls", calls)
 

@@ -137,7 +137,7 @@ def nobody_is_refused(t):
         wait_for(lambda: faults or count[0] > before + 8, 5, "connections meanwhile")
     stop.set()
     for thread in threads:
-        thread.join(10)
+        thread.join()
     eq(faults, [])
 
 

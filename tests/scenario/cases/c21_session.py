@@ -28,8 +28,9 @@ def ids_are_not_logged(t):
     s = t.session()
     s.echo("x")
     s.get()
+    before = len(t.daemon.log("session_end"))
     eq(s.delete().status, 204)
-    time.sleep(0.2)
+    wait_for(lambda: len(t.daemon.log("session_end")) > before, 3, "the last line about it")
     eq([l for l in t.daemon.lines if s.id in l], [], "lines")
     s.id = None
 

@@ -167,8 +167,10 @@ def drain_asks_get_streams_to_come_back(t):
         g = s.get()
         s.do(["notify", NEWS, {"n": 1}], ["text", "x"])
         gets.append((version, g))
-    call = t.session("main", mcp.D).start_do(["sleep", 1.2], ["text", "done"])
-    time.sleep(0.1)
+    s = t.session("main", mcp.D)
+    pid = s.pid()
+    call = s.start_do(["sleep", 1.2], ["text", "done"])
+    silent_call(t.daemon, pid, "done")
     started = time.monotonic()
     t.daemon.term()
     for version, g in gets:

@@ -69,8 +69,9 @@ def cancel_reaches_the_child(t):
 def cancel_of_an_uncommitted_call(t):
     """CXL-02: not committed yet: the answer is an empty event stream."""
     s = t.session()
+    pid = s.pid()
     e = s.start_do(["wait_cancel"], ["text", "late"])
-    time.sleep(0.2)
+    bid(t, pid, "wait_cancel")
     s.cancel(e.id)
     eq(e.rest(), [])
     eq((e.status, e.response.is_sse), (200, True))
@@ -80,8 +81,9 @@ def cancel_of_an_uncommitted_call(t):
 def cancel_for_a_json_only_client(t):
     """CXL-02: a JSON-only client gets -32603 `cancelled`."""
     s = t.session()
+    pid = s.pid()
     e = s.start_do(["wait_cancel"], accept="application/json")
-    time.sleep(0.2)
+    bid(t, pid, "wait_cancel")
     s.cancel(e.id)
     answer = e.final()
     eq((e.status, answer["id"], answer["error"]["code"]), (200, e.id, -32603))
@@ -92,11 +94,12 @@ def cancel_for_a_json_only_client(t):
 def cancel_inside_a_batch(t):
     """CXL-02 FRONT-POST-06: the other calls of the batch are answered; the array lacks the cancelled one."""
     s = t.session("main", mcp.B)
+    pid = s.pid()
 
     def do(i, *steps):
         return mcp.request(i, "tools/call", {"name": "do", "arguments": {"steps": list(steps)}})
     e = s.begin([do(1, ["wait_cancel"]), do(2, ["sleep", 0.5], ["text", "b"])])
-    time.sleep(0.2)
+    bid(t, pid, "wait_cancel")
     s.cancel(1)
     answered = [m["id"] for m in e.rest() if "result" in m]
     eq(answered, [2])

@@ -201,19 +201,22 @@ def lists_come_while_people_think(t):
 def calls_spread_and_wait(t):
     """bridging §1.4, §4: two calls a process, two processes, two waiting; more are refused with 503; the wait has an end."""
     s = t.session("two")
-    running = [s.start_do(["sleep", 1.2], ["text", "@PID@"]) for _ in range(4)]
-    wait_for(lambda: sum(methods(t, p).count("tools/call") for p in t.daemon.children("two")) == 4, 3, "four calls")
+    running = [s.start_do(["wait_cancel"]) for _ in range(4)]
+    calls = lambda: sorted(methods(t, p).count("tools/call") for p in t.daemon.children("two"))
+    wait_for(lambda: sum(calls()) == 4, 5, "four calls")
     waiting = [s.start_do(["text", "late"]) for _ in range(2)]
     wait_for(lambda: calls_waiting(t, "two") == 2, 3, "two that wait")
     refused = s.start_do(["text", "x"])
     answer = refused.final()
     eq((refused.status, answer["error"]["data"]["reason"]), (503, "overloaded"))
     ok(refused.response.header("retry-after"), "Retry-After")
-    for e in waiting:  # 0.7 s pass before a process has room
+    for e in waiting:  # no process has room before 0.7 s have passed
         answer = e.final()
         eq((e.status, answer["error"]["data"]["reason"]), (503, "overloaded"))
-    pids = [e.final()["result"]["content"][0]["text"] for e in running]
-    eq(sorted(pids.count(p) for p in set(pids)), [2, 2], "calls a process")
+    eq(calls(), [2, 2], "calls a process")
+    for e in running:
+        s.cancel(e.id)
+        eq(e.rest(), [])
 
 
 @case(daemon=False)
@@ -221,13 +224,15 @@ def neighbours_take_turns(t):
     """bridging §1.4: who has many calls waiting does not keep others from theirs."""
     t.start({"main": {"script": {}, "pool": {"requests_per_process": 1, "max": 1}}}, CONFIG)
     greedy, modest = t.session("main"), t.session("main")
-    many = [greedy.start_do(["sleep", 0.1], ["text", "g"]) for _ in range(10)]
-    wait_for(lambda: calls_waiting(t, "main") > 4, 3, "many that wait")
-    started = time.monotonic()
-    eq(modest.echo("m"), "m")
-    within(started, 0.6)
-    for e in many:
-        e.final()
+    many = [greedy.start_do(["wait_cancel"])] + [greedy.start_do(["text", "g"]) for _ in range(9)]
+    wait_for(lambda: calls_waiting(t, "main") == 9, 3, "many that wait")
+    one = modest.start("tools/call", {"name": "echo", "arguments": {"text": "m"}})
+    wait_for(lambda: calls_waiting(t, "main") == 10, 3, "one more")
+    greedy.cancel(many[0].id)
+    for e in many[1:] + [one]:
+        ok("result" in e.final(), "each is answered")
+    names = [m["params"]["name"] for m in t.daemon.messages(t.daemon.children("main")[0]) if m.get("method") == "tools/call"]
+    ok(names.index("echo") <= 2, "its turn, behind the one that ran", names)
 
 
 @case(daemon=False)
@@ -447,7 +452,7 @@ class Client(threading.Thread):
         self.session = t.session("main", caps={"elicitation": {}} if number % 4 == 0 else None)
         self.number, self.until = number, until
         self.random = random.Random(seed * 1000 + number)
-        self.calls = self.cancelled = self.lost = 0
+        self.calls = self.cancelled = self.lost = self.answered = 0
         self.problem = None
 
     def run(self):
@@ -471,8 +476,12 @@ class Client(threading.Thread):
                 other.request("POST", s.path, s.headers(), mcp.encode(
                     mcp.notification("notifications/cancelled", {"requestId": request_id}))).read()
                 other.close()
-            for m in e.rest(20):
+            told = e.rest(20)
+            for m in told:
                 self.judge(m, request_id, mark)
+            self.answered += any("result" in m for m in told)
+            # What was cancelled may be answered or not; all else is.
+            ok(trick is TRICKS[-1] or any("method" not in m for m in told), "a call without an answer", told)
         finally:
             conn.close()
         self.calls += 1
@@ -505,6 +514,7 @@ def interleave(t, seconds, seed, crashes):
             raise AssertionError("seed %d, client %d: %r" % (seed, c.number, c.problem)) from c.problem
     for stream in listening:
         stream.nothing(0.05)
+    ok(sum(c.answered for c in clients) > CLIENTS, "calls that were answered", [c.answered for c in clients])
     return "%d clients, %d calls, %d cancelled, %d failed by crashes or load, 0 crossed, seed %d" % (
         CLIENTS, sum(c.calls for c in clients), sum(c.cancelled for c in clients), sum(c.lost for c in clients), seed)
 

@@ -27,8 +27,8 @@ def who_left_makes_room(t):
     """bridging §1.9: clients that went without DELETE do not keep the next one out; their sessions sleep, and go on."""
     t.start({"main": {"script": {}, "pool": {"max": 3}}})
     kept = [t.session(source=HERE) for _ in range(3)]
-    pids = [s.pid() for s in kept]
     began = time.monotonic()
+    pids = [s.pid() for s in kept]
     new = t.session(source=THERE)
     ok(time.monotonic() - began > IDLE - 0.5, "a session that was used a moment ago gave way", time.monotonic() - began)
     within(began, 8, "the newcomer's wait")

@@ -102,10 +102,11 @@ def null_id_error_fails_the_only_call(t):
     """BACK-FRAME-05: an error with id null ends the call if exactly one is in flight, else none."""
     line = '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}'
     s = t.session()
+    pid = s.pid()
     answer = s.do(["line", line])
     ok("error" in answer, "answer", answer)
-    other = s.start_do(["sleep", 0.6], ["text", "other"])
-    time.sleep(0.1)
+    other = s.start_do(["sleep", 2], ["text", "other"])
+    wait_for(lambda: "other" in str(t.daemon.messages(pid)), what="the other call")
     e = s.start_do(["line", line], ["sleep", 0.2], ["text", "mine"])
     eq(e.final()["result"]["content"][0]["text"], "mine")
     eq(other.final()["result"]["content"][0]["text"], "other")

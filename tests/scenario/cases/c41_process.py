@@ -8,6 +8,7 @@ import time
 
 import harness
 import mcp
+from c70_admin import get
 from harness import case, child_argv, eq, is_alive, ok, processes, wait_for, within
 
 SERVERS = {
@@ -339,7 +340,7 @@ def dead_while_idle(t):
     pid = s.pid()
     os.kill(pid, signal.SIGKILL)
     wait_for(lambda: pid not in processes(), 3, "reaping")
-    time.sleep(0.1)
+    t.daemon.wait_log("child_failed", "pid=%d " % pid)
     eq(s.echo("again"), "again")
 
 
@@ -427,6 +428,7 @@ def stderr_is_drained_and_logged(t):
     eq(s.do_text(["stderr", "no newline at all ", 100000], ["text", "x"]), "x")
     eq(s.pid(), pid)
     s.do(["stderr", "\nremember this line\n"], ["text", "x"])
+    wait_for(lambda: any("remember this line" in l["text"] for l in get(t, "/logs?server=main")["lines"]), 3, "the line")
 
 
 @case

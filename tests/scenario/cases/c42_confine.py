@@ -327,7 +327,7 @@ def what_is_in_force_is_said(t):
     rows = {row["name"]: row for row in json.loads(t.conn(address=d.admin).request("GET", "/servers").read())["servers"]}
     eq([(rows[name]["sandbox"], rows[name]["sandbox_lacks"]) for name in ("main", "other")], [(words, None), (None, None)])
     tool = os.path.join(harness.BIN, "mcpgatectl")
-    shown = subprocess.run([tool, "--socket", d.admin, "status"], capture_output=True, text=True, timeout=5).stdout
+    shown = subprocess.run([tool, "--socket", d.admin, "status"], capture_output=True, text=True, timeout=8 * harness.SLOW).stdout
     ok("main is in a sandbox: " + words in shown and "other is in" not in shown, "status", shown)
     shown = subprocess.run([tool, "doctor", "-c", d.file, "main"], capture_output=True, text=True, timeout=8 * harness.SLOW).stdout
     ok(any(line.split()[:2] == ["ok", "sandbox"] and words in line for line in shown.splitlines()), "doctor", shown)

@@ -187,12 +187,17 @@ def drain_has_a_limit(t):
     ended(t.daemon)
 
 
+def at_the_server(t):
+    """Until the call that waits for its cancellation has reached the only process."""
+    wait_for(lambda: "wait_cancel" in str([t.daemon.messages(p) for p in t.daemon.children("main")]), 5, "the call at the server")
+
+
 @case(servers={"main": {}}, config={"drain_timeout": "1s", "streams": {"response": "json"}})
 def a_call_that_was_sent_never_gets_5xx(t):
     """requirements §19: 5xx means not executed; what the server has been sent fails in band."""
     s = t.session()
     call = s.start_do(["wait_cancel"])
-    time.sleep(0.3)
+    at_the_server(t)
     t.daemon.term()
     eq(call.final()["error"]["data"]["reason"], "draining")
     eq(call.status, 200)
@@ -204,8 +209,9 @@ def second_signal_hurries(t):
     """REL-41: a second SIGTERM does not wait for calls."""
     s = t.session()
     s.start_do(["wait_cancel"])
-    time.sleep(0.2)
+    at_the_server(t)
     t.daemon.term()
+    t.daemon.wait_log("drain")
     time.sleep(0.3)
     ok(t.daemon.process.poll() is None, "ended at once although a call runs")
     started = time.monotonic()
@@ -270,8 +276,7 @@ def child_killed_from_outside(t):
     gateway = t.daemon.gateway
     pid = s.pid()
     os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: any("pid=%d" % pid in l for l in t.daemon.log("child_reaped")), 3, "reaping")
-    time.sleep(0.1)
+    t.daemon.wait_log("child_failed", "pid=%d " % pid)
     eq(s.echo("x"), "x")
     ok(is_alive(gateway), "gateway")
 

@@ -286,7 +286,7 @@ def end_session(t):
 
 @case(own=True, deadline=30)
 def many_sessions(t):
-    """A long listing arrives whole; a prefix that fits several sessions is refused."""
+    """A long listing arrives whole."""
     sessions = [t.session() for _ in range(40)]
     rows = get(t, "/sessions")["sessions"]
     eq(sorted(r["session"] for r in rows), sorted(s.id[:8] for s in sessions))
@@ -486,7 +486,7 @@ def who_descends_from_a_server_is_turned_away(t):
             eq(f.read(), b"", "what the daemon told " + who)
     eq(len(d.log("admin_refused")), len(RUNAWAY_WAYS), "refusals in the log")
     # Nobody is refused for how it was started. (Of a connection that was passed on, the first owner may have gone.)
-    subprocess.run([sys.executable] + argv + [outside], stdin=subprocess.DEVNULL, timeout=5, check=True)
+    subprocess.run([sys.executable] + argv + [outside], stdin=subprocess.DEVNULL, timeout=8 * harness.SLOW, check=True)
     for who in RUNAWAY_WAYS[:-1]:
         with open(os.path.join(outside, who), "rb") as f:
             eq(f.read()[:12], b"HTTP/1.1 200", "what it told others, " + who)

@@ -8,7 +8,7 @@ import os
 
 from c65_doors import WAYS, Way
 from c71_ctl import HOSTILE, ctl
-from c92_permissions import ask, metrics
+from c92_permissions import ask, counted
 from harness import case, eq, is_alive, kill, ok, rss_kib, wait_for
 
 SAFE = {"name": "echo", "description": "Repeats a text.", "inputSchema": {"type": "object"}}
@@ -103,7 +103,7 @@ def every_way(t, name):
         for method, params in WITHHELD:
             ok("result" in ask(way, place, server, method, params)[1], "it may be used again", method)
         eq(len(calls_of(t, server)), 2 * before, "that has")
-    ok(b"mcpgated_requests_withheld_total " in metrics(way), "they are counted")
+    eq(counted(t, "requests_withheld"), 2 * (len(WITHHELD) + 2), "they are counted")
     eq(sum("is=changed" in line and "until_approved=withheld" in line for line in t.daemon.log("pin_waits")), 8, "each is told once")
 
 

@@ -208,7 +208,7 @@ def servers_that_die_over_it(t):
 @case(daemon=False)
 def clients_that_leave(t):
     """SEC-59 CXL-02: a call that is cancelled while its list is fetched, or whose session ends, is not made."""
-    t.start({"main": {"script": {"on": {"tools/list": [["sleep", 0.5], ["result", {"tools": TOOLS}]]}}, "tools": CHECK}})
+    t.start({"main": {"script": {"on": {"tools/list": [["sleep", 2], ["result", {"tools": TOOLS}]]}}, "tools": CHECK}})
     leaving, staying = t.session("main"), t.session("main")
     calls = [c.start("tools/call", {"name": "echo", "arguments": {"text": "abc"}}) for c in (leaving, staying, staying)]
     wait_for(lambda: len(heard(t.daemon, "tools/list")) == 2, 3, "both lists are asked for")

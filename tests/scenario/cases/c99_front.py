@@ -7,6 +7,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import time
 
 import harness
 import mcp
@@ -103,7 +104,7 @@ def metadata_below_a_path(t):
     eq(t.conn().request("GET", "/.well-known/oauth-protected-resource/gw/nothing").status, 404)
 
 
-@case(own=True, config={"drain_delay": "1s"})
+@case(own=True, config={"drain_delay": "1m"}, deadline=20)
 def not_ready_before_it_stops(t):
     """product §3: for drain_delay /readyz is 503, all else is served, and connections are told to close, not cut; at its end those are cut
     that are between two requests, and no other."""
@@ -125,12 +126,24 @@ def not_ready_before_it_stops(t):
     eq(s.do_text(["text", "still served"]), "still served")
     eq(t.session().do_text(["text", "new ones, too"]), "new ones, too")
     running = s.start_do(["sleep", 2], ["text", "in time"])
+    wait_for(lambda: "in time" in str([t.daemon.messages(p) for p in t.daemon.children("main")]), 5, "the call at the server")
+    t.daemon.term()  # as at the end of the delay
     t.daemon.wait_log("gateway_state", "to=finishing")
     ok(silent.is_closed(3), "it is between two requests")
     half.send(b"host\r\n\r\n")
     response = half.response()
     eq((response.status, response.read() and response.header("connection")), (200, "close"), "in the middle of one")
     eq(running.final(5)["result"]["content"][0]["text"], "in time")
+
+
+@case(own=True, config={"drain_delay": "300ms"})
+def the_delay_has_an_end(t):
+    """product §3: after drain_delay it stops without another signal, and not before."""
+    began = time.monotonic()
+    t.daemon.term()
+    t.daemon.wait_log("gateway_state", "to=finishing")
+    ok(time.monotonic() - began >= 0.3, "too early")
+    eq(t.daemon.wait(), 0)
 
 
 @case(own=True, config={"drain_delay": "1h"})
