@@ -205,13 +205,16 @@ static void gateway_on_config(struct spawner *spawner, const int fds[2], bool ha
 
 static void gateway_on_reloaded(struct spawner *spawner, uint64_t order, bool is_used, int fd)
 {
+	static const struct slice unread =
+		SLICE("error what has come of it cannot be read here; the log says it\n");
 	char *text = mem_alloc(REPORT_BYTES_MAX);
-	ssize_t n = pread(fd, text, REPORT_BYTES_MAX, 0);
+	ssize_t n = fd >= 0 ? pread(fd, text, REPORT_BYTES_MAX, 0) : -1;
 
 	(void)spawner;
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	admin_server_tell_reloaded(gateway->admin_server, order, is_used,
-				   slice_of(text, n > 0 ? (size_t)n : 0));
+				   n >= 0 ? slice_of(text, (size_t)n) : unread);
 	free(text);
 }
 

@@ -155,9 +155,10 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 		if (count != 2)
 			close_all(fds, count); /* there is no descriptor left for them */
 		spawner->ops->on_config(spawner, count == 2 ? fds : NULL, message->value == 1);
-	} else if (message->type == IPC_RELOADED && count == 1 &&
+	} else if (message->type == IPC_RELOADED && count <= 1 &&
 		   spawner->ops->on_reloaded != NULL) {
-		spawner->ops->on_reloaded(spawner, message->child, message->value == 1, fds[0]);
+		spawner->ops->on_reloaded(spawner, message->child, message->value == 1,
+					  count == 1 ? fds[0] : -1);
 	} else if (message->type == IPC_PING) {
 		close_all(fds, count);
 		spawner_send(spawner, &(struct ipc_message){ .type = IPC_ALIVE });
@@ -171,8 +172,11 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 	} else if (message->type == IPC_JUDGED) {
 		close_all(fds, count);
 		spawner_on_judged(spawner, message);
-	} else {
+	} else if (message->type == IPC_STARTED || message->type == IPC_FAILED ||
+		   message->type == IPC_EXITED) {
 		spawner_on_child_message(spawner, message, fds, count);
+	} else {
+		close_all(fds, count); /* it has come without all of its descriptors. REL-44 */
 	}
 }
 

@@ -57,7 +57,7 @@ struct spawner_ops {
 	 * spawner_judge_config is expected. NULL: not used
 	 */
 	void (*on_config)(struct spawner *spawner, const int fds[2], bool has_other_issuers);
-	/* What has come of the orders of spawner_reload up to this number (IPC_RELOADED); takes the descriptor. NULL: ignored */
+	/* What has come of the orders of spawner_reload up to this number (IPC_RELOADED); takes the descriptor, -1: no room for it here. NULL: ignored */
 	void (*on_reloaded)(struct spawner *spawner, uint64_t order, bool is_used, int fd);
 	/* What fetches has been started (anew); takes the descriptor to it. NULL: it is closed. */
 	void (*on_fetcher)(struct spawner *spawner, int fd);

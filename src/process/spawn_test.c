@@ -150,6 +150,54 @@ static void pipes_of_a_forgotten_child_are_closed(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static unsigned int heard;
+
+static void on_started(struct spawned *spawned, int pid, const int fds[3])
+{
+	(void)spawned;
+	(void)pid;
+	(void)fds;
+	heard++;
+}
+
+static void on_end(struct spawned *spawned, int value)
+{
+	(void)spawned;
+	(void)value;
+	heard++;
+}
+
+/* REL-44: what comes without its descriptors, as there is no room for them here, is no word about the process of its number. */
+static void messages_without_descriptors_end_no_process(void **state)
+{
+	static const enum ipc_type types[] = { IPC_CERTIFICATE, IPC_LISTENER, IPC_RELOADED,
+					       IPC_FETCHER };
+	static const struct spawned_ops ops = { on_started, on_end, on_end };
+	struct ipc_message asked;
+	struct spawned spawned;
+	int fds[IPC_FDS_MAX];
+	struct error err;
+	size_t count;
+
+	(void)state;
+	spawned_start(&spawned, keeper.spawner, 0, -1, &ops);
+	assert_int_equal(ipc_recv(keeper.fd, &asked, fds, &count, &err), 1);
+	assert_int_equal(asked.type, IPC_START);
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		const struct ipc_message message = { .type = types[i], .child = spawned.id };
+
+		assert_int_equal(ipc_send(keeper.fd, &message, NULL, 0, &err), 0);
+		fake_keeper_settle(&keeper);
+		assert_int_equal(heard, 0);
+	}
+	assert_int_equal(ipc_send(keeper.fd,
+				  &(struct ipc_message){ .type = IPC_EXITED, .child = spawned.id },
+				  NULL, 0, &err),
+			 0);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(heard, 1);
+}
+
 /* As long as the keeper takes nothing: one message for each server, the last word, and that it was asked. */
 static void eras_do_not_pile_up(void **state)
 {
@@ -189,6 +237,7 @@ int main(void)
 		TEST(answers_come_to_their_questions),
 		TEST(nobody_waits_for_an_answer_any_more),
 		TEST(pipes_of_a_forgotten_child_are_closed),
+		TEST(messages_without_descriptors_end_no_process),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
