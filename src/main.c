@@ -285,7 +285,7 @@ static void check_machine(const struct config_request *request, const struct con
 			  const struct tree *root, struct config_problems *problems,
 			  struct config_problems *warnings)
 {
-	kernel_features_check(config, root, problems);
+	kernel_features_check(config, request->running, root, problems);
 	/* Where there is nothing else to serve, nothing is served without it. */
 	kernel_features_check_commands(config, root,
 				       request->command != NULL ? problems : warnings);

@@ -78,7 +78,8 @@
 	CALL(chmod, int, -1, (const char *a, mode_t b), (a, b))                                  \
 	CALL(opendir, DIR *, NULL, (const char *a), (a))                                         \
 	CALL(fopen, FILE *, NULL, (const char *a, const char *b), (a, b))                        \
-	CALL(open_memstream, FILE *, NULL, (char **a, size_t *b), (a, b))                        \
+	CALL(fopencookie, FILE *, NULL, (void *a, const char *b, cookie_io_functions_t c),       \
+	     (a, b, c))                                                                          \
 	CALL(tee, ssize_t, -1, (int a, int b, size_t c, unsigned int d), (a, b, c, d))           \
 	CALL(getrandom, ssize_t, -1, (void *a, size_t b, unsigned int c), (a, b, c))             \
 	CALL(mmap, void *, MAP_FAILED, (void *a, size_t b, int c, int d, int e, off_t f),        \

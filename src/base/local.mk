@@ -12,7 +12,7 @@ src_base_libbase_a_SOURCES = \
 	src/base/slice.h \
 	src/base/text.c src/base/text.h \
 	src/base/unicode.c src/base/unicode.h
-check_PROGRAMS += src/base/base_test src/base/heap_test src/base/unicode_test
+check_PROGRAMS += src/base/base_test src/base/heap_test src/base/mem_test src/base/unicode_test
 src_base_base_test_SOURCES = src/base/base_test.c src/base/unit_test.h
 src_base_base_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)
 # Not sanitised: it is about the heap of the C library.
@@ -20,5 +20,7 @@ src_base_heap_test_SOURCES = src/base/heap_test.c src/base/heap.c
 src_base_heap_test_CFLAGS = $(WARN_CFLAGS)
 src_base_heap_test_LDFLAGS =
 src_base_heap_test_LDADD = $(CMOCKA_LIBS)
+src_base_mem_test_SOURCES = src/base/mem_test.c src/base/unit_test.h
+src_base_mem_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)
 src_base_unicode_test_SOURCES = src/base/unicode_test.c src/base/unit_test.h
 src_base_unicode_test_LDADD = src/base/libbase.a $(UTF8PROC_LIBS) $(CMOCKA_LIBS)

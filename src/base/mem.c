@@ -3,10 +3,10 @@
 #include "base/mem.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 /* calloc of the C library does not take what it has at hand of these sizes. */
 #define SMALL 1024
@@ -73,15 +73,71 @@ char *mem_printf(const char *format, ...)
 	return mem_checked(length < 0 ? NULL : text);
 }
 
+/* ---- texts that are written as to a file ---- */
+
+/*
+ * Not open_memstream: where that has no memory for a piece it leaves it out, goes on with the next, and neither ferror nor
+ * fclose tells of it.
+ */
+struct text {
+	char **text_r;
+	size_t *size_r;
+	char *bytes;
+	size_t size;
+	size_t room;
+};
+
+/* What grows leaves no copy behind: it may be a secret. */
+static void text_grow(struct text *text, size_t size)
+{
+	size_t room = 2 * (text->size + size) + SMALL;
+	char *bytes = mem_alloc(room);
+
+	memcpy(bytes, text->bytes, text->size);
+	explicit_bzero(text->bytes, text->size);
+	free(text->bytes);
+	text->bytes = bytes;
+	text->room = room;
+}
+
+static ssize_t text_write(void *cookie, const char *bytes, size_t size)
+{
+	struct text *text = cookie;
+
+	if (text->room - text->size <= size)
+		text_grow(text, size);
+	memcpy(text->bytes + text->size, bytes, size);
+	text->size += size;
+	return (ssize_t)size;
+}
+
+static int text_close(void *cookie)
+{
+	struct text *text = cookie;
+
+	text->bytes[text->size] = '\0';
+	*text->text_r = text->bytes;
+	*text->size_r = text->size;
+	free(text);
+	return 0;
+}
+
 FILE *mem_open_text(char **text_r, size_t *size_r)
 {
-	return mem_checked(open_memstream(text_r, size_r));
+	static const cookie_io_functions_t functions = { .write = text_write, .close = text_close };
+	struct text *text = mem_zalloc(sizeof(*text));
+	FILE *out;
+
+	*text = (struct text){
+		.text_r = text_r, .size_r = size_r, .bytes = mem_alloc(SMALL), .room = SMALL
+	};
+	out = mem_checked(fopencookie(text, "w", functions));
+	setvbuf(out, NULL, _IONBF, 0);
+	return out;
 }
 
 void mem_close_text(FILE *out)
 {
-	bool is_whole = ferror(out) == 0;
-
-	if (fclose(out) != 0 || !is_whole)
-		mem_checked(NULL);
+	CHECK(ferror(out) == 0);
+	CHECK(fclose(out) == 0);
 }

@@ -23,7 +23,7 @@ struct slice mem_put_slice(char **at, struct slice s);
 /* A terminated, formatted text. */
 char *mem_printf(const char *format, ...) printf_like(1, 2)
 	__attribute__((malloc, returns_nonnull));
-/* What is written there becomes a text: whole in *text_r and *size_r when it is closed. */
+/* What is written there becomes a text: terminated and whole in *text_r and *size_r when it is closed. */
 FILE *mem_open_text(char **text_r, size_t *size_r) __attribute__((returns_nonnull));
 void mem_close_text(FILE *out);
 

@@ -254,14 +254,16 @@ int listed_path_check(const struct config *config, const char *path, struct erro
 	return 0;
 }
 
-int listed_path_check_output(const struct config *config, const char *path, struct error *err)
+int listed_path_check_output(const struct listed_writers *writers, const char *path,
+			     struct error *err)
 {
-	const struct listed_writers writers = { .next = config };
 	const struct config_server *server;
+	const char *directory;
+	const char *how = "";
 	char real[PATH_MAX];
 	char *end;
 
-	if (walk(&writers, path, real) < 0)
+	if (walk(writers, path, real) < 0)
 		return error_set(err, ERROR_INVALID,
 				 errno == ELOOP ?
 					 "there is a link in a directory that a server may "
@@ -270,11 +272,16 @@ int listed_path_check_output(const struct config *config, const char *path, stru
 	end = strrchr(real, '/');
 	if (end != NULL)
 		*end = '\0';
-	server = find_writer(config, false, real[0] != '\0' ? real : "/");
+	directory = real[0] != '\0' ? real : "/";
+	server = find_writer(writers->next, false, directory);
+	if (server == NULL) {
+		server = find_writer(writers->running, true, directory);
+		how = ", as it has run until now,";
+	}
 	if (server == NULL)
 		return 0;
 	return error_set(err, ERROR_INVALID,
-			 "server '%.60s' may write the directory, and so put another file in its "
+			 "server '%.60s'%s may write the directory, and so put another file in its "
 			 "place; name one elsewhere",
-			 server->conf.name);
+			 server->conf.name, how);
 }

@@ -31,10 +31,10 @@ int listed_path_open_file(const struct listed_writers *writers, const char *path
  */
 int listed_path_check(const struct config *config, const char *path, struct error *err) must_check;
 /*
- * Whether a file that is written here, with our rights, is in a directory that no server may write, wherever links lead: a server
- * could put another in its place. The file need not be there. The text of err says why without the path.
+ * Whether a file that is made here, with our rights, is in a directory that none of these servers may write, wherever links
+ * lead: a server could put another in its place. The file need not be there. The text of err says why without the path.
  */
-int listed_path_check_output(const struct config *config, const char *path, struct error *err)
-	must_check;
+int listed_path_check_output(const struct listed_writers *writers, const char *path,
+			     struct error *err) must_check;
 
 #endif

@@ -236,17 +236,23 @@ static void output_is_where_no_server_writes(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		char *path = path_in(table[i].is_writable ? writable : other, table[i].name);
 
-		assert_int_equal(listed_path_check_output(&config, path, &err),
+		assert_int_equal(listed_path_check_output(&next, path, &err),
 				 table[i].is_good ? 0 : -1);
+		assert_int_equal(listed_path_check_output(&nobody, path, &err), 0);
 		server.enabled = false;
-		assert_int_equal(listed_path_check_output(&config, path, &err), 0);
+		assert_int_equal(listed_path_check_output(&next, path, &err), 0);
+		/* What it has done while it ran, and its last processes do, is the same. */
+		assert_int_equal(listed_path_check_output(&running, path, &err),
+				 table[i].is_good ? 0 : -1);
 		server.enabled = true;
 		free(path);
 	}
-	assert_int_equal(listed_path_check_output(&config, "/", &err), 0);
+	assert_int_equal(listed_path_check_output(&next, "/", &err), 0);
 	write_list[0] = SLICE_LIT("/");
-	assert_int_equal(listed_path_check_output(&config, "/log", &err), -1);
-	assert_non_null(strstr(err.text, "may write the directory"));
+	assert_int_equal(listed_path_check_output(&next, "/log", &err), -1);
+	assert_non_null(strstr(err.text, "'files' may write the directory"));
+	assert_int_equal(listed_path_check_output(&running, "/log", &err), -1);
+	assert_non_null(strstr(err.text, "'files', as it has run until now, may write"));
 }
 
 int main(void)

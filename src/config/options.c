@@ -158,7 +158,8 @@ const struct option options_table[] = {
 	  LISTEN(address),
 	  .def = "127.0.0.1:8808",
 	  .help = "IPV4:PORT, [IPV6]:PORT, localhost:PORT, unix:PATH, or systemd:NAME for a socket "
-		  "that systemd opened. Port 0 takes a free one." },
+		  "that systemd opened. Port 0 takes a free one. PATH is not in a directory that a server in a sandbox "
+		  "may write." },
 	{ .path = "listen[].tls",
 	  .type = OPTION_GROUP,
 	  .example = "{certificate: /etc/mcpgated/tls.crt, key: /etc/mcpgated/tls.key}",

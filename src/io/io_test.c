@@ -455,6 +455,34 @@ static void what_cannot_be_watched_is_tried_again(void **state)
 	}
 }
 
+/* One after the other is refused, sooner than any is asked for again: the first is asked for all the same. */
+static void new_refusals_put_nothing_off(void **state)
+{
+	struct player first = player_make('a');
+	struct watch more[4];
+	int fds[2];
+	int file = memfd_create("first", MFD_CLOEXEC), other = memfd_create("more", MFD_CLOEXEC);
+
+	make_pair(fds);
+	player_init(&first);
+	watch_init(&first.watch, loop, file, WATCH_WRITE, watch_notes);
+	watch_set(&first.watch, true);
+	assert_int_equal(dup2(fds[0], file), file); /* from now on it can */
+	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+		watch_init(&more[i], loop, other, WATCH_READ, watch_ignores);
+		watch_set(&more[i], true);
+		advance(60);
+		loop_turn(loop, false);
+	}
+	assert_string_equal(trace, "w");
+	for (size_t i = 0; i < ARRAY_LEN(more); i++)
+		watch_set(&more[i], false);
+	close(file);
+	close(other);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 static char *deferred;
 
 static void task_frees(struct task *task)
@@ -930,6 +958,7 @@ int main(void)
 		FROZEN_TEST(timers_come_before_tasks),
 		FROZEN_TEST(endless_task_starves_nobody),
 		FROZEN_TEST(what_cannot_be_watched_is_tried_again),
+		FROZEN_TEST(new_refusals_put_nothing_off),
 		FROZEN_TEST(deferred_object_lives_to_the_end_of_the_turn),
 		FROZEN_TEST(nodes_outlive_the_loop),
 		FROZEN_TEST(closed_wire_is_called_no_more),

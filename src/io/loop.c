@@ -239,7 +239,9 @@ static void watch_note_refused(struct watch *watch)
 	}
 	loop->refused[loop->refused_count++] = watch;
 	watch->is_refused = true;
-	timer_start(loop, &loop->refused_timer, REFUSED_PAUSE_MS);
+	/* One that runs goes on: however often another is refused, those before are asked for again in time. */
+	if (!timer_is_running(&loop->refused_timer))
+		timer_start(loop, &loop->refused_timer, REFUSED_PAUSE_MS);
 }
 
 static void watch_forget_refused(struct watch *watch)

@@ -370,24 +370,42 @@ void kernel_features_warn(const struct config *config, const struct tree *root,
 	}
 }
 
-/* We write them, with our rights: PATH, or unix:PATH; other words name no file. */
-static void check_output(const struct config *config, const struct tree *root, const char *section,
-			 const char *key, const char *to, struct config_problems *problems)
+/* We make them, with our rights: PATH, or unix:PATH; other words name no file. */
+static void check_output(const struct listed_writers *writers, const struct tree *place,
+			 const char *path, struct config_problems *problems)
 {
+	const char *file = path;
 	struct error err;
 
-	if (to != NULL && strncmp(to, "unix:", 5) == 0)
-		to += 5;
-	if (to != NULL && to[0] == '/' && listed_path_check_output(config, to, &err) < 0)
-		problem_add_at(problems, tree_find(tree_below(root, section), key), "%s: %s", to,
-			       err.text);
+	if (file != NULL && strncmp(file, "unix:", 5) == 0)
+		file += 5;
+	if (file != NULL && file[0] == '/' && listed_path_check_output(writers, file, &err) < 0)
+		problem_add_at(problems, place, "%s: %s", file, err.text);
 }
 
-void kernel_features_check(const struct config *config, const struct tree *root,
-			   struct config_problems *problems)
+/* A server could have records go elsewhere, and clients show it their tokens. */
+static void check_outputs(const struct config *config, const struct config *running,
+			  const struct tree *root, struct config_problems *problems)
 {
-	check_output(config, root, "log", "target", config->log_target, problems);
-	check_output(config, root, "audit", "to", config->audit.to, problems);
+	const struct listed_writers writers = { .running = running, .next = config };
+	const struct tree *admin = tree_below(root, "admin");
+
+	check_output(&writers, tree_find(tree_below(root, "log"), "target"), config->log_target,
+		     problems);
+	check_output(&writers, tree_find(tree_below(root, "audit"), "to"), config->audit.to,
+		     problems);
+	for (size_t i = 0; i < config->listen_count; i++)
+		check_output(&writers,
+			     tree_below(tree_item(tree_below(root, "listen"), i), "address"),
+			     config->listen[i].address, problems);
+	check_output(&writers, tree_find(admin, "address"), config->admin_address, problems);
+	check_output(&writers, tree_find(admin, "metrics"), config->admin_metrics, problems);
+}
+
+void kernel_features_check(const struct config *config, const struct config *running,
+			   const struct tree *root, struct config_problems *problems)
+{
+	check_outputs(config, running, root, problems);
 	check_cgroups(config, root, problems);
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct check check = { config, &config->servers[i], root, problems };

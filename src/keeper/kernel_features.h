@@ -13,10 +13,11 @@
 
 /*
  * Adds `FILE:LINE:COLUMN: servers.NAME.KEY: what is missing, and what to do` for each problem; `root` is the tree that the
- * configuration was read from. Changes nothing. As a config_check_fn it takes one that the rules refuse. SEC-62.
+ * configuration was read from, `running` the one whose servers run meanwhile, or NULL. Changes nothing. As a config_check_fn it
+ * takes one that the rules refuse. SEC-62.
  */
-void kernel_features_check(const struct config *config, const struct tree *root,
-			   struct config_problems *problems);
+void kernel_features_check(const struct config *config, const struct config *running,
+			   const struct tree *root, struct config_problems *problems);
 
 /* Whether it has a limit that only a cgroup keeps. */
 bool kernel_features_needs_cgroup(const struct config_server *server);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/random.h"
 
 static int write_all(int fd, struct slice content)
@@ -47,13 +48,11 @@ int memory_file_printed(const char *name, void (*print)(const struct config *con
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = mem_open_text(&text, &size);
 	int fd;
 
-	if (out == NULL)
-		return error_set_errno(err, "open_memstream");
 	print(config, out);
-	fclose(out);
+	mem_close_text(out); /* a part of it would be another configuration */
 	fd = memory_file_sealed(name, slice_of(text, size), err);
 	explicit_bzero(text, size);
 	free(text);

@@ -514,7 +514,7 @@ def servers_that_are_tried(t):
 
 @case(daemon=False, deadline=20)
 def files_that_a_server_may_write_into_the_way(t):
-    """SEC-62: a FIFO in the place of a file stops no reload, and a link that a server has made is not followed."""
+    """SEC-62: a FIFO in the place of a file stops no reload, and a link that a server has made is not followed, to read or to write."""
     c42_confine.need_landlock()
     writable, foreign = t.directory(), os.path.join(t.directory(), "foreign")
     path = os.path.join(writable, "secret")
@@ -541,6 +541,16 @@ def files_that_a_server_may_write_into_the_way(t):
     # Also where the server that may write there goes with the same reload: it runs until then.
     write(t, {"main": later["main"]})
     ok("has a link below" in refusal(), "a link of one that is removed")
+    # Nor is anything written by such a link, or beside one.
+    for name, words in (("secret", "there is a link in a directory that a server may write"), ("log", "'writer', as it has run until now, may write the directory")):
+        target = os.path.join(writable, name)
+        for config in ({"log": {"target": target}}, {"audit": {"to": target}}):
+            write(t, {"main": {}}, config)
+            ok(words in refusal(), words, config)
+    with open(foreign) as f:
+        eq(f.read(), "foreign", "what the link leads to")
+    ok(not os.path.exists(os.path.join(writable, "log")), "a file where a server writes")
+    write(t, {"main": later["main"]}, {})
     os.unlink(path)
     put(path, "own")
     eq(ctl(t, "reload")[0].splitlines(), ["changed, for new sessions: main", "removed: writer"])

@@ -630,6 +630,21 @@ def secret_is_not_read_by_a_link_of_a_server(t):
 
 
 @case(daemon=False)
+def sockets_are_where_no_server_makes_another(t):
+    """SEC-62: a socket in a directory that a server in a sandbox may write is refused: clients would show their tokens to that server."""
+    need_landlock()
+    writable = t.directory()
+    servers = {"main": {"command": "cat", "sandbox": {"mode": "landlock", "write": [writable]}}}
+    path = os.path.join(writable, "socket")
+    listen = [{"address": "127.0.0.1:0"}]
+    for place, settings in (("listen[1].address", {"listen": listen + [{"address": "unix:" + path}]}), ("admin.address", {"admin": {"address": "unix:" + path}}),
+                            ("admin.metrics", {"admin": {"metrics": "unix:" + path}})):
+        settings.setdefault("listen", listen)
+        refused(check(servers, t.directory(), settings=settings), place + ": %s: server 'main' may write the directory" % path)
+        eq(check({"main": {"command": "cat"}}, t.directory(), settings=settings).returncode, 0, place)
+
+
+@case(daemon=False)
 def everything_is_reset(t):
     """BACK-PROC-03 REL-32 SEC-60: descriptors, signals, session, group and limits of a server, whoever started the daemon."""
     seen = os.path.join(t.directory(), "seen")
