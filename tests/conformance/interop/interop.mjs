@@ -17,7 +17,7 @@ import * as types from '@modelcontextprotocol/sdk/types.js';
 import * as v2 from '@modelcontextprotocol/client';
 import { MODERN, ROOT, ai1Peer, ai2Peer, inspector, inspectorInstalled, reconnectionOptions, severable, v1Peer, v2Peer } from './peers.mjs';
 import * as report from './report.mjs';
-import { finish, must, results, skip, textOf, until } from './report.mjs';
+import { finish, must, refused, results, skip, textOf, until } from './report.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -83,8 +83,7 @@ async function common(name, peer) {
     must(typeof reply.structuredContent?.temperature === 'number', 'no structured content');
   });
   await check(name, 'unknown-tool', async () => {
-    const outcome = await peer.call('no-such-tool', {}).then((reply) => reply.isError === true, () => true);
-    must(outcome, 'calling a tool that is not there succeeded');
+    must(await refused(peer.call('no-such-tool', {})), 'calling a tool that is not there succeeded');
   });
   await check(name, 'progress', async () => {
     const seen = [];

@@ -56,7 +56,7 @@ def refused(t, server, method, task_id, **kw):
 def a_call_becomes_a_task(t):
     """MOD-TASK-01 MOD-TASK-02 MOD-RES-02: it is asked about by an id that is not the server's, until it has its result."""
     for server in ("main", "all"):
-        task = made(t, server, ["sleep", 0.2], ["job", DONE])
+        task = made(t, server, ["sleep", 1.5], ["job", DONE])
         ok(task.startswith("g1.") and task.count(".") == 2, "not the server's own", task)
         eq(state(t, server, task)["status"], "working")
         done = wait_for(lambda: (s := state(t, server, task))["status"] == "completed" and s, 3, "its end")
@@ -176,7 +176,7 @@ def hear(t, server, task_ids, caps=KNOWS, request_id="L"):
 def tasks_are_listened_to(t):
     """MOD-TASK-01 MOD-TASK-02 MOD-SUB-02: by the ids of the client and of its listen; what is not there is left out."""
     for server in ("main", "all"):
-        task = made(t, server, ["sleep", 0.5], ["job", {"status": "working", "statusMessage": "half"}], ["sleep", 0.3],
+        task = made(t, server, ["sleep", 1.5], ["job", {"status": "working", "statusMessage": "half"}], ["sleep", 0.3],
                     ["job", DONE], task_id="heard")
         quiet = made(t, server, task_id="quiet")
         conn, read, granted = hear(t, server, [task, "x", task[:-2] + "AA", quiet])

@@ -78,7 +78,7 @@ def a_task_from_its_call_to_its_result(t):
     s = session(t)
     eq(s.result["result"]["capabilities"]["tasks"], CAPS["tasks"])
     eq(s.ask("tools/list")["result"]["tools"], TOOLS)
-    task = make(s, ["sleep", 0.3], ["job", DONE])
+    task = make(s, ["sleep", 1.5], ["job", DONE])
     ok(task.startswith("g1.") and "t1" != task, "not the server's own", task)
     eq(state(s, task), "working")
     eq(s.ask("tasks/result", {"taskId": task})["result"], dict(DONE["result"], _meta={RELATED: {"taskId": task}}))
@@ -102,9 +102,9 @@ def answer(s, asked, task):
 def a_task_asks_who_waits_for_it(t):
     """UTIL-TASK-03 UTIL-TASK-01 bridging.md §1.6 (4): in the stream of tasks/result, whoever made it, whatever else the process does."""
     s, other = session(t, caps=ASKS), session(t, caps=ASKS)
-    task = make(s, ["sleep", 0.4], asking("q"), ["job_asked"])
+    task = make(s, ["sleep", 1.5], asking("q"), ["job_asked"])
     e = other.start("tasks/result", {"taskId": task})
-    busy = s.start_do(["sleep", 0.6], ["text", "x"])
+    busy = s.start_do(["sleep", 1.7], ["text", "x"])
     asked = e.next()
     eq((asked["method"], asked["params"]["_meta"]), ("elicitation/create", {RELATED: {"taskId": task}}))
     eq(busy.final()["result"]["content"][0]["text"], "x", "its end takes back nothing of the task's")
@@ -140,7 +140,7 @@ def a_task_asks_who_made_it(t):
 def tasks_that_nobody_has_ask_nobody(t):
     """SEC-06 UTIL-TASK-02 bridging.md §1.6: a task that is not known, or whose session has gone, is not one of another's."""
     s, other = session(t, caps=ASKS), session(t, caps=ASKS)
-    task = make(s, ["sleep", 0.5], asking("q"), ["job_asked"])
+    task = make(s, ["sleep", 1.5], asking("q"), ["job_asked"])
     quiet = other.get()
     s.delete()
     told = json.loads(other.ask("tasks/result", {"taskId": make(other, asking("x", "never"), ["job_asked"], task_id="t2")})

@@ -87,9 +87,9 @@ def ids_that_modern_servers_read_otherwise(t):
 def a_task_whose_session_has_gone(t):
     """SEC-06 bridging.md §1.6 (4): what it asks and tells is nobody's, also while a call of another session has its process."""
     s, other = session(t, caps=ASKS), session(t, caps=ASKS)
-    task = make(s, ["sleep", 0.6], LOG, ODD, asking("q"), ["job_asked"])
+    task = make(s, ["sleep", 1.5], LOG, ODD, asking("q"), ["job_asked"])
     s.delete()
-    e = other.start_do(["sleep", 1.5], ["text", "x"], token="a")
+    e = other.start_do(["sleep", 2.5], ["text", "x"], token="a")
     eq(e.final()["result"]["content"][0]["text"], "x")
     eq(len(e.raw), 1, "nothing but its result")
     told = json.loads(other.ask("tasks/result", {"taskId": task})["result"]["content"][0]["text"])

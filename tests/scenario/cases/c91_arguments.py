@@ -130,7 +130,6 @@ STEPS = [DECODED, [lambda t: t, compatible], [lambda t: t, without_invisible, la
          [lambda t: t, lambda t: t.replace("\\", "/")], [lambda t: t, lambda t: t.strip().strip("\"'`").strip()],
          [lambda t: t, without_uri, lambda t: t[7:] if t[:7].lower() == "file://" else t],
          [lambda t: t, lambda t: "/".join(p.split(";")[0].strip() for p in t.split("/")), lambda t: t.replace("../", "").replace("....", "..")]]
-READERS = list(itertools.product(*STEPS))
 
 
 def resolved(text):
