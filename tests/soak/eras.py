@@ -396,6 +396,9 @@ class Modern(Client):
         response = self.request("asked", "tools/call", again)
         m = list(self.messages(response))[-1]
         reason = (m.get("error", {}).get("data") or {}).get("reason")
+        if response.status == 503 and reason in FAILURES:  # it has not come as far as to be judged
+            self.shared.count("refused")
+            return
         self.expect((response.status, reason) == (400, "invalid_request_state"), "another's state was taken", m)
         self.shared.count(self.server, self.era, "thief")
 
