@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the operator is served: the admin socket, the address for /metrics and that of the status page, as parts of the gateway. */
+/*
+ * Serves the operator inside the gateway: the admin socket, and the addresses of /metrics and of
+ * the status page.
+ */
 #ifndef MCPGATED_ADMIN_SERVER_H
 #define MCPGATED_ADMIN_SERVER_H
 
@@ -14,41 +17,44 @@
 
 struct admin_server;
 
-/* All borrowed for the admin server's life, but http and the listeners only until the return. */
+/*
+ * Everything is borrowed as long as the admin server lives, except http, page_token and the
+ * listeners, which are needed only during admin_server_new.
+ */
 struct admin_server_conf {
 	struct loop *loop;
-	struct spawner *spawner; /* knows who is no operator */
+	struct spawner *spawner; /* recognizes the servers' own processes, which are rejected */
 	struct router *router;
 	struct server *servers;
 	size_t server_count;
-	const struct http_server *front; /* that clients use */
-	void (*on_drain)(void);          /* the operator wants the daemon to end */
-	uint64_t (*on_reload)(void);     /* … to read the configuration again */
-	void (*on_deny_list)(void);      /* the entries against tokens have changed */
-	const struct endpoint
-		*endpoints; /* that clients use, one for each server; room for SERVERS_MAX */
+	const struct http_server *front; /* the one that clients use */
+	void (*on_drain)(void);          /* the operator wants the daemon to stop */
+	uint64_t (*on_reload)(void); /* … to reread the configuration; returns the order's number */
+	void (*on_deny_list)(void); /* the entries against tokens have changed */
+	/* that clients use, one per server; room for SERVERS_MAX */
+	const struct endpoint *endpoints;
 	const struct frontend_conf *frontend;
 	const struct http_conf *http;
 	const struct process_views *views;
-	const char *origin;     /* in the URLs of clients; NULL: there is none */
-	const char *auth_mode;  /* as the configuration has it */
-	const char *page_token; /* of the same; until the return */
-	const int *listeners;   /* as in enum listener_more; -1: none */
+	const char *origin;     /* of the URLs for clients; NULL: none */
+	const char *auth_mode;  /* as in the configuration */
+	const char *page_token; /* from the configuration; copied */
+	const int *listeners;   /* indexed by enum listener_more; -1: none */
 };
 
 struct admin_server *admin_server_new(const struct admin_server_conf *conf);
 /*
- * Another configuration: the endpoints, and what servers there are, have changed. A server that has gone from its place is no
- * longer referred to.
+ * There is a new configuration: endpoints and servers have changed. Servers that are gone from
+ * their places are no longer referred to.
  */
 void admin_server_renew(struct admin_server *admin_server, size_t server_count, const char *origin,
 			const char *auth_mode);
-/* As admin_reloaded. */
+/* Like admin_reloaded. */
 void admin_server_tell_reloaded(struct admin_server *admin_server, uint64_t order, bool is_used,
 				struct slice report);
-/* As admin_leave. */
+/* Like admin_leave. */
 void admin_server_leave(struct admin_server *admin_server);
-/* Also NULL. */
+/* Accepts NULL. */
 void admin_server_free(struct admin_server **admin_server);
 
 #endif

@@ -407,7 +407,6 @@ static int gateway_run(struct gateway_entry *entry)
 
 	CHECK(gateway == NULL);
 	close(GATEWAY_DENY);
-	heap_keep_freed();
 	gateway = &g;
 	g.loop = loop_new(&err);
 	if (g.loop == NULL) {
@@ -438,6 +437,7 @@ static int gateway_run(struct gateway_entry *entry)
 	gateway_make_http(&g);
 	if (!server_certificates_are_needed(&g.ports.certificates))
 		gateway_listen(&g); /* otherwise when the keeper has sent the certificates */
+	heap_keep_freed(); /* only now: what is made until here is large, for life, and hardly ever used whole */
 	loop_run(g.loop);
 	CHECK(g.state == GATEWAY_STOPPING);
 	LOG(GATEWAY_STOP, LOG_INT("children", server_table_count_children(&g.table)));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All parts of the network process, for the two files that know them: gateway.c and gateway_reload.c. */
+/*
+ * All parts of the network process, for the two files that know them: gateway.c and
+ * gateway_reload.c.
+ */
 #ifndef MCPGATED_GATEWAY_H
 #define MCPGATED_GATEWAY_H
 
@@ -22,14 +25,14 @@
 
 enum gateway_state {
 	GATEWAY_SERVING,
-	GATEWAY_LEAVING,   /* it says that it is not ready, so that no more clients are sent */
-	GATEWAY_FINISHING, /* calls in flight run on; nothing new begins */
-	GATEWAY_STOPPING,  /* sessions have ended, processes are on their way out */
+	GATEWAY_LEAVING,   /* reports that it is not ready, so that no more clients are sent */
+	GATEWAY_FINISHING, /* calls in flight continue; nothing new begins */
+	GATEWAY_STOPPING,  /* sessions have ended, processes are exiting */
 };
 
 struct gateway {
 	struct loop *loop;
-	const struct config *config; /* in use; the table's */
+	const struct config *config; /* in use; owned by the table */
 	struct spawner *spawner;
 	struct server_table table;
 	struct fetch_client *fetch_client; /* NULL: nothing to fetch */
@@ -37,15 +40,15 @@ struct gateway {
 	struct verifier *verifier;
 	struct dpop_memory *proofs;
 	struct audit audit;
-	struct task records; /* flushes those that no answer has taken along */
+	struct task records; /* flushes records that no answer has flushed */
 	struct timer audit_waiting;
 	struct router router;
 	struct frontend frontend;
 	struct http_server *http;
 	struct acceptor acceptor;
 	struct ports ports;
-	const int *listeners; /* of the process's start: gateway_entry.h */
-	char *origin;         /* in the URLs of clients, or NULL */
+	const int *listeners; /* from the start of the process: gateway_entry.h */
+	char *origin;         /* of the URLs for clients, or NULL */
 	struct admin_server *admin_server;
 	enum gateway_state state;
 	uint64_t state_since_ms;
@@ -55,23 +58,29 @@ struct gateway {
 	struct timer heap_look;
 	struct pin_memory pin_memory;
 	const struct process_views *views;
-	struct deny_snapshot *deny_snapshot; /* of all gateways that one keeper starts */
+	struct deny_snapshot *deny_snapshot; /* shared by all gateways that the keeper starts */
 };
 
-#define PROOFS_MAX 100000 /* of possession, that are remembered, so that none is taken twice */
+#define PROOFS_MAX 100000 /* remembered proofs of possession, so that none is accepted twice */
 
-/* The entries of the configuration against tokens, when it is used first and when there is another one. */
+/*
+ * Applies the configuration's entries against tokens: at the start, and whenever there is a new
+ * configuration.
+ */
 void gateway_use_deny_list(struct gateway *g);
-/* What requests of clients and connections are served by: of the configuration, and of what this process can have. */
+/*
+ * How requests and connections of clients are served, from the configuration and from what this
+ * process has.
+ */
 struct frontend_conf gateway_frontend_conf(const struct gateway *g);
 struct http_conf gateway_http_conf(const struct config *config);
-/* Has records of the audit, or none, as the configuration in use says. */
+/* Enables or disables audit records, as the configuration in use says. */
 void gateway_use_audit(struct gateway *g);
-/* Has spans exported, or not, as the configuration in use says. */
+/* Enables or disables the export of spans, as the configuration in use says. */
 void gateway_export(struct gateway *g);
 /*
- * Uses another configuration: all of it, or, if that is not possible, nothing; then it logs why. Takes the descriptors of
- * IPC_CONFIG. The keeper is told.
+ * Switches to another configuration completely or, if that is not possible, not at all; then it
+ * logs why. Takes the descriptors of IPC_CONFIG. Informs the keeper.
  */
 void gateway_reload(struct gateway *g, const int fds[2], bool has_other_issuers);
 

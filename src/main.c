@@ -43,33 +43,33 @@ static const char help[] =
 	"usage: mcpgated [LISTENER] [-c FILE]            run with a configuration file\n"
 	"       mcpgated [LISTENER] [--host NAME]... [--token-file F] [--name N]\n"
 	"                [--env NAME[=VALUE]]... [--isolation MODE] -- COMMAND [ARGUMENT...]\n"
-	"                                                put one stdio MCP server behind HTTP\n"
+	"                                                serve one stdio MCP server over HTTP\n"
 	"       mcpgated [LISTENER] [--host NAME]... [--token-file F] --import FILE\n"
-	"                                                every stdio server of a client's JSON file\n"
+	"                                                serve every stdio server in a client's JSON file\n"
 	"       mcpgated -t [-c FILE | --import FILE | -- COMMAND...]\n"
 	"                                                check the configuration and exit\n"
 	"       mcpgated --print-config [-c FILE | --import FILE | -- COMMAND...]\n"
 	"                                                print the effective configuration\n"
 	"\n"
-	"  -c, --config FILE    configuration (default: " DEFAULT_FILE ")\n"
+	"  -c, --config FILE    configuration file (default: " DEFAULT_FILE ")\n"
 	"      --listen ADDR    host:port, [v6]:port or unix:PATH (default: 127.0.0.1:8808)\n"
-	"      --tls CERT,KEY   these two PEM files make it speak TLS\n"
-	"      --plaintext      other machines may reach it without TLS: a proxy in front has it\n"
-	"                       (these three are the LISTENER)\n"
-	"      --name NAME      what the one server is called\n"
-	"      --env NAME       give it the variable NAME, which is set here; can be repeated\n"
-	"      --env NAME=VALUE the same with this value, which every list of processes shows\n"
-	"      --host NAME      clients reach it by this name, too; can be repeated\n"
-	"      --token-file F   ask clients for one of the tokens in F, one a line\n"
+	"      --tls CERT,KEY   enable TLS with these two PEM files\n"
+	"      --plaintext      allow other machines to connect without TLS, behind a TLS proxy\n"
+	"                       (LISTENER stands for these three options)\n"
+	"      --name NAME      name of the single server\n"
+	"      --env NAME       pass on the environment variable NAME to it; may be repeated\n"
+	"      --env NAME=VALUE set NAME to VALUE, which is visible in process listings\n"
+	"      --host NAME      a further host name that clients use; may be repeated\n"
+	"      --token-file F   require one of the tokens in F (one per line) from clients\n"
 	"      --isolation MODE whom one process of it serves: session (default),\n"
 	"                       principal or shared\n"
-	"      --import FILE    servers from the JSON file of an MCP client\n"
-	"  -t, --test           check only; every problem with file:line:column\n"
-	"      --print-config   print, secrets masked\n"
+	"      --import FILE    take the servers from an MCP client's JSON file\n"
+	"  -t, --test           check only; report every problem with file:line:column\n"
+	"      --print-config   print the configuration with secrets masked\n"
 	"      --dump WHAT      print \"sample\" (a commented file), \"schema\" (a JSON Schema of\n"
 	"                       the file, for editors), or as roff \"manual\" (the\n"
-	"                       options), \"events\" (of the log), \"reasons\" (of errors) or\n"
-	"                       \"metrics\"\n"
+	"                       options), \"events\" (of the log), \"audit\" (its fields),\n"
+	"                       \"reasons\" (of errors) or \"metrics\"\n"
 	"      --version, --help\n";
 
 enum {
@@ -111,7 +111,7 @@ static const struct option options[] = {
 static bool add(const char *option, const char **texts, size_t *count, size_t max)
 {
 	if (*count == max) {
-		fprintf(stderr, "mcpgated: %s can stand here %zu times\n", option, max);
+		fprintf(stderr, "mcpgated: %s may be given at most %zu times\n", option, max);
 		return false;
 	}
 	texts[(*count)++] = optarg;
@@ -132,7 +132,7 @@ static bool take_option(struct command_line *line, int option)
 		return true;
 	case OPTION_LISTEN:
 		if (request->listen != NULL)
-			fputs("mcpgated: --listen can stand here once; a configuration has a list\n",
+			fputs("mcpgated: --listen may be given only once; a configuration file can list several\n",
 			      stderr);
 		else
 			request->listen = optarg;
@@ -193,8 +193,8 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 	if (optind < argc) {
 		if (strcmp(argv[optind - 1], "--") != 0) {
 			fprintf(stderr,
-				"mcpgated: unexpected argument '%s'; a configuration stands after "
-				"-c, a command after --\n",
+				"mcpgated: unexpected argument '%s'; give a configuration file with "
+				"-c, or a command after --\n",
 				argv[optind]);
 			return -1;
 		}
@@ -206,28 +206,28 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 	sources = (request->file != NULL) + (request->import_file != NULL) +
 		  (request->command != NULL);
 	if (sources > 1) {
-		fprintf(stderr, "mcpgated: -c, --import and a command exclude each other\n");
+		fprintf(stderr, "mcpgated: -c, --import and a command are mutually exclusive\n");
 		return -1;
 	}
 	if ((request->name != NULL || request->isolation != NULL || request->env_count > 0) &&
 	    request->command == NULL) {
-		fprintf(stderr, "mcpgated: --name, --env and --isolation go with a command; a "
-				"configuration has servers.NAME\n");
+		fprintf(stderr, "mcpgated: --name, --env and --isolation require a command; in a "
+				"configuration file use servers.NAME\n");
 		return -1;
 	}
 	if ((request->token_file != NULL || request->host_count > 0) && request->command == NULL &&
 	    request->import_file == NULL) {
 		fprintf(stderr,
-			"mcpgated: --token-file and --host go with a command or --import; a "
-			"configuration has auth.tokens and hosts\n");
+			"mcpgated: --token-file and --host require a command or --import; in a "
+			"configuration file use auth.tokens and hosts\n");
 		return -1;
 	}
 	if (sources == 0)
 		request->file = DEFAULT_FILE;
 	if ((request->tls != NULL || request->plaintext) && request->file != NULL &&
 	    request->listen == NULL) {
-		fprintf(stderr, "mcpgated: --tls and --plaintext go with --listen, a command or "
-				"--import; a configuration has listen\n");
+		fprintf(stderr, "mcpgated: --tls and --plaintext require --listen, a command or "
+				"--import; in a configuration file use listen\n");
 		return -1;
 	}
 	return 0;
@@ -238,7 +238,7 @@ static int check_output(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
-	perror("mcpgated: the output cannot be written");
+	perror("mcpgated: cannot write the output");
 	return 1;
 }
 
@@ -326,7 +326,7 @@ static void hint_at_a_command(const struct command_line *line)
 	const char *file = line->request.file;
 
 	if (file != NULL && strcmp(file, DEFAULT_FILE) == 0 && access(file, F_OK) != 0)
-		fputs("mcpgated: -c names another file; one server needs none: "
+		fputs("mcpgated: use -c for another file; a single server needs none: "
 		      "mcpgated -- COMMAND [ARGUMENT...]\n",
 		      stderr);
 }

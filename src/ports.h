@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sockets that clients connect to, in the order of config->listen: what they begin with, and other ones at a reload. A change comes
- * in parts (IPC_LISTENER, IPC_CERTIFICATE), is judged as a whole, and used in one turn of the loop.
+ * The sockets that clients connect to, in the order of config->listen: those from the start, and
+ * those that a reload brings. A change arrives in parts (IPC_LISTENER, IPC_CERTIFICATE), is checked
+ * as a whole, and takes effect in one turn of the loop.
  */
 #ifndef MCPGATED_PORTS_H
 #define MCPGATED_PORTS_H
@@ -18,15 +19,15 @@
 
 struct port;
 
-/* What has come of a change. */
+/* The parts of a change received so far. */
 struct ports_change {
 	struct ports_socket *sockets;
-	size_t socket_count; /* 0: the listeners stay as they are */
+	size_t socket_count; /* 0: the listeners do not change */
 	struct ports_files *files;
 	size_t files_count;
-	bool is_broken; /* the keeper has sent something else, or there was no descriptor left for it */
+	bool is_broken; /* the keeper sent something unexpected, or no descriptor was free for it */
 	struct server_certificates certificates;
-	bool is_judged; /* certificates are those of a configuration */
+	bool is_judged; /* certificates is initialized */
 };
 
 struct ports {
@@ -34,37 +35,46 @@ struct ports {
 	struct acceptor *acceptor;
 	const struct config *config; /* in use */
 	struct server_certificates certificates;
-	int *fds;            /* of config->listen */
+	int *fds;            /* one per entry of config->listen */
 	struct port **items; /* NULL: not listening yet */
 	struct ports_change change;
 	unsigned int last_number;
 };
 
-/* All borrowed; fds are those of config->listen, and are owned from now on. */
+/*
+ * Everything is borrowed, except the sockets in fds, one per entry of config->listen, which it owns
+ * from now on.
+ */
 void ports_init(struct ports *ports, struct loop *loop, struct acceptor *acceptor,
 		const struct config *config, const int *fds);
 void ports_fini(struct ports *ports);
-/* Begins to accept. */
+/* Begins to accept connections. */
 void ports_listen(struct ports *ports);
 bool ports_is_listening(const struct ports *ports);
 
-/* No more is accepted at sockets of the service manager: who connects waits there for the next daemon. */
+/*
+ * Stops accepting on sockets of the service manager; clients that connect wait there for the next
+ * daemon.
+ */
 void ports_leave_kept(struct ports *ports);
-/* Accepts those who wait at all others, and closes them. */
+/* Accepts the pending connections on all other sockets and closes the sockets. */
 void ports_close(struct ports *ports);
 
-/* A part of a change. Both take the descriptors. */
+/* Adds a part of a change. Both take the descriptors. */
 void ports_take_socket(struct ports *ports, size_t listener, int kept, int fd);
 void ports_take_files(struct ports *ports, size_t listener, size_t entry, const int *fds,
 		      size_t count);
-/* Whether what has come is what `next` needs; if nothing has come, it needs what is there. */
+/*
+ * 0: the parts received are what `next` needs. If none were received, the present sockets stay, and
+ * their number must match.
+ */
 int ports_judge(struct ports *ports, const struct config *next, struct error *err) must_check;
 /*
- * Uses it, after ports_judge: what goes is closed before the return, but for sockets of the service manager. `next` is borrowed
- * instead of the other.
+ * Applies the change, after ports_judge. Removed sockets are closed before it returns, except those
+ * of the service manager. From now on `next` is borrowed instead of the previous configuration.
  */
 void ports_use(struct ports *ports, const struct config *next);
-/* Nothing of it is used. */
+/* Discards the change. */
 void ports_forget(struct ports *ports);
 
 #endif

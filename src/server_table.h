@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The servers that the gateway has: those of the configuration in use, and those that a reload has put others in the place of, as
- * long as they have sessions. Each is where its number, which the keeper gave it, says. A configuration stays for as long as
- * any of them, or anything that was begun under it, may point into it. architecture.md, "Reload".
+ * All servers of the gateway: those of the configuration in use, and those that reloads have
+ * replaced, as long as they have sessions. Each is at the index that the keeper assigned. A
+ * configuration stays in memory as long as any of these servers, or anything begun under it, may
+ * point into it. architecture.md, "Reload".
  */
 #ifndef MCPGATED_SERVER_TABLE_H
 #define MCPGATED_SERVER_TABLE_H
@@ -18,18 +19,18 @@
 #include "process/server.h"
 #include "router/router.h"
 
-/* Of one name so many that are retired are kept; then the sessions of the oldest end. */
+/* Retired servers kept per name; beyond this, the sessions of the oldest end. */
 #define SERVER_TABLE_RETIRED_MAX 8
 
 struct generation;
 
 struct server_row {
-	char *name;                   /* NULL: there is none of this number */
-	struct generation *processes; /* what it was made of */
-	struct generation *rules;     /* and what changes without other processes */
+	char *name;                   /* NULL: there is none at this index */
+	struct generation *processes; /* the configuration that its processes come from */
+	struct generation *rules;     /* the configuration that its rules come from */
 	uint64_t retired_at_ms;
-	uint64_t retired_number; /* the order in which they were */
-	bool is_removed;         /* no other one has its name */
+	uint64_t retired_number; /* in order of retirement */
+	bool is_removed;         /* no other server has its name */
 };
 
 struct server_table {
@@ -38,29 +39,29 @@ struct server_table {
 	struct router *router;
 	struct fleet fleet;
 	int landlock;
-	struct server *servers;     /* SERVERS_MAX, like the next; without a name: none */
-	struct endpoint *endpoints; /* without a server: none */
+	struct server *servers;     /* SERVERS_MAX, like the next; without a name: unused */
+	struct endpoint *endpoints; /* without a server: unused */
 	struct server_row *rows;
-	size_t count; /* of those that there were so far */
+	size_t count; /* indexes used so far */
 	uint64_t retired;
-	struct list generations; /* the one in use is the last */
-	struct timer sweep;      /* frees what nobody refers to */
-	uint64_t drain_ms;       /* what sessions of a removed server get */
-	void (*on_change)(void); /* one was freed */
+	struct list generations; /* the last one is in use */
+	struct timer sweep;      /* frees what is no longer referred to */
+	uint64_t drain_ms;       /* how long sessions of a removed server may finish */
+	void (*on_change)(void); /* a server was freed */
 };
 
-/* All are borrowed; the table must not move. */
+/* Everything is borrowed. The table must not move. */
 void server_table_init(struct server_table *table, struct router *router, struct spawner *spawner,
 		       int landlock, void (*on_change)(void));
-/* Nobody refers to any of them. Frees the configurations. */
+/* Nobody may refer to any of them. Frees the configurations. */
 void server_table_fini(struct server_table *table);
 /*
- * The servers of `config`, which is taken, are those that there are from now on; those that were there before and are not among
- * them are retired. `given` is for each of them. What runs before the first client comes is started.
+ * Takes `config` and puts its servers into use; present servers that are not among them are
+ * retired. `given` has one entry for each of them. Starts what must run before the first client.
  */
 void server_table_use(struct server_table *table, struct config *config,
 		      const struct gateway_server *given);
-/* The processes of all. */
+/* The number of processes of all servers. */
 size_t server_table_count_children(const struct server_table *table);
 void server_table_kill_children(struct server_table *table, enum reason reason);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the operator asks about the rights of somebody: reading it, and nothing else. */
+/* Parses the operator's question about somebody's rights. */
 #ifndef MCPGATED_ADMIN_CAN_REQUEST_H
 #define MCPGATED_ADMIN_CAN_REQUEST_H
 
@@ -11,30 +11,31 @@
 struct grant;
 
 enum can_who {
-	CAN_PRINCIPAL, /* the caller of a session, by his subject */
-	CAN_TOKEN,     /* a static token, by its name */
-	CAN_CLAIMS,    /* whoever has a token with these */
+	CAN_PRINCIPAL, /* the caller of a session, by subject */
+	CAN_TOKEN,     /* a static token, by name */
+	CAN_CLAIMS,    /* anyone whose token has these claims */
 };
 
 struct can_request {
-	void *document; /* what the texts lie in */
+	void *document; /* owns the texts */
 	struct slice server;
 	enum permission_kind kind;
 	struct slice name;
 	enum can_who who;
-	struct slice who_name; /* but of CAN_CLAIMS */
+	struct slice who_name; /* not for CAN_CLAIMS */
 };
 
 /*
- * {"server": TEXT, "tool" or "prompt" or "resource": TEXT, "principal" or "token": TEXT or "claims": OBJECT}, and nothing
- * else. 0: end it with can_request_fini; -1: err may be shown to the operator.
+ * Reads {"server": TEXT, "tool" or "prompt" or "resource": TEXT, "principal" or "token": TEXT or
+ * "claims": OBJECT}; other members are errors. 0: end it with can_request_fini; -1: err may be
+ * shown to the operator.
  */
 int can_request_read(struct slice body, struct can_request *request_r, struct error *err)
 	must_check;
 void can_request_fini(struct can_request *request);
 /*
- * Of CAN_CLAIMS, what a token with these would give: when it is good, and to whom it is bound, is not asked. NULL: err says
- * why they can be of no token. The caller has the reference.
+ * For CAN_CLAIMS: the grant of a token with these claims, disregarding its validity and to whom it
+ * is bound. The caller owns a reference. NULL: no token can have these claims; err says why.
  */
 struct grant *can_request_grant(const struct can_request *request, const struct roles *roles,
 				struct error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command that says in a body what is wanted: the exchange that takes it. */
+/* The exchange of a command whose parameters are in the request body. */
 #ifndef MCPGATED_ADMIN_ORDER_H
 #define MCPGATED_ADMIN_ORDER_H
 

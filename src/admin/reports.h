@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reports: each appends one JSON object. The names of members are a contract with scripts. */
+/* The reports: each appends one JSON object. The member names are a contract with scripts. */
 #ifndef MCPGATED_ADMIN_REPORTS_H
 #define MCPGATED_ADMIN_REPORTS_H
 
 #include "admin/admin.h"
 #include "base/buf.h"
 
-/* Sums over the sessions of one server, and over its requests without one. */
+/* Totals over the sessions of one server, and over its requests without a session. */
 struct server_load {
 	size_t sessions;
-	size_t asleep; /* of them, without the process that they had */
+	size_t asleep; /* of these, those that have given up their process */
 	size_t calls;
 	size_t waiting;
-	size_t parked; /* calls of modern clients that their server waits for, or whose result waits for them */
+	/* calls of modern clients whose server waits for the client, or whose result does */
+	size_t parked;
 };
 
-/* One for each server, in their order; the caller frees it. */
+/* One per server, in the same order; the caller frees the array. */
 struct server_load *reports_count_load(const struct admin *admin);
 
 void reports_status(const struct admin *admin, struct buf *out);
 void reports_servers(const struct admin *admin, struct buf *out);
 void reports_processes(const struct admin *admin, struct buf *out);
 void reports_sessions(const struct admin *admin, struct buf *out);
-/* All that the status page shows, of processes and sessions the first REPORTS_SNAPSHOT_ROWS, of sessions those that work before the others. */
+/*
+ * The data of the status page, with at most REPORTS_SNAPSHOT_ROWS processes and sessions, busy
+ * sessions first.
+ */
 #define REPORTS_SNAPSHOT_ROWS 200
 void reports_snapshot(const struct admin *admin, struct buf *out);
 void reports_streams(const struct admin *admin, struct buf *out);
-/* Not JSON: obs/metric.h says which text. */
+/* Not JSON: obs/metric.h defines the format. */
 void reports_metrics(const struct admin *admin, bool is_open, struct buf *out);
 
 #endif

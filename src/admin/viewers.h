@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Those who look at the status page: each gets a snapshot of everything once a second, as an event, for as long as it looks.
- * Nothing is made while nobody does, and never more than one a second: who comes is given the last one first. Who does not take what is there already misses snapshots, and is ended if that lasts.
+ * The viewers of the status page: each gets a snapshot once a second, as an event, until it
+ * disconnects. No snapshot is made without viewers, and never more than one a second: a new viewer
+ * gets the last one first. A viewer that has not read the previous snapshot misses the next, and is
+ * disconnected if that continues.
  */
 #ifndef MCPGATED_ADMIN_VIEWERS_H
 #define MCPGATED_ADMIN_VIEWERS_H
@@ -21,16 +23,19 @@ struct http_exchange;
 
 struct viewers {
 	struct list all;
-	size_t count; /* on their way included; at most VIEWERS_MAX */
+	size_t count; /* including those about to begin; at most VIEWERS_MAX */
 	struct timer every;
-	struct buf last; /* the event that was made at last_ms, for those who come soon after */
+	struct buf last; /* the event made at last_ms, for viewers that come soon after */
 	uint64_t last_ms;
 };
 
 void viewers_init(struct viewers *viewers);
-/* When nobody looks any more. */
+/* There must be no viewers. */
 void viewers_fini(struct viewers *viewers);
-/* The exchange that answers with the snapshots; NULL: there are too many, and the answer has said so. */
+/*
+ * Returns the exchange that sends the snapshots. NULL: there are too many viewers, and the request
+ * has been answered.
+ */
 struct http_exchange *viewers_join(const struct inquiry *inquiry);
 
 #endif

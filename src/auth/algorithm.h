@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Algorithms of signatures: a table, and the one place that checks a signature. Asymmetric ones only: an
- * algorithm that is not in the table does not exist here, so neither `none` nor HS* can ever be accepted.
- * RFC 7518 s3, RFC 8037 s3.1.  AUTH-JWT-02, AUTH-JWT-08
+ * Signature algorithms: a table, and the only place that verifies signatures. Asymmetric ones only:
+ * an algorithm that is not in the table does not exist here, so neither `none` nor HS* can ever be
+ * accepted. RFC 7518 s3, RFC 8037 s3.1. AUTH-JWT-02, AUTH-JWT-08
  */
 #ifndef MCPGATED_AUTH_ALGORITHM_H
 #define MCPGATED_AUTH_ALGORITHM_H
@@ -29,14 +29,14 @@ struct algorithm {
 	algorithm_set bit;
 };
 
-/* Compared exactly; NULL if there is none of this name. */
+/* Exact match; NULL if there is no such name. */
 const struct algorithm *algorithm_find(struct slice name);
-/* The members of `from` that a key of this type and curve (NULL: none) can make. */
+/* The members of `from` that a key of this type and curve (NULL: none) supports. */
 algorithm_set algorithm_fitting(algorithm_set from, const char *key_type, const char *curve);
 
 /*
- * Whether `signature`, in the form of JWS, is key's over `input`. The key must fit the algorithm. ECDSA
- * signatures are the two numbers in their fixed width, nothing else.
+ * Whether `signature`, in JWS format, is the key's signature of `input`. The key must fit the
+ * algorithm. ECDSA signatures must be the two numbers in their fixed width.
  */
 bool algorithm_verify(const struct algorithm *algorithm, EVP_PKEY *key, struct slice input,
 		      struct slice signature);

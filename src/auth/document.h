@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON objects that others wrote and that we must understand whole: tokens, key sets, metadata. Bounds
- * are checked before a tree is built, for a tree is many times as big as its text (design/stack.md §6).
+ * JSON objects written by others that must be understood completely: tokens, key sets, metadata.
+ * Limits are checked before a tree is built, as a tree is many times the size of its text
+ * (design/stack.md §6).
  */
 #ifndef MCPGATED_AUTH_DOCUMENT_H
 #define MCPGATED_AUTH_DOCUMENT_H
@@ -17,17 +18,17 @@
 #define DOCUMENT_VALUES_MAX (16 * 1024)
 
 /*
- * Reads one JSON object. Refused: a name that occurs twice in an object, bytes that are not UTF-8, NUL (also
- * escaped: nothing that follows sees a text cut short), integers beyond 63 bits, more depth or values than
- * above. Returns the caller's reference, or NULL and err. AUTH-JWT-01, AUTH-JWT-14, AUTH-KEY-01
+ * Reads one JSON object. Refused: duplicate names in an object, invalid UTF-8, NUL (also escaped,
+ * so that no text is cut short later), integers beyond 63 bits, more depth or values than above.
+ * Returns a reference that the caller owns, or NULL and err. AUTH-JWT-01, AUTH-JWT-14, AUTH-KEY-01
  */
 json_t *document_parse(struct slice text, struct error *err) must_check;
 
 /* The member's text if it is a string; else {NULL, 0}. Borrowed from the object. */
 struct slice document_text(const json_t *object, const char *name);
-/* The same, terminated, or NULL. No text of a document holds a NUL. */
+/* The same, NUL-terminated, or NULL. No text of a document contains a NUL. */
 const char *document_string(const json_t *object, const char *name);
-/* Whether the array holds this string. NULL is no array. */
+/* Whether the array contains this string. NULL counts as no array. */
 bool document_lists(const json_t *array, struct slice text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Proof of possession: DPoP proofs (RFC 9449). Pure but for the memory of proofs that were seen. That a token is bound
- * at all is read from the grant (jkt).
+ * Proof of possession: DPoP proofs (RFC 9449). Pure except for the memory of proofs seen. Whether a
+ * token is bound at all is read from the grant (jkt).
  */
 #ifndef MCPGATED_AUTH_DPOP_H
 #define MCPGATED_AUTH_DPOP_H
@@ -17,10 +17,10 @@
 /* For dpop_signing_alg_values_supported, ended by NULL. */
 extern const char *const dpop_algorithms[];
 
-/* How far `iat` may lie from now, in both directions. */
+/* How far `iat` may differ from now, in either direction. */
 #define DPOP_WINDOW_S 300
 
-/* The proofs of the last windows: bounded; when full, the oldest is forgotten. */
+/* The proofs of the last windows. Bounded: when full, the oldest is forgotten. */
 struct dpop_memory;
 struct dpop_memory *dpop_memory_new(size_t proofs_max);
 void dpop_memory_free(struct dpop_memory **memory);
@@ -34,9 +34,9 @@ struct dpop_request {
 };
 
 /*
- * Judges one proof for a grant: typ, algorithm, key, signature, htm, htu, iat, ath, jti, and that its key
- * is the grant's. A grant without jkt is refused (VERDICT_BOUND): a bearer token is no DPoP token.
- * Returns 0, or -1 and the verdict.  RFC 9449 s4.3, s7.1.  AUTH-POP-02
+ * Judges one proof for a grant: typ, algorithm, key, signature, htm, htu, iat, ath, jti, and that
+ * its key is the grant's. A grant without jkt is refused (VERDICT_BOUND): a bearer token is not a
+ * DPoP token. Returns 0, or -1 and the verdict. RFC 9449 s4.3, s7.1. AUTH-POP-02
  */
 int dpop_check(struct dpop_memory *memory, const struct grant *grant,
 	       const struct dpop_request *request, struct verdict *verdict_r) must_check;

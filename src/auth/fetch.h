@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking a web server, an issuer's or that of a collector of traces: GET of a document, POST of a form or of another
- * body. One question, one answer of bounded size within a bounded time. With curl_handle.h the only file of the daemon
- * that knows libcurl. AUTH-KEY-01, AUTH-KEY-02, SEC-10
+ * Requests to a web server, of an issuer or of a trace collector: GET of a document, POST of a form
+ * or of another body. One request, one answer of bounded size within a bounded time. Together with
+ * curl_handle.h the only file of the daemon that knows libcurl. AUTH-KEY-01, AUTH-KEY-02, SEC-10
  */
 #ifndef MCPGATED_AUTH_FETCH_H
 #define MCPGATED_AUTH_FETCH_H
@@ -24,23 +24,23 @@ struct fetcher;
 struct fetch;
 
 struct fetch_answer {
-	int status;        /* of HTTP, or 0: no whole answer came, `error` says why */
+	int status;        /* of HTTP, or 0: no complete answer, see `error` */
 	const char *error; /* for the log */
-	struct slice body; /* at most FETCH_BODY_BYTES_MAX; borrowed until the callback returns */
+	struct slice body; /* max. FETCH_BODY_BYTES_MAX; borrowed until the callback returns */
 	struct slice cache_control; /* header fields, empty if absent; borrowed as well */
 	struct slice etag;
-	uint32_t retry_after_s; /* Retry-After; 0: it is not there */
+	uint32_t retry_after_s; /* Retry-After; 0: absent */
 };
 
 typedef void fetch_done_fn(struct fetch *fetch, const struct fetch_answer *answer);
 
-/* Embedded by its owner, which sets on_done; zeroed otherwise. */
+/* Embedded by its owner, which sets on_done; otherwise zeroed. */
 struct fetch {
 	fetch_done_fn *on_done;
 	struct transfer *transfer; /* private; NULL when nothing is under way */
 };
 
-/* A header field that goes with a request. */
+/* A header field to send with a request. */
 struct fetch_field {
 	char *name;
 	char *value; /* may be secret */
@@ -53,7 +53,10 @@ struct fetch_fields {
 
 #define FETCH_FORM "application/x-www-form-urlencoded"
 
-/* Everything is borrowed for the call of fetch_start only, but ca as long as the fetch is under way. */
+/*
+ * Everything is borrowed only for the call of fetch_start, except ca, which is borrowed while the
+ * fetch runs.
+ */
 struct fetch_request {
 	const char *url;
 	struct slice body;                 /* {NULL, 0}: GET */
@@ -61,26 +64,28 @@ struct fetch_request {
 	const struct fetch_fields *fields; /* NULL: none */
 	const char *etag;                  /* If-None-Match, or NULL */
 	const char *credentials;           /* value of Authorization, or NULL */
-	struct slice ca;                   /* PEM; https is impossible without */
+	struct slice ca;                   /* PEM; https is impossible without it */
 	struct address_filter address_filter;
 	bool allow_http;
 };
 
-/* Once per process, before it is confined: what the libraries would open or read later. */
+/*
+ * Call once per process, before it is confined: loads what the libraries would open or read later.
+ */
 int fetch_prepare(struct error *err) must_check;
-/* The system's CA certificates as fetch_prepare found them; empty if there are none. */
+/* The system's CA certificates as found by fetch_prepare; empty if none. */
 struct slice fetch_system_ca(void);
 
 struct fetcher *fetcher_new(struct loop *loop);
-/* What is still under way ends without a callback. Accepts NULL. */
+/* Pending fetches end without a callback. Accepts NULL. */
 void fetcher_free(struct fetcher **fetcher);
 
 /*
- * Begins; on_done comes later, exactly once, from the loop, unless fetch_cancel comes first. It may start the
- * next fetch and may free `fetch`.
+ * Begins a fetch; on_done is called later, exactly once, from the loop, unless fetch_cancel comes
+ * first. It may start the next fetch and may free `fetch`.
  */
 void fetch_start(struct fetcher *fetcher, struct fetch *fetch, const struct fetch_request *request);
-/* Also if nothing is under way. */
+/* Also valid if nothing is pending. */
 void fetch_cancel(struct fetch *fetch);
 bool fetch_is_running(const struct fetch *fetch);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One authorization server: its metadata (RFC 8414, OpenID discovery) and its keys (RFC 7517), asked for
- * (fetch_client.h), kept, and renewed in the background. Nothing waits here: on_settled says when a fetch that may bring a missing
- * key is over. AUTH-AS-01 to 05, AUTH-KEY-01 to 09
+ * One authorization server: its metadata (RFC 8414, OpenID discovery) and its keys (RFC 7517),
+ * requested through fetch_client.h, kept, and renewed in the background. Nothing here waits:
+ * on_settled reports that a fetch that may bring a missing key is over. AUTH-AS-01 to 05,
+ * AUTH-KEY-01 to 09
  *
- * A usable set of keys is replaced by another usable one only. A key that is missing from the new set is gone at
- * once.
+ * A usable key set is replaced only by another usable one. A key missing from the new set is
+ * dropped at once.
  */
 #ifndef MCPGATED_AUTH_ISSUER_H
 #define MCPGATED_AUTH_ISSUER_H
@@ -27,17 +28,17 @@
 struct issuer;
 
 struct issuer_ops {
-	/* A fetch has ended, well or not. */
+	/* A fetch has ended, successfully or not. */
 	void (*on_settled)(struct issuer *issuer);
-	/* Tokens that were signed with the old keys may not be good any more. */
+	/* Tokens signed with the old keys may no longer be valid. */
 	void (*on_keys_changed)(struct issuer *issuer);
 };
 
-/* A document that is fetched again and again. */
+/* A document that is fetched repeatedly. */
 struct issuer_errand {
 	struct inquiry inquiry;
-	uint64_t due_ms;       /* when to fetch next; clock_now_ms */
-	unsigned int failures; /* in a row */
+	uint64_t due_ms;       /* time of the next fetch; clock_now_ms */
+	unsigned int failures; /* consecutive ones */
 };
 
 struct issuer {
@@ -50,14 +51,14 @@ struct issuer {
 	bool client_is_audience;
 	const struct roles *roles;
 	algorithm_set algorithms;
-	bool has_jwks_uri; /* configured; else the metadata have it */
+	bool has_jwks_uri; /* configured; else it comes from the metadata */
 	uint64_t interval_ms;
 	uint64_t leeway_ms;
 	uint64_t max_lifetime_ms;
 	struct slice_map required_claims; /* borrowed */
 
 	struct issuer_errand discovery;
-	json_t *metadata; /* NULL: none was found yet */
+	json_t *metadata; /* NULL: none found yet */
 
 	struct issuer_errand renewal;
 	struct jwk_set keys;
@@ -69,8 +70,8 @@ struct issuer {
 };
 
 /*
- * Copies what it keeps of conf, and begins to ask, as issuer number `number` of the configuration. client and ops are
- * borrowed for the issuer's life.
+ * Copies what it keeps of conf, and begins to ask, as issuer number `number` of the configuration.
+ * Borrows client and ops for the issuer's life.
  */
 int issuer_init(struct issuer *issuer, struct loop *loop, struct fetch_client *client,
 		size_t number, const struct verifier_issuer_conf *conf,
@@ -79,16 +80,17 @@ int issuer_init(struct issuer *issuer, struct loop *loop, struct fetch_client *c
 void issuer_renew(struct issuer *issuer, const struct verifier_issuer_conf *conf);
 void issuer_fini(struct issuer *issuer);
 
-/* Whether there is a set that may be used: one that was fetched and is not too old (AUTH-KEY-05). */
+/* Whether there is a usable key set: fetched, and not too old (AUTH-KEY-05). */
 bool issuer_has_keys(const struct issuer *issuer);
 /*
- * A token needs a key that is not in the set. True: a fetch is under way, on_settled will come. False: the last such
- * fetch was not long ago (jwks_interval). AUTH-KEY-04
+ * A token needs a key that is not in the set. Returns true if a fetch is under way; on_settled
+ * follows. Returns false if the last such fetch was too recent (jwks_interval). AUTH-KEY-04
  */
 bool issuer_seek_keys(struct issuer *issuer) must_check;
 /*
- * The key of that name did not make the signature: the issuer may have given the name to another key. True: a fetch
- * is under way; false: the set is new enough, or the last such fetch was not long ago. AUTH-KEY-10
+ * The key with that name did not make the signature: the issuer may have given the name to another
+ * key. Returns true if a fetch is under way; false if the set is new enough, or the last such fetch
+ * was too recent. AUTH-KEY-10
  */
 bool issuer_doubts_keys(struct issuer *issuer) must_check;
 /* Whether such a fetch is under way. */
@@ -101,7 +103,7 @@ struct grant_rules issuer_rules(const struct issuer *issuer, bool must_expire);
 
 /* ---- pure, for tests and fuzzers ---- */
 
-/* max-age of a Cache-Control field, within 60 s and 24 h; 10 min if there is none. AUTH-KEY-03 */
+/* max-age of a Cache-Control field, clamped to 60 s and 24 h; 10 min if absent. AUTH-KEY-03 */
 uint64_t issuer_lifetime_ms(struct slice cache_control);
 
 #endif

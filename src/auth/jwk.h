@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Public keys in JSON: one key, and an issuer's set. A key can be used with the algorithms that its
- * own `alg`, else its type and curve allow, and with no other. RFC 7517, RFC 7518 s6, RFC 8037 s2.
+ * Public keys in JSON: single keys, and an issuer's set. A key can be used only with the algorithms
+ * that its own `alg`, or else its type and curve, allow. RFC 7517, RFC 7518 s6, RFC 8037 s2.
  */
 #ifndef MCPGATED_AUTH_JWK_H
 #define MCPGATED_AUTH_JWK_H
@@ -18,7 +18,7 @@
 
 #define JWK_RSA_BITS_MIN 2048
 #define JWK_RSA_BITS_MAX 8192
-/* A `kid` is compared by bytes and not longer than this. */
+/* A `kid` is compared bytewise, and may not be longer than this. */
 #define JWK_ID_BYTES_MAX 256
 #define JWK_SET_KEYS_MAX 128
 /* base64url of a SHA-256, and NUL. */
@@ -31,37 +31,38 @@ struct jwk {
 };
 
 /*
- * Reads a public key for verifying. `allowed` are the algorithms that matter; a key that fits none of them is
- * refused. So are: symmetric and unknown types, `use` other than sig, key_ops without verify, RSA outside
- * the bounds above, points off their curve, and keys published with their private part. On success key_r is
- * the caller's (jwk_fini). Returns 0, or -1 and err. AUTH-JWT-03, AUTH-JWT-08
+ * Reads a public key for verification. `allowed` are the algorithms of interest; a key that fits
+ * none of them is refused. Also refused: symmetric and unknown types, `use` other than sig, key_ops
+ * without verify, RSA keys outside the limits above, points off their curve, and keys published
+ * with their private part. On success the caller owns key_r (jwk_fini). Returns 0, or -1 and err.
+ * AUTH-JWT-03, AUTH-JWT-08
  */
 int jwk_parse(const json_t *json, algorithm_set allowed, struct jwk *key_r, struct error *err)
 	must_check;
 void jwk_fini(struct jwk *key);
-/* RFC 7638 with SHA-256, terminated. For a key that jwk_parse took. */
+/* RFC 7638 with SHA-256, terminated. For a key that jwk_parse accepted. */
 void jwk_thumbprint(const json_t *json, char out[JWK_THUMBPRINT_BYTES]);
 
-/* Whether the `kid` of a key or of a header is one to compare, or absent. */
+/* Whether the `kid` of a key or a header is absent or comparable. */
 bool jwk_has_sane_id(const json_t *object);
 
 struct jwk_set {
 	struct jwk *keys;
 	size_t count;
-	size_t skipped; /* keys of the document that cannot be used; decoys, other purposes */
+	size_t skipped; /* unusable keys in the document; decoys, other purposes */
 };
 
 /*
- * Reads a set: unusable keys are skipped one by one; a set without a single usable one is an error
- * (AUTH-KEY-05, AUTH-KEY-08). On success the set is the caller's (jwk_set_fini).
+ * Reads a set: unusable keys are skipped one by one; a set without any usable key is an error
+ * (AUTH-KEY-05, AUTH-KEY-08). On success the caller owns the set (jwk_set_fini).
  */
 int jwk_set_parse(const json_t *document, algorithm_set allowed, struct jwk_set *set_r,
 		  struct error *err) must_check;
 void jwk_set_fini(struct jwk_set *set);
 
 /*
- * The key of this id that may be used with the algorithm; without an id (NULL, 0) the only one that may,
- * if there is exactly one. Borrowed; NULL if there is none. AUTH-JWT-05
+ * The key with this id that may be used with the algorithm; without an id (NULL, 0) the only one
+ * that may, if there is exactly one. Borrowed; NULL if there is none. AUTH-JWT-05
  */
 const struct jwk *jwk_set_find(const struct jwk_set *set, struct slice id,
 			       const struct algorithm *algorithm);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * URLs of issuers and resources: taking apart what we need, comparing what must be compared. Not a
- * general reader of RFC 3986: what is unusual is refused.
+ * URLs of issuers and resources: parsing and comparing what is needed. Not a general parser for RFC
+ * 3986: unusual URLs are refused.
  */
 #ifndef MCPGATED_AUTH_URL_H
 #define MCPGATED_AUTH_URL_H
@@ -19,32 +19,34 @@ struct url {
 };
 
 /*
- * Takes `scheme://host[:port][tail]` apart. Refused: a user, an empty host, a port that is no number, characters
- * that are not visible ASCII. Returns 0, or -1. All slices are of the text.
+ * Parses `scheme://host[:port][tail]`. Refused: user information, an empty host, a port that is not
+ * a number, characters that are not visible ASCII. Returns 0, or -1. All slices point into the
+ * text.
  */
 int url_parse(struct slice text, struct url *url_r) must_check;
 
 bool url_is_https(const struct url *url);
-/* 127.0.0.0/8, [::1] or localhost: by its spelling, nothing is resolved. */
+/* 127.0.0.0/8, [::1] or localhost: by spelling, without resolving anything. */
 bool url_is_loopback(const struct url *url);
 
 /*
- * Whether the URL may be an issuer (or a jwks_uri, an introspection endpoint): https, or http to a loopback
- * address or "localhost"; no user, query or fragment. On failure err says what is wrong. AUTH-CFG-01
+ * Whether the URL can be an issuer (or a jwks_uri, an introspection endpoint): https, or http to a
+ * loopback address or "localhost"; no user, query or fragment. Returns 0, or -1 and err.
+ * AUTH-CFG-01
  */
 int url_check_ours(struct slice text, struct error *err) must_check;
 
 /*
- * Whether an audience names the resource. URLs: scheme and host without case, the default port is no
- * port, one `/` at the end of a path without query does not count, the rest by its bytes; anything else by its
- * bytes. AUTH-AUD-01, 03, 05
+ * Whether an audience names the resource. In URLs, scheme and host are case-insensitive, the
+ * default port equals no port, one `/` at the end of a path without a query is ignored, and the
+ * rest is compared bytewise. Anything else is compared bytewise. AUTH-AUD-01, 03, 05
  */
 bool url_is_same_resource(struct slice audience, struct slice resource);
 
 /*
- * Whether two URLs are the same request target as DPoP compares them: scheme, host and port as above, path
- * by its bytes (an absent one is `/`); `given` has neither query nor fragment, those of `own` do not
- * count. RFC 9449 s4.3 (9)
+ * Whether two URLs are the same request target as DPoP compares them: scheme, host and port as
+ * above, the path bytewise (an absent path is `/`). `given` must have neither query nor fragment;
+ * those of `own` are ignored. RFC 9449 s4.3 (9)
  */
 bool url_is_target(struct slice given, struct slice own);
 

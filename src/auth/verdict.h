@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be said about a token: the rows of verdict.def. The function that finds a reason to refuse writes
- * the verdict and its cause; authorization turns it into a status, the log into a word.
+ * The possible verdicts on a token: the rows of verdict.def. The function that finds a reason to
+ * refuse writes the verdict and its cause; authorization maps it to a status, the log to a word.
  */
 #ifndef MCPGATED_AUTH_VERDICT_H
 #define MCPGATED_AUTH_VERDICT_H
@@ -19,28 +19,34 @@ enum verdict_kind {
 
 enum verdict_outcome {
 	VERDICT_GRANTED,
-	VERDICT_REFUSED,     /* 401 invalid_token with the row's description */
-	VERDICT_DENIED,      /* 403 and no challenge: the token is good, and no other would help */
-	VERDICT_UNAVAILABLE, /* 503 and Retry-After, no challenge: the token may well be good */
+	VERDICT_REFUSED, /* 401 invalid_token with the row's description */
+	VERDICT_DENIED,  /* 403 without a challenge: the token is valid, and no other would help */
+	VERDICT_UNAVAILABLE, /* 503 with Retry-After, no challenge: the token may be valid */
 };
 
 #define VERDICT_CAUSE_BYTES 160
 
 struct verdict {
 	enum verdict_kind kind;
-	/* For the log, never for the client: what exactly was wrong. May quote claims, never the token. */
+	/*
+	 * For the log, never for the client: what exactly was wrong. May quote claims, never the
+	 * token.
+	 */
 	char cause[VERDICT_CAUSE_BYTES];
 };
 
 struct verdict_row {
 	enum verdict_outcome outcome;
 	const char *name; /* for the audit record and for counters */
-	/* For error_description: fixed, ASCII, without `"`, `\` and `=`; "" if there is nothing to say against the token. */
+	/*
+	 * For error_description: constant ASCII without `"`, `\` and `=`; "" if there is no
+	 * objection to the token.
+	 */
 	const char *description;
 };
 const struct verdict_row *verdict_get(enum verdict_kind kind);
 
-/* How often this process has judged so: whoever acts on a verdict counts it. */
+/* How often this process has reached this verdict; whoever acts on a verdict counts it. */
 void verdict_count(enum verdict_kind kind);
 uint64_t verdict_counted(enum verdict_kind kind);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything of row 0 that is more than one line. */
+/* Tests of buf, map, list, slice, text and the other small parts of src/base. */
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -44,7 +44,7 @@ static void test_buf_mends_utf8(void **state)
 	buf_fini(&buf);
 }
 
-/* AUTH-DWN-01: what is behind is gone. */
+/* AUTH-DWN-01: no copy of the bytes is left behind. */
 static void test_buf_moves_without_a_second_copy(void **state)
 {
 	struct buf buf = { 0 };
@@ -75,7 +75,7 @@ static void test_slice_cut_and_trim(void **state)
 	assert_int_equal(slice_trim(SLICE_LIT(" \t ")).n, 0);
 }
 
-/* A map against a plain array, through growth, shrinking and colliding runs. */
+/* Compares a map with a plain array through growth, shrinking and colliding probe sequences. */
 static void test_map_agrees_with_an_array(void **state)
 {
 	enum { KEYS = 512 };
@@ -86,7 +86,7 @@ static void test_map_agrees_with_an_array(void **state)
 
 	for (int step = 0; step < 200000; step++) {
 		uint64_t key = random_below(KEYS);
-		/* long phases of mostly adding and mostly removing */
+		/* long phases with mostly insertions, then mostly removals */
 		bool adds = random_below(8) < (step / 20000 % 2 ? 3u : 5u);
 
 		assert_ptr_equal(map_find(&map, key << 40), is_there[key] ? &values[key] : NULL);
@@ -107,7 +107,7 @@ static void test_map_agrees_with_an_array(void **state)
 	map_fini(&map);
 }
 
-/* Entries of a few keys, in a map beside plain numbers of how many each key has. */
+/* Entries of a few keys in a map, checked against plain counts per key. */
 static void test_map_keeps_entries_of_one_key(void **state)
 {
 	enum { ENTRIES = 64, KEYS = 5 };
@@ -154,7 +154,7 @@ static void test_list_order_and_splice(void **state)
 	assert_ptr_equal(a.prev, &n[3]);
 	list_remove(&n[1]);
 	assert_ptr_equal(n[0].next, &n[2]);
-	list_remove(&n[1]); /* twice does no harm */
+	list_remove(&n[1]); /* removing twice is harmless */
 }
 
 static void test_numbers(void **state)
@@ -172,7 +172,7 @@ static void test_numbers(void **state)
 
 static void test_base64url(void **state)
 {
-	/* RFC 4648 §10, without padding; and the two characters that differ from plain base64 */
+	/* RFC 4648 §10 without padding, and the two characters that differ from plain base64 */
 	static const struct {
 		const char *in;
 		const char *out;
@@ -188,7 +188,7 @@ static void test_base64url(void **state)
 	}
 }
 
-/* RFC 4648 §3.3, §3.5: exactly one text for any bytes, and nothing else is read. */
+/* RFC 4648 §3.3, §3.5: any bytes have exactly one encoding; nothing else is accepted. */
 static void test_base64url_has_one_spelling(void **state)
 {
 	static const char *const bad[] = { "A",     "AB",   "Zh",   "Zm9=",  "Zm8=",    "Zm 8",
@@ -347,11 +347,13 @@ static void test_patterns(void **state)
 				 cases[i].fits);
 	memset(many, 'a', sizeof(many) - 1);
 	many[sizeof(many) - 1] = '\0';
-	/* SEC-14: one star a letter, and no match: exponential where it is done wrong */
+	/*
+	 * SEC-14: one star per letter and no match, which takes exponential time in a naive matcher
+	 */
 	assert_false(text_fits_pattern(slice_str(many), SLICE_LIT("*a*a*a*a*a*a*a*a*a*a*a*a*a*b")));
 }
 
-/* At every length and place around a block. */
+/* Every length, and a stopping byte at every place around a block. */
 static void test_plain_length(void **state)
 {
 	static const unsigned char others[] = { 0x00, 0x09, 0x1F, '\\', 0x7F, 0x80, 0xFF };

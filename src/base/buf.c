@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growing run of bytes: doubles, so that appending is cheap on average. */
+/* A growable byte buffer. Its capacity doubles, so that appending takes amortized constant time. */
 #include "base/buf.h"
 
 #include <stdarg.h>

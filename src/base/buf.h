@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A growing run of bytes. All zeros is an empty one, so it needs no init; buf_fini frees it and
- * leaves it empty again. Callers bound what they append.
+ * A growable byte buffer. An all-zero struct is an empty buffer and needs no init; buf_fini frees
+ * the memory and leaves the buffer empty and reusable. Allocation failure aborts the process;
+ * callers bound what they append.
  */
 #ifndef MCPGATED_BASE_BUF_H
 #define MCPGATED_BASE_BUF_H
@@ -18,10 +19,13 @@ struct buf {
 	size_t cap;
 };
 
-/* buf_reserve, where there is no room yet. */
+/* Slow path of buf_reserve: reallocates. Not called directly. */
 char *buf_grow(struct buf *buf, size_t size);
 
-/* Room for `size` more bytes: returns where to write them; the caller then adds to ->len. */
+/*
+ * Ensures room for `size` more bytes and returns where to write them. The caller then adds the
+ * number of bytes written to ->len. The pointer is valid until the next change of the buffer.
+ */
 static inline char *buf_reserve(struct buf *buf, size_t size)
 {
 	CHECK(buf->len <= buf->cap);
@@ -54,21 +58,27 @@ static inline void buf_append_char(struct buf *buf, char c)
 	buf->len++;
 }
 
-/* Appends, and overwrites the bytes in `from` and in memory that became too small: for what may hold secrets. */
+/*
+ * Appends `size` bytes of `from`, then overwrites them there. If the buffer grows, the old memory
+ * is overwritten before it is freed. For data that may hold secrets.
+ */
 void buf_move(struct buf *buf, char *from, size_t size);
-/* Appends valid UTF-8: each byte of text that belongs to no character becomes U+FFFD. */
+/* Appends `text` as valid UTF-8: each byte that is not part of a valid character becomes U+FFFD. */
 void buf_append_utf8(struct buf *buf, struct slice text);
-/* Decimal digits. */
+/* Appends `value` in decimal. */
 void buf_append_u64(struct buf *buf, uint64_t value);
 void buf_printf(struct buf *buf, const char *format, ...) printf_like(2, 3);
 /* Drops the first `size` bytes (at most len) and moves the rest to the front. */
 void buf_consume(struct buf *buf, size_t size);
-/* NUL after the last byte, not counted; returns data. Valid until the next append. */
+/*
+ * Writes a NUL after the last byte, not counted in len, and returns data. Valid until the next
+ * change of the buffer.
+ */
 const char *buf_terminate(struct buf *buf);
-/* Borrowed until buf changes. */
+/* The content; valid until the next change of the buffer. */
 struct slice buf_slice(const struct buf *buf);
 void buf_fini(struct buf *buf);
-/* As buf_fini, for what may hold secrets: the memory is overwritten first. */
+/* Like buf_fini, but overwrites the memory first. For data that may hold secrets. */
 void buf_wipe(struct buf *buf);
 
 #endif

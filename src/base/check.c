@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a process that found a bug in itself. */
+/* Aborts a process that found a bug in itself. */
 #include "base/check.h"
 
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks that stay on in production, and the few macros that every file wants.
+ * Checks that stay enabled in production, and a few macros used everywhere.
  *
- * CHECK is for bugs of ours alone: it aborts. Nothing that a peer, a child, a file or the kernel
- * can cause may reach it; those get a struct error (base/error.h).
+ * CHECK is only for bugs in mcpgated itself: it aborts the process. Nothing that a peer, a child, a
+ * file or the kernel can cause may trip it; such failures are reported in a struct error
+ * (base/error.h).
  */
 #ifndef MCPGATED_BASE_CHECK_H
 #define MCPGATED_BASE_CHECK_H
@@ -15,11 +16,11 @@
 #define printf_like(at, first) __attribute__((format(printf, at, first)))
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The struct of type `type` whose member `member` pointer points to. */
+/* The struct of type `type` that contains `*pointer` as its member `member`. */
 #define container_of(pointer, type, member) \
 	((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* Prints place and condition to stderr and aborts. */
+/* Prints the location and the condition to stderr and aborts. */
 void check_failed(const char *cond, const char *file, int line, const char *func)
 	__attribute__((noreturn, cold));
 

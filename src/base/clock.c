@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time of the turn. */
+/* The clock of the event loop's current iteration. */
 #include "base/clock.h"
 
 #include <stdbool.h>

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time. Everything that waits uses the monotonic clock, read once per turn of the loop; the wall
- * clock is for log stamps and dates that others wrote.
+ * Time. All timers use the monotonic clock, which is read once per iteration of the event loop. The
+ * wall clock is for log timestamps and for dates in other parties' data.
  */
 #ifndef MCPGATED_BASE_CLOCK_H
 #define MCPGATED_BASE_CLOCK_H
 
 #include <stdint.h>
 
-/* Milliseconds since some start, as of the last clock_update. */
+/* Monotonic milliseconds from an arbitrary origin, as of the last clock_update. */
 uint64_t clock_now_ms(void);
-/* Reads the kernel's clock; the loop calls it at each turn. */
+/* Reads the kernel's monotonic clock. The event loop calls this once per iteration. */
 void clock_update(void);
-/* Milliseconds since 1970, read now. */
+/* Milliseconds since the Unix epoch, read now. */
 uint64_t clock_wall_ms(void);
-/* The same as of clock_now_ms: for what happens often. */
+/* Milliseconds since the Unix epoch as of the last clock_update: cheaper, for frequent callers. */
 uint64_t clock_wall_now_ms(void);
-/* Nanoseconds, read now: since 1970, and of the monotonic clock. For what is told as such alone: everything that waits has the turn's. */
+/*
+ * Nanoseconds, read now: since the Unix epoch, and of the monotonic clock. Only for reported
+ * timestamps and durations; timers use clock_now_ms.
+ */
 uint64_t clock_wall_ns(void);
 uint64_t clock_monotonic_ns(void);
-/* Tests: from now on the monotonic clock stands at `now_ms`, and clock_update changes nothing. */
+/* Tests only: fixes the monotonic clock at `now_ms`; clock_update has no effect from then on. */
 void clock_freeze(uint64_t now_ms);
-/* Tests: the monotonic clock jumps ahead by `ms`, and goes on from there. */
+/* Tests only: moves the monotonic clock ahead by `ms`; it continues from there. */
 void clock_advance(uint64_t ms);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filling in struct error; texts that are too long are cut. */
+/* Fills struct error; texts that are too long are truncated. */
 #include "base/error.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What went wrong, for whoever decides on it: a kind to decide by and a text, written once where the
- * reason is known and logged or sent once where the consequence is.
+ * Why an operation failed, for the caller to act on: a kind to branch on, and a text. The text is
+ * written once, where the cause is known, and logged or sent once, where the consequence is.
  */
 #ifndef MCPGATED_BASE_ERROR_H
 #define MCPGATED_BASE_ERROR_H
@@ -10,11 +10,11 @@
 
 enum error_kind {
 	ERROR_NONE = 0,
-	ERROR_SYNTAX,  /* the bytes are not of the language (JSON, HTTP, YAML) */
-	ERROR_INVALID, /* of the language, but not allowed here */
-	ERROR_LIMIT,   /* over a size, depth or count */
-	ERROR_SYSTEM,  /* the kernel refused; the text names call and errno */
-	ERROR_BUSY,    /* no capacity now; may be tried again */
+	ERROR_SYNTAX,  /* not well-formed (JSON, HTTP, YAML) */
+	ERROR_INVALID, /* well-formed, but not allowed here */
+	ERROR_LIMIT,   /* exceeds a size, depth or count */
+	ERROR_SYSTEM,  /* a system call failed; the text names it and the errno */
+	ERROR_BUSY,    /* no capacity at the moment; may be retried */
 };
 
 struct error {
@@ -22,9 +22,12 @@ struct error {
 	char text[400];
 };
 
-/* Fills *err and returns -1, so that callers can write `return error_set(err, …)`. */
+/*
+ * Fills *err and returns -1, so that callers can write `return error_set(err, …)`. A text that is
+ * too long is truncated.
+ */
 int error_set(struct error *err, enum error_kind kind, const char *format, ...) printf_like(3, 4);
-/* As error_set with ERROR_SYSTEM; ": " and the text of errno are appended. */
+/* Like error_set with ERROR_SYSTEM; appends ": " and the text of errno. */
 int error_set_errno(struct error *err, const char *format, ...) printf_like(2, 3);
 
 #endif

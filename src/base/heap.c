@@ -3,13 +3,12 @@
 
 #include <malloc.h>
 
-#define KEPT_BYTES \
-	(1024 * 1024 * 1024) /* the most that the options of the C library can say, nearly */
+#define KEPT_BYTES (1024 * 1024 * 1024) /* close to the largest value that mallopt accepts */
 #define SPARE_BYTES ((size_t)1024 * 1024)
 
 void heap_keep_freed(void)
 {
-	/* They fail under AddressSanitizer, whose heap has no such options. */
+	/* mallopt fails under AddressSanitizer, whose allocator has no such options. */
 	mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
 	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the C library's heap keeps memory that was freed. Large messages come and go: asking the kernel for their memory each
- * time anew, page by page, costs more than all copying of them. So what is freed stays, and what nobody has used for a
- * while goes back, be it at the heap's end or between what is still used.
+ * Controls how long the C library's heap keeps freed memory. Large messages come and go; getting
+ * their memory from the kernel again each time, page by page, costs more than all the copying. So
+ * freed memory is kept at first, and memory that has been unused for a while is returned to the
+ * kernel, both at the end of the heap and between blocks in use.
  */
 #ifndef MCPGATED_BASE_HEAP_H
 #define MCPGATED_BASE_HEAP_H
@@ -10,19 +11,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HEAP_LOOK_MS 10000 /* how often heap_give_back is to be called */
+#define HEAP_LOOK_MS 10000 /* how often to call heap_give_back */
 
 struct heap {
-	size_t used; /* as of the last look; all zeros before the first */
+	size_t used; /* as of the last call; all zeros before the first */
 	size_t spare;
 };
 
-/* From now on what is freed stays. Once, before there is much. */
+/* Makes the heap keep freed memory. Call once, at startup. */
 void heap_keep_freed(void);
 
 /*
- * Gives back what is free, unless that is little, or nothing has changed since the last time. Returns whether it was tried.
- * Takes a millisecond for some ten MiB.
+ * Returns free memory to the kernel, unless there is little of it or nothing has changed since the
+ * last call. Returns whether it tried. Takes about a millisecond per ten MiB.
  */
 bool heap_give_back(struct heap *heap);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Built without sanitizers, which have a heap of their own. The kernel is asked what is in memory. */
+/* Built without sanitizers, which bring their own heap. Resident memory is read from the kernel. */
 #include "base/heap.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 #define MIB ((size_t)1024 * 1024)
 
-/* Bytes of this process that are in memory. */
+/* Resident bytes of this process. */
 static size_t resident(void)
 {
 	char text[128] = "";
@@ -38,12 +38,13 @@ static void what_is_freed_stays_and_then_goes_back(void **state)
 	size_t before = resident();
 	struct heap heap = { 0, 0 };
 	char *large = filled(64 * MIB);
-	char *above = filled(100 * 1000); /* so that it is not the heap's end that is free */
+	/* so that the free memory is not at the end of the heap */
+	char *above = filled(100 * 1000);
 	size_t again;
 
 	free(large);
 	assert_true(resident() > before + 60 * MIB);
-	/* Its memory is used again. */
+	/* The freed memory is reused. */
 	large = filled(64 * MIB);
 	again = resident();
 	assert_true(again < before + 70 * MIB);
@@ -61,7 +62,7 @@ static void nothing_is_tried_without_need(void **state)
 
 	free(some);
 	assert_true(heap_give_back(&heap));
-	/* Still free, for the C library, but nothing has changed. */
+	/* The C library still counts it as free, but nothing has changed. */
 	assert_false(heap_give_back(&heap));
 	free(above);
 	assert_true(heap_give_back(&heap));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Doubly linked ring; the head is a struct list too. Removing a node leaves it linked to itself. */
+/* Doubly linked ring; the head is a struct list too. A removed node is linked to itself. */
 #ifndef MCPGATED_BASE_LIST_H
 #define MCPGATED_BASE_LIST_H
 
@@ -15,7 +15,7 @@ struct list {
 #define LIST_FOREACH(node, head) \
 	for (struct list *node = (head)->next; node != (head); node = node->next)
 
-/* The body may remove `node`, but no other. */
+/* The body may remove `node`, but no other node. */
 #define LIST_FOREACH_SAFE(node, head)                                                     \
 	for (struct list *node = (head)->next, *node##_next = node->next; node != (head); \
 	     node = node##_next, node##_next = node->next)
@@ -39,7 +39,7 @@ static inline void list_append(struct list *head, struct list *node)
 	head->prev = node;
 }
 
-/* Also for a node that is in no list, if it was initialised. */
+/* Also valid on a node that is in no list, provided it was initialized. */
 static inline void list_remove(struct list *node)
 {
 	node->prev->next = node->next;
@@ -47,7 +47,7 @@ static inline void list_remove(struct list *node)
 	list_init(node);
 }
 
-/* Moves all nodes of `from` to the end of `to`. */
+/* Moves all nodes of `from` to the end of `to`; `from` is then empty. */
 static inline void list_splice(struct list *to, struct list *from)
 {
 	CHECK(to != from);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Linear probing over a power of two of slots, at most three quarters full. Removal moves later
- * slots of the run back, so there are no tombstones and a look-up ends at the first free slot.
+ * slots of the probe sequence back, so there are no tombstones, and a lookup ends at the first free
+ * slot.
  */
 #include "base/map.h"
 
@@ -17,7 +18,7 @@ static size_t map_home(const struct map *map, uint64_t key)
 	return (size_t)((key * 0x9E3779B97F4A7C15u) >> 32) & (map->size - 1);
 }
 
-/* The slot of the key, or the free one where it would be. */
+/* The slot of the key, or the free slot where it would be inserted. */
 static size_t map_seek(const struct map *map, uint64_t key)
 {
 	size_t i = map_home(map, key);
@@ -53,14 +54,16 @@ void map_insert(struct map *map, uint64_t key, void *value)
 	CHECK(value != NULL);
 	if ((map->count + 1) * 4 > map->size * 3)
 		map_rebuild(map, map->size > 0 ? map->size * 2 : MAP_SMALLEST);
-	CHECK(map->count < map->size); /* or no look-up of a missing key would end */
+	CHECK(map->count < map->size); /* otherwise a lookup of an absent key would not end */
 	i = map_seek(map, key);
 	CHECK(map->slots[i].value == NULL);
 	map->slots[i] = (struct map_slot){ key, value };
 	map->count++;
 }
 
-/* Closes the gap at `hole`: a later slot moves there if its home is not behind the hole. */
+/*
+ * Fills the gap at `hole` with later slots of the probe sequence whose home is not past the hole.
+ */
 static void map_close_gap(struct map *map, size_t hole)
 {
 	size_t mask = map->size - 1;

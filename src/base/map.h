@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers to pointers: open addressing, grows and shrinks. All zeros is an empty map. Keys are
- * chosen by us (counters, random numbers), never by a peer, so they need no keyed hash.
+ * Hash table from 64-bit numbers to pointers: open addressing, grows and shrinks. An all-zero
+ * struct is an empty map. We choose the keys (counters, random numbers), never a peer, so no keyed
+ * hash is needed.
  */
 #ifndef MCPGATED_BASE_MAP_H
 #define MCPGATED_BASE_MAP_H
@@ -11,40 +12,46 @@
 
 struct map_slot {
 	uint64_t key;
-	void *value; /* NULL: free */
+	void *value; /* NULL: free slot */
 };
 
 struct map {
 	struct map_slot *slots;
 	size_t count;
-	size_t size; /* of slots; a power of two, or 0 */
+	size_t size; /* number of slots: a power of two, or 0 */
 };
 
-/* NULL if there is none. */
+/* Returns NULL if the key is absent. */
 void *map_find(const struct map *map, uint64_t key);
-/* The key must be new; value must not be NULL. */
+/* The key must not be present; value must not be NULL. */
 void map_insert(struct map *map, uint64_t key, void *value);
-/* Returns what was there, or NULL. */
+/* Removes the key. Returns its value, or NULL if it is absent. */
 void *map_remove(struct map *map, uint64_t key);
-/* The same for maps that are empty again and again: a small table is kept, until map_fini. */
+/*
+ * Like map_remove, but keeps a small table allocated until map_fini: for maps that become empty
+ * often.
+ */
 void *map_take(struct map *map, uint64_t key);
-/* Frees the table, not the values. */
+/* Frees the table, but not the values. */
 void map_fini(struct map *map);
 
 /*
- * Several entries of one key, for keys that are hashes: embedded in each entry. The values of a map are either such
- * links, by these functions alone, or none of them.
+ * Several entries per key, for keys that are hashes: a map_link is embedded in each entry. A map is
+ * used either only with the *_link functions or never with them.
  */
 struct map_link {
 	struct map_link *next; /* of the same key */
 	uint64_t key;
 };
 
-/* The first of this key; NULL: there is none. The caller compares what the keys are hashes of. */
+/*
+ * The first entry of this key, or NULL. The caller follows ->next and compares the data that was
+ * hashed.
+ */
 struct map_link *map_find_link(const struct map *map, uint64_t key);
-/* Becomes the first of its key. */
+/* Inserts the link as the first of its key. */
 void map_insert_link(struct map *map, uint64_t key, struct map_link *link);
-/* It must be there. */
+/* The link must be in the map. */
 void map_remove_link(struct map *map, struct map_link *link);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocation that cannot fail. */
+/* Allocation that aborts instead of failing. */
 #include "base/mem.h"
 
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-/* calloc of the C library does not take what it has at hand of these sizes. */
+/* For these sizes calloc of the C library does not use its per-thread cache, but malloc does. */
 #define SMALL 1024
 
 static void *mem_checked(void *p)
@@ -73,11 +73,11 @@ char *mem_printf(const char *format, ...)
 	return mem_checked(length < 0 ? NULL : text);
 }
 
-/* ---- texts that are written as to a file ---- */
+/* ---- streams into memory ---- */
 
 /*
- * Not open_memstream: where that has no memory for a piece it leaves it out, goes on with the next, and neither ferror nor
- * fclose tells of it.
+ * Not open_memstream: when it has no memory for a chunk, it drops the chunk and continues with the
+ * next, and neither ferror nor fclose reports it.
  */
 struct text {
 	char **text_r;
@@ -87,7 +87,7 @@ struct text {
 	size_t room;
 };
 
-/* What grows leaves no copy behind: it may be a secret. */
+/* Growing leaves no copy of the text in freed memory: it may be a secret. */
 static void text_grow(struct text *text, size_t size)
 {
 	size_t room = 2 * (text->size + size) + SMALL;

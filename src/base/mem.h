@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for things of small, fixed size: these abort when there is none. Sizes that a peer chooses
- * are capped before they come here. Free with free().
+ * Allocation of small objects of fixed size: aborts when memory runs out. Sizes that a peer chooses
+ * are capped before they get here. The caller owns the result and frees it with free().
  */
 #ifndef MCPGATED_BASE_MEM_H
 #define MCPGATED_BASE_MEM_H
@@ -15,15 +15,23 @@
 void *mem_alloc(size_t size) __attribute__((malloc, returns_nonnull)); /* not zeroed */
 void *mem_zalloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *mem_resize(void *p, size_t size) __attribute__((returns_nonnull));
-/* A terminated copy. */
+/* A NUL-terminated copy. */
 char *mem_strdup(const char *text) __attribute__((malloc, returns_nonnull));
+/* A NUL-terminated copy. */
 char *mem_dup_slice(struct slice s) __attribute__((malloc, returns_nonnull));
-/* Copies s to *at, moves *at behind it, and returns the copy: for texts that lie behind a struct. */
+/*
+ * Copies s to *at, advances *at past it and returns the copy: for texts stored right after a struct
+ * in the same allocation.
+ */
 struct slice mem_put_slice(char **at, struct slice s);
-/* A terminated, formatted text. */
+/* A NUL-terminated, formatted text. */
 char *mem_printf(const char *format, ...) printf_like(1, 2)
 	__attribute__((malloc, returns_nonnull));
-/* What is written there becomes a text: terminated and whole in *text_r and *size_r when it is closed. */
+/*
+ * A stream that writes to memory. After mem_close_text, *text_r is the complete, NUL-terminated
+ * text, owned by the caller, and *size_r its length without the NUL. Both must stay valid until
+ * then.
+ */
 FILE *mem_open_text(char **text_r, size_t *size_r) __attribute__((returns_nonnull));
 void mem_close_text(FILE *out);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of a text when there is no memory for more of it: such a program ends, and so is a process of its own here. */
+/*
+ * What happens when memory runs out while a text is written: the program must abort. So the test
+ * runs it in a process of its own.
+ */
 #include "base/mem.h"
 
 #include <fcntl.h>
@@ -10,7 +13,7 @@
 
 #include "base/unit_test.h"
 
-#define MEMORY_BYTES (64u << 20) /* that the process gets, and writes */
+#define MEMORY_BYTES (64u << 20) /* the memory limit of the process, and how much it writes */
 #define LINE_BYTES 1024u
 #define LOSES 7
 
@@ -36,7 +39,7 @@ static void a_text_is_what_was_written(void **state)
 	free(text);
 }
 
-/* The whole text, or no end of this function. */
+/* Writes a whole text of MEMORY_BYTES; aborts if it cannot. */
 static int write_too_much(void)
 {
 	char line[LINE_BYTES + 1];
@@ -44,7 +47,7 @@ static int write_too_much(void)
 	size_t size = 0;
 	FILE *out;
 
-#ifndef __SANITIZE_ADDRESS__ /* that has its own limit */
+#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer has its own limit */
 	const struct rlimit limit = { MEMORY_BYTES, MEMORY_BYTES };
 
 	if (setrlimit(RLIMIT_AS, &limit) < 0)
@@ -60,7 +63,7 @@ static int write_too_much(void)
 	return size < MEMORY_BYTES ? LOSES : 0;
 }
 
-/* Of a configuration without one of its lines nobody would know. */
+/* A configuration in which one line was silently lost would go unnoticed. */
 static void a_text_is_whole_or_the_program_ends(void **state)
 {
 	const struct rlimit no_core = { 0, 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* getrandom(2), no buffer: a fork never repeats numbers. */
+/* getrandom(2) without a buffer, so a forked process never repeats numbers. */
 #include "base/random.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ uint64_t random_below(uint64_t limit)
 	uint64_t unfair, value;
 
 	CHECK(limit > 0);
-	/* Numbers from the incomplete last stretch would favour small results: draw again. */
+	/* The incomplete last interval would bias the result toward small numbers: draw again. */
 	unfair = (0 - limit) % limit;
 	do {
 		random_bytes(&value, sizeof(value));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random bytes from the kernel's generator. Aborts where there is none: nobody can go on then. */
+/* Random bytes from the kernel's generator. Aborts if the kernel has none to give. */
 #ifndef MCPGATED_BASE_RANDOM_H
 #define MCPGATED_BASE_RANDOM_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run of bytes that somebody else owns. Not terminated; NUL bytes are bytes like any other.
- * A slice never outlives what it points into.
+ * A borrowed run of bytes. It is not NUL-terminated and may contain NUL bytes. A slice must not
+ * outlive the memory it points into.
  */
 #ifndef MCPGATED_BASE_SLICE_H
 #define MCPGATED_BASE_SLICE_H
@@ -16,7 +16,7 @@ struct slice {
 	size_t n;
 };
 
-/* A slice of a string literal, also in static initialisers. */
+/* A slice of a string literal; also valid in static initializers. */
 #define SLICE(literal)                          \
 	{                                       \
 		"" literal, sizeof(literal) - 1 \
@@ -35,13 +35,13 @@ static inline struct slice slice_str(const char *text)
 	return (struct slice){ text, strlen(text) };
 }
 
-/* NULL is empty. */
+/* NULL gives an empty slice. */
 static inline struct slice slice_or_empty(const char *text)
 {
 	return slice_str(text != NULL ? text : "");
 }
 
-/* The bytes from `begin` up to, not including, `end`. */
+/* The bytes from `begin` up to, but not including, `end`. */
 static inline struct slice slice_between(const char *begin, const char *end)
 {
 	return (struct slice){ begin, (size_t)(end - begin) };
@@ -52,7 +52,7 @@ static inline bool slice_is_equal(struct slice a, struct slice b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* ASCII letters compare without case. */
+/* Ignores the case of ASCII letters. */
 static inline bool slice_is_equal_nocase(struct slice a, struct slice b)
 {
 	return a.n == b.n && (a.n == 0 || strncasecmp(a.p, b.p, a.n) == 0);
@@ -63,7 +63,7 @@ static inline bool slice_has_prefix(struct slice s, struct slice prefix)
 	return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.p, prefix.p, prefix.n) == 0);
 }
 
-/* Without spaces and tabs at both ends. */
+/* Strips spaces and tabs at both ends. */
 static inline struct slice slice_trim(struct slice s)
 {
 	while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t')) {
@@ -76,8 +76,8 @@ static inline struct slice slice_trim(struct slice s)
 }
 
 /*
- * Cuts the part before the next `separator` off the front of *rest_r and returns it; *rest_r is what
- * follows the separator, {NULL, 0} after the last part.
+ * Cuts the part before the next `separator` off the front of *rest_r and returns it. *rest_r
+ * becomes what follows the separator, or {NULL, 0} after the last part.
  */
 static inline struct slice slice_cut(struct slice *rest_r, char separator)
 {
@@ -93,13 +93,13 @@ static inline struct slice slice_cut(struct slice *rest_r, char separator)
 	return part;
 }
 
-/* Several of them; whoever makes the list says whose it is. */
+/* An array of slices; its creator defines who owns it. */
 struct slices {
 	const struct slice *items;
 	size_t count;
 };
 
-/* Lists by name. */
+/* An array of named lists. */
 struct slice_map {
 	const struct named_slices *items;
 	size_t count;

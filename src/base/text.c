@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers, base64url, UTF-8, comparing. */
+/* Numbers, base64url, UTF-8, comparison. */
 #include "base/text.h"
 
 #ifdef __x86_64__
@@ -148,19 +148,19 @@ size_t text_utf8_length(struct slice s)
 	return (u[0] == 0xF0 && u[1] < 0x90) || (u[0] == 0xF4 && u[1] >= 0x90) ? 0 : 4;
 }
 
-/* Sixteen bytes that are looked at at once; every machine that compilers know has something for that. */
+/* 16 bytes examined at once; the compiler maps this to whatever the machine has. */
 typedef signed char text_block __attribute__((vector_size(16)));
 #define BLOCK (sizeof(text_block))
 #define LARGE_BLOCK (4 * BLOCK)
 #define WIDE_BLOCK 32 /* where the processor has AVX2 */
 
-/* Bytes beyond ASCII are below zero here. */
+/* Bytes beyond ASCII are negative here. */
 static inline bool is_plain(signed char byte, char other)
 {
 	return byte >= ' ' && byte != 0x7F && byte != '\\' && byte != other;
 }
 
-/* The same for each byte of a block: not zero where one is not plain. */
+/* is_plain for each byte of a block: the result is nonzero where a byte is not plain. */
 static inline text_block find_foreign(const char *p, char other)
 {
 	text_block bytes;
@@ -189,7 +189,10 @@ static inline bool is_plain_large_block(const char *p, char other)
 }
 
 #ifdef __x86_64__
-/* Not zero in each of 32 bytes that is not plain: one further, bytes beyond ASCII and 0x7F are below zero. */
+/*
+ * Nonzero in each of 32 bytes that is not plain. With 1 added, bytes beyond ASCII and 0x7F are
+ * negative.
+ */
 __attribute__((target("avx2"))) static inline __m256i find_foreign_wide(const char *p, char other)
 {
 	__m256i bytes = _mm256_loadu_si256((const __m256i_u *)p);
@@ -210,7 +213,10 @@ __attribute__((target("avx2"))) static inline bool is_plain_wide(const char *p, 
 	return _mm256_movemask_epi8(_mm256_or_si256(first, rest)) == 0;
 }
 
-/* Of a block and more. The last block is looked at from its end, with bytes that have been looked at before. */
+/*
+ * For at least one block. The last block is read aligned to the end, so it overlaps bytes already
+ * examined.
+ */
 __attribute__((target("avx2"))) static size_t plain_length_wide(struct slice s, char other)
 {
 	size_t n = 0, last = s.n - WIDE_BLOCK;
@@ -230,7 +236,7 @@ __attribute__((target("avx2"))) static size_t plain_length_wide(struct slice s, 
 }
 #endif
 
-/* How many bytes at the front are plain: seen in ASCII, or spaces, and neither a backslash nor `other`. */
+/* Length of the plain prefix: printable ASCII without backslashes and without `other`. */
 static inline size_t plain_length(struct slice s, char other)
 {
 	size_t n = 0;
@@ -244,7 +250,10 @@ static inline size_t plain_length(struct slice s, char other)
 		n += LARGE_BLOCK;
 	while (s.n - n >= BLOCK && is_plain_block(s.p + n, other))
 		n += BLOCK;
-	/* A rest that is shorter than a block is looked at with bytes that have been looked at before. */
+	/*
+	 * A rest shorter than a block is examined as a whole block that overlaps bytes already
+	 * examined.
+	 */
 	if (n >= BLOCK && s.n - n < BLOCK && is_plain_block(s.p + s.n - BLOCK, other))
 		return s.n;
 	while (n < s.n && is_plain((signed char)s.p[n], other))
@@ -348,8 +357,8 @@ size_t text_distance(struct slice a, struct slice b, size_t limit)
 
 bool text_is_nearer(struct slice written, struct slice candidate, size_t *distance)
 {
-	size_t limit = 1 + written.n / 3; /* a name with more other letters was hardly meant */
-	/* The beginning of a name is as near to it as one wrong letter. */
+	size_t limit = 1 + written.n / 3; /* a name with more differing letters was hardly meant */
+	/* A prefix of a name counts as one wrong letter. */
 	size_t found = written.n > 2 && slice_has_prefix(candidate, written) ?
 			       1 :
 			       text_distance(written, candidate, limit);
@@ -360,11 +369,14 @@ bool text_is_nearer(struct slice written, struct slice candidate, size_t *distan
 	return true;
 }
 
-/* After a mismatch only the last '*' is given one byte more: what earlier ones took need not change. */
+/*
+ * After a mismatch only the last '*' takes one more byte: what earlier stars matched need not
+ * change.
+ */
 bool text_fits_pattern(struct slice text, struct slice pattern)
 {
 	size_t t = 0, p = 0;
-	size_t star = SIZE_MAX; /* the last '*' met, and where the text was then */
+	size_t star = SIZE_MAX; /* the last '*' seen, and the position in the text at that time */
 	size_t star_text = 0;
 
 	while (t < text.n) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Characters that a newer Unicode has are not assigned for an older utf8proc. */
+/* Characters of a newer Unicode version are unassigned for an older utf8proc. */
 #include "base/unicode.h"
 
 #include <utf8proc.h>
@@ -18,7 +18,10 @@ uint32_t unicode_decode(struct slice s)
 	return code;
 }
 
-/* Code points that are set aside for what is shown as nothing; utf8proc says it of assigned ones alone. */
+/*
+ * Unassigned code points that Unicode reserves as Default_Ignorable; utf8proc knows the property
+ * only for assigned ones.
+ */
 static bool is_reserved_as_hidden(uint32_t code)
 {
 	return code == 0x2065 || (code >= 0xFFF0 && code <= 0xFFF8) ||

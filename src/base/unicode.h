@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Unicode says of single characters. The tables are utf8proc's. */
+/* Unicode properties of single characters, from the tables of utf8proc. */
 #ifndef MCPGATED_BASE_UNICODE_H
 #define MCPGATED_BASE_UNICODE_H
 
@@ -8,14 +8,15 @@
 
 #include "base/slice.h"
 
-/* The code point of one valid UTF-8 character, which is all of s: see text_utf8_length. */
+/* The code point of s, which must be exactly one valid UTF-8 character; see text_utf8_length. */
 uint32_t unicode_decode(struct slice s);
 /*
- * Whether it is not seen, or changes how others are seen: controls, formats (among them all that turns the direction of
- * writing), line and paragraph separators, and whatever is shown as nothing (Default_Ignorable_Code_Point).
+ * Whether the character is invisible or changes how others are displayed: controls, format
+ * characters (including all that change the writing direction), line and paragraph separators, and
+ * Default_Ignorable_Code_Point.
  */
 bool unicode_is_hidden(uint32_t code);
-/* Whether it has no meaning that is known here: not assigned, or for private use. */
+/* Whether the code point is unassigned or for private use, so its meaning is not known here. */
 bool unicode_is_unknown(uint32_t code);
 /* Whether it is an emoji (Extended_Pictographic). */
 bool unicode_is_pictograph(uint32_t code);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is hidden: by the ranges that the Unicode Standard names, and by what every version of it has in common. */
+/*
+ * Checks hidden characters by the ranges the Unicode Standard names and by what all its versions
+ * have in common.
+ */
 #include "base/unicode.h"
 
 #include "base/check.h"
@@ -38,7 +41,10 @@ static void characters_are_decoded(void **state)
 	assert_int_equal(unicode_decode(slice_of("", 1)), 0);
 }
 
-/* REL-48: Cc, Cf, Zl, Zp and Default_Ignorable_Code_Point, but for formats that later versions have added. */
+/*
+ * REL-48: Cc, Cf, Zl, Zp and Default_Ignorable_Code_Point, except format characters added by later
+ * versions.
+ */
 static void what_is_not_seen_is_hidden(void **state)
 {
 	static const struct range hidden[] = {
@@ -65,7 +71,7 @@ static void what_is_seen_is_not(void **state)
 		{ 0x05D0, 0x05EA }, { 0x2000, 0x200A }, { 0x2010, 0x2027 }, { 0x202F, 0x205F },
 		{ 0x2800, 0x28FF }, { 0x3000, 0x303F }, { 0x4E00, 0x9FFC }, { 0xAC00, 0xD7A3 },
 		{ 0xE000, 0xF8FF }, { 0xFF01, 0xFF9F }, { 0xFFFC, 0xFFFD }, { 0x1F600, 0x1F64F },
-		{ 0x378, 0x379 }, /* not assigned: an older table must not hide what a newer Unicode shows */
+		{ 0x378, 0x379 }, /* unassigned: an older table must not hide a new character */
 	};
 	size_t count = 0;
 
@@ -74,7 +80,7 @@ static void what_is_seen_is_not(void **state)
 			assert_false(unicode_is_hidden(code));
 	for (uint32_t code = 0; code < CODES; code++)
 		count += unicode_is_hidden(code);
-	/* Unicode 15 has 6321; the few that versions add are formats. */
+	/* Unicode 15 has 6321; the few that later versions add are format characters. */
 	assert_in_range(count, 6321, 6500);
 }
 

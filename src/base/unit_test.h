@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: cmocka, with what its header wants included before it. No test needs the state that cmocka hands it. */
+/*
+ * For tests: cmocka and the headers that must precede it. Most tests ignore cmocka's `state`
+ * parameter, so the warning about unused parameters is off.
+ */
 #ifndef MCPGATED_BASE_UNIT_TEST_H
 #define MCPGATED_BASE_UNIT_TEST_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listen addresses as texts: what form they have and who can reach them. Resolves no names. */
+/* Parses listen addresses and tells who can reach them. Resolves no names. */
 #ifndef MCPGATED_CONFIG_ADDRESS_H
 #define MCPGATED_CONFIG_ADDRESS_H
 
@@ -13,15 +13,15 @@ enum address_kind { ADDRESS_TCP, ADDRESS_UNIX, ADDRESS_SYSTEMD };
 
 struct address {
 	enum address_kind kind;
-	bool is_local; /* only this machine's processes can connect; never for systemd: who knows */
-	struct sockaddr_storage socket; /* TCP and unix; ready for bind */
+	bool is_local; /* only from this machine; false for systemd, where it is unknown */
+	struct sockaddr_storage socket; /* for TCP and unix; ready for bind */
 	socklen_t socket_size;
 	const char *name; /* systemd: the descriptor's name; unix: the path. Points into the text */
 };
 
 /*
- * Understands `IPV4:PORT`, `[IPV6]:PORT`, `localhost:PORT` (127.0.0.1), `unix:PATH` and
- * `systemd:NAME`. Port 0 is allowed. `text` is borrowed as long as *address_r is used.
+ * Parses `IPV4:PORT`, `[IPV6]:PORT`, `localhost:PORT` (127.0.0.1), `unix:PATH` and `systemd:NAME`.
+ * Port 0 is allowed. `text` is borrowed as long as *address_r is used.
  */
 int address_parse(const char *text, struct address *address_r, struct error *err) must_check;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one-command form: what the command line says of its one server, as a tree. */
+/* The one-command form: turns the command line of a single server into a tree. */
 #ifndef MCPGATED_CONFIG_COMMAND_H
 #define MCPGATED_CONFIG_COMMAND_H
 
@@ -7,8 +7,9 @@
 #include "config/tree.h"
 
 /*
- * One server with every default, at /mcp, with the name, variables and isolation of the request, whose command has a first
- * word. What cannot be is added to problems. The caller frees the tree.
+ * Builds one server at /mcp with the request's name, variables and isolation, and with start.try;
+ * everything else has its default. The request's command must not be empty. Invalid values are
+ * added to problems. The caller frees the tree.
  */
 struct tree *command_read(const struct config_request *request, struct config_problems *problems)
 	must_check;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration: what the file, the command line or an imported JSON file said, checked, with
+ * The configuration, from the file, the command line or an imported JSON file: checked, and with
  * every default filled in. Immutable once loaded. product.md §4 is the contract.
  */
 #ifndef MCPGATED_CONFIG_CONFIG_H
@@ -24,10 +24,13 @@
 #include "process/server.h"
 #include "session/session.h"
 
-/* What the gateway knows of a server is its modules' own; the rest is what the keeper starts. */
+/*
+ * The gateway's modules define what the gateway needs of a server; the rest is for the keeper,
+ * which starts it.
+ */
 struct config_server {
-	struct server_conf conf;  /* all but the fleet, which is the gateway's */
-	struct endpoint endpoint; /* all but the server, likewise */
+	struct server_conf conf;  /* except the fleet, which the gateway sets */
+	struct endpoint endpoint; /* except the server, likewise */
 	bool enabled;
 	char *command;
 	struct slices args;
@@ -49,13 +52,13 @@ struct config_server {
 	struct config_ports sandbox_bind;
 	enum config_udp sandbox_udp;
 	bool sandbox_unix;    /* unix sockets, any that its user may use */
-	bool sandbox_gateway; /* the ports of this gateway, if they are among those of connect */
+	bool sandbox_gateway; /* this gateway's ports, if they are listed in connect */
 };
 
-/* A token with these marks is refused although it is good; all but one of the names are empty. */
+/* Tokens with these marks are refused although they are valid. All names but one are empty. */
 struct config_denial {
 	struct denial_marks marks;
-	uint64_t until_ms; /* since 1970; 0: for good */
+	uint64_t until_ms; /* since 1970; 0: no end */
 };
 
 struct config_denials {
@@ -70,29 +73,29 @@ struct config_problems {
 };
 
 struct config {
-	bool is_from_file; /* YAML: what is to be changed are its keys, and not options of the command line */
+	bool is_from_file; /* YAML: users change keys in a file, not command-line options */
 	struct config_listen *listen;
 	size_t listen_count;
-	char *admin_address; /* "auto", "off" or unix:PATH */
-	char *admin_metrics; /* loopback address or unix:PATH; NULL: none */
-	char *admin_page;    /* loopback address; NULL: none */
-	char *admin_page_token; /* SHA-256 in hexadecimal digits; NULL: there is no order to give there */
-	struct slices include; /* empty: what is included stands in its place */
-	struct slices hosts;   /* besides those that are known anyway */
+	char *admin_address;    /* "auto", "off" or unix:PATH */
+	char *admin_metrics;    /* loopback address or unix:PATH; NULL: none */
+	char *admin_page;       /* loopback address; NULL: none */
+	char *admin_page_token; /* SHA-256 in hexadecimal digits; NULL: the page is read-only */
+	struct slices include;  /* empty: the included files are already merged */
+	struct slices hosts;    /* in addition to those that are always allowed */
 	struct config_denials deny;
-	struct slices trusted_proxies; /* what peer_net_parse understands */
-	struct http_conf http;         /* max_connections: as long as there are files for so many */
+	struct slices trusted_proxies; /* in the form that peer_net_parse reads */
+	struct http_conf http;         /* max_connections applies if there are enough descriptors */
 	struct session_conf sessions;
-	struct frontend_conf frontend;  /* without what the gateway makes; its hosts are all */
-	struct slices claim_names;      /* that any server needs to know of its principals */
-	struct roles roles;             /* those of tokens included */
-	struct rule_places rule_places; /* in the files that it is from */
-	struct scope_table scopes;      /* all that are named; of the frontend's authorization */
-	struct slices scope_names; /* copies of those that had a number before: config_read_next */
+	struct frontend_conf frontend; /* except what the gateway creates; its hosts are complete */
+	struct slices claim_names;     /* claims of principals that any server needs */
+	struct roles roles;            /* including those of tokens */
+	struct rule_places rule_places; /* in the files that were read */
+	struct scope_table scopes;      /* every scope named; for the frontend's authorization */
+	struct slices scope_names;      /* copies of those numbered before: config_read_next */
 	uint64_t max_processes;
 	uint64_t response_bytes;
 	uint64_t json_depth;
-	uint64_t drain_delay_ms; /* not ready any more, and nothing else yet */
+	uint64_t drain_delay_ms; /* not ready, but otherwise serving */
 	uint64_t drain_timeout_ms;
 	struct audit_conf audit;
 	struct config_traces traces;
@@ -107,8 +110,9 @@ struct config_request;
 struct tree;
 
 /*
- * What can be told only by asking the machine. It is asked of a configuration with problems as well: then commands may
- * be NULL, and paths anything. `root` is the tree it was read from and tells the places.
+ * The checks that need this machine. They also run on a configuration with problems; commands may
+ * then be NULL, and paths may be anything. `root` is the tree it was read from, for the places in
+ * messages.
  */
 typedef void config_check_fn(const struct config_request *request, const struct config *config,
 			     const struct tree *root, struct config_problems *problems,
@@ -121,8 +125,8 @@ struct config_request {
 	char *const *command;    /* after "--", NULL-terminated, or NULL */
 	const char *name;        /* --name, or NULL */
 	const char *listen;      /* --listen, or NULL */
-	const char *tls;         /* --tls, CERTIFICATE,KEY of what listens, or NULL */
-	bool plaintext;          /* --plaintext, of the same */
+	const char *tls;         /* --tls of the listener, CERTIFICATE,KEY, or NULL */
+	bool plaintext;          /* --plaintext of the listener */
 	const char *token_file;  /* --token-file, or NULL */
 	const char *isolation;   /* --isolation of the command, or NULL */
 	const char *const *env;  /* --env of the command, each NAME or NAME=VALUE */
@@ -130,37 +134,56 @@ struct config_request {
 	const char *const *hosts; /* --host, each a name */
 	size_t host_count;
 	config_check_fn *check;       /* or NULL */
-	const struct config *running; /* whose servers run while it is read; NULL: none do */
+	const struct config *running; /* whose servers run meanwhile; NULL: none */
 };
 
 /*
- * Loads and checks. Returns a configuration (free with config_free), or NULL; then `problems` holds every problem that was found,
- * not only the first. `warnings` are of the same form, and there in both cases. Both are the caller's to end.
+ * Loads and checks. Returns a configuration (free with config_free), or NULL; `problems` then has
+ * all the problems found, not only the first. `warnings` has the same form and is filled in both
+ * cases. The caller ends both with config_problems_fini.
  */
 struct config *config_load(const struct config_request *request, struct config_problems *problems,
 			   struct config_problems *warnings) must_check;
 void config_free(struct config **config);
 void config_problems_fini(struct config_problems *problems);
-/* Whether there is something for the program that fetches: issuers, or a collector of traces. */
+/* Whether the fetcher has anything to do: there are issuers or a trace collector. */
 bool config_is_fetching(const struct config *config);
 
-/* YAML that config_load reads back; secrets as "***". A ${NAME} of the command line or an imported file it refuses: unexpanded.h. */
+/*
+ * Prints YAML that config_load can read back; secrets appear as "***". config_load rejects a
+ * ${NAME} that came from the command line or an imported file: unexpanded.h.
+ */
 void config_print(const struct config *config, FILE *out);
 /*
- * The same for config_read_checked, in the gateway: without what the servers' processes alone may know (arguments,
- * values of env) and without what is for the program that fetches; behind it where the rules stand.
+ * The same for config_read_checked in the gateway: omits what only the servers' processes may know
+ * (arguments, values of env) and what is for the fetcher; appends the places of the rules.
  */
 void config_print_for_gateway(const struct config *config, FILE *out);
-/* What that one needs: the log, who may call, and the traces, with the secrets that it shows to issuers and collector. */
+/*
+ * What the fetcher needs: the log, who may call, and traces, with the secrets for the issuers and
+ * the collector.
+ */
 void config_print_for_fetcher(const struct config *config, FILE *out);
-/* What one of the two has written; free with config_free. NULL: it is something else. */
+/*
+ * Reads the output of one of the two functions above; free with config_free. NULL: it is anything
+ * else.
+ */
 struct config *config_read_checked(struct slice text, struct error *err) must_check;
-/* The same after `before`, whose numbers of roles and scopes mean what they meant. NULL also: no number is left for more. */
+/*
+ * The same after `before`: the numbers of its roles and scopes keep their meaning. Also NULL if no
+ * numbers are left for new ones.
+ */
 struct config *config_read_next(struct slice text, const struct config *before, struct error *err);
-/* Made from the option table: the commented sample file; a JSON Schema (draft-07) of the file, for editors. */
+/*
+ * Generated from the option table: the commented sample file, and a JSON Schema (draft-07) of the
+ * file, for editors.
+ */
 void config_print_sample(FILE *out);
 void config_print_schema(FILE *out);
-/* As text of manual pages (roff): the option table; the events of the log; the fields of the audit; the errors that clients get; metrics. */
+/*
+ * Manual pages (roff): the option table; the log events; the metrics; the audit fields; the errors
+ * that clients get.
+ */
 void config_print_manual(FILE *out);
 void config_print_events(FILE *out);
 void config_print_metrics(FILE *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The room is taken once and in full before the first byte is read: a buffer that grew would leave
- * copies of secrets behind. It waits for disks alone: what is no plain file is not read.
+ * The room is what the file holds when it is opened. Where that is too little, what has been read moves, and is wiped
+ * where it was: it may be secret. It waits for disks alone: what is no plain file is not read.
  */
 #include "config/file.h"
 
@@ -37,27 +37,54 @@ int file_open(const char *path, const struct listed_writers *writers, struct err
 	return error_set(err, ERROR_INVALID, "is no plain file");
 }
 
+static void grow(struct buf *content, size_t size)
+{
+	struct buf larger = { 0 };
+
+	buf_reserve(&larger, size);
+	buf_append_slice(&larger, buf_slice(content));
+	buf_wipe(content);
+	*content = larger;
+}
+
+/* Returns 0, or -1 with errno. What is larger than max_bytes is read to the byte that shows it. */
+static int read_all(int fd, size_t max_bytes, struct buf *content)
+{
+	ssize_t got;
+
+	do {
+		size_t left = max_bytes + 1 - content->len;
+
+		if (content->len == content->cap)
+			grow(content, content->cap + 1);
+		if (left > content->cap - content->len)
+			left = content->cap - content->len;
+		got = read(fd, content->data + content->len, left);
+		content->len += got > 0 ? (size_t)got : 0;
+	} while (got > 0 || (got < 0 && errno == EINTR));
+	CHECK(content->len <= max_bytes + 1);
+	return got < 0 ? -1 : 0;
+}
+
 int file_read(const char *path, const struct listed_writers *writers, size_t max_bytes,
 	      struct buf *content_r, struct stat *status_r, struct error *err)
 {
 	int fd = file_open(path, writers, err);
-	ssize_t got = -1;
+	struct stat status = { .st_size = 0 };
 	int result = 0;
-	char *room;
 
 	CHECK(content_r->len == 0 && max_bytes > 0);
 	if (fd < 0)
 		return -1;
-	room = buf_reserve(content_r, max_bytes + 1);
-	do {
-		got = read(fd, room + content_r->len, max_bytes + 1 - content_r->len);
-		content_r->len += got > 0 ? (size_t)got : 0;
-	} while ((got > 0 && content_r->len <= max_bytes) || (got < 0 && errno == EINTR));
-	CHECK(content_r->len <= max_bytes + 1);
-	if (got < 0 || (status_r != NULL && fstat(fd, status_r) < 0))
+	if (fstat(fd, &status) == 0)
+		grow(content_r, (size_t)status.st_size < max_bytes ? (size_t)status.st_size + 1 :
+								     max_bytes + 1);
+	if (content_r->cap == 0 || read_all(fd, max_bytes, content_r) < 0)
 		result = error_set_errno(err, "cannot be read");
 	else if (content_r->len > max_bytes)
 		result = error_set(err, ERROR_LIMIT, "is larger than %zu KiB", max_bytes / 1024);
+	if (status_r != NULL)
+		*status_r = status;
 	close(fd);
 	if (result != 0)
 		buf_wipe(content_r);

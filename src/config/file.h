@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a whole small file whose content may be secret. */
+/* Reads whole small files whose content may be secret. */
 #ifndef MCPGATED_CONFIG_FILE_H
 #define MCPGATED_CONFIG_FILE_H
 
@@ -14,19 +14,20 @@
 struct listed_writers;
 
 /*
- * Opens it to be read, without waiting for anything: a plain file, to which no link leads that a server may have made
- * (listed_path.h). A descriptor, or -1; the text of err says why without the path.
+ * Opens a plain file for reading without blocking. Links on the way that a server may have created
+ * are refused (listed_path.h). Returns a descriptor, or -1; the text of err gives the cause without
+ * the path.
  */
 int file_open(const char *path, const struct listed_writers *writers, struct error *err) must_check;
 /*
- * Reads such a file into content_r (empty before; end it with buf_wipe). More than max_bytes is an error. status_r, if not NULL,
- * gets what it is.
+ * Reads such a file into content_r (empty before; end it with buf_wipe). A file of more than
+ * max_bytes is an error. status_r may be NULL.
  */
 int file_read(const char *path, const struct listed_writers *writers, size_t max_bytes,
 	      struct buf *content_r, struct stat *status_r, struct error *err) must_check;
 /*
- * Whether who runs this could give the file another mode: it is his (all are root's), and no file system that is mounted
- * read-only, as containers have their secrets.
+ * Whether this process could change the file's mode: its user owns the file (or is root), and the
+ * file system is not mounted read-only, as it is for secrets of containers.
  */
 bool file_is_changeable(const char *path);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The YAML file of a configuration with those that it includes: one tree, as if all stood in the first. An included file has
- * servers, auth.tokens and auth.issuers, and nothing else: what holds for all stands in one place. product.md §4
+ * Merges the YAML file of a configuration and the files that it includes into one tree. Included
+ * files may only have servers, auth.tokens and auth.issuers, so that what applies to all is in one
+ * place. product.md §4
  */
 #ifndef MCPGATED_CONFIG_INCLUDE_H
 #define MCPGATED_CONFIG_INCLUDE_H
@@ -12,14 +13,18 @@
 
 #define INCLUDE_FILES_MAX 1024
 #define INCLUDE_FILE_BYTES_MAX ((size_t)1 << 20)
-/* Of all files together. With every default of 4096 servers it is less than YAML_BYTES_MAX, as the gateway reads it. */
+/*
+ * Of all files together. 4096 servers with all defaults printed stay below YAML_BYTES_MAX, the
+ * gateway's limit.
+ */
 #define INCLUDE_BYTES_MAX ((size_t)4 << 20)
 
 /*
- * Reads the file at `path`, and those that its `include` names, in the order of the list, each pattern's sorted by name; all must
- * be writable for their owners alone, and those that are included be found where nobody may put them but root, who runs this, or
- * the owner of the first. Texts of paths are added to `paths`, and freed by the caller after the tree. What is wrong
- * is added to context->problems. NULL: the first one cannot be read.
+ * Reads the file at `path`, then those that its `include` names, in the order of the list, sorted
+ * by name within each pattern. Only their owners may be able to write to these files; an included
+ * file must also be where only root, this process's user or the owner of the first file can put it.
+ * Paths are appended to `paths`, which the caller frees after the tree. Problems are added to
+ * context->problems. NULL: the first file cannot be read.
  */
 struct tree *include_read(const char *path, struct types_context *context, struct slices *paths)
 	must_check;

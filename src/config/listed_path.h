@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening what a configuration names: the paths of a sandbox, and the files that the keeper reads with its own rights. Links in
- * them mean what they mean at that time, but for one kind: below a directory that a server in a sandbox may write, that server may
- * have made them, to lead to what it shall not have.
+ * Opens paths that a configuration names: those of a sandbox, and files that the keeper reads with
+ * its own rights. Links in them are followed, except below a directory that a sandboxed server may
+ * write to: that server may have created the link to reach what it must not.
  */
 #ifndef MCPGATED_CONFIG_LISTED_PATH_H
 #define MCPGATED_CONFIG_LISTED_PATH_H
@@ -11,28 +11,29 @@
 #include "base/error.h"
 #include "config/config.h"
 
-/* Whose servers may have made links: NULL, those of no configuration. */
+/* The configurations whose servers may have created links; each may be NULL. */
 struct listed_writers {
 	const struct config *running;
 	const struct config *next;
 };
 
 /*
- * Opens it with O_PATH; -1 with errno: ELOOP if it has a link below a directory that any server may write.
- * Async-signal-safe.
+ * Opens it with O_PATH. Returns -1 with errno; ELOOP: it has a link below a directory that any
+ * server may write to. Async-signal-safe.
  */
 int listed_path_open(const struct config *config, const char *path) must_check;
-/* The same to read a file, without ever waiting: a FIFO, whose other end nobody has, is open as well. */
+/* The same for reading a file. Never blocks, even on a FIFO without a writer. */
 int listed_path_open_file(const struct listed_writers *writers, const char *path) must_check;
 
 /*
- * Whether listed_path_open sees all of these directories that the path leads through. It compares names, so a path
- * that comes to one by a link, or by another name of it, is an error here.
+ * Whether listed_path_open recognizes every such directory on the path. It compares names, so a
+ * path that reaches one through a link or another name is an error here.
  */
 int listed_path_check(const struct config *config, const char *path, struct error *err) must_check;
 /*
- * Whether a file that is made here, with our rights, is in a directory that none of these servers may write, wherever links
- * lead: a server could put another in its place. The file need not be there. The text of err says why without the path.
+ * Whether a file created here, with our rights, is in a directory that none of these servers may
+ * write to, after following links; otherwise a server could replace it. The file need not exist.
+ * The text of err gives the cause without the path.
  */
 int listed_path_check_output(const struct listed_writers *writers, const char *path,
 			     struct error *err) must_check;

@@ -214,6 +214,24 @@ static void plain_files_alone_are_read(void **state)
 	free(fifo);
 }
 
+/* Those of /proc are said to be empty. */
+static void file_that_has_grown_is_read_to_its_end(void **state)
+{
+	struct error err = { ERROR_NONE, "" };
+	struct buf content = { 0 };
+	struct stat status;
+
+	(void)state;
+	assert_int_equal(file_read("/proc/meminfo", &nobody, 1 << 16, &content, &status, &err), 0);
+	assert_int_equal(status.st_size, 0);
+	assert_memory_equal(content.data, "MemTotal:", 9);
+	assert_true(content.len > 512 && content.data[content.len - 1] == '\n');
+	buf_wipe(&content);
+	assert_int_equal(file_read("/proc/meminfo", &nobody, 512, &content, NULL, &err), -1);
+	assert_int_equal(err.kind, ERROR_LIMIT);
+	assert_int_equal(content.cap, 0);
+}
+
 /* What we write ourselves is nowhere where a server could put a link, or another file, in its place. */
 static void output_is_where_no_server_writes(void **state)
 {
@@ -261,6 +279,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(links_of_servers_lead_nowhere, setup, teardown),
 		cmocka_unit_test_setup_teardown(links_of_nobody_are_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_do_not_count, setup, teardown),
+		cmocka_unit_test_setup_teardown(file_that_has_grown_is_read_to_its_end, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(long_paths_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(output_is_where_no_server_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(plain_files_alone_are_read, setup, teardown),

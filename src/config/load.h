@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a tree of values to a configuration. Reads no file but through context->resolve, and the CAs of issuers. */
+/*
+ * Turns a tree of values into a configuration. Reads no files except through context->resolve, and
+ * the CA files of issuers.
+ */
 #ifndef MCPGATED_CONFIG_LOAD_H
 #define MCPGATED_CONFIG_LOAD_H
 
@@ -8,19 +11,24 @@
 #include "config/tree.h"
 
 /*
- * Builds the configuration that `root` describes, and asks the rules (rules.h). Returns it, or NULL if context->problems is not
- * empty afterwards. Warnings stay in context->warnings. The caller keeps the tree.
+ * Builds the configuration that `root` describes and checks its rules (rules.h). Returns it, or
+ * NULL if context->problems is not empty afterwards. Warnings are added to context->warnings. The
+ * caller keeps the tree.
  */
 struct config *load_tree(const struct types_context *context, const struct tree *root) must_check;
 /*
- * The same of what has been checked, for a process that goes on: roles and scopes that `before` has, too, keep their numbers
- * (roles_reserve, scope_table_add), and no number gets another meaning. There may then be too many of them.
+ * The same for text that was checked before, in a process that goes on: roles and scopes that
+ * `before` also has keep their numbers (roles_reserve, scope_table_add), and no number changes its
+ * meaning. This may run out of numbers.
  */
 struct config *load_after(const struct types_context *context, const struct tree *root,
 			  const struct config *before) must_check;
-/* The same, but returns it with problems as well: with the defaults of what could not be read. Never NULL. */
+/*
+ * The same, but also returns a configuration with problems; values that could not be read have
+ * their defaults. Never NULL.
+ */
 struct config *load_draft(const struct types_context *context, const struct tree *root);
-/* What servers may do there (sandbox, enabled), and nothing else. Says nothing of problems, and reads no file. */
+/* Reads only what servers may do (sandbox, enabled). Reports no problems and reads no files. */
 struct config *load_survey(const struct tree *root) must_check;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of all options: the only place that says which keys exist. Reading, checking, printing,
- * the sample file and the manual page all follow it.
+ * The table of all options: the only place that defines which keys exist. Reading, checking,
+ * printing, the sample file and the manual page all follow it.
  */
 #ifndef MCPGATED_CONFIG_OPTIONS_H
 #define MCPGATED_CONFIG_OPTIONS_H
@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 enum option_type {
-	OPTION_SECTION,  /* a map of further options, fields of the same struct */
-	OPTION_GROUP,    /* a list or map of records; the loader makes the structs */
+	OPTION_SECTION,  /* a map of further options; fields of the same struct */
+	OPTION_GROUP,    /* a list or map of records; the loader creates the structs */
 	OPTION_TEXT,     /* char *, never empty; NULL: not given */
 	OPTION_SLICE,    /* the same as struct slice; empty: not given */
 	OPTION_BOOL,     /* bool */
@@ -28,8 +28,8 @@ enum option_type {
 	OPTION_DATE,     /* uint64_t, milliseconds since 1970; 0: not given */
 	OPTION_LISTS,    /* struct slice_map, likewise */
 	OPTION_RECORDS,  /* a struct of a pointer to records and a size_t, their number */
-	OPTION_SECRET,   /* as OPTION_TEXT, but never shown; {file:} and its kin are read */
-	OPTION_FIELDS,   /* struct fetch_fields: names, and values as of OPTION_SECRET */
+	OPTION_SECRET,   /* as OPTION_TEXT, but never shown; {file:} etc. are resolved */
+	OPTION_FIELDS,   /* struct fetch_fields: names, and values as OPTION_SECRET */
 	OPTION_TYPE_COUNT
 };
 
@@ -44,7 +44,7 @@ enum option_type {
 #define OPTIONS_DENIAL "auth.deny[]"
 #define OPTIONS_TOOL_LIMIT "servers.NAME.tools.limits[]"
 
-/* Who needs it, besides people: see config_print_for_gateway. */
+/* Who needs it, apart from people: see config_print_for_gateway. */
 enum option_reader { OPTION_FOR_ALL, OPTION_FOR_CHILD, OPTION_FOR_GATEWAY, OPTION_FOR_FETCHER };
 
 struct option_choice {
@@ -53,21 +53,21 @@ struct option_choice {
 };
 
 struct option {
-	const char *path; /* the record's and the keys below it */
+	const char *path; /* of the record and the keys below it */
 	enum option_type type;
 	size_t offset;   /* in the record's struct */
 	size_t size;     /* of the field */
-	const char *def; /* as it would stand in the file; NULL: not given */
+	const char *def; /* as written in the file; NULL: not given */
 	const char *min; /* in the same notation; NULL: no limit */
 	const char *max;
 	const struct option_choice *choices; /* OPTION_ENUM */
-	const char *example;                 /* where there is no default to show */
-	const char *otherwise;               /* what holds when it is not given and def is NULL */
-	const char *help;                    /* sentences */
-	const char *records;                 /* OPTION_RECORDS: the path of one */
+	const char *example;                 /* if there is no default to show */
+	const char *otherwise;               /* what applies if it is not given and def is NULL */
+	const char *help;                    /* full sentences */
+	const char *records;                 /* OPTION_RECORDS: the path of one record */
 	size_t record_size;
 	enum option_reader reader;
-	bool is_rule; /* of a server: at a reload it holds at once, for processes that run as well */
+	bool is_rule; /* of a server: a reload applies it at once, also to running processes */
 };
 
 extern const struct option options_table[];

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The origin that clients are told: what stands before the path in the URL of a server. */
+/* The origin that clients are told: the part of a server's URL before the path. */
 #ifndef MCPGATED_CONFIG_ORIGIN_H
 #define MCPGATED_CONFIG_ORIGIN_H
 
 #include "config/config.h"
 
 /*
- * public_url, or else the address of the first listener that is no unix socket.
- *
- * listeners  the open sockets of config->listen, which know the port; NULL: what the configuration says
- *
- * Instead of all addresses of the machine the first of `hosts`, or loopback, is named. The caller frees it. NULL: there is
- * none that could be told.
+ * public_url, or else the address of the first listener that is not a unix socket. For a listener
+ * on all addresses it names the first of `hosts`, or loopback. `listeners` are the open sockets of
+ * config->listen, which know their ports; NULL: use the configured ports. The caller frees the
+ * result. NULL: there is none.
  */
 char *origin_find(const struct config *config, const int *listeners);
-/* That of one listener, likewise; fd: its open socket, or -1. NULL also: it is a unix socket. */
+/* The same for one listener; fd: its open socket, or -1. Also NULL for a unix socket. */
 char *origin_of_listener(const struct config *config, size_t i, int fd);
 /* The value of auth.mode: none, anonymous, token or oauth. */
 const char *origin_auth_mode(const struct config *config);

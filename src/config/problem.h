@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collects what is wrong with a configuration: one line of text each, no line twice. */
+/* Collects the problems of a configuration: one line of text each, no line twice. */
 #ifndef MCPGATED_CONFIG_PROBLEM_H
 #define MCPGATED_CONFIG_PROBLEM_H
 
@@ -7,23 +7,26 @@
 #include "config/config.h"
 #include "config/tree.h"
 
-/* After this many the rest is only said to exist. */
+/* Beyond this number, problems are not listed, only mentioned. */
 #define PROBLEMS_MAX 100
 
-/* Control characters become '?', so that a problem stays one line. */
+/* Control characters become '?', so that a problem stays on one line. */
 void problem_add(struct config_problems *problems, const char *format, ...) printf_like(2, 3);
-/* With `FILE:LINE:COLUMN: WAY.TO.THE.VALUE: ` in front, as far as they are known. */
+/* Prefixes `FILE:LINE:COLUMN: PATH.TO.THE.VALUE: `, as far as they are known. */
 void problem_add_at(struct config_problems *problems, const struct tree *value, const char *format,
 		    ...) printf_like(3, 4);
-/* With `FILE:LINE:COLUMN: ` of the value in front, where it has lines: for a text that names the value itself. */
+/*
+ * Prefixes the value's `FILE:LINE:COLUMN: ` if it has lines; for texts that name the value
+ * themselves.
+ */
 void problem_add_in(struct config_problems *problems, const struct tree *value, const char *format,
 		    ...) printf_like(3, 4);
-/* With `FILE:LINE:COLUMN: ` of the value's key in front. */
+/* Prefixes `FILE:LINE:COLUMN: ` of the value's key. */
 void problem_add_at_key(struct config_problems *problems, const struct tree *value,
 			const char *format, ...) printf_like(3, 4);
 /*
- * In the order of lines, and of what was found first at one place: those of the file `first` (NULL: none), of other files by their
- * names, and without a line.
+ * Sorts by line, keeping the order of problems at the same place: first those of the file `first`
+ * (NULL: none), then those of other files by name, then those without a line.
  */
 void problems_sort(struct config_problems *problems, const char *first);
 

@@ -6,8 +6,8 @@
 #include "base/buf.h"
 
 /*
- * Appends `text`, in double quotes unless it is obviously harmless without. What is not UTF-8
- * becomes U+FFFD: YAML has no way to write it.
+ * Appends `text`, in double quotes unless it is obviously safe without them. Invalid UTF-8 becomes
+ * U+FFFD, since YAML cannot express it.
  */
 void quote_append(struct buf *out, const char *text);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small parts of a configuration: what its sections and lists are made of. */
+/* The small records that a configuration's sections and lists consist of. */
 #ifndef MCPGATED_CONFIG_RECORDS_H
 #define MCPGATED_CONFIG_RECORDS_H
 
@@ -13,18 +13,18 @@
 struct config_pair {
 	char *name;
 	char *value; /* resolved: {file:}, {env:} and {credential:} have been read */
-	char *file;  /* the file that it is from, which may be read again; NULL: none */
+	char *file;  /* the file it came from, which can be read again; NULL: none */
 	bool is_secret;
 	bool has_claims; /* the value is a template: claim.h */
 };
 
-/* One certificate of a listener; all are names of PEM files, each of at most so many bytes. */
+/* One certificate of a listener: names of PEM files, each of at most this many bytes. */
 #define CERTIFICATES_BYTES_MAX ((size_t)256 << 10)
 struct config_tls {
-	char *certificate; /* with its chain behind it */
+	char *certificate; /* followed by its chain */
 	char *key;
-	char *client_ca; /* NULL: no client certificates. Of the first entry alone, as is the next */
-	bool is_only_13; /* not TLS 1.2 */
+	char *client_ca; /* NULL: no client certificates. Like the next, only in the first entry */
+	bool is_only_13; /* refuses TLS 1.2 */
 };
 
 struct config_listen {
@@ -32,10 +32,10 @@ struct config_listen {
 	bool plaintext;
 	bool proxy_protocol;
 	struct config_tls *tls; /* the first is the default */
-	size_t tls_count;       /* 0: plain */
+	size_t tls_count;       /* 0: no TLS */
 };
 
-/* TCP ports; `any` says that nothing is refused. */
+/* TCP ports; `is_any`: all. */
 struct config_ports {
 	uint16_t *items;
 	size_t count;
@@ -43,10 +43,10 @@ struct config_ports {
 };
 
 enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
-/* CONFIG_UDP_NAMES: any, where there are ports to connect to. */
+/* CONFIG_UDP_NAMES: any, if there are ports to connect to. */
 enum config_udp { CONFIG_UDP_NAMES, CONFIG_UDP_NONE, CONFIG_UDP_ANY };
 
-/* Both are there, or neither is: whether spans are exported says collector.endpoint. */
+/* Both are set, or neither: collector.endpoint says whether spans are exported. */
 struct config_traces {
 	struct collector_conf collector;
 	struct exporter_conf exporter;

@@ -298,6 +298,14 @@ static struct tree *read_document(struct reader *reader)
 	return root;
 }
 
+/* Of what the library has read into, as far as a text of so many bytes has come. */
+static void wipe(unsigned char *start, const unsigned char *end, size_t bytes)
+{
+	size_t room = (size_t)(end - start);
+
+	explicit_bzero(start, bytes < room ? bytes : room);
+}
+
 struct tree *yaml_read(struct slice text, const char *file, struct error *err)
 {
 	struct reader reader = { .text = text, .file = file, .err = err };
@@ -316,9 +324,8 @@ struct tree *yaml_read(struct slice text, const char *file, struct error *err)
 	yaml_parser_set_input_string(parser, (const unsigned char *)text.p, text.n);
 	root = read_document(&reader);
 	CHECK(reader.depth == 0 && (root == NULL || root->parent == NULL));
-	explicit_bzero(parser->raw_buffer.start,
-		       (size_t)(parser->raw_buffer.end - parser->raw_buffer.start));
-	explicit_bzero(parser->buffer.start, (size_t)(parser->buffer.end - parser->buffer.start));
+	wipe(parser->raw_buffer.start, parser->raw_buffer.end, text.n);
+	wipe(parser->buffer.start, parser->buffer.end, text.n);
 	yaml_parser_delete(parser);
 	return root;
 }

@@ -10,19 +10,19 @@
 
 #define YAML_BYTES_MAX ((size_t)16 << 20)
 #define YAML_DEPTH_MAX 32u
-#define YAML_ITEMS_MAX 4096u /* in one list or map */
+#define YAML_ITEMS_MAX 4096u /* per list or map */
 #define YAML_KEY_MAX 200u    /* bytes */
 
 /*
  * Reads one document.
  *
  * text   at most YAML_BYTES_MAX bytes; borrowed for the call
- * file   for messages; borrowed as long as the tree lives
+ * file   its name in messages; borrowed as long as the tree lives
  * err    on failure: `LINE:COLUMN: reason`
  *
- * Refused: duplicate keys, anchors, aliases, tags, merge keys, keys that are not texts, NUL in a
- * text, a second document, and what is over the limits above. An empty text is an empty map.
- * Returns the root (free with tree_free), or NULL.
+ * Rejects duplicate keys, anchors, aliases, tags, merge keys, keys that are not texts, NUL in a
+ * text, a second document, and anything above the limits. An empty text is an empty map. Returns
+ * the root (free with tree_free), or NULL.
  */
 struct tree *yaml_read(struct slice text, const char *file, struct error *err) must_check;
 

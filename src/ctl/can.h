@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcpgatectl can: the question to the daemon, and its answer for people. */
+/* mcpgatectl can: writes the question to the daemon, and prints its answer. */
 #ifndef MCPGATED_CTL_CAN_H
 #define MCPGATED_CTL_CAN_H
 
@@ -17,8 +17,8 @@ struct can_question {
 };
 
 /*
- * The body of the question (the caller frees it): `words`, `count` of them, are PRINCIPAL SERVER TOOL without what the
- * options say. NULL: err says what is wrong.
+ * The body of the request (the caller frees it). `words` are PRINCIPAL SERVER TOOL, without those
+ * that options replace. NULL: err says what is wrong.
  */
 char *can_write(const struct can_question *question, char *const *words, int count,
 		struct error *err) must_check;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server's challenge (WWW-Authenticate) as a client reads it. RFC 9110 s11.6.1, RFC 6750 s3, RFC 9728 s5.1 */
+/*
+ * Parses a server's challenge (WWW-Authenticate) like a client. RFC 9110 s11.6.1, RFC 6750 s3, RFC
+ * 9728 s5.1
+ */
 #ifndef MCPGATED_CTL_CHALLENGE_H
 #define MCPGATED_CTL_CHALLENGE_H
 
@@ -7,17 +10,20 @@
 
 #include "base/slice.h"
 
-/* NULL: it is not there. */
+/* NULL: absent. */
 struct challenge {
-	bool is_bearer; /* there is one for Bearer; the rest is its parameters */
-	bool is_first;  /* and none before it */
+	bool is_bearer; /* there is a Bearer challenge; the rest is its parameters */
+	bool is_first;  /* and it is the first challenge */
 	char *resource_metadata;
 	char *scope;
 	char *error;
 	char *error_description;
 };
 
-/* Reads all fields, joined by commas. What is no challenge is passed over. On return the caller's. */
+/*
+ * Parses all fields, joined by commas. Anything that is not a challenge is skipped. The caller ends
+ * the result.
+ */
 void challenge_parse(struct slice field, struct challenge *challenge_r);
 void challenge_fini(struct challenge *challenge);
 

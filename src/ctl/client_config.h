@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client's own file says of a server that is served here: mcpgatectl client-config. */
+/* mcpgatectl client-config: the entry for a server of ours in a client's own file. */
 #ifndef MCPGATED_CTL_CLIENT_CONFIG_H
 #define MCPGATED_CTL_CLIENT_CONFIG_H
 
@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "ctl/line.h"
 
-/* Where a server is, and what it asks of its clients. */
+/* Where a server is, and what it requires of its clients. */
 struct client_config_server {
 	const char *name;
 	const char *url;
@@ -17,16 +17,19 @@ struct client_config_server {
 };
 
 /*
- * Prints the entry for the client of this name (NULL: claude-code) on stdout, as JSON, or as TOML where the client's file is
- * that, and on stderr to which file it belongs and where the token comes from. -1: there is no such client, and err names those that there are.
+ * Prints the entry for the client of this name (NULL: claude-code) on stdout, as JSON, or as TOML
+ * if the client's file is TOML; prints on stderr which file it belongs in and where the token comes
+ * from. -1: there is no such client, and err lists the known ones.
  */
 int client_config_print(const struct client_config_server *server, const char *client,
 			struct error *err) must_check;
 
-/* The names of clients by number; NULL: there are no more. */
+/* The name of client number i; NULL: there are no more. */
 const char *client_config_client(size_t i);
 
-/* The command: asks the daemon, or reads the configuration that -c names. Returns the exit status. */
+/*
+ * The command: asks the daemon, or reads the configuration that -c names. Returns the exit status.
+ */
 int client_config_run(const struct line *line);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What shells ask while somebody types: `mcpgatectl complete WORD...` prints what the last word can become, a line each. The
- * scripts for the shells are in conf/completions, and know nothing themselves.
+ * Shell completion: `mcpgatectl complete WORD...` prints the completions of the last word, one per
+ * line. The shell scripts in conf/completions contain no knowledge of their own.
  */
 #ifndef MCPGATED_CTL_COMPLETE_H
 #define MCPGATED_CTL_COMPLETE_H
@@ -9,10 +9,13 @@
 #include <getopt.h>
 #include <stddef.h>
 
-/* The name of the command number `i`, and the form of its arguments as the help has it; NULL: there are no more. */
+/*
+ * The name of command number i, and the form of its arguments as in the help; NULL: there are no
+ * more.
+ */
 typedef const char *complete_command_fn(size_t i, const char **arguments_r);
 
-/* One of the values that the option of this name takes, by number; NULL: there are no more, or anything may be its value. */
+/* Value number i of this option; NULL: there are no more, or any value is allowed. */
 typedef const char *complete_value_fn(const char *option, size_t i);
 
 struct complete_forms {
@@ -21,7 +24,10 @@ struct complete_forms {
 	const struct option *options;
 };
 
-/* words: what follows `mcpgatectl complete`; the last one is being typed. Names of servers are asked of the daemon. */
+/*
+ * words: what follows `mcpgatectl complete`; the last one is being typed. The names of servers come
+ * from the daemon.
+ */
 void complete_print(const struct complete_forms *forms, char *const *words, int count);
 
 #endif

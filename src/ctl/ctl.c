@@ -95,7 +95,7 @@ static int follow_logs(const struct line *line)
 	free(target);
 	if (result < 0)
 		return line_fail(err.text);
-	fprintf(stderr, "mcpgatectl: the daemon has ended, or the server is no more\n");
+	fprintf(stderr, "mcpgatectl: the daemon has stopped, or the server no longer exists\n");
 	return 0;
 }
 
@@ -128,7 +128,7 @@ static int run_metrics(const struct line *line)
 	if (reply.status == 200)
 		fwrite(reply.body.data, 1, reply.body.len, stdout);
 	else
-		status = line_fail("the daemon refuses");
+		status = line_fail("the daemon refused the request");
 	client_reply_fini(&reply);
 	return status;
 }
@@ -179,7 +179,7 @@ static int run_doctor(const struct line *line)
 		if (line->command == NULL && strcmp(line->file, DEFAULT_FILE) == 0 &&
 		    access(line->file, F_OK) != 0)
 			line_fail(
-				"-c names another file; one server needs none: mcpgatectl doctor -- "
+				"use -c for another file; a single server needs none: mcpgatectl doctor -- "
 				"COMMAND [ARGUMENT...]");
 		return EXIT_USAGE;
 	}
@@ -198,7 +198,7 @@ static int run_token(const struct line *line)
 	if (strcmp(line->words[1], "new") != 0)
 		return line_refuse_usage("usage: mcpgatectl token new [--name NAME]");
 	if (!line_is_plain(name))
-		return line_refuse_usage("a name has letters, digits, - and _ only");
+		return line_refuse_usage("a name may only have letters, digits, - and _");
 	token_print(name, line->is_json);
 	return 0;
 }
@@ -216,10 +216,10 @@ static void print_denial(const json_t *entry)
 	struct buf text = { 0 };
 
 	quantity_format_date((uint64_t)until_ms / 1000 * 1000, until);
-	printf("entry %lld holds until %s; sessions ended: %lld\n",
+	printf("entry %lld is in force until %s; sessions ended: %lld\n",
 	       json_integer_value(json_object_get(entry, "number")), until,
 	       json_integer_value(json_object_get(entry, "sessions_ended")));
-	puts("A restart forgets it. To keep it, in auth.deny of the configuration:");
+	puts("It is lost at a restart. To keep it, add this to auth.deny in the configuration:");
 	buf_append_str(&text, "  - {issuer: ");
 	quote_append(&text, issuer != NULL ? issuer : "");
 	buf_printf(&text, ", %s: ", by != NULL ? by : "");
@@ -248,7 +248,7 @@ static int add_denial(const struct line *line)
 			  "sub", line->deny.sub, "client_id", line->deny.client_id, "jti",
 			  line->deny.jti, "sid", line->deny.sid, "until_ms", until);
 	if (order == NULL)
-		return line_refuse_usage("a name is no UTF-8");
+		return line_refuse_usage("a name is not valid UTF-8");
 	text = json_dumps(order, JSON_COMPACT);
 	entry = line_ask(line, "POST", mem_strdup("/deny-add"), slice_str(text));
 	if (entry != NULL && !line->is_json)
@@ -264,10 +264,10 @@ static int remove_denial(const struct line *line)
 	json_t *answer;
 
 	if (!line_is_plain(number))
-		return line_refuse_usage("an entry is named by its number");
+		return line_refuse_usage("give the number of the entry");
 	answer = line_ask(line, "POST", mem_printf("/deny-remove?number=%s", number), line_no_body);
 	if (answer != NULL && !line->is_json)
-		printf("entry %s is no more\n", number);
+		printf("entry %s removed\n", number);
 	return line_finish(answer);
 }
 
@@ -340,7 +340,7 @@ static int decide_on_pins(const struct line *line)
 		decided += decide_on_pin(line, pin);
 	}
 	if (report != NULL && wanted == 0 && name != NULL)
-		line_fail("nothing of this name waits");
+		line_fail("no definition of this name is waiting");
 	else if (report != NULL && !line->is_json)
 		printf("%s: %zu\n", line->words[1][0] == 'a' ? "approved" : "rejected", decided);
 	json_decref(report);
@@ -382,76 +382,76 @@ static const struct command {
 	struct order order;
 	int (*run)(const struct line *line);
 } commands[] = {
-	{ "status", "", 0, 0, "the daemon as a whole, and its servers", .show = show_status },
-	{ "servers", "", 0, 0, "states, calls, latencies", .show = show_servers },
-	{ "top", "[-n N] [-d SECONDS]", 0, 0, "a live view: a line for each server",
-	  .options = "  -n, --count N       for top: so many views, then end; --once: one\n"
-		     "  -d, --delay SECONDS for top: between them (default: 2)\n",
+	{ "status", "", 0, 0, "the daemon and its servers", .show = show_status },
+	{ "servers", "", 0, 0, "state, calls and latencies of each server", .show = show_servers },
+	{ "top", "[-n N] [-d SECONDS]", 0, 0, "live view, one line per server",
+	  .options = "  -n, --count N       for top: stop after N views; --once: after one\n"
+		     "  -d, --delay SECONDS for top: time between views (default: 2)\n",
 	  .run = top_run },
-	{ "metrics", "", 0, 0, "what Prometheus would read", .run = run_metrics },
-	{ "processes", "", 0, 0, "what runs", .show = show_processes },
-	{ "sessions", "", 0, 0, "who is there", .show = show_sessions },
-	{ "streams", "", 0, 0, "what waits for clients, or is kept for them",
+	{ "metrics", "", 0, 0, "the metrics, as Prometheus would read them", .run = run_metrics },
+	{ "processes", "", 0, 0, "the server processes", .show = show_processes },
+	{ "sessions", "", 0, 0, "the open sessions", .show = show_sessions },
+	{ "streams", "", 0, 0, "messages that wait for clients, or are kept for them",
 	  .show = show_streams },
-	{ "logs", "SERVER [-f]", 1, 1, "the last lines of its stderr; -f: and what comes",
+	{ "logs", "SERVER [-f]", 1, 1, "the last lines of its stderr; -f: follow",
 	  .run = run_logs },
 	{ "restart", "SERVER", 1, 1, "replace its processes",
-	  .order = { "server", "processes that are replaced: ", "restarted" } },
-	{ "end-session", "ID", 1, 1, "end a session; as much of its id as 'sessions' shows",
+	  .order = { "server", "processes to be replaced: ", "restarted" } },
+	{ "end-session", "ID", 1, 1, "end the session whose id begins with ID",
 	  .order = { "id", "sessions ended: ", "ended" } },
-	{ "deny", "add|list|remove N", 1, 2, "tokens that are refused from now on; see below",
+	{ "deny", "add|list|remove N", 1, 2, "refuse tokens from now on; see below",
 	  .options =
 		  "      --sub S, --client-id C, --jti J, --sid L\n"
 		  "                      for deny add: refuse the tokens of this person, of this client, with\n"
-		  "                      this number, of this login; one of the four\n"
-		  "      --issuer I      with them: whose tokens; 'static' for those of auth.tokens\n"
-		  "      --for TIME      with them: for how long, like 12h (default: 24h)\n",
+		  "                      this token id, or of this login; give one of the four\n"
+		  "      --issuer I      with deny add: whose tokens; 'static' for auth.tokens\n"
+		  "      --for TIME      with deny add: for how long, like 12h (default: 24h)\n",
 	  .run = run_deny },
-	{ "can", "WHO SERVER TOOL", 0, 3, "may he use it, and by which rule; see below",
+	{ "can", "WHO SERVER TOOL", 0, 3, "whether WHO may use it, and by which rule; see below",
 	  .options =
-		  "      WHO             for can: who has a session, by the sub of his token; or instead:\n"
-		  "      --claims JSON   whoever has a token with these claims\n"
-		  "      --token NAME    whoever has this entry of auth.tokens\n"
+		  "      WHO             for can: a caller with a session, by the sub of the token; or instead:\n"
+		  "      --claims JSON   a caller whose token has these claims\n"
+		  "      --token NAME    a caller with this entry of auth.tokens\n"
 		  "      --prompt NAME, --resource URI\n"
-		  "                      for can, instead of TOOL; exit status 0: yes, 1: no, 2: not told\n",
+		  "                      for can, instead of TOOL; exit status 0: yes, 1: no, 2: unknown\n",
 	  .run = run_can },
-	{ "pins", "[approve|reject] [S]", 0, 3, "definitions that are new or changed; see below",
+	{ "pins", "[approve|reject] [S]", 0, 3, "new and changed definitions; see below",
 	  .options =
 		  "      approve|reject S NAME, or --all\n"
-		  "                      for pins: those of the server S that wait are approved, or not\n",
+		  "                      for pins: approve or reject the definitions of server S that wait\n",
 	  .run = run_pins },
-	{ "drain", "", 0, 0, "stop the daemon after the calls in flight",
-	  .order = { NULL, "the daemon ends after the calls in flight: ", "calls" } },
-	{ "reload", "", 0, 0, "read the configuration again; exit status 1: it is refused",
+	{ "drain", "", 0, 0, "stop the daemon once the calls in flight are done",
+	  .order = { NULL, "the daemon stops after the calls in flight: ", "calls" } },
+	{ "reload", "", 0, 0, "reload the configuration; exit status 1: refused",
 	  .run = reload_run },
 	{ "tools", "SERVER [--format F]", 1, 1, "its tools; F: mcp, openai or anthropic",
 	  .run = offers_run_tools },
 	{ "prompts", "SERVER", 1, 1, "its prompts", .run = offers_run_prompts },
-	{ "resources", "SERVER", 1, 1, "its resources, and templates of them",
+	{ "resources", "SERVER", 1, 1, "its resources and resource templates",
 	  .run = offers_run_resources },
 	{ "call", "SERVER TOOL [JSON]", 2, 3, "call a tool", .run = offers_run_call },
-	{ "token", "new [--name N]", 1, 1, "make a static token, and its entry for auth.tokens",
+	{ "token", "new [--name N]", 1, 1, "make a static token and its entry for auth.tokens",
 	  .run = run_token },
 	{ "client-config", "SERVER [--client C]", 1, 1,
-	  "its entry for the file of a client; C: cursor, vscode …",
+	  "its entry for a client's configuration file; C: cursor, vscode …",
 	  .options =
 		  "      --client C      for client-config: claude, claude-code (the default), cline, codex, cursor,\n"
 		  "                      gemini, opencode, vscode, windsurf, zed; stdio: any that starts commands\n"
-		  "                      with -c FILE the configuration is read, and no daemon is asked;\n"
-		  "                      with --token-file F the token in F is printed, too\n",
+		  "                      -c FILE: read the configuration instead of asking the daemon;\n"
+		  "                      --token-file F: include the token in F\n",
 	  .run = client_config_run },
 	{ "doctor", "[SERVER] [-c FILE]", 0, 1,
-	  "start servers once, and say what is wrong; no daemon needed",
+	  "start servers once and report what is wrong; needs no daemon",
 	  .options =
 		  "  -c, --config FILE   for doctor (default: " DEFAULT_FILE
 		  "); or: doctor -- COMMAND...\n"
 		  "      --env N, --env N=V\n"
-		  "                      for doctor -- COMMAND: a variable of its environment, as for mcpgated\n"
-		  "      --oauth URL     for doctor: walk a client's authorization handshake with the MCP\n"
-		  "                      endpoint there, and explain each step\n"
-		  "      --token-file F  with --oauth: try the token in F as well\n"
-		  "      --ca FILE       with --oauth: trust the authorities in FILE (PEM) as well\n"
-		  "      --claim N=V     for doctor: the value of ${claim:N} in a server's env; can be repeated\n",
+		  "                      for doctor -- COMMAND: an environment variable for it, as for mcpgated\n"
+		  "      --oauth URL     for doctor: go through a client's authorization steps for the MCP\n"
+		  "                      endpoint at URL, and explain each\n"
+		  "      --token-file F  with --oauth: also try the token in F\n"
+		  "      --ca FILE       with --oauth: also trust the CA certificates in FILE (PEM)\n"
+		  "      --claim N=V     for doctor: the value of ${claim:N} in a server's env; may be repeated\n",
 	  .run = run_doctor },
 };
 
@@ -466,9 +466,9 @@ static void print_help(void)
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		print_row(&commands[i]);
 	puts("\n"
-	     "  -s, --socket PATH   the daemon's admin socket; else $XDG_RUNTIME_DIR/mcpgated/admin.sock\n"
-	     "                      if it is there, else /run/mcpgated/admin.sock\n"
-	     "      --json          what the daemon says, as it says it");
+	     "  -s, --socket PATH   the daemon's admin socket (default: $XDG_RUNTIME_DIR/mcpgated/admin.sock\n"
+	     "                      if it exists, else /run/mcpgated/admin.sock)\n"
+	     "      --json          print the daemon's answer as JSON");
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		if (commands[i].options != NULL)
 			fputs(commands[i].options, stdout);
@@ -555,7 +555,7 @@ static int run(const struct line *line)
 	else if (given < command->arguments_min || given > command->arguments_max)
 		why = mem_printf("usage: mcpgatectl %s %s", command->name, command->arguments);
 	else if (command->arguments_min > 0 && !line_is_plain(line->words[1]))
-		why = mem_printf("a name has letters, digits, - and _ only: mcpgatectl %s %s",
+		why = mem_printf("a name may only have letters, digits, - and _: mcpgatectl %s %s",
 				 command->name, command->arguments);
 	if (why != NULL) {
 		status = line_refuse_usage(why);
@@ -634,7 +634,7 @@ static int check_output(int status)
 
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	error_set_errno(&err, "the output cannot be written");
+	error_set_errno(&err, "cannot write the output");
 	return line_fail(err.text);
 }
 
@@ -688,7 +688,7 @@ static int take_option(struct line *line, int option)
 			       line_refuse_usage(err.text);
 	case OPTION_ENV:
 		if (line->env_count == LINE_VARIABLES_MAX)
-			return line_refuse_usage("--env is there too often");
+			return line_refuse_usage("too many --env");
 		line->env[line->env_count++] = optarg;
 		return -1;
 	case OPTION_VERSION:
@@ -744,19 +744,19 @@ int main(int argc, char **argv)
 		return line_refuse_usage(
 			"only doctor takes a command after --, and then no server");
 	if (line.url != NULL && (!is_doctor || line.count > 1 || line.command != NULL))
-		return line_refuse_usage("only doctor takes --oauth, and then nothing else");
+		return line_refuse_usage("only doctor takes --oauth, and then no other argument");
 	if (line.env_count > 0 && line.command == NULL)
-		return line_refuse_usage("--env belongs to doctor -- COMMAND");
+		return line_refuse_usage("--env is for doctor -- COMMAND");
 	if ((line.views != NULL || line.delay != NULL) && strcmp(line.words[0], "top") != 0)
-		return line_refuse_usage("-n, -d and --once belong to top");
+		return line_refuse_usage("-n, -d and --once are for top");
 	is_entry = strcmp(line.words[0], "client-config") == 0;
 	if ((line.token_file != NULL && line.url == NULL && !is_entry) ||
 	    (line.ca_file != NULL && line.url == NULL))
-		return line_refuse_usage("--token-file and --ca belong to doctor --oauth URL, the "
-					 "first to client-config as well");
+		return line_refuse_usage("--token-file and --ca are for doctor --oauth URL, "
+					 "--token-file also for client-config");
 	if (line.client != NULL && !is_entry)
-		return line_refuse_usage("--client belongs to client-config");
+		return line_refuse_usage("--client is for client-config");
 	if (line.claims.count > 0 && (!is_doctor || line.url != NULL))
-		return line_refuse_usage("--claim belongs to doctor, when it starts servers");
+		return line_refuse_usage("--claim is for doctor when it starts servers");
 	return check_output(run(&line));
 }

@@ -516,7 +516,7 @@ int doctor_examine(struct config *config, const char *name, const struct doctor_
 		fprintf(stderr, "mcpgatectl: %s\n", err.text);
 		return 1;
 	}
-	if (launch_init(&launch, config, &err) < 0) {
+	if (launch_init(&launch, config, config->server_count, &err) < 0) {
 		fprintf(stderr, "mcpgatectl: %s\n", err.text);
 		count = ill = 1;
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command line of mcpgatectl, and what most commands do with one: they ask the daemon, or say what is wrong. */
+/*
+ * The parsed command line of mcpgatectl, and what most commands do with it: ask the daemon, or
+ * report an error.
+ */
 #ifndef MCPGATED_CTL_LINE_H
 #define MCPGATED_CTL_LINE_H
 
@@ -19,15 +22,15 @@
 struct line {
 	char socket[CLIENT_PATH_BYTES];
 	const char *file;
-	bool has_file; /* it was named */
+	bool has_file; /* given explicitly */
 	const char *format;
 	const char *name;
 	const char *url;
 	const char *token_file;
 	const char *ca_file;
 	const char *client;
-	const char *views; /* of top; NULL: any number */
-	const char *delay; /* between them; NULL: not given */
+	const char *views; /* number of views for top; NULL: unlimited */
+	const char *delay; /* between views; NULL: not given */
 	struct doctor_claims claims;
 	struct {
 		const char *issuer;
@@ -44,28 +47,31 @@ struct line {
 	bool wants_help;
 	char **words; /* the command's name and its arguments */
 	int count;
-	char *const *command; /* behind "--", or NULL */
+	char *const *command; /* after "--", or NULL */
 	const char *env[LINE_VARIABLES_MAX];
-	size_t env_count; /* more are refused */
+	size_t env_count; /* further ones are rejected */
 };
 
-/* Says so on stderr; returns EXIT_FAILED. */
+/* Prints the text on stderr; returns EXIT_FAILED. */
 int line_fail(const char *text);
-/* The same of the command line itself; returns EXIT_USAGE. */
+/* The same for errors of the command line; returns EXIT_USAGE. */
 int line_refuse_usage(const char *text);
 
 extern const struct slice line_no_body;
 
 /*
- * Takes target. Returns the object that the daemon answers, which is the caller's; or NULL: what is wrong has been said. With
- * --json it is printed as it came.
+ * Takes target. Returns the object that the daemon answers, owned by the caller; or NULL: the error
+ * has been printed. With --json the answer is printed unchanged.
  */
 json_t *line_ask(const struct line *line, const char *method, char *target, struct slice body);
 /* Takes the answer, or NULL. Returns the exit status. */
 int line_finish(json_t *answer);
-/* Asks for the report of the command's name, and shows it. Returns the exit status. */
+/* Requests the report with the command's name, and shows it. Returns the exit status. */
 int line_report(const struct line *line, void (*show)(const json_t *report));
-/* Whether the daemon's paths take the word without encoding; everything else names nothing that there is. */
+/*
+ * Whether the word needs no encoding in the daemon's paths; any other word names nothing that
+ * exists.
+ */
 bool line_is_plain(const char *word);
 
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server offers, through the same path as for any client: its tools, prompts and resources; and calling a tool. */
+/*
+ * Lists a server's tools, prompts and resources, and calls a tool, over the same path as any
+ * client.
+ */
 #ifndef MCPGATED_CTL_OFFERS_H
 #define MCPGATED_CTL_OFFERS_H
 
 #include "ctl/line.h"
 
-/* Commands whose first argument is the server. Each returns the exit status. */
+/* The commands, whose first argument is the server. Each returns the exit status. */
 int offers_run_tools(const struct line *line);
 int offers_run_prompts(const struct line *line);
 int offers_run_resources(const struct line *line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's reports as tables for people. */
+/* Prints the daemon's reports as tables. */
 #ifndef MCPGATED_CTL_SHOW_H
 #define MCPGATED_CTL_SHOW_H
 
@@ -14,7 +14,7 @@ void show_streams(const json_t *report);
 void show_deny_list(const json_t *report);
 /* A line of a server's stderr. */
 void show_log_line(const json_t *line);
-/* Texts with an explanation each. */
+/* Print names and descriptions. */
 void show_tools(const json_t *tools);
 void show_prompts(const json_t *prompts);
 void show_resources(const json_t *resources, const json_t *templates);

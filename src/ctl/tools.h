@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tools in the forms that model APIs take, and what a tool answered, for people. */
+/* Converts tools to the formats of model APIs, and prints the results of tools. */
 #ifndef MCPGATED_CTL_TOOLS_H
 #define MCPGATED_CTL_TOOLS_H
 
 #include <jansson.h>
 
 /*
- * `format`: "mcp", "openai" or "anthropic". Returns JSON (the caller's), or NULL: no such format. Names that the API
- * would refuse are told on stderr.
+ * `format`: "mcp", "openai" or "anthropic". Returns JSON (owned by the caller), or NULL: unknown
+ * format. Names that the API would reject are reported on stderr.
  */
 json_t *tools_convert(const json_t *tools, const char *format);
-/* The formats by number; NULL: there are no more. */
+/* Format number i; NULL: there are no more. */
 const char *tools_format(size_t i);
-/* Prints the content of a tools/call result: texts as they are, other things by their kind. */
+/* Prints the content of a tools/call result: texts as they are, anything else by its kind. */
 void tools_print_result(const json_t *result);
-/* As JSON in ASCII: nothing in it can act on a terminal. */
+/* Prints JSON in ASCII, which cannot affect a terminal. */
 void tools_print_json(const json_t *value);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One question to a web server, one answer, while we wait. Bounded in bytes and time; no redirects,
- * no proxies, no cookies; https, or http to loopback.
+ * One blocking request to a web server. Bytes and time are limited; no redirects, no proxies, no
+ * cookies; only https, or http to loopback.
  */
 #ifndef MCPGATED_CTL_WEB_H
 #define MCPGATED_CTL_WEB_H
@@ -18,29 +18,29 @@
 struct web_question {
 	const char *url;
 	const char *method; /* GET, POST, DELETE */
-	const char *accept; /* NULL: JSON, and for a body events as well */
+	const char *accept; /* NULL: JSON, and events if there is a body */
 	struct slice body;
 	const char *token;   /* sent as Bearer, or NULL */
 	const char *session; /* Mcp-Session-Id, or NULL */
-	struct slice ca;     /* PEM text of the accepted CAs; {NULL, 0}: the system's */
-	/* A loopback address may be asked: for the user's own URL there, and what it leads to. */
+	struct slice ca;     /* trusted CAs as PEM; {NULL, 0}: the system's */
+	/* Loopback addresses are allowed: for the user's own loopback URL and what it leads to. */
 	bool may_loopback;
-	/* Asked after each event of an event stream: whether the rest need not be waited for. Or NULL. */
+	/* Called after each event of an event stream; true: the rest is not needed. May be NULL. */
 	bool (*is_enough)(struct slice body);
 };
 
 struct web_answer {
-	int status; /* of HTTP, or 0: none came, and `error` says why */
+	int status; /* HTTP status; 0: no response, and `error` says why */
 	struct buf error;
 	struct buf body;
 	struct buf challenge; /* all WWW-Authenticate fields, joined */
 	char *type;           /* Content-Type, Location, Mcp-Session-Id; "" if absent */
 	char *location;
 	char *session;
-	char *address; /* that was connected to, or "" */
+	char *address; /* of the connection, or "" */
 };
 
-/* Asks. The answer is the caller's (web_answer_fini), in any case. */
+/* Sends the request. The caller ends the answer with web_answer_fini in any case. */
 void web_ask(const struct web_question *question, struct web_answer *answer_r);
 void web_answer_fini(struct web_answer *answer);
 

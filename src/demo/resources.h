@@ -12,9 +12,9 @@ json_t *resources_read(struct server *server, struct call *call);
 json_t *resources_subscribe(struct server *server, struct call *call);
 json_t *resources_unsubscribe(struct server *server, struct call *call);
 
-/* Adds one to demo://counter and tells a subscriber. */
+/* Increments demo://counter and notifies the subscriber, if any. */
 void resources_bump(struct server *server);
-/* The wall clock as RFC 3339 writes it, in UTC; a new string. */
+/* The wall clock in RFC 3339 form, UTC; a new string. */
 json_t *resources_time(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has sent a request that was let in, and what he may do. authorization.h finds it out. */
+/* Who sent an admitted request, and what they may do. Established by authorization.h. */
 #ifndef MCPGATED_ENDPOINT_ACCESS_H
 #define MCPGATED_ENDPOINT_ACCESS_H
 
@@ -11,19 +11,22 @@
 #include "session/principal.h"
 
 struct access {
-	struct principal *principal; /* a reference */
-	struct grant *grant;         /* likewise; NULL: no token of an issuer */
-	struct rights rights;        /* of its token */
-	unsigned int configuration;  /* number of the one that let it in */
-	uint64_t ends_at_ms;         /* of its token; wall clock, UINT64_MAX: never */
+	struct principal *principal; /* holds a reference */
+	struct grant *grant;         /* likewise; NULL: not a token of an issuer */
+	struct rights rights;        /* of the token */
+	unsigned int configuration;  /* number of the configuration that admitted it */
+	uint64_t ends_at_ms;         /* expiry of the token; wall clock, UINT64_MAX: never */
 };
 
-/* A second reference to the same. */
+/* Takes another reference to the same principal and grant. */
 struct access access_copy(const struct access *access);
 void access_fini(struct access *access);
-/* His principal has the claims of this token from now on, for the session that is about to begin. AUTH-DWN-02 */
+/*
+ * Gives the principal this token's claims from now on, for the session that is about to begin.
+ * AUTH-DWN-02
+ */
 void access_keep_claims(const struct access *access);
-/* What his token says that an entry of the denials can name; borrowed from it. */
+/* What a deny list entry can name of the token; borrowed from it. */
 void access_show(const struct access *access, struct denial_marks *marks_r);
 
 #endif

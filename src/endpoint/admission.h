@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one door for what clients send: everything that may refuse it is asked here, in one order, whatever the way on
- * which it has come. Only what was admitted can be handed to the router (router/admitted.h).
+ * The single entrance for what clients send: every check that may refuse it runs here, in a fixed
+ * order, whatever the transport. Only admitted messages can be handed to the router
+ * (router/admitted.h).
  */
 #ifndef MCPGATED_ENDPOINT_ADMISSION_H
 #define MCPGATED_ENDPOINT_ADMISSION_H
@@ -30,63 +31,68 @@ enum admission_intent {
 };
 
 /*
- * What a request names, and what there is of it. Streamable HTTP has the id of a session in a field of the head. In
- * HTTP+SSE the query has the id of a client, who may have no session yet.
+ * The session that a request names, and its state. Streamable HTTP has the session id in a header
+ * field. HTTP+SSE has a client id in the query, and that client may not have a session yet.
  */
 struct session_named {
 	bool is_named;
-	bool is_known;     /* it is there, and this caller's, at this endpoint */
+	bool is_known;     /* it exists, belongs to this caller and to this endpoint */
 	bool is_opening;   /* its initialize request is in flight */
-	bool is_replaying; /* HTTP+SSE: and it is ours, for a client that has come back */
+	bool is_replaying; /* HTTP+SSE: that one is ours, for a client that returned */
 	bool is_lost;      /* HTTP+SSE: its stream has no connection */
-	bool may_go_on; /* HTTP+SSE: it may have initialized before, as another client. FRONT-OLD-09 */
-	bool says_so;          /* and says that it has, in the head of its GET */
+	/* HTTP+SSE: it may have initialized before, as another client. FRONT-OLD-09 */
+	bool may_go_on;
+	bool says_so;          /* and claims so, in the header of its GET */
 	struct client *client; /* NULL: it has not begun yet, or is not known */
 };
 
-/* What a client has sent, on its way in. */
+/* A client's message on its way in. */
 struct admission {
-	/* Said by the front; all of it borrowed until admission_fini: */
+	/* Set by the front; borrowed until admission_fini: */
 	enum front front;
 	enum admission_intent intent;
-	struct caller *
-		caller; /* who, and to which server; has the rights of the configuration in use when it is admitted */
-	const struct peer *peer; /* where from */
+	/* Who, and to which server; gets the rights of the configuration in use on admission. */
+	struct caller *caller;
+	const struct peer *peer; /* the client's address */
 	struct session_named session;
-	bool is_resuming;   /* ADMISSION_LISTEN: a stream that has begun, with Last-Event-ID */
-	bool names_version; /* in the head */
+	bool is_resuming;   /* ADMISSION_LISTEN: an existing stream, with Last-Event-ID */
+	bool names_version; /* in the header */
 	struct slice version;
-	const struct modern_head *head; /* Streamable HTTP: what it says of the body */
+	const struct modern_head *head; /* Streamable HTTP: what the header says of the body */
 	struct slice body;
-	bool takes_results; /* a refusal may stand in the result of a call. AUTH-SCP-11 */
-	/* Found out: */
-	bool goes_on; /* not admitted, nor refused: its client goes on first, then it is admitted */
-	struct client *client;     /* of the session; NULL: it is not there yet */
-	struct envelope *messages; /* in their order, each scanned once; slices into the body */
+	bool takes_results; /* a refusal may be sent as a call's result. AUTH-SCP-11 */
+	/* Set by admission_admit: */
+	/* Neither admitted nor refused: its client has to resume first, and then it is admitted. */
+	bool goes_on;
+	struct client *client;     /* of the session; NULL: it does not exist yet */
+	struct envelope *messages; /* in order, each scanned once; slices into the body */
 	size_t count;
 	size_t requests;
 	bool is_batch;
 	bool is_initialize;
-	bool has_no_effect; /* a modern notification: it is taken, and that is all. FRONT-POST-10 */
-	struct admitted *admitted; /* what the router takes; with ADMISSION_SEND */
-	struct refusal refusal;    /* if it was not */
-	/* What these lie in: */
+	bool has_no_effect;        /* a modern notification: accepted and ignored. FRONT-POST-10 */
+	struct admitted *admitted; /* for the router; with ADMISSION_SEND */
+	struct refusal refusal;    /* if it was not admitted */
+	/* Storage for the above: */
 	struct audit_origin origin;
-	struct buf traced; /* a single request, with the trace of its head */
-	/* Filled before they are read: */
-	struct envelope single; /* what `messages` is, unless the body is a batch */
+	struct buf traced; /* a single request, with the trace from its header */
+	/* Not zeroed; written before they are read: */
+	struct envelope single; /* what `messages` points to, unless the body is a batch */
 	struct error err;
 };
 
-/* All zeros, but for what is filled before it is read. */
+/* Zeroes everything except the members that are written before they are read. */
 static inline void admission_init(struct admission *admission)
 {
 	memset(admission, 0, offsetof(struct admission, single));
 }
 
-/* How records name it; the operator's own frontend has one name for all. */
+/* The name for audit records; the operator's own frontend has one name for all fronts. */
 const char *front_name(enum front front, const struct frontend *frontend);
-/* Whether it is admitted. Each request of what is not is recorded. End it with admission_fini in any case. SEC-63 */
+/*
+ * Whether the message is admitted. Every request in a refused one is recorded. admission_fini must
+ * follow in either case. SEC-63
+ */
 bool admission_admit(struct admission *admission) must_check;
 void admission_fini(struct admission *admission);
 

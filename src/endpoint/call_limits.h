@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a caller may make these calls now, by the limits of their server and of its tools (policy/call_limits). What is in
- * flight is counted by router/in_flight.
+ * Whether a caller may make these calls now, by the limits of the server and its tools
+ * (policy/call_limits). router/in_flight counts what is in flight.
  */
 #ifndef MCPGATED_ENDPOINT_CALL_LIMITS_H
 #define MCPGATED_ENDPOINT_CALL_LIMITS_H
@@ -26,17 +26,18 @@ struct limited_calls {
 	struct router *router;
 	const struct call_limits *limits;
 	const struct principal *principal;
-	const struct peer *peer;         /* which anonymous caller it is */
-	const struct envelope *messages; /* those that are no calls do not count */
+	const struct peer *peer;         /* identifies an anonymous caller */
+	const struct envelope *messages; /* those that are not calls are ignored */
 	size_t count;                    /* at most CALL_LIMITS_MESSAGES_MAX */
-	bool is_modern;                  /* the gateway itself answers server/discover */
+	bool is_modern;                  /* the gateway answers server/discover itself */
 };
 
 /*
- * Takes them from what the caller may call, all of them or none. REASON_NONE; else why not, and *wait_ms_r says when it is
- * worth another try, and *rule_r which rule says so. Calls are what servers hear of but the handshake
- * of either era and pings, be it a notification that names a tool. Those, streams of changes, and requests about tasks have a rate, but do not count as calls in
- * flight.
+ * Charges the calls to the caller's limits, all of them or none. Returns REASON_NONE, or why not,
+ * and then *wait_ms_r is when a retry is worthwhile and *rule_r the rule that refuses. Everything
+ * forwarded to a server counts as a call except the handshakes of both eras and pings, even a
+ * notification that names a tool. Such notifications, change streams and requests about tasks count
+ * for the rate, but not as calls in flight.
  */
 enum reason call_limits_take(const struct limited_calls *calls, uint64_t *wait_ms_r,
 			     struct rule *rule_r) must_check;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who asks, and what of: kept of a request that passed the frontend until its body has come, or as long as a stream lasts. */
+/*
+ * Who asks, and which endpoint: kept from the frontend until the body has arrived, or while a
+ * stream lasts.
+ */
 #ifndef MCPGATED_ENDPOINT_CALLER_H
 #define MCPGATED_ENDPOINT_CALLER_H
 
@@ -11,22 +14,22 @@
 
 struct caller {
 	struct frontend *frontend;
-	const struct endpoint *endpoint; /* its server, and what that asks for */
+	const struct endpoint *endpoint; /* its server and its requirements */
 	struct access access;
 	char *origin; /* NULL: none */
-	char *trace;  /* of trace_of_head */
+	char *trace;  /* from trace_of_head; or NULL */
 };
 
 void caller_init(struct caller *caller, const struct endpoint_request *request);
 /*
- * A reload may have put another server in the place of the one that it is for: it is for the one whose session it names, else
- * (NULL) for the one that takes new sessions.
+ * After a possible reload that replaced its server: binds the caller to `server`, whose session it
+ * names, or (NULL) to the server that accepts new sessions.
  */
 void caller_settle(struct caller *caller, const struct server *server);
-/* Whether it is for the address of this endpoint, whichever server has that now. */
+/* Whether the caller's endpoint has the address of this one, whichever server is there now. */
 bool caller_is_at(const struct caller *caller, const struct endpoint *endpoint);
 void caller_fini(struct caller *caller);
-/* When a request that was refused for this reason is worth another try; is_initialize: it is for a session. */
+/* When to retry a request refused for this reason; is_initialize: it asks for a session. */
 unsigned int caller_retry_after_s(const struct caller *caller, bool is_initialize,
 				  enum reason reason);
 /* For answers on `conn`; borrowed from the caller. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one door out: here a response, or another message of a server, becomes bytes for its client, whatever the front
- * and the form. What is to look at it, to change it or to withhold it on its last step belongs here.
+ * The single exit: here a response or another server message becomes bytes for its client, whatever
+ * the front and format. Checks, changes or suppression at the last step belong here.
  */
 #ifndef MCPGATED_ENDPOINT_EGRESS_H
 #define MCPGATED_ENDPOINT_EGRESS_H
@@ -13,16 +13,22 @@
 #include "endpoint/answer.h"
 #include "jsonrpc/msg.h"
 
-/* One response as a whole JSON answer with this HTTP status; it is the concatenation of the parts. */
+/*
+ * Sends a response, the concatenation of the parts, as a complete JSON answer with this HTTP
+ * status.
+ */
 void egress_send(const struct answer *answer, int status, const struct slice *parts, size_t count);
-/* One more response of a batch, in the array that answers it. */
+/* Appends a response to the array that answers a batch. */
 void egress_append_element(struct buf *array, struct slice message);
-/* The array, which is not empty, as a whole JSON answer. */
+/* Sends the array, which must not be empty, as a complete JSON answer. */
 void egress_send_array(const struct answer *answer, struct buf *array);
-/* A message as an event of a stream; `id` may be empty. */
+/* Appends a message as a stream event; `id` may be empty. */
 void egress_append_event(struct buf *out, struct slice id, struct slice message);
 
-/* One message of the parts, to wait in a stream or for the rest of its batch. The caller has the reference. */
+/*
+ * Joins the parts into one message, for a stream or the rest of its batch. The caller owns a
+ * reference.
+ */
 struct msg *egress_join(const struct slice *parts, size_t count);
 
 #endif

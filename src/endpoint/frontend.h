@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All that comes before MCP: Host and Origin (origin.h), path, preflight, method. Refusals cost nothing but the
- * answer: no session, no child, no body is read. FRONT-SEC-01, -02, SEC-01.
+ * Everything before MCP: Host and Origin (origin.h), path, preflight, method. A refusal costs only
+ * the answer: no session, no child, and the body is not read. FRONT-SEC-01, -02, SEC-01.
  */
 #ifndef MCPGATED_ENDPOINT_FRONTEND_H
 #define MCPGATED_ENDPOINT_FRONTEND_H
@@ -19,57 +19,58 @@
 #include "policy/argument_rules.h"
 #include "session/session.h"
 
-/* Whether a POST is answered with JSON or events, where the client leaves the choice. */
+/* Whether a POST is answered with JSON or events, if the client accepts both. */
 enum frontend_response { FRONTEND_RESPONSE_AUTO, FRONTEND_RESPONSE_JSON, FRONTEND_RESPONSE_SSE };
 
 struct endpoint {
-	struct slice path;     /* none of the three ends in '/', but "/" itself */
-	struct slice sse_path; /* HTTP+SSE: its stream, and where its messages go */
+	struct slice path;     /* none of the three ends in '/', except "/" itself */
+	struct slice sse_path; /* HTTP+SSE: its stream, and where messages are posted */
 	struct slice message_path;
 	struct server *server;
 	struct protected_resource place;
-	struct argument_rules arguments; /* of its tools and prompts */
+	struct argument_rules arguments; /* for its tools and prompts */
 };
 
-/* All borrowed for the frontend's life, or until frontend_renew. */
+/* All borrowed for the life of the frontend, or until frontend_renew. */
 struct frontend_conf {
 	/*
-	 * Those without a server are none. One whose server is retired is there for the sessions that it has; another one
-	 * may have its path. An entry stays where it is for as long as its server has users.
+	 * Entries without a server are unused. An entry whose server is retired serves its
+	 * remaining sessions; another one may have the same path. An entry keeps its position as
+	 * long as its server has users.
 	 */
 	const struct endpoint *endpoints;
 	size_t endpoint_count;
-	struct slices hosts;   /* names without port, lower case, IPv6 in brackets */
+	struct slices hosts;   /* names without port, in lower case, IPv6 in brackets */
 	struct slices origins; /* scheme://host[:port] */
 	struct authorization_conf authorization;
 	struct metadata_conf metadata;
-	bool is_operators; /* the admin socket */
+	bool is_operators; /* of the admin socket */
 	enum frontend_response response;
-	uint64_t grace_ms;     /* a call that takes longer gets an event stream, with AUTO */
+	uint64_t grace_ms;     /* AUTO: a longer call gets an event stream */
 	uint64_t keepalive_ms; /* of event streams */
-	uint64_t retry_ms;     /* when clients shall come back to one */
-	uint64_t reconnect_ms; /* how long one of HTTP+SSE may take to; 0: it may not */
-	uint64_t max_connection_age_ms; /* of a connection with one; 0: any */
+	uint64_t retry_ms;     /* reconnection time for clients of event streams */
+	uint64_t reconnect_ms; /* how long an HTTP+SSE client may take to return; 0: it may not */
+	uint64_t max_connection_age_ms; /* of a connection with an event stream; 0: unlimited */
 };
 
-/* What a path of an endpoint is for. */
+/* The roles of an endpoint's paths. */
 enum endpoint_role { ENDPOINT_MCP, ENDPOINT_SSE, ENDPOINT_MESSAGE };
 
-/* A request for an endpoint. All borrowed. */
+/* A request to an endpoint. All borrowed. */
 struct endpoint_request {
 	struct frontend *frontend;
 	const struct endpoint *endpoint;
 	enum endpoint_role role;
-	const struct access *access; /* of whoever asks; set once it was let in by its head */
+	const struct access *access; /* of the sender; set once admitted by the header */
 	const struct http_request *http;
-	struct answer answer; /* where it is answered */
+	struct answer answer; /* how to answer it */
 };
 
 struct pending_auth;
 struct router;
 struct server;
 
-#define ENDPOINT_HINTS 256 /* more endpoints than these are found by looking at each */
+#define ENDPOINT_HINTS 256 /* further endpoints are found by linear search */
 
 struct frontend {
 	struct http_handler handler;
@@ -77,24 +78,24 @@ struct frontend {
 	struct router *router;
 	struct authorization authorization;
 	struct metadata metadata;
-	uint32_t hints[ENDPOINT_HINTS];   /* by a hash of the path: where it was found last */
-	struct pending_auth *spare;       /* for the next request that may have to wait */
+	uint32_t hints[ENDPOINT_HINTS];   /* by a hash of the path: where it was last found */
+	struct pending_auth *spare;       /* preallocated for the next request that has to wait */
 	struct session_table sse_clients; /* of HTTP+SSE */
-	struct list sse_newcomers;        /* those that have no session yet */
+	struct list sse_newcomers;        /* those without a session */
 	bool is_leaving;                  /* not ready any more */
-	struct list sse_lost;             /* those that have no connection */
-	struct task sse_room;             /* ends some of these */
+	struct list sse_lost;             /* those without a connection */
+	struct task sse_room;             /* ends some of sse_lost */
 };
 
 void frontend_init(struct frontend *frontend, struct router *router,
 		   const struct frontend_conf *conf);
-/* Another configuration; `is_operators` does not change. */
+/* Switches to another configuration; `is_operators` must not change. */
 void frontend_renew(struct frontend *frontend, const struct frontend_conf *conf);
-/* No connection may be left. */
+/* No connections may be left. */
 void frontend_fini(struct frontend *frontend);
-/* The gateway will stop soon: /readyz says so. */
+/* The gateway will stop soon: /readyz fails from now on. */
 void frontend_leave(struct frontend *frontend);
-/* The gateway is about to stop: what has not begun is ended. */
+/* The gateway is about to stop: ends what has not begun. */
 void frontend_drain(struct frontend *frontend);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page that a person gets whose browser was pointed here: what this is, and how clients connect. It is the same at every
- * path, so it tells nobody which servers there are; but to this machine's own user, where nobody needs a token, it does.
- * It loads nothing, runs nothing and is shown in no frame.
+ * The page for a person whose browser was pointed here: what this is, and how clients connect. It
+ * is the same at every path, so it reveals no servers, except to this machine's own user where no
+ * token is required. It loads nothing, runs nothing, and cannot be framed.
  */
 #ifndef MCPGATED_ENDPOINT_LANDING_H
 #define MCPGATED_ENDPOINT_LANDING_H
@@ -11,9 +11,12 @@
 
 #include "endpoint/frontend.h"
 
-/* A GET of a browser that navigates: it asks for text/html by name, and for no event stream. Clients of MCP do not. */
+/*
+ * Whether it is a browser's navigation: a GET that accepts text/html by name and no event stream.
+ * MCP clients differ.
+ */
 bool landing_is_wanted(const struct frontend *frontend, const struct http_request *request);
-/* Answers with it, 200. */
+/* Answers with the page, 200. */
 void landing_send(const struct frontend *frontend, const struct answer *answer,
 		  const struct http_request *request);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A GET of HTTP+SSE, and the event stream that answers it: what is written to it first, and what it reads from then on.
- * Whose it is, and what becomes of that client when it ends, is http_sse's. FRONT-OLD-01, FRONT-RES-07
+ * A GET of HTTP+SSE and the event stream that answers it: what is written first, and what it then
+ * reads. http_sse decides whose stream it is and what becomes of the client when it ends.
+ * FRONT-OLD-01, FRONT-RES-07
  */
 #ifndef MCPGATED_ENDPOINT_SSE_GET_H
 #define MCPGATED_ENDPOINT_SSE_GET_H
@@ -15,32 +16,36 @@
 struct revision;
 struct sse_client;
 
-/* Zeroed at first; exchange.ops, caller, token_watch and writer are set by http_sse. */
+/* Zeroed first; http_sse sets exchange.ops, caller, token_watch and writer. */
 struct sse_get {
 	struct http_exchange exchange;
 	struct caller caller;
 	struct event_writer writer;
 	struct token_watch *token_watch;
-	struct sse_client *client; /* whose stream this is; NULL: it has not begun */
-	/* agreed on before, or the oldest if none is named; NULL: this is a new client for sure */
+	struct sse_client *client; /* owner of this stream; NULL: it has not begun */
+	/* Agreed on before, or the oldest if none is named; NULL: certainly a new client. */
 	const struct revision *revision;
 	bool names_revision;
 	bool is_resuming;           /* it came with Last-Event-ID */
-	char id[SESSION_ID_LENGTH]; /* which names this client; all zeros: none that could be ours */
+	char id[SESSION_ID_LENGTH]; /* the client it names; all zeros: not one of ours */
 	uint64_t after;             /* and its last event */
 };
 
 /*
- * Begins the stream of the client that `own` names (its id, SESSION_ID_LENGTH characters), with the event that says where its
- * messages go; that event has an id as well, of the position `after`. FRONT-OLD-01
+ * Begins the stream of the client `own` (an id of SESSION_ID_LENGTH characters) with the event that
+ * tells it where to post messages; that event also has an id, for the position `after`.
+ * FRONT-OLD-01
  */
 void sse_get_begin(struct sse_get *get, struct slice own, const struct answer *answer,
 		   uint64_t after);
-/* Reads the stream from behind the event `after` on, or from here if that is not kept: then returns false. */
+/* Reads the stream from after event `after`; if that is not kept, from here, and returns false. */
 bool sse_get_attach(struct sse_get *get, struct slice own, struct stream *stream, uint64_t after);
-/* What came behind its last event is no longer kept: said, so that it is not lost without a word. FRONT-RES-07 */
+/*
+ * Reports that events after its last one are no longer kept, so that the loss is visible.
+ * FRONT-RES-07
+ */
 void sse_get_tell_hole(struct sse_get *get, struct slice own);
-/* Frees it at the end of the turn. What is being written goes on, or has ended. */
+/* Frees it at the end of the turn. Output in progress continues, or has ended. */
 void sse_get_end(struct sse_get *get);
 
 #endif

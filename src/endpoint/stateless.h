@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streamable HTTP without sessions: revision 2026-07-28. Each request stands alone: what it is about is in its head and
- * its body, and its connection is all there is to it. FRONT-ERA-*, MOD-*.
+ * Streamable HTTP without sessions: revision 2026-07-28. Each request stands alone: its header and
+ * body carry all its context, and it lives as long as its connection. FRONT-ERA-*, MOD-*.
  */
 #ifndef MCPGATED_ENDPOINT_STATELESS_H
 #define MCPGATED_ENDPOINT_STATELESS_H
@@ -10,7 +10,7 @@
 
 #include "endpoint/frontend.h"
 
-/* Whether the head says that the request is of the modern era. requirements.md §3 */
+/* Whether the header marks the request as modern. requirements.md §3 */
 bool stateless_is_named(const struct endpoint_request *request);
 /* Returns the exchange that answers it, or NULL if it was answered. */
 struct http_exchange *stateless_post(const struct endpoint_request *request);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trace that the head of a request belongs to (W3C Trace Context), as it is told in the _meta of the request
- * (trace/trace_message).
+ * The trace in a request's header (W3C Trace Context), in the form for _meta (trace/trace_message).
  */
 #ifndef MCPGATED_ENDPOINT_TRACE_H
 #define MCPGATED_ENDPOINT_TRACE_H
@@ -9,8 +8,8 @@
 #include "http/parse.h"
 
 /*
- * The members of _meta that the head stands for, as JSON text without braces: traceparent, and tracestate if that is valid,
- * too. NULL: there is no valid traceparent. The caller's.
+ * The members of _meta for the header, as JSON text without braces: traceparent, and tracestate if
+ * that is valid too. The caller frees the result. NULL: there is no valid traceparent.
  */
 char *trace_of_head(const struct http_request *http);
 

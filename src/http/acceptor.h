@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From accept to the first byte of HTTP: the PROXY header and the TLS handshake of connections that
- * need them, under one deadline from the moment of accept, and a bounded number of them at a time. Then
- * a connection goes to the http_server. Meanwhile it has a place of its (http/places.h): nobody's until the
- * PROXY header says whose, then that client's.
+ * From accept to the first byte of HTTP: PROXY header and TLS handshake, for connections that need
+ * them, under one deadline from accept on, and for a bounded number of connections at a time. Then
+ * the connection passes to the http_server. Until then it holds a place (http/places.h), which has
+ * no address until the PROXY header names the client.
  *
- *	accepted -> [PROXY header] -> [handshake] -> the server's
+ * 	accepted -> [PROXY header] -> [handshake] -> the server
  */
 #ifndef MCPGATED_HTTP_ACCEPTOR_H
 #define MCPGATED_HTTP_ACCEPTOR_H
@@ -19,34 +19,39 @@
 #include "io/peer.h"
 #include "io/tls.h"
 
-/* From accept until HTTP may begin. SEC-25. */
+/* Time limit from accept until HTTP may begin. SEC-25. */
 #define ACCEPTOR_MS 5000
-/* At most so many at a time; for one more, the oldest is closed. SEC-34, REL-51. */
+/* At most this many at a time; when one more arrives, the oldest is closed. SEC-34, REL-51. */
 #define ACCEPTOR_MAX 1024
 
 struct acceptor {
 	struct loop *loop;
 	struct http_server *http;
-	struct list entries; /* the oldest first */
+	struct list entries; /* oldest first */
 	size_t count;
-	uint64_t log_since_ms; /* of the lines in log_count */
+	uint64_t log_since_ms; /* start of the interval that log_count covers */
 	unsigned int log_count;
 };
 
+/* Borrows loop and http until acceptor_fini. */
 void acceptor_init(struct acceptor *acceptor, struct loop *loop, struct http_server *http);
-/* Ends all that are on their way in. */
+/* Closes all connections still in the acceptor. */
 void acceptor_fini(struct acceptor *acceptor);
 
-/* What connections of a port begin with. */
+/* How connections on a port begin. */
 struct acceptor_port {
-	bool has_proxy_header;         /* PROXY, version 1 or 2: the client is who it names */
+	/* PROXY header, version 1 or 2, expected: it names the client */
+	bool has_proxy_header;
 	struct tls_server *tls_server; /* NULL: no TLS */
-	unsigned int number;           /* for acceptor_leave_port; 0: it stays */
+	unsigned int number;           /* for acceptor_leave_port; 0: a port that always stays */
 };
-/* Takes fd, non-blocking. The port is borrowed for the call. */
+/* Takes ownership of fd, which must be non-blocking. The port is borrowed for the call. */
 void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 		     const struct acceptor_port *port);
-/* Nobody comes by this port any more: http/server_renew.h says what becomes of those who came, or are on their way. */
+/*
+ * The port is closed. For its connections, here and in the server, see http_server_leave_port in
+ * http/server_renew.h.
+ */
 void acceptor_leave_port(struct acceptor *acceptor, unsigned int number);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One HTTP/1.x connection: requests in, one after the other, each handed to an exchange that answers
- * it with http_reply (whole) or http_stream_* (piece by piece). Deadlines, keep-alive, pipelining,
- * half-close and limits are dealt with here; what a request means is decided above.
+ * An HTTP/1.x connection: reads requests one after the other and passes each to an exchange, which
+ * answers with http_reply (whole) or http_stream_* (piece by piece). This layer handles deadlines,
+ * keep-alive, pipelining, half-close and limits; the layers above interpret requests.
  *
- *	idle -> head -> body -> busy -> replying | streaming -> idle | lingering -> closed
+ * 	idle -> head -> body -> busy -> replying | streaming -> idle | lingering -> closed
  */
 #ifndef MCPGATED_HTTP_CONN_H
 #define MCPGATED_HTTP_CONN_H
@@ -27,21 +27,24 @@ struct http_exchange;
 struct http_server;
 struct places;
 
-/* What answers one request. Embedded by the endpoints; freed by them. */
+/* Answers one request. Embedded by the endpoints, which also free it. */
 struct http_exchange_ops {
 	/*
-	 * The request is complete. `body` is borrowed until the return. From now on the exchange must
-	 * answer, at any time.
+	 * The request is complete. `body` is borrowed until the return. The exchange answers now or
+	 * later.
 	 */
 	void (*on_body)(struct http_exchange *exchange, struct slice body);
-	/* The queue towards the client has room again after http_conn_has_room said no. */
+	/* The output queue has room again after http_conn_has_room returned false. */
 	void (*on_room)(struct http_exchange *exchange);
 	/*
-	 * The connection is no more, or can no longer carry this exchange: ->conn is NULL and nothing more
-	 * is called. Not called after the answer is complete.
+	 * The connection is closed or can no longer carry this exchange: ->conn is NULL, and no
+	 * further callbacks follow. Not called once the answer is complete.
 	 */
 	void (*on_gone)(struct http_exchange *exchange, enum reason reason);
-	/* Who closes its direction of the connection before the answer has begun wants none. CXL-04 */
+	/*
+	 * A client that closes its sending direction before the answer begins ends the exchange.
+	 * CXL-04
+	 */
 	bool ends_when_left;
 };
 
@@ -50,127 +53,141 @@ struct http_exchange {
 	struct http_conn *conn; /* NULL: gone, or answered */
 };
 
-/* Knows the paths. Embedded by its owner. */
+/* Dispatches requests by path. Embedded by its owner. */
 struct http_handler {
 	/*
-	 * A head has come; `request` is borrowed until the return. Returns the exchange that takes the
-	 * body and answers, or NULL if it was refused with http_reply already, or the connection ended.
-	 * Then a body that is still on its way is not read: the connection ends after the reply.
+	 * A request head has been read; `request` is borrowed until the return. Returns the
+	 * exchange that takes the body and answers; or NULL if the handler has already answered
+	 * with http_reply or the connection has ended. If the body has not arrived by then, it is
+	 * not read: the connection ends after the reply.
 	 */
 	struct http_exchange *(*on_request)(struct http_handler *handler, struct http_conn *conn,
 					    const struct http_request *request);
-	/* The text of an error that this layer answers itself (400, 408, 413 …), appended to body. */
+	/*
+	 * Appends to `body` the text for an error that this layer answers itself (400, 408, 413 …).
+	 */
 	void (*write_error)(struct http_handler *handler, int status, const char *reason,
 			    struct buf *body);
-	/* Bytes of answers are about to be written to some socket. NULL: of no interest. */
+	/* Called before bytes of answers are written to a socket. May be NULL. */
 	void (*before_write)(struct http_handler *handler);
 };
 
 struct http_conf {
 	uint64_t header_bytes;
 	uint64_t body_bytes;
-	uint64_t header_timeout_ms; /* from a request's first byte to the end of its head */
-	uint64_t body_timeout_ms;   /* from there to the end of its body */
-	uint64_t
-		idle_timeout_ms; /* between requests; before the first one as long as places are plenty */
-	uint64_t stall_timeout_ms; /* no byte of a queued answer was taken */
+	uint64_t header_timeout_ms; /* from the first byte of a request to the end of its head */
+	uint64_t body_timeout_ms;   /* from the end of the head to the end of the body */
+	/* between requests; also before the first one unless places are scarce */
+	uint64_t idle_timeout_ms;
+	/* longest time in which the peer accepts no byte of a queued answer */
+	uint64_t stall_timeout_ms;
 	uint64_t max_connections;
-	bool logs_access;        /* a line for each request */
-	struct http_trust trust; /* proxies; borrowed for the server's life */
+	bool logs_access;        /* one line per request */
+	struct http_trust trust; /* trusted proxies; borrowed for the lifetime of the server */
 };
 
+/* Borrows loop and handler until http_server_free, and copies *conf. The caller owns the result. */
 struct http_server *http_server_new(struct loop *loop, const struct http_conf *conf,
 				    struct http_handler *handler);
-/* Ends every connection at once. */
+/* Closes every connection at once; sets the pointer to NULL. */
 void http_server_free(struct http_server **server);
 
-/* A connection that has come in. */
+/* An accepted connection. */
 struct http_arrival {
 	int fd;
-	struct tls *tls; /* its handshake is done; NULL: plain */
+	struct tls *tls; /* handshake complete; NULL: no TLS */
 	struct peer peer;
-	unsigned int port; /* the number of that by which it came; 0: one that stays */
-	bool is_leaving;   /* that one has been left meanwhile */
+	unsigned int port; /* the number of its port; 0: a port that always stays */
+	bool is_leaving;   /* that port has been closed meanwhile */
 };
-/* Takes fd and tls. Where http/places.h has none for it, it gets a 503 and is closed. Not in a callback of a conn. */
+/*
+ * Takes ownership of fd and tls. If no place is free (http/places.h), sends 503 and closes. Must
+ * not be called from a callback of a connection.
+ */
 void http_server_accept(struct http_server *server, const struct http_arrival *arrival);
-/* The same for one that had its place already, until just now. */
+/* Like http_server_accept, for a connection that held a place in the acceptor until just now. */
 void http_server_take(struct http_server *server, const struct http_arrival *arrival);
-/* For those on their way to it. */
+/* Shared with the acceptor. */
 struct places *http_server_places(struct http_server *server);
-/* From now on each answer says `Connection: close`, and is its connection's last; new connections are served likewise. */
+/*
+ * From now on each answer carries `Connection: close` and is the last of its connection; this
+ * includes new connections.
+ */
 void http_server_leave(struct http_server *server);
 /*
- * Connections are closed after their answer, and at once between two requests; one that has not sent any request
- * yet gets a short time to send one.
+ * Closes connections after their current answer, and idle ones at once; a connection that has not
+ * sent a request yet gets a short time to send one.
  */
 void http_server_drain(struct http_server *server);
-/* Whether a client is still taking an answer: it has taken some of it lately, and not yet all. */
+/*
+ * Whether a client is still receiving an answer: it has recently accepted some of it, but not all.
+ */
 bool http_server_is_writing(const struct http_server *server);
 size_t http_server_connection_count(const struct http_server *server);
-/* For the operator. */
+/* Statistics for the operator. */
 struct http_usage {
 	size_t connections_max;
-	uint64_t
-		read_bytes; /* of HTTP, without TLS; the next: what connections were given to write */
+	uint64_t read_bytes; /* plaintext, received; the next: handed to connections to send */
 	uint64_t written_bytes;
 };
 struct http_usage http_server_usage(const struct http_server *server);
 
 /*
- * In on_request only: the request's head is still being judged. Its body is not read, nor asked for, until
- * http_conn_resume; the exchange that on_request returns may answer, or hears in on_gone that the peer has left.
+ * Only in on_request: the decision on the head takes longer. The body is neither read nor requested
+ * until http_conn_resume. The exchange that on_request returns may answer, and is told by on_gone
+ * if the peer leaves.
  */
 void http_conn_hold(struct http_conn *conn);
-/* The verdict is there: `exchange` takes the request, as if on_request had returned it. Not in a callback of conn. */
+/*
+ * The decision is made: `exchange` takes the request as if on_request had returned it. Must not be
+ * called from a callback of conn.
+ */
 void http_conn_resume(struct http_conn *conn, struct http_exchange *exchange);
 
 #define HTTP_REPLY_PARTS_MAX 12
 
-/* A whole answer. */
+/* A complete answer. */
 struct http_reply {
 	int status;
-	const char *content_type; /* NULL: none */
-	const struct slice
-		*fields; /* their concatenation is further field lines, each ended by CRLF */
+	const char *content_type;   /* NULL: none */
+	const struct slice *fields; /* concatenated: further header lines, each with CRLF */
 	size_t field_count;
-	const struct slice *parts; /* the body is their concatenation */
+	const struct slice *parts; /* concatenated: the body */
 	size_t part_count;         /* at most HTTP_REPLY_PARTS_MAX */
 };
 
 /*
- * Sends it and ends the exchange; everything is borrowed until the return. A short one is written at the end of the turn of the
- * loop, with all the others of that turn.
+ * Sends the answer and ends the exchange; all is borrowed until the return. Short answers are
+ * written together at the end of the turn.
  */
 void http_reply(struct http_conn *conn, const struct http_reply *reply);
 
 /*
- * Begins an answer whose length is not known: 200, text/event-stream. Not in on_request, nor for
- * HEAD.
+ * Begins an answer of unknown length: 200, text/event-stream. `fields` are further header lines.
+ * Must not be called in on_request, nor for HEAD.
  */
 void http_stream_begin(struct http_conn *conn, struct slice fields);
-/* Sends bytes on it. Ask http_conn_has_room first: what is appended nevertheless is queued. */
+/* Sends bytes of the answer. Check http_conn_has_room first: they are queued regardless. */
 void http_stream_write(struct http_conn *conn, struct slice bytes);
-/* The answer is complete. */
+/* Completes the answer. */
 void http_stream_end(struct http_conn *conn);
-/* Whether the queue towards the client is below its mark. */
+/* Whether the output queue is below its high-water mark. If not, on_room is called later. */
 bool http_conn_has_room(struct http_conn *conn);
 
-/* Ends the connection without an answer. */
+/* Closes the connection without an answer. */
 void http_conn_end(struct http_conn *conn, enum reason reason);
 
-/* The client of the current request: the one behind the proxies that are trusted. */
+/* The client of the current request, as reported by trusted proxies if there are any. */
 const struct peer *http_conn_client(const struct http_conn *conn);
-/* Whether who has connected is one of the proxies that are trusted. */
+/* Whether the peer of the connection is a trusted proxy. */
 bool http_conn_is_trusted(const struct http_conn *conn);
 bool http_conn_has_tls(const struct http_conn *conn);
 /*
- * SHA-256 of the certificate that the client has proved to have: for tokens that are bound to one
- * (RFC 8705 §3.1). False: it has shown none.
+ * SHA-256 of the client's certificate, for certificate-bound tokens (RFC 8705 §3.1); false: none.
  */
 bool http_conn_peer_thumbprint(const struct http_conn *conn,
 			       unsigned char thumbprint_r[TLS_THUMBPRINT_BYTES]);
-/* The peer has closed its direction: it may still read the answer, or be gone altogether. */
+/* The peer has closed its sending direction: it may still be reading, or be gone. */
 bool http_conn_may_be_left(const struct http_conn *conn);
 struct loop *http_conn_loop(const struct http_conn *conn);
 bool http_conn_is_draining(const struct http_conn *conn);

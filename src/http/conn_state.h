@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection, and the list that it is in, as their own files see them: conn.c reads, conn_answer.c writes, server.c
- * has the list. Everybody else uses http/conn.h.
+ * The internals of connections and the server: conn.c reads, conn_answer.c writes, server.c manages
+ * the list. All others use http/conn.h.
  */
 #ifndef MCPGATED_HTTP_CONN_STATE_H
 #define MCPGATED_HTTP_CONN_STATE_H
@@ -21,42 +21,42 @@ struct http_server {
 	struct http_handler *handler;
 	struct list conns;
 	size_t count;
-	uint64_t read_bytes; /* of HTTP: TLS is below */
+	uint64_t read_bytes; /* of HTTP, without TLS */
 	uint64_t written_bytes;
-	struct places places; /* of the connections, and of what the acceptor still has */
-	bool is_leaving;      /* each answer is its connection's last */
+	struct places places; /* of connections here and in the acceptor */
+	bool is_leaving;      /* each answer is the last of its connection */
 	bool is_draining;
-	uint64_t refusal_said_ms; /* 0: never */
-	uint64_t tls_said_ms;     /* likewise */
-	struct buf scratch;       /* the head being written now */
-	struct buf gathered;      /* answers that are written at the end of the turn */
+	uint64_t refusal_said_ms; /* when refusals were last logged; 0: never */
+	uint64_t tls_said_ms;     /* likewise for TLS on a plain port */
+	struct buf scratch;       /* the head currently being written */
+	struct buf gathered;      /* answers to write at the end of the turn */
 	size_t gathered_count;    /* how many of them are still to be written */
 };
 
 enum conn_state {
 	CONN_IDLE,      /* between requests */
-	CONN_HEAD,      /* a part of a head is there, or a whole one */
-	CONN_JUDGING,   /* the head waits for a verdict that takes a while */
-	CONN_BODY,      /* the body is on its way */
-	CONN_BUSY,      /* the exchange works on its answer */
-	CONN_STREAMING, /* the answer comes piece by piece */
-	CONN_FULL,      /* the same, and the exchange waits for room in the queue */
+	CONN_HEAD,      /* a head has arrived, in part or completely */
+	CONN_JUDGING,   /* the head waits for an asynchronous decision */
+	CONN_BODY,      /* the body is being read */
+	CONN_BUSY,      /* the exchange prepares its answer */
+	CONN_STREAMING, /* the answer is sent piece by piece */
+	CONN_FULL,      /* likewise, and the exchange waits for room in the queue */
 	CONN_REPLYING,  /* the answer is complete and being written */
-	CONN_LINGERING, /* all is sent; what the peer still sends is dropped until it closes */
+	CONN_LINGERING, /* all is sent; input is discarded until the peer closes */
 	CONN_CLOSED,
 };
 
-/* What the peer has done so far; each step implies the ones before it, or makes them irrelevant. */
+/* What the peer has done so far; each step implies the earlier ones or makes them irrelevant. */
 enum conn_peer_state {
-	CONN_PEER_NEW,    /* no request came */
-	CONN_PEER_USED,   /* at least one did */
-	CONN_PEER_CLOSED, /* it sends no more: it reads the answer, or has left */
+	CONN_PEER_NEW,    /* no request yet */
+	CONN_PEER_USED,   /* at least one request */
+	CONN_PEER_CLOSED, /* it sends no more: it reads the answer, or is gone */
 };
 
 /* What follows the answer. */
 enum conn_persistence {
 	CONN_PERSISTS, /* the next request */
-	CONN_ENDS,     /* the end of the connection */
+	CONN_ENDS,     /* the connection is closed */
 };
 
 struct http_conn {
@@ -67,62 +67,74 @@ struct http_conn {
 	struct peer client; /* of the last request */
 	struct wire wire;
 	struct timer deadline;
-	struct task task; /* flush, or go on with bytes that wait */
+	struct task task; /* flush, or continue with buffered input */
 	enum conn_state state;
 	enum conn_peer_state peer_state;
 	enum conn_persistence persistence;
-	unsigned int port; /* http_arrival */
-	bool is_leaving;   /* its next answer is its last, and at once between two requests */
+	unsigned int port; /* as in http_arrival */
+	/* its port is closed: the next answer is the last; an idle connection closes at once */
+	bool is_leaving;
 	struct http_exchange *exchange;
 	struct buf in;
 	size_t head_seen;
 	struct outq out;
-	/* The answer that waits for the end of the turn, in `gathered` of the server; of 0 bytes: none. */
+	/*
+	 * The answer waiting for the end of the turn, in `gathered` of the server; length 0: none.
+	 */
 	size_t gathered_at;
 	size_t gathered_length;
-	/* Of the request at hand. */
-	struct buf target; /* its method and path, for the access log; empty: there is none */
+	/* Of the current request. */
+	struct buf target; /* method and path, for the access log; empty: no request */
 	uint64_t began_at_ms;
 	enum http_method method;
 	bool is_old; /* HTTP/1.0 */
 	bool expects_continue;
 	struct http_body_reader body_reader;
-	int body_status; /* what http_body_init said */
+	int body_status; /* result of http_body_init */
 	struct buf body;
 	size_t lingered;
-	bool is_processing; /* conn_process is on the stack, and takes the next request by itself */
+	bool is_processing; /* conn_process is on the call stack and will take the next request */
 };
 
-/* Whether each answer is its last. */
+/* Whether each answer is the connection's last. */
 static inline bool conn_is_leaving(const struct http_conn *conn)
 {
 	return conn->is_leaving || conn->server->is_leaving;
 }
 
-/* Takes the arrival and adds its connection to the list. */
+/* Takes over the arrival and adds its connection to the list. */
 void conn_start(struct http_server *server, const struct http_arrival *arrival);
-/* Writes what is queued, as far as the socket takes it. May end the connection. */
+/* Writes queued output as far as the socket accepts it. May end the connection. */
 void conn_flush(struct http_conn *conn);
-/* An answer of this layer, in the words of the handler; the connection ends with it. */
+/* Sends an error of this layer, with the handler's text; the connection ends after it. */
 void conn_refuse(struct http_conn *conn, int status, const char *reason);
 
-/* The only functions that write these three. */
+/* Only these functions change the three fields. */
 void conn_set_state(struct http_conn *conn, enum conn_state state);
 void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state);
-void conn_set_last(struct http_conn *conn); /* CONN_ENDS; also if it is that already */
-/* Says whether the connection would give way; by itself at each change of state, and when `in` is empty again. */
+void conn_set_last(struct http_conn *conn); /* sets CONN_ENDS; idempotent */
+/*
+ * Updates whether the connection would give up its place. Called on each state change, and when
+ * `in` becomes empty.
+ */
 void conn_settle_place(struct http_conn *conn);
-/* For a line of the log: LOG evaluates its fields only where it is written. */
+/* For log fields: LOG evaluates them only if the line is written. */
 const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT_BYTES]);
-/* The line of the access log for the request at hand, if it has none yet. 0: there was no answer. */
+/*
+ * Writes the access log line of the current request unless it has one. Status 0: there was no
+ * answer.
+ */
 void conn_log_access(struct http_conn *conn, int status);
-/* Whether an answer that http_stream_begin began is on its way. */
+/* Whether an answer begun with http_stream_begin is in progress. */
 bool conn_is_streaming(const struct http_conn *conn);
-/* In so many milliseconds conn.c ends what takes too long. */
+/* After so many milliseconds conn.c ends what takes too long. */
 void conn_set_deadline(struct http_conn *conn, uint64_t after_ms);
-/* Takes the answer that waits for the end of the turn. Valid until another one is gathered; empty: there is none. */
+/*
+ * Takes the answer that waits for the end of the turn; empty if there is none. Valid until another
+ * answer is gathered.
+ */
 struct slice conn_take_gathered(struct http_conn *conn);
-/* Takes the exchange off the connection; NULL: there was none. */
+/* Removes the exchange from the connection and returns it; NULL if there is none. */
 struct http_exchange *conn_detach_exchange(struct http_conn *conn);
 /* Tells the exchange that nothing more can be sent. */
 void conn_drop_exchange(struct http_conn *conn, enum reason reason);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which client sent a request: the connection's peer or, if that is a trusted proxy, the address that it names.
- * From anybody else the same fields mean nothing. What they say of scheme and host is not used: our addresses
- * are those of the configuration. RFC 7239; DEF-07, SEC-15.
+ * Determines which client sent a request: the peer of the connection or, if that is a trusted
+ * proxy, the address that it reports. The fields are ignored from anybody else. Forwarded scheme
+ * and host are not used: the configuration defines our own addresses. RFC 7239; DEF-07, SEC-15.
  */
 #ifndef MCPGATED_HTTP_FORWARDED_H
 #define MCPGATED_HTTP_FORWARDED_H
@@ -13,16 +13,22 @@
 #include "io/peer.h"
 
 struct http_trust {
-	const struct peer_net *nets; /* whose fields are believed; borrowed */
+	const struct peer_net *nets; /* the trusted proxies; borrowed */
 	size_t count;
 };
 
 bool http_trust_has(const struct http_trust *trust, const struct peer *peer);
 
-/* `client` is the connection's peer; it is replaced as far as it is a trusted proxy. */
+/*
+ * `client` is initially the peer of the connection. It is replaced by the forwarded address as long
+ * as it is a trusted proxy.
+ */
 void http_forwarded_apply(const struct http_trust *trust, const struct http_request *request,
 			  struct peer *client);
-/* Whether a proxy has written any of its fields (Forwarded, X-Forwarded-*, X-Real-IP, Via, CF-* …): clients do not. SEC-69 */
+/*
+ * Whether the request has a field that proxies add (Forwarded, X-Forwarded-*, X-Real-IP, Via, CF-*
+ * …) and clients do not. SEC-69
+ */
 bool http_is_forwarded(const struct http_request *request);
 
 #endif

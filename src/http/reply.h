@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of a response as text. RFC 9112 §4, RFC 9110 §15. */
+/* Writes the head of a response. RFC 9112 §4, RFC 9110 §15. */
 #ifndef MCPGATED_HTTP_REPLY_H
 #define MCPGATED_HTTP_REPLY_H
 
@@ -13,7 +13,7 @@
 struct reply_head {
 	int status;
 	const char *content_type;   /* NULL: no such field */
-	const struct slice *fields; /* their concatenation is complete field lines, or empty */
+	const struct slice *fields; /* concatenated, they are complete header lines, or empty */
 	size_t field_count;
 	bool has_length; /* Content-Length: length */
 	bool is_chunked; /* Transfer-Encoding: chunked */
@@ -21,9 +21,9 @@ struct reply_head {
 	uint64_t length;
 };
 
-/* Appends the head, the empty line included, with the Date of now. */
+/* Appends the head with the current Date and the final empty line. */
 void reply_append_head(struct buf *out, const struct reply_head *head);
-/* "Not Found" for 404; "Unknown" for what we never send. */
+/* "Not Found" for 404; "Unknown" for a status that we never send. */
 const char *reply_status_text(int status);
 
 #endif

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A reload of the configuration, as connections see it. */
+/* Configuration reload for the HTTP server. */
 #ifndef MCPGATED_HTTP_SERVER_RENEW_H
 #define MCPGATED_HTTP_SERVER_RENEW_H
 
 #include "http/conn.h"
 
-/* Another configuration, for connections that come and requests that begin from now on. What it points to is borrowed. */
+/*
+ * Applies a new configuration to new connections and to requests that begin from now on. What it
+ * points to is borrowed.
+ */
 void http_server_renew(struct http_server *server, const struct http_conf *conf);
 
 /*
- * Nobody comes by this port any more: of those who came, each answer that begins from now on is the connection's last, and one between
- * two requests is closed with the turn; one that has not sent any request yet gets a short time to send one.
+ * The port is closed. For its existing connections, each answer that begins from now on is the
+ * last; idle ones are closed at the end of the turn; one that has not sent a request yet gets a
+ * short time to send one.
  */
 void http_server_leave_port(struct http_server *server, unsigned int port);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* socket, bind, listen; and the descriptors that systemd opened before us. */
+/* socket, bind, listen, and the descriptors that systemd passes. */
 #include "io/address.h"
 
 #include <arpa/inet.h>
@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "io/peer.h"
 
-#define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn */
+#define BACKLOG 4096 /* the kernel limits it to net.core.somaxconn */
 #define SYSTEMD_FDS_BEGIN 3
 #define SYSTEMD_FDS_MAX 1024
 
@@ -30,7 +30,7 @@ union any_address {
 	struct sockaddr_storage storage;
 };
 
-/* A socket file that refuses connections was left by a process that has gone. */
+/* A socket file that refuses connections was left behind by a process that is gone. */
 static bool is_stale_socket(const struct sockaddr_un *address, socklen_t size)
 {
 	struct stat st;
@@ -48,7 +48,7 @@ static bool is_stale_socket(const struct sockaddr_un *address, socklen_t size)
 	return is_refused;
 }
 
-/* The mode comes from the umask: a chmod afterwards would leave a moment in which others connect. */
+/* The mode is set by the umask: with a later chmod, others could connect in between. */
 static int bind_unix(int fd, const struct sockaddr_un *address, socklen_t size, mode_t taken_away)
 {
 	mode_t mask = umask(taken_away);
@@ -72,7 +72,7 @@ void address_remove_stale(const struct sockaddr *address, socklen_t size)
 		unlink(path->sun_path);
 }
 
-/* What an operator can do about it; the name of an errno does not tell. */
+/* What an operator can do about it, which the errno alone does not say. */
 static const char *bind_hint(int error, sa_family_t family)
 {
 	bool is_unix = family == AF_UNIX;
@@ -129,7 +129,7 @@ int address_listen_private(const struct sockaddr *address, socklen_t size, struc
 	return open_listener(address, size, 0177, err);
 }
 
-/* How many descriptors systemd passed to this very process. */
+/* How many descriptors systemd passed to this process. */
 static uint64_t count_systemd_fds(void)
 {
 	const char *pid = getenv("LISTEN_PID");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets that are opened, found in the way, and passed by systemd. */
+/* Opening sockets, leftovers in their place, and sockets passed by systemd. */
 #include "io/address.h"
 
 #include <arpa/inet.h>
@@ -69,7 +69,7 @@ static void port_zero_becomes_a_real_one(void **state)
 	close(fd);
 }
 
-/* 192.0.2.0/24 is nobody's (RFC 5737). */
+/* 192.0.2.0/24 is reserved for documentation (RFC 5737). */
 static void what_cannot_be_had_is_explained(void **state)
 {
 	assert_int_equal(listen_v4("192.0.2.1", 0), -1);
@@ -93,7 +93,7 @@ static void v6_is_in_brackets(void **state)
 
 static void wildcard_is_not_loopback(void **state)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* not bound: 0.0.0.0 */
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* unbound: 0.0.0.0 */
 
 	assert_true(fd >= 0);
 	assert_false(address_is_loopback(fd));
@@ -169,7 +169,7 @@ static void file_in_the_way_is_never_removed(void **state)
 	assert_true(S_ISREG(st.st_mode));
 }
 
-/* What systemd would have done: sockets at 3 and 4, a plain file at 5, and the three variables. */
+/* Simulates systemd: sockets at 3 and 4, a plain file at 5, and the three variables. */
 static void pretend_systemd(void)
 {
 	char pid[24];
@@ -179,7 +179,7 @@ static void pretend_systemd(void)
 
 	if (a < 0 || b < 0 || file < 0)
 		_exit(10);
-	/* Out of the way of each other first. */
+	/* Move both away from the target numbers first. */
 	a = fcntl(a, F_DUPFD, 20);
 	b = fcntl(b, F_DUPFD, 20);
 	file = fcntl(file, F_DUPFD, 20);

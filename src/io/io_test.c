@@ -24,7 +24,7 @@
 static struct loop *loop;
 static struct error err;
 static uint64_t frozen_ms = 1000000;
-static char trace[64]; /* who ran, in order */
+static char trace[64]; /* what ran, in order */
 
 static int setup(void **state)
 {
@@ -33,7 +33,7 @@ static int setup(void **state)
 	return loop != NULL ? 0 : -1;
 }
 
-/* Once frozen, the clock of the process stays so: these come last. */
+/* The clock cannot be unfrozen, so these tests come last. */
 static int setup_frozen(void **state)
 {
 	clock_freeze(frozen_ms);
@@ -82,9 +82,9 @@ struct player {
 	struct task task;
 	struct watch watch;
 	char name;
-	uint64_t again_ms;     /* starts itself anew */
-	struct player *stops;  /* when it runs */
-	struct player *starts; /* when it runs, with 10 ms */
+	uint64_t again_ms;     /* restarts itself */
+	struct player *stops;  /* stopped when this one runs */
+	struct player *starts; /* started with 10 ms when this one runs */
 	uint64_t seen_ms;
 };
 
@@ -119,7 +119,7 @@ static struct player player_make(char name)
 	return (struct player){ .name = name };
 }
 
-/* The nodes hold their own addresses, so this comes when the struct stands still. */
+/* The list nodes hold their own addresses, so call this when the struct has its final place. */
 static void player_init(struct player *player)
 {
 	timer_init(&player->timer, player_on_due);
@@ -144,7 +144,7 @@ static void watch_ignores(struct watch *watch)
 {
 }
 
-/* A queue waits for its second timer when the first one has run, or was stopped. */
+/* A queue waits for its second timer when the first has fired or was stopped. */
 static void every_timer_wakes_a_waiting_loop(void **state)
 {
 	struct player a = player_make('a'), b = player_make('b'), c = player_make('c');
@@ -155,7 +155,7 @@ static void every_timer_wakes_a_waiting_loop(void **state)
 	player_init(&b);
 	player_init(&c);
 	watch_init(&a.watch, loop, fds[0], WATCH_READ, watch_ignores);
-	watch_set(&a.watch, true); /* without any descriptor the loop does not wait at all */
+	watch_set(&a.watch, true); /* without descriptors the loop does not wait at all */
 	timer_start(loop, &a.timer, 20);
 	usleep(10 * 1000);
 	clock_update();
@@ -180,7 +180,7 @@ static void watch_starts_timer(struct watch *watch)
 	watch_set(watch, false);
 }
 
-/* SEC-25: the time that the loop has slept is not taken off the deadlines that start afterwards. */
+/* SEC-25: time spent sleeping in the loop does not shorten deadlines started afterwards. */
 static void deadline_begins_when_its_event_came(void **state)
 {
 	struct player a = player_make('a');
@@ -243,7 +243,7 @@ static void timer_that_runs_starts_anew(void **state)
 	timer_start(loop, &a.timer, 50);
 	advance(20);
 	timer_start(loop, &b.timer, 50);
-	timer_start(loop, &a.timer, 50); /* behind b now, although of the same due time */
+	timer_start(loop, &a.timer, 50); /* now after b, although due at the same time */
 	advance(49);
 	assert_string_equal(trace, "");
 	advance(1);
@@ -294,7 +294,7 @@ static void timer_may_stop_and_start_others_that_are_due(void **state)
 	assert_string_equal(trace, "ac");
 }
 
-/* Queues change their order while they are used: none may be lost. */
+/* Queues are reordered while in use; no timer may be lost. */
 static void timers_of_many_durations_are_all_due(void **state)
 {
 	struct player players[10];
@@ -308,7 +308,7 @@ static void timers_of_many_durations_are_all_due(void **state)
 		timer_start(loop, &players[i].timer, 100 + i % 5);
 	for (int i = 0; i < 200; i++)
 		advance(1);
-	/* Each of a pair starts the other, so some run more often; but all run. */
+	/* Each of a pair starts the other, so some fire more often; but all fire. */
 	for (char who = '0'; who <= '9'; who++)
 		assert_non_null(strchr(trace, who));
 	for (int i = 0; i < 10; i++)
@@ -328,7 +328,7 @@ static void timer_that_starts_itself_runs_once_a_turn(void **state)
 	assert_string_equal(trace, "a");
 	advance(1);
 	assert_string_equal(trace, "aa");
-	advance(100); /* what was missed is not made up for */
+	advance(100); /* missed intervals are not made up for */
 	assert_string_equal(trace, "aaa");
 	timer_stop(&a.timer);
 }
@@ -392,7 +392,7 @@ static void watch_notes(struct watch *watch)
 	watch_set(watch, false);
 }
 
-/* A task that schedules itself for ever starves neither descriptors nor timers. */
+/* A task that always reschedules itself starves neither descriptors nor timers. */
 static void endless_task_starves_nobody(void **state)
 {
 	struct player a = player_make('a');
@@ -413,7 +413,7 @@ static void endless_task_starves_nobody(void **state)
 	assert_string_equal(trace, "wa");
 	assert_in_range(endless_runs, 1, 100);
 	for (int i = 0; i < 3; i++)
-		loop_turn(loop, true); /* a loop that waits here waits for ever */
+		loop_turn(loop, true); /* if the loop blocks here, it blocks forever */
 	assert_in_range(endless_runs, 4, 400);
 	task_cancel(&endless);
 	watch_set(&quiet, false);
@@ -421,7 +421,7 @@ static void endless_task_starves_nobody(void **state)
 	close(fds[1]);
 }
 
-/* As the kernel refuses it for want of memory: it is asked again, until it takes it or nobody wants it any more. */
+/* As if the kernel had no memory: the watch is retried until it succeeds or is switched off. */
 static void what_cannot_be_watched_is_tried_again(void **state)
 {
 	struct player a = player_make('a'), b = player_make('b');
@@ -446,7 +446,7 @@ static void what_cannot_be_watched_is_tried_again(void **state)
 	advance(150);
 	loop_turn(loop, false);
 	assert_string_equal(trace, "w");
-	watch_set(&b.watch, true); /* now it can */
+	watch_set(&b.watch, true); /* from now on it can be watched */
 	loop_turn(loop, false);
 	assert_string_equal(trace, "ww");
 	for (int i = 0; i < 2; i++) {
@@ -455,7 +455,7 @@ static void what_cannot_be_watched_is_tried_again(void **state)
 	}
 }
 
-/* One after the other is refused, sooner than any is asked for again: the first is asked for all the same. */
+/* New refusals that come faster than the retry interval do not postpone the retry of the first. */
 static void new_refusals_put_nothing_off(void **state)
 {
 	struct player first = player_make('a');
@@ -467,7 +467,7 @@ static void new_refusals_put_nothing_off(void **state)
 	player_init(&first);
 	watch_init(&first.watch, loop, file, WATCH_WRITE, watch_notes);
 	watch_set(&first.watch, true);
-	assert_int_equal(dup2(fds[0], file), file); /* from now on it can */
+	assert_int_equal(dup2(fds[0], file), file); /* from now on it can be watched */
 	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
 		watch_init(&more[i], loop, other, WATCH_READ, watch_ignores);
 		watch_set(&more[i], true);
@@ -489,7 +489,7 @@ static void task_frees(struct task *task)
 {
 	deferred = mem_zalloc(16);
 	loop_defer_free(loop, deferred);
-	deferred[3] = 'x'; /* AddressSanitizer would tell */
+	deferred[3] = 'x'; /* AddressSanitizer would report a use after free */
 	for (int i = 0; i < 300; i++)
 		loop_defer_free(loop, mem_alloc(1)); /* and leaks */
 }
@@ -502,7 +502,7 @@ static void deferred_object_lives_to_the_end_of_the_turn(void **state)
 	task_schedule(loop, &task);
 	loop_turn(loop, false);
 	loop_defer_free(loop, NULL);
-	loop_defer_free(loop, mem_alloc(1)); /* loop_free frees what no turn has */
+	loop_defer_free(loop, mem_alloc(1)); /* loop_free frees what no turn freed */
 }
 
 static void nodes_outlive_the_loop(void **state)
@@ -553,9 +553,9 @@ static void closed_wire_is_called_no_more(void **state)
 	}
 	loop_turn(loop, false);
 	loop_turn(loop, false);
-	assert_string_equal(trace, "r"); /* both were ready, one of them was called */
+	assert_string_equal(trace, "r"); /* both were ready; one was called */
 	assert_false(wire_is_open(&wires[0]));
-	wire_watch_reading(&wires[0], true); /* harmless, all of them */
+	wire_watch_reading(&wires[0], true); /* all of these are harmless */
 	wire_watch_writing(&wires[0], true);
 	wire_shutdown(&wires[0]);
 	wire_close(&wires[0]);
@@ -563,7 +563,7 @@ static void closed_wire_is_called_no_more(void **state)
 	close(ends[1]);
 }
 
-/* A number that is used again within the turn is watched as what it is now. */
+/* A descriptor number that is reused within the turn is watched as the new descriptor. */
 static void descriptor_number_is_reused(void **state)
 {
 	int fds[2], first;
@@ -617,7 +617,7 @@ static void wire_tells_bytes_end_and_break_apart(void **state)
 	assert_int_equal(wire_write(&wire, &part, 1), 5);
 	close(fds[1]); /* with bytes unread: a reset */
 	assert_int_equal(wire_read(&wire, bytes, sizeof(bytes)), WIRE_BROKEN);
-	assert_int_equal(wire_write(&wire, &part, 1), WIRE_BROKEN); /* and no SIGPIPE */
+	assert_int_equal(wire_write(&wire, &part, 1), WIRE_BROKEN); /* no SIGPIPE */
 	wire_close(&wire);
 }
 
@@ -637,7 +637,7 @@ static void fill_random(char *bytes, size_t size)
 		bytes[i] = (char)random_next(256);
 }
 
-/* Queues `piece`, copied, or taken from behind a few bytes that do not count. */
+/* Queues `piece`: as a copy, or taken over after a few bytes that are skipped. */
 static void outq_put(struct outq *queue, struct slice piece)
 {
 	struct buf buf = { 0 };
@@ -686,7 +686,7 @@ static void outq_keeps_every_byte_in_order(void **state)
 	close(fds[1]);
 }
 
-/* SEC-26: one slow or fast peer takes no more than its share of a turn. */
+/* SEC-26: a single peer gets no more than its share of a turn. */
 static void outq_flush_is_bounded(void **state)
 {
 	int wide = 4 << 20, fds[2];
@@ -784,7 +784,7 @@ static void listener_accepts_in_bursts(void **state)
 	connect_clients(CLIENTS);
 	listener_init(&listener, loop, listen_fd, on_accept);
 	loop_turn(loop, false);
-	assert_in_range(accepted_count, 1, CLIENTS - 1); /* others get their turn in between */
+	assert_in_range(accepted_count, 1, CLIENTS - 1); /* others run in between */
 	for (int i = 0; i < 10; i++)
 		loop_turn(loop, false);
 	assert_int_equal(accepted_count, CLIENTS);
@@ -796,7 +796,7 @@ static void listener_accepts_in_bursts(void **state)
 	assert_true(fcntl(listen_fd, F_GETFD) >= 0);
 }
 
-/* REL-41: before the end, all who wait at once. */
+/* REL-41: before the listener ends, it accepts the whole backlog at once. */
 static void listener_accepts_the_last(void **state)
 {
 	struct listener listener;
@@ -809,7 +809,7 @@ static void listener_accepts_the_last(void **state)
 	listener_fini(&listener);
 }
 
-/* Our end of a TCP connection, as an event stream has it. */
+/* Our end of a TCP connection, set up like an event stream. */
 static void open_stream(struct listener *listener, struct wire *wire, uint64_t patience_ms)
 {
 	connect_clients(1);
@@ -819,7 +819,7 @@ static void open_stream(struct listener *listener, struct wire *wire, uint64_t p
 	wire_limit_unsent(wire, patience_ms);
 }
 
-/* SEC-26: the kernel would take megabytes of what nobody reads. */
+/* SEC-26: otherwise the kernel would buffer megabytes that nobody reads. */
 static void what_is_not_read_does_not_pile_up_in_the_kernel(void **state)
 {
 	static char block[65536];
@@ -832,7 +832,7 @@ static void what_is_not_read_does_not_pile_up_in_the_kernel(void **state)
 	open_stream(&listener, &wire, 60000);
 	while ((n = wire_write(&wire, &part, 1)) > 0) {
 		taken += (size_t)n;
-		usleep(1000); /* a window that is there would be used */
+		usleep(1000); /* if there were window space, it would be used */
 	}
 	assert_int_equal(n, 0);
 	assert_in_range(taken, sizeof(block), 1 << 20);
@@ -840,7 +840,7 @@ static void what_is_not_read_does_not_pile_up_in_the_kernel(void **state)
 	listener_fini(&listener);
 }
 
-/* REL-06: not only when the kernel gives up by itself. */
+/* REL-06: a peer that accepts nothing is dropped before the kernel gives up. */
 static void who_takes_nothing_is_gone(void **state)
 {
 	static char block[65536];
@@ -874,7 +874,7 @@ static void listener_may_end_while_it_accepts(void **state)
 	assert_int_equal(accepted_count, 1);
 }
 
-/* Opens descriptors until there are none; returns how many. */
+/* Opens descriptors until none are left; returns how many. */
 static int exhaust_descriptors(int *fds, int size)
 {
 	int count = 0;
@@ -913,14 +913,16 @@ static void listener_without_descriptors_pauses_and_goes_on(void **state)
 		loop_turn(loop, false);
 	assert_int_equal(accepted_count, 0);
 	assert_true(read_log(log_pipe[0], text, sizeof(text)) > 0);
-	assert_non_null(strstr(text, "accept_paused")); /* once, in all these turns */
+	assert_non_null(strstr(text, "accept_paused")); /* once in all these turns */
 	assert_null(strstr(strchr(text, '\n') + 1, "accept_paused"));
-	assert_int_equal(read(clients[0], text, 1), 0); /* turned away, the others wait */
+	/* this one is turned away; the others wait */
+	assert_int_equal(read(clients[0], text, 1), 0);
 	assert_int_equal(recv(clients[1], text, 1, MSG_DONTWAIT), -1);
 
 	advance(250);
 	loop_turn(loop, false);
-	assert_int_equal(read(clients[1], text, 1), 0); /* still nothing to be had: the next one */
+	/* still no descriptors: the next one is turned away */
+	assert_int_equal(read(clients[1], text, 1), 0);
 	assert_true(read_log(log_pipe[0], text, sizeof(text)) > 0);
 
 	while (count > 0)

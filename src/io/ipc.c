@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One message is one packet: exactly a struct ipc_message, with 0 to 3 descriptors beside it. Knows
- * nothing of what the messages mean. Whatever the other side sends, no descriptor is leaked.
+ * One message is one packet: exactly a struct ipc_message with 0 to 3 descriptors. This file does
+ * not interpret messages. Whatever the other side sends, no descriptor is leaked.
  */
 #include "io/ipc.h"
 
@@ -17,10 +17,13 @@ union ipc_control {
 	char bytes[CMSG_SPACE(sizeof(int) * IPC_FDS_MAX)];
 };
 
-/* The kernel's SCM_MAX_FD. With less room the kernel closes the rest itself, and may wait in that. */
+/*
+ * The kernel's SCM_MAX_FD. With less room, the kernel itself closes the remaining descriptors,
+ * which may block.
+ */
 #define FDS_SENT_MAX 253
 
-#define QUEUED_MAX 4096 /* more packets than a socket holds */
+#define QUEUED_MAX 4096 /* more packets than a socket buffers */
 
 union ipc_received {
 	struct cmsghdr align;
@@ -55,13 +58,13 @@ int ipc_send(int fd, const struct ipc_message *message, const int *fds, size_t c
 	do {
 		n = sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
-	/* There is no room now, for bytes or for descriptors under way; later there will be. */
+	/* No room at the moment for bytes or for descriptors in flight. */
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ||
 		      errno == ENOMEM || errno == ETOOMANYREFS))
 		return error_set(err, ERROR_BUSY, "the other process does not keep up");
 	if (n < 0)
 		return error_set_errno(err, "sendmsg to the other process");
-	return 0; /* packets go whole or not at all */
+	return 0; /* packets are sent whole or not at all */
 }
 
 void ipc_drop(int fd)
@@ -69,12 +72,15 @@ void ipc_drop(int fd)
 	const struct linger none = { 0, 0 };
 
 	CHECK(fd >= 0);
-	/* Fails where it is no socket. */
+	/* Fails if it is not a socket. */
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	close(fd);
 }
 
-/* Moves the descriptors of all control parts to fds_r; what is over the limit is dropped. Returns how many came. */
+/*
+ * Moves the descriptors of all control messages to fds_r and closes those beyond the limit. Returns
+ * how many came.
+ */
 static size_t collect_fds(struct msghdr *header, int fds_r[IPC_FDS_MAX])
 {
 	size_t count = 0;
@@ -98,7 +104,10 @@ static size_t collect_fds(struct msghdr *header, int fds_r[IPC_FDS_MAX])
 	return count;
 }
 
-/* One packet. Returns its size, 0 also at the end, or -1 and errno; *is_whole_r is false if it was cut. */
+/*
+ * Receives one packet. Returns its size (0 also at end of file), or -1 with errno; *is_whole_r is
+ * false if it was truncated.
+ */
 static ssize_t receive(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX],
 		       size_t *count_r, bool *is_whole_r)
 {
@@ -116,7 +125,7 @@ static ssize_t receive(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_
 	if (n < 0)
 		return -1;
 	*count_r = collect_fds(&header, fds_r);
-	/* MSG_CTRUNC is no fault of the sender: this process may have no more descriptors just now. */
+	/* MSG_CTRUNC is not the sender's fault: this process may have no free descriptors. */
 	*is_whole_r = *count_r <= IPC_FDS_MAX && (header.msg_flags & MSG_TRUNC) == 0;
 	if (*count_r > IPC_FDS_MAX)
 		*count_r = IPC_FDS_MAX;
@@ -135,7 +144,7 @@ int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size
 	bool is_whole;
 	ssize_t n = receive(fd, message_r, fds_r, count_r, &is_whole);
 
-	/* There is nothing, or no memory for it: later. */
+	/* No message, or no memory for it at the moment. */
 	if (n < 0 &&
 	    (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOMEM || errno == ENOBUFS))
 		return 0;
@@ -150,7 +159,7 @@ int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size
 			 sizeof(*message_r));
 }
 
-/* It is written whole before anybody reads it, so nobody waits. */
+/* The text is written before the pipe has a reader, so nobody blocks. */
 int ipc_open_text(struct slice text)
 {
 	int fds[2];
@@ -166,7 +175,7 @@ int ipc_open_text(struct slice text)
 	return -1;
 }
 
-/* tee takes what is there, if it is a pipe. */
+/* tee copies what is there, if it is a pipe. */
 size_t ipc_read_text(int fd, char *bytes_r, size_t max)
 {
 	size_t size = 0;
@@ -194,7 +203,7 @@ void ipc_close(int fd)
 	bool is_whole;
 
 	CHECK(fd >= 0);
-	/* An empty packet looks like the end. */
+	/* An empty packet is indistinguishable from end of file. */
 	for (int i = 0; i < QUEUED_MAX && receive(fd, &message, fds, &count, &is_whole) >= 0; i++)
 		drop_all(fds, &count);
 	close(fd);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages and descriptors across a pair; what does not fit, what is foreign, what is gone. */
+/*
+ * Messages and descriptors across a pair; messages that do not fit or are foreign; a peer that is
+ * gone.
+ */
 #include "io/ipc.h"
 
 #include <fcntl.h>
@@ -50,7 +53,7 @@ static void message_arrives_as_sent(void **state)
 	assert_int_equal(ipc_recv(pair[1], &got, fds, &count, &err), 0);
 }
 
-/* REL-32: what arrives is close-on-exec. */
+/* REL-32: received descriptors are close-on-exec. */
 static void descriptors_arrive_close_on_exec(void **state)
 {
 	struct ipc_message message = { .type = IPC_STARTED };
@@ -127,7 +130,7 @@ static void send_raw(const void *bytes, size_t size, const int *fds, size_t coun
 	assert_int_equal(sendmsg(pair[0], &header, 0), (ssize_t)size);
 }
 
-/* The other side may be in an attacker's hands: REL-32, no descriptor stays behind. */
+/* The other side may be controlled by an attacker. REL-32: no descriptor is leaked. */
 static void foreign_packets_are_refused_without_leak(void **state)
 {
 	static const char bytes[64];

@@ -12,10 +12,10 @@
 #include "obs/log.h"
 
 #define ACCEPTS_PER_TURN 64
-#define LAST_TURNS 64 /* no backlog holds more */
+#define LAST_TURNS 64 /* more than any backlog holds */
 #define RETRY_MS 250
 
-/* A copy of what is open anyway: a confined process can open nothing. */
+/* A duplicate of an open descriptor: a confined process cannot open anything. */
 static int listener_open_reserve(void)
 {
 	return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
@@ -36,7 +36,7 @@ static void listener_pause_if_short(struct listener *listener, int error)
 	if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)
 		return;
 	LOG(ACCEPT_PAUSED, LOG_STR("error", strerror(error)));
-	/* Turns one waiting peer away, so that it does not wait for its own time-out. */
+	/* Turn one waiting peer away, so that it need not wait for its own timeout. */
 	if (listener->reserve_fd >= 0) {
 		int fd;
 
@@ -50,7 +50,7 @@ static void listener_pause_if_short(struct listener *listener, int error)
 	timer_start(listener->loop, &listener->retry, RETRY_MS);
 }
 
-/* Returns whether more may wait. */
+/* Returns whether more connections may be waiting. */
 static bool listener_accept_some(struct listener *listener)
 {
 	/* on_accept may end the listener. */
@@ -64,9 +64,9 @@ static bool listener_accept_some(struct listener *listener)
 
 		if (fd < 0) {
 			listener_pause_if_short(listener, errno);
-			return false; /* nobody waits any more */
+			return false; /* the backlog is empty */
 		}
-		/* A unix socket has no such option, and needs none. */
+		/* Fails harmlessly on a unix socket. */
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 		listener->on_accept(listener, fd, &peer);
 	}

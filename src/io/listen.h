@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accepting connections on a socket that the keeper has bound. When descriptors run out accepting
- * pauses and goes on by timer, and a reserve descriptor turns waiting peers away meanwhile: no spin,
- * no flood in the log. REL-44.
+ * Accepts connections on a socket that the keeper has bound. If descriptors run out, accepting
+ * pauses and is retried by a timer, and a reserve descriptor is used to turn waiting peers away: no
+ * busy loop, no flood in the log. REL-44.
  */
 #ifndef MCPGATED_IO_LISTEN_H
 #define MCPGATED_IO_LISTEN_H
@@ -12,7 +12,10 @@
 
 struct listener;
 
-/* Takes fd: connected, non-blocking, close-on-exec, and TCP_NODELAY where it is TCP. */
+/*
+ * Called for each connection; the callee owns fd: connected, non-blocking, close-on-exec, and with
+ * TCP_NODELAY if it is TCP.
+ */
 typedef void listener_fn(struct listener *listener, int fd, const struct peer *peer);
 
 struct listener {
@@ -24,9 +27,9 @@ struct listener {
 	listener_fn *on_accept;
 };
 
-/* Borrows fd until listener_fini; starts accepting. */
+/* Borrows fd until listener_fini. Starts accepting. */
 void listener_init(struct listener *listener, struct loop *loop, int fd, listener_fn *on_accept);
-/* Accepts all who wait already: when the socket is closed, they are reset. */
+/* Accepts all connections in the backlog; closing the socket would reset them. */
 void listener_accept_waiting(struct listener *listener);
 /* Stops accepting; fd stays open. */
 void listener_fini(struct listener *listener);

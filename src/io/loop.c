@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libevent's core for descriptors and for waiting; timers, tasks and deferred frees are ours.
- * A queue of timers holds those of one duration, in the order of their start and so of their end:
- * only its first one needs a libevent timer. That one does no more than wake us, may be early (the
- * first timer was stopped) but never late; what is due is decided by our clock, once per turn.
+ * libevent handles descriptors and waiting; timers, tasks and deferred frees are our own. A timer
+ * queue holds timers of one duration, in the order of their start and therefore of their expiry:
+ * only its first timer needs a libevent timer. That one only wakes the loop. It may fire early (if
+ * the first timer was stopped) but never late; our clock, read once per turn, decides what is due.
  */
 #include "io/loop.h"
 
@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "obs/log.h"
 
-/* Task rounds in one turn: tasks that schedule tasks for ever must not starve the descriptors. */
+/* Rounds of tasks per turn: tasks that keep scheduling tasks must not starve the descriptors. */
 #define TASK_ROUNDS_MAX 8
 #define REFUSED_PAUSE_MS 100
 
@@ -37,7 +37,7 @@ struct loop {
 	void **garbage;
 	size_t garbage_count;
 	size_t garbage_size;
-	struct watch **refused; /* that the kernel had no room for: tried again, for ever */
+	struct watch **refused; /* the kernel had no resources for them; retried indefinitely */
 	size_t refused_count;
 	size_t refused_size;
 	struct timer refused_timer;
@@ -47,7 +47,10 @@ struct loop {
 
 static void loop_on_refused_timer(struct timer *timer);
 
-/* It says on stderr that the kernel refused to watch something, which we are told as well. */
+/*
+ * libevent prints to stderr when the kernel refuses to watch a descriptor; it also reports that as
+ * an error.
+ */
 static void on_library_log(int severity, const char *text)
 {
 	if (severity >= EVENT_LOG_ERR)
@@ -123,7 +126,7 @@ void loop_defer_free(struct loop *loop, void *p)
 	loop->garbage[loop->garbage_count++] = p;
 }
 
-/* What is scheduled while a round runs waits for the next round. */
+/* Tasks scheduled during a round run in the next round. */
 static void loop_run_tasks(struct loop *loop)
 {
 	for (int round = 0; round < TASK_ROUNDS_MAX && !list_is_empty(&loop->tasks); round++) {
@@ -152,7 +155,7 @@ static void timer_queue_arm(struct timer_queue *queue)
 	event_add(&queue->event, &wait);
 }
 
-/* On the list `due`, timers can still be stopped or started anew by those that run before. */
+/* On the list `due`, timers can still be stopped or restarted by those that run before them. */
 static void loop_run_timers(struct loop *loop)
 {
 	const uint64_t now_ms = clock_now_ms();
@@ -210,7 +213,7 @@ static void watch_on_event(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	clock_update(); /* the wait before this turn may have been long; deadlines begin now */
+	clock_update(); /* the loop may have waited long; deadlines started now count from now */
 	watch->on_ready(watch);
 }
 
@@ -239,7 +242,10 @@ static void watch_note_refused(struct watch *watch)
 	}
 	loop->refused[loop->refused_count++] = watch;
 	watch->is_refused = true;
-	/* One that runs goes on: however often another is refused, those before are asked for again in time. */
+	/*
+	 * A running timer is not restarted: further refusals must not postpone the retry of earlier
+	 * ones.
+	 */
 	if (!timer_is_running(&loop->refused_timer))
 		timer_start(loop, &loop->refused_timer, REFUSED_PAUSE_MS);
 }
@@ -255,7 +261,7 @@ static void watch_forget_refused(struct watch *watch)
 	watch->is_refused = false;
 }
 
-/* What is ready by then is told of at once: watches are level-triggered. */
+/* Readiness that arose meanwhile is reported at once: watches are level-triggered. */
 static void loop_on_refused_timer(struct timer *timer)
 {
 	struct loop *loop = container_of(timer, struct loop, refused_timer);
@@ -282,7 +288,7 @@ void watch_set(struct watch *watch, bool on)
 
 /* ---- timers ---- */
 
-/* The end of a wait; loop_run_timers does the rest. */
+/* Only ends the wait; loop_run_timers does the rest. */
 static void timer_queue_on_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct timer_queue *queue = arg;
@@ -293,7 +299,7 @@ static void timer_queue_on_event(evutil_socket_t fd, short what, void *arg)
 	queue->is_armed = false;
 }
 
-/* Queues are few and the ones used most were used last: the found one moves to the front. */
+/* Queues are few, and recently used ones are used again: the one found moves to the front. */
 static struct timer_queue *timer_queue_get(struct loop *loop, uint64_t duration_ms)
 {
 	struct timer_queue *queue;

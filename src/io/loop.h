@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The event loop: descriptors, timers, and work put off to the end of the turn. The only file, with
- * its neighbours in io/, that knows libevent. One loop, one thread.
+ * The event loop: descriptors, timers, and work deferred to the end of the turn. Only this file and
+ * its neighbors in io/ know libevent. One loop, one thread.
  *
- * A turn: the kernel's events are dispatched, then due timers, then the tasks that were scheduled
- * meanwhile, then what was given to loop_defer_free is freed. So nobody frees an object that is
- * still on the call stack, and a task sees everything that the turn brought.
+ * A turn is one iteration of the loop: it dispatches the kernel's events, then runs due timers,
+ * then the tasks scheduled meanwhile, then frees what was passed to loop_defer_free. So no object
+ * is freed while it is on the call stack, and a task sees everything that happened in the turn.
  */
 #ifndef MCPGATED_IO_LOOP_H
 #define MCPGATED_IO_LOOP_H
@@ -25,15 +25,15 @@ struct loop *loop_new(struct error *err) must_check;
 void loop_free(struct loop **loop);
 /* Runs turns until loop_stop. */
 void loop_run(struct loop *loop);
-/* One turn; waits at most until the next event if may_wait. For tests and loop_run. */
+/* Runs one turn. If may_wait, it blocks until the next event. For tests and loop_run. */
 void loop_turn(struct loop *loop, bool may_wait);
 void loop_stop(struct loop *loop);
 
-/* A buffer of LOOP_BUFFER_BYTES to read into; the next callback may overwrite it. */
+/* A shared buffer of LOOP_BUFFER_BYTES to read into; the next callback may overwrite it. */
 #define LOOP_BUFFER_BYTES (64 * 1024)
 char *loop_buffer(struct loop *loop);
 
-/* free(p) at the end of the turn. */
+/* Calls free(p) at the end of the turn. */
 void loop_defer_free(struct loop *loop, void *p);
 
 /* ---- descriptors ---- */
@@ -51,14 +51,16 @@ struct watch {
 };
 
 /*
- * Level-triggered; starts switched off. What the kernel has no room to watch is logged, and tried again ten times a second for as
- * long as it is switched on.
+ * Level-triggered; initially off. If the kernel has no resources to watch the descriptor, this is
+ * logged and retried ten times a second as long as the watch is on.
  */
 void watch_init(struct watch *watch, struct loop *loop, int fd, enum watch_kind kind,
 		watch_fn *on_ready);
 void watch_set(struct watch *watch, bool on);
 
-/* ---- timers: all of one duration share a queue, so starting and stopping cost next to nothing ---- */
+/*
+ * ---- timers: those of equal duration share a queue, so starting and stopping is nearly free ----
+ */
 
 struct timer;
 typedef void timer_fn(struct timer *timer);
@@ -70,7 +72,7 @@ struct timer {
 };
 
 void timer_init(struct timer *timer, timer_fn *on_due);
-/* Due once, `after_ms` from now; a running timer starts anew. Few distinct durations are expected. */
+/* Fires once, `after_ms` from now; a running timer is restarted. Expects few distinct durations. */
 void timer_start(struct loop *loop, struct timer *timer, uint64_t after_ms);
 void timer_stop(struct timer *timer);
 bool timer_is_running(const struct timer *timer);
@@ -86,7 +88,7 @@ struct task {
 };
 
 void task_init(struct task *task, task_fn *run);
-/* Once; scheduling a scheduled task changes nothing. */
+/* Runs once, at the end of the turn; scheduling a scheduled task is a no-op. */
 void task_schedule(struct loop *loop, struct task *task);
 void task_cancel(struct task *task);
 

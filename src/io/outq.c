@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of segments; only the last one grows. */
+/* A list of segments, of which only the last one grows. */
 #include "io/outq.h"
 
 #include <stdlib.h>
@@ -7,17 +7,17 @@
 #include "base/mem.h"
 
 #define SEGMENT_BYTES (16 * 1024 - 64)
-#define FIRST_BYTES (1024 - sizeof(struct segment)) /* the largest that malloc gives out at once */
+#define FIRST_BYTES (1024 - sizeof(struct segment)) /* served from malloc's per-thread cache */
 #define PARTS_MAX 64
-#define COPY_BYTES 4096 /* less than this is copied even where it could be taken */
+#define COPY_BYTES 4096 /* smaller pieces are copied even where the buffer could be taken over */
 
 struct segment {
 	struct list link;
-	char *data; /* the bytes that wait are data[begin … end) */
+	char *data; /* the waiting bytes are data[begin … end) */
 	size_t begin;
 	size_t end;
-	size_t size; /* of data; what is behind `end` can be filled */
-	char *owned; /* data's allocation, or NULL if it lies behind this struct */
+	size_t size; /* of data; the bytes after `end` are free */
+	char *owned; /* data's allocation; NULL if it follows this struct */
 	char bytes[];
 };
 
@@ -52,7 +52,10 @@ void outq_append(struct outq *queue, struct slice bytes)
 		struct segment *tail = container_of(queue->segments.prev, struct segment, link);
 		size_t n;
 
-		/* A piece that begins a queue gets room that fits it: idle streams queue little. */
+		/*
+		 * The first piece of a queue gets a segment of its exact size: idle streams queue
+		 * little.
+		 */
 		if (is_first || tail->end == tail->size)
 			tail = segment_new(queue, is_first && bytes.n < FIRST_BYTES ?
 							  FIRST_BYTES :
@@ -85,7 +88,7 @@ void outq_take(struct outq *queue, struct buf *buf, size_t offset)
 	*buf = (struct buf){ NULL, 0, 0 };
 }
 
-/* At most `max` bytes. */
+/* Fills parts with at most `max` bytes; returns the number of parts. */
 static int outq_gather(const struct outq *queue, size_t max, struct iovec *parts)
 {
 	int count = 0;

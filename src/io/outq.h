@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes that wait to be written to a wire. Small pieces are copied together, large ones are kept as
- * they are. All zeros is not a queue: use outq_init. Holds no memory while empty.
+ * Bytes waiting to be written to a wire. Small pieces are copied together, large ones are kept as
+ * they are. An all-zero struct is not valid; use outq_init. An empty queue holds no memory.
  */
 #ifndef MCPGATED_IO_OUTQ_H
 #define MCPGATED_IO_OUTQ_H
@@ -15,17 +15,17 @@
 
 struct outq {
 	struct list segments;
-	size_t bytes; /* waiting */
+	size_t bytes; /* number of bytes waiting */
 };
 
 void outq_init(struct outq *queue);
-/* Copies. */
+/* Appends a copy. */
 void outq_append(struct outq *queue, struct slice bytes);
-/* Takes the bytes of buf from offset on; buf is empty afterwards. */
+/* Takes over the bytes of buf from offset on; buf is empty afterwards. */
 void outq_take(struct outq *queue, struct buf *buf, size_t offset);
 /*
- * Writes what the wire takes, at most OUTQ_TURN_BYTES. Returns the bytes written, or WIRE_BROKEN. The
- * caller watches for writing while ->bytes > 0.
+ * Writes as much as the wire accepts, at most OUTQ_TURN_BYTES. Returns the number of bytes written,
+ * or WIRE_BROKEN. While ->bytes > 0, the caller watches for writability.
  */
 #define OUTQ_TURN_BYTES (256 * 1024)
 ssize_t outq_flush(struct outq *queue, struct wire *wire) must_check;

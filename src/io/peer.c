@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses as bytes; inet_ntop and inet_pton know their texts. */
+/* Addresses in binary; inet_ntop and inet_pton convert them. */
 #include "io/peer.h"
 
 #include <arpa/inet.h>
@@ -60,8 +60,8 @@ static uint64_t number_of(const unsigned char *bytes, size_t count)
 }
 
 /*
- * IPv4 addresses get numbers that, as prefixes of IPv6, are reserved and nobody's. RFC 4291 s2.4
- * Every step behind can be undone: no two numbers become one.
+ * IPv4 addresses get keys that, as IPv6 prefixes, are reserved and unused (RFC 4291 §2.4). All
+ * further steps are invertible, so different keys stay different.
  */
 uint64_t peer_key(const struct peer *peer, uint64_t seed)
 {
@@ -75,7 +75,7 @@ uint64_t peer_key(const struct peer *peer, uint64_t seed)
 	return number ^ number >> 33;
 }
 
-/* Each request of some client has its address written; inet_ntop takes its time. */
+/* Some clients' addresses are written on every request, and inet_ntop is slow. */
 static void format_ipv4(const unsigned char address[4], char text_r[PEER_TEXT_BYTES])
 {
 	size_t n = 0;
@@ -107,7 +107,7 @@ bool peer_parse_bytes(int family, struct slice text, unsigned char bytes_r[16])
 	return strlen(terminated) == text.n && inet_pton(family, terminated, bytes_r) == 1;
 }
 
-/* An address alone. */
+/* Parses an address without a port. */
 static bool parse_address(struct slice text, struct peer *peer_r)
 {
 	int family = text.n > 0 && memchr(text.p, ':', text.n) != NULL ? AF_INET6 : AF_INET;

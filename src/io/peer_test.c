@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses: their texts, and which range has which. */
+/* Addresses as text, and which range contains which address. */
 #include "io/peer.h"
 
 #include <arpa/inet.h>
@@ -11,7 +11,7 @@ static void test_texts(void **state)
 {
 	static const struct {
 		const char *text;
-		const char *address; /* NULL: refused */
+		const char *address; /* NULL: rejected */
 		unsigned int port;
 	} rows[] = {
 		{ "192.0.2.1", "192.0.2.1", 0 },

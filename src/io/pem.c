@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nothing is read from files here, and nothing is asked of a terminal. */
+/* Reads no files and never prompts on a terminal. */
 #include "io/pem.h"
 
 #include <limits.h>
@@ -25,7 +25,7 @@ static BIO *open_pem(struct slice pem)
 	return bio;
 }
 
-/* A key with a passphrase has no place in a daemon that starts by itself. */
+/* A daemon that starts by itself cannot ask for a passphrase. */
 static int refuse_passphrase(char *text, int size, int is_writing, void *was_asked)
 {
 	(void)text;
@@ -78,7 +78,10 @@ EVP_PKEY *pem_read_key(struct slice pem, struct error *err)
 
 /* ---- checks ---- */
 
-/* As OpenSSL judges them where they are used. Who trusts a certificate that signs itself does not look at its signature. */
+/*
+ * The same judgment as OpenSSL's in use. The signature of a self-signed trusted certificate is not
+ * checked.
+ */
 static int check_strength(X509 *certificate, struct error *err)
 {
 	const EVP_PKEY *key = X509_get0_pubkey(certificate);

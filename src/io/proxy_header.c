@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two forms: one line of text, or a signature of twelve bytes with a binary block behind it. Additions
- * of version 2 (TLV) are checked for their lengths and otherwise left alone.
+ * Version 1 is one line of text; version 2 is a signature of twelve bytes followed by a binary
+ * block. Extensions of version 2 (TLV) are checked for their lengths and otherwise ignored.
  */
 #include "io/proxy_header.h"
 
 #include "base/text.h"
 
-#define LINE_BYTES_MAX 107 /* of version 1, its end included */
+#define LINE_BYTES_MAX 107 /* of version 1, including the line end */
 #define FIXED_BYTES 16     /* of version 2, before the addresses */
 
 static const char signature[12] = "\r\n\r\n\0\r\nQUIT\n";
@@ -19,7 +19,7 @@ static long refuse(struct error *err, const char *why)
 
 /* ---- version 1 ---- */
 
-/* A decimal number without leading zeros; -1 otherwise. */
+/* A decimal number without leading zeros; otherwise -1. */
 static long parse_port(struct slice text)
 {
 	uint64_t port;
@@ -30,7 +30,7 @@ static long parse_port(struct slice text)
 	return (long)port;
 }
 
-/* `TCP4 SOURCE DESTINATION PORT PORT`, one space between two. */
+/* `TCP4 SOURCE DESTINATION PORT PORT`, separated by single spaces. */
 static int parse_words(struct slice line, struct peer *client_r)
 {
 	struct slice protocol = slice_cut(&line, ' ');
@@ -93,7 +93,7 @@ static bool are_additions_whole(const unsigned char *at, size_t size)
 	return size == 0;
 }
 
-/* Bytes of an address of this family and protocol; SIZE_MAX: not for a stream. */
+/* Size of the addresses of this family and protocol; SIZE_MAX: not a stream protocol. */
 static size_t address_bytes(unsigned char family)
 {
 	if (family == 0x11)
@@ -121,7 +121,7 @@ static long parse_block(struct slice in, struct peer *client_r, struct error *er
 	if (in.n < FIXED_BYTES + size)
 		return 0;
 	if (at[12] == 0x20)
-		return (long)(FIXED_BYTES + size); /* the rest means nothing */
+		return (long)(FIXED_BYTES + size); /* the rest is ignored */
 	if (addresses == SIZE_MAX)
 		return refuse(err, "an unknown family, or one that is no stream");
 	used = addresses > 16 || addresses == 0 ? 2 * addresses : 2 * addresses + 4;

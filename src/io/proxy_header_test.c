@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PROXY headers: whole, cut at every byte, and wrong in every way. */
+/* PROXY headers: complete, truncated at every byte, and malformed in every way. */
 #include "io/proxy_header.h"
 
 #include "base/unit_test.h"
@@ -17,14 +17,14 @@
 
 static const struct row {
 	struct slice text;
-	const char *client; /* NULL: as it was */
+	const char *client; /* NULL: unchanged */
 	unsigned int port;
 } good[] = {
 	{ SLICE("PROXY TCP4 192.0.2.1 198.51.100.2 40000 443\r\n"), "192.0.2.1", 40000 },
 	{ SLICE("PROXY TCP4 255.255.255.255 255.255.255.255 65535 0\r\n"), "255.255.255.255",
 	  65535 },
 	{ SLICE("PROXY TCP6 2001:db8::1 ::1 1 65535\r\n"), "2001:db8::1", 1 },
-	/* Proxies that listen for both write so of IPv4; it is the same client as with TCP4. */
+	/* Dual-stack proxies write IPv4 like this; it is the same client as with TCP4. */
 	{ SLICE("PROXY TCP6 ::ffff:192.0.2.1 ::ffff:198.51.100.2 5 443\r\n"), "192.0.2.1", 5 },
 	{ SLICE("PROXY UNKNOWN\r\n"), NULL, 0 },
 	{ SLICE("PROXY UNKNOWN ffff:: whatever\r\n"), NULL, 0 },
@@ -71,7 +71,7 @@ static const struct slice bad[] = {
 	SLICE(SIGNATURE "\x21\x11\xff\xff"),
 };
 
-/* In memory of exactly its size: a look behind it is seen. */
+/* Copies the text to memory of exactly its size, so that a read past the end is detected. */
 static long parse(struct slice text, struct peer *peer)
 {
 	struct error err;

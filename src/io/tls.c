@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection. A read fills the caller's buffer from as many records as there are; a write makes
- * as few records as the bytes allow. What one direction waits for may be the other: that is remembered,
- * and io/wire asks. An end without a goodbye (TCP's alone) is an error, never the end of the data:
- * somebody may have cut it.
+ * One connection. A read fills the caller's buffer from as many records as are available; a write
+ * makes as few records as possible. Each direction may have to wait for the other one; this is
+ * remembered, and io/wire asks for it. An end of the TCP stream without close_notify is an error,
+ * not the end of the data: somebody may have truncated it.
  */
 #include "io/tls.h"
 
@@ -18,17 +18,17 @@
 #define RECORD_BYTES (16 * 1024)
 
 enum tls_input {
-	TLS_INPUT_READY,   /* a whole record may be there */
-	TLS_INPUT_DRAINED, /* the last read found none any more */
-	TLS_INPUT_WAITS,   /* likewise, and nothing can be read before something was written */
-	TLS_INPUT_CLOSED,  /* the peer has said goodbye */
-	TLS_INPUT_BROKEN,  /* nothing can be read or written any more */
+	TLS_INPUT_READY,   /* a complete record may be available */
+	TLS_INPUT_DRAINED, /* the last read found no more records */
+	TLS_INPUT_WAITS,   /* likewise, and the next read needs a write first */
+	TLS_INPUT_CLOSED,  /* the peer has sent close_notify */
+	TLS_INPUT_BROKEN,  /* reading and writing are impossible */
 };
 
 enum tls_output {
 	TLS_OUTPUT_READY,
-	TLS_OUTPUT_WAITS, /* nothing can be written before something was read */
-	TLS_OUTPUT_SHUT,  /* our goodbye was said */
+	TLS_OUTPUT_WAITS, /* the next write needs a read first */
+	TLS_OUTPUT_SHUT,  /* we have sent close_notify */
 };
 
 struct tls {
@@ -140,7 +140,10 @@ ssize_t tls_read(struct tls *tls, void *out, size_t size)
 		if (SSL_read_ex(tls->ssl, (char *)out + total, size - total, &n) != 1)
 			tls_note_read(tls);
 		total += n;
-		/* After a full record the socket probably has the next; after another, ask the loop. */
+		/*
+		 * After a full-size record the socket probably has the next one; otherwise let the
+		 * loop wait.
+		 */
 		has_more = n == RECORD_BYTES || SSL_has_pending(tls->ssl);
 	}
 	if (total > 0)
@@ -155,7 +158,7 @@ ssize_t tls_read(struct tls *tls, void *out, size_t size)
 struct cursor {
 	const struct iovec *parts;
 	int count;
-	size_t offset; /* in the first of them */
+	size_t offset; /* within the first of them */
 };
 
 static void cursor_skip(struct cursor *at, size_t size)
@@ -170,7 +173,7 @@ static void cursor_skip(struct cursor *at, size_t size)
 	at->offset += size;
 }
 
-/* The bytes of the next record: where they are, or copied together. Empty: that was all. */
+/* The bytes of the next record: in place, or copied together. Empty: no more. */
 static struct slice cursor_peek(const struct cursor *at)
 {
 	static char record[RECORD_BYTES];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts of the library, made from PEM texts: one for each certificate of a listener. The first
- * decides versions, ciphers and who may connect; the others lend their certificate when a client asks
- * for a name of theirs. Nothing is read from files here, and nothing is asked of a terminal.
+ * OpenSSL contexts made from PEM texts, one per certificate of a listener. The first determines
+ * versions, ciphers and who may connect; the others supply their certificate when a client asks for
+ * one of their names. Reads no files and never prompts on a terminal.
  *
- * Tickets have two keys: the one that seals, and the one before it, which only opens. A key is made when
- * one is needed and the newest is too old, so there is no timer. AES-256-CBC and HMAC-SHA-256, RFC 5077 §4.
+ * Tickets have two keys: the current one, and its predecessor, which only decrypts. A new key is
+ * made when one is needed and the current one is too old, so no timer is needed. AES-256-CBC and
+ * HMAC-SHA-256, RFC 5077 §4.
  */
 #include "io/tls_server.h"
 
@@ -56,7 +57,7 @@ void tls_init(void)
 
 /* ---- contexts ---- */
 
-/* At the library's defaults but for the security level. */
+/* OpenSSL's defaults except for the security level. */
 static SSL_CTX *new_context(void)
 {
 	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
@@ -66,7 +67,10 @@ static SSL_CTX *new_context(void)
 	return context;
 }
 
-/* Takes the first as the leaf and the rest as its chain; frees the list. NULL: err says why already. */
+/*
+ * Uses the first certificate as the leaf and the rest as its chain; frees the list. NULL: err is
+ * already set.
+ */
 static int use_chain(SSL_CTX *context, STACK_OF(X509) * chain, struct error *err)
 {
 	X509 *leaf = chain != NULL ? sk_X509_shift(chain) : NULL;
@@ -100,7 +104,7 @@ static int use_key(SSL_CTX *context, struct slice pem, struct error *err)
 	return result;
 }
 
-/* The certificate authorities of clients: trusted, and named to the clients. */
+/* The CAs of client certificates: trusted, and announced to the clients. */
 static int use_authorities(SSL_CTX *context, struct slice pem, struct error *err)
 {
 	STACK_OF(X509) *all = pem_read_certificates(pem, err);
@@ -136,7 +140,7 @@ struct tickets *tickets_new(void)
 	struct tickets *tickets = mem_zalloc(sizeof(*tickets));
 
 	make_key(&tickets->current);
-	make_key(&tickets->previous); /* opens nothing: nobody has a ticket of it */
+	make_key(&tickets->previous); /* decrypts nothing: no ticket of it exists */
 	return tickets;
 }
 
@@ -187,15 +191,15 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 		key = previous;
 	if (memcmp(key->name, name, sizeof(key->name)) != 0 ||
 	    clock_now_ms() - key->made_ms >= 2 * TICKET_KEY_MS)
-		return 0; /* of another process, or too old: a whole handshake */
+		return 0; /* from another process or too old: full handshake */
 	if (!use_ticket_key(key, iv, cipher, mac, 0))
 		return -1;
-	return key == current ? 1 : 2; /* 2: the client gets a new one */
+	return key == current ? 1 : 2; /* 2: the client gets a new ticket */
 }
 
 /*
- * A client may resume again and again, each time with a fresh ticket, but not after the certificate that it showed
- * at first has expired.
+ * A client may resume repeatedly, getting a new ticket each time, but not after the certificate of
+ * its first handshake has expired.
  */
 static SSL_TICKET_RETURN on_resumption(SSL *ssl, SSL_SESSION *session, const unsigned char *name,
 				       size_t name_size, SSL_TICKET_STATUS status, void *arg)
@@ -208,13 +212,15 @@ static SSL_TICKET_RETURN on_resumption(SSL *ssl, SSL_SESSION *session, const uns
 	(void)arg;
 	if ((status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) ||
 	    (certificate != NULL && X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0))
-		return SSL_TICKET_RETURN_IGNORE_RENEW; /* a whole handshake */
+		return SSL_TICKET_RETURN_IGNORE_RENEW; /* full handshake */
 	return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
 /* ---- other callbacks ---- */
 
-/* A client that offers protocols must offer ours; one that offers none gets it. RFC 7301 §3.2. */
+/*
+ * A client that offers protocols must offer ours; one that offers none is accepted. RFC 7301 §3.2.
+ */
 static int on_alpn(SSL *ssl, const unsigned char **chosen_r, unsigned char *length_r,
 		   const unsigned char *offered, unsigned int size, void *arg)
 {
@@ -230,7 +236,7 @@ static int on_alpn(SSL *ssl, const unsigned char **chosen_r, unsigned char *leng
 	return SSL_TLSEXT_ERR_OK;
 }
 
-/* The first certificate that is for this name; the default otherwise. */
+/* Chooses the first certificate that matches the name, or else the default. */
 static int on_server_name(SSL *ssl, int *alert_r, void *arg)
 {
 	const struct tls_server *server = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
@@ -252,8 +258,8 @@ static int on_server_name(SSL *ssl, int *alert_r, void *arg)
 /* ---- the server ---- */
 
 /*
- * A ticket is good only where it was made: for this listener, and for these authorities, so that
- * nobody brings a session along that was made without a client certificate, or with another's.
+ * A ticket is valid only for this listener and these CAs, so that no client resumes a session made
+ * without a client certificate, or with one of another CA.
  */
 static void set_sessions(SSL_CTX *context, const struct tls_conf *conf)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tls.c needs of tls_server.c; everybody else uses io/tls.h. */
+/* What tls.c needs from tls_server.c; all others use io/tls.h. */
 #ifndef MCPGATED_IO_TLS_SERVER_H
 #define MCPGATED_IO_TLS_SERVER_H
 
@@ -7,7 +7,10 @@
 
 #include "io/tls.h"
 
-/* One connection of the library; the caller frees it before it lets go of the server. */
+/*
+ * An OpenSSL connection object. The caller owns it and frees it before it releases its reference to
+ * the server.
+ */
 SSL *tls_server_make_ssl(struct tls_server *server);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS from both of its sides: a client of the library on a socket pair, and a wire. Certificates are
- * made here. The clock stands unless moved.
+ * TLS from both sides: an OpenSSL client on a socket pair, and a wire. The test makes its
+ * certificates. The clock is frozen unless moved.
  */
 #include "io/tls.h"
 #include "io/pem.h"
@@ -105,7 +105,7 @@ struct pair {
 	int client_fd;
 	int server_fd;
 	struct tls *tls;
-	SSL_SESSION *session; /* the last ticket that came */
+	SSL_SESSION *session; /* the last ticket received */
 };
 
 static int on_session(SSL *ssl, SSL_SESSION *session)
@@ -133,7 +133,7 @@ static void pair_open(struct pair *pair, struct tls_server *server, SSL_SESSION 
 	SSL_set_connect_state(pair->client);
 	if (session != NULL) {
 		SSL_SESSION *copy =
-			SSL_SESSION_dup(session); /* it is used up when a new one comes */
+			SSL_SESSION_dup(session); /* it is used up when a new one arrives */
 
 		SSL_set_session(pair->client, copy);
 		SSL_SESSION_free(copy);
@@ -159,7 +159,8 @@ static void pair_close(struct pair *pair)
 {
 	tls_free(&pair->tls);
 	SSL_SESSION_free(pair->session);
-	SSL_set_shutdown(pair->client, SSL_SENT_SHUTDOWN); /* else the session counts as broken */
+	/* otherwise the session counts as broken */
+	SSL_set_shutdown(pair->client, SSL_SENT_SHUTDOWN);
 	SSL_free(pair->client);
 	SSL_CTX_free(pair->context);
 	close(pair->client_fd);
@@ -239,7 +240,7 @@ static bool resumes(struct tls_server *server, SSL_SESSION *session)
 
 	pair_open(&pair, server, session);
 	assert_int_equal(pair_shake(&pair), TLS_DONE);
-	assert_int_equal(SSL_read(pair.client, &byte, 1), -1); /* nothing but tickets */
+	assert_int_equal(SSL_read(pair.client, &byte, 1), -1); /* only tickets */
 	is_reused = SSL_session_reused(pair.client);
 	pair_close(&pair);
 	return is_reused;
@@ -261,7 +262,7 @@ static SSL_SESSION *get_session(struct tls_server *server)
 	return session;
 }
 
-/* REL-50, SEC-34: a new certificate does not end sessions; the age of the ticket key does. */
+/* REL-50, SEC-34: a new certificate does not end sessions; an old ticket key does. */
 static void test_tickets_outlive_certificates_not_their_time(void **state)
 {
 	struct tls_server *server = make_server(&good, "");
@@ -271,8 +272,7 @@ static void test_tickets_outlive_certificates_not_their_time(void **state)
 	assert_true(resumes(server, session));
 	assert_true(resumes(renewed, session));
 	clock_freeze(START_MS + TICKET_KEY_MS + 1);
-	SSL_SESSION_free(
-		get_session(server)); /* a new key has been made; the old one still opens */
+	SSL_SESSION_free(get_session(server)); /* a new key was made; the old one still decrypts */
 	assert_true(resumes(renewed, session));
 	clock_freeze(START_MS + 2 * TICKET_KEY_MS + 1);
 	assert_false(resumes(renewed, session));
@@ -281,7 +281,7 @@ static void test_tickets_outlive_certificates_not_their_time(void **state)
 	tls_server_unref(&renewed);
 }
 
-/* Nobody who made a session without a client certificate gets in where one is needed. */
+/* A session made without a client certificate is not resumed where one is required. */
 static void test_sessions_are_bound_to_authorities(void **state)
 {
 	struct tls_server *open = make_server(&good, "");
@@ -297,7 +297,7 @@ static void test_sessions_are_bound_to_authorities(void **state)
 	tls_server_unref(&closed);
 }
 
-/* A session that was made when the client's certificate was still good; the caller's. */
+/* A session made while the client's certificate was still valid; the caller owns it. */
 static SSL_SESSION *get_old_session(struct tls_server *server, const struct made *client,
 				    int version)
 {
@@ -328,7 +328,7 @@ static SSL_SESSION *get_old_session(struct tls_server *server, const struct made
 	return session;
 }
 
-/* Nobody stays in by resuming, over and over, what he could not begin any more. AUTH-POP-04 */
+/* Repeated resumption does not outlast the client's certificate. AUTH-POP-04 */
 static void test_sessions_end_with_the_clients_certificate(void **state)
 {
 	static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
@@ -350,7 +350,7 @@ static void test_sessions_end_with_the_clients_certificate(void **state)
 	unmake(&past);
 }
 
-/* As before: those whose certificate is good do resume. */
+/* Sessions with a valid client certificate are resumed. */
 static void test_sessions_with_a_certificate_are_resumed(void **state)
 {
 	struct tls_server *server = make_server(&good, other.certificate);
@@ -394,7 +394,7 @@ static void test_thumbprint_is_that_of_the_clients_certificate(void **state)
 	tls_server_unref(&server);
 	server = make_server(&good, "");
 	pair_open(&pair, server, NULL);
-	tls_server_unref(&server); /* the connection keeps what it needs */
+	tls_server_unref(&server); /* the connection keeps its reference */
 	assert_int_equal(pair_shake(&pair), TLS_DONE);
 	assert_false(tls_peer_thumbprint(pair.tls, seen));
 	pair_close(&pair);
@@ -405,7 +405,7 @@ static void test_thumbprint_is_that_of_the_clients_certificate(void **state)
 struct reader {
 	struct wire wire;
 	struct buf in;
-	size_t at_most; /* bytes of one read; 0: as many as come */
+	size_t at_most; /* per read; 0: no limit */
 	int calls;
 	ssize_t last;
 	const char *out;
@@ -429,7 +429,7 @@ static void on_readable(struct wire *wire)
 static void on_writable(struct wire *wire)
 {
 	struct reader *reader = container_of(wire, struct reader, wire);
-	/* In pieces of odd sizes, to be joined. */
+	/* Odd sizes, to be joined. */
 	size_t first = reader->left < 1001 ? reader->left : 1001;
 	const struct iovec parts[] = { { (void *)(uintptr_t)reader->out, first },
 				       { (void *)(uintptr_t)reader->out, 0 },
@@ -464,7 +464,7 @@ static void reader_close(struct reader *reader, struct pair *pair)
 	pair_close(pair);
 }
 
-/* stack.md §4: what the library holds decrypted is read although the socket is silent. */
+/* stack.md §4: data that OpenSSL has decrypted is read although the socket has none. */
 static void test_no_byte_stays_in_the_library(void **state)
 {
 	struct tls_server *server = make_server(&good, "");
@@ -479,7 +479,7 @@ static void test_no_byte_stays_in_the_library(void **state)
 	for (int i = 0; i < 20; i++)
 		loop_turn(loop, false);
 	assert_int_equal(reader.in.len, 43);
-	/* Switched off with bytes left: they come when it is switched on again. */
+	/* Reading is switched off with data left; the data comes when it is switched on again. */
 	assert_int_equal(SSL_write(pair.client, "0123456789", 10), 10);
 	reader.calls = 0;
 	while (reader.calls == 0)
@@ -532,7 +532,7 @@ static void test_bulk_arrives_unchanged(void **state)
 	tls_server_unref(&server);
 }
 
-/* A goodbye is an end; TCP's end alone, and bytes that are not authentic, are not. */
+/* close_notify is an end of file; the end of TCP alone and forged bytes are errors. */
 static void test_ends(void **state)
 {
 	static const char forged[] = "\x17\x03\x03\x00\x20zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz";

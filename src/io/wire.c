@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain descriptors. SIGPIPE is ignored in the process, so a broken pipe is an error like any other.
- * With TLS a direction may wait for the other one of the socket, and bytes may wait where the kernel
- * does not see them; whoever owns the wire notices neither.
+ * Plain descriptors and TLS. SIGPIPE is ignored in the process, so a broken pipe is an ordinary
+ * error. With TLS, one direction may wait for the other, and data may wait where the kernel does
+ * not see it; the owner notices neither.
  */
 #include "io/wire.h"
 
@@ -24,7 +24,7 @@ struct wire_watch {
 	enum watch_kind kind;
 };
 
-/* Whether the direction goes on when the socket's other direction is ready. */
+/* Whether this direction continues when the socket is ready in the other direction. */
 static bool wire_is_crossed(const struct wire *wire, enum watch_kind kind)
 {
 	if (wire->tls == NULL)
@@ -76,7 +76,10 @@ static void wire_call(struct wire *wire, enum watch_kind kind)
 		wire->ops->on_writable(wire);
 }
 
-/* The socket is ready for `kind`. The owner may close the wire, and is not freed before the turn ends. */
+/*
+ * The socket is ready for `kind`. The owner may close the wire, but is not freed before the turn
+ * ends.
+ */
 static void wire_on_ready(struct wire *wire, enum watch_kind kind)
 {
 	enum watch_kind other = kind == WATCH_READ ? WATCH_WRITE : WATCH_READ;
@@ -127,7 +130,7 @@ void wire_close(struct wire *wire)
 		return;
 	for (int kind = WATCH_READ; kind <= WATCH_WRITE; kind++) {
 		wire_set(wire, (enum watch_kind)kind, false);
-		loop_defer_free(wire->loop, wire->watches[kind]); /* it may be on the stack */
+		loop_defer_free(wire->loop, wire->watches[kind]); /* it may be on the call stack */
 		wire->watches[kind] = NULL;
 	}
 	task_cancel(&wire->again);
@@ -168,7 +171,7 @@ ssize_t wire_read(struct wire *wire, void *out, size_t size)
 {
 	ssize_t n;
 
-	CHECK(wire->fd >= 0 && size > 0); /* 0 bytes would look like the end */
+	CHECK(wire->fd >= 0 && size > 0); /* reading 0 bytes would look like end of file */
 	if (wire->tls != NULL)
 		return tls_read(wire->tls, out, size);
 	do {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON written in one way, so that texts that mean the same can be compared or hashed. */
+/* A canonical form of JSON, so that values that mean the same can be compared or hashed as text. */
 #ifndef MCPGATED_JSONRPC_CANONICAL_H
 #define MCPGATED_JSONRPC_CANONICAL_H
 
@@ -11,35 +11,40 @@
 #include "base/slice.h"
 
 /*
- * Appends the canonical form of one JSON value: no white space, strings as write_string spells them, members sorted
- * by the bytes of their names so spelled, numbers as digits without zeros at their ends and a power of ten. It is JSON
- * again and means the same, so values that differ never share a form.
+ * Appends the canonical form of one JSON value: no white space; strings as write_string writes
+ * them; members sorted by the bytes of their names in that form; numbers as digits without leading
+ * or trailing zeros and a power of ten. The result is JSON with the same meaning, so different
+ * values never share a form.
  *
- * Not RFC 8785: numbers are not rounded to a double, since servers that read them exactly see a difference; members
- * sort by UTF-8, not by UTF-16; of members of one name all stay, in their order; a string with half a surrogate pair,
- * and a number whose exponent has more than 18 digits, stay as they were written.
+ * Differences to RFC 8785: numbers are not rounded to a double, because servers that read them
+ * exactly see a difference; members sort by UTF-8, not UTF-16; all members of one name are kept, in
+ * their order; strings with a lone surrogate and numbers whose exponent has more than 18 digits are
+ * kept as written.
  *
  * text        borrowed; need not have been scanned
  * depth_max   of nested arrays and objects; at most SCAN_DEPTH_MAX
  *
- * Returns 0, or -1 if text is not JSON or too deep; `out` is then as it was.
+ * Returns 0, or -1 if text is not JSON or too deep; `out` is then unchanged.
  */
 int canonical_append(struct buf *out, struct slice text, size_t depth_max) must_check;
 
 /*
- * The form of one text that several ask for: made once, when the first does. All zeros at first; its memory is used again for
- * the next text.
+ * Caches the canonical form of one text that several callers need; it is computed on first use. All
+ * zeros initially; the memory is reused for the next text.
  */
 struct canonical_memo {
-	struct slice of; /* borrowed; empty: of none */
+	struct slice of; /* borrowed; empty: no text */
 	bool is_made;
 	struct buf form;
 };
 
-/* From now on the form of `text` is kept, which must stay as it is until canonical_memo_end. */
+/* From now on caches the form of `text`, which must not change until canonical_memo_end. */
 void canonical_memo_begin(struct canonical_memo *memo, struct slice text);
 void canonical_memo_end(struct canonical_memo *memo);
-/* Of this or of any other text that was scanned as valid. Valid until the next is asked for. */
+/*
+ * The form of this text, or of any other text that was scanned as valid. Borrowed until the next
+ * call.
+ */
 struct slice canonical_memo_get(struct canonical_memo *memo, struct slice text);
 void canonical_memo_fini(struct canonical_memo *memo);
 

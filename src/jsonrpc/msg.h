@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One JSON-RPC message: immutable bytes, shared by reference count. */
+/* A JSON-RPC message: immutable bytes, reference-counted. */
 #ifndef MCPGATED_JSONRPC_MSG_H
 #define MCPGATED_JSONRPC_MSG_H
 
@@ -11,15 +11,17 @@
 struct msg {
 	unsigned int refs;
 	struct slice text;
-	char *owned; /* the allocation that text lies in, if it is not behind this struct */
+	char *owned; /* the allocation that contains text, unless it follows this struct */
 };
 
-/* A copy of `text`. Shared (ref): the caller has one reference. */
+/* Copies `text`. The caller owns one reference. */
 struct msg *msg_new(struct slice text);
-/* Takes the bytes of buf, which is empty afterwards. */
+/* Takes over the bytes of buf, which is empty afterwards. The caller owns one reference. */
 struct msg *msg_new_take(struct buf *buf);
 struct msg *msg_ref(struct msg *msg);
-/* Accepts a pointer to NULL; sets the pointer to NULL. */
+/*
+ * Accepts a pointer to NULL; sets the pointer to NULL. Frees the message with the last reference.
+ */
 void msg_unref(struct msg **msg);
 
 #endif

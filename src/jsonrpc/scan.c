@@ -26,7 +26,6 @@ struct scan_own {
 	struct json jsonrpc;
 	struct json id; /* not judged yet */
 	struct json method;
-	struct json kind; /* what a result says of itself; which of it matters to nobody here */
 };
 
 /* Where a member's value goes: into the envelope, or into struct scan_own. */
@@ -88,9 +87,24 @@ static const struct known_object params_object = {
 	.members = params_members,
 };
 
+static const struct known_member result_meta_members[] = {
+	OF_ENVELOPE(MODERN "serverInfo", server_info),
+	OF_ENVELOPE(MODERN "related-task", related_task),
+};
+static const struct known_object result_meta_object = {
+	.title = "result._meta",
+	.names = NOT_JUDGED,
+	.count = ARRAY_LEN(result_meta_members),
+	.members = result_meta_members,
+};
+
 static const struct known_member result_members[] = {
-	OWN("resultType", kind),    OWN("ttlMs", kind),        OWN("cacheScope", kind),
-	OWN("inputRequests", kind), OWN("requestState", kind), OWN("_meta", kind),
+	OF_ENVELOPE("resultType", result_type),
+	OF_ENVELOPE("ttlMs", ttl_ms),
+	OF_ENVELOPE("cacheScope", cache_scope),
+	OF_ENVELOPE("inputRequests", input_requests),
+	OF_ENVELOPE("requestState", resumable_state),
+	OBJECT("_meta", result_meta, result_meta_object),
 };
 static const struct known_object result_object = {
 	.title = "result",
@@ -130,7 +144,8 @@ struct scan {
 	bool is_lenient;
 	bool is_id_repeated;
 	bool has_more_meta;
-	bool has_escaped_name; /* in the result */
+	bool is_odd_result;
+	bool has_result_member; /* one that is known */
 	struct envelope *env;
 	struct scan_own own;
 	struct error fault; /* the first rule that a member name breaks */
@@ -320,7 +335,7 @@ static int scan_object_member(struct scan *scan, const struct known_object *obje
 	while (known < end && !slice_is_equal(known->name, plain))
 		known++;
 	if (object->names == NOT_JUDGED)
-		scan->has_escaped_name |= name.has_escape;
+		scan->is_odd_result |= name.has_escape;
 	else if (object->names == JUDGED || !scan->is_lenient)
 		scan_check_name(scan, object, &name, known < end, names);
 	if (known == end) {
@@ -328,8 +343,10 @@ static int scan_object_member(struct scan *scan, const struct known_object *obje
 		return grammar_value(&scan->grammar, &unknown);
 	}
 	value_r = scan_place(scan, known);
+	scan->has_result_member |= object == &result_object;
 	if (value_r->type != JSON_ABSENT) {
 		scan->is_id_repeated |= value_r == &scan->own.id;
+		scan->is_odd_result |= object->names == NOT_JUDGED;
 		return grammar_value(&scan->grammar, &unknown);
 	}
 	if (known->inner != NULL)
@@ -486,8 +503,9 @@ static void scan_fill(const struct scan *scan, struct slice text, struct envelop
 	CHECK(scan->fault.kind == ERROR_NONE && env_r->text.p == NULL);
 	env_r->text = text;
 	env_r->has_more_meta = scan->has_more_meta;
-	env_r->is_plain_result = env_r->result.type == JSON_OBJECT && !scan->has_escaped_name &&
-				 scan->own.kind.type == JSON_ABSENT;
+	env_r->is_odd_result = scan->is_odd_result;
+	env_r->is_plain_result = env_r->result.type == JSON_OBJECT && !scan->is_odd_result &&
+				 !scan->has_result_member;
 	env_r->has_line_break = scan->grammar.has_line_break;
 	env_r->has_separator = scan->grammar.has_separator;
 	env_r->is_unusual = scan->own.jsonrpc.type == JSON_ABSENT ||
@@ -519,7 +537,8 @@ static int scan_whole(struct slice text, const struct scan_limits *limits, unsig
 	text = scan_trim(text);
 	/* What is large in it (the open containers, the text of the fault) need not be empty. */
 	scan.is_lenient = (flags & SCAN_LENIENT) != 0;
-	scan.is_id_repeated = scan.has_more_meta = scan.has_escaped_name = false;
+	scan.is_id_repeated = scan.has_more_meta = false;
+	scan.is_odd_result = scan.has_result_member = false;
 	scan.fault.kind = ERROR_NONE;
 	scan.env = env_r;
 	scan.own = (struct scan_own){ .id = { .type = JSON_ABSENT } };

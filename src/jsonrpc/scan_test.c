@@ -619,6 +619,51 @@ static void plain_results_are_reported(void **state)
 		scan_good("{" V "\"id\":1,\"method\":\"m\",\"params\":{}}", 0).is_plain_result);
 }
 
+#define MODERN "io.modelcontextprotocol/"
+
+/* MOD-RES-02: what a result says of itself is found; a second member of such a name, or an escape, is reported. */
+static void members_of_results_are_found(void **state)
+{
+	static const struct {
+		const char *result;
+		bool is_odd;
+	} cases[] = {
+		{ "{\"content\":[],\"a\":1,\"a\":2}", false },
+		{ "{\"resultType\":\"complete\",\"ttlMs\":1}", false },
+		{ "{\"_meta\":{\"a\":1,\"a\":2,\"b\":{\"\\u0061\":1}}}", false },
+		{ "{\"resultType\":\"complete\",\"resultType\":\"task\"}", true },
+		{ "{\"_meta\":{},\"_meta\":{}}", true },
+		{ "{\"ttlMs\":1,\"content\":[],\"ttlMs\":1}", true },
+		{ "{\"cacheScope\":1,\"cacheScope\":1}", true },
+		{ "{\"requestState\":\"\",\"requestState\":\"\"}", true },
+		{ "{\"inputRequests\":{},\"inputRequests\":{}}", true },
+		{ "{\"_meta\":{\"" MODERN "serverInfo\":{},\"" MODERN "serverInfo\":{}}}", true },
+		{ "{\"_meta\":{\"" MODERN "server\\u0049nfo\":{}}}", true },
+		{ "{\"result\\u0054ype\":\"task\"}", true },
+	};
+	struct envelope env = scan_good(
+		"{" V "\"id\":1,\"result\":{\"resultType\":\"complete\",\"ttlMs\":5,\"content\":[],"
+		"\"cacheScope\":\"public\",\"inputRequests\":{},\"requestState\":\"s\",\"_meta\":{"
+		"\"" MODERN "related-task\":{\"taskId\":\"t\"},\"" MODERN
+		"serverInfo\":{\"name\":\"n\"}}}}",
+		SCAN_LENIENT);
+	char text[256];
+
+	assert_slice(env.result_type.text, "\"complete\"");
+	assert_slice(env.ttl_ms.text, "5");
+	assert_slice(env.cache_scope.text, "\"public\"");
+	assert_slice(env.input_requests.text, "{}");
+	assert_slice(env.resumable_state.text, "\"s\"");
+	assert_slice(env.related_task.text, "{\"taskId\":\"t\"}");
+	assert_slice(env.server_info.text, "{\"name\":\"n\"}");
+	assert_int_equal(env.result_meta.type, JSON_OBJECT);
+	assert_false(env.is_odd_result || env.is_plain_result);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		snprintf(text, sizeof(text), "{%s\"id\":1,\"result\":%s}", V, cases[i].result);
+		assert_int_equal(scan_good(text, SCAN_LENIENT).is_odd_result, cases[i].is_odd);
+	}
+}
+
 static void separators_are_reported(void **state)
 {
 	static const struct {
@@ -735,6 +780,7 @@ int main(void)
 		cmocka_unit_test(lenient_rules),
 		cmocka_unit_test(line_breaks_are_reported),
 		cmocka_unit_test(plain_results_are_reported),
+		cmocka_unit_test(members_of_results_are_found),
 		cmocka_unit_test(separators_are_reported),
 		cmocka_unit_test(one_repeated_among_many),
 		cmocka_unit_test(many_members_are_fast),

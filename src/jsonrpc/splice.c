@@ -23,8 +23,9 @@ static void splice_escape_separators(struct buf *out, struct slice s)
 	};
 	const char *end = s.p + s.n;
 	const char *copied = s.p;
+	bool may_have_one = memchr(s.p, '\xC2', s.n) != NULL || memchr(s.p, '\xE2', s.n) != NULL;
 
-	for (const char *p = s.p; p < end; p++) {
+	for (const char *p = s.p; may_have_one && p < end; p++) {
 		bool may_be_one = *p == '\xC2' || *p == '\xE2';
 
 		for (size_t i = 0; may_be_one && i < ARRAY_LEN(separators); i++) {

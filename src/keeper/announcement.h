@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lines on stderr that say where servers are served, once in the life of a daemon. That of a server which is started once
- * with the daemon (start.try) says what it is, too: it waits for the gateway to tell, for two seconds at most. systemd and
- * probes do not wait. product.md §2.
+ * The stderr lines that say where the servers are, printed once in the life of a daemon. The line
+ * of a server with a trial start (start.try) also says what the server is; it waits for the gateway
+ * to report that, for two seconds at most. systemd and probes do not wait. product.md §2.
  */
 #ifndef MCPGATED_KEEPER_ANNOUNCEMENT_H
 #define MCPGATED_KEEPER_ANNOUNCEMENT_H
@@ -14,26 +14,30 @@
 #include "io/ipc.h"
 
 struct announcement {
-	const struct config *config; /* borrowed; NULL: nothing more is to be said */
+	const struct config *config; /* borrowed; NULL: nothing more to print */
 	const int *listeners;        /* config->listen_count sockets, borrowed; NULL: not begun */
-	struct announced *servers;   /* those of config */
-	uint64_t until_ms;           /* nothing is waited for any longer; UINT64_MAX: nothing is */
+	struct announced *servers;   /* one per server of config */
+	uint64_t until_ms;           /* the wait ends; UINT64_MAX: not waiting */
 };
 
-/* Nothing is said yet. */
+/* Prints nothing yet. */
 void announcement_init(struct announcement *announcement, const struct config *config);
 void announcement_fini(struct announcement *announcement);
-/* The gateway serves: says what can be said. Not called twice. */
+/* The gateway serves: prints what can be printed. Must not be called twice. */
 void announcement_begin(struct announcement *announcement, const int *listeners);
 /*
- * A reload is about to use `config` in the place of the other: says what has waited. If it has not begun, it will say where the
- * servers of `config` are, and waits for none of them: what is found meanwhile may be about others.
+ * A reload is about to switch to `config`: prints what was still waiting. If nothing was begun yet,
+ * the servers of `config` will be announced, without waiting: what is reported meanwhile may be
+ * about others.
  */
 void announcement_renew(struct announcement *announcement, const struct config *config);
-/* Takes IPC_FOUND, of which nothing is believed; text_fd is borrowed, or -1. It may come before announcement_begin. */
+/*
+ * Handles IPC_FOUND, whose contents are not trusted; text_fd is borrowed, or -1. It may come before
+ * announcement_begin.
+ */
 void announcement_take(struct announcement *announcement, const struct ipc_message *message,
 		       int text_fd);
-/* Says what has waited for long enough. Returns when that will be, or UINT64_MAX. */
+/* Prints what has waited long enough. Returns when to call it again, or UINT64_MAX. */
 uint64_t announcement_do_due(struct announcement *announcement);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Confinement of the processes that face the network: code execution there must not be code execution
- * on the host. Every measure is one log line (CONFINE): on, or why not. SEC-61, DEF-20, DEF-24.
+ * Confinement of the processes that face the network: code execution there must not become code
+ * execution on the host. Each measure is logged in one line (CONFINE): on, or why not. SEC-61,
+ * DEF-20, DEF-24.
  */
 #ifndef MCPGATED_KEEPER_CONFINE_H
 #define MCPGATED_KEEPER_CONFINE_H
@@ -9,13 +10,13 @@
 #include <stdbool.h>
 
 /*
- * Applies all measures that kernel and rights allow; a measure that fails is logged and the rest is
- * applied. Afterwards the process opens no file, connects nowhere, starts nothing and cannot take any
- * of it back; a system call that is not on the list in confine.c ends it with one line in the log (GATEWAY_FORBIDDEN).
- * Clears the parent-death signal if the user changes.
+ * Applies all measures that the kernel and the process's rights allow; one that fails is logged and
+ * the rest is applied. Afterwards the process opens no files, makes no connections, starts nothing,
+ * and cannot undo any of it. A system call that is not on the list in confine.c terminates it, with
+ * one line in the log (GATEWAY_FORBIDDEN). Clears the parent-death signal if the user changes.
  *
- * fetches   it has to ask issuers (mcpgated-fetch): it may connect, start threads (they resolve names) and read
- *           the files that resolving names needs; a list of what is forbidden takes the place of that of what is allowed
+ * fetches   for mcpgated-fetch, which queries issuers: may connect, start threads (to resolve
+ *           names) and read the files that resolving needs; a deny-list replaces the allow-list
  */
 void confine_apply(bool fetches);
 

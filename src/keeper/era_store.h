@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was found out about the eras of servers, for the next gateway and the next daemon: the file `eras` in the state
- * directory, or, where there is none, this process's memory alone. The gateway tells it (IPC_ERA), by the number of a
- * server and no more; dates and digests are ours. A gateway that was taken over can so make the daemon speak to a server
- * in the wrong era until that refuses it, and have a small file written every ten seconds. BACK-ERA-06, SEC-61
+ * Keeps the detected eras of servers for the next gateway and the next daemon, in the file `eras`
+ * in the state directory or, without one, in memory. The gateway reports an era (IPC_ERA) by server
+ * number only; dates and digests are added here. So all that a compromised gateway can do is make
+ * the daemon talk to a server in the wrong era until the server refuses it, and cause a small file
+ * to be written every ten seconds. BACK-ERA-06, SEC-61
  */
 #ifndef MCPGATED_KEEPER_ERA_STORE_H
 #define MCPGATED_KEEPER_ERA_STORE_H
@@ -18,38 +19,38 @@
 #include "keeper/era_table.h"
 #include "keeper/launch.h"
 
-#define ERA_STORE_GATHER_MS 1000 /* what comes together is written together */
-#define ERA_STORE_EACH_MS 10000  /* and so often at most */
+#define ERA_STORE_GATHER_MS 1000 /* reports within this time are written together */
+#define ERA_STORE_EACH_MS 10000  /* minimum interval between writes */
 
 struct era_store {
 	const struct config *config;
 	const struct launch *launch;
 	struct era_table *table;
-	struct era_memory
-		*noted;  /* of each server, what the gateway has told since the table was written */
-	bool *is_noted;  /* whether it has */
-	bool is_due;     /* one of them */
-	bool has_failed; /* to write the file, which was logged */
+	/* Per server: what the gateway has reported since the table was written. */
+	struct era_memory *noted;
+	bool *is_noted;  /* per server: whether it has */
+	bool is_due;     /* for at least one server */
+	bool has_failed; /* writing the file failed, and that was logged */
 	uint64_t write_at_ms;
 	uint64_t written_at_ms; /* 0: never */
 };
 
-/* Reads the file, if there is one. Both are borrowed. */
+/* Reads the file, if any. Both arguments are borrowed. */
 void era_store_init(struct era_store *store, const struct config *config,
 		    const struct launch *launch);
 /* Writes what has not been written. */
 void era_store_fini(struct era_store *store);
-/* A gateway's IPC_ERA. One that makes no sense is logged and ignored. */
+/* Handles a gateway's IPC_ERA. An invalid one is logged and ignored. */
 void era_store_note(struct era_store *store, const struct ipc_message *message);
-/* Writes when it is time to. Returns when it will be; UINT64_MAX: there is nothing to write. */
+/* Writes when due. Returns when that will be; UINT64_MAX: nothing to write. */
 uint64_t era_store_do_due(struct era_store *store);
 /*
- * A memory file for a gateway: a struct gateway_server for each server of its configuration, which have these numbers here. A
- * descriptor, or -1.
+ * Creates a memory file for a gateway: a struct gateway_server for each server of its
+ * configuration, with these numbers. Returns a descriptor, or -1.
  */
 int era_store_hand_over(struct era_store *store, const uint32_t *numbers, size_t count,
 			struct error *err) must_check;
-/* The servers have changed: what was noted of the programs that they were is kept. */
+/* The servers have changed: saves what was reported about the previous programs. */
 void era_store_renew(struct era_store *store);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Of which era of MCP programs are, by their digest, and the text in which that is kept in a file. Others may have
- * written the file: it is read like any input, as a whole or not at all. BACK-ERA-06
+ * The MCP eras of programs, by digest, and their text format in a file. Others may have written the
+ * file: it is parsed as untrusted input, entirely or not at all. BACK-ERA-06
  *
  *	mcpgated eras 1
  *	DIGEST legacy 1767225600 0
  *
- * The digest in hexadecimal digits; legacy, modern or unknown; when that was noted, and when the program was asked, in
- * seconds since 1970 (0: never).
+ * The digest in hexadecimal digits; legacy, modern or unknown; when that was noted, and when the
+ * program was last probed, in seconds since 1970 (0: never).
  */
 #ifndef MCPGATED_KEEPER_ERA_TABLE_H
 #define MCPGATED_KEEPER_ERA_TABLE_H
@@ -22,7 +22,7 @@
 #include "process/era.h"
 
 #define ERA_TABLE_MAX 512
-#define ERA_TABLE_TEXT_MAX ((size_t)64 * 1024) /* of all of them */
+#define ERA_TABLE_TEXT_MAX ((size_t)64 * 1024) /* of the whole table */
 
 struct era_entry {
 	struct program_digest digest;
@@ -30,19 +30,19 @@ struct era_entry {
 	uint64_t noted_at_ms; /* since 1970 */
 };
 
-/* All zeros is an empty one. */
+/* A zeroed table is empty. */
 struct era_table {
 	struct era_entry entries[ERA_TABLE_MAX];
 	size_t count;
 };
 
-/* NULL: nothing is known of it. */
+/* NULL: not in the table. */
 const struct era_entry *era_table_find(const struct era_table *table,
 				       const struct program_digest *digest);
-/* In place of what was known of it, or, when the table is full, of the entry that was noted first. */
+/* Replaces the program's entry or, if the table is full, the entry noted longest ago. */
 void era_table_set(struct era_table *table, const struct era_entry *entry);
 void era_table_write(const struct era_table *table, struct buf *out);
-/* -1: it is no such text; then the table is empty. */
+/* -1: the text is invalid, and the table is empty. */
 int era_table_read(struct era_table *table_r, struct slice text, struct error *err) must_check;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How mcpgated-fetch begins: with these descriptors and nothing else, not even an environment. The keeper's end of it is
- * fetcher_process.h.
+ * The start of mcpgated-fetch, which gets these descriptors and nothing else, not even an
+ * environment. The keeper's side is fetcher_process.h.
  */
 #ifndef MCPGATED_KEEPER_FETCHER_ENTRY_H
 #define MCPGATED_KEEPER_FETCHER_ENTRY_H
@@ -11,14 +11,15 @@
 /* 0 and 1 are the null device. */
 enum fetcher_descriptor {
 	FETCHER_LOG = 2,     /* a pipe to the keeper: log_relay.h */
-	FETCHER_GATEWAY = 3, /* speaks auth/fetch_wire.h */
-	FETCHER_CONFIG = 4,  /* a memory file: what config_print_for_fetcher has written */
+	FETCHER_GATEWAY = 3, /* protocol: auth/fetch_wire.h */
+	FETCHER_CONFIG = 4,  /* a memory file written by config_print_for_fetcher */
 	FETCHER_DESCRIPTORS
 };
 
 /*
- * Reads the configuration and the CA certificates, and gives up all rights but to resolve names and to connect. Returns
- * the configuration (free with config_free). Exits if the process was not started by a keeper.
+ * Reads the configuration and the CA certificates, and drops all rights except for resolving names
+ * and connecting. Returns the configuration, which is freed with config_free. Exits if the process
+ * was not started by a keeper.
  */
 struct config *fetcher_entry(void);
 

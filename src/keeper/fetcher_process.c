@@ -80,20 +80,22 @@ int fetcher_process_renew(struct fetcher_process *process, const struct config *
 	return 0;
 }
 
-/* In the child. */
-static void become_fetcher(const struct fetcher_process *process, int own_end)
+static pid_t start_program(const struct fetcher_process *process, int own_end, struct error *err)
 {
-	int fds[FETCHER_DESCRIPTORS];
-	sigset_t none;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const int fds[FETCHER_DESCRIPTORS] = {
+		[STDIN_FILENO] = null,
+		[STDOUT_FILENO] = null,
+		[FETCHER_LOG] = process->log_relay.out,
+		[FETCHER_GATEWAY] = own_end,
+		[FETCHER_CONFIG] = process->config,
+	};
+	pid_t pid = programs_start(process->programs, PROGRAM_FETCHER, NULL, fds,
+				   FETCHER_DESCRIPTORS, err);
 
-	setsid();
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	fds[STDIN_FILENO] = fds[STDOUT_FILENO] = open("/dev/null", O_RDWR | O_CLOEXEC);
-	fds[FETCHER_LOG] = process->log_relay.out;
-	fds[FETCHER_GATEWAY] = own_end;
-	fds[FETCHER_CONFIG] = process->config;
-	programs_become(process->programs, PROGRAM_FETCHER, NULL, fds, FETCHER_DESCRIPTORS);
+	if (null >= 0)
+		close(null);
+	return pid;
 }
 
 static int start(struct fetcher_process *process, struct error *err)
@@ -105,13 +107,11 @@ static int start(struct fetcher_process *process, struct error *err)
 	if (ipc_pair(fds, err) < 0)
 		return -1;
 	log_relay_restore(&process->log_relay);
-	pid = fork();
-	if (pid == 0)
-		become_fetcher(process, fds[1]);
+	pid = start_program(process, fds[1], err);
 	close(fds[1]);
 	if (pid < 0) {
 		close(fds[0]);
-		return error_set_errno(err, "fork");
+		return -1;
 	}
 	process->pid = pid;
 	process->gateway_end = fds[0];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process that fetches from issuers, and takes spans to the collector (mcpgated-fetch), where the configuration has
- * any. Each gateway has one of its
- * own, started after it, and gets the other end of its socket as a message. One that dies is replaced, after longer and
- * longer pauses; the daemon goes on meanwhile.
+ * The process that fetches from issuers and sends spans to the collector (mcpgated-fetch), if
+ * either is configured. Each gateway has one of its own, started after it, and receives the other
+ * end of its socket in a message. A process that dies is restarted after increasing delays; the
+ * daemon continues meanwhile.
  *
  *	off -> running -> off …
  */
@@ -22,13 +22,13 @@
 
 struct fetcher_process {
 	const struct programs *programs;
-	int config;      /* a memory file; -1: nothing to fetch, and all below does nothing */
-	int gateway_fd;  /* of the gateway that it is for, borrowed; -1: there is none */
-	int gateway_end; /* of the pair, until the gateway has it; else -1 */
+	int config;      /* a memory file; -1: no fetcher is needed, and all functions are no-ops */
+	int gateway_fd;  /* of the gateway it serves, borrowed; -1: none */
+	int gateway_end; /* of the socket pair, until the gateway has it; else -1 */
 	struct log_relay log_relay;
 	pid_t pid; /* 0: off */
 	bool is_stopped;
-	unsigned int failures; /* in a row */
+	unsigned int failures; /* consecutive */
 	uint64_t started_ms;
 	uint64_t restart_at_ms;
 };
@@ -36,18 +36,21 @@ struct fetcher_process {
 int fetcher_process_init(struct fetcher_process *process, const struct config *config,
 			 const struct programs *programs, struct error *err) must_check;
 void fetcher_process_fini(struct fetcher_process *process);
-/* The next one, which is started for the gateway that comes, has this configuration. -1: it cannot be written. */
+/*
+ * The process started for the next gateway will have this configuration. -1: the configuration
+ * cannot be written.
+ */
 int fetcher_process_renew(struct fetcher_process *process, const struct config *config,
 			  struct error *err) must_check;
 
-/* There is another gateway, or none (-1). The process of the one before is killed. */
+/* There is another gateway, or none (-1). Kills the process of the previous one. */
 void fetcher_process_set_gateway(struct fetcher_process *process, int gateway_fd);
-/* Starts it if it is due; returns when it will be, or UINT64_MAX. */
+/* Starts the process if due; returns when it will be, or UINT64_MAX. */
 uint64_t fetcher_process_do_due(struct fetcher_process *process);
-/* It has been reaped. */
+/* The process has been reaped. */
 void fetcher_process_on_exit(struct fetcher_process *process, int status);
 
-/* Sends the gateway its end, if it has not got it and the socket takes it. */
+/* Sends the gateway its end, if it has not got it and the socket has room. */
 void fetcher_process_tell(struct fetcher_process *process);
 bool fetcher_process_has_untold(const struct fetcher_process *process);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the gateway's program begins: with these descriptors and nothing else, not even an environment. The keeper's end
- * of it is gateway_process.h.
+ * The start of the gateway's program, which gets these descriptors and nothing else, not even an
+ * environment. The keeper's side is gateway_process.h.
  */
 #ifndef MCPGATED_KEEPER_GATEWAY_ENTRY_H
 #define MCPGATED_KEEPER_GATEWAY_ENTRY_H
@@ -14,42 +14,50 @@
 /* 0 and 1 are the null device. */
 enum gateway_descriptor {
 	GATEWAY_LOG = 2,    /* a pipe to the keeper: log_relay.h */
-	GATEWAY_KEEPER = 3, /* speaks io/ipc.h */
-	GATEWAY_CONFIG = 4, /* a memory file: what config_read_checked takes */
+	GATEWAY_KEEPER = 3, /* protocol: io/ipc.h */
+	GATEWAY_CONFIG = 4, /* a memory file for config_read_checked */
 	GATEWAY_DENY = 5,   /* a memory file: session/deny_snapshot.h */
 	GATEWAY_SEAL =
-		6, /* a memory file: a key for router/seal.h, the same for all gateways of a keeper */
+		/* A memory file: a key for router/seal.h, the same for all gateways of a keeper. */
+	6,
 	GATEWAY_SERVERS = 7, /* a memory file: a struct gateway_server for each server */
 	GATEWAY_AUDIT = 8,   /* a pipe to the keeper: audit_writer.h */
 	GATEWAY_PINS = 9,    /* a memory file: process/pin_memory.h */
-	/* In the order of config->listen, then those of enum listener_more; closed where there is none. */
+	/*
+	 * In the order of config->listen, then of enum listener_more; closed where there is none.
+	 */
 	GATEWAY_LISTENERS = 10,
 };
 
 enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENER_PAGE, LISTENERS_MORE };
 
-/* What a gateway is told of each server of its configuration, besides that. */
+/* What a gateway is told about each server, besides its configuration. */
 struct gateway_server {
-	uint32_t number; /* by which the keeper knows it: below SERVERS_MAX */
+	uint32_t number; /* the keeper's number for it: below SERVERS_MAX */
 	struct era_memory era;
 };
 
 struct gateway_entry {
 	struct config *config; /* free with config_free */
-	int *listeners; /* config->listen_count and LISTENERS_MORE, non-blocking; -1: there is none. To be freed */
-	struct gateway_server *servers; /* for each of the configuration. To be freed */
-	int landlock; /* the version that the kernel has, which cannot be asked afterwards */
+	/* config->listen_count + LISTENERS_MORE, non-blocking; -1: none. Freed by the caller. */
+	int *listeners;
+	struct gateway_server *servers; /* one per server; freed by the caller */
+	int landlock; /* the kernel's version of it, which cannot be queried later */
 	struct process_views views;
-	size_t audit_bytes; /* that the pipe of the audit holds; 0: there is none */
-	unsigned char seal_key[SEAL_KEY_BYTES]; /* to be overwritten when it has been taken over */
+	size_t audit_bytes;                     /* capacity of the audit pipe; 0: no audit */
+	unsigned char seal_key[SEAL_KEY_BYTES]; /* to be overwritten once it has been copied */
 };
 
 /*
- * Reads the configuration, sets up log and signals, gives up all rights that the gateway does not need, and tells what
- * the caller is to serve. Exits if the process was not started by a keeper, or if the configuration is none.
+ * Reads the configuration, sets up log and signals, drops all rights that the gateway does not
+ * need, and returns what the caller has to serve. Exits if the process was not started by a keeper
+ * or the configuration is invalid.
  */
 void gateway_entry(struct gateway_entry *entry_r);
-/* What is in such a memory file, for so many servers; closes it. The caller frees it; NULL: it is something else. */
+/*
+ * Reads such a memory file for this many servers, and closes it. The caller frees the result; NULL:
+ * invalid.
+ */
 struct gateway_server *gateway_servers_read(int fd, size_t count) must_check;
 
 #endif

@@ -6,10 +6,8 @@
 #include "keeper/gateway_process.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -25,17 +23,14 @@ void gateway_process_init(struct gateway_process *process)
 	*process = (struct gateway_process){ .fd = -1 };
 }
 
-/* A session of its own has no terminal that it could type into, and that could stop it: the keeper says when. */
-static void become_gateway(const struct gateway_process_conf *conf, int keeper_fd)
+static pid_t start(const struct gateway_process_conf *conf, int keeper_fd, struct error *err)
 {
 	size_t count = GATEWAY_LISTENERS + conf->listener_count;
 	int *fds = mem_alloc(count * sizeof(*fds));
-	sigset_t none;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	pid_t pid;
 
-	setsid();
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	fds[STDIN_FILENO] = fds[STDOUT_FILENO] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	fds[STDIN_FILENO] = fds[STDOUT_FILENO] = null;
 	fds[GATEWAY_LOG] = conf->log;
 	fds[GATEWAY_KEEPER] = keeper_fd;
 	fds[GATEWAY_CONFIG] = conf->config;
@@ -45,7 +40,11 @@ static void become_gateway(const struct gateway_process_conf *conf, int keeper_f
 	fds[GATEWAY_AUDIT] = conf->audit;
 	fds[GATEWAY_PINS] = conf->pins;
 	memcpy(fds + GATEWAY_LISTENERS, conf->listeners, conf->listener_count * sizeof(*fds));
-	programs_become(conf->programs, PROGRAM_GATEWAY, NULL, fds, count);
+	pid = programs_start(conf->programs, PROGRAM_GATEWAY, NULL, fds, count, err);
+	if (null >= 0)
+		close(null);
+	free(fds);
+	return pid;
 }
 
 int gateway_process_start(struct gateway_process *process, const struct gateway_process_conf *conf,
@@ -58,13 +57,11 @@ int gateway_process_start(struct gateway_process *process, const struct gateway_
 	CHECK(conf->config >= 0 && conf->log >= 0 && conf->listeners != NULL);
 	if (ipc_pair(fds, err) < 0)
 		return -1;
-	pid = fork();
-	if (pid == 0)
-		become_gateway(conf, fds[1]);
+	pid = start(conf, fds[1], err);
 	close(fds[1]);
 	if (pid < 0) {
 		close(fds[0]);
-		return error_set_errno(err, "fork");
+		return -1;
 	}
 	process->pid = pid;
 	process->fd = fds[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process that runs the gateway: starting it, and deciding when to start it again. REL-43.
+ * The process that runs the gateway: starts it, and decides when to restart it. REL-43.
  *
  *	off -> running -> off …
  */
@@ -16,38 +16,41 @@
 #include "base/error.h"
 #include "keeper/programs.h"
 
-/* After so many deaths within GATEWAY_DEATHS_WINDOW_MS it is still started again; one more ends the daemon. */
+/*
+ * It is restarted after up to this many deaths within GATEWAY_DEATHS_WINDOW_MS; one more ends the
+ * daemon.
+ */
 #define GATEWAY_DEATHS_MAX 5
 #define GATEWAY_DEATHS_WINDOW_MS 60000
 
 struct gateway_process {
 	pid_t pid;                              /* 0: off */
-	int fd;                                 /* our end of the connection, or -1 */
-	uint64_t deaths_ms[GATEWAY_DEATHS_MAX]; /* the latest, a ring */
+	int fd;                                 /* our end of the socket, or -1 */
+	uint64_t deaths_ms[GATEWAY_DEATHS_MAX]; /* the latest, as a ring */
 	size_t death_count;
-	uint64_t restart_at_ms; /* while off: when to start it again */
+	uint64_t restart_at_ms; /* while off: when to restart it */
 };
 
-/* What the new process begins with; all borrowed. */
+/* What the new process is given; all borrowed. */
 struct gateway_process_conf {
 	const struct programs *programs;
-	int config;           /* a memory file: what config_print_for_gateway has written */
+	int config;           /* a memory file written by config_print_for_gateway */
 	int deny;             /* one of DENY_SNAPSHOT_FILE_BYTES */
 	int seal;             /* one of SEAL_KEY_BYTES */
-	int servers;          /* one of era_store_hand_over */
-	int audit;            /* the end of a pipe; -1: there is none */
-	int pins;             /* one of struct pin_memory_file */
+	int servers;          /* one from era_store_hand_over */
+	int audit;            /* the end of a pipe; -1: none */
+	int pins;             /* one with a struct pin_memory_file */
 	int log;              /* the end of a pipe */
-	const int *listeners; /* -1: there is none */
+	const int *listeners; /* -1: none */
 	size_t listener_count;
 };
 
-/* Ready to be started, at once. */
+/* It may be started at once. */
 void gateway_process_init(struct gateway_process *process);
-/* Forks and executes it. In the child this does not return. */
+/* Forks and executes it. Does not return in the child. */
 int gateway_process_start(struct gateway_process *process, const struct gateway_process_conf *conf,
 			  struct error *err) must_check;
-/* It has been reaped: sets restart_at_ms; false if it has died too often. */
+/* It has been reaped: sets restart_at_ms. False: it has died too often. */
 bool gateway_process_on_exit(struct gateway_process *process);
 
 #endif

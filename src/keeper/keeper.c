@@ -688,9 +688,10 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 		return -1;
 	if (fetcher_process_init(&keeper->fetcher, config, keeper->programs, err) < 0)
 		return -1;
-	if (launch_init(&keeper->launch, table, err) < 0)
+	if (launch_init(&keeper->launch, table, SERVERS_MAX, err) < 0)
 		return -1;
 	launch_raise_limits(&keeper->launch);
+	launch_note_signals(&keeper->launch);
 	era_store_init(&keeper->era_store, table, &keeper->launch);
 	if (pin_store_init(&keeper->pin_store, config, err) < 0)
 		return -1;

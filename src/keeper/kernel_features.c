@@ -286,7 +286,7 @@ void kernel_features_check_commands(const struct config *config, const struct tr
 		if (config->servers[i].command == NULL)
 			return; /* that has been told, and nothing could be started */
 	/* It fails for a user who is not there; the rest has been prepared. */
-	result = launch_init(&launch, config, &err);
+	result = launch_init(&launch, config, config->server_count, &err);
 	CHECK(result == 0 || err.kind != ERROR_NONE);
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct check check = { config, &config->servers[i], root, list };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Landlock by system call: landlock(7). The numbers stand here because the header of the build may be
- * older than the kernel. Everything is async-signal-safe and reports by errno.
+ * Landlock by system call: landlock(7). The constants are defined here because the build's header
+ * may be older than the kernel. Everything is async-signal-safe and reports errors by errno.
  */
 #ifndef MCPGATED_KEEPER_LANDLOCK_H
 #define MCPGATED_KEEPER_LANDLOCK_H
@@ -10,8 +10,8 @@
 
 #include "base/check.h"
 
-/* The versions from which on the kernel can refuse these. */
-#define LANDLOCK_VERSION_TRUNCATE 3 /* Linux 6.2: without it every writable file can be emptied */
+/* The versions that first support these restrictions. */
+#define LANDLOCK_VERSION_TRUNCATE 3 /* Linux 6.2; before it, every writable file can be truncated */
 #define LANDLOCK_VERSION_NET 4      /* Linux 6.7: TCP */
 #define LANDLOCK_VERSION_SCOPED 6   /* Linux 6.12: signals, abstract unix sockets */
 
@@ -41,26 +41,29 @@ enum landlock_net {
 	LANDLOCK_NET_ALL = 3,
 };
 
-/* Abstract unix sockets and signals of processes outside. */
+/* Abstract unix sockets of, and signals to, processes outside. */
 #define LANDLOCK_SCOPE_ALL 3
 
-/* What is refused unless a rule grants it. */
+/* What is denied unless a rule grants it. */
 struct landlock_rights {
 	uint64_t fs;     /* enum landlock_fs */
 	uint64_t net;    /* enum landlock_net */
-	uint64_t scoped; /* LANDLOCK_SCOPE_ALL or 0; no rule grants any */
+	uint64_t scoped; /* LANDLOCK_SCOPE_ALL or 0; rules cannot grant these */
 };
 
-/* The version of the kernel's interface; below 1: there is none, errno says why. */
+/* The version of the kernel's interface; below 1: not available, with errno. */
 int landlock_version(void);
-/* A set of rules (a descriptor), of those rights that the kernel knows. -1: errno. */
+/* Creates a ruleset (a descriptor) for those of the rights that the kernel knows. -1: errno. */
 int landlock_open(const struct landlock_rights *rights) must_check;
-/* Grants rights on a file, or on a directory and all below it; rights that only directories have are left out for a file. */
+/*
+ * Grants rights on a file, or on a directory and everything below it; for a file, rights that apply
+ * only to directories are left out.
+ */
 int landlock_allow_path(int ruleset, const char *path, uint64_t fs);
-/* The same for what is open, with O_PATH perhaps. */
+/* The same for an open descriptor, which may be O_PATH. */
 int landlock_allow_open(int ruleset, int fd, uint64_t fs);
 int landlock_allow_port(int ruleset, uint16_t port, uint64_t net) must_check;
-/* From now on for this process and its children. no_new_privs must be set. */
+/* Applies to this process and its future children. no_new_privs must be set. */
 int landlock_enforce(int ruleset) must_check;
 
 #endif

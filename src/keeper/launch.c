@@ -196,13 +196,14 @@ static int prepare(struct launch *launch, struct launch_spec *spec, struct error
 	return result;
 }
 
-int launch_init(struct launch *launch, const struct config *config, struct error *err)
+int launch_init(struct launch *launch, const struct config *config, size_t room, struct error *err)
 {
 	int result = 0;
 
 	*launch = (struct launch){ .config = config, .keeper_pid = getpid() };
-	CHECK(config->server_count <= SERVERS_MAX);
-	launch->specs = mem_zalloc(SERVERS_MAX * sizeof(*launch->specs));
+	launch->not_default = UINT64_MAX;
+	CHECK(config->server_count <= room && room <= SERVERS_MAX);
+	launch->specs = mem_zalloc(room * sizeof(*launch->specs));
 	if (getrlimit(RLIMIT_NOFILE, &launch->open_files) < 0)
 		launch->open_files = (struct rlimit){ 1024, 1024 };
 	for (size_t i = 0; i < config->server_count; i++) {
@@ -235,9 +236,8 @@ static void forget(struct launch_spec *spec)
 
 void launch_fini(struct launch *launch)
 {
-	for (size_t i = 0; i < SERVERS_MAX; i++)
-		if (launch->specs[i].server != NULL)
-			forget(&launch->specs[i]);
+	for (size_t i = 0; i < launch->config->server_count; i++)
+		forget(&launch->specs[i]);
 	free(launch->specs);
 }
 
@@ -257,6 +257,21 @@ void launch_raise_limits(struct launch *launch)
 
 	/* If this fails, the daemon serves fewer clients; io/listen pauses when descriptors run out. */
 	setrlimit(RLIMIT_NOFILE, &all);
+}
+
+/* What the kernel takes: the C library's sigaction refuses to touch 32 and 33, and its sigfillset leaves them out. */
+struct action {
+	unsigned long handler, more[3];
+};
+
+void launch_note_signals(struct launch *launch)
+{
+	struct action now = { 0 };
+
+	for (int i = 1; i < NSIG; i++)
+		if (syscall(SYS_rt_sigaction, i, NULL, &now, NSIG / 8) == 0 &&
+		    now.handler != (unsigned long)SIG_IGN)
+			launch->not_default &= ~(UINT64_C(1) << (i - 1));
 }
 
 /* An empty file may be about to be written. */
@@ -307,14 +322,15 @@ static void child_side_fail(int verdict_fd, int step)
 }
 
 /* Signals as a program has them after login: the keeper ignores SIGPIPE, for example. */
-static void child_side_reset_signals(void)
+static void child_side_reset_signals(const struct launch *launch, bool has_no_handlers)
 {
-	/* What the kernel takes, all zeros: the C library's sigaction refuses to touch 32 and 33. */
-	static const unsigned long by_default[4];
+	static const struct action by_default;
 	sigset_t none;
 
 	for (int i = 1; i < NSIG; i++)
-		syscall(SYS_rt_sigaction, i, by_default, NULL, NSIG / 8); /* fails for KILL, STOP */
+		if (!has_no_handlers || (launch->not_default >> (i - 1) & 1) != 0)
+			syscall(SYS_rt_sigaction, i, &by_default, NULL,
+				NSIG / 8); /* fails for KILL, STOP */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -465,7 +481,7 @@ static void child_side(const struct new_process *process)
 	setsid();
 	reaper_add(start->reaper, getpid());
 	child_side_set_descriptors(start->ends, start->verdict_fd);
-	child_side_reset_signals();
+	child_side_reset_signals(launch, process->has_no_handlers);
 	child_side_set_limits(spec);
 	child_side_set_user(launch, spec);
 	child_side_set_mounts(launch, spec);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starting one process of a configured server. All that it needs (arguments, environment, places to
- * look for the command) is prepared when the daemon starts, so that nothing but plain system calls
- * happens between fork and exec. FRONT-SEC-08, BACK-PROC-03, SEC-60.
+ * Starts one process of a configured server. All that it needs (arguments, environment, places to
+ * look for the command) is prepared when the daemon starts, so that only plain system calls happen
+ * between fork and exec. FRONT-SEC-08, BACK-PROC-03, SEC-60.
  */
 #ifndef MCPGATED_KEEPER_LAUNCH_H
 #define MCPGATED_KEEPER_LAUNCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -18,8 +19,8 @@
 #include "keeper/reaper.h"
 
 struct launch_spec {
-	char **candidates; /* paths to execute: the first that is there */
-	const char **argv; /* the strings are the configuration's */
+	char **candidates; /* paths to execute: the first one that exists */
+	const char **argv; /* the strings belong to the configuration */
 	char **envp;
 	const struct config_server *server;
 	bool has_user; /* uid, gid and groups are set */
@@ -31,14 +32,14 @@ struct launch_spec {
 };
 
 struct launch {
-	struct launch_spec
-		*specs; /* SERVERS_MAX: one per server of config; all zeros where there is none */
+	struct launch_spec *specs; /* one per server of config; zeroed where there is none */
 	const struct config *config;
-	struct rlimit open_files; /* what the daemon itself was given */
+	struct rlimit open_files; /* the daemon's own limit at startup */
 	pid_t keeper_pid;
+	uint64_t not_default; /* signals to reset in a process: 1 << (number - 1); at first all */
 };
 
-/* What a started process reports before it is the server's: read from verdict_fd. */
+/* What a started process reports before it executes the server: read from verdict_fd. */
 struct launch_verdict {
 	int step;  /* enum launch_step */
 	int error; /* errno */
@@ -58,42 +59,46 @@ enum launch_step {
 struct launched {
 	pid_t pid;
 	int fds[3];     /* our ends of its stdin, stdout, stderr: non-blocking, close-on-exec */
-	int verdict_fd; /* non-blocking: a struct launch_verdict, or the end if exec succeeded */
+	int verdict_fd; /* non-blocking: a struct launch_verdict, or EOF if exec succeeded */
 };
 
 /*
- * Prepares all servers; fails if there is no such user as one of them shall run as. The configuration is
- * borrowed as long as launch is used. launch_fini is due in both cases.
+ * Prepares all servers; fails if a server's configured user does not exist. The configuration is
+ * borrowed as long as launch is used, and may grow to `room` servers meanwhile. launch_fini must
+ * follow in both cases.
  */
-int launch_init(struct launch *launch, const struct config *config, struct error *err) must_check;
+int launch_init(struct launch *launch, const struct config *config, size_t room, struct error *err)
+	must_check;
 void launch_fini(struct launch *launch);
 /*
- * Prepares one anew, after its record in the configuration has changed; the array of servers is where it was. Fails as
- * launch_init; then it must not be started.
+ * Prepares a server again after its configuration has changed; the array of servers must not have
+ * moved. Fails like launch_init; then the server must not be started.
  */
 int launch_renew(struct launch *launch, size_t server, struct error *err) must_check;
-/* Raises the daemon's own limit of open files; the children get the old one. */
+/* Raises the daemon's own limit of open files; children get the original one. */
 void launch_raise_limits(struct launch *launch);
+/* Records which signals are ignored: only these are reset. They must not change afterwards. */
+void launch_note_signals(struct launch *launch);
 /*
- * Reads the files of a server's secrets again: the next process gets what they hold now. A secret whose file cannot
- * be read stays as it was. AUTH-DWN-05
+ * Rereads the server's secret files: the next process gets their current contents. A secret whose
+ * file cannot be read keeps its value. AUTH-DWN-05
  */
 void launch_renew_secrets(struct launch *launch, size_t server);
 
 /*
- * Makes a process of `spec`, one of launch's or a copy of one, in the cgroup of cgroups_make (-1: none). Returns 0
- * (all descriptors are the caller's), or -1 with *error_r an errno. Whether exec succeeds is told by the verdict.
- * Where the server has no user, sandbox, directory and limits of its own, it shares the memory of this process until it
- * executes (keeper/new_process.h).
+ * Starts a process from `spec`, one of launch's or a copy of one, in the cgroup of cgroups_make
+ * (-1: none). Returns 0 (the caller owns all descriptors), or -1 with *error_r an errno. The
+ * verdict tells whether exec succeeded. If the server has no user, sandbox, directory and limits of
+ * its own, the process shares this one's memory until it executes (keeper/new_process.h).
  */
 int launch_start(const struct launch *launch, const struct launch_spec *spec,
 		 const struct reaper *reaper, int cgroup_fd, struct launched *launched_r,
 		 int *error_r) must_check;
 
-/* The step in words, like "cannot execute the command". */
+/* The step as text, e.g. "cannot execute the command". */
 const char *launch_step_text(int step);
 
-/* What the cause may be, to be appended to the text of the failure: "; ...", or "". */
+/* The likely cause, to be appended to the error text: "; ...", or "". */
 const char *launch_hint(const struct launch_verdict *verdict, const char *command);
 
 #endif

@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the log goes: the file of log.target, or what the daemon was started with. */
+/*
+ * The destination of the log: the file of log.target, or the descriptor the daemon was started
+ * with.
+ */
 #ifndef MCPGATED_KEEPER_LOG_FILE_H
 #define MCPGATED_KEEPER_LOG_FILE_H
 
 #include "config/config.h"
 
-/* The descriptor; or -1, and err names the place in the configuration. */
+/* Returns the descriptor; or -1, and err names the place in the configuration. */
 int log_file_open(const struct config *config, struct error *err) must_check;
-/* Whether it goes there; a file that is not there yet is not made. -1: err says what is in the way. */
+/*
+ * Checks that the log can be written there; does not create a file. -1: err says what is in the
+ * way.
+ */
 int log_file_try(const struct config *config, struct error *err) must_check;
-/* Opens a file anew, for whoever has renamed it; the log goes on in what was open if that fails. */
+/* Reopens the file, after it was renamed; on failure the log continues in the open one. */
 void log_file_reopen(const struct config *config, int *fd);
-/* The log goes on in `fresh`, which log_file_open has opened for this configuration; what was open is closed. */
+/*
+ * Continues the log in `fresh`, from log_file_open for this configuration, and closes the old one.
+ */
 void log_file_use(const struct config *config, int fresh, int *fd);
-/* Closes what log_file_open has opened, which may be what the daemon was started with: that stays open. -1: nothing. */
+/*
+ * Closes a log_file_open descriptor, but not the one that the daemon was started with. No-op for
+ * -1.
+ */
 void log_file_close(int *fd);
 
 #endif

@@ -21,6 +21,9 @@
 #ifndef CLONE_INTO_CGROUP
 #define CLONE_INTO_CGROUP 0x200000000ULL
 #endif
+#ifndef CLONE_CLEAR_SIGHAND
+#define CLONE_CLEAR_SIGHAND 0x100000000ULL
+#endif
 
 /* What a function may use of the stack below its own frame without a word, and some. */
 #define BELOW_FRAME 512
@@ -83,12 +86,13 @@ static void forget_its_stack(void)
 
 static pid_t make(struct new_process *process)
 {
-	struct arguments arguments = { .exit_signal = SIGCHLD };
+	struct arguments arguments = { .flags = CLONE_CLEAR_SIGHAND, .exit_signal = SIGCHLD };
 	long result;
 	pid_t pid;
 
 	if (process->shares_memory)
-		arguments.flags = CLONE_VM | CLONE_VFORK;
+		arguments.flags |= CLONE_VM | CLONE_VFORK;
+	process->has_no_handlers = true;
 	process->is_in_group = process->cgroup_fd >= 0;
 	if (process->is_in_group) {
 		arguments.flags |= CLONE_INTO_CGROUP;
@@ -100,7 +104,7 @@ static pid_t make(struct new_process *process)
 	if (result > 0)
 		return (pid_t)result;
 	/* Whatever it was that the kernel did not like, fork may do; and if not, its errno is the one that people know. */
-	process->is_in_group = process->shares_memory = false;
+	process->is_in_group = process->shares_memory = process->has_no_handlers = false;
 	pid = fork();
 	if (pid == 0)
 		process->run(process);

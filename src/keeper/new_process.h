@@ -9,8 +9,8 @@
  *
  *	memory        it writes its own stack, below all that is in use here, and errno; so it allocates nothing, has no
  *	              buffer of stdio and no line of the log, and calls no function that keeps something
- *	signals       all are blocked from before it exists until after it has gone, and it sets all handlers to the default
- *	              before it lets any through: no handler of this program ever runs in it
+ *	signals       all are blocked from before it exists until after it has gone, and it has no handlers, which clone3(2)
+ *	              takes away: no handler of this program ever runs in it
  *	descriptors, directory, umask, limits, signal handlers, no_new_privs, seccomp, Landlock
  *	              are its own: none of CLONE_FILES, CLONE_FS, CLONE_SIGHAND, CLONE_THREAD is asked for
  *	dumpability   belongs to the memory. A change of the user sets it to fs.suid_dumpable, and for a moment a process of
@@ -34,8 +34,10 @@ struct new_process {
 	/* Runs in it, with all signals blocked. Must end in execve or _exit, and never return. */
 	void (*run)(const struct new_process *process);
 	bool shares_memory; /* afterwards: whether it did; fork(2) makes a copy */
-	int cgroup_fd;    /* the directory of the cgroup it is to be in; -1: that of this process */
-	bool is_in_group; /* for `run`: it is there already; else it has to join */
+	int cgroup_fd; /* the directory of the cgroup it is to be in; -1: that of this process */
+	/* For `run`: */
+	bool is_in_group; /* it is there already; else it has to join */
+	bool has_no_handlers; /* every signal is ignored or as by default; else it has this process' handlers */
 };
 
 /* Returns its number, or -1 with errno; then there is none, and nothing has run. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sd_notify(3) without the library. Does nothing where there is no NOTIFY_SOCKET. REL-52. */
+/* sd_notify(3) without the library. A no-op without NOTIFY_SOCKET. REL-52. */
 #ifndef MCPGATED_KEEPER_NOTIFY_H
 #define MCPGATED_KEEPER_NOTIFY_H
 
@@ -8,15 +8,15 @@
 #include <sys/un.h>
 
 struct notify {
-	int fd; /* -1: there is no NOTIFY_SOCKET */
+	int fd; /* -1: no NOTIFY_SOCKET */
 	struct sockaddr_un address;
 	socklen_t size;
-	uint64_t watchdog_ms; /* send WATCHDOG=1 that often; 0: never */
+	uint64_t watchdog_ms; /* interval of WATCHDOG=1; 0: never */
 };
 
-/* Reads NOTIFY_SOCKET and WATCHDOG_* and takes them out of the environment. */
+/* Reads NOTIFY_SOCKET and WATCHDOG_* and removes them from the environment. */
 void notify_init(struct notify *notify);
-/* Sends one datagram, like "READY=1". Never waits; what cannot be delivered is lost. */
+/* Sends one datagram, e.g. "READY=1". Never blocks; drops what cannot be delivered. */
 void notify_send(const struct notify *notify, const char *text);
 
 #endif

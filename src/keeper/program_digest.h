@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a server is, in 32 bytes: its name, command and arguments, and the files that these name, as they are now. With a
- * new version of the program, or of the script that an interpreter is given, it is another one. BACK-ERA-06
+ * Identifies a server in 32 bytes: its name, command and arguments, and the files that these name,
+ * in their current state. A new version of the program, or of a script given to an interpreter, has
+ * another digest. BACK-ERA-06
  */
 #ifndef MCPGATED_KEEPER_PROGRAM_DIGEST_H
 #define MCPGATED_KEEPER_PROGRAM_DIGEST_H

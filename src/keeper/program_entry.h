@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a program that the keeper starts begins, whichever it is, and how it gives up what it does not need. */
+/*
+ * The common start of all programs that the keeper runs, and how they drop what they do not need.
+ */
 #ifndef MCPGATED_KEEPER_PROGRAM_ENTRY_H
 #define MCPGATED_KEEPER_PROGRAM_ENTRY_H
 
@@ -10,20 +12,21 @@
 
 struct program_entry {
 	pid_t keeper;
-	struct config *config; /* free with config_free */
+	struct config *config; /* freed with config_free */
 };
 
 /*
- * Reads the configuration from the memory file config_fd and closes it, sets up log and signals; the process ends with
- * the keeper. Exits if it was not started by a keeper, or if the configuration is none.
+ * Reads the configuration from the memory file config_fd and closes it, sets up log and signals,
+ * and makes the process end with the keeper. Exits if it was not started by a keeper or the
+ * configuration is invalid.
  *
  * program   its name, for people
- * comm      what ps shows: at most 15 bytes
+ * comm      its name in ps: at most 15 bytes
  * process   its name in the log
  */
 void program_entry_begin(struct program_entry *entry_r, const char *program, const char *comm,
 			 const char *process, int log_fd, int config_fd);
-/* confine_apply, after which it ends with the keeper still. */
+/* Calls confine_apply; afterwards the process still ends with the keeper. */
 void program_entry_confine(const struct program_entry *entry, bool fetches);
 
 #endif

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execveat(2) on what was opened at the start. REL-32, SEC-60. */
+/*
+ * execveat(2) on what was opened at the start. REL-32, SEC-60.
+ *
+ * What runs in the new process (become) runs in this one's memory: keeper/new_process.h.
+ */
 #include "keeper/programs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "keeper/descriptors.h"
+#include "keeper/new_process.h"
 
 #define FDS_MAX 4096 /* the listeners of a configuration, and a few */
 
@@ -90,17 +96,52 @@ static char **environment(void)
 	return kept;
 }
 
-void programs_become(const struct programs *programs, enum program program, const char *argument,
-		     const int *fds, size_t count)
-{
-	char *argv[] = { (char *)(uintptr_t)names[program], (char *)(uintptr_t)argument, NULL };
-	int places[FDS_MAX];
+struct start {
+	struct new_process process;
+	int program_fd;
+	bool keeps_blocked; /* signals, those that this process has blocked for it */
+	char **argv;
+	char **envp;
+	const int *fds;
+	size_t count;
+};
 
-	CHECK(count < FDS_MAX && programs->fds[program] >= 0);
-	memcpy(places, fds, count * sizeof(*fds));
-	places[count] = programs->fds[program];
+static void become(const struct new_process *process)
+{
+	const struct start *start = container_of(process, const struct start, process);
+	size_t count = start->count;
+	int places[FDS_MAX];
+	sigset_t none;
+
+	setsid();
+	sigemptyset(&none);
+	if (!start->keeps_blocked)
+		sigprocmask(SIG_SETMASK, &none, NULL);
+	memcpy(places, start->fds, count * sizeof(*places));
+	places[count] = start->program_fd;
 	if (descriptors_arrange(places, count + 1) == 0 &&
 	    fcntl((int)count, F_SETFD, FD_CLOEXEC) == 0)
-		execveat((int)count, "", argv, environment(), AT_EMPTY_PATH);
+		execveat((int)count, "", start->argv, start->envp, AT_EMPTY_PATH);
 	_exit(127);
+}
+
+pid_t programs_start(const struct programs *programs, enum program program, const char *argument,
+		     const int *fds, size_t count, struct error *err)
+{
+	char *argv[] = { (char *)(uintptr_t)names[program], (char *)(uintptr_t)argument, NULL };
+	struct start start = {
+		.process = { .run = become, .shares_memory = true, .cgroup_fd = -1 },
+		.program_fd = programs->fds[program],
+		/* Until it ignores those that stop the daemon they must not reach it. */
+		.keeps_blocked = program == PROGRAM_REAPER,
+		.argv = argv,
+		.envp = environment(),
+		.fds = fds,
+		.count = count,
+	};
+	pid_t pid;
+
+	CHECK(count < FDS_MAX && start.program_fd >= 0);
+	pid = new_process_make(&start.process);
+	return pid > 0 ? pid : error_set_errno(err, "fork");
 }

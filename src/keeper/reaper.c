@@ -23,17 +23,14 @@ int reaper_start(struct reaper *reaper, struct error *err)
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return error_set_errno(err, "pipe");
 	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* as much as it may: best effort */
-	reaper->pid = fork();
 	/* A reader of the daemon's outputs must see their end when the daemon ends: it gets nothing but its pipe. */
-	if (reaper->pid == 0) {
-		setsid();
-		programs_become(reaper->programs, PROGRAM_REAPER, reaper->cgroups, fds, 1);
-	}
+	reaper->pid =
+		programs_start(reaper->programs, PROGRAM_REAPER, reaper->cgroups, fds, 1, err);
 	close(fds[0]);
 	if (reaper->pid < 0) {
 		close(fds[1]);
 		reaper->pid = 0;
-		return error_set_errno(err, "fork");
+		return -1;
 	}
 	reaper->fd = fds[1];
 	return 0;

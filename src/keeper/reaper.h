@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reaper (mcpgated-reaper): a tiny program that outlives the keeper by a moment. It knows the process
- * groups of the children, kills them and removes their cgroups when the keeper is gone without having done so itself
- * (`kill -9`). The kernel's parent-death signal reaches the children only, not what they have started.
- * BACK-PROC-03, REL-43.
+ * The reaper (mcpgated-reaper): a tiny program that briefly outlives the keeper. It knows the
+ * children's process groups, and kills them and removes their cgroups if the keeper is gone without
+ * having done so itself (`kill -9`). The kernel's parent-death signal reaches only the children,
+ * not what they have started. BACK-PROC-03, REL-43.
  */
 #ifndef MCPGATED_KEEPER_REAPER_H
 #define MCPGATED_KEEPER_REAPER_H
@@ -17,19 +17,24 @@
 
 struct reaper {
 	const struct programs *programs; /* borrowed */
-	const char *cgroups; /* the directory of the children's cgroups, or NULL; borrowed */
-	int fd; /* our end of its pipe, which closes with the keeper; -1: there is no reaper */
+	const char *cgroups; /* the parent directory of the children's cgroups, or NULL; borrowed */
+	int fd;              /* our end of its pipe, which closes with the keeper; -1: no reaper */
 	pid_t pid;
 };
 
-/* Starts the reaper, with reaper->programs and reaper->cgroups as they are set. It ends when the keeper ends, or with reaper_stop. */
+/*
+ * Starts it with reaper->programs and reaper->cgroups. It ends with the keeper or with reaper_stop.
+ */
 int reaper_start(struct reaper *reaper, struct error *err) must_check;
-/* The group is to be killed, or has ended. Async-signal-safe; false if the reaper cannot be told. */
+/*
+ * Adds a group to kill; removes one that has ended. Async-signal-safe; false: the reaper cannot be
+ * told.
+ */
 bool reaper_add(const struct reaper *reaper, pid_t group);
 bool reaper_remove(const struct reaper *reaper, pid_t group);
-/* It kills the groups that it knows and exits; waiting for it is the caller's. */
+/* Makes it kill the groups that it knows and exit; the caller reaps it. */
 void reaper_stop(struct reaper *reaper);
-/* Kills all other children of this process, adopted ones as well. */
+/* Kills all other children of this process, including adopted ones. */
 void reaper_kill_siblings(const struct reaper *reaper);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that the daemon appends to: the log, and the audit. */
+/* The files that the daemon appends to: the log and the audit. */
 #ifndef MCPGATED_KEEPER_RECORD_FILE_H
 #define MCPGATED_KEEPER_RECORD_FILE_H
 
@@ -7,8 +7,8 @@
 #include "base/error.h"
 
 /*
- * Whether a start could open it, by its absolute path, with these flags (without O_CREAT). A file that is not there is not made: its
- * directory is looked at. -1: err says what is in the way.
+ * Whether a start could open this absolute path with these flags (without O_CREAT). Does not create
+ * a missing file, but checks its directory. -1: err says what is in the way.
  */
 int record_file_try(const char *path, int flags, struct error *err) must_check;
 

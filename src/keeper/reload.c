@@ -189,7 +189,7 @@ static void check_daemon(const struct reload *reload, struct config_problems *pr
 	struct error err = { ERROR_NONE, "" };
 	struct launch launch;
 
-	if (launch_init(&launch, next, &err) < 0)
+	if (launch_init(&launch, next, next->server_count, &err) < 0)
 		problem_add(problems, "%s", err.text);
 	launch_fini(&launch);
 	for (size_t i = 0; i < next->server_count; i++)

@@ -162,7 +162,7 @@ static void begin_with(const char *text)
 	log_fd = memfd_create("log", MFD_CLOEXEC);
 	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
 	server_slots_init(&slots, config);
-	assert_int_equal(launch_init(&launch, &slots.table, &err), 0);
+	assert_int_equal(launch_init(&launch, &slots.table, SERVERS_MAX, &err), 0);
 	children_init(&children, &slots.table, &launch, &reaper, &cgroups);
 	era_store_init(&era_store, &slots.table, &launch);
 	assert_int_equal(pin_store_init(&pin_store, config, &err), 0);

@@ -69,7 +69,7 @@ static void table_take(struct server_slots *slots, const struct config *config)
 void server_slots_init(struct server_slots *slots, struct config *config)
 {
 	CHECK(config->server_count <= SERVERS_MAX);
-	memset(slots, 0, sizeof(*slots));
+	*slots = (struct server_slots){ .slots = mem_zalloc(SERVERS_MAX * sizeof(*slots->slots)) };
 	slots->current = generation_new(config);
 	slots->table.servers = mem_zalloc(SERVERS_MAX * sizeof(*slots->table.servers));
 	table_take(slots, config);
@@ -85,10 +85,11 @@ struct config *server_slots_fini(struct server_slots *slots)
 	struct config *config = slots->current->config;
 
 	slots->current->config = NULL;
-	for (size_t i = 0; i < SERVERS_MAX; i++)
+	for (size_t i = 0; i < slots->table.server_count; i++)
 		if (slots->slots[i].generation != NULL)
 			server_slots_free_one(slots, i);
 	generation_unref(slots->current);
+	free(slots->slots);
 	free(slots->table.servers);
 	free(slots->numbers);
 	return config;
@@ -188,7 +189,7 @@ void server_slots_use(struct server_slots *slots, struct config *next, const uin
 {
 	struct generation *before = slots->current;
 
-	for (size_t i = 0; i < SERVERS_MAX; i++) {
+	for (size_t i = 0; i < slots->table.server_count; i++) {
 		if (slots->slots[i].state != SERVER_SLOT_CURRENT)
 			continue;
 		slots->slots[i].state = SERVER_SLOT_RETIRING;
@@ -248,7 +249,7 @@ bool server_slots_release(struct server_slots *slots, uint32_t number)
 
 void server_slots_release_all(struct server_slots *slots)
 {
-	for (uint32_t i = 0; i < SERVERS_MAX; i++)
+	for (uint32_t i = 0; i < slots->table.server_count; i++)
 		(void)!server_slots_release(slots, i);
 }
 

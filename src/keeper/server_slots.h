@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The servers that the gateway may have started, by number: those of the configuration in use, and those of configurations before
- * that still have sessions. A number means one thing for as long as a gateway, or a process, may mean that by it. The other
- * parts of the keeper see all of them as one configuration, `table`. architecture.md, "Reload".
+ * The servers that the gateway may have started, by number: those of the configuration in use, and
+ * those of earlier ones that still have sessions. A number keeps its meaning as long as a gateway
+ * or a process may use it. Other parts of the keeper see all of them as one configuration, `table`.
+ * architecture.md, "Reload".
  *
  *	free -> current -> retiring -> over -> released -> free
  *
- * The gateway says when it wants no more of one, and its number is not used anew before. But who may have it started, and for how
- * long, is not for the gateway to say: that of a name that has gone ends with its drain_timeout; of one name SERVER_SLOTS_RETIRING_MAX
- * are kept.
+ * The gateway says when it no longer needs a server; its number is not reused before. But the
+ * keeper decides what may be started and for how long: a server whose name was removed ends after
+ * the daemon's drain_timeout, and at most SERVER_SLOTS_RETIRING_MAX are kept per name.
  */
 #ifndef MCPGATED_KEEPER_SERVER_SLOTS_H
 #define MCPGATED_KEEPER_SERVER_SLOTS_H
@@ -26,60 +27,63 @@ struct generation;
 enum server_slot_state {
 	SERVER_SLOT_FREE,
 	SERVER_SLOT_CURRENT,
-	SERVER_SLOT_RETIRING, /* of an earlier configuration; processes of it may still be started */
+	SERVER_SLOT_RETIRING, /* of an earlier configuration; its processes may still be started */
 	SERVER_SLOT_OVER,     /* they may not, whatever the gateway says */
-	SERVER_SLOT_RELEASED, /* the gateway wants no more of them */
+	SERVER_SLOT_RELEASED, /* the gateway no longer needs it */
 };
 
-/* Beyond what it keeps itself (8 that have sessions), and some whose last processes are ending. */
+/*
+ * More than what the gateway keeps (8 with sessions), plus some whose last processes are exiting.
+ */
 #define SERVER_SLOTS_RETIRING_MAX 16
-/* What the gateway gets beyond the times of the configuration. */
+/* Extra time for the gateway, beyond the configured times. */
 #define SERVER_SLOTS_RESERVE_MS 10000
 
 struct server_slot {
 	enum server_slot_state state;
-	struct generation *generation; /* that its record is of; NULL: free */
+	struct generation *generation; /* of its record; NULL: free */
 	bool is_known;                 /* to gateways: it was enabled */
-	uint64_t retired;              /* the order in which they were */
-	uint64_t
-		until_ms; /* retiring: it may be started; over or released: processes may live. 0: without a limit */
+	uint64_t retired;              /* order of retirement */
+	/* Retiring: it may be started; over or released: processes may live. 0: without a limit. */
+	uint64_t until_ms;
 };
 
 struct server_slots {
 	/*
-	 * The keys of the configuration in use, but for the servers: by number. Those that are free are not enabled and have no
-	 * name. There is room for SERVERS_MAX; server_count grows and never shrinks.
+	 * The configuration in use, except that its servers are indexed by number. Free entries are
+	 * not enabled and have no name. There is room for SERVERS_MAX; server_count grows and never
+	 * shrinks.
 	 */
 	struct config table;
-	struct server_slot slots[SERVERS_MAX];
+	struct server_slot *slots; /* by number as well, free ones all zeros */
 	struct generation *current;
 	uint32_t *numbers; /* of the servers of the configuration in use, in its order */
 	uint64_t retired;
 };
 
-/* Takes the configuration; its servers have the numbers that they have there. */
+/* Takes ownership of the configuration; its servers are numbered by position. */
 void server_slots_init(struct server_slots *slots, struct config *config);
-/* Frees all but the configuration in use, which it returns: the caller's. */
+/* Frees everything except the configuration in use, which it returns; the caller owns it. */
 struct config *server_slots_fini(struct server_slots *slots);
 /* The configuration in use. */
 struct config *server_slots_config(const struct server_slots *slots);
 /*
- * Finds numbers for the servers of `next`: one whose processes need nothing else than before keeps its own. -1: so many
- * of earlier configurations are still there that there are not enough. Changes nothing.
+ * Finds numbers for the servers of `next`; one whose processes need no change keeps its number. -1:
+ * too many servers of earlier configurations are left. Changes nothing.
  */
 int server_slots_plan(const struct server_slots *slots, const struct config *next,
 		      uint32_t *numbers_r, struct error *err) must_check;
-/* Uses it from now on, with the numbers of server_slots_plan. Takes it. */
+/* Switches to it, with the numbers of server_slots_plan. Takes ownership. */
 void server_slots_use(struct server_slots *slots, struct config *next, const uint32_t *numbers);
 /* Ends what is over. Returns when the next one will be; UINT64_MAX: none. */
 uint64_t server_slots_do_due(struct server_slots *slots);
-/* Whether its processes have had their time to end, too. */
+/* Whether its processes have also used up their time to exit. */
 bool server_slots_is_overdue(const struct server_slots *slots, size_t number);
-/* The gateway wants no more of them. False: that is no server of an earlier configuration. */
+/* The gateway no longer needs it. False: not a server of an earlier configuration. */
 bool server_slots_release(struct server_slots *slots, uint32_t number) must_check;
-/* There is another gateway, which knows of none but those in use. */
+/* There is another gateway, which knows only the servers in use. */
 void server_slots_release_all(struct server_slots *slots);
-/* Whether it is released, so that it can be freed when no process of it is left. */
+/* Whether it is released, and can be freed once it has no processes. */
 bool server_slots_is_released(const struct server_slots *slots, size_t number);
 void server_slots_free_one(struct server_slots *slots, size_t number);
 

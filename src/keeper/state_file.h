@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file of ours in the state directory. A server that runs as the daemon's user may write it, too: so it is opened like a
- * stranger's. It is not synced to the disk, which may take long: one that a crash has cut off is no correct text.
+ * A file of ours in the state directory. A server that runs as the daemon's user may also write it,
+ * so it is opened like an untrusted file. It is not synced to disk, which may take long: a file
+ * truncated by a crash fails to parse.
  */
 #ifndef MCPGATED_KEEPER_STATE_FILE_H
 #define MCPGATED_KEEPER_STATE_FILE_H
@@ -12,9 +13,12 @@
 #include "base/check.h"
 #include "base/error.h"
 
-/* Appends what it holds, at most one byte more than `most`. Nothing, and 0: there is none, or no directory yet. */
+/*
+ * Appends its contents, at most `most` + 1 bytes. Appends nothing and returns 0 if there is no file
+ * or directory.
+ */
 int state_file_read(const char *name, size_t most, struct buf *text, struct error *err) must_check;
-/* In place of what it held, as a whole. `directory` as of state_directory_open. */
+/* Replaces its contents as a whole. `directory` from state_directory_open. */
 int state_file_write(int directory, const char *name, struct slice text, struct error *err)
 	must_check;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The methods of MCP that the gateway treats in a way of their own; all others just pass. */
+/* The MCP methods that the gateway handles specially; all others just pass through. */
 #ifndef MCPGATED_MCP_METHOD_H
 #define MCPGATED_MCP_METHOD_H
 
@@ -9,7 +9,7 @@ enum method_id {
 	METHOD_OTHER = 0,
 	/* requests of clients */
 	METHOD_INITIALIZE,
-	METHOD_PING, /* of either side */
+	METHOD_PING, /* sent by either side */
 	METHOD_TOOLS_CALL,
 	METHOD_TOOLS_LIST,
 	METHOD_PROMPTS_GET,
@@ -18,13 +18,13 @@ enum method_id {
 	METHOD_SUBSCRIBE,
 	METHOD_UNSUBSCRIBE,
 	METHOD_COMPLETE,
-	METHOD_DISCOVER, /* of the modern era, as the next */
+	METHOD_DISCOVER, /* this and the next: modern era only */
 	METHOD_LISTEN,
 	/* requests of servers */
 	METHOD_ROOTS_LIST,
 	METHOD_SAMPLING,
 	METHOD_ELICITATION,
-	METHOD_TASKS, /* of clients too */
+	METHOD_TASKS, /* sent by clients, too */
 	/* notifications */
 	METHOD_INITIALIZED,
 	METHOD_CANCELLED,
@@ -37,7 +37,7 @@ enum method_id {
 	METHOD_TASK_STATUS,
 };
 
-/* What servers offer, in the capabilities of their InitializeResult. */
+/* What servers offer in the capabilities of their InitializeResult. */
 enum offer {
 	OFFER_TOOLS = 1,
 	OFFER_PROMPTS = 2,
@@ -49,25 +49,30 @@ enum offer {
 };
 
 enum method_flags {
-	METHOD_ASKING = 1, /* a request during which servers ask the client. bridging.md §1.6 */
-	METHOD_SAFE = 2,   /* a request that may be made again. bridging.md §4 */
-	METHOD_PAGED = 4,  /* its answers may be parts, and name the next one */
-	METHOD_REMEMBERED = 8, /* what the server agreed to, its later processes are told, too */
+	/* a request during which servers may send requests to the client. bridging.md §1.6 */
+	METHOD_ASKING = 1,
+	METHOD_SAFE = 2,  /* a request that may be repeated. bridging.md §4 */
+	METHOD_PAGED = 4, /* results may be partial and name the next page */
+	/* if a server has accepted it, later processes of that server are told as well */
+	METHOD_REMEMBERED = 8,
 };
 
 struct method {
 	enum method_id id;
 	struct slice name;
 	unsigned int flags;
-	unsigned int needs; /* requests of clients: the enum offer without which it is unknown */
-	/* Requests of servers: the member of the client's capabilities that they need.
-	   METHOD_LIST_CHANGED: the server's, whose listChanged is needed. */
+	/* requests of clients: the enum offer without which the method is unknown */
+	unsigned int needs;
+	/*
+	 * Requests of servers: the client capability they need. METHOD_LIST_CHANGED: the server
+	 * capability whose listChanged is needed.
+	 */
 	const char *capability;
 };
 
-/* Never NULL: unknown names get the row METHOD_OTHER. */
+/* Never returns NULL: unknown names get the row METHOD_OTHER. */
 const struct method *method_find(struct slice name);
-/* The number of its row, for tables by method: 0 of unknown ones, below METHOD_NUMBERS. */
+/* The index of its row, for tables by method: 0 for unknown methods, below METHOD_NUMBERS. */
 #define METHOD_NUMBERS 40
 unsigned int method_number(const struct method *method);
 

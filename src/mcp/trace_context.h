@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What joins the work of several programs to one trace, as the headers traceparent and tracestate, and the members of _meta
- * with the same names, have it. W3C Trace Context; MCP 2026-07-28.
+ * Trace context, which joins the work of several programs into one trace: the headers traceparent
+ * and tracestate, and the members of _meta with the same names. W3C Trace Context; MCP 2026-07-28.
  */
 #ifndef MCPGATED_MCP_TRACE_CONTEXT_H
 #define MCPGATED_MCP_TRACE_CONTEXT_H
@@ -13,20 +13,22 @@
 #define TRACE_ID_DIGITS 32
 #define TRACE_SPAN_DIGITS 16
 #define TRACE_PARENT_DIGITS 55     /* as we write it */
-#define TRACE_PARENT_BYTES_MAX 256 /* of a version to come */
+#define TRACE_PARENT_BYTES_MAX 256 /* for later versions */
 #define TRACE_STATE_BYTES_MAX 512
 
-/* Slices of the text. */
+/* The slices point into the parsed text. */
 struct trace_parent {
-	struct slice
-		trace_id; /* TRACE_ID_DIGITS, as is the next TRACE_SPAN_DIGITS, in hexadecimal */
+	struct slice trace_id; /* TRACE_ID_DIGITS hexadecimal digits; the next: TRACE_SPAN_DIGITS */
 	struct slice span_id;
 	bool is_sampled;
 };
 
-/* Whether it is a valid traceparent. Versions to come may be longer. §3.2 */
+/* Parses a traceparent. Returns false if it is invalid. Later versions may be longer. §3.2 */
 bool trace_parent_read(struct slice text, struct trace_parent *parent_r);
-/* Whether it is a valid tracestate, of 32 members and TRACE_STATE_BYTES_MAX at most, with no key twice. §3.3 */
+/*
+ * Whether it is a valid tracestate: at most 32 members and TRACE_STATE_BYTES_MAX bytes, no
+ * duplicate key. §3.3
+ */
 bool trace_state_is_valid(struct slice text);
 
 #endif

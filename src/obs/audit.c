@@ -14,16 +14,17 @@
 #include "obs/log.h"
 
 #define SCHEMA_VERSION 1
-#define FIXED_BYTES_MAX 128 /* of texts of our own */
+#define FIXED_BYTES_MAX 128 /* of our own texts */
 #define NUMBER_BYTES_MAX 20
 #define SAID_EVERY_MS 10000
-#define REFUSALS_PART 4 /* of the pipe */
+#define REFUSALS_PART 4 /* refusals get 1/4 of the pipe */
 #define FINISH_TRIES 50
 #define FINISH_TRY_MS 10
 
 static const struct {
 	const char *name;
-	struct slice lead; /* of a text, in a line; of others without the quote at its end */
+	/* the name in a line, with quotes and colon; for texts also the opening quote */
+	struct slice lead;
 	size_t bytes_max;
 	const char *help;
 } fields[] = {
@@ -45,7 +46,7 @@ const char *audit_field_help(enum audit_field field)
 	return fields[field].help;
 }
 
-/* False: there is no room for it. */
+/* Returns false if there is no room. */
 static bool put_name(struct text_line *line, enum audit_field field, bool is_text)
 {
 	struct slice lead;
@@ -64,7 +65,7 @@ static size_t bytes_max_of(enum audit_field field)
 	return fields[field].bytes_max > 0 ? fields[field].bytes_max : FIXED_BYTES_MAX;
 }
 
-/* All at once. False: it has to be cut. */
+/* Appends name and text at once. Returns false if the text must be truncated. */
 static bool put_verbatim(struct text_line *line, enum audit_field field, struct slice text)
 {
 	const struct slice lead = fields[field].lead;
@@ -127,10 +128,10 @@ void audit_line_begin(struct text_line *line, const char *event)
 static void end_line(struct text_line *line)
 {
 	line_puts(line, "}\n");
-	CHECK(line->bytes[line->length - 1] == '\n'); /* fields have left room for it */
+	CHECK(line->bytes[line->length - 1] == '\n'); /* fields leave room for it */
 }
 
-/* A pipe takes so few bytes as a whole or not at all. */
+/* A write to a pipe of at most PIPE_BUF bytes is atomic. */
 static bool write_whole(const struct audit *audit, struct slice lines)
 {
 	ssize_t n;
@@ -142,7 +143,7 @@ static bool write_whole(const struct audit *audit, struct slice lines)
 	return n == (ssize_t)lines.n;
 }
 
-/* Says how many are missing, once there is room again. False: there is none. */
+/* Reports the number of lost lines. Returns false if there is still no room. */
 static bool tell_lost(struct audit *audit)
 {
 	struct text_line line;
@@ -173,7 +174,10 @@ static void note_lost(struct audit *audit, size_t lines)
 
 /* ---- shares ---- */
 
-/* A pipe holds pages, of which a long line takes one for itself: what is unread counts for up to twice as much. */
+/*
+ * A pipe consists of pages, and a long line occupies a page of its own: unread bytes may use up to
+ * twice as much of the capacity.
+ */
 static bool has_room(const struct audit *audit, enum audit_share share)
 {
 	int unread = 0;
@@ -227,7 +231,7 @@ bool audit_drain(struct audit *audit)
 	return !is_waiting(audit);
 }
 
-/* Behind those of its share that wait. */
+/* Queues the lines at the end of their share. */
 static bool defer(struct audit *audit, enum audit_share share, struct slice lines)
 {
 	bool is_first = !is_waiting(audit);
@@ -239,7 +243,7 @@ static bool defer(struct audit *audit, enum audit_share share, struct slice line
 	return true;
 }
 
-/* Writes them, or has them wait behind those of their share that do. */
+/* Writes the lines, or queues them if lines of their share already wait or the pipe is full. */
 static bool write_or_defer(struct audit *audit, enum audit_share share, struct slice lines,
 			   size_t count)
 {
@@ -277,7 +281,7 @@ bool audit_write(struct audit *audit, enum audit_share share, struct text_line *
 		gather(audit, line);
 		return true;
 	}
-	(void)audit_flush(audit); /* what came before goes before */
+	(void)audit_flush(audit); /* earlier records go first */
 	return write_or_defer(audit, share, slice_of(line->bytes, line->length), 1);
 }
 

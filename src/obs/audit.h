@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of what was decided about requests and what became of them: one JSON object a line, its members the rows of
- * audit.def, into a pipe to the keeper, which writes them out (keeper/audit_writer). What a record says is router/audit_call's.
- * Writing never blocks: a line that the pipe does not take waits here in bounded memory; beyond that it is
- * lost and counted, and the next one that is written says so. Refusals at the door, which strangers can make many of, have a part
- * of the pipe and of the memory; the rest is for calls. SEC-63.
+ * Audit records: what was decided about each request and how it ended. A record is one JSON object
+ * per line; its members are the rows of audit.def. Records go into a pipe to the keeper, which
+ * writes them to their destination (keeper/audit_writer). router/audit_call decides what a record
+ * says.
  *
- * The records of calls of a turn of the loop are gathered and written together, where `on_gathering` is set: its owner then calls
- * audit_flush before any answer leaves, and when the turn ends. So whoever has an answer for a call has left a record.
+ * Writing never blocks. Lines that the pipe does not accept wait here in bounded memory; beyond
+ * that bound they are lost and counted, and the next line written reports the count. Refusals
+ * before admission, of which strangers can cause many, get only a share of the pipe and of the
+ * memory; the rest is for calls. SEC-63.
+ *
+ * If `on_gathering` is set, the records of calls of one turn of the event loop are gathered and
+ * written together: the owner calls audit_flush before any answer leaves, and at the end of the
+ * turn. So a client that has the answer to a call has a record of it.
  */
 #ifndef MCPGATED_OBS_AUDIT_H
 #define MCPGATED_OBS_AUDIT_H
@@ -26,57 +31,75 @@ enum audit_field {
 };
 
 struct audit_conf {
-	char *to; /* a file by its absolute path, "journal", or unix:PATH; NULL: no records */
-	bool is_required;     /* a call that cannot be recorded is refused */
-	bool is_refused_only; /* of what is allowed there are no records */
+	char *to;         /* absolute path of a file, "journal", or unix:PATH; NULL: no records */
+	bool is_required; /* calls that cannot be recorded are refused */
+	bool is_refused_only; /* allowed calls are not recorded */
 	bool shows_arguments;
 };
 
-/* As much as a pipe takes as a whole or not at all. */
+/* As much as a write to a pipe transfers either whole or not at all. */
 #define AUDIT_GATHERED_BYTES TEXT_LINE_BYTES
 
-/* All zeros but for conf, fd, pipe_bytes, on_gathering and on_waiting. */
+/* All zeros except conf, fd, pipe_bytes, on_gathering and on_waiting, which the owner sets. */
 struct audit {
 	struct audit_conf conf;
-	int fd;            /* of the pipe; does not block */
-	size_t pipe_bytes; /* how much it holds; 0: not known */
-	/* The first record waits for audit_flush. NULL: none ever does. */
+	int fd;            /* the write end of the pipe; non-blocking */
+	size_t pipe_bytes; /* capacity of the pipe; 0: unknown */
+	/*
+	 * Called when the first record has been gathered: the owner arranges for audit_flush. NULL:
+	 * records are not gathered.
+	 */
 	void (*on_gathering)(struct audit *audit);
-	void (*on_waiting)(
-		struct audit
-			*audit); /* audit_drain is to be called soon. NULL: nothing ever waits */
+	void (*on_waiting)(struct audit
+				   /*
+			 * Called when the first line waits: the owner arranges for audit_drain
+			 * soon. NULL: lines that do not fit are lost.
+			 */
+				   *audit);
 	struct audit_backlog backlog;
-	bool is_failing;  /* the keeper cannot write */
-	int last_error;   /* errno: why it could not last; 0: it always could */
-	uint64_t written; /* lines that the keeper has got */
-	uint64_t lost;    /* lines, since one was written */
+	bool is_failing;  /* the keeper reports that it cannot write */
+	int last_error;   /* errno of the keeper's last failure; 0: it never failed */
+	uint64_t written; /* lines passed to the keeper */
+	uint64_t lost;    /* lines lost since one was last written */
 	uint64_t said_at_ms;
 	size_t gathered_lines;
 	size_t gathered_length;
 	char gathered[AUDIT_GATHERED_BYTES];
 };
 
-/* Begins a record. It is ended by audit_write. */
+/* Begins a record. Finish it with audit_write or audit_write_now. */
 void audit_line_begin(struct text_line *line, const char *event);
-/* Nothing, where the text is empty. Else it is of a peer, and shown as far as its row says. False: it was cut. */
+/*
+ * Adds a field from a peer, escaped, and truncated to the bytes_max of its row. Adds nothing if the
+ * text is empty. Returns false if the text was truncated or had no room.
+ */
 bool audit_put_text(struct text_line *line, enum audit_field field, struct slice text);
-/* The same of a text of our own, in which nothing has to be escaped. */
+/* Like audit_put_text, for our own texts, which normally need no escaping. */
 void audit_put_own(struct text_line *line, enum audit_field field, struct slice text);
-/* true */
+/* Adds the field with the value true. */
 void audit_put_true(struct text_line *line, enum audit_field field);
 void audit_put_number(struct text_line *line, enum audit_field field, uint64_t number);
-/* Ends the line and writes it, gathers it, or has it wait. False: it is lost. */
+/* Finishes the line and writes it, gathers it or queues it. Returns false if the record is lost. */
 bool audit_write(struct audit *audit, enum audit_share share, struct text_line *line);
-/* Writes what was gathered, or has it wait. False: it is lost. */
+/* Writes the gathered lines or queues them. Returns false if they are lost. */
 bool audit_flush(struct audit *audit);
-/* The same for one of a call that neither is gathered nor waits: true means that the keeper has got it. */
+/*
+ * Like audit_write, for a record of a call that may neither be gathered nor queued. Returns true
+ * only if the keeper has been given it.
+ */
 bool audit_write_now(struct audit *audit, struct text_line *line) must_check;
-/* Writes what waits, as far as the pipe takes it, a part of each share in turns. False: something waits still. */
+/*
+ * Writes queued lines as far as the pipe accepts them, alternating between the shares. Returns
+ * false if some still wait.
+ */
 bool audit_drain(struct audit *audit) must_check;
-/* Nothing more comes: waits up to half a second for what waits to be taken, and counts the rest as lost. */
+/*
+ * At the end of the process: waits up to half a second for the pipe to accept the queued lines and
+ * counts the rest as lost.
+ */
 void audit_finish(struct audit *audit);
 
-/* The words of a row. */
+/* The name and help text of a row. */
 const char *audit_field_name(enum audit_field field);
 const char *audit_field_help(enum audit_field field);
 

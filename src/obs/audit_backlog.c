@@ -39,7 +39,9 @@ struct slice audit_backlog_peek(const struct audit_backlog *backlog, enum audit_
 	return slice_between(rest.p, end + 1);
 }
 
-/* What was taken goes when it is half of it: each byte is moved once at most. */
+/*
+ * Dropped bytes are removed once they make up half of the buffer: each byte is moved at most once.
+ */
 void audit_backlog_drop(struct audit_backlog *backlog, enum audit_share share, size_t bytes)
 {
 	struct buf *lines = &backlog->shares[share].lines;

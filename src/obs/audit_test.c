@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of the audit: each one JSON object of a bounded length, whatever is in it; what does not fit is counted. SEC-63 */
+/*
+ * Audit lines: each is one JSON object of bounded length, whatever it contains; what does not fit
+ * is counted. SEC-63
+ */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -33,7 +36,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* What has been written since. */
+/* Everything written since the last call. */
 static const char *written(void)
 {
 	ssize_t n = read(pipe_.in, pipe_.text, sizeof(pipe_.text) - 1);
@@ -42,7 +45,7 @@ static const char *written(void)
 	return pipe_.text;
 }
 
-/* Ends the line and returns what stands behind its time. */
+/* Finishes the line and returns what follows its time. */
 static const char *write_line(struct text_line *line)
 {
 	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, line));
@@ -108,7 +111,7 @@ static void long_text_is_cut(void **state)
 	assert_int_equal(strcspn(found + 10, "\""), 256 + 3);
 }
 
-/* The smallest reader that knows an object of texts, numbers and true. */
+/* A minimal parser for one object of strings, numbers and true. */
 static bool is_object(const char *at)
 {
 	if (*at++ != '{')
@@ -148,7 +151,7 @@ static bool is_object(const char *at)
 	}
 }
 
-/* Whatever is put into it, and however much. */
+/* Whatever is put into the line, and however much. */
 static void every_line_is_one_object(void **state)
 {
 	static const char pieces[][5] = { "a",
@@ -211,7 +214,7 @@ static void what_is_lost_is_told(void **state)
 		assert_false(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
 	}
 	assert_int_equal(counter_get(COUNTER_AUDIT_LOST) - before, lost);
-	while (written()[0] != '\0') { /* whole lines, and none of those */
+	while (written()[0] != '\0') { /* only whole lines, and none about lost ones */
 		assert_null(strstr(pipe_.text, "lost"));
 		assert_int_equal(pipe_.text[strlen(pipe_.text) - 1] == '\n' ||
 					 strlen(pipe_.text) == sizeof(pipe_.text) - 1,
@@ -233,7 +236,7 @@ static void on_waiting(struct audit *audit)
 	waitings++;
 }
 
-/* A record with this number, of so many bytes. */
+/* A record with this number, padded to between RECORD_LEAST and RECORD_MOST bytes. */
 #define RECORD_LEAST 560
 #define RECORD_MOST 620
 
@@ -249,7 +252,10 @@ static bool put(enum audit_share share, size_t number)
 	return audit_write(&pipe_.audit, share, &line);
 }
 
-/* Reads lines until none is there; the numbers of a share come one after the other from *next_r. Returns how many are others. */
+/*
+ * Reads all lines. The numbers of each share must continue from next_r. Returns how many lines are
+ * of another kind.
+ */
 static size_t take(size_t next_r[AUDIT_SHARES])
 {
 	static char text[1 << 16];
@@ -282,7 +288,7 @@ static size_t take(size_t next_r[AUDIT_SHARES])
 	return others;
 }
 
-/* Whoever makes refusals without end takes a part of the pipe, whatever their size; calls have the rest. */
+/* Unlimited refusals get only their part of the pipe, whatever their size; calls have the rest. */
 static void refusals_leave_room_for_calls(void **state)
 {
 	size_t next[AUDIT_SHARES] = { 0 }, refused = 0, calls = 0;
@@ -295,7 +301,7 @@ static void refusals_leave_room_for_calls(void **state)
 	while (put(AUDIT_CALLS, calls))
 		calls++;
 	assert_true(calls > refused * 2);
-	assert_int_equal(take(next), 1); /* one refusal is lost */
+	assert_int_equal(take(next), 1); /* the report of the lost refusal */
 	assert_int_equal(next[AUDIT_REFUSALS], refused);
 	assert_int_equal(next[AUDIT_CALLS], calls);
 	/* Lines that take a page each. */
@@ -332,11 +338,11 @@ static void what_waits_is_written_in_turns(void **state)
 		size_t before = next[AUDIT_REFUSALS];
 
 		assert_int_equal(take(next), 0);
-		/* The pipe has room, but what came before comes first. */
+		/* The pipe has room, but earlier lines go first. */
 		if (put_r[AUDIT_CALLS] < 1010)
 			assert_true(put(AUDIT_CALLS, put_r[AUDIT_CALLS]++));
 		is_empty = audit_drain(&pipe_.audit);
-		/* A part of each, as long as both wait. */
+		/* Both shares make progress as long as both wait. */
 		assert_true(next[AUDIT_REFUSALS] > before || before == put_r[AUDIT_REFUSALS]);
 	}
 	assert_int_equal(take(next), 0);
@@ -361,16 +367,16 @@ static void what_waits_is_bounded(void **state)
 	assert_true(calls > AUDIT_CALLS_WAITING_MAX / RECORD_MOST);
 	assert_true(refused > AUDIT_REFUSALS_WAITING_MAX / RECORD_MOST);
 	assert_false(put(AUDIT_REFUSALS, refused));
-	assert_int_equal(pipe_.audit.lost, 2); /* the first is told of in the pipe */
-	/* What must be there at once does not wait. */
+	assert_int_equal(pipe_.audit.lost, 2); /* the first loss is already reported in the pipe */
+	/* A record that must be written at once is not queued. */
 	audit_line_begin(&line, "begin");
 	assert_false(audit_write_now(&pipe_.audit, &line));
 	assert_in_range(take(next), 1, 2);
 	audit_line_begin(&line, "begin");
 	assert_true(audit_write_now(&pipe_.audit, &line));
 	assert_false(audit_drain(&pipe_.audit));
-	assert_int_equal(take(next), 2); /* `lost`, and that one */
-	/* Whoever ends does not wait for ever. */
+	assert_int_equal(take(next), 2); /* `lost`, and that record */
+	/* audit_finish does not wait forever. */
 	lost = calls - next[AUDIT_CALLS] + refused - next[AUDIT_REFUSALS];
 	while (write(pipe_.audit.fd, pipe_.text, 4096) > 0)
 		;
@@ -415,7 +421,10 @@ static void records_are_gathered_and_flushed(void **state)
 	assert_int_equal(pipe_.audit.written, 2);
 	gather("three");
 	assert_int_equal(gatherings, 2);
-	/* When there is no room for one more, all go: as a whole, not more than a pipe takes so. */
+	/*
+	 * When another line has no room, all are written together: at most as much as a pipe takes
+	 * atomically.
+	 */
 	while (written()[0] == '\0') {
 		gather("many");
 		lines++;
@@ -426,7 +435,7 @@ static void records_are_gathered_and_flushed(void **state)
 	assert_int_equal(pipe_.audit.written, 2 + lines);
 	assert_int_equal(pipe_.audit.gathered_lines, 1);
 	assert_int_equal(gatherings, 3);
-	/* The longest line, behind others. */
+	/* The longest possible line after others. */
 	line_init(&line, sizeof(line.bytes));
 	memset(line.bytes, 'x', sizeof(line.bytes) - 2);
 	line.length = sizeof(line.bytes) - 2;
@@ -449,7 +458,7 @@ static void what_was_gathered_is_lost_together(void **state)
 	assert_false(audit_flush(&pipe_.audit));
 	assert_int_equal(pipe_.audit.lost, 5);
 	assert_int_equal(pipe_.audit.gathered_lines, 0);
-	assert_true(audit_flush(&pipe_.audit)); /* there is nothing */
+	assert_true(audit_flush(&pipe_.audit)); /* nothing is gathered */
 	while (read(pipe_.in, pipe_.text, sizeof(pipe_.text)) > 0)
 		;
 	audit_line_begin(&line, "again");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A number per COUNTER of metrics.def. */
+/* One number per COUNTER of metrics.def. */
 #include "obs/counters.h"
 
 #include "base/check.h"

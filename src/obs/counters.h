@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is counted from start to end of the process; the log gets it at the end. */
+/* Process-wide counters. They start at 0 and are logged when the process ends. */
 #ifndef MCPGATED_OBS_COUNTERS_H
 #define MCPGATED_OBS_COUNTERS_H
 
@@ -17,9 +17,9 @@ enum counter {
 void counter_add(enum counter counter);
 void counter_add_many(enum counter counter, uint64_t count);
 uint64_t counter_get(enum counter counter);
-/* As in metrics.def. */
+/* The name in metrics.def. */
 const char *counter_name(enum counter counter);
-/* One line with all that are not zero. */
+/* Logs one line with all nonzero counters. */
 void counters_log(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buckets are powers of two: the right one is found without a search. */
+/* Bucket bounds are powers of two, so the bucket is found without a search. */
 #include "obs/latency_histogram.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ void latency_histogram_add(struct latency_histogram *h, uint64_t took_ms, uint64
 
 	if (bucket >= LATENCY_HISTOGRAM_BUCKETS)
 		bucket = LATENCY_HISTOGRAM_BUCKETS - 1;
-	/* Empties the slots that have passed without a call. */
+	/* Clears the slots that passed without a call. */
 	CHECK(slot >= h->slot);
 	if (slot - h->slot >= LATENCY_HISTOGRAM_SLOTS)
 		memset(h->slots, 0, sizeof(h->slots));

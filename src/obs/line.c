@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/unicode.h"
 
-#define SHOWN_MAX_BYTES 16 /* `\udbff\udfff` is the longest */
+#define SHOWN_MAX_BYTES 16 /* `\udbff\udfff` is the longest escape */
 
 void line_init(struct text_line *line, size_t max)
 {
@@ -22,7 +22,7 @@ bool line_has_room(const struct text_line *line, size_t size)
 	return line->length + size <= line->max;
 }
 
-/* Callers ask for room first; what has none all the same is left out. */
+/* Callers check for room first; what does not fit is dropped. */
 void line_put(struct text_line *line, struct slice text)
 {
 	CHECK(line->length <= line->max);
@@ -66,7 +66,7 @@ void line_put_time(struct text_line *line, uint64_t wall_ms)
 				5));
 }
 
-/* Writes the first character of s as it is shown; returns its length in s. */
+/* Writes the first character of s in its displayed form; returns its length in s. */
 static size_t show_first(struct slice s, char shown_r[SHOWN_MAX_BYTES])
 {
 	size_t n = text_utf8_length(s);
@@ -79,7 +79,7 @@ static size_t show_first(struct slice s, char shown_r[SHOWN_MAX_BYTES])
 		snprintf(shown_r, SHOWN_MAX_BYTES, "%.*s", (int)n, s.p);
 	else if (code < 0x10000)
 		snprintf(shown_r, SHOWN_MAX_BYTES, "\\u%04x", code);
-	else /* JSON has no longer escapes: a pair of surrogates */
+	else /* a surrogate pair: JSON has no longer escapes */
 		snprintf(shown_r, SHOWN_MAX_BYTES, "\\u%04x\\u%04x", 0xD7C0 + (code >> 10),
 			 0xDC00 + (code & 0x3FF));
 	return n > 0 ? n : 1;
@@ -87,7 +87,7 @@ static size_t show_first(struct slice s, char shown_r[SHOWN_MAX_BYTES])
 
 bool line_put_shown(struct text_line *line, struct slice text, size_t bytes_max)
 {
-	/* Most texts are made of nothing else. */
+	/* Most texts need no escaping. */
 	size_t plain =
 		text_verbatim_length(slice_of(text.p, text.n < bytes_max ? text.n : bytes_max));
 	struct slice rest = text;

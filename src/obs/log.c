@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Formats one line into a fixed buffer and writes it with one call. No rotation, no threads, no
- * blocking: where the log is a pipe whose reader sleeps, lines are dropped and counted. What does not
- * fit into a line is left out at the end of a character or of a field, so every line is whole.
+ * Formats a line into a fixed buffer and writes it with one call. No rotation, no threads, no
+ * blocking: if the log is a pipe whose reader is stuck, lines are dropped and counted. What does
+ * not fit into a line is cut off at a character or field boundary, so every line is complete.
  * REL-47, REL-48.
  */
 #include "obs/log.h"
@@ -42,12 +42,12 @@ static const char *const level_names[] = {
 static struct {
 	int fd;
 	enum log_format format;
-	enum log_format other; /* that lines of other processes may have until then as well */
+	enum log_format other; /* also accepted from other processes until other_until_ms */
 	uint64_t other_until_ms;
 	const char *process;
 	uint64_t count;
 	uint64_t dropped;
-	bool is_torn; /* the last line was written in part: its end is missing */
+	bool is_torn; /* the last line was written only in part */
 } sink = { .fd = STDERR_FILENO };
 
 enum log_level log_threshold = LOG_LEVEL_INFO;
@@ -153,7 +153,7 @@ static void line_put_head(struct text_line *line, enum log_event event)
 		line_put_field(line, &(struct log_field)LOG_STR("process", sink.process));
 }
 
-/* Returns false, without a write, if it would block; files are always ready. */
+/* Returns false, without writing, if the write would block; files are always ready. */
 static bool sink_write(const char *bytes, size_t size)
 {
 	struct pollfd p = { .fd = sink.fd, .events = POLLOUT };
@@ -187,11 +187,11 @@ static bool line_write(enum log_event event, const struct log_field *fields)
 	for (; fields->key != NULL; fields++)
 		line_put_field(&line, fields);
 	line_puts(&line, sink.format == LOG_FORMAT_JSON ? "}\n" : "\n");
-	CHECK(line.bytes[line.length - 1] == '\n'); /* fields have left room for it */
+	CHECK(line.bytes[line.length - 1] == '\n'); /* fields leave room for it */
 	return line_send(&line);
 }
 
-/* Says first how many lines were lost, once there is room again. */
+/* Once there is room again, first reports how many lines were lost. */
 static void report_dropped(void)
 {
 	const struct log_field lost[] = { LOG_INT("lines", sink.dropped), { .key = NULL } };
@@ -211,7 +211,10 @@ void log_write(enum log_event event, const struct log_field *fields)
 
 /* ---- lines of another process ---- */
 
-/* Takes `form` off the front of *rest: 0 stands for a digit, a for letters of a word, all else for itself. */
+/*
+ * Takes text of this form off the front of *rest: `0` stands for a digit, `a` for a run of letters,
+ * anything else for itself.
+ */
 static bool take_form(struct slice *rest, const char *form)
 {
 	for (; *form != '\0'; form++) {
@@ -231,7 +234,7 @@ static bool take_form(struct slice *rest, const char *form)
 	return true;
 }
 
-/* What is seen as it is: one character. */
+/* Takes one visible character. */
 static bool take_seen(struct slice *rest)
 {
 	size_t n = text_utf8_length(*rest);
@@ -251,7 +254,7 @@ static bool take_hex(struct slice *rest, size_t count)
 	return true;
 }
 
-/* As line_put_shown writes it. */
+/* Takes a quoted text as line_put_shown writes it. */
 static bool take_quoted(struct slice *rest)
 {
 	while (!take_form(rest, "\"")) {
@@ -266,7 +269,7 @@ static bool take_quoted(struct slice *rest)
 	return true;
 }
 
-/* In text a number needs no quotes either. */
+/* Takes an unquoted text value; numbers are not quoted either. */
 static bool take_plain(struct slice *rest)
 {
 	size_t n = 0;
@@ -287,7 +290,10 @@ static bool take_number(struct slice *rest)
 	return true;
 }
 
-/* As line_put_field writes it. What stands at the front of a line is not said again: readers of JSON take the last. */
+/*
+ * Takes a field as line_put_field writes it. Keys of the fixed part at the front must not be
+ * repeated: JSON parsers use the last one.
+ */
 static bool take_field(struct slice *rest, bool is_json)
 {
 	static const struct slice said[] = {
@@ -315,7 +321,7 @@ static bool take_field(struct slice *rest, bool is_json)
 	return is_json ? take_number(rest) : take_plain(rest);
 }
 
-/* Whether log_write could have written it, in a process of this name. */
+/* Whether log_write could have written the line in a process of this name. */
 static bool is_line_of(struct slice line, struct slice process, enum log_format format)
 {
 	bool is_json = format == LOG_FORMAT_JSON;

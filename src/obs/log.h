@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log: one line per fact, `time level event key=value …`, or the same as a JSON object. Event
- * names and levels are the rows of log_events.def. Foreign bytes are escaped and cut; a line never
- * holds a raw control character, nor one that is not seen or turns the direction of writing. Writing never blocks: a line that does not fit is dropped and
- * counted, and the count is reported by the next line that does.
+ * The log: one line per fact, `time level event key=value …`, or the same as a JSON object. The
+ * rows of log_events.def define event names and levels. Foreign bytes are escaped and truncated: a
+ * line never contains raw control characters, invisible characters or characters that change the
+ * writing direction. Writing never blocks: a line that cannot be written is dropped and counted,
+ * and the next line that can be written reports the count.
  *
- *	LOG(CHILD_EXIT, LOG_STR("server", name), LOG_INT("pid", pid));
+ * 	LOG(CHILD_EXIT, LOG_STR("server", name), LOG_INT("pid", pid));
  */
 #ifndef MCPGATED_OBS_LOG_H
 #define MCPGATED_OBS_LOG_H
@@ -29,14 +30,14 @@ enum log_event {
 	LOG_EVENT_COUNT
 };
 
-/* LOG_LEVEL_OF_<event>, a constant. */
+/* LOG_LEVEL_OF_<event>: the level of each event, as a constant. */
 enum {
 #define X(event, level, name, help) LOG_LEVEL_OF_##event = LOG_LEVEL_##level,
 #include "obs/log_events.def"
 #undef X
 };
 
-/* The words of its row. */
+/* The columns of a row of log_events.def. */
 struct log_event_row {
 	const char *level;
 	const char *name;
@@ -70,32 +71,35 @@ struct log_field {
 				  (const struct log_field[]){ __VA_ARGS__, { .key = NULL } }); \
 	} while (0)
 
-/* Events of a higher level are not written. Set by log_set. */
+/* Events above this level are not written. Set by log_set and log_set_level. */
 extern enum log_level log_threshold;
 
-/* What the log is from now on. The descriptor is borrowed and stays the caller's. */
+/* Sets descriptor, level and format. The descriptor is borrowed; the caller keeps it open. */
 void log_set(int fd, enum log_level level, enum log_format format);
-/* The same but for the descriptor, which stays. */
+/* Sets level and format, and keeps the descriptor. */
 void log_set_level(enum log_level level, enum log_format format);
 /*
- * Lines of other processes may have this format as well for a minute: they change it a little before this one or after it.
- * log_set_level expects the one before.
+ * For one minute, log_relay_line accepts this format as well: other processes change theirs
+ * slightly before or after this one. log_set_level does this for the previous format.
  */
 void log_expect_format(enum log_format format);
-/* Another descriptor, the rest as before. */
+/* Sets the descriptor, and keeps level and format. */
 void log_set_fd(int fd);
-/* Prepended to every line's fields as `process=…`; a literal. */
+/* Every line gets the field `process=NAME` first. `name` is a string literal, not copied. */
 void log_set_process(const char *name);
 bool log_is_on(enum log_event event);
-/* Lines so far, with those that were lost. */
+/* Number of lines so far, including lost ones. */
 uint64_t log_line_count(void);
 struct log_event_row log_event_get(enum log_event event);
 /*
- * Writes out a line that the process of this name has formatted as log_write does, without its line feed; nothing is
- * put in it. False, and nothing written: it is no such line, or says that another process wrote it.
+ * Writes a line that another process, of this name, formatted with log_write. `line` comes without
+ * its line feed and is written unchanged. Returns false, and writes nothing, if log_write could not
+ * have produced the line or if it names another process.
  */
 bool log_relay_line(struct slice line, const char *process) must_check;
-/* fields ends with a NULL key. Use LOG. */
+/*
+ * Writes the event. `fields` ends with a NULL key. Use the macro LOG, which checks the level first.
+ */
 void log_write(enum log_event event, const struct log_field *fields);
 
 #endif

@@ -29,9 +29,9 @@ struct metric_row metric_get(enum metric metric)
 	return rows[metric];
 }
 
-/* ---- heads ---- */
+/* ---- metadata lines ---- */
 
-/* The name of the whole family: in OpenMetrics without what its samples have at their end. */
+/* The name of the metric family: OpenMetrics omits the suffix of the samples. */
 static struct slice family_of(const struct metric_writer *writer, const struct metric_row *row)
 {
 	static const struct slice total = SLICE("_total"), info = SLICE("_info");
@@ -65,7 +65,7 @@ void metric_end(struct metric_writer *writer)
 
 /* ---- samples ---- */
 
-/* How many bytes at its beginning mean themselves, as nearly all do. */
+/* Length of the prefix that needs no escaping, usually the whole text. */
 static size_t plain_length(struct slice text)
 {
 	size_t n = text_plain_length(text);
@@ -74,7 +74,7 @@ static size_t plain_length(struct slice text)
 	return quote != NULL ? (size_t)(quote - text.p) : n;
 }
 
-/* The backslashes of what is not seen are characters of the value, and so are written as two. */
+/* The backslashes of escaped invisible characters are part of the value, so they are doubled. */
 static void append_value(struct buf *out, struct slice text)
 {
 	while (text.n > 0) {
@@ -109,7 +109,9 @@ static void append_label(struct buf *out, bool *is_first, struct slice name, str
 	*is_first = false;
 }
 
-/* `end` of the name and `le`: of samples of a histogram; else "" and NULL. */
+/*
+ * For a histogram: `end` is the suffix of the name, `le` the bucket bound; otherwise "" and NULL.
+ */
 static void begin_sample(struct metric_writer *writer, const char *end, const struct slice *values,
 			 const char *le)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of metrics.def, and the texts in which monitoring reads them: the text format of Prometheus (0.0.4), and
- * OpenMetrics 1.0.0, which differs in heads and in its last line. Values are put in by who knows them.
+ * The rows of metrics.def, and their export for monitoring: Prometheus text format 0.0.4 and
+ * OpenMetrics 1.0.0, which differs in the metadata lines and in the last line. The callers supply
+ * the values.
  */
 #ifndef MCPGATED_OBS_METRIC_H
 #define MCPGATED_OBS_METRIC_H
@@ -25,35 +26,36 @@ enum metric {
 };
 
 struct metric_row {
-	const char *name; /* as in the text format: a counter's with _total, an info's with _info */
-	const char *type; /* gauge, counter, histogram or info */
-	const char *labels; /* with commas; empty: none */
+	const char *name;   /* as exported: with _total for a counter, _info for an info */
+	const char *type;   /* gauge, counter, histogram or info */
+	const char *labels; /* separated by commas; empty: none */
 	const char *help;
 };
 struct metric_row metric_get(enum metric metric);
 
 #define METRIC_LABELS_MAX 6
 
-/* All zeros but for out and is_open. */
+/* The owner sets out and is_open; the rest is zero. */
 struct metric_writer {
 	struct buf *out;
-	bool is_open; /* OpenMetrics */
+	bool is_open; /* OpenMetrics format */
 	enum metric metric;
 };
 
-/* Its # HELP and # TYPE; samples of it follow. */
+/* Writes # HELP and # TYPE of a metric; its samples follow. */
 void metric_begin(struct metric_writer *writer, enum metric metric);
 /*
- * A sample of the metric that was begun. values: of its labels, in the order of the row; NULL where there are none. One that
- * is empty is left out, which means the same. They are foreign texts: what is not seen in them is written as \u{NUMBER}.
+ * Writes a sample of the current metric. `values` are the values of its labels in the order of the
+ * row; NULL if it has none. A label with an empty value is left out, which means the same. The
+ * values are foreign text: invisible characters in them are written as \u{NUMBER}.
  */
 void metric_put(struct metric_writer *writer, const struct slice *values, uint64_t value);
-/* The same of milliseconds, in seconds. */
+/* Like metric_put, for milliseconds, written in seconds. */
 void metric_put_ms(struct metric_writer *writer, const struct slice *values, uint64_t ms);
-/* All samples of one histogram. */
+/* Writes all samples of a histogram. */
 void metric_put_histogram(struct metric_writer *writer, const struct slice *values,
 			  const struct latency_histogram *histogram);
-/* After the last sample of all. */
+/* Ends the output, after the last sample. */
 void metric_end(struct metric_writer *writer);
 
 #endif

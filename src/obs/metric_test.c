@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exact text that monitoring reads, and that no foreign name can change its form. */
+/* The exact output, which no foreign name can break. */
 #include "obs/metric.h"
 
 #include <ctype.h>
@@ -37,7 +37,7 @@ static void samples_are_exact(void **state)
 
 	metric_begin(&writer, METRIC_DRAINING);
 	metric_put(&writer, NULL, UINT64_MAX);
-	assert_written("# HELP mcpgated_draining 1 from the moment the daemon stops\n"
+	assert_written("# HELP mcpgated_draining 1 from the moment the daemon begins to stop\n"
 		       "# TYPE mcpgated_draining gauge\nmcpgated_draining 18446744073709551615\n");
 	metric_begin(&writer, METRIC_PROCESS_CPU);
 	out.len = 0;
@@ -47,7 +47,7 @@ static void samples_are_exact(void **state)
 	assert_written("");
 }
 
-/* OpenMetrics 1.0.0: the name of a family has no suffix, that of its samples has. */
+/* OpenMetrics 1.0.0: the name of a family has no suffix; that of its samples does. */
 static void open_metrics_differ(void **state)
 {
 	static const struct slice version = SLICE("1");
@@ -59,13 +59,13 @@ static void open_metrics_differ(void **state)
 		       "# TYPE mcpgated_calls counter\nmcpgated_calls_total 3\n");
 	metric_begin(&writer, METRIC_BUILD_INFO);
 	metric_put(&writer, &version, 1);
-	assert_written("# HELP mcpgated_build 1; its label is the version\n"
+	assert_written("# HELP mcpgated_build 1; the label is the version\n"
 		       "# TYPE mcpgated_build info\nmcpgated_build_info{version=\"1\"} 1\n");
 	metric_end(&writer);
 	assert_written("# EOF\n");
 	writer.is_open = false;
 	metric_begin(&writer, METRIC_BUILD_INFO);
-	assert_written("# HELP mcpgated_build_info 1; its label is the version\n"
+	assert_written("# HELP mcpgated_build_info 1; the label is the version\n"
 		       "# TYPE mcpgated_build_info gauge\n");
 }
 
@@ -117,7 +117,7 @@ static void histograms_are_cumulative(void **state)
 					 "mcpgated_call_wait_seconds_count{server=\"a\"} 3\n"));
 }
 
-/* The data model of Prometheus; what ends a counter's name; labels that writing has room for. */
+/* The Prometheus data model, the suffix of counters, and the maximum number of labels. */
 static void rows_keep_the_rules(void **state)
 {
 	for (enum metric m = 0; m < METRIC_COUNT; m++) {
@@ -141,7 +141,7 @@ static void rows_keep_the_rules(void **state)
 	}
 }
 
-/* proc(5): the name of a program is anybody's text. */
+/* proc(5): a process name may contain anything. */
 static void usage_is_read(void **state)
 {
 	struct process_usage usage;

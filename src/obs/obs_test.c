@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the log writes for all that can come into it, and what it does where it cannot write. */
+/* What the log writes for any input, and what it does when it cannot write. */
 #include "obs/log.h"
 
 #include <ctype.h>
@@ -36,7 +36,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Whatever has been written since the last call. */
+/* Everything written since the last call. */
 static const char *written(int fd)
 {
 	size_t length = 0;
@@ -48,7 +48,7 @@ static const char *written(int fd)
 	return line;
 }
 
-/* The line without its time stamp, which must be one. */
+/* The line without its timestamp, which is checked. */
 static const char *after_stamp(const char *text)
 {
 	static const char shape[] = "dddd-dd-ddTdd:dd:dd.dddZ ";
@@ -78,7 +78,7 @@ static const char *json_string_end(const char *p)
 	return p + 1;
 }
 
-/* Fails unless text is one line that holds a flat JSON object in UTF-8. Returns its members. */
+/* Fails unless text is one line with a flat JSON object in UTF-8. Returns the number of members. */
 static int check_json_line(const char *text)
 {
 	int members = 0;
@@ -145,21 +145,22 @@ static void foreign_bytes_are_escaped(void **state)
 		{ "\x1b[31m", "\"\\u001b[31m\"" },
 		{ "say \"x\" \\", "\"say \\\"x\\\" \\\\\"" },
 		{ "\x7f", "\"\\u007f\"" },
-		{ "\xc2\x85", "\"\\u0085\"" },                   /* NEL, a line break to some */
-		{ "\xc3\xa4", "\"\xc3\xa4\"" },                  /* U+00E4 stays */
-		{ "\xe4", "\"\\u00e4\"" },                       /* no UTF-8 */
-		{ "\xe2\x82", "\"\\u00e2\\u0082\"" },            /* a cut sequence */
+		/* NEL, a line break to some programs */
+		{ "\xc2\x85", "\"\\u0085\"" },
+		{ "\xc3\xa4", "\"\xc3\xa4\"" },                  /* U+00E4 is kept */
+		{ "\xe4", "\"\\u00e4\"" },                       /* not UTF-8 */
+		{ "\xe2\x82", "\"\\u00e2\\u0082\"" },            /* a truncated sequence */
 		{ "\xed\xa0\x80", "\"\\u00ed\\u00a0\\u0080\"" }, /* a surrogate */
 		{ "event=fake", "\"event=fake\"" },
-		{ "\u202eevil", "\"\\u202eevil\"" },              /* from right to left */
+		{ "\u202eevil", "\"\\u202eevil\"" },              /* right-to-left override */
 		{ "a\u2066b\u2069", "\"a\\u2066b\\u2069\"" },     /* an isolate */
-		{ "a\u200bb\ufeff", "\"a\\u200bb\\ufeff\"" },     /* of no width */
+		{ "a\u200bb\ufeff", "\"a\\u200bb\\ufeff\"" },     /* zero width */
 		{ "a\u2028b", "\"a\\u2028b\"" },                  /* a line separator */
 		{ "a\u00adb\u3164", "\"a\\u00adb\\u3164\"" },     /* a soft hyphen, a filler */
 		{ "a\ufe0f", "\"a\\ufe0f\"" },                    /* a variation selector */
 		{ "a\U000e0041", "\"a\\udb40\\udc41\"" },         /* a tag, beyond 16 bits */
-		{ "\U000e0fff", "\"\\udb43\\udfff\"" },           /* of no use yet */
-		{ "\U0001f600 \u05d0", "\"\U0001f600 \u05d0\"" }, /* what is seen stays */
+		{ "\U000e0fff", "\"\\udb43\\udfff\"" },           /* reserved */
+		{ "\U0001f600 \u05d0", "\"\U0001f600 \u05d0\"" }, /* visible characters are kept */
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -176,7 +177,7 @@ static void foreign_bytes_are_escaped(void **state)
 	assert_non_null(strstr(written(ends[0]), "\"a\\u0000b\""));
 }
 
-/* REL-48: also the longest line is one whole line. */
+/* REL-48: even the longest line is one complete line. */
 static void long_lines_are_cut_and_stay_whole(void **state)
 {
 	static const char fillers[] = { 'x', '\x01', '"', '\xe4' };
@@ -203,14 +204,16 @@ static void long_lines_are_cut_and_stay_whole(void **state)
 	memset(text, 'x', sizeof(text) - 1);
 	LOG(CHILD_STDERR, LOG_STR("a", text), LOG_STR("b", "behind"));
 	assert_non_null(strstr(written(ends[0]), "...\",\"b\":\"behind\"}"));
-	/* At the end of a character. */
+	/* At a character boundary. */
 	for (size_t i = 1; i + 2 < sizeof(text); i += 2)
 		memcpy(text + i, "\xc3\xa4", 2);
 	LOG(CHILD_STDERR, LOG_SLICE("a", slice_of(text, 1400)));
 	assert_non_null(strstr(written(ends[0]), "\xc3\xa4...\""));
 }
 
-/* Fills the pipe until the log would block; returns the lines that were lost. */
+/*
+ * Fills the pipe until the log would block, then logs `more` lines, which are lost; returns `more`.
+ */
 static int overfill(int more)
 {
 	static char text[900];
@@ -223,11 +226,11 @@ static int overfill(int more)
 		continue;
 	fcntl(ends[1], F_SETFL, flags);
 	for (int i = 0; i < more; i++)
-		LOG(CHILD_STDERR, LOG_INT("n", i)); /* a blocking descriptor: this would hang */
+		LOG(CHILD_STDERR, LOG_INT("n", i)); /* with a blocking descriptor this would hang */
 	return more;
 }
 
-/* REL-47: the reader sleeps. */
+/* REL-47: the reader is stuck. */
 static void full_pipe_drops_and_counts(void **state)
 {
 	assert_int_equal(overfill(7), 7);
@@ -241,7 +244,7 @@ static void full_pipe_drops_and_counts(void **state)
 	assert_null(strstr(written(ends[0]), "log_dropped"));
 }
 
-/* REL-47: the reader has gone; another file is opened later. */
+/* REL-47: the reader is gone; later another file is opened. */
 static void gone_reader_loses_no_count(void **state)
 {
 	int others[2];
@@ -260,7 +263,7 @@ static void gone_reader_loses_no_count(void **state)
 	assert_non_null(strstr(line, "info child_stderr n=100\n"));
 }
 
-/* REL-47: the disk is full in the middle of a line. What follows later is a line of its own. */
+/* REL-47: the disk fills up in the middle of a line. The next line starts on a line of its own. */
 static void torn_line_is_ended_before_the_next(void **state)
 {
 	struct rlimit before, low;
@@ -283,7 +286,7 @@ static void torn_line_is_ended_before_the_next(void **state)
 	assert_non_null(strstr(line, "Z info child_stderr n=100\n"));
 	for (char *at = line; *at != '\0'; at = strchr(at, '\n') + 1, lines++)
 		after_stamp(at);
-	assert_int_equal(lines, 4); /* the first, a part of the second, and these two */
+	assert_int_equal(lines, 4); /* the first, part of the second, and these two */
 	fclose(file);
 }
 
@@ -318,7 +321,7 @@ static void reasons_are_told_apart(void **state)
 		assert_non_null(row->data);
 		for (int j = 0; j < i; j++)
 			assert_string_not_equal(row->text, reason_get((enum reason)j)->text);
-		/* Clients that see a status of failure see an error in the body too, and why. */
+		/* A failure status always comes with an error in the body and its reason. */
 		assert_true(row->http_status == 0 || row->http_status == 200 ||
 			    (row->http_status >= 400 && row->http_status < 600));
 		if (strlen(row->data) > 0)
@@ -355,7 +358,7 @@ static void latency_histogram_measures(void **state)
 	assert_int_equal(latency_histogram_quantile_ms(&latency_histogram, 500), 1);
 	assert_int_equal(latency_histogram_quantile_ms(&latency_histogram, 990), 8);
 	assert_true(latency_histogram_quantile_ms(&latency_histogram, 1000) == UINT64_MAX);
-	/* What runs now is not a whole slot yet. */
+	/* The current slot is not complete yet. */
 	assert_int_equal(latency_histogram_last_minute(&latency_histogram, first_ms), 0);
 	assert_int_equal(latency_histogram_last_minute(&latency_histogram, first_ms + 10000), 100);
 	assert_int_equal(latency_histogram_last_minute(&latency_histogram, first_ms + 60000), 100);
@@ -379,7 +382,10 @@ static void assert_relayed(const char *const *lines, size_t count, bool is_expec
 			fail_msg("line %zu: %s", i, lines[i]);
 }
 
-/* SEC-61, REL-48: what another process says of itself is what log_write could have written there. */
+/*
+ * SEC-61, REL-48: a line of another process is accepted only if log_write could have written it
+ * there.
+ */
 static void line_of_another_process_has_the_form_of_ours(void **state)
 {
 	static const char *const good[] = {
@@ -399,8 +405,9 @@ static void line_of_another_process_has_the_form_of_ours(void **state)
 		FRONT " process=keeper",
 		FRONT " event=forged",
 		FRONT " a=\"\x1b[2J\"",
-		FRONT " a=\"\xc2\x9b[2J\"",  /* the same of a terminal that takes all controls */
-		FRONT " a=\"\xe2\x80\xae\"", /* turns the direction */
+		/* the same as one 8-bit control, for terminals that accept those */
+		FRONT " a=\"\xc2\x9b[2J\"",
+		FRONT " a=\"\xe2\x80\xae\"", /* changes the writing direction */
 		FRONT " a=\"\xff\"",
 	};
 	static const char *const good_json[] = {
@@ -426,7 +433,7 @@ static void line_of_another_process_has_the_form_of_ours(void **state)
 	assert_relayed(bad_json, ARRAY_LEN(bad_json), false);
 }
 
-/* Whatever log_write writes in one process is taken from it in another. */
+/* A line that log_write writes in one process is accepted in another. */
 static void own_line_is_relayed(void **state)
 {
 	static const enum log_format formats[] = { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };

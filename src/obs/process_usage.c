@@ -33,7 +33,7 @@ void process_view_open(struct process_view *view, pid_t pid)
 	view->booted_at_ms = clock_of(CLOCK_REALTIME) - clock_of(CLOCK_BOOTTIME);
 }
 
-/* Each read from the beginning is made anew by the kernel. */
+/* The kernel regenerates the text for each read from offset 0. */
 static bool read_text(int fd, char text_r[TEXT_BYTES])
 {
 	ssize_t n = fd >= 0 ? pread(fd, text_r, TEXT_BYTES - 1, 0) : -1;
@@ -42,7 +42,7 @@ static bool read_text(int fd, char text_r[TEXT_BYTES])
 	return n > 0;
 }
 
-/* The name, which is anybody's text, ends at the last bracket. */
+/* The process name may contain anything; it ends at the last parenthesis. */
 bool process_usage_parse(const char *text, struct process_usage *usage_r)
 {
 	const char *fields = strrchr(text, ')');
@@ -74,7 +74,7 @@ bool process_view_read(const struct process_view *view, struct process_usage *us
 	return true;
 }
 
-/* The kernel says how long the table of descriptors is: no higher number is open. */
+/* FDSize is the size of the descriptor table: no higher descriptor is open. */
 uint64_t process_view_count_descriptors(const struct process_view *view)
 {
 	char text[TEXT_BYTES];

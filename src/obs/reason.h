@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why something ended: the argument of every *_end function, and what follows from it. */
+/*
+ * Why something ended: the argument of every *_end function, and what clients and the log are told.
+ */
 #ifndef MCPGATED_OBS_REASON_H
 #define MCPGATED_OBS_REASON_H
 
@@ -15,7 +17,7 @@ struct reason_row {
 	int http_status;     /* 0: none */
 	int rpc_code;        /* 0: none */
 	const char *data;    /* data.reason for clients; "" if they never see it */
-	const char *message; /* for the same */
+	const char *message; /* message for clients; likewise */
 };
 
 const struct reason_row *reason_get(enum reason reason);

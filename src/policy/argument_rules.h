@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the operator says about the arguments of tools and prompts, made ready to be asked: see arguments.h. */
+/*
+ * The operator's rules for the arguments of tools and prompts, prepared for evaluation; see
+ * arguments.h.
+ */
 #ifndef MCPGATED_POLICY_ARGUMENT_RULES_H
 #define MCPGATED_POLICY_ARGUMENT_RULES_H
 
@@ -12,27 +15,30 @@
 
 struct pattern;
 
-/* Those of one entry of deny_patterns. */
+/* The patterns of one entry of deny_patterns. */
 struct tool_patterns {
-	struct slice folded; /* the name, likewise */
+	struct slice folded; /* the folded name of the tool or prompt */
 	struct pattern **items;
 	size_t count;
 };
 
 struct argument_rules {
-	uint64_t max_bytes;             /* of the arguments as they are written; 0: any number */
-	struct slice_map deny_patterns; /* by name of the tool or prompt; regular expressions */
+	uint64_t max_bytes;             /* limit on the size of the arguments as written; 0: none */
+	struct slice_map deny_patterns; /* regular expressions by name of the tool or prompt */
 	struct names forbidden_keys;
-	struct path_rules paths;    /* no roots: paths are not looked at */
-	struct names path_members;  /* whose texts are paths, whatever they look like */
-	struct names paths_ignored; /* whose texts are none; as they are written */
-	/* What follows from that: */
+	struct path_rules paths;    /* no roots: paths are not checked */
+	struct names path_members;  /* members whose texts are always treated as paths */
+	struct names paths_ignored; /* members whose texts are never paths, as written */
+	/* Computed by argument_rules_prepare: */
 	const struct tool_patterns *patterns; /* one for each of deny_patterns */
 };
 
-/* Makes what follows. What is no name or no expression is left out; who reads the configuration refuses that. */
+/*
+ * Computes the derived members. Invalid names and expressions are skipped; the configuration reader
+ * rejects them.
+ */
 void argument_rules_prepare(struct argument_rules *rules);
-/* Frees what follows. */
+/* Frees the derived members. */
 void argument_rules_fini(struct argument_rules *rules);
 
 #endif

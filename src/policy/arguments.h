@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the arguments of tools and prompts may hold. Judged is the very text that is forwarded, every string of it
- * decoded, names of members as well. What a text means inside (JSON, a command line) is not looked at. SEC-54, SEC-55.
+ * Checks the arguments of tools and prompts against the operator's rules. The check applies to the
+ * text that is forwarded: every string of it decoded, names of members included. It does not
+ * interpret texts further (nested JSON, command lines). SEC-54, SEC-55.
  */
 #ifndef MCPGATED_POLICY_ARGUMENTS_H
 #define MCPGATED_POLICY_ARGUMENTS_H
@@ -14,10 +15,11 @@ struct pattern_work;
 struct rule;
 
 /*
- * NULL, or why this message is to be refused, for "the arguments ...": a fixed text, which names no pattern.
+ * Returns NULL, or why the message must be refused, to follow "the arguments ...": a fixed text
+ * that names no pattern.
  *
- * work     of all messages that come together: a batch takes no longer than one of them may
- * *rule_r  the rule that it breaks; that of all arguments if it cannot be judged
+ * work     shared by all messages that arrive together: a batch gets no more than one message
+ * *rule_r  the rule that is violated; the rule for all arguments if they cannot be checked
  */
 const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env,
 			    struct pattern_work *work, struct rule *rule_r) must_check;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exact arithmetic with JSON numbers in canonical form (jsonrpc/canonical.h), whose exponents have at most 18 digits. */
+/*
+ * Exact arithmetic on JSON numbers in canonical form (jsonrpc/canonical.h) whose exponents have at
+ * most 18 digits.
+ */
 #ifndef MCPGATED_POLICY_DECIMAL_H
 #define MCPGATED_POLICY_DECIMAL_H
 
@@ -8,15 +11,18 @@
 
 #include "base/slice.h"
 
-/* Whether it has no fraction: 1.0 has none, nor has 1e300. */
+/* Whether the number is an integer, as 1.0 and 1e300 are. */
 bool decimal_is_integer(struct slice number);
-/* Below, at or above zero: as a is less than, equal to or greater than b. */
+/* Negative, zero or positive, as a is less than, equal to or greater than b. */
 int decimal_compare(struct slice a, struct slice b);
-/* Whether it is greater than 0 and has at most 18 digits: it can be divided by. */
+/* Whether it can be used as a divisor: greater than 0, with at most 18 digits. */
 bool decimal_is_divisor(struct slice number);
-/* Whether number is an integer times the divisor. */
+/* Whether number is an integer multiple of the divisor. */
 bool decimal_is_multiple(struct slice number, struct slice divisor);
-/* A number of things; UINT32_MAX stands for more, too. False: it is negative, or no integer. */
+/*
+ * Reads a nonnegative integer; UINT32_MAX stands for all larger values. Returns false if it is
+ * negative or not an integer.
+ */
 bool decimal_count(struct slice number, uint32_t *count_r);
 
 #endif

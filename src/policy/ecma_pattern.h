@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regular expressions of schemas: ECMA-262 with the flag u, for PCRE2. What remains different: \s takes U+0085 and U+180E for
- * white space, and not U+FEFF; a dot fits U+2028 and U+2029; a group keeps what it held in the round before; properties
- * (\p) have the names that PCRE2 knows.
+ * Translates regular expressions of schemas from ECMA-262 with the flag u to PCRE2. Remaining
+ * differences: \s matches U+0085 and U+180E but not U+FEFF; a dot matches U+2028 and U+2029; a
+ * group keeps its capture from the previous iteration; property names (\p) are those of PCRE2.
  */
 #ifndef MCPGATED_POLICY_ECMA_PATTERN_H
 #define MCPGATED_POLICY_ECMA_PATTERN_H
@@ -10,8 +10,8 @@
 #include "base/buf.h"
 
 /*
- * Appends an expression as PCRE2 is to read it. NULL, or what it has that ECMA-262 does not have, or means otherwise: a
- * fixed text.
+ * Appends the expression in PCRE2 syntax. Returns NULL, or as a fixed text what it contains that
+ * ECMA-262 does not have or defines differently.
  */
 const char *ecma_pattern_translate(struct slice expression, struct buf *out);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The letters that all begins with that fits a regular expression: they are found much more quickly than it. Whatever of an
- * expression is not surely such a letter ends them.
+ * A literal prefix that every match of a regular expression must begin with. Searching for it is
+ * much faster than matching. The prefix ends at anything in the expression that is not certainly a
+ * literal character.
  */
 #ifndef MCPGATED_POLICY_LITERAL_H
 #define MCPGATED_POLICY_LITERAL_H
@@ -15,16 +16,16 @@
 #define LITERAL_MAX 16
 
 struct literal {
-	char text[LITERAL_MAX]; /* ASCII; small letters, if is_caseless */
-	size_t length;          /* 0: nothing is known */
+	char text[LITERAL_MAX]; /* ASCII; lower case if is_caseless */
+	size_t length;          /* 0: no prefix is known */
 	bool is_caseless;
 };
 
-/* `expression`: one that PCRE2 has compiled, without options of its own but for UTF and UCP. */
+/* `expression` must have compiled with PCRE2 without options other than UTF and UCP. */
 void literal_read(struct literal *literal, struct slice expression);
 /*
- * Whether something that fits may begin in `text` at *from_r or behind; then *from_r is the first place where it may. `text` is
- * UTF-8. True if nothing is known.
+ * Whether a match may begin in `text` at *from_r or later; *from_r is then set to the first such
+ * position. `text` is UTF-8. True if no prefix is known.
  */
 bool literal_find(const struct literal *literal, struct slice text, size_t *from_r) must_check;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a message asks for, where a policy is about that. AUTH-SCP-12, SEC-50. */
+/* What a message asks for, as far as policies depend on it. AUTH-SCP-12, SEC-50. */
 #ifndef MCPGATED_POLICY_OPERATION_H
 #define MCPGATED_POLICY_OPERATION_H
 
@@ -7,13 +7,13 @@ struct envelope;
 
 enum operation {
 	OPERATION_OTHER,
-	OPERATION_TOOL,   /* the call of a tool */
-	OPERATION_PROMPT, /* a prompt, to be made of arguments */
+	OPERATION_TOOL,   /* tools/call */
+	OPERATION_PROMPT, /* prompts/get */
 };
 
 /*
- * Our own routing knows a method by its spelling alone. Here what only looks like one counts as it; one that cannot be
- * compared (name_fold), as the call of a tool.
+ * Our own routing recognizes a method only by its exact spelling. Here a look-alike counts as the
+ * method it resembles; a method that cannot be compared (name_fold) counts as a tool call.
  */
 enum operation operation_of(const struct envelope *env);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a server may be used, by name and by whom: its tools, prompts, resources and templates of resources. Pure: what
- * comes of a refusal, it does not know. product.md §4, SEC-50, SEC-56.
+ * Who may use which tools, prompts, resources and resource templates of a server, by name. Pure
+ * functions; they do not know what a refusal leads to. product.md §4, SEC-50, SEC-56.
  */
 #ifndef MCPGATED_POLICY_PERMISSIONS_H
 #define MCPGATED_POLICY_PERMISSIONS_H
@@ -21,99 +21,116 @@ enum permission_kind {
 	PERMISSION_TOOL,
 	PERMISSION_PROMPT,
 	PERMISSION_RESOURCE, /* by its URI */
-	PERMISSION_TEMPLATE, /* of resources, by its uriTemplate */
+	PERMISSION_TEMPLATE, /* a resource template, by its uriTemplate */
 	PERMISSION_KINDS,
 };
 
-/* Patterns in which * stands for any characters. What fits `deny` is denied; else what fits `allow` is allowed. */
+/*
+ * Patterns in which * matches any characters. A name that matches `deny` is denied; otherwise one
+ * that matches `allow` is allowed.
+ */
 struct permission_rules {
 	struct slices allow;
 	struct slices deny;
-	/* The same as names are compared, one for each; empty: it is no name, and fits nothing. Made by permissions_finish: */
+	/*
+	 * The folded patterns, computed by permissions_finish; empty: invalid name, matches
+	 * nothing.
+	 */
 	struct slices allow_folded;
 	struct slices deny_folded;
 };
 
-/* What one role says of the server. */
+/* What one role says about the server. */
 struct permission_role {
 	size_t number; /* of the role */
 	struct slice name;
-	bool is_of_token; /* it is what the entry `token` of auth.tokens has for itself */
+	bool is_of_token; /* the role is the private one of entry `token` of auth.tokens */
 	size_t token;
-	struct slice server; /* as the role names it: by name, or `*` */
+	struct slice server; /* as in the role: the name, or `*` */
 	struct permission_rules kinds[PERMISSION_KINDS];
 };
 
-/* All zeros: there are no rules, everything is allowed. */
+/* All zeros: no rules, everything is allowed. */
 struct permissions {
-	struct permission_rules kinds[PERMISSION_KINDS]; /* for everybody */
-	struct permission_role *roles;                   /* for those who have them; of roles.h */
+	/* the server's own rules, for all callers */
+	struct permission_rules kinds[PERMISSION_KINDS];
+	/* for callers with these roles; from roles.h */
+	struct permission_role *roles;
 	size_t role_count;
-	bool has_rules; /* for everybody, beyond that everything is allowed */
+	bool has_rules; /* some rule applies to all callers; without one everything is allowed */
 };
 
-/* Once the rules are there. */
+/* Computes the derived members, once the rules are set. */
 void permissions_finish(struct permissions *permissions);
-/* What permissions_finish has made, and the roles. */
+/* Frees the roles and what permissions_finish has allocated. */
 void permissions_free(struct permissions *permissions);
 
 /*
- * The form in which names of this kind are compared: NULL, and it has been appended to `folded`; or why it is no name, for
- * "the name ...".
+ * Appends to `folded` the form in which names of this kind are compared, and returns NULL; or
+ * returns why it is not a valid name, to follow "the name ...".
  */
 const char *permission_fold(enum permission_kind kind, struct slice name, struct buf *folded)
 	must_check;
-/* The same without a copy of what has that form already, as name_read_form has it. */
+/* Like permission_fold, without copying a name that is already folded; see name_read_form. */
 const char *permission_read_form(enum permission_kind kind, struct slice name, struct buf *room,
 				 struct slice *form_r) must_check;
 /*
- * The form of a pattern that takes something away: of the letters of URIs it is not known whether the server tells them by
- * case, nor whether it looks at what follows a `?`. The caller frees it; empty: it is no name.
+ * The folded form of a pattern that denies something. It also covers servers that compare URIs
+ * without case, or ignore what follows a `?`. The caller frees it; empty: invalid name.
  */
 struct slice permission_fold_deny(enum permission_kind kind, struct slice pattern) must_check;
-/* Whether the name, folded, fits such a pattern in any way that the server may take it. */
+/*
+ * Whether the folded name matches such a pattern in any way in which the server may interpret it.
+ */
 bool permission_fits_deny(enum permission_kind kind, struct slice folded, struct slice pattern)
 	must_check;
 
 enum permission_ground {
-	PERMISSION_FREE,        /* there are no rules for it */
-	PERMISSION_ALLOWED,     /* a pattern of `allow` fits */
-	PERMISSION_DENIED,      /* a pattern of `deny` fits */
-	PERMISSION_NOT_ALLOWED, /* no pattern of the server's `allow` fits */
-	PERMISSION_NO_ROLE,     /* none of the `allow` of his roles fits */
+	PERMISSION_FREE,        /* no rules apply */
+	PERMISSION_ALLOWED,     /* matches a pattern of `allow` */
+	PERMISSION_DENIED,      /* matches a pattern of `deny` */
+	PERMISSION_NOT_ALLOWED, /* matches no pattern of the server's `allow` */
+	PERMISSION_NO_ROLE,     /* matches no `allow` of the caller's roles */
 	PERMISSION_NO_NAME,
 };
 
-/* Whether it may be used, and what has decided that. */
+/* Whether the name may be used, and which rule decided. */
 struct permission_verdict {
 	enum permission_ground ground;
-	const struct permission_role *
-		role; /* whose pattern; NULL: the server's own, or of PERMISSION_NO_ROLE: of several roles */
-	size_t pattern; /* PERMISSION_ALLOWED, PERMISSION_DENIED: its place in the list */
+	/* whose pattern; NULL: the server's own, or for PERMISSION_NO_ROLE that of several roles */
+	const struct permission_role *role;
+	size_t pattern; /* index of the pattern, for PERMISSION_ALLOWED and PERMISSION_DENIED */
 };
 
 /*
- * The one place that decides whether somebody may use this, however its name is spelled. What is no name may not be used,
- * where there are rules of any kind. What the server's own rules do not allow, no role does; what one role denies, no other
- * allows. `name`: of a JSON string, decoded.
+ * The one place that decides whether a caller may use something, however its name is spelled. An
+ * invalid name may not be used if there are rules of any kind. A role cannot allow what the
+ * server's own rules do not; what one role denies, no other role allows. `name` is the decoded JSON
+ * string.
  */
 struct permission_verdict permissions_judge(const struct permissions *permissions,
 					    const struct rights *rights, enum permission_kind kind,
 					    struct slice name) must_check;
-/* The rule that has decided; of what is not allowed, where it could be. None, where there are no rules. */
+/*
+ * The rule that decided; for a name that is not allowed, the one that could have allowed it. None
+ * if there are no rules.
+ */
 struct rule permission_rule(enum permission_kind kind, const struct permission_verdict *verdict);
 bool permissions_allow(const struct permissions *permissions, const struct rights *rights,
 		       enum permission_kind kind, struct slice name) must_check;
-/* The same for the name in a JSON value, as it is written. What is not a string is no name. */
+/*
+ * Like permissions_allow, for the name as a JSON value. Anything but a string is not a valid name.
+ */
 bool permissions_allow_json(const struct permissions *permissions, const struct rights *rights,
 			    enum permission_kind kind, struct json name) must_check;
-/* Whether any of his roles, or the lack of them, allows anything of the server. */
+/* Whether the caller's roles, or having none, allow anything of the server. */
 bool permissions_allow_any(const struct permissions *permissions, const struct rights *rights)
 	must_check;
 /*
- * What a client's message uses that it may not: "tool", "prompt", "resource", "prompt or resource" for a completion, or
- * "method" for a method that is no name; NULL: nothing. Judged is what uses.h finds; subscriptions/listen is
- * change_listener's. *rule_r: the rule; none for a method.
+ * What the client's message uses without permission: "tool", "prompt", "resource", "prompt or
+ * resource" for a completion, or "method" for a method that is not a valid name; NULL: nothing. It
+ * judges the names that uses.h finds; subscriptions/listen is left to change_listener. *rule_r: the
+ * rule; none for a method.
  */
 const char *permissions_find_denied(const struct permissions *permissions,
 				    const struct rights *rights, const struct envelope *env,

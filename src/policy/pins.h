@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The definitions of one server's tools, prompts, resources and templates as they were approved: by the operator, or by
- * being there when the server's list was first seen. What is another definition, or comes later, waits for the operator; that
- * stays so whatever other lists say, so what clients see does not depend on whose list came last. Pure: of lists, logs and
- * calls it knows nothing (router/pinning). product.md §5, SEC-65.
+ * The approved definitions of the tools, prompts, resources and templates of one server. A
+ * definition is approved by the operator, or by being part of the server's first complete list. A
+ * definition that changes or appears later waits for the operator. It keeps waiting whatever other
+ * lists contain, so what clients see does not depend on which list came last. Pure functions;
+ * lists, logs and calls are handled by router/pinning. product.md §5, SEC-65.
  *
- *	first list: approved      later: new -> approved, or gone      approved -> changed -> approved
+ * 	first list: approved    later: new -> approved, or gone    approved -> changed -> approved
  */
 #ifndef MCPGATED_POLICY_PINS_H
 #define MCPGATED_POLICY_PINS_H
@@ -22,65 +23,65 @@
 struct json;
 
 #define PIN_DIGEST_BYTES 32
-#define PIN_NAME_BYTES_MAX 1024 /* of a folded name, and of one as it is written */
+#define PIN_NAME_BYTES_MAX 1024 /* of a folded name, and of a name as written */
 #define PIN_TEXT_BYTES_MAX \
-	((size_t)16 * 1024)     /* of a definition; of a longer one the digest alone is kept */
-#define PINS_MAX 4096           /* of one server */
-#define PINS_WITH_TEXT_MAX 1024 /* of them; of the others the digest alone is kept */
-#define PINS_TEXT_BYTES_MAX ((size_t)2 * 1024 * 1024) /* of all texts of one server, likewise */
-#define PINS_NAME_BYTES_MAX \
-	((size_t)512 * 1024) /* of all names of one server, as they are written */
-#define PINS_PAGES_MAX \
-	256 /* of lists that are not at their end: then the first one was long enough */
+	((size_t)16 * 1024)     /* of a definition; of a longer one only the digest is kept */
+#define PINS_MAX 4096           /* per server */
+#define PINS_WITH_TEXT_MAX 1024 /* per server; for further pins only the digest is kept */
+#define PINS_TEXT_BYTES_MAX \
+	((size_t)2 * 1024 * 1024)                /* of one server; beyond, only digests are kept */
+#define PINS_NAME_BYTES_MAX ((size_t)512 * 1024) /* all names of one server, as written */
+#define PINS_PAGES_MAX 256 /* pages after which an unfinished first list counts as complete */
 
-/* What the operator wants. */
+/* The operator's setting. */
 enum pin_mode { PIN_OFF, PIN_WARN, PIN_ENFORCE };
 
 enum pin_state {
-	PIN_UNSEEN,   /* there is none */
-	PIN_NEW,      /* it came after the first list, and waits */
-	PIN_CHANGED,  /* another definition of it waits */
-	PIN_APPROVED, /* none but the approved one was seen */
+	PIN_UNSEEN,   /* it does not exist */
+	PIN_NEW,      /* appeared after the first list; pending */
+	PIN_CHANGED,  /* a different definition is pending */
+	PIN_APPROVED, /* only the approved definition was seen */
 };
 
 struct pin_definition {
 	unsigned char digest[PIN_DIGEST_BYTES];
-	struct slice text; /* canonical JSON; empty: it is not kept */
+	struct slice text; /* canonical JSON; empty: not kept */
 };
 
 struct pin {
 	struct map_link by_name;
 	struct list link;
-	uint64_t number; /* in this process, for the operator */
+	uint64_t number; /* of this process, for the operator */
 	enum permission_kind kind;
 	enum pin_state state;
-	struct slice name;              /* as it was written first */
+	struct slice name;              /* as first written */
 	struct slice folded;            /* as permission_fold */
-	struct pin_definition approved; /* not of PIN_NEW */
-	struct pin_definition waiting;  /* the last that was seen; of PIN_NEW and PIN_CHANGED */
-	uint64_t look;                  /* that it was seen in last */
-	bool is_gone;                   /* the last whole list has not had it */
+	struct pin_definition approved; /* not for PIN_NEW */
+	struct pin_definition waiting;  /* the last one seen, for PIN_NEW and PIN_CHANGED */
+	uint64_t look;                  /* number of the look in which it was last seen */
+	bool is_gone;                   /* missing from the last complete list */
 };
 
-/* All zeros but what pins_init makes. */
+/* All zeros except for what pins_init sets. */
 struct pins {
-	struct list all; /* in the order in which they came */
+	struct list all; /* in order of arrival */
 	struct map by_name;
 	uint64_t seed;
 	uint64_t numbers;
 	size_t count;
-	size_t waiting; /* of them, for the operator */
+	size_t waiting; /* number of pins that are pending */
 	size_t with_text;
 	size_t text_bytes;
 	size_t name_bytes;
-	bool is_known
-		[PERMISSION_KINDS]; /* a list of this kind was seen to its end: what comes now is new */
-	uint64_t
-		next_page[PERMISSION_KINDS]; /* until then: that goes on where the last has ended */
-	unsigned int pages[PERMISSION_KINDS]; /* likewise: how many had another behind them */
-	uint64_t look;                        /* the number of the present one */
-	uint64_t decisions; /* of the operator: what was kept of lists is to be seen anew */
-	uint64_t changes;   /* of anything that is to be remembered */
+	/* a list of this kind was seen completely: later items are new */
+	bool is_known[PERMISSION_KINDS];
+	uint64_t next_page[PERMISSION_KINDS]; /* until then: the page to continue with */
+	/* until then: the number of pages that had a successor */
+	unsigned int pages[PERMISSION_KINDS];
+	uint64_t look; /* number of the current look */
+	/* number of the operator's decisions: cached lists are outdated after each */
+	uint64_t decisions;
+	uint64_t changes; /* number of changes that need to be saved */
 };
 
 /* An item of a list. */
@@ -91,41 +92,45 @@ struct pin_item {
 	struct pin_definition definition;
 };
 
-/* What an item is, beside what was known. */
+/* How an item relates to what was known. */
 enum pin_news {
-	PIN_SAME,      /* nothing that was not known */
-	PIN_FIRST,     /* it belongs to the first list */
-	PIN_CAME,      /* it is new */
-	PIN_DIFFERS,   /* it has another definition than was seen before */
-	PIN_CAME_BACK, /* it had gone; its definition is the same */
-	PIN_NO_ROOM,   /* there are too many, or names are too long: it is not remembered */
+	PIN_SAME,      /* nothing new */
+	PIN_FIRST,     /* part of the first list */
+	PIN_CAME,      /* new */
+	PIN_DIFFERS,   /* its definition differs from the last one seen */
+	PIN_CAME_BACK, /* it was gone; its definition is the same */
+	PIN_NO_ROOM,   /* too many pins or too long names: it is not remembered */
 };
 
 void pins_init(struct pins *pins);
 void pins_fini(struct pins *pins);
 
-/* A list, or a page of one: begun, then each item, then its end. */
+/* A look at a list or a page of one: begin it, note each item, then end it. */
 void pins_begin_look(struct pins *pins);
 enum pin_news pins_note(struct pins *pins, const struct pin_item *item);
 /*
- * `page` (0: the first) has ended, and the list goes on at `next`; 0: it goes no further, and what comes in later ones is new.
- * Only pages that follow each other from the first one lead to that end: another that a client has asked for does not. If the
- * whole list was in this look, pins_take_gone finds what is not in it any more: the next behind `after` (NULL: the first), each
- * once, and NULL at the end.
+ * Page `page` (0: the first) has ended and continues at `next`; 0: it was the last one, so later
+ * items are new. Only pages that follow each other from the first one complete the list; other
+ * pages that a client requests do not. If the complete list was in this look, pins_take_gone finds
+ * the items that are missing now: the next one after `after` (NULL: the first), each once, then
+ * NULL.
  */
 void pins_end_page(struct pins *pins, enum permission_kind kind, uint64_t page, uint64_t next);
 struct pin *pins_take_gone(struct pins *pins, enum permission_kind kind, const struct pin *after);
 
-/* NULL: there is none. */
+/* NULL if there is none. */
 struct pin *pins_find(const struct pins *pins, enum permission_kind kind, struct slice folded);
-/* The same by its name in a JSON value, as it is written, folded here. */
+/* The state of the pin with this name, given as JSON and folded here. */
 enum pin_state pins_state_json(const struct pins *pins, enum permission_kind kind,
 			       struct json name);
 
-/* The operator's word on one that waits. The second lets a new one be forgotten: it is new again when it is seen again. */
+/*
+ * The operator's decision on a pending pin. Rejecting a new one forgets it: it is new again when it
+ * is seen again.
+ */
 void pins_approve(struct pins *pins, struct pin *pin);
 void pins_reject(struct pins *pins, struct pin *pin);
-/* What was remembered, as it was. False: there is no room, or one of this name is there. */
+/* Adds a stored pin. Returns false if there is no room or the name exists already. */
 bool pins_restore(struct pins *pins, const struct pin *pin) must_check;
 
 /* For people: "tool", "new" and so on. */

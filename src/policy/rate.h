@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How often each caller may do something: buckets that fill evenly. Pure: who a caller is, and what comes of a refusal, is
- * known above. product.md §4
+ * Rate limits per caller: token buckets. Callers are identified, and refusals handled, in the
+ * layers above. product.md §4
  */
 #ifndef MCPGATED_POLICY_RATE_H
 #define MCPGATED_POLICY_RATE_H
@@ -13,31 +13,35 @@
 #include "base/list.h"
 #include "base/map.h"
 
-/* So many in a time, and `burst` of them at once after a rest. */
+/* `calls` per `per_ms`, and up to `burst` at once after a pause. */
 struct rate_rule {
-	uint64_t calls; /* 0: any number */
+	uint64_t calls; /* 0: unlimited */
 	uint64_t per_ms;
-	uint64_t burst; /* 0: as many as calls */
+	uint64_t burst; /* 0: the same as calls */
 };
 
-#define RATE_CALLERS_MAX 65536 /* beyond, the one who has come longest ago is forgotten */
+#define RATE_CALLERS_MAX 65536 /* beyond that, the least recently active is forgotten */
 
-/* All zeros but `recent`, which rate_set_init fills. Must not move. */
+/* All zeros except `recent`; rate_set_init initializes it. Must not move. */
 struct rate_set {
 	struct map by_key;
-	struct list recent; /* the one who has come longest ago is first */
+	struct list recent; /* the caller that was active longest ago is first */
 	size_t count;
 };
 
 void rate_set_init(struct rate_set *set);
 void rate_set_fini(struct rate_set *set);
-/* After how many milliseconds rate_take would take them; 0: now. The caller has come, though. */
+/*
+ * After how many milliseconds rate_take would succeed; 0: now. This counts as activity of the
+ * caller.
+ */
 uint64_t rate_wait(struct rate_set *set, uint64_t key, const struct rate_rule *rule, size_t count,
 		   uint64_t now_ms) must_check;
 /*
- * Takes `count` calls of the caller of this key (a keyed hash of whatever tells callers apart, the rule included). Returns 0;
- * or, with nothing taken, after how many milliseconds they may be tried again. More at once than a full bucket holds are let
- * in when it is full, and the bucket is that much longer empty: a batch is taken as a whole or not.
+ * Takes `count` calls from the bucket of `key` (a keyed hash of everything that distinguishes
+ * callers, including the rule). Returns 0, or takes nothing and returns the number of milliseconds
+ * after which to retry. A count larger than a full bucket is accepted when the bucket is full, and
+ * the bucket then stays empty correspondingly longer: a batch is accepted as a whole or not at all.
  */
 uint64_t rate_take(struct rate_set *set, uint64_t key, const struct rate_rule *rule, size_t count,
 		   uint64_t now_ms) must_check;

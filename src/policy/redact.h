@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secrets that a server lets slip, in the operator's patterns: what fits one, in a string, is not for clients. SEC-53
+ * Redacts secrets in the output of servers by the operator's patterns: matches within strings are
+ * not passed to clients. SEC-53
  *
- * Only the values of strings are looked at, not names of members, each by itself, its escapes decoded. Not looked at are
- * `data` and `blob` of 1 KiB of base64 and more (images, files), and the cursor and the state that a client brings back
- * (nextCursor, requestState).
+ * Only string values are checked, not member names; each one separately, with its escapes decoded.
+ * Skipped are `data` and `blob` of 1 KiB of base64 and more (images, files), and the cursor and
+ * state that a client sends back (nextCursor, requestState).
  */
 #ifndef MCPGATED_POLICY_REDACT_H
 #define MCPGATED_POLICY_REDACT_H
@@ -23,40 +24,41 @@ struct pattern;
 
 struct redact_rules {
 	struct pattern **patterns;
-	size_t count; /* 0: nothing is redacted */
+	size_t count; /* 0: redaction is off */
 };
 
 /*
- * How long the messages of one server may be looked at. One that has taken all its time leaves a quarter of that to those
- * of the second after it, down to REDACT_LEAST_NS: so an expression that is bad for what a server writes costs some 130 ms in
- * a second, not as much for each message. All zeros at first.
+ * Time budget for the messages of one server. A message that exhausts its time cuts that of the
+ * messages of the following second to a quarter, down to REDACT_LEAST_NS. So an expression that is
+ * slow on a server's output costs about 130 ms per second, not its full budget on each message. All
+ * zeros initially.
  */
 struct redact_pace {
-	uint64_t now_ms; /* set by the caller, each time */
+	uint64_t now_ms; /* set by the caller before each use */
 	uint64_t slow_until_ms;
-	uint64_t most_ns; /* of a message, until then */
+	uint64_t most_ns; /* per message, until then */
 };
 
 struct redact_counts {
-	uint64_t found; /* places that fit a pattern */
-	uint64_t
-		too_hard; /* strings replaced as a whole, because a limit of policy/pattern.h was broken */
+	uint64_t found; /* matches */
+	/* strings replaced as a whole because a limit of policy/pattern.h was exceeded */
+	uint64_t too_hard;
 };
 
-/* Adds a pattern; -1: err says why it is none, and at which byte. */
+/* Adds a pattern. Returns 0 or -1; err says why it is invalid, and at which byte. */
 int redact_add(struct redact_rules *rules, struct slice expression, struct error *err) must_check;
-/* Empty afterwards. */
+/* Frees all patterns; the rules are empty afterwards. */
 void redact_free(struct redact_rules *rules);
 
 /*
  * text    one JSON value that was scanned as valid
- * kept    parts of it whose strings stay
- * out     empty; the text with `[redacted]` for each place is appended. A string that had one is written anew, and half a
- *         surrogate pair in it becomes U+FFFD
+ * kept    parts of it whose strings are left alone
+ * out     empty; receives the text with `[redacted]` for each match. A string with a match is
+ *         written anew, and a lone surrogate in it becomes U+FFFD
  * pace    of the server
- * counts  are added to
+ * counts  are increased
  *
- * Returns false if nothing fits; `out` is then empty.
+ * Returns false if nothing matches; `out` is then empty.
  */
 bool redact_text(const struct redact_rules *rules, struct slice text, struct slices kept,
 		 struct redact_pace *pace, struct buf *out, struct redact_counts *counts);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the token of a caller brings to where it is decided what he may use: his roles, and his scopes. A plain value: a call
- * keeps its own. SEC-56, SEC-58.
+ * What a caller's token contributes to access decisions: roles and scopes. A plain value; each call
+ * keeps its own copy. SEC-56, SEC-58.
  */
 #ifndef MCPGATED_POLICY_RIGHTS_H
 #define MCPGATED_POLICY_RIGHTS_H
@@ -15,7 +15,7 @@
 
 #define ROLES_MAX 256
 
-/* Roles, by their numbers. */
+/* A set of roles, by number. */
 struct role_set {
 	uint64_t words[ROLES_MAX / 64];
 };
@@ -32,13 +32,13 @@ static inline bool role_set_has(const struct role_set *set, size_t number)
 	return set->words[number / 64] >> number % 64 & 1;
 }
 
-/* All zeros: neither roles nor scopes are asked for, as with the operator. */
+/* All zeros: neither roles nor scopes are required, as for the operator. */
 struct rights {
-	bool needs_roles;  /* what none of his roles allows, he may not use */
-	bool needs_scopes; /* what needs scopes that he has not, he may not use */
+	bool needs_roles;  /* the caller may use only what its roles allow */
+	bool needs_scopes; /* the caller may use only what its scopes suffice for */
 	struct role_set roles;
 	struct scope_set scopes;
-	uint64_t token; /* a static one brought them: the beginning of its hash; else 0 */
+	uint64_t token; /* the first bytes of the hash of a static token; 0: no static token */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which rule of the configuration has decided: a key of rule.def, and the entry below it. For records and the operator;
- * clients are not told. SEC-63
+ * Which rule of the configuration decided: a key of rule.def, and the entry below it. For audit
+ * records and the operator; clients are not told. SEC-63
  */
 #ifndef MCPGATED_POLICY_RULE_H
 #define MCPGATED_POLICY_RULE_H
@@ -19,21 +19,22 @@ enum rule_key {
 	RULE_KEY_COUNT
 };
 
-/* All zeros: none. Its texts are the configuration's. */
+/* All zeros: no rule. Its texts belong to the configuration. */
 struct rule {
 	enum rule_key key;
-	struct slice
-		name;  /* what NAME stands for in the key; empty: the server that is asked about */
-	size_t number; /* what stands in [] */
-	struct slice member; /* of the map at the key; empty: it is no map, or all of it */
+	struct slice name;   /* stands for NAME in the key; empty: the server concerned */
+	size_t number;       /* stands for [] in the key */
+	struct slice member; /* of the map at the key; empty: not a map, or the whole map */
 	bool has_entry;
-	size_t entry; /* of the list there */
+	size_t entry; /* index in the list there */
 };
 
-/* As it stands in the table, and how far below it rules may stand. */
+/* The key as in rule.def, and how many levels below it a rule may be. */
 const char *rule_key_text(enum rule_key key);
 unsigned int rule_key_below(enum rule_key key);
-/* Appends `servers.github.tools.deny[2]`, `roles.dev.allow.github[0]`; nothing for none. */
+/*
+ * Appends e.g. `servers.github.tools.deny[2]` or `roles.dev.allow.github[0]`; nothing for no rule.
+ */
 void rule_append(const struct rule *rule, struct slice server, struct buf *out);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where rules of the configuration stand, and some other keys: file and line, by key. The gateway is given its configuration without those of
- * the file; this is handed on beside it, as text. Bounded: what comes beyond a bound is found at the nearest key that is known.
+ * File and line of the configuration's rules and some other keys. The gateway receives its
+ * configuration without line numbers of the original files; this table is passed along with it, as
+ * text. Its size is bounded: what exceeds a bound resolves to the nearest known key.
  */
 #ifndef MCPGATED_POLICY_RULE_PLACES_H
 #define MCPGATED_POLICY_RULE_PLACES_H
@@ -15,7 +16,7 @@
 
 #define RULE_PLACES_MAX (16 * 1024)
 #define RULE_PLACE_KEY_MAX 512 /* bytes of a key */
-#define RULE_PLACE_FILE_MAX 96 /* of the name of a file; of a longer one the end is told */
+#define RULE_PLACE_FILE_MAX 96 /* of a file name; of a longer one the end is kept */
 #define RULE_PLACE_FILES_MAX 64
 
 struct rule_place {
@@ -32,21 +33,25 @@ struct rule_places {
 	size_t file_count;
 };
 
-/* `key` as rule_append writes it. Nothing is noted of line 0, and of what is no line of visible text. Both texts are copied. */
+/*
+ * `key` as rule_append writes it. Entries with line 0, and texts that are not one line of visible
+ * text, are ignored. Both texts are copied.
+ */
 void rule_places_add(struct rule_places *places, struct slice key, struct slice file,
 		     unsigned int line);
-/* All are there. Of a key that was added twice, one counts. */
+/* Call after the last entry is added. If a key was added twice, one of the two counts. */
 void rule_places_finish(struct rule_places *places);
 void rule_places_free(struct rule_places *places);
 /*
- * Appends `FILE:LINE` of the rule; of its list, where its entry is not known; of `defaults`, where the server has nothing at
- * its key; else of the server or role. False: none of these is known, and nothing was appended.
+ * Appends `FILE:LINE` of the rule; if its entry is unknown, of its list; if the server has no such
+ * key, of `defaults`; otherwise of the server or role. Returns false, without appending, if none of
+ * these is known.
  */
 bool rule_places_append(const struct rule_places *places, const struct rule *rule,
 			struct slice server, struct buf *out);
-/* Likewise of a key as it was added. */
+/* Like rule_places_append, for a key as it was added. */
 bool rule_places_append_key(const struct rule_places *places, struct slice key, struct buf *out);
-/* All of them as lines of text, and back: what is no such line is left out. */
+/* Writes all entries as lines of text, and reads them back; other lines are ignored. */
 void rule_places_write(const struct rule_places *places, struct buf *out);
 void rule_places_read(struct rule_places *places, struct slice text);
 

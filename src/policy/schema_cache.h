@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schemas that were read, by their text: a tool that is called again and again has its schema read once. Bounded. */
+/*
+ * Caches parsed schemas by their text, so that a tool that is called repeatedly has its schema
+ * parsed once. Bounded.
+ */
 #ifndef MCPGATED_POLICY_SCHEMA_CACHE_H
 #define MCPGATED_POLICY_SCHEMA_CACHE_H
 
@@ -12,25 +15,28 @@
 #include "base/slice.h"
 
 #define SCHEMA_CACHE_BYTES \
-	(16 * 1024 * 1024) /* beyond, the one that was used longest ago is forgotten */
+	(16 * 1024 * 1024) /* beyond that, the least recently used one is dropped */
 
 struct schema_cache {
 	uint64_t seed;
 	struct map by_hash;
-	struct list recent; /* the one that was used longest ago is first */
+	struct list recent; /* the least recently used is first */
 	size_t bytes;
 };
 
-/* What is known of a text; valid until the next is asked for. */
+/* A cached result; valid until the next call of schema_cache_get. */
 struct cached_schema {
-	const struct schema *schema; /* NULL: it cannot be used, and */
+	const struct schema *schema; /* NULL: it is unusable, see `why` */
 	const char *why;
-	bool is_new; /* nobody has asked for it, since it was forgotten */
+	bool is_new; /* this call parsed it: it was not in the cache */
 };
 
 void schema_cache_init(struct schema_cache *cache);
 void schema_cache_fini(struct schema_cache *cache);
-/* `text` as schema_new has it. *key: 0 where it was never asked for with it; what is found out is kept there. */
+/*
+ * Looks up `text`, which must be valid for schema_new. *key caches the hash of the text; initially
+ * 0.
+ */
 struct cached_schema schema_cache_get(struct schema_cache *cache, struct slice text, uint64_t *key);
 
 #endif

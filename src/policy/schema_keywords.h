@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A schema that has been read: which member of it is which keyword, that each has a value that it may have, where its
- * references lead. For schema.c alone.
+ * A parsed schema: which member is which keyword, checked for valid values, with its references
+ * resolved. Only for schema.c and its neighbors.
  */
 #ifndef MCPGATED_POLICY_SCHEMA_KEYWORDS_H
 #define MCPGATED_POLICY_SCHEMA_KEYWORDS_H
@@ -17,7 +17,7 @@ struct pattern;
 
 /* The mark of a member of a schema. */
 enum schema_keyword {
-	KEYWORD_NONE, /* or one that says nothing about values */
+	KEYWORD_NONE, /* or a keyword that does not restrict values */
 	KEYWORD_ADDITIONAL_ITEMS,
 	KEYWORD_ADDITIONAL_PROPERTIES,
 	KEYWORD_ALL_OF,
@@ -61,24 +61,24 @@ enum schema_keyword {
 	KEYWORD_COUNT,
 };
 
-/* Types of values, as bits: 1 << enum json_type, true standing for both booleans; and this one. */
+/* Types as bits: 1 << enum json_type, with true for both booleans; and this one. */
 #define SCHEMA_TYPE_INTEGER (1u << 16)
 
 /*
- * What `link` of its nodes is: of a $ref the number of the node it leads to; of pattern, and of each member of
- * patternProperties, that of its pattern; of a limit of a count the value; of type the types. A
- * node is read as one of these alone: their values have different types.
+ * `link` of its nodes is: for $ref, the number of the target node; for pattern and each member of
+ * patternProperties, the number of its compiled pattern; for a limit on a count, the value; for
+ * type, the types. A node is used as only one of these, because their values have different types.
  */
 struct schema {
 	struct json_tree tree;
 	struct pattern **patterns;
 	size_t pattern_count;
 	size_t pattern_bytes;
-	bool ignores_beside_ref;     /* draft-07: $ref stands for all of its schema */
-	bool is_contained_evaluated; /* 2020-12: what contains has found is no more unevaluated */
+	bool ignores_beside_ref;     /* draft-07: $ref replaces its whole schema */
+	bool is_contained_evaluated; /* 2020-12: elements matched by contains count as evaluated */
 };
 
-/* Fills an empty one. -1: err says where it cannot be understood, and why. */
+/* Fills an empty struct. Returns 0 or -1; err says where it cannot be understood, and why. */
 int schema_keywords_read(struct schema *schema, struct slice text, struct error *err) must_check;
 
 #endif

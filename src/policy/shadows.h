@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What servers say of each other's tools, as far as their definitions are remembered: two tools of one name, which a model may
- * take for each other, and a description that names another server's tool, which may tell it how to use that. Both may be
- * innocent. Pure. SEC-12
+ * Finds what servers say about each other's tools, as far as their definitions are remembered: two
+ * tools with the same name, which a model may confuse, and descriptions that mention another
+ * server's tool, which may instruct the model how to use it. Both may be innocent. Pure functions.
+ * SEC-12
  */
 #ifndef MCPGATED_POLICY_SHADOWS_H
 #define MCPGATED_POLICY_SHADOWS_H
@@ -12,7 +13,7 @@
 
 #include "policy/pins.h"
 
-#define SHADOWS_MAX 256 /* that are told at a time */
+#define SHADOWS_MAX 256 /* maximum number reported at a time */
 
 /* A server. */
 struct shadow_side {
@@ -21,19 +22,20 @@ struct shadow_side {
 };
 
 struct shadow {
-	const struct shadow_side *side; /* whose tool or prompt says it */
+	const struct shadow_side *side; /* the server whose tool or prompt it is */
 	const struct pin *pin;
-	const struct shadow_side *other; /* whose tool that is about */
+	const struct shadow_side *other; /* the server whose tool is concerned */
 	const struct pin *tool;
-	bool is_mention; /* in the description; else both are tools of one name */
+	bool is_mention; /* in a description; otherwise two tools have the same name */
 };
 
 typedef void shadow_fn(const struct shadow *shadow, void *arg);
 
 /*
- * Calls on_shadow for each, and for pairs of one name once, up to SHADOWS_MAX times. A word of a description is letters, digits,
- * _, - and . of ASCII, at least 4 of them, without dots and dashes around; case makes no difference. Of a definition that is
- * not kept as text nothing is known.
+ * Calls on_shadow for each finding, once per pair of equal names, up to SHADOWS_MAX times. A word
+ * of a description consists of at least 4 ASCII letters, digits, _, - and ., without leading or
+ * trailing dots and dashes; case is ignored. Definitions that are not kept as text are not
+ * searched.
  */
 void shadows_find(const struct shadow_side *sides, size_t count, shadow_fn *on_shadow, void *arg);
 

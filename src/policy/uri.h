@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The URIs of resources where they decide who may read them: servers decode and resolve them in their own ways, and a rule
- * has to hold for whatever they make of one. RFC 3986 §6.2; SEC-50.
+ * URIs of resources, where access depends on them: servers decode and resolve them in different
+ * ways, and a rule must hold for all of them. RFC 3986 §6.2; SEC-50.
  */
 #ifndef MCPGATED_POLICY_URI_H
 #define MCPGATED_POLICY_URI_H
@@ -12,12 +12,14 @@
 #define URI_BYTES_MAX (8 * 1024)
 
 /*
- * Appends the form in which a URI is the same however it is written: percent-encodings decoded, also of what was encoded
- * twice, `\` as `/`, scheme and host in lower case, one slash for several (so that a host is the first segment), `.` and
- * `..` resolved, localhost of files left out; files and the web's hosts as WHATWG URL reads them, whatever slashes are there.
- * For patterns, too.
+ * Appends the folded form of a URI, which is the same for all spellings: percent-encoding decoded,
+ * also if it was applied twice; `\` as `/`; scheme and host in lower case; repeated slashes
+ * collapsed (so a host becomes the first segment); `.` and `..` resolved; localhost of file URIs
+ * omitted; file URIs and hosts of web URIs as WHATWG URL parses them, with any number of slashes.
+ * Also for patterns.
  *
- * Returns NULL, or why it is no URI that a rule can be asked about, for "the URI ...": then nothing is appended.
+ * Returns NULL, or the reason why it is not a URI that rules can be applied to, to follow "the URI
+ * ..."; then nothing is appended.
  */
 const char *uri_fold(struct slice uri, struct buf *folded) must_check;
 

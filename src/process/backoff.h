@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a server may be started again: not before a wait that doubles with each failed start, and not more
+ * When a server may be started again: after a wait that doubles with each failed start, and no more
  * often than start.rate allows. BACK-PROC-04, REL-29.
  */
 #ifndef MCPGATED_PROCESS_BACKOFF_H
@@ -13,37 +13,40 @@ struct server_conf;
 
 struct backoff {
 	const struct server_conf *conf;
-	unsigned int failures; /* starts that failed, in a row; child.c logs them */
-	unsigned int crashes;  /* of young processes that had not answered a single call */
+	unsigned int failures; /* consecutive failed starts; child.c logs them */
+	unsigned int crashes;  /* of young processes that had not answered any call */
 	uint64_t crashed_at_ms;
-	uint64_t retry_at_ms;      /* no start before */
+	uint64_t retry_at_ms;      /* no start before this time */
 	uint64_t next_start_at_us; /* at start.rate; there may be several a millisecond */
 };
 
 /* conf is borrowed for the backoff's life. */
 void backoff_init(struct backoff *backoff, const struct server_conf *conf);
 
-/* How long the failures so far keep the next start waiting; 0: not at all. */
+/* How long the failures so far delay the next start; 0: not at all. */
 uint64_t backoff_wait_ms(const struct backoff *backoff);
 /* Whether so many starts have failed that callers are refused instead of waiting. */
 bool backoff_has_given_up(const struct backoff *backoff);
 /*
- * Takes a turn at start.rate, with up to a second's worth at once; *wait_ms_r says how long to wait for it.
- * Returns false, and takes none, if that is longer than a start may take (start.timeout).
+ * Takes a turn at start.rate, with bursts of up to one second's worth; *wait_ms_r is how long to
+ * wait for it. Returns false, and takes no turn, if that is longer than a start may take
+ * (start.timeout).
  */
 bool backoff_take_turn(struct backoff *backoff, uint64_t *wait_ms_r);
-/* Who had taken a turn does not start anything: it is another one's. */
+/* Returns a turn that was taken but not used for a start. */
 void backoff_return_turn(struct backoff *backoff);
-/* In how long a turn can be taken; 0: now. */
+/* The time until a turn can be taken; 0: now. */
 uint64_t backoff_refuses_for_ms(const struct backoff *backoff);
 
-/* A process answered its handshake; or it failed before that. */
+/* A process answered its handshake, or failed before it did. */
 void backoff_note_started(struct backoff *backoff);
 void backoff_note_failed(struct backoff *backoff);
-/* A process that was ready at that time answered a call; or it failed without having answered one. */
+/*
+ * A process that became ready at that time answered a call, or failed without having answered one.
+ */
 void backoff_note_answered(struct backoff *backoff, uint64_t ready_at_ms);
 void backoff_note_crashed(struct backoff *backoff, uint64_t ready_at_ms);
-/* The operator wants another try: the failures so far do not count. */
+/* The operator wants another attempt: forgets the failures so far. */
 void backoff_forget_failures(struct backoff *backoff);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the calls of one server have ended, and how long they took, by method and by tool: what /metrics has of them. A call
- * is given its series when it begins; afterwards it is counted through that pointer. What clients and servers write makes no
- * series beyond the bounds: a method that MCP does not have, and a tool without a place, are `other`.
+ * Outcomes and durations of one server's calls, by method and by tool, for /metrics. A call is
+ * assigned its series when it begins, and is counted through that pointer afterwards. Input from
+ * clients and servers cannot create an unbounded number of series: methods unknown to MCP, and
+ * tools without a place, count as `other`.
  */
 #ifndef MCPGATED_PROCESS_CALL_STATS_H
 #define MCPGATED_PROCESS_CALL_STATS_H
@@ -18,10 +19,10 @@
 #include "obs/reason.h"
 
 #define CALL_STATS_TOOLS 64       /* with a series of their own */
-#define CALL_STATS_NAME_BYTES 128 /* of a tool; longer ones get none */
-#define CALL_STATS_REFUSALS 128   /* words: more than there are */
+#define CALL_STATS_NAME_BYTES 128 /* of a tool; those with longer names get none */
+#define CALL_STATS_REFUSALS 128   /* words; more than exist */
 
-/* What became of a call; with CALL_FAILED, a reason says why. */
+/* The outcome of a call; with CALL_FAILED, a reason says why. */
 enum call_status {
 	CALL_OK,
 	CALL_TOOL_ERROR,
@@ -42,7 +43,7 @@ struct call_series {
 	struct latency_histogram duration;
 };
 
-/* All zeros is an empty one. */
+/* All zeros: empty. */
 struct call_stats {
 	struct call_series
 		*methods[METHOD_NUMBERS]; /* NULL: no such call so far; not of tools/call */
@@ -62,25 +63,25 @@ struct call_stats {
 /* The calls of one server. */
 struct call_counts {
 	struct latency_histogram answered;
-	uint64_t errors; /* answers that are errors, or say that a tool has failed */
-	uint64_t failed; /* that got an error of ours instead */
+	uint64_t errors; /* answers that are errors, or report that a tool failed */
+	uint64_t failed; /* that got our own error instead */
 };
 
-/* The series of a call; tool: of tools/call, else empty. Valid until call_stats_fini. */
+/* The series for a call; tool: for tools/call, else empty. Valid until call_stats_fini. */
 struct call_series *call_stats_get(struct call_stats *stats, const struct method *method,
 				   struct slice tool);
-/* Whether there is a place left for a tool. */
+/* Whether there is a free place for a tool. */
 bool call_stats_has_room(const struct call_stats *stats);
-/* A list of the server's has shown this tool: it gets a place, if there is one. */
+/* The server has listed this tool: gives it a place, if one is free. */
 void call_stats_note_tool(struct call_stats *stats, struct slice tool);
-/* A call of the series has ended. reason: of CALL_FAILED. */
+/* Counts a call that has ended. reason: for CALL_FAILED. */
 void call_series_end(struct call_series *series, enum call_status status, enum reason reason,
 		     uint64_t took_ms, uint64_t now_ms);
-/* A request was refused at the door. word: a literal; empty counts as `other`. */
+/* A request was refused before it became a call. word: a literal; empty counts as `other`. */
 void call_stats_note_refusal(struct call_stats *stats, const char *word);
 void call_stats_fini(struct call_stats *stats);
 
-/* Calls on_series for each series that there is. */
+/* Calls on_series for each existing series. */
 typedef void call_series_fn(const struct call_series *series, void *arg);
 void call_stats_visit(const struct call_stats *stats, call_series_fn *on_series, void *arg);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The era of MCP that the processes of a server are spoken to in: as configured, else as it was found out. How that is
- * found out is known above (upstream/era_probe, router/pool). The keeper hears of it, and remembers it for the next
- * gateway and the next daemon (keeper/era_store). BACK-ERA-06.
+ * The era of MCP in which a server's processes are addressed: the configured one, else the detected
+ * one. Detection is up to higher layers (upstream/era_probe, router/pool). The keeper is told, and
+ * remembers it for the next gateway and the next daemon (keeper/era_store). BACK-ERA-06.
  */
 #ifndef MCPGATED_PROCESS_ERA_H
 #define MCPGATED_PROCESS_ERA_H
@@ -16,44 +16,47 @@ struct server;
 
 #define ERA_PROBE_AGAIN_MS (24ull * 60 * 60 * 1000)
 
-/* What has come of initialize. */
+/* The outcome of initialize. */
 enum era_handshake {
 	ERA_UNTRIED,
-	ERA_UNANSWERED, /* silence, an end, a result that is none; never anything better */
+	ERA_UNANSWERED, /* no answer, an exit or an invalid result; never anything better */
 	ERA_ANSWERED,
 };
 
-/* What is known of a server whose era is not configured. */
+/* What is known about a server whose era is not configured. */
 struct era_verdict {
 	enum era era;
 	enum era_handshake handshake;
-	bool is_remembered; /* from before the start of the gateway; no process of it has shown it since */
-	uint64_t probe_again_ms; /* it was asked within the last day: not before then */
+	bool is_remembered; /* from before the gateway started; no process has confirmed it since */
+	uint64_t probe_again_ms; /* it was probed within the last day: not again before this time */
 };
 
-/* The same as the keeper remembers it. */
+/* The same, as remembered by the keeper. */
 struct era_memory {
 	enum era era;
-	uint64_t probed_at_ms; /* since 1970; 0: it was never asked */
+	uint64_t probed_at_ms; /* since 1970; 0: never probed */
 };
 
-/* How the era of a server is known, in a word for the operator; empty: it is not. */
+/* How the era of a server is known, in one word for the operator; empty: unknown. */
 const char *era_source(const struct server *server);
-/* What is known of it from before. Nothing if its era is configured. */
+/* Restores what was known earlier. No-op if its era is configured. */
 void era_remember(struct server *server, const struct era_memory *memory);
-/* The era of its next process; ERA_UNKNOWN: nobody knows yet. */
+/* The era for its next process; ERA_UNKNOWN: not known yet. */
 enum era era_of(const struct server *server);
-/* Whether that is open, and it was not asked within the last day. */
+/* Whether the era is unknown and the server was not probed within the last day. */
 bool era_may_probe(const struct server *server);
-/* Whether initialize has come to nothing: the server may be one that does not even refuse it. */
+/* Whether initialize has failed: the server may be one that does not even reject it. */
 bool era_is_doubtful(const struct server *server);
-/* It was asked: this came of it. */
+/* Records the outcome of a probe. */
 void era_note_probed(struct server *server, enum era era);
-/* It has shown this without being asked. ERA_UNKNOWN: what was known is wrong. Nothing if it is configured. */
+/*
+ * Records an era that the server has shown unprobed. ERA_UNKNOWN: what was known is wrong. No-op if
+ * its era is configured.
+ */
 void era_note(struct server *server, enum era era);
-/* A process has agreed to initialize. */
+/* A process has answered initialize. */
 void era_note_answered(struct server *server);
-/* A process was asked to, and came to nothing. */
+/* A process was sent initialize, without success. */
 void era_note_unanswered(struct server *server);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests: the keeper's end of the descriptor, and the processes it would start. The test is the
- * keeper and every process, one step after the other; it plays them byte by byte.
+ * For tests: the keeper's end of the descriptor, and the processes it would start. The test plays
+ * the keeper and every process, step by step and byte by byte.
  */
 #ifndef MCPGATED_PROCESS_FAKE_KEEPER_H
 #define MCPGATED_PROCESS_FAKE_KEEPER_H
@@ -20,7 +20,7 @@
 struct fake_process {
 	uint64_t id;
 	uint32_t server;
-	int in;  /* where it reads its stdin; -1: closed by it */
+	int in;  /* where it reads its stdin; -1: it has closed it */
 	int out; /* where it writes; -1: closed */
 	int err;
 	int last_signal; /* 0: none */
@@ -38,33 +38,33 @@ struct fake_keeper {
 	struct spawner *spawner;
 	int fd; /* ours */
 	int gateway_fd;
-	bool holds;  /* asked for processes, it does nothing yet */
-	int refuses; /* errno for all that it is asked for; 0: none */
+	bool holds;  /* it does nothing yet when asked for processes */
+	int refuses; /* errno for every process requested; 0: none */
 	struct fake_process processes[FAKE_PROCESSES_MAX];
 	size_t count;
-	struct ipc_message eras_told; /* the last of them; all zeros: none was */
-	size_t claims_told;           /* how many processes were to be started with some */
+	struct ipc_message eras_told; /* the last one received; all zeros: none */
+	size_t claims_told;           /* how many processes were to be started with claims */
 };
 
 void fake_keeper_init(struct fake_keeper *keeper, struct loop *loop);
 /* Closes everything; the spawner is freed. */
 void fake_keeper_fini(struct fake_keeper *keeper);
-/* Does what the gateway asked for since. */
+/* Does what the gateway has asked for since. */
 void fake_keeper_serve(struct fake_keeper *keeper);
-/* Starts one that was held back. */
+/* Starts a process that was held back. */
 void fake_keeper_start(struct fake_keeper *keeper, struct fake_process *process);
-/* Runs the loop and serves, until nothing moves any more (a few turns). */
+/* Runs the loop and serves, until nothing is left to do (a few turns). */
 void fake_keeper_settle(struct fake_keeper *keeper);
-/* The process ends: its pipes close, and the keeper tells. */
+/* The process exits: its pipes close, and the keeper reports it. */
 void fake_process_exit(struct fake_keeper *keeper, struct fake_process *process, int status);
-/* Only the keeper's word: somebody else still holds its pipes. */
+/* Only the keeper's report: somebody else still holds its pipes. */
 void fake_process_tell_exit(struct fake_keeper *keeper, struct fake_process *process, int status);
-/* Closes *fd, one of the process', if it is open. */
+/* Closes *fd, one of the process's descriptors, if it is open. */
 void fake_process_close(int *fd);
 
 void fake_process_write(struct fake_process *process, const char *text);
 void fake_process_write_err(struct fake_process *process, const char *text);
-/* The next line of its stdin without line end; NULL: none. Borrowed until the next call. */
+/* The next line of its stdin without line ending; NULL: none. Borrowed until the next call. */
 const char *fake_process_read(struct fake_process *process);
 
 #endif

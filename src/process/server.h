@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One configured server: how many processes it may have, and whether another may be started now. When it
- * may be tried again after a failure is process/backoff.
+ * A configured server: how many processes it may have, and whether another may be started now. The
+ * delay after a failure is process/backoff.
  */
 #ifndef MCPGATED_PROCESS_SERVER_H
 #define MCPGATED_PROCESS_SERVER_H
@@ -27,27 +27,27 @@
 #include "policy/redact.h"
 #include "policy/sanitize.h"
 
-/* What was used a moment ago is not idle: between two calls of one client often is one. */
+/* Recently used is not idle: between two calls of one client there is often one. */
 #define SERVER_IDLE_MS 2000
-/* Their numbers are below: those of a configuration (YAML_ITEMS_MAX), and as many of those before it. */
+/* Server numbers are below: YAML_ITEMS_MAX of a configuration, and as many earlier ones. */
 #define SERVERS_MAX 8192
 
 /* Whom one process serves. bridging.md §1.2 */
 enum isolation { ISOLATION_SESSION, ISOLATION_PRINCIPAL, ISOLATION_SHARED };
 
-/* Whether a session that does nothing gives its process to another one. */
+/* Whether an idle session gives up its process to another one. */
 enum reclaim_mode { RECLAIM_NEVER, RECLAIM_IDLE };
 
-/* As the configuration calls it. */
+/* As spelled in the configuration. */
 const char *isolation_name(enum isolation isolation);
 
-/* What all servers share. */
+/* Shared by all servers. */
 struct fleet {
 	size_t count; /* of processes, and of places reserved */
 	size_t max;
 };
 
-/* Calls of this tool may take so long. */
+/* The time-out for calls of this tool. */
 struct tool_timeout {
 	struct slice tool;
 	uint64_t timeout_ms;
@@ -58,7 +58,7 @@ struct tool_timeouts {
 	size_t count;
 };
 
-/* What keeps its processes in: lists of words for people, with commas; empty: nothing. */
+/* The confinement of its processes: words for people, separated by commas; empty: none. */
 struct server_confinement {
 	char in_force[160];
 	char lacking[96]; /* what the kernel cannot do */
@@ -68,70 +68,71 @@ struct server_confinement {
 struct server_conf {
 	const char *name; /* borrowed for the server's life, as is everything here */
 	enum isolation isolation;
-	enum era era;    /* that it is spoken to in */
-	bool never_asks; /* it sends clients no requests: they are told of no capabilities */
-	bool tells_progress; /* while it waits for what a modern client is asked: that it is being worked on */
-	uint64_t pool_max; /* processes at most */
-	uint64_t pool_min; /* kept running, with ISOLATION_SHARED */
-	uint64_t warm;     /* started ahead, with the others */
-	/* of those that one session has for itself: */
-	enum reclaim_mode reclaims; /* where no more may be started */
+	enum era era;        /* in which it is addressed */
+	bool never_asks;     /* it sends clients no requests: no capabilities are declared to it */
+	bool tells_progress; /* reports progress to it while a modern client is being asked */
+	uint64_t pool_max;   /* processes at most */
+	uint64_t pool_min;   /* kept running, with ISOLATION_SHARED */
+	uint64_t warm;       /* started ahead, with the others */
+	/* for processes that belong to one session: */
+	enum reclaim_mode reclaims; /* when no more may be started */
 	uint64_t share_percent;     /* of pool_max, that one caller may keep while others wait */
-	uint64_t sleep_after_ms; /* one whose session was idle for so long is stopped; 0: never */
-	uint64_t start_rate;     /* starts a second; 0: any number */
-	/* of processes that sessions share: */
+	/* A process whose session is idle for this long is stopped; 0: never. */
+	uint64_t sleep_after_ms;
+	uint64_t start_rate; /* starts per second; 0: unlimited */
+	/* for processes that sessions share: */
 	uint64_t calls_per_process;
 	uint64_t queue_calls;      /* that wait because all processes are busy */
-	uint64_t queue_timeout_ms; /* and for how long */
-	uint64_t idle_ms;          /* a process without a call for so long is stopped */
-	uint64_t
-		remember_ms; /* what the last one said of the server is told for so long; 0: not at all */
-	uint64_t max_age_ms; /* gets no more calls then; 0: never */
+	uint64_t queue_timeout_ms; /* how long they may wait */
+	uint64_t idle_ms;          /* a process without a call for this long is stopped */
+	/* How long what the last process said about the server is used; 0: not at all. */
+	uint64_t remember_ms;
+	uint64_t max_age_ms; /* then it gets no more calls; 0: unlimited */
 	uint64_t sessions_per_process;
-	bool is_tried; /* started once with the gateway, to see what it is */
+	bool is_tried; /* started once with the gateway, for a first look */
 	uint64_t start_timeout_ms;
 	uint64_t backoff_min_ms;
 	uint64_t backoff_max_ms;
-	uint64_t give_up_after; /* failed starts in a row, before callers are refused at once */
-	uint64_t stop_grace_ms; /* from the end of its stdin to SIGTERM */
+	uint64_t give_up_after; /* consecutive failed starts before callers are refused at once */
+	uint64_t stop_grace_ms; /* from closing its stdin to SIGTERM */
 	uint64_t stop_term_ms;  /* from SIGTERM to SIGKILL */
 	uint64_t request_timeout_ms;
 	uint64_t request_timeout_max_ms;
 	struct tool_timeouts tool_timeouts;
-	struct permissions permissions; /* what of it may be used */
-	struct needs needs;             /* which scopes that takes */
-	struct call_limits limits;      /* how often, and how many at once, by each caller */
-	enum pin_mode pin;              /* what becomes of definitions that nobody has approved */
-	bool checks_schemas; /* arguments of calls are held against the schemas of tools. SEC-59 */
+	struct permissions permissions; /* what clients may use of it */
+	struct needs needs;             /* which scopes that requires */
+	struct call_limits limits;      /* rate and concurrency of each caller's calls */
+	enum pin_mode pin;              /* what happens to definitions that nobody has approved */
+	bool checks_schemas; /* arguments of calls are checked against the tools' schemas. SEC-59 */
 	struct sanitize_rules sanitize;
 	struct redact_rules redact;
-	uint32_t server;      /* its number for the keeper */
+	uint32_t server;      /* its number at the keeper */
 	struct fleet *fleet;  /* NULL: none */
-	struct slices claims; /* of its principal, that a process is told */
+	struct slices claims; /* of its principal, that a process gets */
 	struct server_confinement confinement;
 	uint64_t line_max;  /* bytes of one line of stdout */
-	uint64_t queue_max; /* bytes that may wait for one process's stdin */
-	uint64_t stall_ms;  /* a process that takes nothing for so long is hung */
+	uint64_t queue_max; /* bytes that may be queued for one process's stdin */
+	uint64_t stall_ms;  /* a process that reads nothing for this long is hung */
 };
 
-/* The time-out of calls of one tool; 0: the usual one. */
+/* The time-out for calls of one tool; 0: the default. */
 uint64_t server_tool_timeout_ms(const struct server_conf *conf, struct slice tool);
 
-/* What has happened since the start, to all servers that have had the name: what a reload changes begins nothing anew. */
+/* Since the start, for all servers that have had this name: a reload resets nothing. */
 struct server_stats {
 	size_t users;                      /* servers */
 	struct latency_histogram answered; /* calls, and how long they took */
-	struct call_stats calls;           /* the same by what they were and how they ended */
+	struct call_stats calls;           /* the same calls by kind and outcome */
 	uint64_t failed;                   /* calls that got an error of ours instead */
 	uint64_t starts;                   /* of processes */
 	uint64_t failures;                 /* of processes */
 	uint64_t ends[REASON_COUNT];       /* of processes */
-	uint64_t failed_at_ms;             /* when one failed last, since 1970; 0: never */
-	char failure[256];                 /* and why */
-	struct sanitize_counts sanitized;  /* in what they wrote */
+	uint64_t failed_at_ms;             /* time of the latest failure, since 1970; 0: never */
+	char failure[256];                 /* and its cause */
+	struct sanitize_counts sanitized;  /* in their output */
 	struct redact_counts redacted;
 	struct redact_pace redact_pace;
-	struct stderr_ring stderr_ring; /* what their processes wrote there */
+	struct stderr_ring stderr_ring; /* what their processes wrote to stderr */
 };
 
 struct server {
@@ -140,59 +141,59 @@ struct server {
 	struct spawner *spawner;
 	struct list children;
 	size_t count;    /* of children that are not gone */
-	size_t reserved; /* places for processes that wait for the back-off to pass */
+	size_t reserved; /* places for processes that wait for the back-off */
 	struct era_verdict verdict;
-	uint64_t restarts;      /* that the operator has ordered */
-	struct backoff backoff; /* is told of starts that succeed or fail, and of crashes */
+	uint64_t restarts;      /* ordered by the operator */
+	struct backoff backoff; /* notified of starts that succeed or fail, and of crashes */
 	struct server_stats *stats;
-	struct call_counts own;        /* what of that it has done itself */
+	struct call_counts own;        /* its own share of that */
 	struct pins pins;              /* empty with PIN_OFF */
-	struct pin_memory *pin_memory; /* for the next gateway; NULL: there is none */
+	struct pin_memory *pin_memory; /* for the next gateway; NULL: none */
 	uint64_t pins_told_since_ms;
-	unsigned int pins_told;       /* lines of the log since then */
-	bool pins_have_overflown;     /* which was logged */
-	uint64_t full_quiet_until_ms; /* until then SERVER_FULL is not logged again */
-	size_t users; /* who refer to it, besides its children: it must not be freed */
-	bool is_retired; /* a reload has another one in its place, or none: sessions that it has go on */
+	unsigned int pins_told;       /* log lines since then */
+	bool pins_have_overflown;     /* this was logged */
+	uint64_t full_quiet_until_ms; /* SERVER_FULL is not logged again before this time */
+	size_t users;    /* references besides its children; unless 0 it must not be freed */
+	bool is_retired; /* removed or replaced by a reload; its sessions go on */
 };
 
-/* A call was answered, after so long; was given an error of ours. Both are counted for its name as well. */
+/* Counts an answered call, and a call that got our own error; also for the server's name. */
 void server_note_answer(struct server *server, uint64_t took_ms, uint64_t now_ms);
 void server_note_failed_call(struct server *server);
 
-/* Whether nobody refers to a server any more, and it has no processes. */
+/* Whether it has neither references nor processes. */
 bool server_is_unused(const struct server *server);
-/* A reload has changed what is no matter of processes: takes that over. All borrowed likewise. */
+/* A reload has changed settings that do not affect processes: adopts them. All borrowed. */
 void server_take_rules(struct server *server, const struct server_conf *conf);
 
 void server_init(struct server *server, struct loop *loop, struct spawner *spawner,
 		 const struct server_conf *conf);
-/* What has happened to the other, before and from now on, has happened to this one as well: it takes the other's place. */
+/* Makes it share the statistics of `other`, past and future, which it replaces. */
 void server_share_stats(struct server *server, const struct server *other);
 
 /*
- * Whether a process may be started. Returns REASON_NONE, and in *wait_ms_r how long to wait first; or why not,
- * and in *wait_ms_r how long a caller should wait before it asks again.
+ * Whether a process may be started. Returns REASON_NONE, with how long to wait first in *wait_ms_r;
+ * or the reason why not, with how long a caller should wait before it retries.
  */
 enum reason server_admit(struct server *server, uint64_t *wait_ms_r);
 
-/* Whether all servers together have as many processes as they may. */
+/* Whether all servers together have reached their limit of processes. */
 bool server_is_fleet_full(const struct server *server);
-/* Whether it has as many as it may itself. */
+/* Whether this server has reached its own limit. */
 bool server_is_full(const struct server *server);
-/* Whether there may be another process now. */
+/* Whether another process is possible now. */
 bool server_has_room(const struct server *server);
-/* How many of its processes one caller may keep while others wait for one. */
+/* How many of its processes one caller may keep while others wait. */
 size_t server_share(const struct server *server);
-/* Keeps a place for a process that is to be started, and gives it back. */
+/* Reserves a place for a process to be started, and gives it back. */
 void server_reserve(struct server *server);
 void server_release(struct server *server);
-/* The same for processes themselves. Called by child. */
+/* Counts the processes themselves. Called by child. */
 void server_count_child(struct server *server, bool is_new);
 
-/* Why a process has failed, for the operator. */
+/* Records why a process failed, for the operator. */
 void server_note_failure(struct server *server, const char *error, const char *exit);
-/* Frees what it keeps; its children must be gone. */
+/* Frees what it owns; its children must be gone. */
 void server_fini(struct server *server);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last lines that a server's processes wrote to their standard error, for the operator; bounded in
- * bytes, the oldest go first. Bytes are kept as they came.
+ * The last lines that a server's processes wrote to stderr, for the operator. Bounded in bytes; the
+ * oldest lines are dropped first. Bytes are stored unchanged.
  */
 #ifndef MCPGATED_PROCESS_STDERR_RING_H
 #define MCPGATED_PROCESS_STDERR_RING_H
@@ -17,7 +17,7 @@
 struct stderr_ring {
 	struct list lines; /* oldest first */
 	struct list readers;
-	size_t bytes; /* with what each line costs beside its text */
+	size_t bytes; /* including the overhead per line */
 	uint64_t last_number;
 };
 
@@ -30,23 +30,26 @@ struct stderr_line {
 	char text[];
 };
 
-/* Is told of new lines; embedded by its owner. */
+/* Notified of new lines; embedded by its owner. */
 struct stderr_ring_reader {
 	struct list link;
 	void (*on_line)(struct stderr_ring_reader *reader);
-	void (*on_end)(struct stderr_ring_reader *reader); /* there is no ring any more */
+	void (*on_end)(struct stderr_ring_reader *reader); /* the ring is gone */
 };
 
 void stderr_ring_init(struct stderr_ring *stderr_ring);
-/* Frees the lines, and tells the readers that there will be none. */
+/* Frees the lines, and calls on_end of the readers. */
 void stderr_ring_fini(struct stderr_ring *stderr_ring);
-/* Adds a copy and tells the readers. */
+/* Adds a copy and notifies the readers. */
 void stderr_ring_add(struct stderr_ring *stderr_ring, int pid, struct slice text);
-/* The oldest line that is kept with a number above `after`; NULL: none. Borrowed until the next is added. */
+/*
+ * The oldest stored line with a number above `after`; NULL: none. Borrowed until the next line is
+ * added.
+ */
 const struct stderr_line *stderr_ring_next(const struct stderr_ring *stderr_ring, uint64_t after);
 
 void stderr_ring_attach(struct stderr_ring *stderr_ring, struct stderr_ring_reader *reader);
-/* Also on one that is not attached, if its link was initialised. */
+/* Also valid if it is not attached, provided its link was initialized. */
 void stderr_ring_detach(struct stderr_ring_reader *reader);
 
 #endif

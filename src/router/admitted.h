@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client has sent and may send: the messages of one body. The entries of the router (forward_request,
- * forward_notification, forward_answer, client_session_open) take nothing else, so that no way in can forget to ask.
+ * The messages of one request body that admission has let through. The router's entry points
+ * (forward_request, forward_notification, forward_answer, client_session_open) accept nothing else,
+ * so no way in can skip the checks.
  */
 #ifndef MCPGATED_ROUTER_ADMITTED_H
 #define MCPGATED_ROUTER_ADMITTED_H
@@ -16,9 +17,10 @@ struct audit_origin;
 struct client;
 
 /*
- * For endpoint/admission.c alone, which has asked everything that may refuse them (tests/check-doors). They were let
- * in for this client, with these rights; NULL: it is one initialize request, or one
- * message without a session. The messages and the origin are borrowed until admitted_free.
+ * For endpoint/admission.c alone, after every check that may refuse the messages
+ * (tests/check-doors). `client` and `rights` are what they were admitted for; client NULL: the body
+ * is one initialize request, or one message without a session. The messages and the origin are
+ * borrowed until admitted_free.
  */
 struct admitted *admitted_new(const struct client *client, const struct rights *rights,
 			      const struct audit_origin *origin, const struct envelope *messages,
@@ -26,18 +28,21 @@ struct admitted *admitted_new(const struct client *client, const struct rights *
 /* Accepts NULL; sets the caller's pointer to NULL. */
 void admitted_free(struct admitted **admitted);
 
-/* How many they are. */
+/* The number of messages. */
 size_t admitted_count(const struct admitted *admitted);
-/* By what way they came. */
+/* How they arrived. */
 const struct audit_origin *admitted_origin(const struct admitted *admitted);
-/* Goes on to the next message, at first to the first. NULL: there is no other. Valid as long as `admitted` is. */
+/*
+ * Advances to the next message; the first call yields the first. NULL: no more. Valid as long as
+ * `admitted`.
+ */
 const struct envelope *admitted_next(struct admitted *admitted);
 /*
- * For the entries of the router: the message that admitted_next has gone to, to be handed on for this client. Each is
- * taken once at most.
+ * For the router's entry points: takes the current message of admitted_next, to handle it for this
+ * client. Each message can be taken at most once.
  */
 const struct envelope *admitted_take(struct admitted *admitted, const struct client *client);
-/* Of who has sent them. */
+/* The rights of the sender. */
 const struct rights *admitted_rights(const struct admitted *admitted);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client may be asked: what it declared at the beginning, in the way that it declared. UTIL-ROOT-01, -02. */
+/*
+ * What a server may ask of a client, according to the capabilities that the client declared.
+ * UTIL-ROOT-01, -02.
+ */
 #ifndef MCPGATED_ROUTER_ASKING_H
 #define MCPGATED_ROUTER_ASKING_H
 
@@ -9,7 +12,7 @@
 #include "base/slice.h"
 #include "mcp/method.h"
 
-/* What requests of servers need of a client. */
+/* What a server's request requires of the client. */
 enum asking_need {
 	ASKING_ROOTS = 1,
 	ASKING_SAMPLING = 2,
@@ -18,17 +21,22 @@ enum asking_need {
 	ASKING_URLS = 16,
 };
 
-/* `capabilities` are those of the client, JSON text. Whether it can answer requests of this method at all. */
+/*
+ * Whether a client with these capabilities (JSON text) can answer requests of this method at all.
+ */
 bool asking_is_declared(struct slice capabilities, const struct method *method);
-/* Whether it can answer in the way that these params want: by form or URL, with tools. */
+/* Whether it can answer in the mode that these params ask for: by form or URL, with tools. */
 bool asking_is_possible(struct slice capabilities, const struct method *method,
 			struct slice params);
-/* What a request of this method with these params needs: bits of enum asking_need; 0: nothing that has a name here. */
+/*
+ * What a request with this method and params needs: bits of enum asking_need; 0: nothing listed
+ * here.
+ */
 unsigned int asking_needs(const struct method *method, struct slice params);
-/* Appends such needs as an object of client capabilities: {"sampling":{"tools":{}}}. MOD-CAP-01 */
+/* Appends these needs as an object of client capabilities: {"sampling":{"tools":{}}}. MOD-CAP-01 */
 void asking_append_needs(struct buf *out, unsigned int needs);
 
-/* Whether it can be asked to open a URL. */
+/* Whether the client can be asked to open a URL. */
 bool asking_can_open_urls(struct slice capabilities);
 
 #endif

@@ -11,6 +11,7 @@
 #include "mcp/revision.h"
 #include "router/client.h"
 #include "router/convert.h"
+#include "router/digest.h"
 #include "router/era.h"
 #include "router/forward.h"
 #include "router/parked_call.h"
@@ -391,7 +392,7 @@ static void begin(struct call *call, const struct envelope *env)
 	bridged->outer.ops = &outer_ops;
 	timer_init(&bridged->deadline, on_deadline);
 	timer_init(&bridged->progress, on_progress);
-	bridged->digest = *call->digest;
+	bridged->digest = *kept_digest_get(call->digest);
 	bridged->parked.ops = &parked_ops;
 	bridged->parked.server = modern->server;
 	bridged->parked.server_max = pool_max > 1 ? pool_max / 2 : 1;
@@ -477,7 +478,8 @@ static void take_retry(struct call *call, const struct envelope *env, struct jso
 	struct buf plain = { 0 };
 	struct seal seal;
 
-	if (request_state_open(call->client, call->digest, sealed, &plain, &seal) < 0)
+	if (request_state_open(call->client, kept_digest_get(call->digest), sealed, &plain, &seal) <
+	    0)
 		result_send_invalid_state(call);
 	else if (seal.kind == SEAL_WRAPPED && pool_is_modern(call->client->pool))
 		forward_retry(call, env, sealed, &seal);

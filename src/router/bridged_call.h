@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call of a modern client at a legacy server that may ask while it works. To the server its caller is a client of the
- * legacy era, made for this call: it has the server for itself, answers what it is asked, and is there as long as the call
- * takes, while requests of the modern client come and go (parked_call.h). bridging.md §2.3.3, MOD-MRTR-*.
+ * A modern client's call to a legacy server that may ask something while it works. The server sees
+ * a legacy client created for this one call: that client has the process to itself, answers what it
+ * is asked, and lives as long as the call, while the modern client's requests come and go
+ * (parked_call.h). bridging.md §2.3.3, MOD-MRTR-*.
  */
 #ifndef MCPGATED_ROUTER_BRIDGED_CALL_H
 #define MCPGATED_ROUTER_BRIDGED_CALL_H
@@ -16,15 +17,16 @@ struct call;
 struct parked_calls;
 struct router;
 
-/* How many may wait for their clients, and for how long. */
+/* Sets how many calls may wait for their clients, and for how long. */
 void bridged_calls_init(struct parked_calls *table);
 
 /*
- * Takes a linked call of a modern client whose pool knows its servers, if it is one that a server may ask during, or that
- * brings a requestState: it is answered, or will be. False: it is to be forwarded.
+ * Takes a linked call of a modern client whose pool knows its servers, if the server may ask during
+ * it or if it brings a requestState: it has been answered, or will be. False: the caller must
+ * forward it.
  */
 bool bridged_call_take(struct call *call, const struct envelope *env);
-/* The gateway stops: those that wait for their clients are given up. */
+/* The gateway stops: gives up the calls that wait for their clients. */
 void bridged_calls_abandon(struct router *router, enum reason reason);
 
 #endif

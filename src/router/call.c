@@ -112,8 +112,7 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 void call_keep_digest(struct call *call, const struct envelope *env)
 {
 	CHECK(call->digest == NULL);
-	call->digest = mem_alloc(sizeof(*call->digest));
-	digest_request(env, call->digest);
+	call->digest = kept_digest_new(env);
 }
 
 void call_link(struct call *call, struct client *client)
@@ -273,8 +272,7 @@ static void call_end(struct call *call, bool is_answered)
 	}
 	client_remove_call(call->client, call);
 	msg_unref(&call->body);
-	free(call->digest);
-	call->digest = NULL;
+	kept_digest_free(&call->digest);
 	free(call->task);
 	call->task = NULL;
 }

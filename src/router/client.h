@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whom requests come from: all that a request needs to know of its caller. A session holds one for its life
- * (client_session.h); a request without a session makes one for itself. bridging.md §0.
+ * The sender of requests: everything a request needs to know about its caller. A session has one
+ * for life (client_session.h); a request without a session creates its own. bridging.md §0.
  */
 #ifndef MCPGATED_ROUTER_CLIENT_H
 #define MCPGATED_ROUTER_CLIENT_H
@@ -32,67 +32,71 @@ struct splice_edit;
 struct stream;
 struct upstream;
 
-/* Requests of the server that the client has to answer (server_request.h). */
+/* Requests from the server that the client has to answer (server_request.h). */
 struct server_requests {
 	struct list all;
-	struct map by_id;  /* our id at the client */
-	size_t held_bytes; /* of those that wait for the client to be ready */
+	struct map by_id;  /* by the id we gave the request towards the client */
+	size_t held_bytes; /* of those held until the client is ready */
 	uint64_t last_id;
 };
 
 struct client {
 	struct router *router;
-	struct server *server;       /* that it speaks to */
-	struct principal *principal; /* borrowed: the session, or the request, has a reference */
-	struct session *session;     /* NULL: it has none */
-	const struct holder *holder; /* which caller it is; borrowed likewise */
-	struct peer peer;            /* where it began */
-	struct rights rights;        /* of who has sent its last request */
-	const struct revision *revision; /* what it and we agreed on */
-	char *capabilities;              /* that it declared: JSON text; NULL: those of its pool */
-	struct pool *pool;               /* that serves it; NULL: none yet, or no more */
+	struct server *server;           /* the one it talks to */
+	struct principal *principal;     /* borrowed: the session or the request has a reference */
+	struct session *session;         /* NULL: it has none */
+	const struct holder *holder;     /* which caller it is; borrowed likewise */
+	struct peer peer;                /* its address when it began */
+	struct rights rights;            /* of the sender of its last request */
+	const struct revision *revision; /* the one negotiated with it */
+	char *capabilities;              /* declared by it: JSON text; NULL: those of its pool */
+	struct pool *pool;               /* serving it; NULL: none yet, or no longer */
 	struct list calls;               /* in flight, oldest first */
 	size_t call_count;
 	struct server_requests server_requests;
-	struct text_set
-		subscriptions; /* the URIs that it subscribed to, as subscriptions_spell_uri writes them */
-	struct text_set elicitations; /* the ids of URL elicitations that it was given */
-	struct list
-		running_tasks; /* struct running_task: the tasks that it made (running_tasks.c) */
+	/* subscribed URIs, as spelled by subscriptions_spell_uri */
+	struct text_set subscriptions;
+	struct text_set elicitations; /* ids of URL elicitations given to it */
+	/* struct running_task: the tasks that it created (running_tasks.c) */
+	struct list running_tasks;
 	size_t running_task_count;
-	struct list list_waits; /* its calls that have a list asked for (list_wait.c) */
-	size_t list_wait_bytes; /* that those which wait for one keep */
-	struct own_tools
-		*own_tools; /* of a session with a server for itself, once they were needed */
-	int level;          /* the log level that it asked for, or -1 */
-	bool can_open_urls; /* a request during which it may be asked to says so */
-	bool knows_tasks;   /* the extension of the modern era */
+	struct list list_waits; /* its calls that request a list (list_wait.c) */
+	size_t list_wait_bytes; /* kept by the calls that wait for a list */
+	/* of a session with a process of its own, once needed */
+	struct own_tools *own_tools;
+	int level;          /* the log level it set, or -1 */
+	bool can_open_urls; /* declared by a request during which the server may ask */
+	bool knows_tasks;   /* the tasks extension of the modern era */
 	bool tells_roots;   /* it declared roots.listChanged */
-	bool is_ready_to_be_asked; /* a session's has said that it is initialized, or has sent a request */
+	/* A session: it has sent `initialized` or a request. */
+	bool is_ready_to_be_asked;
 };
 
 void client_init(struct client *client, struct router *router, struct server *server,
 		 const struct peer *peer, const struct revision *revision);
-/* Its calls have ended, its server requests are closed. */
+/* Must be called after its calls have ended and its server requests are closed. */
 void client_fini(struct client *client);
-/* A call begins, and ends: its session does not idle out meanwhile. */
+/* A call begins or ends; the session does not idle out in between. */
 void client_add_call(struct client *client, struct call *call);
 void client_remove_call(struct client *client, struct call *call);
 /*
- * A server's message as a client gets it: some spans replaced, in their order, and no raw line breaks. The caller has the
- * reference.
+ * A copy of a server's message for a client, with some spans replaced (in order) and raw line
+ * breaks removed. The caller owns a reference.
  */
 struct msg *client_copy_message(const struct envelope *env, const struct splice_edit *edits,
 				size_t count);
-/* The stream for what belongs to no call; NULL: it has none. */
+/* The stream for messages that belong to no call; NULL: none. */
 struct stream *client_stream(const struct client *client);
-/* What it can be asked, in the words of the modern era: JSON text. */
+/* What it can be asked, in modern-era terms: JSON text. */
 struct slice client_capabilities(const struct client *client);
-/* Who takes turns where calls wait: principals, addresses of anonymous ones, or clients where those do not tell them apart. */
+/*
+ * The key under which waiting calls take turns: the principal, the address of an anonymous caller,
+ * or the client where neither tells callers apart.
+ */
 const void *client_fairness_key(const struct client *client);
 /*
- * What the server may use and the client does not know: its revision lacks it, or the pool does not offer it.
- * 0 for NULL, and before the handshake. bridging.md §1.3, §3
+ * Features that the server may use and the client does not understand, because its revision lacks
+ * them or the pool does not offer them. 0 for NULL and before the handshake. bridging.md §1.3, §3
  */
 unsigned int client_lacks(const struct client *client, const struct upstream *upstream);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session of the legacy era: a client that began with initialize, the session that fronts find it by, its membership of
- * the pool that serves it. It outlives processes: when one fails, the next request gets another one with the same
- * handshake. bridging.md §1, §2.1, §4.
+ * A legacy session: the client that sent initialize, the session by which fronts find it, and its
+ * membership in the pool that serves it. It outlives processes: when one fails, the next request
+ * gets a new one with the same handshake. bridging.md §1, §2.1, §4.
  */
 #ifndef MCPGATED_ROUTER_CLIENT_SESSION_H
 #define MCPGATED_ROUTER_CLIENT_SESSION_H
@@ -27,25 +27,27 @@ struct client_session {
 	struct session session;
 	struct pool_member member;
 	struct wait_queue opening; /* the client's initialize request, until it is answered */
-	bool has_begun;            /* it was logged that it has */
+	bool has_begun;            /* its start was logged */
 	uint64_t restarts_since_ms;
-	unsigned int restarts;              /* since then */
-	char program[CLIENT_PROGRAM_BYTES]; /* clientInfo.name, cut off; empty: not known */
+	unsigned int restarts;              /* since restarts_since_ms */
+	char program[CLIENT_PROGRAM_BYTES]; /* clientInfo.name, truncated; empty: not known */
 };
 
 /*
- * Serves the initialize request of this principal that `admitted` has gone to, sent from `peer`: a new session. `call`
- * was prepared with call_init; its front hears of the outcome, and finds the session, if it began, in call->client->session.
+ * Serves the current message of `admitted`, an initialize request of this principal sent from
+ * `peer`, by opening a session. `call` was prepared with call_init; its front learns the outcome
+ * and finds the session, if it began, in call->client->session.
  */
 void client_session_open(struct router *router, struct server *server, struct principal *principal,
 			 const struct peer *peer, struct call *call, struct admitted *admitted);
-/* What the client of a session calls itself; empty: not known. */
+/* The name that the session's client gave itself; empty: not known. */
 const char *client_session_program(struct session *session);
 /* The client of a session. */
 struct client *client_session_client(struct session *session);
 /*
- * A request of this session is about to be judged and passed on. What that looks at is asked of the memory all at once here; of
- * thousands of sessions nothing is in the processor's caches, and each look would wait by itself. Changes nothing.
+ * Prefetches what judging and forwarding a request of this session will read. With thousands of
+ * sessions none of it is in the processor's caches, and each access would stall separately. Changes
+ * nothing.
  */
 void client_session_warm(const struct session *session);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: the stage with clients on it, whose fronts write into buffers. */
+/* For tests: a stage with clients whose fronts write into buffers. */
 #ifndef MCPGATED_ROUTER_CLIENT_STAGE_H
 #define MCPGATED_ROUTER_CLIENT_STAGE_H
 
@@ -14,21 +14,21 @@ enum ending { ENDING_NONE, ENDING_RESPONSE, ENDING_FAILED, ENDING_CANCELLED };
 
 struct front {
 	struct call call;
-	struct buf messages; /* each followed by a bar */
+	struct buf messages; /* each terminated by a bar */
 	struct buf response;
 	enum ending ending;
 	enum reason reason;
 	unsigned int endings;
-	bool refuses;       /* its client cannot be given messages */
-	bool ends_session;  /* when it is told */
-	unsigned long mark; /* what random calls carry */
+	bool refuses;       /* its client cannot receive messages */
+	bool ends_session;  /* when it is told the outcome */
+	unsigned long mark; /* carried by random calls */
 };
 
-/* A session and who reads its own stream. */
+/* A session and the reader of its own stream. */
 struct member {
 	struct client *client;
 	struct stream_reader reader;
-	struct buf got; /* each followed by a bar */
+	struct buf got; /* each terminated by a bar */
 	unsigned int detached;
 };
 
@@ -37,34 +37,37 @@ extern size_t front_count;
 extern struct member members[STAGE_MEMBERS_MAX];
 extern size_t member_count;
 
-/* The stage with nobody on it. */
+/* Opens the stage, without clients. */
 void client_stage_open(void);
-/* For cmocka: whatever a test did, every call has ended once. */
+/* A cmocka teardown: whatever the test did, every call has ended exactly once. */
 int client_stage_close(void **state);
 
 struct envelope scan(const char *text);
 struct front *front_new(const struct envelope *env);
-/* As the front door would let it in; NULL: for no session yet. Good until the next one. */
+/* As admission would let it in; client NULL: no session yet. Valid until the next call. */
 struct admitted *admit(const struct client *client, const struct envelope *env);
 
-/* An initialize request of a client, to the first server if none is named; what comes of it is to be seen. */
+/*
+ * Sends a client's initialize request, by default to the first server; the test examines the
+ * outcome.
+ */
 struct front *open_session_at(struct server *server, struct principal *principal, const char *text);
-/* The same of an anonymous client at this address. */
+/* The same for an anonymous client at this address. */
 struct front *open_session_from(const char *address, const char *text);
 struct front *open_session_as(struct principal *principal, const char *text);
 struct front *open_session(const char *text);
 struct front *request(struct client *client, const char *text);
 void notify(struct client *client, const char *text);
 void answer(struct client *client, const char *text);
-/* Someone reads the session's own stream from now on. */
+/* Attaches a reader to the session's own stream. */
 struct member *listen_to(struct client *client);
 
 void is_answered(struct front *front, const char *text);
 void is_failed(const struct front *front, enum reason reason);
 void is_open(const struct front *front);
-/* What the client of this call has been told since the last look. */
+/* Checks what the client of this call has received since the last check. */
 void was_told(struct front *front, const char *text);
-/* The same on the session's own stream. */
+/* The same for the session's own stream. */
 void heard(struct member *member, const char *text);
 
 #define INITIALIZE_WITH(caps)                                                                     \

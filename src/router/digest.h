@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request asks for, in 32 bytes: the SHA-256 of {"arguments":…,"method":…,"name":…,"uri":…} in the form of
- * jsonrpc/canonical.h, without the members that the request does not have. Whatever else stands in the request is left
- * out, above all _meta, inputResponses and requestState, which change when a client tries again. bridging.md §2.6
+ * What a request asks for, in 32 bytes: the SHA-256 of {"arguments":…,"method":…,"name":…,"uri":…}
+ * in the form of jsonrpc/canonical.h, without the members that the request lacks. Everything else
+ * is left out, above all _meta, inputResponses and requestState, which change on a retry.
+ * bridging.md §2.6
  */
 #ifndef MCPGATED_ROUTER_DIGEST_H
 #define MCPGATED_ROUTER_DIGEST_H
@@ -17,9 +18,22 @@ struct digest {
 	unsigned char bytes[DIGEST_BYTES];
 };
 
-/* Of a request that scan_envelope has read, not as SCAN_LENIENT. */
+/* Of a request that scan_envelope has read, but not with SCAN_LENIENT. */
 void digest_request(const struct envelope *env, struct digest *digest_r);
 /* SHA-256 of any bytes. */
 void digest_bytes(struct slice bytes, struct digest *digest_r);
+
+/*
+ * The digest of a request, computed when somebody asks for it: few calls ever need it. Until then up to
+ * KEPT_DIGEST_TEXT_MAX bytes of what it is computed from are kept; the digest of a longer text is computed at once.
+ */
+#define KEPT_DIGEST_TEXT_MAX 1024
+struct kept_digest;
+/* `env` as digest_request takes it; not kept. Caller owns the result. */
+struct kept_digest *kept_digest_new(const struct envelope *env);
+/* Borrowed until kept_digest_free. */
+const struct digest *kept_digest_get(struct kept_digest *kept);
+/* Accepts a pointer to NULL; sets the pointer to NULL. */
+void kept_digest_free(struct kept_digest **kept);
 
 #endif

@@ -8,6 +8,19 @@
 
 static const struct scan_limits limits = { .depth_max = 64, .id_max = 256 };
 
+/* Of a request whose digest is asked for later, and twice. */
+static void kept_is_of(const struct envelope *env, const struct digest *expected)
+{
+	struct kept_digest *kept = kept_digest_new(env);
+
+	for (int i = 0; i < 2; i++)
+		assert_memory_equal(kept_digest_get(kept)->bytes, expected->bytes,
+				    sizeof(expected->bytes));
+	kept_digest_free(&kept);
+	assert_null(kept);
+	kept_digest_free(&kept);
+}
+
 /* Of a request with this method and these params, in which ' stands for ". */
 static struct digest digest_of(const char *method, const char *params)
 {
@@ -23,6 +36,7 @@ static struct digest digest_of(const char *method, const char *params)
 	}
 	assert_int_equal(scan_envelope(buf_slice(&text), &limits, 0, &env, &err), 0);
 	digest_request(&env, &digest);
+	kept_is_of(&env, &digest);
 	buf_fini(&text);
 	return digest;
 }
@@ -95,6 +109,23 @@ static void other_requests_are_others(void **state)
 	assert_memory_not_equal(a.bytes, b.bytes, sizeof(a.bytes));
 }
 
+/* Just below, at and above what is kept as text. */
+static void length_does_not_matter(void **state)
+{
+	struct digest last = { { 0 } };
+
+	for (size_t n = KEPT_DIGEST_TEXT_MAX - 80; n < KEPT_DIGEST_TEXT_MAX + 2; n++) {
+		struct buf params = { 0 };
+		struct digest made;
+
+		buf_printf(&params, "{'name':'%0*d'}", (int)n, 7);
+		made = digest_of("tools/call", buf_terminate(&params));
+		assert_memory_not_equal(made.bytes, last.bytes, sizeof(made.bytes));
+		last = made;
+		buf_fini(&params);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +133,7 @@ int main(void)
 		cmocka_unit_test(sha256_is_sha256),
 		cmocka_unit_test(what_changes_with_a_retry_is_left_out),
 		cmocka_unit_test(other_requests_are_others),
+		cmocka_unit_test(length_does_not_matter),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

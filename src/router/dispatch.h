@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a call to the server that works on it: the choice of the upstream, the wait for one, the request as the server
- * gets it. bridging.md §1.1, §1.4.
+ * From a call to the server that works on it: chooses the upstream, waits for one, and writes the
+ * request as the server gets it. bridging.md §1.1, §1.4.
  */
 #ifndef MCPGATED_ROUTER_DISPATCH_H
 #define MCPGATED_ROUTER_DISPATCH_H
@@ -16,15 +16,17 @@ struct upstream_request;
 
 /* Sends a linked call to a server, now or when one has room; or fails it. */
 void dispatch_call(struct call *call, const struct envelope *env);
-/* A call that waited for something else takes its turn, whatever the queue has. It has its body. */
+/*
+ * Queues a call, which has its body, after it waited for something else; even if the queue is full.
+ */
 void dispatch_again(struct call *call);
-/* It is the turn of a call that waited for an upstream; of struct pool_ops. */
+/* The turn of a call that waited for an upstream; for struct pool_ops. */
 void dispatch_on_turn(struct upstream *upstream, struct call *call);
-/* Whether a request in flight is that of a call. */
+/* Whether a request in flight belongs to a call. */
 bool dispatch_is_of_call(const struct upstream_request *request);
 /*
- * Tells the server the log level of its client. There is no way to take a level back: who never asked for one gets what
- * the server sends of its own accord until it was told something else, whatever that is; then everything.
+ * Sets the log level of the server's client. MCP cannot reset a level: a client that never set one
+ * gets the server's default output, or everything once another level has been set on that server.
  */
 void dispatch_tell_level(struct upstream *upstream, int level);
 

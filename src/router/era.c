@@ -217,6 +217,75 @@ void era_append_passed_result(struct buf *out, const struct method *method, stru
 	buf_append_char(out, '}');
 }
 
+/* Whether what it says of how long and by whom it may be kept is what a client is to be told. MOD-RES-03, -04 */
+static bool is_kept_right(const struct method *method, const struct envelope *env, bool is_private)
+{
+	struct slice scope = scan_plain_string(env->cache_scope);
+	long long ms;
+
+	if (!is_cacheable(method))
+		return env->ttl_ms.type == JSON_ABSENT && env->cache_scope.type == JSON_ABSENT;
+	return scan_int(env->ttl_ms, &ms) == 0 && ms >= 0 &&
+	       (slice_is_equal(scope, SLICE_LIT("private")) ||
+		(!is_private && slice_is_equal(scope, SLICE_LIT("public"))));
+}
+
+/* Whether it is complete, and has no member that a client must not get. */
+static bool is_passable(const struct method *method, const struct envelope *env, struct slice info,
+			bool is_private)
+{
+	return env->result.type == JSON_OBJECT && !env->is_odd_result &&
+	       (env->result_type.type == JSON_ABSENT ||
+		slice_is_equal(scan_plain_string(env->result_type), SLICE_LIT("complete"))) &&
+	       env->input_requests.type == JSON_ABSENT &&
+	       env->resumable_state.type == JSON_ABSENT &&
+	       (env->result_meta.type == JSON_ABSENT || env->result_meta.type == JSON_OBJECT) &&
+	       env->related_task.type == JSON_ABSENT &&
+	       (env->server_info.type == JSON_ABSENT ||
+		slice_is_equal(env->server_info.text, info)) &&
+	       is_kept_right(method, env, is_private);
+}
+
+size_t era_split_passed_result(const struct method *method, const struct envelope *env,
+			       struct slice info, bool is_private,
+			       struct slice parts[ERA_PARTS_MAX])
+{
+	struct slice result = env->result.text;
+	struct slice meta = env->result_meta.text;
+	const char *end = result.p + result.n - 1; /* its bracket */
+	bool has_meta = env->result_meta.type == JSON_OBJECT;
+	size_t count = 0;
+
+	CHECK(!env->has_line_break);
+	if (!is_passable(method, env, info, is_private))
+		return 0;
+	if (env->result_type.type == JSON_ABSENT) {
+		parts[count++] = memchr(result.p, '"', result.n) == NULL ?
+					 SLICE_LIT("{\"resultType\":\"complete\"") :
+					 SLICE_LIT("{\"resultType\":\"complete\",");
+		result = slice_between(result.p + 1, end + 1);
+	}
+	if (info.n == 0 || env->server_info.type != JSON_ABSENT) {
+		parts[count++] = result;
+		return count;
+	}
+	if (has_meta)
+		end = meta.p + meta.n - 1;
+	parts[count++] = slice_between(result.p, end);
+	if (!has_meta)
+		parts[count++] = SLICE_LIT(",\"_meta\":{\"" META "serverInfo\":");
+	else if (memchr(meta.p, '"', meta.n) == NULL)
+		parts[count++] = SLICE_LIT("\"" META "serverInfo\":");
+	else
+		parts[count++] = SLICE_LIT(",\"" META "serverInfo\":");
+	parts[count++] = info;
+	if (!has_meta)
+		parts[count++] = SLICE_LIT("}");
+	parts[count++] = slice_between(end, result.p + result.n);
+	CHECK(count <= ERA_PARTS_MAX);
+	return count;
+}
+
 void era_append_task(struct buf *out, const char *kind, struct slice result, struct slice info,
 		     struct slice id)
 {

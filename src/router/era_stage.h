@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: the stage with servers of the modern era on it, and their usual lines. */
+/* For tests: the stage with modern servers, and their usual messages. */
 #ifndef MCPGATED_ROUTER_ERA_STAGE_H
 #define MCPGATED_ROUTER_ERA_STAGE_H
 
 #include "router/pool_demand.h"
 #include "router/pool_stage.h"
 
-/* For cmocka, before: the era of the first server is to be found out, or it is modern. */
+/* cmocka setups: the era of the first server is yet to be detected, or it is modern. */
 int era_setup(void **state);
 int era_setup_modern(void **state);
 
 #define MODERN_TEST(name) \
 	cmocka_unit_test_setup_teardown(name, era_setup_modern, client_stage_close)
 
-/* A session with these capabilities, at a server that has those: its process 0. */
+/*
+ * Begins a session with these client capabilities at a server with those; its process is number 0.
+ */
 struct member *begin_with(const char *client_caps, const char *server_caps);
-/* The same of a client that can be asked everything. */
+/* The same for a client that can be asked everything. */
 struct member *begin_asked(void);
 
 #define META "io.modelcontextprotocol/"

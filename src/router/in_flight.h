@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a call counts for among those that its caller has in flight: at its server, and at the entry of tools.limits that is for
- * its tool, where there are such limits. A call that has become a task counts on, in the hands of who knows the task.
- * product.md §4, concurrency
+ * Counts a call as in flight for its caller: at its server and at the entry of tools.limits for its
+ * tool, where such limits exist. A call that has become a task keeps counting, owned by whoever
+ * tracks the task. product.md §4, concurrency
  */
 #ifndef MCPGATED_ROUTER_IN_FLIGHT_H
 #define MCPGATED_ROUTER_IN_FLIGHT_H
@@ -15,12 +15,13 @@ struct client;
 struct in_flight;
 
 /*
- * It counts from now on. NULL: there is no limit that it counts for, or it never does: streams of changes, and requests about tasks.
+ * Starts counting the call. NULL: no limit applies to it, or it is of a kind that never counts:
+ * change streams and requests about tasks.
  */
 struct in_flight *in_flight_new(const struct client *client, const struct envelope *env);
-/* It counts no longer than so many milliseconds from now, unless that is said again. Nothing for NULL. */
+/* Stops counting after this many milliseconds, unless extended by another call. No-op for NULL. */
 void in_flight_keep(struct in_flight *in_flight, uint64_t ms);
-/* It has ended. Accepts a pointer to NULL; sets it to NULL. */
+/* The call has ended: stops counting. Accepts a pointer to NULL; sets it to NULL. */
 void in_flight_free(struct in_flight **in_flight);
 
 #endif

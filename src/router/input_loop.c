@@ -211,7 +211,7 @@ void input_loop_send(struct upstream *upstream, struct call *call, const struct 
 	}
 	if (call->token.n > 0)
 		request.token = slice_of(digits, text_format_u64(id, digits));
-	send_modern_request(upstream, id, env->method, env->params.text, &request);
+	send_passed_request(upstream, id, env, &request);
 }
 
 static void append_responses(struct buf *out, const struct input_loop *loop)

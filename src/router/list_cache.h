@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The four lists of a pool's server: tools, prompts, resources, resource templates. The gateway fetches a list as a
- * whole, once for each principal, and answers from that all who ask, until the server says that it has changed. So
- * nobody needs a process for himself to see a list, and a change that a thousand sessions hear of costs the server one
- * fetch. What is too long to be kept is forwarded like any other request. bridging.md §1.8; AUTH-SES-10.
+ * The four lists of a pool's server: tools, prompts, resources, resource templates. The gateway
+ * fetches a whole list once for each principal and answers everyone from it, until the server
+ * reports a change. So nobody needs a process of their own to see a list, and a change that reaches
+ * a thousand sessions costs the server one fetch. Lists that are too long to keep are forwarded
+ * like any other request. bridging.md §1.8; AUTH-SES-10.
  */
 #ifndef MCPGATED_ROUTER_LIST_CACHE_H
 #define MCPGATED_ROUTER_LIST_CACHE_H
@@ -24,56 +25,64 @@ struct upstream;
 
 #define LIST_CACHE_KINDS 4
 
-/* What a pool has of them. */
+/* The lists of a pool. */
 struct list_cache {
 	struct list all;
-	struct map current;                 /* by principal and kind: what who asks now gets */
-	uint64_t changes[LIST_CACHE_KINDS]; /* that the server has told of */
+	struct map current;                 /* by principal and kind: the list to answer from now */
+	uint64_t changes[LIST_CACHE_KINDS]; /* reported by the server */
 };
 
-/* What all pools have together: it is bounded together, too. */
+/* Shared by all pools: one bound applies to them together. */
 struct list_cache_lru {
-	struct list kept; /* the first has not been asked for for longest */
+	struct list kept; /* least recently requested first */
 	size_t bytes;
 };
 
 void list_cache_init(struct list_cache *lists);
-/* Its sessions have ended. */
+/* Must be called after the pool's sessions have ended. */
 void list_cache_fini(struct list_cache *lists);
 void list_cache_lru_init(struct list_cache_lru *lru);
 
 /*
- * Takes a linked call of a shared pool that may ask for a list: answers it, or lets it wait for the answer. Returns false if it is to
- * be sent to a server: a list that cannot be kept, the server's own cursor, or a request that says more than what is asked for.
+ * Takes a linked call of a shared pool that may ask for a list: answers it, or queues it for the
+ * answer. Returns false if it must be sent to a server: a list that cannot be kept, a cursor of the
+ * server's own, or a request that says more than what it asks for.
  */
 bool list_cache_take(struct call *call, const struct envelope *env);
-/* What the kept list of tools says of one of them. */
+/* What the cached tool list says of a tool. */
 enum listed_tool {
-	LISTED_UNKNOWN, /* none is kept: who asks for it has it fetched */
-	LISTED_CHANGED, /* the one that is kept is not the server's any more: likewise */
-	LISTED_UNKEPT,  /* it cannot be kept */
-	LISTED_ABSENT,  /* the tool is not in it, or was not looked for */
+	LISTED_UNKNOWN, /* no list is cached: fetch it */
+	LISTED_CHANGED, /* the cached list is out of date: fetch it */
+	LISTED_UNKEPT,  /* the list cannot be cached */
+	LISTED_ABSENT,  /* the tool is not in the list, or was not looked for */
 	LISTED_TOOL,
 };
 struct listed_entry {
-	struct slice schema;  /* its inputSchema, JSON text, until the loop goes on; or empty */
+	struct slice schema;  /* its inputSchema, until the loop continues; or empty */
 	uint64_t *schema_key; /* for schema_cache_get; NULL: there is no schema */
-	bool is_annotated;    /* there may be annotations (x-mcp-header) in that, and they count */
+	bool is_annotated;    /* the schema may have annotations (x-mcp-header), and they apply */
 };
 
 /*
- * Looks up a tool by its name, a JSON string, for a client of a shared pool; if not is_strict, only where there may be annotations.
- * Then a list that is too old to be given to clients will do, too, if nothing is known to have changed. MOD-HDR-07
+ * Looks up a tool by name (a JSON string) for a client of a shared pool. Without is_strict, looks
+ * only where there may be annotations, and accepts a list that is too old for clients if no change
+ * is known. MOD-HDR-07
  */
 enum listed_tool list_cache_find_tool(const struct client *client, struct json name, bool is_strict,
 				      struct listed_entry *entry_r);
-/* The annotations of a tool that was found do not count: `why` is logged. Until the list is another one it is not annotated. MOD-HDR-06 */
+/*
+ * The annotations of a tool that was found are invalid: logs `why` and treats the tool as not
+ * annotated until the list changes. MOD-HDR-06
+ */
 void list_cache_note_broken(const struct client *client, struct json name, const char *why);
-/* The server's list is another one now; `offer`: of which kind. Also of a pool of one session, which has no cache. */
+/*
+ * The server's list of kind `offer` has changed. Also allowed for a pool of one session, which has
+ * no cache.
+ */
 void list_cache_note_change(struct pool *pool, unsigned int offer);
-/* An upstream of the pool is ready: what others that have gone listed is told no more. */
+/* An upstream of the pool is ready: stops answering from lists of upstreams that are gone. */
 void list_cache_note_ready(struct pool *pool);
-/* An upstream is about to be closed: what it has listed is remembered for a while (pool_memory.h). */
+/* An upstream is about to be closed: its lists are remembered for a while (pool_memory.h). */
 void list_cache_note_closed(struct upstream *upstream);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which requests for a list can be answered from one that is kept. */
+/* Which list requests can be answered from the cache. */
 #ifndef MCPGATED_ROUTER_LIST_REQUEST_H
 #define MCPGATED_ROUTER_LIST_REQUEST_H
 
@@ -7,7 +7,10 @@
 
 #include "jsonrpc/scan.h"
 
-/* Whether it asks for the list from its beginning, in few bytes, and says nothing that the server may want to know. */
+/*
+ * Whether it asks for the start of a list, in few bytes, with nothing in it that the server may
+ * want to know.
+ */
 bool list_request_is_plain(const struct envelope *env);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call that waits for one of its server's lists, which the gateway asks for by a call of its own: with the client's, its
- * list cache, its process. What comes of that is looked for where lists are kept, or looked at; here it is only waited for.
+ * A call that waits for one of its server's lists, which the gateway requests with a call of its
+ * own, through the client's list cache and process. This unit only waits; the units that cache or
+ * inspect lists find the result.
  */
 #ifndef MCPGATED_ROUTER_LIST_WAIT_H
 #define MCPGATED_ROUTER_LIST_WAIT_H
@@ -12,37 +13,40 @@
 struct list_wait;
 
 /*
- * The wait is over; list_wait->is_listed says whether all of the list has come. The call waits for nothing any more; `env` is
- * its request, until the return. NULL: the call is to fail, its request cannot be read.
+ * The wait is over; list_wait->is_listed says whether the whole list has arrived. The call is in no
+ * queue any more. `env` is its request, valid until this returns; NULL: the request cannot be read,
+ * and the call must fail.
  */
 typedef void list_wait_done_fn(struct list_wait *wait, const struct envelope *env);
 
-/* Embedded by who needs the list, for as long as list_wait_end says. */
+/* Embedded by whoever needs the list; must live until list_wait_end. */
 struct list_wait {
 	list_wait_done_fn *on_done;
 	struct call *call;
-	struct wait_queue waiting; /* that call, meanwhile */
+	struct wait_queue waiting; /* holds the call meanwhile */
 	struct slice method;       /* of the list */
 	struct call listing;
-	bool forwards;  /* a list that is not kept is asked of the server, page by page */
-	bool is_asking; /* for a page: its answer is awaited */
+	bool forwards;  /* a list that is not cached is requested from the server, page by page */
+	bool is_asking; /* the answer to a page request is pending */
 	bool is_listed;
 	bool has_timed_out;
-	uint64_t changes;      /* of the pool's lists, before it was asked for */
-	struct list link;      /* of those that ask for their client, or of who asks for this one */
-	struct list followers; /* of one that asks: they want the same */
+	/* pool->list_changes before the request */
+	uint64_t changes;
+	struct list link;      /* of the client's waits that request, or of `followers` */
+	struct list followers; /* of a wait that requests: others that want the same list */
 	unsigned int pages;
-	struct buf cursor; /* JSON text of the server's, of the next page */
+	struct buf cursor; /* the server's for the next page, JSON text */
 	struct task step;
 };
 
 /*
- * `call` is linked and waits for nothing yet; `env` is its request; `method` is borrowed. It fails with REASON_OVER_LIMIT if
- * calls of its client that wait keep too much already. When a wait is over, the same may begin again.
+ * Begins to wait. `call` is linked and waits for nothing yet; `env` is its request; `method` is
+ * borrowed. Fails with REASON_OVER_LIMIT if the client's waiting calls already keep too much. The
+ * wait can be started again once it is over.
  */
 void list_wait_begin(struct list_wait *wait, list_wait_done_fn *on_done, struct call *call,
 		     const struct envelope *env);
-/* Its call has ended, or goes on. */
+/* The call has ended, or continues. */
 void list_wait_end(struct list_wait *wait);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a server's lists a client is shown: what it may use, so that lists and calls agree. product.md §4.
+ * Filters a server's lists to what a client may use, so that lists and calls agree. product.md §4.
  */
 #ifndef MCPGATED_ROUTER_LISTING_H
 #define MCPGATED_ROUTER_LISTING_H
@@ -12,9 +12,10 @@
 struct call;
 
 /*
- * A response to this call without the items that its caller may not use, or is not to be shown. As with convert_response, `env` itself
- * if nothing is left out, or the envelope of the changed one, which lives as long as *convert. NULL: clients may read another list
- * in it than the one that was looked at.
+ * The response to this call without the items that its caller may not use or see. As with
+ * convert_response, returns `env` itself if nothing is left out, or else the envelope of the
+ * changed response, which lives as long as *convert. NULL: clients could read a different list in
+ * it than the one that was checked.
  */
 const struct envelope *listing_filter(struct convert *convert, const struct call *call,
 				      const struct envelope *env);

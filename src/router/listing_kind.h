@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The four lists of a server: where their items stand in a result, and what items are named by. */
+/* The four lists of a server: where a result holds their items, and what names an item. */
 #ifndef MCPGATED_ROUTER_LISTING_KIND_H
 #define MCPGATED_ROUTER_LISTING_KIND_H
 
@@ -11,23 +11,23 @@
 
 struct listing_kind {
 	struct slice method;
-	struct slice member; /* of the result: the list */
+	struct slice member; /* the member of the result that is the list */
 	enum permission_kind kind;
-	struct slice name; /* the member of an item that rules are about */
+	struct slice name; /* the member of an item that rules refer to */
 };
 
-/* NULL: it is no method of a list. */
+/* NULL: not a list method. */
 const struct listing_kind *listing_kind_find(const struct method *method);
-/* That of these items. */
+/* The kind for these items. */
 const struct listing_kind *listing_kind_of(enum permission_kind kind);
 /*
- * The items of a result of this kind, as its member says: of any type, or JSON_ABSENT. -1: clients may read others than
- * these, because the name of that member is there twice, or spelled with escapes or in other letters: what is judged must be
- * what they see.
+ * Finds the items of a result of this kind: a value of any type, or JSON_ABSENT. -1: clients may
+ * read other items than these, because the member name is duplicated, contains escapes or differs
+ * in case; what is checked must be what clients see.
  */
 int listing_kind_find_items(const struct listing_kind *kind, struct slice result,
 			    struct json *items_r) must_check;
-/* The page of a list that a cursor stands for, as a number; 0: the first, that no cursor is for. */
+/* The page that a cursor stands for, as a number; 0: the first page, which has no cursor. */
 uint64_t listing_kind_page(struct json cursor);
 
 #endif

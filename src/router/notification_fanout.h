@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notifications of a server that are for all members of a pool whom they concern: list_changed and
+ * Server notifications for all members of a pool that they concern: list_changed and
  * resources/updated. bridging.md §1.7.
  */
 #ifndef MCPGATED_ROUTER_NOTIFICATION_FANOUT_H
@@ -13,15 +13,20 @@ struct pool;
 struct pool_sharing;
 struct upstream;
 
-/* What a shared pool has of it. */
+/* The part of a shared pool that this unit uses. */
 void notification_fanout_init(struct pool_sharing *sharing);
 void notification_fanout_fini(struct pool_sharing *sharing);
 /* `env` is such a notification. */
 void notification_fanout_take(struct upstream *upstream, const struct envelope *env,
 			      const struct method *method);
-/* The lists of a pool may be others than before: its members are told, of those whose changes the server tells. */
+/*
+ * A pool's lists may have changed: notifies its members, of the lists whose changes the server
+ * reports.
+ */
 void notification_fanout_tell_changes(struct pool *pool);
-/* What the session of a pool has subscribed to may have changed: it had no process that would have told. */
+/*
+ * A session's subscribed resources may have changed: it had no process that would have reported it.
+ */
 void notification_fanout_tell_updates(struct pool *pool);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of struct call_ops, for calls that the gateway makes for itself: nobody reads what belongs to them but their answer. */
+/*
+ * For struct call_ops of calls that the gateway makes itself: everything but their answer is
+ * dropped.
+ */
 #ifndef MCPGATED_ROUTER_OWN_CALL_H
 #define MCPGATED_ROUTER_OWN_CALL_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of tools of a server that one session has for itself, for the gateway's own use: its client asks the server as it
- * likes. It is fetched when it is needed, as a call of the session, and kept until the server tells of a change or is another
- * process; that of one that tells of none for 5 s. Shared servers have list_cache.h.
+ * The tool list of a server process that serves one session, for the gateway's own use; the client
+ * requests lists from the server as it likes. Fetched on demand, by a call of the session, and kept
+ * until the server reports a change or the process is replaced; for 5 s if the server reports no
+ * changes. Shared servers have list_cache.h.
  */
 #ifndef MCPGATED_ROUTER_OWN_TOOLS_H
 #define MCPGATED_ROUTER_OWN_TOOLS_H
@@ -14,15 +15,15 @@ struct call;
 struct client;
 struct own_tools;
 
-/* As list_cache_find_tool, of one who is strict. */
+/* As list_cache_find_tool with is_strict. */
 enum listed_tool own_tools_find(const struct client *client, struct json name,
 				struct listed_entry *entry_r);
 /*
- * A linked call, which nobody hears of, waits for the list: it ends with any response when the list is there, or fails. It is
- * fetched once for all that wait.
+ * A linked call, not yet visible to anyone else, waits for the list: it ends with some response
+ * when the list has arrived, or fails. The list is fetched once for all waiting calls.
  */
 void own_tools_await(struct call *call, const struct envelope *env);
-/* The session has ended, and its calls have before. Accepts a pointer to NULL; sets it to NULL. */
+/* The session has ended, and its calls before it. Accepts a pointer to NULL; sets it to NULL. */
 void own_tools_free(struct own_tools **tools);
 
 #endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A modern client's call at a legacy server, which may ask while it works. The client cannot be asked at once: it is
- * answered with what the server asks, the call is parked, and the client tries again with the answers. bridging.md §2.3.3
+ * A modern client's call to a legacy server that may ask while it works. The client cannot be asked
+ * directly: it is answered with the server's questions, the call is parked, and the client retries
+ * with the answers. bridging.md §2.3.3
  *
- *	RUNNING -> GATHERING -> PARKED -> RUNNING …       the server asks; the client tries again
- *	                        PARKED -> SETTLED, LOST   the server has answered, or is gone, while nobody was there
- *	any -> ENDED
+ *  RUNNING -> GATHERING -> PARKED -> RUNNING …       the server asks; the client retries
+ *                          PARKED -> SETTLED, LOST   the server answers or exits while parked
+ *  any -> ENDED
  *
- * Knows states, input keys, rounds and limits. Sends nothing and has no timer: what is to be done it says through
- * struct parked_call_ops. That a retry is the caller's own, for this server and request, is judged before (seal.h).
+ * Implements states, input keys, rounds and limits. Sends nothing and runs no timer: it acts
+ * through struct parked_call_ops. That a retry comes from the same caller, for this server and
+ * request, is checked before (seal.h).
  */
 #ifndef MCPGATED_ROUTER_PARKED_CALL_H
 #define MCPGATED_ROUTER_PARKED_CALL_H
@@ -31,123 +33,137 @@ struct parked_call;
 struct server;
 
 enum parked_state {
-	PARKED_RUNNING,   /* the server works; a request of the client waits for it */
-	PARKED_GATHERING, /* the same, and the server has asked: it may ask more */
+	PARKED_RUNNING,   /* the server works; a client request waits for it */
+	PARKED_GATHERING, /* as RUNNING, and the server has asked; it may ask more */
 	PARKED_PARKED,    /* the client has been answered; the server waits */
 	PARKED_SETTLED,   /* the server has answered meanwhile */
-	PARKED_LOST,      /* the server has gone meanwhile */
+	PARKED_LOST,      /* the server is gone meanwhile */
 	PARKED_ENDED,
 };
 #define PARKED_STATES 6
 
-/* A request of the server that nobody has answered. */
+/* An unanswered request from the server. */
 struct parked_request {
 	struct list link;
-	uint64_t key;                /* the client's name for it is "r" and this number */
+	uint64_t key;                /* the client knows it as "r" followed by this number */
 	const struct method *method; /* elicitation, sampling, roots */
 	struct msg *msg;             /* the request */
 	struct slice id;             /* the server's; a slice into msg */
-	struct slice answer;         /* while a retry is read: what it has for this key */
+	struct slice answer;         /* while a retry is processed: its answer for this key */
 };
 
-/* None of them may lead to another event of the same call before it returns. */
+/* No callback may cause another event of the same call before it returns. */
 struct parked_call_ops {
-	/* Answer this request of the client with input_required: what is outstanding, the round. */
+	/*
+	 * Answer this client request with input_required: the outstanding requests and the round.
+	 */
 	void (*ask)(struct parked_call *parked, struct call *call);
 	/* Give it the final response. */
 	void (*deliver)(struct parked_call *parked, struct call *call, struct msg *response);
 	/* Answer it with an error. */
 	void (*fail)(struct parked_call *parked, struct call *call, enum reason reason);
-	/* Answer the server; an absent result: nobody will, which elicitations hear as cancel, others as an error. */
+	/*
+	 * Answer the server. An absent result: nobody will; sent as cancel for elicitations, else
+	 * as an error.
+	 */
 	void (*answer)(struct parked_call *parked, const struct parked_request *request,
 		       struct slice result);
-	/* The server is to stop working: tell it, and see that it does before others get it (T_settle). */
+	/* Tell the server to stop, and make sure that it has before others get it (T_settle). */
 	void (*cancel)(struct parked_call *parked);
 	/* The server has answered: it is free for others. */
 	void (*release)(struct parked_call *parked);
-	/* Call parked_call_on_deadline at that time; 0: not at all. */
+	/* Call parked_call_on_deadline at that time; 0: never. */
 	void (*set_deadline)(struct parked_call *parked, uint64_t deadline_ms);
-	/* It has ended and is in no table: the last word of it. The owner frees it, not at once. */
+	/*
+	 * It has ended and is in no table; the last callback. The owner frees it, but not
+	 * immediately.
+	 */
 	void (*on_end)(struct parked_call *parked);
 };
 
 struct parked_calls_conf {
 	uint64_t gather_ms;   /* T_gather */
 	uint64_t park_ttl_ms; /* how long a parked call waits for its client */
-	uint64_t call_max_ms; /* since it began, while parked */
-	size_t per_owner;     /* parked, settled and lost, of all servers */
+	uint64_t call_max_ms; /* since its start, while parked */
+	size_t per_owner;     /* parked, settled and lost, over all servers */
 	size_t per_server;
-	uint32_t rounds_max; /* so often it asks */
+	uint32_t rounds_max; /* how often it may ask */
 };
 
-/* All of a gateway. */
+/* All parked calls of a gateway. */
 struct parked_calls {
 	struct parked_calls_conf conf;
 	struct map by_id; /* those that have not ended, by the first bytes of their ids */
-	struct list kept; /* parked, settled, lost: the one that was parked first comes first */
+	struct list kept; /* parked, settled, lost: the one parked first comes first */
 };
 
 struct parked_call {
 	struct parked_calls *table;
 	const struct parked_call_ops *ops;
-	const struct server *server; /* compared alone */
-	const void *owner;           /* whose it is; compared alone */
-	/* The owner may be many callers that nobody can tell apart: only the bound of the server holds, not per_owner. */
+	const struct server *server; /* only compared */
+	const void *owner;           /* the caller; only compared */
+	/*
+	 * The owner may be many indistinguishable callers: only the server's bound applies, not
+	 * per_owner.
+	 */
 	bool is_of_crowd;
-	size_t server_max; /* of its server at most so many are kept, and no more than per_server */
+	size_t server_max; /* bound for its server, in addition to per_server */
 	unsigned char id[SEAL_CALL_BYTES];
 	enum parked_state state;
-	struct call *call;    /* RUNNING, GATHERING: what waits; else NULL */
-	struct list requests; /* outstanding, in the order of their keys; none while RUNNING */
+	struct call *call;    /* RUNNING, GATHERING: the one that waits; else NULL */
+	struct list requests; /* outstanding, by key; none while RUNNING */
 	size_t request_count;
 	size_t request_bytes;
 	uint64_t last_key;
-	uint32_t round;       /* of the last state that was given out; 0: none was */
+	uint32_t round;       /* of the last state handed out; 0: none yet */
 	struct msg *response; /* SETTLED */
 	uint64_t call_until_ms;
-	uint64_t deadline_ms; /* what set_deadline was told last */
+	uint64_t deadline_ms; /* last value given to set_deadline */
 	struct list kept;     /* link: of table->kept */
 };
 
 void parked_calls_init(struct parked_calls *table, const struct parked_calls_conf *conf);
-/* They have all ended. */
+/* Must be called after all of them have ended. */
 void parked_calls_fini(struct parked_calls *table);
-/* By the id in the seal; NULL: there is none, or no longer. */
+/* Finds a call by the id in the seal; NULL: none, or no longer. */
 struct parked_call *parked_calls_find(const struct parked_calls *table,
 				      const unsigned char id[SEAL_CALL_BYTES]);
 
-/* RUNNING, for `call`. server, server_max, owner, is_of_crowd and ops are set by the caller; all else is zero. */
+/*
+ * Starts in RUNNING, for `call`. The caller has set server, server_max, owner, is_of_crowd and ops;
+ * all else is zero.
+ */
 void parked_call_init(struct parked_call *parked, struct parked_calls *table, struct call *call,
 		      uint64_t now_ms);
 
 /* ---- the server ---- */
 
-/* It asks what this call's client may be asked. False: there are too many; the caller answers it. */
+/* It asks what this call's client may be asked. False: too many; the caller answers the server. */
 bool parked_call_on_request(struct parked_call *parked, const struct method *method,
 			    struct msg *msg, struct slice id, uint64_t now_ms);
-/* It takes a request back, which needs no answer then. */
+/* It withdraws a request, which then needs no answer. */
 void parked_call_on_request_cancelled(struct parked_call *parked, struct slice id, uint64_t now_ms);
 /* It has answered. */
 void parked_call_on_response(struct parked_call *parked, struct msg *response, uint64_t now_ms);
-/* It is gone for this reason, and with it all that it asked. */
+/* It is gone for this reason, and all that it asked with it. */
 void parked_call_on_exit(struct parked_call *parked, enum reason reason, uint64_t now_ms);
 
 /* ---- the client ---- */
 
-/* A request of the client has gone away unanswered. One that is no longer waiting does not count. */
+/* A client request was dropped unanswered. Ignored if it is no longer the one that waits. */
 void parked_call_on_disconnect(struct parked_call *parked, const struct call *call,
 			       uint64_t now_ms);
-/* It has waited for too long. */
+/* The client request has waited for too long. */
 void parked_call_on_timeout(struct parked_call *parked, const struct call *call, uint64_t now_ms);
 
 enum parked_retry {
-	PARKED_RETRY_TAKEN, /* `call` is answered, or waits */
-	PARKED_RETRY_STALE, /* of another round, or one that was taken before: nothing has changed */
-	PARKED_RETRY_MALFORMED, /* an answer that is none: nothing has changed */
+	PARKED_RETRY_TAKEN,     /* `call` has been answered, or waits */
+	PARKED_RETRY_STALE,     /* of another round, or already processed: nothing changed */
+	PARKED_RETRY_MALFORMED, /* an invalid answer: nothing changed */
 };
 /*
- * It tries again. `round` is what was sealed; `responses` the member inputResponses, JSON_ABSENT if there is none. The
- * client's are answers to outstanding keys; others are ignored.
+ * The client retries. `round`: as sealed; `responses`: the member inputResponses, or JSON_ABSENT.
+ * Only answers to outstanding keys count; others are ignored.
  */
 enum parked_retry parked_call_on_retry(struct parked_call *parked, struct call *call,
 				       uint32_t round, struct json responses, uint64_t now_ms);
@@ -155,10 +171,10 @@ enum parked_retry parked_call_on_retry(struct parked_call *parked, struct call *
 /* ---- the gateway ---- */
 
 void parked_call_on_deadline(struct parked_call *parked, uint64_t now_ms);
-/* It is to end: the gateway drains, or its place is needed. */
+/* Must end: the gateway drains, or its place is needed. */
 void parked_call_abandon(struct parked_call *parked, enum reason reason, uint64_t now_ms);
 
-/* The key as clients write it: writes at most 21 bytes, returns how many. */
+/* Writes the key as clients write it: at most 21 bytes. Returns the length. */
 size_t parked_request_key(const struct parked_request *request, char *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a server's lists is as it was approved (policy/pins): each list is looked at where it comes from its server, whoever
- * has asked for it, and what waits for the operator is told. With `pin: enforce` it is then neither shown nor called.
- * SEC-65.
+ * Compares a server's lists with what was approved (policy/pins). Each list is checked as it
+ * arrives from the server, whoever requested it, and what needs the operator's approval is
+ * reported. With `pin: enforce` such items are neither listed nor callable. SEC-65.
  */
 #ifndef MCPGATED_ROUTER_PINNING_H
 #define MCPGATED_ROUTER_PINNING_H
@@ -14,14 +14,18 @@
 #include "process/server.h"
 
 /*
- * A result of this method as the server wrote it, but for sanitize and redact; of other methods than lists nothing comes.
- * page: as listing_kind_page of the cursor that it was asked for with. What a list has lost is told where it came as one page.
+ * Checks a result of this method as the server wrote it, except for sanitize and redact; ignores
+ * methods other than lists. page: listing_kind_page of the cursor of the request. Removed items are
+ * reported only for a list that came as one page.
  */
 void pinning_look(struct server *server, const struct method *method, struct slice result,
 		  uint64_t page);
-/* Whether an item of a list may be shown: its name as it is written. */
+/* Whether an item of a list may be shown; `name` as written. */
 bool pinning_shows(const struct server *server, enum permission_kind kind, struct json name);
-/* What a client's message uses that is withheld, in the words of permissions_find_denied; NULL: nothing. */
+/*
+ * The withheld item that a client's message uses, in the form of permissions_find_denied; NULL:
+ * none.
+ */
 const char *pinning_find_withheld(const struct server *server, const struct envelope *env);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: the stage with a pool of at most two processes on it, and its usual lines. */
+/* For tests: the stage with a pool of at most two processes, and its usual messages. */
 #ifndef MCPGATED_ROUTER_POOL_STAGE_H
 #define MCPGATED_ROUTER_POOL_STAGE_H
 
@@ -8,7 +8,7 @@
 #define POOL_IDLE_MS 300000
 #define POOL_QUEUE_TIMEOUT_MS 10000
 
-/* For cmocka: before and after; with principals, `alice` and `bob` are there and do not share. */
+/* cmocka setups and teardown; with principals, `alice` and `bob` exist and do not share. */
 int pool_setup(void **state);
 int pool_setup_principals(void **state);
 int pool_teardown_principals(void **state);
@@ -19,13 +19,13 @@ int pool_teardown_principals(void **state);
 
 extern struct principal *alice, *bob;
 
-/* The session that was begun, with a reader and `initialized`. */
+/* Makes a member of an opened session: attaches a reader and sends `initialized`. */
 struct member *join(struct front *front);
-/* The process does what is usual at its beginning. */
+/* Process i completes its handshake in the usual way. */
 void get_ready(size_t i);
-/* Some session; the first one makes process 0 ready. */
+/* Begins a session; the first one makes process 0 ready. */
 struct member *begin(void);
-/* A session of one who can be asked; its process, the i-th, is ready. */
+/* Begins a session of a client that can be asked; its process i becomes ready. */
 struct member *begin_asking(struct principal *principal, size_t i);
 struct member *begin_plain(struct principal *principal);
 /* Whether the call was answered with this error. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: the stage with requests of the modern era on it, each with a front of its own. */
+/* For tests: the stage with modern requests, each with a front of its own. */
 #ifndef MCPGATED_ROUTER_REQUEST_STAGE_H
 #define MCPGATED_ROUTER_REQUEST_STAGE_H
 
@@ -9,27 +9,27 @@
 
 struct asker {
 	struct call call;
-	struct buf messages; /* each followed by a bar */
+	struct buf messages; /* each terminated by a bar */
 	struct buf response;
 	enum ending ending;
 	enum reason reason;
 	int http_status;
 };
 
-/* For cmocka: as pool_setup; every request has ended at the end. */
+/* cmocka setup, as pool_setup, and teardown, which ends every request. */
 int request_setup(void **state);
 int request_teardown(void **state);
 
-/* A request of anybody, or of this principal. */
+/* Sends a request, anonymously or as this principal. */
 struct asker *ask(const char *text);
 struct asker *ask_as(struct principal *principal, const char *text);
-/* It was answered with this, with this status of HTTP; 0: 200. */
+/* Checks the answer and its HTTP status; 0: 200. */
 void was_answered(struct asker *asker, int http_status, const char *text);
-/* It was answered with the error of this code and reason, as JSON text. */
+/* Checks that it was answered with the error of this code and reason (JSON text). */
 void was_refused(struct asker *asker, const char *code, const char *reason);
-/* The process i gets a message that is of no interest. */
+/* Process i reads a message that the test does not care about. */
 void reads_one(size_t i);
-/* The member of its result at this path: to be freed. NULL: there is none. */
+/* The member of its result at this path, which the caller frees; NULL: none. */
 char *result_member(struct asker *asker, const char *name);
 
 #define MODERN_META(caps)                                                  \

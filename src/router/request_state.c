@@ -8,6 +8,7 @@
 #include "router/asking.h"
 #include "router/call.h"
 #include "router/client.h"
+#include "router/digest.h"
 #include "router/router.h"
 #include "session/principal.h"
 
@@ -43,7 +44,7 @@ void request_state_append_replay(struct buf *out, const struct call *call, uint6
 {
 	struct seal seal = { .kind = SEAL_REPLAY, .child = child, .text = wanted };
 
-	append(out, call->client, call->digest, &seal);
+	append(out, call->client, kept_digest_get(call->digest), &seal);
 }
 
 /* ---- what a modern server asks ---- */
@@ -115,7 +116,7 @@ bool request_state_append_wrapped(struct buf *out, const struct call *call, stru
 
 	if (call->digest == NULL || !may_ask(call, result))
 		return false;
-	append(out, call->client, call->digest, &seal);
+	append(out, call->client, kept_digest_get(call->digest), &seal);
 	return true;
 }
 

@@ -105,7 +105,26 @@ static void send_passed_result(struct call *call, struct slice result)
 	send_text(call, &text);
 }
 
-/* What most results are: nothing has to be written anew. */
+/* The same of what most modern servers send: nothing has to be written anew. Returns whether it was that. */
+static bool send_split_result(struct call *call, const struct envelope *env)
+{
+	struct slice parts[3 + ERA_PARTS_MAX + 1] = { SLICE_LIT(RESPONSE_BEGIN), call->id,
+						      SLICE_LIT(",\"result\":") };
+	size_t count;
+
+	if (env->has_line_break || call->task != NULL)
+		return false;
+	count = era_split_passed_result(call->method, env, call->client->pool->server_info,
+					!principal_is_anonymous(call->client->principal),
+					parts + 3);
+	if (count == 0)
+		return false;
+	parts[3 + count] = SLICE_LIT("}");
+	send_parts(call, parts, 3 + count + 1);
+	return true;
+}
+
+/* What most results of legacy servers are: nothing has to be written anew. */
 static void send_plain_result(struct call *call, struct slice result)
 {
 	struct slice parts[3 + ERA_PARTS_MAX + 1] = { SLICE_LIT(RESPONSE_BEGIN), call->id,
@@ -336,6 +355,9 @@ static void send_with_client_id(struct call *call, const struct envelope *env)
 	if (is_for_modern(call)) {
 		if (env->is_plain_result && !env->has_line_break && !is_passed(call))
 			send_plain_result(call, env->result.text);
+		else if (env->kind == ENVELOPE_RESULT && is_passed(call) &&
+			 send_split_result(call, env))
+			return;
 		else if (env->kind == ENVELOPE_RESULT)
 			send_modern_result(call, env->result.text);
 		else

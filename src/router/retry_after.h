@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a request that was refused is worth another try: Retry-After. */
+/* When to retry a refused request: Retry-After. */
 #ifndef MCPGATED_ROUTER_RETRY_AFTER_H
 #define MCPGATED_ROUTER_RETRY_AFTER_H
 
@@ -10,8 +10,9 @@ struct router;
 struct server;
 
 /*
- * In seconds, at least one, for another session of this principal, or, if it is NULL, another call; made of what is known
- * now: back-off, turns of start.rate, what is idle and since when, how long calls take.
+ * Seconds, at least one, until another session of this principal or, if NULL, another call is worth
+ * trying. Estimated from the current state: back-off, start.rate, idle processes and for how long,
+ * usual call duration.
  */
 unsigned int retry_after_s(const struct router *router, const struct server *server,
 			   const struct principal *principal, enum reason reason);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What joins clients with servers: the state that all sessions, calls and pools share. The units of this directory
- * call each other in one direction, down from client_request.h and client_session.h; what goes up, goes through tables of
- * operations, of which router.c ties those together that pools use.
+ * What connects clients with servers: the state that all sessions, calls and pools share. The units
+ * of this directory call each other in one direction, downward from client_request.h and
+ * client_session.h; calls upward go through tables of operations. router.c fills in those that
+ * pools use.
  */
 #ifndef MCPGATED_ROUTER_ROUTER_H
 #define MCPGATED_ROUTER_ROUTER_H
@@ -46,38 +47,41 @@ struct router {
 	struct list_cache_lru lists;
 	struct pool_memories pool_memories;
 	size_t calls;         /* in flight, of all clients */
-	struct list requests; /* clients of one request (client_request.h) */
+	struct list requests; /* clients of single requests (client_request.h) */
 	struct parked_calls parked_calls;
 	struct seal_keys seal_keys;
-	struct rate_set rates; /* how often each caller has called each server */
-	struct audit *audit;   /* where calls and refusals are recorded; borrowed. NULL: nowhere */
-	struct exporter *exporter;             /* of spans; borrowed. NULL: there are none */
-	const struct rule_places *rule_places; /* of the configuration; borrowed. NULL: not known */
+	struct rate_set rates;                 /* how often each caller has called each server */
+	struct audit *audit;                   /* for calls and refusals; borrowed. NULL: none */
+	struct exporter *exporter;             /* of spans; borrowed. NULL: none */
+	const struct rule_places *rule_places; /* in the configuration; borrowed. NULL: not known */
 	struct schema_cache schemas;           /* of tools whose calls are checked */
-	struct canonical_memo canonical; /* of the arguments of the call that is being forwarded */
+	struct canonical_memo canonical; /* the arguments of the call that is being forwarded */
 	bool is_draining;
 };
 
 void router_init(struct router *router, struct loop *loop, const struct scan_limits *limits,
 		 const struct session_conf *sessions);
-/* SEAL_KEY_BYTES that the gateway's processes have in common: what servers gave modern clients outlives one of them. */
+/* SEAL_KEY_BYTES shared by the gateway's processes, so that clients' states outlive one process. */
 void router_use_seal_key(struct router *router, const unsigned char *key);
-/* Ends sessions that are left. No process may refer to it any more. */
+/* Ends remaining sessions. No process may refer to the router any more. */
 void router_fini(struct router *router);
-/* Keeps pool.min processes of a server that everybody shares, or pool.warm of another, from now on; and starts it on trial. */
+/*
+ * Begins to keep pool.min processes of a server that everybody shares, or pool.warm of another; and
+ * the trial start.
+ */
 void router_start_server(struct router *router, struct server *server);
 /*
- * A reload has another one in its place, or none: its sessions go on, and it gets no others. Its processes are stopped when
- * nobody needs them any more; streams that wait for changes, and belong to no session, end now.
+ * A reload has replaced or removed the server: its sessions continue, but it gets no new ones. Its
+ * processes are stopped when no longer needed; change streams without a session end now.
  */
 void router_retire_server(struct router *router, struct server *server);
 /* Ends the sessions of the server; NULL: those of callers who need no token. */
 void router_end_sessions_of(struct router *router, const struct server *server, enum reason reason);
-/* From now on a token is needed: ends what callers without one have open. */
+/* A token is required from now on: ends everything opened by callers without one. */
 void router_end_anonymous(struct router *router, enum reason reason);
-/* No new calls and sessions are begun; processes that nobody needs yet are not started any more. */
+/* Stops admitting calls and sessions; processes that nobody needs yet are no longer started. */
 void router_drain(struct router *router);
-/* Ends all sessions, then all processes. */
+/* Ends all sessions; then, all processes. */
 void router_end_sessions(struct router *router, enum reason reason);
 void router_end_processes(struct router *router, enum reason reason);
 

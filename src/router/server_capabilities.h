@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server answers to initialize: what it can do, and what of that can be shared. bridging.md §1.3, UTIL-LIST-01. */
+/*
+ * A server's answer to initialize: its capabilities, and those that can be shared. bridging.md
+ * §1.3, UTIL-LIST-01.
+ */
 #ifndef MCPGATED_ROUTER_SERVER_CAPABILITIES_H
 #define MCPGATED_ROUTER_SERVER_CAPABILITIES_H
 
@@ -12,15 +15,15 @@ struct principal;
 
 struct server_capabilities {
 	unsigned int offers; /* enum offer */
-	unsigned int tells;  /* enum offer: of the lists whose changes it tells */
+	unsigned int tells;  /* enum offer: the lists whose changes it reports */
 };
 
-/* `result` of its answer to initialize, JSON text; of a server of the modern era what stands for that. */
+/* `result` of its answer to initialize, JSON text; of a modern server, the equivalent. */
 void server_capabilities_read(struct server_capabilities *capabilities, struct slice result,
 			      bool is_modern);
 /*
- * The response with this result as the members of a pool of this principal get it, or, if it is NULL, of everybody: less
- * the capabilities that they cannot share.
+ * The response with this result for the members of this principal's pool or, if NULL, everybody's:
+ * without the capabilities that they cannot share.
  */
 struct msg *server_capabilities_share(struct slice result, const struct principal *principal);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests and notifications of servers: who gets them, and in which form. bridging.md §1.6, §1.7. */
+/*
+ * Requests and notifications from servers: who gets them, and in which form. bridging.md §1.6,
+ * §1.7.
+ */
 #ifndef MCPGATED_ROUTER_SERVER_MESSAGES_H
 #define MCPGATED_ROUTER_SERVER_MESSAGES_H
 
@@ -7,11 +10,11 @@
 
 struct upstream;
 
-/* It is answered here, or its client is asked. */
+/* Answers the request here, or asks its client. */
 void server_messages_take_request(struct upstream *upstream, const struct envelope *env);
-/* Goes to whom it concerns, or is dropped and counted. */
+/* Delivers the notification to those it concerns, or drops and counts it. */
 void server_messages_take_notification(struct upstream *upstream, const struct envelope *env);
-/* It is about to be closed: what its tasks have asked is of no use any more. */
+/* The upstream is about to be closed: withdraws what its tasks have asked. */
 void server_messages_lose(struct upstream *upstream);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests: the stage of process/stage.h with the router on it. It takes at most four sessions; a test puts what
- * else it wants into router.sessions.conf.
+ * For tests: the stage of process/stage.h with the router. It admits at most four sessions; a test
+ * sets what else it needs in router.sessions.conf.
  */
 #ifndef MCPGATED_ROUTER_STAGE_H
 #define MCPGATED_ROUTER_STAGE_H
@@ -12,7 +12,7 @@
 extern struct router router;
 
 void router_stage_open(void);
-/* For cmocka: whatever a test did, all sessions end, then all processes, and nothing is left. */
+/* A cmocka teardown: ends all sessions, then all processes, and checks that nothing is left. */
 int router_stage_close(void **state);
 
 #endif

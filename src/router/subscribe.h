@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resources/subscribe and /unsubscribe of the members of a shared pool: the first subscriber's request is the one that a server
- * sees; who comes meanwhile waits for its outcome, who comes later is answered here. All servers of the pool are
- * told, because what changes may live in any of them. UTIL-SUBS-01, DEF-11.
+ * resources/subscribe and resources/unsubscribe of the members of a shared pool. The server sees
+ * the first subscriber's request; others wait for its outcome, and later ones are answered here.
+ * All servers of the pool are subscribed, because a change may occur in any of them. UTIL-SUBS-01,
+ * DEF-11.
  */
 #ifndef MCPGATED_ROUTER_SUBSCRIBE_H
 #define MCPGATED_ROUTER_SUBSCRIBE_H
@@ -16,13 +17,13 @@ struct client;
 struct upstream;
 
 /*
- * Takes a linked call of a shared pool, whose method is one of the two. Returns false if the call is to be sent to a
- * server; else it is answered, or waits.
+ * Takes a linked call of a shared pool with one of the two methods. Returns false if it must be
+ * sent to a server; else it has been answered, or waits.
  */
 bool subscribe_take(struct call *call, const struct envelope *env);
-/* The client ends: it is subscribed to nothing any more. */
+/* The client ends: drops all its subscriptions. */
 void subscribe_forget(struct client *client);
-/* An upstream that is ready learns what is subscribed to. */
+/* Subscribes an upstream that is ready to what the pool has subscribed to. */
 void subscribe_replay(struct upstream *upstream);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The taskIds of subscriptions/listen at modern servers (SEP-2663). Each process that works on some of them is sent a
- * subscription of its own for this listener, whose id says whose a notification is. MOD-TASK-01, -02, bridging.md §2.4,
- * §2.5
+ * The taskIds of subscriptions/listen at modern servers (SEP-2663). Each process that works on some
+ * of them gets a subscription for this listener, whose id routes notifications. MOD-TASK-01, -02,
+ * bridging.md §2.4, §2.5
  */
 #ifndef MCPGATED_ROUTER_TASK_LISTENER_H
 #define MCPGATED_ROUTER_TASK_LISTENER_H
@@ -15,7 +15,7 @@
 #include "base/slice.h"
 #include "jsonrpc/scan.h"
 
-/* Tasks of a listener; further ones are left out of what is acknowledged. */
+/* Tasks per listener; further ones are left out of the acknowledgment. */
 #define TASK_LISTENER_MAX 64
 
 struct call;
@@ -23,34 +23,40 @@ struct task_listener;
 struct upstream;
 
 struct task_listener_ops {
-	/* Every process has agreed, or has not; or one has said something although others have not. */
+	/* Every process has agreed or refused; or one has sent something before the others have. */
 	void (*on_settled)(struct task_listener *listener);
-	/* A process that had agreed tells no more: its tasks are over, or to be asked about. */
+	/* A process that had agreed sends no more: its tasks are over, or have to be polled. */
 	void (*on_over)(struct task_listener *listener);
 };
 
-/* All zeros: it listens to nothing. */
+/* Zeroed: it listens to nothing. */
 struct task_listener {
 	const struct task_listener_ops *ops;
-	struct call *call;     /* of the client that listens */
-	struct list listening; /* to each process */
+	struct call *call;     /* of the listening client */
+	struct list listening; /* one entry per process */
 	size_t count;          /* of tasks */
 	bool is_settled;
 };
 
-/* Notes the tasks that the linked call of a member of a pool has in its filter. */
+/* Collects the tasks in the filter of the linked call of a pool member. */
 void task_listener_init(struct task_listener *listener, const struct task_listener_ops *ops,
 			struct call *call, struct slice filter);
-/* Their processes are asked. False: there are none. Else one of the operations follows, later; or task_listener_settle. */
+/*
+ * Asks their processes. False: there are none. Otherwise a callback follows later, unless
+ * task_listener_settle is called.
+ */
 bool task_listener_begin(struct task_listener *listener);
-/* Those who have not agreed by now are not waited for. Then messages may follow. */
+/* Stops waiting for processes that have not agreed by now. After that, messages may follow. */
 void task_listener_settle(struct task_listener *listener);
-/* Appends the ids that were agreed to, as the client wrote them, with commas between; nothing if there are none. */
+/*
+ * Appends the acknowledged ids, as the client wrote them, separated by commas; nothing if there are
+ * none.
+ */
 void task_listener_append_ids(struct buf *out, const struct task_listener *listener);
-/* The processes are told that nobody listens. Also for one that is all zeros. */
+/* Tells the processes that nobody listens. No-op for a zeroed listener. */
 void task_listener_end(struct task_listener *listener);
 
-/* A server's notification: whether it is about a listener. */
+/* Handles a server notification. Returns whether it is for a listener. */
 bool task_listener_take(struct upstream *upstream, const struct envelope *env);
 /* The upstream is closed. */
 void task_listener_lose(struct upstream *upstream);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a modern server says of tasks, as a modern client gets it: a task that has been made, the answers to tasks/get,
- * tasks/update and tasks/cancel, notifications/tasks. MOD-TASK-01, -02, bridging.md §2.5
+ * A modern server's statements about tasks, as a modern client gets them: a created task, the
+ * answers to tasks/get, tasks/update and tasks/cancel, notifications/tasks. MOD-TASK-01, -02,
+ * bridging.md §2.5
  */
 #ifndef MCPGATED_ROUTER_TASK_RESULT_H
 #define MCPGATED_ROUTER_TASK_RESULT_H
@@ -18,9 +19,9 @@ struct task_id;
 struct upstream;
 
 /*
- * Appends the result (JSON text) of this kind, of a call that is about a task or has become one, and then counts as in flight with
- * that. False: it may not be
- * said, or not to this client, and nothing was appended.
+ * Appends the result (JSON text), of this kind, of a call that is about a task or has become one;
+ * in the latter case the task counts as in flight from then on. False: it must not be passed on, or
+ * not to this client, and nothing was appended.
  */
 bool task_result_append(struct buf *out, struct call *call, enum modern_result kind,
 			struct slice result);

@@ -211,6 +211,24 @@ static void tasks_without_end_are_bounded(void **state)
 #define WANTING(request) ",'ttlMs':null,'inputRequests':{'q':" request "}"
 #define ASKS_FORM(more) "{'method':'elicitation/create'" more ",'params':{'message':'m'}}"
 
+/* MOD-TASK-02: a state with nothing in it but the id that has to be changed. */
+static void short_states_bear_the_clients_id(void **state)
+{
+	char *name = made("2", "a", ",'ttlMs':null");
+	struct buf text = { 0 };
+	struct asker *asker;
+
+	buf_printf(&text, REQUEST("'g'", "tasks/get", "'taskId':%s," KNOWING), name);
+	asker = ask(buf_terminate(&text));
+	reads_one(0);
+	says(process(0), ANSWER("3", "'resultType':'complete'," STATE("'a'", "working", "")));
+	assert_int_equal(asker->ending, ENDING_RESPONSE);
+	assert_non_null(strstr(buf_terminate(&asker->response), name));
+	assert_null(strstr(buf_terminate(&asker->response), q("'a'")));
+	buf_fini(&text);
+	free(name);
+}
+
 /* Of another task than it was asked for. */
 static void other_tasks_are_none(void **state)
 {
@@ -504,6 +522,7 @@ int main(void)
 		TASK_TEST(what_is_told_counts),
 		TASK_TEST(one_that_retires_waits_for_its_tasks),
 		TASK_TEST(tasks_without_end_are_bounded),
+		TASK_TEST(short_states_bear_the_clients_id),
 		TASK_TEST(other_tasks_are_none),
 		TASK_TEST(tasks_ask_what_may_be_asked),
 		TASK_TEST(each_request_says_what_it_can_be_asked),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bounded set of texts that a peer chose, in the order in which they came. */
+/* A bounded set of texts chosen by a peer, in insertion order. */
 #ifndef MCPGATED_ROUTER_TEXT_SET_H
 #define MCPGATED_ROUTER_TEXT_SET_H
 
@@ -33,10 +33,10 @@ void text_set_init(struct text_set *set);
 void text_set_fini(struct text_set *set);
 /* Whether there is room for another text of `size` bytes. */
 bool text_set_has_room(const struct text_set *set, size_t size);
-/* What text_set_has wants of a text: for who asks many sets. */
+/* The key for text_set_has; computed once to query many sets. */
 uint64_t text_set_key(struct slice text);
 bool text_set_has(const struct text_set *set, uint64_t key, struct slice text);
-/* Adds a copy; nothing, and false, if it is there already, or there is no room. */
+/* Adds a copy. False: it is already there, or there is no room. */
 bool text_set_add(struct text_set *set, struct slice text);
 /* Returns whether it was there. */
 bool text_set_remove(struct text_set *set, struct slice text);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Before a tools/call goes on it is held against the schema of its tool, for two reasons. A front of the modern era has what
- * that says is to be mirrored in the head compared; where the schema is not known the call goes on. And where the operator
- * wants arguments to be checked (tools.arguments.schema) they must fit, in whatever era; there what is not known is refused.
+ * Checks a tools/call against the schema of its tool before forwarding, for two reasons. A modern
+ * front compares the values that the schema says are mirrored in the request header; if the schema
+ * is not known, the call continues. And if the operator wants arguments checked
+ * (tools.arguments.schema), they must match, in either era; if the schema is not known, the call is
+ * refused.
  *
- * The schema is that of the list that is kept; if none is, the list is fetched first. Where it could not be had, the calls of
- * the next 5 s do not ask for it. MOD-HDR-04, -06, -07, SEC-59.
+ * The schema is that of the cached list; if there is none, the list is fetched first. After a
+ * failed fetch, calls do not try again for 5 s. MOD-HDR-04, -06, -07, SEC-59.
  */
 #ifndef MCPGATED_ROUTER_TOOL_CHECK_H
 #define MCPGATED_ROUTER_TOOL_CHECK_H
@@ -15,12 +17,15 @@
 #include "jsonrpc/scan.h"
 #include "router/call.h"
 
-/* Nothing is wrong with a call, as far as is known: it goes on, with this request. */
+/* Called when no fault was found: the call continues with this request. */
 typedef void tool_check_passed_fn(struct call *call, const struct envelope *env);
 
-/* Whether that is wanted of this call. */
+/* Whether this call has to be checked. */
 bool tool_check_is_needed(const struct call *call);
-/* Checks such a call, which is linked, and whose client's pool knows its servers. It goes on or ends, now or later. */
+/*
+ * Checks such a linked call, whose client's pool knows its servers. It continues or ends, now or
+ * later.
+ */
 void tool_check_begin(tool_check_passed_fn *on_passed, struct call *call,
 		      const struct envelope *env);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * URLs that a legacy server wants to be opened before it does what it was asked: it answers -32042, and its error names
- * them. Reads such an error, writes what a modern client is asked for it, and reads what that client answers.
+ * URLs that a legacy server wants opened before it does what was asked: it answers -32042, and the
+ * error names them. Reads such an error, writes the questions for a modern client, and reads that
+ * client's answers.
  *
- * What is wanted is JSON text of our own: an array of objects with `id`, `message` and `url`; one that the client has
- * accepted has its `id` alone. The client knows the first one as "e1". bridging.md §2.3.7
+ * What is wanted is kept as JSON text of our own: an array of objects with `id`, `message` and
+ * `url`; an accepted one has only its `id`. The client knows the first one as "e1". bridging.md
+ * §2.3.7
  */
 #ifndef MCPGATED_ROUTER_URL_ELICITATION_H
 #define MCPGATED_ROUTER_URL_ELICITATION_H
@@ -18,25 +20,26 @@
 #define URL_ELICITATIONS_MAX 32     /* in one error */
 #define URL_ELICITATION_ID_MAX 1024 /* bytes of an elicitationId */
 #define URL_ELICITATIONS_BYTES_MAX \
-	(512 * 1024) /* of all that is wanted; it goes into a requestState */
+	(512 * 1024) /* of all that is wanted, which goes into a requestState */
 
 /*
- * Appends what a server's error wants. False, and nothing is appended: it is another error, or not of the form that
- * 2025-11-25 has: an elicitation is malformed or not by URL, there is none, or there is more than the bounds above.
+ * Appends what a server's error wants. False, and nothing is appended: it is another error, or not
+ * in the form of 2025-11-25 (an elicitation is malformed or not by URL, or there is none), or it
+ * exceeds the bounds above.
  */
 bool url_elicitation_read(struct slice error, struct buf *wanted);
-/* Appends the members of inputRequests that ask for what was not accepted yet. MOD-MRTR-02 */
+/* Appends the members of inputRequests for what was not accepted yet. MOD-MRTR-02 */
 void url_elicitation_append_requests(struct buf *out, struct slice wanted);
 
 enum url_answers {
-	URL_ANSWERS_ACCEPTED, /* all that was wanted */
+	URL_ANSWERS_ACCEPTED, /* everything that was wanted */
 	URL_ANSWERS_PARTIAL,  /* some are missing; none is declined */
-	URL_ANSWERS_DECLINED, /* at least one is declined, or cancelled */
+	URL_ANSWERS_DECLINED, /* at least one is declined or cancelled */
 	URL_ANSWERS_MALFORMED,
 };
 /*
- * What `responses`, the member inputResponses, has for what was asked; other keys do not count. Of PARTIAL, what is wanted
- * from then on is appended to `left`. MOD-MRTR-05
+ * Reads the answers in `responses`, the member inputResponses; other keys are ignored. For PARTIAL,
+ * appends what is still wanted to `left`. MOD-MRTR-05
  */
 enum url_answers url_elicitation_read_answers(struct slice wanted, struct json responses,
 					      struct buf *left);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The URL elicitations of a pool's servers that clients were given (url_elicitation.h), and that no server has said to be
- * complete: a client that tries again waits for that, for a while. What was forgotten counts as complete: a client that
- * would wait for it is served at once. UTIL-ELIC-01, bridging.md §2.3.7
+ * URL elicitations of a pool's servers that were given to clients (url_elicitation.h) and that no
+ * server has reported as complete: a client that retries waits for that for a while. A forgotten
+ * elicitation counts as complete, so a client that would wait for it is served at once.
+ * UTIL-ELIC-01, bridging.md §2.3.7
  */
 #ifndef MCPGATED_ROUTER_URL_PENDING_H
 #define MCPGATED_ROUTER_URL_PENDING_H
@@ -14,7 +15,7 @@
 #include "base/list.h"
 #include "base/slice.h"
 
-#define URL_PENDING_MAX 256 /* of a pool; the oldest are forgotten */
+#define URL_PENDING_MAX 256 /* per pool; beyond that, the oldest are forgotten */
 
 struct url_pending {
 	struct list items; /* oldest first */
@@ -22,28 +23,34 @@ struct url_pending {
 	struct list waiters;
 };
 
-/* Embedded by who waits. */
+/* Embedded by whoever waits. */
 struct url_waiter {
-	/* Nothing that it waits for is pending any more; it is off the list. It must not wait again at once. */
+	/*
+	 * Nothing it waits for is pending any more; it is off the list. It must not wait again at
+	 * once.
+	 */
 	void (*on_over)(struct url_waiter *waiter);
 	struct list link;
 	uint64_t child;      /* the process that wants them */
-	struct slice wanted; /* as of url_elicitation.h; its owner's */
+	struct slice wanted; /* as in url_elicitation.h; owned by the waiter's owner */
 };
 
 void url_pending_init(struct url_pending *pending);
-/* Nobody waits. */
+/* Must be called when nobody waits. */
 void url_pending_fini(struct url_pending *pending);
 /* A client was given what this process wants. */
 void url_pending_add(struct url_pending *pending, uint64_t child, struct slice wanted);
-/* The process says that the one with this id, JSON text, is complete. False: none such is pending. */
+/*
+ * The process reports the elicitation with this id (JSON text) as complete. False: no such one is
+ * pending.
+ */
 bool url_pending_end(struct url_pending *pending, uint64_t child, struct slice id);
 /* The process is gone. */
 void url_pending_forget(struct url_pending *pending, uint64_t child);
 
-/* child, wanted and on_over are set. False: there is nothing to wait for. */
+/* Begins to wait; child, wanted and on_over are set. False: there is nothing to wait for. */
 bool url_pending_wait(struct url_pending *pending, struct url_waiter *waiter);
-/* Also of a waiter that is on no list, if its link was initialised. */
+/* Also allowed for a waiter that is on no list, if its link was initialized. */
 void url_waiter_leave(struct url_waiter *waiter);
 
 #endif

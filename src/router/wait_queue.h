@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What somebody waits for, whatever it is: a turn for an upstream, the answer to another's request, a handshake. Whoever
- * waits stands in at most one queue; who owns the queue decides what happens when the wait is too long, and hears of
- * those who leave by themselves.
+ * A queue of waiters, whatever they wait for: a turn for an upstream, the answer to another's
+ * request, a handshake. A waiter is in at most one queue. The owner of the queue decides what
+ * happens when a wait times out, and is told of waiters that leave on their own.
  */
 #ifndef MCPGATED_ROUTER_WAIT_QUEUE_H
 #define MCPGATED_ROUTER_WAIT_QUEUE_H
@@ -16,24 +16,24 @@ struct wait_queue;
 struct waiter;
 
 struct wait_queue_ops {
-	/* It has waited for as long as it was to: it is still in the queue. */
+	/* The wait has timed out; the waiter is still in the queue. */
 	void (*on_timeout)(struct wait_queue *queue, struct waiter *waiter);
-	/* It has left by itself; NULL: the owner need not know. */
+	/* The waiter has left on its own; NULL: the owner need not know. */
 	void (*on_left)(struct wait_queue *queue, struct waiter *waiter);
 };
 
 struct wait_queue {
 	const struct wait_queue_ops *ops;
-	struct list waiters; /* in the order in which they came */
+	struct list waiters; /* in order of arrival */
 	size_t count;
-	size_t bytes; /* that they keep */
+	size_t bytes; /* kept by the waiters */
 };
 
-/* Embedded in what waits. All zeros to begin with. */
+/* Embedded in whatever waits. Zeroed before use. */
 struct waiter {
 	struct list link;
-	struct wait_queue *queue; /* NULL: it waits for nothing */
-	size_t bytes;             /* that it keeps meanwhile */
+	struct wait_queue *queue; /* NULL: not waiting */
+	size_t bytes;             /* kept while it waits */
 };
 
 void wait_queue_init(struct wait_queue *queue, const struct wait_queue_ops *ops);
@@ -42,15 +42,15 @@ static inline bool wait_queue_is_empty(const struct wait_queue *queue)
 	return queue->count == 0;
 }
 void wait_queue_append(struct wait_queue *queue, struct waiter *waiter, size_t bytes);
-/* The queue is not empty. */
+/* The queue must not be empty. */
 struct waiter *wait_queue_first(const struct wait_queue *queue);
 struct waiter *wait_queue_last(const struct wait_queue *queue);
-/* The owner takes it out of its queue. */
+/* For the owner: removes the waiter from its queue. */
 void wait_queue_remove(struct waiter *waiter);
-/* Moves all of `from` behind those of `to`. */
+/* Appends all waiters of `from` to `to`. */
 void wait_queue_move(struct wait_queue *to, struct wait_queue *from);
 
-/* For the one who waits: it has waited too long; it leaves, if it is in a queue. */
+/* For the waiter's side: times out; leaves. No-ops if it is in no queue. */
 void waiter_time_out(struct waiter *waiter);
 void waiter_leave(struct waiter *waiter);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tokens that are refused although they are good: entries of the operator's orders and of the configuration, each with an
- * issuer and one name that its tokens bear, until a time. What is open for a token watches the list; an entry that names
- * the token ends it at once. deny_snapshot.h keeps entries when the process fails. AUTH-SES-07
+ * Tokens that are refused although they are valid. Entries come from the operator's commands and
+ * from the configuration. Each has an issuer, one name that its tokens bear, and an expiry.
+ * Whatever is open for a token watches the list, and ends at once if an entry names the token.
+ * deny_snapshot.h preserves entries if the process fails. AUTH-SES-07
  */
 #ifndef MCPGATED_SESSION_DENY_LIST_H
 #define MCPGATED_SESSION_DENY_LIST_H
@@ -16,60 +17,69 @@
 #include "base/map.h"
 #include "base/slice.h"
 
-/* What an entry can name a token by: members of the token, or of its issuer's answer about it. */
+/*
+ * What an entry can identify a token by: members of the token, or of its issuer's answer about it.
+ */
 enum denial_by {
 	DENIAL_BY_SUB,
 	DENIAL_BY_CLIENT_ID,
 	DENIAL_BY_JTI,
-	DENIAL_BY_SID, /* the person's session at the issuer, from which many tokens can come */
+	DENIAL_BY_SID, /* the person's session at the issuer, from which many tokens may come */
 	DENIAL_BY_COUNT
 };
 
-/* The name of the member. */
+/* The member's name. */
 const char *denial_by_name(enum denial_by by);
 
-/* Who has set an entry. What one of them says of a name does not touch what the other has said of it. */
+/*
+ * Who set an entry. Entries of one origin do not affect those of the other, even for the same name.
+ */
 enum denial_origin { DENIAL_ORDERED, DENIAL_CONFIGURED, DENIAL_ORIGIN_COUNT };
 
-/* As reports have it. */
+/* As used in reports. */
 const char *denial_origin_name(enum denial_origin origin);
 
-/* What a token says that an entry can name, compared byte for byte; what is missing is empty. */
+/*
+ * What a token contains that an entry can name, compared byte for byte; missing members are empty.
+ */
 struct denial_marks {
 	struct slice issuer; /* empty: no token */
 	struct slice names[DENIAL_BY_COUNT];
 };
 
-/* A copy of them in one piece, for free(). */
+/* Returns a copy in a single allocation; release it with free(). */
 struct denial_marks *denial_marks_copy(const struct denial_marks *marks);
 
 #define DENY_LIST_MAX 10000
 
 struct denial {
-	struct list link; /* of all, the oldest first */
+	struct list link; /* in the list of all entries, oldest first */
 	struct map_link by_key;
-	uint64_t number;   /* by which the operator takes it away */
-	uint64_t until_ms; /* wall clock; UINT64_MAX: without end */
+	uint64_t number;   /* by which the operator removes it */
+	uint64_t until_ms; /* wall clock; UINT64_MAX: never expires */
 	enum denial_by by;
 	enum denial_origin origin;
-	/* Of the configuration, but the operator has taken it away: nothing is refused, until the configuration says something else of it. */
+	/*
+	 * A configured entry that the operator has removed: it has no effect until the
+	 * configuration changes its time.
+	 */
 	bool is_lifted;
-	uint64_t
-		configured_ms; /* private: its time in a configuration that is being taken; 0: it is not there */
-	struct slice issuer; /* behind this struct, like the next */
+	/* Private: its time in the configuration being applied; 0: not in it. */
+	uint64_t configured_ms;
+	struct slice issuer; /* stored behind this struct, as is the name */
 	struct slice name;
 };
 
 struct deny_watcher;
 
 struct deny_watcher_ops {
-	/* What the watcher's token says; borrowed as long as it has that token. */
+	/* The marks of the watcher's token; borrowed as long as it has that token. */
 	void (*show)(const struct deny_watcher *watcher, struct denial_marks *marks_r);
-	/* Its token is denied: it has been taken off the list, and must end now. */
+	/* Its token is denied: it is off the list, and must end now. */
 	void (*on_denied)(struct deny_watcher *watcher);
 };
 
-/* Embedded by what is open for a token. */
+/* Embedded by whatever is open for a token. */
 struct deny_watcher {
 	const struct deny_watcher_ops *ops;
 	struct list link;
@@ -80,33 +90,36 @@ struct deny_list {
 	struct list entries;
 	struct list watchers;
 	size_t count;
-	size_t unsure; /* private: of the configuration, and not kept so far by the one that is being taken */
+	/* Private: configured entries not yet confirmed by the configuration being applied. */
+	size_t unsure;
 	uint64_t seed;
 	uint64_t last_number;
 };
 
 void deny_list_init(struct deny_list *deny_list);
-/* No watcher may be left. */
+/* There must be no watchers left. */
 void deny_list_fini(struct deny_list *deny_list);
 
 /*
- * The operator's order: tokens of this issuer with this name (neither is empty) are refused until then. An order of his that is
- * there already gets the new time and keeps its number. Every watcher with such a token is told. Returns the entry, borrowed
- * until the next change; NULL: there are DENY_LIST_MAX.
+ * The operator's command: refuses tokens of this issuer with this name (neither may be empty) until
+ * that time. If there is an operator's entry for them already, it gets the new time and keeps its
+ * number. Notifies every watcher with such a token. Returns the entry, borrowed until the next
+ * change; NULL: there are DENY_LIST_MAX.
  */
 const struct denial *deny_list_add(struct deny_list *deny_list, struct slice issuer,
 				   enum denial_by by, struct slice name, uint64_t until_ms)
 	must_check;
 /*
- * Tokens of this issuer with this sub, or, if that is empty, all of this issuer are refused at this moment, and no entry stays: every
- * watcher with such a token is told.
+ * Denies tokens of this issuer with this sub, or all of this issuer if sub is empty, once and
+ * without adding an entry: notifies every watcher with such a token.
  */
 void deny_list_tell(struct deny_list *deny_list, struct slice issuer, struct slice sub);
 /*
- * The entries of the configuration, between begin and end, all of them twice: deny_list_configure_keep for each, then
- * deny_list_configure for each. Those that were not there are added, those that are not there any more go (the places of these are
- * free for the others), and those with another time get it, also if the operator had taken them away; the others are as they were.
- * With the end every watcher with such a token is told. deny_list_configure returns false if there are DENY_LIST_MAX.
+ * Replaces the configured entries. Between begin and end pass all of them twice: first
+ * deny_list_configure_keep for each, then deny_list_configure for each. New entries are added,
+ * missing ones are removed (which makes room for new ones), and those whose time has changed get
+ * it, even if the operator had removed them; the others stay as they are. The end notifies every
+ * watcher with such a token. deny_list_configure returns false if there are DENY_LIST_MAX.
  */
 void deny_list_configure_begin(struct deny_list *deny_list);
 void deny_list_configure_keep(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
@@ -114,19 +127,19 @@ void deny_list_configure_keep(struct deny_list *deny_list, struct slice issuer, 
 bool deny_list_configure(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
 			 struct slice name, uint64_t until_ms) must_check;
 void deny_list_configure_end(struct deny_list *deny_list);
-/* Adds a copy of an entry of another process, with its number, while there are no watchers yet. */
+/* Adds a copy of another process's entry, with its number. There must be no watchers yet. */
 void deny_list_restore(struct deny_list *deny_list, const struct denial *denial);
-/* The operator takes it away; see is_lifted. False: there is none of this number. */
+/* The operator removes an entry; see is_lifted. Returns false if none has this number. */
 bool deny_list_remove(struct deny_list *deny_list, uint64_t number);
-/* Frees the entries whose time is over. */
+/* Frees expired entries. */
 void deny_list_sweep(struct deny_list *deny_list);
-/* An entry that names this token; NULL: none does, or none any more. */
+/* An entry in force that names this token; NULL: none. */
 const struct denial *deny_list_find(const struct deny_list *deny_list,
 				    const struct denial_marks *marks);
 
-/* Puts the watcher on the list; deny_list_find has just let its token pass. */
+/* Puts the watcher on the list; deny_list_find must just have returned NULL for its token. */
 void deny_list_watch(struct deny_list *deny_list, struct deny_watcher *watcher);
-/* Also for one that is not on the list, if it was initialised. */
+/* Also valid if it is not on the list, provided it was initialized. */
 void deny_list_unwatch(struct deny_watcher *watcher);
 void deny_watcher_init(struct deny_watcher *watcher, const struct deny_watcher_ops *ops);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much one caller holds of something that there is a limit for: of all sessions, or of a server's processes. A
- * caller is a principal; anonymous ones are told apart by the address that they come from, as far as that goes: IPv6
- * addresses of one network (/64) are one.
+ * How much one caller holds of a limited resource: of all sessions, or of a server's processes. A
+ * caller is a principal; anonymous callers are distinguished by their address, where all IPv6
+ * addresses of a /64 count as one.
  */
 #ifndef MCPGATED_SESSION_HOLDER_H
 #define MCPGATED_SESSION_HOLDER_H
@@ -21,32 +21,42 @@ struct holder {
 	struct map_link by_key;
 	struct holder_set *set;
 	unsigned int refs;
-	const void *
-		scope; /* what it is about: the set of sessions, a server, a limit; only compared */
+	/* What the count is for: the set of sessions, a server or a limit; only compared. */
+	const void *scope;
 	const struct principal *principal;
 	uint64_t network;
-	bool is_crowd; /* anonymous, of this machine: a proxy that nobody has declared would be everybody */
-	struct list idle; /* of its sessions, those that nobody uses; longest first */
+	bool is_crowd;    /* anonymous, of this machine: may be an undeclared proxy for everybody */
+	struct list idle; /* its unused sessions; idle longest first */
 	size_t count;     /* that it holds */
-	size_t waiting; /* that it waits for: kept up by pools of principals; of sessions, while reclaim compares */
+	/*
+	 * That it waits for: maintained by pools of principals; for sessions, while reclaim
+	 * compares.
+	 */
+	size_t waiting;
 	size_t coming;  /* of those that it waits for, promised to it */
 	size_t leaving; /* of those that it holds, promised to others */
 };
 
-/* Must not move. Nothing to release: a set without references holds no memory. */
+/* Must not move. Needs no cleanup: a set without references holds no memory. */
 struct holder_set {
 	struct map by_key;
 	uint64_t seed;
 };
 
 void holder_set_init(struct holder_set *set);
-/* A reference to this caller's; whoever has one has one to the principal as well. */
+/*
+ * Returns a reference to the holder of this caller. Whoever has one must also have one to the
+ * principal.
+ */
 struct holder *holder_get(struct holder_set *set, const void *scope,
 			  const struct principal *principal, const struct peer *peer);
-/* This caller's, if it holds, or waits for, anything; or NULL. */
+/* The holder of this caller if there is one; else NULL. */
 const struct holder *holder_find(const struct holder_set *set, const void *scope,
 				 const struct principal *principal, const struct peer *peer);
-/* A number for this caller, the same whenever it comes: for what is counted of those who hold nothing. */
+/*
+ * A number for this caller that stays the same across connections: for counting callers that hold
+ * nothing.
+ */
 uint64_t holder_key(const struct holder_set *set, const void *scope,
 		    const struct principal *principal, const struct peer *peer);
 /* Accepts NULL; sets the caller's pointer to NULL. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session of Streamable HTTP: its id, its life, its standalone stream. What it is connected to is
- * known above. FRONT-SESS-*.
+ * A Streamable HTTP session: its id, its lifetime, its standalone stream. What it is connected to
+ * is the business of higher layers. FRONT-SESS-*.
  */
 #ifndef MCPGATED_SESSION_SESSION_H
 #define MCPGATED_SESSION_SESSION_H
@@ -24,17 +24,17 @@
 struct session;
 
 struct session_ops {
-	/* It has ended and can no longer be found; release what it holds. */
+	/* The session has ended and can no longer be found; release what it holds. */
 	void (*on_end)(struct session *session, enum reason reason);
 };
 
 /*
- * Who serves a session by its one stream: answers go to `standalone` as well, which lasts as long as the session. Set by
- * itself, once. HTTP+SSE.
+ * For whoever serves a session through a single stream: answers go to `standalone` as well, which
+ * lasts as long as the session. The owner sets `owner` itself, once. HTTP+SSE.
  */
 struct session_owner;
 struct session_owner_ops {
-	/* The session is no more. */
+	/* The session is gone. */
 	void (*on_end)(struct session_owner *owner);
 };
 struct session_owner {
@@ -43,9 +43,9 @@ struct session_owner {
 
 struct session_conf {
 	uint64_t max_sessions;
-	uint64_t max_per_principal; /* of each principal but the anonymous one: see session_init */
-	uint64_t idle_ms;           /* without request, open stream or call in flight */
-	uint64_t max_age_ms;        /* in all */
+	uint64_t max_per_principal; /* per principal, except the anonymous one: see session_init */
+	uint64_t idle_ms;           /* without a request, open stream or call in flight */
+	uint64_t max_age_ms;        /* in total */
 	struct store_conf store;
 };
 
@@ -58,14 +58,14 @@ struct session_set {
 	struct store store;
 	struct session_table table; /* live ones */
 	struct list sessions;       /* new and live ones */
-	struct list idle;           /* live ones that nobody uses; longest first */
+	struct list idle;           /* live ones not in use; idle longest first */
 	size_t count;               /* live ones */
-	size_t reserved;            /* places kept for sessions whose handshake runs */
+	size_t reserved;            /* places reserved for sessions in their handshake */
 };
 
 enum session_state {
-	SESSION_NEW,  /* its handshake runs: it has a place, and no id yet */
-	SESSION_LIVE, /* it is found by its id */
+	SESSION_NEW,  /* in its handshake: has a place, and no id yet */
+	SESSION_LIVE, /* can be found by its id */
 	SESSION_ENDED,
 };
 
@@ -78,56 +78,72 @@ struct session {
 	struct list link;
 	struct list idle_link, own_idle_link; /* of the set's idle ones, and of its caller's */
 	enum session_state state;
-	struct session_entry entry; /* its id, once it is live or that was promised; else empty */
+	struct session_entry entry; /* its id, once it is live or the id was promised; else empty */
 	unsigned int holds;
 	uint64_t rested_at_ms; /* since when it is not held */
 	bool is_doubtful;      /* see session_doubt; until it is used */
 	struct timer idle;
 	struct timer age;
-	struct stream standalone;         /* what belongs to no request */
+	struct stream standalone;         /* for messages that belong to no request */
 	struct session_owner *owner;      /* NULL: none; borrowed */
-	struct replay_store replay_store; /* answers that may be resumed */
+	struct replay_store replay_store; /* answers that can be resumed */
 	struct deny_watcher deny_watcher;
-	struct denial_marks *marks; /* of a token that it ends with; NULL: none */
+	struct denial_marks *marks; /* of a token whose denial ends it; NULL: none */
 };
 
 void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf);
 void session_set_fini(struct session_set *set);
 
 /*
- * Initialises a session of this principal, who comes from `peer`, that cannot be found yet. Reserves a place. Where there are
- * limits.sessions already, or limits.sessions_per_principal of this principal, one that nobody uses ends for it: of the
- * caller who has most, the one that has been idle for longest; -1: there is none. While half of limits.sessions are open,
- * an anonymous caller, which is an address, has a quarter at most, or eight; but for this machine.
+ * Initializes a session of this principal, connecting from `peer`, and reserves a place. It cannot
+ * be found yet. If there are already limits.sessions, or limits.sessions_per_principal of this
+ * principal, an unused one is ended to make room: the one idle longest of the caller that has most.
+ * Returns -1 if there is none. While at least half of limits.sessions are open, an anonymous caller
+ * (an address) may have at most a quarter of them, or eight; addresses of this machine are exempt.
  */
 int session_init(struct session *session, struct session_set *set, struct principal *principal,
 		 const struct peer *peer, const struct session_ops *ops) must_check;
-/* In how many milliseconds there is room for one of this principal at the earliest; UINT64_MAX: nobody knows. */
+/*
+ * The minimum time in milliseconds until there is room for a session of this principal; UINT64_MAX:
+ * unknown.
+ */
 uint64_t session_set_wait_ms(const struct session_set *set, const struct principal *principal);
-/* If the token of these marks is denied, the session ends, until it forgets them. One at a time; they are copied. */
+/*
+ * From now until session_forget_marks, the session ends if the token with these marks is denied.
+ * Only one token at a time. Copies the marks.
+ */
 void session_keep_marks(struct session *session, const struct denial_marks *marks);
-/* Also if there are none. */
+/* Also valid if there are none. */
 void session_forget_marks(struct session *session);
-/* The session gets its id and can be found from now on. */
+/* Makes the session live: it has its id and can be found from now on. */
 void session_begin(struct session *session);
-/* The live session of this id, if it is this principal's; or NULL. FRONT-SESS-04, -05. */
+/* The live session with this id if it belongs to this principal; else NULL. FRONT-SESS-04, -05. */
 struct session *session_find(const struct session_set *set, struct slice id,
 			     const struct principal *principal);
 /* Borrowed for the session's life. */
 struct slice session_id(const struct session *session);
-/* How long ago it began, and for how long it has had neither a request nor an open stream. Live ones only. */
+/*
+ * The time since it began, and the time it has had neither a request nor an open stream. Live
+ * sessions only.
+ */
 uint64_t session_age_ms(const struct session *session);
 uint64_t session_idle_ms(const struct session *session);
-/* In how long it ends if nobody uses it; UINT64_MAX: it is in use. */
+/* The time until it ends if it stays unused; UINT64_MAX: it is in use. */
 uint64_t session_left_ms(const struct session *session);
-/* The id that a new one has from now on, so that its client can be told; it is found by it once it is live. */
+/*
+ * Assigns a new session its id early, so that its client can be told. It can be found only once it
+ * is live.
+ */
 struct slice session_promise_id(struct session *session);
-/* The client may not have got the id: if the session is not used soon, it ends. Live ones only. */
+/*
+ * The client may not have received the id: the session ends if it is not used soon. Live sessions
+ * only.
+ */
 void session_doubt(struct session *session);
-/* While held it does not idle out. */
+/* A held session does not idle out. */
 void session_hold(struct session *session);
 void session_release(struct session *session);
-/* Ends it, live or new; on_end is called. Once. */
+/* Ends a live or new session; on_end is called. Call it only once. */
 void session_end(struct session *session, enum reason reason);
 
 #endif

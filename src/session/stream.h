@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sequence of messages to one client. Producers append; one reader at a time pulls what its
- * connection has room for, and is woken when there is more. Bounded in bytes: when it is full,
- * progress goes first, then logs, then other notifications, which a later list call would tell as well; responses
- * and requests are never dropped, their overflow ends the reader instead.
+ * A sequence of messages to one client. Producers append messages. One reader at a time takes as
+ * many as its connection has room for, and is woken when there are more. The stream is bounded in
+ * bytes: when it is full, progress is dropped first, then logs, then other notifications, whose
+ * content a later list call would return as well. Responses and requests are never dropped; if they
+ * overflow, the reader is detached.
  *
- * A message gets its number when it is taken for the first time, and is kept for a while: a reader whose
- * connection was lost goes on behind the last number that it has seen. Numbers are 1, 2, 3 … without a
- * gap, whatever was dropped before. Kept messages are forgotten oldest first, so that a resumed sequence has
- * no holes: a reader that asks for what is forgotten is refused.
+ * A message is numbered when it is first taken, and then kept for a while: a reader that lost its
+ * connection continues after the last number it has seen. Numbers are 1, 2, 3 … without gaps,
+ * whatever was dropped before. Kept messages are forgotten oldest first, so a resumed sequence has
+ * no holes: a reader that asks for forgotten messages is refused.
  *
- * Streams share budgets: one for a session, one for all. When one is used up, the stream with the least
- * important message gives that up; a reader with room is served before anything is dropped.
+ * Streams share budgets: one per session, one for all. When a budget is exhausted, the stream with
+ * the least important message drops it; a reader with room is served before anything is dropped.
  * FRONT-SSE-11, -13, FRONT-GET-03, -04, FRONT-RES-01, -02, -05, -08.
  */
 #ifndef MCPGATED_SESSION_STREAM_H
@@ -27,7 +28,7 @@
 #include "jsonrpc/msg.h"
 #include "obs/reason.h"
 
-/* What a message is, least important first: the order of dropping. */
+/* The kind of a message, least important first, which is the order of dropping. */
 enum stream_kind {
 	STREAM_PROGRESS,
 	STREAM_LOG,
@@ -39,22 +40,21 @@ enum stream_kind {
 
 enum stream_state {
 	STREAM_OPEN,
-	STREAM_ENDED, /* no message comes any more; what waits can still be taken */
+	STREAM_ENDED, /* no more messages; waiting ones can still be taken */
 };
 
 struct stream_conf {
-	uint64_t max_bytes;     /* of messages that wait; and of those that are kept */
-	uint64_t replay_events; /* kept at most */
-	uint64_t replay_age_ms; /* kept for so long */
+	uint64_t max_bytes;     /* of waiting messages; the same again of kept ones */
+	uint64_t replay_events; /* max. kept */
+	uint64_t replay_age_ms; /* how long they are kept */
 };
 
 /* Bytes that streams share. */
 struct stream_budget {
-	size_t bytes; /* of messages that wait or are kept, with what each costs beside its text */
+	size_t bytes; /* of waiting and kept messages, with their overhead */
 	size_t max_bytes;
-	struct stream_budget *parent; /* counts the same bytes; or NULL */
-	struct list streams
-		[STREAM_KINDS]; /* by the kind that each can give up; the longest there first */
+	struct stream_budget *parent;      /* counts the same bytes; or NULL */
+	struct list streams[STREAM_KINDS]; /* by the kind that each can drop; the longest first */
 };
 #define STREAM_BUDGETS 2 /* a stream's own and its parent */
 
@@ -66,13 +66,19 @@ struct stream_share {
 struct stream_reader;
 
 struct stream_reader_ops {
-	/* There is something to take: called at the end of the turn, or at once if more came than may wait. */
+	/*
+	 * There are messages to take: called at the end of the turn, or at once if more came than
+	 * may wait.
+	 */
 	void (*on_wake)(struct stream_reader *reader);
-	/* The stream has detached this reader before its end: taken over, too slow, or gone with its session. */
+	/*
+	 * The stream detached this reader before its end: taken over, too slow, or the session is
+	 * gone.
+	 */
 	void (*on_detached)(struct stream_reader *reader, enum reason reason);
 };
 
-/* Embedded by who writes to a connection. */
+/* Embedded by whatever writes to a connection. */
 struct stream_reader {
 	const struct stream_reader_ops *ops;
 	struct stream *stream; /* NULL: detached */
@@ -87,16 +93,16 @@ struct stream {
 	struct stream_share shares[STREAM_BUDGETS]; /* in the budget and its parent */
 	enum stream_kind rank; /* in which of their lists; STREAM_KINDS: none */
 	struct list events[STREAM_KINDS];
-	struct map by_key; /* those that have one */
+	struct map by_key; /* messages that have a key */
 	uint64_t last_number;
-	size_t count;        /* of messages that wait */
-	size_t bytes;        /* of them, with what each costs beside its text */
-	size_t dropped;      /* since the log was told */
-	uint64_t told_at_ms; /* when the log was told */
+	size_t count;        /* of waiting messages */
+	size_t bytes;        /* of waiting messages, with their overhead */
+	size_t dropped;      /* since this was last logged */
+	uint64_t told_at_ms; /* when it was last logged */
 	struct list kept;    /* taken ones, oldest first */
 	size_t kept_count;
 	size_t kept_bytes;
-	uint64_t taken; /* the number of the last one taken */
+	uint64_t taken; /* the number of the last message taken */
 	bool keeps_nothing;
 	struct stream_reader *reader;
 	struct task wake;
@@ -104,57 +110,61 @@ struct stream {
 	enum reason end_reason; /* once it has ended */
 };
 
-/* All borrowed for the stream's life. */
+/* Borrows conf and budget for the stream's life. */
 void stream_init(struct stream *stream, struct loop *loop, const struct stream_conf *conf,
 		 struct stream_budget *budget);
-/* Drops the messages that wait; detaches the reader, if there is one. */
+/* Drops waiting messages; detaches the reader, if any. */
 void stream_fini(struct stream *stream);
 
 /*
- * Appends a message (shared; the stream takes a reference of its own). `key` identifies it for
- * stream_drop and for joining: a waiting message of the same key is replaced. 0: none. If too much waits then, the
- * reader is served first; then messages are dropped by kind, or the reader is detached.
+ * Appends a message (shared; the stream takes its own reference). `key` identifies it for
+ * stream_drop and for coalescing: it replaces a waiting message with the same key. 0: no key. If
+ * too much waits after that, the reader is served first; then messages are dropped by kind, or the
+ * reader is detached.
  */
 void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, struct msg *msg);
-/* Takes a waiting message back; returns whether it was still there. */
+/* Drops the waiting message with this key; returns whether there was one. */
 bool stream_drop(struct stream *stream, uint64_t key);
-/* No more messages: the reader gets what waits, and then finds the stream drained. */
+/* No more messages: the reader gets the waiting ones, then finds the stream drained. */
 void stream_end(struct stream *stream, enum reason reason);
-/* Wakes the reader now, not at the end of the turn. */
+/* Wakes the reader now instead of at the end of the turn. */
 void stream_flush(struct stream *stream);
-/* It cannot be resumed: messages are not kept once they were taken. FRONT-OLD-04 */
+/* Makes it not resumable: taken messages are not kept. FRONT-OLD-04 */
 void stream_keep_nothing(struct stream *stream);
 
 /* Begin with the first message that was never taken. */
 #define STREAM_FROM_HERE UINT64_MAX
 
 /*
- * Reads on behind the message numbered `after`, or STREAM_FROM_HERE. The reader before, if any, is detached with
- * REASON_TAKEN_OVER; the new one is woken if there is something to take. Returns false, and changes
- * nothing, if what follows `after` is no longer kept, or `after` has not been taken yet.
+ * Reads on after message number `after`, or STREAM_FROM_HERE. A previous reader is detached with
+ * REASON_TAKEN_OVER; the new one is woken if there is something to take. Returns false, without any
+ * change, if messages after `after` are no longer kept, or `after` has not been taken yet.
  */
 bool stream_attach(struct stream *stream, struct stream_reader *reader,
 		   const struct stream_reader_ops *ops, uint64_t after);
-/* The reader leaves; on_detached is not called. Also for one that is detached already. */
+/* Detaches the reader without calling on_detached. Also valid for a detached one. */
 void stream_detach(struct stream_reader *reader);
 /*
- * The next message and its number; the caller has one reference. NULL: none now; on_wake tells when there
- * is.
+ * The next message and its number; the caller has one reference. NULL: none yet; on_wake follows
+ * when there is one.
  */
 struct msg *stream_take(struct stream_reader *reader, uint64_t *number_r);
 bool stream_is_ended(const struct stream *stream);
-/* Ended, and nothing comes behind the message numbered `after`. */
+/* Whether it has ended and there is nothing after message number `after`. */
 bool stream_is_drained(const struct stream *stream, uint64_t after);
 bool stream_has_reader(const struct stream *stream);
-/* There is no reader, and as much waits as may: no more requests should be pushed. */
+/* Whether there is no reader and no more messages may wait: do not push more requests. */
 bool stream_is_full(const struct stream *stream);
-/* Forgets what was kept for longer than it should be. */
+/* Forgets messages that were kept for longer than replay_age_ms. */
 void stream_forget_old(struct stream *stream);
 
-/* parent is borrowed for the budget's life, or NULL. All streams must have left it before its end. */
+/*
+ * parent is borrowed for the budget's life, or NULL. All streams must have left the budget before
+ * its end.
+ */
 void stream_budget_init(struct stream_budget *budget, size_t max_bytes,
 			struct stream_budget *parent);
-/* The stream moves over to another budget. */
+/* Moves the stream to another budget. */
 void stream_set_budget(struct stream *stream, struct stream_budget *budget);
 
 #endif

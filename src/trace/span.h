@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is told of one call, as two spans of OpenTelemetry: that of the gateway (SERVER), from its admission to its end, and
- * within it that of the time at the server's process (CLIENT), whose id the server gets as its parent. A span belongs to the
- * trace that its client has named, and is recorded if that is sampled; without one a trace begins here, if exporter_samples
- * says so. OTLP 1, W3C Trace Context
+ * The record of one call as two OpenTelemetry spans: that of the gateway (SERVER), from admission
+ * to the end, and within it that of the time at the server's process (CLIENT), whose id is sent to
+ * the server as the parent. A span belongs to the trace that its client named, and is recorded if
+ * that is sampled; if the client named none, a trace begins here if exporter_samples says so. OTLP
+ * 1, W3C Trace Context
  */
 #ifndef MCPGATED_TRACE_SPAN_H
 #define MCPGATED_TRACE_SPAN_H
@@ -13,45 +14,47 @@
 #include "base/slice.h"
 #include "mcp/trace_context.h"
 
-/* Of names and values; longer ones are cut. */
+/* Limit for names and values; longer ones are truncated. */
 #define SPAN_TEXT_BYTES_MAX 256
 
 struct exporter;
 struct span;
 
-/* Which of the two spans something is said of. */
+/* Which of the two spans an attribute belongs to. */
 enum span_part { SPAN_GATEWAY, SPAN_PROCESS, SPAN_BOTH };
 
 /*
- * Begins the first of them now. The exporter is borrowed, and outlives it.
+ * Begins the first span now. The exporter is borrowed, and must outlive it.
  *
- * parent   the client's span, or NULL: it has named none
- * state    its tracestate, or empty
+ *	parent   the client's span, or NULL: it named none
+ *	state    its tracestate, or empty
  *
- * Returns NULL if it is not to be recorded; else end it with span_end.
+ * Returns NULL if nothing is to be recorded; otherwise end it with span_end.
  */
 struct span *span_new(struct exporter *exporter, const struct trace_parent *parent,
 		      struct slice state);
-/* `METHOD TARGET`, without a target METHOD. */
+/* Sets `METHOD TARGET`, or METHOD if there is no target. */
 void span_set_name(struct span *span, struct slice method, struct slice target);
-/* An attribute. key: a literal. The value is any text; without one, nothing is said. */
+/* Adds an attribute. key: a literal. The value may be any text; if empty, nothing is added. */
 void span_say(struct span *span, enum span_part part, const char *key, struct slice value);
 
-/* Of the trace, TRACE_ID_DIGITS. */
+/* The id of the trace, TRACE_ID_DIGITS. */
 struct slice span_trace_id(const struct span *span);
-/* The traceparent that the server is to get. */
+/* The traceparent to send to the server. */
 void span_format_parent(const struct span *span, char text_r[TRACE_PARENT_DIGITS + 1]);
-/* It has been sent to a process: the second begins, if it has not before. */
+/* The call was sent to a process: begins the second span, unless it has begun. */
 void span_note_sent(struct span *span);
 /*
- * Somebody else sends what this is about, and may do so after its end: the second span is his. It has whatever was said of
- * both, or of the second, so far. The caller's.
+ * Somebody else sends the call, possibly after the end of this record: passes the second span on to
+ * them. It has the attributes added so far to both spans or to the second. The caller owns the
+ * result.
  */
 struct span *span_hand_on(struct span *span);
 
 /*
- * Both end now, the second only if it has begun; what is still the caller's is exported. error: its type, which makes it a
- * failed one; or empty. Sets the caller's pointer to NULL, and accepts NULL.
+ * Ends both spans, the second only if it has begun, and exports those that are still the caller's.
+ * error: the error type, which marks the span as failed; or empty. Sets the caller's pointer to
+ * NULL; accepts NULL.
  */
 void span_end(struct span **span, struct slice error);
 

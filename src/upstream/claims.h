@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the process of a server is told of its principal: `${claim:NAME}` in its env. AUTH-DWN-02 */
+/*
+ * The claims of its principal that a server's process gets: `${claim:NAME}` in its env. AUTH-DWN-02
+ */
 #ifndef MCPGATED_UPSTREAM_CLAIMS_H
 #define MCPGATED_UPSTREAM_CLAIMS_H
 
@@ -11,8 +13,9 @@ struct server_conf;
 struct principal;
 
 /*
- * Appends what the server declares, as the principal's last token has it, in the form of IPC_START; nothing if it
- * declares nothing. -1: one of them is missing, which is logged.
+ * Appends the claims that the server declares, with the values of the principal's last token, in
+ * the format of IPC_START; nothing if it declares none. Returns -1 if a claim is missing, which is
+ * logged.
  */
 int claims_append(struct buf *out, const struct server_conf *conf,
 		  const struct principal *principal) must_check;

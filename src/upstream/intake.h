@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door in for what servers write: each message is changed as its server's rules say (sanitize, redact) before anything of
- * it is read, kept or passed on. So what is judged is what clients get, and what is kept for many is looked at once. SEC-52,
- * SEC-53
+ * Where messages from servers enter: each is changed as its server's rules require (sanitize,
+ * redact) before any of it is read, kept or passed on. So what is checked is what clients get, and
+ * what is kept for many clients is scanned only once. SEC-52, SEC-53
  */
 #ifndef MCPGATED_UPSTREAM_INTAKE_H
 #define MCPGATED_UPSTREAM_INTAKE_H
@@ -14,20 +14,22 @@
 
 struct server;
 
-/* All zeros at first. */
+/* All zeros initially. */
 struct intake {
-	struct buf text; /* of the changed message */
+	struct buf text; /* the changed message */
 	struct envelope env;
 };
 
 /*
- * The message as it goes on: `env` itself if nothing is to be changed, else one that is borrowed from `intake`. Its id stays
- * as it was written. Everything is sanitized; redacted are results, errors and notifications, whatever stands beside them
- * included, but not what makes them a message (jsonrpc, id, method).
+ * Returns the message to pass on: `env` itself if nothing changes, else one borrowed from `intake`.
+ * Its id stays as written. All messages are sanitized. Results, errors and notifications are also
+ * redacted, including any other members beside them, but not the members that make it a message
+ * (jsonrpc, id, method).
  *
- * redacts   false: it belongs to the handshake, whose words must stay
+ * redacts   false: it belongs to the handshake, whose text must not be redacted
  *
- * NULL: without what was taken out it is no message any more (names of members became one, say).
+ * Returns NULL if the redacted text is no longer a message (for example, because member names
+ * became equal).
  */
 const struct envelope *intake_take(struct intake *intake, struct server *server,
 				   const struct scan_limits *limits, bool redacts,

@@ -15,3 +15,6 @@ src_upstream_libupstream_a_SOURCES = \
 check_PROGRAMS += src/upstream/intake_test
 src_upstream_intake_test_SOURCES = src/upstream/intake_test.c
 src_upstream_intake_test_LDADD = src/upstream/libupstream.a src/process/libprocess.a $(POLICY_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/upstream/send_test
+src_upstream_send_test_SOURCES = src/upstream/send_test.c
+src_upstream_send_test_LDADD = src/upstream/libupstream.a src/process/libprocess.a $(POLICY_LIBS) $(CMOCKA_LIBS)

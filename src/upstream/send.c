@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "jsonrpc/write.h"
+#include "mcp/level.h"
 #include "mcp/revision.h"
 #include "upstream/modern.h"
 #include "upstream/upstream.h"
@@ -131,6 +132,41 @@ void send_modern_request(struct upstream *upstream, uint64_t id, struct slice me
 	modern_append_params(&written, upstream->setup, params, request);
 	send_written_request(upstream, id, method, buf_slice(&written));
 	buf_fini(&written);
+}
+
+/* Whether it says already what `request` wants it to, but for spans that can be replaced. */
+static bool is_passable(const struct envelope *env, const struct modern_request *request)
+{
+	struct slice level = request->level >= 0 ? level_name(request->level) : none;
+
+	return request->is_modern && env->meta.type == JSON_OBJECT &&
+	       slice_is_equal(scan_plain_string(env->protocol_version), revision_modern.name) &&
+	       slice_is_equal(scan_plain_string(env->log_level), level) &&
+	       (env->log_level.type != JSON_ABSENT) == (level.n > 0) &&
+	       (env->progress_token.type != JSON_ABSENT) == (request->token.n > 0) &&
+	       env->input_responses.text.n == request->input_responses.n &&
+	       env->request_state.text.n == request->request_state.n;
+}
+
+void send_passed_request(struct upstream *upstream, uint64_t id, const struct envelope *env,
+			 const struct modern_request *request)
+{
+	struct send_edits edits = { .count = 0 };
+	char digits[20];
+
+	CHECK(upstream->era->is_modern);
+	if (!is_passable(env, request)) {
+		send_modern_request(upstream, id, env->method, env->params.text, request);
+		return;
+	}
+	send_edits_add(&edits, env->id.text, slice_of(digits, text_format_u64(id, digits)));
+	if (request->token.n > 0)
+		send_edits_add(&edits, env->progress_token.text, request->token);
+	if (request->cursor.n > 0 && env->cursor.type != JSON_ABSENT)
+		send_edits_add(&edits, env->cursor.text, request->cursor);
+	if (request->task_id.n > 0 && env->task_id.type != JSON_ABSENT)
+		send_edits_add(&edits, env->task_id.text, request->task_id);
+	send_message(upstream, env, &edits);
 }
 
 void send_request(struct upstream *upstream, uint64_t id, struct slice method, struct slice params)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server is told at its start, and who it is asked for. */
+/* What a server is told when it starts, and on whose behalf. */
 #ifndef MCPGATED_UPSTREAM_SETUP_H
 #define MCPGATED_UPSTREAM_SETUP_H
 
@@ -9,13 +9,13 @@
 struct revision;
 struct upstream_era;
 
-/* What the owner's handshake says; borrowed while it is the owner's. */
+/* The owner's handshake; borrowed while the upstream has this owner. */
 struct upstream_setup {
-	struct msg *initialize;          /* the request; NULL: of the modern era, and nobody's */
-	const struct revision *revision; /* that is asked for */
-	struct buf claims;               /* that the server is told (claims.h) */
+	struct msg *initialize; /* the request; NULL: modern era, and for no client in particular */
+	const struct revision *revision; /* the one requested */
+	struct buf claims;               /* that the process gets (claims.h) */
 	const struct upstream_era *era;  /* NULL: legacy */
-	struct buf capabilities;         /* of its clients, as the modern era says it: JSON text */
+	struct buf capabilities; /* of its clients, in the form of the modern era: JSON text */
 };
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server is sent and asked differs between the eras of MCP: here is what upstream.c has to know of that. */
+/*
+ * What is sent to a server differs between the eras of MCP; this is what upstream.c has to know
+ * about it.
+ */
 #ifndef MCPGATED_UPSTREAM_UPSTREAM_ERA_H
 #define MCPGATED_UPSTREAM_UPSTREAM_ERA_H
 
@@ -16,25 +19,26 @@ struct upstream;
 
 struct upstream_era {
 	bool is_modern;
-	struct slice handshake; /* the first request: what a server says of itself is the answer */
-	struct slice ping;      /* a request that every server answers */
-	bool may_ask;           /* servers send requests */
-	/* Sends the first request, under this id. -1: it cannot be put together. */
+	struct slice handshake; /* method of the first request; its answer describes the server */
+	struct slice ping;      /* method of a request that every server answers */
+	bool may_ask;           /* servers may send requests */
+	/* Sends the first request, with this id. Returns -1 if it cannot be built. */
 	int (*send_handshake)(struct upstream *upstream, uint64_t id);
 	/*
-	 * Reads the result. Returns the revision that is spoken from now on; NULL: it is none that we know, or it is no
-	 * such result. Where that is no InitializeResult, one that says the same is appended to `initialize_result`.
+	 * Reads the result. Returns the revision spoken from now on; NULL if we do not know it, or
+	 * the result is invalid. If the result is not an InitializeResult, an equivalent one is
+	 * appended to `initialize_result`.
 	 */
 	const struct revision *(*read_result)(const struct upstream *upstream, struct slice result,
 					      struct buf *initialize_result);
 };
 
-/* With initialize: up to 2025-11-25. */
+/* Uses initialize: up to 2025-11-25. */
 extern const struct upstream_era upstream_era_legacy;
-/* Each request says all: from 2026-07-28. */
+/* Each request is self-contained: from 2026-07-28. */
 extern const struct upstream_era upstream_era_modern;
 
-/* The server answered the first request with this error: for the operator. */
+/* Reports to the operator that the server rejected the first request with this error. */
 void upstream_era_note_refusal(struct upstream *upstream, const struct envelope *response);
 
 #endif

@@ -24,7 +24,8 @@ import wire
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHILD = os.path.join(HERE, "child.py")
 BIN = None  # directory of mcpgated and mcpgated-demo, set by run
-SLOW = 1.0  # factor for waits that a sanitizer or a busy machine makes longer
+SLOW = 1.0  # factor for waits that sanitizers make longer
+BUSY_MAX = 6  # the largest factor for waits that a busy machine makes longer
 PR_SET_CHILD_SUBREAPER = 36
 READY = re.compile(r"^mcpgated: ready: (\S+)(?: \(.*\))? at (\S+?)(?:, for clients (?:\S+))?$")
 READY_JSON = re.compile(r'"event":"endpoint_ready".*"server":"([^"]+)".*"url":"([^"]+)"')
@@ -39,6 +40,12 @@ class Failure(AssertionError):
 
 class Skip(Exception):
     """The case cannot be run here; the reason is printed."""
+
+
+def patience(seconds):
+    """How long to wait here and now for what takes at most so many seconds on a machine that does nothing else."""
+    busy = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return seconds * SLOW * min(max(busy, 1), BUSY_MAX)
 
 
 class CaseTimeout(BaseException):
@@ -62,7 +69,7 @@ def short(value):
 
 def wait_for(condition, timeout=5.0, what="condition"):
     """Polls until condition() is true and returns its value."""
-    end = time.monotonic() + timeout * SLOW
+    end = time.monotonic() + patience(timeout)
     while True:
         value = condition()
         if value:
@@ -399,7 +406,7 @@ class Daemon:
 
     def wait(self, timeout=10):
         try:
-            return self.process.wait(timeout * SLOW)
+            return self.process.wait(patience(timeout))
         except subprocess.TimeoutExpired:
             raise Failure("the daemon does not end")
 
@@ -409,7 +416,7 @@ class Daemon:
         if self.process.poll() is None:
             self.term()
         try:
-            status = self.process.wait(15 * SLOW)
+            status = self.process.wait(patience(15))
             if check and status != 0:
                 problems.append("the daemon ended with %d" % status)
         except subprocess.TimeoutExpired:
@@ -433,7 +440,7 @@ class Daemon:
 
     def leftovers(self):
         """Processes that outlived the daemon; they are killed here."""
-        end = time.monotonic() + 3 * SLOW
+        end = time.monotonic() + patience(3)
         while True:
             reap_adopted()
             left = [p for p in self.children() + self.grandchildren() if is_alive(p)]
@@ -597,7 +604,25 @@ def where():
 
 
 def on_alarm(number, frame):
-    raise CaseTimeout()
+    """Time is up, unless the machine has become busier since the alarm was set."""
+    left = alarm.began + patience(alarm.seconds) - time.monotonic()
+    if left <= 0:
+        raise CaseTimeout()
+    signal.setitimer(signal.ITIMER_REAL, max(left, 0.1))
+
+
+class alarm:
+    """Raises CaseTimeout after that many seconds of a machine that is not busy."""
+    began = seconds = 0
+
+    @classmethod
+    def set(cls, seconds):
+        cls.began, cls.seconds = time.monotonic(), seconds
+        signal.setitimer(signal.ITIMER_REAL, patience(seconds))
+
+    @staticmethod
+    def stop():
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def check_descriptors(daemon):
@@ -611,7 +636,7 @@ def check_descriptors(daemon):
                     if n > daemon.base_fds.get(p, n) + 2}
         except OSError:
             return {}
-    end = time.monotonic() + 6 * SLOW
+    end = time.monotonic() + patience(6)
     while (grown() or daemon.children()) and time.monotonic() < end:
         time.sleep(0.05)
     problems = ["descriptors of %d have grown from %d to %d" % ((p,) + v) for p, v in grown().items()]
@@ -638,17 +663,17 @@ class FileRun:
     def run_case(self, c):
         scene, problems = None, []
         verdict, note = "ok", ""
-        signal.setitimer(signal.ITIMER_REAL, c.deadline * SLOW)
+        alarm.set(c.deadline)
         try:
             scene = self.scene(c)
             c.function(scene)
         except Skip as e:
             verdict, note = "skip", str(e)
         except CaseTimeout:
-            verdict, note = "fail", "not done within %d s\n%s" % (c.deadline * SLOW, where())
+            verdict, note = "fail", "not done within %d s\n%s" % (time.monotonic() - alarm.began, where())
         except Exception as e:
             verdict, note = "fail", "%s: %s\n%s" % (type(e).__name__, e, where())
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        alarm.stop()
         problems = self.clean(c, scene, verdict)
         if scene and verdict == "ok":
             problems += scene.invalid_messages()
@@ -674,13 +699,13 @@ class FileRun:
     def clean(self, c, scene, verdict):
         if scene is None:
             return []
-        signal.setitimer(signal.ITIMER_REAL, 40 * SLOW)
+        alarm.set(40)
         try:
             problems = scene.end()
         except CaseTimeout:
             problems = ["cleaning up does not end"]
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            alarm.stop()
         if scene.daemon is self.shared and self.shared:
             problems += self.shared.log_faults()
             self.shared.expected_errors = set()

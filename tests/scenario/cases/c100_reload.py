@@ -295,13 +295,15 @@ def the_log_goes_elsewhere(t):
 
 @case(daemon=False)
 def a_token_is_taken_away(t):
-    """AUTH-SES-07: what is open for it ends, it gets 401; the sessions of others go on; one that comes is good at once."""
+    """AUTH-SES-07 AUTH-TOK-04: what is open for it ends, processes too, it gets 401; the sessions of others go on; one that comes is good at once."""
     t.start({"main": {}}, {"auth": {"mode": "token", "tokens": [entry("one", ONE), entry("two", TWO)]}})
     one, two = t.session(token=ONE), t.session(token=TWO)
     stream = one.get()
-    pid = two.pid()
+    pid, gone = two.pid(), one.pid()
+    ok(harness.is_alive(gone), gone)
     reload(t, config={"auth": {"mode": "token", "tokens": [entry("two", TWO)]}})
     eq(stream.reader.next(5), None, "its stream has ended")
+    harness.wait_for(lambda: not harness.is_alive(gone), what="the end of its process")
     eq(one.post(mcp.request(1, "ping")).status, 401)
     eq(two.pid(), pid)
     # The same name with another token is another one.

@@ -58,7 +58,7 @@ def denied_tokens_of_the_file_and_of_the_operator(t):
     table = ctl(t, "deny", "list")[0]
     ok("FROM" in table and "configuration" in table and "operator" in table, table)
     number = [e["number"] for e in ask(t, "GET", "/deny")["entries"] if e["name"] == "two"][0]
-    eq(ctl(t, "deny", "remove", str(number))[0], "entry %d is no more\n" % number)
+    eq(ctl(t, "deny", "remove", str(number))[0], "entry %d removed\n" % number)
     eq(may(t), [False, True])
     reload(t, config=dict(denying("two"), limits={"sessions": 50}))
     eq((entries(t), may(t)), ([("one", "operator")], [False, True]), "it stays away")
@@ -136,7 +136,7 @@ def listen_end(reader):
     def end(timeout):
         event = reader.next(timeout)
         if event is not None and b"error" in event.raw:
-            eq(json.loads(event.data)["error"]["message"], "The access token is not good any more")
+            eq(json.loads(event.data)["error"]["message"], "The access token is no longer valid")
             event = reader.next(timeout)
         return event
     return end

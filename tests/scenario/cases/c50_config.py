@@ -76,10 +76,10 @@ def usage_errors_are_2(t):
     ok("command after -- is missing" in program("--").stderr, "what is wrong with an empty command")
     twice = program("--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "-t", "--", "cat")
     eq(twice.returncode, 2, "--listen twice")
-    ok("--listen can stand here once" in twice.stderr, "why", twice.stderr)
+    ok("--listen may be given only once" in twice.stderr, "why", twice.stderr)
     for option in (["--plaintext"], ["--tls", "a,b"]):
         done = program(*option, "-t", "-c", "/etc/hostname")
-        eq((done.returncode, "a configuration has listen" in done.stderr), (2, True), done.stderr)
+        eq((done.returncode, "in a configuration file use listen" in done.stderr), (2, True), done.stderr)
 
 
 @case(daemon=False)
@@ -548,9 +548,9 @@ def variables_of_the_command_line(t):
     eq(done.returncode, 1)
     ok("the variable C50_A is not set in the daemon's environment" in done.stderr, "what is missing", done.stderr)
     done = program("-t", "--env", "A=b", "-c", Files().path)
-    eq((done.returncode, "go with a command; a configuration has servers.NAME" in done.stderr), (2, True), done.stderr)
+    eq((done.returncode, "require a command; in a configuration file use servers.NAME" in done.stderr), (2, True), done.stderr)
     done = program("-t", *["--env=A=1"] * 257, "--", "cat")
-    eq((done.returncode, "--env can stand here 256 times" in done.stderr), (2, True), done.stderr)
+    eq((done.returncode, "--env may be given at most 256 times" in done.stderr), (2, True), done.stderr)
 
 
 @case(daemon=False)

@@ -314,7 +314,7 @@ def operator_denies(t):
     alice = i.token(RESOURCE)
     s = t.session(token=alice)
     out = ctl("deny", "add", "--sub", "alice", "--for", "%ds" % (4 * harness.SLOW))
-    ok("entry 1 holds until 20" in out and "sessions ended: 1" in out, out)
+    ok("entry 1 is in force until 20" in out and "sessions ended: 1" in out, out)
     line = "  - {issuer: %s, sub: alice, until: 20" % ('"%s"' % i.url if '"' + i.url in out else i.url)
     ok(line in out, out)
     is_refused(t, alice, s)
@@ -325,7 +325,7 @@ def operator_denies(t):
     wait_for(lambda: json.loads(ctl("deny", "list", "--json"))["entries"] == [], 15, "its end")
     t.session(token=alice)
     ctl("deny", "add", "--issuer", i.url, "--jti", "x y/%ä", "--json")
-    eq(ctl("deny", "remove", "2"), "entry 2 is no more\n")
+    eq(ctl("deny", "remove", "2"), "entry 2 removed\n")
     for args, status in ((["deny"], 2), (["deny", "nothing"], 2), (["deny", "add"], 1), (["deny", "add", "--sub", "a", "--sid", "b"], 1), (["deny", "remove"], 2),
                          (["deny", "add", "--sub", "a", "--for", "soon"], 2), (["deny", "remove", "2"], 1), (["deny", "remove", "a b"], 2), (["deny", "list", "1"], 2)):
         ctl(*args, status=status)

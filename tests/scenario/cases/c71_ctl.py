@@ -192,7 +192,7 @@ def logs_follow(t):
         s.delete()
         t.daemon.term()
         eq(p.wait(10 * harness.SLOW), 0, "exit status")
-        ok(b"the daemon has ended" in p.stderr.read(), "and says why")
+        ok(b"the daemon has stopped" in p.stderr.read(), "and says why")
     finally:
         p.kill()
         p.wait()
@@ -206,7 +206,7 @@ def orders(t):
     """product §2: restart, end-session, reload and drain."""
     a, b = t.session(), t.session()
     old = t.daemon.children("main")
-    eq(ctl(t, "restart", "main")[0], "processes that are replaced: 2\n")
+    eq(ctl(t, "restart", "main")[0], "processes to be replaced: 2\n")
     wait_for(lambda: not any(is_alive(p) for p in old), 5, "the end of the old processes")
     a.echo("on")
     shown = [r[0] for r in rows(ctl(t, "sessions")[0])[1:]]
@@ -217,7 +217,7 @@ def orders(t):
     t.daemon.wait_log("admin_command", "command=reload")
     a.echo("still on")
     a.delete()
-    eq(ctl(t, "drain")[0], "the daemon ends after the calls in flight: 0\n")
+    eq(ctl(t, "drain")[0], "the daemon stops after the calls in flight: 0\n")
     eq(t.daemon.wait(), 0)
     out, err = ctl(t, "status", status=1)
     ok("no daemon answers at" in err and "--socket" in err, "afterwards", err)
