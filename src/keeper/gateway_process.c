@@ -86,6 +86,7 @@ bool gateway_process_on_exit(struct gateway_process *process)
 	CHECK(process->pid > 0 && process->fd >= 0);
 	ipc_close(process->fd);
 	process->fd = -1;
+	process->is_closed = false;
 	process->pid = 0;
 	process->deaths_ms[process->death_count++ % GATEWAY_DEATHS_MAX] = clock_now_ms();
 	process->restart_at_ms = clock_now_ms();

@@ -26,6 +26,7 @@
 struct gateway_process {
 	pid_t pid;                              /* 0: off */
 	int fd;                                 /* our end of the socket, or -1 */
+	bool is_closed;                         /* its end is: nothing comes until it is reaped */
 	uint64_t deaths_ms[GATEWAY_DEATHS_MAX]; /* the latest, as a ring */
 	size_t death_count;
 	uint64_t restart_at_ms; /* while off: when to restart it */

@@ -348,7 +348,8 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 /* Nor is one heard that makes us write too much. */
 static bool keeper_may_listen(struct keeper *keeper)
 {
-	return keeper->gateway.fd >= 0 && children_may_be_asked(&keeper->children) &&
+	return keeper->gateway.fd >= 0 && !keeper->gateway.is_closed &&
+	       children_may_be_asked(&keeper->children) &&
 	       log_budget_pause_ms(&keeper->asked_for) == 0;
 }
 
@@ -369,8 +370,10 @@ static void keeper_read_requests(struct keeper *keeper)
 			continue;
 		}
 		/* The gateway is ending, or does not keep to the protocol; SIGCHLD tells of its end. */
-		if (n < 0)
+		if (n < 0) {
 			kill(keeper->gateway.pid, SIGKILL);
+			keeper->gateway.is_closed = true;
+		}
 		return;
 	}
 }
@@ -571,7 +574,7 @@ static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 	if (keeper_has_untold(keeper))
 		polls[1].events |= POLLOUT;
 	/* The socket of a gateway that has ended is always ready; SIGCHLD tells of the end. */
-	if (polls[1].events == 0)
+	if (polls[1].events == 0 || keeper->gateway.is_closed)
 		polls[1].fd = -1;
 	polls[2] = poll_of_log(&keeper->log_relay);
 	polls[3] = poll_of_log(&keeper->fetcher.log_relay);

@@ -5,10 +5,14 @@
  */
 #include "router/bridged_call.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "jsonrpc/splice.h"
+#include "mcp/level.h"
 #include "mcp/revision.h"
+#include "obs/counters.h"
 #include "router/client.h"
 #include "router/convert.h"
 #include "router/digest.h"
@@ -31,6 +35,15 @@
 #define PER_SERVER 32
 #define ROUNDS_MAX 32
 #define PROGRESS_MS (20 * 1000)
+#define TOLD_MAX 64                 /* messages kept for the client of a parked call */
+#define TOLD_BYTES_MAX (32 * 1024u) /* of them together; the last one may be larger */
+
+/* What the server told while no request of the client was there to hear it. */
+struct told {
+	struct list link;
+	enum stream_kind kind; /* progress, a log line, another notification */
+	struct msg *msg;
+};
 
 struct bridged_call {
 	struct parked_call parked;
@@ -41,7 +54,10 @@ struct bridged_call {
 	struct timer deadline;
 	/* While it is parked: the server is told that its questions are being worked on. */
 	struct timer progress;
-	uint64_t told; /* how often it was */
+	uint64_t waits_told; /* how often it was */
+	struct list told;    /* the oldest first; the next request of the client hears it */
+	size_t told_count;
+	size_t told_bytes;
 	struct holder *holder;
 	struct digest digest; /* of the request */
 	uint64_t child;       /* the process that has answered */
@@ -71,6 +87,82 @@ void bridged_calls_init(struct parked_calls *table)
 	parked_calls_init(table, &conf);
 }
 
+/* ---- what the server tells ---- */
+
+/* With the token of the request that waits now. */
+static void relay_progress(struct call *outer, const struct envelope *env)
+{
+	struct json token = env->progress_of;
+	struct splice_edit edit = { token.text, outer->token };
+	struct msg *msg;
+
+	if (outer->token.n == 0)
+		return;
+	msg = client_copy_message(env, &edit, 1);
+	(void)outer->ops->on_message(outer, STREAM_PROGRESS, 0, msg);
+	msg_unref(&msg);
+}
+
+static int level_of(const struct envelope *env)
+{
+	return level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
+}
+
+/* A log line may be none that this request wants: the one before may have wanted more. MOD-LOG-01 */
+static bool relay(struct call *outer, enum stream_kind kind, struct msg *msg)
+{
+	struct envelope env;
+	struct error err;
+
+	if (scan_envelope(msg->text, &outer->client->router->limits, SCAN_LENIENT, &env, &err) < 0)
+		return false;
+	if (kind == STREAM_LOG && level_of(&env) < outer->client->level)
+		return false;
+	if (kind != STREAM_PROGRESS)
+		return outer->ops->on_message(outer, kind, 0, msg);
+	relay_progress(outer, &env);
+	return true;
+}
+
+static void told_drop_first(struct bridged_call *bridged)
+{
+	struct told *told = container_of(bridged->told.next, struct told, link);
+
+	list_remove(&told->link);
+	bridged->told_count--;
+	bridged->told_bytes -= told->msg->text.n;
+	msg_unref(&told->msg);
+	free(told);
+}
+
+/* Until the client tries again; the oldest goes where it is too much. bridging.md §2.3.3 (j) */
+static void keep_told(struct bridged_call *bridged, enum stream_kind kind, struct msg *msg)
+{
+	struct told *told = mem_zalloc(sizeof(*told));
+
+	told->kind = kind;
+	told->msg = msg_ref(msg);
+	list_append(&bridged->told, &told->link);
+	bridged->told_count++;
+	bridged->told_bytes += msg->text.n;
+	while (bridged->told_count > TOLD_MAX ||
+	       (bridged->told_bytes > TOLD_BYTES_MAX && bridged->told_count > 1)) {
+		told_drop_first(bridged);
+		counter_add(COUNTER_STREAM_DROPPED);
+	}
+}
+
+/* Before anything else that this request of the client hears. */
+static void tell_kept(struct bridged_call *bridged, struct call *call)
+{
+	while (!list_is_empty(&bridged->told)) {
+		const struct told *told = container_of(bridged->told.next, struct told, link);
+
+		(void)relay(call, told->kind, told->msg);
+		told_drop_first(bridged);
+	}
+}
+
 /* ---- what the states do ---- */
 
 static void stop_watching(struct bridged_call *bridged)
@@ -94,7 +186,7 @@ static void tell_progress(struct bridged_call *bridged, const struct parked_requ
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
 			      "\"params\":{\"progressToken\":");
 	buf_append_slice(&text, request->id);
-	buf_printf(&text, ",\"progress\":%llu}}", (unsigned long long)bridged->told);
+	buf_printf(&text, ",\"progress\":%llu}}", (unsigned long long)bridged->waits_told);
 	if (scan_envelope(buf_slice(&text), &bridged->client.router->limits, 0, &env, &err) == 0)
 		forward_linked_progress(&bridged->client, &env);
 	buf_fini(&text);
@@ -106,7 +198,7 @@ static void on_progress(struct timer *timer)
 
 	if (bridged->parked.state != PARKED_PARKED)
 		return;
-	bridged->told++;
+	bridged->waits_told++;
 	LIST_FOREACH(node, &bridged->parked.requests)
 		tell_progress(bridged, container_of(node, struct parked_request, link));
 	start_progress(bridged);
@@ -119,6 +211,7 @@ static void on_ask(struct parked_call *parked, struct call *call)
 	struct buf requests = { 0 }, state = { 0 };
 	char name[24];
 
+	tell_kept(bridged, call);
 	LIST_FOREACH(node, &parked->requests) {
 		const struct parked_request *request =
 			container_of(node, struct parked_request, link);
@@ -142,6 +235,7 @@ static void on_deliver(struct parked_call *parked, struct call *call, struct msg
 	struct envelope env;
 	struct error err;
 
+	tell_kept(bridged, call);
 	stop_watching(bridged);
 	call->missing = bridged->inner.missing;
 	call->preferred_child = bridged->child;
@@ -154,6 +248,7 @@ static void on_deliver(struct parked_call *parked, struct call *call, struct msg
 
 static void on_fail(struct parked_call *parked, struct call *call, enum reason reason)
 {
+	tell_kept(of_parked(parked), call);
 	stop_watching(of_parked(parked));
 	call_fail(call, reason);
 }
@@ -221,6 +316,8 @@ static void on_end(struct parked_call *parked)
 	timer_stop(&bridged->progress);
 	server_request_end_all(&bridged->client, "the request that this was asked for is over");
 	pool_leave(&bridged->member, REASON_DONE);
+	while (!list_is_empty(&bridged->told))
+		told_drop_first(bridged);
 	client_fini(&bridged->client);
 	principal_unref(&bridged->client.principal);
 	holder_unref(&bridged->holder);
@@ -246,34 +343,6 @@ static void on_deadline(struct timer *timer)
 }
 
 /* ---- what the inner call tells ---- */
-
-/* With the token of the request that waits now. */
-static void relay_progress(struct call *outer, const struct envelope *env)
-{
-	struct json token = env->progress_of;
-	struct splice_edit edit = { token.text, outer->token };
-	struct msg *msg;
-
-	if (outer->token.n == 0)
-		return;
-	msg = client_copy_message(env, &edit, 1);
-	(void)outer->ops->on_message(outer, STREAM_PROGRESS, 0, msg);
-	msg_unref(&msg);
-}
-
-static bool relay(struct call *outer, enum stream_kind kind, struct msg *msg)
-{
-	struct envelope env;
-	struct error err;
-
-	if (outer == NULL ||
-	    scan_envelope(msg->text, &outer->client->router->limits, SCAN_LENIENT, &env, &err) < 0)
-		return false;
-	if (kind != STREAM_PROGRESS)
-		return outer->ops->on_message(outer, kind, 0, msg);
-	relay_progress(outer, &env);
-	return true;
-}
 
 /* What the server asks, or takes back: that is told by a notification. */
 static bool take_request(struct bridged_call *bridged, struct msg *msg)
@@ -301,7 +370,10 @@ static bool inner_on_message(struct call *inner, enum stream_kind kind, uint64_t
 	(void)key;
 	if (kind == STREAM_REQUEST)
 		return take_request(bridged, msg);
-	return relay(bridged->parked.call, kind, msg);
+	if (bridged->parked.call != NULL)
+		return relay(bridged->parked.call, kind, msg);
+	keep_told(bridged, kind, msg);
+	return true;
 }
 
 /* Its client may come back at any time. */
@@ -390,6 +462,7 @@ static void begin(struct call *call, const struct envelope *env)
 				     modern->principal, &modern->peer);
 	bridged->client.holder = bridged->holder;
 	bridged->outer.ops = &outer_ops;
+	list_init(&bridged->told);
 	timer_init(&bridged->deadline, on_deadline);
 	timer_init(&bridged->progress, on_progress);
 	bridged->digest = *kept_digest_get(call->digest);
@@ -432,6 +505,8 @@ static enum parked_retry try_again(struct call *call, const struct seal *seal,
 	outcome = parked_call_on_retry(parked, call, seal->round, responses, clock_now_ms());
 	if (outcome != PARKED_RETRY_TAKEN)
 		stop_watching(bridged);
+	else if (parked->call == call)
+		tell_kept(bridged, call);
 	return outcome;
 }
 

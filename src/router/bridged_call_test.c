@@ -184,6 +184,182 @@ static void each_request_says_what_it_hears(void **state)
 	free(given);
 }
 
+/* ---- (j): what is told while nobody is there to hear it ---- */
+
+#define HEARS(token, level) \
+	META_WITH("'progressToken':" token ",'io.modelcontextprotocol/logLevel':" level)
+
+static struct asker *ask_with(const char *more, const char *meta)
+{
+	struct buf text = { 0 };
+	struct asker *asker;
+
+	buf_printf(&text,
+		   "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'t'%s,%s}}",
+		   more, meta);
+	asker = ask(buf_terminate(&text));
+	buf_fini(&text);
+	return asker;
+}
+
+/* Returns the requestState, to be freed. */
+static char *begin_parked(void)
+{
+	struct asker *asker = ask_with("", HEARS("'t'", "'info'"));
+
+	hears(process(0), HANDSHAKE("'elicitation':{'form':{}}"));
+	says(process(0), WELCOME);
+	hears(process(0), INITIALIZED);
+	hears(process(0),
+	      "{'jsonrpc':'2.0','id':2,'method':'logging/setLevel','params':{'level':'info'}}");
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{}}");
+	reads_one(0); /* the call, which is 3 there */
+	says(process(0), ASKS("7", ""));
+	return get_asked(asker);
+}
+
+static struct asker *retry_with(const char *state, const char *answers, const char *meta)
+{
+	struct buf more = { 0 };
+	struct asker *asker;
+
+	buf_printf(&more, ",'requestState':%s,'inputResponses':%s", state, answers);
+	asker = ask_with(buf_terminate(&more), meta);
+	buf_fini(&more);
+	return asker;
+}
+
+static void the_next_request_hears_it(void **state)
+{
+	char *given = begin_parked();
+	struct asker *asker;
+
+	says(process(0), PROGRESSED("3", "1"));
+	says(process(0), LOGGED);
+	says(process(0), PROGRESSED("3", "2"));
+	asker = retry_with(given, "{'r1':7}", HEARS("'bad'", "'info'"));
+	assert_int_equal(asker->http_status, 400);
+	assert_int_equal(asker->messages.len, 0);
+	asker = retry_with(given, "{'r1':{'action':'decline'}}", HEARS("'u'", "'info'"));
+	reads_one(0); /* the answer */
+	says(process(0), PROGRESSED("3", "3"));
+	assert_string_equal(buf_terminate(&asker->messages),
+			    q(PROGRESSED("'u'", "1") "|" LOGGED
+						     "|" PROGRESSED("'u'",
+								    "2") "|" PROGRESSED("'u'",
+											"3") "|"));
+	free(given);
+}
+
+/* It has a level and a token of its own, or none. */
+static void it_hears_what_it_wants(void **state)
+{
+	char *given = begin_parked();
+	struct asker *asker;
+
+	says(process(0), PROGRESSED("3", "1"));
+	says(process(0), LOGGED);
+	asker = retry_with(given, "{'r1':{'action':'decline'}}", HEARS("'u'", "'error'"));
+	reads_one(0); /* the answer */
+	assert_string_equal(buf_terminate(&asker->messages), q(PROGRESSED("'u'", "1") "|"));
+	free(given);
+	says(process(0), ASKS("8", ""));
+	given = get_asked(asker);
+	says(process(0), PROGRESSED("3", "2"));
+	asker = retry_with(given, "{'r2':{'action':'decline'}}",
+			   META_WITH("'io.modelcontextprotocol/logLevel':'info'"));
+	reads_one(0); /* the answer */
+	says(process(0), LOGGED);
+	assert_string_equal(buf_terminate(&asker->messages), q(LOGGED "|"));
+	free(given);
+}
+
+/* The server has answered meanwhile, or is gone, or is still to hear an answer. */
+static void it_hears_it_before_its_answer(void **state)
+{
+	char *given = begin_parked();
+	struct asker *asker;
+
+	says(process(0), PROGRESSED("3", "1"));
+	asker = retry_with(given, "{}", HEARS("'u'", "'info'"));
+	assert_string_equal(buf_terminate(&asker->messages), q(PROGRESSED("'u'", "1") "|"));
+	free(given);
+	given = result_member(asker, "requestState");
+	says(process(0), PROGRESSED("3", "2"));
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'content':[]}}");
+	asker = retry_with(given, "{}", HEARS("'v'", "'info'"));
+	assert_string_equal(buf_terminate(&asker->messages), q(PROGRESSED("'v'", "2") "|"));
+	assert_int_equal(asker->ending, ENDING_RESPONSE);
+	free(given);
+}
+
+static void it_hears_it_before_the_loss(void **state)
+{
+	char *given = begin_parked();
+	struct asker *asker;
+
+	says(process(0), PROGRESSED("3", "1"));
+	exits(process(0), 1);
+	asker = retry_with(given, "{}", HEARS("'u'", "'info'"));
+	assert_string_equal(buf_terminate(&asker->messages), q(PROGRESSED("'u'", "1") "|"));
+	assert_int_equal(asker->ending, ENDING_FAILED);
+	assert_int_equal(asker->reason, REASON_PARKED_LOST);
+	free(given);
+}
+
+static size_t count_bars(struct asker *asker)
+{
+	size_t count = 0;
+
+	for (const char *at = buf_terminate(&asker->messages); *at != '\0'; at++)
+		count += *at == '|';
+	return count;
+}
+
+static void tells_progress(size_t first, size_t last, size_t padding)
+{
+	struct buf text = { 0 };
+
+	for (size_t i = first; i <= last; i++) {
+		text.len = 0;
+		buf_printf(&text,
+			   "{'jsonrpc':'2.0','method':'notifications/progress','params':{"
+			   "'progressToken':3,'progress':%zu,'message':'%0*d'}}",
+			   i, (int)padding, 0);
+		says(process(0), buf_terminate(&text));
+	}
+	buf_fini(&text);
+}
+
+/* The oldest goes, by number and by bytes; the last stays however large. */
+static void it_hears_so_much(void **state)
+{
+	uint64_t dropped = counter_get(COUNTER_STREAM_DROPPED);
+	char *given = begin_parked();
+	struct asker *asker;
+
+	tells_progress(1, 66, 1);
+	asker = retry_with(given, "{}", HEARS("'u'", "'info'"));
+	assert_int_equal(count_bars(asker), 64);
+	assert_non_null(strstr(buf_terminate(&asker->messages), q("'progress':3,")));
+	assert_null(strstr(buf_terminate(&asker->messages), q("'progress':2,")));
+	assert_int_equal(counter_get(COUNTER_STREAM_DROPPED) - dropped, 2);
+	free(given);
+	given = result_member(asker, "requestState");
+	tells_progress(67, 76, 10000);
+	asker = retry_with(given, "{}", HEARS("'u'", "'info'"));
+	assert_int_equal(count_bars(asker), 3);
+	free(given);
+	given = result_member(asker, "requestState");
+	tells_progress(77, 77, 50000);
+	asker = retry_with(given, "{}", HEARS("'u'", "'info'"));
+	assert_int_equal(count_bars(asker), 1);
+	free(given);
+	given = result_member(asker, "requestState");
+	tells_progress(78, 79, 1); /* nobody comes for it */
+	free(given);
+}
+
 /* ---- bounds ---- */
 
 /* Of the processes that a server may have, calls that wait for their clients hold one half. */
@@ -302,6 +478,11 @@ static const struct CMUnitTest tests[] = {
 	BRIDGE_TEST(what_was_asked_in_vain_is_named),
 	BRIDGE_TEST(tasks_are_no_word_for_it),
 	BRIDGE_TEST(each_request_says_what_it_hears),
+	BRIDGE_TEST(the_next_request_hears_it),
+	BRIDGE_TEST(it_hears_what_it_wants),
+	BRIDGE_TEST(it_hears_it_before_its_answer),
+	BRIDGE_TEST(it_hears_it_before_the_loss),
+	BRIDGE_TEST(it_hears_so_much),
 	BRIDGE_TEST(some_processes_are_left_to_others),
 	BRIDGE_TEST(a_caller_has_so_many),
 	BRIDGE_TEST(a_crowd_is_many_callers),

@@ -153,6 +153,20 @@ def progress_on_a_retry(t):
 
 
 @case
+def progress_while_nobody_waits(t):
+    """bridging.md §2.3.3 (j): what the server tells before the client tries again, the retry hears."""
+    steps = [["send", 7, "elicitation/create", dict(FORM, message="told meanwhile")], ["sleep", 0.5], ["progress", 1], ["progress", 2],
+             ["ask", 8, "roots/list"], ["wait", 7], ["asked"]]
+    c = Caller(t, steps, caps={"elicitation": {}}, token="first")
+    _, state = c.asked()
+    pid = next(p for p in t.daemon.children("main") if b"told meanwhile" in t.daemon.record(p))
+    said(t, pid, 8)  # refused at once, and what was told before has arrived
+    c.token = "second"
+    c.text(state, {"r1": ACCEPT})
+    eq([m["params"] for m in c.messages[:-1]], [{"progressToken": "second", "progress": n} for n in (1, 2)])
+
+
+@case
 def leaving_while_it_runs(t):
     """CXL-04, bridging.md §2.3.3 *abandon*: who leaves has cancelled; the server hears it, and its question is over."""
     c = Caller(t, [["ask", 7, "elicitation/create", FORM], ["wait_cancel"]])
