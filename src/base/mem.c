@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 /* For these sizes calloc of the C library does not use its per-thread cache, but malloc does. */
-#define SMALL 1024
+#define SMALL 1032
 
 static void *mem_checked(void *p)
 {
@@ -27,7 +27,13 @@ void *mem_alloc(size_t size)
 
 void *mem_zalloc(size_t size)
 {
-	return size > SMALL ? mem_checked(calloc(1, size)) : memset(mem_alloc(size), 0, size);
+	void *p;
+
+	if (size > SMALL)
+		return mem_checked(calloc(1, size));
+	p = mem_alloc(size);
+	__asm__("" : "+r"(p)); /* or the compiler makes calloc of both */
+	return memset(p, 0, size);
 }
 
 void *mem_resize(void *p, size_t size)

@@ -283,6 +283,48 @@ bool text_is_utf8(struct slice s)
 	return true;
 }
 
+/* What some reader turns into an ASCII letter when it compares without case. */
+static const struct {
+	struct slice written;
+	char letter;
+} foreign_letters[] = {
+	{ SLICE("\xC5\xBF"), 's' },     /* U+017F long s */
+	{ SLICE("\xE2\x84\xAA"), 'k' }, /* U+212A Kelvin sign */
+	{ SLICE("\xC4\xB0"), 'i' },     /* U+0130 capital i with dot */
+	{ SLICE("\xC4\xB1"), 'i' },     /* U+0131 dotless i */
+};
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+/* Cuts the first letter off *rest_r and returns it in lower case; of others the first byte. */
+static char cut_letter(struct slice *rest_r)
+{
+	char c = *rest_r->p;
+	size_t length = 1;
+
+	for (size_t i = 0; (unsigned char)c >= 0x80 && i < ARRAY_LEN(foreign_letters); i++) {
+		if (slice_has_prefix(*rest_r, foreign_letters[i].written)) {
+			c = foreign_letters[i].letter;
+			length = foreign_letters[i].written.n;
+		}
+	}
+	CHECK(length <= rest_r->n);
+	*rest_r = slice_of(rest_r->p + length, rest_r->n - length);
+	return lower(c);
+}
+
+bool text_is_lookalike(struct slice name, struct slice known)
+{
+	for (size_t i = 0; i < known.n; i++) {
+		if (name.n == 0 || cut_letter(&name) != lower(known.p[i]))
+			return false;
+	}
+	return name.n == 0;
+}
+
 bool text_is_claim(struct slice s)
 {
 	const unsigned char *p = (const unsigned char *)s.p;

@@ -49,6 +49,11 @@ size_t text_plain_length(struct slice s);
 size_t text_verbatim_length(struct slice s);
 /* Whether all of s is valid UTF-8. */
 bool text_is_utf8(struct slice s);
+/*
+ * Whether a reader that ignores letter case takes `name` for `known`, which is ASCII; some also take
+ * the long s, the Kelvin sign, and i with and without its dot for ASCII letters. SEC-41
+ */
+bool text_is_lookalike(struct slice name, struct slice known);
 /* The longest claim value that is passed on to a server. AUTH-DWN-03 */
 #define TEXT_CLAIM_MAX 1024
 /*

@@ -24,6 +24,7 @@ struct listening {
 	struct http_exchange exchange;
 	struct frontend *frontend;
 	struct request_context *context; /* NULL: the stream has begun */
+	char *event;                     /* Last-Event-ID; empty: too long for one of ours */
 	struct session *session;         /* held while its own stream is open; else NULL */
 	struct stored_stream *stored;    /* or the answer that is resumed */
 	struct event_writer writer;
@@ -36,7 +37,9 @@ static void drop_context(struct listening *get)
 	if (get->context != NULL)
 		request_context_fini(get->context);
 	free(get->context);
+	free(get->event);
 	get->context = NULL;
+	get->event = NULL;
 }
 
 static void listening_end(struct listening *get)
@@ -166,11 +169,10 @@ static void listening_begin_standalone(struct listening *get, struct client *cli
 
 static void listening_resume(struct listening *get, struct client *client)
 {
-	struct slice id = slice_of(get->context->event, get->context->event_length);
 	struct event_source source = { .after = 0 };
 	struct replay_store *store = &client->session->replay_store;
 
-	if (event_id_parse(id, &source) < 0 || source.epoch != store->epoch ||
+	if (event_id_parse(slice_str(get->event), &source) < 0 || source.epoch != store->epoch ||
 	    source.number > store->last_number) {
 		listening_refuse_event(get);
 		return;
@@ -229,6 +231,7 @@ static const struct http_exchange_ops listening_ops = {
 
 struct http_exchange *streamable_get(const struct endpoint_request *request)
 {
+	struct slice event = request->http->fields[HTTP_LAST_EVENT_ID];
 	struct listening *get;
 
 	if (!http_request_accepts(request->http, "text/event-stream"))
@@ -241,5 +244,6 @@ struct http_exchange *streamable_get(const struct endpoint_request *request)
 	get->frontend = request->frontend;
 	get->context = mem_zalloc(sizeof(*get->context));
 	request_context_init(get->context, request);
+	get->event = mem_dup_slice(event.n <= EVENT_ID_BYTES ? event : slice_of("", 0));
 	return &get->exchange;
 }

@@ -41,8 +41,6 @@ void request_context_init(struct request_context *context, const struct endpoint
 	} else {
 		context->head.version = slice_of(context->version, context->version_length);
 	}
-	context->event_length =
-		keep(http->fields[HTTP_LAST_EVENT_ID], context->event, EVENT_ID_BYTES);
 }
 
 void request_context_fini(struct request_context *context)

@@ -9,7 +9,6 @@
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
 #include "endpoint/caller.h"
-#include "endpoint/events.h"
 #include "endpoint/modern.h"
 #include "session/session.h"
 
@@ -22,10 +21,8 @@ struct request_context {
 	bool has_event;
 	size_t session_length; /* 0: what was sent cannot be an id */
 	size_t version_length;
-	size_t event_length; /* likewise */
 	char session[SESSION_ID_LENGTH];
 	char version[VERSION_BYTES];
-	char event[EVENT_ID_BYTES];
 	/* Slices into head_copy, if the version that it names is not a legacy one. */
 	struct modern_head head;
 	char *head_copy;

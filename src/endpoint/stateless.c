@@ -346,18 +346,18 @@ static void on_body(struct http_exchange *exchange, struct slice body)
 	struct stateless_post *post = container_of(exchange, struct stateless_post, exchange);
 	struct caller *caller = &post->caller;
 	struct answer answer = answer_of(post);
-	struct admission admission = {
-		.front = FRONT_STATELESS,
-		.intent = ADMISSION_SEND,
-		.caller = caller,
-		.peer = http_conn_client(exchange->conn),
-		.names_version = true,
-		.version = post->head.version,
-		.head = &post->head,
-		.body = body,
-		.takes_results = post->takes_json,
-	};
+	struct admission admission;
 
+	admission_init(&admission);
+	admission.front = FRONT_STATELESS;
+	admission.intent = ADMISSION_SEND;
+	admission.caller = caller;
+	admission.peer = http_conn_client(exchange->conn);
+	admission.names_version = true;
+	admission.version = post->head.version;
+	admission.head = &post->head;
+	admission.body = body;
+	admission.takes_results = post->takes_json;
 	caller_settle(&post->caller, NULL);
 	if (!admission_admit(&admission)) {
 		set_state(post, STATELESS_ANSWERED);

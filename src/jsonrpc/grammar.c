@@ -11,13 +11,13 @@
  */
 #include "jsonrpc/grammar.h"
 
-#include <endian.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/text.h"
-
-#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
 
 static int grammar_fail(struct grammar *grammar, const char *at, const char *text)
 {
@@ -27,44 +27,46 @@ static int grammar_fail(struct grammar *grammar, const char *at, const char *tex
 	return -1;
 }
 
-/*
- * Eight bytes at once: the lowest byte of the answer with its top bit set is the first byte that
- * ends a run of plain string content (quote, backslash, control, not ASCII). Bytes above that one
- * may be marked wrongly, because the subtractions borrow.
- */
-static inline uint64_t grammar_mark_special(uint64_t bytes)
-{
-	uint64_t quote = (bytes ^ EACH_BYTE('"')) - EACH_BYTE(1);
-	uint64_t backslash = (bytes ^ EACH_BYTE('\\')) - EACH_BYTE(1);
-	uint64_t control = bytes - EACH_BYTE(0x20);
-
-	return (quote | backslash | control | bytes) & EACH_BYTE(0x80);
-}
-
 static inline bool grammar_is_plain(char c)
 {
 	return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
 }
 
-#define LONG_RUN 32 /* what goes on behind so many bytes is long: larger blocks pay there */
+#ifdef __SSE2__
+#define BLOCK 16
+#define LONG_RUN 64 /* what goes on behind so many bytes is long: larger blocks pay there */
+
+/* How many of so many bytes are plain string content (no quote, backslash, control; ASCII), up to the first other. */
+static inline int grammar_count_plain(const char *p)
+{
+	__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+	__m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+	__m128i backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+	__m128i other = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)); /* signed: not ASCII as well */
+	__m128i special = _mm_or_si128(_mm_or_si128(quote, backslash), other);
+
+	return __builtin_ctz((unsigned int)_mm_movemask_epi8(special) | 1u << BLOCK);
+}
+#endif
 
 /* Most bytes of large messages pass through here. */
 static inline const char *grammar_skip_plain(const char *p, const char *end)
 {
+#ifdef __SSE2__
 	const char *begin = p;
 
-	while (end - p >= 8) {
-		uint64_t bytes;
-		uint64_t marks;
+	while (end - p >= BLOCK) {
+		int count = grammar_count_plain(p);
 
-		memcpy(&bytes, p, sizeof(bytes));
-		marks = grammar_mark_special(le64toh(bytes));
-		if (marks != 0)
-			return p + __builtin_ctzll(marks) / 8;
-		p += 8;
+		p += count;
+		if (count < BLOCK)
+			return p;
 		if (p - begin == LONG_RUN)
 			p += text_verbatim_length(slice_between(p, end));
 	}
+#else
+	p += text_verbatim_length(slice_between(p, end)); /* it may end earlier */
+#endif
 	while (p < end && grammar_is_plain(*p))
 		p++;
 	return p;
@@ -129,7 +131,7 @@ static size_t grammar_escape_length(const char *p, const char *end)
 	}
 }
 
-static int grammar_string(struct grammar *grammar, bool *has_escape_r)
+static __attribute__((noinline)) int grammar_string(struct grammar *grammar, bool *has_escape_r)
 {
 	const char *end = grammar->end;
 	const char *p = grammar->p + 1;
@@ -159,6 +161,21 @@ static int grammar_string(struct grammar *grammar, bool *has_escape_r)
 	}
 	grammar->p = p + 1;
 	return 0;
+}
+
+/* The same; nearly all strings are short, and nothing stands in them that needs a closer look. */
+static inline int grammar_any_string(struct grammar *grammar, bool *has_escape_r)
+{
+#ifdef __SSE2__
+	const char *p = grammar->p + 1;
+	int count = grammar->end - p >= BLOCK ? grammar_count_plain(p) : BLOCK;
+
+	if (count < BLOCK && p[count] == '"') {
+		grammar->p = p + count + 1;
+		return 0;
+	}
+#endif
+	return grammar_string(grammar, has_escape_r);
 }
 
 static int grammar_literal(struct grammar *grammar, struct slice word)
@@ -321,7 +338,7 @@ int grammar_name(struct grammar *grammar, struct json *name_r)
 	if (!grammar_is_at(grammar, '"'))
 		return grammar_fail(grammar, begin,
 				    "no name in quotes where a member should begin");
-	if (grammar_string(grammar, &name_r->has_escape) < 0)
+	if (grammar_any_string(grammar, &name_r->has_escape) < 0)
 		return -1;
 	name_r->text = slice_between(begin, grammar->p);
 	grammar_skip_space(grammar);
@@ -338,7 +355,7 @@ static int grammar_scalar(struct grammar *grammar, bool *has_escape_r)
 		return grammar_fail(grammar, grammar->p, "the end where a value should begin");
 	switch (*grammar->p) {
 	case '"':
-		return grammar_string(grammar, has_escape_r);
+		return grammar_any_string(grammar, has_escape_r);
 	case 't':
 		return grammar_literal(grammar, SLICE_LIT("true"));
 	case 'f':
@@ -360,6 +377,13 @@ int grammar_value(struct grammar *grammar, struct json *value_r)
 	bool has_escape = false;
 	struct json name;
 
+	if (grammar_is_at(grammar, '"')) { /* most values are strings */
+		if (grammar_any_string(grammar, &has_escape) < 0)
+			return -1;
+		*value_r =
+			(struct json){ JSON_STRING, has_escape, slice_between(begin, grammar->p) };
+		return 0;
+	}
 	for (;;) {
 		enum grammar_step step;
 

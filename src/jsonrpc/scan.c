@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "jsonrpc/grammar.h"
 
 #define SCAN_METHOD_MAX 128
@@ -128,17 +129,6 @@ static const struct known_object envelope_object = {
 	.members = envelope_members,
 };
 
-/* What some reader turns into an ASCII letter when it compares without case. */
-static const struct {
-	struct slice written;
-	char letter;
-} foreign_letters[] = {
-	{ SLICE("\xC5\xBF"), 's' },     /* U+017F long s */
-	{ SLICE("\xE2\x84\xAA"), 'k' }, /* U+212A Kelvin sign */
-	{ SLICE("\xC4\xB0"), 'i' },     /* U+0130 capital i with dot */
-	{ SLICE("\xC4\xB1"), 'i' },     /* U+0131 dotless i */
-};
-
 struct scan {
 	struct grammar grammar;
 	bool is_lenient;
@@ -234,38 +224,6 @@ static struct slice scan_without_quotes(struct slice s)
 	return slice_of(s.p + 1, s.n - 2);
 }
 
-static char scan_lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
-/* Cuts the first letter off *rest_r and returns it in lower case; of others the first byte. */
-static char scan_cut_letter(struct slice *rest_r)
-{
-	char c = *rest_r->p;
-	size_t length = 1;
-
-	for (size_t i = 0; (unsigned char)c >= 0x80 && i < ARRAY_LEN(foreign_letters); i++) {
-		if (slice_has_prefix(*rest_r, foreign_letters[i].written)) {
-			c = foreign_letters[i].letter;
-			length = foreign_letters[i].written.n;
-		}
-	}
-	CHECK(length <= rest_r->n);
-	*rest_r = slice_of(rest_r->p + length, rest_r->n - length);
-	return scan_lower(c);
-}
-
-/* Whether a reader that ignores case takes `name` for `known` (SEC-41). */
-static bool scan_is_lookalike(struct slice name, struct slice known)
-{
-	for (size_t i = 0; i < known.n; i++) {
-		if (name.n == 0 || scan_cut_letter(&name) != scan_lower(known.p[i]))
-			return false;
-	}
-	return name.n == 0;
-}
-
 /* A name for an error text: only if it cannot spoil a terminal or fill the text. */
 static struct slice scan_printable_name(struct slice name)
 {
@@ -302,13 +260,22 @@ static void scan_check_name(struct scan *scan, const struct known_object *object
 	for (size_t i = 0; !is_known && scan->fault.kind == ERROR_NONE && i < object->count; i++) {
 		struct slice known = object->members[i].name;
 
-		if (scan_is_lookalike(name, known))
+		if (text_is_lookalike(name, known))
 			error_set(&scan->fault, ERROR_INVALID,
 				  "the member \"%.*s\" in %s differs from \"%.*s\" in letter case "
 				  "only",
 				  SLICE_ARG(scan_printable_name(name)), object->title,
 				  SLICE_ARG(known));
 	}
+}
+
+/* Whether a reader that ignores case takes it for a name that we read. SEC-41 */
+static bool scan_resembles_known(const struct known_object *object, struct slice name)
+{
+	for (size_t i = 0; i < object->count; i++)
+		if (text_is_lookalike(name, object->members[i].name))
+			return true;
+	return false;
 }
 
 static int scan_object(struct scan *scan, const struct known_object *object, struct json *value_r);
@@ -335,7 +302,8 @@ static int scan_object_member(struct scan *scan, const struct known_object *obje
 	while (known < end && !slice_is_equal(known->name, plain))
 		known++;
 	if (object->names == NOT_JUDGED)
-		scan->is_odd_result |= name.has_escape;
+		scan->is_odd_result |=
+			name.has_escape || (known == end && scan_resembles_known(object, plain));
 	else if (object->names == JUDGED || !scan->is_lenient)
 		scan_check_name(scan, object, &name, known < end, names);
 	if (known == end) {

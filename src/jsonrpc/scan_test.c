@@ -594,7 +594,8 @@ static void plain_results_are_reported(void **state)
 	} cases[] = {
 		{ "{}", true },
 		{ "{\"content\":[{\"_meta\":{}}],\"structuredContent\":{\"ttlMs\":1}}", true },
-		{ "{\"content\":[\"\\n\"],\"a\":1,\"a\":2,\"_META\":{}}", true },
+		{ "{\"content\":[\"\\n\"],\"a\":1,\"a\":2}", true },
+		{ "{\"a\":1,\"_META\":{}}", false }, /* SEC-41 */
 		{ "{\"resultType\":null}", false },
 		{ "{\"content\":[],\"ttlMs\":1}", false },
 		{ "{\"cacheScope\":\"public\",\"content\":[]}", false },

@@ -413,9 +413,9 @@ static void put_ioctl(struct program *program)
 }
 
 /* Whoever holds a lease of a program has all who execute it wait, the keeper with them. */
-static void put_lease(struct program *program)
+static void put_lease(struct program *program, uint32_t fcntl_number)
 {
-	size_t begin = when(program, SYS_fcntl);
+	size_t begin = when(program, fcntl_number);
 
 	load_argument(program, 1);
 	refuse_value(program, F_SETLEASE, EINVAL);
@@ -461,7 +461,7 @@ static void make(struct program *program, const struct syscall_grants *grants)
 	put_sockets(program, grants);
 	put_arguments(program);
 	put_ioctl(program);
-	put_lease(program);
+	put_lease(program, SYS_fcntl);
 #ifdef SYS_open
 	put_open(program, SYS_open, 1);
 #endif
@@ -469,22 +469,28 @@ static void make(struct program *program, const struct syscall_grants *grants)
 	put_return(program, 0);
 }
 
-/* The calls that hold the lock of a pipe, of each kind of program that the processor runs. */
+/* What makes others wait: the lock of a pipe, the lease of a program. Of each kind of program that the processor runs. */
 static void make_always(struct program *program)
 {
 	static const struct {
 		uint32_t arch;
 		uint32_t numbers[4];
+		uint32_t fcntls[2];
 	} kinds[] = {
 #if defined(__x86_64__)
 		{ AUDIT_ARCH_X86_64,
-		  { SYS_splice, SYS_sendfile, X32_BIT | SYS_splice, X32_BIT | SYS_sendfile } },
-		{ AUDIT_ARCH_I386, { 313, 187, 239, 313 } },
+		  { SYS_splice, SYS_sendfile, X32_BIT | SYS_splice, X32_BIT | SYS_sendfile },
+		  { SYS_fcntl, X32_BIT | SYS_fcntl } },
+		{ AUDIT_ARCH_I386, { 313, 187, 239, 313 }, { 55, 221 } },
 #elif defined(__aarch64__)
-		{ AUDIT_ARCH_AARCH64, { SYS_splice, SYS_sendfile, SYS_splice, SYS_sendfile } },
-		{ AUDIT_ARCH_ARM, { 340, 187, 239, 340 } },
+		{ AUDIT_ARCH_AARCH64,
+		  { SYS_splice, SYS_sendfile, SYS_splice, SYS_sendfile },
+		  { SYS_fcntl, SYS_fcntl } },
+		{ AUDIT_ARCH_ARM, { 340, 187, 239, 340 }, { 55, 221 } },
 #else
-		{ 0, { SYS_splice, SYS_sendfile, SYS_splice, SYS_sendfile } },
+		{ 0,
+		  { SYS_splice, SYS_sendfile, SYS_splice, SYS_sendfile },
+		  { SYS_fcntl, SYS_fcntl } },
 #endif
 	};
 
@@ -497,6 +503,8 @@ static void make_always(struct program *program)
 		load(program, offsetof(struct seccomp_data, nr));
 		for (size_t j = 0; j < ARRAY_LEN(kinds[i].numbers); j++)
 			refuse_value(program, kinds[i].numbers[j], EINVAL);
+		for (size_t j = 0; j < ARRAY_LEN(kinds[i].fcntls); j++)
+			put_lease(program, kinds[i].fcntls[j]);
 		end_when(program, begin);
 	}
 	put_return(program, 0);

@@ -363,15 +363,18 @@ static void nothing_connects_past_connect(void **state)
 }
 
 /* REL-26: of servers that have no sandbox, too; everything else is theirs. */
-static void no_server_locks_a_pipe(void **state)
+static void no_server_makes_others_wait(void **state)
 {
 	static const uint64_t args[6] = { 0 };
+	static const uint64_t lease[6] = { 3, F_SETLEASE, F_WRLCK };
 	uint32_t arch = seccomp_arch_native();
 
 	program.length = 0;
 	make_always(&program);
 	assert_int_equal(error_of(arch, SYS_splice, args), EINVAL);
 	assert_int_equal(error_of(arch, SYS_sendfile, args), EINVAL);
+	assert_int_equal(error_of(arch, SYS_fcntl, lease), EINVAL);
+	assert_int_equal(error_of(arch, SYS_fcntl, args), 0);
 	assert_int_equal(error_of(arch, SYS_read, args), 0);
 	assert_int_equal(error_of(arch, SYS_ptrace, args), 0);
 #ifdef __x86_64__
@@ -380,6 +383,10 @@ static void no_server_locks_a_pipe(void **state)
 	assert_int_equal(error_of(AUDIT_ARCH_I386, 187 /* sendfile */, args), EINVAL);
 	assert_int_equal(error_of(AUDIT_ARCH_I386, 239 /* sendfile64 */, args), EINVAL);
 	assert_int_equal(error_of(AUDIT_ARCH_I386, SYS_splice, args), 0);
+	assert_int_equal(error_of(arch, X32_BIT | SYS_fcntl, lease), EINVAL);
+	assert_int_equal(error_of(AUDIT_ARCH_I386, 55 /* fcntl */, lease), EINVAL);
+	assert_int_equal(error_of(AUDIT_ARCH_I386, 221 /* fcntl64 */, lease), EINVAL);
+	assert_int_equal(error_of(AUDIT_ARCH_I386, 221 /* fcntl64 */, args), 0);
 #endif
 }
 
@@ -395,7 +402,7 @@ int main(void)
 		cmocka_unit_test(attributes_are_granted),
 		cmocka_unit_test(sockets_are_granted),
 		cmocka_unit_test(nothing_connects_past_connect),
-		cmocka_unit_test(no_server_locks_a_pipe),
+		cmocka_unit_test(no_server_makes_others_wait),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

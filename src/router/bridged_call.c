@@ -36,7 +36,7 @@
 #define ROUNDS_MAX 32
 #define PROGRESS_MS (20 * 1000)
 #define TOLD_MAX 64                 /* messages kept for the client of a parked call */
-#define TOLD_BYTES_MAX (32 * 1024u) /* of them together; the last one may be larger */
+#define TOLD_BYTES_MAX (32 * 1024u) /* of them together */
 
 /* What the server told while no request of the client was there to hear it. */
 struct told {
@@ -108,15 +108,31 @@ static int level_of(const struct envelope *env)
 	return level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
 }
 
-/* A log line may be none that this request wants: the one before may have wanted more. MOD-LOG-01 */
+/*
+ * A log line may be none that this request wants: the one before may have wanted more. What belongs to a client's
+ * listening is not a server's of the older era to say. MOD-LOG-01, MOD-SUB-02, FRONT-SSE-08
+ */
+static bool is_for(const struct call *outer, enum stream_kind kind, const struct envelope *env)
+{
+	static const char *const subscription[] = { "_meta",
+						    "io.modelcontextprotocol/subscriptionId" };
+
+	if (kind == STREAM_LOG && level_of(env) < outer->client->level)
+		return false;
+	return !slice_has_prefix(env->method, SLICE_LIT("notifications/subscriptions/")) &&
+	       !slice_is_equal(env->method, SLICE_LIT("notifications/tasks")) &&
+	       scan_path(env->params.text, subscription, ARRAY_LEN(subscription)).type ==
+		       JSON_ABSENT;
+}
+
 static bool relay(struct call *outer, enum stream_kind kind, struct msg *msg)
 {
 	struct envelope env;
 	struct error err;
 
-	if (scan_envelope(msg->text, &outer->client->router->limits, SCAN_LENIENT, &env, &err) < 0)
-		return false;
-	if (kind == STREAM_LOG && level_of(&env) < outer->client->level)
+	if (scan_envelope(msg->text, &outer->client->router->limits, SCAN_LENIENT, &env, &err) <
+		    0 ||
+	    !is_for(outer, kind, &env))
 		return false;
 	if (kind != STREAM_PROGRESS)
 		return outer->ops->on_message(outer, kind, 0, msg);
@@ -145,8 +161,7 @@ static void keep_told(struct bridged_call *bridged, enum stream_kind kind, struc
 	list_append(&bridged->told, &told->link);
 	bridged->told_count++;
 	bridged->told_bytes += msg->text.n;
-	while (bridged->told_count > TOLD_MAX ||
-	       (bridged->told_bytes > TOLD_BYTES_MAX && bridged->told_count > 1)) {
+	while (bridged->told_count > TOLD_MAX || bridged->told_bytes > TOLD_BYTES_MAX) {
 		told_drop_first(bridged);
 		counter_add(COUNTER_STREAM_DROPPED);
 	}
@@ -490,6 +505,7 @@ static enum parked_retry try_again(struct call *call, const struct seal *seal,
 	struct router *router = call->client->router;
 	struct parked_call *parked = parked_calls_find(&router->parked_calls, seal->call);
 	struct bridged_call *bridged;
+	int level = call->client->level; /* while it is there: the retry may end it */
 	enum parked_retry outcome;
 
 	if (seal->kind != SEAL_PARKED || !seal->is_of_this_process || parked == NULL)
@@ -501,11 +517,13 @@ static enum parked_retry try_again(struct call *call, const struct seal *seal,
 	if (bridged->client.pool != call->client->pool)
 		return PARKED_RETRY_STALE;
 	call_watch(call, &bridged->outer);
-	bridged->client.level = call->client->level;
 	outcome = parked_call_on_retry(parked, call, seal->round, responses, clock_now_ms());
-	if (outcome != PARKED_RETRY_TAKEN)
+	if (outcome != PARKED_RETRY_TAKEN) {
 		stop_watching(bridged);
-	else if (parked->call == call)
+		return outcome;
+	}
+	bridged->client.level = level;
+	if (parked->call == call)
 		tell_kept(bridged, call);
 	return outcome;
 }

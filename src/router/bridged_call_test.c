@@ -307,6 +307,57 @@ static void it_hears_it_before_the_loss(void **state)
 	free(given);
 }
 
+/* Nothing of it counts, its level neither. (b), (c) */
+static void a_bad_retry_changes_no_level(void **state)
+{
+	char *given = begin_parked();
+	struct asker *asker = retry_with(given, "{'r1':7}", META_WITH("'k':1"));
+
+	assert_int_equal(asker->http_status, 400);
+	says(process(0), LOGGED);
+	asker = retry_with(given, "{'r1':{'action':'decline'}}", HEARS("'u'", "'info'"));
+	reads_one(0); /* the answer */
+	assert_string_equal(buf_terminate(&asker->messages), q(LOGGED "|"));
+	free(given);
+}
+
+/* MOD-SUB-02: what a client has to do with what it listens to, the gateway alone says. */
+static void nothing_is_told_of_listening(void **state)
+{
+	char *given = begin_parked();
+	struct asker *asker;
+
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/subscriptions/acknowledged'}");
+	says(process(0),
+	     "{'jsonrpc':'2.0','method':'notifications/tasks','params':{'taskId':'t'}}");
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{"
+			 "'io.modelcontextprotocol/subscriptionId':1}}}");
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/y'}");
+	asker = retry_with(given, "{'r1':{'action':'decline'}}", HEARS("'u'", "'info'"));
+	reads_one(0); /* the answer */
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/subscriptions/acknowledged'}");
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/z'}");
+	assert_string_equal(buf_terminate(&asker->messages),
+			    q("{'jsonrpc':'2.0','method':'notifications/y'}|"
+			      "{'jsonrpc':'2.0','method':'notifications/z'}|"));
+	free(given);
+}
+
+/* FRONT-SSE-02 */
+static void what_a_server_calls_itself_is_one_line(void **state)
+{
+	struct asker *asker = ask(ASK_TOOL("1", CAN, ""));
+
+	hears(process(0), HANDSHAKE("'elicitation':{'form':{}}"));
+	says(process(0), "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25',"
+			 "'capabilities':{'tools':{}},'serverInfo':{'name':'s',\r'version':'1'}}}");
+	hears(process(0), INITIALIZED);
+	hears(process(0), CALLED("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'content':[]}}");
+	assert_non_null(strstr(buf_terminate(&asker->response), "serverInfo"));
+	assert_null(strchr(buf_terminate(&asker->response), '\r'));
+}
+
 static size_t count_bars(struct asker *asker)
 {
 	size_t count = 0;
@@ -331,7 +382,7 @@ static void tells_progress(size_t first, size_t last, size_t padding)
 	buf_fini(&text);
 }
 
-/* The oldest goes, by number and by bytes; the last stays however large. */
+/* The oldest goes, by number and by bytes. */
 static void it_hears_so_much(void **state)
 {
 	uint64_t dropped = counter_get(COUNTER_STREAM_DROPPED);
@@ -351,9 +402,9 @@ static void it_hears_so_much(void **state)
 	assert_int_equal(count_bars(asker), 3);
 	free(given);
 	given = result_member(asker, "requestState");
-	tells_progress(77, 77, 50000);
+	tells_progress(77, 77, 40000);
 	asker = retry_with(given, "{}", HEARS("'u'", "'info'"));
-	assert_int_equal(count_bars(asker), 1);
+	assert_int_equal(count_bars(asker), 0);
 	free(given);
 	given = result_member(asker, "requestState");
 	tells_progress(78, 79, 1); /* nobody comes for it */
@@ -483,6 +534,9 @@ static const struct CMUnitTest tests[] = {
 	BRIDGE_TEST(it_hears_it_before_its_answer),
 	BRIDGE_TEST(it_hears_it_before_the_loss),
 	BRIDGE_TEST(it_hears_so_much),
+	BRIDGE_TEST(a_bad_retry_changes_no_level),
+	BRIDGE_TEST(nothing_is_told_of_listening),
+	BRIDGE_TEST(what_a_server_calls_itself_is_one_line),
 	BRIDGE_TEST(some_processes_are_left_to_others),
 	BRIDGE_TEST(a_caller_has_so_many),
 	BRIDGE_TEST(a_crowd_is_many_callers),

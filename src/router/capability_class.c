@@ -50,11 +50,8 @@ static void append_parts(struct buf *out, struct json value, const char *const p
 	append_end(out, begin);
 }
 
-static void append_verbatim(struct buf *out, size_t begin, struct slice capabilities,
-			    const char *name)
+static void append_verbatim(struct buf *out, size_t begin, struct json value, const char *name)
 {
-	struct json value = scan_member(capabilities, slice_str(name));
-
 	if (value.type != JSON_OBJECT)
 		return;
 	append_name(out, begin, name);
@@ -62,9 +59,8 @@ static void append_verbatim(struct buf *out, size_t begin, struct slice capabili
 }
 
 /* But for that of tasks, which a request says of itself: it decides neither what a server offers nor whether it asks. */
-static void append_extensions(struct buf *out, size_t begin, struct slice capabilities)
+static void append_extensions(struct buf *out, size_t begin, struct json value)
 {
-	struct json value = scan_member(capabilities, SLICE_LIT("extensions"));
 	struct buf others = { 0 };
 
 	if (value.type != JSON_OBJECT)
@@ -77,29 +73,49 @@ static void append_extensions(struct buf *out, size_t begin, struct slice capabi
 	buf_fini(&others);
 }
 
+enum kind { ROOTS, SAMPLING, ELICITATION, EXTENSIONS, EXPERIMENTAL, KINDS };
+
+static const struct slice kinds[KINDS] = {
+	[ROOTS] = SLICE("roots"),
+	[SAMPLING] = SLICE("sampling"),
+	[ELICITATION] = SLICE("elicitation"),
+	[EXTENSIONS] = SLICE("extensions"),
+	[EXPERIMENTAL] = SLICE("experimental"),
+};
+
+static int on_member(struct slice name, struct json value, void *arg)
+{
+	struct json *declared = arg;
+
+	for (enum kind kind = 0; kind < KINDS; kind++)
+		if (declared[kind].type == JSON_ABSENT && slice_is_equal(name, kinds[kind]))
+			declared[kind] = value;
+	return 0;
+}
+
 void capability_class_append(struct buf *out, struct slice capabilities, bool has_extras)
 {
 	static const char *const sampling_parts[] = { "tools", "context" };
 	static const char *const elicitation_parts[] = { "form", "url" };
-	struct json sampling = scan_member(capabilities, SLICE_LIT("sampling"));
-	struct json elicitation = scan_member(capabilities, SLICE_LIT("elicitation"));
+	struct json declared[KINDS] = { { .type = JSON_ABSENT } };
 	size_t begin = out->len;
 
-	if (is_declared(scan_member(capabilities, SLICE_LIT("roots")))) {
+	scan_members(capabilities, on_member, declared);
+	if (is_declared(declared[ROOTS])) {
 		append_name(out, begin, "roots");
 		buf_append_str(out, "{}");
 	}
-	if (is_declared(sampling)) {
+	if (is_declared(declared[SAMPLING])) {
 		append_name(out, begin, "sampling");
-		append_parts(out, sampling, sampling_parts, NULL);
+		append_parts(out, declared[SAMPLING], sampling_parts, NULL);
 	}
-	if (is_declared(elicitation)) {
+	if (is_declared(declared[ELICITATION])) {
 		append_name(out, begin, "elicitation");
-		append_parts(out, elicitation, elicitation_parts, "form");
+		append_parts(out, declared[ELICITATION], elicitation_parts, "form");
 	}
 	if (has_extras) {
-		append_extensions(out, begin, capabilities);
-		append_verbatim(out, begin, capabilities, "experimental");
+		append_extensions(out, begin, declared[EXTENSIONS]);
+		append_verbatim(out, begin, declared[EXPERIMENTAL], "experimental");
 	}
 	append_end(out, begin);
 }

@@ -4,6 +4,7 @@
 
 #include <openssl/evp.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/check.h"
@@ -21,60 +22,88 @@ static void append_member(struct buf *out, const char *name, struct json value)
 	buf_append_char(out, ',');
 }
 
-static void append_request(struct buf *out, const struct envelope *env)
+/* The members that count. */
+struct asked {
+	struct slice method;
+	struct json arguments;
+	struct json name;
+	struct json uri;
+};
+
+static struct asked asked_of(const struct envelope *env)
 {
-	buf_append_char(out, '{');
-	append_member(out, "\"arguments\":", env->arguments);
-	buf_append_str(out, "\"method\":");
-	write_string(out, env->method);
-	buf_append_char(out, ',');
-	append_member(out, "\"name\":", env->name);
-	append_member(out, "\"uri\":", env->uri);
-	out->data[out->len - 1] = '}';
+	return (struct asked){ env->method, env->arguments, env->name, env->uri };
 }
 
-void digest_request(const struct envelope *env, struct digest *digest_r)
+static void compute(const struct asked *asked, struct digest *digest_r)
 {
 	struct buf text = { 0 };
 
-	append_request(&text, env);
+	buf_append_char(&text, '{');
+	append_member(&text, "\"arguments\":", asked->arguments);
+	buf_append_str(&text, "\"method\":");
+	write_string(&text, asked->method);
+	buf_append_char(&text, ',');
+	append_member(&text, "\"name\":", asked->name);
+	append_member(&text, "\"uri\":", asked->uri);
+	text.data[text.len - 1] = '}';
 	digest_bytes(buf_slice(&text), digest_r);
 	buf_fini(&text);
 }
 
+void digest_request(const struct envelope *env, struct digest *digest_r)
+{
+	struct asked asked = asked_of(env);
+
+	compute(&asked, digest_r);
+}
+
 struct kept_digest {
-	struct buf text; /* of the request; empty: the digest is computed */
+	bool is_computed;
 	struct digest digest;
+	struct asked asked; /* until then; slices of text */
+	char text[];
 };
 
-static void compute(struct kept_digest *kept)
+static char *keep(struct slice *part, char *to)
 {
-	digest_bytes(buf_slice(&kept->text), &kept->digest);
-	buf_fini(&kept->text);
+	if (part->n > 0)
+		memcpy(to, part->p, part->n);
+	part->p = to;
+	return to + part->n;
 }
 
 struct kept_digest *kept_digest_new(const struct envelope *env)
 {
-	struct kept_digest *kept = mem_zalloc(sizeof(*kept));
+	struct asked asked = asked_of(env);
+	size_t n = asked.method.n + asked.arguments.text.n + asked.name.text.n + asked.uri.text.n;
+	bool is_long = n > KEPT_DIGEST_TEXT_MAX;
+	struct kept_digest *kept = mem_alloc(sizeof(*kept) + (is_long ? 0 : n));
+	char *to = kept->text;
 
-	append_request(&kept->text, env);
-	if (kept->text.len > KEPT_DIGEST_TEXT_MAX)
-		compute(kept);
+	kept->is_computed = is_long;
+	if (is_long) {
+		compute(&asked, &kept->digest);
+		return kept;
+	}
+	to = keep(&asked.method, to);
+	to = keep(&asked.arguments.text, to);
+	to = keep(&asked.name.text, to);
+	(void)keep(&asked.uri.text, to);
+	kept->asked = asked;
 	return kept;
 }
 
 const struct digest *kept_digest_get(struct kept_digest *kept)
 {
-	if (kept->text.len > 0)
-		compute(kept);
+	if (!kept->is_computed)
+		compute(&kept->asked, &kept->digest);
+	kept->is_computed = true;
 	return &kept->digest;
 }
 
 void kept_digest_free(struct kept_digest **kept)
 {
-	if (*kept == NULL)
-		return;
-	buf_fini(&(*kept)->text);
 	free(*kept);
 	*kept = NULL;
 }

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdint.h>
 
+#include "base/text.h"
 #include "jsonrpc/splice.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
@@ -36,7 +37,15 @@ static void append_comma(struct buf *out)
 		buf_append_char(out, ',');
 }
 
-/* A name that is written with escapes counts as what it means. */
+static bool resembles_one(struct slices names, struct slice name)
+{
+	for (size_t i = 0; i < names.count; i++)
+		if (text_is_lookalike(name, names.items[i]))
+			return true;
+	return false;
+}
+
+/* A name counts as what it means to a reader that decodes escapes, or ignores case. SEC-41 */
 static bool is_dropped(const struct rebuild *rebuild, struct slice name)
 {
 	struct json quoted = { JSON_STRING, true, slice_of(name.p - 1, name.n + 2) };
@@ -44,9 +53,9 @@ static bool is_dropped(const struct rebuild *rebuild, struct slice name)
 	bool is_found;
 
 	if (memchr(name.p, '\\', name.n) == NULL)
-		return slices_has(rebuild->dropped, name);
+		return resembles_one(rebuild->dropped, name);
 	is_found = scan_decode_string(quoted, &plain) < 0 ||
-		   slices_has(rebuild->dropped, buf_slice(&plain));
+		   resembles_one(rebuild->dropped, buf_slice(&plain));
 	buf_fini(&plain);
 	return is_found;
 }

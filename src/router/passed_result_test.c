@@ -110,12 +110,41 @@ static void what_has_to_go_is_written_anew(void **state)
 		"{'_meta':{'" META "related-task':{}}}",
 		"{'_meta':{'a\\u0020b':1}}",
 		"{'_meta':{" INFO_MEMBER INFO "," INFO_MEMBER INFO "}}",
+		/* Some readers ignore case. SEC-41 */
+		"{'ResultType':'input_required'}",
+		"{'inputrequests':{}}",
+		"{'re\xC5\xBFultType':'task'}",
+		"{'_META':{}}",
+		"{'_meta':{'IO.modelcontextprotocol/serverInfo':{}}}",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(results); i++)
 		assert_false(is_split("tools/call", results[i], INFO, false));
 	assert_false(is_split("tools/call", "[]", INFO, false));
 	assert_false(is_split("tools/call", "null", INFO, false));
+}
+
+/* Neither side's server says by a name in other case what the gateway says itself. SEC-41 */
+static void what_looks_like_it_goes(void **state)
+{
+	static const char result[] =
+		"{'content':[],'ResultType':'input_required','INPUTREQUESTS':{},'reque\xC5\xBFtState':'s',"
+		"'TTLMS':1,'cacheScop\\u0045':'public','_META':{'a':1},'_meta':{'b':1,'"
+		"IO.MODELCONTEXTPROTOCOL/serverinfo':{}}}";
+	const struct method *method = method_find(SLICE_LIT("tools/call"));
+	struct buf text = { 0 }, passed = { 0 }, written = { 0 };
+	struct envelope env = scan_result(result, &text);
+
+	era_append_passed_result(&passed, method, env.result.text, slice_of(NULL, 0),
+				 slice_of(NULL, 0), true);
+	era_append_result(&written, method, env.result.text, slice_of(NULL, 0));
+	assert_string_equal(buf_terminate(&passed),
+			    "{\"resultType\":\"complete\",\"content\":[],\"_meta\":{\"b\":1}}");
+	assert_string_equal(buf_terminate(&written), buf_terminate(&passed));
+	assert_false(env.is_plain_result);
+	buf_fini(&text);
+	buf_fini(&passed);
+	buf_fini(&written);
 }
 
 /* MOD-RES-03, -04 */
@@ -140,6 +169,7 @@ int main(void)
 		cmocka_unit_test(results_that_lack_something_are_completed),
 		cmocka_unit_test(the_servers_own_name_stays_if_it_is_the_known_one),
 		cmocka_unit_test(what_has_to_go_is_written_anew),
+		cmocka_unit_test(what_looks_like_it_goes),
 		cmocka_unit_test(lists_have_to_say_how_long_they_are_kept),
 	};
 

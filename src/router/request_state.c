@@ -49,8 +49,12 @@ void request_state_append_replay(struct buf *out, const struct call *call, uint6
 
 /* ---- what a modern server asks ---- */
 
+#define REQUESTS_MAX 64 /* of one result */
+
 struct asked {
 	const struct client *client;
+	struct slice requests;
+	size_t count;
 	bool is_wrong;
 };
 
@@ -69,6 +73,14 @@ static bool is_plain(const struct client *client, struct json request)
 	return is_plain;
 }
 
+/* MOD-MRTR-02 */
+static bool is_repeated(const struct asked *asked, struct slice key, struct json request)
+{
+	struct json first = scan_member(asked->requests, key);
+
+	return first.type != JSON_ABSENT && first.text.p != request.text.p;
+}
+
 static int check_request(struct slice key, struct json request, void *arg)
 {
 	struct asked *asked = arg;
@@ -77,8 +89,8 @@ static int check_request(struct slice key, struct json request, void *arg)
 		method_find(scan_plain_string(scan_member(request.text, SLICE_LIT("method"))));
 	struct slice params = scan_member(request.text, SLICE_LIT("params")).text;
 
-	(void)key;
-	asked->is_wrong = request.type != JSON_OBJECT || method->capability == NULL ||
+	asked->is_wrong = ++asked->count > REQUESTS_MAX || is_repeated(asked, key, request) ||
+			  request.type != JSON_OBJECT || method->capability == NULL ||
 			  method->id == METHOD_LIST_CHANGED || method->id == METHOD_TASKS ||
 			  !asking_is_declared(capabilities, method) ||
 			  !asking_is_possible(capabilities, method, params) ||
@@ -88,7 +100,7 @@ static int check_request(struct slice key, struct json request, void *arg)
 
 bool request_state_may_ask(const struct client *client, struct slice requests)
 {
-	struct asked asked = { .client = client };
+	struct asked asked = { .client = client, .requests = requests };
 
 	scan_members(requests, check_request, &asked);
 	return !asked.is_wrong;

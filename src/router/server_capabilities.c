@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "mcp/method.h"
 #include "router/task_extension.h"
@@ -87,7 +88,7 @@ static int copy_shareable(struct slice name, struct json value, void *arg)
 	buf_append_slice(&rebuild->out, name);
 	buf_append_str(&rebuild->out, "\":");
 	if (inner.object == OF_RESULT) {
-		buf_append_slice(&rebuild->out, value.text);
+		splice_append(&rebuild->out, value.text, NULL, 0, SPLICE_ONE_LINE);
 		return 0;
 	}
 	scan_members(value.text, copy_shareable, &inner);

@@ -259,6 +259,8 @@ static void tasks_ask_what_may_be_asked(void **state)
 		{ WANTING(ASKS_FORM(",'method':'ping'")), false },
 		{ WANTING("{'method':'elicitation/create','params':{'mode':'url','url':'u:1'}}"),
 		  false },
+		{ WANTING(ASKS_FORM("") ",'r':" ASKS_FORM("")), true },
+		{ WANTING(ASKS_FORM("") ",'q':" ASKS_FORM("")), false }, /* one key for two */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

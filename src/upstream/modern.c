@@ -94,7 +94,7 @@ static void append_meta(const struct writing *writing)
 	buf_append_str(out, "\"_meta\":{");
 	append_name(out, SLICE_LIT(MODERN_META "protocolVersion"));
 	buf_printf(out, "\"%.*s\"", SLICE_ARG(revision_modern.name));
-	if (!request->is_modern)
+	if (!request->is_modern || writing->meta.n == 0) /* or our own, for a modern client */
 		append_client(writing);
 	if (request->level >= 0) {
 		append_name(out, SLICE_LIT(MODERN_META "logLevel"));

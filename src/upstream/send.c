@@ -109,6 +109,10 @@ void send_message(struct upstream *upstream, const struct envelope *env,
 	unsigned int flags = (env->has_line_break ? SPLICE_ONE_LINE : 0u) |
 			     (env->has_separator ? SPLICE_ESCAPE_SEPARATORS : 0u);
 
+	/* An id of a server's own goes back to it, in which one may stand as well. BACK-FRAME-01 */
+	for (size_t i = 0; i < edits->count; i++)
+		if (text_plain_length(edits->items[i].with) < edits->items[i].with.n)
+			flags |= SPLICE_ESCAPE_SEPARATORS;
 	splice_append(begin_message(upstream), env->text, edits->items, edits->count, flags);
 	end_message(upstream);
 }

@@ -98,10 +98,23 @@ static void what_needs_no_change_is_spliced(void **state)
 	is_spliced(CALL("'name':'t','_meta':{'progressToken':'p'," REVISION "}"), &request,
 		   SENT("'name':'t','_meta':{'progressToken':7," REVISION "}"));
 	request.cursor = SLICE_LIT("\"own\"");
+	request.task_id = SLICE_LIT("\"t\xE2\x80\xA8\""); /* a server's own, as it wrote it */
+	is_spliced(CALL("'taskId':'s','_meta':{'progressToken':1," REVISION "}"), &request,
+		   SENT("'taskId':'t\\u2028','_meta':{'progressToken':7," REVISION "}"));
 	request.task_id = SLICE_LIT("\"task\"");
 	is_spliced(CALL("'taskId':'s','cursor':'x','_meta':{'progressToken':1," REVISION "}"),
 		   &request,
 		   SENT("'taskId':'task','cursor':'own','_meta':{'progressToken':7," REVISION "}"));
+}
+
+/* BACK-MSG-01: one of our own, for a modern client, has no _meta to begin with. */
+static void own_requests_say_who_asks(void **state)
+{
+	struct modern_request request = { .is_modern = true, .level = -1 };
+
+	assert_true(is_rewritten(CALL("'x':1"), &request));
+	assert_non_null(strstr(buf_terminate(&sent), "/clientCapabilities\":{}"));
+	assert_non_null(strstr(buf_terminate(&sent), "/clientInfo\":{"));
 }
 
 static void log_level_is_passed_if_it_is_wanted(void **state)
@@ -153,6 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_needs_no_change_is_spliced),
+		cmocka_unit_test(own_requests_say_who_asks),
 		cmocka_unit_test(log_level_is_passed_if_it_is_wanted),
 		cmocka_unit_test(answers_are_passed_if_they_are_the_clients),
 		cmocka_unit_test(everything_else_is_rewritten),

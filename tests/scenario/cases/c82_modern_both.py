@@ -172,6 +172,8 @@ def servers_that_ask_twice(t):
                  '"params":{"mode":"form","mode":"url"}', '"params":{"mode":"form","m\\u006fde":"url"}'):
         status, answer = Rounds(t, raw_input('"inputRequests":{"q":{%s,%s}}' % (first, more)), caps=CAPS).ask()
         eq((status, answer["error"]["data"]["reason"]), (200, "child_protocol_error"), more)
+    status, answer = Rounds(t, raw_input('"inputRequests":{"q":{%s},"q":{%s}}' % (first, first)), caps=CAPS).ask()
+    eq((status, answer["error"]["data"]["reason"]), (200, "child_protocol_error"), "one key for two")
 
 
 @case
