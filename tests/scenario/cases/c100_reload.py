@@ -174,7 +174,7 @@ def a_bad_file_changes_nothing(t):
     lines = good.count("\n") + 3
     ok(out == "" and "%s:%d:3: unknown key 'nonsense'" % (t.daemon.file, lines) in err and "%s:%d:13: limits.sessions" % (t.daemon.file, lines + 1) in err, err)
     ok("nothing has changed" in err, err)
-    eq(len(t.daemon.log("reload_refused")), 2)
+    wait_for(lambda: len(t.daemon.log("reload_refused")) == 2, 3, "two lines")
     eq(s.pid(), pid)
     # By the signal, too.
     t.daemon.process.send_signal(signal.SIGHUP)

@@ -82,7 +82,7 @@ def one_comes_and_goes(t):
     pid = kept.pid()
     ok(is_refused(there), "nobody listens there yet")
     eq(reload(t, config=listen(KEPT, at(port)))[0].splitlines(), ["no server has changed; all else is as the file says now", "listening: 127.0.0.1:%d" % port])
-    ok(any("address=127.0.0.1:%d " % port in line for line in t.daemon.log("listen")), "the log", t.daemon.log("listen"))
+    t.daemon.wait_log("listen", "address=127.0.0.1:%d " % port)
     other = session_at(t, there)
     stream, call = other.get(), other.start_do(["sleep", 1], ["text", "late"])
     idle = t.conn(address=there)

@@ -104,7 +104,8 @@ def every_way(t, name):
             ok("result" in ask(way, place, server, method, params)[1], "it may be used again", method)
         eq(len(calls_of(t, server)), 2 * before, "that has")
     eq(counted(t, "requests_withheld"), 2 * (len(WITHHELD) + 2), "they are counted")
-    eq(sum("is=changed" in line and "until_approved=withheld" in line for line in t.daemon.log("pin_waits")), 8, "each is told once")
+    wait_for(lambda: sum("is=changed" in line and "until_approved=withheld" in line for line in t.daemon.log("pin_waits")) == 8, 3,
+             "that each is told once")
 
 
 for way_name in WAYS:
@@ -134,6 +135,7 @@ def warn_passes_and_tells_once(t):
     for session in (s, t.session(), t.session()):
         eq(len(tools(session)), 3)
         session.echo("x")
+    t.daemon.wait_log("pin_waits", "is=new")
     eq([("is=changed" in line, "is=new" in line, "passed" in line) for line in t.daemon.log("pin_waits")],
        [(True, False, True), (False, True, True)])
     out, _ = ctl(t, "pins", "main")

@@ -82,6 +82,7 @@ def every_value(t, name, servers):
         sent = [m["params"]["arguments"] for m in arrived[i] if m["params"]["name"] == "echo"]
         eq(sent, [json.loads(arguments.replace("MARK", "fitting-%d." % i))], "as it was sent")
     eq(len(heard(t.daemon, "tools/list")), 1, "the list, which no client has asked for, is asked for once")
+    t.daemon.wait_log("schema_unusable")
     eq(len(t.daemon.log("schema_unusable")), 1, "said once")
 
 
