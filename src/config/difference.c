@@ -100,6 +100,21 @@ bool config_has_same_issuers(const struct config *one, const struct config *othe
 	return texts_are_equal(&a, &b);
 }
 
+void config_check_first_issuer(const struct config *now, const struct config *next,
+			       struct config_problems *warnings)
+{
+	const struct verifier_conf *old = &now->frontend.authorization.issuers;
+	const struct verifier_conf *new = &next->frontend.authorization.issuers;
+
+	if (old->count > 0 && new->count > 0 &&
+	    !is_same_text(old->items[0].issuer, new->items[0].issuer))
+		problem_add(
+			warnings,
+			"auth.issuers: %s comes first now: clients that registered with %s do so "
+			"anew there",
+			new->items[0].issuer, old->items[0].issuer);
+}
+
 /* ---- listeners ---- */
 
 bool config_is_same_listener(const struct config *one, size_t i, const struct config *other,

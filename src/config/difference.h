@@ -19,6 +19,13 @@ size_t config_find_server(const struct config *config, const char *name);
 /* Whether the fetcher would get the same. */
 bool config_has_same_issuers(const struct config *one, const struct config *other);
 
+/*
+ * Adds a warning if another issuer comes first: clients register with the first one that they are
+ * told of. AUTH-ISS-04
+ */
+void config_check_first_issuer(const struct config *now, const struct config *next,
+			       struct config_problems *warnings);
+
 /* Whether all of `listen` is the same, including the names of TLS files. */
 bool config_has_same_listen(const struct config *one, const struct config *other);
 /* Whether listener i of one configuration and listener j of the other are the same. */

@@ -132,6 +132,34 @@ static void issuers_are_what_the_fetcher_gets(void **state)
 		free(texts[i]);
 }
 
+#define TWO_ISSUERS(first, second)                                                           \
+	"auth: {issuers: [{issuer: 'https://" first "'}, {issuer: 'https://" second "'}]}\n" \
+	"public_url: https://x\nservers: {a: {command: c}}\n"
+
+/* AUTH-ISS-04 */
+static void another_first_issuer_is_said(void **state)
+{
+	struct config *one = make(TWO_ISSUERS("one", "two"));
+	struct config *turned = make(TWO_ISSUERS("two", "one"));
+	struct config *longer = make(TWO_ISSUERS("one", "three"));
+	struct config *none = make("servers: {a: {command: c}}\n");
+	struct config_problems warnings = { 0 };
+
+	config_check_first_issuer(one, longer, &warnings);
+	config_check_first_issuer(one, none, &warnings);
+	config_check_first_issuer(none, one, &warnings);
+	assert_int_equal(warnings.count, 0);
+	config_check_first_issuer(one, turned, &warnings);
+	assert_int_equal(warnings.count, 1);
+	assert_non_null(strstr(warnings.items[0], "auth.issuers: https://two comes first now: "));
+	assert_non_null(strstr(warnings.items[0], "https://one"));
+	config_problems_fini(&warnings);
+	config_free(&one);
+	config_free(&turned);
+	config_free(&longer);
+	config_free(&none);
+}
+
 static void what_is_fixed_stays(void **state)
 {
 	struct config *now = make("admin: {address: 'off', metrics: '127.0.0.1:9'}\n"
@@ -269,6 +297,7 @@ int main(void)
 		cmocka_unit_test(sizes_of_messages_are_of_processes),
 		cmocka_unit_test(servers_are_found_by_name),
 		cmocka_unit_test(issuers_are_what_the_fetcher_gets),
+		cmocka_unit_test(another_first_issuer_is_said),
 		cmocka_unit_test(what_is_fixed_stays),
 		cmocka_unit_test(the_log_and_the_audit_are_compared),
 		cmocka_unit_test(an_address_is_known_again),

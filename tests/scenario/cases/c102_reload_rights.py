@@ -234,7 +234,7 @@ def send_call(s, name, arguments):
 
 @case(daemon=False, deadline=60)
 def issuers_come_and_go(t):
-    """product §4 AUTH-ISS-01: one that is added is trusted at once, one that is removed is not, and what is open for its tokens ends; others go on."""
+    """product §4 AUTH-ISS-01 AUTH-ISS-04: one that is added is trusted at once, one that is removed is not, and what is open for its tokens ends; others go on."""
     a, b = issuer.Issuer(), issuer.Issuer()
 
     def trusting(*issuers):
@@ -243,7 +243,8 @@ def issuers_come_and_go(t):
     of_a, of_b = a.token(RESOURCE, sub="alice"), b.token(RESOURCE, sub="bob")
     kept = open_streams(t, of_a)
     eq((starts(t, "main", token=of_a), starts(t, "main", token=of_b)), (200, 401))
-    reload(t, config=trusting(b, a))
+    err = reload(t, config=trusting(b, a))[1]
+    ok("warning: auth.issuers: %s comes first now: clients that registered with %s do so anew there" % (b.url, a.url) in err, "AUTH-ISS-04", err)
     eq((starts(t, "main", token=of_a), starts(t, "main", token=of_b)), (200, 200))
     ended = open_streams(t, of_b)
     session = t.session(token=of_b)
