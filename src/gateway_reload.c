@@ -269,6 +269,7 @@ static void use_router(struct gateway *g)
 	gateway_use_audit(g);
 	g->router.rule_places = &config->rule_places;
 	log_set_level(config->log_level, config->log_format);
+	log_shows_payloads = config->log_payloads;
 }
 
 static void use_servers(struct gateway *g, struct next *next)

@@ -101,6 +101,7 @@ struct config {
 	struct config_traces traces;
 	enum log_level log_level;
 	enum log_format log_format;
+	bool log_payloads;
 	char *log_target; /* "stderr", "journal" or a file */
 	struct config_server *servers;
 	size_t server_count;

@@ -418,6 +418,12 @@ const struct option options_table[] = {
 	  .def = "false",
 	  .help = "Logs a line for each request: the client, the request, the status, and the time until its "
 		  "answer began. The query string is left out." },
+	{ .path = "log.payloads",
+	  .type = OPTION_BOOL,
+	  TOP(log_payloads),
+	  .def = "false",
+	  .help = "Logs the beginning of each message, between clients and the gateway and between the gateway and "
+		  "servers. To find out what goes wrong: messages may hold secrets, those of servers before `redact`." },
 	{ .path = "log.target",
 	  .type = OPTION_TEXT,
 	  TOP(log_target),

@@ -164,6 +164,7 @@ static bool check_body(struct admission *admission)
 
 	if (admission->intent != ADMISSION_SEND)
 		return true;
+	log_payload("from_client", admission->caller->endpoint->server->conf.name, admission->body);
 	admission->is_batch = scan_type(admission->body) == JSON_ARRAY;
 	if ((admission->is_batch ? read_batch(admission) : read_single(admission)) == 0)
 		return true;

@@ -62,6 +62,7 @@ void program_entry_begin(struct program_entry *entry_r, const char *program, con
 	ignore_signals();
 	entry_r->config = read_config(program, log_fd, config_fd);
 	log_set(log_fd, entry_r->config->log_level, entry_r->config->log_format);
+	log_shows_payloads = entry_r->config->log_payloads;
 }
 
 void program_entry_confine(const struct program_entry *entry, bool fetches)

@@ -51,6 +51,7 @@ static struct {
 } sink = { .fd = STDERR_FILENO };
 
 enum log_level log_threshold = LOG_LEVEL_INFO;
+bool log_shows_payloads;
 
 void log_set_fd(int fd)
 {
@@ -359,4 +360,14 @@ bool log_relay_line(struct slice line, const char *process)
 	if (!line_send(&copy))
 		sink.dropped++;
 	return true;
+}
+
+void log_write_payload(const char *way, const char *server, struct slice text)
+{
+	if (server != NULL)
+		LOG(PAYLOAD, LOG_STR("way", way), LOG_STR("server", server),
+		    LOG_INT("bytes", text.n), LOG_SLICE("text", text));
+	else
+		LOG(PAYLOAD, LOG_STR("way", way), LOG_INT("bytes", text.n),
+		    LOG_SLICE("text", text));
 }

@@ -71,6 +71,9 @@ struct log_field {
 				  (const struct log_field[]){ __VA_ARGS__, { .key = NULL } }); \
 	} while (0)
 
+/* Whether messages are logged: log.payloads. */
+extern bool log_shows_payloads;
+
 /* Events above this level are not written. Set by log_set and log_set_level. */
 extern enum log_level log_threshold;
 
@@ -101,5 +104,17 @@ bool log_relay_line(struct slice line, const char *process) must_check;
  * Writes the event. `fields` ends with a NULL key. Use the macro LOG, which checks the level first.
  */
 void log_write(enum log_event event, const struct log_field *fields);
+/* As log_payload, whether they are wanted or not. */
+void log_write_payload(const char *way, const char *server, struct slice text);
+
+/*
+ * Logs a message, truncated like any value. `way`: "from_client", "to_server", "from_server" or
+ * "to_client"; `server`: its name, or NULL.
+ */
+static inline void log_payload(const char *way, const char *server, struct slice text)
+{
+	if (log_shows_payloads)
+		log_write_payload(way, server, text);
+}
 
 #endif

@@ -3,6 +3,7 @@
 #include "upstream/stdio.h"
 
 #include "base/mem.h"
+#include "obs/log.h"
 #include "process/child.h"
 #include "upstream/lines.h"
 #include "upstream/upstream.h"
@@ -43,6 +44,7 @@ static void stdio_on_line(struct child *child, struct slice line)
 		return;
 	}
 	upstream_on_sign_of_life(upstream);
+	log_payload("from_server", upstream->server->conf.name, line);
 	lines_take(upstream, line);
 }
 
@@ -86,6 +88,7 @@ static bool stdio_has_room(const struct upstream *upstream, size_t size)
 static void stdio_write(struct upstream *upstream, struct buf *message)
 {
 	CHECK(message->len > 0);
+	log_payload("to_server", upstream->server->conf.name, buf_slice(message));
 	buf_append_char(message, '\n');
 	if (message->len < MOVE_BYTES)
 		child_write(upstream->child, buf_slice(message));

@@ -266,6 +266,35 @@ def a_line_for_each_request_and_no_other(t):
     eq([re.search(r"path=(\S+) status=(\d+)", l).groups() for l in t.daemon.log("access")], [("/healthz", "200"), ("/readyz", "200")])
 
 
+def payloads(t, way):
+    return [l for l in t.daemon.log("payload") if "way=%s " % way in l]
+
+
+@case(own=True, servers={"main": {"script": {}}}, config={"log": {"level": "info", "payloads": True}})
+def messages_are_seen_on_their_way(t):
+    """product §5: with log.payloads, each message at each of its four stations, as an answer and as an event, escaped and cut."""
+    s = t.session()
+    for n, steps in enumerate(([["text", "plain"]], [["progress", 1], ["text", "after progress"]])):
+        s.ask("tools/call", {"name": "do", "arguments": {"steps": steps, "mark": "MARK%d\u202e%s" % (n, "x" * 2000)},
+                             "_meta": {"progressToken": 7}})
+        for way in ("from_client", "to_server"):
+            line = wait_for(lambda: [l for l in payloads(t, way) if "MARK%d" % n in l], 3, way)[0]
+            ok("server=main" in line and int(re.search(r"bytes=(\d+)", line)[1]) > 2000, "whose it is", line)
+            ok(len(line) < 1500 and "\u202e" not in line, "escaped and cut", line)
+        for way in ("from_server", "to_client"):
+            wait_for(lambda: [l for l in payloads(t, way) if steps[-1][1] in l], 3, way)
+    for way in ("from_server", "to_client"):
+        wait_for(lambda: [l for l in payloads(t, way) if "notifications/progress" in l], 3, way)
+
+
+@case(own=True, config={"log": {"level": "debug"}})
+def messages_are_in_no_log_otherwise(t):
+    """product §5: not even at debug, unless log.payloads says so."""
+    t.session().echo("SECRET-TEXT")
+    t.daemon.wait_log("session_start")
+    eq([l for l in t.daemon.lines if "SECRET-TEXT" in l], [])
+
+
 @case(daemon=False)
 def a_log_of_json_is_json(t):
     """product §4: with log.format json every line is an object, the addresses included."""
