@@ -151,11 +151,16 @@ static void told_drop_first(struct bridged_call *bridged)
 	free(told);
 }
 
-/* Until the client tries again; the oldest goes where it is too much. bridging.md §2.3.3 (j) */
+/* Until the client tries again; the oldest goes where they are too many. bridging.md §2.3.3 (j) */
 static void keep_told(struct bridged_call *bridged, enum stream_kind kind, struct msg *msg)
 {
-	struct told *told = mem_zalloc(sizeof(*told));
+	struct told *told;
 
+	if (msg->text.n > TOLD_BYTES_MAX) { /* and leave what is kept already */
+		counter_add(COUNTER_STREAM_DROPPED);
+		return;
+	}
+	told = mem_zalloc(sizeof(*told));
 	told->kind = kind;
 	told->msg = msg_ref(msg);
 	list_append(&bridged->told, &told->link);
