@@ -219,6 +219,7 @@ def root_is_told_once(t):
     reload(t, {"main": {"env": {"A": "1"}}, "more": {}})
     t.daemon.wait_log("server_is_root", "server=more")
     reload(t, {"main": {"env": {"A": "1"}}, "more": {}}, {"limits": {"sessions": 52}})
+    t.daemon.wait_log("server_is_root", "server=main")
     eq([re.search(r"server=(\S+)", line)[1] for line in t.daemon.log("server_is_root")], ["main", "more"])
 
 

@@ -348,7 +348,7 @@ def schemas_that_cannot_be_used(t):
             eq(call_with(t, server, {"region": "eu"})[0], 200, server)
     asked = [m["method"] for p in t.daemon.children("mute") for m in t.daemon.messages(p)]
     eq((asked.count("tools/list"), asked.count("tools/call")), (1, 2), "a failure is remembered for 5 s")
-    warned = t.daemon.log("annotations_broken")
+    warned = t.daemon.wait_log("annotations_broken")
     eq(len(warned), 1, warned)
     ok("server=broken tool=do" in warned[0], warned)
 
