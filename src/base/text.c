@@ -316,7 +316,7 @@ static char cut_letter(struct slice *rest_r)
 	return lower(c);
 }
 
-bool text_is_lookalike(struct slice name, struct slice known)
+bool text_folds_to(struct slice name, struct slice known)
 {
 	for (size_t i = 0; i < known.n; i++) {
 		if (name.n == 0 || cut_letter(&name) != lower(known.p[i]))

@@ -49,11 +49,19 @@ size_t text_plain_length(struct slice s);
 size_t text_verbatim_length(struct slice s);
 /* Whether all of s is valid UTF-8. */
 bool text_is_utf8(struct slice s);
+/* The rest of text_is_lookalike. */
+bool text_folds_to(struct slice name, struct slice known);
 /*
  * Whether a reader that ignores letter case takes `name` for `known`, which is ASCII; some also take
  * the long s, the Kelvin sign, and i with and without its dot for ASCII letters. SEC-41
  */
-bool text_is_lookalike(struct slice name, struct slice known);
+static inline bool text_is_lookalike(struct slice name, struct slice known)
+{
+	/* Nearly all are none: what stands for an ASCII letter is longer, and begins beyond ASCII. */
+	return name.n >= known.n && known.n > 0 &&
+	       (((name.p[0] ^ known.p[0]) & ~0x20) == 0 || (unsigned char)name.p[0] >= 0x80) &&
+	       text_folds_to(name, known);
+}
 /* The longest claim value that is passed on to a server. AUTH-DWN-03 */
 #define TEXT_CLAIM_MAX 1024
 /*

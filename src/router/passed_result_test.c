@@ -114,6 +114,7 @@ static void what_has_to_go_is_written_anew(void **state)
 		"{'ResultType':'input_required'}",
 		"{'inputrequests':{}}",
 		"{'re\xC5\xBFultType':'task'}",
+		"{'\xC4\xB1nputRequests':{}}",
 		"{'_META':{}}",
 		"{'_meta':{'IO.modelcontextprotocol/serverInfo':{}}}",
 	};

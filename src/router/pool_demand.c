@@ -112,6 +112,8 @@ struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list)
 			continue;
 		chosen = upstream;
 		least = upstream_load(upstream);
+		if (least == 0)
+			break;
 	}
 	return chosen;
 }

@@ -111,7 +111,8 @@ void send_message(struct upstream *upstream, const struct envelope *env,
 
 	/* An id of a server's own goes back to it, in which one may stand as well. BACK-FRAME-01 */
 	for (size_t i = 0; i < edits->count; i++)
-		if (text_plain_length(edits->items[i].with) < edits->items[i].with.n)
+		if (slice_has_prefix(edits->items[i].with, SLICE_LIT("\"")) &&
+		    text_plain_length(edits->items[i].with) < edits->items[i].with.n)
 			flags |= SPLICE_ESCAPE_SEPARATORS;
 	splice_append(begin_message(upstream), env->text, edits->items, edits->count, flags);
 	end_message(upstream);
