@@ -37,6 +37,11 @@ def sleeps(t, server):
     wait_for(lambda: not t.daemon.children(server), 10, "the end of the idle process")
 
 
+def is_idle(t, server):
+    row = [s for s in get(t, "/servers")["servers"] if s["name"] == server][0]
+    return (row["state"], row["processes"], row["sessions"]) == ("idle", 0, 0)
+
+
 @case(config=CONFIG, deadline=30)
 def looking_costs_no_process(t):
     """MOD-RES-03 MOD-DISC-02: discovery and lists are told after the process has gone; a call starts one, and that is listed then."""
@@ -47,9 +52,9 @@ def looking_costs_no_process(t):
         for _ in range(3):
             eq(look(t, server), before, server)
         eq((t.daemon.started(server), t.daemon.children(server)), (first, []), server)
-        row = [s for s in get(t, "/servers")["servers"] if s["name"] == server][0]
-        eq((row["state"], row["processes"], row["sessions"]), ("idle", 0, 0), server)
+        wait_for(lambda: is_idle(t, server), 3, "the gateway to know that the process has gone")
         eq([p for p in get(t, "/processes")["processes"] if p["server"] == server], [], server)
+        eq(t.daemon.started(server), first, server)
         do(t, server, ["text", "x"])
         eq(t.daemon.started(server), first + 1, server)
         look(t, server)
