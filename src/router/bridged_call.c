@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "jsonrpc/splice.h"
-#include "mcp/level.h"
 #include "mcp/revision.h"
 #include "obs/counters.h"
 #include "router/client.h"
@@ -103,11 +102,6 @@ static void relay_progress(struct call *outer, const struct envelope *env)
 	msg_unref(&msg);
 }
 
-static int level_of(const struct envelope *env)
-{
-	return level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
-}
-
 /*
  * A log line may be none that this request wants: the one before may have wanted more. What belongs to a client's
  * listening is not a server's of the older era to say. MOD-LOG-01, MOD-SUB-02, FRONT-SSE-08
@@ -117,7 +111,7 @@ static bool is_for(const struct call *outer, enum stream_kind kind, const struct
 	static const char *const subscription[] = { "_meta",
 						    "io.modelcontextprotocol/subscriptionId" };
 
-	if (kind == STREAM_LOG && level_of(env) < outer->client->level)
+	if (kind == STREAM_LOG && client_named_level(env) < outer->client->level)
 		return false;
 	return !slice_has_prefix(env->method, SLICE_LIT("notifications/subscriptions/")) &&
 	       !slice_is_equal(env->method, SLICE_LIT("notifications/tasks")) &&

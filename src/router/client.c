@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "jsonrpc/splice.h"
+#include "mcp/level.h"
 #include "mcp/revision.h"
 #include "router/call.h"
 #include "router/in_flight.h"
@@ -70,6 +71,11 @@ void client_remove_call(struct client *client, struct call *call)
 	client->router->calls--;
 	if (client->session != NULL)
 		session_release(client->session);
+}
+
+int client_named_level(const struct envelope *env)
+{
+	return level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
 }
 
 struct msg *client_copy_message(const struct envelope *env, const struct splice_edit *edits,

@@ -80,6 +80,11 @@ void client_fini(struct client *client);
 void client_add_call(struct client *client, struct call *call);
 void client_remove_call(struct client *client, struct call *call);
 /*
+ * The level that the params of logging/setLevel or notifications/message name, as level_find: -1 if
+ * none.
+ */
+int client_named_level(const struct envelope *env);
+/*
  * A copy of a server's message for a client, with some spans replaced (in order) and raw line
  * breaks removed. The caller owns a reference.
  */

@@ -4,7 +4,6 @@
 
 #include "jsonrpc/splice.h"
 #include "mcp/error.h"
-#include "mcp/level.h"
 #include "obs/counters.h"
 #include "router/call.h"
 #include "router/call_record.h"
@@ -53,8 +52,7 @@ static bool refuse_remembered(struct call *call, const struct envelope *env)
 static bool set_level(struct call *call, const struct envelope *env)
 {
 	const struct pool *pool = call->client->pool;
-	int level =
-		level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
+	int level = client_named_level(env);
 
 	if (pool->agreed != NULL && !(pool->capabilities.offers & OFFER_LOGGING))
 		result_send_error(call, MCP_METHOD_NOT_FOUND,

@@ -53,7 +53,7 @@ void request_state_append_replay(struct buf *out, const struct call *call, uint6
 
 struct asked {
 	const struct client *client;
-	struct slice requests;
+	struct slice keys[REQUESTS_MAX]; /* so far */
 	size_t count;
 	bool is_wrong;
 };
@@ -73,12 +73,14 @@ static bool is_plain(const struct client *client, struct json request)
 	return is_plain;
 }
 
-/* MOD-MRTR-02 */
-static bool is_repeated(const struct asked *asked, struct slice key, struct json request)
+/* Whether there may be one of this key: not too many, and none twice. MOD-MRTR-02 */
+static bool take_key(struct asked *asked, struct slice key)
 {
-	struct json first = scan_member(asked->requests, key);
-
-	return first.type != JSON_ABSENT && first.text.p != request.text.p;
+	if (asked->count == REQUESTS_MAX ||
+	    slices_has((struct slices){ asked->keys, asked->count }, key))
+		return false;
+	asked->keys[asked->count++] = key;
+	return true;
 }
 
 static int check_request(struct slice key, struct json request, void *arg)
@@ -89,10 +91,9 @@ static int check_request(struct slice key, struct json request, void *arg)
 		method_find(scan_plain_string(scan_member(request.text, SLICE_LIT("method"))));
 	struct slice params = scan_member(request.text, SLICE_LIT("params")).text;
 
-	asked->is_wrong = ++asked->count > REQUESTS_MAX || is_repeated(asked, key, request) ||
-			  request.type != JSON_OBJECT || method->capability == NULL ||
-			  method->id == METHOD_LIST_CHANGED || method->id == METHOD_TASKS ||
-			  !asking_is_declared(capabilities, method) ||
+	asked->is_wrong = !take_key(asked, key) || request.type != JSON_OBJECT ||
+			  method->capability == NULL || method->id == METHOD_LIST_CHANGED ||
+			  method->id == METHOD_TASKS || !asking_is_declared(capabilities, method) ||
 			  !asking_is_possible(capabilities, method, params) ||
 			  !is_plain(asked->client, request);
 	return asked->is_wrong ? -1 : 0;
@@ -100,7 +101,7 @@ static int check_request(struct slice key, struct json request, void *arg)
 
 bool request_state_may_ask(const struct client *client, struct slice requests)
 {
-	struct asked asked = { .client = client, .requests = requests };
+	struct asked asked = { .client = client };
 
 	scan_members(requests, check_request, &asked);
 	return !asked.is_wrong;

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "mcp/error.h"
-#include "mcp/level.h"
 #include "mcp/method.h"
 #include "router/asking.h"
 #include "router/call.h"
@@ -233,8 +232,7 @@ static void take_progress(struct upstream *upstream, const struct envelope *env)
 static void take_log(struct client *client, struct call *call, const struct envelope *env)
 {
 	struct stream *own = client_stream(client);
-	int level =
-		level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
+	int level = client_named_level(env);
 	struct msg *msg;
 
 	if (level < client->level)
