@@ -239,6 +239,7 @@ class Daemon:
         self.address = None
         self.expected_errors = set()
         self.checked = 0
+        self.marks = 0
         self.received = validation.Records()
         self.forgiven = False  # a case that kills the daemon does not ask for a clean end
         self.extra = config
@@ -400,6 +401,19 @@ class Daemon:
         def found():
             return [l for l in self.log(event) if all(w in l for w in words)]
         return wait_for(found, 3, "log line %s %s" % (event, " ".join(words)))
+
+    def never_logged(self, event, *words):
+        """There is no log line of that event that holds all words, of all that has happened so far.
+
+        A request that comes now has its line after all those; it takes a listener of plain HTTP and the level debug.
+        """
+        self.marks += 1
+        path = "/mark-%d" % self.marks
+        conn = wire.Conn(self.address)
+        conn.request("GET", path).read()
+        conn.close()
+        self.wait_log("request", "path=" + path)
+        eq([l for l in self.log(event) if all(w in l for w in words)], [], "log lines " + event)
 
     def term(self):
         self.process.send_signal(signal.SIGTERM)

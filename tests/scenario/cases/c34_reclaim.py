@@ -37,7 +37,7 @@ def who_left_makes_room(t):
     eq((asleep(t), len(t.daemon.children("main"))), (1, 3))
     eq(kept[0].echo("awake"), "awake")  # it was idle for longest: it slept
     eq([s.ask("ping")["result"] for s in kept + [new]], [{}] * 4, "nobody's session has ended")
-    eq(len(t.daemon.log("session_end")), 0)
+    t.daemon.never_logged("session_end")
 
 
 @case(daemon=False, deadline=40)

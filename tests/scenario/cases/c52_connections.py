@@ -79,7 +79,7 @@ def unused_connections_lock_nobody_out(t):
             conn.close()
         for sock in socks:
             sock.close()
-    eq(t.daemon.log("connection_refused"), [])
+    t.daemon.never_logged("connection_refused")
 
 
 @case(deadline=30, config={"limits": {"connections": 12}})
