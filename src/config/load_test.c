@@ -1118,6 +1118,11 @@ static void test_sections_in_vain(void **state)
 		{ "audit: {arguments: true}", "audit.arguments: does nothing here" },
 		{ "audit: {calls: all, arguments: false, required: false}", NULL },
 		{ "audit: {to: journal, arguments: true}", NULL },
+		{ "log: {level: warn, access: true}",
+		  "F:2:28: log.access: does nothing here: its lines are of level info" },
+		{ "log: {level: error, payloads: true}", "log.payloads: does nothing here" },
+		{ "log: {level: warn, access: false, payloads: false}", NULL },
+		{ "log: {level: info, access: true, payloads: true}", NULL },
 		{ "trusted_proxies: []", NULL },
 	};
 

@@ -53,6 +53,18 @@ static void warn_of_traces_and_audit(const struct config *config, const struct t
 				"there is no 'to' that records go to", warnings);
 }
 
+/* Lines that config has asked for, of a level that is not logged. */
+static void warn_of_log(const struct config *config, const struct tree *root,
+			struct config_problems *warnings)
+{
+	static const char why[] = "its lines are of level info, and 'level' leaves those out";
+	const struct tree *log = tree_find(root, "log");
+	bool is_quiet = config->log_level < LOG_LEVEL_INFO;
+
+	warn_if_idle(tree_find(log, "access"), is_quiet && config->http.logs_access, why, warnings);
+	warn_if_idle(tree_find(log, "payloads"), is_quiet && config->log_payloads, why, warnings);
+}
+
 /* Keys of a server that are for other isolations, where they are set to something else than the default. */
 static void warn_of_isolation(const struct config_server *server, const struct tree *at,
 			      struct config_problems *warnings)
@@ -218,6 +230,7 @@ void rules_warn(const struct config *config, const struct tree *root,
 	}
 	warn_of_no_server(config, root, warnings);
 	warn_of_traces_and_audit(config, root, warnings);
+	warn_of_log(config, root, warnings);
 	rules_warn_of_roles(config, root, warnings);
 	rules_warn_of_proxy(config, root, warnings);
 	for (size_t i = 0; list != NULL && i < tokens->count; i++) {
