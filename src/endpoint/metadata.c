@@ -189,7 +189,7 @@ static void answer_facade(const struct metadata *metadata, const struct answer *
 /* ---- requests ---- */
 
 /* Clients read every answer as JSON, also those to what they only guess. AUTH-PRM-10, AUTH-FAC-06 */
-static void answer_missing(const struct answer *answer)
+void metadata_answer_missing(const struct answer *answer)
 {
 	answer_document(answer, 404, SLICE_LIT(ANSWER_CORS),
 			SLICE_LIT("{\"error\":\"not_found\",\"error_description\":"
@@ -210,7 +210,7 @@ static void answer_well_known(const struct metadata *metadata, const struct answ
 		 slice_is_equal(path, SLICE_LIT("/.well-known/oauth-authorization-server")));
 
 	if (document == NULL && !is_facade)
-		answer_missing(answer);
+		metadata_answer_missing(answer);
 	else if (http->method != HTTP_GET && http->method != HTTP_HEAD)
 		answer_other_method(answer, http->method, "GET, HEAD, OPTIONS",
 				    "MCP-Protocol-Version, Accept, Content-Type, Authorization");
@@ -218,6 +218,11 @@ static void answer_well_known(const struct metadata *metadata, const struct answ
 		answer_document(answer, 200, SLICE_LIT(CACHEABLE), slice_str(document->text));
 	else
 		answer_facade(metadata, answer, is_openid);
+}
+
+bool metadata_has_client(const struct metadata *metadata)
+{
+	return metadata->documents != NULL && metadata->conf.client_id.n > 0;
 }
 
 bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
@@ -234,10 +239,10 @@ bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 		return false;
 	if (slice_has_prefix(path, SLICE_LIT("/.well-known/")))
 		answer_well_known(metadata, &answer, http, path);
-	else if (metadata->conf.client_id.n > 0 && slice_is_equal(path, SLICE_LIT("/register")))
-		*exchange_r = registration_new(&metadata->conf, conn, http);
+	else if (metadata_has_client(metadata) && slice_is_equal(path, SLICE_LIT("/register")))
+		*exchange_r = registration_new(metadata, conn, http);
 	else if (slices_has(guesses, path))
-		answer_missing(&answer);
+		metadata_answer_missing(&answer);
 	else
 		return false;
 	return true;

@@ -57,8 +57,13 @@ bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 		   const struct http_request *http, struct slice path,
 		   struct http_exchange **exchange_r);
 
-/* Registers the client that the body describes; in registration.c. */
-struct http_exchange *registration_new(const struct metadata_conf *conf, struct http_conn *conn,
+/* The answer to paths that are guessed and lead to nothing: 404 with JSON. AUTH-PRM-10, AUTH-FAC-06 */
+void metadata_answer_missing(const struct answer *answer);
+
+/* Whether there is a client to hand out; a reload may change that. AUTH-DCR-01 */
+bool metadata_has_client(const struct metadata *metadata);
+/* Registers the client that the body describes; in registration.c. `metadata` is borrowed. */
+struct http_exchange *registration_new(const struct metadata *metadata, struct http_conn *conn,
 				       const struct http_request *http);
 
 #endif

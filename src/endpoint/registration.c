@@ -16,7 +16,7 @@
 
 struct registration {
 	struct http_exchange exchange;
-	const struct metadata_conf *conf;
+	const struct metadata *metadata;
 };
 
 /* http to a loopback literal, with any port or none. AUTH-DCR-02, RFC 8252 §7.3 */
@@ -89,19 +89,22 @@ static void registration_on_body(struct http_exchange *exchange, struct slice bo
 	struct registration *registration = container_of(exchange, struct registration, exchange);
 	const struct answer answer = { .conn = exchange->conn };
 	struct loop *loop = http_conn_loop(exchange->conn);
+	const struct metadata *metadata = registration->metadata;
 	json_t *request = body.n <= BODY_BYTES_MAX ?
 				  json_loadb(body.p, body.n, JSON_REJECT_DUPLICATES, NULL) :
 				  NULL;
 	json_t *uris = json_object_get(request, "redirect_uris");
 
-	if (request == NULL)
+	if (!metadata_has_client(metadata)) /* a reload has taken it away since the head came */
+		metadata_answer_missing(&answer);
+	else if (request == NULL)
 		refuse(&answer, "invalid_client_metadata",
 		       "The body must be a JSON object of at most 16 KiB");
-	else if (!are_allowed(registration->conf, uris))
+	else if (!are_allowed(&metadata->conf, uris))
 		refuse(&answer, "invalid_redirect_uri",
 		       "Each redirect URI must be an allowed one, or http to a loopback address");
 	else
-		register_client(registration->conf, &answer, uris);
+		register_client(&metadata->conf, &answer, uris);
 	json_decref(request);
 	loop_defer_free(loop, registration);
 }
@@ -118,7 +121,7 @@ static const struct http_exchange_ops registration_ops = {
 	.on_gone = registration_on_gone,
 };
 
-struct http_exchange *registration_new(const struct metadata_conf *conf, struct http_conn *conn,
+struct http_exchange *registration_new(const struct metadata *metadata, struct http_conn *conn,
 				       const struct http_request *http)
 {
 	const struct answer answer = { .conn = conn };
@@ -136,6 +139,6 @@ struct http_exchange *registration_new(const struct metadata_conf *conf, struct 
 	}
 	registration = mem_zalloc(sizeof(*registration));
 	registration->exchange.ops = &registration_ops;
-	registration->conf = conf;
+	registration->metadata = metadata;
 	return &registration->exchange;
 }

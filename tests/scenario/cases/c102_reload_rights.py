@@ -9,10 +9,10 @@ import issuer
 import mcp
 import wire
 from c100_reload import ONE, TWO, entry, reload, starts, write
-from c64_deny import ask, deny, ends_within, sse_end
+from c64_deny import ask, deny, ends_within, is_active, sse_end
 from c62_oauth import METADATA, ORIGIN, RESOURCE
 from c71_ctl import ctl
-from c80_stateless import begin as begin_modern, fields, message
+from c80_stateless import JSON, begin as begin_modern, fields, message
 from harness import case, eq, merged, ok, wait_for
 
 
@@ -273,24 +273,43 @@ def old_addresses_keep_their_resource(t):
     ok(METADATA in refused.response.header("www-authenticate"), "the resource of the old address")
 
 
+class Half:
+    """A POST that has been let in, and whose body has begun."""
+
+    def __init__(self, t, path, headers, body):
+        self.conn, self.rest = t.conn(), body[10:]
+        self.conn.send(self.conn.head("POST", path, headers + [("Expect", "100-continue")], len(body)))
+        eq(self.conn.response().status, 100, "it was let in")
+        self.conn.send(body[:10])
+
+    def status(self):
+        self.conn.send(self.rest)
+        return self.conn.response().status
+
+
 @case(daemon=False)
 def bodies_that_come_over_a_reload(t):
     """AUTH-SES-07: a request that was let in is judged again when its body is there: a token that is gone, or is another one, gets 401."""
     tokens = lambda *entries: {"auth": {"mode": "token", "tokens": list(entries)}}
     t.start({"main": {}}, tokens(entry("one", ONE), entry("two", TWO)))
-    waits = []
-    body = mcp.encode(mcp.initialize())
-    for token in (ONE, TWO):
-        conn = t.conn()
-        conn.send(conn.head("POST", "/main/mcp", [("Content-Type", "application/json"), ("Accept", mcp.BOTH), ("Expect", "100-continue")] +
-                            mcp.bearer(token), len(body)))
-        eq(conn.response().status, 100, "it was let in")
-        conn.send(body[:10])
-        waits.append(conn)
+    waits = [Half(t, "/main/mcp", [JSON, ("Accept", mcp.BOTH)] + mcp.bearer(token), mcp.encode(mcp.initialize())) for token in (ONE, TWO)]
     reload(t, config=tokens(entry("one", "another-" + ONE), entry("two", TWO)))
-    for conn in waits:
-        conn.send(body[10:])
-    eq([conn.response().status for conn in waits], [401, 200])
+    eq([half.status() for half in waits], [401, 200])
+
+
+@case(daemon=False)
+def bodies_that_come_when_no_issuer_is_trusted_any_more(t):
+    """AUTH-SES-07 AUTH-DCR-01: a stream under an issuer's token does not begin, and the client that was handed out is not any more."""
+    i = issuer.Issuer()
+    i.known = {"opaque": is_active("alice")}
+    asking = {"endpoint": i.url + "/introspect", "client_id": "rs", "client_secret": "secret", "ttl": "1s"}
+    t.start({"main": MAIN}, merged(oauth(i, introspection=asking), {"auth": {"registration_facade": {"client_id": "public"}}}))
+    body = message("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    waits = [Half(t, "/main/mcp", fields(body) + mcp.bearer("opaque"), mcp.encode(body)),
+             Half(t, "/register", [JSON], b'{"redirect_uris":["http://127.0.0.1/"]}')]
+    reload(t, config={"auth": {"mode": "anonymous"}})
+    eq([half.status() for half in waits], [401, 404])
+    eq(t.session().echo("x"), "x", "the same gateway")
 
 
 @case(daemon=False, deadline=60)
