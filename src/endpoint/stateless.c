@@ -261,10 +261,16 @@ static void on_cancelled(struct call *call)
 	check_done(post);
 }
 
+static void call_show(const struct call *call, struct denial_marks *marks_r)
+{
+	access_show(&container_of(call, struct stateless_post, call)->caller.access, marks_r);
+}
+
 static const struct call_ops call_ops = {
 	.on_message = on_message,
 	.is_reachable = is_reachable,
 	.check_tool = check_tool,
+	.show = call_show,
 	.on_response = on_response,
 	.on_failed = on_failed,
 	.on_cancelled = on_cancelled,

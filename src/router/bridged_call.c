@@ -58,6 +58,9 @@ struct bridged_call {
 	size_t told_count;
 	size_t told_bytes;
 	struct holder *holder;
+	/* While no request of the client is there: of the token of the last one. NULL: none. */
+	struct denial_marks *marks;
+	struct deny_watcher deny_watcher;
 	struct digest digest; /* of the request */
 	uint64_t child;       /* the process that has answered */
 };
@@ -177,6 +180,42 @@ static void tell_kept(struct bridged_call *bridged, struct call *call)
 	}
 }
 
+/* ---- whose token is denied while it is parked ---- */
+
+static void forget_token(struct bridged_call *bridged)
+{
+	deny_list_unwatch(&bridged->deny_watcher);
+	free(bridged->marks);
+	bridged->marks = NULL;
+}
+
+/* Of the request that is about to be answered, which watches it no more. AUTH-SES-07 */
+static void watch_token(struct bridged_call *bridged, const struct call *call)
+{
+	struct denial_marks marks;
+
+	forget_token(bridged);
+	call->ops->show(call, &marks);
+	if (marks.issuer.n == 0)
+		return;
+	bridged->marks = denial_marks_copy(&marks);
+	deny_list_watch(&bridged->client.router->sessions.deny_list, &bridged->deny_watcher);
+}
+
+static void show_marks(const struct deny_watcher *watcher, struct denial_marks *marks_r)
+{
+	*marks_r = *container_of(watcher, struct bridged_call, deny_watcher)->marks;
+}
+
+static void on_denied(struct deny_watcher *watcher)
+{
+	struct bridged_call *bridged = container_of(watcher, struct bridged_call, deny_watcher);
+
+	parked_call_abandon(&bridged->parked, REASON_DENIED, clock_now_ms());
+}
+
+static const struct deny_watcher_ops deny_ops = { .show = show_marks, .on_denied = on_denied };
+
 /* ---- what the states do ---- */
 
 static void stop_watching(struct bridged_call *bridged)
@@ -235,6 +274,7 @@ static void on_ask(struct parked_call *parked, struct call *call)
 					 request->msg->text);
 	}
 	start_progress(bridged);
+	watch_token(bridged, call);
 	request_state_append_parked(&state, &bridged->client, &bridged->digest, parked->id,
 				    parked->round);
 	stop_watching(bridged);
@@ -328,6 +368,7 @@ static void on_end(struct parked_call *parked)
 	CHECK(bridged->inner.state == CALL_ENDED);
 	timer_stop(&bridged->deadline);
 	timer_stop(&bridged->progress);
+	forget_token(bridged);
 	server_request_end_all(&bridged->client, "the request that this was asked for is over");
 	pool_leave(&bridged->member, REASON_DONE);
 	while (!list_is_empty(&bridged->told))
@@ -353,7 +394,10 @@ static void on_deadline(struct timer *timer)
 {
 	struct bridged_call *bridged = container_of(timer, struct bridged_call, deadline);
 
-	parked_call_on_deadline(&bridged->parked, clock_now_ms());
+	if (bridged->client.server->is_retired) /* as it was about to ask */
+		parked_call_abandon(&bridged->parked, REASON_RETIRED, clock_now_ms());
+	else
+		parked_call_on_deadline(&bridged->parked, clock_now_ms());
 }
 
 /* ---- what the inner call tells ---- */
@@ -367,6 +411,8 @@ static bool take_request(struct bridged_call *bridged, struct msg *msg)
 
 	if (scan_envelope(msg->text, &bridged->client.router->limits, SCAN_LENIENT, &env, &err) < 0)
 		return false;
+	if (env.kind == ENVELOPE_REQUEST && bridged->client.server->is_retired)
+		return false; /* the client's answer would go to the server that is in use now */
 	if (env.kind == ENVELOPE_REQUEST)
 		return parked_call_on_request(&bridged->parked, method_find(env.method), msg,
 					      env.id.text, now_ms);
@@ -476,6 +522,7 @@ static void begin(struct call *call, const struct envelope *env)
 				     modern->principal, &modern->peer);
 	bridged->client.holder = bridged->holder;
 	bridged->outer.ops = &outer_ops;
+	deny_watcher_init(&bridged->deny_watcher, &deny_ops);
 	list_init(&bridged->told);
 	timer_init(&bridged->deadline, on_deadline);
 	timer_init(&bridged->progress, on_progress);
@@ -522,8 +569,10 @@ static enum parked_retry try_again(struct call *call, const struct seal *seal,
 		return outcome;
 	}
 	bridged->client.level = level;
-	if (parked->call == call)
+	if (parked->call == call) {
+		forget_token(bridged); /* the request watches its own */
 		tell_kept(bridged, call);
+	}
 	return outcome;
 }
 
@@ -612,4 +661,25 @@ void bridged_calls_abandon(struct router *router, enum reason reason)
 		parked_call_abandon(container_of(router->parked_calls.kept.next, struct parked_call,
 						 kept),
 				    reason, clock_now_ms());
+}
+
+static struct parked_call *find_kept(const struct router *router, const struct server *server)
+{
+	LIST_FOREACH(node, &router->parked_calls.kept) {
+		struct parked_call *parked = container_of(node, struct parked_call, kept);
+
+		if (server != NULL ? parked->server == server :
+				     principal_is_anonymous(of_parked(parked)->client.principal))
+			return parked;
+	}
+	return NULL;
+}
+
+void bridged_calls_abandon_some(struct router *router, const struct server *server,
+				enum reason reason)
+{
+	struct parked_call *parked;
+
+	while ((parked = find_kept(router, server)) != NULL) /* one may take others along */
+		parked_call_abandon(parked, reason, clock_now_ms());
 }

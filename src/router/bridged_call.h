@@ -16,6 +16,7 @@
 struct call;
 struct parked_calls;
 struct router;
+struct server;
 
 /* Sets how many calls may wait for their clients, and for how long. */
 void bridged_calls_init(struct parked_calls *table);
@@ -28,5 +29,8 @@ void bridged_calls_init(struct parked_calls *table);
 bool bridged_call_take(struct call *call, const struct envelope *env);
 /* The gateway stops: gives up the calls that wait for their clients. */
 void bridged_calls_abandon(struct router *router, enum reason reason);
+/* Those at a server that no request reaches any more; with NULL, those of anonymous clients. */
+void bridged_calls_abandon_some(struct router *router, const struct server *server,
+				enum reason reason);
 
 #endif

@@ -466,6 +466,98 @@ static void a_crowd_is_many_callers(void **state)
 	callers_have_so_many(&router.sessions.principals.anonymous, true);
 }
 
+/* ---- who and what may go on ---- */
+
+static const char *const declined = "{'r1':{'action':'decline'}}";
+
+static void deny(const struct principal *principal)
+{
+	assert_non_null(deny_list_add(&router.sessions.deny_list, principal->identity.issuer,
+				      DENIAL_BY_SUB, principal->identity.subject, UINT64_MAX));
+}
+
+/* The server is told to stop, and nobody can go on. */
+static void is_given_up(const char *given, struct principal *principal)
+{
+	pass(0);
+	hears(process(0), "{'jsonrpc':'2.0','id':7,'result':{'action':'cancel'}}");
+	reads_one(0); /* the cancellation */
+	was_refused(try_again_as(principal, given, declined), "-32602", "'invalid_request_state'");
+}
+
+static void a_denied_token_ends_it(void **state)
+{
+	struct asker *asker = start_call_as(alice, 0);
+	char *given;
+
+	says(process(0), ASKS("7", ""));
+	given = get_asked(asker);
+	deny(bob);
+	hears_nothing(process(0));
+	deny(alice);
+	is_given_up(given, alice);
+	free(given);
+}
+
+/* The request that waits watches its own token; the next one may have another, which is then the one that counts. */
+static void the_token_of_the_last_request_counts(void **state)
+{
+	struct asker *asker = start_call_as(alice, 0);
+	char *given;
+
+	says(process(0), ASKS("7", ""));
+	given = get_asked(asker);
+	asker = try_again_as(alice, given, declined);
+	hears(process(0), "{'jsonrpc':'2.0','id':7,'result':{'action':'decline'}}");
+	deny(alice);
+	hears_nothing(process(0));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'content':[]}}");
+	assert_int_equal(asker->ending, ENDING_RESPONSE);
+	free(given);
+}
+
+/* Other requests reach the server that is in use now. */
+static void a_retired_server_asks_in_vain(void **state)
+{
+	struct asker *asker;
+	char *given;
+
+	servers[0].conf.pool_max = 20;
+	asker = start_call();
+	says(process(0), ASKS("7", ""));
+	given = get_asked(asker);
+	start_call_as(&router.sessions.principals.anonymous, 1);
+	asker = start_call_as(&router.sessions.principals.anonymous, 2);
+	says(process(2), ASKS("7", ""));
+	router_retire_server(&router, &servers[0]);
+	is_given_up(given, &router.sessions.principals.anonymous);
+	says(process(1), ASKS("7", ""));
+	hears(process(1),
+	      "{'jsonrpc':'2.0','id':7,'error':{'code':-32603,'message':'no client is there to be asked'}}");
+	pass(20);
+	assert_int_equal(asker->ending, ENDING_FAILED);
+	assert_int_equal(asker->reason, REASON_RETIRED);
+	free(given);
+}
+
+static void anonymous_calls_end_where_tokens_are_needed(void **state)
+{
+	struct asker *asker;
+	char *given;
+
+	servers[0].conf.pool_max = 20;
+	asker = start_call();
+	says(process(0), ASKS("7", ""));
+	given = get_asked(asker);
+	asker = start_call_as(alice, 1);
+	says(process(1), ASKS("7", ""));
+	pass(20);
+	router_end_anonymous(&router, REASON_DENIED);
+	is_given_up(given, &router.sessions.principals.anonymous);
+	hears_nothing(process(1));
+	free(given);
+}
+
 /* ---- modern servers ---- */
 
 /* The process that has asked is the one that is asked again, but only one of this gateway: numbers begin anew. §2.4 */
@@ -541,6 +633,10 @@ static const struct CMUnitTest tests[] = {
 	BRIDGE_TEST(some_processes_are_left_to_others),
 	BRIDGE_TEST(a_caller_has_so_many),
 	BRIDGE_TEST(a_crowd_is_many_callers),
+	BRIDGE_TEST(a_denied_token_ends_it),
+	BRIDGE_TEST(the_token_of_the_last_request_counts),
+	BRIDGE_TEST(a_retired_server_asks_in_vain),
+	BRIDGE_TEST(anonymous_calls_end_where_tokens_are_needed),
 	BRIDGE_TEST(numbers_of_another_gateway_say_nothing),
 	BRIDGE_TEST(a_call_that_takes_too_long_leaves_nothing),
 };

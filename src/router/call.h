@@ -32,6 +32,7 @@ struct call;
 struct call_series;
 struct call_watcher;
 struct client;
+struct denial_marks;
 struct in_flight;
 struct kept_digest;
 struct principal;
@@ -63,6 +64,11 @@ struct call_ops {
 	 */
 	struct tool_verdict (*check_tool)(struct call *call, const struct envelope *env,
 					  struct slice input_schema);
+	/*
+	 * What an entry of the deny list can name of the request's token, for what outlives the
+	 * request. NULL: nothing does.
+	 */
+	void (*show)(const struct call *call, struct denial_marks *marks_r);
 	/* The response: the parts together, with the client's id; borrowed until this returns. */
 	void (*on_response)(struct call *call, const struct slice *parts, size_t count);
 	/* There will be no response; the client gets the error for this reason. */

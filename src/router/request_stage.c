@@ -29,6 +29,15 @@ static bool is_reachable(const struct call *call)
 	return true;
 }
 
+/* By the principal's name alone. */
+static void show(const struct call *call, struct denial_marks *marks_r)
+{
+	const struct identity *identity = &call->client->principal->identity;
+
+	*marks_r = (struct denial_marks){ .issuer = identity->issuer,
+					  .names[DENIAL_BY_SUB] = identity->subject };
+}
+
 static void end(struct call *call, enum ending ending)
 {
 	struct asker *asker = of_call(call);
@@ -60,6 +69,7 @@ static void on_cancelled(struct call *call)
 static const struct call_ops ops = {
 	.on_message = on_message,
 	.is_reachable = is_reachable,
+	.show = show,
 	.on_response = on_response,
 	.on_failed = on_failed,
 	.on_cancelled = on_cancelled,

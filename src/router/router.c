@@ -144,6 +144,7 @@ void router_retire_server(struct router *router, struct server *server)
 	server->is_retired = true;
 	warm_sets_remove(&router->warm_sets, server, REASON_RETIRED);
 	client_request_drain_some(router, server);
+	bridged_calls_abandon_some(router, server, REASON_RETIRED);
 	pool_retire_all(router, server);
 }
 
@@ -172,6 +173,7 @@ void router_end_anonymous(struct router *router, enum reason reason)
 {
 	router_end_sessions_of(router, NULL, reason);
 	client_request_drain_some(router, NULL);
+	bridged_calls_abandon_some(router, NULL, reason);
 }
 
 void router_drain(struct router *router)

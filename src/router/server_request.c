@@ -277,7 +277,11 @@ static void ask_on_own_stream(struct server_request *request, struct msg *msg)
 	struct stream *standalone = client_stream(request->client);
 	struct call *call;
 
-	if (standalone == NULL || stream_is_full(standalone)) {
+	if (standalone == NULL) {
+		refuse_unasked(request, "no client is there to be asked");
+		return;
+	}
+	if (stream_is_full(standalone)) {
 		refuse_unasked(request, "no client takes the requests that wait already");
 		return;
 	}

@@ -12,6 +12,7 @@ from c100_reload import ONE, TWO, entry, reload, starts, write
 from c64_deny import ask, deny, ends_within, is_active, sse_end
 from c62_oauth import METADATA, ORIGIN, RESOURCE
 from c71_ctl import ctl
+from c81_parked import ACCEPT, Caller, FORM, said
 from c80_stateless import JSON, begin as begin_modern, fields, message
 from harness import case, eq, merged, ok, wait_for
 
@@ -310,6 +311,53 @@ def bodies_that_come_when_no_issuer_is_trusted_any_more(t):
     reload(t, config={"auth": {"mode": "anonymous"}})
     eq([half.status() for half in waits], [401, 404])
     eq(t.session().echo("x"), "x", "the same gateway")
+
+
+# ---- calls that wait for their clients --------------------------------------------------------------------------------
+
+
+class CallerWith(Caller):
+    """With a token."""
+
+    def __init__(self, t, token, *args, **kw):
+        Caller.__init__(self, t, *args, **kw)
+        self.bearer = mcp.bearer(token)
+
+    def head(self, body):
+        return fields(body) + self.bearer
+
+
+def parked(t, token, question):
+    """A call whose client has been asked, and its process."""
+    c = CallerWith(t, token, [["ask", question, "elicitation/create", FORM], ["asked"]])
+    c.state = c.asked()[1]
+    c.process = next(p for p in t.daemon.children("main") if b"[\"ask\",%d" % question in t.daemon.record(p))
+    return c
+
+
+@case(daemon=False)
+def denied_while_it_is_parked(t):
+    """AUTH-SES-07: a call that waits for its client ends with the token of the request that was answered, be it denied or removed; others wait on."""
+    t.start({"main": {}}, denying())
+    one, two = parked(t, ONE, 71), parked(t, TWO, 72)
+    deny(t, issuer="static", sub="one")
+    eq(said(t, one.process, 71)[0]["result"], {"action": "cancel"})
+    eq(json.loads(two.text(two.state, {"r1": ACCEPT}))[0]["result"], ACCEPT)
+    two = parked(t, TWO, 73)
+    reload(t, config={"auth": {"mode": "token", "tokens": [entry("one", ONE)]}})
+    eq(said(t, two.process, 73)[0]["result"], {"action": "cancel"})
+
+
+@case(daemon=False)
+def its_server_is_replaced_while_it_is_parked(t):
+    """product §4: what its client has to say would reach the server that is in use now: the call ends, and its process."""
+    t.start({"main": {}}, denying())
+    c = parked(t, ONE, 71)
+    reload(t, {"main": {"env": {"A": "1"}}})
+    eq(said(t, c.process, 71)[0]["result"], {"action": "cancel"})
+    wait_for(lambda: c.process not in t.daemon.children("main"), 5, "the end of its process")
+    eq(c.refused(c.state, {"r1": ACCEPT}), "invalid_request_state")
+    eq(parked(t, ONE, 72).process in t.daemon.children("main"), True, "one that is made now")
 
 
 @case(daemon=False, deadline=60)
