@@ -164,7 +164,8 @@ static bool check_body(struct admission *admission)
 
 	if (admission->intent != ADMISSION_SEND)
 		return true;
-	log_payload("from_client", admission->caller->endpoint->server->conf.name, admission->body);
+	log_payload("from_client", admission->caller->endpoint->server->conf.name, &admission->body,
+		    1);
 	admission->is_batch = scan_type(admission->body) == JSON_ARRAY;
 	if ((admission->is_batch ? read_batch(admission) : read_single(admission)) == 0)
 		return true;

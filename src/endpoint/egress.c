@@ -5,28 +5,17 @@
 #include "http/sse.h"
 #include "obs/log.h"
 
-static void show(const struct slice *parts, size_t count)
-{
-	struct msg *msg;
-
-	if (!log_shows_payloads)
-		return;
-	msg = egress_join(parts, count);
-	log_payload("to_client", NULL, msg->text);
-	msg_unref(&msg);
-}
-
 void egress_send(const struct answer *answer, int status, const struct slice *parts, size_t count)
 {
 	CHECK(count > 0);
-	show(parts, count);
+	log_payload("to_client", NULL, parts, count);
 	answer_json(answer, status, parts, count);
 }
 
 void egress_append_element(struct buf *array, struct slice message)
 {
 	CHECK(message.n > 0);
-	show(&message, 1);
+	log_payload("to_client", NULL, &message, 1);
 	buf_append_char(array, array->len > 0 ? ',' : '[');
 	buf_append_slice(array, message);
 }
@@ -41,7 +30,7 @@ void egress_send_array(const struct answer *answer, struct buf *array)
 void egress_append_event(struct buf *out, struct slice id, struct slice message)
 {
 	CHECK(message.n > 0);
-	show(&message, 1);
+	log_payload("to_client", NULL, &message, 1);
 	sse_append_message(out, id, message);
 }
 

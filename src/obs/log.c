@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -362,12 +363,48 @@ bool log_relay_line(struct slice line, const char *process)
 	return true;
 }
 
-void log_write_payload(const char *way, const char *server, struct slice text)
+/* ---- messages ---- */
+
+/* Whoever sends many must not drive other lines out of the log. */
+static bool may_show_payload(void)
 {
+	static uint64_t second;
+	static unsigned int shown, skipped;
+	uint64_t now = clock_now_ms() / 1000;
+
+	if (now != second) {
+		if (skipped > 0)
+			LOG(PAYLOADS_SKIPPED, LOG_INT("messages", skipped));
+		second = now;
+		shown = skipped = 0;
+	}
+	if (shown < LOG_PAYLOADS_PER_SECOND)
+		shown++;
+	else
+		skipped++;
+	return skipped == 0;
+}
+
+void log_write_payload(const char *way, const char *server, const struct slice *parts, size_t count)
+{
+	char text[VALUE_MAX_BYTES + 4]; /* with the rest of a character that begins in there */
+	size_t bytes = 0, n = 0;
+
+	if (!log_is_on(LOG_EVENT_PAYLOAD) || !may_show_payload())
+		return;
+	for (size_t i = 0; i < count; i++) {
+		size_t room = sizeof(text) - n;
+		size_t taken = parts[i].n < room ? parts[i].n : room;
+
+		if (taken > 0)
+			memcpy(text + n, parts[i].p, taken);
+		n += taken;
+		bytes += parts[i].n;
+	}
 	if (server != NULL)
 		LOG(PAYLOAD, LOG_STR("way", way), LOG_STR("server", server),
-		    LOG_INT("bytes", text.n), LOG_SLICE("text", text));
+		    LOG_INT("bytes", bytes), LOG_SLICE("text", slice_of(text, n)));
 	else
-		LOG(PAYLOAD, LOG_STR("way", way), LOG_INT("bytes", text.n),
-		    LOG_SLICE("text", text));
+		LOG(PAYLOAD, LOG_STR("way", way), LOG_INT("bytes", bytes),
+		    LOG_SLICE("text", slice_of(text, n)));
 }

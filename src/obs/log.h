@@ -104,17 +104,22 @@ bool log_relay_line(struct slice line, const char *process) must_check;
  * Writes the event. `fields` ends with a NULL key. Use the macro LOG, which checks the level first.
  */
 void log_write(enum log_event event, const struct log_field *fields);
-/* As log_payload, whether they are wanted or not. */
-void log_write_payload(const char *way, const char *server, struct slice text);
+/* As log_payload, whether messages are wanted or not. */
+void log_write_payload(const char *way, const char *server, const struct slice *parts,
+		       size_t count);
+
+#define LOG_PAYLOADS_PER_SECOND 1000
 
 /*
- * Logs a message, truncated like any value. `way`: "from_client", "to_server", "from_server" or
- * "to_client"; `server`: its name, or NULL.
+ * Logs a message, which these parts make together, truncated like any value; beyond
+ * LOG_PAYLOADS_PER_SECOND they are only counted. `way`: "from_client", "to_server", "from_server"
+ * or "to_client"; `server`: its name, or NULL.
  */
-static inline void log_payload(const char *way, const char *server, struct slice text)
+static inline void log_payload(const char *way, const char *server, const struct slice *parts,
+			       size_t count)
 {
 	if (log_shows_payloads)
-		log_write_payload(way, server, text);
+		log_write_payload(way, server, parts, count);
 }
 
 #endif

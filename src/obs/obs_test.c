@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/unit_test.h"
 #include "obs/counters.h"
@@ -209,6 +210,62 @@ static void long_lines_are_cut_and_stay_whole(void **state)
 		memcpy(text + i, "\xc3\xa4", 2);
 	LOG(CHILD_STDERR, LOG_SLICE("a", slice_of(text, 1400)));
 	assert_non_null(strstr(written(ends[0]), "\xc3\xa4...\""));
+}
+
+/* Whatever the parts, and where a character is cut: as the whole text, with its length. */
+static void messages_are_shown_from_their_parts(void **state)
+{
+	static char text[2000];
+	char whole[LINE_MAX_BYTES];
+
+	for (size_t i = 0; i + 4 < sizeof(text); i += 4)
+		memcpy(text + i, "\xf0\x9f\x98\x80", 4);
+	for (size_t at = 0; at < 8; at++) {
+		struct slice s = slice_of(text + 4 - at % 4, 1020 + at);
+		struct slice parts[] = { slice_of(s.p, at), slice_of(NULL, 0),
+					 slice_of(s.p + at, s.n - at) };
+
+		LOG(PAYLOAD, LOG_STR("way", "to_client"), LOG_INT("bytes", s.n),
+		    LOG_SLICE("text", s));
+		snprintf(whole, sizeof(whole), "%s", after_stamp(written(ends[0])));
+		log_write_payload("to_client", NULL, parts, ARRAY_LEN(parts));
+		assert_string_equal(after_stamp(written(ends[0])), whole);
+	}
+	log_shows_payloads = false;
+	log_payload("to_server", "s", &(struct slice){ text, 4 }, 1);
+	assert_string_equal(written(ends[0]), "");
+	log_shows_payloads = true;
+	log_payload("to_server", "s", &(struct slice){ text, 4 }, 1);
+	log_shows_payloads = false;
+	assert_non_null(strstr(written(ends[0]), "payload way=to_server server=s bytes=4 text="));
+}
+
+static int log_messages(int count)
+{
+	int lines = 0;
+
+	for (int i = 0; i < count; i++) {
+		log_write_payload("from_client", "s", &(struct slice)SLICE("{}"), 1);
+		lines += *written(ends[0]) != '\0';
+	}
+	return lines;
+}
+
+/* Lines about other things keep their place. */
+static void messages_of_a_second_have_a_bound(void **state)
+{
+	clock_freeze(5000000);
+	assert_int_equal(log_messages(LOG_PAYLOADS_PER_SECOND + 7), LOG_PAYLOADS_PER_SECOND);
+	log_set(ends[1], LOG_LEVEL_WARN, LOG_FORMAT_TEXT);
+	assert_int_equal(log_messages(3), 0); /* nor do they count */
+	log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	LOG(CHILD_STDERR, LOG_INT("n", 1));
+	assert_string_not_equal(written(ends[0]), "");
+	clock_freeze(5001000);
+	log_write_payload("from_client", "s", &(struct slice)SLICE("{}"), 1);
+	assert_non_null(strstr(written(ends[0]), "info payloads_skipped messages=7\n"));
+	assert_non_null(strstr(line, "info payload way=from_client server=s bytes=2 text={}\n"));
+	assert_int_equal(log_messages(1), 1);
 }
 
 /*
@@ -465,6 +522,8 @@ int main(void)
 		TEST(levels_are_a_threshold),
 		TEST(foreign_bytes_are_escaped),
 		TEST(long_lines_are_cut_and_stay_whole),
+		TEST(messages_are_shown_from_their_parts),
+		TEST(messages_of_a_second_have_a_bound),
 		TEST(full_pipe_drops_and_counts),
 		TEST(gone_reader_loses_no_count),
 		TEST(torn_line_is_ended_before_the_next),

@@ -127,8 +127,8 @@ static bool relay(struct call *outer, enum stream_kind kind, struct msg *msg)
 	struct envelope env;
 	struct error err;
 
-	if (scan_envelope(msg->text, &outer->client->router->limits, SCAN_LENIENT, &env, &err) <
-		    0 ||
+	/* Strictly: what the client takes for a member is what we have judged. */
+	if (scan_envelope(msg->text, &outer->client->router->limits, 0, &env, &err) < 0 ||
 	    !is_for(outer, kind, &env))
 		return false;
 	if (kind != STREAM_PROGRESS)

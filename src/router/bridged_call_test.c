@@ -332,6 +332,10 @@ static void nothing_is_told_of_listening(void **state)
 	     "{'jsonrpc':'2.0','method':'notifications/tasks','params':{'taskId':'t'}}");
 	says(process(0), "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{"
 			 "'io.modelcontextprotocol/subscriptionId':1}}}");
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{},"
+			 "'_meta':{'io.modelcontextprotocol/subscriptionId':1}}}");
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/x','params':{'_m\\u0065ta':{"
+			 "'io.modelcontextprotocol/subscriptionId':1}}}");
 	says(process(0), "{'jsonrpc':'2.0','method':'notifications/y'}");
 	asker = retry_with(given, "{'r1':{'action':'decline'}}", HEARS("'u'", "'info'"));
 	reads_one(0); /* the answer */

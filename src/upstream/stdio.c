@@ -44,7 +44,7 @@ static void stdio_on_line(struct child *child, struct slice line)
 		return;
 	}
 	upstream_on_sign_of_life(upstream);
-	log_payload("from_server", upstream->server->conf.name, line);
+	log_payload("from_server", upstream->server->conf.name, &line, 1);
 	lines_take(upstream, line);
 }
 
@@ -87,8 +87,10 @@ static bool stdio_has_room(const struct upstream *upstream, size_t size)
 
 static void stdio_write(struct upstream *upstream, struct buf *message)
 {
+	const struct slice text = buf_slice(message);
+
 	CHECK(message->len > 0);
-	log_payload("to_server", upstream->server->conf.name, buf_slice(message));
+	log_payload("to_server", upstream->server->conf.name, &text, 1);
 	buf_append_char(message, '\n');
 	if (message->len < MOVE_BYTES)
 		child_write(upstream->child, buf_slice(message));
