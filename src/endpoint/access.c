@@ -35,13 +35,13 @@ void access_keep_claims(const struct access *access)
 		if (access->grant != NULL)
 			grant_append_claim(access->grant, names->items[i], &text);
 		else if (slice_is_equal(names->items[i], SLICE_LIT("sub")))
-			buf_append_slice(&text, principal->identity.subject); /* all it says */
+			buf_append_slice(&text, principal->identity.subject); /* its only claim */
 		principal_set_claim(principal, i, buf_slice(&text));
 		buf_fini(&text);
 	}
 }
 
-/* Of a static token its name is known; of nobody in particular, nothing. */
+/* A static token has only its name; an anonymous caller has nothing. */
 void access_show(const struct access *access, struct denial_marks *marks_r)
 {
 	const struct grant *grant = access->grant;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who it is has been asked before, of the head alone (authorization_admit): no front gets a request without an access.
- * What that found may have changed while the body came.
+ * The caller was identified before, by the head alone (authorization_admit): no front gets a
+ * request without an access. What was found then may have changed while the body arrived.
  */
 #include "endpoint/admission.h"
 
@@ -25,7 +25,10 @@
 #include "session/holder.h"
 #include "trace/trace_message.h"
 
-/* Of an initialize request: it is kept for as long as the session lives, for the processes that come later. */
+/*
+ * Limit for an initialize request, which is kept as long as the session lives, for processes that
+ * start later.
+ */
 #define INITIALIZE_BYTES_MAX (64 * 1024)
 #define BATCH_MAX CALL_LIMITS_MESSAGES_MAX
 
@@ -34,17 +37,17 @@ static const struct {
 	size_t calls_max; /* in flight, of one session */
 	const char *unnamed;
 } fronts[] = {
-	/* Clients that leave keep theirs running. */
+	/* When a client disconnects, its calls keep running. */
 	[FRONT_STREAMABLE] = { "streamable", 4096,
 			       "Bad request: the Mcp-Session-Id header is missing" },
-	/* Each was answered with 202: no connection bounds them. */
+	/* Each call was answered with 202, so no connections bound their number. */
 	[FRONT_HTTP_SSE] = { "http_sse", 1024, "Bad request: the parameter sessionId is missing" },
 	[FRONT_STATELESS] = { "stateless", 1, NULL },
 };
 
 /* ---- refusals ---- */
 
-/* The id of the request, if the body is a single request; else empty. */
+/* The id of the request, if the body is a single request; otherwise empty. */
 static struct slice own_id(const struct admission *admission)
 {
 	return !admission->is_batch && admission->requests == 1 ? admission->single.id.text :
@@ -63,7 +66,10 @@ static bool refuse(struct admission *admission, int status, int code, const char
 	return false;
 }
 
-/* Refuses the requests of the body, not the body; a front that answers it at once says it with this status. */
+/*
+ * Refuses the requests in the body, not the body itself; status is for a front that answers them in
+ * the HTTP response.
+ */
 static bool refuse_requests(struct admission *admission, int status, int code, const char *why)
 {
 	refuse(admission, status, code, why);
@@ -84,9 +90,9 @@ static bool refuse_by_reason(struct admission *admission, enum reason reason)
 	return false;
 }
 
-/* ---- what is asked ---- */
+/* ---- the checks ---- */
 
-/* The token has neither expired nor been denied while the body came. AUTH-CH-08, AUTH-SES-07 */
+/* The token has neither expired nor been denied while the body arrived. AUTH-CH-08, AUTH-SES-07 */
 static bool check_access(struct admission *admission)
 {
 	struct caller *caller = admission->caller;
@@ -115,7 +121,10 @@ static int add_message(struct slice element, void *arg)
 	return 0;
 }
 
-/* An array of messages, which 2025-03-26 has. FRONT-POST-06, -07, -08, FRONT-INIT-03 */
+/*
+ * A batch: an array of messages, as revision 2025-03-26 has it. FRONT-POST-06, -07, -08,
+ * FRONT-INIT-03
+ */
 static int read_batch(struct admission *admission)
 {
 	bool has_initialize = false;
@@ -137,7 +146,10 @@ static int read_batch(struct admission *admission)
 		"Invalid request: a batch is not empty, has no initialize, and either asks or answers");
 }
 
-/* The head's trace becomes the message's, wherever that names none: from here on there is one place for it. RPC-07 */
+/*
+ * Copies the head's trace into a message that has none, so that all later code finds it in one
+ * place. RPC-07
+ */
 static int take_trace(struct admission *admission)
 {
 	const char *trace = admission->caller->trace;
@@ -157,7 +169,7 @@ static int read_single(struct admission *admission)
 	return 0;
 }
 
-/* Every message is read here, once. FRONT-HTTP-10, -11, FRONT-POST-07 */
+/* Every message is parsed here, once. FRONT-HTTP-10, -11, FRONT-POST-07 */
 static bool check_body(struct admission *admission)
 {
 	int code;
@@ -176,7 +188,7 @@ static bool check_body(struct admission *admission)
 	return false;
 }
 
-/* Whether it belongs to a session, or to the stream that a client of HTTP+SSE has. FRONT-INIT-05 */
+/* Whether the request must name a session or, with HTTP+SSE, the client's stream. FRONT-INIT-05 */
 static bool needs_name(const struct admission *admission)
 {
 	if (admission->front == FRONT_STATELESS || admission->has_no_effect)
@@ -197,7 +209,7 @@ static bool refuse_by_problem(struct admission *admission, const struct modern_p
 	return false;
 }
 
-/* Which versions it names matters all the same. FRONT-POST-10 */
+/* It has no effect, but the version that it names is checked all the same. FRONT-POST-10 */
 static bool take_modern_notification(struct admission *admission)
 {
 	struct json claim = admission->single.protocol_version;
@@ -213,7 +225,7 @@ static bool take_modern_notification(struct admission *admission)
 	return false;
 }
 
-/* It matters to few: only those are looked for. MOD-TASK-01 */
+/* Looked up only for the few methods to which it matters. MOD-TASK-01 */
 static bool has_tasks(const struct admission *admission)
 {
 	const struct caller *caller = admission->caller;
@@ -225,8 +237,8 @@ static bool has_tasks(const struct admission *admission)
 }
 
 /*
- * A modern request says what it is, in its head and in its body alike. One whose head does not is modern all the same if
- * its body is, and so it is wrong. FRONT-ERA-02 … -09, FRONT-VER-05
+ * A modern request says that it is one in its head and in its body alike. If only its body does, it
+ * is a modern request all the same, and an invalid one. FRONT-ERA-02 … -09, FRONT-VER-05
  */
 static bool check_modern(struct admission *admission)
 {
@@ -250,11 +262,11 @@ static bool check_modern(struct admission *admission)
 		return take_modern_notification(admission);
 	if (!modern_check(admission->head, &admission->single, has_tasks(admission), &problem))
 		return refuse_by_problem(admission, &problem);
-	CHECK(is_stateless); /* a head that agrees has led there */
+	CHECK(is_stateless); /* a head that agrees has led to this front */
 	return true;
 }
 
-/* What is another principal's or another server's is not there. FRONT-SESS-04, -05, AUTH-SES-02 */
+/* Sessions of other principals and servers are unknown. FRONT-SESS-04, -05, AUTH-SES-02 */
 static bool check_known(struct admission *admission)
 {
 	if (!needs_name(admission) || !admission->session.is_named)
@@ -263,13 +275,13 @@ static bool check_known(struct admission *admission)
 		return refuse(admission, 404, MCP_SESSION_NOT_FOUND, "Session not found");
 	admission->client = admission->session.client;
 	if (admission->client != NULL) {
-		session_hold(admission->client->session); /* its idle time begins anew */
+		session_hold(admission->client->session); /* restarts its idle time */
 		session_release(admission->client->session);
 	}
 	return true;
 }
 
-/* A server that a reload has taken away serves the sessions that it has. */
+/* A server that a reload has removed serves only the sessions that it has. */
 static bool check_retired(struct admission *admission)
 {
 	if (admission->client != NULL || !admission->caller->endpoint->server->is_retired)
@@ -306,7 +318,10 @@ static bool check_named(struct admission *admission)
 	return refuse(admission, 400, MCP_INVALID_REQUEST, fronts[admission->front].unnamed);
 }
 
-/* Each request hears the text in admission->err; a batch or a notification is refused as what it is. */
+/*
+ * Each request is answered with the text in admission->err. The status is 200 only for a single
+ * legacy request.
+ */
 static bool refuse_params(struct admission *admission, const struct rule *rule)
 {
 	bool is_modern = admission->front == FRONT_STATELESS;
@@ -331,7 +346,7 @@ static bool refuse_name(struct admission *admission, const struct needs_flaw *fl
 	return refuse_params(admission, &rule);
 }
 
-/* What all messages of the body need together. AUTH-SCP-02, -06, -11, -12 */
+/* The scopes that all messages of the body need together. AUTH-SCP-02, -06, -11, -12 */
 static bool check_scopes(struct admission *admission)
 {
 	const struct caller *caller = admission->caller;
@@ -357,7 +372,7 @@ static bool check_scopes(struct admission *admission)
 	return false;
 }
 
-/* It is as if what the rules of the server do not allow were not there. product.md §5, SEC-50 */
+/* What the server's rules do not allow is treated as if it did not exist. product.md §5, SEC-50 */
 static bool check_permissions(struct admission *admission)
 {
 	const struct caller *caller = admission->caller;
@@ -392,7 +407,7 @@ static bool check_pins(struct admission *admission)
 	return refuse_params(admission, &rule);
 }
 
-/* A client that tries the newest revision first learns on HTTP+SSE that it must initialize. FRONT-OLD-06 */
+/* On HTTP+SSE, a client that tries the modern era learns that it must initialize. FRONT-OLD-06 */
 static bool check_era(struct admission *admission)
 {
 	if (admission->front != FRONT_HTTP_SSE)
@@ -407,7 +422,7 @@ static bool check_era(struct admission *admission)
 	return true;
 }
 
-/* Whether this tells that its client has initialized before. One that is new may ping. FRONT-OLD-09 */
+/* Whether this shows that its client has initialized before. A new client may ping. FRONT-OLD-09 */
 static bool goes_on(const struct admission *admission)
 {
 	const struct envelope *first = &admission->messages[0];
@@ -418,7 +433,10 @@ static bool goes_on(const struct admission *admission)
 		!slice_is_equal(first->method, SLICE_LIT("ping")));
 }
 
-/* A client of HTTP+SSE has no session at first, and no server yet that its notifications could go to. */
+/*
+ * A client of HTTP+SSE has no session at first, and no server process yet to which its
+ * notifications could go.
+ */
 static bool check_begun(struct admission *admission)
 {
 	if (!needs_name(admission) || admission->client != NULL || admission->is_initialize ||
@@ -435,7 +453,10 @@ static bool check_begun(struct admission *admission)
 	return false;
 }
 
-/* What would be answered on a stream that nobody reads, and perhaps nobody comes back for, is not begun. FRONT-OLD-04 */
+/*
+ * A request is refused if its response would go to a stream that nobody reads, and to which nobody
+ * may come back. FRONT-OLD-04
+ */
 static bool check_reader(struct admission *admission)
 {
 	if (!admission->session.is_lost)
@@ -484,7 +505,7 @@ static bool check_initialize(struct admission *admission)
 		"Invalid params: initialize needs protocolVersion, capabilities and clientInfo");
 }
 
-/* Notifications, answers, and streams that are resumed still matter to the calls that run. REL-41 */
+/* Notifications, responses and resumed streams still matter to the calls in flight. REL-41 */
 static bool check_draining(struct admission *admission)
 {
 	bool is_new = admission->requests > 0 ||
@@ -504,7 +525,10 @@ static bool check_calls(struct admission *admission)
 	       refuse_by_reason(admission, REASON_OVER_LIMIT);
 }
 
-/* Only a request that is a call is held against its tool's schema: what a server might take for one is refused. SEC-59 */
+/*
+ * Only a tools/call request can be checked against its tool's schema; anything else that a server
+ * might take for one is refused. SEC-59
+ */
 static bool can_be_checked(const struct server_conf *conf, const struct envelope *env)
 {
 	return !conf->checks_schemas || operation_of(env) != OPERATION_TOOL ||
@@ -512,7 +536,7 @@ static bool can_be_checked(const struct server_conf *conf, const struct envelope
 		slice_is_equal(env->method, SLICE_LIT("tools/call")));
 }
 
-/* What the arguments hold may be refused by the operator's rules, in any of the messages. SEC-54, SEC-55, SEC-59 */
+/* The operator's rules may refuse the arguments in any of the messages. SEC-54, SEC-55, SEC-59 */
 static bool check_arguments(struct admission *admission)
 {
 	const struct argument_rules *rules = &admission->caller->endpoint->arguments;
@@ -548,7 +572,7 @@ static bool check_limits(struct admission *admission)
 			.router = caller->frontend->router,
 			.limits = &caller->endpoint->server->conf.limits,
 			.principal = caller->access.principal,
-			/* A session's are counted as those of the address that it began from. */
+			/* Those of a session count for the address that began it. */
 			.peer = client != NULL ? &client->peer : admission->peer,
 			.messages = admission->messages,
 			.count = admission->count,
@@ -567,12 +591,12 @@ static bool check_limits(struct admission *admission)
 }
 
 /*
- * In this order: each relies on those before it. False: it has filled the refusal. What counts calls comes last: what was
- * refused is none.
+ * In this order: each relies on those before it. A check that returns false has filled the refusal
+ * or set goes_on. The check that counts calls comes last: a refused call must not count.
  */
 static const struct check {
 	bool (*is_passed)(struct admission *admission);
-	const char *word; /* for the record of the error that it refuses with */
+	const char *word; /* for the record of its refusal */
 } checks[] = {
 	{ check_access, "" },                     /* 401 */
 	{ check_body, "malformed" },              /* 400 */
@@ -602,7 +626,7 @@ const char *front_name(enum front front, const struct frontend *frontend)
 	return frontend->conf.is_operators ? "operator" : fronts[front].name;
 }
 
-/* Each of its requests; of a body without any, whatever it begins with. */
+/* Records each request of the body; if there is none, the first message. */
 static void record_refusal(const struct admission *admission, const char *word)
 {
 	const struct caller *caller = admission->caller;
@@ -637,7 +661,7 @@ static void record_refusal(const struct admission *admission, const char *word)
 		audit_refusal(audit, &request, word, &admission->refusal.rule);
 }
 
-/* Where lists show what the scopes of their reader are enough for, those that they imply count. */
+/* If lists show only what the reader's scopes suffice for, scopes that these imply count, too. */
 static void hand_on(struct admission *admission)
 {
 	const struct caller *caller = admission->caller;

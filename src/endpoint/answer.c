@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors are JSON-RPC objects, also where there is no request to answer. */
+/* Errors are JSON-RPC objects, even where there is no request to answer. */
 #include "endpoint/answer.h"
 
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 
-#define RETRY_AFTER_S 2 /* where nothing is known */
+#define RETRY_AFTER_S 2 /* if nothing better is known */
 
 #define FIELD_PARTS_MAX 6
 
-/* The field lines of each answer, in parts. Returns how many. */
+/* The header lines that every answer has, in parts. Returns the number of parts. */
 static size_t list_fields(const struct answer *answer, struct slice parts_r[FIELD_PARTS_MAX])
 {
 	size_t n = 0;
@@ -79,7 +79,7 @@ void answer_document(const struct answer *answer, int status, struct slice field
 	answer_send(answer, status, fields, &body, 1);
 }
 
-/* Ends `text`. */
+/* Frees `text`. */
 static void answer_send_text(const struct answer *answer, int status, struct buf *text)
 {
 	struct buf fields = { 0 };

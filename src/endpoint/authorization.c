@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A credential is looked for in the Authorization field alone. Its text is never kept: what stays of a
- * request is the principal, the scopes and the end.
+ * A credential is taken only from the Authorization field or, if configured, from X-API-Key. Its
+ * text is never kept: what remains of it is the access.
  */
 #include "endpoint/authorization.h"
 
@@ -43,7 +43,7 @@ void authorization_renew_conf(struct authorization *auth, const struct authoriza
 
 /* ---- another configuration ---- */
 
-/* What tells its text from those of other tokens of the same name. */
+/* Distinguishes its text from those of other tokens of the same name. */
 static uint64_t token_mark(const struct static_token *token)
 {
 	uint64_t mark;
@@ -52,7 +52,7 @@ static uint64_t token_mark(const struct static_token *token)
 	return mark;
 }
 
-/* The token of this name and with this mark. */
+/* The token with this name and this mark. */
 static const struct static_token *find_marked(const struct static_tokens *tokens, struct slice name,
 					      uint64_t mark)
 {
@@ -73,7 +73,7 @@ static struct rights static_rights(const struct static_token *token)
 	return rights;
 }
 
-/* Whether all that was open for the token before may be now. */
+/* Whether the token is good for at least as long as before, and for at least the same servers. */
 static bool outlives(const struct static_token *token, const struct static_tokens *now)
 {
 	const struct static_token *same = find_marked(now, token->name, token_mark(token));
@@ -125,7 +125,11 @@ void authorization_renew_rights(const struct authorization_conf *conf,
 	rights->needs_roles = conf->has_roles || rights->needs_roles;
 	rights->needs_scopes = true;
 	if (!slice_is_equal(identity->issuer, SLICE_LIT(PRINCIPAL_STATIC_ISSUER)))
-		return; /* his token is known to token_watch, and with his next request; numbers of roles mean what they meant */
+		/*
+		 * token_watch or the next request judges the token again; numbers of roles keep
+		 * their meaning.
+		 */
+		return;
 	token = find_marked(&conf->tokens, identity->subject, rights->token);
 	*rights = token != NULL ? static_rights(token) : no_rights;
 }
@@ -151,8 +155,11 @@ static enum authorization_step refuse(struct refusal *refusal_r, int status, con
 }
 
 /*
- * The client is told what to ask for when it begins; a client of static tokens asks nobody. AUTH-TOK-07
- * Without `error` nothing, or something that is none of ours, was presented. AUTH-CH-02, AUTH-IN-05
+ * Tells the client which scopes to request first; with static tokens, there is nobody to request
+ * them from. AUTH-TOK-07
+ *
+ * Without `error`, no credential was presented, or one of a kind that we do not take. AUTH-CH-02,
+ * AUTH-IN-05
  */
 static enum authorization_step refuse_token(const struct authorization *auth,
 					    const struct protected_resource *place,
@@ -188,7 +195,7 @@ static enum authorization_step refuse_by_verdict(const struct authorization *aut
 		return AUTHORIZATION_REFUSED;
 	}
 	refuse_token(auth, place, "invalid_token", description, refusal_r);
-	/* An expired one was good once: that is how clients learn that it is no longer. */
+	/* An expired token was good once, and this is how clients learn that it no longer is. */
 	refusal_r->is_failure = verdict->kind != VERDICT_EXPIRED;
 	return AUTHORIZATION_REFUSED;
 }
@@ -268,7 +275,7 @@ static enum authorization_step take_credential(struct authorization_check *check
 
 /* ---- static tokens ---- */
 
-/* Looks at all of them, whatever is found. AUTH-TOK-02 */
+/* Compares all of them, whether or not one has matched. AUTH-TOK-02 */
 static const struct static_token *find_token(const struct authorization *auth, struct slice text)
 {
 	const struct static_token *found = NULL;
@@ -333,7 +340,10 @@ static enum authorization_step refuse_unknown(const struct authorization *auth,
 
 /* ---- tokens of issuers ---- */
 
-/* RFC 8705 §3: the client of this connection has the certificate that the token is bound to. AUTH-POP-04 */
+/*
+ * Whether the client of this connection has the certificate that the token is bound to. RFC 8705
+ * §3, AUTH-POP-04
+ */
 static bool has_certificate(const struct http_conn *conn, const struct grant *grant)
 {
 	unsigned char thumbprint[TLS_THUMBPRINT_BYTES];
@@ -346,7 +356,10 @@ static bool has_certificate(const struct http_conn *conn, const struct grant *gr
 				    slice_str(grant->x5t_s256));
 }
 
-/* What the token is bound to is proven, and in the way that is asked for. AUTH-POP-01, -02, -04 */
+/*
+ * Checks that the client proves what the token is bound to, in the way that is required.
+ * AUTH-POP-01, -02, -04
+ */
 static int prove(const struct authorization_check *check, const struct credential *credential,
 		 const struct grant *grant, struct verdict *verdict_r)
 {
@@ -377,8 +390,8 @@ static int prove(const struct authorization_check *check, const struct credentia
 }
 
 /*
- * What one server wants of a token that is good for others: 0, or -1, the verdict and the rule that says so. What was introspected has no
- * signature that we saw: its issuer answers for it. AUTH-ISS-03
+ * What one server requires beyond a valid token. Returns 0, or -1, the verdict and the rule that
+ * refuses it. We saw no signature of an introspected token: its issuer answers for it. AUTH-ISS-03
  */
 static int check_policy(const struct protected_resource *place, const struct grant *grant,
 			struct verdict *verdict_r, enum rule_key *rule_r)
@@ -470,7 +483,7 @@ static bool has_role(const struct authorization *auth, const struct protected_re
 	return false;
 }
 
-/* What any request needs. AUTH-SCP-01 */
+/* Checks what every request needs. AUTH-SCP-01 */
 static bool has_base(const struct authorization *auth, const struct protected_resource *place,
 		     struct access *access, struct refusal *refusal_r)
 {
@@ -482,8 +495,8 @@ static bool has_base(const struct authorization *auth, const struct protected_re
 }
 
 /*
- * The last step: the scopes that any request needs, and the count of failures. A good token resets it, also one that is
- * good for something else. AUTH-CH-11
+ * The last step: checks the scopes that every request needs, and counts failures. A good token
+ * resets the count, even if it does not suffice here. AUTH-CH-11
  */
 static enum authorization_step finish(struct authorization_check *check,
 				      enum authorization_step step)
@@ -551,7 +564,7 @@ enum authorization_step authorization_conclude(struct authorization_check *check
 	struct credential credential;
 
 	CHECK(grant == NULL || verdict->kind == VERDICT_OK);
-	/* It was taken before; a reload can have changed what is taken. */
+	/* It was accepted before, but a reload may have changed what is accepted. */
 	if (take_credential(check, &credential) == AUTHORIZATION_REFUSED) {
 		grant_unref(&grant);
 		return finish(check, AUTHORIZATION_REFUSED);
@@ -579,7 +592,10 @@ bool authorization_is_current(const struct authorization *auth,
 	if (access->ends_at_ms == UINT64_MAX || clock_wall_ms() < access->ends_at_ms) {
 		if (auth->deny_list->count == 0)
 			return true;
-		/* Whatever was found out about the token, and whenever. AUTH-SES-07 */
+		/*
+		 * Whatever was found out about the token, and whenever, a denial counts.
+		 * AUTH-SES-07
+		 */
 		access_show(access, &marks);
 		denial = deny_list_find(auth->deny_list, &marks);
 		if (denial == NULL)
@@ -631,14 +647,17 @@ struct rights authorization_rights(const struct authorization *auth, const struc
 	return rights;
 }
 
-/* Its proof was taken when it came; another one is not asked for until it comes again. */
+/*
+ * Whether such a token could be proven now. Its proof was checked when it was presented; the next
+ * one is due when it is presented again.
+ */
 static bool can_be_proven(const struct authorization_conf *conf, const struct grant *grant)
 {
 	return grant->jkt[0] != '\0' ? conf->dpop != AUTHORIZATION_DPOP_OFF :
 				       conf->dpop != AUTHORIZATION_DPOP_REQUIRED;
 }
 
-/* Whether `fresh`, which this grant brings, may stand for what `access` was given for. */
+/* Whether `fresh`, the access that the new grant gives, may replace `access`. */
 static bool is_as_good(const struct authorization *auth, const struct protected_resource *place,
 		       const struct access *access, struct access *fresh, struct refusal *refusal_r)
 {
@@ -656,7 +675,7 @@ static bool is_as_good(const struct authorization *auth, const struct protected_
 	return false;
 }
 
-/* Takes the grant. If not, *access is as before. */
+/* Takes ownership of the grant. Returns whether *access was replaced. */
 static bool renew(const struct authorization *auth, const struct protected_resource *place,
 		  struct access *access, struct grant *grant, struct refusal *refusal_r)
 {

@@ -10,15 +10,15 @@
 #include "router/router.h"
 #include "session/holder.h"
 
-/* Nobody knows when a call in flight will end. */
+/* A guess: nobody knows when a call in flight will end. */
 #define CONCURRENCY_WAIT_MS 1000
 
-/* What the calls take of one limit. */
+/* What the calls take from one limit. */
 struct charge {
 	const struct call_limit *limit;
 	size_t calls;
 	size_t in_flight; /* of these */
-	uint64_t key;     /* of the bucket of this caller */
+	uint64_t key;     /* of this caller's bucket */
 };
 
 struct charges {
@@ -27,21 +27,24 @@ struct charges {
 };
 
 /*
- * What servers hear of: not their handshake, and what we answer ourselves. A call that wants no answer is one: a server may
- * execute it.
+ * Whether the limits apply to the message: to all that reaches the server, except its handshake and
+ * what we answer ourselves. A call sent as a notification counts: the server may execute it.
  */
 static bool is_call(const struct envelope *env, bool is_modern)
 {
 	if (env->kind != ENVELOPE_REQUEST)
 		return operation_of(env) != OPERATION_OTHER;
-	/* To a client that is told 429 here the server would seem to be of another era. */
+	/* To a client that gets 429 here, the server would seem to be of another era. */
 	if (is_modern && slice_is_equal(env->method, SLICE_LIT("server/discover")))
 		return false;
 	return !slice_is_equal(env->method, SLICE_LIT("initialize")) &&
 	       !slice_is_equal(env->method, SLICE_LIT("ping"));
 }
 
-/* Streams of changes stay for as long as they like, requests about tasks are how these end, and what wants no answer has no end. */
+/*
+ * Not in flight: subscription streams, which stay open for as long as they like; requests about
+ * tasks, which are how tasks end; and notifications, whose end is not known.
+ */
 static bool is_in_flight(const struct envelope *env)
 {
 	enum method_id method = method_find(env->method)->id;
@@ -83,7 +86,7 @@ static bool is_over_concurrency(const struct limited_calls *calls, const struct 
 	return (holder != NULL ? holder->count : 0) + charge->in_flight > most;
 }
 
-/* The rule that has this limit; `of_all`: if it is for all calls of the server. */
+/* The rule with this limit. Its key is `of_all` if the limit is for all calls of the server. */
 static struct rule rule_of(const struct limited_calls *calls, const struct charge *charge,
 			   enum rule_key of_all)
 {
@@ -121,7 +124,7 @@ static enum reason judge(const struct limited_calls *calls, const struct charges
 	return *wait_ms_r > 0 ? REASON_OVER_RATE : REASON_NONE;
 }
 
-/* All that is judged here is taken here, at the same time. */
+/* Cannot fail: judge() has just checked it. */
 static void take(const struct limited_calls *calls, const struct charge *charge, uint64_t now_ms)
 {
 	uint64_t wait_ms = rate_take(&calls->router->rates, charge->key, &charge->limit->rate,

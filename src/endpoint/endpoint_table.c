@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "process/server.h"
 
-/* Whether the endpoint has this path, and for what. */
+/* Whether the endpoint has this path, and in which role. */
 static bool is_at(const struct endpoint *endpoint, struct slice path, enum endpoint_role *role_r)
 {
 	*role_r = slice_is_equal(endpoint->sse_path, path)     ? ENDPOINT_SSE :
@@ -13,7 +13,7 @@ static bool is_at(const struct endpoint *endpoint, struct slice path, enum endpo
 	return *role_r != ENDPOINT_MCP || slice_is_equal(endpoint->path, path);
 }
 
-/* Whether this is the one to be found: no other that is not retired has its path. */
+/* Whether this is the endpoint to find: no other that is not retired has its path. */
 static bool is_it(const struct endpoint *endpoint, struct slice path, enum endpoint_role *role_r)
 {
 	return endpoint->server != NULL && !endpoint->server->is_retired &&
@@ -47,7 +47,7 @@ const struct endpoint *endpoint_find(struct frontend *frontend, struct slice pat
 	const struct endpoint *found;
 
 	CHECK(conf->endpoint_count == 0 || conf->endpoints != NULL);
-	/* What it says is looked at, not believed: servers come and go. */
+	/* The hint is verified, not trusted: servers come and go. */
 	if (*hint < conf->endpoint_count && is_it(&conf->endpoints[*hint], path, role_r))
 		return &conf->endpoints[*hint];
 	found = search(conf, path, role_r);

@@ -10,7 +10,7 @@
 #include "http/sse.h"
 #include "session/session_table.h"
 
-/* What is gathered before it is handed to the connection. */
+/* How much is gathered before it is handed to the connection. */
 #define BATCH_BYTES (64 * 1024)
 
 static void writer_renew_keepalive(struct event_writer *writer)
@@ -19,7 +19,7 @@ static void writer_renew_keepalive(struct event_writer *writer)
 		    writer->keepalive_ms);
 }
 
-/* epoch-stream-number, as hexadecimal digits. */
+/* epoch-stream-number, in hexadecimal. */
 struct slice event_id_format(uint32_t epoch, uint64_t stream, uint64_t number, char *out)
 {
 	int n = snprintf(out, EVENT_ID_BYTES, "%08x-%llx-%llx", epoch, (unsigned long long)stream,
@@ -88,7 +88,7 @@ int event_id_parse_of_client(struct slice id, char *client_r, uint64_t *number_r
 			 number_r);
 }
 
-/* Who can come back to a primed stream is told when. FRONT-SSE-03, -05, FRONT-GET-05 */
+/* A client that can resume the stream is told when to do so. FRONT-SSE-03, -05, FRONT-GET-05 */
 static void writer_append_priming(const struct event_writer *writer, uint64_t retry_ms,
 				  struct buf *out)
 {
@@ -98,7 +98,10 @@ static void writer_append_priming(const struct event_writer *writer, uint64_t re
 		sse_append_priming(out, event_id(writer, writer->reader.position, id), retry_ms);
 }
 
-/* Nothing more comes on this connection. Where many end at once, not all come back at once. REL-51 */
+/*
+ * Ends the stream on this connection. If many end at once, their clients are not to come back at
+ * once. REL-51
+ */
 static void writer_finish(struct event_writer *writer, enum reason reason)
 {
 	struct buf text = { 0 };
@@ -144,7 +147,10 @@ static void writer_pull(struct event_writer *writer)
 		writer_finish(writer, REASON_CONNECTION_AGE);
 }
 
-/* Who comes back while the gateway stops may find nobody: a socket of the service manager waits for the next daemon. */
+/*
+ * Not while draining: a client that comes back then may find nobody, because a socket of the
+ * service manager waits for the next daemon.
+ */
 static void writer_on_age(struct timer *timer)
 {
 	struct event_writer *writer = container_of(timer, struct event_writer, age);

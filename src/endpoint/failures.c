@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table by the address. */
+/* A table keyed by address. */
 #include "endpoint/failures.h"
 
 #include <stdlib.h>

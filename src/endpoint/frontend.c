@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of paths, and what is answered without asking who it is. */
+/* The table of paths, and what is answered without identifying the caller. */
 #include "endpoint/frontend.h"
 
 #include <stdlib.h>
@@ -19,7 +19,10 @@
 #include "obs/log.h"
 #include "router/router.h"
 
-/* Browsers ask before they send. Whoever may not, gets no answer that allows it. FRONT-HTTP-14 */
+/*
+ * Browsers ask before they send. An origin that is not allowed gets no answer that allows it.
+ * FRONT-HTTP-14
+ */
 static struct http_exchange *frontend_answer_preflight(const struct frontend *frontend,
 						       const struct answer *answer,
 						       const char *methods)
@@ -65,14 +68,17 @@ static const char *const frontend_methods[] = {
 	[ENDPOINT_MESSAGE] = "POST, OPTIONS",
 };
 
-/* Fields that may stand only once, if they are there at all. FRONT-HTTP-08, SEC-30 */
+/* Fields that may occur at most once. FRONT-HTTP-08, SEC-30 */
 #define SINGLE_FIELDS \
 	(1u << HTTP_ORIGIN | 1u << HTTP_AUTHORIZATION | 1u << HTTP_DPOP | 1u << HTTP_CONTENT_TYPE)
 #define SINGLE_MCP_FIELDS                                                                      \
 	(1u << HTTP_MCP_SESSION_ID | 1u << HTTP_MCP_PROTOCOL_VERSION | 1u << HTTP_MCP_METHOD | \
 	 1u << HTTP_MCP_NAME | 1u << HTTP_LAST_EVENT_ID)
 
-/* A modern request is told of fields of MCP with a code of its own, in its turn: modern_check. */
+/*
+ * Repeated MCP fields of a modern request are refused later, with a code of their own:
+ * modern_check.
+ */
 static bool is_repeating(const struct endpoint_request *request)
 {
 	bool is_modern = request->http->method == HTTP_POST && stateless_is_named(request);
@@ -81,7 +87,7 @@ static bool is_repeating(const struct endpoint_request *request)
 		(is_modern ? SINGLE_FIELDS : SINGLE_FIELDS | SINGLE_MCP_FIELDS)) != 0;
 }
 
-/* The caller is known: the request goes to the front of its path. Returns as on_request does. */
+/* The caller is known: the request goes to the front of its path. Returns what on_request does. */
 static struct http_exchange *frontend_dispatch(const struct endpoint_request *request)
 {
 	const struct http_request *http = request->http;
@@ -128,8 +134,8 @@ static struct http_exchange *frontend_dispatch(const struct endpoint_request *re
 	"(`mcpgatectl token new` makes one), or `auth: {mode: anonymous}` if everybody may"
 
 /*
- * Why a request is refused (403) that a proxy passes on of which the configuration does not know, where nobody is asked for a
- * token because only this machine was meant to come; NULL: it is none. SEC-69
+ * Why a request that came through a proxy unknown to the configuration is refused (403): no token
+ * is required, because only this machine was meant to connect. NULL: it is no such request. SEC-69
  */
 static const char *frontend_check_proxy(const struct frontend_conf *conf,
 					const struct http_conn *conn,
@@ -140,13 +146,13 @@ static const char *frontend_check_proxy(const struct frontend_conf *conf,
 		return NULL;
 	if (http_is_forwarded(request))
 		return "Forbidden: a proxy has passed this on" ADD_PROXY;
-	/* No client of MCP speaks it; nginx does, where it is told nothing but proxy_pass. */
+	/* No MCP client speaks HTTP/1.0; nginx does if it is told nothing but proxy_pass. */
 	if (request->minor_version == 0)
 		return "Forbidden: a proxy has passed this on, it seems (HTTP/1.0)" ADD_PROXY;
 	return NULL;
 }
 
-/* The path as the table has it: without what public_url has in front, and without a slash at its end. */
+/* The path as it is in the table: without the prefix of public_url and without a trailing slash. */
 static struct slice frontend_own_path(const struct frontend *frontend, struct slice path)
 {
 	path = origin_own_path(frontend->conf.authorization.public_url, path);
@@ -198,7 +204,7 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 		return refusal_send_head(&to.answer, 404, "Not found: no server has this path");
 	if (request->method == HTTP_OPTIONS)
 		return frontend_answer_preflight(frontend, &to.answer, frontend_methods[to.role]);
-	/* Who it is, before anything else of the request is looked at. AUTH-CH-08 */
+	/* The caller is identified before anything else of the request is looked at. AUTH-CH-08 */
 	return pending_auth_admit(&to, frontend_dispatch);
 }
 
@@ -212,7 +218,7 @@ static void frontend_write_error(struct http_handler *handler, int status, const
 	write_error(body, none, MCP_INVALID_REQUEST, slice_str(reason), none);
 }
 
-/* Who gets an answer has left his record. SEC-63 */
+/* Records are sent before the answers that they are about. SEC-63 */
 static void frontend_before_write(struct http_handler *handler)
 {
 	struct audit *audit = container_of(handler, struct frontend, handler)->router->audit;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client is known by a random id in the address that its stream begins with. Until it has initialized
- * there is no session: what it is told goes straight to the connection. Then everything goes through the
- * session's own stream, answers included, in the order in which it came. A client without connection is lost; its
- * session idles like any other that nobody uses, and may give way.
+ * A client is identified by a random id in the URI that its stream begins with. Until it has
+ * initialized there is no session, and messages go straight to its connection; after that,
+ * everything, responses included, goes through the session's own stream, in order of arrival. A
+ * client without a connection is lost; its session idles like any other that nobody uses, and may
+ * be ended to make room.
  */
 #include "endpoint/http_sse.h"
 
@@ -27,13 +28,13 @@
 #include "router/router.h"
 
 #define INITIALIZE_MS (60 * 1000)
-#define WORD_MS 2000 /* for one that says that it has initialized to do so all the same */
+#define WORD_MS 2000 /* time for a client that claims to have initialized to do so all the same */
 
 enum client_state {
 	CLIENT_NEW,  /* its GET is not answered yet */
 	CLIENT_OPEN, /* its stream has begun; it has no session */
-	CLIENT_LIVE, /* it has one */
-	CLIENT_LOST, /* it has one, or is about to get it, and no connection */
+	CLIENT_LIVE, /* it has a session */
+	CLIENT_LOST, /* it has a session, or is about to get one, but no connection */
 	CLIENT_GONE, /* it cannot be found any more, and its session is about to end */
 };
 
@@ -43,12 +44,12 @@ struct sse_client {
 	struct principal *principal; /* a reference */
 	struct session_entry entry;  /* its id */
 	struct sse_get *get;         /* NULL: lost, or gone */
-	struct list link;            /* newcomers, until there is a session; or lost ones */
-	struct timer patience;       /* likewise; and while it is lost */
+	struct list link;            /* in sse_newcomers, until it has a session; or in sse_lost */
+	struct timer patience;       /* runs while CLIENT_OPEN or CLIENT_LOST */
 	enum client_state state;
 	struct call *opening;          /* the initialize request in flight */
-	bool is_replaying;             /* which is ours, not the client's: it does not hear of it */
-	struct client *session_client; /* from its answer on, until the session has ended */
+	bool is_replaying;             /* `opening` is ours: the client gets no response */
+	struct client *session_client; /* from initialize's response until the session has ended */
 	struct session_owner owner;
 	struct task farewell;
 };
@@ -107,7 +108,7 @@ static void client_free(struct sse_client *client)
 	loop_defer_free(client->frontend->router->loop, client);
 }
 
-/* Its GET is another's, or nobody's. What is being written to it goes on, or has ended. */
+/* Drops the client's GET. Its connection has ended, or still writes what it was given. */
 static void client_leave_get(struct sse_client *client)
 {
 	struct sse_get *get = client->get;
@@ -130,8 +131,9 @@ static void client_on_farewell(struct task *task)
 }
 
 /*
- * Its session ends with it, but not at once: the stream may have ended because the last message was too much for it,
- * and whoever pushed that message still uses the session and its calls.
+ * The client's session ends with it, but not at once: the stream may have ended because the last
+ * message was too much for it, and the code that pushed that message still uses the session and its
+ * calls.
  */
 static void client_end(struct sse_client *client)
 {
@@ -152,14 +154,17 @@ static void client_on_session_end(struct session_owner *owner)
 	client_end(client);
 }
 
-/* Of messages that wait for it. */
+/* The bytes of the messages that wait for the client. */
 static size_t client_bytes(const struct sse_client *client)
 {
 	return client->session_client == NULL ? 0 :
 						client->session_client->session->standalone.bytes;
 }
 
-/* What waits for lost clients counts in streams.total_bytes, but nothing of it can go alone: who has most goes. SEC-16 */
+/*
+ * What waits for lost clients counts towards streams.total_bytes, but single messages must not be
+ * dropped: the client with the most bytes goes. SEC-16
+ */
 void http_sse_on_room(struct task *task)
 {
 	struct frontend *frontend = container_of(task, struct frontend, sse_room);
@@ -181,7 +186,7 @@ void http_sse_on_room(struct task *task)
 	}
 }
 
-/* Whether it is worth waiting for a client whose connection has ended so. */
+/* Whether to wait for a client whose connection ended for this reason. */
 static bool may_come_back(const struct sse_client *client, enum reason reason)
 {
 	const struct client *session_client = client->session_client;
@@ -193,7 +198,10 @@ static bool may_come_back(const struct sse_client *client, enum reason reason)
 	       (session_client != NULL && session_client->session->state == SESSION_LIVE);
 }
 
-/* Nobody reads the stream that would end with this token. AUTH-SES-07 */
+/*
+ * Makes the session end when this token is denied: while nobody reads, there is no stream that
+ * would end with the token. AUTH-SES-07
+ */
 static void session_end_with(struct session *session, const struct access *access)
 {
 	struct denial_marks marks;
@@ -203,7 +211,7 @@ static void session_end_with(struct session *session, const struct access *acces
 		session_keep_marks(session, &marks);
 }
 
-/* Its connection has ended, or is no longer for it. FRONT-OLD-04 */
+/* The client's connection has ended, or may no longer serve it. FRONT-OLD-04 */
 static void client_lose(struct sse_client *client, enum reason reason)
 {
 	struct client *session_client = client->session_client;
@@ -233,7 +241,10 @@ static void get_on_events_end(struct event_writer *writer, enum reason reason)
 		client_lose(get->client, reason);
 }
 
-/* It may have initialized before, and does not say which client it is; nor has it said anything else yet. FRONT-OLD-09 */
+/*
+ * Whether the client may have initialized before: it does not say which client it is, and has said
+ * nothing else yet. FRONT-OLD-09
+ */
 static bool is_unnamed(const struct sse_client *client)
 {
 	return client->state == CLIENT_OPEN && client->get != NULL && client->get->revision != NULL;
@@ -261,7 +272,7 @@ static void client_on_impatience(struct timer *timer)
 		sse_client_go_on(client);
 }
 
-/* The client comes back, and learns then that it needs a fresh token. AUTH-SES-06, -07 */
+/* When the client comes back, it learns that it needs a fresh token. AUTH-SES-06, -07 */
 static void get_on_over(void *owner, enum reason reason)
 {
 	struct sse_get *get = owner;
@@ -310,7 +321,7 @@ struct sse_client *sse_client_find(struct caller *caller, const char *id)
 	return client;
 }
 
-/* ---- messages to the client; none of these may use the client afterwards, it may have ended ---- */
+/* ---- messages to the client, each of which may end it ---- */
 
 void sse_client_tell(struct sse_client *client, const struct slice *parts, size_t count)
 {
@@ -322,7 +333,7 @@ void sse_client_tell(struct sse_client *client, const struct slice *parts, size_
 		struct stream *stream = &client->session_client->session->standalone;
 
 		stream_push(stream, STREAM_RESPONSE, 0, msg);
-		/* Answers are never dropped: there is nothing to come back to. */
+		/* Responses are never dropped: there would be nothing to come back to. */
 		if (client->state == CLIENT_LOST && stream_is_full(stream))
 			client_end(client);
 		else if (client->state == CLIENT_LOST)
@@ -339,7 +350,7 @@ void sse_client_tell(struct sse_client *client, const struct slice *parts, size_
 	msg_unref(&msg);
 }
 
-/* ---- what calls tell ---- */
+/* ---- what calls report ---- */
 
 static bool sse_call_on_message(struct call *call, enum stream_kind kind, uint64_t key,
 				struct msg *msg)
@@ -358,7 +369,7 @@ static bool sse_call_is_reachable(const struct call *call)
 	return stream_has_reader(&call->client->session->standalone);
 }
 
-/* It is over: its memory goes at the end of the turn. */
+/* The call is over: it is freed at the end of the turn. Returns its client. */
 static struct sse_client *sse_call_end(struct call *call)
 {
 	struct sse_call *sse_call = container_of(call, struct sse_call, call);
@@ -374,7 +385,7 @@ static struct sse_client *sse_call_end(struct call *call)
 
 static const struct session_owner_ops owner_ops = { .on_end = client_on_session_end };
 
-/* The session has begun. */
+/* The client's session has begun. */
 static void client_adopt(struct sse_client *client, struct client *session_client)
 {
 	struct session *session = session_client->session;
@@ -419,7 +430,7 @@ static void sse_call_on_failed(struct call *call, enum reason reason)
 	struct sse_client *client = sse_call_end(call);
 	struct buf text = { 0 };
 
-	if (client->is_replaying) { /* it comes back, and this is tried again */
+	if (client->is_replaying) { /* when it comes back, this is tried again */
 		client_close(client);
 		return;
 	}
@@ -448,7 +459,7 @@ static void sse_call_show(const struct deny_watcher *watcher, struct denial_mark
 	access_show(&container_of(watcher, struct sse_call, deny_watcher)->access, marks_r);
 }
 
-/* The stream, and what was sent with other tokens, go on. AUTH-SES-07 */
+/* The stream, and calls sent with other tokens, go on. AUTH-SES-07 */
 static void sse_call_on_denied(struct deny_watcher *watcher)
 {
 	forward_deny(&container_of(watcher, struct sse_call, deny_watcher)->call);
@@ -516,7 +527,7 @@ static void get_open(struct sse_get *get, const struct answer *answer)
 	sse_get_begin(get, client_id(client), answer, 0);
 }
 
-/* The client has come back, be it that its old connection is known to have ended or not. */
+/* The client has come back, whether or not its old connection is known to have ended. */
 static void get_resume(struct sse_get *get, struct sse_client *client, const struct answer *answer)
 {
 	struct sse_get *old = client->get;
@@ -524,7 +535,7 @@ static void get_resume(struct sse_get *get, struct sse_client *client, const str
 	bool is_whole = true;
 
 	if (old != NULL && old->writer.reader.stream == NULL)
-		http_stream_end(old->exchange.conn); /* else it is told by the stream */
+		http_stream_end(old->exchange.conn); /* else its writer ends it when detached */
 	client->get = get;
 	get->client = client;
 	if (client->state == CLIENT_LOST) {
@@ -546,8 +557,8 @@ static void get_resume(struct sse_get *get, struct sse_client *client, const str
 }
 
 /*
- * A new session, of the revision that the client has agreed on. What else it said then is not known, so it is said to be able
- * to do nothing that a server may ask for.
+ * Opens a new session with the revision that the client has agreed on. What else it said when it
+ * initialized is not known, so the session declares no capabilities.
  */
 static void client_replay(struct sse_client *client)
 {
@@ -577,8 +588,8 @@ static void client_replay(struct sse_client *client)
 }
 
 /*
- * The one lost client that this caller has here, of this revision. Only of callers with a token: to all others a lost session
- * belongs that has the id.
+ * The only lost client that this caller has here with this revision. Only for callers with a token:
+ * to all others, a lost session belongs to whoever has its id.
  */
 static struct sse_client *find_lost(const struct sse_get *get)
 {
@@ -601,7 +612,7 @@ static struct sse_client *find_lost(const struct sse_get *get)
 	return found;
 }
 
-/* The session of a lost client, with its calls, becomes another's. */
+/* Gives the session of a lost client, with its calls, to another client. */
 static void client_take(struct sse_client *client, struct sse_client *lost)
 {
 	struct client *session_client = lost->session_client;
@@ -693,8 +704,8 @@ static const struct http_exchange_ops get_ops = {
 };
 
 /*
- * What Last-Event-ID names. Behind "-0" nothing but the endpoint was seen: if that client is not there, it had no session, and
- * this is a new one.
+ * Reads what Last-Event-ID names. After "-0", nothing but the endpoint event was seen: if that
+ * client does not exist, it had no session, and this is a new client.
  */
 static void get_read_event(struct sse_get *get, struct slice event)
 {

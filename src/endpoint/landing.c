@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that is not ours in the page is public_url, or the Host, which was found to be one of ours, and paths of the configuration: escaped. */
+/*
+ * Everything variable in the page is escaped: public_url, or the Host, which was checked to be one
+ * of ours, and paths of the configuration.
+ */
 #include "endpoint/landing.h"
 
 #include "base/buf.h"
@@ -36,14 +39,17 @@ static void append_escaped(struct buf *out, struct slice text)
 	}
 }
 
-/* Where a configuration says so it may be known: who is on this machine could read it there. */
+/*
+ * Only to clients on this machine, if no token is needed: they could read the addresses in a
+ * configuration, too.
+ */
 static bool may_tell_servers(const struct frontend *frontend, const struct answer *answer)
 {
 	return frontend->conf.authorization.mode == AUTHORIZATION_NONE &&
 	       peer_is_loopback(*http_conn_client(answer->conn));
 }
 
-/* As config/origin says it; without public_url as the browser has found it. */
+/* As config/origin writes it; without public_url, as the browser has reached us. */
 static void append_origin(struct buf *page, const struct frontend *frontend,
 			  const struct answer *answer, struct slice host)
 {

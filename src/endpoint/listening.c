@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET on the MCP endpoint: the session's own stream, or, with Last-Event-ID, the stream of that event from
- * behind it on. A stream has one reader: who comes later takes over. FRONT-GET-*, FRONT-RES-*.
+ * GET on the MCP endpoint: the session's own stream or, with Last-Event-ID, the stream of that
+ * event, from the next event on. A stream has one reader: a later one takes over. FRONT-GET-*,
+ * FRONT-RES-*.
  */
 #include <stdlib.h>
 
@@ -26,7 +27,7 @@ struct listening {
 	struct request_context *context; /* NULL: the stream has begun */
 	char *event;                     /* Last-Event-ID; empty: too long for one of ours */
 	struct session *session;         /* held while its own stream is open; else NULL */
-	struct stored_stream *stored;    /* or the answer that is resumed */
+	struct stored_stream *stored;    /* or the response stream that is resumed */
 	struct event_writer writer;
 	struct token_watch *token_watch;
 };
@@ -60,7 +61,7 @@ static void listening_on_end(struct event_writer *writer, enum reason reason)
 	listening_end(container_of(writer, struct listening, writer));
 }
 
-/* A clean end: the client comes back, and learns then that it needs a fresh token. AUTH-SES-06, -07 */
+/* A clean end: when it comes back, the client learns that it needs a new token. AUTH-SES-06, -07 */
 static void listening_on_over(void *owner, enum reason reason)
 {
 	struct listening *get = owner;
@@ -92,8 +93,8 @@ static void listening_refuse_event(struct listening *get)
 }
 
 /*
- * What came behind that event is gone for good: the request `id` gets the error that it waits for. `event`: of the
- * error; the client comes back with it. FRONT-RES-07
+ * The events after that one are gone for good: the request `id` gets an error as its response.
+ * `event`: the id of the error's event, with which the client comes back. FRONT-RES-07
  */
 static void listening_answer_expired(struct listening *get, struct slice id, struct slice event)
 {
@@ -150,7 +151,10 @@ static void listening_begin(struct listening *get, struct client *client,
 		listening_answer_expired(get, stored_stream_request_id(get->stored),
 					 slice_of(NULL, 0));
 	} else {
-		/* There is always more to come: who keeps to the old id would never get it. */
+		/*
+		 * There is always more to come, which a client that keeps the old id would never
+		 * get.
+		 */
 		listening_answer_expired(get, slice_of(NULL, 0),
 					 event_id_format(source->epoch, source->number,
 							 stream->taken, id));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The documents about resources are made once, from the configuration alone: they are served while every issuer
- * is down, and hold nothing that a request said. The facade's is a copy of what the issuer says now, less what
- * would not be true here.
+ * The documents about resources are made once, from the configuration alone: they are served even
+ * while every issuer is down, and contain nothing from requests. The facade's document is a copy of
+ * the issuer's current metadata, without what would not be true here.
  */
 #include "endpoint/metadata.h"
 
@@ -26,7 +26,10 @@ struct metadata_document {
 
 /* ---- documents about resources: RFC 9728 §2 ---- */
 
-/* No member is null or empty: clients that check the form would look elsewhere then. AUTH-PRM-03 … -06 */
+/*
+ * No member is null or empty: clients that validate the document would look elsewhere then.
+ * AUTH-PRM-03 … -06
+ */
 static char *make_document(const struct authorization_conf *auth,
 			   const struct metadata_resource *resource)
 {
@@ -58,7 +61,7 @@ static char *make_document(const struct authorization_conf *auth,
 	return text;
 }
 
-/* What stands behind the well-known path: of the root nothing. */
+/* What follows the well-known path: for the root, nothing. */
 static struct slice behind_well_known(struct slice path)
 {
 	return slice_is_equal(path, SLICE_LIT("/")) ? slice_of(path.p, 0) : path;
@@ -92,7 +95,10 @@ void metadata_fini(struct metadata *metadata)
 	*metadata = (struct metadata){ .documents = NULL };
 }
 
-/* At the root only where there is one resource, or one that is there: nobody could tell which one is meant. AUTH-PRM-02, -12 */
+/*
+ * There is a document at the root only if there is a single resource, or one at the root: otherwise
+ * nobody could tell which one is meant. AUTH-PRM-02, -12
+ */
 static const struct metadata_document *find_document(const struct metadata *metadata,
 						     struct slice path)
 {
@@ -100,7 +106,7 @@ static const struct metadata_document *find_document(const struct metadata *meta
 	struct slice prefix = origin_path_of(metadata->auth->public_url);
 	struct slice rest;
 
-	/* Where the path of public_url comes behind, as the name of the resource has it: RFC 9728 §3.1 */
+	/* The path of public_url may follow, as in the identifier of the resource: RFC 9728 §3.1 */
 	rest = slice_has_prefix(path, well_known) ?
 		       slice_of(path.p + well_known.n, path.n - well_known.n) :
 		       slice_of(NULL, 0);
@@ -121,10 +127,13 @@ static const struct metadata_document *find_document(const struct metadata *meta
 
 /* ---- the facade for clients of 2025-03-26 ---- */
 
-/* Where to go and how; nothing that promises what the issuer does under its own name. AUTH-FAC-01, -02 */
+/*
+ * Where to go and how; nothing that promises what the issuer does only under its own name.
+ * AUTH-FAC-01, -02
+ */
 static const struct {
 	const char *name;
-	bool is_openid; /* for clients that look for OpenID's document alone */
+	bool is_openid; /* for clients that look only for OpenID's document */
 } copied[] = {
 	{ "authorization_endpoint", false },
 	{ "token_endpoint", false },
@@ -170,7 +179,7 @@ static void answer_facade(const struct metadata *metadata, const struct answer *
 	json_t *document;
 	char *text;
 
-	if (issuer == NULL) { /* 404 would send clients to /authorize here. AUTH-FAC-04 */
+	if (issuer == NULL) { /* after a 404, clients would try /authorize here. AUTH-FAC-04 */
 		answer_document(answer, 503,
 				SLICE_LIT(ANSWER_CORS "Cache-Control: no-store\r\n"
 						      "Retry-After: 5\r\n"),
@@ -188,7 +197,10 @@ static void answer_facade(const struct metadata *metadata, const struct answer *
 
 /* ---- requests ---- */
 
-/* Clients read every answer as JSON, also those to what they only guess. AUTH-PRM-10, AUTH-FAC-06 */
+/*
+ * Clients parse every answer as JSON, even those to paths that they only guess. AUTH-PRM-10,
+ * AUTH-FAC-06
+ */
 void metadata_answer_missing(const struct answer *answer)
 {
 	answer_document(answer, 404, SLICE_LIT(ANSWER_CORS),

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The era of a POST, and the ladder of a modern request but for its last step (modern_params.c). Each step relies on those
- * before it. What the gateway does not read itself is left to the server: it answers in band.
+ * The era of a POST, and the ladder of checks for a modern request, except for its last step
+ * (modern_params.c). Each step relies on those before it. What the gateway does not read itself is
+ * left to the server, which answers in band.
  *
- * Invariant: what has passed is mirrored in the head as it is in the body, so that whoever goes by the head goes by what
- * the server will see.
+ * Invariant: if a request has passed, its head mirrors its body, so that whoever acts on the head
+ * acts on what the server will see.
  */
 #include "endpoint/modern.h"
 
@@ -16,8 +17,8 @@
 
 #define TASKS "io.modelcontextprotocol/tasks"
 
-/* What of params the gateway itself reads. */
-#define READS_ARGUMENTS 1 /* arguments, be it to compare them with the head */
+/* The members of params that the gateway itself reads. */
+#define READS_ARGUMENTS 1 /* arguments, if only to compare them with the head */
 #define READS_RETRY 2     /* inputResponses, requestState: of methods that may ask for input */
 #define READS_CURSOR 4
 #define READS_FILTER 8 /* notifications */
@@ -25,9 +26,9 @@
 /* The methods of the modern era; any other is unknown in it. FRONT-ERA-06 */
 static const struct rule {
 	struct slice name;
-	const char *mirrored; /* the member of params that Mcp-Name says; NULL: none. MOD-HDR-01 */
+	const char *mirrored; /* the member of params in Mcp-Name; NULL: none. MOD-HDR-01 */
 	unsigned int reads;
-	bool is_of_tasks; /* of the extension */
+	bool is_of_tasks; /* of the tasks extension */
 } rules[] = {
 	{ SLICE("tools/call"), "name", READS_ARGUMENTS | READS_RETRY, false },
 	{ SLICE("tools/list"), NULL, READS_CURSOR, false },
@@ -92,7 +93,7 @@ char *modern_head_copy(const struct modern_head *head, struct modern_head *copy_
 
 /* ---- the era ---- */
 
-/* Whether the string means exactly this. */
+/* Whether the decoded string is exactly this. */
 static bool says(struct json string, struct slice wanted)
 {
 	struct buf meant = { 0 };
@@ -156,7 +157,7 @@ static bool refuse_header(struct check *check, const char *text)
 	return refuse(check, 400, MCP_HEADER_MISMATCH, text);
 }
 
-/* Step 1: clients of this era ask; they are not asked. */
+/* Step 1: clients of this era send requests; they are sent none that they could respond to. */
 static bool check_kind(struct check *check)
 {
 	return check->env->kind == ENVELOPE_REQUEST ||
@@ -244,7 +245,7 @@ static bool check_method(struct check *check)
 	return refuse(check, 404, MCP_METHOD_NOT_FOUND, "Method not found");
 }
 
-/* Whether it has this type, or is not there. */
+/* Whether the value has this type, or is absent. */
 static bool is_or_absent(struct json value, enum json_type type)
 {
 	return value.type == JSON_ABSENT || value.type == type;
@@ -318,7 +319,7 @@ static bool check_shape(struct check *check)
 	return (reads & READS_FILTER) == 0 || check_filter(check);
 }
 
-/* Step 7: what a method needs whatever it is called with. MOD-CAP-01, MOD-TASK-01 */
+/* Step 7: the capability that a method requires, whatever its arguments. MOD-CAP-01, MOD-TASK-01 */
 static bool check_capability(struct check *check)
 {
 	static const char *const path[] = { "extensions", TASKS };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arguments of a call that its head mirrors. A tool's schema says which: `x-mcp-header` at a property. The schema is
- * walked once, as far as bounds allow, and all of its annotations or none count, as they do for clients: one that breaks a
- * rule makes a client hide the tool. References are not followed. Names compare by what they mean, not as written.
+ * The arguments of a call that its head mirrors. A tool's schema says which: `x-mcp-header` in a
+ * property. The schema is walked once, within bounds, and either all of its annotations count or
+ * none, as for clients: one that breaks a rule makes a client hide the tool. References are not
+ * followed. Names are compared decoded.
  *
  * Streamable HTTP §Custom Headers from Tool Parameters; BACK-SEC-02, FRONT-HTTP-11.
  */
@@ -18,18 +19,18 @@
 
 static const struct slice keyword = SLICE("x-mcp-header");
 
-/* A part of params.texts, which may move. */
+/* A part of params.texts, whose memory may move. */
 struct span {
 	size_t at, n;
 };
 
 struct annotation {
-	struct span name; /* of the field, behind Mcp-Param- */
+	struct span name; /* of the field, after Mcp-Param- */
 	struct span path[PATH_MAX_STEPS];
 	size_t steps;
 	/* In the arguments: */
-	struct json value; /* absent, if a step of the path is not there */
-	bool is_repeated;  /* a step is there twice */
+	struct json value; /* absent, if a step of the path is missing */
+	bool is_repeated;  /* a step occurs twice */
 };
 
 struct params {
@@ -37,18 +38,18 @@ struct params {
 	size_t count;
 	struct buf texts; /* decoded names */
 	size_t nodes;
-	const char *why; /* they do not count */
+	const char *why; /* why they do not count, or NULL */
 };
 
-/* A place in the schema, in which a member is found. */
+/* A place in the schema, the members of which are visited. */
 struct place {
 	struct params *params;
 	struct slice schema;
 	struct span path[PATH_MAX_STEPS];
 	size_t steps;
 	size_t depth;
-	bool is_reachable; /* from the root through `properties` alone, by names that can be had */
-	bool is_map; /* its members are schemas by names of the author's choice, not keywords */
+	bool is_reachable; /* from the root through `properties` alone, by decodable names */
+	bool is_map; /* its members are schemas by names that the author chose, not keywords */
 };
 
 static struct slice text_of(const struct params *params, struct span span)
@@ -99,7 +100,7 @@ static bool is_taken(const struct params *params, struct slice name)
 	return false;
 }
 
-/* Returns why it does not count, or NULL. MOD-HDR-06 */
+/* Returns why the annotation does not count, or NULL. MOD-HDR-06 */
 static const char *add_annotation(const struct place *place, struct json value)
 {
 	struct params *params = place->params;
@@ -136,7 +137,7 @@ static int on_element(struct slice element, void *arg)
 	return on_member(slice_of(NULL, 0), value, arg);
 }
 
-/* Goes through what is inside `value`, which stands at `place` already. */
+/* Visits what is inside `value`; `place` is already the place of `value`. */
 static void enter(struct place *place, struct json value)
 {
 	struct error ignored;
@@ -152,7 +153,7 @@ static void enter(struct place *place, struct json value)
 		place->params->why = "the schema is too large to be searched for x-mcp-header";
 }
 
-/* By a name of the author's choice. */
+/* Visits a schema by a name that the author chose. */
 static void enter_named(const struct place *map, struct slice name, struct json value)
 {
 	struct place inner = *map;
@@ -201,7 +202,7 @@ static int on_member(struct slice name, struct json value, void *arg)
 	return params->why == NULL ? 0 : -1;
 }
 
-/* True if there is something to compare. */
+/* Returns whether there is anything to compare. */
 static bool read_schema(struct params *params, struct slice schema)
 {
 	struct place root = { .params = params, .is_reachable = true };
@@ -211,7 +212,7 @@ static bool read_schema(struct params *params, struct slice schema)
 	params->texts = (struct buf){ 0 };
 	params->why = NULL;
 	if (schema.n == 0 || memmem(schema.p, schema.n, keyword.p, keyword.n) == NULL)
-		return false; /* as a rule */
+		return false; /* the usual case */
 	enter(&root, value);
 	return params->why == NULL && params->count > 0;
 }
@@ -227,12 +228,14 @@ const char *modern_check_schema(struct slice input_schema)
 
 /* ---- the arguments ---- */
 
-/* A value among the arguments, `depth` steps below them, and the annotations whose paths lead to it. */
+/*
+ * A value in the arguments, `depth` steps below them, and the annotations whose paths lead to it.
+ */
 struct level {
 	struct params *params;
 	size_t depth;
 	uint64_t active;
-	uint64_t seen; /* of those, whose next step was found */
+	uint64_t seen; /* those of them whose next step was found */
 };
 
 static int on_argument(struct slice name, struct json value, void *arg)
@@ -277,11 +280,14 @@ static void read_arguments(struct params *params, struct json arguments)
 
 /* ---- comparing ---- */
 
-/* A JSON number: 0.DIGITS times ten to the `power`, the first and the last digit other than 0; no digits: zero. */
+/*
+ * A JSON number: 0.DIGITS times ten to the `power`, where the first and last digits are not 0; no
+ * digits: zero.
+ */
 struct number {
 	bool is_negative;
 	struct slice whole, fraction;
-	size_t first, end; /* digits that count, of both slices in a row */
+	size_t first, end; /* the digits that count, in both slices taken together */
 	long long power;
 };
 
@@ -309,7 +315,7 @@ static char digit_at(const struct number *number, size_t i)
 	return i < number->whole.n ? number->whole.p[i] : number->fraction.p[i - number->whole.n];
 }
 
-/* "e+3"; exponents of more than nine digits are none. */
+/* "e+3"; exponents of more than nine digits are refused. */
 static bool cut_exponent(struct slice *rest, long long *exponent_r)
 {
 	struct slice digits;
@@ -329,7 +335,7 @@ static bool cut_exponent(struct slice *rest, long long *exponent_r)
 	return true;
 }
 
-/* As RFC 8259 §6 has it, and nothing else. */
+/* Exactly as in RFC 8259 §6. */
 static bool read_number(struct slice text, struct number *number_r)
 {
 	long long exponent;
@@ -370,7 +376,7 @@ static bool is_same_number(struct slice a_text, struct slice b_text)
 	return a.is_negative == b.is_negative && a.power == b.power;
 }
 
-/* MOD-HDR-04: `value` is there, and not null. */
+/* MOD-HDR-04: `value` is neither absent nor null. */
 static bool is_mirror(struct slice field, struct json value)
 {
 	struct buf said = { 0 };
@@ -388,7 +394,7 @@ static bool is_mirror(struct slice field, struct json value)
 	return is_same;
 }
 
-/* The number of such fields; *value_r is that of the first. */
+/* The number of fields with this name; *value_r is the value of the first. */
 static size_t find_field(struct slice lines, struct slice wanted, struct slice *value_r)
 {
 	struct slice name, value;

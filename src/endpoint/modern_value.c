@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The values of Mcp-Name and Mcp-Param-*. Whoever reads such a value before us must have read the same: of the texts that
- * other decoders take for the same bytes, one is taken. Streamable HTTP §Value Encoding.
+ * The values of Mcp-Name and Mcp-Param-*. Whoever reads such a value before us must have read the
+ * same: of the texts that other decoders map to the same bytes, only one is accepted. Streamable
+ * HTTP §Value Encoding.
  */
 #include "base/text.h"
 #include "endpoint/modern.h"
@@ -21,14 +22,20 @@ bool modern_is_plain(struct slice value)
 	return true;
 }
 
-/* Both ends are marked, be it with the same question mark: then there is nothing between them, not even an empty text. */
+/*
+ * Whether both ends are marked, even if they share a question mark: then there is nothing between
+ * them, not even an empty text.
+ */
 static bool is_marked(struct slice value)
 {
 	return value.n > prefix.n && slice_has_prefix(value, prefix) &&
 	       slice_is_equal(slice_of(value.p + value.n - suffix.n, suffix.n), suffix);
 }
 
-/* Base64 with its padding, RFC 4648 §4: base64url of the same bytes but for two letters and the padding. */
+/*
+ * Base64 with padding, RFC 4648 §4. It differs from base64url only in two characters and the
+ * padding.
+ */
 static bool decode_base64(struct slice text, struct buf *out)
 {
 	char *place;
@@ -46,7 +53,7 @@ static bool decode_base64(struct slice text, struct buf *out)
 			return false;
 		place[i] = c == '+' ? '-' : c == '/' ? '_' : c;
 	}
-	/* In place: it never writes what it has not read. */
+	/* Decoding in place is safe: it never writes beyond what it has read. */
 	if (text_from_base64url(slice_of(place, text.n), place, &size) < 0 ||
 	    !text_is_utf8(slice_of(place, size)))
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page that we could have served ourselves may send requests to us; any other must be configured. */
+/* A page that we could have served ourselves may send requests to us; others must be configured. */
 #include "endpoint/origin.h"
 
 #include "base/text.h"
@@ -47,7 +47,7 @@ struct slice origin_own_path(struct slice public_url, struct slice path)
 	return path;
 }
 
-/* name[:port], with a port that exists. SEC-23 */
+/* name[:port], with a valid port number. SEC-23 */
 static bool is_authority(struct slice authority)
 {
 	struct slice host = origin_host_of(authority);
@@ -63,7 +63,7 @@ static bool is_authority(struct slice authority)
 	       port <= 65535;
 }
 
-/* With its colon; empty: that of the scheme. */
+/* Includes the colon; empty: the default port of the scheme. */
 static struct slice port_of(struct slice authority)
 {
 	size_t host = origin_host_of(authority).n;
@@ -71,7 +71,7 @@ static struct slice port_of(struct slice authority)
 	return slice_of(authority.p + host, authority.n - host);
 }
 
-/* What follows the scheme, which is http or https; empty: it is another one. */
+/* What follows the scheme, which is http or https; empty: the scheme is another one. */
 static struct slice authority_of(struct slice origin)
 {
 	static const struct slice schemes[] = { SLICE("http://"), SLICE("https://") };
@@ -83,9 +83,10 @@ static struct slice authority_of(struct slice origin)
 }
 
 /*
- * One of the configured origins, that of public_url, or a name of ours with the port that the request is for. Another port of the
- * same host is another program, which may show anybody's page; so is, where no port is named, the other scheme. Of a plain
- * connection only public_url tells whether a proxy in front has TLS.
+ * Whether origin is one of the configured ones, that of public_url, or a name of ours with the port
+ * that the request is for. Another port of the same host is another program, which may serve
+ * anybody's page; so is the other scheme, if no port is named. On a connection without TLS, only
+ * public_url tells whether a proxy in front has TLS.
  */
 static bool is_allowed(const struct frontend_conf *conf, struct slice origin, struct slice host,
 		       bool has_tls)
@@ -130,7 +131,7 @@ const char *origin_check(const struct frontend_conf *conf, const struct http_req
 
 	if (!http_has(request, HTTP_ORIGIN))
 		return NULL;
-	/* The Host is one of ours: origin_check_host. */
+	/* origin_check_host has found that the Host is one of ours. */
 	if (!is_allowed(conf, origin, request->fields[HTTP_HOST], has_tls))
 		return "Forbidden: this Origin is not allowed (see the origins option)";
 	*origin_r = origin;

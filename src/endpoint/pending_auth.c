@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The object for a request that may have to wait is made before anybody knows whether it must; if not, it serves
- * the next request. The copied head holds the token: it is overwritten as soon as the verdict is there.
+ * The object for a request that may have to wait is allocated before it is known whether the
+ * request must wait; if not, it serves the next request. The copied head contains the token, and is
+ * overwritten as soon as there is a verdict.
  */
 #include "endpoint/pending_auth.h"
 
@@ -21,7 +22,7 @@ struct pending_auth {
 	struct endpoint_request request;
 	pending_auth_enter_fn *enter;
 	struct http_request http; /* of the request */
-	char *text;               /* what the slices of http lie in */
+	char *text;               /* the memory of the slices of http */
 	size_t text_size;
 	struct peer client;
 };
@@ -109,12 +110,12 @@ static void pending_auth_on_gone(struct http_exchange *exchange, enum reason rea
 
 	(void)reason;
 	verifier_cancel(&pending->wait);
-	/* Who asks and never listens counts like one who fails. AUTH-CH-11 */
+	/* A caller that does not wait for the verdict counts like one that fails. AUTH-CH-11 */
 	failures_note(&pending->request.frontend->authorization.failures, &pending->client);
 	pending_auth_free(pending);
 }
 
-/* Not called: a connection that is held reads no body. */
+/* Never called: a held connection reads no body. */
 static void pending_auth_on_body(struct http_exchange *exchange, struct slice body)
 {
 	(void)exchange;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one place where a refusal is logged and counted. Clients read WWW-Authenticate with regular expressions: one field,
- * the parameters always in one order, all values quoted, nothing in them that would need an escape. AUTH-CH-05.
+ * The only place where a refusal is logged and counted. Clients parse WWW-Authenticate with regular
+ * expressions: there is one field, with its parameters always in the same order and all values
+ * quoted, and nothing in them that would need an escape. AUTH-CH-05.
  */
 #include "endpoint/refusal.h"
 
@@ -21,7 +22,7 @@
 
 /* ---- challenges ---- */
 
-/* Nothing, if none are to be asked for. */
+/* Appends nothing if no scopes are to be requested. */
 static void append_scopes(struct buf *out, const char *lead, const struct authorization *auth,
 			  const struct refusal *refusal)
 {
@@ -51,7 +52,7 @@ static void append_challenge(struct buf *out, const struct authorization *auth,
 	buf_append_char(out, '"');
 }
 
-/* Nothing of the request is in it but an allowed origin. AUTH-CH-01 … -07, -10 */
+/* The answer contains nothing of the request but an allowed origin. AUTH-CH-01 … -07, -10 */
 static void send_challenge(const struct authorization *auth, const struct protected_resource *place,
 			   const struct answer *answer, const struct refusal *refusal)
 {
@@ -61,7 +62,7 @@ static void send_challenge(const struct authorization *auth, const struct protec
 
 	CHECK((refusal->status == 429) == (refusal->retry_after_s > 0));
 	buf_append_str(&fields, "Cache-Control: no-store\r\n");
-	if (refusal->status == 503) { /* the token may well be good: nothing to throw it away for */
+	if (refusal->status == 503) { /* the token may well be good: no reason to discard it */
 		buf_printf(&fields, "Retry-After: %d\r\n", VERIFIER_RETRY_AFTER_S);
 	} else if (refusal->status == 429) {
 		buf_printf(&fields, "Retry-After: %u\r\n", refusal->retry_after_s);
@@ -72,14 +73,17 @@ static void send_challenge(const struct authorization *auth, const struct protec
 	}
 	buf_printf(&body, "{\"error\":\"%s\",\"error_description\":\"%s\"", error,
 		   refusal->description);
-	append_scopes(&body, ",\"scope\":", auth, refusal); /* many clients show the body alone */
+	append_scopes(&body, ",\"scope\":", auth, refusal); /* many clients show only the body */
 	buf_append_char(&body, '}');
 	answer_document(answer, refusal->status, buf_slice(&fields), buf_slice(&body));
 	buf_fini(&fields);
 	buf_fini(&body);
 }
 
-/* The result of the call that is refused holds the challenge, for clients that look for it there alone. AUTH-SCP-11 */
+/*
+ * Puts the challenge into the result of the refused call, for clients that look for it only there.
+ * AUTH-SCP-11
+ */
 static void send_result(const struct authorization *auth, const struct protected_resource *place,
 			const struct answer *answer, const struct refusal *refusal)
 {
@@ -106,7 +110,10 @@ static void send_result(const struct authorization *auth, const struct protected
 
 #define LINES_A_SECOND 10
 
-/* Who keeps asking must not fill the disk. There is one gateway in a process. */
+/*
+ * Limits the log lines: a caller who keeps asking must not fill the disk. There is only one gateway
+ * per process.
+ */
 static struct {
 	uint64_t since_ms;
 	unsigned int count;
@@ -127,7 +134,7 @@ static bool may_say(void)
 	return false;
 }
 
-/* The operator hears of who is kept out, and why. */
+/* Tells the operator who is refused, and why. */
 static void tell_operator(const struct http_conn *conn, int status, const char *server,
 			  const struct principal *who, const char *why)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * POST /register for issuers that register nobody: everybody gets the one public client that was made there by
- * hand. No secret, no state, and the redirect URIs are those of the configuration or of the client's own machine.
- * What protects the codes is the issuer's exact list of redirect URIs. RFC 7591 §3; AUTH-DCR-01 … -03.
+ * POST /register, for issuers that register nobody: every client gets the one public client that
+ * was created there by hand. There is no secret and no state, and redirect URIs are those of the
+ * configuration or lead to the client's own machine. The codes are protected by the issuer's exact
+ * list of redirect URIs. RFC 7591 §3; AUTH-DCR-01 … -03.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ struct registration {
 	const struct metadata *metadata;
 };
 
-/* http to a loopback literal, with any port or none. AUTH-DCR-02, RFC 8252 §7.3 */
+/* http to a loopback address or localhost, with any port or none. AUTH-DCR-02, RFC 8252 §7.3 */
 static bool is_loopback(struct slice uri)
 {
 	static const struct slice hosts[] = { SLICE("http://127.0.0.1"), SLICE("http://[::1]"),

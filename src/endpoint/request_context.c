@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies what is needed of a head. A session's id is no credential: the session must be the caller's. */
+/*
+ * Copies what is needed from a head. A session's id is no credential: the session must belong to
+ * the caller.
+ */
 #include "endpoint/request_context.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of a client that cannot come back (conf.reconnect_ms is 0) have no ids: nothing is kept for it. */
+/*
+ * Events have no ids if clients cannot come back (conf.reconnect_ms is 0): nothing is kept for
+ * them.
+ */
 #include "endpoint/sse_get.h"
 
 #include "endpoint/egress.h"

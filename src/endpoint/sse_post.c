@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* POSTs of HTTP+SSE. Nothing but a status is in their answers; what became of requests the client hears on its stream. */
+/*
+ * POSTs of HTTP+SSE. One that is accepted is answered with a status only; responses to its requests
+ * go to the client's stream.
+ */
 #include "base/mem.h"
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
@@ -13,7 +16,7 @@ struct sse_post {
 	struct http_exchange exchange;
 	struct caller caller;
 	bool names_client;
-	char id[SESSION_ID_LENGTH]; /* all zeros: what was sent can be none */
+	char id[SESSION_ID_LENGTH]; /* all zeros: what was sent cannot be an id */
 };
 
 static void post_end(struct sse_post *post)
@@ -22,7 +25,7 @@ static void post_end(struct sse_post *post)
 	loop_defer_free(post->caller.frontend->router->loop, post);
 }
 
-/* Whoever sent requests hears on his stream what became of them. */
+/* Requests are refused on the client's stream. */
 static void post_refuse_requests(struct sse_post *post, const struct admission *admission)
 {
 	for (size_t i = 0; i < admission->count; i++) {
@@ -38,7 +41,7 @@ static void post_refuse_requests(struct sse_post *post, const struct admission *
 	}
 }
 
-/* client: NULL: there is none of this name */
+/* client: NULL if no client has this id. */
 static bool post_admit(struct sse_post *post, const struct sse_client *client,
 		       struct admission *admission, struct slice body, struct http_conn *conn)
 {
@@ -69,11 +72,11 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 		CHECK(client != NULL);
 		admission_fini(&admission);
 		sse_client_go_on(client);
-		client = sse_client_find(caller, post->id); /* it may have ended in that */
+		client = sse_client_find(caller, post->id); /* it may have ended meanwhile */
 		is_admitted = post_admit(post, client, &admission, body, exchange->conn);
 	}
 	if (is_admitted) {
-		/* The client may end with any of the messages. */
+		/* Any of the messages may end the client. */
 		while ((env = admitted_next(admission.admitted)) != NULL &&
 		       (client = sse_client_find(caller, post->id)) != NULL)
 			sse_client_forward(client, &admission, env);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A post is one call of one client, both of which end with it. It is answered with one JSON body, or, once there is
- * something to tell before the response, with events that have no ids: nobody can come back to them. Who closes the
- * connection has cancelled the request. FRONT-HTTP-02, CXL-04.
+ * A post is one call of one client, both of which end with it. It is answered with one JSON body
+ * or, once there is something to send before the response, with events, which have no ids because
+ * nobody can come back to them. A client that closes the connection cancels the request.
+ * FRONT-HTTP-02, CXL-04.
  */
 #include "endpoint/stateless.h"
 
@@ -23,16 +24,16 @@
 #include "router/forward.h"
 #include "router/router.h"
 
-/* T_commit: a call that takes longer is kept alive as events. bridging.md §7 */
+/* T_commit: a call that takes longer gets events, which keep it alive. bridging.md §7 */
 #define GRACE_MS (10 * 1000)
 
 enum stateless_state {
 	STATELESS_OPEN,     /* nothing was sent */
-	STATELESS_EVENTS,   /* it is an event stream */
+	STATELESS_EVENTS,   /* the answer is an event stream */
 	STATELESS_ANSWERED, /* the whole answer was sent, or nobody is there to get one */
 };
 
-/* Of a post that is answered with events. */
+/* The events of a post that is answered with them. */
 struct events {
 	struct stateless_post *post;
 	struct stream stream;
@@ -42,20 +43,20 @@ struct events {
 struct stateless_post {
 	struct http_exchange exchange;
 	struct caller caller;
-	struct modern_head head; /* what the body is held against; slices into `kept` */
+	struct modern_head head; /* what the body must agree with; slices into `kept` */
 	char *kept;
 	struct deny_watcher deny_watcher;
 	struct call call;
 	enum stateless_state state;
-	bool is_running; /* the call */
-	bool is_telling; /* a message of it is being written */
+	bool is_running; /* the call is in flight */
+	bool is_telling; /* a message of the call is being pushed */
 	struct task left;
 	bool takes_json;
 	bool takes_events;
 	bool is_listen;
-	struct token_watch *token_watch; /* of a listen, which may last for hours; NULL: of none */
+	struct token_watch *token_watch; /* of a subscription, which may last hours; NULL: none */
 	struct timer grace;
-	struct events *events; /* with STATELESS_EVENTS, or behind it; else NULL */
+	struct events *events; /* in STATELESS_EVENTS and after it; else NULL */
 };
 
 /* ---- its life ---- */
@@ -77,7 +78,7 @@ static void set_state(struct stateless_post *post, enum stateless_state state)
 	LOG(POST_STATE, LOG_STR("server", post->caller.endpoint->server->conf.name),
 	    LOG_STR("from", states[post->state].name), LOG_STR("to", states[state].name));
 	post->state = state;
-	timer_stop(&post->grace); /* it ends with STATELESS_OPEN */
+	timer_stop(&post->grace); /* it runs only in STATELESS_OPEN */
 }
 
 static struct answer answer_of(const struct stateless_post *post)
@@ -105,7 +106,10 @@ static void check_done(struct stateless_post *post)
 	loop_defer_free(loop, post);
 }
 
-/* The stream was read to its end, or its reader was too slow; a slow one's connection is gone, and on_gone was told. */
+/*
+ * The stream was read to its end, or its reader was too slow; then the connection is gone, and
+ * on_gone was called.
+ */
 static void on_events_end(struct event_writer *writer, enum reason reason)
 {
 	struct stateless_post *post = container_of(writer, struct events, writer)->post;
@@ -147,7 +151,7 @@ static void on_grace(struct timer *timer)
 	commit(container_of(timer, struct stateless_post, grace));
 }
 
-/* ---- what its call tells ---- */
+/* ---- what its call reports ---- */
 
 static struct stateless_post *post_of(struct call *call)
 {
@@ -158,7 +162,7 @@ static bool on_message(struct call *call, enum stream_kind kind, uint64_t key, s
 {
 	struct stateless_post *post = post_of(call);
 
-	if (kind == STREAM_REQUEST) /* servers do not ask modern clients so. MOD-MRTR-01 */
+	if (kind == STREAM_REQUEST) /* modern clients are not sent requests. MOD-MRTR-01 */
 		return false;
 	if (post->state == STATELESS_OPEN && post->takes_events)
 		commit(post);
@@ -167,7 +171,7 @@ static bool on_message(struct call *call, enum stream_kind kind, uint64_t key, s
 	post->is_telling = true;
 	stream_push(&post->events->stream, kind, key, msg);
 	post->is_telling = false;
-	return post->state == STATELESS_EVENTS; /* it may have been too much for its reader */
+	return post->state == STATELESS_EVENTS; /* it may have been too much for the reader */
 }
 
 static bool is_reachable(const struct call *call)
@@ -184,14 +188,14 @@ static struct tool_verdict check_tool(struct call *call, const struct envelope *
 
 	if (verdict.broken == NULL &&
 	    !modern_check_params(&post_of(call)->head, env, input_schema, &problem)) {
-		CHECK(problem.status == 400); /* as result_send_error has it */
+		CHECK(problem.status == 400); /* the status that result_send_error uses */
 		verdict.refusal = problem.text;
 		verdict.code = problem.code;
 	}
 	return verdict;
 }
 
-/* Before anything is written: that may be the end of the connection. */
+/* To be called before anything is written, because that may end the connection. */
 static struct stateless_post *begin_end(struct call *call)
 {
 	struct stateless_post *post = post_of(call);
@@ -202,7 +206,7 @@ static struct stateless_post *begin_end(struct call *call)
 	return post;
 }
 
-/* A response in the form that this post has. `status`: of one that is no event. */
+/* Sends a response in the form that this post has. `status`: of a JSON body. */
 static void add_response(struct stateless_post *post, int status, const struct slice *parts,
 			 size_t count)
 {
@@ -238,7 +242,10 @@ static void on_failed(struct call *call, enum reason reason)
 	const char *server = post->caller.endpoint->server->conf.name;
 	struct buf text = { 0 };
 
-	/* 4xx or 5xx says that nothing was executed: not once the server has been sent the request. */
+	/*
+	 * 4xx or 5xx says that nothing was executed, so it is not used once the server was sent the
+	 * request.
+	 */
 	if (post->state == STATELESS_OPEN && !call_was_sent(call) &&
 	    reason_get(reason)->http_status >= 400) {
 		set_state(post, STATELESS_ANSWERED);
@@ -252,7 +259,7 @@ static void on_failed(struct call *call, enum reason reason)
 	check_done(post);
 }
 
-/* Its client has left: nobody is there to be answered. */
+/* The client has left: there is nobody to answer. */
 static void on_cancelled(struct call *call)
 {
 	struct stateless_post *post = begin_end(call);
@@ -291,7 +298,7 @@ static void on_denied(struct deny_watcher *watcher)
 
 	if (post->is_running) {
 		forward_deny(&post->call);
-	} else if (post->state == STATELESS_EVENTS) { /* what it has not read yet */
+	} else if (post->state == STATELESS_EVENTS) { /* with unread events */
 		event_writer_stop(&post->events->writer);
 		http_stream_end(post->exchange.conn);
 		set_state(post, STATELESS_ANSWERED);
@@ -301,7 +308,7 @@ static void on_denied(struct deny_watcher *watcher)
 
 static const struct deny_watcher_ops watcher_ops = { .show = on_show, .on_denied = on_denied };
 
-/* A clean end: the client comes back, and learns then that it needs a fresh token. AUTH-SES-06, -07 */
+/* A clean end: when it comes back, the client learns that it needs a new token. AUTH-SES-06, -07 */
 static void on_token_over(void *owner, enum reason reason)
 {
 	struct stateless_post *post = owner;
@@ -370,7 +377,7 @@ static void on_body(struct http_exchange *exchange, struct slice body)
 		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
 		check_done(post);
 	} else if (admission.requests == 0) {
-		/* A notification: the core of this revision has none for us. */
+		/* A notification: the core of this revision defines none for us. */
 		set_state(post, STATELESS_ANSWERED);
 		answer_empty(&answer, 202, slice_of(NULL, 0));
 		check_done(post);
@@ -409,7 +416,7 @@ static void on_gone(struct http_exchange *exchange, enum reason reason)
 		set_state(post, STATELESS_ANSWERED);
 	if (!post->is_running)
 		check_done(post);
-	else if (post->is_telling) /* who tells is not done with the call */
+	else if (post->is_telling) /* the code that pushes still uses the call */
 		task_schedule(post->caller.frontend->router->loop, &post->left);
 	else
 		on_left(&post->left);
@@ -430,7 +437,7 @@ bool stateless_is_named(const struct endpoint_request *request)
 struct http_exchange *stateless_post(const struct endpoint_request *request)
 {
 	struct http_accepted takes = http_request_accepted(request->http);
-	/* The body says the same, or is refused: FRONT-ERA-04. FRONT-HTTP-04 */
+	/* The body must say the same, or it is refused: FRONT-ERA-04. FRONT-HTTP-04 */
 	bool is_listen = slice_is_equal(request->http->fields[HTTP_MCP_METHOD],
 					SLICE_LIT("subscriptions/listen"));
 	struct stateless_post *post;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * POST and DELETE of one MCP endpoint. A POST stays uncommitted until its response, the first other
- * message for its client, or the end of the grace decides between one JSON body and an event stream.
+ * message for its client, or the end of the grace period decides between one JSON body and an event
+ * stream.
  *
- * A post outlives its connection while calls of it run: leaving is no cancellation (CXL-01). It is freed
- * when its last call has ended and its connection is done with it.
+ * A post outlives its connection while its calls are in flight: disconnecting does not cancel them
+ * (CXL-01). It is freed when its last call has ended and its connection is done with it.
  *
  * requirements.md §1, §4 to §9; FRONT-SSE-01.
  */
@@ -31,7 +32,7 @@ struct post_call {
 	struct msg *response; /* of a batch that is not committed yet */
 };
 
-/* The event stream that a post has become; its client may come back to it (listening.c). */
+/* The event stream of a post; its client may come back to it (listening.c). */
 struct post_events {
 	struct stored_stream *stored;
 	struct event_writer writer;
@@ -40,7 +41,7 @@ struct post_events {
 
 enum post_state {
 	POST_OPEN,     /* nothing was sent */
-	POST_EVENTS,   /* it is an event stream */
+	POST_EVENTS,   /* the answer is an event stream */
 	POST_ANSWERED, /* the whole answer was sent, or nobody is there to get one */
 };
 
@@ -55,7 +56,7 @@ struct post {
 	bool takes_events;
 	bool is_batch;
 	struct timer grace;
-	struct post_call *calls; /* of its requests: `single`, or of their own */
+	struct post_call *calls; /* of its requests: `single`, or allocated */
 	size_t call_count;
 	size_t open_calls;
 	struct post_events *events;
@@ -81,7 +82,7 @@ static void post_set_state(struct post *post, enum post_state state)
 	LOG(POST_STATE, LOG_STR("server", post->context.caller.endpoint->server->conf.name),
 	    LOG_STR("from", states[post->state].name), LOG_STR("to", states[state].name));
 	post->state = state;
-	timer_stop(&post->grace); /* it ends with POST_OPEN */
+	timer_stop(&post->grace); /* it runs only in POST_OPEN */
 }
 
 static void post_check_done(struct post *post)
@@ -108,7 +109,7 @@ static void post_check_done(struct post *post)
 	loop_defer_free(loop, post);
 }
 
-/* Its client is away, perhaps for good: calls that ask it something do not wait for ever. */
+/* The client is away, maybe for good: calls whose servers ask it something may not wait forever. */
 static void post_note_left(struct post *post)
 {
 	for (size_t i = 0; i < post->call_count; i++)
@@ -127,7 +128,10 @@ static void post_on_events_end(struct event_writer *writer, enum reason reason)
 		post_check_done(events->post);
 }
 
-/* The head of the answer to initialize goes out while the server is still being started: the id is in it. FRONT-INIT-05 */
+/*
+ * The head of the answer to initialize is sent while the server is still being started, and
+ * contains the id. FRONT-INIT-05
+ */
 static void post_promise_session(struct post *post)
 {
 	struct slice id = session_promise_id(post->client->session);
@@ -188,7 +192,10 @@ static void post_on_grace(struct timer *timer)
 	post_commit(container_of(timer, struct post, grace));
 }
 
-/* The array of what a batch was answered; nothing if its calls were all cancelled, or there were none. FRONT-POST-01 */
+/*
+ * Sends the responses to a batch as an array; nothing if its calls were all cancelled, or there
+ * were none. FRONT-POST-01
+ */
 static void post_answer_batch(struct post *post)
 {
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn);
@@ -205,7 +212,7 @@ static void post_answer_batch(struct post *post)
 	buf_fini(&array);
 }
 
-/* One call less. The last one completes the answer. */
+/* A call has ended. The last one completes the answer. */
 static void post_end_call(struct post *post)
 {
 	CHECK(post->open_calls > 0);
@@ -221,7 +228,7 @@ static struct post *post_of(struct call *call)
 	return container_of(call, struct post_call, call)->post;
 }
 
-/* A response, the server's or ours, in the form that this post has. */
+/* Adds a response, the server's or ours, in the form that this post has. */
 static void post_add_response(struct call *call, const struct slice *parts, size_t count)
 {
 	struct post *post = post_of(call);
@@ -242,7 +249,7 @@ static void post_add_response(struct call *call, const struct slice *parts, size
 	}
 }
 
-/* ---- what calls tell ---- */
+/* ---- what calls report ---- */
 
 static bool post_on_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg)
 {
@@ -256,7 +263,7 @@ static bool post_on_message(struct call *call, enum stream_kind kind, uint64_t k
 	    (kind == STREAM_REQUEST && stream_is_full(&post->events->stored->stream)))
 		return false;
 	stream_push(&post->events->stored->stream, kind, key, msg);
-	return post->state == POST_EVENTS; /* it may have been too much for its reader */
+	return post->state == POST_EVENTS; /* the message may have been too much for its reader */
 }
 
 static bool post_is_reachable(const struct call *call)
@@ -276,7 +283,7 @@ static void post_on_response(struct call *call, const struct slice *parts, size_
 	post->client = call->client;
 	if (call->method->id == METHOD_INITIALIZE && session->state == SESSION_LIVE) {
 		access_show(&post->context.caller.access, &marks);
-		if (marks.issuer.n > 0) /* denied, it takes the session with it. AUTH-SES-07 */
+		if (marks.issuer.n > 0) /* if it is denied, the session ends. AUTH-SES-07 */
 			session_keep_marks(session, &marks);
 		post->context.session_length = SESSION_ID_LENGTH;
 		memcpy(post->context.session, session->entry.id, SESSION_ID_LENGTH);
@@ -294,7 +301,10 @@ static void post_on_failed(struct call *call, enum reason reason)
 	struct post *post = post_of(call);
 	struct answer answer = caller_answer(&post->context.caller, post->exchange.conn);
 	const char *server = post->context.caller.endpoint->server->conf.name;
-	/* 4xx or 5xx says that nothing was executed: not once the server has been sent the request. */
+	/*
+	 * 4xx or 5xx says that nothing was executed, so it is not used once the server was sent the
+	 * request.
+	 */
 	bool is_unsent = !call_was_sent(call) && reason_get(reason)->http_status >= 400;
 	struct buf text = { 0 };
 
@@ -313,7 +323,7 @@ static void post_on_failed(struct call *call, enum reason reason)
 	post_end_call(post);
 }
 
-/* CXL-02: the stream just ends; who takes JSON only must be told something. */
+/* CXL-02: the stream just ends; a client that takes only JSON must get an answer. */
 static void post_on_cancelled(struct call *call)
 {
 	struct post *post = post_of(call);
@@ -343,7 +353,7 @@ static void post_show(const struct deny_watcher *watcher, struct denial_marks *m
 		    marks_r);
 }
 
-/* Its client may no longer have what it waits for: neither the answers, nor the rest of a stream. */
+/* The client may no longer get what it waits for: neither responses nor the rest of a stream. */
 static void post_on_denied(struct deny_watcher *watcher)
 {
 	struct post *post = container_of(watcher, struct post, deny_watcher);
@@ -383,7 +393,10 @@ static void post_initialize(struct post *post, const struct admission *admission
 		post->client = post->calls[0].call.client;
 }
 
-/* Each message is an exchange of its own; those of a batch share the response. FRONT-POST-06, bridging.md §2.1 (5) */
+/*
+ * Each message is handled on its own; those of a batch share the answer. FRONT-POST-06, bridging.md
+ * §2.1 (5)
+ */
 static void post_forward(struct post *post, const struct admission *admission)
 {
 	const struct frontend *frontend = post->context.caller.frontend;
@@ -421,12 +434,12 @@ static void post_forward(struct post *post, const struct admission *admission)
 	CHECK(next == post->calls + post->call_count);
 	if (post->state != POST_OPEN || post->open_calls == 1 || !post->takes_events)
 		return;
-	/* Until then a start that fails is told by the status. */
+	/* Until then, a failed start is reported by the status. */
 	if (admission->is_initialize)
 		timer_start(frontend->router->loop, &post->grace, frontend->conf.keepalive_ms);
 	else if (frontend->conf.response == FRONTEND_RESPONSE_SSE || !post->takes_json)
 		post_commit(post);
-	else /* what comes later than the grace comes as events */
+	else /* after the grace period, the answer becomes events */
 		timer_start(frontend->router->loop, &post->grace, frontend->conf.grace_ms);
 }
 
@@ -473,7 +486,7 @@ static void post_on_gone(struct http_exchange *exchange, enum reason reason)
 	CHECK(exchange->conn == NULL);
 	if (post->events != NULL)
 		event_writer_stop(&post->events->writer);
-	/* Who has seen the id of an event can come back for the rest. CXL-01 */
+	/* A client that has seen the id of an event can come back for the rest. CXL-01 */
 	if (post->events == NULL || !stored_stream_is_known(post->events->stored))
 		post_set_state(post, POST_ANSWERED);
 	post_note_left(post);

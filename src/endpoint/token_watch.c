@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One timer for what comes first, the end of the token or the next question; and a place among those who are told
- * of new entries. The token's text is kept only where there is somebody to show it to, and wiped.
+ * One timer for what comes first, the end of the token or the next question to its issuer; and a
+ * watcher of the denials. The token's text is kept only if there is an issuer to ask, and wiped.
  */
 #include "endpoint/token_watch.h"
 
@@ -16,10 +16,10 @@
 #include "process/server.h"
 #include "router/router.h"
 
-/* Until an issuer that did not answer is asked again. */
+/* The time until an issuer that did not answer is asked again. */
 #define AGAIN_MS (VERIFIER_RETRY_AFTER_S * 1000)
 
-/* Nothing is called any more. */
+/* After this, no callback is called. */
 static void token_watch_stop(struct token_watch *watch)
 {
 	timer_stop(&watch->timer);
@@ -56,8 +56,8 @@ static bool is_asking(const struct token_watch *watch)
 }
 
 /*
- * Each duration is a queue of the loop for good: there must be few; and none may be long, for the wall clock is set,
- * and goes on while the machine sleeps.
+ * The loop keeps a queue for each duration forever, so there must be few; and none may be long,
+ * because the wall clock may be set, and advances while the machine sleeps.
  */
 static void token_watch_wait(struct token_watch *watch)
 {
@@ -134,7 +134,7 @@ static void token_watch_on_timer(struct timer *timer)
 		token_watch_wait(watch);
 }
 
-/* ---- entries of the denials ---- */
+/* ---- denials ---- */
 
 static void token_watch_show(const struct deny_watcher *watcher, struct denial_marks *marks_r)
 {
@@ -195,7 +195,7 @@ void token_watch_begin(struct token_watch *watch, const struct access *access)
 	token_watch_wait(watch);
 }
 
-/* Whoever ends may take others along, which are then taken off the list that they are in. */
+/* A watch that ends may end others, which then leave whichever list they are in. */
 void token_watch_judge_all(struct authorization *auth)
 {
 	struct list due;

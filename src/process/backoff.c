@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * After a failed start the next one waits, twice as long each time, with jitter. The first few
- * callers wait with it; from `give_up_after` failures on they are refused at once until the time of
- * the next try has come, so that nobody waits for a server that is broken. It starts nothing and counts no
- * processes: that is server.c.
+ * After a failed start, the next attempt is delayed, each time twice as long, with jitter. Callers
+ * wait for it after the first few failures; from `give_up_after` failures on, they are refused at
+ * once until the next attempt is due, so that nobody waits for a broken server. This file starts no
+ * processes and counts none: that is server.c.
  */
 #include "process/backoff.h"
 
@@ -13,11 +13,14 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 
-/* Waits are rounded to these, so that the loop's timers have few distinct durations. */
+/*
+ * Waits are rounded up to multiples of these, so that the loop's timers have few distinct
+ * durations.
+ */
 #define WAIT_STEP_MS 250
 #define TURN_STEP_MS 20
 #define YOUNG_MS (60 * 1000)
-#define CRASHES_FREE 3 /* so many young processes may crash without a back-off */
+#define CRASHES_FREE 3 /* number of young processes that may crash without a back-off */
 
 void backoff_init(struct backoff *backoff, const struct server_conf *conf)
 {
@@ -45,7 +48,7 @@ bool backoff_has_given_up(const struct backoff *backoff)
 	       backoff->failures >= backoff->conf->give_up_after;
 }
 
-/* In how long the next turn comes; 0: now. */
+/* The time until the next turn comes; 0: now. */
 static uint64_t turn_wait_ms(const struct backoff *backoff)
 {
 	uint64_t now_us = clock_now_ms() * 1000, at_us = backoff->next_start_at_us;
@@ -98,14 +101,17 @@ void backoff_note_started(struct backoff *backoff)
 {
 	if (clock_now_ms() - backoff->crashed_at_ms >= YOUNG_MS)
 		backoff->crashes = 0;
-	/* Where processes crash after their handshakes, a handshake does not show that they recovered. */
+	/*
+	 * If processes crash after their handshakes, a handshake does not prove that they have
+	 * recovered.
+	 */
 	if (backoff->crashes <= CRASHES_FREE)
 		backoff_recover(backoff);
 }
 
 void backoff_note_answered(struct backoff *backoff, uint64_t ready_at_ms)
 {
-	/* An answer does show it, if the process was started since the last crash. */
+	/* An answer does prove it, if the process became ready after the last crash. */
 	if (backoff->crashes <= CRASHES_FREE || ready_at_ms <= backoff->crashed_at_ms)
 		return;
 	backoff->crashes = 0;
@@ -119,14 +125,14 @@ void backoff_note_failed(struct backoff *backoff)
 	uint64_t max_ms = backoff->conf->backoff_max_ms;
 
 	counter_add(COUNTER_CHILDREN_FAILED);
-	/* A start that was under way when another one failed: the same failure, not a further one. */
+	/* A start already under way when another one failed counts as the same failure. */
 	if (backoff->retry_at_ms > now_ms)
 		return;
 	for (unsigned int i = 0; i < backoff->failures && wait_ms < max_ms; i++)
 		wait_ms *= 2;
 	if (wait_ms > max_ms)
 		wait_ms = max_ms;
-	/* Between three quarters and all of it: servers that failed together do not start together. */
+	/* 75% to 100% of the wait, so that servers that failed together do not start together. */
 	wait_ms = wait_ms - wait_ms / 4 + random_below(wait_ms / 4 + 1);
 	backoff->failures++;
 	backoff->retry_at_ms = now_ms + wait_ms;

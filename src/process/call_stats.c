@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of tools is small enough that no choice of names makes looking into it slow: its hash needs no secret. */
+/*
+ * The table of tools is so small that no choice of names makes lookups slow: its hash needs no
+ * secret.
+ */
 #include "process/call_stats.h"
 
 #include <stdlib.h>
@@ -24,7 +27,7 @@ const char *call_status_name(enum call_status status)
 	return names[status];
 }
 
-/* The memory of its name follows it. */
+/* The tool's name is stored behind the struct, in the same allocation. */
 static struct call_series *series_new(struct slice method, struct slice tool)
 {
 	struct call_series *series = mem_zalloc(sizeof(*series) + tool.n);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pipes and process of one child. Its stdout is always read, whatever clients do; its stdin is
- * written once a turn; its stderr is logged line by line at a bounded rate and never judged.
+ * The pipes and the process of one child. Its stdout is always read, whatever clients do; its stdin
+ * is written once per turn; its stderr is logged line by line, at a bounded rate, and never
+ * interpreted.
  *
- * The end of its output and the end of the process come in either order. The child is lost with the first of
- * them, and gone when the process has been collected and its output was read to the end.
+ * The output and the process end in either order. The child is lost when its output ends, or
+ * DRAIN_MS after the process has exited; it is gone once the process has been reaped and its output
+ * has ended.
  */
 #include "process/child.h"
 
@@ -21,14 +23,14 @@
 
 #define READS_PER_TURN 4
 #define STDERR_LINE_BYTES (8 * 1024)
-#define STDERR_READ_BYTES (16 * 1024) /* four of them are what a pipe holds */
+#define STDERR_READ_BYTES (16 * 1024) /* READS_PER_TURN of them empty a full pipe */
 #define STDERR_LINES_PER_SECOND 50
 #define LAST_WORDS_BYTES 2048
 #define LAST_WORDS_LOGGED 700
 #define GARBAGE_LOGGED 200
 #define FAILURE_BYTES 512
-#define OWN_BYTES_MAX (16 * 1024 * 1024) /* in its stdin queue, of what was not the clients' */
-#define DRAIN_MS 500 /* output that a grandchild keeps open after the exit is waited for so long */
+#define OWN_BYTES_MAX (16 * 1024 * 1024) /* of the stdin queue, for what no client sent */
+#define DRAIN_MS 500 /* how long to read on after the exit if a grandchild keeps stdout open */
 
 #define TO(state) (1u << CHILD_##state)
 static const struct {
@@ -79,7 +81,10 @@ static bool child_may_log(struct child *child)
 	return ++child->stderr_lines <= STDERR_LINES_PER_SECOND;
 }
 
-/* Of its last words the end is what matters: when there is too much, the beginning is dropped. BACK-PROC-01 */
+/*
+ * Of the last words the end matters most: if they are too long, the beginning is dropped.
+ * BACK-PROC-01
+ */
 static void child_keep_words(struct child *child, struct slice words)
 {
 	struct buf *kept = &child->last_words;
@@ -113,7 +118,7 @@ static void child_log_stderr(struct child *child, struct slice line)
 	line = line_strip(line);
 	if (line.n == 0)
 		return;
-	/* A stack trace of JavaScript or Java would leave no room for what it is the trace of. */
+	/* A JavaScript or Java stack trace would leave no room for the error itself. */
 	if (!is_indented || !slice_has_prefix(line, SLICE_LIT("at ")))
 		child_keep_words(child, line);
 	stderr_ring_add(&child->server->stats->stderr_ring, child->pid, line);
@@ -143,8 +148,8 @@ static void child_on_stderr_bytes(struct child *child, struct slice data)
 }
 
 /*
- * Returns whether there may be more to read. Not into the loop's buffer: this also runs while a line of stdout, or
- * a request, lies there and is worked on.
+ * Returns whether there may be more to read. The loop's buffer is not used, because this may run
+ * while a line of stdout or a request in that buffer is being processed.
  */
 static bool child_read_stderr(struct child *child)
 {
@@ -194,7 +199,7 @@ void child_note_failure(struct child *child, const char *error)
 			   SLICE_ARG(buf_slice(&child->garbage)));
 }
 
-/* The one line of a failure: what a try to start the server ended with, or a process that had started. */
+/* The one log line of a failed attempt to start the server, or of a running process that failed. */
 static void child_log_failure(const struct child *child)
 {
 	const char *server = child->server->conf.name;
@@ -233,7 +238,7 @@ static void child_check_gone(struct child *child)
 	timer_stop(&child->drain);
 	task_cancel(&child->flush);
 	outq_fini(&child->queue);
-	loop_defer_free(child->server->loop, child->line.data); /* a line may be on the stack */
+	loop_defer_free(child->server->loop, child->line.data); /* a callback may be using it */
 	child->line = (struct buf){ NULL, 0, 0 };
 	buf_fini(&child->error_line);
 	buf_fini(&child->last_words);
@@ -245,7 +250,10 @@ static void child_check_gone(struct child *child)
 	child->ops->on_gone(child);
 }
 
-/* Closes our end of its stdin, which asks the process to end. What the pipe has no room for is dropped. */
+/*
+ * Closes our end of its stdin, which asks the process to end. What does not fit into the pipe is
+ * dropped.
+ */
 static void child_close_stdin(struct child *child)
 {
 	if (wire_is_open(&child->in) && outq_flush(&child->queue, &child->in) == WIRE_BROKEN)
@@ -263,7 +271,7 @@ static void child_begin_stop(struct child *child, enum reason reason)
 
 	child->end_reason = reason;
 	child->server->stats->ends[reason]++;
-	/* A failure has a line of its own, when all of it is known. */
+	/* A failure gets a log line of its own, once everything about it is known. */
 	if (!has_failed)
 		LOG(CHILD_END, LOG_STR("server", child->server->conf.name),
 		    LOG_INT("pid", child->pid), LOG_STR("reason", reason_get(reason)->text));
@@ -274,7 +282,7 @@ static void child_begin_stop(struct child *child, enum reason reason)
 			    child->server->conf.stop_grace_ms);
 }
 
-/* Tells the owner of the failure, once, and stops the process like any other. */
+/* Tells the owner of the failure, once, and stops the process in the usual way. */
 static void child_lose(struct child *child, enum reason reason)
 {
 	CHECK(reason != REASON_NONE);
@@ -285,7 +293,7 @@ static void child_lose(struct child *child, enum reason reason)
 	child->ops->on_lost(child, reason);
 }
 
-/* It cannot be used any longer: nobody waits for its end. */
+/* The process cannot be used any longer, so it gets no time to end by itself. */
 static void child_refuse(struct child *child, enum reason reason, const char *error)
 {
 	child_note_failure(child, error);
@@ -339,7 +347,7 @@ static void child_on_drain(struct timer *timer)
 
 /* ---- stdout ---- */
 
-/* Where the next line begins is not known any more, so the process cannot be used. */
+/* We no longer know where the next line begins, so the process cannot be used. */
 static void child_refuse_line(struct child *child)
 {
 	child_refuse(child, REASON_CHILD_LINE_TOO_LONG,
@@ -359,7 +367,10 @@ static void child_take_line(struct child *child, struct slice line)
 		child->ops->on_line(child, line);
 }
 
-/* Hands out the whole lines of data; there is no line end before `sought`. Returns the bytes used. */
+/*
+ * Passes on the complete lines in data, whose first `sought` bytes contain no line end. Returns the
+ * number of bytes used.
+ */
 static size_t child_take_lines(struct child *child, struct slice data, size_t sought)
 {
 	const char *begin = data.p;
@@ -377,7 +388,10 @@ static size_t child_take_lines(struct child *child, struct slice data, size_t so
 	}
 }
 
-/* No line has begun: lines are taken from the shared buffer; only a last, incomplete one is copied. */
+/*
+ * No line has begun: complete lines are taken straight from the shared buffer, and only an
+ * incomplete last one is copied.
+ */
 static ssize_t child_read_fresh(struct child *child)
 {
 	char *buffer = loop_buffer(child->server->loop);
@@ -392,7 +406,10 @@ static ssize_t child_read_fresh(struct child *child)
 	return n;
 }
 
-/* A line has begun: the rest is read behind it, at most so much as shows that the line is too long. */
+/*
+ * A line has begun: its rest is read behind it, but no more than it takes to see that the line is
+ * too long.
+ */
 static ssize_t child_read_on(struct child *child)
 {
 	size_t sought = child->line.len;
@@ -424,7 +441,7 @@ static void child_on_stdout(struct wire *wire)
 			return;
 		if (n <= 0) {
 			wire_close(&child->out);
-			/* Without a line end: BACK-FRAME-06. */
+			/* The last line may lack its line end. BACK-FRAME-06 */
 			child_take_line(child, buf_slice(&child->line));
 			child_lose(child, REASON_CHILD_EXITED);
 			child_check_gone(child);
@@ -450,14 +467,14 @@ static void child_flush(struct child *child)
 		return;
 	n = outq_flush(&child->queue, &child->in);
 	if (n == WIRE_BROKEN) {
-		/* It closed its stdin. What it has written is read before it is given up. */
+		/* The process closed its stdin. Its output is read before we give it up. */
 		child_close_stdin(child);
 		timer_start(child->server->loop, &child->drain, DRAIN_MS);
 		return;
 	}
 	/*
-	 * Requests of clients are only sent where child_has_room; answers to the requests of the process itself are
-	 * sent always, and it could ask for ever without reading them.
+	 * Clients' requests are only sent if child_has_room; responses to requests of the process
+	 * itself are always sent, and it could ask forever without reading them.
 	 */
 	if (child->queue.bytes > 2 * conf->queue_max + OWN_BYTES_MAX) {
 		child_refuse(child, REASON_CHILD_HUNG,
@@ -572,7 +589,7 @@ static void child_on_failed(struct spawned *spawned, int error)
 	struct child *child = container_of(spawned, struct child, spawned);
 	char text[128];
 
-	/* The keeper logs what could not be found or done: the gateway does not know the command. */
+	/* The keeper logs the details: the gateway does not know the command. */
 	snprintf(text, sizeof(text),
 		 "it could not be started: %s; child_spawn_failed in the log says more",
 		 strerror(error));
@@ -600,7 +617,7 @@ static void child_on_exited(struct spawned *spawned, int status)
 	CHECK(!child->is_exited);
 	child->is_exited = true;
 	timer_stop(&child->stop_sequence);
-	/* Where its output ended by itself, how it exits says why. */
+	/* If its output ended first, the exit status says why. */
 	if (child->state == CHILD_RUNNING || child->lost_reason == REASON_CHILD_EXITED) {
 		child_describe_exit(child, status);
 		child_note_failure(child,
@@ -609,7 +626,7 @@ static void child_on_exited(struct spawned *spawned, int status)
 					   "the process ended before it answered the handshake");
 	}
 	if (wire_is_open(&child->out))
-		child_on_stdout(&child->out); /* what it wrote before counts */
+		child_on_stdout(&child->out); /* what it wrote before it exited counts */
 	if (wire_is_open(&child->out))
 		timer_start(child->server->loop, &child->drain, DRAIN_MS);
 	child_check_gone(child);

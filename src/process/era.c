@@ -20,7 +20,7 @@ enum era era_of(const struct server *server)
 	return server->conf.era != ERA_UNKNOWN ? server->conf.era : server->verdict.era;
 }
 
-/* A date that is still to come is of a clock that was wrong: it says nothing. */
+/* A date in the future was recorded with a wrong clock and is ignored. */
 void era_remember(struct server *server, const struct era_memory *memory)
 {
 	uint64_t wall_ms = clock_wall_ms();
@@ -52,7 +52,7 @@ static void set_era(struct server *server, enum era era)
 	server->verdict.is_remembered = false;
 	if (server->verdict.era == era)
 		return;
-	/* What is wrong now may have been so when it was asked. */
+	/* If the era is wrong now, the last probe may have been wrong, too. */
 	if (era == ERA_UNKNOWN)
 		server->verdict = (struct era_verdict){ .era = ERA_UNKNOWN };
 	server->verdict.era = era;

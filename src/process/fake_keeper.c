@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A keeper in the same thread as what it serves: nothing here blocks, all its ends are non-blocking. */
+/*
+ * A keeper in the same thread as the code it serves: nothing here blocks, and all its descriptors
+ * are non-blocking.
+ */
 #include "process/fake_keeper.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 
 /* ---- reading ---- */
 
-/* One that is retired goes on with what it knows. */
+/* A retired server keeps the pins that it has: they are neither read nor saved. */
 static bool has_pins(const struct server *server)
 {
 	return server->conf.name != NULL && server->conf.pin != PIN_OFF && !server->is_retired;
@@ -37,7 +37,7 @@ static int read_line(struct pin_memory *memory, struct slice line)
 	return 0;
 }
 
-/* How many lines are not correct, and were left out; -1: the whole is no such text. */
+/* Returns how many malformed lines were left out, or -1 if text is not in this format at all. */
 static int64_t read_lines(struct pin_memory *memory, struct slice text)
 {
 	static const struct slice first = SLICE(PIN_MEMORY_FIRST_LINE);
@@ -51,7 +51,7 @@ static int64_t read_lines(struct pin_memory *memory, struct slice text)
 	return bad;
 }
 
-/* Nobody else writes it now: the gateway before has ended. */
+/* Nobody else writes the file now: the previous gateway has ended. */
 static void load(struct pin_memory *memory)
 {
 	const struct pin_memory_file *file = memory->file;

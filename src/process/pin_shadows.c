@@ -21,7 +21,7 @@ void pin_shadows_find(const struct server *servers, size_t count, shadow_fn *on_
 	free(sides);
 }
 
-/* The names of all who take part, one after the other; never 0. */
+/* A hash of all names involved; never 0. */
 static uint64_t key_of(const struct shadow *shadow)
 {
 	uint64_t key = shadow->side->pins->seed + shadow->is_mention;

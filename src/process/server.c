@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the processes of a server and of all servers against their limits, and keeps what is reported. */
+/*
+ * Checks the number of processes of one server, and of all servers, against their limits, and keeps
+ * the statistics that are reported.
+ */
 #include "process/server.h"
 
 #include <stdio.h>
@@ -117,7 +120,7 @@ bool server_is_full(const struct server *server)
 	return server->count + server->reserved >= server->conf.pool_max;
 }
 
-/* The limit that another process would break; NULL: none. */
+/* The limit that one more process would exceed; NULL: none. */
 static const char *server_find_limit(const struct server *server)
 {
 	if (server_is_full(server))

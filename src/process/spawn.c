@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gateway's end of the descriptor to the keeper. Messages that do not fit now wait in a list; its
- * length is bounded by the number of children, of questions and of servers, since each is in at most a few of them.
+ * The gateway's end of the socket to the keeper. Messages that the socket has no room for wait in a
+ * list. Its length is bounded by the number of children, questions and servers, because each has at
+ * most a few messages in it.
  */
 #include "process/spawn.h"
 
@@ -22,7 +23,7 @@
 struct unsent {
 	struct list link;
 	struct ipc_message message;
-	int fd; /* that goes with it, or -1 */
+	int fd; /* sent along with it, or -1 */
 };
 
 struct spawner {
@@ -30,7 +31,7 @@ struct spawner {
 	struct loop *loop;
 	int fd;
 	uint64_t last_id;
-	uint64_t last_reload; /* order */
+	uint64_t last_reload; /* number of the last order */
 	struct map by_id;     /* struct spawned */
 	struct map questions; /* struct spawner_question */
 	struct watch reading;
@@ -44,7 +45,7 @@ static void close_fd(int fd)
 		close(fd);
 }
 
-/* Takes fd, if it is not -1. */
+/* Takes ownership of fd, unless it is -1. */
 static void spawner_send_with(struct spawner *spawner, const struct ipc_message *message, int fd)
 {
 	struct error err = { ERROR_NONE, "" };
@@ -57,7 +58,7 @@ static void spawner_send_with(struct spawner *spawner, const struct ipc_message 
 			LOG(IPC_FAILED, LOG_STR("error", err.text));
 		if (result == 0 || err.kind != ERROR_BUSY) {
 			close_fd(fd);
-			return; /* the reading side learns of the end and acts on it */
+			return; /* if it failed, the reading side notices and acts on it */
 		}
 	}
 	CHECK(err.kind == ERROR_NONE || err.kind == ERROR_BUSY);
@@ -114,10 +115,10 @@ static void spawner_on_child_message(struct spawner *spawner, const struct ipc_m
 	}
 	close_all(fds, count);
 	if (spawned == NULL)
-		return; /* it was forgotten */
+		return; /* we no longer know it */
 	map_remove(&spawner->by_id, spawned->id);
 	if (message->type == IPC_STARTED) {
-		/* Without its descriptors it is of no use: it is to be killed. REL-44 */
+		/* The process is useless without its descriptors: it is to be killed. REL-44 */
 		spawner_send(spawner,
 			     &(struct ipc_message){ .type = IPC_FORGET, .child = spawned->id });
 		spawned->ops->on_failed(spawned, EMFILE);
@@ -153,7 +154,7 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 		spawner->ops->on_fetcher(spawner, fds[0]);
 	} else if (message->type == IPC_CONFIG && spawner->ops->on_config != NULL) {
 		if (count != 2)
-			close_all(fds, count); /* there is no descriptor left for them */
+			close_all(fds, count); /* we lacked descriptors to receive them all */
 		spawner->ops->on_config(spawner, count == 2 ? fds : NULL, message->value == 1);
 	} else if (message->type == IPC_RELOADED && count <= 1 &&
 		   spawner->ops->on_reloaded != NULL) {
@@ -176,7 +177,7 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 		   message->type == IPC_EXITED) {
 		spawner_on_child_message(spawner, message, fds, count);
 	} else {
-		close_all(fds, count); /* it has come without all of its descriptors. REL-44 */
+		close_all(fds, count); /* it arrived without all of its descriptors. REL-44 */
 	}
 }
 
@@ -267,7 +268,7 @@ void spawner_judge_certificates(struct spawner *spawner, bool is_used)
 		     &(struct ipc_message){ .type = IPC_CERTIFICATES_USED, .value = is_used });
 }
 
-/* Of several that have not been sent the last counts. */
+/* Of several unsent messages about one server, only the last one counts. */
 void spawner_note_era(struct spawner *spawner, uint32_t server, enum era era, bool is_probed)
 {
 	struct ipc_message message = {
@@ -286,7 +287,7 @@ void spawner_note_era(struct spawner *spawner, uint32_t server, enum era era, bo
 	spawner_send(spawner, &message);
 }
 
-/* Both fit: IPC_FOUND_BYTES. */
+/* Name and version are cut so that both fit into IPC_FOUND_BYTES. */
 void spawner_note_found(struct spawner *spawner, uint32_t server, int tools, struct slice name,
 			struct slice version)
 {
@@ -314,7 +315,7 @@ void spawner_note_pins(struct spawner *spawner)
 
 void spawner_ask(struct spawner *spawner, struct spawner_question *question, int fd)
 {
-	/* Without a copy (there are too many open) the answer is no. */
+	/* If there is no copy (too many descriptors are open), the answer is no. */
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
 	CHECK(question->on_answer != NULL && fd >= 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of copies. Readers are mostly at its end: they seek from there. */
+/* A list of copied lines. Readers are mostly near its end, so the search starts there. */
 #include "process/stderr_ring.h"
 
 #include <stdlib.h>

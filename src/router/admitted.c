@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A place in an array. The struct is known here alone: nobody else can make one, or change what it is for. */
+/*
+ * A position in an array of messages. Only this file knows the struct: nobody else can make one, or
+ * change what it is for.
+ */
 #include "router/admitted.h"
 
 #include <stdbool.h>

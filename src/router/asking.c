@@ -24,11 +24,11 @@ bool asking_can_open_urls(struct slice capabilities)
 	return is_told(capabilities, "elicitation", "url");
 }
 
-/* The members of a server's request that decide whether it may be asked. */
+/* The members of a server request that decide whether the client may be sent it. */
 struct deciding {
 	bool has_mode;
 	bool has_tools;
-	bool is_doubtful; /* one of them may be read otherwise by the client */
+	bool is_doubtful; /* the client may read one of them differently */
 };
 
 static int note_deciding(struct slice name, struct json value, void *arg)
@@ -65,7 +65,7 @@ bool asking_is_possible(struct slice capabilities, const struct method *method, 
 	name = scan_plain_string(mode);
 	if (slice_is_equal(name, SLICE_LIT("url")))
 		return asking_can_open_urls(capabilities);
-	/* Without a mode, and with one that has no value, it is a form. */
+	/* If the mode is absent or null, it is a form. */
 	if (mode.type != JSON_ABSENT && mode.type != JSON_NULL &&
 	    !slice_is_equal(name, SLICE_LIT("form")))
 		return false;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the records of one call have in common is written once, when it begins, and kept as text. */
+/*
+ * What the records of one call have in common is written once, when the call begins, and kept as
+ * text.
+ */
 #include "router/audit_call.h"
 
 #include <stdlib.h>
@@ -18,9 +21,9 @@
 #include "router/digest.h"
 #include "session/session.h"
 
-#define COMMON_BYTES_MAX 3344 /* of TEXT_LINE_BYTES: the rest is for what else a record says */
-#define AFTER_ARGUMENTS 56    /* beyond that: what says that they were cut, or left out */
-/* Of a line before what its records have in common: a rule, then its place, then the rest. */
+#define COMMON_BYTES_MAX 3344 /* of TEXT_LINE_BYTES; the rest is for the other fields of a record */
+#define AFTER_ARGUMENTS 56    /* beyond that: to say that they were cut, or left out */
+/* Before the common fields, a line has the rule, its place and more: the first two end by here. */
 #define RULE_END_MAX 432
 #define PLACE_END_MAX 560
 
@@ -53,12 +56,12 @@ static void put_name(struct text_line *line, enum audit_field field, struct json
 
 	if (name.type == JSON_STRING && scan_read_string(name, &decoded, &plain) == 0)
 		audit_put_text(line, field, plain);
-	else if (name.type != JSON_ABSENT) /* what has no meaning, as it was written */
+	else if (name.type != JSON_ABSENT) /* it cannot be decoded: as it was written */
 		audit_put_text(line, field, name.text);
 	buf_fini(&decoded);
 }
 
-/* What a message is about, by whatever method. */
+/* The names of what a message is about, whatever its method. */
 static void put_names(struct text_line *line, const struct envelope *env)
 {
 	bool is_prompt = slice_has_prefix(env->method, SLICE_LIT("prompts/"));
@@ -67,7 +70,7 @@ static void put_names(struct text_line *line, const struct envelope *env)
 	put_name(line, is_prompt ? AUDIT_PROMPT : AUDIT_TOOL, env->name);
 	put_name(line, AUDIT_RESOURCE, env->uri);
 	if (slice_is_equal(env->method, SLICE_LIT("tools/call")))
-		return; /* nothing else is meant there, and arguments may be long */
+		return; /* it names nothing else, and arguments may be long */
 	ref = scan_member(env->params.text, SLICE_LIT("ref"));
 	if (ref.type != JSON_OBJECT)
 		return;
@@ -106,7 +109,7 @@ static void put_principal(struct text_line *line, const struct principal *princi
 	audit_put_text(line, AUDIT_CLIENT, principal->identity.client);
 }
 
-/* All that is the same in each record of a request. */
+/* The fields that are the same in all records of a request. */
 static void put_request(struct text_line *line, const struct audit *audit,
 			const struct audit_request *request)
 {
@@ -142,7 +145,10 @@ static void put_verdict(struct text_line *line, const char *verdict, const char 
 		audit_put_own(line, AUDIT_REASON, slice_str(reason));
 }
 
-/* Within a line's length: the rest has room whatever a role is called. */
+/*
+ * Puts a field that ends within the first `max` bytes of the line, so that there is room for the
+ * rest, however long the name of a role is.
+ */
 static void put_within(struct text_line *line, size_t max, enum audit_field field,
 		       const struct buf *text)
 {

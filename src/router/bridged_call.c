@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two calls: the outer one is that of the modern client's request, and may be gone at any time; the inner one is ours, and
- * goes the way of every call. What the states do to both is said here; which state follows which event, in parked_call.
+ * Two calls: the outer one is the modern client's request, and may be gone at any time; the inner
+ * one is ours, and is handled like every call. This file says what the states do to both;
+ * parked_call says which state follows which event.
  */
 #include "router/bridged_call.h"
 
@@ -35,9 +36,9 @@
 #define ROUNDS_MAX 32
 #define PROGRESS_MS (20 * 1000)
 #define TOLD_MAX 64                 /* messages kept for the client of a parked call */
-#define TOLD_BYTES_MAX (32 * 1024u) /* of them together */
+#define TOLD_BYTES_MAX (32 * 1024u) /* of all of them */
 
-/* What the server told while no request of the client was there to hear it. */
+/* A message that the server sent while there was no request of the client to receive it. */
 struct told {
 	struct list link;
 	enum stream_kind kind; /* progress, a log line, another notification */
@@ -46,15 +47,15 @@ struct told {
 
 struct bridged_call {
 	struct parked_call parked;
-	struct client client;      /* what the server takes for its caller */
+	struct client client;      /* what the server takes for its client */
 	struct pool_member member; /* of the same pool as the modern client */
 	struct call inner;
 	struct call_watcher outer; /* of the modern client's request, while there is one */
 	struct timer deadline;
-	/* While it is parked: the server is told that its questions are being worked on. */
+	/* While the call is parked, tells the server that its questions are being worked on. */
 	struct timer progress;
-	uint64_t waits_told; /* how often it was */
-	struct list told;    /* the oldest first; the next request of the client hears it */
+	uint64_t waits_told; /* how often the server was told */
+	struct list told;    /* the oldest first; for the client's next request */
 	size_t told_count;
 	size_t told_bytes;
 	struct holder *holder;
@@ -89,9 +90,9 @@ void bridged_calls_init(struct parked_calls *table)
 	parked_calls_init(table, &conf);
 }
 
-/* ---- what the server tells ---- */
+/* ---- what the server reports ---- */
 
-/* With the token of the request that waits now. */
+/* Relays progress, with the token of the request that waits now. */
 static void relay_progress(struct call *outer, const struct envelope *env)
 {
 	struct json token = env->progress_of;
@@ -106,8 +107,9 @@ static void relay_progress(struct call *outer, const struct envelope *env)
 }
 
 /*
- * A log line may be none that this request wants: the one before may have wanted more. What belongs to a client's
- * listening is not a server's of the older era to say. MOD-LOG-01, MOD-SUB-02, FRONT-SSE-08
+ * Whether the message is for this request. A log line may not be: the request before it may have
+ * wanted more. What belongs to a client's subscription stream is not for a legacy server to say.
+ * MOD-LOG-01, MOD-SUB-02, FRONT-SSE-08
  */
 static bool is_for(const struct call *outer, enum stream_kind kind, const struct envelope *env)
 {
@@ -148,12 +150,15 @@ static void told_drop_first(struct bridged_call *bridged)
 	free(told);
 }
 
-/* Until the client tries again; the oldest goes where they are too many. bridging.md §2.3.3 (j) */
+/*
+ * Keeps a message until the client tries again; if there are too many, the oldest are dropped.
+ * bridging.md §2.3.3 (j)
+ */
 static void keep_told(struct bridged_call *bridged, enum stream_kind kind, struct msg *msg)
 {
 	struct told *told;
 
-	if (msg->text.n > TOLD_BYTES_MAX) { /* and leave what is kept already */
+	if (msg->text.n > TOLD_BYTES_MAX) { /* what is kept already stays */
 		counter_add(COUNTER_STREAM_DROPPED);
 		return;
 	}
@@ -169,7 +174,7 @@ static void keep_told(struct bridged_call *bridged, enum stream_kind kind, struc
 	}
 }
 
-/* Before anything else that this request of the client hears. */
+/* To be called before anything else is sent to this request of the client. */
 static void tell_kept(struct bridged_call *bridged, struct call *call)
 {
 	while (!list_is_empty(&bridged->told)) {
@@ -229,7 +234,7 @@ static void start_progress(struct bridged_call *bridged)
 		timer_start(bridged->client.router->loop, &bridged->progress, PROGRESS_MS);
 }
 
-/* If it wanted to hear of any. bridging.md §2.3.3 (i) */
+/* Sends progress for the request, if the server wanted any. bridging.md §2.3.3 (i) */
 static void tell_progress(struct bridged_call *bridged, const struct parked_request *request)
 {
 	struct buf text = { 0 };
@@ -257,7 +262,7 @@ static void on_progress(struct timer *timer)
 	start_progress(bridged);
 }
 
-/* The server's requests as the modern client gets them. MOD-MRTR-01, -02 */
+/* Sends the server's requests to the modern client, in the form of its era. MOD-MRTR-01, -02 */
 static void on_ask(struct parked_call *parked, struct call *call)
 {
 	struct bridged_call *bridged = of_parked(parked);
@@ -295,7 +300,7 @@ static void on_deliver(struct parked_call *parked, struct call *call, struct msg
 	call->preferred_child = bridged->child;
 	if (scan_envelope(response->text, &bridged->client.router->limits, SCAN_LENIENT, &env,
 			  &err) < 0)
-		call_fail(call, REASON_CHILD_PROTOCOL_ERROR); /* we wrote it: cannot be */
+		call_fail(call, REASON_CHILD_PROTOCOL_ERROR); /* cannot happen: we wrote it */
 	else
 		result_send_kept(call, bridged->client.revision, &env);
 }
@@ -307,7 +312,7 @@ static void on_fail(struct parked_call *parked, struct call *call, enum reason r
 	call_fail(call, reason);
 }
 
-/* The answer goes the way of a session's. */
+/* The answer is forwarded like one of a session. */
 static void on_answer(struct parked_call *parked, const struct parked_request *request,
 		      struct slice result)
 {
@@ -343,7 +348,7 @@ static void on_cancel(struct parked_call *parked)
 	call_cancel(inner);
 }
 
-/* The end of the inner call has done that. */
+/* Nothing is left to do: the inner call has ended. */
 static void on_release(struct parked_call *parked)
 {
 	CHECK(of_parked(parked)->inner.state == CALL_ENDED);
@@ -400,9 +405,9 @@ static void on_deadline(struct timer *timer)
 		parked_call_on_deadline(&bridged->parked, clock_now_ms());
 }
 
-/* ---- what the inner call tells ---- */
+/* ---- what the inner call reports ---- */
 
-/* What the server asks, or takes back: that is told by a notification. */
+/* Takes a request of the server, or the notification that cancels one. */
 static bool take_request(struct bridged_call *bridged, struct msg *msg)
 {
 	uint64_t now_ms = clock_now_ms();
@@ -436,7 +441,7 @@ static bool inner_on_message(struct call *inner, enum stream_kind kind, uint64_t
 	return true;
 }
 
-/* Its client may come back at any time. */
+/* The client may come back at any time. */
 static bool inner_is_reachable(const struct call *inner)
 {
 	(void)inner;
@@ -468,7 +473,7 @@ static void inner_on_failed(struct call *inner, enum reason reason)
 
 static void inner_on_cancelled(struct call *inner)
 {
-	CHECK(of_inner(inner)->parked.state == PARKED_ENDED); /* we have done it */
+	CHECK(of_inner(inner)->parked.state == PARKED_ENDED); /* we cancelled it */
 }
 
 static const struct call_ops inner_ops = {
@@ -479,7 +484,7 @@ static const struct call_ops inner_ops = {
 	.on_cancelled = inner_on_cancelled,
 };
 
-/* ---- what the outer call tells ---- */
+/* ---- what the outer call reports ---- */
 
 static void outer_on_end(struct call_watcher *watcher, struct call *call)
 {
@@ -490,9 +495,9 @@ static void outer_on_end(struct call_watcher *watcher, struct call *call)
 
 static const struct call_watcher_ops outer_ops = { .on_end = outer_on_end };
 
-/* ---- what the pool tells ---- */
+/* ---- what the pool reports ---- */
 
-/* It is a member of a pool that knows its servers already. */
+/* There are no other events: the member joins a pool that already knows its server. */
 static void member_on_notification(struct pool_member *member, uint64_t key, struct msg *msg)
 {
 	(void)member;
@@ -544,22 +549,22 @@ static void begin(struct call *call, const struct envelope *env)
 	convert_fini(&convert);
 }
 
-/* It tries again. MOD-MRTR-03 to -05 */
+/* The client tries again. MOD-MRTR-03 to -05 */
 static enum parked_retry try_again(struct call *call, const struct seal *seal,
 				   struct json responses)
 {
 	struct router *router = call->client->router;
 	struct parked_call *parked = parked_calls_find(&router->parked_calls, seal->call);
 	struct bridged_call *bridged;
-	int level = call->client->level; /* while it is there: the retry may end it */
+	int level = call->client->level; /* read first: the retry may end the client */
 	enum parked_retry outcome;
 
 	if (seal->kind != SEAL_PARKED || !seal->is_of_this_process || parked == NULL)
 		return PARKED_RETRY_STALE;
 	bridged = of_parked(parked);
-	if (parked->call != NULL) /* another request of the client waits for it */
+	if (parked->call != NULL) /* another request already waits for it */
 		return PARKED_RETRY_STALE;
-	/* Its server was told of other capabilities than this request declares, and asks accordingly. */
+	/* The server was told other capabilities than this request declares, and asks by those. */
 	if (bridged->client.pool != call->client->pool)
 		return PARKED_RETRY_STALE;
 	call_watch(call, &bridged->outer);
@@ -576,7 +581,10 @@ static enum parked_retry try_again(struct call *call, const struct seal *seal,
 	return outcome;
 }
 
-/* To a modern server: with the state that it gave itself, if it did. BACK-MSG-04, bridging.md §2.4 */
+/*
+ * Forwards the retry to a modern server, with the state that the server gave, if it did.
+ * BACK-MSG-04, bridging.md §2.4
+ */
 static void forward_retry(struct call *call, const struct envelope *env, struct json sealed,
 			  const struct seal *seal)
 {
@@ -589,13 +597,16 @@ static void forward_retry(struct call *call, const struct envelope *env, struct 
 	call->preferred_child = seal->is_of_this_process ? seal->child : 0;
 	splice_append(&text, env->text, &edit, 1, 0);
 	if (scan_envelope(buf_slice(&text), &call->client->router->limits, 0, &unsealed, &err) < 0)
-		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
+		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen: it was accepted before */
 	else
 		forward_linked(call, &unsealed);
 	buf_fini(&text);
 }
 
-/* What its server does not offer, no process is asked: that is answered as where there is no lease. FRONT-ERA-07 */
+/*
+ * If the server does not offer the method, no process is asked: the call is answered as without a
+ * lease. FRONT-ERA-07
+ */
 static bool is_bridged(const struct call *call)
 {
 	const struct pool *pool = call->client->pool;
@@ -603,7 +614,7 @@ static bool is_bridged(const struct call *call)
 	return pool_is_leased(pool) && !(call->method->needs & ~pool->capabilities.offers);
 }
 
-/* As if it had come for the first time. */
+/* Handles the call as if it had come for the first time. */
 static void run(struct call *call, const struct envelope *env)
 {
 	if (is_bridged(call))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a call. Nothing is keyed by what the client chose: its id is only given back. A call ends
- * once; whatever the server still sends for it finds no entry and is dropped.
+ * The life of a call. Nothing is keyed by what the client chose: its id is only returned to it. A
+ * call ends once; whatever the server still sends for it finds no entry and is dropped.
  */
 #include "router/call.h"
 
@@ -252,7 +252,7 @@ void call_give_up(struct call *call, const char *why)
 		send_given_up(call->request.upstream, call->request.id, why);
 }
 
-/* Everything but telling the front. */
+/* Everything but telling the front that the call has ended. */
 static void call_end(struct call *call, bool is_answered)
 {
 	bool was_sent = call->state == CALL_SENT;
@@ -277,7 +277,7 @@ static void call_end(struct call *call, bool is_answered)
 	call->task = NULL;
 }
 
-/* id and token stay readable for the front while it is told. */
+/* id and token stay readable while the front is told. */
 static void call_release(struct call *call, struct loop *loop)
 {
 	if (call->copied != NULL)

@@ -12,7 +12,7 @@
 #include "router/client.h"
 #include "router/router.h"
 
-/* NULL: of what is allowed there are no records. */
+/* Returns NULL if there are no records of what is allowed. */
 static struct audit_call *begin_record(const struct client *client,
 				       const struct principal *principal,
 				       const struct envelope *env,
@@ -34,7 +34,7 @@ static struct audit_call *begin_record(const struct client *client,
 				     });
 }
 
-/* A tool is counted by its name, however that is spelled. */
+/* A tool is counted by its decoded name, however that is spelled. */
 static struct call_series *get_series(struct server *server, const struct method *method,
 				      const struct envelope *env)
 {
@@ -86,7 +86,7 @@ bool call_record_notification(const struct client *client, const struct envelope
 	return may_begin;
 }
 
-/* In the words of the audit: what a tool says of its own failure is no failure of the call. */
+/* The audit's words: a failure that a tool reports itself is no failure of the call. */
 static const char *const verdicts[] = {
 	[CALL_OK] = "allowed",    [CALL_TOOL_ERROR] = "allowed",  [CALL_ERROR] = "failed",
 	[CALL_FAILED] = "failed", [CALL_CANCELLED] = "cancelled",

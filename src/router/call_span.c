@@ -36,7 +36,10 @@ static struct span *begin(struct exporter *exporter, const struct envelope *env)
 	return span_new(exporter, &parent, trace_state_is_valid(state) ? state : slice_of(NULL, 0));
 }
 
-/* What it is about. Of unknown methods the name is as good as any text: it makes no name of a span. */
+/*
+ * Says what the call is about. The name of an unknown method may be any text: the span is not named
+ * after it.
+ */
 static void say_target(struct span *span, const struct method *method, const struct envelope *env)
 {
 	struct slice name = { NULL, 0 }, uri = { NULL, 0 };
@@ -56,7 +59,10 @@ static void say_target(struct span *span, const struct method *method, const str
 	buf_fini(&room_of_uri);
 }
 
-/* Of the session the same part as in the log: its id is a secret. SEC-04 */
+/*
+ * Says who the client is. Only the part of the session's id that is in the log, as the id is a
+ * secret. SEC-04
+ */
 static void say_client(struct span *span, const struct client *client, const struct envelope *env,
 		       const struct audit_origin *origin)
 {
@@ -106,7 +112,7 @@ const struct envelope *call_span_mark(const struct call *call, const struct enve
 	char parent[TRACE_PARENT_DIGITS + 1];
 	struct error err;
 
-	traced->text = (struct buf){ .data = NULL }; /* and no more: most calls have no spans */
+	traced->text = (struct buf){ .data = NULL }; /* only this: most calls have no span */
 	if (call->span == NULL)
 		return env;
 	span_format_parent(call->span, parent);
@@ -124,7 +130,7 @@ void call_traced_fini(struct call_traced *traced)
 
 /* ---- the end ---- */
 
-/* The code of the error that it is answered with, as text; empty if it has none. */
+/* The code of the error response, as text; empty if there is none. */
 static struct slice read_code(const struct slice *parts, size_t count, char text[CODE_BYTES])
 {
 	struct buf answer = { 0 };

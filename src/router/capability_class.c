@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Left out: roots.listChanged and tasks, which only a session's own child is told, and members that nobody
- * knows. Extensions and experimental capabilities count as they were written.
+ * A class leaves out roots.listChanged and tasks, which are declared only to a session's own
+ * process, and unknown members. Extensions and experimental capabilities count as they were
+ * written.
  */
 #include "router/capability_class.h"
 
@@ -31,7 +32,10 @@ static void append_end(struct buf *out, size_t begin)
 	buf_append_str(out, out->len > begin ? "}" : "{}");
 }
 
-/* {"a":{},"b":{}} of those that `value` has; if it has neither and `otherwise` is given, that. */
+/*
+ * {"a":{},"b":{}} with those that `value` has; if it has neither, with `otherwise`, if that is
+ * given.
+ */
 static void append_parts(struct buf *out, struct json value, const char *const parts[2],
 			 const char *otherwise)
 {
@@ -58,7 +62,10 @@ static void append_verbatim(struct buf *out, size_t begin, struct json value, co
 	splice_append(out, value.text, NULL, 0, SPLICE_ONE_LINE | SPLICE_ESCAPE_SEPARATORS);
 }
 
-/* But for that of tasks, which a request says of itself: it decides neither what a server offers nor whether it asks. */
+/*
+ * Except for that of tasks, which each request declares itself: it decides neither what a server
+ * offers nor whether it asks.
+ */
 static void append_extensions(struct buf *out, size_t begin, struct json value)
 {
 	struct buf others = { 0 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resources are subscribed to one after the other, each by a call of our own that goes the way of a session's. What the
- * server refuses, or has not answered in time, is left out of what is acknowledged.
+ * Resources are subscribed to one after the other, each by a call of our own that is handled like a
+ * session's. What the server refuses, or does not answer in time, is left out of the
+ * acknowledgement.
  */
 #include "router/change_listener.h"
 
@@ -39,14 +40,14 @@ static const struct {
 
 struct change_listener {
 	struct call *call;
-	struct holder *holder;   /* how many its caller has */
+	struct holder *holder;   /* counts the listeners of its caller */
 	struct text_set wanted;  /* resources that are still to be subscribed to */
-	struct call subscribing; /* to the one before those */
-	bool is_subscribing;     /* its answer is awaited */
+	struct call subscribing; /* to the one last taken from `wanted` */
+	bool is_subscribing;     /* its response is awaited */
 	struct task step;
 	struct timer deadline;
 	struct task_listener tasks;
-	unsigned int lists; /* enum offer: whose changes are told */
+	unsigned int lists; /* enum offer: whose changes are reported */
 	bool is_acknowledged;
 };
 
@@ -133,7 +134,7 @@ static void acknowledge(struct change_listener *listener)
 
 /* ---- resources, one after the other ---- */
 
-/* A client can be subscribed to no more than fit into such a set. */
+/* Stops when the set is full: a client cannot be subscribed to more than that. */
 static int note_uri(struct slice element, void *arg)
 {
 	struct change_listener *listener = arg;
@@ -148,7 +149,7 @@ static int note_uri(struct slice element, void *arg)
 	return listener->wanted.count < TEXT_SET_MAX ? 0 : -1;
 }
 
-/* Once: the request is as long as its client likes. */
+/* Reads the list in one pass: the request may be as long as its client likes. */
 static void note_uris(struct change_listener *listener, const struct envelope *env)
 {
 	struct json list = filter_member(env->params.text, "resourceSubscriptions");
@@ -171,7 +172,7 @@ static struct change_listener *of_subscribing(struct call *call)
 
 static void subscribing_on_response(struct call *call, const struct slice *parts, size_t count)
 {
-	(void)parts; /* whether it was granted, is in the client's subscriptions */
+	(void)parts; /* the client's subscriptions say whether it was granted */
 	(void)count;
 	note_step(of_subscribing(call));
 }
@@ -213,7 +214,7 @@ static void subscribe_to(struct change_listener *listener, struct slice uri)
 		if (!subscribe_take(&listener->subscribing, &env))
 			dispatch_call(&listener->subscribing, &env);
 	} else {
-		note_step(listener); /* we wrote it: cannot be */
+		note_step(listener); /* cannot happen: we wrote it */
 	}
 	buf_fini(&text);
 }
@@ -229,7 +230,7 @@ static void subscribe_to_next(struct change_listener *listener)
 	free(uri);
 }
 
-/* One a turn: what is answered at once would be told from within. */
+/* One per turn: the call may be answered at once, from within this function. */
 static void on_step(struct task *task)
 {
 	struct change_listener *listener = container_of(task, struct change_listener, step);
@@ -311,9 +312,12 @@ struct change_listener *change_listener_begin(struct call *call, const struct en
 	return listener;
 }
 
-/* ---- what is heard ---- */
+/* ---- notifications ---- */
 
-/* Those of lists go to every member; those of resources only to who has subscribed. */
+/*
+ * Notifications about lists reach every member of the pool; those about resources, only
+ * subscribers.
+ */
 static bool is_wanted(const struct change_listener *listener, struct slice method)
 {
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -323,7 +327,7 @@ static bool is_wanted(const struct change_listener *listener, struct slice metho
 	return slice_is_equal(method, SLICE_LIT("notifications/resources/updated"));
 }
 
-/* MOD-SUB-02, -03. A server's own _meta has no say in whose it is. */
+/* MOD-SUB-02, -03. The server's own _meta does not decide whose notification it is. */
 void change_listener_tell(struct change_listener *listener, uint64_t key, struct msg *msg)
 {
 	struct buf text = { 0 };

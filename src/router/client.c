@@ -29,7 +29,10 @@ void client_init(struct client *client, struct router *router, struct server *se
 	list_init(&client->server_requests.all);
 	text_set_init(&client->subscriptions);
 	text_set_init(&client->elicitations);
-	/* Clients that confuse the two id spaces do not collide. bridging.md §1.1 */
+	/*
+	 * Starts high, so that clients that confuse the two id spaces find no collision.
+	 * bridging.md §1.1
+	 */
 	client->server_requests.last_id = FIRST_SERVER_REQUEST;
 }
 
@@ -110,7 +113,10 @@ unsigned int client_lacks(const struct client *client, const struct upstream *up
 
 	if (upstream == NULL || upstream->revision == NULL)
 		return 0;
-	/* Those of a principal are for sessions, which alone have been told of them. bridging.md §2.5 */
+	/*
+	 * Tasks in a principal's pool are for sessions: only they have been told of them.
+	 * bridging.md §2.5
+	 */
 	if (upstream->pool != NULL && pool_is_shared(upstream->pool) &&
 	    (upstream->pool->principal == NULL || client->session == NULL))
 		lacks = upstream->revision->features & REVISION_TASKS;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* It is a member of a shared pool for as long as its call lasts; most often it finds one whose servers are known. */
+/*
+ * A request is a member of a shared pool for as long as its call lasts; usually it finds a pool
+ * that already knows its server.
+ */
 #include "router/client_request.h"
 
 #include "base/mem.h"
@@ -62,7 +65,7 @@ static void send_on(struct call *call, const struct envelope *env)
 	pin_check_begin(send_known, call, env);
 }
 
-/* Its pool knows its servers. */
+/* The pool knows its server. */
 static void go_on(struct client_request *request, struct call *call, const struct envelope *env)
 {
 	if (pool_is_modern(request->client.pool) &&
@@ -77,7 +80,7 @@ static void go_on(struct client_request *request, struct call *call, const struc
 		send_on(call, env);
 }
 
-/* ---- what the pool tells ---- */
+/* ---- what the pool reports ---- */
 
 static struct call *opening_call(const struct client_request *request)
 {
@@ -97,7 +100,7 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 	call_stop_wait(call);
 	call->body = NULL;
 	if (scan_envelope(body->text, &request->client.router->limits, 0, &env, &err) < 0)
-		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
+		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen: it was accepted before */
 	else
 		go_on(request, call, &env);
 	msg_unref(&body);
@@ -105,7 +108,7 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 
 static void on_refused(struct pool_member *member, const struct envelope *response)
 {
-	(void)response; /* it answers what was not the client's */
+	(void)response; /* it answers a request that was not the client's */
 	call_fail(opening_call(of_member(member)), REASON_HANDSHAKE_REFUSED);
 }
 
@@ -131,7 +134,7 @@ static const struct pool_member_ops member_ops = {
 
 /* ---- the beginning ---- */
 
-/* Who waits for a process that is being started waits as long as that takes. */
+/* While a process is being started, the call waits as long as that takes. */
 static void on_opening_timeout(struct wait_queue *queue, struct waiter *waiter)
 {
 	struct client_request *request = container_of(queue, struct client_request, opening);
@@ -145,7 +148,7 @@ static void on_opening_timeout(struct wait_queue *queue, struct waiter *waiter)
 
 static const struct wait_queue_ops opening_ops = { .on_timeout = on_opening_timeout };
 
-/* The log level that it asks for, or LEVEL_NONE. MOD-LOG-01 */
+/* The log level that the request asks for, or LEVEL_NONE. MOD-LOG-01 */
 static int wanted_level(const struct envelope *env)
 {
 	int level = level_find(scan_plain_string(env->log_level));

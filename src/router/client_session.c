@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that fails takes the calls in flight with it, but not the session: many clients never initialize again.
- * After RESTARTS_MAX restarts within RESTARTS_WINDOW_MS the session ends all the same.
+ * When a process fails, its calls in flight fail with it, but not the session: many clients never
+ * initialize again. After RESTARTS_MAX restarts within RESTARTS_WINDOW_MS the session ends all the
+ * same.
  */
 #include "router/client_session.h"
 
@@ -23,7 +24,7 @@
 #include "router/server_request.h"
 #include "router/subscribe.h"
 
-#define CACHE_LINE_BYTES 64 /* of most processors; nothing depends on it but speed */
+#define CACHE_LINE_BYTES 64 /* of most processors; only speed depends on it */
 #define RESTARTS_MAX 3
 #define RESTARTS_WINDOW_MS (5 * 60 * 1000)
 
@@ -92,9 +93,9 @@ static void on_session_end(struct session *session, enum reason reason)
 
 static const struct session_ops session_ops = { .on_end = on_session_end };
 
-/* ---- what the pool tells ---- */
+/* ---- what the pool reports ---- */
 
-/* The initialize request; NULL: it is answered. */
+/* The initialize request's call; NULL: it has been answered. */
 static struct call *opening_call(const struct client_session *cs)
 {
 	if (wait_queue_is_empty(&cs->opening))
@@ -186,7 +187,7 @@ static const struct pool_member_ops member_ops = {
 
 /* ---- the beginning ---- */
 
-/* Who waits for a process that is being started waits as long as that takes. */
+/* While a process is being started, the call waits as long as that takes. */
 static void on_opening_timeout(struct wait_queue *queue, struct waiter *waiter)
 {
 	struct client_session *cs = container_of(queue, struct client_session, opening);
@@ -199,7 +200,7 @@ static void on_opening_timeout(struct wait_queue *queue, struct waiter *waiter)
 
 static const struct wait_queue_ops opening_ops = { .on_timeout = on_opening_timeout };
 
-/* Its beginning in whole characters; nothing of what has an escape or a NUL in it. */
+/* Keeps the beginning of the name, in whole characters; nothing of a name with an escape. */
 static void keep_program(struct client_session *cs, struct slice params)
 {
 	static const char *const way[] = { "clientInfo", "name" };

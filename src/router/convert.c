@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a message again with some parts replaced, in one pass from front to back; what lies between
- * is copied byte for byte. Knows no session and no child.
+ * Rewrites a message with some parts replaced, in one pass from front to back; everything else is
+ * copied byte for byte. This file knows no session and no process.
  *
  * Invariant: all slices lie in the message, which scan_envelope has accepted; whatever it says, the
- * result is such a message again, and never more than a few times its size.
+ * result is again such a message, and never more than a few times its size.
  *
  * bridging.md §3, I6; FRONT-INIT-10, BACK-INIT-03.
  */
@@ -22,9 +22,9 @@ static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX, .id_max 
 struct rewrite {
 	unsigned int lost;
 	struct slice text;  /* the message */
-	const char *copied; /* up to here it is in `out`, or replaced there */
+	const char *copied; /* up to here the message is in `out`, or replaced there */
 	struct buf *out;
-	bool is_inexpressible; /* the reader has no words for it */
+	bool is_inexpressible; /* in the reader's revision */
 };
 
 static struct rewrite rewrite_begin(struct convert *convert, unsigned int lost,
@@ -35,7 +35,7 @@ static struct rewrite rewrite_begin(struct convert *convert, unsigned int lost,
 	};
 }
 
-/* Leaves `span` out; what stands there instead is to be appended to `out`. From front to back. */
+/* Leaves out `span`; its replacement is to be appended to `out`. Call it from front to back. */
 static void rewrite_span(struct rewrite *rewrite, struct slice span)
 {
 	CHECK(span.p >= rewrite->copied);
@@ -53,7 +53,7 @@ static const struct envelope *rewrite_end(struct rewrite *rewrite, struct conver
 	buf_append_slice(rewrite->out,
 			 slice_between(rewrite->copied, rewrite->text.p + rewrite->text.n));
 	if (scan_envelope(buf_slice(rewrite->out), &limits, SCAN_LENIENT, &convert->env, &err) < 0)
-		return env; /* it was accepted before: cannot be */
+		return env; /* cannot happen: it was accepted before */
 	return &convert->env;
 }
 
@@ -66,12 +66,12 @@ void convert_fini(struct convert *convert)
 
 struct cut {
 	struct rewrite *rewrite;
-	const char *begin; /* of items left out at the front, until the next one is met */
+	const char *begin; /* of leading items that are left out, until the next one is met */
 	const char *end;   /* of the last item */
 	bool has_kept;
 };
 
-/* Takes the next item; one comma goes with each that is left out. */
+/* Takes the next item; a comma is left out with each item that is. */
 static void cut_item(struct cut *cut, struct slice item, bool is_kept)
 {
 	if (cut->begin != NULL)
@@ -128,7 +128,7 @@ static void each_element(struct json array, scan_element_fn *on_element, void *a
 
 /* ---- content blocks ---- */
 
-/* The bytes that a base64 text stands for, near enough for people. */
+/* The number of bytes that a base64 text stands for, near enough for people. */
 static size_t base64_size(struct slice text)
 {
 	size_t digits = 0;
@@ -138,7 +138,7 @@ static size_t base64_size(struct slice text)
 	return digits / 4 * 3 + digits % 4 * 3 / 4;
 }
 
-/* The inside of a string as it is written. */
+/* The inside of a string, not decoded. */
 static struct slice inside(struct json string)
 {
 	return slice_of(string.text.p + 1, string.text.n - 2);
@@ -149,7 +149,10 @@ static struct slice block_type(struct slice block)
 	return scan_plain_string(scan_member(block, SLICE_LIT("type")));
 }
 
-/* Appends the text that stands for a block. False: none has to, or nobody can tell what it is. */
+/*
+ * Appends the text block that stands for a block. Returns false if none is needed, or the block is
+ * malformed.
+ */
 static bool append_block(struct buf *out, unsigned int lost, struct slice block)
 {
 	struct slice type = block_type(block);
@@ -319,7 +322,7 @@ static int rewrite_field(struct slice name, struct json field, void *arg)
 	struct rewrite *rewrite = arg;
 
 	(void)name;
-	/* Only what lets choose several is a list. */
+	/* Only a field with several choices is an array. */
 	if (slice_is_equal(block_type(field.text), SLICE_LIT("array")))
 		rewrite->is_inexpressible = true;
 	else if (scan_member(field.text, SLICE_LIT("enum")).type == JSON_ABSENT)
@@ -350,7 +353,7 @@ static int split_block(struct slice block, void *arg)
 {
 	struct split *split = arg;
 
-	if (block_type(block).n == 0) { /* no block; so short ones might become very many bytes */
+	if (block_type(block).n == 0) { /* no block; many short ones could become very large */
 		split->is_broken = true;
 		return -1;
 	}
@@ -366,7 +369,7 @@ static int split_block(struct slice block, void *arg)
 	return 0;
 }
 
-/* Only the two that there are: what is repeated for each block must be small. */
+/* Only the two roles that exist: what is repeated for each block must be small. */
 static bool is_known_role(struct json role)
 {
 	struct slice name = scan_plain_string(role);
@@ -375,7 +378,10 @@ static bool is_known_role(struct json role)
 	       slice_is_equal(name, SLICE_LIT("assistant"));
 }
 
-/* Content of several blocks: of one, that block; of more, a message for each if `message` is not empty. */
+/*
+ * Rewrites content that is an array: a single block becomes the content; several become a message
+ * each, if `message` is not empty.
+ */
 static void rewrite_blocks(struct rewrite *rewrite, struct slice message, struct json role,
 			   struct json content)
 {
@@ -383,7 +389,7 @@ static void rewrite_blocks(struct rewrite *rewrite, struct slice message, struct
 
 	each_element(content, split_block, &split);
 	if (split.is_broken) {
-		rewrite->is_inexpressible = false; /* nobody can tell what it is */
+		rewrite->is_inexpressible = false; /* malformed: it stays as it is */
 	} else if (split.count == 1) {
 		rewrite_span(rewrite, slice_between(content.text.p, split.first.p));
 		rewrite_block(split.first, rewrite);
@@ -434,7 +440,7 @@ const struct envelope *convert_server_request(struct convert *convert, unsigned 
 	return rewrite.is_inexpressible ? NULL : rewrite_end(&rewrite, convert, env);
 }
 
-/* ---- what clients say ---- */
+/* ---- messages of clients ---- */
 
 const struct envelope *convert_request(struct convert *convert, unsigned int differing,
 				       const struct method *method, const struct envelope *env)
@@ -476,7 +482,7 @@ static int rewrite_capability(struct slice name, struct json value, void *arg)
 	bool is_elicitation = slice_is_equal(name, SLICE_LIT("elicitation"));
 	bool is_unknown = (lost & REVISION_TASKS && slice_is_equal(name, SLICE_LIT("tasks"))) ||
 			  (lost & REVISION_ELICITATION && is_elicitation);
-	/* What was told by presence alone has had no members before. */
+	/* What the older revision declares by presence alone has no members there. */
 	bool was_bare = lost & REVISION_MODES &&
 			(is_elicitation || slice_is_equal(name, SLICE_LIT("sampling")));
 

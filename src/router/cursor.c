@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base64url of: a byte for the form, a number in eight bytes, and
- *	CHILD   the number is the child's; the child's text as it wrote it
- *	PAGE    the number is the list's; the page's in eight bytes
- * It is no secret and not signed: whoever makes one up asks his own child, or for his own list, what is not known
- * there. But the child's text stands in a line for the child, so it must be the inside of a JSON string.
+ * 	CHILD   the number is the child's; its cursor as it wrote it
+ * 	PAGE    the number is the list's; the page's number in eight bytes
+ * It is neither secret nor signed: whoever makes one up asks their own child, or for their own
+ * list, about something that is not known there. But the child's text becomes part of a line for
+ * the child, so it must be the inside of a JSON string.
  */
 #include "router/cursor.h"
 
@@ -65,7 +66,7 @@ void cursor_append_page(struct buf *out, uint64_t list, uint64_t page)
 	buf_fini(&plain);
 }
 
-/* Whether `text` with quotes around it is one JSON string. */
+/* Whether `text`, put in quotes, is exactly one JSON string. */
 static bool is_inside_of_string(struct slice text)
 {
 	static const struct scan_limits limits = { .depth_max = 4, .id_max = 8 };

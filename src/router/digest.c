@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The object is written with its members in order, so only their values have to be made canonical. */
+/* The object is written with its members in order, so only their values must be made canonical. */
 #include "router/digest.h"
 
 #include <openssl/evp.h>
@@ -18,11 +18,11 @@ static void append_member(struct buf *out, const char *name, struct json value)
 	if (value.type == JSON_ABSENT)
 		return;
 	buf_append_str(out, name);
-	CHECK(canonical_append(out, value.text, SCAN_DEPTH_MAX) == 0); /* it has been scanned */
+	CHECK(canonical_append(out, value.text, SCAN_DEPTH_MAX) == 0); /* was scanned before */
 	buf_append_char(out, ',');
 }
 
-/* The members that count. */
+/* The members of a request that count. */
 struct asked {
 	struct slice method;
 	struct json arguments;
@@ -61,7 +61,7 @@ void digest_request(const struct envelope *env, struct digest *digest_r)
 struct kept_digest {
 	bool is_computed;
 	struct digest digest;
-	struct asked asked; /* until then; slices of text */
+	struct asked asked; /* until it is computed; slices of text */
 	char text[];
 };
 
@@ -110,7 +110,7 @@ void kept_digest_free(struct kept_digest **kept)
 
 void digest_bytes(struct slice bytes, struct digest *digest_r)
 {
-	/* Both are made once: that costs more than a short text. */
+	/* Both are made only once: that costs more than hashing a short text. */
 	static EVP_MD *sha256;
 	static EVP_MD_CTX *context;
 	unsigned int size = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request goes on byte for byte, but for its id, its progress token, its cursor and what its _meta may not say. */
+/*
+ * A request is passed on byte for byte, except for its id, progress token, cursor and task id, and
+ * for members that its _meta must not have.
+ */
 #include "router/dispatch.h"
 
 #include "base/text.h"
@@ -24,15 +27,15 @@
 
 #define KEPT_BYTES_MAX (16 * 1024) /* of a request that may be needed again. DEF-11 */
 #define TASK_LIST_MS (10 * 1000)   /* of one process, where there may be others to ask */
-#define TASK_RESULTS_MAX 64        /* at a process, beside what else it works on */
-#define TASK_REQUESTS_MAX 64       /* beside these, of those that are answered at once */
+#define TASK_RESULTS_MAX 64        /* of one process, in addition to its other requests */
+#define TASK_REQUESTS_MAX 64       /* in addition to these, of those that are answered at once */
 #define OWN_QUEUE_CALLS 4096       /* of one session while its process is started */
 
 /* ---- the request ---- */
 
 /*
- * The request is needed again once the server has agreed, for what the client has to remember; in a shared pool to ask
- * another upstream; and where the server wants to be told more.
+ * The request is needed again once the server has agreed to what the client has to remember; in a
+ * shared pool, to ask another upstream; and if the server requires more input.
  */
 static bool keeps_body(const struct call *call, const struct upstream *upstream, size_t size)
 {
@@ -48,9 +51,9 @@ void dispatch_tell_level(struct upstream *upstream, int level)
 
 	CHECK(upstream_is_serving(upstream));
 	if (level == LEVEL_NONE)
-		return; /* what it says is dropped */
+		return; /* its log lines are dropped */
 	if (upstream_is_modern(upstream))
-		return; /* each request says it */
+		return; /* each request names its level */
 	if (level < 0 && upstream->level >= 0)
 		level = LEVEL_LEAST;
 	if (level < 0 || level == upstream->level)
@@ -63,8 +66,8 @@ void dispatch_tell_level(struct upstream *upstream, int level)
 }
 
 /*
- * A cursor of ours becomes again what the server gave out, in `inside`. Returns that of the request, if it is one of ours.
- * bridging.md §1.1 (7)
+ * Appends to `inside` the server's cursor that is in one of ours. Returns the request's cursor, if
+ * it is one of ours. bridging.md §1.1 (7)
  */
 static struct json open_cursor(const struct upstream *upstream, const struct call *call,
 			       const struct envelope *env, struct buf *inside)
@@ -107,7 +110,7 @@ static void send_edited(struct upstream *upstream, struct call *call, const stru
 	else
 		send_legacy(upstream, call, env, id, cursor, buf_slice(&inside));
 	buf_fini(&inside);
-	/* No other process knows the cursor. */
+	/* A request with a cursor is not repeated elsewhere: no other process knows the cursor. */
 	if (call->body == NULL && keeps_body(call, upstream, env->text.n) &&
 	    cursor.type == JSON_ABSENT)
 		call->body = msg_new(env->text);
@@ -116,8 +119,9 @@ static void send_edited(struct upstream *upstream, struct call *call, const stru
 /* ---- waiting ---- */
 
 /*
- * What waits is bounded as what waits for one process' stdin. Whoever has least of it gets the place of one of those who have
- * most. Returns whether one of `size` bytes may wait.
+ * What waits is bounded like what waits for one process's stdin. When that is full, the caller who
+ * has most loses a place to one who would have less. Returns whether a call of `size` bytes may
+ * wait.
  */
 static bool find_place(struct pool *pool, const void *fairness_key, size_t size)
 {
@@ -168,7 +172,7 @@ void dispatch_again(struct call *call)
 	pool_wake(pool);
 }
 
-/* ---- what becomes of it ---- */
+/* ---- what becomes of a call ---- */
 
 static struct call *call_of(struct upstream_request *request)
 {
@@ -176,8 +180,9 @@ static struct call *call_of(struct upstream_request *request)
 }
 
 /*
- * What the server of one session agreed to, the client remembers for the processes to come. Returns false if there is no
- * room for it: many subscriptions may have been asked for at once. The server is told that this one is off. DEF-11
+ * Lets the client remember, for later processes, what the server of its session has agreed to.
+ * Returns false if there is no room for it, as many subscriptions may have been requested at once;
+ * the server is then told to unsubscribe. DEF-11
  */
 static bool remember_change(struct call *call)
 {
@@ -234,7 +239,7 @@ static void on_lost(struct upstream_request *request, enum reason reason)
 	struct call *call = call_of(request);
 
 	CHECK(pool_is_shared(call->client->pool));
-	/* Nothing has come of it, or the same will come of it another time. bridging.md §4, I5 */
+	/* A safe call had no effect, or has the same effect when repeated. bridging.md §4, I5 */
 	if (call->method->flags & METHOD_SAFE && !call->is_repeated && call->body != NULL) {
 		call_recall(call);
 		enqueue(call->client->pool, call);
@@ -257,8 +262,9 @@ bool dispatch_is_of_call(const struct upstream_request *request)
 /* ---- sending ---- */
 
 /*
- * Whether the call is to have the server for itself. A log line does not say which request it is about: where a modern
- * client wants some, and the server is idle, it has it, too; else it gets none. bridging.md §1.4
+ * Whether the call gets the process to itself. A log line does not say which request it is about: a
+ * modern client that wants log lines also gets the process to itself if it is idle; otherwise it
+ * gets no log lines. bridging.md §1.4
  */
 static bool takes_lease(const struct upstream *upstream, const struct call *call)
 {
@@ -266,14 +272,14 @@ static bool takes_lease(const struct upstream *upstream, const struct call *call
 	const struct client *client = call->client;
 
 	if (call->method->id == METHOD_TASKS)
-		return false; /* what a task asks says which one does */
+		return false; /* what a task asks for names the task */
 	return pool_is_leased(pool) ||
 	       (!upstream_is_modern(upstream) && client->revision->is_modern &&
 		client->level != LEVEL_NONE && pool->principal != NULL &&
 		pool->capabilities.offers & OFFER_LOGGING && upstream_load(upstream) == 0);
 }
 
-/* There are no such requests in the modern era: what is subscribed to is said in one. */
+/* The modern era has no such requests: a single request says what is subscribed to. */
 static void send_subscribing(struct upstream *upstream, struct call *call,
 			     const struct envelope *env)
 {
@@ -291,7 +297,7 @@ static void send_subscribing(struct upstream *upstream, struct call *call,
 	buf_fini(&room);
 }
 
-/* For as long as a task works, nothing is said in answer to tasks/result. UTIL-TASK-01 */
+/* tasks/result is not answered for as long as the task works. UTIL-TASK-01 */
 static uint64_t timeout_of(const struct call *call, const struct envelope *env)
 {
 	const struct server_conf *conf = &call->client->server->conf;
@@ -356,7 +362,7 @@ void dispatch_on_turn(struct upstream *upstream, struct call *call)
 	if (!keeps_body(call, upstream, body->text.n))
 		msg_unref(&call->body);
 	if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0)
-		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
+		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen: it was accepted before */
 	else
 		send_to(upstream, call, &env);
 	msg_unref(&body);
@@ -365,8 +371,8 @@ void dispatch_on_turn(struct upstream *upstream, struct call *call)
 /* ---- the choice ---- */
 
 /*
- * The rest of a list is with the process that gave the first part of it. One that works on a call which has it for itself
- * is not asked anything else meanwhile.
+ * The rest of a list is known only to the process that gave its first part. A process that works on
+ * a call which has it to itself is not asked anything else meanwhile.
  */
 static void dispatch_rest(struct pool *pool, struct call *call, const struct envelope *env)
 {
@@ -387,7 +393,7 @@ static void dispatch_rest(struct pool *pool, struct call *call, const struct env
 		send_to(upstream, call, env);
 }
 
-/* Also where as many as may wait for results, a task can be looked at and cancelled. */
+/* Even while as many calls as may wait for results, tasks can be queried and cancelled. */
 static bool has_room_for_task(const struct upstream *upstream, const struct call *call)
 {
 	bool waits = slice_is_equal(call->method->name, SLICE_LIT("tasks/result"));
@@ -398,7 +404,7 @@ static bool has_room_for_task(const struct upstream *upstream, const struct call
 						 TASK_RESULTS_MAX + (waits ? 0 : TASK_REQUESTS_MAX);
 }
 
-/* No other process knows the task, or its own ones. */
+/* No other process knows the task or, without a task, the list of this process's tasks. */
 static void dispatch_to_task(struct pool *pool, struct call *call, const struct envelope *env)
 {
 	uint64_t child = call->task != NULL ? call->task->child : call->preferred_child;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A result is written anew, member by member: a server of the legacy era has no say in what its result is, and a name that
- * stands twice, or is written with an escape, would mean one thing here and another at the client.
+ * A result is rewritten member by member: a legacy server has no say in what kind of result it is,
+ * and a name that is repeated, or written with an escape, would mean one thing here and another at
+ * the client.
  */
 #include "router/era.h"
 
@@ -19,13 +20,13 @@
 #define RESOURCE_NOT_FOUND (-32002)
 #define META "io.modelcontextprotocol/"
 
-/* ---- writing an object anew ---- */
+/* ---- rewriting an object ---- */
 
 struct rebuild {
 	struct buf *out;
 	struct slices dropped; /* members that the other side has no say in */
-	struct slice info;     /* in _meta: what is added there */
-	/* The members that are to be copied next, all of them at once; NULL: none. */
+	struct slice info;     /* added to _meta */
+	/* The members to copy next, all of them at once; NULL: none. */
 	const char *begin, *end;
 	bool is_result;
 	bool has_meta;
@@ -45,7 +46,7 @@ static bool resembles_one(struct slices names, struct slice name)
 	return false;
 }
 
-/* A name counts as what it means to a reader that decodes escapes, or ignores case. SEC-41 */
+/* A name counts as what it means to readers that decode escapes or ignore case. SEC-41 */
 static bool is_dropped(const struct rebuild *rebuild, struct slice name)
 {
 	struct json quoted = { JSON_STRING, true, slice_of(name.p - 1, name.n + 2) };
@@ -128,7 +129,7 @@ static bool is_cacheable(const struct method *method)
 	       method->id == METHOD_DISCOVER;
 }
 
-/* What a result says of itself is for us to write: members that are not copied. */
+/* Members that are not copied: what a result says about itself is for us to write. */
 static const struct slice kind_names[] = { SLICE("resultType"),    SLICE("ttlMs"),
 					   SLICE("cacheScope"),    SLICE("_meta"),
 					   SLICE("inputRequests"), SLICE("requestState") };
@@ -176,7 +177,10 @@ void era_append_result(struct buf *out, const struct method *method, struct slic
 	buf_append_char(out, '}');
 }
 
-/* One of several values that a server may have given; the first counts. */
+/*
+ * Appends a server's value if it is valid, or else `otherwise`. If the server gave several, the
+ * first counts.
+ */
 static void append_or(struct buf *out, const char *name, struct json value, bool is_fine,
 		      const char *otherwise)
 {
@@ -226,7 +230,7 @@ void era_append_passed_result(struct buf *out, const struct method *method, stru
 	buf_append_char(out, '}');
 }
 
-/* Whether what it says of how long and by whom it may be kept is what a client is to be told. MOD-RES-03, -04 */
+/* Whether the result says what a client is to be told about keeping it. MOD-RES-03, -04 */
 static bool is_kept_right(const struct method *method, const struct envelope *env, bool is_private)
 {
 	struct slice scope = scan_plain_string(env->cache_scope);
@@ -239,7 +243,7 @@ static bool is_kept_right(const struct method *method, const struct envelope *en
 		(!is_private && slice_is_equal(scope, SLICE_LIT("public"))));
 }
 
-/* Whether it is complete, and has no member that a client must not get. */
+/* Whether the result is complete, and has no member that a client must not get. */
 static bool is_passable(const struct method *method, const struct envelope *env, struct slice info,
 			bool is_private)
 {
@@ -261,7 +265,7 @@ size_t era_split_passed_result(const struct method *method, const struct envelop
 {
 	struct slice result = env->result.text;
 	struct slice meta = env->result_meta.text;
-	const char *end = result.p + result.n - 1; /* its bracket */
+	const char *end = result.p + result.n - 1; /* its closing brace */
 	bool has_meta = env->result_meta.type == JSON_OBJECT;
 	size_t count = 0;
 
@@ -323,7 +327,10 @@ void era_append_task(struct buf *out, const char *kind, struct slice result, str
 	buf_append_char(out, '}');
 }
 
-/* What the modern era has no word for, or what would mean something else in it. bridging.md §2.3.5 */
+/*
+ * Replaces codes that the modern era does not have, or that mean something else there. bridging.md
+ * §2.3.5
+ */
 static int modern_code(const struct method *method, struct json written)
 {
 	long long code;
@@ -332,13 +339,16 @@ static int modern_code(const struct method *method, struct json written)
 		return MCP_INTERNAL_ERROR;
 	if (code == RESOURCE_NOT_FOUND)
 		return MCP_INVALID_PARAMS;
-	/* What is offered is there: it is the name that the server does not know. */
+	/* The method is offered, so it is the name that the server does not know. */
 	if (code == MCP_METHOD_NOT_FOUND && method->flags & METHOD_ASKING)
 		return MCP_INVALID_PARAMS;
 	return code >= INT_MIN && code <= INT_MAX ? (int)code : MCP_INTERNAL_ERROR;
 }
 
-/* Of its own errors only that of a capability is about the client's request; the rest are between it and us. */
+/*
+ * Of the modern era's own errors, only that of a missing capability is about the client's request;
+ * the others are between the server and us.
+ */
 static int passed_code(struct json written)
 {
 	long long code;
@@ -451,6 +461,6 @@ const struct envelope *era_request(struct convert *convert, const struct envelop
 	buf_append_slice(&convert->text,
 			 slice_between(params.p + params.n, env->text.p + env->text.n));
 	if (scan_envelope(buf_slice(&convert->text), &limits, 0, &convert->env, &err) < 0)
-		return env; /* it was accepted before: cannot be */
+		return env; /* cannot happen: it was accepted before */
 	return &convert->env;
 }

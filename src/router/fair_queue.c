@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring of callers, each with a wait queue of its own, that is there as long as it has waiters. */
+/* A ring of callers, each with a wait queue of its own, which exists as long as it has waiters. */
 #include "router/fair_queue.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ void fair_queue_init(struct fair_queue *queue, const struct fair_queue_ops *ops)
 	list_init(&queue->shares);
 }
 
-/* One of its waiters is out, and its turn over. */
+/* One of the caller's waiters has left; its turn is over. */
 static void share_on_left(struct wait_queue *waiters, struct waiter *waiter)
 {
 	struct share *share = container_of(waiters, struct share, waiters);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the gateway answers itself, what it forwards, what it consumes. */
+/* Decides what the gateway answers itself, what it forwards and what it consumes. */
 #include "router/forward.h"
 
 #include "jsonrpc/splice.h"
@@ -30,7 +30,7 @@
 
 /* ---- requests ---- */
 
-/* What cannot be remembered must not seem to be subscribed to. DEF-11 */
+/* Refuses what cannot be remembered: the client would take it to be in force. DEF-11 */
 static bool refuse_remembered(struct call *call, const struct envelope *env)
 {
 	if (env->text.n > REMEMBERED_BYTES_MAX)
@@ -69,7 +69,7 @@ static bool set_level(struct call *call, const struct envelope *env)
 	return true;
 }
 
-/* Requests of which not each must reach a server that is shared. */
+/* Answers requests that need not all reach a shared server. Returns whether it did, or will. */
 static bool answer_for_shared(struct call *call, const struct envelope *env)
 {
 	bool is_about_subscription =
@@ -85,7 +85,10 @@ static bool answer_for_shared(struct call *call, const struct envelope *env)
 	return list_cache_take(call, env);
 }
 
-/* Those of the two eras are not the same thing. bridging.md §2.5 */
+/*
+ * Whether the call may be about tasks. Those of the two eras are different protocols. bridging.md
+ * §2.5
+ */
 static bool has_tasks(const struct call *call)
 {
 	const struct client *client = call->client;
@@ -95,7 +98,7 @@ static bool has_tasks(const struct call *call)
 	return (client->revision->features & REVISION_TASKS) != 0;
 }
 
-/* Requests that the gateway answers itself. Returns whether it did, or will. */
+/* Answers what the gateway answers itself. Returns whether it did, or will. */
 static bool answer_locally(struct call *call, const struct envelope *env)
 {
 	const struct client *client = call->client;
@@ -121,7 +124,7 @@ static bool answer_locally(struct call *call, const struct envelope *env)
 	return pool_is_shared(client->pool) && answer_for_shared(call, env);
 }
 
-/* The client has said that it is initialized, or shows it. */
+/* The client has said, or shown, that it is initialized. */
 static void note_ready(struct client *client)
 {
 	if (client->is_ready_to_be_asked)
@@ -200,8 +203,8 @@ static struct call *find_call(const struct client *client, struct slice id)
 }
 
 /*
- * All calls of the session with that id: its type counts as well. Who is told of one may end the session, and so the
- * others. bridging.md §1.1 (6)
+ * Cancels all calls of the session with that id, whose type counts as well. A front that is told of
+ * one may end the session, and so the other calls. bridging.md §1.1 (6)
  */
 static void cancel_calls(struct client *client, const struct envelope *env)
 {
@@ -222,7 +225,7 @@ static void cancel_calls(struct client *client, const struct envelope *env)
 	buf_fini(&text);
 }
 
-/* Progress of the client on something that the server asked it. bridging.md §1.1 (5) */
+/* Forwards the client's progress on a request of the server. bridging.md §1.1 (5) */
 static void forward_progress(struct client *client, const struct envelope *env)
 {
 	struct json token = env->progress_of;
@@ -236,14 +239,17 @@ static void forward_progress(struct client *client, const struct envelope *env)
 	send_message(request->upstream, env, &edits);
 }
 
-/* What only one of many says is nothing for all. A server that is being started learns nothing from the past. */
+/*
+ * Only to a process that serves this client alone: what one of many clients says is not for all. A
+ * process that is still being started is not told later.
+ */
 static void forward_to_own_server(struct client *client, const struct envelope *env,
 				  const struct audit_origin *origin)
 {
 	struct upstream *own = pool_own_upstream(client->pool);
 	struct send_edits edits = { .count = 0 };
 
-	/* There is nothing that clients of the modern era tell but that they have cancelled something. */
+	/* In the modern era, clients send no notifications but cancellations. */
 	if (own == NULL || !upstream_is_serving(own) || upstream_is_modern(own) ||
 	    !upstream_has_room(own, env->text.n) || !call_record_notification(client, env, origin))
 		return;
@@ -269,7 +275,7 @@ void forward_notification(struct client *client, struct admitted *admitted)
 
 /* ---- answers ---- */
 
-/* Returns whether somebody waits for it. */
+/* Returns whether anybody waits for the answer. */
 static bool answer_server(struct client *client, const struct envelope *env)
 {
 	struct server_request *request = server_request_find(client, env->id);
@@ -307,5 +313,5 @@ void forward_linked_progress(struct client *client, const struct envelope *env)
 
 void forward_linked_answer(struct client *client, const struct envelope *env)
 {
-	(void)answer_server(client, env); /* if not, the server has taken it back, or has gone */
+	(void)answer_server(client, env); /* false: it was cancelled, or the server is gone */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task may outlive the session of its caller: the count has a reference to the principal of its own. */
+/* A task may outlive its caller's session, so the count has its own reference to the principal. */
 #include "router/in_flight.h"
 
 #include <stdlib.h>
@@ -36,7 +36,10 @@ static void on_kept(struct timer *timer)
 	stop(container_of(timer, struct in_flight, kept));
 }
 
-/* Of those who wait for it: streams of changes have none, and requests about tasks are needed to see theirs. */
+/*
+ * Whether the call counts until its end: subscription streams have no end, and requests about tasks
+ * are needed to see how tasks end.
+ */
 static bool has_end(const struct envelope *env)
 {
 	enum method_id method = method_find(env->method)->id;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A round begins when the server wants to be told something, and ends when the request goes to it again, under another id.
- * In between nothing of the call is at the server, but it stays among the requests there: so the process is kept for it,
- * which may have remembered something. What the server sends under the old id meanwhile is of no use.
+ * A round begins when the server requires input, and ends when the request is sent to it again,
+ * under another id. In between, the server has nothing of the call, but the call stays among the
+ * requests of its process: so the process is kept for it, as it may have remembered something. What
+ * the server sends under the old id meanwhile is ignored.
  *
- * All that the server wants is looked at before the client is asked anything: either everything can be asked, or the call
- * fails.
+ * All that the server requires is examined before the client is asked anything: either everything
+ * can be asked, or the call fails.
  */
 #include "router/input_loop.h"
 
@@ -34,11 +35,11 @@
 
 #define ROUNDS_MAX 10
 #define QUESTIONS_MAX 32
-#define ANSWER_BYTES_MAX (4 * 1024 * 1024) /* of a round together; a single one may be larger */
-/* Before a request is made again although nothing was asked; doubled each time. */
+#define ANSWER_BYTES_MAX (4 * 1024 * 1024) /* of a round in all; a single one may be larger */
+/* The pause before a request is repeated although nothing was asked; doubled each time. */
 #define PAUSE_MS 250
 #define PAUSE_MAX_MS 5000
-#define URLS_PAUSE_MS 2000 /* before the server is asked whether what its URLs are for is done */
+#define URLS_PAUSE_MS 2000 /* the pause before a request is repeated whose URLs were accepted */
 #define URLS_MAX_MS (10 * 60 * 1000)
 
 struct question {
@@ -59,14 +60,14 @@ struct input_loop {
 	size_t unanswered;
 	size_t answer_bytes;
 	struct buf state; /* the server's, as it was written; empty: none */
-	/* What the last round sent the client to; empty: it was asked other things. */
+	/* What the last round sent the client to; empty: it was asked something else. */
 	struct buf urls;
 	uint64_t urls_since_ms;
-	bool is_accepted; /* the client has agreed to all of the last round */
+	bool is_accepted; /* the client has accepted all of the last round */
 	unsigned int rounds;
 	unsigned int pauses;
 	struct timer pause;
-	bool is_asking; /* a round is on: the request is not at the server */
+	bool is_asking; /* in a round: the request is not at the server */
 };
 
 /* ---- the life of a loop ---- */
@@ -133,9 +134,9 @@ static struct input_loop *loop_new_for(struct call *call)
 	return loop;
 }
 
-/* ---- to the client: it is over ---- */
+/* ---- failing the call ---- */
 
-/* A tool that fails says so in its result, for a model to read. */
+/* The failure of a tool is said in its result, for a model to read. */
 static void fail(struct call *call, const char *why)
 {
 	struct buf result = { 0 };
@@ -158,7 +159,10 @@ static void fail_malformed(struct call *call)
 
 /* ---- to the server ---- */
 
-/* Log lines do not say whose they are: of many calls one may have them. bridging.md §6 row 9 */
+/*
+ * Whether the call may have log lines. They do not say whose they are, so only one of many calls
+ * may have them. bridging.md §6 row 9
+ */
 static bool may_log(struct call *call, struct upstream *upstream)
 {
 	const struct pool *pool = upstream->pool;
@@ -189,7 +193,10 @@ bool input_loop_may_begin(const struct call *call, const struct upstream *upstre
 	       (call->method->flags & METHOD_ASKING) != 0;
 }
 
-/* What the server gave the modern client of this request itself; empty: nothing. BACK-MSG-04 */
+/*
+ * The state that the server itself gave the modern client for this request; empty: none.
+ * BACK-MSG-04
+ */
 static struct slice own_state(const struct envelope *env)
 {
 	return env->request_state.type == JSON_STRING ? env->request_state.text : slice_of(NULL, 0);
@@ -258,7 +265,7 @@ static void end_round(struct input_loop *loop)
 		call_fail(call, REASON_OVER_LIMIT);
 	} else if (scan_envelope(call->body->text, &call->client->router->limits, 0, &env, &err) <
 		   0) {
-		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
+		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen: it was accepted before */
 	} else {
 		send_again(loop, &env);
 		loop->is_asking = false;
@@ -272,7 +279,7 @@ static void on_pause(struct timer *timer)
 	end_round(container_of(timer, struct input_loop, pause));
 }
 
-/* ---- what the client answers ---- */
+/* ---- answers of the client ---- */
 
 static void take_answer(struct question *question, struct slice result)
 {
@@ -291,7 +298,7 @@ static void take_answer(struct question *question, struct slice result)
 		end_round(loop);
 }
 
-/* There are no words for the failure of anything but an elicitation. */
+/* Only an elicitation can be answered with a failure. */
 static void on_refused(struct asker *asker, const char *why)
 {
 	struct question *question = container_of(asker, struct question, asker);
@@ -313,12 +320,12 @@ static void on_answer(struct asker *asker, const struct envelope *env)
 
 static const struct asker_ops asker_ops = { .on_answer = on_answer, .on_refused = on_refused };
 
-/* ---- what the server wants to know ---- */
+/* ---- questions of the server ---- */
 
 struct reading {
 	struct input_loop *loop;
 	struct buf urls;
-	bool has_others; /* it is not only URLs */
+	bool has_others; /* there are not only URLs */
 	size_t count;
 	const char *problem; /* for the client; NULL: none */
 	bool is_malformed;
@@ -343,7 +350,7 @@ static void note_url(struct reading *reading, const struct method *method, struc
 	buf_append_char(&reading->urls, '\n');
 }
 
-/* A URL elicitation has a name from 2025-11-25 on. */
+/* In 2025-11-25 a URL elicitation has an id: adds one if it is missing. */
 static void append_params(struct buf *out, const struct method *method, struct json params)
 {
 	bool has_id = scan_member(params.text, SLICE_LIT("elicitationId")).type != JSON_ABSENT;
@@ -364,7 +371,7 @@ static void append_params(struct buf *out, const struct method *method, struct j
 		      SPLICE_ONE_LINE);
 }
 
-/* In words of the client's revision; NULL: it has none for this. */
+/* Returns the request in the form of the client's revision; NULL if it cannot be expressed. */
 static struct msg *make_request(const struct call *call, const struct method *method,
 				struct json params)
 {
@@ -433,7 +440,7 @@ static int read_question(struct slice key, struct json value, void *arg)
 	return 0;
 }
 
-/* Each may be answered, and the round or the call may end, before the next one is asked. */
+/* A question may be answered, and the round or the call may end, before the next one is asked. */
 static void ask(struct input_loop *loop)
 {
 	struct call *call = loop->call;
@@ -462,8 +469,8 @@ static void pause_round(struct input_loop *loop, uint64_t pause_ms)
 }
 
 /*
- * To accept a URL is to go there; whether that has led to anything the server sees itself, and asks the same until then. Its
- * client is not asked twice. Returns whether that is so.
+ * A client that accepts a URL visits it. The server finds out itself whether that was successful,
+ * and asks the same until then. Returns whether this is so: the client is not asked twice.
  */
 static bool repeat_urls(struct input_loop *loop, struct reading *reading)
 {
@@ -483,7 +490,7 @@ static bool repeat_urls(struct input_loop *loop, struct reading *reading)
 	LIST_FOREACH(node, &loop->questions)
 		buf_append_str(&question_at(node)->answer, "{\"action\":\"accept\"}");
 	loop->unanswered = 0;
-	loop->rounds--; /* it is no new one */
+	loop->rounds--; /* it does not count as a new one */
 	if (now_ms - loop->urls_since_ms < URLS_MAX_MS)
 		pause_round(loop, URLS_PAUSE_MS);
 	else
@@ -525,7 +532,7 @@ static void begin_round(struct input_loop *loop, struct slice result)
 
 /* ---- responses ---- */
 
-/* What the client cannot be asked is missing: a tool says so itself. */
+/* The client lacks a capability: for a tool, its result says so. */
 static bool take_error(struct call *call, const struct envelope *env)
 {
 	long long code;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cached list is one list for one principal, on its way or kept. The first who asks makes it wanted; who asks meanwhile
- * waits for it, who asks later gets it at once. When the server says that it has changed, whoever waits already gets
- * what comes, and the next one who asks makes another.
+ * A cached list is one list for one principal, on its way or kept. The first call that asks makes
+ * it wanted; calls meanwhile wait for it, and later ones get it at once. When the server says that
+ * the list has changed, calls that already wait get what comes, and the next call makes another
+ * list.
  *
- * What is kept is told by nobody but its process: when that has gone and others are there, or if it does not tell of
- * changes, five seconds have passed, it is fetched again. When none is left, it is remembered as the pool is
- * (pool_memory). Errors are given to who waits, and forgotten.
+ * Only the process that a kept list is from can report a change of it: so the list is fetched again
+ * when that process is gone and there are others, or after five seconds if it does not report
+ * changes. When no process is left, the list is remembered as the pool is (pool_memory). Errors are
+ * given to the calls that wait, and forgotten.
  *
- * Who asks about one tool is content with an older list: it is the one that clients go by.
+ * Whoever looks up one tool accepts an older list: it is the one that clients act on.
  */
 #include "router/list_cache.h"
 
@@ -35,10 +37,10 @@
 #include "upstream/send.h"
 
 #define FRESH_MS 5000
-#define PASSED_MS (5 * 60 * 1000) /* what cannot be kept is not tried again for so long */
+#define PASSED_MS (5 * 60 * 1000) /* how long a list that cannot be kept is not tried again */
 #define KEPT_BYTES_MAX (64 * 1024 * 1024)
 #define ANNOTATION SLICE_LIT("x-mcp-header")
-#define HAND_OUT_BYTES (256 * 1024) /* at a time: there may be thousands who wait for a long list */
+#define HAND_OUT_BYTES (256 * 1024) /* at a time: thousands of calls may wait for a long list */
 
 struct kind {
 	struct slice method;
@@ -58,7 +60,7 @@ static const struct kind kinds[LIST_CACHE_KINDS] = {
 enum cached_list_state {
 	CACHED_LIST_WANTED,
 	CACHED_LIST_ASKED,  /* a page is on its way */
-	CACHED_LIST_GIVING, /* it, or an error, is there: those who waited get it */
+	CACHED_LIST_GIVING, /* it, or an error, has come: waiting calls get it */
 	CACHED_LIST_KEPT,
 	CACHED_LIST_PASSED, /* it cannot be kept: requests are forwarded */
 };
@@ -69,21 +71,21 @@ struct cached_list {
 	struct pool_job job;             /* while it is wanted */
 	struct upstream_request request; /* for a page */
 	struct pool *pool;
-	struct principal *principal; /* whose it is: what he sees may be for him alone */
+	struct principal *principal; /* whose it is: others may see another one */
 	const struct method *method;
 	size_t kind;
 	enum cached_list_state state;
 	bool is_current;
 	bool is_repeated;                /* a process was lost over it, and another one was asked */
-	uint64_t child;                  /* that it is from */
-	uint64_t changes;                /* before it was asked for */
-	uint64_t losses;                 /* of processes of the pool, likewise */
-	const struct revision *revision; /* of that one */
-	uint64_t until_ms; /* fresh, or passed; when its process was closed: remembered */
+	uint64_t child;                  /* the process it is from */
+	uint64_t changes;                /* count_changes before it was asked for */
+	uint64_t losses;                 /* the pool's lost processes, likewise */
+	const struct revision *revision; /* of that process */
+	uint64_t until_ms; /* fresh, or passed; once its process was closed: remembered */
 	struct pages pages;
-	bool has_annotations;   /* x-mcp-header stands somewhere in it */
-	struct text_set broken; /* tools of it whose annotations do not count, and that was said */
-	size_t bytes;           /* counted among those of all lists */
+	bool has_annotations;      /* x-mcp-header occurs somewhere in it */
+	struct text_set broken;    /* its tools whose annotations do not count, which was logged */
+	size_t bytes;              /* counted among the bytes of all lists */
 	struct wait_queue waiting; /* calls */
 	struct timer deadline;
 	struct task giving;
@@ -99,7 +101,7 @@ static const unsigned int next_states[] = {
 };
 #undef TO
 
-/* ---- what is there ---- */
+/* ---- the lists ---- */
 
 static struct list_cache *list_cache_of(const struct cached_list *list)
 {
@@ -111,13 +113,13 @@ static struct list_cache_lru *lru_of(const struct cached_list *list)
 	return &list->pool->router->lists;
 }
 
-/* Pointers to principals are far enough apart. */
+/* Pointers to principals are far enough apart to add the kind. */
 static uint64_t cached_list_key(const struct principal *principal, size_t kind)
 {
 	return (uint64_t)(uintptr_t)principal + kind;
 }
 
-/* What is kept, or passed, is the last to be forgotten. */
+/* Makes a list that is kept, or passed, the last one to be forgotten. */
 static void cached_list_touch(struct cached_list *list)
 {
 	CHECK(list->is_current || list->state != CACHED_LIST_KEPT);
@@ -133,7 +135,10 @@ static void cached_list_set_state(struct cached_list *list, enum cached_list_sta
 	cached_list_touch(list);
 }
 
-/* What lists were fetched before does not count any more: the server has told of another one, or the operator has decided. */
+/*
+ * When this number changes, lists that were fetched before no longer count: the server has reported
+ * a change, or the operator has made a decision.
+ */
 static uint64_t count_changes(const struct cached_list *list)
 {
 	return list_cache_of(list)->changes[list->kind] + list->pool->server->pins.decisions;
@@ -169,7 +174,7 @@ static void cached_list_free(struct cached_list *list)
 	loop_defer_free(list->pool->router->loop, list);
 }
 
-/* Who asks from now on gets another one. */
+/* Calls from now on get another list. */
 static void cached_list_outdate(struct cached_list *list)
 {
 	if (!list->is_current)
@@ -180,12 +185,15 @@ static void cached_list_outdate(struct cached_list *list)
 		cached_list_free(list);
 }
 
-/* ---- those who wait ---- */
+/* ---- waiting calls ---- */
 
-/* They have asked for something that is over: nobody hears of those who leave, or time out, on the way to the end. */
+/* For calls whose list is gone: nobody needs to know if they leave, or time out, before the end. */
 static const struct wait_queue_ops leftover_ops = { .on_timeout = call_on_wait_timeout };
 
-/* It ends without a list. The calls that waited are for the caller: they may lead anywhere. */
+/*
+ * Ends without a list. The waiting calls are left to the caller of this: ending them may have any
+ * effect.
+ */
 static void cached_list_end(struct cached_list *list, struct wait_queue *waiting_r)
 {
 	wait_queue_init(waiting_r, &leftover_ops);
@@ -202,7 +210,7 @@ static void cached_list_fail(struct cached_list *list, enum reason reason)
 		call_fail(call_of_waiter(wait_queue_first(&waiting)), reason);
 }
 
-/* As if there were no cache. */
+/* Dispatches the calls as if there were no cache. */
 static void pass_on(struct wait_queue *waiting)
 {
 	while (!wait_queue_is_empty(waiting)) {
@@ -214,7 +222,7 @@ static void pass_on(struct wait_queue *waiting)
 		wait_queue_remove(&call->waiter);
 		if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0)
 			call_fail(call,
-				  REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
+				  REASON_PROTOCOL_ERROR); /* cannot happen: valid when accepted */
 		else
 			dispatch_call(call, &env);
 		msg_unref(&body);
@@ -305,7 +313,7 @@ static void cached_list_on_turn(struct pool_job *job, struct upstream *upstream)
 	cached_list_ask(list, upstream);
 }
 
-/* Nothing more is asked of the upstream. */
+/* Ends the request at the upstream. */
 static void cached_list_leave_upstream(struct cached_list *list)
 {
 	CHECK(list->state == CACHED_LIST_ASKED);
@@ -313,7 +321,7 @@ static void cached_list_leave_upstream(struct cached_list *list)
 	upstream_end_request(&list->request, true);
 }
 
-/* That has been asked for last, as listing_kind_page. */
+/* The page that was requested last, as listing_kind_page. */
 static uint64_t page_of(const struct cached_list *list)
 {
 	const struct slice cursor = buf_slice(&list->pages.cursor);
@@ -323,7 +331,8 @@ static uint64_t page_of(const struct cached_list *list)
 }
 
 /*
- * Of tasks nothing is kept where everybody shares processes. Room is made by forgetting what was not asked for for longest.
+ * Nothing about tasks is kept if everybody shares processes. Room is made by forgetting what has
+ * not been asked for for longest.
  */
 static enum pages_outcome cached_list_take_page(struct cached_list *list,
 						const struct envelope *env)
@@ -385,7 +394,7 @@ static void cached_list_on_page(struct cached_list *list, const struct envelope 
 	}
 }
 
-/* Those who wait have asked for the first page: the error of another one is not for them. */
+/* The waiting calls have asked for the first page: the error of another one is not for them. */
 static void cached_list_on_error(struct cached_list *list, const struct envelope *env)
 {
 	struct wait_queue waiting;
@@ -398,7 +407,7 @@ static void cached_list_on_error(struct cached_list *list, const struct envelope
 		cached_list_outdate(list);
 		cached_list_give(list);
 	} else {
-		cached_list_fail(list, REASON_CHILD_PROTOCOL_ERROR); /* cannot be */
+		cached_list_fail(list, REASON_CHILD_PROTOCOL_ERROR); /* cannot happen */
 	}
 }
 
@@ -427,7 +436,7 @@ static void cached_list_start_deadline(struct cached_list *list)
 		    list->pool->server->conf.queue_timeout_ms);
 }
 
-/* It waits for an upstream. Returns why that is in vain, or REASON_NONE. */
+/* Makes the list wait for an upstream. Returns why that is in vain, or REASON_NONE. */
 static enum reason cached_list_want(struct cached_list *list)
 {
 	CHECK(list->state == CACHED_LIST_WANTED);
@@ -440,7 +449,7 @@ static void cached_list_on_lost(struct upstream_request *request, enum reason re
 	struct cached_list *list = cached_list_of(request);
 
 	cached_list_leave_upstream(list);
-	/* What nobody waits for any more is not asked for. */
+	/* A list that nobody waits for any longer is not fetched. */
 	if (list->is_repeated || wait_queue_is_empty(&list->waiting)) {
 		cached_list_fail(list, reason);
 		return;
@@ -449,7 +458,7 @@ static void cached_list_on_lost(struct upstream_request *request, enum reason re
 	pages_reset(&list->pages);
 	cached_list_count_bytes(list, sizeof(*list));
 	cached_list_set_state(list, CACHED_LIST_WANTED);
-	(void)cached_list_want(list); /* the pool looks itself whether there is hope */
+	(void)cached_list_want(list); /* the pool itself checks whether there is hope */
 }
 
 static const struct upstream_request_ops request_ops = {
@@ -482,7 +491,7 @@ static void cached_list_on_silence(struct cached_list *list)
 	upstream_probe(upstream);
 }
 
-/* Who waits for a process that is being started waits as long as that takes. */
+/* While a process is being started, the list waits as long as that takes. */
 static void cached_list_on_deadline(struct timer *timer)
 {
 	struct cached_list *list = container_of(timer, struct cached_list, deadline);
@@ -495,7 +504,7 @@ static void cached_list_on_deadline(struct timer *timer)
 		cached_list_fail(list, REASON_OVER_LIMIT);
 }
 
-/* What nobody waits for any more is not asked for. */
+/* A list that nobody waits for any longer is not fetched. */
 static void on_waiter_left(struct wait_queue *queue, struct waiter *waiter)
 {
 	struct cached_list *list = container_of(queue, struct cached_list, waiting);
@@ -536,16 +545,22 @@ static struct cached_list *cached_list_new(struct pool *pool, struct principal *
 	return list;
 }
 
-/* ---- those who ask ---- */
+/* ---- calls that ask ---- */
 
-/* No process is there that could be asked, and the one that it is from was stopped in order not long ago. */
+/*
+ * Whether there is no process to ask, and the list's own was stopped in an orderly way not long
+ * ago.
+ */
 static bool is_remembered(const struct cached_list *list)
 {
 	return pool_memory_holds(list->pool) && list->losses == list->pool->memory.losses &&
 	       clock_now_ms() < list->until_ms;
 }
 
-/* Its process is there, and has told of no change; or had told of none as long as it was. */
+/*
+ * Whether the list's process exists and has reported no change, or had reported none until it
+ * ended.
+ */
 static bool is_unchanged(const struct cached_list *list)
 {
 	const struct pool *pool = list->pool;
@@ -583,7 +598,7 @@ static void cached_list_await(struct cached_list *list, struct call *call,
 	call_wait(call, call->client->server->conf.request_timeout_max_ms);
 }
 
-/* The list's first page, or the place where it will be. */
+/* Answers with the first page, now or once it comes. Returns false if the list cannot be kept. */
 static bool answer_first(struct call *call, const struct envelope *env, size_t kind)
 {
 	struct pool *pool = call->client->pool;
@@ -614,7 +629,7 @@ static bool answer_first(struct call *call, const struct envelope *env, size_t k
 	return true;
 }
 
-/* Another page of a list that is kept here. */
+/* Answers with another page of a list that is kept here. */
 static void answer_page(struct call *call, size_t kind, uint64_t number, uint64_t page)
 {
 	const struct client *client = call->client;

@@ -5,11 +5,11 @@
 
 #include "base/slice.h"
 
-#define REQUEST_BYTES_MAX 1024 /* of one that may wait for a list: an id, and where it comes from */
+#define REQUEST_BYTES_MAX 1024 /* of one that may wait for a list: an id, and trace context */
 
 static int check_meta(struct slice name, struct json value, void *arg)
 {
-	/* Nothing of these changes an answer; those of the modern era never reach a child. */
+	/* None of these changes the response; those of the modern era never reach a process. */
 	static const struct slice harmless[] = {
 		SLICE("progressToken"),
 		SLICE("traceparent"),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nobody hears the answers of our own call. In a shared pool the list cache keeps the list, and asks the server once for all
- * who want it meanwhile; own_tools likewise where a session has its server for itself. What is forwarded one call of a
- * session asks for, and others follow it.
+ * The response to our own call is passed on to nobody. In a shared pool the list cache keeps the
+ * list, and asks the server once for all who want it meanwhile; so does own_tools for a session
+ * that has its server to itself. If requests are forwarded, one call of a session asks, and others
+ * follow it.
  */
 #include "router/list_wait.h"
 
@@ -32,7 +33,10 @@ static const struct client *client_of(const struct list_wait *wait)
 
 /* ---- those who ask, and those who follow ---- */
 
-/* They go on later in the turn: with the list, or each to ask, or to follow another. */
+/*
+ * The followers continue later in the turn: with the list, by asking themselves, or by following
+ * another.
+ */
 static void dismiss_followers(struct list_wait *wait)
 {
 	list_remove(&wait->link);
@@ -46,7 +50,7 @@ static void dismiss_followers(struct list_wait *wait)
 	}
 }
 
-/* A list that was asked for before a change will not do. */
+/* Finds a wait to follow. A list that was requested before a change will not do. */
 static struct list_wait *find_asking(const struct list_wait *wait)
 {
 	LIST_FOREACH(node, &client_of(wait)->list_waits) {
@@ -74,7 +78,7 @@ static void finish(struct list_wait *wait)
 	call->client->list_wait_bytes -= call->waiter.bytes;
 	call_stop_wait(call);
 	call->body = NULL;
-	wait->on_done(wait, is_read ? &env : NULL); /* it was read before: cannot be */
+	wait->on_done(wait, is_read ? &env : NULL); /* NULL cannot happen: it was read before */
 	msg_unref(&body);
 }
 
@@ -95,7 +99,7 @@ static void ask_or_follow(struct list_wait *wait)
 	}
 }
 
-/* Later in the turn: whoever answers our call is still at work. */
+/* Continues later in the turn: the code that answers our call is still running. */
 static void note_answered(struct list_wait *wait)
 {
 	wait->is_asking = false;
@@ -114,7 +118,7 @@ static void on_step(struct task *task)
 		finish(wait);
 }
 
-/* Of a list that is not forwarded all pages have come with the first. */
+/* If the list is not forwarded, all pages have come with the first. */
 static void take_page(struct list_wait *wait, const struct envelope *env)
 {
 	struct json cursor = scan_member(env->result.text, SLICE_LIT("nextCursor"));
@@ -221,7 +225,7 @@ static void stop_asking(struct list_wait *wait)
 
 /* ---- beginning and end ---- */
 
-/* Who waits for a process that is being started waits as long as that takes. */
+/* While a process is being started, the call waits as long as that takes. */
 static void on_timeout(struct wait_queue *queue, struct waiter *waiter)
 {
 	struct list_wait *wait = container_of(queue, struct list_wait, waiting);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A subscription cannot be changed: another one takes its place. Once the server has agreed to that, the one before is
- * given up, and what still comes by it is dropped; so nothing is missed and nothing comes twice. At most one is on its
- * way: what changes meanwhile is for the next one.
+ * A subscription cannot be changed, only replaced. Once the server has acknowledged another one,
+ * the previous one is given up, and what still comes by it is dropped; so nothing is missed and
+ * nothing comes twice. At most one is on its way: what changes meanwhile is for the next one.
  *
- * A subscription is a request without an end. It is no work: it keeps no process from being idle.
+ * A subscription is a request without an end. It is not work: it keeps no process from being idle.
  */
 #include "router/listen.h"
 
@@ -26,14 +26,14 @@
 #define AGREE_MS 10000
 #define ASKED_MAX 64 /* requests to subscribe that one subscription answers */
 #define WAITING_BYTES_MAX SUBSCRIPTIONS_BYTES_MAX
-#define ROOM_MS 1000 /* until it is tried again to send to a process that does not read */
+#define ROOM_MS 1000 /* until sending to a process that does not read is tried again */
 
-/* A request to subscribe that waits for the server's word. */
+/* A request to subscribe that waits for the server's acknowledgement. */
 struct listen_waiter {
 	struct list link;
 	uint64_t id;
 	bool is_asked;  /* the subscription on its way has its URI */
-	bool is_agreed; /* and the server has agreed to that */
+	bool is_agreed; /* and the server has acknowledged that */
 	uint64_t key;   /* of its URI */
 	size_t length;
 	char uri[];
@@ -47,13 +47,13 @@ struct listening {
 
 struct listen {
 	struct upstream *upstream;
-	struct listening *current; /* that the server has agreed to; or NULL */
+	struct listening *current; /* acknowledged by the server; or NULL */
 	struct listening *opening; /* on its way; or NULL */
-	struct list waiters;       /* those that are asked come first */
+	struct list waiters;       /* those with is_asked come first */
 	size_t waiting_bytes;
 	struct task update;
 	struct timer deadline; /* of the one on its way; or until there is room for one */
-	bool is_outdated;      /* something has changed since it went on its way */
+	bool is_outdated;      /* something has changed since `opening` was sent */
 };
 
 static struct listen_waiter *waiter_at(struct list *node)
@@ -63,7 +63,7 @@ static struct listen_waiter *waiter_at(struct list *node)
 
 /* ---- responses to requests to subscribe ---- */
 
-/* NULL: its client has cancelled it. */
+/* Returns NULL if the client has cancelled the request. */
 static struct upstream_request *find_request(const struct upstream *upstream, uint64_t id)
 {
 	char digits[20];
@@ -91,7 +91,7 @@ static void respond(struct upstream *upstream, uint64_t id, const char *problem)
 			    (struct slice){ NULL, 0 });
 	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &env, &err) <
 	    0)
-		request->ops->on_malformed(request); /* we wrote it: cannot be */
+		request->ops->on_malformed(request); /* cannot happen: we wrote it */
 	else
 		request->ops->on_response(request, &env);
 	buf_fini(&text);
@@ -109,7 +109,7 @@ static void waiter_free(struct listen *listen, struct listen_waiter *waiter)
 	free(waiter);
 }
 
-/* Clients may cancel faster than the server agrees. */
+/* Clients may cancel faster than the server acknowledges. */
 static void drop_cancelled(struct listen *listen)
 {
 	LIST_FOREACH_SAFE(node, &listen->waiters) {
@@ -120,7 +120,7 @@ static void drop_cancelled(struct listen *listen)
 	}
 }
 
-/* `arg` are the waiters. */
+/* `arg`: the list of waiters. */
 static int note_agreed(struct slice element, void *arg)
 {
 	struct list *waiters = arg;
@@ -143,7 +143,7 @@ static int note_agreed(struct slice element, void *arg)
 	return 0;
 }
 
-/* Those whose URIs were asked for hear what came of it. Whoever is told may end anything. */
+/* Responds to the waiters whose URIs were requested. A response may end anything. */
 static void respond_to_waiters(struct listen *listen, const char *problem)
 {
 	struct upstream *upstream = listen->upstream;
@@ -181,7 +181,7 @@ static void close_listening(struct listen *listen, struct listening **listening)
 	loop_defer_free(listen->upstream->shared->loop, closed);
 }
 
-/* The server need not go on. */
+/* Tells the server that the subscription is no longer needed. */
 static void give_up(struct listen *listen, struct listening **listening, const char *why)
 {
 	if (*listening != NULL)
@@ -199,7 +199,7 @@ static void next_update(struct listen *listen)
 		listen_note_change(listen->upstream);
 }
 
-/* The server will not agree to it. The one before stays. */
+/* The server does not accept the new subscription. The previous one stays. */
 static void fail_opening(struct listen *listen)
 {
 	close_listening(listen, &listen->opening);
@@ -212,7 +212,7 @@ static struct listen *listen_of(const struct upstream_request *request)
 	return request->upstream->listen;
 }
 
-/* It has ended, or will not begin: the server says no more by it. */
+/* A subscription has ended, or will not begin: nothing more comes by it. */
 static void on_over(struct listen *listen, const struct upstream_request *request)
 {
 	if (listen->current != NULL && request == &listen->current->request)
@@ -235,7 +235,7 @@ static void on_malformed(struct upstream_request *request)
 static void on_lost(struct upstream_request *request, enum reason reason)
 {
 	(void)request;
-	(void)reason; /* it has ended with its upstream */
+	(void)reason; /* it ends with its upstream */
 }
 
 static const struct upstream_request_ops request_ops = {
@@ -244,7 +244,7 @@ static const struct upstream_request_ops request_ops = {
 	.on_lost = on_lost,
 };
 
-/* ---- what is asked for ---- */
+/* ---- what is subscribed to ---- */
 
 static void append_separator(struct buf *out)
 {
@@ -320,7 +320,7 @@ static void append_filter(struct buf *out, struct listen *listen)
 	buf_append_char(out, '}');
 }
 
-/* Takes the filter. */
+/* Takes ownership of the filter. */
 static void open_listening(struct listen *listen, struct buf *filter)
 {
 	struct upstream *upstream = listen->upstream;
@@ -342,7 +342,7 @@ static void open_listening(struct listen *listen, struct buf *filter)
 	timer_start(upstream->shared->loop, &listen->deadline, AGREE_MS);
 }
 
-/* Nobody waits for its word, and it has no more to say than it has. */
+/* Whether nobody waits for an acknowledgement, and the current subscription has the same filter. */
 static bool is_current(const struct listen *listen, const struct buf *filter)
 {
 	return listen->current != NULL && list_is_empty(&listen->waiters) &&
@@ -455,7 +455,7 @@ void listen_unsubscribe(struct upstream *upstream, uint64_t id)
 	respond(upstream, id, NULL);
 }
 
-/* ---- what comes by it ---- */
+/* ---- notifications ---- */
 
 static struct upstream_request *find_named(const struct upstream *upstream,
 					   const struct envelope *env)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The items that are shown are copied as they stand, each whole. */
+/* The items that are shown are copied whole and unchanged. */
 #include "router/listing.h"
 
 #include <stdint.h>
@@ -54,7 +54,7 @@ static const struct envelope *filter_list(struct convert *convert, struct filter
 	buf_append_slice(&convert->text, slice_between(end - 1, env->text.p + env->text.n));
 	if (scan_envelope(buf_slice(&convert->text), &limits, SCAN_LENIENT, &convert->env, &err) <
 	    0)
-		return env; /* it was accepted before: cannot be */
+		return env; /* cannot happen: it was accepted before */
 	return &convert->env;
 }
 

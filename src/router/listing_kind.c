@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Some clients read names of members in any letter case (Go), of several the last. */
+/* Some clients (those in Go) ignore the case of member names, and read the last of several. */
 #include "router/listing_kind.h"
 
 #include "base/buf.h"
@@ -32,7 +32,7 @@ const struct listing_kind *listing_kind_of(enum permission_kind kind)
 
 /* ---- the items ---- */
 
-#define FIRST_HASH 0x6d637067u /* of pages: they are told apart, no more */
+#define FIRST_HASH 0x6d637067u /* for pages: only to tell them apart */
 
 struct find {
 	struct slice name;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server that makes up tasks without end keeps its own process busy for some minutes, in bounded memory. */
+/*
+ * A server that makes up tasks without end only keeps its own process alive for some minutes, in
+ * bounded memory.
+ */
 #include "router/live_tasks.h"
 
 #include <stdlib.h>
@@ -12,16 +15,16 @@
 #include "upstream/upstream.h"
 
 struct live_task {
-	struct list link; /* of its process', the one that was told of longest ago first */
+	struct list link; /* of its process's tasks, the one last reported longest ago first */
 	uint64_t until_ms;
 	bool is_over; /* its result is to be asked for */
 	struct in_flight
-		*in_flight; /* what its call counts for; NULL: nothing, or somebody else has it */
-	struct slice id;    /* as the server wrote it, in what follows */
+		*in_flight; /* the count of its call; NULL: none, or something else holds it */
+	struct slice id;    /* as the server wrote it; in `text` */
 	char text[];
 };
 
-/* Of one process. */
+/* The tasks of one process. */
 struct live_tasks {
 	struct list all;
 	size_t count;
@@ -41,7 +44,7 @@ static void forget(struct live_tasks *tasks, struct live_task *task)
 	free(task);
 }
 
-/* NULL: it is not known. */
+/* Returns NULL if the task is not known. */
 static struct live_task *find(const struct upstream *upstream, struct slice id)
 {
 	if (upstream->tasks == NULL)
@@ -100,7 +103,10 @@ bool live_tasks_note(struct upstream *upstream, struct slice task)
 	struct json id = scan_member(task, SLICE_LIT("taskId"));
 	struct slice status = scan_plain_string(scan_member(task, SLICE_LIT("status")));
 	bool works = is_one(status, "working", "input_required");
-	/* A modern server tells the result with the end; one of 2025-11-25 is yet to be asked for it. */
+	/*
+	 * A modern server reports the result with the end; one of 2025-11-25 is yet to be asked for
+	 * it.
+	 */
 	bool is_over = is_one(status, "completed", "failed") && !upstream_is_modern(upstream);
 	struct live_tasks *tasks;
 	struct in_flight *in_flight = NULL;

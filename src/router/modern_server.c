@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A result is written anew, member by member, each value as it was. */
+/* A result is rewritten member by member, each value unchanged. */
 #include "router/modern_server.h"
 
 #include "base/check.h"
@@ -13,8 +13,8 @@ static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX, .id_max 
 struct rewrite {
 	struct buf *out;
 	struct slices left_out;
-	const struct method *method; /* NULL: it is no result */
-	struct slice structured;     /* of a tool, if it is no object */
+	const struct method *method; /* NULL: this is not a result */
+	struct slice structured;     /* of a tool, if that is not an object */
 	bool has_content;
 };
 
@@ -37,7 +37,7 @@ static int copy_meta_member(struct slice name, struct json value, void *arg)
 	return 0;
 }
 
-/* One that has nothing else in it goes. */
+/* Copies _meta without what legacy clients do not know; a _meta with nothing else is left out. */
 static void copy_meta(struct rewrite *rewrite, struct slice name, struct json meta)
 {
 	struct buf inside = { 0 };
@@ -56,7 +56,10 @@ static void copy_meta(struct rewrite *rewrite, struct slice name, struct json me
 #define WRAP_BEGIN "{\"type\":\"object\",\"properties\":{\"result\":"
 #define WRAP_END "},\"required\":[\"result\"]}"
 
-/* One that may allow objects and others is left out: nobody can tell which of its values are to be wrapped. */
+/*
+ * An outputSchema that may allow both objects and other values is left out: nobody could tell which
+ * values are to be wrapped.
+ */
 static int copy_tool_member(struct slice name, struct json value, void *arg)
 {
 	struct buf *out = arg;
@@ -106,7 +109,7 @@ static void copy_structured(struct rewrite *rewrite, struct slice name, struct j
 	buf_append_char(rewrite->out, '}');
 }
 
-/* For clients that read only text. */
+/* Adds the value as text, for clients that read only that. */
 static void append_fallback(const struct rewrite *rewrite)
 {
 	struct buf *out = rewrite->out;
@@ -119,7 +122,7 @@ static void append_fallback(const struct rewrite *rewrite)
 	buf_append_str(out, "}]");
 }
 
-/* Returns false if it is copied as any other. */
+/* Returns false if the member is to be copied like any other. */
 static bool copy_of_tools(struct rewrite *rewrite, struct slice name, struct json value)
 {
 	enum method_id method = rewrite->method != NULL ? rewrite->method->id : METHOD_OTHER;
@@ -163,7 +166,7 @@ static void append_object(struct buf *out, const struct method *method, struct s
 	buf_append_char(out, '}');
 }
 
-/* The message with something else in place of `span`, which is in convert->text behind `begin`. */
+/* Completes the message in convert->text, which ends with what replaces `span`. */
 static const struct envelope *finish(struct convert *convert, const struct envelope *env,
 				     struct slice span)
 {
@@ -172,7 +175,7 @@ static const struct envelope *finish(struct convert *convert, const struct envel
 	buf_append_slice(&convert->text, slice_between(span.p + span.n, env->text.p + env->text.n));
 	if (scan_envelope(buf_slice(&convert->text), &limits, SCAN_LENIENT, &convert->env, &err) <
 	    0)
-		return env; /* it was accepted before: cannot be */
+		return env; /* cannot happen: it was accepted before */
 	return &convert->env;
 }
 
@@ -185,7 +188,7 @@ static const struct envelope *write_object(struct convert *convert, const struct
 	return finish(convert, env, span);
 }
 
-/* Codes that only the modern era has. requirements.md §19 */
+/* Replaces codes that only the modern era has. requirements.md §19 */
 static const struct envelope *write_error_code(struct convert *convert, const struct envelope *env)
 {
 	struct json code = scan_member(env->error.text, SLICE_LIT("code"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each notification may be for many: a server that says the same again and again must not keep the gateway busy with
- * that. So what the members of a shared pool hear is collected for a while, and joined.
+ * Each notification may be for many: a server that repeats itself must not keep the gateway busy.
+ * So notifications to the members of a shared pool are collected for a while, and joined.
  *
  * UTIL-LIST-01, UTIL-SUBS-01.
  */
@@ -23,12 +23,15 @@
 #include "router/subscriptions.h"
 #include "upstream/upstream.h"
 
-#define TELLING_MS 100 /* changes that come together are told once. bridging.md §1.7 */
+#define TELLING_MS 100 /* changes within this time are reported once. bridging.md §1.7 */
 #define UPDATES_MAX 1024
 #define UPDATE_BYTES_MAX (1024 * 1024)
-#define CONCERN_MAX 16 /* one above the other, of one URI; beyond that it takes longer */
+#define CONCERN_MAX 16 /* subscriptions at or above one URI; more take longer */
 
-/* A resource that has changed, and nobody was told yet; its URI is spelled as that of subscriptions. */
+/*
+ * A change of a resource that is yet to be reported; its URI is spelled like that of a
+ * subscription.
+ */
 struct update {
 	struct list link;
 	uint64_t key;
@@ -53,8 +56,8 @@ static struct pool_member *member_at(struct list *node)
 }
 
 /*
- * A number for joining notifications that say the same. Never 0, and no id of a server request: those are small. It
- * starts at random, so that a server cannot choose URIs whose numbers collide.
+ * A number for joining notifications that say the same. Never 0, and no id of a server request:
+ * those are small. Its seed is random, so that a server cannot choose URIs whose numbers collide.
  */
 static uint64_t notification_key(struct slice method, struct slice uri)
 {
@@ -92,7 +95,10 @@ static void update_free(struct pool *pool, struct update *update)
 	free(update);
 }
 
-/* The subscriptions that an update concerns, as every member's set is asked for them. */
+/*
+ * The subscriptions that an update concerns, in the form in which each member's set is searched for
+ * them.
+ */
 struct concern {
 	struct slice uri;
 	size_t count;
@@ -108,7 +114,10 @@ static bool is_within(struct slice uri, struct slice parent)
 	return uri.n == parent.n || parent.p[parent.n - 1] == '/' || uri.p[parent.n] == '/';
 }
 
-/* There may be many members, and each may have subscribed to much: where the keys are known, those are looked up. */
+/*
+ * There may be many members, each with many subscriptions: if the keys are known, they are looked
+ * up.
+ */
 static bool is_concerned(const struct client *client, const struct concern *concern)
 {
 	const struct text_set *set = &client->subscriptions;
@@ -129,7 +138,7 @@ static bool is_concerned(const struct client *client, const struct concern *conc
 	return false;
 }
 
-/* He may have other roles now than when he subscribed, and the server other rules. SEC-56 */
+/* The client's roles, and the server's rules, may have changed since it subscribed. SEC-56 */
 static bool may_hear(const struct client *client, struct slice uri)
 {
 	struct buf quoted = { 0 };
@@ -257,17 +266,14 @@ static void notify_list(struct upstream *upstream, const struct envelope *env, c
 	}
 }
 
-/*
- * Each is told to many: a server that says the same again and again must not keep the gateway busy with that. What
- * nobody has subscribed to is dropped without asking every session.
- */
+/* Keeps the update to be reported soon, in place of an earlier one that says the same. */
 static void note_update(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
 {
 	struct update *update = map_find(&pool->sharing->updates_by_key, key);
 
 	CHECK(pool_is_shared(pool) && key != 0);
 	if (update != NULL)
-		update_free(pool, update); /* this one says the same, later */
+		update_free(pool, update); /* this one says the same, but later */
 	update = mem_alloc(sizeof(*update) + uri.n);
 	update->key = key;
 	update->msg = msg_ref(msg);
@@ -283,7 +289,10 @@ static void note_update(struct pool *pool, struct slice uri, uint64_t key, struc
 	tell_soon(pool);
 }
 
-/* Who has subscribed to what is above it may not hear of what is denied. SEC-50 */
+/*
+ * What nobody has subscribed to is dropped without asking every session. Whoever has subscribed to
+ * something above a denied resource must not hear of it. SEC-50
+ */
 static void notify_resource(struct upstream *upstream, const struct envelope *env)
 {
 	static const struct rights all = { .needs_roles = false };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call that fetches is one of the session like any other, so that whatever ends those ends it. Between two pages it has
- * ended: the next one is asked for later in the turn.
+ * The call that fetches is a call of the session like any other, so whatever ends those ends it.
+ * Between two pages it has ended: the next page is requested later in the turn.
  */
 #include "router/own_tools.h"
 
@@ -25,7 +25,7 @@ struct own_tools {
 	struct client *client;
 	struct pages pages; /* kept, or being fetched */
 	bool is_kept;
-	uint64_t child; /* that they are from */
+	uint64_t child; /* the process they are from */
 	uint64_t changes;
 	uint64_t until_ms;
 	struct call fetch; /* of one page */
@@ -46,7 +46,10 @@ static uint64_t own_child(const struct client *client)
 	return own != NULL && upstream_is_serving(own) ? upstream_child_number(own) : 0;
 }
 
-/* Who waits is told no more than that; it goes on later in the turn. */
+/*
+ * The waiting calls only learn whether this has failed; whoever made them goes on later in the
+ * turn.
+ */
 static void wake_all(struct own_tools *tools)
 {
 	struct wait_queue waiting;
@@ -89,7 +92,7 @@ static struct own_tools *of_fetch(struct call *fetch)
 	return container_of(fetch, struct own_tools, fetch);
 }
 
-/* `cursor` stays empty after the last page. */
+/* After the last page, `cursor` is empty. */
 static void fetch_on_response(struct call *fetch, const struct slice *parts, size_t count)
 {
 	struct own_tools *tools = of_fetch(fetch);
@@ -144,7 +147,7 @@ static void ask(struct own_tools *tools)
 	}
 	buf_append_char(&text, '}');
 	if (scan_envelope(buf_slice(&text), &tools->client->router->limits, 0, &env, &err) < 0) {
-		go_on_soon(tools, true); /* a cursor that a client may not send */
+		go_on_soon(tools, true); /* no client could send this cursor */
 	} else {
 		call_init(&tools->fetch, &fetch_ops, &env);
 		call_link(&tools->fetch, tools->client);

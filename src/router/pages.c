@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands around the items is taken from the first page, the items from all of them; byte for byte, but for
- * line breaks between tokens.
+ * What surrounds the items is taken from the first page, the items from all pages; byte for byte,
+ * except for line breaks between tokens.
  */
 #include "router/pages.h"
 
@@ -23,7 +23,7 @@ static void append(struct buf *out, struct slice text)
 
 struct frame {
 	struct pages *pages;
-	bool is_behind; /* the items */
+	bool is_behind; /* behind the items */
 };
 
 static int take_member(struct slice name, struct json value, void *arg)
@@ -66,7 +66,7 @@ static void take_items(struct pages *pages, struct slice items)
 	struct buf *to = &pages->items[pages->filling];
 
 	if (to->len > 0 && to->len + items.n > PAGES_JOINED_BYTES) {
-		/* Two neighbours have more than PAGES_JOINED_BYTES together. */
+		/* Any two neighbours together have more than PAGES_JOINED_BYTES. */
 		CHECK(++pages->filling < PAGES_JOINED_MAX);
 		pages->bytes += pages->head.len + pages->tail.len;
 		to = &pages->items[pages->filling];
@@ -145,7 +145,7 @@ static struct msg *join(struct pages *pages, size_t i)
 		cursor_append_page(&text, pages->number, i + 1);
 	}
 	buf_append_str(&text, "}}");
-	msg = msg_new(buf_slice(&text)); /* not longer than it has to be: it is kept */
+	msg = msg_new(buf_slice(&text)); /* allocates no more than is needed, because it is kept */
 	buf_fini(&text);
 	pages->bytes += msg->text.n;
 	return msg;
@@ -207,7 +207,7 @@ static int name_item(struct slice item, void *arg)
 	return pages->named_count < PAGES_NAMED_MAX ? 0 : -1;
 }
 
-/* The last item first: of one name the first is to be found. */
+/* Inserts the last item first, so that the first of several with one name is found. */
 static void name_items(struct pages *pages)
 {
 	struct naming naming = { .pages = pages };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table `steps` is that of bridging.md §2.3.3: what does not stand in it has no effect.
+ * The table `steps` is that of bridging.md §2.3.3: an event without an entry has no effect.
  *
- * Invariants: a call has a request of the client exactly while RUNNING or GATHERING, and each of those is answered
- * once; a call is kept exactly while PARKED, SETTLED or LOST; each request of the server is answered once, unless it
- * is taken back or the server is gone. A state is left before anybody hears of it, so what comes back at once from an
- * operation finds the new one.
+ * Invariants: a call has a request of the client exactly while RUNNING or GATHERING, and each such
+ * request is answered once; a call is kept exactly while PARKED, SETTLED or LOST; each request of
+ * the server is answered once, unless the server cancels it or is gone. A state is left before an
+ * operation is called, so whatever the operation brings about at once finds the new state.
  */
 #include "router/parked_call.h"
 
@@ -19,8 +19,8 @@
 #include "mcp/method.h"
 #include "obs/log.h"
 
-#define REQUESTS_MAX 32                     /* of one call, outstanding */
-#define REQUEST_BYTES_MAX (4 * 1024 * 1024) /* of them together; a single one may be larger */
+#define REQUESTS_MAX 32                     /* of one call, unanswered */
+#define REQUEST_BYTES_MAX (4 * 1024 * 1024) /* of these together; a single one may be larger */
 
 #define TO(state) (1u << PARKED_##state)
 static const struct {
@@ -48,7 +48,7 @@ struct event {
 	enum reason reason;          /* EXITED, ABANDONED */
 };
 
-/* ---- the table of them ---- */
+/* ---- all parked calls ---- */
 
 static struct parked_call *at(struct list *node)
 {
@@ -90,7 +90,10 @@ static bool is_kept(enum parked_state state)
 	return state == PARKED_PARKED || state == PARKED_SETTLED || state == PARKED_LOST;
 }
 
-/* When something is to happen that nobody says; 0: never. What was kept waits no longer than it would have. */
+/*
+ * When the state times out; 0: never. A call that was kept already waits no longer than it would
+ * have.
+ */
 static uint64_t next_deadline(const struct parked_call *parked, enum parked_state state,
 			      uint64_t now_ms)
 {
@@ -130,7 +133,7 @@ static struct call *take_call(struct parked_call *parked)
 	return call;
 }
 
-/* It has ended: nothing is left of it. */
+/* The call has ended: nothing is left of it. */
 static void finish(struct parked_call *parked)
 {
 	CHECK(parked->state == PARKED_ENDED && list_is_empty(&parked->requests));
@@ -177,14 +180,14 @@ static void answer(struct parked_call *parked, struct parked_request *request, s
 	drop_request(parked, request);
 }
 
-/* Nobody will answer them. */
+/* Refuses all requests of the server: nobody will answer them. */
 static void refuse_all(struct parked_call *parked)
 {
 	while (!list_is_empty(&parked->requests))
 		answer(parked, request_at(parked->requests.next), (struct slice){ NULL, 0 });
 }
 
-/* Nobody is there to be answered. */
+/* Drops all requests of the server: there is nobody to respond to. */
 static void drop_all(struct parked_call *parked)
 {
 	while (!list_is_empty(&parked->requests))
@@ -226,7 +229,10 @@ size_t parked_request_key(const struct parked_request *request, char *out)
 
 /* ---- ends ---- */
 
-/* The server's work is not wanted any more, and whoever waits for it hears why. */
+/*
+ * The server's work is no longer wanted; the request that waits for it, if any, fails with the
+ * reason.
+ */
 static void abandon(struct parked_call *parked, const struct event *event)
 {
 	struct call *call = take_call(parked);
@@ -267,7 +273,7 @@ static void fail_exited(struct parked_call *parked, const struct event *event)
 	finish(parked);
 }
 
-/* The server has no part in it any more, and nobody has come back. */
+/* The server is done with the call, and the client has not come back. */
 static void drop(struct parked_call *parked, const struct event *event)
 {
 	set_state(parked, PARKED_ENDED, event->now_ms);
@@ -288,8 +294,8 @@ static void ask(struct parked_call *parked, const struct event *event)
 }
 
 /*
- * Whether one more of this owner may be kept. If there are too many, the one of his own goes that has been kept for
- * longest; nobody else's does.
+ * Returns whether one more call of this owner may be kept. If there are too many, the owner's call
+ * that has been kept for longest is abandoned; nobody else's is.
  */
 static bool make_room(const struct parked_call *parked, uint64_t now_ms)
 {
@@ -349,7 +355,10 @@ static void lose(struct parked_call *parked, const struct event *event)
 
 /* ---- trying again ---- */
 
-/* What is left is asked again, without waiting for more. It has just given up a place, so there is one. */
+/*
+ * The requests that are left are asked again, without waiting for more. The call has just given up
+ * a place, so there is room to keep it.
+ */
 static void resume(struct parked_call *parked, const struct event *event)
 {
 	bool is_complete = true;
@@ -388,7 +397,7 @@ static bool is_action(struct json value)
 	return slices_has((struct slices){ actions, ARRAY_LEN(actions) }, scan_plain_string(value));
 }
 
-/* Whether it has what an answer to such a request must have. */
+/* Whether `answer` has what an answer to such a request must have. */
 static bool is_answer(const struct method *method, struct json answer)
 {
 	enum json_type content = scan_member(answer.text, SLICE_LIT("content")).type;
@@ -435,7 +444,7 @@ static int on_response_member(struct slice name, struct json value, void *arg)
 	return reading->is_malformed ? -1 : 0;
 }
 
-/* Puts each answer beside its request; -1: one is none, or there are two. */
+/* Stores each answer with its request. Returns -1 if one is malformed, or a request has two. */
 static int read_responses(struct parked_call *parked, struct json responses)
 {
 	struct reading reading = { .parked = parked };

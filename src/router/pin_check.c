@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What admission knew was that the item is not withheld as far as lists have shown; here it must have been seen. */
+/*
+ * Admission has checked that no list has shown that the item is withheld; here a list must have
+ * shown the item.
+ */
 #include "router/pin_check.h"
 
 #include "base/mem.h"
@@ -19,7 +22,7 @@ struct pin_check {
 	enum permission_kind kind;
 	struct list_wait wait;       /* of the call, for its list */
 	struct call_watcher watcher; /* of the call */
-	uint64_t changes;            /* of the pool's lists, before it was asked for */
+	uint64_t changes;            /* of the pool's lists, before the list was requested */
 };
 
 static void refuse(struct call *call, int code, struct slice why)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server can write other definitions as fast as it likes: lines of the log about that are bounded. */
+/* A server can change its definitions as fast as it likes: log lines about that are limited. */
 #include "router/pinning.h"
 
 #include "base/clock.h"
@@ -15,7 +15,7 @@
 #define LINES_MAX 32 /* of one server, in LINES_MS */
 #define LINES_MS (60 * 1000)
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 static bool may_tell(struct server *server)
 {
@@ -88,7 +88,10 @@ struct look {
 	struct buf name, folded, text; /* of the item */
 };
 
-/* Returns whether the item has a name that can be remembered. What is none is told like what there is no room for. */
+/*
+ * Returns whether the item has a name that can be remembered. If not, it is reported like an item
+ * for which there is no room.
+ */
 static bool read_name(struct look *look, struct json name)
 {
 	look->name.len = look->folded.len = 0;
@@ -169,7 +172,10 @@ bool pinning_shows(const struct server *server, enum permission_kind kind, struc
 	       pins_state_json(&server->pins, kind, name) == PIN_APPROVED;
 }
 
-/* What no list has shown yet is another's to judge (pin_check), or a resource that templates stand for. */
+/*
+ * What no list has shown yet is judged later (pin_check), or is a resource that a template stands
+ * for.
+ */
 static bool is_not_waiting(enum permission_kind kind, struct json name, void *arg)
 {
 	enum pin_state state = pins_state_json(arg, kind, name);
@@ -181,7 +187,7 @@ const char *pinning_find_withheld(const struct server *server, const struct enve
 {
 	if (server->conf.pin != PIN_ENFORCE)
 		return NULL;
-	/* Nobody would hear that it has to wait for a list. */
+	/* A call sent as a notification cannot wait for a list: there is nobody to tell. */
 	if (env->kind == ENVELOPE_NOTIFICATION && operation_of(env) != OPERATION_OTHER)
 		return "notification";
 	if (server->pins.waiting == 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pools, their upstreams and members. A call goes to the upstream that has the fewest; when all have as many as they
- * may, another one is started; when there may not be another, calls wait.
+ * Pools, their upstreams and members. A call goes to the upstream with the fewest calls; when all
+ * have as many as they may, another one is started; if there may not be another, calls wait.
  *
- * Invariant: while calls or new members wait, an upstream is on its way to them, or works, or the wait is limited.
+ * Invariant: while calls or members wait, an upstream starts or works, or the wait is limited.
  */
 #include "router/pool.h"
 
@@ -34,14 +34,14 @@
 
 #define RETRY_MS 1000
 
-/* Processes of shared pools come and go, and sessions may give theirs away: for a slot it can be waited, for a while. */
+/* Whether waiting makes sense: shared processes come and go, and sessions may give theirs away. */
 static bool may_wait_for(const struct pool *pool, enum reason reason)
 {
 	return reason == REASON_NONE ||
 	       (reason == REASON_OVER_LIMIT && (pool_is_shared(pool) || reclaim_is_waiting(pool)));
 }
 
-/* Begun to wait in it, or do so no more. */
+/* Tells the holder when callers begin, or cease, to wait in this pool. */
 static void note_joining(struct pool *pool)
 {
 	bool is_entered = pool->principal != NULL && !list_is_empty(&pool->joining);
@@ -58,9 +58,9 @@ static struct pool_member *member_at(struct list *node)
 	return container_of(node, struct pool_member, link);
 }
 
-/* ---- upstreams: what they are asked for ---- */
+/* ---- upstreams: their requests ---- */
 
-/* Who had it for itself gets its server's questions no more. */
+/* The client that had the process to itself no longer gets its requests. */
 static void pool_end_lease(struct upstream *upstream)
 {
 	struct client *client = upstream->client;
@@ -79,7 +79,7 @@ void pool_lease(struct upstream *upstream, struct call *call)
 	upstream->client = call->client;
 }
 
-/* It may be one too many. */
+/* The upstream may be one too many. */
 static void pool_on_rest(struct upstream *upstream)
 {
 	struct pool *pool = upstream->pool;
@@ -96,7 +96,7 @@ static void pool_on_rest(struct upstream *upstream)
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
 	} else {
 		upstream_start_idle(upstream, pool->server->conf.idle_ms);
-		/* Else it will have another one in a moment: the other pools would look for it in vain. */
+		/* Otherwise it gets another call at once: other pools would look for it in vain. */
 		if (!pool_is_waited_for(pool)) {
 			process_slots_note_idle(&pool->router->slots);
 			reclaim_wake(&pool->router->reclaim);
@@ -113,7 +113,7 @@ static void pool_on_request_end(struct upstream *upstream, struct upstream_reque
 		upstream->logged = NULL;
 	if (is_lease)
 		pool_end_lease(upstream);
-	/* The server may work on although nobody wants it, and ask: the next call must not hear that. bridging.md §2.3.3 */
+	/* It may work on, and ask: the next call must not get that. bridging.md §2.3.3 */
 	if (is_lease && !is_answered)
 		upstream_settle(upstream, request->id, pool_is_leased(upstream->pool));
 	if (pool_is_waited_for(upstream->pool))
@@ -162,7 +162,7 @@ static void pool_admit_member(struct pool_member *member, const struct envelope 
 	member->ops->on_ready(member, response);
 }
 
-/* All get the same, whichever upstream is ready. */
+/* All members get the same, whichever upstream is ready. */
 static void pool_admit_to_shared(struct pool *pool)
 {
 	const struct scan_limits *limits = &pool->router->limits;
@@ -175,7 +175,7 @@ static void pool_admit_to_shared(struct pool *pool)
 
 		if (scan_envelope(msg->text, limits, SCAN_LENIENT, &env, &err) == 0)
 			pool_admit_member(member, &env);
-		else /* we wrote it: cannot be */
+		else /* cannot happen: we wrote it */
 			member->ops->on_failed(member, REASON_CHILD_PROTOCOL_ERROR);
 	}
 	msg_unref(&msg);
@@ -306,7 +306,7 @@ static void pool_on_lost(struct upstream *upstream, enum reason reason)
 	}
 	pool_memory_note_lost(pool);
 	upstream_lose_requests(upstream, reason);
-	/* It could not be started, and others are not there. */
+	/* It could not be started, and there are no others. */
 	if (pool->upstream_count == 0 && reason_get(reason)->http_status == 503)
 		pool_fail_waiting(pool, reason);
 	pool_wake(pool);
@@ -325,7 +325,7 @@ static const struct upstream_owner_ops owner_ops = {
 	.on_lost = pool_on_lost,
 };
 
-/* There may be no other process: one that is idle may go for it. */
+/* No other process may be started: an idle one may be stopped for it. */
 static void pool_seek(struct pool *pool)
 {
 	bool is_coming = process_slots_seek(pool);
@@ -446,7 +446,7 @@ static bool serve_job(struct pool *pool)
 	return true;
 }
 
-/* Calls and jobs take turns: neither keeps the other from its upstream. */
+/* Calls and jobs take turns, so that neither keeps the other from its upstream. */
 static bool serve_one(struct pool *pool)
 {
 	bool is_jobs_turn = pool->is_jobs_turn;
@@ -504,7 +504,7 @@ bool pool_is_coming(const struct pool *pool)
 	return pool->starting > 0 || pool->awaited != NULL || era_waiter_is_waiting(&pool->verdict);
 }
 
-/* Who waits for a process that is being started waits as long as that takes. */
+/* While a process is being started, the call waits as long as that takes. */
 static void pool_on_queue_timeout(struct fair_queue *queue, struct waiter *waiter)
 {
 	struct pool *pool = container_of(queue, struct pool, queue);
@@ -519,7 +519,7 @@ static const struct fair_queue_ops queue_ops = { .on_timeout = pool_on_queue_tim
 
 /* ---- the life of a pool ---- */
 
-/* Takes the setup. */
+/* Takes ownership of the setup. */
 static struct pool *pool_new(struct router *router, struct server *server,
 			     const struct upstream_setup *setup)
 {
@@ -574,7 +574,7 @@ static struct pool *pool_for_class(struct router *router, struct server *server,
 				   struct principal *principal, struct slice claims,
 				   struct slice class)
 {
-	static const struct peer anywhere; /* all anonymous ones are one principal */
+	static const struct peer anywhere; /* all anonymous callers are one principal */
 	struct upstream_setup setup = { .revision = revision_newest() };
 	size_t count;
 	struct pool *pool = pool_class_find(router, server, principal, claims, class, &count);
@@ -613,7 +613,7 @@ static struct pool *pool_for(struct client *client, const struct envelope *env, 
 				 env);
 	pool_class_append(&class, client, principal, claims,
 			  scan_member(env->params.text, SLICE_LIT("capabilities")).text);
-	/* A server of the modern era is told with each request what can be asked during that. */
+	/* A modern server is told with each request what the client can be asked during it. */
 	if (is_shared && conf->era != ERA_LEGACY)
 		client->capabilities = mem_dup_slice(buf_slice(&class));
 	if (is_shared || (principal != NULL && conf->never_asks)) {
@@ -658,7 +658,7 @@ void pool_end_all(struct router *router, enum reason reason)
 
 /* ---- members ---- */
 
-/* Another process for so many more sessions, ahead of their calls. */
+/* Starts another process for every so many sessions, ahead of their calls. */
 static void pool_spread(struct pool *pool)
 {
 	size_t each = pool->server->conf.sessions_per_process;
@@ -669,8 +669,8 @@ static void pool_spread(struct pool *pool)
 }
 
 /*
- * The pool waits for its first process with others of the server: not more than pool.queue do. Who waits with one gets the
- * place of the newest of who waits with most. Returns whether it may wait.
+ * At most pool.queue pools of a server wait for their first process. A caller who waits with fewer
+ * takes the newest place of the one who waits with most. Returns whether this pool may wait.
  */
 static bool make_place(const struct pool *pool)
 {
@@ -717,7 +717,7 @@ enum reason pool_join(struct pool_member *member, const struct envelope *env)
 	struct pool *pool;
 
 	CHECK(client->pool == NULL && member->ops != NULL);
-	/* What its caller's token says now is what its servers are told as long as it lives. */
+	/* The pool's processes get the claims that the token has now, for its whole life. */
 	if (claims_append(&claims, &client->server->conf, client->principal) < 0) {
 		buf_fini(&claims);
 		return REASON_CLAIM_MISSING;

@@ -6,7 +6,10 @@
 #include "router/pool.h"
 #include "router/router.h"
 
-/* A principal with so many pools of a server gets no more for what clients may call as they like. bridging.md §1.2 */
+/*
+ * A principal with this many pools of a server gets no further ones for capabilities that clients
+ * may name as they like. bridging.md §1.2
+ */
 #define CLASSES_MAX 8
 
 struct pool *pool_class_find(const struct router *router, const struct server *server,

@@ -32,12 +32,15 @@ size_t pool_least_upstreams(const struct pool *pool)
 	bool is_everybodys = pool->principal == NULL && !pool->server->is_retired;
 	size_t least = is_everybodys ? pool->server->conf.pool_min : 0;
 
-	/* One session's: it waits for notifications, and may never ask again. bridging.md §4 */
+	/*
+	 * A session's own pool: its client waits for notifications, and may never ask again.
+	 * bridging.md §4
+	 */
 	if (!pool_is_shared(pool))
 		return !list_is_empty(&pool->members) &&
 		       pool_only_member(pool)->client->subscriptions.count > 0 &&
 		       !pool->router->is_draining;
-	/* One process is kept for those who wait for its notifications. bridging.md §1.5 */
+	/* One process is kept for clients that wait for its notifications. bridging.md §1.5 */
 	return least == 0 && pool->sharing->subscriptions.count > 0 ? 1 : least;
 }
 
@@ -65,7 +68,7 @@ size_t pool_upstreams_needed(const struct pool *pool)
 
 	CHECK(pool->starting <= pool->upstream_count);
 	if (era_waiter_is_waiting(&pool->verdict))
-		return 0; /* it is not known yet how to start them */
+		return 0; /* it is not known yet in which era to start them */
 	if (pool_is_leased(pool))
 		each = 1;
 	needed = waiting == 0 ? 0 : (waiting - 1) / each + 1;
@@ -85,7 +88,10 @@ bool pool_is_starved(const struct pool *pool)
 	return true;
 }
 
-/* A list may be asked for beside a call that has the upstream for itself: it is no work during which servers ask. */
+/*
+ * A list may be requested beside a call that has the upstream to itself: servers ask nothing while
+ * they work on a list.
+ */
 bool pool_may_load(const struct upstream *upstream, bool is_list)
 {
 	const struct pool *pool = upstream->pool;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For a legacy client a server is sent initialize at once: most of them know it, and nobody waits for a question that
- * legacy servers do not know. That question is put to a server only if it has failed or refused to initialize, or is to
- * serve a modern client.
+ * For a legacy client, a server is sent initialize at once: most servers know it, and nobody has to
+ * wait for a probe that legacy servers do not know. A server is probed only if it has failed or
+ * refused to initialize, or is to serve a modern client.
  */
 #include "router/pool_era.h"
 
@@ -25,7 +25,7 @@ static void on_verdict(struct era_waiter *waiter)
 	pool_wake(container_of(waiter, struct pool, verdict));
 }
 
-/* A pool is spoken to in one era only: processes of the other one finish their calls. */
+/* A pool uses one era only: processes of the other one finish their calls. */
 static void retire_others(struct pool *pool, bool is_modern)
 {
 	LIST_FOREACH_SAFE(node, &pool->upstreams) {
@@ -73,7 +73,7 @@ bool pool_era_is_awaited(struct pool *pool)
 	if (!era_waiter_is_waiting(&pool->verdict) &&
 	    first_looks_wait(&pool->router->first_looks, server, &pool->verdict))
 		return true;
-	/* A server whose starts are refused is not probed either: its callers hear that at once. */
+	/* A server whose starts are refused is not probed either: callers are refused at once. */
 	if ((is_for_modern(pool) || era_is_doubtful(server)) && era_may_probe(server) &&
 	    !backoff_has_given_up(&server->backoff))
 		ask(pool, &pool->verdict);
@@ -113,7 +113,7 @@ bool pool_era_reconsider(const struct upstream *upstream, const struct envelope 
 	struct pool *pool = upstream->pool;
 
 	if (upstream_is_modern(upstream))
-		return false; /* it is a failure, and told as one */
+		return false; /* it is a failure, and is reported as one */
 	if (pool->server->conf.era == ERA_UNKNOWN && modern_is_named(response->error.text))
 		era_note(pool->server, ERA_MODERN);
 	else if (era_may_probe(pool->server))

@@ -40,7 +40,7 @@ static void leave_idle(struct pool *pool)
 	list_remove(&pool->memory.link);
 }
 
-/* The pool's own work sees that nothing holds it any more. */
+/* When it is woken, the pool notices that nothing holds it any longer. */
 static void on_end(struct timer *timer)
 {
 	pool_wake(container_of(timer, struct pool, memory.ends));
@@ -87,7 +87,7 @@ bool pool_memory_holds(const struct pool *pool)
 	       pool->agreed->is_modern == (era_of(pool->server) == ERA_MODERN);
 }
 
-/* As if it had never had a process. */
+/* Leaves the pool as if it had never had a process. */
 static void forget(struct pool *pool)
 {
 	CHECK(pool->member_count == 0 && pool->upstream_count == pool->starting);
@@ -110,7 +110,7 @@ static bool has_room(const struct pool_memories *memories)
 	return memories->count <= memories->count_max && memories->bytes <= memories->bytes_max;
 }
 
-/* It is freed when nothing of it is on the stack. */
+/* The pool is freed later, when none of its functions is on the call stack. */
 static void give_up(struct pool *pool)
 {
 	leave_idle(pool);
@@ -118,7 +118,7 @@ static void give_up(struct pool *pool)
 	pool_wake(pool);
 }
 
-/* Whoever makes up many kinds of clients drives out his own. */
+/* A caller that makes up many kinds of clients only drives out its own pools. */
 static void keep_to_share(const struct pool *pool)
 {
 	struct pool *oldest = NULL;
@@ -155,7 +155,7 @@ bool pool_memory_keep(struct pool *pool)
 	keep_to_share(pool);
 	while (!has_room(memories))
 		give_up(pool_at(memories->idle.next));
-	return true; /* if it was its own that had to go, its turn comes again */
+	return true; /* if the pool itself had to go, it gets another turn */
 }
 
 void pool_memory_use(struct pool *pool)

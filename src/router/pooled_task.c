@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message is written again with its ids replaced, and all else byte for byte as it was. */
+/* A message is rewritten with its ids replaced, and everything else byte for byte as it was. */
 #include "router/pooled_task.h"
 
 #include <stdint.h>
@@ -26,7 +26,7 @@ bool pooled_task_is_possible(const struct upstream *upstream)
 
 struct edit {
 	struct slice span;
-	size_t begin, length; /* of what stands there instead, in `texts` */
+	size_t begin, length; /* of the replacement, in `texts` */
 };
 
 struct edits {
@@ -43,7 +43,7 @@ static void replace(struct edits *edits, struct slice span, size_t begin)
 	buf_append(&edits->items, &edit, sizeof(edit));
 }
 
-/* False: it is no id of a task. */
+/* Returns false if it is not the id of a task. */
 static bool seal(struct edits *edits, struct json own)
 {
 	size_t begin = edits->texts.len;
@@ -80,7 +80,7 @@ static const struct envelope *finish(struct edits *edits, struct convert *conver
 	}
 	buf_append_slice(&convert->text, slice_between(copied, env->text.p + env->text.n));
 	if (scan_envelope(buf_slice(&convert->text), &limits, SCAN_LENIENT, &convert->env, &err) ==
-	    0) /* it was accepted before: cannot be otherwise */
+	    0) /* always: it was accepted before */
 		env = &convert->env;
 out:
 	buf_fini(&edits->items);
@@ -95,9 +95,12 @@ static struct json related_in(struct slice object)
 	return scan_path(object, path, ARRAY_LEN(path));
 }
 
-/* ---- servers' ---- */
+/* ---- messages of servers ---- */
 
-/* A task that has been made. False: it is none. What only looks like one passes. */
+/*
+ * Takes a task that was created. Returns false if it is malformed; what only looks like a task
+ * passes.
+ */
 static bool take_made(struct edits *edits, struct upstream *upstream, struct slice result)
 {
 	struct json task = scan_member(result, SLICE_LIT("task"));
@@ -121,7 +124,7 @@ static int seal_listed(struct slice task, void *arg)
 	return seal(arg, scan_member(task, SLICE_LIT("taskId"))) ? 0 : -1;
 }
 
-/* Where its server has come to the end, it goes on with the next process. */
+/* When a process has come to the end of its list, the list goes on with the next process. */
 static void take_next_cursor(struct edits *edits, const struct pool *pool, struct slice result)
 {
 	struct json cursor = scan_member(result, SLICE_LIT("nextCursor"));
@@ -171,7 +174,7 @@ static bool take_result(struct edits *edits, const struct call *call, struct sli
 	return true;
 }
 
-/* It may be what the task has come to. */
+/* The error may be the outcome of the task. */
 static void take_error(const struct call *call)
 {
 	if (call->task != NULL && slice_is_equal(call->method->name, SLICE_LIT("tasks/result")))
@@ -220,7 +223,7 @@ struct json pooled_task_related(const struct envelope *env)
 	return scan_path(env->meta.text, path, ARRAY_LEN(path));
 }
 
-/* ---- clients' ---- */
+/* ---- messages of clients ---- */
 
 const struct envelope *pooled_task_answer(struct convert *convert, const struct client *client,
 					  const struct upstream *upstream,

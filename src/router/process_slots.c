@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Idle processes go first, the one that has been idle for longest before others. Where all are busy, a pool that has
- * none would wait as long as the others have calls. Then the pool with most processes gives one up; of pools with one
- * each, one that works on no task, then the one that has had it for longest. Calls in flight are never cut short. One process is enough for each pool that
- * waits, and a pool that gave up what it had does not take another's for it: calls may be long, and soon all processes
- * would only finish theirs.
+ * Idle processes go first, beginning with the one that has been idle for longest. If all are busy,
+ * a pool without a process would have to wait for as long as the others have calls. So the pool
+ * with most processes gives one up; of pools with one each, one whose process works on no task,
+ * then the one that has had it for longest. Calls in flight are never cut short. Each pool that
+ * waits gets only one process, and a pool that gave up its own does not take another's for it:
+ * calls may be long, and soon all processes would only be finishing theirs.
  *
- * A caller who has more processes of a server than its share gives one up at once, also to a pool that has some, as long
- * as the caller of that has less than its share. What everybody uses is nobody's: there calls take turns (fair_queue).
+ * A caller who has more processes of a server than its share gives one up at once, even to a pool
+ * that has some, as long as the caller of that pool has less than its share. Pools that everybody
+ * uses belong to nobody: in them, calls take turns (fair_queue).
  *
- * Left alone are the processes that pool.min keeps, and those that sessions with subscriptions need.
+ * The processes that pool.min keeps, and those that sessions with subscriptions need, are left
+ * alone.
  */
 #include "router/process_slots.h"
 
@@ -26,7 +29,7 @@ static struct process_slots *slots_of(const struct pool *pool)
 	return &pool->router->slots;
 }
 
-/* Whether the place of a process of `other` would be one for `pool`. */
+/* Whether `pool` could start a process in place of one of `other`. */
 static bool is_of_use(const struct pool *other, const struct pool *pool)
 {
 	if (other == pool || server_has_room(pool->server))
@@ -54,7 +57,7 @@ static bool is_over_share(const struct pool *pool)
 	return pool->upstream_count > 0 && held_by_caller(pool) > server_share(pool->server);
 }
 
-/* Whether its caller has less than a share, and that of `other` more. */
+/* Whether the pool's caller has less than a share, and that of `other` more. */
 static bool has_less_than(const struct pool *pool, const struct pool *other)
 {
 	return other->server == pool->server && pool->principal != NULL && is_over_share(other) &&
@@ -75,7 +78,8 @@ bool process_slots_is_underserved(const struct pool *pool)
 /* ---- what is idle ---- */
 
 /*
- * Who has a share may not have from those who have none what they used a moment ago: it would go back and forth.
+ * A caller who has its share may not take a process that was just in use from one who is not over
+ * its own share: it would go back and forth.
  */
 static bool may_take(const struct pool *pool, const struct upstream *upstream)
 {
@@ -87,7 +91,7 @@ static bool may_take(const struct pool *pool, const struct upstream *upstream)
 		clock_now_ms() - upstream->rested_at_ms >= SERVER_IDLE_MS);
 }
 
-/* Not more than are waited for. */
+/* Stops no more processes than are waited for. */
 bool process_slots_seek(struct pool *pool)
 {
 	struct process_slots *slots = slots_of(pool);
@@ -125,14 +129,15 @@ void process_slots_note_leaving(struct upstream *upstream)
 }
 
 /*
- * What a pool could give away: an upstream that works on no task before others, since it does not finish those; then the
- * one that has least to do, and of equals has served for longest.
+ * The upstream that a pool could give away: one that works on no task before others, as it will not
+ * finish its tasks; then the one with the fewest calls, and of equals the one that has served for
+ * longest.
  */
 struct donation {
 	struct upstream *upstream;
-	size_t among;   /* as many that serve */
-	size_t staying; /* as many that are not given away yet */
-	bool is_excess; /* its caller has more than a share, and who would get it less */
+	size_t among;   /* how many upstreams serve */
+	size_t staying; /* how many are not given away yet */
+	bool is_excess; /* its caller has more than a share, the receiver less */
 };
 
 static bool is_rather_given(const struct upstream *upstream, const struct upstream *than)
@@ -163,7 +168,7 @@ static struct donation find_donation(const struct pool *pool)
 
 /* ---- donations ---- */
 
-/* Who has only one keeps it for as long as others have to wait at most. */
+/* A pool with only one keeps it for the longest time that others may have to wait. */
 static bool is_due(const struct donation *donation)
 {
 	uint64_t least_ms;
@@ -174,7 +179,10 @@ static bool is_due(const struct donation *donation)
 	return clock_now_ms() - donation->upstream->ready_at_ms >= least_ms;
 }
 
-/* What is on its way out, or was given away not long ago and whose place would be one for `pool`. */
+/*
+ * The number of processes that are leaving, or were given away not long ago and whose place `pool`
+ * could use.
+ */
 static size_t count_promised(const struct pool *pool)
 {
 	uint64_t wait_ms = pool->server->conf.queue_timeout_ms;
@@ -195,7 +203,7 @@ static size_t count_promised(const struct pool *pool)
 	return count;
 }
 
-/* The pools without a process that could take such a place, with itself. */
+/* The number of pools without a process that could use such a place, `pool` included. */
 static size_t count_wanting(const struct pool *pool)
 {
 	size_t count = 0;
@@ -268,7 +276,7 @@ void process_slots_note_idle(struct process_slots *slots)
 	}
 }
 
-/* The next in turn that has no process and may start one; NULL: none that was not tried. */
+/* The next pool in turn that has no process and may start one; NULL: there is none left to try. */
 static struct pool *next_to_grow(const struct process_slots *slots)
 {
 	LIST_FOREACH(node, &slots->pools) {
@@ -281,7 +289,7 @@ static struct pool *next_to_grow(const struct process_slots *slots)
 	return NULL;
 }
 
-/* At once: the others may be about to look, too. Growing may move any of the pools in the list. */
+/* Grows pools at once: others may be about to look, too. That may move any pool in the list. */
 void process_slots_note_gone(struct process_slots *slots, const struct upstream *upstream)
 {
 	struct pool *pool;

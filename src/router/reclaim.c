@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who waits gets the place of a process that is being stopped anyway, or has one stopped for it: that of a session that has
- * done nothing for a while. First goes that of a caller who has more than a share, then that of a session whose stream
- * nobody reads and that waits for no notification, then that of the caller who has most; of equals, the one that has been
- * idle for longest. Who comes before whom: the caller who has least, then who has waited for longest.
+ * A session that waits gets the place of a process that is being stopped anyway, or has one stopped
+ * for it: that of a session that has done nothing for a while. First goes that of a caller with
+ * more than a share, then that of a session whose stream nobody reads and that waits for no
+ * notification, then that of the caller with most processes; of equals, the one that has been idle
+ * for longest. Of those who wait, the caller with the fewest processes comes first, then who has
+ * waited for longest.
  *
- * While somebody waits, nobody keeps two processes more than he has. What is too much goes as soon as it is at rest, and
- * need not have been idle. Sessions whose calls overlap are never at rest: one of their processes gets no more calls (it
- * retires); when those that it has are over, its session sleeps, and gets another one for the calls that came meanwhile.
+ * While a caller waits, no other keeps two processes more than that caller has. The excess goes as
+ * soon as it is at rest, and need not have been idle. Sessions whose calls overlap are never at
+ * rest: so one of their processes gets no more calls (it retires); when those that it has are over,
+ * its session sleeps, and gets another process for the calls that came meanwhile.
  *
- * Nothing is looked for unless somebody waits; then all processes of sessions are, once a turn. Calls in flight are never
- * cut short. A place that has become free is for whoever's turn it is then, not for the one that made it.
+ * Nothing is searched unless somebody waits; then all processes of sessions are, once per turn.
+ * Calls in flight are never cut short. A place that becomes free goes to whoever's turn it is then,
+ * not to the session for which it was freed.
  */
 #include "router/reclaim.h"
 
@@ -47,7 +51,7 @@ void reclaim_wake(struct reclaim *reclaim)
 		task_schedule(reclaim->loop, &reclaim->look);
 }
 
-/* Nobody waits in it: it only wants its process back when there is room. */
+/* Whether nobody waits in the pool: it only wants its process back when there is room. */
 static bool is_background(const struct pool *pool)
 {
 	return list_is_empty(&pool->joining) && !pool_is_waited_for(pool);
@@ -60,7 +64,7 @@ bool reclaim_is_waiting(const struct pool *pool)
 
 /* ---- what is idle ---- */
 
-/* Neither side of it owes the other an answer. */
+/* Whether neither side owes the other a response. */
 static bool is_quiet(const struct upstream *upstream)
 {
 	return upstream_load(upstream) == 0 &&
@@ -73,13 +77,13 @@ bool reclaim_is_resting(const struct upstream *upstream)
 	       upstream->client->call_count == 0;
 }
 
-/* It is there to hear what its server tells. */
+/* Whether the client is there to receive what its server reports. */
 static bool is_listening(const struct client *client)
 {
 	return client->subscriptions.count > 0 || stream_has_reader(&client->session->standalone);
 }
 
-/* How many processes the caller keeps: not those that are promised to others. */
+/* How many processes the caller keeps, without those that are promised to others. */
 static size_t count_kept(const struct pool *pool)
 {
 	return pool->holder->count - pool->holder->leaving;
@@ -90,7 +94,7 @@ static bool is_over_share(const struct pool *pool)
 	return count_kept(pool) > server_share(pool->server);
 }
 
-/* Whether the caller of `pool` still has no less than that of `to` when he has given it a process. */
+/* Whether the caller of `pool`, after giving a process to that of `to`, still has no fewer. */
 static bool is_to_give(const struct pool *pool, const struct pool *to)
 {
 	size_t has = to->holder->count + to->holder->coming - to->is_promised;
@@ -98,15 +102,16 @@ static bool is_to_give(const struct pool *pool, const struct pool *to)
 	return to->holder != pool->holder && count_kept(pool) > has + 1;
 }
 
-/* Whether a process of this server less would be room for one of that. */
+/* Whether one process less of `server` would make room for one of `to`. */
 static bool is_of_use(const struct server *server, const struct server *to)
 {
 	return server == to || (!server_is_full(to) && server_is_fleet_full(to));
 }
 
 /*
- * In how long the process of `pool`, which rests, may be taken: once its session has been idle for long enough; or once `to`,
- * unless that is NULL, has waited for so long, if its caller has less than the other one.
+ * The time until the process of `pool`, which is at rest, may be taken: until its session has been
+ * idle for long enough; or until `to`, unless that is NULL, has waited for that long, if its caller
+ * has fewer processes.
  */
 static uint64_t wait_for(const struct pool *pool, const struct pool *to)
 {
@@ -132,7 +137,10 @@ static bool goes_before(const struct pool *a, const struct pool *b)
 	return first->rested_at_ms < second->rested_at_ms;
 }
 
-/* The pool whose process is to go for one of `server`; NULL: none yet, and *wait_ms_r says when to look again. */
+/*
+ * The pool whose process is to be stopped for one of `server`; NULL: none yet, and *wait_ms_r says
+ * when to look again.
+ */
 static struct pool *find_idle(const struct reclaim *reclaim, const struct server *server,
 			      const struct pool *to, uint64_t *wait_ms_r)
 {
@@ -183,7 +191,7 @@ void reclaim_make_room(const struct pool *pool)
 
 /* ---- places that become free ---- */
 
-/* A process of the server that is on its way out, and nobody waits for. */
+/* A process of the server that is being stopped, and whose place nobody waits for. */
 static struct upstream *find_leaving(const struct server *server)
 {
 	LIST_FOREACH(node, &server->children) {
@@ -195,7 +203,7 @@ static struct upstream *find_leaving(const struct server *server)
 	return NULL;
 }
 
-/* It is counted among what its caller has. */
+/* The coming process is counted among those of its caller. */
 static void expect(struct pool *pool)
 {
 	if (pool->awaited == NULL && !pool->is_promised)
@@ -206,7 +214,7 @@ static void await(struct pool *pool, struct upstream *upstream)
 {
 	CHECK(pool->awaited == NULL && !upstream->is_awaited);
 	expect(pool);
-	pool->is_promised = false; /* this is it */
+	pool->is_promised = false; /* this is the one */
 	pool->awaited = upstream;
 	upstream->is_awaited = true;
 }
@@ -230,7 +238,7 @@ void reclaim_leave(struct pool *pool)
 	list_remove(&pool->link);
 	pool->is_waiting = false;
 	await_no_more(pool);
-	reclaim_wake(reclaim_of(pool)); /* what it waited for is another one's */
+	reclaim_wake(reclaim_of(pool)); /* what it waited for is for another pool */
 }
 
 /* ---- what is never idle ---- */
@@ -260,7 +268,7 @@ static void retire(struct reclaim *reclaim, struct pool *pool)
 	upstream_retire(pool_own_upstream(pool));
 }
 
-/* One for each that has waited for long enough. Returns when to look again. */
+/* Retires one process for each pool that has waited for long enough. Returns when to look again. */
 static uint64_t retire_for_all(struct reclaim *reclaim)
 {
 	uint64_t soonest_ms = UINT64_MAX;
@@ -306,7 +314,7 @@ static bool comes_before(const struct pool *a, const struct pool *b)
 	return a->holder->count < b->holder->count;
 }
 
-/* The one whose turn it is to start a process, where there is room. */
+/* The pool whose turn it is to start a process, of those for which there is room. */
 static struct pool *next_to_start(const struct reclaim *reclaim)
 {
 	struct pool *next = NULL;
@@ -320,7 +328,7 @@ static struct pool *next_to_start(const struct reclaim *reclaim)
 	return next;
 }
 
-/* The same of those who wait for no process in particular. */
+/* The pool whose turn it is, of those that wait for no process in particular. */
 static struct pool *next_to_look(const struct reclaim *reclaim)
 {
 	struct pool *next = NULL;
@@ -341,7 +349,7 @@ static void start_all(struct reclaim *reclaim)
 
 	LIST_FOREACH_SAFE(node, &reclaim->waiting) {
 		if (pool_upstreams_needed(pool_at(node)) == 0)
-			reclaim_leave(pool_at(node)); /* those who waited in it have gone */
+			reclaim_leave(pool_at(node)); /* whoever waited in it has gone */
 	}
 	while ((pool = next_to_start(reclaim)) != NULL) {
 		enum reason reason = reclaim->ops->grow(pool);
@@ -354,7 +362,7 @@ static void start_all(struct reclaim *reclaim)
 	}
 }
 
-/* For those behind it of the same server there is nothing either: they have no more right to it. */
+/* There is nothing for the other waiting pools of the server either: they have no better claim. */
 static void pass_over(struct reclaim *reclaim, const struct server *server)
 {
 	LIST_FOREACH(node, &reclaim->waiting) {
@@ -423,14 +431,17 @@ void reclaim_note_gone(struct reclaim *reclaim, const struct upstream *upstream)
 	reclaim_wake(reclaim);
 }
 
-/* ---- who waits ---- */
+/* ---- waiting ---- */
 
 static bool counts_as_waiting(const struct pool *pool, const struct server *server)
 {
 	return pool->server == server && !is_background(pool);
 }
 
-/* The newest of the caller who waits with most, if that is more than the caller of `pool` would; NULL: none is. */
+/*
+ * The newest waiting pool of the caller with most of them, if the caller of `pool` would have
+ * fewer; NULL: there is none.
+ */
 static struct pool *find_excess(const struct reclaim *reclaim, const struct pool *pool)
 {
 	struct pool *excess = NULL;
@@ -485,7 +496,7 @@ bool reclaim_wait(struct pool *pool)
 	return true;
 }
 
-/* ---- what pools tell ---- */
+/* ---- what pools report ---- */
 
 void reclaim_note_started(struct pool *pool)
 {
@@ -506,7 +517,7 @@ void reclaim_note_stopped(struct pool *pool)
 	reclaim_wake(reclaim);
 }
 
-/* In how long the process of the pool may be another one's; UINT64_MAX: it is in use. */
+/* The time until another pool may have the process of this one; UINT64_MAX: it is in use. */
 static uint64_t free_in_ms(const struct pool *pool)
 {
 	const struct upstream *upstream = pool_own_upstream(pool);

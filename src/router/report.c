@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what upstreams and clients know. Every process of a server is that of an upstream. */
+/* Reads what upstreams and clients know. Every process of a server belongs to an upstream. */
 #include "router/report.h"
 
 #include "process/child.h"

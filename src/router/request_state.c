@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server's own state is taken as it was written: it may be signed with a key that only its process has. */
+/*
+ * A server's own state is kept exactly as it was written: it may be signed with a key that only its
+ * process has.
+ */
 #include "router/request_state.h"
 
 #include "base/clock.h"
@@ -58,7 +61,10 @@ struct asked {
 	bool is_wrong;
 };
 
-/* Whether every reader takes it as we do: no name in it or in its params is repeated or written with an escape. */
+/*
+ * Whether every reader understands the request as we do: no name in it or in its params is repeated
+ * or written with an escape.
+ */
 static bool is_plain(const struct client *client, struct json request)
 {
 	struct buf text = { 0 };
@@ -73,7 +79,10 @@ static bool is_plain(const struct client *client, struct json request)
 	return is_plain;
 }
 
-/* Whether there may be one of this key: not too many, and none twice. MOD-MRTR-02 */
+/*
+ * Whether there may be a request with this key: not too many requests, and no key twice.
+ * MOD-MRTR-02
+ */
 static bool take_key(struct asked *asked, struct slice key)
 {
 	if (asked->count == REQUESTS_MAX ||

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses go on byte for byte with the client's id in place of ours, wherever nothing has to be changed. */
+/*
+ * Responses are passed on byte for byte, with the client's id in place of ours, if nothing else has
+ * to be changed.
+ */
 #include "router/result.h"
 
 #include "jsonrpc/splice.h"
@@ -26,7 +29,7 @@
 #include "router/url_elicitation.h"
 #include "session/principal.h"
 
-/* All that is sent is sent from here. */
+/* Everything that is sent is sent from here. */
 static void send_parts(struct call *call, const struct slice *parts, size_t count)
 {
 	CHECK(call->state == CALL_WAITING || call->state == CALL_SENT);
@@ -54,13 +57,13 @@ static void begin_response(struct buf *text, struct slice id, const char *member
 
 /* ---- for modern clients ---- */
 
-/* Whether what comes from a legacy server, or from us, is for a modern client. */
+/* Whether the response is for a modern client. */
 static bool is_for_modern(const struct call *call)
 {
 	return call->client->revision->is_modern;
 }
 
-/* A modern server's, which the call was sent to. */
+/* Whether it is the response of a modern server, to which the call was sent. */
 static bool is_passed(const struct call *call)
 {
 	return call->request.upstream != NULL && upstream_is_modern(call->request.upstream);
@@ -105,7 +108,7 @@ static void send_passed_result(struct call *call, struct slice result)
 	send_text(call, &text);
 }
 
-/* The same of what most modern servers send: nothing has to be written anew. Returns whether it was that. */
+/* Sends what most modern servers send: nothing has to be rewritten. Returns whether it was that. */
 static bool send_split_result(struct call *call, const struct envelope *env)
 {
 	struct slice parts[3 + ERA_PARTS_MAX + 1] = { SLICE_LIT(RESPONSE_BEGIN), call->id,
@@ -124,7 +127,7 @@ static bool send_split_result(struct call *call, const struct envelope *env)
 	return true;
 }
 
-/* What most results of legacy servers are: nothing has to be written anew. */
+/* Sends what most results of legacy servers are: nothing has to be rewritten. */
 static void send_plain_result(struct call *call, struct slice result)
 {
 	struct slice parts[3 + ERA_PARTS_MAX + 1] = { SLICE_LIT(RESPONSE_BEGIN), call->id,
@@ -152,7 +155,10 @@ static void send_modern_result(struct call *call, struct slice result)
 	send_text(call, &text);
 }
 
-/* The server could not do without what the client has not declared: bits of enum asking_need. bridging.md §2.3.4 */
+/*
+ * The server could not do without what the client has not declared. needs: bits of enum
+ * asking_need. bridging.md §2.3.4
+ */
 static void send_missing(struct call *call, unsigned int needs)
 {
 	struct buf text = { 0 }, data = { 0 };
@@ -168,7 +174,10 @@ static void send_missing(struct call *call, unsigned int needs)
 	send_text(call, &text);
 }
 
-/* A legacy server wants URLs to be opened first. Returns whether that is what its error says. bridging.md §2.3.7 */
+/*
+ * A legacy server wants URLs to be opened first. Returns whether its error says so. bridging.md
+ * §2.3.7
+ */
 static bool ask_to_open(struct call *call, struct slice error)
 {
 	const struct upstream *asked = call->request.upstream;
@@ -210,7 +219,7 @@ static void send_modern_error(struct call *call, struct slice error)
 	send_text(call, &text);
 }
 
-/* ---- ours ---- */
+/* ---- our own responses ---- */
 
 void result_send_own(struct call *call, struct slice result)
 {
@@ -306,7 +315,7 @@ void result_send_no_room(struct call *call)
 			  SLICE_LIT("The session has too many subscriptions"));
 }
 
-/* ---- servers' ---- */
+/* ---- responses of servers ---- */
 
 static const char *skip_spaces(const char *at, const char *end)
 {
@@ -316,8 +325,8 @@ static const char *skip_spaces(const char *at, const char *end)
 }
 
 /*
- * Whether some member of this name is true, at whatever depth. It is looked for by its rarest letter: nearly all results say
- * false, and need not be walked through to find out where it stands.
+ * Whether some member `isError`, at whatever depth, may be true. It is searched for by its rarest
+ * letter: nearly all results say false, and need not be parsed to find out where the member is.
  */
 static bool may_say_error(struct slice text)
 {
@@ -337,7 +346,7 @@ static bool may_say_error(struct slice text)
 	return false;
 }
 
-/* A tool says itself that it has failed. */
+/* Whether the tool itself reports that it has failed. */
 static bool is_tool_error(const struct call *call, const struct envelope *env)
 {
 	return call->method->id == METHOD_TOOLS_CALL && env->kind == ENVELOPE_RESULT &&
@@ -372,7 +381,7 @@ static void send_with_client_id(struct call *call, const struct envelope *env)
 		send_parts(call, parts, ARRAY_LEN(parts));
 		return;
 	}
-	/* Written unusually: put it in order. */
+	/* It is written unusually: brings it into the usual form. */
 	begin_response(&edited, call->id, env->kind == ENVELOPE_RESULT ? "result" : "error");
 	splice_append(&edited, env->kind == ENVELOPE_RESULT ? env->result.text : env->error.text,
 		      NULL, 0, SPLICE_ONE_LINE);
@@ -380,7 +389,10 @@ static void send_with_client_id(struct call *call, const struct envelope *env)
 	send_text(call, &edited);
 }
 
-/* A list goes on at the same server: its cursor says so. Returns false if the list is at its end. */
+/*
+ * The rest of a list is at the same process, which its cursor names. Returns false if the list is
+ * at its end.
+ */
 static bool send_with_cursor(struct call *call, const struct envelope *env)
 {
 	struct json cursor = scan_member(env->result.text, SLICE_LIT("nextCursor"));
@@ -399,7 +411,7 @@ static bool send_with_cursor(struct call *call, const struct envelope *env)
 	return true;
 }
 
-/* At what the server itself has written, before anything of it is changed. */
+/* Looks at what the server itself has written, before any of it is changed. */
 static void look(struct call *call, struct slice result)
 {
 	tool_series_note(call->client->server, call->method, result);
@@ -446,7 +458,7 @@ void result_send_kept(struct call *call, const struct revision *revision,
 	struct convert convert = { .text = { 0 } }, listing = { .text = { 0 } };
 	unsigned int lost = revision_lacks(call->client->revision, revision);
 
-	/* It has been left out for all. */
+	/* Tasks have been left out for everybody. */
 	if (call->client->pool->principal == NULL)
 		lost &= ~(unsigned int)REVISION_TASKS;
 	CHECK(pool_is_shared(call->client->pool));
@@ -475,7 +487,7 @@ void result_send_initialize(struct call *call, const struct revision *agreed,
 	edits[0].span = scan_member(env->result.text, SLICE_LIT("protocolVersion")).text;
 	buf_printf(&quoted, "\"%.*s\"", SLICE_ARG(revision->name));
 	edits[0].with = buf_slice(&quoted);
-	/* Of a modern server we wrote it ourselves: in this order. bridging.md §2.5 */
+	/* For a modern server we wrote the result ourselves, in this order. bridging.md §2.5 */
 	if (agreed->is_modern) {
 		task_extension_append_without(&hidden, capabilities.text);
 		edits[count++] = (struct splice_edit){ capabilities.text, buf_slice(&hidden) };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks only, and promises nothing: others may come first. */
+/* Only looks, and promises nothing: others may come first. */
 #include "router/retry_after.h"
 
 #include "process/server.h"
@@ -8,9 +8,9 @@
 #include "session/session.h"
 
 #define UNKNOWN_MS 1000
-#define LONGEST_MS (5 * 60 * 1000) /* by then it may be quite another matter */
+#define LONGEST_MS (5 * 60 * 1000) /* by then, things may be quite different */
 
-/* Half of the calls are over by then. */
+/* The time after which half of all calls are over. */
 static uint64_t usual_call_ms(const struct server *server)
 {
 	return server->stats->answered.count > 0 ?
@@ -50,6 +50,9 @@ unsigned int retry_after_s(const struct router *router, const struct server *ser
 
 	if (wait_ms > LONGEST_MS)
 		wait_ms = LONGEST_MS;
-	/* Whoever counts in whole seconds is not to be early: a process takes some time to go, and to start. */
+	/*
+	 * A client that counts whole seconds must not be early: a process takes time to stop and to
+	 * start.
+	 */
 	return (unsigned int)((wait_ms + 999) / 1000) + 1;
 }

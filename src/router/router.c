@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ties together what pools use of the units above them. */
+/* Connects pools with what they use of the units above them. */
 #include "router/router.h"
 
 #include "base/clock.h"
@@ -34,7 +34,10 @@ static void on_pool_end(struct pool *pool)
 	list_cache_fini(&pool->sharing->lists);
 }
 
-/* It is told what those before were told; the one before may have had other lists than it has. bridging.md §4 */
+/*
+ * A new process is told what earlier ones were told; the previous one may have had other lists.
+ * bridging.md §4
+ */
 static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_other)
 {
 	struct pool *pool = upstream->pool;
@@ -152,7 +155,10 @@ void router_end_sessions_of(struct router *router, const struct server *server, 
 {
 	struct list now;
 
-	/* The end of one may end another one: those to be ended are on a list of their own, which they leave with their end. */
+	/*
+	 * Ending one session may end another: those to be ended are moved to a list of their own,
+	 * which they leave when they end.
+	 */
 	list_init(&now);
 	LIST_FOREACH_SAFE(node, &router->sessions.sessions) {
 		struct session *session = container_of(node, struct session, link);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task that nobody asks about and that tells nothing is forgotten when there are too many, or with its session. */
+/*
+ * A task that nobody asks about and that reports nothing is forgotten when there are too many, or
+ * with its session.
+ */
 #include "router/running_tasks.h"
 
 #include <stdlib.h>
@@ -15,7 +18,7 @@
 
 #define TASKS_MAX 64 /* of a client; then the oldest is forgotten */
 #define POOL_TASKS_MAX 1024
-#define TOKEN_BYTES_MAX 1024 /* a task with a longer one tells no progress */
+#define TOKEN_BYTES_MAX 1024 /* a task with a longer one reports no progress */
 
 static void forget(struct running_task *task)
 {
@@ -74,7 +77,7 @@ static void end(const struct upstream *upstream, struct json task_id)
 		forget(task);
 }
 
-/* As long as the server tells of it, it counts. */
+/* The task counts for as long as the server reports on it. */
 static void renew(const struct upstream *upstream, struct slice told)
 {
 	const struct running_task *task =
@@ -114,7 +117,7 @@ void running_tasks_note_response(struct call *call, const struct envelope *env)
 		id = scan_member(made.text, SLICE_LIT("taskId"));
 		if (made.type != JSON_OBJECT || !task_id_is_fit(id))
 			return;
-		/* A server that names two alike has one: whose it is does not change. */
+		/* Two tasks with the same id are one task, whose owner does not change. */
 		if (running_tasks_find_named(upstream, id) == NULL)
 			begin(call, id.text);
 		running_tasks_note_status(upstream, made.text);

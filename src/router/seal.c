@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plaintext, numbers with the highest byte first:
- *	kind 1, round 4, instance 8, child 8, call 16, issued 8, expires 8, caller 32, digest 32, then the text
- * Whoever reads one has made it, or another version of the program has, so only length and kind are checked.
+ * The plaintext, with big-endian numbers:
+ * 	kind 1, round 4, instance 8, child 8, call 16, issued 8, expires 8,
+ * 	caller 32, digest 32, text
+ * It was made by this program, or another version of it, so only length and kind are checked.
  */
 #include "router/seal.h"
 
@@ -82,8 +83,8 @@ static const struct seal_key *find_key(const struct seal_keys *keys, const char 
 /* ---- the AEAD ---- */
 
 /*
- * Begins to encrypt or to decrypt with the key and nonce that belong to these bytes (salt, nonce), and takes in what is
- * authenticated besides. To be freed.
+ * Begins to encrypt or decrypt, with the key that the salt leads to and with the nonce, and adds
+ * the other authenticated data. The caller frees the context.
  */
 static EVP_CIPHER_CTX *begin_aead(const struct seal_key *key, struct slice server,
 				  const unsigned char *salt_and_nonce, bool encrypts)
@@ -106,7 +107,7 @@ static EVP_CIPHER_CTX *begin_aead(const struct seal_key *key, struct slice serve
 	return ctx;
 }
 
-/* Encrypts in place; the tag goes behind. */
+/* Encrypts in place; the tag is put behind the text. */
 static void encrypt(EVP_CIPHER_CTX *ctx, unsigned char *text, size_t size)
 {
 	int n;
@@ -116,7 +117,7 @@ static void encrypt(EVP_CIPHER_CTX *ctx, unsigned char *text, size_t size)
 	CHECK(EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_GET_TAG, TAG_BYTES, text + size) == 1);
 }
 
-/* The way back; the tag stands behind the text. */
+/* Decrypts in place; the tag is behind the text. */
 static bool decrypt(EVP_CIPHER_CTX *ctx, unsigned char *text, size_t size)
 {
 	int n;
@@ -143,7 +144,7 @@ static uint64_t take_number(const unsigned char **at, int bytes)
 	return number;
 }
 
-/* Of the parts with their lengths, so that they do not run together. */
+/* Includes the lengths of the parts, so that they do not run together. */
 static void digest_caller(const struct identity *caller, struct digest *digest_r)
 {
 	const struct slice *const parts[] = { &caller->issuer, &caller->subject, &caller->client };
@@ -175,8 +176,8 @@ static void append_fields(struct buf *out, uint64_t instance, const struct seal_
 }
 
 /*
- * What is no secret but a name is to be the same each time: salt and nonce follow from all that is sealed, so that they
- * are only the same where the text is.
+ * The id of a task is a name and no secret, and must be the same each time: its salt and nonce are
+ * derived from everything that is sealed, so that they are the same only if the text is.
  */
 static void choose_nonce(const struct seal_key *key, const struct seal_binding *binding,
 			 enum seal_kind kind, unsigned char *bytes, size_t size)
@@ -225,7 +226,7 @@ void seal_append(struct buf *out, const struct seal_keys *keys, const struct sea
 	buf_fini(&bytes);
 }
 
-/* Takes the text apart, and decrypts it into `plain`; the fields begin at *at_r and end at *end_r. */
+/* Decodes the text, and decrypts it into `plain`; the fields begin at *at_r and end at *end_r. */
 static int decode(const struct seal_keys *keys, struct slice server, struct slice text,
 		  struct buf *plain, const unsigned char **at_r, const unsigned char **end_r,
 		  struct error *err)

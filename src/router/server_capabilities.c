@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the capabilities of an InitializeResult. What is written in a way that nobody knows is not offered. */
+/*
+ * Reads the capabilities of an InitializeResult. A capability that is not of the expected type is
+ * not offered.
+ */
 #include "router/server_capabilities.h"
 
 #include "base/check.h"
@@ -46,7 +49,7 @@ void server_capabilities_read(struct server_capabilities *capabilities, struct s
 		capabilities->offers |= OFFER_TASKS;
 }
 
-/* The objects that are written again, with less in them. */
+/* The objects that are rewritten with fewer members. */
 enum object { OF_RESULT, OF_CAPABILITIES, OF_TASKS };
 
 struct rebuild {
@@ -65,7 +68,10 @@ static enum object object_inside(enum object object, struct slice name, struct j
 										       OF_RESULT;
 }
 
-/* A log message does not say whose call it is about, nor a task whose it is. bridging.md §1.3, UTIL-TASK-02 */
+/*
+ * A log message does not say whose call it is about, nor does a task say whose it is. bridging.md
+ * §1.3, UTIL-TASK-02
+ */
 static bool is_shareable(const struct rebuild *rebuild, struct slice name)
 {
 	if (rebuild->object == OF_CAPABILITIES && rebuild->principal == NULL)

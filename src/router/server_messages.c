@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything that a server writes is untrusted: ids and tokens are looked up among those of its own upstream, and a
- * message reaches a client of that upstream or nobody. BACK-SEC-01, bridging.md I1, I2.
+ * Everything that a server writes is untrusted: ids and tokens are looked up among those of its own
+ * upstream, and a message reaches a client of that upstream or nobody. BACK-SEC-01, bridging.md I1,
+ * I2.
  */
 #include "router/server_messages.h"
 
@@ -28,7 +29,7 @@
 
 /* ---- requests ---- */
 
-/* What the server was told that its client can do. */
+/* The client capabilities that the server was told. */
 static struct slice told_capabilities(const struct pool *pool)
 {
 	static const char *const path[] = { "params", "capabilities" };
@@ -36,7 +37,7 @@ static struct slice told_capabilities(const struct pool *pool)
 	return scan_path(pool->setup.initialize->text, path, ARRAY_LEN(path)).text;
 }
 
-/* Who is asked, and how it comes to that. */
+/* Which client a server request is for, and why. */
 struct asked {
 	struct client *client; /* NULL: nobody */
 	struct call *call;     /* that waits for the result of the task that asks; or NULL */
@@ -69,7 +70,7 @@ static void ask_client(const struct asked *asked, struct upstream *upstream,
 		   method->id == METHOD_ELICITATION) {
 		struct json id = scan_member(converted->params.text, SLICE_LIT("elicitationId"));
 
-		/* The end of one in URL mode is told by a notification that names it. */
+		/* The end of a URL elicitation is reported by a notification that names it. */
 		if (id.type == JSON_STRING)
 			text_set_add(&client->elicitations, id.text);
 	}
@@ -77,7 +78,10 @@ static void ask_client(const struct asked *asked, struct upstream *upstream,
 	convert_fini(&task);
 }
 
-/* A call of its pool that waits for the result of this task, of one session the last; NULL: none does. */
+/*
+ * A call of the pool that waits for the result of this task, the latest of its session; NULL: there
+ * is none.
+ */
 static struct call *find_waiting(const struct upstream *upstream, struct json task_id)
 {
 	LIST_FOREACH(node, &upstream->pool->members) {
@@ -95,7 +99,10 @@ static struct call *find_waiting(const struct upstream *upstream, struct json ta
 	return NULL;
 }
 
-/* A task in a process that several share asks who waits for its result; else who has made it. bridging.md §1.6 (4) */
+/*
+ * A request of a task in a shared process is for the client that waits for the task's result, or
+ * else for the one that created it. bridging.md §1.6 (4)
+ */
 static struct asked find_asked(const struct upstream *upstream, const struct envelope *env)
 {
 	struct json task_id = pooled_task_related(env);
@@ -110,11 +117,14 @@ static struct asked find_asked(const struct upstream *upstream, const struct env
 	if (asked.is_of_task)
 		asked.client = asked.call != NULL ? asked.call->client : task->client;
 	else if (live_tasks_has(upstream, task_id.text))
-		asked.client = NULL; /* whose it was, has gone */
+		asked.client = NULL; /* its owner has gone */
 	return asked;
 }
 
-/* The server wants what its client has not declared: the call that it works on may fail over it. MOD-CAP-01 */
+/*
+ * The server requires what its client has not declared: the call that it works on may fail because
+ * of it. MOD-CAP-01
+ */
 static void note_missing(struct upstream *upstream, unsigned int needs)
 {
 	struct upstream_request *only = upstream_only_request(upstream);
@@ -184,7 +194,7 @@ static struct call *call_of(struct upstream_request *request)
 	return request != NULL ? container_of(request, struct call, request) : NULL;
 }
 
-/* Its call has been answered: it goes to the session's own stream. UTIL-PROG-02 */
+/* The task's call has been answered: the progress goes to the session's own stream. UTIL-PROG-02 */
 static bool take_task_progress(struct upstream *upstream, const struct envelope *env,
 			       struct json token)
 {
@@ -228,7 +238,10 @@ static void take_progress(struct upstream *upstream, const struct envelope *env)
 	msg_unref(&msg);
 }
 
-/* UTIL-LOG-01; bridging.md §1.7: to the call that it is about, if there is one, else to the client's own stream. */
+/*
+ * UTIL-LOG-01; bridging.md §1.7: to the call that it is about, if there is one, or else to the
+ * client's own stream.
+ */
 static void take_log(struct client *client, struct call *call, const struct envelope *env)
 {
 	struct stream *own = client_stream(client);
@@ -250,7 +263,7 @@ static struct call *logged_call(const struct upstream *upstream)
 	return upstream->lease != NULL ? upstream->lease : call_of(upstream_only_request(upstream));
 }
 
-/* A notification that we do not know: for the call that has the server for itself, or the session that has it. */
+/* An unknown notification: for the call or session that has the process to itself. */
 static void take_other(struct upstream *upstream, const struct envelope *env)
 {
 	struct stream *own = client_stream(upstream->client);
@@ -264,7 +277,10 @@ static void take_other(struct upstream *upstream, const struct envelope *env)
 	msg_unref(&msg);
 }
 
-/* Of what a modern client was given when its call failed: we alone hear of it. bridging.md §2.3.7 */
+/*
+ * Whether this ends a URL elicitation that a modern client was given when its call failed: only we
+ * are told of that. bridging.md §2.3.7
+ */
 static bool ends_url(struct upstream *upstream, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
@@ -274,7 +290,7 @@ static bool ends_url(struct upstream *upstream, const struct envelope *env)
 			       id.text);
 }
 
-/* To the client that was given it, once. UTIL-ELIC-01 */
+/* To the client that was given the elicitation, once. UTIL-ELIC-01 */
 static void take_elicitation_end(struct upstream *upstream, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
@@ -295,7 +311,7 @@ static void take_elicitation_end(struct upstream *upstream, const struct envelop
 	upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 }
 
-/* Whoever was asked: tasks ask others than those for whom the server works now. */
+/* Looks at all clients: tasks may ask others than those for whom the server works now. */
 static void take_cancelled(struct upstream *upstream, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("requestId"));
@@ -320,7 +336,7 @@ static void push_own(struct client *client, const struct envelope *env)
 	msg_unref(&msg);
 }
 
-/* To the session that has made the task. UTIL-TASK-03 */
+/* To the session that created the task. UTIL-TASK-03 */
 static void take_task_status(struct upstream *upstream, const struct envelope *env)
 {
 	struct slice params = env->params.text;
@@ -363,7 +379,7 @@ static void take_of_legacy(struct upstream *upstream, const struct envelope *env
 			   const struct method *method)
 {
 	struct client *only = upstream->client; /* that the server works for now */
-	/* Where nobody can be asked, and sessions may be thousands, none of them is looked at. REL-24 */
+	/* If nobody can be asked, the sessions, which may be thousands, are not searched. REL-24 */
 	bool may_have_asked = pool_is_leased(upstream->pool) || !pool_is_shared(upstream->pool);
 
 	if (method->id == METHOD_PROGRESS)
@@ -388,7 +404,10 @@ static void take_of_legacy(struct upstream *upstream, const struct envelope *env
 	}
 }
 
-/* What is told during a task is for the session that has made it, and, if that has gone, for nobody. Returns whether it is. */
+/*
+ * What is reported during a task is for the session that created it and, if that has gone, for
+ * nobody. Returns whether the notification was such a report.
+ */
 static bool take_of_task(struct upstream *upstream, const struct envelope *env,
 			 const struct method *method)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every request that a server has sent is answered: by the client, by us, or by the end of the server. */
+/* Every request of a server ends: it is answered by the client or by us, or the server is gone. */
 #include "router/server_request.h"
 
 #include <stdlib.h>
@@ -32,13 +32,13 @@ static void start_hold(struct server_request *request)
 	timer_start(request->client->router->loop, &request->hold, HOLD_MS);
 }
 
-/* Its connection has gone: somebody may come back for it, but not for long. */
+/* The call's connection is gone: the client may come back for the request, but not for long. */
 static void on_call_unreachable(struct call_watcher *watcher)
 {
 	start_hold(container_of(watcher, struct server_request, watcher));
 }
 
-/* Its client may have seen it, and may still answer. */
+/* The client may have seen the request, and may still answer. */
 static void on_call_end(struct call_watcher *watcher, struct call *call)
 {
 	struct server_request *request = container_of(watcher, struct server_request, watcher);
@@ -90,7 +90,7 @@ void server_request_close(struct server_request *request)
 	loop_defer_free(request->client->router->loop, request);
 }
 
-/* Returns false if it was the server itself that asked. */
+/* Returns false if the server itself asked. */
 static bool refuse_asker(struct server_request *request, const char *why)
 {
 	struct asker *asker = request->asker;
@@ -102,7 +102,7 @@ static bool refuse_asker(struct server_request *request, const char *why)
 	return true;
 }
 
-/* It could not even be put to the client. */
+/* The request could not even be sent to the client. */
 static void refuse_unasked(struct server_request *request, const char *why)
 {
 	if (refuse_asker(request, why))
@@ -111,7 +111,10 @@ static void refuse_unasked(struct server_request *request, const char *why)
 	server_request_close(request);
 }
 
-/* Nobody will answer it: the server is told `why`, elicitations are cancelled. bridging.md §2.1 (6) */
+/*
+ * Nobody will answer the request: the server is told `why`; elicitations are answered with cancel.
+ * bridging.md §2.1 (6)
+ */
 static void refuse(struct server_request *request, const char *why)
 {
 	if (refuse_asker(request, why))
@@ -124,7 +127,10 @@ static void refuse(struct server_request *request, const char *why)
 	server_request_close(request);
 }
 
-/* On the way that the request took; if it is still there, it is taken back instead. CXL-09 */
+/*
+ * Goes the way that the request took; if that is still in the stream, it is dropped there instead.
+ * CXL-09
+ */
 static void tell_cancelled(struct server_request *request, struct msg *msg)
 {
 	struct stream *standalone = client_stream(request->client);
@@ -197,14 +203,14 @@ void server_request_end_all(struct client *client, const char *why)
 
 /* ---- waiting for the answer ---- */
 
-/* A reader is there to take it: from now on its answer is waited for. */
+/* There is a reader to take the request: from now on its answer is awaited. */
 static void offer(struct server_request *request)
 {
 	request->is_offered = true;
 	request->until_ms = clock_now_ms() + request->client->server->conf.request_timeout_max_ms;
 }
 
-/* People take their time; and a client that polls may be away at the moment of one look, not of two. */
+/* People take their time; and a client that polls may be away at one check, but not at two. */
 static void on_hold(struct timer *timer)
 {
 	struct server_request *request = container_of(timer, struct server_request, hold);
@@ -230,7 +236,7 @@ static void on_hold(struct timer *timer)
 
 /* ---- the way to the client ---- */
 
-/* Whose asker asks knows during which call, as does a task. */
+/* If an asker or a task asks, the call is known. */
 static struct call *find_own_call(const struct server_request *request, struct msg *msg)
 {
 	struct call *call = request->own_call;
@@ -245,8 +251,9 @@ static struct call *find_own_call(const struct server_request *request, struct m
 }
 
 /*
- * The call that the request most likely belongs to: the latest, asking ones before others, that takes it. With
- * msg == NULL it need not. NULL: there is none. bridging.md §1.6 (6)
+ * The call that the request most likely belongs to: the latest that takes it, calls of
+ * METHOD_ASKING before others. With msg == NULL it need not take it. NULL: there is none.
+ * bridging.md §1.6 (6)
  */
 static struct call *find_call(const struct server_request *request, struct msg *msg)
 {
@@ -294,7 +301,7 @@ static void ask_on_own_stream(struct server_request *request, struct msg *msg)
 	stream_push(standalone, STREAM_REQUEST, request->downstream_id, msg);
 }
 
-/* Gives it to whoever can carry it; if nobody can, the server is told. */
+/* Sends the request by whatever can carry it; if nothing can, the server is told. */
 static void ask(struct server_request *request, struct msg *msg)
 {
 	struct call *call = find_call(request, msg);
@@ -366,7 +373,7 @@ static struct msg *make_msg(const struct envelope *env, const struct server_requ
 	return client_copy_message(env, edits, 2);
 }
 
-/* Puts it to the client, or keeps it until that is ready. */
+/* Sends the request to the client, or holds it until the client is ready. */
 static void begin(struct server_request *request, const struct envelope *env)
 {
 	struct server_requests *all = &request->client->server_requests;

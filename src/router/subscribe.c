@@ -23,7 +23,7 @@ static struct pool_sharing *sharing_of(const struct call *call)
 	return call->client->pool->sharing;
 }
 
-/* Returns false if its client has no room for it any more. */
+/* Returns false if the client has no room for it any more. */
 static bool add_subscriber(struct subscription *subscription, struct client *client)
 {
 	struct slice uri = subscription_uri(subscription);
@@ -33,7 +33,7 @@ static bool add_subscriber(struct subscription *subscription, struct client *cli
 	return text_set_has(&client->subscriptions, text_set_key(uri), uri);
 }
 
-/* One of the modern era is told all that is subscribed to, once that is settled. */
+/* A modern server is told everything that is subscribed to, once that is settled. */
 static void tell_upstream(struct upstream *upstream, struct slice method, struct slice uri)
 {
 	if (upstream_is_modern(upstream))
@@ -42,7 +42,7 @@ static void tell_upstream(struct upstream *upstream, struct slice method, struct
 		send_subscription(upstream, upstream_next_id(upstream), method, uri);
 }
 
-/* All servers but one, which knows. */
+/* Tells all upstreams but one, which knows already. */
 static void tell_upstreams(struct pool *pool, const struct upstream *but, struct slice method,
 			   struct slice uri)
 {
@@ -67,7 +67,7 @@ static void release_subscriber(struct pool *pool, struct subscription *subscript
 			&pool->router->slots); /* none has to stay for notifications */
 }
 
-/* ---- those who wait for the first one's answer ---- */
+/* ---- calls that wait for the first one's answer ---- */
 
 static void on_waiter_left(struct wait_queue *queue, struct waiter *waiter)
 {
@@ -92,7 +92,7 @@ static struct call *take_waiting(struct subscription *subscription)
 
 static void lead(struct subscription *subscription, struct call *call);
 
-/* Many may have been asked for at once: there may be no room for some. DEF-11 */
+/* Many subscriptions may have been requested at once: there may be no room for some. DEF-11 */
 static bool on_leader_response(struct call_watcher *watcher, struct call *call,
 			       const struct envelope *env)
 {
@@ -104,7 +104,7 @@ static bool on_leader_response(struct call_watcher *watcher, struct call *call,
 	CHECK(subscription->first == call);
 	subscription->first = NULL;
 	call_unwatch(watcher);
-	subscription->subscribers++; /* ourselves: a client that is told may end its session */
+	subscription->subscribers++; /* our own: a client that is told may end its session */
 	if (has_agreed) {
 		is_kept = add_subscriber(subscription, call->client);
 		tell_upstreams(pool, call->request.upstream, SLICE_LIT("resources/subscribe"),
@@ -123,13 +123,13 @@ static bool on_leader_response(struct call_watcher *watcher, struct call *call,
 	else
 		subscriptions_remove(&pool->sharing->subscriptions, subscription);
 	if (call->state == CALL_ENDED)
-		return false; /* its session has ended with one that was told */
+		return false; /* telling another client has ended its session */
 	if (!is_kept)
 		result_send_no_room(call);
 	return is_kept;
 }
 
-/* It ends without an answer: the next one asks. */
+/* The first call ends without an answer: the next one asks. */
 static void on_leader_end(struct call_watcher *watcher, struct call *call)
 {
 	struct subscription *subscription = container_of(watcher, struct subscription, leader);
@@ -164,7 +164,7 @@ static bool subscribe(struct call *call, struct slice uri, const struct envelope
 	struct subscription *subscription = subscriptions_find(&sharing->subscriptions, uri);
 	bool has_room;
 
-	/* Calls that wait for the answer to another one may be many, and each keeps its request. DEF-11 */
+	/* Many calls may wait for the answer to another one, and each keeps its request. DEF-11 */
 	if (subscription == NULL)
 		has_room = subscriptions_have_room(&sharing->subscriptions, uri.n);
 	else

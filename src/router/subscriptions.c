@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table by a seeded hash: clients choose the URIs, there may be many, and servers may name one after the other.
- * Those above a URI are looked up one by one: its beginnings that end before or with a slash.
+ * A table keyed by a seeded hash: clients choose the URIs, there may be many, and servers may name
+ * one after the other. The subscriptions above a URI are found by looking up its beginnings that
+ * end before or with a slash.
  */
 #include "router/subscriptions.h"
 

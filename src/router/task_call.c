@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No process is started for one: a task ends with its process. */
+/* No process is started for such a call: a task ends with its process. */
 #include "router/task_call.h"
 
 #include "base/mem.h"
@@ -34,7 +34,7 @@ struct upstream *task_call_find_upstream(const struct client *client, struct sli
 	return NULL;
 }
 
-/* Sets call->task, if its request names one. */
+/* Sets call->task if the request names a task. */
 static void open_name(struct call *call, const struct envelope *env)
 {
 	struct error err;
@@ -65,7 +65,7 @@ enum reason task_call_join(struct pool_member *member, struct call *call,
 		return REASON_DONE;
 	}
 	pool_join_as(member, upstream->pool);
-	/* What it may be asked, in a pool whose clients differ in that. */
+	/* What the client can be asked, in a pool whose clients differ in that. */
 	if (upstream->pool->principal == NULL) {
 		capability_class_append(&class, env->client_capabilities.text, true);
 		client->capabilities = mem_dup_slice(buf_slice(&class));
@@ -74,9 +74,9 @@ enum reason task_call_join(struct pool_member *member, struct call *call,
 	return REASON_NONE;
 }
 
-/* ---- of sessions ---- */
+/* ---- calls of sessions ---- */
 
-/* As its server is to read it: with this cursor, a JSON string, or none, in place of the client's. */
+/* Dispatches it with this cursor (a JSON string) or none, in place of the client's. */
 static void dispatch_list(struct call *call, const struct envelope *env, struct slice cursor)
 {
 	struct buf text = { 0 };
@@ -98,13 +98,13 @@ static void dispatch_list(struct call *call, const struct envelope *env, struct 
 	buf_append_str(&text, "}}");
 	if (scan_envelope(buf_slice(&text), &call->client->router->limits, 0, &again, &err) < 0)
 		call_fail(call,
-			  REASON_PROTOCOL_ERROR); /* its parts were accepted before: cannot be */
+			  REASON_PROTOCOL_ERROR); /* cannot happen: its parts were valid before */
 	else
 		dispatch_call(call, &again);
 	buf_fini(&text);
 }
 
-/* Those of one process after the other; those of one that has gone have gone. */
+/* Lists the tasks of one process after the other; those of a process that is gone are gone. */
 static void forward_list(struct call *call, const struct envelope *env)
 {
 	const struct upstream *next;

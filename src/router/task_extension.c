@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Its name may be written with escapes: whoever reads it afterwards reads it as it is meant. */
+/*
+ * The extension's name may be written with escapes, so it is compared decoded, as later readers
+ * will read it.
+ */
 #include "router/task_extension.h"
 
 #include <string.h>

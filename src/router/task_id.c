@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* It never expires: the task ends with its process at the latest; how long it is kept there is for the server to say. */
+/*
+ * A task id never expires: the task ends with its process at the latest, and it is for the server
+ * to say how long it keeps the task.
+ */
 #include "router/task_id.h"
 
 #include "base/clock.h"
@@ -10,7 +13,7 @@
 #include "router/router.h"
 #include "session/principal.h"
 
-/* Fills *digest_r, too, which belongs to no request. */
+/* Also fills *digest_r, with a digest that belongs to no request. */
 static struct seal_binding binding_of(const struct server *server, const struct principal *caller,
 				      struct digest *digest_r)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a process tells no more, the client's own subscription ends: it will ask again, and then miss the task in what is
- * acknowledged. To leave it waiting for a task that nobody works on would be worse.
+ * When a process no longer reports, the client's own subscription ends: the client will subscribe
+ * again, and then miss the task in the acknowledgement. To leave it waiting for a task that nobody
+ * works on would be worse.
  */
 #include "router/task_listener.h"
 
@@ -24,8 +25,8 @@
 struct task_listening {
 	struct upstream_request request;
 	struct task_listener *listener;
-	struct list link;        /* of its */
-	struct list of_upstream; /* those that hear of its tasks */
+	struct list link;        /* of the listener */
+	struct list of_upstream; /* those that get reports of its tasks */
 	struct upstream *upstream;
 	bool is_asked, is_agreed;
 	size_t count;
@@ -40,7 +41,7 @@ static struct task_listening *listening_at(struct list *node)
 	return container_of(node, struct task_listening, link);
 }
 
-/* ---- the end of one ---- */
+/* ---- the end of a subscription ---- */
 
 static void listening_free(struct task_listening *listening)
 {
@@ -64,7 +65,7 @@ static bool is_awaited(const struct task_listener *listener)
 	return false;
 }
 
-/* It says no more. Whoever is told may end the listener. */
+/* Nothing more comes by the subscription. The callbacks may end the listener. */
 static void note_over(struct task_listening *listening)
 {
 	struct task_listener *listener = listening->listener;
@@ -95,7 +96,7 @@ static void on_malformed(struct upstream_request *request)
 static void on_lost(struct upstream_request *request, enum reason reason)
 {
 	(void)request;
-	(void)reason; /* it has ended with its upstream */
+	(void)reason; /* it ends with its upstream */
 }
 
 static const struct upstream_request_ops request_ops = {
@@ -135,7 +136,7 @@ static struct task_listening *add_listening(struct task_listener *listener,
 /* The tasks of a filter. */
 struct noting {
 	struct task_listener *listener;
-	size_t refused; /* no ids of its client */
+	size_t refused; /* names that are no ids of the client's */
 	struct error why;
 };
 
@@ -156,7 +157,10 @@ static void add_task(struct task_listener *listener, struct task_id *id)
 	listening->tasks[listening->count++].id = id;
 }
 
-/* One that is named twice, or that nobody works on, counts all the same: so a filter costs no more than it may. */
+/*
+ * A task that is named twice, or that nobody works on, counts all the same: this bounds the cost of
+ * a filter.
+ */
 static int note_task(struct slice element, void *arg)
 {
 	struct noting *noting = arg;
@@ -264,7 +268,7 @@ void task_listener_end(struct task_listener *listener)
 	listener->call = NULL;
 }
 
-/* ---- what comes ---- */
+/* ---- notifications ---- */
 
 static int note_agreed(struct slice element, void *arg)
 {
@@ -293,7 +297,7 @@ static void take_acknowledged(struct task_listening *listening, const struct env
 		listener->ops->on_settled(listener);
 }
 
-/* A client that reads slowly gets the last of what is said of a task: that is all there is to know. */
+/* A client that reads slowly gets only the last report on a task: that is all there is to know. */
 static void tell(struct call *call, const struct task_id *id, struct slice told)
 {
 	struct buf text = { 0 };
@@ -306,7 +310,7 @@ static void tell(struct call *call, const struct task_id *id, struct slice told)
 	buf_append_slice(&text, slice_of(told.p + 1, told.n - 1));
 	buf_append_char(&text, '}');
 	msg = msg_new_take(&text);
-	/* Never a small number, as the ids of server requests are. */
+	/* Never a small number, unlike the ids of server requests. */
 	(void)call->ops->on_message(call, STREAM_NOTIFICATION, (uintptr_t)id | 1ull << 63, msg);
 	msg_unref(&msg);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server asks while it works on a task is looked at as what it asks instead of a result. MOD-MRTR-02 */
+/*
+ * What the server asks while it works on a task is checked like what it asks instead of giving a
+ * result. MOD-MRTR-02
+ */
 #include "router/task_result.h"
 
 #include "jsonrpc/scan.h"
@@ -19,7 +22,7 @@ static bool may_ask(const struct client *client, struct slice task)
 	       (requests.type == JSON_OBJECT && request_state_may_ask(client, requests.text));
 }
 
-/* The server alone decides that a call becomes a task, if its client has said that it knows them. */
+/* The server alone decides that a call becomes a task, if the client has said it knows tasks. */
 static bool append_made(struct buf *out, struct call *call, struct slice result)
 {
 	struct json own = scan_member(result, SLICE_LIT("taskId"));
@@ -44,7 +47,7 @@ bool task_result_append(struct buf *out, struct call *call, enum modern_result k
 
 	if (call->task == NULL)
 		return kind == MODERN_TASK && append_made(out, call, result);
-	/* Servers copy what they said when they made it, resultType and all. */
+	/* Servers repeat what they said when they created the task, including resultType. */
 	if (kind != MODERN_COMPLETE && (kind != MODERN_TASK || !is_state))
 		return false;
 	if (is_state &&

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list, and a table by a hash seeded once for all sets: peers choose the texts. */
+/*
+ * A list, and a table keyed by a hash. The hash is seeded, once for all sets, because peers choose
+ * the texts.
+ */
 #include "router/text_set.h"
 
 #include <stdlib.h>

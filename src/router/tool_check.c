@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the list is there is looked at twice: at once, and when it was asked for. */
+/* The list is looked for twice: at once, and after it was requested. */
 #include "router/tool_check.h"
 
 #include "base/clock.h"
@@ -24,7 +24,7 @@ struct tool_check {
 	tool_check_passed_fn *on_passed;
 	struct list_wait wait;       /* of the call, for the list */
 	struct call_watcher watcher; /* of the call */
-	bool is_repeated;            /* it was asked for again */
+	bool is_repeated;            /* the list was requested again */
 };
 
 /* ---- the verdict ---- */
@@ -42,7 +42,7 @@ static enum listed_tool find_tool(const struct call *call, const struct envelope
 	return list_cache_find_tool(call->client, env->name, is_strict(call), entry_r);
 }
 
-/* `more` is what follows the text; a reader knows where a schema is wrong, and no value is repeated. */
+/* `more` follows the text: it says where the problem is, and repeats no value. */
 static void refuse(struct call *call, int code, const char *text, const char *more)
 {
 	struct buf message = { 0 };
@@ -66,7 +66,10 @@ static void report_unusable(const struct call *call, const struct envelope *env,
 	buf_fini(&name);
 }
 
-/* An empty schema is none: what its author meant is not known. False: it is refused. SEC-59 */
+/*
+ * A tool without a schema is refused: what its author meant is not known. Returns false if the call
+ * was refused. SEC-59
+ */
 static bool check_schema(struct call *call, const struct envelope *env,
 			 const struct listed_entry *entry)
 {
@@ -126,8 +129,9 @@ static void decide(struct call *call, const struct envelope *env, enum listed_to
 /* ---- the wait for the list ---- */
 
 /*
- * It is there, or it is not to be had. Who is strict asks twice: what has changed while it was fetched is no list that
- * anybody has. A server that does not tell it is not asked again for each call.
+ * The list has come, or cannot be had. A strict check asks twice: what has changed while it was
+ * fetched is a list that nobody has. A server that does not tell its list is not asked again for
+ * each call.
  */
 static void on_listed(struct list_wait *wait, const struct envelope *env)
 {
@@ -182,7 +186,7 @@ bool tool_check_is_needed(const struct call *call)
 	       (is_strict(call) || call->ops->check_tool != NULL);
 }
 
-/* What a shared server does not offer is answered as that by whoever gets the call. */
+/* If a shared server does not offer tools, the code that gets the call says so. */
 static bool is_listing_possible(const struct call *call)
 {
 	const struct pool *pool = call->client->pool;

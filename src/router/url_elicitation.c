@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Only what is looked at goes on: names that stand twice, or are written with escapes, mean nothing to a client. */
+/*
+ * Only what is examined here is passed on, so names that are repeated, or written with escapes,
+ * mean nothing to a client.
+ */
 #include "router/url_elicitation.h"
 
 #include "base/check.h"
@@ -63,7 +66,7 @@ bool url_elicitation_read(struct slice error, struct buf *wanted)
 
 /* ---- what a client is asked ---- */
 
-/* Calls on_element for each; the text is ours. */
+/* Calls on_element for each element. Cannot fail: we wrote the text. */
 static void each(struct slice wanted, scan_element_fn *on_element, void *arg)
 {
 	struct error err;
@@ -134,7 +137,7 @@ static int note_answer(struct slice name, struct json value, void *arg)
 	    number > answers->count || answers->of[number - 1] == NOT_ASKED)
 		return 0;
 	answer = &answers->of[number - 1];
-	answers->is_malformed = *answer != MISSING; /* it stands twice */
+	answers->is_malformed = *answer != MISSING; /* it was answered twice */
 	if (slice_is_equal(action, SLICE_LIT("accept")))
 		*answer = ACCEPTED;
 	else if (slice_is_equal(action, SLICE_LIT("decline")) ||

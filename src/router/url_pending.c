@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ids compare as they were written: a server that spells one in two ways lets its client wait for as long as one does. */
+/*
+ * Ids are compared as they were written: a server that spells one in two ways only makes its client
+ * wait for the full time.
+ */
 #include "router/url_pending.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nothing is kept between the two requests but what is pending at the server (url_pending): all else is in the seal. So a state
- * that is presented twice makes the request twice, as a client may do without one.
+ * Nothing is kept between the two requests but what is pending at the server (url_pending):
+ * everything else is in the seal. So a state that is presented twice makes the request twice, as a
+ * client can do without a state.
  */
 #include "router/url_replay.h"
 
@@ -48,7 +49,7 @@ static void go_on(struct url_replay *replay)
 	url_replay_free(replay);
 	call->body = NULL;
 	if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0)
-		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
+		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen: it was accepted before */
 	else
 		run(call, &env);
 	msg_unref(&body);
@@ -61,7 +62,7 @@ static void on_step(struct task *task)
 	go_on(container_of(task, struct url_replay, step));
 }
 
-/* Later in the turn: whoever tells it is still at work. */
+/* Continues later in the turn: the caller of this is still at work. */
 static void on_over(struct url_waiter *waiter)
 {
 	struct url_replay *replay = container_of(waiter, struct url_replay, waiter);
@@ -86,7 +87,7 @@ static const struct call_watcher_ops watcher_ops = { .on_end = on_call_end };
 
 /* ---- the beginning ---- */
 
-/* Returns whether the call waits until this process tells that the URLs are complete. */
+/* Returns whether the call waits until this process reports that the URLs are complete. */
 static bool await(struct call *call, const struct envelope *env, const struct seal *seal,
 		  url_replay_fn *run)
 {
@@ -114,7 +115,10 @@ static bool await(struct call *call, const struct envelope *env, const struct se
 	return true;
 }
 
-/* It runs at the process that asked, which may remember it; a process of another gateway is another one. */
+/*
+ * The call runs at the process that asked, which may remember it; a process of another gateway is
+ * not that one.
+ */
 static void replay_accepted(struct call *call, const struct envelope *env, const struct seal *seal,
 			    url_replay_fn *run)
 {

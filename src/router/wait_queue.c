@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The invariant: count and bytes are those of the waiters in the list, and each points back at the queue. */
+/*
+ * Invariant: count and bytes are those of the waiters in the list, and each points back at the
+ * queue.
+ */
 #include "router/wait_queue.h"
 
 void wait_queue_init(struct wait_queue *queue, const struct wait_queue_ops *ops)

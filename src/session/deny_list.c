@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table by a seeded hash of issuer, kind and name: a request costs as many look-ups as its token has names, and
- * nothing while there are no entries.
+ * A table keyed by a seeded hash of issuer, kind and name: a request costs as many lookups as its
+ * token has names, and none while there are no entries.
  */
 #include "session/deny_list.h"
 
@@ -13,7 +13,7 @@
 #include "base/text.h"
 
 #define KEPT \
-	1 /* as a time: in the configuration that is being taken, which has not said yet until when */
+	1 /* as a time: the configuration that is being read has the entry, but not yet its time */
 
 const char *denial_by_name(enum denial_by by)
 {
@@ -120,7 +120,10 @@ static struct denial *make_entry(struct deny_list *deny_list, const struct state
 	return denial;
 }
 
-/* No name: all of the issuer. A watcher that is told may end others, which are then taken off the list that they are in. */
+/*
+ * Without a name, tells all watchers of the issuer. A watcher that is told may end others, which
+ * then leave whichever list they are in.
+ */
 static void tell_watchers(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
 			  struct slice name)
 {
@@ -191,7 +194,7 @@ void deny_list_configure_keep(struct deny_list *deny_list, struct slice issuer, 
 
 	if (denial == NULL || denial->configured_ms > 0 || until_ms <= clock_wall_ms())
 		return;
-	denial->configured_ms = KEPT; /* the true one follows, unless it is over by then */
+	denial->configured_ms = KEPT; /* the real time follows, unless it has passed by then */
 	deny_list->unsure--;
 }
 
@@ -206,7 +209,7 @@ bool deny_list_configure(struct deny_list *deny_list, struct slice issuer, enum 
 	denial = find_entry(deny_list, &statement);
 	if (denial == NULL && deny_list->count - deny_list->unsure < DENY_LIST_MAX)
 		denial = make_entry(deny_list, &statement);
-	/* Whoever stands there twice is refused for the longer time. */
+	/* If the configuration has an entry twice, the later time counts. */
 	if (denial != NULL && denial->configured_ms < until_ms)
 		denial->configured_ms = until_ms;
 	return denial != NULL;
@@ -240,7 +243,7 @@ void deny_list_restore(struct deny_list *deny_list, const struct denial *denial)
 	struct denial *copy = make_entry(deny_list, &statement);
 
 	CHECK(list_is_empty(&deny_list->watchers)); /* they would have to be told */
-	deny_list->last_number--;                   /* the copy has a number already */
+	deny_list->last_number--;                   /* the copy keeps its number */
 	copy->number = denial->number;
 	copy->until_ms = denial->until_ms;
 	copy->is_lifted = denial->is_lifted;
@@ -276,7 +279,7 @@ void deny_list_sweep(struct deny_list *deny_list)
 	}
 }
 
-/* Of the two that there can be. */
+/* There can be two such entries, one of each origin. */
 static const struct denial *find_in_force(const struct deny_list *deny_list, struct slice issuer,
 					  enum denial_by by, struct slice name)
 {

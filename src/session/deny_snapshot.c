@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records one behind the other, and before them their length in bytes. The length is written last, so a partial
- * write is never read. Everything is checked before anything is added.
+ * Records, preceded by their total length in bytes, which is written last so that a partial write
+ * is never read. All records are checked before any is added.
  */
 #include "session/deny_snapshot.h"
 
@@ -15,7 +15,7 @@
 #define BEING_WRITTEN UINT64_MAX
 
 struct deny_snapshot {
-	uint64_t bytes; /* of records; 0: none have been written; or BEING_WRITTEN */
+	uint64_t bytes; /* of all records; 0: nothing has been written; or BEING_WRITTEN */
 	char records[DENY_SNAPSHOT_BYTES];
 };
 
@@ -25,11 +25,11 @@ struct record {
 	uint64_t by;
 	uint64_t origin;
 	uint64_t is_lifted;
-	uint64_t issuer_bytes; /* behind this, then the name */
+	uint64_t issuer_bytes; /* the issuer follows this struct, then the name */
 	uint64_t name_bytes;
 };
 
-/* Behind the last entry, so that a list without entries differs from no list. */
+/* Follows the last entry, so that a list without entries differs from no list. */
 static const struct record end_record = { .number = 0 };
 
 struct deny_snapshot *deny_snapshot_map(int fd)
@@ -85,7 +85,7 @@ void deny_snapshot_save(struct deny_snapshot *snapshot, const struct deny_list *
 
 /* ---- reading ---- */
 
-/* Takes the next record off the front. Returns 1; 0 at the end; -1: this is no record. */
+/* Takes the next record off the front. Returns 1; 0 at the end; -1 if it is not valid. */
 static int take(struct slice *rest, struct record *record_r, struct slice *issuer_r,
 		struct slice *name_r)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table by a seeded hash, as that of principals: peers choose their addresses. All parts are compared in the end. */
+/*
+ * A table keyed by a seeded hash, like that of principals, because peers choose their addresses. A
+ * match is confirmed by comparing all parts.
+ */
 #include "session/holder.h"
 
 #include <stdlib.h>
@@ -9,9 +12,12 @@
 #include "base/random.h"
 #include "session/principal.h"
 
-#define NETWORK_BYTES 8 /* of an IPv6 address: who has one address of a network may have all */
+#define NETWORK_BYTES 8 /* of an IPv6 address: a host may use any address of its network */
 
-/* IPv4 addresses get numbers that, as networks of IPv6, are reserved and nobody's. RFC 4291 s2.4 */
+/*
+ * IPv4 addresses get numbers that, as IPv6 networks, are reserved and belong to nobody. RFC 4291
+ * s2.4
+ */
 static uint64_t network_of(const struct peer *peer)
 {
 	size_t count = peer->family == AF_INET ? 4 : NETWORK_BYTES;
@@ -28,7 +34,7 @@ void holder_set_init(struct holder_set *set)
 	random_bytes(&set->seed, sizeof(set->seed));
 }
 
-/* What tells callers apart. */
+/* What distinguishes callers. */
 struct caller {
 	const void *scope;
 	const struct principal *principal;
@@ -56,7 +62,10 @@ static struct caller make_caller(const void *scope, const struct principal *prin
 	return (struct caller){ scope, principal, network };
 }
 
-/* Peers choose networks alone, and those that differ have different numbers: each step can be undone. */
+/*
+ * Peers can choose only the network, and different networks have different hashes: each step is
+ * invertible.
+ */
 static uint64_t hash(uint64_t seed, uint64_t scope, uint64_t principal, uint64_t network)
 {
 	const uint64_t parts[] = { scope, principal, network };

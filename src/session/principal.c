@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table by a seeded hash. All bytes of all parts are compared in the end, so two identities are never taken for
- * one.
+ * A table keyed by a seeded hash. A match is confirmed by comparing all bytes of all parts, so two
+ * identities are never taken for one.
  */
 #include "session/principal.h"
 
@@ -28,7 +28,7 @@ void principal_set_rename_claims(struct principal_set *set, struct slices claim_
 	set->names_are += !is_same;
 }
 
-/* Whether what it keeps is of the names that there are. */
+/* Whether the principal has claims, stored for the claim names that are configured now. */
 static bool has_claims(const struct principal *principal)
 {
 	return principal->claims != NULL && principal->claims_are == principal->set->names_are;
@@ -85,7 +85,7 @@ void principal_unref(struct principal **principal)
 	CHECK(p == NULL || p->refs > 0);
 	if (p == NULL || --p->refs > 0)
 		return;
-	CHECK(!principal_is_anonymous(p)); /* the set itself refers to it */
+	CHECK(!principal_is_anonymous(p)); /* the set itself holds a reference */
 	CHECK(p->sessions == 0);
 	forget_claims(p);
 	map_remove_link(&p->set->by_key, &p->by_key);
@@ -100,7 +100,7 @@ void principal_set_claim(struct principal *principal, size_t index, struct slice
 	before = has_claims(principal) ? principal->claims[index] : NULL;
 	if (!text_is_claim(value))
 		value.n = 0;
-	/* Nearly always the same as at the request before. */
+	/* Nearly always the value of the previous request. */
 	if (before != NULL ? slice_is_equal(slice_str(before), value) : value.n == 0)
 		return;
 	if (!has_claims(principal)) {

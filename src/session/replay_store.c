@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list for each session. The streams' budgets bound the bytes by dropping messages; here the number of ended
- * streams is bounded, and their age. A stream that a connection still reads lives on until it is read.
+ * One list per session. The streams' budgets bound the bytes, by dropping messages; this file
+ * bounds the number and the age of ended streams. A stream that a connection still reads stays
+ * alive until it has been read.
  */
 #include "session/replay_store.h"
 
@@ -10,7 +11,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 
-/* Old messages of streams on which nothing happens: looked for so many times in an age. */
+/* How often, per replay age, old messages of idle streams are looked for. */
 #define SWEEPS_PER_AGE 4
 
 static void store_on_sweep(struct timer *timer)
@@ -46,7 +47,7 @@ void replay_store_init(struct replay_store *replay_store, struct store *store)
 	list_init(&replay_store->expired);
 }
 
-/* What is left of an expired stream: the name of the request that will never be answered. */
+/* What remains of an expired stream: the id of the request that will never be answered. */
 struct expired_stream {
 	struct list link;
 	uint64_t number;
@@ -75,7 +76,7 @@ struct slice replay_store_find_expired(const struct replay_store *replay_store, 
 	return (struct slice){ NULL, 0 };
 }
 
-/* Takes the stream off the replay store, which drops its reference. */
+/* Removes the stream from the replay store, which drops its reference. */
 static void stored_stream_remove(struct stored_stream *stored)
 {
 	struct replay_store *replay_store = stored->replay_store;
@@ -101,7 +102,7 @@ void replay_store_fini(struct replay_store *replay_store)
 	CHECK(replay_store->finished_count == 0 && replay_store->expired_count == 0);
 }
 
-/* The client can still name the stream, but gets an error then. */
+/* The client can still name the stream, but then gets an error. */
 static void stored_stream_expire(struct stored_stream *stored)
 {
 	struct replay_store *replay_store = stored->replay_store;
@@ -152,7 +153,10 @@ struct stored_stream *replay_store_find(const struct replay_store *replay_store,
 	return NULL;
 }
 
-/* The first stream that ended and has no waiting messages; if all have some, the first that ended. */
+/*
+ * The stream that ended first of those without waiting messages; if all have some, the one of all
+ * that ended first.
+ */
 static struct stored_stream *replay_store_find_least(const struct replay_store *replay_store)
 {
 	struct stored_stream *first = NULL;
@@ -205,7 +209,7 @@ void stored_stream_unref(struct stored_stream **stored)
 	CHECK(s == NULL || s->refs > 0);
 	if (s == NULL || --s->refs > 0)
 		return;
-	CHECK(s->replay_store == NULL); /* which has a reference of its own */
+	CHECK(s->replay_store == NULL); /* the replay store has a reference of its own */
 	stream_fini(&s->stream);
 	loop_defer_free(s->stream.loop, s);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a session: how many there may be, for how long, and what ends with them. Ids, and the look-up
- * by id, are session_table.
+ * The life of sessions: how many there may be, for how long, and what ends with them. Ids, and
+ * lookup by id, are in session_table.
  */
 #include "session/session.h"
 
@@ -11,10 +11,10 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 
-/* A client that knows of its session says so at once: notifications/initialized. */
+/* A client that has received its session's id says so at once, with notifications/initialized. */
 #define DOUBT_MS (60 * 1000)
-#define IDLE_LEAST_MS 2000 /* between two requests of one client often is a moment */
-#define ADDRESS_LEAST 8    /* so many are no crowd, however few there may be in all */
+#define IDLE_LEAST_MS 2000 /* clients often pause for a moment between two requests */
+#define ADDRESS_LEAST 8    /* an address may have this many, however small max_sessions is */
 #define TO(state) (1u << SESSION_##state)
 static const struct {
 	const char *name;
@@ -26,7 +26,7 @@ static const struct {
 };
 #undef TO
 
-/* Keeps count of the sessions of each state as well. */
+/* Also counts the sessions in each state. */
 static void session_set_state(struct session *session, enum session_state state)
 {
 	struct session_set *set = session->set;
@@ -99,8 +99,9 @@ static bool is_full(const struct session_set *set)
 }
 
 /*
- * Whether one more would be too many for this caller. Anonymous ones are an address: while half of all places are taken, it
- * has a quarter at most, unless that may be many. FRONT-SESS-08
+ * Whether one more session would be too many for this caller. An anonymous caller is an address:
+ * once half of all sessions are taken, it may have a quarter at most, unless the address may stand
+ * for many callers. FRONT-SESS-08
  */
 static bool is_over_own_limit(const struct session_set *set, const struct holder *holder)
 {
@@ -126,7 +127,7 @@ static struct session *first_idle_of(const struct holder *holder)
 		       container_of(holder->idle.next, struct session, own_idle_link);
 }
 
-/* In how long it may end for another one; UINT64_MAX: it is NULL. */
+/* The time until the session may be ended for another one; UINT64_MAX if session is NULL. */
 static uint64_t ends_in_ms(const struct session *session)
 {
 	uint64_t idle_ms;
@@ -138,8 +139,10 @@ static uint64_t ends_in_ms(const struct session *session)
 }
 
 /*
- * The session that is to end for a new one of this caller: of the caller who has most, the one that has been idle for longest.
- * A moment is not left to who has two more: he might use each of thousands every other second. NULL: there is none.
+ * The session to end for a new one of this caller: of the caller who has most sessions, the one
+ * that has been idle for longest. A caller with at least two sessions more than this one is not
+ * granted IDLE_LEAST_MS: it might use each of thousands of sessions every other second. NULL: there
+ * is none.
  */
 static struct session *find_idle(const struct session_set *set, const struct holder *holder)
 {
@@ -164,7 +167,7 @@ static void session_reclaim(struct session *session)
 	session_end(session, REASON_RECLAIMED);
 }
 
-/* Returns whether there is room for another one of this caller, for which one that nobody uses may have ended. */
+/* Whether there is room for another session of this caller; may end an idle session for it. */
 static bool make_room(const struct session_set *set, const struct holder *holder)
 {
 	bool is_own = is_over_own_limit(set, holder);
@@ -181,7 +184,7 @@ static bool make_room(const struct session_set *set, const struct holder *holder
 
 uint64_t session_set_wait_ms(const struct session_set *set, const struct principal *principal)
 {
-	static const struct peer nowhere; /* only of anonymous ones it matters */
+	static const struct peer nowhere; /* it matters only for anonymous callers */
 	const struct holder *holder = principal_is_anonymous(principal) ?
 					      NULL :
 					      holder_find(&set->holders, set, principal, &nowhere);
@@ -250,7 +253,7 @@ static void session_stop_resting(struct session *session)
 	timer_stop(&session->idle);
 }
 
-/* Starts the time in which it may be idle, unless it is held. */
+/* Starts the idle time, unless the session is held. */
 static void session_rest(struct session *session)
 {
 	if (session->holds > 0 || session->state != SESSION_LIVE)
@@ -311,7 +314,7 @@ struct slice session_id(const struct session *session)
 	return slice_of(session->entry.id, SESSION_ID_LENGTH);
 }
 
-/* What is left of the timer says how much of it has passed. */
+/* Computed from the time that is left. */
 static uint64_t passed_ms(const struct timer *timer, uint64_t whole_ms)
 {
 	uint64_t now_ms = clock_now_ms();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A map by the first 60 bits of the ids. A guesser learns nothing from the look-up but whether those bits
- * exist; all of the id is then compared in constant time. It knows nothing else of sessions.
+ * A map keyed by the first 60 bits of the ids. By guessing, one learns at most whether there is an
+ * id with these bits; the whole id is then compared in constant time. This file knows nothing else
+ * about sessions.
  */
 #include "session/session_table.h"
 
@@ -9,7 +10,7 @@
 #include "base/random.h"
 #include "base/text.h"
 
-/* The first 10 characters of the text hold 60 bits: enough of a key. */
+/* The first 10 characters of an id hold 60 bits: enough for a key. */
 #define KEY_CHARACTERS 10
 
 uint64_t session_id_key(const char *id)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * References to messages, in one list for each kind, so that what goes first when the stream is full
- * is found at once; a number says in which order they came. Every step costs the same, however much
- * waits: a flood of one client's server must not cost the others.
+ * References to messages, in one list per kind, so that what has to go first when the stream is
+ * full is found at once; numbers record the order of arrival. Each step costs the same, however
+ * many messages wait: a flood from one client's server must not slow down the others.
  */
 #include "session/stream.h"
 
@@ -24,7 +24,7 @@ struct stream_event {
 	struct msg *msg;
 };
 
-/* What an event costs beside its text: a flood of short messages is bounded, too. */
+/* The memory that a message costs, not only its text: a flood of short messages is bounded, too. */
 static size_t stream_weight(const struct msg *msg)
 {
 	return msg->text.n + sizeof(struct stream_event) + sizeof(*msg);
@@ -62,7 +62,10 @@ static void stream_count_bytes(struct stream *stream, ptrdiff_t bytes)
 	}
 }
 
-/* The least important kind of which it can give up a message. Kept messages go oldest first. */
+/*
+ * The least important kind of which the stream can give up a message. Kept messages go oldest
+ * first.
+ */
 static enum stream_kind stream_find_rank(const struct stream *stream)
 {
 	enum stream_kind rank = STREAM_KINDS;
@@ -119,7 +122,7 @@ void stream_set_budget(struct stream *stream, struct stream_budget *budget)
 	stream_update_rank(stream);
 }
 
-/* Takes the event out of those that wait. */
+/* Removes the event from those that wait. */
 static void stream_unlink(struct stream *stream, struct stream_event *event)
 {
 	CHECK(stream->count > 0 && stream->bytes >= stream_weight(event->msg));
@@ -138,7 +141,7 @@ static void stream_remove(struct stream *stream, struct stream_event *event)
 	free(event);
 }
 
-/* The one place where a stream gets or loses its reader; NULL: it has none any more. */
+/* The only place where a stream gets a reader or, with NULL, loses it. */
 static void stream_set_reader(struct stream *stream, struct stream_reader *reader)
 {
 	CHECK((stream->reader == NULL) != (reader == NULL));
@@ -200,8 +203,8 @@ static void stream_forget_oldest(struct stream *stream)
 }
 
 /*
- * The last kept message stays, if the stream can be resumed: it is the response, if one was taken. Messages that
- * the reader has still to get stay, too.
+ * If the stream can be resumed, the last kept message stays: it is the response, if that has been
+ * taken. Messages that the reader has yet to get stay, too.
  */
 static void stream_trim(struct stream *stream)
 {
@@ -246,7 +249,7 @@ void stream_fini(struct stream *stream)
 	map_fini(&stream->by_key);
 }
 
-/* Once a second is enough: a flood of messages must not become one of lines. */
+/* At most once a second: a flood of messages must not become a flood of log lines. */
 static void stream_tell_dropped(struct stream *stream)
 {
 	uint64_t now_ms = clock_now_ms();
@@ -259,7 +262,7 @@ static void stream_tell_dropped(struct stream *stream)
 	stream->told_at_ms = now_ms;
 }
 
-/* One message alone may be larger than the bound: it is taken, or nothing could pass. */
+/* A single message may be larger than the bound, or it could never pass. */
 static bool stream_holds_too_much(const struct stream *stream)
 {
 	return stream->bytes > stream->conf->max_bytes && stream->count > 1;
@@ -285,8 +288,8 @@ static void stream_shed(struct stream *stream)
 }
 
 /*
- * Serves the reader, which may not have had its turn yet. Returns whether it took something or was detached; it may
- * have ended the stream.
+ * Serves the reader, which may not have had its turn yet. Returns whether it took something or was
+ * detached; it may have ended the stream.
  */
 static bool stream_let_read(struct stream *stream)
 {
@@ -305,7 +308,7 @@ static void stream_forget_kept(struct stream *stream)
 
 	if (stream->reader != NULL && stream->reader->position < oldest) {
 		if (!stream_let_read(stream))
-			stream_detach_reader(stream, REASON_SLOW_READER); /* it needs what goes */
+			stream_detach_reader(stream, REASON_SLOW_READER); /* it needs the message */
 		return; /* the callback may have ended the stream */
 	}
 	stream_forget_oldest(stream);
@@ -314,8 +317,9 @@ static void stream_forget_kept(struct stream *stream)
 }
 
 /*
- * Gives up one message of the stream's rank, or detaches the reader that still needs it. A waiting message is
- * dropped only if no reader takes it: then a message that was sent can go instead.
+ * Gives up one message of the stream's rank, or detaches the reader that still needs it. A waiting
+ * message is dropped only if the reader does not take it now; if it does, a message that was sent
+ * can go instead.
  */
 static void stream_give_up(struct stream *stream)
 {
@@ -342,7 +346,10 @@ static void stream_give_up(struct stream *stream)
 	stream_update_rank(stream);
 }
 
-/* The least important kind goes first, whichever stream has it; of equal streams the one longest in the list. */
+/*
+ * The least important kind goes first, whichever stream has it; among streams that have it, the one
+ * longest in the list.
+ */
 static void stream_budget_shed(struct stream_budget *budget)
 {
 	int kind = 0;
@@ -383,7 +390,7 @@ void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, str
 	stream_update_rank(stream);
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);
-	/* Much may come in one turn: the reader is served before anything counts as too much. */
+	/* Much may arrive in one turn: the reader is served before anything counts as too much. */
 	if (stream_holds_too_much(stream))
 		stream_flush(stream);
 	if (stream_holds_too_much(stream))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A text that lacks something is the keeper's to refuse: it looks for itself. */
+/* The keeper refuses a text in which claims are missing: it checks for itself. */
 #include "upstream/claims.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process counts among those of its server; where there may be no further one, a place is waited for as long as an
- * answer would be. What does not prove the modern era counts as the legacy one: whether that is right shows when the
- * server is asked to initialize.
+ * The probe's process counts towards the limits of its server; if no further process may run, the
+ * probe waits for room as long as it would wait for an answer. Whatever does not prove the modern
+ * era counts as legacy: whether that is right shows when the server is sent initialize.
  */
 #include "upstream/era_probe.h"
 
@@ -22,7 +22,7 @@ struct era_probe {
 	struct list link;
 	struct era_probes *probes;
 	struct server *server;
-	struct upstream *upstream; /* NULL: there is no room for its process */
+	struct upstream *upstream; /* NULL: there is no room for its process, or it is closed */
 	struct upstream_setup setup;
 	struct list waiters;
 	struct timer retry;
@@ -48,7 +48,7 @@ static void era_probe_free(struct era_probe *probe)
 	loop_defer_free(probe->probes->shared->loop, probe);
 }
 
-/* Whoever waits may do anything: it is told when nothing of the process is on the stack. */
+/* Waiters may do anything, so they are told when nothing of the process is on the call stack. */
 static void era_probe_on_telling(struct task *task)
 {
 	struct era_probe *probe = container_of(task, struct era_probe, telling);
@@ -82,7 +82,7 @@ static struct era_probe *probe_of(const struct upstream *upstream)
 	return container_of(upstream->setup, struct era_probe, setup);
 }
 
-/* What it says of itself is asked anew of a process that serves. */
+/* The response is not used: a process that serves clients is asked again. */
 static void era_probe_on_ready(struct upstream *upstream, const struct envelope *response)
 {
 	CHECK(upstream_is_modern(upstream));
@@ -91,7 +91,7 @@ static void era_probe_on_ready(struct upstream *upstream, const struct envelope 
 	upstream_close(upstream, REASON_DONE);
 }
 
-/* Other errors prove nothing: older servers have all kinds of them. BACK-ERA-03 */
+/* Other errors prove nothing: older servers return all kinds of them. BACK-ERA-03 */
 static void era_probe_on_refused(struct upstream *upstream, const struct envelope *response)
 {
 	bool is_modern = modern_is_named(response->error.text);
@@ -100,7 +100,7 @@ static void era_probe_on_refused(struct upstream *upstream, const struct envelop
 	upstream_close(upstream, REASON_DONE);
 }
 
-/* That it is lost says as much as an answer. */
+/* The loss of the process counts like an answer that does not prove the modern era. */
 static void era_probe_on_closed(struct upstream *upstream)
 {
 	struct era_probe *probe = probe_of(upstream);
@@ -114,7 +114,7 @@ static void era_probe_on_closed(struct upstream *upstream)
 static void era_probe_on_lost(struct upstream *upstream, enum reason reason)
 {
 	(void)upstream;
-	(void)reason; /* on_closed came before */
+	(void)reason; /* on_closed has run before */
 }
 
 static const struct upstream_owner_ops owner_ops = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What fails is a failure of the server as of any other process, and logged as one. A server that refuses initialize is asked
- * again in the modern era, in a process of its own, unless its era is known.
+ * A first look that fails counts, and is logged, as a failure of the server like that of any other
+ * process. A server that refuses initialize is asked again in the modern era, in a new process,
+ * unless its era is known.
  */
 #include "upstream/first_look.h"
 
@@ -44,10 +45,10 @@ struct first_look {
 	bool is_over;
 	struct list waiters;
 	struct task telling;
-	struct timer deadline; /* of the list */
+	struct timer deadline; /* of the whole list */
 	uint64_t began_ms;
-	uint64_t answered_ms; /* after so long; 0: not yet */
-	struct buf name;      /* what it calls itself; JSON strings */
+	uint64_t answered_ms; /* how long the handshake took, at least 1; 0: not answered yet */
+	struct buf name;      /* what the server calls itself; decoded */
 	struct buf version;
 	size_t tools;
 	size_t pages;
@@ -74,7 +75,7 @@ static void first_look_free(struct first_look *look)
 	loop_defer_free(look->looks->shared->loop, look);
 }
 
-/* Whoever waits may do anything: it is told when nothing of the process is on the stack. */
+/* Waiters may do anything, so they are told when nothing of the process is on the call stack. */
 static void first_look_on_telling(struct task *task)
 {
 	struct first_look *look = container_of(task, struct first_look, telling);
@@ -102,7 +103,7 @@ static void first_look_tell(struct first_look *look)
 	task_schedule(look->looks->shared->loop, &look->telling);
 }
 
-/* Enough has been seen. tools: how many it has, or enum ipc_found */
+/* Ends the look. tools: the number of its tools, or an enum ipc_found. */
 static void first_look_end(struct first_look *look, int tools)
 {
 	const struct server *server = look->server;
@@ -119,7 +120,7 @@ static void first_look_end(struct first_look *look, int tools)
 
 /* ---- its tools ---- */
 
-/* error: why they could not be counted, or NULL. */
+/* error: why the tools could not be counted, or NULL. */
 static void first_look_report(struct first_look *look, const char *error)
 {
 	const char *server = look->server->conf.name;
@@ -197,7 +198,7 @@ static void on_malformed_list(struct upstream_request *request)
 static void on_lost_list(struct upstream_request *request, enum reason reason)
 {
 	(void)request;
-	(void)reason; /* it is taken back when the upstream closes */
+	(void)reason; /* on_closed takes the request back */
 }
 
 static const struct upstream_request_ops list_ops = {
@@ -251,7 +252,7 @@ static void on_refused(struct upstream *upstream, const struct envelope *respons
 	}
 	if (modern_is_named(response->error.text))
 		era_note(look->server, ERA_MODERN);
-	look->is_over = true; /* for a moment: on_closed must not take it for lost */
+	look->is_over = true; /* for a moment: on_closed must not take this for a loss */
 	upstream_close(upstream, REASON_DONE);
 	look->is_over = false;
 	first_look_start(look, &upstream_era_modern);
@@ -269,7 +270,7 @@ static void on_request(struct upstream *upstream, const struct envelope *env)
 static void on_notification(struct upstream *upstream, const struct envelope *env)
 {
 	(void)upstream;
-	(void)env; /* nobody is there to hear it */
+	(void)env; /* there is no client to pass it to */
 }
 
 static void on_request_end(struct upstream *upstream, struct upstream_request *request,
@@ -282,7 +283,7 @@ static void on_request_end(struct upstream *upstream, struct upstream_request *r
 
 static void on_rest(struct upstream *upstream)
 {
-	(void)upstream; /* what comes next follows from the answer */
+	(void)upstream; /* the answer decides what comes next */
 }
 
 static void on_closed(struct upstream *upstream)
@@ -308,7 +309,7 @@ static void on_closed(struct upstream *upstream)
 static void on_lost(struct upstream *upstream, enum reason reason)
 {
 	(void)upstream;
-	(void)reason; /* logged by who has found out; on_closed came before */
+	(void)reason; /* logged where it was noticed; on_closed has run before */
 }
 
 static const struct upstream_owner_ops owner_ops = {
@@ -348,7 +349,7 @@ static void first_look_begin(struct first_look *look)
 	look->looks->running++;
 	look->began_ms = clock_now_ms();
 	if (look->server->is_retired)
-		first_look_end(look, IPC_FOUND_UNLISTED); /* nobody asks any more */
+		first_look_end(look, IPC_FOUND_UNLISTED); /* the answer is no longer needed */
 	else
 		first_look_start(look, is_modern ? &upstream_era_modern : &upstream_era_legacy);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* First sanitized, then redacted: characters that nobody sees must not hide a secret from the patterns. */
+/*
+ * Messages are sanitized first, then redacted: invisible characters must not hide a secret from the
+ * patterns.
+ */
 #include "upstream/intake.h"
 
 #include "base/clock.h"
@@ -8,7 +11,10 @@
 #include "policy/sanitize.h"
 #include "process/server.h"
 
-/* Takes `text`, the next form of the message. NULL: it is none. */
+/*
+ * Takes ownership of `text`, the next form of the message. Returns NULL if it is not a valid
+ * message.
+ */
 static const struct envelope *go_on(struct intake *intake, struct buf *text,
 				    const struct scan_limits *limits)
 {
@@ -23,7 +29,7 @@ static const struct envelope *go_on(struct intake *intake, struct buf *text,
 		       NULL;
 }
 
-/* One part of the message gives way to `with`. */
+/* Replaces one part of the message by `with`. */
 static const struct envelope *put(struct intake *intake, const struct envelope *env,
 				  struct slice span, struct slice with,
 				  const struct scan_limits *limits)
@@ -44,7 +50,7 @@ static const struct envelope *sanitize(struct intake *intake, struct server *ser
 	if (!sanitize_text(&server->conf.sanitize, env->text, &text, &server->stats->sanitized))
 		return env;
 	clean = go_on(intake, &text, limits);
-	/* By its id the server knows what it has asked. */
+	/* The id must stay as the server wrote it, or it would not recognize the response. */
 	if (clean != NULL && clean->id.type != JSON_ABSENT && env->id.type != JSON_ABSENT &&
 	    !slice_is_equal(clean->id.text, env->id.text))
 		clean = put(intake, clean, clean->id.text, env->id.text, limits);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything in a line is untrusted. Servers are forgiven much here, so that nothing above has to. */
+/*
+ * Everything in a line is untrusted. Many deviations of servers from the protocol are tolerated
+ * here, so that no code above has to.
+ */
 #include "upstream/lines.h"
 
 #include "base/error.h"
@@ -9,7 +12,7 @@
 
 #define BATCH_MAX 1024
 
-/* A request or notification that was accepted although it is not quite right: as it should be. */
+/* Takes a request or notification that deviates from the protocol, rewritten in its proper form. */
 static void take_anew(struct upstream *upstream, const struct envelope *env)
 {
 	struct buf text = { 0 };
@@ -36,7 +39,7 @@ static void take_anew(struct upstream *upstream, const struct envelope *env)
 	buf_fini(&text);
 }
 
-/* The same text with every escaped slash, which can only stand in strings, written plainly. */
+/* Appends text with every escaped slash, which can only occur in strings, unescaped. */
 static void append_plain_slashes(struct buf *out, struct slice text)
 {
 	char *to = buf_reserve(out, text.n);
@@ -53,8 +56,8 @@ static void append_plain_slashes(struct buf *out, struct slice text)
 }
 
 /*
- * Some libraries write each slash so, and nearly all methods have one, as have the names in _meta: what is looked for would
- * not be found. Of what is no JSON it may say anything.
+ * Some libraries escape every slash, and nearly all methods have one, as do the names in _meta:
+ * lookups would miss them. The result is arbitrary if text is not JSON.
  */
 static bool hides_what_is_read(struct slice text)
 {
@@ -66,7 +69,7 @@ static bool hides_what_is_read(struct slice text)
 		scan_member(text, SLICE_LIT("method")).has_escape);
 }
 
-/* Its slashes are plain, if that matters. */
+/* text: with unescaped slashes, wherever that matters. */
 static int take_plain(struct upstream *upstream, struct slice text, struct error *err)
 {
 	struct envelope env;
@@ -81,8 +84,8 @@ static int take_plain(struct upstream *upstream, struct slice text, struct error
 	if (err->kind == ERROR_SYNTAX || scan_member(text, SLICE_LIT("method")).type != JSON_ABSENT)
 		return -1;
 	/*
-	 * Behind what is too deep nothing was read, but many servers write the id last; there it is only looked up,
-	 * for nobody knows whether that is JSON.
+	 * Nothing was read beyond what is nested too deeply, but many servers write the id last. It
+	 * is only looked up there, because we do not know whether that part is JSON.
 	 */
 	if (env.id.type == JSON_ABSENT && err->kind == ERROR_LIMIT)
 		env.id = scan_member(text, SLICE_LIT("id"));
@@ -131,7 +134,7 @@ void lines_take(struct upstream *upstream, struct slice line)
 	} else if (take_text(upstream, line, &err) == 0) {
 		return;
 	}
-	/* A banner without a line end may stand before a message. BACK-FRAME-04 */
+	/* A banner without a line end may precede a message. BACK-FRAME-04 */
 	if (err.kind == ERROR_SYNTAX && line.n > 1)
 		at = memmem(line.p + 1, line.n - 1, start.p, start.n);
 	if (at == NULL || take_text(upstream, slice_between(at, line.p + line.n), &again) < 0)

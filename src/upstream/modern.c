@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Params are written member by member, each value as it was. */
+/* Params are written member by member, each value as it was received. */
 #include "upstream/modern.h"
 
 #include "base/check.h"
@@ -29,7 +29,7 @@ bool modern_is_reserved(struct slice name)
 
 /* ---- requests ---- */
 
-/* An object is open in `out`: its next member. */
+/* Begins the next member of the object that is open in `out`. */
 static void append_name(struct buf *out, struct slice name)
 {
 	CHECK(out->len > 0);
@@ -65,7 +65,7 @@ static int copy_meta_member(struct slice name, struct json value, void *arg)
 	return 0;
 }
 
-/* Who asks, and what that client can do. */
+/* The client's name and capabilities. */
 static void append_client(const struct writing *writing)
 {
 	static const char *const path[] = { "params", "clientInfo" };
@@ -94,7 +94,7 @@ static void append_meta(const struct writing *writing)
 	buf_append_str(out, "\"_meta\":{");
 	append_name(out, SLICE_LIT(MODERN_META "protocolVersion"));
 	buf_printf(out, "\"%.*s\"", SLICE_ARG(revision_modern.name));
-	if (!request->is_modern || writing->meta.n == 0) /* or our own, for a modern client */
+	if (!request->is_modern || writing->meta.n == 0) /* or it is our own, for a modern client */
 		append_client(writing);
 	if (request->level >= 0) {
 		append_name(out, SLICE_LIT(MODERN_META "logLevel"));
@@ -158,7 +158,7 @@ static int is_ours(struct slice element, void *arg)
 	return 0;
 }
 
-/* Whether an array of names has that of the modern revision. */
+/* Whether an array of revisions includes the modern one. */
 static bool has_ours(struct json versions)
 {
 	bool is_found = false;
@@ -177,7 +177,7 @@ bool modern_is_named(struct slice error)
 	       code == MCP_UNSUPPORTED_VERSION && has_ours(scan_path(error, path, ARRAY_LEN(path)));
 }
 
-/* Tasks of the legacy era are not the same thing. bridging.md §2.5 */
+/* Tasks of the legacy era are a different protocol. bridging.md §2.5 */
 static int copy_capability(struct slice name, struct json value, void *arg)
 {
 	if (!slice_is_equal(name, SLICE_LIT("tasks")))

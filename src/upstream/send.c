@@ -15,7 +15,7 @@ static const struct slice none = { NULL, 0 };
 
 /* ---- edits ---- */
 
-/* Keeps them in the order of their places. */
+/* Keeps the edits ordered by position. */
 void send_edits_add(struct send_edits *edits, struct slice span, struct slice with)
 {
 	size_t at = edits->count++;
@@ -28,12 +28,12 @@ void send_edits_add(struct send_edits *edits, struct slice span, struct slice wi
 
 struct meta_rebuild {
 	struct buf *out;
-	struct slice token; /* what progressToken becomes; empty: as it is */
+	struct slice token; /* the new progressToken; empty: it stays as it is */
 };
 
 /*
- * What only the modern era may say is left out. Older servers have been seen to fall silent when they find it; the
- * members of trace context and of vendors stay. BACK-MSG-06.
+ * Members reserved to the modern era are left out: some older servers stop responding when they see
+ * one. Those of trace context and of vendors stay. BACK-MSG-06.
  */
 static int meta_add_member(struct slice name, struct json value, void *arg)
 {
@@ -50,7 +50,7 @@ static int meta_add_member(struct slice name, struct json value, void *arg)
 	return 0;
 }
 
-/* Whether something is to be left out, as far as that is easily told. */
+/* Whether something may have to be left out: a quick test, which can say yes without need. */
 static bool has_reserved(const struct envelope *env)
 {
 	static const struct slice prefix = SLICE(MODERN_META);
@@ -109,7 +109,10 @@ void send_message(struct upstream *upstream, const struct envelope *env,
 	unsigned int flags = (env->has_line_break ? SPLICE_ONE_LINE : 0u) |
 			     (env->has_separator ? SPLICE_ESCAPE_SEPARATORS : 0u);
 
-	/* An id of a server's own goes back to it, in which one may stand as well. BACK-FRAME-01 */
+	/*
+	 * The id of a server's own request, which may contain a separator as well, goes back to it.
+	 * BACK-FRAME-01
+	 */
 	for (size_t i = 0; i < edits->count; i++)
 		if (slice_has_prefix(edits->items[i].with, SLICE_LIT("\"")) &&
 		    text_plain_length(edits->items[i].with) < edits->items[i].with.n)
@@ -139,7 +142,7 @@ void send_modern_request(struct upstream *upstream, uint64_t id, struct slice me
 	buf_fini(&written);
 }
 
-/* Whether it says already what `request` wants it to, but for spans that can be replaced. */
+/* Whether env already says what `request` requires, except for spans that can be replaced. */
 static bool is_passable(const struct envelope *env, const struct modern_request *request)
 {
 	struct slice level = request->level >= 0 ? level_name(request->level) : none;
@@ -196,7 +199,10 @@ void send_subscription(struct upstream *upstream, uint64_t id, struct slice meth
 	buf_fini(&params);
 }
 
-/* The client's own goes on as it is, but for its id, its revision and what only the modern era may say. */
+/*
+ * The client's initialize is passed on as it is, except for its id, its revision and members
+ * reserved to the modern era.
+ */
 int send_initialize(struct upstream *upstream, uint64_t id)
 {
 	const struct upstream_setup *setup = upstream->setup;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines are copied into the queue of the child, large ones are moved there. */
+/* Messages are copied into the child's queue; large ones are moved there. */
 #include "upstream/stdio.h"
 
 #include "base/mem.h"

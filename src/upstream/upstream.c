@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Start, handshake, requests in flight, end. An upstream has an owner until it is closed; after that it only waits
- * for its process to go.
+ * Start, handshake, requests in flight, end. An upstream has an owner until it is closed; after
+ * that it only waits for its process to be gone.
  */
 #include "upstream/upstream.h"
 
@@ -22,8 +22,8 @@
 #define SLOW_MS 10000
 #define ANSWER_LOGGED 300
 #define WARM_PROVEN_MS 60000
-#define ID_MAX INT32_MAX           /* many servers read ids into 32 bits */
-#define ID_LATE (ID_MAX - 1000000) /* requests of our own have ids, too */
+#define ID_MAX INT32_MAX           /* many servers store ids in 32 bits */
+#define ID_LATE (ID_MAX - 1000000) /* leaves ids for our own requests */
 
 #define TO(state) (1u << UPSTREAM_##state)
 static const struct {
@@ -90,7 +90,7 @@ static void upstream_stop_start_timers(struct upstream *upstream)
 	timer_stop(&upstream->slow);
 }
 
-/* Its owner unlinks it. */
+/* The owner unlinks it in on_closed. */
 static void upstream_detach(struct upstream *upstream)
 {
 	if (upstream->state == UPSTREAM_DELAYED) {
@@ -115,7 +115,7 @@ static void upstream_disown(struct upstream *upstream)
 	upstream->lease = NULL;
 }
 
-/* For the next start, and for the line that says that this one has failed. */
+/* For the back-off of the next start, and for the log line of this failure. */
 static void upstream_note_failed_try(struct upstream *upstream, bool is_start)
 {
 	struct backoff *backoff = &upstream->server->backoff;
@@ -130,11 +130,11 @@ static void upstream_note_failed_try(struct upstream *upstream, bool is_start)
 		upstream->child->failed_try = backoff->failures;
 }
 
-/* It has failed, or was given up as if it had. */
+/* The process has failed, or was given up. */
 static void upstream_lose(struct upstream *upstream, enum reason reason)
 {
 	const struct upstream_owner_ops *owner = upstream->owner;
-	/* A warm one has started well, once it was warm for long: nobody asked it for more. */
+	/* A process that was warm for long has started well: nothing more was asked of it. */
 	bool is_start = !upstream_is_serving(upstream) && !upstream->is_disposable &&
 			(upstream->state != UPSTREAM_WARM ||
 			 clock_now_ms() - upstream->child->started_at_ms < WARM_PROVEN_MS);
@@ -205,7 +205,7 @@ static void upstream_start_timers(struct upstream *upstream)
 	uint64_t timeout_ms = upstream->server->conf.start_timeout_ms;
 
 	timer_start(upstream->shared->loop, &upstream->start, timeout_ms);
-	/* One that is there to be asked once may well have no answer. */
+	/* A disposable process, which is only there to be probed, may well never answer. */
 	if (!upstream->is_disposable)
 		timer_start(upstream->shared->loop, &upstream->slow,
 			    timeout_ms / 2 < SLOW_MS ? timeout_ms / 2 : SLOW_MS);
@@ -215,7 +215,7 @@ static void upstream_start(struct upstream *upstream)
 {
 	int claims_fd = -1;
 
-	/* A warm one is nobody's yet; servers with claims have none. */
+	/* A warm process belongs to nobody yet; servers with claims have no warm processes. */
 	if (upstream->setup != NULL)
 		claims_fd = ipc_open_text(buf_slice(&upstream->setup->claims));
 	upstream_set_state(upstream, UPSTREAM_STARTING);
@@ -229,7 +229,7 @@ static void upstream_begin_handshake(struct upstream *upstream)
 	upstream_set_state(upstream, UPSTREAM_HANDSHAKE);
 	upstream->handshake_id = upstream_next_id(upstream);
 	if (upstream->era->send_handshake(upstream, upstream->handshake_id) < 0)
-		upstream_refuse(upstream); /* the request was accepted before: cannot be */
+		upstream_refuse(upstream); /* cannot happen: the request was valid when accepted */
 }
 
 void upstream_on_started(struct upstream *upstream)
@@ -268,7 +268,7 @@ void upstream_adopt(struct upstream *upstream, const struct upstream_owner_ops *
 	upstream_begin_handshake(upstream);
 }
 
-/* Its owner hears of an InitializeResult, whatever the server's own result is. */
+/* The owner always receives an InitializeResult, whatever the server's own result is. */
 static void upstream_tell_ready(struct upstream *upstream, const struct envelope *env,
 				struct slice initialize_result)
 {
@@ -284,7 +284,7 @@ static void upstream_tell_ready(struct upstream *upstream, const struct envelope
 	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &written,
 			  &err) == 0)
 		upstream->owner->on_ready(upstream, &written);
-	else /* it was accepted before: cannot be */
+	else /* cannot happen: the result was accepted before */
 		upstream_refuse(upstream);
 	buf_fini(&text);
 }
@@ -355,7 +355,7 @@ static void upstream_on_probe_timer(struct timer *timer)
 
 	CHECK(upstream_is_serving(upstream));
 	if (upstream->probe_id == 0)
-		upstream_retire(upstream); /* it lives, and nobody knows what it works on */
+		upstream_retire(upstream); /* it is alive, but what it works on is unknown */
 	else
 		upstream_give_up(upstream, REASON_CHILD_HUNG,
 				 "neither a call nor a ping was answered in time");
@@ -439,7 +439,7 @@ void upstream_retire(struct upstream *upstream)
 
 /* ---- requests in flight ---- */
 
-/* After two thousand million requests it begins anew: the state of a process is worth more than fresh ids. */
+/* After two billion requests the ids begin anew: a process's state is worth more than fresh ids. */
 uint64_t upstream_next_id(struct upstream *upstream)
 {
 	do {
@@ -543,7 +543,7 @@ void upstream_note_stray(struct upstream *upstream, enum counter counter,
 	    LOG_SLICE("id", env->id.text));
 }
 
-/* Whether it is about our handshake, the only request at that time. */
+/* Whether it is for our handshake, the only request in flight at that time. */
 static bool is_of_handshake(const struct upstream *upstream, struct json id)
 {
 	uint64_t number;
@@ -554,7 +554,7 @@ static bool is_of_handshake(const struct upstream *upstream, struct json id)
 	       (read_id(id, &number) == 0 && number == upstream->handshake_id);
 }
 
-/* A response to no request in flight: it may be what a settling upstream is waited for. */
+/* A response to no request in flight; a settling upstream may be waiting for it. */
 static void upstream_on_stray_response(struct upstream *upstream, const struct envelope *env)
 {
 	uint64_t id = 0;
@@ -564,7 +564,7 @@ static void upstream_on_stray_response(struct upstream *upstream, const struct e
 	    (id != upstream->settling_id && id != upstream->probe_id))
 		return;
 	if (id == upstream->probe_id && upstream->settles_by_answer) {
-		upstream->probe_id = 0; /* the time for the answer goes on */
+		upstream->probe_id = 0; /* the timer goes on, for the answer */
 		return;
 	}
 	upstream_end_probe(upstream);
@@ -584,7 +584,10 @@ static void upstream_on_response(struct upstream *upstream, const struct envelop
 			upstream->owner->on_refused(upstream, env);
 		return;
 	}
-	/* An error without an id belongs to the only request, if it can mean no other. BACK-FRAME-05 */
+	/*
+	 * An error without an id belongs to the only request, if no other can be meant.
+	 * BACK-FRAME-05
+	 */
 	if (request == NULL && env->id.type == JSON_ABSENT)
 		request = upstream->client != NULL ? upstream_only_request(upstream) : NULL;
 	if (request != NULL)

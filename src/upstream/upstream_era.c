@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The legacy era begins with initialize. In the modern one there is no handshake: server/discover takes its place, so that
- * older clients can be told what the server offers. BACK-INIT-01, -02; bridging.md §2.2.
+ * The legacy era begins with initialize. The modern one has no handshake: server/discover takes its
+ * place, so that older clients can be told what the server offers. BACK-INIT-01, -02; bridging.md
+ * §2.2.
  */
 #include "upstream/upstream_era.h"
 
@@ -21,7 +22,7 @@ static const struct revision *read_initialize_result(const struct upstream *upst
 	struct json version = scan_member(result, SLICE_LIT("protocolVersion"));
 
 	(void)upstream;
-	(void)initialize_result; /* it is one */
+	(void)initialize_result; /* the result is one already */
 	return revision_find(scan_plain_string(version));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * They count among the processes of their server. One that fails is replaced as a start that failed is repeated: after
- * the back-off.
+ * Warm processes count towards the limits of their server. One that fails is replaced as any failed
+ * start is repeated: after the back-off.
  */
 #include "upstream/warm.h"
 
@@ -14,7 +14,7 @@
 
 #define RETRY_MS 1000
 
-/* Those of one server. */
+/* The warm processes of one server. */
 struct warm_set {
 	struct list link;
 	const struct warm_sets *sets;
@@ -45,7 +45,7 @@ static void warm_on_lost(struct upstream *upstream, enum reason reason)
 	(void)reason; /* it is being replaced */
 }
 
-/* Nobody has asked it anything: of what else an owner hears nothing can come. */
+/* Nothing has been sent to a warm process, so none of the other events of an owner can occur. */
 static const struct upstream_owner_ops warm_owner_ops = {
 	.on_closed = warm_on_closed,
 	.on_lost = warm_on_lost,
