@@ -25,21 +25,29 @@
  */
 static struct http_exchange *frontend_answer_preflight(const struct frontend *frontend,
 						       const struct answer *answer,
+						       const struct http_request *request,
 						       const char *methods)
 {
 	const char *key = frontend->authorization.conf.takes_api_keys ? ", X-API-Key" : "";
+	struct slice asked = request->fields[HTTP_ACCESS_CONTROL_REQUEST_HEADERS];
 	struct buf fields = { 0 };
+	struct slice name;
 
 	buf_printf(&fields, "Allow: %s\r\n", methods);
-	if (answer->origin.n > 0)
+	if (answer->origin.n > 0) {
 		buf_printf(
 			&fields,
 			"Access-Control-Allow-Methods: %s\r\n"
+			"Access-Control-Max-Age: 600\r\n"
 			"Access-Control-Allow-Headers: Authorization, Content-Type, Accept, "
 			"Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, "
-			"DPoP%s\r\n"
-			"Access-Control-Max-Age: 600\r\n",
+			"DPoP%s",
 			methods, key);
+		/* Tools choose their names, and a list of names has no pattern. MOD-HDR-04 */
+		while (http_next_asked_param(&asked, &name))
+			buf_printf(&fields, ", %.*s", SLICE_ARG(name));
+		buf_append_str(&fields, "\r\n");
+	}
 	answer_empty(answer, 204, buf_slice(&fields));
 	buf_fini(&fields);
 	return NULL;
@@ -203,7 +211,8 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 	if (to.endpoint == NULL)
 		return refusal_send_head(&to.answer, 404, "Not found: no server has this path");
 	if (request->method == HTTP_OPTIONS)
-		return frontend_answer_preflight(frontend, &to.answer, frontend_methods[to.role]);
+		return frontend_answer_preflight(frontend, &to.answer, request,
+						 frontend_methods[to.role]);
 	/* The caller is identified before anything else of the request is looked at. AUTH-CH-08 */
 	return pending_auth_admit(&to, frontend_dispatch);
 }

@@ -729,6 +729,17 @@ bool http_next_param(struct slice *rest_r, struct slice *name_r, struct slice *v
 	return false;
 }
 
+bool http_next_asked_param(struct slice *rest_r, struct slice *name_r)
+{
+	while (rest_r->n > 0) {
+		*name_r = slice_trim(slice_cut(rest_r, ','));
+		if (is_param(*name_r) &&
+		    skip_class(name_r->p, name_r->p + name_r->n, IN_TOKEN) == name_r->p + name_r->n)
+			return true;
+	}
+	return false;
+}
+
 /* Moves the slice to *at; the text there is its copy from then on. */
 static void move_slice(struct slice *slice, char **at)
 {

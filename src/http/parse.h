@@ -78,6 +78,12 @@ static inline bool http_has(const struct http_request *request, enum http_field 
 bool http_next_param(struct slice *rest_r, struct slice *name_r, struct slice *value_r);
 
 /*
+ * Likewise the next name of an Mcp-Param-* field, whole and as sent, in the list of names *rest_r:
+ * the value of Access-Control-Request-Headers. FRONT-HTTP-14
+ */
+bool http_next_asked_param(struct slice *rest_r, struct slice *name_r);
+
+/*
  * Copies the request so that it outlives the head: the slices of *copy_r point into the returned
  * memory of *size_r bytes, which the caller owns. It may contain credentials: overwrite it before
  * freeing it.

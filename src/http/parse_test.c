@@ -415,6 +415,31 @@ static void test_params_are_found(void **state)
 	}
 }
 
+static void test_asked_params(void **state)
+{
+	static const struct {
+		const char *asked;
+		const char *found;
+	} cases[] = {
+		{ "", "" },
+		{ "mcp-param-a", "mcp-param-a;" },
+		{ "accept, MCP-Param-A ,x,Mcp-Param-b-c,", "MCP-Param-A;Mcp-Param-b-c;" },
+		{ "mcp-param-", "" },
+		{ "mcp-param-a b, mcp-param-c:d, mcp-param-\"e\", xmcp-param-f", "" },
+		{ ",,mcp-param-a,,", "mcp-param-a;" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct slice rest = slice_str(cases[i].asked), name;
+		struct buf found = { .len = 0 };
+
+		while (http_next_asked_param(&rest, &name))
+			buf_printf(&found, "%.*s;", SLICE_ARG(name));
+		assert_slice(buf_slice(&found), cases[i].found);
+		buf_fini(&found);
+	}
+}
+
 static void test_a_copy_is_whole(void **state)
 {
 	static const char head[] = "POST /a?b HTTP/1.1\r\nHost: h\r\nMcp-Param-A: 1\r\n"
@@ -850,6 +875,7 @@ int main(void)
 		cmocka_unit_test(test_every_known_field_is_found),
 		cmocka_unit_test(test_repeated_fields_are_told),
 		cmocka_unit_test(test_params_are_found),
+		cmocka_unit_test(test_asked_params),
 		cmocka_unit_test(test_a_copy_is_whole),
 		cmocka_unit_test(test_host_is_one_and_well_formed),
 		cmocka_unit_test(test_content_length_is_one_number),

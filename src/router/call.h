@@ -46,10 +46,7 @@ struct tool_verdict {
 	int code;            /* of the refusal: one of enum mcp_error */
 };
 
-/*
- * A front's callbacks. Exactly one of the last three ends each call; only those may end the
- * session.
- */
+/* A front's callbacks. Exactly one of the last three ends each call; only they may end a session. */
 struct call_ops {
 	/*
 	 * A message from the server for this call: progress, a log line, a request to the client.
@@ -64,10 +61,7 @@ struct call_ops {
 	 */
 	struct tool_verdict (*check_tool)(struct call *call, const struct envelope *env,
 					  struct slice input_schema);
-	/*
-	 * What an entry of the deny list can name of the request's token, for what outlives the
-	 * request. NULL: nothing does.
-	 */
+	/* What a deny list entry can name of its token; NULL: nothing outlives the request. */
 	void (*show)(const struct call *call, struct denial_marks *marks_r);
 	/* The response: the parts together, with the client's id; borrowed until this returns. */
 	void (*on_response)(struct call *call, const struct slice *parts, size_t count);

@@ -327,11 +327,11 @@ class CallerWith(Caller):
         return fields(body) + self.bearer
 
 
-def parked(t, token, question):
+def parked(t, token, question, server="main"):
     """A call whose client has been asked, and its process."""
-    c = CallerWith(t, token, [["ask", question, "elicitation/create", FORM], ["asked"]])
+    c = CallerWith(t, token, [["ask", question, "elicitation/create", FORM], ["asked"]], server)
     c.state = c.asked()[1]
-    c.process = next(p for p in t.daemon.children("main") if b"[\"ask\",%d" % question in t.daemon.record(p))
+    c.process = next(p for p in t.daemon.children(server) if b"[\"ask\",%d" % question in t.daemon.record(p))
     return c
 
 
@@ -351,12 +351,13 @@ def denied_while_it_is_parked(t):
 @case(daemon=False)
 def its_server_is_replaced_while_it_is_parked(t):
     """product §4: what its client has to say would reach the server that is in use now: the call ends, and its process."""
-    t.start({"main": {}}, denying())
-    c = parked(t, ONE, 71)
-    reload(t, {"main": {"env": {"A": "1"}}})
+    t.start({"main": {}, "other": {}}, denying())
+    c, other = parked(t, ONE, 71), parked(t, ONE, 71, "other")
+    reload(t, {"main": {"env": {"A": "1"}}, "other": {}})
     eq(said(t, c.process, 71)[0]["result"], {"action": "cancel"})
     wait_for(lambda: c.process not in t.daemon.children("main"), 5, "the end of its process")
     eq(c.refused(c.state, {"r1": ACCEPT}), "invalid_request_state")
+    eq(json.loads(other.text(other.state, {"r1": ACCEPT}))[0]["result"], ACCEPT, "that of a server that stays goes on")
     eq(parked(t, ONE, 72).process in t.daemon.children("main"), True, "one that is made now")
 
 

@@ -311,15 +311,16 @@ def cors_for_an_allowed_origin(t):
     origin = ("Origin", "https://app.example.com")
     response = t.conn().request("OPTIONS", "/main/mcp", [
         origin, ("Access-Control-Request-Method", "POST"),
-        ("Access-Control-Request-Headers", "content-type, mcp-session-id, mcp-protocol-version, last-event-id")])
+        ("Access-Control-Request-Headers", "content-type,mcp-param-region , x-other,mcp-session-id, mcp-protocol-version, last-event-id, Mcp-Param-Zone")])
     response.read()
     ok(response.status in (200, 204), "status", response.status)
     eq(response.header("access-control-allow-origin"), "https://app.example.com")
     methods = response.header("access-control-allow-methods")
     ok(all(m in methods for m in ("POST", "GET", "DELETE")), "methods", methods)
     allowed = response.header("access-control-allow-headers").lower()
-    for name in ("mcp-session-id", "mcp-protocol-version", "content-type", "last-event-id"):
-        ok(name in allowed, "allowed headers", allowed)
+    for name in ("mcp-session-id", "mcp-protocol-version", "content-type", "last-event-id", "mcp-param-region", "mcp-param-zone"):
+        ok(name in allowed.split(", "), "allowed headers", allowed)
+    ok("x-other" not in allowed, "what we do not read is not allowed", allowed)
     response = t.conn().request("POST", "/main/mcp", [origin, JSON, ("Accept", mcp.BOTH)],
                                 mcp.encode(mcp.initialize()))
     response.read()
