@@ -584,11 +584,11 @@ bool authorization_is_current(const struct authorization *auth,
 	struct denial_marks marks;
 
 	CHECK(access->principal != NULL);
+	if (auth->conf.mode < AUTHORIZATION_TOKEN)
+		return true;
 	if (access->configuration != auth->configuration &&
 	    !authorization_judge_again(auth, place, access, refusal_r))
 		return false;
-	if (auth->conf.mode < AUTHORIZATION_TOKEN)
-		return true;
 	if (access->ends_at_ms == UINT64_MAX || clock_wall_ms() < access->ends_at_ms) {
 		if (auth->deny_list->count == 0)
 			return true;

@@ -88,6 +88,12 @@ static void token_watch_set_times(struct token_watch *watch)
 	watch->trust_until_ms = watch->token != NULL ? grant->trust_until_ms : UINT64_MAX;
 }
 
+static void ask_later(struct token_watch *watch)
+{
+	watch->ask_at_ms = clock_now_ms() + AGAIN_MS;
+	token_watch_wait(watch);
+}
+
 static void token_watch_on_verdict(struct verifier_wait *wait, const struct verdict *verdict,
 				   struct grant *grant)
 {
@@ -95,8 +101,7 @@ static void token_watch_on_verdict(struct verifier_wait *wait, const struct verd
 
 	CHECK(watch->token != NULL && !is_asking(watch));
 	if (grant == NULL && verdict_get(verdict->kind)->outcome == VERDICT_UNAVAILABLE) {
-		watch->ask_at_ms = clock_now_ms() + AGAIN_MS;
-		token_watch_wait(watch);
+		ask_later(watch);
 	} else if (grant != NULL &&
 		   authorization_renew(watch->authorization, watch->place, &watch->access, grant)) {
 		token_watch_set_times(watch);
@@ -108,13 +113,16 @@ static void token_watch_on_verdict(struct verifier_wait *wait, const struct verd
 
 static void token_watch_ask(struct token_watch *watch)
 {
+	struct verifier *verifier = watch->authorization->conf.verifier;
 	struct slice token = slice_of(watch->token, watch->token_size);
 	struct grant *grant = NULL;
 	struct verdict verdict;
 
 	CHECK(watch->token != NULL && !is_asking(watch));
-	if (verifier_check(watch->authorization->conf.verifier, token, &watch->place->accepted,
-			   &watch->wait, &verdict, &grant))
+	if (verifier == NULL) /* a reload came between the request's head and its body */
+		ask_later(watch);
+	else if (verifier_check(verifier, token, &watch->place->accepted, &watch->wait, &verdict,
+				&grant))
 		token_watch_on_verdict(&watch->wait, &verdict, grant);
 	else
 		token_watch_wait(watch);

@@ -46,7 +46,7 @@ struct tool_verdict {
 	int code;            /* of the refusal: one of enum mcp_error */
 };
 
-/* A front's callbacks. Exactly one of the last three ends each call; only they may end a session. */
+/* A front's callbacks. Exactly one of the last three ends each call; only they may end the session */
 struct call_ops {
 	/*
 	 * A message from the server for this call: progress, a log line, a request to the client.

@@ -26,13 +26,14 @@ class Response:
 
     def __init__(self, conn, head, is_head):
         self.conn = conn
-        self.request = conn.asked.take() if validation.is_on else None
         self.raw_head = head
         lines = head.decode("latin-1").split("\r\n")
         m = re.fullmatch(r"HTTP/1\.1 ([1-5][0-9][0-9]) ?([\x20-\x7e]*)", lines[0])
         if not m:
             raise ProtocolError("bad status line %r" % lines[0])
         self.status = int(m.group(1))
+        is_last = self.status >= 200  # the body of the request comes after a 100
+        self.request = conn.asked.take() if validation.is_on and is_last else None
         self.headers = []
         for line in lines[1:]:
             m = re.fullmatch(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*", line)

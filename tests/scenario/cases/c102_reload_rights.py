@@ -300,7 +300,7 @@ def bodies_that_come_over_a_reload(t):
 
 @case(daemon=False)
 def bodies_that_come_when_no_issuer_is_trusted_any_more(t):
-    """AUTH-SES-07 AUTH-DCR-01: a stream under an issuer's token does not begin, and the client that was handed out is not any more."""
+    """AUTH-SES-07 AUTH-DCR-01: a stream under an issuer's token ends when that cannot be confirmed; no client is handed out any more."""
     i = issuer.Issuer()
     i.known = {"opaque": is_active("alice")}
     asking = {"endpoint": i.url + "/introspect", "client_id": "rs", "client_secret": "secret", "ttl": "1s"}
@@ -309,7 +309,11 @@ def bodies_that_come_when_no_issuer_is_trusted_any_more(t):
     waits = [Half(t, "/main/mcp", fields(body) + mcp.bearer("opaque"), mcp.encode(body)),
              Half(t, "/register", [JSON], b'{"redirect_uris":["http://127.0.0.1/"]}')]
     reload(t, config={"auth": {"mode": "anonymous"}})
-    eq([half.status() for half in waits], [401, 404])
+    eq([half.status() for half in waits], [200, 404])
+    reader = wire.EventReader(waits[0].conn.last)
+    eq(json.loads(reader.next(mcp.TIMEOUT).data)["method"], "notifications/subscriptions/acknowledged")
+    wait_for(lambda: reader.next(10) is None, 15, "the end of the stream")
+    t.daemon.wait_log("stream_over", "reason=unconfirmed")
     eq(t.session().echo("x"), "x", "the same gateway")
 
 
