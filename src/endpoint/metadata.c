@@ -201,7 +201,7 @@ static void answer_facade(const struct metadata *metadata, const struct answer *
  * Clients parse every answer as JSON, even those to paths that they only guess. AUTH-PRM-10,
  * AUTH-FAC-06
  */
-void metadata_answer_missing(const struct answer *answer)
+static void answer_missing(const struct answer *answer)
 {
 	answer_document(answer, 404, SLICE_LIT(ANSWER_CORS),
 			SLICE_LIT("{\"error\":\"not_found\",\"error_description\":"
@@ -222,7 +222,7 @@ static void answer_well_known(const struct metadata *metadata, const struct answ
 		 slice_is_equal(path, SLICE_LIT("/.well-known/oauth-authorization-server")));
 
 	if (document == NULL && !is_facade)
-		metadata_answer_missing(answer);
+		answer_missing(answer);
 	else if (http->method != HTTP_GET && http->method != HTTP_HEAD)
 		answer_other_method(answer, http->method, "GET, HEAD, OPTIONS",
 				    "MCP-Protocol-Version, Accept, Content-Type, Authorization");
@@ -230,11 +230,6 @@ static void answer_well_known(const struct metadata *metadata, const struct answ
 		answer_document(answer, 200, SLICE_LIT(CACHEABLE), slice_str(document->text));
 	else
 		answer_facade(metadata, answer, is_openid);
-}
-
-bool metadata_has_client(const struct metadata *metadata)
-{
-	return metadata->documents != NULL && metadata->conf.client_id.n > 0;
 }
 
 bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
@@ -254,7 +249,7 @@ bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 	else if (metadata_has_client(metadata) && slice_is_equal(path, SLICE_LIT("/register")))
 		*exchange_r = registration_new(metadata, conn, http);
 	else if (slices_has(guesses, path))
-		metadata_answer_missing(&answer);
+		answer_missing(&answer);
 	else
 		return false;
 	return true;

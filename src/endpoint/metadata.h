@@ -57,11 +57,12 @@ bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 		   const struct http_request *http, struct slice path,
 		   struct http_exchange **exchange_r);
 
-/* The answer to paths that are guessed and lead to nothing: 404 with JSON. AUTH-PRM-10, AUTH-FAC-06 */
-void metadata_answer_missing(const struct answer *answer);
-
 /* Whether there is a client to hand out; a reload may change that. AUTH-DCR-01 */
-bool metadata_has_client(const struct metadata *metadata);
+static inline bool metadata_has_client(const struct metadata *metadata)
+{
+	return metadata->documents != NULL && metadata->conf.client_id.n > 0;
+}
+
 /* Registers the client that the body describes; in registration.c. `metadata` is borrowed. */
 struct http_exchange *registration_new(const struct metadata *metadata, struct http_conn *conn,
 				       const struct http_request *http);

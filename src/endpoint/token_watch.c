@@ -90,6 +90,7 @@ static void token_watch_set_times(struct token_watch *watch)
 
 static void ask_later(struct token_watch *watch)
 {
+	CHECK(watch->token != NULL);
 	watch->ask_at_ms = clock_now_ms() + AGAIN_MS;
 	token_watch_wait(watch);
 }

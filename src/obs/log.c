@@ -390,6 +390,7 @@ void log_write_payload(const char *way, const char *server, const struct slice *
 	char text[VALUE_MAX_BYTES + 4]; /* with the rest of a character that begins in there */
 	size_t bytes = 0, n = 0;
 
+	CHECK(way != NULL && count > 0);
 	if (!log_is_on(LOG_EVENT_PAYLOAD) || !may_show_payload())
 		return;
 	for (size_t i = 0; i < count; i++) {

@@ -199,6 +199,7 @@ static void watch_token(struct bridged_call *bridged, const struct call *call)
 {
 	struct denial_marks marks;
 
+	CHECK(call->ops->show != NULL);
 	forget_token(bridged);
 	call->ops->show(call, &marks);
 	if (marks.issuer.n == 0)
@@ -691,6 +692,7 @@ void bridged_calls_abandon_some(struct router *router, const struct server *serv
 {
 	struct parked_call *parked;
 
+	CHECK(server == NULL || server->is_retired);
 	while ((parked = find_kept(router, server)) != NULL) /* one may take others along */
 		parked_call_abandon(parked, reason, clock_now_ms());
 }
