@@ -130,7 +130,7 @@ static EVP_PKEY *read_key(const char *pem, const struct algorithm **algorithm_r,
 	BIO_free(in);
 	if (key == NULL) {
 		error_set(err, ERROR_INVALID,
-			  "it is no private key in PEM form without a password");
+			  "it is not a private key in PEM form without a passphrase");
 		return NULL;
 	}
 	*algorithm_r = find_algorithm(key);

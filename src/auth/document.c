@@ -20,7 +20,7 @@ static int check_bounds(struct slice text, struct error *err)
 	size_t values = 0; /* no fewer than the tree will have */
 
 	if (text.n > 0 && memchr(text.p, '\0', text.n) != NULL)
-		return error_set(err, ERROR_SYNTAX, "a NUL byte is no JSON");
+		return error_set(err, ERROR_SYNTAX, "it contains a NUL byte");
 	for (const char *p = text.p; p < end;) {
 		char c = *p++;
 
@@ -50,7 +50,7 @@ json_t *document_parse(struct slice text, struct error *err)
 		return NULL;
 	}
 	if (!json_is_object(value)) {
-		error_set(err, ERROR_INVALID, "it is no JSON object");
+		error_set(err, ERROR_INVALID, "it is not a JSON object");
 		json_decref(value);
 		return NULL;
 	}

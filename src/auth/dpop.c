@@ -128,7 +128,8 @@ static int check_signature(struct jwt *proof, const struct grant *grant, struct 
 		return refuse(verdict_r, "the signature of the DPoP proof is wrong");
 	jwk_thumbprint(json_object_get(proof->header, "jwk"), thumbprint);
 	if (strcmp(thumbprint, grant->jkt) != 0)
-		return refuse(verdict_r, "the DPoP proof is by another key than the token's");
+		return refuse(verdict_r,
+			      "the DPoP proof is signed with another key than the token's");
 	return 0;
 }
 
@@ -147,7 +148,7 @@ static int check_claims(const struct jwt *proof, const struct dpop_request *requ
 		return refuse(verdict_r, "the DPoP proof is for another URL (`htu`)");
 	if (!json_is_number(issued) ||
 	    !(fabs(json_number_value(issued) - (double)request->now_s) <= DPOP_WINDOW_S))
-		return refuse(verdict_r, "the DPoP proof is not from now (`iat`)");
+		return refuse(verdict_r, "the DPoP proof is too old, or from the future (`iat`)");
 	if (!slice_is_equal(document_text(proof->claims, "ath"), slice_str(hash)))
 		return refuse(verdict_r, "the DPoP proof is for another token (`ath`)");
 	return 0;
@@ -164,14 +165,14 @@ int dpop_check(struct dpop_memory *memory, const struct grant *grant,
 		return refuse(verdict_r,
 			      "the token came with scheme DPoP but is not bound to a key");
 	if (request->proof.n > PROOF_BYTES_MAX)
-		return refuse(verdict_r, "the DPoP proof is very long");
+		return refuse(verdict_r, "the DPoP proof is too long");
 	if (jwt_parse(request->proof, &proof, verdict_r) < 0)
 		return -1;
 	id = document_text(proof.claims, "jti");
 	if (check_signature(&proof, grant, verdict_r) == 0 &&
 	    check_claims(&proof, request, verdict_r) == 0) {
 		if (id.n == 0 || id.n > ID_BYTES_MAX)
-			refuse(verdict_r, "the DPoP proof has no `jti`, or a very long one");
+			refuse(verdict_r, "the DPoP proof has no `jti`, or one that is too long");
 		else if (!remember(memory, place_of(memory, grant->jkt, id), request->now_s))
 			refuse(verdict_r, "the DPoP proof was used before");
 		else

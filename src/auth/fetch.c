@@ -82,9 +82,9 @@ int fetch_prepare(struct error *err)
 {
 	/* Reads openssl.cnf and the texts of errors. */
 	if (OPENSSL_init_ssl(OPENSSL_INIT_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS, NULL) != 1)
-		return error_set(err, ERROR_SYSTEM, "OpenSSL does not start");
+		return error_set(err, ERROR_SYSTEM, "cannot initialize OpenSSL");
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-		return error_set(err, ERROR_SYSTEM, "libcurl does not start");
+		return error_set(err, ERROR_SYSTEM, "cannot initialize libcurl");
 	if (system_ca.len == 0)
 		read_system_ca();
 	return 0;
@@ -117,9 +117,9 @@ static void transfer_finish(struct transfer *transfer, CURLcode code)
 		answer.etag = curl_handle_answer_field(transfer->easy, "ETag");
 		answer.retry_after_s = curl_handle_retry_after(transfer->easy);
 	} else if (transfer->is_too_big) {
-		answer.error = "the answer is too big";
+		answer.error = "the answer is too large";
 	} else if (transfer->is_refused) {
-		answer.error = "the host's address may not be connected to (allow_private)";
+		answer.error = "connecting to the host's address is not allowed (allow_private)";
 	} else {
 		answer.error =
 			transfer->error[0] != '\0' ? transfer->error : curl_easy_strerror(code);

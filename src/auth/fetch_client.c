@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-#define NOT_REACHED "what fetches has ended, or cannot be reached"
+#define NOT_REACHED "the fetcher has ended, or cannot be reached"
 
 struct asked {
 	struct list link;

@@ -124,11 +124,11 @@ static void service_begin_export(struct fetch_service *service, const struct fet
 
 	if (service->collector == NULL || frame->body_bytes == 0 ||
 	    frame->body_bytes > COLLECTOR_BODY_BYTES_MAX) {
-		refuse(service, frame->id, "there is no collector, or nothing for it");
+		refuse(service, frame->id, "there is no collector, or nothing to send to it");
 		return;
 	}
 	if (export->is_under_way) {
-		refuse(service, frame->id, "spans are on their way already");
+		refuse(service, frame->id, "spans are already being sent");
 		return;
 	}
 	*export = (struct export){ .is_under_way = true,

@@ -241,7 +241,7 @@ static void metadata_are_judged(void **state)
 	set_metadata(world.issuer->origin, "http://id.example/jwks");
 	ask(2, FETCH_KEYS, 0, "", "");
 	assert_int_equal(answer_to(2), 0);
-	assert_string_equal(world.error, "there are no good metadata");
+	assert_string_equal(world.error, "there is no usable metadata");
 	ask(3, FETCH_METADATA, 0, "", "");
 	assert_int_equal(answer_to(3), 0);
 	assert_int_equal(world.keys->hits, 0);
@@ -268,7 +268,7 @@ static void metadata_may_take_back(void **state)
 	assert_int_equal(answer_to(2), 200);
 	ask(3, FETCH_KEYS, 0, "", "");
 	assert_int_equal(answer_to(3), 0);
-	assert_string_equal(world.error, "the metadata do not say where");
+	assert_string_equal(world.error, "the metadata does not say where");
 	assert_int_equal(world.keys->hits, 1);
 	set_metadata(world.issuer->origin, url);
 	ask(4, FETCH_KEYS, 0, "", "");
@@ -355,7 +355,7 @@ static void questions_are_bounded(void **state)
 	ask(1, FETCH_KEYS, 0, "", "");
 	ask(2, FETCH_KEYS, 0, "", "");
 	assert_int_equal(answer_to(2), 0);
-	assert_string_equal(world.error, "too many questions to it are under way");
+	assert_string_equal(world.error, "too many questions to it are already under way");
 	assert_true(try_ask(FETCH_CANCEL, 1, 0, 0, "", ""));
 	world.keys->mode = FAKE_OK;
 	for (uint32_t id = 3; id < BURST + 2; id++) {
@@ -367,7 +367,7 @@ static void questions_are_bounded(void **state)
 		if (answer_to(id) == 0)
 			break;
 	}
-	assert_string_equal(world.error, "it was asked too often");
+	assert_string_equal(world.error, "it has been asked too often");
 	free(url);
 }
 
@@ -466,7 +466,7 @@ static void spans_are_bounded(void **state)
 	for (uint32_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		send_frame(FETCH_ASK, 10 + i, wrong[i], "");
 		assert_int_equal(answer_to(10 + i), 0);
-		assert_string_equal(world.error, "there is no collector, or nothing for it");
+		assert_string_equal(world.error, "there is no collector, or nothing to send to it");
 	}
 	send_frame(FETCH_ASK, 6, 3, "");
 	send_frame(FETCH_PART, 7, 0, "abc"); /* of what nobody has announced */
@@ -477,7 +477,7 @@ static void spans_are_bounded(void **state)
 	send_frame(FETCH_ASK, 1, 3, "");
 	send_frame(FETCH_ASK, 2, 3, "");
 	assert_int_equal(answer_to(2), 0);
-	assert_string_equal(world.error, "spans are on their way already");
+	assert_string_equal(world.error, "spans are already being sent");
 	send_frame(FETCH_PART, 2, 0, "abc"); /* of what was refused */
 	send_frame(FETCH_CANCEL, 1, 0, "");
 	send_frame(FETCH_PART, 1, 0, "abc");
@@ -502,7 +502,7 @@ static void spans_go_nowhere_else(void **state)
 	open_service();
 	send_frame(FETCH_ASK, 1, 1, "");
 	assert_int_equal(answer_to(1), 0);
-	assert_string_equal(world.error, "there is no collector, or nothing for it");
+	assert_string_equal(world.error, "there is no collector, or nothing to send to it");
 	fetch_service_free(&world.service);
 	close(world.fd);
 	world.collector = (struct collector_conf){ .endpoint = private, .plaintext = true };

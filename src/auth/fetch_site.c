@@ -176,8 +176,8 @@ static void site_end_discovery(struct fetch_site *site, const struct fetch_answe
 		else
 			question_tell(question,
 				      &(struct fetch_answer){
-					      .error = is_good ? "the metadata do not say where" :
-								 "there are no good metadata" });
+					      .error = is_good ? "the metadata does not say where" :
+								 "there is no usable metadata" });
 	}
 }
 
@@ -231,13 +231,14 @@ static int site_check(struct fetch_site *site, enum fetch_kind kind, struct slic
 {
 	if (!is_etag(etag) || (kind != FETCH_KEYS && etag.n > 0) ||
 	    token.n > VERIFIER_TOKEN_BYTES_MAX || (kind == FETCH_INTROSPECTION) != (token.n > 0))
-		return error_set(err, ERROR_INVALID, "this is no question");
+		return error_set(err, ERROR_INVALID, "this is not a valid question");
 	if (kind == FETCH_INTROSPECTION && !site->may_introspect)
 		return error_set(err, ERROR_INVALID, "this issuer is not asked about tokens");
 	if (site->under_way[kind] >= bounds[kind].under_way)
-		return error_set(err, ERROR_LIMIT, "too many questions to it are under way");
+		return error_set(err, ERROR_LIMIT,
+				 "too many questions to it are already under way");
 	if (!site_may_ask(site, kind))
-		return error_set(err, ERROR_LIMIT, "it was asked too often");
+		return error_set(err, ERROR_LIMIT, "it has been asked too often");
 	return 0;
 }
 

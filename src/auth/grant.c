@@ -33,7 +33,7 @@ static int read_time(const json_t *claims, const char *name, double *seconds_r,
 	if (json_is_number(value) && isfinite(*seconds_r) && *seconds_r >= 0 &&
 	    *seconds_r < TIME_END)
 		return 1;
-	return verdict_set(verdict_r, VERDICT_MALFORMED, "`%s` is no time", name);
+	return verdict_set(verdict_r, VERDICT_MALFORMED, "`%s` is not a time", name);
 }
 
 static int check_end(struct grant *grant, const struct grant_rules *rules, uint64_t now_ms,
@@ -68,10 +68,10 @@ static int check_lifetime(const json_t *claims, const struct grant_rules *rules,
 		return 0;
 	if (json_object_get(claims, "exp") == NULL || json_object_get(claims, "iat") == NULL)
 		return verdict_set(verdict_r, VERDICT_LIFETIME,
-				   "without `iat` and `exp` nobody knows for how long it is good");
+				   "without both `iat` and `exp` its lifetime is unknown");
 	if ((end - begin) * 1000 > (double)rules->max_lifetime_ms)
 		return verdict_set(verdict_r, VERDICT_LIFETIME,
-				   "it is good for %.0f seconds, more than max_lifetime",
+				   "its lifetime is %.0f seconds, more than max_lifetime",
 				   end - begin);
 	return 0;
 }
@@ -83,8 +83,7 @@ static int check_begin(const json_t *claims, const char *name, const struct gran
 	int found = read_time(claims, name, &seconds, verdict_r);
 
 	if (found > 0 && seconds * 1000 > (double)(now_ms + rules->leeway_ms))
-		return verdict_set(verdict_r, VERDICT_NOT_YET_VALID, "`%s` lies in the future",
-				   name);
+		return verdict_set(verdict_r, VERDICT_NOT_YET_VALID, "`%s` is in the future", name);
 	return found < 0 ? -1 : 0;
 }
 
@@ -119,11 +118,11 @@ static int read_principal(struct grant *grant, struct verdict *verdict_r)
 	static const char *const names[] = { "client_id", "azp", "appid", "cid" };
 
 	if (copy_name(grant->claims, "sub", NAME_BYTES_MAX, &grant->subject) < 0)
-		return verdict_set(verdict_r, VERDICT_NO_PRINCIPAL, "`sub` is no name");
+		return verdict_set(verdict_r, VERDICT_NO_PRINCIPAL, "`sub` is not a usable name");
 	for (size_t i = 0; i < ARRAY_LEN(names) && grant->client_id == NULL; i++) {
 		if (copy_name(grant->claims, names[i], CLIENT_ID_BYTES_MAX, &grant->client_id) < 0)
-			return verdict_set(verdict_r, VERDICT_MALFORMED, "`%s` is no name",
-					   names[i]);
+			return verdict_set(verdict_r, VERDICT_MALFORMED,
+					   "`%s` is not a usable name", names[i]);
 	}
 	if (grant->subject == NULL && grant->client_id == NULL)
 		return verdict_set(verdict_r, VERDICT_NO_PRINCIPAL,
@@ -306,7 +305,7 @@ static int read_binding(struct grant *grant, struct verdict *verdict_r)
 
 		if (to == NULL || json_string_length(value) != GRANT_THUMBPRINT_BYTES - 1)
 			return verdict_set(verdict_r, VERDICT_BOUND,
-					   "`cnf` holds a `%.40s` that cannot be proven", name);
+					   "`cnf` has a `%.40s`, which cannot be verified", name);
 		memcpy(to, json_string_value(value), GRANT_THUMBPRINT_BYTES);
 	}
 	return 0;
@@ -328,7 +327,7 @@ static int check_purpose(const json_t *claims, const struct grant_rules *rules,
 	for (size_t i = 0; i < count; i++) {
 		if (json_object_get(claims, names[i]) != NULL)
 			return verdict_set(verdict_r, VERDICT_MALFORMED,
-					   "by its `%s` it is an ID token, no access token",
+					   "by its `%s` it is an ID token, not an access token",
 					   names[i]);
 	}
 	return 0;

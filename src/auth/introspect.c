@@ -22,7 +22,7 @@ json_t *introspect_read(struct slice body, const char *issuer, struct verdict *v
 	else if (json_object_get(document, "iss") != NULL &&
 		 !slice_is_equal(document_text(document, "iss"), slice_str(issuer)))
 		verdict_set(verdict_r, VERDICT_UNKNOWN_ISSUER,
-			    "by the issuer's answer it is of another issuer");
+			    "the issuer answers that another issuer issued it");
 	else
 		return document;
 	json_decref(document);
@@ -81,12 +81,13 @@ int introspector_ask(struct introspector *introspector, struct question *questio
 	CHECK(introspector_is_on(introspector) && question->on_done != NULL);
 	CHECK(!inquiry_is_running(&question->inquiry));
 	if (!has_endpoint)
-		return verdict_set(verdict_r, VERDICT_INTROSPECTION_UNAVAILABLE,
-				   "the issuer's metadata name no introspection_endpoint, or none "
-				   "were found yet");
+		return verdict_set(
+			verdict_r, VERDICT_INTROSPECTION_UNAVAILABLE,
+			"the issuer's metadata has no introspection_endpoint, or was not found "
+			"yet");
 	if (introspector->running >= max)
 		return verdict_set(verdict_r, VERDICT_INTROSPECTION_UNAVAILABLE,
-				   "%zu questions to the issuer are under way",
+				   "%zu questions to the issuer are already under way",
 				   introspector->running);
 	introspector->running++;
 	question->introspector = introspector;

@@ -40,10 +40,10 @@ int issuer_metadata_check(const json_t *document, const char *issuer, struct err
 	struct url own;
 
 	if (!slice_is_equal(name, slice_str(issuer)))
-		return error_set(err, ERROR_INVALID, "it is of another issuer, `%.*s`",
+		return error_set(err, ERROR_INVALID, "it is for another issuer, `%.*s`",
 				 name.n < 128 ? (int)name.n : 128, name.n > 0 ? name.p : "");
 	if (url_parse(slice_str(issuer), &own) < 0)
-		return error_set(err, ERROR_INVALID, "the issuer is no URL");
+		return error_set(err, ERROR_INVALID, "the issuer is not a URL");
 	for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
 		struct slice text = document_text(document, addresses[i]);
 		struct url url;
@@ -52,7 +52,7 @@ int issuer_metadata_check(const json_t *document, const char *issuer, struct err
 			continue;
 		if (url_parse(text, &url) < 0 || (url_is_https(&own) && !url_is_https(&url)) ||
 		    (!url_is_https(&url) && url_check_ours(text, &why) < 0))
-			return error_set(err, ERROR_INVALID, "its `%s` is no https URL",
+			return error_set(err, ERROR_INVALID, "its `%s` is not an https URL",
 					 addresses[i]);
 	}
 	return 0;

@@ -170,9 +170,9 @@ int jwk_parse(const json_t *json, algorithm_set allowed, struct jwk *key_r, stru
 	if ((use != NULL && !slice_is_equal(document_text(json, "use"), SLICE_LIT("sig"))) ||
 	    (operations != NULL && !document_lists(operations, SLICE_LIT("verify"))) ||
 	    !jwk_has_sane_id(json))
-		return error_set(err, ERROR_INVALID, "it is not for verifying");
+		return error_set(err, ERROR_INVALID, "it is not for verifying signatures");
 	if (json_object_get(json, "d") != NULL || json_object_get(json, "k") != NULL)
-		return error_set(err, ERROR_INVALID, "its private part is public");
+		return error_set(err, ERROR_INVALID, "it includes its private part");
 	key_r->key = read_key(json);
 	if (key_r->key == NULL)
 		return error_set(err, ERROR_INVALID, "it is broken or too small");

@@ -52,7 +52,8 @@ int jwt_parse(struct slice token, struct jwt *jwt_r, struct verdict *verdict_r)
 
 	*jwt_r = (struct jwt){ .header = NULL };
 	if (signature.p == NULL || rest.p != NULL)
-		return verdict_set(verdict_r, VERDICT_MALFORMED, "the token has not three parts");
+		return verdict_set(verdict_r, VERDICT_MALFORMED,
+				   "the token does not have three parts");
 	jwt_r->signed_part = slice_between(token.p, claims.p + claims.n);
 	jwt_r->header = decode_object(header, "header", verdict_r);
 	if (jwt_r->header != NULL)
@@ -108,10 +109,11 @@ int jwt_check_header(struct jwt *jwt, algorithm_set allowed, const char *const *
 	if (json_object_get(jwt->header, "crit") != NULL)
 		return verdict_set(verdict_r, VERDICT_MALFORMED, "the header has a `crit`");
 	if (!jwk_has_sane_id(jwt->header))
-		return verdict_set(verdict_r, VERDICT_MALFORMED, "`kid` is no short string");
+		return verdict_set(verdict_r, VERDICT_MALFORMED,
+				   "`kid` is not a string, or too long");
 	if (!is_type_accepted(jwt->header, types))
 		return verdict_set(verdict_r, VERDICT_MALFORMED,
-				   "by its `typ` it is no token of this kind");
+				   "by its `typ` it is not a token of this kind");
 	return 0;
 }
 

@@ -90,7 +90,8 @@ int url_check_ours(struct slice text, struct error *err)
 	struct url url;
 
 	if (url_parse(text, &url) < 0)
-		return error_set(err, ERROR_INVALID, "it is no URL of the form https://host/path");
+		return error_set(err, ERROR_INVALID,
+				 "it is not a URL of the form https://host/path");
 	if (url.tail.n > 0 && (memchr(url.tail.p, '?', url.tail.n) != NULL ||
 			       memchr(url.tail.p, '#', url.tail.n) != NULL))
 		return error_set(err, ERROR_INVALID, "it must have no query and no fragment");

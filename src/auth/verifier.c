@@ -130,7 +130,8 @@ static enum next judge_jwt(struct authority *authority, struct jwt *jwt, bool ha
 		if (issuer_is_in_doubt(issuer))
 			return refuse(finding, VERDICT_KEYS_UNAVAILABLE,
 				      "the issuer's keys could not be fetched");
-		return refuse(finding, VERDICT_UNKNOWN_KEY, "the issuer has no key of this `kid`");
+		return refuse(finding, VERDICT_UNKNOWN_KEY,
+			      "the issuer has no key with this `kid`");
 	}
 	if (jwt_is_signed_by(jwt, key->key))
 		return judge_claims(authority, jwt, finding);
@@ -205,11 +206,12 @@ static int check_source(const struct authority *authority, const struct grant *g
 		if (introspector_is_on(&authority->introspector))
 			return 0;
 		return verdict_set(verdict_r, VERDICT_MALFORMED,
-				   "its issuer is not asked any more");
+				   "its issuer is no longer asked about tokens");
 	}
 	algorithm = algorithm_find(slice_str(grant->algorithm));
 	if (algorithm == NULL || (authority->issuer.algorithms & algorithm->bit) == 0)
-		return verdict_set(verdict_r, VERDICT_BAD_ALG, "`%s` is none of the issuer's",
+		return verdict_set(verdict_r, VERDICT_BAD_ALG,
+				   "`%s` is no longer one of the issuer's algorithms",
 				   grant->algorithm);
 	if (authority->asks_always && !was_asked)
 		return verdict_set(verdict_r, VERDICT_INACTIVE,
@@ -227,9 +229,10 @@ static int check_demands(const struct issuer *issuer, const struct grant *grant,
 		const struct named_slices *demand = &issuer->required_claims.items[i];
 
 		if (!grant_meets(grant, demand))
-			return verdict_set(verdict_r, VERDICT_POLICY,
-					   "`%.*s` is missing, or none of required_claims",
-					   SLICE_ARG(demand->name));
+			return verdict_set(
+				verdict_r, VERDICT_POLICY,
+				"`%.*s` is missing, or has no value that required_claims lists",
+				SLICE_ARG(demand->name));
 	}
 	return 0;
 }
@@ -389,7 +392,7 @@ static void job_take_confirmation(struct verifier_job *job, const json_t *claims
 	} else if (binding != NULL && !json_equal(binding, own)) {
 		/* One that only the answer has binds the token as well, and cannot be proven. AUTH-POP-01 */
 		verdict_set(&bound, VERDICT_BOUND,
-			    "the issuer says `cnf` of it, which the token does not");
+			    "the issuer's answer has a `cnf` that the token does not have");
 		job_refuse(job, &bound);
 	} else {
 		/* Rules may have changed since. */
@@ -594,7 +597,7 @@ bool verifier_check(struct verifier *verifier, struct slice token, const struct 
 		verdict_set(verdict_r,
 			    next == NEXT_KEYS ? VERDICT_KEYS_UNAVAILABLE :
 						VERDICT_INTROSPECTION_UNAVAILABLE,
-			    "%d tokens are being asked about", JOBS_MAX);
+			    "questions about %d tokens are already under way", JOBS_MAX);
 	grant_unref(&finding.grant);
 	return true;
 }
@@ -656,7 +659,7 @@ int verifier_prepare(struct error *err)
 	/* Reads openssl.cnf and the texts of errors. */
 	if (OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG | OPENSSL_INIT_LOAD_CRYPTO_STRINGS,
 				NULL) != 1)
-		return error_set(err, ERROR_SYSTEM, "OpenSSL does not start");
+		return error_set(err, ERROR_SYSTEM, "cannot initialize OpenSSL");
 	return 0;
 }
 
@@ -721,7 +724,8 @@ struct grant *verifier_judge_again(const struct verifier *verifier, const struct
 
 	finding.authority = find_authority(verifier, slice_str(grant->issuer));
 	if (finding.authority == verifier->count) {
-		verdict_set(verdict_r, VERDICT_UNKNOWN_ISSUER, "its issuer is none any more");
+		verdict_set(verdict_r, VERDICT_UNKNOWN_ISSUER,
+			    "its issuer is no longer configured");
 		return NULL;
 	}
 	if (check_source(&verifier->authorities[finding.authority], grant, verdict_r) < 0)

@@ -47,9 +47,8 @@ static int parse_tcp(const char *text, struct address *address, struct error *er
 	if (!peer_parse_bytes(family, host, bytes))
 		return error_set(
 			err, ERROR_INVALID,
-			"'%.60s' is no address to listen on; it must be an IPv4 address, an "
-			"IPv6 address in brackets, 'localhost', 'unix:PATH' or "
-			"'systemd:NAME'",
+			"'%.60s' is not an address to listen on; it must be an IPv4 address, an "
+			"IPv6 address in brackets, 'localhost', 'unix:PATH' or 'systemd:NAME'",
 			text);
 	if (family == AF_INET6) {
 		v6->sin6_family = AF_INET6;

@@ -66,15 +66,15 @@ static void test_what_is_no_address(void **state)
 	assert_refused("127.0.0.1:", "must end in ':' and a port");
 	assert_refused("127.0.0.1:65536", "must end in ':' and a port");
 	assert_refused("127.0.0.1:+1", "must end in ':' and a port");
-	assert_refused(":80", "is no address to listen on");
-	assert_refused("*:80", "is no address to listen on");
-	assert_refused("example.com:80", "is no address to listen on");
-	assert_refused("::1:80", "is no address to listen on");
-	assert_refused("[::1:80", "is no address to listen on");
-	assert_refused("[]:80", "is no address to listen on");
-	assert_refused("[127.0.0.1]:80", "is no address to listen on");
+	assert_refused(":80", "is not an address to listen on");
+	assert_refused("*:80", "is not an address to listen on");
+	assert_refused("example.com:80", "is not an address to listen on");
+	assert_refused("::1:80", "is not an address to listen on");
+	assert_refused("[::1:80", "is not an address to listen on");
+	assert_refused("[]:80", "is not an address to listen on");
+	assert_refused("[127.0.0.1]:80", "is not an address to listen on");
 	assert_refused("127.0.0.1.127.0.0.1.127.0.0.1.127.0.0.1.127.0.0.1.127.0.0.1:80",
-		       "is no address to listen on");
+		       "is not an address to listen on");
 	assert_refused("unix:", "must have 1 to 107 bytes");
 	memset(path, 'x', sizeof(path) - 1);
 	memcpy(path, "unix:", 5);

@@ -18,7 +18,7 @@ static void add_variable(struct tree *env, const char *text, struct config_probl
 	char *name = equals != NULL ? mem_dup_slice(slice_between(text, equals)) : mem_strdup(text);
 
 	if (tree_find(env, name) != NULL)
-		problem_add(problems, "%s: %.60s is there twice", option, name);
+		problem_add(problems, "%s: %.60s is given twice", option, name);
 	else if (equals != NULL)
 		tree_add(env, name, tree_new_text(equals + 1, option));
 	else

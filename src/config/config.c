@@ -45,7 +45,7 @@ static struct tree *read_import(const char *path, struct types_context *context)
 	if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
 		problem_add(
 			context->problems,
-			"%s: not only its owner may write it; take the right from group and others: "
+			"%s: is writable by group or others, but only its owner may write to it: "
 			"chmod go-w %s",
 			path, path);
 	context->is_world_readable = (status.st_mode & S_IROTH) != 0;
@@ -154,14 +154,13 @@ static void add_lines(const struct types_context *context, struct slice text, co
 		else
 			problem_add(
 				context->problems,
-				"%s:%u: a token has at least %d letters, digits and -._~+/= and "
-				"nothing else; make one with: openssl rand -hex 32",
+				"%s:%u: a token must have at least %d characters, and only "
+				"letters, digits and -._~+/=; make one with: openssl rand -hex 32",
 				path, line, TOKEN_CHARACTERS_MIN);
 	}
 	if (tokens->count == 0)
 		problem_add(context->problems,
-			    "%s: there is no token in it; make one with: openssl rand -hex 32",
-			    path);
+			    "%s: contains no token; make one with: openssl rand -hex 32", path);
 }
 
 /*
@@ -187,19 +186,19 @@ static void replace_auth(const struct types_context *context, struct tree *root,
 	mode = status.st_mode;
 	if ((mode & (S_IWGRP | S_IWOTH)) != 0 ||
 	    ((mode & (S_IRWXG | S_IRWXO)) != 0 && file_is_changeable(path)))
-		problem_add(
-			context->problems,
-			"%s: others than its owner may read or write these tokens; take the right "
-			"away: chmod 600 %s",
-			path, path);
+		problem_add(context->problems,
+			    "%s: group or others may read or write these tokens; remove that "
+			    "permission: chmod 600 %s",
+			    path, path);
 	else
 		add_lines(context, buf_slice(&content), path, tokens);
 	/* sshd goes by the owner of its keys, too. Who mounts secrets for a container says who may read them. */
 	if (tokens->count > 0 && (mode & (S_IRWXG | S_IRWXO)) != 0)
-		problem_add(context->warnings,
-			    "%s: others than its owner may read these tokens; where they are "
-			    "mounted, as secrets of a container, a mode of 0400 can be set",
-			    path);
+		problem_add(
+			context->warnings,
+			"%s: group or others may read these tokens; if the file is mounted, as a "
+			"secret of a container, mount it with mode 0400",
+			path);
 	buf_wipe(&content); /* as soon as the hashes are known */
 }
 
@@ -225,10 +224,10 @@ static bool read_pem(const struct types_context *context, const char *path, cons
 		return false;
 	}
 	if ((status.st_mode & S_IROTH) != 0 && at->key != NULL && strcmp(at->key, "key") == 0)
-		problem_add_at(context->warnings, at,
-			       "everybody can read this private key; take the right away: chmod "
-			       "o-r %s",
-			       path);
+		problem_add_at(
+			context->warnings, at,
+			"everybody can read this private key; remove that permission: chmod o-r %s",
+			path);
 	return true;
 }
 

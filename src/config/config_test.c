@@ -164,9 +164,10 @@ static void test_file_that_others_may_write_is_refused(void **state)
 {
 	static const mode_t modes[] = { 0620, 0602, 0666 };
 	struct config_request request = { .file = *state };
-	char *expected = mem_printf(": not only its owner may write it; take the right from group "
-				    "and others: chmod go-w %s",
-				    (char *)*state);
+	char *expected = mem_printf(
+		": is writable by group or others, but only its owner may write to it: chmod go-w "
+		"%s",
+		(char *)*state);
 
 	write_file(*state, "servers: {a: {command: x}}\n");
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
@@ -237,9 +238,9 @@ static void test_import(void **state)
 	assert_string_equal(config->listen[0].address, "127.0.0.1:0");
 	config_free(&config);
 	write_file(*state, "{\"mcpServers\": {\"far\": {\"url\": \"u\"}}}");
-	assert_problem(&request, *state,
-		       ": no entry can be served; one at least must have a command, "
-		       "which is started here");
+	assert_problem(
+		&request, *state,
+		": no entry can be served; at least one must have a command, to be started here");
 }
 
 static void test_one_command(void **state)
@@ -264,9 +265,10 @@ static void test_one_command(void **state)
 	config_free(&config);
 	request.listen = NULL;
 	request.name = "My.Name";
-	assert_problem(&request, "",
-		       "command line: the server name 'My.Name' must have 1 to 64 small letters, "
-		       "digits, '-' and '_', and begin with a letter or digit");
+	assert_problem(
+		&request, "",
+		"command line: the server name 'My.Name' must have 1 to 64 lowercase letters, "
+		"digits, '-' and '_', and begin with a letter or digit");
 	request.name = NULL;
 	request.listen = "here";
 	assert_problem(&request, "",
@@ -307,7 +309,7 @@ static void test_variables_of_the_command_line(void **state)
 	env[0] = "A=1";
 	env[1] = "A";
 	request.env_count = 2;
-	assert_problem(&request, "", "--env: A is there twice");
+	assert_problem(&request, "", "--env: A is given twice");
 }
 
 static void test_listen_replaces_that_of_the_file(void **state)
@@ -341,8 +343,8 @@ static void assert_problems(const struct config_request *request, const char *fi
 #define ADD_TLS                                                                               \
 	REACHED "it has no TLS; add --tls CERTIFICATE,KEY; or, if a proxy in front has TLS, " \
 		"--plaintext"
-#define ADD_TOKENS                                                                                \
-	REACHED "nobody is asked for a token; add --token-file FILE (openssl rand -hex 32 makes " \
+#define ADD_TOKENS                                                                         \
+	REACHED "no token is required; add --token-file FILE (openssl rand -hex 32 makes " \
 		"a token)"
 
 /* DEF-01, DEF-02, DEF-04: the remedy is an option where there is no file. */
@@ -369,7 +371,7 @@ static void test_reachable_listener_of_the_command_line(void **state)
 	write_file(*state, "servers: {a: {command: x}}\n");
 	request.plaintext = true;
 	assert_problems(&request,
-			REACHED "nobody is asked for a token. In the configuration file, add at "
+			REACHED "no token is required. In the configuration file, add at "
 				"the top level the line 'auth: {mode: token, tokens: [{name: NAME, "
 				"sha256: HASH}]}'; or, if everybody who can connect may use the "
 				"servers, the line 'auth: {mode: anonymous}'",

@@ -110,8 +110,8 @@ void config_check_first_issuer(const struct config *now, const struct config *ne
 	    !is_same_text(old->items[0].issuer, new->items[0].issuer))
 		problem_add(
 			warnings,
-			"auth.issuers: %s comes first now: clients that registered with %s do so "
-			"anew there",
+			"auth.issuers: %s is now the first: clients that registered with %s have "
+			"to register again, with the new one",
 			new->items[0].issuer, old->items[0].issuer);
 }
 
@@ -218,7 +218,8 @@ void config_check_fixed(struct config *now, struct config *next, struct config_p
 	find_fixed(next, new);
 	for (size_t i = 0; i < FIXED_COUNT; i++)
 		if (!is_same_text(*old[i].text, *new[i].text))
-			problem_add(warnings, "%s: stays as it is until a restart", old[i].key);
+			problem_add(warnings, "%s: the change takes effect only after a restart",
+				    old[i].key);
 }
 
 void config_keep_fixed(struct config *now, struct config *next)

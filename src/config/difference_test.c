@@ -151,7 +151,7 @@ static void another_first_issuer_is_said(void **state)
 	assert_int_equal(warnings.count, 0);
 	config_check_first_issuer(one, turned, &warnings);
 	assert_int_equal(warnings.count, 1);
-	assert_non_null(strstr(warnings.items[0], "auth.issuers: https://two comes first now: "));
+	assert_non_null(strstr(warnings.items[0], "auth.issuers: https://two is now the first: "));
 	assert_non_null(strstr(warnings.items[0], "https://one"));
 	config_problems_fini(&warnings);
 	config_free(&one);
@@ -170,7 +170,8 @@ static void what_is_fixed_stays(void **state)
 
 	config_check_fixed(now, next, &warnings);
 	assert_int_equal(warnings.count, 2);
-	assert_non_null(strstr(warnings.items[0], "admin.address: stays as it is until a restart"));
+	assert_non_null(strstr(warnings.items[0],
+			       "admin.address: the change takes effect only after a restart"));
 	assert_non_null(strstr(warnings.items[1], "admin.metrics: "));
 	config_keep_fixed(now, next);
 	/* The very texts. */

@@ -21,20 +21,20 @@ int file_open(const char *path, const struct listed_writers *writers, struct err
 	if (fd < 0 && errno == EACCES)
 		return error_set(
 			err, ERROR_SYSTEM,
-			"cannot be opened: Permission denied; user %u, as whom this runs, may "
-			"not read it",
+			"cannot be opened: Permission denied; this runs as user %u, who may not "
+			"read it",
 			geteuid());
 	if (fd < 0 && errno == ELOOP)
 		return error_set(
 			err, ERROR_INVALID,
-			"has a link below a directory that a server may write, which could "
-			"lead anywhere; or there are too many");
+			"goes through a symbolic link below a directory that a server may write "
+			"to, and so could lead anywhere; or through too many links");
 	if (fd < 0)
 		return error_set_errno(err, "cannot be opened");
 	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
 		return fd;
 	close(fd);
-	return error_set(err, ERROR_INVALID, "is no plain file");
+	return error_set(err, ERROR_INVALID, "is not a regular file");
 }
 
 static void grow(struct buf *content, size_t size)

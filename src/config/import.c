@@ -69,7 +69,7 @@ static bool is_full(struct import *import, const struct tree *container, const c
 {
 	if (container->count < MANY)
 		return false;
-	tell(import, import->problems, at, "is one too many: there are %d before it", MANY);
+	tell(import, import->problems, at, "is one too many: at most %d are allowed", MANY);
 	return true;
 }
 
@@ -85,7 +85,7 @@ static void add_with_key(struct import *import, struct tree *map, const char *ke
 	unsigned line, column;
 
 	if (tree_find(map, key) != NULL) {
-		tell(import, import->problems, at, "says again what another member says");
+		tell(import, import->problems, at, "sets the same thing as another member");
 		tree_free(&child);
 		return;
 	}
@@ -226,7 +226,8 @@ static void convert_switch(struct import *import, struct json value, const char 
 		refuse(import, value, "true or false");
 	text->is_plain = true;
 	if (!is_enabled)
-		tell(import, import->warnings, value.text.p, "is disabled there, and not served");
+		tell(import, import->warnings, value.text.p,
+		     "is disabled in that file, so it is not served");
 	add_with_key(import, import->server, "enabled", value.text.p,
 		     at_place(import, text, value.text.p));
 }
@@ -240,9 +241,9 @@ struct member {
 	const char *advice; /* what to do, where it matters and is not taken over */
 };
 
-#define TIMEOUT "a configuration has request_timeout and start.timeout of a server for it"
-#define TOOLS "a configuration has tools.allow and tools.deny of a server for it"
-#define SANDBOX "a configuration has sandbox of a server for it"
+#define TIMEOUT "in a configuration file, use request_timeout and start.timeout of the server"
+#define TOOLS "in a configuration file, use tools.allow and tools.deny of the server"
+#define SANDBOX "in a configuration file, use sandbox of the server"
 
 static void convert_command(struct import *import, struct json value, const char *key);
 
@@ -255,7 +256,7 @@ static const struct member entry_members[] = {
 	{ "cwd", convert_text, "cwd", NULL },
 	{ "disabled", convert_switch, "disabled", NULL },
 	{ "enabled", convert_switch, "enabled", NULL },
-	{ "envFile", NULL, NULL, "the file is not read; write its variables into env" },
+	{ "envFile", NULL, NULL, "the file is not read; put its variables into env" },
 	{ "timeout", NULL, NULL, TIMEOUT },
 	{ "startup_timeout_sec", NULL, NULL, TIMEOUT },
 	{ "startup_timeout_ms", NULL, NULL, TIMEOUT },
@@ -268,7 +269,8 @@ static const struct member entry_members[] = {
 	{ "tools", NULL, NULL, TOOLS },
 	{ "sandbox", NULL, NULL, SANDBOX },
 	{ "sandboxEnabled", NULL, NULL, SANDBOX },
-	{ "settings", NULL, NULL, "an extension of the editor makes arguments of it; write those" },
+	{ "settings", NULL, NULL,
+	  "an editor extension turns it into arguments; write those into args" },
 	{ .name = "type" },
 	{ .name = "transport" },
 	{ .name = "source" },
@@ -306,12 +308,12 @@ static void convert_member(struct import *import, const struct member *table, co
 		table++;
 	if (table->name == NULL)
 		tell(import, import->warnings, at,
-		     "is not known, and ignored; what counts is command, args, env, cwd, disabled "
+		     "is unknown and ignored; the known ones are command, args, env, cwd, disabled "
 		     "and enabled");
 	else if (table->convert != NULL && value.type != JSON_NULL)
 		table->convert(import, value, table->key);
 	else if (table->advice != NULL && value.type != JSON_NULL)
-		tell(import, import->warnings, at, "is not taken over: %s", table->advice);
+		tell(import, import->warnings, at, "is not imported: %s", table->advice);
 }
 
 static int on_member(struct slice written, struct json value, void *arg)
@@ -397,9 +399,9 @@ static const char *why_left_out(struct slice entry)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(urls); i++)
 		if (scan_member(entry, slice_str(urls[i])).type != JSON_ABSENT)
-			return "it is reached by a url";
+			return "it is reached by a URL";
 	if (scan_member(entry, SLICE_LIT("settings")).type != JSON_ABSENT)
-		return "an extension of the editor starts it";
+		return "an editor extension starts it";
 	return "it has no command";
 }
 
@@ -484,15 +486,16 @@ static struct tree *convert(struct import *import)
 	convert_list_of(import, scan_member(text, SLICE_LIT("mcp")).text, "servers", "mcp.servers");
 	scan_members(scan_member(text, SLICE_LIT("projects")).text, on_project, import);
 	if (import->lists == 0)
-		problem_add(import->problems,
-			    "%s: there is no object \"mcpServers\" in it, nor one of another "
-			    "client's name; expected is "
-			    "{\"mcpServers\": {\"NAME\": {\"command\": …, \"args\": […]}}}",
-			    import->file);
+		problem_add(
+			import->problems,
+			"%s: contains no object \"mcpServers\", nor one with the name that another "
+			"client uses; expected: {\"mcpServers\": {\"NAME\": {\"command\": …, "
+			"\"args\": […]}}}",
+			import->file);
 	else if (import->servers->count == 0 && import->problems->count == before)
 		problem_add(import->problems,
-			    "%s: no entry can be served; one at least must have a command, which "
-			    "is started here",
+			    "%s: no entry can be served; at least one must have a command, to be "
+			    "started here",
 			    import->file);
 	return root;
 }
@@ -519,8 +522,9 @@ struct tree *import_read(struct slice text, const char *file, struct config_prob
 	if (is_toml(text, file))
 		problem_add(
 			problems,
-			"%s: TOML, as Codex has it, is not read; make JSON of it, and import "
-			"that: python3 -c 'import json, sys, tomllib; json.dump({\"mcp_servers\": "
+			"%s: TOML, which Codex uses, cannot be imported; convert it to JSON and "
+			"import that: python3 -c 'import json, sys, tomllib; "
+			"json.dump({\"mcp_servers\": "
 			"tomllib.load(sys.stdin.buffer)[\"mcp_servers\"]}, sys.stdout)' <%s "
 			">codex.json",
 			file, file);

@@ -68,7 +68,8 @@ static void test_entries_become_servers(void **state)
 	assert_int_equal(outcome.warnings.count, 1);
 	assert_string_equal(
 		outcome.warnings.items[0],
-		"f.json:1:193: mcpServers.off.disabled: is disabled there, and not served");
+		"f.json:1:193: mcpServers.off.disabled: is disabled in that file, so it is not "
+		"served");
 	assert_int_equal(servers->count, 3);
 	assert_int_equal(git->count, 5);
 	assert_string_equal(text_at(tree_find(git, "start"), "try"), "true");
@@ -84,8 +85,8 @@ static void test_entries_become_servers(void **state)
 static void test_left_out_and_renamed_entries_are_told(void **state)
 {
 	static const char *const warnings[] = {
-		"f.json:1:17: mcpServers.far: left out: it is reached by a url; only servers that are "
-		"started here, by a command, can be served",
+		"f.json:1:17: mcpServers.far: left out: it is reached by a URL; only servers that "
+		"are started here, by a command, can be served",
 		"f.json:1:58: mcpServers.odd: left out: it has no command; only servers that are started "
 		"here, by a command, can be served",
 		"f.json:1:68: mcpServers.My Server: is served as 'my-server'",
@@ -124,13 +125,13 @@ static void test_editors_files_are_read(void **state)
 static void test_what_is_not_as_in_the_client_is_told(void **state)
 {
 	static const char *const warnings[] = {
-		"f.json:2:11: mcpServers.a.args: '${input:key}' is passed as it stands: nobody is "
-		"asked for it here; write ${NAME} in its place, and set the variable NAME for "
+		"f.json:2:11: mcpServers.a.args: '${input:key}' is passed on unchanged: there is "
+		"nobody to ask for it; write ${NAME} instead, and set the variable NAME for "
 		"mcpgated",
-		"f.json:2:34: mcpServers.a.args: '$HOME' is passed as it stands: write ${NAME} to "
-		"have a variable's value",
-		"f.json:3:2: mcpServers.a.agrs: is not known, and ignored; what counts is command, "
-		"args, env, cwd, disabled and enabled",
+		"f.json:2:34: mcpServers.a.args: '$HOME' is passed on unchanged: to use a "
+		"variable's value, write ${NAME}",
+		"f.json:3:2: mcpServers.a.agrs: is unknown and ignored; the known ones are "
+		"command, args, env, cwd, disabled and enabled",
 	};
 	struct outcome outcome =
 		import_text("{\"mcpServers\": {\"a\": {\"command\": \"x\",\n"
@@ -171,24 +172,25 @@ static void test_variables_are_put_in(void **state)
 	assert_expanded("${env:IMPORT_NONE:-a:b}", "a:b", NULL);
 	assert_expanded("${claim:sub}", "${claim:sub}", NULL);
 	assert_expanded("${userHome}${/}a${pathSeparator}b", "/home/me/a/b", NULL);
-	assert_expanded("${env:IMPORT_NONE}", "${env:IMPORT_NONE}",
-			AT "'${env:IMPORT_NONE}' is passed as it stands: no such variable is set "
-			   "here");
-	assert_expanded("${IMPORT_BYTES}", "${IMPORT_BYTES}",
-			AT "'${IMPORT_BYTES}' is passed as it stands: the variable's value is not "
-			   "UTF-8");
+	assert_expanded(
+		"${env:IMPORT_NONE}", "${env:IMPORT_NONE}",
+		AT "'${env:IMPORT_NONE}' is passed on unchanged: no such variable is set here");
+	assert_expanded(
+		"${IMPORT_BYTES}", "${IMPORT_BYTES}",
+		AT "'${IMPORT_BYTES}' is passed on unchanged: the variable's value is not UTF-8");
 	assert_expanded("${IMPORT_NONE:-${X}}", "${IMPORT_NONE:-${X}}",
-			AT "'${IMPORT_NONE:-${X}' is passed as it stands: nothing is put in its "
-			   "place here");
-	assert_expanded("x${", "x${",
-			AT "'${' is passed as it stands: nothing is put in its place here");
-	assert_expanded("${workspaceFolder}/x", "${workspaceFolder}/x",
-			AT "'${workspaceFolder}' is passed as it stands: no folder is open here; "
-			   "write the path of one in its place");
-	assert_expanded("--key=${IMPORT_TOKEN}", "--key=s3cret",
-			AT "'${IMPORT_TOKEN}' seems to be a secret, and stands in a command line, "
-			   "which everybody on this machine can read; most servers take it from a "
-			   "variable: env");
+			AT "'${IMPORT_NONE:-${X}' is passed on unchanged: it is not expanded here");
+	assert_expanded("x${", "x${", AT "'${' is passed on unchanged: it is not expanded here");
+	assert_expanded(
+		"${workspaceFolder}/x", "${workspaceFolder}/x",
+		AT
+		"'${workspaceFolder}' is passed on unchanged: no folder is open here; write a path "
+		"instead");
+	assert_expanded(
+		"--key=${IMPORT_TOKEN}", "--key=s3cret",
+		AT
+		"'${IMPORT_TOKEN}' seems to be a secret, and is on a command line, which everybody "
+		"on this machine can read; most servers accept it in a variable instead: env");
 }
 
 /* A hundred thousand references to a long value do not fill the memory. */
@@ -249,7 +251,7 @@ static void test_entries_of_projects(void **state)
 	static const char *const warnings[] = {
 		"f.json:1:109: projects./p.mcpServers.a: left out: another entry is already served "
 		"as 'a'",
-		"f.json:1:214: projects./p.mcpServers.c: is disabled there, and not "
+		"f.json:1:214: projects./p.mcpServers.c: is disabled in that file, so it is not "
 		"served",
 	};
 	struct outcome outcome = import_text(
@@ -275,9 +277,9 @@ static void test_many_are_too_many(void **state)
 		const char *before, *head, *tail, *after, *problem;
 	} rows[] = {
 		{ "{\"mcpServers\":{", "\"e", "\":{\"command\":\"x\"}", "}}",
-		  ": mcpServers.e4096: is one too many: there are 4096 before it" },
+		  ": mcpServers.e4096: is one too many: at most 4096 are allowed" },
 		{ "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"env\":{", "\"V", "\":\"\"", "}}}}",
-		  ": mcpServers.a.env: is one too many: there are 4096 before it" },
+		  ": mcpServers.a.env: is one too many: at most 4096 are allowed" },
 		{ "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"args\":[", "\"", "\"", "]}}}",
 		  ": mcpServers.a.args: must be an array of fewer strings" },
 	};
@@ -306,7 +308,7 @@ static void test_what_is_said_twice(void **state)
 	assert_refused(
 		"{\"mcpServers\": {\"a\": {\"command\": {\"path\": \"x\", \"args\": [\"a\"]}, "
 		"\"args\": [\"b\"]}}}",
-		"f.json:1:72: mcpServers.a.args: says again what another member says");
+		"f.json:1:72: mcpServers.a.args: sets the same thing as another member");
 	/* The entry itself counts, not what stands around it. */
 	outcome =
 		import_text("{\"projects\": {\"p\": {\"mcpServers\": {\"a\": {\"command\": \"x\", "
@@ -363,15 +365,17 @@ static void test_values_are_texts_only(void **state)
 static void test_what_is_no_such_file(void **state)
 {
 	static const char none[] =
-		"f.json: there is no object \"mcpServers\" in it, nor one of another client's name; expected is "
-		"{\"mcpServers\": {\"NAME\": {\"command\": …, \"args\": […]}}}";
+		"f.json: contains no object \"mcpServers\", nor one with the name that another "
+		"client uses; expected: {\"mcpServers\": {\"NAME\": {\"command\": …, \"args\": "
+		"[…]}}}";
 
 	assert_refused("{}", none);
 	assert_refused("[]", none);
 	assert_refused("{\"mcpServers\": []}", none);
-	assert_refused("{\"mcpServers\": {\"far\": {\"url\": \"u\"}}}",
-		       "f.json: no entry can be served; one at least must have a "
-		       "command, which is started here");
+	assert_refused(
+		"{\"mcpServers\": {\"far\": {\"url\": \"u\"}}}",
+		"f.json: no entry can be served; at least one must have a command, to be started "
+		"here");
 	assert_refused("{\"a\": 1,\n \"a\": 2}",
 		       "f.json:2:4: not valid JSON: duplicate object key");
 	assert_refused("", "f.json:1:0: not valid JSON: '[' or '{' expected");

@@ -31,7 +31,7 @@ static void check_mode(const char *path, mode_t mode, struct types_context *cont
 	if ((mode & (S_IWGRP | S_IWOTH)) != 0)
 		problem_add(
 			context->problems,
-			"%s: not only its owner may write it; take the right from group and others: "
+			"%s: is writable by group or others, but only its owner may write to it: "
 			"chmod go-w %s",
 			path, path);
 	context->is_world_readable |= (mode & S_IROTH) != 0;
@@ -61,10 +61,11 @@ static void check_directory(const struct reading *reading, const char *path)
 	}
 	/* Where nobody can write at all: as containers have their configuration. */
 	if (statvfs(directory, &system) < 0 || (system.f_flag & ST_RDONLY) == 0)
-		problem_add(reading->context->problems,
-			    "%s: others than root, user %u and the owner of the configuration may "
-			    "write its directory; take it from them: chown, chmod go-w %s",
-			    path, geteuid(), directory);
+		problem_add(
+			reading->context->problems,
+			"%s: its directory may be writable only by root, user %u and the owner of "
+			"the configuration; use chown, or: chmod go-w %s",
+			path, geteuid(), directory);
 	free(directory);
 }
 
@@ -74,10 +75,11 @@ static void check_found(const struct reading *reading, const char *path, const s
 	char *real = realpath(path, NULL);
 
 	if (!is_trusted(reading, status->st_uid))
-		problem_add(reading->context->problems,
-			    "%s: is user %u's, and has to be root's, user %u's or that of the "
-			    "owner of the configuration: chown",
-			    path, status->st_uid, geteuid());
+		problem_add(
+			reading->context->problems,
+			"%s: belongs to user %u, but must belong to root, user %u or the owner of "
+			"the configuration; use chown",
+			path, status->st_uid, geteuid());
 	check_directory(reading, path);
 	if (real != NULL && strcmp(real, path) != 0)
 		check_directory(reading, real);
@@ -156,11 +158,13 @@ static void refuse_second(const struct types_context *context, const struct tree
 		       first->kind == TREE_MAP;
 
 	if (has_key)
-		problem_add_at_key(context->problems, second, "%s '%.60s' is in %s:%u:%u, too",
-				   what, name, first->file, first->key_line, first->key_column);
+		problem_add_at_key(context->problems, second,
+				   "%s '%.60s' is already defined in %s:%u:%u", what, name,
+				   first->file, first->key_line, first->key_column);
 	else
-		problem_add_at(context->problems, second, "%s '%.60s' is in %s:%u:%u, too", what,
-			       name, first->file, first->line, first->column);
+		problem_add_at(context->problems, second,
+			       "%s '%.60s' is already defined in %s:%u:%u", what, name, first->file,
+			       first->line, first->column);
 }
 
 static void move_servers(const struct types_context *context, struct tree *from, struct tree *to)
@@ -194,7 +198,7 @@ static void move_entries(const struct types_context *context, struct tree *from,
 			refuse_second(context, tree_find(item, name), first, what, first->text);
 		} else if (to->count >= YAML_ITEMS_MAX) {
 			problem_add_at(context->problems, item,
-				       "with this one, %s is one of more than %u of its list", what,
+				       "%s is one too many: the list may have at most %u", what,
 				       YAML_ITEMS_MAX);
 			break;
 		} else {
@@ -229,9 +233,9 @@ static void move_auth(const struct types_context *context, struct tree *from, st
 		struct tree *place;
 
 		if (!is_tokens && strcmp(member->key, "issuers") != 0) {
-			problem_add_at_key(context->problems, member,
-					   "auth has tokens and issuers in an included file, and "
-					   "nothing else");
+			problem_add_at_key(
+				context->problems, member,
+				"in an included file, auth may have only tokens and issuers");
 			continue;
 		}
 		if (tree_is_null(member))
@@ -257,9 +261,10 @@ static void merge(const struct types_context *context, struct tree *from, struct
 		struct tree *servers;
 
 		if (!is_servers && strcmp(member->key, "auth") != 0) {
-			problem_add_at_key(context->problems, member,
-					   "an included file has servers, auth.tokens and "
-					   "auth.issuers, and nothing else");
+			problem_add_at_key(
+				context->problems, member,
+				"an included file may have only servers, auth.tokens and "
+				"auth.issuers");
 			continue;
 		}
 		if (tree_is_null(member))
@@ -313,7 +318,7 @@ static bool has_room(const struct reading *reading, const struct tree *item)
 			       INCLUDE_FILES_MAX);
 	else if (reading->bytes >= INCLUDE_BYTES_MAX)
 		problem_add_at(reading->context->problems, item,
-			       "the files up to this one are larger than %zu KiB together",
+			       "the files up to this one are larger than %zu KiB in total",
 			       INCLUDE_BYTES_MAX / 1024);
 	return has_files && reading->bytes < INCLUDE_BYTES_MAX;
 }

@@ -127,13 +127,13 @@ static void other_keys_are_refused(void **state)
 	put("main", "include: [d/a]\n");
 	put("d/a", "limits: {sessions: 1}\n");
 	read_all();
-	assert_problem("d/a", ":1:1: an included file has servers, auth.tokens");
+	assert_problem("d/a", ":1:1: an included file may have only servers, auth.tokens");
 	put("d/a", "auth: {mode: token}\n");
 	read_all();
-	assert_problem("d/a", "auth has tokens and issuers in an included file");
+	assert_problem("d/a", "in an included file, auth may have only tokens and issuers");
 	put("d/a", "include: [b]\n");
 	read_all();
-	assert_problem("d/a", "an included file has servers");
+	assert_problem("d/a", "an included file may have only servers");
 	put("d/a", "[]\n");
 	read_all();
 	assert_problem("d/a", "must be a map of keys");
@@ -152,13 +152,14 @@ static void names_are_there_once(void **state)
 	put("d/b", "");
 	read_all();
 	assert_int_equal(problems.count, 1);
-	assert_non_null(strstr(problems.items[0], "/d/a:1:11: the server 'm' is in "));
+	assert_non_null(
+		strstr(problems.items[0], "/d/a:1:11: the server 'm' is already defined in "));
 	put("d/a", "auth: {tokens: [{name: x}, {name: y}, {name: x}], issuers: [{issuer: x}]}\n");
 	put("d/b", "auth: {tokens: [{name: z}, {name: y}, {other: x}, 5]}\n");
 	read_all();
 	assert_int_equal(problems.count, 2);
-	assert_non_null(strstr(problems.items[0], ": the token 'x' is in "));
-	assert_non_null(strstr(problems.items[1], ": the token 'y' is in "));
+	assert_non_null(strstr(problems.items[0], ": the token 'x' is already defined in "));
+	assert_non_null(strstr(problems.items[1], ": the token 'y' is already defined in "));
 	assert_non_null(strstr(problems.items[1], "/d/a:1:"));
 	assert_int_equal(find("auth", "tokens")->count, 5);
 	assert_int_equal(find("auth", "issuers")->count, 1);
@@ -171,14 +172,14 @@ static void others_may_not_have_written_them(void **state)
 	put("d/a", "servers: {a: {}}\n");
 	assert_int_equal(chmod(path_of("d/a"), 0620), 0);
 	read_all();
-	assert_problem("d/a", "not only its owner may write it");
+	assert_problem("d/a", "is writable by group or others, but only its owner may write to it");
 	assert_int_equal(chmod(path_of("d/a"), 0644), 0);
 	read_all();
 	assert_int_equal(problems.count, 0);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(chmod(path_of("d"), i == 0 ? 0720 : 0702), 0);
 		read_all();
-		assert_problem("d/a", "may write its directory");
+		assert_problem("d/a", "its directory may be writable only by root, user ");
 	}
 	/* As in /tmp: nobody may put another one in its place. */
 	assert_int_equal(chmod(path_of("d"), 01777), 0);
@@ -193,7 +194,7 @@ static void others_may_not_have_written_them(void **state)
 	assert_int_equal(problems.count, 0);
 	assert_int_equal(chmod(path_of("e"), 0777), 0);
 	read_all();
-	assert_problem("e/b", "may write its directory; ");
+	assert_problem("e/b", "its directory may be writable only by root, user ");
 	if (geteuid() != 0)
 		return; /* only root gives files away */
 	assert_int_equal(unlink(path_of("d/b")), 0);
@@ -206,7 +207,7 @@ static void others_may_not_have_written_them(void **state)
 	assert_int_equal(problems.count, 0);
 	assert_int_equal(chown(path_of("d"), 12346, 0), 0);
 	read_all();
-	assert_problem("d/a", "may write its directory");
+	assert_problem("d/a", "its directory may be writable only by root, user ");
 }
 
 /* `count` entries of a list or map, each made of its number. */
@@ -238,7 +239,7 @@ static void lists_are_bounded(void **state)
 	put("d/a", tokens[0]);
 	put("d/b", tokens[1]);
 	read_all();
-	assert_problem("d/b", "with this one, the token is one of more than 4096");
+	assert_problem("d/b", "the token is one too many: the list may have at most 4096");
 	assert_int_equal(find("auth", "tokens")->count, YAML_ITEMS_MAX);
 	put("d/a", servers[0]);
 	put("d/b", servers[1]);
@@ -267,7 +268,7 @@ static void files_are_bounded(void **state)
 	read_all();
 	assert_int_equal(paths.count, 4);
 	assert_non_null(
-		strstr(problems.items[problems.count - 1], "are larger than 4096 KiB together"));
+		strstr(problems.items[problems.count - 1], "are larger than 4096 KiB in total"));
 	for (int i = 0; i <= INCLUDE_FILES_MAX; i++) {
 		snprintf(name, sizeof(name), "d/%d", i);
 		put(name, "servers: {}\n");

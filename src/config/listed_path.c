@@ -219,10 +219,11 @@ static int check_against(const struct config_server *server, const char *path, s
 		const char *root = server->sandbox_write.items[i].p;
 
 		if (is_below_by_link(path, root))
-			return error_set(err, ERROR_INVALID,
-					 "%.120s is below %.120s, which server '%.60s' may write, "
-					 "by another name; name it by that one",
-					 path, root, server->conf.name);
+			return error_set(
+				err, ERROR_INVALID,
+				"%.120s is another name for a path below %.120s, which server "
+				"'%.60s' may write to; write it as a path below that",
+				path, root, server->conf.name);
 	}
 	return 0;
 }
@@ -247,10 +248,12 @@ int listed_path_check(const struct config *config, const char *path, struct erro
 	if (fd >= 0)
 		close(fd);
 	else if (errno == ELOOP)
-		return error_set(err, ERROR_INVALID,
-				 "%.120s has a link below %.120s, which a server may write and so "
-				 "could lead anywhere; list where it leads to instead",
-				 path, root);
+		return error_set(
+			err, ERROR_INVALID,
+			"%.120s goes through a symbolic link below %.120s, which a server may "
+			"write to, and so could lead anywhere; list the path that it leads to "
+			"instead",
+			path, root);
 	return 0;
 }
 
@@ -264,11 +267,13 @@ int listed_path_check_output(const struct listed_writers *writers, const char *p
 	char *end;
 
 	if (walk(writers, path, real) < 0)
-		return error_set(err, ERROR_INVALID,
-				 errno == ELOOP ?
-					 "there is a link in a directory that a server may "
-					 "write, which could lead anywhere; or there are too many" :
-					 "the path is too long");
+		return error_set(
+			err, ERROR_INVALID,
+			errno == ELOOP ?
+				"the path goes through a symbolic link below a directory that a "
+				"server may write to, and so could lead anywhere; or through too "
+				"many links" :
+				"the path is too long");
 	end = strrchr(real, '/');
 	if (end != NULL)
 		*end = '\0';
@@ -280,8 +285,9 @@ int listed_path_check_output(const struct listed_writers *writers, const char *p
 	}
 	if (server == NULL)
 		return 0;
-	return error_set(err, ERROR_INVALID,
-			 "server '%.60s'%s may write the directory, and so put another file in its "
-			 "place; name one elsewhere",
-			 server->conf.name, how);
+	return error_set(
+		err, ERROR_INVALID,
+		"server '%.60s'%s may write to the directory, and so could replace the file; "
+		"choose a path elsewhere",
+		server->conf.name, how);
 }

@@ -206,9 +206,9 @@ static void plain_files_alone_are_read(void **state)
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
 		assert_int_equal(file_read(paths[i], &nobody, 100, &content, NULL, &err), -1);
-		assert_string_equal(err.text, "is no plain file");
+		assert_string_equal(err.text, "is not a regular file");
 		assert_int_equal(file_read(paths[i], &running, 100, &content, NULL, &err), -1);
-		assert_string_equal(err.text, "is no plain file");
+		assert_string_equal(err.text, "is not a regular file");
 		assert_int_equal(content.len, 0);
 	}
 	free(fifo);
@@ -268,7 +268,7 @@ static void output_is_where_no_server_writes(void **state)
 	assert_int_equal(listed_path_check_output(&next, "/", &err), 0);
 	write_list[0] = SLICE_LIT("/");
 	assert_int_equal(listed_path_check_output(&next, "/log", &err), -1);
-	assert_non_null(strstr(err.text, "'files' may write the directory"));
+	assert_non_null(strstr(err.text, "'files' may write to the directory"));
 	assert_int_equal(listed_path_check_output(&running, "/log", &err), -1);
 	assert_non_null(strstr(err.text, "'files', as it has run until now, may write"));
 }

@@ -246,12 +246,14 @@ static void test_confinement_of_a_server(void **state)
 	ASSERT_PROBLEMS("servers: {a: {command: x, idle_timeout: 5m}}\n",
 			"F:1:27: unknown key 'idle_timeout'; did you mean 'pool.idle_timeout'?");
 	/* SEC-62: nobody is left to believe in a sandbox that is none. */
-	ASSERT_PROBLEMS("servers: {a: {command: x, sandbox: {read: [/b]}}}\n",
-			"F:1:36: servers.a.sandbox: this is no sandbox yet, nothing would be "
-			"refused: add 'mode: landlock', or 'mode: off' if none is meant");
-	ASSERT_PROBLEMS("servers: {a: {command: x}}\ndefaults: {sandbox: {udp: none}}\n",
-			"F:2:21: defaults.sandbox: this is no sandbox yet, nothing would be "
-			"refused: add 'mode: landlock', or 'mode: off' if none is meant");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, sandbox: {read: [/b]}}}\n",
+		"F:1:36: servers.a.sandbox: without 'mode' there is no sandbox, and nothing is "
+		"refused: add 'mode: landlock', or 'mode: off' if you want none");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x}}\ndefaults: {sandbox: {udp: none}}\n",
+		"F:2:21: defaults.sandbox: without 'mode' there is no sandbox, and nothing is "
+		"refused: add 'mode: landlock', or 'mode: off' if you want none");
 	outcome = load_good("servers: {a: {command: x, sandbox: {mode: off, read: [/b]}}}\n");
 	end(&outcome);
 	outcome = load_good("servers: {a: {command: x, sandbox: {read: [/b]}}}\n"
@@ -267,9 +269,9 @@ static void test_confinement_of_a_server(void **state)
 }
 
 #define SERVER_A(rest) "servers: {a: {command: x, " rest "}}\n"
-#define NEED_TOKENS                                                                           \
-	"servers.a.env: claims of the caller (${claim:sub}) need callers that show a token: " \
-	"set auth.mode"
+#define NEED_TOKENS                                                                          \
+	"servers.a.env: claims of the caller (${claim:sub}) need callers with a token: set " \
+	"auth.mode"
 
 /* AUTH-DWN-02, -03: the names are noted once; where nobody could be meant, claims are refused. */
 static void test_claims(void **state)
@@ -293,18 +295,19 @@ static void test_claims(void **state)
 	assert_true(server->env[4].is_secret);
 	end(&outcome);
 	ASSERT_PROBLEMS(SERVER_A("env: {U: '${claim:sub}'}"), "F:1:32: " NEED_TOKENS);
-	ASSERT_PROBLEMS(SERVER_A("isolation: shared, env: {U: '${claim:sub}'}"),
-			"F:1:51: servers.a.env: claims of the caller (${claim:sub}) need isolation "
-			"session or principal: with shared one process serves everybody",
-			"F:1:51: " NEED_TOKENS);
+	ASSERT_PROBLEMS(
+		SERVER_A("isolation: shared, env: {U: '${claim:sub}'}"),
+		"F:1:51: servers.a.env: claims of the caller (${claim:sub}) need isolation session "
+		"or principal: with shared, one process serves everybody",
+		"F:1:51: " NEED_TOKENS);
 	ASSERT_PROBLEMS(
 		SERVER_A("env: {U: '${claim:sub'}"),
-		"F:1:36: servers.a.env.U: a claim must be written like ${claim:sub}, its name "
-		"with 1 to 64 visible ASCII characters");
+		"F:1:36: servers.a.env.U: a claim must be written like ${claim:sub}, with a name "
+		"of 1 to 64 visible ASCII characters");
 	ASSERT_PROBLEMS(
 		SERVER_A("env: {U: '${claim:}'}"),
-		"F:1:36: servers.a.env.U: a claim must be written like ${claim:sub}, its name "
-		"with 1 to 64 visible ASCII characters");
+		"F:1:36: servers.a.env.U: a claim must be written like ${claim:sub}, with a name "
+		"of 1 to 64 visible ASCII characters");
 	ASSERT_PROBLEMS(
 		SERVER_A("args: ['${claim:sub}']"),
 		"F:1:33: servers.a.args: claims of the caller (${claim:…}) can only be in env");
@@ -406,10 +409,10 @@ static void test_what_servers_write(void **state)
 		"'drop'");
 	ASSERT_PROBLEMS(
 		SERVER_A("redact: [ok, 'a(', 'b*']"),
-		"F:1:40: servers.a.redact[1]: is no pattern that can be used: missing closing "
+		"F:1:40: servers.a.redact[1]: is not a usable pattern: missing closing "
 		"parenthesis, at byte 2",
-		"F:1:46: servers.a.redact[2]: is no pattern that can be used: it fits the "
-		"empty text, which is in every text, at byte 0");
+		"F:1:46: servers.a.redact[2]: is not a usable pattern: it matches the empty text, "
+		"and so every text, at byte 0");
 }
 
 /* REL-46 */
@@ -436,11 +439,11 @@ static void test_tool_limits(void **state)
 	ASSERT_PROBLEMS(
 		SERVER_A(
 			"tools: {limits: [{calls: 1}, {tools: [t], per: 1m}, {tools: [\"\\u200b\"], calls: 1}]}"),
-		"F:1:44: servers.a.tools.limits[0]: must have 'tools', which it is for",
+		"F:1:44: servers.a.tools.limits[0]: must have 'tools', the tools that it limits",
 		"F:1:56: servers.a.tools.limits[1]: limits nothing: it has neither 'calls' nor "
 		"'concurrency'",
-		"F:1:88: servers.a.tools.limits[2].tools[0]: the name of the tool has a character "
-		"that is not seen or has no meaning");
+		"F:1:88: servers.a.tools.limits[2].tools[0]: the name of the tool has an invisible "
+		"or unassigned character");
 }
 
 /* SEC-63 */
@@ -470,9 +473,10 @@ static void test_audit(void **state)
 			"F:2:13: audit.to: must be the absolute path of a file, journal, or "
 			"unix:PATH with the absolute path of a socket, not 'unix:a'");
 	ASSERT_PROBLEMS(SERVER "audit: {required: true}\n",
-			"F:2:19: audit.required: needs audit.to: there is nothing that records");
-	ASSERT_PROBLEMS(SERVER "audit: {to: journal, required: true, calls: refused}\n",
-			"F:2:32: audit.required: needs audit.calls: all, for it is about calls");
+			"F:2:19: audit.required: needs audit.to: without it nothing is recorded");
+	ASSERT_PROBLEMS(
+		SERVER "audit: {to: journal, required: true, calls: refused}\n",
+		"F:2:32: audit.required: needs audit.calls: all, because it is about calls");
 	ASSERT_PROBLEMS(SERVER "audit: {too: a}\n", "F:2:9: unknown key 'too'; did you mean 'to'?");
 }
 
@@ -540,7 +544,7 @@ static void test_impossible_values(void **state)
 		"  tool_timeout: {t: 61s}}}\n",
 		"F:1:44: servers.a.request_timeout: request_timeout must not be longer than "
 		"request_timeout_max",
-		"F:2:17: servers.a.tool_timeout: the time of the tool 't' must not be longer "
+		"F:2:17: servers.a.tool_timeout: the timeout of the tool 't' must not be longer "
 		"than request_timeout_max");
 	ASSERT_PROBLEMS(
 		SERVER "log: {target: stdout}\n",
@@ -548,7 +552,7 @@ static void test_impossible_values(void **state)
 		"not 'stdout'");
 	ASSERT_PROBLEMS(SERVER "public_url: https://x/y/\n",
 			"F:2:13: public_url: must be like https://mcp.example.com or "
-			"https://example.com/mcp, without a slash at its end, not 'https://x/y/'");
+			"https://example.com/mcp, without a slash at the end, not 'https://x/y/'");
 	ASSERT_PROBLEMS(
 		SERVER "origins: [https://a, '*']\nhosts: [http://x]\n",
 		"F:2:22: origins[1]: must be an origin like https://app.example.com, without a "
@@ -592,14 +596,15 @@ static void test_tls(void **state)
 			"or a list of such maps");
 	ASSERT_PROBLEMS(SERVER "listen: [{tls: {certificate: c, key: k, cert: x}}]\n",
 			"F:2:41: unknown key 'cert'; did you mean 'certificate'?");
-	ASSERT_PROBLEMS(SERVER "listen: [{tls: [{certificate: c, key: k},\n"
-			       "  {certificate: c, key: k, client_ca: x}]}]\n",
-			"F:3:3: listen[0].tls[1]: client_ca and min_version hold for the whole "
-			"address: they stand in the first entry of tls");
+	ASSERT_PROBLEMS(
+		SERVER "listen: [{tls: [{certificate: c, key: k},\n"
+		       "  {certificate: c, key: k, client_ca: x}]}]\n",
+		"F:3:3: listen[0].tls[1]: client_ca and min_version apply to the whole address: "
+		"set them in the first entry of tls");
 	ASSERT_PROBLEMS(
 		SERVER "listen: [{plaintext: true, tls: {certificate: c, key: k}}]\n",
-		"F:2:22: listen[0].plaintext: an address with TLS is not plaintext; take one "
-		"of the two away");
+		"F:2:22: listen[0].plaintext: an address cannot have both tls and plaintext; "
+		"remove one of the two");
 }
 
 #define NO_TLS(place, address)                                                                       \
@@ -607,12 +612,11 @@ static void test_tls(void **state)
 	      ", and it has no TLS. In the configuration file, add to "                              \
 	      "this entry of listen the line 'tls: {certificate: FILE, key: FILE}'; or, if a proxy " \
 	      "in front has TLS, the line 'plaintext: true'"
-#define NO_TOKENS(place, address)                                                                      \
-	place ": listen[0].address: other machines may reach " address                                 \
-	      ", and nobody is asked for a token. In the configuration file, add at the top level "    \
-	      "the line "                                                                              \
-	      "'auth: {mode: token, tokens: [{name: NAME, sha256: HASH}]}'; or, if everybody who can " \
-	      "connect may use the servers, the line 'auth: {mode: anonymous}'"
+#define NO_TOKENS(place, address)                                                                \
+	place ": listen[0].address: other machines may reach " address                           \
+	      ", and no token is required. In the configuration file, add at the top level the " \
+	      "line 'auth: {mode: token, tokens: [{name: NAME, sha256: HASH}]}'; or, if "        \
+	      "everybody who can connect may use the servers, the line 'auth: {mode: anonymous}'"
 
 /* DEF-01, DEF-02, DEF-04: the text says what to write, and only what is missing. */
 static void test_reachable_listener_needs_two_lines(void **state)
@@ -638,7 +642,7 @@ static void test_reachable_listener_needs_two_lines(void **state)
 		       "  {address: '127.0.0.1:1'}]\n",
 		"F:2:20: listen[0].address: must end in ':' and a port from 0 to 65535, like "
 		"127.0.0.1:8808",
-		"F:3:13: listen[2].address: the address 127.0.0.1:1 is here twice");
+		"F:3:13: listen[2].address: the address 127.0.0.1:1 is listed twice");
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
 		struct outcome outcome = load_good(good[i]);
 
@@ -658,9 +662,10 @@ static void test_admin_is_for_this_machine(void **state)
 	assert_string_equal(outcome.config->admin_address, "unix:/a/b");
 	assert_string_equal(outcome.config->admin_metrics, "127.0.0.1:9464");
 	end(&outcome);
-	ASSERT_PROBLEMS(SERVER "admin: {address: '127.0.0.1:1'}\n",
-			"F:2:18: admin.address: must be unix:PATH, auto or off, not '127.0.0.1:1'; "
-			"what Prometheus reads may have an address of its own: admin.metrics");
+	ASSERT_PROBLEMS(
+		SERVER "admin: {address: '127.0.0.1:1'}\n",
+		"F:2:18: admin.address: must be unix:PATH, auto or off, not '127.0.0.1:1'; to give "
+		"Prometheus an address of its own, use admin.metrics");
 	ASSERT_PROBLEMS(
 		SERVER "admin: {metrics: '0.0.0.0:1'}\n",
 		"F:2:18: admin.metrics: must be an address that only this machine can reach, "
@@ -680,15 +685,15 @@ static void test_the_page_is_for_this_machine(void **state)
 	end(&outcome);
 	ASSERT_PROBLEMS(SERVER "admin: {page: '0.0.0.0:1'}\n",
 			"F:2:15: admin.page: must be a loopback address, like 127.0.0.1:9090, not "
-			"'0.0.0.0:1'; the admin socket has the page without this key");
+			"'0.0.0.0:1'; the admin socket serves the page without this key");
 	ASSERT_PROBLEMS(SERVER "admin: {page: 'unix:/a'}\n",
 			"F:2:15: admin.page: must be a loopback address, like 127.0.0.1:9090, not "
-			"'unix:/a'; the admin socket has the page without this key");
+			"'unix:/a'; the admin socket serves the page without this key");
 	ASSERT_PROBLEMS(
 		SERVER "admin: {page_token: abc}\n",
 		"F:2:21: admin.page_token: must be 64 hexadecimal digits, the output of: "
 		"printf %s TOKEN | sha256sum",
-		"F:2:21: admin.page_token: is for the page at admin.page, which is not given");
+		"F:2:21: admin.page_token: is for the page at admin.page, which is not set");
 }
 
 /* DEF-05: the own names, those of the configuration, where clients connect; without ports. */
@@ -715,29 +720,34 @@ static void test_names_and_paths(void **state)
 	ASSERT_PROBLEMS("servers:\n  a:\n", "F:2:5: servers.a: the key 'command' is missing");
 	ASSERT_PROBLEMS(
 		"servers: {Ab: {command: x, path: /x}}\n",
-		"F:1:11: the server name 'Ab' must have 1 to 64 small letters, digits, '-' and "
+		"F:1:11: the server name 'Ab' must have 1 to 64 lowercase letters, digits, '-' and "
 		"'_', and begin with a letter or digit");
 	ASSERT_PROBLEMS(
 		"servers: {-a: {command: x, path: /x}}\n",
-		"F:1:11: the server name '-a' must have 1 to 64 small letters, digits, '-' and "
+		"F:1:11: the server name '-a' must have 1 to 64 lowercase letters, digits, '-' and "
 		"'_', and begin with a letter or digit");
 	ASSERT_PROBLEMS("servers: {a: {command: x, path: mcp}}\n",
 			"F:1:33: servers.a.path: the path 'mcp' must begin with '/' and have only "
-			"visible ASCII characters without ? # % \" and backslash");
+			"visible ASCII characters other than ? # % \" and backslash");
 	ASSERT_PROBLEMS("servers: {a: {command: x, path: '/a?b'}}\n",
 			"F:1:33: servers.a.path: the path '/a?b' must begin with '/' and have only "
-			"visible ASCII characters without ? # % \" and backslash");
-	ASSERT_PROBLEMS("servers: {a: {command: x, path: /healthz}}\n",
-			"F:1:33: servers.a.path: the path '/healthz' is the daemon's own");
-	ASSERT_PROBLEMS("servers: {a: {command: x, path: /register}}\n",
-			"F:1:33: servers.a.path: the path '/register' is the daemon's own");
-	ASSERT_PROBLEMS("servers: {a: {command: x, path: /.well-known/x}}\n",
-			"F:1:33: servers.a.path: the path '/.well-known/x' is the daemon's own");
+			"visible ASCII characters other than ? # % \" and backslash");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, path: /healthz}}\n",
+		"F:1:33: servers.a.path: the path '/healthz' is reserved for the daemon itself");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, path: /register}}\n",
+		"F:1:33: servers.a.path: the path '/register' is reserved for the daemon itself");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, path: /.well-known/x}}\n",
+		"F:1:33: servers.a.path: the path '/.well-known/x' is reserved for the daemon "
+		"itself");
 	ASSERT_PROBLEMS("servers:\n  a: {command: x, path: /b/mcp}\n  b: {command: x}\n",
-			"F:3:6: servers.b: the path '/b/mcp' is also that of the server 'a'");
+			"F:3:6: servers.b: the path '/b/mcp' is already used by the server 'a'");
 	/* AUTH-AUD-03, AUTH-CFG-01: a slash at the end makes no other path, so no other resource. */
-	ASSERT_PROBLEMS("servers:\n  a: {command: x}\n  b: {command: x, path: /a/mcp/}\n",
-			"F:3:25: servers.b.path: the path '/a/mcp' is also that of the server 'a'");
+	ASSERT_PROBLEMS(
+		"servers:\n  a: {command: x}\n  b: {command: x, path: /a/mcp/}\n",
+		"F:3:25: servers.b.path: the path '/a/mcp' is already used by the server 'a'");
 	outcome = load_good("servers:\n  a: {command: x, path: /a/}\n  b: {command: x, path: /}\n");
 	assert_string_equal(outcome.config->servers[0].endpoint.path.p, "/a");
 	assert_string_equal(outcome.config->servers[0].endpoint.sse_path.p, "/a/sse");
@@ -775,20 +785,19 @@ static void test_variables_are_not_replaced(void **state)
 	ASSERT_PROBLEMS(
 		"servers: {a: {command: x, env: {T: '${GITHUB_TOKEN}', U: 'x${env:V}', W: "
 		"'${X:-secret}'}}}\n",
-		"F:1:36: servers.a.env.T: nothing is put in the place of ${GITHUB_TOKEN}; the "
-		"value of a variable of the daemon is {env: GITHUB_TOKEN}, that of a file "
-		"{file: PATH}",
-		"F:1:58: servers.a.env.U: nothing is put in the place of ${V}; the value of a "
-		"variable of the daemon is {env: V}, that of a file {file: PATH}",
-		"F:1:74: servers.a.env.W: nothing is put in the place of ${X}; the value of a "
-		"variable of the daemon is {env: X}, that of a file {file: PATH}");
+		"F:1:36: servers.a.env.T: ${GITHUB_TOKEN} is not expanded; to use a variable of "
+		"the daemon, write {env: GITHUB_TOKEN}; to use a file, {file: PATH}",
+		"F:1:58: servers.a.env.U: ${V} is not expanded; to use a variable of the daemon, "
+		"write {env: V}; to use a file, {file: PATH}",
+		"F:1:74: servers.a.env.W: ${X} is not expanded; to use a variable of the daemon, "
+		"write {env: X}; to use a file, {file: PATH}");
 	ASSERT_PROBLEMS(
 		"servers: {a: {command: x, args: [a, '--key=${KEY}'], cwd: '${HOME}/x'}}\n",
-		"F:1:37: servers.a.args[1]: nothing is put in the place of ${KEY}; give the server "
-		"that variable, env: {KEY: {env: KEY}}, and if it must be an argument have a shell "
-		"make it one: command: sh, args: [-c, 'exec COMMAND \"$KEY\"']",
-		"F:1:59: servers.a.cwd: nothing is put in the place of ${HOME}; write the value "
-		"itself: {env: HOME} is for env and secrets alone");
+		"F:1:37: servers.a.args[1]: ${KEY} is not expanded; pass the variable to the "
+		"server, env: {KEY: {env: KEY}}, and if it must be an argument let a shell expand "
+		"it: command: sh, args: [-c, 'exec COMMAND \"$KEY\"']",
+		"F:1:59: servers.a.cwd: ${HOME} is not expanded; write the value itself: {env: "
+		"HOME} works only in env and for secrets");
 }
 
 /* A daemon is installed before its first server is known. */
@@ -826,9 +835,9 @@ static void test_literal_secret_in_a_readable_file(void **state)
 	assert_int_equal(outcome.warnings.count, 1);
 	assert_string_equal(
 		outcome.warnings.items[0],
-		"F:1:48: servers.a.env.A_TOKEN: a secret in a file that everybody can "
-		"read; take the right away (chmod o-r) or put it into a file of its own: "
-		"{file: PATH}");
+		"F:1:48: servers.a.env.A_TOKEN: a secret in a file that everybody can read; remove "
+		"that permission (chmod o-r) or put the secret into a file of its own: {file: "
+		"PATH}");
 	end(&outcome);
 	outcome = load_readable(yaml, false);
 	assert_int_equal(outcome.warnings.count, 0);
@@ -843,9 +852,9 @@ static void test_token_in_env_whose_time_is_over(void **state)
 		"NONE: a.b.c}}}\n");
 
 	assert_int_equal(outcome.warnings.count, 1);
-	assert_string_equal(outcome.warnings.items[0],
-			    "F:1:38: servers.a.env.OLD: is a token (JWT) whose time is over since "
-			    "2020-09-13T12:26:40Z");
+	assert_string_equal(
+		outcome.warnings.items[0],
+		"F:1:38: servers.a.env.OLD: is a token (JWT) that expired on 2020-09-13T12:26:40Z");
 	end(&outcome);
 }
 
@@ -912,21 +921,22 @@ static void test_tokens_and_scopes_that_cannot_be(void **state)
 			"F:2:54: auth.tokens[0].servers[0]: there is no server 'b'");
 	ASSERT_PROBLEMS(
 		SERVER "auth: {tokens: [{name: n, sha256: " HASH "}]}\n",
-		"F:2:16: auth.tokens: tokens are asked for only with 'mode: token' or 'mode: oauth'");
+		"F:2:16: auth.tokens: tokens are checked only with 'mode: token' or 'mode: oauth'");
 	ASSERT_PROBLEMS(SERVER "auth: {mode: token, tokens: [{name: n, sha256: " HASH
 			       "}, {name: m, sha256: " HASH "}]}\n",
-			"F:2:133: auth.tokens[1].sha256: this token is here twice");
+			"F:2:133: auth.tokens[1].sha256: this token is listed twice");
 	ASSERT_PROBLEMS(SERVER TOKEN_MODE ", scope_hierarchy: {a: [b], b: [c], c: [b]}}\n",
-			"F:2:145: auth.scope_hierarchy.b: the scope 'b' would hold itself",
-			"F:2:153: auth.scope_hierarchy.c: the scope 'c' would hold itself");
-	ASSERT_PROBLEMS("servers: {a: {command: x, scopes: [openid, 'a b']}}\n" TOKEN_MODE "}\n",
-			"F:1:36: servers.a.scopes[0]: the scope 'openid' says nothing about what a "
-			"token may do here; take it away",
-			"F:1:44: servers.a.scopes[1]: the scope 'a b' must be visible ASCII "
-			"characters without \" and backslash");
-	ASSERT_PROBLEMS("servers: {a: {command: x, scopes: [a]}}\n",
-			"F:1:14: servers.a: scopes are needed here, but nobody is asked for a "
-			"token: set auth.mode");
+			"F:2:145: auth.scope_hierarchy.b: the scope 'b' would include itself",
+			"F:2:153: auth.scope_hierarchy.c: the scope 'c' would include itself");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, scopes: [openid, 'a b']}}\n" TOKEN_MODE "}\n",
+		"F:1:36: servers.a.scopes[0]: the scope 'openid' says nothing about what a token "
+		"may do here; remove it",
+		"F:1:44: servers.a.scopes[1]: the scope 'a b' must have only visible ASCII "
+		"characters other than \" and backslash");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, scopes: [a]}}\n",
+		"F:1:14: servers.a: scopes are required here, but no token is: set auth.mode");
 	ASSERT_PROBLEMS(
 		SERVER "auth: {mode: token, tokens: {name: n}}\n",
 		"F:2:29: auth.tokens: must be a list of maps, like [{name: ci, sha256: HEX, "
@@ -934,7 +944,7 @@ static void test_tokens_and_scopes_that_cannot_be(void **state)
 }
 
 #define TOOLS_AT "servers.a.tools.scopes."
-#define NOT_SEEN "the name of the tool has a character that is not seen or has no meaning"
+#define NOT_SEEN "the name of the tool has an invisible or unassigned character"
 #define TOOL(name) "servers: {a: {command: x, tools: {scopes: {" name ": [s]}}}}\n" TOKEN_MODE "}\n"
 
 /* AUTH-SCP-12 */
@@ -982,13 +992,13 @@ static void test_rules_of_names(void **state)
 			    "file:/y");
 	assert_false(outcome.config->servers[1].conf.permissions.has_rules);
 	end(&outcome);
-	ASSERT_PROBLEMS(
-		"servers: {a: {command: x, tools: {deny: [a, 'd\u200be']}}}\n",
-		"F:1:45: servers.a.tools.deny[1]: the name has a character that is not seen or has no "
-		"meaning");
+	ASSERT_PROBLEMS("servers: {a: {command: x, tools: {deny: [a, 'd\u200be']}}}\n",
+			"F:1:45: servers.a.tools.deny[1]: the name has an invisible or unassigned "
+			"character");
 	ASSERT_PROBLEMS(
 		"servers: {a: {command: x, resources: {allow: ['file://h/x']}}}\n",
-		"F:1:47: servers.a.resources.allow[0]: the name is of a file on another machine");
+		"F:1:47: servers.a.resources.allow[0]: the name refers to a file on another "
+		"machine");
 }
 
 #define ROLES(text) SERVER TOKEN_MODE "}\nroles: {" text "}\n"
@@ -1030,17 +1040,17 @@ static void test_roles_that_cannot_be(void **state)
 {
 	ASSERT_PROBLEMS(
 		SERVER "roles: {r: {allow: {a: ['*']}}}\n",
-		"F:2:8: roles: tokens have roles, but nobody is asked for a token: set 'mode: "
+		"F:2:8: roles: roles are given to tokens, but no token is required: set 'mode: "
 		"token' or 'mode: oauth' in auth");
 	ASSERT_PROBLEMS(
 		ROLES("r: {allow: {b: [x]}, prompts: {deny: {a: ['x\u200b']}}}"),
 		"F:3:24: roles.r.allow.b: there is no server 'b'",
-		"F:3:51: roles.r.prompts.deny.a[0]: the name has a character that is not seen "
-		"or has no meaning");
+		"F:3:51: roles.r.prompts.deny.a[0]: the name has an invisible or unassigned "
+		"character");
 	ASSERT_PROBLEMS(
 		ROLES("'a b': {allow: {a: [x]}}"),
-		"F:3:9: the name of a role has letters, digits, '-' and '_' only, at most 64 of "
-		"them");
+		"F:3:9: the name of a role may have only letters, digits, '-' and '_', at most 64 "
+		"of them");
 	ASSERT_PROBLEMS(SERVER TOKEN_MODE "}\nroles: [x]\n",
 			"F:3:8: roles: must be a map of names and roles");
 	ASSERT_PROBLEMS(
@@ -1048,8 +1058,8 @@ static void test_roles_that_cannot_be(void **state)
 		       ", roles: [r], tools: {b: ['*'], a: ['*']}}]}\n",
 		"F:2:137: auth.tokens[0].tools.b: there is no server 'b'",
 		"F:2:122: auth.tokens[0].roles[0]: there is no role 'r'",
-		"F:2:30: auth.tokens[0]: has tools and roles; what it may call is said by one of "
-		"them");
+		"F:2:30: auth.tokens[0]: has both tools and roles; only one of them may say what "
+		"it may call");
 }
 
 static void assert_only_warning(const char *yaml, const char *warning)
@@ -1069,23 +1079,24 @@ static void test_limits_in_vain(void **state)
 		const char *server;
 		const char *warning; /* the first; NULL: none */
 	} rows[] = {
-		{ "rate: {per: 10s}", "F:1:39: servers.a.rate.per: does nothing here: it is about "
-				      "'calls', and there are none" },
-		{ "rate: {burst: 2}", "servers.a.rate.burst: does nothing here" },
+		{ "rate: {per: 10s}",
+		  "F:1:39: servers.a.rate.per: has no effect here: it needs 'calls', which is not "
+		  "set" },
+		{ "rate: {burst: 2}", "servers.a.rate.burst: has no effect here" },
 		{ "rate: {calls: 1, per: 10s, burst: 2}", NULL },
 		{ "rate: {per: 1m}", NULL }, /* as a printed configuration has it */
 		{ "tools: {limits: [{tools: [a], concurrency: 1, burst: 2}]}",
-		  "servers.a.tools.limits[0].burst: does nothing here" },
+		  "servers.a.tools.limits[0].burst: has no effect here" },
 		{ "tools: {limits: [{tools: ['a*', c], calls: 1}, {tools: ['A*b', C], calls: 1}]}",
-		  "servers.a.tools.limits[1]: does nothing here: the entries above it are for all" },
+		  "servers.a.tools.limits[1]: has no effect here: entries above it already match" },
 		{ "tools: {limits: [{tools: [a], calls: 1}, {tools: [b], calls: 1}, "
 		  "{tools: [b, a], calls: 1}]}",
-		  "servers.a.tools.limits[2]: does nothing here" },
+		  "servers.a.tools.limits[2]: has no effect here" },
 		{ "tools: {limits: [{tools: [a], calls: 1}, {tools: [a, b], calls: 1}]}", NULL },
 		{ "tools: {limits: [{tools: ['a*b'], calls: 1}, {tools: ['a*'], calls: 1}]}",
 		  NULL },
-		{ "hide: true", "servers.a.hide: does nothing here: it is about scopes" },
-		{ "hide: true, scopes: [a]", "servers.a.hide: does nothing here" },
+		{ "hide: true", "servers.a.hide: has no effect here: it is about scopes" },
+		{ "hide: true, scopes: [a]", "servers.a.hide: has no effect here" },
 		{ "hide: true, prompts: {scopes: {x: [a]}}", NULL },
 	};
 
@@ -1108,19 +1119,20 @@ static void test_sections_in_vain(void **state)
 		const char *warning; /* NULL: none */
 	} rows[] = {
 		{ "traces: {otlp: {sample: 10%}}",
-		  "F:2:25: traces.otlp.sample: does nothing here: there is no 'endpoint' that" },
-		{ "traces: {otlp: {service_name: x}}", "traces.otlp.service_name: does nothing" },
+		  "F:2:25: traces.otlp.sample: has no effect here: 'endpoint' is not set, so" },
+		{ "traces: {otlp: {service_name: x}}", "traces.otlp.service_name: has no effect" },
 		{ "traces: {otlp: {sample: 100%, interval: 5s, plaintext: false}}", NULL },
 		{ "traces: {otlp: {endpoint: 'http://127.0.0.1/v1/traces', sample: 10%}}", NULL },
 		{ "traces: {otlp: ~}", NULL },
 		{ "audit: {calls: refused}",
-		  "F:2:16: audit.calls: does nothing here: there is no 'to' that records go to" },
-		{ "audit: {arguments: true}", "audit.arguments: does nothing here" },
+		  "F:2:16: audit.calls: has no effect here: 'to' is not set, so nothing is "
+		  "recorded" },
+		{ "audit: {arguments: true}", "audit.arguments: has no effect here" },
 		{ "audit: {calls: all, arguments: false, required: false}", NULL },
 		{ "audit: {to: journal, arguments: true}", NULL },
 		{ "log: {level: warn, access: true}",
-		  "F:2:28: log.access: does nothing here: its lines are of level info" },
-		{ "log: {level: error, payloads: true}", "log.payloads: does nothing here" },
+		  "F:2:28: log.access: has no effect here: its lines are of level info" },
+		{ "log: {level: error, payloads: true}", "log.payloads: has no effect here" },
 		{ "log: {level: warn, access: false, payloads: false}", NULL },
 		{ "log: {level: info, access: true, payloads: true}", NULL },
 		{ "trusted_proxies: []", NULL },
@@ -1155,7 +1167,7 @@ static void test_roles_in_vain(void **state)
 		  "roles.n.allow.a[0]: has no effect: deny of all servers denies" },
 		{ "n: {allow: {a: [no_a]}}",
 		  "roles.n.allow.a[0]: has no effect: the server denies" },
-		{ "n: {allow: {a: [x, y, X]}}", "roles.n.allow.a[2]: stands here twice" },
+		{ "n: {allow: {a: [x, y, X]}}", "roles.n.allow.a[2]: is listed twice" },
 		{ "n: {resources: {allow: {a: ['res://P/x']}, deny: {a: ['res://p/*']}}}",
 		  "roles.n.resources.allow.a[0]: has no effect: deny" },
 		{ "n: {when: {groups: []}, allow: {a: [x]}}", NULL },
@@ -1208,8 +1220,9 @@ static void test_rules_of_arguments(void **state)
 	assert_int_equal(outcome.warnings.count, 1);
 	assert_string_equal(
 		outcome.warnings.items[0],
-		"F:5:57: servers.b.tools.arguments.paths: paths are judged by their letters, and links "
-		"may lead out of the roots: what keeps the server inside is a sandbox (sandbox.mode)");
+		"F:5:57: servers.b.tools.arguments.paths: paths are checked only by name, and "
+		"links may lead out of the roots: to keep the server inside, use a sandbox "
+		"(sandbox.mode)");
 	end(&outcome);
 }
 
@@ -1245,12 +1258,13 @@ static void test_rules_of_arguments_that_cannot_be(void **state)
 {
 	ASSERT_PROBLEMS(ARGUMENTS("deny_patterns: {'*': [a, '(b']}"),
 			"F:1:72: " ARGUMENTS_AT
-			"deny_patterns.*[1]: is no regular expression that can "
-			"be used: missing closing parenthesis, at byte 2");
-	ASSERT_PROBLEMS(ARGUMENTS("deny_patterns: {x: ['a*']}"),
-			"F:1:67: " ARGUMENTS_AT
-			"deny_patterns.x[0]: is no regular expression that can "
-			"be used: it fits the empty text, which is in every text, at byte 0");
+			"deny_patterns.*[1]: is not a usable regular expression: missing closing "
+			"parenthesis, at byte 2");
+	ASSERT_PROBLEMS(
+		ARGUMENTS("deny_patterns: {x: ['a*']}"),
+		"F:1:67: " ARGUMENTS_AT
+		"deny_patterns.x[0]: is not a usable regular expression: it matches the empty "
+		"text, and so every text, at byte 0");
 	ASSERT_PROBLEMS(ARGUMENTS("deny_patterns: {' ': [a]}"),
 			"F:1:68: " ARGUMENTS_AT "deny_patterns. : the name of the tool is empty");
 	ASSERT_PROBLEMS(ARGUMENTS("forbidden_keys: [a, ' ']"),
@@ -1263,9 +1277,10 @@ static void test_rules_of_arguments_that_cannot_be(void **state)
 			"F:1:69: " ARGUMENTS_AT
 			"paths.roots[1]: must be an absolute path without '..', "
 			"not '/a/../b'");
-	ASSERT_PROBLEMS(ARGUMENTS("paths: {members: [path]}"),
-			"F:1:54: " ARGUMENTS_AT "paths: nothing is refused without 'roots', the "
-			"directories that paths must stay in");
+	ASSERT_PROBLEMS(
+		ARGUMENTS("paths: {members: [path]}"),
+		"F:1:54: " ARGUMENTS_AT
+		"paths: has no effect without 'roots', the directories that paths must stay in");
 }
 
 #define OAUTH(rest) "public_url: 'https://a.example'\nauth: {mode: oauth, " rest "}\n"
@@ -1331,16 +1346,18 @@ static void test_credentials_for_introspection(void **state)
 	assert_string_equal(issuer->client_key_id, "k");
 	assert_memory_equal(issuer->client_key, "-----BEGIN PRIVATE KEY-----\nMC4", 31);
 	end(&outcome);
-	ASSERT_PROBLEMS(SERVER INTROSPECTION("auth_method: private_key_jwt, client_secret: x"),
-			"F:3:76: auth.issuers[0].introspection: the key 'client_key' is missing",
-			"F:3:136: auth.issuers[0].introspection.client_secret: with this "
-			"auth_method it is not used; the key is 'client_key'");
+	ASSERT_PROBLEMS(
+		SERVER INTROSPECTION("auth_method: private_key_jwt, client_secret: x"),
+		"F:3:76: auth.issuers[0].introspection: the key 'client_key' is missing",
+		"F:3:136: auth.issuers[0].introspection.client_secret: is not used with this "
+		"auth_method; set 'client_key' instead");
 	ASSERT_PROBLEMS(SERVER INTROSPECTION("client_secret: x, client_key: " CLIENT_KEY),
-			"F:3:121: auth.issuers[0].introspection.client_key: with this "
-			"auth_method it is not used; the key is 'client_secret'");
-	ASSERT_PROBLEMS(SERVER INTROSPECTION("auth_method: private_key_jwt, client_key: x"),
-			"F:3:133: auth.issuers[0].introspection.client_key: it is no private key "
-			"in PEM form without a password");
+			"F:3:121: auth.issuers[0].introspection.client_key: is not used with this "
+			"auth_method; set 'client_secret' instead");
+	ASSERT_PROBLEMS(
+		SERVER INTROSPECTION("auth_method: private_key_jwt, client_key: x"),
+		"F:3:133: auth.issuers[0].introspection.client_key: it is not a private key in PEM "
+		"form without a passphrase");
 }
 
 /* AUTH-CFG-01 */
@@ -1348,26 +1365,24 @@ static void test_issuers_that_cannot_be(void **state)
 {
 	ASSERT_PROBLEMS(
 		SERVER "auth: {mode: oauth}\n",
-		"F:2:7: auth: mode oauth needs public_url, the origin that clients use: the "
-		"names of the servers for issuers are made of it",
+		"F:2:7: auth: mode oauth needs public_url, the origin that clients use: the names "
+		"by which issuers know the servers are made from it",
 		"F:2:7: auth: mode oauth needs at least one entry in issuers, like "
 		"[{issuer: https://id.example.com}]");
 	ASSERT_PROBLEMS(
 		SERVER OAUTH("issuers: [{algorithms: [none, HS256, RS256]}]"),
 		"F:3:31: auth.issuers[0]: the key 'issuer' is missing",
-		"F:3:45: auth.issuers[0].algorithms[0]: 'none' is no signature that can be "
-		"accepted; there are RS256, PS256, ES256, EdDSA, and RS, PS, ES with 384 and "
-		"512",
-		"F:3:51: auth.issuers[0].algorithms[1]: 'HS256' is no signature that can be "
-		"accepted; there are RS256, PS256, ES256, EdDSA, and RS, PS, ES with 384 and "
-		"512");
+		"F:3:45: auth.issuers[0].algorithms[0]: 'none' is not a supported signature "
+		"algorithm; use RS256, PS256, ES256, EdDSA, or RS, PS, ES with 384 or 512",
+		"F:3:51: auth.issuers[0].algorithms[1]: 'HS256' is not a supported signature "
+		"algorithm; use RS256, PS256, ES256, EdDSA, or RS, PS, ES with 384 or 512");
 	ASSERT_PROBLEMS(
 		SERVER OAUTH(
 			"issuers: [{issuer: 'https://a.example', introspection: {always: "
 			"true}}, {issuer: 'https://a.example', introspection: {client_id: c}}]"),
 		"F:3:76: auth.issuers[0].introspection: the key 'client_id' is missing",
 		"F:3:138: auth.issuers[1].introspection: the key 'client_secret' is missing",
-		"F:3:102: auth.issuers[1].issuer: this issuer is here twice");
+		"F:3:102: auth.issuers[1].issuer: this issuer is listed twice");
 	/* AUTH-AS-03 */
 	ASSERT_PROBLEMS(
 		SERVER OAUTH("issuers: [{issuer: 'https://a.example', jwks_uri: "
@@ -1376,20 +1391,20 @@ static void test_issuers_that_cannot_be(void **state)
 	ASSERT_PROBLEMS(
 		SERVER OAUTH(
 			"issuers: [{issuer: 'https://a.example', required_claims: {tid: []}}]"),
-		"F:3:78: auth.issuers[0].required_claims: the claim 'tid' has no value that it may "
-		"have");
-	ASSERT_PROBLEMS(SERVER OAUTH("issuers: [{issuer: 'https://a.example'}], x_api_key: true"),
-			"F:3:74: auth.x_api_key: X-API-Key is for entries of tokens, and there are "
-			"none");
+		"F:3:78: auth.issuers[0].required_claims: the claim 'tid' has an empty list of "
+		"values, so no token would pass");
+	ASSERT_PROBLEMS(
+		SERVER OAUTH("issuers: [{issuer: 'https://a.example'}], x_api_key: true"),
+		"F:3:74: auth.x_api_key: X-API-Key is for static tokens: it needs at least one "
+		"entry in tokens");
 	ASSERT_PROBLEMS(
 		"servers: {a: {command: x, clients: [c], algorithms: [none]}}\n",
-		"F:1:54: servers.a.algorithms[0]: 'none' is no signature that can be "
-		"accepted; there are RS256, PS256, ES256, EdDSA, and RS, PS, ES with 384 and "
-		"512",
-		"F:1:14: servers.a: clients and algorithms are of tokens of issuers: they need "
+		"F:1:54: servers.a.algorithms[0]: 'none' is not a supported signature algorithm; "
+		"use RS256, PS256, ES256, EdDSA, or RS, PS, ES with 384 or 512",
+		"F:1:14: servers.a: clients and algorithms are for tokens from issuers: they need "
 		"'mode: oauth' in auth");
 	ASSERT_PROBLEMS(SERVER "auth: {issuers: [{issuer: 'https://a.example'}]}\n",
-			"F:2:17: auth.issuers: issuers are asked only with 'mode: oauth'");
+			"F:2:17: auth.issuers: issuers are used only with 'mode: oauth'");
 	ASSERT_PROBLEMS(
 		SERVER OAUTH("issuers: [{issuer: 'https://a.example', ca: "
 			     "/nonexistent/ca.crt}]"),

@@ -48,16 +48,17 @@ static void check_exposure(const struct config *config, const struct config_list
 	if (is_open && config->is_from_file)
 		problem_add_at(
 			problems, at,
-			"other machines may reach %s, and nobody is asked for a token. In the "
+			"other machines may reach %s, and no token is required. In the "
 			"configuration file, add at the top level the line 'auth: {mode: token, "
 			"tokens: [{name: NAME, sha256: HASH}]}'; or, if everybody who can connect "
 			"may use the servers, the line 'auth: {mode: anonymous}'",
 			listen->address);
 	else if (is_open)
-		problem_add_at(problems, at,
-			       "other machines may reach %s, and nobody is asked for a token; add "
-			       "--token-file FILE (openssl rand -hex 32 makes a token)",
-			       listen->address);
+		problem_add_at(
+			problems, at,
+			"other machines may reach %s, and no token is required; add --token-file "
+			"FILE (openssl rand -hex 32 makes a token)",
+			listen->address);
 }
 
 static void check_tls(const struct config_listen *listen, const struct tree *item,
@@ -74,12 +75,13 @@ static void check_tls(const struct config_listen *listen, const struct tree *ite
 		if (i > 0 && (tls->client_ca != NULL || tree_find(at, "min_version") != NULL))
 			problem_add_at(
 				problems, at,
-				"client_ca and min_version hold for the whole address: they stand in "
+				"client_ca and min_version apply to the whole address: set them in "
 				"the first entry of tls");
 	}
 	if (listen->tls_count > 0 && listen->plaintext)
-		problem_add_at(problems, tree_below(item, "plaintext"),
-			       "an address with TLS is not plaintext; take one of the two away");
+		problem_add_at(
+			problems, tree_below(item, "plaintext"),
+			"an address cannot have both tls and plaintext; remove one of the two");
 }
 
 static void check_listen(const struct config *config, const struct tree *root,
@@ -101,7 +103,7 @@ static void check_listen(const struct config *config, const struct tree *root,
 		/* A port that the kernel chooses is another one each time. */
 		for (size_t j = 0; j < i && (port == NULL || strcmp(port, ":0") != 0); j++)
 			if (strcmp(config->listen[j].address, listen->address) == 0)
-				problem_add_at(problems, at, "the address %s is here twice",
+				problem_add_at(problems, at, "the address %s is listed twice",
 					       listen->address);
 	}
 }
@@ -121,8 +123,8 @@ static void check_admin(const struct config *config, const struct tree *root,
 	if (!is_word && strncmp(text, "unix:", 5) != 0)
 		problem_add_at(
 			problems, address_at,
-			"must be unix:PATH, auto or off, not '%.100s'; what Prometheus reads "
-			"may have an address of its own: admin.metrics",
+			"must be unix:PATH, auto or off, not '%.100s'; to give Prometheus an "
+			"address of its own, use admin.metrics",
 			text);
 	else if (!is_word && address_parse(text, &address, &err) != 0)
 		problem_add_at(problems, address_at, "%s", err.text);
@@ -157,16 +159,17 @@ static void check_page(const struct config *config, const struct tree *root,
 	if (config->admin_page == NULL) {
 		if (token != NULL)
 			problem_add_at(problems, token_at,
-				       "is for the page at admin.page, which is not given");
+				       "is for the page at admin.page, which is not set");
 		return;
 	}
 	if (address_parse(config->admin_page, &address, &err) != 0)
 		problem_add_at(problems, page_at, "%s", err.text);
 	else if (!address.is_local || address.kind != ADDRESS_TCP)
-		problem_add_at(problems, page_at,
-			       "must be a loopback address, like 127.0.0.1:9090, not '%.100s'; "
-			       "the admin socket has the page without this key",
-			       config->admin_page);
+		problem_add_at(
+			problems, page_at,
+			"must be a loopback address, like 127.0.0.1:9090, not '%.100s'; the admin "
+			"socket serves the page without this key",
+			config->admin_page);
 }
 
 /* `http://HOST` or `https://HOST`, with a port or without, and nothing behind. */
@@ -198,10 +201,11 @@ static void check_names(const struct config *config, const struct tree *root,
 	const char *public_url = config->frontend.authorization.public_url.p;
 
 	if (public_url != NULL && !is_public_url(public_url))
-		problem_add_at(problems, tree_below(root, "public_url"),
-			       "must be like https://mcp.example.com or https://example.com/mcp, "
-			       "without a slash at its end, not '%.100s'",
-			       public_url);
+		problem_add_at(
+			problems, tree_below(root, "public_url"),
+			"must be like https://mcp.example.com or https://example.com/mcp, without "
+			"a slash at the end, not '%.100s'",
+			public_url);
 	for (size_t i = 0; i < config->frontend.origins.count; i++) {
 		const char *origin = config->frontend.origins.items[i].p;
 
@@ -237,8 +241,8 @@ static bool check_name(const struct config_server *server, const struct tree *at
 	if (!is_good)
 		problem_add_at_key(
 			problems, at,
-			"the server name '%.60s' must have 1 to 64 small letters, digits, "
-			"'-' and '_', and begin with a letter or digit",
+			"the server name '%.60s' must have 1 to 64 lowercase letters, digits, '-' "
+			"and '_', and begin with a letter or digit",
 			name);
 	return is_good;
 }
@@ -261,10 +265,11 @@ static void check_path(const struct config_server *server, const struct tree *at
 	if (path[0] != '/' || path[length] != '\0')
 		problem_add_at(problems, at,
 			       "the path '%.100s' must begin with '/' and have only visible ASCII "
-			       "characters without ? # %% \" and backslash",
+			       "characters other than ? # %% \" and backslash",
 			       path);
 	else if (is_reserved)
-		problem_add_at(problems, at, "the path '%.100s' is the daemon's own", path);
+		problem_add_at(problems, at, "the path '%.100s' is reserved for the daemon itself",
+			       path);
 }
 
 struct path_taken {
@@ -298,10 +303,10 @@ static void check_paths_are_unique(const struct config *config, const struct tre
 		for (size_t p = 0; p < ARRAY_LEN(paths) && server->enabled && other == NULL; p++) {
 			other = find_path(&taken, paths[p]);
 			if (other != NULL)
-				problem_add_at(problems,
-					       tree_below(server_place(root, server), "path"),
-					       "the path '%.100s' is also that of the server '%s'",
-					       paths[p].p, other->conf.name);
+				problem_add_at(
+					problems, tree_below(server_place(root, server), "path"),
+					"the path '%.100s' is already used by the server '%s'",
+					paths[p].p, other->conf.name);
 		}
 		for (size_t p = 0; p < ARRAY_LEN(paths) && server->enabled; p++, next++) {
 			*next = (struct path_taken){ .path = paths[p], .by = server };
@@ -324,7 +329,7 @@ static void check_timeouts(const struct config_server *server, const struct tree
 	for (size_t i = 0; i < timeouts->count; i++)
 		if (timeouts->items[i].timeout_ms > max_ms)
 			problem_add_at(problems, tree_below(at, "tool_timeout"),
-				       "the time of the tool '%.60s' must not be longer than "
+				       "the timeout of the tool '%.60s' must not be longer than "
 				       "request_timeout_max",
 				       timeouts->items[i].tool.p);
 }
@@ -344,20 +349,21 @@ static void check_claims(const struct config *config, const struct config_server
 	if (server->conf.isolation == ISOLATION_SHARED)
 		problem_add_at(problems, at,
 			       "claims of the caller (${claim:%.60s}) need isolation session or "
-			       "principal: with shared one process serves everybody",
+			       "principal: with shared, one process serves everybody",
 			       claims->items[0].p);
 	if (mode < AUTHORIZATION_TOKEN)
-		problem_add_at(problems, at,
-			       "claims of the caller (${claim:%.60s}) need callers that show a "
-			       "token: %s",
-			       claims->items[0].p,
-			       config->is_from_file ? "set auth.mode" : "add --token-file FILE");
+		problem_add_at(
+			problems, at,
+			"claims of the caller (${claim:%.60s}) need callers with a token: %s",
+			claims->items[0].p,
+			config->is_from_file ? "set auth.mode" : "add --token-file FILE");
 	for (size_t i = 0; mode == AUTHORIZATION_TOKEN && i < claims->count; i++)
 		if (!slice_is_equal(claims->items[i], SLICE_LIT("sub")))
-			problem_add_at(problems, at,
-				       "a static token has only the claim sub, its name, and no "
-				       "'%.60s'",
-				       claims->items[i].p);
+			problem_add_at(
+				problems, at,
+				"a static token has only the claim sub, which is its name; it has "
+				"no '%.60s'",
+				claims->items[i].p);
 }
 
 static void refuse_claims(const char *text, const struct tree *at, struct config_problems *problems)
@@ -375,8 +381,8 @@ static void check_redact(const struct config_server *server, const struct tree *
 		struct error err;
 
 		if (redact_add(&rules, server->redact.items[i], &err) < 0)
-			problem_add_at(problems, tree_item(list, i),
-				       "is no pattern that can be used: %s", err.text);
+			problem_add_at(problems, tree_item(list, i), "is not a usable pattern: %s",
+				       err.text);
 		redact_free(&rules);
 	}
 }

@@ -39,8 +39,7 @@ static void check_patterns(const struct slice_map *lists, const struct tree *at,
 
 			if (pattern == NULL)
 				problem_add_at(problems, tree_item(list_at, j),
-					       "is no regular expression that can be used: %s",
-					       err.text);
+					       "is not a usable regular expression: %s", err.text);
 			pattern_free(&pattern);
 		}
 	}
@@ -60,8 +59,7 @@ static void check_paths(const struct argument_rules *rules, const struct tree *a
 	    rules->path_members.written.count + rules->paths_ignored.written.count > 0)
 		problem_add_at(
 			problems, at,
-			"nothing is refused without 'roots', the directories that paths must "
-			"stay in");
+			"has no effect without 'roots', the directories that paths must stay in");
 	check_members(&rules->path_members.written, tree_below(at, "members"), problems);
 	check_members(&rules->paths_ignored.written, tree_below(at, "ignore"), problems);
 }
@@ -90,7 +88,8 @@ void rules_check_tool_limits(const struct config_server *server, const struct tr
 		const struct slices *names = &entry->tools.written;
 
 		if (names->count == 0)
-			problem_add_at(problems, entry_at, "must have 'tools', which it is for");
+			problem_add_at(problems, entry_at,
+				       "must have 'tools', the tools that it limits");
 		if (entry->limit.rate.calls == 0 && entry->limit.concurrency == 0)
 			problem_add_at(problems, entry_at,
 				       "limits nothing: it has neither 'calls' nor 'concurrency'");
@@ -110,6 +109,6 @@ void rules_warn_of_arguments(const struct config_server *server, const struct tr
 	    server->sandbox == CONFIG_SANDBOX_OFF)
 		problem_add_at(
 			warnings, tree_below(tree_below(tools, "arguments"), "paths"),
-			"paths are judged by their letters, and links may lead out of the roots: what "
-			"keeps the server inside is a sandbox (sandbox.mode)");
+			"paths are checked only by name, and links may lead out of the roots: to "
+			"keep the server inside, use a sandbox (sandbox.mode)");
 }

@@ -30,8 +30,8 @@ void rules_check_audit(const struct config *config, const struct tree *root,
 			audit->to);
 	if (audit->is_required && tree_find(at, "to") == NULL)
 		problem_add_at(problems, tree_below(at, "required"),
-			       "needs audit.to: there is nothing that records");
+			       "needs audit.to: without it nothing is recorded");
 	if (audit->is_required && audit->is_refused_only)
 		problem_add_at(problems, tree_below(at, "required"),
-			       "needs audit.calls: all, for it is about calls");
+			       "needs audit.calls: all, because it is about calls");
 }

@@ -23,15 +23,15 @@ static void check_scope(const char *scope, const struct tree *at, struct config_
 	       scope[length] != '\\')
 		length++;
 	if (scope[0] == '\0' || scope[length] != '\0')
-		problem_add_at(problems, at,
-			       "the scope '%.60s' must be visible ASCII characters without \" and "
-			       "backslash",
-			       scope);
+		problem_add_at(
+			problems, at,
+			"the scope '%.60s' must have only visible ASCII characters other than \" "
+			"and backslash",
+			scope);
 	else if (strcmp(scope, "openid") == 0 || strcmp(scope, "offline_access") == 0)
 		problem_add_at(
 			problems, at,
-			"the scope '%s' says nothing about what a token may do here; take it "
-			"away",
+			"the scope '%s' says nothing about what a token may do here; remove it",
 			scope);
 }
 
@@ -56,7 +56,7 @@ static void check_hierarchy(const struct config *config, const struct tree *auth
 		check_scope(list->name.p, list_at, problems);
 		check_scopes(&list->values, list_at, problems);
 		if (scope_table_implies(&config->scopes, list->name, list->name))
-			problem_add_at(problems, list_at, "the scope '%.60s' would hold itself",
+			problem_add_at(problems, list_at, "the scope '%.60s' would include itself",
 				       list->name.p);
 	}
 }
@@ -100,7 +100,7 @@ static void check_token(const struct config *config, size_t index, const struct 
 		if (tokens->items[i].sha256 != NULL &&
 		    strcasecmp(tokens->items[i].sha256, token->sha256) == 0)
 			problem_add_at(problems, tree_below(at, "sha256"),
-				       "this token is here twice");
+				       "this token is listed twice");
 }
 
 static void check_tokens(const struct config *config, const struct tree *auth,
@@ -117,11 +117,12 @@ static void check_tokens(const struct config *config, const struct tree *auth,
 			       "mode token needs at least one entry in tokens, like "
 			       "[{name: NAME, sha256: HASH}]");
 	if (authorization->takes_api_keys && count == 0)
-		problem_add_at(problems, tree_below(auth, "x_api_key"),
-			       "X-API-Key is for entries of tokens, and there are none");
+		problem_add_at(
+			problems, tree_below(auth, "x_api_key"),
+			"X-API-Key is for static tokens: it needs at least one entry in tokens");
 	if (!asks_for_tokens(config) && count > 0)
 		problem_add_at(problems, list,
-			       "tokens are asked for only with 'mode: token' or 'mode: oauth'");
+			       "tokens are checked only with 'mode: token' or 'mode: oauth'");
 }
 
 static void check_algorithms(const struct slices *names, const struct tree *at,
@@ -131,8 +132,8 @@ static void check_algorithms(const struct slices *names, const struct tree *at,
 		if (algorithm_find(names->items[i]) == NULL)
 			problem_add_at(
 				problems, tree_item(at, i),
-				"'%.20s' is no signature that can be accepted; there are RS256, "
-				"PS256, ES256, EdDSA, and RS, PS, ES with 384 and 512",
+				"'%.20s' is not a supported signature algorithm; use RS256, PS256, "
+				"ES256, EdDSA, or RS, PS, ES with 384 or 512",
 				names->items[i].p);
 }
 
@@ -164,10 +165,11 @@ static void check_denial(const struct authorization_conf *authorization,
 		problem_add_at(problems, at, "must have one of sub, client_id, jti and sid");
 	if (!has_issuer)
 		problem_add_at(problems, tree_below(at, "issuer"),
-			       "there is no such entry in auth.issuers, byte for byte");
+			       "no entry in auth.issuers is the same, byte for byte");
 	if (is_static && names == 1 && !has_token)
-		problem_add_at(problems, at,
-			       "a static token is denied by sub, which is its name in auth.tokens");
+		problem_add_at(
+			problems, at,
+			"a static token is denied by sub, which must be its name in auth.tokens");
 }
 
 /* AUTH-SCP-12 */
@@ -222,14 +224,13 @@ static void check_server(const struct config *config, const struct config_server
 	    place->clients.count + place->algorithms.count > 0)
 		problem_add_at(
 			problems, at,
-			"clients and algorithms are of tokens of issuers: they need 'mode: oauth' "
-			"in auth");
+			"clients and algorithms are for tokens from issuers: they need 'mode: "
+			"oauth' in auth");
 	check_scopes(&place->scopes, tree_below(at, "scopes"), problems);
 	check_names(&server->conf, at, problems);
 	if (!asks_for_tokens(config) && (place->scopes.count > 0 || needs_any(&server->conf.needs)))
 		problem_add_at(problems, at,
-			       "scopes are needed here, but nobody is asked for a token: set "
-			       "auth.mode");
+			       "scopes are required here, but no token is: set auth.mode");
 }
 
 /* ---- issuers ---- */
@@ -267,7 +268,7 @@ static void check_introspection(const struct verifier_issuer_conf *issuer, const
 		problem_add_at(problems, at, "the key '%s' is missing", needed);
 	if (issuer->client_id != NULL && tree_find(at, other) != NULL)
 		problem_add_at(problems, tree_below(at, other),
-			       "with this auth_method it is not used; the key is '%s'", needed);
+			       "is not used with this auth_method; set '%s' instead", needed);
 	if (signs && issuer->client_key != NULL &&
 	    client_auth_check_key(issuer->client_key, &err) < 0)
 		problem_add_at(problems, tree_below(at, "client_key"), "%s", err.text);
@@ -295,13 +296,15 @@ static void check_issuer(const struct verifier_conf *issuers, size_t index, cons
 	check_algorithms(&issuer->algorithms, tree_below(at, "algorithms"), problems);
 	for (size_t i = 0; i < issuer->required_claims.count; i++)
 		if (issuer->required_claims.items[i].values.count == 0)
-			problem_add_at(problems, tree_below(at, "required_claims"),
-				       "the claim '%.60s' has no value that it may have",
-				       issuer->required_claims.items[i].name.p);
+			problem_add_at(
+				problems, tree_below(at, "required_claims"),
+				"the claim '%.60s' has an empty list of values, so no token would "
+				"pass",
+				issuer->required_claims.items[i].name.p);
 	for (size_t i = 0; i < index && issuer->issuer != NULL; i++)
 		if (issuers->items[i].issuer != NULL &&
 		    strcmp(issuers->items[i].issuer, issuer->issuer) == 0)
-			problem_add_at(problems, issuer_at, "this issuer is here twice");
+			problem_add_at(problems, issuer_at, "this issuer is listed twice");
 }
 
 static void check_oauth(const struct config *config, const struct tree *root,
@@ -323,8 +326,8 @@ static void check_oauth(const struct config *config, const struct tree *root,
 	if (is_on && authorization->public_url.n == 0)
 		problem_add_at(
 			problems, auth,
-			"mode oauth needs public_url, the origin that clients use: the names "
-			"of the servers for issuers are made of it");
+			"mode oauth needs public_url, the origin that clients use: the names by "
+			"which issuers know the servers are made from it");
 	else if (is_on)
 		check_url(authorization->public_url.p, tree_below(root, "public_url"), problems);
 	if (is_on && authorization->issuers.count == 0 && list == auth)
@@ -332,7 +335,7 @@ static void check_oauth(const struct config *config, const struct tree *root,
 			       "mode oauth needs at least one entry in issuers, like [{issuer: "
 			       "https://id.example.com}]");
 	if (!is_on && authorization->issuers.count > 0)
-		problem_add_at(problems, list, "issuers are asked only with 'mode: oauth'");
+		problem_add_at(problems, list, "issuers are used only with 'mode: oauth'");
 }
 
 void rules_check_auth(const struct config *config, const struct tree *root,
@@ -348,7 +351,7 @@ void rules_check_auth(const struct config *config, const struct tree *root,
 			     tree_item(denials, i), problems);
 	if (!asks_for_tokens(config) && config->deny.count > 0)
 		problem_add_at(problems, denials,
-			       "tokens are asked for only with 'mode: token' or 'mode: oauth'");
+			       "tokens are checked only with 'mode: token' or 'mode: oauth'");
 	check_hierarchy(config, auth, problems);
 	check_oauth(config, root, problems);
 	/* What is left out of a decision would be allowed to everybody. */
@@ -375,7 +378,7 @@ void rules_warn_of_proxy(const struct config *config, const struct tree *root,
 	if (authorization->mode == AUTHORIZATION_NONE && told_by != NULL)
 		problem_add_at(
 			warnings, told_by,
-			"others come by way of a proxy, it seems, and nobody is asked for a token: "
-			"say who may call (auth: {mode: token} or oauth), or that everybody may "
-			"(auth: {mode: anonymous})");
+			"clients seem to come through a proxy, and no token is required: say who "
+			"may call (auth: {mode: token} or oauth), or that everybody may (auth: "
+			"{mode: anonymous})");
 }

@@ -17,7 +17,7 @@ static void warn_if_idle(const struct tree *value, bool is_idle, const char *why
 			 struct config_problems *warnings)
 {
 	if (is_idle && value != NULL)
-		problem_add_at(warnings, value, "does nothing here: %s", why);
+		problem_add_at(warnings, value, "has no effect here: %s", why);
 }
 
 /* As a printed configuration has each key. */
@@ -47,10 +47,10 @@ static void warn_of_traces_and_audit(const struct config *config, const struct t
 	if (collector->endpoint == NULL && collector->headers.count == 0 &&
 	    collector->ca_file == NULL)
 		warn_of_section("traces.otlp", tree_find(tree_find(root, "traces"), "otlp"),
-				"there is no 'endpoint' that spans go to", warnings);
+				"'endpoint' is not set, so no spans are sent", warnings);
 	if (config->audit.to == NULL && !config->audit.is_required)
 		warn_of_section("audit", tree_find(root, "audit"),
-				"there is no 'to' that records go to", warnings);
+				"'to' is not set, so nothing is recorded", warnings);
 }
 
 /* Lines that config has asked for, of a level that is not logged. */
@@ -108,8 +108,8 @@ static void warn_of_rate(const struct rate_rule *rule, const char *level, const 
 		const struct tree *value = tree_find(at, keys[i]);
 
 		if (value != NULL && !says_default(level, value))
-			warn_if_idle(value, rule->calls == 0,
-				     "it is about 'calls', and there are none", warnings);
+			warn_if_idle(value, rule->calls == 0, "it needs 'calls', which is not set",
+				     warnings);
 	}
 }
 
@@ -141,8 +141,8 @@ static void warn_of_limits(const struct config_server *server, const struct tree
 		warn_of_rate(&limits->items[i].limit.rate, OPTIONS_TOOL_LIMIT, tree_item(list, i),
 			     warnings);
 		warn_if_idle(tree_item(list, i), is_for_none(limits, i),
-			     "the entries above it are for all of its tools, and of several that "
-			     "fit the first counts",
+			     "entries above it already match all of its tools, and the first match "
+			     "counts",
 			     warnings);
 	}
 }
@@ -156,7 +156,7 @@ static void warn_of_hide(const struct config_server *server, const struct tree *
 	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++)
 		has_any |= needs->by_name[kind].count > 0;
 	warn_if_idle(tree_find(at, "hide"), needs->hides && !has_any,
-		     "it is about scopes of tools, prompts and resources, and there are none",
+		     "it is about scopes of tools, prompts and resources, and none are set",
 		     warnings);
 }
 
@@ -169,9 +169,10 @@ static void warn_of_pin(const struct config_server *server, const struct tree *a
 	for (size_t i = 0; i < server->env_count; i++)
 		has_claims |= server->env[i].has_claims;
 	if (has_claims && server->conf.pin == PIN_ENFORCE)
-		problem_add_at(warnings, tree_below(at, "pin"),
-			       "env has claims: if the definitions differ by caller, those of the "
-			       "first are approved, and the others' withheld");
+		problem_add_at(
+			warnings, tree_below(at, "pin"),
+			"env has claims: if the definitions differ between callers, those of the "
+			"first are approved and the others' are withheld");
 }
 
 /* A token in env that says when it ends: who is shown it would refuse the server. */
@@ -195,7 +196,7 @@ static void warn_of_expired(const struct config_server *server, const struct tre
 			continue;
 		quantity_format_date((uint64_t)end_s * 1000, text);
 		problem_add_at(warnings, tree_below(tree_below(at, "env"), pair->name),
-			       "is a token (JWT) whose time is over since %s", text);
+			       "is a token (JWT) that expired on %s", text);
 	}
 }
 
@@ -238,6 +239,6 @@ void rules_warn(const struct config *config, const struct tree *root,
 
 		if (ends_at_ms > 0 && ends_at_ms <= clock_wall_ms())
 			problem_add_at(warnings, tree_below(tree_item(list, i), "expires"),
-				       "is over: nobody can use this token any more");
+				       "is in the past: this token can no longer be used");
 	}
 }

@@ -76,8 +76,8 @@ static void check_role(const struct config *config, const struct role *role, con
 	if (!is_name(role->name))
 		problem_add_at_key(
 			problems, at,
-			"the name of a role has letters, digits, '-' and '_' only, at most "
-			"%d of them",
+			"the name of a role may have only letters, digits, '-' and '_', at most %d "
+			"of them",
 			ROLE_NAME_MAX);
 	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
 		const struct tree *section = section_of_role(at, kind);
@@ -98,8 +98,9 @@ static void check_token(const struct config *config, const struct static_token *
 			problem_add_at(problems, tree_item(tree_below(at, "roles"), i),
 				       "there is no role '%.60s'", token->roles.items[i].p);
 	if (token->tools.count > 0 && token->roles.count > 0)
-		problem_add_at(problems, at,
-			       "has tools and roles; what it may call is said by one of them");
+		problem_add_at(
+			problems, at,
+			"has both tools and roles; only one of them may say what it may call");
 }
 
 void rules_check_roles(const struct config *config, const struct tree *root,
@@ -119,12 +120,13 @@ void rules_check_roles(const struct config *config, const struct tree *root,
 		count += authorization->tokens.items[i].tools.count > 0;
 	}
 	if (config->roles.named > 0 && authorization->mode < AUTHORIZATION_TOKEN)
-		problem_add_at(problems, roles,
-			       "tokens have roles, but nobody is asked for a token: set "
-			       "'mode: token' or 'mode: oauth' in auth");
+		problem_add_at(
+			problems, roles,
+			"roles are given to tokens, but no token is required: set 'mode: token' or "
+			"'mode: oauth' in auth");
 	if (count > ROLES_MAX)
 		problem_add_at(problems, roles,
-			       "there are more than %d roles, those tokens counted that have tools",
+			       "there are more than %d roles; a token with tools counts as one",
 			       ROLES_MAX);
 }
 
@@ -156,7 +158,7 @@ static void warn_of_repeated(const struct slices *folded, const struct tree *at,
 		for (size_t j = 0; j < i; j++)
 			if (folded->items[i].n > 0 &&
 			    slice_is_equal(folded->items[i], folded->items[j]))
-				problem_add_at(warnings, tree_item(at, i), "stands here twice");
+				problem_add_at(warnings, tree_item(at, i), "is listed twice");
 }
 
 static const struct tree *list_of(const struct tree *section, const char *list, struct slice server)
@@ -235,7 +237,7 @@ static const char *find_hindrance(const struct config *config, const struct role
 		return "'when' is about tokens of issuers, which need 'mode: oauth'";
 	for (size_t i = 0; i < role->when.count; i++)
 		if (role->when.items[i].values.count == 0)
-			return "a claim in 'when' has no value that it may have";
+			return "a claim in 'when' has an empty list of values";
 	return NULL;
 }
 

@@ -67,7 +67,7 @@ static void check_ports(const struct config *config, const struct config_server 
 			problem_add_at(
 				problems, tree_item(tree_below(at, "connect"), i),
 				"%d is a port of this gateway, on which the server could call "
-				"other servers; say 'gateway: true' if it may, or listen on "
+				"other servers; set 'gateway: true' to allow that, or listen on "
 				"another port",
 				ports->items[i]);
 	}
@@ -92,9 +92,10 @@ static void check_mode(const struct config_server *server, const struct tree *ro
 
 	if (server->sandbox == CONFIG_SANDBOX_OFF && !has_mode &&
 	    (lists_anything(own) || lists_anything(usual)))
-		problem_add_at(problems, lists_anything(own) ? own : usual,
-			       "this is no sandbox yet, nothing would be refused: add 'mode: "
-			       "landlock', or 'mode: off' if none is meant");
+		problem_add_at(
+			problems, lists_anything(own) ? own : usual,
+			"without 'mode' there is no sandbox, and nothing is refused: add 'mode: "
+			"landlock', or 'mode: off' if you want none");
 }
 
 void rules_check_sandbox(const struct config *config, const struct config_server *server,

@@ -16,14 +16,14 @@ static const char *judge_endpoint(const struct collector_conf *conf)
 
 	if (url_parse(slice_str(conf->endpoint), &url) < 0 ||
 	    (!url_is_https(&url) && !slice_is_equal_nocase(url.scheme, SLICE_LIT("http"))))
-		return "must be a URL of https or http without a user, like "
+		return "must be an https or http URL without a user name, like "
 		       "https://otel.example.com/v1/traces";
 	if (url.tail.n > 0 && memchr(url.tail.p, '#', url.tail.n) != NULL)
 		return "must have no fragment";
 	if (url.tail.n == 0 || slice_is_equal(url.tail, SLICE_LIT("/")))
-		return "must have the path as well, which usually is /v1/traces";
+		return "must include the path, which usually is /v1/traces";
 	if (!url_is_https(&url) && !url_is_loopback(&url) && !conf->plaintext)
-		return "goes to another machine without TLS: use https, or say 'plaintext: true'";
+		return "goes to another machine without TLS: use https, or set 'plaintext: true'";
 	return NULL;
 }
 
@@ -82,7 +82,7 @@ static void check_headers(const struct fetch_fields *headers, const struct tree 
 					   "'%.60s' cannot be the name of a header field",
 					   field->name);
 		else if (is_ours(field->name))
-			problem_add_at_key(problems, place, "'%.60s' cannot be chosen",
+			problem_add_at_key(problems, place, "'%.60s' cannot be set here",
 					   field->name);
 		if (!is_value(field->value))
 			problem_add_at(problems, place,

@@ -69,7 +69,7 @@ static int read_credential(const char *name, const struct listed_writers *writer
 
 	if (strchr(name, '/') != NULL || name[0] == '.')
 		return error_set(err, ERROR_INVALID,
-				 "the name of a credential has no '/' and does not begin with '.'");
+				 "the name of a credential must not contain '/' or begin with '.'");
 	path = credential_path(name);
 	if (path == NULL)
 		return error_set(err, ERROR_INVALID,

@@ -93,7 +93,7 @@ static void test_file_limits(void **state)
 	assert_no_value("file", *state, "holds a NUL byte");
 	assert_no_value("file", "/nonexistent/file",
 			"the file /nonexistent/file cannot be opened: No such file");
-	assert_no_value("file", "/tmp", "is no plain file");
+	assert_no_value("file", "/tmp", "is not a regular file");
 	free(large);
 }
 
@@ -115,8 +115,8 @@ static void test_credentials_of_systemd(void **state)
 	assert_no_value("credential", name, "there are no credentials");
 	assert_int_equal(setenv("CREDENTIALS_DIRECTORY", "/tmp", 1), 0);
 	assert_value("credential", name, "cred");
-	assert_no_value("credential", "../etc/passwd", "has no '/'");
-	assert_no_value("credential", "..", "does not begin with '.'");
+	assert_no_value("credential", "../etc/passwd", "must not contain '/'");
+	assert_no_value("credential", "..", "or begin with '.'");
 	assert_int_equal(unsetenv("CREDENTIALS_DIRECTORY"), 0);
 }
 

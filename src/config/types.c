@@ -263,10 +263,11 @@ static void load_date(const struct types_context *context, const struct option *
 {
 	if (value->kind != TREE_TEXT ||
 	    quantity_parse_date(slice_str(value->text), field_of(option, base)) != 0)
-		problem_add_at(context->problems, value,
-			       "must be a day like 2027-01-31 or a moment like "
-			       "2027-01-31T18:00:00Z, not '%.60s'",
-			       shown(value));
+		problem_add_at(
+			context->problems, value,
+			"must be a date like 2027-01-31 or a time like 2027-01-31T18:00:00Z, not "
+			"'%.60s'",
+			shown(value));
 }
 
 static bool print_date(const struct option *option, const void *base, struct buf *out)
@@ -464,10 +465,10 @@ static char *load_reference(const struct types_context *context, const struct tr
 	else if (context->resolve(name->key, name->text, &context->writers, &secret, &err) != 0)
 		problem_add_at(context->problems, name, "%s", err.text);
 	else if (secret_is_open(name->key, name->text))
-		problem_add_at(context->warnings, name,
-			       "everybody can read this secret; take the right away: chmod o-r "
-			       "%.200s",
-			       name->text);
+		problem_add_at(
+			context->warnings, name,
+			"everybody can read this secret; remove that permission: chmod o-r %.200s",
+			name->text);
 	return secret;
 }
 
@@ -477,14 +478,16 @@ static void warn_readable(const struct types_context *context, const struct tree
 		return;
 	/* An imported file has texts alone, and no lines. */
 	if (value->line > 0)
-		problem_add_at(context->warnings, value,
-			       "a secret in a file that everybody can read; take the right away "
-			       "(chmod o-r) or put it into a file of its own: {file: PATH}");
+		problem_add_at(
+			context->warnings, value,
+			"a secret in a file that everybody can read; remove that permission (chmod "
+			"o-r) or put the secret into a file of its own: {file: PATH}");
 	else
-		problem_add_at(context->warnings, value,
-			       "a secret in a file that everybody can read; take the right away: "
-			       "chmod o-r %.200s",
-			       value->file);
+		problem_add_at(
+			context->warnings, value,
+			"a secret in a file that everybody can read; remove that permission: chmod "
+			"o-r %.200s",
+			value->file);
 }
 
 static bool check_claims(const struct types_context *context, const struct tree *value)
@@ -496,10 +499,11 @@ static bool check_claims(const struct types_context *context, const struct tree 
 	while ((result = claim_cut(&rest, &before, &name)) > 0)
 		;
 	if (result < 0)
-		problem_add_at(context->problems, value,
-			       "a claim must be written like ${claim:sub}, its name with 1 to %d "
-			       "visible ASCII characters",
-			       CLAIM_NAME_MAX);
+		problem_add_at(
+			context->problems, value,
+			"a claim must be written like ${claim:sub}, with a name of 1 to %d visible "
+			"ASCII characters",
+			CLAIM_NAME_MAX);
 	return result == 0;
 }
 

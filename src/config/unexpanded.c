@@ -64,22 +64,24 @@ static void refuse(const struct tree *value, struct slice name, struct config_pr
 	int n = name.n < NAME_SHOWN ? (int)name.n : NAME_SHOWN;
 
 	if (is_called(value->parent, "env") || is_called(value, "client_secret"))
-		problem_add_at(problems, value,
-			       "nothing is put in the place of ${%.*s}; the value of a variable of "
-			       "the daemon is {env: %.*s}, that of a file {file: PATH}",
-			       n, name.p, n, name.p);
+		problem_add_at(
+			problems, value,
+			"${%.*s} is not expanded; to use a variable of the daemon, write {env: "
+			"%.*s}; to use a file, {file: PATH}",
+			n, name.p, n, name.p);
 	else if (is_called(value->parent, "args"))
-		problem_add_at(problems, value,
-			       "nothing is put in the place of ${%.*s}; give the server that "
-			       "variable, env: {%.*s: {env: %.*s}}, and if it must be an argument "
-			       "have a shell make it one: command: sh, args: [-c, 'exec COMMAND "
-			       "\"$%.*s\"']",
-			       n, name.p, n, name.p, n, name.p, n, name.p);
+		problem_add_at(
+			problems, value,
+			"${%.*s} is not expanded; pass the variable to the server, env: {%.*s: "
+			"{env: %.*s}}, and if it must be an argument let a shell expand it: "
+			"command: sh, args: [-c, 'exec COMMAND \"$%.*s\"']",
+			n, name.p, n, name.p, n, name.p, n, name.p);
 	else
-		problem_add_at(problems, value,
-			       "nothing is put in the place of ${%.*s}; write the value itself: "
-			       "{env: %.*s} is for env and secrets alone",
-			       n, name.p, n, name.p);
+		problem_add_at(
+			problems, value,
+			"${%.*s} is not expanded; write the value itself: {env: %.*s} works only "
+			"in env and for secrets",
+			n, name.p, n, name.p);
 }
 
 void unexpanded_check(const struct tree *root, struct config_problems *problems)

@@ -13,20 +13,20 @@
 #include "base/text.h"
 #include "config/secret.h"
 
-#define AS_IT_STANDS "is passed as it stands: "
+#define AS_IT_STANDS "is passed on unchanged: "
 
 /* What nothing here can stand for, by how it begins. */
 static const struct {
 	struct slice prefix;
 	const char *text;
 } foreign[] = {
-	{ SLICE("input:"),
-	  AS_IT_STANDS "nobody is asked for it here; write ${NAME} in its place, and set the "
-		       "variable NAME for mcpgated" },
-	{ SLICE("workspaceFolder"),
-	  AS_IT_STANDS "no folder is open here; write the path of one in its place" },
+	{ SLICE("input:"), AS_IT_STANDS
+	  "there is nobody to ask for it; write ${NAME} instead, and set the variable NAME for "
+	  "mcpgated" },
+	{ SLICE("workspaceFolder"), AS_IT_STANDS "no folder is open here; write a path instead" },
 	{ SLICE("file:"), AS_IT_STANDS
-	  "it is not read; a configuration can: env: {NAME: {file: PATH}}, see mcpgated.yaml(5)" },
+	  "the file is not read; a configuration file can do that: env: {NAME: {file: PATH}}, see "
+	  "mcpgated.yaml(5)" },
 };
 
 struct expansion {
@@ -67,11 +67,12 @@ static const char *put_variable(struct expansion *expansion, struct slice writte
 		buf_append_str(expansion->out, value);
 		expansion->has_value = true;
 		if (expansion->is_open && secret_is_name(copy))
-			expansion->tell(written,
-					"seems to be a secret, and stands in a command line, which "
-					"everybody on this machine can read; most servers take it "
-					"from a variable: env",
-					expansion->arg);
+			expansion->tell(
+				written,
+				"seems to be a secret, and is on a command line, which everybody "
+				"on this machine can read; most servers accept it in a variable "
+				"instead: env",
+				expansion->arg);
 	}
 	free(copy);
 	return why;
@@ -123,7 +124,7 @@ static const char *put(struct expansion *expansion, const struct variable *varia
 			return foreign[i].text;
 	if ((!is_plain && !slice_is_equal(variable->source, SLICE_LIT("env"))) ||
 	    !is_name(variable->name) || memchr(inside.p, '$', inside.n) != NULL)
-		return AS_IT_STANDS "nothing is put in its place here";
+		return AS_IT_STANDS "it is not expanded here";
 	why = put_variable(expansion, variable->written, variable->name);
 	if (why == NULL || variable->fallback.p == NULL)
 		return why;
@@ -139,9 +140,9 @@ bool variables_expand(struct slice text, bool is_open, struct buf *out, variable
 	const char *at;
 
 	if (text.n > 1 && text.p[0] == '$' && is_name(slice_of(text.p + 1, text.n - 1)))
-		tell(text, AS_IT_STANDS "write ${NAME} to have a variable's value", arg);
+		tell(text, AS_IT_STANDS "to use a variable's value, write ${NAME}", arg);
 	while (rest.n > 0 && (at = memmem(rest.p, rest.n, "${", 2)) != NULL) {
-		const char *why = AS_IT_STANDS "nothing is put in its place here";
+		const char *why = AS_IT_STANDS "it is not expanded here";
 		struct variable variable;
 
 		buf_append_slice(out, slice_between(rest.p, at));

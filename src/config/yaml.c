@@ -59,17 +59,16 @@ static const char *guess(const struct reader *reader, const yaml_mark_t *mark)
 		const char *text;
 	} guesses[] = {
 		{ "mapping values are not allowed in this context",
-		  " (is the line indented like those it belongs to? A text with ': ' in it stands in "
+		  " (is the line indented like its neighbours? A text with ': ' in it needs "
 		  "quotes)" },
-		{ "did not find expected key",
-		  " (is the line indented like those it belongs to?)" },
+		{ "did not find expected key", " (is the line indented like its neighbours?)" },
 		{ "could not find expected ':'",
-		  " (is there a ':' and a space behind the key, and the line indented like those it "
-		  "belongs to?)" },
+		  " (is there a ':' and a space after the key, and is the line indented like its "
+		  "neighbours?)" },
 		{ "found character that cannot start any token",
-		  " (a text that begins like this stands in quotes)" },
+		  " (a text that begins like this needs quotes)" },
 		{ "did not find expected alphabetic or numeric character",
-		  " (a text that begins with * or & stands in quotes)" },
+		  " (a text that begins with * or & needs quotes)" },
 		{ "found unexpected end of stream", " (is there a quote that is not closed?)" },
 		{ "did not find expected ',' or ']'", " (is there a '[' that is not closed?)" },
 		{ "did not find expected ',' or '}'", " (is there a '{' that is not closed?)" },
@@ -81,7 +80,7 @@ static const char *guess(const struct reader *reader, const yaml_mark_t *mark)
 		line += text.p[at] == '\n';
 	/* A mark counts characters: bytes here, since nothing but spaces stands before a tab that is refused. */
 	if (mark->column < text.n - at && text.p[at + mark->column] == '\t')
-		return " (a tab: lines are indented with spaces)";
+		return " (a tab: indent with spaces)";
 	for (size_t i = 0; i < ARRAY_LEN(guesses); i++) {
 		if (strcmp(reader->parser.problem, guesses[i].problem) == 0)
 			return guesses[i].text;
@@ -170,7 +169,7 @@ static int check_key(struct reader *reader, const struct tree *map, const yaml_e
 	first = tree_find(map, key);
 	if (first != NULL)
 		return error_set(reader->err, ERROR_INVALID,
-				 "%zu:%zu: the key '%.100s' is here twice, first in line %u",
+				 "%zu:%zu: the key '%.100s' occurs twice, first in line %u",
 				 event->start_mark.line + 1, event->start_mark.column + 1, key,
 				 first->key_line);
 	return 0;

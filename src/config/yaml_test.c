@@ -116,8 +116,8 @@ static void test_replaced_members(void **state)
 static void test_what_has_two_readings_is_refused(void **state)
 {
 	assert_refused("a: 1\nb: {c: 1,\n  c: 2}\n",
-		       "3:3: the key 'c' is here twice, first in line 2");
-	assert_refused("a: 1\n'a': 2\n", "2:1: the key 'a' is here twice, first in line 1");
+		       "3:3: the key 'c' occurs twice, first in line 2");
+	assert_refused("a: 1\n'a': 2\n", "2:1: the key 'a' occurs twice, first in line 1");
 	assert_refused("a: &x 1\n",
 		       "1:4: anchors (&name) are not supported; a text that begins with "
 		       "'&' needs quotes");
@@ -142,27 +142,29 @@ static void test_what_is_no_yaml_is_refused(void **state)
 {
 	assert_refused("a: [1\n", "2:1: not valid YAML: did not find expected ',' or ']', while "
 				  "parsing a flow sequence (is there a '[' that is not closed?)");
-	assert_refused("a:\n  b: 1\n c: 2\n",
-		       "3:2: not valid YAML: did not find expected key, while parsing a block "
-		       "mapping (is the line indented like those it belongs to?)");
-	assert_refused("a: @b\n",
-		       "1:4: not valid YAML: found character that cannot start any token, "
-		       "while scanning for the next token (a text that begins like this "
-		       "stands in quotes)");
-	assert_refused("a: *.c\n",
-		       "1:5: not valid YAML: did not find expected alphabetic or numeric "
-		       "character, while scanning an alias (a text that begins with * or & "
-		       "stands in quotes)");
+	assert_refused(
+		"a:\n  b: 1\n c: 2\n",
+		"3:2: not valid YAML: did not find expected key, while parsing a block mapping (is "
+		"the line indented like its neighbours?)");
+	assert_refused(
+		"a: @b\n",
+		"1:4: not valid YAML: found character that cannot start any token, while scanning "
+		"for the next token (a text that begins like this needs quotes)");
+	assert_refused(
+		"a: *.c\n",
+		"1:5: not valid YAML: did not find expected alphabetic or numeric character, while "
+		"scanning an alias (a text that begins with * or & needs quotes)");
 	assert_refused("a: \"b\n",
 		       "2:1: not valid YAML: found unexpected end of stream, while "
 		       "scanning a quoted scalar (is there a quote that is not closed?)");
-	assert_refused("a:\n\tb: 1\n", "2:1: not valid YAML: found character that cannot start any "
-				       "token, while scanning for the next token (a tab: lines are "
-				       "indented with spaces)");
-	assert_refused("a: 1\n  b: 2\n",
-		       "2:4: not valid YAML: mapping values are not allowed in this "
-		       "context (is the line indented like those it belongs to? "
-		       "A text with ': ' in it stands in quotes)");
+	assert_refused(
+		"a:\n\tb: 1\n",
+		"2:1: not valid YAML: found character that cannot start any token, while scanning "
+		"for the next token (a tab: indent with spaces)");
+	assert_refused(
+		"a: 1\n  b: 2\n",
+		"2:4: not valid YAML: mapping values are not allowed in this context (is the line "
+		"indented like its neighbours? A text with ': ' in it needs quotes)");
 	assert_refused("a: 1\nb: \xff\n", "2:4: not valid YAML: invalid leading UTF-8 octet");
 	assert_refused("a: \"\\0\"\n", "1:4: a text holds a NUL character");
 	assert_refused("\"a\\0\": 1\n", "1:1: a key holds a NUL character");

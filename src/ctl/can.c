@@ -10,7 +10,7 @@ static int set_text(json_t *order, const char *member, const char *text, struct 
 {
 	if (json_object_set_new(order, member, json_string(text)) == 0)
 		return 0;
-	return error_set(err, ERROR_INVALID, "%s is no UTF-8", member);
+	return error_set(err, ERROR_INVALID, "%s is not valid UTF-8", member);
 }
 
 static int set_who(json_t *order, const struct can_question *question, const char *principal,

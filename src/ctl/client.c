@@ -95,12 +95,12 @@ static int fail(const struct transfer *transfer, CURLcode code, struct error *er
 
 	CHECK(code != CURLE_OK);
 	if (transfer->is_too_big)
-		return error_set(err, ERROR_LIMIT, "the daemon's answer does not end");
+		return error_set(err, ERROR_LIMIT, "the daemon's answer is too long");
 	if (code == CURLE_GOT_NOTHING)
 		return error_set(err, ERROR_SYNTAX,
 				 "the daemon has closed the connection without an answer");
 	if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
-		return error_set(err, ERROR_SYNTAX, "what answers at the socket is no mcpgated");
+		return error_set(err, ERROR_SYNTAX, "what answers at the socket is not mcpgated");
 	if (code != CURLE_COULDNT_CONNECT)
 		return error_set(err, ERROR_SYSTEM, "cannot read from the daemon: %s",
 				 curl_easy_strerror(code));
@@ -114,7 +114,7 @@ static int fail(const struct transfer *transfer, CURLcode code, struct error *er
 		return error_set(err, ERROR_SYSTEM, "no daemon answers at %.108s" WHY_NONE, path);
 	if (number == EACCES)
 		return error_set(err, ERROR_SYSTEM,
-				 "%.120s is for the daemon's user and root alone; try it with sudo",
+				 "%.120s is only for the daemon's user and root; try it with sudo",
 				 path);
 	errno = (int)number;
 	return error_set_errno(err, "cannot connect to %.120s", path);

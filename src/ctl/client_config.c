@@ -149,11 +149,11 @@ static void explain(const struct client_config_server *server, const struct kind
 	if (strcmp(kind->name, "vscode") == 0)
 		fputs("mcpgatectl: the editor asks for the token", stderr);
 	else if (kind->token == NULL && kind->form != FORM_TOML)
-		fputs("mcpgatectl: write the token in the place of " TO_BE_WRITTEN, stderr);
+		fputs("mcpgatectl: write the token in place of " TO_BE_WRITTEN, stderr);
 	else
 		fputs("mcpgatectl: set the variable " VARIABLE " to the token for the client",
 		      stderr);
-	fputs("; who has none makes one with: mcpgatectl token new\n", stderr);
+	fputs("; to make one, use: mcpgatectl token new\n", stderr);
 }
 
 const char *client_config_client(size_t i)
@@ -264,8 +264,9 @@ static int print_found(const struct line *line, const struct found *found, const
 					 "there is no such server in the configuration" :
 					 "there is no such server; mcpgatectl servers lists them");
 	if (found->origin == NULL)
-		return line_fail("clients have no address: there is neither public_url nor a "
-				 "listener with a port that is known");
+		return line_fail(
+			"there is no address for clients: set public_url, or a listen address with "
+			"a fixed port");
 	url = mem_printf("%s%s", found->origin, found->path);
 	server.url = url;
 	result = client_config_print(&server, line->client, &err);

@@ -118,10 +118,11 @@ static bool examine_claims(struct examination *e, struct launch_spec *spec)
 		buf_append(&claims, value, strlen(value) + 1);
 	}
 	if (missing.len > 0)
-		finding_print("warn", "claims",
-			      "its env names claims of a caller, and nobody has called: it is "
-			      "started with the text ${claim:...} itself; give%s",
-			      buf_terminate(&missing));
+		finding_print(
+			"warn", "claims",
+			"its env uses claims of the caller, and here there is none: it is started "
+			"with the text ${claim:...} itself; give%s",
+			buf_terminate(&missing));
 	else if (conf->claims.count > 0)
 		is_good = put_claims(e, spec, buf_slice(&claims));
 	buf_fini(&missing);
@@ -148,8 +149,10 @@ static void explain_start(struct examination *e)
 		for (char **path = e->spec->candidates; *path != NULL; path++)
 			buf_printf(&text, " %s", *path);
 		if (access(e->spec->candidates[0], F_OK) == 0)
-			buf_append_str(&text,
-				       "; it is there, so what its first line (#!) names is not");
+			buf_append_str(
+				&text,
+				"; the file exists, so the interpreter in its first line (#!) does "
+				"not");
 		buf_append_str(&text, launch_hint(verdict, e->server->command));
 	}
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOEXEC)
@@ -187,10 +190,10 @@ static void explain_exit(struct examination *e, const char *what, const char *wh
 	if (!probe_has_ended_within(probe, EXIT_MS))
 		finding_fail(&e->ill, what, "it has closed its standard output%s", when);
 	else if (WIFSIGNALED(probe->status))
-		finding_fail(&e->ill, what, "it was ended by the signal %s%s",
+		finding_fail(&e->ill, what, "it was killed by signal %s%s",
 			     sigabbrev_np(WTERMSIG(probe->status)), when);
 	else
-		finding_fail(&e->ill, what, "it ended by itself with the status %d%s",
+		finding_fail(&e->ill, what, "it exited with status %d%s",
 			     WEXITSTATUS(probe->status), when);
 }
 
@@ -251,7 +254,7 @@ static bool judge_answer(struct examination *e, const json_t *answer, uint64_t t
 	}
 	if (e->is_modern ? !revision_is_modern(name) : revision_find(name) == NULL) {
 		finding_fail(&e->ill, "answer",
-			     "it answered with the revision '%s', which nobody knows", name.p);
+			     "it answered with the revision '%s', which is unknown", name.p);
 		return false;
 	}
 	finding_print("ok", "answer", "after %.2f s: %s %s, revision %s", (double)took_ms / 1000,
@@ -344,7 +347,7 @@ static void examine_tools(struct examination *e, const json_t *capabilities)
 	else if (e->probe.is_closed)
 		explain_exit(e, "tools", "");
 	else
-		finding_fail(&e->ill, "tools", "tools/list has no list, or no end");
+		finding_fail(&e->ill, "tools", "tools/list returns no list, or does not end");
 }
 
 static void examine_end(struct examination *e)
@@ -359,9 +362,10 @@ static void examine_end(struct examination *e)
 		finding_print("ok", "end", "%.2f s after its standard input was closed",
 			      (double)(clock_now_ms() - begin_ms) / 1000);
 	else
-		finding_print("warn", "end",
-			      "it does not end when its standard input is closed; SIG%s was needed",
-			      sigabbrev_np(needed));
+		finding_print(
+			"warn", "end",
+			"it does not exit when its standard input is closed; SIG%s was needed",
+			sigabbrev_np(needed));
 }
 
 /* Whether it gets a variable of this name. */
@@ -405,11 +409,11 @@ static void examine_variables(const struct examination *e)
 		if (name.n < VARIABLE_BYTES_MIN || is_passed_on(e->spec->envp, name))
 			continue;
 		if (is_named(buf_slice(&e->probe.err), name) || is_named(garbage, name))
-			finding_print("warn", "env",
-				      "%.*s is set here but not passed on; to a command --env "
-				      "%.*s does, in a configuration env: {%.*s: {env: %.*s}}",
-				      SLICE_ARG(name), SLICE_ARG(name), SLICE_ARG(name),
-				      SLICE_ARG(name));
+			finding_print(
+				"warn", "env",
+				"%.*s is set here but not passed on; for a command use --env %.*s, "
+				"in a configuration env: {%.*s: {env: %.*s}}",
+				SLICE_ARG(name), SLICE_ARG(name), SLICE_ARG(name), SLICE_ARG(name));
 	}
 }
 
@@ -429,10 +433,11 @@ static void examine_running(struct examination *e)
 	if (e->probe.verdict.error != 0)
 		return; /* it was not started again */
 	if (e->probe.garbage > 0)
-		finding_print("warn", "stdout",
-			      "%zu lines are no messages and were skipped (logs belong to "
-			      "stderr); the first: %s",
-			      e->probe.garbage, e->probe.first_garbage);
+		finding_print(
+			"warn", "stdout",
+			"%zu lines are not messages and were skipped (logs belong on stderr); the "
+			"first: %s",
+			e->probe.garbage, e->probe.first_garbage);
 	examine_end(e);
 	examine_variables(e);
 	/* The last lines of stderr; how many there were before is not known. */

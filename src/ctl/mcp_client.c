@@ -127,7 +127,7 @@ json_t *mcp_client_list(struct mcp_client *client, const char *method, const cha
 	}
 	json_decref(cursor);
 	json_decref(items);
-	error_set(err, ERROR_LIMIT, "the list has no end");
+	error_set(err, ERROR_LIMIT, "the list does not end");
 	return NULL;
 }
 

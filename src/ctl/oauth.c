@@ -81,7 +81,7 @@ char *oauth_read_ca(const char *path, struct error *err)
 	if (file == NULL)
 		error_set_errno(err, "cannot open the file of certificates");
 	else if (strstr(text, "-----BEGIN CERTIFICATE-----") == NULL)
-		error_set(err, ERROR_INVALID, "there is no certificate in %.100s (PEM)", path);
+		error_set(err, ERROR_INVALID, "%.100s contains no certificate in PEM form", path);
 	else if (fetch_prepare(err) == 0) {
 		trusted = fetch_system_ca();
 		both = mem_printf("%s\n%.*s", text, SLICE_ARG(trusted));
@@ -100,21 +100,22 @@ static void explain_status(struct walk *walk, const struct web_answer *answer)
 
 	CHECK(status != 0 && status != 401);
 	if (status == 200) {
-		finding_fail(&walk->ill, "challenge",
-			     "this is no MCP server: status 200, %s, but no answer to initialize; "
-			     "is the path right?",
-			     answer->type[0] != '\0' ? answer->type : "no Content-Type");
+		finding_fail(
+			&walk->ill, "challenge",
+			"this is not an MCP server: status 200, %s, but no answer to initialize; "
+			"is the path right?",
+			answer->type[0] != '\0' ? answer->type : "no Content-Type");
 		return;
 	}
 	if (status >= 300 && status < 400)
-		hint = "clients follow no redirect; give them the address ";
+		hint = "clients do not follow redirects; give them the address ";
 	else if (status == 403)
-		hint = "who has no token must get 401 with a challenge, else no client asks for "
-		       "one; or the host or address is refused";
+		hint = "without a token clients must get 401 with a challenge, or they never ask "
+		       "for one; or else the host or address is refused";
 	else if (status >= 500)
 		hint = "the server, or a proxy in front of it, has a problem";
 	else
-		hint = "this is no MCP server that takes POST; is the path right?";
+		hint = "this is not an MCP server that accepts POST; is the path right?";
 	finding_fail(&walk->ill, "challenge", "status %d instead of 401 or 200: %s%s", status, hint,
 		     status >= 300 && status < 400 ? answer->location : "");
 }
@@ -126,8 +127,10 @@ static void say_challenge(const struct challenge *challenge)
 
 	CHECK(challenge->is_bearer || !challenge->is_first);
 	if (!challenge->is_bearer) {
-		buf_append_str(&text, "401, but WWW-Authenticate says nothing of Bearer; clients "
-				      "must guess where the metadata is");
+		buf_append_str(
+			&text,
+			"401, but WWW-Authenticate has no Bearer challenge; clients must guess "
+			"where the metadata is");
 	} else if (challenge->resource_metadata == NULL) {
 		buf_append_str(&text, "401, but no resource_metadata in WWW-Authenticate; clients "
 				      "must guess where the metadata is");
@@ -135,8 +138,10 @@ static void say_challenge(const struct challenge *challenge)
 		buf_printf(&text, "401, and the metadata is at %s", challenge->resource_metadata);
 		verdict = challenge->is_first ? "ok" : "warn";
 		if (!challenge->is_first)
-			buf_append_str(&text, "; but some clients read the first challenge alone, "
-					      "and that is not Bearer");
+			buf_append_str(
+				&text,
+				"; but some clients read only the first challenge, which is not "
+				"Bearer");
 	}
 	if (challenge->scope != NULL)
 		buf_printf(&text, "; scope: %s", challenge->scope);
@@ -160,8 +165,8 @@ static void examine_probe(const struct walk *walk)
 	web_ask(&question, &answer);
 	if (answer.status != 401)
 		finding_print("warn", "challenge",
-			      "GET without a token gets %d, not 401: clients that look so "
-			      "(mcp-remote) take it that no token is needed",
+			      "GET without a token gets %d, not 401: clients that probe like this "
+			      "(mcp-remote) assume that no token is needed",
 			      answer.status);
 	web_answer_fini(&answer);
 }
@@ -188,7 +193,7 @@ static bool examine_challenge(struct walk *walk, char **address_r)
 	if (answer.status == 200)
 		result = walk_result(&answer);
 	if (result != NULL) {
-		walk_print_server("challenge", "no authorization is asked for: ", result);
+		walk_print_server("challenge", "no authorization is required: ", result);
 	} else if (goes_on) {
 		challenge_parse(buf_slice(&answer.challenge), &challenge);
 		say_challenge(&challenge);
@@ -249,7 +254,7 @@ static const char *difference(struct slice resource, struct slice url)
 	struct slice own = slice_of(url.p + b.n, url.n - b.n);
 
 	if (a.n == 0)
-		return "it is no URL";
+		return "it is not a URL";
 	if (!url_is_same_resource(a, b))
 		return "scheme, host or port differ (public_url in the server's configuration?)";
 	if (slice_is_equal(path, SLICE_LIT("/")) || slice_is_equal(path, own))
@@ -257,7 +262,7 @@ static const char *difference(struct slice resource, struct slice url)
 	if (path.n > 0 && path.p[path.n - 1] == '/') {
 		path.n--;
 		if (slice_is_equal(path, own))
-			return "a slash at its end is one too many";
+			return "the slash at its end is one too many";
 	}
 	if (slice_has_prefix(own, path) &&
 	    (own.n == path.n || own.p[path.n] == '/' || own.p[path.n] == '?'))
@@ -285,8 +290,8 @@ static void judge_resource(struct walk *walk, json_t *document, const char *addr
 	}
 	if (empty != NULL) {
 		finding_fail(&walk->ill, "resource",
-			     "%s has a `%s` that is null; clients refuse all of it", address,
-			     empty);
+			     "%s has a `%s` that is null; clients refuse the whole document",
+			     address, empty);
 		return;
 	}
 	CHECK(walk->resource == NULL);
@@ -294,15 +299,16 @@ static void judge_resource(struct walk *walk, json_t *document, const char *addr
 	differs = difference(slice_str(resource), slice_str(walk->url));
 	if (differs != NULL)
 		finding_fail(&walk->ill, "resource",
-			     "%s is of the resource %s, not of %s: %s; clients refuse it", address,
-			     resource, walk->url, differs);
+			     "%s is for the resource %s, not for %s: %s; clients refuse it",
+			     address, resource, walk->url, differs);
 	else if (url_is_same_resource(slice_str(resource), slice_str(walk->url)))
 		finding_print("ok", "resource", "%s, by %s", resource, address);
 	else
-		finding_print("warn", "resource",
-			      "%s, by %s; but some clients take no resource but the very URL that "
-			      "they were given",
-			      resource, address);
+		finding_print(
+			"warn", "resource",
+			"%s, by %s; but some clients accept only a resource that is exactly the "
+			"URL they were given",
+			resource, address);
 }
 
 static void judge_servers(struct walk *walk, const json_t *document)
@@ -315,15 +321,16 @@ static void judge_servers(struct walk *walk, const json_t *document)
 			count = 0;
 	}
 	if (count == 0) {
-		finding_fail(&walk->ill, "servers",
-			     "`authorization_servers` lists none, so nobody gives tokens");
+		finding_fail(
+			&walk->ill, "servers",
+			"`authorization_servers` is empty, so there is nowhere to get a token");
 		return;
 	}
 	CHECK(walk->issuers == NULL);
 	walk->issuers = json_incref(servers);
 	if (count > ISSUERS_MAX)
 		finding_print("warn", "servers",
-			      "%zu authorization servers; the first %d are looked at", count,
+			      "%zu authorization servers; only the first %d are checked", count,
 			      ISSUERS_MAX);
 	else
 		finding_print("ok", "servers", "%zu authorization server%s", count,
@@ -346,10 +353,11 @@ static void examine_resource(struct walk *walk, const char *given)
 	walk->is_static = walk->is_static && document == NULL &&
 			  strstr(buf_terminate(&why), ": status 404") != NULL;
 	if (walk->is_static) {
-		finding_print("ok", "resource",
-			      "no OAuth is offered here; static tokens, which its operator gives "
-			      "(%s)",
-			      buf_terminate(&why));
+		finding_print(
+			"ok", "resource",
+			"no OAuth is offered here; it uses static tokens, which its operator gives "
+			"out (%s)",
+			buf_terminate(&why));
 	} else if (document == NULL) {
 		finding_fail(&walk->ill, "resource", "%s", buf_terminate(&why));
 	} else {
@@ -378,14 +386,15 @@ static void say_next(const struct walk *walk, bool asks)
 	if (walk->ill != NULL) {
 		buf_printf(&text, "see to '%s' first", walk->ill);
 		if (walk->is_static && strcmp(walk->ill, "answer") == 0)
-			buf_append_str(&text, ": get a token of its operator");
+			buf_append_str(&text, ": get a token from its operator");
 		else if (strcmp(walk->ill, "answer") == 0 || strcmp(walk->ill, "token") == 0)
 			buf_printf(&text,
-				   ": get a token of one of its authorization servers%s%s%s%s",
+				   ": get a token from one of its authorization servers%s%s%s%s",
 				   walk->resource != NULL ? " for " : "",
 				   walk->resource != NULL ? walk->resource : "", of, scope);
 	} else if (walk->is_static && walk->token == NULL) {
-		buf_append_str(&text, "get a token of its operator, and try it with --token-file");
+		buf_append_str(&text,
+			       "get a token from its operator, and try it with --token-file");
 	} else if (!asks) {
 		buf_append_str(&text, "nothing; clients get in without a token");
 	} else if (walk->token != NULL) {

@@ -129,7 +129,7 @@ void pins_show_difference(const json_t *pin)
 		   is_withheld ? "withheld until it is approved" : "passed on (pin: warn)");
 	escape_print(stdout, "", buf_slice(&head), "");
 	if (new == NULL)
-		puts("    (its definition is too long to be kept: the digest alone is)");
+		puts("    (its definition is too long to be kept: only its digest is)");
 	else if (is_new)
 		print_lines("    + ", slice_str(new), 0, SIZE_MAX);
 	else if (old == NULL)
@@ -152,7 +152,7 @@ static void print_gone(const json_t *pin)
 {
 	struct buf text = { 0 };
 
-	buf_printf(&text, "%.*s: the %.*s %.*s has gone", SLICE_ARG(text_of(pin, "server")),
+	buf_printf(&text, "%.*s: the %.*s %.*s is gone", SLICE_ARG(text_of(pin, "server")),
 		   SLICE_ARG(text_of(pin, "kind")), SLICE_ARG(text_of(pin, "name")));
 	escape_print(stdout, "", buf_slice(&text), "");
 	buf_fini(&text);
@@ -196,5 +196,5 @@ void pins_show(const json_t *report)
 		printf("%zu wait%s for: mcpgatectl pins approve SERVER NAME\n", waiting,
 		       waiting == 1 ? "s" : "");
 	else
-		puts("none waits");
+		puts("none is waiting");
 }

@@ -27,10 +27,10 @@ static void print_servers(const json_t *answer)
 	count += print_list(stdout, answer, "rules", "changed, for all sessions: ");
 	count += print_list(stdout, answer, "removed", "removed: ");
 	if (count == 0)
-		puts("no server has changed; all else is as the file says now");
+		puts("no server has changed; everything else is now as the file says");
 	print_list(stdout, answer, "listen_added", "listening: ");
 	print_list(stdout, answer, "listen_changed", "changed, for new connections: ");
-	print_list(stdout, answer, "listen_removed", "not listening any more: ");
+	print_list(stdout, answer, "listen_removed", "no longer listening: ");
 }
 
 int reload_run(const struct line *line)
@@ -46,7 +46,8 @@ int reload_run(const struct line *line)
 		if (is_used)
 			print_servers(answer);
 		else
-			fputs("mcpgatectl: nothing has changed: the configuration before is in use\n",
+			fputs("mcpgatectl: nothing has changed: the previous configuration stays "
+			      "in use\n",
 			      stderr);
 	}
 	if (answer == NULL || (is_used && errors == 0))

@@ -68,14 +68,15 @@ static void what_has_changed_is_told(void **state)
 				  "removed: r\n"
 				  "listening: l\n");
 	assert_int_equal(reloads("{\"used\":true}"), 0);
-	assert_string_equal(said, "no server has changed; all else is as the file says now\n");
+	assert_string_equal(said,
+			    "no server has changed; everything else is now as the file says\n");
 }
 
 static void what_is_wrong_fails(void **state)
 {
 	assert_int_equal(reloads("{\"used\":false,\"errors\":[\"e\"]}"), EXIT_FAILED);
 	assert_string_equal(said, "mcpgatectl: e\nmcpgatectl: nothing has changed: the "
-				  "configuration before is in use\n");
+				  "previous configuration stays in use\n");
 	/* All but a part is in use. */
 	assert_int_equal(reloads("{\"used\":true,\"errors\":[\"e\"],\"added\":[\"a\"]}"),
 			 EXIT_FAILED);

@@ -23,7 +23,8 @@ static void warn_about_name(const char *name)
 	    strspn(name, letters) == strlen(name))
 		return;
 	escape_append(&clean, slice_str(name != NULL ? name : ""), "");
-	fprintf(stderr, "mcpgatectl: the API takes no such name: '%s'\n", buf_terminate(&clean));
+	fprintf(stderr, "mcpgatectl: the API does not accept this name: '%s'\n",
+		buf_terminate(&clean));
 	buf_fini(&clean);
 }
 

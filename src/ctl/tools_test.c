@@ -70,7 +70,7 @@ static void odd_names_are_told_of(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
 		snprintf(tool, sizeof(tool), "{\"name\":\"%s\"}", odd[i]);
 		converts(tool, "openai", NULL);
-		assert_non_null(strstr(said, "the API takes no such name"));
+		assert_non_null(strstr(said, "the API does not accept this name"));
 	}
 	memset(name, 'x', sizeof(name) - 1);
 	name[65] = '\0';
@@ -87,7 +87,8 @@ static void odd_names_are_told_of(void **state)
 static void odd_names_cannot_act(void **state)
 {
 	converts("{\"name\":\"x\\u001b[2J\\u202e\"}", "anthropic", NULL);
-	assert_string_equal(said, "mcpgatectl: the API takes no such name: 'x\\x1b[2J\\u202e'\n");
+	assert_string_equal(said,
+			    "mcpgatectl: the API does not accept this name: 'x\\x1b[2J\\u202e'\n");
 }
 
 int main(void)

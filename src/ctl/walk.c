@@ -20,14 +20,14 @@ json_t *walk_get(const struct walk *walk, const char *url, struct buf *why, bool
 	if (answer.status == 0)
 		buf_printf(why, "%s: %s", url, buf_terminate(&answer.error));
 	else if (answer.status >= 300 && answer.status < 400)
-		buf_printf(why, "%s: status %d, and clients follow no redirect to %s", url,
+		buf_printf(why, "%s: status %d, a redirect to %s, which clients do not follow", url,
 			   answer.status, answer.location);
 	else if (answer.status != 200)
 		buf_printf(why, "%s: status %d", url, answer.status);
 	else
 		document = document_parse(buf_slice(&answer.body), &err);
 	if (answer.status == 200 && document == NULL)
-		buf_printf(why, "%s: it is no JSON object (%s)", url, err.text);
+		buf_printf(why, "%s: it is not a JSON object (%s)", url, err.text);
 	CHECK(document == NULL || answer.status == 200);
 	web_answer_fini(&answer);
 	return document;

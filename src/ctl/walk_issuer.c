@@ -58,8 +58,8 @@ static void examine_endpoints(struct walk *walk, const json_t *document)
 			buf_printf(&bad, "%sthere is no %s", bad.len > 0 ? "; " : "", names[i]);
 		else if (url_parse(slice_str(address), &url) < 0 ||
 			 (!url_is_https(&url) && !url_is_loopback(&url)))
-			buf_printf(&bad, "%sthe %s is no https URL: %s", bad.len > 0 ? "; " : "",
-				   names[i], address);
+			buf_printf(&bad, "%sthe %s is not an https URL: %s",
+				   bad.len > 0 ? "; " : "", names[i], address);
 		else
 			buf_printf(&good, "%s%s", good.len > 0 ? ", " : "", address);
 	}
@@ -82,8 +82,7 @@ static void examine_pkce(struct walk *walk, const json_t *document)
 		finding_print("ok", "pkce", "S256");
 	else
 		finding_fail(&walk->ill, "pkce",
-			     "code_challenge_methods_supported %s; MCP clients go no further "
-			     "without it",
+			     "code_challenge_methods_supported %s; MCP clients give up without it",
 			     methods != NULL ? "does not list S256" : "is missing");
 }
 
@@ -172,9 +171,9 @@ void walk_issuer(struct walk *walk, const char *issuer)
 	examine_pkce(walk, document);
 	examine_registration(walk, document);
 	if (address == NULL) {
-		finding_print("warn", "keys",
-			      "no jwks_uri: its tokens can be checked by asking it alone "
-			      "(introspection)");
+		finding_print(
+			"warn", "keys",
+			"no jwks_uri: its tokens can be checked only by asking it (introspection)");
 	} else {
 		keys = walk_get(walk, address, &why, &is_down);
 		if (keys == NULL)

@@ -31,7 +31,7 @@ static void judge_issuer(const struct walk *walk, const json_t *claims)
 
 	finding_print(verdict_of(is_good), "token", "iss: %s%s",
 		      issuer.p != NULL ? issuer.p : "missing",
-		      is_good ? "" : ", which is none of the resource's authorization servers");
+		      is_good ? "" : ", which is not one of the resource's authorization servers");
 }
 
 static bool names_resource(const struct walk *walk, const json_t *audience)
@@ -54,10 +54,11 @@ static void judge_audience(const struct walk *walk, const json_t *claims)
 	if (is_good)
 		finding_print("ok", "token", "aud: %s", shown);
 	else
-		finding_print("warn", "token",
-			      "aud: %s, not %s: it is for somebody else; the client must ask for "
-			      "it with resource=, and the authorization server heed that",
-			      shown, walk->resource != NULL ? walk->resource : "the resource");
+		finding_print(
+			"warn", "token",
+			"aud: %s, not %s: it is for somebody else; the client must ask for it with "
+			"resource=, and the authorization server must honour that",
+			shown, walk->resource != NULL ? walk->resource : "the resource");
 	free(text);
 }
 
@@ -70,7 +71,7 @@ static void judge_time(struct walk *walk, const json_t *claims)
 	double early_s = json_number_value(begin) - now_s;
 
 	if (!json_is_number(end))
-		finding_print("warn", "token", "exp: missing, so it would be good for ever");
+		finding_print("warn", "token", "exp: missing, so it would never expire");
 	else if (left_s <= 0)
 		finding_fail(&walk->ill, "token",
 			     "exp: it expired %.0f s ago; or this machine's clock is wrong",
@@ -79,8 +80,8 @@ static void judge_time(struct walk *walk, const json_t *claims)
 		finding_print(verdict_of(left_s > SOON_S), "token", "exp: good for another %.0f s",
 			      left_s);
 	if (json_is_number(begin) && early_s > 0)
-		finding_fail(&walk->ill, "token", "nbf: good only in %.0f s; or a clock is wrong",
-			     early_s);
+		finding_fail(&walk->ill, "token",
+			     "nbf: not valid for another %.0f s; or a clock is wrong", early_s);
 }
 
 /* `scope`, or the `scp` of some servers: a text or an array. */
@@ -108,7 +109,7 @@ static void judge_scope(const struct walk *walk, const json_t *claims)
 	}
 	finding_print(verdict_of(missing.len == 0), "token", "scope: %s%s%s",
 		      given.len > 0 ? buf_terminate(&given) : "none",
-		      missing.len > 0 ? "; asked for and not there:" : "", buf_terminate(&missing));
+		      missing.len > 0 ? "; requested but missing:" : "", buf_terminate(&missing));
 	buf_fini(&missing);
 	buf_fini(&given);
 }
@@ -141,9 +142,10 @@ static void fail_without_key(struct walk *walk, const struct jwt *jwt, const jso
 			     "signature: its kid is %.*s, and the issuer has no such key: %s",
 			     SLICE_ARG(id), others);
 	else
-		finding_fail(&walk->ill, "token",
-			     "signature: it has no kid, and not just one key is for %s: %s",
-			     algorithm, others);
+		finding_fail(
+			&walk->ill, "token",
+			"signature: it has no kid, and there is not exactly one key for %s: %s",
+			algorithm, others);
 	buf_fini(&ids);
 }
 
@@ -161,7 +163,7 @@ static void judge_signature(struct walk *walk, const struct jwt *jwt)
 	CHECK(jwt->algorithm != NULL); /* the header has been checked */
 	if (document == NULL || jwk_set_parse(document, ALGORITHM_ALL, &set, &err) < 0) {
 		finding_print("warn", "token",
-			      "signature: not looked at, for lack of keys of its issuer");
+			      "signature: not checked, because there are no keys of its issuer");
 		return;
 	}
 	key = jwk_set_find(&set, id, jwt->algorithm);
@@ -186,7 +188,7 @@ static void examine_claims(struct walk *walk)
 
 	if (jwt_parse(slice_str(walk->token), &jwt, &verdict) < 0) {
 		finding_print("ok", "token",
-			      "it is no JWT, so only the servers know what is in it");
+			      "it is not a JWT, so only the servers know what is in it");
 		return;
 	}
 	judge_issuer(walk, jwt.claims);
@@ -209,14 +211,16 @@ static void explain_refusal(const struct web_answer *answer, struct buf *text)
 	CHECK(answer->status != 0);
 	challenge_parse(buf_slice(&answer->challenge), &challenge);
 	if (answer->status == 401)
-		buf_append_str(text, "401: the server does not take this token");
+		buf_append_str(text, "401: the server does not accept this token");
 	else if (answer->status == 403 && challenge.error != NULL)
 		buf_append_str(text, "403: the token is good, but not for this");
 	else if (answer->status == 403)
-		buf_append_str(text, "403: whose token this is may not use this server");
+		buf_append_str(text, "403: the owner of this token may not use this server");
 	else if (answer->status == 503)
-		buf_append_str(text, "503: the server cannot tell now; it may not reach the "
-				     "authorization server");
+		buf_append_str(
+			text,
+			"503: the server cannot check the token now; perhaps it cannot reach the "
+			"authorization server");
 	else
 		buf_printf(text, "status %d, and no answer to initialize", answer->status);
 	if (challenge.error != NULL)
@@ -224,7 +228,7 @@ static void explain_refusal(const struct web_answer *answer, struct buf *text)
 			   challenge.error_description != NULL ? ": " : "",
 			   challenge.error_description != NULL ? challenge.error_description : "");
 	if (answer->status == 403 && challenge.scope != NULL)
-		buf_printf(text, "; it takes the scope %s", challenge.scope);
+		buf_printf(text, "; it needs the scope %s", challenge.scope);
 	challenge_fini(&challenge);
 }
 

@@ -101,8 +101,8 @@ static const char *hint_of(CURLcode code)
 		{ CURLE_COULDNT_CONNECT, "; does it run, and is the port right?" },
 		{ CURLE_SSL_CONNECT_ERROR, "; does this port speak TLS?" },
 		{ CURLE_PEER_FAILED_VERIFICATION,
-		  "; a certificate must name this host, be in its time, and be signed by an authority "
-		  "that clients trust, sent with its intermediate certificates" },
+		  "; the certificate must name this host, be valid now, be signed by an authority "
+		  "that clients trust, and be sent with its intermediate certificates" },
 		{ CURLE_GOT_NOTHING, "; does this port speak HTTP, or only TLS?" },
 	};
 
@@ -134,7 +134,7 @@ static void finish(struct transfer *transfer, CURLcode code)
 		curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
 		answer->status = (int)status;
 	} else if (transfer->is_too_big) {
-		buf_append_str(&answer->error, "the answer is too big");
+		buf_append_str(&answer->error, "the answer is too large");
 	} else if (transfer->is_refused) {
 		buf_append_str(&answer->error,
 			       "a stranger's address leads to loopback or to another "
@@ -163,7 +163,7 @@ void web_ask(const struct web_question *question, struct web_answer *answer_r)
 	if (url_parse(slice_str(question->url), &url) < 0 ||
 	    (!url_is_https(&url) && !(slice_is_equal_nocase(url.scheme, SLICE_LIT("http")) &&
 				      url_is_loopback(&url) && question->may_loopback))) {
-		buf_append_str(&answer_r->error, "it is no https URL");
+		buf_append_str(&answer_r->error, "it is not an https URL");
 		return;
 	}
 	transfer.easy = curl_handle_new(&conf);

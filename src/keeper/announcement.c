@@ -139,7 +139,7 @@ static void describe(struct announced *announced, int tools, struct slice text)
 
 	if (tools == IPC_FOUND_FAILING) {
 		snprintf(announced->text, sizeof(announced->text),
-			 " (fails to start, the log says how)");
+			 " (fails to start, see the log)");
 		return;
 	}
 	line_init(&line, sizeof(announced->text) - sizeof(count) - 8);

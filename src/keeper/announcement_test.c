@@ -107,7 +107,7 @@ static void lines_wait_for_what_is_found(void **state)
 	take(2, 4, FOUND);
 	assert_string_equal(said(), "");
 	take(1, IPC_FOUND_FAILING, slice_of(NULL, 0));
-	assert_string_equal(said(), "a (fails to start, the log says how)@");
+	assert_string_equal(said(), "a (fails to start, see the log)@");
 }
 
 static void lines_wait_for_two_seconds(void **state)

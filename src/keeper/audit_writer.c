@@ -99,7 +99,7 @@ int audit_writer_try(const char *to, struct error *err)
 		return record_file_try(to, FILE_FLAGS, err);
 	fd = open_target(to, JOURNAL);
 	if (fd < 0)
-		return error_set_errno(err, "nobody reads there now");
+		return error_set_errno(err, "nothing is listening there now");
 	close(fd);
 	return 0;
 }
@@ -163,7 +163,7 @@ int audit_writer_open_next(struct audit_writer *writer, const char *to, struct e
 		return 0;
 	writer->next_fd = open_target(to, writer->journal);
 	if (writer->next_fd < 0 && names_file(to))
-		return error_set_errno(err, "cannot open the file of the audit %.120s", to);
+		return error_set_errno(err, "cannot open the audit file %.120s", to);
 	return 0;
 }
 

@@ -161,7 +161,7 @@ static void no_link_is_followed(void **state)
 
 	assert_int_equal(symlink(moved, path), 0);
 	assert_int_equal(audit_writer_open(&writer, path, &err), -1);
-	assert_non_null(strstr(err.text, "cannot open the file of the audit"));
+	assert_non_null(strstr(err.text, "cannot open the audit file"));
 	assert_int_equal(access(moved, F_OK), -1);
 	writer.to = NULL;
 }
@@ -279,7 +279,7 @@ static void what_is_in_the_way_is_said(void **state)
 	assert_int_equal(audit_writer_try(path, &err), 0);
 	assert_int_equal(access(path, F_OK), -1); /* it is not made */
 	assert_int_equal(audit_writer_try(socket_to, &err), -1);
-	assert_string_equal(err.text, "nobody reads there now: No such file or directory");
+	assert_string_equal(err.text, "nothing is listening there now: No such file or directory");
 	fd = listen_at();
 	assert_int_equal(audit_writer_try(socket_to, &err), 0);
 	close(fd);
@@ -313,7 +313,7 @@ static void a_reload_moves_it(void **state)
 	open_to(path);
 	tell(RECORD("a"));
 	assert_int_equal(audit_writer_open_next(&writer, "/no/such/file", &err), -1);
-	assert_non_null(strstr(err.text, "cannot open the file of the audit /no/such/file"));
+	assert_non_null(strstr(err.text, "cannot open the audit file /no/such/file"));
 	fd = writer.fd;
 	audit_writer_use_next(&writer, same); /* nothing but the text */
 	assert_ptr_equal(writer.to, same);

@@ -178,7 +178,7 @@ static int find_base(char base_r[PATH_BYTES], struct error *err)
 	start = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
 	end = start != NULL ? strchr(start + 1, '\n') : NULL;
 	if (end == NULL || memmem(start, (size_t)(end - start), "/..", 3) != NULL)
-		return error_set(err, ERROR_SYSTEM, "this process is in no visible cgroup");
+		return error_set(err, ERROR_SYSTEM, "the cgroup of this process is not visible");
 	start = strchr(start, '/');
 	*end = '\0';
 	snprintf(base_r, PATH_BYTES, "%s%s", mount, strcmp(start, "/") == 0 ? "" : start);
@@ -207,7 +207,8 @@ static int check_controllers(const char *base, const struct config *config, stru
 	text[strcspn(text, "\n")] = '\0';
 	for (int i = 0; i < CONTROLLER_COUNT; i++)
 		if (is_wanted(config, (enum controller)i) && !has_word(text, controllers[i].name))
-			return error_set(err, ERROR_SYSTEM, "the controller '%s' is not in %.120s",
+			return error_set(err, ERROR_SYSTEM,
+					 "the controller '%s' is not available in %.120s",
 					 controllers[i].name, base);
 	return 0;
 }
@@ -215,11 +216,11 @@ static int check_controllers(const char *base, const struct config *config, stru
 static int check_base(const char *base, const struct config *config, struct error *err)
 {
 	if (access(base, W_OK) < 0)
-		return error_set_errno(err, "%.120s may not be changed", base);
+		return error_set_errno(err, "%.120s is not writable", base);
 	if (!is_any_wanted(config))
 		return 0;
 	if (!has_file(base, "cgroup.subtree_control", W_OK))
-		return error_set_errno(err, "%.120s has no limits for its children", base);
+		return error_set_errno(err, "%.120s cannot limit its children", base);
 	return check_controllers(base, config, err);
 }
 
@@ -234,8 +235,8 @@ static int refuse(const struct config *config, struct error *err)
 			option = controllers[i].option;
 	return error_set(
 		err, ERROR_SYSTEM,
-		"%s needs a cgroup (version 2) of the daemon's own, here: %s. Set Delegate=yes in "
-		"the unit; where it is set the kernel offers no more: take the limit away",
+		"%s needs a cgroup (version 2) of the daemon's own, but: %s. Set Delegate=yes in "
+		"the unit; if it is set, the kernel does not offer this limit: remove it",
 		option, why.text);
 }
 

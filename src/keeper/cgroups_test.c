@@ -204,7 +204,7 @@ static void what_is_not_there_is_refused_if_it_is_needed(void **state)
 	server.memory_bytes = 1 << 20;
 	assert_int_equal(cgroups_open_at(&cgroups, base, &config, &err), -1);
 	assert_non_null(strstr(err.text, "resources.memory needs a cgroup"));
-	assert_non_null(strstr(err.text, "the controller 'memory' is not in"));
+	assert_non_null(strstr(err.text, "the controller 'memory' is not available in"));
 	assert_non_null(strstr(err.text, "Delegate=yes"));
 	/* A server that is not enabled asks for nothing. */
 	server.enabled = false;

@@ -276,7 +276,7 @@ static const char *check_start(const struct children *children, const struct ipc
 	if (!children->config->servers[message->server].enabled)
 		return "the server is not enabled";
 	if (map_find(&children->by_id, message->child) != NULL)
-		return "there is a child of this number";
+		return "there is already a child with this number";
 	return NULL;
 }
 
@@ -382,7 +382,7 @@ void children_release(const struct children *children, const struct ipc_message 
 {
 	CHECK(children->gateway_fd >= 0);
 	if (!is_allowed)
-		refuse(message, "it is no server of an earlier configuration");
+		refuse(message, "it is not a server of an earlier configuration");
 }
 
 /* That there is no such child is no mistake: it may have ended, and the gateway not been told yet. */
@@ -481,7 +481,7 @@ bool children_before_reap(struct children *children, pid_t pid)
 	kill(-pid, SIGKILL);
 	cgroups_kill(children->cgroups, row_server(children, row), row->cgroup);
 	if (!reaper_remove(children->reaper, pid) && children->reaper->fd >= 0)
-		LOG(REAPER_FAILED, LOG_STR("reason", "it cannot be told of an end"));
+		LOG(REAPER_FAILED, LOG_STR("reason", "it cannot be told that a process has ended"));
 	return true;
 }
 

@@ -130,7 +130,7 @@ const char *claims_make_env(const struct config_server *server, char **envp, int
 	if (server->conf.claims.count == 0)
 		return fd < 0 ? NULL : "the server declares no claims";
 	if (fd < 0 || !text_read(fd, &text))
-		why = "there are no claims, or they are not whole";
+		why = "the claims are missing or incomplete";
 	else
 		why = text_check(&text, &server->conf);
 	if (why == NULL)

@@ -49,7 +49,8 @@ static int drop_user(bool fetches, struct error *err)
 	if (user == NULL)
 		user = getpwnam("nobody");
 	if (user == NULL)
-		return error_set(err, ERROR_INVALID, "there is neither a user mcpgated nor nobody");
+		return error_set(err, ERROR_INVALID,
+				 "there is neither a user mcpgated nor a user nobody");
 	if (setgroups(0, NULL) < 0 || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) < 0 ||
 	    setresuid(user->pw_uid, user->pw_uid, user->pw_uid) < 0)
 		return error_set_errno(err, "to user %s", user->pw_name);
@@ -376,7 +377,8 @@ static int load_filter(uint32_t action, int (*add_rules)(scmp_filter_ctx filter)
 	int result;
 
 	if (filter == NULL)
-		return error_set(err, ERROR_SYSTEM, "libseccomp does not know this machine");
+		return error_set(err, ERROR_SYSTEM,
+				 "libseccomp does not support this architecture");
 	result = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_TRAP);
 	if (result == 0)
 		result = add_rules(filter);

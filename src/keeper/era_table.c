@@ -90,12 +90,12 @@ int era_table_read(struct era_table *table_r, struct slice text, struct error *e
 	table_r->count = 0;
 	text.n -= is_whole;
 	if (!is_whole || !slice_is_equal(slice_cut(&text, '\n'), FIRST_LINE))
-		return error_set(err, ERROR_INVALID, "it is not of this version, or not whole");
+		return error_set(err, ERROR_INVALID, "it is from another version, or incomplete");
 	while (text.p != NULL) {
 		if (table_r->count == ERA_TABLE_MAX ||
 		    read_entry(slice_cut(&text, '\n'), &entry) < 0) {
 			table_r->count = 0;
-			return error_set(err, ERROR_INVALID, "a line of it is none of ours");
+			return error_set(err, ERROR_INVALID, "it has an invalid line");
 		}
 		era_table_set(table_r, &entry);
 	}

@@ -145,7 +145,7 @@ static void keeper_start_reaper(struct keeper *keeper)
 	struct error err = { ERROR_NONE, "" };
 
 	if (keeper->reaper_starts++ >= REAPER_STARTS_MAX)
-		error_set(&err, ERROR_SYSTEM, "it ends again and again");
+		error_set(&err, ERROR_SYSTEM, "it keeps ending");
 	else if (reaper_start(&keeper->reaper, &err) == 0)
 		return;
 	LOG(REAPER_FAILED, LOG_STR("reason", err.text));

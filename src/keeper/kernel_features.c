@@ -84,12 +84,12 @@ static void check_user(const struct check *check)
 		return;
 	if (geteuid() != 0)
 		tell(check, "user",
-		     "only root may start a process as another user; run mcpgated as root, or take "
-		     "the key away");
+		     "only root may start a process as another user; run mcpgated as root, or "
+		     "remove the key");
 	else if (!capabilities_reach_users())
 		tell(check, "user",
-		     "the daemon is root without CAP_SETUID, CAP_SETGID and CAP_KILL; what its "
-		     "unit needs stands in mcpgated.yaml(5), \"What a server may do\"");
+		     "the daemon runs as root without CAP_SETUID, CAP_SETGID and CAP_KILL; for "
+		     "what its unit needs, see mcpgated.yaml(5), \"What a server may do\"");
 	else if (getpwnam(server->user) == NULL)
 		tell(check, "user", "there is no user '%.60s'", server->user);
 }
@@ -122,7 +122,7 @@ static void check_cwd(const struct check *check)
 	if (is_missing(cwd, &mode))
 		tell(check, "cwd", "%.200s: %s%s", cwd, strerror(errno), tilde_hint(cwd));
 	else if (!S_ISDIR(mode))
-		tell(check, "cwd", "%.200s is no directory", cwd);
+		tell(check, "cwd", "%.200s is not a directory", cwd);
 }
 
 static void check_open_files(const struct check *check)
@@ -266,11 +266,11 @@ static void check_command(const struct check *check, const struct launch_spec *s
 		return;
 	append_directories(&path, spec->candidates);
 	if (strchr(command, '/') == NULL)
-		tell(check, "command", "'%.200s' is in no directory of PATH (%s)%s", command,
+		tell(check, "command", "'%.200s' was not found in PATH (%s)%s", command,
 		     buf_terminate(&path), hint);
 	else
 		tell(check, "command", "'%.200s' %s%s", command,
-		     why == EACCES ? "is no program that may be executed" : "is not there",
+		     why == EACCES ? "is not an executable program" : "does not exist",
 		     why == EACCES ? "" : hint);
 	buf_fini(&path);
 }
@@ -339,8 +339,8 @@ static void warn_of_roots(const struct check *check)
 			tell(check, way, "%.200s: %s", roots->items[i].p, strerror(errno));
 		else if (!slice_is_equal(slice_str(real), slice_of(roots->items[i].p, length)))
 			tell(check, way,
-			     "%.200s is %.200s behind a link; list that as well if clients may "
-			     "name it",
+			     "%.200s leads through a link to %.200s; list that as well if clients "
+			     "may name it",
 			     roots->items[i].p, real);
 		free(real);
 	}
@@ -358,14 +358,14 @@ void kernel_features_warn(const struct config *config, const struct tree *root,
 		if (kernel_features_is_root(server))
 			problem_add_in(
 				warnings, find_place(&check, ""),
-				"servers.%s runs as root, because the daemon does; give it a "
-				"user of its own (user), or run the daemon as one",
+				"servers.%s runs as root, because the daemon does; give it a user "
+				"of its own (user), or do not run the daemon as root",
 				server->conf.name);
 		warn_of_kernel(&check);
 		warn_of_roots(&check);
 		if (kernel_features_reaches_gateway(config, server))
 			tell(&check, "sandbox.connect",
-			     "'any' includes the ports of this gateway; list ports instead, or say "
+			     "'any' includes the ports of this gateway; list ports instead, or set "
 			     "'gateway: true'");
 	}
 }

@@ -578,10 +578,10 @@ const char *launch_step_text(int step)
 {
 	static const char *const texts[] = {
 		[LAUNCH_SETUP] = "cannot prepare the process",
-		[LAUNCH_CGROUP] = "cannot make the cgroup that keeps its limits (resources)",
+		[LAUNCH_CGROUP] = "cannot create the cgroup for its limits (resources)",
 		[LAUNCH_USER] = "cannot become the user (user)",
 		[LAUNCH_CWD] = "cannot change to the directory (cwd)",
-		[LAUNCH_SANDBOX] = "the kernel does not make the sandbox",
+		[LAUNCH_SANDBOX] = "cannot set up the sandbox",
 		[LAUNCH_SANDBOX_READ] = "cannot open a path of sandbox.read",
 		[LAUNCH_SANDBOX_WRITE] = "cannot open a path of sandbox.write",
 		[LAUNCH_EXEC] = "cannot execute the command",
@@ -594,9 +594,10 @@ const char *launch_hint(const struct launch_verdict *verdict, const char *comman
 {
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOENT &&
 	    strchr(command, ' ') != NULL)
-		return "; it is one program, and its arguments belong under args";
+		return "; the command is a single program: put its arguments under args";
 	if ((verdict->step == LAUNCH_SANDBOX_READ || verdict->step == LAUNCH_SANDBOX_WRITE) &&
 	    verdict->error == ELOOP)
-		return "; it has a link below a directory that a server may write";
+		return "; it goes through a symbolic link below a directory that a server may "
+		       "write to";
 	return "";
 }

@@ -117,7 +117,7 @@ static int try_directory_of(const char *path, struct error *err)
 	int result = access(directory != NULL ? directory : ".", W_OK | X_OK);
 
 	if (result < 0)
-		error_set_errno(err, "no socket can be made in its directory");
+		error_set_errno(err, "cannot create a socket in its directory");
 	free(directory);
 	return result;
 }
@@ -154,7 +154,7 @@ static void check_one(const char *text, const struct tree *at, struct config_pro
 	is_taken = slice_has_prefix(slice_str(err.text), slice_str(strerror(EADDRINUSE)));
 	problem_add_at(is_taken || address.kind == ADDRESS_UNIX ? warnings : problems, at,
 		       "cannot listen on %.100s now: %s%s", text, err.text,
-		       is_taken ? " (or this daemon runs already)" : "");
+		       is_taken ? " (perhaps this daemon is already running)" : "");
 }
 
 void listeners_check(const struct config *config, const struct tree *root,
@@ -187,7 +187,10 @@ static char *admin_place_in(const char *dir, struct error *why)
 		error_set_errno(why, "%.150s", dir);
 	else if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
 		 (st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		error_set(why, ERROR_INVALID, "%.150s is no directory of this user alone", dir);
+		error_set(why, ERROR_INVALID,
+			  "%.150s must be a directory that belongs to this user and that only this "
+			  "user may write to",
+			  dir);
 	else
 		return mem_printf("unix:%s/admin.sock", dir);
 	return NULL;
@@ -212,8 +215,8 @@ static char *admin_place(struct error *why)
 		return admin_place_in(ROOT_PLACE, why);
 	if (user == NULL || user[0] != '/') {
 		error_set(why, ERROR_INVALID,
-			  "neither RUNTIME_DIRECTORY nor XDG_RUNTIME_DIR is set; admin.address "
-			  "says where it is to be");
+			  "neither RUNTIME_DIRECTORY nor XDG_RUNTIME_DIR is set; set admin.address "
+			  "to say where it should be");
 		return NULL;
 	}
 	made = mem_printf("%s/mcpgated", user);

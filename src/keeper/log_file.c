@@ -33,8 +33,9 @@ int log_file_open(const struct config *config, struct error *err)
 int log_file_try(const struct config *config, struct error *err)
 {
 	if (strcmp(config->log_target, "journal") == 0 && access(JOURNAL, F_OK) < 0)
-		return error_set(err, ERROR_SYSTEM,
-				 "no journal runs here; the log goes to standard error");
+		return error_set(
+			err, ERROR_SYSTEM,
+			"there is no systemd journal here; the log goes to standard error");
 	/* What is no absolute path the rules refuse. */
 	if (!log_is_file(config) || config->log_target[0] != '/')
 		return 0;

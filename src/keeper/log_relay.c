@@ -130,5 +130,5 @@ void log_relay_flush(struct log_relay *relay)
 		return;
 	while (i++ <= PIPE_BYTES / READ_BYTES && read(relay->in, rest, sizeof(rest)) > 0)
 		;
-	write_out_quoted(relay, SLICE_LIT("... it has left more than may be written"));
+	write_out_quoted(relay, SLICE_LIT("... there was more, which was discarded"));
 }

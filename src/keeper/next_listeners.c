@@ -41,8 +41,8 @@ static void blame_own(const struct config *now, const struct config *config, siz
 		if (port_of(now->listen[i].address) == port) {
 			error_set(
 				err, why.kind,
-				"cannot listen on %.80s beside %.80s, which this daemon has until "
-				"then: needs a restart",
+				"cannot listen on %.80s while this daemon listens on %.80s: needs "
+				"a restart",
 				address, now->listen[i].address);
 			listeners_tell_place(config, at, err);
 			return;

@@ -35,7 +35,7 @@ int pin_store_read(const struct pin_store *store, struct buf *text, struct error
 	if (pread(store->memory, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
 		return error_set_errno(err, "the memory file cannot be read");
 	if (head.half > 1 || head.bytes[head.half] > PIN_MEMORY_TEXT_BYTES)
-		return error_set(err, ERROR_INVALID, "the gateway has left nonsense");
+		return error_set(err, ERROR_INVALID, "the gateway left invalid data in it");
 	size = head.bytes[head.half];
 	at = (off_t)(sizeof(head) + head.half * PIN_MEMORY_TEXT_BYTES);
 	if (size > 0 && pread(store->memory, buf_reserve(text, size), size, at) != (ssize_t)size)

@@ -39,14 +39,14 @@ static struct config *read_config(const char *program, int log_fd, int config_fd
 	if (fstat(config_fd, &status) == 0 && status.st_size > 0)
 		text = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, config_fd, 0);
 	if (text == MAP_FAILED) {
-		dprintf(log_fd, "%s: to be started by mcpgated alone\n", program);
+		dprintf(log_fd, "%s: can only be started by mcpgated\n", program);
 		_exit(1);
 	}
 	config = config_read_checked(slice_of(text, (size_t)status.st_size), &err);
 	munmap(text, (size_t)status.st_size);
 	close(config_fd);
 	if (config == NULL) {
-		dprintf(log_fd, "%s: what the keeper has written: %s\n", program, err.text);
+		dprintf(log_fd, "%s: the configuration from the keeper: %s\n", program, err.text);
 		_exit(1);
 	}
 	return config;

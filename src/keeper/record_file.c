@@ -19,7 +19,7 @@ static int try_directory(const char *path, struct error *err)
 	if (access(directory, F_OK) < 0 && errno == ENOENT)
 		result = error_set(err, ERROR_SYSTEM, "its directory does not exist");
 	else if (access(directory, W_OK | X_OK) < 0)
-		result = error_set_errno(err, "no file can be made in its directory");
+		result = error_set_errno(err, "cannot create a file in its directory");
 	free(directory);
 	return result;
 }

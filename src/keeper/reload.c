@@ -25,7 +25,7 @@
 #define REPORT_BYTES_MAX (64 * 1024)
 #define STATUS_USED "The configuration was read again"
 #define STATUS_REFUSED \
-	"The configuration was read again and refused; the one before is in use: see the log"
+	"The configuration was read again and refused; the previous one stays in use: see the log"
 
 #define TO(state) (1u << RELOAD_##state)
 static const struct {
@@ -196,7 +196,7 @@ static void check_daemon(const struct reload *reload, struct config_problems *pr
 		if (next->servers[i].enabled &&
 		    !cgroups_can_keep(reload->parts.cgroups, &next->servers[i]))
 			problem_add(problems,
-				    "servers.%s.resources: needs a restart, for the daemon was "
+				    "servers.%s.resources: needs a restart, because the daemon was "
 				    "started without limits of this kind",
 				    next->servers[i].conf.name);
 }
@@ -474,9 +474,10 @@ void reload_on_certificates(struct reload *reload, bool is_used)
 	if (!certificates_on_verdict(reload->parts.certificates, is_used))
 		return;
 	if (!is_used)
-		reload_report(reload, "error",
-			      "the certificates cannot be used, and those before stay in use; the "
-			      "log says why");
+		reload_report(
+			reload, "error",
+			"the certificates cannot be used, and the previous ones stay in use; the "
+			"log says why");
 	finish_if_over(reload);
 }
 
@@ -492,7 +493,8 @@ void reload_on_gateway_exit(struct reload *reload)
 	if (reload->state != RELOAD_SENDING && reload->state != RELOAD_JUDGED)
 		return;
 	if (reload->is_tried_again) {
-		reload_report(reload, "error", "the gateway has ended before it has used it");
+		reload_report(reload, "error",
+			      "the gateway ended before it used the configuration");
 		read_certificates(reload);
 		return;
 	}
@@ -516,15 +518,15 @@ static void give_up(struct reload *reload, pid_t gateway)
 		const char *what;
 		const char *result;
 	} texts[] = {
-		[RELOAD_SENDING] = { "taken the configuration", "nothing has changed" },
+		[RELOAD_SENDING] = { "accepted the configuration", "nothing has changed" },
 		[RELOAD_JUDGED] = { "said whether it uses the configuration",
 				    "nothing has changed" },
 		[RELOAD_CERTIFICATES] = { "said whether it uses the certificates",
-					  "those before stay in use" },
+					  "the previous ones stay in use" },
 	};
 	char text[160];
 
-	snprintf(text, sizeof(text), "the gateway has not %s within %d s, and is ended; %s",
+	snprintf(text, sizeof(text), "the gateway has not %s within %d s, and is killed; %s",
 		 texts[reload->state].what, RELOAD_VERDICT_MS / 1000, texts[reload->state].result);
 	LOG(GATEWAY_OVERDUE, LOG_INT("pid", gateway));
 	reload_report(reload, "error", text);

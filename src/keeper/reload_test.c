@@ -384,8 +384,7 @@ static void the_log_and_the_audit_go_elsewhere(void **state)
 	before = log_fd;
 	put(file, bad);
 	order(1);
-	assert_non_null(
-		strstr(hear_report(1, false), ": audit.to: cannot open the file of the audit"));
+	assert_non_null(strstr(hear_report(1, false), ": audit.to: cannot open the audit file"));
 	put(file, text);
 	order(2);
 	hear_config(1);
@@ -635,7 +634,7 @@ static void gateway_that_does_not_read_is_ended(void **state)
 	assert_false(is_killed());
 	pass(1);
 	wait_until_killed();
-	assert_int_equal(count_logged("has not taken the configuration within 30 s"), 1);
+	assert_int_equal(count_logged("has not accepted the configuration within 30 s"), 1);
 	assert_int_equal(servers_in_use(), 1);
 }
 
@@ -655,7 +654,8 @@ static void gateway_that_dies_of_it_does_so_twice(void **state)
 		serve();
 		hear_config(2);
 		end_gateway();
-		assert_int_equal(count_logged("has ended before it has used it"), (size_t)i + 1);
+		assert_int_equal(count_logged("ended before it used the configuration"),
+				 (size_t)i + 1);
 		assert_int_equal(reload.state, RELOAD_IDLE);
 		start_gateway();
 		serve();
@@ -676,7 +676,7 @@ static void gateway_that_dies_of_it_does_so_twice(void **state)
 	hear_config(2);
 	end_gateway();
 	assert_int_equal(reload.state, RELOAD_WAITING);
-	assert_int_equal(count_logged("has ended before it has used it"), 2);
+	assert_int_equal(count_logged("ended before it used the configuration"), 2);
 }
 
 static void stopping_daemon_begins_none(void **state)

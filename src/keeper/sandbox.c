@@ -188,13 +188,13 @@ int sandbox_check(const struct config_server *server, int version, struct error 
 	if (version < LANDLOCK_VERSION_TRUNCATE)
 		return error_set(
 			err, ERROR_INVALID,
-			"the running kernel cannot keep files from being emptied; use Linux "
-			"6.2 or newer, or 'mode: off'");
+			"the running kernel cannot keep files from being truncated; use Linux 6.2 "
+			"or newer, or 'mode: off'");
 	if (version < LANDLOCK_VERSION_NET && limits_tcp(server))
 		return error_set(
 			err, ERROR_INVALID,
-			"the running kernel cannot refuse TCP connections; use Linux 6.7 or "
-			"newer, or say that all are allowed: 'connect: any' and 'bind: any'");
+			"the running kernel cannot refuse TCP connections; use Linux 6.7 or newer, "
+			"or allow all of them: 'connect: any' and 'bind: any'");
 	return 0;
 }
 

@@ -24,8 +24,10 @@ static int open_own(int at, const char *path, int flags, struct error *err)
 	    (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
 		return fd;
 	close(fd);
-	return error_set(err, ERROR_INVALID, "others than this user may write the directory %.120s",
-			 path);
+	return error_set(
+		err, ERROR_INVALID,
+		"the directory %.120s must belong to this user, and only this user may write to it",
+		path);
 }
 
 /* Takes fd, which may be -1. */
@@ -36,7 +38,7 @@ static int go_down(int fd, const char *name, bool makes_it, struct error *err)
 	if (fd < 0)
 		return -1;
 	if (makes_it && mkdirat(fd, name, 0700) < 0 && errno != EEXIST)
-		below = error_set_errno(err, "the directory %.120s cannot be made", name);
+		below = error_set_errno(err, "the directory %.120s cannot be created", name);
 	else
 		below = open_own(fd, name, O_NOFOLLOW, err);
 	close(fd);

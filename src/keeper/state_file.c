@@ -19,7 +19,8 @@ static int read_text(int fd, size_t most, struct buf *text, struct error *err)
 
 	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
 	    (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return error_set(err, ERROR_INVALID, "it is no plain file of this user alone");
+		return error_set(err, ERROR_INVALID,
+				 "it is not a regular file that only this user may write to");
 	while (n > 0 && text->len <= most) {
 		size_t left = most + 1 - text->len;
 		size_t step = left < STEP_BYTES ? left : STEP_BYTES;

@@ -115,7 +115,7 @@ static int judge_path(struct walk *walk, struct slice text, enum member_kind kin
 	    path_judge(paths, text, kind == MEMBER_PATH) != PATH_OUTSIDE)
 		return 0;
 	return refuse(walk, RULE_PATHS,
-		      lacks_base ? "name a path that is not allowed here; it has to be absolute" :
+		      lacks_base ? "name a path that is not allowed here; it must be absolute" :
 				   "name a path that is not allowed here");
 }
 
@@ -228,7 +228,7 @@ const char *arguments_judge(const struct argument_rules *rules, const struct env
 	if (type == JSON_ABSENT || type == JSON_NULL)
 		return NULL;
 	if (type != JSON_OBJECT)
-		return "are no object";
+		return "are not an object";
 	if (rules->max_bytes > 0 && env->arguments.text.n > rules->max_bytes) {
 		rule_r->key = RULE_MAX_BYTES;
 		return "are longer than is allowed here";

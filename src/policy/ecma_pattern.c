@@ -55,13 +55,13 @@ static const char *read_escape(struct reader *reader)
 	char c = peek(reader, 1);
 
 	if (c == '\0' || (unsigned char)c > 0x7E || c <= ' ')
-		return "a backslash before something that needs none";
+		return "a backslash before a character that needs none";
 	if (is_letter(c) && strchr(letters, c) == NULL)
-		return "an escape that is not of ECMA-262";
+		return "an escape that is not in ECMA-262";
 	if (c == '0' && is_digit(peek(reader, 2)))
-		return "an octal number";
+		return "an octal escape";
 	if (c == 'k' && peek(reader, 2) != '<')
-		return "an escape that is not of ECMA-262";
+		return "an escape that is not in ECMA-262";
 	if (c == 's' || c == 'S')
 		replace(reader, 2, c == 's' ? "\\p{Xsp}" : "\\P{Xsp}");
 	else if (c == 'v')
@@ -78,7 +78,7 @@ static const char *read_in_class(struct reader *reader)
 	char next = peek(reader, 1);
 
 	if (peek(reader, 0) == '[' && (next == ':' || next == '.' || next == '='))
-		return "a class of characters by name";
+		return "a named character class";
 	reader->is_in_class = peek(reader, 0) != ']';
 	copy(reader, 1);
 	return NULL;
@@ -92,7 +92,7 @@ static const char *read_group(struct reader *reader)
 	if (next == '*')
 		return "a verb";
 	if (next == '?' && (kind == '\0' || strchr(":=!<", kind) == NULL))
-		return "a kind of group that is not of ECMA-262";
+		return "a kind of group that is not in ECMA-262";
 	copy(reader, next == '?' ? 3 : 1);
 	return NULL;
 }
@@ -110,7 +110,7 @@ static const char *read_one(struct reader *reader)
 	if (c == '(')
 		return read_group(reader);
 	if (c == '+' && was_quantifier)
-		return "a repeat that gives nothing back";
+		return "a possessive quantifier";
 	reader->is_behind_quantifier = c == '+' || c == '*' || c == '?' || c == '}';
 	reader->is_in_class = c == '[';
 	copy(reader, 1);

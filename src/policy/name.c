@@ -25,7 +25,7 @@ static const char *check_characters(struct slice rest)
 		uint32_t code = n > 0 ? unicode_decode(slice_of(rest.p, n)) : 0;
 
 		if (unicode_is_hidden(code) || unicode_is_unknown(code))
-			return "has a character that is not seen or has no meaning";
+			return "has an invisible or unassigned character";
 		rest = slice_of(rest.p + n, rest.n - n);
 	}
 	return NULL;

@@ -96,7 +96,7 @@ static pcre2_code *compile_pcre2(struct slice expression, struct error *err)
 	CHECK(pcre2_pattern_info(code, PCRE2_INFO_MATCHEMPTY, &fits_empty) == 0);
 	if (!fits_empty)
 		return code;
-	error_set(err, ERROR_INVALID, "it fits the empty text, which is in every text, at byte 0");
+	error_set(err, ERROR_INVALID, "it matches the empty text, and so every text, at byte 0");
 	pcre2_code_free(code);
 	return NULL;
 }

@@ -425,7 +425,7 @@ static bool is_evaluated(struct schema_walk *walk, const struct json_node *schem
 	if (schema->type != JSON_OBJECT || !schema_walk_spend(walk, 1 + schema->count))
 		return false;
 	if (walk->depth == SCHEMA_NESTING_MAX)
-		return schema_walk_give_up(walk, "its schema leads too deep");
+		return schema_walk_give_up(walk, "its schema is nested too deeply");
 	walk->depth++;
 	if (value->type == JSON_OBJECT)
 		result = is_named(walk, schema, part.node);
@@ -463,30 +463,29 @@ static const struct {
 	[KEYWORD_ADDITIONAL_ITEMS] = { check_additional_items, NULL },
 	[KEYWORD_ADDITIONAL_PROPERTIES] = { check_additional_properties, NULL },
 	[KEYWORD_ALL_OF] = { check_all, NULL },
-	[KEYWORD_ANY_OF] = { check_any, "must be as one of the alternatives says" },
-	[KEYWORD_CONST] = { schema_check_const, "must be the one value that is allowed" },
-	[KEYWORD_CONTAINS] = { check_contains, "has too few elements of the kind wanted" },
+	[KEYWORD_ANY_OF] = { check_any, "must match one of the alternatives" },
+	[KEYWORD_CONST] = { schema_check_const, "must be the one allowed value" },
+	[KEYWORD_CONTAINS] = { check_contains, "has too few elements of the required kind" },
 	[KEYWORD_DEPENDENCIES] = { check_dependent, NULL },
 	[KEYWORD_DEPENDENT_REQUIRED] = { check_dependent, NULL },
 	[KEYWORD_DEPENDENT_SCHEMAS] = { check_dependent, NULL },
-	[KEYWORD_ENUM] = { schema_check_enum, "must be one of the values that are allowed" },
-	[KEYWORD_EXCLUSIVE_MAXIMUM] = { schema_check_number, "is too great" },
+	[KEYWORD_ENUM] = { schema_check_enum, "must be one of the allowed values" },
+	[KEYWORD_EXCLUSIVE_MAXIMUM] = { schema_check_number, "is too large" },
 	[KEYWORD_EXCLUSIVE_MINIMUM] = { schema_check_number, "is too small" },
 	[KEYWORD_IF] = { check_if, NULL },
 	[KEYWORD_ITEMS] = { check_items, NULL },
-	[KEYWORD_MAX_CONTAINS] = { NULL, "must have at most # elements of the kind wanted" },
+	[KEYWORD_MAX_CONTAINS] = { NULL, "must have at most # elements of the required kind" },
 	[KEYWORD_MAX_ITEMS] = { schema_check_count, "must have at most # elements" },
 	[KEYWORD_MAX_LENGTH] = { schema_check_length, "must have at most # characters" },
 	[KEYWORD_MAX_PROPERTIES] = { schema_check_count, "must have at most # members" },
-	[KEYWORD_MAXIMUM] = { schema_check_number, "is too great" },
+	[KEYWORD_MAXIMUM] = { schema_check_number, "is too large" },
 	[KEYWORD_MIN_ITEMS] = { schema_check_count, "must have at least # elements" },
 	[KEYWORD_MIN_LENGTH] = { schema_check_length, "must have at least # characters" },
 	[KEYWORD_MIN_PROPERTIES] = { schema_check_count, "must have at least # members" },
 	[KEYWORD_MINIMUM] = { schema_check_number, "is too small" },
-	[KEYWORD_MULTIPLE_OF] = { schema_check_number,
-				  "must be a multiple of the number that is given" },
-	[KEYWORD_NOT] = { check_not, "must not be of the kind that is ruled out" },
-	[KEYWORD_ONE_OF] = { check_one, "must be as exactly one of the alternatives says" },
+	[KEYWORD_MULTIPLE_OF] = { schema_check_number, "must be a multiple of the given number" },
+	[KEYWORD_NOT] = { check_not, "must not be of the excluded kind" },
+	[KEYWORD_ONE_OF] = { check_one, "must match exactly one of the alternatives" },
 	[KEYWORD_PATTERN] = { schema_check_pattern, "must match the pattern" },
 	[KEYWORD_PATTERN_PROPERTIES] = { check_pattern_properties, NULL },
 	[KEYWORD_PREFIX_ITEMS] = { check_prefix_items, NULL },
@@ -497,7 +496,7 @@ static const struct {
 	[KEYWORD_TYPE] = { schema_check_type, NULL },
 	[KEYWORD_UNEVALUATED_ITEMS] = { check_unevaluated, NULL },
 	[KEYWORD_UNEVALUATED_PROPERTIES] = { check_unevaluated, NULL },
-	[KEYWORD_UNIQUE_ITEMS] = { schema_check_unique, "must have no element twice" },
+	[KEYWORD_UNIQUE_ITEMS] = { schema_check_unique, "must have no duplicate elements" },
 };
 
 static bool fits_keywords(struct schema_walk *walk, const struct json_node *schema,
@@ -523,7 +522,7 @@ static bool fits(struct schema_walk *walk, const struct json_node *schema,
 		return schema->type == JSON_TRUE || schema_walk_note(walk, schema, value);
 	CHECK(schema->is_marked);
 	if (walk->depth == SCHEMA_NESTING_MAX)
-		return schema_walk_give_up(walk, "its schema leads too deep");
+		return schema_walk_give_up(walk, "its schema is nested too deeply");
 	walk->depth++;
 	result = fits_keywords(walk, schema, value);
 	walk->depth--;
@@ -566,7 +565,7 @@ static void append_misfit(struct buf *out, const struct schema_walk *walk)
 		buf_append_slice(out, buf_slice(&path));
 		buf_fini(&path);
 	} else if (text == NULL) {
-		buf_append_str(out, "must not be there");
+		buf_append_str(out, "must not be present");
 	} else {
 		struct slice rest = slice_str(text);
 

@@ -56,7 +56,7 @@ static int read_schemas(struct reader *reader, struct json_node *node)
 {
 	return node->type == JSON_ARRAY && node->count > 0 ?
 		       read_each(reader, node, read_schema) :
-		       refuse(reader, node, "is no list of schemas");
+		       refuse(reader, node, "is not a non-empty list of schemas");
 }
 
 static int read_schema_or_list(struct reader *reader, struct json_node *node)
@@ -69,24 +69,25 @@ static int read_schema_or_list(struct reader *reader, struct json_node *node)
 static int read_map(struct reader *reader, struct json_node *node)
 {
 	return node->type == JSON_OBJECT ? read_each(reader, node, read_schema) :
-					   refuse(reader, node, "is no object of schemas");
+					   refuse(reader, node, "is not an object of schemas");
 }
 
 static int read_name(struct reader *reader, struct json_node *node)
 {
-	return node->type == JSON_STRING ? 0 : refuse(reader, node, "is no name");
+	return node->type == JSON_STRING ? 0 : refuse(reader, node, "is not a name");
 }
 
 static int read_names(struct reader *reader, struct json_node *node)
 {
 	return node->type == JSON_ARRAY ? read_each(reader, node, read_name) :
-					  refuse(reader, node, "is no list of names");
+					  refuse(reader, node, "is not a list of names");
 }
 
 static int read_name_lists(struct reader *reader, struct json_node *node)
 {
-	return node->type == JSON_OBJECT ? read_each(reader, node, read_names) :
-					   refuse(reader, node, "is no object of lists of names");
+	return node->type == JSON_OBJECT ?
+		       read_each(reader, node, read_names) :
+		       refuse(reader, node, "is not an object of lists of names");
 }
 
 static int read_dependency(struct reader *reader, struct json_node *node)
@@ -97,7 +98,7 @@ static int read_dependency(struct reader *reader, struct json_node *node)
 static int read_dependencies(struct reader *reader, struct json_node *node)
 {
 	return node->type == JSON_OBJECT ? read_each(reader, node, read_dependency) :
-					   refuse(reader, node, "is no object");
+					   refuse(reader, node, "is not an object");
 }
 
 static int read_any(struct reader *reader, struct json_node *node)
@@ -109,26 +110,26 @@ static int read_any(struct reader *reader, struct json_node *node)
 
 static int read_list(struct reader *reader, struct json_node *node)
 {
-	return node->type == JSON_ARRAY ? 0 : refuse(reader, node, "is no list");
+	return node->type == JSON_ARRAY ? 0 : refuse(reader, node, "is not a list");
 }
 
 static int read_number(struct reader *reader, struct json_node *node)
 {
-	return node->type == JSON_NUMBER ? 0 : refuse(reader, node, "is no number");
+	return node->type == JSON_NUMBER ? 0 : refuse(reader, node, "is not a number");
 }
 
 static int read_divisor(struct reader *reader, struct json_node *node)
 {
 	return node->type == JSON_NUMBER && decimal_is_divisor(node->text) ?
 		       0 :
-		       refuse(reader, node, "is no number of up to 18 digits to divide by");
+		       refuse(reader, node, "is not a divisor of up to 18 digits");
 }
 
 static int read_count(struct reader *reader, struct json_node *node)
 {
 	return node->type == JSON_NUMBER && decimal_count(node->text, &node->link) ?
 		       0 :
-		       refuse(reader, node, "is no number of things");
+		       refuse(reader, node, "is not a count");
 }
 
 static int read_switch(struct reader *reader, struct json_node *node)
@@ -174,11 +175,11 @@ static int read_type(struct reader *reader, struct json_node *node)
 			unsigned int bits = find_type(each->text);
 
 			if (bits == 0)
-				return refuse(reader, each, "is no type");
+				return refuse(reader, each, "is not a type");
 			node->link |= bits;
 		}
 	}
-	return node->link > 0 ? 0 : refuse(reader, node, "is no type");
+	return node->link > 0 ? 0 : refuse(reader, node, "is not a type");
 }
 
 /* ---- patterns ---- */
@@ -195,7 +196,7 @@ static int add_pattern(struct reader *reader, struct json_node *node, struct sli
 		return refuse(reader, node, "is one pattern too many");
 	pattern = pattern_new_ecma(expression, &why);
 	if (pattern == NULL) {
-		buf_printf(&text, "is no pattern that can be used: %.90s", why.text);
+		buf_printf(&text, "is not a usable pattern: %.90s", why.text);
 		result = refuse(reader, node, buf_terminate(&text));
 		buf_fini(&text);
 		return result;
@@ -223,7 +224,7 @@ static int add_decoded_pattern(struct reader *reader, struct json_node *node, st
 static int read_pattern(struct reader *reader, struct json_node *node)
 {
 	return node->type == JSON_STRING ? add_decoded_pattern(reader, node, node->text) :
-					   refuse(reader, node, "is no pattern");
+					   refuse(reader, node, "is not a pattern");
 }
 
 static int read_pattern_map(struct reader *reader, struct json_node *node)
@@ -383,7 +384,7 @@ static int read_dialect(struct reader *reader, struct json_node *node)
 {
 	return slice_is_equal(node->text, reader->dialect) ?
 		       0 :
-		       refuse(reader, node, "is another dialect than that of the root");
+		       refuse(reader, node, "is not the dialect of the root");
 }
 
 static int read_id(struct reader *reader, struct json_node *node)
@@ -491,7 +492,7 @@ static int read_schema(struct reader *reader, struct json_node *node)
 	if (node->type == JSON_TRUE || node->type == JSON_FALSE || node->is_marked)
 		return 0;
 	if (node->type != JSON_OBJECT)
-		return refuse(reader, node, "is no schema");
+		return refuse(reader, node, "is not a schema");
 	if (reader->depth == SCHEMA_NESTING_MAX)
 		return refuse(reader, node, "is nested too deep");
 	node->is_marked = true;
@@ -533,7 +534,7 @@ static int read_root_dialect(struct reader *reader, struct json_node *root)
 	reader->schema->ignores_beside_ref = true;
 	return slices_has((struct slices){ oldest, ARRAY_LEN(oldest) }, node->text) ?
 		       0 :
-		       refuse(reader, node, "is a dialect that is not known here");
+		       refuse(reader, node, "is an unknown dialect");
 }
 
 int schema_keywords_read(struct schema *schema, struct slice text, struct error *err)

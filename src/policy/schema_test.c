@@ -466,46 +466,43 @@ static const struct {
 	const char *schema;
 	const char *why;
 } unusable[] = {
-	{ "5", "/ is no schema" },
-	{ "[]", "/ is no schema" },
-	{ "{'properties':{'a':5}}", "/properties/a is no schema" },
-	{ "{'properties':[]}", "/properties is no object of schemas" },
-	{ "{'type':'strng'}", "/type is no type" },
-	{ "{'type':['string','x']}", "/type/1 is no type" },
-	{ "{'type':[]}", "/type is no type" },
-	{ "{'type':{'a':1}}", "/type is no type" },
-	{ "{'enum':'a'}", "/enum is no list" },
-	{ "{'required':true}", "/required is no list of names" },
-	{ "{'required':[1]}", "/required/0 is no name" },
-	{ "{'minimum':'1'}", "/minimum is no number" },
-	{ "{'exclusiveMinimum':true}", "/exclusiveMinimum is no number" },
-	{ "{'multipleOf':0}", "/multipleOf is no number of up to 18 digits to divide by" },
-	{ "{'multipleOf':-1}", "/multipleOf is no number of up to 18 digits to divide by" },
-	{ "{'multipleOf':1234567890123456789}",
-	  "/multipleOf is no number of up to 18 digits to divide by" },
-	{ "{'minLength':-1}", "/minLength is no number of things" },
-	{ "{'maxItems':1.5}", "/maxItems is no number of things" },
+	{ "5", "/ is not a schema" },
+	{ "[]", "/ is not a schema" },
+	{ "{'properties':{'a':5}}", "/properties/a is not a schema" },
+	{ "{'properties':[]}", "/properties is not an object of schemas" },
+	{ "{'type':'strng'}", "/type is not a type" },
+	{ "{'type':['string','x']}", "/type/1 is not a type" },
+	{ "{'type':[]}", "/type is not a type" },
+	{ "{'type':{'a':1}}", "/type is not a type" },
+	{ "{'enum':'a'}", "/enum is not a list" },
+	{ "{'required':true}", "/required is not a list of names" },
+	{ "{'required':[1]}", "/required/0 is not a name" },
+	{ "{'minimum':'1'}", "/minimum is not a number" },
+	{ "{'exclusiveMinimum':true}", "/exclusiveMinimum is not a number" },
+	{ "{'multipleOf':0}", "/multipleOf is not a divisor of up to 18 digits" },
+	{ "{'multipleOf':-1}", "/multipleOf is not a divisor of up to 18 digits" },
+	{ "{'multipleOf':1234567890123456789}", "/multipleOf is not a divisor of up to 18 digits" },
+	{ "{'minLength':-1}", "/minLength is not a count" },
+	{ "{'maxItems':1.5}", "/maxItems is not a count" },
 	{ "{'uniqueItems':'yes'}", "/uniqueItems is neither true nor false" },
-	{ "{'allOf':[]}", "/allOf is no list of schemas" },
-	{ "{'anyOf':{}}", "/anyOf is no list of schemas" },
-	{ "{'not':[]}", "/not is no schema" },
-	{ "{'dependentRequired':{'a':'b'}}", "/dependentRequired/a is no list of names" },
-	{ "{'dependencies':{'a':'b'}}", "/dependencies/a is no schema" },
-	{ "{'pattern':5}", "/pattern is no pattern" },
+	{ "{'allOf':[]}", "/allOf is not a non-empty list of schemas" },
+	{ "{'anyOf':{}}", "/anyOf is not a non-empty list of schemas" },
+	{ "{'not':[]}", "/not is not a schema" },
+	{ "{'dependentRequired':{'a':'b'}}", "/dependentRequired/a is not a list of names" },
+	{ "{'dependencies':{'a':'b'}}", "/dependencies/a is not a schema" },
+	{ "{'pattern':5}", "/pattern is not a pattern" },
 	{ "{'pattern':'('}",
-	  "/pattern is no pattern that can be used: missing closing parenthesis, at byte 10" },
-	{ "{'pattern':'a++'}",
-	  "/pattern is no pattern that can be used: it has a repeat that gives nothing back" },
+	  "/pattern is not a usable pattern: missing closing parenthesis, at byte 10" },
+	{ "{'pattern':'a++'}", "/pattern is not a usable pattern: it has a possessive quantifier" },
 	{ "{'pattern':'\\\\A'}",
-	  "/pattern is no pattern that can be used: it has an escape that is not of ECMA-262" },
+	  "/pattern is not a usable pattern: it has an escape that is not in ECMA-262" },
 	{ "{'patternProperties':{'[[:alpha:]]':{}}}",
-	  "/patternProperties/[[:alpha:]] is no pattern that can be used: it has a class of "
-	  "characters by name" },
+	  "/patternProperties/[[:alpha:]] is not a usable pattern: it has a named character "
+	  "class" },
 	{ "{'pattern':'(?i)a'}",
-	  "/pattern is no pattern that can be used: it has a kind of group that is not of ECMA-262" },
-	{ "{'pattern':'(*ACCEPT)'}", "/pattern is no pattern that can be used: it has a verb" },
-	{ "{'pattern':'\\\\012'}",
-	  "/pattern is no pattern that can be used: it has an octal number" },
+	  "/pattern is not a usable pattern: it has a kind of group that is not in ECMA-262" },
+	{ "{'pattern':'(*ACCEPT)'}", "/pattern is not a usable pattern: it has a verb" },
+	{ "{'pattern':'\\\\012'}", "/pattern is not a usable pattern: it has an octal escape" },
 	{ "{'$ref':'http://x.example/s'}", "/$ref leads to another document" },
 	{ "{'$ref':'other.json#/a'}", "/$ref leads to another document" },
 	{ "{'$ref':5}", "/$ref leads to another document" },
@@ -522,11 +519,11 @@ static const struct {
 	{ "{'$recursiveRef':'#'}", "/$recursiveRef is a keyword that is not supported here" },
 	{ "{'$vocabulary':{}}", "/$vocabulary is a keyword that is not supported here" },
 	{ "{'$schema':'http://json-schema.org/draft-04/schema#'}",
-	  "/$schema is a dialect that is not known here" },
-	{ "{'$schema':'http://x.example/s'}", "/$schema is a dialect that is not known here" },
-	{ "{'$schema':7}", "/$schema is a dialect that is not known here" },
+	  "/$schema is an unknown dialect" },
+	{ "{'$schema':'http://x.example/s'}", "/$schema is an unknown dialect" },
+	{ "{'$schema':7}", "/$schema is an unknown dialect" },
 	{ "{'items':{'$schema':'http://json-schema.org/draft-07/schema#'}}",
-	  "/items/$schema is another dialect than that of the root" },
+	  "/items/$schema is not the dialect of the root" },
 	{ "{'a':1,'\\u0061':2}", "an object has a name twice" },
 	{ "{'const':'\\ud800'}", "a text cannot be read" },
 };
@@ -559,21 +556,21 @@ static void test_what_is_told(void **state)
 		{ "{'properties':{'o':{'dependentRequired':{'a':['b']}}}}", "{'o':{'a':1}}",
 		  "/o must have the member b (schema: /properties/o/dependentRequired/a)" },
 		{ "{'additionalProperties':false}", "{'x/y':'secret'}",
-		  "/x~1y must not be there (schema: /additionalProperties)" },
+		  "/x~1y must not be present (schema: /additionalProperties)" },
 		{ "{'minLength':3}", "'ab'",
 		  " must have at least 3 characters (schema: /minLength)" },
 		{ "{'maxItems':1}", "[1,2]", " must have at most 1 elements (schema: /maxItems)" },
 		{ "{'contains':{'const':1},'maxContains':1}", "[1,1]",
-		  " must have at most 1 elements of the kind wanted (schema: /maxContains)" },
+		  " must have at most 1 elements of the required kind (schema: /maxContains)" },
 		{ "{'minimum':3}", "2", " is too small (schema: /minimum)" },
 		{ "{'anyOf':[{'type':'string'},{'type':'null'}]}", "5",
-		  " must be as one of the alternatives says (schema: /anyOf)" },
+		  " must match one of the alternatives (schema: /anyOf)" },
 		{ "{'propertyNames':{'maxLength':1}}", "{'ab':1}",
 		  "/ab must have another name (schema: /propertyNames)" },
 		{ "{'$ref':'#/$defs/a','$defs':{'a':{'enum':['x']}}}", "'y'",
-		  " must be one of the values that are allowed (schema: /$defs/a/enum)" },
+		  " must be one of the allowed values (schema: /$defs/a/enum)" },
 		{ "{'not':{'required':['a']},'type':'null'}", "{'a':1}",
-		  " must not be of the kind that is ruled out (schema: /not)" },
+		  " must not be of the excluded kind (schema: /not)" },
 		{ "{'const':'a'}", "{'a':1,'\\u0061':2}",
 		  " cannot be checked: an object has a name twice" },
 		{ "{}", "['\\ud800']", " cannot be checked: a text cannot be read" },
@@ -621,14 +618,14 @@ static void test_bounds_of_a_check(void **state)
 	struct buf text = { 0 };
 
 	is_too_hard("{'$ref':'#'}", SLICE_LIT("1"),
-		    " cannot be checked: its schema leads too deep");
+		    " cannot be checked: its schema is nested too deeply");
 	is_too_hard("{'not':{'$ref':'#'}}", SLICE_LIT("1"),
-		    " cannot be checked: its schema leads too deep");
+		    " cannot be checked: its schema is nested too deeply");
 	is_too_hard("{'anyOf':[{'$ref':'#/$defs/a'},true],'$defs':{'a':{'$ref':'#/$defs/b'},"
 		    "'b':{'$ref':'#/$defs/a'}}}",
-		    SLICE_LIT("1"), " cannot be checked: its schema leads too deep");
+		    SLICE_LIT("1"), " cannot be checked: its schema is nested too deeply");
 	is_too_hard("{'unevaluatedProperties':false,'anyOf':[{'$ref':'#'}]}",
-		    SLICE_LIT("{\"a\":1}"), " cannot be checked: its schema leads too deep");
+		    SLICE_LIT("{\"a\":1}"), " cannot be checked: its schema is nested too deeply");
 	/* Two ways at each level. */
 	is_too_hard(
 		"{'type':'array','anyOf':[{'items':{'$ref':'#'},'minItems':2},{'items':{'$ref':'#'},"
@@ -823,7 +820,7 @@ static void test_schemas_are_read_once(void **state)
 	assert_true(first.is_new && first.schema == NULL);
 	again = schema_cache_get(&cache, SLICE_LIT("5"), &other);
 	assert_true(!again.is_new && again.schema == NULL);
-	assert_string_equal(again.why, "/ is no schema");
+	assert_string_equal(again.why, "/ is not a schema");
 	for (size_t i = 0; i < 40; i++) {
 		assert_true(schema_cache_get(&cache,
 					     repeat(&text, "{'enum':[", "0,", 9000 + i, "0]}"),

@@ -44,7 +44,7 @@ static const char *check_characters(struct slice rest)
 		if (n == 0)
 			return "is not UTF-8 when it is decoded";
 		if (unicode_is_hidden(unicode_decode(slice_of(rest.p, n))))
-			return "has a character that is not seen";
+			return "has an invisible character";
 		rest = slice_of(rest.p + n, rest.n - n);
 	}
 	return NULL;
@@ -125,11 +125,11 @@ static const char *append_host(struct buf *out, struct slice *rest_r, bool *has_
 	*rest_r = slice_of(rest_r->p + slashes, rest_r->n - slashes);
 	host = cut_before(rest_r, "/?#");
 	if (is_file && host.n > 0 && !slice_is_equal_nocase(host, SLICE_LIT("localhost")))
-		return "is of a file on another machine";
+		return "refers to a file on another machine";
 	if (is_file || host.n == 0)
 		return NULL;
 	if (is_of_web && memchr(host.p, '@', host.n) != NULL)
-		return "has a user before its host";
+		return "has a user name before its host";
 	if (is_of_web && !is_plain_host(host))
 		return "has a host that is not ASCII, or ends with a dot";
 	*has_host_r = true;
@@ -156,7 +156,7 @@ static const char *append_path(struct buf *out, struct slice path, bool has_host
 
 		is_open = segment.n == 0 || is_up || slice_is_equal(segment, SLICE_LIT("."));
 		if (is_up && out->len == root && has_host)
-			return "leads above its host";
+			return "leads above the root of its host";
 		while (is_up && out->len > root && out->data[--out->len] != '/')
 			;
 		if (is_open)
@@ -177,7 +177,7 @@ static const char *append_query(struct buf *out, struct slice query)
 
 	while (rest.n > 0)
 		if (slice_is_equal(slice_cut(&rest, '/'), SLICE_LIT("..")))
-			return "has .. behind its path";
+			return "has .. after its path";
 	buf_append_slice(out, query);
 	return NULL;
 }
@@ -209,7 +209,7 @@ const char *uri_fold(struct slice uri, struct buf *folded)
 	buf_append_slice(&text, uri);
 	while (why == NULL && decode_once(&text))
 		if (++decodings > DECODINGS_MAX)
-			why = "is encoded too often";
+			why = "is encoded too many times";
 	for (size_t i = 0; i < text.len; i++)
 		if (text.data[i] == '\\')
 			text.data[i] = '/';

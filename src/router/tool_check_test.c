@@ -367,7 +367,7 @@ static void strict_calls(void **state)
 		is_refused(
 			ask(ASK_TOOL("4", "'odd'")),
 			"'code':-32603,'message':'Internal error: the schema of this tool cannot be "
-			"used: /type is no type'");
+			"used: /type is not a type'");
 	assert_int_equal(count_logged("schema_unusable"), 1);
 	hears_nothing(process(0));
 	asker = ask(ASK_TOOL("5", "'free'"));

@@ -182,7 +182,7 @@ def a_bad_file_changes_nothing(t):
     answer = json.loads(ctl(t, "reload", "--json", status=1)[0])
     eq((answer["used"], len(answer["errors"]), answer["added"]), (False, 2, []))
     write(t, text=good)
-    eq(ctl(t, "reload")[0], "no server has changed; all else is as the file says now\n")
+    eq(ctl(t, "reload")[0], "no server has changed; everything else is now as the file says\n")
     eq(s.pid(), pid)
 
 
@@ -192,7 +192,7 @@ def what_needs_a_restart_is_said(t):
     t.start({"main": {}})
     admin = t.daemon.admin
     err = reload(t, config={"admin": {"address": "unix:" + admin + ".other"}, "limits": {"sessions": 50}})[1]
-    ok("warning: admin.address: stays as it is until a restart" in err, err)
+    ok("warning: admin.address: the change takes effect only after a restart" in err, err)
     eq(json.loads(ctl(t, "status", "--json")[0])["sessions_max"], 50)
     # Where the file says again what runs, there is nothing to tell.
     ok("admin.address" not in reload(t, config={"limits": {"sessions": 51}})[1], "told of what runs")
@@ -236,7 +236,7 @@ def the_audit_goes_elsewhere(t):
     s = t.session()
     s.echo("1")
     out, err = reload(t, config={"audit": {"to": files[1].path, "required": True}})
-    eq((out, "warning" in err), ("no server has changed; all else is as the file says now\n", False), err)
+    eq((out, "warning" in err), ("no server has changed; everything else is now as the file says\n", False), err)
     t.daemon.wait_log("audit_moved", "to=" + files[1].path)
     eq(shown_audit(t)["required"], True)
     s.echo("2")
@@ -257,7 +257,7 @@ def the_audit_begins_and_ends(t):
     t.start({"main": {}})
     s = t.session()
     err = reload(t, config={"audit": {"to": records.path + "/none"}}, status=1)[1]
-    ok(re.search(r"\.yaml:\d+: audit\.to: cannot open the file of the audit", err), err)
+    ok(re.search(r"\.yaml:\d+: audit\.to: cannot open the audit file", err), err)
     t.expect_error_log("reload_refused")
     eq(shown_audit(t), None)
     reload(t, config={"audit": {"to": records.path, "required": True}})
@@ -441,13 +441,13 @@ def included_files(t):
     put("b.yaml", more)
     err = ctl(t, "reload", status=1)[1]
     b, a = os.path.join(path, "b.yaml"), os.path.join(path, "a.yaml")
-    ok("%s:2:3: the server 'more' is in %s:2:3, too" % (b, a) in err, err)
+    ok("%s:2:3: the server 'more' is already defined in %s:2:3" % (b, a) in err, err)
     ok("the token 'two' is in %s:" % a in err, err)
     put("b.yaml", {"limits": {"sessions": 5}})
     err = ctl(t, "reload", status=1)[1]
-    ok("%s:1:1: an included file has servers, auth.tokens and auth.issuers, and nothing else" % b in err, err)
+    ok("%s:1:1: an included file may have only servers, auth.tokens and auth.issuers" % b in err, err)
     put("b.yaml", {"servers": {"c": {"command": argv[0], "args": argv[1:]}}}, 0o620)
-    ok("%s: not only its owner may write it" % b in ctl(t, "reload", status=1)[1], "mode")
+    ok("%s: is writable by group or others, but only its owner may write to it" % b in ctl(t, "reload", status=1)[1], "mode")
     os.unlink(b)
     os.unlink(a)
     eq(ctl(t, "reload")[0], "removed: more\n")
@@ -538,15 +538,15 @@ def files_that_a_server_may_write_into_the_way(t):
     os.unlink(path)
     os.mkfifo(path)
     write(t, later)
-    ok("the file %s is no plain file" % path in refusal(), "a FIFO")
+    ok("the file %s is not a regular file" % path in refusal(), "a FIFO")
     os.unlink(path)
     os.symlink(foreign, path)
-    ok("the file %s has a link below a directory that a server may write" % path in refusal(), "a link")
+    ok("the file %s goes through a symbolic link below a directory that a server may write" % path in refusal(), "a link")
     # Also where the server that may write there goes with the same reload: it runs until then.
     write(t, {"main": later["main"]})
-    ok("has a link below" in refusal(), "a link of one that is removed")
+    ok("goes through a symbolic link below" in refusal(), "a link of one that is removed")
     # Nor is anything written by such a link, or beside one.
-    for name, words in (("secret", "there is a link in a directory that a server may write"), ("log", "'writer', as it has run until now, may write the directory")):
+    for name, words in (("secret", "goes through a symbolic link below a directory that a server may write to"), ("log", "'writer', as it has run until now, may write to the directory")):
         target = os.path.join(writable, name)
         for config in ({"log": {"target": target}}, {"audit": {"to": target}}):
             write(t, {"main": {}}, config)
@@ -566,7 +566,7 @@ def files_that_a_server_may_write_into_the_way(t):
     count = len(t.daemon.log("reload_refused"))
     t.daemon.process.send_signal(signal.SIGHUP)
     wait_for(lambda: len(t.daemon.log("reload_refused")) > count, 5, "the refusal")
-    ok("is no plain file" in t.daemon.log("reload_refused")[-1], "its text")
+    ok("is not a regular file" in t.daemon.log("reload_refused")[-1], "its text")
 
 
 @case(daemon=False)

@@ -81,7 +81,7 @@ def one_comes_and_goes(t):
     there = ("127.0.0.1", port)
     pid = kept.pid()
     ok(is_refused(there), "nobody listens there yet")
-    eq(reload(t, config=listen(KEPT, at(port)))[0].splitlines(), ["no server has changed; all else is as the file says now", "listening: 127.0.0.1:%d" % port])
+    eq(reload(t, config=listen(KEPT, at(port)))[0].splitlines(), ["no server has changed; everything else is now as the file says", "listening: 127.0.0.1:%d" % port])
     t.daemon.wait_log("listen", "address=127.0.0.1:%d " % port)
     other = session_at(t, there)
     stream, call = other.get(), other.start_do(["sleep", 1], ["text", "late"])
@@ -92,7 +92,7 @@ def one_comes_and_goes(t):
     slow.send(slow.head("POST", "/main/mcp", [("Content-Type", "application/json"), ("Accept", mcp.BOTH)])[:-2])
     answer = json.loads(ctl(t, "reload", "--json")[0])
     eq((answer["listen_added"], answer["listen_removed"], answer["used"]), ([], [], True))
-    eq(reload(t, config=listen(KEPT))[0].splitlines()[1:], ["not listening any more: 127.0.0.1:%d" % port])
+    eq(reload(t, config=listen(KEPT))[0].splitlines()[1:], ["no longer listening: 127.0.0.1:%d" % port])
     with take(port):
         slow.send("Content-Length: 2\r\n\r\n{}")
         answer = slow.response()
@@ -193,7 +193,7 @@ def a_port_that_it_has_itself(t):
     t.start({"main": {}}, dict(listen(at(port)), **more))
     t.expect_error_log("listen_failed", "reload_refused")
     err = reload(t, config=dict(listen(at(port, "0.0.0.0", plaintext=True)), **more), status=1)[1]
-    ok(re.search(r"\.yaml:\d+: listen\[0\]\.address: cannot listen on 0.0.0.0:%d beside 127.0.0.1:%d, which this daemon has until then: needs a restart"
+    ok(re.search(r"\.yaml:\d+: listen\[0\]\.address: cannot listen on 0.0.0.0:%d while this daemon listens on 127.0.0.1:%d: needs a restart"
                  % (port, port), err), err)
     eq(status(t, ("127.0.0.1", port)), 200)
 
@@ -358,7 +358,7 @@ def systemd_hears_of_the_outcome(t):
         t.expect_error_log("listen_failed", "reload_refused")
         eq(sock.recv(4096), b"READY=1")
         with take(free_port()) as taken:
-            for port, outcome in ((free_port(), b"read again$"), (taken.getsockname()[1], b"refused; the one before is in use")):
+            for port, outcome in ((free_port(), b"read again$"), (taken.getsockname()[1], b"refused; the previous one stays in use")):
                 write(t, config=listen(KEPT, at(port)))
                 t.daemon.process.send_signal(signal.SIGHUP)
                 ok(re.fullmatch(rb"RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]*", sock.recv(4096)), "the beginning")

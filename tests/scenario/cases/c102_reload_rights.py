@@ -245,7 +245,7 @@ def issuers_come_and_go(t):
     kept = open_streams(t, of_a)
     eq((starts(t, "main", token=of_a), starts(t, "main", token=of_b)), (200, 401))
     err = reload(t, config=trusting(b, a))[1]
-    ok("warning: auth.issuers: %s comes first now: clients that registered with %s do so anew there" % (b.url, a.url) in err, "AUTH-ISS-04", err)
+    ok("warning: auth.issuers: %s is now the first: clients that registered with %s have to register again, with the new one" % (b.url, a.url) in err, "AUTH-ISS-04", err)
     eq((starts(t, "main", token=of_a), starts(t, "main", token=of_b)), (200, 200))
     ended = open_streams(t, of_b)
     session = t.session(token=of_b)

@@ -224,15 +224,15 @@ def links_of_servers_are_not_followed(t):
     for name in ("main", "other"):
         e = t.session(name, check=False).started
         eq((e.final()["error"]["data"]["reason"], e.status), ("backend_unavailable", 503), name)
-        t.daemon.wait_log("child_spawn_failed", "server=" + name, "it has a link below a directory that a server may write")
+        t.daemon.wait_log("child_spawn_failed", "server=" + name, "it goes through a symbolic link below a directory that a server may write")
     eq(t.session("writer").echo("x"), "x")
-    refused(check(servers, t.directory()), "servers.main.sandbox.read", "servers.other.sandbox.read", "has a link below")
+    refused(check(servers, t.directory()), "servers.main.sandbox.read", "servers.other.sandbox.read", "goes through a symbolic link below")
     # Above what servers can write, a link is the operator's.
     os.symlink(base, os.path.join(outside, "link"))
     done = check({"main": box(read=[os.path.join(outside, "link", "home")])}, t.directory())
     eq(done.returncode, 0, done.stderr)
     by_link = os.path.join(outside, "link", "home", "cache.away")
-    refused(check({"main": box(write=[home], read=[by_link])}, t.directory()), by_link, "by another name")
+    refused(check({"main": box(write=[home], read=[by_link])}, t.directory()), by_link, "is another name for a path below")
     refused(check({"main": box(read=[home + "/../home"])}, t.directory()), "without '..'")
 
 
@@ -296,7 +296,7 @@ def roots_of_arguments_are_told(t):
     eq(said("real", "real/", sandbox={"mode": "landlock"}), [])
     linked = said("link", "gone", sandbox={"mode": "landlock"})
     eq(len(linked), 2, linked)
-    ok("behind a link" in linked[0] and "/real" in linked[0] and "No such file" in linked[1], linked)
+    ok("leads through a link to" in linked[0] and "/real" in linked[0] and "No such file" in linked[1], linked)
 
 
 @case(daemon=False)
@@ -423,7 +423,7 @@ def users_are_checked(t):
             os.fchmod(f.fileno(), 0o600)
         servers["main"] = {"command": "/bin/cat", "env": {"TOKEN": {"file": f.name}}}
         refused(check(servers, directory, bin=directory, **as_nobody), f.name,
-                "Permission denied; user %d, as whom this runs, may not read it" % pwd.getpwnam("nobody").pw_uid)
+                "Permission denied; this runs as user %d, who may not read it" % pwd.getpwnam("nobody").pw_uid)
         servers["main"] = {"command": "/bin/cat", "user": "nobody"}
     if os.getuid() == 0 and shutil.which("setpriv"):
         without = ["setpriv", "--bounding-set", "-setuid"]
@@ -436,7 +436,7 @@ def places_are_checked(t):
     """product §4: -t refuses a directory that is not there and a umask that is none."""
     directory = t.directory()
     refused(check({"main": {"command": "/bin/cat", "cwd": "/no/such"}}, directory), "servers.main.cwd", "/no/such")
-    refused(check({"main": {"command": "/bin/cat", "cwd": "/etc/passwd"}}, directory), "servers.main.cwd", "no directory")
+    refused(check({"main": {"command": "/bin/cat", "cwd": "/etc/passwd"}}, directory), "servers.main.cwd", "is not a directory")
     for bad in ("8", "rwx", "10022", "-1"):
         refused(check({"main": {"command": "/bin/cat", "umask": bad}}, directory), "umask", "octal")
     eq(check({"main": {"command": "/bin/cat", "umask": "022", "cwd": "/"}}, directory).returncode, 0)
@@ -513,7 +513,7 @@ def limits_are_kept_or_refused(t):
     for key, controller in (("memory", "memory"), ("processes", "pids"), ("cpu", "cpu")):
         done = check({"main": {"command": "/bin/cat", "resources": {key: limits[key]}}}, t.directory())
         if done.returncode != 0:
-            refused(done, "resources.%s needs a cgroup" % key, "Delegate=yes", "take the limit away")
+            refused(done, "resources.%s needs a cgroup" % key, "Delegate=yes", "remove it")
             eq(check({"main": {"command": "/bin/cat", "enabled": False, "resources": {key: limits[key]}}}, t.directory()).returncode, 0)
     if check({"main": {"command": "/bin/cat", "resources": limits}}, t.directory()).returncode != 0:
         d = t.start({"main": {"command": "/bin/cat", "resources": limits}}, wait=False)
@@ -626,7 +626,7 @@ def secret_is_not_read_by_a_link_of_a_server(t):
     eq(secret(), "own")
     t.daemon.wait_log("secret_stays", "server=main", "variable=API_TOKEN")
     servers["main"] = {"command": "cat", "env": env}
-    refused(check(servers, t.directory()), "servers.main.env.API_TOKEN", "has a link below")
+    refused(check(servers, t.directory()), "servers.main.env.API_TOKEN", "goes through a symbolic link below")
 
 
 @case(daemon=False)
@@ -640,7 +640,7 @@ def sockets_are_where_no_server_makes_another(t):
     for place, settings in (("listen[1].address", {"listen": listen + [{"address": "unix:" + path}]}), ("admin.address", {"admin": {"address": "unix:" + path}}),
                             ("admin.metrics", {"admin": {"metrics": "unix:" + path}})):
         settings.setdefault("listen", listen)
-        refused(check(servers, t.directory(), settings=settings), place + ": %s: server 'main' may write the directory" % path)
+        refused(check(servers, t.directory(), settings=settings), place + ": %s: server 'main' may write to the directory" % path)
         eq(check({"main": {"command": "cat"}}, t.directory(), settings=settings).returncode, 0, place)
 
 

@@ -105,13 +105,13 @@ def missing_commands_are_told(t):
     warnings = len(done.stderr.splitlines()) - 1
     at = "mcpgated: warning: " + files.path
     eq(lines, [
-        at + ":2:18: servers.one.command: 'nonexistent-command' is in no directory of PATH (/usr/bin:/bin)",
-        at + ":3:19: servers.line.command: '/bin/cat -u' is not there; it is one program, and its arguments belong under args",
-        at + ":4:19: servers.gone.command: '/nonexistent/x' is not there",
-        at + ":5:20: servers.below.command: './nonexistent' is not there",
-        at + ":7:19: servers.text.command: '/etc/passwd' is no program that may be executed",
-        at + ":8:18: servers.own.command: 'mine' is in no directory of PATH (/nonexistent:/etc)",
-        at + ":10:19: servers.home.command: '~/x' is not there; ~ is not expanded here, write the path in full",
+        at + ":2:18: servers.one.command: 'nonexistent-command' was not found in PATH (/usr/bin:/bin)",
+        at + ":3:19: servers.line.command: '/bin/cat -u' does not exist; the command is a single program: put its arguments under args",
+        at + ":4:19: servers.gone.command: '/nonexistent/x' does not exist",
+        at + ":5:20: servers.below.command: './nonexistent' does not exist",
+        at + ":7:19: servers.text.command: '/etc/passwd' is not an executable program",
+        at + ":8:18: servers.own.command: 'mine' was not found in PATH (/nonexistent:/etc)",
+        at + ":10:19: servers.home.command: '~/x' does not exist; ~ is not expanded here, write the path in full",
         "mcpgated: the configuration is fine, with %d warnings" % warnings], "what is said")
     long = ":".join("/nonexistent/%d" % i for i in range(100))
     done = program("-t", "-c", Files(GOOD.replace("/bin/cat", "gone")).path, env={"PATH": long})
@@ -130,10 +130,10 @@ def where_the_records_go_is_tried(t):
     rows = [(path, None), ("/dev/null", None), (path + "/below", "its directory does not exist"), ("/dev/null/below", "it cannot be opened: Not a directory"),
             (os.path.dirname(path), "it cannot be opened: Is a directory")]
     if os.geteuid() != 0:
-        rows.append(("/proc/none", "no file can be made in its directory: Permission denied"))
+        rows.append(("/proc/none", "cannot create a file in its directory: Permission denied"))
     for key, to, why in [(key, *row) for key in ("audit.to", "log.target") for row in rows] + [
             ("audit.to", path + ".link", "it cannot be opened: Too many levels of symbolic links"),
-            ("audit.to", "unix:" + path, "nobody reads there now: No such file or directory")]:
+            ("audit.to", "unix:" + path, "nothing is listening there now: No such file or directory")]:
         files = Files(GOOD + "%s: {%s: '%s'}\n" % (*key.split("."), to))
         done = program("-t", "-c", files.path)
         told = [line for line in done.stderr.splitlines() if key in line]
@@ -151,7 +151,7 @@ def a_start_names_the_place_of_what_it_cannot_open(t):
     """product §2: file, line and key of what cannot be opened at the start, or by a reload."""
     gone = "/nonexistent/x"
     for text, place, words in (("log: {target: %s}\n" % gone, "4: log.target: ", "cannot open the log file %s: No such file or directory" % gone),
-                               ("audit: {to: %s}\n" % gone, "4: audit.to: ", "cannot open the file of the audit %s: No such file or directory" % gone),
+                               ("audit: {to: %s}\n" % gone, "4: audit.to: ", "cannot open the audit file %s: No such file or directory" % gone),
                                ("listen:\n - address: 127.0.0.1:0\n - {address: 'unix:%s'}\n" % gone, "6: listen[1].address: ", "cannot listen on unix:%s: No such" % gone),
                                ("listen:\n - address: 127.0.0.1:0\nadmin: {metrics: 'unix:%s'}\n" % gone, "6: admin.metrics: ", "cannot listen on unix:%s: No such" % gone)):
         files = Files(GOOD + text)
@@ -161,7 +161,7 @@ def a_start_names_the_place_of_what_it_cannot_open(t):
         if "unix:" in text:  # a service manager may make the directory
             done = program("-t", "-c", files.path)
             eq(done.returncode, 0, done.stderr)
-            ok(re.search(r"warning: %s:6:\d+: %scannot listen on unix:%s now: no socket can be made in its directory: No such" % (files.path, re.escape(place[3:]), gone),
+            ok(re.search(r"warning: %s:6:\d+: %scannot listen on unix:%s now: cannot create a socket in its directory: No such" % (files.path, re.escape(place[3:]), gone),
                          done.stderr), done.stderr)
 
 
@@ -226,11 +226,11 @@ CAT = "servers:\n  a: {command: cat}\n"
 # What people write, and every line that -t says of it: its place and its words.
 MISTAKES = [
     ("servers:\n  a:\n\tcommand: x\n",
-     ["3:1: not valid YAML: found character that cannot start any token, while scanning for the next token (a tab: lines are indented with spaces)"]),
+     ["3:1: not valid YAML: found character that cannot start any token, while scanning for the next token (a tab: indent with spaces)"]),
     ("servers:\n  a: {command: cat\n",
      ["3:1: not valid YAML: did not find expected ',' or '}', while parsing a flow mapping (is there a '{' that is not closed?)"]),
     ("servers:\n  a:\n    command: cat\n  a:\n    command: cat\n",
-     ["4:3: the key 'a' is here twice, first in line 2"]),
+     ["4:3: the key 'a' occurs twice, first in line 2"]),
     ("mcpServers:\n  a: {command: cat}\n",
      ["1:1: unknown key 'mcpServers'; did you mean 'servers'?"]),
     ("server:\n  a: {command: cat}\n",
@@ -259,9 +259,9 @@ MISTAKES = [
     ("servers:\n  a: {command: cat, env: {A: {file: /nonexistent/token}}}\n",
      ["2:37: servers.a.env.A.file: the file /nonexistent/token cannot be opened: No such file or directory"]),
     ("servers:\n  a: {command: cat, env: {A: '${GITHUB_TOKEN}'}}\n",
-     ["2:30: servers.a.env.A: nothing is put in the place of ${GITHUB_TOKEN}; the value of a variable of the daemon is {env: GITHUB_TOKEN}, that of a file {file: PATH}"]),
+     ["2:30: servers.a.env.A: ${GITHUB_TOKEN} is not expanded; to use a variable of the daemon, write {env: GITHUB_TOKEN}; to use a file, {file: PATH}"]),
     ("servers:\n  a: {command: cat, args: ['--key=${KEY}']}\n",
-     ["2:28: servers.a.args[0]: nothing is put in the place of ${KEY}; give the server that variable, env: {KEY: {env: KEY}}, and if it must be an argument have a shell make it one: command: sh, args: [-c, 'exec COMMAND \"$KEY\"']"]),
+     ["2:28: servers.a.args[0]: ${KEY} is not expanded; pass the variable to the server, env: {KEY: {env: KEY}}, and if it must be an argument let a shell expand it: command: sh, args: [-c, 'exec COMMAND \"$KEY\"']"]),
     ("servers:\n  a: {command: cat, cwd: /nonexistent}\n",
      ["2:26: servers.a.cwd: /nonexistent: No such file or directory"]),
     ("servers:\n  a: {command: cat, cwd: ~/x}\n",
@@ -279,21 +279,21 @@ MISTAKES = [
     ("servers:\n  a: {command: cat, enabled: yes}\n",
      ["2:30: servers.a.enabled: must be true or false, not 'yes'"]),
     ("servers:\n  a: {command: cat, path: mcp}\n",
-     ["2:27: servers.a.path: the path 'mcp' must begin with '/' and have only visible ASCII characters without ? # % \" and backslash"]),
+     ["2:27: servers.a.path: the path 'mcp' must begin with '/' and have only visible ASCII characters other than ? # % \" and backslash"]),
     (CAT + "  b: {command: cat, path: /a/mcp}\n",
-     ["3:27: servers.b.path: the path '/a/mcp' is also that of the server 'a'"]),
+     ["3:27: servers.b.path: the path '/a/mcp' is already used by the server 'a'"]),
     ("servers:\n  My Server: {command: cat}\n",
-     ["2:3: the server name 'My Server' must have 1 to 64 small letters, digits, '-' and '_', and begin with a letter or digit"]),
+     ["2:3: the server name 'My Server' must have 1 to 64 lowercase letters, digits, '-' and '_', and begin with a letter or digit"]),
     ("servers:\n  a: {command: cat, umask: 0999}\n",
      ["2:28: servers.a.umask: must be up to four octal digits like \"0077\", not '0999'"]),
     ("servers:\n  a: {command: cat, redact: ['(']}\n",
-     ["2:30: servers.a.redact[0]: is no pattern that can be used: missing closing parenthesis, at byte 1"]),
+     ["2:30: servers.a.redact[0]: is not a usable pattern: missing closing parenthesis, at byte 1"]),
     (CAT + "listen: 127.0.0.1:8808\n",
      ["3:9: listen: must be a list of listeners, like [{address: 127.0.0.1:8808}]"]),
     (CAT + "listen:\n  - address: 8808\n",
      ["4:14: listen[0].address: must end in ':' and a port from 0 to 65535, like 127.0.0.1:8808"]),
     (CAT + "listen:\n  - address: example.com:80\n",
-     ["4:14: listen[0].address: 'example.com:80' is no address to listen on; it must be an IPv4 address, an IPv6 address in brackets, 'localhost', 'unix:PATH' or 'systemd:NAME'"]),
+     ["4:14: listen[0].address: 'example.com:80' is not an address to listen on; it must be an IPv4 address, an IPv6 address in brackets, 'localhost', 'unix:PATH' or 'systemd:NAME'"]),
     (CAT + "listen:\n  - address: 127.0.0.1:0\n    tls: {certificate: x.crt, key: /nonexistent/x.key}\n",
      ["5:24: listen[0].tls.certificate: must be an absolute path, not 'x.crt'",
       "5:36: listen[0].tls.key: /nonexistent/x.key: cannot be opened: No such file or directory"]),
@@ -310,7 +310,7 @@ MISTAKES = [
     (CAT + "auth: {mode: token, tokens: [{name: a, sha256: secret}]}\n",
      ["3:48: auth.tokens[0].sha256: must be 64 hexadecimal digits, the output of: printf %s TOKEN | sha256sum"]),
     (CAT + "auth: {tokens: [{name: a, sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08}]}\n",
-     ["3:16: auth.tokens: tokens are asked for only with 'mode: token' or 'mode: oauth'"]),
+     ["3:16: auth.tokens: tokens are checked only with 'mode: token' or 'mode: oauth'"]),
     (CAT + "auth: {mode: bearer}\n",
      ["3:14: auth.mode: must be one of none, token, oauth, anonymous, not 'bearer'"]),
     (CAT + "origins: ['*']\n",
@@ -320,7 +320,7 @@ MISTAKES = [
     (CAT + "trusted_proxies: [proxy.example.com]\n",
      ["3:19: trusted_proxies[0]: must be an address, a network like 10.0.0.0/8, or unix, not 'proxy.example.com'"]),
     (CAT + "roles: {dev: {allow: {b: ['*']}}}\n",
-     ["3:8: roles: tokens have roles, but nobody is asked for a token: set 'mode: token' or 'mode: oauth' in auth",
+     ["3:8: roles: roles are given to tokens, but no token is required: set 'mode: token' or 'mode: oauth' in auth",
       "3:26: roles.dev.allow.b: there is no server 'b'"]),
     (CAT + "traces:\n  otlp: {endpoint: 'https://otel.example.com/v1/traces', sample: 0.1}\n",
      ["4:66: traces.otlp.sample: must be a percentage such as 10%, not '0.1'"]),
@@ -350,7 +350,7 @@ def idle_keys_are_told(t):
                   "    assume_no_server_requests: true\n    progress_while_waiting: true\n    pool: {min: 1, warm: 1, sleep_after: 5m, reclaim: never}\n")
     done = program("-t", "-c", files.path)
     eq(done.returncode, 0, done.stderr)
-    told = re.findall(r"^mcpgated: warning: \S+:(\d+):\d+: (\S+): (?:does nothing|is over)", done.stderr, re.M)
+    told = re.findall(r"^mcpgated: warning: \S+:(\d+):\d+: (\S+): (?:has no effect|is in the past)", done.stderr, re.M)
     eq(told, [("1", "auth.tokens[0].expires"), ("5", "servers.main.pool.min"), ("9", "servers.many.assume_no_server_requests"),
               ("10", "servers.many.progress_while_waiting"), ("11", "servers.many.pool.warm"), ("11", "servers.many.pool.sleep_after"),
               ("11", "servers.many.pool.reclaim")])
@@ -363,7 +363,7 @@ def a_log_for_a_journal_that_is_not_there(t):
     done = program("-t", "-c", files.path)
     told = re.findall(r"warning: \S+:4:15: log.target: (.*)", done.stderr)
     has_journal = os.path.exists("/run/systemd/journal/socket")
-    eq((done.returncode, told), (0, [] if has_journal else ["journal: no journal runs here; the log goes to standard error"]), done.stderr)
+    eq((done.returncode, told), (0, [] if has_journal else ["journal: there is no systemd journal here; the log goes to standard error"]), done.stderr)
 
 
 @case(daemon=False)
@@ -374,7 +374,7 @@ def who_is_behind_a_proxy(t):
                          ("public_url: https://mcp.example\nauth: {mode: anonymous}\n", None), ("", None)):
         files = Files(lines + GOOD)
         done = program("-t", "-c", files.path)
-        told = re.findall(r"^mcpgated: warning: \S+:(\d+):\d+: (\S+): others come by way of a proxy", done.stderr, re.M)
+        told = re.findall(r"^mcpgated: warning: \S+:(\d+):\d+: (\S+): clients seem to come through a proxy", done.stderr, re.M)
         eq((done.returncode, told), (0, [("1", place)] if place else []), done.stderr)
 
 
@@ -672,7 +672,7 @@ def address_in_use(t):
     for args, place in ((["-c", files.path], files.path + ":3:14"), (["--listen", address, "--", "/bin/cat"], "--listen")):
         done = program("-t", *args)
         eq(done.returncode, 0, done.stderr)
-        ok(place + ": listen[%d].address: cannot listen on %s now: Address already in use; another program listens on this port: end it, or choose another one (or this daemon runs already)\n"
+        ok(place + ": listen[%d].address: cannot listen on %s now: Address already in use; another program listens on this port: end it, or choose another one (perhaps this daemon is already running)\n"
            % (args[0] == "-c", address) in done.stderr, "what -t says", done.stderr)
     done = program("-t", "--listen", "192.0.2.1:1", "--plaintext", "--token-file", files.write("0123456789abcdef0123456789abcdef\n", "t"), "--", "/bin/cat")
     ok("--listen: listen[0].address: cannot listen on 192.0.2.1:1 now: Cannot assign requested address" in done.stderr, "an address of another machine", done.stderr)

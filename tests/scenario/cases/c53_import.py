@@ -20,36 +20,36 @@ TABLE = {
     ], []),
     "claude-code-home.json": (0, [
         "warning: 8:9: projects./srv/shop.mcpServers.search: left out: another entry is already served as 'search'",
-        'warning: 11:29: projects./srv/shop.mcpServers.old: is disabled there, and not served',
+        'warning: 11:29: projects./srv/shop.mcpServers.old: is disabled in that file, so it is not served',
     ], ['command: search-server', 'command: db-server', 'cwd: /srv/shop', 'enabled: false']),
     "claude-code.json": (0, [
-        "warning: 8:18: mcpServers.api.env: '${IMPORT_UNSET}' is passed as it stands: no such variable is set here",
-        'warning: 12:5: mcpServers.tracker: left out: it is reached by a url; only servers that are started here, by a command, can be served',
+        "warning: 8:18: mcpServers.api.env: '${IMPORT_UNSET}' is passed on unchanged: no such variable is set here",
+        'warning: 12:5: mcpServers.tracker: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
     ], ['command: /usr/bin/api-server', 'args: ["--url", "https://api.example", "--level", info]', 'env: {CACHE: "${IMPORT_UNSET}", AUTHORIZATION: "***"}']),
     "claude-desktop.json": (0, [
         "warning: 8:5: mcpServers.My Notes: is served as 'my-notes'",
     ], ['  filesystem:', 'args: ["-y", "@modelcontextprotocol/server-filesystem", /srv/files]', '  my-notes:', 'env: {NOTES_DIR: /srv/notes}']),
     "cline.json": (0, [
-        'warning: 3:88: mcpServers.on.comand: is not known, and ignored; what counts is command, args, env, cwd, disabled and enabled',
-        'warning: 4:41: mcpServers.off.disabled: is disabled there, and not served',
+        'warning: 3:88: mcpServers.on.comand: is unknown and ignored; the known ones are command, args, env, cwd, disabled and enabled',
+        'warning: 4:41: mcpServers.off.disabled: is disabled in that file, so it is not served',
     ], ['  "on":', '  "off":']),
     "codex.toml": (2, [
-        ' TOML, as Codex has it, is not read; make JSON of it, and import that: python3 -c \'import json, sys, tomllib; json.dump({"mcp_servers": tomllib.load(sys.stdin.buffer)["mcp_servers"]}, sys.stdout)\' <codex.toml >codex.json',
+        ' TOML, which Codex uses, cannot be imported; convert it to JSON and import that: python3 -c \'import json, sys, tomllib; json.dump({"mcp_servers": tomllib.load(sys.stdin.buffer)["mcp_servers"]}, sys.stdout)\' <codex.toml >codex.json',
     ], []),
     "cursor-remote.json": (2, [
-        ' no entry can be served; one at least must have a command, which is started here',
-        'warning: 3:5: mcpServers.far: left out: it is reached by a url; only servers that are started here, by a command, can be served',
+        ' no entry can be served; at least one must have a command, to be started here',
+        'warning: 3:5: mcpServers.far: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
     ], []),
     "cursor.json": (0, [
-        "warning: 5:16: mcpServers.local.args: '${workspaceFolder}' is passed as it stands: no folder is open here; write the path of one in its place",
-        'warning: 6:7: mcpServers.local.envFile: is not taken over: the file is not read; write its variables into env',
+        "warning: 5:16: mcpServers.local.args: '${workspaceFolder}' is passed on unchanged: no folder is open here; write a path instead",
+        'warning: 6:7: mcpServers.local.envFile: is not imported: the file is not read; put its variables into env',
     ], ['args: ["${workspaceFolder}/server.py", /home/me/data]', 'env: {API_KEY: "***"}']),
     "gemini.json": (0, [
-        "warning: 8:31: mcpServers.python.env: '$DB_URL' is passed as it stands: write ${NAME} to have a variable's value",
-        'warning: 9:7: mcpServers.python.timeout: is not taken over: a configuration has request_timeout and start.timeout of a server for it',
-        'warning: 11:7: mcpServers.python.includeTools: is not taken over: a configuration has tools.allow and tools.deny of a server for it',
-        'warning: 13:5: mcpServers.stream: left out: it is reached by a url; only servers that are started here, by a command, can be served',
-        'warning: 14:5: mcpServers.sse: left out: it is reached by a url; only servers that are started here, by a command, can be served',
+        "warning: 8:31: mcpServers.python.env: '$DB_URL' is passed on unchanged: to use a variable's value, write ${NAME}",
+        'warning: 9:7: mcpServers.python.timeout: is not imported: in a configuration file, use request_timeout and start.timeout of the server',
+        'warning: 11:7: mcpServers.python.includeTools: is not imported: in a configuration file, use tools.allow and tools.deny of the server',
+        'warning: 13:5: mcpServers.stream: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
+        'warning: 14:5: mcpServers.sse: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
     ], ['cwd: /srv/python', 'env: {DATABASE_URL: "$DB_URL", KEY: "***"}']),
     "missing-comma.json": (2, [
         "4:7: not valid JSON: '}' expected",
@@ -58,7 +58,7 @@ TABLE = {
         "2:3: not valid JSON: string or '}' expected",
     ], []),
     "other.json": (2, [
-        ' there is no object "mcpServers" in it, nor one of another client\'s name; expected is {"mcpServers": {"NAME": {"command": …, "args": […]}}}',
+        ' contains no object "mcpServers", nor one with the name that another client uses; expected: {"mcpServers": {"NAME": {"command": …, "args": […]}}}',
     ], []),
     "twice.json": (2, [
         '4:7: not valid JSON: duplicate object key',
@@ -73,35 +73,34 @@ TABLE = {
     "vscode-settings.json": (0, [
     ], ['args: [mcp-server-time, "--local-timezone=Europe/Berlin"]']),
     "vscode.json": (0, [
-        "warning: 13:26: servers.perplexity.env: '${input:key}' is passed as it stands: nobody is asked for it here; write ${NAME} in its place, and set the variable NAME for mcpgated",
-        'warning: 14:7: servers.perplexity.envFile: is not taken over: the file is not read; write its variables into env',
-        'warning: 16:7: servers.perplexity.sandboxEnabled: is not taken over: a configuration has sandbox of a server for it',
-        'warning: 18:5: servers.github: left out: it is reached by a url; only servers that are started here, by a command, can be served',
+        "warning: 13:26: servers.perplexity.env: '${input:key}' is passed on unchanged: there is nobody to ask for it; write ${NAME} instead, and set the variable NAME for mcpgated",
+        'warning: 14:7: servers.perplexity.envFile: is not imported: the file is not read; put its variables into env',
+        'warning: 16:7: servers.perplexity.sandboxEnabled: is not imported: in a configuration file, use sandbox of the server',
+        'warning: 18:5: servers.github: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
     ], ['args: ["-y", server-perplexity, ",]"]']),
     "windows.json": (0, [
-        "warning: 3:36: mcpServers.win.cwd: '${config:x}' is passed as it stands: nothing is put in its place here",
+        "warning: 3:36: mcpServers.win.cwd: '${config:x}' is passed on unchanged: it is not expanded here",
     ], ['cwd: "${config:x}"']),
     "windsurf.json": (0, [
-        'warning: 3:5: mcpServers.remote: left out: it is reached by a url; only servers that are started here, by a command, can be served',
-        "warning: 7:31: mcpServers.github.env: '${file:~/.github-token}' is passed as it stands: it is not read; a configuration can: env: {NAME: {file: PATH}}, see mcpgated.yaml(5)",
-        'warning: 8:7: mcpServers.github.disabledTools: is not taken over: a configuration has tools.allow and tools.deny of a server for it',
+        'warning: 3:5: mcpServers.remote: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
+        "warning: 7:31: mcpServers.github.env: '${file:~/.github-token}' is passed on unchanged: the file is not read; a configuration file can do that: env: {NAME: {file: PATH}}, see mcpgated.yaml(5)",
+        'warning: 8:7: mcpServers.github.disabledTools: is not imported: in a configuration file, use tools.allow and tools.deny of the server',
     ], ['env: {GITHUB_TOKEN: "***", HOST: "***"}']),
     "zed-old.json": (0, [
-        'warning: 4:86: context_servers.old.shell: is not known, and ignored; what counts is command, args, env, cwd, disabled and enabled',
-        'warning: 5:7: context_servers.old.settings: is not taken over: an extension of the editor makes arguments of it; write those',
+        'warning: 4:86: context_servers.old.shell: is unknown and ignored; the known ones are command, args, env, cwd, disabled and enabled',
+        'warning: 5:7: context_servers.old.settings: is not imported: an editor extension turns it into arguments; write those into args',
     ], ['command: /usr/bin/old-server', 'args: [run]', 'env: {A: b}']),
     "zed.json": (0, [
-        'warning: 12:44: context_servers.off.enabled: is disabled there, and not served',
-        'warning: 13:5: context_servers.postgres: left out: an extension of the editor starts it; only servers that are started here, by a command, can be served',
-        'warning: 17:5: context_servers.far: left out: it is reached by a url; only servers that are started here, by a command, can be served',
+        'warning: 12:44: context_servers.off.enabled: is disabled in that file, so it is not served',
+        'warning: 13:5: context_servers.postgres: left out: an editor extension starts it; only servers that are started here, by a command, can be served',
+        'warning: 17:5: context_servers.far: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
     ], ['command: some-command', 'args: [a, b]']),
 }
 CODEX_SAYS = [
-    "warning: mcp_servers.docs.startup_timeout_sec: is not taken over: a configuration has request_timeout and start.timeout of a server "
-    "for it",
-    "warning: mcp_servers.docs.enabled_tools: is not taken over: a configuration has tools.allow and tools.deny of a server for it",
-    "warning: mcp_servers.off.enabled: is disabled there, and not served",
-    "warning: mcp_servers.far: left out: it is reached by a url; only servers that are started here, by a command, can be served",
+    "warning: mcp_servers.docs.startup_timeout_sec: is not imported: in a configuration file, use request_timeout and start.timeout of the server",
+    "warning: mcp_servers.docs.enabled_tools: is not imported: in a configuration file, use tools.allow and tools.deny of the server",
+    "warning: mcp_servers.off.enabled: is disabled in that file, so it is not served",
+    "warning: mcp_servers.far: left out: it is reached by a URL; only servers that are started here, by a command, can be served",
 ]
 
 
@@ -158,7 +157,7 @@ ENTRY = b'{"mcpServers": {"a": {"command": "x", %s}}}'
 ODD_FILES = {
     "deep": (b'{"mcpServers": ' + b"[" * 200000, 2, "not valid JSON: maximum parsing depth"),
     "deep in an entry": (ENTRY % (b'"env": {"A": ' + nested(2000, b"1") + b"}"), 2, "must be an object of strings"),
-    "deep and ignored": (ENTRY % (b'"other": ' + nested(2000, b"1")), 0, "is not known"),
+    "deep and ignored": (ENTRY % (b'"other": ' + nested(2000, b"1")), 0, "is unknown and ignored"),
     "a NUL in a text": (ENTRY % rb'"args": ["a\u0000b"]', 2, "a text holds a NUL"),
     "a NUL byte": (ENTRY % b'"args": ["a\0b"]', 2, "not valid JSON"),
     "no UTF-8": (ENTRY % b'"args": ["\xff\xfe"]', 2, "unable to decode"),
@@ -167,10 +166,10 @@ ODD_FILES = {
     "a name of a path": (b'{"mcpServers": {"../../etc/cron.d/x": {"command": "x"}}}', 0, "is served as 'etc-cron-d-x'"),
     "a name of nothing": (b'{"mcpServers": {"": {"command": "x"}}}', 0, "is served as 'server'"),
     "commands are one word": (ENTRY % b'"args": ["a\\nb", "; touch x", "$(touch x)"]', 0, ""),
-    "a variable without end": (ENTRY % (b'"args": ["' + b"${" * 5000 + b'"]'), 0, "is passed as it stands"),
-    "variables within": (ENTRY % b'"args": ["${HOME:-${HOME}}"]', 0, "nothing is put in its place"),
+    "a variable without end": (ENTRY % (b'"args": ["' + b"${" * 5000 + b'"]'), 0, "is passed on unchanged"),
+    "variables within": (ENTRY % b'"args": ["${HOME:-${HOME}}"]', 0, "it is not expanded here"),
     "many unknown members": (ENTRY % b", ".join(b'"m%d": 1' % i for i in range(5000)), 0, "there are more problems than these"),
-    "many entries": (b'{"mcpServers": {' + b", ".join(b'"e%d": {"command": "x", "no": 1}' % i for i in range(300)) + b"}}", 0, "is not known"),
+    "many entries": (b'{"mcpServers": {' + b", ".join(b'"e%d": {"command": "x", "no": 1}' % i for i in range(300)) + b"}}", 0, "is unknown and ignored"),
 }
 
 
@@ -188,7 +187,7 @@ def odd_files(t):
             ok(len(said) <= 102, name + " says too much", len(said))
             ok(not re.search(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e]", "".join(said)), name + " reaches the terminal", said[:3])
         ok(not os.path.exists(os.path.join(folder, "x")), "something was run")
-        for path, start in (("/dev/zero", "is no plain file"), (folder, "is no plain file")):
+        for path, start in (("/dev/zero", "is not a regular file"), (folder, "is not a regular file")):
             code, said, _ = import_file(folder, path)
             eq(code, 2, said)
             ok(start in "".join(said), path, said)

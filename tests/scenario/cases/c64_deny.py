@@ -267,7 +267,7 @@ def entries_of_the_configuration(t):
     path = os.path.join(t.directory(), "a.yaml")
     for entry, why in (({"sub": "a"}, "'issuer' is missing"), ({"issuer": i.url}, "one of sub, client_id, jti and sid"),
                        ({"issuer": i.url, "sub": "a", "sid": "b"}, "one of sub, client_id, jti and sid"),
-                       ({"issuer": i.url + "/", "sub": "a"}, "no such entry in auth.issuers"), ({"issuer": "static", "sub": "x"}, "its name in auth.tokens"),
+                       ({"issuer": i.url + "/", "sub": "a"}, "no entry in auth.issuers"), ({"issuer": "static", "sub": "x"}, "its name in auth.tokens"),
                        ({"issuer": "static", "sid": "ci"}, "its name in auth.tokens")):
         with open(path, "w") as f:
             f.write(to_yaml({"public_url": ORIGIN, "auth": dict(auth, deny=[entry]), "servers": {"a": {"command": "x"}}}))

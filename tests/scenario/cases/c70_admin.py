@@ -545,7 +545,7 @@ def place_of_root(t):
                           env={k: v for k, v in os.environ.items() if k != "XDG_RUNTIME_DIR"}, timeout=20)
     ok("serving" in done.stdout, "mcpgatectl finds it", done.stdout, done.stderr)
     other = t.start(SERVERS, {"admin": {"address": "auto"}}, env={"XDG_RUNTIME_DIR": "", "RUN_OF": "65534"}, prefix=own_run)
-    other.wait_log("admin_off", "/run/mcpgated is no directory of this user alone")
+    other.wait_log("admin_off", "/run/mcpgated must be a directory that belongs to this user and that only this user may write to")
 
 
 @case(daemon=False)

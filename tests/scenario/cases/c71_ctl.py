@@ -126,7 +126,7 @@ def tools_and_formats(t):
     pages = {"on": {"tools/list": [["result", {"tools": TOOLS[1:], "nextCursor": "c"}]]}}
     d = t.start({"endless": pages})
     out, err = ctl(t, "tools", "endless", status=1, daemon=d)
-    ok("no end" in err, "an endless list", err)
+    ok("does not end" in err, "an endless list", err)
 
 
 @case
@@ -213,7 +213,7 @@ def orders(t):
     eq(sorted(shown), sorted([a.id[:8], b.id[:8]]))
     eq(ctl(t, "end-session", b.id[:8])[0], "sessions ended: 1\n")
     eq(b.post(mcp.request(9, "ping")).status, 404)
-    eq(ctl(t, "reload")[0], "no server has changed; all else is as the file says now\n")
+    eq(ctl(t, "reload")[0], "no server has changed; everything else is now as the file says\n")
     t.daemon.wait_log("admin_command", "command=reload")
     a.echo("still on")
     a.delete()
@@ -365,11 +365,11 @@ def doctor_finds_what_is_wrong(t):
         "rights": ({"command": "/etc/passwd"}, r"FAIL  start .*Permission denied"),
         "cwd": ({"command": "true", "cwd": "/nonexistent"}, r"FAIL  start +cannot change to the directory \(cwd\) /nonexistent: No such file"),
         "exits": ({"script": {"start": [["stderr", "no \x1b[1mkey\n"], ["exit", 3]]}},
-                  r"FAIL  answer +it ended by itself with the status 3 before it answered initialize\n +stderr +\| no \\x1b\[1mkey$"),
+                  r"FAIL  answer +it exited with status 3 before it answered initialize\n +stderr +\| no \\x1b\[1mkey$"),
         "silent": ({"script": {"init": [["sleep", 100]]}}, r"FAIL  answer +no answer to initialize within 1\.0 s"),
         "refuses": ({"script": {"init": [["error", -32602, "not you"]]}}, r"FAIL  answer +it refused initialize: not you"),
-        "unknown": ({"script": {"version": "1999-01-01"}}, r"FAIL  answer +it answered with the revision '1999-01-01', which nobody knows"),
-        "dies": ({"script": {"on": {"tools/list": [["exit", 4]]}}}, r"FAIL  tools +it ended by itself with the status 4"),
+        "unknown": ({"script": {"version": "1999-01-01"}}, r"FAIL  answer +it answered with the revision '1999-01-01', which is unknown"),
+        "dies": ({"script": {"on": {"tools/list": [["exit", 4]]}}}, r"FAIL  tools +it exited with status 4"),
     }
     out, err = doctor(t, {name: merged(short, spec) for name, (spec, _) in ill.items()}, status=1)
     eq(err, "")
@@ -418,7 +418,7 @@ def doctor_stands_in_for_a_caller(t):
     out, _ = doctor(t, servers, "s", *given, status=0, **config)
     ok(re.search(r"stderr +\| it is alice=x/red y$", out, re.M) and "claims" not in out, "the values", out)
     out, _ = doctor(t, servers, *given[:2], status=0, **config)
-    ok(re.search(r"^  warn  claims    .* nobody has called: it is started with the text .*; give --claim team=VALUE$", out, re.M), "what is missing", out)
+    ok(re.search(r"^  warn  claims    .* and here there is none: it is started with the text .*; give --claim team=VALUE$", out, re.M), "what is missing", out)
     ok(re.search(r"stderr +\| it is \${claim:sub}/\${claim:team}$", out, re.M), "as it stands", out)
     for bad in ("sub", "=x", "sub=", "sub=a\nb", "sub=" + "x" * 1025):
         _, err = doctor(t, servers, "--claim", bad, status=2)
@@ -437,7 +437,7 @@ def doctor_knows_what_is_not_passed_on(t):
                               capture_output=True, text=True, timeout=20, env=environ)
         return done.returncode, re.findall(r"^  warn  env .*", done.stdout, re.M), done.stdout
     status, warnings, out = run()
-    eq((status, warnings), (1, ["  warn  env       DOCTOR_API_KEY is set here but not passed on; to a command --env DOCTOR_API_KEY does, "
+    eq((status, warnings), (1, ["  warn  env       DOCTOR_API_KEY is set here but not passed on; for a command use --env DOCTOR_API_KEY, "
                                 "in a configuration env: {DOCTOR_API_KEY: {env: DOCTOR_API_KEY}}"]), out)
     ok("(not XDOCTOR_API, /z) y DOCTOR_GIVEN" in out, "what is inherited, and passed on", out)
     eq(run("--env", "DOCTOR_API_KEY")[:2], (0, []), "passed on")
@@ -459,8 +459,8 @@ def doctor_praises_what_is_right(t):
                    "stop": {"grace": "300ms", "term": "2s"}}}
     out, _ = doctor(t, odd, status=0)
     ok(re.search(r"ok    tools     it offers none", out), "no tools", out)
-    ok(re.search(r"warn  stdout    1 lines are no messages .*; the first: hello \\x1b\[1m", out), "garbage", out)
-    ok(re.search(r"warn  end       it does not end when its standard input is closed; SIGTERM was needed", out), "a hard end", out)
+    ok(re.search(r"warn  stdout    1 lines are not messages .*; the first: hello \\x1b\[1m", out), "garbage", out)
+    ok(re.search(r"warn  end       it does not exit when its standard input is closed; SIGTERM was needed", out), "a hard end", out)
     argv = [os.path.join(harness.BIN, "mcpgated-demo")]
     ok(re.search("ok    answer", ctl(t, "doctor", "--", *argv, socket="/nonexistent")[0]), "a command line")
     ctl(t, "doctor", "-c", "/nonexistent.yaml", status=2, socket="/nonexistent")
@@ -490,7 +490,7 @@ def doctor_reads_as_the_daemon_does(t):
                           ((answer % "@ID@").replace('"capabilities":{}', '"capabilities":{"x":123456789012345678901234567890}'), 0)):
         out, _ = doctor(t, {"s": merged(short, {"script": {"init": [["line", line]]}})}, status=0)
         ok(re.search(r"ok    answer    after [\d.]+ s: a 1, revision 2025-06-18$", out, re.M), "its answer", line, out)
-        eq(out.count("are no messages"), garbage, line)
+        eq(out.count("are not messages"), garbage, line)
 
 
 @case(daemon=False)

@@ -130,7 +130,7 @@ def the_gateway_itself(t):
     out = doctor(t, url, token=i.token("https://other.example/mcp", nbf=int(time.time()) + 1000), status=1)
     has(out, r'^  warn  token     aud: "https://other.example/mcp", not %s: ' % url, r"^  FAIL  token     nbf: ", r"^  FAIL  answer    401")
     out = doctor(t, url, token=i.token(url, scope="x"), status=1)
-    has(out, r"^  warn  token     scope: x; asked for and not there: use$", r"^  FAIL  answer    403: .*insufficient_scope.*; it takes the scope use$")
+    has(out, r"^  warn  token     scope: x; requested but missing: use$", r"^  FAIL  answer    403: .*insufficient_scope.*; it needs the scope use$")
     has(doctor(t, url, token="opaque-secret-0123456789", status=1), r"^  ok    token     it is no JWT", r"^  FAIL  answer    401")
     i.close()
 
@@ -140,10 +140,10 @@ def nothing_is_asked_for(t):
     """product §2: without authorization there is no further step; events are read as well."""
     t.start({"main": {"script": {}}})
     out = doctor(t, "http://%s:%d/main/mcp" % t.daemon.address)
-    has(out, r"^  ok    challenge no authorization is asked for: .*, revision 2025-11-25\nnext: nothing; clients get in without a token\n\Z")
+    has(out, r"^  ok    challenge no authorization is required: .*, revision 2025-11-25\nnext: nothing; clients get in without a token\n\Z")
     events = b"id: 1\ndata:\n\nevent: message\ndata: " + json.dumps(RESULT).encode() + b"\n\n"
     web = Web({"/mcp": (200, {"Content-Type": "text/event-stream", "Mcp-Session-Id": "s1"}, events)})
-    has(doctor(t, web.url), r"no authorization is asked for: fake red\\x1b\[31m \\u202egnp.exe 1, revision")
+    has(doctor(t, web.url), r"no authorization is required: fake red\\x1b\[31m \\u202egnp.exe 1, revision")
     eq([a[0] for a in web.asked], ["POST", "DELETE"], "its session is ended")
     web.close()
 
@@ -155,12 +155,12 @@ def no_such_server(t):
     crt = os.path.join(t.directory(), "crt")
     issuer.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=x",
                    "-keyout", crt + ".key", "-out", crt)
-    for web, pattern in ((Web(pair=(crt, crt + ".key")), r"FAIL  connect .*; a certificate must name this host"),
-                         (Web({"/mcp": (200, {"Content-Type": "text/html"}, b"<p>hello")}), "FAIL  challenge this is no MCP server: status 200, text/html"),
+    for web, pattern in ((Web(pair=(crt, crt + ".key")), r"FAIL  connect .*; the certificate must name this host"),
+                         (Web({"/mcp": (200, {"Content-Type": "text/html"}, b"<p>hello")}), "FAIL  challenge this is not an MCP server: status 200, text/html"),
                          (Web(), "FAIL  challenge status 404 .*is the path right"),
-                         (Web({"/mcp": (308, {"Location": "/x"}, {})}), "FAIL  challenge status 308 .* follow no redirect; .* /x$"),
+                         (Web({"/mcp": (308, {"Location": "/x"}, {})}), "FAIL  challenge status 308 .* do not follow redirects; .* /x$"),
                          (Web({"/mcp": (403, {}, {})}), "FAIL  challenge status 403 .*must get 401"),
-                         (Web({"/mcp": (200, {}, b" " * 300000)}), "FAIL  connect   the answer is too big")):
+                         (Web({"/mcp": (200, {}, b" " * 300000)}), "FAIL  connect   the answer is too large")):
         has(doctor(t, web.url, status=1), pattern)
         web.close()
 
@@ -169,10 +169,10 @@ def no_such_server(t):
 def metadata_of_the_resource(t):
     """AUTH-PRM-03 AUTH-PRM-04 RFC 9728 3.3: what it is of, where it is, and whom it names."""
     i = issuer.Issuer()
-    for changes, pattern in (({"resource": "http://127.0.0.1:1/mcp"}, r"FAIL  resource  .* is of the resource .*: scheme, host or port differ"),
-                             ({"resource": HOSTILE}, r"FAIL  resource  .* is of the resource red\\x1b\[31m \\u202egnp.exe, .*it is no URL"),
+    for changes, pattern in (({"resource": "http://127.0.0.1:1/mcp"}, r"FAIL  resource  .* is for the resource .*: scheme, host or port differ"),
+                             ({"resource": HOSTILE}, r"FAIL  resource  .* is for the resource red\\x1b\[31m \\u202egnp.exe, .*it is not a URL"),
                              ({"resource": None}, r"FAIL  resource  .* names no `resource`"),
-                             ({"authorization_servers": []}, r"FAIL  servers   `authorization_servers` lists none"),
+                             ({"authorization_servers": []}, r"FAIL  servers   `authorization_servers` is empty"),
                              ({"authorization_servers": [7]}, r"FAIL  servers ")):
         web = resource(i, **changes)
         has(doctor(t, web.url, status=1), pattern)
@@ -181,23 +181,23 @@ def metadata_of_the_resource(t):
     web.pages[PRM + "/mcp"][2]["resource"] = web.url + "/deeper"
     has(doctor(t, web.url, status=1), "FAIL  resource .*: the paths differ")
     web.pages[PRM + "/mcp"][2]["resource"] = web.url + "/"
-    has(doctor(t, web.url, status=1), "FAIL  resource .*: a slash at its end is one too many; clients refuse it$")
+    has(doctor(t, web.url, status=1), "FAIL  resource .*: the slash at its end is one too many; clients refuse it$")
     web.pages[PRM + "/mcp"][2]["resource"] = web.origin + "/"
-    has(doctor(t, web.url), "^  warn  resource  %s/, by .*; but some clients take no resource but the very URL" % web.origin)
+    has(doctor(t, web.url), "^  warn  resource  %s/, by .*; but some clients accept only a resource that is exactly the URL" % web.origin)
     web.pages[PRM + "/mcp"][2].update(resource=web.url, resource_name=None)
     has(doctor(t, web.url, status=1), "FAIL  resource .* has a `resource_name` that is null; clients refuse")
     del web.pages[PRM + "/mcp"][2]["resource_name"]
-    has(doctor(t, web.url), "^  warn  challenge 401, and the metadata is at .* first challenge alone, and that is not Bearer; scope", "^  ok    resource  %s, by " % web.url)
+    has(doctor(t, web.url), "^  warn  challenge 401, and the metadata is at .* only the first challenge, which is not Bearer; scope", "^  ok    resource  %s, by " % web.url)
     page = web.pages.pop(PRM + "/mcp")
     has(doctor(t, web.url, status=1), "FAIL  resource  %s%s/mcp: status 404$" % (web.origin, PRM))
     web.pages.update({PRM: page, "/mcp": (401, {}, {})})
     web.asked.clear()
-    has(doctor(t, web.url), "^  warn  challenge 401, but WWW-Authenticate says nothing of Bearer", "^  ok    resource  .*, by %s%s$" % (web.origin, PRM))
+    has(doctor(t, web.url), "^  warn  challenge 401, but WWW-Authenticate has no Bearer challenge", "^  ok    resource  .*, by %s%s$" % (web.origin, PRM))
     eq([a[:2] for a in web.asked], [("POST", "/mcp"), ("GET", "/mcp"), ("GET", PRM + "/mcp"), ("GET", PRM)])
     web.pages["GET/mcp"] = (405, {}, {})
     has(doctor(t, web.url), "^  warn  challenge GET without a token gets 405, not 401: ")
     web.pages["/mcp"] = (401, {"WWW-Authenticate": 'Bearer resource_metadata="file:///etc/passwd"'}, {})
-    has(doctor(t, web.url, status=1), "FAIL  resource  file:///etc/passwd: it is no https URL")
+    has(doctor(t, web.url, status=1), "FAIL  resource  file:///etc/passwd: it is not an https URL")
     web.close()
     i.close()
 
@@ -219,11 +219,11 @@ def authorization_servers(t):
             ({}, 0, r"^  ok    keys      3: 1 RSA, 1 oct, 1 red\\x1b\[31m \\u202egnp.exe; 2 cannot verify tokens$"),
             ({"registration_endpoint": "https://x/" + HOSTILE}, 0, r"^  ok    register  dynamic, at https://x/red\\x1b\[31m"),
             ({"client_id_metadata_document_supported": True}, 0, "^  ok    register  by client id metadata documents$"),
-            ({"issuer": "https://" + HOSTILE}, 1, r"FAIL  issuer    the metadata of .* it is of another issuer, `https://red\\x1b\[31m"),
+            ({"issuer": "https://" + HOSTILE}, 1, r"FAIL  issuer    the metadata of .* it is for another issuer, `https://red\\x1b\[31m"),
             ({"code_challenge_methods_supported": ["plain"]}, 1, "FAIL  pkce      .* does not list S256"),
             ({"code_challenge_methods_supported": None}, 1, "FAIL  pkce      .* is missing"),
             ({"token_endpoint": None}, 1, "FAIL  endpoints there is no token_endpoint"),
-            ({"authorization_endpoint": "http://x.example/"}, 1, "FAIL  endpoints the authorization_endpoint is no https URL"),
+            ({"authorization_endpoint": "http://x.example/"}, 1, "FAIL  endpoints the authorization_endpoint is not an https URL"),
             ({"response_types_supported": None}, 1, "FAIL  endpoints response_types_supported does not list code$"),
             ({"response_types_supported": ["token"], "token_endpoint": None}, 1, "FAIL  endpoints there is no token_endpoint; response_types_supported does not"),
             ({"jwks_uri": fake.origin + "/none"}, 1, "FAIL  keys      .*/none: status 404"),
@@ -245,8 +245,8 @@ def token_goes_to_the_endpoint_alone(t):
     i = issuer.Issuer()
     token = i.token(["a", web.url], iss=HOSTILE, scope="use")
     out = doctor(t, web.url, token=token, status=1)
-    has(out, r"warn  token     iss: red\\x1b\[31m \\u202egnp.exe, which is none of", r'ok    token     aud: \["a", "%s"\]' % web.url,
-        "warn  token     signature: not looked at, for lack of keys of its issuer", "warn  token     scope: use; asked for and not there: more", r'FAIL  answer    401: .*\(invalid_token: .*no "entry"\)')
+    has(out, r"warn  token     iss: red\\x1b\[31m \\u202egnp.exe, which is not one of", r'ok    token     aud: \["a", "%s"\]' % web.url,
+        "warn  token     signature: not checked, because there are no keys of its issuer", "warn  token     scope: use; requested but missing: more", r'FAIL  answer    401: .*\(invalid_token: .*no "entry"\)')
     eq([a[:2] for a in web.asked + fake.asked if a[2]], [("POST", "/mcp")])
     for x in (web, fake, i):
         x.close()
@@ -268,10 +268,10 @@ def signatures(t):
     for token, pattern in (
             (made(kid="k2" + HOSTILE), r"signature: its kid is k2red\\x1b\[31m .*, and the issuer has no such key: k1$"),
             (made(alg="ES256"), "signature: the issuer's key k1 is not for ES256$"),
-            (made(alg="PS256", kid=None), "signature: it has no kid, and not just one key is for PS256: k1$"),
+            (made(alg="PS256", kid=None), "signature: it has no kid, and there is not exactly one key for PS256: k1$"),
             (made(alg="HS256"), r"the algorithm `HS256` is not accepted; is it an access token\?$"),
             (made(alg="none"), "the algorithm `none` is not accepted"),
-            (made(typ="dpop+jwt"), r"by its `typ` it is no token of this kind; is it an access token\?$"),
+            (made(typ="dpop+jwt"), r"by its `typ` it is not a token of this kind; is it an access token\?$"),
             (header + "." + changed + "." + signature, "signature: RS256 by the issuer's key k1, and it is wrong: the token was changed")):
         out = doctor(t, web.url, token=token, status=1)
         has(out, r"^  FAIL  token     " + pattern, r"^next: see to 'token' first")
@@ -290,9 +290,9 @@ def authorities_of_ones_own(t):
     web = Web(pair=(crt, crt + ".key"))
     field = 'Bearer resource_metadata="%s"' % (web.origin + PRM + "/mcp")
     web.pages = {PRM + "/mcp": (200, {}, {"resource": web.url, "authorization_servers": [i.url]}), "/mcp": (401, {"WWW-Authenticate": field}, {})}
-    has(doctor(t, web.url, status=1), r"^  FAIL  connect .*; a certificate must name this host")
+    has(doctor(t, web.url, status=1), r"^  FAIL  connect .*; the certificate must name this host")
     has(doctor(t, web.url, "--ca", crt), r"^  ok    connect   127\.0\.0\.1, by TLS; the certificate is good$", r"^  ok    resource  %s, by" % web.url)
-    has(doctor(t, web.url, "--ca", crt + ".key", status=2), r"there is no certificate in /\S+ \(PEM\)")
+    has(doctor(t, web.url, "--ca", crt + ".key", status=2), r"/\S+ contains no certificate in PEM form")
     has(doctor(t, web.url, "--ca", "/nonexistent", status=2), "cannot open the file of certificates: No such file")
     web.close()
     i.close()
@@ -316,8 +316,8 @@ def static_tokens_are_judged_alone(t):
     hash = hashlib.sha256(token.encode()).hexdigest()
     t.start({"main": {}}, {"auth": {"mode": "token", "tokens": [{"name": "ci", "sha256": hash}]}})
     url = "http://%s:%d/main/mcp" % t.daemon.address
-    has(doctor(t, url), "^  ok    resource  no OAuth is offered here; static tokens", "^next: get a token of its operator, and try it with --token-file$")
+    has(doctor(t, url), "^  ok    resource  no OAuth is offered here; it uses static tokens", "^next: get a token from its operator, and try it with --token-file$")
     out = doctor(t, url, token=token)
     has(out, "^  ok    resource  no OAuth", "^  ok    answer    with this token: ", "^next: nothing; clients get in with a token like this$")
     ok("FAIL" not in out and "  token  " not in out, "nothing else is judged", out)
-    has(doctor(t, url, token=token[:-1] + "y", status=1), "^  FAIL  answer    401", "^next: see to 'answer' first: get a token of its operator$")
+    has(doctor(t, url, token=token[:-1] + "y", status=1), "^  FAIL  answer    401", "^next: see to 'answer' first: get a token from its operator$")

@@ -124,8 +124,8 @@ def entries_from_a_configuration(t):
         every = "auth: {mode: anonymous}\nlisten: [{address: 'unix:%s/s'}, {address: '0.0.0.0:9000', plaintext: true}]\n" % folder
         eq(url_of(every), "http://127.0.0.1:9000/x/mcp")
         eq(url_of(every + "hosts: [gate.example]\n"), "http://gate.example:9000/x/mcp")
-        ok("clients have no address" in url_of("listen: [{address: 'unix:%s/s'}]\n" % folder, status=1), "unix alone")
-        ok("clients have no address" in url_of("listen: [{address: '127.0.0.1:0'}]\n", status=1), "a port that nobody knows")
+        ok("there is no address for clients" in url_of("listen: [{address: 'unix:%s/s'}]\n" % folder, status=1), "unix alone")
+        ok("there is no address for clients" in url_of("listen: [{address: '127.0.0.1:0'}]\n", status=1), "a port that nobody knows")
         ok("must be" in url_of("public_url: x\n", status=2), "a bad configuration")
         url_of("")
         ok("there is no such server" in ctl("client-config", "other", "-c", path, status=1)[1], "another server")

@@ -331,7 +331,7 @@ def wrong_collectors_are_refused(t):
     for config, words in (({"endpoint": "ftp://x/y"}, "https or http"), ({"endpoint": "http://otel.example.com/v1/traces"}, "without TLS"),
                           ({"endpoint": "https://u:p@example.com/v1/traces"}, "without a user"), ({"endpoint": "https://example.com"}, "the path"),
                           ({"endpoint": "https://example.com/v1/traces", "headers": {"a b": SECRET}}, "name of a header field"),
-                          ({"endpoint": "https://example.com/v1/traces", "headers": {"Content-Length": "7"}}, "cannot be chosen"),
+                          ({"endpoint": "https://example.com/v1/traces", "headers": {"Content-Length": "7"}}, "cannot be set here"),
                           ({"endpoint": "https://example.com/v1/traces", "headers": {"A": SECRET + "\x7f"}}, "control characters"),
                           ({"headers": {"A": SECRET}}, "'endpoint' is missing"), ({"endpoint": "https://e/x", "sample": "101%"}, "at most 100%")):
         output = refused(to_yaml({"servers": {"main": {"command": "/bin/cat"}}, "traces": {"otlp": config}}) + "\n", words)

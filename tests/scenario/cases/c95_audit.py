@@ -457,7 +457,7 @@ def no_file_no_start(t):
         d = t.start({"main": {}}, {"audit": {"to": path}}, wait=False)
         d.forgiven = True
         eq(d.wait(), 1, "status of exit")
-        wait_for(lambda: any("cannot open the file of the audit" in line for line in d.lines), 2, "why")
+        wait_for(lambda: any("cannot open the audit file" in line for line in d.lines), 2, "why")
         ok(not os.path.exists(os.path.join(directory, "target")), "a link was followed")
 
 

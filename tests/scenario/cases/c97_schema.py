@@ -125,7 +125,7 @@ def the_refusal_says_where(t):
             ({}, "arguments must have the member text (schema: /required)"),
             ({"text": "secret" * 9}, "arguments/text must have at most 40 characters (schema: /properties/text/maxLength)"),
             ({"text": "abc", "tags": ["a", "S3CRET"]}, "arguments/tags/1 must match the pattern (schema: /definitions/tag/pattern)"),
-            ({"text": "abc", "x\x1b[1m/\u202e": "secret"}, "arguments/x?u001b[1m~1??? must not be there (schema: /additionalProperties)")):
+            ({"text": "abc", "x\x1b[1m/\u202e": "secret"}, "arguments/x?u001b[1m~1??? must not be present (schema: /additionalProperties)")):
         error = client.ask("tools/call", {"name": "echo", "arguments": arguments})["error"]
         eq(error, {"code": -32602, "message": "Invalid params: " + text}, "told")
     error = client.ask("tools/call", {"name": "odd", "arguments": {}})["error"]
