@@ -380,7 +380,6 @@ void grant_unref(struct grant **grant)
 	free(g->issuer);
 	free(g->subject);
 	free(g->client_id);
-	free(g->key_id);
 	json_decref(g->claims);
 	free(g);
 }

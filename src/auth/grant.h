@@ -49,9 +49,8 @@ struct grant {
 	/* Sender constraints; "" if none. They must be proven where the token is accepted. */
 	char jkt[GRANT_THUMBPRINT_BYTES];      /* RFC 9449 s6: thumbprint of the DPoP key */
 	char x5t_s256[GRANT_THUMBPRINT_BYTES]; /* RFC 8705 s3.1: of the client certificate */
-	const char *algorithm; /* of the signature, for the audit record; NULL if introspected */
-	char *key_id;          /* `kid`, for the audit record; NULL if none */
-	json_t *claims;        /* the whole object; borrowed as long as the grant lives */
+	const char *algorithm;                 /* of the signature; NULL if introspected */
+	json_t *claims; /* the whole object; borrowed as long as the grant lives */
 };
 
 struct grant *grant_ref(struct grant *grant);

@@ -37,7 +37,7 @@ struct verdict {
 
 struct verdict_row {
 	enum verdict_outcome outcome;
-	const char *name; /* for the audit record and for counters */
+	const char *name; /* for the log and the metrics */
 	/*
 	 * For error_description: constant ASCII without `"`, `\` and `=`; "" if there is no
 	 * objection to the token.

@@ -100,7 +100,6 @@ static enum next judge_claims(struct authority *authority, const struct jwt *jwt
 			      struct finding *finding)
 {
 	const struct grant_rules rules = issuer_rules(&authority->issuer, true);
-	struct slice id = jwt_key_id(jwt);
 
 	CHECK(finding->grant == NULL);
 	finding->grant = grant_new(jwt->claims, &rules, clock_wall_ms(), &finding->verdict);
@@ -109,7 +108,6 @@ static enum next judge_claims(struct authority *authority, const struct jwt *jwt
 	finding->verdict = (struct verdict){ .kind = VERDICT_OK };
 	finding->grant->source = GRANT_JWT;
 	finding->grant->algorithm = jwt->algorithm->name;
-	finding->grant->key_id = id.n > 0 ? mem_dup_slice(id) : NULL;
 	return authority->asks_always ? NEXT_ASK : NEXT_TELL;
 }
 
@@ -189,7 +187,6 @@ static struct grant *grant_again(const struct authority *authority, const struct
 		return NULL;
 	grant->source = before->source;
 	grant->algorithm = before->algorithm;
-	grant->key_id = before->key_id != NULL ? mem_strdup(before->key_id) : NULL;
 	grant->ask_again_at_ms = before->ask_again_at_ms;
 	grant->trust_until_ms = before->trust_until_ms;
 	return grant;

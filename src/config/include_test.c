@@ -200,7 +200,7 @@ static void others_may_not_have_written_them(void **state)
 	assert_int_equal(unlink(path_of("d/b")), 0);
 	assert_int_equal(chown(path_of("d/a"), 12345, 0), 0);
 	read_all();
-	assert_problem("d/a", "is user 12345's");
+	assert_problem("d/a", "belongs to user 12345, but must belong to ");
 	assert_int_equal(chown(path_of("main"), 12345, 0), 0);
 	assert_int_equal(chown(path_of("d"), 12345, 0), 0);
 	read_all();

@@ -453,12 +453,12 @@ static enum authorization_step admit_granted(struct authorization_check *check,
 	if (grant == NULL)
 		return refuse_by_verdict(check->auth, check->place, verdict, &check->refusal);
 	CHECK(verdict->kind == VERDICT_OK);
-	if (prove(check, credential, grant, &proof) < 0 ||
+	if (prove(check, credential, grant, &proof) == 0)
+		check->access = access_of(check->auth, grant);
+	if (check->access.principal == NULL ||
 	    check_policy(check->place, grant, &proof, &rule) < 0) {
 		step = refuse_by_verdict(check->auth, check->place, &proof, &check->refusal);
 		check->refusal.rule.key = rule;
-	} else {
-		check->access = access_of(check->auth, grant);
 	}
 	grant_unref(&grant);
 	return step;
@@ -507,10 +507,8 @@ static enum authorization_step finish(struct authorization_check *check,
 	unsigned int wait_s = 0;
 
 	if (step == AUTHORIZATION_ADMITTED &&
-	    !has_base(check->auth, check->place, &check->access, refusal)) {
-		access_fini(&check->access);
+	    !has_base(check->auth, check->place, &check->access, refusal))
 		step = AUTHORIZATION_REFUSED;
-	}
 	if (step == AUTHORIZATION_ADMITTED)
 		verdict_count(VERDICT_OK);
 	if (step == AUTHORIZATION_ADMITTED || refusal->status == 403)

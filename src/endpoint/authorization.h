@@ -135,7 +135,11 @@ struct authorization_check {
 	const struct http_request *http;
 	const struct http_conn *conn;
 	/* Output: */
-	struct access access; /* with AUTHORIZATION_ADMITTED; the caller ends it with access_fini */
+	/*
+	 * Of whoever it is; with AUTHORIZATION_REFUSED zero unless the token proves who that is.
+	 * The caller ends it with access_fini.
+	 */
+	struct access access;
 	struct refusal refusal; /* with AUTHORIZATION_REFUSED */
 };
 

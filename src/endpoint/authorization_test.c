@@ -44,6 +44,7 @@ static struct grant *grant_for(const char *subject)
 static struct http_exchange *on_request(struct http_handler *handler, struct http_conn *conn,
 					const struct http_request *request)
 {
+	access_fini(&check.access);
 	check = (struct authorization_check){
 		.auth = &authorization, .place = &place, .http = request, .conn = conn
 	};
@@ -123,6 +124,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	access_fini(&check.access);
 	assert_int_equal(grant->references, 1);
 	grant_unref(&grant);
 	authorization_fini(&authorization);
@@ -146,7 +148,7 @@ static void access_holds_its_grant(void **state)
 }
 
 /* AUTH-JWT-13 */
-static void refusal_holds_no_grant(void **state)
+static void who_is_refused_is_known(void **state)
 {
 	static const struct slice others[] = { SLICE("another-app") };
 
@@ -154,6 +156,9 @@ static void refusal_holds_no_grant(void **state)
 	request();
 	assert_int_equal(step, AUTHORIZATION_REFUSED);
 	assert_int_equal(check.refusal.status, 403);
+	assert_non_null(check.access.principal);
+	assert_true(slice_is_equal(check.access.principal->identity.subject, SLICE_LIT("alice")));
+	access_fini(&check.access);
 	assert_int_equal(grant->references, 1);
 }
 
@@ -487,7 +492,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(access_holds_its_grant, setup, teardown),
-		cmocka_unit_test_setup_teardown(refusal_holds_no_grant, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_is_refused_is_known, setup, teardown),
 		cmocka_unit_test_setup_teardown(renewal_is_for_the_same_principal, setup, teardown),
 		cmocka_unit_test_setup_teardown(static_tokens_have_one_claim, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_has_no_role_is_refused, setup, teardown),

@@ -53,6 +53,7 @@ static void record_refusal(const struct endpoint_request *request, const struct 
 						  http_conn_client(request->answer.conn) },
 				      .server = request->endpoint->server->conf.name,
 				      .places = frontend->router->rule_places,
+				      .principal = refusal->who,
 			      },
 			      word, &refusal->rule);
 }
@@ -65,9 +66,11 @@ static struct http_exchange *finish(struct endpoint_request *request, pending_au
 
 	CHECK(step != AUTHORIZATION_WAITING && request->access == NULL);
 	if (step == AUTHORIZATION_REFUSED) {
+		check->refusal.who = check->access.principal;
 		record_refusal(request, &check->refusal);
 		refusal_send(&check->refusal, request->frontend, request->endpoint,
 			     &request->answer);
+		access_fini(&check->access);
 		return NULL;
 	}
 	request->access = &check->access;

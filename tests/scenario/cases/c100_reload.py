@@ -442,7 +442,7 @@ def included_files(t):
     err = ctl(t, "reload", status=1)[1]
     b, a = os.path.join(path, "b.yaml"), os.path.join(path, "a.yaml")
     ok("%s:2:3: the server 'more' is already defined in %s:2:3" % (b, a) in err, err)
-    ok("the token 'two' is in %s:" % a in err, err)
+    ok("the token 'two' is already defined in %s:" % a in err, err)
     put("b.yaml", {"limits": {"sessions": 5}})
     err = ctl(t, "reload", status=1)[1]
     ok("%s:1:1: an included file may have only servers, auth.tokens and auth.issuers" % b in err, err)

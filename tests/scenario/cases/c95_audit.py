@@ -42,6 +42,9 @@ REASONS = {
 NO_HTTP = ("tool with a NUL behind its name", "stateless")
 AT_THE_HEAD = [reason for reason in REASONS if "token" in reason] + ["missing base scope"]  # its messages are not read
 
+KNOWN_CALLER = ["denied token", "missing base scope"]  # whose tokens are valid
+NO_CALLER = ["no token", "wrong token"]
+
 
 def canonical(value):
     """As jsonrpc/canonical.h says, of texts, lists and maps of ASCII."""
@@ -106,6 +109,8 @@ def refusal(way, records, reason):
         eq(record["front"], "operator" if front == "admin" else front, reason)
         eq(record["address"], "local" if way.front == "admin" else "127.0.0.1", reason)
         ok("method" in record or not is_read, reason, record)
+        if reason in KNOWN_CALLER + NO_CALLER:
+            eq("subject" in record, reason in KNOWN_CALLER, "its name: " + reason)
         if way.is_batch and is_read:
             eq(record["batch"], 2, reason)
     return record
