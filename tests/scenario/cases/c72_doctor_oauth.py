@@ -131,7 +131,7 @@ def the_gateway_itself(t):
     has(out, r'^  warn  token     aud: "https://other.example/mcp", not %s: ' % url, r"^  FAIL  token     nbf: ", r"^  FAIL  answer    401")
     out = doctor(t, url, token=i.token(url, scope="x"), status=1)
     has(out, r"^  warn  token     scope: x; requested but missing: use$", r"^  FAIL  answer    403: .*insufficient_scope.*; it needs the scope use$")
-    has(doctor(t, url, token="opaque-secret-0123456789", status=1), r"^  ok    token     it is no JWT", r"^  FAIL  answer    401")
+    has(doctor(t, url, token="opaque-secret-0123456789", status=1), r"^  ok    token     it is not a JWT", r"^  FAIL  answer    401")
     i.close()
 
 
