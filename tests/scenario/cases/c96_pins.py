@@ -144,7 +144,7 @@ def warn_passes_and_tells_once(t):
     eq(tools(s), [DO])
     t.daemon.wait_log("pin_moved", "name=echo", "is=gone")
     out, _ = ctl(t, "pins")
-    ok("the tool echo has gone" in out, out)
+    ok("the tool echo is gone" in out, out)
     out, _ = ctl(t, "pins", "reject", "main", "echo")
     ok(out.endswith("rejected: 1\n"), "the one of this name", out)
     lists.write(tools=[SAFE, DO])
