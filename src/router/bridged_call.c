@@ -59,6 +59,7 @@ struct bridged_call {
 	size_t told_count;
 	size_t told_bytes;
 	struct holder *holder;
+	uint64_t anonymous_ends; /* of the router, when it began */
 	/* While no request of the client is there: of the token of the last one. NULL: none. */
 	struct denial_marks *marks;
 	struct deny_watcher deny_watcher;
@@ -396,12 +397,29 @@ static const struct parked_call_ops parked_ops = {
 	.on_end = on_end,
 };
 
+/* Why its client could not come back with an answer; REASON_DONE: it could. */
+static enum reason find_loss(const struct bridged_call *bridged)
+{
+	const struct client *client = &bridged->client;
+	const struct router *router = client->router;
+
+	if (client->server->is_retired) /* the answer would reach the server that is in use now */
+		return REASON_RETIRED;
+	if (router->is_draining)
+		return REASON_DRAINING;
+	if (principal_is_anonymous(client->principal) &&
+	    bridged->anonymous_ends != router->anonymous_ends)
+		return REASON_DENIED;
+	return REASON_DONE;
+}
+
 static void on_deadline(struct timer *timer)
 {
 	struct bridged_call *bridged = container_of(timer, struct bridged_call, deadline);
+	enum reason loss = find_loss(bridged);
 
-	if (bridged->client.server->is_retired) /* as it was about to ask */
-		parked_call_abandon(&bridged->parked, REASON_RETIRED, clock_now_ms());
+	if (loss != REASON_DONE) /* as it was about to ask */
+		parked_call_abandon(&bridged->parked, loss, clock_now_ms());
 	else
 		parked_call_on_deadline(&bridged->parked, clock_now_ms());
 }
@@ -417,8 +435,8 @@ static bool take_request(struct bridged_call *bridged, struct msg *msg)
 
 	if (scan_envelope(msg->text, &bridged->client.router->limits, SCAN_LENIENT, &env, &err) < 0)
 		return false;
-	if (env.kind == ENVELOPE_REQUEST && bridged->client.server->is_retired)
-		return false; /* the client's answer would go to the server that is in use now */
+	if (env.kind == ENVELOPE_REQUEST && find_loss(bridged) != REASON_DONE)
+		return false;
 	if (env.kind == ENVELOPE_REQUEST)
 		return parked_call_on_request(&bridged->parked, method_find(env.method), msg,
 					      env.id.text, now_ms);
@@ -521,6 +539,7 @@ static void begin(struct call *call, const struct envelope *env)
 	client_init(&bridged->client, router, modern->server, &modern->peer, revision_newest());
 	bridged->client.principal = principal_ref(modern->principal);
 	bridged->client.level = modern->level;
+	bridged->anonymous_ends = router->anonymous_ends;
 	bridged->client.is_ready_to_be_asked = true;
 	bridged->member = (struct pool_member){ .ops = &member_ops, .client = &bridged->client };
 	pool_join_as(&bridged->member, modern->pool);

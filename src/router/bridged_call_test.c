@@ -520,6 +520,13 @@ static void the_token_of_the_last_request_counts(void **state)
 	free(given);
 }
 
+static void asks_in_vain(size_t i)
+{
+	says(process(i), ASKS("7", ""));
+	hears(process(i),
+	      "{'jsonrpc':'2.0','id':7,'error':{'code':-32603,'message':'no client can be asked now'}}");
+}
+
 /* Other requests reach the server that is in use now. */
 static void a_retired_server_asks_in_vain(void **state)
 {
@@ -535,9 +542,7 @@ static void a_retired_server_asks_in_vain(void **state)
 	says(process(2), ASKS("7", ""));
 	router_retire_server(&router, &servers[0]);
 	is_given_up(given, &router.sessions.principals.anonymous);
-	says(process(1), ASKS("7", ""));
-	hears(process(1),
-	      "{'jsonrpc':'2.0','id':7,'error':{'code':-32603,'message':'no client is there to be asked'}}");
+	asks_in_vain(1);
 	pass(20);
 	assert_int_equal(asker->ending, ENDING_FAILED);
 	assert_int_equal(asker->reason, REASON_RETIRED);
@@ -556,10 +561,26 @@ static void anonymous_calls_end_where_tokens_are_needed(void **state)
 	asker = start_call_as(alice, 1);
 	says(process(1), ASKS("7", ""));
 	pass(20);
+	start_call_as(&router.sessions.principals.anonymous, 2);
 	router_end_anonymous(&router, REASON_DENIED);
 	is_given_up(given, &router.sessions.principals.anonymous);
 	hears_nothing(process(1));
+	asks_in_vain(2);
 	free(given);
+	asker = start_call_as(&router.sessions.principals.anonymous, 3); /* tokens went again */
+	says(process(3), ASKS("7", ""));
+	given = get_asked(asker);
+	assert_non_null(given);
+	free(given);
+}
+
+/* The call may finish, but its client will not be let in again. */
+static void who_leaves_asks_nobody(void **state)
+{
+	start_call();
+	router_drain(&router);
+	asks_in_vain(0);
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'content':[]}}");
 }
 
 /* ---- modern servers ---- */
@@ -641,6 +662,7 @@ static const struct CMUnitTest tests[] = {
 	BRIDGE_TEST(the_token_of_the_last_request_counts),
 	BRIDGE_TEST(a_retired_server_asks_in_vain),
 	BRIDGE_TEST(anonymous_calls_end_where_tokens_are_needed),
+	BRIDGE_TEST(who_leaves_asks_nobody),
 	BRIDGE_TEST(numbers_of_another_gateway_say_nothing),
 	BRIDGE_TEST(a_call_that_takes_too_long_leaves_nothing),
 };

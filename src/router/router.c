@@ -177,6 +177,7 @@ void router_end_sessions_of(struct router *router, const struct server *server, 
 
 void router_end_anonymous(struct router *router, enum reason reason)
 {
+	router->anonymous_ends++;
 	router_end_sessions_of(router, NULL, reason);
 	client_request_drain_some(router, NULL);
 	bridged_calls_abandon_some(router, NULL, reason);

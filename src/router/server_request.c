@@ -285,7 +285,7 @@ static void ask_on_own_stream(struct server_request *request, struct msg *msg)
 	struct call *call;
 
 	if (standalone == NULL) {
-		refuse_unasked(request, "no client is there to be asked");
+		refuse_unasked(request, "no client can be asked now");
 		return;
 	}
 	if (stream_is_full(standalone)) {
