@@ -56,7 +56,7 @@ struct router {
 	const struct rule_places *rule_places; /* in the configuration; borrowed. NULL: not known */
 	struct schema_cache schemas;           /* of tools whose calls are checked */
 	struct canonical_memo canonical; /* the arguments of the call that is being forwarded */
-	uint64_t anonymous_ends; /* how often router_end_anonymous was called */
+	uint64_t anonymous_ends;         /* how often router_end_anonymous was called */
 	bool is_draining;
 };
 
