@@ -184,7 +184,7 @@ static const char *why(const struct inquest *inquest)
 		[PERMISSION_DENIED] = "this rule denies it",
 		[PERMISSION_NOT_ALLOWED] = "allow of the server has no pattern for it",
 		[PERMISSION_NO_ROLE] = "no role of this caller allows it",
-		[PERMISSION_NO_NAME] = "it is no name that rules can be asked about",
+		[PERMISSION_NO_NAME] = "rules cannot be asked about such a name",
 	};
 	bool is_open = inquest->verdict.ground <= PERMISSION_ALLOWED;
 

@@ -58,7 +58,7 @@ static const char *judge(const struct admin *admin, struct deny_request *request
 
 	CHECK(request->name.n > 0);
 	if (authorization->mode < AUTHORIZATION_TOKEN)
-		return "nobody is asked for a token: see auth.mode";
+		return "no token is required here: see auth.mode";
 	if (request->issuer.n == 0 && issuers->count == 1)
 		request->issuer = slice_str(issuers->items[0].issuer);
 	if (request->issuer.n == 0)

@@ -435,7 +435,7 @@ static void examine_running(struct examination *e)
 	if (e->probe.garbage > 0)
 		finding_print(
 			"warn", "stdout",
-			"%zu lines are not messages and were skipped (logs belong on stderr); the "
+			"lines that are not messages, skipped (logs belong on stderr): %zu; the "
 			"first: %s",
 			e->probe.garbage, e->probe.first_garbage);
 	examine_end(e);

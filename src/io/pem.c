@@ -68,7 +68,7 @@ EVP_PKEY *pem_read_key(struct slice pem, struct error *err)
 	BIO_free(bio);
 	if (key == NULL && was_asked)
 		error_set(err, ERROR_INVALID,
-			  "the key has a passphrase; take it away with: openssl pkey -in FILE -out "
+			  "the key has a passphrase; remove it with: openssl pkey -in FILE -out "
 			  "NEW-FILE");
 	else if (key == NULL)
 		error_set(err, ERROR_SYNTAX,

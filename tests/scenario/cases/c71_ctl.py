@@ -459,7 +459,7 @@ def doctor_praises_what_is_right(t):
                    "stop": {"grace": "300ms", "term": "2s"}}}
     out, _ = doctor(t, odd, status=0)
     ok(re.search(r"ok    tools     it offers none", out), "no tools", out)
-    ok(re.search(r"warn  stdout    1 lines are not messages .*; the first: hello \\x1b\[1m", out), "garbage", out)
+    ok(re.search(r"warn  stdout    lines that are not messages, .*: 1; the first: hello \\x1b\[1m", out), "garbage", out)
     ok(re.search(r"warn  end       it does not exit when its standard input is closed; SIGTERM was needed", out), "a hard end", out)
     argv = [os.path.join(harness.BIN, "mcpgated-demo")]
     ok(re.search("ok    answer", ctl(t, "doctor", "--", *argv, socket="/nonexistent")[0]), "a command line")
