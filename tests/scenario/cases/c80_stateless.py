@@ -2,9 +2,11 @@
 """Requests of 2026-07-28 before servers of the legacy era: each stands alone, there is no session."""
 import json
 
+import time
+
 import mcp
 import wire
-from harness import case, cpu_seconds, eq, ok, wait_for
+from harness import case, cpu_seconds, eq, ok, wait_for, within
 
 MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"
@@ -209,8 +211,10 @@ def answers_are_json(t):
 def answers_are_events(t):
     """FRONT-HTTP-12: likewise, but to who takes none. The stream begins before the server answers."""
     body = message("tools/call", {"name": "do", "arguments": {"steps": [["wait_cancel"]]}})
+    began = time.monotonic()
     conn = begin(t, "own", body)
     ok(conn.response().is_sse, "a stream, before there is an answer")
+    within(began, 8, "and not after the ten seconds of any call")
     conn.close()
     eq(answer_to(t, "application/json", ["text", "x"])[0], False)
 
