@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests of 2026-07-28 before servers of the legacy era: each stands alone, there is no session."""
 import json
-
 import time
 
 import mcp
