@@ -115,6 +115,16 @@ void config_check_first_issuer(const struct config *now, const struct config *ne
 			new->items[0].issuer, old->items[0].issuer);
 }
 
+void config_check_tokens_needed(const struct config *now, const struct config *next,
+				struct config_problems *warnings)
+{
+	CHECK(now != NULL && next != NULL);
+	if (now->frontend.authorization.mode >= AUTHORIZATION_TOKEN &&
+	    next->frontend.authorization.mode < AUTHORIZATION_TOKEN)
+		problem_add(warnings, "auth: no token is required any more: whoever reaches the "
+				      "listeners may use the servers");
+}
+
 /* ---- listeners ---- */
 
 bool config_is_same_listener(const struct config *one, size_t i, const struct config *other,

@@ -26,6 +26,10 @@ bool config_has_same_issuers(const struct config *one, const struct config *othe
 void config_check_first_issuer(const struct config *now, const struct config *next,
 			       struct config_problems *warnings);
 
+/* Adds a warning if callers need no token any more. SEC-61 */
+void config_check_tokens_needed(const struct config *now, const struct config *next,
+				struct config_problems *warnings);
+
 /* Whether all of `listen` is the same, including the names of TLS files. */
 bool config_has_same_listen(const struct config *one, const struct config *other);
 /* Whether listener i of one configuration and listener j of the other are the same. */

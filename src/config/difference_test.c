@@ -132,6 +132,25 @@ static void issuers_are_what_the_fetcher_gets(void **state)
 		free(texts[i]);
 }
 
+static void the_end_of_tokens_is_said(void **state)
+{
+	char *text = mem_printf(AUTH, "i");
+	struct config *with = make(text), *without = make("servers: {a: {command: c}}\n");
+	struct config_problems warnings = { 0 };
+
+	config_check_tokens_needed(with, with, &warnings);
+	config_check_tokens_needed(without, with, &warnings);
+	config_check_tokens_needed(without, without, &warnings);
+	assert_int_equal(warnings.count, 0);
+	config_check_tokens_needed(with, without, &warnings);
+	assert_int_equal(warnings.count, 1);
+	assert_non_null(strstr(warnings.items[0], "auth: no token is required any more"));
+	config_problems_fini(&warnings);
+	config_free(&with);
+	config_free(&without);
+	free(text);
+}
+
 #define TWO_ISSUERS(first, second)                                                           \
 	"auth: {issuers: [{issuer: 'https://" first "'}, {issuer: 'https://" second "'}]}\n" \
 	"public_url: https://x\nservers: {a: {command: c}}\n"
@@ -299,6 +318,7 @@ int main(void)
 		cmocka_unit_test(servers_are_found_by_name),
 		cmocka_unit_test(issuers_are_what_the_fetcher_gets),
 		cmocka_unit_test(another_first_issuer_is_said),
+		cmocka_unit_test(the_end_of_tokens_is_said),
 		cmocka_unit_test(what_is_fixed_stays),
 		cmocka_unit_test(the_log_and_the_audit_are_compared),
 		cmocka_unit_test(an_address_is_known_again),

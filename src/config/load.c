@@ -476,6 +476,17 @@ static void keep_numbers(struct config *config, const struct config *before)
 		texts_add(&config->scope_names, before->scopes.names[i]);
 }
 
+/* A file that an editor has not written to its end yet must not end what runs. */
+static void check_whole(const struct types_context *context, const struct tree *root)
+{
+	const struct config *running = context->writers.running;
+
+	if (running != NULL && running->server_count > 0 && tree_find(root, "servers") == NULL)
+		problem_add_at(context->problems, root,
+			       "the key 'servers' is missing: to remove all servers, write "
+			       "'servers: {}'");
+}
+
 static struct config *load_all(const struct types_context *context, const struct tree *root,
 			       const struct config *before)
 {
@@ -497,8 +508,10 @@ static struct config *load_all(const struct types_context *context, const struct
 		unexpanded_check(root, context->problems);
 	if (!context->is_checked)
 		places_collect(root, &config->rule_places);
-	if (!context->is_checked)
+	if (!context->is_checked) {
+		check_whole(context, root);
 		rules_check(config, root, context->problems);
+	}
 	if (!context->is_checked)
 		rules_warn(config, root, context->warnings);
 	return config;

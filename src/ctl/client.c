@@ -49,10 +49,12 @@ static bool find_user_socket(char path_r[CLIENT_PATH_BYTES])
 	return length < CLIENT_PATH_BYTES;
 }
 
-void client_find_socket(char path_r[CLIENT_PATH_BYTES])
+bool client_find_socket(char path_r[CLIENT_PATH_BYTES])
 {
-	if (!find_user_socket(path_r) || access(path_r, F_OK) != 0)
-		snprintf(path_r, CLIENT_PATH_BYTES, "%s", SYSTEM_SOCKET);
+	if (find_user_socket(path_r) && access(path_r, F_OK) == 0)
+		return true;
+	snprintf(path_r, CLIENT_PATH_BYTES, "%s", SYSTEM_SOCKET);
+	return getenv("XDG_RUNTIME_DIR") == NULL;
 }
 
 static int status_of(const struct transfer *transfer)

@@ -34,9 +34,9 @@ struct client_reply {
 
 /*
  * The default path of the daemon's socket: that of the user's own daemon if it exists, else the
- * system's.
+ * system's. Returns false if XDG_RUNTIME_DIR says where the user's own would be, and it is not.
  */
-void client_find_socket(char path_r[CLIENT_PATH_BYTES]);
+bool client_find_socket(char path_r[CLIENT_PATH_BYTES]);
 
 /* Returns 0 and the reply, whatever its status (end it with client_reply_fini), or -1. */
 int client_ask(const struct client_request *request, struct client_reply *reply_r,

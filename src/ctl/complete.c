@@ -248,7 +248,7 @@ void complete_print(const struct complete_forms *forms, char *const *words, int 
 	struct typed typed = { .word = count > 0 ? words[count - 1] : "" };
 
 	CHECK(count >= 0);
-	client_find_socket(typed.socket);
+	(void)client_find_socket(typed.socket);
 	if (!read_words(&typed, forms->options, words, count))
 		return;
 	if (typed.option != NULL)

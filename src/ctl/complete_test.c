@@ -13,9 +13,10 @@ static const char *answer; /* NULL: no daemon answers */
 static char asked_at[CLIENT_PATH_BYTES];
 static long asked_ms;
 
-void client_find_socket(char path_r[CLIENT_PATH_BYTES])
+bool client_find_socket(char path_r[CLIENT_PATH_BYTES])
 {
 	strcpy(path_r, "/usual");
+	return true;
 }
 
 int client_ask(const struct client_request *request, struct client_reply *reply_r,

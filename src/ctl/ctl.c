@@ -658,6 +658,7 @@ static int take_option(struct line *line, int option)
 		if (strlen(optarg) >= CLIENT_PATH_BYTES)
 			return line_refuse_usage("the path of the socket is too long");
 		snprintf(line->socket, sizeof(line->socket), "%s", optarg);
+		line->is_another = false;
 		return -1;
 	case 'f':
 		line->follows = true;
@@ -716,7 +717,7 @@ int main(int argc, char **argv)
 			       argv + 2, argc - 2);
 		return check_output(0);
 	}
-	client_find_socket(line.socket);
+	line.is_another = !client_find_socket(line.socket);
 	/* What stands behind "--" is a command for doctor, and none of our options. */
 	for (int i = 1; i < argc && line.command == NULL; i++) {
 		if (strcmp(argv[i], "--") == 0) {

@@ -32,6 +32,9 @@ json_t *line_ask(const struct line *line, const char *method, char *target, stru
 	json_t *answer;
 
 	free(target);
+	if (line->is_another && result == 0 && strcmp(method, "POST") == 0)
+		fprintf(stderr, "mcpgatectl: no daemon of this user runs; the one asked is at %s\n",
+			line->socket);
 	if (result < 0) {
 		line_fail(err.text);
 		return NULL;

@@ -21,6 +21,7 @@
 
 struct line {
 	char socket[CLIENT_PATH_BYTES];
+	bool is_another; /* the socket is the system's, since the user's own is not there */
 	const char *file;
 	bool has_file; /* given explicitly */
 	const char *format;

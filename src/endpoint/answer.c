@@ -4,6 +4,7 @@
 
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
+#include "obs/log.h"
 
 #define RETRY_AFTER_S 2 /* if nothing better is known */
 
@@ -82,12 +83,14 @@ void answer_document(const struct answer *answer, int status, struct slice field
 /* Frees `text`. */
 static void answer_send_text(const struct answer *answer, int status, struct buf *text)
 {
+	const struct slice body = buf_slice(text);
 	struct buf fields = { 0 };
 
+	log_payload("to_client", NULL, &body, 1);
 	if (status == 503 || status == 429)
 		buf_printf(&fields, "Retry-After: %u\r\n",
 			   answer->retry_after_s > 0 ? answer->retry_after_s : RETRY_AFTER_S);
-	answer_document(answer, status, buf_slice(&fields), buf_slice(text));
+	answer_document(answer, status, buf_slice(&fields), body);
 	buf_fini(&fields);
 	buf_fini(text);
 }

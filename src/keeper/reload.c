@@ -269,8 +269,10 @@ static void read_config(struct reload *reload)
 		problem_add(&problems, "%s", err.text);
 	if (problems.count == 0 && open_listen(reload, &err) < 0)
 		problem_add(&problems, "%s", err.text);
-	if (problems.count == 0)
+	if (problems.count == 0) {
 		config_check_first_issuer(now, reload->next, &warnings);
+		config_check_tokens_needed(now, reload->next, &warnings);
+	}
 	report_problems(reload, "error", &problems);
 	report_problems(reload, "warning", &warnings);
 	if (problems.count > 0)

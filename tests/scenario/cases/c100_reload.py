@@ -181,6 +181,10 @@ def a_bad_file_changes_nothing(t):
     wait_for(lambda: len(t.daemon.log("reload_refused")) == 4, 5, "the log")
     answer = json.loads(ctl(t, "reload", "--json", status=1)[0])
     eq((answer["used"], len(answer["errors"]), answer["added"]), (False, 2, []))
+    write(t, text="# an editor has not written more yet\n")
+    err = ctl(t, "reload", status=1)[1]
+    ok("the key 'servers' is missing: to remove all servers, write 'servers: {}'" in err, err)
+    eq(s.pid(), pid)
     write(t, text=good)
     eq(ctl(t, "reload")[0], "no server has changed; everything else is now as the file says\n")
     eq(s.pid(), pid)

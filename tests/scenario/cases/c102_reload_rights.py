@@ -308,7 +308,8 @@ def bodies_that_come_when_no_issuer_is_trusted_any_more(t):
     body = message("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
     waits = [Half(t, "/main/mcp", fields(body) + mcp.bearer("opaque"), mcp.encode(body)),
              Half(t, "/register", [JSON], b'{"redirect_uris":["http://127.0.0.1/"]}')]
-    reload(t, config={"auth": {"mode": "anonymous"}})
+    err = reload(t, config={"auth": {"mode": "anonymous"}})[1]
+    ok("warning: auth: no token is required any more" in err, "the operator is told", err)
     eq([half.status() for half in waits], [200, 404])
     reader = wire.EventReader(waits[0].conn.last)
     eq(json.loads(reader.next(mcp.TIMEOUT).data)["method"], "notifications/subscriptions/acknowledged")

@@ -285,6 +285,9 @@ def messages_are_seen_on_their_way(t):
             wait_for(lambda: [l for l in payloads(t, way) if steps[-1][1] in l], 3, way)
     for way in ("from_server", "to_client"):
         wait_for(lambda: [l for l in payloads(t, way) if "notifications/progress" in l], 3, way)
+    response = t.conn().request("POST", "/main/mcp", JSON + [("Accept", mcp.BOTH)], b"{nonsense")
+    eq((response.status, b"-32700" in response.read()), (400, True))
+    wait_for(lambda: [l for l in payloads(t, "to_client") if "-32700" in l], 3, "what we answer ourselves")
 
 
 @case(own=True, config={"log": {"level": "debug"}})
