@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Single faults that nobody wrote down: operators, each applied at every place of the sources where it fits. Read as text; where a
+fault does not compile, it is none. What is only said (log lines) and what must never happen (CHECK) are left as they are.
+"""
+import functools
+import random
+import re
+
+import csource
+import tree
+
+FOLDERS = ("auth", "endpoint", "keeper", "policy", "router", "session")
+QUIET = re.compile(r"^(?:LOG\w*|CHECK|log_\w+)$")
+RELEASE = re.compile(r"(?:_free|_unref|_fini|_forget|_unlink|_remove|_close|_clear|_drop|_end)$|^(?:free|close)$")
+CONTROL = {"if", "while", "for", "switch", "return", "sizeof", "else", "do"}
+JUMPS = {"break", "continue", "goto", "case", "default"}
+HIDDEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:\\\n|[^\n])*', re.S | re.M)
+SIMPLE = re.compile(r"^(\t+)([A-Za-z_*][^\n;{}]*);[ \t]*$", re.M)
+CALL = re.compile(r"(?:\(void\)!?)?([A-Za-z_]\w*)\((.*)\)$", re.S)
+POINTER = re.compile(r"\bstruct (\w+) \*(\w+)\b(?!\()")
+
+
+class Fault:
+    def __init__(self, path, begin, end, new, why):
+        self.path, self.begin, self.end, self.new, self.why = path, begin, end, new, why
+
+    def text(self):
+        """Of the file with the fault."""
+        text = tree.text(self.path)
+        return text[:self.begin] + self.new + text[self.end:]
+
+    def line(self):
+        return tree.text(self.path).count("\n", 0, self.begin) + 1
+
+
+@functools.lru_cache(maxsize=None)
+def masked(path):
+    """The text of the file, of the same length, without what is not code."""
+    return HIDDEN.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), tree.text(path))
+
+
+def bodies(text):
+    """(begin of its head, begin, end) of every function."""
+    for match in re.finditer(r"^\{\n(.*?)^\}", text, re.S | re.M):
+        head = max(text.rfind(";", 0, match.start()), text.rfind("}", 0, match.start())) + 1
+        if ")" in text[head:match.start()]:
+            yield head, match.start(1), match.end(1)
+
+
+def closing(text, at):
+    """Index of the bracket that closes the one at `at`."""
+    depth = 0
+    for i in range(at, len(text)):
+        depth += (text[i] in "([{") - (text[i] in ")]}")
+        if depth == 0:
+            return i
+    return None
+
+
+def operands(text, begin, end):
+    """(begin, end) of what && or || joins there, outside of brackets; one kind of them only."""
+    found, depth, start, kinds, i = [], 0, begin, set(), begin
+    while i < end:
+        depth += (text[i] in "([{") - (text[i] in ")]}")
+        if depth == 0 and text[i:i + 2] in ("&&", "||"):
+            found.append((start, i))
+            kinds.add(text[i])
+            start = i = i + 2
+            continue
+        if depth == 0 and text[i] in "?:":
+            return []
+        i += 1
+    return found + [(start, end)] if len(kinds) == 1 else []
+
+
+def conditions(text, begin, end):
+    """(begin, end) of each that an if or a while asks."""
+    for match in re.finditer(r"\b(?:if|while) \(", text[begin:end]):
+        at = begin + match.end() - 1
+        until = closing(text, at)
+        if until is not None and not QUIET.match(text[at + 1:until].split("(")[0]):
+            yield at + 1, until
+
+
+def statements(text, begin, end):
+    """(begin, end with its semicolon, text) of each simple one, on whatever number of lines."""
+    for match in re.finditer(r"(?:\A|[;{}):]|\belse)[ \n]*^(\t+)((?:\(void\)!?)?[A-Za-z_*][^;{}]*)(?=;)", text[begin:end], re.M):
+        word = re.match(r"(?:\(void\)!?)?\*?(\w+)", match.group(2))
+        if word and word.group(1) not in CONTROL | JUMPS:
+            yield begin + match.start(2), begin + match.end(2) + 1, match.group(2)
+
+
+def negated(text, head, begin, end):
+    for at, until in conditions(text, begin, end):
+        yield at, until, "!(%s)"
+
+
+def dropped(text, head, begin, end):
+    spans = list(conditions(text, begin, end))
+    spans += [(begin + m.start(1), begin + m.end(1)) for m in re.finditer(r"\breturn ([^;]+);", text[begin:end])]
+    for at, until in spans:
+        parts = operands(text, at, until)
+        for i, (first, last) in enumerate(parts):
+            yield (first, parts[i + 1][0], "") if i + 1 < len(parts) else (parts[i - 1][1], last, "")
+
+
+def calls(text, begin, end, is_release):
+    for at, until, statement in statements(text, begin, end):
+        match = CALL.match(statement)
+        if match and not QUIET.match(match.group(1)) and bool(RELEASE.search(match.group(1))) == is_release:
+            yield at, until, ";"
+
+
+def removed(text, head, begin, end):
+    yield from calls(text, begin, end, False)
+
+
+def kept(text, head, begin, end):
+    yield from calls(text, begin, end, True)
+
+
+def shifted(text, head, begin, end):
+    for match in re.finditer(r" (<|<=|>|>=|\+ 1|- 1)(?= |\b|[;)\]])", text[begin:end]):
+        old = match.group(1)
+        new = "" if old[0] in "+-" else old[0] if old[1:] else old + "="
+        yield begin + match.start(1), begin + match.end(1), new
+
+
+def inverted(text, head, begin, end):
+    is_bool = re.search(r"\bbool\s", text[head:begin].split("(")[0] + " ")
+    others = {"true": "false", "false": "true", "0": "-1", "-1": "0"}
+    for match in re.finditer(r"\breturn ([^;]+);", text[begin:end]):
+        span = begin + match.start(1), begin + match.end(1)
+        if match.group(1) in others:
+            yield span + (others[match.group(1)],)
+        elif is_bool:
+            yield span + ("!(%s)",)
+
+
+def swapped(text, head, begin, end):
+    """The order of two that have a name in common, one of them a call."""
+    before = None
+    for match in SIMPLE.finditer(text, begin, end):
+        word = re.match(r"\*?(\w+)", match.group(2)).group(1)
+        is_one = word not in CONTROL | JUMPS | {"struct", "const", "static"} and not re.match(
+            r"\w+ \**\w+(?: =|$|,|\[)", match.group(2)) and not QUIET.match(word)
+        here = (match.start(2), match.end(2)) if is_one else None
+        if here and before and text[before[1]:here[0]] == ";\n" + match.group(1):
+            first, second = text[slice(*before)], text[slice(*here)]
+            above = text[:before[0]].rstrip()[-1:]
+            common = set(csource.NAME.findall(first)) & set(csource.NAME.findall(second))
+            if above in ";{}" and common and (CALL.match(first) or CALL.match(second)):
+                yield before[0], here[1], "%2s" + text[before[1]:here[0]] + "%1s"
+        before = here
+
+
+def mistaken(text, head, begin, end):
+    """One of a kind is taken for another."""
+    of = {}
+    for kind, name in POINTER.findall(text[head:end]):
+        of.setdefault(kind, [])
+        if name not in of[kind]:
+            of[kind].append(name)
+    for names in of.values():
+        for name, other in [(a, b) for a in names for b in names if a != b]:
+            last = max(m.end() for m in re.finditer(r"\*%s\b" % other, text[head:end])) + head
+            for match in re.finditer(r"(?<![.>\w*])%s\b(?=->|,|\))" % name, text[max(last, begin):end]):
+                at = max(last, begin) + match.start()
+                yield at, at + len(name), other
+
+
+OPERATORS = {
+    "a condition is negated": negated, "a condition is dropped": dropped, "a call is removed": removed,
+    "a release is dropped": kept, "a bound is shifted": shifted, "a return is inverted": inverted,
+    "the order is swapped": swapped, "another of its kind is used": mistaken,
+}
+
+
+@functools.lru_cache(maxsize=None)
+def places(folder):
+    """Why -> all faults of that operator in this folder of src/."""
+    found = {why: [] for why in OPERATORS}
+    for path in csource.sources(".c"):
+        if path.split("/")[1] != folder:
+            continue
+        text, source = masked(path), tree.text(path)
+        for head, begin, end in bodies(text):
+            for why, operator in OPERATORS.items():
+                for at, until, new in operator(text, head, begin, end):
+                    if "%2s" in new:
+                        first, second = re.split(r";\n\t+", source[at:until], maxsplit=1)
+                        new = new.replace("%2s", second).replace("%1s", first)
+                    elif "%s" in new:
+                        new = new.replace("%s", source[at:until])
+                    found[why].append(Fault(path, at, until, new, why))
+    return {why: faults for why, faults in found.items() if faults}
+
+
+def chosen(seed, folders=FOLDERS):
+    """Without end: a fault of each folder in turn, each operator as often as any other."""
+    by_chance = {folder: random.Random("%s %s" % (seed, folder)) for folder in folders}
+    taken = set()
+    while True:
+        for folder, chance in by_chance.items():
+            of = places(folder)
+            fault = chance.choice(of[chance.choice(sorted(of))])
+            if (fault.path, fault.begin, fault.new) not in taken:
+                taken.add((fault.path, fault.begin, fault.new))
+                yield fault
