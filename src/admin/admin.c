@@ -381,7 +381,6 @@ void admin_fini(struct admin *admin)
 void admin_renew(struct admin *admin, size_t server_count, const char *origin,
 		 const char *auth_mode)
 {
-	CHECK(server_count > 0);
 	admin->conf.server_count = server_count;
 	admin->conf.origin = origin;
 	admin->conf.auth_mode = auth_mode;
