@@ -14,7 +14,7 @@ struct access {
 	struct principal *principal; /* holds a reference */
 	struct grant *grant;         /* likewise; NULL: not a token of an issuer */
 	struct rights rights;        /* of the token */
-	unsigned int configuration;  /* number of the configuration that admitted it */
+	unsigned int configuration;  /* that admitted it to its endpoint; 0: none has */
 	uint64_t ends_at_ms;         /* expiry of the token; wall clock, UINT64_MAX: never */
 };
 

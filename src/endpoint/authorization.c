@@ -32,6 +32,7 @@ void authorization_init(struct authorization *auth, struct session_set *sessions
 	auth->principals = &sessions->principals;
 	auth->deny_list = &sessions->deny_list;
 	failures_init(&auth->failures, conf->failures_max);
+	auth->configuration = 1;
 }
 
 void authorization_renew_conf(struct authorization *auth, const struct authorization_conf *conf)

@@ -107,7 +107,7 @@ struct authorization {
 	struct principal_set *principals;
 	struct deny_list *deny_list;
 	struct failures failures;
-	unsigned int configuration; /* number of the current one */
+	unsigned int configuration; /* number of the current one, from 1 */
 };
 
 void authorization_init(struct authorization *auth, struct session_set *sessions,

@@ -38,6 +38,9 @@ void caller_settle(struct caller *caller, const struct server *server)
 	if (server != NULL ? endpoint->server == server : !endpoint->server->is_retired)
 		return;
 	caller->endpoint = endpoint_find_other(&caller->frontend->conf, endpoint, server);
+	if (caller->endpoint == endpoint)
+		return;
+	caller->access.configuration = 0;
 	caller->endpoint->server->users++;
 	endpoint->server->users--;
 }

@@ -23,7 +23,8 @@ struct caller {
 void caller_init(struct caller *caller, const struct endpoint_request *request);
 /*
  * After a possible reload that replaced its server: binds the caller to `server`, whose session it
- * names, or (NULL) to the server that accepts new sessions.
+ * names, or (NULL) to the server that accepts new sessions. The caller was let in elsewhere, and is
+ * judged again by what is required here (authorization_is_current).
  */
 void caller_settle(struct caller *caller, const struct server *server);
 /* Whether the caller's endpoint has the address of this one, whichever server is there now. */

@@ -304,6 +304,18 @@ void http_sse_drain(struct frontend *frontend)
 	}
 }
 
+/*
+ * Of a client without a session: brings it to the endpoint of this server, or (NULL) of the one that
+ * accepts new sessions. A reload may have replaced the one that its stream began with.
+ */
+static void client_settle(struct sse_client *client, const struct server *server)
+{
+	CHECK(client->session_client == NULL && client->opening == NULL && client->get != NULL);
+	caller_settle(&client->get->caller, server);
+	token_watch_move(client->get->token_watch, &client->get->caller);
+	client->endpoint = client->get->caller.endpoint;
+}
+
 struct sse_client *sse_client_find(struct caller *caller, const char *id)
 {
 	struct session_entry *entry =
@@ -317,6 +329,8 @@ struct sse_client *sse_client_find(struct caller *caller, const char *id)
 	if (!caller_is_at(caller, client->endpoint) ||
 	    client->principal != caller->access.principal)
 		return NULL;
+	if (client->state == CLIENT_OPEN && client->opening == NULL)
+		client_settle(client, NULL);
 	caller_settle(caller, client->endpoint->server);
 	return client;
 }
@@ -392,6 +406,7 @@ static void client_adopt(struct sse_client *client, struct client *session_clien
 
 	CHECK(client->session_client == NULL && client->opening == NULL);
 	CHECK(session->principal == client->principal && session->owner == NULL);
+	CHECK(session_client->server == client->endpoint->server);
 	client->session_client = session_client;
 	client->owner.ops = &owner_ops;
 	session->owner = &client->owner;
@@ -612,7 +627,18 @@ static struct sse_client *find_lost(const struct sse_get *get)
 	return found;
 }
 
-/* Gives the session of a lost client, with its calls, to another client. */
+/* Whether the client's token suffices at the endpoint of this server, to which it is brought. */
+static bool client_may_settle(struct sse_client *client, const struct server *server)
+{
+	const struct authorization *auth = &client->frontend->authorization;
+	struct refusal refusal;
+
+	client_settle(client, server);
+	return authorization_is_current(auth, &client->endpoint->place, &client->get->caller.access,
+					&refusal);
+}
+
+/* Gives the session of a lost client, with its calls, to another client at its endpoint. */
 static void client_take(struct sse_client *client, struct sse_client *lost)
 {
 	struct client *session_client = lost->session_client;
@@ -635,10 +661,12 @@ void sse_client_go_on(struct sse_client *client)
 {
 	struct sse_client *lost = find_lost(client->get);
 
-	if (lost != NULL)
+	if (lost != NULL && client_may_settle(client, lost->endpoint->server)) {
 		client_take(client, lost);
-	else
+	} else {
+		client_settle(client, NULL);
 		client_replay(client);
+	}
 }
 
 void sse_client_show(const struct sse_client *client, struct admission *admission)

@@ -145,7 +145,7 @@ static void listening_begin(struct listening *get, struct client *client,
 		answer_empty(&answer, 204, slice_of(NULL, 0));
 		listening_end(get);
 	} else if (event_writer_start(&get->writer, &get->exchange, source, buf_slice(&fields))) {
-		token_watch_begin(get->token_watch, &get->context->caller.access);
+		token_watch_begin(get->token_watch, &get->context->caller);
 		drop_context(get);
 	} else if (get->stored != NULL) {
 		listening_answer_expired(get, stored_stream_request_id(get->stored),

@@ -34,7 +34,7 @@ void sse_get_begin(struct sse_get *get, struct slice own, const struct answer *a
 					      slice_of(NULL, 0),
 			    conf->retry_ms);
 	http_stream_write(get->exchange.conn, buf_slice(&event));
-	token_watch_begin(get->token_watch, &get->caller.access);
+	token_watch_begin(get->token_watch, &get->caller);
 	buf_fini(&fields);
 	buf_fini(&event);
 	buf_fini(&uri);

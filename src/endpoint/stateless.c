@@ -341,7 +341,7 @@ static void begin_call(struct stateless_post *post, const struct admission *admi
 	call_init(&post->call, &call_ops, env);
 	post->is_running = true;
 	if (post->is_listen)
-		token_watch_begin(post->token_watch, &caller->access);
+		token_watch_begin(post->token_watch, caller);
 	if (!principal_is_anonymous(caller->access.principal))
 		deny_list_watch(frontend->authorization.deny_list, &post->deny_watcher);
 	client_request_open(frontend->router, caller->endpoint->server, caller->access.principal,

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "endpoint/caller.h"
 #include "obs/log.h"
 #include "process/server.h"
 #include "router/router.h"
@@ -175,8 +176,6 @@ struct token_watch *token_watch_new(const struct endpoint_request *request,
 	*watch = (struct token_watch){
 		.loop = request->frontend->router->loop,
 		.authorization = &request->frontend->authorization,
-		.server = request->endpoint->server,
-		.place = &request->endpoint->place,
 		.wait = { .on_done = token_watch_on_verdict },
 		.owner = owner,
 		.ops = ops,
@@ -185,23 +184,39 @@ struct token_watch *token_watch_new(const struct endpoint_request *request,
 		watch->token = mem_dup_slice(token);
 		watch->token_size = token.n;
 	}
-	watch->server->users++;
 	list_init(&watch->link);
 	timer_init(&watch->timer, token_watch_on_timer);
 	deny_watcher_init(&watch->deny_watcher, &token_watch_watcher_ops);
 	return watch;
 }
 
-void token_watch_begin(struct token_watch *watch, const struct access *access)
+static void token_watch_set_endpoint(struct token_watch *watch, const struct endpoint *endpoint)
+{
+	if (endpoint != NULL)
+		endpoint->server->users++;
+	if (watch->server != NULL)
+		watch->server->users--;
+	watch->server = endpoint != NULL ? endpoint->server : NULL;
+	watch->place = endpoint != NULL ? &endpoint->place : NULL;
+}
+
+void token_watch_begin(struct token_watch *watch, const struct caller *caller)
 {
 	if (watch == NULL)
 		return;
-	CHECK(watch->access.principal == NULL && access->principal != NULL);
-	watch->access = access_copy(access);
+	CHECK(watch->access.principal == NULL && caller->access.principal != NULL);
+	token_watch_set_endpoint(watch, caller->endpoint);
+	watch->access = access_copy(&caller->access);
 	deny_list_watch(watch->authorization->deny_list, &watch->deny_watcher);
 	list_append(&watch->authorization->watches, &watch->link);
 	token_watch_set_times(watch);
 	token_watch_wait(watch);
+}
+
+void token_watch_move(struct token_watch *watch, const struct caller *caller)
+{
+	if (watch != NULL)
+		token_watch_set_endpoint(watch, caller->endpoint);
 }
 
 /* A watch that ends may end others, which then leave whichever list they are in. */
@@ -235,7 +250,7 @@ void token_watch_end(struct token_watch **watch)
 	if (*watch == NULL)
 		return;
 	token_watch_stop(*watch);
-	(*watch)->server->users--;
+	token_watch_set_endpoint(*watch, NULL);
 	access_fini(&(*watch)->access);
 	loop_defer_free((*watch)->loop, *watch); /* it may be on the stack */
 	*watch = NULL;

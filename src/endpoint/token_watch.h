@@ -15,6 +15,7 @@
 #include "obs/reason.h"
 #include "session/deny_list.h"
 
+struct caller;
 struct token_watch;
 
 /* `owner` as in token_watch_new. */
@@ -54,9 +55,12 @@ struct token_watch {
 struct token_watch *token_watch_new(const struct endpoint_request *request,
 				    const struct token_watch_ops *ops, void *owner);
 /*
- * The stream has begun, for a token that was just admitted. No callback comes before the next turn.
+ * The stream has begun, for a token that was just admitted where the caller is. No callback comes
+ * before the next turn.
  */
-void token_watch_begin(struct token_watch *watch, const struct access *access);
+void token_watch_begin(struct token_watch *watch, const struct caller *caller);
+/* The caller is at another endpoint now: the token is judged by what that one requires. */
+void token_watch_move(struct token_watch *watch, const struct caller *caller);
 /*
  * A new configuration is in use: ends the streams whose tokens it would not admit, as far as that
  * is known without the issuer; gives the owners of the others their rights.

@@ -3,6 +3,7 @@
 #include "endpoint/token_watch.h"
 
 #include "base/clock.h"
+#include "endpoint/caller.h"
 #include "endpoint/frontend.h"
 #include "router/stage.h"
 
@@ -11,6 +12,7 @@
 static struct frontend frontend;
 static struct deny_list deny_list;
 static struct access access;
+static struct caller caller;
 static struct token_watch *token_watch;
 static enum reason ended;
 static struct rights told;
@@ -49,7 +51,8 @@ static int setup(void **state)
 				 .ends_at_ms = clock_wall_ms() + DAY_MS };
 	ended = REASON_DONE;
 	token_watch = token_watch_new(&request, &watch_ops, NULL);
-	token_watch_begin(token_watch, &access);
+	caller = (struct caller){ .endpoint = &endpoint, .access = access };
+	token_watch_begin(token_watch, &caller);
 	return token_watch != NULL ? 0 : -1;
 }
 

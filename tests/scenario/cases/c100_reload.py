@@ -12,6 +12,7 @@ import time
 import c42_confine
 import c75_metrics
 import c95_audit
+import c98_reconnect
 import harness
 import mcp
 import wire
@@ -86,6 +87,7 @@ def servers_come_and_go(t):
 def the_first_server_comes_with_a_reload(t):
     """product §4: a configuration without a server is served, and told of; so is one whose last server was removed."""
     t.start({}, wait=False)
+    ok("no server has changed" in reload(t, {})[0], "of none to none")
     t.daemon.wait_log("gateway_ready")
     t.daemon.use_url("http://%s/" % t.daemon.log("listen")[0].rpartition("address=")[2].split()[0])
     ok(any("warning: %s:" % t.daemon.file in line and "there is no server yet" in line for line in t.daemon.lines), t.daemon.lines)
@@ -422,6 +424,48 @@ def changed_under_http_sse(t):
     reload(t, {"main": {"script": {}, "env": {"N": "2"}}})
     eq(client.pid(), pid)
     ok(t.sse().pid() != pid, "another one")
+
+
+@case(daemon=False)
+def taken_up_under_http_sse(t):
+    """FRONT-OLD-09 product §4: who comes back without an id, over reloads that replaced its server, has its session and process again."""
+    alice = mcp.bearer("alice")
+    def main(n):
+        return {"main": {"script": {}, "env": {"N": n}}}
+    t.start(main("1"), dict(c98_reconnect.LONG, **c98_reconnect.TOKENS))
+    client = c98_reconnect.SseOf(t, alice)
+    pid = client.pid()
+    late = client.start_do(["sleep", 1], ["text", "for its caller"])
+    c98_reconnect.lose(client)
+    reload(t, main("2"))
+    back = c98_reconnect.SseOf(t, alice, c98_reconnect.VERSION)
+    reload(t, main("3"))
+    eq(back.pid(), pid, "its first message takes it up")
+    eq(back.wait_answer(late)["result"]["content"][0]["text"], "for its caller")
+    c98_reconnect.lose(back)
+    again = c98_reconnect.SseOf(t, alice, c98_reconnect.VERSION)
+    late = again.start_do(["text", "x"])
+    eq(again.wait_answer(late)["result"]["content"][0]["text"], "x")
+    eq(again.pid(), pid, "it need not say anything")
+    again.notify("notifications/x")
+    fresh = c98_reconnect.SseOf(t, alice)
+    ok(fresh.pid() != pid, "a new one has a new process")
+
+
+@case(daemon=False)
+def begun_over_a_reload_under_http_sse(t):
+    """FRONT-OLD-03 product §4: a client whose stream began before its server was replaced, and its session after, is served by the new one."""
+    def main(n):
+        return {"main": {"script": {}, "env": {"N": n}}}
+    t.start(main("1"), c98_reconnect.LONG)
+    new, returning = t.sse(begin=False), t.sse(begin=False, extra=[c98_reconnect.VERSION])
+    reload(t, main("2"))
+    ok("result" in new.ask("initialize", mcp.initialize(mcp.A)["params"]), "initialize")
+    new.notify("notifications/initialized")
+    eq(new.do_text(["text", "x"]), "x")
+    wait_for(lambda: returning.post(mcp.request("a", "ping")).status == 202, what="the session")
+    eq(returning.next(), {"jsonrpc": "2.0", "id": "a", "result": {}})
+    eq({s["state"] for s in json.loads(ctl(t, "status", "--json")[0])["servers"] if s["processes"]}, {"ready"})
 
 
 @case(daemon=False)

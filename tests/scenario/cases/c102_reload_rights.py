@@ -274,6 +274,26 @@ def old_addresses_keep_their_resource(t):
     ok(METADATA in refused.response.header("www-authenticate"), "the resource of the old address")
 
 
+@case(daemon=False, deadline=60)
+def another_server_at_the_address(t):
+    """AUTH-AUD-01 AUTH-JWT-13 product §4: sessions of a removed server go on by its own rules, not by those of the one that has its address now."""
+    i = issuer.Issuer()
+    loose = merged(oauth(i), {"auth": {"bind_client": False}})
+    t.start({"main": dict(MAIN, clients=["one"])}, loose)
+    meets, does_not = i.token(RESOURCE, client_id="one"), i.token(RESOURCE, client_id="two")
+    old = t.session(token=meets)
+    reload(t, {"next": dict(MAIN, path="/main/mcp")}, loose)
+    t.session(token=does_not, path="/main/mcp").echo("at the new one")
+    old.echo("at the old one")
+    stream = old.get()
+    old.token = does_not
+    eq(old.post(mcp.request(1, "ping")).status, 403)
+    eq(old.get(check=False).response.status, 403)
+    old.token = meets
+    reload(t, {"next": dict(MAIN, path="/main/mcp", clients=["two"])}, loose)
+    nothing_ends([stream.next])
+
+
 class Half:
     """A POST that has been let in, and whose body has begun."""
 
