@@ -198,6 +198,7 @@ struct admin_server *admin_server_new(const struct admin_server_conf *conf)
 	admin_init(&a->admin, &(struct admin_conf){ .router = conf->router,
 						    .servers = conf->servers,
 						    .server_count = conf->server_count,
+						    .fleet = conf->fleet,
 						    .paths = a->paths,
 						    .front = conf->front,
 						    .client_frontend = conf->frontend,

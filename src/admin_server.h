@@ -27,6 +27,7 @@ struct admin_server_conf {
 	struct router *router;
 	struct server *servers;
 	size_t server_count;
+	const struct fleet *fleet;       /* of all servers */
 	const struct http_server *front; /* the one that clients use */
 	void (*on_drain)(void);          /* the operator wants the daemon to stop */
 	uint64_t (*on_reload)(void); /* … to reread the configuration; returns the order's number */

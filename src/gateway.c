@@ -337,6 +337,7 @@ static void gateway_make_http(struct gateway *g)
 					     .endpoints = g->table.endpoints,
 					     .servers = g->table.servers,
 					     .server_count = g->table.count,
+					     .fleet = &g->table.fleet,
 					     .frontend = &g->frontend.conf,
 					     .http = &conf,
 					     .front = g->http,

@@ -363,7 +363,8 @@ void admin_init(struct admin *admin, const struct admin_conf *conf)
 	admin->metrics_handler =
 		(struct http_handler){ metrics_on_request, admin_write_error, NULL };
 	admin->page_handler = (struct http_handler){ page_on_request, admin_write_error, NULL };
-	CHECK(conf->router != NULL && conf->servers != NULL && conf->paths != NULL);
+	CHECK(conf->router != NULL && conf->servers != NULL && conf->fleet != NULL &&
+	      conf->paths != NULL);
 	admin->conf = *conf;
 	admin->page_token = conf->page_token != NULL ? mem_strdup(conf->page_token) : NULL;
 	admin->conf.page_token = NULL; /* of a configuration that a reload may free */

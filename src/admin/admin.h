@@ -27,6 +27,7 @@ struct admin_conf {
 	struct router *router;
 	struct server *servers;
 	size_t server_count;                         /* those without a name do not exist */
+	const struct fleet *fleet;                   /* all their processes */
 	const struct slice *paths;                   /* of the servers, for clients */
 	const struct http_server *front;             /* has the client connections */
 	const struct frontend_conf *client_frontend; /* checks the requests of clients */

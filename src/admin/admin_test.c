@@ -35,6 +35,7 @@ static int setup(void **state)
 	admin_init(&admin, &(struct admin_conf){ .router = &router,
 						 .servers = servers,
 						 .server_count = 2,
+						 .fleet = &fleet,
 						 .paths = paths,
 						 .auth_mode = "none",
 						 .front = front,

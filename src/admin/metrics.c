@@ -52,8 +52,6 @@ static void put_gateway(struct metric_writer *writer, const struct admin *admin)
 	const struct router *router = admin->conf.router;
 	const struct slice version = slice_str(admin->conf.version);
 	struct http_usage http = http_server_usage(admin->conf.front);
-	size_t from = 0;
-	const struct server *any = next_shown(admin, &from);
 
 	metric_begin(writer, METRIC_BUILD_INFO);
 	metric_put(writer, &version, 1);
@@ -67,8 +65,7 @@ static void put_gateway(struct metric_writer *writer, const struct admin *admin)
 	put_one(writer, METRIC_SESSIONS_MAX, router->sessions.conf.max_sessions);
 	put_one(writer, METRIC_CALLS_IN_FLIGHT, router->calls);
 	put_one(writer, METRIC_LISTS_KEPT, router->lists.bytes);
-	put_one(writer, METRIC_PROCESSES_MAX,
-		any != NULL && any->conf.fleet != NULL ? any->conf.fleet->max : 0);
+	put_one(writer, METRIC_PROCESSES_MAX, admin->conf.fleet->max);
 	put_one(writer, METRIC_AUDIT_WRITTEN, router->audit != NULL ? router->audit->written : 0);
 	put_one(writer, METRIC_AUDIT_FAILING, router->audit != NULL && router->audit->is_failing);
 }

@@ -40,6 +40,7 @@ static int setup(void **state)
 	admin_init(&admin, &(struct admin_conf){ .router = &router,
 						 .servers = servers,
 						 .server_count = 2,
+						 .fleet = &fleet,
 						 .paths = paths,
 						 .auth_mode = "none",
 						 .front = front,

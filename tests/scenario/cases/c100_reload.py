@@ -103,6 +103,22 @@ def the_first_server_comes_with_a_reload(t):
 
 
 @case(daemon=False)
+def reloads_before_there_is_a_server(t):
+    """product §4: a configuration without a server, as a package installs it, is read again like any other, by SIGHUP too."""
+    t.start({}, {"limits": {"processes": 7}}, wait=False)
+    t.daemon.wait_log("gateway_ready")
+    t.daemon.use_url("http://%s/" % t.daemon.log("listen")[0].rpartition("address=")[2].split()[0])
+    eq(c75_metrics.read(t)["mcpgated_processes_max"], 7)
+    t.daemon.process.send_signal(signal.SIGHUP)
+    t.daemon.wait_log("reload_used", "servers=0")
+    reload(t, {}, {"limits": {"processes": 9}})
+    eq(c75_metrics.read(t)["mcpgated_processes_max"], 9)
+    eq(len(t.daemon.log("gateway_start")), 1, "gateways")
+    reload(t, {"main": {}})
+    t.session().echo("hello")
+
+
+@case(daemon=False)
 def sessions_of_a_removed_server_have_the_drain_time(t):
     """product §4: what is left of a removed server ends after drain_timeout, with its processes."""
     t.start({"main": {}, "old": {}}, {"drain_timeout": "300ms"})
