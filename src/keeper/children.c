@@ -65,13 +65,20 @@ static void log_sandbox(const struct config_server *server)
 		    LOG_STR("lacks", confinement.lacking));
 }
 
+static struct server_starts *starts_of(const struct children *children, size_t server)
+{
+	CHECK(server < SERVERS_MAX);
+	return &children->slots->slots[server].starts;
+}
+
 /* Its name may have been another number's, with other arguments, say. */
 static bool was_root(const struct children *children, const char *name)
 {
 	const struct config *config = children->config;
 
 	for (size_t i = 0; i < config->server_count; i++)
-		if (children->is_noted[i] && strcmp(config->servers[i].conf.name, name) == 0 &&
+		if (starts_of(children, i)->is_logged &&
+		    strcmp(config->servers[i].conf.name, name) == 0 &&
 		    kernel_features_is_root(&config->servers[i]))
 			return true;
 	return false;
@@ -84,48 +91,33 @@ void children_note_servers(const struct children *children)
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 
-		/* A number stands for the same processes until children_forget_server. */
-		if (!server->enabled || children->is_noted[i])
+		/* A number stands for the same processes until it is freed. */
+		if (!server->enabled || starts_of(children, i)->is_logged)
 			continue;
 		if (kernel_features_is_root(server) && !was_root(children, server->conf.name))
 			LOG(SERVER_IS_ROOT, LOG_STR("server", server->conf.name));
 		if (kernel_features_reaches_gateway(config, server))
 			LOG(SERVER_REACHES_GATEWAY, LOG_STR("server", server->conf.name));
 		log_sandbox(server);
-		children->is_noted[i] = true;
+		starts_of(children, i)->is_logged = true;
 	}
 }
 
-size_t children_count(const struct children *children, size_t server)
-{
-	CHECK(server < SERVERS_MAX);
-	return children->counts[server];
-}
-
-void children_forget_server(struct children *children, size_t server)
-{
-	CHECK(children_count(children, server) == 0);
-	children->starts[server] = (struct starts){ 0 };
-	children->is_noted[server] = false;
-}
-
-void children_init(struct children *children, const struct config *config, struct launch *launch,
-		   struct reaper *reaper, struct cgroups *cgroups)
+void children_init(struct children *children, const struct server_slots *slots,
+		   struct launch *launch, struct reaper *reaper, struct cgroups *cgroups)
 {
 	*children = (struct children){
-		.config = config,
+		.slots = slots,
+		.config = &slots->table,
 		.launch = launch,
 		.reaper = reaper,
 		.cgroups = cgroups,
 		.gateway_fd = -1,
 	};
-	CHECK(launch->config == config);
+	CHECK(launch->config == children->config);
 	list_init(&children->starting);
 	list_init(&children->others);
 	list_init(&children->untold);
-	children->counts = mem_zalloc(SERVERS_MAX * sizeof(*children->counts));
-	children->starts = mem_zalloc(SERVERS_MAX * sizeof(*children->starts));
-	children->is_noted = mem_zalloc(SERVERS_MAX * sizeof(*children->is_noted));
 	children_note_servers(children);
 }
 
@@ -179,7 +171,7 @@ static struct row *row_new(struct children *children, const struct ipc_message *
 	list_append(&children->starting, &row->link);
 	list_init(&row->untold);
 	children->starting_count++;
-	children->counts[row->server]++;
+	starts_of(children, row->server)->processes++;
 	children->count++;
 	map_insert(&children->by_id, row->id, row);
 	return row;
@@ -191,8 +183,8 @@ static void row_free(struct children *children, struct row *row)
 	row_close_pipes(row);
 	list_remove(&row->link);
 	row_set_untold(children, row, false);
-	CHECK(children->counts[row->server] > 0);
-	children->counts[row->server]--;
+	CHECK(starts_of(children, row->server)->processes > 0);
+	starts_of(children, row->server)->processes--;
 	children->count--;
 	free(row);
 }
@@ -249,7 +241,7 @@ static void log_spawn_failed(struct children *children, const struct row *row,
 			     const struct launch_verdict *verdict)
 {
 	const char *command = children->config->servers[row->server].command;
-	struct launch_verdict *told = &children->starts[row->server].failed;
+	struct launch_verdict *told = &starts_of(children, row->server)->failed;
 	char reason[160];
 
 	if (told->error == verdict->error && told->step == verdict->step)
@@ -271,7 +263,7 @@ static void refuse(const struct ipc_message *message, const char *why)
 /* NULL, or why this start is refused. */
 static const char *check_start(const struct children *children, const struct ipc_message *message)
 {
-	if (message->server >= children->config->server_count)
+	if (server_slots_find(children->slots, message->server) == NULL)
 		return "there is no such server";
 	if (!children->config->servers[message->server].enabled)
 		return "the server is not enabled";
@@ -290,18 +282,21 @@ static bool is_over_limit(const struct children *children, uint32_t server)
 {
 	const struct config *config = children->config;
 
-	return is_above(children->counts[server], config->servers[server].conf.pool_max) ||
+	return is_above(starts_of(children, server)->processes,
+			config->servers[server].conf.pool_max) ||
 	       is_above(children->count, config->max_processes);
 }
 
 /* Likewise with start.rate: a second's worth may come at once, and some late ones of the second before. */
 static bool is_too_fast(struct children *children, uint32_t server)
 {
-	struct starts *starts = &children->starts[server];
+	struct server_starts *starts = starts_of(children, server);
 	uint64_t now = clock_now_ms();
 
-	if (now - starts->second_began_ms >= 1000)
-		*starts = (struct starts){ .second_began_ms = now, .failed = starts->failed };
+	if (now - starts->second_began_ms >= 1000) {
+		starts->second_began_ms = now;
+		starts->count = 0;
+	}
 	return ++starts->count >
 	       2 * children->config->servers[server].conf.start_rate + STARTS_RESERVE;
 }
@@ -456,7 +451,7 @@ static bool row_read_verdict(struct children *children, struct row *row)
 		row->error = verdict.error;
 		log_spawn_failed(children, row, &verdict);
 	} else {
-		children->starts[row->server].failed = (struct launch_verdict){ 0 };
+		starts_of(children, row->server)->failed = (struct launch_verdict){ 0 };
 		LOG(CHILD_SPAWN, LOG_STR("server", row_server_name(children, row)),
 		    LOG_INT("pid", row->pid), LOG_INT("child", row->id));
 	}
@@ -654,7 +649,4 @@ void children_fini(struct children *children)
 	free_list(&children->others);
 	map_fini(&children->by_id);
 	map_fini(&children->by_pid);
-	free(children->counts);
-	free(children->starts);
-	free(children->is_noted);
 }

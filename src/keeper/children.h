@@ -19,6 +19,7 @@
 #include "keeper/cgroups.h"
 #include "keeper/reaper.h"
 #include "keeper/launch.h"
+#include "keeper/server_slots.h"
 
 /*
  * Limit on children between fork and exec; beyond it, the gateway's requests wait in its socket.
@@ -31,7 +32,8 @@
 #define CHILDREN_JUDGED_MAX 64
 
 struct children {
-	const struct config *config;
+	const struct server_slots *slots;
+	const struct config *config; /* of the slots */
 	struct launch *launch;
 	struct reaper *reaper;
 	struct cgroups *cgroups;
@@ -43,15 +45,7 @@ struct children {
 	struct list untold; /* those with something to report to the gateway */
 	size_t untold_count;
 	size_t starting_count;
-	size_t count;   /* entries */
-	size_t *counts; /* entries per server */
-	struct starts {
-		uint64_t second_began_ms;
-		uint64_t count; /* in that second */
-		/* The failure of the last start that the log reports; 0: it did not fail. */
-		struct launch_verdict failed;
-	} * starts;     /* per server */
-	bool *is_noted; /* per server: its confinement was logged */
+	size_t count; /* entries */
 	struct {
 		uint64_t question;
 		bool is_allowed;
@@ -60,8 +54,8 @@ struct children {
 };
 
 /* All are borrowed. */
-void children_init(struct children *children, const struct config *config, struct launch *launch,
-		   struct reaper *reaper, struct cgroups *cgroups);
+void children_init(struct children *children, const struct server_slots *slots,
+		   struct launch *launch, struct reaper *reaper, struct cgroups *cgroups);
 /* Frees the table; does not touch processes that are still running. */
 void children_fini(struct children *children);
 
@@ -70,10 +64,6 @@ void children_note_servers(const struct children *children);
 /* Handles IPC_RELEASE; is_allowed: whether it was legal. */
 void children_release(const struct children *children, const struct ipc_message *message,
 		      bool is_allowed);
-/* A server's number is free: forgets the history of its starts. It has no processes. */
-void children_forget_server(struct children *children, size_t server);
-/* How many processes of the server exist or are still known to the gateway. */
-size_t children_count(const struct children *children, size_t server);
 
 /*
  * Handles IPC_START, IPC_SIGNAL, IPC_FORGET or IPC_JUDGE. An illegal request is logged and ignored;

@@ -24,13 +24,14 @@
 
 static void take_over(struct era_store *store)
 {
-	for (size_t i = 0; i < store->config->server_count; i++) {
-		struct era_entry entry = { .memory = store->noted[i],
+	for (size_t i = 0; i < store->slots->table.server_count; i++) {
+		struct server_era *noted = &store->slots->slots[i].era;
+		struct era_entry entry = { .memory = noted->memory,
 					   .noted_at_ms = clock_wall_ms() };
 
-		if (!store->is_noted[i])
+		if (!noted->is_noted)
 			continue;
-		store->is_noted[i] = false;
+		noted->is_noted = false;
 		program_digest_make(&store->launch->specs[i], &entry.digest);
 		era_table_set(store->table, &entry);
 	}
@@ -57,12 +58,17 @@ static void save(struct era_store *store)
 	store->has_failed = result < 0;
 }
 
+static const struct config_server *server_of(const struct era_store *store, size_t number)
+{
+	return &store->slots->table.servers[number];
+}
+
 /* NULL, or why the message is ignored. */
 static const char *check(const struct era_store *store, const struct ipc_message *message)
 {
-	if (message->server >= store->config->server_count)
+	if (server_slots_find(store->slots, message->server) == NULL)
 		return "there is no such server";
-	if (store->config->servers[message->server].conf.era != ERA_UNKNOWN)
+	if (server_of(store, message->server)->conf.era != ERA_UNKNOWN)
 		return "the era of the server is configured";
 	if (message->value < ERA_UNKNOWN || message->value > ERA_MODERN || message->child > 1)
 		return "there is no such era";
@@ -76,10 +82,10 @@ static struct era_memory memory_of(const struct era_store *store, size_t server)
 	const struct era_entry *entry;
 	struct program_digest digest;
 
-	if (store->is_noted[server])
-		return store->noted[server];
+	if (store->slots->slots[server].era.is_noted)
+		return store->slots->slots[server].era.memory;
 	if (store->table->count == 0 || store->launch->specs[server].candidates == NULL ||
-	    store->config->servers[server].conf.era != ERA_UNKNOWN)
+	    server_of(store, server)->conf.era != ERA_UNKNOWN)
 		return none;
 	program_digest_make(&store->launch->specs[server], &digest);
 	entry = era_table_find(store->table, &digest);
@@ -90,7 +96,7 @@ void era_store_note(struct era_store *store, const struct ipc_message *message)
 {
 	const char *why = check(store, message);
 	uint64_t earliest_ms = clock_now_ms() + ERA_STORE_GATHER_MS;
-	struct era_memory *noted;
+	struct server_era *noted;
 
 	if (why != NULL) {
 		LOG(IPC_BAD_REQUEST, LOG_INT("type", message->type),
@@ -98,13 +104,12 @@ void era_store_note(struct era_store *store, const struct ipc_message *message)
 		    LOG_STR("reason", why));
 		return;
 	}
-	noted = &store->noted[message->server];
-	if (!store->is_noted[message->server])
-		*noted = memory_of(store, message->server);
-	store->is_noted[message->server] = true;
-	noted->era = (enum era)message->value;
+	noted = &server_slots_find(store->slots, message->server)->era;
+	noted->memory = memory_of(store, message->server);
+	noted->is_noted = true;
+	noted->memory.era = (enum era)message->value;
 	if (message->child == 1)
-		noted->probed_at_ms = clock_wall_ms();
+		noted->memory.probed_at_ms = clock_wall_ms();
 	if (store->is_due)
 		return;
 	store->is_due = true;
@@ -150,17 +155,15 @@ void era_store_renew(struct era_store *store)
 
 /* ---- beginning and end ---- */
 
-void era_store_init(struct era_store *store, const struct config *config,
+void era_store_init(struct era_store *store, const struct server_slots *slots,
 		    const struct launch *launch)
 {
 	struct error err = { ERROR_NONE, "" };
 	struct buf text = { 0 };
 	int result;
 
-	*store = (struct era_store){ .config = config, .launch = launch };
+	*store = (struct era_store){ .slots = slots, .launch = launch };
 	store->table = mem_zalloc(sizeof(*store->table));
-	store->noted = mem_zalloc(SERVERS_MAX * sizeof(*store->noted));
-	store->is_noted = mem_zalloc(SERVERS_MAX * sizeof(*store->is_noted));
 	result = state_file_read(FILE_NAME, ERA_TABLE_TEXT_MAX, &text, &err);
 	if (result == 0 && text.data != NULL)
 		result = era_table_read(store->table, buf_slice(&text), &err);
@@ -174,6 +177,4 @@ void era_store_fini(struct era_store *store)
 	if (store->is_due)
 		save(store);
 	free(store->table);
-	free(store->noted);
-	free(store->is_noted);
 }

@@ -14,29 +14,26 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "config/config.h"
 #include "io/ipc.h"
 #include "keeper/era_table.h"
 #include "keeper/launch.h"
+#include "keeper/server_slots.h"
 
 #define ERA_STORE_GATHER_MS 1000 /* reports within this time are written together */
 #define ERA_STORE_EACH_MS 10000  /* minimum interval between writes */
 
 struct era_store {
-	const struct config *config;
+	const struct server_slots *slots; /* what was reported since the table was written */
 	const struct launch *launch;
 	struct era_table *table;
-	/* Per server: what the gateway has reported since the table was written. */
-	struct era_memory *noted;
-	bool *is_noted;  /* per server: whether it has */
-	bool is_due;     /* for at least one server */
+	bool is_due;     /* at least one server's was reported */
 	bool has_failed; /* writing the file failed, and that was logged */
 	uint64_t write_at_ms;
 	uint64_t written_at_ms; /* 0: never */
 };
 
 /* Reads the file, if any. Both arguments are borrowed. */
-void era_store_init(struct era_store *store, const struct config *config,
+void era_store_init(struct era_store *store, const struct server_slots *slots,
 		    const struct launch *launch);
 /* Writes what has not been written. */
 void era_store_fini(struct era_store *store);
@@ -50,7 +47,10 @@ uint64_t era_store_do_due(struct era_store *store);
  */
 int era_store_hand_over(struct era_store *store, const uint32_t *numbers, size_t count,
 			struct error *err) must_check;
-/* The servers have changed: saves what was reported about the previous programs. */
+/*
+ * Servers are about to change or to be freed: takes into the table what was reported about their
+ * programs.
+ */
 void era_store_renew(struct era_store *store);
 
 #endif

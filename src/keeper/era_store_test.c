@@ -14,7 +14,8 @@
 
 static char directory[64];
 static char program[96];
-static struct config config;
+static struct server_slot slot[SERVERS_MAX];
+static struct server_slots slots = { .slots = slot };
 static struct launch launch;
 static struct launch_spec specs[SERVERS];
 static struct config_server servers[SERVERS];
@@ -71,7 +72,7 @@ static struct era_memory handed_over(size_t server)
 static void begin_again(void)
 {
 	era_store_fini(&store);
-	era_store_init(&store, &config, &launch);
+	era_store_init(&store, &slots, &launch);
 }
 
 static bool has_file(void)
@@ -91,12 +92,13 @@ static int setup(void **state)
 	for (size_t i = 0; i < SERVERS; i++) {
 		servers[i] = (struct config_server){ .command = program, .conf.name = names[i] };
 		specs[i] = (struct launch_spec){ .candidates = candidates, .server = &servers[i] };
+		slot[i] = (struct server_slot){ .state = SERVER_SLOT_CURRENT, .is_known = true };
 	}
 	servers[2].conf.era = ERA_LEGACY;
-	config = (struct config){ .servers = servers, .server_count = SERVERS };
-	launch = (struct launch){ .specs = specs, .config = &config };
+	slots.table = (struct config){ .servers = servers, .server_count = SERVERS };
+	launch = (struct launch){ .specs = specs, .config = &slots.table };
 	pass(0);
-	era_store_init(&store, &config, &launch);
+	era_store_init(&store, &slots, &launch);
 	return 0;
 }
 
@@ -256,6 +258,20 @@ static void nonsense_is_ignored(void **state)
 	assert_int_equal(handed_over(0).era, ERA_UNKNOWN);
 }
 
+/* SEC-61: what a number meant before, it does not mean any more. */
+static void what_has_gone_is_not_spoken_of(void **state)
+{
+	slot[0].state = SERVER_SLOT_RELEASED;
+	note(0, ERA_MODERN, 1);
+	slot[1] = (struct server_slot){ .state = SERVER_SLOT_FREE };
+	servers[1] = (struct config_server){ .enabled = false };
+	specs[1] = (struct launch_spec){ .server = &servers[1] };
+	note(1, ERA_MODERN, 1);
+	assert_int_equal(era_store_do_due(&store), UINT64_MAX);
+	era_store_renew(&store);
+	assert_int_equal(store.table->count, 0);
+}
+
 static void strange_files_are_ignored(void **state)
 {
 	note(0, ERA_MODERN, 1);
@@ -354,6 +370,7 @@ int main(void)
 		TEST(other_arguments_are_not_known),
 		TEST(writes_are_few),
 		TEST(nonsense_is_ignored),
+		TEST(what_has_gone_is_not_spoken_of),
 		TEST(strange_files_are_ignored),
 		TEST(links_are_not_followed),
 		TEST(memory_alone_will_do),

@@ -695,7 +695,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 		return -1;
 	launch_raise_limits(&keeper->launch);
 	launch_note_signals(&keeper->launch);
-	era_store_init(&keeper->era_store, table, &keeper->launch);
+	era_store_init(&keeper->era_store, &keeper->slots, &keeper->launch);
 	if (pin_store_init(&keeper->pin_store, config, err) < 0)
 		return -1;
 	if (keeper_open_cgroups(keeper, err) < 0)
@@ -703,7 +703,8 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	keeper->reaper.programs = keeper->programs;
 	keeper_start_reaper(keeper);
 	announcement_init(&keeper->announcement, config);
-	children_init(&keeper->children, table, &keeper->launch, &keeper->reaper, &keeper->cgroups);
+	children_init(&keeper->children, &keeper->slots, &keeper->launch, &keeper->reaper,
+		      &keeper->cgroups);
 	gateway_process_init(&keeper->gateway);
 	keeper_init_reload(keeper);
 	clock_update();

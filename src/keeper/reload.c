@@ -580,8 +580,8 @@ static void free_slot(const struct reload_parts *parts, size_t number)
 {
 	struct error err;
 
+	era_store_renew(parts->era_store); /* while its program is known */
 	server_slots_free_one(parts->slots, number);
-	children_forget_server(parts->children, number);
 	CHECK(launch_renew(parts->launch, number, &err) == 0); /* there is nothing to prepare */
 }
 
@@ -590,7 +590,7 @@ void reload_free_slots(const struct reload *reload)
 	const struct reload_parts *parts = &reload->parts;
 
 	for (size_t i = 0; i < parts->slots->table.server_count; i++)
-		if (children_count(parts->children, i) > 0) {
+		if (parts->slots->slots[i].starts.processes > 0) {
 			if (server_slots_is_overdue(parts->slots, i))
 				children_kill_server(parts->children, i);
 		} else if (server_slots_is_released(parts->slots, i)) {

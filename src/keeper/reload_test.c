@@ -163,8 +163,8 @@ static void begin_with(const char *text)
 	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
 	server_slots_init(&slots, config);
 	assert_int_equal(launch_init(&launch, &slots.table, SERVERS_MAX, &err), 0);
-	children_init(&children, &slots.table, &launch, &reaper, &cgroups);
-	era_store_init(&era_store, &slots.table, &launch);
+	children_init(&children, &slots, &launch, &reaper, &cgroups);
+	era_store_init(&era_store, &slots, &launch);
 	assert_int_equal(pin_store_init(&pin_store, config, &err), 0);
 	assert_int_equal(fetcher_process_init(&fetcher, config, NULL, &err), 0);
 	assert_int_equal(certificates_init(&certificates, config, NULL, &err), 0);
@@ -508,7 +508,7 @@ static void removed_servers_end_whatever_a_gateway_says(void **state)
 
 	begin_with("drain_timeout: 1s\ndefaults: {stop: {grace: 1s, term: 1s}}\n" TWO);
 	children_request(&children, &start_b, -1);
-	assert_int_equal(children_count(&children, 1), 1);
+	assert_int_equal(slots.slots[1].starts.processes, 1);
 	put(file, "drain_timeout: 1s\n" ONE);
 	order(1);
 	hear_config(1);
@@ -530,6 +530,33 @@ static void removed_servers_end_whatever_a_gateway_says(void **state)
 	children_release(&children, &again_b, server_slots_release(&slots, 1));
 	reload_free_slots(&reload);
 	assert_int_equal(slots.slots[1].state, SERVER_SLOT_FREE);
+}
+
+/* BACK-ERA-06: of a server whose number is free before the eras are written. */
+static void what_is_known_of_a_server_is_freed_with_it(void **state)
+{
+	const struct ipc_message era = { .type = IPC_ERA, .child = 1, .value = ERA_MODERN };
+
+	begin_with(ONE);
+	era_store_note(&era_store, &era);
+	put(file, "servers: {a: {command: cat, args: [-]}}\n");
+	order(1);
+	hear_config(1);
+	era_store_note(&era_store, &era);
+	judge(true);
+	assert_int_equal(era_store.table->count, 1);
+	assert_int_equal(slots.numbers[0], 1);
+	era_store_note(&era_store, &era); /* it still has sessions */
+	assert_true(server_slots_release(&slots, 0));
+	era_store_note(&era_store, &era);
+	assert_int_equal(count_logged("ipc_bad_request"), 1);
+	reload_free_slots(&reload);
+	assert_int_equal(slots.slots[0].state, SERVER_SLOT_FREE);
+	era_store_note(&era_store, &era);
+	assert_int_equal(count_logged("ipc_bad_request"), 2);
+	clock_freeze(now_ms += ERA_STORE_EACH_MS);
+	assert_int_equal(era_store_do_due(&era_store), UINT64_MAX);
+	assert_int_equal(era_store.table->count, 1);
 }
 
 /* Each server has its own line in the log, whatever another one of its number has had. */
@@ -826,6 +853,7 @@ int main(void)
 		TEST(orders_meanwhile_are_done_afterwards),
 		TEST(orders_are_bounded),
 		TEST(removed_servers_end_whatever_a_gateway_says),
+		TEST(what_is_known_of_a_server_is_freed_with_it),
 		TEST(failures_are_not_those_of_the_one_before),
 		TEST(reload_waits_for_a_gateway_that_serves),
 		TEST(gateway_that_does_not_judge_is_ended),

@@ -87,7 +87,7 @@ struct config *server_slots_fini(struct server_slots *slots)
 	slots->current->config = NULL;
 	for (size_t i = 0; i < slots->table.server_count; i++)
 		if (slots->slots[i].generation != NULL)
-			server_slots_free_one(slots, i);
+			generation_unref(slots->slots[i].generation);
 	generation_unref(slots->current);
 	free(slots->slots);
 	free(slots->table.servers);
@@ -208,6 +208,13 @@ void server_slots_use(struct server_slots *slots, struct config *next, const uin
 			bound_retiring(slots, i);
 }
 
+struct server_slot *server_slots_find(const struct server_slots *slots, uint32_t number)
+{
+	struct server_slot *slot = number < SERVERS_MAX ? &slots->slots[number] : NULL;
+
+	return slot != NULL && slot->is_known && slot->state != SERVER_SLOT_RELEASED ? slot : NULL;
+}
+
 uint64_t server_slots_do_due(struct server_slots *slots)
 {
 	uint64_t next = UINT64_MAX;
@@ -236,10 +243,9 @@ bool server_slots_is_overdue(const struct server_slots *slots, size_t number)
 
 bool server_slots_release(struct server_slots *slots, uint32_t number)
 {
-	struct server_slot *slot = &slots->slots[number < SERVERS_MAX ? number : 0];
+	struct server_slot *slot = server_slots_find(slots, number);
 
-	if (number >= SERVERS_MAX ||
-	    (slot->state != SERVER_SLOT_RETIRING && slot->state != SERVER_SLOT_OVER))
+	if (slot == NULL || slot->state == SERVER_SLOT_CURRENT)
 		return false;
 	if (slot->state == SERVER_SLOT_RETIRING)
 		slot_end(slots, number, SERVER_SLOT_RELEASED);
@@ -263,7 +269,7 @@ void server_slots_free_one(struct server_slots *slots, size_t number)
 {
 	struct server_slot *slot = &slots->slots[number];
 
-	CHECK(slot->generation != NULL);
+	CHECK(slot->generation != NULL && slot->starts.processes == 0);
 	generation_unref(slot->generation);
 	*slot = (struct server_slot){ .state = SERVER_SLOT_FREE };
 	slots->table.servers[number] = (struct config_server){ .enabled = false };

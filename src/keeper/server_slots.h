@@ -21,6 +21,8 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "config/config.h"
+#include "keeper/launch.h"
+#include "process/era.h"
 
 struct generation;
 
@@ -32,6 +34,22 @@ enum server_slot_state {
 	SERVER_SLOT_RELEASED, /* the gateway no longer needs it */
 };
 
+/* keeper/children: its processes, and how they started. */
+struct server_starts {
+	size_t processes; /* that exist, or that the gateway still knows */
+	uint64_t second_began_ms;
+	uint64_t count; /* of starts in that second */
+	/* The failure of the last start that the log reports; 0: it did not fail. */
+	struct launch_verdict failed;
+	bool is_logged; /* its confinement was */
+};
+
+/* keeper/era_store: what the gateway has reported since the table was written. */
+struct server_era {
+	bool is_noted;
+	struct era_memory memory;
+};
+
 /*
  * More than what the gateway keeps (8 with sessions), plus some whose last processes are exiting.
  */
@@ -39,13 +57,16 @@ enum server_slot_state {
 /* Extra time for the gateway, beyond the configured times. */
 #define SERVER_SLOTS_RESERVE_MS 10000
 
+/* Everything that the keeper knows of a server; all of it ends with server_slots_free_one. */
 struct server_slot {
 	enum server_slot_state state;
 	struct generation *generation; /* of its record; NULL: free */
-	bool is_known;                 /* to gateways: it was enabled */
+	bool is_known;                 /* to gateways: it was enabled; false: free */
 	uint64_t retired;              /* order of retirement */
 	/* Retiring: it may be started; over or released: processes may live. 0: without a limit. */
 	uint64_t until_ms;
+	struct server_starts starts;
+	struct server_era era;
 };
 
 struct server_slots {
@@ -75,6 +96,12 @@ int server_slots_plan(const struct server_slots *slots, const struct config *nex
 		      uint32_t *numbers_r, struct error *err) must_check;
 /* Switches to it, with the numbers of server_slots_plan. Takes ownership. */
 void server_slots_use(struct server_slots *slots, struct config *next, const uint32_t *numbers);
+/*
+ * The server that a gateway means by this number now. NULL: none, or one that it has released, so
+ * that whatever it still says of it is void. Everything that a gateway says of a server must pass
+ * through here.
+ */
+struct server_slot *server_slots_find(const struct server_slots *slots, uint32_t number);
 /* Ends what is over. Returns when the next one will be; UINT64_MAX: none. */
 uint64_t server_slots_do_due(struct server_slots *slots);
 /* Whether its processes have also used up their time to exit. */
@@ -85,6 +112,7 @@ bool server_slots_release(struct server_slots *slots, uint32_t number) must_chec
 void server_slots_release_all(struct server_slots *slots);
 /* Whether it is released, and can be freed once it has no processes. */
 bool server_slots_is_released(const struct server_slots *slots, size_t number);
+/* It has no processes. Its number may be another server's from now on. */
 void server_slots_free_one(struct server_slots *slots, size_t number);
 
 #endif

@@ -4,6 +4,7 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess
 
 import harness
@@ -96,6 +97,31 @@ def as_an_ordinary_user(t):
     if os.getuid() == 0 and not shutil.which("setpriv"):
         raise Skip("there is no setpriv to start the daemon as another user")
     taken_over(t, pwd.getpwnam("nobody") if os.getuid() == 0 else None)
+
+
+@case(daemon=False, deadline=60)
+def servers_that_have_gone(t):
+    """SEC-61 BACK-ERA-06: what it says of a server that a reload has replaced is refused, and the keeper lives on."""
+    base = place(t)
+    script = 'cp "$3" "$0/config" && chmod 600 "$0/config" && cd / && exec "$0/mcpgated" -c "$0/config"'
+    daemon = t.start({"main": {}}, {"admin": {"address": "off"}}, prefix=["sh", "-c", script, base])
+    config = os.path.join(base, "config")
+    with open(config) as f:
+        text = f.read()
+    with open(config, "w") as f:
+        f.write(re.sub(r"(?m)^defaults:\n( +)", r"defaults:\n\1env: {ANOTHER: x}\n\1", text))
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.wait_log("server_reloaded", "server=main", "is=changed")
+    daemon.wait_log("reload_used", "process=keeper")
+    with open(os.path.join(base, "probes"), "wb") as f:
+        f.write(bytes(4096))
+    harness.kill(daemon.find_gateway())
+    daemon.forgiven = True
+    daemon.process.wait(30 * harness.SLOW)  # gateways end of what they try, one too many of them
+    daemon.reader.join(5)
+    eq(told(daemon.lines)["tell_eras"], 0)
+    eq(len(daemon.log("ipc_bad_request")), 3, "messages to the keeper that make no sense")
+    eq(len(daemon.log("keeper_stop")), 1, "ends of the keeper")
 
 
 @case(daemon=False, deadline=120)
