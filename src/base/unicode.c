@@ -6,6 +6,13 @@
 
 #include "base/check.h"
 
+#define NEXT_LINE 0x85
+#define MONGOLIAN_VOWEL_SEPARATOR 0x180E /* White_Space until Unicode 6.3 */
+#define ZERO_WIDTH_SPACE 0x200B          /* until Unicode 4.0.1; .NET Framework 3.5 trims it */
+#define BYTE_ORDER_MARK 0xFEFF
+#define LOW_QUOTE 0x201A
+#define LOW_DOUBLE_QUOTE 0x201E
+
 uint32_t unicode_decode(struct slice s)
 {
 	static const unsigned char masks[] = { 0, 0x7F, 0x1F, 0x0F, 0x07 };
@@ -37,6 +44,26 @@ bool unicode_is_hidden(uint32_t code)
 
 	return (hidden >> property->category & 1) != 0 || property->ignorable ||
 	       is_reserved_as_hidden(code);
+}
+
+bool unicode_is_space(uint32_t code)
+{
+	const utf8proc_property_t *property = utf8proc_get_property((utf8proc_int32_t)code);
+	const unsigned int separators = 1u << UTF8PROC_CATEGORY_ZS | 1u << UTF8PROC_CATEGORY_ZL |
+					1u << UTF8PROC_CATEGORY_ZP;
+
+	return code <= ' ' || code == NEXT_LINE || code == MONGOLIAN_VOWEL_SEPARATOR ||
+	       code == ZERO_WIDTH_SPACE || code == BYTE_ORDER_MARK ||
+	       (separators >> property->category & 1) != 0;
+}
+
+bool unicode_is_wrapping(uint32_t code)
+{
+	utf8proc_propval_t category = utf8proc_get_property((utf8proc_int32_t)code)->category;
+
+	return unicode_is_space(code) || code == '"' || code == '\'' || code == '`' ||
+	       code == LOW_QUOTE || code == LOW_DOUBLE_QUOTE || category == UTF8PROC_CATEGORY_PI ||
+	       category == UTF8PROC_CATEGORY_PF;
 }
 
 bool unicode_is_unknown(uint32_t code)

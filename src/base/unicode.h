@@ -16,6 +16,13 @@ uint32_t unicode_decode(struct slice s);
  * Default_Ignorable_Code_Point.
  */
 bool unicode_is_hidden(uint32_t code);
+/*
+ * Whether some language's trim() or strip() takes the character off the ends of a text: White_Space,
+ * controls up to the space (Java), and what was a space once or is one to JavaScript.
+ */
+bool unicode_is_space(uint32_t code);
+/* Whether it is such a space, or a quotation mark: programs take these off what is given them. */
+bool unicode_is_wrapping(uint32_t code);
 /* Whether the code point is unassigned or for private use, so its meaning is not known here. */
 bool unicode_is_unknown(uint32_t code);
 /* Whether it is an emoji (Extended_Pictographic). */

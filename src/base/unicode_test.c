@@ -84,6 +84,53 @@ static void what_is_seen_is_not(void **state)
 	assert_in_range(count, 6321, 6500);
 }
 
+/* Whether Python's str.strip (3.12) or JavaScript's trim (ES2024) takes it off, and what others take off besides. SEC-55 */
+static bool is_stripped(uint32_t code)
+{
+	static const struct range stripped[] = {
+		{ 0x09, 0x0D },
+		{ 0x1C, 0x20 },
+		{ 0x85, 0x85 },
+		{ 0xA0, 0xA0 },
+		{ 0x1680, 0x1680 },
+		{ 0x2000, 0x200A },
+		{ 0x2028, 0x2029 },
+		{ 0x202F, 0x202F },
+		{ 0x205F, 0x205F },
+		{ 0x3000, 0x3000 },
+		{ 0xFEFF, 0xFEFF },
+		/* Java's trim, .NET, what was White_Space before */
+		{ 0x00, 0x1F },
+		{ 0x180E, 0x180E },
+		{ 0x200B, 0x200B },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(stripped); i++)
+		if (code >= stripped[i].first && code <= stripped[i].last)
+			return true;
+	return false;
+}
+
+static void what_trim_takes_off_is_space(void **state)
+{
+	for (uint32_t code = 0; code <= CODES; code++)
+		assert_int_equal(unicode_is_space(code), is_stripped(code));
+}
+
+static void spaces_and_quotes_wrap(void **state)
+{
+	static const uint32_t quotes[] = { '"',    '\'',   '`',    0xAB,   0xBB,   0x2018, 0x2019,
+					   0x201A, 0x201B, 0x201C, 0x201D, 0x201E, 0x201F, 0x203A };
+	static const uint32_t others[] = { 'a', '.', ',', 0xB4, 0x2032, 0x300C, CODES };
+
+	for (size_t i = 0; i < ARRAY_LEN(quotes); i++)
+		assert_true(unicode_is_wrapping(quotes[i]));
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		assert_false(unicode_is_wrapping(others[i]));
+	for (uint32_t code = 0; code < CODES; code++)
+		assert_true(unicode_is_wrapping(code) || !unicode_is_space(code));
+}
+
 static void what_has_no_meaning_is_unknown(void **state)
 {
 	static const uint32_t unknown[] = { 0x378,   0xFDD0,  0xFFFE,   0xFFFF,   0xE000, 0xF8FF,
@@ -116,6 +163,8 @@ int main(void)
 		cmocka_unit_test(characters_are_decoded),
 		cmocka_unit_test(what_is_not_seen_is_hidden),
 		cmocka_unit_test(what_is_seen_is_not),
+		cmocka_unit_test(what_trim_takes_off_is_space),
+		cmocka_unit_test(spaces_and_quotes_wrap),
 		cmocka_unit_test(what_has_no_meaning_is_unknown),
 		cmocka_unit_test(emoji_are_pictographs),
 	};

@@ -44,8 +44,7 @@ static void append_points(const utf8proc_int32_t *points, size_t count, struct b
 		const utf8proc_property_t *property = utf8proc_get_property(point);
 		utf8proc_uint8_t bytes[4];
 
-		if (property->category == UTF8PROC_CATEGORY_ZS ||
-		    (point == DOT_ABOVE && base == 'i'))
+		if (unicode_is_space((uint32_t)point) || (point == DOT_ABOVE && base == 'i'))
 			continue;
 		buf_append(out, bytes, (size_t)utf8proc_encode_char(point, bytes));
 		if (property->combining_class == 0)

@@ -202,15 +202,18 @@ static bool read_fully(struct slice text, struct reading *reading)
 
 /* ---- parts ---- */
 
-/* Without what servers strip, which makes no difference at its end. */
+/* Without what is stripped before it. What is behind it stays: it would be another name, beside the root. */
 static struct slice strip(struct slice text)
 {
-	while (text.n > 0 && memchr(" \t\r\n\v\f\"'`", text.p[0], 9) != NULL)
-		text = slice_of(text.p + 1, text.n - 1);
+	size_t n;
+
+	while (text.n > 0 && (n = text_utf8_length(text)) > 0 &&
+	       unicode_is_wrapping(unicode_decode(slice_of(text.p, n))))
+		text = slice_of(text.p + n, text.n - n);
 	return text;
 }
 
-static bool is_parent(struct slice part)
+static bool is_dots(struct slice part)
 {
 	return slice_is_equal(part, SLICE_LIT(".."));
 }
@@ -222,18 +225,30 @@ static bool is_nothing(struct slice part)
 }
 
 /*
- * Dots and spaces alone, or with something behind that is cut off where paths have parameters, queries, fragments, streams
- * or quotes: such a part may be nothing, or lead up. Returns its dots, 1 if there are none; 0: it is a name.
+ * Dots, spaces and quotes alone, or with something behind that is cut off where paths have parameters, queries, fragments or
+ * streams: such a part may be nothing, or lead up. Returns its dots, 1 if there are none; 0: it is a name.
  */
 static size_t dots_of(struct slice part)
 {
-	size_t i = 0, dots = 0;
+	struct slice rest = part;
+	size_t n, dots = 0;
 
-	for (; i < part.n && (part.p[i] == '.' || part.p[i] == ' '); i++)
-		dots += part.p[i] == '.';
-	if (i == 0 || (i < part.n && memchr(";?#:\"'`", part.p[i], 7) == NULL))
+	while (rest.n > 0 && (n = text_utf8_length(rest)) > 0) {
+		uint32_t code = unicode_decode(slice_of(rest.p, n));
+
+		if (code != '.' && !unicode_is_wrapping(code))
+			break;
+		dots += code == '.';
+		rest = slice_of(rest.p + n, rest.n - n);
+	}
+	if (rest.n == part.n || (rest.n > 0 && memchr(";?#:", rest.p[0], 4) == NULL))
 		return 0;
 	return dots > 0 ? dots : 1;
+}
+
+bool path_is_parent(struct slice part)
+{
+	return dots_of(part) == 2;
 }
 
 /* In the full reading. What ends with an ellipsis is a sentence. */
@@ -242,7 +257,7 @@ static bool leads_up(struct slice reading)
 	while (reading.p != NULL) {
 		struct slice part = slice_cut(&reading, '/');
 
-		if (is_parent(part) || (reading.p != NULL && dots_of(part) > 1))
+		if (path_is_parent(part) || (reading.p != NULL && dots_of(part) > 1))
 			return true;
 	}
 	return false;
@@ -309,7 +324,7 @@ static bool stays_below(struct slice rest)
 	while (is_inside && left.p != NULL) {
 		struct slice part = slice_cut(&left, '/');
 
-		if (is_parent(part)) {
+		if (is_dots(part)) {
 			is_inside = is_plain && depth > 0;
 			depth -= is_inside;
 		} else if (!is_nothing(part)) {
@@ -442,6 +457,6 @@ bool path_is_absolute(struct slice path)
 	for (size_t i = 0; i < path.n; i++)
 		is_good = is_good && (unsigned char)path.p[i] >= ' ' && path.p[i] != 0x7F;
 	while (is_good && path.p != NULL)
-		is_good = !is_parent(slice_cut(&path, '/'));
+		is_good = !is_dots(slice_cut(&path, '/'));
 	return is_good;
 }

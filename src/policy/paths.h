@@ -5,8 +5,9 @@
  * server's sandbox has to prevent.
  *
  * Servers interpret paths differently: they decode percent-encoding once or twice, normalize
- * compatibility forms, treat backslashes as slashes, or drop quotes and spaces around the text and
- * invisible characters. A path is inside only if it is in all of these readings. SEC-55.
+ * compatibility forms, treat backslashes as slashes, or drop invisible characters, and quotes and
+ * spaces of any kind around the text or a part of it. A path is inside only if it is in all of these
+ * readings. SEC-55.
  */
 #ifndef MCPGATED_POLICY_PATHS_H
 #define MCPGATED_POLICY_PATHS_H
@@ -34,6 +35,12 @@ enum path_verdict { PATH_NONE, PATH_INSIDE, PATH_OUTSIDE };
  */
 enum path_verdict path_judge(const struct path_rules *rules, struct slice text, bool is_one)
 	must_check;
+
+/*
+ * Whether some reader takes a part of a path, decoded and between two slashes, for `..`: with spaces
+ * or quotes around it, or with something behind it that is cut off.
+ */
+bool path_is_parent(struct slice part);
 
 /*
  * Whether it can be a root: begins with a slash and has no component `..` and no control

@@ -3,6 +3,7 @@
 #include "policy/paths.h"
 
 #include "base/buf.h"
+#include "base/unicode.h"
 #include "base/unit_test.h"
 
 static const struct slice roots[] = { SLICE("/srv/data"), SLICE("/srv/Caf\u00e9 100%/"),
@@ -189,6 +190,25 @@ static const char *const outside[] = {
 	"`/etc/passwd`",
 	"\u00a0/etc/passwd",
 	"%20/etc/passwd",
+	"\u3000/etc/passwd",
+	"\u1680/etc/passwd",
+	"\u201c/etc/passwd\u201d",
+	"' /etc/passwd '",
+	"\u2003\"\u00a0/etc/passwd",
+	/* around .. */
+	"'..'",
+	"\"..\"",
+	".. ",
+	" ..",
+	"..\u3000",
+	"..\u1680",
+	"a/..\u2003",
+	"'a/..'",
+	"a/'..'/b",
+	"/srv/data/'..'/x",
+	"/srv/data/\u1680..\u1680/x",
+	"/srv/data/..\u1680",
+	"/srv/data/a/''/../../x",
 	/* homes, drives */
 	"~",
 	"~/x",
@@ -252,6 +272,53 @@ static void these_are_outside(void **state)
 	}
 	assert_int_equal(path_judge(&rules, SLICE_LIT("/srv/data/x\0y"), false), PATH_OUTSIDE);
 	assert_int_equal(path_judge(&rules, SLICE_LIT("\0/etc/passwd"), false), PATH_OUTSIDE);
+}
+
+static void append_point(uint32_t code, struct buf *text)
+{
+	char bytes[4] = { (char)code };
+	size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+	for (size_t i = n - 1; n > 1 && i > 0; i--, code >>= 6)
+		bytes[i] = (char)(0x80 | (code & 0x3F));
+	if (n > 1)
+		bytes[0] = (char)(0xF00 >> n | code);
+	buf_append(text, bytes, n);
+}
+
+/* Whatever is stripped, at both ends or at one: what is left is judged. */
+static void what_is_stripped_hides_nothing(void **state)
+{
+	static const char *const inner[] = { "..",          "../x", "a/..",
+					     "/etc/passwd", "~/x",  "file:///etc/x" };
+	static const char *const bases[] = { "", "a/", "/srv/data/" };
+
+	for (uint32_t code = 0; code <= 0x10FFFF; code++) {
+		if (!unicode_is_wrapping(code))
+			continue;
+		for (size_t i = 0; i < 4 * ARRAY_LEN(inner); i++) {
+			struct buf text = { 0 };
+
+			if ((i & 1) == 0)
+				append_point(code, &text);
+			buf_append_str(&text, inner[i / 4]);
+			if ((i & 2) == 0)
+				append_point(code, &text);
+			assert_int_equal(path_judge(&rules, buf_slice(&text), false), PATH_OUTSIDE);
+			buf_fini(&text);
+		}
+		for (size_t i = 0; i < ARRAY_LEN(bases); i++) {
+			struct buf text = { 0 };
+
+			buf_append_str(&text, bases[i]);
+			append_point(code, &text);
+			buf_append_str(&text, "..");
+			append_point(code, &text);
+			buf_append_str(&text, "/x");
+			assert_int_equal(path_judge(&rules, buf_slice(&text), false), PATH_OUTSIDE);
+			buf_fini(&text);
+		}
+	}
 }
 
 static void these_are_no_paths(void **state)
@@ -373,6 +440,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(these_are_inside),
 		cmocka_unit_test(these_are_outside),
+		cmocka_unit_test(what_is_stripped_hides_nothing),
 		cmocka_unit_test(these_are_no_paths),
 		cmocka_unit_test(relative_paths_begin_at_the_base),
 		cmocka_unit_test(the_root_may_be_everything),

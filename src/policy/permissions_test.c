@@ -110,6 +110,16 @@ static void what_could_mean_anything_is_no_uri(void **state)
 		"res://a/b%23/../c",
 		"file://host/srv",
 		"file://127.0.0.1/srv",
+		"file:///srv/private\u3000",
+		"\u1680file:///srv/private",
+		"file:///srv/private%E2%80%83",
+		"\"file:///srv/private\"",
+		"file:///srv/private'",
+		"\u201cfile:///srv/private\u201d",
+		"file:///srv/a/..%20/private",
+		"file:///srv/a/'..'/private",
+		"file:///srv/a/..;x/private",
+		"res://a/b?/..%20/c",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(uris); i++) {

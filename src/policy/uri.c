@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/unicode.h"
+#include "policy/paths.h"
 
 #define DECODINGS_MAX 4
 
@@ -48,6 +49,18 @@ static const char *check_characters(struct slice rest)
 		rest = slice_of(rest.p + n, rest.n - n);
 	}
 	return NULL;
+}
+
+/* Readers strip each end by itself. */
+static bool is_wrapped(struct slice text)
+{
+	size_t first = text_utf8_length(text);
+	size_t last = 1;
+
+	while (last < text.n && ((unsigned char)text.p[text.n - last] & 0xC0) == 0x80)
+		last++;
+	return unicode_is_wrapping(unicode_decode(slice_of(text.p, first))) ||
+	       unicode_is_wrapping(unicode_decode(slice_of(text.p + text.n - last, last)));
 }
 
 /* ---- the parts ---- */
@@ -155,6 +168,8 @@ static const char *append_path(struct buf *out, struct slice path, bool has_host
 		bool is_up = slice_is_equal(segment, SLICE_LIT(".."));
 
 		is_open = segment.n == 0 || is_up || slice_is_equal(segment, SLICE_LIT("."));
+		if (!is_up && path_is_parent(segment))
+			return "has a segment that some servers read as ..";
 		if (is_up && out->len == root && has_host)
 			return "leads above the root of its host";
 		while (is_up && out->len > root && out->data[--out->len] != '/')
@@ -176,7 +191,7 @@ static const char *append_query(struct buf *out, struct slice query)
 	struct slice rest = query;
 
 	while (rest.n > 0)
-		if (slice_is_equal(slice_cut(&rest, '/'), SLICE_LIT("..")))
+		if (path_is_parent(slice_cut(&rest, '/')))
 			return "has .. after its path";
 	buf_append_slice(out, query);
 	return NULL;
@@ -213,10 +228,10 @@ const char *uri_fold(struct slice uri, struct buf *folded)
 	for (size_t i = 0; i < text.len; i++)
 		if (text.data[i] == '\\')
 			text.data[i] = '/';
-	if (why == NULL && (text.data[0] == ' ' || text.data[text.len - 1] == ' '))
-		why = "begins or ends with a space, which many servers strip";
 	if (why == NULL)
 		why = check_characters(buf_slice(&text));
+	if (why == NULL && is_wrapped(buf_slice(&text)))
+		why = "begins or ends with a space or a quote, which many servers strip";
 	if (why == NULL)
 		why = append_parts(&made, buf_slice(&text));
 	if (why == NULL)

@@ -24,7 +24,8 @@ REFUSED = dict(zip(WAYS, ("200 -32602", "400 -32602", "202 -32602", "202 -32602"
 # ---- paths ------------------------------------------------------------------
 
 UPS = ("..", "%2e%2e", "%2E.", ".%252e", "%25252e%25252e", "\uff0e\uff0e", "\u2024.", "\u2025", ".\u200b.", "..\ufeff",
-       "%c0%ae%c0%ae", ".%e0%80%ae", "%u002e%u002e", ".. ", "..;", "....", "%ef%bc%8e.", "..\u3000")
+       "%c0%ae%c0%ae", ".%e0%80%ae", "%u002e%u002e", ".. ", "..;", "....", "%ef%bc%8e.", "..\u3000",
+       "..\u1680", "'..'")
 SLASHES = ("/", "%2f", "%252F", "\\", "%5c", "\uff0f", "\u2215", "%c0%af", "//", "/./", "\ufe68")
 LEADS = (ROOT + "/", "file://" + ROOT + "/", "")
 OUTSIDE = [lead + up + slash + up + slash + "etc/passwd" for lead, up, slash in itertools.product(LEADS, UPS, SLASHES)][::3]
@@ -40,6 +41,7 @@ OUTSIDE += [
     "file:///srv/data/x?/../../../etc", "file:///srv/data/x#/../../../etc",
     "C:\\Windows\\win.ini", "c:/Windows", "C:%5cWindows", "\\\\server\\share", "\\etc\\passwd", "\\\\?\\C:\\x",
     "\"/etc/passwd\"", "'/etc/passwd'", " /etc/passwd", "\t/etc/passwd", "\n/etc/passwd", "\u00a0/etc/passwd", "\"../etc/passwd", "`/etc`",
+    "\u1680/etc/passwd", "\u2003\"/etc/passwd\"", "'..'", ".. ", "..\u2003", "a/..\u1680", "a/'..'/'..'/b",
     "\0/etc/passwd", "/etc/passwd\0.png", "/srv/data/x\0", "/srv/data/..\0/x", "/srv/data/x%00.png", "/srv/data/x\n",
     "../x", "../../etc/passwd", "./../x", "..", "a/../../b", "a/..", "./x", "..\\x", "a\\..\\..\\b",
 ]
@@ -129,7 +131,7 @@ DECODED = [lambda t: t, unquoted, lambda t: unquoted(unquoted(t)), lambda t: unq
 STEPS = [DECODED, [lambda t: t, compatible], [lambda t: t, without_invisible, lambda t: t.split("\0")[0]],
          [lambda t: t, lambda t: t.replace("\\", "/")], [lambda t: t, lambda t: t.strip().strip("\"'`").strip()],
          [lambda t: t, without_uri, lambda t: t[7:] if t[:7].lower() == "file://" else t],
-         [lambda t: t, lambda t: "/".join(p.split(";")[0].strip() for p in t.split("/")), lambda t: t.replace("../", "").replace("....", "..")]]
+         [lambda t: t, lambda t: "/".join(p.split(";")[0].strip().strip("\"'`").strip() for p in t.split("/")), lambda t: t.replace("../", "").replace("....", "..")]]
 
 
 def resolved(text):
