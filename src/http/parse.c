@@ -91,6 +91,7 @@ struct head {
 	const char *end;
 	const struct http_parse_limits *limits;
 	struct http_request *request;
+	struct slice authority; /* of an absolute target, which counts instead of Host */
 	bool close;
 	int status; /* after a failure: of HTTP, or 0 if the bytes ran out */
 	const char *reason;
@@ -194,6 +195,56 @@ static int check_version(struct head *head, struct slice version)
 	return refuse(head, 400, "the request line does not end in an HTTP version");
 }
 
+/* uri-host [":" port], not empty. */
+static bool is_host(struct slice host)
+{
+	const char *end = host.p + host.n, *at = host.p, *port;
+
+	if (host.n > 0 && *at == '[') {
+		at++;
+		while (at < end &&
+		       ((IS_ALNUM(*at) && (*at | 0x20) <= 'f') || *at == ':' || *at == '.'))
+			at++;
+		if (at == end || *at != ']' || at == host.p + 1)
+			return false;
+		at++;
+	} else {
+		at = skip_class(at, end, IN_NAME);
+		if (at == host.p)
+			return false;
+	}
+	if (at == end)
+		return true;
+	port = at + 1;
+	if (*at != ':' || end - port > 5)
+		return false;
+	for (at = port; at < end; at++) {
+		if (*at < '0' || *at > '9')
+			return false;
+	}
+	return true;
+}
+
+/* Cuts `http://authority` off an absolute target; false: it is none. RFC 9112 §3.2.2 */
+static bool cut_authority(struct slice *target, struct slice *authority_r)
+{
+	static const struct slice schemes[] = { SLICE("http://"), SLICE("https://") };
+
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+		struct slice scheme = schemes[i];
+		size_t n = scheme.n;
+
+		if (target->n < n || !slice_is_equal_nocase(slice_of(target->p, n), scheme))
+			continue;
+		while (n < target->n && target->p[n] != '/' && target->p[n] != '?')
+			n++;
+		*authority_r = slice_of(target->p + scheme.n, n - scheme.n);
+		*target = slice_of(target->p + n, target->n - n);
+		return true;
+	}
+	return false;
+}
+
 static int split_target(struct head *head)
 {
 	struct http_request *request = head->request;
@@ -205,13 +256,15 @@ static int split_target(struct head *head)
 	if (target.p[0] != '/') {
 		if (request->method == HTTP_OPTIONS && slice_is_equal(target, SLICE_LIT("*")))
 			return 0;
-		return refuse(head, 400, "the request target is not a path");
+		if (!cut_authority(&target, &head->authority) || !is_host(head->authority))
+			return refuse(head, 400, "the request target is neither a path nor a URL");
 	}
 	mark = memchr(target.p, '?', target.n);
-	if (mark != NULL) {
-		request->path = slice_between(target.p, mark);
+	request->path = mark != NULL ? slice_between(target.p, mark) : target;
+	if (mark != NULL)
 		request->query = slice_between(mark + 1, target.p + target.n);
-	}
+	if (request->path.n == 0)
+		request->path = SLICE_LIT("/");
 	return 0;
 }
 
@@ -367,46 +420,20 @@ static int parse_field(struct head *head)
 	return 0;
 }
 
-/* uri-host [":" port], not empty. */
-static bool is_host(struct slice host)
-{
-	const char *end = host.p + host.n, *at = host.p, *port;
-
-	if (host.n > 0 && *at == '[') {
-		at++;
-		while (at < end &&
-		       ((IS_ALNUM(*at) && (*at | 0x20) <= 'f') || *at == ':' || *at == '.'))
-			at++;
-		if (at == end || *at != ']' || at == host.p + 1)
-			return false;
-		at++;
-	} else {
-		at = skip_class(at, end, IN_NAME);
-		if (at == host.p)
-			return false;
-	}
-	if (at == end)
-		return true;
-	port = at + 1;
-	if (*at != ':' || end - port > 5)
-		return false;
-	for (at = port; at < end; at++) {
-		if (*at < '0' || *at > '9')
-			return false;
-	}
-	return true;
-}
-
 static int check_host(struct head *head)
 {
-	const struct http_request *request = head->request;
+	struct http_request *request = head->request;
 
 	if ((request->repeated & 1u << HTTP_HOST) != 0)
 		return refuse(head, 400, "more than one Host field");
-	if (!http_has(request, HTTP_HOST))
-		return request->minor_version == 0 ? 0 : refuse(head, 400, "no Host field");
-	if (!is_host(request->fields[HTTP_HOST]))
+	if (!http_has(request, HTTP_HOST) && request->minor_version > 0)
+		return refuse(head, 400, "no Host field");
+	if (http_has(request, HTTP_HOST) && !is_host(request->fields[HTTP_HOST]))
 		return refuse(head, 400, "the Host field is not a host and maybe a port");
+	if (head->authority.n > 0) {
+		request->fields[HTTP_HOST] = head->authority;
+		request->seen |= 1u << HTTP_HOST;
+	}
 	return 0;
 }
 

@@ -41,7 +41,7 @@ struct http_request {
 	enum http_method method;
 	struct slice method_name;
 	struct slice target; /* as sent */
-	struct slice path;   /* before '?'; percent-encoding not decoded */
+	struct slice path;   /* before '?'; percent-encoding not decoded; of a URL, its path */
 	struct slice query;  /* after '?', or empty with p == NULL */
 	int minor_version;   /* HTTP/1.0 or 1.1 */
 	bool keep_alive;     /* by version and Connection */
@@ -56,7 +56,10 @@ struct http_request {
 	 * repeated; repeated list fields that nobody here reads are accepted
 	 */
 	uint32_t repeated;
-	/* one value of each, trimmed: the first, unless stated otherwise */
+	/*
+	 * One value of each, trimmed: the first, unless stated otherwise. Host is the authority of
+	 * the target if that is a URL.
+	 */
 	struct slice fields[HTTP_FIELD_COUNT];
 	/*
 	 * The header lines from the first to the last Mcp-Param-*, including others in between; p

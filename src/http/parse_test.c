@@ -187,12 +187,19 @@ static void test_other_versions_are_505(void **state)
 	check_refusals(cases, ARRAY_LEN(cases));
 }
 
-/* SEC-22: absolute and authority forms are for proxies; '*' is for OPTIONS. */
-static void test_target_is_origin_form(void **state)
+/* SEC-22: the authority form is for proxies; '*' is for OPTIONS. */
+static void test_target_is_a_path_or_a_url(void **state)
 {
 	static const struct refusal cases[] = {
-		{ 400, SLICE("GET http://h/ HTTP/1.1\r\n" HOST "\r\n" INNER) },
-		{ 400, SLICE("POST https://other/mcp HTTP/1.1\r\n" HOST "\r\n" INNER) },
+		{ 400, SLICE("GET http:///a HTTP/1.1\r\n" HOST "\r\n" INNER) },
+		{ 400, SLICE("GET http://?a HTTP/1.1\r\n" HOST "\r\n" INNER) },
+		{ 400, SLICE("GET http:/h/a HTTP/1.1\r\n" HOST "\r\n" INNER) },
+		{ 400, SLICE("GET ftp://h/a HTTP/1.1\r\n" HOST "\r\n" INNER) },
+		{ 400, SLICE("GET http://u@h/a HTTP/1.1\r\n" HOST "\r\n" INNER) },
+		{ 400, SLICE("GET http://h:x/a HTTP/1.1\r\n" HOST "\r\n" INNER) },
+		{ 400, SLICE("GET http://h,i/a HTTP/1.1\r\n" HOST "\r\n" INNER) },
+		{ 400, SLICE("GET http://h/a HTTP/1.1\r\n\r\n" INNER) },
+		{ 400, SLICE("GET http://h/a HTTP/1.1\r\nHost: u@h\r\n\r\n" INNER) },
 		{ 400, SLICE("CONNECT h:443 HTTP/1.1\r\n" HOST "\r\n" INNER) },
 		{ 400, SLICE("GET * HTTP/1.1\r\n" HOST "\r\n" INNER) },
 		{ 400, SLICE("OPTIONS ** HTTP/1.1\r\n" HOST "\r\n" INNER) },
@@ -207,6 +214,32 @@ static void test_target_is_origin_form(void **state)
 	request = accept_head("OPTIONS * HTTP/1.1\r\n" HOST "\r\n");
 	assert_slice(request.path, "*");
 	assert_null(request.query.p);
+}
+
+/* RFC 9112 §3.2.2: Host is ignored then. */
+static void test_authority_of_a_url(void **state)
+{
+	static const struct {
+		const char *head, *host, *path, *query;
+	} rows[] = {
+		{ "GET http://a:1/p?q HTTP/1.1\r\nHost: b\r\n\r\n", "a:1", "/p", "q" },
+		{ "POST HTTPS://[::1]/p HTTP/1.1\r\nHost: b\r\n\r\n", "[::1]", "/p", NULL },
+		{ "GET http://a HTTP/1.1\r\nHost:b\r\n\r\n", "a", "/", NULL },
+		{ "GET http://a?q=/ HTTP/1.1\r\nHost: b\r\n\r\n", "a", "/", "q=/" },
+		{ "GET http://a/?q HTTP/1.0\r\n\r\n", "a", "/", "q" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct http_request request = accept_head(rows[i].head);
+
+		assert_slice(request.fields[HTTP_HOST], rows[i].host);
+		assert_true(http_has(&request, HTTP_HOST));
+		assert_slice(request.path, rows[i].path);
+		if (rows[i].query != NULL)
+			assert_slice(request.query, rows[i].query);
+		else
+			assert_null(request.query.p);
+	}
 }
 
 static void test_target_is_split_at_first_question_mark(void **state)
@@ -866,7 +899,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_request_line_is_exact),
 		cmocka_unit_test(test_other_versions_are_505),
-		cmocka_unit_test(test_target_is_origin_form),
+		cmocka_unit_test(test_target_is_a_path_or_a_url),
+		cmocka_unit_test(test_authority_of_a_url),
 		cmocka_unit_test(test_target_is_split_at_first_question_mark),
 		cmocka_unit_test(test_methods_are_exact_in_case),
 		cmocka_unit_test(test_field_lines_are_exact),
