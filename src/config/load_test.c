@@ -559,6 +559,18 @@ static void test_impossible_values(void **state)
 		"path or '*', not '*'",
 		"F:3:9: hosts[0]: must be a name or an address without a port, IPv6 in brackets, "
 		"not 'http://x'");
+	ASSERT_PROBLEMS(
+		SERVER "origins: ['chrome-extension://abc', 'tauri://localhost', 'app://-', "
+		       "'vscode-file://vscode-app', '://a', '1a://b', 'app://']\n",
+		"F:2:97: origins[4]: must be an origin like https://app.example.com, without a "
+		"path or '*', not '://a'",
+		"F:2:105: origins[5]: must be an origin like https://app.example.com, without a "
+		"path or '*', not '1a://b'",
+		"F:2:115: origins[6]: must be an origin like https://app.example.com, without a "
+		"path or '*', not 'app://'");
+	ASSERT_PROBLEMS(SERVER "public_url: app://x\n",
+			"F:2:13: public_url: must be like https://mcp.example.com or "
+			"https://example.com/mcp, without a slash at the end, not 'app://x'");
 	ASSERT_PROBLEMS(SERVER "hosts: ['', 'a:1', '[::1]', '[', '::1']\n",
 			"F:2:9: hosts[0]: must be a name or an address without a port, IPv6 in "
 			"brackets, not ''",

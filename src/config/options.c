@@ -262,8 +262,8 @@ const struct option options_table[] = {
 	  .type = OPTION_TEXTS,
 	  TOP(frontend.origins),
 	  .def = "[]",
-	  .help = "Web origins whose pages may send requests, like https://app.example.com or "
-		  "http://localhost:6274. Always accepted are pages from the host and port that the "
+	  .help = "Web origins whose pages may send requests, like https://app.example.com, "
+		  "http://localhost:6274 or chrome-extension://ID. Always accepted are pages from the host and port that the "
 		  "request is sent to, pages from public_url, and requests without an Origin header. "
 		  "Another port is another origin, also on this machine." },
 

@@ -2,6 +2,7 @@
 /* One function per rule. threats.md DEF-01, DEF-02, DEF-04; product.md §2, §3. */
 #include "config/rules.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,14 +173,18 @@ static void check_page(const struct config *config, const struct tree *root,
 			config->admin_page);
 }
 
-/* `http://HOST` or `https://HOST`, with a port or without, and nothing behind. */
+/*
+ * `SCHEME://HOST`, with a port or without, and nothing behind. Extensions and applications have schemes
+ * of their own. RFC 3986 §3.1
+ */
 static bool is_origin(const char *text)
 {
-	const char *host = strncmp(text, "https://", 8) == 0 ? text + 8 :
-			   strncmp(text, "http://", 7) == 0  ? text + 7 :
-							       "";
+	static const char others[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.";
+	const char *rest = text + strspn(text, others);
 
-	return host[0] != '\0' && strpbrk(host, "/?#@*\" ") == NULL;
+	return isalpha((unsigned char)text[0]) && strncmp(rest, "://", 3) == 0 && rest[3] != '\0' &&
+	       strpbrk(rest + 3, "/?#@*\" ") == NULL;
 }
 
 /* An origin, and perhaps a path without a slash at its end: what a proxy has in front of ours. */
@@ -187,7 +192,9 @@ static bool is_public_url(const char *text)
 {
 	struct slice url = slice_str(text);
 	char *origin = mem_dup_slice(origin_of(url));
-	bool is_good = is_origin(origin) && strpbrk(text, "?#*\" ") == NULL &&
+	bool is_web = slice_has_prefix(url, SLICE_LIT("https://")) ||
+		      slice_has_prefix(url, SLICE_LIT("http://"));
+	bool is_good = is_web && is_origin(origin) && strpbrk(text, "?#*\" ") == NULL &&
 		       strstr(text + strlen(origin), "//") == NULL && text[url.n - 1] != '/';
 
 	free(origin);

@@ -41,7 +41,7 @@ static struct http_exchange *frontend_answer_preflight(const struct frontend *fr
 			"Access-Control-Max-Age: 600\r\n"
 			"Access-Control-Allow-Headers: Authorization, Content-Type, Accept, "
 			"Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, "
-			"DPoP%s",
+			"DPoP, traceparent, tracestate%s",
 			methods, key);
 		/* Tools choose their names, and a list of names has no pattern. MOD-HDR-04 */
 		while (http_next_asked_param(&asked, &name))

@@ -475,6 +475,21 @@ static void strangers_stay_outside(void **state)
 		404, "Vary: Origin");
 }
 
+/* RFC 9112 §3.2.2: what is checked is the authority of the target. */
+static void a_url_as_the_target(void **state)
+{
+	head_is_answered("GET http://evil.example/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 403,
+			 NULL);
+	head_is_answered("GET http://localhost/healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n", 200,
+			 NULL);
+	head_is_answered("GET http://localhost:8/healthz HTTP/1.1\r\nHost: localhost:9\r\n"
+			 "Origin: http://localhost:9\r\n\r\n",
+			 403, NULL);
+	head_is_answered("GET http://localhost:8/healthz HTTP/1.1\r\nHost: localhost:9\r\n"
+			 "Origin: http://localhost:8\r\n\r\n",
+			 200, NULL);
+}
+
 /* FRONT-HTTP-01, FRONT-HTTP-08, FRONT-HTTP-14 */
 static void paths_methods_and_fields(void **state)
 {
@@ -489,6 +504,11 @@ static void paths_methods_and_fields(void **state)
 	head_is_answered(
 		"OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: https://app.example\r\n\r\n",
 		204, "Access-Control-Allow-Origin: https://app.example");
+	head_is_answered(
+		"OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: https://app.example\r\n\r\n",
+		204,
+		"Access-Control-Allow-Headers: Authorization, Content-Type, Accept, Mcp-Session-Id, "
+		"MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, DPoP, traceparent, tracestate");
 	head_is_answered("OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", 204,
 			 "Allow: GET, POST, DELETE, OPTIONS");
 	head_is_answered("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n",
@@ -2041,6 +2061,7 @@ static void an_answer_comes_after_its_record(void **state)
 static const struct CMUnitTest tests[] = {
 	TEST(strangers_stay_outside),
 	TEST(paths_methods_and_fields),
+	TEST(a_url_as_the_target),
 	TEST(health_is_told),
 	TEST(session_begins_and_ends),
 	TEST(sessions_are_looked_up),

@@ -7,7 +7,9 @@
 
 static const struct slice hosts[] = { SLICE("localhost"), SLICE("127.0.0.1"), SLICE("[::1]"),
 				      SLICE("gw.example") };
-static const struct slice listed[] = { SLICE("https://app.example"), SLICE("http://dev:3000") };
+static const struct slice listed[] = { SLICE("https://app.example"), SLICE("http://dev:3000"),
+				       SLICE("chrome-extension://abcdef"),
+				       SLICE("tauri://localhost") };
 static struct frontend_conf conf = { .hosts = { hosts, ARRAY_LEN(hosts) },
 				     .origins = { listed, ARRAY_LEN(listed) } };
 
@@ -99,6 +101,10 @@ static void test_listed_ones_are_compared_whole(void **state)
 	assert_plain("https://x.app.example", "localhost:8808", false);
 	assert_plain("https://app.example.evil", "localhost:8808", false);
 	assert_plain("http://dev", "localhost:8808", false);
+	assert_plain("chrome-extension://abcdef", "localhost:8808", true);
+	assert_plain("chrome-extension://abcdeg", "localhost:8808", false);
+	assert_plain("tauri://localhost", "localhost:8808", true);
+	assert_plain("app://localhost", "localhost", false);
 }
 
 /* Without a port, http is port 80: another program, or whoever is on the way to it. */
