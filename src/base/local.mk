@@ -9,6 +9,7 @@ src_base_libbase_a_SOURCES = \
 	src/base/map.c src/base/map.h \
 	src/base/mem.c src/base/mem.h \
 	src/base/random.c src/base/random.h \
+	src/base/ranking.c src/base/ranking.h \
 	src/base/slice.h \
 	src/base/text.c src/base/text.h \
 	src/base/unicode.c src/base/unicode.h

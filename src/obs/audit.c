@@ -17,7 +17,7 @@
 #define FIXED_BYTES_MAX 128 /* of our own texts */
 #define NUMBER_BYTES_MAX 20
 #define SAID_EVERY_MS 10000
-#define REFUSALS_PART 4 /* refusals get 1/4 of the pipe */
+#define OTHERS_PART 4 /* all but calls get 1/4 of the pipe */
 #define FINISH_TRIES 50
 #define FINISH_TRY_MS 10
 
@@ -184,7 +184,7 @@ static bool has_room(const struct audit *audit, enum audit_share share)
 
 	return share == AUDIT_CALLS || audit->pipe_bytes == 0 ||
 	       ioctl(audit->fd, FIONREAD, &unread) < 0 ||
-	       (size_t)unread < audit->pipe_bytes / REFUSALS_PART;
+	       (size_t)unread < audit->pipe_bytes / OTHERS_PART;
 }
 
 static bool write_lines(struct audit *audit, enum audit_share share, struct slice lines,
@@ -194,15 +194,6 @@ static bool write_lines(struct audit *audit, enum audit_share share, struct slic
 		return false;
 	audit->written += count;
 	return true;
-}
-
-static size_t count_lines(struct slice lines)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < lines.n; i++)
-		count += lines.p[i] == '\n';
-	return count;
 }
 
 static bool is_waiting(const struct audit *audit)
@@ -220,76 +211,112 @@ bool audit_drain(struct audit *audit)
 	do {
 		has_written = false;
 		for (enum audit_share share = 0; share < AUDIT_SHARES; share++) {
-			struct slice lines = audit_backlog_peek(&audit->backlog, share, PIPE_BUF);
+			char lines[PIPE_BUF];
+			size_t count;
+			size_t length = audit_backlog_copy(&audit->backlog, share, lines,
+							   sizeof(lines), &count);
 
-			if (lines.n == 0 || !write_lines(audit, share, lines, count_lines(lines)))
+			if (count == 0 ||
+			    !write_lines(audit, share, slice_of(lines, length), count))
 				continue;
-			audit_backlog_drop(&audit->backlog, share, lines.n);
+			audit_backlog_drop(&audit->backlog, share, count);
 			has_written = true;
 		}
 	} while (has_written);
 	return !is_waiting(audit);
 }
 
-/* Queues the lines at the end of their share. */
-static bool defer(struct audit *audit, enum audit_share share, struct slice lines)
+/* Queues the line at the end of its share. Returns how many lines are lost for that. */
+static size_t defer(struct audit *audit, enum audit_share share, uint64_t caller, struct slice line)
 {
 	bool is_first = !is_waiting(audit);
+	size_t lost;
 
-	if (audit->on_waiting == NULL || !audit_backlog_add(&audit->backlog, share, lines))
-		return false;
+	if (audit->on_waiting == NULL)
+		return 1;
+	lost = audit_backlog_add(&audit->backlog, share, caller, line);
 	if (is_first)
 		audit->on_waiting(audit);
-	return true;
+	return lost;
 }
 
-/* Writes the lines, or queues them if lines of their share already wait or the pipe is full. */
-static bool write_or_defer(struct audit *audit, enum audit_share share, struct slice lines,
-			   size_t count)
+/* Writes the line, or queues it if lines of its share already wait or the pipe is full. */
+static bool write_or_defer(struct audit *audit, enum audit_share share, uint64_t caller,
+			   struct slice line)
 {
-	if ((audit_backlog_is_empty(&audit->backlog, share) &&
-	     write_lines(audit, share, lines, count)) ||
-	    defer(audit, share, lines))
-		return true;
-	note_lost(audit, count);
-	return false;
+	size_t lost = 0;
+
+	if (!audit_backlog_is_empty(&audit->backlog, share) || !write_lines(audit, share, line, 1))
+		lost = defer(audit, share, caller, line);
+	if (lost > 0)
+		note_lost(audit, lost);
+	return lost == 0;
+}
+
+/* All at once, which is the rule, unless some have to wait. */
+static bool write_gathered(struct audit *audit, size_t count, struct slice lines)
+{
+	enum audit_share share = AUDIT_CALLS;
+
+	for (size_t i = 0; i < count; i++) {
+		if (audit->gathered_are[i].share != AUDIT_CALLS)
+			share = audit->gathered_are[i].share;
+		if (!audit_backlog_is_empty(&audit->backlog, audit->gathered_are[i].share))
+			return false;
+	}
+	return write_lines(audit, share, lines, count);
 }
 
 bool audit_flush(struct audit *audit)
 {
 	size_t count = audit->gathered_lines;
 	struct slice lines = slice_of(audit->gathered, audit->gathered_length);
+	bool are_kept = true;
 
 	audit->gathered_lines = audit->gathered_length = 0;
-	return count == 0 || write_or_defer(audit, AUDIT_CALLS, lines, count);
+	if (count == 0 || write_gathered(audit, count, lines))
+		return true;
+	for (size_t i = 0; i < count; i++) {
+		const struct audit_gathered *of = &audit->gathered_are[i];
+
+		if (!write_or_defer(audit, of->share, of->caller, slice_of(lines.p, of->length)))
+			are_kept = false;
+		lines = slice_of(lines.p + of->length, lines.n - of->length);
+	}
+	return are_kept;
 }
 
-static void gather(struct audit *audit, const struct text_line *line)
+static void gather(struct audit *audit, enum audit_share share, uint64_t caller,
+		   const struct text_line *line)
 {
-	if (audit->gathered_length + line->length > sizeof(audit->gathered))
+	if (audit->gathered_lines == AUDIT_GATHERED_LINES ||
+	    audit->gathered_length + line->length > sizeof(audit->gathered))
 		(void)audit_flush(audit);
 	memcpy(audit->gathered + audit->gathered_length, line->bytes, line->length);
 	audit->gathered_length += line->length;
+	audit->gathered_are[audit->gathered_lines] =
+		(struct audit_gathered){ caller, share, line->length };
 	if (audit->gathered_lines++ == 0)
 		audit->on_gathering(audit);
 }
 
-bool audit_write(struct audit *audit, enum audit_share share, struct text_line *line)
+bool audit_write(struct audit *audit, enum audit_share share, uint64_t caller,
+		 struct text_line *line)
 {
 	end_line(line);
-	if (share == AUDIT_CALLS && audit->on_gathering != NULL) {
-		gather(audit, line);
+	if (share != AUDIT_REFUSALS && audit->on_gathering != NULL) {
+		gather(audit, share, caller, line);
 		return true;
 	}
 	(void)audit_flush(audit); /* earlier records go first */
-	return write_or_defer(audit, share, slice_of(line->bytes, line->length), 1);
+	return write_or_defer(audit, share, caller, slice_of(line->bytes, line->length));
 }
 
-bool audit_write_now(struct audit *audit, struct text_line *line)
+bool audit_write_now(struct audit *audit, enum audit_share share, struct text_line *line)
 {
 	end_line(line);
 	(void)audit_flush(audit);
-	if (write_lines(audit, AUDIT_CALLS, slice_of(line->bytes, line->length), 1))
+	if (write_lines(audit, share, slice_of(line->bytes, line->length), 1))
 		return true;
 	note_lost(audit, 1);
 	return false;
@@ -301,11 +328,11 @@ void audit_finish(struct audit *audit)
 	for (int i = 0; i < FINISH_TRIES && !audit_drain(audit); i++)
 		(void)poll(NULL, 0, FINISH_TRY_MS);
 	for (enum audit_share share = 0; share < AUDIT_SHARES; share++) {
-		struct slice lines = audit_backlog_peek(&audit->backlog, share, SIZE_MAX);
+		size_t lost = audit->backlog.shares[share].count;
 
-		if (lines.n == 0)
+		if (lost == 0)
 			continue;
-		note_lost(audit, count_lines(lines));
-		audit_backlog_drop(&audit->backlog, share, lines.n);
+		note_lost(audit, lost);
+		audit_backlog_drop(&audit->backlog, share, lost);
 	}
 }

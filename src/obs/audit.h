@@ -6,9 +6,10 @@
  * says.
  *
  * Writing never blocks. Lines that the pipe does not accept wait here in bounded memory; beyond
- * that bound they are lost and counted, and the next line written reports the count. Refusals
- * before admission, of which strangers can cause many, get only a share of the pipe and of the
- * memory; the rest is for calls. SEC-63.
+ * that bound they are lost and counted, and the next line written reports the count: first those of
+ * the caller that has most (obs/audit_backlog). Refusals before admission and requests that are no
+ * calls, of which anybody can cause many, get only a share of the pipe and of the memory; the rest
+ * is for calls of tools and prompts. SEC-63.
  *
  * If `on_gathering` is set, the records of calls of one turn of the event loop are gathered and
  * written together: the owner calls audit_flush before any answer leaves, and at the end of the
@@ -37,8 +38,9 @@ struct audit_conf {
 	bool shows_arguments;
 };
 
-/* As much as a write to a pipe transfers either whole or not at all. */
+/* As much as a write to a pipe transfers either whole or not at all, and how many lines at most. */
 #define AUDIT_GATHERED_BYTES TEXT_LINE_BYTES
+#define AUDIT_GATHERED_LINES 64
 
 /* All zeros except conf, fd, pipe_bytes, on_gathering and on_waiting, which the owner sets. */
 struct audit {
@@ -64,6 +66,11 @@ struct audit {
 	uint64_t said_at_ms;
 	size_t gathered_lines;
 	size_t gathered_length;
+	struct audit_gathered {
+		uint64_t caller;
+		enum audit_share share;
+		size_t length;
+	} gathered_are[AUDIT_GATHERED_LINES];
 	char gathered[AUDIT_GATHERED_BYTES];
 };
 
@@ -79,15 +86,20 @@ void audit_put_own(struct text_line *line, enum audit_field field, struct slice 
 /* Adds the field with the value true. */
 void audit_put_true(struct text_line *line, enum audit_field field);
 void audit_put_number(struct text_line *line, enum audit_field field, uint64_t number);
-/* Finishes the line and writes it, gathers it or queues it. Returns false if the record is lost. */
-bool audit_write(struct audit *audit, enum audit_share share, struct text_line *line);
-/* Writes the gathered lines or queues them. Returns false if they are lost. */
+/*
+ * Finishes the line and writes it, gathers it or queues it. `caller` is whoever caused it, as a
+ * number (session/holder). Returns false if a record is lost.
+ */
+bool audit_write(struct audit *audit, enum audit_share share, uint64_t caller,
+		 struct text_line *line);
+/* Writes the gathered lines or queues them. Returns false if some are lost. */
 bool audit_flush(struct audit *audit);
 /*
  * Like audit_write, for a record of a call that may neither be gathered nor queued. Returns true
  * only if the keeper has been given it.
  */
-bool audit_write_now(struct audit *audit, struct text_line *line) must_check;
+bool audit_write_now(struct audit *audit, enum audit_share share, struct text_line *line)
+	must_check;
 /*
  * Writes queued lines as far as the pipe accepts them, alternating between the shares. Returns
  * false if some still wait.

@@ -1,43 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records that wait because their pipe is full, in bounded memory. Records of calls and of refusals
- * before admission have separate room, so that strangers cannot displace the records of calls.
- * SEC-63
+ * Records that wait because their pipe is full, in bounded memory. Calls of tools and prompts, other
+ * requests, and refusals before admission have separate room, so that what costs nothing cannot
+ * displace the records of calls. Where the room of a share is used up, the caller that has most of
+ * it loses its newest records, so that nobody displaces those of others. SEC-63
  */
 #ifndef MCPGATED_OBS_AUDIT_BACKLOG_H
 #define MCPGATED_OBS_AUDIT_BACKLOG_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "base/buf.h"
 #include "base/check.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/ranking.h"
+#include "base/slice.h"
 
-enum audit_share { AUDIT_CALLS, AUDIT_REFUSALS, AUDIT_SHARES };
+enum audit_share { AUDIT_CALLS, AUDIT_OTHERS, AUDIT_REFUSALS, AUDIT_SHARES };
 
 /* In bytes. Calls: room for the records of as many as a session may have, and some more. */
 #define AUDIT_CALLS_WAITING_MAX (4 * 1024 * 1024)
+#define AUDIT_OTHERS_WAITING_MAX (1024 * 1024)
 #define AUDIT_REFUSALS_WAITING_MAX (1024 * 1024)
 
 /* All zeros is an empty backlog. */
 struct audit_backlog {
-	struct {
-		struct buf lines;
-		size_t taken; /* how many of these bytes were dropped */
+	struct audit_backlog_share {
+		struct list records; /* oldest first */
+		size_t count;
+		size_t bytes;
+		struct map callers; /* that have records here */
+		struct ranking ranking;
 	} shares[AUDIT_SHARES];
 };
 
-/* Appends whole lines to their share. Returns false if there is no room for them. */
-bool audit_backlog_add(struct audit_backlog *backlog, enum audit_share share, struct slice lines)
-	must_check;
+/*
+ * Appends a line, of this caller. Returns how many lines are lost for that: newest ones of the
+ * caller that has most, or this one.
+ */
+size_t audit_backlog_add(struct audit_backlog *backlog, enum audit_share share, uint64_t caller,
+			 struct slice line) must_check;
 bool audit_backlog_is_empty(const struct audit_backlog *backlog, enum audit_share share);
 /*
- * The oldest lines of a share: as many whole lines as fit into bytes_max, which must hold at least
- * the first. Empty if none wait. Borrowed until the next change of the backlog.
+ * Copies the oldest lines of a share: as many as fit, but no more than bytes_max. Returns their
+ * length, and their number.
  */
-struct slice audit_backlog_peek(const struct audit_backlog *backlog, enum audit_share share,
-				size_t bytes_max);
-/* Removes the first `bytes` bytes of a share after they were written. */
-void audit_backlog_drop(struct audit_backlog *backlog, enum audit_share share, size_t bytes);
+size_t audit_backlog_copy(const struct audit_backlog *backlog, enum audit_share share, char *lines,
+			  size_t bytes_max, size_t *count_r);
+/* Removes the `count` oldest lines of a share. */
+void audit_backlog_drop(struct audit_backlog *backlog, enum audit_share share, size_t count);
 
 #endif

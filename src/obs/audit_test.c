@@ -48,7 +48,7 @@ static const char *written(void)
 /* Finishes the line and returns what follows its time. */
 static const char *write_line(struct text_line *line)
 {
-	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, line));
+	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, 1, line));
 	assert_memory_equal(written(), "{\"time\":\"20", 11);
 	return pipe_.text + strlen("{\"time\":\"2026-01-02T03:04:05.678Z\"");
 }
@@ -191,7 +191,7 @@ static void every_line_is_one_object(void **state)
 			(void)audit_put_text(&line, field, slice_of(text, wanted));
 			audit_put_number(&line, field, seed);
 		}
-		assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
+		assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, 1, &line));
 		assert_in_range(strlen(written()), 1, TEXT_LINE_BYTES);
 		if (!is_object(pipe_.text))
 			fail_msg("%s", pipe_.text);
@@ -205,13 +205,13 @@ static void what_is_lost_is_told(void **state)
 	size_t count = 0;
 
 	audit_line_begin(&line, "full");
-	while (audit_write(&pipe_.audit, AUDIT_CALLS, &line)) {
+	while (audit_write(&pipe_.audit, AUDIT_CALLS, 1, &line)) {
 		audit_line_begin(&line, "full");
 		assert_in_range(++count, 1, 1 << 20);
 	}
 	for (lost = 1; lost < 5; lost++) {
 		audit_line_begin(&line, "lost now");
-		assert_false(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
+		assert_false(audit_write(&pipe_.audit, AUDIT_CALLS, 1, &line));
 	}
 	assert_int_equal(counter_get(COUNTER_AUDIT_LOST) - before, lost);
 	while (written()[0] != '\0') { /* only whole lines, and none about lost ones */
@@ -221,7 +221,7 @@ static void what_is_lost_is_told(void **state)
 				 true);
 	}
 	audit_line_begin(&line, "again");
-	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
+	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, 1, &line));
 	assert_non_null(strstr(written(), "\"event\":\"lost\",\"lines\":5}\n{\"time\""));
 	assert_non_null(strstr(pipe_.text, "\"event\":\"again\"}\n"));
 	audit_line_begin(&line, "again");
@@ -249,7 +249,7 @@ static bool put(enum audit_share share, size_t number)
 	audit_line_begin(&line, share == AUDIT_CALLS ? "end" : "refusal");
 	audit_put_number(&line, AUDIT_LINES, number);
 	audit_put_text(&line, AUDIT_RESOURCE, slice_of(uri, sizeof(uri)));
-	return audit_write(&pipe_.audit, share, &line);
+	return audit_write(&pipe_.audit, share, 1, &line);
 }
 
 /*
@@ -310,7 +310,7 @@ static void refusals_leave_room_for_calls(void **state)
 		audit_line_begin(&line, "refusal");
 		while (line.length < 2100)
 			audit_put_text(&line, AUDIT_RESOURCE, slice_str("some/uri/of/some/length"));
-		if (!audit_write(&pipe_.audit, AUDIT_REFUSALS, &line))
+		if (!audit_write(&pipe_.audit, AUDIT_REFUSALS, 1, &line))
 			break;
 	}
 	pipe_.audit.lost = 0;
@@ -364,16 +364,17 @@ static void what_waits_is_bounded(void **state)
 		assert_in_range(++refused, 1, (AUDIT_REFUSALS_WAITING_MAX + 65536) / RECORD_LEAST);
 	while (put(AUDIT_CALLS, calls))
 		assert_in_range(++calls, 1, (AUDIT_CALLS_WAITING_MAX + 65536) / RECORD_LEAST);
-	assert_true(calls > AUDIT_CALLS_WAITING_MAX / RECORD_MOST);
-	assert_true(refused > AUDIT_REFUSALS_WAITING_MAX / RECORD_MOST);
+	assert_true(calls >
+		    AUDIT_CALLS_WAITING_MAX / (RECORD_MOST + 64)); /* with what each costs */
+	assert_true(refused > AUDIT_REFUSALS_WAITING_MAX / (RECORD_MOST + 64));
 	assert_false(put(AUDIT_REFUSALS, refused));
 	assert_int_equal(pipe_.audit.lost, 2); /* the first loss is already reported in the pipe */
 	/* A record that must be written at once is not queued. */
 	audit_line_begin(&line, "begin");
-	assert_false(audit_write_now(&pipe_.audit, &line));
+	assert_false(audit_write_now(&pipe_.audit, AUDIT_CALLS, &line));
 	assert_in_range(take(next), 1, 2);
 	audit_line_begin(&line, "begin");
-	assert_true(audit_write_now(&pipe_.audit, &line));
+	assert_true(audit_write_now(&pipe_.audit, AUDIT_CALLS, &line));
 	assert_false(audit_drain(&pipe_.audit));
 	assert_int_equal(take(next), 2); /* `lost`, and that record */
 	/* audit_finish does not wait forever. */
@@ -383,6 +384,77 @@ static void what_waits_is_bounded(void **state)
 	audit_finish(&pipe_.audit);
 	assert_int_equal(pipe_.audit.lost, lost);
 	assert_true(audit_drain(&pipe_.audit));
+}
+
+static bool put_of(enum audit_share share, uint64_t caller, const char *tool)
+{
+	struct text_line line;
+	char uri[500];
+
+	memset(uri, 'u', sizeof(uri));
+	audit_line_begin(&line, "end");
+	audit_put_text(&line, AUDIT_TOOL, slice_str(tool));
+	audit_put_text(&line, AUDIT_RESOURCE, slice_of(uri, sizeof(uri)));
+	return audit_write(&pipe_.audit, share, caller, &line);
+}
+
+/* Reads and drains until nothing waits. Returns how many lines have this tool. */
+static size_t take_all_of(const char *tool)
+{
+	static char text[1 << 20];
+	size_t length = 0, count = 0;
+	bool is_empty = false;
+	ssize_t n;
+
+	while (!is_empty) {
+		is_empty = audit_drain(&pipe_.audit);
+		length = 0;
+		while ((n = read(pipe_.in, text + length, sizeof(text) - 1 - length)) > 0)
+			length += (size_t)n;
+		text[length] = '\0';
+		for (const char *at = text; (at = strstr(at, tool)) != NULL; at++)
+			count++;
+	}
+	return count;
+}
+
+/* SEC-63: whoever fills the memory loses its own records, whatever it fills it with. */
+static void nobody_displaces_the_records_of_others(void **state)
+{
+	for (enum audit_share share = 0; share < AUDIT_SHARES; share++) {
+		size_t count = 0;
+
+		pipe_.audit.pipe_bytes = 65536;
+		pipe_.audit.on_waiting = on_waiting;
+		while (put_of(share, 1, "many"))
+			assert_in_range(++count, 1, 20000);
+		for (int i = 0; i < 50; i++) {
+			assert_false(put_of(share, 2, "one_of_few")); /* others are lost */
+			(void)put_of(share, 1, "many");
+			assert_true(put_of((share + 1) % AUDIT_SHARES, 3, "one_of_few"));
+		}
+		assert_int_equal(take_all_of("one_of_few"), 100);
+		pipe_.audit.lost = 0;
+	}
+}
+
+/* What costs nothing does not keep required records of calls out of the pipe. */
+static void others_leave_room_for_required_records(void **state)
+{
+	struct text_line line;
+	int count = 0;
+
+	pipe_.audit.pipe_bytes = 65536;
+	for (;; count++) {
+		audit_line_begin(&line, "begin");
+		while (line.length < 2100)
+			audit_put_text(&line, AUDIT_RESOURCE, slice_str("some/uri/of/some/length"));
+		if (!audit_write_now(&pipe_.audit, AUDIT_OTHERS, &line))
+			break;
+	}
+	assert_in_range(count, 2, 16);
+	audit_line_begin(&line, "begin");
+	assert_true(audit_write_now(&pipe_.audit, AUDIT_CALLS, &line));
 }
 
 static unsigned int gatherings;
@@ -398,7 +470,7 @@ static void gather(const char *event)
 	struct text_line line;
 
 	audit_line_begin(&line, event);
-	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
+	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, 1, &line));
 }
 
 static void records_are_gathered_and_flushed(void **state)
@@ -439,7 +511,7 @@ static void records_are_gathered_and_flushed(void **state)
 	line_init(&line, sizeof(line.bytes));
 	memset(line.bytes, 'x', sizeof(line.bytes) - 2);
 	line.length = sizeof(line.bytes) - 2;
-	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
+	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, 1, &line));
 	assert_non_null(strstr(written(), "\"event\":\"many\"}\n"));
 	assert_true(audit_flush(&pipe_.audit));
 	assert_int_equal(strlen(written()), TEXT_LINE_BYTES);
@@ -462,7 +534,7 @@ static void what_was_gathered_is_lost_together(void **state)
 	while (read(pipe_.in, pipe_.text, sizeof(pipe_.text)) > 0)
 		;
 	audit_line_begin(&line, "again");
-	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, &line));
+	assert_true(audit_write(&pipe_.audit, AUDIT_CALLS, 1, &line));
 	assert_true(audit_flush(&pipe_.audit));
 	assert_non_null(strstr(written(), "\"event\":\"lost\",\"lines\":5}\n{\"time\""));
 	assert_non_null(strstr(pipe_.text, "\"event\":\"again\"}\n"));
@@ -480,6 +552,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refusals_leave_room_for_calls, begin, end),
 		cmocka_unit_test_setup_teardown(what_waits_is_written_in_turns, begin, end),
 		cmocka_unit_test_setup_teardown(what_waits_is_bounded, begin, end),
+		cmocka_unit_test_setup_teardown(nobody_displaces_the_records_of_others, begin, end),
+		cmocka_unit_test_setup_teardown(others_leave_room_for_required_records, begin, end),
 		cmocka_unit_test_setup_teardown(records_are_gathered_and_flushed, begin, end),
 		cmocka_unit_test_setup_teardown(what_was_gathered_is_lost_together, begin, end),
 	};

@@ -17,8 +17,10 @@
 #include "mcp/revision.h"
 #include "mcp/trace_context.h"
 #include "obs/audit.h"
+#include "policy/operation.h"
 #include "policy/rule_places.h"
 #include "router/digest.h"
+#include "session/holder.h"
 #include "session/session.h"
 
 #define COMMON_BYTES_MAX 3344 /* of TEXT_LINE_BYTES; the rest is for the other fields of a record */
@@ -29,6 +31,8 @@
 
 struct audit_call {
 	struct audit *audit;
+	enum audit_share share;
+	uint64_t caller;
 	uint64_t began_at_ms;
 	bool is_recorded; /* or need not be */
 	size_t length;
@@ -195,7 +199,7 @@ static bool record_begin(const struct audit_call *call, const struct audit_reque
 	put_verdict(&line, "allowed", NULL);
 	put_speaker(&line, request->session, request->revision);
 	append_common(&line, slice_of(call->text, call->length));
-	return audit_write_now(call->audit, &line);
+	return audit_write_now(call->audit, call->share, &line);
 }
 
 struct audit_call *audit_call_new(struct audit *audit, const struct audit_request *request)
@@ -207,6 +211,8 @@ struct audit_call *audit_call_new(struct audit *audit, const struct audit_reques
 	put_request(&common, audit, request);
 	call = mem_alloc(sizeof(*call) + common.length);
 	call->audit = audit;
+	call->share = operation_of(request->env) != OPERATION_OTHER ? AUDIT_CALLS : AUDIT_OTHERS;
+	call->caller = holder_number(request->principal, request->origin.peer);
 	call->began_at_ms = clock_now_ms();
 	call->length = common.length;
 	memcpy(call->text, common.bytes, common.length);
@@ -232,7 +238,7 @@ void audit_call_end(struct audit_call **call, const struct audit_end *end)
 		audit_put_number(&line, AUDIT_BYTES_OUT, end->bytes);
 	audit_put_number(&line, AUDIT_DURATION, clock_now_ms() - (*call)->began_at_ms);
 	append_common(&line, slice_of((*call)->text, (*call)->length));
-	audit_write((*call)->audit, AUDIT_CALLS, &line);
+	audit_write((*call)->audit, (*call)->share, (*call)->caller, &line);
 	free(*call);
 	*call = NULL;
 }
@@ -249,5 +255,6 @@ void audit_refusal(struct audit *audit, const struct audit_request *request, con
 	line_init(&common, COMMON_BYTES_MAX);
 	put_request(&common, audit, request);
 	append_common(&line, slice_of(common.bytes, common.length));
-	audit_write(audit, AUDIT_REFUSALS, &line);
+	audit_write(audit, AUDIT_REFUSALS, holder_number(request->principal, request->origin.peer),
+		    &line);
 }

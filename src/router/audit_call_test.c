@@ -26,6 +26,7 @@ static struct {
 	struct rule_places places;
 	int in;
 	struct peer peer;
+	struct principal_set principals;
 	struct principal principal;
 	char message[8192];
 	struct envelope env;
@@ -42,6 +43,7 @@ static int begin(void **state)
 	stage.in = fds[0];
 	assert_true(peer_parse(SLICE_LIT("192.0.2.7"), &stage.peer));
 	stage.principal = (struct principal){
+		.set = &stage.principals,
 		.identity = { SLICE("https://issuer"), SLICE("ali\"ce"), SLICE("") },
 	};
 	clock_freeze(1000);

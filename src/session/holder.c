@@ -99,6 +99,17 @@ uint64_t holder_key(const struct holder_set *set, const void *scope,
 		    make_caller(scope, principal, peer).network);
 }
 
+uint64_t holder_number(const struct principal *principal, const struct peer *peer)
+{
+	static uint64_t seed;
+	bool is_known = principal != NULL && !principal_is_anonymous(principal);
+
+	if (seed == 0)
+		random_bytes(&seed, sizeof(seed));
+	return hash(seed, is_known, is_known ? principal->by_key.key : 0,
+		    is_known ? 0 : network_of(peer));
+}
+
 struct holder *holder_get(struct holder_set *set, const void *scope,
 			  const struct principal *principal, const struct peer *peer)
 {

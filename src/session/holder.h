@@ -59,6 +59,11 @@ const struct holder *holder_find(const struct holder_set *set, const void *scope
  */
 uint64_t holder_key(const struct holder_set *set, const void *scope,
 		    const struct principal *principal, const struct peer *peer);
+/*
+ * The same without a scope, for what one caller causes: log lines, records. principal NULL: nobody
+ * knows who it is. Unpredictable for peers, as keys of maps have to be.
+ */
+uint64_t holder_number(const struct principal *principal, const struct peer *peer);
 /* Accepts NULL; sets the caller's pointer to NULL. */
 void holder_unref(struct holder **holder);
 
