@@ -458,8 +458,9 @@ static struct pool *find_excess(const struct reclaim *reclaim, const struct pool
 		most = other->holder->waiting;
 		excess = other;
 	}
+	/* Pools of the same caller that are no session's are counted there as well: pool.c */
 	LIST_FOREACH(node, &reclaim->waiting)
-		pool_at(node)->holder->waiting = 0;
+		pool_at(node)->holder->waiting -= counts_as_waiting(pool_at(node), pool->server);
 	return excess;
 }
 

@@ -29,8 +29,8 @@ struct holder {
 	struct list idle; /* its unused sessions; idle longest first */
 	size_t count;     /* that it holds */
 	/*
-	 * That it waits for: maintained by pools of principals; for sessions, while reclaim
-	 * compares.
+	 * That it waits for: those of pools of principals always, those of sessions in addition
+	 * while reclaim compares.
 	 */
 	size_t waiting;
 	size_t coming;  /* of those that it waits for, promised to it */

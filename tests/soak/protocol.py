@@ -95,7 +95,7 @@ def servers(chance):
     found = {name: dict(drawn(chance, SERVER_KEYS, 0.3), script=script(chance, name)) for name in SERVERS if chance.random() < 0.85}
     for spec in found.values():
         spec.setdefault("request_timeout", "2s")
-        spec["start"] = START
+        spec.update(start=START, request_timeout_max="6s")
     return found
 
 
@@ -501,7 +501,7 @@ def part_protocol(options, child):
     """Everything at once, in random order: nothing dies, nothing crosses, every exchange ends."""
     seed = options.seed or random.randrange(1 << 30)
     print("protocol: seed %d" % seed, flush=True)
-    daemon = harness.Daemon({n: {"script": {}, "request_timeout": "2s", "start": START} for n in SERVERS}, BASE)
+    daemon = harness.Daemon({n: {"script": {}, "request_timeout": "2s", "request_timeout_max": "6s", "start": START} for n in SERVERS}, BASE)
     daemon.expected_errors.update(EXPECTED)
     run = Run(daemon, seed, options.seconds)
     actors = [Client(run, n) for n in range(CLIENTS)] + [Operator(run, 0), Accident(run, 0)]

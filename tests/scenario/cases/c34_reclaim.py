@@ -4,6 +4,7 @@ import json
 import subprocess
 import time
 
+import c80_stateless
 import harness
 import mcp
 from c61_token import ALICE, BOB, entry
@@ -257,3 +258,26 @@ def calls_are_not_told_when_sessions_end(t):
     e = b.start_do(["text", "y"])
     eq((e.final()["error"]["data"]["reason"], e.status, e.response.header("retry-after")), ("overloaded", 503, "2"))
     eq(call.final(10)["result"]["content"][0]["text"], "x")
+
+
+@case(daemon=False, deadline=60)
+def both_kinds_wait(t):
+    """bridging §1.9, SEC-10: one caller waits with a session and with a request of 2026-07-28; each is counted until it is served."""
+    t.start({"main": {"script": {}, "pool": {"max": 1, "queue": 1}}}, AUTH)
+    gateway = t.daemon.gateway
+    busy = t.session(token=ALICE)
+    call = busy.start_do(["wait_cancel"], ["text", "x"])
+    body = c80_stateless.message("tools/call", {"name": "echo", "arguments": {"text": "modern"}})
+    modern = c80_stateless.begin(t, "main", body, c80_stateless.fields(body) + mcp.bearer(ALICE))
+    wait_for(lambda: report(t, "/status")["servers"][0]["waiting"] == 1, 3, "the request")
+    waiting = t.session(token=ALICE, check=False).started
+    wait_for(lambda: report(t, "/status")["servers"][0]["waiting"] == 2, 3, "the session")
+    refused = t.session(token=ALICE, check=False).started
+    eq(refused.final()["error"]["data"]["reason"], "overloaded", "the queue is full")
+    busy.cancel(call.id)
+    busy.delete()
+    ok("result" in waiting.final(20), "the session")
+    mcp.Stub(t.daemon.address, "/main/mcp", waiting.response.header("mcp-session-id"), ALICE).end_quietly()
+    eq(c80_stateless.messages_of(modern.response())[-1]["result"]["content"][0]["text"], "modern")
+    eq(t.session(token=BOB).echo("on"), "on")
+    eq(t.daemon.find_gateway(), gateway, "the gateway")
