@@ -403,7 +403,7 @@ static void request_forget(struct children *children, const struct ipc_message *
 
 static void request_judge(struct children *children, const struct ipc_message *message, int fd)
 {
-	bool is_allowed = fd >= 0 && operator_may_be(children->launch, fd);
+	bool is_allowed = fd >= 0 && operator_may_be(children->slots, children->launch, fd);
 	size_t i = children->judged_count++;
 
 	CHECK(i < CHILDREN_JUDGED_MAX); /* children_may_be_asked */

@@ -109,12 +109,14 @@ static enum step walk(const struct process *peer, pid_t *last_r)
 	return step;
 }
 
-static bool is_user_of_a_server(const struct launch *launch, uid_t uid)
+/* Of one that is over as well, whose last processes may be on their way out. */
+static bool is_user_of_a_server(const struct server_slots *slots, const struct launch *launch,
+				uid_t uid)
 {
-	for (size_t i = 0; i < launch->config->server_count; i++) {
+	for (size_t i = 0; i < slots->table.server_count; i++) {
 		const struct launch_spec *spec = &launch->specs[i];
 
-		if (spec->server->enabled && uid == (spec->has_user ? spec->uid : geteuid()))
+		if (slots->slots[i].is_known && uid == (spec->has_user ? spec->uid : geteuid()))
 			return true;
 	}
 	return false;
@@ -124,10 +126,11 @@ static bool is_user_of_a_server(const struct launch *launch, uid_t uid)
  * With hidepid= or ProtectProc= other users' processes are hidden, the operator's among them, and those that forbid
  * tracing. Then the user must tell: a server's process cannot gain another by itself.
  */
-static bool may_hidden_be(const struct launch *launch, const struct ucred *peer, pid_t hidden)
+static bool may_hidden_be(const struct server_slots *slots, const struct launch *launch,
+			  const struct ucred *peer, pid_t hidden)
 {
 	if (hidden == peer->pid)
-		return !is_user_of_a_server(launch, peer->uid);
+		return !is_user_of_a_server(slots, launch, peer->uid);
 	/* An ancestor, such as sudo. Where we may signal it, nothing tells it from a server's process. */
 	return kill(hidden, 0) < 0 && errno == EPERM;
 }
@@ -143,7 +146,7 @@ static int open_peer(int fd, pid_t pid)
 	return errno == ENOPROTOOPT ? pidfd_open(pid, 0) : -1;
 }
 
-bool operator_may_be(const struct launch *launch, int fd)
+bool operator_may_be(const struct server_slots *slots, const struct launch *launch, int fd)
 {
 	struct ucred peer = { .pid = 0 };
 	socklen_t size = sizeof(peer);
@@ -161,5 +164,6 @@ bool operator_may_be(const struct launch *launch, int fd)
 	if (process.fd >= 0)
 		close(process.fd);
 	CHECK(step != STEP_UP);
-	return step == STEP_TOP || (step == STEP_HIDDEN && may_hidden_be(launch, &peer, last));
+	return step == STEP_TOP ||
+	       (step == STEP_HIDDEN && may_hidden_be(slots, launch, &peer, last));
 }

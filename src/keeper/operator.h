@@ -10,12 +10,13 @@
 #include <stdbool.h>
 
 #include "keeper/launch.h"
+#include "keeper/server_slots.h"
 
 /*
  * Whether the process that connected this unix socket may be the operator, i.e. this process, the
  * subreaper of everything that servers start, is not among its ancestors. False if it has exited
  * since.
  */
-bool operator_may_be(const struct launch *launch, int fd);
+bool operator_may_be(const struct server_slots *slots, const struct launch *launch, int fd);
 
 #endif

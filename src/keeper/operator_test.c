@@ -13,6 +13,7 @@
 #include "base/unit_test.h"
 
 static const struct config config = { .server_count = 0 };
+static const struct server_slots slots;
 static const struct launch launch = { .config = &config }; /* no server has a user of its own */
 static char path[64];
 static int listener;
@@ -68,7 +69,7 @@ static bool may_be(void)
 	bool result;
 
 	assert_true(fd >= 0);
-	result = operator_may_be(&launch, fd);
+	result = operator_may_be(&slots, &launch, fd);
 	close(fd);
 	return result;
 }
