@@ -140,7 +140,7 @@ static void gateway_is_not_believed(void **state)
 {
 	char many[IPC_FOUND_BYTES * 2];
 	int blocking[2];
-	struct slice text = slice_of(many, sizeof(many));
+	struct slice text;
 
 	take(UINT32_MAX, 1, FOUND);
 	take(0, 1, FOUND); /* it is not tried */
@@ -150,7 +150,7 @@ static void gateway_is_not_believed(void **state)
 	close(blocking[0]);
 	close(blocking[1]);
 	memset(many, '\n', sizeof(many));
-	take(2, INT32_MAX, text);
+	take(2, INT32_MAX, slice_of(many, sizeof(many)));
 	announcement_begin(&announcement, &listener);
 	text = slice_str(said());
 	assert_true(slice_has_prefix(text, SLICE_LIT("plain@a@b (\\u000a\\u000a")));

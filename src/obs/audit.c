@@ -16,6 +16,7 @@
 #define SCHEMA_VERSION 1
 #define FIXED_BYTES_MAX 128 /* of our own texts */
 #define NUMBER_BYTES_MAX 20
+#define ESCAPE_BYTES 6 /* that a byte may become */
 #define SAID_EVERY_MS 10000
 #define OTHERS_PART 4 /* all but calls get 1/4 of the pipe */
 #define FINISH_TRIES 50
@@ -100,6 +101,17 @@ bool audit_put_text(struct text_line *line, enum audit_field field, struct slice
 	is_whole = line_put_shown(line, text, most);
 	line_put(line, SLICE_LIT("\""));
 	return is_whole;
+}
+
+size_t audit_room(enum audit_field field, size_t length)
+{
+	size_t most = bytes_max_of(field);
+
+	if (length == 0)
+		return 0;
+	if (length < most / ESCAPE_BYTES)
+		most = length * ESCAPE_BYTES;
+	return fields[field].lead.n + NUMBER_BYTES_MAX + most + TEXT_LINE_END_BYTES;
 }
 
 void audit_put_number(struct text_line *line, enum audit_field field, uint64_t number)

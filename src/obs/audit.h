@@ -81,6 +81,11 @@ void audit_line_begin(struct text_line *line, const char *event);
  * text is empty. Returns false if the text was truncated or had no room.
  */
 bool audit_put_text(struct text_line *line, enum audit_field field, struct slice text);
+/*
+ * The room that a text of this length has a right to, whatever its characters: all it can need, but
+ * no more than the bytes_max of its row.
+ */
+size_t audit_room(enum audit_field field, size_t length);
 /* Like audit_put_text, for our own texts, which normally need no escaping. */
 void audit_put_own(struct text_line *line, enum audit_field field, struct slice text);
 /* Adds the field with the value true. */

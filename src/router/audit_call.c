@@ -19,12 +19,14 @@
 #include "obs/audit.h"
 #include "policy/operation.h"
 #include "policy/rule_places.h"
+#include "policy/uses.h"
 #include "router/digest.h"
 #include "session/holder.h"
 #include "session/session.h"
 
 #define COMMON_BYTES_MAX 3344 /* of TEXT_LINE_BYTES; the rest is for the other fields of a record */
 #define AFTER_ARGUMENTS 56    /* beyond that: to say that they were cut, or left out */
+#define TEXTS_MAX 7           /* issuer, subject, client, method, two names, arguments */
 /* Before the common fields, a line has the rule, its place and more: the first two end by here. */
 #define RULE_END_MAX 432
 #define PLACE_END_MAX 560
@@ -53,35 +55,6 @@ struct slice audit_call_trace(const struct envelope *env)
 	return trace_parent_read(scan_plain_string(parent), &read) ? read.trace_id : none;
 }
 
-static void put_name(struct text_line *line, enum audit_field field, struct json name)
-{
-	struct buf decoded = { 0 };
-	struct slice plain;
-
-	if (name.type == JSON_STRING && scan_read_string(name, &decoded, &plain) == 0)
-		audit_put_text(line, field, plain);
-	else if (name.type != JSON_ABSENT) /* it cannot be decoded: as it was written */
-		audit_put_text(line, field, name.text);
-	buf_fini(&decoded);
-}
-
-/* The names of what a message is about, whatever its method. */
-static void put_names(struct text_line *line, const struct envelope *env)
-{
-	bool is_prompt = slice_has_prefix(env->method, SLICE_LIT("prompts/"));
-	struct json ref;
-
-	put_name(line, is_prompt ? AUDIT_PROMPT : AUDIT_TOOL, env->name);
-	put_name(line, AUDIT_RESOURCE, env->uri);
-	if (slice_is_equal(env->method, SLICE_LIT("tools/call")))
-		return; /* it names nothing else, and arguments may be long */
-	ref = scan_member(env->params.text, SLICE_LIT("ref"));
-	if (ref.type != JSON_OBJECT)
-		return;
-	put_name(line, AUDIT_PROMPT, scan_member(ref.text, SLICE_LIT("name")));
-	put_name(line, AUDIT_RESOURCE, scan_member(ref.text, SLICE_LIT("uri")));
-}
-
 static void put_digest(struct text_line *line, struct canonical_memo *canonical,
 		       struct json arguments)
 {
@@ -95,23 +68,98 @@ static void put_digest(struct text_line *line, struct canonical_memo *canonical,
 	audit_put_own(line, AUDIT_DIGEST, slice_of(text, DIGEST_BYTES * 2));
 }
 
-static void put_arguments(struct text_line *line, struct json arguments)
-{
-	bool is_whole = audit_put_text(line, AUDIT_ARGUMENTS, arguments.text);
+/* ---- texts from outside ---- */
 
-	line->max += AFTER_ARGUMENTS;
-	if (!is_whole)
-		audit_put_true(line, AUDIT_TRUNCATED);
+/* Those of a request, in the order of audit.def. Each has room for itself: the escapes of one take none from another. */
+struct texts {
+	size_t count;
+	struct {
+		enum audit_field field;
+		struct slice text;
+		struct buf decoded;
+	} items[TEXTS_MAX];
+};
+
+static void add_text(struct texts *texts, enum audit_field field, struct slice text)
+{
+	CHECK(texts->count < TEXTS_MAX);
+	texts->items[texts->count].field = field;
+	texts->items[texts->count++].text = text;
 }
 
-static void put_principal(struct text_line *line, const struct principal *principal)
+static bool has_field(const struct texts *texts, enum audit_field field)
 {
-	if (principal == NULL)
-		return;
-	audit_put_text(line, AUDIT_ISSUER, principal->identity.issuer);
-	audit_put_text(line, AUDIT_SUBJECT, principal->identity.subject);
-	audit_put_text(line, AUDIT_CLIENT, principal->identity.client);
+	for (size_t i = 0; i < texts->count; i++)
+		if (texts->items[i].field == field)
+			return true;
+	return false;
 }
+
+/* Of several names that a server could take, the first. One that cannot be decoded is shown as it was written. */
+static bool add_name(enum permission_kind kind, struct json name, void *arg)
+{
+	static const enum audit_field named_by[] = {
+		[PERMISSION_TOOL] = AUDIT_TOOL,
+		[PERMISSION_PROMPT] = AUDIT_PROMPT,
+		[PERMISSION_RESOURCE] = AUDIT_RESOURCE,
+		[PERMISSION_TEMPLATE] = AUDIT_RESOURCE,
+	};
+	struct texts *texts = arg;
+	struct buf *decoded = &texts->items[texts->count].decoded;
+	struct slice text;
+
+	if (name.type == JSON_ABSENT || has_field(texts, named_by[kind]))
+		return true;
+	if (name.type != JSON_STRING || scan_read_string(name, decoded, &text) < 0)
+		text = name.text;
+	add_text(texts, named_by[kind], text);
+	return true;
+}
+
+static void put_texts(struct text_line *line, struct texts *texts)
+{
+	const size_t max = line->max;
+	size_t reserved = 0;
+	bool is_whole = true;
+
+	for (size_t i = 0; i < texts->count; i++)
+		reserved += audit_room(texts->items[i].field, texts->items[i].text.n);
+	for (size_t i = 0; i < texts->count; i++) {
+		reserved -= audit_room(texts->items[i].field, texts->items[i].text.n);
+		line->max = max - (reserved < max ? reserved : max);
+		is_whole = audit_put_text(line, texts->items[i].field, texts->items[i].text);
+		buf_fini(&texts->items[i].decoded);
+	}
+	line->max = max;
+	if (has_field(texts, AUDIT_ARGUMENTS)) { /* the last one */
+		line->max += AFTER_ARGUMENTS;
+		if (!is_whole)
+			audit_put_true(line, AUDIT_TRUNCATED);
+	}
+}
+
+static void put_texts_of(struct text_line *line, const struct audit *audit,
+			 const struct audit_request *request)
+{
+	const struct principal *principal = request->principal;
+	const struct envelope *env = request->env;
+	struct texts texts = { 0 };
+
+	if (principal != NULL) {
+		add_text(&texts, AUDIT_ISSUER, principal->identity.issuer);
+		add_text(&texts, AUDIT_SUBJECT, principal->identity.subject);
+		add_text(&texts, AUDIT_CLIENT, principal->identity.client);
+	}
+	if (env != NULL) {
+		add_text(&texts, AUDIT_METHOD, env->method);
+		(void)!uses_visit(env, add_name, &texts);
+		if (audit->conf.shows_arguments && operation_of(env) != OPERATION_OTHER)
+			add_text(&texts, AUDIT_ARGUMENTS, env->arguments.text);
+	}
+	put_texts(line, &texts);
+}
+
+/* ---- what all records of a request have ---- */
 
 /* The fields that are the same in all records of a request. */
 static void put_request(struct text_line *line, const struct audit *audit,
@@ -129,15 +177,10 @@ static void put_request(struct text_line *line, const struct audit *audit,
 		audit_put_number(line, AUDIT_BATCH, request->batch);
 	if (env != NULL) {
 		audit_put_own(line, AUDIT_TRACE, audit_call_trace(env));
-		put_digest(line, request->canonical, env->arguments);
+		if (operation_of(env) != OPERATION_OTHER)
+			put_digest(line, request->canonical, env->arguments);
 	}
-	put_principal(line, request->principal);
-	if (env == NULL)
-		return;
-	audit_put_text(line, AUDIT_METHOD, env->method);
-	put_names(line, env);
-	if (audit->conf.shows_arguments)
-		put_arguments(line, env->arguments);
+	put_texts_of(line, audit, request);
 }
 
 /* ---- records ---- */

@@ -141,11 +141,47 @@ static void requests_are_about_something(void **state)
 		  "\"resource\":\"a:{x}\"}" },
 		{ "tools/list", "{}", "\"method\":\"tools/list\"}" },
 		{ "tools/list", "[]", "\"method\":\"tools/list\"}" },
+		/* what a method does not use */
+		{ "tools/call", "{'name':'a','uri':'b','ref':{'name':'c','uri':'d'}}",
+		  "\"tool\":\"a\"}" },
+		{ "prompts/get", "{'uri':'b','name':'p'}", "\"prompt\":\"p\"}" },
+		{ "resources/read", "{'uri':'a','name':'b','arguments':{'c':1}}",
+		  "resources/read\",\"resource\":\"a\"}" },
+		{ "completion/complete", "{'name':'a','uri':'b','ref':{'NAME':'p','name':'q'}}",
+		  "complete\",\"prompt\":\"p\"}" },
+		{ "tools/list", "{'name':'a','uri':'b','ref':{'name':'c'},'arguments':{}}",
+		  "\"method\":\"tools/list\"}" },
+		{ "Tools/Call", "{'name':'a','uri':'b'}", "\"tool\":\"a\"}" },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (strstr(refused(rows[i].method, rows[i].params), rows[i].said) == NULL)
-			fail_msg("%s: %s", rows[i].params, stage.text);
+	for (int shown = 0; shown < 2; shown++) {
+		stage.audit.conf.shows_arguments = shown > 0;
+		for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+			if (strstr(refused(rows[i].method, rows[i].params), rows[i].said) == NULL)
+				fail_msg("%s: %s", rows[i].params, stage.text);
+	}
+}
+
+/* No field takes another's room: the arguments, which come last, are shown whatever a caller puts before them. */
+static void each_field_has_its_room(void **state)
+{
+	char name[256], params[4096];
+	size_t n = 0;
+
+	memset(name, '\x01', sizeof(name));
+	stage.principal.identity =
+		(struct identity){ slice_of(name, 256), slice_of(name, 256), slice_of(name, 256) };
+	stage.audit.conf.shows_arguments = true;
+	n += (size_t)snprintf(params, sizeof(params), "{'name':'");
+	for (int i = 0; i < 256; i++)
+		n += (size_t)snprintf(params + n, sizeof(params) - n, "\\u0001");
+	snprintf(params + n, sizeof(params) - n, "','arguments':{'x':'%0900d'}}", 7);
+	refused("tools/call", params);
+	ASSERT_HAS(",\"subject\":\"\\u0001\\u0001");
+	ASSERT_HAS(",\"client\":\"\\u0001\\u0001");
+	ASSERT_HAS(",\"method\":\"tools/call\",\"tool\":\"\\u0001\\u0001");
+	ASSERT_HAS("0007\\\"}\"}\n");
+	ASSERT_LACKS("truncated");
 }
 
 /* Equal arguments have equal digests, however they are written. */
@@ -221,27 +257,27 @@ static void arguments_are_shown_if_that_is_wanted(void **state)
 /* However much room other fields leave: arguments that are not whole are said not to be. */
 static void cut_arguments_are_said_to_be(void **state)
 {
-	static const char arguments[] =
-		",\"arguments\":\"{\\\"x\\\":\\\"0123456789012345678901234567890123456789\\\"}\"}";
-	struct audit_request request = request_of(
-		"tools/call",
-		"{'name':'a','arguments':{'x':'0123456789012345678901234567890123456789'}}");
-	char name[256];
+	struct audit_request request;
+	char name[256], params[1024];
 	size_t whole = 0, cut = 0;
+	int n = snprintf(params, sizeof(params), "{'name':'a','arguments':{'x':'");
 
+	for (int i = 0; i < 650; i++)
+		params[n++] = i % 2 == 0 ? '\\' : '"'; /* becomes \\ and \" */
+	strcpy(params + n, "'}}");
+	request = request_of("tools/call", params);
 	memset(name, '\x01', sizeof(name));
 	stage.audit.conf.shows_arguments = true;
-	for (size_t n = 0; n < 252; n++) {
+	for (size_t i = 0; i < 252; i++) {
 		stage.principal.identity =
-			(struct identity){ slice_of(name, 256), slice_of(name, 213),
-					   slice_of(arguments, n % 6 + 1) };
-		stage.principal.identity.subject.n += n / 6;
+			(struct identity){ slice_of(name, 150), slice_of(name, 120 + i / 6),
+					   slice_of(SERVER, i % 6 + 1) };
 		audit_refusal(&stage.audit, &request, "not_permitted",
 			      &(struct rule){ .key = RULE_TOOLS_DENY });
 		written();
-		whole += strstr(stage.text, arguments) != NULL;
+		whole += strstr(stage.text, "\\\"\\\"}\"}\n") != NULL;
 		cut += strstr(stage.text, ",\"arguments_truncated\":true}\n") != NULL;
-		assert_int_equal(whole + cut, n + 1);
+		assert_int_equal(whole + cut, i + 1);
 	}
 	assert_in_range(whole, 10, 240);
 }
@@ -338,22 +374,17 @@ static void a_required_record_is_not_gathered(void **state)
 /* The longest that each part can be, of characters that become the most. */
 static void the_longest_record_is_one_line(void **state)
 {
-	char name[400], file[400], params[6000];
-	struct rule rule = { .key = RULE_DENY_PATTERNS,
-			     .member = slice_of(name, 400),
-			     .has_entry = true,
-			     .entry = SIZE_MAX };
+	char name[400], file[400], params[2000];
+	struct rule rule = { .key = RULE_DENY_PATTERNS, .has_entry = true, .entry = SIZE_MAX };
 	struct audit_request request;
 
 	memset(name, '\x01', sizeof(name));
+	rule.member = slice_of(name, sizeof(name));
 	stage.principal.identity =
 		(struct identity){ slice_of(name, 400), slice_of(name, 400), slice_of(name, 400) };
 	stage.audit.conf.shows_arguments = true;
-	snprintf(params, sizeof(params),
-		 "{'name':'%0400d','uri':'%0600d','ref':{'name':'%0400d','uri':'%0600d'},"
-		 "'arguments':{'x':'%02000d'}}",
-		 1, 1, 1, 1, 1);
-	request = request_of("resources/read", params);
+	snprintf(params, sizeof(params), "{'ref':{'name':'%0400d','uri':'%0600d'}}", 1, 1);
+	request = request_of("completion/complete", params);
 	request.server = SERVER;
 	request.batch = SIZE_MAX;
 	memset(file, '/', sizeof(file));
@@ -374,6 +405,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_refusal_says_who_what_and_why, begin, end),
 		cmocka_unit_test_setup_teardown(requests_are_about_something, begin, end),
+		cmocka_unit_test_setup_teardown(each_field_has_its_room, begin, end),
 		cmocka_unit_test_setup_teardown(the_digest_is_of_the_canonical_form, begin, end),
 		cmocka_unit_test_setup_teardown(a_trace_counts_if_it_is_valid, begin, end),
 		cmocka_unit_test_setup_teardown(arguments_are_shown_if_that_is_wanted, begin, end),
