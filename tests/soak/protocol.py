@@ -26,6 +26,7 @@ from c80_stateless import fields, message
 from eras import auth, form
 
 CLIENTS = 12
+ROUND_SECONDS = 60  # of one daemon; the next one has the next seed
 CALL_SECONDS = 30  # more than all time-outs of the configurations together
 REMEMBERED = 12    # actions of an actor
 GATEWAY_KILLS_EVERY = 45  # more than three a minute, and the keeper gives up
@@ -429,7 +430,7 @@ class Operator(Actor):
         self.note(*argv)
         program = os.path.join(harness.BIN, "mcpgatectl")
         found = subprocess.run([program, "--socket", self.daemon_under_test.admin] + list(argv), capture_output=True, timeout=60)
-        self.shared.count("ctl %s %d" % (argv[0], found.returncode))
+        self.shared.count("ctl %s %d" % (" ".join(argv[:2] if argv[0] in ("deny", "pins") else argv[:1]), found.returncode))
 
     def act(self):
         kinds = {self.reload: 6, self.deny: 2, self.look: 2, self.pins: 2}
@@ -454,13 +455,19 @@ class Operator(Actor):
 
     def deny(self):
         c = self.chance
-        self.ctl("deny", c.choice(("add", "remove", "remove")), c.choice(("alice", "bob", "nobody")))
+        if c.random() < 0.4:
+            self.ctl("deny", "add", "--issuer", "static", "--sub", c.choice(("alice", "bob", "nobody")), "--for", c.choice(("1s", "1h")))
+        else:
+            self.ctl("deny", "remove", str(c.randrange(1, 20)))
 
     def look(self):
-        self.ctl(self.chance.choice(("status", "servers", "processes", "sessions", "pins", "tools", "deny")))
+        c = self.chance
+        server = c.choice(SERVERS)
+        self.ctl(*c.choice((["status"], ["servers"], ["processes"], ["sessions"], ["pins"], ["streams"], ["metrics"], ["deny", "list"], ["tools", server],
+                            ["call", server, "echo", '{"text":"x"}'], ["logs", server], ["restart", server], ["can", "alice", server, "do"])))
 
     def pins(self):
-        self.ctl("pins", self.chance.choice(("approve", "reject", "show")), self.chance.choice(SERVERS))
+        self.ctl("pins", self.chance.choice(("approve", "reject")), self.chance.choice(SERVERS), "--all")
 
 
 class Accident(Actor):
@@ -497,13 +504,11 @@ def judge_lives(run):
         raise Problem("the gateway was started %d times, and killed %d times" % (lives, kills))
 
 
-def part_protocol(options, child):
-    """Everything at once, in random order: nothing dies, nothing crosses, every exchange ends."""
-    seed = options.seed or random.randrange(1 << 30)
-    print("protocol: seed %d" % seed, flush=True)
+def one_round(seed, seconds):
+    """A daemon from its start to its end. Returns what was done, as text."""
     daemon = harness.Daemon({n: {"script": {}, "request_timeout": "2s", "request_timeout_max": "6s", "start": START} for n in SERVERS}, BASE)
     daemon.expected_errors.update(EXPECTED)
-    run = Run(daemon, seed, options.seconds)
+    run = Run(daemon, seed, seconds)
     actors = [Client(run, n) for n in range(CLIENTS)] + [Operator(run, 0), Accident(run, 0)]
     problems = []
     try:
@@ -519,10 +524,18 @@ def part_protocol(options, child):
         problems.append(str(e))
     finally:
         if problems:
-            problems += ["%s" % actor.story() for actor in actors[CLIENTS:] if actor.problem is None]
+            problems += [actor.story() for actor in actors[CLIENTS:] if actor.problem is None]
             with open("protocol-%d.log" % seed, "w") as f:
                 f.write("\n".join(daemon.lines))
         problems += daemon.stop()
-    print("protocol: %s" % ", ".join("%s %d" % pair for pair in sorted(run.counts.items())), flush=True)
     if problems:
         raise Problem("seed %d (the log is in protocol-%d.log):\n%s" % (seed, seed, "\n".join(problems)))
+    return ", ".join("%s %d" % pair for pair in sorted(run.counts.items()))
+
+
+def part_protocol(options, child):
+    """Everything at once, in random order: nothing dies, nothing crosses, every exchange ends."""
+    seed = options.seed or random.randrange(1 << 30)
+    for n in range(max(1, options.seconds // ROUND_SECONDS)):
+        print("protocol: seed %d" % (seed + n), flush=True)
+        print("protocol: %s" % one_round(seed + n, min(options.seconds, ROUND_SECONDS)), flush=True)
