@@ -164,9 +164,11 @@ void era_store_init(struct era_store *store, const struct server_slots *slots,
 
 	*store = (struct era_store){ .slots = slots, .launch = launch };
 	store->table = mem_zalloc(sizeof(*store->table));
-	result = state_file_read(FILE_NAME, ERA_TABLE_TEXT_MAX, &text, &err);
-	if (result == 0 && text.data != NULL)
-		result = era_table_read(store->table, buf_slice(&text), &err);
+	result = state_file_read(FILE_NAME, ERA_TABLE_FIRST_LINE, ERA_TABLE_TEXT_MAX, &text, &err);
+	if (result == 1 && era_table_read(store->table, buf_slice(&text), &err) < 0) {
+		state_file_set_aside(FILE_NAME);
+		result = -1;
+	}
 	if (result < 0)
 		LOG(ERAS_UNREADABLE, LOG_STR("reason", err.text));
 	buf_fini(&text);

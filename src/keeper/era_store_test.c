@@ -104,7 +104,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	static const char *const names[] = { "eras",  "eras.new",      "program",
+	static const char *const names[] = { "eras",  "eras.new",      "eras.bad", "program",
 					     "other", "mcpgated/eras", "mcpgated" };
 
 	era_store_fini(&store);
@@ -285,6 +285,7 @@ static void strange_files_are_ignored(void **state)
 	write_file(path_of("eras"), "mcpgated eras 1\nrubbish\n");
 	begin_again();
 	assert_int_equal(handed_over(0).era, ERA_UNKNOWN);
+	assert_int_equal(access(path_of("eras.bad"), F_OK), 0); /* to be looked at */
 	assert_int_equal(truncate(path_of("eras"), 100000000), 0);
 	begin_again();
 	unlink(path_of("eras"));

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 
-#define FIRST_LINE SLICE_LIT("mcpgated eras 1")
 #define SECONDS_MAX (UINT64_MAX / 1000)
 
 const struct era_entry *era_table_find(const struct era_table *table,
@@ -37,7 +36,7 @@ void era_table_set(struct era_table *table, const struct era_entry *entry)
 
 void era_table_write(const struct era_table *table, struct buf *out)
 {
-	buf_append_slice(out, FIRST_LINE);
+	buf_append_slice(out, ERA_TABLE_FIRST_LINE);
 	buf_append_char(out, '\n');
 	for (size_t i = 0; i < table->count; i++) {
 		const struct era_entry *entry = &table->entries[i];
@@ -89,7 +88,7 @@ int era_table_read(struct era_table *table_r, struct slice text, struct error *e
 
 	table_r->count = 0;
 	text.n -= is_whole;
-	if (!is_whole || !slice_is_equal(slice_cut(&text, '\n'), FIRST_LINE))
+	if (!is_whole || !slice_is_equal(slice_cut(&text, '\n'), ERA_TABLE_FIRST_LINE))
 		return error_set(err, ERROR_INVALID, "it is from another version, or incomplete");
 	while (text.p != NULL) {
 		if (table_r->count == ERA_TABLE_MAX ||

@@ -21,6 +21,7 @@
 #include "keeper/program_digest.h"
 #include "process/era.h"
 
+#define ERA_TABLE_FIRST_LINE SLICE_LIT("mcpgated eras 1")
 #define ERA_TABLE_MAX 512
 #define ERA_TABLE_TEXT_MAX ((size_t)64 * 1024) /* of the whole table */
 

@@ -11,6 +11,7 @@
 #include "keeper/state_directory.h"
 #include "keeper/state_file.h"
 #include "obs/log.h"
+#include "policy/pin_record.h"
 #include "process/pin_memory.h"
 
 #define FILE_NAME "pins"
@@ -130,18 +131,35 @@ static bool has_pins(const struct config *config)
 	return false;
 }
 
-/* A file that cannot be used is not overwritten until there is something to write. */
-static int load(struct pin_store *store, struct error *err)
+/* What the servers list next is no first sight: who reads this has all of it wait for the operator. SEC-68 */
+static void write_lost(const struct config *config, struct buf *text)
 {
+	struct pins lost;
+
+	pins_init(&lost);
+	pins_lose(&lost);
+	buf_append_str(text, PIN_MEMORY_FIRST_LINE);
+	for (size_t i = 0; i < config->server_count; i++)
+		pin_record_write(&lost, config->servers[i].conf.name, false, text);
+	pins_fini(&lost);
+}
+
+static int load(struct pin_store *store, const struct config *config, struct error *err)
+{
+	static const struct slice first = SLICE(PIN_MEMORY_FIRST_LINE);
 	struct error why = { ERROR_NONE, "" };
 	struct buf text = { 0 };
-	int result = state_file_read(FILE_NAME, PIN_MEMORY_TEXT_BYTES, &text, &why);
+	int result = state_file_read(FILE_NAME, slice_of(first.p, first.n - 1),
+				     PIN_MEMORY_TEXT_BYTES, &text, &why);
 
-	if (result == 0 && text.len > PIN_MEMORY_TEXT_BYTES)
-		result = error_set(&why, ERROR_LIMIT, "it is too long");
-	if (result < 0)
+	if (result < 0) {
 		LOG(PINS_UNREADABLE, LOG_STR("reason", why.text));
-	result = result == 0 ? fill(store, buf_slice(&text), err) : 0;
+		write_lost(config, &text);
+		/* At once: by the next start, somebody might have removed what cannot be used. */
+		store->is_due = store->is_used;
+		store->write_at_ms = clock_now_ms();
+	}
+	result = fill(store, buf_slice(&text), err);
 	buf_fini(&text);
 	return result;
 }
@@ -157,7 +175,7 @@ int pin_store_init(struct pin_store *store, const struct config *config, struct 
 	store->is_used = has_pins(config);
 	if (store->is_used)
 		note_outcome(store, lock_directory(store, &why), &why);
-	return load(store, err); /* a reload may make use of them */
+	return load(store, config, err); /* a reload may make use of them */
 }
 
 void pin_store_renew(struct pin_store *store, const struct config *config)

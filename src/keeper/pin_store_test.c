@@ -22,6 +22,11 @@ static char directory[64];
 static struct config config;
 static struct config_server server;
 static struct pin_store store;
+
+/* What a gateway gets for a file that cannot be used. */
+#define LOST                                                                       \
+	PIN_MEMORY_FIRST_LINE "one\tknown\ttool\none\tknown\tprompt\none\tknown\t" \
+			      "resource\none\tknown\ttemplate\n"
 static uint64_t now_ms = 1000000;
 
 static const char *path_of(const char *name)
@@ -62,6 +67,7 @@ static int teardown(void **state)
 	pin_store_fini(&store);
 	remove(path_of("pins"));
 	remove(path_of("pins.new"));
+	remove(path_of("pins.bad"));
 	assert_int_equal(rmdir(directory), 0);
 	return 0;
 }
@@ -90,6 +96,18 @@ static void assert_text(const char *text)
 	assert_int_equal(pin_store_read(&store, &found, &err), 0);
 	assert_string_equal(buf_terminate(&found), text);
 	buf_fini(&found);
+}
+
+static size_t count_bytes(void)
+{
+	struct buf found = { 0 };
+	struct error err;
+	size_t count;
+
+	assert_int_equal(pin_store_read(&store, &found, &err), 0);
+	count = found.len;
+	buf_fini(&found);
+	return count;
 }
 
 static void pins_outlive_gateway_and_daemon(void **state)
@@ -141,10 +159,11 @@ static void memory_and_file_are_bounded(void **state)
 	pin_store_note(&store);
 	write_due();
 	assert_int_equal(stat(path_of("pins"), &status), 0);
-	assert_int_equal(status.st_size, PIN_MEMORY_TEXT_BYTES);
-	assert_int_equal(truncate(path_of("pins"), PIN_MEMORY_TEXT_BYTES + 1), 0);
+	assert_int_equal(status.st_size, PIN_MEMORY_TEXT_BYTES + 65); /* with its digest */
 	begin_again();
-	assert_text("");
+	assert_int_equal(truncate(path_of("pins"), status.st_size + 1), 0);
+	begin_again();
+	assert_text(LOST);
 }
 
 static void a_flood_is_written_now_and_then(void **state)
@@ -191,14 +210,14 @@ static void what_is_no_plain_file_of_ours_is_not_read(void **state)
 	if (geteuid() == 0) {
 		assert_int_equal(chown(path_of("pins"), 1, (gid_t)-1), 0);
 		begin_again();
-		assert_text("");
+		assert_text(LOST);
 	}
 	assert_int_equal(unlink(path_of("pins")), 0);
 	assert_int_equal(mkfifo(path_of("pins"), 0600), 0);
 	fifo = open(path_of("pins"), O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	assert_int_equal(write(fifo, "evil", 4), 4);
 	begin_again();
-	assert_text("");
+	assert_text(LOST);
 	close(fifo);
 }
 
@@ -222,6 +241,83 @@ static void a_full_disk_keeps_what_was_there(void **state)
 	leave(0, 4, "late");
 	begin_again();
 	assert_text("late");
+}
+
+static void write_file(const char *text, size_t size)
+{
+	int fd = open(path_of("pins"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_int_equal(write(fd, text, size), (ssize_t)size);
+	close(fd);
+}
+
+static ssize_t read_file(const char *name, char *text_r, size_t most)
+{
+	int fd = open(path_of(name), O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text_r, most) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	return n;
+}
+
+/* SEC-68: what a power failure leaves of a file: nothing, or any part of it. */
+static void a_part_of_a_file_is_not_used(void **state)
+{
+	static const char text[] = PIN_MEMORY_FIRST_LINE "one\tknown\ttool\n";
+	char whole[256], bad[256];
+	ssize_t size;
+
+	leave(0, sizeof(text) - 1, text);
+	pin_store_note(&store);
+	begin_again();
+	assert_text(text);
+	size = read_file("pins", whole, sizeof(whole));
+	assert_int_equal(size, sizeof(text) - 1 + 65);
+	for (ssize_t n = 0; n < size; n++) {
+		pin_store_fini(&store);
+		write_file(whole, (size_t)n);
+		begin_store();
+		assert_text(LOST);
+		assert_int_equal(read_file("pins.bad", bad, sizeof(bad)), n);
+		/* What stands there from now on says so, too, whatever comes of what was set aside. */
+		assert_int_equal(pin_store_do_due(&store), UINT64_MAX);
+		remove(path_of("pins.bad"));
+		begin_again();
+		assert_text(LOST);
+		assert_int_equal(read_file("pins.bad", bad, sizeof(bad)), -1);
+		clock_freeze(now_ms += PIN_STORE_EACH_MS);
+	}
+	whole[30]++;
+	pin_store_fini(&store);
+	write_file(whole, (size_t)size);
+	begin_store();
+	assert_text(LOST);
+}
+
+/* Which had no digest: the first line and the end of the last one are all that can be asked for. */
+static void a_file_of_an_earlier_release_is_read(void **state)
+{
+	static const char text[] = PIN_MEMORY_FIRST_LINE "one\tknown\ttool\n";
+	int fd;
+
+	pin_store_fini(&store);
+	write_file(text, sizeof(text) - 1);
+	begin_store();
+	assert_text(text);
+	pin_store_fini(&store);
+	write_file(text, sizeof(text) - 2);
+	begin_store();
+	assert_text(LOST);
+	for (off_t more = 0; more < 2; more++) {
+		pin_store_fini(&store);
+		write_file(text, sizeof(text) - 1);
+		fd = open(path_of("pins"), O_WRONLY | O_CLOEXEC);
+		assert_int_equal(pwrite(fd, "\n", 1, (off_t)PIN_MEMORY_TEXT_BYTES - 1 + more), 1);
+		close(fd);
+		begin_store();
+		assert_int_equal(count_bytes(), more == 0 ? PIN_MEMORY_TEXT_BYTES : strlen(LOST));
+	}
 }
 
 static void one_daemon_writes(void **state)
@@ -265,6 +361,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_no_plain_file_of_ours_is_not_read, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_full_disk_keeps_what_was_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_part_of_a_file_is_not_used, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_file_of_an_earlier_release_is_read, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(one_daemon_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_has_no_pins_touches_nothing, setup, teardown),
 	};

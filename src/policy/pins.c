@@ -149,6 +149,12 @@ void pins_fini(struct pins *pins)
 	map_fini(&pins->by_name);
 }
 
+void pins_lose(struct pins *pins)
+{
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++)
+		pins->is_known[kind] = true;
+}
+
 /* ---- looking ---- */
 
 struct pin *pins_find(const struct pins *pins, enum permission_kind kind, struct slice folded)

@@ -105,6 +105,12 @@ enum pin_news {
 void pins_init(struct pins *pins);
 void pins_fini(struct pins *pins);
 
+/*
+ * Some of what was approved has been lost: no list is the first one any more, and whatever it shows
+ * that is not known waits for the operator.
+ */
+void pins_lose(struct pins *pins);
+
 /* A look at a list or a page of one: begin it, note each item, then end it. */
 void pins_begin_look(struct pins *pins);
 enum pin_news pins_note(struct pins *pins, const struct pin_item *item);

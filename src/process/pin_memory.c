@@ -30,8 +30,12 @@ static int read_line(struct pin_memory *memory, struct slice line)
 	struct slice rest = line;
 	struct server *server = find_server(memory, slice_cut(&rest, '\t'));
 
+	if (server != NULL && pin_record_read(&server->pins, rest) < 0) {
+		pins_lose(&server->pins);
+		return -1;
+	}
 	if (server != NULL)
-		return pin_record_read(&server->pins, rest);
+		return 0;
 	buf_append_slice(&memory->others, line);
 	buf_append_char(&memory->others, '\n');
 	return 0;
@@ -51,6 +55,28 @@ static int64_t read_lines(struct pin_memory *memory, struct slice text)
 	return bad;
 }
 
+/* Nor may what a server without pins lists be a first sight once it has pins. */
+static void lose_all(struct pin_memory *memory)
+{
+	struct pins lost;
+
+	pins_init(&lost);
+	pins_lose(&lost);
+	buf_fini(&memory->others);
+	for (size_t i = 0; i < memory->server_count; i++) {
+		struct server *server = &memory->servers[i];
+
+		if (has_pins(server)) {
+			pins_fini(&server->pins);
+			pins_init(&server->pins);
+			pins_lose(&server->pins);
+		} else if (server->conf.name != NULL && !server->is_retired) {
+			pin_record_write(&lost, server->conf.name, false, &memory->others);
+		}
+	}
+	pins_fini(&lost);
+}
+
 /* Nobody else writes the file now: the previous gateway has ended. */
 static void load(struct pin_memory *memory)
 {
@@ -64,11 +90,7 @@ static void load(struct pin_memory *memory)
 	    read_lines(memory, slice_of(file->text[half], bytes)) == 0)
 		return;
 	LOG(PINS_LOST, LOG_INT("bytes", bytes));
-	buf_fini(&memory->others);
-	for (size_t i = 0; i < memory->server_count; i++) {
-		pins_fini(&memory->servers[i].pins);
-		pins_init(&memory->servers[i].pins);
-	}
+	lose_all(memory);
 }
 
 /* ---- writing ---- */

@@ -114,6 +114,7 @@ static void bad_lines_are_left_out(void **state)
 	use(PIN_ENFORCE, PIN_ENFORCE);
 	assert_true(count(0) == 1 && count(1) == 1);
 	assert_true(has_logged(" warn pins_refused lines=1"));
+	assert_true(servers[1].pins.is_known[PERMISSION_RESOURCE]); /* of which no line says so */
 	use(PIN_ENFORCE, PIN_ENFORCE);
 	assert_false(has_logged("pins_"));
 }
@@ -123,9 +124,13 @@ static void a_bad_text_is_lost_at_the_start(void **state)
 {
 	servers[0].conf.pin = PIN_ENFORCE;
 	begin(PIN_MEMORY_FIRST_LINE PIN("one", "61") "one\tnonsense\n");
-	assert_true(has_logged(" warn pins_lost "));
+	assert_true(has_logged(" error pins_lost "));
 	assert_int_equal(count(0), 0);
+	assert_true(servers[0].pins.is_known[PERMISSION_TOOL]); /* so nothing is a first sight */
 	use(PIN_ENFORCE, PIN_OFF);
+	assert_true(servers[0].pins.is_known[PERMISSION_TOOL]);
+	use(PIN_OFF, PIN_ENFORCE);
+	assert_true(servers[1].pins.is_known[PERMISSION_PROMPT]);
 	assert_false(has_logged("pins_"));
 }
 

@@ -108,8 +108,8 @@ def legacy_servers_are_not_probed_again(t):
     with open(path) as f:
         first, line = f.read().splitlines()
     digest, era, noted, probed = line.split()
-    with open(path, "w") as f:
-        f.write("%s\n%s %s %s %d\n" % (first, digest, era, noted, int(probed) - 86400))
+    with open(path, "w") as f:  # as an earlier release wrote it: without a digest
+        f.write("%s\n%s %s %s %d\n" % (first.rsplit(" ", 1)[0], digest, era, noted, int(probed) - 86400))
     program.start(t, state)
     do(t, "main", ["text", "x"])
     eq(program.first_methods(), [DISCOVER, "initialize"])
@@ -126,8 +126,9 @@ def contradiction_is_remembered(t):
     path = os.path.join(state, "mcpgated", "eras")
     with open(path) as f:
         text = f.read()
+    first, _, rest = text.partition("\n")
     with open(path, "w") as f:
-        f.write(text.replace(" modern ", " legacy ").rsplit(" ", 1)[0] + " 0\n")
+        f.write(first.rsplit(" ", 1)[0] + "\n" + rest.replace(" modern ", " legacy ").rsplit(" ", 1)[0] + " 0\n")
     program.start(t, state)
     t.session().echo("x")
     eq(program.first_methods(), ["initialize", DISCOVER, DISCOVER])
