@@ -67,8 +67,8 @@ static void visitor_on_answer(struct spawner_question *question, bool is_allowed
 	if (is_allowed) {
 		http_server_accept(visitor->admin_server->admin_http, &arrival);
 	} else {
-		LOG(ADMIN_REFUSED,
-		    LOG_STR("reason", "the process belongs to a server of this daemon"));
+		LOG_BY(ADMIN_REFUSED, 0,
+		       LOG_STR("reason", "the process belongs to a server of this daemon"));
 		close(visitor->fd);
 	}
 	visitor_free(visitor);
@@ -81,7 +81,7 @@ static void admin_server_on_admin_accept(struct listener *listener, int fd, cons
 
 	CHECK(a->admin_http != NULL);
 	if (a->visitor_count == VISITORS_MAX) {
-		LOG(ADMIN_REFUSED, LOG_STR("reason", "too many connect at once"));
+		LOG_BY(ADMIN_REFUSED, 0, LOG_STR("reason", "too many connect at once"));
 		close(fd);
 		return;
 	}

@@ -284,7 +284,8 @@ static void note_wrong_token(struct admin *admin)
 	if (admin->refusal_said_ms > 0 && now_ms - admin->refusal_said_ms < REFUSAL_LOG_MS)
 		return;
 	admin->refusal_said_ms = now_ms;
-	LOG(ADMIN_REFUSED, LOG_STR("reason", "at the page's address, without the right token"));
+	LOG_BY(ADMIN_REFUSED, 0,
+	       LOG_STR("reason", "at the page's address, without the right token"));
 }
 
 /* SEC-78 */

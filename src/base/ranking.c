@@ -33,7 +33,8 @@ void ranking_set(struct ranking *ranking, struct ranked *ranked, size_t weight)
 {
 	unsigned int class = class_of(weight);
 
-	CHECK(class < RANKING_CLASSES);
+	CHECK(class < RANKING_CLASSES && ranked->class < RANKING_CLASSES);
+	CHECK((ranked->class == 0) == list_is_empty(&ranked->link));
 	if (class == ranked->class)
 		return;
 	list_remove(&ranked->link);

@@ -77,7 +77,7 @@ unsigned int failures_note(struct failures *failures, const struct peer *peer)
 		return 0;
 	if (failing->count == failures->max + 1) {
 		peer_format(peer, client);
-		LOG(CLIENT_SLOWED, LOG_STR("client", client));
+		LOG_BY(CLIENT_SLOWED, failing->key, LOG_STR("client", client));
 	}
 	return (unsigned int)((failing->since_ms + FAILURES_WINDOW_MS - now_ms + 999) / 1000);
 }

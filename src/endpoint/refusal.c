@@ -19,6 +19,7 @@
 #include "obs/log.h"
 #include "process/server.h"
 #include "router/retry_after.h"
+#include "session/holder.h"
 
 /* ---- challenges ---- */
 
@@ -108,46 +109,19 @@ static void send_result(const struct authorization *auth, const struct protected
 
 /* ---- refusals ---- */
 
-#define LINES_A_SECOND 10
-
-/*
- * Limits the log lines: a caller who keeps asking must not fill the disk. There is only one gateway
- * per process.
- */
-static struct {
-	uint64_t since_ms;
-	unsigned int count;
-	uint64_t left_out;
-} said;
-
-static bool may_say(void)
-{
-	uint64_t now_ms = clock_now_ms();
-
-	if (said.since_ms == 0 || now_ms - said.since_ms >= 1000) {
-		said.since_ms = now_ms;
-		said.count = 0;
-	}
-	if (said.count++ < LINES_A_SECOND)
-		return true;
-	said.left_out++;
-	return false;
-}
-
 /* Tells the operator who is refused, and why. */
 static void tell_operator(const struct http_conn *conn, int status, const char *server,
 			  const struct principal *who, const char *why)
 {
 	char client[PEER_TEXT_BYTES];
 
-	if ((status != 401 && status != 403 && status != 429) || !may_say())
+	if (status != 401 && status != 403 && status != 429)
 		return;
 	peer_format(http_conn_client(conn), client);
-	LOG(CALLER_REFUSED, LOG_INT("status", status), LOG_STR("server", server),
-	    LOG_STR("client", client),
-	    LOG_SLICE("principal", who != NULL ? who->identity.subject : slice_of(NULL, 0)),
-	    LOG_STR("reason", why), LOG_INT("left_out", said.left_out));
-	said.left_out = 0;
+	LOG_BY(CALLER_REFUSED, holder_number(who, http_conn_client(conn)),
+	       LOG_INT("status", status), LOG_STR("server", server), LOG_STR("client", client),
+	       LOG_SLICE("principal", who != NULL ? who->identity.subject : slice_of(NULL, 0)),
+	       LOG_STR("reason", why));
 }
 
 static void note(const struct refusal *refusal, const struct endpoint *endpoint)

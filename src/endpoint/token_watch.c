@@ -36,8 +36,9 @@ static void token_watch_stop(struct token_watch *watch)
 static void token_watch_over(struct token_watch *watch, enum reason reason)
 {
 	CHECK(watch->access.principal != NULL && watch->ops != NULL);
-	LOG(STREAM_OVER, LOG_SLICE("server", watch->place->server),
-	    LOG_STR("reason", reason_get(reason)->text));
+	LOG_BY(STREAM_OVER, watch->access.principal->by_key.key,
+	       LOG_SLICE("server", watch->place->server),
+	       LOG_STR("reason", reason_get(reason)->text));
 	token_watch_stop(watch);
 	watch->ops->on_over(watch->owner, reason);
 }

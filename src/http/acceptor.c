@@ -18,9 +18,6 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 
-#define LOG_WINDOW_MS 10000
-#define LOGS_PER_WINDOW 10
-
 struct entry {
 	struct list link;
 	struct place place;
@@ -43,19 +40,14 @@ void acceptor_init(struct acceptor *acceptor, struct loop *loop, struct http_ser
 	list_init(&acceptor->entries);
 }
 
-static void acceptor_log(struct acceptor *acceptor, const struct peer *peer, const char *reason)
+static void acceptor_log(const struct peer *peer, const char *reason)
 {
 	char client[PEER_TEXT_BYTES];
 
 	counter_add(COUNTER_ARRIVALS_REFUSED);
-	if (clock_now_ms() - acceptor->log_since_ms >= LOG_WINDOW_MS) {
-		acceptor->log_since_ms = clock_now_ms();
-		acceptor->log_count = 0;
-	}
-	if (acceptor->log_count++ >= LOGS_PER_WINDOW)
-		return;
 	peer_format(peer, client);
-	LOG(ARRIVAL_REFUSED, LOG_STR("client", client), LOG_STR("reason", reason));
+	LOG_BY(ARRIVAL_REFUSED, peer_key(peer, 0), LOG_STR("client", client),
+	       LOG_STR("reason", reason));
 }
 
 /* Takes the entry out; its descriptor and TLS are the caller's to end or to hand on. */
@@ -75,7 +67,7 @@ static void entry_remove(struct entry *entry)
 
 static void entry_end(struct entry *entry, const char *reason)
 {
-	acceptor_log(entry->acceptor, &entry->peer, reason);
+	acceptor_log(&entry->peer, reason);
 	entry_remove(entry);
 	tls_free(&entry->tls);
 	close(entry->fd);

@@ -29,8 +29,6 @@ struct acceptor {
 	struct http_server *http;
 	struct list entries; /* oldest first */
 	size_t count;
-	uint64_t log_since_ms; /* start of the interval that log_count covers */
-	unsigned int log_count;
 };
 
 /* Borrows loop and http until acceptor_fini. */

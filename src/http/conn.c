@@ -136,7 +136,7 @@ static void conn_end_tls(struct http_conn *conn)
 	if (server->tls_said_ms == 0 || now_ms - server->tls_said_ms >= TLS_LOG_MS) {
 		server->tls_said_ms = now_ms;
 		peer_format(&conn->peer, client);
-		LOG(TLS_UNEXPECTED, LOG_STR("client", client));
+		LOG_BY(TLS_UNEXPECTED, peer_key(&conn->peer, 0), LOG_STR("client", client));
 	}
 	http_conn_end(conn, REASON_PROTOCOL_ERROR);
 }

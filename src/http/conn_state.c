@@ -43,9 +43,10 @@ void conn_log_access(struct http_conn *conn, int status)
 
 	if (conn->target.len == 0)
 		return;
-	LOG(ACCESS, LOG_STR("client", conn_client_text(conn, client)), LOG_SLICE("method", method),
-	    LOG_SLICE("path", path), LOG_INT("status", status),
-	    LOG_INT("ms", clock_now_ms() - conn->began_at_ms));
+	LOG_BY(ACCESS, peer_key(&conn->client, 0),
+	       LOG_STR("client", conn_client_text(conn, client)), LOG_SLICE("method", method),
+	       LOG_SLICE("path", path), LOG_INT("status", status),
+	       LOG_INT("ms", clock_now_ms() - conn->began_at_ms));
 	conn->target.len = 0;
 }
 

@@ -66,7 +66,8 @@ static void server_turn_away(struct http_server *server, const struct http_arriv
 	if (server->refusal_said_ms == 0 || now_ms - server->refusal_said_ms >= REFUSAL_LOG_MS) {
 		server->refusal_said_ms = now_ms;
 		peer_format(&arrival->peer, client);
-		LOG(CONN_REFUSED, LOG_STR("client", client), LOG_STR("reason", reason));
+		LOG_BY(CONN_REFUSED, peer_key(&arrival->peer, 0), LOG_STR("client", client),
+		       LOG_STR("reason", reason));
 	}
 	/* Unread bytes would turn the end into a reset, which may overtake the answer. */
 	if (tls == NULL && read(arrival->fd, loop_buffer(server->loop), LOOP_BUFFER_BYTES) != 0 &&

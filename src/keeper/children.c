@@ -249,9 +249,9 @@ static void log_spawn_failed(struct children *children, const struct row *row,
 	*told = *verdict;
 	snprintf(reason, sizeof(reason), "%s%s", launch_step_text(verdict->step),
 		 launch_hint(verdict, command));
-	LOG(CHILD_SPAWN_FAILED, LOG_STR("server", row_server_name(children, row)),
-	    LOG_STR("reason", reason), LOG_STR("command", command),
-	    LOG_STR("error", strerror(verdict->error)));
+	LOG_BY(CHILD_SPAWN_FAILED, (uintptr_t)row_server_name(children, row),
+	       LOG_STR("server", row_server_name(children, row)), LOG_STR("reason", reason),
+	       LOG_STR("command", command), LOG_STR("error", strerror(verdict->error)));
 }
 
 static void refuse(const struct ipc_message *message, const char *why)
@@ -486,8 +486,9 @@ static void log_limit(const struct children *children, const struct row *row)
 		cgroups_limit_reached(children->cgroups, row_server(children, row), row->cgroup);
 
 	if (option != NULL)
-		LOG(CHILD_LIMIT, LOG_STR("server", row_server_name(children, row)),
-		    LOG_INT("pid", row->pid), LOG_STR("limit", option));
+		LOG_BY(CHILD_LIMIT, (uintptr_t)row_server_name(children, row),
+		       LOG_STR("server", row_server_name(children, row)), LOG_INT("pid", row->pid),
+		       LOG_STR("limit", option));
 }
 
 void children_on_reaped(struct children *children, pid_t pid, int status)

@@ -285,6 +285,7 @@ bool audit_flush(struct audit *audit)
 	struct slice lines = slice_of(audit->gathered, audit->gathered_length);
 	bool are_kept = true;
 
+	CHECK(count <= AUDIT_GATHERED_LINES && lines.n <= sizeof(audit->gathered));
 	audit->gathered_lines = audit->gathered_length = 0;
 	if (count == 0 || write_gathered(audit, count, lines))
 		return true;

@@ -57,6 +57,8 @@ static void remove_record(struct audit_backlog_share *share, struct record *reco
 {
 	struct caller *caller = record->caller;
 
+	CHECK(share->count > 0 && share->bytes >= caller->bytes);
+	CHECK(caller->bytes >= weight(record->length));
 	list_remove(&record->link);
 	list_remove(&record->own);
 	share->count--;

@@ -25,10 +25,11 @@
 
 static const struct {
 	enum log_level level;
+	unsigned int pace;
 	const char *name;
 	const char *help;
 } events[] = {
-#define X(event, at, text, help) [LOG_EVENT_##event] = { LOG_LEVEL_##at, text, help },
+#define X(event, at, cause, text, help) [LOG_EVENT_##event] = { LOG_LEVEL_##at, cause, text, help },
 #include "obs/log_events.def"
 #undef X
 };
@@ -179,6 +180,73 @@ static bool line_send(const struct text_line *line)
 	return sink_write(line->bytes, line->length);
 }
 
+/* ---- paces ---- */
+
+/* Those that caused lines lately: a sieve, in which one that was quiet gives way to another. */
+#define CAUSER_WAYS 4
+#define CAUSER_SETS 256
+
+struct causer {
+	uint64_t key; /* of the event and who caused it */
+	uint64_t second;
+	unsigned int lines;
+};
+
+static struct causer causers[CAUSER_SETS][CAUSER_WAYS];
+
+static struct {
+	uint64_t second;
+	unsigned int lines;
+	unsigned int left_out;
+} paced[LOG_EVENT_COUNT];
+
+static struct causer *get_causer(uint64_t key)
+{
+	struct causer *set = causers[(key >> 32) % CAUSER_SETS];
+	struct causer *found = set;
+
+	for (size_t i = 0; i < CAUSER_WAYS; i++) {
+		if (set[i].key == key)
+			return &set[i];
+		if (set[i].second < found->second)
+			found = &set[i];
+	}
+	*found = (struct causer){ .key = key };
+	return found;
+}
+
+bool log_may_say(enum log_event event, uint64_t number)
+{
+	uint64_t second = clock_now_ms() / 1000 + 1;
+	uint64_t key = (number * 0x9E3779B97F4A7C15u ^ (event + 1)) * 0xD6E8FEB86659FD93u;
+	unsigned int pace = events[event].pace;
+	struct causer *causer = get_causer(key);
+
+	CHECK(event < LOG_EVENT_COUNT && pace > 0);
+	if (causer->second != second)
+		*causer = (struct causer){ .key = key, .second = second };
+	if (paced[event].second != second) {
+		paced[event].second = second;
+		paced[event].lines = 0;
+	}
+	if (causer->lines >= pace || paced[event].lines >= pace * LOG_CAUSERS_MAX) {
+		paced[event].left_out++;
+		return false;
+	}
+	causer->lines++;
+	paced[event].lines++;
+	return true;
+}
+
+/* ---- lines ---- */
+
+static void line_put_left_out(struct text_line *line, enum log_event event)
+{
+	if (paced[event].left_out > 0)
+		line_put_field(line, &(struct log_field)LOG_INT("left_out", paced[event].left_out));
+	paced[event].left_out = 0;
+}
+
 /* Returns false if the line is lost. */
 static bool line_write(enum log_event event, const struct log_field *fields)
 {
@@ -188,6 +256,7 @@ static bool line_write(enum log_event event, const struct log_field *fields)
 	line_put_head(&line, event);
 	for (; fields->key != NULL; fields++)
 		line_put_field(&line, fields);
+	line_put_left_out(&line, event);
 	line_puts(&line, sink.format == LOG_FORMAT_JSON ? "}\n" : "\n");
 	CHECK(line.bytes[line.length - 1] == '\n'); /* fields leave room for it */
 	return line_send(&line);

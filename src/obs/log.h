@@ -6,7 +6,12 @@
  * writing direction. Writing never blocks: a line that cannot be written is dropped and counted,
  * and the next line that can be written reports the count.
  *
- * 	LOG(CHILD_EXIT, LOG_STR("server", name), LOG_INT("pid", pid));
+ * 	LOG(CHILD_REAPED, LOG_STR("server", name), LOG_INT("pid", pid));
+ *
+ * What a caller or a server can cause has a pace in log_events.def: lines beyond that are counted,
+ * and the next line of the event has the number as `left_out`. Who causes it must be said:
+ *
+ * 	LOG_BY(TASK_REFUSED, holder_number(principal, peer), LOG_STR("server", name));
  */
 #ifndef MCPGATED_OBS_LOG_H
 #define MCPGATED_OBS_LOG_H
@@ -24,7 +29,7 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBU
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 enum log_event {
-#define X(event, level, name, help) LOG_EVENT_##event,
+#define X(event, level, cause, name, help) LOG_EVENT_##event,
 #include "obs/log_events.def"
 #undef X
 	LOG_EVENT_COUNT
@@ -32,7 +37,17 @@ enum log_event {
 
 /* LOG_LEVEL_OF_<event>: the level of each event, as a constant. */
 enum {
-#define X(event, level, name, help) LOG_LEVEL_OF_##event = LOG_LEVEL_##level,
+#define X(event, level, cause, name, help) LOG_LEVEL_OF_##event = LOG_LEVEL_##level,
+#include "obs/log_events.def"
+#undef X
+};
+
+/* LOG_PACE_OF_<event>: how many lines a second one caller or server may cause; 0: see BY_US. */
+enum {
+#define BY_US 0
+#define BY_CALLER(n) n
+#define BY_SERVER(n) n
+#define X(event, level, cause, name, help) LOG_PACE_OF_##event = cause,
 #include "obs/log_events.def"
 #undef X
 };
@@ -64,12 +79,28 @@ struct log_field {
 		.key = (k), .number = (int64_t)(value), .is_number = true \
 	}
 
-#define LOG(event, ...)                                                                        \
+#define LOG_IF(event, is_wanted, ...)                                                          \
 	do {                                                                                   \
-		if ((int)LOG_LEVEL_OF_##event <= (int)log_threshold)                           \
+		if ((int)LOG_LEVEL_OF_##event <= (int)log_threshold && (is_wanted))            \
 			log_write(LOG_EVENT_##event,                                           \
 				  (const struct log_field[]){ __VA_ARGS__, { .key = NULL } }); \
 	} while (0)
+
+#define LOG(event, ...)                                                                     \
+	do {                                                                                \
+		_Static_assert((int)LOG_PACE_OF_##event == 0, "who causes it? See LOG_BY"); \
+		LOG_IF(event, true, __VA_ARGS__);                                           \
+	} while (0)
+
+/* causer: a number for the caller or server, the same whenever it is the same one. */
+#define LOG_BY(event, causer, ...)                                                              \
+	do {                                                                                    \
+		_Static_assert((int)LOG_PACE_OF_##event > 0, "nobody outside causes it: LOG");  \
+		LOG_IF(event, log_may_say(LOG_EVENT_##event, (uint64_t)(causer)), __VA_ARGS__); \
+	} while (0)
+
+/* The lines of one event that all causers together may cause in a second, in paces. */
+#define LOG_CAUSERS_MAX 10
 
 /* Whether messages are logged: log.payloads. */
 extern bool log_shows_payloads;
@@ -100,6 +131,8 @@ struct log_event_row log_event_get(enum log_event event);
  * have produced the line or if it names another process.
  */
 bool log_relay_line(struct slice line, const char *process) must_check;
+/* Whether the causer may cause one more line of this event now; if not, it is counted. */
+bool log_may_say(enum log_event event, uint64_t causer);
 /*
  * Writes the event. `fields` ends with a NULL key. Use the macro LOG, which checks the level first.
  */

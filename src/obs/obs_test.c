@@ -99,24 +99,24 @@ static int check_json_line(const char *text)
 
 static void line_has_time_level_event_and_fields(void **state)
 {
-	LOG(CHILD_END, LOG_STR("server", "notes"), LOG_INT("pid", -4711),
+	LOG(GATEWAY_STOP, LOG_STR("server", "notes"), LOG_INT("pid", -4711),
 	    LOG_SLICE("part", slice_of("abc", 2)), LOG_STR("empty", ""), LOG_STR("two", "a b"));
 	assert_string_equal(
 		after_stamp(written(ends[0])),
-		"info child_end server=notes pid=-4711 part=ab empty=\"\" two=\"a b\"\n");
+		"info gateway_stop server=notes pid=-4711 part=ab empty=\"\" two=\"a b\"\n");
 	log_set_process("gateway");
-	LOG(CHILD_FAILED, LOG_INT("pid", 1));
+	LOG(GATEWAY_EXIT, LOG_INT("pid", 1));
 	assert_string_equal(after_stamp(written(ends[0])),
-			    "warn child_failed process=gateway pid=1\n");
+			    "warn gateway_exit process=gateway pid=1\n");
 	log_set_process(NULL);
 }
 
 static void line_is_a_json_object(void **state)
 {
 	log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_JSON);
-	LOG(CHILD_END, LOG_STR("server", "notes"), LOG_INT("pid", 4711));
+	LOG(GATEWAY_STOP, LOG_STR("server", "notes"), LOG_INT("pid", 4711));
 	assert_int_equal(check_json_line(written(ends[0])), 5);
-	assert_non_null(strstr(line, "\"level\":\"info\",\"event\":\"child_end\","
+	assert_non_null(strstr(line, "\"level\":\"info\",\"event\":\"gateway_stop\","
 				     "\"server\":\"notes\",\"pid\":4711}"));
 }
 
@@ -128,7 +128,7 @@ static void levels_are_a_threshold(void **state)
 	LOG(CONN_END, LOG_STR("state", "idle"));
 	assert_string_not_equal(written(ends[0]), "");
 	log_set(ends[1], LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
-	LOG(CHILD_FAILED, LOG_INT("pid", 1));
+	LOG(GATEWAY_EXIT, LOG_INT("pid", 1));
 	assert_string_equal(written(ends[0]), "");
 	LOG(LISTEN_FAILED, LOG_INT("port", 1));
 	assert_string_not_equal(written(ends[0]), "");
@@ -166,15 +166,15 @@ static void foreign_bytes_are_escaped(void **state)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
-		LOG(CHILD_STDERR, LOG_STR("text", rows[i].text));
+		LOG(GATEWAY_START, LOG_STR("text", rows[i].text));
 		written(ends[0]);
 		line[strlen(line) - 1] = '\0';
 		assert_string_equal(strstr(line, "text=") + 5, rows[i].shown);
 		log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_JSON);
-		LOG(CHILD_STDERR, LOG_STR("text", rows[i].text));
+		LOG(GATEWAY_START, LOG_STR("text", rows[i].text));
 		assert_int_equal(check_json_line(written(ends[0])), 4);
 	}
-	LOG(CHILD_STDERR, LOG_SLICE("text", slice_of("a\0b", 3)));
+	LOG(GATEWAY_START, LOG_SLICE("text", slice_of("a\0b", 3)));
 	assert_non_null(strstr(written(ends[0]), "\"a\\u0000b\""));
 }
 
@@ -191,7 +191,7 @@ static void long_lines_are_cut_and_stay_whole(void **state)
 			for (size_t length = 1000; length < 1030; length++) {
 				struct slice s = slice_of(text, length);
 
-				LOG(CHILD_STDERR, LOG_SLICE("a", s), LOG_SLICE("b", s),
+				LOG(GATEWAY_START, LOG_SLICE("a", s), LOG_SLICE("b", s),
 				    LOG_SLICE("c", s), LOG_SLICE("d", s), LOG_SLICE("e", s),
 				    LOG_INT("f", INT64_MIN));
 				written(ends[0]);
@@ -203,12 +203,12 @@ static void long_lines_are_cut_and_stay_whole(void **state)
 		}
 	}
 	memset(text, 'x', sizeof(text) - 1);
-	LOG(CHILD_STDERR, LOG_STR("a", text), LOG_STR("b", "behind"));
+	LOG(GATEWAY_START, LOG_STR("a", text), LOG_STR("b", "behind"));
 	assert_non_null(strstr(written(ends[0]), "...\",\"b\":\"behind\"}"));
 	/* At a character boundary. */
 	for (size_t i = 1; i + 2 < sizeof(text); i += 2)
 		memcpy(text + i, "\xc3\xa4", 2);
-	LOG(CHILD_STDERR, LOG_SLICE("a", slice_of(text, 1400)));
+	LOG(GATEWAY_START, LOG_SLICE("a", slice_of(text, 1400)));
 	assert_non_null(strstr(written(ends[0]), "\xc3\xa4...\""));
 }
 
@@ -259,7 +259,7 @@ static void messages_of_a_second_have_a_bound(void **state)
 	log_set(ends[1], LOG_LEVEL_WARN, LOG_FORMAT_TEXT);
 	assert_int_equal(log_messages(3), 0); /* nor do they count */
 	log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
-	LOG(CHILD_STDERR, LOG_INT("n", 1));
+	LOG(GATEWAY_START, LOG_INT("n", 1));
 	assert_string_not_equal(written(ends[0]), "");
 	clock_freeze(5001000);
 	log_write_payload("from_client", "s", &(struct slice)SLICE("{}"), 1);
@@ -283,7 +283,8 @@ static int overfill(int more)
 		continue;
 	fcntl(ends[1], F_SETFL, flags);
 	for (int i = 0; i < more; i++)
-		LOG(CHILD_STDERR, LOG_INT("n", i)); /* with a blocking descriptor this would hang */
+		LOG(GATEWAY_START,
+		    LOG_INT("n", i)); /* with a blocking descriptor this would hang */
 	return more;
 }
 
@@ -293,11 +294,11 @@ static void full_pipe_drops_and_counts(void **state)
 	assert_int_equal(overfill(7), 7);
 	while (read(ends[0], line, sizeof(line)) > 0)
 		continue;
-	LOG(CHILD_STDERR, LOG_INT("n", 100));
+	LOG(GATEWAY_START, LOG_INT("n", 100));
 	written(ends[0]);
 	assert_non_null(strstr(line, "warn log_dropped lines=7\n"));
-	assert_non_null(strstr(line, "info child_stderr n=100\n"));
-	LOG(CHILD_STDERR, LOG_INT("n", 101));
+	assert_non_null(strstr(line, "info gateway_start n=100\n"));
+	LOG(GATEWAY_START, LOG_INT("n", 101));
 	assert_null(strstr(written(ends[0]), "log_dropped"));
 }
 
@@ -308,16 +309,16 @@ static void gone_reader_loses_no_count(void **state)
 
 	close(ends[0]);
 	for (int i = 0; i < 9; i++)
-		LOG(CHILD_STDERR, LOG_INT("n", i));
+		LOG(GATEWAY_START, LOG_INT("n", i));
 	assert_int_equal(pipe2(others, O_CLOEXEC), 0);
 	log_set_fd(others[1]);
 	close(ends[1]);
 	ends[0] = others[0];
 	ends[1] = others[1];
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	LOG(CHILD_STDERR, LOG_INT("n", 100));
+	LOG(GATEWAY_START, LOG_INT("n", 100));
 	assert_non_null(strstr(written(ends[0]), "warn log_dropped lines=9\n"));
-	assert_non_null(strstr(line, "info child_stderr n=100\n"));
+	assert_non_null(strstr(line, "info gateway_start n=100\n"));
 }
 
 /* REL-47: the disk fills up in the middle of a line. The next line starts on a line of its own. */
@@ -333,14 +334,14 @@ static void torn_line_is_ended_before_the_next(void **state)
 	log_set_fd(fileno(file));
 	setrlimit(RLIMIT_FSIZE, &low);
 	for (int i = 0; i < 4; i++)
-		LOG(CHILD_STDERR, LOG_INT("n", i), LOG_STR("text", "about forty bytes of text"));
+		LOG(GATEWAY_START, LOG_INT("n", i), LOG_STR("text", "about forty bytes of text"));
 	setrlimit(RLIMIT_FSIZE, &before);
-	LOG(CHILD_STDERR, LOG_INT("n", 100));
+	LOG(GATEWAY_START, LOG_INT("n", 100));
 	lseek(fileno(file), 0, SEEK_SET);
 	written(fileno(file));
 	assert_non_null(strstr(line, " n=0 text="));
 	assert_non_null(strstr(line, "Z warn log_dropped lines=3\n"));
-	assert_non_null(strstr(line, "Z info child_stderr n=100\n"));
+	assert_non_null(strstr(line, "Z info gateway_start n=100\n"));
 	for (char *at = line; *at != '\0'; at = strchr(at, '\n') + 1, lines++)
 		after_stamp(at);
 	assert_int_equal(lines, 4); /* the first, part of the second, and these two */
@@ -512,6 +513,31 @@ static void own_line_is_relayed(void **state)
 	log_set_process(NULL);
 }
 
+/* What one caller causes is counted beyond its pace, and takes no lines from others. REL-47 */
+static void lines_of_a_causer_have_a_pace(void **state)
+{
+	const char *text;
+
+	clock_freeze(5000);
+	for (int i = 0; i < 100; i++)
+		LOG_BY(STATE_REFUSED, 7, LOG_INT("n", i));
+	text = written(ends[0]);
+	assert_non_null(strstr(text, "state_refused n=0\n"));
+	assert_null(strstr(text, "n=1"));
+	LOG_BY(STATE_REFUSED, 8, LOG_INT("n", 200));
+	assert_non_null(strstr(written(ends[0]), "state_refused n=200 left_out=99\n"));
+	LOG_BY(TASK_REFUSED, 7, LOG_INT("n", 300)); /* another event */
+	assert_non_null(strstr(written(ends[0]), "task_refused n=300\n"));
+	for (int i = 0; i < 1000; i++) /* many together */
+		LOG_BY(STATE_REFUSED, 100 + i, LOG_INT("n", i));
+	text = written(ends[0]);
+	assert_non_null(strstr(text, "n=7\n"));
+	assert_null(strstr(text, "n=8\n"));
+	clock_advance(1000);
+	LOG_BY(STATE_REFUSED, 7, LOG_INT("n", 400));
+	assert_non_null(strstr(written(ends[0]), "n=400 left_out=992\n"));
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -524,6 +550,7 @@ int main(void)
 		TEST(long_lines_are_cut_and_stay_whole),
 		TEST(messages_are_shown_from_their_parts),
 		TEST(messages_of_a_second_have_a_bound),
+		TEST(lines_of_a_causer_have_a_pace),
 		TEST(full_pipe_drops_and_counts),
 		TEST(gone_reader_loses_no_count),
 		TEST(torn_line_is_ended_before_the_next),

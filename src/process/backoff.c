@@ -92,7 +92,8 @@ uint64_t backoff_refuses_for_ms(const struct backoff *backoff)
 static void backoff_recover(struct backoff *backoff)
 {
 	if (backoff->failures > 0)
-		LOG(SERVER_RECOVERED, LOG_STR("server", backoff->conf->name));
+		LOG_BY(SERVER_RECOVERED, (uintptr_t)backoff,
+		       LOG_STR("server", backoff->conf->name));
 	backoff->failures = 0;
 	backoff->retry_at_ms = 0;
 }

@@ -72,9 +72,10 @@ static bool child_may_log(struct child *child)
 
 	if (child->stderr_second != second) {
 		if (child->stderr_lines > STDERR_LINES_PER_SECOND)
-			LOG(CHILD_STDERR_SKIPPED, LOG_STR("server", child->server->conf.name),
-			    LOG_INT("pid", child->pid),
-			    LOG_INT("lines", child->stderr_lines - STDERR_LINES_PER_SECOND));
+			LOG_BY(CHILD_STDERR_SKIPPED, (uintptr_t)child->server,
+			       LOG_STR("server", child->server->conf.name),
+			       LOG_INT("pid", child->pid),
+			       LOG_INT("lines", child->stderr_lines - STDERR_LINES_PER_SECOND));
 		child->stderr_second = second;
 		child->stderr_lines = 0;
 	}
@@ -126,8 +127,9 @@ static void child_log_stderr(struct child *child, struct slice line)
 		LOG(CHILD_STDERR_EARLY, LOG_STR("server", child->server->conf.name),
 		    LOG_INT("pid", child->pid), LOG_SLICE("text", line));
 	else if (child_may_log(child))
-		LOG(CHILD_STDERR, LOG_STR("server", child->server->conf.name),
-		    LOG_INT("pid", child->pid), LOG_SLICE("text", line));
+		LOG_BY(CHILD_STDERR, (uintptr_t)child->server,
+		       LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
+		       LOG_SLICE("text", line));
 }
 
 static void child_on_stderr_bytes(struct child *child, struct slice data)
@@ -209,15 +211,16 @@ static void child_log_failure(const struct child *child)
 
 	CHECK(child->state == CHILD_GONE && error.n > 0);
 	if (child->failed_try > 0)
-		LOG(SERVER_FAILING, LOG_STR("server", server), LOG_INT("try", child->failed_try),
-		    LOG_INT("pid", child->pid), LOG_STR("reason", reason),
-		    LOG_SLICE("error", error), LOG_STR("exit", exit),
-		    LOG_INT("ran_ms", child->ran_ms), LOG_SLICE("stderr", words),
-		    LOG_INT("next_try_ms", backoff_wait_ms(&child->server->backoff)));
+		LOG_BY(SERVER_FAILING, (uintptr_t)child->server, LOG_STR("server", server),
+		       LOG_INT("try", child->failed_try), LOG_INT("pid", child->pid),
+		       LOG_STR("reason", reason), LOG_SLICE("error", error), LOG_STR("exit", exit),
+		       LOG_INT("ran_ms", child->ran_ms), LOG_SLICE("stderr", words),
+		       LOG_INT("next_try_ms", backoff_wait_ms(&child->server->backoff)));
 	else
-		LOG(CHILD_FAILED, LOG_STR("server", server), LOG_INT("pid", child->pid),
-		    LOG_STR("reason", reason), LOG_SLICE("error", error), LOG_STR("exit", exit),
-		    LOG_INT("ran_ms", child->ran_ms), LOG_SLICE("stderr", words));
+		LOG_BY(CHILD_FAILED, (uintptr_t)child->server, LOG_STR("server", server),
+		       LOG_INT("pid", child->pid), LOG_STR("reason", reason),
+		       LOG_SLICE("error", error), LOG_STR("exit", exit),
+		       LOG_INT("ran_ms", child->ran_ms), LOG_SLICE("stderr", words));
 }
 
 /* ---- the end ---- */
@@ -273,8 +276,9 @@ static void child_begin_stop(struct child *child, enum reason reason)
 	child->server->stats->ends[reason]++;
 	/* A failure gets a log line of its own, once everything about it is known. */
 	if (!has_failed)
-		LOG(CHILD_END, LOG_STR("server", child->server->conf.name),
-		    LOG_INT("pid", child->pid), LOG_STR("reason", reason_get(reason)->text));
+		LOG_BY(CHILD_END, (uintptr_t)child->server,
+		       LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
+		       LOG_STR("reason", reason_get(reason)->text));
 	child_set_state(child, CHILD_STOPPING);
 	child_close_stdin(child);
 	if (!child->is_exited)
@@ -541,16 +545,17 @@ void child_note_garbage(struct child *child, struct slice line, const char *why)
 	}
 	if (!child_may_log(child))
 		return;
-	LOG(CHILD_GARBAGE, LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
-	    LOG_STR("error", why), LOG_SLICE("line", line));
+	LOG_BY(CHILD_GARBAGE, (uintptr_t)child->server, LOG_STR("server", child->server->conf.name),
+	       LOG_INT("pid", child->pid), LOG_STR("error", why), LOG_SLICE("line", line));
 }
 
 void child_note_ready(struct child *child)
 {
 	CHECK(child->state == CHILD_RUNNING);
 	child->is_ready = true;
-	LOG(CHILD_START, LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
-	    LOG_INT("start_ms", clock_now_ms() - child->started_at_ms));
+	LOG_BY(CHILD_START, (uintptr_t)child->server, LOG_STR("server", child->server->conf.name),
+	       LOG_INT("pid", child->pid),
+	       LOG_INT("start_ms", clock_now_ms() - child->started_at_ms));
 	if (child->garbage.len > 0)
 		child_note_garbage(child, buf_slice(&child->garbage),
 				   "it is no message; maybe there were more before the handshake");

@@ -56,7 +56,8 @@ static void set_era(struct server *server, enum era era)
 	if (era == ERA_UNKNOWN)
 		server->verdict = (struct era_verdict){ .era = ERA_UNKNOWN };
 	server->verdict.era = era;
-	LOG(SERVER_ERA, LOG_STR("server", server->conf.name), LOG_STR("era", era_name(era)));
+	LOG_BY(SERVER_ERA, (uintptr_t)server, LOG_STR("server", server->conf.name),
+	       LOG_STR("era", era_name(era)));
 }
 
 void era_note(struct server *server, enum era era)

@@ -161,9 +161,9 @@ enum reason server_admit(struct server *server, uint64_t *wait_ms_r)
 	*wait_ms_r = 1000;
 	if (now_ms >= server->full_quiet_until_ms) {
 		server->full_quiet_until_ms = now_ms + FULL_QUIET_MS;
-		LOG(SERVER_FULL, LOG_STR("server", server->conf.name),
-		    LOG_INT("processes", server->count + server->reserved),
-		    LOG_STR("reason", limit));
+		LOG_BY(SERVER_FULL, (uintptr_t)server, LOG_STR("server", server->conf.name),
+		       LOG_INT("processes", server->count + server->reserved),
+		       LOG_STR("reason", limit));
 	}
 	return REASON_OVER_LIMIT;
 }

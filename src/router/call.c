@@ -53,9 +53,10 @@ static void call_on_timeout(struct call *call)
 
 	CHECK(call->state == CALL_SENT);
 	counter_add(COUNTER_CALLS_TIMED_OUT);
-	LOG(CALL_TIMEOUT, LOG_STR("server", call->client->server->conf.name),
-	    LOG_SLICE("method", call->method->name), LOG_INT("child_id", call->request.id),
-	    LOG_STR("trace_id", call->trace_id));
+	LOG_BY(CALL_TIMEOUT, (uintptr_t)call->client->server,
+	       LOG_STR("server", call->client->server->conf.name),
+	       LOG_SLICE("method", call->method->name), LOG_INT("child_id", call->request.id),
+	       LOG_STR("trace_id", call->trace_id));
 	call_give_up(call, "no answer in time");
 	call_fail(call, REASON_TIMEOUT);
 	upstream_probe(upstream);

@@ -23,6 +23,7 @@
 #include "router/running_tasks.h"
 #include "router/server_request.h"
 #include "router/subscribe.h"
+#include "session/holder.h"
 
 #define CACHE_LINE_BYTES 64 /* of most processors; only speed depends on it */
 #define RESTARTS_MAX 3
@@ -78,8 +79,9 @@ static void on_session_end(struct session *session, enum reason reason)
 
 	CHECK(cs->client.session == session);
 	if (cs->has_begun)
-		LOG(SESSION_END, LOG_STR("server", cs->client.server->conf.name),
-		    LOG_STR("reason", reason_get(reason)->text));
+		LOG_BY(SESSION_END, holder_number(cs->client.principal, &cs->client.peer),
+		       LOG_STR("server", cs->client.server->conf.name),
+		       LOG_STR("reason", reason_get(reason)->text));
 	server_request_end_all(&cs->client, why);
 	LIST_FOREACH(node, &cs->client.calls)
 		call_give_up(container_of(node, struct call, link), why);
@@ -114,10 +116,11 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 	session_begin(&cs->session);
 	cs->has_begun = true;
 	peer_format(&cs->client.peer, client);
-	LOG(SESSION_START, LOG_STR("server", cs->client.server->conf.name),
-	    LOG_STR("client", client), LOG_SLICE("revision", cs->client.revision->name),
-	    LOG_INT("pid", own != NULL ? upstream_pid(own) : 0),
-	    LOG_INT("sessions", cs->client.router->sessions.count));
+	LOG_BY(SESSION_START, holder_number(cs->client.principal, &cs->client.peer),
+	       LOG_STR("server", cs->client.server->conf.name), LOG_STR("client", client),
+	       LOG_SLICE("revision", cs->client.revision->name),
+	       LOG_INT("pid", own != NULL ? upstream_pid(own) : 0),
+	       LOG_INT("sessions", cs->client.router->sessions.count));
 	result_send_initialize(call, cs->client.pool->agreed, response);
 }
 
@@ -166,8 +169,8 @@ static void on_respawn(struct pool_member *member)
 {
 	const struct client_session *cs = of_member(member);
 
-	LOG(SESSION_RESPAWN, LOG_STR("server", cs->client.server->conf.name),
-	    LOG_INT("restarts", cs->restarts));
+	LOG_BY(SESSION_RESPAWN, holder_number(cs->client.principal, &cs->client.peer),
+	       LOG_STR("server", cs->client.server->conf.name), LOG_INT("restarts", cs->restarts));
 }
 
 static void on_notification(struct pool_member *member, uint64_t key, struct msg *msg)

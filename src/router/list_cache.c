@@ -237,8 +237,10 @@ static void cached_list_pass(struct cached_list *list)
 	if (!list->is_current) {
 		cached_list_end(list, &waiting);
 	} else {
-		LOG(LIST_PASSED, LOG_STR("server", list->pool->server->conf.name),
-		    LOG_SLICE("method", list->method->name), LOG_INT("pages", list->pages.taken));
+		LOG_BY(LIST_PASSED, (uintptr_t)list->pool->server,
+		       LOG_STR("server", list->pool->server->conf.name),
+		       LOG_SLICE("method", list->method->name),
+		       LOG_INT("pages", list->pages.taken));
 		wait_queue_init(&waiting, &leftover_ops);
 		wait_queue_move(&waiting, &list->waiting);
 		pages_reset(&list->pages);
@@ -483,8 +485,9 @@ static void cached_list_on_silence(struct cached_list *list)
 	uint64_t id = list->request.id;
 
 	counter_add(COUNTER_CALLS_TIMED_OUT);
-	LOG(CALL_TIMEOUT, LOG_STR("server", upstream->server->conf.name),
-	    LOG_SLICE("method", list->method->name), LOG_INT("child_id", id));
+	LOG_BY(CALL_TIMEOUT, (uintptr_t)upstream->server,
+	       LOG_STR("server", upstream->server->conf.name),
+	       LOG_SLICE("method", list->method->name), LOG_INT("child_id", id));
 	send_given_up(upstream, id, "no answer in time");
 	cached_list_leave_upstream(list);
 	cached_list_fail(list, REASON_TIMEOUT);
@@ -716,8 +719,9 @@ void list_cache_note_broken(const struct client *client, struct json name, const
 
 	CHECK(list != NULL && list->state >= CACHED_LIST_GIVING);
 	if (scan_decode_string(name, &text) == 0 && text_set_add(&list->broken, buf_slice(&text))) {
-		LOG(ANNOTATIONS_BROKEN, LOG_STR("server", client->server->conf.name),
-		    LOG_SLICE("tool", buf_slice(&text)), LOG_STR("why", why));
+		LOG_BY(ANNOTATIONS_BROKEN, (uintptr_t)client->server,
+		       LOG_STR("server", client->server->conf.name),
+		       LOG_SLICE("tool", buf_slice(&text)), LOG_STR("why", why));
 		cached_list_count_bytes(list,
 					list->bytes + sizeof(struct text_set_item) + text.len);
 	}

@@ -26,7 +26,7 @@ static bool may_tell(struct server *server)
 		server->pins_told = 0;
 	}
 	if (++server->pins_told == LINES_MAX)
-		LOG(PINS_QUIET, LOG_STR("server", server->conf.name));
+		LOG_BY(PINS_QUIET, (uintptr_t)server, LOG_STR("server", server->conf.name));
 	return server->pins_told < LINES_MAX;
 }
 
@@ -34,19 +34,19 @@ static void tell_waiting(struct server *server, const struct pin_item *item, con
 {
 	counter_add(COUNTER_PINS_WAITING);
 	if (may_tell(server))
-		LOG(PIN_WAITS, LOG_STR("server", server->conf.name),
-		    LOG_STR("kind", pin_kind_name(item->kind)), LOG_SLICE("name", item->name),
-		    LOG_STR("is", what),
-		    LOG_STR("until_approved",
-			    server->conf.pin == PIN_ENFORCE ? "withheld" : "passed on"));
+		LOG_BY(PIN_WAITS, (uintptr_t)server, LOG_STR("server", server->conf.name),
+		       LOG_STR("kind", pin_kind_name(item->kind)), LOG_SLICE("name", item->name),
+		       LOG_STR("is", what),
+		       LOG_STR("until_approved",
+			       server->conf.pin == PIN_ENFORCE ? "withheld" : "passed on"));
 }
 
 static void tell_moved(struct server *server, const struct pin *pin, const char *what)
 {
 	if (may_tell(server))
-		LOG(PIN_MOVED, LOG_STR("server", server->conf.name),
-		    LOG_STR("kind", pin_kind_name(pin->kind)), LOG_SLICE("name", pin->name),
-		    LOG_STR("is", what));
+		LOG_BY(PIN_MOVED, (uintptr_t)server, LOG_STR("server", server->conf.name),
+		       LOG_STR("kind", pin_kind_name(pin->kind)), LOG_SLICE("name", pin->name),
+		       LOG_STR("is", what));
 }
 
 static void tell_unpinned(struct server *server, const struct pin_item *item)
@@ -54,9 +54,9 @@ static void tell_unpinned(struct server *server, const struct pin_item *item)
 	if (server->pins_have_overflown)
 		return;
 	server->pins_have_overflown = true;
-	LOG(PINS_FULL, LOG_STR("server", server->conf.name),
-	    LOG_STR("kind", pin_kind_name(item->kind)), LOG_SLICE("name", item->name),
-	    LOG_INT("items", server->pins.count));
+	LOG_BY(PINS_FULL, (uintptr_t)server, LOG_STR("server", server->conf.name),
+	       LOG_STR("kind", pin_kind_name(item->kind)), LOG_SLICE("name", item->name),
+	       LOG_INT("items", server->pins.count));
 }
 
 static void tell(struct server *server, const struct pin_item *item, enum pin_news news)
@@ -155,8 +155,8 @@ void pinning_look(struct server *server, const struct method *method, struct sli
 		look_at_items(&look, items);
 		end_page(&look, page, scan_member(result, SLICE_LIT("nextCursor")));
 	} else if (may_tell(server)) {
-		LOG(LIST_AMBIGUOUS, LOG_STR("server", server->conf.name),
-		    LOG_SLICE("method", method->name));
+		LOG_BY(LIST_AMBIGUOUS, (uintptr_t)server, LOG_STR("server", server->conf.name),
+		       LOG_SLICE("method", method->name));
 	}
 	pin_memory_note(server->pin_memory);
 	buf_fini(&look.name);

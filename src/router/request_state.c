@@ -13,6 +13,7 @@
 #include "router/client.h"
 #include "router/digest.h"
 #include "router/router.h"
+#include "session/holder.h"
 #include "session/principal.h"
 
 static struct seal_binding binding_of(const struct client *client, const struct digest *digest)
@@ -153,7 +154,7 @@ int request_state_open(const struct client *client, const struct digest *digest,
 	if (seal_open(&client->router->seal_keys, &binding, sealed, clock_wall_ms() / 1000, plain,
 		      seal_r, &err) == 0)
 		return 0;
-	LOG(STATE_REFUSED, LOG_STR("server", client->server->conf.name),
-	    LOG_STR("reason", err.text));
+	LOG_BY(STATE_REFUSED, holder_number(client->principal, &client->peer),
+	       LOG_STR("server", client->server->conf.name), LOG_STR("reason", err.text));
 	return -1;
 }

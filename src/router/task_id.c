@@ -11,6 +11,7 @@
 #include "router/client.h"
 #include "router/pool.h"
 #include "router/router.h"
+#include "session/holder.h"
 #include "session/principal.h"
 
 /* Also fills *digest_r, with a digest that belongs to no request. */
@@ -69,8 +70,9 @@ out:
 
 void task_id_log_refused(const struct client *client, size_t count, const struct error *err)
 {
-	LOG(TASK_REFUSED, LOG_STR("server", client->server->conf.name), LOG_INT("ids", count),
-	    LOG_STR("reason", err->text));
+	LOG_BY(TASK_REFUSED, holder_number(client->principal, &client->peer),
+	       LOG_STR("server", client->server->conf.name), LOG_INT("ids", count),
+	       LOG_STR("reason", err->text));
 }
 
 bool task_id_is_own(const struct task_id *id, struct json own)

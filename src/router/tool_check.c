@@ -17,6 +17,7 @@
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
+#include "session/holder.h"
 
 #define UNLISTED_MS 5000 /* bridging.md §1.8 */
 
@@ -61,8 +62,9 @@ static void report_unusable(const struct call *call, const struct envelope *env,
 	struct buf name = { 0 };
 
 	if (scan_decode_string(env->name, &name) == 0)
-		LOG(SCHEMA_UNUSABLE, LOG_STR("server", call->client->server->conf.name),
-		    LOG_SLICE("tool", buf_slice(&name)), LOG_STR("why", why));
+		LOG_BY(SCHEMA_UNUSABLE, holder_number(call->client->principal, &call->client->peer),
+		       LOG_STR("server", call->client->server->conf.name),
+		       LOG_SLICE("tool", buf_slice(&name)), LOG_STR("why", why));
 	buf_fini(&name);
 }
 

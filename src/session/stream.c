@@ -257,7 +257,8 @@ static void stream_tell_dropped(struct stream *stream)
 	if (stream->dropped == 0 ||
 	    (stream->told_at_ms != 0 && now_ms - stream->told_at_ms < TELL_EVERY_MS))
 		return;
-	LOG(STREAM_OVERFLOW, LOG_INT("messages", stream->dropped), LOG_INT("bytes", stream->bytes));
+	LOG_BY(STREAM_OVERFLOW, (uintptr_t)stream->budget, LOG_INT("messages", stream->dropped),
+	       LOG_INT("bytes", stream->bytes));
 	stream->dropped = 0;
 	stream->told_at_ms = now_ms;
 }

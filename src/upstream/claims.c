@@ -15,8 +15,8 @@ int claims_append(struct buf *out, const struct server_conf *conf,
 		const char *value = principal_claim(principal, conf->claims.items[i]);
 
 		if (value == NULL) {
-			LOG(CLAIM_MISSING, LOG_STR("server", conf->name),
-			    LOG_SLICE("claim", conf->claims.items[i]));
+			LOG_BY(CLAIM_MISSING, principal->by_key.key, LOG_STR("server", conf->name),
+			       LOG_SLICE("claim", conf->claims.items[i]));
 			return -1;
 		}
 		buf_append_slice(out, conf->claims.items[i]);

@@ -128,17 +128,17 @@ static void first_look_report(struct first_look *look, const char *error)
 
 	CHECK(look->answered_ms > 0 && look->upstream != NULL);
 	if (error == NULL)
-		LOG(SERVER_FOUND, LOG_STR("server", server),
-		    LOG_SLICE("name", buf_slice(&look->name)),
-		    LOG_SLICE("version", buf_slice(&look->version)),
-		    LOG_SLICE("revision", revision), LOG_INT("tools", look->tools),
-		    LOG_INT("start_ms", look->answered_ms));
+		LOG_BY(SERVER_FOUND, (uintptr_t)look->server, LOG_STR("server", server),
+		       LOG_SLICE("name", buf_slice(&look->name)),
+		       LOG_SLICE("version", buf_slice(&look->version)),
+		       LOG_SLICE("revision", revision), LOG_INT("tools", look->tools),
+		       LOG_INT("start_ms", look->answered_ms));
 	else
-		LOG(SERVER_UNLISTED, LOG_STR("server", server),
-		    LOG_SLICE("name", buf_slice(&look->name)),
-		    LOG_SLICE("version", buf_slice(&look->version)),
-		    LOG_SLICE("revision", revision), LOG_STR("error", error),
-		    LOG_INT("start_ms", look->answered_ms));
+		LOG_BY(SERVER_UNLISTED, (uintptr_t)look->server, LOG_STR("server", server),
+		       LOG_SLICE("name", buf_slice(&look->name)),
+		       LOG_SLICE("version", buf_slice(&look->version)),
+		       LOG_SLICE("revision", revision), LOG_STR("error", error),
+		       LOG_INT("start_ms", look->answered_ms));
 	first_look_end(look, error == NULL ? (int)look->tools : IPC_FOUND_UNLISTED);
 }
 

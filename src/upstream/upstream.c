@@ -343,10 +343,12 @@ static void upstream_on_slow_timer(struct timer *timer)
 	const struct upstream *upstream = container_of(timer, struct upstream, slow);
 
 	CHECK(!upstream_is_serving(upstream) && upstream->state != UPSTREAM_CLOSED);
-	LOG(START_SLOW, LOG_STR("server", upstream->server->conf.name),
-	    LOG_INT("pid", upstream_pid(upstream)), LOG_STR("state", states[upstream->state].name),
-	    LOG_INT("timeout_ms", upstream->server->conf.start_timeout_ms),
-	    LOG_SLICE("stderr", child_last_words(upstream->child)));
+	LOG_BY(START_SLOW, (uintptr_t)upstream->server,
+	       LOG_STR("server", upstream->server->conf.name),
+	       LOG_INT("pid", upstream_pid(upstream)),
+	       LOG_STR("state", states[upstream->state].name),
+	       LOG_INT("timeout_ms", upstream->server->conf.start_timeout_ms),
+	       LOG_SLICE("stderr", child_last_words(upstream->child)));
 }
 
 static void upstream_on_probe_timer(struct timer *timer)
