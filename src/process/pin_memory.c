@@ -149,19 +149,22 @@ static void on_saving(struct timer *timer)
 	save_and_look(container_of(timer, struct pin_memory, saving));
 }
 
-void pin_memory_note(struct pin_memory *memory)
-{
-	if (memory != NULL && memory->file != NULL && memory->changes != count_changes(memory) &&
-	    !timer_is_running(&memory->saving))
-		timer_start(memory->loop, &memory->saving, GATHER_MS);
-}
-
 void pin_memory_save(struct pin_memory *memory)
 {
 	if (memory == NULL || memory->file == NULL)
 		return;
 	timer_stop(&memory->saving);
 	save_and_look(memory);
+}
+
+void pin_memory_note(struct pin_memory *memory, bool is_first_list)
+{
+	if (memory == NULL || memory->file == NULL || memory->changes == count_changes(memory))
+		return;
+	if (is_first_list)
+		pin_memory_save(memory);
+	else if (!timer_is_running(&memory->saving))
+		timer_start(memory->loop, &memory->saving, GATHER_MS);
 }
 
 /* ---- another configuration ---- */

@@ -55,8 +55,11 @@ void pin_memory_leave(struct pin_memory *memory, struct buf *text);
 void pin_memory_return(struct pin_memory *memory, size_t server_count, struct slice text);
 /* Saves unsaved changes. */
 void pin_memory_fini(struct pin_memory *memory);
-/* Pins may have changed: saves them soon. Accepts NULL. */
-void pin_memory_note(struct pin_memory *memory);
+/*
+ * Pins may have changed: saves them soon. Those of a first list are saved now, before any client
+ * has it: the next gateway would take another list for the first. Accepts NULL.
+ */
+void pin_memory_note(struct pin_memory *memory, bool is_first_list);
 /*
  * The operator has decided: saves the pins now, so that the decision outlives this process. Accepts
  * NULL.

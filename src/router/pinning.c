@@ -147,10 +147,12 @@ void pinning_look(struct server *server, const struct method *method, struct sli
 		  uint64_t page)
 {
 	struct look look = { .server = server, .kind = listing_kind_find(method) };
+	bool is_first;
 	struct json items;
 
 	if (server->conf.pin == PIN_OFF || look.kind == NULL)
 		return;
+	is_first = !server->pins.is_known[look.kind->kind];
 	if (listing_kind_find_items(look.kind, result, &items) == 0) {
 		look_at_items(&look, items);
 		end_page(&look, page, scan_member(result, SLICE_LIT("nextCursor")));
@@ -158,7 +160,7 @@ void pinning_look(struct server *server, const struct method *method, struct sli
 		LOG_BY(LIST_AMBIGUOUS, (uintptr_t)server, LOG_STR("server", server->conf.name),
 		       LOG_SLICE("method", method->name));
 	}
-	pin_memory_note(server->pin_memory);
+	pin_memory_note(server->pin_memory, is_first);
 	buf_fini(&look.name);
 	buf_fini(&look.folded);
 	buf_fini(&look.text);

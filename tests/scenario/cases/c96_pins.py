@@ -441,6 +441,20 @@ def the_next_gateway_remembers(t):
     eq(tools(t.session()), [EVIL, DO], "what was decided just before")
 
 
+@case(daemon=False, deadline=40)
+def a_first_sight_outlives_the_gateway(t):
+    """SEC-68: a gateway that is killed as soon as a client has the first list leaves it to the next one, whatever is listed then."""
+    for _ in range(3):
+        lists = Lists(t)
+        eq(tools(start(t, lists)), [SAFE, DO])
+        kill(t.daemon.find_gateway())
+        lists.write(tools=[EVIL, DO])
+        wait_for(lambda: len(t.daemon.log("gateway_ready")) > 1, what="another gateway")
+        t.daemon.gateway = None
+        eq(tools(t.session()), [DO])
+        stop(t)
+
+
 @case(daemon=False, deadline=30)
 def differences_are_shown(t):
     """SEC-65 SEC-67: what another JSON reader would not show of a change: the first of two members, the last of many digits."""
