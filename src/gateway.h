@@ -58,7 +58,7 @@ struct gateway {
 	struct timer heap_look;
 	struct pin_memory pin_memory;
 	const struct process_views *views;
-	struct deny_snapshot *deny_snapshot; /* shared by all gateways that the keeper starts */
+	struct halves *deny_snapshot; /* shared by all gateways that the keeper starts */
 };
 
 #define PROOFS_MAX 100000 /* remembered proofs of possession, so that none is accepted twice */

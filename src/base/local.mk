@@ -4,6 +4,7 @@ src_base_libbase_a_SOURCES = \
 	src/base/check.c src/base/check.h \
 	src/base/clock.c src/base/clock.h \
 	src/base/error.c src/base/error.h \
+	src/base/halves.c src/base/halves.h \
 	src/base/heap.c src/base/heap.h \
 	src/base/list.h \
 	src/base/map.c src/base/map.h \

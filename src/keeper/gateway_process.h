@@ -40,7 +40,7 @@ struct gateway_process_conf {
 	int seal;             /* one of SEAL_KEY_BYTES */
 	int servers;          /* one from era_store_hand_over */
 	int audit;            /* the end of a pipe; -1: none */
-	int pins;             /* one with a struct pin_memory_file */
+	int pins;             /* one of PIN_MEMORY_FILE_BYTES */
 	int log;              /* the end of a pipe */
 	const int *listeners; /* -1: none */
 	size_t listener_count;

@@ -2,7 +2,6 @@
 /* What a gateway may write at any time is never mapped here, but read once. */
 #include "keeper/pin_store.h"
 
-#include <stddef.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -17,19 +16,11 @@
 #define FILE_NAME "pins"
 #define NEVER UINT64_MAX
 
-struct head {
-	uint64_t half;
-	uint64_t bytes[2];
-};
-
-_Static_assert(offsetof(struct pin_memory_file, text) == sizeof(struct head),
-	       "the head is all before the text");
-
 /* ---- the memory file ---- */
 
 int pin_store_read(const struct pin_store *store, struct buf *text, struct error *err)
 {
-	struct head head;
+	struct halves head;
 	size_t size;
 	off_t at;
 
@@ -38,7 +29,7 @@ int pin_store_read(const struct pin_store *store, struct buf *text, struct error
 	if (head.half > 1 || head.bytes[head.half] > PIN_MEMORY_TEXT_BYTES)
 		return error_set(err, ERROR_INVALID, "the gateway left invalid data in it");
 	size = head.bytes[head.half];
-	at = (off_t)(sizeof(head) + head.half * PIN_MEMORY_TEXT_BYTES);
+	at = (off_t)halves_find_text(&head, PIN_MEMORY_TEXT_BYTES);
 	if (size > 0 && pread(store->memory, buf_reserve(text, size), size, at) != (ssize_t)size)
 		return error_set_errno(err, "the memory file cannot be read");
 	text->len += size;
@@ -47,7 +38,7 @@ int pin_store_read(const struct pin_store *store, struct buf *text, struct error
 
 static int fill(const struct pin_store *store, struct slice text, struct error *err)
 {
-	const struct head head = { .bytes = { text.n } };
+	const struct halves head = { .bytes = { text.n } };
 
 	if (pwrite(store->memory, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
 	    pwrite(store->memory, text.p, text.n, sizeof(head)) == (ssize_t)text.n)
@@ -169,7 +160,7 @@ int pin_store_init(struct pin_store *store, const struct config *config, struct 
 	struct error why = { ERROR_NONE, "" };
 
 	*store = (struct pin_store){ .directory = -1 };
-	store->memory = memory_file_shared("pins", sizeof(struct pin_memory_file), err);
+	store->memory = memory_file_shared("pins", PIN_MEMORY_FILE_BYTES, err);
 	if (store->memory < 0)
 		return -1;
 	store->is_used = has_pins(config);

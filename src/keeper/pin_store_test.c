@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -16,7 +15,7 @@
 #include "base/unit_test.h"
 #include "process/pin_memory.h"
 
-#define TEXT_AT(half) (offsetof(struct pin_memory_file, text) + (half)*PIN_MEMORY_TEXT_BYTES)
+#define TEXT_AT(half) (sizeof(struct halves) + (half)*PIN_MEMORY_TEXT_BYTES)
 
 static char directory[64];
 static struct config config;
@@ -153,7 +152,7 @@ static void memory_and_file_are_bounded(void **state)
 	struct stat status;
 
 	/* It cannot be made longer, nor mapped memory taken from whoever reads it. */
-	assert_int_equal(ftruncate(store.memory, (off_t)sizeof(struct pin_memory_file) + 1), -1);
+	assert_int_equal(ftruncate(store.memory, (off_t)PIN_MEMORY_FILE_BYTES + 1), -1);
 	assert_int_equal(ftruncate(store.memory, 0), -1);
 	leave(1, PIN_MEMORY_TEXT_BYTES, "all of it");
 	pin_store_note(&store);

@@ -80,16 +80,13 @@ static void lose_all(struct pin_memory *memory)
 /* Nobody else writes the file now: the previous gateway has ended. */
 static void load(struct pin_memory *memory)
 {
-	const struct pin_memory_file *file = memory->file;
-	uint64_t half = file != NULL ? file->half : 0;
-	uint64_t bytes = file != NULL && half < 2 ? file->bytes[half] : 0;
+	struct slice text = { NULL, 0 };
+	bool is_valid =
+		memory->file == NULL || halves_read(memory->file, PIN_MEMORY_TEXT_BYTES, &text);
 
-	if (bytes == 0)
+	if (is_valid && (text.n == 0 || read_lines(memory, text) == 0))
 		return;
-	if (bytes <= PIN_MEMORY_TEXT_BYTES &&
-	    read_lines(memory, slice_of(file->text[half], bytes)) == 0)
-		return;
-	LOG(PINS_LOST, LOG_INT("bytes", bytes));
+	LOG(PINS_LOST, LOG_INT("bytes", text.n));
 	lose_all(memory);
 }
 
@@ -116,8 +113,6 @@ static void write_all(const struct pin_memory *memory, bool with_texts, struct b
 
 static void save(struct pin_memory *memory)
 {
-	struct pin_memory_file *file = memory->file;
-	uint64_t half = !file->half;
 	struct buf text = { 0 };
 
 	memory->changes = count_changes(memory);
@@ -127,9 +122,8 @@ static void save(struct pin_memory *memory)
 		write_all(memory, false, &text);
 	}
 	if (text.len <= PIN_MEMORY_TEXT_BYTES) {
-		memcpy(file->text[half], text.data, text.len);
-		file->bytes[half] = text.len;
-		__atomic_store_n(&file->half, half, __ATOMIC_SEQ_CST);
+		memcpy(halves_begin(memory->file, PIN_MEMORY_TEXT_BYTES), text.data, text.len);
+		halves_end(memory->file, PIN_MEMORY_TEXT_BYTES, text.len);
 		spawner_note_pins(memory->spawner);
 	} else if (!memory->is_too_long) {
 		memory->is_too_long = true;
@@ -202,7 +196,7 @@ void pin_memory_return(struct pin_memory *memory, size_t server_count, struct sl
 void pin_memory_init(struct pin_memory *memory, struct loop *loop, struct spawner *spawner, int fd,
 		     struct server *servers, size_t server_count)
 {
-	void *file = mmap(NULL, sizeof(*memory->file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *file = mmap(NULL, PIN_MEMORY_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	*memory = (struct pin_memory){ .file = file != MAP_FAILED ? file : NULL,
 				       .spawner = spawner,
@@ -224,5 +218,5 @@ void pin_memory_fini(struct pin_memory *memory)
 	buf_fini(&memory->others);
 	pin_shadows_fini(&memory->shadows);
 	if (memory->file != NULL)
-		munmap(memory->file, sizeof(*memory->file));
+		munmap(memory->file, PIN_MEMORY_FILE_BYTES);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preserves the pins of all servers for the next gateway and the next daemon: the gateway's side of
- * keeper/pin_store. They are stored as text in a memory file that the keeper creates, in two
- * copies, so that one is complete while the other is written. An attacker may have controlled the
+ * keeper/pin_store. They are stored as text in a memory file that the keeper creates
+ * (base/halves). An attacker may have controlled the
  * gateway that wrote it, or a server may write the keeper's file, so it is validated like any
  * input. SEC-68
  */
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/halves.h"
 #include "io/loop.h"
 #include "process/pin_shadows.h"
 #include "process/server.h"
@@ -20,15 +21,11 @@
 #define PIN_MEMORY_TEXT_BYTES ((size_t)16 * 1024 * 1024)
 #define PIN_MEMORY_FIRST_LINE "mcpgated pins 1\n"
 
-/* The layout of the memory file; zeroed initially. Only written pages use memory. */
-struct pin_memory_file {
-	uint64_t half;     /* the valid one */
-	uint64_t bytes[2]; /* of each half; 0: nothing was written */
-	char text[2][PIN_MEMORY_TEXT_BYTES];
-};
+#define PIN_MEMORY_FILE_BYTES \
+	HALVES_BYTES(PIN_MEMORY_TEXT_BYTES) /* only what is written uses memory */
 
 struct pin_memory {
-	struct pin_memory_file *file; /* NULL: it could not be mapped */
+	struct halves *file; /* NULL: it could not be mapped */
 	struct spawner *spawner;
 	struct server *servers;
 	size_t server_count;

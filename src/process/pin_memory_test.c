@@ -17,20 +17,22 @@ static struct loop *loop;
 static struct server servers[SERVERS];
 static struct pin_memory memory;
 static int log_ends[2];
+static uint64_t more_halves; /* than there are, in what was left */
 
 /* A gateway begins with this text in the keeper's file. */
 static void begin(const char *text)
 {
 	struct error err;
 	int fd = memfd_create("pins", MFD_CLOEXEC);
-	struct pin_memory_file *file;
+	struct halves *file;
 
 	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, (off_t)sizeof(*file)), 0);
-	file = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	memcpy(file->text[0], text, strlen(text));
-	file->bytes[0] = strlen(text);
-	munmap(file, sizeof(*file));
+	assert_int_equal(ftruncate(fd, (off_t)PIN_MEMORY_FILE_BYTES), 0);
+	file = mmap(NULL, PIN_MEMORY_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	memcpy(halves_begin(file, PIN_MEMORY_TEXT_BYTES), text, strlen(text));
+	halves_end(file, PIN_MEMORY_TEXT_BYTES, strlen(text));
+	file->half += more_halves;
+	munmap(file, PIN_MEMORY_FILE_BYTES);
 	loop = loop_new(&err);
 	assert_int_equal(pipe2(log_ends, O_NONBLOCK | O_CLOEXEC), 0);
 	log_set(log_ends[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
@@ -45,6 +47,7 @@ static void begin(const char *text)
 static int setup(void **state)
 {
 	memset(servers, 0, sizeof(servers));
+	more_halves = 0;
 	return 0;
 }
 
@@ -134,6 +137,15 @@ static void a_bad_text_is_lost_at_the_start(void **state)
 	assert_false(has_logged("pins_"));
 }
 
+static void a_bad_head_is_a_loss_too(void **state)
+{
+	servers[0].conf.pin = PIN_ENFORCE;
+	more_halves = 2;
+	begin(PIN_MEMORY_FIRST_LINE PIN("one", "61"));
+	assert_true(has_logged(" error pins_lost "));
+	assert_true(servers[0].pins.is_known[PERMISSION_TOOL]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +153,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(bad_lines_are_left_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_bad_text_is_lost_at_the_start, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_bad_head_is_a_loss_too, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Records, preceded by their total length in bytes, which is written last so that a partial write
- * is never read. All records are checked before any is added.
- */
+/* All records are checked before any is added. */
 #include "session/deny_snapshot.h"
 
 #include <sys/mman.h>
@@ -10,14 +7,7 @@
 #include "base/check.h"
 #include "obs/log.h"
 
-#define DENY_SNAPSHOT_BYTES (DENY_SNAPSHOT_FILE_BYTES - sizeof(uint64_t))
 #define NUMBER_MAX ((uint64_t)1 << 53)
-#define BEING_WRITTEN UINT64_MAX
-
-struct deny_snapshot {
-	uint64_t bytes; /* of all records; 0: nothing has been written; or BEING_WRITTEN */
-	char records[DENY_SNAPSHOT_BYTES];
-};
 
 struct record {
 	uint64_t number;
@@ -32,12 +22,11 @@ struct record {
 /* Follows the last entry, so that a list without entries differs from no list. */
 static const struct record end_record = { .number = 0 };
 
-struct deny_snapshot *deny_snapshot_map(int fd)
+struct halves *deny_snapshot_map(int fd)
 {
-	struct deny_snapshot *snapshot =
-		mmap(NULL, sizeof(*snapshot), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *snapshot =
+		mmap(NULL, DENY_SNAPSHOT_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	CHECK(sizeof(*snapshot) == DENY_SNAPSHOT_FILE_BYTES);
 	return snapshot != MAP_FAILED ? snapshot : NULL;
 }
 
@@ -49,15 +38,14 @@ static char *put(char *at, const void *data, size_t size)
 	return at + size;
 }
 
-void deny_snapshot_save(struct deny_snapshot *snapshot, const struct deny_list *deny_list)
+void deny_snapshot_save(struct halves *snapshot, const struct deny_list *deny_list)
 {
 	size_t reserve = sizeof(struct record) + sizeof(end_record);
-	char *at;
+	char *begin, *at;
 
 	if (snapshot == NULL)
 		return;
-	at = snapshot->records;
-	__atomic_store_n(&snapshot->bytes, BEING_WRITTEN, __ATOMIC_SEQ_CST);
+	begin = at = halves_begin(snapshot, DENY_SNAPSHOT_BYTES);
 	LIST_FOREACH(node, &deny_list->entries) {
 		const struct denial *denial = container_of(node, struct denial, link);
 		const struct record record = {
@@ -69,7 +57,7 @@ void deny_snapshot_save(struct deny_snapshot *snapshot, const struct deny_list *
 			.issuer_bytes = denial->issuer.n,
 			.name_bytes = denial->name.n,
 		};
-		size_t left = DENY_SNAPSHOT_BYTES - (size_t)(at - snapshot->records);
+		size_t left = DENY_SNAPSHOT_BYTES - (size_t)(at - begin);
 
 		/* Names are short: there is room for DENY_LIST_MAX entries. */
 		if (denial->issuer.n + denial->name.n + reserve > left)
@@ -78,9 +66,9 @@ void deny_snapshot_save(struct deny_snapshot *snapshot, const struct deny_list *
 		at = put(at, denial->issuer.p, denial->issuer.n);
 		at = put(at, denial->name.p, denial->name.n);
 	}
-	CHECK(at <= snapshot->records + DENY_SNAPSHOT_BYTES - sizeof(end_record));
+	CHECK(at <= begin + DENY_SNAPSHOT_BYTES - sizeof(end_record));
 	at = put(at, &end_record, sizeof(end_record));
-	__atomic_store_n(&snapshot->bytes, (uint64_t)(at - snapshot->records), __ATOMIC_SEQ_CST);
+	halves_end(snapshot, DENY_SNAPSHOT_BYTES, (size_t)(at - begin));
 }
 
 /* ---- reading ---- */
@@ -108,21 +96,21 @@ static int take(struct slice *rest, struct record *record_r, struct slice *issue
 	return 1;
 }
 
-bool deny_snapshot_load(const struct deny_snapshot *snapshot, struct deny_list *deny_list)
+bool deny_snapshot_load(const struct halves *snapshot, struct deny_list *deny_list)
 {
-	uint64_t bytes = snapshot != NULL ? snapshot->bytes : 0;
-	struct slice issuer, name, rest, checked;
+	struct slice issuer, name, checked, rest = { NULL, 0 };
+	bool is_valid = snapshot == NULL || halves_read(snapshot, DENY_SNAPSHOT_BYTES, &rest);
 	struct record record;
 	size_t count = 0;
 	int step;
 
-	if (bytes == 0)
+	if (is_valid && rest.n == 0)
 		return false;
-	rest = checked = slice_of(snapshot->records, bytes <= DENY_SNAPSHOT_BYTES ? bytes : 0);
+	checked = rest;
 	while ((step = take(&checked, &record, &issuer, &name)) > 0)
 		count++;
 	if (step < 0 || count > DENY_LIST_MAX) {
-		LOG(DENIALS_LOST, LOG_INT("bytes", bytes));
+		LOG(DENIALS_LOST, LOG_INT("bytes", rest.n));
 		return false;
 	}
 	while (take(&rest, &record, &issuer, &name) > 0)

@@ -12,7 +12,7 @@
 
 #define ISSUER SLICE_LIT("https://id.example")
 
-static struct deny_snapshot *deny_snapshot;
+static struct halves *deny_snapshot;
 static struct deny_list before, after;
 
 static int setup(void **state)
@@ -154,13 +154,52 @@ static void loss_is_told(void **state)
 	deny_snapshot_save(deny_snapshot, &before);
 	assert_true(deny_snapshot_load(deny_snapshot, &after));
 	assert_int_equal(read(ends[0], text, sizeof(text) - 1), -1);
-	memset(deny_snapshot, 0xff, sizeof(uint64_t)); /* it died while it wrote */
+	memset(deny_snapshot, 0xff, sizeof(uint64_t));
 	assert_false(deny_snapshot_load(deny_snapshot, &after));
 	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
 	assert_non_null(strstr(text, " error denials_lost "));
 	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	close(ends[0]);
 	close(ends[1]);
+}
+
+static void assert_entries(size_t count)
+{
+	assert_true(deny_snapshot_load(deny_snapshot, &after));
+	assert_int_equal(after.count, count);
+	deny_list_fini(&after);
+	deny_list_init(&after);
+}
+
+/* A process that dies while it writes leaves what was there before, at whatever byte. */
+static void what_is_being_written_does_not_count(void **state)
+{
+	static char text[4096];
+	char *begin;
+	size_t bytes;
+
+	for (int i = 0; i < 3; i++) {
+		add(DENIAL_BY_SUB, slice_of(&"abc"[i], 1), UINT64_MAX);
+		begin = halves_begin(deny_snapshot, DENY_SNAPSHOT_BYTES);
+		deny_snapshot_save(deny_snapshot, &before);
+		bytes = deny_snapshot->bytes[deny_snapshot->half];
+		assert_true(bytes <= sizeof(text));
+		memcpy(text, begin, bytes);
+	}
+	deny_list_fini(&before);
+	deny_list_init(&before);
+	add(DENIAL_BY_SUB, SLICE_LIT("another"), UINT64_MAX);
+	deny_snapshot_save(deny_snapshot, &before);
+	for (size_t n = 0; n <= bytes; n++) {
+		begin = halves_begin(deny_snapshot, DENY_SNAPSHOT_BYTES);
+		memset(begin, 0, sizeof(text));
+		memcpy(begin, text, n);
+		assert_entries(1);
+	}
+	deny_snapshot->bytes[!deny_snapshot->half] = bytes;
+	assert_entries(1);
+	halves_end(deny_snapshot, DENY_SNAPSHOT_BYTES, bytes);
+	assert_entries(3);
 }
 
 static void all_that_may_be_fit(void **state)
@@ -185,6 +224,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_entries_are_a_list_too, setup, teardown),
 		cmocka_unit_test_setup_teardown(rubbish_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(loss_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_being_written_does_not_count, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(all_that_may_be_fit, setup, teardown),
 	};
 
