@@ -425,7 +425,7 @@ static void give_up(struct audit_writer *writer)
 		for (size_t j = writer->written; j < writer->whole; j++)
 			lost += writer->bytes[j] == '\n';
 		writer->written = writer->whole; /* half a line stays: its other half comes */
-		if (lost == 0 || !read_some(writer))
+		if (!read_some(writer))
 			break;
 	}
 	if (lost > 0)

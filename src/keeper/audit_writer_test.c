@@ -381,6 +381,31 @@ static void a_reload_begins_and_ends_it(void **state)
 	assert_string_equal(content(path), RECORD("a") RECORD("b") RECORD("d"));
 }
 
+/* Nothing of it has been read from the pipe: it is lost all the same, and is no record of what comes next. */
+static void what_a_target_never_took_is_lost_with_it(void **state)
+{
+	char text[512] = "";
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+	open_to(socket_to);
+	assert_true(writer.is_failing);
+	tell(RECORD("a"));
+	tell(RECORD("b"));
+	run();
+	log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	use_next(NULL);
+	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
+	assert_non_null(strstr(text, "audit_lost records=2"));
+	use_next(path);
+	tell(RECORD("c"));
+	run();
+	assert_string_equal(content(path), RECORD("c"));
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void a_reload_may_name_who_comes_later(void **state)
 {
 	int fd;
@@ -619,6 +644,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_reload_moves_it, begin, end),
 		cmocka_unit_test_setup_teardown(what_waits_goes_with_it, begin, end),
 		cmocka_unit_test_setup_teardown(a_reload_begins_and_ends_it, begin, end),
+		cmocka_unit_test_setup_teardown(what_a_target_never_took_is_lost_with_it, begin,
+						end),
 		cmocka_unit_test_setup_teardown(a_reload_may_name_who_comes_later, begin, end),
 	};
 	int failures;
