@@ -1519,6 +1519,23 @@ static void warm_set_are_taken(void **state)
 	assert_non_null(fake_process_read(process(2)));
 }
 
+/* Whoever comes does not wait for one that is being started while another one is there. */
+static void the_spare_that_is_there_is_taken(void **state)
+{
+	servers[0].conf.pool_max = 5;
+	keeper.holds = true;
+	start_warm(2);
+	assert_int_equal(keeper.count, 2);
+	fake_keeper_start(&keeper, process(1));
+	settle();
+	open_session(INITIALIZE);
+	assert_non_null(fake_process_read(process(1)));
+	keeper.holds = false;
+	fake_keeper_start(&keeper, process(0));
+	settle();
+	hears_nothing(process(0));
+}
+
 static void lost_spares_are_replaced(void **state)
 {
 	start_warm(2);
@@ -2099,6 +2116,7 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(asks_end_with_their_own_lease),
 	TEST_PRINCIPALS(sessions_of_one_take_turns),
 	TEST(warm_set_are_taken),
+	TEST(the_spare_that_is_there_is_taken),
 	TEST(lost_spares_are_replaced),
 	TEST(spares_come_when_there_is_room),
 	TEST(no_spares_come_while_draining),

@@ -100,6 +100,21 @@ void warm_sets_add(struct warm_sets *sets, struct server *server)
 	task_schedule(set->sets->shared->loop, &set->refill);
 }
 
+/* One that is there before those that are being started, and these before those that wait to be. */
+static struct upstream *warm_set_find_nearest(const struct warm_set *set)
+{
+	struct upstream *nearest = NULL;
+
+	LIST_FOREACH(node, &set->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
+
+		CHECK(upstream->state <= UPSTREAM_WARM);
+		if (nearest == NULL || upstream->state > nearest->state)
+			nearest = upstream;
+	}
+	return nearest;
+}
+
 struct upstream *warm_sets_take(struct warm_sets *sets, const struct server *server)
 {
 	LIST_FOREACH(node, &sets->all) {
@@ -108,7 +123,7 @@ struct upstream *warm_sets_take(struct warm_sets *sets, const struct server *ser
 
 		if (set->server != server || list_is_empty(&set->upstreams))
 			continue;
-		upstream = container_of(set->upstreams.next, struct upstream, link);
+		upstream = warm_set_find_nearest(set);
 		warm_set_remove(set, upstream);
 		return upstream;
 	}
