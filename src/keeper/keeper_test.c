@@ -1120,12 +1120,15 @@ static void orphans_do_not_survive_a_stop(void **state)
 static void keeper_leaves_no_dump(void **state)
 {
 	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY }, before;
+	void (*on_quit)(int);
 	int status;
 
 	getrlimit(RLIMIT_CORE, &before);
 	if (setrlimit(RLIMIT_CORE, &all) < 0)
 		skip();
+	on_quit = signal(SIGQUIT, SIG_DFL); /* shells have background jobs ignore it */
 	start(gateway_sleeps, "exec sleep 1000");
+	signal(SIGQUIT, on_quit);
 	next_number("gateway ");
 	next_number("child ");
 	setrlimit(RLIMIT_CORE, &before);
