@@ -286,6 +286,8 @@ static void check_machine(const struct config_request *request, const struct con
 			  struct config_problems *warnings)
 {
 	kernel_features_check(config, request->running, root, problems);
+	kernel_features_check_directories(config, root,
+					  request->import_file != NULL ? warnings : problems);
 	/* Where there is nothing else to serve, nothing is served without it. */
 	kernel_features_check_commands(config, root,
 				       request->command != NULL ? problems : warnings);

@@ -31,10 +31,11 @@ struct import {
 	const char *list;
 	const char *directory;    /* NULL: not one that belongs to a directory */
 	struct json disabled;     /* an array of names, or absent */
+	struct json allowed;      /* the same: if there is one, all others are disabled */
 	const struct json *entry; /* and the one that is converted */
 	const char *name;         /* as the file has it */
 	const char *member;       /* of it */
-	struct tree *server;
+	struct tree *server;      /* NULL: it cannot be served, which has been told */
 };
 
 /* ---- messages and places ---- */
@@ -59,9 +60,12 @@ static void tell(struct import *import, struct config_problems *problems, const 
 	free(text);
 }
 
-static void refuse(struct import *import, struct json value, const char *expected)
+/* The entry that is converted: one that is not as its client would start it is not started. */
+static void leave_out(struct import *import, const char *at, const char *why)
 {
-	tell(import, import->problems, value.text.p, "must be %s", expected);
+	if (import->server != NULL)
+		tell(import, import->warnings, at, "%s; the entry is left out", why);
+	tree_free(&import->server);
 }
 
 /* Whether there is no room for one more, which has been told. */
@@ -84,11 +88,7 @@ static void add_with_key(struct import *import, struct tree *map, const char *ke
 {
 	unsigned line, column;
 
-	if (tree_find(map, key) != NULL) {
-		tell(import, import->problems, at, "sets the same thing as another member");
-		tree_free(&child);
-		return;
-	}
+	CHECK(tree_find(map, key) == NULL);
 	jsonc_place(&import->json, at, &line, &column);
 	tree_add(map, key, child);
 	child->key_line = line;
@@ -128,17 +128,19 @@ static void tell_of_variable(struct slice written, const char *text, void *arg)
 	     (int)(written.n < 100 ? written.n : 100), written.p, text);
 }
 
-/* NULL if it is no string, which has been told. */
-static struct tree *new_text(struct import *import, struct json value, bool is_open,
-			     const char *expected)
+/* Of a string; a number or a boolean is taken as it is written. NULL: it is neither. */
+static struct tree *new_text(struct import *import, struct json value, bool is_open)
 {
 	struct told told = { .import = import, .at = value.text.p };
 	struct buf decoded = { 0 }, expanded = { 0 };
 	struct tree *text = NULL;
 
-	if (scan_decode_string(value, &decoded) != 0) {
-		refuse(import, value, expected);
-	} else {
+	if (value.type == JSON_NUMBER || value.type == JSON_TRUE || value.type == JSON_FALSE) {
+		tell(import, import->warnings, value.text.p,
+		     "a value that is not a string is passed on as it is written");
+		buf_append_slice(&decoded, value.text);
+	}
+	if (decoded.len > 0 || scan_decode_string(value, &decoded) == 0) {
 		bool is_secret = variables_expand(buf_slice(&decoded), is_open, &expanded,
 						  tell_of_variable, &told);
 
@@ -151,12 +153,29 @@ static struct tree *new_text(struct import *import, struct json value, bool is_o
 	return text;
 }
 
+/* A member of our entry, which takes `child`. */
+static void set_member(struct import *import, const char *key, struct json value,
+		       struct tree *child)
+{
+	if (tree_find(import->server, key) == NULL) {
+		add_with_key(import, import->server, key, value.text.p, child);
+		return;
+	}
+	tree_free(&child);
+	leave_out(import, value.text.p, "sets the same thing as another member");
+}
+
 static void convert_text(struct import *import, struct json value, const char *key)
 {
-	struct tree *text = new_text(import, value, strcmp(key, "command") == 0, "a string");
+	bool is_open = strcmp(key, "command") == 0;
+	struct tree *text = value.type == JSON_STRING ? new_text(import, value, is_open) : NULL;
 
-	if (text != NULL)
-		add_with_key(import, import->server, key, value.text.p, text);
+	if (text != NULL && text->text[0] != '\0') {
+		set_member(import, key, value, text);
+		return;
+	}
+	leave_out(import, value.text.p, text != NULL ? "must not be empty" : "must be a string");
+	tree_free(&text);
 }
 
 struct container {
@@ -169,65 +188,94 @@ static int on_element(struct slice element, void *arg)
 {
 	struct container *list = arg;
 	struct json value = { .type = scan_type(element), .has_escape = true, .text = element };
-	struct tree *text = new_text(list->import, value, list->is_open, "an array of strings");
+	struct tree *text = new_text(list->import, value, list->is_open);
 
 	if (text != NULL)
 		tree_add(list->tree, NULL, text);
-	return 0;
+	return text != NULL ? 0 : -1;
 }
 
 static void convert_list(struct import *import, struct json value, const char *key)
 {
 	struct container list = { .import = import, .is_open = strcmp(key, "args") == 0 };
-	struct error err;
+	struct error err = { ERROR_NONE, "" };
 
 	list.tree = at_place(import, tree_new(TREE_LIST, import->file), value.text.p);
-	if (scan_array(value.text, MANY, on_element, &list, &err) < 0)
-		refuse(import, value,
-		       value.type == JSON_ARRAY ? "an array of fewer strings" :
-						  "an array of strings");
-	add_with_key(import, import->server, key, value.text.p, list.tree);
+	if (scan_array(value.text, MANY, on_element, &list, &err) >= 0) {
+		set_member(import, key, value, list.tree);
+		return;
+	}
+	leave_out(import, value.text.p,
+		  err.kind == ERROR_LIMIT ? "must be an array of fewer strings" :
+					    "must be an array of strings");
+	tree_free(&list.tree);
 }
 
 static int on_variable(struct slice written, struct json value, void *arg)
 {
 	struct container *list = arg;
-	struct tree *text;
-	char *name;
+	struct import *import = list->import;
+	char *name = decode_name(written);
+	bool is_full = list->tree->count == MANY;
+	struct tree *text = NULL;
 
-	if (is_full(list->import, list->tree, written.p - 1))
-		return -1;
-	name = decode_name(written);
-	text = new_text(list->import, value, false, "an object of strings");
-	if (text != NULL)
-		add_with_key(list->import, list->tree, name, written.p - 1, text);
+	if (is_full)
+		leave_out(import, written.p - 1, "has one variable too many");
+	else if (name[0] == '\0' || strchr(name, '=') != NULL)
+		tell(import, import->warnings, written.p - 1,
+		     "'%.60s' cannot be the name of a variable, and is ignored", name);
+	else if ((text = new_text(import, value, false)) != NULL)
+		add_with_key(import, list->tree, name, written.p - 1, text);
+	else
+		tell(import, import->warnings, value.text.p,
+		     "'%.60s' is not a text, and is ignored", name);
 	free(name);
-	return 0;
+	return is_full ? -1 : 0;
+}
+
+/* PHP writes an empty object as an empty array. */
+static bool is_object(struct json value)
+{
+	return value.type == JSON_OBJECT ||
+	       (value.type == JSON_ARRAY &&
+		slice_trim(slice_of(value.text.p + 1, value.text.n - 2)).n == 0);
 }
 
 static void convert_env(struct import *import, struct json value, const char *key)
 {
 	struct container list = { .import = import };
 
+	if (!is_object(value)) {
+		leave_out(import, value.text.p, "must be an object of strings");
+		return;
+	}
 	list.tree = at_place(import, tree_new(TREE_MAP, import->file), value.text.p);
-	if (value.type != JSON_OBJECT)
-		refuse(import, value, "an object of strings");
 	scan_members(value.text, on_variable, &list);
-	add_with_key(import, import->server, key, value.text.p, list.tree);
+	if (import->server != NULL)
+		set_member(import, key, value, list.tree);
+	else
+		tree_free(&list.tree);
 }
 
-/* `key` is what true means. */
+/* `key` is what true means. Of several switches, one that is off counts. */
 static void convert_switch(struct import *import, struct json value, const char *key)
 {
 	bool is_enabled = (value.type == JSON_TRUE) == (strcmp(key, "enabled") == 0);
-	struct tree *text = tree_new_text(is_enabled ? "true" : "false", import->file);
+	struct tree *text;
 
-	if (value.type != JSON_TRUE && value.type != JSON_FALSE)
-		refuse(import, value, "true or false");
-	text->is_plain = true;
+	if (value.type != JSON_TRUE && value.type != JSON_FALSE) {
+		leave_out(import, value.text.p, "must be true or false");
+		return;
+	}
 	if (!is_enabled)
 		tell(import, import->warnings, value.text.p,
 		     "is disabled in that file, so it is not served");
+	if (!is_enabled)
+		tree_remove(import->server, "enabled");
+	else if (tree_find(import->server, "enabled") != NULL)
+		return;
+	text = tree_new_text(is_enabled ? "true" : "false", import->file);
+	text->is_plain = true;
 	add_with_key(import, import->server, "enabled", value.text.p,
 		     at_place(import, text, value.text.p));
 }
@@ -256,6 +304,7 @@ static const struct member entry_members[] = {
 	{ "cwd", convert_text, "cwd", NULL },
 	{ "disabled", convert_switch, "disabled", NULL },
 	{ "enabled", convert_switch, "enabled", NULL },
+	{ "isActive", convert_switch, "enabled", NULL },
 	{ "envFile", NULL, NULL, "the file is not read; put its variables into env" },
 	{ "timeout", NULL, NULL, TIMEOUT },
 	{ "startup_timeout_sec", NULL, NULL, TIMEOUT },
@@ -285,6 +334,12 @@ static const struct member entry_members[] = {
 	{ .name = "trust" },
 	{ .name = "autoApprove" },
 	{ .name = "alwaysAllow" },
+	{ .name = "baseUrl" },
+	{ .name = "provider" },
+	{ .name = "providerUrl" },
+	{ .name = "logoUrl" },
+	{ .name = "tags" },
+	{ .name = "longRunning" },
 	{ .name = NULL },
 };
 
@@ -326,7 +381,7 @@ static int on_member(struct slice written, struct json value, void *arg)
 	convert_member(members->import, members->table, written.p - 1, value);
 	members->import->member = around;
 	free(name);
-	return 0;
+	return members->import->server != NULL ? 0 : -1;
 }
 
 static void convert_command(struct import *import, struct json value, const char *key)
@@ -342,7 +397,7 @@ static void convert_command(struct import *import, struct json value, const char
 /* ---- entries ---- */
 
 /* Stops at the name of the entry. */
-static int on_disabled_name(struct slice element, void *arg)
+static int on_listed_name(struct slice element, void *arg)
 {
 	struct import *import = arg;
 	struct json value = { .type = scan_type(element), .has_escape = true, .text = element };
@@ -354,37 +409,53 @@ static int on_disabled_name(struct slice element, void *arg)
 	return is_it ? -1 : 0;
 }
 
+static bool is_listed(struct import *import, struct json list)
+{
+	struct error err;
+
+	return list.type == JSON_ARRAY &&
+	       scan_array(list.text, list.text.n, on_listed_name, import, &err) < 0;
+}
+
 /* And that it is tried, as the one command is. */
 static void convert_surroundings(struct import *import)
 {
 	struct tree *start = tree_add(import->server, "start", tree_new(TREE_MAP, import->file));
-	struct json disabled = import->disabled;
-	struct error err;
+	struct json value = { .type = JSON_TRUE, .text = import->disabled.text };
 
 	tree_add(start, "try", tree_new_text("true", import->file))->is_plain = true;
-
-	if (disabled.type == JSON_ARRAY && tree_find(import->server, "enabled") == NULL &&
-	    scan_array(disabled.text, disabled.text.n, on_disabled_name, import, &err) < 0)
-		convert_switch(import, (struct json){ .type = JSON_TRUE, .text = disabled.text },
-			       "disabled");
+	if (is_listed(import, import->disabled) && tree_find(import->server, "enabled") == NULL)
+		convert_switch(import, value, "disabled");
+	value.text = import->allowed.text;
+	if (import->allowed.type == JSON_ARRAY && !is_listed(import, import->allowed))
+		convert_switch(import, value, "disabled");
 	if (import->directory != NULL && tree_find(import->server, "cwd") == NULL)
 		tree_add(import->server, "cwd", tree_new_text(import->directory, import->file));
 }
 
-/* The key's place is the entry's. */
+/*
+ * The key's place is the entry's. Different names may become the same; what several directories have under one name is one
+ * server.
+ */
 static void add_server(struct import *import, const char *at)
 {
 	char *name = name_from_text(slice_str(import->name));
 
-	if (tree_find(import->servers, name) != NULL) {
-		tell(import, import->directory != NULL ? import->warnings : import->problems, at,
-		     "%sanother entry is already served as '%s'",
-		     import->directory != NULL ? "left out: " : "", name);
+	if (tree_find(import->servers, name) != NULL && import->directory != NULL) {
+		tell(import, import->warnings, at,
+		     "left out: another entry is already served as '%s'", name);
 		tree_free(&import->server);
 	} else {
-		if (strcmp(name, import->name) != 0)
-			tell(import, import->warnings, at, "is served as '%s'", name);
-		add_with_key(import, import->servers, name, at, import->server);
+		char *key = mem_strdup(name);
+
+		for (size_t n = 2; tree_find(import->servers, key) != NULL; n++) {
+			free(key);
+			key = name_numbered(name, n);
+		}
+		if (strcmp(key, import->name) != 0)
+			tell(import, import->warnings, at, "is served as '%s'", key);
+		add_with_key(import, import->servers, key, at, import->server);
+		free(key);
 	}
 	free(name);
 }
@@ -392,10 +463,11 @@ static void add_server(struct import *import, const char *at)
 /* An entry without a command is a server elsewhere. */
 static const char *why_left_out(struct slice entry)
 {
-	static const char *const urls[] = { "url", "httpUrl", "serverUrl", "uri" };
-	enum json_type type = scan_member(entry, SLICE_LIT("command")).type;
+	static const char *const urls[] = { "url", "httpUrl", "serverUrl", "baseUrl", "uri" };
+	struct json command = scan_member(entry, SLICE_LIT("command"));
 
-	if (type != JSON_ABSENT && type != JSON_NULL)
+	if (command.type != JSON_ABSENT && command.type != JSON_NULL &&
+	    !slice_is_equal(command.text, SLICE_LIT("\"\"")))
 		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(urls); i++)
 		if (scan_member(entry, slice_str(urls[i])).type != JSON_ABSENT)
@@ -411,7 +483,7 @@ static void convert_entry(struct import *import, struct json entry, const char *
 	const char *why;
 
 	if (entry.type != JSON_OBJECT) {
-		refuse(import, entry, "an object");
+		tell(import, import->warnings, at, "left out: it is not an object");
 		return;
 	}
 	why = why_left_out(entry.text);
@@ -424,8 +496,11 @@ static void convert_entry(struct import *import, struct json entry, const char *
 	}
 	import->server = at_place(import, tree_new(TREE_MAP, import->file), entry.text.p);
 	scan_members(entry.text, on_member, &members);
-	convert_surroundings(import);
-	add_server(import, at);
+	if (import->server != NULL)
+		convert_surroundings(import);
+	if (import->server != NULL)
+		add_server(import, at);
+	import->server = NULL;
 }
 
 static int on_entry(struct slice written, struct json value, void *arg)
@@ -472,18 +547,29 @@ static int on_project(struct slice written, struct json value, void *arg)
 	return 0;
 }
 
+static struct json first_of(struct json a, struct json b)
+{
+	return a.type != JSON_ABSENT ? a : b;
+}
+
 static struct tree *convert(struct import *import)
 {
 	static const char *const lists[] = { "mcpServers", "servers", "context_servers",
 					     "mcp_servers" };
 	struct slice text = buf_slice(&import->json.text);
+	struct slice mcp = scan_member(text, SLICE_LIT("mcp")).text;
 	size_t before = import->problems->count;
 	struct tree *root = tree_new(TREE_MAP, import->file);
 
 	import->servers = tree_add(root, "servers", tree_new(TREE_MAP, import->file));
+	import->disabled = first_of(scan_member(mcp, SLICE_LIT("excluded")),
+				    scan_member(text, SLICE_LIT("excludeMCPServers")));
+	import->allowed = first_of(scan_member(mcp, SLICE_LIT("allowed")),
+				   scan_member(text, SLICE_LIT("allowMCPServers")));
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		convert_list_of(import, text, lists[i], lists[i]);
-	convert_list_of(import, scan_member(text, SLICE_LIT("mcp")).text, "servers", "mcp.servers");
+	import->disabled = import->allowed = (struct json){ .type = JSON_ABSENT };
+	convert_list_of(import, mcp, "servers", "mcp.servers");
 	scan_members(scan_member(text, SLICE_LIT("projects")).text, on_project, import);
 	if (import->lists == 0)
 		problem_add(

@@ -16,15 +16,16 @@
 /*
  * text      the file, at most IMPORT_BYTES_MAX bytes
  * file      its name in messages; borrowed as long as the tree lives
- * problems  gets what makes the import impossible
- * warnings  gets entries that are skipped, disabled or renamed, and members that are ignored
+ * problems  gets what makes the import impossible: not one entry can be served
+ * warnings  gets entries that are left out, disabled or renamed, and members that are ignored or
+ *           converted: one odd entry takes no other down
  *
  * The text is JSON; comments and trailing commas are allowed. Entries are read from all of these
  * members that exist: `mcpServers` (Claude, Cursor, Windsurf, Gemini and others), `servers` or
  * `mcp.servers` (VS Code), `context_servers` (Zed), `mcp_servers` (Codex, converted to JSON), and
  * `projects.DIRECTORY.mcpServers` (Claude Code; those servers start in that directory). Of an
- * entry, command, args, env, cwd, env_vars, disabled and enabled are used; ${…} in them is expanded
- * as in variables.h. Each message has its line. More than 4096 servers, or more than 4096 variables
+ * entry, command, args, env, cwd, env_vars, disabled, enabled and isActive (Cherry Studio) are used,
+ * and the lists of allowed and excluded servers of Gemini CLI; ${…} is expanded as in variables.h. Each message has its line. More than 4096 servers, or more than 4096 variables
  * or arguments of one, are a problem.
  *
  * Returns the tree (free with tree_free), or NULL if a problem was added.

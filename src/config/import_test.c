@@ -45,6 +45,26 @@ static void assert_refused(const char *json, const char *reason)
 	end(&outcome);
 }
 
+#define NO_ENTRY \
+	"f.json: no entry can be served; at least one must have a command, to be started here"
+
+/* The one entry of this file is left out, for this reason; what stands beside it is served all the same. */
+static void assert_left_out(const char *entry, const char *reason)
+{
+	char *alone = mem_printf("{\"mcpServers\": {%s}}", entry);
+	char *beside = mem_printf("{\"mcpServers\": {%s, \"ok\": {\"command\": \"y\"}}}", entry);
+	struct outcome outcome = import_text(beside);
+
+	assert_texts(&outcome.warnings, &reason, 1);
+	assert_int_equal(outcome.problems.count, 0);
+	assert_int_equal(tree_find(outcome.root, "servers")->count, 1);
+	assert_non_null(tree_find(tree_find(outcome.root, "servers"), "ok"));
+	end(&outcome);
+	assert_refused(alone, NO_ENTRY);
+	free(alone);
+	free(beside);
+}
+
 static const char *text_at(const struct tree *map, const char *key)
 {
 	const struct tree *value = tree_find(map, key);
@@ -114,7 +134,6 @@ static void test_editors_files_are_read(void **state)
 	assert_string_equal(tree_find(a, "args")->items[0]->text, "http://h/*\"");
 	assert_string_equal(tree_find(a, "args")->items[1]->text, ",]*/");
 	end(&outcome);
-	assert_refused("{\"servers\": {\"a\": 7}}", "f.json:1:19: servers.a: must be an object");
 	assert_refused("{\n/* x\n \"a\": 1 2}",
 		       "f.json:2:1: not valid JSON: string or '}' expected");
 	assert_refused("{\"a\": 1,\n // x\n 2}",
@@ -279,7 +298,7 @@ static void test_many_are_too_many(void **state)
 		{ "{\"mcpServers\":{", "\"e", "\":{\"command\":\"x\"}", "}}",
 		  ": mcpServers.e4096: is one too many: at most 4096 are allowed" },
 		{ "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"env\":{", "\"V", "\":\"\"", "}}}}",
-		  ": mcpServers.a.env: is one too many: at most 4096 are allowed" },
+		  ": mcpServers.a.env: has one variable too many; the entry is left out" },
 		{ "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"args\":[", "\"", "\"", "]}}}",
 		  ": mcpServers.a.args: must be an array of fewer strings" },
 	};
@@ -294,8 +313,11 @@ static void test_many_are_too_many(void **state)
 				   rows[i].tail);
 		buf_append_str(&text, rows[i].after);
 		outcome = import_text(buf_terminate(&text));
+		assert_null(outcome.root);
 		assert_int_equal(outcome.problems.count, 1);
-		assert_non_null(strstr(outcome.problems.items[0], rows[i].problem));
+		assert_non_null(
+			strstr(i == 0 ? outcome.problems.items[0] : outcome.warnings.items[0],
+			       rows[i].problem));
 		end(&outcome);
 		buf_fini(&text);
 	}
@@ -305,10 +327,11 @@ static void test_what_is_said_twice(void **state)
 {
 	struct outcome outcome;
 
-	assert_refused(
-		"{\"mcpServers\": {\"a\": {\"command\": {\"path\": \"x\", \"args\": [\"a\"]}, "
-		"\"args\": [\"b\"]}}}",
-		"f.json:1:72: mcpServers.a.args: sets the same thing as another member");
+	assert_left_out(
+		"\"a\": {\"command\": {\"path\": \"x\", \"args\": [\"a\"]}, "
+		"\"args\": [\"b\"]}",
+		"f.json:1:72: mcpServers.a.args: sets the same thing as another member; the "
+		"entry is left out");
 	/* The entry itself counts, not what stands around it. */
 	outcome =
 		import_text("{\"projects\": {\"p\": {\"mcpServers\": {\"a\": {\"command\": \"x\", "
@@ -336,30 +359,132 @@ static void test_bytes_that_are_no_text_are_not_shown(void **state)
 /* A stranger's file cannot act on the terminal. */
 static void test_controls_in_names_are_not_shown(void **state)
 {
-	assert_refused("{\"mcpServers\":{\"a\\u001b[31m\\u009b1m\\u00e4\\n\":7}}",
-		       "f.json:1:46: mcpServers.a?[31m??1m\u00e4?: must be an object");
+	assert_left_out("\"a\\u001b[31m\\u009b1m\\u00e4\\n\":7",
+			"f.json:1:17: mcpServers.a?[31m??1m\u00e4?: left out: it is not an object");
 }
 
-static void test_values_are_texts_only(void **state)
+/* Nothing is a {file:} reference, and what is not as the client would start it is not started. */
+static void test_odd_entries_are_left_out(void **state)
 {
-	assert_refused("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"env\": {\"K\": {\"file\": "
-		       "\"/etc/shadow\"}}}}}",
-		       "f.json:1:52: mcpServers.a.env: must be an object of strings");
-	assert_refused("{\"mcpServers\": {\"a\": {\"command\": [\"x\"]}}}",
-		       "f.json:1:34: mcpServers.a.command: must be a string");
-	assert_refused("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": \"y\"}}}",
-		       "f.json:1:47: mcpServers.a.args: must be an array of strings");
-	assert_refused("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [1]}}}",
-		       "f.json:1:48: mcpServers.a.args: must be an array of strings");
-	assert_refused("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"env\": []}}}",
-		       "f.json:1:46: mcpServers.a.env: must be an object of strings");
-	assert_refused("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"disabled\": \"true\"}}}",
-		       "f.json:1:51: mcpServers.a.disabled: must be true or false");
-	assert_refused("{\"mcpServers\": {\"a\": \"x\"}}",
-		       "f.json:1:22: mcpServers.a: must be an object");
-	assert_refused(
-		"{\"mcpServers\": {\"A\": {\"command\": \"x\"}, \"a\": {\"command\": \"x\"}}}",
-		"f.json:1:40: mcpServers.a: another entry is already served as 'a'");
+	assert_left_out(
+		"\"a\": {\"command\": [\"x\"]}",
+		"f.json:1:34: mcpServers.a.command: must be a string; the entry is left out");
+	assert_left_out("\"a\": {\"command\": \"x\", \"args\": \"y\"}",
+			"f.json:1:47: mcpServers.a.args: must be an array of strings; the entry is "
+			"left out");
+	assert_left_out("\"a\": {\"command\": \"x\", \"args\": [null]}",
+			"f.json:1:47: mcpServers.a.args: must be an array of strings; the entry is "
+			"left out");
+	assert_left_out("\"a\": {\"command\": \"x\", \"env\": [1]}",
+			"f.json:1:46: mcpServers.a.env: must be an object of strings; the entry is "
+			"left out");
+	assert_left_out("\"a\": {\"command\": \"x\", \"cwd\": \"\"}",
+			"f.json:1:46: mcpServers.a.cwd: must not be empty; the entry is left out");
+	assert_left_out("\"a\": {\"command\": \"x\", \"disabled\": \"true\", \"args\": 7}",
+			"f.json:1:51: mcpServers.a.disabled: must be true or false; the entry is "
+			"left out");
+	assert_left_out("\"a\": \"x\"", "f.json:1:17: mcpServers.a: left out: it is not an object");
+	assert_left_out("\"_comment\": \"mine\"",
+			"f.json:1:17: mcpServers._comment: left out: it is not an object");
+	assert_left_out(
+		"\"a\": {\"command\": \"\", \"baseUrl\": \"https://h\"}",
+		"f.json:1:17: mcpServers.a: left out: it is reached by a URL; only servers that "
+		"are started here, by a command, can be served");
+}
+
+static void test_values_become_texts(void **state)
+{
+	static const char *const warnings[] = {
+		"f.json:1:47: mcpServers.a.args: a value that is not a string is passed on as it is "
+		"written",
+		"f.json:2:15: mcpServers.a.env: a value that is not a string is passed on as it is "
+		"written",
+		"f.json:2:28: mcpServers.a.env: a value that is not a string is passed on as it is "
+		"written",
+		"f.json:2:40: mcpServers.a.env: 'NONE' is not a text, and is ignored",
+		"f.json:2:52: mcpServers.a.env: 'FILE' is not a text, and is ignored",
+		"f.json:2:63: mcpServers.a.env: 'A=B' cannot be the name of a variable, and is "
+		"ignored",
+		"f.json:2:73: mcpServers.a.env: '' cannot be the name of a variable, and is ignored",
+	};
+	struct outcome outcome = import_text(
+		"{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\":[8080, \"y\"],\n\"env\":{\"PORT\":1.50,"
+		"\"DEBUG\":true,\"NONE\":null,\"FILE\":{\"file\":1},\"A=B\":\"\", \"\":\"\","
+		"\"//\":\"a comment\"}}, \"b\": {\"command\": \"x\", \"env\": []}}}");
+	struct tree *servers = tree_find(outcome.root, "servers");
+	struct tree *env = tree_find(tree_find(servers, "a"), "env");
+
+	assert_texts(&outcome.warnings, warnings, ARRAY_LEN(warnings));
+	assert_int_equal(outcome.problems.count, 0);
+	assert_int_equal(servers->count, 2);
+	assert_string_equal(tree_find(tree_find(servers, "a"), "args")->items[0]->text, "8080");
+	assert_int_equal(env->count, 3);
+	assert_string_equal(text_at(env, "PORT"), "1.50");
+	assert_string_equal(text_at(env, "DEBUG"), "true");
+	assert_string_equal(text_at(env, "//"), "a comment");
+	assert_int_equal(tree_find(tree_find(servers, "b"), "env")->count, 0);
+	end(&outcome);
+}
+
+static void test_names_that_become_the_same_are_numbered(void **state)
+{
+	static const char *const warnings[] = {
+		"f.json:1:17: mcpServers.\u6587\u4ef6: is served as 'server'",
+		"f.json:1:41: mcpServers.\u641c\u7d22: is served as 'server-2'",
+		"f.json:1:87: mcpServers.A: is served as 'a-2'",
+		"f.json:1:120: servers.a: is served as 'a-3'",
+	};
+	struct outcome outcome = import_text(
+		"{\"mcpServers\": {\"\u6587\u4ef6\": {\"command\": \"w\"}, \"\u641c\u7d22\": {\"command\": \"x\"},"
+		"\"a\": {\"command\": \"y\"}, \"A\":{\"command\":\"z\"}}, \"servers\":{\"a\":{\"command\":\"v\"}}}");
+	struct tree *servers = tree_find(outcome.root, "servers");
+
+	assert_int_equal(outcome.problems.count, 0);
+	assert_texts(&outcome.warnings, warnings, ARRAY_LEN(warnings));
+	assert_int_equal(servers->count, 5);
+	assert_string_equal(text_at(tree_find(servers, "server-2"), "command"), "x");
+	assert_string_equal(text_at(tree_find(servers, "a-2"), "command"), "z");
+	end(&outcome);
+}
+
+/* However a client says so. */
+static void test_what_is_disabled_is_not_served(void **state)
+{
+	static const struct {
+		const char *file;
+		const char *enabled; /* of the entry `a` */
+	} rows[] = {
+		{ "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"isActive\":false}}}", "false" },
+		{ "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"isActive\":true}}}", "true" },
+		{ "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"enabled\":false}}}", "false" },
+		{ "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"disabled\":true,\"enabled\":true}}}",
+		  "false" },
+		{ "{\"mcpServers\":{\"a\":{\"command\":\"x\",\"isActive\":true,\"disabled\":true}}}",
+		  "false" },
+		{ "{\"mcp\":{\"excluded\":[\"b\",\"a\"]},\"mcpServers\":{\"a\":{\"command\":\"x\"}}}",
+		  "false" },
+		{ "{\"mcp\":{\"allowed\":[\"b\"]},\"mcpServers\":{\"a\":{\"command\":\"x\"}}}",
+		  "false" },
+		{ "{\"mcp\":{\"allowed\":[\"a\"]},\"mcpServers\":{\"a\":{\"command\":\"x\"}}}",
+		  NULL },
+		{ "{\"excludeMCPServers\":[\"a\"],\"mcpServers\":{\"a\":{\"command\":\"x\"}}}",
+		  "false" },
+		{ "{\"allowMCPServers\":[],\"mcpServers\":{\"a\":{\"command\":\"x\"}}}", "false" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct outcome outcome = import_text(rows[i].file);
+		struct tree *a = tree_find(tree_find(outcome.root, "servers"), "a");
+		bool is_off = rows[i].enabled != NULL && strcmp(rows[i].enabled, "false") == 0;
+
+		assert_int_equal(outcome.problems.count, 0);
+		assert_int_equal(outcome.warnings.count, is_off);
+		if (rows[i].enabled == NULL)
+			assert_null(tree_find(a, "enabled"));
+		else
+			assert_string_equal(text_at(a, "enabled"), rows[i].enabled);
+		end(&outcome);
+	}
 }
 
 static void test_what_is_no_such_file(void **state)
@@ -411,7 +536,10 @@ int main(void)
 		cmocka_unit_test(test_what_is_said_twice),
 		cmocka_unit_test(test_bytes_that_are_no_text_are_not_shown),
 		cmocka_unit_test(test_controls_in_names_are_not_shown),
-		cmocka_unit_test(test_values_are_texts_only),
+		cmocka_unit_test(test_odd_entries_are_left_out),
+		cmocka_unit_test(test_values_become_texts),
+		cmocka_unit_test(test_names_that_become_the_same_are_numbered),
+		cmocka_unit_test(test_what_is_disabled_is_not_served),
 		cmocka_unit_test(test_what_is_no_such_file),
 		cmocka_unit_test(test_a_byte_order_mark_is_skipped),
 	};

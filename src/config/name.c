@@ -3,6 +3,7 @@
 #include "config/name.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -55,6 +56,14 @@ char *name_from_text(struct slice text)
 		strcpy(name, "server");
 	CHECK(length <= SERVER_NAME_MAX && name[0] != '\0');
 	return name;
+}
+
+char *name_numbered(const char *name, size_t n)
+{
+	char number[24];
+	int length = snprintf(number, sizeof(number), "-%zu", n);
+
+	return mem_printf("%.*s%s", SERVER_NAME_MAX - length, name, number);
 }
 
 /* `@scope/server-git@1.2`, `mcp-server-git[cli]==1.2` -> `git`. */

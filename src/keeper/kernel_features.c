@@ -402,6 +402,17 @@ static void check_outputs(const struct config *config, const struct config *runn
 	check_output(&writers, tree_find(admin, "metrics"), config->admin_metrics, problems);
 }
 
+void kernel_features_check_directories(const struct config *config, const struct tree *root,
+				       struct config_problems *list)
+{
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct check check = { config, &config->servers[i], root, list };
+
+		if (check.server->enabled)
+			check_cwd(&check);
+	}
+}
+
 void kernel_features_check(const struct config *config, const struct config *running,
 			   const struct tree *root, struct config_problems *problems)
 {
@@ -413,7 +424,6 @@ void kernel_features_check(const struct config *config, const struct config *run
 		if (!check.server->enabled)
 			continue;
 		check_user(&check);
-		check_cwd(&check);
 		check_open_files(&check);
 		check_sandbox(&check);
 		check_secrets(&check);

@@ -21,6 +21,13 @@
 void kernel_features_check(const struct config *config, const struct config *running,
 			   const struct tree *root, struct config_problems *problems);
 
+/*
+ * Adds a problem for each cwd that is not a directory. Of an imported file these are warnings: it
+ * lists what a client had once, and the other servers work.
+ */
+void kernel_features_check_directories(const struct config *config, const struct tree *root,
+				       struct config_problems *list);
+
 /* Whether the server has a limit that only a cgroup can enforce. */
 bool kernel_features_needs_cgroup(const struct config_server *server);
 

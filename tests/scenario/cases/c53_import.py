@@ -14,10 +14,22 @@ VARIABLES = {"IMPORT_TOKEN": "s3cret", "IMPORT_URL": "https://api.example", "HOM
 
 # File: (exit status, what is said, without the names of program and file, what --print-config shows)
 TABLE = {
-    "alike.json": (2, [
-        "4:5: mcpServers.my-server: another entry is already served as 'my-server'",
+    "alike.json": (0, [
         "warning: 3:5: mcpServers.My Server: is served as 'my-server'",
-    ], []),
+        "warning: 4:5: mcpServers.my-server: is served as 'my-server-2'",
+    ], ['command: x', 'command: "y"', '  my-server-2:']),
+    "cherry-studio.json": (0, [
+        "warning: 3:5: mcpServers.k3Jx_0: is served as 'k3jx_0'",
+        'warning: 4:19: mcpServers.k3Jx_0.isActive: is disabled in that file, so it is not served',
+        "warning: 7:5: mcpServers.文件: is served as 'server'",
+        'warning: 7:113: mcpServers.文件.env: a value that is not a string is passed on as it is written',
+        'warning: 7:128: mcpServers.文件.env: a value that is not a string is passed on as it is written',
+        "warning: 7:143: mcpServers.文件.env: 'NONE' is not a text, and is ignored",
+        "warning: 8:5: mcpServers.搜索: is served as 'server-2'",
+        'warning: 8:91: mcpServers.搜索.args: a value that is not a string is passed on as it is written',
+        'warning: 8:95: mcpServers.搜索.registryUrl: is unknown and ignored; the known ones are command, args, env, cwd, disabled and enabled',
+        'warning: 9:5: mcpServers.远程: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
+    ], ['enabled: false', 'env: {PORT: "8080", DEBUG: "false"}', 'args: [search-server, "3"]']),
     "claude-code-home.json": (0, [
         "warning: 8:9: projects./srv/shop.mcpServers.search: left out: another entry is already served as 'search'",
         'warning: 11:29: projects./srv/shop.mcpServers.old: is disabled in that file, so it is not served',
@@ -33,6 +45,12 @@ TABLE = {
         'warning: 3:88: mcpServers.on.comand: is unknown and ignored; the known ones are command, args, env, cwd, disabled and enabled',
         'warning: 4:41: mcpServers.off.disabled: is disabled in that file, so it is not served',
     ], ['  "on":', '  "off":']),
+    "comments.json": (0, [
+        'warning: 3:5: mcpServers._comment: left out: it is not an object',
+        'warning: 4:5: mcpServers.//: left out: it has no command; only servers that are started here, by a command, can be served',
+        'warning: 5:56: mcpServers.one.//: is unknown and ignored; the known ones are command, args, env, cwd, disabled and enabled',
+        "warning: 5:97: mcpServers.one.env: '' cannot be the name of a variable, and is ignored",
+    ], ['  one:', '  two:']),
     "codex.toml": (2, [
         ' TOML, which Codex uses, cannot be imported; convert it to JSON and import that: python3 -c \'import json, sys, tomllib; json.dump({"mcp_servers": tomllib.load(sys.stdin.buffer)["mcp_servers"]}, sys.stdout)\' <codex.toml >codex.json',
     ], []),
@@ -44,6 +62,10 @@ TABLE = {
         "warning: 5:16: mcpServers.local.args: '${workspaceFolder}' is passed on unchanged: no folder is open here; write a path instead",
         'warning: 6:7: mcpServers.local.envFile: is not imported: the file is not read; put its variables into env',
     ], ['args: ["${workspaceFolder}/server.py", /home/me/data]', 'env: {API_KEY: "***"}']),
+    "gemini-lists.json": (0, [
+        'warning: 2:22: mcpServers.c: is disabled in that file, so it is not served',
+        'warning: 2:46: mcpServers.b: is disabled in that file, so it is not served',
+    ], ['command: a-server', 'enabled: false']),
     "gemini.json": (0, [
         "warning: 8:31: mcpServers.python.env: '$DB_URL' is passed on unchanged: to use a variable's value, write ${NAME}",
         'warning: 9:7: mcpServers.python.timeout: is not imported: in a configuration file, use request_timeout and start.timeout of the server',
@@ -64,11 +86,11 @@ TABLE = {
         '4:7: not valid JSON: duplicate object key',
     ], []),
     "types.json": (2, [
-        '3:35: mcpServers.a.args: must be an array of strings',
-        '5:18: mcpServers.b.command: must be a string',
-        '7:17: mcpServers.b.env: must be an object of strings',
-        '10:39: mcpServers.c.disabled: must be true or false',
-        '11:10: mcpServers.d: must be an object',
+        ' no entry can be served; at least one must have a command, to be started here',
+        'warning: 3:35: mcpServers.a.args: must be an array of strings; the entry is left out',
+        'warning: 5:18: mcpServers.b.command: must be a string; the entry is left out',
+        'warning: 10:39: mcpServers.c.disabled: must be true or false; the entry is left out',
+        'warning: 11:5: mcpServers.d: left out: it is not an object',
     ], []),
     "vscode-settings.json": (0, [
     ], ['args: [mcp-server-time, "--local-timezone=Europe/Berlin"]']),
@@ -148,6 +170,17 @@ def codex_by_way_of_json(t):
             ok(text in printed, "no %s in" % text, printed)
 
 
+@case(daemon=False)
+def what_is_gone_takes_nothing_down(t):
+    """product §2: a directory that an entry once had is a warning, as a missing command is; in a configuration file it is a mistake."""
+    with tempfile.TemporaryDirectory() as folder:
+        copied(folder, "comments.json")
+        done = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "-t", "--import", "comments.json"], cwd=folder, capture_output=True, text=True,
+                              timeout=8 * harness.SLOW, stdin=subprocess.DEVNULL)
+        eq(done.returncode, 0, done.stderr)
+        ok("warning: comments.json:5:36: servers.one.cwd: /nonexistent/one: No such file or directory" in done.stderr, done.stderr)
+
+
 def nested(depth, inner):
     return b"[" * depth + inner + b"]" * depth
 
@@ -156,7 +189,7 @@ ENTRY = b'{"mcpServers": {"a": {"command": "x", %s}}}'
 # What is in the file: (exit status, how what is said begins)
 ODD_FILES = {
     "deep": (b'{"mcpServers": ' + b"[" * 200000, 2, "not valid JSON: maximum parsing depth"),
-    "deep in an entry": (ENTRY % (b'"env": {"A": ' + nested(2000, b"1") + b"}"), 2, "must be an object of strings"),
+    "deep in an entry": (ENTRY % (b'"env": {"A": ' + nested(2000, b"1") + b"}"), 0, "'A' is not a text, and is ignored"),
     "deep and ignored": (ENTRY % (b'"other": ' + nested(2000, b"1")), 0, "is unknown and ignored"),
     "a NUL in a text": (ENTRY % rb'"args": ["a\u0000b"]', 2, "a text holds a NUL"),
     "a NUL byte": (ENTRY % b'"args": ["a\0b"]', 2, "not valid JSON"),
