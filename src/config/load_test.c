@@ -1268,6 +1268,17 @@ static void test_pins_and_claims(void **state)
 
 static void test_rules_of_arguments_that_cannot_be(void **state)
 {
+	/* Once, where it stands, however many servers have it from there. */
+	ASSERT_PROBLEMS(
+		"defaults:\n  redact: ['(a']\n  tools:\n    arguments:\n      deny_patterns: {'*': "
+		"['(b']}\n      paths: {roots: [x]}\nservers: {a: {command: x, tools: {allow: ['*']}}, "
+		"b: {command: x}}\n",
+		"F:2:12: defaults.redact[0]: is not a usable pattern: missing closing parenthesis, at "
+		"byte 2",
+		"F:5:29: defaults.tools.arguments.deny_patterns.*[0]: is not a usable regular "
+		"expression: missing closing parenthesis, at byte 2",
+		"F:6:23: defaults.tools.arguments.paths.roots[0]: must be an absolute path without "
+		"'..', not 'x'");
 	ASSERT_PROBLEMS(ARGUMENTS("deny_patterns: {'*': [a, '(b']}"),
 			"F:1:72: " ARGUMENTS_AT
 			"deny_patterns.*[1]: is not a usable regular expression: missing closing "

@@ -30,4 +30,10 @@ void problem_add_at_key(struct config_problems *problems, const struct tree *val
  */
 void problems_sort(struct config_problems *problems, const char *first);
 
+/*
+ * Where an option of a server stands, `way` being like "sandbox.read": in its entry `at`, or under
+ * `defaults`; else the entry.
+ */
+const struct tree *problem_place(const struct tree *at, const char *way);
+
 #endif

@@ -331,11 +331,11 @@ static void check_timeouts(const struct config_server *server, const struct tree
 	uint64_t max_ms = server->conf.request_timeout_max_ms;
 
 	if (server->conf.request_timeout_ms > max_ms)
-		problem_add_at(problems, tree_below(at, "request_timeout"),
+		problem_add_at(problems, problem_place(at, "request_timeout"),
 			       "request_timeout must not be longer than request_timeout_max");
 	for (size_t i = 0; i < timeouts->count; i++)
 		if (timeouts->items[i].timeout_ms > max_ms)
-			problem_add_at(problems, tree_below(at, "tool_timeout"),
+			problem_add_at(problems, problem_place(at, "tool_timeout"),
 				       "the timeout of the tool '%.60s' must not be longer than "
 				       "request_timeout_max",
 				       timeouts->items[i].tool.p);
@@ -345,7 +345,7 @@ static void check_timeouts(const struct config_server *server, const struct tree
 static void check_claims(const struct config *config, const struct config_server *server,
 			 const struct tree *root, struct config_problems *problems)
 {
-	const struct tree *at = tree_below(server_place(root, server), "env");
+	const struct tree *at = problem_place(server_place(root, server), "env");
 	enum authorization_mode mode = config->frontend.authorization.mode;
 	const struct slices *claims = &server->conf.claims;
 
@@ -406,22 +406,22 @@ static void check_server(const struct config_server *server, const struct tree *
 	if (check_name(server, at, problems) || tree_find(at, "path") != NULL)
 		check_path(server, tree_below(at, "path"), problems);
 	check_timeouts(server, at, problems);
-	check_redact(server, tree_below(at, "redact"), problems);
+	check_redact(server, problem_place(at, "redact"), problems);
 	rules_check_arguments(server, at, problems);
 	rules_check_tool_limits(server, at, problems);
 	if (conf->pool_min > conf->pool_max)
-		problem_add_at(problems, tree_below(at, "pool"),
+		problem_add_at(problems, problem_place(at, "pool"),
 			       "pool.min must not be more than pool.max");
 	if (conf->warm > conf->pool_max)
-		problem_add_at(problems, tree_below(at, "pool"),
+		problem_add_at(problems, problem_place(at, "pool"),
 			       "pool.warm must not be more than pool.max");
 	if (mask[digits] != '\0' || digits < 1 || digits > 4 || (digits == 4 && mask[0] != '0'))
-		problem_add_at(problems, tree_below(at, "umask"),
+		problem_add_at(problems, problem_place(at, "umask"),
 			       "must be up to four octal digits like \"0077\", not '%.60s'", mask);
 	for (size_t i = 0; i < server->args.count; i++)
-		refuse_claims(server->args.items[i].p, tree_below(at, "args"), problems);
-	refuse_claims(server->command, tree_below(at, "command"), problems);
-	refuse_claims(server->cwd, tree_below(at, "cwd"), problems);
+		refuse_claims(server->args.items[i].p, problem_place(at, "args"), problems);
+	refuse_claims(server->command, problem_place(at, "command"), problems);
+	refuse_claims(server->cwd, problem_place(at, "cwd"), problems);
 	/* One that is there but wrong has been reported. */
 	if (server->command == NULL && (at->kind == TREE_MAP || tree_is_null(at)) &&
 	    tree_find(at, "command") == NULL)

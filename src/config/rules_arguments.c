@@ -49,38 +49,43 @@ static void check_paths(const struct argument_rules *rules, const struct tree *a
 			struct config_problems *problems)
 {
 	const struct slices *roots = &rules->paths.roots;
+	const struct tree *paths = problem_place(at, "tools.arguments.paths");
 
 	for (size_t i = 0; i < roots->count; i++)
 		if (!path_is_absolute(roots->items[i]))
-			problem_add_at(problems, tree_item(tree_below(at, "roots"), i),
+			problem_add_at(problems,
+				       tree_item(problem_place(at, "tools.arguments.paths.roots"),
+						 i),
 				       "must be an absolute path without '..', not '%.100s'",
 				       roots->items[i].p);
-	if (roots->count == 0 && tree_find(at, "roots") == NULL &&
+	if (roots->count == 0 && tree_find(paths, "roots") == NULL &&
 	    rules->path_members.written.count + rules->paths_ignored.written.count > 0)
 		problem_add_at(
-			problems, at,
+			problems, paths,
 			"has no effect without 'roots', the directories that paths must stay in");
-	check_members(&rules->path_members.written, tree_below(at, "members"), problems);
-	check_members(&rules->paths_ignored.written, tree_below(at, "ignore"), problems);
+	check_members(&rules->path_members.written,
+		      problem_place(at, "tools.arguments.paths.members"), problems);
+	check_members(&rules->paths_ignored.written,
+		      problem_place(at, "tools.arguments.paths.ignore"), problems);
 }
 
 void rules_check_arguments(const struct config_server *server, const struct tree *at,
 			   struct config_problems *problems)
 {
 	const struct argument_rules *rules = &server->endpoint.arguments;
-	const struct tree *arguments = tree_below(tree_below(at, "tools"), "arguments");
 
-	check_patterns(&rules->deny_patterns, tree_below(arguments, "deny_patterns"), problems);
-	check_members(&rules->forbidden_keys.written, tree_below(arguments, "forbidden_keys"),
-		      problems);
-	check_paths(rules, tree_below(arguments, "paths"), problems);
+	check_patterns(&rules->deny_patterns, problem_place(at, "tools.arguments.deny_patterns"),
+		       problems);
+	check_members(&rules->forbidden_keys.written,
+		      problem_place(at, "tools.arguments.forbidden_keys"), problems);
+	check_paths(rules, at, problems);
 }
 
 void rules_check_tool_limits(const struct config_server *server, const struct tree *at,
 			     struct config_problems *problems)
 {
 	const struct tool_limits *limits = &server->conf.limits.tools;
-	const struct tree *list = tree_below(tree_below(at, "tools"), "limits");
+	const struct tree *list = problem_place(at, "tools.limits");
 
 	for (size_t i = 0; i < limits->count; i++) {
 		const struct tool_limit *entry = &limits->items[i];
@@ -103,12 +108,10 @@ void rules_check_tool_limits(const struct config_server *server, const struct tr
 void rules_warn_of_arguments(const struct config_server *server, const struct tree *at,
 			     struct config_problems *warnings)
 {
-	const struct tree *tools = tree_below(at, "tools");
-
 	if (server->endpoint.arguments.paths.roots.count > 0 &&
 	    server->sandbox == CONFIG_SANDBOX_OFF)
 		problem_add_at(
-			warnings, tree_below(tree_below(tools, "arguments"), "paths"),
+			warnings, problem_place(at, "tools.arguments.paths"),
 			"paths are checked only by name, and links may lead out of the roots: to "
 			"keep the server inside, use a sandbox (sandbox.mode)");
 }

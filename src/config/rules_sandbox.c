@@ -65,7 +65,7 @@ static void check_ports(const struct config *config, const struct config_server 
 	for (size_t i = 0; i < ports->count; i++) {
 		if (is_own_port(config, ports->items[i]))
 			problem_add_at(
-				problems, tree_item(tree_below(at, "connect"), i),
+				problems, tree_item(problem_place(at, "sandbox.connect"), i),
 				"%d is a port of this gateway, on which the server could call "
 				"other servers; set 'gateway: true' to allow that, or listen on "
 				"another port",
@@ -102,10 +102,8 @@ void rules_check_sandbox(const struct config *config, const struct config_server
 			 const struct tree *root, const struct tree *at,
 			 struct config_problems *problems)
 {
-	const struct tree *sandbox = tree_below(at, "sandbox");
-
 	check_mode(server, root, at, problems);
-	check_paths(&server->sandbox_read, tree_below(sandbox, "read"), problems);
-	check_paths(&server->sandbox_write, tree_below(sandbox, "write"), problems);
-	check_ports(config, server, sandbox, problems);
+	check_paths(&server->sandbox_read, problem_place(at, "sandbox.read"), problems);
+	check_paths(&server->sandbox_write, problem_place(at, "sandbox.write"), problems);
+	check_ports(config, server, at, problems);
 }

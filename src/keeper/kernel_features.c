@@ -36,29 +36,11 @@ struct check {
 	struct config_problems *list;
 };
 
-/* Where the key stands, `way` being like "sandbox.read": in the server's entry, or under `defaults`; else the entry. */
 static const struct tree *find_place(const struct check *check, const char *way)
 {
 	const struct tree *servers = tree_below(check->root, "servers");
-	const struct tree *entry = tree_below(servers, check->server->conf.name);
-	const struct tree *tries[] = { entry, tree_find(check->root, "defaults") };
 
-	for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
-		const struct tree *at = tries[i];
-		struct slice rest = slice_str(way);
-
-		while (at != NULL && rest.n > 0) {
-			struct slice part = slice_cut(&rest, '.');
-			char key[32];
-
-			CHECK(part.n < sizeof(key));
-			snprintf(key, sizeof(key), "%.*s", SLICE_ARG(part));
-			at = tree_find(at, key);
-		}
-		if (at != NULL)
-			return at;
-	}
-	return entry;
+	return problem_place(tree_below(servers, check->server->conf.name), way);
 }
 
 /* Adds `FILE:LINE:COLUMN: servers.NAME.WAY: ` and the text. */
