@@ -33,6 +33,8 @@ static const struct {
 	{ V6(128, [15] = 1), LOOPBACK },                         /* ::1 */
 	{ V6(96, 0), NEVER },                                    /* :: and ::a.b.c.d */
 	{ V6(32, 0xFD, 0x00, 0x0E, 0xC2), NEVER },               /* a cloud's metadata and credentials */
+	{ V6(128, 0xFD, 0x20, 0x00, 0xCE, [14] = 2, 0x54), NEVER },         /* and of another */
+	{ V6(128, 0xFD, 0, 0, 0xC1, [12] = 0xA9, 0xFE, 0xA9, 0xFE), NEVER }, /* and of a third */
 	{ V6(7, 0xFC), PRIVATE },
 	{ V6(10, 0xFE, 0x80), NEVER },                           /* link-local */
 	{ V6(10, 0xFE, 0xC0), PRIVATE },                         /* site-local, deprecated */
