@@ -258,7 +258,7 @@ static void append_unescaped(struct buf *out, struct slice text)
 
 static bool is_of_another(struct slice id)
 {
-	return id.n > 1 && id.p[0] == '"' && id.p[1] != '#';
+	return id.n > 2 && id.p[0] == '"' && id.p[1] != '#';
 }
 
 /* Inside a schema that has a base of its own, references mean something else. */

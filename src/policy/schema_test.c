@@ -336,6 +336,9 @@ static void test_references(void **state)
 		{ "{'type':'object','properties':{'next':{'$ref':'#'}},'additionalProperties':false}",
 		  { "{}", "{'next':{'next':{}}}" },
 		  { "{'next':{'nex':{}}}", "{'next':1}" } },
+		{ "{'type':'object','properties':{'next':{'$ref':''}},'additionalProperties':false}",
+		  { "{}", "{'next':{'next':{}}}" },
+		  { "{'next':{'nex':{}}}", "{'next':1}" } },
 		{ "{'$defs':{'n':{'type':'object','properties':{'v':{'type':'number'},"
 		  "'l':{'type':'array','items':{'$ref':'#/$defs/n'}}},'required':['v']}},'$ref':'#/$defs/n'}",
 		  { "{'v':1}", "{'v':1,'l':[{'v':2,'l':[]}]}" },
@@ -508,6 +511,8 @@ static const struct {
 	{ "{'$ref':5}", "/$ref leads to another document" },
 	{ "{'$ref':'#/$defs/none'}", "/$ref leads nowhere" },
 	{ "{'$ref':'#none'}", "/$ref leads nowhere" },
+	{ "{'$ref':'#/prefixItems/2','prefixItems':[{},{}]}", "/$ref leads nowhere" },
+	{ "{'$ref':'#/prefixItems/0','prefixItems':[]}", "/$ref leads nowhere" },
 	{ "{'$ref':'#a','$defs':{'x':{'$anchor':'a'},'y':{'$anchor':'a'}}}",
 	  "/$ref leads nowhere" },
 	{ "{'$ref':'#/$defs/a/b','$defs':{'a':{'$id':'http://x.example/','b':{}}}}",
