@@ -397,10 +397,10 @@ class Daemon:
         return [l for l in list(self.lines) if len(l.split()) > 2 and l.split()[2] == event]
 
     def wait_log(self, event, *words):
-        """Waits for a log line of that event that holds all words."""
+        """Waits for a log line of that event that holds all words; the case's own deadline is the bound on a busy machine."""
         def found():
             return [l for l in self.log(event) if all(w in l for w in words)]
-        return wait_for(found, 3, "log line %s %s" % (event, " ".join(words)))
+        return wait_for(found, 10, "log line %s %s" % (event, " ".join(words)))
 
     def never_logged(self, event, *words):
         """There is no log line of that event that holds all words, of all that has happened so far.
