@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "endpoint/call_limits.h"
 #include "endpoint/modern.h"
+#include "jsonrpc/plain.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/counters.h"
@@ -114,7 +115,8 @@ static int add_message(struct slice element, void *arg)
 	struct envelope *env = &admission->messages[admission->count];
 
 	CHECK(admission->count < BATCH_MAX);
-	if (scan_envelope(element, limits, 0, env, &admission->err) < 0)
+	if (plain_scan(element, limits, 0, 0, &admission->plain[admission->count], env,
+		       &admission->err) < 0)
 		return -1;
 	admission->count++;
 	admission->requests += env->kind == ENVELOPE_REQUEST;
@@ -131,6 +133,7 @@ static int read_batch(struct admission *admission)
 	size_t responses = 0;
 
 	admission->messages = mem_alloc(BATCH_MAX * sizeof(*admission->messages));
+	admission->plain = mem_zalloc(BATCH_MAX * sizeof(*admission->plain));
 	if (scan_array(admission->body, BATCH_MAX, add_message, admission, &admission->err) < 0)
 		return -1;
 	for (size_t i = 0; i < admission->count; i++) {
@@ -163,6 +166,7 @@ static int take_trace(struct admission *admission)
 static int read_single(struct admission *admission)
 {
 	admission->messages = &admission->single;
+	admission->plain = &admission->plain_single;
 	if (add_message(admission->body, admission) < 0 || take_trace(admission) < 0)
 		return -1;
 	admission->is_initialize = is_initialize(&admission->single);
@@ -708,8 +712,14 @@ bool admission_admit(struct admission *admission)
 void admission_fini(struct admission *admission)
 {
 	admitted_free(&admission->admitted);
-	if (admission->messages != &admission->single)
+	for (size_t i = 0; admission->is_batch && i < BATCH_MAX && admission->plain != NULL; i++)
+		buf_fini(&admission->plain[i]);
+	if (admission->is_batch) {
 		free(admission->messages);
+		free(admission->plain);
+	}
 	admission->messages = NULL;
+	admission->plain = NULL;
+	buf_fini(&admission->plain_single);
 	buf_fini(&admission->traced);
 }

@@ -65,7 +65,7 @@ struct admission {
 	/* Neither admitted nor refused: its client has to resume first, and then it is admitted. */
 	bool goes_on;
 	struct client *client;     /* of the session; NULL: it does not exist yet */
-	struct envelope *messages; /* in order, each scanned once; slices into the body */
+	struct envelope *messages; /* in order, each in its plain spelling */
 	size_t count;
 	size_t requests;
 	bool is_batch;
@@ -76,6 +76,8 @@ struct admission {
 	/* Storage for the above: */
 	struct audit_origin origin;
 	struct buf traced; /* a single request, with the trace from its header */
+	struct buf *plain; /* for each message: its plain spelling, if it had another one */
+	struct buf plain_single;
 	/* Not zeroed; written before they are read: */
 	struct envelope single; /* what `messages` points to, unless the body is a batch */
 	struct error err;

@@ -280,6 +280,7 @@ void grammar_init(struct grammar *grammar, struct slice text, size_t depth_max)
 	grammar->fault_text = NULL;
 	grammar->has_line_break = false;
 	grammar->has_separator = false;
+	grammar->has_escaped_name = false;
 }
 
 static bool grammar_is_at(const struct grammar *grammar, char c)
@@ -341,6 +342,7 @@ int grammar_name(struct grammar *grammar, struct json *name_r)
 	if (grammar_any_string(grammar, &name_r->has_escape) < 0)
 		return -1;
 	name_r->text = slice_between(begin, grammar->p);
+	grammar->has_escaped_name |= name_r->has_escape;
 	grammar_skip_space(grammar);
 	if (!grammar_is_at(grammar, ':'))
 		return grammar_fail(grammar, grammar->p, "no colon after a name");

@@ -22,6 +22,7 @@ struct grammar {
 	const char *fault_text;
 	bool has_line_break; /* see struct envelope */
 	bool has_separator;
+	bool has_escaped_name;
 	char closers[SCAN_DEPTH_MAX]; /* for each open container, its closing byte */
 };
 

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "jsonrpc/grammar.h"
+#include "jsonrpc/id.h"
 
 #define SCAN_METHOD_MAX 128
 #define SCAN_QUOTED_NAME_MAX 64
@@ -136,6 +137,8 @@ struct scan {
 	bool has_more_meta;
 	bool is_odd_result;
 	bool has_result_member; /* one that is known */
+	bool has_other_members;
+	bool may_be_plainer; /* for what is read under a known name */
 	struct envelope *env;
 	struct scan_own own;
 	struct error fault; /* the first rule that a member name breaks */
@@ -308,6 +311,7 @@ static int scan_object_member(struct scan *scan, const struct known_object *obje
 		scan_check_name(scan, object, &name, known < end, names);
 	if (known == end) {
 		scan->has_more_meta |= object == &meta_object;
+		scan->has_other_members |= object == &envelope_object;
 		return grammar_value(&scan->grammar, &unknown);
 	}
 	value_r = scan_place(scan, known);
@@ -317,9 +321,11 @@ static int scan_object_member(struct scan *scan, const struct known_object *obje
 		scan->is_odd_result |= object->names == NOT_JUDGED;
 		return grammar_value(&scan->grammar, &unknown);
 	}
-	if (known->inner != NULL)
-		return scan_object(scan, known->inner, value_r);
-	return grammar_value(&scan->grammar, value_r);
+	if ((known->inner != NULL ? scan_object(scan, known->inner, value_r) :
+				    grammar_value(&scan->grammar, value_r)) < 0)
+		return -1;
+	scan->may_be_plainer |= value_r->has_escape | (value_r->type == JSON_ARRAY);
+	return 0;
 }
 
 /* Any value; if it is an object, its known members are found. Calls itself along the table only. */
@@ -382,16 +388,28 @@ static int scan_text(struct scan *scan, struct slice text, struct slice all, str
 			 (size_t)(grammar->p - all.p));
 }
 
+/* Whether the id is a number with a fraction or an exponent, and may not be one. */
+static bool scan_is_fraction(const struct scan *scan)
+{
+	const struct json *id = &scan->own.id;
+	/* The id of an answer is ours. */
+	bool may_be_integral = scan->is_lenient || scan->own.method.type == JSON_ABSENT;
+	bool has_fraction = false;
+	long long number;
+
+	for (size_t i = 0; id->type == JSON_NUMBER && i < id->text.n; i++)
+		has_fraction |= id->text.p[i] == '.' || (id->text.p[i] | 0x20) == 'e';
+	return has_fraction && (!may_be_integral || id_read_integer(*id, &number) < 0);
+}
+
 /* *id_r is the id if it is a legal one, else absent. */
 static int scan_judge_id(const struct scan *scan, size_t id_max, struct json *id_r,
 			 struct error *err)
 {
 	const struct json *id = &scan->own.id;
-	bool is_fraction = false; /* or has an exponent */
+	bool is_fraction = scan_is_fraction(scan);
 	long long number;
 
-	for (size_t i = 0; id->type == JSON_NUMBER && i < id->text.n; i++)
-		is_fraction |= id->text.p[i] == '.' || (id->text.p[i] | 0x20) == 'e';
 	*id_r = (struct json){ .type = JSON_ABSENT };
 	if (scan->is_id_repeated)
 		return error_set(err, ERROR_INVALID,
@@ -404,7 +422,7 @@ static int scan_judge_id(const struct scan *scan, size_t id_max, struct json *id
 		return error_set(err, ERROR_INVALID, "the id is neither a string nor an integer");
 	if (id->text.n > id_max)
 		return error_set(err, ERROR_LIMIT, "the id is longer than %zu bytes", id_max);
-	if (id->type == JSON_NUMBER && scan_int(*id, &number) < 0)
+	if (id->type == JSON_NUMBER && id_read_integer(*id, &number) < 0)
 		return error_set(err, ERROR_INVALID, "the id is an integer of more than 64 bits");
 	*id_r = *id;
 	return 0;
@@ -466,7 +484,39 @@ static int scan_judge_response(struct envelope *env_r, struct error *err)
 	return 0;
 }
 
-static void scan_fill(const struct scan *scan, struct slice text, struct envelope *env_r)
+static bool scan_is_empty(const struct json *value)
+{
+	return value->type == JSON_NULL ||
+	       (value->type == JSON_STRING && slice_is_equal(value->text, SLICE_LIT("\"\"")));
+}
+
+/* Members that some servers write although they have nothing to say. */
+static void scan_drop_empty(struct scan *scan, struct envelope *env_r)
+{
+	struct json *result = &env_r->result, *error = &env_r->error, *method = &scan->own.method;
+	struct json *dropped[4] = { NULL, NULL, NULL, NULL };
+	size_t count = 0;
+
+	if (method->type != JSON_ABSENT && !scan_is_empty(method)) {
+		dropped[count++] = result->type == JSON_NULL ? result : NULL;
+		dropped[count++] = error->type == JSON_NULL ? error : NULL;
+	} else if (result->type != JSON_ABSENT || error->type != JSON_ABSENT) {
+		dropped[count++] = method->type != JSON_ABSENT ? method : NULL;
+		if (error->type == JSON_NULL && result->type != JSON_ABSENT)
+			dropped[count++] = error;
+		else if (result->type == JSON_NULL && error->type != JSON_ABSENT)
+			dropped[count++] = result;
+	}
+	dropped[count++] = env_r->params.type == JSON_NULL ? &env_r->params : NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (dropped[i] == NULL)
+			continue;
+		dropped[i]->type = JSON_ABSENT;
+		env_r->is_unusual = true;
+	}
+}
+
+static void scan_fill(struct scan *scan, struct slice text, struct envelope *env_r)
 {
 	CHECK(scan->fault.kind == ERROR_NONE && env_r->text.p == NULL);
 	env_r->text = text;
@@ -476,22 +526,12 @@ static void scan_fill(const struct scan *scan, struct slice text, struct envelop
 				 !scan->has_result_member;
 	env_r->has_line_break = scan->grammar.has_line_break;
 	env_r->has_separator = scan->grammar.has_separator;
-	env_r->is_unusual = scan->own.jsonrpc.type == JSON_ABSENT ||
+	env_r->has_other_members = scan->has_other_members;
+	env_r->lacks_version = scan->own.jsonrpc.type == JSON_ABSENT;
+	env_r->is_unusual = env_r->lacks_version ||
 			    (env_r->id.type == JSON_ABSENT && scan->own.id.type != JSON_ABSENT);
-	if (!scan->is_lenient)
-		return;
-	/* Members that some servers write although they have nothing to say. */
-	if (env_r->error.type == JSON_NULL && env_r->result.type != JSON_ABSENT) {
-		env_r->error.type = JSON_ABSENT;
-		env_r->is_unusual = true;
-	} else if (env_r->result.type == JSON_NULL && env_r->error.type != JSON_ABSENT) {
-		env_r->result.type = JSON_ABSENT;
-		env_r->is_unusual = true;
-	}
-	if (env_r->params.type == JSON_NULL) {
-		env_r->params.type = JSON_ABSENT;
-		env_r->is_unusual = true;
-	}
+	if (scan->is_lenient)
+		scan_drop_empty(scan, env_r);
 }
 
 /* As scan_envelope; on failure env_r may hold something. */
@@ -507,6 +547,7 @@ static int scan_whole(struct slice text, const struct scan_limits *limits, unsig
 	scan.is_lenient = (flags & SCAN_LENIENT) != 0;
 	scan.is_id_repeated = scan.has_more_meta = false;
 	scan.is_odd_result = scan.has_result_member = false;
+	scan.has_other_members = scan.may_be_plainer = false;
 	scan.fault.kind = ERROR_NONE;
 	scan.env = env_r;
 	scan.own = (struct scan_own){ .id = { .type = JSON_ABSENT } };
@@ -518,6 +559,7 @@ static int scan_whole(struct slice text, const struct scan_limits *limits, unsig
 			env_r->id.type = JSON_ABSENT;
 		return -1;
 	}
+	env_r->may_be_plainer = scan.may_be_plainer || scan.grammar.has_escaped_name;
 	if (*text.p != '{')
 		return error_set(err, ERROR_INVALID, "the message is not a JSON object");
 	if (scan_judge_id(&scan, limits->id_max, &env_r->id, err) < 0)
@@ -541,13 +583,12 @@ static int scan_whole(struct slice text, const struct scan_limits *limits, unsig
 int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned int flags,
 		  struct envelope *env_r, struct error *err)
 {
-	struct json id;
+	struct envelope kept;
 
 	memset(env_r, 0, sizeof(*env_r));
 	if (scan_whole(text, limits, flags, env_r, err) == 0)
 		return 0;
-	id = env_r->id;
-	memset(env_r, 0, sizeof(*env_r)); /* nothing else of it counts */
-	env_r->id = id;
+	kept = (struct envelope){ .id = env_r->id, .may_be_plainer = env_r->may_be_plainer };
+	*env_r = kept; /* nothing else of it counts */
 	return -1;
 }

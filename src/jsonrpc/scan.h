@@ -82,14 +82,16 @@ struct envelope {
 	bool has_line_break; /* raw CR or LF between tokens: must not reach a line or an event */
 	/* SCAN_LENIENT tolerated something: rewrite the message before forwarding */
 	bool is_unusual;
-	bool has_separator; /* raw U+0085, U+2028 or U+2029 in a string */
+	bool lacks_version, has_other_members; /* no "jsonrpc"; some that it does not know */
+	bool may_be_plainer; /* in its spelling (plain.h); set after a failure, too */
+	bool has_separator;  /* raw U+0085, U+2028 or U+2029 in a string */
 };
 
 enum scan_flags {
 	/*
 	 * For messages of children: "jsonrpc" may be missing; an id of null or a fraction, params
-	 * of null, and an error of null next to a result are read as absent; repeated, escaped or
-	 * look-alike names are rejected in the envelope only.
+	 * of null, and members that are empty beside those that say what the message is, are read
+	 * as absent; repeated, escaped or look-alike names are rejected in the envelope only.
 	 */
 	SCAN_LENIENT = 1,
 };
@@ -106,24 +108,23 @@ struct scan_limits {
  *
  * text    one JSON value with optional white space around it; borrowed, not changed
  * env_r   slices into text, valid as long as text is. On failure, `id` is the message's id if one
- *         of a legal type was found, so that the error can name it; all else is undefined
+ *         of a legal type was found, for the error; all else but may_be_plainer is undefined
  * err     on failure, a text that may be shown to the peer, and the kind:
  *           ERROR_SYNTAX   not JSON or not UTF-8             (JSON-RPC code -32700)
  *           ERROR_INVALID  JSON, but not one valid message   (-32600)
  *           ERROR_LIMIT    too deep, id too long             (-32600)
  *
  * Rejected as ERROR_INVALID, unless SCAN_LENIENT says otherwise: "jsonrpc" missing or not "2.0"; an
- * id that is neither a string nor a 64-bit integer (numbers with a fraction or an exponent are
- * not); both or neither of result and error next to an id without method; result or error next to a
- * method; params that is neither object nor array; error that is not an object with an integer code
- * and a string message; a member name repeated or written with an escape in the envelope, params or
- * params._meta (policy would read one, the child the other); a method written with escapes or
- * longer than 128 bytes; a name that differs only in letter case (by Unicode case folding) from one
- * that is read there, that is, from the members named above. A result without an id is rejected
- * even with SCAN_LENIENT. A lone surrogate escape inside a string is legal and passes.
+ * id that is neither a string nor a 64-bit integer (with a fraction or exponent only in a response:
+ * it is ours); both or neither of result and error next to an id without method; result or error
+ * next to a method; params that is neither object nor array; error that is not an object with an
+ * integer code and a string message; a member name repeated or written with an escape in the
+ * envelope, params or params._meta (readers would differ); a method written with escapes or longer
+ * than 128 bytes; a name that differs only in letter case (by Unicode folding) from one that is
+ * read there. A result without an id is rejected even with SCAN_LENIENT. A lone surrogate in a
+ * string passes.
  *
- * Returns 0, or -1. JSON-RPC 2.0 §4, §5; RPC-01, FRONT-HTTP-10, FRONT-HTTP-11, FRONT-POST-11,
- * SEC-40 to SEC-45.
+ * Returns 0, or -1. JSON-RPC 2.0 §4, §5; RPC-01, FRONT-HTTP-10, -11, FRONT-POST-11, SEC-40 to -45.
  */
 int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned int flags,
 		  struct envelope *env_r, struct error *err) must_check;
@@ -185,13 +186,12 @@ enum scan_token_kind {
 struct scan_token {
 	enum scan_token_kind kind;
 	size_t depth;      /* 0 for the value itself */
-	struct json value; /* for a container, only its type */
+	struct json value; /* for a container, its type, and its opening bracket as text */
 };
 
 /*
- * Walks through a value that was scanned as valid, including all nested values, in order: calls
- * on_token for each container, name and string. It returns 0 to continue, -1 to stop. Takes linear
- * time at any depth.
+ * Walks through a value that was scanned as valid, with all nested values, in order: calls on_token for
+ * each container, name and string; 0: continue, -1: stop. Takes linear time at any depth.
  */
 typedef int scan_token_fn(const struct scan_token *token, void *arg);
 void scan_tokens(struct slice value, scan_token_fn *on_token, void *arg);

@@ -378,7 +378,7 @@ void scan_tokens(struct slice value, scan_token_fn *on_token, void *arg)
 				return;
 		} else {
 			is_token = *p == '{' || *p == '[';
-			token.value.type = grammar_type(*p);
+			token.value = (struct json){ grammar_type(*p), false, slice_of(p, 1) };
 			depth += is_token;
 			depth -= depth > 0 && (*p == '}' || *p == ']');
 			p++;

@@ -224,7 +224,7 @@ static void modern_servers_that_fail(void **state)
 	assert_int_equal(servers[0].verdict.era, ERA_LEGACY);
 }
 
-/* BACK-FRAME-04: as PHP writes them by default. What hides nothing stays as it is written. */
+/* RPC-08: as PHP writes them by default. What is not read stays as it is written. */
 static void servers_that_escape_slashes(void **state)
 {
 	struct member *a;
@@ -238,14 +238,14 @@ static void servers_that_escape_slashes(void **state)
 	     "'info','data':'a\\/b\\\\/c\\u002f','_meta':{'io.modelcontextprotocol\\/x':1}}}");
 	was_told(call,
 		 "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':"
-		 "'info','data':'a/b\\\\/c\\u002f','_meta':{'io.modelcontextprotocol/x':1}}}|");
+		 "'info','data':'a\\/b\\\\/c\\u002f','_meta':{'io.modelcontextprotocol/x':1}}}|");
 	says(process(0),
 	     "{'jsonrpc':'2.0','id':'q\\/','method':'elicitation\\/create','params':{'message':'m'}}");
 	was_told(
 		call,
 		"{'jsonrpc':'2.0','id':1000001,'method':'elicitation/create','params':{'message':'m'}}|");
 	answer(a->client, "{'jsonrpc':'2.0','id':1000001,'result':{'action':'decline'}}");
-	hears(process(0), "{'jsonrpc':'2.0','id':'q/','result':{'action':'decline'}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':'q\\/','result':{'action':'decline'}}");
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'x':'a\\/b'}}");
 	is_answered(call, "{'jsonrpc':'2.0','id':1,'result':{'x':'a\\/b'}}");
 }

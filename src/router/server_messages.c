@@ -225,13 +225,15 @@ static void take_progress(struct upstream *upstream, const struct envelope *env)
 		call = call_of(request);
 	if (request == NULL && take_task_progress(upstream, env, token))
 		return;
+	/* One that stands still is a sign of life, too. */
+	if (call != NULL)
+		call_renew(call);
 	if (call == NULL || call->token.n == 0 ||
 	    !progress_increases(&call->progress, env->params.text)) {
 		upstream_note_stray(upstream, COUNTER_CHILD_STRAY_PROGRESS, env);
 		return;
 	}
 	call_note_heard(call);
-	call_renew(call);
 	edit.with = call->token;
 	msg = client_copy_message(env, &edit, 1);
 	call->ops->on_message(call, STREAM_PROGRESS, 0, msg);

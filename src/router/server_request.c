@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "jsonrpc/id.h"
 #include "mcp/error.h"
 #include "router/client.h"
 #include "router/reclaim.h"
@@ -463,7 +464,7 @@ struct server_request *server_request_find(const struct client *client, struct j
 {
 	uint64_t id;
 
-	if (downstream_id.type != JSON_NUMBER || text_parse_u64(downstream_id.text, &id) < 0)
+	if (id_read_own(downstream_id, &id) < 0)
 		return NULL;
 	return map_find(&client->server_requests.by_id, id);
 }
@@ -473,7 +474,7 @@ struct server_request *server_request_find_of_server(const struct client *client
 						     struct slice id)
 {
 	LIST_FOREACH(node, &client->server_requests.all) {
-		if (at(node)->upstream == upstream && slice_is_equal(at(node)->id, id))
+		if (at(node)->upstream == upstream && id_is_same(at(node)->id, id))
 			return at(node);
 	}
 	return NULL;

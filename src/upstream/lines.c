@@ -6,11 +6,15 @@
 #include "upstream/lines.h"
 
 #include "base/error.h"
+#include "base/text.h"
+#include "jsonrpc/canonical.h"
+#include "jsonrpc/plain.h"
 #include "process/child.h"
 #include "upstream/upstream.h"
 #include "upstream/upstream_ops.h"
 
 #define BATCH_MAX 1024
+#define SALVAGE_TRIES 8 /* places in a line where a message may begin */
 
 /* Takes a request or notification that deviates from the protocol, rewritten in its proper form. */
 static void take_anew(struct upstream *upstream, const struct envelope *env)
@@ -39,71 +43,92 @@ static void take_anew(struct upstream *upstream, const struct envelope *env)
 	buf_fini(&text);
 }
 
-/* Appends text with every escaped slash, which can only occur in strings, unescaped. */
-static void append_plain_slashes(struct buf *out, struct slice text)
+/*
+ * A log line in JSON may have an id and a result, too: without "jsonrpc", only what has nothing but
+ * the members of JSON-RPC is a message, and only from a server that never writes it.
+ */
+static bool is_foreign(struct upstream *upstream, const struct envelope *env)
 {
-	char *to = buf_reserve(out, text.n);
+	if (!env->lacks_version)
+		upstream->writes_version = true;
+	return env->lacks_version && (upstream->writes_version || env->has_other_members);
+}
 
-	for (size_t i = 0; i < text.n; i++) {
-		bool is_escape = text.p[i] == '\\' && i + 1 < text.n;
+/* Takes a message; -1: it is none. */
+static int take_message(struct upstream *upstream, struct slice text, struct error *err)
+{
+	unsigned int flags = upstream->state == UPSTREAM_HANDSHAKE ? PLAIN_HANDSHAKE : 0;
+	struct buf plain = { 0 };
+	struct envelope env;
+	int result =
+		plain_scan(text, &upstream->shared->limits, SCAN_LENIENT, flags, &plain, &env, err);
 
-		if (is_escape && text.p[i + 1] != '/')
-			*to++ = text.p[i];
-		i += is_escape;
-		*to++ = text.p[i];
+	if (result == 0 && is_foreign(upstream, &env))
+		result = error_set(err, ERROR_INVALID, "\"jsonrpc\" is missing");
+	else if (result == 0 && env.is_unusual && env.method.n > 0)
+		take_anew(upstream, &env);
+	else if (result == 0)
+		upstream_on_message(upstream, &env);
+	buf_fini(&plain);
+	return result;
+}
+
+/* What the members of a text say that may be no JSON, and that is no message. */
+struct unread {
+	struct json id;
+	size_t ids;
+	bool has_version, has_method, has_outcome, has_others;
+};
+
+static int note_member(struct slice name, struct json value, void *arg)
+{
+	struct unread *unread = arg;
+
+	if (slice_is_equal(name, SLICE_LIT("id"))) {
+		unread->id = value;
+		unread->ids++;
+	} else if (slice_is_equal(name, SLICE_LIT("jsonrpc"))) {
+		unread->has_version = true;
+	} else if (slice_is_equal(name, SLICE_LIT("method"))) {
+		unread->has_method = true;
+	} else if (slice_is_equal(name, SLICE_LIT("result")) ||
+		   slice_is_equal(name, SLICE_LIT("error"))) {
+		unread->has_outcome = true;
+	} else {
+		unread->has_others |= !slice_is_equal(name, SLICE_LIT("params"));
 	}
-	out->len = (size_t)(to - out->data);
+	return 0;
+}
+
+/* As is_foreign. What is cut off may still come. */
+static bool may_be_message(const struct upstream *upstream, const struct unread *unread,
+			   struct slice text, bool is_json)
+{
+	if (unread->ids != 1 || (!is_json && text.p[text.n - 1] != '}'))
+		return false;
+	return unread->has_version ||
+	       (is_json && !upstream->writes_version && !unread->has_others && unread->has_outcome);
 }
 
 /*
- * Some libraries escape every slash, and nearly all methods have one, as do the names in _meta:
- * lookups would miss them. The result is arbitrary if text is not JSON.
+ * If it is known whose answer cannot be read, nobody has to wait for what will not come: our call
+ * ends, or the server gets its own request back. REL-23
  */
-static bool hides_what_is_read(struct slice text)
+static void note_unread(struct upstream *upstream, struct slice text, const struct error *err)
 {
-	static const struct slice slash = SLICE("\\/"), name = SLICE("modelcontextprotocol\\/");
+	bool is_json = err->kind != ERROR_SYNTAX;
+	struct unread unread = { .ids = 0 };
+	struct buf valid = { 0 };
 
-	return text.n > 0 && memchr(text.p, '\\', text.n) != NULL && /* most have none */
-	       memmem(text.p, text.n, slash.p, slash.n) != NULL &&
-	       (memmem(text.p, text.n, name.p, name.n) != NULL ||
-		scan_member(text, SLICE_LIT("method")).has_escape);
-}
-
-/* text: with unescaped slashes, wherever that matters. */
-static int take_plain(struct upstream *upstream, struct slice text, struct error *err)
-{
-	struct envelope env;
-
-	if (scan_envelope(text, &upstream->shared->limits, SCAN_LENIENT, &env, err) == 0) {
-		if (env.is_unusual && env.method.n > 0)
-			take_anew(upstream, &env);
-		else
-			upstream_on_message(upstream, &env);
-		return 0;
-	}
-	if (err->kind == ERROR_SYNTAX || scan_member(text, SLICE_LIT("method")).type != JSON_ABSENT)
-		return -1;
-	/*
-	 * Nothing was read beyond what is nested too deeply, but many servers write the id last. It
-	 * is only looked up there, because we do not know whether that part is JSON.
-	 */
-	if (env.id.type == JSON_ABSENT && err->kind == ERROR_LIMIT)
-		env.id = scan_member(text, SLICE_LIT("id"));
-	upstream_on_malformed(upstream, env.id);
-	return -1;
-}
-
-static int take_text(struct upstream *upstream, struct slice text, struct error *err)
-{
-	struct buf plain = { 0 };
-	int result;
-
-	if (!hides_what_is_read(text))
-		return take_plain(upstream, text, err);
-	append_plain_slashes(&plain, text);
-	result = take_plain(upstream, buf_slice(&plain), err);
-	buf_fini(&plain);
-	return result;
+	scan_members(text, note_member, &unread);
+	if (!may_be_message(upstream, &unread, text, is_json) ||
+	    canonical_append(&valid, unread.id.text, 1) < 0)
+		return;
+	if (unread.has_outcome || !unread.has_method)
+		upstream_on_malformed(upstream, unread.id);
+	else if (is_json)
+		upstream_refuse_request(upstream, unread.id, err->text);
+	buf_fini(&valid);
 }
 
 static int take_element(struct slice element, void *arg)
@@ -113,30 +138,91 @@ static int take_element(struct slice element, void *arg)
 
 	if (upstream->state == UPSTREAM_CLOSED)
 		return -1;
-	if (take_text(upstream, element, &err) < 0)
-		child_note_garbage(upstream->child, element, err.text);
+	if (take_message(upstream, element, &err) == 0)
+		return 0;
+	child_note_garbage(upstream->child, element, err.text);
+	note_unread(upstream, element, &err);
 	return 0;
+}
+
+/* Whether a message may begin here: with a name of JSON-RPC, whichever the server writes first. */
+static bool may_begin(const char *at, const char *end)
+{
+	static const struct slice names[] = {
+		SLICE("\"jsonrpc\""), SLICE("\"id\""),     SLICE("\"result\""),
+		SLICE("\"method\""),  SLICE("\"params\""), SLICE("\"error\""),
+	};
+
+	while (++at < end && strchr(" \t\r", *at) != NULL)
+		;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (slice_has_prefix(slice_between(at, end), names[i]))
+			return true;
+	}
+	return false;
+}
+
+/* A banner without a line end may precede a message. BACK-FRAME-04 */
+static int take_rest(struct upstream *upstream, struct slice line)
+{
+	const char *end = line.p + line.n;
+	const char *at = line.p;
+	size_t tries = 0;
+	struct error err;
+
+	while (tries < SALVAGE_TRIES &&
+	       (at = memchr(at + 1, '{', (size_t)(end - at - 1))) != NULL) {
+		if (!may_begin(at, end))
+			continue;
+		tries++;
+		if (take_message(upstream, slice_between(at, end), &err) == 0)
+			return 0;
+	}
+	return -1;
+}
+
+static int take_line(struct upstream *upstream, struct slice line, struct error *err)
+{
+	err->kind = ERROR_NONE;
+	if (line.p[0] == '[') {
+		/* Stopped without an error: an element has closed the upstream. */
+		if (scan_array(line, BATCH_MAX, take_element, upstream, err) >= 0 ||
+		    err->kind == ERROR_NONE)
+			return 0;
+	} else if (take_message(upstream, line, err) == 0) {
+		return 0;
+	}
+	return err->kind == ERROR_SYNTAX ? take_rest(upstream, line) : -1;
+}
+
+/* As SDKs read it: what is not UTF-8 becomes U+FFFD. */
+static void append_as_utf8(struct buf *out, struct slice text)
+{
+	while (text.n > 0) {
+		size_t n = text_utf8_length(text);
+
+		buf_append_slice(out, n > 0 ? slice_of(text.p, n) : SLICE_LIT("\xEF\xBF\xBD"));
+		n = n > 0 ? n : 1;
+		text = slice_of(text.p + n, text.n - n);
+	}
 }
 
 void lines_take(struct upstream *upstream, struct slice line)
 {
-	static const struct slice start = SLICE("{\"jsonrpc\"");
-	struct error err = { ERROR_NONE, "" };
-	struct error again;
-	const char *at = NULL;
+	struct buf as_utf8 = { 0 };
+	struct error err;
+	int result;
 
 	CHECK(line.n > 0 && upstream->state != UPSTREAM_CLOSED);
-	if (line.p[0] == '[') {
-		/* Stopped without an error: an element has closed the upstream. */
-		if (scan_array(line, BATCH_MAX, take_element, upstream, &err) >= 0 ||
-		    err.kind == ERROR_NONE)
-			return;
-	} else if (take_text(upstream, line, &err) == 0) {
-		return;
+	result = take_line(upstream, line, &err);
+	if (result < 0 && err.kind == ERROR_SYNTAX && !text_is_utf8(line)) {
+		append_as_utf8(&as_utf8, line);
+		line = buf_slice(&as_utf8);
+		result = take_line(upstream, line, &err);
 	}
-	/* A banner without a line end may precede a message. BACK-FRAME-04 */
-	if (err.kind == ERROR_SYNTAX && line.n > 1)
-		at = memmem(line.p + 1, line.n - 1, start.p, start.n);
-	if (at == NULL || take_text(upstream, slice_between(at, line.p + line.n), &again) < 0)
+	if (result < 0) {
 		child_note_garbage(upstream->child, line, err.text);
+		note_unread(upstream, line, &err);
+	}
+	buf_fini(&as_utf8);
 }

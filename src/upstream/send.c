@@ -103,6 +103,13 @@ static void end_message(struct upstream *upstream)
 	upstream->ops->write(upstream, &upstream->shared->scratch);
 }
 
+/* It has no answer, but some servers write one. */
+static void note_notification(struct upstream *upstream)
+{
+	upstream->notifications++;
+	upstream->notified_after_id = upstream->last_id;
+}
+
 void send_message(struct upstream *upstream, const struct envelope *env,
 		  const struct send_edits *edits)
 {
@@ -119,6 +126,8 @@ void send_message(struct upstream *upstream, const struct envelope *env,
 			flags |= SPLICE_ESCAPE_SEPARATORS;
 	splice_append(begin_message(upstream), env->text, edits->items, edits->count, flags);
 	end_message(upstream);
+	if (env->kind == ENVELOPE_NOTIFICATION)
+		note_notification(upstream);
 }
 
 static void send_written_request(struct upstream *upstream, uint64_t id, struct slice method,
@@ -230,6 +239,7 @@ void send_initialized(struct upstream *upstream)
 {
 	write_call(begin_message(upstream), none, SLICE_LIT("notifications/initialized"), none);
 	end_message(upstream);
+	note_notification(upstream);
 }
 
 void send_cancelled(struct upstream *upstream, uint64_t id, struct slice reason)
@@ -246,6 +256,7 @@ void send_cancelled(struct upstream *upstream, uint64_t id, struct slice reason)
 	}
 	buf_append_str(message, "}}");
 	end_message(upstream);
+	note_notification(upstream);
 }
 
 void send_given_up(struct upstream *upstream, uint64_t id, const char *why)

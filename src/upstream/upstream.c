@@ -6,9 +6,10 @@
 #include "upstream/upstream.h"
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "io/ipc.h"
+#include "jsonrpc/id.h"
 #include "jsonrpc/write.h"
+#include "mcp/error.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "process/child.h"
@@ -517,16 +518,11 @@ struct upstream_request *upstream_only_request(const struct upstream *upstream)
 	return upstream_load(upstream) == 1 ? any_request(upstream) : NULL;
 }
 
-static int read_id(struct json id, uint64_t *id_r)
-{
-	return text_parse_u64(id.type == JSON_STRING ? scan_plain_string(id) : id.text, id_r);
-}
-
 struct upstream_request *upstream_find_request(const struct upstream *upstream, struct json id)
 {
 	uint64_t number;
 
-	return read_id(id, &number) < 0 ? NULL : map_find(&upstream->requests, number);
+	return id_read_own(id, &number) < 0 ? NULL : map_find(&upstream->requests, number);
 }
 
 size_t upstream_load(const struct upstream *upstream)
@@ -553,7 +549,7 @@ static bool is_of_handshake(const struct upstream *upstream, struct json id)
 	if (upstream->state != UPSTREAM_HANDSHAKE)
 		return false;
 	return id.type == JSON_ABSENT ||
-	       (read_id(id, &number) == 0 && number == upstream->handshake_id);
+	       (id_read_own(id, &number) == 0 && number == upstream->handshake_id);
 }
 
 /* A response to no request in flight; a settling upstream may be waiting for it. */
@@ -562,7 +558,7 @@ static void upstream_on_stray_response(struct upstream *upstream, const struct e
 	uint64_t id = 0;
 
 	upstream_note_stray(upstream, COUNTER_CHILD_STRAY_RESPONSES, env);
-	if (upstream->state != UPSTREAM_SETTLING || read_id(env->id, &id) < 0 ||
+	if (upstream->state != UPSTREAM_SETTLING || id_read_own(env->id, &id) < 0 ||
 	    (id != upstream->settling_id && id != upstream->probe_id))
 		return;
 	if (id == upstream->probe_id && upstream->settles_by_answer) {
@@ -575,9 +571,31 @@ static void upstream_on_stray_response(struct upstream *upstream, const struct e
 	upstream_note_rest(upstream);
 }
 
+/*
+ * Whether it is an error without an id that answers a notification, as some servers do: that
+ * concerns nobody. Servers read in order: who has answered a later request has passed the
+ * notification. What could not be parsed is no notification of ours. BACK-FRAME-05
+ */
+static bool is_of_notification(struct upstream *upstream, const struct envelope *env)
+{
+	long long code;
+	uint64_t id;
+
+	if (id_read_own(env->id, &id) == 0 && id > upstream->notified_after_id)
+		upstream->notifications = 0;
+	if (env->kind != ENVELOPE_ERROR || env->id.type != JSON_ABSENT ||
+	    upstream->notifications == 0 ||
+	    (scan_int(scan_member(env->error.text, SLICE_LIT("code")), &code) == 0 &&
+	     code == MCP_PARSE_ERROR))
+		return false;
+	upstream->notifications--;
+	return true;
+}
+
 static void upstream_on_response(struct upstream *upstream, const struct envelope *env)
 {
 	struct upstream_request *request = upstream_find_request(upstream, env->id);
+	bool is_expected = !is_of_notification(upstream, env);
 
 	if (is_of_handshake(upstream, env->id)) {
 		if (env->kind == ENVELOPE_RESULT)
@@ -590,7 +608,7 @@ static void upstream_on_response(struct upstream *upstream, const struct envelop
 	 * An error without an id belongs to the only request, if no other can be meant.
 	 * BACK-FRAME-05
 	 */
-	if (request == NULL && env->id.type == JSON_ABSENT)
+	if (request == NULL && env->id.type == JSON_ABSENT && is_expected)
 		request = upstream->client != NULL ? upstream_only_request(upstream) : NULL;
 	if (request != NULL)
 		request->ops->on_response(request, env);
@@ -610,6 +628,18 @@ static void upstream_take(struct upstream *upstream, const struct envelope *env)
 		upstream->owner->on_notification(upstream, env);
 	else
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env); /* too early */
+}
+
+void upstream_refuse_request(struct upstream *upstream, struct json id, const char *why)
+{
+	struct buf text = { 0 };
+
+	if (!upstream_is_serving(upstream) || !upstream->era->may_ask ||
+	    !upstream_has_room(upstream, id.text.n))
+		return;
+	buf_printf(&text, "Invalid request: %s", why);
+	send_error(upstream, id.text, MCP_INVALID_REQUEST, buf_slice(&text));
+	buf_fini(&text);
 }
 
 void upstream_on_malformed(struct upstream *upstream, struct json id)

@@ -42,7 +42,6 @@ struct upstream_ops;
 struct upstream_request;
 struct warm_set;
 
-/* Shared by all upstreams. */
 struct upstream_shared {
 	struct loop *loop;
 	struct scan_limits limits;
@@ -57,10 +56,8 @@ struct upstream_owner_ops {
 	void (*on_ready)(struct upstream *upstream, const struct envelope *response);
 	/* The server answered the handshake with an error. The owner closes or refuses it. */
 	void (*on_refused)(struct upstream *upstream, const struct envelope *response);
-	/* The server sent a request, or a notification. */
 	void (*on_request)(struct upstream *upstream, const struct envelope *env);
 	void (*on_notification)(struct upstream *upstream, const struct envelope *env);
-	/* A request has ended. */
 	void (*on_request_end)(struct upstream *upstream, struct upstream_request *request,
 			       bool is_answered);
 	/* What kept it busy after its only request has ended; it accepts requests again. */
@@ -100,9 +97,12 @@ struct upstream {
 	size_t lasting;      /* subscriptions among them */
 	uint64_t last_id;
 	uint64_t handshake_id;
-	uint64_t probe_id;      /* of the ping that checks whether it is alive; 0: none */
-	uint64_t settling_id;   /* of the abandoned request */
-	bool settles_by_answer; /* by its answer, not by a ping */
+	uint64_t probe_id;          /* of the ping that checks whether it is alive; 0: none */
+	uint64_t settling_id;       /* of the abandoned request */
+	bool settles_by_answer;     /* by its answer, not by a ping */
+	unsigned int notifications; /* that it may still answer, though it should not */
+	uint64_t notified_after_id; /* our last id when the last of them was sent */
+	bool writes_version;        /* it has written "jsonrpc" */
 	struct timer start, slow, probe, idle;
 	uint64_t ready_at_ms;
 	const struct revision *revision; /* what the server agreed to; NULL: nothing yet */

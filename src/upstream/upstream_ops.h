@@ -43,6 +43,8 @@ void upstream_on_started(struct upstream *upstream);
 void upstream_on_message(struct upstream *upstream, const struct envelope *env);
 /* Something came that is not a valid message, but bears this id (or JSON_ABSENT). */
 void upstream_on_malformed(struct upstream *upstream, struct json id);
+/* A request came that is not a valid one, but bears this id: the server is told why. */
+void upstream_refuse_request(struct upstream *upstream, struct json id, const char *why);
 /* Any output came: it is alive. */
 void upstream_on_sign_of_life(struct upstream *upstream);
 void upstream_on_lost(struct upstream *upstream, enum reason reason);

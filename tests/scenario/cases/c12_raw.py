@@ -172,8 +172,23 @@ def request_line_table(t):
                            (b"GET /\x01 HTTP/1.1", (400,)), (b"GET healthz HTTP/1.1", (400,)),
                            (b" GET /healthz HTTP/1.1", (400,)), (b"G@T /healthz HTTP/1.1", (400, 405, 501)),
                            (b"CONNECT localhost:80 HTTP/1.1", (400, 405, 501)), (b"GET * HTTP/1.1", (400, 404)),
-                           (b"GET http://evil.example/healthz HTTP/1.1", (400, 403))):
+                           (b"GET ftp://localhost/healthz HTTP/1.1", (400,)), (b"GET http:///healthz HTTP/1.1", (400,))):
         refused(t, s, line + tail + inner(s), statuses, repr(line))
+
+
+@case
+def absolute_targets(t):
+    """SEC-22 SEC-23: a URL as the target is served; its authority is what is checked, whatever Host says."""
+    port = str(t.daemon.port).encode()
+    for target, host, origin, status in ((b"http://localhost/healthz", b"evil.example", None, 200),
+                                         (b"HTTP://127.0.0.1:9/healthz?a", b"localhost", None, 200),
+                                         (b"http://evil.example/healthz", b"localhost", None, 403),
+                                         (b"http://localhost:" + port + b"/healthz", b"localhost:9", b"http://localhost:" + port, 200),
+                                         (b"http://localhost:9/healthz", b"localhost:" + port, b"http://localhost:" + port, 403)):
+        conn = t.conn()
+        head = b"GET " + target + b" HTTP/1.1\r\nHost: " + host + b"\r\n"
+        conn.send(head + (b"Origin: " + origin + b"\r\n" if origin else b"") + b"\r\n")
+        eq(conn.response().status, status, (target, host, origin))
 
 
 @case

@@ -93,14 +93,17 @@ def strict_json_table(t):
 
 @case
 def look_alike_members_are_refused(t):
-    """SEC-41: envelope names that differ from ours by case or escapes are refused."""
+    """SEC-41 RPC-08: names that differ from ours by case, or stand twice under different escapes, are refused."""
     s = t.session()
     for text in ('{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/list"}',
                  '{"JSONRPC":"2.0","jsonrpc":"2.0","id":1,"method":"ping"}',
                  '{"jsonrpc":"2.0","id":1,"ID":2,"method":"ping"}',
-                 '{"jsonrpc":"2.0","id":1,"method":"ping","\\u0070arams":{}}',
-                 '{"jsonrpc":"2.0","id":1,"meth\\u006fd":"ping"}'):
+                 '{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"\\u0070arams":{}}',
+                 '{"jsonrpc":"2.0","id":1,"method":"ping","Meth\\u006fd":"tools/list"}',
+                 '{"jsonrpc":"2.0","id":1,"method":"ping","meth\\u006fd":"tools/list"}'):
         refused(t, s, text, -32600)
+    for text in ('{"jsonrpc":"2.0","id":1,"method":"ping","\\u0070arams":{}}', '{"jsonrpc":"2.0","id":1,"meth\\u006fd":"ping"}'):
+        eq(raw_call(t, s, text)[0], 200, text)
 
 
 @case

@@ -60,7 +60,7 @@ def missing_params_are_32602(t):
     before = t.daemon.started("main")
     good = params()
     variants = [{k: v for k, v in good.items() if k != missing} for missing in good]
-    variants += [dict(good, protocolVersion=5), dict(good, capabilities=[]), dict(good, clientInfo="x"), {}]
+    variants += [dict(good, protocolVersion=5), dict(good, capabilities=[1]), dict(good, capabilities=5), dict(good, clientInfo="x"), {}]
     for variant in variants:
         e = initialize(t, "main", variant)
         eq(e.status, 200, variant)

@@ -13,6 +13,7 @@ SERVERS = {
     "glued": {"start": [["write", "Starting server... "]]},
     "bom": {"start": [["hex", "efbbbf"]]},
     "short": {"script": {}, "request_timeout": "2s"},
+    "old": {"init": [["line", '{"id":@ID@,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"a","version":"1"}}}']]},
     "array": {"init": [["line", '[{"jsonrpc":"2.0","id":@ID@,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"a","version":"1"}}}]']]},
 }
 CONFIG = {"limits": {"response": "256KiB"}}
@@ -84,10 +85,21 @@ def arrays_are_unpacked(t):
 @case
 def missing_jsonrpc_member(t):
     """BACK-FRAME-04: a child that leaves out `jsonrpc` is understood; the client gets a correct message."""
-    s = t.session()
-    answer = s.do(["line", '{"id":@ID@,"result":{"content":[{"type":"text","text":"fine"}]}}'])
+    line = '{"id":@ID@,"result":{"content":[{"type":"text","text":"fine"}]}}'
+    answer = t.session("old").do(["line", line])
     fine(answer)
     eq(answer.get("jsonrpc"), "2.0")
+    answer = t.session().do(["line", line.replace("fine", "of a log")], ["line", OK])
+    fine(answer)  # that server writes the member
+
+
+@case
+def log_lines_in_json(t):
+    """BACK-FRAME-04: a log line that has the id of a call is no answer to it, with or without a result."""
+    for line in ('{"level":"info","id":@ID@,"result":"started"}', '{"level":"error","id":@ID@,"error":"x"}', '{"id":@ID@,"msg":"x"}'):
+        for server in ("main", "old"):
+            answer = OK if server == "main" else OK.replace('"jsonrpc":"2.0",', "")
+            fine(t.session(server).do(["line", line], ["line", answer]))
 
 
 @case
@@ -193,7 +205,8 @@ def stray_and_double_answers(t):
 def malformed_answers_fail_their_call(t):
     """REL-23: a malformed answer with a live id is -32603 for that call, at once."""
     s = t.session()
-    for line in ('{"jsonrpc":"2.0","id":@ID@,"result":{},"error":{"code":1,"message":"x"}}',
+    for line in ('{"jsonrpc":"2.0","id":@ID@,"result":{"x":NaN}}', '{"jsonrpc":"2.0","id":@ID@,"method":"m","result":{}}',
+                 '{"jsonrpc":"2.0","id":@ID@,"result":{},"error":{"code":1,"message":"x"}}',
                  '{"jsonrpc":"2.0","id":@ID@,"error":"text"}', '{"jsonrpc":"2.0","id":@ID@,"error":{"message":"no code"}}'):
         started = time.monotonic()
         answer = s.do(["line", line])
