@@ -44,10 +44,19 @@ static void append_string(struct buf *out, const struct buf *plain)
 	buf_append_char(out, '"');
 }
 
+bool cursor_is_empty(struct json cursor)
+{
+	return slice_is_equal(cursor.text, SLICE_LIT("\"\""));
+}
+
 void cursor_append_sealed(struct buf *out, uint64_t child, struct json cursor)
 {
 	struct buf plain = { 0 };
 
+	if (cursor_is_empty(cursor)) {
+		buf_append_slice(out, cursor.text);
+		return;
+	}
 	buf_append_char(&plain, FORM_CHILD);
 	append_number(&plain, child);
 	buf_append_slice(&plain, slice_of(cursor.text.p + 1, cursor.text.n - 2));

@@ -430,7 +430,7 @@ void dispatch_call(struct call *call, const struct envelope *env)
 		return;
 	}
 	if (pool_is_shared(pool) && call->method->flags & METHOD_PAGED &&
-	    env->cursor.type != JSON_ABSENT) {
+	    env->cursor.type != JSON_ABSENT && !cursor_is_empty(env->cursor)) {
 		dispatch_rest(pool, call, env);
 		return;
 	}

@@ -369,6 +369,20 @@ static bool cached_list_says(const struct cached_list *list, struct slice word)
 	return false;
 }
 
+/* All pages have come, or no more will. */
+static void cached_list_end_pages(struct cached_list *list, enum pages_outcome outcome)
+{
+	if (outcome == PAGES_COMPLETE &&
+	    pages_join(&list->pages, &list->pool->router->limits) == 0) {
+		cached_list_count_bytes(list, sizeof(*list) + list->pages.bytes);
+		list->until_ms = clock_now_ms() + FRESH_MS;
+		list->has_annotations = cached_list_says(list, ANNOTATION);
+		cached_list_give(list);
+	} else {
+		cached_list_pass(list);
+	}
+}
+
 static void cached_list_on_page(struct cached_list *list, const struct envelope *env)
 {
 	enum pages_outcome outcome = cached_list_take_page(list, env);
@@ -381,19 +395,12 @@ static void cached_list_on_page(struct cached_list *list, const struct envelope 
 		return;
 	}
 	cached_list_leave_upstream(list);
-	if (outcome == PAGES_MORE && !is_wanted) {
+	if (outcome == PAGES_MORE && !is_wanted)
 		cached_list_free(list);
-	} else if (outcome == PAGES_MORE) {
+	else if (outcome == PAGES_MORE)
 		cached_list_fail(list, REASON_OVER_LIMIT);
-	} else if (outcome == PAGES_COMPLETE &&
-		   pages_join(&list->pages, &list->pool->router->limits) == 0) {
-		cached_list_count_bytes(list, sizeof(*list) + list->pages.bytes);
-		list->until_ms = clock_now_ms() + FRESH_MS;
-		list->has_annotations = cached_list_says(list, ANNOTATION);
-		cached_list_give(list);
-	} else {
-		cached_list_pass(list);
-	}
+	else
+		cached_list_end_pages(list, outcome);
 }
 
 /* The waiting calls have asked for the first page: the error of another one is not for them. */
@@ -402,7 +409,9 @@ static void cached_list_on_error(struct cached_list *list, const struct envelope
 	struct wait_queue waiting;
 
 	cached_list_leave_upstream(list);
-	if (list->pages.taken > 0) {
+	if (list->pages.taken > 0 && pages_end(&list->pages) == PAGES_COMPLETE) {
+		cached_list_end_pages(list, PAGES_COMPLETE);
+	} else if (list->pages.taken > 0) {
 		cached_list_end(list, &waiting);
 		pass_on(&waiting);
 	} else if (pages_set_error(&list->pages, env->text, &list->pool->router->limits) == 0) {

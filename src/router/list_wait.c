@@ -123,10 +123,13 @@ static void take_page(struct list_wait *wait, const struct envelope *env)
 {
 	struct json cursor = scan_member(env->result.text, SLICE_LIT("nextCursor"));
 
+	bool is_same = slice_is_equal(cursor.text, buf_slice(&wait->cursor));
+
 	wait->cursor.len = 0;
 	if (env->kind != ENVELOPE_RESULT)
 		return;
-	if (wait->forwards && cursor.type == JSON_STRING && call_was_sent(&wait->listing))
+	if (wait->forwards && cursor.type == JSON_STRING && !is_same &&
+	    call_was_sent(&wait->listing))
 		splice_append(&wait->cursor, cursor.text, NULL, 0, SPLICE_ONE_LINE);
 	else
 		wait->is_listed = true;

@@ -77,9 +77,33 @@ static void take_items(struct pages *pages, struct slice items)
 	pages->bytes += items.n + 1;
 }
 
-/* A server that names the same page again and again would never come to an end. */
+enum pages_outcome pages_end(struct pages *pages)
+{
+	if (!pages->was_empty)
+		return PAGES_UNFIT;
+	for (size_t i = pages->whole_filling + 1; i <= pages->filling; i++)
+		buf_fini(&pages->items[i]);
+	pages->filling = pages->whole_filling;
+	pages->items[pages->filling].len = pages->whole_length;
+	return PAGES_COMPLETE;
+}
+
+/*
+ * A server that names the same page again and again would never come to an end. An empty cursor is
+ * a cursor; but if what it leads to has one, too, the server meant that there is none, and has
+ * begun from the start. UTIL-PAGE-01
+ */
 static enum pages_outcome take_cursor(struct pages *pages, struct json cursor)
 {
+	bool is_empty = cursor_is_empty(cursor);
+
+	if (is_empty && pages->was_empty)
+		return pages_end(pages);
+	if (is_empty) {
+		pages->was_empty = true;
+		pages->whole_filling = pages->filling;
+		pages->whole_length = pages->items[pages->filling].len;
+	}
 	if (cursor.type == JSON_ABSENT || cursor.type == JSON_NULL)
 		return PAGES_COMPLETE;
 	if (cursor.type != JSON_STRING || cursor.text.n > CURSOR_BYTES_MAX ||

@@ -49,6 +49,8 @@ struct pages {
 	struct buf tail; /* the end of the last result, without the final bracket */
 	struct buf items[PAGES_JOINED_MAX];
 	size_t filling; /* the index that receives the next items */
+	bool was_empty; /* a cursor was: what had come until then, if it was the end */
+	size_t whole_filling, whole_length;
 	/* after the join: */
 	struct page *joined;
 	size_t count;
@@ -71,6 +73,11 @@ enum pages_outcome {
  * PAGES_MORE.
  */
 enum pages_outcome pages_add(struct pages *pages, struct slice result);
+/*
+ * The server answers the request of the next page with an error. PAGES_COMPLETE: it had meant by an
+ * empty cursor that there is none. Else PAGES_UNFIT.
+ */
+enum pages_outcome pages_end(struct pages *pages);
 /* Joins a complete list. Returns -1 if the result is not valid: its depth exceeds `limits`. */
 int pages_join(struct pages *pages, const struct scan_limits *limits) must_check;
 /* Stores an error in place of a list, as the only page. */

@@ -132,6 +132,30 @@ static enum pages_outcome add_large(size_t frame, size_t item, const char *end)
 	return outcome;
 }
 
+/* UTIL-PAGE-01: an empty cursor is one; but who begins from the start has meant none. */
+static void empty_cursors(void **state)
+{
+	assert_int_equal(add("{'tools':[1],'nextCursor':'x'}"), PAGES_MORE);
+	assert_int_equal(add("{'tools':[2],'nextCursor':''}"), PAGES_MORE);
+	assert_int_equal(add("{'tools':[1],'nextCursor':'x'}"), PAGES_MORE);
+	assert_int_equal(add("{'tools':[2],'nextCursor':''}"), PAGES_COMPLETE);
+	assert_int_equal(pages_join(&pages, &limits), 0);
+	are("{'tools':[1,2]}");
+	pages_reset(&pages);
+	assert_int_equal(add("{'tools':[1],'nextCursor':'x'}"), PAGES_MORE);
+	assert_int_equal(pages_end(&pages), PAGES_UNFIT);
+	pages_reset(&pages);
+	assert_int_equal(add("{'tools':[1],'nextCursor':''}"), PAGES_MORE);
+	assert_int_equal(pages_end(&pages), PAGES_COMPLETE); /* it has refused the cursor */
+	assert_int_equal(pages_join(&pages, &limits), 0);
+	are("{'tools':[1]}");
+	pages_reset(&pages);
+	assert_int_equal(add_large(3000000, 3000000, ",\"nextCursor\":\"\""), PAGES_MORE);
+	assert_int_equal(add_large(3000000, 3000000, ",\"nextCursor\":\"\""), PAGES_COMPLETE);
+	assert_int_equal(pages_join(&pages, &limits), 0);
+	assert_int_equal(pages.count, 1);
+}
+
 /* However the sizes lie: there are few pages, each but a large one of the server's own is small, none is lost. */
 static void pages_are_large_and_few(void **state)
 {
@@ -256,6 +280,7 @@ static void items_of_long_lists_are_found(void **state)
 static const struct CMUnitTest tests[] = {
 	TEST(first_page_is_the_frame),
 	TEST(empty_pages_leave_no_commas),
+	TEST(empty_cursors),
 	TEST(line_breaks_go),
 	TEST(what_is_no_list_is_unfit),
 	TEST(pages_are_counted),

@@ -179,7 +179,7 @@ def request_line_table(t):
 @case
 def absolute_targets(t):
     """SEC-22 SEC-23: a URL as the target is served; its authority is what is checked, whatever Host says."""
-    port = str(t.daemon.port).encode()
+    port = str(t.daemon.address[1]).encode()
     for target, host, origin, status in ((b"http://localhost/healthz", b"evil.example", None, 200),
                                          (b"HTTP://127.0.0.1:9/healthz?a", b"localhost", None, 200),
                                          (b"http://evil.example/healthz", b"localhost", None, 403),
