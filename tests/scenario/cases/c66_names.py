@@ -86,7 +86,7 @@ SPELLINGS += [
     (UNREADABLE, "tools/call", '{"arguments":{"text":"MARK"}}'), (UNREADABLE, "tools/call", '{"tool":"echo","arguments":{"text":"MARK"}}'),
     (UNREADABLE, "tools/call", '{"\uff4eame":"echo","arguments":{"text":"MARK"}}'),
     # elsewhere
-    (NONE, "tools/call", '["echo",{"text":"MARK"}]'), (NONE, "tools/call", '[%s]' % named('"echo"')), (NONE, "tools/call", "[]"),
+    (NONE, "tools/call", '["echo",{"text":"MARK"}]'), (NONE, "tools/call", '[%s]' % named('"echo"')), (UNREADABLE, "tools/call", "[]"),
     (NONE, "tools/call", '[["name","echo"],["arguments",{"text":"MARK"}]]'),
     # two readings of one text
     (MALFORMED, "tools/call", '{"name":"read","name":"echo","arguments":{"text":"MARK"}}'),
@@ -98,7 +98,8 @@ SPELLINGS += [
     (MALFORMED, "tools/call", '%s,"PARAMS":%s' % (named('"read"'), named('"echo"'))),
     (MALFORMED, "tools/call", 'null'), (MALFORMED, "tools/call", '"echo MARK"'),
     (MALFORMED, "tools/call", named('"echo\t"')), (MALFORMED, "tools/call", named('"echo\\x00"')),
-    (MALFORMED, "tools\\/call", named('"echo"')), (MALFORMED, "tools/call\\u0000", named('"echo"')),
+    (SCOPED, "tools\\/call", named('"echo"')), (SCOPED, "tools/call", '{"n\\u0061me":"echo","arguments":{"text":"MARK"}}'),
+    (MALFORMED, "tools/call\\u0000", named('"echo"')),
 ]
 # What only looks like the method; with the scope it goes to the server, which does not know it.
 METHODS = ["TOOLS/CALL", "Tools/call", "tools/call ", "\uff54ools/call", "tools\uff0fcall", "tools/call\u200b", "tool\u017f/call"]
