@@ -345,7 +345,8 @@ const struct option options_table[] = {
 	  .def = "16MiB",
 	  .min = "1KiB",
 	  .max = "1GiB",
-	  .help = "Size of one message from a server, which is a line of its standard output." },
+	  .help = "Size of one message from a server, which is a line of its standard output. A call "
+		  "with a larger answer fails." },
 	{ .path = "limits.json_depth",
 	  .type = OPTION_COUNT,
 	  TOP(json_depth),

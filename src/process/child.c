@@ -21,6 +21,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 
+#define LONG_LINES_MAX 16 /* a longer line, in limits.response, is taken for one without an end */
 #define READS_PER_TURN 4
 #define STDERR_LINE_BYTES (8 * 1024)
 #define STDERR_READ_BYTES (16 * 1024) /* READS_PER_TURN of them empty a full pipe */
@@ -351,11 +352,37 @@ static void child_on_drain(struct timer *timer)
 
 /* ---- stdout ---- */
 
-/* We no longer know where the next line begins, so the process cannot be used. */
-static void child_refuse_line(struct child *child)
+/*
+ * Of a line that is too long, what it was is found out in passing (on_long_line): the others that
+ * use the process have no part in it. One without an end, or before the process was ready, is a
+ * failure.
+ */
+static void child_take_long(struct child *child, struct slice part, bool is_end)
 {
-	child_refuse(child, REASON_CHILD_LINE_TOO_LONG,
-		     "a line on stdout is longer than limits.response allows");
+	if (child->state != CHILD_RUNNING)
+		return;
+	if (!child->is_ready ||
+	    child->long_bytes + part.n > child->server->conf.line_max * LONG_LINES_MAX) {
+		child_refuse(child, REASON_CHILD_LINE_TOO_LONG,
+			     "a line on stdout is longer than limits.response allows");
+		return;
+	}
+	child->long_bytes = is_end ? 0 : child->long_bytes + part.n;
+	child->ops->on_long_line(child, part, is_end);
+}
+
+/* Passes on what of data still belongs to a line that is too long. Returns its length. */
+static size_t child_take_long_rest(struct child *child, struct slice data)
+{
+	const char *stop;
+	size_t n;
+
+	if (child->long_bytes == 0)
+		return 0;
+	stop = memchr(data.p, '\n', data.n);
+	n = stop != NULL ? (size_t)(stop - data.p) : data.n;
+	child_take_long(child, slice_of(data.p, n), stop != NULL);
+	return stop != NULL ? n + 1 : n;
 }
 
 static void child_take_line(struct child *child, struct slice line)
@@ -363,7 +390,7 @@ static void child_take_line(struct child *child, struct slice line)
 	if (child->state != CHILD_RUNNING)
 		return;
 	if (line.n > child->server->conf.line_max) {
-		child_refuse_line(child);
+		child_take_long(child, line, true);
 		return;
 	}
 	line = line_strip(line);
@@ -404,7 +431,8 @@ static ssize_t child_read_fresh(struct child *child)
 
 	if (n <= 0)
 		return n;
-	used = child_take_lines(child, slice_of(buffer, (size_t)n), 0);
+	used = child_take_long_rest(child, slice_of(buffer, (size_t)n));
+	used += child_take_lines(child, slice_of(buffer + used, (size_t)n - used), 0);
 	if (child->state == CHILD_RUNNING)
 		buf_append(&child->line, buffer + used, (size_t)n - used);
 	return n;
@@ -446,13 +474,15 @@ static void child_on_stdout(struct wire *wire)
 		if (n <= 0) {
 			wire_close(&child->out);
 			/* The last line may lack its line end. BACK-FRAME-06 */
+			if (child->long_bytes > 0)
+				child_take_long(child, slice_of(NULL, 0), true);
 			child_take_line(child, buf_slice(&child->line));
 			child_lose(child, REASON_CHILD_EXITED);
 			child_check_gone(child);
 			return;
 		}
 		if (child->line.len > child->server->conf.line_max) {
-			child_refuse_line(child);
+			child_take_long(child, buf_slice(&child->line), false);
 			buf_fini(&child->line);
 		}
 		if (n < LOOP_BUFFER_BYTES / 2)

@@ -33,6 +33,11 @@ struct child_ops {
 	 */
 	void (*on_line)(struct child *child, struct slice line);
 	/*
+	 * The next part of a line that is longer than the server may write; is_end: the line ends
+	 * with it. Only from a process that was ready.
+	 */
+	void (*on_long_line)(struct child *child, struct slice part, bool is_end);
+	/*
 	 * It failed: no more lines come or are accepted. Called at most once, never after
 	 * child_stop. The process may not have exited yet.
 	 */
@@ -54,10 +59,11 @@ struct child {
 	enum child_state state;
 	struct spawned spawned;
 	int pid;
-	struct wire in;  /* its stdin, which we write */
-	struct wire out; /* its stdout, which we read */
-	struct wire err; /* its stderr */
-	struct buf line; /* the beginning of an incomplete line */
+	struct wire in;      /* its stdin, which we write */
+	struct wire out;     /* its stdout, which we read */
+	struct wire err;     /* its stderr */
+	struct buf line;     /* the beginning of an incomplete line */
+	uint64_t long_bytes; /* of a line that is too long, so far; 0: there is none */
 	struct buf error_line;
 	struct buf last_words; /* the end of its stderr, lines joined by " | " */
 	struct buf failure;    /* why it failed, for the operator; empty: it has not */

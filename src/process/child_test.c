@@ -57,9 +57,19 @@ static void on_gone(struct child *c)
 	child = NULL;
 }
 
+static size_t long_bytes, long_lines;
+
+static void on_long_line(struct child *of, struct slice part, bool is_end)
+{
+	assert_ptr_equal(of, child);
+	long_bytes += part.n;
+	long_lines += is_end;
+}
+
 static const struct child_ops ops = {
 	.on_started = on_started,
 	.on_line = on_line,
+	.on_long_line = on_long_line,
 	.on_lost = on_lost,
 	.on_gone = on_gone,
 };
@@ -78,6 +88,7 @@ static int setup(void **state)
 	started = lost = gone = 0;
 	lost_reason = REASON_NONE;
 	stops_in_line = false;
+	long_bytes = long_lines = 0;
 	return 0;
 }
 
@@ -217,12 +228,38 @@ static void descriptors_may_run_out(void **state)
 	assert_int_equal(started, 1);
 }
 
-/* BACK-FRAME-06, REL-22: one byte more ends it at once, with a named reason, by SIGKILL. */
-static void longer_line_kills(void **state)
+/* BACK-FRAME-06: a longer line is handed on in parts, and the process stays. */
+static void longer_line_comes_in_parts(void **state)
 {
 	struct fake_process *p = begin();
 
 	write_fill(p, LINE_MAX_BYTES + 1, 'x');
+	settle();
+	assert_true(long_bytes > 0);
+	assert_int_equal(child->line.len, 0); /* nothing is kept */
+	write_fill(p, LINE_MAX_BYTES, 'y');
+	fake_process_write(p, "z\nnext\n");
+	settle();
+	assert_int_equal(long_bytes, 2 * LINE_MAX_BYTES + 2);
+	assert_int_equal(long_lines, 1);
+	assert_string_equal(lines, "next|");
+	assert_int_equal(lost, 0);
+	write_fill(p, LINE_MAX_BYTES + 1, 'x');
+	exits(p, 0);
+	assert_int_equal(long_lines, 2);
+	assert_int_equal(lost_reason, REASON_CHILD_EXITED);
+}
+
+/* BACK-FRAME-06, REL-22: a line without an end ends it, with a named reason, by SIGKILL. */
+static void longer_line_kills(void **state)
+{
+	struct fake_process *p = begin();
+
+	for (int i = 0; i < 16; i++) {
+		assert_int_equal(lost, 0);
+		write_fill(p, LINE_MAX_BYTES, 'x');
+	}
+	write_fill(p, 1, 'x');
 	settle();
 	assert_string_equal(lines, "");
 	assert_int_equal(lost, 1);
@@ -240,16 +277,30 @@ static void longer_line_kills(void **state)
 	assert_int_equal(servers[0].stats->failures, 1);
 }
 
-/* The same where the whole line comes in one piece. */
-static void longer_line_in_one_piece_kills(void **state)
+/* The same before it is ready, as soon as the line is too long. */
+static void longer_line_at_the_start_kills(void **state)
+{
+	struct fake_process *p = begin();
+
+	child->is_ready = false;
+	write_fill(p, LINE_MAX_BYTES + 1, 'x');
+	settle();
+	assert_int_equal(lost_reason, REASON_CHILD_LINE_TOO_LONG);
+	assert_int_equal(p->last_signal, SIGKILL);
+}
+
+/* Where the whole line comes in one piece. */
+static void longer_line_in_one_piece(void **state)
 {
 	struct fake_process *p = begin();
 
 	servers[0].conf.line_max = 10;
 	fake_process_write(p, "0123456789\n0123456789a\nnext\n");
 	settle();
-	assert_string_equal(lines, "0123456789|");
-	assert_int_equal(lost_reason, REASON_CHILD_LINE_TOO_LONG);
+	assert_string_equal(lines, "0123456789|next|");
+	assert_int_equal(long_bytes, 11);
+	assert_int_equal(long_lines, 1);
+	assert_int_equal(lost, 0);
 }
 
 /* BACK-FRAME-06: the last line counts without its end. */
@@ -702,8 +753,10 @@ int main(void)
 		TEST(stopped_before_it_runs),
 		TEST(lines_are_cut_and_stripped),
 		TEST(longest_line_passes),
+		TEST(longer_line_comes_in_parts),
 		TEST(longer_line_kills),
-		TEST(longer_line_in_one_piece_kills),
+		TEST(longer_line_at_the_start_kills),
+		TEST(longer_line_in_one_piece),
 		TEST(last_line_needs_no_end),
 		TEST(stopped_inside_a_line),
 		TEST(writes_leave_at_the_end_of_the_turn),

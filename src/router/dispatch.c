@@ -229,9 +229,9 @@ static void on_response(struct upstream_request *request, const struct envelope 
 		result_send(call, env);
 }
 
-static void on_malformed(struct upstream_request *request)
+static void on_malformed(struct upstream_request *request, enum reason reason)
 {
-	call_fail(call_of(request), REASON_CHILD_PROTOCOL_ERROR);
+	call_fail(call_of(request), reason);
 }
 
 static void on_lost(struct upstream_request *request, enum reason reason)

@@ -435,10 +435,10 @@ static void cached_list_on_response(struct upstream_request *request, const stru
 		cached_list_on_error(cached_list_of(request), env);
 }
 
-static void cached_list_on_malformed(struct upstream_request *request)
+static void cached_list_on_malformed(struct upstream_request *request, enum reason reason)
 {
 	cached_list_leave_upstream(cached_list_of(request));
-	cached_list_fail(cached_list_of(request), REASON_CHILD_PROTOCOL_ERROR);
+	cached_list_fail(cached_list_of(request), reason);
 }
 
 static void cached_list_start_deadline(struct cached_list *list)

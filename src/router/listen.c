@@ -91,7 +91,8 @@ static void respond(struct upstream *upstream, uint64_t id, const char *problem)
 			    (struct slice){ NULL, 0 });
 	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &env, &err) <
 	    0)
-		request->ops->on_malformed(request); /* cannot happen: we wrote it */
+		request->ops->on_malformed(
+			request, REASON_CHILD_PROTOCOL_ERROR); /* cannot happen: we wrote it */
 	else
 		request->ops->on_response(request, &env);
 	buf_fini(&text);
@@ -227,8 +228,9 @@ static void on_response(struct upstream_request *request, const struct envelope 
 	on_over(listen_of(request), request);
 }
 
-static void on_malformed(struct upstream_request *request)
+static void on_malformed(struct upstream_request *request, enum reason reason)
 {
+	(void)reason;
 	on_over(listen_of(request), request);
 }
 

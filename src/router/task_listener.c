@@ -88,8 +88,9 @@ static void on_response(struct upstream_request *request, const struct envelope 
 	note_over(of_request(request));
 }
 
-static void on_malformed(struct upstream_request *request)
+static void on_malformed(struct upstream_request *request, enum reason reason)
 {
+	(void)reason;
 	note_over(of_request(request));
 }
 

@@ -186,13 +186,16 @@ static void on_list(struct upstream_request *request, const struct envelope *env
 		first_look_list(look, cursor.text);
 }
 
-static void on_malformed_list(struct upstream_request *request)
+static void on_malformed_list(struct upstream_request *request, enum reason reason)
 {
 	struct first_look *look = container_of(request, struct first_look, listing);
 
 	look->is_listing = false;
 	upstream_end_request(request, true);
-	first_look_report(look, "tools/list was answered with something that is no message");
+	first_look_report(look,
+			  reason == REASON_CHILD_LINE_TOO_LONG ?
+				  "the answer to tools/list is larger than limits.response" :
+				  "tools/list was answered with something that is no message");
 }
 
 static void on_lost_list(struct upstream_request *request, enum reason reason)

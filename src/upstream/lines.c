@@ -125,7 +125,7 @@ static void note_unread(struct upstream *upstream, struct slice text, const stru
 	    canonical_append(&valid, unread.id.text, 1) < 0)
 		return;
 	if (unread.has_outcome || !unread.has_method)
-		upstream_on_malformed(upstream, unread.id);
+		upstream_on_malformed(upstream, unread.id, REASON_CHILD_PROTOCOL_ERROR);
 	else if (is_json)
 		upstream_refuse_request(upstream, unread.id, err->text);
 	buf_fini(&valid);

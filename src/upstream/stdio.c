@@ -6,6 +6,7 @@
 #include "obs/log.h"
 #include "process/child.h"
 #include "upstream/lines.h"
+#include "upstream/long_line.h"
 #include "upstream/upstream.h"
 #include "upstream/upstream_ops.h"
 
@@ -14,6 +15,7 @@
 struct stdio {
 	struct upstream upstream;
 	struct child child;
+	struct long_line long_line;
 };
 
 static struct stdio *stdio_of(struct upstream *upstream)
@@ -48,6 +50,35 @@ static void stdio_on_line(struct child *child, struct slice line)
 	lines_take(upstream, line);
 }
 
+static void on_long_response(struct slice id, void *arg)
+{
+	struct upstream *upstream = arg;
+	struct buf text = { 0 };
+
+	buf_append_str(&text, "{\"id\":");
+	buf_append_slice(&text, id);
+	buf_append_char(&text, '}');
+	if (upstream->state != UPSTREAM_CLOSED)
+		upstream_on_malformed(upstream, scan_member(buf_slice(&text), SLICE_LIT("id")),
+				      REASON_CHILD_LINE_TOO_LONG);
+	buf_fini(&text);
+}
+
+static void stdio_on_long_line(struct child *child, struct slice part, bool is_end)
+{
+	struct upstream *upstream = stdio_of_child(child);
+	struct long_line *line = &stdio_of(upstream)->long_line;
+
+	if (upstream->state == UPSTREAM_CLOSED)
+		return;
+	upstream_on_sign_of_life(upstream);
+	if (line->depth == 0 && part.n > 0)
+		child_note_garbage(child, part, "it is longer than limits.response allows");
+	long_line_take(line, part, is_end, on_long_response, upstream);
+	if (is_end)
+		*line = (struct long_line){ .depth = 0 };
+}
+
 static void stdio_on_lost(struct child *child, enum reason reason)
 {
 	upstream_on_lost(stdio_of_child(child), reason);
@@ -64,6 +95,7 @@ static void stdio_on_gone(struct child *child)
 static const struct child_ops stdio_child_ops = {
 	.on_started = stdio_on_started,
 	.on_line = stdio_on_line,
+	.on_long_line = stdio_on_long_line,
 	.on_lost = stdio_on_lost,
 	.on_gone = stdio_on_gone,
 };

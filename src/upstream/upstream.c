@@ -642,7 +642,7 @@ void upstream_refuse_request(struct upstream *upstream, struct json id, const ch
 	buf_fini(&text);
 }
 
-void upstream_on_malformed(struct upstream *upstream, struct json id)
+void upstream_on_malformed(struct upstream *upstream, struct json id, enum reason reason)
 {
 	struct upstream_request *request;
 
@@ -652,7 +652,7 @@ void upstream_on_malformed(struct upstream *upstream, struct json id)
 	if (is_of_handshake(upstream, id))
 		upstream_refuse(upstream);
 	else if (request != NULL)
-		request->ops->on_malformed(request);
+		request->ops->on_malformed(request, reason);
 }
 
 void upstream_on_message(struct upstream *upstream, const struct envelope *env)
@@ -666,7 +666,7 @@ void upstream_on_message(struct upstream *upstream, const struct envelope *env)
 	if (taken != NULL)
 		upstream_take(upstream, taken);
 	else if (env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)
-		upstream_on_malformed(upstream, env->id);
+		upstream_on_malformed(upstream, env->id, REASON_CHILD_PROTOCOL_ERROR);
 	else
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	intake_fini(&intake);

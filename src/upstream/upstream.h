@@ -128,8 +128,11 @@ struct upstream {
 struct upstream_request_ops {
 	/* The server's response, bearing our id; borrowed. The request is still in flight. */
 	void (*on_response)(struct upstream_request *request, const struct envelope *env);
-	/* Its answer is not a response, and no better one will come. REL-23 */
-	void (*on_malformed)(struct upstream_request *request);
+	/*
+	 * Its answer is not a response, or too long, and no better one will come: CHILD_PROTOCOL_ERROR
+	 * or CHILD_LINE_TOO_LONG. REL-23
+	 */
+	void (*on_malformed)(struct upstream_request *request, enum reason reason);
 	/* The upstream was closed because it failed. */
 	void (*on_lost)(struct upstream_request *request, enum reason reason);
 };

@@ -41,8 +41,8 @@ void upstream_init(struct upstream *upstream, const struct upstream_ops *ops,
 void upstream_on_started(struct upstream *upstream);
 /* A valid message came. May close the upstream. */
 void upstream_on_message(struct upstream *upstream, const struct envelope *env);
-/* Something came that is not a valid message, but bears this id (or JSON_ABSENT). */
-void upstream_on_malformed(struct upstream *upstream, struct json id);
+/* Something came that is not a valid message, but bears this id (or JSON_ABSENT). See on_malformed. */
+void upstream_on_malformed(struct upstream *upstream, struct json id, enum reason reason);
 /* A request came that is not a valid one, but bears this id: the server is told why. */
 void upstream_refuse_request(struct upstream *upstream, struct json id, const char *why);
 /* Any output came: it is alive. */
