@@ -154,6 +154,14 @@ static void client_on_session_end(struct session_owner *owner)
 	client_end(client);
 }
 
+/* The bytes of all streams of its caller. */
+static size_t caller_bytes(const struct sse_client *client)
+{
+	return client->session_client == NULL ?
+		       0 :
+		       client->session_client->session->replay_store.caller->budget.bytes;
+}
+
 /* The bytes of the messages that wait for the client. */
 static size_t client_bytes(const struct sse_client *client)
 {
@@ -163,7 +171,7 @@ static size_t client_bytes(const struct sse_client *client)
 
 /*
  * What waits for lost clients counts towards streams.total_bytes, but single messages must not be
- * dropped: the client with the most bytes goes. SEC-16
+ * dropped: of the caller with the most bytes, the client with the most goes. SEC-16
  */
 void http_sse_on_room(struct task *task)
 {
@@ -176,7 +184,10 @@ void http_sse_on_room(struct task *task)
 		LIST_FOREACH(node, &frontend->sse_lost) {
 			struct sse_client *client = container_of(node, struct sse_client, link);
 
-			if (client_bytes(client) > (most != NULL ? client_bytes(most) : 0))
+			if (client_bytes(client) > 0 &&
+			    (most == NULL || caller_bytes(client) > caller_bytes(most) ||
+			     (caller_bytes(client) == caller_bytes(most) &&
+			      client_bytes(client) > client_bytes(most))))
 				most = client;
 		}
 		if (most == NULL)

@@ -23,6 +23,7 @@
 #include "router/client_request.h"
 #include "router/forward.h"
 #include "router/router.h"
+#include "session/holder.h"
 
 /* T_commit: a call that takes longer gets events, which keep it alive. bridging.md §7 */
 #define GRACE_MS (10 * 1000)
@@ -37,6 +38,7 @@ enum stateless_state {
 struct events {
 	struct stateless_post *post;
 	struct stream stream;
+	struct store_caller *sharer; /* whose budget the stream uses */
 	struct event_writer writer;
 };
 
@@ -99,6 +101,7 @@ static void check_done(struct stateless_post *post)
 	if (post->events != NULL) {
 		event_writer_stop(&post->events->writer);
 		stream_fini(&post->events->stream);
+		store_caller_unref(&post->events->sharer);
 		loop_defer_free(loop, post->events);
 	}
 	free(post->kept);
@@ -137,7 +140,10 @@ static void commit(struct stateless_post *post)
 	set_state(post, STATELESS_EVENTS);
 	post->events = events;
 	events->post = post;
-	stream_init(&events->stream, store->loop, &store->conf->stream, &store->budget);
+	events->sharer =
+		store_get_caller(store, holder_number(post->caller.access.principal,
+						      http_conn_client(post->exchange.conn)));
+	stream_init(&events->stream, store->loop, &store->conf->stream, &events->sharer->budget);
 	stream_keep_nothing(&events->stream);
 	event_writer_init(&events->writer);
 	events->writer.on_end = on_events_end;

@@ -29,6 +29,8 @@ void store_init(struct store *store, struct loop *loop, const struct store_conf 
 {
 	*store = (struct store){ .loop = loop, .conf = conf };
 	stream_budget_init(&store->budget, conf->total_bytes, NULL);
+	ranking_init(&store->ranking);
+	store->budget.callers = &store->ranking;
 	timer_init(&store->sweep, store_on_sweep);
 	timer_start(loop, &store->sweep, conf->stream.replay_age_ms / SWEEPS_PER_AGE + 1);
 }
@@ -36,12 +38,43 @@ void store_init(struct store *store, struct loop *loop, const struct store_conf 
 void store_fini(struct store *store)
 {
 	timer_stop(&store->sweep);
+	map_fini(&store->callers);
 }
 
-void replay_store_init(struct replay_store *replay_store, struct store *store)
+struct store_caller *store_get_caller(struct store *store, uint64_t number)
+{
+	struct store_caller *caller = map_find(&store->callers, number);
+
+	if (caller == NULL) {
+		caller = mem_zalloc(sizeof(*caller));
+		caller->store = store;
+		caller->number = number;
+		stream_budget_init(&caller->budget, SIZE_MAX, &store->budget);
+		map_insert(&store->callers, number, caller);
+	}
+	caller->refs++;
+	return caller;
+}
+
+void store_caller_unref(struct store_caller **caller)
+{
+	struct store_caller *c = *caller;
+
+	*caller = NULL;
+	CHECK(c == NULL || c->refs > 0);
+	if (c == NULL || --c->refs > 0)
+		return;
+	CHECK(c->budget.bytes == 0 && c->budget.ranked.class == 0);
+	map_remove(&c->store->callers, c->number);
+	free(c);
+}
+
+void replay_store_init(struct replay_store *replay_store, struct store *store, uint64_t caller)
 {
 	*replay_store = (struct replay_store){ .store = store };
-	stream_budget_init(&replay_store->budget, store->conf->session_bytes, &store->budget);
+	replay_store->caller = store_get_caller(store, caller);
+	stream_budget_init(&replay_store->budget, store->conf->session_bytes,
+			   &replay_store->caller->budget);
 	random_bytes(&replay_store->epoch, sizeof(replay_store->epoch));
 	list_init(&replay_store->streams);
 	list_init(&replay_store->expired);
@@ -88,7 +121,7 @@ static void stored_stream_remove(struct stored_stream *stored)
 	CHECK(!stream_is_ended(&stored->stream) || replay_store->finished_count > 0);
 	if (stream_is_ended(&stored->stream))
 		replay_store->finished_count--;
-	stream_set_budget(&stored->stream, &replay_store->store->budget);
+	stream_set_budget(&stored->stream, &stored->caller->budget);
 	stored_stream_unref(&stored);
 }
 
@@ -100,6 +133,7 @@ void replay_store_fini(struct replay_store *replay_store)
 	while (!list_is_empty(&replay_store->expired))
 		replay_store_forget_expired(replay_store);
 	CHECK(replay_store->finished_count == 0 && replay_store->expired_count == 0);
+	store_caller_unref(&replay_store->caller);
 }
 
 /* The client can still name the stream, but then gets an error. */
@@ -129,6 +163,8 @@ struct stored_stream *replay_store_open(struct replay_store *replay_store, struc
 	stream_init(&stored->stream, replay_store->store->loop, &replay_store->store->conf->stream,
 		    &replay_store->budget);
 	stored->replay_store = replay_store;
+	stored->caller = replay_store->caller;
+	stored->caller->refs++;
 	stored->refs = 2; /* the replay store's and the caller's */
 	stored->number = ++replay_store->last_number;
 	stored->is_known = false;
@@ -211,6 +247,7 @@ void stored_stream_unref(struct stored_stream **stored)
 		return;
 	CHECK(s->replay_store == NULL); /* the replay store has a reference of its own */
 	stream_fini(&s->stream);
+	store_caller_unref(&s->caller);
 	loop_defer_free(s->stream.loop, s);
 }
 

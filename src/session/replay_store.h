@@ -32,12 +32,23 @@ struct store {
 	struct loop *loop;
 	const struct store_conf *conf;
 	struct stream_budget budget;
+	struct map callers;
+	struct ranking ranking; /* of the callers, by what their streams hold */
 	struct timer sweep;
+};
+
+/* The streams of one caller: of its sessions, and those without one. */
+struct store_caller {
+	struct store *store;
+	uint64_t number;
+	unsigned int refs;
+	struct stream_budget budget; /* a part of the store's */
 };
 
 /* The streams of one session. */
 struct replay_store {
 	struct store *store;
+	struct store_caller *caller;
 	struct stream_budget budget; /* also for the session's own stream */
 	struct list streams;         /* ended ones in the order they ended */
 	size_t finished_count;
@@ -52,6 +63,7 @@ struct stored_stream {
 	struct stream stream;
 	struct list link;
 	struct replay_store *replay_store; /* NULL: it can no longer be found */
+	struct store_caller *caller;
 	unsigned int refs;
 	uint64_t number;
 	bool is_known; /* an id of it was sent before its first message */
@@ -63,7 +75,11 @@ struct stored_stream {
 /* conf is borrowed for the store's life. */
 void store_init(struct store *store, struct loop *loop, const struct store_conf *conf);
 void store_fini(struct store *store);
-void replay_store_init(struct replay_store *replay_store, struct store *store);
+/* Returns a reference to the caller with this number (session/holder). */
+struct store_caller *store_get_caller(struct store *store, uint64_t number);
+/* Accepts a pointer to NULL; sets the pointer to NULL. */
+void store_caller_unref(struct store_caller **caller);
+void replay_store_init(struct replay_store *replay_store, struct store *store, uint64_t caller);
 /* Makes all streams unfindable; each lives until its last reference is dropped. */
 void replay_store_fini(struct replay_store *replay_store);
 

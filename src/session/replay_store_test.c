@@ -34,7 +34,7 @@ static int setup(void **state)
 		.total_bytes = 2 * 65536,
 	};
 	store_init(&store, loop, &conf);
-	replay_store_init(&replay_store, &store);
+	replay_store_init(&replay_store, &store, 1);
 	return loop == NULL;
 }
 
@@ -187,6 +187,44 @@ static void unseen_answers_are_bounded(void **state)
 	assert_true(is_found(3));
 }
 
+/* An answer of this size, kept for a client that has lost its connection. */
+static struct stored_stream *keep_answer(struct replay_store *of, size_t size)
+{
+	struct stored_stream *stored = replay_store_open(of, slice_str("1"));
+	static char text[32768];
+	struct msg *msg;
+
+	memset(text, 'a', sizeof(text));
+	msg = msg_new(slice_of(text, size));
+	stored->is_known = true;
+	stream_push(&stored->stream, STREAM_RESPONSE, 0, msg);
+	msg_unref(&msg);
+	stored_stream_finish(stored, REASON_DONE);
+	return stored;
+}
+
+/* FRONT-RES-08, SEC-16: whoever has most of what is shared gives up its own, however old others' are. */
+static void the_largest_holder_pays(void **state)
+{
+	struct replay_store many[8];
+	struct stored_stream *small = keep_answer(&replay_store, 500);
+
+	for (size_t i = 0; i < ARRAY_LEN(many); i++) {
+		struct stored_stream *large;
+
+		replay_store_init(&many[i], &store, 2);
+		large = keep_answer(&many[i], 30000);
+		stored_stream_unref(&large);
+	}
+	assert_true(store.budget.bytes <= conf.total_bytes);
+	assert_true(store.budget.bytes > conf.total_bytes / 2);
+	assert_int_equal(small->stream.count, 1);
+	for (size_t i = 0; i < ARRAY_LEN(many); i++)
+		replay_store_fini(&many[i]);
+	assert_int_equal(store.callers.count, 1);
+	stored_stream_unref(&small);
+}
+
 /* FRONT-RES-03: with its session a stream is out of reach, but who still writes it may go on. */
 static void session_takes_its_streams_along(void **state)
 {
@@ -233,6 +271,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(replay_store_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(unseen_answers_stay_longest, setup, teardown),
 		cmocka_unit_test_setup_teardown(unseen_answers_are_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_largest_holder_pays, setup, teardown),
 		cmocka_unit_test_setup_teardown(session_takes_its_streams_along, setup, teardown),
 		cmocka_unit_test_setup_teardown(store_sweeps_what_is_old, setup, teardown),
 	};

@@ -219,7 +219,7 @@ int session_init(struct session *session, struct session_set *set, struct princi
 	deny_watcher_init(&session->deny_watcher, &session_watcher_ops);
 	timer_init(&session->idle, session_on_idle);
 	timer_init(&session->age, session_on_age);
-	replay_store_init(&session->replay_store, &set->store);
+	replay_store_init(&session->replay_store, &set->store, holder_number(principal, peer));
 	stream_init(&session->standalone, set->loop, &set->conf.store.stream,
 		    &session->replay_store.budget);
 	return 0;

@@ -53,13 +53,36 @@ static struct stream_event *stream_find_oldest(const struct stream *stream)
 
 /* ---- budgets ---- */
 
+/* Callers are ranked only while they have something to give up. */
+static void budget_update_rank(struct stream_budget *budget)
+{
+	bool can_give_up = false;
+
+	if (budget->parent == NULL || budget->parent->callers == NULL)
+		return;
+	for (int kind = 0; kind < STREAM_KINDS; kind++)
+		can_give_up = can_give_up || !list_is_empty(&budget->streams[kind]);
+	ranking_set(budget->parent->callers, &budget->ranked, can_give_up ? budget->bytes : 0);
+}
+
 static void stream_count_bytes(struct stream *stream, ptrdiff_t bytes)
 {
 	for (struct stream_budget *budget = stream->budget; budget != NULL;
 	     budget = budget->parent) {
 		CHECK(bytes >= 0 || budget->bytes >= (size_t)-bytes);
 		budget->bytes += (size_t)bytes;
+		budget_update_rank(budget);
 	}
+}
+
+/* A number for the caller whose budget the stream uses. */
+static uint64_t stream_caller(const struct stream *stream)
+{
+	const struct stream_budget *budget = stream->budget;
+
+	while (budget->parent != NULL && budget->parent->callers == NULL)
+		budget = budget->parent;
+	return (uintptr_t)budget;
 }
 
 /*
@@ -93,6 +116,7 @@ static void stream_update_rank(struct stream *stream)
 		list_remove(&stream->shares[i].link);
 		if (rank != STREAM_KINDS)
 			list_append(&budget->streams[rank], &stream->shares[i].link);
+		budget_update_rank(budget);
 	}
 	stream->rank = rank;
 }
@@ -103,6 +127,7 @@ void stream_budget_init(struct stream_budget *budget, size_t max_bytes,
 	*budget = (struct stream_budget){ .max_bytes = max_bytes, .parent = parent };
 	for (int kind = 0; kind < STREAM_KINDS; kind++)
 		list_init(&budget->streams[kind]);
+	ranked_init(&budget->ranked);
 }
 
 static void stream_leave_budget(struct stream *stream)
@@ -111,6 +136,8 @@ static void stream_leave_budget(struct stream *stream)
 	for (int i = 0; i < STREAM_BUDGETS; i++)
 		list_remove(&stream->shares[i].link);
 	stream->rank = STREAM_KINDS;
+	for (struct stream_budget *budget = stream->budget; budget != NULL; budget = budget->parent)
+		budget_update_rank(budget);
 }
 
 void stream_set_budget(struct stream *stream, struct stream_budget *budget)
@@ -257,7 +284,7 @@ static void stream_tell_dropped(struct stream *stream)
 	if (stream->dropped == 0 ||
 	    (stream->told_at_ms != 0 && now_ms - stream->told_at_ms < TELL_EVERY_MS))
 		return;
-	LOG_BY(STREAM_OVERFLOW, (uintptr_t)stream->budget, LOG_INT("messages", stream->dropped),
+	LOG_BY(STREAM_OVERFLOW, stream_caller(stream), LOG_INT("messages", stream->dropped),
 	       LOG_INT("bytes", stream->bytes));
 	stream->dropped = 0;
 	stream->told_at_ms = now_ms;
@@ -348,23 +375,30 @@ static void stream_give_up(struct stream *stream)
 }
 
 /*
- * The least important kind goes first, whichever stream has it; among streams that have it, the one
- * longest in the list.
+ * The stream whose turn it is to give up a message: it has the least important kind, and is longest
+ * in the list; where callers share the budget, of the one that has most. NULL: none can.
  */
+static struct stream *stream_budget_first(const struct stream_budget *budget)
+{
+	if (budget->callers != NULL) {
+		struct ranked *most = ranking_first(budget->callers);
+
+		if (most != NULL)
+			budget = container_of(most, struct stream_budget, ranked);
+	}
+	for (int kind = 0; kind < STREAM_KINDS; kind++)
+		if (!list_is_empty(&budget->streams[kind]))
+			return container_of(budget->streams[kind].next, struct stream_share, link)
+				->stream;
+	return NULL;
+}
+
 static void stream_budget_shed(struct stream_budget *budget)
 {
-	int kind = 0;
+	struct stream *stream;
 
-	while (budget->bytes > budget->max_bytes && kind < STREAM_KINDS) {
-		struct list *first = budget->streams[kind].next;
-
-		if (first == &budget->streams[kind]) {
-			kind++;
-			continue;
-		}
-		stream_give_up(container_of(first, struct stream_share, link)->stream);
-		kind = 0; /* the stream's next message may be less important */
-	}
+	while (budget->bytes > budget->max_bytes && (stream = stream_budget_first(budget)) != NULL)
+		stream_give_up(stream);
 }
 
 void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, struct msg *msg)

@@ -11,8 +11,9 @@
  * whatever was dropped before. Kept messages are forgotten oldest first, so a resumed sequence has
  * no holes: a reader that asks for forgotten messages is refused.
  *
- * Streams share budgets: one per session, one for all. When a budget is exhausted, the stream with
- * the least important message drops it; a reader with room is served before anything is dropped.
+ * Streams share budgets: one per session, one per caller, one for all. When a session's budget is
+ * exhausted, the stream with the least important message drops it; when that of all is, the caller
+ * that has most of it does. A reader with room is served before anything is dropped.
  * FRONT-SSE-11, -13, FRONT-GET-03, -04, FRONT-RES-01, -02, -05, -08.
  */
 #ifndef MCPGATED_SESSION_STREAM_H
@@ -24,6 +25,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "base/ranking.h"
 #include "io/loop.h"
 #include "jsonrpc/msg.h"
 #include "obs/reason.h"
@@ -55,8 +57,10 @@ struct stream_budget {
 	size_t max_bytes;
 	struct stream_budget *parent;      /* counts the same bytes; or NULL */
 	struct list streams[STREAM_KINDS]; /* by the kind that each can drop; the longest first */
+	struct ranking *callers;           /* of budgets below this one; NULL: not by caller */
+	struct ranked ranked;              /* among the callers of its parent, if that has them */
 };
-#define STREAM_BUDGETS 2 /* a stream's own and its parent */
+#define STREAM_BUDGETS 3 /* of a session, of its caller, of all */
 
 struct stream_share {
 	struct list link; /* in a list of the budget */
@@ -159,7 +163,7 @@ bool stream_is_full(const struct stream *stream);
 void stream_forget_old(struct stream *stream);
 
 /*
- * parent is borrowed for the budget's life, or NULL. All streams must have left the budget before
+ * parent is borrowed for the budget's life, or NULL. If it has callers, this is the budget of one. All streams must have left the budget before
  * its end.
  */
 void stream_budget_init(struct stream_budget *budget, size_t max_bytes,
