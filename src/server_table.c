@@ -6,9 +6,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "config/difference.h"
 #include "keeper/sandbox.h"
 #include "obs/log.h"
 #include "process/child.h"
+#include "process/server_rules.h"
 
 #define SWEEP_MS 200
 /* What was begun under a configuration may point into it for so long: who is asked about a token, most of all. */
@@ -91,15 +93,26 @@ static void take_endpoint_rules(struct endpoint *endpoint, const struct endpoint
 	endpoint->arguments.paths.base = base; /* where its processes are */
 }
 
+static bool has_other_rules(const struct server_row *row, const struct generation *generation)
+{
+	const struct config *before = row->rules->config, *now = generation->config;
+
+	return config_compare_servers(before, config_find_server(before, row->name), now,
+				      config_find_server(now, row->name)) != CONFIG_SAME;
+}
+
 static void row_take_rules(struct server_table *table, size_t number, struct generation *generation,
 			   const struct config_server *from)
 {
 	struct server *server = &table->servers[number];
 	struct server_row *row = &table->rows[number];
 	const struct config_server *own = find_server(row->processes->config, row->name);
+	bool is_other = has_other_rules(row, generation);
 
 	CHECK(own != NULL);
-	server_take_rules(server, &from->conf);
+	server_take_rules(server, &from->conf, is_other);
+	if (is_other)
+		router_use_rules(table->router, server);
 	take_endpoint_rules(&table->endpoints[number], &from->endpoint, &own->endpoint, server);
 	set_generation(&row->rules, generation);
 }

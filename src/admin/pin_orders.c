@@ -48,6 +48,8 @@ static struct json_t *describe(const struct server *server, const struct pin *pi
 
 static void report_server(const struct server *server, struct buf *out)
 {
+	if (server->pins.follows) /* there is nothing to decide */
+		return;
 	LIST_FOREACH(node, &server->pins.all)
 		value_list_add(out, describe(server, container_of(node, struct pin, link)));
 }

@@ -190,7 +190,7 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 	value_set_number(value, "invisible_sanitized", stats->sanitized.invisible);
 	value_set_number(value, "redacted", stats->redacted.found);
 	value_set_number(value, "redacted_whole", stats->redacted.too_hard);
-	value_set_number(value, "pins", server->pins.count);
+	value_set_number(value, "pins", server->pins.follows ? 0 : server->pins.count);
 	value_set_number(value, "pins_waiting", server->pins.waiting);
 	value_set_number(value, "starting_ms",
 			 strcmp(state, "starting") == 0 ? starting_ms(server) : VALUE_NONE);

@@ -155,6 +155,15 @@ void pins_lose(struct pins *pins)
 		pins->is_known[kind] = true;
 }
 
+void pins_forget(struct pins *pins)
+{
+	uint64_t decisions = pins->decisions;
+
+	pins_fini(pins);
+	pins_init(pins);
+	pins->decisions = decisions;
+}
+
 /* ---- looking ---- */
 
 struct pin *pins_find(const struct pins *pins, enum permission_kind kind, struct slice folded)
@@ -190,7 +199,7 @@ void pins_begin_look(struct pins *pins)
 
 static enum pin_news note_first(struct pins *pins, const struct pin_item *item)
 {
-	bool is_new = pins->is_known[item->kind];
+	bool is_new = pins->is_known[item->kind] && !pins->follows;
 	struct pin *pin = pin_new(pins, item->kind, item->name, item->folded);
 
 	if (pin == NULL)
@@ -220,6 +229,8 @@ enum pin_news pins_note(struct pins *pins, const struct pin_item *item)
 
 	if (pin == NULL)
 		return note_first(pins, item);
+	if (pins->follows)
+		take_definition(pins, pin, &pin->approved, definition);
 	was_gone = pin->is_gone;
 	pin->look = pins->look;
 	pin->is_gone = false;

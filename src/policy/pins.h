@@ -81,6 +81,8 @@ struct pins {
 	uint64_t look; /* number of the current look */
 	/* number of the operator's decisions: cached lists are outdated after each */
 	uint64_t decisions;
+	/* Nobody decides: what was seen last is approved. */
+	bool follows;
 	uint64_t changes; /* number of changes that need to be saved */
 };
 
@@ -104,6 +106,8 @@ enum pin_news {
 
 void pins_init(struct pins *pins);
 void pins_fini(struct pins *pins);
+/* Leaves them as after pins_init, but for the number of decisions. */
+void pins_forget(struct pins *pins);
 
 /*
  * Some of what was approved has been lost: no list is the first one any more, and whatever it shows

@@ -6,6 +6,7 @@ src_process_libprocess_a_SOURCES = \
 	src/process/pin_memory.c src/process/pin_memory.h \
 	src/process/pin_shadows.c src/process/pin_shadows.h \
 	src/process/server.c src/process/server.h \
+	src/process/server_rules.c src/process/server_rules.h \
 	src/process/stderr_ring.c src/process/stderr_ring.h \
 	src/process/child.c src/process/child.h \
 	src/process/spawn.c src/process/spawn.h

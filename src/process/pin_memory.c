@@ -30,6 +30,8 @@ static int read_line(struct pin_memory *memory, struct slice line)
 	struct slice rest = line;
 	struct server *server = find_server(memory, slice_cut(&rest, '\t'));
 
+	if (server != NULL && server->pins.follows) /* what was approved once comes first */
+		pins_forget(&server->pins);
 	if (server != NULL && pin_record_read(&server->pins, rest) < 0) {
 		pins_lose(&server->pins);
 		return -1;
@@ -67,8 +69,7 @@ static void lose_all(struct pin_memory *memory)
 		struct server *server = &memory->servers[i];
 
 		if (has_pins(server)) {
-			pins_fini(&server->pins);
-			pins_init(&server->pins);
+			pins_forget(&server->pins);
 			pins_lose(&server->pins);
 		} else if (server->conf.name != NULL && !server->is_retired) {
 			pin_record_write(&lost, server->conf.name, false, &memory->others);
@@ -180,14 +181,17 @@ void pin_memory_return(struct pin_memory *memory, size_t server_count, struct sl
 
 		if (server->is_retired || server->conf.name == NULL)
 			continue;
-		pins_fini(&server->pins);
-		pins_init(&server->pins);
+		if (!server->pins.follows)
+			pins_forget(&server->pins);
 		server->pin_memory = memory;
 	}
 	bad = read_lines(memory, text);
 	CHECK(bad >= 0);
 	if (bad > 0)
 		LOG(PINS_REFUSED, LOG_INT("lines", (uint64_t)bad));
+	for (size_t i = 0; i < server_count; i++)
+		if (memory->servers[i].conf.pin != PIN_OFF)
+			memory->servers[i].pins.follows = false;
 	memory->changes = count_changes(memory);
 }
 

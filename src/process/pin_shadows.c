@@ -14,7 +14,8 @@ void pin_shadows_find(const struct server *servers, size_t count, shadow_fn *on_
 	size_t there = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (servers[i].conf.name != NULL && !servers[i].is_retired)
+		if (servers[i].conf.name != NULL && !servers[i].is_retired &&
+		    !servers[i].pins.follows)
 			sides[there++] =
 				(struct shadow_side){ servers[i].conf.name, &servers[i].pins };
 	shadows_find(sides, there, on_shadow, arg);

@@ -53,31 +53,6 @@ bool server_is_unused(const struct server *server)
 	       list_is_empty(&server->children);
 }
 
-void server_take_rules(struct server *server, const struct server_conf *conf)
-{
-	struct server_conf *own = &server->conf;
-	struct server_conf merged = *conf;
-
-	CHECK(own->name != NULL);
-	merged.name = own->name;
-	merged.isolation = own->isolation;
-	merged.era = own->era;
-	merged.never_asks = own->never_asks;
-	merged.pool_min = own->pool_min;
-	merged.warm = own->warm;
-	merged.reclaims = own->reclaims;
-	merged.sleep_after_ms = own->sleep_after_ms;
-	merged.start_rate = own->start_rate;
-	merged.is_tried = own->is_tried;
-	merged.server = own->server;
-	merged.fleet = own->fleet;
-	merged.claims = own->claims;
-	merged.confinement = own->confinement;
-	merged.line_max = own->line_max;
-	merged.queue_max = own->queue_max;
-	*own = merged;
-}
-
 static void fleet_add(const struct server *server, bool is_new)
 {
 	struct fleet *fleet = server->conf.fleet;

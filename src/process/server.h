@@ -144,6 +144,7 @@ struct server {
 	size_t reserved; /* places for processes that wait for the back-off */
 	struct era_verdict verdict;
 	uint64_t restarts;      /* ordered by the operator */
+	uint64_t rules;         /* how often a reload has changed them */
 	struct backoff backoff; /* notified of starts that succeed or fail, and of crashes */
 	struct server_stats *stats;
 	struct call_counts own;        /* its own share of that */
@@ -163,8 +164,6 @@ void server_note_failed_call(struct server *server);
 
 /* Whether it has neither references nor processes. */
 bool server_is_unused(const struct server *server);
-/* A reload has changed settings that do not affect processes: adopts them. All borrowed. */
-void server_take_rules(struct server *server, const struct server_conf *conf);
 
 void server_init(struct server *server, struct loop *loop, struct spawner *spawner,
 		 const struct server_conf *conf);

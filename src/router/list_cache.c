@@ -19,6 +19,7 @@
 #include "mcp/error.h"
 #include "obs/counters.h"
 #include "obs/log.h"
+#include "process/server_rules.h"
 #include "router/call.h"
 #include "router/client.h"
 #include "router/convert.h"
@@ -79,6 +80,7 @@ struct cached_list {
 	bool is_repeated;                /* a process was lost over it, and another one was asked */
 	uint64_t child;                  /* the process it is from */
 	uint64_t changes;                /* count_changes before it was asked for */
+	uint64_t rules;                  /* server_rules, likewise */
 	uint64_t losses;                 /* the pool's lost processes, likewise */
 	const struct revision *revision; /* of that process */
 	uint64_t until_ms; /* fresh, or passed; once its process was closed: remembered */
@@ -135,13 +137,10 @@ static void cached_list_set_state(struct cached_list *list, enum cached_list_sta
 	cached_list_touch(list);
 }
 
-/*
- * When this number changes, lists that were fetched before no longer count: the server has reported
- * a change, or the operator has made a decision.
- */
+/* It changes with the server's lists and with its rules: then older lists no longer count. */
 static uint64_t count_changes(const struct cached_list *list)
 {
-	return list_cache_of(list)->changes[list->kind] + list->pool->server->pins.decisions;
+	return list_cache_of(list)->changes[list->kind] + server_rules(list->pool->server);
 }
 
 static bool has_come(const struct cached_list *list)
@@ -210,8 +209,8 @@ static void cached_list_fail(struct cached_list *list, enum reason reason)
 		call_fail(call_of_waiter(wait_queue_first(&waiting)), reason);
 }
 
-/* Dispatches the calls as if there were no cache. */
-static void pass_on(struct wait_queue *waiting)
+/* Handles the calls anew; unless `asks_again`, as if there were no cache. */
+static void pass_on(struct wait_queue *waiting, bool asks_again)
 {
 	while (!wait_queue_is_empty(waiting)) {
 		struct call *call = call_of_waiter(wait_queue_first(waiting));
@@ -220,13 +219,28 @@ static void pass_on(struct wait_queue *waiting)
 		struct error err;
 
 		wait_queue_remove(&call->waiter);
+		msg_unref(&call->body);
 		if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0)
 			call_fail(call,
 				  REASON_PROTOCOL_ERROR); /* cannot happen: valid when accepted */
-		else
+		else if (!asks_again || !list_cache_take(call, &env))
 			dispatch_call(call, &env);
 		msg_unref(&body);
 	}
+}
+
+static bool is_under_other_rules(const struct cached_list *list)
+{
+	return list->rules != server_rules(list->pool->server);
+}
+
+/* Nobody gets the list; the calls that wait get another one. */
+static void cached_list_renew(struct cached_list *list)
+{
+	struct wait_queue waiting;
+
+	cached_list_end(list, &waiting);
+	pass_on(&waiting, true);
 }
 
 static void cached_list_pass(struct cached_list *list)
@@ -248,7 +262,7 @@ static void cached_list_pass(struct cached_list *list)
 		list->until_ms = clock_now_ms() + PASSED_MS;
 		cached_list_set_state(list, CACHED_LIST_PASSED);
 	}
-	pass_on(&waiting);
+	pass_on(&waiting, false);
 }
 
 static void cached_list_on_giving(struct task *task)
@@ -257,6 +271,10 @@ static void cached_list_on_giving(struct task *task)
 	size_t given = 0;
 
 	CHECK(list->state == CACHED_LIST_GIVING && list->pages.count > 0);
+	if (is_under_other_rules(list)) {
+		cached_list_renew(list);
+		return;
+	}
 	while (!wait_queue_is_empty(&list->waiting) && given < HAND_OUT_BYTES) {
 		struct call *call = call_of_waiter(wait_queue_first(&list->waiting));
 
@@ -310,6 +328,7 @@ static void cached_list_on_turn(struct pool_job *job, struct upstream *upstream)
 	list->child = upstream_child_number(upstream);
 	list->revision = upstream->revision;
 	list->changes = count_changes(list);
+	list->rules = server_rules(list->pool->server);
 	list->losses = list->pool->memory.losses;
 	cached_list_set_state(list, CACHED_LIST_ASKED);
 	cached_list_ask(list, upstream);
@@ -413,7 +432,7 @@ static void cached_list_on_error(struct cached_list *list, const struct envelope
 		cached_list_end_pages(list, PAGES_COMPLETE);
 	} else if (list->pages.taken > 0) {
 		cached_list_end(list, &waiting);
-		pass_on(&waiting);
+		pass_on(&waiting, false);
 	} else if (pages_set_error(&list->pages, env->text, &list->pool->router->limits) == 0) {
 		cached_list_outdate(list);
 		cached_list_give(list);
@@ -649,7 +668,7 @@ static void answer_page(struct call *call, size_t kind, uint64_t number, uint64_
 					    cached_list_key(client->principal, kind));
 
 	if (list != NULL && list->state >= CACHED_LIST_GIVING && list->pages.count > page &&
-	    list->pages.number == number)
+	    list->pages.number == number && !is_under_other_rules(list))
 		cached_list_answer(list, call, page);
 	else
 		result_send_error(call, MCP_INVALID_PARAMS,

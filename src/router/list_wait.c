@@ -268,7 +268,7 @@ void list_wait_begin(struct list_wait *wait, list_wait_done_fn *on_done, struct 
 	wait->is_listed = wait->has_timed_out = false;
 	wait->pages = 0;
 	wait->cursor.len = 0;
-	wait->changes = client_of(wait)->pool->list_changes;
+	wait->changes = pool_memory_changes(client_of(wait)->pool);
 	list_init(&wait->link);
 	list_init(&wait->followers);
 	task_init(&wait->step, on_step);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/loop.h"
+#include "process/server_rules.h"
 #include "router/call.h"
 #include "router/client.h"
 #include "router/dispatch.h"
@@ -166,13 +167,18 @@ static void on_step(struct task *task)
 		finish(tools);
 }
 
+static uint64_t count_changes(const struct pool *pool)
+{
+	return pool->tool_changes + server_rules(pool->server);
+}
+
 static void begin(struct own_tools *tools)
 {
 	pages_reset(&tools->pages);
 	tools->is_kept = false;
 	tools->is_failed = false;
 	tools->is_fetching = true;
-	tools->changes = tools->client->pool->tool_changes;
+	tools->changes = count_changes(tools->client->pool);
 	ask(tools);
 }
 
@@ -183,7 +189,7 @@ static bool is_current(const struct own_tools *tools)
 	const struct pool *pool = tools->client->pool;
 
 	return tools->child != 0 && tools->child == own_child(tools->client) &&
-	       tools->changes == pool->tool_changes &&
+	       tools->changes == count_changes(pool) &&
 	       (pool->capabilities.tells & OFFER_TOOLS || clock_now_ms() < tools->until_ms);
 }
 

@@ -84,7 +84,7 @@ static void await_list(pin_check_passed_fn *on_passed, struct call *call,
 
 	check->on_passed = on_passed;
 	check->kind = kind;
-	check->changes = call->client->pool->list_changes;
+	check->changes = pool_memory_changes(call->client->pool);
 	check->watcher.ops = &watcher_ops;
 	check->wait.method = listing_kind_of(kind)->method;
 	check->wait.forwards = true;
@@ -104,7 +104,7 @@ void pin_check_begin(pin_check_passed_fn *on_passed, struct call *call, const st
 
 	if (operation == OPERATION_OTHER)
 		on_passed(call, env);
-	else if (pool->looked_at[kind] == pool->list_changes + 1)
+	else if (pool->looked_at[kind] == pool_memory_changes(pool) + 1)
 		judge(call, env, kind, on_passed);
 	else
 		await_list(on_passed, call, env, kind);

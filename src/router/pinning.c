@@ -112,11 +112,16 @@ static int look_at_item(struct slice text, void *arg)
 
 	look->text.len = 0;
 	if (!is_named || canonical_append(&look->text, text, SCAN_DEPTH_MAX) < 0) {
-		tell_unpinned(look->server, &item);
+		if (!look->server->pins.follows)
+			tell_unpinned(look->server, &item);
 		return 0;
 	}
 	digest_bytes(buf_slice(&look->text), &digest);
 	memcpy(item.definition.digest, digest.bytes, sizeof(digest.bytes));
+	if (look->server->pins.follows) {
+		(void)pins_note(&look->server->pins, &item);
+		return 0;
+	}
 	item.definition.text = buf_slice(&look->text);
 	tell(look->server, &item, pins_note(&look->server->pins, &item));
 	return 0;
@@ -130,7 +135,8 @@ static void end_page(struct look *look, uint64_t page, struct json cursor)
 	const struct pin *gone = NULL;
 
 	pins_end_page(pins, look->kind->kind, page, next);
-	while (is_whole && (gone = pins_take_gone(pins, look->kind->kind, gone)) != NULL)
+	while (is_whole && !pins->follows &&
+	       (gone = pins_take_gone(pins, look->kind->kind, gone)) != NULL)
 		tell_moved(look->server, gone, "gone");
 }
 
@@ -150,13 +156,15 @@ void pinning_look(struct server *server, const struct method *method, struct sli
 	bool is_first;
 	struct json items;
 
-	if (server->conf.pin == PIN_OFF || look.kind == NULL)
+	if (look.kind == NULL)
 		return;
-	is_first = !server->pins.is_known[look.kind->kind];
+	if (server->conf.pin == PIN_OFF)
+		server->pins.follows = true; /* a reload may turn them on. SEC-65 */
+	is_first = !server->pins.follows && !server->pins.is_known[look.kind->kind];
 	if (listing_kind_find_items(look.kind, result, &items) == 0) {
 		look_at_items(&look, items);
 		end_page(&look, page, scan_member(result, SLICE_LIT("nextCursor")));
-	} else if (may_tell(server)) {
+	} else if (!server->pins.follows && may_tell(server)) {
 		LOG_BY(LIST_AMBIGUOUS, (uintptr_t)server, LOG_STR("server", server->conf.name),
 		       LOG_SLICE("method", method->name));
 	}

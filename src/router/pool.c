@@ -183,7 +183,8 @@ static void pool_admit_to_shared(struct pool *pool)
 
 static void pool_on_pump(struct task *task);
 
-static void pool_on_ready(struct upstream *upstream, const struct envelope *response)
+static void pool_on_ready(struct upstream *upstream, const struct envelope *response,
+			  struct slice described)
 {
 	struct pool *pool = upstream->pool;
 	struct slice result = response->result.text;
@@ -197,14 +198,8 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 	pool_era_note_ready(upstream);
 	pool->agreed = upstream->revision;
 	if (pool_is_shared(pool)) {
-		struct msg *before = pool->initialize_result;
-		struct msg *now = server_capabilities_share(result, pool->principal);
-
-		is_other = before != NULL && !slice_is_equal(before->text, now->text);
-		pool->initialize_result = now;
-		pool->server_info = era_server_info(now->text);
-		result = scan_member(now->text, SLICE_LIT("result")).text;
-		msg_unref(&before);
+		is_other = pool_memory_describe(pool, result, described);
+		result = scan_member(pool->initialize_result->text, SLICE_LIT("result")).text;
 	}
 	server_capabilities_read(&pool->capabilities, result, upstream_is_modern(upstream));
 	if (!upstream_is_modern(upstream))

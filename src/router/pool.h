@@ -100,7 +100,7 @@ struct pool {
 	struct pool_memory memory; /* shared: what stays valid without a process */
 	/* Counts upstreams that became ready and list changes that they reported. */
 	uint64_t list_changes;
-	uint64_t looked_at[PERMISSION_KINDS]; /* list_changes then, + 1; 0: never (pin_check.c) */
+	uint64_t looked_at[PERMISSION_KINDS]; /* pool_memory_changes + 1; 0: never (pin_check.c) */
 	struct slice server_info;      /* serverInfo as JSON text, in initialize_result; or empty */
 	struct msg *initialize_result; /* shared: the response to initialize, once known */
 	/* What the servers offered; shared: without what cannot be shared. bridging.md §1.3 */

@@ -3,8 +3,12 @@
 
 #include <string.h>
 
+#include "process/server_rules.h"
+#include "router/era.h"
 #include "router/pool.h"
 #include "router/router.h"
+#include "router/server_capabilities.h"
+#include "upstream/intake.h"
 
 static struct pool_memories *memories_of(const struct pool *pool)
 {
@@ -56,6 +60,7 @@ void pool_memory_fini(struct pool *pool)
 {
 	leave_idle(pool);
 	timer_stop(&pool->memory.ends);
+	msg_unref(&pool->memory.described);
 }
 
 void pool_memory_begin(struct pool *pool)
@@ -87,6 +92,43 @@ bool pool_memory_holds(const struct pool *pool)
 	       pool->agreed->is_modern == (era_of(pool->server) == ERA_MODERN);
 }
 
+static void set_initialize_result(struct pool *pool, struct msg *msg)
+{
+	msg_unref(&pool->initialize_result);
+	pool->initialize_result = msg;
+	pool->server_info = era_server_info(msg->text);
+}
+
+bool pool_memory_describe(struct pool *pool, struct slice result, struct slice written)
+{
+	struct msg *now = server_capabilities_share(result, pool->principal);
+	bool is_other = pool->initialize_result != NULL &&
+			!slice_is_equal(pool->initialize_result->text, now->text);
+
+	msg_unref(&pool->memory.described);
+	pool->memory.described = slice_is_equal(result, written) ?
+					 msg_ref(now) :
+					 server_capabilities_share(written, pool->principal);
+	set_initialize_result(pool, now);
+	return is_other;
+}
+
+uint64_t pool_memory_changes(const struct pool *pool)
+{
+	return pool->list_changes + server_rules(pool->server);
+}
+
+void pool_memory_use_rules(struct pool *pool)
+{
+	struct msg *now;
+
+	if (pool->initialize_result == NULL)
+		return;
+	now = intake_again(pool->server, &pool->router->limits, pool->memory.described->text);
+	if (now != NULL) /* always: only our own members stand beside the result */
+		set_initialize_result(pool, now);
+}
+
 /* Leaves the pool as if it had never had a process. */
 static void forget(struct pool *pool)
 {
@@ -96,11 +138,14 @@ static void forget(struct pool *pool)
 	pool->server_info = slice_of(NULL, 0);
 	pool->capabilities = (struct server_capabilities){ 0, 0 };
 	msg_unref(&pool->initialize_result);
+	msg_unref(&pool->memory.described);
 }
 
 static size_t count_bytes(const struct pool *pool)
 {
 	return sizeof(*pool) + sizeof(*pool->sharing) + pool->initialize_result->text.n +
+	       (pool->memory.described != pool->initialize_result ? pool->memory.described->text.n :
+								    0) +
 	       pool->setup.initialize->text.n + pool->setup.claims.len +
 	       pool->setup.capabilities.len + strlen(pool->class);
 }

@@ -14,8 +14,10 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/slice.h"
 #include "io/loop.h"
 
+struct msg;
 struct pool;
 
 /* Pools that exist only for their memory; beyond that, the least recently used one is dropped. */
@@ -40,6 +42,8 @@ struct pool_memory {
 	struct timer ends; /* running: the memory is valid */
 	uint64_t restarts; /* restarts ordered for its server when it began */
 	uint64_t losses;   /* processes of the pool that failed, ever */
+	/* The pool's initialize_result as the server wrote it: the rules may change. */
+	struct msg *described;
 };
 
 void pool_memories_init(struct pool_memories *memories);
@@ -54,6 +58,16 @@ void pool_memory_end(struct pool *pool);
 void pool_memory_note_lost(struct pool *pool);
 /* Whether what its last process said may be used as an answer. */
 bool pool_memory_holds(const struct pool *pool);
+
+/*
+ * One of its processes has described itself in this InitializeResult, and `written` as the server
+ * wrote it. Returns whether an earlier one did so differently.
+ */
+bool pool_memory_describe(struct pool *pool, struct slice result, struct slice written);
+/* When this number changes, what lists of its processes said no longer counts. */
+uint64_t pool_memory_changes(const struct pool *pool);
+/* The server has other rules: applies them to the description. */
+void pool_memory_use_rules(struct pool *pool);
 
 /*
  * Nobody uses the pool and it has no process. Whether to keep it; if not, it has dropped what it

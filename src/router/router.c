@@ -141,6 +141,16 @@ void router_start_server(struct router *router, struct server *server)
 		first_looks_add(&router->first_looks, server);
 }
 
+void router_use_rules(struct router *router, const struct server *server)
+{
+	LIST_FOREACH(node, &router->slots.pools) {
+		struct pool *pool = container_of(node, struct pool, link);
+
+		if (pool->server == server)
+			pool_memory_use_rules(pool);
+	}
+}
+
 void router_retire_server(struct router *router, struct server *server)
 {
 	CHECK(!server->is_retired);

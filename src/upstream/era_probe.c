@@ -83,10 +83,12 @@ static struct era_probe *probe_of(const struct upstream *upstream)
 }
 
 /* The response is not used: a process that serves clients is asked again. */
-static void era_probe_on_ready(struct upstream *upstream, const struct envelope *response)
+static void era_probe_on_ready(struct upstream *upstream, const struct envelope *response,
+			       struct slice described)
 {
 	CHECK(upstream_is_modern(upstream));
 	(void)response;
+	(void)described;
 	era_probe_end(probe_of(upstream), ERA_MODERN);
 	upstream_close(upstream, REASON_DONE);
 }

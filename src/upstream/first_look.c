@@ -218,7 +218,8 @@ static void first_look_on_deadline(struct timer *timer)
 
 /* ---- what the process does ---- */
 
-static void on_ready(struct upstream *upstream, const struct envelope *response)
+static void on_ready(struct upstream *upstream, const struct envelope *response,
+		     struct slice described)
 {
 	static const char *const name[] = { "serverInfo", "name" };
 	static const char *const version[] = { "serverInfo", "version" };
@@ -226,6 +227,7 @@ static void on_ready(struct upstream *upstream, const struct envelope *response)
 	struct slice result = response->result.text;
 	struct first_look *look = look_of(upstream);
 
+	(void)described;
 	look->answered_ms = clock_now_ms() - look->began_ms + 1;
 	(void)!scan_decode_string(scan_path(result, name, ARRAY_LEN(name)), &look->name);
 	(void)!scan_decode_string(scan_path(result, version, ARRAY_LEN(version)), &look->version);

@@ -6,6 +6,7 @@
 #include "upstream/intake.h"
 
 #include "base/clock.h"
+#include "jsonrpc/msg.h"
 #include "jsonrpc/splice.h"
 #include "policy/redact.h"
 #include "policy/sanitize.h"
@@ -85,4 +86,20 @@ const struct envelope *intake_take(struct intake *intake, struct server *server,
 void intake_fini(struct intake *intake)
 {
 	buf_fini(&intake->text);
+}
+
+struct msg *intake_again(struct server *server, const struct scan_limits *limits, struct slice text)
+{
+	struct intake intake = { .text = { 0 } };
+	const struct envelope *taken = NULL;
+	struct msg *msg = NULL;
+	struct envelope env;
+	struct error err;
+
+	if (scan_envelope(text, limits, SCAN_LENIENT, &env, &err) == 0)
+		taken = intake_take(&intake, server, limits, false, &env);
+	if (taken != NULL)
+		msg = msg_new(taken->text);
+	intake_fini(&intake);
+	return msg;
 }

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "jsonrpc/scan.h"
 
+struct msg;
 struct server;
 
 /* All zeros initially. */
@@ -34,6 +35,12 @@ struct intake {
 const struct envelope *intake_take(struct intake *intake, struct server *server,
 				   const struct scan_limits *limits, bool redacts,
 				   const struct envelope *env);
+/*
+ * A message that is not redacted and was kept as the server wrote it, under the rules in use now.
+ * NULL likewise.
+ */
+struct msg *intake_again(struct server *server, const struct scan_limits *limits,
+			 struct slice text);
 void intake_fini(struct intake *intake);
 
 #endif

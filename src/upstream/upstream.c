@@ -271,20 +271,20 @@ void upstream_adopt(struct upstream *upstream, const struct upstream_owner_ops *
 
 /* The owner always receives an InitializeResult, whatever the server's own result is. */
 static void upstream_tell_ready(struct upstream *upstream, const struct envelope *env,
-				struct slice initialize_result)
+				struct slice initialize_result, struct slice described)
 {
 	struct buf text = { 0 };
 	struct envelope written;
 	struct error err;
 
 	if (initialize_result.n == 0) {
-		upstream->owner->on_ready(upstream, env);
+		upstream->owner->on_ready(upstream, env, described);
 		return;
 	}
 	write_result(&text, env->id.text, initialize_result);
 	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &written,
 			  &err) == 0)
-		upstream->owner->on_ready(upstream, &written);
+		upstream->owner->on_ready(upstream, &written, described);
 	else /* cannot happen: the result was accepted before */
 		upstream_refuse(upstream);
 	buf_fini(&text);
@@ -302,17 +302,20 @@ static void upstream_note_unknown(struct upstream *upstream, struct slice result
 	buf_fini(&text);
 }
 
-static void upstream_on_handshake_result(struct upstream *upstream, const struct envelope *env)
+static void upstream_on_handshake_result(struct upstream *upstream, const struct envelope *env,
+					 struct slice written)
 {
-	struct buf initialize_result = { 0 };
+	struct buf initialize_result = { 0 }, described = { 0 };
 
+	(void)upstream->era->read_result(upstream, written, &described);
+	if (described.len > 0)
+		written = buf_slice(&described);
 	upstream->revision =
 		upstream->era->read_result(upstream, env->result.text, &initialize_result);
 	if (upstream->revision == NULL) {
 		upstream_note_unknown(upstream, env->result.text);
 		upstream_refuse(upstream);
-		buf_fini(&initialize_result);
-		return;
+		goto out;
 	}
 	upstream_set_state(upstream, UPSTREAM_READY);
 	upstream->ready_at_ms = clock_now_ms();
@@ -320,8 +323,10 @@ static void upstream_on_handshake_result(struct upstream *upstream, const struct
 	child_note_ready(upstream->child);
 	if (!upstream->is_disposable)
 		backoff_note_started(&upstream->server->backoff);
-	upstream_tell_ready(upstream, env, buf_slice(&initialize_result));
+	upstream_tell_ready(upstream, env, buf_slice(&initialize_result), written);
+out:
 	buf_fini(&initialize_result);
+	buf_fini(&described);
 }
 
 /* ---- timers ---- */
@@ -592,14 +597,15 @@ static bool is_of_notification(struct upstream *upstream, const struct envelope 
 	return true;
 }
 
-static void upstream_on_response(struct upstream *upstream, const struct envelope *env)
+static void upstream_on_response(struct upstream *upstream, const struct envelope *env,
+				 const struct envelope *written)
 {
 	struct upstream_request *request = upstream_find_request(upstream, env->id);
 	bool is_expected = !is_of_notification(upstream, env);
 
 	if (is_of_handshake(upstream, env->id)) {
 		if (env->kind == ENVELOPE_RESULT)
-			upstream_on_handshake_result(upstream, env);
+			upstream_on_handshake_result(upstream, env, written->result.text);
 		else
 			upstream->owner->on_refused(upstream, env);
 		return;
@@ -616,10 +622,12 @@ static void upstream_on_response(struct upstream *upstream, const struct envelop
 		upstream_on_stray_response(upstream, env);
 }
 
-static void upstream_take(struct upstream *upstream, const struct envelope *env)
+/* written: the message before intake. */
+static void upstream_take(struct upstream *upstream, const struct envelope *env,
+			  const struct envelope *written)
 {
 	if (env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)
-		upstream_on_response(upstream, env);
+		upstream_on_response(upstream, env, written);
 	else if (env->kind == ENVELOPE_REQUEST && upstream->era->may_ask)
 		upstream->owner->on_request(upstream, env);
 	else if (env->kind == ENVELOPE_REQUEST)
@@ -664,7 +672,7 @@ void upstream_on_message(struct upstream *upstream, const struct envelope *env)
 	taken = intake_take(&intake, upstream->server, &upstream->shared->limits,
 			    upstream_is_serving(upstream), env);
 	if (taken != NULL)
-		upstream_take(upstream, taken);
+		upstream_take(upstream, taken, env);
 	else if (env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)
 		upstream_on_malformed(upstream, env->id, REASON_CHILD_PROTOCOL_ERROR);
 	else

@@ -52,8 +52,8 @@ struct upstream_shared {
 
 /* What the owner is notified of. */
 struct upstream_owner_ops {
-	/* The handshake succeeded; `revision` is set. `response`: to initialize, in either era. */
-	void (*on_ready)(struct upstream *upstream, const struct envelope *response);
+	/* `env`: the response to initialize, in either era; `raw`: its result, before intake. */
+	void (*on_ready)(struct upstream *upstream, const struct envelope *env, struct slice raw);
 	/* The server answered the handshake with an error. The owner closes or refuses it. */
 	void (*on_refused)(struct upstream *upstream, const struct envelope *response);
 	void (*on_request)(struct upstream *upstream, const struct envelope *env);

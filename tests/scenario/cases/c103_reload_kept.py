@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the gateway keeps of a server's output, and calls that wait, when another configuration comes. product.md §4."""
+import json
+import os
+
+import mcp
+from c100_reload import reload
+from c71_ctl import ctl
+from c80_stateless import begin as begin_modern, fields, message
+from c96_pins import DO, EVIL, Lists, SAFE, is_refused
+from harness import case, eq, merged, ok, wait_for
+
+SECRET, HIDDEN = "sk-0123456789", "a​b"
+KINDS = ("session", "principal", "shared")
+
+
+def modern(t, server, method, params=None):
+    body = message(method, params or {})
+    answer = json.loads(begin_modern(t, server, body, fields(body)).response().read())
+    return answer["result"]
+
+
+def told(t, session, server):
+    """What clients of both eras, those that are there and new ones, are told of this server now."""
+    fresh = t.session(server)
+    texts = [session.ask("tools/list")["result"]["tools"][0]["description"], fresh.ask("tools/list")["result"]["tools"][0]["description"],
+             modern(t, server, "tools/list")["tools"][0]["description"]]
+    return texts, [fresh.result["result"]["instructions"], modern(t, server, "server/discover")["instructions"]]
+
+
+@case(daemon=False, deadline=60)
+def lists_and_instructions(t):
+    """product §5 SEC-52: what is shown from the reload on follows its redact and sanitize, whoever was shown it before, with every isolation; and back."""
+    tool = {"name": "do", "description": SECRET + HIDDEN, "inputSchema": {"type": "object"}}
+    script = {"capabilities": {"tools": {"listChanged": True}}, "on": {"tools/list": [["result", {"tools": [tool]}]]},
+              "init": [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},'
+                        '"serverInfo":{"name":"x","version":"1"},"instructions":%s}}\n' % json.dumps(HIDDEN)]]}
+    def servers(**rules):
+        return {kind: dict({"script": script, "isolation": kind}, **rules) for kind in KINDS}
+    t.start(servers())
+    sessions = {kind: t.session(kind) for kind in KINDS}
+    plain = ([SECRET + HIDDEN] * 3, [HIDDEN] * 2)
+    for kind, s in sessions.items():
+        eq(told(t, s, kind), plain, kind)
+    for rules, secret, hidden in (({"redact": ["sk-[0-9]+"]}, "[redacted]", HIDDEN), ({"sanitize": {"invisible": "strip"}}, SECRET, "ab"), ({}, SECRET, HIDDEN)):
+        reload(t, servers(**rules))
+        for kind, s in sessions.items():
+            eq(told(t, s, kind), ([secret + hidden] * 3, [hidden] * 2), (kind, rules))
+
+
+def pins_begin(t, mode):
+    lists = Lists(t)
+    def servers(pin):
+        return {kind: lists.server(pin=pin, isolation=kind) for kind in KINDS}
+    t.start(servers("off"))
+    sessions = {kind: t.session(kind) for kind in KINDS}
+    for kind in ("session", "shared"):
+        sessions[kind].ask("tools/list")
+    reload(t, servers(mode))
+    for kind, s in sessions.items():
+        eq(s.ask("tools/list")["result"]["tools"], [SAFE, DO], kind)
+        ok("result" in s.ask("tools/call", {"name": "echo", "arguments": {"text": "x"}}), kind)
+        ok("result" in t.session(kind).ask("tools/call", {"name": "echo", "arguments": {"text": "x"}}), kind)
+    eq(waiting(t), [])
+    lists.write(tools=[EVIL, DO])
+    reload(t, servers("off"))
+    for kind, s in sessions.items():
+        eq(s.ask("tools/list")["result"]["tools"], [EVIL, DO], kind)
+    eq(json.loads(ctl(t, "pins", "--json")[0])["pins"], [])
+    reload(t, servers(mode))
+    for kind, s in sessions.items():
+        eq(s.ask("tools/list")["result"]["tools"], [EVIL, DO] if mode == "warn" else [DO], kind)
+    eq(waiting(t), sorted((kind, "echo") for kind in KINDS), "what was approved once")
+
+
+@case(daemon=False, deadline=60)
+def pins_that_warn_begin(t):
+    """SEC-65: with pins from a reload on, nothing that was shown before, or comes with the first list, waits; pins that were there come back."""
+    pins_begin(t, "warn")
+
+
+@case(daemon=False, deadline=60)
+def pins_that_are_enforced_begin(t):
+    """SEC-65: likewise, and every tool can be called."""
+    pins_begin(t, "enforce")
+
+
+def pins_begin_with_what_was_shown(t, mode):
+    lists = Lists(t)
+    def servers(pin):
+        return {kind: lists.server(pin=pin, isolation=kind) for kind in KINDS}
+    t.start(servers("off"))
+    sessions = {kind: t.session(kind) for kind in KINDS}
+    for s in sessions.values():
+        eq(s.ask("tools/list")["result"]["tools"], [SAFE, DO])
+    lists.write(tools=[EVIL, DO])
+    reload(t, servers(mode))
+    for kind, s in sessions.items():
+        eq(s.ask("tools/list")["result"]["tools"], [EVIL, DO] if mode == "warn" else [DO], kind)
+        eq(is_refused(s.ask("tools/call", {"name": "echo", "arguments": {"text": "x"}})), mode == "enforce", kind)
+    eq(waiting(t), sorted((kind, "echo") for kind in KINDS))
+
+
+@case(daemon=False, deadline=60)
+def pins_that_warn_begin_with_what_was_shown(t):
+    """SEC-65: what a server has changed since it was shown last, under no pins yet, waits for approval."""
+    pins_begin_with_what_was_shown(t, "warn")
+
+
+@case(daemon=False, deadline=60)
+def pins_that_are_enforced_begin_with_what_was_shown(t):
+    """SEC-65: likewise, and it is withheld."""
+    pins_begin_with_what_was_shown(t, "enforce")
+
+
+def waiting(t):
+    return sorted((pin["server"], pin["name"]) for pin in json.loads(ctl(t, "pins", "--json")[0])["pins"] if pin["state"] != "approved")
