@@ -67,6 +67,10 @@ int fetcher_process_renew(struct fetcher_process *process, const struct config *
 	int fd = is_needed ? make_config(config, err) : -1;
 
 	CHECK(process->gateway_fd < 0);
+	/* If there is none, nobody is asked: what is known so far are the addresses of other issuers. */
+	if (process->config >= 0)
+		close(process->config);
+	process->config = -1;
 	if (is_needed && fd < 0)
 		return -1;
 	if (is_needed && process->log_relay.in < 0 &&
@@ -74,8 +78,6 @@ int fetcher_process_renew(struct fetcher_process *process, const struct config *
 		close(fd);
 		return -1;
 	}
-	if (process->config >= 0)
-		close(process->config);
 	process->config = fd;
 	return 0;
 }

@@ -393,7 +393,10 @@ static void begin(struct reload *reload)
 	if (reload->parts.request != NULL)
 		read_config(reload);
 	if (reload->next != NULL) {
-		reload->has_other_issuers = !config_has_same_issuers(now, reload->next);
+		/* Where nobody could be told of the issuers in use, this reload is to tell him. */
+		reload->has_other_issuers =
+			!config_has_same_issuers(now, reload->next) ||
+			(config_is_fetching(reload->next) && reload->parts.fetcher->config < 0);
 		reload->servers = era_store_hand_over(reload->parts.era_store, reload->numbers,
 						      reload->next->server_count, &err);
 		if (reload->servers < 0)

@@ -10,6 +10,7 @@
 #include <openssl/x509.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,13 +60,18 @@ static void put(const char *path, const char *text)
 	assert_int_equal(chmod(path, 0600), 0);
 }
 
-static const char *logged(void)
+static const char *text_of(int fd)
 {
 	static char text[1 << 16];
-	ssize_t n = pread(log_fd, text, sizeof(text) - 1, 0);
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 
 	text[n > 0 ? n : 0] = '\0';
 	return text;
+}
+
+static const char *logged(void)
+{
+	return text_of(log_fd);
 }
 
 static size_t count_logged(const char *text)
@@ -432,6 +438,60 @@ static void what_is_judged_bad_is_not_used(void **state)
 	assert_string_equal(hear_report(2, true), "added b\n");
 }
 
+#define ISSUER(name)                                            \
+	"public_url: https://mcp.example\nauth: {mode: oauth, " \
+	"issuers: [{issuer: \"https://" name ".example\"}]}\n" ONE
+
+/* Nobody asks while it is not known who is meant, and somebody does so afterwards, whatever the verdict is. */
+static void whoever_fetches_goes_on_after_any_verdict(void **state)
+{
+	begin_with(ISSUER("a"));
+	for (int i = 0; i < 4; i++) {
+		bool is_used = i % 2 == 1;
+
+		assert_int_equal(fetcher.gateway_fd, ends[0]);
+		put(file, i < 2 ? ISSUER("b") : ISSUER("c"));
+		order((uint64_t)i + 1);
+		hear_config(1);
+		assert_int_equal(fetcher.gateway_fd, -1);
+		judge(is_used);
+		assert_int_equal(fetcher.gateway_fd, ends[0]);
+		hear_report((uint64_t)i + 1, is_used);
+		assert_non_null(strstr(text_of(fetcher.config), i == 0 ? "https://a.example" :
+								i < 3  ? "https://b.example" :
+									 "https://c.example"));
+	}
+	put(file, ISSUER("d"));
+	order(5);
+	hear_config(1);
+	end_gateway();
+	start_gateway();
+	assert_int_equal(fetcher.gateway_fd, ends[0]);
+	assert_non_null(strstr(text_of(fetcher.config), "https://c.example"));
+}
+
+/* What is asked by number must not be asked of the issuers that were there before. */
+static void nobody_fetches_without_the_issuers_in_use(void **state)
+{
+	struct rlimit before, none;
+	struct error err;
+
+	begin_with(ISSUER("a"));
+	fetcher_process_set_gateway(&fetcher, -1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ 0, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(fetcher_process_renew(&fetcher, server_slots_config(&slots), &err), -1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(fetcher.config, -1);
+	fetcher_process_set_gateway(&fetcher, ends[0]);
+	assert_int_equal(fetcher_process_do_due(&fetcher), UINT64_MAX);
+	order(1);
+	hear_config(1);
+	judge(true);
+	assert_non_null(strstr(text_of(fetcher.config), "https://a.example"));
+}
+
 static void bad_files_never_reach_a_gateway(void **state)
 {
 	begin_with(ONE);
@@ -530,6 +590,37 @@ static void removed_servers_end_whatever_a_gateway_says(void **state)
 	children_release(&children, &again_b, server_slots_release(&slots, 1));
 	reload_free_slots(&reload);
 	assert_int_equal(slots.slots[1].state, SERVER_SLOT_FREE);
+}
+
+/* Each process is that of its server, where several have some. */
+static void those_of_others_go_on(void **state)
+{
+	struct ipc_message start = { .type = IPC_START };
+
+	begin_with("drain_timeout: 1s\ndefaults: {stop: {grace: 1s, term: 1s}}\n" TWO);
+	for (start.server = 0; start.server < 2; start.server++)
+		for (int i = 0; i < 2; i++) {
+			start.child++;
+			children_request(&children, &start, -1);
+		}
+	put(file, "drain_timeout: 1s\n" ONE);
+	order(1);
+	hear_config(1);
+	judge(true);
+	clock_freeze(now_ms += 1000 + SERVER_SLOTS_RESERVE_MS);
+	server_slots_do_due(&slots);
+	clock_freeze(now_ms += 2000 + SERVER_SLOTS_RESERVE_MS);
+	reload_free_slots(&reload);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(reap_child(), SIGKILL);
+	assert_int_equal(slots.slots[1].starts.processes, 2); /* the gateway is not told yet */
+	children_tell(&children);
+	assert_int_equal(slots.slots[1].starts.processes, 0);
+	assert_int_equal(slots.slots[0].starts.processes, 2);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), 0);
+	children_kill_all(&children);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(reap_child(), SIGKILL);
 }
 
 /* BACK-ERA-06: of a server whose number is free before the eras are written. */
@@ -849,10 +940,13 @@ int main(void)
 		TEST(what_is_judged_good_is_used),
 		TEST(the_log_and_the_audit_go_elsewhere),
 		TEST(what_is_judged_bad_is_not_used),
+		TEST(whoever_fetches_goes_on_after_any_verdict),
+		TEST(nobody_fetches_without_the_issuers_in_use),
 		TEST(bad_files_never_reach_a_gateway),
 		TEST(orders_meanwhile_are_done_afterwards),
 		TEST(orders_are_bounded),
 		TEST(removed_servers_end_whatever_a_gateway_says),
+		TEST(those_of_others_go_on),
 		TEST(what_is_known_of_a_server_is_freed_with_it),
 		TEST(failures_are_not_those_of_the_one_before),
 		TEST(reload_waits_for_a_gateway_that_serves),

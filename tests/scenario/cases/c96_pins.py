@@ -6,6 +6,7 @@ file, which the cases change. What was called is judged by what the server recor
 import json
 import os
 
+from c100_reload import reload
 from c65_doors import WAYS, Way
 from c71_ctl import HOSTILE, ctl
 from c92_permissions import ask, counted
@@ -379,6 +380,21 @@ def the_next_daemon_remembers(t):
     with open(path, "w") as f:  # as an earlier release wrote it
         f.write(first.rsplit(" ", 1)[0] + "\n" + rest)
     eq(tools(start_in(t, lists, state)), [SAFE, DO])
+
+
+@case(daemon=False, deadline=40)
+def pins_that_come_by_a_reload(t):
+    """SEC-68 product §4: they are there after a restart, as if the daemon had begun with them; those of a server that is gone meanwhile, too."""
+    lists, state = Lists(t), t.directory()
+    eq(tools(start_in(t, lists, state, pin="off")), [SAFE, DO])
+    reload(t, {"main": lists.server(), "other": lists.server()})
+    eq([tools(t.session(server)) for server in ("main", "other")], [[SAFE, DO]] * 2)
+    reload(t, {"main": lists.server()})
+    stop(t)
+    lists.write(tools=[EVIL, DO])
+    eq(tools(start_in(t, lists, state)), [DO])
+    reload(t, {"main": lists.server(), "other": lists.server()})
+    eq(tools(t.session("other")), [DO])
 
 
 @case(daemon=False, deadline=60)
