@@ -118,6 +118,24 @@ def reloads_before_there_is_a_server(t):
     t.session().echo("hello")
 
 
+@case(daemon=False, deadline=30)
+def nothing_of_everything(t):
+    """product §4: no servers, no tokens, no issuers, no roles, in every order: each is a configuration, and the operator is told of it."""
+    oauth = {"public_url": "https://mcp.example", "auth": {"mode": "oauth", "issuers": []}}
+    empty = [({}, {"auth": {"mode": "token", "tokens": []}}), ({}, oauth), ({"off": {"enabled": False}}, {"roles": {}}),
+             ({}, merged(oauth, {"audit": {"to": os.path.join(t.directory(), "audit")}})), ({"main": {}}, {"auth": {"mode": "token", "tokens": []}}), ({}, {})]
+    t.start({}, wait=False)
+    t.daemon.wait_log("gateway_ready")
+    t.daemon.use_url("http://%s/" % t.daemon.log("listen")[0].rpartition("address=")[2].split()[0])
+    for servers, config in empty + empty[::-2]:
+        reload(t, servers, config)
+        for words in (["status"], ["status", "--json"], ["servers"], ["pins"], ["deny", "list"]):
+            ctl(t, *words)
+        c75_metrics.read(t)
+        ok(t.conn().request("POST", "/main/mcp").status in (400, 401, 403, 404, 406, 415), "an answer")
+    eq(len(t.daemon.log("gateway_start")), 1, "gateways")
+
+
 @case(daemon=False)
 def sessions_of_a_removed_server_have_the_drain_time(t):
     """product §4: what is left of a removed server ends after drain_timeout, with its processes."""
