@@ -37,7 +37,7 @@ static void append_pin(struct buf *out, const char *server, const struct pin *pi
 
 void pin_record_write(const struct pins *pins, const char *server, bool with_texts, struct buf *out)
 {
-	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++)
+	for (enum permission_kind kind = 0; kind < PIN_KINDS; kind++)
 		if (pins->is_known[kind])
 			buf_printf(out, "%s\tknown\t%s\n", server, pin_kind_name(kind));
 	LIST_FOREACH(node, &pins->all)
@@ -48,7 +48,7 @@ void pin_record_write(const struct pins *pins, const char *server, bool with_tex
 
 static int read_kind(struct slice word, enum permission_kind *kind_r)
 {
-	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
+	for (enum permission_kind kind = 0; kind < PIN_KINDS; kind++) {
 		if (!slice_is_equal(word, slice_str(pin_kind_name(kind))))
 			continue;
 		*kind_r = kind;

@@ -52,6 +52,12 @@ static void what_is_written_is_read(void **state)
 			      "a\ttool\tapproved\t41\t" D1 "\t\t\t\n"
 			      "a\ttool\tchanged\t42\t" D1 "\t\t" D2 "\t\n"
 			      "a\tprompt\tnew\t41\t\t\t" D2 "\t\n");
+	/* What the server says of itself; files without it are older. */
+	assert_false(pins.is_known[PIN_SERVER]);
+	assert_int_equal(read("known\tserver"), 0);
+	assert_int_equal(read("server\tapproved\t696e737472756374696f6e73\t" D1 "\t\"x\"\t\t"), 0);
+	assert_true(pins.is_known[PIN_SERVER]);
+	assert_non_null(pins_find(&pins, PIN_SERVER, SLICE_LIT("instructions")));
 	/* It is found by what its name means. */
 	assert_non_null(pins_find(&pins, PERMISSION_TOOL, SLICE_LIT("b")));
 }

@@ -17,6 +17,7 @@ const char *pin_kind_name(enum permission_kind kind)
 		[PERMISSION_PROMPT] = "prompt",
 		[PERMISSION_RESOURCE] = "resource",
 		[PERMISSION_TEMPLATE] = "template",
+		[PIN_SERVER] = "server",
 	};
 
 	CHECK((size_t)kind < ARRAY_LEN(names));
@@ -151,7 +152,7 @@ void pins_fini(struct pins *pins)
 
 void pins_lose(struct pins *pins)
 {
-	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++)
+	for (enum permission_kind kind = 0; kind < PIN_KINDS; kind++)
 		pins->is_known[kind] = true;
 }
 

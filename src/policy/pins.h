@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The approved definitions of the tools, prompts, resources and templates of one server. A
+ * The approved definitions of the tools, prompts, resources and templates of one server, and of what
+ * it says of itself. A
  * definition is approved by the operator, or by being part of the server's first complete list. A
  * definition that changes or appears later waits for the operator. It keeps waiting whatever other
  * lists contain, so what clients see does not depend on which list came last. Pure functions;
@@ -21,6 +22,10 @@
 #include "policy/permissions.h"
 
 struct json;
+
+/* Besides the kinds of items: what a server says of itself, under the names of its members. */
+#define PIN_SERVER ((enum permission_kind)PERMISSION_KINDS)
+#define PIN_KINDS (PERMISSION_KINDS + 1)
 
 #define PIN_DIGEST_BYTES 32
 #define PIN_NAME_BYTES_MAX 1024 /* of a folded name, and of a name as written */
@@ -74,10 +79,10 @@ struct pins {
 	size_t text_bytes;
 	size_t name_bytes;
 	/* a list of this kind was seen completely: later items are new */
-	bool is_known[PERMISSION_KINDS];
-	uint64_t next_page[PERMISSION_KINDS]; /* until then: the page to continue with */
+	bool is_known[PIN_KINDS];
+	uint64_t next_page[PIN_KINDS]; /* until then: the page to continue with */
 	/* until then: the number of pages that had a successor */
-	unsigned int pages[PERMISSION_KINDS];
+	unsigned int pages[PIN_KINDS];
 	uint64_t look; /* number of the current look */
 	/* number of the operator's decisions: cached lists are outdated after each */
 	uint64_t decisions;

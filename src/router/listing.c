@@ -16,8 +16,10 @@ struct filter {
 	const struct server *server;
 	const struct rights *rights;
 	const struct listing_kind *kind;
+	struct json list; /* of that kind */
 	struct buf *out;
-	size_t kept;
+	size_t kept;    /* of its items */
+	size_t members; /* of the result */
 	bool has_left_out;
 };
 
@@ -40,18 +42,55 @@ static int take_item(struct slice item, void *arg)
 	return 0;
 }
 
+/* Where definitions are approved, nothing else that a model could read stands beside them. */
+static bool is_beside(const struct filter *filter, struct slice name)
+{
+	static const struct slice names[] = { SLICE("nextCursor"), SLICE("resultType"),
+					      SLICE("ttlMs"), SLICE("cacheScope") };
+
+	return filter->server->conf.pin != PIN_ENFORCE ||
+	       slices_has((struct slices){ names, ARRAY_LEN(names) }, name);
+}
+
+static int take_member(struct slice name, struct json value, void *arg)
+{
+	struct filter *filter = arg;
+	bool is_list = value.text.p == filter->list.text.p;
+	struct error err;
+
+	if (!is_list && !is_beside(filter, name)) {
+		filter->has_left_out = true;
+		return 0;
+	}
+	if (filter->members++ > 0)
+		buf_append_char(filter->out, ',');
+	buf_append_slice(filter->out, slice_between(name.p - 1, value.text.p));
+	if (!is_list) {
+		buf_append_slice(filter->out, value.text);
+		return 0;
+	}
+	buf_append_char(filter->out, '[');
+	CHECK(scan_array(value.text, SIZE_MAX, take_item, filter, &err) >= 0);
+	buf_append_char(filter->out, ']');
+	return 0;
+}
+
 static const struct envelope *filter_list(struct convert *convert, struct filter *filter,
-					  struct json list, const struct envelope *env)
+					  const struct envelope *env)
 {
 	static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX,
 						   .id_max = SIZE_MAX };
-	const char *end = list.text.p + list.text.n;
+	struct slice result = env->result.text;
 	struct error err;
 
-	buf_append_slice(&convert->text, slice_between(env->text.p, list.text.p + 1));
-	if (scan_array(list.text, SIZE_MAX, take_item, filter, &err) < 0 || !filter->has_left_out)
+	buf_append_slice(&convert->text, slice_between(env->text.p, result.p));
+	buf_append_char(&convert->text, '{');
+	scan_members(result, take_member, filter);
+	buf_append_char(&convert->text, '}');
+	if (!filter->has_left_out)
 		return env;
-	buf_append_slice(&convert->text, slice_between(end - 1, env->text.p + env->text.n));
+	buf_append_slice(&convert->text,
+			 slice_between(result.p + result.n, env->text.p + env->text.n));
 	if (scan_envelope(buf_slice(&convert->text), &limits, SCAN_LENIENT, &convert->env, &err) <
 	    0)
 		return env; /* cannot happen: it was accepted before */
@@ -64,7 +103,6 @@ const struct envelope *listing_filter(struct convert *convert, const struct call
 	const struct server *server = call->client->server;
 	const struct server_conf *conf = &server->conf;
 	struct filter filter = { .server = server, .rights = &call->rights, .out = &convert->text };
-	struct json list;
 
 	if ((!conf->permissions.has_rules && !call->rights.needs_roles && !conf->needs.hides &&
 	     conf->pin != PIN_ENFORCE) ||
@@ -73,7 +111,7 @@ const struct envelope *listing_filter(struct convert *convert, const struct call
 	filter.kind = listing_kind_find(call->method);
 	if (filter.kind == NULL)
 		return env;
-	if (listing_kind_find_items(filter.kind, env->result.text, &list) < 0)
+	if (listing_kind_find_items(filter.kind, env->result.text, &filter.list) < 0)
 		return NULL;
-	return list.type == JSON_ARRAY ? filter_list(convert, &filter, list, env) : env;
+	return filter.list.type == JSON_ARRAY ? filter_list(convert, &filter, env) : env;
 }

@@ -174,7 +174,201 @@ void pinning_look(struct server *server, const struct method *method, struct sli
 	buf_fini(&look.text);
 }
 
+/* ---- what a server says of itself ---- */
+
+static const struct slice spoken[] = { SLICE("instructions"), SLICE("serverInfo") };
+#define SPOKEN_INFO 1
+
+/* Collects what clients could read as the member `name`; of serverInfo, what it has besides name and version. */
+struct saying {
+	struct slice name;
+	struct buf text;
+	bool is_info;
+	bool is_bad;
+};
+
+static bool is_called(struct slice written, struct slice name)
+{
+	struct json quoted = { JSON_STRING, true, slice_of(written.p - 1, written.n + 2) };
+	struct buf plain = { 0 };
+	bool is_it = scan_decode_string(quoted, &plain) == 0 &&
+		     slice_is_equal_nocase(buf_slice(&plain), name);
+
+	buf_fini(&plain);
+	return is_it;
+}
+
+static int add_info(struct slice written, struct json value, void *arg)
+{
+	struct saying *saying = arg;
+
+	if (slice_is_equal(written, SLICE_LIT("name")) ||
+	    slice_is_equal(written, SLICE_LIT("version")))
+		return 0;
+	buf_append_char(&saying->text, saying->text.len > 0 ? ',' : '{');
+	buf_append_slice(&saying->text, slice_of(written.p - 1, written.n + 2));
+	buf_append_char(&saying->text, ':');
+	buf_append_slice(&saying->text, value.text);
+	return 0;
+}
+
+static int add_saying(struct slice written, struct json value, void *arg)
+{
+	struct saying *saying = arg;
+
+	if (!is_called(written, saying->name) || value.type == JSON_NULL)
+		return 0;
+	saying->is_bad = saying->is_bad || saying->text.len > 0;
+	if (saying->is_info)
+		scan_members(value.text, add_info, saying);
+	else
+		buf_append_slice(&saying->text, value.text);
+	return 0;
+}
+
+static void note_saying(struct look *look, struct saying *saying)
+{
+	struct pin_item item = { .kind = PIN_SERVER, .name = saying->name };
+	struct digest digest;
+
+	look->folded.len = look->text.len = 0;
+	if (saying->is_info && saying->text.len > 0)
+		buf_append_char(&saying->text, '}');
+	/* What cannot be compared, or is there twice, is not approved either: it counts as it is written. */
+	if (saying->text.len == 0 ||
+	    permission_fold(PIN_SERVER, saying->name, &look->folded) != NULL || saying->is_bad ||
+	    canonical_append(&look->text, buf_slice(&saying->text), SCAN_DEPTH_MAX) < 0)
+		return;
+	item.folded = buf_slice(&look->folded);
+	digest_bytes(buf_slice(&look->text), &digest);
+	memcpy(item.definition.digest, digest.bytes, sizeof(digest.bytes));
+	item.definition.text = buf_slice(&look->text);
+	tell(look->server, &item, pins_note(&look->server->pins, &item));
+}
+
+static void read_saying(struct saying *saying, struct slice result, size_t which)
+{
+	*saying = (struct saying){ .name = spoken[which], .is_info = which == SPOKEN_INFO };
+	scan_members(result, add_saying, saying);
+}
+
+static void look_at_server(struct server *server, struct slice result)
+{
+	struct look look = { .server = server };
+	bool is_first;
+
+	if (server->conf.pin == PIN_OFF)
+		server->pins.follows = true;
+	is_first = !server->pins.follows && !server->pins.is_known[PIN_SERVER];
+	for (size_t i = 0; i < ARRAY_LEN(spoken); i++) {
+		struct saying saying;
+
+		read_saying(&saying, result, i);
+		note_saying(&look, &saying);
+		buf_fini(&saying.text);
+	}
+	pins_end_page(&server->pins, PIN_SERVER, 0, 0);
+	pin_memory_note(server->pin_memory, is_first);
+	buf_fini(&look.folded);
+	buf_fini(&look.text);
+}
+
 /* ---- withholding ---- */
+
+struct withholding {
+	bool is_withheld[ARRAY_LEN(spoken)];
+	struct buf *out;
+	size_t kept;
+};
+
+static void put_member(struct withholding *withholding, struct slice written, struct slice text)
+{
+	if (withholding->kept++ > 0)
+		buf_append_char(withholding->out, ',');
+	buf_append_slice(withholding->out, slice_of(written.p - 1, written.n + 2));
+	buf_append_char(withholding->out, ':');
+	buf_append_slice(withholding->out, text);
+}
+
+static int put_identity(struct slice written, struct json value, void *arg)
+{
+	if (slice_is_equal(written, SLICE_LIT("name")) ||
+	    slice_is_equal(written, SLICE_LIT("version")))
+		put_member(arg, written, value.text);
+	return 0;
+}
+
+static int put_shown(struct slice written, struct json value, void *arg)
+{
+	struct withholding *withholding = arg;
+	struct withholding inner = { .out = withholding->out };
+
+	for (size_t i = 0; i < ARRAY_LEN(spoken); i++) {
+		if (!withholding->is_withheld[i] || !is_called(written, spoken[i]))
+			continue;
+		if (i == SPOKEN_INFO) {
+			put_member(withholding, written, SLICE_LIT("{"));
+			scan_members(value.text, put_identity, &inner);
+			buf_append_char(withholding->out, '}');
+		}
+		return 0;
+	}
+	put_member(withholding, written, value.text);
+	return 0;
+}
+
+/* Of one process the definition may be the approved one, while that of another waits: neither is shown. */
+static bool is_withheld(const struct server *server, struct slice result, size_t which)
+{
+	struct saying saying;
+	bool is_said;
+	const struct pin *pin;
+	struct buf folded = { 0 };
+
+	read_saying(&saying, result, which);
+	is_said = saying.text.len > 0;
+	buf_fini(&saying.text);
+	if (!is_said || permission_fold(PIN_SERVER, spoken[which], &folded) != NULL)
+		return false;
+	pin = pins_find(&server->pins, PIN_SERVER, buf_slice(&folded));
+	buf_fini(&folded);
+	return saying.is_bad || pin == NULL || pin->state != PIN_APPROVED;
+}
+
+static const struct envelope *without_withheld(struct convert *convert, const struct server *server,
+					       const struct envelope *response)
+{
+	static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX,
+						   .id_max = SIZE_MAX };
+	struct withholding withholding = { .out = &convert->text };
+	struct slice result = response->result.text;
+	bool is_whole = true;
+	struct error err;
+
+	for (size_t i = 0; server->conf.pin == PIN_ENFORCE && i < ARRAY_LEN(spoken); i++) {
+		withholding.is_withheld[i] = is_withheld(server, result, i);
+		is_whole = is_whole && !withholding.is_withheld[i];
+	}
+	if (is_whole)
+		return response;
+	buf_append_slice(&convert->text, slice_between(response->text.p, result.p));
+	buf_append_char(&convert->text, '{');
+	scan_members(result, put_shown, &withholding);
+	buf_append_char(&convert->text, '}');
+	buf_append_slice(&convert->text,
+			 slice_between(result.p + result.n, response->text.p + response->text.n));
+	if (scan_envelope(buf_slice(&convert->text), &limits, SCAN_LENIENT, &convert->env, &err) <
+	    0)
+		return response; /* cannot happen: it was accepted before */
+	return &convert->env;
+}
+
+const struct envelope *pinning_take_server(struct convert *convert, struct server *server,
+					   const struct envelope *response)
+{
+	look_at_server(server, response->result.text);
+	return without_withheld(convert, server, response);
+}
 
 bool pinning_shows(const struct server *server, enum permission_kind kind, struct json name)
 {

@@ -12,6 +12,7 @@
 #include "jsonrpc/scan.h"
 #include "mcp/method.h"
 #include "process/server.h"
+#include "router/convert.h"
 
 /*
  * Checks a result of this method as the server wrote it, except for sanitize and redact; ignores
@@ -20,6 +21,13 @@
  */
 void pinning_look(struct server *server, const struct method *method, struct slice result,
 		  uint64_t page);
+/*
+ * Checks what a process of the server says of itself, its response to initialize: the instructions,
+ * and what serverInfo has besides name and version. Returns it without what is withheld: `response`
+ * itself, or an envelope that lives as long as *convert.
+ */
+const struct envelope *pinning_take_server(struct convert *convert, struct server *server,
+					   const struct envelope *response);
 /* Whether an item of a list may be shown; `name` as written. */
 bool pinning_shows(const struct server *server, enum permission_kind kind, struct json name);
 /*

@@ -3,9 +3,11 @@
 #include "router/pinning.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/unit_test.h"
 #include "obs/log.h"
 #include "router/listing_kind.h"
@@ -59,6 +61,58 @@ static size_t count(const char *word)
 	for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
 		lines++;
 	return lines;
+}
+
+/* What clients are told of a server that says this of itself, without envelope. */
+static void assert_said(const char *result, const char *shown)
+{
+	static const struct scan_limits limits = { 64, 256 };
+	char text[2048];
+	struct convert convert = { 0 };
+	struct envelope env;
+	struct error err;
+	struct slice found, wanted;
+
+	snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':1,'result':%s}", result);
+	assert_int_equal(scan_envelope(spell(text), &limits, SCAN_LENIENT, &env, &err), 0);
+	found = pinning_take_server(&convert, &server, &env)->result.text;
+	found = slice_of(mem_dup_slice(found), found.n);
+	wanted = spell(shown);
+	if (!slice_is_equal(found, wanted))
+		fail_msg("%s: %.*s", shown, SLICE_ARG(found));
+	free((char *)(uintptr_t)found.p);
+	convert_fini(&convert);
+}
+
+/* SEC-65: and once somebody could have read something else in it, it stays withheld. */
+static void what_a_server_says_of_itself_is_pinned(void **state)
+{
+	static const char good[] = "{'serverInfo':{'name':'n','title':'t'},'instructions':'i'}";
+
+	server.conf.pin = PIN_WARN;
+	assert_said(good, good);
+	assert_said("{'instructions':'other'}", "{'instructions':'other'}");
+	assert_int_equal(count("pin_waits"), 1);
+	server.conf.pin = PIN_ENFORCE;
+	assert_said(good, "{'serverInfo':{'name':'n','title':'t'}}");
+	pins_reject(&server.pins, pins_find(&server.pins, PIN_SERVER, SLICE_LIT("instructions")));
+	assert_said(good, good);
+	assert_said("{'serverInfo':{'title':'t','name':'n'},'instructions':'\\u0069'}",
+		    "{'serverInfo':{'title':'t','name':'n'},'instructions':'\\u0069'}");
+	assert_said("{'instructions':'i','Instructions':'more'}", "{}");
+	assert_said("{'instr\\u0075ctions':'more','x':1}", "{'x':1}");
+	assert_said("{'serverInfo':{'version':'2','name':'n','icons':[]}}",
+		    "{'serverInfo':{'version':'2','name':'n'}}");
+	assert_said("{'serverInfo':{'name':'n'}}", "{'serverInfo':{'name':'n'}}");
+}
+
+/* What is said later for the first time is new. */
+static void what_was_not_said_at_first_is_new(void **state)
+{
+	server.conf.pin = PIN_ENFORCE;
+	assert_said("{'serverInfo':{'name':'n'}}", "{'serverInfo':{'name':'n'}}");
+	assert_said("{'instructions':'i'}", "{}");
+	assert_int_equal(count("is=new"), 1);
 }
 
 static void pages_do_not_make_each_others_items_gone(void **state)
@@ -165,6 +219,8 @@ static void what_is_new_is_withheld(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_a_server_says_of_itself_is_pinned, begin, end),
+		cmocka_unit_test_setup_teardown(what_was_not_said_at_first_is_new, begin, end),
 		cmocka_unit_test_setup_teardown(pages_do_not_make_each_others_items_gone, begin,
 						end),
 		cmocka_unit_test_setup_teardown(lines_are_bounded_for_a_minute, begin, end),

@@ -15,8 +15,8 @@
 #include "router/call.h"
 #include "router/capability_class.h"
 #include "router/client.h"
-#include "router/convert.h"
 #include "router/era.h"
+#include "router/pinning.h"
 #include "router/pool_class.h"
 #include "router/pool_demand.h"
 #include "router/pool_era.h"
@@ -165,7 +165,6 @@ static void pool_admit_member(struct pool_member *member, const struct envelope 
 /* All members get the same, whichever upstream is ready. */
 static void pool_admit_to_shared(struct pool *pool)
 {
-	const struct scan_limits *limits = &pool->router->limits;
 	struct msg *msg = msg_ref(pool->initialize_result);
 	struct envelope env;
 	struct error err;
@@ -173,7 +172,7 @@ static void pool_admit_to_shared(struct pool *pool)
 	while (!list_is_empty(&pool->joining)) {
 		struct pool_member *member = member_at(pool->joining.next);
 
-		if (scan_envelope(msg->text, limits, SCAN_LENIENT, &env, &err) == 0)
+		if (scan_envelope(msg->text, &pool->router->limits, SCAN_LENIENT, &env, &err) == 0)
 			pool_admit_member(member, &env);
 		else /* cannot happen: we wrote it */
 			member->ops->on_failed(member, REASON_CHILD_PROTOCOL_ERROR);
@@ -187,9 +186,10 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 			  struct slice described)
 {
 	struct pool *pool = upstream->pool;
-	struct slice result = response->result.text;
-	bool is_first = pool->agreed == NULL;
-	bool is_other = true;
+	struct convert pinned = { 0 };
+	const struct envelope *shown = pinning_take_server(&pinned, pool->server, response);
+	struct slice result = shown->result.text;
+	bool is_first = pool->agreed == NULL, is_other = true;
 
 	CHECK(pool->starting > 0);
 	pool->starting--;
@@ -208,10 +208,11 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 	if (pool_is_shared(pool))
 		pool_admit_to_shared(pool);
 	else if (!list_is_empty(&pool->joining))
-		pool_admit_member(member_at(pool->joining.next), response);
+		pool_admit_member(member_at(pool->joining.next), shown);
 	/* The callback may have ended the session and, with it, this pool if that was its own. */
 	if (pool_is_shared(pool) || pool->member_count > 0)
 		pool_on_pump(&pool->pump);
+	convert_fini(&pinned);
 }
 
 static void pool_on_refused(struct upstream *upstream, const struct envelope *response)

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "process/server_rules.h"
+#include "router/convert.h"
 #include "router/era.h"
+#include "router/pinning.h"
 #include "router/pool.h"
 #include "router/router.h"
 #include "router/server_capabilities.h"
@@ -120,13 +122,22 @@ uint64_t pool_memory_changes(const struct pool *pool)
 
 void pool_memory_use_rules(struct pool *pool)
 {
+	const struct scan_limits *limits = &pool->router->limits;
+	struct convert pinned = { 0 };
+	struct envelope env;
+	struct error err;
 	struct msg *now;
 
 	if (pool->initialize_result == NULL)
 		return;
-	now = intake_again(pool->server, &pool->router->limits, pool->memory.described->text);
-	if (now != NULL) /* always: only our own members stand beside the result */
-		set_initialize_result(pool, now);
+	now = intake_again(pool->server, limits, pool->memory.described->text);
+	/* Always: only our own members stand beside the result. */
+	if (now != NULL && scan_envelope(now->text, limits, SCAN_LENIENT, &env, &err) == 0)
+		set_initialize_result(
+			pool,
+			msg_new(pinning_take_server(&pinned, pool->server, &env)->text));
+	msg_unref(&now);
+	convert_fini(&pinned);
 }
 
 /* Leaves the pool as if it had never had a process. */
