@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/halves.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -385,6 +386,52 @@ static void test_plain_length(void **state)
 	}
 }
 
+#define ROOM 16
+
+static void assert_left(const struct halves *halves, const char *expected)
+{
+	struct slice text;
+
+	assert_true(halves_read(halves, ROOM, &text));
+	assert_true(slice_is_equal(text, slice_str(expected)));
+}
+
+/* Whoever writes dies at every byte; the last of three texts is shorter than those before. */
+static void test_halves_are_whole(void **state)
+{
+	static const char *const texts[] = { "", "the first text", "another", "3" };
+	struct halves *halves = mem_zalloc(HALVES_BYTES(ROOM));
+	struct slice text;
+
+	(void)state;
+	for (size_t i = 1; i < ARRAY_LEN(texts); i++) {
+		char *at = halves_begin(halves, ROOM);
+
+		assert_left(halves, texts[i - 1]);
+		for (size_t n = 0; n < strlen(texts[i]); n++) {
+			at[n] = texts[i][n];
+			assert_left(halves, texts[i - 1]);
+			assert_ptr_equal(halves_begin(halves, ROOM),
+					 at); /* the next one begins again */
+		}
+		halves->bytes[!halves->half] = strlen(texts[i]);
+		assert_left(halves, texts[i - 1]);
+		halves_end(halves, ROOM, strlen(texts[i]));
+		assert_left(halves, texts[i]);
+		assert_true(halves_read(halves, ROOM, &text));
+		assert_ptr_equal(text.p, (char *)halves + halves_find_text(halves, ROOM));
+	}
+	halves->bytes[halves->half] = ROOM + 1;
+	assert_false(halves_read(halves, ROOM, &text));
+	halves->half = 2;
+	assert_false(halves_read(halves, ROOM, &text));
+	halves_end(halves, ROOM,
+		   (size_t)(stpcpy(halves_begin(halves, ROOM), "mended") -
+			    halves_begin(halves, ROOM)));
+	assert_left(halves, "mended");
+	free(halves);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -400,6 +447,7 @@ int main(void)
 		cmocka_unit_test(test_base64url),
 		cmocka_unit_test(test_base64url_has_one_spelling),
 		cmocka_unit_test(test_hex_is_read_whole),
+		cmocka_unit_test(test_halves_are_whole),
 		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_distance),
 		cmocka_unit_test(test_what_is_nearest),
