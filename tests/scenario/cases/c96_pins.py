@@ -332,7 +332,7 @@ def stop(t):
     eq(t.daemon.wait(), 0)
 
 
-@case(daemon=False, deadline=40)
+@case(daemon=False, deadline=90)
 def the_next_daemon_remembers(t):
     """SEC-65 SEC-68: what was approved, and what waits, is so after a restart of the daemon: a change meanwhile is found."""
     lists, state = Lists(t), t.directory()
