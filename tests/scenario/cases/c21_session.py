@@ -85,6 +85,21 @@ def delete_ends_everything(t):
 
 
 @case
+def delete_beside_a_stream_that_nobody_reads(t):
+    """FRONT-SESS-06 FRONT-SESS-09: what the stream still holds outlives its session for nobody; who reads it then finds its end."""
+    s, other = t.session(), t.session()
+    say = ["notify", "notifications/message", {"level": "info", "data": "x" * 20000}]
+    e = s.start_do(*[say] * 150, ["wait_cancel"])
+    wait_for(lambda: e.next(), 3, "its beginning")
+    eq(s.delete().status, 204)
+    messages = e.rest()
+    ok("error" in messages[-1], "the call ends with an error", messages[-1])
+    eq(other.echo("alive"), "alive")
+    eq(s.post(PING).status, 404)
+    s.id = None
+
+
+@case
 def delete_with_calls_in_flight(t):
     """FRONT-SESS-06 FRONT-SESS-09 REL-05: each call ends with an error at once; streams end."""
     s = t.session()

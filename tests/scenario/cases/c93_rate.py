@@ -292,6 +292,17 @@ def sessions_are_counted_where_they_began(t):
 
 
 @case(daemon=False, deadline=60)
+def what_is_refused_takes_nothing(t):
+    """SEC-54 product §5: the rate is the last check, so calls that a rule refuses, however many, leave all of it."""
+    t.start({"main": dict(SERVERS["main"], tools={"deny": ["do"], "arguments": {"forbidden_keys": ["no"]}})})
+    session = t.session("main")
+    for i in range(6):
+        eq(session.ask("tools/call", {"name": "echo", "arguments": {"no": 1}})["error"]["code"], -32602)
+        eq(session.ask("tools/call", {"name": "do", "arguments": {}})["error"]["code"], -32602)
+    eq([session.post(echo_of("w%d" % i)).status for i in range(5)], [200] * 4 + [429])
+
+
+@case(daemon=False, deadline=60)
 def batches_have_places_for_all(t):
     """REL-46 product §5: a batch is taken if there is room for all of its calls, and else none of them runs."""
     t.start({"narrow": SERVERS["narrow"]})
