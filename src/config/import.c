@@ -157,6 +157,7 @@ static struct tree *new_text(struct import *import, struct json value, bool is_o
 static void set_member(struct import *import, const char *key, struct json value,
 		       struct tree *child)
 {
+	CHECK(import->server != NULL);
 	if (tree_find(import->server, key) == NULL) {
 		add_with_key(import, import->server, key, value.text.p, child);
 		return;
@@ -263,6 +264,7 @@ static void convert_switch(struct import *import, struct json value, const char 
 	bool is_enabled = (value.type == JSON_TRUE) == (strcmp(key, "enabled") == 0);
 	struct tree *text;
 
+	CHECK(import->server != NULL);
 	if (value.type != JSON_TRUE && value.type != JSON_FALSE) {
 		leave_out(import, value.text.p, "must be true or false");
 		return;

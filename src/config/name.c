@@ -63,6 +63,7 @@ char *name_numbered(const char *name, size_t n)
 	char number[24];
 	int length = snprintf(number, sizeof(number), "-%zu", n);
 
+	CHECK(name[0] != '\0' && length < SERVER_NAME_MAX);
 	return mem_printf("%.*s%s", SERVER_NAME_MAX - length, name, number);
 }
 

@@ -228,6 +228,7 @@ enum pin_news pins_note(struct pins *pins, const struct pin_item *item)
 	struct pin *pin = pins_find(pins, item->kind, item->folded);
 	bool was_gone;
 
+	CHECK(item->kind < PIN_KINDS);
 	if (pin == NULL)
 		return note_first(pins, item);
 	if (pins->follows)

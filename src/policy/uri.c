@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "base/unicode.h"
 #include "policy/paths.h"
@@ -57,6 +58,7 @@ static bool is_wrapped(struct slice text)
 	size_t first = text_utf8_length(text);
 	size_t last = 1;
 
+	CHECK(first > 0);
 	while (last < text.n && ((unsigned char)text.p[text.n - last] & 0xC0) == 0x80)
 		last++;
 	return unicode_is_wrapping(unicode_decode(slice_of(text.p, first))) ||

@@ -122,6 +122,7 @@ static void put_texts(struct text_line *line, struct texts *texts)
 	size_t reserved = 0;
 	bool is_whole = true;
 
+	CHECK(texts->count <= TEXTS_MAX);
 	for (size_t i = 0; i < texts->count; i++)
 		reserved += audit_room(texts->items[i].field, texts->items[i].text.n);
 	for (size_t i = 0; i < texts->count; i++) {

@@ -248,6 +248,7 @@ static void note_saying(struct look *look, struct saying *saying)
 
 static void read_saying(struct saying *saying, struct slice result, size_t which)
 {
+	CHECK(which < ARRAY_LEN(spoken));
 	*saying = (struct saying){ .name = spoken[which], .is_info = which == SPOKEN_INFO };
 	scan_members(result, add_saying, saying);
 }
