@@ -2,26 +2,26 @@ noinst_LIBRARIES += src/jsonrpc/libjsonrpc.a
 src_jsonrpc_libjsonrpc_a_SOURCES = \
 	src/jsonrpc/canonical.c src/jsonrpc/canonical.h \
 	src/jsonrpc/grammar.c src/jsonrpc/grammar.h \
-	src/jsonrpc/id.c src/jsonrpc/id.h \
 	src/jsonrpc/json_tree.c src/jsonrpc/json_tree.h \
 	src/jsonrpc/msg.c src/jsonrpc/msg.h \
 	src/jsonrpc/plain.c src/jsonrpc/plain.h \
 	src/jsonrpc/scan.c src/jsonrpc/scan.h \
 	src/jsonrpc/scan_lookup.c \
 	src/jsonrpc/splice.c src/jsonrpc/splice.h \
+	src/jsonrpc/value.c src/jsonrpc/value.h \
 	src/jsonrpc/write.c src/jsonrpc/write.h
 
 JSONRPC_TEST_LIBS = src/jsonrpc/libjsonrpc.a src/base/libbase.a $(CMOCKA_LIBS)
 check_PROGRAMS += \
 	src/jsonrpc/canonical_test \
 	src/jsonrpc/grammar_test \
-	src/jsonrpc/id_test \
 	src/jsonrpc/json_tree_test \
 	src/jsonrpc/scan_test \
 	src/jsonrpc/scan_lookup_test \
 	src/jsonrpc/splice_test \
 	src/jsonrpc/msg_test \
 	src/jsonrpc/plain_test \
+	src/jsonrpc/value_test \
 	src/jsonrpc/write_test
 src_jsonrpc_canonical_test_SOURCES = src/jsonrpc/canonical_test.c
 src_jsonrpc_canonical_test_LDADD = $(JSONRPC_TEST_LIBS)
@@ -41,5 +41,5 @@ src_jsonrpc_write_test_SOURCES = src/jsonrpc/write_test.c
 src_jsonrpc_write_test_LDADD = $(JSONRPC_TEST_LIBS)
 src_jsonrpc_plain_test_SOURCES = src/jsonrpc/plain_test.c
 src_jsonrpc_plain_test_LDADD = $(JSONRPC_TEST_LIBS)
-src_jsonrpc_id_test_SOURCES = src/jsonrpc/id_test.c
-src_jsonrpc_id_test_LDADD = $(JSONRPC_TEST_LIBS)
+src_jsonrpc_value_test_SOURCES = src/jsonrpc/value_test.c
+src_jsonrpc_value_test_LDADD = $(JSONRPC_TEST_LIBS)

@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "jsonrpc/grammar.h"
-#include "jsonrpc/id.h"
+#include "jsonrpc/value.h"
 
 #define SCAN_METHOD_MAX 128
 #define SCAN_QUOTED_NAME_MAX 64
@@ -399,7 +399,7 @@ static bool scan_is_fraction(const struct scan *scan)
 
 	for (size_t i = 0; id->type == JSON_NUMBER && i < id->text.n; i++)
 		has_fraction |= id->text.p[i] == '.' || (id->text.p[i] | 0x20) == 'e';
-	return has_fraction && (!may_be_integral || id_read_integer(*id, &number) < 0);
+	return has_fraction && (!may_be_integral || value_read_integer(*id, &number) < 0);
 }
 
 /* *id_r is the id if it is a legal one, else absent. */
@@ -422,7 +422,7 @@ static int scan_judge_id(const struct scan *scan, size_t id_max, struct json *id
 		return error_set(err, ERROR_INVALID, "the id is neither a string nor an integer");
 	if (id->text.n > id_max)
 		return error_set(err, ERROR_LIMIT, "the id is longer than %zu bytes", id_max);
-	if (id->type == JSON_NUMBER && id_read_integer(*id, &number) < 0)
+	if (id->type == JSON_NUMBER && value_read_integer(*id, &number) < 0)
 		return error_set(err, ERROR_INVALID, "the id is an integer of more than 64 bits");
 	*id_r = *id;
 	return 0;
@@ -462,11 +462,12 @@ static int scan_judge_call(const struct scan *scan, struct envelope *env_r, stru
 	return 0;
 }
 
-static int scan_judge_response(struct envelope *env_r, struct error *err)
+static int scan_judge_response(const struct scan *scan, struct envelope *env_r, struct error *err)
 {
 	bool has_result = env_r->result.type != JSON_ABSENT;
 	struct slice error = env_r->error.text;
-	long long code;
+	struct json code = scan_member(error, SLICE_LIT("code"));
+	long long number;
 
 	if (has_result == (env_r->error.type != JSON_ABSENT))
 		return error_set(err, ERROR_INVALID,
@@ -477,7 +478,7 @@ static int scan_judge_response(struct envelope *env_r, struct error *err)
 		return error_set(err, ERROR_INVALID, "a result without an id");
 	if (has_result)
 		return 0;
-	if (scan_int(scan_member(error, SLICE_LIT("code")), &code) < 0 ||
+	if ((scan->is_lenient ? value_read_integer(code, &number) : scan_int(code, &number)) < 0 ||
 	    scan_member(error, SLICE_LIT("message")).type != JSON_STRING)
 		return error_set(err, ERROR_INVALID,
 				 "the error is not an object with an integer code and a message");
@@ -577,7 +578,7 @@ static int scan_whole(struct slice text, const struct scan_limits *limits, unsig
 	scan_fill(&scan, text, env_r);
 	if (scan.own.method.type != JSON_ABSENT)
 		return scan_judge_call(&scan, env_r, err);
-	return scan_judge_response(env_r, err);
+	return scan_judge_response(&scan, env_r, err);
 }
 
 int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned int flags,

@@ -188,8 +188,8 @@ static void what_is_no_message_is_refused(void **state)
 		{ "{" V "\"id\":1,\"error\":{}}", "integer code" },
 		{ "{" V "\"id\":1,\"error\":{\"code\":1}}", "integer code" },
 		{ "{" V "\"id\":1,\"error\":{\"message\":\"m\"}}", "integer code" },
-		{ "{" V "\"id\":1,\"error\":{\"code\":1.0,\"message\":\"m\"}}", "integer code" },
-		{ "{" V "\"id\":1,\"error\":{\"code\":1e2,\"message\":\"m\"}}", "integer code" },
+		{ "{" V "\"id\":1,\"error\":{\"code\":1.5,\"message\":\"m\"}}", "integer code" },
+		{ "{" V "\"id\":1,\"error\":{\"code\":1e-2,\"message\":\"m\"}}", "integer code" },
 		{ "{" V "\"id\":1,\"error\":{\"code\":\"1\",\"message\":\"m\"}}", "integer code" },
 		{ "{" V "\"id\":1,\"error\":{\"code\":1,\"message\":null}}", "integer code" },
 	};
@@ -585,6 +585,11 @@ static void lenient_rules(void **state)
 	e = scan_good("{" V "\"id\":1,\"method\":\"m\",\"result\":null,\"error\":null}",
 		      SCAN_LENIENT);
 	assert_int_equal(e.kind, ENVELOPE_REQUEST);
+	scan_bad("{" V "\"id\":1,\"error\":{\"code\":1.0,\"message\":\"m\"}}", 0, ERROR_INVALID,
+		 "integer code");
+	scan_good("{" V "\"id\":1,\"error\":{\"code\":-32601.0,\"message\":\"\"}}", SCAN_LENIENT);
+	scan_bad("{" V "\"id\":1,\"error\":{\"code\":-32601.5,\"message\":\"\"}}", SCAN_LENIENT,
+		 ERROR_INVALID, "integer code");
 	scan_bad("{" V "\"id\":1,\"method\":\"m\",\"result\":null}", 0, ERROR_INVALID, "beside");
 	scan_bad("{" V "\"id\":1,\"method\":\"m\",\"result\":{}}", SCAN_LENIENT, ERROR_INVALID,
 		 "beside");

@@ -110,3 +110,16 @@ void asking_append_needs(struct buf *out, unsigned int needs)
 						    "\"form\":{},\"url\":{}");
 	buf_append_char(out, '}');
 }
+
+const struct method *asking_method(struct slice question)
+{
+	struct json written = scan_member(question, SLICE_LIT("method"));
+	const struct method *method;
+	struct buf room = { 0 };
+	struct slice name;
+
+	(void)!scan_read_string(written, &room, &name);
+	method = method_find(name);
+	buf_fini(&room);
+	return method;
+}

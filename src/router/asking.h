@@ -39,4 +39,7 @@ void asking_append_needs(struct buf *out, unsigned int needs);
 /* Whether the client can be asked to open a URL. */
 bool asking_can_open_urls(struct slice capabilities);
 
+/* The method of one of the questions in `inputRequests`, which may be written with escapes. */
+const struct method *asking_method(struct slice question);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "io/peer.h"
+#include "jsonrpc/value.h"
 #include "mcp/method.h"
 #include "mcp/revision.h"
 #include "mcp/trace_context.h"
@@ -142,7 +143,7 @@ static struct slice read_code(const struct slice *parts, size_t count, char text
 		buf_append_slice(&answer, parts[i]);
 	code = scan_member(scan_member(buf_slice(&answer), SLICE_LIT("error")).text,
 			   SLICE_LIT("code"));
-	if (scan_int(code, &number) == 0)
+	if (value_read_integer(code, &number) == 0)
 		n = snprintf(text, CODE_BYTES, "%lld", number);
 	buf_fini(&answer);
 	return slice_of(text, (size_t)n);

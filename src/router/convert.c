@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+#include "jsonrpc/value.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 
@@ -243,7 +244,7 @@ static void rewrite_error(struct rewrite *rewrite, struct slice error)
 	struct json code = scan_member(error, SLICE_LIT("code"));
 	long long number;
 
-	if ((rewrite->lost & REVISION_MODES) == 0 || scan_int(code, &number) < 0 ||
+	if ((rewrite->lost & REVISION_MODES) == 0 || value_read_integer(code, &number) < 0 ||
 	    number != URL_ELICITATION_REQUIRED)
 		return;
 	rewrite_span(rewrite, code.text);

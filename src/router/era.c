@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "jsonrpc/splice.h"
+#include "jsonrpc/value.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "router/convert.h"
@@ -210,7 +211,7 @@ static void append_passed_kind(struct buf *out, const struct method *method, str
 	buf_append_str(out, "{\"resultType\":\"complete\"");
 	if (!is_cacheable(method))
 		return;
-	append_or(out, "ttlMs", ttl, scan_int(ttl, &ms) == 0 && ms >= 0, "0");
+	append_or(out, "ttlMs", ttl, value_read_integer(ttl, &ms) == 0 && ms >= 0, "0");
 	append_or(out, "cacheScope", scope,
 		  !is_private && slice_is_equal(scope_name, SLICE_LIT("public")), "\"private\"");
 }
@@ -238,7 +239,7 @@ static bool is_kept_right(const struct method *method, const struct envelope *en
 
 	if (!is_cacheable(method))
 		return env->ttl_ms.type == JSON_ABSENT && env->cache_scope.type == JSON_ABSENT;
-	return scan_int(env->ttl_ms, &ms) == 0 && ms >= 0 &&
+	return value_read_integer(env->ttl_ms, &ms) == 0 && ms >= 0 &&
 	       (slice_is_equal(scope, SLICE_LIT("private")) ||
 		(!is_private && slice_is_equal(scope, SLICE_LIT("public"))));
 }
@@ -335,7 +336,7 @@ static int modern_code(const struct method *method, struct json written)
 {
 	long long code;
 
-	if (scan_int(written, &code) < 0 || (code <= -32020 && code >= -32099))
+	if (value_read_integer(written, &code) < 0 || (code <= -32020 && code >= -32099))
 		return MCP_INTERNAL_ERROR;
 	if (code == RESOURCE_NOT_FOUND)
 		return MCP_INVALID_PARAMS;
@@ -353,7 +354,7 @@ static int passed_code(struct json written)
 {
 	long long code;
 
-	if (scan_int(written, &code) < 0 || code < INT_MIN || code > INT_MAX ||
+	if (value_read_integer(written, &code) < 0 || code < INT_MIN || code > INT_MAX ||
 	    (code <= -32020 && code >= -32099 && code != MCP_MISSING_CAPABILITY))
 		return MCP_INTERNAL_ERROR;
 	return (int)code;

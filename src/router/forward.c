@@ -2,8 +2,8 @@
 /* Decides what the gateway answers itself, what it forwards and what it consumes. */
 #include "router/forward.h"
 
-#include "jsonrpc/id.h"
 #include "jsonrpc/splice.h"
+#include "jsonrpc/value.h"
 #include "mcp/error.h"
 #include "obs/counters.h"
 #include "router/call.h"
@@ -197,7 +197,7 @@ static struct call *find_call(const struct client *client, struct slice id)
 	LIST_FOREACH(node, &client->calls) {
 		struct call *call = container_of(node, struct call, link);
 
-		if (id_is_same(call->id, id) && call->method->id != METHOD_INITIALIZE)
+		if (value_is_same_id(call->id, id) && call->method->id != METHOD_INITIALIZE)
 			return call;
 	}
 	return NULL;

@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "jsonrpc/splice.h"
+#include "jsonrpc/value.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/level.h"
@@ -416,9 +417,8 @@ static int read_question(struct slice key, struct json value, void *arg)
 {
 	struct reading *reading = arg;
 	const struct call *call = reading->loop->call;
-	struct json name = scan_member(value.text, SLICE_LIT("method"));
 	struct json params = scan_member(value.text, SLICE_LIT("params"));
-	const struct method *method = method_find(scan_plain_string(name));
+	const struct method *method = asking_method(value.text);
 	struct slice capabilities = client_capabilities(call->client);
 	struct msg *text = NULL;
 
@@ -538,7 +538,7 @@ static bool take_error(struct call *call, const struct envelope *env)
 	long long code;
 
 	if (call->method->id != METHOD_TOOLS_CALL ||
-	    scan_int(scan_member(env->error.text, SLICE_LIT("code")), &code) < 0 ||
+	    value_read_integer(scan_member(env->error.text, SLICE_LIT("code")), &code) < 0 ||
 	    code != MCP_MISSING_CAPABILITY)
 		return false;
 	fail(call, "The server needs a client that can do more than this one");

@@ -7,6 +7,8 @@
 #define ASKING_CLIENT "'sampling':{},'elicitation':{'form':{}}"
 #define META_ASKING META_OF(ASKING_CLIENT, CLIENT) "}"
 #define ROOTS "{'method':'roots/list'}"
+#define SLASHED_SAMPLING \
+	"{'method':'sampling\\/createMessage','params':{'messages':[],'maxTokens':1}}"
 #define SAMPLING "{'method':'sampling/createMessage','params':{'messages':[],'maxTokens':1}}"
 #define ACCEPT "{'action':'accept','content':{'a':[1, 2]}}"
 #define TOOL_FAILS(id, why)                                                                   \
@@ -43,7 +45,7 @@ static void answers_come_with_the_same_request(void **state)
 			"'t','arguments':{'b':'\\\\/'},'_meta':{'progressToken':'p'}}}");
 
 	assert_non_null(fake_process_read(process(0)));
-	says(process(0), ASKS("2", "'inputRequests':{'q':" FORM ",'r\\u0041':" SAMPLING
+	says(process(0), ASKS("2", "'inputRequests':{'q':" FORM ",'r\\u0041':" SLASHED_SAMPLING
 				   "},'requestState':'s\\u0041'"));
 	was_told(
 		front,
@@ -57,8 +59,8 @@ static void answers_come_with_the_same_request(void **state)
 				  META_OF(ASKING_CLIENT,
 					  CLIENT) ",'progressToken':3},'name':'t','arguments':{'b':"
 						  "'\\\\/'},'inputResponses':{'q':" ACCEPT
-						  ",'r\\u0041':{'role':'assistant'}},"
-						  "'requestState':'s\\u0041'"));
+						  ",'rA':{'role':'assistant'}},"
+						  "'requestState':'sA'"));
 	says(process(0), PROGRESS("3", "1"));
 	was_told(front, PROGRESS("'p'", "1") "|");
 	says(process(0), ANSWER("3", "'resultType':'complete','content':[]"));

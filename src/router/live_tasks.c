@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/value.h"
 #include "router/in_flight.h"
 #include "router/task_id.h"
 #include "upstream/upstream.h"
@@ -90,7 +91,7 @@ uint64_t live_tasks_kept_ms(const struct upstream *upstream, struct slice task)
 	struct slice ttl = upstream_is_modern(upstream) ? SLICE_LIT("ttlMs") : SLICE_LIT("ttl");
 	long long ms;
 
-	if (scan_int(scan_member(task, ttl), &ms) < 0 || ms > LIVE_TASKS_MS)
+	if (value_read_integer(scan_member(task, ttl), &ms) < 0 || ms > LIVE_TASKS_MS)
 		return LIVE_TASKS_MS;
 	return ms > 0 ? (uint64_t)ms : 0;
 }

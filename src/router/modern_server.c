@@ -3,6 +3,7 @@
 #include "router/modern_server.h"
 
 #include "base/check.h"
+#include "jsonrpc/value.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/method.h"
@@ -194,7 +195,7 @@ static const struct envelope *write_error_code(struct convert *convert, const st
 	struct json code = scan_member(env->error.text, SLICE_LIT("code"));
 	long long number;
 
-	if (scan_int(code, &number) < 0 ||
+	if (value_read_integer(code, &number) < 0 ||
 	    (number != MCP_HEADER_MISMATCH && number != MCP_MISSING_CAPABILITY &&
 	     number != MCP_UNSUPPORTED_VERSION))
 		return env;

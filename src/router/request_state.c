@@ -97,8 +97,7 @@ static int check_request(struct slice key, struct json request, void *arg)
 {
 	struct asked *asked = arg;
 	struct slice capabilities = client_capabilities(asked->client);
-	const struct method *method =
-		method_find(scan_plain_string(scan_member(request.text, SLICE_LIT("method"))));
+	const struct method *method = asking_method(request.text);
 	struct slice params = scan_member(request.text, SLICE_LIT("params")).text;
 
 	asked->is_wrong = !take_key(asked, key) || request.type != JSON_OBJECT ||

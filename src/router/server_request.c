@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "jsonrpc/id.h"
+#include "jsonrpc/value.h"
 #include "mcp/error.h"
 #include "router/client.h"
 #include "router/reclaim.h"
@@ -464,7 +464,7 @@ struct server_request *server_request_find(const struct client *client, struct j
 {
 	uint64_t id;
 
-	if (id_read_own(downstream_id, &id) < 0)
+	if (value_read_own_id(downstream_id, &id) < 0)
 		return NULL;
 	return map_find(&client->server_requests.by_id, id);
 }
@@ -474,7 +474,7 @@ struct server_request *server_request_find_of_server(const struct client *client
 						     struct slice id)
 {
 	LIST_FOREACH(node, &client->server_requests.all) {
-		if (at(node)->upstream == upstream && id_is_same(at(node)->id, id))
+		if (at(node)->upstream == upstream && value_is_same_id(at(node)->id, id))
 			return at(node);
 	}
 	return NULL;

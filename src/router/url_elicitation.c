@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "jsonrpc/value.h"
 
 #define URL_ELICITATION_REQUIRED (-32042)
 
@@ -53,7 +54,8 @@ bool url_elicitation_read(struct slice error, struct buf *wanted)
 	long long code;
 
 	CHECK(wanted->len == 0);
-	if (scan_int(member(error, "code"), &code) < 0 || code != URL_ELICITATION_REQUIRED)
+	if (value_read_integer(member(error, "code"), &code) < 0 ||
+	    code != URL_ELICITATION_REQUIRED)
 		return false;
 	if (elicitations.type != JSON_ARRAY ||
 	    scan_array(elicitations.text, URL_ELICITATIONS_MAX, read_one, wanted, &err) <= 0) {

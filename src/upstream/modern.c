@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "jsonrpc/splice.h"
+#include "jsonrpc/value.h"
 #include "mcp/error.h"
 #include "mcp/level.h"
 #include "mcp/revision.h"
@@ -173,7 +174,7 @@ bool modern_is_named(struct slice error)
 	static const char *const path[] = { "data", "supported" };
 	long long code;
 
-	return scan_int(scan_member(error, SLICE_LIT("code")), &code) == 0 &&
+	return value_read_integer(scan_member(error, SLICE_LIT("code")), &code) == 0 &&
 	       code == MCP_UNSUPPORTED_VERSION && has_ours(scan_path(error, path, ARRAY_LEN(path)));
 }
 

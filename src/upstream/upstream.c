@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "io/ipc.h"
-#include "jsonrpc/id.h"
+#include "jsonrpc/value.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/counters.h"
@@ -527,7 +527,7 @@ struct upstream_request *upstream_find_request(const struct upstream *upstream, 
 {
 	uint64_t number;
 
-	return id_read_own(id, &number) < 0 ? NULL : map_find(&upstream->requests, number);
+	return value_read_own_id(id, &number) < 0 ? NULL : map_find(&upstream->requests, number);
 }
 
 size_t upstream_load(const struct upstream *upstream)
@@ -554,7 +554,7 @@ static bool is_of_handshake(const struct upstream *upstream, struct json id)
 	if (upstream->state != UPSTREAM_HANDSHAKE)
 		return false;
 	return id.type == JSON_ABSENT ||
-	       (id_read_own(id, &number) == 0 && number == upstream->handshake_id);
+	       (value_read_own_id(id, &number) == 0 && number == upstream->handshake_id);
 }
 
 /* A response to no request in flight; a settling upstream may be waiting for it. */
@@ -563,7 +563,7 @@ static void upstream_on_stray_response(struct upstream *upstream, const struct e
 	uint64_t id = 0;
 
 	upstream_note_stray(upstream, COUNTER_CHILD_STRAY_RESPONSES, env);
-	if (upstream->state != UPSTREAM_SETTLING || id_read_own(env->id, &id) < 0 ||
+	if (upstream->state != UPSTREAM_SETTLING || value_read_own_id(env->id, &id) < 0 ||
 	    (id != upstream->settling_id && id != upstream->probe_id))
 		return;
 	if (id == upstream->probe_id && upstream->settles_by_answer) {
@@ -586,11 +586,11 @@ static bool is_of_notification(struct upstream *upstream, const struct envelope 
 	long long code;
 	uint64_t id;
 
-	if (id_read_own(env->id, &id) == 0 && id > upstream->notified_after_id)
+	if (value_read_own_id(env->id, &id) == 0 && id > upstream->notified_after_id)
 		upstream->notifications = 0;
 	if (env->kind != ENVELOPE_ERROR || env->id.type != JSON_ABSENT ||
 	    upstream->notifications == 0 ||
-	    (scan_int(scan_member(env->error.text, SLICE_LIT("code")), &code) == 0 &&
+	    (value_read_integer(scan_member(env->error.text, SLICE_LIT("code")), &code) == 0 &&
 	     code == MCP_PARSE_ERROR))
 		return false;
 	upstream->notifications--;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of ids by their value. BACK-FRAME-05 */
-#include "jsonrpc/id.h"
+/* Tests of numbers and ids by their value. BACK-FRAME-05 */
+#include "jsonrpc/value.h"
 
 #include "base/unit_test.h"
 
@@ -9,7 +9,7 @@ static long long integral(const char *text)
 	long long number = 0;
 	struct json value = { JSON_NUMBER, false, slice_str(text) };
 
-	return id_read_integer(value, &number) == 0 ? number : -77;
+	return value_read_integer(value, &number) == 0 ? number : -77;
 }
 
 static void integers_however_they_are_written(void **state)
@@ -57,7 +57,7 @@ static void own_ids_that_come_back(void **state)
 		struct json value = { scan_type(text), strchr(rows[i].text, '\\') != NULL, text };
 		uint64_t id = 77;
 
-		if (id_read_own(value, &id) < 0)
+		if (value_read_own_id(value, &id) < 0)
 			id = 77;
 		assert_int_equal(id, rows[i].id);
 	}
@@ -82,7 +82,8 @@ static void ids_are_compared_by_value(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		assert_int_equal(id_is_same(slice_str(rows[i].left), slice_str(rows[i].right)),
+		assert_int_equal(value_is_same_id(slice_str(rows[i].left),
+						  slice_str(rows[i].right)),
 				 rows[i].is_same);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Does not judge whether an id is a legal one; that is scan. */
-#include "jsonrpc/id.h"
+/* Does not judge whether a value is legal where it stands; that is scan. */
+#include "jsonrpc/value.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static int shift(long long *number, long long count)
 	return 0;
 }
 
-int id_read_integer(struct json value, long long *number_r)
+int value_read_integer(struct json value, long long *number_r)
 {
 	char digits[INTEGER_BYTES_MAX];
 	struct slice rest = value.text, whole;
@@ -64,7 +64,7 @@ int id_read_integer(struct json value, long long *number_r)
 	return shift(number_r, point);
 }
 
-int id_read_own(struct json value, uint64_t *id_r)
+int value_read_own_id(struct json value, uint64_t *id_r)
 {
 	struct buf room = { 0 };
 	struct slice digits;
@@ -72,7 +72,7 @@ int id_read_own(struct json value, uint64_t *id_r)
 	int result = -1;
 
 	if (value.type == JSON_NUMBER) {
-		if (id_read_integer(value, &number) < 0 || number < 0)
+		if (value_read_integer(value, &number) < 0 || number < 0)
 			return -1;
 		*id_r = (uint64_t)number;
 		return 0;
@@ -83,7 +83,7 @@ int id_read_own(struct json value, uint64_t *id_r)
 	return result;
 }
 
-bool id_is_same(struct slice left, struct slice right)
+bool value_is_same_id(struct slice left, struct slice right)
 {
 	struct json a = { .type = scan_type(left), .has_escape = true, .text = left };
 	struct json b = { .type = scan_type(right), .has_escape = true, .text = right };
@@ -95,8 +95,8 @@ bool id_is_same(struct slice left, struct slice right)
 	if (slice_is_equal(left, right))
 		return true;
 	if (a.type == JSON_NUMBER)
-		return id_read_integer(a, &number_a) == 0 && id_read_integer(b, &number_b) == 0 &&
-		       number_a == number_b;
+		return value_read_integer(a, &number_a) == 0 &&
+		       value_read_integer(b, &number_b) == 0 && number_a == number_b;
 	is_same = scan_read_string(a, &room_of_a, &text_a) == 0 &&
 		  scan_read_string(b, &room_of_b, &text_b) == 0 && slice_is_equal(text_a, text_b);
 	buf_fini(&room_of_a);
