@@ -6,6 +6,7 @@
 #include "policy/name.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <utf8proc.h>
 
 #include "base/mem.h"
@@ -91,37 +92,101 @@ static const char *fold(struct slice name, struct buf *form)
 	return why;
 }
 
-/* Most names: visible ASCII. False: it has something else, or nothing. */
+/* Most names: visible ASCII and spaces. False: it has something else, or nothing. */
 static bool fold_ascii(struct slice name, struct buf *folded)
 {
 	char form[NAME_BYTES_MAX];
+	size_t length = 0;
 
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
 
-		if (i == sizeof(form) || c <= ' ' || c >= 0x7F)
+		if (i == sizeof(form) || c < ' ' || c >= 0x7F)
 			return false;
-		form[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+		if (c != ' ')
+			form[length++] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 	}
-	buf_append(folded, form, name.n);
-	return name.n > 0;
+	buf_append(folded, form, length);
+	return length > 0;
 }
+
+/* ---- what was folded lately ---- */
+
+/*
+ * Folding other names takes up to 0.1 ms, and the same names come again and again: in each request
+ * that looks at a list, and several times in each.
+ */
+#define KEPT_NAMES 4096
+#define KEPT_FORM_BYTES_MAX 1024
+
+struct kept {
+	uint64_t hash;
+	size_t name_length, form_length;
+	char text[]; /* the name, then its form */
+};
+
+static struct kept *kept_names[KEPT_NAMES];
+
+static uint64_t hash_of(struct slice name)
+{
+	uint64_t hash = name.n;
+
+	for (size_t i = 0; i < name.n; i++)
+		hash = (hash ^ (unsigned char)name.p[i]) * 0x100000001B3u;
+	return hash ^ hash >> 29;
+}
+
+static const struct kept *find_kept(struct slice name, uint64_t hash)
+{
+	const struct kept *kept = kept_names[hash % KEPT_NAMES];
+
+	return kept != NULL && kept->hash == hash &&
+			       slice_is_equal(name, slice_of(kept->text, kept->name_length)) ?
+		       kept :
+		       NULL;
+}
+
+static void keep(struct slice name, uint64_t hash, struct slice form)
+{
+	struct kept **at = &kept_names[hash % KEPT_NAMES];
+
+	CHECK(name.n <= NAME_BYTES_MAX);
+	if (form.n > KEPT_FORM_BYTES_MAX)
+		return;
+	free(*at);
+	*at = mem_alloc(sizeof(**at) + name.n + form.n);
+	**at = (struct kept){ .hash = hash, .name_length = name.n, .form_length = form.n };
+	memcpy((*at)->text, name.p, name.n);
+	memcpy((*at)->text + name.n, form.p, form.n);
+}
+
+/* ---- names ---- */
 
 const char *name_fold(struct slice name, struct buf *folded)
 {
+	uint64_t hash;
 	struct buf form = { 0 };
+	const struct kept *kept;
 	const char *why;
 
 	if (fold_ascii(name, folded))
 		return NULL;
+	hash = name.n <= NAME_BYTES_MAX ? hash_of(name) : 0;
+	kept = name.n <= NAME_BYTES_MAX ? find_kept(name, hash) : NULL;
+	if (kept != NULL) {
+		buf_append(folded, kept->text + kept->name_length, kept->form_length);
+		return NULL;
+	}
 	why = name.n > NAME_BYTES_MAX ? "is too long" : check_characters(name);
 
 	if (why == NULL)
 		why = fold(name, &form);
 	if (why == NULL && form.len == 0)
 		why = "is empty";
-	if (why == NULL)
+	if (why == NULL) {
 		buf_append_slice(folded, buf_slice(&form));
+		keep(name, hash, buf_slice(&form));
+	}
 	buf_fini(&form);
 	return why;
 }

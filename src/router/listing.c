@@ -20,6 +20,7 @@ struct filter {
 	struct buf *out;
 	size_t kept;    /* of its items */
 	size_t members; /* of the result */
+	size_t folded;  /* listing_kind_may_fold */
 	bool has_left_out;
 };
 
@@ -30,7 +31,8 @@ static int take_item(struct slice item, void *arg)
 	const struct server *server = filter->server;
 	enum permission_kind kind = filter->kind->kind;
 
-	if (!permissions_allow_json(&server->conf.permissions, filter->rights, kind, name) ||
+	if (!listing_kind_may_fold(name.text, &filter->folded) ||
+	    !permissions_allow_json(&server->conf.permissions, filter->rights, kind, name) ||
 	    !needs_show(&server->conf.needs, filter->rights, kind, name) ||
 	    !pinning_shows(server, kind, name)) {
 		filter->has_left_out = true;

@@ -38,7 +38,22 @@ struct find {
 	struct slice name;
 	bool is_ambiguous;
 	bool is_found;
+	size_t folded;
 };
+
+bool listing_kind_may_fold(struct slice written, size_t *folded)
+{
+	for (size_t i = 0; i < written.n; i++) {
+		bool is_escape =
+			written.p[i] == '\\' && i + 1 < written.n && written.p[i + 1] == 'u';
+
+		if ((unsigned char)written.p[i] < 0x7F && !is_escape)
+			continue;
+		*folded += written.n;
+		return *folded <= LISTING_FOLDED_BYTES_MAX;
+	}
+	return true;
+}
 
 static bool could_be(struct slice decoded, struct slice name)
 {
@@ -60,6 +75,8 @@ static int look_at_name(struct slice written, struct json value, void *arg)
 	if (slice_is_equal(written, find->name)) {
 		find->is_ambiguous |= find->is_found;
 		find->is_found = true;
+	} else if (!listing_kind_may_fold(written, &find->folded)) {
+		find->is_ambiguous = true;
 	} else if (scan_decode_string(quoted, &decoded) == 0) {
 		find->is_ambiguous |= could_be(buf_slice(&decoded), find->name);
 	}

@@ -3,6 +3,7 @@
 #ifndef MCPGATED_ROUTER_LISTING_KIND_H
 #define MCPGATED_ROUTER_LISTING_KIND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "jsonrpc/scan.h"
@@ -27,6 +28,13 @@ const struct listing_kind *listing_kind_of(enum permission_kind kind);
  */
 int listing_kind_find_items(const struct listing_kind *kind, struct slice result,
 			    struct json *items_r) must_check;
+/*
+ * Folding names that are not ASCII is slow: so many bytes of them may a list have. Counts this one,
+ * as it is written, in *folded. Returns false if it is too much: what the item is called cannot be
+ * known, so it is not shown.
+ */
+#define LISTING_FOLDED_BYTES_MAX (32 * 1024)
+bool listing_kind_may_fold(struct slice written, size_t *folded) must_check;
 /* The page that a cursor stands for, as a number; 0: the first page, which has no cursor. */
 uint64_t listing_kind_page(struct json cursor);
 

@@ -86,6 +86,7 @@ struct look {
 	struct server *server;
 	const struct listing_kind *kind;
 	struct buf name, folded, text; /* of the item */
+	size_t folded_bytes;           /* listing_kind_may_fold */
 };
 
 /*
@@ -96,6 +97,7 @@ static bool read_name(struct look *look, struct json name)
 {
 	look->name.len = look->folded.len = 0;
 	return scan_decode_string(name, &look->name) == 0 &&
+	       listing_kind_may_fold(name.text, &look->folded_bytes) &&
 	       permission_fold(look->kind->kind, buf_slice(&look->name), &look->folded) == NULL;
 }
 

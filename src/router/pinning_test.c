@@ -170,6 +170,25 @@ static void lists_of_two_meanings_are_not_looked_at(void **state)
 	assert_int_equal(server.pins.count, 1);
 }
 
+/* REL-51: names whose comparison is slow are compared up to a bound; ASCII ones without one. */
+static void slow_names_are_bounded(void **state)
+{
+	struct buf list = { 0 };
+	char item[400], name[256] = "";
+
+	for (size_t n = 0; n + 2 < sizeof(name) - 8; n += 2)
+		memcpy(name + n, "\xCC\x81", 2);
+	buf_append_str(&list, "{\"tools\":[");
+	for (int i = 0; i < 500; i++) {
+		snprintf(item, sizeof(item), "{\"name\":\"a%d\"},{\"name\":\"%d%s\"},", i, i, name);
+		buf_append_str(&list, item);
+	}
+	buf_append_str(&list, "{\"name\":\"last\"}]}");
+	pinning_look(&server, method_find(SLICE_LIT("tools/list")), buf_slice(&list), 0);
+	assert_in_range(server.pins.count, 501 + 100, 501 + LISTING_FOLDED_BYTES_MAX / 240);
+	buf_fini(&list);
+}
+
 /* A page without items, or with another thing in their place, ends the list all the same. */
 static void what_is_no_list_ends_it(void **state)
 {
@@ -226,6 +245,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lines_are_bounded_for_a_minute, begin, end),
 		cmocka_unit_test_setup_teardown(lists_of_two_meanings_are_not_looked_at, begin,
 						end),
+		cmocka_unit_test_setup_teardown(slow_names_are_bounded, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_no_list_ends_it, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_new_is_withheld, begin, end),
 		cmocka_unit_test_setup_teardown(notifications_that_are_calls_are_withheld, begin,
