@@ -509,6 +509,10 @@ static void outer_on_end(struct call_watcher *watcher, struct call *call)
 {
 	struct bridged_call *bridged = container_of(watcher, struct bridged_call, outer);
 
+	if (bridged->parked.call == call && bridged->inner.in_flight == NULL) {
+		bridged->inner.in_flight = call->in_flight; /* the server works on */
+		call->in_flight = NULL;
+	}
 	parked_call_on_disconnect(&bridged->parked, call, clock_now_ms());
 }
 

@@ -15,6 +15,7 @@
 #include "router/call_record.h"
 #include "router/client.h"
 #include "router/digest.h"
+#include "router/in_flight.h"
 #include "router/listing_kind.h"
 #include "router/router.h"
 #include "trace/span.h"
@@ -262,6 +263,10 @@ static void call_end(struct call *call, bool is_answered)
 	timer_stop(&call->silence);
 	timer_stop(&call->absolute);
 	waiter_leave(&call->waiter);
+	if (was_sent && !is_answered) {
+		in_flight_bind(call->in_flight, call->request.upstream, call->request.id);
+		in_flight_leave(&call->in_flight, call->client->server->conf.request_timeout_ms);
+	}
 	if (was_sent)
 		upstream_end_request(&call->request, is_answered);
 	while (!list_is_empty(&call->watchers)) {

@@ -12,6 +12,7 @@
 #include "router/router.h"
 #include "session/holder.h"
 #include "session/principal.h"
+#include "upstream/upstream.h"
 
 struct in_flight {
 	struct holder *counted
@@ -19,6 +20,8 @@ struct in_flight {
 	struct principal *principal;
 	struct loop *loop;
 	struct timer kept;
+	struct upstream_leftover leftover;
+	bool is_left; /* owned by nobody: freed when it stops counting */
 };
 
 static void stop(struct in_flight *in_flight)
@@ -31,9 +34,23 @@ static void stop(struct in_flight *in_flight)
 	principal_unref(&in_flight->principal);
 }
 
+/* It counts no longer; whoever owns it frees it later. */
+static void on_over(struct in_flight *in_flight)
+{
+	if (in_flight->is_left)
+		in_flight_free(&in_flight);
+	else
+		stop(in_flight);
+}
+
 static void on_kept(struct timer *timer)
 {
-	stop(container_of(timer, struct in_flight, kept));
+	on_over(container_of(timer, struct in_flight, kept));
+}
+
+static void on_leftover(struct upstream_leftover *leftover)
+{
+	on_over(container_of(leftover, struct in_flight, leftover));
 }
 
 /*
@@ -62,6 +79,8 @@ struct in_flight *in_flight_new(const struct client *client, const struct envelo
 			in_flight->loop = client->router->loop;
 			in_flight->principal = principal_ref(client->principal);
 			timer_init(&in_flight->kept, on_kept);
+			list_init(&in_flight->leftover.link);
+			in_flight->leftover.on_over = on_leftover;
 		}
 		in_flight->counted[i] =
 			holder_get(&client->router->sessions.holders, applied[i]->in_flight_scope,
@@ -77,11 +96,37 @@ void in_flight_keep(struct in_flight *in_flight, uint64_t ms)
 		timer_start(in_flight->loop, &in_flight->kept, ms);
 }
 
+void in_flight_bind(struct in_flight *in_flight, struct upstream *upstream, uint64_t id)
+{
+	if (in_flight == NULL || in_flight->principal == NULL)
+		return;
+	list_remove(&in_flight->leftover.link);
+	in_flight->leftover.id = id;
+	list_append(&upstream->leftovers, &in_flight->leftover.link);
+}
+
+void in_flight_leave(struct in_flight **in_flight, uint64_t ms)
+{
+	struct in_flight *left = *in_flight;
+
+	*in_flight = NULL;
+	if (left == NULL)
+		return;
+	if (left->principal == NULL) {
+		in_flight_free(&left);
+		return;
+	}
+	CHECK(!list_is_empty(&left->leftover.link));
+	left->is_left = true;
+	timer_start(left->loop, &left->kept, ms);
+}
+
 void in_flight_free(struct in_flight **in_flight)
 {
 	if (*in_flight == NULL)
 		return;
 	timer_stop(&(*in_flight)->kept);
+	list_remove(&(*in_flight)->leftover.link);
 	stop(*in_flight);
 	free(*in_flight);
 	*in_flight = NULL;

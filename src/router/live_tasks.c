@@ -45,6 +45,15 @@ static void forget(struct live_tasks *tasks, struct live_task *task)
 	free(task);
 }
 
+/* Of a task that is forgotten while the server works on it, the count stays. */
+static void make_room(struct live_tasks *tasks)
+{
+	struct live_task *oldest = task_at(tasks->all.next);
+
+	in_flight_leave(&oldest->in_flight, LIVE_TASKS_MS);
+	forget(tasks, oldest);
+}
+
 /* Returns NULL if the task is not known. */
 static struct live_task *find(const struct upstream *upstream, struct slice id)
 {
@@ -63,7 +72,7 @@ static void add(struct live_tasks *tasks, struct slice id, uint64_t kept_ms, boo
 	char *at = task->text;
 
 	if (tasks->count == LIVE_TASKS_MAX)
-		forget(tasks, task_at(tasks->all.next));
+		make_room(tasks);
 	task->until_ms = clock_now_ms() + kept_ms;
 	task->is_over = is_over;
 	task->in_flight = NULL;
@@ -136,12 +145,21 @@ void live_tasks_count(struct upstream *upstream, struct slice id, struct in_flig
 {
 	struct live_task *task = find(upstream, id);
 
+	/*
+	 * How long a task is kept says nothing about how long the server works on it, and the client
+	 * may have chosen it.
+	 */
+	if (task == NULL && *in_flight != NULL) {
+		in_flight_bind(*in_flight, upstream, 0);
+		in_flight_leave(in_flight, LIVE_TASKS_MS);
+	}
 	/* A server may say of two calls that they have become the same task. */
 	if (task == NULL || task->in_flight != NULL || *in_flight == NULL)
 		return;
 	task->in_flight = *in_flight;
 	*in_flight = NULL;
-	in_flight_keep(task->in_flight, task->until_ms - clock_now_ms());
+	in_flight_bind(task->in_flight, upstream, 0);
+	in_flight_keep(task->in_flight, LIVE_TASKS_MS);
 }
 
 void live_tasks_end(struct upstream *upstream, struct slice id, bool is_error)

@@ -31,6 +31,13 @@ static void forget(struct running_task *task)
 	free(task);
 }
 
+/* Nobody asks for it any more, but the server works on. */
+static void leave(struct running_task *task)
+{
+	in_flight_leave(&task->in_flight, LIVE_TASKS_MS);
+	forget(task);
+}
+
 static struct running_task *oldest(const struct client *client)
 {
 	return container_of(client->running_tasks.next, struct running_task, link);
@@ -50,9 +57,9 @@ static void begin(struct call *call, struct slice task_id)
 	char *at;
 
 	if (client->running_task_count == TASKS_MAX)
-		forget(oldest(client));
+		leave(oldest(client));
 	if (pool->running_task_count == POOL_TASKS_MAX)
-		forget(of_pool(pool->running_tasks.next));
+		leave(of_pool(pool->running_tasks.next));
 	task = mem_alloc(sizeof(*task) + token.n + task_id.n);
 	at = task->text;
 	task->client = client;
@@ -61,6 +68,7 @@ static void begin(struct call *call, struct slice task_id)
 	task->progress = call->progress;
 	task->in_flight = call->in_flight;
 	call->in_flight = NULL;
+	in_flight_bind(task->in_flight, call->request.upstream, 0);
 	task->client_token = mem_put_slice(&at, token);
 	task->task_id = mem_put_slice(&at, task_id);
 	list_append(&client->running_tasks, &task->link);
@@ -84,7 +92,7 @@ static void renew(const struct upstream *upstream, struct slice told)
 		running_tasks_find_named(upstream, scan_member(told, SLICE_LIT("taskId")));
 
 	if (task != NULL)
-		in_flight_keep(task->in_flight, live_tasks_kept_ms(upstream, told));
+		in_flight_keep(task->in_flight, LIVE_TASKS_MS);
 }
 
 void running_tasks_note_status(const struct upstream *upstream, struct slice task)
@@ -159,5 +167,5 @@ struct running_task *running_tasks_find_named(const struct upstream *upstream, s
 void running_tasks_forget(struct client *client)
 {
 	while (!list_is_empty(&client->running_tasks))
-		forget(oldest(client));
+		leave(oldest(client));
 }

@@ -192,9 +192,18 @@ void upstream_on_lost(struct upstream *upstream, enum reason reason)
 		upstream_lose(upstream, reason);
 }
 
+static void end_leftover(struct upstream_leftover *leftover)
+{
+	list_remove(&leftover->link);
+	leftover->on_over(leftover);
+}
+
 void upstream_on_gone(struct upstream *upstream)
 {
 	upstream_on_lost(upstream, REASON_CHILD_EXITED);
+	while (!list_is_empty(&upstream->leftovers))
+		end_leftover(
+			container_of(upstream->leftovers.next, struct upstream_leftover, link));
 	upstream->shared->on_gone(upstream);
 	map_fini(&upstream->requests);
 }
@@ -385,6 +394,7 @@ void upstream_init(struct upstream *upstream, const struct upstream_ops *ops,
 	upstream->server = server;
 	upstream->level = -1;
 	list_init(&upstream->link);
+	list_init(&upstream->leftovers);
 	list_init(&upstream->task_listeners);
 	timer_init(&upstream->start, upstream_on_start_timer);
 	timer_init(&upstream->slow, upstream_on_slow_timer);
@@ -557,12 +567,29 @@ static bool is_of_handshake(const struct upstream *upstream, struct json id)
 	       (value_read_own_id(id, &number) == 0 && number == upstream->handshake_id);
 }
 
+/* A request that was given up is answered after all. */
+static void upstream_end_leftover(struct upstream *upstream, struct json id)
+{
+	uint64_t number = 0;
+
+	if (list_is_empty(&upstream->leftovers) || value_read_own_id(id, &number) < 0 || number == 0)
+		return;
+	LIST_FOREACH_SAFE(node, &upstream->leftovers) {
+		struct upstream_leftover *leftover =
+			container_of(node, struct upstream_leftover, link);
+
+		if (leftover->id == number)
+			end_leftover(leftover);
+	}
+}
+
 /* A response to no request in flight; a settling upstream may be waiting for it. */
 static void upstream_on_stray_response(struct upstream *upstream, const struct envelope *env)
 {
 	uint64_t id = 0;
 
 	upstream_note_stray(upstream, COUNTER_CHILD_STRAY_RESPONSES, env);
+	upstream_end_leftover(upstream, env->id);
 	if (upstream->state != UPSTREAM_SETTLING || value_read_own_id(env->id, &id) < 0 ||
 	    (id != upstream->settling_id && id != upstream->probe_id))
 		return;
@@ -661,6 +688,8 @@ void upstream_on_malformed(struct upstream *upstream, struct json id, enum reaso
 		upstream_refuse(upstream);
 	else if (request != NULL)
 		request->ops->on_malformed(request, reason);
+	else
+		upstream_end_leftover(upstream, id);
 }
 
 void upstream_on_message(struct upstream *upstream, const struct envelope *env)

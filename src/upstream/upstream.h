@@ -84,6 +84,14 @@ enum upstream_state {
 };
 
 /* Embedded by an implementation. */
+/* What a server may still work on although nobody waits for it. */
+struct upstream_leftover {
+	struct list link;
+	uint64_t id; /* of the request; 0: of none */
+	/* The server has answered the request after all, or its process is gone. */
+	void (*on_over)(struct upstream_leftover *leftover);
+};
+
 struct upstream {
 	const struct upstream_ops *ops;
 	struct upstream_shared *shared;
@@ -95,6 +103,7 @@ struct upstream {
 	enum upstream_state state;
 	struct map requests; /* in flight, by our id: struct upstream_request */
 	size_t lasting;      /* subscriptions among them */
+	struct list leftovers;
 	uint64_t last_id;
 	uint64_t handshake_id;
 	uint64_t probe_id;          /* of the ping that checks whether it is alive; 0: none */

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One caller takes all that it can get of what callers share; another one's call, stream, record and line come through."""
-from harness import case, eq, ok
+import mcp
+from c80_stateless import begin, message
+from harness import case, eq, ok, wait_for
 
 CONFIG = {"limits": {"response": "64KiB"}}
-SERVERS = {"main": {"script": {}, "isolation": "shared", "pool": {"max": 1, "idle_timeout": "1500ms"}}}
+SHARED = {"script": {}, "isolation": "shared", "pool": {"max": 1, "idle_timeout": "1500ms"}}
+SERVERS = {"main": SHARED, "narrow": dict(SHARED, concurrency=1)}
 
 
 @case
@@ -20,3 +23,44 @@ def an_answer_that_is_too_large(t):
         ok("larger than the gateway allows" in error["message"], "true", error)
     eq(waiting.final()["result"]["content"][0]["text"], "fine")
     eq((one.pid(), other.pid()), (pid, pid), "the process stays")
+
+
+def is_free(t):
+    """Whether another call is admitted."""
+    s = t.session("narrow")
+    try:
+        return s.begin(mcp.request(1, "tools/call", {"name": "echo", "arguments": {"text": "x"}})).status == 200
+    finally:
+        s.delete()
+
+
+def counts_until_answered(t, begin_call, give_up):
+    """The call counts although nobody waits for it, until the server has answered."""
+    running = begin_call(["sleep", 2], ["text", "late"])
+    wait_for(lambda: not is_free(t), 5, "the call in flight")
+    give_up(running)
+    for _ in range(5):
+        ok(not is_free(t), "the server works on")
+    wait_for(lambda: is_free(t), 5, "the answer")
+
+
+@case
+def a_cancelled_call_counts_until_it_is_answered(t):
+    """REL-46, product §4: whoever cancels calls has no more of them at the server than others."""
+    s = t.session("narrow")
+    counts_until_answered(t, s.start_do, lambda running: s.cancel(running.id))
+
+
+@case
+def a_call_of_an_ended_session_counts_until_it_is_answered(t):
+    """REL-46, product §4: nor whoever ends the session."""
+    s = t.session("narrow")
+    counts_until_answered(t, s.start_do, lambda running: s.delete())
+
+
+@case
+def a_call_of_a_closed_connection_counts_until_it_is_answered(t):
+    """REL-46, product §4: nor whoever closes the connection of a request of 2026-07-28."""
+    def begin_call(*steps):
+        return begin(t, "narrow", message("tools/call", {"name": "do", "arguments": {"steps": list(steps)}}))
+    counts_until_answered(t, begin_call, lambda running: running.close())

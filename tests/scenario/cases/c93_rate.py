@@ -116,7 +116,7 @@ def by_concurrency(t, name):
     token = None if way.front == "admin" else way.token("narrow")
     running = []
     for i in range(2):
-        params = {"name": "do", "arguments": {"steps": [["wait_cancel"]]}}
+        params = {"name": "do", "arguments": {"steps": [["wait_cancel"], ["text", "stopped"]]}}
         if way.front == "stateless":
             params["_meta"] = meta()
         call = mcp.request("long-%d" % i, "tools/call", params)
