@@ -262,6 +262,7 @@ static void use_router(struct gateway *g)
 {
 	const struct config *config = g->config;
 
+	g->router.configuration++;
 	g->router.sessions.conf = config->sessions;
 	g->router.limits.depth_max = config->json_depth;
 	g->router.upstreams.limits.depth_max = config->json_depth;

@@ -5,6 +5,7 @@
  */
 #include "endpoint/admission.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -20,6 +21,7 @@
 #include "policy/operation.h"
 #include "policy/pattern.h"
 #include "router/client_session.h"
+#include "router/judgement.h"
 #include "router/pinning.h"
 #include "router/router.h"
 #include "router/task_call.h"
@@ -601,26 +603,27 @@ static bool check_limits(struct admission *admission)
 static const struct check {
 	bool (*is_passed)(struct admission *admission);
 	const char *word; /* for the record of its refusal */
+	bool is_repeated; /* for a call that has waited over a reload */
 } checks[] = {
-	{ check_access, "" },                     /* 401 */
-	{ check_body, "malformed" },              /* 400 */
-	{ check_modern, "not_modern" },           /* 400, 404 */
-	{ check_known, "unknown_session" },       /* 404 */
-	{ check_retired, "unknown_server" },      /* 404 */
-	{ check_version, "unsupported_version" }, /* 400 */
-	{ check_named, "no_session" },            /* 400 */
-	{ check_scopes, "bad_name" },             /* 403, or in the result of the call; -32602 */
-	{ check_era, "unsupported_method" },      /* -32601 */
-	{ check_begun, "not_initialized" },       /* 400, or -32600 */
-	{ check_reader, "no_stream" },            /* 503 */
-	{ check_batch, "bad_batch" },             /* 400 */
-	{ check_initialize, "bad_initialize" },   /* -32602, -32600 */
-	{ check_permissions, "not_permitted" },   /* -32602 */
-	{ check_pins, "not_approved" },           /* -32602 */
-	{ check_draining, "" },                   /* 503 */
-	{ check_calls, "" },                      /* 503 */
-	{ check_arguments, "bad_arguments" },     /* -32602 */
-	{ check_limits, "" },                     /* 429 */
+	{ check_access, "", true },                      /* 401 */
+	{ check_body, "malformed", false },              /* 400 */
+	{ check_modern, "not_modern", false },           /* 400, 404 */
+	{ check_known, "unknown_session", false },       /* 404 */
+	{ check_retired, "unknown_server", false },      /* 404 */
+	{ check_version, "unsupported_version", false }, /* 400 */
+	{ check_named, "no_session", false },            /* 400 */
+	{ check_scopes, "bad_name", true },         /* 403, or in the result of the call; -32602 */
+	{ check_era, "unsupported_method", false }, /* -32601 */
+	{ check_begun, "not_initialized", false },  /* 400, or -32600 */
+	{ check_reader, "no_stream", false },       /* 503 */
+	{ check_batch, "bad_batch", false },        /* 400 */
+	{ check_initialize, "bad_initialize", false }, /* -32602, -32600 */
+	{ check_permissions, "not_permitted", true },  /* -32602 */
+	{ check_pins, "not_approved", true },          /* -32602 */
+	{ check_draining, "", false },                 /* 503 */
+	{ check_calls, "", false },                    /* 503 */
+	{ check_arguments, "bad_arguments", true },    /* -32602 */
+	{ check_limits, "", false },                   /* 429 */
 };
 
 /* ---- the record of a refusal ---- */
@@ -666,13 +669,17 @@ static void record_refusal(const struct admission *admission, const char *word)
 }
 
 /* If lists show only what the reader's scopes suffice for, scopes that these imply count, too. */
+static struct rights rights_of(const struct caller *caller)
+{
+	if (caller->endpoint->server->conf.needs.hides)
+		return authorization_rights(&caller->frontend->authorization, &caller->access);
+	return caller->access.rights;
+}
+
 static void hand_on(struct admission *admission)
 {
-	const struct caller *caller = admission->caller;
-	struct rights rights = caller->access.rights;
+	const struct rights rights = rights_of(admission->caller);
 
-	if (caller->endpoint->server->conf.needs.hides)
-		rights = authorization_rights(&caller->frontend->authorization, &caller->access);
 	admission->admitted = admitted_new(admission->client, &rights, &admission->origin,
 					   admission->messages, admission->count);
 }
@@ -706,6 +713,33 @@ bool admission_admit(struct admission *admission)
 	      admission->has_no_effect || admission->is_initialize == (admission->client == NULL));
 	if (admission->intent == ADMISSION_SEND)
 		hand_on(admission);
+	return true;
+}
+
+bool admission_judge(struct caller *caller, struct call *call, const struct envelope *env,
+		     struct call_refusal *refusal_r)
+{
+	struct admission admission;
+
+	admission_init(&admission);
+	admission.caller = caller;
+	admission.single = *env;
+	admission.messages = &admission.single;
+	admission.count = admission.requests = 1;
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
+		const struct refusal *refusal = &admission.refusal;
+
+		if (!checks[i].is_repeated || checks[i].is_passed(&admission))
+			continue;
+		*refusal_r = (struct call_refusal){
+			.code = refusal->code != 0 ? refusal->code : MCP_INVALID_REQUEST,
+			.rule = refusal->rule.key,
+			.word = refusal_word(refusal, checks[i].word),
+		};
+		snprintf(refusal_r->text, sizeof(refusal_r->text), "%s", refusal->description);
+		return false;
+	}
+	call->rights = call->client->rights = rights_of(caller);
 	return true;
 }
 

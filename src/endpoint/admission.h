@@ -19,6 +19,8 @@
 #include "router/admitted.h"
 #include "router/audit_call.h"
 
+struct call;
+struct call_refusal;
 struct client;
 struct modern_head;
 
@@ -96,6 +98,12 @@ const char *front_name(enum front front, const struct frontend *frontend);
  * follow in either case. SEC-63
  */
 bool admission_admit(struct admission *admission) must_check;
+/*
+ * For call_ops.judge: whether the caller's call, which was admitted before a reload, would be
+ * admitted now.
+ */
+bool admission_judge(struct caller *caller, struct call *call, const struct envelope *env,
+		     struct call_refusal *refusal_r);
 void admission_fini(struct admission *admission);
 
 #endif

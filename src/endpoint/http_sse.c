@@ -470,7 +470,23 @@ static void sse_call_on_cancelled(struct call *call)
 	sse_call_end(call);
 }
 
+static bool sse_call_judge(struct call *call, const struct envelope *env,
+			   struct call_refusal *refusal_r)
+{
+	struct sse_call *sse_call = container_of(call, struct sse_call, call);
+	struct caller caller = {
+		.frontend = sse_call->client->frontend,
+		.endpoint = sse_call->client->endpoint,
+		.access = sse_call->access,
+	};
+	bool is_admitted = admission_judge(&caller, call, env, refusal_r);
+
+	sse_call->access = caller.access; /* it may have been replaced */
+	return is_admitted;
+}
+
 static const struct call_ops sse_call_ops = {
+	.judge = sse_call_judge,
 	.on_message = sse_call_on_message,
 	.is_reachable = sse_call_is_reachable,
 	.on_response = sse_call_on_response,

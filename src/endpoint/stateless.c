@@ -23,6 +23,7 @@
 #include "router/client_request.h"
 #include "router/forward.h"
 #include "router/router.h"
+#include "router/tool_check.h"
 #include "session/holder.h"
 
 /* T_commit: a call that takes longer gets events, which keep it alive. bridging.md §7 */
@@ -279,7 +280,13 @@ static void call_show(const struct call *call, struct denial_marks *marks_r)
 	access_show(&container_of(call, struct stateless_post, call)->caller.access, marks_r);
 }
 
+static bool judge(struct call *call, const struct envelope *env, struct call_refusal *refusal_r)
+{
+	return admission_judge(&post_of(call)->caller, call, env, refusal_r);
+}
+
 static const struct call_ops call_ops = {
+	.judge = judge,
 	.on_message = on_message,
 	.is_reachable = is_reachable,
 	.check_tool = check_tool,

@@ -337,7 +337,14 @@ static void post_on_cancelled(struct call *call)
 		post_end_call(post);
 }
 
+static bool post_judge(struct call *call, const struct envelope *env,
+		       struct call_refusal *refusal_r)
+{
+	return admission_judge(&post_of(call)->context.caller, call, env, refusal_r);
+}
+
 static const struct call_ops post_call_ops = {
+	.judge = post_judge,
 	.on_message = post_on_message,
 	.is_reachable = post_is_reachable,
 	.on_response = post_on_response,

@@ -18,6 +18,7 @@
 #include "router/digest.h"
 #include "router/era.h"
 #include "router/forward.h"
+#include "router/judgement.h"
 #include "router/parked_call.h"
 #include "router/pool.h"
 #include "router/request_state.h"
@@ -467,6 +468,21 @@ static bool inner_is_reachable(const struct call *inner)
 	return true;
 }
 
+/* While nobody waits for it, it is one of our own. */
+static bool inner_judge(struct call *inner, const struct envelope *env,
+			struct call_refusal *refusal_r)
+{
+	struct call *call = of_inner(inner)->parked.call;
+
+	if (call == NULL)
+		return true;
+	if (call->ops->judge(call, env, refusal_r))
+		return true;
+	call->refused_by = refusal_r->rule;
+	call->refused_as = refusal_r->word;
+	return false;
+}
+
 static void inner_on_response(struct call *inner, const struct slice *parts, size_t count)
 {
 	struct buf text = { 0 };
@@ -475,7 +491,8 @@ static void inner_on_response(struct call *inner, const struct slice *parts, siz
 	for (size_t i = 0; i < count; i++)
 		buf_append_slice(&text, parts[i]);
 	msg = msg_new_take(&text);
-	of_inner(inner)->child = upstream_child_number(inner->request.upstream);
+	if (call_was_sent(inner)) /* else it was refused */
+		of_inner(inner)->child = upstream_child_number(inner->request.upstream);
 	parked_call_on_response(&of_inner(inner)->parked, msg, clock_now_ms());
 	msg_unref(&msg);
 }
@@ -498,6 +515,7 @@ static void inner_on_cancelled(struct call *inner)
 static const struct call_ops inner_ops = {
 	.on_message = inner_on_message,
 	.is_reachable = inner_is_reachable,
+	.judge = inner_judge,
 	.on_response = inner_on_response,
 	.on_failed = inner_on_failed,
 	.on_cancelled = inner_on_cancelled,
@@ -569,6 +587,7 @@ static void begin(struct call *call, const struct envelope *env)
 	if (call->span != NULL)
 		bridged->inner.span = span_hand_on(call->span);
 	call_link(&bridged->inner, &bridged->client);
+	bridged->inner.configuration = call->configuration;
 	forward_linked(&bridged->inner, env);
 	convert_fini(&convert);
 }

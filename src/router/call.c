@@ -121,6 +121,7 @@ void call_link(struct call *call, struct client *client)
 {
 	call_set_state(call, CALL_WAITING);
 	call->client = client;
+	call->configuration = client->router->configuration;
 	client_add_call(client, call);
 }
 

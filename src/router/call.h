@@ -29,6 +29,7 @@
 struct audit_call;
 struct audit_origin;
 struct call;
+struct call_refusal;
 struct call_series;
 struct call_watcher;
 struct client;
@@ -38,13 +39,7 @@ struct kept_digest;
 struct principal;
 struct span;
 struct task_id;
-
-/* The result of checking a tools/call against the schema of its tool. */
-struct tool_verdict {
-	const char *broken;  /* why the schema's annotations are ignored; or NULL */
-	const char *refusal; /* why the call is refused; or NULL. Both are literals */
-	int code;            /* of the refusal: one of enum mcp_error */
-};
+struct tool_verdict;
 
 /* A front's callbacks. Exactly one of the last three ends each call; only they may end the session */
 struct call_ops {
@@ -61,6 +56,9 @@ struct call_ops {
 	 */
 	struct tool_verdict (*check_tool)(struct call *call, const struct envelope *env,
 					  struct slice input_schema);
+	/* Whether it would be admitted now, with which rights. NULL: one of our own calls. */
+	bool (*judge)(struct call *call, const struct envelope *env,
+		      struct call_refusal *refusal_r);
 	/* What a deny list entry can name of its token; NULL: nothing outlives the request. */
 	void (*show)(const struct call *call, struct denial_marks *marks_r);
 	/* The response: the parts together, with the client's id; borrowed until this returns. */
@@ -110,10 +108,11 @@ struct call {
 	struct waiter waiter;
 	enum call_state state;
 	const struct method *method;
-	struct slice id;      /* the client's, as written */
-	struct slice token;   /* the client's progress token, as written; or empty */
-	double progress;      /* the last value forwarded */
-	struct rights rights; /* of the sender */
+	struct slice id;        /* the client's, as written */
+	struct slice token;     /* the client's progress token, as written; or empty */
+	double progress;        /* the last value forwarded */
+	struct rights rights;   /* of the sender */
+	uint64_t configuration; /* the router's, when it was judged */
 	/* What the server asked for and the client lacks: bits of enum asking_need. MOD-CAP-01 */
 	unsigned int missing;
 	struct kept_digest

@@ -324,6 +324,10 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 	convert_init(&convert);
 	convert_init(&bridge);
 	CHECK(upstream->pool == call->client->pool && upstream_is_serving(upstream));
+	if (call->configuration != call->client->router->configuration) {
+		call->client->router->on_stale(call, env);
+		return;
+	}
 	if (!upstream_has_room(upstream, env->text.n)) {
 		call_fail(call, REASON_OVER_LIMIT);
 		return;

@@ -30,6 +30,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/modern_server.c src/router/modern_server.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
 	src/router/own_call.c src/router/own_call.h \
+	src/router/judgement.c src/router/judgement.h \
 	src/router/own_tools.c src/router/own_tools.h \
 	src/router/pages.c src/router/pages.h \
 	src/router/parked_call.c src/router/parked_call.h \

@@ -8,6 +8,7 @@
 #include "router/client_request.h"
 #include "router/client_session.h"
 #include "router/dispatch.h"
+#include "router/judgement.h"
 #include "router/list_cache.h"
 #include "router/listen.h"
 #include "router/live_tasks.h"
@@ -93,7 +94,8 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 		.loop = loop,
 		.limits = *limits,
 		.upstreams = { .loop = loop, .limits = *limits, .on_gone = on_upstream_gone },
-		.pool_ops = &pool_ops
+		.pool_ops = &pool_ops,
+		.on_stale = judgement_begin,
 	};
 	warm_sets_init(&router->warm_sets, &router->upstreams);
 	era_probes_init(&router->era_probes, &router->upstreams);

@@ -29,6 +29,7 @@
 #include "upstream/warm.h"
 
 struct audit;
+struct call;
 struct exporter;
 struct pool_ops;
 struct rule_places;
@@ -42,6 +43,8 @@ struct router {
 	struct era_probes era_probes;
 	struct first_looks first_looks;
 	const struct pool_ops *pool_ops;
+	/* A call was judged under another configuration, and is about to be sent. */
+	void (*on_stale)(struct call *call, const struct envelope *env);
 	struct process_slots slots;
 	struct reclaim reclaim;
 	struct list_cache_lru lists;
@@ -57,6 +60,7 @@ struct router {
 	struct schema_cache schemas;           /* of tools whose calls are checked */
 	struct canonical_memo canonical; /* the arguments of the call that is being forwarded */
 	uint64_t anonymous_ends;         /* how often router_end_anonymous was called */
+	uint64_t configuration;          /* how many have been used before */
 	bool is_draining;
 };
 

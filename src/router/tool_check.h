@@ -17,6 +17,13 @@
 #include "jsonrpc/scan.h"
 #include "router/call.h"
 
+/* The result of checking a tools/call against the schema of its tool. */
+struct tool_verdict {
+	const char *broken;  /* why the schema's annotations are ignored; or NULL */
+	const char *refusal; /* why the call is refused; or NULL. Both are literals */
+	int code;            /* of the refusal: one of enum mcp_error */
+};
+
 /* Called when no fault was found: the call continues with this request. */
 typedef void tool_check_passed_fn(struct call *call, const struct envelope *env);
 

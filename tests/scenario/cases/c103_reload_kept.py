@@ -3,7 +3,7 @@
 import json
 import os
 
-import mcp
+import c95_audit
 from c100_reload import reload
 from c71_ctl import ctl
 from c80_stateless import begin as begin_modern, fields, message
@@ -115,3 +115,42 @@ def pins_that_are_enforced_begin_with_what_was_shown(t):
 
 def waiting(t):
     return sorted((pin["server"], pin["name"]) for pin in json.loads(ctl(t, "pins", "--json")[0])["pins"] if pin["state"] != "approved")
+
+
+# ---- calls that wait ---------------------------------------------------------------------------------------------------
+
+
+@case(daemon=False, deadline=60)
+def calls_in_a_queue(t):
+    """product §4: a call that waited for a place over a reload is judged as one that comes now: refused with the same text, recorded once, not sent."""
+    records = c95_audit.Records(os.path.join(t.directory(), "audit"))
+    def servers(**rules):
+        return {kind: dict({"script": {"on": {"tools/list": [["result", {"tools": [DO]}]]}}, "isolation": kind,
+                            "pool": {"max": 1, "requests_per_process": 1, "queue_timeout": "30s"}}, **rules) for kind in ("principal", "shared")}
+    config = {"audit": {"to": records.path}}
+    t.start(servers(), config)
+    for kind in ("principal", "shared"):
+        s, old = t.session(kind), t.sse(server=kind)
+        running = s.start_do(["progress", 1], ["sleep", 2], ["text", "ran"], token="a")
+        eq(running.next()["params"]["progress"], 1)
+        waiting = s.start_do(["text", "waited"])
+        of_old = old.start_do(["text", "waited"])
+        params = {"name": "do", "arguments": {"steps": [["text", "waited"]]}}
+        body = message("tools/call", params)
+        of_modern = begin_modern(t, kind, body, fields(body))
+        wait_for(lambda: queued(t, kind) == 4, what="those that wait: with a tools/call of the modern era, its list")
+        reload(t, servers(tools={"deny": ["do"]}), config)
+        fresh = s.ask("tools/call", params)["error"]
+        eq(running.final()["result"]["content"][0]["text"], "ran", "what runs goes on")
+        eq(waiting.final()["error"], fresh)
+        eq(old.wait_answer(of_old)["error"], fresh)
+        eq(json.loads(of_modern.response().read())["error"], fresh)
+        reload(t, servers(), config)
+        refused = [r for r in records.all() if r.get("server") == kind and r.get("reason") == "not_permitted"]
+        eq(len(refused), 4, refused)
+        sent = [m for pid, _ in t.daemon.records_of(kind) for m in t.daemon.messages(pid) if m.get("method") == "tools/call"]
+        eq(len(sent), 1, "nothing of them was sent")
+
+
+def queued(t, server):
+    return next(s["waiting"] for s in json.loads(ctl(t, "status", "--json")[0])["servers"] if s["name"] == server)
