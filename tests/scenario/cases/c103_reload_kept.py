@@ -152,5 +152,27 @@ def calls_in_a_queue(t):
         eq(len(sent), 1, "nothing of them was sent")
 
 
+@case(daemon=False, deadline=60)
+def calls_in_a_queue_that_may_go_on(t):
+    """product §4: whoever waited over a reload and may still call gets his turn; a call without the arguments that schemas require now does not."""
+    tool = dict(DO, inputSchema={"type": "object", "required": ["more"]})
+    def servers(**rules):
+        return {kind: dict({"script": {"on": {"tools/list": [["result", {"tools": [tool]}]]}}, "isolation": kind,
+                            "pool": {"max": 1, "requests_per_process": 1, "queue_timeout": "30s"}}, **rules) for kind in ("principal", "shared")}
+    t.start(servers())
+    for kind in ("principal", "shared"):
+        s = t.session(kind)
+        for rules in ({"request_timeout": "1m"}, {"tools": {"arguments": {"schema": "check"}}}):
+            running = s.start_do(["progress", 1], ["sleep", 1], ["text", "ran"], token="a")
+            eq(running.next()["params"]["progress"], 1)
+            waiting = [s.start("tools/call", {"name": "do", "arguments": {"steps": [["text", "waited"]], "more": i}}) for i in range(3)]
+            unfit = s.start_do(["text", "waited"])
+            wait_for(lambda: queued(t, kind) == 4, what="those that wait")
+            reload(t, servers(**rules))
+            eq([e.final()["result"]["content"][0]["text"] for e in [running] + waiting], ["ran"] + ["waited"] * 3)
+            eq("error" in unfit.final(), "tools" in rules, (kind, rules))
+        reload(t, servers())
+
+
 def queued(t, server):
     return next(s["waiting"] for s in json.loads(ctl(t, "status", "--json")[0])["servers"] if s["name"] == server)

@@ -83,7 +83,7 @@ GLOBAL = {
     "limits.header_bytes": "20KiB", "limits.header_timeout": "20s", "limits.idle_timeout": "2m", "limits.json_depth": 32,
     "limits.processes": 300, "limits.sessions": 400, "limits.sessions_per_principal": 400, "log.access": True, "log.format": "json",
     "log.payloads": True, "origins": ["https://o.example"], "sessions.idle_timeout": "5m", "sessions.max_age": "1h",
-    "sessions.reconnect_timeout": "20s", "streams.json_grace": "50ms", "streams.keepalive": "5s", "streams.max_connection_age": "10m",
+    "sessions.reconnect_timeout": "0", "streams.json_grace": "50ms", "streams.keepalive": "5s", "streams.max_connection_age": "10m",
     "streams.replay_age": "2m", "streams.replay_bytes": "64KiB", "streams.replay_events": 100, "streams.response": "sse",
     "streams.retry": "2s", "streams.session_bytes": "2MiB", "streams.total_bytes": "32MiB",
 }
@@ -182,6 +182,7 @@ class Work:
         self.stream = self.session.get()
         self.lost = t.sse(server=name)
         self.lost.close()
+        self.open = t.sse(server=name)
         self.call = self.session.start_do(["progress", 1], ["sleep", 0.5], ["text", "ran"], token="a")
         self.is_running = "method" in self.call.next()  # else it is refused here
         self.queued = self.session.start("tools/call", CALL)
@@ -196,6 +197,10 @@ class Work:
         tools = self.session.ask("tools/list")
         ok("result" in tools or "error" in tools, what, tools)
         ok(self.lost.again().response.status in (200, 404), what)
+        ok("result" in self.open.ask("tools/list") or what[1] == "after", what)
+        self.open.close()
+        if self.open.last_id:
+            ok(self.open.again().response.status in (200, 404), what)
 
 
 def there_and_back(t, before, after, config=None):
