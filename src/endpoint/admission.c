@@ -116,7 +116,8 @@ static int add_message(struct slice element, void *arg)
 	const struct scan_limits *limits = &admission->caller->frontend->router->limits;
 	struct envelope *env = &admission->messages[admission->count];
 
-	CHECK(admission->count < BATCH_MAX);
+	CHECK(admission->count < BATCH_MAX && admission->plain != NULL);
+	CHECK(admission->is_batch || admission->count == 0);
 	if (plain_scan(element, limits, 0, 0, &admission->plain[admission->count], env,
 		       &admission->err) < 0)
 		return -1;

@@ -230,6 +230,7 @@ static bool cut_authority(struct slice *target, struct slice *authority_r)
 {
 	static const struct slice schemes[] = { SLICE("http://"), SLICE("https://") };
 
+	CHECK(target->n > 0);
 	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
 		struct slice scheme = schemes[i];
 		size_t n = scheme.n;

@@ -31,6 +31,7 @@ struct rewrite {
 
 static void put(struct rewrite *rewrite, struct slice span, struct slice with)
 {
+	CHECK(span.p >= rewrite->copied && span.p + span.n <= rewrite->end);
 	if (slice_is_equal(span, with))
 		return;
 	buf_append_slice(rewrite->out, slice_between(rewrite->copied, span.p));
@@ -66,6 +67,7 @@ static bool is_of_method(const struct scan_token *name)
 
 static bool is_among(const struct json *values, size_t count, const char *at)
 {
+	CHECK(count <= READ_MAX && at != NULL);
 	for (size_t i = 0; i < count; i++) {
 		if (values[i].type != JSON_ABSENT && values[i].text.p == at)
 			return true;
@@ -105,6 +107,7 @@ static bool is_object(const struct rewrite *rewrite, const struct scan_token *to
 
 static bool is_empty_array(const char *at, const char *end)
 {
+	CHECK(at < end);
 	if (*at++ != '[')
 		return false;
 	while (at < end && strchr(" \t\r\n", *at) != NULL)
@@ -138,6 +141,7 @@ static bool rewrite_text(struct rewrite *rewrite, struct slice *text_r, struct b
 {
 	struct buf out = { 0 };
 
+	CHECK(text_r->n > 0 && rewrite->out == NULL && !rewrite->is_changed);
 	rewrite->out = &out;
 	rewrite->copied = text_r->p;
 	rewrite->end = text_r->p + text_r->n;

@@ -54,6 +54,7 @@ int value_read_integer(struct json value, long long *number_r)
 	if (rest.n > 0)
 		memcpy(digits + whole.n, rest.p, rest.n);
 	integer.text.n = whole.n + rest.n;
+	CHECK(integer.text.n > 0 && integer.text.n <= sizeof(digits));
 	/* What stands behind the point may only be zeros. */
 	for (; integer.text.n > 1 && (long long)integer.text.n > point; integer.text.n--)
 		if (digits[integer.text.n - 1] != '0')

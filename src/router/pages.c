@@ -81,6 +81,8 @@ enum pages_outcome pages_end(struct pages *pages)
 {
 	if (!pages->was_empty)
 		return PAGES_UNFIT;
+	CHECK(pages->whole_filling <= pages->filling);
+	CHECK(pages->whole_length <= pages->items[pages->whole_filling].len);
 	for (size_t i = pages->whole_filling + 1; i <= pages->filling; i++)
 		buf_fini(&pages->items[i]);
 	pages->filling = pages->whole_filling;

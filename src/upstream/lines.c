@@ -63,6 +63,7 @@ static int take_message(struct upstream *upstream, struct slice text, struct err
 	int result =
 		plain_scan(text, &upstream->shared->limits, SCAN_LENIENT, flags, &plain, &env, err);
 
+	CHECK(upstream->state != UPSTREAM_CLOSED);
 	if (result == 0 && is_foreign(upstream, &env))
 		result = error_set(err, ERROR_INVALID, "\"jsonrpc\" is missing");
 	else if (result == 0 && env.is_unusual && env.method.n > 0)
@@ -120,6 +121,7 @@ static void note_unread(struct upstream *upstream, struct slice text, const stru
 	struct unread unread = { .ids = 0 };
 	struct buf valid = { 0 };
 
+	CHECK(text.n > 0 && err->kind != ERROR_NONE);
 	scan_members(text, note_member, &unread);
 	if (!may_be_message(upstream, &unread, text, is_json) ||
 	    canonical_append(&valid, unread.id.text, 1) < 0)

@@ -669,6 +669,7 @@ void upstream_refuse_request(struct upstream *upstream, struct json id, const ch
 {
 	struct buf text = { 0 };
 
+	CHECK(id.text.n > 0);
 	if (!upstream_is_serving(upstream) || !upstream->era->may_ask ||
 	    !upstream_has_room(upstream, id.text.n))
 		return;
