@@ -293,15 +293,45 @@ static void ask(struct parked_call *parked, const struct event *event)
 	parked->ops->ask(parked, take_call(parked));
 }
 
+static size_t count_of(const struct parked_call *of)
+{
+	size_t count = 0;
+
+	LIST_FOREACH(node, &of->table->kept)
+		count += at(node)->server == of->server && at(node)->owner == of->owner;
+	return count;
+}
+
 /*
- * Returns whether one more call of this owner may be kept. If there are too many, the owner's call
- * that has been kept for longest is abandoned; nobody else's is.
+ * The call kept for longest of the owner that has most at this server, if that is still more than
+ * this owner with one more would have; else NULL. The bound of a server is small.
+ */
+static struct parked_call *find_excess(const struct parked_call *parked)
+{
+	size_t most = count_of(parked) + 1;
+	struct parked_call *found = NULL;
+
+	LIST_FOREACH(node, &parked->table->kept) {
+		size_t count = at(node)->server == parked->server ? count_of(at(node)) : 0;
+
+		if (count > most) {
+			most = count;
+			found = at(node);
+		}
+	}
+	return found;
+}
+
+/*
+ * Returns whether one more call of this owner may be kept. If there are too many at the server, the
+ * owner that has most of them gives one up; otherwise the owner's call that has been kept for
+ * longest is abandoned.
  */
 static bool make_room(const struct parked_call *parked, uint64_t now_ms)
 {
 	const struct parked_calls_conf *conf = &parked->table->conf;
 	struct parked_call *oldest = NULL;
-	struct parked_call *oldest_here = NULL;
+	struct parked_call *here = NULL;
 	size_t owners = 0;
 	size_t servers = 0;
 
@@ -313,16 +343,21 @@ static bool make_room(const struct parked_call *parked, uint64_t now_ms)
 		servers += is_servers;
 		if (is_owners && oldest == NULL)
 			oldest = at(node);
-		if (is_owners && is_servers && oldest_here == NULL)
-			oldest_here = at(node);
+		if (is_owners && is_servers && here == NULL)
+			here = at(node);
 	}
-	if (servers >= conf->per_server || servers >= parked->server_max)
-		oldest = oldest_here;
-	else if (parked->is_of_crowd || owners < conf->per_owner)
-		return true;
-	if (oldest == NULL)
-		return false;
-	parked_call_abandon(oldest, REASON_PARKED_OVER_LIMIT, now_ms);
+	if (servers >= conf->per_server || servers >= parked->server_max) {
+		struct parked_call *excess = find_excess(parked);
+		bool is_own = excess == NULL;
+
+		if (is_own && here == NULL)
+			return false;
+		parked_call_abandon(is_own ? here : excess, REASON_PARKED_OVER_LIMIT, now_ms);
+		if (is_own)
+			return true;
+	}
+	if (!parked->is_of_crowd && owners >= conf->per_owner)
+		parked_call_abandon(oldest, REASON_PARKED_OVER_LIMIT, now_ms);
 	return true;
 }
 

@@ -745,7 +745,8 @@ static void the_oldest_of_the_same_owner_gives_way(void **state)
 	assert_int_equal(parked[3].state, PARKED_PARKED);
 }
 
-static void nobody_gives_way_to_another_owner(void **state)
+/* FRONT-SESS-08: at a server that is full, who has most gives way; nobody who has no more than the other. */
+static void who_has_most_gives_way(void **state)
 {
 	for (size_t i = 0; i < 4; i++) /* the server is full of others' */
 		begin(i, i < 2 ? 1 : 2, i < 3 ? 0 : 1);
@@ -756,9 +757,14 @@ static void nobody_gives_way_to_another_owner(void **state)
 	begin(5, 0, 0);
 	assert_true(asks(5, "7"));
 	due(5);
-	heard_is("refuse 7, cancel, fail 5 parked_over_limit, end");
-	for (size_t i = 0; i < 5; i++)
+	heard_is("refuse 5, cancel, end, ask 5 round 1 r1");
+	assert_int_equal(parked[0].state, PARKED_ENDED);
+	for (size_t i = 1; i < 5; i++)
 		assert_int_equal(parked[i].state, PARKED_PARKED);
+	begin(7, 3, 0); /* now each has one there */
+	assert_true(asks(7, "7"));
+	due(7);
+	heard_is("refuse 7, cancel, fail 7 parked_over_limit, end");
 	/* who has one there gives that */
 	begin(6, 2, 0);
 	assert_true(asks(6, "7"));
@@ -787,7 +793,7 @@ static void a_crowd_has_the_servers_limit(void **state)
 	begin(4, 1, 0);
 	assert_true(asks(4, "4"));
 	due(4);
-	heard_is("refuse 4, cancel, fail 4 parked_over_limit, end");
+	heard_is("refuse 1, cancel, end, ask 4 round 1 r1");
 }
 
 /* Results and losses that nobody has heard of count; calls that run do not. */
@@ -831,7 +837,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(a_bad_answer_spoils_the_good_ones),
 	TEST(questions_are_bounded),
 	TEST(the_oldest_of_the_same_owner_gives_way),
-	TEST(nobody_gives_way_to_another_owner),
+	TEST(who_has_most_gives_way),
 	TEST(what_is_stored_counts),
 	TEST(a_crowd_has_the_servers_limit),
 };
