@@ -259,9 +259,24 @@ static void what_was_remembered_is_as_it_was(void **state)
 	assert_int_equal(pins.waiting, 1);
 }
 
+/* Without a mode, what was seen last is approved; it is the first sight when a mode is set. */
+static void what_is_followed_is_the_first_sight(void **state)
+{
+	pins.follows = true;
+	look("a1b1");
+	look("a2c1");
+	assert_int_equal(pins.waiting, 0);
+	pins.follows = false;
+	assert_int_equal(see("a", '2'), PIN_SAME);
+	assert_int_equal(see("c", '1'), PIN_SAME);
+	assert_int_equal(see("b", '2'), PIN_DIFFERS);
+	assert_int_equal(see("d", '1'), PIN_CAME);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_is_followed_is_the_first_sight, begin, end),
 		cmocka_unit_test_setup_teardown(the_first_list_is_approved, begin, end),
 		cmocka_unit_test_setup_teardown(a_change_waits_whatever_comes_after_it, begin, end),
 		cmocka_unit_test_setup_teardown(a_new_one_waits_or_is_forgotten, begin, end),

@@ -125,6 +125,11 @@ void call_link(struct call *call, struct client *client)
 	client_add_call(client, call);
 }
 
+bool call_is_stale(const struct call *call)
+{
+	return call->configuration != call->client->router->configuration;
+}
+
 void call_wait(struct call *call, uint64_t timeout_ms)
 {
 	CHECK(call->state == CALL_WAITING && call->waiter.queue != NULL);

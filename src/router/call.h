@@ -156,6 +156,7 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 void call_keep_digest(struct call *call, const struct envelope *env);
 /* Adds the call to the client's calls, in state waiting. */
 void call_link(struct call *call, struct client *client);
+bool call_is_stale(const struct call *call); /* it was judged under another configuration */
 /* After `timeout_ms` (0: never) its wait queue is notified. */
 void call_wait(struct call *call, uint64_t timeout_ms);
 /* For the owner of its wait queue, on removal: stops the wait timeout. */

@@ -324,7 +324,7 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 	convert_init(&convert);
 	convert_init(&bridge);
 	CHECK(upstream->pool == call->client->pool && upstream_is_serving(upstream));
-	if (call->configuration != call->client->router->configuration) {
+	if (call_is_stale(call)) {
 		call->client->router->on_stale(call, env);
 		return;
 	}

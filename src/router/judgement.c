@@ -7,14 +7,22 @@
 
 #include "router/client.h"
 #include "router/dispatch.h"
+#include "router/list_cache.h"
 #include "router/pin_check.h"
+#include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/tool_check.h"
 
+static void send_on(struct call *call, const struct envelope *env)
+{
+	if (!pool_is_shared(call->client->pool) || !list_cache_take(call, env))
+		dispatch_call(call, env);
+}
+
 static void go_on(struct call *call, const struct envelope *env)
 {
-	pin_check_begin(dispatch_call, call, env);
+	pin_check_begin(send_on, call, env);
 }
 
 void judgement_begin(struct call *call, const struct envelope *env)
@@ -25,7 +33,7 @@ void judgement_begin(struct call *call, const struct envelope *env)
 	call->configuration = call->client->router->configuration;
 	msg_unref(&call->body); /* whoever needs it again copies the message */
 	if (call->ops->judge == NULL) {
-		dispatch_call(call, env);
+		send_on(call, env);
 	} else if (!call->ops->judge(call, env, &refusal)) {
 		call->refused_by = refusal.rule;
 		call->refused_as = refusal.word;

@@ -19,7 +19,7 @@ struct call_refusal {
 	char text[400];
 };
 
-/* Of a call that was about to be sent: refuses it, or brings it to a process, now or later. */
+/* Of a call that was about to be sent, or given a list: refuses it, or handles it, now or later. */
 void judgement_begin(struct call *call, const struct envelope *env);
 
 #endif

@@ -221,8 +221,9 @@ static void pass_on(struct wait_queue *waiting, bool asks_again)
 		wait_queue_remove(&call->waiter);
 		msg_unref(&call->body);
 		if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0)
-			call_fail(call,
-				  REASON_PROTOCOL_ERROR); /* cannot happen: valid when accepted */
+			call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen */
+		else if (call_is_stale(call))
+			call->client->router->on_stale(call, &env);
 		else if (!asks_again || !list_cache_take(call, &env))
 			dispatch_call(call, &env);
 		msg_unref(&body);
@@ -234,13 +235,10 @@ static bool is_under_other_rules(const struct cached_list *list)
 	return list->rules != server_rules(list->pool->server);
 }
 
-/* Nobody gets the list; the calls that wait get another one. */
-static void cached_list_renew(struct cached_list *list)
+static bool is_awaited_by_stale(const struct cached_list *list)
 {
-	struct wait_queue waiting;
-
-	cached_list_end(list, &waiting);
-	pass_on(&waiting, true);
+	return !wait_queue_is_empty(&list->waiting) &&
+	       call_is_stale(call_of_waiter(wait_queue_first(&list->waiting)));
 }
 
 static void cached_list_pass(struct cached_list *list)
@@ -268,11 +266,13 @@ static void cached_list_pass(struct cached_list *list)
 static void cached_list_on_giving(struct task *task)
 {
 	struct cached_list *list = container_of(task, struct cached_list, giving);
+	struct wait_queue waiting;
 	size_t given = 0;
 
 	CHECK(list->state == CACHED_LIST_GIVING && list->pages.count > 0);
-	if (is_under_other_rules(list)) {
-		cached_list_renew(list);
+	if (is_under_other_rules(list) || is_awaited_by_stale(list)) {
+		cached_list_end(list, &waiting);
+		pass_on(&waiting, true);
 		return;
 	}
 	while (!wait_queue_is_empty(&list->waiting) && given < HAND_OUT_BYTES) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the gateway keeps of a server's output, and calls that wait, when another configuration comes. product.md §4."""
+import hashlib
 import json
 import os
 
@@ -172,6 +173,38 @@ def calls_in_a_queue_that_may_go_on(t):
             eq([e.final()["result"]["content"][0]["text"] for e in [running] + waiting], ["ran"] + ["waited"] * 3)
             eq("error" in unfit.final(), "tools" in rules, (kind, rules))
         reload(t, servers())
+
+
+@case(daemon=False, deadline=60)
+def lists_that_are_awaited(t):
+    """product §5: a list that was asked for before a reload, and comes after it, is shown by the rules and roles that hold then."""
+    tools = [{"name": name, "description": SECRET, "inputSchema": {"type": "object"}} for name in ("a", "b")]
+    def servers(**rules):
+        return {kind: dict({"script": {"on": {"tools/list": [["sleep", 1], ["result", {"tools": tools}]]}}, "isolation": kind}, **rules)
+                for kind in ("principal", "shared")}
+    token = "one-token-0123456789abcdef"
+    def config(**more):
+        return dict({"auth": {"mode": "token", "tokens": [dict({"name": "one", "sha256": hashlib.sha256(token.encode()).hexdigest()}, **more)]}})
+    t.start(servers(), config())
+    for kind in ("principal", "shared"):
+        s = t.session(kind, token=token)
+        before = 0
+        for rules, more, shown in (({"redact": ["sk-[0-9]+"]}, {}, [("a", "[redacted]"), ("b", "[redacted]")]),
+                                   ({}, {"tools": {kind: ["b"]}}, [("b", SECRET)])):
+            pending = [s.start("tools/list"), s.start("tools/list")]
+            wait_for(lambda: lists_asked(t, kind) > before, what="the list is asked for")
+            reload(t, servers(**rules), config(**more))
+            for exchange in pending:
+                eq([(tool["name"], tool["description"]) for tool in exchange.final(20)["result"]["tools"]], shown, (kind, rules, more))
+            reload(t, servers(), config())
+            eq(len(s.ask("tools/list")["result"]["tools"]), 2)
+            reload(t, servers(redact=["none"]), config())
+            reload(t, servers(), config())
+            before = lists_asked(t, kind)
+
+
+def lists_asked(t, server):
+    return sum(m.get("method") == "tools/list" for pid, _ in t.daemon.records_of(server) for m in t.daemon.messages(pid))
 
 
 def queued(t, server):
