@@ -157,6 +157,13 @@ static bool rewrite_text(struct rewrite *rewrite, struct slice *text_r, struct b
 	return true;
 }
 
+static bool rewrite_names(struct slice *text_r, struct buf *room)
+{
+	struct rewrite rewrite = { .out = NULL };
+
+	return rewrite_text(&rewrite, text_r, room);
+}
+
 static struct slice capabilities_of(const struct envelope *env, unsigned int plain_flags)
 {
 	static const struct slice name = SLICE("capabilities");
@@ -190,10 +197,9 @@ int plain_scan(struct slice text, const struct scan_limits *limits, unsigned int
 	       struct error *err)
 {
 	int result = scan_envelope(text, limits, scan_flags, env_r, err);
-	struct rewrite names = { .out = NULL };
 	struct slice capabilities;
 
-	if (env_r->may_be_plainer && rewrite_text(&names, &text, room))
+	if (env_r->may_be_plainer && rewrite_names(&text, room))
 		result = scan_envelope(text, limits, scan_flags, env_r, err);
 	if (result < 0)
 		return result;

@@ -422,7 +422,8 @@ static int scan_judge_id(const struct scan *scan, size_t id_max, struct json *id
 		return error_set(err, ERROR_INVALID, "the id is neither a string nor an integer");
 	if (id->text.n > id_max)
 		return error_set(err, ERROR_LIMIT, "the id is longer than %zu bytes", id_max);
-	if (id->type == JSON_NUMBER && value_read_integer(*id, &number) < 0)
+	if (id->type == JSON_NUMBER && scan_int(*id, &number) < 0 &&
+	    value_read_integer(*id, &number) < 0)
 		return error_set(err, ERROR_INVALID, "the id is an integer of more than 64 bits");
 	*id_r = *id;
 	return 0;
@@ -466,7 +467,7 @@ static int scan_judge_response(const struct scan *scan, struct envelope *env_r, 
 {
 	bool has_result = env_r->result.type != JSON_ABSENT;
 	struct slice error = env_r->error.text;
-	struct json code = scan_member(error, SLICE_LIT("code"));
+	struct json code;
 	long long number;
 
 	if (has_result == (env_r->error.type != JSON_ABSENT))
@@ -478,6 +479,7 @@ static int scan_judge_response(const struct scan *scan, struct envelope *env_r, 
 		return error_set(err, ERROR_INVALID, "a result without an id");
 	if (has_result)
 		return 0;
+	code = scan_member(error, SLICE_LIT("code"));
 	if ((scan->is_lenient ? value_read_integer(code, &number) : scan_int(code, &number)) < 0 ||
 	    scan_member(error, SLICE_LIT("message")).type != JSON_STRING)
 		return error_set(err, ERROR_INVALID,
@@ -495,9 +497,15 @@ static bool scan_is_empty(const struct json *value)
 static void scan_drop_empty(struct scan *scan, struct envelope *env_r)
 {
 	struct json *result = &env_r->result, *error = &env_r->error, *method = &scan->own.method;
-	struct json *dropped[4] = { NULL, NULL, NULL, NULL };
+	struct json *dropped[4];
 	size_t count = 0;
 
+	/* Nearly all have nothing to drop. */
+	if ((result->type != JSON_ABSENT) + (error->type != JSON_ABSENT) +
+			    (method->type != JSON_ABSENT) ==
+		    1 &&
+	    env_r->params.type != JSON_NULL)
+		return;
 	if (method->type != JSON_ABSENT && !scan_is_empty(method)) {
 		dropped[count++] = result->type == JSON_NULL ? result : NULL;
 		dropped[count++] = error->type == JSON_NULL ? error : NULL;
