@@ -57,6 +57,8 @@ static void put_gateway(struct metric_writer *writer, const struct admin *admin)
 	metric_put(writer, &version, 1);
 	put_one(writer, METRIC_UP_SECONDS, (clock_now_ms() - admin->started_at_ms) / 1000);
 	put_one(writer, METRIC_DRAINING, router->is_draining);
+	metric_begin(writer, METRIC_TURN_MAX);
+	metric_put_ms(writer, NULL, loop_longest_turn_ms(router->loop));
 	put_one(writer, METRIC_CONNECTIONS_OPEN, http_server_connection_count(admin->conf.front));
 	put_one(writer, METRIC_CONNECTIONS_MAX, http.connections_max);
 	put_one(writer, METRIC_BYTES_READ, http.read_bytes);

@@ -42,6 +42,8 @@ struct loop {
 	size_t refused_size;
 	struct timer refused_timer;
 	bool is_stopped;
+	uint64_t turn_began_ms; /* 0: nothing has been done in it yet */
+	uint64_t longest_turn_ms;
 	char buffer[LOOP_BUFFER_BYTES];
 };
 
@@ -187,9 +189,20 @@ void loop_turn(struct loop *loop, bool may_wait)
 
 	event_base_loop(loop->base, EVLOOP_ONCE | (waits ? 0 : EVLOOP_NONBLOCK));
 	clock_update();
+	if (loop->turn_began_ms == 0)
+		loop->turn_began_ms = clock_now_ms();
 	loop_run_timers(loop);
 	loop_run_tasks(loop);
 	loop_collect_garbage(loop);
+	clock_update();
+	if (clock_now_ms() - loop->turn_began_ms > loop->longest_turn_ms)
+		loop->longest_turn_ms = clock_now_ms() - loop->turn_began_ms;
+	loop->turn_began_ms = 0;
+}
+
+uint64_t loop_longest_turn_ms(const struct loop *loop)
+{
+	return loop->longest_turn_ms;
 }
 
 void loop_run(struct loop *loop)
@@ -214,6 +227,8 @@ static void watch_on_event(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	clock_update(); /* the loop may have waited long; deadlines started now count from now */
+	if (watch->loop->turn_began_ms == 0)
+		watch->loop->turn_began_ms = clock_now_ms();
 	watch->on_ready(watch);
 }
 

@@ -28,6 +28,8 @@ void loop_run(struct loop *loop);
 /* Runs one turn. If may_wait, it blocks until the next event. For tests and loop_run. */
 void loop_turn(struct loop *loop, bool may_wait);
 void loop_stop(struct loop *loop);
+/* How long the longest turn took so far, without waiting for events, in ms. */
+uint64_t loop_longest_turn_ms(const struct loop *loop);
 
 /* A shared buffer of LOOP_BUFFER_BYTES to read into; the next callback may overwrite it. */
 #define LOOP_BUFFER_BYTES (64 * 1024)

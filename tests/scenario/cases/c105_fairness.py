@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """One caller takes all that it can get of what callers share; another one's call, stream, record and line come through."""
+import re
+
+import harness
 import mcp
 from c80_stateless import begin, message
 from harness import case, eq, ok, wait_for
 
+SLOW_NAME = '{"name":"%s","inputSchema":{"type":"object"}},' % ("\u0301\u0323" * 60)
 CONFIG = {"limits": {"response": "64KiB"}}
 SHARED = {"script": {}, "isolation": "shared", "pool": {"max": 1, "idle_timeout": "1500ms"}}
 SERVERS = {"main": SHARED, "narrow": dict(SHARED, concurrency=1)}
@@ -64,3 +68,17 @@ def a_call_of_a_closed_connection_counts_until_it_is_answered(t):
     def begin_call(*steps):
         return begin(t, "narrow", message("tools/call", {"name": "do", "arguments": {"steps": list(steps)}}))
     counts_until_answered(t, begin_call, lambda running: running.close())
+
+
+@case(own=True, servers={"slow": {"isolation": "shared", "pin": "enforce", "tools": {"deny": ["secret*"]}, "script": {
+    "on": {"tools/list": [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"tools":['], ["repeat", 8000, [["write", SLOW_NAME]]],
+                          ["write", '{"name":"last"}]}}\n']]}}, "pool": {"max": 1, "idle_timeout": "1500ms"}}},
+      config={"limits": {"response": "16MiB"}}, deadline=60)
+def names_that_are_slow_to_compare(t):
+    """REL-51: a list of names that unfold to much stops nobody, neither when it comes nor when it is asked for."""
+    s = t.session("slow")
+    for _ in range(3):
+        ok(len(s.ask("tools/list", timeout=30)["result"]["tools"]) < 8000, "only so many")
+    text = t.conn(address=t.daemon.admin).request("GET", "/metrics").read().decode()
+    longest = float(re.search(r"^mcpgated_loop_turn_max_seconds (\S+)", text, re.M).group(1))
+    ok(longest < harness.SLOW, "the longest turn", longest)
