@@ -25,7 +25,7 @@ static struct pin_store store;
 /* What a gateway gets for a file that cannot be used. */
 #define LOST                                                                       \
 	PIN_MEMORY_FIRST_LINE "one\tknown\ttool\none\tknown\tprompt\none\tknown\t" \
-			      "resource\none\tknown\ttemplate\n"
+			      "resource\none\tknown\ttemplate\none\tknown\tserver\n"
 static uint64_t now_ms = 1000000;
 
 static const char *path_of(const char *name)
