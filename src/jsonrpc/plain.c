@@ -8,7 +8,7 @@
  */
 #include "jsonrpc/plain.h"
 
-#include "base/mem.h"
+#include "base/text.h"
 #include "jsonrpc/write.h"
 
 #define READ_MAX 16
@@ -40,14 +40,20 @@ static void put(struct rewrite *rewrite, struct slice span, struct slice with)
 	rewrite->is_changed = true;
 }
 
-/* Half a surrogate pair has no other spelling. */
-static void put_plain_string(struct rewrite *rewrite, struct json string)
+/*
+ * Half a surrogate pair has no other spelling. Names that are read are ASCII: others stay as they
+ * are.
+ */
+static void put_plain_string(struct rewrite *rewrite, struct json string, bool is_name)
 {
 	struct buf decoded = { 0 }, written = { 0 };
+	struct slice text;
 
 	if (scan_decode_string(string, &decoded) == 0) {
-		write_string(&written, buf_slice(&decoded));
-		put(rewrite, string.text, buf_slice(&written));
+		text = buf_slice(&decoded);
+		write_string(&written, text);
+		if (!is_name || text_verbatim_length(text) == text.n)
+			put(rewrite, string.text, buf_slice(&written));
 	}
 	buf_fini(&decoded);
 	buf_fini(&written);
@@ -124,11 +130,11 @@ static int rewrite_token(const struct scan_token *token, void *arg)
 		note_capability(rewrite, token);
 		rewrite->is_method = is_of_method(token);
 		if (token->value.has_escape)
-			put_plain_string(rewrite, token->value);
+			put_plain_string(rewrite, token->value, true);
 	} else if (token->kind == SCAN_STRING) {
 		if (token->value.has_escape &&
 		    (rewrite->is_method || is_among(rewrite->read, rewrite->read_count, at)))
-			put_plain_string(rewrite, token->value);
+			put_plain_string(rewrite, token->value, false);
 	} else if (is_empty_array(at, rewrite->end) && is_object(rewrite, token)) {
 		put(rewrite, slice_between(at, memchr(at, ']', (size_t)(rewrite->end - at)) + 1),
 		    SLICE_LIT("{}"));

@@ -19,7 +19,7 @@ enum plain_flags {
 /*
  * As scan_envelope, but reads the message in its plain spelling:
  *
- *   - names of members, the method and the strings that the envelope hands out are written without
+ *   - names in ASCII, the method and the strings that the envelope hands out are written without
  *     escapes that need not be (as `\/` in PHP's default); others, ids among them, stay as they are
  *   - `[]` is written as `{}` where MCP has an object: params, arguments, _meta, result,
  *     capabilities and what is declared in them

@@ -11,6 +11,7 @@
 #include "jsonrpc/msg.h"
 #include "jsonrpc/splice.h"
 #include "router/client.h"
+#include "router/cursor.h"
 #include "router/dispatch.h"
 #include "router/list_cache.h"
 #include "router/own_call.h"
@@ -122,13 +123,14 @@ static void on_step(struct task *task)
 static void take_page(struct list_wait *wait, const struct envelope *env)
 {
 	struct json cursor = scan_member(env->result.text, SLICE_LIT("nextCursor"));
-
-	bool is_same = slice_is_equal(cursor.text, buf_slice(&wait->cursor));
+	/* Who names an empty one again has begun from the start. UTIL-PAGE-01 */
+	bool is_over =
+		cursor_is_empty(cursor) && slice_is_equal(cursor.text, buf_slice(&wait->cursor));
 
 	wait->cursor.len = 0;
 	if (env->kind != ENVELOPE_RESULT)
 		return;
-	if (wait->forwards && cursor.type == JSON_STRING && !is_same &&
+	if (wait->forwards && cursor.type == JSON_STRING && !is_over &&
 	    call_was_sent(&wait->listing))
 		splice_append(&wait->cursor, cursor.text, NULL, 0, SPLICE_ONE_LINE);
 	else
