@@ -120,15 +120,15 @@ static void note_unread(struct upstream *upstream, struct slice text, const stru
 	bool is_json = err->kind != ERROR_SYNTAX;
 	struct unread unread = { .ids = 0 };
 	struct buf valid = { 0 };
+	bool is_known;
 
 	CHECK(text.n > 0 && err->kind != ERROR_NONE);
 	scan_members(text, note_member, &unread);
-	if (!may_be_message(upstream, &unread, text, is_json) ||
-	    canonical_append(&valid, unread.id.text, 1) < 0)
-		return;
-	if (unread.has_outcome || !unread.has_method)
+	is_known = may_be_message(upstream, &unread, text, is_json) &&
+		   canonical_append(&valid, unread.id.text, 1) == 0;
+	if (is_known && (unread.has_outcome || !unread.has_method))
 		upstream_on_malformed(upstream, unread.id, REASON_CHILD_PROTOCOL_ERROR);
-	else if (is_json)
+	else if (is_known && is_json)
 		upstream_refuse_request(upstream, unread.id, err->text);
 	buf_fini(&valid);
 }
