@@ -12,6 +12,7 @@
 #include "router/router.h"
 #include "session/holder.h"
 #include "session/principal.h"
+#include "upstream/leftover.h"
 #include "upstream/upstream.h"
 
 struct in_flight {

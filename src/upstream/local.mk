@@ -4,6 +4,7 @@ src_upstream_libupstream_a_SOURCES = \
 	src/upstream/era_probe.c src/upstream/era_probe.h \
 	src/upstream/first_look.c src/upstream/first_look.h \
 	src/upstream/intake.c src/upstream/intake.h \
+	src/upstream/leftover.h \
 	src/upstream/lines.c src/upstream/lines.h \
 	src/upstream/long_line.c src/upstream/long_line.h \
 	src/upstream/modern.c src/upstream/modern.h \

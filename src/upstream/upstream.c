@@ -15,6 +15,7 @@
 #include "process/child.h"
 #include "mcp/revision.h"
 #include "upstream/intake.h"
+#include "upstream/leftover.h"
 #include "upstream/send.h"
 #include "upstream/upstream_era.h"
 #include "upstream/upstream_ops.h"

@@ -84,14 +84,6 @@ enum upstream_state {
 };
 
 /* Embedded by an implementation. */
-/* What a server may still work on although nobody waits for it. */
-struct upstream_leftover {
-	struct list link;
-	uint64_t id; /* of the request; 0: of none */
-	/* The server has answered the request after all, or its process is gone. */
-	void (*on_over)(struct upstream_leftover *leftover);
-};
-
 struct upstream {
 	const struct upstream_ops *ops;
 	struct upstream_shared *shared;
@@ -103,7 +95,6 @@ struct upstream {
 	enum upstream_state state;
 	struct map requests; /* in flight, by our id: struct upstream_request */
 	size_t lasting;      /* subscriptions among them */
-	struct list leftovers;
 	uint64_t last_id;
 	uint64_t handshake_id;
 	uint64_t probe_id;          /* of the ping that checks whether it is alive; 0: none */
@@ -124,11 +115,11 @@ struct upstream {
 	struct client *client;           /* its only client; NULL: none, or several */
 	struct call *lease;              /* the only call that it may work on */
 	struct upstream_request *logged; /* modern: the only one of many whose log lines count */
-	struct listen *listen;      /* subscriptions to what changes; NULL: of the legacy era */
-	struct list task_listeners; /* listeners to its tasks */
-	struct live_tasks *tasks;   /* that it works on; NULL: none so far */
-	int level;                  /* the log level last sent to it, or -1 */
-	uint64_t rested_at_ms;      /* when it last became free of work */
+	struct listen *listen; /* subscriptions to what changes; NULL: of the legacy era */
+	struct list task_listeners, leftovers; /* listeners to its tasks; leftover.h */
+	struct live_tasks *tasks;              /* that it works on; NULL: none so far */
+	int level;                             /* the log level last sent to it, or -1 */
+	uint64_t rested_at_ms;                 /* when it last became free of work */
 	uint64_t donated_at_ms; /* when its place was promised to others (process_slots), or 0 */
 	bool makes_room, is_awaited; /* stopped for another one; a session waits for its place */
 };
@@ -137,10 +128,7 @@ struct upstream {
 struct upstream_request_ops {
 	/* The server's response, bearing our id; borrowed. The request is still in flight. */
 	void (*on_response)(struct upstream_request *request, const struct envelope *env);
-	/*
-	 * Its answer is not a response, or too long, and no better one will come: CHILD_PROTOCOL_ERROR
-	 * or CHILD_LINE_TOO_LONG. REL-23
-	 */
+	/* Its answer is no response, or too long, and no better one will come. REL-23 */
 	void (*on_malformed)(struct upstream_request *request, enum reason reason);
 	/* The upstream was closed because it failed. */
 	void (*on_lost)(struct upstream_request *request, enum reason reason);

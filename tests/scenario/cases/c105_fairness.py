@@ -72,7 +72,7 @@ def a_call_of_a_closed_connection_counts_until_it_is_answered(t):
 
 @case(own=True, servers={"slow": {"isolation": "shared", "pin": "enforce", "tools": {"deny": ["secret*"]}, "script": {
     "on": {"tools/list": [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"tools":['], ["repeat", 8000, [["write", SLOW_NAME]]],
-                          ["write", '{"name":"last"}]}}\n']]}}, "pool": {"max": 1, "idle_timeout": "1500ms"}}},
+                          ["write", '{"name":"last","inputSchema":{"type":"object"}}]}}\n']]}}, "pool": {"max": 1, "idle_timeout": "1500ms"}}},
       config={"limits": {"response": "16MiB"}}, deadline=60)
 def names_that_are_slow_to_compare(t):
     """REL-51: a list of names that unfold to much stops nobody, neither when it comes nor when it is asked for."""
