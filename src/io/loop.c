@@ -30,6 +30,13 @@ struct timer_queue {
 	bool is_armed;
 };
 
+/* Folded with a function that returns a smaller member at the same offset, gcc warns of an overflow. */
+#if __has_attribute(no_icf)
+__attribute__((no_icf))
+#endif
+char *
+loop_buffer(struct loop *loop);
+
 struct loop {
 	struct event_base *base;
 	struct timer_queue *queues;

@@ -133,9 +133,8 @@ void pool_memory_use_rules(struct pool *pool)
 	now = intake_again(pool->server, limits, pool->memory.described->text);
 	/* Always: only our own members stand beside the result. */
 	if (now != NULL && scan_envelope(now->text, limits, SCAN_LENIENT, &env, &err) == 0)
-		set_initialize_result(
-			pool,
-			msg_new(pinning_take_server(&pinned, pool->server, &env)->text));
+		set_initialize_result(pool, msg_new(pinning_take_server(&pinned, pool->server, &env)
+							    ->text));
 	msg_unref(&now);
 	convert_fini(&pinned);
 }

@@ -573,7 +573,8 @@ static void upstream_end_leftover(struct upstream *upstream, struct json id)
 {
 	uint64_t number = 0;
 
-	if (list_is_empty(&upstream->leftovers) || value_read_own_id(id, &number) < 0 || number == 0)
+	if (list_is_empty(&upstream->leftovers) || value_read_own_id(id, &number) < 0 ||
+	    number == 0)
 		return;
 	LIST_FOREACH_SAFE(node, &upstream->leftovers) {
 		struct upstream_leftover *leftover =
