@@ -281,6 +281,7 @@ static void use_servers(struct gateway *g, struct next *next)
 	server_table_use(&g->table, next->config, next->servers);
 	pin_memory_return(&g->pin_memory, g->table.count, buf_slice(&pins));
 	buf_fini(&pins);
+	router_use_rules(&g->router); /* by the pins that there are now */
 }
 
 static void use_front(struct gateway *g)

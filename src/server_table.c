@@ -107,12 +107,9 @@ static void row_take_rules(struct server_table *table, size_t number, struct gen
 	struct server *server = &table->servers[number];
 	struct server_row *row = &table->rows[number];
 	const struct config_server *own = find_server(row->processes->config, row->name);
-	bool is_other = has_other_rules(row, generation);
 
 	CHECK(own != NULL);
-	server_take_rules(server, &from->conf, is_other);
-	if (is_other)
-		router_use_rules(table->router, server);
+	server_take_rules(server, &from->conf, has_other_rules(row, generation));
 	take_endpoint_rules(&table->endpoints[number], &from->endpoint, &own->endpoint, server);
 	set_generation(&row->rules, generation);
 }

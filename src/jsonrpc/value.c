@@ -84,6 +84,9 @@ int value_read_own_id(struct json value, uint64_t *id_r)
 	return result;
 }
 
+#define SPELLING_MAX 6 /* bytes that an escape takes for one */
+#define NUMBER_MAX 32  /* bytes of any spelling of an integer that is read */
+
 bool value_is_same_id(struct slice left, struct slice right)
 {
 	struct json a = { .type = scan_type(left), .has_escape = true, .text = left };
@@ -95,6 +98,10 @@ bool value_is_same_id(struct slice left, struct slice right)
 
 	if (slice_is_equal(left, right))
 		return true;
+	/* Who names an id may make it long, and have it compared with many. */
+	if (left.n > SPELLING_MAX * right.n + NUMBER_MAX ||
+	    right.n > SPELLING_MAX * left.n + NUMBER_MAX)
+		return false;
 	if (a.type == JSON_NUMBER)
 		return value_read_integer(a, &number_a) == 0 &&
 		       value_read_integer(b, &number_b) == 0 && number_a == number_b;

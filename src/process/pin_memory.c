@@ -3,9 +3,11 @@
 
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "obs/log.h"
 #include "policy/pin_record.h"
 
+#define SAVES_A_SECOND 16 /* of first lists; more of them wait for GATHER_MS as others do */
 #define GATHER_MS 300
 
 /* ---- reading ---- */
@@ -152,13 +154,24 @@ void pin_memory_save(struct pin_memory *memory)
 	save_and_look(memory);
 }
 
+/* A server may have many pages, and change them with each request. */
+static bool may_save_at_once(struct pin_memory *memory)
+{
+	uint64_t second = clock_now_ms() / 1000 + 1;
+
+	if (memory->second != second)
+		memory->saves = 0;
+	memory->second = second;
+	return memory->saves++ < SAVES_A_SECOND;
+}
+
 void pin_memory_note(struct pin_memory *memory, bool is_first_list)
 {
 	if (memory == NULL || memory->file == NULL || memory->changes == count_changes(memory))
 		return;
-	if (is_first_list)
-		pin_memory_save(memory);
-	else if (!timer_is_running(&memory->saving))
+	if (is_first_list && may_save_at_once(memory))
+		save(memory);
+	if (!timer_is_running(&memory->saving))
 		timer_start(memory->loop, &memory->saving, GATHER_MS);
 }
 
@@ -172,6 +185,7 @@ void pin_memory_leave(struct pin_memory *memory, struct buf *text)
 
 void pin_memory_return(struct pin_memory *memory, size_t server_count, struct slice text)
 {
+	bool is_unsaved = false; /* what was followed is pinned now */
 	int64_t bad;
 
 	buf_fini(&memory->others);
@@ -189,10 +203,17 @@ void pin_memory_return(struct pin_memory *memory, size_t server_count, struct sl
 	CHECK(bad >= 0);
 	if (bad > 0)
 		LOG(PINS_REFUSED, LOG_INT("lines", (uint64_t)bad));
-	for (size_t i = 0; i < server_count; i++)
-		if (memory->servers[i].conf.pin != PIN_OFF)
-			memory->servers[i].pins.follows = false;
+	for (size_t i = 0; i < server_count; i++) {
+		struct server *server = &memory->servers[i];
+
+		if (server->conf.pin == PIN_OFF)
+			continue;
+		is_unsaved = is_unsaved || server->pins.follows;
+		server->pins.follows = false;
+	}
 	memory->changes = count_changes(memory);
+	if (is_unsaved)
+		pin_memory_save(memory);
 }
 
 /* ---- beginning and end ---- */

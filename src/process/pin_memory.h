@@ -34,6 +34,8 @@ struct pin_memory {
 	bool is_too_long;  /* this was logged */
 	struct loop *loop;
 	struct timer saving;
+	uint64_t second; /* in which first lists were last saved, and how often */
+	unsigned int saves;
 	struct pin_shadows shadows;
 };
 

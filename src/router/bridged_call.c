@@ -485,12 +485,17 @@ static bool inner_judge(struct call *inner, const struct envelope *env,
 
 static void inner_on_response(struct call *inner, const struct slice *parts, size_t count)
 {
+	struct call *call = of_inner(inner)->parked.call;
 	struct buf text = { 0 };
 	struct msg *msg;
 
 	for (size_t i = 0; i < count; i++)
 		buf_append_slice(&text, parts[i]);
 	msg = msg_new_take(&text);
+	if (call != NULL && inner->refused_as != NULL) {
+		call->refused_by = inner->refused_by;
+		call->refused_as = inner->refused_as;
+	}
 	if (call_was_sent(inner)) /* else it was refused */
 		of_inner(inner)->child = upstream_child_number(inner->request.upstream);
 	parked_call_on_response(&of_inner(inner)->parked, msg, clock_now_ms());

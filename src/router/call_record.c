@@ -112,11 +112,11 @@ void call_record_end(struct call *call, enum call_status status, enum reason rea
 		end.reason = "error_answer";
 	else if (reason != REASON_NONE)
 		end.reason = reason_get(reason)->text;
-	if (rule.key != RULE_NONE)
+	if (call->refused_as != NULL)
 		end = (struct audit_end){
 			.verdict = "refused",
 			.reason = call->refused_as,
-			.rule = &rule,
+			.rule = rule.key != RULE_NONE ? &rule : NULL,
 			.server = call->client->server->conf.name,
 			.places = call->client->router->rule_places,
 		};

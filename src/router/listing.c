@@ -104,9 +104,11 @@ const struct envelope *listing_filter(struct convert *convert, const struct call
 {
 	const struct server *server = call->client->server;
 	const struct server_conf *conf = &server->conf;
-	struct filter filter = { .server = server, .rights = &call->rights, .out = &convert->text };
+	struct filter filter = { .server = server, .out = &convert->text };
 
-	if ((!conf->permissions.has_rules && !call->rights.needs_roles && !conf->needs.hides &&
+	/* A reload may have changed them since it was sent. */
+	filter.rights = call_is_stale(call) ? &call->client->rights : &call->rights;
+	if ((!conf->permissions.has_rules && !filter.rights->needs_roles && !conf->needs.hides &&
 	     conf->pin != PIN_ENFORCE) ||
 	    env->kind != ENVELOPE_RESULT)
 		return env;

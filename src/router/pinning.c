@@ -3,6 +3,7 @@
 #include "router/pinning.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "jsonrpc/canonical.h"
 #include "obs/counters.h"
 #include "obs/log.h"
@@ -194,7 +195,7 @@ static bool is_called(struct slice written, struct slice name)
 	struct json quoted = { JSON_STRING, true, slice_of(written.p - 1, written.n + 2) };
 	struct buf plain = { 0 };
 	bool is_it = scan_decode_string(quoted, &plain) == 0 &&
-		     slice_is_equal_nocase(buf_slice(&plain), name);
+		     text_is_lookalike(buf_slice(&plain), name);
 
 	buf_fini(&plain);
 	return is_it;

@@ -101,6 +101,8 @@ static void what_a_server_says_of_itself_is_pinned(void **state)
 		    "{'serverInfo':{'title':'t','name':'n'},'instructions':'\\u0069'}");
 	assert_said("{'instructions':'i','Instructions':'more'}", "{}");
 	assert_said("{'instr\\u0075ctions':'more','x':1}", "{'x':1}");
+	assert_said("{'in\u017ftructions':'more','\u017ferverInfo':{'title':'more'},'x':1}",
+		    "{'\u017ferverInfo':{},'x':1}");
 	assert_said("{'serverInfo':{'version':'2','name':'n','icons':[]}}",
 		    "{'serverInfo':{'version':'2','name':'n'}}");
 	assert_said("{'serverInfo':{'name':'n'}}", "{'serverInfo':{'name':'n'}}");

@@ -165,6 +165,8 @@ static void pool_admit_member(struct pool_member *member, const struct envelope 
 /* All members get the same, whichever upstream is ready. */
 static void pool_admit_to_shared(struct pool *pool)
 {
+	static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX,
+						   .id_max = SIZE_MAX };
 	struct msg *msg = msg_ref(pool->initialize_result);
 	struct envelope env;
 	struct error err;
@@ -172,7 +174,7 @@ static void pool_admit_to_shared(struct pool *pool)
 	while (!list_is_empty(&pool->joining)) {
 		struct pool_member *member = member_at(pool->joining.next);
 
-		if (scan_envelope(msg->text, &pool->router->limits, SCAN_LENIENT, &env, &err) == 0)
+		if (scan_envelope(msg->text, &limits, SCAN_LENIENT, &env, &err) == 0)
 			pool_admit_member(member, &env);
 		else /* cannot happen: we wrote it */
 			member->ops->on_failed(member, REASON_CHILD_PROTOCOL_ERROR);
@@ -454,6 +456,25 @@ static bool serve_one(struct pool *pool)
 	return is_jobs_turn ? serve_call(pool) : serve_job(pool);
 }
 
+static bool is_next_stale(const struct pool *pool)
+{
+	return !fair_queue_is_empty(&pool->queue) &&
+	       call_is_stale(call_of_waiter(fair_queue_first(&pool->queue)));
+}
+
+/* To judge a call again may take long, and takes no room if it is refused: one at a time. */
+static void serve_all(struct pool *pool)
+{
+	bool is_stale, is_served;
+
+	do {
+		is_stale = is_next_stale(pool);
+		is_served = serve_one(pool);
+	} while (is_served && !is_stale);
+	if (is_served)
+		pool_wake(pool);
+}
+
 static void pool_free(struct pool *pool);
 
 static void pool_on_pump(struct task *task)
@@ -467,8 +488,7 @@ static void pool_on_pump(struct task *task)
 		pool_free(pool);
 		return;
 	}
-	while (serve_one(pool))
-		;
+	serve_all(pool);
 	reason = pool_grow(pool);
 	if (pool->upstream_count == 0 && !may_wait_for(pool, reason))
 		pool_fail_waiting(pool, reason);

@@ -143,14 +143,10 @@ void router_start_server(struct router *router, struct server *server)
 		first_looks_add(&router->first_looks, server);
 }
 
-void router_use_rules(struct router *router, const struct server *server)
+void router_use_rules(struct router *router)
 {
-	LIST_FOREACH(node, &router->slots.pools) {
-		struct pool *pool = container_of(node, struct pool, link);
-
-		if (pool->server == server)
-			pool_memory_use_rules(pool);
-	}
+	LIST_FOREACH(node, &router->slots.pools)
+		pool_memory_use_rules(container_of(node, struct pool, link));
 }
 
 void router_retire_server(struct router *router, struct server *server)

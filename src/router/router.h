@@ -76,7 +76,7 @@ void router_fini(struct router *router);
  */
 void router_start_server(struct router *router, struct server *server);
 /* A reload has given the server other rules: what is kept of its output is made anew. */
-void router_use_rules(struct router *router, const struct server *server);
+void router_use_rules(struct router *router);
 /*
  * A reload has replaced or removed the server: its sessions continue, but it gets no new ones. Its
  * processes are stopped when no longer needed; change streams without a session end now.

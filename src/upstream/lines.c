@@ -169,6 +169,7 @@ static int take_rest(struct upstream *upstream, struct slice line)
 {
 	const char *end = line.p + line.n;
 	const char *at = line.p;
+	bool writes_version = upstream->writes_version; /* a log line may quote a message */
 	size_t tries = 0;
 	struct error err;
 
@@ -177,8 +178,10 @@ static int take_rest(struct upstream *upstream, struct slice line)
 		if (!may_begin(at, end))
 			continue;
 		tries++;
-		if (take_message(upstream, slice_between(at, end), &err) == 0)
+		if (take_message(upstream, slice_between(at, end), &err) == 0) {
+			upstream->writes_version = writes_version;
 			return 0;
+		}
 	}
 	return -1;
 }

@@ -316,12 +316,15 @@ static void upstream_on_handshake_result(struct upstream *upstream, const struct
 					 struct slice written)
 {
 	struct buf initialize_result = { 0 }, described = { 0 };
+	bool is_readable = upstream->era->read_result(upstream, written, &described) != NULL;
 
-	(void)upstream->era->read_result(upstream, written, &described);
-	if (described.len > 0)
-		written = buf_slice(&described);
 	upstream->revision =
 		upstream->era->read_result(upstream, env->result.text, &initialize_result);
+	if (is_readable && described.len > 0)
+		written = buf_slice(&described);
+	else if (!is_readable) /* sanitized, it is another message */
+		written = initialize_result.len > 0 ? buf_slice(&initialize_result) :
+						      env->result.text;
 	if (upstream->revision == NULL) {
 		upstream_note_unknown(upstream, env->result.text);
 		upstream_refuse(upstream);
@@ -568,13 +571,10 @@ static bool is_of_handshake(const struct upstream *upstream, struct json id)
 	       (value_read_own_id(id, &number) == 0 && number == upstream->handshake_id);
 }
 
-/* A request that was given up is answered after all. */
-static void upstream_end_leftover(struct upstream *upstream, struct json id)
+/* The request has been answered: also one that was given up, or because of its answer. */
+static void upstream_end_leftover(struct upstream *upstream, uint64_t number)
 {
-	uint64_t number = 0;
-
-	if (list_is_empty(&upstream->leftovers) || value_read_own_id(id, &number) < 0 ||
-	    number == 0)
+	if (number == 0)
 		return;
 	LIST_FOREACH_SAFE(node, &upstream->leftovers) {
 		struct upstream_leftover *leftover =
@@ -591,8 +591,10 @@ static void upstream_on_stray_response(struct upstream *upstream, const struct e
 	uint64_t id = 0;
 
 	upstream_note_stray(upstream, COUNTER_CHILD_STRAY_RESPONSES, env);
-	upstream_end_leftover(upstream, env->id);
-	if (upstream->state != UPSTREAM_SETTLING || value_read_own_id(env->id, &id) < 0 ||
+	if (value_read_own_id(env->id, &id) < 0)
+		return;
+	upstream_end_leftover(upstream, id);
+	if (upstream->state != UPSTREAM_SETTLING ||
 	    (id != upstream->settling_id && id != upstream->probe_id))
 		return;
 	if (id == upstream->probe_id && upstream->settles_by_answer) {
@@ -631,6 +633,7 @@ static void upstream_on_response(struct upstream *upstream, const struct envelop
 {
 	struct upstream_request *request = upstream_find_request(upstream, env->id);
 	bool is_expected = !is_of_notification(upstream, env);
+	uint64_t id;
 
 	if (is_of_handshake(upstream, env->id)) {
 		if (env->kind == ENVELOPE_RESULT)
@@ -645,10 +648,13 @@ static void upstream_on_response(struct upstream *upstream, const struct envelop
 	 */
 	if (request == NULL && env->id.type == JSON_ABSENT && is_expected)
 		request = upstream->client != NULL ? upstream_only_request(upstream) : NULL;
-	if (request != NULL)
-		request->ops->on_response(request, env);
-	else
+	if (request == NULL) {
 		upstream_on_stray_response(upstream, env);
+		return;
+	}
+	id = request->id;
+	request->ops->on_response(request, env);
+	upstream_end_leftover(upstream, id);
 }
 
 /* written: the message before intake. */
@@ -683,6 +689,7 @@ void upstream_refuse_request(struct upstream *upstream, struct json id, const ch
 void upstream_on_malformed(struct upstream *upstream, struct json id, enum reason reason)
 {
 	struct upstream_request *request;
+	uint64_t number;
 
 	if (id.type == JSON_ABSENT)
 		return;
@@ -691,8 +698,8 @@ void upstream_on_malformed(struct upstream *upstream, struct json id, enum reaso
 		upstream_refuse(upstream);
 	else if (request != NULL)
 		request->ops->on_malformed(request, reason);
-	else
-		upstream_end_leftover(upstream, id);
+	if (value_read_own_id(id, &number) == 0)
+		upstream_end_leftover(upstream, number);
 }
 
 void upstream_on_message(struct upstream *upstream, const struct envelope *env)

@@ -5,11 +5,12 @@ import json
 import os
 
 import c95_audit
+import mcp
 from c100_reload import reload
 from c71_ctl import ctl
 from c80_stateless import begin as begin_modern, fields, message
 from c96_pins import DO, EVIL, Lists, SAFE, is_refused
-from harness import case, eq, merged, ok, wait_for
+from harness import case, eq, kill, merged, ok, wait_for
 
 SECRET, HIDDEN = "sk-0123456789", "a​b"
 KINDS = ("session", "principal", "shared")
@@ -112,6 +113,63 @@ def pins_that_warn_begin_with_what_was_shown(t):
 def pins_that_are_enforced_begin_with_what_was_shown(t):
     """SEC-65: likewise, and it is withheld."""
     pins_begin_with_what_was_shown(t, "enforce")
+
+
+@case(daemon=False, deadline=60)
+def pins_that_begin_outlive_the_gateway(t):
+    """SEC-65 SEC-68: pins that come by a reload are kept at once: what the server changes after the gateway was killed waits."""
+    lists = Lists(t)
+    t.start({"main": lists.server(pin="off")})
+    eq(t.session().ask("tools/list")["result"]["tools"], [SAFE, DO])
+    reload(t, {"main": lists.server()})
+    kill(t.daemon.find_gateway())
+    lists.write(tools=[EVIL, DO])
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) > 1, what="another gateway")
+    t.daemon.gateway = None
+    eq(t.session().ask("tools/list")["result"]["tools"], [DO])
+
+
+@case(daemon=False, deadline=60)
+def what_a_server_says_of_itself_under_other_pins(t):
+    """SEC-65: what it said of itself while nobody pinned is judged by the pins that a reload brings back."""
+    lists = Lists(t)
+
+    def init(text):
+        with open(lists.path("init"), "w") as f:
+            json.dump({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "n", "version": "1"}, "instructions": text}, f)
+
+    def said():
+        return modern(t, "main", "server/discover").get("instructions"), t.session().result["result"].get("instructions")
+
+    def servers(pin):
+        return {"main": dict(lists.server(era="legacy", pin=pin, isolation="shared"), script=lists.script(init=[["result_of", lists.path("init")]]))}
+    init("good")
+    t.start(servers("enforce"))
+    eq(said(), ("good", "good"))
+    reload(t, servers("off"))
+    init("evil")
+    ctl(t, "restart", "main")
+    t.session().ask("tools/list")  # the next process
+    eq(said(), ("evil", "evil"))
+    reload(t, servers("enforce"))
+    eq(said(), (None, None))
+    eq(waiting(t), [("main", "instructions")])
+
+
+@case(daemon=False, deadline=60)
+def a_description_that_is_none_as_it_was_written(t):
+    """REL-43: only sanitized it describes a server: the rules of a reload are applied to that."""
+    line = ('{"jsonrpc":"2.0","id":@ID@,"method":"\u200b","result\u200b":{"protocolVersion":"2025-06-18","capabilities":{},'
+            '"serverInfo":{"name":"x","version":"1"}}}')
+    def servers(seconds):
+        return {"main": {"script": {"init": [["line", line]]}, "isolation": "shared", "sanitize": {"invisible": "strip"},
+                         "request_timeout": "%ds" % seconds}}
+    t.start(servers(10))
+    gateway = t.daemon.gateway
+    t.session()
+    reload(t, servers(11))
+    eq(t.session().result["result"]["protocolVersion"], mcp.C)
+    eq(t.daemon.find_gateway(), gateway)
 
 
 def waiting(t):

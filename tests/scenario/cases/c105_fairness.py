@@ -49,6 +49,31 @@ def counts_until_answered(t, begin_call, give_up):
 
 
 @case
+def a_call_that_fails_by_its_answer_has_been_answered(t):
+    """REL-46: an answer that cannot be passed on ends the count as any other does."""
+    s = t.session("narrow")
+    for _ in range(3):
+        answer = s.do(["write", '{"jsonrpc":"2.0","id":@ID@,"result":"'], ["fill", "x", 300 << 10], ["write", '"}\n'])
+        ok("larger than the gateway allows" in answer["error"]["message"], "the call runs", answer)
+    eq(s.echo("next"), "next")
+
+
+@case(deadline=30)
+def a_long_name_for_a_call_is_compared_at_once(t):
+    """REL-51, CXL-02: a cancellation names a call by megabytes of escapes, while many calls are in flight."""
+    t.start({"main": dict(SHARED, pool={"max": 1, "requests_per_process": 512})})
+    s = t.session("main")
+    calls = [s.start("tools/call", s.do_params([["wait_cancel"], ["text", "x"]]), request_id="call-%d" % n) for n in range(48)]
+    body = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"%s"}}' % (b"\\u0061" * 600000)
+    eq(s.post(body).status, 202)
+    for call in calls:
+        s.cancel(call.id)
+    text = t.conn(address=t.daemon.admin).request("GET", "/metrics").read().decode()
+    longest = float(re.search(r"^mcpgated_loop_turn_max_seconds (\S+)", text, re.M).group(1))
+    ok(longest < harness.SLOW, "the longest turn", longest)
+
+
+@case
 def a_cancelled_call_counts_until_it_is_answered(t):
     """REL-46, product §4: whoever cancels calls has no more of them at the server than others."""
     s = t.session("narrow")
