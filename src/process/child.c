@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -352,16 +353,25 @@ static void child_on_drain(struct timer *timer)
 
 /* ---- stdout ---- */
 
+static bool may_be_message(struct slice line)
+{
+	while (line.n > 0 && strchr(" \t\r", *line.p) != NULL)
+		line = slice_of(line.p + 1, line.n - 1);
+	return line.n > 0 && (*line.p == '{' || *line.p == '[');
+}
+
 /*
  * Of a line that is too long, what it was is found out in passing (on_long_line): the others that
- * use the process have no part in it. One without an end, or before the process was ready, is a
- * failure.
+ * use the process have no part in it. One that is no JSON, without an end, or before the process was
+ * ready, is a failure.
  */
 static void child_take_long(struct child *child, struct slice part, bool is_end)
 {
+	bool is_begin = child->long_bytes == 0;
+
 	if (child->state != CHILD_RUNNING)
 		return;
-	if (!child->is_ready ||
+	if (!child->is_ready || (is_begin && !may_be_message(part)) ||
 	    child->long_bytes + part.n > child->server->conf.line_max * LONG_LINES_MAX) {
 		child_refuse(child, REASON_CHILD_LINE_TOO_LONG,
 			     "a line on stdout is longer than limits.response allows");

@@ -233,7 +233,8 @@ static void longer_line_comes_in_parts(void **state)
 {
 	struct fake_process *p = begin();
 
-	write_fill(p, LINE_MAX_BYTES + 1, 'x');
+	fake_process_write(p, "{");
+	write_fill(p, LINE_MAX_BYTES, 'x');
 	settle();
 	assert_true(long_bytes > 0);
 	assert_int_equal(child->line.len, 0); /* nothing is kept */
@@ -244,22 +245,34 @@ static void longer_line_comes_in_parts(void **state)
 	assert_int_equal(long_lines, 1);
 	assert_string_equal(lines, "next|");
 	assert_int_equal(lost, 0);
-	write_fill(p, LINE_MAX_BYTES + 1, 'x');
+	fake_process_write(p, " [");
+	write_fill(p, LINE_MAX_BYTES, 'x');
 	exits(p, 0);
 	assert_int_equal(long_lines, 2);
 	assert_int_equal(lost_reason, REASON_CHILD_EXITED);
 }
 
-/* BACK-FRAME-06, REL-22: a line without an end ends it, with a named reason, by SIGKILL. */
+/* BACK-FRAME-06, REL-22: it answers nobody. */
+static void endless_line_kills(void **state)
+{
+	struct fake_process *p = begin();
+
+	fake_process_write(p, "{");
+	for (int i = 0; i < 16; i++) {
+		assert_int_equal(lost, 0);
+		write_fill(p, LINE_MAX_BYTES, 'x');
+		settle();
+	}
+	assert_int_equal(lost_reason, REASON_CHILD_LINE_TOO_LONG);
+	assert_int_equal(p->last_signal, SIGKILL);
+}
+
+/* BACK-FRAME-06, REL-22: one that is no JSON ends it, with a named reason, by SIGKILL. */
 static void longer_line_kills(void **state)
 {
 	struct fake_process *p = begin();
 
-	for (int i = 0; i < 16; i++) {
-		assert_int_equal(lost, 0);
-		write_fill(p, LINE_MAX_BYTES, 'x');
-	}
-	write_fill(p, 1, 'x');
+	write_fill(p, LINE_MAX_BYTES + 1, 'x');
 	settle();
 	assert_string_equal(lines, "");
 	assert_int_equal(lost, 1);
@@ -295,7 +308,7 @@ static void longer_line_in_one_piece(void **state)
 	struct fake_process *p = begin();
 
 	servers[0].conf.line_max = 10;
-	fake_process_write(p, "0123456789\n0123456789a\nnext\n");
+	fake_process_write(p, "0123456789\n{123456789a\nnext\n");
 	settle();
 	assert_string_equal(lines, "0123456789|next|");
 	assert_int_equal(long_bytes, 11);
@@ -755,6 +768,7 @@ int main(void)
 		TEST(longest_line_passes),
 		TEST(longer_line_comes_in_parts),
 		TEST(longer_line_kills),
+		TEST(endless_line_kills),
 		TEST(longer_line_at_the_start_kills),
 		TEST(longer_line_in_one_piece),
 		TEST(last_line_needs_no_end),
