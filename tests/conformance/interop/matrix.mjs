@@ -112,7 +112,7 @@ async function calls(pair) {
       let told;
       for (let call = 1; call <= 3 && !(told?.length >= 3); call++) {
         told = [];
-        await pair.says('counted to 4', 'count', { steps: 4, pause: 50, name: `progress ${call}` }, { onprogress: (step) => told.push(step.progress) });
+        await pair.says('counted to 4', 'count', { steps: 4, pause: 150, name: `progress ${call}` }, { onprogress: (step) => told.push(step.progress) });
         must('1,2,3,4'.startsWith(told.join()), `progress was ${told.join()}`);
       }
       must(told.length >= 3, `progress was ${told.join() || 'missing'}`);
