@@ -75,7 +75,7 @@ void router_fini(struct router *router);
  * the trial start.
  */
 void router_start_server(struct router *router, struct server *server);
-/* A reload has given the server other rules: what is kept of its output is made anew. */
+/* Servers may have other rules and pins since a reload: what is kept of their output is made anew. */
 void router_use_rules(struct router *router);
 /*
  * A reload has replaced or removed the server: its sessions continue, but it gets no new ones. Its
