@@ -19,6 +19,8 @@
 
 /* Rounds of tasks per turn: tasks that keep scheduling tasks must not starve the descriptors. */
 #define TASK_ROUNDS_MAX 8
+/* A descriptor that has more to read after so long leaves it for the next turn. */
+#define TURN_LONG_MS 3
 #define REFUSED_PAUSE_MS 100
 
 struct timer_queue {
@@ -205,6 +207,12 @@ void loop_turn(struct loop *loop, bool may_wait)
 	if (clock_now_ms() - loop->turn_began_ms > loop->longest_turn_ms)
 		loop->longest_turn_ms = clock_now_ms() - loop->turn_began_ms;
 	loop->turn_began_ms = 0;
+}
+
+bool loop_turn_is_long(const struct loop *loop)
+{
+	clock_update();
+	return loop->turn_began_ms != 0 && clock_now_ms() - loop->turn_began_ms >= TURN_LONG_MS;
 }
 
 uint64_t loop_longest_turn_ms(const struct loop *loop)

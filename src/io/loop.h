@@ -28,6 +28,11 @@ void loop_run(struct loop *loop);
 /* Runs one turn. If may_wait, it blocks until the next event. For tests and loop_run. */
 void loop_turn(struct loop *loop, bool may_wait);
 void loop_stop(struct loop *loop);
+/*
+ * Whether this turn has lasted so long that others must have theirs: who has more to read does it in
+ * the next one. Reads the clock.
+ */
+bool loop_turn_is_long(const struct loop *loop);
 /* How long the longest turn took so far, without waiting for events, in ms. */
 uint64_t loop_longest_turn_ms(const struct loop *loop);
 

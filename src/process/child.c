@@ -495,7 +495,7 @@ static void child_on_stdout(struct wire *wire)
 			child_take_long(child, buf_slice(&child->line), false);
 			buf_fini(&child->line);
 		}
-		if (n < LOOP_BUFFER_BYTES / 2)
+		if (n < LOOP_BUFFER_BYTES / 2 || loop_turn_is_long(child->server->loop))
 			return;
 	}
 }

@@ -13,7 +13,7 @@ import mcp
 SECONDS = 1.5  # a turn
 # The neighbour shares two processors with a server that burns one, and with this script. Where others are busy as well, all of
 # them wait for a processor: the allowance is that much longer, but not more than CROWD_MAX times.
-FACTOR, ALLOWANCE = 5, 0.030
+FACTOR, ALLOWANCE = 5, 0.020
 CROWD_MAX = 8
 FLOOD = 200000
 HARMLESS = [["text", "x"]]
