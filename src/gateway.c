@@ -433,6 +433,9 @@ static int gateway_run(struct gateway_entry *entry)
 	pin_memory_init(&g.pin_memory, g.loop, g.spawner, GATEWAY_PINS, g.table.servers,
 			g.table.count);
 	close(GATEWAY_PINS);
+	kept_sessions_open(&g.router.kept_sessions, g.spawner, GATEWAY_SESSIONS,
+			   entry->config->keeps_sessions, entry->config->sessions.idle_ms);
+	close(GATEWAY_SESSIONS);
 	free(entry->servers);
 	gateway_make_frontend(&g);
 	gateway_make_http(&g);

@@ -286,7 +286,7 @@ static int tell_eras(void)
 		{ .type = IPC_ERA, .server = UINT32_MAX },
 		{ .type = IPC_ERA, .child = UINT64_MAX, .value = INT32_MIN },
 		{ .type = IPC_ERA, .child = 1, .value = ERA_MODERN },
-		{ .type = IPC_PINS, .server = UINT32_MAX, .child = UINT64_MAX, .value = -1 },
+		{ .type = IPC_TEXT, .server = UINT32_MAX, .child = UINT64_MAX, .value = -1 },
 		{ .type = IPC_FOUND, .server = UINT32_MAX },
 		{ .type = IPC_FOUND, .value = INT32_MIN },
 	};

@@ -86,6 +86,7 @@ struct config {
 	struct slices trusted_proxies; /* in the form that peer_net_parse reads */
 	struct http_conf http;         /* max_connections applies if there are enough descriptors */
 	struct session_conf sessions;
+	bool keeps_sessions;           /* for later gateways and daemons */
 	struct frontend_conf frontend; /* except what the gateway creates; its hosts are complete */
 	struct slices claim_names;     /* claims of principals that any server needs */
 	struct roles roles;            /* including those of tokens */

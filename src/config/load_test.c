@@ -374,7 +374,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 			"tls, plaintext, proxy_protocol");
 	ASSERT_PROBLEMS(SERVER "sessions:\n  isolaton: x\n",
 			"F:3:3: unknown key 'isolaton'; the keys here are: "
-			"idle_timeout, max_age, reconnect_timeout");
+			"idle_timeout, max_age, persist, reconnect_timeout");
 	ASSERT_PROBLEMS(
 		SERVER "defaults: {quux: shared}\n",
 		"F:2:12: unknown key 'quux'; the keys here are: "

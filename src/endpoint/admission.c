@@ -273,6 +273,33 @@ static bool check_modern(struct admission *admission)
 	return true;
 }
 
+/* A session that began in an earlier gateway goes on with this request. bridging.md §4.1 */
+static bool check_asleep(struct admission *admission)
+{
+	const struct caller *caller = admission->caller;
+	struct router *router = caller->frontend->router;
+	struct denial_marks marks;
+	struct session *session;
+	enum reason reason;
+
+	if (admission->session.is_known || admission->session.id.n == 0 ||
+	    caller->frontend->conf.is_operators || list_is_empty(&router->kept_sessions.asleep))
+		return true;
+	access_keep_claims(&caller->access);
+	session = client_session_wake(router, caller->endpoint->server, caller->access.principal,
+				      admission->peer, admission->session.id, &reason);
+	if (reason != REASON_NONE)
+		return refuse_by_reason(admission, reason);
+	if (session == NULL)
+		return true;
+	access_show(&caller->access, &marks);
+	if (marks.issuer.n > 0) /* as when it began. AUTH-SES-07 */
+		session_keep_marks(session, &marks);
+	admission->session.is_known = true;
+	admission->session.client = client_session_client(session);
+	return true;
+}
+
 /* Sessions of other principals and servers are unknown. FRONT-SESS-04, -05, AUTH-SES-02 */
 static bool check_known(struct admission *admission)
 {
@@ -608,6 +635,7 @@ static const struct check {
 } checks[] = {
 	{ check_access, "", true },                      /* 401 */
 	{ check_body, "malformed", false },              /* 400 */
+	{ check_asleep, "", false },                     /* 503 */
 	{ check_modern, "not_modern", false },           /* 400, 404 */
 	{ check_known, "unknown_session", false },       /* 404 */
 	{ check_retired, "unknown_server", false },      /* 404 */

@@ -171,13 +171,32 @@ static void listening_begin_standalone(struct listening *get, struct client *cli
 	listening_begin(get, client, source);
 }
 
+/*
+ * An event of an earlier gateway, whose streams are gone. What came on the session's own stream
+ * meanwhile came to nobody; an answer is lost. bridging.md §4.1
+ */
+static void listening_resume_earlier(struct listening *get, struct client *client, uint64_t number)
+{
+	struct event_source source = { .after = STREAM_FROM_HERE };
+
+	if (number == 0)
+		listening_begin_standalone(get, client, &source);
+	else
+		listening_answer_expired(get, slice_of(NULL, 0), slice_of(NULL, 0));
+}
+
 static void listening_resume(struct listening *get, struct client *client)
 {
 	struct event_source source = { .after = 0 };
 	struct replay_store *store = &client->session->replay_store;
 
-	if (event_id_parse(slice_str(get->event), &source) < 0 || source.epoch != store->epoch ||
-	    source.number > store->last_number) {
+	bool is_event = event_id_parse(slice_str(get->event), &source) == 0;
+
+	if (is_event && source.epoch != store->epoch && client->session->is_continued) {
+		listening_resume_earlier(get, client, source.number);
+		return;
+	}
+	if (!is_event || source.epoch != store->epoch || source.number > store->last_number) {
 		listening_refuse_event(get);
 		return;
 	}

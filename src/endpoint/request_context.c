@@ -76,9 +76,9 @@ void request_context_admission(struct request_context *context, const struct htt
 	admission_r->version = slice_of(context->version, context->version_length);
 	admission_r->head = &context->head;
 	admission_r->session.is_named = context->has_session;
+	admission_r->session.id = slice_of(context->session, context->session_length);
 	if (context->has_session)
-		session = session_find(&caller->frontend->router->sessions,
-				       slice_of(context->session, context->session_length),
+		session = session_find(&caller->frontend->router->sessions, admission_r->session.id,
 				       caller->access.principal);
 	if (session != NULL)
 		client_session_warm(session);

@@ -285,6 +285,8 @@ static void post_on_response(struct call *call, const struct slice *parts, size_
 		access_show(&post->context.caller.access, &marks);
 		if (marks.issuer.n > 0) /* if it is denied, the session ends. AUTH-SES-07 */
 			session_keep_marks(session, &marks);
+		if (!post->context.caller.frontend->conf.is_operators)
+			client_session_keep(session);
 		post->context.session_length = SESSION_ID_LENGTH;
 		memcpy(post->context.session, session->entry.id, SESSION_ID_LENGTH);
 		if (post->exchange.conn == NULL)

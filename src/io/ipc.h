@@ -47,8 +47,8 @@ enum ipc_type {
 	 * it was probed just now
 	 */
 	IPC_ERA,
-	/* the memory file with the pins of servers has changed; the keeper is to save it */
-	IPC_PINS,
+	/* the memory file of kind `server` (enum ipc_text) has changed; the keeper is to save it */
+	IPC_TEXT,
 	/*
 	 * server number `server` was started to see what it is (start.try): `value` is the number
 	 * of its tools, or enum ipc_found; descriptor, if it identified itself: a pipe with
@@ -90,6 +90,9 @@ enum ipc_type {
 	/* a new fetcher process runs; descriptor: our end of its socket (auth/fetch_wire.h) */
 	IPC_FETCHER,
 };
+
+/* What a gateway leaves for later ones in memory files (keeper/text_store.h). */
+enum ipc_text { IPC_TEXT_PINS, IPC_TEXT_SESSIONS, IPC_TEXT_KINDS };
 
 /* Negative `value` of IPC_FOUND. */
 enum ipc_found { IPC_FOUND_FAILING = -1, IPC_FOUND_UNLISTED = -2 };

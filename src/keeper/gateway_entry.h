@@ -20,13 +20,14 @@ enum gateway_descriptor {
 	GATEWAY_SEAL =
 		/* A memory file: a key for router/seal.h, the same for all gateways of a keeper. */
 	6,
-	GATEWAY_SERVERS = 7, /* a memory file: a struct gateway_server for each server */
-	GATEWAY_AUDIT = 8,   /* a pipe to the keeper: audit_writer.h */
-	GATEWAY_PINS = 9,    /* a memory file: process/pin_memory.h */
+	GATEWAY_SERVERS = 7,   /* a memory file: a struct gateway_server for each server */
+	GATEWAY_AUDIT = 8,     /* a pipe to the keeper: audit_writer.h */
+	GATEWAY_PINS = 9,      /* a memory file: process/pin_memory.h */
+	GATEWAY_SESSIONS = 10, /* a memory file: router/kept_sessions.h */
 	/*
 	 * In the order of config->listen, then of enum listener_more; closed where there is none.
 	 */
-	GATEWAY_LISTENERS = 10,
+	GATEWAY_LISTENERS = 11,
 };
 
 enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENER_PAGE, LISTENERS_MORE };

@@ -39,6 +39,7 @@ static pid_t start(const struct gateway_process_conf *conf, int keeper_fd, struc
 	fds[GATEWAY_SERVERS] = conf->servers;
 	fds[GATEWAY_AUDIT] = conf->audit;
 	fds[GATEWAY_PINS] = conf->pins;
+	fds[GATEWAY_SESSIONS] = conf->sessions;
 	memcpy(fds + GATEWAY_LISTENERS, conf->listeners, conf->listener_count * sizeof(*fds));
 	pid = programs_start(conf->programs, PROGRAM_GATEWAY, NULL, fds, count, err);
 	if (null >= 0)

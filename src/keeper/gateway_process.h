@@ -41,6 +41,7 @@ struct gateway_process_conf {
 	int servers;          /* one from era_store_hand_over */
 	int audit;            /* the end of a pipe; -1: none */
 	int pins;             /* one of PIN_MEMORY_FILE_BYTES */
+	int sessions;         /* one of KEPT_SESSIONS_FILE_BYTES */
 	int log;              /* the end of a pipe */
 	const int *listeners; /* -1: none */
 	size_t listener_count;

@@ -31,7 +31,6 @@
 #include "keeper/children.h"
 #include "keeper/descriptors.h"
 #include "keeper/era_store.h"
-#include "keeper/pin_store.h"
 #include "keeper/fetcher_process.h"
 #include "keeper/gateway_entry.h"
 #include "keeper/gateway_process.h"
@@ -44,6 +43,7 @@
 #include "keeper/notify.h"
 #include "keeper/reload.h"
 #include "keeper/server_slots.h"
+#include "keeper/text_store.h"
 #include "obs/log.h"
 #include "router/seal.h"
 #include "session/deny_snapshot.h"
@@ -107,7 +107,7 @@ struct keeper {
 	struct fetcher_process fetcher;
 	struct certificates certificates;
 	struct era_store era_store;
-	struct pin_store pin_store;
+	struct text_stores text_stores;
 	struct reload reload;
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
 	enum keeper_ping ping;
@@ -172,7 +172,8 @@ static void keeper_start_gateway(struct keeper *keeper)
 		.deny = keeper->gateway_deny,
 		.seal = keeper->gateway_seal,
 		.audit = keeper->audit.out,
-		.pins = keeper->pin_store.memory,
+		.pins = keeper->text_stores.items[IPC_TEXT_PINS].memory,
+		.sessions = keeper->text_stores.items[IPC_TEXT_SESSIONS].memory,
 		.log = keeper->log_relay.out,
 		.listeners = keeper->listeners,
 		.listener_count = keeper_config(keeper)->listen_count + LISTENERS_MORE,
@@ -224,8 +225,8 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	reload_on_gateway_exit(&keeper->reload);
 	keeper->drains_owed = 0;
 	keeper->ping = PING_NONE;
-	keeper->watchdog_at_ms = 0;         /* the next gateway is asked at once */
-	pin_store_note(&keeper->pin_store); /* it may not have come to tell */
+	keeper->watchdog_at_ms = 0;                 /* the next gateway is asked at once */
+	text_stores_note_all(&keeper->text_stores); /* it may not have come to tell */
 	may_restart = gateway_process_on_exit(&keeper->gateway);
 	if (!is_expected && may_restart)
 		return; /* keeper_do_due starts it when its time has come */
@@ -335,8 +336,8 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		keeper_feed_watchdog(keeper);
 	else if (message->type == IPC_ERA)
 		era_store_note(&keeper->era_store, message);
-	else if (message->type == IPC_PINS)
-		pin_store_note(&keeper->pin_store);
+	else if (message->type == IPC_TEXT)
+		text_stores_note(&keeper->text_stores, message->server);
 	else if (message->type == IPC_FOUND)
 		announcement_take(&keeper->announcement, message, fd_count == 1 ? fds[0] : -1);
 	else
@@ -522,7 +523,7 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 	next = earlier(next, fetcher_process_do_due(&keeper->fetcher));
 	next = earlier(next, era_store_do_due(&keeper->era_store));
 	next = earlier(next, audit_writer_run(&keeper->audit));
-	next = earlier(next, pin_store_do_due(&keeper->pin_store));
+	next = earlier(next, text_stores_do_due(&keeper->text_stores));
 	next = earlier(next, announcement_do_due(&keeper->announcement));
 	if (keeper->state == KEEPER_DRAINING && now >= keeper->kill_at_ms) {
 		CHECK(keeper->gateway.pid > 0);
@@ -649,7 +650,7 @@ static void keeper_init_reload(struct keeper *keeper)
 					    .children = &keeper->children,
 					    .cgroups = &keeper->cgroups,
 					    .era_store = &keeper->era_store,
-					    .pin_store = &keeper->pin_store,
+					    .text_stores = &keeper->text_stores,
 					    .fetcher = &keeper->fetcher,
 					    .certificates = &keeper->certificates,
 					    .audit = &keeper->audit,
@@ -696,7 +697,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	launch_raise_limits(&keeper->launch);
 	launch_note_signals(&keeper->launch);
 	era_store_init(&keeper->era_store, &keeper->slots, &keeper->launch);
-	if (pin_store_init(&keeper->pin_store, config, err) < 0)
+	if (text_stores_init(&keeper->text_stores, config, err) < 0)
 		return -1;
 	if (keeper_open_cgroups(keeper, err) < 0)
 		return -1;
@@ -740,7 +741,7 @@ static void keeper_finish(struct keeper *keeper)
 	}
 	era_store_fini(&keeper->era_store);
 	audit_writer_close(&keeper->audit);
-	pin_store_fini(&keeper->pin_store);
+	text_stores_fini(&keeper->text_stores);
 	LOG(KEEPER_STOP, LOG_INT("exit", keeper->exit_code),
 	    LOG_STR("left", is_empty ? "nothing" : "processes that cannot be killed"));
 }

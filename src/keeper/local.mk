@@ -36,7 +36,7 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/sandbox.c src/keeper/sandbox.h \
 	src/keeper/server_slots.c src/keeper/server_slots.h \
 	src/keeper/reload.c src/keeper/reload.h \
-	src/keeper/pin_store.c src/keeper/pin_store.h \
+	src/keeper/text_store.c src/keeper/text_store.h \
 	src/keeper/state_file.c src/keeper/state_file.h \
 	src/keeper/state_directory.c src/keeper/state_directory.h \
 	src/keeper/syscall_filter.c src/keeper/syscall_filter.h
@@ -81,9 +81,9 @@ src_keeper_syscall_filter_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/announcement_test
 src_keeper_announcement_test_SOURCES = src/keeper/announcement_test.c
 src_keeper_announcement_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/keeper/pin_store_test
-src_keeper_pin_store_test_SOURCES = src/keeper/pin_store_test.c
-src_keeper_pin_store_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/keeper/text_store_test
+src_keeper_text_store_test_SOURCES = src/keeper/text_store_test.c
+src_keeper_text_store_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/era_store_test src/keeper/era_table_test
 src_keeper_era_store_test_SOURCES = src/keeper/era_store_test.c
 src_keeper_era_store_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)

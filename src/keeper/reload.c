@@ -340,7 +340,7 @@ static void use(struct reload *reload)
 	server_slots_use(parts->slots, next, reload->numbers);
 	renew_launch(reload);
 	children_note_servers(parts->children);
-	pin_store_renew(parts->pin_store, next);
+	text_stores_renew(parts->text_stores, next);
 	certificates_renew(parts->certificates, next);
 	if (reload->has_other_issuers && fetcher_process_renew(parts->fetcher, next, &err) < 0)
 		reload_report(reload, "error", err.text);

@@ -29,8 +29,8 @@
 #include "keeper/launch.h"
 #include "keeper/next_listeners.h"
 #include "keeper/notify.h"
-#include "keeper/pin_store.h"
 #include "keeper/server_slots.h"
+#include "keeper/text_store.h"
 
 /* Inputs, and what a reload changes; all borrowed. */
 struct reload_parts {
@@ -40,7 +40,7 @@ struct reload_parts {
 	struct children *children;
 	const struct cgroups *cgroups;
 	struct era_store *era_store;
-	struct pin_store *pin_store;
+	struct text_stores *text_stores;
 	struct fetcher_process *fetcher;
 	struct certificates *certificates;
 	struct audit_writer *audit;

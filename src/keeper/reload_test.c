@@ -35,7 +35,7 @@ static struct children children;
 static struct reaper reaper = { .fd = -1 };
 static struct cgroups cgroups = { .fd = -1 };
 static struct era_store era_store;
-static struct pin_store pin_store;
+static struct text_stores text_stores;
 static struct fetcher_process fetcher;
 static struct certificates certificates;
 static struct audit_writer audit;
@@ -171,7 +171,7 @@ static void begin_with(const char *text)
 	assert_int_equal(launch_init(&launch, &slots.table, SERVERS_MAX, &err), 0);
 	children_init(&children, &slots, &launch, &reaper, &cgroups);
 	era_store_init(&era_store, &slots, &launch);
-	assert_int_equal(pin_store_init(&pin_store, config, &err), 0);
+	assert_int_equal(text_stores_init(&text_stores, config, &err), 0);
 	assert_int_equal(fetcher_process_init(&fetcher, config, NULL, &err), 0);
 	assert_int_equal(certificates_init(&certificates, config, NULL, &err), 0);
 	assert_int_equal(audit_writer_open(&audit, NULL, &err), 0);
@@ -188,7 +188,7 @@ static void begin_with(const char *text)
 						     .children = &children,
 						     .cgroups = &cgroups,
 						     .era_store = &era_store,
-						     .pin_store = &pin_store,
+						     .text_stores = &text_stores,
 						     .fetcher = &fetcher,
 						     .certificates = &certificates,
 						     .audit = &audit,
@@ -225,7 +225,7 @@ static int teardown(void **state)
 	announcement_fini(&announcement);
 	certificates_fini(&certificates);
 	fetcher_process_fini(&fetcher);
-	pin_store_fini(&pin_store);
+	text_stores_fini(&text_stores);
 	era_store_fini(&era_store);
 	children_fini(&children);
 	launch_fini(&launch);

@@ -127,7 +127,7 @@ static void save(struct pin_memory *memory)
 	if (text.len <= PIN_MEMORY_TEXT_BYTES) {
 		memcpy(halves_begin(memory->file, PIN_MEMORY_TEXT_BYTES), text.data, text.len);
 		halves_end(memory->file, PIN_MEMORY_TEXT_BYTES, text.len);
-		spawner_note_pins(memory->spawner);
+		spawner_note_text(memory->spawner, IPC_TEXT_PINS);
 	} else if (!memory->is_too_long) {
 		memory->is_too_long = true;
 		LOG(PINS_UNSAVED, LOG_STR("reason", "they are too many"));

@@ -305,12 +305,16 @@ void spawner_note_found(struct spawner *spawner, uint32_t server, int tools, str
 	buf_fini(&text);
 }
 
-void spawner_note_pins(struct spawner *spawner)
+void spawner_note_text(struct spawner *spawner, enum ipc_text kind)
 {
-	LIST_FOREACH(node, &spawner->unsent)
-		if (container_of(node, struct unsent, link)->message.type == IPC_PINS)
+	LIST_FOREACH(node, &spawner->unsent) {
+		const struct ipc_message *unsent =
+			&container_of(node, struct unsent, link)->message;
+
+		if (unsent->type == IPC_TEXT && unsent->server == kind)
 			return;
-	spawner_send(spawner, &(struct ipc_message){ .type = IPC_PINS });
+	}
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_TEXT, .server = kind });
 }
 
 void spawner_ask(struct spawner *spawner, struct spawner_question *question, int fd)

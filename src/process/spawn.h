@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "io/ipc.h"
 #include "io/loop.h"
 #include "mcp/era.h"
 
@@ -97,8 +98,8 @@ void spawner_note_era(struct spawner *spawner, uint32_t server, enum era era, bo
 void spawner_note_found(struct spawner *spawner, uint32_t server, int tools, struct slice name,
 			struct slice version);
 
-/* Tells the keeper that the pins in their memory file have changed. */
-void spawner_note_pins(struct spawner *spawner);
+/* Tells the keeper that a memory file has changed. */
+void spawner_note_text(struct spawner *spawner, enum ipc_text kind);
 
 /*
  * Asks whether the peer of that unix socket may be the operator. Borrows fd. on_answer follows, but

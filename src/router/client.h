@@ -20,6 +20,7 @@
 struct call;
 struct envelope;
 struct holder;
+struct kept_session;
 struct msg;
 struct own_tools;
 struct pool;
@@ -45,6 +46,7 @@ struct client {
 	struct server *server;           /* the one it talks to */
 	struct principal *principal;     /* borrowed: the session or the request has a reference */
 	struct session *session;         /* NULL: it has none */
+	struct kept_session *kept;       /* of it, for later gateways; NULL: it is not kept */
 	const struct holder *holder;     /* which caller it is; borrowed likewise */
 	struct peer peer;                /* its address when it began */
 	struct rights rights;            /* of the sender of its last request */

@@ -11,11 +11,14 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "jsonrpc/write.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
 #include "router/admitted.h"
 #include "router/call.h"
 #include "router/call_record.h"
+#include "router/kept_sessions.h"
+#include "router/notification_fanout.h"
 #include "router/own_tools.h"
 #include "router/pool_demand.h"
 #include "router/result.h"
@@ -61,7 +64,9 @@ void client_session_warm(const struct session *session)
 
 static void client_session_free(struct client_session *cs)
 {
+	CHECK(cs->client.kept == NULL);
 	own_tools_free(&cs->client.own_tools);
+	msg_unref(&cs->params);
 	client_fini(&cs->client);
 	loop_defer_free(cs->client.router->loop, cs);
 }
@@ -86,6 +91,7 @@ static void on_session_end(struct session *session, enum reason reason)
 	LIST_FOREACH(node, &cs->client.calls)
 		call_give_up(container_of(node, struct call, link), why);
 	fail_calls(cs, reason);
+	kept_session_end(&cs->client.kept, reason);
 	subscribe_forget(&cs->client);
 	running_tasks_forget(&cs->client);
 	if (cs->client.pool != NULL)
@@ -122,6 +128,8 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 	       LOG_INT("pid", own != NULL ? upstream_pid(own) : 0),
 	       LOG_INT("sessions", cs->client.router->sessions.count));
 	result_send_initialize(call, cs->client.pool->agreed, response);
+	msg_unref(
+		&cs->params); /* that may have ended the session, whose memory stays for this turn */
 }
 
 static void on_refused(struct pool_member *member, const struct envelope *response)
@@ -242,6 +250,13 @@ static struct client_session *client_session_new(struct router *router, struct s
 	return cs;
 }
 
+static void join_session(struct client_session *cs)
+{
+	cs->client.principal = cs->session.principal;
+	cs->client.session = &cs->session;
+	cs->client.holder = cs->session.holder;
+}
+
 void client_session_open(struct router *router, struct server *server, struct principal *principal,
 			 const struct peer *peer, struct call *call, struct admitted *admitted)
 {
@@ -258,9 +273,9 @@ void client_session_open(struct router *router, struct server *server, struct pr
 		client_session_free(cs);
 		return;
 	}
-	cs->client.principal = cs->session.principal;
-	cs->client.session = &cs->session;
-	cs->client.holder = cs->session.holder;
+	join_session(cs);
+	if (router->kept_sessions.is_on)
+		cs->params = msg_new(env->params.text);
 	cs->client.rights = call->rights = *admitted_rights(admitted);
 	call_link(call, &cs->client);
 	wait_queue_append(&cs->opening, &call->waiter, 0);
@@ -269,4 +284,96 @@ void client_session_open(struct router *router, struct server *server, struct pr
 		session_end(&cs->session, reason);
 	else if (opening_call(cs) != NULL)
 		call_wait(call, server->conf.queue_timeout_ms);
+}
+
+/* ---- in a later gateway ---- */
+
+void client_session_keep(struct session *session)
+{
+	struct client_session *cs = of_session(session);
+
+	if (cs->params != NULL && cs->client.kept == NULL)
+		cs->client.kept = kept_session_new(&cs->client, cs->params->text);
+}
+
+/* Takes what was kept, and goes on as if its process slept. Returns REASON_NONE, or why it cannot. */
+static enum reason go_on(struct client_session *cs, struct kept_session *one, struct slice id,
+			 const struct kept_state *state, const struct envelope *env)
+{
+	struct router *router = cs->client.router;
+	enum reason reason;
+
+	if (!session_begin_again(&cs->session, id, state->age_ms))
+		return REASON_OVER_LIMIT;
+	reason = pool_join_again(&cs->member, env, state);
+	if (reason != REASON_NONE)
+		return reason;
+	kept_session_wake(one, &cs->client);
+	cs->client.kept = one;
+	cs->client.is_ready_to_be_asked = true;
+	cs->has_begun = true;
+	LOG_BY(SESSION_CONTINUED, holder_number(cs->client.principal, &cs->client.peer),
+	       LOG_STR("server", cs->client.server->conf.name),
+	       LOG_SLICE("revision", cs->client.revision->name), LOG_INT("age_ms", state->age_ms),
+	       LOG_INT("sessions", router->sessions.count));
+	if (pool_is_shared(cs->client.pool))
+		subscribe_again(&cs->client);
+	notification_fanout_tell_member(&cs->member);
+	return REASON_NONE;
+}
+
+static enum reason wake(struct router *router, struct server *server, struct principal *principal,
+			const struct peer *peer, struct slice id, struct kept_session *one,
+			const struct kept_state *state, struct session **session_r)
+{
+	/* It was accepted before, under whatever limits. */
+	static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX,
+						   .id_max = SIZE_MAX };
+	struct buf text = { 0 };
+	struct client_session *cs;
+	struct envelope env;
+	struct error err;
+	enum reason reason;
+
+	write_call(&text, SLICE_LIT("0"), SLICE_LIT("initialize"), state->params);
+	if (scan_envelope(buf_slice(&text), &limits, 0, &env, &err) < 0) {
+		kept_session_forget(&router->kept_sessions, one);
+		buf_fini(&text);
+		return REASON_NONE;
+	}
+	cs = client_session_new(router, server, peer, &env);
+	if (session_init(&cs->session, &router->sessions, principal, peer, &session_ops) < 0) {
+		client_session_free(cs);
+		buf_fini(&text);
+		return REASON_OVER_LIMIT;
+	}
+	join_session(cs);
+	reason = go_on(cs, one, id, state, &env);
+	if (reason == REASON_NONE)
+		*session_r = &cs->session;
+	else
+		session_end(&cs->session, reason);
+	buf_fini(&text);
+	return reason;
+}
+
+struct session *client_session_wake(struct router *router, struct server *server,
+				    struct principal *principal, const struct peer *peer,
+				    struct slice id, enum reason *reason_r)
+{
+	struct session *session = NULL;
+	struct kept_session *one;
+	struct kept_state state;
+
+	*reason_r = REASON_NONE;
+	if (server->is_retired)
+		return NULL;
+	one = kept_sessions_find(&router->kept_sessions, id, principal, server, &state);
+	if (one == NULL || state.age_ms >= router->sessions.conf.max_age_ms)
+		return NULL;
+	if (router->is_draining)
+		*reason_r = REASON_DRAINING;
+	else
+		*reason_r = wake(router, server, principal, peer, id, one, &state, &session);
+	return session;
 }

@@ -27,6 +27,7 @@ struct client_session {
 	struct session session;
 	struct pool_member member;
 	struct wait_queue opening; /* the client's initialize request, until it is answered */
+	struct msg *params;        /* of that request, likewise; NULL: sessions are not kept */
 	bool has_begun;            /* its start was logged */
 	uint64_t restarts_since_ms;
 	unsigned int restarts;              /* since restarts_since_ms */
@@ -40,6 +41,20 @@ struct client_session {
  */
 void client_session_open(struct router *router, struct server *server, struct principal *principal,
 			 const struct peer *peer, struct call *call, struct admitted *admitted);
+/*
+ * From now on later gateways can continue this live session, if sessions are kept
+ * (kept_sessions.h). To be called while its initialize request is being answered.
+ */
+void client_session_keep(struct session *session);
+/*
+ * The session with this id, any bytes from a client, which began in an earlier gateway: it is live
+ * from now on, with a fresh process once that is needed, and its client is told that lists may have
+ * changed. NULL: no session of this principal at this server sleeps under it, and *reason_r is
+ * REASON_NONE, or there is one and *reason_r is why it cannot go on now. bridging.md §4.1
+ */
+struct session *client_session_wake(struct router *router, struct server *server,
+				    struct principal *principal, const struct peer *peer,
+				    struct slice id, enum reason *reason_r);
 /* The name that the session's client gave itself; empty: not known. */
 const char *client_session_program(struct session *session);
 /* The client of a session. */

@@ -211,6 +211,7 @@ static bool remember_change(struct call *call)
 	} else if (call->method->id == METHOD_UNSUBSCRIBE && env.uri.type == JSON_STRING) {
 		text_set_remove(set, uri);
 	}
+	kept_session_note(client->kept);
 	buf_fini(&room);
 	return is_kept;
 }

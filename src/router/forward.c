@@ -65,6 +65,7 @@ static bool set_level(struct call *call, const struct envelope *env)
 		return false;
 	else {
 		call->client->level = level;
+		kept_session_note(call->client->kept);
 		result_send_own(call, SLICE_LIT("{}"));
 	}
 	return true;

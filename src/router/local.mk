@@ -29,6 +29,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/listen.c src/router/listen.h \
 	src/router/modern_server.c src/router/modern_server.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
+	src/router/kept_sessions.c src/router/kept_sessions.h \
 	src/router/own_call.c src/router/own_call.h \
 	src/router/judgement.c src/router/judgement.h \
 	src/router/own_tools.c src/router/own_tools.h \
@@ -84,6 +85,10 @@ check_PROGRAMS += src/router/reclaim_test
 src_router_reclaim_test_SOURCES = src/router/reclaim_test.c $(CLIENT_STAGE)
 src_router_reclaim_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 POOL_STAGE = src/router/pool_stage.c src/router/pool_stage.h $(CLIENT_STAGE)
+check_PROGRAMS += src/router/kept_sessions_test
+src_router_kept_sessions_test_SOURCES = src/router/kept_sessions_test.c $(POOL_STAGE)
+src_router_kept_sessions_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+
 check_PROGRAMS += src/router/pool_memory_test
 src_router_pool_memory_test_SOURCES = src/router/pool_memory_test.c $(POOL_STAGE)
 src_router_pool_memory_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

@@ -74,14 +74,24 @@ static void tell_members(struct pool *pool, uint64_t key, struct msg *msg)
 		member_at(node)->ops->on_notification(member_at(node), key, msg);
 }
 
-static void tell_change(struct pool *pool, size_t list)
+static struct msg *change_of(size_t list)
 {
 	struct buf text = { 0 };
-	struct msg *msg;
 
 	write_call(&text, (struct slice){ NULL, 0 }, lists[list].method, (struct slice){ NULL, 0 });
-	msg = msg_new_take(&text);
-	tell_members(pool, notification_key(lists[list].method, (struct slice){ NULL, 0 }), msg);
+	return msg_new_take(&text);
+}
+
+static uint64_t change_key(size_t list)
+{
+	return notification_key(lists[list].method, (struct slice){ NULL, 0 });
+}
+
+static void tell_change(struct pool *pool, size_t list)
+{
+	struct msg *msg = change_of(list);
+
+	tell_members(pool, change_key(list), msg);
 	msg_unref(&msg);
 }
 
@@ -211,6 +221,17 @@ void notification_fanout_tell_changes(struct pool *pool)
 		list_cache_note_change(pool, lists[i].offer);
 		if (pool->capabilities.tells & lists[i].offer)
 			tell_change(pool, i);
+	}
+}
+
+void notification_fanout_tell_member(struct pool_member *member)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		struct msg *msg = change_of(i);
+
+		if (member->client->pool->capabilities.tells & lists[i].offer)
+			member->ops->on_notification(member, change_key(i), msg);
+		msg_unref(&msg);
 	}
 }
 

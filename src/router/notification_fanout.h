@@ -10,6 +10,7 @@
 #include "mcp/method.h"
 
 struct pool;
+struct pool_member;
 struct pool_sharing;
 struct upstream;
 
@@ -24,6 +25,8 @@ void notification_fanout_take(struct upstream *upstream, const struct envelope *
  * reports.
  */
 void notification_fanout_tell_changes(struct pool *pool);
+/* The same for one member, which was away. */
+void notification_fanout_tell_member(struct pool_member *member);
 /*
  * A session's subscribed resources may have changed: it had no process that would have reported it.
  */

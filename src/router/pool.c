@@ -16,6 +16,7 @@
 #include "router/capability_class.h"
 #include "router/client.h"
 #include "router/era.h"
+#include "router/kept_sessions.h"
 #include "router/pinning.h"
 #include "router/pool_class.h"
 #include "router/pool_demand.h"
@@ -359,6 +360,7 @@ static enum reason pool_start_upstream(struct pool *pool)
 	list_append(&pool->upstreams, &upstream->link);
 	pool->upstream_count++;
 	pool->starting++;
+	pool->is_awoken = false;
 	if (pool->holder != NULL)
 		pool->holder->count++;
 	if (only != NULL)
@@ -726,20 +728,48 @@ static enum reason pool_add_joining(struct pool *pool, struct pool_member *membe
 	return may_wait_for(pool, reason) ? REASON_NONE : reason;
 }
 
+/* The pool's processes get the claims that the token has now, for its whole life. */
+static enum reason choose_pool(struct client *client, const struct envelope *env)
+{
+	struct buf claims = { 0 };
+	enum reason reason = REASON_CLAIM_MISSING;
+
+	CHECK(client->pool == NULL);
+	if (claims_append(&claims, &client->server->conf, client->principal) == 0) {
+		client->pool = pool_for(client, env, buf_slice(&claims));
+		reason = REASON_NONE;
+	}
+	buf_fini(&claims);
+	return reason;
+}
+
+enum reason pool_join_again(struct pool_member *member, const struct envelope *env,
+			    const struct kept_state *state)
+{
+	enum reason reason = choose_pool(member->client, env);
+	struct pool *pool = member->client->pool;
+
+	if (reason != REASON_NONE)
+		return reason;
+	if (pool->agreed == NULL) {
+		pool->agreed = state->agreed;
+		pool->capabilities = state->capabilities;
+	}
+	list_append(&pool->members, &member->link);
+	pool->member_count++;
+	pool->is_awoken = !pool_is_shared(pool);
+	pool_wake(pool);
+	return REASON_NONE;
+}
+
 enum reason pool_join(struct pool_member *member, const struct envelope *env)
 {
-	struct client *client = member->client;
-	struct buf claims = { 0 };
-	struct pool *pool;
+	enum reason reason = choose_pool(member->client, env);
+	struct pool *pool = member->client->pool;
 
-	CHECK(client->pool == NULL && member->ops != NULL);
-	/* The pool's processes get the claims that the token has now, for its whole life. */
-	if (claims_append(&claims, &client->server->conf, client->principal) < 0) {
-		buf_fini(&claims);
-		return REASON_CLAIM_MISSING;
-	}
-	pool = client->pool = pool_for(client, env, buf_slice(&claims));
-	buf_fini(&claims);
+	CHECK(member->ops != NULL);
+	if (reason != REASON_NONE)
+		return reason;
 	if (pool->initialize_result == NULL)
 		return pool_add_joining(pool, member);
 	list_append(&pool->joining, &member->link);

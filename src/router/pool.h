@@ -2,8 +2,8 @@
 /*
  * A pool: upstreams that are interchangeable for a request, and the clients that they serve. With
  * isolation `session` it is one session and its one process at a time; otherwise it is shared, with
- * many sessions and several processes. A shared pool is for one server, one capability class and,
- * with isolation `principal`, one principal with the same claims.
+ * many sessions and several processes, for one server, one capability class and, with isolation
+ * `principal`, one principal with the same claims.
  *
  * A pool owns the upstreams, what they are told in the handshake, what they offered, and the calls
  * that wait for one of them. What has to be merged for the members of a shared pool is in
@@ -36,6 +36,7 @@
 
 struct client;
 struct holder;
+struct kept_state;
 struct pool;
 struct pool_job;
 struct principal;
@@ -46,9 +47,7 @@ struct pool_ops {
 	/* A shared pool is created, with pool->sharing zeroed; or ends, and nobody refers to it. */
 	void (*on_new)(struct pool *pool);
 	void (*on_end)(struct pool *pool);
-	/*
-	 * An upstream is ready. `is_first`: of the pool; `is_other`: it may offer something else.
-	 */
+	/* An upstream is ready. `is_first`: of the pool; `is_other`: it may offer other things. */
 	void (*on_ready)(struct upstream *upstream, bool is_first, bool is_other);
 	/* The upstream is about to be closed. */
 	void (*on_closed)(struct upstream *upstream);
@@ -103,12 +102,10 @@ struct pool {
 	uint64_t looked_at[PERMISSION_KINDS]; /* pool_memory_changes + 1; 0: never (pin_check.c) */
 	struct slice server_info;      /* serverInfo as JSON text, in initialize_result; or empty */
 	struct msg *initialize_result; /* shared: the response to initialize, once known */
-	/* What the servers offered; shared: without what cannot be shared. bridging.md §1.3 */
-	struct server_capabilities capabilities;
-	struct list joining; /* members that wait for the first upstream */
-	struct list members;
-	size_t member_count;   /* both lists */
-	struct list upstreams; /* all that are not closed */
+	struct server_capabilities capabilities; /* shared: those that can be. bridging.md §1.3 */
+	struct list joining, members;            /* the former wait for the first upstream */
+	size_t member_count;                     /* both lists */
+	struct list upstreams;                   /* all that are not closed */
 	size_t upstream_count;
 	size_t starting;           /* of them, not ready yet */
 	struct fair_queue queue;   /* calls that wait for an upstream */
@@ -130,13 +127,13 @@ struct pool {
 	uint64_t stopped_at_ms;   /* when its last process was stopped or lost */
 	struct upstream *awaited; /* whose slot it may get; NULL: no particular one */
 	bool is_waiting;          /* for a slot for its process */
+	bool is_awoken;           /* it is of an earlier gateway's session, and wants a process */
 	bool is_promised;         /* another pool's process finishes its calls for it */
 	uint64_t waiting_since_ms;
 	struct timer retry; /* after a required process could not be started */
 	/* Gives waiting calls to upstreams with room, at the end of the turn. */
 	struct task pump;
 };
-
 static inline bool pool_is_shared(const struct pool *pool)
 {
 	return pool->sharing != NULL;
@@ -160,11 +157,14 @@ static inline void pool_wake(struct pool *pool)
 /* From now on keeps server->conf.pool_min processes of a server that everybody shares. */
 void pool_prepare(struct router *router, struct server *server);
 /*
- * Adds `member`, whose client begins with the initialize request `env`, to the pool that serves
- * such clients. on_ready is called at once if an upstream was ready before, else when the first one
- * is. Returns REASON_NONE, or why there will be none.
+ * Adds `member`, whose client begins with the initialize request `env`, to the pool for such ones.
+ * on_ready is called at once if an upstream was ready before, else when the first one is. Returns
+ * REASON_NONE, or why there will be none.
  */
 enum reason pool_join(struct pool_member *member, const struct envelope *env) must_check;
+/* The same for a session of an earlier gateway: it is a full member at once; no callback follows. */
+enum reason pool_join_again(struct pool_member *member, const struct envelope *env,
+			    const struct kept_state *state) must_check;
 /*
  * The same for a member that exists for one request, whose client declares these capabilities (JSON
  * text). The pool is its principal's or everybody's, whatever the isolation of sessions.

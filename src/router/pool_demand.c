@@ -72,7 +72,7 @@ size_t pool_upstreams_needed(const struct pool *pool)
 	if (pool_is_leased(pool))
 		each = 1;
 	needed = waiting == 0 ? 0 : (waiting - 1) / each + 1;
-	if (needed == 0 && !list_is_empty(&pool->joining))
+	if (needed == 0 && (!list_is_empty(&pool->joining) || pool->is_awoken))
 		needed = 1;
 	return needed + ready < least ? least - ready : needed;
 }

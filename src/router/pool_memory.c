@@ -104,7 +104,7 @@ static void set_initialize_result(struct pool *pool, struct msg *msg)
 bool pool_memory_describe(struct pool *pool, struct slice result, struct slice written)
 {
 	struct msg *now = server_capabilities_share(result, pool->principal);
-	bool is_other = pool->initialize_result != NULL &&
+	bool is_other = pool->initialize_result == NULL ||
 			!slice_is_equal(pool->initialize_result->text, now->text);
 
 	msg_unref(&pool->memory.described);

@@ -61,7 +61,7 @@ bool pool_memory_holds(const struct pool *pool);
 
 /*
  * One of its processes has described itself in this InitializeResult, and `written` as the server
- * wrote it. Returns whether an earlier one did so differently.
+ * wrote it. Returns false if an earlier one did so alike.
  */
 bool pool_memory_describe(struct pool *pool, struct slice result, struct slice written);
 /* When this number changes, what lists of its processes said no longer counts. */

@@ -43,7 +43,7 @@ static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_
 {
 	struct pool *pool = upstream->pool;
 
-	if (!is_first && upstream->client != NULL)
+	if (upstream->client != NULL && upstream->client->level >= 0)
 		dispatch_tell_level(upstream, upstream->client->level);
 	listen_begin(upstream);
 	list_cache_note_ready(pool);
@@ -104,6 +104,7 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 	reclaim_init(&router->reclaim, loop, &reclaim_ops);
 	list_cache_lru_init(&router->lists);
 	pool_memories_init(&router->pool_memories);
+	kept_sessions_init(&router->kept_sessions, loop);
 	list_init(&router->requests);
 	rate_set_init(&router->rates);
 	schema_cache_init(&router->schemas);
@@ -121,6 +122,7 @@ void router_use_seal_key(struct router *router, const unsigned char *key)
 void router_fini(struct router *router)
 {
 	session_set_fini(&router->sessions);
+	kept_sessions_fini(&router->kept_sessions);
 	reclaim_fini(&router->reclaim);
 	parked_calls_fini(&router->parked_calls);
 	rate_set_fini(&router->rates);

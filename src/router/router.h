@@ -16,6 +16,7 @@
 #include "obs/reason.h"
 #include "policy/rate.h"
 #include "policy/schema_cache.h"
+#include "router/kept_sessions.h"
 #include "router/list_cache.h"
 #include "router/parked_call.h"
 #include "router/pool_memory.h"
@@ -49,6 +50,7 @@ struct router {
 	struct reclaim reclaim;
 	struct list_cache_lru lists;
 	struct pool_memories pool_memories;
+	struct kept_sessions kept_sessions;
 	size_t calls;         /* in flight, of all clients */
 	struct list requests; /* clients of single requests (client_request.h) */
 	struct parked_calls parked_calls;

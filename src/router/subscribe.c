@@ -28,8 +28,10 @@ static bool add_subscriber(struct subscription *subscription, struct client *cli
 {
 	struct slice uri = subscription_uri(subscription);
 
-	if (text_set_add(&client->subscriptions, uri))
+	if (text_set_add(&client->subscriptions, uri)) {
 		subscription->subscribers++;
+		kept_session_note(client->kept);
+	}
 	return text_set_has(&client->subscriptions, text_set_key(uri), uri);
 }
 
@@ -199,7 +201,10 @@ static void unsubscribe(struct client *client, struct slice uri)
 	struct subscription *subscription =
 		subscriptions_find(&client->pool->sharing->subscriptions, uri);
 
-	if (text_set_remove(&client->subscriptions, uri) && subscription != NULL)
+	if (!text_set_remove(&client->subscriptions, uri))
+		return;
+	kept_session_note(client->kept);
+	if (subscription != NULL)
 		release_subscriber(client->pool, subscription);
 }
 
@@ -232,6 +237,29 @@ void subscribe_forget(struct client *client)
 
 		unsubscribe(client, slice_of(copy, uri.n));
 		free(copy);
+	}
+}
+
+void subscribe_again(struct client *client)
+{
+	struct pool *pool = client->pool;
+	struct subscriptions *all = &pool->sharing->subscriptions;
+
+	CHECK(pool_is_shared(pool));
+	LIST_FOREACH_SAFE(node, &client->subscriptions.items) {
+		const struct text_set_item *item = container_of(node, struct text_set_item, link);
+		struct slice uri = slice_of(item->text, item->length);
+		struct subscription *subscription = subscriptions_find(all, uri);
+
+		if (subscription == NULL && !subscriptions_have_room(all, uri.n)) {
+			text_set_remove(&client->subscriptions, uri);
+			continue;
+		}
+		if (subscription == NULL) {
+			subscription = subscriptions_add(all, uri, NULL);
+			tell_upstreams(pool, NULL, SLICE_LIT("resources/subscribe"), uri);
+		}
+		subscription->subscribers++;
 	}
 }
 

@@ -23,6 +23,8 @@ struct upstream;
 bool subscribe_take(struct call *call, const struct envelope *env);
 /* The client ends: drops all its subscriptions. */
 void subscribe_forget(struct client *client);
+/* The client, of a shared pool, has these subscriptions from an earlier process of ours. */
+void subscribe_again(struct client *client);
 /* Subscribes an upstream that is ready to what the pool has subscribed to. */
 void subscribe_replay(struct upstream *upstream);
 

@@ -15,6 +15,7 @@
 #define DOUBT_MS (60 * 1000)
 #define IDLE_LEAST_MS 2000 /* clients often pause for a moment between two requests */
 #define ADDRESS_LEAST 8    /* an address may have this many, however small max_sessions is */
+#define AGE_STEPS 32
 #define TO(state) (1u << SESSION_##state)
 static const struct {
 	const char *name;
@@ -285,16 +286,32 @@ struct slice session_promise_id(struct session *session)
 	return session_id(session);
 }
 
-void session_begin(struct session *session)
+static void begin(struct session *session, uint64_t left_ms)
 {
-	struct session_set *set = session->set;
-
-	CHECK(session->state == SESSION_NEW);
-	session_promise_id(session);
 	session_set_state(session, SESSION_LIVE);
 	counter_add(COUNTER_SESSIONS);
-	timer_start(set->loop, &session->age, set->conf.max_age_ms);
+	timer_start(session->set->loop, &session->age, left_ms);
 	session_rest(session);
+}
+
+void session_begin(struct session *session)
+{
+	CHECK(session->state == SESSION_NEW);
+	session_promise_id(session);
+	begin(session, session->set->conf.max_age_ms);
+}
+
+bool session_begin_again(struct session *session, struct slice id, uint64_t age_ms)
+{
+	uint64_t max_age_ms = session->set->conf.max_age_ms;
+	uint64_t step_ms = max_age_ms / AGE_STEPS + 1; /* the loop has a queue for each duration */
+
+	CHECK(session->state == SESSION_NEW && !has_id(session) && age_ms < max_age_ms);
+	if (!session_table_add_known(&session->set->table, &session->entry, id))
+		return false;
+	session->is_continued = true;
+	begin(session, ((max_age_ms - age_ms - 1) / step_ms + 1) * step_ms);
+	return true;
 }
 
 struct session *session_find(const struct session_set *set, struct slice id,

@@ -82,6 +82,7 @@ struct session {
 	unsigned int holds;
 	uint64_t rested_at_ms; /* since when it is not held */
 	bool is_doubtful;      /* see session_doubt; until it is used */
+	bool is_continued; /* it began in an earlier process: its client may name events of then */
 	struct timer idle;
 	struct timer age;
 	struct stream standalone;         /* for messages that belong to no request */
@@ -117,6 +118,12 @@ void session_keep_marks(struct session *session, const struct denial_marks *mark
 void session_forget_marks(struct session *session);
 /* Makes the session live: it has its id and can be found from now on. */
 void session_begin(struct session *session);
+/*
+ * The same for a session that began in an earlier process, `age_ms` ago, with this id of
+ * SESSION_ID_LENGTH. `age_ms` is less than max_age_ms; it may become a little older than that.
+ * Returns false, and nothing has changed, if another one's id is too much like it.
+ */
+bool session_begin_again(struct session *session, struct slice id, uint64_t age_ms) must_check;
 /* The live session with this id if it belongs to this principal; else NULL. FRONT-SESS-04, -05. */
 struct session *session_find(const struct session_set *set, struct slice id,
 			     const struct principal *principal);

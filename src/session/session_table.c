@@ -41,6 +41,21 @@ void session_table_add(struct session_table *table, struct session_entry *entry)
 	map_insert(&table->by_key, entry->key, entry);
 }
 
+bool session_table_add_known(struct session_table *table, struct session_entry *entry,
+			     struct slice id)
+{
+	uint64_t key;
+
+	CHECK(id.n == SESSION_ID_LENGTH);
+	key = session_id_key(id.p);
+	if (map_find(&table->by_key, key) != NULL)
+		return false;
+	memcpy(entry->id, id.p, SESSION_ID_LENGTH);
+	entry->key = key;
+	map_insert(&table->by_key, key, entry);
+	return true;
+}
+
 void session_table_remove(struct session_table *table, const struct session_entry *entry)
 {
 	CHECK(map_remove(&table->by_key, entry->key) == entry);

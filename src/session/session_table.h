@@ -3,8 +3,10 @@
 #ifndef MCPGATED_SESSION_SESSION_TABLE_H
 #define MCPGATED_SESSION_SESSION_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/check.h"
 #include "base/map.h"
 #include "base/slice.h"
 
@@ -38,6 +40,12 @@ struct session_entry {
 
 /* Gives the entry a new id, by which it can be found until it is removed. */
 void session_table_add(struct session_table *table, struct session_entry *entry);
+/*
+ * Likewise with this id, which has SESSION_ID_LENGTH bytes. Returns false if an id with the same key
+ * is there.
+ */
+bool session_table_add_known(struct session_table *table, struct session_entry *entry,
+			     struct slice id) must_check;
 /* The entry must be in the table. */
 void session_table_remove(struct session_table *table, const struct session_entry *entry);
 /* The entry with this id, which may be any bytes from a client; NULL: none. */

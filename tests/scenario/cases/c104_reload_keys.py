@@ -82,7 +82,7 @@ GLOBAL = {
     "drain_delay": "1ms", "drain_timeout": "5s", "hosts": ["other.example"], "limits.body_timeout": "20s", "limits.connections": 900,
     "limits.header_bytes": "20KiB", "limits.header_timeout": "20s", "limits.idle_timeout": "2m", "limits.json_depth": 32,
     "limits.processes": 300, "limits.sessions": 400, "limits.sessions_per_principal": 400, "log.access": True, "log.format": "json",
-    "log.payloads": True, "origins": ["https://o.example"], "sessions.idle_timeout": "5m", "sessions.max_age": "1h",
+    "log.payloads": True, "origins": ["https://o.example"], "sessions.idle_timeout": "5m", "sessions.max_age": "1h", "sessions.persist": False,
     "sessions.reconnect_timeout": "0", "streams.json_grace": "50ms", "streams.keepalive": "5s", "streams.max_connection_age": "10m",
     "streams.replay_age": "2m", "streams.replay_bytes": "64KiB", "streams.replay_events": 100, "streams.response": "sse",
     "streams.retry": "2s", "streams.session_bytes": "2MiB", "streams.total_bytes": "32MiB",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a gateway leaves is bounded, copied and kept, whatever it is. SEC-68 */
-#include "keeper/pin_store.h"
+#include "keeper/text_store.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -20,7 +20,8 @@
 static char directory[64];
 static struct config config;
 static struct config_server server;
-static struct pin_store store;
+static struct text_stores stores;
+static struct text_store *const store = &stores.items[IPC_TEXT_PINS];
 
 /* What a gateway gets for a file that cannot be used. */
 #define LOST                                                                       \
@@ -40,12 +41,12 @@ static void begin_store(void)
 {
 	struct error err;
 
-	assert_int_equal(pin_store_init(&store, &config, &err), 0);
+	assert_int_equal(text_stores_init(&stores, &config, &err), 0);
 }
 
 static void begin_again(void)
 {
-	pin_store_fini(&store);
+	text_stores_fini(&stores);
 	begin_store();
 }
 
@@ -63,7 +64,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	pin_store_fini(&store);
+	text_stores_fini(&stores);
 	remove(path_of("pins"));
 	remove(path_of("pins.new"));
 	remove(path_of("pins.bad"));
@@ -76,15 +77,15 @@ static void leave(uint64_t half, uint64_t bytes, const char *text)
 {
 	const uint64_t head[] = { half, bytes, bytes };
 
-	assert_int_equal(pwrite(store.memory, head, sizeof(head), 0), sizeof(head));
-	assert_int_equal(pwrite(store.memory, text, strlen(text), (off_t)TEXT_AT(half & 1)),
+	assert_int_equal(pwrite(store->memory, head, sizeof(head), 0), sizeof(head));
+	assert_int_equal(pwrite(store->memory, text, strlen(text), (off_t)TEXT_AT(half & 1)),
 			 strlen(text));
 }
 
 static void write_due(void)
 {
-	clock_freeze(now_ms += PIN_STORE_EACH_MS);
-	(void)pin_store_do_due(&store);
+	clock_freeze(now_ms += TEXT_STORE_PINS_MS);
+	(void)text_stores_do_due(&stores);
 }
 
 static void assert_text(const char *text)
@@ -92,7 +93,7 @@ static void assert_text(const char *text)
 	struct buf found = { 0 };
 	struct error err;
 
-	assert_int_equal(pin_store_read(&store, &found, &err), 0);
+	assert_int_equal(text_store_read(store, &found, &err), 0);
 	assert_string_equal(buf_terminate(&found), text);
 	buf_fini(&found);
 }
@@ -103,7 +104,7 @@ static size_t count_bytes(void)
 	struct error err;
 	size_t count;
 
-	assert_int_equal(pin_store_read(&store, &found, &err), 0);
+	assert_int_equal(text_store_read(store, &found, &err), 0);
 	count = found.len;
 	buf_fini(&found);
 	return count;
@@ -116,7 +117,7 @@ static void pins_outlive_gateway_and_daemon(void **state)
 	assert_text("");
 	leave(1, 4, "pins");
 	assert_text("pins"); /* for the next gateway, whatever was told */
-	pin_store_note(&store);
+	text_stores_note(&stores, IPC_TEXT_PINS);
 	begin_again();
 	assert_text("pins");
 	assert_int_equal(stat(path_of("pins"), &status), 0);
@@ -130,17 +131,17 @@ static void nonsense_of_a_gateway_is_not_kept(void **state)
 	struct error err;
 
 	leave(0, 4, "good");
-	pin_store_note(&store);
+	text_stores_note(&stores, IPC_TEXT_PINS);
 	write_due();
 	leave(2, 4, "evil");
-	assert_int_equal(pin_store_read(&store, &text, &err), -1);
-	pin_store_note(&store);
+	assert_int_equal(text_store_read(store, &text, &err), -1);
+	text_stores_note(&stores, IPC_TEXT_PINS);
 	write_due();
 	leave(1, PIN_MEMORY_TEXT_BYTES + 1, "evil");
-	assert_int_equal(pin_store_read(&store, &text, &err), -1);
+	assert_int_equal(text_store_read(store, &text, &err), -1);
 	leave(0, UINT64_MAX, "evil");
-	assert_int_equal(pin_store_read(&store, &text, &err), -1);
-	pin_store_note(&store);
+	assert_int_equal(text_store_read(store, &text, &err), -1);
+	text_stores_note(&stores, IPC_TEXT_PINS);
 	assert_int_equal(text.len, 0);
 	buf_fini(&text);
 	begin_again();
@@ -152,10 +153,10 @@ static void memory_and_file_are_bounded(void **state)
 	struct stat status;
 
 	/* It cannot be made longer, nor mapped memory taken from whoever reads it. */
-	assert_int_equal(ftruncate(store.memory, (off_t)PIN_MEMORY_FILE_BYTES + 1), -1);
-	assert_int_equal(ftruncate(store.memory, 0), -1);
+	assert_int_equal(ftruncate(store->memory, (off_t)PIN_MEMORY_FILE_BYTES + 1), -1);
+	assert_int_equal(ftruncate(store->memory, 0), -1);
 	leave(1, PIN_MEMORY_TEXT_BYTES, "all of it");
-	pin_store_note(&store);
+	text_stores_note(&stores, IPC_TEXT_PINS);
 	write_due();
 	assert_int_equal(stat(path_of("pins"), &status), 0);
 	assert_int_equal(status.st_size, PIN_MEMORY_TEXT_BYTES + 65); /* with its digest */
@@ -169,16 +170,16 @@ static void a_flood_is_written_now_and_then(void **state)
 {
 	uint64_t first_ms, second_ms;
 
-	assert_int_equal(pin_store_do_due(&store), UINT64_MAX);
-	pin_store_note(&store);
-	first_ms = pin_store_do_due(&store);
-	assert_int_equal(first_ms, now_ms + PIN_STORE_GATHER_MS);
+	assert_int_equal(text_stores_do_due(&stores), UINT64_MAX);
+	text_stores_note(&stores, IPC_TEXT_PINS);
+	first_ms = text_stores_do_due(&stores);
+	assert_int_equal(first_ms, now_ms + TEXT_STORE_GATHER_MS);
 	clock_freeze(now_ms = first_ms);
-	assert_int_equal(pin_store_do_due(&store), UINT64_MAX);
+	assert_int_equal(text_stores_do_due(&stores), UINT64_MAX);
 	for (int i = 0; i < 1000; i++)
-		pin_store_note(&store);
-	second_ms = pin_store_do_due(&store);
-	assert_int_equal(second_ms, now_ms + PIN_STORE_EACH_MS);
+		text_stores_note(&stores, IPC_TEXT_PINS);
+	second_ms = text_stores_do_due(&stores);
+	assert_int_equal(second_ms, now_ms + TEXT_STORE_PINS_MS);
 }
 
 /* A disk that was full: nobody has to change a pin again, or to stop the daemon well, for it to be kept. */
@@ -186,16 +187,16 @@ static void what_could_not_be_written_is_written_later(void **state)
 {
 	leave(0, 4, "mine");
 	assert_int_equal(mkdir(path_of("pins.new"), 0700), 0);
-	pin_store_note(&store);
+	text_stores_note(&stores, IPC_TEXT_PINS);
 	write_due();
-	assert_true(store.has_failed);
+	assert_true(store->has_failed);
 	assert_int_equal(access(path_of("pins"), F_OK), -1);
 	assert_int_equal(rmdir(path_of("pins.new")), 0);
-	assert_int_equal(pin_store_do_due(&store), now_ms + PIN_STORE_EACH_MS);
+	assert_int_equal(text_stores_do_due(&stores), now_ms + TEXT_STORE_PINS_MS);
 	write_due();
-	assert_false(store.has_failed);
+	assert_false(store->has_failed);
 	assert_int_equal(access(path_of("pins"), F_OK), 0);
-	assert_int_equal(pin_store_do_due(&store), UINT64_MAX);
+	assert_int_equal(text_stores_do_due(&stores), UINT64_MAX);
 }
 
 static void what_is_no_plain_file_of_ours_is_not_read(void **state)
@@ -203,7 +204,7 @@ static void what_is_no_plain_file_of_ours_is_not_read(void **state)
 	int fifo;
 
 	leave(0, 4, "mine");
-	pin_store_note(&store);
+	text_stores_note(&stores, IPC_TEXT_PINS);
 	begin_again();
 	assert_text("mine");
 	if (geteuid() == 0) {
@@ -226,16 +227,16 @@ static void a_full_disk_keeps_what_was_there(void **state)
 	struct rlimit before;
 
 	leave(0, 4, "good");
-	pin_store_note(&store);
+	text_stores_note(&stores, IPC_TEXT_PINS);
 	write_due();
 	leave(0, 8192, "more");
-	pin_store_note(&store);
+	text_stores_note(&stores, IPC_TEXT_PINS);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
 	write_due();
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	assert_true(store.has_failed);
+	assert_true(store->has_failed);
 	assert_int_equal(access(path_of("pins.new"), F_OK), -1);
 	leave(0, 4, "late");
 	begin_again();
@@ -268,27 +269,27 @@ static void a_part_of_a_file_is_not_used(void **state)
 	ssize_t size;
 
 	leave(0, sizeof(text) - 1, text);
-	pin_store_note(&store);
+	text_stores_note(&stores, IPC_TEXT_PINS);
 	begin_again();
 	assert_text(text);
 	size = read_file("pins", whole, sizeof(whole));
 	assert_int_equal(size, sizeof(text) - 1 + 65);
 	for (ssize_t n = 0; n < size; n++) {
-		pin_store_fini(&store);
+		text_stores_fini(&stores);
 		write_file(whole, (size_t)n);
 		begin_store();
 		assert_text(LOST);
 		assert_int_equal(read_file("pins.bad", bad, sizeof(bad)), n);
 		/* What stands there from now on says so, too, whatever comes of what was set aside. */
-		assert_int_equal(pin_store_do_due(&store), UINT64_MAX);
+		assert_int_equal(text_stores_do_due(&stores), UINT64_MAX);
 		remove(path_of("pins.bad"));
 		begin_again();
 		assert_text(LOST);
 		assert_int_equal(read_file("pins.bad", bad, sizeof(bad)), -1);
-		clock_freeze(now_ms += PIN_STORE_EACH_MS);
+		clock_freeze(now_ms += TEXT_STORE_PINS_MS);
 	}
 	whole[30]++;
-	pin_store_fini(&store);
+	text_stores_fini(&stores);
 	write_file(whole, (size_t)size);
 	begin_store();
 	assert_text(LOST);
@@ -300,16 +301,16 @@ static void a_file_of_an_earlier_release_is_read(void **state)
 	static const char text[] = PIN_MEMORY_FIRST_LINE "one\tknown\ttool\n";
 	int fd;
 
-	pin_store_fini(&store);
+	text_stores_fini(&stores);
 	write_file(text, sizeof(text) - 1);
 	begin_store();
 	assert_text(text);
-	pin_store_fini(&store);
+	text_stores_fini(&stores);
 	write_file(text, sizeof(text) - 2);
 	begin_store();
 	assert_text(LOST);
 	for (off_t more = 0; more < 2; more++) {
-		pin_store_fini(&store);
+		text_stores_fini(&stores);
 		write_file(text, sizeof(text) - 1);
 		fd = open(path_of("pins"), O_WRONLY | O_CLOEXEC);
 		assert_int_equal(pwrite(fd, "\n", 1, (off_t)PIN_MEMORY_TEXT_BYTES - 1 + more), 1);
@@ -324,28 +325,97 @@ static void one_daemon_writes(void **state)
 	int other = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	assert_int_equal(flock(other, LOCK_EX | LOCK_NB), -1);
-	pin_store_fini(&store);
+	text_stores_fini(&stores);
 	assert_int_equal(flock(other, LOCK_EX | LOCK_NB), 0);
 	begin_store();
 	leave(0, 4, "mine");
-	pin_store_note(&store);
+	text_stores_note(&stores, IPC_TEXT_PINS);
 	write_due();
 	assert_int_equal(access(path_of("pins"), F_OK), -1);
 	close(other);
-	pin_store_note(&store);
+	text_stores_note(&stores, IPC_TEXT_PINS);
 	write_due();
 	assert_int_equal(access(path_of("pins"), F_OK), 0);
 }
 
 static void who_has_no_pins_touches_nothing(void **state)
 {
-	pin_store_fini(&store);
+	text_stores_fini(&stores);
 	server.conf.pin = PIN_OFF;
 	begin_store();
-	assert_int_equal(store.directory, -1);
-	pin_store_note(&store);
-	assert_int_equal(pin_store_do_due(&store), UINT64_MAX);
+	assert_int_equal(store->directory, -1);
+	text_stores_note(&stores, IPC_TEXT_PINS);
+	assert_int_equal(text_stores_do_due(&stores), UINT64_MAX);
 	assert_text("");
+}
+
+static void leave_sessions(const char *text)
+{
+	const struct halves head = { .bytes = { strlen(text) } };
+	int memory = stores.items[IPC_TEXT_SESSIONS].memory;
+
+	assert_int_equal(pwrite(memory, &head, sizeof(head), 0), sizeof(head));
+	assert_int_equal(pwrite(memory, text, strlen(text), sizeof(head)), strlen(text));
+	text_stores_note(&stores, IPC_TEXT_SESSIONS);
+	clock_freeze(now_ms += TEXT_STORE_SESSIONS_MS);
+	assert_int_equal(text_stores_do_due(&stores), UINT64_MAX);
+}
+
+static size_t count_sessions(const struct text_stores *of)
+{
+	struct buf found = { 0 };
+	struct error err;
+	size_t count;
+
+	assert_int_equal(text_store_read(&of->items[IPC_TEXT_SESSIONS], &found, &err), 0);
+	count = found.len;
+	buf_fini(&found);
+	return count;
+}
+
+static void remove_sessions(const struct text_stores *of)
+{
+	char lock[TEXT_STORE_NAME_BYTES + sizeof(".lock")];
+
+	snprintf(lock, sizeof(lock), "%s.lock", of->items[IPC_TEXT_SESSIONS].name);
+	assert_int_equal(remove(path_of(lock)), 0);
+	assert_int_equal(remove(path_of(of->items[IPC_TEXT_SESSIONS].name)), 0);
+}
+
+/* A user may run several daemons: each has its sessions, and only that of the same address goes on with them. */
+static void sessions_are_of_an_address(void **state)
+{
+	struct config_listen one = { .address = "127.0.0.1:1" }, two = { .address = "[::1]:2" };
+	struct text_stores other;
+	struct error err;
+
+	config.keeps_sessions = true;
+	config.listen = &one;
+	config.listen_count = 1;
+	begin_again();
+	leave_sessions("of one");
+	assert_int_equal(text_stores_init(&other, &config, &err), 0);
+	assert_true(other.items[IPC_TEXT_SESSIONS].has_failed);
+	assert_int_equal(count_sessions(&other), 0);
+	text_stores_fini(&other);
+	begin_again();
+	assert_int_equal(count_sessions(&stores), strlen("of one"));
+	remove_sessions(&stores);
+	config.listen = &two;
+	text_stores_renew(&stores, &config);
+	leave_sessions("of the other");
+	begin_again();
+	assert_int_equal(count_sessions(&stores), strlen("of the other"));
+	remove_sessions(&stores);
+}
+
+/* The number in IPC_TEXT is the gateway's, as is that of bytes. */
+static void any_number_is_taken(void **state)
+{
+	text_stores_note(&stores, IPC_TEXT_KINDS);
+	text_stores_note(&stores, UINT32_MAX);
+	text_stores_note(&stores, IPC_TEXT_SESSIONS); /* not kept */
+	assert_int_equal(text_stores_do_due(&stores), UINT64_MAX);
 }
 
 int main(void)
@@ -364,6 +434,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_file_of_an_earlier_release_is_read, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(one_daemon_writes, setup, teardown),
+		cmocka_unit_test_setup_teardown(sessions_are_of_an_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(any_number_is_taken, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_has_no_pins_touches_nothing, setup, teardown),
 	};
 

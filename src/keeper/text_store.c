@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a gateway may write at any time is never mapped here, but read once. */
+#include "keeper/text_store.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/halves.h"
+#include "base/text.h"
+#include "keeper/memory_file.h"
+#include "keeper/state_directory.h"
+#include "keeper/state_file.h"
+#include "obs/log.h"
+#include "policy/pin_record.h"
+#include "process/pin_memory.h"
+#include "router/kept_sessions.h"
+
+#define NEVER UINT64_MAX
+
+struct text_kind {
+	const char *name;
+	struct slice first_line;
+	size_t room; /* for the text, in each half of the memory file */
+	uint64_t each_ms;
+	/*
+	 * Daemons with other addresses have files of their own. Otherwise all daemons of a user have
+	 * one file, which one of them may write.
+	 */
+	bool is_of_address;
+	bool (*is_used)(const struct config *config);
+	void (*note_unsaved)(const char *reason);
+	void (*note_unreadable)(const char *reason);
+	/* What is read instead of a file that cannot be used; NULL: nothing. */
+	void (*write_lost)(const struct config *config, struct buf *text);
+};
+
+/* ---- pins ---- */
+
+static bool has_pins(const struct config *config)
+{
+	for (size_t i = 0; i < config->server_count; i++)
+		if (config->servers[i].conf.pin != PIN_OFF)
+			return true;
+	return false;
+}
+
+static void note_pins_unsaved(const char *reason)
+{
+	LOG(PINS_UNSAVED, LOG_STR("reason", reason));
+}
+
+static void note_pins_unreadable(const char *reason)
+{
+	LOG(PINS_UNREADABLE, LOG_STR("reason", reason));
+}
+
+/* What the servers list next is no first sight: who reads this has all of it wait for the operator. SEC-68 */
+static void write_pins_lost(const struct config *config, struct buf *text)
+{
+	struct pins lost;
+
+	pins_init(&lost);
+	pins_lose(&lost);
+	buf_append_str(text, PIN_MEMORY_FIRST_LINE);
+	for (size_t i = 0; i < config->server_count; i++)
+		pin_record_write(&lost, config->servers[i].conf.name, false, text);
+	pins_fini(&lost);
+}
+
+/* ---- sessions ---- */
+
+static bool has_sessions(const struct config *config)
+{
+	return config->keeps_sessions;
+}
+
+static void note_sessions_unsaved(const char *reason)
+{
+	LOG(SESSIONS_UNSAVED, LOG_STR("reason", reason));
+}
+
+static void note_sessions_unreadable(const char *reason)
+{
+	LOG(SESSIONS_UNREADABLE, LOG_STR("reason", reason));
+}
+
+static const struct text_kind kinds[IPC_TEXT_KINDS] = {
+	[IPC_TEXT_PINS] = { .name = "pins",
+			    .first_line = SLICE(PIN_MEMORY_FIRST_LINE),
+			    .room = PIN_MEMORY_TEXT_BYTES,
+			    .each_ms = TEXT_STORE_PINS_MS,
+			    .is_used = has_pins,
+			    .note_unsaved = note_pins_unsaved,
+			    .note_unreadable = note_pins_unreadable,
+			    .write_lost = write_pins_lost },
+	[IPC_TEXT_SESSIONS] = { .name = "sessions",
+				.first_line = SLICE(KEPT_SESSIONS_FIRST_LINE),
+				.room = KEPT_SESSIONS_TEXT_BYTES,
+				.each_ms = TEXT_STORE_SESSIONS_MS,
+				.is_of_address = true,
+				.is_used = has_sessions,
+				.note_unsaved = note_sessions_unsaved,
+				.note_unreadable = note_sessions_unreadable },
+};
+
+/* ---- the memory file ---- */
+
+int text_store_read(const struct text_store *store, struct buf *text, struct error *err)
+{
+	const size_t room = store->kind->room;
+	struct halves head;
+	size_t size;
+	off_t at;
+
+	if (pread(store->memory, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+		return error_set_errno(err, "the memory file cannot be read");
+	if (head.half > 1 || head.bytes[head.half] > room)
+		return error_set(err, ERROR_INVALID, "the gateway left invalid data in it");
+	size = head.bytes[head.half];
+	at = (off_t)halves_find_text(&head, room);
+	if (size > 0 && pread(store->memory, buf_reserve(text, size), size, at) != (ssize_t)size)
+		return error_set_errno(err, "the memory file cannot be read");
+	text->len += size;
+	return 0;
+}
+
+static int fill(const struct text_store *store, struct slice text, struct error *err)
+{
+	const struct halves head = { .bytes = { text.n } };
+
+	if (pwrite(store->memory, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+	    pwrite(store->memory, text.p, text.n, sizeof(head)) == (ssize_t)text.n)
+		return 0;
+	return error_set_errno(err, "the memory file of %s cannot be written", store->name);
+}
+
+/* ---- the file ---- */
+
+/* The lock stays for the daemon's life: two that write in turn would forget each other's texts. */
+static int open_lock(const struct text_store *store, int directory, struct error *err)
+{
+	char name[TEXT_STORE_NAME_BYTES + sizeof(".lock")];
+	int lock;
+
+	snprintf(name, sizeof(name), "%s.lock", store->name);
+	if (store->kind->is_of_address)
+		lock = openat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	else
+		lock = fcntl(directory, F_DUPFD_CLOEXEC, 0);
+	if (lock < 0)
+		return error_set_errno(err, "the lock of %s cannot be opened", store->name);
+	if (flock(lock, LOCK_EX | LOCK_NB) == 0)
+		return lock;
+	close(lock);
+	return error_set(err, ERROR_BUSY, "another daemon uses the state directory");
+}
+
+static int take_file(struct text_store *store, struct error *err)
+{
+	int directory;
+
+	if (store->lock >= 0)
+		return 0;
+	directory = state_directory_open(true, err);
+	if (directory < 0)
+		return -1;
+	store->lock = open_lock(store, directory, err);
+	if (store->lock < 0) {
+		close(directory);
+		return -1;
+	}
+	store->directory = directory;
+	return 0;
+}
+
+static void leave_file(struct text_store *store)
+{
+	if (store->lock < 0)
+		return;
+	close(store->lock);
+	close(store->directory);
+	store->lock = store->directory = -1;
+}
+
+static void note_outcome(struct text_store *store, int result, const struct error *err)
+{
+	if (result < 0 && !store->has_failed)
+		store->kind->note_unsaved(err->text);
+	store->has_failed = result < 0;
+}
+
+static void save(struct text_store *store)
+{
+	struct error err = { ERROR_NONE, "" };
+	struct buf text = { 0 };
+	int result = take_file(store, &err);
+
+	store->is_due = false;
+	store->written_at_ms = clock_now_ms();
+	if (result == 0)
+		result = text_store_read(store, &text, &err);
+	if (result == 0 && text.len > 0)
+		result = state_file_write(store->directory, store->name, buf_slice(&text), &err);
+	note_outcome(store, result, &err);
+	if (result < 0) {
+		store->is_due = true;
+		store->write_at_ms = store->written_at_ms + TEXT_STORE_PINS_MS;
+	}
+	buf_fini(&text);
+}
+
+static void note(struct text_store *store)
+{
+	uint64_t earliest_ms = clock_now_ms() + TEXT_STORE_GATHER_MS;
+	uint64_t each_ms = store->kind->each_ms;
+
+	if (store->is_due || !store->is_used)
+		return;
+	store->is_due = true;
+	store->write_at_ms = earliest_ms;
+	if (store->written_at_ms > 0 && store->written_at_ms + each_ms > earliest_ms)
+		store->write_at_ms = store->written_at_ms + each_ms;
+}
+
+void text_stores_note(struct text_stores *stores, uint32_t kind)
+{
+	if (kind < IPC_TEXT_KINDS)
+		note(&stores->items[kind]);
+}
+
+void text_stores_note_all(struct text_stores *stores)
+{
+	for (uint32_t kind = 0; kind < IPC_TEXT_KINDS; kind++)
+		note(&stores->items[kind]);
+}
+
+static uint64_t do_due(struct text_store *store)
+{
+	if (store->is_due && clock_now_ms() >= store->write_at_ms)
+		save(store);
+	return store->is_due ? store->write_at_ms : NEVER;
+}
+
+uint64_t text_stores_do_due(struct text_stores *stores)
+{
+	uint64_t next_ms = NEVER;
+
+	for (size_t i = 0; i < IPC_TEXT_KINDS; i++) {
+		uint64_t due_ms = do_due(&stores->items[i]);
+
+		next_ms = due_ms < next_ms ? due_ms : next_ms;
+	}
+	return next_ms;
+}
+
+/* ---- beginning and end ---- */
+
+static void choose_name(struct text_store *store, const struct config *config)
+{
+	uint64_t hash = 0;
+
+	if (!store->kind->is_of_address) {
+		snprintf(store->name, sizeof(store->name), "%s", store->kind->name);
+		return;
+	}
+	for (size_t i = 0; i < config->listen_count; i++)
+		hash = text_hash_part(hash, slice_str(config->listen[i].address));
+	snprintf(store->name, sizeof(store->name), "%s-%016" PRIx64, store->kind->name, hash);
+}
+
+static int load(struct text_store *store, const struct config *config, struct error *err)
+{
+	const struct text_kind *kind = store->kind;
+	struct slice first = kind->first_line;
+	struct error why = { ERROR_NONE, "" };
+	struct buf text = { 0 };
+	int result = state_file_read(store->name, slice_of(first.p, first.n - 1), kind->room, &text,
+				     &why);
+
+	if (result < 0) {
+		kind->note_unreadable(why.text);
+		if (kind->write_lost != NULL)
+			kind->write_lost(config, &text);
+		/* At once: by the next start, somebody might have removed what cannot be used. */
+		store->is_due = store->is_used && kind->write_lost != NULL;
+		store->write_at_ms = clock_now_ms();
+	}
+	result = fill(store, buf_slice(&text), err);
+	buf_fini(&text);
+	return result;
+}
+
+static int init(struct text_store *store, const struct text_kind *kind, const struct config *config,
+		struct error *err)
+{
+	struct error why = { ERROR_NONE, "" };
+
+	*store = (struct text_store){ .kind = kind, .directory = -1, .lock = -1 };
+	choose_name(store, config);
+	store->memory = memory_file_shared(kind->name, HALVES_BYTES(kind->room), err);
+	if (store->memory < 0)
+		return -1;
+	store->is_used = kind->is_used(config);
+	if (store->is_used)
+		note_outcome(store, take_file(store, &why), &why);
+	/* Pins: a reload may make use of them. Sessions of another daemon are not ours. */
+	return kind->is_of_address && store->lock < 0 ? 0 : load(store, config, err);
+}
+
+int text_stores_init(struct text_stores *stores, const struct config *config, struct error *err)
+{
+	for (size_t i = 0; i < IPC_TEXT_KINDS; i++)
+		if (init(&stores->items[i], &kinds[i], config, err) < 0)
+			return -1;
+	return 0;
+}
+
+static void renew(struct text_store *store, const struct config *config)
+{
+	char before[TEXT_STORE_NAME_BYTES];
+
+	CHECK(store->memory >= 0);
+	memcpy(before, store->name, sizeof(before));
+	choose_name(store, config);
+	if (strcmp(before, store->name) != 0)
+		leave_file(store);
+	store->is_used = store->kind->is_used(config);
+}
+
+void text_stores_renew(struct text_stores *stores, const struct config *config)
+{
+	for (size_t i = 0; i < IPC_TEXT_KINDS; i++)
+		renew(&stores->items[i], config);
+}
+
+void text_stores_fini(struct text_stores *stores)
+{
+	for (size_t i = 0; i < IPC_TEXT_KINDS; i++) {
+		struct text_store *store = &stores->items[i];
+
+		if (store->is_due)
+			save(store);
+		leave_file(store);
+		close(store->memory);
+	}
+}

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "router/kept_sessions.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "jsonrpc/canonical.h"
+#include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
+#include "mcp/level.h"
+#include "mcp/revision.h"
+#include "obs/log.h"
+#include "process/server.h"
+#include "process/spawn.h"
+#include "router/client.h"
+#include "router/pool.h"
+#include "router/router.h"
+#include "session/session.h"
+
+#define SAVING_MS 300  /* changes within this time are written together */
+#define DEPTH_MAX 1024 /* of a line; what it contains was accepted before, under any limit */
+#define DIGEST_TEXT 43 /* the length of a digest in base64url */
+#define LINE_BEGIN "{\"id\":"
+
+/* ---- lines ---- */
+
+static void append_digest(struct buf *out, const struct digest *digest)
+{
+	char text[DIGEST_TEXT + 1];
+	size_t n = text_base64url(digest->bytes, DIGEST_BYTES, text);
+
+	buf_append_char(out, '"');
+	buf_append(out, text, n);
+	buf_append_char(out, '"');
+}
+
+static bool is_digest(struct json value, const struct digest *digest)
+{
+	struct buf text = { 0 };
+	bool is_same;
+
+	append_digest(&text, digest);
+	is_same = text_is_equal_secret(value.text, buf_slice(&text));
+	buf_fini(&text);
+	return is_same;
+}
+
+/* Each part is length-counted. */
+static void digest_owner(const struct principal *principal, struct digest *digest_r)
+{
+	const struct identity *who = &principal->identity;
+	struct buf text = { 0 };
+
+	buf_printf(&text, "%zu:%.*s%zu:%.*s%zu:%.*s", who->issuer.n, SLICE_ARG(who->issuer),
+		   who->subject.n, SLICE_ARG(who->subject), who->client.n, SLICE_ARG(who->client));
+	digest_bytes(buf_slice(&text), digest_r);
+	buf_fini(&text);
+}
+
+/* The line ends of JSON stand between tokens. */
+static void append_on_one_line(struct buf *out, struct slice text)
+{
+	char *at = buf_reserve(out, text.n);
+
+	for (size_t i = 0; i < text.n; i++)
+		at[i] = text.p[i] == '\n' || text.p[i] == '\r' ? ' ' : text.p[i];
+	out->len += text.n;
+}
+
+void kept_session_name(struct buf *out, struct slice id, const struct principal *owner)
+{
+	struct digest digest;
+
+	digest_bytes(id, &digest);
+	buf_append_str(out, LINE_BEGIN);
+	append_digest(out, &digest);
+	digest_owner(owner, &digest);
+	buf_append_str(out, ",\"owner\":");
+	append_digest(out, &digest);
+}
+
+static void write_fixed(struct kept_session *one, struct slice params)
+{
+	const struct client *client = one->client;
+
+	kept_session_name(&one->line, session_id(client->session), client->principal);
+	buf_append_str(&one->line, ",\"server\":");
+	write_string(&one->line, slice_str(client->server->conf.name));
+	buf_printf(&one->line, ",\"began\":%" PRIu64 ",\"agreed\":\"%.*s\"",
+		   clock_wall_ms() - session_age_ms(client->session),
+		   SLICE_ARG(client->pool->agreed->name));
+	buf_printf(&one->line,
+		   ",\"offers\":%u,\"tells\":%u,\"initialize\":", client->pool->capabilities.offers,
+		   client->pool->capabilities.tells);
+	append_on_one_line(&one->line, params);
+	one->fixed = one->line.len;
+}
+
+/* What may change. */
+static void write_rest(struct kept_session *one)
+{
+	const struct denial_marks *marks = one->client->session->marks;
+	const char *separator = "";
+
+	one->line.len = one->fixed;
+	one->is_changed = false;
+	if (one->client->level >= 0)
+		buf_printf(&one->line, ",\"level\":\"%.*s\"",
+			   SLICE_ARG(level_name(one->client->level)));
+	buf_append_str(&one->line, ",\"subscriptions\":[");
+	LIST_FOREACH(node, &one->client->subscriptions.items) {
+		const struct text_set_item *item = container_of(node, struct text_set_item, link);
+
+		/* As it is spelled between the quotes of JSON: subscriptions_spell_uri. */
+		buf_printf(&one->line, "%s\"", separator);
+		buf_append(&one->line, item->text, item->length);
+		buf_append_char(&one->line, '"');
+		separator = ",";
+	}
+	buf_append_char(&one->line, ']');
+	if (marks != NULL) {
+		buf_append_str(&one->line, ",\"marks\":[");
+		write_string(&one->line, marks->issuer);
+		for (size_t i = 0; i < DENIAL_BY_COUNT; i++) {
+			buf_append_char(&one->line, ',');
+			write_string(&one->line, marks->names[i]);
+		}
+		buf_append_char(&one->line, ']');
+	}
+	buf_append_str(&one->line, "}\n");
+}
+
+/* ---- the set ---- */
+
+static struct kept_session *kept_at(struct list *node)
+{
+	return container_of(node, struct kept_session, link);
+}
+
+static uint64_t key_of(const struct digest *id)
+{
+	uint64_t key;
+
+	memcpy(&key, id->bytes, sizeof(key));
+	return key;
+}
+
+static struct kept_session *find_asleep(const struct kept_sessions *kept, const struct digest *id)
+{
+	for (struct map_link *at = map_find_link(&kept->by_id, key_of(id)); at != NULL;
+	     at = at->next) {
+		struct kept_session *one = container_of(at, struct kept_session, by_id);
+
+		if (memcmp(one->id.bytes, id->bytes, DIGEST_BYTES) == 0)
+			return one;
+	}
+	return NULL;
+}
+
+static void lay_down(struct kept_sessions *kept, struct kept_session *one)
+{
+	one->client = NULL;
+	list_append(&kept->asleep, &one->link);
+	map_insert_link(&kept->by_id, key_of(&one->id), &one->by_id);
+}
+
+static void drop(struct kept_sessions *kept, struct kept_session *one)
+{
+	if (one->client == NULL)
+		map_remove_link(&kept->by_id, &one->by_id);
+	list_remove(&one->link);
+	buf_fini(&one->line);
+	free(one);
+}
+
+static void drop_asleep(struct kept_sessions *kept)
+{
+	while (!list_is_empty(&kept->asleep))
+		drop(kept, kept_at(kept->asleep.next));
+}
+
+/* ---- writing ---- */
+
+/* Soon, and the first of several changes at once: at the end of this turn. */
+static void note(struct kept_sessions *kept)
+{
+	bool is_first = clock_now_ms() - kept->saved_at_ms >= SAVING_MS;
+
+	if (kept->file != NULL && !timer_is_running(&kept->saving))
+		timer_start(kept->loop, &kept->saving, is_first ? 0 : SAVING_MS);
+}
+
+/* Returns where it ends. */
+static size_t put(struct kept_sessions *kept, char *text, size_t at, struct slice line)
+{
+	if (KEPT_SESSIONS_TEXT_BYTES - at >= line.n) {
+		memcpy(text + at, line.p, line.n);
+		return at + line.n;
+	}
+	if (!kept->is_full)
+		LOG(SESSIONS_UNSAVED, LOG_STR("reason", "they are too many"));
+	kept->is_full = true;
+	return at;
+}
+
+static void save(struct kept_sessions *kept)
+{
+	char *text = halves_begin(kept->file, KEPT_SESSIONS_TEXT_BYTES);
+	size_t n = put(kept, text, 0, SLICE_LIT(KEPT_SESSIONS_FIRST_LINE));
+
+	LIST_FOREACH(node, &kept->live) {
+		struct kept_session *one = kept_at(node);
+
+		if (one->is_changed)
+			write_rest(one);
+		n = put(kept, text, n, buf_slice(&one->line));
+	}
+	LIST_FOREACH(node, &kept->asleep)
+		n = put(kept, text, n, buf_slice(&kept_at(node)->line));
+	halves_end(kept->file, KEPT_SESSIONS_TEXT_BYTES, n);
+	kept->saved_at_ms = clock_now_ms();
+	spawner_note_text(kept->spawner, IPC_TEXT_SESSIONS);
+}
+
+static void on_saving(struct timer *timer)
+{
+	save(container_of(timer, struct kept_sessions, saving));
+}
+
+/* ---- reading ---- */
+
+/* Only the id is looked at here: most lines will never be needed. Returns whether it has one. */
+static bool take_line(struct kept_sessions *kept, struct slice line)
+{
+	static const struct slice begin = SLICE(LINE_BEGIN);
+	struct kept_session *one;
+	struct digest id;
+	size_t n;
+
+	if (!slice_has_prefix(line, begin) || line.n < begin.n + 1 + DIGEST_TEXT ||
+	    text_from_base64url(slice_of(line.p + begin.n + 1, DIGEST_TEXT), id.bytes, &n) < 0 ||
+	    find_asleep(kept, &id) != NULL)
+		return false;
+	one = mem_zalloc(sizeof(*one));
+	one->id = id;
+	buf_append_slice(&one->line, line);
+	buf_append_char(&one->line, '\n');
+	lay_down(kept, one);
+	return true;
+}
+
+static void load(struct kept_sessions *kept)
+{
+	static const struct slice first = SLICE(KEPT_SESSIONS_FIRST_LINE);
+	struct slice text = { NULL, 0 };
+	uint64_t count = 0, bad = 0;
+
+	if (!halves_read(kept->file, KEPT_SESSIONS_TEXT_BYTES, &text) || text.n == 0)
+		return;
+	bad += !slice_has_prefix(text, first) || text.p[text.n - 1] != '\n';
+	text = bad > 0 ? slice_of(NULL, 0) : slice_of(text.p + first.n, text.n - first.n);
+	while (text.n > 0) {
+		bool is_taken = take_line(kept, slice_cut(&text, '\n'));
+
+		count += is_taken;
+		bad += !is_taken;
+	}
+	if (count + bad > 0)
+		LOG(SESSIONS_KEPT, LOG_INT("sessions", count), LOG_INT("unreadable", bad));
+}
+
+static void on_forgetting(struct timer *timer)
+{
+	struct kept_sessions *kept = container_of(timer, struct kept_sessions, forgetting);
+
+	drop_asleep(kept);
+	note(kept);
+}
+
+/* ---- beginning and end ---- */
+
+void kept_sessions_init(struct kept_sessions *kept, struct loop *loop)
+{
+	*kept = (struct kept_sessions){ .loop = loop };
+	list_init(&kept->live);
+	list_init(&kept->asleep);
+	timer_init(&kept->saving, on_saving);
+	timer_init(&kept->forgetting, on_forgetting);
+}
+
+void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int fd, bool is_on,
+			uint64_t idle_ms)
+{
+	void *file =
+		mmap(NULL, KEPT_SESSIONS_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	CHECK(kept->file == NULL && list_is_empty(&kept->live));
+	if (file == MAP_FAILED)
+		return;
+	kept->file = file;
+	kept->spawner = spawner;
+	kept->is_on = is_on;
+	if (!is_on)
+		return;
+	load(kept);
+	timer_start(kept->loop, &kept->forgetting, idle_ms);
+}
+
+void kept_sessions_use(struct kept_sessions *kept, bool is_on)
+{
+	if (kept->is_on == is_on)
+		return;
+	kept->is_on = is_on;
+	if (!is_on)
+		drop_asleep(kept);
+	while (!is_on && !list_is_empty(&kept->live)) {
+		struct kept_session *one = kept_at(kept->live.next);
+
+		one->client->kept = NULL;
+		drop(kept, one);
+	}
+	note(kept);
+}
+
+void kept_sessions_fini(struct kept_sessions *kept)
+{
+	CHECK(list_is_empty(&kept->live));
+	if (timer_is_running(&kept->saving))
+		save(kept);
+	timer_stop(&kept->saving);
+	timer_stop(&kept->forgetting);
+	drop_asleep(kept);
+	map_fini(&kept->by_id);
+	if (kept->file != NULL)
+		munmap(kept->file, KEPT_SESSIONS_FILE_BYTES);
+}
+
+/* ---- live sessions ---- */
+
+static struct kept_sessions *set_of(const struct client *client)
+{
+	return &client->router->kept_sessions;
+}
+
+struct kept_session *kept_session_new(struct client *client, struct slice params)
+{
+	struct kept_sessions *kept = set_of(client);
+	struct kept_session *one;
+
+	CHECK(client->session->state == SESSION_LIVE && client->pool->agreed != NULL);
+	if (!kept->is_on || kept->file == NULL)
+		return NULL;
+	one = mem_zalloc(sizeof(*one));
+	one->client = client;
+	one->is_changed = true;
+	digest_bytes(session_id(client->session), &one->id);
+	write_fixed(one, params);
+	list_append(&kept->live, &one->link);
+	note(kept);
+	return one;
+}
+
+void kept_session_note(struct kept_session *one)
+{
+	if (one == NULL)
+		return;
+	CHECK(one->client != NULL);
+	one->is_changed = true;
+	note(set_of(one->client));
+}
+
+void kept_session_end(struct kept_session **one, enum reason reason)
+{
+	struct kept_sessions *kept;
+
+	if (*one == NULL)
+		return;
+	kept = set_of((*one)->client);
+	if (reason == REASON_DRAINING) {
+		if ((*one)->is_changed)
+			write_rest(*one);
+		list_remove(&(*one)->link);
+		lay_down(kept, *one);
+	} else {
+		drop(kept, *one);
+	}
+	*one = NULL;
+	note(kept);
+}
+
+/* ---- those asleep ---- */
+
+static bool read_number(struct slice line, struct slice name, uint64_t *number_r)
+{
+	return text_parse_u64(scan_member(line, name).text, number_r) == 0;
+}
+
+/* Whether all of it can be used; what `initialize` says is judged by who sends it. */
+static bool read_state(struct slice line, struct kept_state *state_r)
+{
+	struct json params = scan_member(line, SLICE_LIT("initialize"));
+	uint64_t began_ms, offers, tells, now_ms = clock_wall_ms();
+	struct slice agreed = scan_plain_string(scan_member(line, SLICE_LIT("agreed")));
+
+	if (params.type != JSON_OBJECT || !read_number(line, SLICE_LIT("began"), &began_ms) ||
+	    !read_number(line, SLICE_LIT("offers"), &offers) || offers > UINT32_MAX ||
+	    !read_number(line, SLICE_LIT("tells"), &tells) || tells > UINT32_MAX)
+		return false;
+	state_r->params = params.text;
+	state_r->agreed = revision_is_modern(agreed) ? &revision_modern : revision_find(agreed);
+	state_r->capabilities =
+		(struct server_capabilities){ (unsigned int)offers, (unsigned int)tells };
+	state_r->age_ms = now_ms > began_ms ? now_ms - began_ms : 0;
+	return state_r->agreed != NULL;
+}
+
+struct marks_reader {
+	struct denial_marks marks;
+	struct buf rooms[1 + DENIAL_BY_COUNT];
+	size_t count;
+	bool is_bad;
+};
+
+static int read_mark(struct slice element, void *arg)
+{
+	struct marks_reader *reader = arg;
+	struct json value = { .type = scan_type(element), .text = element };
+	struct slice *into = reader->count == 0 ? &reader->marks.issuer :
+						  &reader->marks.names[reader->count - 1];
+
+	if (reader->count >= ARRAY_LEN(reader->rooms) ||
+	    scan_read_string(value, &reader->rooms[reader->count], into) < 0) {
+		reader->is_bad = true;
+		return -1;
+	}
+	reader->count++;
+	return 0;
+}
+
+/* Whether the token that it was begun with has been denied meanwhile; also if that cannot be read. */
+static bool is_denied(const struct kept_sessions *kept, struct slice line)
+{
+	const struct router *router = container_of(kept, struct router, kept_sessions);
+	struct json marks = scan_member(line, SLICE_LIT("marks"));
+	struct marks_reader reader = { .count = 0 };
+	struct error err;
+	bool is_denied;
+
+	if (marks.type == JSON_ABSENT)
+		return false;
+	is_denied =
+		scan_array(marks.text, ARRAY_LEN(reader.rooms), read_mark, &reader, &err) <= 0 ||
+		reader.is_bad || deny_list_find(&router->sessions.deny_list, &reader.marks) != NULL;
+	for (size_t i = 0; i < ARRAY_LEN(reader.rooms); i++)
+		buf_fini(&reader.rooms[i]);
+	return is_denied;
+}
+
+struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct slice id,
+					const struct principal *principal,
+					const struct server *server, struct kept_state *state_r)
+{
+	struct kept_session *one;
+	struct buf valid = { 0 };
+	struct digest digest;
+	struct slice line;
+	bool is_theirs;
+
+	if (list_is_empty(&kept->asleep) || id.n != SESSION_ID_LENGTH)
+		return NULL;
+	digest_bytes(id, &digest);
+	one = find_asleep(kept, &digest);
+	if (one == NULL)
+		return NULL;
+	line = slice_of(one->line.data, one->line.len - 1);
+	digest_owner(principal, &digest);
+	is_theirs = canonical_append(&valid, line, DEPTH_MAX) == 0 &&
+		    is_digest(scan_member(line, SLICE_LIT("owner")), &digest) &&
+		    slice_is_equal(scan_plain_string(scan_member(line, SLICE_LIT("server"))),
+				   slice_str(server->conf.name)) &&
+		    read_state(line, state_r) && !is_denied(kept, line);
+	buf_fini(&valid);
+	return is_theirs ? one : NULL;
+}
+
+static int take_subscription(struct slice element, void *arg)
+{
+	struct client *client = arg;
+
+	if (scan_type(element) == JSON_STRING && element.n >= 2)
+		text_set_add(&client->subscriptions, slice_of(element.p + 1, element.n - 2));
+	return 0;
+}
+
+void kept_session_wake(struct kept_session *one, struct client *client)
+{
+	struct kept_sessions *kept = set_of(client);
+	struct slice line = buf_slice(&one->line);
+	struct slice params = scan_member(line, SLICE_LIT("initialize")).text;
+	struct json subscriptions = scan_member(line, SLICE_LIT("subscriptions"));
+	struct error err;
+
+	CHECK(one->client == NULL);
+	client->level = level_find(scan_plain_string(scan_member(line, SLICE_LIT("level"))));
+	if (subscriptions.type == JSON_ARRAY)
+		(void)!scan_array(subscriptions.text, TEXT_SET_MAX, take_subscription, client,
+				  &err);
+	one->fixed = (size_t)(params.p + params.n - one->line.data);
+	map_remove_link(&kept->by_id, &one->by_id);
+	list_remove(&one->link);
+	list_append(&kept->live, &one->link);
+	one->client = client;
+	kept_session_note(one);
+}
+
+void kept_session_forget(struct kept_sessions *kept, struct kept_session *one)
+{
+	drop(kept, one);
+	note(kept);
+}

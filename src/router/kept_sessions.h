@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the next gateway, and the next daemon, need to continue the sessions of this one
+ * (`sessions.persist`): the gateway's side of keeper/text_store. A session that was kept sleeps
+ * until its client's next request wakes it (client_session_wake). bridging.md §4.1
+ *
+ * One line of JSON for each session:
+ *
+ *	{"id":…,"owner":…,"server":…,"began":…,"agreed":…,"offers":…,"tells":…,"initialize":{…}
+ *	,"level":…,"subscriptions":[…],"marks":[…]}
+ *
+ * `id` and `owner` are SHA-256 in base64url: nobody can read from them how to use a session, and no
+ * token is in it. Others may have written the text: it is parsed like any untrusted input.
+ */
+#ifndef MCPGATED_ROUTER_KEPT_SESSIONS_H
+#define MCPGATED_ROUTER_KEPT_SESSIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/halves.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/slice.h"
+#include "io/loop.h"
+#include "obs/reason.h"
+#include "router/digest.h"
+#include "router/server_capabilities.h"
+
+struct client;
+struct principal;
+struct revision;
+struct server;
+struct spawner;
+
+#define KEPT_SESSIONS_TEXT_BYTES ((size_t)16 * 1024 * 1024)
+#define KEPT_SESSIONS_FIRST_LINE "mcpgated sessions 1\n"
+#define KEPT_SESSIONS_FILE_BYTES HALVES_BYTES(KEPT_SESSIONS_TEXT_BYTES)
+
+struct kept_session {
+	struct list link;      /* of the set's live ones, or of those asleep */
+	struct map_link by_id; /* while it sleeps */
+	struct digest id;
+	struct client *client; /* whose session it is; NULL: it sleeps */
+	struct buf line;
+	size_t fixed;    /* the beginning of the line, which does not change */
+	bool is_changed; /* what follows it has changed */
+};
+
+/* All zeros but for the lists and timers: nothing is kept. */
+struct kept_sessions {
+	struct loop *loop;
+	struct halves *file; /* NULL: it could not be mapped */
+	struct spawner *spawner;
+	bool is_on;   /* sessions.persist */
+	bool is_full; /* there was no room for all, and that was logged */
+	struct list live;
+	struct list asleep;
+	struct map by_id; /* those asleep */
+	struct timer saving;
+	uint64_t saved_at_ms;
+	struct timer forgetting; /* those asleep: nobody has come back for them */
+};
+
+void kept_sessions_init(struct kept_sessions *kept, struct loop *loop);
+/*
+ * Reads what the previous gateway left in the memory file of fd, which stays mapped, and keeps
+ * sessions from now on. Those that nobody wakes within idle_ms are forgotten.
+ */
+void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int fd, bool is_on,
+			uint64_t idle_ms);
+/* Switches on or off; off forgets all. */
+void kept_sessions_use(struct kept_sessions *kept, bool is_on);
+/* Saves what has not been saved. Live sessions must have ended. */
+void kept_sessions_fini(struct kept_sessions *kept);
+
+/*
+ * Keeps a live session, whose client began with these params of initialize. NULL: sessions are not
+ * kept.
+ */
+struct kept_session *kept_session_new(struct client *client, struct slice params);
+/* Its log level or its subscriptions have changed. Accepts NULL. */
+void kept_session_note(struct kept_session *one);
+/*
+ * The session has ended: forgets it, unless it ended only because this gateway does. The client
+ * must still be whole. Accepts a pointer to NULL; sets the pointer to NULL.
+ */
+void kept_session_end(struct kept_session **one, enum reason reason);
+
+/* The beginning of the line of a session with this id and this owner. */
+void kept_session_name(struct buf *out, struct slice id, const struct principal *owner);
+
+/* What is known of a session that sleeps. */
+struct kept_state {
+	struct slice params; /* of its initialize request; borrowed */
+	const struct revision *agreed;
+	struct server_capabilities capabilities;
+	uint64_t age_ms;
+};
+
+/*
+ * The session of this server with this id, which may be any bytes from a client, if it sleeps and
+ * belongs to this principal; NULL: there is none.
+ */
+struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct slice id,
+					const struct principal *principal,
+					const struct server *server, struct kept_state *state_r);
+/* It goes on as this client's, which gets its log level and its subscriptions. */
+void kept_session_wake(struct kept_session *one, struct client *client);
+/* It cannot go on. */
+void kept_session_forget(struct kept_sessions *kept, struct kept_session *one);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What later gateways know of a session, and whom they tell.  bridging.md §4.1, FRONT-SESS-05, SEC-68 */
+#include "router/kept_sessions.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "router/pool_stage.h"
+
+#define IDLE_MS 3600000
+#define PARAMS "{\"protocolVersion\":\"2025-06-18\",\n\"capabilities\":{\"roots\":{}}}"
+
+static struct kept_sessions *kept;
+static char id[SESSION_ID_LENGTH + 1];
+
+static int setup(void **state)
+{
+	int fd = memfd_create("sessions", MFD_CLOEXEC);
+
+	pool_setup_principals(state);
+	servers[0].conf.isolation = ISOLATION_SESSION;
+	router.sessions.conf.max_age_ms = 2 * (uint64_t)IDLE_MS;
+	kept = &router.kept_sessions;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)KEPT_SESSIONS_FILE_BYTES), 0);
+	kept_sessions_open(kept, keeper.spawner, fd, true, IDLE_MS);
+	close(fd);
+	return 0;
+}
+
+/* A session of alice's, which is kept. */
+static struct client *keep(void)
+{
+	struct client *client = open_session_as(alice, INITIALIZE)->call.client;
+
+	assert_non_null(fake_process_read(process(keeper.count - 1)));
+	says(process(keeper.count - 1), WELCOME);
+	assert_int_equal(client->session->state, SESSION_LIVE);
+	client->kept = kept_session_new(client, SLICE_LIT(PARAMS));
+	assert_non_null(client->kept);
+	memcpy(id, session_id(client->session).p, SESSION_ID_LENGTH);
+	return client;
+}
+
+static void end(struct client *client, enum reason reason)
+{
+	size_t last = keeper.count - 1;
+
+	session_end(client->session, reason);
+	settle();
+	if (!process(last)->is_exited)
+		exits(process(last), 0);
+}
+
+static struct client *wake_as(struct principal *principal, enum reason expected)
+{
+	static const struct peer nowhere;
+	enum reason reason;
+	struct session *session = client_session_wake(&router, &servers[0], principal, &nowhere,
+						      slice_of(id, SESSION_ID_LENGTH), &reason);
+
+	assert_int_equal(reason, expected);
+	return session != NULL ? client_session_client(session) : NULL;
+}
+
+static struct slice text_of(void)
+{
+	struct slice text;
+
+	settle();
+	pass(1000);
+	assert_true(halves_read(kept->file, KEPT_SESSIONS_TEXT_BYTES, &text));
+	return text;
+}
+
+static bool has(const char *what)
+{
+	struct slice text = text_of();
+
+	return memmem(text.p, text.n, what, strlen(what)) != NULL;
+}
+
+static void a_session_goes_on(void **state)
+{
+	struct client *client = keep();
+
+	assert_true(has("\"initialize\":{\"protocolVersion\":\"2025-06-18\", \"cap"));
+	assert_false(has(id));
+	client->level = 4;
+	assert_true(text_set_add(&client->subscriptions, SLICE_LIT("r:\\u0061")));
+	kept_session_note(client->kept);
+	assert_true(has(",\"level\":\"error\",\"subscriptions\":[\"r:\\u0061\"]}\n"));
+	pass(5000);
+	end(client, REASON_DRAINING);
+	assert_true(has(",\"level\":\"error\""));
+	assert_null(wake_as(bob, REASON_NONE));
+	client = wake_as(alice, REASON_NONE);
+	assert_non_null(client);
+	assert_memory_equal(session_id(client->session).p, id, SESSION_ID_LENGTH);
+	assert_in_range(session_age_ms(client->session), 0, 6000);
+	assert_int_equal(client->level, 4);
+	assert_true(text_set_has(&client->subscriptions, text_set_key(SLICE_LIT("r:\\u0061")),
+				 SLICE_LIT("r:\\u0061")));
+	settle();
+	assert_int_equal(keeper.count, 2);        /* a fresh process, before anybody calls */
+	assert_null(wake_as(alice, REASON_NONE)); /* it does not sleep */
+	end(client, REASON_DELETED);
+	assert_null(wake_as(alice, REASON_NONE));
+	assert_int_equal(text_of().n, strlen(KEPT_SESSIONS_FIRST_LINE));
+}
+
+static void how_a_session_ends(void **state)
+{
+	for (enum reason reason = REASON_NONE + 1; reason < REASON_COUNT; reason++) {
+		end(keep(), reason);
+		assert_int_equal(!list_is_empty(&kept->asleep), reason == REASON_DRAINING);
+		kept_sessions_use(kept, false);
+		kept_sessions_use(kept, true);
+		assert_true(list_is_empty(&kept->asleep));
+		if (keeper.count + 1 >= FAKE_PROCESSES_MAX)
+			break;
+	}
+}
+
+static void nobody_comes_back(void **state)
+{
+	end(keep(), REASON_DRAINING);
+	pass(IDLE_MS - 1);
+	assert_false(list_is_empty(&kept->asleep));
+	pass(1);
+	assert_true(list_is_empty(&kept->asleep));
+	assert_int_equal(text_of().n, strlen(KEPT_SESSIONS_FIRST_LINE));
+}
+
+static void it_cannot_go_on_now(void **state)
+{
+	end(keep(), REASON_DRAINING);
+	router.is_draining = true;
+	assert_null(wake_as(alice, REASON_DRAINING));
+	router.is_draining = false;
+	router.sessions.conf.max_sessions = 0;
+	assert_null(wake_as(alice, REASON_OVER_LIMIT));
+	router.sessions.conf.max_sessions = 4;
+	servers[0].is_retired = true;
+	assert_null(wake_as(alice, REASON_NONE));
+	servers[0].is_retired = false;
+	router.sessions.conf.max_age_ms = 0;
+	assert_null(wake_as(alice, REASON_NONE));
+	router.sessions.conf.max_age_ms = IDLE_MS;
+	assert_non_null(wake_as(alice, REASON_NONE));
+}
+
+static void they_are_too_many(void **state)
+{
+	struct client *client = keep();
+	struct kept_session *more[17];
+	struct buf params = { 0 };
+
+	buf_append_str(&params, "{\"x\":\"");
+	memset(buf_reserve(&params, 1024 * 1024), 'x', 1024 * 1024);
+	params.len += 1024 * 1024;
+	buf_append_str(&params, "\"}");
+	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+		more[i] = kept_session_new(client, buf_slice(&params));
+		assert_true(text_of().n <= KEPT_SESSIONS_TEXT_BYTES);
+	}
+	assert_true(kept->is_full);
+	for (size_t i = 0; i < ARRAY_LEN(more); i++)
+		kept_session_end(&more[i], REASON_DELETED);
+	assert_true(has("\"initialize\":"));
+	buf_fini(&params);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, pool_teardown_principals)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_session_goes_on),   CASE(how_a_session_ends), CASE(nobody_comes_back),
+		CASE(it_cannot_go_on_now), CASE(they_are_too_many),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions outlive the gateway and the daemon: bridging §4.1. Their clients never initialize again."""
+import hashlib
+import json
+import os
+import signal
+
+import mcp
+from harness import case, eq, ok, wait_for
+
+LISTS = ["notifications/%s/list_changed" % kind for kind in ("tools", "prompts", "resources")]
+ISOLATIONS = ("session", "shared")
+
+
+def servers(isolation="session", **more):
+    return {"main": dict({"script": {}, "isolation": isolation}, **more)}
+
+
+class Daemons:
+    """One daemon after the other, with the same state directory, and sessions that are of none in particular."""
+
+    def __init__(self, t):
+        self.t, self.state, self.daemon = t, t.directory(), None
+
+    def begin(self, *args, config=None, **kw):
+        self.daemon = self.t.daemon = self.t.start(servers(*args, **kw), config, env={"XDG_STATE_HOME": self.state})
+        return self.daemon
+
+    def stop(self):
+        self.daemon.term()
+        eq(self.daemon.wait(), 0)
+
+    def again(self, *args, **kw):
+        self.stop()
+        return self.begin(*args, **kw)
+
+    def move(self, session):
+        """The session's client comes to the daemon of now, at its address; it has done nothing else."""
+        session.daemon, session.address = self.daemon, self.daemon.address
+        return session
+
+    def saved(self):
+        """The lines of what is on the disk."""
+        for name in os.listdir(os.path.join(self.state, "mcpgated")):
+            if name.startswith("sessions-") and not name.endswith(".lock"):
+                with open(os.path.join(self.state, "mcpgated", name)) as f:
+                    return f.read().splitlines()[1:]
+        return []
+
+
+def kill_gateway(t):
+    before = t.daemon.gateway
+    t.expect_error_log("gateway_exit")
+    os.kill(before, signal.SIGKILL)
+    wait_for(lambda: t.daemon.find_gateway() != before, 10, "another gateway")
+    t.daemon.gateway = t.daemon.find_gateway()
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) >= len(t.daemon.log("gateway_start")), 10, "it serves")
+
+
+def told(stream, count):
+    """The methods of the next messages of a stream."""
+    return [stream.next()["method"] for _ in range(count)]
+
+
+def for_each_isolation(function):
+    for isolation in ISOLATIONS:
+        def run(t, isolation=isolation):
+            function(t, isolation)
+        run.__name__, run.__module__ = "%s_%s" % (function.__name__, isolation), function.__module__
+        run.__doc__ = function.__doc__
+        case(daemon=False, deadline=30)(run)
+
+
+@for_each_isolation
+def a_session_outlives_the_daemon(t, isolation):
+    """The next request goes on in a fresh process, which had the same handshake; level, subscriptions, and lists that may differ."""
+    daemons = Daemons(t)
+    daemons.begin(isolation)
+    s = t.session(caps={"sampling": {}, "roots": {"listChanged": True}})
+    pid = s.pid()
+    eq(s.ask("logging/setLevel", {"level": "error"})["result"] if isolation == "session" else {}, {})
+    eq(s.ask("resources/subscribe", {"uri": "r:a"})["result"], {})
+    for _ in range(2):
+        daemons.again(isolation)
+        daemons.move(s)
+        stream = s.get()
+        eq(sorted(told(stream, 3)), sorted(LISTS))
+        ok(s.pid() != pid, "a process of this daemon")
+        pid = s.pid()
+        read = [json.loads(line) for line in daemons.daemon.record(pid).splitlines()]
+        if isolation == "session":
+            eq(read[0]["params"]["capabilities"], {"sampling": {}, "roots": {"listChanged": True}}, "the handshake")
+            eq([m["params"]["level"] for m in read if m["method"] == "logging/setLevel"], ["error"])
+        eq([m["params"]["uri"] for m in read if m["method"] == "resources/subscribe"], ["r:a"])
+        s.do(["notify", "notifications/resources/updated", {"uri": "r:a"}], ["text", "x"])
+        wait_for(lambda: stream.next().get("method") == "notifications/resources/updated", 10, "the update")
+        stream.conn.close()
+    eq(s.delete().status, 204)
+    daemons.again(isolation)
+    daemons.move(s)
+    eq(s.post(mcp.request(1, "ping")).status, 404, "what its client has ended is over")
+
+
+@for_each_isolation
+def a_session_outlives_the_gateway(t, isolation):
+    """A gateway that is killed: what it knew at that moment goes on."""
+    daemons = Daemons(t)
+    daemons.begin(isolation)
+    s = t.session()
+    eq(s.echo("before"), "before")
+    wait_for(lambda: daemons.saved(), 10, "the session on the disk")
+    kill_gateway(t)
+    eq(s.echo("after"), "after")
+    kill_gateway(t)
+    eq(s.echo("again"), "again")
+
+
+@case(daemon=False, deadline=30)
+def nothing_that_opens_a_session_is_on_the_disk(t):
+    """SEC-68: the id only as a digest; the file is ours alone, and whole."""
+    daemons = Daemons(t)
+    daemons.begin()
+    s = t.session()
+    wait_for(lambda: daemons.saved(), 10, "the session on the disk")
+    folder = os.path.join(daemons.state, "mcpgated")
+    for name in os.listdir(folder):
+        eq(os.stat(os.path.join(folder, name)).st_mode & 0o777, 0o600, name)
+        with open(os.path.join(folder, name), "rb") as f:
+            ok(s.id.encode() not in f.read(), "the id", name)
+
+
+@case(daemon=False, deadline=40)
+def who_is_another_finds_nothing(t):
+    """FRONT-SESS-05 AUTH-SES-02: another caller, another server, an age that is over; and the owner still does."""
+    auth = {"auth": {"mode": "token", "tokens": [
+        {"name": who, "sha256": hashlib.sha256(("token-of-%s" % who).encode()).hexdigest()} for who in ("alice", "bob")]}}
+    daemons = Daemons(t)
+    daemons.begin(config=auth)
+    s = t.session(token="token-of-alice")
+    eq(s.echo("x"), "x")
+    daemons.again(config=auth)
+    daemons.move(s)
+    s.token = "token-of-bob"
+    eq(s.post(mcp.request(1, "ping")).status, 404, "bob")
+    s.token = "nobody"
+    eq(s.post(mcp.request(1, "ping")).status, 401, "nobody")
+    s.token = "token-of-alice"
+    eq(s.echo("y"), "y")
+    daemons.again(config=dict(auth, sessions={"max_age": "1ms"}))
+    daemons.move(s)
+    eq(s.post(mcp.request(1, "ping")).status, 404, "too old")
+    daemons.again(config=dict(auth, sessions={"persist": False}))
+    daemons.move(s)
+    eq(s.post(mcp.request(1, "ping")).status, 404, "not kept")
+
+
+@case(daemon=False, deadline=30)
+def a_removed_server_is_gone(t):
+    """A server of another name does not take over sessions; a changed one does."""
+    daemons = Daemons(t)
+    daemons.begin()
+    s = t.session()
+    eq(s.echo("x"), "x")
+    daemons.stop()
+    daemons.daemon = t.daemon = t.start({"other": {"script": {}}}, env={"XDG_STATE_HOME": daemons.state})
+    daemons.move(s)
+    s.path = "/other/mcp"
+    eq(s.post(mcp.request(1, "ping")).status, 404)
+    s.path = "/main/mcp"
+    daemons.again(env={"CHANGED": "1"})
+    daemons.move(s)
+    eq(s.echo("y"), "y")
+
+
+@case(daemon=False, deadline=30)
+def streams_of_before(t):
+    """FRONT-RES-05: GET with an event id of an earlier daemon opens the session's stream; a lost answer is told to be lost."""
+    daemons = Daemons(t)
+    daemons.begin()
+    s = t.session()
+    stream = s.get()
+    s.do(["notify", "notifications/tools/list_changed"], ["text", "x"])
+    eq(stream.next()["method"], "notifications/tools/list_changed")
+    last = stream.last_id
+    call = s.start_do(["progress", 1], ["sleep", 60], token="t")
+    eq(call.next()["method"], "notifications/progress")
+    kill_gateway(t)
+    t.expect_invalid("id missing", "nobody knows any more which request it was")
+    lost = s.resume(call.last_id)
+    ok("error" in lost.next(), "the answer is lost")
+    daemons.again()
+    daemons.move(s)
+    stream = s.resume(last)
+    ok("notifications/tools/list_changed" in told(stream, 3), "it goes on")
+    wait_for(lambda: daemons.daemon.children("main"), 10, "a process, whose changes it is told")
+
+
+@case(daemon=False, deadline=30)
+def a_file_that_cannot_be_used(t):
+    """SEC-68: cut, or of somebody else: said once, set aside, and all begins anew."""
+    daemons = Daemons(t)
+    daemons.begin()
+    s = t.session()
+    daemons.stop()
+    folder = os.path.join(daemons.state, "mcpgated")
+    name = [n for n in os.listdir(folder) if n.startswith("sessions-") and not n.endswith(".lock")][0]
+    os.truncate(os.path.join(folder, name), 100)
+    daemons.begin()
+    daemons.move(s)
+    eq(s.post(mcp.request(1, "ping")).status, 404)
+    daemons.daemon.wait_log("sessions_unreadable")
+    ok(os.path.exists(os.path.join(folder, name + ".bad")), "set aside")
+
+
+@case(daemon=False, deadline=30)
+def when_there_is_no_room(t):
+    """FRONT-SESS-08: a session that sleeps waits for room; it is not lost."""
+    daemons = Daemons(t)
+    limits = {"limits": {"sessions": 1}}
+    daemons.begin()
+    s = t.session()
+    eq(s.echo("x"), "x")
+    daemons.again(config=limits)
+    daemons.move(s)
+    other = t.session()
+    running = other.start_do(["sleep", 1.5], ["text", "done"])
+    wait_for(lambda: running.conn is not None, 5, "it runs")
+    answer = s.post(mcp.request(1, "ping"))
+    eq(answer.status, 503)
+    running.final()
+    eq(other.delete().status, 204)
+    eq(s.echo("y"), "y")
