@@ -394,9 +394,21 @@ void kept_session_end(struct kept_session **one, enum reason reason)
 
 /* ---- those asleep ---- */
 
-static bool read_number(struct slice line, struct slice name, uint64_t *number_r)
+/* A member of the part that does not change: what stands behind that would be lost. */
+static struct json fixed_member(struct slice line, struct slice params, struct slice name)
 {
-	return text_parse_u64(scan_member(line, name).text, number_r) == 0;
+	struct json value = scan_member(line, name);
+
+	return value.type != JSON_ABSENT && value.text.p < params.p ?
+		       value :
+		       (struct json){ .type = JSON_ABSENT };
+}
+
+static bool read_number(struct slice line, struct slice params, struct slice name, uint64_t max,
+			uint64_t *number_r)
+{
+	return text_parse_u64(fixed_member(line, params, name).text, number_r) == 0 &&
+	       *number_r <= max;
 }
 
 /* Whether all of it can be used; what `initialize` says is judged by who sends it. */
@@ -404,12 +416,14 @@ static bool read_state(struct slice line, struct kept_state *state_r)
 {
 	struct json params = scan_member(line, SLICE_LIT("initialize"));
 	uint64_t began_ms, offers, tells, now_ms = clock_wall_ms();
-	struct slice agreed = scan_plain_string(scan_member(line, SLICE_LIT("agreed")));
+	struct slice agreed;
 
-	if (params.type != JSON_OBJECT || !read_number(line, SLICE_LIT("began"), &began_ms) ||
-	    !read_number(line, SLICE_LIT("offers"), &offers) || offers > UINT32_MAX ||
-	    !read_number(line, SLICE_LIT("tells"), &tells) || tells > UINT32_MAX)
+	if (params.type != JSON_OBJECT ||
+	    !read_number(line, params.text, SLICE_LIT("began"), UINT64_MAX, &began_ms) ||
+	    !read_number(line, params.text, SLICE_LIT("offers"), UINT32_MAX, &offers) ||
+	    !read_number(line, params.text, SLICE_LIT("tells"), UINT32_MAX, &tells))
 		return false;
+	agreed = scan_plain_string(fixed_member(line, params.text, SLICE_LIT("agreed")));
 	state_r->params = params.text;
 	state_r->agreed = revision_is_modern(agreed) ? &revision_modern : revision_find(agreed);
 	state_r->capabilities =
@@ -478,11 +492,12 @@ struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct
 		return NULL;
 	line = slice_of(one->line.data, one->line.len - 1);
 	digest_owner(principal, &digest);
-	is_theirs = canonical_append(&valid, line, DEPTH_MAX) == 0 &&
-		    is_digest(scan_member(line, SLICE_LIT("owner")), &digest) &&
-		    slice_is_equal(scan_plain_string(scan_member(line, SLICE_LIT("server"))),
+	is_theirs = canonical_append(&valid, line, DEPTH_MAX) == 0 && read_state(line, state_r) &&
+		    is_digest(fixed_member(line, state_r->params, SLICE_LIT("owner")), &digest) &&
+		    slice_is_equal(scan_plain_string(fixed_member(line, state_r->params,
+								  SLICE_LIT("server"))),
 				   slice_str(server->conf.name)) &&
-		    read_state(line, state_r) && !is_denied(kept, line);
+		    !is_denied(kept, line);
 	buf_fini(&valid);
 	return is_theirs ? one : NULL;
 }
