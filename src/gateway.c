@@ -313,6 +313,7 @@ static void gateway_on_admin_drain(void)
 static void gateway_on_deny_list(void)
 {
 	deny_snapshot_save(gateway->deny_snapshot, &gateway->router.sessions.deny_list);
+	kept_sessions_forget_denied(&gateway->router.kept_sessions);
 }
 
 static uint64_t gateway_on_admin_reload(void)
@@ -434,7 +435,7 @@ static int gateway_run(struct gateway_entry *entry)
 			g.table.count);
 	close(GATEWAY_PINS);
 	kept_sessions_open(&g.router.kept_sessions, g.spawner, GATEWAY_SESSIONS,
-			   entry->config->keeps_sessions, entry->config->sessions.idle_ms);
+			   entry->config->keeps_sessions, &g.router.sessions.conf);
 	close(GATEWAY_SESSIONS);
 	free(entry->servers);
 	gateway_make_frontend(&g);

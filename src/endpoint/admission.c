@@ -273,6 +273,14 @@ static bool check_modern(struct admission *admission)
 	return true;
 }
 
+/* If lists show only what the reader's scopes suffice for, scopes that these imply count, too. */
+static struct rights rights_of(const struct caller *caller)
+{
+	if (caller->endpoint->server->conf.needs.hides)
+		return authorization_rights(&caller->frontend->authorization, &caller->access);
+	return caller->access.rights;
+}
+
 /* A session that began in an earlier gateway goes on with this request. bridging.md §4.1 */
 static bool check_asleep(struct admission *admission)
 {
@@ -282,7 +290,7 @@ static bool check_asleep(struct admission *admission)
 	struct session *session;
 	enum reason reason;
 
-	if (admission->session.is_known || admission->session.id.n == 0 ||
+	if (!needs_name(admission) || admission->session.is_known || admission->session.id.n == 0 ||
 	    caller->frontend->conf.is_operators || list_is_empty(&router->kept_sessions.asleep))
 		return true;
 	access_keep_claims(&caller->access);
@@ -293,10 +301,11 @@ static bool check_asleep(struct admission *admission)
 	if (session == NULL)
 		return true;
 	access_show(&caller->access, &marks);
-	if (marks.issuer.n > 0) /* as when it began. AUTH-SES-07 */
+	if (marks.issuer.n > 0 && session->marks == NULL) /* as when it began. AUTH-SES-07 */
 		session_keep_marks(session, &marks);
 	admission->session.is_known = true;
 	admission->session.client = client_session_client(session);
+	admission->session.client->rights = rights_of(caller);
 	return true;
 }
 
@@ -695,14 +704,6 @@ static void record_refusal(const struct admission *admission, const char *word)
 	}
 	if (admission->count == 0)
 		audit_refusal(audit, &request, word, &admission->refusal.rule);
-}
-
-/* If lists show only what the reader's scopes suffice for, scopes that these imply count, too. */
-static struct rights rights_of(const struct caller *caller)
-{
-	if (caller->endpoint->server->conf.needs.hides)
-		return authorization_rights(&caller->frontend->authorization, &caller->access);
-	return caller->access.rights;
 }
 
 static void hand_on(struct admission *admission)

@@ -2,6 +2,7 @@
 /* What a gateway may write at any time is never mapped here, but read once. */
 #include "keeper/text_store.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@
 #include "router/kept_sessions.h"
 
 #define NEVER UINT64_MAX
+#define SLOW_FACTOR \
+	20 /* a slow disk may take this part of the time: meanwhile nothing else is done */
 
 struct text_kind {
 	const char *name;
@@ -159,13 +162,13 @@ static int open_lock(const struct text_store *store, int directory, struct error
 	return error_set(err, ERROR_BUSY, "another daemon uses the state directory");
 }
 
-static int take_file(struct text_store *store, struct error *err)
+static int take_file(struct text_store *store, bool makes_it, struct error *err)
 {
 	int directory;
 
 	if (store->lock >= 0)
 		return 0;
-	directory = state_directory_open(true, err);
+	directory = state_directory_open(makes_it, err);
 	if (directory < 0)
 		return -1;
 	store->lock = open_lock(store, directory, err);
@@ -186,6 +189,17 @@ static void leave_file(struct text_store *store)
 	store->lock = store->directory = -1;
 }
 
+/* What ends from now on must not come back from it. */
+static void forget_file(struct text_store *store)
+{
+	struct error err;
+
+	if (take_file(store, false, &err) == 0 && unlinkat(store->directory, store->name, 0) < 0 &&
+	    errno != ENOENT)
+		store->kind->note_unsaved("its file cannot be removed");
+	leave_file(store);
+}
+
 static void note_outcome(struct text_store *store, int result, const struct error *err)
 {
 	if (result < 0 && !store->has_failed)
@@ -197,7 +211,8 @@ static void save(struct text_store *store)
 {
 	struct error err = { ERROR_NONE, "" };
 	struct buf text = { 0 };
-	int result = take_file(store, &err);
+	uint64_t began_ns = clock_monotonic_ns();
+	int result = take_file(store, true, &err);
 
 	store->is_due = false;
 	store->written_at_ms = clock_now_ms();
@@ -205,6 +220,7 @@ static void save(struct text_store *store)
 		result = text_store_read(store, &text, &err);
 	if (result == 0 && text.len > 0)
 		result = state_file_write(store->directory, store->name, buf_slice(&text), &err);
+	store->took_ms = (clock_monotonic_ns() - began_ns) / 1000000;
 	note_outcome(store, result, &err);
 	if (result < 0) {
 		store->is_due = true;
@@ -216,7 +232,8 @@ static void save(struct text_store *store)
 static void note(struct text_store *store)
 {
 	uint64_t earliest_ms = clock_now_ms() + TEXT_STORE_GATHER_MS;
-	uint64_t each_ms = store->kind->each_ms;
+	uint64_t slow_ms = SLOW_FACTOR * store->took_ms;
+	uint64_t each_ms = slow_ms > store->kind->each_ms ? slow_ms : store->kind->each_ms;
 
 	if (store->is_due || !store->is_used)
 		return;
@@ -306,7 +323,9 @@ static int init(struct text_store *store, const struct text_kind *kind, const st
 		return -1;
 	store->is_used = kind->is_used(config);
 	if (store->is_used)
-		note_outcome(store, take_file(store, &why), &why);
+		note_outcome(store, take_file(store, true, &why), &why);
+	else if (kind->is_of_address)
+		forget_file(store);
 	/* Pins: a reload may make use of them. Sessions of another daemon are not ours. */
 	return kind->is_of_address && store->lock < 0 ? 0 : load(store, config, err);
 }
@@ -321,14 +340,18 @@ int text_stores_init(struct text_stores *stores, const struct config *config, st
 
 static void renew(struct text_store *store, const struct config *config)
 {
-	char before[TEXT_STORE_NAME_BYTES];
+	struct text_store next = { .kind = store->kind };
 
 	CHECK(store->memory >= 0);
-	memcpy(before, store->name, sizeof(before));
-	choose_name(store, config);
-	if (strcmp(before, store->name) != 0)
-		leave_file(store);
-	store->is_used = store->kind->is_used(config);
+	choose_name(&next, config);
+	next.is_used = store->kind->is_used(config);
+	if (store->kind->is_of_address && (!next.is_used || strcmp(store->name, next.name) != 0)) {
+		forget_file(store);
+		store->is_due = next.is_used; /* under the other name */
+		store->write_at_ms = clock_now_ms();
+	}
+	memcpy(store->name, next.name, sizeof(next.name));
+	store->is_used = next.is_used;
 }
 
 void text_stores_renew(struct text_stores *stores, const struct config *config)

@@ -39,6 +39,7 @@ struct text_store {
 	bool has_failed; /* writing the file failed, and that was logged */
 	uint64_t write_at_ms;
 	uint64_t written_at_ms; /* or attempted; 0: never */
+	uint64_t took_ms;       /* that */
 };
 
 struct text_stores {

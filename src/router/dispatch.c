@@ -194,11 +194,15 @@ static bool remember_change(struct call *call)
 	struct envelope env;
 	struct error err;
 	struct slice uri;
+	int level_before;
+	size_t before;
 
 	if (call->body == NULL || pool_is_shared(client->pool) ||
 	    scan_envelope(call->body->text, &client->router->limits, 0, &env, &err) < 0)
 		return true;
 	uri = subscriptions_spell_uri(env.uri, &room);
+	before = set->count;
+	level_before = client->level;
 	if (call->method->id == METHOD_SET_LEVEL) {
 		client->level = level_find(
 			scan_plain_string(scan_member(env.params.text, SLICE_LIT("level"))));
@@ -211,7 +215,8 @@ static bool remember_change(struct call *call)
 	} else if (call->method->id == METHOD_UNSUBSCRIBE && env.uri.type == JSON_STRING) {
 		text_set_remove(set, uri);
 	}
-	kept_session_note(client->kept);
+	if (set->count != before || client->level != level_before)
+		kept_session_note(client->kept);
 	buf_fini(&room);
 	return is_kept;
 }

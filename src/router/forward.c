@@ -64,8 +64,9 @@ static bool set_level(struct call *call, const struct envelope *env)
 	else if (!pool_is_shared(pool) && !pool_is_modern(pool))
 		return false;
 	else {
+		if (call->client->level != level)
+			kept_session_note(call->client->kept);
 		call->client->level = level;
-		kept_session_note(call->client->kept);
 		result_send_own(call, SLICE_LIT("{}"));
 	}
 	return true;

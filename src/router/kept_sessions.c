@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
@@ -23,7 +24,8 @@
 
 #define SAVING_MS 300  /* changes within this time are written together */
 #define DEPTH_MAX 1024 /* of a line; what it contains was accepted before, under any limit */
-#define DIGEST_TEXT 43 /* the length of a digest in base64url */
+#define LINE_MAX (1024 * 1024) /* of one that is read; ours are shorter */
+#define DIGEST_TEXT 43         /* the length of a digest in base64url */
 #define LINE_BEGIN "{\"id\":"
 
 /* ---- lines ---- */
@@ -101,11 +103,12 @@ static void write_fixed(struct kept_session *one, struct slice params)
 }
 
 /* What may change. */
-static void write_rest(struct kept_session *one)
+static void write_rest(struct kept_sessions *kept, struct kept_session *one)
 {
 	const struct denial_marks *marks = one->client->session->marks;
 	const char *separator = "";
 
+	kept->bytes -= one->line.len;
 	one->line.len = one->fixed;
 	one->is_changed = false;
 	if (one->client->level >= 0)
@@ -132,6 +135,7 @@ static void write_rest(struct kept_session *one)
 		buf_append_char(&one->line, ']');
 	}
 	buf_append_str(&one->line, "}\n");
+	kept->bytes += one->line.len;
 }
 
 /* ---- the set ---- */
@@ -141,17 +145,14 @@ static struct kept_session *kept_at(struct list *node)
 	return container_of(node, struct kept_session, link);
 }
 
-static uint64_t key_of(const struct digest *id)
+static uint64_t key_of(const struct kept_sessions *kept, const struct digest *id)
 {
-	uint64_t key;
-
-	memcpy(&key, id->bytes, sizeof(key));
-	return key;
+	return text_hash(kept->seed, slice_of((const char *)id->bytes, DIGEST_BYTES));
 }
 
 static struct kept_session *find_asleep(const struct kept_sessions *kept, const struct digest *id)
 {
-	for (struct map_link *at = map_find_link(&kept->by_id, key_of(id)); at != NULL;
+	for (struct map_link *at = map_find_link(&kept->by_id, key_of(kept, id)); at != NULL;
 	     at = at->next) {
 		struct kept_session *one = container_of(at, struct kept_session, by_id);
 
@@ -165,7 +166,7 @@ static void lay_down(struct kept_sessions *kept, struct kept_session *one)
 {
 	one->client = NULL;
 	list_append(&kept->asleep, &one->link);
-	map_insert_link(&kept->by_id, key_of(&one->id), &one->by_id);
+	map_insert_link(&kept->by_id, key_of(kept, &one->id), &one->by_id);
 }
 
 static void drop(struct kept_sessions *kept, struct kept_session *one)
@@ -173,6 +174,8 @@ static void drop(struct kept_sessions *kept, struct kept_session *one)
 	if (one->client == NULL)
 		map_remove_link(&kept->by_id, &one->by_id);
 	list_remove(&one->link);
+	CHECK(kept->bytes >= one->line.len);
+	kept->bytes -= one->line.len;
 	buf_fini(&one->line);
 	free(one);
 }
@@ -194,33 +197,57 @@ static void note(struct kept_sessions *kept)
 		timer_start(kept->loop, &kept->saving, is_first ? 0 : SAVING_MS);
 }
 
-/* Returns where it ends. */
-static size_t put(struct kept_sessions *kept, char *text, size_t at, struct slice line)
+/*
+ * There is a place of this size for each session that there can be, awake and asleep: nobody takes
+ * it from another by long params of initialize, or by many subscriptions.
+ */
+static size_t place_of(const struct kept_sessions *kept)
 {
-	if (KEPT_SESSIONS_TEXT_BYTES - at >= line.n) {
-		memcpy(text + at, line.p, line.n);
-		return at + line.n;
-	}
+	return KEPT_SESSIONS_TEXT_BYTES / (2 * (kept->conf->max_sessions + 1));
+}
+
+static void note_full(struct kept_sessions *kept)
+{
 	if (!kept->is_full)
-		LOG(SESSIONS_UNSAVED, LOG_STR("reason", "they are too many"));
+		LOG(SESSIONS_UNSAVED, LOG_STR("reason", "they are too many, or too long"));
 	kept->is_full = true;
+}
+
+/* Those that fit in their places, or the others. Returns where the text ends. */
+static size_t put_all(struct kept_sessions *kept, struct list *list, bool is_long, char *text,
+		      size_t at)
+{
+	LIST_FOREACH(node, list) {
+		const struct buf *line = &kept_at(node)->line;
+
+		if ((line->len > place_of(kept)) != is_long)
+			continue;
+		if (line->len > KEPT_SESSIONS_TEXT_BYTES - at) {
+			note_full(kept);
+			continue;
+		}
+		memcpy(text + at, line->data, line->len);
+		at += line->len;
+	}
 	return at;
 }
 
 static void save(struct kept_sessions *kept)
 {
+	static const struct slice first = SLICE(KEPT_SESSIONS_FIRST_LINE);
 	char *text = halves_begin(kept->file, KEPT_SESSIONS_TEXT_BYTES);
-	size_t n = put(kept, text, 0, SLICE_LIT(KEPT_SESSIONS_FIRST_LINE));
+	size_t n = first.n;
 
-	LIST_FOREACH(node, &kept->live) {
-		struct kept_session *one = kept_at(node);
-
-		if (one->is_changed)
-			write_rest(one);
-		n = put(kept, text, n, buf_slice(&one->line));
+	LIST_FOREACH(node, &kept->live)
+		if (kept_at(node)->is_changed)
+			write_rest(kept, kept_at(node));
+	if (kept->bytes + n <= KEPT_SESSIONS_TEXT_BYTES)
+		kept->is_full = false;
+	memcpy(text, first.p, n);
+	for (int is_long = 0; is_long < 2; is_long++) {
+		n = put_all(kept, &kept->live, is_long, text, n);
+		n = put_all(kept, &kept->asleep, is_long, text, n);
 	}
-	LIST_FOREACH(node, &kept->asleep)
-		n = put(kept, text, n, buf_slice(&kept_at(node)->line));
 	halves_end(kept->file, KEPT_SESSIONS_TEXT_BYTES, n);
 	kept->saved_at_ms = clock_now_ms();
 	spawner_note_text(kept->spawner, IPC_TEXT_SESSIONS);
@@ -249,6 +276,7 @@ static bool take_line(struct kept_sessions *kept, struct slice line)
 	one->id = id;
 	buf_append_slice(&one->line, line);
 	buf_append_char(&one->line, '\n');
+	kept->bytes += one->line.len;
 	lay_down(kept, one);
 	return true;
 }
@@ -264,7 +292,9 @@ static void load(struct kept_sessions *kept)
 	bad += !slice_has_prefix(text, first) || text.p[text.n - 1] != '\n';
 	text = bad > 0 ? slice_of(NULL, 0) : slice_of(text.p + first.n, text.n - first.n);
 	while (text.n > 0) {
-		bool is_taken = take_line(kept, slice_cut(&text, '\n'));
+		struct slice line = slice_cut(&text, '\n');
+		bool is_taken = line.n <= LINE_MAX && count < kept->conf->max_sessions &&
+				take_line(kept, line);
 
 		count += is_taken;
 		bad += !is_taken;
@@ -293,7 +323,7 @@ void kept_sessions_init(struct kept_sessions *kept, struct loop *loop)
 }
 
 void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int fd, bool is_on,
-			uint64_t idle_ms)
+			const struct session_conf *conf)
 {
 	void *file =
 		mmap(NULL, KEPT_SESSIONS_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -303,11 +333,13 @@ void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int
 		return;
 	kept->file = file;
 	kept->spawner = spawner;
+	kept->conf = conf;
 	kept->is_on = is_on;
+	random_bytes(&kept->seed, sizeof(kept->seed));
 	if (!is_on)
 		return;
 	load(kept);
-	timer_start(kept->loop, &kept->forgetting, idle_ms);
+	timer_start(kept->loop, &kept->forgetting, conf->idle_ms);
 }
 
 void kept_sessions_use(struct kept_sessions *kept, bool is_on)
@@ -354,11 +386,16 @@ struct kept_session *kept_session_new(struct client *client, struct slice params
 	CHECK(client->session->state == SESSION_LIVE && client->pool->agreed != NULL);
 	if (!kept->is_on || kept->file == NULL)
 		return NULL;
+	if (params.n > place_of(kept) && kept->bytes + params.n > KEPT_SESSIONS_TEXT_BYTES) {
+		note_full(kept);
+		return NULL;
+	}
 	one = mem_zalloc(sizeof(*one));
 	one->client = client;
 	one->is_changed = true;
 	digest_bytes(session_id(client->session), &one->id);
 	write_fixed(one, params);
+	kept->bytes += one->line.len;
 	list_append(&kept->live, &one->link);
 	note(kept);
 	return one;
@@ -382,7 +419,7 @@ void kept_session_end(struct kept_session **one, enum reason reason)
 	kept = set_of((*one)->client);
 	if (reason == REASON_DRAINING) {
 		if ((*one)->is_changed)
-			write_rest(*one);
+			write_rest(kept, *one);
 		list_remove(&(*one)->link);
 		lay_down(kept, *one);
 	} else {
@@ -455,23 +492,73 @@ static int read_mark(struct slice element, void *arg)
 	return 0;
 }
 
+/* Returns false if there are none, or they cannot be read. marks_reader_fini must follow. */
+static bool read_marks(struct slice line, struct marks_reader *reader)
+{
+	struct json marks = scan_member(line, SLICE_LIT("marks"));
+	struct error err;
+
+	*reader = (struct marks_reader){ .is_bad = marks.type != JSON_ABSENT };
+	if (marks.type == JSON_ARRAY &&
+	    scan_array(marks.text, ARRAY_LEN(reader->rooms), read_mark, reader, &err) > 0)
+		reader->is_bad = reader->marks.issuer.n == 0;
+	return reader->count > 0 && !reader->is_bad;
+}
+
+static void marks_reader_fini(struct marks_reader *reader)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reader->rooms); i++)
+		buf_fini(&reader->rooms[i]);
+}
+
 /* Whether the token that it was begun with has been denied meanwhile; also if that cannot be read. */
 static bool is_denied(const struct kept_sessions *kept, struct slice line)
 {
 	const struct router *router = container_of(kept, struct router, kept_sessions);
-	struct json marks = scan_member(line, SLICE_LIT("marks"));
-	struct marks_reader reader = { .count = 0 };
-	struct error err;
-	bool is_denied;
+	struct marks_reader reader;
+	bool is_denied = read_marks(line, &reader) ? deny_list_find(&router->sessions.deny_list,
+								    &reader.marks) != NULL :
+						     reader.is_bad;
 
-	if (marks.type == JSON_ABSENT)
-		return false;
-	is_denied =
-		scan_array(marks.text, ARRAY_LEN(reader.rooms), read_mark, &reader, &err) <= 0 ||
-		reader.is_bad || deny_list_find(&router->sessions.deny_list, &reader.marks) != NULL;
-	for (size_t i = 0; i < ARRAY_LEN(reader.rooms); i++)
-		buf_fini(&reader.rooms[i]);
+	marks_reader_fini(&reader);
 	return is_denied;
+}
+
+/* Without its line end, if it is JSON; else empty. */
+static struct slice line_of(const struct kept_session *one)
+{
+	struct slice line = slice_of(one->line.data, one->line.len - 1);
+	struct buf valid = { 0 };
+
+	if (canonical_append(&valid, line, DEPTH_MAX) < 0)
+		line.n = 0;
+	buf_fini(&valid);
+	return line;
+}
+
+void kept_sessions_forget_denied(struct kept_sessions *kept)
+{
+	LIST_FOREACH_SAFE(node, &kept->asleep) {
+		struct slice line = line_of(kept_at(node));
+
+		if (line.n == 0 || is_denied(kept, line))
+			drop(kept, kept_at(node));
+	}
+	note(kept);
+}
+
+void kept_sessions_forget_owner(struct kept_sessions *kept, const struct principal *owner)
+{
+	struct digest digest;
+
+	digest_owner(owner, &digest);
+	LIST_FOREACH_SAFE(node, &kept->asleep) {
+		struct slice line = line_of(kept_at(node));
+
+		if (line.n == 0 || is_digest(scan_member(line, SLICE_LIT("owner")), &digest))
+			drop(kept, kept_at(node));
+	}
+	note(kept);
 }
 
 struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct slice id,
@@ -479,7 +566,6 @@ struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct
 					const struct server *server, struct kept_state *state_r)
 {
 	struct kept_session *one;
-	struct buf valid = { 0 };
 	struct digest digest;
 	struct slice line;
 	bool is_theirs;
@@ -490,15 +576,14 @@ struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct
 	one = find_asleep(kept, &digest);
 	if (one == NULL)
 		return NULL;
-	line = slice_of(one->line.data, one->line.len - 1);
+	line = line_of(one);
 	digest_owner(principal, &digest);
-	is_theirs = canonical_append(&valid, line, DEPTH_MAX) == 0 && read_state(line, state_r) &&
+	is_theirs = line.n > 0 && read_state(line, state_r) &&
 		    is_digest(fixed_member(line, state_r->params, SLICE_LIT("owner")), &digest) &&
 		    slice_is_equal(scan_plain_string(fixed_member(line, state_r->params,
 								  SLICE_LIT("server"))),
 				   slice_str(server->conf.name)) &&
 		    !is_denied(kept, line);
-	buf_fini(&valid);
 	return is_theirs ? one : NULL;
 }
 
@@ -517,6 +602,7 @@ void kept_session_wake(struct kept_session *one, struct client *client)
 	struct slice line = buf_slice(&one->line);
 	struct slice params = scan_member(line, SLICE_LIT("initialize")).text;
 	struct json subscriptions = scan_member(line, SLICE_LIT("subscriptions"));
+	struct marks_reader reader;
 	struct error err;
 
 	CHECK(one->client == NULL);
@@ -524,6 +610,9 @@ void kept_session_wake(struct kept_session *one, struct client *client)
 	if (subscriptions.type == JSON_ARRAY)
 		(void)!scan_array(subscriptions.text, TEXT_SET_MAX, take_subscription, client,
 				  &err);
+	if (read_marks(line, &reader))
+		session_keep_marks(client->session, &reader.marks);
+	marks_reader_fini(&reader);
 	one->fixed = (size_t)(params.p + params.n - one->line.data);
 	map_remove_link(&kept->by_id, &one->by_id);
 	list_remove(&one->link);

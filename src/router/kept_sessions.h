@@ -33,6 +33,7 @@ struct client;
 struct principal;
 struct revision;
 struct server;
+struct session_conf;
 struct spawner;
 
 #define KEPT_SESSIONS_TEXT_BYTES ((size_t)16 * 1024 * 1024)
@@ -54,8 +55,11 @@ struct kept_sessions {
 	struct loop *loop;
 	struct halves *file; /* NULL: it could not be mapped */
 	struct spawner *spawner;
-	bool is_on;   /* sessions.persist */
-	bool is_full; /* there was no room for all, and that was logged */
+	const struct session_conf *conf; /* borrowed */
+	bool is_on;                      /* sessions.persist */
+	bool is_full;                    /* there is no room for all, and that was logged */
+	size_t bytes;                    /* of all lines */
+	uint64_t seed;                   /* of the keys: whoever wrote the text chose the digests */
 	struct list live;
 	struct list asleep;
 	struct map by_id; /* those asleep */
@@ -67,18 +71,23 @@ struct kept_sessions {
 void kept_sessions_init(struct kept_sessions *kept, struct loop *loop);
 /*
  * Reads what the previous gateway left in the memory file of fd, which stays mapped, and keeps
- * sessions from now on. Those that nobody wakes within idle_ms are forgotten.
+ * sessions from now on: at most as many as conf allows, and those that nobody wakes within its
+ * idle_ms are forgotten. `conf` is borrowed for the life of the set.
  */
 void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int fd, bool is_on,
-			uint64_t idle_ms);
+			const struct session_conf *conf);
 /* Switches on or off; off forgets all. */
 void kept_sessions_use(struct kept_sessions *kept, bool is_on);
+/* Tokens were denied: forgets the sessions that sleep and were begun with one of them. AUTH-SES-07 */
+void kept_sessions_forget_denied(struct kept_sessions *kept);
+/* Forgets those of this principal that sleep. */
+void kept_sessions_forget_owner(struct kept_sessions *kept, const struct principal *owner);
 /* Saves what has not been saved. Live sessions must have ended. */
 void kept_sessions_fini(struct kept_sessions *kept);
 
 /*
  * Keeps a live session, whose client began with these params of initialize. NULL: sessions are not
- * kept.
+ * kept, or there is no room for long params.
  */
 struct kept_session *kept_session_new(struct client *client, struct slice params);
 /* Its log level or its subscriptions have changed. Accepts NULL. */
@@ -107,7 +116,10 @@ struct kept_state {
 struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct slice id,
 					const struct principal *principal,
 					const struct server *server, struct kept_state *state_r);
-/* It goes on as this client's, which gets its log level and its subscriptions. */
+/*
+ * It goes on as this client's, which gets its log level and its subscriptions; its session, which
+ * is live, the marks of the token that it was begun with.
+ */
 void kept_session_wake(struct kept_session *one, struct client *client);
 /* It cannot go on. */
 void kept_session_forget(struct kept_sessions *kept, struct kept_session *one);

@@ -21,10 +21,11 @@ static int setup(void **state)
 	pool_setup_principals(state);
 	servers[0].conf.isolation = ISOLATION_SESSION;
 	router.sessions.conf.max_age_ms = 2 * (uint64_t)IDLE_MS;
+	router.sessions.conf.idle_ms = IDLE_MS;
 	kept = &router.kept_sessions;
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)KEPT_SESSIONS_FILE_BYTES), 0);
-	kept_sessions_open(kept, keeper.spawner, fd, true, IDLE_MS);
+	kept_sessions_open(kept, keeper.spawner, fd, true, &router.sessions.conf);
 	close(fd);
 	return 0;
 }

@@ -354,10 +354,12 @@ static void start_all(struct reclaim *reclaim)
 	while ((pool = next_to_start(reclaim)) != NULL) {
 		enum reason reason = reclaim->ops->grow(pool);
 
-		if (reason == REASON_NONE)
+		if (reason == REASON_NONE && !pool->is_waiting)
 			continue;
 		reclaim_leave(pool);
-		pool_wake(pool); /* it may want one all the same, when one can be started again */
+		if (reason == REASON_NONE)
+			continue; /* it waits for the era of its server, which wakes it */
+		pool_wake(pool);  /* it may want one all the same, when one can be started again */
 		reclaim->ops->refuse(pool, reason);
 	}
 }

@@ -189,6 +189,7 @@ void router_end_anonymous(struct router *router, enum reason reason)
 {
 	router->anonymous_ends++;
 	router_end_sessions_of(router, NULL, reason);
+	kept_sessions_forget_owner(&router->kept_sessions, &router->sessions.principals.anonymous);
 	client_request_drain_some(router, NULL);
 	bridged_calls_abandon_some(router, NULL, reason);
 }

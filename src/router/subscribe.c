@@ -56,10 +56,17 @@ static void tell_upstreams(struct pool *pool, const struct upstream *but, struct
 	}
 }
 
+/* A call that asks for it just now (`first`) may be the next subscriber. */
+static bool is_unused(const struct subscription *subscription)
+{
+	return subscription->subscribers == 0 && subscription->first == NULL;
+}
+
 static void release_subscriber(struct pool *pool, struct subscription *subscription)
 {
 	CHECK(subscription->subscribers > 0);
-	if (--subscription->subscribers > 0)
+	subscription->subscribers--;
+	if (!is_unused(subscription))
 		return;
 	tell_upstreams(pool, NULL, SLICE_LIT("resources/unsubscribe"),
 		       subscription_uri(subscription));
@@ -120,10 +127,14 @@ static bool on_leader_response(struct call_watcher *watcher, struct call *call,
 		else
 			result_send(next, env);
 	}
-	if (has_agreed)
+	if (has_agreed) {
 		release_subscriber(pool, subscription);
-	else
-		subscriptions_remove(&pool->sharing->subscriptions, subscription);
+	} else {
+		subscription->subscribers--;
+		if (is_unused(
+			    subscription)) /* others may be subscribed from before (subscribe_again) */
+			subscriptions_remove(&pool->sharing->subscriptions, subscription);
+	}
 	if (call->state == CALL_ENDED)
 		return false; /* telling another client has ended its session */
 	if (!is_kept)
@@ -139,7 +150,9 @@ static void on_leader_end(struct call_watcher *watcher, struct call *call)
 
 	CHECK(subscription->first == call);
 	if (wait_queue_is_empty(&subscription->waiting)) {
-		subscriptions_remove(&sharing_of(call)->subscriptions, subscription);
+		subscription->first = NULL;
+		if (is_unused(subscription))
+			subscriptions_remove(&sharing_of(call)->subscriptions, subscription);
 		return;
 	}
 	next = take_waiting(subscription);

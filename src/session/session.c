@@ -388,8 +388,9 @@ void session_end(struct session *session, enum reason reason)
 	session_set_state(session, SESSION_ENDED);
 	session_stop_resting(session);
 	timer_stop(&session->age);
-	session_forget_marks(session);
+	deny_list_unwatch(&session->deny_watcher);
 	session->ops->on_end(session, reason);
+	session_forget_marks(session);
 	stream_end(&session->standalone, reason);
 	stream_flush(&session->standalone);
 	stream_fini(&session->standalone);

@@ -24,9 +24,18 @@ static struct halves *file;
 static struct loop *loop;
 static int fd;
 
+static void on_denied(struct deny_watcher *watcher)
+{
+	CHECK(watcher == NULL); /* nobody denies anything */
+}
+
+static const struct deny_watcher_ops watcher_ops = { .on_denied = on_denied };
+
 static void begin(void)
 {
-	static const struct session_conf conf = { .max_sessions = 1, .max_age_ms = 1000 };
+	static const struct session_conf conf = { .max_sessions = 1,
+						  .max_age_ms = 1000,
+						  .idle_ms = 1000 };
 	struct error err;
 
 	loop = loop_new(&err);
@@ -49,7 +58,7 @@ static void end_set(struct kept_sessions *kept)
 static bool go_round(struct slice text, struct buf *out)
 {
 	struct kept_sessions *kept = &router.kept_sessions;
-	struct session session = { .set = sessions };
+	struct session session = { .set = sessions, .state = SESSION_LIVE };
 	struct client client = { .router = &router, .server = &server, .session = &session };
 	struct kept_state state;
 	struct kept_session *one;
@@ -57,7 +66,8 @@ static bool go_round(struct slice text, struct buf *out)
 	memcpy(halves_begin(file, KEPT_SESSIONS_TEXT_BYTES), text.p, text.n);
 	halves_end(file, KEPT_SESSIONS_TEXT_BYTES, text.n);
 	kept_sessions_init(kept, loop);
-	kept_sessions_open(kept, NULL, fd, true, 1000);
+	kept_sessions_open(kept, NULL, fd, true, &sessions->conf);
+	deny_watcher_init(&session.deny_watcher, &watcher_ops);
 	one = kept_sessions_find(kept, id, &sessions->principals.anonymous, &server, &state);
 	if (one != NULL) {
 		CHECK(state.agreed != NULL && state.params.n > 0);
@@ -68,6 +78,7 @@ static bool go_round(struct slice text, struct buf *out)
 		client.kept = one;
 		kept_session_end(&client.kept, REASON_DRAINING);
 		buf_append_slice(out, buf_slice(&one->line));
+		session_forget_marks(&session);
 		text_set_fini(&client.subscriptions);
 	}
 	end_set(kept);

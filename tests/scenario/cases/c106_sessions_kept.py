@@ -230,3 +230,58 @@ def when_there_is_no_room(t):
     running.final()
     eq(other.delete().status, 204)
     eq(s.echo("y"), "y")
+
+
+@case(daemon=False, deadline=30)
+def who_wakes_while_another_subscribes(t):
+    """UTIL-SUBS-01: one asks for a resource, slowly, that another one is subscribed to from before: neither disturbs the other."""
+    slow = {"main": {"isolation": "shared", "script": {"on": {"resources/subscribe": [["sleep", 1], ["error", -32000, "no"]]}}}}
+    daemons = Daemons(t)
+    daemons.begin("shared")
+    b, c = t.session(), t.session()
+    for s in (b, c):
+        eq(s.ask("resources/subscribe", {"uri": "r:u"})["result"], {})
+    daemons.stop()
+    daemons.daemon = t.daemon = t.start(slow, env={"XDG_STATE_HOME": daemons.state})
+    a = t.session()
+    a.echo("a process is there")
+    first, second = (a.start("resources/subscribe", {"uri": "r:u"}) for _ in range(2))
+    for s in (b, c):
+        daemons.move(s)
+        eq(s.echo("awake"), "awake")
+    eq(b.delete().status, 204)
+    ok("error" in first.final() and "error" in second.final(), "both are told")
+    ok("error" in a.ask("resources/subscribe", {"uri": "r:v"}), "and it goes on")
+    eq(c.ask("resources/unsubscribe", {"uri": "r:u"})["result"], {})
+    eq(c.delete().status, 204)
+    eq(a.echo("x"), "x")
+
+
+@case(daemon=False, deadline=30)
+def what_is_off_comes_back_from_nowhere(t):
+    """A session that has ended while nothing was kept is over, also when sessions are kept again."""
+    daemons = Daemons(t)
+    daemons.begin()
+    s = t.session()
+    wait_for(lambda: daemons.saved(), 10, "the session on the disk")
+    for persist in (False, True):
+        daemons.again(config={"sessions": {"persist": persist}})
+        daemons.move(s)
+        eq(s.post(mcp.request(1, "ping")).status, 404, persist)
+        eq(daemons.saved(), [])
+
+
+@case(daemon=False, deadline=30)
+def initialize_wakes_nobody(t):
+    """FRONT-INIT-05: a client that begins anew, and still names its old session, gets a new one, and no more."""
+    daemons = Daemons(t)
+    daemons.begin()
+    s = t.session()
+    daemons.again()
+    daemons.move(s)
+    answer = s.post(mcp.initialize(s.version))
+    eq(answer.status, 200)
+    t.will_end(answer, s.path)
+    ok(answer.response.header("mcp-session-id") != s.id, "another session")
+    daemons.daemon.never_logged("session_continued")
+    eq(s.echo("x"), "x", "the old one sleeps until it is used")
