@@ -6,6 +6,9 @@ import os
 import signal
 
 import mcp
+from c62_oauth import RESOURCE
+from c62_oauth import begin as begin_oauth
+from c64_deny import deny, status_in
 from harness import case, eq, ok, wait_for
 
 LISTS = ["notifications/%s/list_changed" % kind for kind in ("tools", "prompts", "resources")]
@@ -14,6 +17,15 @@ ISOLATIONS = ("session", "shared")
 
 def servers(isolation="session", **more):
     return {"main": dict({"script": {}, "isolation": isolation}, **more)}
+
+
+def saved(state):
+    """The lines of what is on the disk."""
+    for name in os.listdir(os.path.join(state, "mcpgated")):
+        if name.startswith("sessions-") and not name.endswith(".lock"):
+            with open(os.path.join(state, "mcpgated", name)) as f:
+                return f.read().splitlines()[1:]
+    return []
 
 
 class Daemons:
@@ -40,12 +52,7 @@ class Daemons:
         return session
 
     def saved(self):
-        """The lines of what is on the disk."""
-        for name in os.listdir(os.path.join(self.state, "mcpgated")):
-            if name.startswith("sessions-") and not name.endswith(".lock"):
-                with open(os.path.join(self.state, "mcpgated", name)) as f:
-                    return f.read().splitlines()[1:]
-        return []
+        return saved(self.state)
 
 
 def kill_gateway(t):
@@ -285,3 +292,20 @@ def initialize_wakes_nobody(t):
     ok(answer.response.header("mcp-session-id") != s.id, "another session")
     daemons.daemon.never_logged("session_continued")
     eq(s.echo("x"), "x", "the old one sleeps until it is used")
+
+
+@case(daemon=False, deadline=40)
+def a_denial_ends_what_sleeps(t):
+    """AUTH-SES-07: the token that a session was begun with, whichever came with later requests, and whether it sleeps or was woken."""
+    i = begin_oauth(t)
+    bad, good = (i.token(RESOURCE, jti=jti) for jti in ("bad", "good"))
+    asleep, woken, other = t.session(token=bad), t.session(token=bad), t.session(token=good)
+    wait_for(lambda: len(saved(t.daemon.dir)) == 3, 10, "the sessions on the disk")
+    kill_gateway(t)
+    eq(status_in(t, woken, good), 200)
+    kill_gateway(t)
+    eq(status_in(t, woken, good), 200, "once more")
+    eq(deny(t, jti="bad")["sessions_ended"], 1, "the one that is awake")
+    eq(status_in(t, woken, good), 404)
+    eq(status_in(t, asleep, good), 404)
+    eq(status_in(t, other, good), 200)
