@@ -58,6 +58,8 @@ struct known_object {
 	const struct known_member *members;
 };
 
+const struct scan_limits scan_limits_none = { .depth_max = SCAN_DEPTH_MAX, .id_max = SIZE_MAX };
+
 static const struct known_member meta_members[] = {
 	OF_ENVELOPE("progressToken", progress_token),
 	OF_ENVELOPE(MODERN "protocolVersion", protocol_version),

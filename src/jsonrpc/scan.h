@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses one JSON-RPC message without building a tree: validates the whole text against RFC 8259
- * and finds the members that the gateway needs, as slices of the text. One pass, iterative,
- * normally without allocation.
+ * Parses one JSON-RPC message without building a tree: validates the whole text (RFC 8259), finds the
+ * members that the gateway needs, as slices of it. One pass, iterative, normally without allocation.
  */
 #ifndef MCPGATED_JSONRPC_SCAN_H
 #define MCPGATED_JSONRPC_SCAN_H
@@ -102,6 +101,7 @@ struct scan_limits {
 	size_t id_max; /* bytes of an id or a progress token, including quotes */
 };
 #define SCAN_DEPTH_MAX 1024
+extern const struct scan_limits scan_limits_none; /* for what was accepted before, or is ours */
 
 /*
  * Finds the envelope of one JSON-RPC message.

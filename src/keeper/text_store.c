@@ -119,6 +119,7 @@ int text_store_read(const struct text_store *store, struct buf *text, struct err
 	size_t size;
 	off_t at;
 
+	CHECK(store->memory >= 0);
 	if (pread(store->memory, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
 		return error_set_errno(err, "the memory file cannot be read");
 	if (head.half > 1 || head.bytes[head.half] > room)
@@ -162,13 +163,13 @@ static int open_lock(const struct text_store *store, int directory, struct error
 	return error_set(err, ERROR_BUSY, "another daemon uses the state directory");
 }
 
-static int take_file(struct text_store *store, bool makes_it, struct error *err)
+static int take_file(struct text_store *store, struct error *err)
 {
 	int directory;
 
 	if (store->lock >= 0)
 		return 0;
-	directory = state_directory_open(makes_it, err);
+	directory = state_directory_open(true, err);
 	if (directory < 0)
 		return -1;
 	store->lock = open_lock(store, directory, err);
@@ -193,9 +194,14 @@ static void leave_file(struct text_store *store)
 static void forget_file(struct text_store *store)
 {
 	struct error err;
+	int directory = state_directory_open(false, &err);
+	bool is_there =
+		directory >= 0 && faccessat(directory, store->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 
-	if (take_file(store, false, &err) == 0 && unlinkat(store->directory, store->name, 0) < 0 &&
-	    errno != ENOENT)
+	if (directory >= 0)
+		close(directory);
+	if (is_there && take_file(store, &err) == 0 &&
+	    unlinkat(store->directory, store->name, 0) < 0 && errno != ENOENT)
 		store->kind->note_unsaved("its file cannot be removed");
 	leave_file(store);
 }
@@ -212,7 +218,7 @@ static void save(struct text_store *store)
 	struct error err = { ERROR_NONE, "" };
 	struct buf text = { 0 };
 	uint64_t began_ns = clock_monotonic_ns();
-	int result = take_file(store, true, &err);
+	int result = take_file(store, &err);
 
 	store->is_due = false;
 	store->written_at_ms = clock_now_ms();
@@ -224,7 +230,8 @@ static void save(struct text_store *store)
 	note_outcome(store, result, &err);
 	if (result < 0) {
 		store->is_due = true;
-		store->write_at_ms = store->written_at_ms + TEXT_STORE_PINS_MS;
+		store->write_at_ms =
+			clock_now_ms() + TEXT_STORE_PINS_MS + SLOW_FACTOR * store->took_ms;
 	}
 	buf_fini(&text);
 }
@@ -323,7 +330,7 @@ static int init(struct text_store *store, const struct text_kind *kind, const st
 		return -1;
 	store->is_used = kind->is_used(config);
 	if (store->is_used)
-		note_outcome(store, take_file(store, true, &why), &why);
+		note_outcome(store, take_file(store, &why), &why);
 	else if (kind->is_of_address)
 		forget_file(store);
 	/* Pins: a reload may make use of them. Sessions of another daemon are not ours. */

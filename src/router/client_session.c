@@ -326,9 +326,6 @@ static enum reason wake(struct router *router, struct server *server, struct pri
 			const struct peer *peer, struct slice id, struct kept_session *one,
 			const struct kept_state *state, struct session **session_r)
 {
-	/* It was accepted before, under whatever limits. */
-	static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX,
-						   .id_max = SIZE_MAX };
 	struct buf text = { 0 };
 	struct client_session *cs;
 	struct envelope env;
@@ -336,7 +333,7 @@ static enum reason wake(struct router *router, struct server *server, struct pri
 	enum reason reason;
 
 	write_call(&text, SLICE_LIT("0"), SLICE_LIT("initialize"), state->params);
-	if (scan_envelope(buf_slice(&text), &limits, 0, &env, &err) < 0) {
+	if (scan_envelope(buf_slice(&text), &scan_limits_none, 0, &env, &err) < 0) {
 		kept_session_forget(&router->kept_sessions, one);
 		buf_fini(&text);
 		return REASON_NONE;

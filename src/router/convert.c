@@ -18,8 +18,6 @@
 
 #define URL_ELICITATION_REQUIRED (-32042)
 
-static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX, .id_max = SIZE_MAX };
-
 struct rewrite {
 	unsigned int lost;
 	struct slice text;  /* the message */
@@ -53,7 +51,8 @@ static const struct envelope *rewrite_end(struct rewrite *rewrite, struct conver
 		return env;
 	buf_append_slice(rewrite->out,
 			 slice_between(rewrite->copied, rewrite->text.p + rewrite->text.n));
-	if (scan_envelope(buf_slice(rewrite->out), &limits, SCAN_LENIENT, &convert->env, &err) < 0)
+	if (scan_envelope(buf_slice(rewrite->out), &scan_limits_none, SCAN_LENIENT, &convert->env,
+			  &err) < 0)
 		return env; /* cannot happen: it was accepted before */
 	return &convert->env;
 }

@@ -447,8 +447,6 @@ void era_append_discovery(struct buf *out, const struct pool *pool)
 const struct envelope *era_request(struct convert *convert, const struct envelope *env)
 {
 	static const struct slice names[] = { SLICE("inputResponses"), SLICE("requestState") };
-	static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX,
-						   .id_max = SIZE_MAX };
 	struct rebuild rebuild = { .out = &convert->text, .dropped = { names, ARRAY_LEN(names) } };
 	struct slice params = env->params.text;
 	struct error err;
@@ -461,7 +459,7 @@ const struct envelope *era_request(struct convert *convert, const struct envelop
 	buf_append_char(&convert->text, '}');
 	buf_append_slice(&convert->text,
 			 slice_between(params.p + params.n, env->text.p + env->text.n));
-	if (scan_envelope(buf_slice(&convert->text), &limits, 0, &convert->env, &err) < 0)
+	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, 0, &convert->env, &err) < 0)
 		return env; /* cannot happen: it was accepted before */
 	return &convert->env;
 }

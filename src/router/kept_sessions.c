@@ -162,10 +162,11 @@ static struct kept_session *find_asleep(const struct kept_sessions *kept, const 
 	return NULL;
 }
 
-static void lay_down(struct kept_sessions *kept, struct kept_session *one)
+/* Before `where` in the list of those asleep. */
+static void lay_down(struct kept_sessions *kept, struct kept_session *one, struct list *where)
 {
 	one->client = NULL;
-	list_append(&kept->asleep, &one->link);
+	list_append(where, &one->link);
 	map_insert_link(&kept->by_id, key_of(kept, &one->id), &one->by_id);
 }
 
@@ -203,6 +204,7 @@ static void note(struct kept_sessions *kept)
  */
 static size_t place_of(const struct kept_sessions *kept)
 {
+	CHECK(kept->conf != NULL);
 	return KEPT_SESSIONS_TEXT_BYTES / (2 * (kept->conf->max_sessions + 1));
 }
 
@@ -217,6 +219,7 @@ static void note_full(struct kept_sessions *kept)
 static size_t put_all(struct kept_sessions *kept, struct list *list, bool is_long, char *text,
 		      size_t at)
 {
+	CHECK(at <= KEPT_SESSIONS_TEXT_BYTES);
 	LIST_FOREACH(node, list) {
 		const struct buf *line = &kept_at(node)->line;
 
@@ -277,7 +280,7 @@ static bool take_line(struct kept_sessions *kept, struct slice line)
 	buf_append_slice(&one->line, line);
 	buf_append_char(&one->line, '\n');
 	kept->bytes += one->line.len;
-	lay_down(kept, one);
+	lay_down(kept, one, &kept->asleep);
 	return true;
 }
 
@@ -293,7 +296,7 @@ static void load(struct kept_sessions *kept)
 	text = bad > 0 ? slice_of(NULL, 0) : slice_of(text.p + first.n, text.n - first.n);
 	while (text.n > 0) {
 		struct slice line = slice_cut(&text, '\n');
-		bool is_taken = line.n <= LINE_MAX && count < kept->conf->max_sessions &&
+		bool is_taken = line.n <= LINE_MAX && count < 2 * kept->conf->max_sessions &&
 				take_line(kept, line);
 
 		count += is_taken;
@@ -421,7 +424,9 @@ void kept_session_end(struct kept_session **one, enum reason reason)
 		if ((*one)->is_changed)
 			write_rest(kept, *one);
 		list_remove(&(*one)->link);
-		lay_down(kept, *one);
+		/* Those in use come first, and nobody waits here for those who do not come back. */
+		lay_down(kept, *one, kept->asleep.next);
+		timer_stop(&kept->forgetting);
 	} else {
 		drop(kept, *one);
 	}
@@ -538,13 +543,16 @@ static struct slice line_of(const struct kept_session *one)
 
 void kept_sessions_forget_denied(struct kept_sessions *kept)
 {
+	const struct router *router = container_of(kept, struct router, kept_sessions);
+
+	if (router->sessions.deny_list.count == 0)
+		return;
 	LIST_FOREACH_SAFE(node, &kept->asleep) {
 		struct slice line = line_of(kept_at(node));
 
 		if (line.n == 0 || is_denied(kept, line))
-			drop(kept, kept_at(node));
+			kept_session_forget(kept, kept_at(node));
 	}
-	note(kept);
 }
 
 void kept_sessions_forget_owner(struct kept_sessions *kept, const struct principal *owner)
@@ -556,9 +564,8 @@ void kept_sessions_forget_owner(struct kept_sessions *kept, const struct princip
 		struct slice line = line_of(kept_at(node));
 
 		if (line.n == 0 || is_digest(scan_member(line, SLICE_LIT("owner")), &digest))
-			drop(kept, kept_at(node));
+			kept_session_forget(kept, kept_at(node));
 	}
-	note(kept);
 }
 
 struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct slice id,
@@ -623,6 +630,7 @@ void kept_session_wake(struct kept_session *one, struct client *client)
 
 void kept_session_forget(struct kept_sessions *kept, struct kept_session *one)
 {
+	CHECK(one->client == NULL);
 	drop(kept, one);
 	note(kept);
 }

@@ -13,21 +13,34 @@
 
 static struct kept_sessions *kept;
 static char id[SESSION_ID_LENGTH + 1];
+static int memory;
 
 static int setup(void **state)
 {
-	int fd = memfd_create("sessions", MFD_CLOEXEC);
-
+	memory = memfd_create("sessions", MFD_CLOEXEC);
 	pool_setup_principals(state);
 	servers[0].conf.isolation = ISOLATION_SESSION;
 	router.sessions.conf.max_age_ms = 2 * (uint64_t)IDLE_MS;
 	router.sessions.conf.idle_ms = IDLE_MS;
 	kept = &router.kept_sessions;
-	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, (off_t)KEPT_SESSIONS_FILE_BYTES), 0);
-	kept_sessions_open(kept, keeper.spawner, fd, true, &router.sessions.conf);
-	close(fd);
+	assert_true(memory >= 0);
+	assert_int_equal(ftruncate(memory, (off_t)KEPT_SESSIONS_FILE_BYTES), 0);
+	kept_sessions_open(kept, keeper.spawner, memory, true, &router.sessions.conf);
 	return 0;
+}
+
+static int teardown(void **state)
+{
+	close(memory);
+	return pool_teardown_principals(state);
+}
+
+/* It has nothing but the memory file. */
+static void next_gateway(void)
+{
+	kept_sessions_fini(kept);
+	kept_sessions_init(kept, router.loop);
+	kept_sessions_open(kept, keeper.spawner, memory, true, &router.sessions.conf);
 }
 
 /* A session of alice's, which is kept. */
@@ -127,6 +140,9 @@ static void how_a_session_ends(void **state)
 static void nobody_comes_back(void **state)
 {
 	end(keep(), REASON_DRAINING);
+	pass(IDLE_MS);
+	assert_false(list_is_empty(&kept->asleep)); /* this gateway only ends */
+	next_gateway();
 	pass(IDLE_MS - 1);
 	assert_false(list_is_empty(&kept->asleep));
 	pass(1);
@@ -173,7 +189,7 @@ static void they_are_too_many(void **state)
 	buf_fini(&params);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, pool_teardown_principals)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {

@@ -80,8 +80,6 @@ static int take_member(struct slice name, struct json value, void *arg)
 static const struct envelope *filter_list(struct convert *convert, struct filter *filter,
 					  const struct envelope *env)
 {
-	static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX,
-						   .id_max = SIZE_MAX };
 	struct slice result = env->result.text;
 	struct error err;
 
@@ -93,8 +91,8 @@ static const struct envelope *filter_list(struct convert *convert, struct filter
 		return env;
 	buf_append_slice(&convert->text,
 			 slice_between(result.p + result.n, env->text.p + env->text.n));
-	if (scan_envelope(buf_slice(&convert->text), &limits, SCAN_LENIENT, &convert->env, &err) <
-	    0)
+	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, SCAN_LENIENT, &convert->env,
+			  &err) < 0)
 		return env; /* cannot happen: it was accepted before */
 	return &convert->env;
 }

@@ -9,8 +9,6 @@
 #include "mcp/method.h"
 #include "upstream/modern.h"
 
-static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX, .id_max = SIZE_MAX };
-
 struct rewrite {
 	struct buf *out;
 	struct slices left_out;
@@ -174,8 +172,8 @@ static const struct envelope *finish(struct convert *convert, const struct envel
 	struct error err;
 
 	buf_append_slice(&convert->text, slice_between(span.p + span.n, env->text.p + env->text.n));
-	if (scan_envelope(buf_slice(&convert->text), &limits, SCAN_LENIENT, &convert->env, &err) <
-	    0)
+	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, SCAN_LENIENT, &convert->env,
+			  &err) < 0)
 		return env; /* cannot happen: it was accepted before */
 	return &convert->env;
 }

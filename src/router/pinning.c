@@ -342,8 +342,6 @@ static bool is_withheld(const struct server *server, struct slice result, size_t
 static const struct envelope *without_withheld(struct convert *convert, const struct server *server,
 					       const struct envelope *response)
 {
-	static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX,
-						   .id_max = SIZE_MAX };
 	struct withholding withholding = { .out = &convert->text };
 	struct slice result = response->result.text;
 	bool is_whole = true;
@@ -361,8 +359,8 @@ static const struct envelope *without_withheld(struct convert *convert, const st
 	buf_append_char(&convert->text, '}');
 	buf_append_slice(&convert->text,
 			 slice_between(result.p + result.n, response->text.p + response->text.n));
-	if (scan_envelope(buf_slice(&convert->text), &limits, SCAN_LENIENT, &convert->env, &err) <
-	    0)
+	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, SCAN_LENIENT, &convert->env,
+			  &err) < 0)
 		return response; /* cannot happen: it was accepted before */
 	return &convert->env;
 }

@@ -166,8 +166,6 @@ static void pool_admit_member(struct pool_member *member, const struct envelope 
 /* All members get the same, whichever upstream is ready. */
 static void pool_admit_to_shared(struct pool *pool)
 {
-	static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX,
-						   .id_max = SIZE_MAX };
 	struct msg *msg = msg_ref(pool->initialize_result);
 	struct envelope env;
 	struct error err;
@@ -175,7 +173,7 @@ static void pool_admit_to_shared(struct pool *pool)
 	while (!list_is_empty(&pool->joining)) {
 		struct pool_member *member = member_at(pool->joining.next);
 
-		if (scan_envelope(msg->text, &limits, SCAN_LENIENT, &env, &err) == 0)
+		if (scan_envelope(msg->text, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0)
 			pool_admit_member(member, &env);
 		else /* cannot happen: we wrote it */
 			member->ops->on_failed(member, REASON_CHILD_PROTOCOL_ERROR);
@@ -751,6 +749,7 @@ enum reason pool_join_again(struct pool_member *member, const struct envelope *e
 
 	if (reason != REASON_NONE)
 		return reason;
+	CHECK(member->ops != NULL && state->agreed != NULL);
 	if (pool->agreed == NULL) {
 		pool->agreed = state->agreed;
 		pool->capabilities = state->capabilities;

@@ -122,9 +122,6 @@ uint64_t pool_memory_changes(const struct pool *pool)
 
 void pool_memory_use_rules(struct pool *pool)
 {
-	/* It was accepted before, under whatever limits. */
-	static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX,
-						   .id_max = SIZE_MAX };
 	struct convert pinned = { 0 };
 	struct envelope env;
 	struct error err;
@@ -132,9 +129,10 @@ void pool_memory_use_rules(struct pool *pool)
 
 	if (pool->initialize_result == NULL)
 		return;
-	now = intake_again(pool->server, &limits, pool->memory.described->text);
+	now = intake_again(pool->server, &scan_limits_none, pool->memory.described->text);
 	/* Always: only our own members stand beside the result. */
-	if (now != NULL && scan_envelope(now->text, &limits, SCAN_LENIENT, &env, &err) == 0)
+	if (now != NULL &&
+	    scan_envelope(now->text, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0)
 		set_initialize_result(pool, msg_new(pinning_take_server(&pinned, pool->server, &env)
 							    ->text));
 	msg_unref(&now);

@@ -15,8 +15,6 @@
 
 #define RELATED "io.modelcontextprotocol/related-task"
 
-static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX, .id_max = SIZE_MAX };
-
 bool pooled_task_is_possible(const struct upstream *upstream)
 {
 	return upstream->pool->principal != NULL && !upstream_is_modern(upstream);
@@ -79,8 +77,8 @@ static const struct envelope *finish(struct edits *edits, struct convert *conver
 		copied = items[i].span.p + items[i].span.n;
 	}
 	buf_append_slice(&convert->text, slice_between(copied, env->text.p + env->text.n));
-	if (scan_envelope(buf_slice(&convert->text), &limits, SCAN_LENIENT, &convert->env, &err) ==
-	    0) /* always: it was accepted before */
+	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, SCAN_LENIENT, &convert->env,
+			  &err) == 0) /* always: it was accepted before */
 		env = &convert->env;
 out:
 	buf_fini(&edits->items);

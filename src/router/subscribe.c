@@ -99,6 +99,16 @@ static struct call *take_waiting(struct subscription *subscription)
 
 /* ---- the first one ---- */
 
+/* It got no agreement. Others may be subscribed from before (subscribe_again), and relied on it. */
+static void give_up(struct pool *pool, struct subscription *subscription)
+{
+	if (is_unused(subscription))
+		subscriptions_remove(&pool->sharing->subscriptions, subscription);
+	else if (subscription->first == NULL)
+		tell_upstreams(pool, NULL, SLICE_LIT("resources/subscribe"),
+			       subscription_uri(subscription));
+}
+
 static void lead(struct subscription *subscription, struct call *call);
 
 /* Many subscriptions may have been requested at once: there may be no room for some. DEF-11 */
@@ -131,9 +141,7 @@ static bool on_leader_response(struct call_watcher *watcher, struct call *call,
 		release_subscriber(pool, subscription);
 	} else {
 		subscription->subscribers--;
-		if (is_unused(
-			    subscription)) /* others may be subscribed from before (subscribe_again) */
-			subscriptions_remove(&pool->sharing->subscriptions, subscription);
+		give_up(pool, subscription);
 	}
 	if (call->state == CALL_ENDED)
 		return false; /* telling another client has ended its session */
@@ -151,8 +159,7 @@ static void on_leader_end(struct call_watcher *watcher, struct call *call)
 	CHECK(subscription->first == call);
 	if (wait_queue_is_empty(&subscription->waiting)) {
 		subscription->first = NULL;
-		if (is_unused(subscription))
-			subscriptions_remove(&sharing_of(call)->subscriptions, subscription);
+		give_up(call->client->pool, subscription);
 		return;
 	}
 	next = take_waiting(subscription);
