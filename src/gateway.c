@@ -313,7 +313,6 @@ static void gateway_on_admin_drain(void)
 static void gateway_on_deny_list(void)
 {
 	deny_snapshot_save(gateway->deny_snapshot, &gateway->router.sessions.deny_list);
-	kept_sessions_forget_denied(&gateway->router.kept_sessions);
 }
 
 static uint64_t gateway_on_admin_reload(void)

@@ -244,7 +244,6 @@ static void use_rights(struct gateway *g, const struct config *before)
 	authorization_end_removed(&g->frontend.authorization, old);
 	if (old->mode < AUTHORIZATION_TOKEN && conf->mode >= AUTHORIZATION_TOKEN)
 		router_end_anonymous(&g->router, REASON_DENIED);
-	kept_sessions_forget_denied(&g->router.kept_sessions);
 	LIST_FOREACH(node, &g->router.sessions.sessions) {
 		struct session *session = container_of(node, struct session, link);
 

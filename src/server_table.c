@@ -213,6 +213,8 @@ static void row_retire(struct server_table *table, size_t number, bool is_remove
 	row->is_removed = is_removed;
 	table->servers[number].pin_memory = NULL;
 	router_retire_server(table->router, &table->servers[number]);
+	if (is_removed)
+		kept_sessions_forget_server(&table->router->kept_sessions, slice_str(row->name));
 	bound_retired(table, row->name);
 }
 

@@ -24,8 +24,9 @@
 
 #define SAVING_MS 300  /* changes within this time are written together */
 #define DEPTH_MAX 1024 /* of a line; what it contains was accepted before, under any limit */
-#define LINE_MAX (1024 * 1024) /* of one that is read; ours are shorter */
-#define DIGEST_TEXT 43         /* the length of a digest in base64url */
+#define LINE_MAX (1024 * 1024)                   /* of one that is read; ours are shorter */
+#define LINES_MAX (4 * KEPT_SESSIONS_TEXT_BYTES) /* of long ones, of which not all are written */
+#define DIGEST_TEXT 43                           /* the length of a digest in base64url */
 #define LINE_BEGIN "{\"id\":"
 
 /* ---- lines ---- */
@@ -215,15 +216,15 @@ static void note_full(struct kept_sessions *kept)
 	kept->is_full = true;
 }
 
-/* Those that fit in their places, or the others. Returns where the text ends. */
-static size_t put_all(struct kept_sessions *kept, struct list *list, bool is_long, char *text,
-		      size_t at)
+/* Those longer than `above` and not longer than `most`. Returns where the text ends. */
+static size_t put_some(struct kept_sessions *kept, struct list *list, size_t above, size_t most,
+		       char *text, size_t at)
 {
 	CHECK(at <= KEPT_SESSIONS_TEXT_BYTES);
 	LIST_FOREACH(node, list) {
 		const struct buf *line = &kept_at(node)->line;
 
-		if ((line->len > place_of(kept)) != is_long)
+		if (line->len <= above || line->len > most)
 			continue;
 		if (line->len > KEPT_SESSIONS_TEXT_BYTES - at) {
 			note_full(kept);
@@ -235,11 +236,12 @@ static size_t put_all(struct kept_sessions *kept, struct list *list, bool is_lon
 	return at;
 }
 
+/* Short ones first: whoever has long ones takes room from those alone who have longer ones. */
 static void save(struct kept_sessions *kept)
 {
 	static const struct slice first = SLICE(KEPT_SESSIONS_FIRST_LINE);
 	char *text = halves_begin(kept->file, KEPT_SESSIONS_TEXT_BYTES);
-	size_t n = first.n;
+	size_t n = first.n, above = 0;
 
 	LIST_FOREACH(node, &kept->live)
 		if (kept_at(node)->is_changed)
@@ -247,9 +249,10 @@ static void save(struct kept_sessions *kept)
 	if (kept->bytes + n <= KEPT_SESSIONS_TEXT_BYTES)
 		kept->is_full = false;
 	memcpy(text, first.p, n);
-	for (int is_long = 0; is_long < 2; is_long++) {
-		n = put_all(kept, &kept->live, is_long, text, n);
-		n = put_all(kept, &kept->asleep, is_long, text, n);
+	for (size_t most = place_of(kept); above < KEPT_SESSIONS_TEXT_BYTES; most *= 2) {
+		n = put_some(kept, &kept->live, above, most, text, n);
+		n = put_some(kept, &kept->asleep, above, most, text, n);
+		above = most;
 	}
 	halves_end(kept->file, KEPT_SESSIONS_TEXT_BYTES, n);
 	kept->saved_at_ms = clock_now_ms();
@@ -314,66 +317,6 @@ static void on_forgetting(struct timer *timer)
 	note(kept);
 }
 
-/* ---- beginning and end ---- */
-
-void kept_sessions_init(struct kept_sessions *kept, struct loop *loop)
-{
-	*kept = (struct kept_sessions){ .loop = loop };
-	list_init(&kept->live);
-	list_init(&kept->asleep);
-	timer_init(&kept->saving, on_saving);
-	timer_init(&kept->forgetting, on_forgetting);
-}
-
-void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int fd, bool is_on,
-			const struct session_conf *conf)
-{
-	void *file =
-		mmap(NULL, KEPT_SESSIONS_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	CHECK(kept->file == NULL && list_is_empty(&kept->live));
-	if (file == MAP_FAILED)
-		return;
-	kept->file = file;
-	kept->spawner = spawner;
-	kept->conf = conf;
-	kept->is_on = is_on;
-	random_bytes(&kept->seed, sizeof(kept->seed));
-	if (!is_on)
-		return;
-	load(kept);
-	timer_start(kept->loop, &kept->forgetting, conf->idle_ms);
-}
-
-void kept_sessions_use(struct kept_sessions *kept, bool is_on)
-{
-	if (kept->is_on == is_on)
-		return;
-	kept->is_on = is_on;
-	if (!is_on)
-		drop_asleep(kept);
-	while (!is_on && !list_is_empty(&kept->live)) {
-		struct kept_session *one = kept_at(kept->live.next);
-
-		one->client->kept = NULL;
-		drop(kept, one);
-	}
-	note(kept);
-}
-
-void kept_sessions_fini(struct kept_sessions *kept)
-{
-	CHECK(list_is_empty(&kept->live));
-	if (timer_is_running(&kept->saving))
-		save(kept);
-	timer_stop(&kept->saving);
-	timer_stop(&kept->forgetting);
-	drop_asleep(kept);
-	map_fini(&kept->by_id);
-	if (kept->file != NULL)
-		munmap(kept->file, KEPT_SESSIONS_FILE_BYTES);
-}
-
 /* ---- live sessions ---- */
 
 static struct kept_sessions *set_of(const struct client *client)
@@ -389,7 +332,7 @@ struct kept_session *kept_session_new(struct client *client, struct slice params
 	CHECK(client->session->state == SESSION_LIVE && client->pool->agreed != NULL);
 	if (!kept->is_on || kept->file == NULL)
 		return NULL;
-	if (params.n > place_of(kept) && kept->bytes + params.n > KEPT_SESSIONS_TEXT_BYTES) {
+	if (params.n > place_of(kept) && kept->bytes + params.n > LINES_MAX) {
 		note_full(kept);
 		return NULL;
 	}
@@ -541,16 +484,41 @@ static struct slice line_of(const struct kept_session *one)
 	return line;
 }
 
-void kept_sessions_forget_denied(struct kept_sessions *kept)
+/* Also one whose marks cannot be read. */
+static bool is_named(struct slice line, struct slice issuer, enum denial_by by, struct slice name)
 {
-	const struct router *router = container_of(kept, struct router, kept_sessions);
+	struct marks_reader reader;
+	bool is_named =
+		read_marks(line, &reader) ?
+			slice_is_equal(reader.marks.issuer, issuer) &&
+				(name.n == 0 || slice_is_equal(reader.marks.names[by], name)) :
+			reader.is_bad;
 
-	if (router->sessions.deny_list.count == 0)
-		return;
+	marks_reader_fini(&reader);
+	return is_named;
+}
+
+static void on_denial(struct deny_observer *observer, struct slice issuer, enum denial_by by,
+		      struct slice name)
+{
+	struct kept_sessions *kept = container_of(observer, struct kept_sessions, denials);
+
 	LIST_FOREACH_SAFE(node, &kept->asleep) {
 		struct slice line = line_of(kept_at(node));
 
-		if (line.n == 0 || is_denied(kept, line))
+		if (line.n == 0 || is_named(line, issuer, by, name))
+			kept_session_forget(kept, kept_at(node));
+	}
+}
+
+void kept_sessions_forget_server(struct kept_sessions *kept, struct slice server)
+{
+	LIST_FOREACH_SAFE(node, &kept->asleep) {
+		struct slice line = line_of(kept_at(node));
+
+		if (line.n == 0 ||
+		    slice_is_equal(scan_plain_string(scan_member(line, SLICE_LIT("server"))),
+				   server))
 			kept_session_forget(kept, kept_at(node));
 	}
 }
@@ -633,4 +601,68 @@ void kept_session_forget(struct kept_sessions *kept, struct kept_session *one)
 	CHECK(one->client == NULL);
 	drop(kept, one);
 	note(kept);
+}
+
+/* ---- beginning and end ---- */
+
+void kept_sessions_init(struct kept_sessions *kept, struct loop *loop)
+{
+	*kept = (struct kept_sessions){ .loop = loop };
+	list_init(&kept->live);
+	list_init(&kept->asleep);
+	timer_init(&kept->saving, on_saving);
+	timer_init(&kept->forgetting, on_forgetting);
+}
+
+void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int fd, bool is_on,
+			const struct session_conf *conf)
+{
+	void *file =
+		mmap(NULL, KEPT_SESSIONS_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	struct router *router = container_of(kept, struct router, kept_sessions);
+
+	CHECK(kept->file == NULL && list_is_empty(&kept->live));
+	if (file == MAP_FAILED)
+		return;
+	kept->file = file;
+	kept->spawner = spawner;
+	kept->conf = conf;
+	kept->is_on = is_on;
+	random_bytes(&kept->seed, sizeof(kept->seed));
+	kept->denials.on_denial = on_denial;
+	router->sessions.deny_list.observer = &kept->denials;
+	if (!is_on)
+		return;
+	load(kept);
+	timer_start(kept->loop, &kept->forgetting, conf->idle_ms);
+}
+
+void kept_sessions_use(struct kept_sessions *kept, bool is_on)
+{
+	if (kept->is_on == is_on)
+		return;
+	kept->is_on = is_on;
+	if (!is_on)
+		drop_asleep(kept);
+	while (!is_on && !list_is_empty(&kept->live)) {
+		struct kept_session *one = kept_at(kept->live.next);
+
+		one->client->kept = NULL;
+		drop(kept, one);
+	}
+	note(kept);
+}
+
+void kept_sessions_fini(struct kept_sessions *kept)
+{
+	CHECK(list_is_empty(&kept->live));
+	if (timer_is_running(&kept->saving))
+		save(kept);
+	timer_stop(&kept->saving);
+	timer_stop(&kept->forgetting);
+	drop_asleep(kept);
+	map_fini(&kept->by_id);
+	if (kept->file != NULL)
+		munmap(kept->file, KEPT_SESSIONS_FILE_BYTES);
 }

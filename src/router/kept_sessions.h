@@ -28,6 +28,7 @@
 #include "obs/reason.h"
 #include "router/digest.h"
 #include "router/server_capabilities.h"
+#include "session/deny_list.h"
 
 struct client;
 struct principal;
@@ -66,6 +67,8 @@ struct kept_sessions {
 	struct timer saving;
 	uint64_t saved_at_ms;
 	struct timer forgetting; /* those asleep: nobody has come back for them */
+	/* A denial of what a session was begun with ends it while it sleeps, too. AUTH-SES-07 */
+	struct deny_observer denials;
 };
 
 void kept_sessions_init(struct kept_sessions *kept, struct loop *loop);
@@ -78,8 +81,8 @@ void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int
 			const struct session_conf *conf);
 /* Switches on or off; off forgets all. */
 void kept_sessions_use(struct kept_sessions *kept, bool is_on);
-/* Tokens were denied: forgets the sessions that sleep and were begun with one of them. AUTH-SES-07 */
-void kept_sessions_forget_denied(struct kept_sessions *kept);
+/* Forgets those of this server that sleep: it was removed. */
+void kept_sessions_forget_server(struct kept_sessions *kept, struct slice server);
 /* Forgets those of this principal that sleep. */
 void kept_sessions_forget_owner(struct kept_sessions *kept, const struct principal *owner);
 /* Saves what has not been saved. Live sessions must have ended. */

@@ -147,6 +147,8 @@ static void tell_watchers(struct deny_list *deny_list, struct slice issuer, enum
 		deny_list_unwatch(watcher);
 		watcher->ops->on_denied(watcher);
 	}
+	if (deny_list->observer != NULL)
+		deny_list->observer->on_denial(deny_list->observer, issuer, by, name);
 }
 
 const struct denial *deny_list_add(struct deny_list *deny_list, struct slice issuer,

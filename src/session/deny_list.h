@@ -85,10 +85,20 @@ struct deny_watcher {
 	struct list link;
 };
 
+/*
+ * Told of each denial as it takes effect: to tokens of this issuer with this name or, if that is
+ * empty, to all of them. For whoever has tokens without watching each.
+ */
+struct deny_observer {
+	void (*on_denial)(struct deny_observer *observer, struct slice issuer, enum denial_by by,
+			  struct slice name);
+};
+
 struct deny_list {
 	struct map by_key;
 	struct list entries;
 	struct list watchers;
+	struct deny_observer *observer; /* borrowed; NULL: none */
 	size_t count;
 	/* Private: configured entries not yet confirmed by the configuration being applied. */
 	size_t unsure;

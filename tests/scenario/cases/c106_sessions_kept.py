@@ -9,6 +9,7 @@ import mcp
 from c62_oauth import RESOURCE
 from c62_oauth import begin as begin_oauth
 from c64_deny import deny, status_in
+from c100_reload import reload
 from harness import case, eq, ok, wait_for
 
 LISTS = ["notifications/%s/list_changed" % kind for kind in ("tools", "prompts", "resources")]
@@ -309,3 +310,25 @@ def a_denial_ends_what_sleeps(t):
     eq(status_in(t, woken, good), 404)
     eq(status_in(t, asleep, good), 404)
     eq(status_in(t, other, good), 200)
+
+
+@case(daemon=False, deadline=40)
+def what_a_reload_takes_away(t):
+    """AUTH-SES-07: a session that sleeps ends with its static token, or with its server, as one that is awake does."""
+    def auth(secret):
+        return {"mode": "token", "tokens": [{"name": "alice", "sha256": hashlib.sha256(secret.encode()).hexdigest()}]}
+    both = {"main": {"script": {}}, "other": {"script": {}}}
+    t.start(both, {"auth": auth("first-token")})
+    first, other, kept = t.session(token="first-token"), t.session("other", token="first-token"), t.session(token="first-token")
+    eq(kept.echo("x"), "x")
+    wait_for(lambda: len(saved(t.daemon.dir)) == 3, 10, "the sessions on the disk")
+    kill_gateway(t)
+    eq(kept.echo("y"), "y")
+    reload(t, {"main": both["main"]}, {"auth": auth("first-token")})
+    reload(t, both, {"auth": auth("first-token")})
+    eq(other.post(mcp.request(1, "ping")).status, 404, "its server was removed")
+    eq(kept.echo("z"), "z")
+    reload(t, both, {"auth": auth("second-token")})
+    first.token = kept.token = "second-token"
+    eq(kept.post(mcp.request(1, "ping")).status, 404, "awake")
+    eq(first.post(mcp.request(1, "ping")).status, 404, "asleep")
