@@ -189,7 +189,6 @@ static void listening_resume(struct listening *get, struct client *client)
 {
 	struct event_source source = { .after = 0 };
 	struct replay_store *store = &client->session->replay_store;
-
 	bool is_event = event_id_parse(slice_str(get->event), &source) == 0;
 
 	if (is_event && source.epoch != store->epoch && client->session->is_continued) {

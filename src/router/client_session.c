@@ -128,8 +128,8 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 	       LOG_INT("pid", own != NULL ? upstream_pid(own) : 0),
 	       LOG_INT("sessions", cs->client.router->sessions.count));
 	result_send_initialize(call, cs->client.pool->agreed, response);
-	msg_unref(
-		&cs->params); /* that may have ended the session, whose memory stays for this turn */
+	/* That may have ended the session, whose memory stays for this turn. */
+	msg_unref(&cs->params);
 }
 
 static void on_refused(struct pool_member *member, const struct envelope *response)

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "mcp/level.h"
 #include "mcp/revision.h"
@@ -64,16 +65,6 @@ static void digest_owner(const struct principal *principal, struct digest *diges
 	buf_fini(&text);
 }
 
-/* The line ends of JSON stand between tokens. */
-static void append_on_one_line(struct buf *out, struct slice text)
-{
-	char *at = buf_reserve(out, text.n);
-
-	for (size_t i = 0; i < text.n; i++)
-		at[i] = text.p[i] == '\n' || text.p[i] == '\r' ? ' ' : text.p[i];
-	out->len += text.n;
-}
-
 void kept_session_name(struct buf *out, struct slice id, const struct principal *owner)
 {
 	struct digest digest;
@@ -99,7 +90,7 @@ static void write_fixed(struct kept_session *one, struct slice params)
 	buf_printf(&one->line,
 		   ",\"offers\":%u,\"tells\":%u,\"initialize\":", client->pool->capabilities.offers,
 		   client->pool->capabilities.tells);
-	append_on_one_line(&one->line, params);
+	splice_append(&one->line, params, NULL, 0, SPLICE_ONE_LINE);
 	one->fixed = one->line.len;
 }
 
@@ -545,7 +536,7 @@ struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct
 	struct slice line;
 	bool is_theirs;
 
-	if (list_is_empty(&kept->asleep) || id.n != SESSION_ID_LENGTH)
+	if (id.n != SESSION_ID_LENGTH)
 		return NULL;
 	digest_bytes(id, &digest);
 	one = find_asleep(kept, &digest);
@@ -617,10 +608,9 @@ void kept_sessions_init(struct kept_sessions *kept, struct loop *loop)
 void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int fd, bool is_on,
 			const struct session_conf *conf)
 {
+	struct router *router = container_of(kept, struct router, kept_sessions);
 	void *file =
 		mmap(NULL, KEPT_SESSIONS_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	struct router *router = container_of(kept, struct router, kept_sessions);
 
 	CHECK(kept->file == NULL && list_is_empty(&kept->live));
 	if (file == MAP_FAILED)

@@ -388,7 +388,7 @@ void session_end(struct session *session, enum reason reason)
 	session_set_state(session, SESSION_ENDED);
 	session_stop_resting(session);
 	timer_stop(&session->age);
-	deny_list_unwatch(&session->deny_watcher);
+	deny_list_unwatch(&session->deny_watcher); /* the marks themselves may yet be written */
 	session->ops->on_end(session, reason);
 	session_forget_marks(session);
 	stream_end(&session->standalone, reason);
