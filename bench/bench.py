@@ -53,6 +53,8 @@ SCENARIOS = {
     "k4r": ("as k4; with TLS the session is resumed", "--connections 4 --reconnect --resume", "rps", True),
     "n64": ("64-byte echo, 64 connections and sessions: instructions of its own for a call (callgrind)", "--connections 64", "instructions", False),
     "n64p": ("as n64, 1 KiB: what policy costs", "--connections 64 --payload 1024", "instructions", False),
+    "n64g": ("as n64, 16 connections, 100 progress notifications in a call", "--connections 16 --tool progress --count 100",
+             "instructions", False),
     "n64h": ("as n64, 2026-07-28", "--mode modern --connections 64", "instructions", False),
     "s5k": ("64-byte echo, 64 connections, 1 to 5,000 sessions: how much more a call costs the gateway", "growth 1 64 1000 5000", "growth", False),
     "i64": ("as a64, every request's token verified", "bearer --connections 64", "rps", True),

@@ -171,6 +171,30 @@ static void test_numbers(void **state)
 		assert_int_equal(text_parse_u64(slice_str(bad[i]), &value), -1);
 }
 
+static void test_hex_is_written(void **state)
+{
+	static const struct {
+		uint64_t value;
+		size_t least;
+		const char *text;
+	} rows[] = {
+		{ 0, 1, "0" },
+		{ 0, 8, "00000000" },
+		{ 0xF, 1, "f" },
+		{ 0x10, 1, "10" },
+		{ 0xABC, 8, "00000abc" },
+		{ 0x123456789, 8, "123456789" },
+		{ UINT64_MAX, 1, "ffffffffffffffff" },
+	};
+	char text[16];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		size_t n = text_format_hex(rows[i].value, rows[i].least, text);
+
+		assert_true(slice_is_equal(slice_of(text, n), slice_str(rows[i].text)));
+	}
+}
+
 static void test_base64url(void **state)
 {
 	/* RFC 4648 §10 without padding, and the two characters that differ from plain base64 */
@@ -444,6 +468,7 @@ int main(void)
 		cmocka_unit_test(test_map_keeps_entries_of_one_key),
 		cmocka_unit_test(test_list_order_and_splice),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_hex_is_written),
 		cmocka_unit_test(test_base64url),
 		cmocka_unit_test(test_base64url_has_one_spelling),
 		cmocka_unit_test(test_hex_is_read_whole),

@@ -8,9 +8,6 @@
 #include <string.h>
 #include <sys/types.h>
 
-/* For these sizes calloc of the C library does not use its per-thread cache, but malloc does. */
-#define SMALL 1032
-
 static void *mem_checked(void *p)
 {
 	if (p == NULL) {
@@ -29,7 +26,8 @@ void *mem_zalloc(size_t size)
 {
 	void *p;
 
-	if (size > SMALL)
+	/* Up to there malloc uses the cache, but calloc does not. */
+	if (size > MEM_CACHED_MAX)
 		return mem_checked(calloc(1, size));
 	p = mem_alloc(size);
 	__asm__("" : "+r"(p)); /* or the compiler makes calloc of both */
@@ -96,7 +94,7 @@ struct text {
 /* Growing leaves no copy of the text in freed memory: it may be a secret. */
 static void text_grow(struct text *text, size_t size)
 {
-	size_t room = 2 * (text->size + size) + SMALL;
+	size_t room = 2 * (text->size + size) + MEM_CACHED_MAX;
 	char *bytes = mem_alloc(room);
 
 	memcpy(bytes, text->bytes, text->size);
@@ -135,7 +133,7 @@ FILE *mem_open_text(char **text_r, size_t *size_r)
 	FILE *out;
 
 	*text = (struct text){
-		.text_r = text_r, .size_r = size_r, .bytes = mem_alloc(SMALL), .room = SMALL
+		.text_r = text_r, .size_r = size_r, .bytes = mem_alloc(MEM_CACHED_MAX), .room = MEM_CACHED_MAX
 	};
 	out = mem_checked(fopencookie(text, "w", functions));
 	setvbuf(out, NULL, _IONBF, 0);

@@ -12,6 +12,12 @@
 #include "base/check.h"
 #include "base/slice.h"
 
+/*
+ * What is allocated for each call is no larger: the C library then serves it from its per-thread
+ * cache, in a tenth of the time.
+ */
+#define MEM_CACHED_MAX 1032
+
 void *mem_alloc(size_t size) __attribute__((malloc, returns_nonnull)); /* not zeroed */
 void *mem_zalloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *mem_resize(void *p, size_t size) __attribute__((returns_nonnull));

@@ -36,6 +36,18 @@ size_t text_format_u64(uint64_t value, char *out)
 	return sizeof(digits) - at;
 }
 
+size_t text_format_hex(uint64_t value, size_t least, char *out)
+{
+	size_t digits = value == 0 ? 1 : (size_t)(67 - __builtin_clzll(value)) / 4;
+
+	CHECK(least <= 16);
+	if (digits < least)
+		digits = least;
+	for (size_t i = digits; i-- > 0; value >>= 4)
+		out[i] = "0123456789abcdef"[value & 0xF];
+	return digits;
+}
+
 size_t text_base64url(const void *data, size_t size, char *out)
 {
 	static const char alphabet[] =

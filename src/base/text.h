@@ -17,6 +17,8 @@
 int text_parse_u64(struct slice s, uint64_t *value_r) must_check;
 /* Writes the decimal digits to out (at least 20 bytes, not terminated) and returns their number. */
 size_t text_format_u64(uint64_t value, char *out);
+/* The same in hexadecimal with lower-case letters: at most 16, and at least `least`, by zeros. */
+size_t text_format_hex(uint64_t value, size_t least, char *out);
 /*
  * Encodes as base64url without padding (RFC 4648 §5). out has room for (size * 4 + 2) / 3 bytes.
  * Returns the length.

@@ -2,10 +2,9 @@
 /* All events of a turn leave in one write. */
 #include "endpoint/events.h"
 
-#include <stdio.h>
-
 #include "base/buf.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "endpoint/egress.h"
 #include "http/sse.h"
 #include "session/session_table.h"
@@ -22,20 +21,24 @@ static void writer_renew_keepalive(struct event_writer *writer)
 /* epoch-stream-number, in hexadecimal. */
 struct slice event_id_format(uint32_t epoch, uint64_t stream, uint64_t number, char *out)
 {
-	int n = snprintf(out, EVENT_ID_BYTES, "%08x-%llx-%llx", epoch, (unsigned long long)stream,
-			 (unsigned long long)number);
+	size_t n = text_format_hex(epoch, 8, out);
 
-	CHECK(n > 0 && n < EVENT_ID_BYTES);
-	return slice_of(out, (size_t)n);
+	out[n++] = '-';
+	n += text_format_hex(stream, 1, out + n);
+	out[n++] = '-';
+	n += text_format_hex(number, 1, out + n);
+	return slice_of(out, n);
 }
 
 struct slice event_id_of_client(struct slice client, uint64_t number, char *out)
 {
-	int n = snprintf(out, EVENT_ID_BYTES, "%.*s-%llx", SLICE_ARG(client),
-			 (unsigned long long)number);
+	size_t n = client.n;
 
-	CHECK(n > 0 && n < EVENT_ID_BYTES);
-	return slice_of(out, (size_t)n);
+	CHECK(n + 1 + 16 <= EVENT_ID_BYTES);
+	memcpy(out, client.p, n);
+	out[n++] = '-';
+	n += text_format_hex(number, 1, out + n);
+	return slice_of(out, n);
 }
 
 static struct slice event_id(const struct event_writer *writer, uint64_t number, char *out)

@@ -5,6 +5,7 @@
  */
 #include "endpoint/request_context.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "mcp/revision.h"
@@ -12,12 +13,13 @@
 #include "router/router.h"
 
 /* Returns its length; 0: there is no such field, or it is too long to be one of ours. */
-static size_t keep(struct slice field, char *place, size_t max)
+static unsigned char keep(struct slice field, char *place, size_t max)
 {
+	CHECK(max <= UCHAR_MAX);
 	if (field.n == 0 || field.n > max)
 		return 0;
 	memcpy(place, field.p, field.n);
-	return field.n;
+	return (unsigned char)field.n;
 }
 
 void request_context_init(struct request_context *context, const struct endpoint_request *request)

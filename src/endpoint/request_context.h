@@ -19,8 +19,8 @@ struct request_context {
 	bool has_session;
 	bool has_version;
 	bool has_event;
-	size_t session_length; /* 0: what was sent cannot be an id */
-	size_t version_length;
+	unsigned char session_length; /* 0: what was sent cannot be an id */
+	unsigned char version_length;
 	char session[SESSION_ID_LENGTH];
 	char version[VERSION_BYTES];
 	/* Slices into head_copy, if the version that it names is not a legacy one. */

@@ -62,6 +62,7 @@ struct post {
 	struct post_events *events;
 	struct post_call single;
 };
+_Static_assert(sizeof(struct post) <= MEM_CACHED_MAX, "one is allocated for each call");
 
 /* ---- the life of a post ---- */
 
@@ -138,7 +139,7 @@ static void post_promise_session(struct post *post)
 
 	CHECK(id.n == SESSION_ID_LENGTH);
 	memcpy(post->context.session, id.p, id.n);
-	post->context.session_length = id.n;
+	post->context.session_length = SESSION_ID_LENGTH;
 }
 
 /* From here on the answer is an event stream. */

@@ -3,10 +3,10 @@
  * Answers: what the socket takes is written at once, the rest is queued. What follows the answer, the next
  * request or the end, is decided here; requests are read by conn.c.
  */
-#include <stdio.h>
 #include <sys/uio.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "http/conn_state.h"
 #include "http/reply.h"
 #include "obs/log.h"
@@ -250,14 +250,15 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 
 void http_stream_write(struct http_conn *conn, struct slice bytes)
 {
-	char line[24];
-	int n = snprintf(line, sizeof(line), "%zx\r\n", bytes.n);
+	char line[16 + 2];
+	size_t n = text_format_hex(bytes.n, 1, line);
 
 	CHECK(conn_is_streaming(conn));
 	if (bytes.n == 0)
 		return;
+	memcpy(line + n, "\r\n", 2);
 	if (!conn->is_old)
-		queue(conn, slice_of(line, (size_t)n));
+		queue(conn, slice_of(line, n + 2));
 	queue(conn, bytes);
 	if (!conn->is_old)
 		queue(conn, SLICE_LIT("\r\n"));

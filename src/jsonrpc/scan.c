@@ -81,6 +81,7 @@ static const struct known_member params_members[] = {
 	OF_ENVELOPE("task", task),
 	OF_ENVELOPE("taskId", task_id),
 	OF_ENVELOPE("progressToken", progress_of),
+	OF_ENVELOPE("progress", progress),
 	OF_ENVELOPE("inputResponses", input_responses),
 	OF_ENVELOPE("requestState", request_state),
 	OBJECT("_meta", meta, meta_object),
@@ -103,6 +104,8 @@ static const struct known_object result_meta_object = {
 };
 
 static const struct known_member result_members[] = {
+	OF_ENVELOPE("isError", is_error),
+	OF_ENVELOPE("task", made_task),
 	OF_ENVELOPE("resultType", result_type),
 	OF_ENVELOPE("ttlMs", ttl_ms),
 	OF_ENVELOPE("cacheScope", cache_scope),
@@ -110,6 +113,7 @@ static const struct known_member result_members[] = {
 	OF_ENVELOPE("requestState", resumable_state),
 	OBJECT("_meta", result_meta, result_meta_object),
 };
+#define RESULT_PLAIN 2 /* the first of them, which every revision knows */
 static const struct known_object result_object = {
 	.title = "result",
 	.names = NOT_JUDGED,
@@ -138,7 +142,7 @@ struct scan {
 	bool is_id_repeated;
 	bool has_more_meta;
 	bool is_odd_result;
-	bool has_result_member; /* one that is known */
+	bool has_result_member; /* one that is known, beyond RESULT_PLAIN */
 	bool has_other_members;
 	bool may_be_plainer; /* for what is read under a known name */
 	struct envelope *env;
@@ -249,9 +253,12 @@ static void scan_fault_repeated(struct scan *scan, const struct known_object *ob
 			  SLICE_ARG(scan_printable_name(name)), object->title);
 }
 
-/* Rules for names: what we read under a name, nobody behind us may read otherwise. */
+/*
+ * Rules for names that are not known: what we read under a name, nobody behind us may read
+ * otherwise.
+ */
 static void scan_check_name(struct scan *scan, const struct known_object *object,
-			    const struct json *written, bool is_known, struct names *names)
+			    const struct json *written, struct names *names)
 {
 	struct slice name = scan_without_quotes(written->text);
 
@@ -262,7 +269,7 @@ static void scan_check_name(struct scan *scan, const struct known_object *object
 			  "a member name in %s is written with an escape", object->title);
 	else if (names_add(names, name))
 		scan_fault_repeated(scan, object, name);
-	for (size_t i = 0; !is_known && scan->fault.kind == ERROR_NONE && i < object->count; i++) {
+	for (size_t i = 0; scan->fault.kind == ERROR_NONE && i < object->count; i++) {
 		struct slice known = object->members[i].name;
 
 		if (text_is_lookalike(name, known))
@@ -292,12 +299,42 @@ static struct json *scan_place(struct scan *scan, const struct known_member *kno
 	return (struct json *)(void *)(base + known->at);
 }
 
+/* A member that nobody reads here. */
+static int scan_other_member(struct scan *scan, const struct known_object *object,
+			     const struct json *name, struct names *names)
+{
+	struct json ignored;
+
+	if (object->names == NOT_JUDGED)
+		scan->is_odd_result |=
+			name->has_escape ||
+			scan_resembles_known(object, scan_without_quotes(name->text));
+	else if (object->names == JUDGED || !scan->is_lenient)
+		scan_check_name(scan, object, name, names);
+	scan->has_more_meta |= object == &meta_object;
+	scan->has_other_members |= object == &envelope_object;
+	return grammar_value(&scan->grammar, &ignored);
+}
+
+/* A known one that stands there already: the first counts, where that is not a fault. */
+static int scan_repeated_member(struct scan *scan, const struct known_object *object,
+				const struct known_member *known)
+{
+	struct json ignored;
+
+	if (object->names == JUDGED || (object->names == JUDGED_IF_STRICT && !scan->is_lenient))
+		scan_fault_repeated(scan, object, known->name);
+	scan->is_odd_result |= object->names == NOT_JUDGED;
+	scan->is_id_repeated |= scan_place(scan, known) == &scan->own.id;
+	return grammar_value(&scan->grammar, &ignored);
+}
+
 static int scan_object_member(struct scan *scan, const struct known_object *object,
 			      struct names *names)
 {
 	const struct known_member *known = object->members;
 	const struct known_member *end = known + object->count;
-	struct json name, unknown;
+	struct json name;
 	struct json *value_r;
 	struct slice plain;
 
@@ -306,23 +343,13 @@ static int scan_object_member(struct scan *scan, const struct known_object *obje
 	plain = scan_without_quotes(name.text);
 	while (known < end && !slice_is_equal(known->name, plain))
 		known++;
-	if (object->names == NOT_JUDGED)
-		scan->is_odd_result |=
-			name.has_escape || (known == end && scan_resembles_known(object, plain));
-	else if (object->names == JUDGED || !scan->is_lenient)
-		scan_check_name(scan, object, &name, known < end, names);
-	if (known == end) {
-		scan->has_more_meta |= object == &meta_object;
-		scan->has_other_members |= object == &envelope_object;
-		return grammar_value(&scan->grammar, &unknown);
-	}
+	if (known == end)
+		return scan_other_member(scan, object, &name, names);
 	value_r = scan_place(scan, known);
-	scan->has_result_member |= object == &result_object;
-	if (value_r->type != JSON_ABSENT) {
-		scan->is_id_repeated |= value_r == &scan->own.id;
-		scan->is_odd_result |= object->names == NOT_JUDGED;
-		return grammar_value(&scan->grammar, &unknown);
-	}
+	if (value_r->type != JSON_ABSENT)
+		return scan_repeated_member(scan, object, known);
+	scan->has_result_member |=
+		object == &result_object && known >= result_members + RESULT_PLAIN;
 	if ((known->inner != NULL ? scan_object(scan, known->inner, value_r) :
 				    grammar_value(&scan->grammar, value_r)) < 0)
 		return -1;
@@ -353,7 +380,8 @@ static int scan_object(struct scan *scan, const struct known_object *object, str
 	}
 	if (step == GRAMMAR_CLOSED && names_find_repeated(&names, &repeated))
 		scan_fault_repeated(scan, object, repeated);
-	free(names.heap);
+	if (names.heap != NULL)
+		free(names.heap);
 	CHECK(grammar->p > begin || step == GRAMMAR_FAILED);
 	*value_r = (struct json){ JSON_OBJECT, false, slice_between(begin, grammar->p) };
 	return step == GRAMMAR_CLOSED ? 0 : -1;
@@ -390,18 +418,23 @@ static int scan_text(struct scan *scan, struct slice text, struct slice all, str
 			 (size_t)(grammar->p - all.p));
 }
 
-/* Whether the id is a number with a fraction or an exponent, and may not be one. */
-static bool scan_is_fraction(const struct scan *scan)
+/* An integer with a fraction or an exponent is only legal where it is ours: in an answer. */
+static bool scan_is_integer(const struct scan *scan, bool *is_fraction_r)
 {
 	const struct json *id = &scan->own.id;
-	/* The id of an answer is ours. */
 	bool may_be_integral = scan->is_lenient || scan->own.method.type == JSON_ABSENT;
 	bool has_fraction = false;
 	long long number;
 
-	for (size_t i = 0; id->type == JSON_NUMBER && i < id->text.n; i++)
+	*is_fraction_r = false;
+	if (scan_int(*id, &number) == 0)
+		return true;
+	for (size_t i = 0; i < id->text.n; i++)
 		has_fraction |= id->text.p[i] == '.' || (id->text.p[i] | 0x20) == 'e';
-	return has_fraction && (!may_be_integral || value_read_integer(*id, &number) < 0);
+	if (has_fraction && may_be_integral && value_read_integer(*id, &number) == 0)
+		return true;
+	*is_fraction_r = has_fraction;
+	return false;
 }
 
 /* *id_r is the id if it is a legal one, else absent. */
@@ -409,8 +442,8 @@ static int scan_judge_id(const struct scan *scan, size_t id_max, struct json *id
 			 struct error *err)
 {
 	const struct json *id = &scan->own.id;
-	bool is_fraction = scan_is_fraction(scan);
-	long long number;
+	bool is_fraction = false;
+	bool is_integer = id->type == JSON_NUMBER && scan_is_integer(scan, &is_fraction);
 
 	*id_r = (struct json){ .type = JSON_ABSENT };
 	if (scan->is_id_repeated)
@@ -424,8 +457,7 @@ static int scan_judge_id(const struct scan *scan, size_t id_max, struct json *id
 		return error_set(err, ERROR_INVALID, "the id is neither a string nor an integer");
 	if (id->text.n > id_max)
 		return error_set(err, ERROR_LIMIT, "the id is longer than %zu bytes", id_max);
-	if (id->type == JSON_NUMBER && scan_int(*id, &number) < 0 &&
-	    value_read_integer(*id, &number) < 0)
+	if (id->type == JSON_NUMBER && !is_integer)
 		return error_set(err, ERROR_INVALID, "the id is an integer of more than 64 bits");
 	*id_r = *id;
 	return 0;
@@ -595,8 +627,10 @@ int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned 
 		  struct envelope *env_r, struct error *err)
 {
 	struct envelope kept;
+	size_t size = sizeof(*env_r);
 
-	memset(env_r, 0, sizeof(*env_r));
+	__asm__("" : "+r"(size)); /* or the compiler writes word by word what memset does at once */
+	memset(env_r, 0, size);
 	if (scan_whole(text, limits, flags, env_r, err) == 0)
 		return 0;
 	kept = (struct envelope){ .id = env_r->id, .may_be_plainer = env_r->may_be_plainer };

@@ -54,6 +54,7 @@ struct envelope {
 	struct json task;
 	struct json task_id;         /* taskId */
 	struct json progress_of;     /* progressToken */
+	struct json progress;
 	struct json input_responses; /* inputResponses */
 	struct json request_state;   /* requestState */
 	struct json meta;            /* _meta */
@@ -65,6 +66,8 @@ struct envelope {
 	struct json log_level;           /* io.modelcontextprotocol/logLevel */
 	bool has_more_meta;              /* has other members */
 	/* direct members of result, when it is an object; of repeated ones the first */
+	struct json is_error;        /* isError */
+	struct json made_task;       /* task */
 	struct json result_type;     /* resultType */
 	struct json ttl_ms;          /* ttlMs */
 	struct json cache_scope;     /* cacheScope */
@@ -76,7 +79,7 @@ struct envelope {
 	struct json related_task; /* io.modelcontextprotocol/related-task */
 	/* In result or result._meta, one of these names is repeated or a name has an escape. */
 	bool is_odd_result;
-	/* The result is an object, has none of these members, and is not odd. */
+	/* The result is an object, has none of them but isError and task, and is not odd. */
 	bool is_plain_result;
 	bool has_line_break; /* raw CR or LF between tokens: must not reach a line or an event */
 	/* SCAN_LENIENT tolerated something: rewrite the message before forwarding */

@@ -219,18 +219,28 @@ struct json scan_path(struct slice object, const char *const *path, size_t lengt
 	return value;
 }
 
+#define DIGITS_SAFE 18 /* so many fit into a long long, whatever they are */
+
 int scan_int(struct json value, long long *number_r)
 {
 	bool is_negative = value.text.n > 0 && value.text.p[0] == '-';
+	const char *at = value.text.p + is_negative;
+	const char *end = value.text.p + value.text.n;
+	bool is_safe = end - at <= DIGITS_SAFE;
 	long long number = 0;
 
-	if (value.type != JSON_NUMBER || value.text.n == is_negative)
+	if (value.type != JSON_NUMBER || at == end)
 		return -1;
-	for (size_t i = is_negative; i < value.text.n; i++) {
-		int digit = value.text.p[i] - '0';
+	for (; at < end; at++) {
+		int digit = *at - '0';
 
-		if (digit < 0 || digit > 9 || __builtin_mul_overflow(number, 10, &number) ||
-		    __builtin_add_overflow(number, is_negative ? -digit : digit, &number))
+		if (digit < 0 || digit > 9)
+			return -1;
+		digit = is_negative ? -digit : digit;
+		if (is_safe)
+			number = number * 10 + digit;
+		else if (__builtin_mul_overflow(number, 10, &number) ||
+			 __builtin_add_overflow(number, digit, &number))
 			return -1;
 	}
 	*number_r = number;

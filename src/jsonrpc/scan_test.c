@@ -635,6 +635,8 @@ static void plain_results_are_reported(void **state)
 		{ "{}", true },
 		{ "{\"content\":[{\"_meta\":{}}],\"structuredContent\":{\"ttlMs\":1}}", true },
 		{ "{\"content\":[\"\\n\"],\"a\":1,\"a\":2}", true },
+		{ "{\"isError\":true,\"task\":{}}", true },
+		{ "{\"isError\":true,\"ISERROR\":false}", false },
 		{ "{\"a\":1,\"_META\":{}}", false }, /* SEC-41 */
 		{ "{\"resultType\":null}", false },
 		{ "{\"content\":[],\"ttlMs\":1}", false },
@@ -674,6 +676,8 @@ static void members_of_results_are_found(void **state)
 		{ "{\"_meta\":{\"a\":1,\"a\":2,\"b\":{\"\\u0061\":1}}}", false },
 		{ "{\"resultType\":\"complete\",\"resultType\":\"task\"}", true },
 		{ "{\"_meta\":{},\"_meta\":{}}", true },
+		{ "{\"isError\":true,\"isError\":false}", true },
+		{ "{\"task\":{},\"task\":{}}", true },
 		{ "{\"ttlMs\":1,\"content\":[],\"ttlMs\":1}", true },
 		{ "{\"cacheScope\":1,\"cacheScope\":1}", true },
 		{ "{\"requestState\":\"\",\"requestState\":\"\"}", true },
@@ -684,12 +688,15 @@ static void members_of_results_are_found(void **state)
 	};
 	struct envelope env = scan_good(
 		"{" V "\"id\":1,\"result\":{\"resultType\":\"complete\",\"ttlMs\":5,\"content\":[],"
+		"\"isError\":true,\"task\":{\"taskId\":\"t\"},"
 		"\"cacheScope\":\"public\",\"inputRequests\":{},\"requestState\":\"s\",\"_meta\":{"
 		"\"" MODERN "related-task\":{\"taskId\":\"t\"},\"" MODERN
 		"serverInfo\":{\"name\":\"n\"}}}}",
 		SCAN_LENIENT);
 	char text[256];
 
+	assert_int_equal(env.is_error.type, JSON_TRUE);
+	assert_slice(env.made_task.text, "{\"taskId\":\"t\"}");
 	assert_slice(env.result_type.text, "\"complete\"");
 	assert_slice(env.ttl_ms.text, "5");
 	assert_slice(env.cache_scope.text, "\"public\"");

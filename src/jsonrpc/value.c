@@ -65,23 +65,22 @@ int value_read_integer(struct json value, long long *number_r)
 	return shift(number_r, point);
 }
 
-int value_read_own_id(struct json value, uint64_t *id_r)
+uint64_t value_own_id(struct json value)
 {
 	struct buf room = { 0 };
 	struct slice digits;
 	long long number;
-	int result = -1;
+	uint64_t id = 0;
 
 	if (value.type == JSON_NUMBER) {
-		if (value_read_integer(value, &number) < 0 || number < 0)
-			return -1;
-		*id_r = (uint64_t)number;
-		return 0;
+		if (scan_int(value, &number) < 0 && value_read_integer(value, &number) < 0)
+			return 0;
+		return number > 0 ? (uint64_t)number : 0;
 	}
-	if (scan_read_string(value, &room, &digits) == 0)
-		result = text_parse_u64(digits, id_r);
+	if (scan_read_string(value, &room, &digits) == 0 && text_parse_u64(digits, &id) < 0)
+		id = 0;
 	buf_fini(&room);
-	return result;
+	return id;
 }
 
 #define SPELLING_MAX 6 /* bytes that an escape takes for one */

@@ -16,10 +16,10 @@
 /* As scan_int, for every way to write an integer: 1.0, 1e0, 10E-1. */
 int value_read_integer(struct json value, long long *number_r) must_check;
 /*
- * Reads one of our own ids, which are positive numbers, as a peer hands it back: as any spelling of the
- * number, or as a string of its digits.
+ * One of our own ids, which are positive numbers, as a peer hands it back: as any spelling of the
+ * number, or as a string of its digits. 0: it is none.
  */
-int value_read_own_id(struct json value, uint64_t *id_r) must_check;
+uint64_t value_own_id(struct json value);
 /* Whether two values, scanned as valid, are the same id. Strings and numbers never are. */
 bool value_is_same_id(struct slice left, struct slice right);
 

@@ -317,41 +317,11 @@ void result_send_no_room(struct call *call)
 
 /* ---- responses of servers ---- */
 
-static const char *skip_spaces(const char *at, const char *end)
-{
-	while (at < end && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n'))
-		at++;
-	return at;
-}
-
-/*
- * Whether some member `isError`, at whatever depth, may be true. It is searched for by its rarest
- * letter: nearly all results say false, and need not be parsed to find out where the member is.
- */
-static bool may_say_error(struct slice text)
-{
-	static const struct slice name = SLICE("\"isError\"");
-	const char *end = text.p + text.n;
-
-	for (const char *at = text.p; (at = memchr(at, 'E', (size_t)(end - at))) != NULL; at++) {
-		const char *next;
-
-		if (at - text.p < 3 || !slice_has_prefix(slice_between(at - 3, end), name))
-			continue;
-		next = skip_spaces(at - 3 + name.n, end);
-		if (next < end && *next == ':' && (next = skip_spaces(next + 1, end)) < end &&
-		    *next == 't')
-			return true;
-	}
-	return false;
-}
-
 /* Whether the tool itself reports that it has failed. */
 static bool is_tool_error(const struct call *call, const struct envelope *env)
 {
 	return call->method->id == METHOD_TOOLS_CALL && env->kind == ENVELOPE_RESULT &&
-	       may_say_error(env->result.text) &&
-	       scan_member(env->result.text, SLICE_LIT("isError")).type == JSON_TRUE;
+	       env->is_error.type == JSON_TRUE;
 }
 
 static void send_with_client_id(struct call *call, const struct envelope *env)

@@ -114,21 +114,20 @@ void running_tasks_note_response(struct call *call, const struct envelope *env)
 	const struct client *client = call->client;
 	const struct upstream *upstream = call->request.upstream;
 	struct slice result = env->result.text;
-	struct json made, id;
+	struct json id;
 
 	if (env->kind != ENVELOPE_RESULT || client->session == NULL ||
 	    (pool_is_shared(client->pool) && client->pool->principal == NULL) ||
 	    !(client->revision->features & upstream->revision->features & REVISION_TASKS))
 		return;
 	if (call->method->id == METHOD_TOOLS_CALL) {
-		made = scan_member(result, SLICE_LIT("task"));
-		id = scan_member(made.text, SLICE_LIT("taskId"));
-		if (made.type != JSON_OBJECT || !task_id_is_fit(id))
+		id = scan_member(env->made_task.text, SLICE_LIT("taskId"));
+		if (!task_id_is_fit(id))
 			return;
 		/* Two tasks with the same id are one task, whose owner does not change. */
 		if (running_tasks_find_named(upstream, id) == NULL)
 			begin(call, id.text);
-		running_tasks_note_status(upstream, made.text);
+		running_tasks_note_status(upstream, env->made_task.text);
 	} else if (slice_is_equal(call->method->name, SLICE_LIT("tasks/result"))) {
 		end(upstream, scan_path(result, related, ARRAY_LEN(related)));
 	} else if (call->method->id == METHOD_TASKS) {

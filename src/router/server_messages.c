@@ -172,17 +172,17 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 
 /* ---- notifications ---- */
 
-static bool progress_increases(double *last, struct slice params)
+static bool progress_increases(double *last, struct json value)
 {
-	struct json value = scan_member(params, SLICE_LIT("progress"));
 	char digits[64];
 	double progress;
+	long long number;
 
 	if (value.type != JSON_NUMBER || value.text.n >= sizeof(digits))
 		return false;
 	memcpy(digits, value.text.p, value.text.n);
 	digits[value.text.n] = '\0';
-	progress = strtod(digits, NULL);
+	progress = scan_int(value, &number) == 0 ? (double)number : strtod(digits, NULL);
 	if (!(progress > *last))
 		return false;
 	*last = progress;
@@ -202,7 +202,7 @@ static bool take_task_progress(struct upstream *upstream, const struct envelope 
 	struct splice_edit edit = { token.text, { NULL, 0 } };
 	struct msg *msg;
 
-	if (task == NULL || !progress_increases(&task->progress, env->params.text))
+	if (task == NULL || !progress_increases(&task->progress, env->progress))
 		return false;
 	edit.with = task->client_token;
 	msg = client_copy_message(env, &edit, 1);
@@ -229,7 +229,7 @@ static void take_progress(struct upstream *upstream, const struct envelope *env)
 	if (call != NULL)
 		call_renew(call);
 	if (call == NULL || call->token.n == 0 ||
-	    !progress_increases(&call->progress, env->params.text)) {
+	    !progress_increases(&call->progress, env->progress)) {
 		upstream_note_stray(upstream, COUNTER_CHILD_STRAY_PROGRESS, env);
 		return;
 	}

@@ -462,11 +462,7 @@ void server_request_withdraw(struct server_request *request)
 
 struct server_request *server_request_find(const struct client *client, struct json downstream_id)
 {
-	uint64_t id;
-
-	if (value_read_own_id(downstream_id, &id) < 0)
-		return NULL;
-	return map_find(&client->server_requests.by_id, id);
+	return map_find(&client->server_requests.by_id, value_own_id(downstream_id));
 }
 
 struct server_request *server_request_find_of_server(const struct client *client,

@@ -539,9 +539,7 @@ struct upstream_request *upstream_only_request(const struct upstream *upstream)
 
 struct upstream_request *upstream_find_request(const struct upstream *upstream, struct json id)
 {
-	uint64_t number;
-
-	return value_read_own_id(id, &number) < 0 ? NULL : map_find(&upstream->requests, number);
+	return map_find(&upstream->requests, value_own_id(id));
 }
 
 size_t upstream_load(const struct upstream *upstream)
@@ -563,12 +561,8 @@ void upstream_note_stray(struct upstream *upstream, enum counter counter,
 /* Whether it is for our handshake, the only request in flight at that time. */
 static bool is_of_handshake(const struct upstream *upstream, struct json id)
 {
-	uint64_t number;
-
-	if (upstream->state != UPSTREAM_HANDSHAKE)
-		return false;
-	return id.type == JSON_ABSENT ||
-	       (value_read_own_id(id, &number) == 0 && number == upstream->handshake_id);
+	return upstream->state == UPSTREAM_HANDSHAKE &&
+	       (id.type == JSON_ABSENT || value_own_id(id) == upstream->handshake_id);
 }
 
 /* The request has been answered: also one that was given up, or because of its answer. */
@@ -588,13 +582,11 @@ static void upstream_end_leftover(struct upstream *upstream, uint64_t number)
 /* A response to no request in flight; a settling upstream may be waiting for it. */
 static void upstream_on_stray_response(struct upstream *upstream, const struct envelope *env)
 {
-	uint64_t id = 0;
+	uint64_t id = value_own_id(env->id);
 
 	upstream_note_stray(upstream, COUNTER_CHILD_STRAY_RESPONSES, env);
-	if (value_read_own_id(env->id, &id) < 0)
-		return;
 	upstream_end_leftover(upstream, id);
-	if (upstream->state != UPSTREAM_SETTLING ||
+	if (id == 0 || upstream->state != UPSTREAM_SETTLING ||
 	    (id != upstream->settling_id && id != upstream->probe_id))
 		return;
 	if (id == upstream->probe_id && upstream->settles_by_answer) {
@@ -615,9 +607,8 @@ static void upstream_on_stray_response(struct upstream *upstream, const struct e
 static bool is_of_notification(struct upstream *upstream, const struct envelope *env)
 {
 	long long code;
-	uint64_t id;
 
-	if (value_read_own_id(env->id, &id) == 0 && id > upstream->notified_after_id)
+	if (upstream->notifications > 0 && value_own_id(env->id) > upstream->notified_after_id)
 		upstream->notifications = 0;
 	if (env->kind != ENVELOPE_ERROR || env->id.type != JSON_ABSENT ||
 	    upstream->notifications == 0 ||
@@ -689,7 +680,6 @@ void upstream_refuse_request(struct upstream *upstream, struct json id, const ch
 void upstream_on_malformed(struct upstream *upstream, struct json id, enum reason reason)
 {
 	struct upstream_request *request;
-	uint64_t number;
 
 	if (id.type == JSON_ABSENT)
 		return;
@@ -698,8 +688,7 @@ void upstream_on_malformed(struct upstream *upstream, struct json id, enum reaso
 		upstream_refuse(upstream);
 	else if (request != NULL)
 		request->ops->on_malformed(request, reason);
-	if (value_read_own_id(id, &number) == 0)
-		upstream_end_leftover(upstream, number);
+	upstream_end_leftover(upstream, value_own_id(id));
 }
 
 void upstream_on_message(struct upstream *upstream, const struct envelope *env)

@@ -32,13 +32,13 @@ static void check_meaning(struct slice text, struct slice plain)
 static void check_id(struct json id)
 {
 	struct buf other = { 0 };
+	uint64_t own = value_own_id(id);
 	long long number;
-	uint64_t own;
 
 	if (id.type == JSON_ABSENT)
 		return;
 	CHECK(value_is_same_id(id.text, id.text));
-	if (value_read_own_id(id, &own) == 0 && id.type == JSON_NUMBER)
+	if (own > 0 && id.type == JSON_NUMBER)
 		CHECK(value_read_integer(id, &number) == 0 && (uint64_t)number == own);
 	if (id.type == JSON_NUMBER && scan_int(id, &number) == 0) {
 		buf_append_slice(&other, id.text);
