@@ -52,6 +52,7 @@ SCENARIOS = {
     "k4": ("64-byte echo, a new connection for each call, 4 at a time", "--connections 4 --reconnect", "rps", True),
     "k4r": ("as k4; with TLS the session is resumed", "--connections 4 --reconnect --resume", "rps", True),
     "n64": ("64-byte echo, 64 connections and sessions: instructions of its own for a call (callgrind)", "--connections 64", "instructions", False),
+    "n1": ("as n64, 1 connection", "--connections 1", "instructions", False),
     "n64p": ("as n64, 1 KiB: what policy costs", "--connections 64 --payload 1024", "instructions", False),
     "n64g": ("as n64, 16 connections, 100 progress notifications in a call", "--connections 16 --tool progress --count 100",
              "instructions", False),
