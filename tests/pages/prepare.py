@@ -47,10 +47,10 @@ def shims(folder, programs, trees):
 
 def session(session, name):
     """What certain sessions need beyond that."""
-    if name == "README.md: import":
+    if name == "docs/guides/first-steps.md: import":
         os.makedirs(session.home + "/.config/Claude")
         write(session.home + "/.config/Claude/claude_desktop_config.json", MCP_SERVERS)
-    if name in ("README.md: demo", "README.md: install"):
+    if name in ("docs/guides/first-steps.md: demo", "docs/guides/service.md: install"):
         os.symlink(os.path.realpath(session.bin), session.home + "/build")
     if name == "docs/auth/README.md: OAuth":  # curl comes to the public name
         write(session.home + "/.curlrc", 'resolve = "mcp.example.com:443:127.0.0.1"\ncacert = "%s/etc/mcpgated/tls.crt"\n' % session.folder)
