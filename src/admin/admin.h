@@ -2,7 +2,7 @@
 /*
  * The operator's interface, over HTTP on its own socket: reports as JSON, metrics for Prometheus,
  * the servers' stderr, a few commands, and the servers themselves at /mcp/NAME. Whoever can open
- * the socket is the operator; the servers' own processes are rejected. product.md §3, SEC-17.
+ * the socket is the operator; the servers' own processes are rejected. mcpgated(1), SEC-17.
  */
 #ifndef MCPGATED_ADMIN_ADMIN_H
 #define MCPGATED_ADMIN_ADMIN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The configuration, from the file, the command line or an imported JSON file: checked, and with
- * every default filled in. Immutable once loaded. product.md §4 is the contract.
+ * every default filled in. Immutable once loaded. mcpgated.yaml(5) is the contract.
  */
 #ifndef MCPGATED_CONFIG_CONFIG_H
 #define MCPGATED_CONFIG_CONFIG_H

@@ -2,7 +2,7 @@
 /*
  * Merges the YAML file of a configuration and the files that it includes into one tree. Included
  * files may only have servers, auth.tokens and auth.issuers, so that what applies to all is in one
- * place. product.md §4
+ * place. mcpgated.yaml(5)
  */
 #ifndef MCPGATED_CONFIG_INCLUDE_H
 #define MCPGATED_CONFIG_INCLUDE_H

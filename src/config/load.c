@@ -161,7 +161,7 @@ static void load_authorities(const struct types_context *context, const struct t
 
 /* ---- what follows from the options ---- */
 
-/* "/a/mcp" -> "/a/LAST"; a path that ends otherwise gets one part more. product.md §3 */
+/* "/a/mcp" -> "/a/LAST"; a path that ends otherwise gets one part more. mcpgated(1) */
 static struct slice beside(struct slice path, const char *last)
 {
 	if (path.n >= 4 && memcmp(path.p + path.n - 4, "/mcp", 4) == 0)

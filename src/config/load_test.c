@@ -80,7 +80,7 @@ static void assert_problems(const char *yaml, const char *const *expected)
 /* The smallest good file; what a test wants follows. */
 #define SERVER "servers: {a: {command: x}}\n"
 
-/* DEF-01, DEF-08, DEF-09 and the numbers of product.md §4 */
+/* DEF-01, DEF-08, DEF-09 and the numbers of mcpgated.yaml(5) */
 static void test_defaults_of_the_daemon(void **state)
 {
 	struct outcome outcome = load_good(SERVER);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One function per rule. threats.md DEF-01, DEF-02, DEF-04; product.md §2, §3. */
+/* One function per rule. threats.md DEF-01, DEF-02, DEF-04; mcpgated(1). */
 #include "config/rules.h"
 
 #include <ctype.h>

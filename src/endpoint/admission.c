@@ -415,7 +415,7 @@ static bool check_scopes(struct admission *admission)
 	return false;
 }
 
-/* What the server's rules do not allow is treated as if it did not exist. product.md §5, SEC-50 */
+/* What the server's rules do not allow is treated as if it did not exist. mcpgated.yaml(5), SEC-50 */
 static bool check_permissions(struct admission *admission)
 {
 	const struct caller *caller = admission->caller;

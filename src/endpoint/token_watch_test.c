@@ -90,7 +90,7 @@ static void a_denied_token_ends_its_stream(void **state)
 	assert_int_equal(ended, REASON_DENIED);
 }
 
-/* product.md §4: by the rules that hold now, with the rights that follow from them. */
+/* mcpgated.yaml(5): by the rules that hold now, with the rights that follow from them. */
 static void another_configuration_judges(void **state)
 {
 	struct static_token token = { .name = SLICE("ci"), .rights = { .needs_scopes = true } };

@@ -2,7 +2,7 @@
 /*
  * The stderr lines that say where the servers are, printed once in the life of a daemon. The line
  * of a server with a trial start (start.try) also says what the server is; it waits for the gateway
- * to report that, for two seconds at most. systemd and probes do not wait. product.md §2.
+ * to report that, for two seconds at most. systemd and probes do not wait. mcpgated(1).
  */
 #ifndef MCPGATED_KEEPER_ANNOUNCEMENT_H
 #define MCPGATED_KEEPER_ANNOUNCEMENT_H

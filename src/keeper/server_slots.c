@@ -162,7 +162,7 @@ static size_t count_younger(const struct server_slots *slots, size_t number)
 	return count;
 }
 
-/* Sessions of a name that has gone have a limit in time, those of one that is back have none any more. product.md §4 */
+/* Sessions of a name that has gone have a limit in time, those of one that is back have none any more. mcpgated.yaml(5) */
 static void bound_retiring(struct server_slots *slots, size_t number)
 {
 	struct server_slot *slot = &slots->slots[number];

@@ -131,7 +131,7 @@ static void next_gateway_has_none_of_them(void **state)
 	assert_true(may_start(2));
 }
 
-/* Whatever the gateway says. product.md §4 */
+/* Whatever the gateway says. mcpgated.yaml(5) */
 static void removed_servers_have_the_drain_time(void **state)
 {
 	begin_with("a: {}, b: {}");

@@ -42,7 +42,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* product.md §4: what is counted goes on in another configuration. */
+/* mcpgated.yaml(5): what is counted goes on in another configuration. */
 static void a_limit_is_known_again(void **state)
 {
 	static const struct slice shorter[] = { SLICE("create_*") };

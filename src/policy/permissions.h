@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who may use which tools, prompts, resources and resource templates of a server, by name. Pure
- * functions; they do not know what a refusal leads to. product.md §4, SEC-50, SEC-56.
+ * functions; they do not know what a refusal leads to. mcpgated.yaml(5), SEC-50, SEC-56.
  */
 #ifndef MCPGATED_POLICY_PERMISSIONS_H
 #define MCPGATED_POLICY_PERMISSIONS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rate limits per caller: token buckets. Callers are identified, and refusals handled, in the
- * layers above. product.md §4
+ * layers above. mcpgated.yaml(5)
  */
 #ifndef MCPGATED_POLICY_RATE_H
 #define MCPGATED_POLICY_RATE_H

@@ -2,7 +2,7 @@
 /*
  * The roles defined by the operator: who has them, and what they allow on which server. Pure
  * functions; auth/grant reads the tokens. The tools that a static token lists for itself form a
- * role that only this token has. product.md §4, SEC-56.
+ * role that only this token has. mcpgated.yaml(5), SEC-56.
  */
 #ifndef MCPGATED_POLICY_ROLES_H
 #define MCPGATED_POLICY_ROLES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server may do to the process that is started only to see what it is (start.try). product.md §2 */
+/* What a server may do to the process that is started only to see what it is (start.try). mcpgated(1) */
 #include "router/era_stage.h"
 #include "upstream/first_look.h"
 

@@ -3,7 +3,7 @@
  * Counts a call as in flight for its caller: at its server and at the entry of tools.limits for its
  * tool, where such limits exist. A call that has become a task keeps counting, owned by whoever
  * tracks the task. It counts until the server has answered or its process is gone, although nobody
- * may wait for it any more: the server works on. product.md §4, concurrency
+ * may wait for it any more: the server works on. mcpgated.yaml(5), concurrency
  */
 #ifndef MCPGATED_ROUTER_IN_FLIGHT_H
 #define MCPGATED_ROUTER_IN_FLIGHT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filters a server's lists to what a client may use, so that lists and calls agree. product.md §4.
+ * Filters a server's lists to what a client may use, so that lists and calls agree. mcpgated.yaml(5).
  */
 #ifndef MCPGATED_ROUTER_LISTING_H
 #define MCPGATED_ROUTER_LISTING_H

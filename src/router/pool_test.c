@@ -215,7 +215,7 @@ static void cursors_name_their_child(void **state)
 	assert_non_null(strstr(buf_terminate(&first->response), "\"code\":-32602"));
 }
 
-/* product.md §4 requests_per_process: the rest of a list is a request like others. */
+/* mcpgated.yaml(5) requests_per_process: the rest of a list is a request like others. */
 static void cursors_respect_the_limit(void **state)
 {
 	struct member *a = begin();
@@ -1492,7 +1492,7 @@ static void start_warm(size_t count)
 	settle();
 }
 
-/* product.md §4 pool.warm: the process is there before its session, and has heard nothing. */
+/* mcpgated.yaml(5) pool.warm: the process is there before its session, and has heard nothing. */
 static void warm_set_are_taken(void **state)
 {
 	struct front *front;
@@ -1616,7 +1616,7 @@ static void old_spares_may_end(void **state)
 	}
 }
 
-/* product.md §4 pool.min */
+/* mcpgated.yaml(5) pool.min */
 static void some_are_kept(void **state)
 {
 	servers[0].conf.pool_min = 1;
@@ -1668,7 +1668,7 @@ static void many_sessions_get_more(void **state)
 	assert_int_equal(keeper.count, 2); /* pool.max */
 }
 
-/* product.md §4 limits.processes */
+/* mcpgated.yaml(5) limits.processes */
 static void all_servers_have_a_limit(void **state)
 {
 	fleet.max = 1;
@@ -1692,7 +1692,7 @@ static struct front *open_neighbour(void)
 	return open_session_at(&servers[1], &router.sessions.principals.anonymous, INITIALIZE);
 }
 
-/* product.md §4: what is idle elsewhere goes if that makes room, and only then; for sessions of their own as well. */
+/* mcpgated.yaml(5): what is idle elsewhere goes if that makes room, and only then; for sessions of their own as well. */
 static void idle_ones_make_room_where_it_helps(void **state)
 {
 	fleet.max = 2;

@@ -3,7 +3,7 @@
  * A process of a server that is started with the gateway only to see whether it can be started,
  * what it is and how many tools it has (servers.NAME.start.try). The operator can read this in the
  * log before the first client connects, and whatever a start has to download is there by then.
- * Whoever needs a process meanwhile waits until this one has answered or failed. product.md §2.
+ * Whoever needs a process meanwhile waits until this one has answered or failed. mcpgated(1).
  */
 #ifndef MCPGATED_UPSTREAM_FIRST_LOOK_H
 #define MCPGATED_UPSTREAM_FIRST_LOOK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processes that are started before a client needs them, and wait for a handshake, so that the
- * client does not wait for the start. product.md §4 pool.warm.
+ * client does not wait for the start. mcpgated.yaml(5) pool.warm.
  */
 #ifndef MCPGATED_UPSTREAM_WARM_H
 #define MCPGATED_UPSTREAM_WARM_H

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another configuration while the daemon runs. architecture.md, "Reload"; product.md §2, §4."""
+"""Another configuration while the daemon runs. architecture.md, "Reload"; mcpgated(1), mcpgated.yaml(5)."""
 import hashlib
 import json
 import os

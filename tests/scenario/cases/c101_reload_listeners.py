@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listeners that come, change and go at a reload. product.md §4, "Reload"; architecture.md, "Reload"."""
+"""Listeners that come, change and go at a reload. mcpgated.yaml(5), "Reload"; architecture.md, "Reload"."""
 import contextlib
 import json
 import os

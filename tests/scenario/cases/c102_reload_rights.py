@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may what, when another configuration comes while the daemon runs. product.md §4, architecture.md "Reload"."""
+"""Who may what, when another configuration comes while the daemon runs. mcpgated.yaml(5), architecture.md "Reload"."""
 import json
 import os
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the gateway keeps of a server's output, and calls that wait, when another configuration comes. product.md §4."""
+"""What the gateway keeps of a server's output, and calls that wait, when another configuration comes. mcpgated.yaml(5)."""
 import hashlib
 import json
 import os

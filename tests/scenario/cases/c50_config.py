@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command line and configuration: what is accepted, what is refused and how. product.md §2, §4."""
+"""Command line and configuration: what is accepted, what is refused and how. mcpgated(1), mcpgated.yaml(5)."""
 import json
 import os
 import re

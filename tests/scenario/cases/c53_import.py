@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files in which clients keep their servers (--import): what is taken over, and what is said of the rest. product.md §2."""
+"""The files in which clients keep their servers (--import): what is taken over, and what is said of the rest. mcpgated(1)."""
 import os
 import re
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens that the operator denies, or their issuer revokes: what is refused, what ends, and how soon. oauth.md §10, §13; product.md §2, §3."""
+"""Tokens that the operator denies, or their issuer revokes: what is refused, what ends, and how soon. oauth.md §10, §13; mcpgated(1)."""
 import hashlib
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator's side: the admin socket. product.md §2, §3, §5; threats.md SEC-17."""
+"""The operator's side: the admin socket. mcpgated(1); threats.md SEC-17."""
 import hashlib
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mcpgatectl, every command, from outside. product.md §2."""
+"""mcpgatectl, every command, from outside. mcpgatectl(1)."""
 import hashlib
 import json
 import os

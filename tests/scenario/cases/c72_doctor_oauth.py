@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mcpgatectl doctor --oauth: each step of a client's way, and what stands in it. product.md §2."""
+"""mcpgatectl doctor --oauth: each step of a client's way, and what stands in it. mcpgatectl(1)."""
 import http.server
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mcpgatectl client-config: each entry is read as its client reads it, and leads to the server. product.md §2."""
+"""mcpgatectl client-config: each entry is read as its client reads it, and leads to the server. mcpgatectl(1)."""
 import hashlib
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The completions of mcpgatectl in the shells themselves. product.md §2."""
+"""The completions of mcpgatectl in the shells themselves. mcpgatectl(1)."""
 import json
 import os
 import pty

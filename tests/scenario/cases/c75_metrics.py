@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What monitoring reads of calls, and the traces that they belong to. product.md §3, §5."""
+"""What monitoring reads of calls, and the traces that they belong to. mcpgated(1)."""
 import fcntl
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spans of calls at a collector of OpenTelemetry, and collectors that do not what they should. product.md §3; SEC-70."""
+"""Spans of calls at a collector of OpenTelemetry, and collectors that do not what they should. mcpgated(1); SEC-70."""
 import http.server
 import json
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status page at the admin socket and at admin.page: its bounds, its token. product.md §3, threats.md SEC-78."""
+"""The status page at the admin socket and at admin.page: its bounds, its token. mcpgated(1), threats.md SEC-78."""
 import hashlib
 import json
 import os
