@@ -78,7 +78,7 @@ def said(t, pid, request_id):
 
 @case
 def asked_and_answered(t):
-    """MOD-MRTR-01, MOD-MRTR-02, MOD-MRTR-06, bridging.md §5.3: what the server asks is the answer; the retry gets the result."""
+    """MOD-MRTR-01, MOD-MRTR-02, MOD-MRTR-06, bridging.md §2.3.3: what the server asks is the answer; the retry gets the result."""
     c = Caller(t, [["ask", 7, "elicitation/create", FORM], ["asked"]])
     requests, state = c.asked()
     eq(requests, {"r1": {"method": "elicitation/create", "params": FORM}})
