@@ -132,9 +132,10 @@ FILE *mem_open_text(char **text_r, size_t *size_r)
 	struct text *text = mem_zalloc(sizeof(*text));
 	FILE *out;
 
-	*text = (struct text){
-		.text_r = text_r, .size_r = size_r, .bytes = mem_alloc(MEM_CACHED_MAX), .room = MEM_CACHED_MAX
-	};
+	*text = (struct text){ .text_r = text_r,
+			       .size_r = size_r,
+			       .bytes = mem_alloc(MEM_CACHED_MAX),
+			       .room = MEM_CACHED_MAX };
 	out = mem_checked(fopencookie(text, "w", functions));
 	setvbuf(out, NULL, _IONBF, 0);
 	return out;

@@ -52,8 +52,8 @@ struct envelope {
 	struct json arguments;
 	struct json cursor;
 	struct json task;
-	struct json task_id;         /* taskId */
-	struct json progress_of;     /* progressToken */
+	struct json task_id;     /* taskId */
+	struct json progress_of; /* progressToken */
 	struct json progress;
 	struct json input_responses; /* inputResponses */
 	struct json request_state;   /* requestState */
