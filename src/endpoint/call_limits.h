@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether a caller may make these calls now, by the limits of the server and its tools
- * (policy/call_limits). router/in_flight counts what is in flight.
+ * (policy/call_limits). router/call counts what is in flight.
  */
 #ifndef MCPGATED_ENDPOINT_CALL_LIMITS_H
 #define MCPGATED_ENDPOINT_CALL_LIMITS_H

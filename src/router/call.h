@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+#include "base/check.h"
 #include "base/list.h"
 #include "base/slice.h"
 #include "io/loop.h"
@@ -22,9 +24,59 @@
 #include "obs/reason.h"
 #include "policy/rights.h"
 #include "policy/rule.h"
-#include "router/wait_queue.h"
+#include "process/call_stats.h"
 #include "session/stream.h"
 #include "upstream/upstream.h"
+
+/* ---- wait queue ---- */
+
+/*
+ * A queue of waiters, whatever they wait for: a turn for an upstream, the answer to another's
+ * request, a handshake. A waiter is in at most one queue. The owner of the queue decides what
+ * happens when a wait times out, and is told of waiters that leave on their own.
+ */
+
+struct wait_queue;
+struct waiter;
+
+struct wait_queue_ops {
+	/* The wait has timed out; the waiter is still in the queue. */
+	void (*on_timeout)(struct wait_queue *queue, struct waiter *waiter);
+	/* The waiter has left on its own; NULL: the owner need not know. */
+	void (*on_left)(struct wait_queue *queue, struct waiter *waiter);
+};
+
+struct wait_queue {
+	const struct wait_queue_ops *ops;
+	struct list waiters; /* in order of arrival */
+	size_t count;
+	size_t bytes; /* kept by the waiters */
+};
+
+/* Embedded in whatever waits. Zeroed before use. */
+struct waiter {
+	struct list link;
+	struct wait_queue *queue; /* NULL: not waiting */
+	size_t bytes;             /* kept while it waits */
+};
+
+void wait_queue_init(struct wait_queue *queue, const struct wait_queue_ops *ops);
+static inline bool wait_queue_is_empty(const struct wait_queue *queue)
+{
+	return queue->count == 0;
+}
+void wait_queue_append(struct wait_queue *queue, struct waiter *waiter, size_t bytes);
+/* The queue must not be empty. */
+struct waiter *wait_queue_first(const struct wait_queue *queue);
+struct waiter *wait_queue_last(const struct wait_queue *queue);
+/* For the owner: removes the waiter from its queue. */
+void wait_queue_remove(struct waiter *waiter);
+/* Appends all waiters of `from` to `to`. */
+void wait_queue_move(struct wait_queue *to, struct wait_queue *from);
+
+/* For the waiter's side: times out; leaves. No-ops if it is in no queue. */
+void waiter_time_out(struct waiter *waiter);
+void waiter_leave(struct waiter *waiter);
 
 struct audit_call;
 struct audit_origin;
@@ -195,5 +247,99 @@ void call_refuse(struct call *call, struct loop *loop, enum reason reason);
 void call_respond(struct call *call, const struct slice *parts, size_t count);
 void call_fail(struct call *call, enum reason reason);
 void call_cancel(struct call *call);
+
+/* ---- call record ---- */
+
+/*
+ * The bookkeeping of client calls: counts how they end (process/call_stats) and, with an audit
+ * configured, records the end, and the beginning before forwarding if that is required. SEC-63.
+ */
+
+struct audit_origin;
+struct call;
+struct client;
+struct envelope;
+struct principal;
+
+/*
+ * Starts counting and recording a call, before anything is done for it. principal: of a session
+ * that has not begun yet. False: the call must not be forwarded; end it with REASON_UNRECORDED.
+ */
+bool call_record(struct call *call, const struct client *client, const struct principal *principal,
+		 const struct envelope *env, const struct audit_origin *origin) must_check;
+/*
+ * The call has ended, with an answer in these parts or with none. reason: for CALL_FAILED and
+ * CALL_CANCELLED.
+ */
+void call_record_end(struct call *call, enum call_status status, enum reason reason,
+		     const struct slice *parts, size_t count);
+/* Records a notification that its server may take for a call. False: it must not be forwarded. */
+bool call_record_notification(const struct client *client, const struct envelope *env,
+			      const struct audit_origin *origin) must_check;
+
+/* ---- call span ---- */
+
+/*
+ * The contents of a call's spans (trace/span): the client, the principal and the outcome, in the
+ * terms of OpenTelemetry's conventions for MCP. Not called when nothing is exported. SEC-70
+ */
+
+struct audit_origin;
+struct call;
+struct client;
+
+/* A request as forwarded to the server. */
+struct call_traced {
+	struct buf text;
+	struct envelope env;
+};
+
+/* Begins the spans of a call, which has none yet, if it is to be traced. */
+void call_span_begin(struct call *call, const struct client *client, const struct envelope *env,
+		     const struct audit_origin *origin);
+/*
+ * The request to forward in place of `env`, with the span of the server's process as its parent;
+ * `env` itself if the call is not traced or the request has no place for it. Valid until
+ * call_traced_fini, which must be called in both cases.
+ */
+const struct envelope *call_span_mark(const struct call *call, const struct envelope *env,
+				      struct call_traced *traced);
+void call_traced_fini(struct call_traced *traced);
+/* The call, which has spans, has ended; parameters as for call_record_end. */
+void call_span_end(struct call *call, enum call_status status, enum reason reason,
+		   const struct slice *parts, size_t count);
+
+/* ---- in flight ---- */
+
+/*
+ * Counts a call as in flight for its caller: at its server and at the entry of tools.limits for its
+ * tool, where such limits exist. A call that has become a task keeps counting, owned by whoever
+ * tracks the task. It counts until the server has answered or its process is gone, although nobody
+ * may wait for it any more: the server works on. mcpgated.yaml(5), concurrency
+ */
+
+struct client;
+struct in_flight;
+struct upstream;
+
+/*
+ * Starts counting the call. NULL: no limit applies to it, or it is of a kind that never counts:
+ * change streams and requests about tasks.
+ */
+struct in_flight *in_flight_new(const struct client *client, const struct envelope *env);
+/* Stops counting after this many milliseconds, unless extended by another call. No-op for NULL. */
+void in_flight_keep(struct in_flight *in_flight, uint64_t ms);
+/*
+ * It is at this server, as the request with this id, or as a task (0): no longer than its process
+ * it counts. No-op for NULL.
+ */
+void in_flight_bind(struct in_flight *in_flight, struct upstream *upstream, uint64_t id);
+/*
+ * Nobody waits for it any more: counts until the request is answered, the process is gone or `ms`
+ * have passed. Must be bound, and may have ended. Accepts a pointer to NULL; sets it to NULL.
+ */
+void in_flight_leave(struct in_flight **in_flight, uint64_t ms);
+/* The call has ended: stops counting. Accepts a pointer to NULL; sets it to NULL. */
+void in_flight_free(struct in_flight **in_flight);
 
 #endif

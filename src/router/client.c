@@ -7,7 +7,6 @@
 #include "mcp/level.h"
 #include "mcp/revision.h"
 #include "router/call.h"
-#include "router/in_flight.h"
 #include "router/pool.h"
 #include "router/router.h"
 #include "session/holder.h"

@@ -8,7 +8,7 @@
 
 #include "router/client.h"
 #include "router/pool.h"
-#include "router/wait_queue.h"
+#include "router/call.h"
 
 struct admitted;
 struct call;

@@ -16,7 +16,6 @@
 #include "obs/log.h"
 #include "router/admitted.h"
 #include "router/call.h"
-#include "router/call_record.h"
 #include "router/kept_sessions.h"
 #include "router/notification_fanout.h"
 #include "router/own_tools.h"

@@ -12,7 +12,7 @@
 #include "jsonrpc/scan.h"
 #include "router/client.h"
 #include "router/pool.h"
-#include "router/wait_queue.h"
+#include "router/call.h"
 #include "session/session.h"
 
 struct admitted;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "base/list.h"
-#include "router/wait_queue.h"
+#include "router/call.h"
 
 struct fair_queue;
 

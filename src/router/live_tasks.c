@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/value.h"
-#include "router/in_flight.h"
+#include "router/call.h"
 #include "router/task_id.h"
 #include "upstream/upstream.h"
 

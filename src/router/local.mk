@@ -5,8 +5,6 @@ src_router_librouter_a_SOURCES = \
 	src/router/audit_call.c src/router/audit_call.h \
 	src/router/asking.c src/router/asking.h \
 	src/router/call.c src/router/call.h \
-	src/router/call_record.c src/router/call_record.h \
-	src/router/call_span.c src/router/call_span.h \
 	src/router/capability_class.c src/router/capability_class.h \
 	src/router/client.c src/router/client.h \
 	src/router/client_request.c src/router/client_request.h \
@@ -19,7 +17,6 @@ src_router_librouter_a_SOURCES = \
 	src/router/fair_queue.c src/router/fair_queue.h \
 	src/router/forward.c src/router/forward.h \
 	src/router/change_listener.c src/router/change_listener.h \
-	src/router/in_flight.c src/router/in_flight.h \
 	src/router/input_loop.c src/router/input_loop.h \
 	src/router/list_cache.c src/router/list_cache.h \
 	src/router/list_request.c src/router/list_request.h \
@@ -70,8 +67,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/tool_series.c src/router/tool_series.h \
 	src/router/url_elicitation.c src/router/url_elicitation.h \
 	src/router/url_pending.c src/router/url_pending.h \
-	src/router/url_replay.c src/router/url_replay.h \
-	src/router/wait_queue.c src/router/wait_queue.h
+	src/router/url_replay.c src/router/url_replay.h
 ROUTER_LIBS = src/router/librouter.a src/trace/libtrace.a src/upstream/libupstream.a src/process/libprocess.a src/session/libsession.a \
 	src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(PCRE2_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/router/convert_test src/router/router_test

@@ -18,7 +18,6 @@
 #include "router/pool_demand.h"
 #include "router/result.h"
 #include "router/router.h"
-#include "router/wait_queue.h"
 
 #define FRESH_MS 5000
 

@@ -11,7 +11,6 @@
 #include "mcp/revision.h"
 #include "router/call.h"
 #include "router/client.h"
-#include "router/in_flight.h"
 #include "router/live_tasks.h"
 #include "router/pool.h"
 #include "router/task_id.h"
