@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "endpoint/call_limits.h"
 #include "endpoint/modern.h"
-#include "jsonrpc/plain.h"
+#include "jsonrpc/scan.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/counters.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One spelling of what is read, whatever libraries write. RPC-08 */
-#include "jsonrpc/plain.h"
+#include "jsonrpc/scan.h"
 
 #include "base/unit_test.h"
 

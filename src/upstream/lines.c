@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "jsonrpc/canonical.h"
-#include "jsonrpc/plain.h"
+#include "jsonrpc/scan.h"
 #include "process/child.h"
 #include "upstream/upstream.h"
 #include "upstream/upstream_ops.h"

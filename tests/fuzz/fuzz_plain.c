@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "jsonrpc/canonical.h"
-#include "jsonrpc/plain.h"
+#include "jsonrpc/scan.h"
 #include "jsonrpc/value.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
