@@ -35,13 +35,9 @@ src_router_librouter_a_SOURCES = \
 	src/router/pin_check.c src/router/pin_check.h \
 	src/router/pinning.c src/router/pinning.h \
 	src/router/pool.c src/router/pool.h \
-	src/router/pool_class.c src/router/pool_class.h \
-	src/router/pool_member.h \
 	src/router/pooled_task.c src/router/pooled_task.h \
-	src/router/pool_retire.c src/router/pool_retire.h \
 	src/router/pool_memory.c src/router/pool_memory.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
-	src/router/pool_era.c src/router/pool_era.h \
 	src/router/process_slots.c src/router/process_slots.h \
 	src/router/reclaim.c src/router/reclaim.h \
 	src/router/report.c src/router/report.h \

@@ -3,7 +3,7 @@
  * Servers that do not keep to either era, each before clients of both: who is served, who is not, and how many processes that
  * takes. bridging.md §1.10, §8 (8); BACK-ERA-01 to -06
  */
-#include "router/pool_era.h"
+#include "router/pool.h"
 
 #include "router/request_stage.h"
 

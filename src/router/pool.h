@@ -15,24 +15,61 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/list.h"
+#include "base/slice.h"
 #include "io/loop.h"
 #include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
+#include "obs/reason.h"
 #include "process/server.h"
 #include "router/fair_queue.h"
 #include "router/list_cache.h"
-#include "router/pool_member.h"
 #include "router/pool_memory.h"
 #include "router/server_capabilities.h"
 #include "router/subscriptions.h"
 #include "router/url_pending.h"
 #include "upstream/era_probe.h"
 #include "upstream/upstream.h"
+
+/* ---- pool member ---- */
+
+/*
+ * A user of a pool and its callbacks: a session, or the client of a modern request for its one
+ * call.
+ */
+
+struct client;
+struct pool_member;
+
+/* Callbacks to a member. Each of them may end it. */
+struct pool_member_ops {
+	/*
+	 * An upstream is ready: the server's response to initialize, as members of this pool get
+	 * it.
+	 */
+	void (*on_ready)(struct pool_member *member, const struct envelope *response);
+	/* The server answered initialize with an error. */
+	void (*on_refused)(struct pool_member *member, const struct envelope *response);
+	/* No upstream will be ready. */
+	void (*on_failed)(struct pool_member *member, enum reason reason);
+	/* Not for shared pools: its process is lost; a new one is being started for it. */
+	void (*on_lost)(struct pool_member *member, enum reason reason);
+	void (*on_respawn)(struct pool_member *member);
+	/* A server notification that concerns the member. `key` as in stream_push. */
+	void (*on_notification)(struct pool_member *member, uint64_t key, struct msg *msg);
+};
+
+/* Embedded. */
+struct pool_member {
+	const struct pool_member_ops *ops;
+	struct client *client;
+	struct list link; /* of pool->joining until on_ready; then of pool->members */
+};
 
 struct client;
 struct holder;
@@ -195,5 +232,84 @@ void pool_lease(struct upstream *upstream, struct call *call);
 
 /* Stops all processes of shared pools and frees these pools; sessions must have ended. */
 void pool_end_all(struct router *router, enum reason reason);
+
+/* ---- pool class ---- */
+
+/*
+ * Which of a server's shared pools serves a client: by principal, claims and capability class.
+ * bridging.md §1.2
+ */
+
+struct client;
+struct pool;
+struct principal;
+struct router;
+struct server;
+
+/*
+ * Finds the pool; NULL: there is none. *count_r: the number of pools the principal has at the
+ * server, without those that exist only for their memory (pool_memory.h).
+ */
+struct pool *pool_class_find(const struct router *router, const struct server *server,
+			     const struct principal *principal, struct slice claims,
+			     struct slice class, size_t *count_r);
+/*
+ * Appends a client's capability class, reduced if it would need one pool too many for its
+ * principal.
+ */
+void pool_class_append(struct buf *out, const struct client *client,
+		       const struct principal *principal, struct slice claims,
+		       struct slice capabilities);
+
+/* ---- pool era ---- */
+
+/*
+ * The MCP era in which the gateway talks to a pool's servers. bridging.md §1.10; BACK-ERA-05 to
+ * -07.
+ */
+
+struct envelope;
+struct pool;
+struct upstream;
+struct upstream_era;
+
+/* Initializes the pool's era waiters; they wait for nothing yet. */
+void pool_era_init(struct pool *pool);
+/* The era for the next process of the pool. */
+const struct upstream_era *pool_era_choose(const struct pool *pool);
+/* Whether nothing may be started before the server's era is known; the pool is then woken. */
+bool pool_era_is_awaited(struct pool *pool);
+/*
+ * An upstream is ready, which shows its server's era. Upstreams of the other era get no more
+ * requests.
+ */
+void pool_era_note_ready(const struct upstream *upstream);
+/*
+ * A modern client has joined a pool that already serves as legacy. If the server may be modern, it
+ * is probed on the side, and on success the pool becomes modern.
+ */
+void pool_era_ask_aside(struct pool *pool);
+/*
+ * An upstream answered the handshake with an error. Returns whether its server may be of the other
+ * era: then another process must be started, now or once the era is known.
+ */
+bool pool_era_reconsider(const struct upstream *upstream, const struct envelope *response);
+
+/*
+ * An upstream has failed. If it was never ready, the known era may be wrong, and the next client
+ * triggers a new probe.
+ */
+void pool_era_note_lost(const struct upstream *upstream);
+
+/* ---- pool retire ---- */
+
+/* The pools of a server that a reload has retired: they get no new members. */
+
+/*
+ * Stops the idle processes of a shared pool without members whose server is retired. Else a no-op.
+ */
+void pool_close_idle(struct pool *pool);
+/* The server has been retired: its pools check at the end of the turn what they still need. */
+void pool_retire_all(struct router *router, const struct server *server);
 
 #endif

@@ -14,7 +14,6 @@
 #include "router/live_tasks.h"
 #include "router/notification_fanout.h"
 #include "router/pool.h"
-#include "router/pool_retire.h"
 #include "router/server_messages.h"
 #include "router/subscribe.h"
 #include "router/task_listener.h"
