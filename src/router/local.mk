@@ -38,7 +38,6 @@ src_router_librouter_a_SOURCES = \
 	src/router/pooled_task.c src/router/pooled_task.h \
 	src/router/pool_memory.c src/router/pool_memory.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
-	src/router/process_slots.c src/router/process_slots.h \
 	src/router/reclaim.c src/router/reclaim.h \
 	src/router/report.c src/router/report.h \
 	src/router/request_state.c src/router/request_state.h \

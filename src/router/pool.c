@@ -20,7 +20,6 @@
 #include "router/kept_sessions.h"
 #include "router/pinning.h"
 #include "router/pool_demand.h"
-#include "router/process_slots.h"
 #include "router/reclaim.h"
 #include "router/router.h"
 #include "router/server_request.h"

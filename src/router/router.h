@@ -20,7 +20,6 @@
 #include "router/list_cache.h"
 #include "router/parked_call.h"
 #include "router/pool_memory.h"
-#include "router/process_slots.h"
 #include "router/reclaim.h"
 #include "router/seal.h"
 #include "session/session.h"

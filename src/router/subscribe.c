@@ -10,7 +10,7 @@
 #include "router/dispatch.h"
 #include "router/listen.h"
 #include "router/pool.h"
-#include "router/process_slots.h"
+#include "router/reclaim.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/subscriptions.h"
