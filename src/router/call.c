@@ -27,7 +27,7 @@
 #include "router/audit_call.h"
 #include "router/client.h"
 #include "router/digest.h"
-#include "router/listing_kind.h"
+#include "router/listing.h"
 #include "router/router.h"
 #include "session/holder.h"
 #include "session/principal.h"

@@ -27,14 +27,13 @@
 #include "router/dispatch.h"
 #include "router/list_request.h"
 #include "router/modern_server.h"
-#include "router/listing_kind.h"
+#include "router/listing.h"
 #include "router/pages.h"
 #include "router/pinning.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/result.h"
 #include "router/router.h"
-#include "router/tool_series.h"
 #include "upstream/send.h"
 
 #define FRESH_MS 5000

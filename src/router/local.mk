@@ -22,7 +22,6 @@ src_router_librouter_a_SOURCES = \
 	src/router/list_request.c src/router/list_request.h \
 	src/router/list_wait.c src/router/list_wait.h \
 	src/router/listing.c src/router/listing.h \
-	src/router/listing_kind.c src/router/listing_kind.h \
 	src/router/listen.c src/router/listen.h \
 	src/router/modern_server.c src/router/modern_server.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
@@ -59,7 +58,6 @@ src_router_librouter_a_SOURCES = \
 	src/router/task_result.c src/router/task_result.h \
 	src/router/text_set.c src/router/text_set.h \
 	src/router/tool_check.c src/router/tool_check.h \
-	src/router/tool_series.c src/router/tool_series.h \
 	src/router/url_elicitation.c src/router/url_elicitation.h \
 	src/router/url_pending.c src/router/url_pending.h \
 	src/router/url_replay.c src/router/url_replay.h

@@ -11,7 +11,7 @@
 #include "policy/operation.h"
 #include "router/client.h"
 #include "router/list_wait.h"
-#include "router/listing_kind.h"
+#include "router/listing.h"
 #include "router/pinning.h"
 #include "router/pool.h"
 #include "router/result.h"

@@ -11,7 +11,7 @@
 #include "policy/uses.h"
 #include "process/pin_memory.h"
 #include "router/digest.h"
-#include "router/listing_kind.h"
+#include "router/listing.h"
 
 #define LINES_MAX 32 /* of one server, in LINES_MS */
 #define LINES_MS (60 * 1000)

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/unit_test.h"
 #include "obs/log.h"
-#include "router/listing_kind.h"
+#include "router/listing.h"
 
 static struct server server;
 static int told[2]; /* a pipe: the log */

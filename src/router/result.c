@@ -25,7 +25,6 @@
 #include "router/router.h"
 #include "router/task_extension.h"
 #include "router/task_result.h"
-#include "router/tool_series.h"
 #include "router/url_elicitation.h"
 #include "session/principal.h"
 

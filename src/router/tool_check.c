@@ -12,7 +12,7 @@
 #include "router/client.h"
 #include "router/list_cache.h"
 #include "router/list_wait.h"
-#include "router/listing_kind.h"
+#include "router/listing.h"
 #include "router/own_tools.h"
 #include "router/pool.h"
 #include "router/result.h"
