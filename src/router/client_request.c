@@ -14,7 +14,7 @@
 #include "router/call.h"
 #include "router/change_listener.h"
 #include "router/forward.h"
-#include "router/pin_check.h"
+#include "router/pinning.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/server_request.h"

@@ -10,7 +10,7 @@
 #include "router/convert.h"
 #include "router/dispatch.h"
 #include "router/list_cache.h"
-#include "router/pin_check.h"
+#include "router/pinning.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/pooled_task.h"

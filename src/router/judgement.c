@@ -8,7 +8,7 @@
 #include "router/client.h"
 #include "router/dispatch.h"
 #include "router/list_cache.h"
-#include "router/pin_check.h"
+#include "router/pinning.h"
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"

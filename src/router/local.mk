@@ -31,7 +31,6 @@ src_router_librouter_a_SOURCES = \
 	src/router/own_tools.c src/router/own_tools.h \
 	src/router/pages.c src/router/pages.h \
 	src/router/parked_call.c src/router/parked_call.h \
-	src/router/pin_check.c src/router/pin_check.h \
 	src/router/pinning.c src/router/pinning.h \
 	src/router/pool.c src/router/pool.h \
 	src/router/pooled_task.c src/router/pooled_task.h \
