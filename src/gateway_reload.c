@@ -11,7 +11,7 @@
 #include "config/origin.h"
 #include "endpoint/token_watch.h"
 #include "gateway.h"
-#include "http/server_renew.h"
+#include "http/conn.h"
 #include "obs/log.h"
 #include "router/client_session.h"
 #include "router/client_request.h"

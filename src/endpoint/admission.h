@@ -2,22 +2,25 @@
 /*
  * The single entrance for what clients send: every check that may refuse it runs here, in a fixed
  * order, whatever the transport. Only admitted messages can be handed to the router
- * (router/admitted.h).
+ * (router/client.h).
  */
 #ifndef MCPGATED_ENDPOINT_ADMISSION_H
 #define MCPGATED_ENDPOINT_ADMISSION_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "endpoint/caller.h"
 #include "endpoint/refusal.h"
 #include "io/peer.h"
 #include "jsonrpc/scan.h"
-#include "router/admitted.h"
+#include "obs/reason.h"
 #include "router/audit_call.h"
+#include "router/client.h"
 
 struct call;
 struct call_refusal;
@@ -106,5 +109,41 @@ bool admission_admit(struct admission *admission) must_check;
 bool admission_judge(struct caller *caller, struct call *call, const struct envelope *env,
 		     struct call_refusal *refusal_r);
 void admission_fini(struct admission *admission);
+
+/* ---- call limits ---- */
+
+/*
+ * Whether a caller may make these calls now, by the limits of the server and its tools
+ * (policy/call_limits). router/call counts what is in flight.
+ */
+
+struct call_limits;
+struct envelope;
+struct peer;
+struct principal;
+struct router;
+struct rule;
+
+#define CALL_LIMITS_MESSAGES_MAX 64
+
+struct limited_calls {
+	struct router *router;
+	const struct call_limits *limits;
+	const struct principal *principal;
+	const struct peer *peer;         /* identifies an anonymous caller */
+	const struct envelope *messages; /* those that are not calls are ignored */
+	size_t count;                    /* at most CALL_LIMITS_MESSAGES_MAX */
+	bool is_modern;                  /* the gateway answers server/discover itself */
+};
+
+/*
+ * Charges the calls to the caller's limits, all of them or none. Returns REASON_NONE, or why not,
+ * and then *wait_ms_r is when a retry is worthwhile and *rule_r the rule that refuses. Everything
+ * forwarded to a server counts as a call except the handshakes of both eras and pings, even a
+ * notification that names a tool. Such notifications, change streams and requests about tasks count
+ * for the rate, but not as calls in flight.
+ */
+enum reason call_limits_take(const struct limited_calls *calls, uint64_t *wait_ms_r,
+			     struct rule *rule_r) must_check;
 
 #endif

@@ -2,6 +2,7 @@
 /* Errors are JSON-RPC objects, even where there is no request to answer. */
 #include "endpoint/answer.h"
 
+#include "http/sse.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
@@ -168,4 +169,47 @@ void answer_append_expired(struct buf *out, struct slice id)
 	write_error(out, id, MCP_INTERNAL_ERROR,
 		    SLICE_LIT("The events after this one are no longer kept"),
 		    SLICE_LIT("{\"reason\":\"stream_expired\"}"));
+}
+
+/* ---- egress ---- */
+
+/* Three forms of one message: a body, an element of an array, an event. */
+
+void egress_send(const struct answer *answer, int status, const struct slice *parts, size_t count)
+{
+	CHECK(count > 0);
+	log_payload("to_client", NULL, parts, count);
+	answer_json(answer, status, parts, count);
+}
+
+void egress_append_element(struct buf *array, struct slice message)
+{
+	CHECK(message.n > 0);
+	log_payload("to_client", NULL, &message, 1);
+	buf_append_char(array, array->len > 0 ? ',' : '[');
+	buf_append_slice(array, message);
+}
+
+void egress_send_array(const struct answer *answer, struct buf *array)
+{
+	CHECK(array->len > 0);
+	buf_append_char(array, ']');
+	answer_json(answer, 200, (struct slice[]){ buf_slice(array) }, 1);
+}
+
+void egress_append_event(struct buf *out, struct slice id, struct slice message)
+{
+	CHECK(message.n > 0);
+	log_payload("to_client", NULL, &message, 1);
+	sse_append_message(out, id, message);
+}
+
+struct msg *egress_join(const struct slice *parts, size_t count)
+{
+	struct buf text = { 0 };
+
+	CHECK(count > 0);
+	for (size_t i = 0; i < count; i++)
+		buf_append_slice(&text, parts[i]);
+	return msg_new_take(&text);
 }

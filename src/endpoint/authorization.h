@@ -10,15 +10,70 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "auth/grant.h"
 #include "auth/verifier.h"
+#include "base/list.h"
+#include "base/map.h"
 #include "base/slice.h"
-#include "endpoint/access.h"
-#include "endpoint/failures.h"
 #include "endpoint/refusal.h"
 #include "http/parse.h"
+#include "io/peer.h"
 #include "policy/rights.h"
 #include "session/deny_list.h"
 #include "session/principal.h"
+
+/* ---- failures ---- */
+
+/*
+ * How many wrong tokens came from an address within a minute. An IPv6 address counts by its first
+ * 64 bits, since one person can choose the rest. Peers on this machine are exempt: a proxy that is
+ * not declared (trusted_proxies) would stand for everybody. AUTH-CH-11, AUTH-TOK-06, DEF-23.
+ */
+
+#define FAILURES_WINDOW_MS (60 * 1000)
+/* Addresses remembered; beyond that, the one that failed longest ago is dropped. */
+#define FAILURES_ADDRESSES_MAX 10000
+
+struct failures {
+	struct map by_key;
+	struct list entries; /* by last failure */
+	size_t count;
+	uint64_t seed;
+	uint64_t max; /* per FAILURES_WINDOW_MS and address; 0: unlimited */
+};
+
+void failures_init(struct failures *failures, uint64_t max);
+void failures_fini(struct failures *failures);
+
+/* Counts a failure. Returns after how many seconds the address may fail again; 0: now. */
+unsigned int failures_note(struct failures *failures, const struct peer *peer);
+/* Whether it has no failures left now. */
+bool failures_is_slowed(const struct failures *failures, const struct peer *peer);
+/* A valid token came from this address: resets its count. */
+void failures_forget(struct failures *failures, const struct peer *peer);
+
+/* ---- access ---- */
+
+/* Who sent an admitted request, and what they may do. Established by authorization.h. */
+
+struct access {
+	struct principal *principal; /* holds a reference */
+	struct grant *grant;         /* likewise; NULL: not a token of an issuer */
+	struct rights rights;        /* of the token */
+	unsigned int configuration;  /* that admitted it to its endpoint; 0: none has */
+	uint64_t ends_at_ms;         /* expiry of the token; wall clock, UINT64_MAX: never */
+};
+
+/* Takes another reference to the same principal and grant. */
+struct access access_copy(const struct access *access);
+void access_fini(struct access *access);
+/*
+ * Gives the principal this token's claims from now on, for the session that is about to begin.
+ * AUTH-DWN-02
+ */
+void access_keep_claims(const struct access *access);
+/* What a deny list entry can name of the token; borrowed from it. */
+void access_show(const struct access *access, struct denial_marks *marks_r);
 
 #define AUTHORIZATION_HASH_BYTES 32
 

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "endpoint/endpoint_table.h"
-#include "endpoint/trace.h"
+#include "endpoint/frontend.h"
+#include "jsonrpc/write.h"
+#include "mcp/trace_context.h"
 #include "process/server.h"
 #include "router/retry_after.h"
 
@@ -69,4 +70,31 @@ struct answer caller_answer(const struct caller *caller, struct http_conn *conn)
 	if (caller->origin != NULL)
 		answer.origin = slice_str(caller->origin);
 	return answer;
+}
+
+/* ---- trace ---- */
+
+static bool has_once(const struct http_request *http, enum http_field field)
+{
+	return http_has(http, field) && (http->repeated & 1u << field) == 0;
+}
+
+char *trace_of_head(const struct http_request *http)
+{
+	struct slice parent = http->fields[HTTP_TRACEPARENT], state = http->fields[HTTP_TRACESTATE];
+	struct buf members = { 0 };
+	struct trace_parent read;
+	char *text;
+
+	if (!has_once(http, HTTP_TRACEPARENT) || !trace_parent_read(parent, &read))
+		return NULL;
+	buf_append_str(&members, "\"traceparent\":");
+	write_string(&members, parent);
+	if (has_once(http, HTTP_TRACESTATE) && trace_state_is_valid(state)) {
+		buf_append_str(&members, ",\"tracestate\":");
+		write_string(&members, state);
+	}
+	text = mem_strdup(buf_terminate(&members));
+	buf_fini(&members);
+	return text;
 }

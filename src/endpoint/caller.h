@@ -11,6 +11,7 @@
 #include "endpoint/answer.h"
 #include "endpoint/authorization.h"
 #include "endpoint/frontend.h"
+#include "http/parse.h"
 
 struct caller {
 	struct frontend *frontend;
@@ -35,5 +36,17 @@ unsigned int caller_retry_after_s(const struct caller *caller, bool is_initializ
 				  enum reason reason);
 /* For answers on `conn`; borrowed from the caller. */
 struct answer caller_answer(const struct caller *caller, struct http_conn *conn);
+
+/* ---- trace ---- */
+
+/*
+ * The trace in a request's header (W3C Trace Context), in the form for _meta (trace/trace_message).
+ */
+
+/*
+ * The members of _meta for the header, as JSON text without braces: traceparent, and tracestate if
+ * that is valid too. The caller frees the result. NULL: there is no valid traceparent.
+ */
+char *trace_of_head(const struct http_request *http);
 
 #endif

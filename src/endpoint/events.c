@@ -5,9 +5,9 @@
 #include "base/buf.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "endpoint/egress.h"
+#include "endpoint/answer.h"
 #include "http/sse.h"
-#include "session/session_table.h"
+#include "session/session.h"
 
 /* How much is gathered before it is handed to the connection. */
 #define BATCH_BYTES (64 * 1024)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses that fail: what is counted together, when it is too much, when it is over. */
-#include "endpoint/failures.h"
+#include "endpoint/authorization.h"
 
 #include "base/clock.h"
 #include "base/unit_test.h"

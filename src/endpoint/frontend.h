@@ -98,4 +98,42 @@ void frontend_leave(struct frontend *frontend);
 /* The gateway is about to stop: ends what has not begun. */
 void frontend_drain(struct frontend *frontend);
 
+/* ---- endpoint table ---- */
+
+/*
+ * Maps paths to endpoints: of servers that accept new sessions, or of servers that a reload has
+ * retired.
+ */
+
+/*
+ * The endpoint for this path (without a trailing slash), and the path's role there; NULL: none. A
+ * retired one is found only if no other has its path.
+ */
+const struct endpoint *endpoint_find(struct frontend *frontend, struct slice path,
+				     enum endpoint_role *role_r);
+/*
+ * The endpoint with the same path as this one, for this server; server NULL: one that is not
+ * retired. Falls back to `endpoint` itself.
+ */
+const struct endpoint *endpoint_find_other(const struct frontend_conf *conf,
+					   const struct endpoint *endpoint,
+					   const struct server *server);
+
+/* ---- landing ---- */
+
+/*
+ * The page for a person whose browser was pointed here: what this is, and how clients connect. It
+ * is the same at every path, so it reveals no servers, except to this machine's own user where no
+ * token is required. It loads nothing, runs nothing, and cannot be framed.
+ */
+
+/*
+ * Whether it is a browser's navigation: a GET that accepts text/html by name and no event stream.
+ * MCP clients differ.
+ */
+bool landing_is_wanted(const struct frontend *frontend, const struct http_request *request);
+/* Answers with the page, 200. */
+void landing_send(const struct frontend *frontend, const struct answer *answer,
+		  const struct http_request *request);
+
 #endif

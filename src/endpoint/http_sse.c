@@ -14,18 +14,93 @@
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
 #include "endpoint/caller.h"
-#include "endpoint/egress.h"
 #include "endpoint/events.h"
 #include "endpoint/origin.h"
 #include "endpoint/refusal.h"
-#include "endpoint/sse_client.h"
-#include "endpoint/sse_get.h"
 #include "endpoint/token_watch.h"
+#include "http/sse.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
 #include "router/client_session.h"
 #include "router/forward.h"
 #include "router/router.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/check.h"
+#include "base/slice.h"
+#include "session/session.h"
+
+/* ---- sse get ---- */
+
+/*
+ * A GET of HTTP+SSE and the event stream that answers it: what is written first, and what it then
+ * reads. http_sse decides whose stream it is and what becomes of the client when it ends.
+ * FRONT-OLD-01, FRONT-RES-07
+ */
+
+struct revision;
+struct sse_client;
+
+/* Zeroed first; http_sse sets exchange.ops, caller, token_watch and writer. */
+struct sse_get {
+	struct http_exchange exchange;
+	struct caller caller;
+	struct event_writer writer;
+	struct token_watch *token_watch;
+	struct sse_client *client; /* owner of this stream; NULL: it has not begun */
+	/* Agreed on before, or the oldest if none is named; NULL: certainly a new client. */
+	const struct revision *revision;
+	bool names_revision;
+	bool is_resuming;           /* it came with Last-Event-ID */
+	char id[SESSION_ID_LENGTH]; /* the client it names; all zeros: not one of ours */
+	uint64_t after;             /* and its last event */
+};
+
+/*
+ * Begins the stream of the client `own` (an id of SESSION_ID_LENGTH characters) with the event that
+ * tells it where to post messages; that event also has an id, for the position `after`.
+ * FRONT-OLD-01
+ */
+void sse_get_begin(struct sse_get *get, struct slice own, const struct answer *answer,
+		   uint64_t after);
+/* Reads the stream from after event `after`; if that is not kept, from here, and returns false. */
+bool sse_get_attach(struct sse_get *get, struct slice own, struct stream *stream, uint64_t after);
+/*
+ * Reports that events after its last one are no longer kept, so that the loss is visible.
+ * FRONT-RES-07
+ */
+void sse_get_tell_hole(struct sse_get *get, struct slice own);
+/* Frees it at the end of the turn. Output in progress continues, or has ended. */
+void sse_get_end(struct sse_get *get);
+
+/* ---- sse client ---- */
+
+/* An HTTP+SSE client as its POSTs see it (sse_post). http_sse manages its lifetime and stream. */
+
+struct admission;
+struct caller;
+struct envelope;
+struct sse_client;
+
+/*
+ * The client with this id (SESSION_ID_LENGTH characters); NULL: unknown, or of another principal or
+ * server. Binds the caller to the client's server, or else to the one that accepts new sessions:
+ * caller_settle. FRONT-SESS-05
+ */
+struct sse_client *sse_client_find(struct caller *caller, const char *id);
+/* Fills in what admission needs to know of the session. */
+void sse_client_show(const struct sse_client *client, struct admission *admission);
+/*
+ * A message, or the lack of one for some time, shows that the client has initialized before:
+ * resumes it, in its session or a new one. Only for a client that may (see session_named).
+ * FRONT-OLD-09
+ */
+void sse_client_go_on(struct sse_client *client);
+/* Forwards an admitted message. The client may have ended afterwards. */
+void sse_client_forward(struct sse_client *client, const struct admission *admission,
+			const struct envelope *env);
+/* Sends the client a message, joined from the parts. The client may have ended afterwards. */
+void sse_client_tell(struct sse_client *client, const struct slice *parts, size_t count);
 
 #define INITIALIZE_MS (60 * 1000)
 #define WORD_MS 2000 /* time for a client that claims to have initialized to do so all the same */
@@ -793,4 +868,193 @@ struct http_exchange *http_sse_get(const struct endpoint_request *request)
 		get->revision = revision_find(named.n > 0 ? named : SLICE_LIT("2024-11-05"));
 	get->after = get->is_resuming ? get->after : STREAM_FROM_HERE;
 	return &get->exchange;
+}
+
+/* ---- sse get ---- */
+
+/*
+ * Events have no ids if clients cannot come back (conf.reconnect_ms is 0): nothing is kept for
+ * them.
+ */
+
+static bool may_resume(const struct sse_get *get)
+{
+	return get->caller.frontend->conf.reconnect_ms > 0;
+}
+
+void sse_get_begin(struct sse_get *get, struct slice own, const struct answer *answer,
+		   uint64_t after)
+{
+	const struct frontend_conf *conf = &get->caller.frontend->conf;
+	struct buf uri = { 0 };
+	struct buf event = { 0 };
+	struct buf fields = { 0 };
+	char id[EVENT_ID_BYTES];
+
+	answer_append_fields(&fields, answer);
+	event_writer_begin(&get->writer, &get->exchange, conf->keepalive_ms, buf_slice(&fields));
+	buf_printf(&uri, "%.*s%.*s?sessionId=%.*s",
+		   SLICE_ARG(origin_path_of(conf->authorization.public_url)),
+		   SLICE_ARG(get->caller.endpoint->message_path), SLICE_ARG(own));
+	sse_append_endpoint(&event, buf_slice(&uri),
+			    may_resume(get) ? event_id_of_client(own, after, id) :
+					      slice_of(NULL, 0),
+			    conf->retry_ms);
+	http_stream_write(get->exchange.conn, buf_slice(&event));
+	token_watch_begin(get->token_watch, &get->caller);
+	buf_fini(&fields);
+	buf_fini(&event);
+	buf_fini(&uri);
+}
+
+bool sse_get_attach(struct sse_get *get, struct slice own, struct stream *stream, uint64_t after)
+{
+	struct event_source source = {
+		.stream = stream,
+		.after = after,
+		.client = may_resume(get) ? own : slice_of(NULL, 0),
+		.has_no_ids = !may_resume(get),
+	};
+
+	CHECK(get->client != NULL);
+	if (event_writer_attach(&get->writer, &source))
+		return true;
+	source.after = STREAM_FROM_HERE;
+	CHECK(event_writer_attach(&get->writer, &source));
+	return false;
+}
+
+void sse_get_tell_hole(struct sse_get *get, struct slice own)
+{
+	struct buf error = { 0 };
+	struct buf event = { 0 };
+	char id[EVENT_ID_BYTES];
+
+	answer_append_expired(&error, slice_of(NULL, 0));
+	egress_append_event(&event, event_id_of_client(own, get->writer.reader.position, id),
+			    buf_slice(&error));
+	http_stream_write(get->exchange.conn, buf_slice(&event));
+	buf_fini(&error);
+	buf_fini(&event);
+}
+
+void sse_get_end(struct sse_get *get)
+{
+	event_writer_stop(&get->writer);
+	token_watch_end(&get->token_watch);
+	caller_fini(&get->caller);
+	loop_defer_free(get->caller.frontend->router->loop, get);
+}
+
+/* ---- sse post ---- */
+
+/*
+ * POSTs of HTTP+SSE. One that is accepted is answered with a status only; responses to its requests
+ * go to the client's stream.
+ */
+
+struct sse_post {
+	struct http_exchange exchange;
+	struct caller caller;
+	bool names_client;
+	char id[SESSION_ID_LENGTH]; /* all zeros: what was sent cannot be an id */
+};
+
+static void post_end(struct sse_post *post)
+{
+	caller_fini(&post->caller);
+	loop_defer_free(post->caller.frontend->router->loop, post);
+}
+
+/* Requests are refused on the client's stream. */
+static void post_refuse_requests(struct sse_post *post, const struct admission *admission)
+{
+	for (size_t i = 0; i < admission->count; i++) {
+		const struct envelope *env = &admission->messages[i];
+		struct sse_client *client = sse_client_find(&post->caller, post->id);
+		struct buf text = { 0 };
+
+		if (client == NULL || env->kind != ENVELOPE_REQUEST)
+			continue;
+		refusal_append(&admission->refusal, post->caller.endpoint, env->id.text, &text);
+		sse_client_tell(client, (struct slice[]){ buf_slice(&text) }, 1);
+		buf_fini(&text);
+	}
+}
+
+/* client: NULL if no client has this id. */
+static bool post_admit(struct sse_post *post, const struct sse_client *client,
+		       struct admission *admission, struct slice body, struct http_conn *conn)
+{
+	*admission = (struct admission){
+		.front = FRONT_HTTP_SSE,
+		.intent = ADMISSION_SEND,
+		.caller = &post->caller,
+		.peer = http_conn_client(conn),
+		.session = { .is_named = post->names_client },
+		.body = body,
+	};
+	if (client != NULL)
+		sse_client_show(client, admission);
+	return admission_admit(admission);
+}
+
+static void post_on_body(struct http_exchange *exchange, struct slice body)
+{
+	struct sse_post *post = container_of(exchange, struct sse_post, exchange);
+	struct caller *caller = &post->caller;
+	struct answer answer = caller_answer(caller, exchange->conn);
+	struct sse_client *client = sse_client_find(caller, post->id);
+	const struct envelope *env;
+	struct admission admission;
+	bool is_admitted = post_admit(post, client, &admission, body, exchange->conn);
+
+	if (!is_admitted && admission.goes_on) {
+		CHECK(client != NULL);
+		admission_fini(&admission);
+		sse_client_go_on(client);
+		client = sse_client_find(caller, post->id); /* it may have ended meanwhile */
+		is_admitted = post_admit(post, client, &admission, body, exchange->conn);
+	}
+	if (is_admitted) {
+		/* Any of the messages may end the client. */
+		while ((env = admitted_next(admission.admitted)) != NULL &&
+		       (client = sse_client_find(caller, post->id)) != NULL)
+			sse_client_forward(client, &admission, env);
+		answer_empty(&answer, 202, slice_of(NULL, 0));
+	} else if (admission.refusal.is_in_band) {
+		post_refuse_requests(post, &admission);
+		answer_empty(&answer, 202, slice_of(NULL, 0));
+	} else {
+		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
+	}
+	admission_fini(&admission);
+	post_end(post);
+}
+
+static void post_on_gone(struct http_exchange *exchange, enum reason reason)
+{
+	(void)reason;
+	post_end(container_of(exchange, struct sse_post, exchange));
+}
+
+static const struct http_exchange_ops post_ops = {
+	.on_body = post_on_body,
+	.on_room = answer_ignore_room,
+	.on_gone = post_on_gone,
+};
+
+struct http_exchange *http_sse_post(const struct endpoint_request *request)
+{
+	struct sse_post *post = mem_zalloc(sizeof(*post));
+	struct slice id = { NULL, 0 };
+
+	post->exchange.ops = &post_ops;
+	caller_init(&post->caller, request);
+	/* FRONT-OLD-03 */
+	post->names_client =
+		http_query_find(request->http->query, SLICE_LIT("sessionId"), &id) && id.n > 0;
+	if (id.n == SESSION_ID_LENGTH)
+		memcpy(post->id, id.p, SESSION_ID_LENGTH);
+	return &post->exchange;
 }

@@ -2,27 +2,18 @@ noinst_LIBRARIES += src/endpoint/libendpoint.a
 src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/admission.c src/endpoint/admission.h \
 	src/endpoint/answer.c src/endpoint/answer.h \
-	src/endpoint/call_limits.c src/endpoint/call_limits.h \
 	src/endpoint/caller.c src/endpoint/caller.h \
-	src/endpoint/egress.c src/endpoint/egress.h \
-	src/endpoint/endpoint_table.c src/endpoint/endpoint_table.h \
 	src/endpoint/events.c src/endpoint/events.h \
-	src/endpoint/failures.c src/endpoint/failures.h \
 	src/endpoint/frontend.c src/endpoint/frontend.h \
-	src/endpoint/access.c src/endpoint/access.h \
 	src/endpoint/authorization.c src/endpoint/authorization.h \
 	src/endpoint/http_sse.c src/endpoint/http_sse.h \
-	src/endpoint/sse_client.h src/endpoint/sse_get.c src/endpoint/sse_get.h src/endpoint/sse_post.c \
 	src/endpoint/request_context.c src/endpoint/request_context.h \
-	src/endpoint/landing.c src/endpoint/landing.h src/endpoint/listening.c \
+	src/endpoint/listening.c \
 	src/endpoint/modern.c src/endpoint/modern.h \
-	src/endpoint/modern_params.c src/endpoint/modern_value.c \
 	src/endpoint/metadata.c src/endpoint/metadata.h \
 	src/endpoint/origin.c src/endpoint/origin.h \
 	src/endpoint/refusal.c src/endpoint/refusal.h \
-	src/endpoint/registration.c \
 	src/endpoint/stateless.c src/endpoint/stateless.h \
-	src/endpoint/trace.c src/endpoint/trace.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
 	src/endpoint/token_watch.c src/endpoint/token_watch.h \
 	src/endpoint/pending_auth.c src/endpoint/pending_auth.h

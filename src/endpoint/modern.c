@@ -10,6 +10,7 @@
 #include "endpoint/modern.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "http/parse.h"
 #include "mcp/error.h"
 #include "mcp/level.h"
@@ -375,4 +376,552 @@ bool modern_check(const struct modern_head *head, const struct envelope *env, bo
 		if (!steps[i](&check))
 			return false;
 	return true;
+}
+
+/* ---- modern value ---- */
+
+/*
+ * The values of Mcp-Name and Mcp-Param-*. Whoever reads such a value before us must have read the
+ * same: of the texts that other decoders map to the same bytes, only one is accepted. Streamable
+ * HTTP §Value Encoding.
+ */
+
+static const struct slice prefix = SLICE("=?base64?");
+static const struct slice suffix = SLICE("?=");
+
+/* Visible ASCII, space and tab. MOD-HDR-03 */
+bool modern_is_plain(struct slice value)
+{
+	for (size_t i = 0; i < value.n; i++) {
+		unsigned char c = (unsigned char)value.p[i];
+
+		if ((c < 0x20 && c != '\t') || c > 0x7e)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether both ends are marked, even if they share a question mark: then there is nothing between
+ * them, not even an empty text.
+ */
+static bool is_marked(struct slice value)
+{
+	return value.n > prefix.n && slice_has_prefix(value, prefix) &&
+	       slice_is_equal(slice_of(value.p + value.n - suffix.n, suffix.n), suffix);
+}
+
+/*
+ * Base64 with padding, RFC 4648 §4. It differs from base64url only in two characters and the
+ * padding.
+ */
+static bool decode_base64(struct slice text, struct buf *out)
+{
+	char *place;
+	size_t size;
+
+	if (text.n % 4 != 0)
+		return false;
+	for (int i = 0; i < 2 && text.n > 0 && text.p[text.n - 1] == '='; i++)
+		text.n--;
+	place = buf_reserve(out, text.n);
+	for (size_t i = 0; i < text.n; i++) {
+		char c = text.p[i];
+
+		if (c == '-' || c == '_')
+			return false;
+		place[i] = c == '+' ? '-' : c == '/' ? '_' : c;
+	}
+	/* Decoding in place is safe: it never writes beyond what it has read. */
+	if (text_from_base64url(slice_of(place, text.n), place, &size) < 0 ||
+	    !text_is_utf8(slice_of(place, size)))
+		return false;
+	out->len += size;
+	return true;
+}
+
+bool modern_decode_value(struct slice value, struct buf *out)
+{
+	if (!modern_is_plain(value))
+		return false;
+	if (!is_marked(value)) {
+		buf_append_slice(out, value);
+		return true;
+	}
+	return value.n >= prefix.n + suffix.n &&
+	       decode_base64(slice_of(value.p + prefix.n, value.n - prefix.n - suffix.n), out);
+}
+
+bool modern_is_equal(struct slice value, struct json string)
+{
+	struct buf said = { 0 };
+	struct buf meant = { 0 };
+	bool is_equal;
+
+	if (!string.has_escape && !is_marked(value))
+		return modern_is_plain(value) && string.type == JSON_STRING &&
+		       slice_is_equal(value, scan_plain_string(string));
+	is_equal = modern_decode_value(value, &said) && scan_decode_string(string, &meant) == 0 &&
+		   slice_is_equal(buf_slice(&said), buf_slice(&meant));
+	buf_fini(&said);
+	buf_fini(&meant);
+	return is_equal;
+}
+
+/* ---- modern params ---- */
+
+/*
+ * The arguments of a call that its head mirrors. A tool's schema says which: `x-mcp-header` in a
+ * property. The schema is walked once, within bounds, and either all of its annotations count or
+ * none, as for clients: one that breaks a rule makes a client hide the tool. References are not
+ * followed. Names are compared decoded.
+ *
+ * Streamable HTTP §Custom Headers from Tool Parameters; BACK-SEC-02, FRONT-HTTP-11.
+ */
+
+#define ANNOTATIONS_MAX 64 /* as bits of a word */
+#define PATH_MAX_STEPS 16
+#define DEPTH_MAX 64
+#define NODES_MAX 20000 /* members and elements of a schema */
+
+static const struct slice keyword = SLICE("x-mcp-header");
+
+/* A part of params.texts, whose memory may move. */
+struct span {
+	size_t at, n;
+};
+
+struct annotation {
+	struct span name; /* of the field, after Mcp-Param- */
+	struct span path[PATH_MAX_STEPS];
+	size_t steps;
+	/* In the arguments: */
+	struct json value; /* absent, if a step of the path is missing */
+	bool is_repeated;  /* a step occurs twice */
+};
+
+struct params {
+	struct annotation annotations[ANNOTATIONS_MAX];
+	size_t count;
+	struct buf texts; /* decoded names */
+	size_t nodes;
+	const char *why; /* why they do not count, or NULL */
+};
+
+/* A place in the schema, the members of which are visited. */
+struct place {
+	struct params *params;
+	struct slice schema;
+	struct span path[PATH_MAX_STEPS];
+	size_t steps;
+	size_t depth;
+	bool is_reachable; /* from the root through `properties` alone, by decodable names */
+	bool is_map; /* its members are schemas by names that the author chose, not keywords */
+};
+
+static struct slice text_of(const struct params *params, struct span span)
+{
+	return slice_of(params->texts.data + span.at, span.n);
+}
+
+/* Decodes the inside of a JSON string. */
+static bool add_text(struct params *params, struct slice inside, struct span *span_r)
+{
+	struct json string = { JSON_STRING, true, { inside.p - 1, inside.n + 2 } };
+
+	span_r->at = params->texts.len;
+	if (scan_decode_string(string, &params->texts) < 0)
+		return false;
+	span_r->n = params->texts.len - span_r->at;
+	return true;
+}
+
+/* ---- the schema ---- */
+
+/* RFC 9110 §5.6.2 */
+static bool is_token(struct slice name)
+{
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+
+		if (!((c | 0x20) >= 'a' && (c | 0x20) <= 'z') && !(c >= '0' && c <= '9') &&
+		    (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL))
+			return false;
+	}
+	return name.n > 0;
+}
+
+static bool is_mirrored_type(struct slice schema)
+{
+	static const struct slice types[] = { SLICE("string"), SLICE("integer"), SLICE("boolean") };
+	struct slice type = scan_plain_string(scan_member(schema, SLICE_LIT("type")));
+
+	return slices_has((struct slices){ types, ARRAY_LEN(types) }, type);
+}
+
+static bool is_taken(const struct params *params, struct slice name)
+{
+	for (size_t i = 0; i < params->count; i++)
+		if (slice_is_equal_nocase(text_of(params, params->annotations[i].name), name))
+			return true;
+	return false;
+}
+
+/* Returns why the annotation does not count, or NULL. MOD-HDR-06 */
+static const char *add_annotation(const struct place *place, struct json value)
+{
+	struct params *params = place->params;
+	struct annotation *annotation;
+	struct span name;
+
+	if (!place->is_reachable || place->steps == 0)
+		return "x-mcp-header stands where no chain of properties leads";
+	if (!is_mirrored_type(place->schema))
+		return "x-mcp-header stands at a property that is no string, integer or boolean";
+	if (value.type != JSON_STRING ||
+	    !add_text(params, slice_of(value.text.p + 1, value.text.n - 2), &name) ||
+	    !is_token(text_of(params, name)))
+		return "x-mcp-header is not a token";
+	if (is_taken(params, text_of(params, name)))
+		return "two properties have the same x-mcp-header";
+	if (params->count == ANNOTATIONS_MAX)
+		return "too many properties have an x-mcp-header";
+	annotation = &params->annotations[params->count++];
+	annotation->name = name;
+	memcpy(annotation->path, place->path, sizeof(annotation->path));
+	annotation->steps = place->steps;
+	annotation->value.type = JSON_ABSENT;
+	annotation->is_repeated = false;
+	return NULL;
+}
+
+static int on_member(struct slice name, struct json value, void *arg);
+
+static int on_element(struct slice element, void *arg)
+{
+	struct json value = { .type = scan_type(element), .text = element };
+
+	return on_member(slice_of(NULL, 0), value, arg);
+}
+
+/* Visits what is inside `value`; `place` is already the place of `value`. */
+static void enter(struct place *place, struct json value)
+{
+	struct error ignored;
+
+	place->schema = value.text;
+	if (++place->depth > DEPTH_MAX)
+		place->params->why = "the schema is too deep to be searched for x-mcp-header";
+	else if (value.type == JSON_OBJECT)
+		scan_members(value.text, on_member, place);
+	else if (value.type == JSON_ARRAY &&
+		 scan_array(value.text, NODES_MAX, on_element, place, &ignored) < 0 &&
+		 place->params->why == NULL)
+		place->params->why = "the schema is too large to be searched for x-mcp-header";
+}
+
+/* Visits a schema by a name that the author chose. */
+static void enter_named(const struct place *map, struct slice name, struct json value)
+{
+	struct place inner = *map;
+
+	inner.is_map = false;
+	if (inner.is_reachable) {
+		inner.is_reachable = inner.steps < PATH_MAX_STEPS &&
+				     add_text(inner.params, name, &inner.path[inner.steps]);
+		inner.steps += inner.is_reachable;
+	}
+	enter(&inner, value);
+}
+
+static void enter_keyword(const struct place *outer, struct slice name, struct json value)
+{
+	static const struct slice data[] = { SLICE("const"), SLICE("default"), SLICE("enum"),
+					     SLICE("examples") };
+	static const struct slice maps[] = { SLICE("$defs"), SLICE("definitions"),
+					     SLICE("dependencies"), SLICE("dependentSchemas"),
+					     SLICE("patternProperties") };
+	bool is_properties = slice_is_equal(name, SLICE_LIT("properties"));
+	struct place inner = *outer;
+
+	if (slices_has((struct slices){ data, ARRAY_LEN(data) }, name))
+		return; /* an instance, whatever it looks like */
+	inner.is_reachable = outer->is_reachable && is_properties;
+	inner.is_map =
+		value.type == JSON_OBJECT &&
+		(is_properties || slices_has((struct slices){ maps, ARRAY_LEN(maps) }, name));
+	enter(&inner, value);
+}
+
+static int on_member(struct slice name, struct json value, void *arg)
+{
+	struct place *place = arg;
+	struct params *params = place->params;
+
+	if (++params->nodes > NODES_MAX)
+		params->why = "the schema is too large to be searched for x-mcp-header";
+	else if (place->is_map)
+		enter_named(place, name, value);
+	else if (slice_is_equal(name, keyword))
+		params->why = add_annotation(place, value);
+	else
+		enter_keyword(place, name, value);
+	return params->why == NULL ? 0 : -1;
+}
+
+/* Returns whether there is anything to compare. */
+static bool read_schema(struct params *params, struct slice schema)
+{
+	struct place root = { .params = params, .is_reachable = true };
+	struct json value = { .type = scan_type(schema), .text = schema };
+
+	params->count = params->nodes = 0;
+	params->texts = (struct buf){ 0 };
+	params->why = NULL;
+	if (schema.n == 0 || memmem(schema.p, schema.n, keyword.p, keyword.n) == NULL)
+		return false; /* the usual case */
+	enter(&root, value);
+	return params->why == NULL && params->count > 0;
+}
+
+const char *modern_check_schema(struct slice input_schema)
+{
+	struct params params;
+
+	read_schema(&params, input_schema);
+	buf_fini(&params.texts);
+	return params.why;
+}
+
+/* ---- the arguments ---- */
+
+/*
+ * A value in the arguments, `depth` steps below them, and the annotations whose paths lead to it.
+ */
+struct level {
+	struct params *params;
+	size_t depth;
+	uint64_t active;
+	uint64_t seen; /* those of them whose next step was found */
+};
+
+static int on_argument(struct slice name, struct json value, void *arg)
+{
+	struct level *level = arg;
+	struct params *params = level->params;
+	struct level inner = { .params = params, .depth = level->depth + 1 };
+	struct span span = { 0 };
+	size_t mark = params->texts.len;
+
+	if (!add_text(params, name, &span)) {
+		params->texts.len = mark;
+		return 0; /* no property can be named like that */
+	}
+	for (size_t i = 0; i < params->count; i++) {
+		struct annotation *annotation = &params->annotations[i];
+		uint64_t bit = (uint64_t)1 << i;
+
+		if ((level->active & bit) == 0 ||
+		    !slice_is_equal(text_of(params, annotation->path[level->depth]),
+				    text_of(params, span)))
+			continue;
+		annotation->is_repeated |= (level->seen & bit) != 0;
+		level->seen |= bit;
+		if (annotation->steps == inner.depth)
+			annotation->value = value;
+		else
+			inner.active |= bit;
+	}
+	params->texts.len = mark;
+	if (inner.active != 0)
+		scan_members(value.text, on_argument, &inner);
+	return 0;
+}
+
+static void read_arguments(struct params *params, struct json arguments)
+{
+	struct level level = { .params = params, .active = ~(uint64_t)0 };
+
+	scan_members(arguments.text, on_argument, &level);
+}
+
+/* ---- comparing ---- */
+
+/*
+ * A JSON number: 0.DIGITS times ten to the `power`, where the first and last digits are not 0; no
+ * digits: zero.
+ */
+struct number {
+	bool is_negative;
+	struct slice whole, fraction;
+	size_t first, end; /* the digits that count, in both slices taken together */
+	long long power;
+};
+
+static struct slice cut_digits(struct slice *rest)
+{
+	struct slice digits = { rest->p, 0 };
+
+	while (rest->n > 0 && rest->p[0] >= '0' && rest->p[0] <= '9') {
+		digits.n++;
+		*rest = slice_of(rest->p + 1, rest->n - 1);
+	}
+	return digits;
+}
+
+static bool cut_char(struct slice *rest, char c)
+{
+	if (rest->n == 0 || rest->p[0] != c)
+		return false;
+	*rest = slice_of(rest->p + 1, rest->n - 1);
+	return true;
+}
+
+static char digit_at(const struct number *number, size_t i)
+{
+	return i < number->whole.n ? number->whole.p[i] : number->fraction.p[i - number->whole.n];
+}
+
+/* "e+3"; exponents of more than nine digits are refused. */
+static bool cut_exponent(struct slice *rest, long long *exponent_r)
+{
+	struct slice digits;
+	bool is_negative;
+	uint64_t value;
+
+	*exponent_r = 0;
+	if (!cut_char(rest, 'e') && !cut_char(rest, 'E'))
+		return true;
+	is_negative = cut_char(rest, '-');
+	if (!is_negative)
+		cut_char(rest, '+');
+	digits = cut_digits(rest);
+	if (digits.n > 9 || text_parse_u64(digits, &value) < 0)
+		return false;
+	*exponent_r = is_negative ? -(long long)value : (long long)value;
+	return true;
+}
+
+/* Exactly as in RFC 8259 §6. */
+static bool read_number(struct slice text, struct number *number_r)
+{
+	long long exponent;
+	struct number number = { .is_negative = cut_char(&text, '-') };
+
+	number.whole = cut_digits(&text);
+	if (number.whole.n == 0 || (number.whole.n > 1 && number.whole.p[0] == '0'))
+		return false;
+	if (cut_char(&text, '.')) {
+		number.fraction = cut_digits(&text);
+		if (number.fraction.n == 0)
+			return false;
+	}
+	if (!cut_exponent(&text, &exponent) || text.n > 0)
+		return false;
+	number.end = number.whole.n + number.fraction.n;
+	while (number.end > 0 && digit_at(&number, number.end - 1) == '0')
+		number.end--;
+	while (number.first < number.end && digit_at(&number, number.first) == '0')
+		number.first++;
+	number.power = (long long)number.whole.n - (long long)number.first + exponent;
+	*number_r = number;
+	return true;
+}
+
+static bool is_same_number(struct slice a_text, struct slice b_text)
+{
+	struct number a, b;
+
+	if (!read_number(a_text, &a) || !read_number(b_text, &b) ||
+	    a.end - a.first != b.end - b.first)
+		return false;
+	if (a.end == a.first)
+		return true;
+	for (size_t i = 0; i < a.end - a.first; i++)
+		if (digit_at(&a, a.first + i) != digit_at(&b, b.first + i))
+			return false;
+	return a.is_negative == b.is_negative && a.power == b.power;
+}
+
+/* MOD-HDR-04: `value` is neither absent nor null. */
+static bool is_mirror(struct slice field, struct json value)
+{
+	struct buf said = { 0 };
+	bool is_same = false;
+
+	if (value.type == JSON_STRING)
+		return modern_is_equal(field, value);
+	if (modern_decode_value(field, &said)) {
+		if (value.type == JSON_NUMBER)
+			is_same = is_same_number(buf_slice(&said), value.text);
+		else if (value.type == JSON_TRUE || value.type == JSON_FALSE)
+			is_same = slice_is_equal(buf_slice(&said), value.text);
+	}
+	buf_fini(&said);
+	return is_same;
+}
+
+/* The number of fields with this name; *value_r is the value of the first. */
+static size_t find_field(struct slice lines, struct slice wanted, struct slice *value_r)
+{
+	struct slice name, value;
+	size_t count = 0;
+
+	while (http_next_param(&lines, &name, &value)) {
+		if (!slice_is_equal_nocase(name, wanted))
+			continue;
+		if (count++ == 0)
+			*value_r = value;
+	}
+	return count;
+}
+
+static const char *compare(const struct params *params, const struct annotation *annotation,
+			   struct slice lines)
+{
+	struct slice field = { NULL, 0 };
+	size_t count = find_field(lines, text_of(params, annotation->name), &field);
+	enum json_type type = annotation->value.type;
+
+	if (count > 1)
+		return "Header mismatch: a field Mcp-Param-* is repeated";
+	if (type == JSON_ABSENT || type == JSON_NULL) /* MOD-HDR-05 */
+		return count == 0 ? NULL :
+				    "Header mismatch: a field Mcp-Param-* has no argument for it";
+	if (count == 0)
+		return "Header mismatch: a field Mcp-Param-* is missing";
+	if (!is_mirror(field, annotation->value))
+		return "Header mismatch: a field Mcp-Param-* is not its argument";
+	return NULL;
+}
+
+static bool check_annotation(const struct params *params, const struct annotation *annotation,
+			     struct slice lines, struct modern_problem *problem_r)
+{
+	const char *text = compare(params, annotation, lines);
+	int code = MCP_HEADER_MISMATCH;
+
+	if (annotation->is_repeated) { /* the server may read the other one */
+		text = "Invalid request: an argument that a header mirrors is repeated";
+		code = MCP_INVALID_REQUEST;
+	}
+	if (text != NULL)
+		*problem_r = (struct modern_problem){ .status = 400, .code = code, .text = text };
+	return text == NULL;
+}
+
+bool modern_check_params(const struct modern_head *head, const struct envelope *env,
+			 struct slice input_schema, struct modern_problem *problem_r)
+{
+	struct params params;
+	bool is_fine = true;
+
+	if (read_schema(&params, input_schema)) {
+		read_arguments(&params, env->arguments);
+		for (size_t i = 0; is_fine && i < params.count; i++)
+			is_fine = check_annotation(&params, &params.annotations[i], head->params,
+						   problem_r);
+	}
+	buf_fini(&params.texts);
+	return is_fine;
 }

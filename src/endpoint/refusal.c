@@ -10,7 +10,6 @@
 #include "auth/verifier.h"
 #include "base/clock.h"
 #include "endpoint/answer.h"
-#include "endpoint/egress.h"
 #include "endpoint/frontend.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"

@@ -13,7 +13,6 @@
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
 #include "endpoint/caller.h"
-#include "endpoint/egress.h"
 #include "endpoint/events.h"
 #include "endpoint/modern.h"
 #include "endpoint/refusal.h"

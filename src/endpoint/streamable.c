@@ -17,7 +17,6 @@
 #include "base/mem.h"
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
-#include "endpoint/egress.h"
 #include "endpoint/events.h"
 #include "endpoint/refusal.h"
 #include "endpoint/request_context.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which heads name a trace. W3C Trace Context §3.2, §3.3. */
-#include "endpoint/trace.h"
+#include "endpoint/caller.h"
 
 #include <stdlib.h>
 

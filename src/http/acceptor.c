@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "http/places.h"
-#include "http/server_renew.h"
+#include "http/conn.h"
 #include "io/proxy_header.h"
 #include "obs/counters.h"
 #include "obs/log.h"

@@ -48,7 +48,7 @@ void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 		     const struct acceptor_port *port);
 /*
  * The port is closed. For its connections, here and in the server, see http_server_leave_port in
- * http/server_renew.h.
+ * http/conn.h.
  */
 void acceptor_leave_port(struct acceptor *acceptor, unsigned int number);
 

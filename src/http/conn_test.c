@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "base/unit_test.h"
 #include "http/reply.h"
-#include "http/server_renew.h"
 #include "http/sse.h"
 #include "obs/log.h"
 

@@ -2,7 +2,6 @@ noinst_LIBRARIES += src/obs/libobs.a
 src_obs_libobs_a_SOURCES = \
 	src/obs/counters.c src/obs/counters.h \
 	src/obs/audit.c src/obs/audit.h src/obs/audit.def \
-	src/obs/audit_backlog.c src/obs/audit_backlog.h \
 	src/obs/line.c src/obs/line.h \
 	src/obs/log.c src/obs/log.h src/obs/log_events.def \
 	src/obs/latency_histogram.c src/obs/latency_histogram.h \

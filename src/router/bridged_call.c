@@ -25,7 +25,7 @@
 #include "router/result.h"
 #include "router/router.h"
 #include "router/server_request.h"
-#include "router/url_replay.h"
+#include "router/url_pending.h"
 #include "session/holder.h"
 #include "trace/span.h"
 

@@ -34,7 +34,6 @@
 #include "session/session.h"
 #include "trace/span.h"
 #include "trace/trace_message.h"
-#include "upstream/leftover.h"
 #include "upstream/send.h"
 #include "upstream/upstream.h"
 

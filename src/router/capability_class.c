@@ -10,7 +10,7 @@
 #include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "mcp/revision.h"
-#include "router/task_extension.h"
+#include "router/era.h"
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "0"

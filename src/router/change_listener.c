@@ -15,7 +15,7 @@
 #include "mcp/method.h"
 #include "router/client.h"
 #include "router/dispatch.h"
-#include "router/own_call.h"
+#include "router/list_wait.h"
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"

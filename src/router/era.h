@@ -87,4 +87,19 @@ void era_append_discovery(struct buf *out, const struct pool *pool);
 /* The serverInfo in a response to initialize, as JSON text; or empty. */
 struct slice era_server_info(struct slice response);
 
+/* ---- task extension ---- */
+
+/*
+ * The modern era's extension io.modelcontextprotocol/tasks (SEP-2663) in the capabilities of
+ * clients and servers. It is never announced across eras, nor is the capability `tasks` of
+ * 2025-11-25, which is a different protocol. bridging.md §2.5, MOD-TASK-01
+ */
+
+/* Whether these capabilities (JSON text) include it. */
+bool task_extension_is_declared(struct slice capabilities);
+/* Appends the object `extensions` (JSON text) without it. */
+void task_extension_append_others(struct buf *out, struct slice extensions);
+/* Appends capabilities, an object that may have `extensions`, without it and without `tasks`. */
+void task_extension_append_without(struct buf *out, struct slice capabilities);
+
 #endif

@@ -6,7 +6,6 @@
 #ifndef MCPGATED_ROUTER_FORWARD_H
 #define MCPGATED_ROUTER_FORWARD_H
 
-#include "router/admitted.h"
 #include "router/call.h"
 #include "router/client.h"
 

@@ -21,7 +21,6 @@
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/level.h"
-#include "router/asking.h"
 #include "router/call.h"
 #include "router/client.h"
 #include "router/convert.h"
@@ -30,7 +29,7 @@
 #include "router/result.h"
 #include "router/router.h"
 #include "router/server_request.h"
-#include "router/task_id.h"
+#include "router/running_tasks.h"
 #include "upstream/modern.h"
 #include "upstream/send.h"
 

@@ -25,7 +25,7 @@
 #include "router/convert.h"
 #include "router/cursor.h"
 #include "router/dispatch.h"
-#include "router/list_request.h"
+#include "router/list_wait.h"
 #include "router/modern_server.h"
 #include "router/listing.h"
 #include "router/pages.h"

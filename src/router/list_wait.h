@@ -7,8 +7,12 @@
 #ifndef MCPGATED_ROUTER_LIST_WAIT_H
 #define MCPGATED_ROUTER_LIST_WAIT_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
+#include "jsonrpc/scan.h"
 #include "router/call.h"
+#include "router/list_cache.h"
 
 struct list_wait;
 
@@ -48,5 +52,49 @@ void list_wait_begin(struct list_wait *wait, list_wait_done_fn *on_done, struct 
 		     const struct envelope *env);
 /* The call has ended, or continues. */
 void list_wait_end(struct list_wait *wait);
+
+/* ---- own tools ---- */
+
+/*
+ * The tool list of a server process that serves one session, for the gateway's own use; the client
+ * requests lists from the server as it likes. Fetched on demand, by a call of the session, and kept
+ * until the server reports a change or the process is replaced; for 5 s if the server reports no
+ * changes. Shared servers have list_cache.h.
+ */
+
+struct call;
+struct client;
+struct own_tools;
+
+/* As list_cache_find_tool with is_strict. */
+enum listed_tool own_tools_find(const struct client *client, struct json name,
+				struct listed_entry *entry_r);
+/*
+ * A linked call, not yet visible to anyone else, waits for the list: it ends with some response
+ * when the list has arrived, or fails. The list is fetched once for all waiting calls.
+ */
+void own_tools_await(struct call *call, const struct envelope *env);
+/* The session has ended, and its calls before it. Accepts a pointer to NULL; sets it to NULL. */
+void own_tools_free(struct own_tools **tools);
+
+/* ---- own call ---- */
+
+/*
+ * For struct call_ops of calls that the gateway makes itself: everything but their answer is
+ * dropped.
+ */
+
+bool own_call_drop_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg);
+bool own_call_has_no_reader(const struct call *call);
+
+/* ---- list request ---- */
+
+/* Which list requests can be answered from the cache. */
+
+/*
+ * Whether it asks for the start of a list, in few bytes, with nothing in it that the server may
+ * want to know.
+ */
+bool list_request_is_plain(const struct envelope *env);
 
 #endif

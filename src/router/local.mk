@@ -1,9 +1,7 @@
 noinst_LIBRARIES += src/router/librouter.a
 src_router_librouter_a_SOURCES = \
-	src/router/admitted.c src/router/admitted.h \
 	src/router/bridged_call.c src/router/bridged_call.h \
 	src/router/audit_call.c src/router/audit_call.h \
-	src/router/asking.c src/router/asking.h \
 	src/router/call.c src/router/call.h \
 	src/router/capability_class.c src/router/capability_class.h \
 	src/router/client.c src/router/client.h \
@@ -19,16 +17,13 @@ src_router_librouter_a_SOURCES = \
 	src/router/change_listener.c src/router/change_listener.h \
 	src/router/input_loop.c src/router/input_loop.h \
 	src/router/list_cache.c src/router/list_cache.h \
-	src/router/list_request.c src/router/list_request.h \
 	src/router/list_wait.c src/router/list_wait.h \
 	src/router/listing.c src/router/listing.h \
 	src/router/listen.c src/router/listen.h \
 	src/router/modern_server.c src/router/modern_server.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
 	src/router/kept_sessions.c src/router/kept_sessions.h \
-	src/router/own_call.c src/router/own_call.h \
 	src/router/judgement.c src/router/judgement.h \
-	src/router/own_tools.c src/router/own_tools.h \
 	src/router/pages.c src/router/pages.h \
 	src/router/parked_call.c src/router/parked_call.h \
 	src/router/pinning.c src/router/pinning.h \
@@ -47,19 +42,13 @@ src_router_librouter_a_SOURCES = \
 	src/router/server_capabilities.c src/router/server_capabilities.h \
 	src/router/server_messages.c src/router/server_messages.h \
 	src/router/server_request.c src/router/server_request.h \
-	src/router/subscribe.c src/router/subscribe.h \
-	src/router/subscriptions.c src/router/subscriptions.h \
-	src/router/live_tasks.c src/router/live_tasks.h \
+	src/router/subscribe.c src/router/subscribe.h src/router/subscriptions.c src/router/subscriptions.h \
 	src/router/task_call.c src/router/task_call.h \
-	src/router/task_extension.c src/router/task_extension.h \
-	src/router/task_id.c src/router/task_id.h \
 	src/router/task_listener.c src/router/task_listener.h \
 	src/router/task_result.c src/router/task_result.h \
 	src/router/text_set.c src/router/text_set.h \
 	src/router/tool_check.c src/router/tool_check.h \
-	src/router/url_elicitation.c src/router/url_elicitation.h \
-	src/router/url_pending.c src/router/url_pending.h \
-	src/router/url_replay.c src/router/url_replay.h
+	src/router/url_pending.c src/router/url_pending.h
 ROUTER_LIBS = src/router/librouter.a src/trace/libtrace.a src/upstream/libupstream.a src/process/libprocess.a src/session/libsession.a \
 	src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(PCRE2_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/router/convert_test src/router/router_test

@@ -28,7 +28,7 @@
 #include "upstream/modern.h"
 #include "upstream/send.h"
 #include "upstream/stdio.h"
-#include "upstream/upstream_era.h"
+#include "upstream/upstream.h"
 #include "upstream/warm.h"
 
 #define RETRY_MS 1000

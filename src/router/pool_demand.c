@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "router/client.h"
-#include "router/live_tasks.h"
+#include "router/running_tasks.h"
 #include "router/pool.h"
 #include "router/router.h"
 

@@ -10,7 +10,7 @@
 #include "router/pool.h"
 #include "router/router.h"
 #include "router/server_capabilities.h"
-#include "upstream/intake.h"
+#include "upstream/upstream.h"
 
 static struct pool_memories *memories_of(const struct pool *pool)
 {

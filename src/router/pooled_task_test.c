@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "router/live_tasks.h"
 #include "router/pool_demand.h"
 #include "router/pool_stage.h"
 #include "router/running_tasks.h"

@@ -23,7 +23,7 @@
 #include "obs/log.h"
 #include "process/child.h"
 #include "router/client.h"
-#include "router/live_tasks.h"
+#include "router/running_tasks.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/router.h"

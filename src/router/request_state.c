@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "mcp/method.h"
 #include "obs/log.h"
-#include "router/asking.h"
+#include "router/server_request.h"
 #include "router/call.h"
 #include "router/client.h"
 #include "router/digest.h"

@@ -9,7 +9,7 @@
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
-#include "router/asking.h"
+#include "router/server_request.h"
 #include "router/call.h"
 #include "router/client.h"
 #include "router/convert.h"
@@ -23,9 +23,8 @@
 #include "router/pooled_task.h"
 #include "router/request_state.h"
 #include "router/router.h"
-#include "router/task_extension.h"
 #include "router/task_result.h"
-#include "router/url_elicitation.h"
+#include "router/url_pending.h"
 #include "session/principal.h"
 
 /* Everything that is sent is sent from here. */

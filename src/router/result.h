@@ -2,7 +2,7 @@
 /*
  * The exit: every result, list and error response passes here on its way to a client, whoever made
  * it. Checks, changes and counts for particular clients belong here; those for everything a server
- * sends, in upstream/intake. bridging.md §1.6.
+ * sends, in upstream/upstream. bridging.md §1.6.
  */
 #ifndef MCPGATED_ROUTER_RESULT_H
 #define MCPGATED_ROUTER_RESULT_H

@@ -11,7 +11,7 @@
 #include "router/judgement.h"
 #include "router/list_cache.h"
 #include "router/listen.h"
-#include "router/live_tasks.h"
+#include "router/running_tasks.h"
 #include "router/notification_fanout.h"
 #include "router/pool.h"
 #include "router/server_messages.h"

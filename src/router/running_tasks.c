@@ -7,13 +7,19 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "jsonrpc/scan.h"
+#include "jsonrpc/value.h"
 #include "mcp/revision.h"
+#include "obs/log.h"
 #include "router/call.h"
 #include "router/client.h"
-#include "router/live_tasks.h"
 #include "router/pool.h"
-#include "router/task_id.h"
+#include "router/router.h"
+#include "session/holder.h"
+#include "session/principal.h"
+#include "upstream/upstream.h"
 
 #define TASKS_MAX 64 /* of a client; then the oldest is forgotten */
 #define POOL_TASKS_MAX 1024
@@ -166,4 +172,284 @@ void running_tasks_forget(struct client *client)
 {
 	while (!list_is_empty(&client->running_tasks))
 		leave(oldest(client));
+}
+
+/* ---- live tasks ---- */
+
+/*
+ * A server that makes up tasks without end only keeps its own process alive for some minutes, in
+ * bounded memory.
+ */
+
+struct live_task {
+	struct list link; /* of its process's tasks, the one last reported longest ago first */
+	uint64_t until_ms;
+	bool is_over; /* its result is to be asked for */
+	struct in_flight
+		*in_flight; /* the count of its call; NULL: none, or something else holds it */
+	struct slice id;    /* as the server wrote it; in `text` */
+	char text[];
+};
+
+/* The tasks of one process. */
+struct live_tasks {
+	struct list all;
+	size_t count;
+};
+
+static struct live_task *task_at(struct list *node)
+{
+	return container_of(node, struct live_task, link);
+}
+
+static void forget_live(struct live_tasks *tasks, struct live_task *task)
+{
+	CHECK(tasks->count > 0);
+	tasks->count--;
+	list_remove(&task->link);
+	in_flight_free(&task->in_flight);
+	free(task);
+}
+
+/* Of a task that is forgotten while the server works on it, the count stays. */
+static void make_room(struct live_tasks *tasks)
+{
+	struct live_task *oldest = task_at(tasks->all.next);
+
+	in_flight_leave(&oldest->in_flight, LIVE_TASKS_MS);
+	forget_live(tasks, oldest);
+}
+
+/* Returns NULL if the task is not known. */
+static struct live_task *find(const struct upstream *upstream, struct slice id)
+{
+	if (upstream->tasks == NULL)
+		return NULL;
+	LIST_FOREACH(node, &upstream->tasks->all) {
+		if (slice_is_equal(task_at(node)->id, id))
+			return task_at(node);
+	}
+	return NULL;
+}
+
+static void add(struct live_tasks *tasks, struct slice id, uint64_t kept_ms, bool is_over)
+{
+	struct live_task *task = mem_alloc(sizeof(*task) + id.n);
+	char *at = task->text;
+
+	if (tasks->count == LIVE_TASKS_MAX)
+		make_room(tasks);
+	task->until_ms = clock_now_ms() + kept_ms;
+	task->is_over = is_over;
+	task->in_flight = NULL;
+	task->id = mem_put_slice(&at, id);
+	list_append(&tasks->all, &task->link);
+	tasks->count++;
+}
+
+static struct live_tasks *get_tasks(struct upstream *upstream)
+{
+	if (upstream->tasks == NULL) {
+		upstream->tasks = mem_zalloc(sizeof(*upstream->tasks));
+		list_init(&upstream->tasks->all);
+	}
+	return upstream->tasks;
+}
+
+static bool is_one(struct slice status, const char *one, const char *other)
+{
+	return slice_is_equal(status, slice_str(one)) || slice_is_equal(status, slice_str(other));
+}
+
+uint64_t live_tasks_kept_ms(const struct upstream *upstream, struct slice task)
+{
+	struct slice ttl = upstream_is_modern(upstream) ? SLICE_LIT("ttlMs") : SLICE_LIT("ttl");
+	long long ms;
+
+	if (value_read_integer(scan_member(task, ttl), &ms) < 0 || ms > LIVE_TASKS_MS)
+		return LIVE_TASKS_MS;
+	return ms > 0 ? (uint64_t)ms : 0;
+}
+
+bool live_tasks_note(struct upstream *upstream, struct slice task)
+{
+	static const struct slice known[] = { SLICE("working"), SLICE("input_required"),
+					      SLICE("completed"), SLICE("failed"),
+					      SLICE("cancelled") };
+	struct json id = scan_member(task, SLICE_LIT("taskId"));
+	struct slice status = scan_plain_string(scan_member(task, SLICE_LIT("status")));
+	bool works = is_one(status, "working", "input_required");
+	/*
+	 * A modern server reports the result with the end; one of 2025-11-25 is yet to be asked for
+	 * it.
+	 */
+	bool is_over = is_one(status, "completed", "failed") && !upstream_is_modern(upstream);
+	struct live_tasks *tasks;
+	struct in_flight *in_flight = NULL;
+	struct live_task *before;
+	uint64_t kept_ms = live_tasks_kept_ms(upstream, task);
+
+	CHECK(upstream_is_serving(upstream));
+	if (!task_id_is_fit(id) || !slices_has((struct slices){ known, ARRAY_LEN(known) }, status))
+		return false;
+	tasks = get_tasks(upstream);
+	before = find(upstream, id.text);
+	if (before != NULL) {
+		in_flight = before->in_flight;
+		before->in_flight = NULL;
+		forget_live(tasks, before);
+	}
+	if ((works || is_over) && kept_ms > 0)
+		add(tasks, id.text, kept_ms, is_over);
+	if (works)
+		live_tasks_count(upstream, id.text, &in_flight);
+	in_flight_free(&in_flight);
+	return true;
+}
+
+void live_tasks_count(struct upstream *upstream, struct slice id, struct in_flight **in_flight)
+{
+	struct live_task *task = find(upstream, id);
+
+	/*
+	 * How long a task is kept says nothing about how long the server works on it, and the client
+	 * may have chosen it.
+	 */
+	if (task == NULL && *in_flight != NULL) {
+		in_flight_bind(*in_flight, upstream, 0);
+		in_flight_leave(in_flight, LIVE_TASKS_MS);
+	}
+	/* A server may say of two calls that they have become the same task. */
+	if (task == NULL || task->in_flight != NULL || *in_flight == NULL)
+		return;
+	task->in_flight = *in_flight;
+	*in_flight = NULL;
+	in_flight_bind(task->in_flight, upstream, 0);
+	in_flight_keep(task->in_flight, LIVE_TASKS_MS);
+}
+
+void live_tasks_end(struct upstream *upstream, struct slice id, bool is_error)
+{
+	struct live_task *task = find(upstream, id);
+
+	if (task != NULL && (task->is_over || !is_error))
+		forget_live(upstream->tasks, task);
+}
+
+bool live_tasks_has(const struct upstream *upstream, struct slice id)
+{
+	return find(upstream, id) != NULL;
+}
+
+bool live_tasks_had_some(const struct upstream *upstream)
+{
+	return upstream->tasks != NULL;
+}
+
+bool live_tasks_has_some(const struct upstream *upstream)
+{
+	if (!list_is_empty(&upstream->task_listeners))
+		return true;
+	if (upstream->tasks == NULL)
+		return false;
+	LIST_FOREACH(node, &upstream->tasks->all) {
+		if (task_at(node)->until_ms > clock_now_ms())
+			return true;
+	}
+	return false;
+}
+
+void live_tasks_forget(struct upstream *upstream)
+{
+	if (upstream->tasks == NULL)
+		return;
+	while (!list_is_empty(&upstream->tasks->all))
+		forget_live(upstream->tasks, task_at(upstream->tasks->all.next));
+	free(upstream->tasks);
+	upstream->tasks = NULL;
+}
+
+/* ---- task id ---- */
+
+/*
+ * A task id never expires: the task ends with its process at the latest, and it is for the server
+ * to say how long it keeps the task.
+ */
+
+/* Also fills *digest_r, with a digest that belongs to no request. */
+static struct seal_binding binding_of(const struct server *server, const struct principal *caller,
+				      struct digest *digest_r)
+{
+	digest_bytes(SLICE_LIT("task"), digest_r);
+	return (struct seal_binding){ .server = slice_str(server->conf.name),
+				      .caller = &caller->identity,
+				      .digest = digest_r };
+}
+
+bool task_id_is_fit(struct json own)
+{
+	return own.type == JSON_STRING && own.text.n > 2 && own.text.n <= TASK_ID_BYTES_MAX;
+}
+
+void task_id_append(struct buf *out, const struct pool *pool, const struct principal *caller,
+		    uint64_t child, struct json own)
+{
+	struct digest digest;
+	struct seal_binding binding = binding_of(pool->server, caller, &digest);
+	struct seal seal = {
+		.kind = SEAL_TASK, .child = child, .expires_at_s = UINT64_MAX, .text = own.text
+	};
+
+	CHECK(task_id_is_fit(own));
+	seal_append(out, &pool->router->seal_keys, &binding, &seal);
+}
+
+struct task_id *task_id_open(const struct client *client, struct json name, struct error *err)
+{
+	struct digest digest;
+	struct seal_binding binding = binding_of(client->server, client->principal, &digest);
+	struct task_id *id = NULL;
+	struct buf plain = { 0 };
+	struct seal seal;
+	char *at;
+
+	if (seal_open(&client->router->seal_keys, &binding, name, clock_wall_ms() / 1000, &plain,
+		      &seal, err) < 0)
+		goto out;
+	if (seal.kind != SEAL_TASK || !seal.is_of_this_process) {
+		(void)!error_set(err, ERROR_INVALID, "it is of another gateway process");
+		goto out;
+	}
+	id = mem_alloc(sizeof(*id) + seal.text.n + name.text.n);
+	at = id->text;
+	id->child = seal.child;
+	id->own = mem_put_slice(&at, seal.text);
+	id->name = mem_put_slice(&at, name.text);
+out:
+	buf_fini(&plain);
+	return id;
+}
+
+void task_id_log_refused(const struct client *client, size_t count, const struct error *err)
+{
+	LOG_BY(TASK_REFUSED, holder_number(client->principal, &client->peer),
+	       LOG_STR("server", client->server->conf.name), LOG_INT("ids", count),
+	       LOG_STR("reason", err->text));
+}
+
+bool task_id_is_own(const struct task_id *id, struct json own)
+{
+	struct buf one = { 0 }, other = { 0 };
+	bool is_same;
+
+	if (!task_id_is_fit(own))
+		return false;
+	if (slice_is_equal(id->own, own.text))
+		return true;
+	is_same = scan_decode_string((struct json){ JSON_STRING, true, id->own }, &one) == 0 &&
+		  scan_decode_string(own, &other) == 0 &&
+		  slice_is_equal(buf_slice(&one), buf_slice(&other));
+	buf_fini(&one);
+	buf_fini(&other);
+	return is_same;
 }

@@ -8,8 +8,10 @@
 #ifndef MCPGATED_ROUTER_RUNNING_TASKS_H
 #define MCPGATED_ROUTER_RUNNING_TASKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/slice.h"
 #include "jsonrpc/scan.h"
@@ -47,5 +49,96 @@ struct running_task *running_tasks_find(const struct upstream *upstream, struct 
 struct running_task *running_tasks_find_named(const struct upstream *upstream, struct json id);
 /* The client ends, or leaves its pool. */
 void running_tasks_forget(struct client *client);
+
+/* ---- live tasks ---- */
+
+/*
+ * The tasks, of either era, that a shared process works on, as far as its server has reported:
+ * while there are any, the process is not idle even with no request in flight. A task counts until
+ * the server reports its end or says nothing about it for a while; where the result has to be
+ * requested, until it was. Its call counts as in flight that long. MOD-TASK-01, UTIL-TASK-01,
+ * bridging.md §2.5
+ */
+
+/* Per process; beyond that, the task reported least recently is forgotten. */
+#define LIVE_TASKS_MAX 256
+#define LIVE_TASKS_MS (10 * 60 * 1000) /* unless its ttlMs (ttl) is less */
+
+struct in_flight;
+struct upstream;
+
+/*
+ * Notes what the server said about a task (JSON text): on creating it, in answer to tasks/get, or
+ * in a notification. False: this does not describe a task, and nothing was noted. Only for an
+ * upstream that serves.
+ */
+bool live_tasks_note(struct upstream *upstream, struct slice task);
+/*
+ * The call that has become this task counts as in flight until the task is forgotten. If the task
+ * is known, takes ownership of *in_flight and sets it to NULL.
+ */
+void live_tasks_count(struct upstream *upstream, struct slice id, struct in_flight **in_flight);
+/*
+ * How long a statement about a task (JSON text) is valid, in ms: its ttlMs (ttl), or LIVE_TASKS_MS.
+ */
+uint64_t live_tasks_kept_ms(const struct upstream *upstream, struct slice task);
+/*
+ * The result of this task (id as the server wrote it) has been delivered; or, with is_error, an
+ * error instead, which is the result of a task that the server has reported as finished, and says
+ * nothing about others.
+ */
+void live_tasks_end(struct upstream *upstream, struct slice id, bool is_error);
+/* Whether the process works on this task or has not delivered its result, as far as is known. */
+bool live_tasks_has(const struct upstream *upstream, struct slice id);
+/* Whether there has ever been a task in this process. */
+bool live_tasks_had_some(const struct upstream *upstream);
+/* Whether it works on any task, or somebody listens to one. */
+bool live_tasks_has_some(const struct upstream *upstream);
+/* The upstream is closed. */
+void live_tasks_forget(struct upstream *upstream);
+
+/* ---- task id ---- */
+
+/*
+ * Task ids as clients see them where processes are shared, in either era: the server's id, sealed
+ * for this server and caller together with the process that works on the task. An id of another
+ * caller or server, or an invented one, names no task. The same server id always gives the same
+ * client id. MOD-TASK-02, UTIL-TASK-02, bridging.md §1.1 (9), §2.5
+ */
+
+/*
+ * Of a server's id, as written; a longer one is invalid. Sealed, the id still fits into a header
+ * field.
+ */
+#define TASK_ID_BYTES_MAX 1024
+
+struct client;
+struct pool;
+struct principal;
+
+struct task_id {
+	uint64_t child;    /* the process that works on it; numbers are never reused */
+	struct slice own;  /* the server's id, a JSON string, stored in `text` */
+	struct slice name; /* the client's id, likewise */
+	char text[];
+};
+
+/* Whether a server may have given a task this id. */
+bool task_id_is_fit(struct json own);
+/*
+ * Appends, as a JSON string, this caller's form of a valid id of a task in this process of the
+ * pool.
+ */
+void task_id_append(struct buf *out, const struct pool *pool, const struct principal *caller,
+		    uint64_t child, struct json own);
+/*
+ * Decodes a client's form of an id; the caller frees the result. NULL: this gateway has not sealed
+ * it for this caller and server; err is only for the log.
+ */
+struct task_id *task_id_open(const struct client *client, struct json name, struct error *err);
+/* Logs that `count` of the client's ids were refused, the last one for the reason in err. */
+void task_id_log_refused(const struct client *client, size_t count, const struct error *err);
+/* Whether the server's id is the same, however it is spelled. */
+bool task_id_is_own(const struct task_id *id, struct json own);
 
 #endif

@@ -10,7 +10,7 @@
 #include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "mcp/method.h"
-#include "router/task_extension.h"
+#include "router/era.h"
 #include "session/principal.h"
 
 void server_capabilities_read(struct server_capabilities *capabilities, struct slice result,

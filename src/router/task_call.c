@@ -13,7 +13,7 @@
 #include "router/pooled_task.h"
 #include "router/result.h"
 #include "router/router.h"
-#include "router/task_id.h"
+#include "router/running_tasks.h"
 #include "session/principal.h"
 #include "upstream/claims.h"
 

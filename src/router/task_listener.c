@@ -16,7 +16,7 @@
 #include "router/pool.h"
 #include "router/router.h"
 #include "router/task_call.h"
-#include "router/task_id.h"
+#include "router/running_tasks.h"
 #include "router/task_result.h"
 #include "upstream/modern.h"
 #include "upstream/send.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks of modern clients at modern servers, in time: how long a process is kept for one, who hears of it, and when. */
-#include "router/live_tasks.h"
+#include "router/running_tasks.h"
 
 #include "router/era_stage.h"
 #include "router/request_stage.h"
-#include "router/task_extension.h"
-#include "router/task_id.h"
+#include "router/era.h"
 #include "router/task_listener.h"
 #include "session/principal.h"
 

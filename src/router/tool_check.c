@@ -13,7 +13,6 @@
 #include "router/list_cache.h"
 #include "router/list_wait.h"
 #include "router/listing.h"
-#include "router/own_tools.h"
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"

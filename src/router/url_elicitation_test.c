@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a server's -32042 says, and what a client answers to it. bridging.md §2.3.7, MOD-MRTR-02, -05 */
-#include "router/url_elicitation.h"
+#include "router/url_pending.h"
 
 #include "base/text.h"
 #include "base/unit_test.h"

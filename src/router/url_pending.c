@@ -10,8 +10,16 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "jsonrpc/scan.h"
-#include "router/url_elicitation.h"
+#include "jsonrpc/value.h"
+#include "mcp/error.h"
+#include "router/call.h"
+#include "router/client.h"
+#include "router/pool.h"
+#include "router/request_state.h"
+#include "router/result.h"
+#include "router/router.h"
 
 struct item {
 	struct list link;
@@ -166,4 +174,351 @@ void url_pending_fini(struct url_pending *pending)
 	CHECK(list_is_empty(&pending->waiters));
 	while (!list_is_empty(&pending->items))
 		drop(pending, item_at(pending->items.next));
+}
+
+/* ---- url elicitation ---- */
+
+/*
+ * Only what is examined here is passed on, so names that are repeated, or written with escapes,
+ * mean nothing to a client.
+ */
+
+#define URL_ELICITATION_REQUIRED (-32042)
+
+static struct json member(struct slice object, const char *name)
+{
+	return scan_member(object, slice_str(name));
+}
+
+static void append_member(struct buf *out, const char *name, struct json value)
+{
+	buf_printf(out, ",\"%s\":", name);
+	buf_append_slice(out, value.text);
+}
+
+/* ---- what a server wants ---- */
+
+static int read_one(struct slice element, void *arg)
+{
+	struct buf *wanted = arg;
+	struct json id = member(element, "elicitationId");
+	struct json message = member(element, "message");
+	struct json url = member(element, "url");
+	struct slice mode = scan_plain_string(member(element, "mode"));
+
+	if (id.type != JSON_STRING || id.text.n > URL_ELICITATION_ID_MAX ||
+	    message.type != JSON_STRING || url.type != JSON_STRING ||
+	    !slice_is_equal(mode, SLICE_LIT("url")) ||
+	    wanted->len + message.text.n + url.text.n > URL_ELICITATIONS_BYTES_MAX)
+		return -1;
+	buf_append_str(wanted, wanted->len == 0 ? "[{\"id\":" : ",{\"id\":");
+	buf_append_slice(wanted, id.text);
+	append_member(wanted, "message", message);
+	append_member(wanted, "url", url);
+	buf_append_char(wanted, '}');
+	return 0;
+}
+
+bool url_elicitation_read(struct slice error, struct buf *wanted)
+{
+	static const char *const path[] = { "data", "elicitations" };
+	struct json elicitations = scan_path(error, path, ARRAY_LEN(path));
+	struct error err;
+	long long code;
+
+	CHECK(wanted->len == 0);
+	if (value_read_integer(member(error, "code"), &code) < 0 ||
+	    code != URL_ELICITATION_REQUIRED)
+		return false;
+	if (elicitations.type != JSON_ARRAY ||
+	    scan_array(elicitations.text, URL_ELICITATIONS_MAX, read_one, wanted, &err) <= 0) {
+		wanted->len = 0;
+		return false;
+	}
+	buf_append_char(wanted, ']');
+	return true;
+}
+
+/* ---- what a client is asked ---- */
+
+/* Calls on_element for each element. Cannot fail: we wrote the text. */
+static void each(struct slice wanted, scan_element_fn *on_element, void *arg)
+{
+	struct error err;
+
+	CHECK(scan_array(wanted, URL_ELICITATIONS_MAX, on_element, arg, &err) > 0);
+}
+
+struct asking {
+	struct buf *out;
+	size_t number;
+};
+
+static int append_request(struct slice element, void *arg)
+{
+	struct asking *asking = arg;
+	struct json url = member(element, "url");
+
+	asking->number++;
+	if (url.type == JSON_ABSENT)
+		return 0;
+	buf_printf(asking->out,
+		   "%s\"e%zu\":{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"url\"",
+		   asking->out->len > 0 ? "," : "", asking->number);
+	append_member(asking->out, "message", member(element, "message"));
+	append_member(asking->out, "url", url);
+	buf_append_str(asking->out, "}}");
+	return 0;
+}
+
+void url_elicitation_append_requests(struct buf *out, struct slice wanted)
+{
+	struct asking asking = { .out = out };
+
+	CHECK(out->len == 0);
+	each(wanted, append_request, &asking);
+}
+
+/* ---- what it answers ---- */
+
+enum answer { NOT_ASKED, MISSING, ACCEPTED, DECLINED };
+
+struct answers {
+	enum answer of[URL_ELICITATIONS_MAX];
+	size_t count; /* of what was wanted */
+	bool is_malformed;
+	struct buf *left;
+	size_t copied;
+};
+
+static int note_asked(struct slice element, void *arg)
+{
+	struct answers *answers = arg;
+
+	answers->of[answers->count++] =
+		member(element, "url").type == JSON_ABSENT ? NOT_ASKED : MISSING;
+	return 0;
+}
+
+static int note_answer(struct slice name, struct json value, void *arg)
+{
+	struct answers *answers = arg;
+	struct slice action = scan_plain_string(member(value.text, "action"));
+	enum answer *answer;
+	uint64_t number;
+
+	if (name.n < 2 || name.p[0] != 'e' || name.p[1] == '0' ||
+	    text_parse_u64(slice_of(name.p + 1, name.n - 1), &number) < 0 ||
+	    number > answers->count || answers->of[number - 1] == NOT_ASKED)
+		return 0;
+	answer = &answers->of[number - 1];
+	answers->is_malformed = *answer != MISSING; /* it was answered twice */
+	if (slice_is_equal(action, SLICE_LIT("accept")))
+		*answer = ACCEPTED;
+	else if (slice_is_equal(action, SLICE_LIT("decline")) ||
+		 slice_is_equal(action, SLICE_LIT("cancel")))
+		*answer = DECLINED;
+	else
+		answers->is_malformed = true;
+	return answers->is_malformed ? -1 : 0;
+}
+
+static bool has(const struct answers *answers, enum answer answer)
+{
+	for (size_t i = 0; i < answers->count; i++)
+		if (answers->of[i] == answer)
+			return true;
+	return false;
+}
+
+static int copy_left(struct slice element, void *arg)
+{
+	struct answers *answers = arg;
+
+	buf_append_char(answers->left, answers->copied == 0 ? '[' : ',');
+	if (answers->of[answers->copied++] == MISSING) {
+		buf_append_slice(answers->left, element);
+		return 0;
+	}
+	buf_append_str(answers->left, "{\"id\":");
+	buf_append_slice(answers->left, member(element, "id").text);
+	buf_append_char(answers->left, '}');
+	return 0;
+}
+
+enum url_answers url_elicitation_read_answers(struct slice wanted, struct json responses,
+					      struct buf *left)
+{
+	struct answers answers = { .left = left };
+
+	if (responses.type != JSON_ABSENT && responses.type != JSON_OBJECT)
+		return URL_ANSWERS_MALFORMED;
+	each(wanted, note_asked, &answers);
+	scan_members(responses.text, note_answer, &answers);
+	if (answers.is_malformed)
+		return URL_ANSWERS_MALFORMED;
+	if (has(&answers, DECLINED))
+		return URL_ANSWERS_DECLINED;
+	if (!has(&answers, MISSING))
+		return URL_ANSWERS_ACCEPTED;
+	each(wanted, copy_left, &answers);
+	buf_append_char(left, ']');
+	return URL_ANSWERS_PARTIAL;
+}
+
+/* ---- url replay ---- */
+
+/*
+ * Nothing is kept between the two requests but what is pending at the server (url_pending):
+ * everything else is in the seal. So a state that is presented twice makes the request twice, as a
+ * client can do without a state.
+ */
+
+#define COMPLETION_MS (20 * 1000) /* bridging.md §2.3.7 */
+
+struct url_replay {
+	struct call *call;
+	struct call_watcher watcher;
+	struct wait_queue waiting; /* the call */
+	struct url_waiter waiter;
+	struct task step;
+	struct buf wanted;
+	url_replay_fn *run;
+};
+
+static void url_replay_free(struct url_replay *replay)
+{
+	url_waiter_leave(&replay->waiter);
+	task_cancel(&replay->step);
+	buf_fini(&replay->wanted);
+	loop_defer_free(replay->call->client->router->loop, replay);
+}
+
+static void go_on(struct url_replay *replay)
+{
+	struct call *call = replay->call;
+	struct msg *body = call->body;
+	url_replay_fn *run = replay->run;
+	struct envelope env;
+	struct error err;
+
+	call_stop_wait(call);
+	call_unwatch(&replay->watcher);
+	url_replay_free(replay);
+	call->body = NULL;
+	if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0)
+		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen: it was accepted before */
+	else
+		run(call, &env);
+	msg_unref(&body);
+}
+
+/* ---- what ends the wait ---- */
+
+static void on_step(struct task *task)
+{
+	go_on(container_of(task, struct url_replay, step));
+}
+
+/* Continues later in the turn: the caller of this is still at work. */
+static void on_over(struct url_waiter *waiter)
+{
+	struct url_replay *replay = container_of(waiter, struct url_replay, waiter);
+
+	task_schedule(replay->call->client->router->loop, &replay->step);
+}
+
+static void on_timeout(struct wait_queue *queue, struct waiter *waiter)
+{
+	(void)waiter;
+	go_on(container_of(queue, struct url_replay, waiting));
+}
+
+static void on_call_end(struct call_watcher *watcher, struct call *call)
+{
+	(void)call;
+	url_replay_free(container_of(watcher, struct url_replay, watcher));
+}
+
+static const struct wait_queue_ops waiting_ops = { .on_timeout = on_timeout };
+static const struct call_watcher_ops watcher_ops = { .on_end = on_call_end };
+
+/* ---- the beginning ---- */
+
+/* Returns whether the call waits until this process reports that the URLs are complete. */
+static bool await(struct call *call, const struct envelope *env, const struct seal *seal,
+		  url_replay_fn *run)
+{
+	struct url_replay *replay = mem_zalloc(sizeof(*replay));
+
+	replay->call = call;
+	replay->run = run;
+	list_init(&replay->watcher.link);
+	list_init(&replay->waiter.link);
+	task_init(&replay->step, on_step);
+	buf_append_slice(&replay->wanted, seal->text);
+	replay->waiter.on_over = on_over;
+	replay->waiter.child = seal->child;
+	replay->waiter.wanted = buf_slice(&replay->wanted);
+	if (!url_pending_wait(&call->client->pool->sharing->urls, &replay->waiter)) {
+		url_replay_free(replay);
+		return false;
+	}
+	replay->watcher.ops = &watcher_ops;
+	call_watch(call, &replay->watcher);
+	wait_queue_init(&replay->waiting, &waiting_ops);
+	call->body = msg_new(env->text);
+	wait_queue_append(&replay->waiting, &call->waiter, env->text.n);
+	call_wait(call, COMPLETION_MS);
+	return true;
+}
+
+/*
+ * The call runs at the process that asked, which may remember it; a process of another gateway is
+ * not that one.
+ */
+static void replay_accepted(struct call *call, const struct envelope *env, const struct seal *seal,
+			    url_replay_fn *run)
+{
+	call->preferred_child = seal->is_of_this_process ? seal->child : 0;
+	if (call->preferred_child == 0 || !await(call, env, seal, run))
+		run(call, env);
+}
+
+static void answer_declined(struct call *call)
+{
+	if (call->method->id == METHOD_TOOLS_CALL)
+		result_send_own(
+			call,
+			SLICE_LIT("{\"content\":[{\"type\":\"text\",\"text\":\"The URL that the "
+				  "server wants to be opened was declined\"}],"
+				  "\"isError\":true}"));
+	else
+		result_send_error(
+			call, MCP_INTERNAL_ERROR,
+			SLICE_LIT("The URL that the server wants to be opened was declined"));
+}
+
+void url_replay_take(struct call *call, const struct envelope *env, const struct seal *seal,
+		     url_replay_fn *run)
+{
+	struct buf left = { 0 };
+
+	CHECK(call->digest != NULL && seal->kind == SEAL_REPLAY);
+	switch (url_elicitation_read_answers(seal->text, env->input_responses, &left)) {
+	case URL_ANSWERS_ACCEPTED:
+		replay_accepted(call, env, seal, run);
+		break;
+	case URL_ANSWERS_PARTIAL:
+		result_send_url_elicitations(call, seal->is_of_this_process ? seal->child : 0,
+					     buf_slice(&left));
+		break;
+	case URL_ANSWERS_DECLINED:
+		answer_declined(call);
+		break;
+	case URL_ANSWERS_MALFORMED:
+		result_send_malformed_answer(call);
+		break;
+	}
+	buf_fini(&left);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A legacy server wants URLs to be opened; its modern client does that, and tries again. bridging.md §2.3.7 */
-#include "router/url_replay.h"
 
 #include "router/request_stage.h"
 #include "router/url_pending.h"

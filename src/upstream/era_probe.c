@@ -13,7 +13,6 @@
 #include "upstream/modern.h"
 #include "upstream/stdio.h"
 #include "upstream/upstream.h"
-#include "upstream/upstream_era.h"
 
 #define ANSWER_MS 15000
 #define RETRY_MS 1000

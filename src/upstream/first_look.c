@@ -21,7 +21,6 @@
 #include "upstream/send.h"
 #include "upstream/stdio.h"
 #include "upstream/upstream.h"
-#include "upstream/upstream_era.h"
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "0"

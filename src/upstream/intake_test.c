@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of a message is changed, and what never is. SEC-52, SEC-53 */
-#include "upstream/intake.h"
+#include "upstream/upstream.h"
 
 #include "base/unit_test.h"
 #include "policy/redact.h"

@@ -3,23 +3,19 @@ src_upstream_libupstream_a_SOURCES = \
 	src/upstream/claims.c src/upstream/claims.h \
 	src/upstream/era_probe.c src/upstream/era_probe.h \
 	src/upstream/first_look.c src/upstream/first_look.h \
-	src/upstream/intake.c src/upstream/intake.h \
-	src/upstream/leftover.h \
-	src/upstream/lines.c src/upstream/lines.h \
-	src/upstream/long_line.c src/upstream/long_line.h \
 	src/upstream/modern.c src/upstream/modern.h \
 	src/upstream/send.c src/upstream/send.h \
 	src/upstream/setup.h \
 	src/upstream/stdio.c src/upstream/stdio.h \
 	src/upstream/upstream.c src/upstream/upstream.h src/upstream/upstream_ops.h \
-	src/upstream/upstream_era.c src/upstream/upstream_era.h \
 	src/upstream/warm.c src/upstream/warm.h
+UPSTREAM_LIBS = src/upstream/libupstream.a $(PROCESS_LIBS)
 check_PROGRAMS += src/upstream/intake_test
 src_upstream_intake_test_SOURCES = src/upstream/intake_test.c
-src_upstream_intake_test_LDADD = src/upstream/libupstream.a src/process/libprocess.a $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_upstream_intake_test_LDADD = $(UPSTREAM_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/upstream/send_test
 src_upstream_send_test_SOURCES = src/upstream/send_test.c
-src_upstream_send_test_LDADD = src/upstream/libupstream.a src/process/libprocess.a $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_upstream_send_test_LDADD = $(UPSTREAM_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/upstream/long_line_test
 src_upstream_long_line_test_SOURCES = src/upstream/long_line_test.c
-src_upstream_long_line_test_LDADD = src/upstream/libupstream.a src/base/libbase.a $(CMOCKA_LIBS)
+src_upstream_long_line_test_LDADD = $(UPSTREAM_LIBS) $(CMOCKA_LIBS)

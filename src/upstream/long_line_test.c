@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which requests a line answers is found out wherever its parts end, and whatever it is. */
-#include "upstream/long_line.h"
+#include "upstream/stdio.h"
 
 #include "base/check.h"
 #include "base/unit_test.h"

@@ -8,7 +8,6 @@
 #include "mcp/revision.h"
 #include "upstream/modern.h"
 #include "upstream/upstream.h"
-#include "upstream/upstream_era.h"
 #include "upstream/upstream_ops.h"
 
 static const struct slice none = { NULL, 0 };

@@ -10,7 +10,6 @@
 #include "mcp/level.h"
 #include "upstream/modern.h"
 #include "upstream/upstream.h"
-#include "upstream/upstream_era.h"
 #include "upstream/upstream_ops.h"
 
 #define REVISION "'io.modelcontextprotocol/protocolVersion':'2026-07-28'"

@@ -4,11 +4,14 @@
 
 #include <string.h>
 
+#include "base/check.h"
+#include "base/error.h"
 #include "base/mem.h"
+#include "base/text.h"
+#include "jsonrpc/canonical.h"
+#include "jsonrpc/scan.h"
 #include "obs/log.h"
 #include "process/child.h"
-#include "upstream/lines.h"
-#include "upstream/long_line.h"
 #include "upstream/upstream.h"
 #include "upstream/upstream_ops.h"
 
@@ -163,4 +166,341 @@ struct upstream *stdio_new(struct upstream_shared *shared, struct server *server
 
 	upstream_init(&stdio->upstream, &stdio_ops, shared, server);
 	return &stdio->upstream;
+}
+
+/* ---- lines ---- */
+
+/*
+ * Everything in a line is untrusted. Many deviations of servers from the protocol are tolerated
+ * here, so that no code above has to.
+ */
+
+#define BATCH_MAX 1024
+#define SALVAGE_TRIES 8 /* places in a line where a message may begin */
+
+/* Takes a request or notification that deviates from the protocol, rewritten in its proper form. */
+static void take_anew(struct upstream *upstream, const struct envelope *env)
+{
+	struct buf text = { 0 };
+	struct envelope anew;
+	struct error err;
+
+	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",");
+	if (env->kind == ENVELOPE_REQUEST) {
+		buf_append_str(&text, "\"id\":");
+		buf_append_slice(&text, env->id.text);
+		buf_append_char(&text, ',');
+	}
+	buf_append_str(&text, "\"method\":\"");
+	buf_append_slice(&text, env->method);
+	buf_append_char(&text, '"');
+	if (env->params.type != JSON_ABSENT) {
+		buf_append_str(&text, ",\"params\":");
+		buf_append_slice(&text, env->params.text);
+	}
+	buf_append_char(&text, '}');
+	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &anew, &err) ==
+	    0)
+		upstream_on_message(upstream, &anew);
+	buf_fini(&text);
+}
+
+/*
+ * A log line in JSON may have an id and a result, too: without "jsonrpc", only what has nothing but
+ * the members of JSON-RPC is a message, and only from a server that never writes it.
+ */
+static bool is_foreign(struct upstream *upstream, const struct envelope *env)
+{
+	if (!env->lacks_version)
+		upstream->writes_version = true;
+	return env->lacks_version && (upstream->writes_version || env->has_other_members);
+}
+
+/* Takes a message; -1: it is none. */
+static int take_message(struct upstream *upstream, struct slice text, struct error *err)
+{
+	unsigned int flags = upstream->state == UPSTREAM_HANDSHAKE ? PLAIN_HANDSHAKE : 0;
+	struct buf plain = { 0 };
+	struct envelope env;
+	int result =
+		plain_scan(text, &upstream->shared->limits, SCAN_LENIENT, flags, &plain, &env, err);
+
+	CHECK(upstream->state != UPSTREAM_CLOSED);
+	if (result == 0 && is_foreign(upstream, &env))
+		result = error_set(err, ERROR_INVALID, "\"jsonrpc\" is missing");
+	else if (result == 0 && env.is_unusual && env.method.n > 0)
+		take_anew(upstream, &env);
+	else if (result == 0)
+		upstream_on_message(upstream, &env);
+	buf_fini(&plain);
+	return result;
+}
+
+/* What the members of a text say that may be no JSON, and that is no message. */
+struct unread {
+	struct json id;
+	size_t ids;
+	bool has_version, has_method, has_outcome, has_others;
+};
+
+static int note_member(struct slice name, struct json value, void *arg)
+{
+	struct unread *unread = arg;
+
+	if (slice_is_equal(name, SLICE_LIT("id"))) {
+		unread->id = value;
+		unread->ids++;
+	} else if (slice_is_equal(name, SLICE_LIT("jsonrpc"))) {
+		unread->has_version = true;
+	} else if (slice_is_equal(name, SLICE_LIT("method"))) {
+		unread->has_method = true;
+	} else if (slice_is_equal(name, SLICE_LIT("result")) ||
+		   slice_is_equal(name, SLICE_LIT("error"))) {
+		unread->has_outcome = true;
+	} else {
+		unread->has_others |= !slice_is_equal(name, SLICE_LIT("params"));
+	}
+	return 0;
+}
+
+/* As is_foreign. What is cut off may still come. */
+static bool may_be_message(const struct upstream *upstream, const struct unread *unread,
+			   struct slice text, bool is_json)
+{
+	if (unread->ids != 1 || (!is_json && text.p[text.n - 1] != '}'))
+		return false;
+	return unread->has_version ||
+	       (is_json && !upstream->writes_version && !unread->has_others && unread->has_outcome);
+}
+
+/*
+ * If it is known whose answer cannot be read, nobody has to wait for what will not come: our call
+ * ends, or the server gets its own request back. REL-23
+ */
+static void note_unread(struct upstream *upstream, struct slice text, const struct error *err)
+{
+	bool is_json = err->kind != ERROR_SYNTAX;
+	struct unread unread = { .ids = 0 };
+	struct buf valid = { 0 };
+	bool is_known;
+
+	CHECK(text.n > 0 && err->kind != ERROR_NONE);
+	scan_members(text, note_member, &unread);
+	is_known = may_be_message(upstream, &unread, text, is_json) &&
+		   canonical_append(&valid, unread.id.text, 1) == 0;
+	if (is_known && (unread.has_outcome || !unread.has_method))
+		upstream_on_malformed(upstream, unread.id, REASON_CHILD_PROTOCOL_ERROR);
+	else if (is_known && is_json)
+		upstream_refuse_request(upstream, unread.id, err->text);
+	buf_fini(&valid);
+}
+
+static int take_element(struct slice element, void *arg)
+{
+	struct upstream *upstream = arg;
+	struct error err;
+
+	if (upstream->state == UPSTREAM_CLOSED)
+		return -1;
+	if (take_message(upstream, element, &err) == 0)
+		return 0;
+	child_note_garbage(upstream->child, element, err.text);
+	note_unread(upstream, element, &err);
+	return 0;
+}
+
+/* Whether a message may begin here: with a name of JSON-RPC, whichever the server writes first. */
+static bool may_begin(const char *at, const char *end)
+{
+	static const struct slice names[] = {
+		SLICE("\"jsonrpc\""), SLICE("\"id\""),     SLICE("\"result\""),
+		SLICE("\"method\""),  SLICE("\"params\""), SLICE("\"error\""),
+	};
+
+	while (++at < end && strchr(" \t\r", *at) != NULL)
+		;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (slice_has_prefix(slice_between(at, end), names[i]))
+			return true;
+	}
+	return false;
+}
+
+/* A banner without a line end may precede a message. BACK-FRAME-04 */
+static int take_rest(struct upstream *upstream, struct slice line)
+{
+	const char *end = line.p + line.n;
+	const char *at = line.p;
+	bool writes_version = upstream->writes_version; /* a log line may quote a message */
+	size_t tries = 0;
+	struct error err;
+
+	while (tries < SALVAGE_TRIES &&
+	       (at = memchr(at + 1, '{', (size_t)(end - at - 1))) != NULL) {
+		if (!may_begin(at, end))
+			continue;
+		tries++;
+		if (take_message(upstream, slice_between(at, end), &err) == 0) {
+			upstream->writes_version = writes_version;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static int take_line(struct upstream *upstream, struct slice line, struct error *err)
+{
+	err->kind = ERROR_NONE;
+	if (line.p[0] == '[') {
+		/* Stopped without an error: an element has closed the upstream. */
+		if (scan_array(line, BATCH_MAX, take_element, upstream, err) >= 0 ||
+		    err->kind == ERROR_NONE)
+			return 0;
+	} else if (take_message(upstream, line, err) == 0) {
+		return 0;
+	}
+	return err->kind == ERROR_SYNTAX ? take_rest(upstream, line) : -1;
+}
+
+/* As SDKs read it: what is not UTF-8 becomes U+FFFD. */
+static void append_as_utf8(struct buf *out, struct slice text)
+{
+	while (text.n > 0) {
+		size_t n = text_utf8_length(text);
+
+		buf_append_slice(out, n > 0 ? slice_of(text.p, n) : SLICE_LIT("\xEF\xBF\xBD"));
+		n = n > 0 ? n : 1;
+		text = slice_of(text.p + n, text.n - n);
+	}
+}
+
+void lines_take(struct upstream *upstream, struct slice line)
+{
+	struct buf as_utf8 = { 0 };
+	struct error err;
+	int result;
+
+	CHECK(line.n > 0 && upstream->state != UPSTREAM_CLOSED);
+	result = take_line(upstream, line, &err);
+	if (result < 0 && err.kind == ERROR_SYNTAX && !text_is_utf8(line)) {
+		append_as_utf8(&as_utf8, line);
+		line = buf_slice(&as_utf8);
+		result = take_line(upstream, line, &err);
+	}
+	if (result < 0) {
+		child_note_garbage(upstream->child, line, err.text);
+		note_unread(upstream, line, &err);
+	}
+	buf_fini(&as_utf8);
+}
+
+/* ---- long line ---- */
+
+static void append(char *text, size_t *length, char c)
+{
+	if (*length < LONG_LINE_TEXT_BYTES)
+		text[*length] = c;
+	if (*length <= LONG_LINE_TEXT_BYTES)
+		++*length;
+}
+
+static void end_message(struct long_line *line, long_line_fn *on_id, void *arg)
+{
+	bool is_response = line->has_id && !line->has_method && line->id_length > 0 &&
+			   line->id_length <= LONG_LINE_TEXT_BYTES;
+
+	line->has_id = line->has_method = line->is_id = line->is_name = false;
+	if (is_response)
+		on_id(slice_of(line->id, line->id_length), arg);
+}
+
+static bool is_name(const struct long_line *line, struct slice name)
+{
+	return line->length == name.n && memcmp(line->text, name.p, name.n) == 0;
+}
+
+/* Between a member's name and its value. */
+static void begin_value(struct long_line *line)
+{
+	if (!line->is_name)
+		return;
+	line->is_name = false;
+	line->is_id = is_name(line, SLICE_LIT("id")) && !line->has_id;
+	line->has_method = line->has_method || is_name(line, SLICE_LIT("method"));
+	if (line->is_id) {
+		line->has_id = true;
+		line->id_length = 0;
+	}
+}
+
+static void begin_name(struct long_line *line)
+{
+	line->is_name = true;
+	line->is_id = false;
+	line->length = 0;
+}
+
+static void take_bracket(struct long_line *line, char c, long_line_fn *on_id, void *arg)
+{
+	bool is_message = c == '{' || c == '}';
+
+	if (c == '{' || c == '[') {
+		if (line->members == 0)
+			line->members = c == '{' ? 1 : 2;
+		if (++line->depth == line->members && is_message)
+			begin_name(line);
+		return;
+	}
+	if (line->depth == line->members && is_message)
+		end_message(line, on_id, arg);
+	line->depth -= line->depth > 0;
+}
+
+static void take_in_string(struct long_line *line, char c)
+{
+	if (line->is_escaped)
+		line->is_escaped = false;
+	else if (c == '\\')
+		line->is_escaped = true;
+	else
+		line->is_string = c != '"';
+	if (line->depth != line->members)
+		return;
+	if (line->is_name && line->is_string)
+		append(line->text, &line->length, c);
+	else if (line->is_id)
+		append(line->id, &line->id_length, c);
+}
+
+static void take(struct long_line *line, char c, long_line_fn *on_id, void *arg)
+{
+	bool is_member = line->depth == line->members && line->depth > 0;
+
+	if (c == '{' || c == '[' || c == '}' || c == ']') {
+		take_bracket(line, c, on_id, arg);
+		return;
+	}
+	if (c == '"')
+		line->is_string = true;
+	else if (is_member && c == ':')
+		begin_value(line);
+	else if (is_member && c == ',')
+		begin_name(line);
+	if (is_member && line->is_id && c != ':' && c != ' ' && c != '\t' && c != '\r')
+		append(line->id, &line->id_length, c);
+}
+
+void long_line_take(struct long_line *line, struct slice part, bool is_end, long_line_fn *on_id,
+		    void *arg)
+{
+	for (size_t i = 0; i < part.n; i++) {
+		if (line->is_string)
+			take_in_string(line, part.p[i]);
+		else
+			take(line, part.p[i], on_id, arg);
+	}
+	CHECK(line->length <= LONG_LINE_TEXT_BYTES + 1);
+	CHECK(line->id_length <= LONG_LINE_TEXT_BYTES + 1);
+	if (is_end)
+		end_message(line, on_id, arg);
 }

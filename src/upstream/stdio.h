@@ -6,6 +6,11 @@
 #ifndef MCPGATED_UPSTREAM_STDIO_H
 #define MCPGATED_UPSTREAM_STDIO_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/slice.h"
+
 struct child;
 struct server;
 struct upstream;
@@ -18,5 +23,49 @@ struct upstream_shared;
 struct upstream *stdio_new(struct upstream_shared *shared, struct server *server);
 /* The upstream that a child belongs to; every child of a server belongs to one. */
 struct upstream *stdio_of_child(struct child *child);
+
+/* ---- lines ---- */
+
+/* Parses messages from the lines that a process writes to its stdout. BACK-FRAME-03 ... -05. */
+
+struct upstream;
+
+/*
+ * Passes on the messages in one line, of whatever kind; anything that is not a message is logged.
+ * May close the upstream.
+ */
+void lines_take(struct upstream *upstream, struct slice line);
+
+/* ---- long line ---- */
+
+/*
+ * Reads a line that is too long to be kept, part by part in bounded memory, to find out which
+ * requests it answers. Looks only for the ids of responses; what it reads may be anything.
+ * BACK-FRAME-06
+ */
+
+#define LONG_LINE_TEXT_BYTES 64 /* of a name or an id; ours are short numbers */
+
+/* All zeros at the beginning of a line. */
+struct long_line {
+	size_t depth;   /* of nested containers */
+	size_t members; /* the depth of the members of messages: 2 in a batch; 0: not known yet */
+	bool is_string, is_escaped;
+	bool is_name;                    /* a name of a member is expected, or being read */
+	bool is_id;                      /* the value being read is the id */
+	bool has_id;                     /* a member of this name */
+	bool has_method;                 /* so it is no response */
+	size_t length;                   /* of the name; more than fits: none of those looked for */
+	char text[LONG_LINE_TEXT_BYTES]; /* the name */
+	size_t id_length;
+	char id[LONG_LINE_TEXT_BYTES];
+};
+
+/* Called with the id of each response, as it was written. */
+typedef void long_line_fn(struct slice id, void *arg);
+
+/* Takes the next part. is_end: the line ends behind it. */
+void long_line_take(struct long_line *line, struct slice part, bool is_end, long_line_fn *on_id,
+		    void *arg);
 
 #endif

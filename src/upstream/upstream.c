@@ -7,17 +7,21 @@
 
 #include "base/clock.h"
 #include "io/ipc.h"
+#include "jsonrpc/msg.h"
+#include "jsonrpc/scan.h"
+#include "jsonrpc/splice.h"
 #include "jsonrpc/value.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
+#include "mcp/revision.h"
 #include "obs/counters.h"
 #include "obs/log.h"
+#include "policy/redact.h"
+#include "policy/sanitize.h"
 #include "process/child.h"
-#include "mcp/revision.h"
-#include "upstream/intake.h"
-#include "upstream/leftover.h"
+#include "process/server.h"
+#include "upstream/modern.h"
 #include "upstream/send.h"
-#include "upstream/upstream_era.h"
 #include "upstream/upstream_ops.h"
 
 #define PROBE_MS 5000
@@ -706,4 +710,169 @@ void upstream_on_message(struct upstream *upstream, const struct envelope *env)
 	else
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	intake_fini(&intake);
+}
+
+/* ---- upstream era ---- */
+
+/*
+ * The legacy era begins with initialize. The modern one has no handshake: server/discover takes its
+ * place, so that older clients can be told what the server offers. BACK-INIT-01, -02; bridging.md
+ * §2.2.
+ */
+
+#define REFUSAL_LOGGED 300
+
+static const struct revision *read_initialize_result(const struct upstream *upstream,
+						     struct slice result,
+						     struct buf *initialize_result)
+{
+	struct json version = scan_member(result, SLICE_LIT("protocolVersion"));
+
+	(void)upstream;
+	(void)initialize_result; /* the result is one already */
+	return revision_find(scan_plain_string(version));
+}
+
+const struct upstream_era upstream_era_legacy = {
+	.handshake = SLICE("initialize"),
+	.ping = SLICE("ping"),
+	.may_ask = true,
+	.send_handshake = send_initialize,
+	.read_result = read_initialize_result,
+};
+
+static int send_discover(struct upstream *upstream, uint64_t id)
+{
+	send_request(upstream, id, upstream_era_modern.handshake, (struct slice){ NULL, 0 });
+	return 0;
+}
+
+static const struct revision *read_discover_result(const struct upstream *upstream,
+						   struct slice result,
+						   struct buf *initialize_result)
+{
+	const char *name = upstream->server->conf.name;
+
+	return modern_read_discovery(result, name, initialize_result) == 0 ? &revision_modern :
+									     NULL;
+}
+
+const struct upstream_era upstream_era_modern = {
+	.is_modern = true,
+	.handshake = SLICE("server/discover"),
+	.ping = SLICE("server/discover"),
+	.send_handshake = send_discover,
+	.read_result = read_discover_result,
+};
+
+void upstream_era_note_refusal(struct upstream *upstream, const struct envelope *response)
+{
+	struct slice error = response->error.text;
+	struct buf text = { 0 };
+
+	if (error.n > REFUSAL_LOGGED)
+		error.n = REFUSAL_LOGGED;
+	buf_printf(&text, "the server answered %.*s with an error: %.*s",
+		   SLICE_ARG(upstream->era->handshake), SLICE_ARG(error));
+	upstream->ops->note_failure(upstream, buf_terminate(&text));
+	buf_fini(&text);
+}
+
+/* ---- intake ---- */
+
+/*
+ * Messages are sanitized first, then redacted: invisible characters must not hide a secret from the
+ * patterns.
+ */
+
+/*
+ * Takes ownership of `text`, the next form of the message. Returns NULL if it is not a valid
+ * message.
+ */
+static const struct envelope *go_on(struct intake *intake, struct buf *text,
+				    const struct scan_limits *limits)
+{
+	struct error err;
+
+	buf_fini(&intake->text);
+	intake->text = *text;
+	*text = (struct buf){ 0 };
+	return scan_envelope(buf_slice(&intake->text), limits, SCAN_LENIENT, &intake->env, &err) ==
+			       0 ?
+		       &intake->env :
+		       NULL;
+}
+
+/* Replaces one part of the message by `with`. */
+static const struct envelope *put(struct intake *intake, const struct envelope *env,
+				  struct slice span, struct slice with,
+				  const struct scan_limits *limits)
+{
+	const struct splice_edit edit = { span, with };
+	struct buf text = { 0 };
+
+	splice_append(&text, env->text, &edit, 1, 0);
+	return go_on(intake, &text, limits);
+}
+
+static const struct envelope *sanitize(struct intake *intake, struct server *server,
+				       const struct scan_limits *limits, const struct envelope *env)
+{
+	struct buf text = { 0 };
+	const struct envelope *clean;
+
+	if (!sanitize_text(&server->conf.sanitize, env->text, &text, &server->stats->sanitized))
+		return env;
+	clean = go_on(intake, &text, limits);
+	/* The id must stay as the server wrote it, or it would not recognize the response. */
+	if (clean != NULL && clean->id.type != JSON_ABSENT && env->id.type != JSON_ABSENT &&
+	    !slice_is_equal(clean->id.text, env->id.text))
+		clean = put(intake, clean, clean->id.text, env->id.text, limits);
+	return clean;
+}
+
+static const struct envelope *redact(struct intake *intake, struct server *server,
+				     const struct scan_limits *limits, const struct envelope *env)
+{
+	const struct redact_rules *rules = &server->conf.redact;
+	struct slice kept[] = { env->method, env->id.text, { NULL, 0 } };
+	struct buf text = { 0 };
+
+	if (rules->count == 0 || env->kind == ENVELOPE_REQUEST)
+		return env;
+	kept[2] = scan_member(env->text, SLICE_LIT("jsonrpc")).text;
+	server->stats->redact_pace.now_ms = clock_now_ms();
+	if (!redact_text(rules, env->text, (struct slices){ kept, ARRAY_LEN(kept) },
+			 &server->stats->redact_pace, &text, &server->stats->redacted))
+		return env;
+	return go_on(intake, &text, limits);
+}
+
+const struct envelope *intake_take(struct intake *intake, struct server *server,
+				   const struct scan_limits *limits, bool redacts,
+				   const struct envelope *env)
+{
+	env = sanitize(intake, server, limits, env);
+	return env != NULL && redacts ? redact(intake, server, limits, env) : env;
+}
+
+void intake_fini(struct intake *intake)
+{
+	buf_fini(&intake->text);
+}
+
+struct msg *intake_again(struct server *server, const struct scan_limits *limits, struct slice text)
+{
+	struct intake intake = { .text = { 0 } };
+	const struct envelope *taken = NULL;
+	struct msg *msg = NULL;
+	struct envelope env;
+	struct error err;
+
+	if (scan_envelope(text, limits, SCAN_LENIENT, &env, &err) == 0)
+		taken = intake_take(&intake, server, limits, false, &env);
+	if (taken != NULL)
+		msg = msg_new(taken->text);
+	intake_fini(&intake);
+	return msg;
 }

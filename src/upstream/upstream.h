@@ -196,4 +196,93 @@ int upstream_pid(const struct upstream *upstream);               /* or 0 */
 void upstream_note_stray(struct upstream *upstream, enum counter counter,
 			 const struct envelope *env);
 
+/* ---- upstream era ---- */
+
+/*
+ * What is sent to a server differs between the eras of MCP; this is what upstream.c has to know
+ * about it.
+ */
+
+struct envelope;
+struct revision;
+struct upstream;
+
+struct upstream_era {
+	bool is_modern;
+	struct slice handshake; /* method of the first request; its answer describes the server */
+	struct slice ping;      /* method of a request that every server answers */
+	bool may_ask;           /* servers may send requests */
+	/* Sends the first request, with this id. Returns -1 if it cannot be built. */
+	int (*send_handshake)(struct upstream *upstream, uint64_t id);
+	/*
+	 * Reads the result. Returns the revision spoken from now on; NULL if we do not know it, or
+	 * the result is invalid. If the result is not an InitializeResult, an equivalent one is
+	 * appended to `initialize_result`.
+	 */
+	const struct revision *(*read_result)(const struct upstream *upstream, struct slice result,
+					      struct buf *initialize_result);
+};
+
+/* Uses initialize: up to 2025-11-25. */
+extern const struct upstream_era upstream_era_legacy;
+/* Each request is self-contained: from 2026-07-28. */
+extern const struct upstream_era upstream_era_modern;
+
+/* Reports to the operator that the server rejected the first request with this error. */
+void upstream_era_note_refusal(struct upstream *upstream, const struct envelope *response);
+
+/* ---- intake ---- */
+
+/*
+ * Where messages from servers enter: each is changed as its server's rules require (sanitize,
+ * redact) before any of it is read, kept or passed on. So what is checked is what clients get, and
+ * what is kept for many clients is scanned only once. SEC-52, SEC-53
+ */
+
+struct msg;
+struct server;
+
+/* All zeros initially. */
+struct intake {
+	struct buf text; /* the changed message */
+	struct envelope env;
+};
+
+/*
+ * Returns the message to pass on: `env` itself if nothing changes, else one borrowed from `intake`.
+ * Its id stays as written. All messages are sanitized. Results, errors and notifications are also
+ * redacted, including any other members beside them, but not the members that make it a message
+ * (jsonrpc, id, method).
+ *
+ * redacts   false: it belongs to the handshake, whose text must not be redacted
+ *
+ * Returns NULL if the redacted text is no longer a message (for example, because member names
+ * became equal).
+ */
+const struct envelope *intake_take(struct intake *intake, struct server *server,
+				   const struct scan_limits *limits, bool redacts,
+				   const struct envelope *env);
+/*
+ * A message that is not redacted and was kept as the server wrote it, under the rules in use now.
+ * NULL likewise.
+ */
+struct msg *intake_again(struct server *server, const struct scan_limits *limits,
+			 struct slice text);
+void intake_fini(struct intake *intake);
+
+/* ---- leftover ---- */
+
+/*
+ * What a server may still work on although nobody waits for it: linked into the upstream's
+ * leftovers until the server has answered the request after all, or its process is gone.
+ */
+
+/* Embedded by whoever wants to know. */
+struct upstream_leftover {
+	struct list link;
+	uint64_t id; /* of the request; 0: of none */
+	/* It is over; called once. */
+	void (*on_over)(struct upstream_leftover *leftover);
+};
+
 #endif

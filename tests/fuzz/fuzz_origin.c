@@ -12,7 +12,6 @@
 #include "base/check.h"
 #include "endpoint/events.h"
 #include "endpoint/frontend.h"
-#include "endpoint/landing.h"
 #include "endpoint/origin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

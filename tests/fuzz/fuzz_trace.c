@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "endpoint/trace.h"
+#include "endpoint/caller.h"
 #include "mcp/trace_context.h"
 #include "trace/trace_message.h"
 
