@@ -190,8 +190,7 @@ static json_t *schema_of_record(const char *record, bool is_whole)
 		const char *key = table_key(option);
 
 		json_object_set_new(properties, key, describe(option, schema_of_value(option)));
-		if (is_whole && option->otherwise != NULL &&
-		    strcmp(option->otherwise, "must be given") == 0)
+		if (is_whole && option->is_required)
 			json_array_append_new(required, json_string(key));
 	}
 	json_object_set_new(schema, "properties", properties);

@@ -14,7 +14,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/listed_path.c src/config/listed_path.h \
 	src/config/load.c src/config/load.h \
 	src/config/name.c src/config/name.h \
-	src/config/options.c src/config/options.h src/config/options_arguments.def src/config/options_audit.def src/config/options_auth.def src/config/options_policy.def src/config/options_resources.def src/config/options_roles.def src/config/options_sandbox.def src/config/options_sessions.def src/config/options_start.def src/config/options_traces.def \
+	src/config/options.c src/config/options.h \
 	src/config/origin.c src/config/origin.h \
 	src/config/places.c src/config/places.h \
 	src/config/problem.c src/config/problem.h \

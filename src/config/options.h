@@ -67,6 +67,7 @@ struct option {
 	const char *records;                 /* OPTION_RECORDS: the path of one record */
 	size_t record_size;
 	enum option_reader reader;
+	bool is_required;
 	bool is_rule; /* of a server: a reload applies it at once, also to running processes */
 };
 
