@@ -102,7 +102,7 @@ bool page_has_token(const char *hash, const struct http_request *request)
 	if (hash == NULL || !http_has(request, HTTP_AUTHORIZATION) ||
 	    !slice_is_equal_nocase(scheme, SLICE_LIT("Bearer")))
 		return false;
-	CHECK(text_from_hex(slice_str(hash), wanted, sizeof(wanted)) == 0); /* config/rules */
+	CHECK(text_from_hex(slice_str(hash), wanted, sizeof(wanted)) == 0); /* config/forms */
 	token = slice_trim(token);
 	SHA256((const unsigned char *)token.p, token.n, shown);
 	return CRYPTO_memcmp(wanted, shown, sizeof(wanted)) == 0;

@@ -510,10 +510,8 @@ static struct config *load_all(const struct types_context *context, const struct
 		places_collect(root, &config->rule_places);
 	if (!context->is_checked) {
 		check_whole(context, root);
-		rules_check(config, root, context->problems);
+		rules_check(config, root, context->problems, context->warnings);
 	}
-	if (!context->is_checked)
-		rules_warn(config, root, context->warnings);
 	return config;
 }
 
@@ -543,7 +541,8 @@ struct config *load_survey(const struct tree *root)
 	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
 	const struct types_context context = { .problems = &problems,
 					       .warnings = &warnings,
-					       .resolve = resolve_nothing };
+					       .resolve = resolve_nothing,
+					       .is_checked = true };
 	struct config *config = mem_zalloc(sizeof(*config));
 
 	if (names_sandbox(root))

@@ -233,7 +233,7 @@ static void test_confinement_of_a_server(void **state)
 			"F:1:34: servers.a.umask: must be up to four octal digits like \"0077\", "
 			"not '088'");
 	ASSERT_PROBLEMS("servers: {a: {command: x, sandbox: {read: [b], mode: landlock}}}\n",
-			"F:1:43: servers.a.sandbox.read: must be an absolute path, not 'b'");
+			"F:1:44: servers.a.sandbox.read[0]: must be an absolute path, not 'b'");
 	ASSERT_PROBLEMS(
 		"servers: {a: {command: x, sandbox: {connect: 443, mode: landlock}}}\n",
 		"F:1:46: servers.a.sandbox.connect: must be a list of ports, like [443], or "
@@ -310,7 +310,7 @@ static void test_claims(void **state)
 		"of 1 to 64 visible ASCII characters");
 	ASSERT_PROBLEMS(
 		SERVER_A("args: ['${claim:sub}']"),
-		"F:1:33: servers.a.args: claims of the caller (${claim:…}) can only be in env");
+		"F:1:34: servers.a.args[0]: claims of the caller (${claim:…}) can only be in env");
 }
 
 /* Own values win, lists are replaced, maps are joined; empty sections are no error. */
@@ -439,11 +439,13 @@ static void test_tool_limits(void **state)
 	ASSERT_PROBLEMS(
 		SERVER_A(
 			"tools: {limits: [{calls: 1}, {tools: [t], per: 1m}, {tools: [\"\\u200b\"], calls: 1}]}"),
-		"F:1:44: servers.a.tools.limits[0]: must have 'tools', the tools that it limits",
-		"F:1:56: servers.a.tools.limits[1]: limits nothing: it has neither 'calls' nor "
-		"'concurrency'",
 		"F:1:88: servers.a.tools.limits[2].tools[0]: the name of the tool has an invisible "
-		"or unassigned character");
+		"or unassigned character",
+		"F:1:44: servers.a.tools.limits[0]: the key 'tools' is missing",
+		"F:1:56: servers.a.tools.limits[1]: limits nothing: it has neither 'calls' nor "
+		"'concurrency'");
+	ASSERT_PROBLEMS(SERVER_A("tools: {limits: [{tools: [], calls: 1}]}"),
+			"F:1:52: servers.a.tools.limits[0].tools: must not be empty");
 }
 
 /* SEC-63 */
@@ -473,10 +475,10 @@ static void test_audit(void **state)
 			"F:2:13: audit.to: must be the absolute path of a file, journal, or "
 			"unix:PATH with the absolute path of a socket, not 'unix:a'");
 	ASSERT_PROBLEMS(SERVER "audit: {required: true}\n",
-			"F:2:19: audit.required: needs audit.to: without it nothing is recorded");
-	ASSERT_PROBLEMS(
-		SERVER "audit: {to: journal, required: true, calls: refused}\n",
-		"F:2:32: audit.required: needs audit.calls: all, because it is about calls");
+			"F:2:19: audit.required: needs audit.to, like "
+			"/var/log/mcpgated/audit.jsonl: without it nothing is recorded");
+	ASSERT_PROBLEMS(SERVER "audit: {to: journal, required: true, calls: refused}\n",
+			"F:2:32: audit.required: needs 'audit.calls: all': it is about calls");
 	ASSERT_PROBLEMS(SERVER "audit: {too: a}\n", "F:2:9: unknown key 'too'; did you mean 'to'?");
 }
 
@@ -615,8 +617,7 @@ static void test_tls(void **state)
 		"set them in the first entry of tls");
 	ASSERT_PROBLEMS(
 		SERVER "listen: [{plaintext: true, tls: {certificate: c, key: k}}]\n",
-		"F:2:22: listen[0].plaintext: an address cannot have both tls and plaintext; "
-		"remove one of the two");
+		"F:2:22: listen[0].plaintext: cannot stand beside tls; remove one of the two");
 }
 
 #define NO_TLS(place, address)                                                                       \
@@ -705,7 +706,8 @@ static void test_the_page_is_for_this_machine(void **state)
 		SERVER "admin: {page_token: abc}\n",
 		"F:2:21: admin.page_token: must be 64 hexadecimal digits, the output of: "
 		"printf %s TOKEN | sha256sum",
-		"F:2:21: admin.page_token: is for the page at admin.page, which is not set");
+		"F:2:21: admin.page_token: needs admin.page, like 127.0.0.1:9090: it is for that "
+		"page");
 }
 
 /* DEF-05: the own names, those of the configuration, where clients connect; without ports. */
@@ -924,16 +926,17 @@ static void test_tokens_and_scopes(void **state)
 static void test_tokens_and_scopes_that_cannot_be(void **state)
 {
 	ASSERT_PROBLEMS(SERVER "auth: {mode: token}\n",
-			"F:2:7: auth: mode token needs at least one entry in tokens, like [{name: "
-			"NAME, sha256: HASH}]");
+			"F:2:14: auth.mode: token needs auth.tokens, like [{name: ci, sha256: HEX, "
+			"expires: 2027-01-31}]");
 	ASSERT_PROBLEMS(SERVER "auth: {mode: token, tokens: [{sha256: abc, servers: [b]}]}\n",
-			"F:2:30: auth.tokens[0]: the key 'name' is missing",
 			"F:2:39: auth.tokens[0].sha256: must be 64 hexadecimal digits, the output "
 			"of: printf %s TOKEN | sha256sum",
+			"F:2:30: auth.tokens[0]: the key 'name' is missing",
 			"F:2:54: auth.tokens[0].servers[0]: there is no server 'b'");
 	ASSERT_PROBLEMS(
 		SERVER "auth: {tokens: [{name: n, sha256: " HASH "}]}\n",
-		"F:2:16: auth.tokens: tokens are checked only with 'mode: token' or 'mode: oauth'");
+		"F:2:16: auth.tokens: needs 'auth.mode: token' or 'auth.mode: oauth': tokens are "
+		"not checked otherwise");
 	ASSERT_PROBLEMS(SERVER "auth: {mode: token, tokens: [{name: n, sha256: " HASH
 			       "}, {name: m, sha256: " HASH "}]}\n",
 			"F:2:133: auth.tokens[1].sha256: this token is listed twice");
@@ -948,7 +951,8 @@ static void test_tokens_and_scopes_that_cannot_be(void **state)
 		"characters other than \" and backslash");
 	ASSERT_PROBLEMS(
 		"servers: {a: {command: x, scopes: [a]}}\n",
-		"F:1:14: servers.a: scopes are required here, but no token is: set auth.mode");
+		"F:1:35: servers.a.scopes: needs 'auth.mode: token' or 'auth.mode: oauth': no "
+		"token is required here");
 	ASSERT_PROBLEMS(
 		SERVER "auth: {mode: token, tokens: {name: n}}\n",
 		"F:2:29: auth.tokens: must be a list of maps, like [{name: ci, sha256: HEX, "
@@ -1004,12 +1008,13 @@ static void test_rules_of_names(void **state)
 			    "file:/y");
 	assert_false(outcome.config->servers[1].conf.permissions.has_rules);
 	end(&outcome);
-	ASSERT_PROBLEMS("servers: {a: {command: x, tools: {deny: [a, 'd\u200be']}}}\n",
-			"F:1:45: servers.a.tools.deny[1]: the name has an invisible or unassigned "
-			"character");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, tools: {deny: [a, 'd\u200be']}}}\n",
+		"F:1:45: servers.a.tools.deny[1]: the name of the tool has an invisible or unassigned "
+		"character");
 	ASSERT_PROBLEMS(
 		"servers: {a: {command: x, resources: {allow: ['file://h/x']}}}\n",
-		"F:1:47: servers.a.resources.allow[0]: the name refers to a file on another "
+		"F:1:47: servers.a.resources.allow[0]: the name of the resource refers to a file on another "
 		"machine");
 }
 
@@ -1052,13 +1057,13 @@ static void test_roles_that_cannot_be(void **state)
 {
 	ASSERT_PROBLEMS(
 		SERVER "roles: {r: {allow: {a: ['*']}}}\n",
-		"F:2:8: roles: roles are given to tokens, but no token is required: set 'mode: "
-		"token' or 'mode: oauth' in auth");
+		"F:2:8: roles: needs 'auth.mode: token' or 'auth.mode: oauth': roles are given to "
+		"tokens");
 	ASSERT_PROBLEMS(
 		ROLES("r: {allow: {b: [x]}, prompts: {deny: {a: ['x\u200b']}}}"),
-		"F:3:24: roles.r.allow.b: there is no server 'b'",
-		"F:3:51: roles.r.prompts.deny.a[0]: the name has an invisible or unassigned "
-		"character");
+		"F:3:51: roles.r.prompts.deny.a[0]: the name of the prompt has an invisible or "
+		"unassigned character",
+		"F:3:24: roles.r.allow.b: there is no server 'b'");
 	ASSERT_PROBLEMS(
 		ROLES("'a b': {allow: {a: [x]}}"),
 		"F:3:9: the name of a role may have only letters, digits, '-' and '_', at most 64 "
@@ -1068,10 +1073,10 @@ static void test_roles_that_cannot_be(void **state)
 	ASSERT_PROBLEMS(
 		SERVER "auth: {mode: token, tokens: [{name: n, sha256: " HASH
 		       ", roles: [r], tools: {b: ['*'], a: ['*']}}]}\n",
+		"F:2:133: auth.tokens[0].tools: cannot stand beside roles: only one of the two may "
+		"say what the token may be used for; remove one of the two",
 		"F:2:137: auth.tokens[0].tools.b: there is no server 'b'",
-		"F:2:122: auth.tokens[0].roles[0]: there is no role 'r'",
-		"F:2:30: auth.tokens[0]: has both tools and roles; only one of them may say what "
-		"it may call");
+		"F:2:122: auth.tokens[0].roles[0]: there is no role 'r'");
 }
 
 static void assert_only_warning(const char *yaml, const char *warning)
@@ -1092,8 +1097,8 @@ static void test_limits_in_vain(void **state)
 		const char *warning; /* the first; NULL: none */
 	} rows[] = {
 		{ "rate: {per: 10s}",
-		  "F:1:39: servers.a.rate.per: has no effect here: it needs 'calls', which is not "
-		  "set" },
+		  "F:1:39: servers.a.rate.per: has no effect here: it needs 'rate.calls', which is "
+		  "not set" },
 		{ "rate: {burst: 2}", "servers.a.rate.burst: has no effect here" },
 		{ "rate: {calls: 1, per: 10s, burst: 2}", NULL },
 		{ "rate: {per: 1m}", NULL }, /* as a printed configuration has it */
@@ -1131,14 +1136,15 @@ static void test_sections_in_vain(void **state)
 		const char *warning; /* NULL: none */
 	} rows[] = {
 		{ "traces: {otlp: {sample: 10%}}",
-		  "F:2:25: traces.otlp.sample: has no effect here: 'endpoint' is not set, so" },
+		  "F:2:25: traces.otlp.sample: has no effect here: it needs 'traces.otlp.endpoint', "
+		  "which is not set" },
 		{ "traces: {otlp: {service_name: x}}", "traces.otlp.service_name: has no effect" },
 		{ "traces: {otlp: {sample: 100%, interval: 5s, plaintext: false}}", NULL },
 		{ "traces: {otlp: {endpoint: 'http://127.0.0.1/v1/traces', sample: 10%}}", NULL },
 		{ "traces: {otlp: ~}", NULL },
 		{ "audit: {calls: refused}",
-		  "F:2:16: audit.calls: has no effect here: 'to' is not set, so nothing is "
-		  "recorded" },
+		  "F:2:16: audit.calls: has no effect here: it needs 'audit.to', which is "
+		  "not set" },
 		{ "audit: {arguments: true}", "audit.arguments: has no effect here" },
 		{ "audit: {calls: all, arguments: false, required: false}", NULL },
 		{ "audit: {to: journal, arguments: true}", NULL },
@@ -1156,6 +1162,37 @@ static void test_sections_in_vain(void **state)
 		snprintf(yaml, sizeof(yaml), SERVER "%s\n", rows[i].lines);
 		assert_only_warning(yaml, rows[i].warning);
 	}
+}
+
+/* What the table says of options and others: where it is said, and that it is said once. */
+static void test_relations(void **state)
+{
+	/* Of what `defaults` say, a need is told, once. */
+	ASSERT_PROBLEMS(
+		"defaults: {clients: [c]}\nservers: {a: {command: x}, b: {command: x}}\n",
+		"F:1:21: defaults.clients: needs 'auth.mode: oauth': it is about tokens from "
+		"issuers");
+	ASSERT_PROBLEMS("defaults: {request_timeout_max: 1m}\nservers: {a: {command: x}}\n",
+			"F:2:14: servers.a: request_timeout must not be longer than "
+			"request_timeout_max");
+	ASSERT_PROBLEMS("servers: {a: {command: x, pool: {max: 2, warm: 3}}}\n",
+			"F:1:48: servers.a.pool.warm: pool.warm must not be more than pool.max");
+	/* What is empty is not there; what could not be read is, and is told alone. */
+	ASSERT_PROBLEMS(SERVER "auth: {mode: anonymous, tokens: [], x_api_key: true}\n",
+			"F:2:48: auth.x_api_key: needs auth.tokens, like [{name: ci, sha256: HEX, "
+			"expires: 2027-01-31}]: X-API-Key is for static tokens");
+	ASSERT_PROBLEMS(SERVER "audit: {to: [x], required: true}\n",
+			"F:2:13: audit.to: must be a text, not a list");
+	ASSERT_PROBLEMS(SERVER "traces: {otlp: {headers: {a: b}, ca: /x, sample: 1%}}\n",
+			"F:2:38: traces.otlp.ca: /x: cannot be opened: No such file or directory",
+			"F:2:16: traces.otlp: the key 'endpoint' is missing");
+	assert_only_warning("defaults: {pool: {min: 1}}\n" SERVER, NULL);
+	assert_only_warning(SERVER_A("pool: {min: 0, reclaim: idle}"), NULL);
+	assert_only_warning(SERVER_A("pool: {min: 1}"), "has no effect here: it is for isolation "
+							"shared");
+	assert_only_warning(SERVER_A("isolation: shared, pool: {warm: 1}"),
+			    "servers.a.pool.warm: has no effect here: it is for isolation session "
+			    "or principal");
 }
 
 /* SEC-56 */
@@ -1302,8 +1339,9 @@ static void test_rules_of_arguments_that_cannot_be(void **state)
 			"not '/a/../b'");
 	ASSERT_PROBLEMS(
 		ARGUMENTS("paths: {members: [path]}"),
-		"F:1:54: " ARGUMENTS_AT
-		"paths: has no effect without 'roots', the directories that paths must stay in");
+		"F:1:64: " ARGUMENTS_AT
+		"paths.members: needs tools.arguments.paths.roots, like [/srv/data]: paths must "
+		"stay in those directories");
 }
 
 #define OAUTH(rest) "public_url: 'https://a.example'\nauth: {mode: oauth, " rest "}\n"
@@ -1388,17 +1426,17 @@ static void test_issuers_that_cannot_be(void **state)
 {
 	ASSERT_PROBLEMS(
 		SERVER "auth: {mode: oauth}\n",
-		"F:2:7: auth: mode oauth needs public_url, the origin that clients use: the names "
+		"F:2:14: auth.mode: oauth needs public_url, like https://mcp.example.com: the names "
 		"by which issuers know the servers are made from it",
-		"F:2:7: auth: mode oauth needs at least one entry in issuers, like "
-		"[{issuer: https://id.example.com}]");
+		"F:2:14: auth.mode: oauth needs auth.issuers, like [{issuer: "
+		"https://id.example.com}]");
 	ASSERT_PROBLEMS(
 		SERVER OAUTH("issuers: [{algorithms: [none, HS256, RS256]}]"),
-		"F:3:31: auth.issuers[0]: the key 'issuer' is missing",
 		"F:3:45: auth.issuers[0].algorithms[0]: 'none' is not a supported signature "
 		"algorithm; use RS256, PS256, ES256, EdDSA, or RS, PS, ES with 384 or 512",
 		"F:3:51: auth.issuers[0].algorithms[1]: 'HS256' is not a supported signature "
-		"algorithm; use RS256, PS256, ES256, EdDSA, or RS, PS, ES with 384 or 512");
+		"algorithm; use RS256, PS256, ES256, EdDSA, or RS, PS, ES with 384 or 512",
+		"F:3:31: auth.issuers[0]: the key 'issuer' is missing");
 	ASSERT_PROBLEMS(
 		SERVER OAUTH(
 			"issuers: [{issuer: 'https://a.example', introspection: {always: "
@@ -1418,16 +1456,19 @@ static void test_issuers_that_cannot_be(void **state)
 		"values, so no token would pass");
 	ASSERT_PROBLEMS(
 		SERVER OAUTH("issuers: [{issuer: 'https://a.example'}], x_api_key: true"),
-		"F:3:74: auth.x_api_key: X-API-Key is for static tokens: it needs at least one "
-		"entry in tokens");
+		"F:3:74: auth.x_api_key: needs auth.tokens, like [{name: ci, sha256: HEX, expires: "
+		"2027-01-31}]: X-API-Key is for static tokens");
 	ASSERT_PROBLEMS(
 		"servers: {a: {command: x, clients: [c], algorithms: [none]}}\n",
 		"F:1:54: servers.a.algorithms[0]: 'none' is not a supported signature algorithm; "
 		"use RS256, PS256, ES256, EdDSA, or RS, PS, ES with 384 or 512",
-		"F:1:14: servers.a: clients and algorithms are for tokens from issuers: they need "
-		"'mode: oauth' in auth");
-	ASSERT_PROBLEMS(SERVER "auth: {issuers: [{issuer: 'https://a.example'}]}\n",
-			"F:2:17: auth.issuers: issuers are used only with 'mode: oauth'");
+		"F:1:36: servers.a.clients: needs 'auth.mode: oauth': it is about tokens from "
+		"issuers",
+		"F:1:53: servers.a.algorithms: needs 'auth.mode: oauth': it is about tokens from "
+		"issuers");
+	ASSERT_PROBLEMS(
+		SERVER "auth: {issuers: [{issuer: 'https://a.example'}]}\n",
+		"F:2:17: auth.issuers: needs 'auth.mode: oauth': issuers are not used otherwise");
 	ASSERT_PROBLEMS(
 		SERVER OAUTH("issuers: [{issuer: 'https://a.example', ca: "
 			     "/nonexistent/ca.crt}]"),
@@ -1495,6 +1536,7 @@ int main(void)
 		cmocka_unit_test(test_roles_that_cannot_be),
 		cmocka_unit_test(test_limits_in_vain),
 		cmocka_unit_test(test_sections_in_vain),
+		cmocka_unit_test(test_relations),
 		cmocka_unit_test(test_roles_in_vain),
 		cmocka_unit_test(test_rules_of_arguments),
 		cmocka_unit_test(test_pins_and_claims),

@@ -8,6 +8,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/document.c \
 	src/config/json_schema.c \
 	src/config/file.c src/config/file.h \
+	src/config/forms.c src/config/forms.h \
 	src/config/import.c src/config/import.h \
 	src/config/include.c src/config/include.h \
 	src/config/jsonc.c src/config/jsonc.h \
@@ -21,10 +22,9 @@ src_config_libconfig_a_SOURCES = \
 	src/config/quantity.c src/config/quantity.h \
 	src/config/quote.c src/config/quote.h \
 	src/config/records.h \
+	src/config/relations.c src/config/relations.h \
 	src/config/rules.c src/config/rules.h \
 	src/config/secret.c src/config/secret.h \
-	src/config/rules_arguments.c src/config/rules_audit.c src/config/rules_auth.c src/config/rules_idle.c src/config/rules_roles.c \
-	src/config/rules_sandbox.c src/config/rules_traces.c \
 	src/config/table.c src/config/table.h \
 	src/config/texts.c src/config/texts.h \
 	src/config/tree.c src/config/tree.h \

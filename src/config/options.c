@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "config/config.h"
+#include "config/forms.h"
 #include "obs/log.h"
 
 /* A row: the path, the type, the field, and whatever else of struct option is to be said. */
@@ -11,14 +12,8 @@
 	{                                                                  \
 		.path = path_, .type = OPTION_##type_, field_, __VA_ARGS__ \
 	}
-#define SECTION(path_, ...)                                        \
-	{                                                          \
-		.path = path_, .type = OPTION_SECTION, __VA_ARGS__ \
-	}
-#define GROUP(path_, ...)                                        \
-	{                                                        \
-		.path = path_, .type = OPTION_GROUP, __VA_ARGS__ \
-	}
+#define SECTION(path_, ...) OPTION(path_, SECTION, NO_FIELD, __VA_ARGS__)
+#define GROUP(path_, ...) OPTION(path_, GROUP, NO_FIELD, __VA_ARGS__)
 
 #define FIELD(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 #define NO_FIELD .size = 0 /* of the whole record */
@@ -44,6 +39,23 @@
 			NULL, 0                   \
 		}                                 \
 	}
+#define RELATIONS(...)                                \
+	.relations = (const struct option_relation[]) \
+	{                                             \
+		__VA_ARGS__,                          \
+		{                                     \
+			.kind = RELATION_NONE         \
+		}                                     \
+	}
+#define RELATION(kind_, ...)                                   \
+	{                                                      \
+		.kind = RELATION_##kind_, .other = __VA_ARGS__ \
+	}
+#define NEEDS(...) RELATION(NEEDS, __VA_ARGS__)
+#define COMPLETE(...) RELATION(COMPLETE, __VA_ARGS__)
+#define EXCLUDES(...) RELATION(EXCLUDES, __VA_ARGS__)
+#define AT_MOST(...) RELATION(AT_MOST, __VA_ARGS__)
+#define IDLE_UNLESS(...) RELATION(IDLE_UNLESS, __VA_ARGS__)
 
 _Static_assert(offsetof(struct server_conf, backoff_max_ms) ==
 		       offsetof(struct server_conf, backoff_min_ms) + sizeof(uint64_t),
@@ -57,6 +69,7 @@ const struct option options_table[] = {
 		       "name is an error. Like this file, only their owner may have write access."),
 	GROUP("listen", .help = "Where clients connect."),
 	OPTION("listen[].address", TEXT, LISTEN(address), .def = "127.0.0.1:8808",
+	       .form = form_listener,
 	       .help = "IPV4:PORT, [IPV6]:PORT, localhost:PORT, unix:PATH, or systemd:NAME for a "
 		       "socket opened by systemd. Port 0 picks a free port. PATH must not be in a "
 		       "directory that a sandboxed server may write to."),
@@ -83,6 +96,7 @@ const struct option options_table[] = {
 	       .help = "The oldest TLS version that clients may use. In a list, set it in the "
 		       "first entry only; it applies to the whole address."),
 	OPTION("listen[].plaintext", BOOL, LISTEN(plaintext), .def = "false",
+	       RELATIONS(EXCLUDES("listen[].tls")),
 	       .help = "Allows an address that other machines can reach without encryption, for "
 		       "use behind a TLS proxy."),
 	OPTION("listen[].proxy_protocol", BOOL, LISTEN(proxy_protocol), .def = "false",
@@ -90,43 +104,44 @@ const struct option options_table[] = {
 		       "and counts as coming from the client that the header names. Make sure "
 		       "that only the proxy can connect."),
 	SECTION("admin", .help = "What the operator connects to."),
-	OPTION("admin.address", TEXT, TOP(admin_address), .def = "auto",
+	OPTION("admin.address", TEXT, TOP(admin_address), .def = "auto", .form = form_admin,
 	       .help = "unix:PATH: the socket for mcpgatectl, accessible only to the daemon's "
 		       "user and root. auto: admin.sock in the runtime directory that systemd "
 		       "made for the daemon (/run/mcpgated), else in mcpgated/ below "
 		       "XDG_RUNTIME_DIR, else, for root, in /run/mcpgated; if there is none of "
 		       "these, or another daemon uses the socket, there is no admin socket. off: "
 		       "no admin socket."),
-	OPTION("admin.metrics", TEXT, TOP(admin_metrics), .example = "127.0.0.1:9464",
-	       .otherwise = "none",
+	OPTION("admin.metrics", TEXT, TOP(admin_metrics), .form = form_metrics,
+	       .example = "127.0.0.1:9464", .otherwise = "none",
 	       .help = "An additional address, loopback or unix:PATH, that answers only GET "
 		       "/metrics, for Prometheus."),
-	OPTION("admin.page", TEXT, TOP(admin_page), .example = "127.0.0.1:9090",
+	OPTION("admin.page", TEXT, TOP(admin_page), .form = form_page, .example = "127.0.0.1:9090",
 	       .otherwise = "none",
 	       .help = "An additional loopback address for the status page. Every program on this "
 		       "machine can read there what the page shows (servers, callers, the "
 		       "standard error of servers). The admin socket serves the page as well, to "
 		       "those who may open it."),
-	OPTION("admin.page_token", TEXT, TOP(admin_page_token), .example = "HEX",
+	OPTION("admin.page_token", TEXT, TOP(admin_page_token), .form = form_hash, .example = "HEX",
 	       .otherwise = "the page at admin.page is read-only",
+	       RELATIONS(NEEDS("admin.page", .why = "it is for that page")),
 	       .help = "The SHA-256 of a token in hexadecimal, as printed by mcpgatectl token "
 		       "new. Whoever enters the token on that page may end sessions, restart "
 		       "servers, decide on pins and stop the daemon."),
-	OPTION("public_url", SLICE, AUTH(public_url), .example = "https://mcp.example.com",
-	       .otherwise = "none",
+	OPTION("public_url", SLICE, AUTH(public_url), .form = form_public_url,
+	       .example = "https://mcp.example.com", .otherwise = "none",
 	       .help = "Where clients reach the gateway if not at a listen address: an origin, "
 		       "plus a path if a proxy publishes the gateway below one, like "
 		       "https://example.com/gw. The proxy may strip that path or keep it."),
-	OPTION("hosts", TEXTS, TOP(hosts), .def = "[]",
+	OPTION("hosts", TEXTS, TOP(hosts), .def = "[]", .form = form_host,
 	       .help = "More names to accept in the Host header, without port. Loopback names, "
 		       "the listen addresses and the host of public_url are always accepted."),
-	OPTION("origins", TEXTS, TOP(frontend.origins), .def = "[]",
+	OPTION("origins", TEXTS, TOP(frontend.origins), .def = "[]", .form = form_origin,
 	       .help = "Web origins whose pages may send requests, like https://app.example.com, "
 		       "http://localhost:6274 or chrome-extension://ID. Always accepted are pages "
 		       "from the host and port that the request is sent to, pages from "
 		       "public_url, and requests without an Origin header. Another port is "
 		       "another origin, also on this machine."),
-	OPTION("trusted_proxies", TEXTS, TOP(trusted_proxies), .def = "[]",
+	OPTION("trusted_proxies", TEXTS, TOP(trusted_proxies), .def = "[]", .form = form_network,
 	       .help = "Proxies whose X-Forwarded-For header, or Forwarded if that is missing, "
 		       "identifies the client: addresses, networks like 10.0.0.0/8, or unix for "
 		       "connections over a unix socket. A proxy that sets only Forwarded must "
@@ -137,6 +152,11 @@ const struct option options_table[] = {
 	OPTION("auth.mode", ENUM, AUTH(mode), .def = "none",
 	       CHOICES({ "none", AUTHORIZATION_NONE }, { "token", AUTHORIZATION_TOKEN },
 		       { "oauth", AUTHORIZATION_OAUTH }, { "anonymous", AUTHORIZATION_ANONYMOUS }),
+	       RELATIONS(
+		       NEEDS("auth.tokens", .when = "token"),
+		       NEEDS("public_url", .when = "oauth",
+			     .why = "the names by which issuers know the servers are made from it"),
+		       NEEDS("auth.issuers", .when = "oauth")),
 	       .help = "none: anyone who can connect; enough for loopback and unix sockets. "
 		       "token: callers with one of auth.tokens. oauth: callers with a token from "
 		       "one of auth.issuers, or with one of auth.tokens; requires public_url. "
@@ -145,9 +165,11 @@ const struct option options_table[] = {
 	OPTION("auth.issuers", RECORDS, AUTH(issuers),
 	       RECORDS(OPTIONS_ISSUER, struct verifier_issuer_conf),
 	       .example = "[{issuer: https://id.example.com}]", .otherwise = "none",
+	       RELATIONS(NEEDS("auth.mode", .words = "oauth",
+			       .why = "issuers are not used otherwise")),
 	       .help = "Authorization servers whose tokens are accepted. Put the preferred one "
 		       "first: most clients use only that one."),
-	OPTION("auth.issuers[].issuer", TEXT, ISSUER(issuer), REQUIRED,
+	OPTION("auth.issuers[].issuer", TEXT, ISSUER(issuer), .form = form_issuer_url, REQUIRED,
 	       .example = "https://id.example.com",
 	       .help = "Its issuer identifier, byte for byte as in its metadata and in the iss "
 		       "claim of its tokens; https, or http to a loopback address."),
@@ -159,10 +181,10 @@ const struct option options_table[] = {
 	       .help = "client_id: in a token without aud, the client id is used as its audience "
 		       "and must be listed in audience; for issuers that do not set aud (Cognito)."),
 	OPTION("auth.issuers[].algorithms", TEXTS, ISSUER(algorithms),
-	       .def = "[RS256, PS256, ES256, EdDSA]",
+	       .def = "[RS256, PS256, ES256, EdDSA]", .form = form_algorithm,
 	       .help = "Accepted signature algorithms: RS256, PS256, ES256, EdDSA, and RS, PS and "
 		       "ES with 384 and 512."),
-	OPTION("auth.issuers[].jwks_uri", TEXT, ISSUER(jwks_uri),
+	OPTION("auth.issuers[].jwks_uri", TEXT, ISSUER(jwks_uri), .form = form_issuer_url,
 	       .example = "https://id.example.com/jwks",
 	       .otherwise = "what the issuer's metadata says",
 	       .help = "Where its keys are published."),
@@ -185,14 +207,16 @@ const struct option options_table[] = {
 		.help = "Asks the issuer about tokens that are not JWTs (RFC 7662); disabled "
 			"without client_id."),
 	OPTION("auth.issuers[].introspection.endpoint", TEXT, ISSUER(introspection_endpoint),
-	       .example = "https://id.example.com/introspect",
+	       .form = form_issuer_url, .example = "https://id.example.com/introspect",
 	       .otherwise = "what the issuer's metadata says",
+	       RELATIONS(COMPLETE("auth.issuers[].introspection.client_id")),
 	       .help = "The introspection endpoint."),
 	OPTION("auth.issuers[].introspection.client_id", TEXT, ISSUER(client_id),
 	       .example = "mcpgated", .otherwise = "no introspection",
 	       .help = "The gateway's client id at the issuer."),
 	OPTION("auth.issuers[].introspection.client_secret", SECRET, ISSUER(client_secret),
 	       .example = "{file: /etc/mcpgated/introspection.secret}", .otherwise = "none",
+	       RELATIONS(COMPLETE("auth.issuers[].introspection.client_id")),
 	       .help = "The gateway's client secret at the issuer."),
 	OPTION("auth.issuers[].introspection.auth_method", ENUM, ISSUER(auth_method),
 	       .def = "client_secret_basic",
@@ -203,6 +227,7 @@ const struct option options_table[] = {
 		       "header or in the form, or with a JWT signed with client_key (RFC 7523)."),
 	OPTION("auth.issuers[].introspection.client_key", SECRET, ISSUER(client_key),
 	       .example = "{file: /etc/mcpgated/introspection.key}", .otherwise = "none",
+	       RELATIONS(COMPLETE("auth.issuers[].introspection.client_id")),
 	       .help = "For private_key_jwt, in place of client_secret: the gateway's private key "
 		       "in PEM form, without a passphrase. An RSA key signs with RS256; an EC key "
 		       "with ES256, ES384 or ES512, depending on its curve; an Ed25519 key with "
@@ -211,7 +236,7 @@ const struct option options_table[] = {
 	       .example = "mcpgated-1", .otherwise = "no kid is sent",
 	       .help = "The kid under which the issuer knows that key."),
 	OPTION("auth.issuers[].introspection.always", BOOL, ISSUER(introspect_always),
-	       .def = "false",
+	       .def = "false", RELATIONS(COMPLETE("auth.issuers[].introspection.client_id")),
 	       .help = "Introspects JWTs as well, so that revoked ones are detected."),
 	OPTION("auth.issuers[].introspection.ttl", DURATION, ISSUER(introspection_ttl_ms),
 	       .def = "30s", .min = "1s", .max = "10m",
@@ -225,7 +250,7 @@ const struct option options_table[] = {
 	OPTION("auth.issuers[].allow_private", BOOL, ISSUER(allow_private), .def = "false",
 	       .help = "Its addresses may be loopback or private ones. Link-local addresses are "
 		       "never allowed."),
-	OPTION("auth.initial_scopes", TEXTS, AUTH(initial_scopes), .def = "[]",
+	OPTION("auth.initial_scopes", TEXTS, AUTH(initial_scopes), .def = "[]", .form = form_scope,
 	       .help = "Scopes that clients are told to request at first, besides those that the "
 		       "server needs: some clients cannot request more later."),
 	OPTION("auth.bind_client", BOOL, AUTH(binds_client), .def = "true",
@@ -251,29 +276,35 @@ const struct option options_table[] = {
 	       .help = "The id of that client."),
 	OPTION("auth.registration_facade.redirect_uris", TEXTS,
 	       TOP(frontend.metadata.redirect_uris), .def = "[]",
+	       RELATIONS(COMPLETE("auth.registration_facade.client_id")),
 	       .help = "Redirect URIs that clients may register besides http to a loopback "
 		       "address on any port."),
 	OPTION("auth.tokens", RECORDS, AUTH(tokens), .reader = OPTION_FOR_GATEWAY,
 	       RECORDS(OPTIONS_TOKEN, struct static_token),
 	       .example = "[{name: ci, sha256: HEX, expires: 2027-01-31}]", .otherwise = "none",
+	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
+			       .why = "tokens are not checked otherwise")),
 	       .help = "Static tokens, stored only as hashes. To make one: openssl rand -hex 32. "
 		       "To hash it: printf %s THE-TOKEN | sha256sum. Clients send it as "
 		       "Authorization: Bearer THE-TOKEN."),
 	OPTION("auth.tokens[].name", SLICE, TOKEN(name), REQUIRED, .example = "ci",
 	       .help = "Who the caller is. Entries with the same name are the same caller, so a "
 		       "token can be replaced while its sessions continue."),
-	OPTION("auth.tokens[].sha256", TEXT, TOKEN(sha256), REQUIRED,
+	OPTION("auth.tokens[].sha256", TEXT, TOKEN(sha256), .form = form_hash, REQUIRED,
 	       .example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 	       .help = "SHA-256 of the token's text, without a line break."),
-	OPTION("auth.tokens[].scopes", TEXTS, TOKEN(scopes), .def = "[]",
+	OPTION("auth.tokens[].scopes", TEXTS, TOKEN(scopes), .def = "[]", .form = form_scope,
 	       .help = "The scopes it grants, for servers and tools that require scopes."),
 	OPTION("auth.tokens[].servers", TEXTS, TOKEN(servers), .def = "[]",
 	       .help = "The servers it is valid for, by name. Empty: all."),
 	OPTION("auth.tokens[].roles", TEXTS, TOKEN(roles), .def = "[]",
 	       .help = "Its roles, from those defined under roles."),
-	OPTION("auth.tokens[].tools", LISTS, TOKEN(tools),
+	OPTION("auth.tokens[].tools", LISTS, TOKEN(tools), .form = form_tool,
 	       .example = "{github: [\"get_*\", search], files: [\"*\"]}",
 	       .otherwise = "what its roles allow; everything if there are no roles",
+	       RELATIONS(EXCLUDES(
+		       "auth.tokens[].roles",
+		       .why = "only one of the two may say what the token may be used for")),
 	       .help = "The tools it may call, by server. It may use nothing else: no other "
 		       "tools, servers, prompts or resources. This is a role of this token alone, "
 		       "in the form of roles.NAME.allow; tools and roles exclude each other."),
@@ -281,6 +312,8 @@ const struct option options_table[] = {
 	       .otherwise = "never",
 	       .help = "The token is refused from this day or moment on (UTC)."),
 	OPTION("auth.x_api_key", BOOL, AUTH(takes_api_keys), .def = "false",
+	       RELATIONS(
+		       NEEDS("auth.tokens", .words = "", .why = "X-API-Key is for static tokens")),
 	       .help = "Also accepts static tokens in the X-API-Key header, for clients that "
 		       "cannot send Authorization. A request with both headers is refused."),
 	OPTION("auth.failures_per_minute", COUNT, AUTH(failures_max), .def = "20", .min = "0",
@@ -294,6 +327,8 @@ const struct option options_table[] = {
 	       RECORDS(OPTIONS_DENIAL, struct config_denial),
 	       .example = "[{issuer: https://id.example.com, sub: alice, until: 2027-01-31}]",
 	       .otherwise = "none",
+	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
+			       .why = "tokens are not checked otherwise")),
 	       .help = "Tokens that are refused although they are valid. On a running daemon use "
 		       "mcpgatectl deny, which also ends their sessions and streams. Those "
 		       "denials last until the daemon stops; these apply from its start until a "
@@ -316,8 +351,8 @@ const struct option options_table[] = {
 	OPTION("auth.deny[].until", DATE, DENIAL(until_ms), .example = "2027-01-31",
 	       .otherwise = "permanent",
 	       .help = "The entry is ignored from this day or moment on (UTC)."),
-	OPTION("auth.scope_hierarchy", LISTS, AUTH(scope_hierarchy),
-	       .example = "{admin: [write], write: [read]}",
+	OPTION("auth.scope_hierarchy", LISTS, AUTH(scope_hierarchy), .form = form_scope,
+	       .name_form = form_scope, .example = "{admin: [write], write: [read]}",
 	       .otherwise = "no scope includes another",
 	       .help = "Scopes that include others: whoever has the scope on the left also has "
 		       "those in its list."),
@@ -326,6 +361,8 @@ const struct option options_table[] = {
 		       "already has: many clients request exactly the scopes that are named and "
 		       "would lose the others."),
 	GROUP("roles",
+	      RELATIONS(NEEDS("auth.mode", .words = "token oauth",
+			      .why = "roles are given to tokens")),
 	      .help = "Who may use what, by role name. Without roles, every accepted caller may "
 		      "use whatever the servers allow. Once there is a role, a token may use what "
 		      "at least one of its roles allows and none denies; the server's own allow "
@@ -338,37 +375,37 @@ const struct option options_table[] = {
 		       "here must match, each with one of its values, byte for byte. A claim that "
 		       "is a list must contain one of them; scope and scp are lists, "
 		       "space-separated or not. Nested claims are not searched."),
-	OPTION("roles.NAME.allow", LISTS, ROLE(kinds[PERMISSION_TOOL].allow),
+	OPTION("roles.NAME.allow", LISTS, ROLE(kinds[PERMISSION_TOOL].allow), .form = form_tool,
 	       .example = "{github: [\"*\"], files: [\"read_*\"]}", .otherwise = "none",
 	       .help = "The tools it allows, by server, as in servers.NAME.tools.allow; the "
 		       "server * stands for all. Anything not listed is not allowed: prompts, "
 		       "resources and templates have their own sections."),
-	OPTION("roles.NAME.deny", LISTS, ROLE(kinds[PERMISSION_TOOL].deny),
+	OPTION("roles.NAME.deny", LISTS, ROLE(kinds[PERMISSION_TOOL].deny), .form = form_tool,
 	       .example = "{github: [\"delete_*\"]}", .otherwise = "none",
 	       .help = "Tools that a caller with this role may not use, whatever other roles "
 		       "allow."),
 	SECTION("roles.NAME.prompts", .help = "The same for prompts."),
 	OPTION("roles.NAME.prompts.allow", LISTS, ROLE(kinds[PERMISSION_PROMPT].allow),
-	       .example = "{github: [\"*\"]}", .otherwise = "none",
+	       .form = form_prompt, .example = "{github: [\"*\"]}", .otherwise = "none",
 	       .help = "Like allow, for prompts."),
 	OPTION("roles.NAME.prompts.deny", LISTS, ROLE(kinds[PERMISSION_PROMPT].deny),
-	       .example = "{github: [\"internal_*\"]}", .otherwise = "none",
+	       .form = form_prompt, .example = "{github: [\"internal_*\"]}", .otherwise = "none",
 	       .help = "Like deny, for prompts."),
 	SECTION("roles.NAME.resources", .help = "The same for resources, by URI."),
 	OPTION("roles.NAME.resources.allow", LISTS, ROLE(kinds[PERMISSION_RESOURCE].allow),
-	       .example = "{github: [\"repo://*\"]}", .otherwise = "none",
+	       .form = form_resource, .example = "{github: [\"repo://*\"]}", .otherwise = "none",
 	       .help = "Like allow, for resources, by URI. Matched as in "
 		       "servers.NAME.resources.allow."),
 	OPTION("roles.NAME.resources.deny", LISTS, ROLE(kinds[PERMISSION_RESOURCE].deny),
-	       .example = "{github: [\"repo://private/*\"]}", .otherwise = "none",
-	       .help = "Like deny, for resources, by URI."),
+	       .form = form_resource, .example = "{github: [\"repo://private/*\"]}",
+	       .otherwise = "none", .help = "Like deny, for resources, by URI."),
 	SECTION("roles.NAME.templates", .help = "The same for resource templates, by uriTemplate."),
 	OPTION("roles.NAME.templates.allow", LISTS, ROLE(kinds[PERMISSION_TEMPLATE].allow),
-	       .example = "{github: [\"repo://*\"]}", .otherwise = "none",
+	       .form = form_template, .example = "{github: [\"repo://*\"]}", .otherwise = "none",
 	       .help = "Like allow, for resource templates, by uriTemplate."),
 	OPTION("roles.NAME.templates.deny", LISTS, ROLE(kinds[PERMISSION_TEMPLATE].deny),
-	       .example = "{github: [\"repo://private/*\"]}", .otherwise = "none",
-	       .help = "Like deny, for resource templates, by uriTemplate."),
+	       .form = form_template, .example = "{github: [\"repo://private/*\"]}",
+	       .otherwise = "none", .help = "Like deny, for resource templates, by uriTemplate."),
 	SECTION("limits", .help = "What one client, or all of them together, may use."),
 	OPTION("limits.connections", COUNT, TOP(http.max_connections), .def = "10000", .min = "1",
 	       .max = "1000000",
@@ -490,19 +527,22 @@ const struct option options_table[] = {
 	SECTION("audit",
 		.help = "Records of what was decided about requests and how they ended, one JSON "
 			"object per line. See mcpgated.yaml(5), Audit."),
-	OPTION("audit.to", TEXT, TOP(audit.to), .example = "/var/log/mcpgated/audit.jsonl",
-	       .otherwise = "no records",
+	OPTION("audit.to", TEXT, TOP(audit.to), .form = form_audit_target,
+	       .example = "/var/log/mcpgated/audit.jsonl", .otherwise = "no records",
 	       .help = "The absolute path of a file, which is created readable for the daemon's "
 		       "user only and appended to; journal; or unix:PATH, a socket that receives "
 		       "each record as a datagram. Reopened on SIGHUP."),
 	OPTION("audit.calls", ENUM, TOP(audit.is_refused_only), .def = "all",
-	       CHOICES({ "all", false }, { "refused", true }),
+	       CHOICES({ "all", false }, { "refused", true }), RELATIONS(IDLE_UNLESS("audit.to")),
 	       .help = "all: a record for each call when it ends, and for each request refused at "
 		       "admission. refused: only for refused requests."),
 	OPTION("audit.arguments", BOOL, TOP(audit.shows_arguments), .def = "false",
+	       RELATIONS(IDLE_UNLESS("audit.to")),
 	       .help = "Records include the arguments of tools and prompts, up to 1 KiB. "
 		       "Otherwise they include a digest of the arguments."),
 	OPTION("audit.required", BOOL, TOP(audit.is_required), .def = "false",
+	       RELATIONS(NEEDS("audit.to", .why = "without it nothing is recorded"),
+			 NEEDS("audit.calls", .words = "all", .why = "it is about calls")),
 	       .help = "Each call is also recorded before it is passed on, and is refused (503) "
 		       "while the daemon cannot write records or 1 MiB of them is waiting. "
 		       "Otherwise calls continue, and lost records are counted."),
@@ -517,33 +557,37 @@ const struct option options_table[] = {
 	OPTION("traces.otlp.headers", FIELDS, TOP(traces.collector.headers),
 	       .reader = OPTION_FOR_FETCHER,
 	       .example = "{Authorization: {file: /etc/mcpgated/otlp.authorization}}",
-	       .otherwise = "none",
+	       .otherwise = "none", RELATIONS(COMPLETE("traces.otlp.endpoint")),
 	       .help = "Headers to send along. Their values are never shown, and the process that "
 		       "faces the network does not have them. Each may be {file: PATH}, {env: "
 		       "NAME} or {credential: NAME}."),
 	OPTION("traces.otlp.ca", TEXT, TOP(traces.collector.ca_file), .reader = OPTION_FOR_FETCHER,
 	       .example = "/etc/mcpgated/otel-ca.crt", .otherwise = "the system's",
+	       RELATIONS(COMPLETE("traces.otlp.endpoint")),
 	       .help = "Absolute path of a PEM file with the CA certificates that the collector's "
 		       "certificate may be issued by."),
 	OPTION("traces.otlp.allow_private", BOOL, TOP(traces.collector.allow_private),
 	       .reader = OPTION_FOR_FETCHER, .def = "false",
+	       RELATIONS(IDLE_UNLESS("traces.otlp.endpoint")),
 	       .help = "Its addresses may be loopback or private ones. Link-local addresses are "
 		       "never allowed. A loopback address given in endpoint itself is always "
 		       "allowed."),
 	OPTION("traces.otlp.plaintext", BOOL, TOP(traces.collector.plaintext),
 	       .reader = OPTION_FOR_FETCHER, .def = "false",
+	       RELATIONS(IDLE_UNLESS("traces.otlp.endpoint")),
 	       .help = "Allows http to another machine: anyone in between can read spans and "
 		       "headers."),
 	OPTION("traces.otlp.sample", PERCENT, TOP(traces.exporter.sample_percent), .def = "100%",
-	       .min = "0%", .max = "100%",
+	       .min = "0%", .max = "100%", RELATIONS(IDLE_UNLESS("traces.otlp.endpoint")),
 	       .help = "The share of calls without a trace from the client for which a trace is "
 		       "started. A call with a trace from the client gets spans if that trace is "
 		       "sampled, and otherwise none."),
 	OPTION("traces.otlp.interval", DURATION, TOP(traces.exporter.interval_ms), .def = "5s",
-	       .min = "100ms", .max = "1m",
+	       .min = "100ms", .max = "1m", RELATIONS(IDLE_UNLESS("traces.otlp.endpoint")),
 	       .help = "How often spans are sent; earlier once there are 512."),
 	OPTION("traces.otlp.service_name", TEXT, TOP(traces.exporter.service_name),
-	       .def = "mcpgated", .help = "The service.name of the spans."),
+	       .def = "mcpgated", RELATIONS(IDLE_UNLESS("traces.otlp.endpoint")),
+	       .help = "The service.name of the spans."),
 	SECTION("log", .help = "The daemon's own log."),
 	OPTION("log.level", ENUM, TOP(log_level), .def = "info",
 	       CHOICES({ "error", LOG_LEVEL_ERROR }, { "warn", LOG_LEVEL_WARN },
@@ -553,13 +597,19 @@ const struct option options_table[] = {
 	       CHOICES({ "text", LOG_FORMAT_TEXT }, { "json", LOG_FORMAT_JSON }),
 	       .help = "text: event key=value; json: one object per line."),
 	OPTION("log.access", BOOL, TOP(http.logs_access), .def = "false",
+	       RELATIONS(IDLE_UNLESS(
+		       "log.level", .words = "info debug",
+		       .why = "its lines are of level info, and 'level' leaves those out")),
 	       .help = "Logs a line for each request: the client, the request, the status, and "
 		       "the time until its answer began. The query string is left out."),
 	OPTION("log.payloads", BOOL, TOP(log_payloads), .def = "false",
+	       RELATIONS(IDLE_UNLESS(
+		       "log.level", .words = "info debug",
+		       .why = "its lines are of level info, and 'level' leaves those out")),
 	       .help = "Logs the beginning of each message, between clients and the gateway and "
 		       "between the gateway and servers. To find out what goes wrong: messages "
 		       "may hold secrets, those of servers before `redact`."),
-	OPTION("log.target", TEXT, TOP(log_target), .def = "stderr",
+	OPTION("log.target", TEXT, TOP(log_target), .def = "stderr", .form = form_log_target,
 	       .help = "stderr, journal (standard error that systemd collects), or the absolute "
 		       "path of a file, which must not be in a directory that a sandboxed server "
 		       "may write to."),
@@ -569,11 +619,12 @@ const struct option options_table[] = {
 		      "own."),
 	GROUP("servers",
 	      .help = "The MCP servers to run, by name: lowercase letters, digits, '-' and '_'."),
-	OPTION("servers.NAME.command", TEXT, SERVER(command), REQUIRED, .example = "mcpgated-demo",
+	OPTION("servers.NAME.command", TEXT, SERVER(command), .form = form_without_claims, REQUIRED,
+	       .example = "mcpgated-demo",
 	       .help = "The program to start: a path, or a name that is looked up in PATH. No "
 		       "shell is involved."),
 	OPTION("servers.NAME.args", TEXTS, SERVER(args), .reader = OPTION_FOR_CHILD, .def = "[]",
-	       .help = "Its arguments."),
+	       .form = form_without_claims, .help = "Its arguments."),
 	OPTION("servers.NAME.env", ENV, NO_FIELD, .reader = OPTION_FOR_CHILD,
 	       .example = "{API_TOKEN: {file: /etc/mcpgated/api.token}, MODE: fast}",
 	       .otherwise = "none",
@@ -591,16 +642,17 @@ const struct option options_table[] = {
 		       "there; it gets no others. In the default, those after TZ are the usual "
 		       "ones for proxies and CA certificates; if a proxy URL contains a password, "
 		       "the server gets it too."),
-	OPTION("servers.NAME.cwd", TEXT, SERVER(cwd), .example = "/var/lib/mcpgated/demo",
-	       .otherwise = "the daemon's", .help = "The working directory it is started in."),
+	OPTION("servers.NAME.cwd", TEXT, SERVER(cwd), .form = form_without_claims,
+	       .example = "/var/lib/mcpgated/demo", .otherwise = "the daemon's",
+	       .help = "The working directory it is started in."),
 	OPTION("servers.NAME.user", TEXT, SERVER(user), .example = "mcp-demo",
 	       .otherwise = "the daemon's",
 	       .help = "The user it runs as, with that user's groups. Requires root. HOME is set "
 		       "to that user's home directory unless env sets it."),
-	OPTION("servers.NAME.umask", TEXT, SERVER(umask), .example = "\"0077\"",
+	OPTION("servers.NAME.umask", TEXT, SERVER(umask), .form = form_umask, .example = "\"0077\"",
 	       .otherwise = "the daemon's", .help = "Its umask, in octal."),
-	OPTION("servers.NAME.path", SLICE, SERVER(endpoint.path), .example = "/demo/mcp",
-	       .otherwise = "/NAME/mcp",
+	OPTION("servers.NAME.path", SLICE, SERVER(endpoint.path), .form = form_path,
+	       .example = "/demo/mcp", .otherwise = "/NAME/mcp",
 	       .help = "Where clients find it. HTTP+SSE is next to it: /demo/sse and "
 		       "/demo/message."),
 	OPTION("servers.NAME.enabled", BOOL, SERVER(enabled), .def = "true",
@@ -632,11 +684,14 @@ const struct option options_table[] = {
 		       "spoken to as modern from then on."),
 	OPTION("servers.NAME.assume_no_server_requests", BOOL, SERVER(conf.never_asks),
 	       .def = "false",
+	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session principal",
+				     .why = "it is for isolation principal")),
 	       .help = "With isolation principal: asserts that the server never sends requests to "
 		       "clients (sampling, elicitation, roots). It is told that clients support "
 		       "none of them, and its processes may handle many calls at a time."),
 	OPTION("servers.NAME.progress_while_waiting", BOOL, SERVER(conf.tells_progress), RULE,
 	       .def = "false",
+	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session principal")),
 	       .help = "While the server waits for a client of 2026-07-28 to return with the "
 		       "answers to its requests, it is sent progress every 20 s, for each of "
 		       "those requests that has a progress token. For servers that wait longer "
@@ -646,15 +701,20 @@ const struct option options_table[] = {
 	       .max = "100000", .help = "Maximum number of processes."),
 	OPTION("servers.NAME.pool.min", COUNT, SERVER(conf.pool_min), .def = "0", .min = "0",
 	       .max = "1000",
+	       RELATIONS(AT_MOST("servers.NAME.pool.max"),
+			 IDLE_UNLESS("servers.NAME.isolation", .words = "shared")),
 	       .help = "Processes that are kept running and ready, whether needed or not; with "
 		       "isolation shared."),
 	OPTION("servers.NAME.pool.warm", COUNT, SERVER(conf.warm), .def = "0", .min = "0",
 	       .max = "1000",
+	       RELATIONS(AT_MOST("servers.NAME.pool.max"),
+			 IDLE_UNLESS("servers.NAME.isolation", .words = "session principal")),
 	       .help = "Processes that are started before a session needs them, for servers that "
 		       "start slowly; with isolation session and principal. They count toward "
 		       "pool.max."),
 	OPTION("servers.NAME.pool.reclaim", ENUM, SERVER(conf.reclaims), .def = "idle",
 	       CHOICES({ "idle", RECLAIM_IDLE }, { "never", RECLAIM_NEVER }),
+	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session")),
 	       .help = "idle: when no more processes may run (pool.max, limits.processes), a "
 		       "session that has been idle for two seconds gives up its process to one "
 		       "that needs it, and gets a fresh process with its next request; what the "
@@ -672,6 +732,7 @@ const struct option options_table[] = {
 		       "another has beyond its own."),
 	OPTION("servers.NAME.pool.sleep_after", DURATION, SERVER(conf.sleep_after_ms), .def = "0",
 	       .min = "0", .max = "365d",
+	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session")),
 	       .help = "If a session is idle for this long, its process is stopped; the next "
 		       "request gets a fresh one. 0: never. With isolation session."),
 	OPTION("servers.NAME.pool.sessions_per_process", COUNT, SERVER(conf.sessions_per_process),
@@ -726,6 +787,7 @@ const struct option options_table[] = {
 		       "until a start succeeds."),
 	OPTION("servers.NAME.request_timeout", DURATION, SERVER(conf.request_timeout_ms), RULE,
 	       .def = "5m", .min = "1ms", .max = "7d",
+	       RELATIONS(AT_MOST("servers.NAME.request_timeout_max")),
 	       .help = "The longest silence in a call; each progress notification from the server "
 		       "restarts it."),
 	OPTION("servers.NAME.request_timeout_max", DURATION, SERVER(conf.request_timeout_max_ms),
@@ -735,14 +797,21 @@ const struct option options_table[] = {
 	       .help = "Further values accepted in a token's aud for this server, besides "
 		       "public_url and path."),
 	OPTION("servers.NAME.clients", TEXTS, SERVER(endpoint.place.clients), RULE, .def = "[]",
+	       RELATIONS(NEEDS("auth.mode", .words = "oauth",
+			       .why = "it is about tokens from issuers")),
 	       .help = "Clients whose tokens are accepted, by the client id that the issuer "
 		       "assigned (client_id, azp, appid or cid). Empty: all. For static tokens "
 		       "use auth.tokens[].servers."),
 	OPTION("servers.NAME.algorithms", TEXTS, SERVER(endpoint.place.algorithms), RULE,
-	       .def = "[]",
+	       .def = "[]", .form = form_algorithm,
+	       RELATIONS(NEEDS("auth.mode", .words = "oauth",
+			       .why = "it is about tokens from issuers")),
 	       .help = "Signature algorithms that are accepted, out of those that the issuer may "
 		       "use. Empty: all of them."),
 	OPTION("servers.NAME.scopes", TEXTS, SERVER(endpoint.place.scopes), RULE, .def = "[]",
+	       .form = form_scope,
+	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
+			       .why = "no token is required here")),
 	       .help = "Scopes that a token needs for any request to this server."),
 	OPTION("servers.NAME.hide", BOOL, SERVER(conf.needs.hides), RULE, .def = "false",
 	       .help = "Lists show a caller only the tools, prompts and resources for which the "
@@ -752,7 +821,10 @@ const struct option options_table[] = {
 		       "is such a tool."),
 	SECTION("servers.NAME.tools", .help = "Its tools."),
 	OPTION("servers.NAME.tools.scopes", LISTS, SERVER(conf.needs.by_name[PERMISSION_TOOL]),
-	       RULE, .example = "{\"delete_*\": [demo:write]}", .otherwise = "none",
+	       RULE, .form = form_scope, .name_form = form_tool,
+	       .example = "{\"delete_*\": [demo:write]}", .otherwise = "none",
+	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
+			       .why = "no token is required here")),
 	       .help = "Additional scopes that a token needs to call tools, by name; a * matches "
 		       "any characters. All matching patterns apply. Differences in case, "
 		       "compatibility forms of letters (full width, ligatures) and spaces are "
@@ -765,12 +837,14 @@ const struct option options_table[] = {
 		       "403: some clients look only there. Not for batches and HTTP+SSE."),
 	OPTION("servers.NAME.tools.allow", TEXTS,
 	       SERVER(conf.permissions.kinds[PERMISSION_TOOL].allow), RULE, .def = "[\"*\"]",
+	       .form = form_tool,
 	       .help = "The tools that clients may see and call, by name; a * matches any "
 		       "characters. All others are treated as nonexistent. Names are compared as "
 		       "in scopes."),
 	OPTION("servers.NAME.tools.deny", TEXTS,
 	       SERVER(conf.permissions.kinds[PERMISSION_TOOL].deny), RULE, .def = "[]",
-	       .example = "[\"delete_*\"]", .help = "Exceptions to allow: deny wins."),
+	       .form = form_tool, .example = "[\"delete_*\"]",
+	       .help = "Exceptions to allow: deny wins."),
 	OPTION("servers.NAME.tools.limits", RECORDS, SERVER(conf.limits.tools), RULE,
 	       RECORDS(OPTIONS_TOOL_LIMIT, struct tool_limit),
 	       .example =
@@ -779,15 +853,18 @@ const struct option options_table[] = {
 	       .help = "How often, and how many at once, each caller may call some of the tools, "
 		       "in addition to rate and concurrency. All tools that match an entry are "
 		       "counted together; the first matching entry applies."),
-	OPTION("servers.NAME.tools.limits[].tools", TEXTS, TOOL_LIMIT(tools.written), REQUIRED,
-	       .example = "[\"create_*\"]", .help = "Their names, as in scopes."),
+	OPTION("servers.NAME.tools.limits[].tools", TEXTS, TOOL_LIMIT(tools.written),
+	       .form = form_tool, REQUIRED, .example = "[\"create_*\"]",
+	       .help = "Their names, as in scopes."),
 	OPTION("servers.NAME.tools.limits[].calls", COUNT, TOOL_LIMIT(limit.rate.calls), .min = "1",
 	       .max = "1000000", .example = "10", .otherwise = "any number",
 	       .help = "Number of calls per period (per), as in rate."),
 	OPTION("servers.NAME.tools.limits[].per", DURATION, TOOL_LIMIT(limit.rate.per_ms),
-	       .def = "1m", .min = "1s", .max = "1d", .help = "See calls."),
+	       .def = "1m", .min = "1s", .max = "1d",
+	       RELATIONS(IDLE_UNLESS("servers.NAME.tools.limits[].calls")), .help = "See calls."),
 	OPTION("servers.NAME.tools.limits[].burst", COUNT, TOOL_LIMIT(limit.rate.burst), .min = "1",
 	       .max = "1000000", .example = "2", .otherwise = "as many as calls",
+	       RELATIONS(IDLE_UNLESS("servers.NAME.tools.limits[].calls")),
 	       .help = "How many of them may come at once after a pause; further ones are spread "
 		       "evenly."),
 	OPTION("servers.NAME.tools.limits[].concurrency", COUNT, TOOL_LIMIT(limit.concurrency),
@@ -795,23 +872,30 @@ const struct option options_table[] = {
 	       .help = "How many of them may be in flight; see the server's concurrency."),
 	SECTION("servers.NAME.prompts", .help = "Its prompts."),
 	OPTION("servers.NAME.prompts.scopes", LISTS, SERVER(conf.needs.by_name[PERMISSION_PROMPT]),
-	       RULE, .example = "{\"internal_*\": [demo:write]}", .otherwise = "none",
+	       RULE, .form = form_scope, .name_form = form_prompt,
+	       .example = "{\"internal_*\": [demo:write]}", .otherwise = "none",
+	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
+			       .why = "no token is required here")),
 	       .help = "Additional scopes that a token needs to get prompts or complete their "
 		       "arguments, by name, as for tools."),
 	OPTION("servers.NAME.prompts.allow", TEXTS,
 	       SERVER(conf.permissions.kinds[PERMISSION_PROMPT].allow), RULE, .def = "[\"*\"]",
+	       .form = form_prompt,
 	       .help = "The prompts that clients may see and get, by name, as for tools."),
 	OPTION("servers.NAME.prompts.deny", TEXTS,
 	       SERVER(conf.permissions.kinds[PERMISSION_PROMPT].deny), RULE, .def = "[]",
-	       .example = "[\"internal_*\"]", .help = "Exceptions to allow: deny wins."),
+	       .form = form_prompt, .example = "[\"internal_*\"]",
+	       .help = "Exceptions to allow: deny wins."),
 	SECTION("servers.NAME.templates", RULE, .help = "Its resource templates."),
 	OPTION("servers.NAME.templates.allow", TEXTS,
 	       SERVER(conf.permissions.kinds[PERMISSION_TEMPLATE].allow), RULE, .def = "[\"*\"]",
+	       .form = form_template,
 	       .help = "The resource templates that clients may see and complete, by uriTemplate. "
 		       "What may be read is controlled by resources."),
 	OPTION("servers.NAME.templates.deny", TEXTS,
 	       SERVER(conf.permissions.kinds[PERMISSION_TEMPLATE].deny), RULE, .def = "[]",
-	       .example = "[\"db:///*\"]", .help = "Exceptions to allow: deny wins."),
+	       .form = form_template, .example = "[\"db:///*\"]",
+	       .help = "Exceptions to allow: deny wins."),
 	SECTION("servers.NAME.rate", RULE,
 		.help = "How often each caller may call it. A caller is a principal, or without a "
 			"token an address (all of this machine count as one). Calls are all "
@@ -822,9 +906,11 @@ const struct option options_table[] = {
 	       .min = "1", .max = "1000000", .example = "120", .otherwise = "any number",
 	       .help = "Number of calls per period (per)."),
 	OPTION("servers.NAME.rate.per", DURATION, SERVER(conf.limits.all.rate.per_ms), RULE,
-	       .def = "1m", .min = "1s", .max = "1d", .help = "See calls."),
+	       .def = "1m", .min = "1s", .max = "1d",
+	       RELATIONS(IDLE_UNLESS("servers.NAME.rate.calls")), .help = "See calls."),
 	OPTION("servers.NAME.rate.burst", COUNT, SERVER(conf.limits.all.rate.burst), RULE,
 	       .min = "1", .max = "1000000", .example = "30", .otherwise = "as many as calls",
+	       RELATIONS(IDLE_UNLESS("servers.NAME.rate.calls")),
 	       .help = "How many of them may come at once after a pause; further ones are spread "
 		       "evenly."),
 	OPTION("servers.NAME.concurrency", COUNT, SERVER(conf.limits.all.concurrency), RULE,
@@ -872,6 +958,7 @@ const struct option options_table[] = {
 		       "(Arabic, Indic) and in emoji, and one selector after an emoji, an "
 		       "ideograph or a Mongolian letter."),
 	OPTION("servers.NAME.redact", TEXTS, SERVER(redact), RULE, .def = "[]",
+	       .form = form_redaction,
 	       .help = "Regular expressions (PCRE2). Matches in a string of a result, an error or "
 		       "a notification are replaced by [redacted]. Strings are matched one by one "
 		       "with escapes decoded, after sanitize. Not searched: member names, "
@@ -894,7 +981,8 @@ const struct option options_table[] = {
 		       "a tool whose schema is not understood, and every tool if the server does "
 		       "not return its list."),
 	OPTION("servers.NAME.tools.arguments.deny_patterns", LISTS,
-	       SERVER(endpoint.arguments.deny_patterns), RULE,
+	       SERVER(endpoint.arguments.deny_patterns), RULE, .form = form_expression,
+	       .name_form = form_tool,
 	       .example = "{\"*\": ['(?i)drop\\s+table'], \"run_*\": ['[;&|`$]']}",
 	       .otherwise = "none",
 	       .help = "Regular expressions (PCRE2) that no string may match, member names "
@@ -904,26 +992,31 @@ const struct option options_table[] = {
 		       "it."),
 	OPTION("servers.NAME.tools.arguments.forbidden_keys", TEXTS,
 	       SERVER(endpoint.arguments.forbidden_keys.written), RULE, .def = "[]",
-	       .example = "[__proto__, constructor, prototype]",
+	       .form = form_member, .example = "[__proto__, constructor, prototype]",
 	       .help = "Names that no member may have, at any depth; a * matches any characters. "
 		       "Differences in case, compatibility forms of letters, spaces and invisible "
 		       "characters are ignored; a name longer than 256 bytes is refused."),
 	SECTION("servers.NAME.tools.arguments.paths", RULE,
 		.help = "Where paths in the arguments may lead."),
 	OPTION("servers.NAME.tools.arguments.paths.roots", TEXTS,
-	       SERVER(endpoint.arguments.paths.roots), RULE, .def = "[]", .example = "[/srv/data]",
+	       SERVER(endpoint.arguments.paths.roots), RULE, .def = "[]", .form = form_root,
+	       .example = "[/srv/data]",
 	       .help = "Directories that every path must stay in. Paths are compared as text; "
 		       "links are not followed. A string is a path if it begins with /, ./, ../, "
 		       "~, file: or a drive letter, or contains .. between slashes, also in an "
 		       "encoded form. Empty: paths may lead anywhere."),
 	OPTION("servers.NAME.tools.arguments.paths.members", TEXTS,
 	       SERVER(endpoint.arguments.path_members.written), RULE, .def = "[]",
-	       .example = "[path, \"*_path\", paths, uri]",
+	       .form = form_member, .example = "[path, \"*_path\", paths, uri]",
+	       RELATIONS(NEEDS("servers.NAME.tools.arguments.paths.roots",
+			       .why = "paths must stay in those directories")),
 	       .help = "Names of members whose strings are always paths, in lists as well. A "
 		       "relative path starts at cwd; without cwd it is refused."),
 	OPTION("servers.NAME.tools.arguments.paths.ignore", TEXTS,
 	       SERVER(endpoint.arguments.paths_ignored.written), RULE, .def = "[]",
-	       .example = "[content, \"*Text\"]",
+	       .form = form_member, .example = "[content, \"*Text\"]",
+	       RELATIONS(NEEDS("servers.NAME.tools.arguments.paths.roots",
+			       .why = "paths must stay in those directories")),
 	       .help = "Names of members whose strings are never paths; matched exactly as "
 		       "written."),
 	OPTION("servers.NAME.tool_timeout", TIMEOUTS, SERVER(conf.tool_timeouts), RULE,
@@ -953,20 +1046,25 @@ const struct option options_table[] = {
 	       .max = "1000000", .example = "1024", .otherwise = "the daemon's",
 	       .help = "File descriptors it may have open."),
 	OPTION("servers.NAME.resources.scopes", LISTS,
-	       SERVER(conf.needs.by_name[PERMISSION_RESOURCE]), RULE,
+	       SERVER(conf.needs.by_name[PERMISSION_RESOURCE]), RULE, .form = form_scope,
+	       .name_form = form_resource,
 	       .example = "{\"file:///srv/private/*\": [files:private]}", .otherwise = "none",
+	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
+			       .why = "no token is required here")),
 	       .help = "Additional scopes that a token needs to read resources, subscribe to them "
 		       "or complete their URIs, by URI, as for tools. URIs are normalized, and "
 		       "case is ignored, as in deny."),
 	OPTION("servers.NAME.resources.allow", TEXTS,
 	       SERVER(conf.permissions.kinds[PERMISSION_RESOURCE].allow), RULE, .def = "[\"*\"]",
+	       .form = form_resource,
 	       .help = "The resources of the server that clients may see, read and subscribe to, "
 		       "by URI; a * matches any characters. URIs are normalized first: "
 		       "percent-encodings are decoded, . and .. are resolved. Case matters here; "
 		       "in deny it is ignored."),
 	OPTION("servers.NAME.resources.deny", TEXTS,
 	       SERVER(conf.permissions.kinds[PERMISSION_RESOURCE].deny), RULE, .def = "[]",
-	       .example = "[\"file:///srv/private/*\"]", .help = "Exceptions to allow: deny wins."),
+	       .form = form_resource, .example = "[\"file:///srv/private/*\"]",
+	       .help = "Exceptions to allow: deny wins."),
 	SECTION("servers.NAME.sandbox",
 		.help = "What it, and everything it starts, can reach. See mcpgated.yaml(5), "
 			"Sandbox."),
@@ -977,9 +1075,11 @@ const struct option options_table[] = {
 		       "refuses the rest. The mode must be set explicitly if anything is listed "
 		       "here."),
 	OPTION("servers.NAME.sandbox.read", TEXTS, SERVER(sandbox_read), .def = "[]",
+	       .form = form_sandbox_path,
 	       .help = "Files and directories, with everything below them, that it may read and "
 		       "execute: absolute paths that exist."),
 	OPTION("servers.NAME.sandbox.write", TEXTS, SERVER(sandbox_write), .def = "[]",
+	       .form = form_sandbox_path,
 	       .help = "Files and directories that it may read, change, create and remove, but "
 		       "not execute."),
 	OPTION("servers.NAME.sandbox.connect", PORTS, SERVER(sandbox_connect), .def = "[]",

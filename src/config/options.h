@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of all options: the only place that defines which keys exist. Reading, checking,
- * printing, the sample file and the manual page all follow it.
+ * The table of all options: the only place that defines which keys exist, what a value must look
+ * like, and what it needs of others. Reading, checking, printing, the sample file and the manual page
+ * all follow it. What a row cannot say is a function in rules.c.
  */
 #ifndef MCPGATED_CONFIG_OPTIONS_H
 #define MCPGATED_CONFIG_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "base/error.h"
+#include "base/slice.h"
 
 enum option_type {
 	OPTION_SECTION,  /* a map of further options; fields of the same struct */
@@ -52,6 +56,36 @@ struct option_choice {
 	int value;
 };
 
+/*
+ * What an option says about another one, which has to be of the same record, or not of a record.
+ * relations.c words the message, with `why` at its end.
+ */
+enum relation_kind {
+	RELATION_NONE, /* ends the array */
+	/* A problem, if this option is used: not its default, and of lists and maps not empty. */
+	RELATION_NEEDS,    /* the other must be given, or have one of the words */
+	RELATION_COMPLETE, /* the other must be given: "the key is missing", where it belongs */
+	RELATION_EXCLUDES, /* the other must not be used */
+	/* A problem, whether they are given or have their defaults. */
+	RELATION_AT_MOST, /* a number: it must not be more than the other */
+	/* A warning: this option is given and not its default, but has no effect. */
+	RELATION_IDLE_UNLESS, /* the other is given, or has one of the words */
+};
+
+struct option_relation {
+	enum relation_kind kind;
+	const char *other; /* its path */
+	const char *words; /* with spaces between; NULL: any; "": any, but not empty */
+	const char *why;
+	const char *when; /* only if this option has this word; NULL: always */
+};
+
+/*
+ * Whether a text has the form that the option wants; -1: it has not, and err holds the rest of the
+ * sentence about it (forms.h).
+ */
+typedef int option_form_fn(struct slice text, struct error *err);
+
 struct option {
 	const char *path; /* of the record and the keys below it */
 	enum option_type type;
@@ -64,7 +98,10 @@ struct option {
 	const char *example;                 /* if there is no default to show */
 	const char *otherwise;               /* what applies if it is not given and def is NULL */
 	const char *help;                    /* full sentences */
-	const char *records;                 /* OPTION_RECORDS: the path of one record */
+	option_form_fn *form;      /* of the text, of each text of a list or of the lists */
+	option_form_fn *name_form; /* OPTION_LISTS: of each name */
+	const struct option_relation *relations; /* NULL: none */
+	const char *records;                     /* OPTION_RECORDS: the path of one record */
 	size_t record_size;
 	enum option_reader reader;
 	bool is_required;

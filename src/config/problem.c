@@ -210,29 +210,14 @@ void config_problems_fini(struct config_problems *problems)
 	*problems = (struct config_problems){ 0 };
 }
 
-static const struct tree *find_way(const struct tree *at, const char *way)
-{
-	struct slice rest = slice_str(way);
-
-	while (at != NULL && rest.n > 0) {
-		struct slice part = slice_cut(&rest, '.');
-		char key[32];
-
-		CHECK(part.n < sizeof(key));
-		snprintf(key, sizeof(key), "%.*s", SLICE_ARG(part));
-		at = tree_find(at, key);
-	}
-	return at;
-}
-
 const struct tree *problem_place(const struct tree *at, const char *way)
 {
 	const struct tree *root = at;
-	const struct tree *found = find_way(at, way);
+	const struct tree *found = tree_find_way(at, way);
 
 	while (root->parent != NULL)
 		root = root->parent;
 	if (found == NULL)
-		found = find_way(tree_find(root, "defaults"), way);
+		found = tree_find_way(tree_find(root, "defaults"), way);
 	return found != NULL ? found : at;
 }

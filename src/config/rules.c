@@ -1,31 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One function per rule. threats.md DEF-01, DEF-02, DEF-04; mcpgated(1). */
+/*
+ * What the table of options cannot say: names, addresses and whatever depends on more than one other
+ * option; at the end, what is said in vain, and time that is over. One function per rule. threats.md DEF-01, DEF-02, DEF-04, SEC-54 to SEC-56; mcpgated(1);
+ * AUTH-CFG-01.
+ */
 #include "config/rules.h"
 
-#include <ctype.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "auth/client_auth.h"
+#include "auth/jwt.h"
+#include "auth/url.h"
+#include "auth/verifier.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "config/address.h"
 #include "config/claim.h"
 #include "config/problem.h"
-#include "endpoint/origin.h"
-#include "io/peer.h"
+#include "config/quantity.h"
+#include "config/relations.h"
+#include "session/principal.h"
 
 #define SERVER_NAME_MAX 64
+#define ROLE_NAME_MAX 64
+#define FIELD_NAME_BYTES_MAX 128
+#define FIELD_VALUE_BYTES_MAX 8192
 
 static const struct tree *server_place(const struct tree *root, const struct config_server *server)
 {
 	return tree_below(tree_below(root, "servers"), server->conf.name);
 }
 
-/* An entry of a top-level list. */
-static const struct tree *item_place(const struct tree *root, const char *key, size_t index)
-{
-	return tree_item(tree_below(root, key), index);
-}
+/* ---- listeners ---- */
 
 /* A listener that other machines reach says twice that this is meant. What to write is what there is to change. */
 static void check_exposure(const struct config *config, const struct config_listen *listen,
@@ -62,27 +73,19 @@ static void check_exposure(const struct config *config, const struct config_list
 			listen->address);
 }
 
+/* What belongs to the whole address. */
 static void check_tls(const struct config_listen *listen, const struct tree *item,
 		      struct config_problems *problems)
 {
-	for (size_t i = 0; i < listen->tls_count; i++) {
+	for (size_t i = 1; i < listen->tls_count; i++) {
 		const struct tree *at = tree_item(tree_find(item, "tls"), i);
-		const struct config_tls *tls = &listen->tls[i];
 
-		if (tls->certificate == NULL && tree_find(at, "certificate") == NULL)
-			problem_add_at(problems, at, "the key 'certificate' is missing");
-		if (tls->key == NULL && tree_find(at, "key") == NULL)
-			problem_add_at(problems, at, "the key 'key' is missing");
-		if (i > 0 && (tls->client_ca != NULL || tree_find(at, "min_version") != NULL))
+		if (listen->tls[i].client_ca != NULL || tree_find(at, "min_version") != NULL)
 			problem_add_at(
 				problems, at,
 				"client_ca and min_version apply to the whole address: set them in "
 				"the first entry of tls");
 	}
-	if (listen->tls_count > 0 && listen->plaintext)
-		problem_add_at(
-			problems, tree_below(item, "plaintext"),
-			"an address cannot have both tls and plaintext; remove one of the two");
 }
 
 static void check_listen(const struct config *config, const struct tree *root,
@@ -90,15 +93,13 @@ static void check_listen(const struct config *config, const struct tree *root,
 {
 	for (size_t i = 0; i < config->listen_count; i++) {
 		const struct config_listen *listen = &config->listen[i];
-		const struct tree *item = item_place(root, "listen", i);
+		const struct tree *item = tree_item(tree_below(root, "listen"), i);
 		const struct tree *at = tree_below(item, "address");
 		const char *port = strrchr(listen->address, ':');
 		struct address address;
 		struct error err;
 
-		if (address_parse(listen->address, &address, &err) != 0)
-			problem_add_at(problems, at, "%s", err.text);
-		else if (!address.is_local)
+		if (address_parse(listen->address, &address, &err) == 0 && !address.is_local)
 			check_exposure(config, listen, at, problems);
 		check_tls(listen, item, problems);
 		/* A port that the kernel chooses is another one each time. */
@@ -109,133 +110,336 @@ static void check_listen(const struct config *config, const struct tree *root,
 	}
 }
 
-/* The admin socket has no password: who may open the file is the operator. threats.md SEC-17 */
-static void check_admin(const struct config *config, const struct tree *root,
-			struct config_problems *problems)
-{
-	const struct tree *admin = tree_below(root, "admin");
-	const struct tree *address_at = tree_below(admin, "address");
-	const struct tree *metrics_at = tree_below(admin, "metrics");
-	const char *text = config->admin_address;
-	bool is_word = strcmp(text, "auto") == 0 || strcmp(text, "off") == 0;
-	struct address address;
-	struct error err;
+/* ---- traces ---- */
 
-	if (!is_word && strncmp(text, "unix:", 5) != 0)
-		problem_add_at(
-			problems, address_at,
-			"must be unix:PATH, auto or off, not '%.100s'; to give Prometheus an "
-			"address of its own, use admin.metrics",
-			text);
-	else if (!is_word && address_parse(text, &address, &err) != 0)
-		problem_add_at(problems, address_at, "%s", err.text);
-	if (config->admin_metrics == NULL)
-		return;
-	if (address_parse(config->admin_metrics, &address, &err) != 0)
-		problem_add_at(problems, metrics_at, "%s", err.text);
-	else if (!address.is_local)
-		problem_add_at(
-			problems, metrics_at,
-			"must be an address that only this machine can reach, like 127.0.0.1:9464 or "
-			"unix:PATH, not '%.100s'",
-			config->admin_metrics);
+/* As the program that fetches takes it; NULL: it is good. SEC-70 */
+static const char *judge_endpoint(const struct collector_conf *conf)
+{
+	struct url url;
+
+	if (url_parse(slice_str(conf->endpoint), &url) < 0 ||
+	    (!url_is_https(&url) && !slice_is_equal_nocase(url.scheme, SLICE_LIT("http"))))
+		return "must be an https or http URL without a user name, like "
+		       "https://otel.example.com/v1/traces";
+	if (url.tail.n > 0 && memchr(url.tail.p, '#', url.tail.n) != NULL)
+		return "must have no fragment";
+	if (url.tail.n == 0 || slice_is_equal(url.tail, SLICE_LIT("/")))
+		return "must include the path, which usually is /v1/traces";
+	if (!url_is_https(&url) && !url_is_loopback(&url) && !conf->plaintext)
+		return "goes to another machine without TLS: use https, or set 'plaintext: true'";
+	return NULL;
 }
 
-/* Who reads it there is not asked who he is, so only this machine may. SEC-17 */
-static void check_page(const struct config *config, const struct tree *root,
+/* RFC 9110 s5.6.2 */
+static bool is_token(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 0 && length <= FIELD_NAME_BYTES_MAX &&
+	       strspn(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == length;
+}
+
+/* RFC 9110 s5.5: what is seen, spaces and tabs. */
+static bool is_value(const char *value)
+{
+	size_t length = strlen(value);
+
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)value[i] < ' ' ? value[i] != '\t' : value[i] == 0x7f)
+			return false;
+	return length > 0 && length <= FIELD_VALUE_BYTES_MAX;
+}
+
+/* What we say ourselves, and what is about the connection. */
+static bool is_ours(const char *name)
+{
+	static const char *const names[] = { "accept",
+					     "connection",
+					     "content-encoding",
+					     "content-length",
+					     "content-type",
+					     "expect",
+					     "host",
+					     "te",
+					     "trailer",
+					     "transfer-encoding",
+					     "upgrade" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcasecmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Of a value nothing is told: it is secret. */
+static void check_headers(const struct fetch_fields *headers, const struct tree *at,
+			  struct config_problems *problems)
+{
+	for (size_t i = 0; i < headers->count; i++) {
+		const struct fetch_field *field = &headers->items[i];
+		const struct tree *place = tree_below(at, field->name);
+
+		if (!is_token(field->name))
+			problem_add_at_key(problems, place,
+					   "'%.60s' cannot be the name of a header field",
+					   field->name);
+		else if (is_ours(field->name))
+			problem_add_at_key(problems, place, "'%.60s' cannot be set here",
+					   field->name);
+		if (!is_value(field->value))
+			problem_add_at(problems, place,
+				       "cannot be the value of a header field: it is empty, longer "
+				       "than 8 KiB, or has control characters, like a line break");
+	}
+}
+
+static void check_traces(const struct collector_conf *collector, const struct tree *root,
+			 struct config_problems *problems)
+{
+	const struct tree *otlp = tree_find_way(root, "traces.otlp");
+	const char *problem;
+
+	if (otlp == NULL || tree_is_null(otlp))
+		return;
+	check_headers(&collector->headers, tree_below(otlp, "headers"), problems);
+	problem = collector->endpoint != NULL ? judge_endpoint(collector) : NULL;
+	if (problem != NULL)
+		problem_add_at(problems, tree_below(otlp, "endpoint"), "%s", problem);
+}
+
+/* ---- tokens ---- */
+
+/* AUTH-SCP-04 */
+static void check_hierarchy(const struct config *config, const struct tree *auth,
+			    struct config_problems *problems)
+{
+	const struct slice_map *lists = &config->frontend.authorization.scope_hierarchy;
+	const struct tree *at = tree_below(auth, "scope_hierarchy");
+
+	for (size_t i = 0; i < lists->count; i++) {
+		const struct named_slices *list = &lists->items[i];
+		const struct tree *list_at = tree_below(at, list->name.p);
+
+		if (scope_table_implies(&config->scopes, list->name, list->name))
+			problem_add_at(problems, list_at, "the scope '%.60s' would include itself",
+				       list->name.p);
+	}
+}
+
+/* Whether there is one. */
+static bool has_server(const struct config *config, struct slice name)
+{
+	for (size_t i = 0; i < config->server_count; i++)
+		if (slice_is_equal(slice_str(config->servers[i].conf.name), name))
+			return true;
+	return false;
+}
+
+/* Patterns by server; * stands for all servers. */
+static void check_servers_of(const struct config *config, const struct slice_map *map,
+			     const struct tree *at, struct config_problems *problems)
+{
+	for (size_t i = 0; i < map->count; i++) {
+		struct slice name = map->items[i].name;
+
+		if (!has_server(config, name) && !slice_is_equal(name, SLICE_LIT("*")))
+			problem_add_at(problems, tree_below(at, name.p),
+				       "there is no server '%.60s'", name.p);
+	}
+}
+
+static void check_token(const struct config *config, size_t index, const struct tree *at,
+			struct config_problems *problems)
+{
+	const struct static_tokens *tokens = &config->frontend.authorization.tokens;
+	const struct static_token *token = &tokens->items[index];
+
+	for (size_t i = 0; i < token->servers.count; i++)
+		if (!has_server(config, token->servers.items[i]))
+			problem_add_at(problems, tree_item(tree_below(at, "servers"), i),
+				       "there is no server '%.60s'", token->servers.items[i].p);
+	check_servers_of(config, &token->tools, tree_below(at, "tools"), problems);
+	for (size_t i = 0; i < token->roles.count; i++)
+		if (roles_find(&config->roles, token->roles.items[i]) == ROLES_MAX)
+			problem_add_at(problems, tree_item(tree_below(at, "roles"), i),
+				       "there is no role '%.60s'", token->roles.items[i].p);
+	/* If it stood there twice, whose would it be? */
+	for (size_t i = 0; i < index && token->sha256 != NULL; i++)
+		if (tokens->items[i].sha256 != NULL &&
+		    strcasecmp(tokens->items[i].sha256, token->sha256) == 0)
+			problem_add_at(problems, tree_below(at, "sha256"),
+				       "this token is listed twice");
+}
+
+/* An entry for an issuer or token that does not exist would protect from nothing. */
+static void check_denial(const struct authorization_conf *authorization,
+			 const struct denial_marks *marks, const struct tree *at,
+			 struct config_problems *problems)
+{
+	const struct verifier_conf *issuers = &authorization->issuers;
+	const struct static_tokens *tokens = &authorization->tokens;
+	bool is_static = slice_is_equal(marks->issuer, SLICE_LIT(PRINCIPAL_STATIC_ISSUER));
+	bool has_issuer = is_static || marks->issuer.n == 0;
+	struct slice sub = marks->names[DENIAL_BY_SUB];
+	bool has_token = false;
+	int names = 0;
+
+	for (size_t i = 0; i < DENIAL_BY_COUNT; i++)
+		names += marks->names[i].n > 0;
+	for (size_t i = 0; i < issuers->count && !has_issuer; i++)
+		has_issuer = issuers->items[i].issuer != NULL &&
+			     slice_is_equal(slice_str(issuers->items[i].issuer), marks->issuer);
+	for (size_t i = 0; i < tokens->count && sub.n > 0 && !has_token; i++)
+		has_token = slice_is_equal(tokens->items[i].name, sub);
+	if (names != 1)
+		problem_add_at(problems, at, "must have one of sub, client_id, jti and sid");
+	if (!has_issuer)
+		problem_add_at(problems, tree_below(at, "issuer"),
+			       "no entry in auth.issuers is the same, byte for byte");
+	if (is_static && names == 1 && !has_token)
+		problem_add_at(
+			problems, at,
+			"a static token is denied by sub, which must be its name in auth.tokens");
+}
+
+/* What has TLS is not asked without. */
+static void check_scheme(bool has_tls, const char *url, const struct tree *at,
+			 struct config_problems *problems)
+{
+	if (has_tls && url != NULL && strncasecmp(url, "http:", 5) == 0)
+		problem_add_at(problems, at, "must begin with https://, like the issuer");
+}
+
+static void check_introspection(const struct verifier_issuer_conf *issuer, const struct tree *at,
+				struct config_problems *problems)
+{
+	bool signs = issuer->auth_method == CLIENT_PRIVATE_KEY_JWT;
+	const char *needed = signs ? "client_key" : "client_secret";
+	const char *other = signs ? "client_secret" : "client_key";
+	struct error err;
+
+	if (issuer->client_id != NULL && tree_find(at, needed) == NULL)
+		problem_add_at(problems, at, "the key '%s' is missing", needed);
+	if (issuer->client_id != NULL && tree_find(at, other) != NULL)
+		problem_add_at(problems, tree_below(at, other),
+			       "is not used with this auth_method; set '%s' instead", needed);
+	if (signs && issuer->client_key != NULL &&
+	    client_auth_check_key(issuer->client_key, &err) < 0)
+		problem_add_at(problems, tree_below(at, "client_key"), "%s", err.text);
+}
+
+static void check_issuer(const struct verifier_conf *issuers, size_t index, const struct tree *at,
+			 struct config_problems *problems)
+{
+	const struct verifier_issuer_conf *issuer = &issuers->items[index];
+	const struct tree *issuer_at = tree_below(at, "issuer");
+	const struct tree *introspection_at = tree_below(at, "introspection");
+	bool has_tls = issuer->issuer != NULL && strncasecmp(issuer->issuer, "https:", 6) == 0;
+
+	check_scheme(has_tls, issuer->jwks_uri, tree_below(at, "jwks_uri"), problems);
+	check_scheme(has_tls, issuer->introspection_endpoint,
+		     tree_below(introspection_at, "endpoint"), problems);
+	check_introspection(issuer, introspection_at, problems);
+	for (size_t i = 0; i < issuer->required_claims.count; i++)
+		if (issuer->required_claims.items[i].values.count == 0)
+			problem_add_at(
+				problems, tree_below(at, "required_claims"),
+				"the claim '%.60s' has an empty list of values, so no token would "
+				"pass",
+				issuer->required_claims.items[i].name.p);
+	for (size_t i = 0; i < index && issuer->issuer != NULL; i++)
+		if (issuers->items[i].issuer != NULL &&
+		    strcmp(issuers->items[i].issuer, issuer->issuer) == 0)
+			problem_add_at(problems, issuer_at, "this issuer is listed twice");
+}
+
+static void check_auth(const struct config *config, const struct tree *root,
 		       struct config_problems *problems)
 {
-	const struct tree *admin = tree_below(root, "admin");
-	const struct tree *page_at = tree_below(admin, "page");
-	const struct tree *token_at = tree_below(admin, "page_token");
-	const char *token = config->admin_page_token;
-	unsigned char hash[AUTHORIZATION_HASH_BYTES];
-	struct address address;
+	const struct authorization_conf *authorization = &config->frontend.authorization;
+	const struct tree *auth = tree_below(root, "auth");
+	struct slice public_url = authorization->public_url;
 	struct error err;
 
-	if (token != NULL && text_from_hex(slice_str(token), hash, sizeof(hash)) < 0)
-		problem_add_at(
-			problems, token_at,
-			"must be 64 hexadecimal digits, the output of: printf %%s TOKEN | sha256sum");
-	if (config->admin_page == NULL) {
-		if (token != NULL)
-			problem_add_at(problems, token_at,
-				       "is for the page at admin.page, which is not set");
-		return;
-	}
-	if (address_parse(config->admin_page, &address, &err) != 0)
-		problem_add_at(problems, page_at, "%s", err.text);
-	else if (!address.is_local || address.kind != ADDRESS_TCP)
-		problem_add_at(
-			problems, page_at,
-			"must be a loopback address, like 127.0.0.1:9090, not '%.100s'; the admin "
-			"socket serves the page without this key",
-			config->admin_page);
+	for (size_t i = 0; i < authorization->tokens.count; i++)
+		check_token(config, i, tree_item(tree_below(auth, "tokens"), i), problems);
+	for (size_t i = 0; i < config->deny.count; i++)
+		check_denial(authorization, &config->deny.items[i].marks,
+			     tree_item(tree_below(auth, "deny"), i), problems);
+	check_hierarchy(config, auth, problems);
+	for (size_t i = 0; i < authorization->issuers.count; i++)
+		check_issuer(&authorization->issuers, i, tree_item(tree_below(auth, "issuers"), i),
+			     problems);
+	if (authorization->mode == AUTHORIZATION_OAUTH && public_url.n > 0 &&
+	    url_check_ours(public_url, &err) < 0)
+		problem_add_at(problems, tree_below(root, "public_url"), "%s", err.text);
+	/* What is left out of a decision would be allowed to everybody. */
+	if (config->scopes.lacks_some)
+		problem_add_at(problems, root, "there are more than %d different scopes",
+			       SCOPES_MAX);
 }
 
-/*
- * `SCHEME://HOST`, with a port or without, and nothing behind. Extensions and applications have schemes
- * of their own. RFC 3986 §3.1
- */
-static bool is_origin(const char *text)
+/* ---- roles ---- */
+
+/* Where the patterns of a kind stand: those of tools of a role in the role itself. */
+static const char *const sections[] = {
+	[PERMISSION_TOOL] = "tools",
+	[PERMISSION_PROMPT] = "prompts",
+	[PERMISSION_RESOURCE] = "resources",
+	[PERMISSION_TEMPLATE] = "templates",
+};
+
+static const struct tree *section_of_role(const struct tree *at, enum permission_kind kind)
 {
-	static const char others[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.";
-	const char *rest = text + strspn(text, others);
-
-	return isalpha((unsigned char)text[0]) && strncmp(rest, "://", 3) == 0 && rest[3] != '\0' &&
-	       strpbrk(rest + 3, "/?#@*\" ") == NULL;
+	return kind == PERMISSION_TOOL ? at : tree_below(at, sections[kind]);
 }
 
-/* An origin, and perhaps a path without a slash at its end: what a proxy has in front of ours. */
-static bool is_public_url(const char *text)
+static bool is_name(struct slice name)
 {
-	struct slice url = slice_str(text);
-	char *origin = mem_dup_slice(origin_of(url));
-	bool is_web = slice_has_prefix(url, SLICE_LIT("https://")) ||
-		      slice_has_prefix(url, SLICE_LIT("http://"));
-	bool is_good = is_web && is_origin(origin) && strpbrk(text, "?#*\" ") == NULL &&
-		       strstr(text + strlen(origin), "//") == NULL && text[url.n - 1] != '/';
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789-_";
 
-	free(origin);
-	return is_good;
+	return name.n > 0 && name.n <= ROLE_NAME_MAX && strspn(name.p, allowed) == name.n;
 }
 
-/* The names by which others call us. */
-static void check_names(const struct config *config, const struct tree *root,
+static void check_roles(const struct config *config, const struct tree *root,
 			struct config_problems *problems)
 {
-	const char *public_url = config->frontend.authorization.public_url.p;
+	const struct static_tokens *tokens = &config->frontend.authorization.tokens;
+	const struct tree *roles = tree_below(root, "roles");
+	size_t count = config->roles.named;
 
-	if (public_url != NULL && !is_public_url(public_url))
-		problem_add_at(
-			problems, tree_below(root, "public_url"),
-			"must be like https://mcp.example.com or https://example.com/mcp, without "
-			"a slash at the end, not '%.100s'",
-			public_url);
-	for (size_t i = 0; i < config->frontend.origins.count; i++) {
-		const char *origin = config->frontend.origins.items[i].p;
+	for (size_t i = 0; i < config->roles.named; i++) {
+		const struct role *role = &config->roles.items[i];
+		const struct tree *at = tree_below(roles, role->name.p);
 
-		if (!is_origin(origin))
-			problem_add_at(problems, item_place(root, "origins", i),
-				       "must be an origin like https://app.example.com, without "
-				       "a path or '*', not '%.100s'",
-				       origin);
+		if (!is_name(role->name))
+			problem_add_at_key(
+				problems, at,
+				"the name of a role may have only letters, digits, '-' and '_', at "
+				"most %d of them",
+				ROLE_NAME_MAX);
+		for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
+			const struct tree *section = section_of_role(at, kind);
+
+			check_servers_of(config, &role->kinds[kind].allow,
+					 tree_below(section, "allow"), problems);
+			check_servers_of(config, &role->kinds[kind].deny,
+					 tree_below(section, "deny"), problems);
+		}
 	}
-	for (size_t i = 0; i < config->hosts.count; i++) {
-		struct slice host = config->hosts.items[i];
-		bool is_v6 = host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
-
-		/* Host headers are compared without their port. */
-		if (host.n == 0 || strpbrk(host.p, is_v6 ? "/?#@*\" " : "/?#@*\" :[]") != NULL)
-			problem_add_at(problems, item_place(root, "hosts", i),
-				       "must be a name or an address without a port, IPv6 in "
-				       "brackets, not '%.100s'",
-				       host.p);
-	}
+	for (size_t i = 0; i < tokens->count; i++)
+		count += tokens->items[i].tools.count > 0;
+	if (count > ROLES_MAX)
+		problem_add_at(problems, roles,
+			       "there are more than %d roles; a token with tools counts as one",
+			       ROLES_MAX);
 }
 
-static bool check_name(const struct config_server *server, const struct tree *at,
+/* ---- servers ---- */
+
+static void check_name(const struct config_server *server, const struct tree *at,
 		       struct config_problems *problems)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
@@ -251,32 +455,6 @@ static bool check_name(const struct config_server *server, const struct tree *at
 			"the server name '%.60s' must have 1 to 64 lowercase letters, digits, '-' "
 			"and '_', and begin with a letter or digit",
 			name);
-	return is_good;
-}
-
-static void check_path(const struct config_server *server, const struct tree *at,
-		       struct config_problems *problems)
-{
-	/* What the daemon itself answers; the last three are what clients of OAuth try. AUTH-FAC-06 */
-	static const char *const reserved[] = { "/healthz",   "/readyz", "/.well-known",
-						"/authorize", "/token",  "/register" };
-	const char *path = server->endpoint.path.p;
-	bool is_reserved = strncmp(path, "/.well-known/", 13) == 0;
-	size_t length = 0;
-
-	CHECK(path != NULL);
-	for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
-		is_reserved |= strcmp(path, reserved[i]) == 0;
-	while (path[length] > ' ' && path[length] < 0x7f && strchr("?#%\"\\", path[length]) == NULL)
-		length++;
-	if (path[0] != '/' || path[length] != '\0')
-		problem_add_at(problems, at,
-			       "the path '%.100s' must begin with '/' and have only visible ASCII "
-			       "characters other than ? # %% \" and backslash",
-			       path);
-	else if (is_reserved)
-		problem_add_at(problems, at, "the path '%.100s' is reserved for the daemon itself",
-			       path);
 }
 
 struct path_taken {
@@ -328,17 +506,25 @@ static void check_timeouts(const struct config_server *server, const struct tree
 			   struct config_problems *problems)
 {
 	const struct tool_timeouts *timeouts = &server->conf.tool_timeouts;
-	uint64_t max_ms = server->conf.request_timeout_max_ms;
 
-	if (server->conf.request_timeout_ms > max_ms)
-		problem_add_at(problems, problem_place(at, "request_timeout"),
-			       "request_timeout must not be longer than request_timeout_max");
 	for (size_t i = 0; i < timeouts->count; i++)
-		if (timeouts->items[i].timeout_ms > max_ms)
+		if (timeouts->items[i].timeout_ms > server->conf.request_timeout_max_ms)
 			problem_add_at(problems, problem_place(at, "tool_timeout"),
 				       "the timeout of the tool '%.60s' must not be longer than "
 				       "request_timeout_max",
 				       timeouts->items[i].tool.p);
+}
+
+static void check_tool_limits(const struct config_server *server, const struct tree *at,
+			      struct config_problems *problems)
+{
+	const struct tool_limits *limits = &server->conf.limits.tools;
+
+	for (size_t i = 0; i < limits->count; i++)
+		if (limits->items[i].limit.rate.calls == 0 &&
+		    limits->items[i].limit.concurrency == 0)
+			problem_add_at(problems, tree_item(problem_place(at, "tools.limits"), i),
+				       "limits nothing: it has neither 'calls' nor 'concurrency'");
 }
 
 /* A process that many share, or callers who show no token, have no one whose claims these could be. AUTH-DWN-02 */
@@ -373,94 +559,390 @@ static void check_claims(const struct config *config, const struct config_server
 				claims->items[i].p);
 }
 
-static void refuse_claims(const char *text, const struct tree *at, struct config_problems *problems)
+/* 0: it is none of TCP, or the kernel chooses it. */
+static uint16_t port_of(const char *text)
 {
-	if (text != NULL && claim_is_in(text))
-		problem_add_at(problems, at,
-			       "claims of the caller (${claim:…}) can only be in env");
+	struct sockaddr_in in;
+	struct address address;
+	struct error err;
+
+	if (text == NULL || address_parse(text, &address, &err) != 0 || address.kind != ADDRESS_TCP)
+		return 0;
+	/* The port is at the same place in both families. */
+	memcpy(&in, &address.socket, sizeof(in));
+	return ntohs(in.sin_port);
 }
 
-static void check_redact(const struct config_server *server, const struct tree *list,
-			 struct config_problems *problems)
+static bool is_own_port(const struct config *config, uint16_t port)
 {
-	for (size_t i = 0; i < server->redact.count; i++) {
-		struct redact_rules rules = { NULL, 0 };
-		struct error err;
+	bool is_own = port_of(config->admin_metrics) == port || port_of(config->admin_page) == port;
 
-		if (redact_add(&rules, server->redact.items[i], &err) < 0)
-			problem_add_at(problems, tree_item(list, i), "is not a usable pattern: %s",
-				       err.text);
-		redact_free(&rules);
+	for (size_t i = 0; i < config->listen_count; i++)
+		is_own = is_own || port_of(config->listen[i].address) == port;
+	return is_own;
+}
+
+/* The kernel knows ports, not machines: who may call 8808 elsewhere may call it here. SEC-17 */
+static void check_ports(const struct config *config, const struct config_server *server,
+			const struct tree *at, struct config_problems *problems)
+{
+	const struct config_ports *ports = &server->sandbox_connect;
+
+	if (server->sandbox == CONFIG_SANDBOX_OFF || server->sandbox_gateway)
+		return;
+	for (size_t i = 0; i < ports->count; i++) {
+		if (is_own_port(config, ports->items[i]))
+			problem_add_at(
+				problems, tree_item(problem_place(at, "sandbox.connect"), i),
+				"%d is a port of this gateway, on which the server could call "
+				"other servers; set 'gateway: true' to allow that, or listen on "
+				"another port",
+				ports->items[i]);
 	}
 }
 
-/* What can be seen without asking the machine; of the sandbox the rest is kernel_features_check's. */
-static void check_server(const struct config_server *server, const struct tree *at,
-			 struct config_problems *problems)
+/* An entry of `sandbox` that says what may be reached. */
+static bool lists_anything(const struct tree *sandbox)
 {
-	const struct server_conf *conf = &server->conf;
-	const char *mask = server->umask != NULL ? server->umask : "0";
-	size_t digits = strspn(mask, "01234567");
+	for (size_t i = 0; sandbox != NULL && i < sandbox->count; i++)
+		if (sandbox->items[i]->key != NULL && strcmp(sandbox->items[i]->key, "mode") != 0)
+			return true;
+	return false;
+}
 
-	/* The name is part of the usual path. */
-	if (check_name(server, at, problems) || tree_find(at, "path") != NULL)
-		check_path(server, tree_below(at, "path"), problems);
-	check_timeouts(server, at, problems);
-	check_redact(server, problem_place(at, "redact"), problems);
-	rules_check_arguments(server, at, problems);
-	rules_check_tool_limits(server, at, problems);
-	if (conf->pool_min > conf->pool_max)
-		problem_add_at(problems, problem_place(at, "pool"),
-			       "pool.min must not be more than pool.max");
-	if (conf->warm > conf->pool_max)
-		problem_add_at(problems, problem_place(at, "pool"),
-			       "pool.warm must not be more than pool.max");
-	if (mask[digits] != '\0' || digits < 1 || digits > 4 || (digits == 4 && mask[0] != '0'))
-		problem_add_at(problems, problem_place(at, "umask"),
-			       "must be up to four octal digits like \"0077\", not '%.60s'", mask);
-	for (size_t i = 0; i < server->args.count; i++)
-		refuse_claims(server->args.items[i].p, problem_place(at, "args"), problems);
-	refuse_claims(server->command, problem_place(at, "command"), problems);
-	refuse_claims(server->cwd, problem_place(at, "cwd"), problems);
-	/* One that is there but wrong has been reported. */
-	if (server->command == NULL && (at->kind == TREE_MAP || tree_is_null(at)) &&
-	    tree_find(at, "command") == NULL)
-		problem_add_at(problems, at, "the key 'command' is missing");
+/* Who lists what may be reached and does not say `mode` believes that there is a sandbox. */
+static void check_mode(const struct config_server *server, const struct tree *root,
+		       const struct tree *at, struct config_problems *problems)
+{
+	const struct tree *own = tree_find(at, "sandbox");
+	const struct tree *usual = tree_find(tree_find(root, "defaults"), "sandbox");
+	bool has_mode = tree_find(own, "mode") != NULL || tree_find(usual, "mode") != NULL;
+
+	if (server->sandbox == CONFIG_SANDBOX_OFF && !has_mode &&
+	    (lists_anything(own) || lists_anything(usual)))
+		problem_add_at(
+			problems, lists_anything(own) ? own : usual,
+			"without 'mode' there is no sandbox, and nothing is refused: add 'mode: "
+			"landlock', or 'mode: off' if you want none");
+}
+
+/*
+ * ---- in vain: told, and no reason not to start ----
+ *
+ * What stands under `defaults` is meant for several servers, and not told.
+ */
+
+/* A * in the pattern is taken for a character that only a * fits: then whatever it stands for fits as well. */
+static bool is_covered(enum permission_kind kind, struct slice folded, const struct slices *deny)
+{
+	for (size_t i = 0; folded.n > 0 && i < deny->count; i++)
+		if (permission_fits_deny(kind, folded, deny->items[i]))
+			return true;
+	return false;
+}
+
+static void warn_of_covered(enum permission_kind kind, const struct permission_rules *rules,
+			    const struct slices *deny, const char *whose, const struct tree *at,
+			    struct config_problems *warnings)
+{
+	for (size_t i = 0; i < rules->allow_folded.count; i++)
+		if (is_covered(kind, rules->allow_folded.items[i], deny))
+			problem_add_at(warnings, tree_item(at, i),
+				       "has no effect: %s denies all that it allows", whose);
+}
+
+static void warn_of_repeated(const struct slices *folded, const struct tree *at,
+			     struct config_problems *warnings)
+{
+	for (size_t i = 0; i < folded->count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (folded->items[i].n > 0 &&
+			    slice_is_equal(folded->items[i], folded->items[j]))
+				problem_add_at(warnings, tree_item(at, i), "is listed twice");
+}
+
+static const struct tree *list_of(const struct tree *section, const char *list, struct slice server)
+{
+	return tree_below(tree_below(section, list), server.p);
+}
+
+/* What one role says of one server, against what the same role, and the server, deny. */
+static void warn_of_given(const struct config_server *server, const struct permission_role *given,
+			  const struct tree *at, struct config_problems *warnings)
+{
+	const struct permissions *permissions = &server->conf.permissions;
+
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
+		const struct tree *section = section_of_role(at, kind);
+		const struct tree *allow = list_of(section, "allow", given->server);
+		const struct permission_rules *rules = &given->kinds[kind];
+
+		warn_of_repeated(&rules->allow_folded, allow, warnings);
+		warn_of_repeated(&rules->deny_folded, list_of(section, "deny", given->server),
+				 warnings);
+		warn_of_covered(kind, rules, &rules->deny_folded, "deny", allow, warnings);
+		if (!slice_is_equal(given->server, SLICE_LIT("*")))
+			warn_of_covered(kind, rules, &permissions->kinds[kind].deny_folded,
+					"the server", allow, warnings);
+		for (size_t i = 0; i < permissions->role_count; i++) {
+			const struct permission_role *other = &permissions->roles[i];
+
+			if (other != given && other->number == given->number &&
+			    !slice_is_equal(given->server, SLICE_LIT("*")))
+				warn_of_covered(kind, rules, &other->kinds[kind].deny_folded,
+						"deny of all servers", allow, warnings);
+		}
+	}
+}
+
+static void warn_of_server(const struct config *config, const struct config_server *server,
+			   const struct tree *root, struct config_problems *warnings)
+{
+	const struct permissions *permissions = &server->conf.permissions;
+	const struct tree *at = tree_below(tree_below(root, "servers"), server->conf.name);
+
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
+		const struct permission_rules *rules = &permissions->kinds[kind];
+		const struct tree *section = tree_below(at, sections[kind]);
+		const struct tree *allow = tree_below(section, "allow");
+
+		warn_of_repeated(&rules->allow_folded, allow, warnings);
+		warn_of_repeated(&rules->deny_folded, tree_below(section, "deny"), warnings);
+		warn_of_covered(kind, rules, &rules->deny_folded, "deny", allow, warnings);
+	}
+	for (size_t i = 0; i < permissions->role_count; i++) {
+		const struct role *role = &config->roles.items[permissions->roles[i].number];
+
+		if (!role->is_of_token)
+			warn_of_given(server, &permissions->roles[i],
+				      tree_below(tree_below(root, "roles"), role->name.p),
+				      warnings);
+	}
+}
+
+static bool is_named_by_token(const struct static_tokens *tokens, struct slice role)
+{
+	for (size_t i = 0; i < tokens->count; i++)
+		if (slices_has(tokens->items[i].roles, role))
+			return true;
+	return false;
+}
+
+/* Why no token of an issuer has it; NULL: one may have it. */
+static const char *find_hindrance(const struct config *config, const struct role *role)
+{
+	if (role->when.count == 0)
+		return "there is no 'when'";
+	if (config->frontend.authorization.mode != AUTHORIZATION_OAUTH)
+		return "'when' is about tokens of issuers, which need 'mode: oauth'";
+	for (size_t i = 0; i < role->when.count; i++)
+		if (role->when.items[i].values.count == 0)
+			return "a claim in 'when' has an empty list of values";
+	return NULL;
+}
+
+static void warn_of_roles(const struct config *config, const struct tree *root,
+			  struct config_problems *warnings)
+{
+	const struct static_tokens *tokens = &config->frontend.authorization.tokens;
+	const struct tree *list = tree_below(tree_below(root, "auth"), "tokens");
+
+	for (size_t i = 0; i < config->server_count; i++)
+		warn_of_server(config, &config->servers[i], root, warnings);
+	for (size_t i = 0; i < config->roles.named; i++) {
+		const struct role *role = &config->roles.items[i];
+		const char *why = find_hindrance(config, role);
+
+		if (why != NULL && !is_named_by_token(tokens, role->name))
+			problem_add_at(
+				warnings, tree_below(tree_below(root, "roles"), role->name.p),
+				"nobody can have this role: %s, and no static token names it", why);
+	}
+	for (size_t i = 0; config->roles.named > 0 && i < tokens->count; i++)
+		if (tokens->items[i].roles.count + tokens->items[i].tools.count == 0)
+			problem_add_at(warnings, tree_item(list, i),
+				       "has neither roles nor tools: it may use nothing");
+}
+
+/* Whether entries above this one are for all of its tools. */
+static bool is_for_none(const struct tool_limits *limits, size_t index)
+{
+	const struct names *names = &limits->items[index].tools;
+
+	for (size_t i = 0; i < names->written.count; i++) {
+		size_t above = 0;
+
+		while (above < index && !names_fit(&limits->items[above].tools, names->folded[i]))
+			above++;
+		if (above == index)
+			return false;
+	}
+	return true;
+}
+
+static void warn_of_limits(const struct config_server *server, const struct tree *at,
+			   struct config_problems *warnings)
+{
+	const struct tool_limits *limits = &server->conf.limits.tools;
+	const struct tree *list = tree_find_way(at, "tools.limits");
+
+	for (size_t i = 0; list != NULL && i < limits->count; i++)
+		if (is_for_none(limits, i))
+			problem_add_at(warnings, tree_item(list, i),
+				       "has no effect here: entries above it already match all of "
+				       "its tools, and the first match counts");
+}
+
+static void warn_of_hide(const struct config_server *server, const struct tree *at,
+			 struct config_problems *warnings)
+{
+	const struct needs *needs = &server->conf.needs;
+	const struct tree *hide = tree_find(at, "hide");
+	bool has_any = false;
+
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++)
+		has_any |= needs->by_name[kind].count > 0;
+	if (hide != NULL && needs->hides && !has_any)
+		problem_add_at(warnings, hide,
+			       "has no effect here: it is about scopes of tools, prompts and "
+			       "resources, and none are set");
+}
+
+/* What one caller's process shows would be withheld from another. */
+static void warn_of_pin(const struct config_server *server, const struct tree *at,
+			struct config_problems *warnings)
+{
+	bool has_claims = false;
+
+	for (size_t i = 0; i < server->env_count; i++)
+		has_claims |= server->env[i].has_claims;
+	if (has_claims && server->conf.pin == PIN_ENFORCE)
+		problem_add_at(
+			warnings, tree_below(at, "pin"),
+			"env has claims: if the definitions differ between callers, those of the "
+			"first are approved and the others' are withheld");
+}
+
+/* A token in env that says when it ends: who is shown it would refuse the server. */
+static void warn_of_expired(const struct config_server *server, const struct tree *at,
+			    struct config_problems *warnings)
+{
+	uint64_t now_s = clock_wall_ms() / 1000;
+
+	for (size_t i = 0; i < server->env_count; i++) {
+		const struct config_pair *pair = &server->env[i];
+		char text[QUANTITY_TEXT_MAX];
+		struct verdict verdict;
+		struct jwt jwt;
+		json_int_t end_s;
+
+		if (jwt_parse(slice_str(pair->value), &jwt, &verdict) < 0)
+			continue;
+		end_s = json_integer_value(json_object_get(jwt.claims, "exp"));
+		jwt_fini(&jwt);
+		if (end_s <= 0 || (uint64_t)end_s > now_s)
+			continue;
+		quantity_format_date((uint64_t)end_s * 1000, text);
+		problem_add_at(warnings, tree_below(tree_below(at, "env"), pair->name),
+			       "is a token (JWT) that expired on %s", text);
+	}
+}
+
+/* Who names roots wants them to be kept, and only a sandbox keeps links from leading out of them. */
+static void warn_of_arguments(const struct config_server *server, const struct tree *at,
+			      struct config_problems *warnings)
+{
+	if (server->endpoint.arguments.paths.roots.count > 0 &&
+	    server->sandbox == CONFIG_SANDBOX_OFF)
+		problem_add_at(
+			warnings, problem_place(at, "tools.arguments.paths"),
+			"paths are checked only by name, and links may lead out of the roots: to "
+			"keep the server inside, use a sandbox (sandbox.mode)");
+}
+
+/* SEC-69 */
+static void warn_of_proxy(const struct config *config, const struct tree *root,
+			  struct config_problems *warnings)
+{
+	const struct authorization_conf *authorization = &config->frontend.authorization;
+	const struct tree *told_by = tree_find(root, "public_url");
+
+	if (told_by == NULL && config->trusted_proxies.count > 0)
+		told_by = tree_find(root, "trusted_proxies");
+	for (size_t i = 0; i < config->listen_count && told_by == NULL; i++)
+		if (config->listen[i].proxy_protocol)
+			told_by = tree_find(tree_item(tree_find(root, "listen"), i),
+					    "proxy_protocol");
+	if (authorization->mode == AUTHORIZATION_NONE && told_by != NULL)
+		problem_add_at(
+			warnings, told_by,
+			"clients seem to come through a proxy, and no token is required: say who "
+			"may call (auth: {mode: token} or oauth), or that everybody may (auth: "
+			"{mode: anonymous})");
+}
+
+/* As a package installs it, and nothing to stop for: the first server comes with a reload. */
+static void warn_of_no_server(const struct config *config, const struct tree *root,
+			      struct config_problems *warnings)
+{
+	for (size_t i = 0; i < config->server_count; i++)
+		if (config->servers[i].enabled)
+			return;
+	problem_add_at(warnings, tree_below(root, "servers"),
+		       "there is no server yet; add one under 'servers' and reload");
+}
+
+static void warn(const struct config *config, const struct tree *root,
+		 struct config_problems *warnings)
+{
+	const struct static_tokens *tokens = &config->frontend.authorization.tokens;
+	const struct tree *list = tree_find_way(root, "auth.tokens");
+	const struct tree *servers = tree_below(root, "servers");
+
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
+		const struct tree *own = tree_find(servers, server->conf.name);
+		const struct tree *at = tree_below(servers, server->conf.name);
+
+		warn_of_limits(server, own, warnings);
+		warn_of_hide(server, own, warnings);
+		warn_of_pin(server, at, warnings);
+		warn_of_expired(server, at, warnings);
+		warn_of_arguments(server, at, warnings);
+	}
+	warn_of_no_server(config, root, warnings);
+	warn_of_roles(config, root, warnings);
+	warn_of_proxy(config, root, warnings);
+	for (size_t i = 0; list != NULL && i < tokens->count; i++) {
+		uint64_t ends_at_ms = tokens->items[i].ends_at_ms;
+
+		if (ends_at_ms > 0 && ends_at_ms <= clock_wall_ms())
+			problem_add_at(warnings, tree_below(tree_item(list, i), "expires"),
+				       "is in the past: this token can no longer be used");
+	}
 }
 
 void rules_check(const struct config *config, const struct tree *root,
-		 struct config_problems *problems)
+		 struct config_problems *problems, struct config_problems *warnings)
 {
-	const char *log = config->log_target;
-	struct peer_net ignored;
-
 	/* What follows from the options is judged as well. */
 	CHECK(config->frontend.authorization.scopes == &config->scopes);
+	relations_check(config, root, problems, warnings);
 	check_listen(config, root, problems);
-	check_admin(config, root, problems);
-	check_page(config, root, problems);
-	check_names(config, root, problems);
-	rules_check_auth(config, root, problems);
-	rules_check_audit(config, root, problems);
-	rules_check_traces(config, root, problems);
-	for (size_t i = 0; i < config->trusted_proxies.count; i++)
-		if (!peer_net_parse(config->trusted_proxies.items[i], &ignored))
-			problem_add_at(
-				problems, item_place(root, "trusted_proxies", i),
-				"must be an address, a network like 10.0.0.0/8, or unix, not "
-				"'%.100s'",
-				config->trusted_proxies.items[i].p);
-	if (strcmp(log, "stderr") != 0 && strcmp(log, "journal") != 0 && log[0] != '/')
-		problem_add_at(
-			problems, tree_below(tree_below(root, "log"), "target"),
-			"must be stderr, journal, or the absolute path of a file, not '%.100s'",
-			log);
+	check_auth(config, root, problems);
+	check_roles(config, root, problems);
+	check_traces(&config->traces.collector, root, problems);
 	for (size_t i = 0; i < config->server_count; i++) {
-		check_server(&config->servers[i], server_place(root, &config->servers[i]),
-			     problems);
-		check_claims(config, &config->servers[i], root, problems);
-		rules_check_sandbox(config, &config->servers[i], root,
-				    server_place(root, &config->servers[i]), problems);
+		const struct config_server *server = &config->servers[i];
+		const struct tree *at = server_place(root, server);
+
+		check_name(server, at, problems);
+		check_timeouts(server, at, problems);
+		check_tool_limits(server, at, problems);
+		check_claims(config, server, root, problems);
+		check_mode(server, root, at, problems);
+		check_ports(config, server, at, problems);
 	}
 	check_paths_are_unique(config, root, problems);
+	warn(config, root, warnings);
 }

@@ -92,6 +92,16 @@ const struct option *table_find(const char *level, const char *key)
 	return option;
 }
 
+const struct option *table_get(const char *path)
+{
+	size_t i = 0;
+
+	while (i < options_count && strcmp(options_table[i].path, path) != 0)
+		i++;
+	CHECK(i < options_count);
+	return &options_table[i];
+}
+
 /* The key of this level that looks most like `key`; NULL: none looks like it. */
 static const char *find_similar(const char *level, struct slice key)
 {
@@ -182,6 +192,13 @@ static struct records get_records(const struct option *option, const void *at)
 	return records;
 }
 
+const void *table_record(const struct option *option, const void *base, size_t i)
+{
+	struct records records = get_records(option, (const char *)base + option->offset);
+
+	return i < records.count ? records.items + i * option->record_size : NULL;
+}
+
 static void free_records(const struct option *option, void *at)
 {
 	struct records records = get_records(option, at);
@@ -267,7 +284,7 @@ static const struct tree *read_default(const struct option *option)
 static void set_default(const struct option *option, void *base)
 {
 	struct config_problems problems = { 0 };
-	struct types_context context = { .problems = &problems };
+	struct types_context context = { .problems = &problems, .is_checked = true };
 
 	types_get(option)->load(&context, option, read_default(option), base);
 	CHECK(problems.count == 0);

@@ -17,6 +17,10 @@
 const struct option *table_next(const char *level, const struct option *previous);
 /* The option with this key; NULL: there is none. */
 const struct option *table_find(const char *level, const char *key);
+/* The option with this path, which there must be. */
+const struct option *table_get(const char *path);
+/* Record `i` of such an option in `base`; NULL: there are no more. */
+const void *table_record(const struct option *option, const void *base, size_t i);
 /* The last part of the option's path: its key. */
 const char *table_key(const struct option *option);
 

@@ -131,6 +131,19 @@ struct tree *tree_find(const struct tree *map, const char *key)
 	return NULL;
 }
 
+const struct tree *tree_find_way(const struct tree *map, const char *way)
+{
+	struct slice rest = slice_str(way);
+
+	while (map != NULL && rest.n > 0) {
+		char *key = mem_dup_slice(slice_cut(&rest, '.'));
+
+		map = tree_find(map, key);
+		free(key);
+	}
+	return map;
+}
+
 const struct tree *tree_below(const struct tree *value, const char *key)
 {
 	const struct tree *member = tree_find(value, key);

@@ -54,6 +54,8 @@ void tree_remove(struct tree *map, const char *key);
 
 /* The member of a map; NULL if there is none or `map` is not a map. Borrowed. */
 struct tree *tree_find(const struct tree *map, const char *key);
+/* The same for a way of several keys, like "pool.max". `map` may be NULL. */
+const struct tree *tree_find_way(const struct tree *map, const char *way);
 /*
  * The member of a map, or the entry of a list. If there is none, `value` itself, as the place to
  * report what is missing.

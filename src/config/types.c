@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The types of options: for each the functions that read, print and free it, joined in one table at
- * the end. Rules that concern more than one option are in rules.c.
+ * the end. What concerns more than one option is in relations.c and rules.c.
  */
 #include "config/types.h"
 
@@ -49,6 +49,16 @@ static bool is_text(const struct types_context *context, const struct tree *valu
 	return false;
 }
 
+/* What of the form of a text is wrong is reported; it is used as it is nevertheless. */
+static void judge(const struct types_context *context, option_form_fn *form, const char *text,
+		  const struct tree *at)
+{
+	struct error err;
+
+	if (form != NULL && !context->is_checked && form(slice_str(text), &err) < 0)
+		problem_add_at(context->problems, at, "%s", err.text);
+}
+
 /*
  * No more entries than YAML may have: the command line and imported files come without that limit, but are
  * printed as YAML.
@@ -88,6 +98,7 @@ static void load_text(const struct types_context *context, const struct option *
 
 	if (!is_not_empty(context, value))
 		return;
+	judge(context, option->form, value->text, value);
 	free(*field);
 	*field = mem_strdup(value->text);
 }
@@ -113,6 +124,7 @@ static void load_slice(const struct types_context *context, const struct option 
 
 	if (!is_not_empty(context, value))
 		return;
+	judge(context, option->form, value->text, value);
 	texts_free_one(field);
 	*field = slice_str(mem_strdup(value->text));
 }
@@ -322,8 +334,8 @@ static bool print_enum(const struct option *option, const void *base, struct buf
 /* ---- lists of texts ---- */
 
 /* Replaces the texts by those of the list `value`; another value is reported. */
-static void load_list(const struct types_context *context, const struct tree *value,
-		      struct slices *texts)
+static void load_list(const struct types_context *context, const struct option *option,
+		      const struct tree *value, struct slices *texts)
 {
 	if (value->kind != TREE_LIST) {
 		problem_add_at(context->problems, value, "must be a list, like [a, b]");
@@ -332,9 +344,14 @@ static void load_list(const struct types_context *context, const struct tree *va
 	if (!are_few(context, value))
 		return;
 	texts_free(texts);
-	for (size_t i = 0; i < value->count; i++)
-		if (is_text(context, value->items[i]))
-			texts_add(texts, slice_str(value->items[i]->text));
+	for (size_t i = 0; i < value->count; i++) {
+		const struct tree *item = value->items[i];
+
+		if (!is_text(context, item))
+			continue;
+		judge(context, option->form, item->text, item);
+		texts_add(texts, slice_str(item->text));
+	}
 }
 
 static void append_list(const struct slices *texts, struct buf *out)
@@ -351,7 +368,7 @@ static void append_list(const struct slices *texts, struct buf *out)
 static void load_texts(const struct types_context *context, const struct option *option,
 		       const struct tree *value, void *base)
 {
-	load_list(context, value, field_of(option, base));
+	load_list(context, option, value, field_of(option, base));
 }
 
 static bool print_texts(const struct option *option, const void *base, struct buf *out)
@@ -372,9 +389,13 @@ static void load_map(const struct types_context *context, const struct option *o
 {
 	if (!is_map(context, value, "{NAME: [a, b]}"))
 		return;
-	for (size_t i = 0; i < value->count; i++)
-		load_list(context, value->items[i],
-			  texts_place_in(field_of(option, base), slice_str(value->items[i]->key)));
+	for (size_t i = 0; i < value->count; i++) {
+		const struct tree *item = value->items[i];
+
+		judge(context, option->name_form, item->key, item);
+		load_list(context, option, item,
+			  texts_place_in(field_of(option, base), slice_str(item->key)));
+	}
 }
 
 static bool print_map(const struct option *option, const void *base, struct buf *out)
