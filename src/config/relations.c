@@ -118,11 +118,11 @@ static void refuse_need(const struct walk *walk, const struct record *record,
 	if (relation->when != NULL)
 		buf_printf(&text, "%s ", relation->when);
 	buf_append_str(&text, "needs ");
+	CHECK(other->example != NULL || relation->words != NULL);
 	if (relation->words != NULL && relation->words[0] != '\0')
 		append_words(key, relation->words, &text);
 	else
 		buf_printf(&text, "%s, like %s", key, other->example);
-	CHECK(other->example != NULL || relation->words != NULL);
 	if (relation->why != NULL)
 		buf_printf(&text, ": %s", relation->why);
 	problem_add_at(walk->problems, value, "%s", buf_terminate(&text));
@@ -132,16 +132,17 @@ static void refuse_need(const struct walk *walk, const struct record *record,
 static void check_at_most(const struct walk *walk, const struct record *record,
 			  const struct option *option, const struct option *other)
 {
-	const struct tree *value = find_given(record, option);
 	const uint64_t *number = (const void *)((const char *)record->base + option->offset);
 	const uint64_t *limit = (const void *)((const char *)record->base + other->offset);
+	const struct tree *value;
 
 	CHECK(option->type == other->type && option->size == sizeof(*number));
-	if (*number > *limit)
-		problem_add_at(walk->problems, value != NULL ? value : record->at,
-			       "%s must not be %s than %s", way_of(record, option),
-			       option->type == OPTION_DURATION ? "longer" : "more",
-			       way_of(record, other));
+	if (*number <= *limit)
+		return;
+	value = find_given(record, option);
+	problem_add_at(walk->problems, value != NULL ? value : record->at,
+		       "%s must not be %s than %s", way_of(record, option),
+		       option->type == OPTION_DURATION ? "longer" : "more", way_of(record, other));
 }
 
 /* Whether another option of the level needs the same, which is a problem and says enough. */

@@ -28,14 +28,9 @@ struct tree *tree_new_text(const char *text, const char *file)
 	return value;
 }
 
-static uint64_t hash_of(const char *key)
-{
-	return text_hash(0, slice_str(key));
-}
-
 static void index_member(struct tree *map, struct tree *member)
 {
-	map_insert_link(&map->by_key, hash_of(member->key), &member->link);
+	map_insert_link(&map->by_key, text_hash(0, slice_str(member->key)), &member->link);
 }
 
 struct tree *tree_add(struct tree *parent, const char *key, struct tree *child)
@@ -111,36 +106,37 @@ void tree_remove(struct tree *map, const char *key)
 	map->count = kept;
 }
 
-struct tree *tree_find(const struct tree *map, const char *key)
+static struct tree *find(const struct tree *map, struct slice key)
 {
 	if (map == NULL || map->kind != TREE_MAP)
 		return NULL;
 	if (map->by_key.count == 0) {
 		for (size_t i = 0; i < map->count; i++)
-			if (strcmp(map->items[i]->key, key) == 0)
+			if (slice_is_equal(slice_str(map->items[i]->key), key))
 				return map->items[i];
 		return NULL;
 	}
-	for (struct map_link *link = map_find_link(&map->by_key, hash_of(key)); link != NULL;
+	for (struct map_link *link = map_find_link(&map->by_key, text_hash(0, key)); link != NULL;
 	     link = link->next) {
 		struct tree *member = container_of(link, struct tree, link);
 
-		if (strcmp(member->key, key) == 0)
+		if (slice_is_equal(slice_str(member->key), key))
 			return member;
 	}
 	return NULL;
+}
+
+struct tree *tree_find(const struct tree *map, const char *key)
+{
+	return find(map, slice_str(key));
 }
 
 const struct tree *tree_find_way(const struct tree *map, const char *way)
 {
 	struct slice rest = slice_str(way);
 
-	while (map != NULL && rest.n > 0) {
-		char *key = mem_dup_slice(slice_cut(&rest, '.'));
-
-		map = tree_find(map, key);
-		free(key);
-	}
+	while (map != NULL && rest.n > 0)
+		map = find(map, slice_cut(&rest, '.'));
 	return map;
 }
 
