@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/mem.h"
-#include "config/origin.h"
+#include "config/address.h"
 #include "gateway.h"
 #include "io/loop.h"
 #include "keeper/gateway_entry.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses listen addresses and tells who can reach them. Resolves no names. */
+/* Parses listen addresses and tells who can reach them, and by which URL. Resolves no names. */
 #ifndef MCPGATED_CONFIG_ADDRESS_H
 #define MCPGATED_CONFIG_ADDRESS_H
 
@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "config/config.h"
 
 enum address_kind { ADDRESS_TCP, ADDRESS_UNIX, ADDRESS_SYSTEMD };
 
@@ -24,5 +25,19 @@ struct address {
  * Port 0 is allowed. `text` is borrowed as long as *address_r is used.
  */
 int address_parse(const char *text, struct address *address_r, struct error *err) must_check;
+
+/* ---- the origin that clients are told: the part of a server's URL before the path ---- */
+
+/*
+ * public_url, or else the address of the first listener that is not a unix socket. For a listener
+ * on all addresses it names the first of `hosts`, or loopback. `listeners` are the open sockets of
+ * config->listen, which know their ports; NULL: use the configured ports. The caller frees the
+ * result. NULL: there is none.
+ */
+char *origin_find(const struct config *config, const int *listeners);
+/* The same for one listener; fd: its open socket, or -1. Also NULL for a unix socket. */
+char *origin_of_listener(const struct config *config, size_t i, int fd);
+/* The value of auth.mode: none, anonymous, token or oauth. */
+const char *origin_auth_mode(const struct config *config);
 
 #endif

@@ -13,14 +13,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "config/command.h"
-#include "config/file.h"
+#include "config/listed_path.h"
 #include "config/import.h"
 #include "config/include.h"
 #include "config/load.h"
 #include "config/places.h"
 #include "config/problem.h"
-#include "config/texts.h"
+#include "config/types.h"
 #include "config/yaml.h"
 #include "io/pem.h"
 
@@ -51,6 +50,57 @@ static struct tree *read_import(const char *path, struct types_context *context)
 	context->is_world_readable = (status.st_mode & S_IROTH) != 0;
 	root = import_read(buf_slice(&content), path, context->problems, context->warnings);
 	buf_wipe(&content);
+	return root;
+}
+
+/* ---- the command line ---- */
+
+/* NAME=VALUE, or NAME alone, which is the reference {env: NAME}. */
+static void add_variable(struct tree *env, const char *text, struct config_problems *problems)
+{
+	static const char option[] = "--env";
+	const char *equals = strchr(text, '=');
+	char *name = equals != NULL ? mem_dup_slice(slice_between(text, equals)) : mem_strdup(text);
+
+	if (tree_find(env, name) != NULL)
+		problem_add(problems, "%s: %.60s is given twice", option, name);
+	else if (equals != NULL)
+		tree_add(env, name, tree_new_text(equals + 1, option));
+	else
+		tree_add(tree_add(env, name, tree_new(TREE_MAP, option)), "env",
+			 tree_new_text(name, option));
+	free(name);
+}
+
+/*
+ * One server at /mcp with the name, variables and isolation of the request, and with start.try; everything else
+ * has its default.
+ */
+static struct tree *read_command(const struct config_request *request,
+				 struct config_problems *problems)
+{
+	static const char place[] = "command line";
+	char *name = request->name != NULL ? mem_strdup(request->name) :
+					     name_from_command(request->command);
+	struct tree *root = tree_new(TREE_MAP, place);
+	struct tree *servers = tree_add(root, "servers", tree_new(TREE_MAP, place));
+	struct tree *server = tree_add(servers, name, tree_new(TREE_MAP, place));
+	struct tree *args, *env, *start;
+
+	CHECK(request->command[0] != NULL);
+	tree_add(server, "command", tree_new_text(request->command[0], place));
+	args = tree_add(server, "args", tree_new(TREE_LIST, place));
+	for (char *const *arg = request->command + 1; *arg != NULL; arg++)
+		tree_add(args, NULL, tree_new_text(*arg, place));
+	env = tree_add(server, "env", tree_new(TREE_MAP, place));
+	for (size_t i = 0; i < request->env_count; i++)
+		add_variable(env, request->env[i], problems);
+	start = tree_add(server, "start", tree_new(TREE_MAP, place));
+	tree_add(start, "try", tree_new_text("true", place))->is_plain = true;
+	tree_add(server, "path", tree_new_text("/mcp", place));
+	if (request->isolation != NULL)
+		tree_add(server, "isolation", tree_new_text(request->isolation, "--isolation"));
+	free(name);
 	return root;
 }
 
@@ -314,7 +364,7 @@ struct config *config_load(const struct config_request *request, struct config_p
 	else if (request->import_file != NULL)
 		root = read_import(request->import_file, &context);
 	else if (request->command != NULL && request->command[0] != NULL)
-		root = command_read(request, problems);
+		root = read_command(request, problems);
 	else
 		problem_add(problems, "command line: neither a file nor a command is given");
 	CHECK(root != NULL || problems->count > 0);

@@ -7,9 +7,13 @@
  * In the sample a line of prose begins with "# ", a line that is an option at its default with '#'
  * alone: whoever takes that one character away has set the option.
  */
+#include <jansson.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/check.h"
 #include "base/slice.h"
 #include "config/config.h"
 #include "config/places.h"
@@ -323,4 +327,175 @@ void config_print_metrics(FILE *out)
 		manual_row(row.name, buf_terminate(&kind), row.help, out);
 		buf_fini(&kind);
 	}
+}
+
+/*
+ * ---- the JSON Schema ----
+ *
+ * The table of options as a JSON Schema (draft-07, which editors know), for completion and
+ * checks while somebody writes a configuration. It accepts whatever the loader accepts, and not
+ * much more: rules that concern several options are the loader's alone.
+ */
+
+#define TIME "(0|[0-9]+(ms|s|m|h|d))"
+#define LIST(items) "{\"type\":\"array\",\"items\":" items "}"
+#define MAP(values) "{\"type\":[\"object\",\"null\"],\"additionalProperties\":" values "}"
+#define PATTERN(pattern) "{\"type\":\"string\",\"pattern\":\"^" pattern "$\"}"
+#define EITHER(one, other) "{\"anyOf\":[" one "," other "]}"
+/* What YAML may read as something else is a text for the loader. */
+#define TEXT "{\"type\":[\"string\",\"number\",\"boolean\"]}"
+/* A text, {file: PATH} or its kin. */
+#define SECRET                                                                                \
+	EITHER(TEXT,                                                                          \
+	       "{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":1,"                \
+	       "\"properties\":{\"file\":" TEXT ",\"env\":" TEXT ",\"credential\":" TEXT "}," \
+	       "\"additionalProperties\":false}")
+/* 0 has no unit; nor has a number of bytes. */
+#define DURATION EITHER(PATTERN(TIME), "{\"type\":\"integer\",\"minimum\":0,\"maximum\":0}")
+
+/* Of the types that are the same for each option. */
+static const char *const schemas[OPTION_TYPE_COUNT] = {
+	[OPTION_TEXT] = TEXT,
+	[OPTION_SLICE] = TEXT,
+	[OPTION_BOOL] = "{\"type\":\"boolean\"}",
+	[OPTION_SIZE] =
+		EITHER(PATTERN("[0-9]+(KiB|MiB|GiB)?"), "{\"type\":\"integer\",\"minimum\":0}"),
+	[OPTION_PERCENT] = PATTERN("[0-9]+%"),
+	[OPTION_DURATION] = DURATION,
+	[OPTION_RANGE] = PATTERN(TIME "\\\\.\\\\." TIME),
+	[OPTION_TEXTS] = LIST(TEXT),
+	[OPTION_PORTS] = EITHER(LIST("{\"type\":\"integer\",\"minimum\":1,\"maximum\":65535}"),
+				"{\"const\":\"any\"}"),
+	[OPTION_ENV] = MAP(SECRET),
+	[OPTION_TIMEOUTS] = MAP(DURATION),
+	[OPTION_DATE] = PATTERN("[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?"),
+	[OPTION_LISTS] = MAP(LIST(TEXT)),
+	[OPTION_SECRET] = SECRET,
+	[OPTION_FIELDS] = MAP(SECRET),
+};
+
+static json_t *schema_of_record(const char *record, bool is_whole);
+
+static json_t *schema_of_list(json_t *items)
+{
+	return json_pack("{s:s,s:o}", "type", "array", "items", items);
+}
+
+static json_t *schema_of_map(json_t *values)
+{
+	return json_pack("{s:[s,s],s:o}", "type", "object", "null", "additionalProperties", values);
+}
+
+/* A choice like 1.2 may be written with and without quotes. */
+static json_t *schema_of_choices(const struct option_choice *choices)
+{
+	json_t *words = json_array();
+
+	CHECK(choices != NULL && choices->name != NULL);
+	for (; choices->name != NULL; choices++) {
+		char *end;
+		double number = strtod(choices->name, &end);
+
+		json_array_append_new(words, json_string(choices->name));
+		if (*end == '\0')
+			json_array_append_new(words, json_real(number));
+	}
+	return json_pack("{s:o}", "enum", words);
+}
+
+static json_t *schema_of_count(const struct option *option)
+{
+	json_t *number = json_pack("{s:s}", "type", "integer");
+
+	CHECK((option->min == NULL) == (option->max == NULL));
+	if (option->min != NULL) {
+		json_object_set_new(number, "minimum", json_integer(atoll(option->min)));
+		json_object_set_new(number, "maximum", json_integer(atoll(option->max)));
+	}
+	return number;
+}
+
+/* Of the groups, which the loader reads by itself. */
+static json_t *schema_of_group(const struct option *option)
+{
+	if (strcmp(option->path, "listen") == 0)
+		return schema_of_list(schema_of_record(OPTIONS_LISTEN, true));
+	if (strcmp(option->path, "listen[].tls") == 0)
+		return json_pack("{s:[o,o]}", "anyOf", schema_of_record(OPTIONS_TLS, true),
+				 schema_of_list(schema_of_record(OPTIONS_TLS, true)));
+	if (strcmp(option->path, "servers") == 0)
+		return schema_of_map(schema_of_record(OPTIONS_SERVER, true));
+	if (strcmp(option->path, "roles") == 0)
+		return schema_of_map(schema_of_record(OPTIONS_ROLE, true));
+	CHECK(strcmp(option->path, "defaults") == 0);
+	return schema_of_record(OPTIONS_SERVER, false);
+}
+
+static json_t *schema_of_value(const struct option *option)
+{
+	if (option->type == OPTION_SECTION)
+		return schema_of_record(option->path, true);
+	if (option->type == OPTION_GROUP)
+		return schema_of_group(option);
+	if (option->type == OPTION_RECORDS)
+		return schema_of_list(schema_of_record(option->records, true));
+	if (option->type == OPTION_COUNT)
+		return schema_of_count(option);
+	if (option->type == OPTION_ENUM)
+		return schema_of_choices(option->choices);
+	CHECK(schemas[option->type] != NULL);
+	return json_loads(schemas[option->type], 0, NULL);
+}
+
+static json_t *describe(const struct option *option, json_t *schema)
+{
+	const char *without = option->def != NULL ? option->def : option->otherwise;
+	struct buf text = { 0 };
+
+	CHECK(schema != NULL && option->help != NULL);
+	buf_append_str(&text, option->help);
+	if (option->min != NULL)
+		buf_printf(&text, " From %s to %s.", option->min, option->max);
+	if (without != NULL)
+		buf_printf(&text, " Default: %s.", without);
+	json_object_set_new(schema, "description", json_string(buf_terminate(&text)));
+	if (option->example != NULL)
+		json_object_set_new(schema, "examples", json_pack("[s]", option->example));
+	buf_fini(&text);
+	return schema;
+}
+
+/* Nothing behind its key is an empty one. is_whole: what must be given, must be; the defaults of servers need not name a command. */
+static json_t *schema_of_record(const char *record, bool is_whole)
+{
+	json_t *schema =
+		json_pack("{s:[s,s],s:b}", "type", "object", "null", "additionalProperties", 0);
+	json_t *properties = json_object(), *required = json_array();
+	const struct option *option = NULL;
+
+	while ((option = table_next(record, option)) != NULL) {
+		const char *key = table_key(option);
+
+		json_object_set_new(properties, key, describe(option, schema_of_value(option)));
+		if (is_whole && option->is_required)
+			json_array_append_new(required, json_string(key));
+	}
+	json_object_set_new(schema, "properties", properties);
+	if (json_array_size(required) > 0)
+		json_object_set(schema, "required", required);
+	json_decref(required);
+	return schema;
+}
+
+void config_print_schema(FILE *out)
+{
+	json_t *schema = schema_of_record(OPTIONS_TOP, true);
+
+	CHECK(schema != NULL);
+	json_object_set_new(schema, "$schema",
+			    json_string("http://json-schema.org/draft-07/schema#"));
+	json_object_set_new(schema, "title", json_string("mcpgated.yaml"));
+	json_dumpf(schema, out, JSON_INDENT(2) | JSON_SORT_KEYS);
+	fputc('\n', out);
+	json_decref(schema);
 }

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "config/address.h"
-#include "config/claim.h"
+#include "config/variables.h"
 #include "endpoint/authorization.h"
 #include "endpoint/origin.h"
 #include "io/peer.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the JSON files in which clients list their servers, into a tree in the form of our own
- * files.
+ * files; and makes names of servers, from theirs and from a command.
  */
 #ifndef MCPGATED_CONFIG_IMPORT_H
 #define MCPGATED_CONFIG_IMPORT_H
@@ -9,6 +9,20 @@
 #include "base/slice.h"
 #include "config/config.h"
 #include "config/tree.h"
+
+/*
+ * A server name from a text that is none: in the alphabet of server names: lower case, other characters become '-', none at the
+ * ends, at most 64 bytes; "server" if nothing is left. The caller frees it.
+ */
+char *name_from_text(struct slice text);
+/* The nth server of that name, which is at most 64 bytes as well. The caller frees it. */
+char *name_numbered(const char *name, size_t n);
+/*
+ * A name for a command line (NULL-terminated, not empty): for npx, uvx and the like, the name of
+ * the package they run, without scope, version and the usual prefixes; otherwise the command's
+ * name. The caller frees it.
+ */
+char *name_from_command(char *const *command);
 
 /* Large, because the file of Claude Code contains more than servers. */
 #define IMPORT_BYTES_MAX ((size_t)16 << 20)

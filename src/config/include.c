@@ -11,9 +11,9 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "config/file.h"
+#include "config/listed_path.h"
 #include "config/problem.h"
-#include "config/texts.h"
+#include "config/types.h"
 #include "config/yaml.h"
 
 /* Of the first file and all that it includes. */

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/unit_test.h"
 #include "config/problem.h"
-#include "config/texts.h"
+#include "config/types.h"
 #include "config/yaml.h"
 
 static char directory[64];

@@ -7,6 +7,11 @@
 #ifndef MCPGATED_CONFIG_LISTED_PATH_H
 #define MCPGATED_CONFIG_LISTED_PATH_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "config/config.h"
@@ -37,5 +42,25 @@ int listed_path_check(const struct config *config, const char *path, struct erro
  */
 int listed_path_check_output(const struct listed_writers *writers, const char *path,
 			     struct error *err) must_check;
+
+/* ---- reading whole small files, whose content may be secret ---- */
+
+/*
+ * Opens a plain file for reading without blocking. Links on the way that a server may have created
+ * are refused. Returns a descriptor, or -1; the text of err gives the cause without
+ * the path.
+ */
+int file_open(const char *path, const struct listed_writers *writers, struct error *err) must_check;
+/*
+ * Reads such a file into content_r (empty before; end it with buf_wipe). A file of more than
+ * max_bytes is an error. status_r may be NULL.
+ */
+int file_read(const char *path, const struct listed_writers *writers, size_t max_bytes,
+	      struct buf *content_r, struct stat *status_r, struct error *err) must_check;
+/*
+ * Whether this process could change the file's mode: its user owns the file (or is root), and the
+ * file system is not mounted read-only, as it is for secrets of containers.
+ */
+bool file_is_changeable(const char *path);
 
 #endif

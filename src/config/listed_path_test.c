@@ -13,7 +13,6 @@
 
 #include "base/mem.h"
 #include "base/unit_test.h"
-#include "config/file.h"
 
 /* Two directories, of which servers may write the first. */
 static char writable[PATH_MAX], other[PATH_MAX];

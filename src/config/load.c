@@ -12,14 +12,13 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "config/claim.h"
-#include "config/file.h"
+#include "config/variables.h"
+#include "config/listed_path.h"
 #include "config/places.h"
 #include "config/problem.h"
 #include "config/rules.h"
 #include "config/table.h"
-#include "config/texts.h"
-#include "config/unexpanded.h"
+#include "config/types.h"
 #include "endpoint/origin.h"
 #include "io/peer.h"
 
@@ -171,6 +170,22 @@ static struct slice beside(struct slice path, const char *last)
 	return slice_str(mem_printf("%.*s/%s", SLICE_ARG(path), last));
 }
 
+/* The names of the claims that its values of env need, each once. */
+static void collect_claims(struct config_server *server)
+{
+	struct slices *claims = &server->conf.claims;
+
+	CHECK(claims->count == 0);
+	for (size_t i = 0; i < server->env_count; i++) {
+		struct slice rest = slice_str(server->env[i].value);
+		struct slice before, name;
+
+		while (server->env[i].has_claims && claim_cut(&rest, &before, &name) > 0)
+			if (!slices_has(*claims, name))
+				texts_add(claims, name);
+	}
+}
+
 /* A pattern that is none is left out here; the rules refuse it. */
 static void finish_redact(struct config_server *server)
 {
@@ -191,7 +206,7 @@ static void finish_server(struct config *config, struct config_server *server)
 	conf->line_max = config->response_bytes;
 	conf->queue_max = config->http.body_bytes * 2;
 	conf->stall_ms = STALL_MS;
-	claim_collect(server);
+	collect_claims(server);
 	finish_redact(server);
 	/* Principals keep the claims that some server is told, and no others. */
 	for (size_t i = 0; i < conf->claims.count; i++)

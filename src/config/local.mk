@@ -1,22 +1,16 @@
 noinst_LIBRARIES += src/config/libconfig.a
 src_config_libconfig_a_SOURCES = \
 	src/config/address.c src/config/address.h \
-	src/config/claim.c src/config/claim.h \
-	src/config/command.c src/config/command.h \
 	src/config/config.c src/config/config.h \
 	src/config/difference.c src/config/difference.h \
 	src/config/document.c \
-	src/config/json_schema.c \
-	src/config/file.c src/config/file.h \
 	src/config/forms.c src/config/forms.h \
 	src/config/import.c src/config/import.h \
 	src/config/include.c src/config/include.h \
 	src/config/jsonc.c src/config/jsonc.h \
 	src/config/listed_path.c src/config/listed_path.h \
 	src/config/load.c src/config/load.h \
-	src/config/name.c src/config/name.h \
 	src/config/options.c src/config/options.h \
-	src/config/origin.c src/config/origin.h \
 	src/config/places.c src/config/places.h \
 	src/config/problem.c src/config/problem.h \
 	src/config/quantity.c src/config/quantity.h \
@@ -26,10 +20,8 @@ src_config_libconfig_a_SOURCES = \
 	src/config/rules.c src/config/rules.h \
 	src/config/secret.c src/config/secret.h \
 	src/config/table.c src/config/table.h \
-	src/config/texts.c src/config/texts.h \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \
-	src/config/unexpanded.c src/config/unexpanded.h \
 	src/config/variables.c src/config/variables.h \
 	src/config/yaml.c src/config/yaml.h
 CONFIG_TEST_LIBS = src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a $(PCRE2_LIBS) $(AUTH_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names that servers get when nobody names them. */
-#include "config/name.h"
+#include "config/import.h"
 
 #include "base/check.h"
 #include "base/unit_test.h"

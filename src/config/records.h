@@ -15,7 +15,7 @@ struct config_pair {
 	char *value; /* resolved: {file:}, {env:} and {credential:} have been read */
 	char *file;  /* the file it came from, which can be read again; NULL: none */
 	bool is_secret;
-	bool has_claims; /* the value is a template: claim.h */
+	bool has_claims; /* the value is a template: variables.h */
 };
 
 /* One certificate of a listener: names of PEM files, each of at most this many bytes. */

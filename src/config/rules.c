@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "config/address.h"
-#include "config/claim.h"
+#include "config/variables.h"
 #include "config/problem.h"
 #include "config/quantity.h"
 #include "config/relations.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
-#include "config/file.h"
+#include "config/listed_path.h"
 
 struct kind {
 	const char *name;

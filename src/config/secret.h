@@ -18,7 +18,7 @@
 struct listed_writers;
 
 /*
- * Resolves a reference. `kind` is one of the known kinds; `writers` as in file_open. The caller
+ * Resolves a reference. `kind` is one of the known kinds; `writers` as in file_open (listed_path.h). The caller
  * frees the value with secret_free; err gives the cause and never contains part of the value.
  */
 typedef int secret_resolve_fn(const char *kind, const char *name,

@@ -7,11 +7,56 @@
 #include "config/variables.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/slice.h"
 #include "base/text.h"
+#include "config/problem.h"
 #include "config/secret.h"
+
+/* ---- claims: found here; the keeper puts the values in ---- */
+
+#define BEGIN "${claim:"
+
+int claim_cut(struct slice *text, struct slice *before_r, struct slice *name_r)
+{
+	const char *end = text->p + text->n;
+	const char *begin = memmem(text->p, text->n, BEGIN, strlen(BEGIN));
+	const char *close;
+
+	CHECK(text->p != NULL);
+	*before_r = *text;
+	if (begin == NULL)
+		return 0;
+	close = memchr(begin, '}', (size_t)(end - begin));
+	if (close == NULL)
+		return -1;
+	*before_r = slice_between(text->p, begin);
+	*name_r = slice_between(begin + strlen(BEGIN), close);
+	*text = slice_between(close + 1, end);
+	for (size_t i = 0; i < name_r->n; i++)
+		if (name_r->p[i] <= ' ' || name_r->p[i] >= 0x7f)
+			return -1;
+	return name_r->n > 0 && name_r->n <= CLAIM_NAME_MAX ? 1 : -1;
+}
+
+bool claim_is_in(const char *text)
+{
+	return strstr(text, BEGIN) != NULL;
+}
+
+bool claim_is_alone(const char *text)
+{
+	struct slice rest = slice_str(text);
+	struct slice before, name;
+
+	while (claim_cut(&rest, &before, &name) > 0)
+		if (before.n > 0)
+			return false;
+	return rest.n == 0;
+}
 
 #define AS_IT_STANDS "is passed on unchanged: "
 
@@ -78,7 +123,22 @@ static const char *put_variable(struct expansion *expansion, struct slice writte
 	return why;
 }
 
-bool variable_parse(struct slice text, struct variable *variable_r)
+/*
+ * `${SOURCE:NAME:-FALLBACK}`; only NAME is required. Missing parts have n == 0, a missing fallback
+ * has p == NULL. Borrowed.
+ */
+struct variable {
+	struct slice written; /* the whole expression */
+	struct slice source;
+	struct slice name;
+	struct slice fallback;
+};
+
+/*
+ * Parses the expression at the beginning of `text`, which starts with `${`. False: it has no end;
+ * `written` is then all of the text.
+ */
+static bool parse_variable(struct slice text, struct variable *variable_r)
 {
 	const char *end = memchr(text.p, '}', text.n);
 	struct slice name, fallback = { NULL, 0 };
@@ -147,7 +207,7 @@ bool variables_expand(struct slice text, bool is_open, struct buf *out, variable
 
 		buf_append_slice(out, slice_between(rest.p, at));
 		rest = slice_between(at, rest.p + rest.n);
-		if (variable_parse(rest, &variable))
+		if (parse_variable(rest, &variable))
 			why = put(&expansion, &variable);
 		if (why != NULL) {
 			buf_append_slice(out, variable.written);
@@ -158,4 +218,101 @@ bool variables_expand(struct slice text, bool is_open, struct buf *out, variable
 	}
 	buf_append_slice(out, rest);
 	return expansion.has_value;
+}
+
+/* ---- what is not expanded in our own files ---- */
+
+#define NAME_SHOWN 60
+
+static bool is_called(const struct tree *value, const char *key)
+{
+	return value != NULL && value->key != NULL && strcmp(value->key, key) == 0;
+}
+
+/* By whatever path. */
+static bool is_shell(const struct tree *command)
+{
+	static const char *const shells[] = { "sh",   "ash", "bash", "csh",  "dash",
+					      "fish", "ksh", "mksh", "tcsh", "zsh" };
+	const char *text = command != NULL && command->kind == TREE_TEXT ? command->text : "";
+	const char *slash = strrchr(text, '/');
+
+	text = slash != NULL ? slash + 1 : text;
+	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
+		if (strcmp(text, shells[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool is_exempt(const struct tree *value)
+{
+	return is_called(value, "redact") || is_called(value, "deny_patterns") ||
+	       (is_called(value, "args") && is_shell(tree_find(value->parent, "command")));
+}
+
+/* The name in what begins with "${" at `text`; empty: it is no variable, or a claim. */
+static struct slice name_at(const char *text)
+{
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	static const struct slice sources[] = { SLICE("env"), SLICE("input"), SLICE("secret") };
+	struct variable variable;
+	struct slice name;
+	size_t length = 0;
+
+	if (!parse_variable(slice_str(text), &variable) ||
+	    slice_is_equal(variable.source, SLICE_LIT("claim")))
+		return slice_of(NULL, 0);
+	name = variable.source.n == 0 || slices_has((struct slices){ sources, ARRAY_LEN(sources) },
+						    variable.source) ?
+		       variable.name :
+		       variable.source;
+	while (length < name.n && strchr(letters, name.p[length]) != NULL)
+		length++;
+	/* A shell's ${NAME-DEFAULT} has no colon. */
+	return slice_of(name.p,
+			length == name.n || strchr(":-", name.p[length]) != NULL ? length : 0);
+}
+
+static void refuse(const struct tree *value, struct slice name, struct config_problems *problems)
+{
+	int n = name.n < NAME_SHOWN ? (int)name.n : NAME_SHOWN;
+
+	if (is_called(value->parent, "env") || is_called(value, "client_secret"))
+		problem_add_at(
+			problems, value,
+			"${%.*s} is not expanded; to use a variable of the daemon, write {env: "
+			"%.*s}; to use a file, {file: PATH}",
+			n, name.p, n, name.p);
+	else if (is_called(value->parent, "args"))
+		problem_add_at(
+			problems, value,
+			"${%.*s} is not expanded; pass the variable to the server, env: {%.*s: "
+			"{env: %.*s}}, and if it must be an argument let a shell expand it: "
+			"command: sh, args: [-c, 'exec COMMAND \"$%.*s\"']",
+			n, name.p, n, name.p, n, name.p, n, name.p);
+	else
+		problem_add_at(
+			problems, value,
+			"${%.*s} is not expanded; write the value itself: {env: %.*s} works only "
+			"in env and for secrets",
+			n, name.p, n, name.p);
+}
+
+void unexpanded_check(const struct tree *root, struct config_problems *problems)
+{
+	if (is_exempt(root))
+		return;
+	for (size_t i = 0; root->kind != TREE_TEXT && i < root->count; i++)
+		unexpanded_check(root->items[i], problems);
+	if (root->kind != TREE_TEXT)
+		return;
+	for (const char *at = strstr(root->text, "${"); at != NULL; at = strstr(at + 2, "${")) {
+		struct slice name = name_at(at);
+
+		if (name.n > 0) {
+			refuse(root, name, problems);
+			return;
+		}
+	}
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `${…}` in the files of clients. Expands what means the same everywhere: environment variables,
- * here the daemon's own. What only an editor knows is left as written and reported, with what to
- * write instead.
+ * `${…}`. In the files of clients, what means the same everywhere is expanded: environment variables,
+ * here the daemon's own; what only an editor knows is left as written and reported, with what to
+ * write instead. In our own files nothing is expanded but `${claim:NAME}` in values of env: it is
+ * replaced, for each process, with the claim in its caller's token. AUTH-DWN-02
  */
 #ifndef MCPGATED_CONFIG_VARIABLES_H
 #define MCPGATED_CONFIG_VARIABLES_H
@@ -10,24 +11,28 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "base/check.h"
 #include "base/slice.h"
+#include "config/config.h"
+#include "config/tree.h"
+
+/* ---- claims ---- */
+
+#define CLAIM_NAME_MAX 64
+#define CLAIMS_MAX 8 /* per server */
 
 /*
- * `${SOURCE:NAME:-FALLBACK}`; only NAME is required. Missing parts have n == 0, a missing fallback
- * has p == NULL. Borrowed.
+ * Removes from *text everything up to and including its first claim; sets *before_r to the text
+ * before the claim, and *name_r to its name. Returns 1; 0 if there is no claim (*before_r is the
+ * whole text); -1 if the claim is malformed.
  */
-struct variable {
-	struct slice written; /* the whole expression */
-	struct slice source;
-	struct slice name;
-	struct slice fallback;
-};
+int claim_cut(struct slice *text, struct slice *before_r, struct slice *name_r) must_check;
+/* Whether the text contains the beginning of a claim. */
+bool claim_is_in(const char *text);
+/* Whether the text consists of claims only. */
+bool claim_is_alone(const char *text);
 
-/*
- * Parses the expression at the beginning of `text`, which starts with `${`. False: it has no end;
- * `written` is then all of the text.
- */
-bool variable_parse(struct slice text, struct variable *variable_r);
+/* ---- the files of clients ---- */
 
 /*
  * A value that would make the text longer than this is not substituted: the kernel does not accept
@@ -43,7 +48,7 @@ typedef void variables_tell_fn(struct slice written, const char *text, void *arg
 
 /*
  * Appends `text` to out with ${NAME}, ${env:NAME}, ${NAME:-DEFAULT}, ${userHome}, ${pathSeparator}
- * and ${/} replaced. ${claim:NAME}, which is ours (claim.h), is not reported.
+ * and ${/} replaced. ${claim:NAME}, which is ours, is not reported.
  *
  * is_open  the result becomes part of a command line, which everybody on the machine can read:
  *          secrets in it are reported
@@ -52,5 +57,14 @@ typedef void variables_tell_fn(struct slice written, const char *text, void *arg
  */
 bool variables_expand(struct slice text, bool is_open, struct buf *out, variables_tell_fn *tell,
 		      void *arg);
+
+/* ---- our own files ---- */
+
+/*
+ * Adds a problem for each text of the tree that contains `${NAME}`, which other programs expand, with
+ * what to write instead; except in patterns (redact, deny_patterns) and in the args of a shell, which
+ * has its own variables. Messages show only the name.
+ */
+void unexpanded_check(const struct tree *root, struct config_problems *problems);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "config/config.h"
-#include "config/origin.h"
+#include "config/address.h"
 #include "ctl/tools.h"
 
 #define VARIABLE "MCPGATED_TOKEN"

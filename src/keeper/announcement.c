@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "config/origin.h"
+#include "config/address.h"
 #include "io/address.h"
 #include "obs/line.h"
 #include "obs/log.h"

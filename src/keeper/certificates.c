@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "config/file.h"
 #include "config/listed_path.h"
 #include "io/ipc.h"
 #include "obs/log.h"

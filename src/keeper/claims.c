@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/slice.h"
 #include "base/text.h"
-#include "config/claim.h"
+#include "config/variables.h"
 #include "io/ipc.h"
 
 #define TEXT_MAX (16 * 1024)
