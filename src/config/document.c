@@ -17,7 +17,7 @@
 #include "base/slice.h"
 #include "config/config.h"
 #include "config/places.h"
-#include "config/quote.h"
+#include "config/yaml.h"
 #include "config/table.h"
 #include "obs/log.h"
 #include "obs/metric.h"
@@ -37,7 +37,7 @@ static void print_claims(const struct slices *claims, FILE *out)
 		struct buf value = { 0 }, text = { 0 };
 
 		buf_printf(&value, "${claim:%.*s}", SLICE_ARG(claims->items[i]));
-		quote_append(&text, buf_terminate(&value));
+		yaml_append_text(&text, buf_terminate(&value));
 		fprintf(out, "      CLAIM_%zu: %s\n", i, buf_terminate(&text));
 		buf_fini(&value);
 		buf_fini(&text);
@@ -54,7 +54,7 @@ static void print_roles(enum table_reader reader, const struct roles *roles, FIL
 		if (!role_is_named(&roles->items[i]))
 			continue;
 
-		quote_append(&name, roles->items[i].name.p);
+		yaml_append_text(&name, roles->items[i].name.p);
 		fprintf(out, "  %s:\n", buf_terminate(&name));
 		table_print(reader, OPTIONS_ROLE, &roles->items[i], 4, out);
 		buf_fini(&name);
@@ -84,7 +84,7 @@ static void print(enum table_reader reader, const struct config *config, FILE *o
 	for (size_t i = 0; i < config->server_count; i++) {
 		struct buf name = { 0 };
 
-		quote_append(&name, config->servers[i].conf.name);
+		yaml_append_text(&name, config->servers[i].conf.name);
 		fprintf(out, "  %s:\n", buf_terminate(&name));
 		table_print(reader, OPTIONS_SERVER, &config->servers[i], 4, out);
 		if (reader == TABLE_FOR_GATEWAY)

@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "config/listed_path.h"
 #include "config/problem.h"
-#include "config/types.h"
 #include "config/yaml.h"
 
 /* Of the first file and all that it includes. */

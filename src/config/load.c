@@ -18,7 +18,6 @@
 #include "config/problem.h"
 #include "config/rules.h"
 #include "config/table.h"
-#include "config/types.h"
 #include "endpoint/origin.h"
 #include "io/peer.h"
 

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "config/problem.h"
 #include "config/quantity.h"
-#include "config/quote.h"
 #include "config/variables.h"
 #include "config/yaml.h"
 
@@ -182,7 +181,7 @@ static bool print_text(const struct option *option, const void *base, struct buf
 	char *const *field = field_of_const(option, base);
 
 	if (*field != NULL)
-		quote_append(out, *field);
+		yaml_append_text(out, *field);
 	return *field != NULL;
 }
 
@@ -208,7 +207,7 @@ static bool print_slice(const struct option *option, const void *base, struct bu
 	const struct slice *field = field_of_const(option, base);
 
 	if (field->n > 0)
-		quote_append(out, field->p);
+		yaml_append_text(out, field->p);
 	return field->n > 0;
 }
 
@@ -364,7 +363,7 @@ static bool print_date(const struct option *option, const void *base, struct buf
 	if (*field == 0)
 		return false;
 	quantity_format_date(*field, text);
-	quote_append(out, text);
+	yaml_append_text(out, text);
 	return true;
 }
 
@@ -434,7 +433,7 @@ static void append_list(const struct slices *texts, struct buf *out)
 	buf_append_char(out, '[');
 	for (size_t i = 0; i < texts->count; i++) {
 		buf_append_str(out, i > 0 ? ", " : "");
-		quote_append(out, texts->items[i].p);
+		yaml_append_text(out, texts->items[i].p);
 	}
 	buf_append_char(out, ']');
 }
@@ -478,7 +477,7 @@ static bool print_map(const struct option *option, const void *base, struct buf 
 
 	for (size_t i = 0; i < field->count; i++) {
 		buf_append_str(out, i == 0 ? "{" : ", ");
-		quote_append(out, field->items[i].name.p);
+		yaml_append_text(out, field->items[i].name.p);
 		buf_append_str(out, ": ");
 		append_list(&field->items[i].values, out);
 	}
@@ -659,7 +658,7 @@ static void load_secret(const struct types_context *context, const struct option
 static bool append_secret(const char *secret, bool is_open, struct buf *out)
 {
 	if (secret != NULL)
-		quote_append(out, is_open ? secret : SECRET_MASK);
+		yaml_append_text(out, is_open ? secret : SECRET_MASK);
 	return secret != NULL;
 }
 
@@ -703,7 +702,7 @@ static bool append_fields(const struct fetch_fields *fields, bool is_open, struc
 	for (size_t i = 0; i < fields->count; i++) {
 		CHECK(fields->items[i].name != NULL && fields->items[i].value != NULL);
 		buf_append_str(out, i == 0 ? "{" : ", ");
-		quote_append(out, fields->items[i].name);
+		yaml_append_text(out, fields->items[i].name);
 		buf_append_str(out, ": ");
 		(void)append_secret(fields->items[i].value, is_open, out);
 	}
@@ -771,9 +770,9 @@ static bool print_env(const struct option *option, const void *base, struct buf 
 
 		CHECK(pair->name != NULL && pair->value != NULL);
 		buf_append_str(out, i == 0 ? "{" : ", ");
-		quote_append(out, pair->name);
+		yaml_append_text(out, pair->name);
 		buf_append_str(out, ": ");
-		quote_append(out, pair->is_secret ? SECRET_MASK : pair->value);
+		yaml_append_text(out, pair->is_secret ? SECRET_MASK : pair->value);
 	}
 	buf_append_char(out, '}');
 	return true;
@@ -823,7 +822,7 @@ static bool print_timeouts(const struct option *option, const void *base, struct
 	CHECK((field->items == NULL) == (field->count == 0));
 	for (size_t i = 0; i < field->count; i++) {
 		buf_append_str(out, i == 0 ? "{" : ", ");
-		quote_append(out, field->items[i].tool.p);
+		yaml_append_text(out, field->items[i].tool.p);
 		buf_append_str(out, ": ");
 		quantity_append_duration(out, field->items[i].timeout_ms);
 	}

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "base/mem.h"
-#include "base/slice.h"
 #include "base/text.h"
 #include "config/problem.h"
 #include "config/secret.h"

@@ -12,11 +12,14 @@
  */
 #include "config/yaml.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
 #include "base/mem.h"
+#include "base/text.h"
+#include "base/unicode.h"
 
 struct reader {
 	yaml_parser_t parser;
@@ -327,4 +330,59 @@ struct tree *yaml_read(struct slice text, const char *file, struct error *err)
 	wipe(parser->buffer.start, parser->buffer.end, text.n);
 	yaml_parser_delete(parser);
 	return root;
+}
+
+/* ---- writing: YAML 1.1 §5.1 printable characters, §5.6 escapes ---- */
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+static bool needs_quotes(const char *text)
+{
+	/* Texts that need none begin with one of LETTERS or '/', and go on with these. */
+	static const char plain[] = LETTERS "/0123456789_-.";
+	/* Words that a YAML reader might take for something else than a text. */
+	static const char *const words[] = { "null", "true", "false", "yes", "no",
+					     "on",   "off",  "y",     "n" };
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (strcasecmp(text, words[i]) == 0)
+			return true;
+	return text[0] == '\0' || strchr(LETTERS "/", text[0]) == NULL ||
+	       text[strspn(text, plain)] != '\0';
+}
+
+static bool is_printable(uint32_t code)
+{
+	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+		return false;
+	/* Line ends and what YAML does not allow as it is. */
+	return code != 0x2028 && code != 0x2029 && code != 0xfeff && code != 0xfffe &&
+	       code != 0xffff;
+}
+
+void yaml_append_text(struct buf *out, const char *text)
+{
+	struct slice rest = slice_str(text);
+
+	if (!needs_quotes(text)) {
+		buf_append_str(out, text);
+		return;
+	}
+	buf_append_char(out, '"');
+	while (rest.n > 0) {
+		size_t length = text_utf8_length(rest);
+		uint32_t code = length > 0 ? unicode_decode(slice_of(rest.p, length)) : 0xfffd;
+
+		if (code == '"' || code == '\\')
+			buf_append_char(out, '\\');
+		if (length == 0)
+			buf_append_str(out, "\\uFFFD");
+		else if (is_printable(code))
+			buf_append(out, rest.p, length);
+		else
+			buf_printf(out, "\\u%04X", (unsigned)code);
+		length = length > 0 ? length : 1;
+		rest = slice_of(rest.p + length, rest.n - length);
+	}
+	buf_append_char(out, '"');
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads YAML text into a tree. */
+/* Reads YAML text into a tree, and writes texts for it. */
 #ifndef MCPGATED_CONFIG_YAML_H
 #define MCPGATED_CONFIG_YAML_H
 
+#include "base/buf.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/slice.h"
@@ -25,5 +26,11 @@
  * the root (free with tree_free), or NULL.
  */
 struct tree *yaml_read(struct slice text, const char *file, struct error *err) must_check;
+
+/*
+ * Appends `text` so that YAML reads exactly that text back, in double quotes unless it is obviously safe without them. Invalid UTF-8 becomes
+ * U+FFFD, since YAML cannot express it.
+ */
+void yaml_append_text(struct buf *out, const char *text);
 
 #endif

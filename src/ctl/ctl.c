@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "config/quantity.h"
-#include "config/quote.h"
+#include "config/yaml.h"
 #include "ctl/can.h"
 #include "ctl/client.h"
 #include "ctl/complete.h"
@@ -221,9 +221,9 @@ static void print_denial(const json_t *entry)
 	       json_integer_value(json_object_get(entry, "sessions_ended")));
 	puts("It is lost at a restart. To keep it, add this to auth.deny in the configuration:");
 	buf_append_str(&text, "  - {issuer: ");
-	quote_append(&text, issuer != NULL ? issuer : "");
+	yaml_append_text(&text, issuer != NULL ? issuer : "");
 	buf_printf(&text, ", %s: ", by != NULL ? by : "");
-	quote_append(&text, name != NULL ? name : "");
+	yaml_append_text(&text, name != NULL ? name : "");
 	buf_printf(&text, ", until: %s}", until);
 	escape_print(stdout, "", buf_slice(&text), "");
 	buf_fini(&text);
