@@ -133,12 +133,7 @@ bool config_is_same_listener(const struct config *one, size_t i, const struct co
 	const struct config_listen *a = &one->listen[i], *b = &other->listen[j];
 
 	CHECK(i < one->listen_count && j < other->listen_count);
-	if (a->tls_count != b->tls_count || !is_same_record(TABLE_FOR_PEOPLE, OPTIONS_LISTEN, a, b))
-		return false;
-	for (size_t k = 0; k < a->tls_count; k++)
-		if (!is_same_record(TABLE_FOR_PEOPLE, OPTIONS_TLS, &a->tls[k], &b->tls[k]))
-			return false;
-	return true;
+	return is_same_record(TABLE_FOR_PEOPLE, OPTIONS_LISTEN, a, b);
 }
 
 bool config_has_same_listen(const struct config *one, const struct config *other)

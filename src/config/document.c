@@ -64,20 +64,6 @@ static void print_roles(enum table_reader reader, const struct roles *roles, FIL
 static void print(enum table_reader reader, const struct config *config, FILE *out)
 {
 	CHECK(config->listen_count > 0);
-	fputs("listen:\n", out);
-	for (size_t i = 0; i < config->listen_count; i++) {
-		const struct config_listen *listen = &config->listen[i];
-
-		CHECK((listen->tls == NULL) == (listen->tls_count == 0));
-		fputs("  -\n", out);
-		table_print(reader, OPTIONS_LISTEN, listen, 4, out);
-		if (listen->tls_count > 0)
-			fputs("    tls:\n", out);
-		for (size_t j = 0; j < listen->tls_count; j++) {
-			fputs("      -\n", out);
-			table_print(reader, OPTIONS_TLS, &listen->tls[j], 8, out);
-		}
-	}
 	table_print(reader, OPTIONS_TOP, config, 0, out);
 	print_roles(reader, &config->roles, out);
 	fputs("servers:\n", out);
@@ -418,11 +404,6 @@ static json_t *schema_of_count(const struct option *option)
 /* Of the groups, which the loader reads by itself. */
 static json_t *schema_of_group(const struct option *option)
 {
-	if (strcmp(option->path, "listen") == 0)
-		return schema_of_list(schema_of_record(OPTIONS_LISTEN, true));
-	if (strcmp(option->path, "listen[].tls") == 0)
-		return json_pack("{s:[o,o]}", "anyOf", schema_of_record(OPTIONS_TLS, true),
-				 schema_of_list(schema_of_record(OPTIONS_TLS, true)));
 	if (strcmp(option->path, "servers") == 0)
 		return schema_of_map(schema_of_record(OPTIONS_SERVER, true));
 	if (strcmp(option->path, "roles") == 0)
@@ -435,10 +416,13 @@ static json_t *schema_of_value(const struct option *option)
 {
 	if (option->type == OPTION_SECTION)
 		return schema_of_record(option->path, true);
+	if (option->list == OPTION_LIST_OR_ONE)
+		return json_pack("{s:[o,o]}", "anyOf", schema_of_record(option->records, true),
+				 schema_of_list(schema_of_record(option->records, true)));
+	if (option->records != NULL)
+		return schema_of_list(schema_of_record(option->records, true));
 	if (option->type == OPTION_GROUP)
 		return schema_of_group(option);
-	if (option->type == OPTION_RECORDS)
-		return schema_of_list(schema_of_record(option->records, true));
 	if (option->type == OPTION_COUNT)
 		return schema_of_count(option);
 	if (option->type == OPTION_ENUM)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the records (listeners, servers) and lets the table fill them: first the defaults of the
+ * Makes the records (servers, roles) and lets the table fill them: first the defaults of the
  * table, then `defaults:`, then what the record itself says. What follows from the options is made of
  * them as they are, good or not: the rules, which judge them, see both. Texts that others point to
  * stay where the options put them. Frees all of it as well.
@@ -25,53 +25,6 @@
 #define STALL_MS (30 * 1000)
 
 /* ---- records ---- */
-
-/* One map, or a list of them. */
-static void load_tls(const struct types_context *context, const struct tree *value,
-		     struct config_listen *listen)
-{
-	size_t count = value != NULL && value->kind == TREE_LIST ? value->count : 1;
-
-	CHECK(listen->tls == NULL && listen->tls_count == 0);
-	if (value == NULL || tree_is_null(value))
-		return;
-	if (value->kind == TREE_TEXT || count == 0) {
-		problem_add_at(context->problems, value,
-			       "must be a map like {certificate: FILE, key: FILE}, or a list of "
-			       "such maps");
-		return;
-	}
-	listen->tls = mem_zalloc(count * sizeof(*listen->tls));
-	listen->tls_count = count;
-	for (size_t i = 0; i < count; i++) {
-		table_set_defaults(OPTIONS_TLS, &listen->tls[i]);
-		table_load(context, OPTIONS_TLS, tree_item(value, i), &listen->tls[i]);
-	}
-}
-
-/* An absent or commented-out list has one record, made of defaults. */
-static void load_listen(const struct types_context *context, const struct tree *root,
-			struct config *config)
-{
-	const struct tree *list = tree_find(root, "listen");
-	bool is_list = list != NULL && list->kind == TREE_LIST;
-	size_t count = is_list ? list->count : 0;
-
-	if (list == NULL || tree_is_null(list))
-		count = 1;
-	else if (count == 0)
-		problem_add_at(context->problems, list,
-			       "must be a list of listeners, like [{address: 127.0.0.1:8808}]");
-	config->listen = mem_zalloc((count + 1) * sizeof(*config->listen));
-	config->listen_count = count;
-	for (size_t i = 0; i < count; i++) {
-		table_set_defaults(OPTIONS_LISTEN, &config->listen[i]);
-		if (!is_list)
-			continue;
-		table_load(context, OPTIONS_LISTEN, list->items[i], &config->listen[i]);
-		load_tls(context, tree_find(list->items[i], "tls"), &config->listen[i]);
-	}
-}
 
 static void load_servers(const struct types_context *context, const struct tree *root,
 			 struct config *config)
@@ -455,12 +408,6 @@ void config_free(struct config **config)
 		return;
 	finish_free(c);
 	rule_places_free(&c->rule_places);
-	for (size_t i = 0; i < c->listen_count; i++) {
-		table_free(OPTIONS_LISTEN, &c->listen[i]);
-		for (size_t j = 0; j < c->listen[i].tls_count; j++)
-			table_free(OPTIONS_TLS, &c->listen[i].tls[j]);
-		free(c->listen[i].tls);
-	}
 	for (size_t i = 0; i < c->server_count; i++) {
 		table_free(OPTIONS_SERVER, &c->servers[i]);
 		free((char *)(uintptr_t)c->servers[i].conf.name);
@@ -477,7 +424,6 @@ void config_free(struct config **config)
 	free(c->roles.items);
 	texts_free(&c->scope_names);
 	table_free(OPTIONS_TOP, c);
-	free(c->listen);
 	free(c->servers);
 	free(c);
 }
@@ -510,7 +456,6 @@ static struct config *load_all(const struct types_context *context, const struct
 	config->is_from_file = context->is_yaml;
 	table_set_defaults(OPTIONS_TOP, config);
 	table_load(context, OPTIONS_TOP, root, config);
-	load_listen(context, root, config);
 	load_servers(context, root, config);
 	if (before != NULL)
 		keep_numbers(config, before);

@@ -514,12 +514,10 @@ static void test_wrong_types(void **state)
 	ASSERT_PROBLEMS("servers: {a: {command: [x]}}\n",
 			"F:1:24: servers.a.command: must be a text, not a list");
 	ASSERT_PROBLEMS("servers: {a: x}\n", "F:1:14: servers.a: must be a map of keys and values");
-	ASSERT_PROBLEMS(
-		SERVER "listen: 127.0.0.1:80\n",
-		"F:2:9: listen: must be a list of listeners, like [{address: 127.0.0.1:8808}]");
-	ASSERT_PROBLEMS(
-		SERVER "listen: []\n",
-		"F:2:9: listen: must be a list of listeners, like [{address: 127.0.0.1:8808}]");
+	ASSERT_PROBLEMS(SERVER "listen: 127.0.0.1:80\n",
+			"F:2:9: listen: must be a list of maps, like [{address: 127.0.0.1:8808}]");
+	ASSERT_PROBLEMS(SERVER "listen: []\n",
+			"F:2:9: listen: must be a list of maps, like [{address: 127.0.0.1:8808}]");
 	ASSERT_PROBLEMS("servers: [a]\n", "F:1:10: servers: must be a map of names and servers");
 }
 
@@ -605,9 +603,10 @@ static void test_tls(void **state)
 	end(&outcome);
 	ASSERT_PROBLEMS(SERVER "listen: [{tls: {key: k}}]\n",
 			"F:2:16: listen[0].tls: the key 'certificate' is missing");
-	ASSERT_PROBLEMS(SERVER "listen: [{tls: x}]\n",
-			"F:2:16: listen[0].tls: must be a map like {certificate: FILE, key: FILE}, "
-			"or a list of such maps");
+	ASSERT_PROBLEMS(
+		SERVER "listen: [{tls: x}]\n",
+		"F:2:16: listen[0].tls: must be a map like {certificate: "
+		"/etc/mcpgated/tls.crt, key: /etc/mcpgated/tls.key}, or a list of such maps");
 	ASSERT_PROBLEMS(SERVER "listen: [{tls: {certificate: c, key: k, cert: x}}]\n",
 			"F:2:41: unknown key 'cert'; did you mean 'certificate'?");
 	ASSERT_PROBLEMS(

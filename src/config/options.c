@@ -16,6 +16,8 @@
 #define GROUP(path_, ...) OPTION(path_, GROUP, NO_FIELD, __VA_ARGS__)
 
 #define FIELD(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
+/* A pointer to records, and their number behind it. */
+#define LIST(type, member) .offset = offsetof(type, member), .size = sizeof(void *) + sizeof(size_t)
 #define NO_FIELD .size = 0 /* of the whole record */
 #define TOP(member) FIELD(struct config, member)
 #define LISTEN(member) FIELD(struct config_listen, member)
@@ -61,24 +63,33 @@ _Static_assert(offsetof(struct server_conf, backoff_max_ms) ==
 		       offsetof(struct server_conf, backoff_min_ms) + sizeof(uint64_t),
 	       "OPTION_RANGE writes two neighbours");
 
+_Static_assert(offsetof(struct config, listen_count) ==
+			       offsetof(struct config, listen) + sizeof(void *) &&
+		       offsetof(struct config_listen, tls_count) ==
+			       offsetof(struct config_listen, tls) + sizeof(void *),
+	       "LIST is two neighbours");
+
 const struct option options_table[] = {
 	OPTION("include", TEXTS, TOP(include), .def = "[]", .example = "[conf.d/*.yaml]",
 	       .help = "More files, by path or pattern, relative to the directory of this file; "
 		       "the matches of a pattern are sorted by name. They may contain servers, "
 		       "auth.tokens and auth.issuers, which are added to those here; a duplicate "
 		       "name is an error. Like this file, only their owner may have write access."),
-	GROUP("listen", .help = "Where clients connect."),
+	OPTION("listen", GROUP, LIST(struct config, listen),
+	       RECORDS(OPTIONS_LISTEN, struct config_listen), .list = OPTION_LIST_NEVER_EMPTY,
+	       .help = "Where clients connect."),
 	OPTION("listen[].address", TEXT, LISTEN(address), .def = "127.0.0.1:8808",
 	       .form = form_listener,
 	       .help = "IPV4:PORT, [IPV6]:PORT, localhost:PORT, unix:PATH, or systemd:NAME for a "
 		       "socket opened by systemd. Port 0 picks a free port. PATH must not be in a "
 		       "directory that a sandboxed server may write to."),
-	GROUP("listen[].tls",
-	      .example = "{certificate: /etc/mcpgated/tls.crt, key: /etc/mcpgated/tls.key}",
-	      .help = "Enables TLS on this address, with one certificate or a list of several. "
-		      "With several, a client gets the first one that matches the name it asks "
-		      "for, or else the first in the list. The files are read again on SIGHUP "
-		      "(systemctl reload)."),
+	OPTION("listen[].tls", GROUP, LIST(struct config_listen, tls),
+	       RECORDS(OPTIONS_TLS, struct config_tls), .list = OPTION_LIST_OR_ONE,
+	       .example = "{certificate: /etc/mcpgated/tls.crt, key: /etc/mcpgated/tls.key}",
+	       .help = "Enables TLS on this address, with one certificate or a list of several. "
+		       "With several, a client gets the first one that matches the name it asks "
+		       "for, or else the first in the list. The files are read again on SIGHUP "
+		       "(systemctl reload)."),
 	OPTION("listen[].tls[].certificate", TEXT, TLS(certificate), REQUIRED,
 	       .example = "/etc/mcpgated/tls.crt",
 	       .help = "Absolute path of a PEM file with the certificate, followed by its "

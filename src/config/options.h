@@ -14,9 +14,9 @@
 #include "base/slice.h"
 
 enum option_type {
-	OPTION_SECTION,  /* a map of further options; fields of the same struct */
-	OPTION_GROUP,    /* a list or map of records; the loader creates the structs */
-	OPTION_TEXT,     /* char *, never empty; NULL: not given */
+	OPTION_SECTION, /* a map of further options; fields of the same struct */
+	OPTION_GROUP, /* records on lines of their own: a list, as OPTION_RECORDS, or the loader's */
+	OPTION_TEXT,  /* char *, never empty; NULL: not given */
 	OPTION_SLICE,    /* the same as struct slice; empty: not given */
 	OPTION_BOOL,     /* bool */
 	OPTION_COUNT,    /* uint64_t */
@@ -50,6 +50,9 @@ enum option_type {
 
 /* Who needs it, apart from people: see config_print_for_gateway. */
 enum option_reader { OPTION_FOR_ALL, OPTION_FOR_CHILD, OPTION_FOR_GATEWAY, OPTION_FOR_FETCHER };
+
+/* One record without a list may stand for a list; nothing at all may stand for one record of defaults. */
+enum option_list { OPTION_LIST, OPTION_LIST_OR_ONE, OPTION_LIST_NEVER_EMPTY };
 
 struct option_choice {
 	const char *name; /* NULL ends the array */
@@ -101,8 +104,9 @@ struct option {
 	option_form_fn *form;      /* of the text, of each text of a list or of the lists */
 	option_form_fn *name_form; /* OPTION_LISTS: of each name */
 	const struct option_relation *relations; /* NULL: none */
-	const char *records;                     /* OPTION_RECORDS: the path of one record */
+	const char *records; /* the path of one record; NULL: none, or the loader creates them */
 	size_t record_size;
+	enum option_list list; /* of the records */
 	enum option_reader reader;
 	bool is_required;
 	bool is_rule; /* of a server: a reload applies it at once, also to running processes */

@@ -236,7 +236,9 @@ static void check_records(const struct walk *walk, const struct record *record,
 	const struct tree *list = find_given(record, option);
 	const void *base;
 
-	for (size_t i = 0; (base = table_record(option, record->base, i)) != NULL; i++) {
+	/* One that is not given has nothing but defaults. */
+	for (size_t i = 0; list != NULL && (base = table_record(option, record->base, i)) != NULL;
+	     i++) {
 		const struct tree *item = tree_item(list, i);
 		const struct record entry = { .path = option->records,
 					      .base = base,
@@ -261,23 +263,8 @@ static void check_level(const struct walk *walk, const struct record *record, co
 			check_relation(walk, record, level, option, r);
 		if (option->type == OPTION_SECTION)
 			check_level(walk, record, option->path);
-		else if (option->type == OPTION_RECORDS)
+		else if (option->records != NULL)
 			check_records(walk, record, option);
-	}
-}
-
-static void check_listen(const struct walk *walk, const struct config_listen *listen,
-			 const struct tree *item)
-{
-	const struct record record = { OPTIONS_LISTEN, listen, item, item, NULL };
-	const struct tree *tls = tree_find(item, "tls");
-
-	check_level(walk, &record, record.path);
-	for (size_t i = 0; i < listen->tls_count; i++) {
-		const struct tree *at = tree_item(tls, i);
-		const struct record entry = { OPTIONS_TLS, &listen->tls[i], at, at, NULL };
-
-		check_level(walk, &entry, entry.path);
 	}
 }
 
@@ -287,12 +274,9 @@ void relations_check(const struct config *config, const struct tree *root,
 	const struct walk walk = { .top = { OPTIONS_TOP, config, root, root, NULL },
 				   .problems = problems,
 				   .warnings = warnings };
-	const struct tree *listen = tree_find(root, "listen");
 	const struct tree *servers = tree_find(root, "servers");
 
 	check_level(&walk, &walk.top, OPTIONS_TOP);
-	for (size_t i = 0; listen != NULL && i < config->listen_count; i++)
-		check_listen(&walk, &config->listen[i], tree_item(listen, i));
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 		const struct tree *at = tree_find(servers, server->conf.name);

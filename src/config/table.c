@@ -209,26 +209,50 @@ static void free_records(const struct option *option, void *at)
 	memset(at, 0, sizeof(records));
 }
 
+/* A list of so many records of defaults. */
+static struct records new_records(const struct option *option, size_t count)
+{
+	struct records records = { mem_zalloc((count + 1) * option->record_size), count };
+
+	for (size_t i = 0; i < count; i++)
+		table_set_defaults(option->records, records.items + i * option->record_size);
+	return records;
+}
+
+static void refuse_records(const struct types_context *context, const struct option *option,
+			   const struct tree *value)
+{
+	const struct option *first = table_next(option->records, NULL);
+
+	if (option->list == OPTION_LIST_OR_ONE)
+		problem_add_at(context->problems, value,
+			       "must be a map like %s, or a list of such maps", option->example);
+	else if (option->example != NULL)
+		problem_add_at(context->problems, value, "must be a list of maps, like %s",
+			       option->example);
+	else
+		problem_add_at(context->problems, value, "must be a list of maps, like [{%s: %s}]",
+			       table_key(first), first->def);
+}
+
 static void load_records(const struct types_context *context, const struct option *option,
 			 const struct tree *value, void *at)
 {
+	bool is_one = option->list == OPTION_LIST_OR_ONE && value->kind == TREE_MAP;
+	size_t count = is_one ? 1 : value->count;
 	struct records records;
 
-	CHECK(option->records != NULL);
-	if (value->kind != TREE_LIST) {
-		problem_add_at(context->problems, value, "must be a list of maps, like %s",
-			       option->example);
+	if (option->type == OPTION_GROUP && tree_is_null(value))
+		return;
+	if ((value->kind != TREE_LIST && !is_one) || (count == 0 && option->list != OPTION_LIST)) {
+		refuse_records(context, option, value);
 		return;
 	}
 	free_records(option, at);
-	records.items = mem_zalloc((value->count + 1) * option->record_size);
-	records.count = value->count;
-	for (size_t i = 0; i < records.count; i++) {
-		char *record = records.items + i * option->record_size;
-
-		table_set_defaults(option->records, record);
-		table_load(context, option->records, value->items[i], record);
-	}
+	records = new_records(option, count);
+	for (size_t i = 0; i < count; i++)
+		table_load(context, option->records, tree_item(value, i),
+			   records.items + i * option->record_size);
 	memcpy(at, &records, sizeof(records));
 }
 
@@ -252,7 +276,7 @@ void table_load(const struct types_context *context, const char *level, const st
 			refuse_key(context, level, member);
 		else if (option->type == OPTION_SECTION)
 			table_load(context, option->path, member, base);
-		else if (option->type == OPTION_RECORDS)
+		else if (option->records != NULL)
 			load_records(context, option, member, field_of(option, base));
 		else if (option->type != OPTION_GROUP)
 			types_get(option)->load(context, option, member, base);
@@ -297,6 +321,11 @@ void table_set_defaults(const char *level, void *base)
 	while ((option = table_next(level, option)) != NULL) {
 		if (option->def != NULL)
 			set_default(option, base);
+		if (option->list == OPTION_LIST_NEVER_EMPTY) {
+			struct records records = new_records(option, 1);
+
+			memcpy(field_of(option, base), &records, sizeof(records));
+		}
 		if (option->type == OPTION_SECTION)
 			table_set_defaults(option->path, base);
 	}
@@ -313,7 +342,7 @@ void table_free(const char *level, void *base)
 
 		if (option->type == OPTION_SECTION)
 			table_free(option->path, base);
-		else if (option->type == OPTION_RECORDS)
+		else if (option->records != NULL)
 			free_records(option, field_of(option, base));
 		else if (ops->fini != NULL)
 			ops->fini(field_of(option, base));
@@ -384,6 +413,19 @@ static void append_map(enum table_reader reader, const char *level, const void *
 	buf_append_char(out, '}');
 }
 
+static void print_group(enum table_reader reader, const struct option *option, const void *base,
+			int indent, FILE *out)
+{
+	const void *record;
+
+	for (size_t i = 0; (record = table_record(option, base, i)) != NULL; i++) {
+		if (i == 0)
+			fprintf(out, "%*s%s:\n", indent, "", table_key(option));
+		fprintf(out, "%*s-\n", indent + 2, "");
+		table_print(reader, option->records, record, indent + 4, out);
+	}
+}
+
 void table_print(enum table_reader reader, const char *level, const void *base, int indent,
 		 FILE *out)
 {
@@ -395,6 +437,8 @@ void table_print(enum table_reader reader, const char *level, const void *base, 
 		if (option->type == OPTION_SECTION) {
 			fprintf(out, "%*s%s:\n", indent, "", table_key(option));
 			table_print(reader, option->path, base, indent + 2, out);
+		} else if (option->type == OPTION_GROUP && option->records != NULL) {
+			print_group(reader, option, base, indent, out);
 		} else if (option->type != OPTION_GROUP &&
 			   append_value(reader, option, base, &text)) {
 			fprintf(out, "%*s%s: %s\n", indent, "", table_key(option),

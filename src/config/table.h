@@ -28,7 +28,7 @@ const char *table_key(const struct option *option);
 void table_set_defaults(const char *level, void *base);
 /*
  * Reads the record or section `value` into `base`; missing keys change nothing. Unknown keys and
- * wrong values are added to context->problems. Groups are left to the caller.
+ * wrong values are added to context->problems. Groups of named records are left to the caller.
  */
 void table_load(const struct types_context *context, const char *level, const struct tree *value,
 		void *base);
@@ -42,7 +42,7 @@ void table_free(const char *level, void *base);
  */
 enum table_reader { TABLE_FOR_PEOPLE, TABLE_FOR_GATEWAY, TABLE_FOR_FETCHER, TABLE_FOR_PROCESSES };
 
-/* Prints the options below `level` as YAML lines indented by `indent` spaces, without groups. */
+/* Prints the options below `level` as YAML lines indented by `indent` spaces, without named records. */
 void table_print(enum table_reader reader, const char *level, const void *base, int indent,
 		 FILE *out);
 

@@ -289,7 +289,7 @@ MISTAKES = [
     ("servers:\n  a: {command: cat, redact: ['(']}\n",
      ["2:30: servers.a.redact[0]: is not a usable pattern: missing closing parenthesis, at byte 1"]),
     (CAT + "listen: 127.0.0.1:8808\n",
-     ["3:9: listen: must be a list of listeners, like [{address: 127.0.0.1:8808}]"]),
+     ["3:9: listen: must be a list of maps, like [{address: 127.0.0.1:8808}]"]),
     (CAT + "listen:\n  - address: 8808\n",
      ["4:14: listen[0].address: must end in ':' and a port from 0 to 65535, like 127.0.0.1:8808"]),
     (CAT + "listen:\n  - address: example.com:80\n",
