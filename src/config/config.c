@@ -13,9 +13,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "config/listed_path.h"
+#include "base/text.h"
 #include "config/import.h"
 #include "config/include.h"
+#include "config/listed_path.h"
 #include "config/load.h"
 #include "config/places.h"
 #include "config/problem.h"
@@ -176,16 +177,14 @@ static void add_token(struct slice text, unsigned int line, const char *path, st
 {
 	struct tree *entry = tree_add(tokens, NULL, tree_new(TREE_MAP, path));
 	unsigned char hash[SHA256_DIGEST_LENGTH];
-	struct buf digits = { 0 };
+	char digits[2 * sizeof(hash) + 1];
 	char name[32];
 
 	SHA256((const unsigned char *)text.p, text.n, hash);
-	for (size_t i = 0; i < sizeof(hash); i++)
-		buf_printf(&digits, "%02x", hash[i]);
+	text_to_hex(hash, sizeof(hash), digits);
 	snprintf(name, sizeof(name), "line-%u", line);
 	tree_add(entry, "name", tree_new_text(name, path));
-	tree_add(entry, "sha256", tree_new_text(buf_terminate(&digits), path));
-	buf_fini(&digits);
+	tree_add(entry, "sha256", tree_new_text(digits, path));
 }
 
 /* Lines that are empty or begin with '#' are none. */

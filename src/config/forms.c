@@ -21,6 +21,9 @@
 #include "policy/permissions.h"
 #include "policy/redact.h"
 
+#define FIELD_NAME_BYTES_MAX 128
+#define FIELD_VALUE_BYTES_MAX 8192
+
 /* Returns 0, or -1 with what must be instead. */
 static int want(bool is_good, struct slice text, struct error *err, const char *expected)
 {
@@ -269,6 +272,64 @@ int form_algorithm(struct slice text, struct error *err)
 int form_issuer_url(struct slice text, struct error *err)
 {
 	return url_check_ours(text, err);
+}
+
+/* ---- headers ---- */
+
+/* RFC 9110 s5.6.2 */
+static bool is_field_name(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 0 && length <= FIELD_NAME_BYTES_MAX &&
+	       strspn(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == length;
+}
+
+/* RFC 9110 s5.5: what is seen, spaces and tabs. */
+static bool is_field_value(const char *value)
+{
+	size_t length = strlen(value);
+
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)value[i] < ' ' ? value[i] != '\t' : value[i] == 0x7f)
+			return false;
+	return length > 0 && length <= FIELD_VALUE_BYTES_MAX;
+}
+
+/* What we say ourselves, and what is about the connection. */
+static bool is_our_field(struct slice name)
+{
+	static const struct slice names = SLICE(
+		"accept connection content-encoding content-length content-type expect host te "
+		"trailer transfer-encoding upgrade");
+	struct slice rest = names;
+
+	while (rest.n > 0)
+		if (slice_is_equal_nocase(slice_cut(&rest, ' '), name))
+			return true;
+	return false;
+}
+
+int form_header_name(struct slice text, struct error *err)
+{
+	if (is_field_name(text.p) && !is_our_field(text))
+		return 0;
+	return error_set(err, ERROR_INVALID,
+			 is_field_name(text.p) ? "'%.60s' cannot be set here" :
+						 "'%.60s' cannot be the name of a header field",
+			 text.p);
+}
+
+/* Of a value nothing is told: it is secret. */
+int form_header_value(struct slice text, struct error *err)
+{
+	if (is_field_value(text.p))
+		return 0;
+	return error_set(
+		err, ERROR_INVALID,
+		"cannot be the value of a header field: it is empty, longer than 8 KiB, or "
+		"has control characters, like a line break");
 }
 
 /* ---- names and patterns ---- */

@@ -22,6 +22,8 @@ option_form_fn form_path, form_umask, form_without_claims;
 option_form_fn form_sandbox_path, form_root;
 /* The hash of a token, a scope, the algorithm of a signature, an address of an issuer. */
 option_form_fn form_hash, form_scope, form_algorithm, form_issuer_url;
+/* What is sent to a collector. */
+option_form_fn form_header_name, form_header_value;
 /* Names and patterns of what a server offers, or of members of arguments. */
 option_form_fn form_tool, form_prompt, form_resource, form_template, form_member;
 /* Regular expressions: for arguments, and for what is redacted. */

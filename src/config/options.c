@@ -566,6 +566,7 @@ const struct option options_table[] = {
 	       .help = "Where spans are sent, including the path; https, or http to a loopback "
 		       "address."),
 	OPTION("traces.otlp.headers", FIELDS, TOP(traces.collector.headers),
+	       .form = form_header_value, .name_form = form_header_name,
 	       .reader = OPTION_FOR_FETCHER,
 	       .example = "{Authorization: {file: /etc/mcpgated/otlp.authorization}}",
 	       .otherwise = "none", RELATIONS(COMPLETE("traces.otlp.endpoint")),

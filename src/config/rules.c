@@ -28,8 +28,6 @@
 
 #define SERVER_NAME_MAX 64
 #define ROLE_NAME_MAX 64
-#define FIELD_NAME_BYTES_MAX 128
-#define FIELD_VALUE_BYTES_MAX 8192
 
 static const struct tree *server_place(const struct tree *root, const struct config_server *server)
 {
@@ -130,70 +128,6 @@ static const char *judge_endpoint(const struct collector_conf *conf)
 	return NULL;
 }
 
-/* RFC 9110 s5.6.2 */
-static bool is_token(const char *name)
-{
-	size_t length = strlen(name);
-
-	return length > 0 && length <= FIELD_NAME_BYTES_MAX &&
-	       strspn(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
-			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == length;
-}
-
-/* RFC 9110 s5.5: what is seen, spaces and tabs. */
-static bool is_value(const char *value)
-{
-	size_t length = strlen(value);
-
-	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)value[i] < ' ' ? value[i] != '\t' : value[i] == 0x7f)
-			return false;
-	return length > 0 && length <= FIELD_VALUE_BYTES_MAX;
-}
-
-/* What we say ourselves, and what is about the connection. */
-static bool is_ours(const char *name)
-{
-	static const char *const names[] = { "accept",
-					     "connection",
-					     "content-encoding",
-					     "content-length",
-					     "content-type",
-					     "expect",
-					     "host",
-					     "te",
-					     "trailer",
-					     "transfer-encoding",
-					     "upgrade" };
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strcasecmp(names[i], name) == 0)
-			return true;
-	return false;
-}
-
-/* Of a value nothing is told: it is secret. */
-static void check_headers(const struct fetch_fields *headers, const struct tree *at,
-			  struct config_problems *problems)
-{
-	for (size_t i = 0; i < headers->count; i++) {
-		const struct fetch_field *field = &headers->items[i];
-		const struct tree *place = tree_below(at, field->name);
-
-		if (!is_token(field->name))
-			problem_add_at_key(problems, place,
-					   "'%.60s' cannot be the name of a header field",
-					   field->name);
-		else if (is_ours(field->name))
-			problem_add_at_key(problems, place, "'%.60s' cannot be set here",
-					   field->name);
-		if (!is_value(field->value))
-			problem_add_at(problems, place,
-				       "cannot be the value of a header field: it is empty, longer "
-				       "than 8 KiB, or has control characters, like a line break");
-	}
-}
-
 static void check_traces(const struct collector_conf *collector, const struct tree *root,
 			 struct config_problems *problems)
 {
@@ -202,7 +136,6 @@ static void check_traces(const struct collector_conf *collector, const struct tr
 
 	if (otlp == NULL || tree_is_null(otlp))
 		return;
-	check_headers(&collector->headers, tree_below(otlp, "headers"), problems);
 	problem = collector->endpoint != NULL ? judge_endpoint(collector) : NULL;
 	if (problem != NULL)
 		problem_add_at(problems, tree_below(otlp, "endpoint"), "%s", problem);

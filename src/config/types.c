@@ -689,11 +689,15 @@ static void load_fields(const struct types_context *context, const struct option
 	fini_fields(fields);
 	fields->items = mem_zalloc((value->count + 1) * sizeof(*fields->items));
 	for (size_t i = 0; i < value->count; i++) {
-		char *secret = read_secret(context, value->items[i]);
+		const struct tree *item = value->items[i];
+		char *secret = read_secret(context, item);
 
+		judge(context, option->name_form, item->key, item);
+		if (secret != NULL)
+			judge(context, option->form, secret, item);
 		if (secret != NULL)
 			fields->items[fields->count++] =
-				(struct fetch_field){ mem_strdup(value->items[i]->key), secret };
+				(struct fetch_field){ mem_strdup(item->key), secret };
 	}
 }
 

@@ -5,6 +5,7 @@
  */
 #include <getopt.h>
 #include <locale.h>
+#include <openssl/evp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "config/config.h"
 #include "config/quantity.h"
@@ -31,7 +33,6 @@
 #include "ctl/pins.h"
 #include "ctl/reload.h"
 #include "ctl/show.h"
-#include "ctl/token.h"
 #include "ctl/tools.h"
 #include "ctl/top.h"
 
@@ -40,6 +41,9 @@
 #endif
 
 #define DEFAULT_FILE SYSCONFDIR "/mcpgated/mcpgated.yaml"
+#define TOKEN_PREFIX "mcpg_" /* says to people and to scanners of leaked secrets what it is */
+#define TOKEN_BYTES 32
+#define HASH_BYTES 32
 /* What is added to the clock must not come out as a time that is over. */
 #define DENY_MS_MAX (UINT64_C(36500) * 24 * 3600 * 1000)
 
@@ -190,6 +194,33 @@ static int run_doctor(const struct line *line)
 	return ill > 0 ? EXIT_FAILED : 0;
 }
 
+/* ---- token ---- */
+
+/* Makes one, with its entry for auth.tokens. The daemon never sees the token itself: its configuration has the hash. */
+static void print_token(const char *name, bool is_json)
+{
+	char token[sizeof(TOKEN_PREFIX) + (TOKEN_BYTES * 4 + 2) / 3] = TOKEN_PREFIX;
+	unsigned char secret[TOKEN_BYTES];
+	unsigned char hash[EVP_MAX_MD_SIZE];
+	char hex[HASH_BYTES * 2 + 1];
+	unsigned int hash_bytes = 0;
+	size_t length = strlen(TOKEN_PREFIX);
+
+	random_bytes(secret, sizeof(secret));
+	length += text_base64url(secret, sizeof(secret), token + length);
+	CHECK(length < sizeof(token));
+	token[length] = '\0';
+	CHECK(EVP_Digest(token, length, hash, &hash_bytes, EVP_sha256(), NULL) == 1);
+	CHECK(hash_bytes == HASH_BYTES);
+	text_to_hex(hash, HASH_BYTES, hex);
+	if (is_json)
+		printf("{\"name\":\"%s\",\"token\":\"%s\",\"sha256\":\"%s\"}\n", name, token, hex);
+	else
+		printf("For the client, shown this once:\n  %s\n"
+		       "For auth.tokens in the configuration:\n  - {name: %s, sha256: %s}\n",
+		       token, name, hex);
+}
+
 static int run_token(const struct line *line)
 {
 	const char *name = line->name != NULL ? line->name : "client";
@@ -199,7 +230,7 @@ static int run_token(const struct line *line)
 		return line_refuse_usage("usage: mcpgatectl token new [--name NAME]");
 	if (!line_is_plain(name))
 		return line_refuse_usage("a name may only have letters, digits, - and _");
-	token_print(name, line->is_json);
+	print_token(name, line->is_json);
 	return 0;
 }
 

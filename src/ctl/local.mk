@@ -16,15 +16,10 @@ mcpgatectl_SOURCES = $(MCPGATECTL_GRID) \
 	src/ctl/mcp_client.c src/ctl/mcp_client.h \
 	src/ctl/offers.c src/ctl/offers.h \
 	src/ctl/pins.c src/ctl/pins.h \
-	src/ctl/probe.c src/ctl/probe.h \
 	src/ctl/reload.c src/ctl/reload.h \
 	src/ctl/show.c src/ctl/show.h \
-	src/ctl/token.c src/ctl/token.h \
 	src/ctl/tools.c src/ctl/tools.h \
 	src/ctl/top.c src/ctl/top.h \
-	src/ctl/walk.c src/ctl/walk.h \
-	src/ctl/walk_issuer.c \
-	src/ctl/walk_token.c \
 	src/ctl/web.c src/ctl/web.h
 mcpgatectl_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"
 mcpgatectl_LDADD = src/mcp/libmcp.a $(KEEPER_LIBS) $(CURL_LIBS)

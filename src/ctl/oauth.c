@@ -1,21 +1,649 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps up to the resource's metadata, and their order. RFC 9728, RFC 6750 */
+/*
+ * The steps of a client's way, and their order: at the end the way to the resource's metadata, before it what the
+ * steps ask for, an authorization server, and a token. RFC 9728, RFC 6750
+ */
 #include "ctl/oauth.h"
 
+#include <curl/curl.h>
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <curl/curl.h>
+#include <time.h>
 
 #include "auth/document.h"
 #include "auth/fetch.h"
+#include "auth/issuer_metadata.h"
+#include "auth/jwk.h"
+#include "auth/jwt.h"
 #include "auth/url.h"
+#include "base/check.h"
 #include "base/mem.h"
 #include "ctl/challenge.h"
 #include "ctl/escape.h"
 #include "ctl/finding.h"
-#include "ctl/walk.h"
+#include "ctl/mcp_client.h"
+#include "ctl/web.h"
+
+struct walk {
+	const char *url;
+	const char *token; /* or NULL */
+	struct slice ca;   /* as in web_question */
+	bool is_loopback;  /* the URL is loopback, so what it leads to may be as well */
+	const char *ill;   /* the first failure, or NULL; see finding.h */
+	bool is_static;    /* no OAuth is offered; tokens are distributed by hand */
+	bool is_by_hand;   /* some authorization server does not register clients by itself */
+	char *resource;    /* the resource that tokens must be for; NULL: not known */
+	char *scope;       /* to be requested; NULL: not stated */
+	json_t *issuers;   /* array of strings, or NULL */
+	json_t *keys;      /* by issuer: those that could be read */
+};
+
+/* ---- questions that several steps ask ---- */
+
+/*
+ * Candidate number `at`, from 0, for the address of the document that belongs to `text`; owned by
+ * the caller. NULL after the last.
+ */
+typedef char *walk_address_fn(const char *text, size_t at);
+
+/*
+ * GETs a JSON document. Returns a reference owned by the caller; or NULL, and appends the cause to
+ * `why`. *is_down_r: nobody answered, so there is no point in trying other addresses there.
+ */
+static json_t *walk_get(const struct walk *walk, const char *url, struct buf *why, bool *is_down_r)
+{
+	const struct web_question question = {
+		.url = url, .method = "GET", .ca = walk->ca, .may_loopback = walk->is_loopback
+	};
+	struct error err = { ERROR_NONE, "" };
+	struct web_answer answer;
+	json_t *document = NULL;
+
+	web_ask(&question, &answer);
+	*is_down_r = answer.status == 0;
+	if (answer.status == 0)
+		buf_printf(why, "%s: %s", url, buf_terminate(&answer.error));
+	else if (answer.status >= 300 && answer.status < 400)
+		buf_printf(why, "%s: status %d, a redirect to %s, which clients do not follow", url,
+			   answer.status, answer.location);
+	else if (answer.status != 200)
+		buf_printf(why, "%s: status %d", url, answer.status);
+	else
+		document = document_parse(buf_slice(&answer.body), &err);
+	if (answer.status == 200 && document == NULL)
+		buf_printf(why, "%s: it is not a JSON object (%s)", url, err.text);
+	CHECK(document == NULL || answer.status == 200);
+	web_answer_fini(&answer);
+	return document;
+}
+
+/*
+ * As walk_get, trying one address after the other; *address_r is the last one tried, owned by the
+ * caller.
+ */
+static json_t *walk_get_first(const struct walk *walk, walk_address_fn *address_of,
+			      const char *text, struct buf *why, char **address_r)
+{
+	json_t *document = NULL;
+	bool is_down = false;
+	char *address;
+
+	*address_r = NULL;
+	for (size_t at = 0; document == NULL && !is_down; at++) {
+		address = address_of(text, at);
+		if (address == NULL)
+			break;
+		if (at > 0)
+			buf_append_str(why, "; ");
+		document = walk_get(walk, address, why, &is_down);
+		free(*address_r);
+		*address_r = address;
+	}
+	return document;
+}
+
+/* Appends the texts of an array, separated by spaces. */
+static void walk_append_texts(struct buf *out, const json_t *array)
+{
+	size_t before = out->len;
+
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		const char *text = json_string_value(json_array_get(array, i));
+
+		if (text != NULL)
+			buf_printf(out, "%s%s", out->len > before ? " " : "", text);
+	}
+}
+
+/* ---- initialize ---- */
+
+/* NULL if the text is no response. */
+static json_t *parse_response(struct slice text)
+{
+	struct error err;
+	json_t *message = document_parse(text, &err);
+
+	if (json_object_get(message, "result") != NULL || json_object_get(message, "error") != NULL)
+		return message;
+	json_decref(message);
+	return NULL;
+}
+
+static json_t *find_response(struct slice body)
+{
+	json_t *message = parse_response(body);
+
+	while (message == NULL && body.n > 0) {
+		struct slice line = slice_cut(&body, '\n');
+
+		if (line.n > 0 && line.p[line.n - 1] == '\r')
+			line.n--;
+		if (slice_has_prefix(line, SLICE_LIT("data:")))
+			message = parse_response(slice_of(line.p + 5, line.n - 5));
+	}
+	return message;
+}
+
+static bool has_response(struct slice body)
+{
+	json_t *message = find_response(body);
+
+	json_decref(message);
+	return message != NULL;
+}
+
+/* Sends initialize, with the token or without. The caller owns the answer. */
+static void walk_initialize(const struct walk *walk, const char *token, struct web_answer *answer_r)
+{
+	json_t *message = json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method",
+				    "initialize", "params", mcp_client_hello());
+	char *text = json_dumps(message, JSON_COMPACT);
+	struct web_question question = { .url = walk->url,
+					 .method = "POST",
+					 .body = slice_str(text),
+					 .token = token,
+					 .ca = walk->ca,
+					 .may_loopback = walk->is_loopback,
+					 .is_enough = has_response };
+	struct web_answer ignored;
+
+	web_ask(&question, answer_r);
+	if (answer_r->status == 200 && answer_r->session[0] != '\0') {
+		question.method = "DELETE"; /* nothing stays behind */
+		question.body = slice_of(NULL, 0);
+		question.session = answer_r->session;
+		question.is_enough = NULL;
+		web_ask(&question, &ignored);
+		web_answer_fini(&ignored);
+	}
+	free(text);
+	json_decref(message);
+}
+
+/*
+ * The result of initialize in the answer's body, JSON or events; owned by the caller. NULL: there
+ * is none.
+ */
+static json_t *walk_result(const struct web_answer *answer)
+{
+	json_t *message = find_response(buf_slice(&answer->body));
+	json_t *result = json_object_get(message, "result");
+
+	result = document_string(result, "protocolVersion") != NULL ? json_incref(result) : NULL;
+	json_decref(message);
+	return result;
+}
+
+/*
+ * Prints an ok finding that says which server answered, from the `result` of initialize; the text
+ * begins with `before`.
+ */
+static void walk_print_server(const char *what, const char *before, const json_t *result)
+{
+	const json_t *info = json_object_get(result, "serverInfo");
+	const char *name = document_string(info, "name");
+	const char *version = document_string(info, "version");
+
+	finding_print("ok", what, "%s%s %s, revision %s", before, name != NULL ? name : "?",
+		      version != NULL ? version : "?", document_string(result, "protocolVersion"));
+}
+
+/*
+ * ---- an authorization server ----
+ *
+ * One authorization server: its metadata, what a client needs there, its keys. RFC 8414, RFC 
+ * 7636, RFC 7591
+ */
+
+#define KINDS_MAX 8
+
+/* NULL: there is none, and that was said. */
+static json_t *examine_metadata(struct walk *walk, const char *issuer)
+{
+	struct error err = { ERROR_NONE, "" };
+	struct buf why = { 0 };
+	json_t *document = NULL;
+	char *address = NULL;
+
+	if (url_check_ours(slice_str(issuer), &err) < 0) {
+		finding_fail(&walk->ill, "issuer", "%s: %s", issuer, err.text);
+		return NULL;
+	}
+	document = walk_get_first(walk, issuer_metadata_url, issuer, &why, &address);
+	if (document == NULL) {
+		finding_fail(&walk->ill, "issuer", "%s", buf_terminate(&why));
+	} else if (issuer_metadata_check(document, issuer, &err) < 0) {
+		finding_fail(&walk->ill, "issuer", "the metadata of %s cannot be used: %s", issuer,
+			     err.text);
+		json_decref(document);
+		document = NULL;
+	} else {
+		finding_print("ok", "issuer", "%s", issuer);
+	}
+	free(address);
+	buf_fini(&why);
+	return document;
+}
+
+/* ---- what a client needs ---- */
+
+static void examine_endpoints(struct walk *walk, const json_t *document)
+{
+	static const char *const names[] = { "authorization_endpoint", "token_endpoint" };
+	const json_t *types = json_object_get(document, "response_types_supported");
+	struct buf bad = { 0 };
+	struct buf good = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *address = document_string(document, names[i]);
+		struct url url;
+
+		if (address == NULL)
+			buf_printf(&bad, "%sthere is no %s", bad.len > 0 ? "; " : "", names[i]);
+		else if (url_parse(slice_str(address), &url) < 0 ||
+			 (!url_is_https(&url) && !url_is_loopback(&url)))
+			buf_printf(&bad, "%sthe %s is not an https URL: %s",
+				   bad.len > 0 ? "; " : "", names[i], address);
+		else
+			buf_printf(&good, "%s%s", good.len > 0 ? ", " : "", address);
+	}
+	if (!document_lists(types, SLICE_LIT("code")))
+		buf_printf(&bad, "%sresponse_types_supported does not list code",
+			   bad.len > 0 ? "; " : "");
+	if (bad.len > 0)
+		finding_fail(&walk->ill, "endpoints", "%s", buf_terminate(&bad));
+	else
+		finding_print("ok", "endpoints", "%s", buf_terminate(&good));
+	buf_fini(&bad);
+	buf_fini(&good);
+}
+
+static void examine_pkce(struct walk *walk, const json_t *document)
+{
+	const json_t *methods = json_object_get(document, "code_challenge_methods_supported");
+
+	if (document_lists(methods, SLICE_LIT("S256")))
+		finding_print("ok", "pkce", "S256");
+	else
+		finding_fail(&walk->ill, "pkce",
+			     "code_challenge_methods_supported %s; MCP clients give up without it",
+			     methods != NULL ? "does not list S256" : "is missing");
+}
+
+static void examine_registration(struct walk *walk, const json_t *document)
+{
+	static const char documents[] = "by client id metadata documents";
+	bool has_documents =
+		json_is_true(json_object_get(document, "client_id_metadata_document_supported"));
+	const char *endpoint = document_string(document, "registration_endpoint");
+
+	walk->is_by_hand |= !has_documents && endpoint == NULL;
+	if (endpoint != NULL)
+		finding_print("ok", "register", "%s%sdynamic, at %s",
+			      has_documents ? documents : "", has_documents ? ", or " : "",
+			      endpoint);
+	else if (has_documents)
+		finding_print("ok", "register", "%s", documents);
+	else
+		finding_print("warn", "register",
+			      "neither dynamic nor %s: each client must be registered there by "
+			      "hand, and given its id",
+			      documents);
+}
+
+/* ---- keys ---- */
+
+struct kind {
+	const char *name;
+	size_t count;
+};
+
+static void count_kind(struct kind kinds[KINDS_MAX], const json_t *key)
+{
+	const char *name = document_string(key, "crv");
+
+	if (name == NULL)
+		name = document_string(key, "kty");
+	if (name == NULL)
+		name = "without a kind";
+	for (size_t i = 0; i < KINDS_MAX; i++) {
+		if (kinds[i].name == NULL)
+			kinds[i].name = name;
+		if (strcmp(kinds[i].name, name) == 0) {
+			kinds[i].count++;
+			return;
+		}
+	}
+}
+
+static void judge_keys(struct walk *walk, const char *issuer, json_t *document)
+{
+	const json_t *keys = json_object_get(document, "keys");
+	struct kind kinds[KINDS_MAX] = { { NULL, 0 } };
+	struct error err = { ERROR_NONE, "" };
+	struct jwk_set set;
+	struct buf text = { 0 };
+
+	if (jwk_set_parse(document, ALGORITHM_ALL, &set, &err) < 0) {
+		finding_fail(&walk->ill, "keys", "no key can be used: %s", err.text);
+		return;
+	}
+	buf_printf(&text, "%zu", json_array_size(keys));
+	for (size_t i = 0; i < json_array_size(keys); i++)
+		count_kind(kinds, json_array_get(keys, i));
+	for (size_t i = 0; i < KINDS_MAX && kinds[i].name != NULL; i++)
+		buf_printf(&text, "%s %zu %s", i > 0 ? "," : ":", kinds[i].count, kinds[i].name);
+	if (set.skipped > 0)
+		buf_printf(&text, "; %zu cannot verify tokens", set.skipped);
+	finding_print("ok", "keys", "%s", buf_terminate(&text));
+	json_object_set(walk->keys, issuer, document);
+	jwk_set_fini(&set);
+	buf_fini(&text);
+}
+
+static void walk_issuer(struct walk *walk, const char *issuer)
+{
+	json_t *document = examine_metadata(walk, issuer);
+	const char *address = document_string(document, "jwks_uri");
+	struct buf why = { 0 };
+	json_t *keys;
+	bool is_down;
+
+	if (document == NULL)
+		return;
+	examine_endpoints(walk, document);
+	examine_pkce(walk, document);
+	examine_registration(walk, document);
+	if (address == NULL) {
+		finding_print(
+			"warn", "keys",
+			"no jwks_uri: its tokens can be checked only by asking it (introspection)");
+	} else {
+		keys = walk_get(walk, address, &why, &is_down);
+		if (keys == NULL)
+			finding_fail(&walk->ill, "keys", "%s", buf_terminate(&why));
+		else
+			judge_keys(walk, issuer, keys);
+		json_decref(keys);
+		buf_fini(&why);
+	}
+	json_decref(document);
+}
+
+/*
+ * ---- a token ----
+ *
+ * * A token: what it says of itself, who has signed it, and what the server says of it. Its
+ * claims are warnings, for the server's configuration may take other audiences; an expired
+ * token, or one with a wrong signature, has failed.
+ */
+
+#define SOON_S 60
+#define IDS_BYTES 400 /* of the ids that are listed, about */
+
+static const char *verdict_of(bool is_good)
+{
+	return is_good ? "ok" : "warn";
+}
+
+/* ---- claims ---- */
+
+static void judge_issuer(const struct walk *walk, const json_t *claims)
+{
+	struct slice issuer = document_text(claims, "iss");
+	bool is_good = document_lists(walk->issuers, issuer);
+
+	finding_print(verdict_of(is_good), "token", "iss: %s%s",
+		      issuer.p != NULL ? issuer.p : "missing",
+		      is_good ? "" : ", which is not one of the resource's authorization servers");
+}
+
+static bool names_resource(const struct walk *walk, const json_t *audience)
+{
+	const char *text = json_string_value(audience);
+
+	return text != NULL && walk->resource != NULL &&
+	       url_is_same_resource(slice_str(text), slice_str(walk->resource));
+}
+
+static void judge_audience(const struct walk *walk, const json_t *claims)
+{
+	const json_t *audience = json_object_get(claims, "aud");
+	char *text = audience != NULL ? json_dumps(audience, JSON_ENCODE_ANY) : NULL;
+	const char *shown = text != NULL ? text : "missing";
+	bool is_good = names_resource(walk, audience);
+
+	for (size_t i = 0; i < json_array_size(audience); i++)
+		is_good |= names_resource(walk, json_array_get(audience, i));
+	if (is_good)
+		finding_print("ok", "token", "aud: %s", shown);
+	else
+		finding_print(
+			"warn", "token",
+			"aud: %s, not %s: it is for somebody else; the client must ask for it with "
+			"resource=, and the authorization server must honour that",
+			shown, walk->resource != NULL ? walk->resource : "the resource");
+	free(text);
+}
+
+static void judge_time(struct walk *walk, const json_t *claims)
+{
+	const json_t *end = json_object_get(claims, "exp");
+	const json_t *begin = json_object_get(claims, "nbf");
+	double now_s = (double)time(NULL);
+	double left_s = json_number_value(end) - now_s;
+	double early_s = json_number_value(begin) - now_s;
+
+	if (!json_is_number(end))
+		finding_print("warn", "token", "exp: missing, so it would never expire");
+	else if (left_s <= 0)
+		finding_fail(&walk->ill, "token",
+			     "exp: it expired %.0f s ago; or this machine's clock is wrong",
+			     -left_s);
+	else
+		finding_print(verdict_of(left_s > SOON_S), "token", "exp: good for another %.0f s",
+			      left_s);
+	if (json_is_number(begin) && early_s > 0)
+		finding_fail(&walk->ill, "token",
+			     "nbf: not valid for another %.0f s; or a clock is wrong", early_s);
+}
+
+/* `scope`, or the `scp` of some servers: a text or an array. */
+static void judge_scope(const struct walk *walk, const json_t *claims)
+{
+	struct slice asked = walk->scope != NULL ? slice_str(walk->scope) : slice_of(NULL, 0);
+	const json_t *scopes = json_object_get(claims, "scope");
+	struct buf missing = { 0 };
+	struct buf given = { 0 };
+
+	if (scopes == NULL)
+		scopes = json_object_get(claims, "scp");
+	if (json_is_string(scopes))
+		buf_append_str(&given, json_string_value(scopes));
+	walk_append_texts(&given, scopes);
+	while (asked.n > 0) {
+		struct slice scope = slice_cut(&asked, ' ');
+		struct slice rest = buf_slice(&given);
+		bool is_there = scope.n == 0;
+
+		while (rest.n > 0 && !is_there)
+			is_there = slice_is_equal(slice_cut(&rest, ' '), scope);
+		if (!is_there)
+			buf_printf(&missing, " %.*s", SLICE_ARG(scope));
+	}
+	finding_print(verdict_of(missing.len == 0), "token", "scope: %s%s%s",
+		      given.len > 0 ? buf_terminate(&given) : "none",
+		      missing.len > 0 ? "; requested but missing:" : "", buf_terminate(&missing));
+	buf_fini(&missing);
+	buf_fini(&given);
+}
+
+/* ---- the signature ---- */
+
+/* Says which keys the issuer has instead of the one that the token asks for. */
+static void fail_without_key(struct walk *walk, const struct jwt *jwt, const json_t *document)
+{
+	const json_t *keys = json_object_get(document, "keys");
+	struct slice id = jwt_key_id(jwt);
+	const char *algorithm = jwt->algorithm->name;
+	const char *others;
+	struct buf ids = { 0 };
+	bool is_there = false;
+
+	for (size_t i = 0; i < json_array_size(keys); i++) {
+		struct slice other = document_text(json_array_get(keys, i), "kid");
+
+		is_there |= id.n > 0 && slice_is_equal(other, id);
+		if (other.p != NULL && ids.len < IDS_BYTES)
+			buf_printf(&ids, "%s%s", ids.len > 0 ? ", " : "", other.p);
+	}
+	others = ids.len > 0 ? buf_terminate(&ids) : "none has an id";
+	if (is_there)
+		finding_fail(&walk->ill, "token", "signature: the issuer's key %.*s is not for %s",
+			     SLICE_ARG(id), algorithm);
+	else if (id.n > 0)
+		finding_fail(&walk->ill, "token",
+			     "signature: its kid is %.*s, and the issuer has no such key: %s",
+			     SLICE_ARG(id), others);
+	else
+		finding_fail(
+			&walk->ill, "token",
+			"signature: it has no kid, and there is not exactly one key for %s: %s",
+			algorithm, others);
+	buf_fini(&ids);
+}
+
+/* Only an issuer of the resource was asked for its keys. */
+static void judge_signature(struct walk *walk, const struct jwt *jwt)
+{
+	const char *issuer = document_string(jwt->claims, "iss");
+	const json_t *document = issuer != NULL ? json_object_get(walk->keys, issuer) : NULL;
+	struct slice id = jwt_key_id(jwt);
+	struct slice shown = id.n > 0 ? id : SLICE_LIT("without id");
+	struct error err = { ERROR_NONE, "" };
+	const struct jwk *key;
+	struct jwk_set set;
+
+	CHECK(jwt->algorithm != NULL); /* the header has been checked */
+	if (document == NULL || jwk_set_parse(document, ALGORITHM_ALL, &set, &err) < 0) {
+		finding_print("warn", "token",
+			      "signature: not checked, because there are no keys of its issuer");
+		return;
+	}
+	key = jwk_set_find(&set, id, jwt->algorithm);
+	if (key == NULL)
+		fail_without_key(walk, jwt, document);
+	else if (jwt_is_signed_by(jwt, key->key))
+		finding_print("ok", "token", "signature: %s by the issuer's key %.*s",
+			      jwt->algorithm->name, SLICE_ARG(shown));
+	else
+		finding_fail(&walk->ill, "token",
+			     "signature: %s by the issuer's key %.*s, and it is wrong: the token "
+			     "was changed, or the key was replaced under the same id",
+			     jwt->algorithm->name, SLICE_ARG(shown));
+	jwk_set_fini(&set);
+}
+
+/* Causes are not printed where they could quote the token. */
+static void examine_claims(struct walk *walk)
+{
+	struct verdict verdict;
+	struct jwt jwt;
+
+	if (jwt_parse(slice_str(walk->token), &jwt, &verdict) < 0) {
+		finding_print("ok", "token",
+			      "it is not a JWT, so only the servers know what is in it");
+		return;
+	}
+	judge_issuer(walk, jwt.claims);
+	if (jwt_check_header(&jwt, ALGORITHM_ALL, jwt_access_token_types, &verdict) < 0)
+		finding_fail(&walk->ill, "token", "%s; is it an access token?", verdict.cause);
+	else
+		judge_signature(walk, &jwt);
+	judge_audience(walk, jwt.claims);
+	judge_time(walk, jwt.claims);
+	judge_scope(walk, jwt.claims);
+	jwt_fini(&jwt);
+}
+
+/* ---- what the server says ---- */
+
+static void explain_refusal(const struct web_answer *answer, struct buf *text)
+{
+	struct challenge challenge;
+
+	CHECK(answer->status != 0);
+	challenge_parse(buf_slice(&answer->challenge), &challenge);
+	if (answer->status == 401)
+		buf_append_str(text, "401: the server does not accept this token");
+	else if (answer->status == 403 && challenge.error != NULL)
+		buf_append_str(text, "403: the token is good, but not for this");
+	else if (answer->status == 403)
+		buf_append_str(text, "403: the owner of this token may not use this server");
+	else if (answer->status == 503)
+		buf_append_str(
+			text,
+			"503: the server cannot check the token now; perhaps it cannot reach the "
+			"authorization server");
+	else
+		buf_printf(text, "status %d, and no answer to initialize", answer->status);
+	if (challenge.error != NULL)
+		buf_printf(text, " (%s%s%s)", challenge.error,
+			   challenge.error_description != NULL ? ": " : "",
+			   challenge.error_description != NULL ? challenge.error_description : "");
+	if (answer->status == 403 && challenge.scope != NULL)
+		buf_printf(text, "; it needs the scope %s", challenge.scope);
+	challenge_fini(&challenge);
+}
+
+static void walk_token(struct walk *walk)
+{
+	struct web_answer answer;
+	struct buf text = { 0 };
+	json_t *result = NULL;
+
+	CHECK(walk->token != NULL);
+	if (!walk->is_static) /* else the server alone knows what it is */
+		examine_claims(walk);
+	walk_initialize(walk, walk->token, &answer);
+	if (answer.status == 200)
+		result = walk_result(&answer);
+	if (result != NULL) {
+		walk_print_server("answer", "with this token: ", result);
+	} else {
+		if (answer.status == 0)
+			buf_append_slice(&text, buf_slice(&answer.error));
+		else
+			explain_refusal(&answer, &text);
+		finding_fail(&walk->ill, "answer", "%s", buf_terminate(&text));
+		buf_fini(&text);
+	}
+	json_decref(result);
+	web_answer_fini(&answer);
+}
 
 #define TOKEN_BYTES_MAX (64 * 1024)
 #define CA_BYTES_MAX (1024 * 1024)
