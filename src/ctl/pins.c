@@ -5,24 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/document.h"
 #include "base/mem.h"
 #include "base/slice.h"
 #include "ctl/escape.h"
-#include "ctl/text_table.h"
 
 #define CONTEXT_LINES 2
 
-static struct slice text_of(const json_t *object, const char *member)
-{
-	const json_t *string = json_object_get(object, member);
-
-	return slice_of(json_string_value(string), json_string_length(string));
-}
-
 bool pins_is_wanted(const json_t *pin, const char *name)
 {
-	return text_of(pin, "digest").n > 0 &&
-	       (name == NULL || slice_is_equal(text_of(pin, "name"), slice_str(name)));
+	return document_text(pin, "digest").n > 0 &&
+	       (name == NULL || slice_is_equal(document_text(pin, "name"), slice_str(name)));
 }
 
 /* ---- the difference ---- */
@@ -105,27 +98,28 @@ static void print_difference(struct slice old, struct slice new)
 /* As they are, where no difference can be seen otherwise (in the last of many digits, say). */
 static void write_both(const json_t *pin, char **old_r, char **new_r)
 {
-	*old_r = write_indented(text_of(pin, "approved"));
-	*new_r = write_indented(text_of(pin, "waiting"));
+	*old_r = write_indented(document_text(pin, "approved"));
+	*new_r = write_indented(document_text(pin, "waiting"));
 	if (*old_r == NULL || *new_r == NULL || strcmp(*old_r, *new_r) != 0)
 		return;
 	free(*old_r);
 	free(*new_r);
-	*old_r = mem_dup_slice(text_of(pin, "approved"));
-	*new_r = mem_dup_slice(text_of(pin, "waiting"));
+	*old_r = mem_dup_slice(document_text(pin, "approved"));
+	*new_r = mem_dup_slice(document_text(pin, "waiting"));
 }
 
 void pins_show_difference(const json_t *pin)
 {
 	char *old, *new;
-	bool is_new = slice_is_equal(text_of(pin, "state"), SLICE_LIT("new"));
-	bool is_withheld = slice_is_equal(text_of(pin, "until_approved"), SLICE_LIT("withheld"));
+	bool is_new = slice_is_equal(document_text(pin, "state"), SLICE_LIT("new"));
+	bool is_withheld =
+		slice_is_equal(document_text(pin, "until_approved"), SLICE_LIT("withheld"));
 	struct buf head = { 0 };
 
 	write_both(pin, &old, &new);
-	buf_printf(&head, "%.*s: the %.*s %.*s is %.*s, and %s", SLICE_ARG(text_of(pin, "server")),
-		   SLICE_ARG(text_of(pin, "kind")), SLICE_ARG(text_of(pin, "name")),
-		   SLICE_ARG(text_of(pin, "state")),
+	buf_printf(&head, "%.*s: the %.*s %.*s is %.*s, and %s",
+		   SLICE_ARG(document_text(pin, "server")), SLICE_ARG(document_text(pin, "kind")),
+		   SLICE_ARG(document_text(pin, "name")), SLICE_ARG(document_text(pin, "state")),
 		   is_withheld ? "withheld until it is approved" : "passed on (pin: warn)");
 	escape_print(stdout, "", buf_slice(&head), "");
 	if (new == NULL)
@@ -152,22 +146,24 @@ static void print_gone(const json_t *pin)
 {
 	struct buf text = { 0 };
 
-	buf_printf(&text, "%.*s: the %.*s %.*s is gone", SLICE_ARG(text_of(pin, "server")),
-		   SLICE_ARG(text_of(pin, "kind")), SLICE_ARG(text_of(pin, "name")));
+	buf_printf(&text, "%.*s: the %.*s %.*s is gone", SLICE_ARG(document_text(pin, "server")),
+		   SLICE_ARG(document_text(pin, "kind")), SLICE_ARG(document_text(pin, "name")));
 	escape_print(stdout, "", buf_slice(&text), "");
 	buf_fini(&text);
 }
 
 static void print_shadow(const json_t *shadow)
 {
-	bool is_mention = slice_is_equal(text_of(shadow, "by"), SLICE_LIT("description"));
+	bool is_mention = slice_is_equal(document_text(shadow, "by"), SLICE_LIT("description"));
 	struct buf text = { 0 };
 
 	buf_printf(&text, "%.*s: the %.*s %.*s %s the tool %.*s of %.*s",
-		   SLICE_ARG(text_of(shadow, "server")), SLICE_ARG(text_of(shadow, "kind")),
-		   SLICE_ARG(text_of(shadow, "name")),
+		   SLICE_ARG(document_text(shadow, "server")),
+		   SLICE_ARG(document_text(shadow, "kind")),
+		   SLICE_ARG(document_text(shadow, "name")),
 		   is_mention ? "has a description that names" : "has the name of",
-		   SLICE_ARG(text_of(shadow, "tool")), SLICE_ARG(text_of(shadow, "other")));
+		   SLICE_ARG(document_text(shadow, "tool")),
+		   SLICE_ARG(document_text(shadow, "other")));
 	escape_print(stdout, "", buf_slice(&text), "");
 	buf_fini(&text);
 }

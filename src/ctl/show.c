@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "auth/document.h"
 #include "base/buf.h"
 #include "base/check.h"
 #include "config/quantity.h"
@@ -18,6 +19,9 @@
 /* The numbers, which stand to the right, come last. */
 enum kind {
 	KIND_TEXT,
+	KIND_OFFER,       /* a text of a server, which may be missing */
+	KIND_DESCRIPTION, /* likewise; its first line is enough to choose by */
+	KIND_ARGUMENTS,   /* an array of names; those that may be left out in brackets */
 	KIND_FLAG,
 	KIND_DATE, /* milliseconds since 1970 */
 	KIND_COUNT,
@@ -65,13 +69,6 @@ static uint64_t number_of(const json_t *object, const char *member)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
-static struct slice text_of(const json_t *object, const char *member)
-{
-	const json_t *string = json_object_get(object, member);
-
-	return slice_of(json_string_value(string), json_string_length(string));
-}
-
 static void append_date(struct buf *out, uint64_t ms)
 {
 	char text[QUANTITY_TEXT_MAX];
@@ -80,18 +77,45 @@ static void append_date(struct buf *out, uint64_t ms)
 	buf_append_str(out, text);
 }
 
+static void append_arguments(struct buf *out, const json_t *arguments)
+{
+	for (size_t i = 0; i < json_array_size(arguments); i++) {
+		const json_t *argument = json_array_get(arguments, i);
+		bool is_required = json_is_true(json_object_get(argument, "required"));
+
+		buf_append_str(out, i > 0 ? " " : "");
+		buf_append_str(out, is_required ? "" : "[");
+		buf_append_slice(out, document_text(argument, "name"));
+		buf_append_str(out, is_required ? "" : "]");
+	}
+}
+
+/* What a server offers, blank if it is missing. */
+static void append_offer(struct buf *out, const json_t *row, const struct column *column)
+{
+	struct slice text = document_text(row, column->member);
+
+	if (column->kind == KIND_ARGUMENTS)
+		append_arguments(out, json_object_get(row, column->member));
+	else
+		buf_append_slice(out,
+				 column->kind == KIND_DESCRIPTION ? slice_cut(&text, '\n') : text);
+}
+
 static void append_value(struct buf *out, const json_t *row, const struct column *column)
 {
 	const json_t *value = json_object_get(row, column->member);
 	uint64_t number = number_of(row, column->member);
 
 	if (column->kind == KIND_PROCESS &&
-	    slice_is_equal(text_of(row, "state"), SLICE_LIT("asleep")))
+	    slice_is_equal(document_text(row, "state"), SLICE_LIT("asleep")))
 		buf_append_str(out, "asleep");
+	else if (column->kind >= KIND_OFFER && column->kind <= KIND_ARGUMENTS)
+		append_offer(out, row, column);
 	else if (value == NULL || json_is_null(value))
 		buf_append_char(out, '-');
 	else if (column->kind == KIND_TEXT && json_is_string(value))
-		buf_append_slice(out, text_of(row, column->member));
+		buf_append_slice(out, document_text(row, column->member));
 	else if (column->kind == KIND_FLAG)
 		buf_append_str(out, json_is_true(value) ? "yes" : "no");
 	else if (column->kind == KIND_DATE)
@@ -156,9 +180,9 @@ static void print_failure(const json_t *server)
 
 	if (number_of(server, "failures_in_a_row") == 0)
 		return;
-	buf_append_slice(&text, text_of(server, "name"));
+	buf_append_slice(&text, document_text(server, "name"));
 	buf_append_str(&text, " is failing: ");
-	buf_append_slice(&text, text_of(failure, "error"));
+	buf_append_slice(&text, document_text(failure, "error"));
 	buf_append_str(&text, " (");
 	append_age(&text, now_ms > at_ms ? now_ms - at_ms : 0);
 	buf_append_str(&text, " ago); next try ");
@@ -179,7 +203,7 @@ static void print_start(const json_t *server)
 
 	if (!json_is_integer(json_object_get(server, "starting_ms")))
 		return;
-	buf_append_slice(&text, text_of(server, "name"));
+	buf_append_slice(&text, document_text(server, "name"));
 	buf_append_str(&text, " is starting: no answer to the handshake for ");
 	append_age(&text, number_of(server, "starting_ms"));
 	escape_print(stdout, "", buf_slice(&text), "");
@@ -189,14 +213,14 @@ static void print_start(const json_t *server)
 /* Likewise: what keeps in a server that has a sandbox. */
 static void print_sandbox(const json_t *server)
 {
-	struct slice lacking = text_of(server, "sandbox_lacks");
+	struct slice lacking = document_text(server, "sandbox_lacks");
 	struct buf text = { 0 };
 
-	if (text_of(server, "sandbox").n == 0)
+	if (document_text(server, "sandbox").n == 0)
 		return;
-	buf_append_slice(&text, text_of(server, "name"));
+	buf_append_slice(&text, document_text(server, "name"));
 	buf_append_str(&text, " is in a sandbox: ");
-	buf_append_slice(&text, text_of(server, "sandbox"));
+	buf_append_slice(&text, document_text(server, "sandbox"));
 	if (lacking.n > 0) {
 		buf_append_str(&text, "; the kernel lacks ");
 		buf_append_slice(&text, lacking);
@@ -212,10 +236,10 @@ static void print_waiting_pins(const json_t *server)
 
 	if (count == 0)
 		return;
-	buf_append_slice(&text, text_of(server, "name"));
+	buf_append_slice(&text, document_text(server, "name"));
 	buf_printf(&text, " has %llu definition%s that wait%s for approval: mcpgatectl pins ",
 		   (unsigned long long)count, count == 1 ? "" : "s", count == 1 ? "s" : "");
-	buf_append_slice(&text, text_of(server, "name"));
+	buf_append_slice(&text, document_text(server, "name"));
 	escape_print(stdout, "", buf_slice(&text), "");
 	buf_fini(&text);
 }
@@ -241,14 +265,14 @@ static void append_count(struct buf *out, uint64_t count, const char *noun, cons
 /* A line, where there is an audit. */
 static void print_audit(const json_t *audit)
 {
-	struct slice error = text_of(audit, "last_error");
+	struct slice error = document_text(audit, "last_error");
 	bool works = json_is_true(json_object_get(audit, "works"));
 	struct buf text = { 0 };
 
 	if (!json_is_object(audit))
 		return;
 	buf_append_str(&text, "audit to ");
-	buf_append_slice(&text, text_of(audit, "to"));
+	buf_append_slice(&text, document_text(audit, "to"));
 	buf_append_str(&text, works ? " works" : " fails");
 	if (!works && json_is_true(json_object_get(audit, "required")))
 		buf_append_str(&text, ", and calls are refused (audit.required)");
@@ -265,13 +289,14 @@ void show_status(const json_t *report)
 	struct buf text = { 0 };
 
 	buf_append_str(&text, "mcpgated ");
-	buf_append_slice(&text, text_of(report, "version"));
+	buf_append_slice(&text, document_text(report, "version"));
 	buf_append_str(&text, ": ");
-	buf_append_slice(&text, text_of(report, "state"));
+	buf_append_slice(&text, document_text(report, "state"));
 	/* How long it has been up, not how long it drains. */
-	buf_append_str(&text, slice_is_equal(text_of(report, "state"), SLICE_LIT("draining")) ?
-				      ", up for " :
-				      " for ");
+	buf_append_str(&text,
+		       slice_is_equal(document_text(report, "state"), SLICE_LIT("draining")) ?
+			       ", up for " :
+			       " for ");
 	append_age(&text, number_of(report, "uptime_ms"));
 	append_count(&text, number_of(report, "connections"), "connection", "s");
 	buf_printf(&text, ", %llu of", (unsigned long long)number_of(report, "sessions"));
@@ -368,95 +393,51 @@ void show_log_line(const json_t *line)
 
 	localtime_r(&at, &local);
 	strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &local);
-	escape_append(&text, text_of(line, "text"), "\t");
+	escape_append(&text, document_text(line, "text"), "\t");
 	printf("%s.%03d [%llu] %s\n", stamp, (int)(at_ms % 1000),
 	       (unsigned long long)number_of(line, "pid"), buf_terminate(&text));
 	fflush(stdout);
 	buf_fini(&text);
 }
 
-/* The first line of a description is enough to choose by. */
-static void add_description(struct text_table *table, const json_t *item)
-{
-	struct slice text = text_of(item, "description");
-
-	text_table_add(table, slice_cut(&text, '\n'));
-}
-
 void show_tools(const json_t *tools)
 {
-	static const struct text_table_column heads[] = { { "TOOL", false },
-							  { "DESCRIPTION", false } };
-	struct text_table table;
+	static const struct column columns[] = {
+		{ "TOOL", "name", KIND_OFFER },
+		{ "DESCRIPTION", "description", KIND_DESCRIPTION },
+	};
 
-	text_table_init(&table, heads, ARRAY_LEN(heads));
-	for (size_t i = 0; i < json_array_size(tools); i++) {
-		text_table_add(&table, text_of(json_array_get(tools, i), "name"));
-		add_description(&table, json_array_get(tools, i));
-	}
-	text_table_print(&table, stdout);
-	text_table_fini(&table);
-}
-
-/* Those that may be missing in brackets. */
-static void append_arguments(struct buf *out, const json_t *arguments)
-{
-	for (size_t i = 0; i < json_array_size(arguments); i++) {
-		const json_t *argument = json_array_get(arguments, i);
-		bool is_required = json_is_true(json_object_get(argument, "required"));
-
-		buf_append_str(out, i > 0 ? " " : "");
-		buf_append_str(out, is_required ? "" : "[");
-		buf_append_slice(out, text_of(argument, "name"));
-		buf_append_str(out, is_required ? "" : "]");
-	}
+	print_rows(tools, columns, ARRAY_LEN(columns));
 }
 
 void show_prompts(const json_t *prompts)
 {
-	static const struct text_table_column heads[] = { { "PROMPT", false },
-							  { "ARGUMENTS", false },
-							  { "DESCRIPTION", false } };
-	struct text_table table;
+	static const struct column columns[] = {
+		{ "PROMPT", "name", KIND_OFFER },
+		{ "ARGUMENTS", "arguments", KIND_ARGUMENTS },
+		{ "DESCRIPTION", "description", KIND_DESCRIPTION },
+	};
 
-	text_table_init(&table, heads, ARRAY_LEN(heads));
-	for (size_t i = 0; i < json_array_size(prompts); i++) {
-		const json_t *prompt = json_array_get(prompts, i);
-		struct buf arguments = { 0 };
-
-		append_arguments(&arguments, json_object_get(prompt, "arguments"));
-		text_table_add(&table, text_of(prompt, "name"));
-		text_table_add(&table, buf_slice(&arguments));
-		add_description(&table, prompt);
-		buf_fini(&arguments);
-	}
-	text_table_print(&table, stdout);
-	text_table_fini(&table);
+	print_rows(prompts, columns, ARRAY_LEN(columns));
 }
 
-static void add_resources(struct text_table *table, const json_t *resources, const char *uri)
-{
-	for (size_t i = 0; i < json_array_size(resources); i++) {
-		const json_t *resource = json_array_get(resources, i);
-
-		text_table_add(table, text_of(resource, uri));
-		text_table_add(table, text_of(resource, "name"));
-		text_table_add(table, text_of(resource, "mimeType"));
-		add_description(table, resource);
-	}
-}
-
+/* A template is a row as a resource is, with its pattern as the URI. */
 void show_resources(const json_t *resources, const json_t *templates)
 {
-	static const struct text_table_column heads[] = { { "URI OR TEMPLATE", false },
-							  { "NAME", false },
-							  { "TYPE", false },
-							  { "DESCRIPTION", false } };
-	struct text_table table;
+	static const struct column columns[] = {
+		{ "URI OR TEMPLATE", "uri", KIND_OFFER },
+		{ "NAME", "name", KIND_OFFER },
+		{ "TYPE", "mimeType", KIND_OFFER },
+		{ "DESCRIPTION", "description", KIND_DESCRIPTION },
+	};
+	json_t *rows = json_copy((json_t *)(uintptr_t)resources);
 
-	text_table_init(&table, heads, ARRAY_LEN(heads));
-	add_resources(&table, resources, "uri");
-	add_resources(&table, templates, "uriTemplate");
-	text_table_print(&table, stdout);
-	text_table_fini(&table);
+	for (size_t i = 0; i < json_array_size(templates); i++) {
+		json_t *row = json_copy(json_array_get(templates, i));
+
+		json_object_set(row, "uri", json_object_get(row, "uriTemplate"));
+		json_array_append_new(rows, row);
+	}
+	print_rows(rows, columns, ARRAY_LEN(columns));
+	json_decref(rows);
 }
