@@ -114,6 +114,7 @@ const struct option options_table[] = {
 	       .help = "Every connection must begin with a PROXY protocol header, version 1 or 2, "
 		       "and counts as coming from the client that the header names. Make sure "
 		       "that only the proxy can connect."),
+
 	SECTION("admin", .help = "What the operator connects to."),
 	OPTION("admin.address", TEXT, TOP(admin_address), .def = "auto", .form = form_admin,
 	       .help = "unix:PATH: the socket for mcpgatectl, accessible only to the daemon's "
@@ -138,6 +139,7 @@ const struct option options_table[] = {
 	       .help = "The SHA-256 of a token in hexadecimal, as printed by mcpgatectl token "
 		       "new. Whoever enters the token on that page may end sessions, restart "
 		       "servers, decide on pins and stop the daemon."),
+
 	OPTION("public_url", SLICE, AUTH(public_url), .form = form_public_url,
 	       .example = "https://mcp.example.com", .otherwise = "none",
 	       .help = "Where clients reach the gateway if not at a listen address: an origin, "
@@ -159,6 +161,7 @@ const struct option options_table[] = {
 		       "remove X-Forwarded-For. From anyone else these headers are ignored. A "
 		       "proxy on another machine that is not listed gets the share of a single "
 		       "address (limits.connections)."),
+
 	SECTION("auth", .help = "Who may call."),
 	OPTION("auth.mode", ENUM, AUTH(mode), .def = "none",
 	       CHOICES({ "none", AUTHORIZATION_NONE }, { "token", AUTHORIZATION_TOKEN },
@@ -371,6 +374,7 @@ const struct option options_table[] = {
 	       .help = "A response that asks for more scopes also names those that the token "
 		       "already has: many clients request exactly the scopes that are named and "
 		       "would lose the others."),
+
 	GROUP("roles",
 	      RELATIONS(NEEDS("auth.mode", .words = "token oauth",
 			      .why = "roles are given to tokens")),
@@ -417,6 +421,7 @@ const struct option options_table[] = {
 	OPTION("roles.NAME.templates.deny", LISTS, ROLE(kinds[PERMISSION_TEMPLATE].deny),
 	       .form = form_template, .example = "{github: [\"repo://private/*\"]}",
 	       .otherwise = "none", .help = "Like deny, for resource templates, by uriTemplate."),
+
 	SECTION("limits", .help = "What one client, or all of them together, may use."),
 	OPTION("limits.connections", COUNT, TOP(http.max_connections), .def = "10000", .min = "1",
 	       .max = "1000000",
@@ -468,6 +473,7 @@ const struct option options_table[] = {
 	       .min = "1ms", .max = "1d",
 	       .help = "A connection without a request is closed after this time, or earlier if "
 		       "limits.connections is reached."),
+
 	SECTION("sessions", .help = "Sessions of clients that begin with initialize."),
 	OPTION("sessions.idle_timeout", DURATION, TOP(sessions.idle_ms), .def = "1h", .min = "1ms",
 	       .max = "365d",
@@ -484,6 +490,7 @@ const struct option options_table[] = {
 	       .help = "How long an HTTP+SSE client (2024-11-05) that lost its connection may "
 		       "reconnect and continue its session; after that the session ends. 0: the "
 		       "session ends with the connection."),
+
 	SECTION("streams", .help = "Responses sent as event streams."),
 	OPTION("streams.keepalive", DURATION, TOP(frontend.keepalive_ms), .def = "15s",
 	       .min = "1ms", .max = "55s",
@@ -525,6 +532,7 @@ const struct option options_table[] = {
 	       .help = "When a client that lost its connection is asked to reconnect. If the "
 		       "daemon closes the stream, the client is told a random time between this "
 		       "and twice this."),
+
 	OPTION("drain_delay", DURATION, TOP(drain_delay_ms), .def = "0", .min = "0", .max = "1h",
 	       .help = "When the daemon stops, /readyz answers 503 for this long before anything "
 		       "ends, so that load balancers stop sending traffic; everything else is "
@@ -535,6 +543,7 @@ const struct option options_table[] = {
 	       .max = "1d",
 	       .help = "When the daemon stops, how long calls in flight may continue and slow "
 		       "clients may take to read their answers."),
+
 	SECTION("audit",
 		.help = "Records of what was decided about requests and how they ended, one JSON "
 			"object per line. See mcpgated.yaml(5), Audit."),
@@ -557,6 +566,7 @@ const struct option options_table[] = {
 	       .help = "Each call is also recorded before it is passed on, and is refused (503) "
 		       "while the daemon cannot write records or 1 MiB of them is waiting. "
 		       "Otherwise calls continue, and lost records are counted."),
+
 	SECTION("traces", .help = "What tracing systems are told about calls."),
 	SECTION("traces.otlp",
 		.help = "Sends spans of calls to an OpenTelemetry collector, over OTLP/HTTP with "
@@ -600,6 +610,7 @@ const struct option options_table[] = {
 	OPTION("traces.otlp.service_name", TEXT, TOP(traces.exporter.service_name),
 	       .def = "mcpgated", RELATIONS(IDLE_UNLESS("traces.otlp.endpoint")),
 	       .help = "The service.name of the spans."),
+
 	SECTION("log", .help = "The daemon's own log."),
 	OPTION("log.level", ENUM, TOP(log_level), .def = "info",
 	       CHOICES({ "error", LOG_LEVEL_ERROR }, { "warn", LOG_LEVEL_WARN },
@@ -625,10 +636,12 @@ const struct option options_table[] = {
 	       .help = "stderr, journal (standard error that systemd collects), or the absolute "
 		       "path of a file, which must not be in a directory that a sandboxed server "
 		       "may write to."),
+
 	GROUP("defaults",
 	      .help = "Any key of a server, for all servers that do not set it themselves. "
 		      "Variables in env and times in tool_timeout are merged with the server's "
 		      "own."),
+
 	GROUP("servers",
 	      .help = "The MCP servers to run, by name: lowercase letters, digits, '-' and '_'."),
 	OPTION("servers.NAME.command", TEXT, SERVER(command), .form = form_without_claims, REQUIRED,
@@ -708,6 +721,7 @@ const struct option options_table[] = {
 		       "answers to its requests, it is sent progress every 20 s, for each of "
 		       "those requests that has a progress token. For servers that wait longer "
 		       "when they receive progress, and would give up after a minute without it."),
+
 	SECTION("servers.NAME.pool", .help = "Its processes."),
 	OPTION("servers.NAME.pool.max", COUNT, SERVER(conf.pool_max), RULE, .def = "64", .min = "1",
 	       .max = "100000", .help = "Maximum number of processes."),
@@ -775,6 +789,7 @@ const struct option options_table[] = {
 	       .min = "0", .max = "365d",
 	       .help = "At this age a shared process gets no more calls, and is stopped when it "
 		       "has finished those it has. 0: never."),
+
 	SECTION("servers.NAME.start", RULE, .help = "How a process is started."),
 	OPTION("servers.NAME.start.timeout", DURATION, SERVER(conf.start_timeout_ms), RULE,
 	       .def = "60s", .min = "1ms", .max = "1h",
@@ -831,6 +846,7 @@ const struct option options_table[] = {
 		       "challenge that names the missing scopes, so that a client can get them: "
 		       "the challenge depends on the name alone and does not reveal whether there "
 		       "is such a tool."),
+
 	SECTION("servers.NAME.tools", .help = "Its tools."),
 	OPTION("servers.NAME.tools.scopes", LISTS, SERVER(conf.needs.by_name[PERMISSION_TOOL]),
 	       RULE, .form = form_scope, .name_form = form_tool,
@@ -882,6 +898,7 @@ const struct option options_table[] = {
 	OPTION("servers.NAME.tools.limits[].concurrency", COUNT, TOOL_LIMIT(limit.concurrency),
 	       .min = "1", .max = "100000", .example = "1", .otherwise = "any number",
 	       .help = "How many of them may be in flight; see the server's concurrency."),
+
 	SECTION("servers.NAME.prompts", .help = "Its prompts."),
 	OPTION("servers.NAME.prompts.scopes", LISTS, SERVER(conf.needs.by_name[PERMISSION_PROMPT]),
 	       RULE, .form = form_scope, .name_form = form_prompt,
@@ -898,6 +915,7 @@ const struct option options_table[] = {
 	       SERVER(conf.permissions.kinds[PERMISSION_PROMPT].deny), RULE, .def = "[]",
 	       .form = form_prompt, .example = "[\"internal_*\"]",
 	       .help = "Exceptions to allow: deny wins."),
+
 	SECTION("servers.NAME.templates", RULE, .help = "Its resource templates."),
 	OPTION("servers.NAME.templates.allow", TEXTS,
 	       SERVER(conf.permissions.kinds[PERMISSION_TEMPLATE].allow), RULE, .def = "[\"*\"]",
@@ -908,6 +926,7 @@ const struct option options_table[] = {
 	       SERVER(conf.permissions.kinds[PERMISSION_TEMPLATE].deny), RULE, .def = "[]",
 	       .form = form_template, .example = "[\"db:///*\"]",
 	       .help = "Exceptions to allow: deny wins."),
+
 	SECTION("servers.NAME.rate", RULE,
 		.help = "How often each caller may call it. A caller is a principal, or without a "
 			"token an address (all of this machine count as one). Calls are all "
@@ -947,6 +966,7 @@ const struct option options_table[] = {
 		       "reported as well. Pins apply to the server, for all its callers: not for "
 		       "servers that show each caller different definitions. They are kept in the "
 		       "state directory, by server name."),
+
 	SECTION("servers.NAME.sanitize", RULE,
 		.help = "Control and invisible characters in what it writes: in every string of "
 			"results, lists, errors, notifications and requests, including member "
@@ -1034,11 +1054,13 @@ const struct option options_table[] = {
 	OPTION("servers.NAME.tool_timeout", TIMEOUTS, SERVER(conf.tool_timeouts), RULE,
 	       .min = "1ms", .max = "7d", .example = "{deploy: 10m}", .otherwise = "none",
 	       .help = "request_timeout for single tools."),
+
 	SECTION("servers.NAME.stop", RULE, .help = "How a process is stopped."),
 	OPTION("servers.NAME.stop.grace", DURATION, SERVER(conf.stop_grace_ms), RULE, .def = "5s",
 	       .min = "0", .max = "10m", .help = "From closing its standard input to SIGTERM."),
 	OPTION("servers.NAME.stop.term", DURATION, SERVER(conf.stop_term_ms), RULE, .def = "5s",
 	       .min = "0", .max = "10m", .help = "From SIGTERM to SIGKILL."),
+
 	SECTION("servers.NAME.resources", RULE,
 		.help = "Resource limits for each of its processes together with everything that "
 			"process starts. All except open_files require a cgroup (version 2) of "
@@ -1077,6 +1099,7 @@ const struct option options_table[] = {
 	       SERVER(conf.permissions.kinds[PERMISSION_RESOURCE].deny), RULE, .def = "[]",
 	       .form = form_resource, .example = "[\"file:///srv/private/*\"]",
 	       .help = "Exceptions to allow: deny wins."),
+
 	SECTION("servers.NAME.sandbox",
 		.help = "What it, and everything it starts, can reach. See mcpgated.yaml(5), "
 			"Sandbox."),
