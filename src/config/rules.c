@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "config/address.h"
 #include "config/variables.h"
+#include "config/difference.h"
 #include "config/problem.h"
 #include "config/quantity.h"
 #include "config/relations.h"
@@ -160,13 +161,9 @@ static void check_hierarchy(const struct config *config, const struct tree *auth
 	}
 }
 
-/* Whether there is one. */
 static bool has_server(const struct config *config, struct slice name)
 {
-	for (size_t i = 0; i < config->server_count; i++)
-		if (slice_is_equal(slice_str(config->servers[i].conf.name), name))
-			return true;
-	return false;
+	return config_find_server(config, name.p) < config->server_count;
 }
 
 /* Patterns by server; * stands for all servers. */
