@@ -214,7 +214,7 @@ servers:
     resources: {open_files: 1048576}
     sandbox: {mode: landlock, read: [/nonexistent/read]}
 """)
-    expected = [("9:5", "unknown key 'comand'"), ("13:11", "servers.two.pool: "), ("3:24", "tls.certificate: /nonexistent.crt: "),
+    expected = [("9:5", "unknown key 'comand'"), ("13:17", "servers.two.pool.min: "), ("3:24", "tls.certificate: /nonexistent.crt: "),
                 ("5:8", "servers.one.cwd: /nonexistent/usual: "), ("12:10", "servers.two.cwd: ~/two: "), ("12:10", "~ is not expanded"),
                 ("16:11", "servers.three.user: "), ("18:37", "servers.three.sandbox.read: /nonexistent/read: "),
                 ("8:14", "servers.one.command: 'nonexistent-command'")]
@@ -275,7 +275,7 @@ MISTAKES = [
     ("servers:\n  a: {command: cat, pool: {max: many}}\n",
      ["2:33: servers.a.pool.max: must be a whole number, not 'many'"]),
     ("servers:\n  a: {command: cat, pool: {min: 9, max: 2}}\n",
-     ["2:27: servers.a.pool: pool.min must not be more than pool.max"]),
+     ["2:33: servers.a.pool.min: pool.min must not be more than pool.max"]),
     ("servers:\n  a: {command: cat, enabled: yes}\n",
      ["2:30: servers.a.enabled: must be true or false, not 'yes'"]),
     ("servers:\n  a: {command: cat, path: mcp}\n",
