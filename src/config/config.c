@@ -375,7 +375,7 @@ struct config *config_load(const struct config_request *request, struct config_p
 		replace_auth(&context, root, request->token_file);
 	if (root != NULL) {
 		context.writers.next = survey = load_survey(root);
-		config = load_draft(&context, root);
+		config = load_draft(&context, root, NULL);
 		check_all_tls(&context, config, root);
 	}
 	if (root != NULL && request->check != NULL)
@@ -405,7 +405,9 @@ struct config *config_read_next(struct slice text, const struct config *before, 
 	struct tree *root = yaml_read(text, "memory file", err);
 
 	if (root != NULL)
-		config = load_after(&context, root, before);
+		config = load_draft(&context, root, before);
+	if (problems.count > 0)
+		config_free(&config);
 	if (config != NULL)
 		rule_places_read(&config->rule_places, places);
 	if (root != NULL && config == NULL)

@@ -447,8 +447,8 @@ static void check_whole(const struct types_context *context, const struct tree *
 			       "'servers: {}'");
 }
 
-static struct config *load_all(const struct types_context *context, const struct tree *root,
-			       const struct config *before)
+struct config *load_draft(const struct types_context *context, const struct tree *root,
+			  const struct config *before)
 {
 	struct config *config = mem_zalloc(sizeof(*config));
 
@@ -511,22 +511,11 @@ struct config *load_survey(const struct tree *root)
 	return config;
 }
 
-struct config *load_draft(const struct types_context *context, const struct tree *root)
+struct config *load_tree(const struct types_context *context, const struct tree *root)
 {
-	return load_all(context, root, NULL);
-}
-
-struct config *load_after(const struct types_context *context, const struct tree *root,
-			  const struct config *before)
-{
-	struct config *config = load_all(context, root, before);
+	struct config *config = load_draft(context, root, NULL);
 
 	if (context->problems->count > 0)
 		config_free(&config);
 	return config;
-}
-
-struct config *load_tree(const struct types_context *context, const struct tree *root)
-{
-	return load_after(context, root, NULL);
 }

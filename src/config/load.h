@@ -17,17 +17,13 @@
  */
 struct config *load_tree(const struct types_context *context, const struct tree *root) must_check;
 /*
- * The same for text that was checked before, in a process that goes on: roles and scopes that
- * `before` also has keep their numbers (roles_reserve, scope_table_add), and no number changes its
- * meaning. This may run out of numbers.
- */
-struct config *load_after(const struct types_context *context, const struct tree *root,
-			  const struct config *before) must_check;
-/*
  * The same, but also returns a configuration with problems; values that could not be read have
- * their defaults. Never NULL.
+ * their defaults. Never NULL. In a process that goes on, roles and scopes that `before` also has keep
+ * their numbers (roles_keep_numbers, scope_table_add), and no number changes its meaning. This may run
+ * out of numbers. `before` may be NULL.
  */
-struct config *load_draft(const struct types_context *context, const struct tree *root);
+struct config *load_draft(const struct types_context *context, const struct tree *root,
+			  const struct config *before) must_check;
 /* Reads only what servers may do (sandbox, enabled). Reports no problems and reads no files. */
 struct config *load_survey(const struct tree *root) must_check;
 
