@@ -14,7 +14,6 @@ src_config_libconfig_a_SOURCES = \
 	src/config/places.c src/config/places.h \
 	src/config/problem.c src/config/problem.h \
 	src/config/quantity.c src/config/quantity.h \
-	src/config/records.h \
 	src/config/relations.c src/config/relations.h \
 	src/config/rules.c src/config/rules.h \
 	src/config/secret.c src/config/secret.h \
