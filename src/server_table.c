@@ -18,62 +18,7 @@
 
 _Static_assert(GENERATION_KEPT_MS > 2 * VERIFIER_WAIT_MS, "an inquiry is over by then");
 
-struct generation {
-	struct list link;
-	struct config *config;
-	size_t users;            /* rows that are made of it, or have its rules */
-	uint64_t replaced_at_ms; /* 0: it is in use */
-};
-
-/* ---- configurations ---- */
-
-static struct generation *generation_at(struct list *node)
-{
-	return container_of(node, struct generation, link);
-}
-
-static struct generation *generation_new(struct server_table *table, struct config *config)
-{
-	struct generation *generation = mem_zalloc(sizeof(*generation));
-
-	generation->config = config;
-	if (!list_is_empty(&table->generations))
-		generation_at(table->generations.prev)->replaced_at_ms = clock_now_ms();
-	list_append(&table->generations, &generation->link);
-	return generation;
-}
-
-static void generation_free(struct generation *generation)
-{
-	CHECK(generation->users == 0);
-	list_remove(&generation->link);
-	config_free(&generation->config);
-	free(generation);
-}
-
-static void set_generation(struct generation **place, struct generation *generation)
-{
-	if (generation != NULL)
-		generation->users++;
-	if (*place != NULL)
-		(*place)->users--;
-	*place = generation;
-}
-
 /* ---- rows ---- */
-
-static bool has_name(const struct server_row *row, const char *name)
-{
-	return row->name != NULL && strcmp(row->name, name) == 0;
-}
-
-static const struct config_server *find_server(const struct config *config, const char *name)
-{
-	for (size_t i = 0; i < config->server_count; i++)
-		if (config->servers[i].enabled && strcmp(config->servers[i].conf.name, name) == 0)
-			return &config->servers[i];
-	return NULL;
-}
 
 /* What a configuration says of paths stays what it was for those that are made of another one. */
 static void take_endpoint_rules(struct endpoint *endpoint, const struct endpoint *from,
@@ -101,31 +46,32 @@ static bool has_other_rules(const struct server_row *row, const struct generatio
 				      config_find_server(now, row->name)) != CONFIG_SAME;
 }
 
-static void row_take_rules(struct server_table *table, size_t number, struct generation *generation,
+static void row_take_rules(struct server_table *table, size_t number,
 			   const struct config_server *from)
 {
+	const struct config_server *own = &table->slots.table.servers[number];
+	struct generation *generation = server_slots_generation(&table->slots);
 	struct server *server = &table->servers[number];
 	struct server_row *row = &table->rows[number];
-	const struct config_server *own = find_server(row->processes->config, row->name);
 
-	CHECK(own != NULL);
 	server_take_rules(server, &from->conf, has_other_rules(row, generation));
 	take_endpoint_rules(&table->endpoints[number], &from->endpoint, &own->endpoint, server);
-	set_generation(&row->rules, generation);
+	server_slots_hold(&row->rules, generation);
 }
 
 /* What the next scrape sees goes on from what the last has seen. */
 static void share_stats(struct server_table *table, size_t number)
 {
 	for (size_t i = 0; i < table->count; i++)
-		if (i != number && has_name(&table->rows[i], table->rows[number].name)) {
+		if (i != number && table->rows[i].name != NULL &&
+		    strcmp(table->rows[i].name, table->rows[number].name) == 0) {
 			server_share_stats(&table->servers[number], &table->servers[i]);
 			return;
 		}
 }
 
-static void row_make(struct server_table *table, struct generation *generation,
-		     struct config_server *from, const struct gateway_server *given)
+static void row_make(struct server_table *table, const struct config_server *from,
+		     const struct gateway_server *given)
 {
 	struct server_row *row = &table->rows[given->number];
 	struct server *server = &table->servers[given->number];
@@ -133,8 +79,7 @@ static void row_make(struct server_table *table, struct generation *generation,
 
 	CHECK(row->name == NULL && given->number < SERVERS_MAX);
 	row->name = mem_strdup(from->conf.name);
-	set_generation(&row->processes, generation);
-	set_generation(&row->rules, generation);
+	server_slots_hold(&row->rules, server_slots_generation(&table->slots));
 	sandbox_describe(from, table->landlock, &conf.confinement);
 	conf.name = row->name;
 	conf.fleet = &table->fleet;
@@ -145,35 +90,34 @@ static void row_make(struct server_table *table, struct generation *generation,
 	table->endpoints[given->number] = from->endpoint;
 	table->endpoints[given->number].server = server;
 	table->endpoints[given->number].place.permissions = &server->conf.permissions;
-	if (table->count <= given->number)
-		table->count = given->number + 1;
 }
 
 /* One that is in use stays as it is but for its rules; what it is made of is equal, and so the old text can go. */
-static void row_keep(struct server_table *table, struct generation *generation,
-		     const struct config_server *from, uint32_t number)
+static void row_keep(struct server_table *table, const struct config_server *from, uint32_t number)
 {
 	struct endpoint *endpoint = &table->endpoints[number];
 
 	table->servers[number].conf.claims = from->conf.claims;
-	set_generation(&table->rows[number].processes, generation);
-	row_take_rules(table, number, generation, from);
+	row_take_rules(table, number, from);
 	endpoint->path = from->endpoint.path;
 	endpoint->sse_path = from->endpoint.sse_path;
 	endpoint->message_path = from->endpoint.message_path;
 	endpoint->arguments.paths.base = from->endpoint.arguments.paths.base;
 }
 
+static void row_fini(struct server_table *table, size_t number)
+{
+	server_fini(&table->servers[number]);
+	server_slots_hold(&table->rows[number].rules, NULL);
+	free(table->rows[number].name);
+}
+
 static void row_free(struct server_table *table, size_t number)
 {
-	struct server_row *row = &table->rows[number];
-
-	LOG(SERVER_RETIRED, LOG_STR("server", row->name));
-	server_fini(&table->servers[number]);
-	set_generation(&row->processes, NULL);
-	set_generation(&row->rules, NULL);
-	free(row->name);
-	memset(row, 0, sizeof(*row));
+	LOG(SERVER_RETIRED, LOG_STR("server", table->rows[number].name));
+	row_fini(table, number);
+	server_slots_free_one(&table->slots, number);
+	memset(&table->rows[number], 0, sizeof(table->rows[number]));
 	memset(&table->servers[number], 0, sizeof(table->servers[number]));
 	memset(&table->endpoints[number], 0, sizeof(table->endpoints[number]));
 	spawner_release(table->spawner, (uint32_t)number);
@@ -181,77 +125,65 @@ static void row_free(struct server_table *table, size_t number)
 
 /* ---- those that are retired ---- */
 
-static bool is_retired(const struct server_table *table, size_t number)
+static struct server_table *table_of(const struct server_slots *slots)
 {
-	return table->rows[number].name != NULL && table->servers[number].is_retired;
+	return container_of(slots, struct server_table, slots);
 }
 
-/* Of one name: where there are too many, the sessions of the oldest end. */
-static void bound_retired(struct server_table *table, const char *name)
+/* Of one that is on its way out nobody has a session. */
+static bool is_used(const struct server_slots *slots, uint32_t number)
 {
-	size_t count = 0, oldest = SERVERS_MAX;
-
-	for (size_t i = 0; i < table->count; i++) {
-		if (!is_retired(table, i) || !has_name(&table->rows[i], name) ||
-		    table->servers[i].users == 0)
-			continue; /* of one that is on its way out nobody has a session */
-		count++;
-		if (oldest == SERVERS_MAX ||
-		    table->rows[i].retired_number < table->rows[oldest].retired_number)
-			oldest = i;
-	}
-	if (count > SERVER_TABLE_RETIRED_MAX)
-		router_end_sessions_of(table->router, &table->servers[oldest], REASON_RETIRED);
+	return table_of(slots)->servers[number].users > 0;
 }
+
+static void on_over(struct server_slots *slots, uint32_t number)
+{
+	struct server_table *table = table_of(slots);
+
+	router_end_sessions_of(table->router, &table->servers[number], REASON_RETIRED);
+}
+
+/* Their time is that of the configuration; the keeper has a reserve. */
+static const struct server_slots_conf slots_conf = {
+	.retiring_max = SERVER_TABLE_RETIRED_MAX,
+	.kept_ms = GENERATION_KEPT_MS,
+	.is_used = is_used,
+	.on_over = on_over,
+};
 
 static void row_retire(struct server_table *table, size_t number, bool is_removed)
 {
-	struct server_row *row = &table->rows[number];
-
-	row->retired_at_ms = clock_now_ms();
-	row->retired_number = ++table->retired;
-	row->is_removed = is_removed;
-	table->servers[number].pin_memory = NULL;
-	router_retire_server(table->router, &table->servers[number]);
-	if (is_removed)
-		kept_sessions_forget_server(&table->router->kept_sessions, slice_str(row->name));
-	bound_retired(table, row->name);
-}
-
-static void sweep_row(struct server_table *table, size_t number)
-{
-	const struct server_row *row = &table->rows[number];
 	struct server *server = &table->servers[number];
 
-	if (row->is_removed && clock_now_ms() - row->retired_at_ms >= table->drain_ms)
-		router_end_sessions_of(table->router, server, REASON_RETIRED);
-	if (!server_is_unused(server))
-		return;
-	row_free(table, number);
-	table->on_change();
+	server->pin_memory = NULL;
+	router_retire_server(table->router, server);
+	if (is_removed)
+		kept_sessions_forget_server(&table->router->kept_sessions,
+					    slice_str(table->rows[number].name));
+}
+
+/* Ends what is over; later again, if there is anything that a reload has replaced. */
+static void table_do_due(struct server_table *table)
+{
+	bool is_due = server_slots_do_due(&table->slots) < UINT64_MAX;
+
+	for (size_t i = 0; i < table->count; i++)
+		is_due |= table->servers[i].is_retired;
+	if (is_due)
+		timer_start(table->loop, &table->sweep, SWEEP_MS);
 }
 
 /* Not at once: what is freed may be on the stack. */
 static void on_sweep(struct timer *timer)
 {
 	struct server_table *table = container_of(timer, struct server_table, sweep);
-	bool is_due = false;
 
 	for (size_t i = 0; i < table->count; i++)
-		if (is_retired(table, i))
-			sweep_row(table, i);
-	LIST_FOREACH_SAFE(node, &table->generations) {
-		struct generation *generation = generation_at(node);
-
-		if (generation->replaced_at_ms > 0 && generation->users == 0 &&
-		    clock_now_ms() - generation->replaced_at_ms >= GENERATION_KEPT_MS)
-			generation_free(generation);
-	}
-	for (size_t i = 0; i < table->count; i++)
-		is_due |= is_retired(table, i);
-	is_due |= table->generations.next != table->generations.prev;
-	if (is_due)
-		timer_start(table->loop, &table->sweep, SWEEP_MS);
+		if (table->servers[i].is_retired && server_is_unused(&table->servers[i])) {
+			row_free(table, i);
+			table->on_change();
+		}
+	table_do_due(table);
 }
 
 /* ---- whole ---- */
@@ -267,74 +199,89 @@ void server_table_init(struct server_table *table, struct router *router, struct
 	table->servers = mem_zalloc(SERVERS_MAX * sizeof(*table->servers));
 	table->endpoints = mem_zalloc(SERVERS_MAX * sizeof(*table->endpoints));
 	table->rows = mem_zalloc(SERVERS_MAX * sizeof(*table->rows));
-	list_init(&table->generations);
+	server_slots_init(&table->slots, &slots_conf);
 	timer_init(&table->sweep, on_sweep);
 }
 
 void server_table_fini(struct server_table *table)
 {
+	struct config *config;
+
 	timer_stop(&table->sweep);
-	for (size_t i = 0; i < table->count; i++) {
-		if (table->rows[i].name == NULL)
-			continue;
-		server_fini(&table->servers[i]);
-		set_generation(&table->rows[i].processes, NULL);
-		set_generation(&table->rows[i].rules, NULL);
-		free(table->rows[i].name);
-	}
-	while (!list_is_empty(&table->generations))
-		generation_free(generation_at(table->generations.next));
+	for (size_t i = 0; i < table->count; i++)
+		if (table->rows[i].name != NULL)
+			row_fini(table, i);
+	config = server_slots_fini(&table->slots);
+	config_free(&config);
 	free(table->servers);
 	free(table->endpoints);
 	free(table->rows);
 }
 
-/* What is not of the generation any more is retired; but what the operator says of who may use what holds there, too. */
-static void retire_others(struct server_table *table, struct generation *generation)
+/* What the operator says of who may use what holds for those that are retired, too. */
+static void retire_others(struct server_table *table)
 {
-	for (size_t i = 0; i < table->count; i++) {
-		struct server_row *row = &table->rows[i];
-		const struct config_server *same;
+	const struct server_slots *slots = &table->slots;
 
-		if (row->name == NULL || row->processes == generation)
+	for (size_t i = 0; i < table->count; i++) {
+		uint32_t same;
+
+		if (table->rows[i].name == NULL || slots->slots[i].state == SERVER_SLOT_CURRENT)
 			continue;
-		same = find_server(generation->config, row->name);
-		if (same != NULL)
-			row_take_rules(table, i, generation, same);
+		same = server_slots_find_name(slots, table->rows[i].name);
+		if (same < SERVERS_MAX)
+			row_take_rules(table, i, &slots->table.servers[same]);
 		if (!table->servers[i].is_retired)
-			row_retire(table, i, same == NULL);
-		else if (same == NULL && !row->is_removed)
-			row->retired_at_ms = clock_now_ms();
-		row->is_removed = same == NULL;
+			row_retire(table, i, same == SERVERS_MAX);
 	}
+}
+
+/* What was not enabled nobody has. */
+static void free_released(struct server_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (server_slots_is_released(&table->slots, i))
+			server_slots_free_one(&table->slots, i);
+}
+
+static void slots_use(struct server_slots *slots, struct config *config,
+		      const struct gateway_server *given)
+{
+	uint32_t *numbers = mem_alloc((config->server_count + 1) * sizeof(*numbers));
+
+	for (size_t i = 0; i < config->server_count; i++)
+		numbers[i] = given[i].number;
+	server_slots_use(slots, config, numbers);
+	free(numbers);
 }
 
 void server_table_use(struct server_table *table, struct config *config,
 		      const struct gateway_server *given)
 {
-	struct generation *generation = generation_new(table, config);
 	bool *is_new = mem_zalloc((config->server_count + 1) * sizeof(*is_new));
 
+	slots_use(&table->slots, config, given);
+	table->count = table->slots.table.server_count;
 	table->fleet.max = config->max_processes;
-	table->drain_ms = config->drain_timeout_ms;
 	for (size_t i = 0; i < config->server_count; i++) {
-		struct config_server *from = &config->servers[i];
+		const struct config_server *from = &config->servers[i];
 
 		if (!from->enabled)
 			continue;
 		is_new[i] = table->rows[given[i].number].name == NULL;
 		if (is_new[i])
-			row_make(table, generation, from, &given[i]);
+			row_make(table, from, &given[i]);
 		else
-			row_keep(table, generation, from, given[i].number);
+			row_keep(table, from, given[i].number);
 	}
-	retire_others(table, generation);
+	retire_others(table);
 	for (size_t i = 0; i < config->server_count; i++)
 		if (is_new[i])
 			router_start_server(table->router, &table->servers[given[i].number]);
 	free(is_new);
-	if (table->generations.next != table->generations.prev)
-		timer_start(table->loop, &table->sweep, SWEEP_MS);
+	server_slots_bound(&table->slots);
+	free_released(table);
+	table_do_due(table);
 }
 
 size_t server_table_count_children(const struct server_table *table)

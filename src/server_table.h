@@ -3,7 +3,8 @@
  * All servers of the gateway: those of the configuration in use, and those that reloads have
  * replaced, as long as they have sessions. Each is at the index that the keeper assigned. A
  * configuration stays in memory as long as any of these servers, or anything begun under it, may
- * point into it. architecture.md, "Reload".
+ * point into it. Which servers are in use, and how long the others stay, is keeper/server_slots: here is what the
+ * gateway makes of them. architecture.md, "Reload".
  */
 #ifndef MCPGATED_SERVER_TABLE_H
 #define MCPGATED_SERVER_TABLE_H
@@ -11,26 +12,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/list.h"
 #include "config/config.h"
 #include "endpoint/frontend.h"
 #include "io/loop.h"
 #include "keeper/gateway_entry.h"
+#include "keeper/server_slots.h"
 #include "process/server.h"
 #include "router/router.h"
 
 /* Retired servers kept per name; beyond this, the sessions of the oldest end. */
 #define SERVER_TABLE_RETIRED_MAX 8
 
-struct generation;
-
 struct server_row {
-	char *name;                   /* NULL: there is none at this index */
-	struct generation *processes; /* the configuration that its processes come from */
-	struct generation *rules;     /* the configuration that its rules come from */
-	uint64_t retired_at_ms;
-	uint64_t retired_number; /* in order of retirement */
-	bool is_removed;         /* no other server has its name */
+	char *name;               /* NULL: there is none at this index */
+	struct generation *rules; /* the configuration that its rules come from */
 };
 
 struct server_table {
@@ -39,14 +34,12 @@ struct server_table {
 	struct router *router;
 	struct fleet fleet;
 	int landlock;
+	struct server_slots slots;
 	struct server *servers;     /* SERVERS_MAX, like the next; without a name: unused */
 	struct endpoint *endpoints; /* without a server: unused */
 	struct server_row *rows;
-	size_t count; /* indexes used so far */
-	uint64_t retired;
-	struct list generations; /* the last one is in use */
+	size_t count;            /* indexes used so far */
 	struct timer sweep;      /* frees what is no longer referred to */
-	uint64_t drain_ms;       /* how long sessions of a removed server may finish */
 	void (*on_change)(void); /* a server was freed */
 };
 

@@ -778,7 +778,8 @@ int keeper_run(struct config **config, const struct config_request *request,
 	keeper.request = request;
 	keeper.programs = programs;
 	keeper.log_fd = -1;
-	server_slots_init(&keeper.slots, *config);
+	server_slots_init(&keeper.slots, &server_slots_keeper);
+	server_slots_begin(&keeper.slots, *config);
 	if (keeper_start(&keeper, &err) < 0) {
 		fprintf(stderr, "mcpgated: %s\n", err.text);
 	} else {

@@ -338,6 +338,7 @@ static void use(struct reload *reload)
 	reload->next = NULL;
 	era_store_renew(parts->era_store);
 	server_slots_use(parts->slots, next, reload->numbers);
+	server_slots_bound(parts->slots);
 	renew_launch(reload);
 	children_note_servers(parts->children);
 	text_stores_renew(parts->text_stores, next);

@@ -167,7 +167,8 @@ static void begin_with(const char *text)
 	clock_freeze(now_ms = 1000000);
 	log_fd = memfd_create("log", MFD_CLOEXEC);
 	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
-	server_slots_init(&slots, config);
+	server_slots_init(&slots, &server_slots_keeper);
+	server_slots_begin(&slots, config);
 	assert_int_equal(launch_init(&launch, &slots.table, SERVERS_MAX, &err), 0);
 	children_init(&children, &slots, &launch, &reaper, &cgroups);
 	era_store_init(&era_store, &slots, &launch);

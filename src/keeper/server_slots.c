@@ -13,46 +13,73 @@
 #include "config/difference.h"
 #include "obs/log.h"
 
-struct generation {
-	struct config *config;
-	size_t users; /* slots, and whatever is in use */
-};
+/* ---- configurations ---- */
 
-static struct generation *generation_new(struct config *config)
+static struct generation *generation_at(struct list *node)
 {
-	struct generation *generation = mem_zalloc(sizeof(*generation));
-
-	*generation = (struct generation){ .config = config, .users = 1 };
-	return generation;
+	return container_of(node, struct generation, link);
 }
 
-static void generation_unref(struct generation *generation)
+struct generation *server_slots_generation(const struct server_slots *slots)
 {
-	CHECK(generation->users > 0);
-	if (--generation->users > 0)
-		return;
+	return generation_at(slots->generations.prev);
+}
+
+static void generation_free(struct generation *generation)
+{
+	CHECK(generation->users == 0);
+	list_remove(&generation->link);
 	config_free(&generation->config);
 	free(generation);
 }
+
+void server_slots_hold(struct generation **place, struct generation *generation)
+{
+	if (generation != NULL)
+		generation->users++;
+	if (*place != NULL) {
+		CHECK((*place)->users > 0);
+		(*place)->users--;
+	}
+	*place = generation;
+}
+
+/* Returns when the next one can be freed; UINT64_MAX: nobody knows. */
+static uint64_t free_generations(struct server_slots *slots)
+{
+	uint64_t now = clock_now_ms(), next = UINT64_MAX;
+
+	LIST_FOREACH_SAFE(node, &slots->generations) {
+		struct generation *generation = generation_at(node);
+		uint64_t due_ms = generation->replaced_at_ms + slots->conf->kept_ms;
+
+		if (generation == server_slots_generation(slots) || generation->users > 0)
+			continue;
+		if (now >= due_ms)
+			generation_free(generation);
+		else if (due_ms < next)
+			next = due_ms;
+	}
+	return next;
+}
+
+/* ---- slots ---- */
 
 /* The slot gets the record of this server; what it had before is gone. */
 static void slot_set(struct server_slots *slots, uint32_t number, size_t server)
 {
 	struct server_slot *slot = &slots->slots[number];
-	struct generation *before = slot->generation;
+	const struct config *config = server_slots_generation(slots)->config;
 
-	CHECK(number < SERVERS_MAX && server < slots->current->config->server_count);
-	slot->generation = slots->current;
-	slot->generation->users++;
+	CHECK(number < SERVERS_MAX && server < config->server_count);
+	server_slots_hold(&slot->generation, server_slots_generation(slots));
 	slot->state = SERVER_SLOT_CURRENT;
 	slot->until_ms = 0;
-	slot->is_known = slots->current->config->servers[server].enabled;
-	slots->table.servers[number] = slots->current->config->servers[server];
+	slot->is_known = config->servers[server].enabled;
+	slots->table.servers[number] = config->servers[server];
 	slots->table.servers[number].conf.server = number;
 	if (slots->table.server_count <= number)
 		slots->table.server_count = number + 1;
-	if (before != NULL)
-		generation_unref(before);
 }
 
 /* Everything but the servers. */
@@ -66,29 +93,34 @@ static void table_take(struct server_slots *slots, const struct config *config)
 	slots->table.server_count = server_count;
 }
 
-void server_slots_init(struct server_slots *slots, struct config *config)
+void server_slots_init(struct server_slots *slots, const struct server_slots_conf *conf)
 {
-	CHECK(config->server_count <= SERVERS_MAX);
-	*slots = (struct server_slots){ .slots = mem_zalloc(SERVERS_MAX * sizeof(*slots->slots)) };
-	slots->current = generation_new(config);
+	*slots = (struct server_slots){ .conf = conf };
+	slots->slots = mem_zalloc(SERVERS_MAX * sizeof(*slots->slots));
 	slots->table.servers = mem_zalloc(SERVERS_MAX * sizeof(*slots->table.servers));
-	table_take(slots, config);
-	slots->numbers = mem_zalloc((config->server_count + 1) * sizeof(*slots->numbers));
-	for (size_t i = 0; i < config->server_count; i++) {
-		slots->numbers[i] = (uint32_t)i;
-		slot_set(slots, (uint32_t)i, i);
-	}
+	list_init(&slots->generations);
+}
+
+void server_slots_begin(struct server_slots *slots, struct config *config)
+{
+	uint32_t *numbers = mem_alloc((config->server_count + 1) * sizeof(*numbers));
+
+	CHECK(list_is_empty(&slots->generations) && config->server_count <= SERVERS_MAX);
+	for (size_t i = 0; i < config->server_count; i++)
+		numbers[i] = (uint32_t)i;
+	server_slots_use(slots, config, numbers);
+	free(numbers);
 }
 
 struct config *server_slots_fini(struct server_slots *slots)
 {
-	struct config *config = slots->current->config;
+	struct config *config = server_slots_generation(slots)->config;
 
-	slots->current->config = NULL;
+	server_slots_generation(slots)->config = NULL;
 	for (size_t i = 0; i < slots->table.server_count; i++)
-		if (slots->slots[i].generation != NULL)
-			generation_unref(slots->slots[i].generation);
-	generation_unref(slots->current);
+		server_slots_hold(&slots->slots[i].generation, NULL);
+	while (!list_is_empty(&slots->generations))
+		generation_free(generation_at(slots->generations.next));
 	free(slots->slots);
 	free(slots->table.servers);
 	free(slots->numbers);
@@ -97,16 +129,15 @@ struct config *server_slots_fini(struct server_slots *slots)
 
 struct config *server_slots_config(const struct server_slots *slots)
 {
-	return slots->current->config;
+	return server_slots_generation(slots)->config;
 }
 
-/* The number of the server with this name that is in use; SERVERS_MAX: there is none. */
-static uint32_t find_current(const struct server_slots *slots, const char *name)
+uint32_t server_slots_find_name(const struct server_slots *slots, const char *name)
 {
 	uint32_t i = 0;
 
 	while (i < slots->table.server_count &&
-	       (slots->slots[i].state != SERVER_SLOT_CURRENT ||
+	       (slots->slots[i].state != SERVER_SLOT_CURRENT || !slots->slots[i].is_known ||
 		strcmp(slots->table.servers[i].conf.name, name) != 0))
 		i++;
 	return i < slots->table.server_count ? i : SERVERS_MAX;
@@ -118,7 +149,7 @@ int server_slots_plan(const struct server_slots *slots, const struct config *nex
 	uint32_t unused = 0;
 
 	for (size_t i = 0; i < next->server_count; i++) {
-		uint32_t same = find_current(slots, next->servers[i].conf.name);
+		uint32_t same = server_slots_find_name(slots, next->servers[i].conf.name);
 
 		if (same < SERVERS_MAX && config_compare_servers(&slots->table, same, next, i) !=
 						  CONFIG_OTHER_PROCESSES) {
@@ -145,40 +176,44 @@ static void slot_end(struct server_slots *slots, size_t number, enum server_slot
 	CHECK(slot->state == SERVER_SLOT_RETIRING && state > SERVER_SLOT_RETIRING);
 	slot->state = state;
 	slot->until_ms = clock_now_ms() + server->conf.stop_grace_ms + server->conf.stop_term_ms +
-			 SERVER_SLOTS_RESERVE_MS;
+			 slots->conf->reserve_ms;
 	server->enabled = false;
 }
 
-/* How many of its name were retired after it. */
-static size_t count_younger(const struct server_slots *slots, size_t number)
+/* Whether more than retiring_max of its name are kept, and it is none of the youngest. */
+static bool is_one_too_many(const struct server_slots *slots, uint32_t number)
 {
+	const struct server_slots_conf *conf = slots->conf;
 	const char *name = slots->table.servers[number].conf.name;
-	size_t count = 0;
+	size_t younger = 0;
 
-	for (size_t i = 0; i < slots->table.server_count; i++)
-		count += slots->slots[i].state == SERVER_SLOT_RETIRING &&
-			 slots->slots[i].retired > slots->slots[number].retired &&
-			 strcmp(slots->table.servers[i].conf.name, name) == 0;
-	return count;
+	if (conf->is_used != NULL && !conf->is_used(slots, number))
+		return false;
+	for (uint32_t i = 0; i < slots->table.server_count; i++)
+		younger += slots->slots[i].state == SERVER_SLOT_RETIRING &&
+			   slots->slots[i].retired > slots->slots[number].retired &&
+			   strcmp(slots->table.servers[i].conf.name, name) == 0 &&
+			   (conf->is_used == NULL || conf->is_used(slots, i));
+	return younger >= conf->retiring_max;
 }
 
 /* Sessions of a name that has gone have a limit in time, those of one that is back have none any more. mcpgated.yaml(5) */
-static void bound_retiring(struct server_slots *slots, size_t number)
+static void bound_retiring(struct server_slots *slots, uint32_t number)
 {
 	struct server_slot *slot = &slots->slots[number];
-	uint32_t same = find_current(slots, slots->table.servers[number].conf.name);
-	uint64_t until_ms = clock_now_ms() + SERVER_SLOTS_RESERVE_MS;
+	uint32_t same = server_slots_find_name(slots, slots->table.servers[number].conf.name);
+	uint64_t until_ms = clock_now_ms() + slots->conf->reserve_ms;
 
 	CHECK(slot->state == SERVER_SLOT_RETIRING);
 	if (!slot->is_known) {
 		slot_end(slots, number, SERVER_SLOT_RELEASED);
 		return;
 	}
-	if (count_younger(slots, number) >= SERVER_SLOTS_RETIRING_MAX) {
+	if (is_one_too_many(slots, number)) {
 		/* Whatever comes later leaves it no more time. */
 		if (slot->until_ms == 0 || slot->until_ms > until_ms)
 			slot->until_ms = until_ms;
-	} else if (same < SERVERS_MAX && slots->slots[same].is_known) {
+	} else if (same < SERVERS_MAX) {
 		slot->until_ms = 0;
 	} else if (slot->until_ms == 0) {
 		slot->until_ms = until_ms + slots->table.drain_timeout_ms;
@@ -187,7 +222,7 @@ static void bound_retiring(struct server_slots *slots, size_t number)
 
 void server_slots_use(struct server_slots *slots, struct config *next, const uint32_t *numbers)
 {
-	struct generation *before = slots->current;
+	struct generation *generation = mem_zalloc(sizeof(*generation));
 
 	for (size_t i = 0; i < slots->table.server_count; i++) {
 		if (slots->slots[i].state != SERVER_SLOT_CURRENT)
@@ -195,15 +230,21 @@ void server_slots_use(struct server_slots *slots, struct config *next, const uin
 		slots->slots[i].state = SERVER_SLOT_RETIRING;
 		slots->slots[i].retired = ++slots->retired;
 	}
-	slots->current = generation_new(next);
+	if (!list_is_empty(&slots->generations))
+		server_slots_generation(slots)->replaced_at_ms = clock_now_ms();
+	generation->config = next;
+	list_append(&slots->generations, &generation->link);
 	table_take(slots, next);
 	slots->numbers = mem_resize(slots->numbers, (next->server_count + 1) * sizeof(*numbers));
 	for (size_t i = 0; i < next->server_count; i++) {
 		slots->numbers[i] = numbers[i];
 		slot_set(slots, numbers[i], i);
 	}
-	generation_unref(before);
-	for (size_t i = 0; i < slots->table.server_count; i++)
+}
+
+void server_slots_bound(struct server_slots *slots)
+{
+	for (uint32_t i = 0; i < slots->table.server_count; i++)
 		if (slots->slots[i].state == SERVER_SLOT_RETIRING)
 			bound_retiring(slots, i);
 }
@@ -217,15 +258,15 @@ struct server_slot *server_slots_find(const struct server_slots *slots, uint32_t
 
 uint64_t server_slots_do_due(struct server_slots *slots)
 {
-	uint64_t next = UINT64_MAX;
+	uint64_t next = free_generations(slots);
 
-	for (size_t i = 0; i < slots->table.server_count; i++) {
+	for (uint32_t i = 0; i < slots->table.server_count; i++) {
 		struct server_slot *slot = &slots->slots[i];
 
 		if (slot->until_ms > 0 && slot->state == SERVER_SLOT_RETIRING &&
 		    clock_now_ms() >= slot->until_ms) {
-			LOG(SERVER_OVERDUE, LOG_STR("server", slots->table.servers[i].conf.name));
 			slot_end(slots, i, SERVER_SLOT_OVER);
+			slots->conf->on_over(slots, i);
 		}
 		if (slot->until_ms > clock_now_ms() && slot->until_ms < next)
 			next = slot->until_ms;
@@ -270,7 +311,18 @@ void server_slots_free_one(struct server_slots *slots, size_t number)
 	struct server_slot *slot = &slots->slots[number];
 
 	CHECK(slot->generation != NULL && slot->starts.processes == 0);
-	generation_unref(slot->generation);
+	server_slots_hold(&slot->generation, NULL);
 	*slot = (struct server_slot){ .state = SERVER_SLOT_FREE };
 	slots->table.servers[number] = (struct config_server){ .enabled = false };
 }
+
+static void log_over(struct server_slots *slots, uint32_t number)
+{
+	LOG(SERVER_OVERDUE, LOG_STR("server", slots->table.servers[number].conf.name));
+}
+
+const struct server_slots_conf server_slots_keeper = {
+	.retiring_max = SERVER_SLOTS_RETIRING_MAX,
+	.reserve_ms = SERVER_SLOTS_RESERVE_MS,
+	.on_over = log_over,
+};

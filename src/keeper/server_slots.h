@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The servers that the gateway may have started, by number: those of the configuration in use, and
- * those of earlier ones that still have sessions. A number keeps its meaning as long as a gateway
- * or a process may use it. Other parts of the keeper see all of them as one configuration, `table`.
- * architecture.md, "Reload".
+ * The servers of the configuration in use, and of earlier ones that still have sessions, by number. The keeper has
+ * one such table, of what may be started, and the gateway another one, of what has sessions (server_table.h). Each
+ * ends what is old by itself. architecture.md, "Reload".
  *
  *	free -> current -> retiring -> over -> released -> free
  *
- * The gateway says when it no longer needs a server; its number is not reused before. But the
- * keeper decides what may be started and for how long: a server whose name was removed ends after
- * the daemon's drain_timeout, and at most SERVER_SLOTS_RETIRING_MAX are kept per name.
+ * The keeper gives the numbers. One keeps its meaning as long as the gateway or a process may use it: the gateway
+ * says when it no longer needs a server, and its number is not given again before. But the keeper decides what may be
+ * started and for how long, whatever the gateway does: after what the gateway grants it has a reserve.
  */
 #ifndef MCPGATED_KEEPER_SERVER_SLOTS_H
 #define MCPGATED_KEEPER_SERVER_SLOTS_H
@@ -20,11 +19,12 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "config/config.h"
 #include "keeper/launch.h"
 #include "process/era.h"
 
-struct generation;
+struct server_slots;
 
 enum server_slot_state {
 	SERVER_SLOT_FREE,
@@ -50,22 +50,43 @@ struct server_era {
 	struct era_memory memory;
 };
 
-/*
- * More than what the gateway keeps (8 with sessions), plus some whose last processes are exiting.
- */
-#define SERVER_SLOTS_RETIRING_MAX 16
-/* Extra time for the gateway, beyond the configured times. */
-#define SERVER_SLOTS_RESERVE_MS 10000
+/* What the keeper and the gateway grant servers of earlier configurations. */
+struct server_slots_conf {
+	/* Kept of one name; the oldest beyond that are over. */
+	size_t retiring_max;
+	/* Time that is added to drain_timeout and to the times to stop. */
+	uint64_t reserve_ms;
+	/* How long a configuration stays after its last use. */
+	uint64_t kept_ms;
+	/* Whether it counts as kept; NULL: it does. */
+	bool (*is_used)(const struct server_slots *slots, uint32_t number);
+	/* It has just become over. */
+	void (*on_over)(struct server_slots *slots, uint32_t number);
+};
 
-/* Everything that the keeper knows of a server; all of it ends with server_slots_free_one. */
+/* The keeper's: twice what the gateway keeps, as the last processes of some may be exiting. */
+#define SERVER_SLOTS_RETIRING_MAX 16
+#define SERVER_SLOTS_RESERVE_MS 10000
+extern const struct server_slots_conf server_slots_keeper;
+
+/* A configuration that something may point into. */
+struct generation {
+	struct list link;
+	struct config *config;
+	size_t users;            /* places that server_slots_hold has set */
+	uint64_t replaced_at_ms; /* 0: it is in use */
+};
+
+/* All that the keeper knows of a server; it ends with server_slots_free_one. */
 struct server_slot {
 	enum server_slot_state state;
-	struct generation *generation; /* of its record; NULL: free */
-	bool is_known;                 /* to gateways: it was enabled; false: free */
-	uint64_t retired;              /* order of retirement */
+	struct generation
+		*generation; /* of its record, which its processes are made of; NULL: free */
+	bool is_known;       /* to gateways: it was enabled; false: free */
+	uint64_t retired;    /* order of retirement */
 	/* Retiring: it may be started; over or released: processes may live. 0: without a limit. */
 	uint64_t until_ms;
-	struct server_starts starts;
+	struct server_starts starts; /* the keeper's alone, as is the next */
 	struct server_era era;
 };
 
@@ -77,25 +98,35 @@ struct server_slots {
 	 */
 	struct config table;
 	struct server_slot *slots; /* by number as well, free ones all zeros */
-	struct generation *current;
-	uint32_t *numbers; /* of the servers of the configuration in use, in its order */
+	const struct server_slots_conf *conf;
+	struct list generations; /* the last one is in use */
+	uint32_t *numbers;       /* of the servers of the configuration in use, in its order */
 	uint64_t retired;
 };
 
-/* Takes ownership of the configuration; its servers are numbered by position. */
-void server_slots_init(struct server_slots *slots, struct config *config);
+/* There is no configuration yet. `conf` is borrowed. */
+void server_slots_init(struct server_slots *slots, const struct server_slots_conf *conf);
+/* Uses the first one, whose servers are numbered by position. Takes ownership. */
+void server_slots_begin(struct server_slots *slots, struct config *config);
 /* Frees everything except the configuration in use, which it returns; the caller owns it. */
 struct config *server_slots_fini(struct server_slots *slots);
-/* The configuration in use. */
-struct config *server_slots_config(const struct server_slots *slots);
 /*
  * Finds numbers for the servers of `next`; one whose processes need no change keeps its number. -1:
  * too many servers of earlier configurations are left. Changes nothing.
  */
 int server_slots_plan(const struct server_slots *slots, const struct config *next,
 		      uint32_t *numbers_r, struct error *err) must_check;
-/* Switches to it, with the numbers of server_slots_plan. Takes ownership. */
+/* Switches to it, with the numbers of server_slots_plan. Takes ownership. server_slots_bound follows. */
 void server_slots_use(struct server_slots *slots, struct config *next, const uint32_t *numbers);
+/* Decides how long servers of earlier configurations stay. */
+void server_slots_bound(struct server_slots *slots);
+/* The number of the enabled server in use with this name; SERVERS_MAX: there is none. */
+uint32_t server_slots_find_name(const struct server_slots *slots, const char *name);
+/* The configuration in use. */
+struct generation *server_slots_generation(const struct server_slots *slots);
+struct config *server_slots_config(const struct server_slots *slots);
+/* Makes *place refer to this generation, which stays for that; NULL: to none. */
+void server_slots_hold(struct generation **place, struct generation *generation);
 /*
  * The server that a gateway means by this number now. NULL: none, or one that it has released, so
  * that whatever it still says of it is void. Everything that a gateway says of a server must pass

@@ -36,7 +36,8 @@ static void pass(uint64_t ms)
 static void begin_with(const char *servers)
 {
 	clock_freeze(now_ms = 1000000);
-	server_slots_init(&slots, make(servers));
+	server_slots_init(&slots, &server_slots_keeper);
+	server_slots_begin(&slots, make(servers));
 }
 
 /* Returns the number of the last server. */
@@ -50,6 +51,7 @@ static uint32_t use(const char *servers)
 	assert_true(count <= ARRAY_LEN(numbers));
 	assert_int_equal(server_slots_plan(&slots, next, numbers, &err), 0);
 	server_slots_use(&slots, next, numbers);
+	server_slots_bound(&slots);
 	assert_ptr_equal(server_slots_config(&slots), next);
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(slots.numbers[i], numbers[i]);
@@ -215,6 +217,82 @@ static void of_one_name_some_are_kept(void **state)
 	assert_int_equal(slots.slots[2].until_ms, 0);
 }
 
+static unsigned int used; /* a bit for each number */
+static unsigned int over;
+
+static bool is_used(const struct server_slots *of, uint32_t number)
+{
+	return (used >> number & 1) != 0;
+}
+
+static void on_over(struct server_slots *of, uint32_t number)
+{
+	over |= 1u << number;
+}
+
+/* As a gateway keeps them: those without sessions do not count, and there is no reserve. */
+static void only_those_in_use_count(void **state)
+{
+	static const struct server_slots_conf conf = { .retiring_max = 2,
+						       .is_used = is_used,
+						       .on_over = on_over };
+
+	begin_with("a: {}");
+	slots.conf = &conf;
+	used = 0xfd; /* all but 1 */
+	over = 0;
+	use("a: {env: {N: '1'}}");
+	use("a: {env: {N: '2'}}");
+	use("a: {env: {N: '3'}}");
+	assert_int_equal(server_slots_do_due(&slots), UINT64_MAX);
+	assert_int_equal(over, 0);
+	use("a: {env: {N: '4'}}");
+	server_slots_do_due(&slots);
+	assert_int_equal(over, 1 << 0);
+	assert_int_equal(slots.slots[1].state, SERVER_SLOT_RETIRING);
+	use("a: {env: {N: '5'}}");
+	server_slots_do_due(&slots);
+	server_slots_do_due(&slots);
+	assert_int_equal(over, 1 << 0 | 1 << 2);
+}
+
+static size_t count_configurations(void)
+{
+	size_t count = 0;
+
+	LIST_FOREACH(node, &slots.generations)
+		count++;
+	return count;
+}
+
+/* One that nothing refers to any more may still be pointed into for a while. */
+static void configurations_stay_for_a_while(void **state)
+{
+	static const struct server_slots_conf conf = { .retiring_max = 2, .kept_ms = 1000 };
+	struct generation *held = NULL;
+
+	begin_with("a: {}");
+	slots.conf = &conf;
+	use("a: {tools: {deny: [x]}}");
+	server_slots_hold(&held, server_slots_generation(&slots));
+	use("a: {tools: {deny: [y]}}");
+	assert_int_equal(server_slots_do_due(&slots), now_ms + 1000);
+	pass(999);
+	assert_int_equal(server_slots_do_due(&slots), now_ms + 1);
+	assert_int_equal(count_configurations(), 3);
+	pass(1);
+	assert_int_equal(server_slots_do_due(&slots), UINT64_MAX);
+	assert_int_equal(count_configurations(), 2);
+	server_slots_hold(&held, NULL);
+	server_slots_do_due(&slots);
+	assert_int_equal(count_configurations(), 1);
+	/* The keeper's go at once. */
+	slots.conf = &server_slots_keeper;
+	use("a: {}");
+	server_slots_do_due(&slots);
+	assert_int_equal(count_configurations(), 1);
+}
+
 static void there_are_not_more_numbers(void **state)
 {
 	uint32_t number = 0;
@@ -249,6 +327,8 @@ int main(void)
 		TEST(changed_servers_have_no_limit_in_time),
 		TEST(servers_that_were_not_enabled_leave_nothing),
 		TEST(of_one_name_some_are_kept),
+		TEST(only_those_in_use_count),
+		TEST(configurations_stay_for_a_while),
 		TEST(there_are_not_more_numbers),
 	};
 
