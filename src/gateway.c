@@ -117,9 +117,8 @@ static void gateway_on_drain_step(struct timer *timer)
 	timer_start(g->loop, &g->drain, DRAIN_STEP_MS);
 }
 
-static void gateway_on_drain(struct spawner *spawner)
+static void gateway_on_drain(void)
 {
-	(void)spawner;
 	if (gateway->state == GATEWAY_SERVING) {
 		gateway_leave(gateway);
 		if (gateway->config->drain_delay_ms == 0)
@@ -149,29 +148,26 @@ static void gateway_on_keeper_lost(struct spawner *spawner)
 
 static void gateway_listen(struct gateway *g);
 
-static void gateway_on_certificate(struct spawner *spawner, bool is_next, size_t listener,
-				   size_t entry, const int *fds, size_t count)
+static void gateway_on_certificate(const struct ipc_message *message)
 {
-	(void)spawner;
-	if (is_next)
-		ports_take_files(&gateway->ports, listener, entry, fds, count);
-	else
-		server_certificates_take(&gateway->ports.certificates, listener, entry, fds, count);
-}
+	uint32_t listener = message->certificate.listener, entry = message->certificate.entry;
 
-static void gateway_on_listener(struct spawner *spawner, size_t listener, int kept, int fd)
-{
-	(void)spawner;
-	ports_take_socket(&gateway->ports, listener, kept, fd);
+	if (message->fd_count == 0)
+		return; /* it arrived without its descriptors. REL-44 */
+	if (message->certificate.is_next != 0)
+		ports_take_files(&gateway->ports, listener, entry, message->fds, message->fd_count);
+	else
+		server_certificates_take(&gateway->ports.certificates, listener, entry,
+					 message->fds, message->fd_count);
 }
 
 /* The first set opens the ports; without a good one there is nothing to serve with. */
-static void gateway_on_certificates_end(struct spawner *spawner)
+static void gateway_on_certificates_end(void)
 {
 	bool is_used = server_certificates_use(&gateway->ports.certificates);
 
 	if (ports_is_listening(&gateway->ports)) {
-		spawner_judge_certificates(spawner, is_used);
+		spawner_judge_certificates(gateway->spawner, is_used);
 		return;
 	}
 	if (!is_used)
@@ -180,37 +176,33 @@ static void gateway_on_certificates_end(struct spawner *spawner)
 		gateway_listen(gateway);
 }
 
-static void gateway_on_audit(struct spawner *spawner, int error)
+/* ---- what else the keeper says ---- */
+
+static void gateway_on_audit(int error)
 {
-	(void)spawner;
 	gateway->audit.is_failing = error != 0;
 	if (error != 0)
 		gateway->audit.last_error = error;
 }
 
-static void gateway_on_fetcher(struct spawner *spawner, int fd)
+static void gateway_on_fetcher(const struct ipc_message *message)
 {
-	(void)spawner;
+	if (message->fd_count == 0)
+		return;
 	if (gateway->fetch_client != NULL)
-		fetch_client_connect(gateway->fetch_client, fd);
+		fetch_client_connect(gateway->fetch_client, message->fds[0]);
 	else
-		close(fd);
+		close(message->fds[0]);
 }
 
-static void gateway_on_config(struct spawner *spawner, const int fds[2], bool has_other_issuers)
-{
-	(void)spawner;
-	gateway_reload(gateway, fds, has_other_issuers);
-}
-
-static void gateway_on_reloaded(struct spawner *spawner, uint64_t order, bool is_used, int fd)
+/* fd -1: we were out of descriptors. */
+static void gateway_on_reloaded(uint64_t order, bool is_used, int fd)
 {
 	static const struct slice unread =
 		SLICE("error what has come of it cannot be read here; the log says it\n");
 	char *text = mem_alloc(REPORT_BYTES_MAX);
 	ssize_t n = fd >= 0 ? pread(fd, text, REPORT_BYTES_MAX, 0) : -1;
 
-	(void)spawner;
 	if (fd >= 0)
 		close(fd);
 	admin_server_tell_reloaded(gateway->admin_server, order, is_used,
@@ -218,16 +210,34 @@ static void gateway_on_reloaded(struct spawner *spawner, uint64_t order, bool is
 	free(text);
 }
 
+static void gateway_on_message(struct spawner *spawner, const struct ipc_message *message)
+{
+	int fd = message->fd_count > 0 ? message->fds[0] : -1;
+
+	(void)spawner;
+	if (message->type == IPC_DRAIN)
+		gateway_on_drain();
+	else if (message->type == IPC_CERTIFICATE)
+		gateway_on_certificate(message);
+	else if (message->type == IPC_CERTIFICATES_END)
+		gateway_on_certificates_end();
+	else if (message->type == IPC_LISTENER)
+		ports_take_socket(&gateway->ports, message->listener.number, message->listener.kept,
+				  fd);
+	else if (message->type == IPC_CONFIG)
+		gateway_reload(gateway, fd >= 0 ? message->fds : NULL,
+			       message->config.has_other_issuers != 0);
+	else if (message->type == IPC_RELOADED)
+		gateway_on_reloaded(message->reloaded.order, message->reloaded.is_used != 0, fd);
+	else if (message->type == IPC_AUDIT)
+		gateway_on_audit(message->audit.error);
+	else if (message->type == IPC_FETCHER)
+		gateway_on_fetcher(message);
+}
+
 static const struct spawner_ops gateway_spawner_ops = {
-	.on_listener = gateway_on_listener,
-	.on_config = gateway_on_config,
-	.on_reloaded = gateway_on_reloaded,
-	.on_drain = gateway_on_drain,
+	.on_message = gateway_on_message,
 	.on_lost = gateway_on_keeper_lost,
-	.on_certificate = gateway_on_certificate,
-	.on_certificates_end = gateway_on_certificates_end,
-	.on_audit = gateway_on_audit,
-	.on_fetcher = gateway_on_fetcher,
 };
 
 /* ---- starting ---- */

@@ -3,8 +3,8 @@
  * All servers of the gateway: those of the configuration in use, and those that reloads have
  * replaced, as long as they have sessions. Each is at the index that the keeper assigned. A
  * configuration stays in memory as long as any of these servers, or anything begun under it, may
- * point into it. Which servers are in use, and how long the others stay, is keeper/server_slots: here is what the
- * gateway makes of them. architecture.md, "Reload".
+ * point into it. Which servers are in use, and how long the others stay, is keeper/server_slots:
+ * here is what the gateway makes of them. architecture.md, "Reload".
  */
 #ifndef MCPGATED_SERVER_TABLE_H
 #define MCPGATED_SERVER_TABLE_H

@@ -257,14 +257,14 @@ TRY(more_memory,
 
 static int tell_keeper(const struct ipc_message *message)
 {
-	return send(KEEPER, message, sizeof(*message), MSG_NOSIGNAL) < 0 ? errno : 0;
+	return send(KEEPER, message, IPC_HEAD_BYTES, MSG_NOSIGNAL) < 0 ? errno : 0;
 }
 
 /* Whether the keeper answers a question within some seconds: then it has read what was sent before. */
 static int is_heard(void)
 {
-	struct ipc_message message = { .type = IPC_JUDGE, .child = 4711 };
-	struct iovec part = { &message, sizeof(message) };
+	struct ipc_message message = { .type = IPC_JUDGE, .judge = { 4711 } };
+	struct iovec part = { &message, IPC_HEAD_BYTES };
 	time_t end = time(NULL) + 8;
 	int error = tell_keeper(&message);
 
@@ -283,12 +283,12 @@ static int is_heard(void)
 static int tell_eras(void)
 {
 	const struct ipc_message messages[] = {
-		{ .type = IPC_ERA, .server = UINT32_MAX },
-		{ .type = IPC_ERA, .child = UINT64_MAX, .value = INT32_MIN },
-		{ .type = IPC_ERA, .child = 1, .value = ERA_MODERN },
-		{ .type = IPC_TEXT, .server = UINT32_MAX, .child = UINT64_MAX, .value = -1 },
-		{ .type = IPC_FOUND, .server = UINT32_MAX },
-		{ .type = IPC_FOUND, .value = INT32_MIN },
+		{ .type = IPC_ERA, .era = { UINT32_MAX, 0, 0 } },
+		{ .type = IPC_ERA, .era = { 0, INT32_MIN, UINT8_MAX } },
+		{ .type = IPC_ERA, .era = { 0, ERA_MODERN, 1 } },
+		{ .type = IPC_TEXT, .text = { UINT32_MAX } },
+		{ .type = IPC_FOUND, .found = { UINT32_MAX, 0 } },
+		{ .type = IPC_FOUND, .found = { 0, INT32_MIN } },
 	};
 
 	for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {

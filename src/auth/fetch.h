@@ -16,6 +16,17 @@
 #include "base/slice.h"
 #include "io/loop.h"
 
+/* What is wanted of an issuer; the last, of the collector of traces. */
+enum fetch_kind {
+	FETCH_METADATA,      /* the document, from the first of its places that has a good one */
+	FETCH_KEYS,          /* from jwks_uri; with an etag the answer may be 304 */
+	FETCH_INTROSPECTION, /* what it says about the token */
+	FETCH_KIND_COUNT,
+	FETCH_SPANS = FETCH_KIND_COUNT /* to be taken */
+};
+
+/* Header fields and errors that are longer are left out, or cut. */
+#define FETCH_FIELD_BYTES_MAX 256
 #define FETCH_BODY_BYTES_MAX (256 * 1024)
 #define FETCH_CONNECT_MS 5000
 #define FETCH_TOTAL_MS 10000

@@ -7,6 +7,7 @@
 #include "auth/collector.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "io/ipc_channel.h"
 
 #define NOT_REACHED "the fetcher has ended, or cannot be reached"
 
@@ -30,7 +31,7 @@ struct asked {
 
 struct fetch_client {
 	struct loop *loop;
-	struct fetch_wire wire;
+	struct ipc_channel wire;
 	struct list asked;
 	uint32_t last_id;
 };
@@ -60,11 +61,11 @@ static void asked_finish(struct asked *asked, const struct fetch_answer *answer)
 
 static void asked_forget(struct asked *asked)
 {
-	struct fetch_wire *wire = &asked->client->wire;
+	struct ipc_channel *wire = &asked->client->wire;
 
-	if (asked->is_sent && fetch_wire_is_open(wire))
-		fetch_wire_send(wire,
-				&(struct fetch_frame){ .type = FETCH_CANCEL, .id = asked->id });
+	if (asked->is_sent && ipc_channel_is_open(wire))
+		ipc_channel_send(wire, &(struct ipc_message){ .type = IPC_CANCEL,
+							      .cancel = { asked->id } });
 }
 
 static void asked_on_deadline(struct timer *timer)
@@ -81,7 +82,7 @@ static void client_disconnect(struct fetch_client *client)
 {
 	struct list lost;
 
-	fetch_wire_close(&client->wire);
+	ipc_channel_close(&client->wire);
 	list_init(&lost);
 	LIST_FOREACH_SAFE(node, &client->asked) {
 		if (!container_of(node, struct asked, link)->is_sent)
@@ -108,50 +109,53 @@ static struct asked *client_find(const struct fetch_client *client, uint32_t id)
 }
 
 /* Copies the texts, each terminated, behind each other. */
-static void asked_take_head(struct asked *asked, const struct fetch_frame *frame)
+static bool asked_take_head(struct asked *asked, const struct ipc_message *head)
 {
-	size_t at[FETCH_TEXTS];
+	size_t at[IPC_TEXTS_MAX];
 
-	for (size_t i = 0; i < FETCH_TEXTS; i++) {
+	if (asked->is_answered || head->answer.body_bytes > FETCH_BODY_BYTES_MAX ||
+	    head->answer.status < 0)
+		return false;
+	for (size_t i = 0; i < IPC_TEXTS_MAX; i++) {
 		at[i] = asked->texts.len;
-		buf_append_slice(&asked->texts, frame->texts[i]);
+		buf_append_slice(&asked->texts, head->texts[i]);
 		buf_append_char(&asked->texts, '\0');
 	}
 	asked->is_answered = true;
-	asked->body_bytes = frame->body_bytes;
+	asked->body_bytes = head->answer.body_bytes;
 	asked->answer = (struct fetch_answer){
-		.status = frame->status,
-		.retry_after_s = frame->retry_after_s,
+		.status = head->answer.status,
+		.retry_after_s = head->answer.retry_after_s,
 		.error = asked->texts.data + at[0],
-		.cache_control = slice_of(asked->texts.data + at[1], frame->texts[1].n),
-		.etag = slice_of(asked->texts.data + at[2], frame->texts[2].n),
+		.cache_control = slice_of(asked->texts.data + at[1], head->texts[1].n),
+		.etag = slice_of(asked->texts.data + at[2], head->texts[2].n),
 	};
+	return true;
 }
 
-static bool take_frame(struct asked *asked, const struct fetch_frame *frame)
+static bool asked_take_part(struct asked *asked, struct slice part)
 {
-	struct slice part = frame->texts[0];
-
-	if (frame->type == FETCH_ANSWER && !asked->is_answered &&
-	    frame->body_bytes <= FETCH_BODY_BYTES_MAX && frame->status >= 0) {
-		asked_take_head(asked, frame);
-		return true;
-	}
-	if (frame->type != FETCH_PART || !asked->is_answered ||
-	    part.n > asked->body_bytes - asked->body.len)
+	if (!asked->is_answered || part.n > asked->body_bytes - asked->body.len)
 		return false;
 	buf_append_slice(&asked->body, part);
 	return true;
 }
 
-static void client_on_frame(struct fetch_wire *wire, const struct fetch_frame *frame)
+static void client_on_message(struct ipc_channel *wire, const struct ipc_message *message)
 {
 	struct fetch_client *client = container_of(wire, struct fetch_client, wire);
-	struct asked *asked = client_find(client, frame->id);
+	bool is_head = message->type == IPC_ANSWER;
+	struct asked *asked;
 
+	if (!is_head && message->type != IPC_PART) {
+		client_disconnect(client);
+		return;
+	}
+	asked = client_find(client, is_head ? message->answer.id : message->part.id);
 	if (asked == NULL)
 		return; /* cancelled meanwhile */
-	if (!take_frame(asked, frame)) {
+	if (!(is_head ? asked_take_head(asked, message) :
+			asked_take_part(asked, message->texts[0]))) {
 		client_disconnect(client);
 		return;
 	}
@@ -161,13 +165,13 @@ static void client_on_frame(struct fetch_wire *wire, const struct fetch_frame *f
 	asked_finish(asked, &asked->answer);
 }
 
-static void client_on_end(struct fetch_wire *wire)
+static void client_on_end(struct ipc_channel *wire)
 {
 	client_disconnect(container_of(wire, struct fetch_client, wire));
 }
 
-static const struct fetch_wire_ops client_ops = {
-	.on_frame = client_on_frame,
+static const struct ipc_channel_ops client_ops = {
+	.on_message = client_on_message,
 	.on_end = client_on_end,
 };
 
@@ -177,21 +181,18 @@ static void asked_send(struct asked *asked)
 {
 	bool has_body = asked->kind == FETCH_SPANS;
 	struct slice sent = buf_slice(&asked->sent);
-	struct fetch_frame frame = {
-		.type = FETCH_ASK,
-		.id = asked->id,
-		.kind = asked->kind,
-		.issuer = asked->issuer,
-		.body_bytes = has_body ? (uint32_t)sent.n : 0,
+	const struct ipc_message message = {
+		.type = IPC_ASK,
+		.ask = { asked->id, asked->kind, asked->issuer, has_body ? (uint32_t)sent.n : 0 },
 		.texts = { asked->etag != NULL ? slice_str(asked->etag) : slice_of(NULL, 0),
 			   has_body ? slice_of(NULL, 0) : sent },
 	};
 
 	CHECK(!asked->is_sent);
 	asked->is_sent = true;
-	fetch_wire_send(&asked->client->wire, &frame);
+	ipc_channel_send(&asked->client->wire, &message);
 	if (has_body)
-		fetch_wire_send_body(&asked->client->wire, asked->id, sent);
+		ipc_channel_send_body(&asked->client->wire, asked->id, sent);
 }
 
 static void start(struct fetch_client *client, struct inquiry *inquiry, const struct asked *what,
@@ -210,7 +211,7 @@ static void start(struct fetch_client *client, struct inquiry *inquiry, const st
 	timer_init(&asked->deadline, asked_on_deadline);
 	timer_start(client->loop, &asked->deadline, INQUIRY_MS);
 	inquiry->asked = asked;
-	if (fetch_wire_is_open(&client->wire))
+	if (ipc_channel_is_open(&client->wire))
 		asked_send(asked);
 }
 
@@ -263,7 +264,7 @@ struct fetch_client *fetch_client_new(struct loop *loop)
 
 	client->loop = loop;
 	list_init(&client->asked);
-	fetch_wire_init(&client->wire, loop, &client_ops);
+	ipc_channel_init(&client->wire, loop, &client_ops);
 	return client;
 }
 
@@ -273,7 +274,7 @@ void fetch_client_free(struct fetch_client **client)
 
 	if (c == NULL)
 		return;
-	fetch_wire_close(&c->wire);
+	ipc_channel_close(&c->wire);
 	while (!list_is_empty(&c->asked)) {
 		struct asked *asked = container_of(c->asked.next, struct asked, link);
 
@@ -287,7 +288,7 @@ void fetch_client_free(struct fetch_client **client)
 void fetch_client_connect(struct fetch_client *client, int fd)
 {
 	client_disconnect(client);
-	fetch_wire_open(&client->wire, fd);
+	ipc_channel_open(&client->wire, fd);
 	LIST_FOREACH(node, &client->asked) {
 		asked_send(container_of(node, struct asked, link));
 	}

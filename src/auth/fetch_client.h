@@ -11,7 +11,6 @@
 #include <stddef.h>
 
 #include "auth/fetch.h"
-#include "auth/fetch_wire.h"
 #include "base/slice.h"
 #include "io/loop.h"
 

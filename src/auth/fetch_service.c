@@ -7,9 +7,9 @@
 #include <jansson.h>
 
 #include "auth/fetch_site.h"
-#include "auth/fetch_wire.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "io/ipc_channel.h"
 
 #define UNSENT_BYTES_MAX (1024 * 1024)
 
@@ -24,7 +24,7 @@ struct export
 };
 
 struct fetch_service {
-	struct fetch_wire wire;
+	struct ipc_channel wire;
 	struct fetch_site *sites;
 	size_t count;
 	struct list tickets;
@@ -58,19 +58,16 @@ static struct slice fit(struct slice field)
 static void service_send(struct fetch_service *service, uint32_t id,
 			 const struct fetch_answer *answer)
 {
-	const struct fetch_frame frame = {
-		.type = FETCH_ANSWER,
-		.id = id,
-		.status = answer->status,
-		.body_bytes = (uint32_t)answer->body.n,
-		.retry_after_s = answer->retry_after_s,
+	const struct ipc_message message = {
+		.type = IPC_ANSWER,
+		.answer = { id, answer->status, (uint32_t)answer->body.n, answer->retry_after_s },
 		.texts = { cut(slice_str(answer->error != NULL ? answer->error : "")),
 			   fit(answer->cache_control), fit(answer->etag) },
 	};
 
 	CHECK(answer->body.n <= FETCH_BODY_BYTES_MAX);
-	fetch_wire_send(&service->wire, &frame);
-	fetch_wire_send_body(&service->wire, id, answer->body);
+	ipc_channel_send(&service->wire, &message);
+	ipc_channel_send_body(&service->wire, id, answer->body);
 }
 
 static void refuse(struct fetch_service *service, uint32_t id, const char *why)
@@ -89,7 +86,7 @@ static void ticket_on_done(struct site_question *question, const struct fetch_an
 {
 	struct ticket *ticket = container_of(question, struct ticket, question);
 
-	if (fetch_wire_is_open(&ticket->service->wire))
+	if (ipc_channel_is_open(&ticket->service->wire))
 		service_send(ticket->service, ticket->id, answer);
 	ticket_free(ticket);
 }
@@ -112,39 +109,38 @@ static void export_on_done(struct fetch *fetch, const struct fetch_answer *answe
 	buf_append_slice(&body, answer->body);
 	collector_hide_secrets(service->collector, &body);
 	shown.body = buf_slice(&body);
-	if (fetch_wire_is_open(&service->wire))
+	if (ipc_channel_is_open(&service->wire))
 		service_send(service, service->export.id, &shown);
 	buf_fini(&body);
 	export_end(&service->export);
 }
 
-static void service_begin_export(struct fetch_service *service, const struct fetch_frame *frame)
+static void service_begin_export(struct fetch_service *service, uint32_t id, uint32_t body_bytes)
 {
 	struct export *export = &service->export;
 
-	if (service->collector == NULL || frame->body_bytes == 0 ||
-	    frame->body_bytes > COLLECTOR_BODY_BYTES_MAX) {
-		refuse(service, frame->id, "there is no collector, or nothing to send to it");
+	if (service->collector == NULL || body_bytes == 0 ||
+	    body_bytes > COLLECTOR_BODY_BYTES_MAX) {
+		refuse(service, id, "there is no collector, or nothing to send to it");
 		return;
 	}
 	if (export->is_under_way) {
-		refuse(service, frame->id, "spans are already being sent");
+		refuse(service, id, "spans are already being sent");
 		return;
 	}
 	*export = (struct export){ .is_under_way = true,
-				   .id = frame->id,
-				   .body_bytes = frame->body_bytes,
+				   .id = id,
+				   .body_bytes = body_bytes,
 				   .fetch = { .on_done = export_on_done } };
 }
 
 /* False: more than was announced. Parts of what was refused are dropped. */
-static bool service_take_part(struct fetch_service *service, const struct fetch_frame *frame)
+static bool service_take_part(struct fetch_service *service, uint32_t id, struct slice part)
 {
 	struct export *export = &service->export;
-	struct slice part = frame->texts[0];
 	struct error err;
 
-	if (!export->is_under_way || export->id != frame->id)
+	if (!export->is_under_way || export->id != id)
 		return true;
 	if (part.n > export->body_bytes - export->body.len)
 		return false;
@@ -161,28 +157,29 @@ static bool service_take_part(struct fetch_service *service, const struct fetch_
 
 /* ---- being asked ---- */
 
-static void service_ask(struct fetch_service *service, const struct fetch_frame *frame)
+static void service_ask(struct fetch_service *service, const struct ipc_message *message)
 {
+	uint32_t id = message->ask.id, kind = message->ask.kind, issuer = message->ask.issuer;
 	struct error err = { ERROR_INVALID, "there is no such issuer, or nothing of that kind" };
 	struct ticket *ticket;
 
-	if (frame->kind == FETCH_SPANS) {
-		service_begin_export(service, frame);
+	if (kind == FETCH_SPANS) {
+		service_begin_export(service, id, message->ask.body_bytes);
 		return;
 	}
-	if (frame->issuer < service->count && frame->kind < FETCH_KIND_COUNT) {
+	if (issuer < service->count && kind < FETCH_KIND_COUNT) {
 		ticket = mem_zalloc(sizeof(*ticket));
 		ticket->service = service;
-		ticket->id = frame->id;
+		ticket->id = id;
 		ticket->question.on_done = ticket_on_done;
 		list_append(&service->tickets, &ticket->link);
-		if (fetch_site_ask(&service->sites[frame->issuer], &ticket->question,
-				   (enum fetch_kind)frame->kind, frame->texts[0], frame->texts[1],
+		if (fetch_site_ask(&service->sites[issuer], &ticket->question,
+				   (enum fetch_kind)kind, message->texts[0], message->texts[1],
 				   &err) == 0)
 			return;
 		ticket_free(ticket);
 	}
-	refuse(service, frame->id, err.text);
+	refuse(service, id, err.text);
 }
 
 static void service_cancel(struct fetch_service *service, uint32_t id)
@@ -199,28 +196,29 @@ static void service_cancel(struct fetch_service *service, uint32_t id)
 	}
 }
 
-static void service_on_end(struct fetch_wire *wire)
+static void service_on_end(struct ipc_channel *wire)
 {
 	struct fetch_service *service = container_of(wire, struct fetch_service, wire);
 
-	fetch_wire_close(wire);
+	ipc_channel_close(wire);
 	service->on_end(service->arg);
 }
 
-static void service_on_frame(struct fetch_wire *wire, const struct fetch_frame *frame)
+static void service_on_message(struct ipc_channel *wire, const struct ipc_message *message)
 {
 	struct fetch_service *service = container_of(wire, struct fetch_service, wire);
 
-	if (frame->type == FETCH_ASK)
-		service_ask(service, frame);
-	else if (frame->type == FETCH_CANCEL)
-		service_cancel(service, frame->id);
-	else if (frame->type != FETCH_PART || !service_take_part(service, frame))
+	if (message->type == IPC_ASK)
+		service_ask(service, message);
+	else if (message->type == IPC_CANCEL)
+		service_cancel(service, message->cancel.id);
+	else if (message->type != IPC_PART ||
+		 !service_take_part(service, message->part.id, message->texts[0]))
 		service_on_end(wire);
 }
 
-static const struct fetch_wire_ops service_ops = {
-	.on_frame = service_on_frame,
+static const struct ipc_channel_ops service_ops = {
+	.on_message = service_on_message,
 	.on_end = service_on_end,
 };
 
@@ -245,7 +243,7 @@ struct fetch_service *fetch_service_new(struct loop *loop, const struct fetch_se
 	service->on_end = on_end;
 	service->arg = arg;
 	list_init(&service->tickets);
-	fetch_wire_init(&service->wire, loop, &service_ops);
+	ipc_channel_init(&service->wire, loop, &service_ops);
 	service->wire.unsent_bytes_max = UNSENT_BYTES_MAX;
 	service->sites = mem_zalloc((issuers->count + 1) * sizeof(*service->sites));
 	for (; service->count < issuers->count; service->count++) {
@@ -257,7 +255,7 @@ struct fetch_service *fetch_service_new(struct loop *loop, const struct fetch_se
 	}
 	if (conf->collector->endpoint != NULL)
 		service->collector = collector_new(loop, conf->collector);
-	fetch_wire_open(&service->wire, fd);
+	ipc_channel_open(&service->wire, fd);
 	return service;
 }
 
@@ -267,7 +265,7 @@ void fetch_service_free(struct fetch_service **service)
 
 	if (s == NULL)
 		return;
-	fetch_wire_close(&s->wire);
+	ipc_channel_close(&s->wire);
 	while (!list_is_empty(&s->tickets))
 		ticket_free(container_of(s->tickets.next, struct ticket, link));
 	export_end(&s->export);

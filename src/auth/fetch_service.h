@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The work of the fetcher process: it answers a gateway's questions (fetch_wire.h) about the
+ * The work of the fetcher process: it answers a gateway's questions (io/ipc.def) about the
  * configured issuers, delivers its spans to the configured collector, and does nothing else. One
  * service belongs to one gateway, and ends with it.
  */

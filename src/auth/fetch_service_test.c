@@ -10,7 +10,6 @@
 
 #include "auth/fake_issuer.h"
 #include "auth/fetch_client.h"
-#include "auth/fetch_wire.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -34,8 +33,7 @@ static struct {
 	int fd; /* ours */
 	bool has_ended;
 	/* what came last */
-	char packet[FETCH_PACKET_BYTES_MAX];
-	struct fetch_frame frame;
+	struct ipc_message message;
 	struct buf body;
 	uint32_t retry_after_s;
 	/* of the client */
@@ -113,38 +111,32 @@ static int close_world(void **state)
 
 /* ---- a gateway ---- */
 
-/* As fetch_wire sends them, told by its own description: ten numbers of 32 bits, then the texts. */
-static bool try_ask(uint32_t type, uint32_t id, uint32_t kind, uint32_t issuer, const char *etag,
+static bool try_send(const struct ipc_message *message)
+{
+	struct error err;
+
+	return ipc_send(world.fd, message, &err) == 0;
+}
+
+static bool try_ask(uint32_t id, uint32_t kind, uint32_t issuer, const char *etag,
 		    const char *token)
 {
-	const uint32_t numbers[10] = {
-		type, id, kind, issuer, 0, 0, 0, (uint32_t)strlen(etag), (uint32_t)strlen(token), 0
-	};
-	struct buf packet = { 0 };
-	ssize_t n;
-
-	buf_append(&packet, numbers, sizeof(numbers));
-	buf_append_str(&packet, etag);
-	buf_append_str(&packet, token);
-	n = send(world.fd, packet.data, packet.len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	buf_fini(&packet);
-	return n > 0;
+	return try_send(&(struct ipc_message){ .type = IPC_ASK,
+					       .ask = { id, kind, issuer, 0 },
+					       .texts = { slice_str(etag), slice_str(token) } });
 }
 
 static void ask(uint32_t id, uint32_t kind, uint32_t issuer, const char *etag, const char *token)
 {
-	assert_true(try_ask(FETCH_ASK, id, kind, issuer, etag, token));
+	assert_true(try_ask(id, kind, issuer, etag, token));
 }
 
 /* False: nothing more for now. */
 static bool take(void)
 {
-	ssize_t n = recv(world.fd, world.packet, sizeof(world.packet), MSG_DONTWAIT);
+	struct error err;
 
-	if (n <= 0)
-		return false;
-	assert_true(fetch_wire_unpack(slice_of(world.packet, (size_t)n), &world.frame));
-	return true;
+	return ipc_recv(world.fd, &world.message, &err) == 1;
 }
 
 static void take_next(void)
@@ -160,24 +152,24 @@ static void take_next(void)
 /* The whole answer to this question. Returns its status; what is not 0 comes with its body. */
 static int answer_to(uint32_t id)
 {
-	struct fetch_frame head;
+	struct ipc_message head;
 
 	take_next();
-	head = world.frame;
-	assert_int_equal(head.type, FETCH_ANSWER);
-	assert_int_equal(head.id, id);
+	head = world.message;
+	assert_int_equal(head.type, IPC_ANSWER);
+	assert_int_equal(head.answer.id, id);
 	snprintf(world.error, sizeof(world.error), "%.*s", (int)head.texts[0].n,
 		 head.texts[0].n > 0 ? head.texts[0].p : "");
 	world.body.len = 0;
-	while (world.body.len < head.body_bytes) {
+	while (world.body.len < head.answer.body_bytes) {
 		take_next();
-		assert_int_equal(world.frame.type, FETCH_PART);
-		assert_int_equal(world.frame.id, id);
-		buf_append_slice(&world.body, world.frame.texts[0]);
+		assert_int_equal(world.message.type, IPC_PART);
+		assert_int_equal(world.message.part.id, id);
+		buf_append_slice(&world.body, world.message.texts[0]);
 	}
-	assert_int_equal(world.body.len, head.body_bytes);
-	world.retry_after_s = head.retry_after_s;
-	return head.status;
+	assert_int_equal(world.body.len, head.answer.body_bytes);
+	world.retry_after_s = head.answer.retry_after_s;
+	return head.answer.status;
 }
 
 /* SEC-10: asked by number; where that is, the metadata say, and a fetcher that does not know them asks for them. */
@@ -211,7 +203,6 @@ static void long_fields_say_nothing(void **state)
 	open_service();
 	for (int extra = 0; extra <= 1; extra++) {
 		size_t n = FETCH_FIELD_BYTES_MAX + (size_t)extra;
-		struct fetch_frame head;
 
 		memset(long_field, 'x', n);
 		memcpy(long_field, "max-age=9", strlen("max-age=9"));
@@ -219,11 +210,10 @@ static void long_fields_say_nothing(void **state)
 		snprintf(page->fields, sizeof(page->fields), "Cache-Control: %s\r\n", long_field);
 		ask(1, FETCH_KEYS, 0, "", "");
 		take_next();
-		head = world.frame;
-		assert_int_equal(head.status, 200);
-		assert_int_equal(head.texts[1].n, extra == 0 ? n : 0);
+		assert_int_equal(world.message.answer.status, 200);
+		assert_int_equal(world.message.texts[1].n, extra == 0 ? n : 0);
 		take_next();
-		assert_true(slice_is_equal(world.frame.texts[0], SLICE_LIT("keys")));
+		assert_true(slice_is_equal(world.message.texts[0], SLICE_LIT("keys")));
 	}
 }
 
@@ -311,7 +301,7 @@ static void nonsense_ends_the_service(void **state)
 {
 	open_issuer();
 	open_service();
-	assert_true(try_ask(FETCH_ANSWER, 1, 0, 0, "", ""));
+	assert_true(try_send(&(struct ipc_message){ .type = IPC_ANSWER, .answer.id = 1 }));
 	while (!world.has_ended)
 		loop_turn(world.loop, false);
 	fetch_service_free(&world.service);
@@ -321,25 +311,6 @@ static void nonsense_ends_the_service(void **state)
 	assert_int_equal(send(world.fd, "short", 5, 0), 5);
 	while (!world.has_ended)
 		loop_turn(world.loop, false);
-}
-
-/* SEC-61: what a frame says of itself is all of it. */
-static void frames_are_whole(void **state)
-{
-	uint32_t numbers[16] = { FETCH_ANSWER, 7, 0, 0, 200, 0, 0, 4, 8, 12 };
-	struct slice packet = slice_of((const char *)numbers, 10 * 4 + 24);
-	struct fetch_frame frame;
-
-	assert_true(fetch_wire_unpack(packet, &frame));
-	assert_int_equal(frame.id, 7);
-	assert_int_equal(frame.texts[0].n, 4);
-	assert_ptr_equal(frame.texts[2].p, packet.p + 10 * 4 + 12);
-	assert_int_equal(frame.texts[2].n, 12);
-	for (size_t n = 0; n < sizeof(numbers); n++)
-		if (n != packet.n)
-			assert_false(fetch_wire_unpack(slice_of(packet.p, n), &frame));
-	numbers[7] = UINT32_MAX;
-	assert_false(fetch_wire_unpack(packet, &frame));
 }
 
 /* SEC-10: at a time, and in a time. */
@@ -356,7 +327,7 @@ static void questions_are_bounded(void **state)
 	ask(2, FETCH_KEYS, 0, "", "");
 	assert_int_equal(answer_to(2), 0);
 	assert_string_equal(world.error, "too many questions to it are already under way");
-	assert_true(try_ask(FETCH_CANCEL, 1, 0, 0, "", ""));
+	assert_true(try_send(&(struct ipc_message){ .type = IPC_CANCEL, .cancel = { 1 } }));
 	world.keys->mode = FAKE_OK;
 	for (uint32_t id = 3; id < BURST + 2; id++) {
 		ask(id, FETCH_KEYS, 0, "", "");
@@ -382,13 +353,13 @@ static void who_does_not_listen_is_not_heard(void **state)
 	open_service();
 	while (!is_full) {
 		assert_true(asked < 1000000);
-		is_full = !try_ask(FETCH_ASK, asked, FETCH_KEYS, 7, "", "");
+		is_full = !try_ask(asked, FETCH_KEYS, 7, "", "");
 		asked += !is_full;
 		loop_turn(world.loop, false);
 	}
 	for (int i = 0; i < 100; i++)
 		loop_turn(world.loop, false);
-	assert_false(try_ask(FETCH_ASK, asked, FETCH_KEYS, 7, "", ""));
+	assert_false(try_ask(asked, FETCH_KEYS, 7, "", ""));
 	while (answered < asked)
 		assert_int_equal(answer_to(answered++), 0);
 }
@@ -409,22 +380,17 @@ static struct fake_page *open_collector(void)
 	return fake_issuer_page(world.issuer, "/v1/traces");
 }
 
-static void send_frame(uint32_t type, uint32_t id, uint32_t body_bytes, const char *text)
+static void announce_spans(uint32_t id, uint32_t body_bytes)
 {
-	const uint32_t numbers[10] = { type,
-				       id,
-				       type == FETCH_ASK ? FETCH_SPANS : 0,
-				       0,
-				       0,
-				       body_bytes,
-				       0,
-				       (uint32_t)strlen(text) };
-	struct buf packet = { 0 };
+	assert_true(try_send(&(struct ipc_message){ .type = IPC_ASK,
+						    .ask = { id, FETCH_SPANS, 0, body_bytes } }));
+	loop_turn(world.loop, false);
+}
 
-	buf_append(&packet, numbers, sizeof(numbers));
-	buf_append_str(&packet, text);
-	assert_int_equal(send(world.fd, packet.data, packet.len, MSG_NOSIGNAL), packet.len);
-	buf_fini(&packet);
+static void send_part(uint32_t id, const char *text)
+{
+	assert_true(try_send(&(struct ipc_message){
+		.type = IPC_PART, .part = { id }, .texts = { slice_str(text) } }));
 	loop_turn(world.loop, false);
 }
 
@@ -435,10 +401,10 @@ static void spans_go_to_the_collector(void **state)
 
 	page->status = 503;
 	snprintf(page->fields, sizeof(page->fields), "Retry-After: 7\r\n");
-	send_frame(FETCH_ASK, 5, 7, "");
-	send_frame(FETCH_PART, 5, 0, "{\"a\"");
+	announce_spans(5, 7);
+	send_part(5, "{\"a\"");
 	assert_int_equal(page->hits, 0);
-	send_frame(FETCH_PART, 5, 0, ":1}");
+	send_part(5, ":1}");
 	assert_int_equal(answer_to(5), 503);
 	assert_int_equal(page->hits, 1);
 	assert_non_null(strstr(page->request, "POST /v1/traces HTTP/1.1\r\n"));
@@ -450,8 +416,8 @@ static void spans_go_to_the_collector(void **state)
 	page->status = 200;
 	page->fields[0] = '\0';
 	fake_page_set_body(page, "{}");
-	send_frame(FETCH_ASK, 6, 1, "");
-	send_frame(FETCH_PART, 6, 0, "x");
+	announce_spans(6, 1);
+	send_part(6, "x");
 	assert_int_equal(answer_to(6), 200);
 	assert_int_equal(world.retry_after_s, 0);
 	assert_int_equal(world.body.len, 2);
@@ -464,29 +430,29 @@ static void spans_are_bounded(void **state)
 	struct fake_page *page = open_collector();
 
 	for (uint32_t i = 0; i < ARRAY_LEN(wrong); i++) {
-		send_frame(FETCH_ASK, 10 + i, wrong[i], "");
+		announce_spans(10 + i, wrong[i]);
 		assert_int_equal(answer_to(10 + i), 0);
 		assert_string_equal(world.error, "there is no collector, or nothing to send to it");
 	}
-	send_frame(FETCH_ASK, 6, 3, "");
-	send_frame(FETCH_PART, 7, 0, "abc"); /* of what nobody has announced */
-	send_frame(FETCH_PART, 6, 0, "xyz");
+	announce_spans(6, 3);
+	send_part(7, "abc"); /* of what nobody has announced */
+	send_part(6, "xyz");
 	assert_int_equal(answer_to(6), 200);
 	assert_non_null(strstr(page->request, "\r\n\r\nxyz"));
 	page->hits = 0;
-	send_frame(FETCH_ASK, 1, 3, "");
-	send_frame(FETCH_ASK, 2, 3, "");
+	announce_spans(1, 3);
+	announce_spans(2, 3);
 	assert_int_equal(answer_to(2), 0);
 	assert_string_equal(world.error, "spans are already being sent");
-	send_frame(FETCH_PART, 2, 0, "abc"); /* of what was refused */
-	send_frame(FETCH_CANCEL, 1, 0, "");
-	send_frame(FETCH_PART, 1, 0, "abc");
-	send_frame(FETCH_ASK, 3, 3, "");
-	send_frame(FETCH_PART, 3, 0, "abc");
+	send_part(2, "abc"); /* of what was refused */
+	assert_true(try_send(&(struct ipc_message){ .type = IPC_CANCEL, .cancel = { 1 } }));
+	send_part(1, "abc");
+	announce_spans(3, 3);
+	send_part(3, "abc");
 	assert_int_equal(answer_to(3), 200);
 	assert_int_equal(page->hits, 1);
-	send_frame(FETCH_ASK, 4, 3, "");
-	send_frame(FETCH_PART, 4, 0, "abcd");
+	announce_spans(4, 3);
+	send_part(4, "abcd");
 	while (!world.has_ended)
 		loop_turn(world.loop, false);
 	assert_int_equal(page->hits, 1);
@@ -500,23 +466,23 @@ static void spans_go_nowhere_else(void **state)
 
 	open_issuer();
 	open_service();
-	send_frame(FETCH_ASK, 1, 1, "");
+	announce_spans(1, 1);
 	assert_int_equal(answer_to(1), 0);
 	assert_string_equal(world.error, "there is no collector, or nothing to send to it");
 	fetch_service_free(&world.service);
 	close(world.fd);
 	world.collector = (struct collector_conf){ .endpoint = private, .plaintext = true };
 	open_service();
-	send_frame(FETCH_ASK, 2, 1, "");
-	send_frame(FETCH_PART, 2, 0, "x");
+	announce_spans(2, 1);
+	send_part(2, "x");
 	assert_int_equal(answer_to(2), 0);
 	assert_non_null(strstr(world.error, "allow_private"));
 	fetch_service_free(&world.service);
 	close(world.fd);
 	world.collector = (struct collector_conf){ .endpoint = elsewhere, .plaintext = true };
 	open_service();
-	send_frame(FETCH_ASK, 3, 1, "");
-	send_frame(FETCH_PART, 3, 0, "x");
+	announce_spans(3, 1);
+	send_part(3, "x");
 	assert_int_equal(answer_to(3), 0);
 	assert_true(world.error[0] != '\0');
 }
@@ -558,32 +524,20 @@ static void open_client(void)
 	connect_client();
 }
 
-static void answer(uint32_t id, uint32_t type, uint32_t body_bytes, const char *first)
+static void answer(uint32_t id, int status, uint32_t body_bytes)
 {
-	const uint32_t numbers[10] = { type,
-				       id,
-				       0,
-				       0,
-				       type == FETCH_ANSWER ? 200 : 0,
-				       body_bytes,
-				       0,
-				       (uint32_t)strlen(first) };
-	struct buf packet = { 0 };
-
-	buf_append(&packet, numbers, sizeof(numbers));
-	buf_append_str(&packet, first);
-	assert_int_equal(send(world.fd, packet.data, packet.len, 0), packet.len);
-	buf_fini(&packet);
+	assert_true(try_send(&(struct ipc_message){ .type = IPC_ANSWER,
+						    .answer = { id, status, body_bytes, 0 } }));
 	loop_turn(world.loop, false);
 }
 
 static void take_question(void)
 {
 	take_next();
-	assert_int_equal(world.frame.type, FETCH_ASK);
-	assert_int_equal(world.frame.kind, FETCH_KEYS);
-	assert_int_equal(world.frame.issuer, 3);
-	assert_true(slice_is_equal(world.frame.texts[0], SLICE_LIT("\"v1\"")));
+	assert_int_equal(world.message.type, IPC_ASK);
+	assert_int_equal(world.message.ask.kind, FETCH_KEYS);
+	assert_int_equal(world.message.ask.issuer, 3);
+	assert_true(slice_is_equal(world.message.texts[0], SLICE_LIT("\"v1\"")));
 }
 
 static void an_answer_comes_in_parts(void **state)
@@ -591,11 +545,11 @@ static void an_answer_comes_in_parts(void **state)
 	open_client();
 	inquire();
 	take_question();
-	answer(world.frame.id + 1, FETCH_ANSWER, 0, ""); /* to a question that nobody has */
-	answer(world.frame.id, FETCH_ANSWER, 7, "");
-	answer(world.frame.id, FETCH_PART, 0, "abc");
+	answer(world.message.ask.id + 1, 200, 0); /* to a question that nobody has */
+	answer(world.message.ask.id, 200, 7);
+	send_part(world.message.ask.id, "abc");
 	assert_false(world.is_told);
-	answer(world.frame.id, FETCH_PART, 0, "defg");
+	send_part(world.message.ask.id, "defg");
 	assert_true(world.is_told);
 	assert_int_equal(world.status, 200);
 	assert_int_equal(world.body_bytes, 7);
@@ -618,7 +572,7 @@ static void a_fetcher_that_dies(void **state)
 	assert_false(world.is_told);
 	connect_client();
 	take_question();
-	answer(world.frame.id, FETCH_ANSWER, 0, "");
+	answer(world.message.ask.id, 200, 0);
 	assert_true(world.is_told);
 	assert_int_equal(world.status, 200);
 }
@@ -631,17 +585,17 @@ static void a_question_is_taken_back(void **state)
 	open_client();
 	inquire();
 	take_question();
-	id = world.frame.id;
+	id = world.message.ask.id;
 	inquiry_cancel(&world.inquiry);
 	take_next();
-	assert_int_equal(world.frame.type, FETCH_CANCEL);
-	assert_int_equal(world.frame.id, id);
-	answer(id, FETCH_ANSWER, 0, "");
+	assert_int_equal(world.message.type, IPC_CANCEL);
+	assert_int_equal(world.message.cancel.id, id);
+	answer(id, 200, 0);
 	assert_false(world.is_told);
 	inquire();
 	take_question();
-	assert_int_not_equal(world.frame.id, id);
-	answer(world.frame.id, FETCH_ANSWER, 0, "");
+	assert_int_not_equal(world.message.ask.id, id);
+	answer(world.message.ask.id, 200, 0);
 	assert_true(world.is_told);
 }
 
@@ -652,24 +606,31 @@ static void a_fetcher_that_lies(void **state)
 		uint32_t type, body_bytes;
 		const char *next; /* part; NULL: none */
 	} rows[] = {
-		{ FETCH_ANSWER, FETCH_BODY_BYTES_MAX + 1, NULL },
-		{ FETCH_ANSWER, UINT32_MAX, NULL },
-		{ FETCH_ANSWER, 2, "abc" },
-		{ FETCH_PART, 0, NULL },
-		{ FETCH_ASK, 0, NULL },
+		{ IPC_ANSWER, FETCH_BODY_BYTES_MAX + 1, NULL },
+		{ IPC_ANSWER, UINT32_MAX, NULL },
+		{ IPC_ANSWER, 2, "abc" },
+		{ IPC_PART, 0, NULL },
+		{ IPC_ASK, 0, NULL },
 		{ 77, 0, NULL },
 	};
 
 	open_client();
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct ipc_message message = { .type = rows[i].type };
+		char byte;
+
 		inquire();
 		take_question();
-		answer(world.frame.id, rows[i].type, rows[i].body_bytes, "");
+		message.answer.id = world.message.ask.id; /* the others have it there, too */
+		if (rows[i].type == IPC_ANSWER)
+			message.answer.status = 200, message.answer.body_bytes = rows[i].body_bytes;
+		assert_true(try_send(&message));
+		loop_turn(world.loop, false);
 		if (rows[i].next != NULL)
-			answer(world.frame.id, FETCH_PART, 0, rows[i].next);
+			send_part(message.answer.id, rows[i].next);
 		assert_true(world.is_told);
 		assert_int_equal(world.status, 0);
-		assert_int_equal(recv(world.fd, world.packet, 1, MSG_DONTWAIT), 0);
+		assert_int_equal(recv(world.fd, &byte, 1, MSG_DONTWAIT), 0);
 		connect_client();
 	}
 }
@@ -677,14 +638,10 @@ static void a_fetcher_that_lies(void **state)
 /* SEC-61: a status is one of HTTP's, or 0; those who ask compare it. */
 static void no_status_is_negative(void **state)
 {
-	uint32_t numbers[10] = { FETCH_ANSWER, 0, 0, 0, UINT32_MAX };
-
 	open_client();
 	inquire();
 	take_question();
-	numbers[1] = world.frame.id;
-	assert_int_equal(send(world.fd, numbers, sizeof(numbers), 0), sizeof(numbers));
-	loop_turn(world.loop, false);
+	answer(world.message.ask.id, -1, 0);
 	assert_true(world.is_told);
 	assert_int_equal(world.status, 0);
 	assert_true(world.error[0] != '\0');
@@ -698,14 +655,14 @@ static void a_fetcher_that_is_silent(void **state)
 	open_client();
 	inquire();
 	take_question();
-	id = world.frame.id;
+	id = world.message.ask.id;
 	clock_freeze(clock_now_ms() + INQUIRY_MS + 1);
 	loop_turn(world.loop, false);
 	assert_true(world.is_told);
 	assert_string_equal(world.error, "no answer in time");
 	take_next();
-	assert_int_equal(world.frame.type, FETCH_CANCEL);
-	assert_int_equal(world.frame.id, id);
+	assert_int_equal(world.message.type, IPC_CANCEL);
+	assert_int_equal(world.message.cancel.id, id);
 }
 
 static int prepare(void **state)
@@ -721,23 +678,14 @@ static int prepare(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(documents_come_by_number),
-		TEST(metadata_are_judged),
-		TEST(metadata_may_take_back),
-		TEST(what_is_no_question_is_not_asked),
-		TEST(nonsense_ends_the_service),
-		TEST(frames_are_whole),
-		TEST(long_fields_say_nothing),
-		TEST(questions_are_bounded),
-		TEST(who_does_not_listen_is_not_heard),
-		TEST(spans_go_to_the_collector),
-		TEST(spans_are_bounded),
-		TEST(spans_go_nowhere_else),
-		TEST(an_answer_comes_in_parts),
-		TEST(a_fetcher_that_dies),
-		TEST(a_question_is_taken_back),
-		TEST(a_fetcher_that_lies),
-		TEST(no_status_is_negative),
+		TEST(documents_come_by_number),  TEST(metadata_are_judged),
+		TEST(metadata_may_take_back),    TEST(what_is_no_question_is_not_asked),
+		TEST(nonsense_ends_the_service), TEST(long_fields_say_nothing),
+		TEST(questions_are_bounded),     TEST(who_does_not_listen_is_not_heard),
+		TEST(spans_go_to_the_collector), TEST(spans_are_bounded),
+		TEST(spans_go_nowhere_else),     TEST(an_answer_comes_in_parts),
+		TEST(a_fetcher_that_dies),       TEST(a_question_is_taken_back),
+		TEST(a_fetcher_that_lies),       TEST(no_status_is_negative),
 		TEST(a_fetcher_that_is_silent),
 	};
 

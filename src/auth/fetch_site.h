@@ -14,7 +14,6 @@
 
 #include "auth/client_auth.h"
 #include "auth/fetch.h"
-#include "auth/fetch_wire.h"
 #include "auth/verifier.h"
 #include "base/buf.h"
 #include "base/error.h"

@@ -10,7 +10,6 @@ src_auth_libauth_a_SOURCES = \
 	src/auth/fetch_client.c src/auth/fetch_client.h \
 	src/auth/fetch_service.c src/auth/fetch_service.h \
 	src/auth/fetch_site.c src/auth/fetch_site.h \
-	src/auth/fetch_wire.c src/auth/fetch_wire.h \
 	src/auth/grant.c src/auth/grant.h \
 	src/auth/introspect.c src/auth/introspect.h \
 	src/auth/issuer.c src/auth/issuer.h \

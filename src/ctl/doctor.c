@@ -356,25 +356,11 @@ static const char *value_of(const struct doctor_claims *given, const char *name)
 	return NULL;
 }
 
-/*
- * Puts them into its environment, as the daemon would for a caller: what the gateway gives to the keeper is a pipe
- * with all in it, which is little.
- */
+/* Puts them into its environment, as the daemon would for a caller. */
 static bool put_claims(struct examination *e, struct launch_spec *spec, struct slice claims)
 {
-	int fds[2] = { -1, -1 };
-	const char *why;
+	const char *why = claims_make_env(e->server, spec->envp, claims, &spec->envp);
 
-	if (pipe2(fds, O_CLOEXEC) == 0) {
-		if (write(fds[1], claims.p, claims.n) != (ssize_t)claims.n) {
-			close(fds[0]);
-			fds[0] = -1;
-		}
-		close(fds[1]);
-	}
-	why = claims_make_env(e->server, spec->envp, fds[0], &spec->envp);
-	if (fds[0] >= 0)
-		close(fds[0]);
 	if (why != NULL)
 		finding_fail(&e->ill, "claims", "%s", why);
 	return why == NULL;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One message is one packet: exactly a struct ipc_message with 0 to 3 descriptors. This file does
- * not interpret messages. Whatever the other side sends, no descriptor is leaked.
+ * Packets are what they are in memory: all ends are built together and run on one machine. Messages
+ * are not interpreted here. Whatever the other side sends, no descriptor is leaked. The gateway's
+ * seccomp filter lets it use sendmsg and recvmsg with the keeper alone, so what needs neither is
+ * sent and received without.
  */
 #include "io/ipc.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -37,35 +38,105 @@ int ipc_pair(int fds_r[2], struct error *err)
 	return 0;
 }
 
-int ipc_send(int fd, const struct ipc_message *message, const int *fds, size_t count,
-	     struct error *err)
+/* ---- packets ---- */
+
+static const struct {
+	size_t field_bytes;
+	size_t fds_min, fds_max;
+	size_t texts;
+} types[IPC_TYPES] = {
+#define X(NAME, name, min, max, texts, fields) \
+	[IPC_##NAME] = { sizeof(((struct ipc_message *)NULL)->name), min, max, texts },
+#include "io/ipc.def"
+#undef X
+};
+
+#define FIELDS_AT offsetof(struct ipc_message, start)
+
+_Static_assert(IPC_HEAD_BYTES + IPC_TEXT_BYTES_MAX <= IPC_PACKET_BYTES_MAX, "room");
+
+static size_t pack(const struct ipc_message *message, char packet_r[IPC_PACKET_BYTES_MAX])
+{
+	size_t at = IPC_HEAD_BYTES, type = message->type < IPC_TYPES ? message->type : IPC_NONE;
+
+	memset(packet_r, 0, IPC_HEAD_BYTES);
+	memcpy(packet_r, &message->type, sizeof(message->type));
+	memcpy(packet_r + FIELDS_AT, (const char *)message + FIELDS_AT, types[type].field_bytes);
+	for (size_t i = 0; i < IPC_TEXTS_MAX; i++) {
+		struct slice text = message->texts[i];
+		uint32_t n = (uint32_t)text.n;
+
+		CHECK(text.n <= IPC_PACKET_BYTES_MAX - at);
+		memcpy(packet_r + offsetof(struct ipc_message, text_bytes) + i * sizeof(n), &n,
+		       sizeof(n));
+		if (n > 0)
+			memcpy(packet_r + at, text.p, n);
+		at += n;
+	}
+	return at;
+}
+
+bool ipc_unpack(struct slice packet, struct ipc_message *message_r)
+{
+	size_t at = IPC_HEAD_BYTES, texts;
+
+	if (packet.n < IPC_HEAD_BYTES || packet.n > IPC_PACKET_BYTES_MAX)
+		return false;
+	*message_r = (struct ipc_message){ .fd_count = 0 };
+	memcpy(message_r, packet.p, IPC_HEAD_BYTES);
+	texts = message_r->type < IPC_TYPES ? types[message_r->type].texts : 0;
+	for (size_t i = 0; i < IPC_TEXTS_MAX; i++) {
+		size_t n = message_r->text_bytes[i];
+
+		if (n > packet.n - at || (n > 0 && i >= texts))
+			return false;
+		message_r->texts[i] = slice_of(packet.p + at, n);
+		at += n;
+	}
+	return at == packet.n;
+}
+
+/* ---- sending ---- */
+
+static ssize_t send_with_fds(int fd, struct slice packet, const int *fds, size_t count)
 {
 	union ipc_control control;
-	struct iovec part = { .iov_base = (void *)(uintptr_t)message, .iov_len = sizeof(*message) };
+	struct iovec part = { .iov_base = (void *)(uintptr_t)packet.p, .iov_len = packet.n };
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	memset(&control, 0, sizeof(control));
+	header.msg_control = control.bytes;
+	header.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+	control.align.cmsg_level = SOL_SOCKET;
+	control.align.cmsg_type = SCM_RIGHTS;
+	control.align.cmsg_len = CMSG_LEN(sizeof(int) * count);
+	memcpy(CMSG_DATA(&control.align), fds, sizeof(int) * count);
+	return sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+int ipc_send(int fd, const struct ipc_message *message, struct error *err)
+{
+	char bytes[IPC_PACKET_BYTES_MAX];
+	struct slice packet = slice_of(bytes, pack(message, bytes));
 	ssize_t n;
 
-	CHECK(fd >= 0 && message->type != 0 && count <= IPC_FDS_MAX);
-	if (count > 0) {
-		memset(&control, 0, sizeof(control));
-		header.msg_control = control.bytes;
-		header.msg_controllen = CMSG_SPACE(sizeof(int) * count);
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		control.align.cmsg_len = CMSG_LEN(sizeof(int) * count);
-		memcpy(CMSG_DATA(&control.align), fds, sizeof(int) * count);
-	}
+	CHECK(fd >= 0 && message->type != IPC_NONE && message->fd_count <= IPC_FDS_MAX);
 	do {
-		n = sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = message->fd_count > 0 ?
+			    send_with_fds(fd, packet, message->fds, message->fd_count) :
+			    send(fd, packet.p, packet.n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
 	/* No room at the moment for bytes or for descriptors in flight. */
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ||
 		      errno == ENOMEM || errno == ETOOMANYREFS))
-		return error_set(err, ERROR_BUSY, "the other process does not keep up");
-	if (n < 0)
-		return error_set_errno(err, "sendmsg to the other process");
-	return 0; /* packets are sent whole or not at all */
+		error_set(err, ERROR_BUSY, "the other process does not keep up");
+	else if (n < 0)
+		error_set_errno(err, "send to the other process");
+	explicit_bzero(bytes, packet.n);
+	return n < 0 ? -1 : 0; /* packets are sent whole or not at all */
 }
+
+/* ---- receiving ---- */
 
 void ipc_drop(int fd)
 {
@@ -78,10 +149,10 @@ void ipc_drop(int fd)
 }
 
 /*
- * Moves the descriptors of all control messages to fds_r and closes those beyond the limit. Returns
- * how many came.
+ * Moves the descriptors of all control messages into the message, and closes those beyond the
+ * limit. Returns how many came.
  */
-static size_t collect_fds(struct msghdr *header, int fds_r[IPC_FDS_MAX])
+static size_t collect_fds(struct msghdr *header, struct ipc_message *message, size_t max)
 {
 	size_t count = 0;
 
@@ -94,117 +165,105 @@ static size_t collect_fds(struct msghdr *header, int fds_r[IPC_FDS_MAX])
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
-			if (count < IPC_FDS_MAX)
-				fds_r[count] = fd;
+			count++;
+			if (message->fd_count < max)
+				message->fds[message->fd_count++] = fd;
 			else
 				ipc_drop(fd);
-			count++;
 		}
 	}
 	return count;
 }
 
-/*
- * Receives one packet. Returns its size (0 also at end of file), or -1 with errno; *is_whole_r is
- * false if it was truncated.
- */
-static ssize_t receive(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX],
-		       size_t *count_r, bool *is_whole_r)
+static void drop_all(struct ipc_message *message)
 {
-	union ipc_received control;
-	struct iovec part = { .iov_base = message_r, .iov_len = sizeof(*message_r) };
-	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
+	while (message->fd_count > 0)
+		ipc_drop(message->fds[--message->fd_count]);
+}
+
+/*
+ * What came last, and may be secret: texts are slices of it. What is longer than a packet is
+ * noticed.
+ */
+static char received[IPC_PACKET_BYTES_MAX + 1];
+static size_t received_bytes;
+
+/* Returns the size of one packet (0 also at the end), or -1 with errno. */
+static ssize_t receive(int fd, struct msghdr *header)
+{
+	struct iovec part = { .iov_base = received, .iov_len = sizeof(received) };
 	ssize_t n;
 
-	header.msg_control = control.bytes;
-	header.msg_controllen = sizeof(control.bytes);
-	*count_r = 0;
+	explicit_bzero(received, received_bytes);
 	do {
-		n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+		if (header != NULL) {
+			header->msg_iov = &part;
+			header->msg_iovlen = 1;
+			n = recvmsg(fd, header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+		} else {
+			n = recv(fd, received, sizeof(received), MSG_DONTWAIT);
+		}
 	} while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -1;
-	*count_r = collect_fds(&header, fds_r);
-	/* MSG_CTRUNC is not the sender's fault: this process may have no free descriptors. */
-	*is_whole_r = *count_r <= IPC_FDS_MAX && (header.msg_flags & MSG_TRUNC) == 0;
-	if (*count_r > IPC_FDS_MAX)
-		*count_r = IPC_FDS_MAX;
+	received_bytes = n > 0 ? (size_t)n : 0;
 	return n;
 }
 
-static void drop_all(const int *fds, size_t *count)
+/* 1, 0 or -1, as ipc_recv. */
+static int judge(ssize_t n, struct ipc_message *message_r, struct error *err)
 {
-	while (*count > 0)
-		ipc_drop(fds[--*count]);
-}
-
-int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size_t *count_r,
-	     struct error *err)
-{
-	bool is_whole;
-	ssize_t n = receive(fd, message_r, fds_r, count_r, &is_whole);
-
 	/* No message, or no memory for it at the moment. */
 	if (n < 0 &&
 	    (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOMEM || errno == ENOBUFS))
 		return 0;
 	if (n < 0)
-		return error_set_errno(err, "recvmsg from the other process");
-	if (n == (ssize_t)sizeof(*message_r) && is_whole)
-		return 1;
-	drop_all(fds_r, count_r);
+		return error_set_errno(err, "receive from the other process");
 	if (n == 0)
 		return error_set(err, ERROR_SYSTEM, "the other process has closed the connection");
-	return error_set(err, ERROR_INVALID, "a message of %zd bytes where %zu were expected", n,
-			 sizeof(*message_r));
+	if (!ipc_unpack(slice_of(received, (size_t)n), message_r))
+		return error_set(err, ERROR_INVALID, "%zd bytes that are no message", n);
+	return 1;
 }
 
-/* The text is written before the pipe has a reader, so nobody blocks. */
-int ipc_open_text(struct slice text)
+int ipc_recv(int fd, struct ipc_message *message_r, struct error *err)
 {
-	int fds[2];
-	ssize_t n;
+	union ipc_received control;
+	struct msghdr header = { .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes) };
+	ssize_t n = receive(fd, &header);
+	int result = judge(n, message_r, err);
+	bool is_known = result > 0 && message_r->type < IPC_TYPES;
 
-	if (text.n == 0 || pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
-		return -1;
-	n = write(fds[1], text.p, text.n);
-	close(fds[1]);
-	if (n == (ssize_t)text.n)
-		return fds[0];
-	close(fds[0]);
-	return -1;
-}
-
-/* tee copies what is there, if it is a pipe. */
-size_t ipc_read_text(int fd, char *bytes_r, size_t max)
-{
-	size_t size = 0;
-	int own[2];
-	ssize_t n;
-
-	CHECK(fd >= 0 && max > 0);
-	if (pipe2(own, O_CLOEXEC | O_NONBLOCK) < 0)
-		return 0;
-	n = tee(fd, own[1], max, SPLICE_F_NONBLOCK);
-	while (n > 0 && size < max) {
-		n = read(own[0], bytes_r + size, max - size);
-		size += n > 0 ? (size_t)n : 0;
+	message_r->fd_count = 0;
+	if (n >= 0 && collect_fds(&header, message_r,
+				  is_known ? types[message_r->type].fds_max : 0) > IPC_FDS_MAX) {
+		drop_all(message_r);
+		return error_set(err, ERROR_INVALID, "a message with too many descriptors");
 	}
-	close(own[0]);
-	close(own[1]);
-	return size;
+	/* Less is not the sender's fault: this process may have no free descriptors. */
+	if (is_known && message_r->fd_count < types[message_r->type].fds_min)
+		drop_all(message_r);
+	return result;
+}
+
+int ipc_recv_plain(int fd, struct ipc_message *message_r, struct error *err)
+{
+	return judge(receive(fd, NULL), message_r, err);
 }
 
 void ipc_close(int fd)
 {
 	struct ipc_message message;
-	int fds[IPC_FDS_MAX];
-	size_t count;
-	bool is_whole;
+	struct error err;
 
 	CHECK(fd >= 0);
 	/* An empty packet is indistinguishable from end of file. */
-	for (int i = 0; i < QUEUED_MAX && receive(fd, &message, fds, &count, &is_whole) >= 0; i++)
-		drop_all(fds, &count);
+	for (int i = 0; i < QUEUED_MAX; i++) {
+		int result = ipc_recv(fd, &message, &err);
+
+		if (result > 0)
+			drop_all(&message);
+		else if (result == 0 || err.kind != ERROR_INVALID)
+			break;
+	}
 	close(fd);
 }

@@ -1,7 +1,8 @@
 noinst_LIBRARIES += src/io/libio.a
 src_io_libio_a_SOURCES = \
 	src/io/address.c src/io/address.h \
-	src/io/ipc.c src/io/ipc.h \
+	src/io/ipc.c src/io/ipc.h src/io/ipc.def \
+	src/io/ipc_channel.c src/io/ipc_channel.h \
 	src/io/listen.c src/io/listen.h \
 	src/io/loop.c src/io/loop.h \
 	src/io/outq.c src/io/outq.h \

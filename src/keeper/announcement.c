@@ -130,10 +130,9 @@ static void put_shown(struct text_line *line, struct slice text, size_t most)
 	(void)line_put_shown(line, text, most); /* that it was cut is said in it */
 }
 
-/* ipc.h: IPC_FOUND */
-static void describe(struct announced *announced, int tools, struct slice text)
+static void describe(struct announced *announced, int tools, struct slice name,
+		     struct slice version)
 {
-	struct slice name = slice_cut(&text, '\0'), version = slice_cut(&text, '\0');
 	char count[32] = "";
 	struct text_line line;
 
@@ -153,23 +152,20 @@ static void describe(struct announced *announced, int tools, struct slice text)
 			 line.bytes, count);
 }
 
-void announcement_take(struct announcement *announcement, const struct ipc_message *message,
-		       int text_fd)
+void announcement_take(struct announcement *announcement, const struct ipc_message *message)
 {
-	char text[IPC_FOUND_BYTES];
+	uint32_t server = message->found.server;
 	struct announced *announced;
-	size_t n;
 
-	if (announcement->config == NULL || message->server >= announcement->config->server_count ||
-	    !is_awaited(announcement, message->server))
+	if (announcement->config == NULL || server >= announcement->config->server_count ||
+	    !is_awaited(announcement, server))
 		return;
-	announced = &announcement->servers[message->server];
-	n = text_fd >= 0 ? ipc_read_text(text_fd, text, sizeof(text)) : 0;
+	announced = &announcement->servers[server];
 	announced->is_found = true;
 	if (!announced->is_said)
-		describe(announced, message->value, slice_of(text, n));
+		describe(announced, message->found.tools, message->texts[0], message->texts[1]);
 	if (announcement->listeners != NULL && !announced->is_said)
-		announce(announcement, message->server);
+		announce(announcement, server);
 }
 
 /* ---- when ---- */

@@ -31,12 +31,8 @@ void announcement_begin(struct announcement *announcement, const int *listeners)
  * about others.
  */
 void announcement_renew(struct announcement *announcement, const struct config *config);
-/*
- * Handles IPC_FOUND, whose contents are not trusted; text_fd is borrowed, or -1. It may come before
- * announcement_begin.
- */
-void announcement_take(struct announcement *announcement, const struct ipc_message *message,
-		       int text_fd);
+/* Handles IPC_FOUND, whose contents are not trusted. It may come before announcement_begin. */
+void announcement_take(struct announcement *announcement, const struct ipc_message *message);
 /* Prints what has waited long enough. Returns when to call it again, or UINT64_MAX. */
 uint64_t announcement_do_due(struct announcement *announcement);
 

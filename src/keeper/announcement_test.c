@@ -83,26 +83,26 @@ static const char *said(void)
 	return text;
 }
 
-static void take(uint32_t server, int value, struct slice text)
+static void take_with(uint32_t server, int tools, struct slice name, struct slice version)
 {
-	int fd = ipc_open_text(text);
-
-	announcement_take(&announcement,
-			  &(struct ipc_message){
-				  .type = IPC_FOUND, .server = server, .value = value },
-			  fd);
-	if (fd >= 0)
-		close(fd);
+	announcement_take(&announcement, &(struct ipc_message){ .type = IPC_FOUND,
+								.found = { server, tools },
+								.texts = { name, version } });
 }
 
-#define FOUND SLICE_LIT("name\0001.2\0")
+static void take(uint32_t server, int tools, struct slice name)
+{
+	take_with(server, tools, name, slice_of(NULL, 0));
+}
+
+#define FOUND SLICE_LIT("name 1.2")
 
 static void lines_wait_for_what_is_found(void **state)
 {
 	announcement_begin(&announcement, &listener);
 	assert_string_equal(said(), "plain@");
 	assert_int_equal(announcement_do_due(&announcement), now_ms + WAIT_MS);
-	take(2, 3, FOUND);
+	take_with(2, 3, SLICE_LIT("name"), SLICE_LIT("1.2"));
 	assert_string_equal(said(), "b (name 1.2, 3 tools)@");
 	take(2, 4, FOUND);
 	assert_string_equal(said(), "");
@@ -127,7 +127,7 @@ static void lines_wait_for_two_seconds(void **state)
 /* With TLS the gateway may have looked before it serves. */
 static void what_was_found_before_is_known(void **state)
 {
-	take(1, 1, SLICE_LIT("name\0\0"));
+	take(1, 1, SLICE_LIT("name"));
 	take(2, IPC_FOUND_UNLISTED, slice_of(NULL, 0));
 	assert_string_equal(said(), "");
 	announcement_begin(&announcement, &listener);
@@ -138,17 +138,12 @@ static void what_was_found_before_is_known(void **state)
 /* SEC-68 */
 static void gateway_is_not_believed(void **state)
 {
-	char many[IPC_FOUND_BYTES * 2];
-	int blocking[2];
+	char many[IPC_TEXT_BYTES_MAX];
 	struct slice text;
 
 	take(UINT32_MAX, 1, FOUND);
 	take(0, 1, FOUND); /* it is not tried */
-	assert_int_equal(pipe(blocking), 0);
-	announcement_take(&announcement, &(struct ipc_message){ .server = 1, .value = -77 },
-			  blocking[0]); /* nothing is in it, and nobody waits */
-	close(blocking[0]);
-	close(blocking[1]);
+	take(1, -77, slice_of(NULL, 0));
 	memset(many, '\n', sizeof(many));
 	take(2, INT32_MAX, slice_of(many, sizeof(many)));
 	announcement_begin(&announcement, &listener);

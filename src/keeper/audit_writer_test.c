@@ -225,8 +225,7 @@ static void what_cannot_be_written_waits(void **state)
 	struct pollfd polls[AUDIT_WRITER_POLLS];
 	struct ipc_message message;
 	struct error err;
-	int pair[2], fds[IPC_FDS_MAX];
-	size_t count;
+	int pair[2];
 
 	assert_int_equal(ipc_pair(pair, &err), 0);
 	open_to("/dev/full");
@@ -240,9 +239,9 @@ static void what_cannot_be_written_waits(void **state)
 	assert_int_equal(polls[1].fd, -1);
 	assert_true(audit_writer_has_untold(&writer));
 	audit_writer_tell(&writer, pair[0]);
-	assert_int_equal(ipc_recv(pair[1], &message, fds, &count, &err), 1);
+	assert_int_equal(ipc_recv(pair[1], &message, &err), 1);
 	assert_int_equal(message.type, IPC_AUDIT);
-	assert_int_equal(message.value, ENOSPC);
+	assert_int_equal(message.audit.error, ENOSPC);
 	tell(RECORD("b"));
 	wait_ms(999);
 	assert_int_equal(audit_writer_run(&writer), now_ms + 1);
@@ -254,8 +253,8 @@ static void what_cannot_be_written_waits(void **state)
 	assert_false(writer.is_failing);
 	assert_string_equal(content(path), RECORD("a") RECORD("b"));
 	audit_writer_tell(&writer, pair[0]);
-	assert_int_equal(ipc_recv(pair[1], &message, fds, &count, &err), 1);
-	assert_int_equal(message.value, 0);
+	assert_int_equal(ipc_recv(pair[1], &message, &err), 1);
+	assert_int_equal(message.audit.error, 0);
 	ipc_close(pair[0]);
 	ipc_close(pair[1]);
 }

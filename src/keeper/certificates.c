@@ -173,14 +173,19 @@ static int send_entry(const struct certificates *certificates, size_t at, int ga
 {
 	const int *fds = (certificates->next != NULL ? certificates->next : certificates->used) +
 			 at * CERTIFICATES_FILES;
-	struct ipc_message message = { .type = IPC_CERTIFICATE, .child = certificates->is_next };
+	struct ipc_message message = { .type = IPC_CERTIFICATE,
+				       .certificate.is_next = certificates->is_next,
+				       .fds = { fds[0], fds[1], fds[2] },
+				       .fd_count = fds[2] >= 0 ? 3 : 2 };
 	struct error err = { ERROR_NONE, "" };
+	uint32_t listener = 0;
 
 	CHECK(at < certificates->count);
-	while (at >= certificates->config->listen[message.server].tls_count)
-		at -= certificates->config->listen[message.server++].tls_count;
-	message.value = (int32_t)at;
-	return ipc_send(gateway_fd, &message, fds, fds[2] >= 0 ? 3 : 2, &err);
+	while (at >= certificates->config->listen[listener].tls_count)
+		at -= certificates->config->listen[listener++].tls_count;
+	message.certificate.listener = listener;
+	message.certificate.entry = (uint32_t)at;
+	return ipc_send(gateway_fd, &message, &err);
 }
 
 void certificates_tell(struct certificates *certificates, int gateway_fd)
@@ -192,7 +197,7 @@ void certificates_tell(struct certificates *certificates, int gateway_fd)
 		bool is_end = certificates->sent == certificates->count;
 
 		CHECK(certificates->sent <= certificates->count);
-		if ((is_end ? ipc_send(gateway_fd, &end, NULL, 0, &err) :
+		if ((is_end ? ipc_send(gateway_fd, &end, &err) :
 			      send_entry(certificates, certificates->sent, gateway_fd)) < 0)
 			return;
 		certificates->sent++;

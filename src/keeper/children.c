@@ -162,9 +162,9 @@ static struct row *row_new(struct children *children, const struct ipc_message *
 {
 	struct row *row = mem_zalloc(sizeof(*row));
 
-	CHECK(message->server < children->config->server_count);
-	row->id = message->child;
-	row->server = message->server;
+	CHECK(message->start.server < children->config->server_count);
+	row->id = message->start.child;
+	row->server = message->start.server;
 	row->verdict_fd = -1;
 	for (size_t i = 0; i < ARRAY_LEN(row->fds); i++)
 		row->fds[i] = -1;
@@ -254,20 +254,21 @@ static void log_spawn_failed(struct children *children, const struct row *row,
 	       LOG_STR("command", command), LOG_STR("error", strerror(verdict->error)));
 }
 
-static void refuse(const struct ipc_message *message, const char *why)
+static void refuse_start(const struct ipc_message *message, const char *why)
 {
-	LOG(IPC_BAD_REQUEST, LOG_INT("type", message->type), LOG_INT("server", message->server),
-	    LOG_INT("child", message->child), LOG_STR("reason", why));
+	LOG(IPC_BAD_REQUEST, LOG_INT("type", message->type),
+	    LOG_INT("server", message->start.server), LOG_INT("child", message->start.child),
+	    LOG_STR("reason", why));
 }
 
 /* NULL, or why this start is refused. */
 static const char *check_start(const struct children *children, const struct ipc_message *message)
 {
-	if (server_slots_find(children->slots, message->server) == NULL)
+	if (server_slots_find(children->slots, message->start.server) == NULL)
 		return "there is no such server";
-	if (!children->config->servers[message->server].enabled)
+	if (!children->config->servers[message->start.server].enabled)
 		return "the server is not enabled";
-	if (map_find(&children->by_id, message->child) != NULL)
+	if (map_find(&children->by_id, message->start.child) != NULL)
 		return "there is already a child with this number";
 	return NULL;
 }
@@ -343,14 +344,15 @@ static void row_start(struct children *children, struct row *row, char **envp)
 
 /* The process gets exactly the claims that its server declares. AUTH-DWN-02 */
 static void row_start_with_claims(struct children *children, struct row *row,
-				  const struct ipc_message *message, int claims_fd)
+				  const struct ipc_message *message)
 {
 	char **envp = children->launch->specs[row->server].envp;
 	char **made;
-	const char *why = claims_make_env(row_server(children, row), envp, claims_fd, &made);
+	const char *why =
+		claims_make_env(row_server(children, row), envp, message->texts[0], &made);
 
 	if (why != NULL) {
-		refuse(message, why);
+		refuse_start(message, why);
 		row->error = EINVAL;
 		row_set_state(children, row, ROW_ENDED);
 		return;
@@ -359,41 +361,35 @@ static void row_start_with_claims(struct children *children, struct row *row,
 	claims_free_env(envp, made);
 }
 
-static void request_start(struct children *children, const struct ipc_message *message,
-			  int claims_fd)
+static void request_start(struct children *children, const struct ipc_message *message)
 {
 	const char *why = check_start(children, message);
 
 	if (why != NULL) {
-		refuse(message, why);
+		refuse_start(message, why);
 		return;
 	}
-	launch_renew_secrets(children->launch, message->server);
-	row_start_with_claims(children, row_new(children, message), message, claims_fd);
-}
-
-void children_release(const struct children *children, const struct ipc_message *message,
-		      bool is_allowed)
-{
-	CHECK(children->gateway_fd >= 0);
-	if (!is_allowed)
-		refuse(message, "it is not a server of an earlier configuration");
+	launch_renew_secrets(children->launch, message->start.server);
+	row_start_with_claims(children, row_new(children, message), message);
 }
 
 /* That there is no such child is no mistake: it may have ended, and the gateway not been told yet. */
 static void request_signal(struct children *children, const struct ipc_message *message)
 {
-	struct row *row = map_find(&children->by_id, message->child);
+	struct row *row = map_find(&children->by_id, message->signal.child);
+	int number = message->signal.number;
 
-	if (message->value != SIGTERM && message->value != SIGKILL)
-		refuse(message, "only TERM and KILL may be sent");
+	if (number != SIGTERM && number != SIGKILL)
+		LOG(IPC_BAD_REQUEST, LOG_INT("type", message->type),
+		    LOG_INT("child", message->signal.child),
+		    LOG_STR("reason", "only TERM and KILL may be sent"));
 	else if (row != NULL)
-		row_signal(row, message->value);
+		row_signal(row, number);
 }
 
-static void request_forget(struct children *children, const struct ipc_message *message)
+static void request_forget(struct children *children, uint64_t child)
 {
-	struct row *row = map_find(&children->by_id, message->child);
+	struct row *row = map_find(&children->by_id, child);
 
 	if (row == NULL)
 		return;
@@ -401,28 +397,30 @@ static void request_forget(struct children *children, const struct ipc_message *
 	row_set_told(children, row, TOLD_END);
 }
 
-static void request_judge(struct children *children, const struct ipc_message *message, int fd)
+static void request_judge(struct children *children, uint64_t question, int fd)
 {
 	bool is_allowed = fd >= 0 && operator_may_be(children->slots, children->launch, fd);
 	size_t i = children->judged_count++;
 
 	CHECK(i < CHILDREN_JUDGED_MAX); /* children_may_be_asked */
-	children->judged[i].question = message->child;
+	children->judged[i].question = question;
 	children->judged[i].is_allowed = is_allowed;
 }
 
-void children_request(struct children *children, const struct ipc_message *message, int fd)
+void children_request(struct children *children, const struct ipc_message *message)
 {
 	if (message->type == IPC_START)
-		request_start(children, message, fd);
+		request_start(children, message);
 	else if (message->type == IPC_JUDGE)
-		request_judge(children, message, fd);
+		request_judge(children, message->judge.question,
+			      message->fd_count > 0 ? message->fds[0] : -1);
 	else if (message->type == IPC_SIGNAL)
 		request_signal(children, message);
 	else if (message->type == IPC_FORGET)
-		request_forget(children, message);
+		request_forget(children, message->forget.child);
 	else
-		refuse(message, "there is no such request");
+		LOG(IPC_BAD_REQUEST, LOG_INT("type", message->type),
+		    LOG_STR("reason", "there is no such request"));
 }
 
 size_t children_poll_fill(const struct children *children, struct pollfd *polls_r)
@@ -514,22 +512,22 @@ void children_on_reaped(struct children *children, pid_t pid, int status)
 /* Sends the next message about the row. Returns whether the socket took it. */
 static bool row_tell(struct children *children, struct row *row)
 {
-	struct ipc_message message = { .server = row->server, .child = row->id, .pid = row->pid };
+	struct ipc_message message;
 	struct error err = { ERROR_NONE, "" };
-	size_t fd_count = 0;
 
 	CHECK(row->told != TOLD_END && children->gateway_fd >= 0);
-	if (row->error != 0) {
-		message.type = IPC_FAILED;
-		message.value = row->error;
-	} else if (row->told == TOLD_NOTHING) {
-		message.type = IPC_STARTED;
-		fd_count = ARRAY_LEN(row->fds);
-	} else {
-		message.type = IPC_EXITED;
-		message.value = row->status;
-	}
-	if (ipc_send(children->gateway_fd, &message, row->fds, fd_count, &err) < 0)
+	if (row->error != 0)
+		message = (struct ipc_message){ .type = IPC_FAILED,
+						.failed = { row->id, row->error } };
+	else if (row->told == TOLD_NOTHING)
+		message = (struct ipc_message){ .type = IPC_STARTED,
+						.started = { row->id, row->pid },
+						.fds = { row->fds[0], row->fds[1], row->fds[2] },
+						.fd_count = 3 };
+	else
+		message = (struct ipc_message){ .type = IPC_EXITED,
+						.exited = { row->id, row->status } };
+	if (ipc_send(children->gateway_fd, &message, &err) < 0)
 		return false; /* the socket is full, or the gateway has ended, which SIGCHLD tells */
 	row_set_told(children, row, message.type == IPC_STARTED ? TOLD_STARTED : TOLD_END);
 	return true;
@@ -540,12 +538,12 @@ static bool tell_judged(struct children *children)
 {
 	size_t last = children->judged_count - 1;
 	struct ipc_message message = { .type = IPC_JUDGED,
-				       .child = children->judged[last].question,
-				       .value = children->judged[last].is_allowed };
+				       .judged = { children->judged[last].question,
+						   children->judged[last].is_allowed } };
 	struct error err = { ERROR_NONE, "" };
 
 	CHECK(children->judged_count > 0 && children->gateway_fd >= 0);
-	if (ipc_send(children->gateway_fd, &message, NULL, 0, &err) < 0)
+	if (ipc_send(children->gateway_fd, &message, &err) < 0)
 		return false;
 	children->judged_count = last;
 	return true;

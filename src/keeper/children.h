@@ -61,15 +61,11 @@ void children_fini(struct children *children);
 
 /* The configuration has changed: logs what has to be logged once about each new server. */
 void children_note_servers(const struct children *children);
-/* Handles IPC_RELEASE; is_allowed: whether it was legal. */
-void children_release(const struct children *children, const struct ipc_message *message,
-		      bool is_allowed);
-
 /*
  * Handles IPC_START, IPC_SIGNAL, IPC_FORGET or IPC_JUDGE. An illegal request is logged and ignored;
- * a start with invalid claims fails. `fd` is what came with it: claims, a connection, or -1.
+ * a start with invalid claims fails.
  */
-void children_request(struct children *children, const struct ipc_message *message, int fd);
+void children_request(struct children *children, const struct ipc_message *message);
 
 /* Adds the descriptors of starting children to poll; returns how many. */
 size_t children_poll_fill(const struct children *children, struct pollfd *polls_r);

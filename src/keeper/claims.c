@@ -9,28 +9,14 @@
 #include "base/mem.h"
 #include "base/slice.h"
 #include "base/text.h"
-#include "config/variables.h"
-#include "io/ipc.h"
+#include "config/claim.h"
 
 #define TEXT_MAX (16 * 1024)
 
-struct text {
-	char bytes[TEXT_MAX + 1];
-	size_t size;
-};
-
-/* ---- reading ---- */
-
-static bool text_read(int fd, struct text *text)
-{
-	text->size = ipc_read_text(fd, text->bytes, sizeof(text->bytes));
-	return text->size > 0 && text->size <= TEXT_MAX && text->bytes[text->size - 1] == '\0';
-}
-
 /* The value of this name; p NULL: it is not there. */
-static struct slice text_find(const struct text *text, struct slice name)
+static struct slice text_find(struct slice text, struct slice name)
 {
-	struct slice rest = slice_of(text->bytes, text->size);
+	struct slice rest = text;
 
 	while (rest.n > 0) {
 		struct slice at = slice_cut(&rest, '\0');
@@ -42,17 +28,17 @@ static struct slice text_find(const struct text *text, struct slice name)
 	return (struct slice){ NULL, 0 };
 }
 
-static size_t text_count(const struct text *text)
+static size_t text_count(struct slice text)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < text->size; i++)
-		count += text->bytes[i] == '\0';
+	for (size_t i = 0; i < text.n; i++)
+		count += text.p[i] == '\0';
 	return count;
 }
 
 /* All declared claims are there, and not more than are declared. */
-static const char *text_check(const struct text *text, const struct server_conf *conf)
+static const char *text_check(struct slice text, const struct server_conf *conf)
 {
 	if (text_count(text) != conf->claims.count * 2)
 		return "the claims are not those that the server declares";
@@ -69,7 +55,7 @@ static const char *text_check(const struct text *text, const struct server_conf 
 
 /* ---- the environment ---- */
 
-static char *make_entry(const struct config_pair *pair, const struct text *text)
+static char *make_entry(const struct config_pair *pair, struct slice text)
 {
 	struct slice rest = slice_str(pair->value);
 	size_t claims_max = rest.n / (sizeof("${claim:x}") - 1);
@@ -104,7 +90,7 @@ static const struct config_pair *find_pair(const struct config_server *server, c
 	return NULL;
 }
 
-static char **make_env(const struct config_server *server, char **envp, const struct text *text)
+static char **make_env(const struct config_server *server, char **envp, struct slice text)
 {
 	size_t count = 0;
 	char **made;
@@ -120,22 +106,20 @@ static char **make_env(const struct config_server *server, char **envp, const st
 	return made;
 }
 
-const char *claims_make_env(const struct config_server *server, char **envp, int fd, char ***envp_r)
+const char *claims_make_env(const struct config_server *server, char **envp, struct slice text,
+			    char ***envp_r)
 {
-	struct text text;
 	const char *why;
 
 	CHECK(envp != NULL);
 	*envp_r = envp;
 	if (server->conf.claims.count == 0)
-		return fd < 0 ? NULL : "the server declares no claims";
-	if (fd < 0 || !text_read(fd, &text))
-		why = "the claims are missing or incomplete";
-	else
-		why = text_check(&text, &server->conf);
+		return text.n == 0 ? NULL : "the server declares no claims";
+	if (text.n == 0 || text.n > TEXT_MAX || text.p[text.n - 1] != '\0')
+		return "the claims are missing or incomplete";
+	why = text_check(text, &server->conf);
 	if (why == NULL)
-		*envp_r = make_env(server, envp, &text);
-	explicit_bzero(&text, sizeof(text));
+		*envp_r = make_env(server, envp, text);
 	return why;
 }
 

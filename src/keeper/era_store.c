@@ -66,11 +66,14 @@ static const struct config_server *server_of(const struct era_store *store, size
 /* NULL, or why the message is ignored. */
 static const char *check(const struct era_store *store, const struct ipc_message *message)
 {
-	if (server_slots_find(store->slots, message->server) == NULL)
+	uint32_t server = message->era.server;
+
+	if (server_slots_find(store->slots, server) == NULL)
 		return "there is no such server";
-	if (server_of(store, message->server)->conf.era != ERA_UNKNOWN)
+	if (server_of(store, server)->conf.era != ERA_UNKNOWN)
 		return "the era of the server is configured";
-	if (message->value < ERA_UNKNOWN || message->value > ERA_MODERN || message->child > 1)
+	if (message->era.era < ERA_UNKNOWN || message->era.era > ERA_MODERN ||
+	    message->era.is_probed > 1)
 		return "there is no such era";
 	return NULL;
 }
@@ -100,15 +103,14 @@ void era_store_note(struct era_store *store, const struct ipc_message *message)
 
 	if (why != NULL) {
 		LOG(IPC_BAD_REQUEST, LOG_INT("type", message->type),
-		    LOG_INT("server", message->server), LOG_INT("child", message->child),
-		    LOG_STR("reason", why));
+		    LOG_INT("server", message->era.server), LOG_STR("reason", why));
 		return;
 	}
-	noted = &server_slots_find(store->slots, message->server)->era;
-	noted->memory = memory_of(store, message->server);
+	noted = &server_slots_find(store->slots, message->era.server)->era;
+	noted->memory = memory_of(store, message->era.server);
 	noted->is_noted = true;
-	noted->memory.era = (enum era)message->value;
-	if (message->child == 1)
+	noted->memory.era = (enum era)message->era.era;
+	if (message->era.is_probed == 1)
 		noted->memory.probed_at_ms = clock_wall_ms();
 	if (store->is_due)
 		return;

@@ -49,9 +49,7 @@ static void pass(uint64_t ms)
 static void note(uint32_t server, int era, uint64_t is_probed)
 {
 	era_store_note(&store, &(struct ipc_message){ .type = IPC_ERA,
-						      .server = server,
-						      .child = is_probed,
-						      .value = era });
+						      .era = { server, era, (uint8_t)is_probed } });
 }
 
 static struct era_memory handed_over(size_t server)

@@ -11,7 +11,7 @@
 /* 0 and 1 are the null device. */
 enum fetcher_descriptor {
 	FETCHER_LOG = 2,     /* a pipe to the keeper: log_relay.h */
-	FETCHER_GATEWAY = 3, /* protocol: auth/fetch_wire.h */
+	FETCHER_GATEWAY = 3, /* protocol: io/ipc.h */
 	FETCHER_CONFIG = 4,  /* a memory file written by config_print_for_fetcher */
 	FETCHER_DESCRIPTORS
 };

@@ -178,12 +178,14 @@ void fetcher_process_on_exit(struct fetcher_process *process, int status)
 
 void fetcher_process_tell(struct fetcher_process *process)
 {
-	const struct ipc_message message = { .type = IPC_FETCHER };
+	const struct ipc_message message = { .type = IPC_FETCHER,
+					     .fds = { process->gateway_end },
+					     .fd_count = 1 };
 	struct error err = { ERROR_NONE, "" };
 
 	if (process->gateway_end < 0 || process->gateway_fd < 0)
 		return;
-	if (ipc_send(process->gateway_fd, &message, &process->gateway_end, 1, &err) == 0)
+	if (ipc_send(process->gateway_fd, &message, &err) == 0)
 		drop_gateway_end(process);
 }
 

@@ -315,35 +315,41 @@ static void keeper_watch(struct keeper *keeper, uint64_t now)
 	keeper->ping = PING_OWED;
 }
 
-/* The only descriptor that a message may bring is one of a text; all that came are closed. */
-static void keeper_on_message(struct keeper *keeper, const struct ipc_message *message,
-			      const int *fds, size_t fd_count)
+static void keeper_on_release(struct keeper *keeper, uint32_t server)
+{
+	if (!server_slots_release(&keeper->slots, server))
+		LOG(IPC_BAD_REQUEST, LOG_INT("type", IPC_RELEASE), LOG_INT("server", server),
+		    LOG_STR("reason", "it is not a server of an earlier configuration"));
+}
+
+/* The only descriptor that a message may bring is a connection to be judged. */
+static void keeper_on_message(struct keeper *keeper, const struct ipc_message *message)
 {
 	if (message->type == IPC_READY)
 		keeper_on_ready(keeper);
 	else if (message->type == IPC_STOP)
 		keeper_on_stop(keeper);
 	else if (message->type == IPC_RELOAD)
-		reload_on_order(&keeper->reload, message->child);
+		reload_on_order(&keeper->reload, message->reload.order);
 	else if (message->type == IPC_CONFIG_USED)
-		reload_on_verdict(&keeper->reload, message->value != 0, keeper->gateway.fd);
+		reload_on_verdict(&keeper->reload, message->config_used.is_used != 0,
+				  keeper->gateway.fd);
 	else if (message->type == IPC_RELEASE)
-		children_release(&keeper->children, message,
-				 server_slots_release(&keeper->slots, message->server));
+		keeper_on_release(keeper, message->release.server);
 	else if (message->type == IPC_CERTIFICATES_USED)
-		reload_on_certificates(&keeper->reload, message->value != 0);
+		reload_on_certificates(&keeper->reload, message->certificates_used.is_used != 0);
 	else if (message->type == IPC_ALIVE)
 		keeper_feed_watchdog(keeper);
 	else if (message->type == IPC_ERA)
 		era_store_note(&keeper->era_store, message);
 	else if (message->type == IPC_TEXT)
-		text_stores_note(&keeper->text_stores, message->server);
+		text_stores_note(&keeper->text_stores, message->text.kind);
 	else if (message->type == IPC_FOUND)
-		announcement_take(&keeper->announcement, message, fd_count == 1 ? fds[0] : -1);
+		announcement_take(&keeper->announcement, message);
 	else
-		children_request(&keeper->children, message, fd_count == 1 ? fds[0] : -1);
-	for (size_t i = 0; i < fd_count; i++)
-		ipc_drop(fds[i]);
+		children_request(&keeper->children, message);
+	for (size_t i = 0; i < message->fd_count; i++)
+		ipc_drop(message->fds[i]);
 }
 
 /* Nor is one heard that makes us write too much. */
@@ -361,12 +367,10 @@ static void keeper_read_requests(struct keeper *keeper)
 	for (int i = 0; i < MESSAGES_PER_TURN && keeper_may_listen(keeper); i++) {
 		struct ipc_message message;
 		uint64_t lines = log_line_count();
-		int fds[IPC_FDS_MAX];
-		size_t count;
-		int n = ipc_recv(keeper->gateway.fd, &message, fds, &count, &err);
+		int n = ipc_recv(keeper->gateway.fd, &message, &err);
 
 		if (n > 0) {
-			keeper_on_message(keeper, &message, fds, count);
+			keeper_on_message(keeper, &message);
 			keeper->asked_for.lines += (unsigned int)(log_line_count() - lines);
 			continue;
 		}
@@ -387,9 +391,9 @@ static void keeper_tell_gateway(struct keeper *keeper)
 
 	if (keeper->gateway.fd < 0)
 		return;
-	while (keeper->drains_owed > 0 && ipc_send(keeper->gateway.fd, &drain, NULL, 0, &err) == 0)
+	while (keeper->drains_owed > 0 && ipc_send(keeper->gateway.fd, &drain, &err) == 0)
 		keeper->drains_owed--;
-	if (keeper->ping == PING_OWED && ipc_send(keeper->gateway.fd, &ping, NULL, 0, &err) == 0)
+	if (keeper->ping == PING_OWED && ipc_send(keeper->gateway.fd, &ping, &err) == 0)
 		keeper->ping = PING_OPEN;
 	reload_tell(&keeper->reload, keeper->gateway.fd);
 	certificates_tell(&keeper->certificates, keeper->gateway.fd);

@@ -381,10 +381,18 @@ static void tell(int fd, const char *format, ...)
 
 static void ask(int keeper_fd, enum ipc_type type, uint32_t server, uint64_t child, int value)
 {
-	struct ipc_message message = { type, server, child, 0, value };
+	struct ipc_message message = { .type = type };
 	struct error err;
 
-	if (ipc_send(keeper_fd, &message, NULL, 0, &err) < 0) {
+	if (type == IPC_START)
+		message.start.child = child, message.start.server = server;
+	else if (type == IPC_SIGNAL)
+		message.signal.child = child, message.signal.number = value;
+	else if (type == IPC_ERA)
+		message.era.server = server, message.era.era = value;
+	else
+		message.forget.child = child;
+	if (ipc_send(keeper_fd, &message, &err) < 0) {
 		say("cannot ask: %s\n", err.text);
 		_exit(9);
 	}
@@ -396,13 +404,13 @@ static struct ipc_message hear(int keeper_fd, int fds_r[IPC_FDS_MAX])
 	struct pollfd p = { .fd = keeper_fd, .events = POLLIN };
 	struct ipc_message message;
 	struct error err;
-	size_t count;
 
-	if (poll(&p, 1, WAIT_MS) != 1 || ipc_recv(keeper_fd, &message, fds_r, &count, &err) != 1 ||
-	    count != (message.type == IPC_STARTED ? 3 : 0)) {
+	if (poll(&p, 1, WAIT_MS) != 1 || ipc_recv(keeper_fd, &message, &err) != 1 ||
+	    message.fd_count != (message.type == IPC_STARTED ? 3 : 0)) {
 		say("heard nothing sensible\n");
 		_exit(9);
 	}
+	memcpy(fds_r, message.fds, sizeof(message.fds));
 	return message;
 }
 
@@ -410,12 +418,16 @@ static int expect(int keeper_fd, enum ipc_type type, uint64_t child, int fds_r[I
 {
 	struct ipc_message message = hear(keeper_fd, fds_r);
 
-	if (message.type != (uint32_t)type || message.child != child) {
+	uint64_t of = type == IPC_DRAIN ? 0 : message.started.child; /* as the others have it */
+
+	if (message.type != (uint32_t)type || of != child) {
 		say("heard type %u of child %lu instead of type %d\n", message.type,
-		    (unsigned long)message.child, (int)type);
+		    (unsigned long)of, (int)type);
 		_exit(9);
 	}
-	return type == IPC_STARTED ? message.pid : message.value;
+	if (type == IPC_FAILED)
+		return message.failed.error;
+	return type == IPC_STARTED ? message.started.pid : message.exited.status;
 }
 
 /* The pid; descriptors in fds_r. */
@@ -510,64 +522,60 @@ static void exit_status_and_stderr_arrive(void **state)
 	stop_and_expect(0);
 }
 
-static void start_with(int keeper_fd, uint32_t server, uint64_t child, const int *fds, size_t count)
+/* fd -1: none. */
+static void start_with(int keeper_fd, uint32_t server, uint64_t child, struct slice claims, int fd)
 {
-	struct ipc_message message = { IPC_START, server, child, 0, 0 };
+	struct ipc_message message = { .type = IPC_START,
+				       .start = { child, server },
+				       .texts = { claims },
+				       .fds = { fd },
+				       .fd_count = fd >= 0 };
 	struct error err;
 
-	if (ipc_send(keeper_fd, &message, fds, count, &err) < 0)
+	if (ipc_send(keeper_fd, &message, &err) < 0)
 		_exit(9);
 }
 
-/* A pipe with these bytes whose write end stays open: what is not there never comes. */
-static int filled_pipe(const void *bytes, size_t size)
-{
-	int fds[2];
-
-	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0 || write(fds[1], bytes, size) != (ssize_t)size)
-		_exit(9);
-	return fds[0];
-}
-
-static void expect_refused(int keeper_fd, uint32_t server, uint64_t child, int fd)
+static void expect_refused(int keeper_fd, uint32_t server, uint64_t child, struct slice claims)
 {
 	int fds[IPC_FDS_MAX];
+	int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 
-	start_with(keeper_fd, server, child, &fd, fd >= 0);
+	start_with(keeper_fd, server, child, claims, fd);
+	if (fd >= 0)
+		close(fd);
 	if (expect(keeper_fd, IPC_FAILED, child, fds) != EINVAL) {
 		say("child %lu was not refused\n", (unsigned long)child);
 		_exit(9);
 	}
 }
 
-#define FILLED(text) filled_pipe(text, sizeof(text) - 1)
-
 static int gateway_claims(struct config *config, const int *listeners, size_t count, int keeper_fd)
 {
-	static char big[60 * 1024];
+	static char big[17 * 1024];
 	char longest[TEXT_CLAIM_MAX + 32] = "team\0t\0sub\0";
 	int fds[IPC_FDS_MAX];
-	int good = FILLED("sub\0al ice\0team\0${claim:sub}\0");
 
 	(void)config, (void)listeners, (void)count;
 	say("begins\n");
-	expect_refused(keeper_fd, CLAIMS, 1, -1);
-	expect_refused(keeper_fd, CLAIMS, 2, FILLED(""));
-	expect_refused(keeper_fd, CLAIMS, 3, FILLED("sub\0alice\0"));
-	expect_refused(keeper_fd, CLAIMS, 4, FILLED("sub\0alice\0team\0t\0root\0x\0"));
-	expect_refused(keeper_fd, CLAIMS, 5, FILLED("sub\0alice\0root\0x\0"));
-	expect_refused(keeper_fd, CLAIMS, 6, FILLED("sub\0a\0sub\0b\0"));
-	expect_refused(keeper_fd, CLAIMS, 7, FILLED("sub\0\0team\0t\0"));
-	expect_refused(keeper_fd, CLAIMS, 8, FILLED("sub\0a\nb\0team\0t\0"));
-	expect_refused(keeper_fd, CLAIMS, 9, FILLED("sub\0a\xff\0team\0t\0"));
-	expect_refused(keeper_fd, CLAIMS, 10, FILLED("sub\0alice\0team\0t"));
-	expect_refused(keeper_fd, CLAIMS, 11, fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0));
+	expect_refused(keeper_fd, CLAIMS, 1, slice_of(NULL, 0));
+	expect_refused(keeper_fd, CLAIMS, 2, SLICE_LIT(""));
+	expect_refused(keeper_fd, CLAIMS, 3, SLICE_LIT("sub\0alice\0"));
+	expect_refused(keeper_fd, CLAIMS, 4, SLICE_LIT("sub\0alice\0team\0t\0root\0x\0"));
+	expect_refused(keeper_fd, CLAIMS, 5, SLICE_LIT("sub\0alice\0root\0x\0"));
+	expect_refused(keeper_fd, CLAIMS, 6, SLICE_LIT("sub\0a\0sub\0b\0"));
+	expect_refused(keeper_fd, CLAIMS, 7, SLICE_LIT("sub\0\0team\0t\0"));
+	expect_refused(keeper_fd, CLAIMS, 8, SLICE_LIT("sub\0a\nb\0team\0t\0"));
+	expect_refused(keeper_fd, CLAIMS, 9, SLICE_LIT("sub\0a\xff\0team\0t\0"));
+	expect_refused(keeper_fd, CLAIMS, 10, SLICE_LIT("sub\0alice\0team\0t"));
+	expect_refused(keeper_fd, CLAIMS, 11, SLICE_LIT("\0"));
 	memset(big, 'x', sizeof(big));
-	expect_refused(keeper_fd, CLAIMS, 12, filled_pipe(big, sizeof(big)));
+	big[sizeof(big) - 1] = '\0';
+	expect_refused(keeper_fd, CLAIMS, 12, slice_of(big, sizeof(big)));
 	memset(longest + 11, 'x', TEXT_CLAIM_MAX + 1);
-	expect_refused(keeper_fd, CLAIMS, 13, filled_pipe(longest, 11 + TEXT_CLAIM_MAX + 2));
-	expect_refused(keeper_fd, CAT, 14, FILLED("sub\0alice\0"));
-	start_with(keeper_fd, CLAIMS, 15, &good, 1);
+	expect_refused(keeper_fd, CLAIMS, 13, slice_of(longest, 11 + TEXT_CLAIM_MAX + 2));
+	expect_refused(keeper_fd, CAT, 14, SLICE_LIT("sub\0alice\0"));
+	start_with(keeper_fd, CLAIMS, 15, SLICE_LIT("sub\0al ice\0team\0${claim:sub}\0"), -1);
 	expect(keeper_fd, IPC_STARTED, 15, fds);
 	say_all(fds[1]);
 	expect(keeper_fd, IPC_EXITED, 15, fds);
@@ -936,10 +944,10 @@ static int gateway_many(struct config *config, const int *listeners, size_t coun
 
 	(void)config, (void)listeners, (void)count;
 	for (uint64_t i = 1; i <= MANY; i++) {
-		struct ipc_message message = { .type = IPC_START, .server = SH, .child = i };
+		struct ipc_message message = { .type = IPC_START, .start = { i, SH } };
 		struct error err;
 
-		while (ipc_send(keeper_fd, &message, NULL, 0, &err) < 0)
+		while (ipc_send(keeper_fd, &message, &err) < 0)
 			pause_ms(1);
 	}
 	pause_ms(300);
@@ -947,7 +955,7 @@ static int gateway_many(struct config *config, const int *listeners, size_t coun
 		struct ipc_message message = hear(keeper_fd, fds);
 
 		started += message.type == IPC_STARTED;
-		ended += message.type == IPC_EXITED && message.value == 5 << 8;
+		ended += message.type == IPC_EXITED && message.exited.status == 5 << 8;
 		for (int i = 0; message.type == IPC_STARTED && i < 3; i++)
 			close(fds[i]);
 	}
@@ -1230,24 +1238,25 @@ static void gateway_that_always_dies_ends_the_daemon(void **state)
 /* It asks and asks, and hears nothing until nobody takes its requests any more. */
 static int gateway_deaf(struct config *config, const int *listeners, size_t count, int keeper_fd)
 {
-	struct ipc_message message = { IPC_START, CLAIMS, 0, 0, 0 }; /* without claims: refused */
+	struct ipc_message message = { .type = IPC_START,
+				       .start.server = CLAIMS }; /* without claims: refused */
 	int fds[IPC_FDS_MAX];
 	int idle = 0;
 	struct error err;
 
 	(void)config, (void)listeners, (void)count;
-	while (idle < 50 && message.child < DEAF_ASKS) {
-		message.child++;
-		if (ipc_send(keeper_fd, &message, NULL, 0, &err) == 0) {
+	while (idle < 50 && message.start.child < DEAF_ASKS) {
+		message.start.child++;
+		if (ipc_send(keeper_fd, &message, &err) == 0) {
 			idle = 0;
 			continue;
 		}
-		message.child--;
+		message.start.child--;
 		idle++;
 		poll(NULL, 0, 10);
 	}
-	say("asked %lu\n", (unsigned long)message.child);
-	for (uint64_t i = 1; i <= message.child; i++)
+	say("asked %lu\n", (unsigned long)message.start.child);
+	for (uint64_t i = 1; i <= message.start.child; i++)
 		expect(keeper_fd, IPC_FAILED, i, fds);
 	say("heard all\n");
 	return serve_until_drain(keeper_fd);
@@ -1305,7 +1314,7 @@ static int gateway_lingering(struct config *config, const int *listeners, size_t
 		;
 	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &endless, sizeof(endless)) < 0)
 		return 9;
-	start_with(keeper_fd, CLAIMS, 1, &fd, 1);
+	start_with(keeper_fd, CLAIMS, 1, slice_of(NULL, 0), fd);
 	for (size_t i = 0; i < ARRAY_LEN(copies); i++)
 		copies[i] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	close(fd);
@@ -1554,13 +1563,13 @@ static void gateway_cannot_forge_the_log(void **state)
 /* Asks for what it cannot have, as fast as it can, for a while. */
 static int gateway_floods(struct config *config, const int *listeners, size_t count, int keeper_fd)
 {
-	struct ipc_message message = { .type = IPC_START, .server = SERVER_COUNT };
+	struct ipc_message message = { .type = IPC_START, .start.server = SERVER_COUNT };
 	int64_t end = now_ms() + 1500;
 	struct error err;
 
 	(void)config, (void)listeners, (void)count;
 	while (now_ms() < end)
-		if (ipc_send(keeper_fd, &message, NULL, 0, &err) < 0)
+		if (ipc_send(keeper_fd, &message, &err) < 0)
 			poll(&(struct pollfd){ .fd = keeper_fd, .events = POLLOUT }, 1, 10);
 	say("done\n");
 	return serve_until_drain(keeper_fd);

@@ -91,13 +91,16 @@ void next_listeners_forget(struct next_listeners *next)
 int next_listeners_tell(struct next_listeners *next, int gateway_fd)
 {
 	while (next->config != NULL && next->sent < next->config->listen_count) {
-		const struct ipc_message message = { .type = IPC_LISTENER,
-						     .server = (uint32_t)next->sent,
-						     .value = next->kept[next->sent] };
+		int fd = next->fds[next->sent];
+		const struct ipc_message message = {
+			.type = IPC_LISTENER,
+			.listener = { (uint32_t)next->sent, next->kept[next->sent] },
+			.fds = { fd },
+			.fd_count = fd >= 0,
+		};
 		struct error err = { ERROR_NONE, "" };
 
-		if (ipc_send(gateway_fd, &message, &next->fds[next->sent],
-			     next->fds[next->sent] >= 0, &err) < 0)
+		if (ipc_send(gateway_fd, &message, &err) < 0)
 			return -1;
 		next->sent++;
 	}

@@ -172,8 +172,7 @@ static void make_report(struct reload *reload)
 	close_fd(&reload->report_file);
 	/* By the time that it is sent, the next one may have begun. */
 	reload->outcome = (struct ipc_message){ .type = IPC_RELOADED,
-						.child = reload->answered,
-						.value = reload->is_used };
+						.reloaded = { reload->answered, reload->is_used } };
 	if (reload->answered > 0)
 		reload->report_file =
 			memory_file_sealed("report", buf_slice(&reload->report), &err);
@@ -607,8 +606,9 @@ void reload_free_slots(const struct reload *reload)
 static void send_config(struct reload *reload, int gateway_fd)
 {
 	const struct ipc_message message = { .type = IPC_CONFIG,
-					     .value = reload->has_other_issuers };
-	const int fds[] = { reload->text, reload->servers };
+					     .config = { reload->has_other_issuers },
+					     .fds = { reload->text, reload->servers },
+					     .fd_count = 2 };
 	struct error err = { ERROR_NONE, "" };
 
 	/* First, and once: see above. */
@@ -616,7 +616,7 @@ static void send_config(struct reload *reload, int gateway_fd)
 		fetcher_process_set_gateway(reload->parts.fetcher, -1);
 	if (next_listeners_tell(&reload->listeners, gateway_fd) < 0 ||
 	    certificates_tell_next(&reload->certificates, gateway_fd) < 0 ||
-	    ipc_send(gateway_fd, &message, fds, ARRAY_LEN(fds), &err) < 0)
+	    ipc_send(gateway_fd, &message, &err) < 0)
 		return;
 	reload_set_state(reload, RELOAD_JUDGED);
 	log_expect_format(reload->next->log_format);
@@ -627,7 +627,9 @@ static void send_report(struct reload *reload, int gateway_fd)
 {
 	struct error err = { ERROR_NONE, "" };
 
-	if (ipc_send(gateway_fd, &reload->outcome, &reload->report_file, 1, &err) == 0)
+	reload->outcome.fds[0] = reload->report_file;
+	reload->outcome.fd_count = 1;
+	if (ipc_send(gateway_fd, &reload->outcome, &err) == 0)
 		close_fd(&reload->report_file);
 }
 

@@ -259,27 +259,23 @@ static int reap_child(void)
 static bool hears_nothing(void)
 {
 	struct ipc_message message;
-	int fds[IPC_FDS_MAX];
 	struct error err;
-	size_t count;
 
-	return ipc_recv(ends[1], &message, fds, &count, &err) == 0;
+	return ipc_recv(ends[1], &message, &err) == 0;
 }
 
 /* The next message; descriptors are closed but for the first. */
 static struct ipc_message hear(enum ipc_type type, int *fd_r)
 {
 	struct ipc_message message = { .type = 0 };
-	int fds[IPC_FDS_MAX] = { -1, -1, -1 };
 	struct error err;
-	size_t count = 0;
 
-	assert_int_equal(ipc_recv(ends[1], &message, fds, &count, &err), 1);
+	assert_int_equal(ipc_recv(ends[1], &message, &err), 1);
 	assert_int_equal(message.type, type);
-	for (size_t i = fd_r != NULL; i < count; i++)
-		close(fds[i]);
+	for (size_t i = fd_r != NULL; i < message.fd_count; i++)
+		close(message.fds[i]);
 	if (fd_r != NULL)
-		*fd_r = fds[0];
+		*fd_r = message.fd_count > 0 ? message.fds[0] : -1;
 	return message;
 }
 
@@ -287,13 +283,11 @@ static struct ipc_message hear(enum ipc_type type, int *fd_r)
 static bool ipc_recv_any(void)
 {
 	struct ipc_message message;
-	int fds[IPC_FDS_MAX];
 	struct error err;
-	size_t count = 0;
-	bool is_there = ipc_recv(ends[1], &message, fds, &count, &err) == 1;
+	bool is_there = ipc_recv(ends[1], &message, &err) == 1;
 
-	for (size_t i = 0; i < count; i++)
-		close(fds[i]);
+	for (size_t i = 0; is_there && i < message.fd_count; i++)
+		close(message.fds[i]);
 	return is_there;
 }
 
@@ -332,8 +326,8 @@ static const char *hear_report(uint64_t order, bool is_used)
 	int fd;
 
 	message = hear(IPC_RELOADED, &fd);
-	assert_int_equal(message.child, order);
-	assert_int_equal(message.value, is_used);
+	assert_int_equal(message.reloaded.order, order);
+	assert_int_equal(message.reloaded.is_used, is_used);
 	n = pread(fd, text, sizeof(text) - 1, 0);
 	text[n > 0 ? n : 0] = '\0';
 	close(fd);
@@ -564,11 +558,11 @@ static void orders_are_bounded(void **state)
 
 static void removed_servers_end_whatever_a_gateway_says(void **state)
 {
-	const struct ipc_message start_b = { .type = IPC_START, .server = 1, .child = 5 };
-	const struct ipc_message again_b = { .type = IPC_START, .server = 1, .child = 6 };
+	const struct ipc_message start_b = { .type = IPC_START, .start = { 5, 1 } };
+	const struct ipc_message again_b = { .type = IPC_START, .start = { 6, 1 } };
 
 	begin_with("drain_timeout: 1s\ndefaults: {stop: {grace: 1s, term: 1s}}\n" TWO);
-	children_request(&children, &start_b, -1);
+	children_request(&children, &start_b);
 	assert_int_equal(slots.slots[1].starts.processes, 1);
 	put(file, "drain_timeout: 1s\n" ONE);
 	order(1);
@@ -578,7 +572,7 @@ static void removed_servers_end_whatever_a_gateway_says(void **state)
 	server_slots_do_due(&slots);
 	assert_int_equal(count_logged("server_overdue"), 1);
 	assert_int_equal(count_logged("ipc_bad_request"), 0);
-	children_request(&children, &again_b, -1);
+	children_request(&children, &again_b);
 	assert_int_equal(count_logged("ipc_bad_request"), 1);
 	reload_free_slots(&reload);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), 0);
@@ -588,7 +582,7 @@ static void removed_servers_end_whatever_a_gateway_says(void **state)
 	reload_free_slots(&reload);
 	assert_int_equal(slots.slots[1].state, SERVER_SLOT_OVER);
 	children_tell(&children);
-	children_release(&children, &again_b, server_slots_release(&slots, 1));
+	assert_true(server_slots_release(&slots, 1));
 	reload_free_slots(&reload);
 	assert_int_equal(slots.slots[1].state, SERVER_SLOT_FREE);
 }
@@ -599,10 +593,10 @@ static void those_of_others_go_on(void **state)
 	struct ipc_message start = { .type = IPC_START };
 
 	begin_with("drain_timeout: 1s\ndefaults: {stop: {grace: 1s, term: 1s}}\n" TWO);
-	for (start.server = 0; start.server < 2; start.server++)
+	for (start.start.server = 0; start.start.server < 2; start.start.server++)
 		for (int i = 0; i < 2; i++) {
-			start.child++;
-			children_request(&children, &start, -1);
+			start.start.child++;
+			children_request(&children, &start);
 		}
 	put(file, "drain_timeout: 1s\n" ONE);
 	order(1);
@@ -627,7 +621,7 @@ static void those_of_others_go_on(void **state)
 /* BACK-ERA-06: of a server whose number is free before the eras are written. */
 static void what_is_known_of_a_server_is_freed_with_it(void **state)
 {
-	const struct ipc_message era = { .type = IPC_ERA, .child = 1, .value = ERA_MODERN };
+	const struct ipc_message era = { .type = IPC_ERA, .era = { 0, ERA_MODERN, 1 } };
 
 	begin_with(ONE);
 	era_store_note(&era_store, &era);
@@ -654,13 +648,13 @@ static void what_is_known_of_a_server_is_freed_with_it(void **state)
 /* Each server has its own line in the log, whatever another one of its number has had. */
 static void failures_are_not_those_of_the_one_before(void **state)
 {
-	struct ipc_message start = { .type = IPC_START, .server = 0 };
+	struct ipc_message start = { .type = IPC_START };
 
 	begin_with("servers: {a: {command: /nonexistent/a}}\n");
 	for (int i = 0; i < 2; i++) {
 		for (int j = 0; j < 2; j++) {
-			start.child++;
-			children_request(&children, &start, -1);
+			start.start.child++;
+			children_request(&children, &start);
 			assert_int_equal(reap_child(), 0);
 		}
 		assert_int_equal(count_logged("child_spawn_failed"), (size_t)i + 1);
@@ -745,7 +739,7 @@ static void gateway_that_does_not_read_is_ended(void **state)
 
 	begin_with(ONE);
 	put(file, TWO);
-	while (ipc_send(ends[0], &ping, NULL, 0, &err) == 0)
+	while (ipc_send(ends[0], &ping, &err) == 0)
 		;
 	order(1);
 	assert_int_equal(reload.state, RELOAD_SENDING);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record in the table is a copy of one in the configuration that it is of, which stays for as long as there is such a
- * copy.
+ * A record in the table is a copy of one in the configuration that it is of, which stays for as
+ * long as there is such a copy.
  */
 #include "keeper/server_slots.h"
 
@@ -197,7 +197,10 @@ static bool is_one_too_many(const struct server_slots *slots, uint32_t number)
 	return younger >= conf->retiring_max;
 }
 
-/* Sessions of a name that has gone have a limit in time, those of one that is back have none any more. mcpgated.yaml(5) */
+/*
+ * Sessions of a name that has gone have a limit in time, those of one that is back have none any
+ * more. mcpgated.yaml(5)
+ */
 static void bound_retiring(struct server_slots *slots, uint32_t number)
 {
 	struct server_slot *slot = &slots->slots[number];

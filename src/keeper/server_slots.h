@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The servers of the configuration in use, and of earlier ones that still have sessions, by number. The keeper has
- * one such table, of what may be started, and the gateway another one, of what has sessions (server_table.h). Each
- * ends what is old by itself. architecture.md, "Reload".
+ * The servers of the configuration in use, and of earlier ones that still have sessions, by number.
+ * The keeper has one such table, of what may be started, and the gateway another one, of what has
+ * sessions (server_table.h). Each ends what is old by itself. architecture.md, "Reload".
  *
  *	free -> current -> retiring -> over -> released -> free
  *
- * The keeper gives the numbers. One keeps its meaning as long as the gateway or a process may use it: the gateway
- * says when it no longer needs a server, and its number is not given again before. But the keeper decides what may be
- * started and for how long, whatever the gateway does: after what the gateway grants it has a reserve.
+ * The keeper gives the numbers. One keeps its meaning as long as the gateway or a process may use
+ * it: the gateway says when it no longer needs a server, and its number is not given again before.
+ * But the keeper decides what may be started and for how long, whatever the gateway does: after
+ * what the gateway grants it has a reserve.
  */
 #ifndef MCPGATED_KEEPER_SERVER_SLOTS_H
 #define MCPGATED_KEEPER_SERVER_SLOTS_H
@@ -116,7 +117,10 @@ struct config *server_slots_fini(struct server_slots *slots);
  */
 int server_slots_plan(const struct server_slots *slots, const struct config *next,
 		      uint32_t *numbers_r, struct error *err) must_check;
-/* Switches to it, with the numbers of server_slots_plan. Takes ownership. server_slots_bound follows. */
+/*
+ * Switches to it, with the numbers of server_slots_plan. Takes ownership. server_slots_bound
+ * follows.
+ */
 void server_slots_use(struct server_slots *slots, struct config *next, const uint32_t *numbers);
 /* Decides how long servers of earlier configurations stay. */
 void server_slots_bound(struct server_slots *slots);

@@ -683,7 +683,7 @@ static const struct spawned_ops child_spawned_ops = {
 	.on_exited = child_on_exited,
 };
 
-void child_start(struct child *child, struct server *server, int claims_fd,
+void child_start(struct child *child, struct server *server, struct slice claims,
 		 const struct child_ops *ops)
 {
 	CHECK(ops->on_started != NULL && ops->on_line != NULL && ops->on_lost != NULL &&
@@ -700,6 +700,6 @@ void child_start(struct child *child, struct server *server, int claims_fd,
 	server->stats->starts++;
 	child->started_at_ms = clock_now_ms();
 	counter_add(COUNTER_CHILDREN);
-	spawned_start(&child->spawned, server->spawner, server->conf.server, claims_fd,
+	spawned_start(&child->spawned, server->spawner, server->conf.server, claims,
 		      &child_spawned_ops);
 }

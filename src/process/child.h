@@ -91,10 +91,10 @@ struct child {
 };
 
 /*
- * Asks the keeper for a process of `server`, which must have agreed (server_admit). Takes ownership
- * of claims_fd: see spawned_start.
+ * Asks the keeper for a process of `server`, which must have agreed (server_admit). For claims
+ * see spawned_start.
  */
-void child_start(struct child *child, struct server *server, int claims_fd,
+void child_start(struct child *child, struct server *server, struct slice claims,
 		 const struct child_ops *ops);
 
 /*

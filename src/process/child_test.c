@@ -103,7 +103,7 @@ static int teardown(void **state)
 static struct fake_process *begin(void)
 {
 	child = malloc(sizeof(*child));
-	child_start(child, &servers[0], -1, &ops);
+	child_start(child, &servers[0], slice_of(NULL, 0), &ops);
 	settle();
 	if (child != NULL && child->state == CHILD_RUNNING)
 		child_note_ready(child);

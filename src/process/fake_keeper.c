@@ -15,12 +15,19 @@
 
 #define SETTLE_TURNS 12
 
-static void on_nothing(struct spawner *spawner)
+static void on_message(struct spawner *spawner, const struct ipc_message *message)
+{
+	(void)spawner;
+	for (size_t i = 0; i < message->fd_count; i++)
+		close(message->fds[i]);
+}
+
+static void on_lost(struct spawner *spawner)
 {
 	(void)spawner;
 }
 
-static const struct spawner_ops ops = { .on_drain = on_nothing, .on_lost = on_nothing };
+static const struct spawner_ops ops = { .on_message = on_message, .on_lost = on_lost };
 
 void fake_keeper_init(struct fake_keeper *keeper, struct loop *loop)
 {
@@ -58,12 +65,11 @@ void fake_keeper_fini(struct fake_keeper *keeper)
 	close(keeper->gateway_fd);
 }
 
-static void tell(struct fake_keeper *keeper, const struct ipc_message *message, const int *fds,
-		 size_t count)
+static void tell(struct fake_keeper *keeper, const struct ipc_message *message)
 {
 	struct error err;
 
-	CHECK(ipc_send(keeper->fd, message, fds, count, &err) == 0);
+	CHECK(ipc_send(keeper->fd, message, &err) == 0);
 }
 
 void fake_keeper_start(struct fake_keeper *keeper, struct fake_process *process)
@@ -79,10 +85,10 @@ void fake_keeper_start(struct fake_keeper *keeper, struct fake_process *process)
 	process->out = out[1];
 	process->err = err[1];
 	process->is_started = true;
-	tell(keeper,
-	     &(struct ipc_message){
-		     .type = IPC_STARTED, .child = process->id, .pid = (int)(1000 + process->id) },
-	     (int[]){ in[1], out[0], err[0] }, 3);
+	tell(keeper, &(struct ipc_message){ .type = IPC_STARTED,
+					    .started = { process->id, (int)(1000 + process->id) },
+					    .fds = { in[1], out[0], err[0] },
+					    .fd_count = 3 });
 	close(in[1]);
 	close(out[0]);
 	close(err[0]);
@@ -96,15 +102,15 @@ static void asked_to_start(struct fake_keeper *keeper, const struct ipc_message 
 	if (keeper->refuses != 0) {
 		tell(keeper,
 		     &(struct ipc_message){ .type = IPC_FAILED,
-					    .child = message->child,
-					    .value = keeper->refuses },
-		     NULL, 0);
+					    .failed = { message->start.child, keeper->refuses } });
 		return;
 	}
 	keeper->count++;
-	*process = (struct fake_process){
-		.id = message->child, .server = message->server, .in = -1, .out = -1, .err = -1
-	};
+	*process = (struct fake_process){ .id = message->start.child,
+					  .server = message->start.server,
+					  .in = -1,
+					  .out = -1,
+					  .err = -1 };
 	if (!keeper->holds)
 		fake_keeper_start(keeper, process);
 }
@@ -113,13 +119,11 @@ void fake_keeper_serve(struct fake_keeper *keeper)
 {
 	struct ipc_message message;
 	struct error err;
-	int fds[IPC_FDS_MAX];
-	size_t count;
 
-	while (ipc_recv(keeper->fd, &message, fds, &count, &err) == 1) {
-		keeper->claims_told += count;
-		while (count > 0)
-			close(fds[--count]);
+	while (ipc_recv(keeper->fd, &message, &err) == 1) {
+		for (size_t i = 0; i < message.fd_count; i++)
+			close(message.fds[i]);
+		keeper->claims_told += message.type == IPC_START && message.texts[0].n > 0;
 		if (message.type == IPC_START)
 			asked_to_start(keeper, &message);
 		if (message.type == IPC_ERA)
@@ -127,9 +131,9 @@ void fake_keeper_serve(struct fake_keeper *keeper)
 		for (size_t i = 0; i < keeper->count && message.type == IPC_SIGNAL; i++) {
 			struct fake_process *process = &keeper->processes[i];
 
-			if (process->id != message.child)
+			if (process->id != message.signal.child)
 				continue;
-			process->last_signal = message.value;
+			process->last_signal = message.signal.number;
 			process->signals++;
 		}
 	}
@@ -147,8 +151,7 @@ void fake_process_tell_exit(struct fake_keeper *keeper, struct fake_process *pro
 {
 	process->is_exited = true;
 	tell(keeper,
-	     &(struct ipc_message){ .type = IPC_EXITED, .child = process->id, .value = status },
-	     NULL, 0);
+	     &(struct ipc_message){ .type = IPC_EXITED, .exited = { process->id, status } });
 }
 
 void fake_process_exit(struct fake_keeper *keeper, struct fake_process *process, int status)

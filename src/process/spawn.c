@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gateway's end of the socket to the keeper. Messages that the socket has no room for wait in a
- * list. Its length is bounded by the number of children, questions and servers, because each has at
- * most a few messages in it.
+ * What waits for room in the socket is bounded by the number of children, questions and servers, because each has at
+ * most a few messages there.
  */
 #include "process/spawn.h"
 
@@ -13,195 +12,108 @@
 #include <unistd.h>
 
 #include "base/map.h"
-#include "base/buf.h"
 #include "base/mem.h"
-#include "io/ipc.h"
+#include "io/ipc_channel.h"
 #include "obs/log.h"
 
-#define MESSAGES_PER_TURN 64
-
-struct unsent {
-	struct list link;
-	struct ipc_message message;
-	int fd; /* sent along with it, or -1 */
-};
+/* Beyond, a server gets no claims, and the keeper refuses to start it. */
+#define CLAIMS_BYTES_MAX IPC_TEXT_BYTES_MAX
+#define FOUND_BYTES 511 /* of a name or a version */
 
 struct spawner {
 	const struct spawner_ops *ops;
-	struct loop *loop;
-	int fd;
+	struct ipc_channel channel;
 	uint64_t last_id;
 	uint64_t last_reload; /* number of the last order */
 	struct map by_id;     /* struct spawned */
 	struct map questions; /* struct spawner_question */
-	struct watch reading;
-	struct watch writing;
-	struct list unsent;
 };
-
-static void close_fd(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
-/* Takes ownership of fd, unless it is -1. */
-static void spawner_send_with(struct spawner *spawner, const struct ipc_message *message, int fd)
-{
-	struct error err = { ERROR_NONE, "" };
-	struct unsent *unsent;
-
-	if (list_is_empty(&spawner->unsent)) {
-		int result = ipc_send(spawner->fd, message, &fd, fd >= 0, &err);
-
-		if (result < 0 && err.kind != ERROR_BUSY)
-			LOG(IPC_FAILED, LOG_STR("error", err.text));
-		if (result == 0 || err.kind != ERROR_BUSY) {
-			close_fd(fd);
-			return; /* if it failed, the reading side notices and acts on it */
-		}
-	}
-	CHECK(err.kind == ERROR_NONE || err.kind == ERROR_BUSY);
-	unsent = mem_alloc(sizeof(*unsent));
-	unsent->message = *message;
-	unsent->fd = fd;
-	list_append(&spawner->unsent, &unsent->link);
-	watch_set(&spawner->writing, true);
-}
 
 static void spawner_send(struct spawner *spawner, const struct ipc_message *message)
 {
-	spawner_send_with(spawner, message, -1);
+	ipc_channel_send(&spawner->channel, message);
 }
 
-static void unsent_free(struct unsent *unsent)
+static void spawner_on_started(struct spawner *spawner, const struct ipc_message *message)
 {
-	close_fd(unsent->fd);
-	list_remove(&unsent->link);
-	free(unsent);
-}
+	uint64_t id = message->started.child;
+	struct spawned *spawned = map_find(&spawner->by_id, id);
 
-static void spawner_on_writable(struct watch *watch)
-{
-	struct spawner *spawner = container_of(watch, struct spawner, writing);
-	struct error err = { ERROR_NONE, "" };
-
-	while (!list_is_empty(&spawner->unsent)) {
-		struct unsent *unsent = container_of(spawner->unsent.next, struct unsent, link);
-
-		if (ipc_send(spawner->fd, &unsent->message, &unsent->fd, unsent->fd >= 0, &err) <
-			    0 &&
-		    err.kind == ERROR_BUSY)
-			return;
-		unsent_free(unsent);
-	}
-	watch_set(&spawner->writing, false);
-}
-
-static void close_all(const int *fds, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		close(fds[i]);
-}
-
-static void spawner_on_child_message(struct spawner *spawner, const struct ipc_message *message,
-				     const int *fds, size_t count)
-{
-	struct spawned *spawned = map_find(&spawner->by_id, message->child);
-
-	if (spawned != NULL && message->type == IPC_STARTED && count == 3) {
-		spawned->ops->on_started(spawned, message->pid, fds);
+	if (spawned != NULL && message->fd_count > 0) {
+		spawned->ops->on_started(spawned, message->started.pid, message->fds);
 		return;
 	}
-	close_all(fds, count);
+	for (size_t i = 0; i < message->fd_count; i++)
+		close(message->fds[i]); /* we no longer know it */
 	if (spawned == NULL)
-		return; /* we no longer know it */
-	map_remove(&spawner->by_id, spawned->id);
-	if (message->type == IPC_STARTED) {
-		/* The process is useless without its descriptors: it is to be killed. REL-44 */
-		spawner_send(spawner,
-			     &(struct ipc_message){ .type = IPC_FORGET, .child = spawned->id });
-		spawned->ops->on_failed(spawned, EMFILE);
-	} else if (message->type == IPC_FAILED) {
-		spawned->ops->on_failed(spawned, message->value);
-	} else {
-		spawned->ops->on_exited(spawned, message->value);
-	}
+		return;
+	/* The process is useless without its descriptors: it is to be killed. REL-44 */
+	map_remove(&spawner->by_id, id);
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_FORGET, .forget = { id } });
+	spawned->ops->on_failed(spawned, EMFILE);
 }
 
-static void spawner_on_judged(struct spawner *spawner, const struct ipc_message *message)
+static void spawner_on_failed(struct spawner *spawner, uint64_t id, int error)
 {
-	struct spawner_question *question = map_remove(&spawner->questions, message->child);
+	struct spawned *spawned = map_remove(&spawner->by_id, id);
+
+	if (spawned != NULL)
+		spawned->ops->on_failed(spawned, error);
+}
+
+static void spawner_on_exited(struct spawner *spawner, uint64_t id, int status)
+{
+	struct spawned *spawned = map_remove(&spawner->by_id, id);
+
+	if (spawned != NULL)
+		spawned->ops->on_exited(spawned, status);
+}
+
+static void spawner_on_judged(struct spawner *spawner, uint64_t id, bool is_allowed)
+{
+	struct spawner_question *question = map_remove(&spawner->questions, id);
 
 	if (question != NULL)
-		question->on_answer(question, message->value == 1);
+		question->on_answer(question, is_allowed);
 }
 
-static void spawner_on_message(struct spawner *spawner, const struct ipc_message *message,
-			       const int *fds, size_t count)
+static void spawner_on_message(struct ipc_channel *channel, const struct ipc_message *message)
 {
-	if (message->type == IPC_DRAIN) {
-		close_all(fds, count);
-		spawner->ops->on_drain(spawner);
-	} else if (message->type == IPC_CERTIFICATE && count >= 2) {
-		spawner->ops->on_certificate(spawner, message->child == 1, message->server,
-					     (size_t)message->value, fds, count);
-	} else if (message->type == IPC_LISTENER && count <= 1 &&
-		   spawner->ops->on_listener != NULL) {
-		spawner->ops->on_listener(spawner, message->server, message->value,
-					  count == 1 ? fds[0] : -1);
-	} else if (message->type == IPC_FETCHER && count == 1 && spawner->ops->on_fetcher != NULL) {
-		spawner->ops->on_fetcher(spawner, fds[0]);
-	} else if (message->type == IPC_CONFIG && spawner->ops->on_config != NULL) {
-		if (count != 2)
-			close_all(fds, count); /* we lacked descriptors to receive them all */
-		spawner->ops->on_config(spawner, count == 2 ? fds : NULL, message->value == 1);
-	} else if (message->type == IPC_RELOADED && count <= 1 &&
-		   spawner->ops->on_reloaded != NULL) {
-		spawner->ops->on_reloaded(spawner, message->child, message->value == 1,
-					  count == 1 ? fds[0] : -1);
-	} else if (message->type == IPC_PING) {
-		close_all(fds, count);
+	struct spawner *spawner = container_of(channel, struct spawner, channel);
+
+	if (message->type == IPC_STARTED)
+		spawner_on_started(spawner, message);
+	else if (message->type == IPC_FAILED)
+		spawner_on_failed(spawner, message->failed.child, message->failed.error);
+	else if (message->type == IPC_EXITED)
+		spawner_on_exited(spawner, message->exited.child, message->exited.status);
+	else if (message->type == IPC_JUDGED)
+		spawner_on_judged(spawner, message->judged.question,
+				  message->judged.is_allowed == 1);
+	else if (message->type == IPC_PING)
 		spawner_send(spawner, &(struct ipc_message){ .type = IPC_ALIVE });
-	} else if (message->type == IPC_CERTIFICATES_END) {
-		close_all(fds, count);
-		spawner->ops->on_certificates_end(spawner);
-	} else if (message->type == IPC_AUDIT) {
-		close_all(fds, count);
-		if (spawner->ops->on_audit != NULL)
-			spawner->ops->on_audit(spawner, message->value);
-	} else if (message->type == IPC_JUDGED) {
-		close_all(fds, count);
-		spawner_on_judged(spawner, message);
-	} else if (message->type == IPC_STARTED || message->type == IPC_FAILED ||
-		   message->type == IPC_EXITED) {
-		spawner_on_child_message(spawner, message, fds, count);
-	} else {
-		close_all(fds, count); /* it arrived without all of its descriptors. REL-44 */
-	}
+	else
+		spawner->ops->on_message(spawner, message);
 }
 
-static void spawner_on_readable(struct watch *watch)
+static void spawner_on_end(struct ipc_channel *channel)
 {
-	struct spawner *spawner = container_of(watch, struct spawner, reading);
-	struct error err = { ERROR_NONE, "" };
+	struct spawner *spawner = container_of(channel, struct spawner, channel);
 
-	for (int i = 0; i < MESSAGES_PER_TURN; i++) {
-		struct ipc_message message;
-		int fds[IPC_FDS_MAX];
-		size_t count = 0;
-		int n = ipc_recv(spawner->fd, &message, fds, &count, &err);
-
-		if (n == 0)
-			return;
-		if (n < 0) {
-			watch_set(&spawner->reading, false);
-			spawner->ops->on_lost(spawner);
-			return;
-		}
-		spawner_on_message(spawner, &message, fds, count);
-	}
+	spawner->ops->on_lost(spawner);
 }
+
+static void spawner_on_unsent(struct ipc_channel *channel, const struct error *err)
+{
+	(void)channel;
+	LOG(IPC_FAILED, LOG_STR("error", err->text));
+}
+
+static const struct ipc_channel_ops channel_ops = {
+	.on_message = spawner_on_message,
+	.on_end = spawner_on_end,
+	.on_unsent = spawner_on_unsent,
+};
 
 struct spawner *spawner_new(struct loop *loop, int keeper_fd, const struct spawner_ops *ops)
 {
@@ -209,12 +121,9 @@ struct spawner *spawner_new(struct loop *loop, int keeper_fd, const struct spawn
 
 	CHECK(keeper_fd >= 0 && ops != NULL);
 	spawner->ops = ops;
-	spawner->loop = loop;
-	spawner->fd = keeper_fd;
-	list_init(&spawner->unsent);
-	watch_init(&spawner->reading, loop, keeper_fd, WATCH_READ, spawner_on_readable);
-	watch_init(&spawner->writing, loop, keeper_fd, WATCH_WRITE, spawner_on_writable);
-	watch_set(&spawner->reading, true);
+	ipc_channel_init(&spawner->channel, loop, &channel_ops);
+	spawner->channel.takes_fds = true;
+	ipc_channel_open(&spawner->channel, keeper_fd);
 	return spawner;
 }
 
@@ -224,10 +133,7 @@ void spawner_free(struct spawner **spawner)
 
 	if (s == NULL)
 		return;
-	watch_set(&s->reading, false);
-	watch_set(&s->writing, false);
-	while (!list_is_empty(&s->unsent))
-		unsent_free(container_of(s->unsent.next, struct unsent, link));
+	ipc_channel_leave(&s->channel);
 	map_fini(&s->by_id);
 	map_fini(&s->questions);
 	free(s);
@@ -246,75 +152,68 @@ void spawner_stop(struct spawner *spawner)
 
 uint64_t spawner_reload(struct spawner *spawner)
 {
-	spawner_send(spawner,
-		     &(struct ipc_message){ .type = IPC_RELOAD, .child = ++spawner->last_reload });
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_RELOAD,
+						     .reload = { ++spawner->last_reload } });
 	return spawner->last_reload;
 }
 
 void spawner_judge_config(struct spawner *spawner, bool is_used)
 {
-	spawner_send(spawner, &(struct ipc_message){ .type = IPC_CONFIG_USED, .value = is_used });
+	spawner_send(spawner,
+		     &(struct ipc_message){ .type = IPC_CONFIG_USED, .config_used = { is_used } });
 }
 
 void spawner_release(struct spawner *spawner, uint32_t server)
 {
 	CHECK(spawner != NULL);
-	spawner_send(spawner, &(struct ipc_message){ .type = IPC_RELEASE, .server = server });
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_RELEASE, .release = { server } });
 }
 
 void spawner_judge_certificates(struct spawner *spawner, bool is_used)
 {
-	spawner_send(spawner,
-		     &(struct ipc_message){ .type = IPC_CERTIFICATES_USED, .value = is_used });
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_CERTIFICATES_USED,
+						     .certificates_used = { is_used } });
 }
 
 /* Of several unsent messages about one server, only the last one counts. */
 void spawner_note_era(struct spawner *spawner, uint32_t server, enum era era, bool is_probed)
 {
-	struct ipc_message message = {
-		.type = IPC_ERA, .server = server, .child = is_probed, .value = (int32_t)era
-	};
+	LIST_FOREACH(node, &spawner->channel.unsent) {
+		struct ipc_message *unsent = &container_of(node, struct ipc_unsent, link)->message;
 
-	LIST_FOREACH(node, &spawner->unsent) {
-		struct ipc_message *unsent = &container_of(node, struct unsent, link)->message;
-
-		if (unsent->type == IPC_ERA && unsent->server == server) {
-			message.child |= unsent->child;
-			*unsent = message;
+		if (unsent->type == IPC_ERA && unsent->era.server == server) {
+			unsent->era.era = (int32_t)era;
+			unsent->era.is_probed |= is_probed;
 			return;
 		}
 	}
-	spawner_send(spawner, &message);
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_ERA,
+						     .era = { server, (int32_t)era, is_probed } });
 }
 
-/* Name and version are cut so that both fit into IPC_FOUND_BYTES. */
+static struct slice cut(struct slice text)
+{
+	return text.n <= FOUND_BYTES ? text : slice_of(text.p, FOUND_BYTES);
+}
+
 void spawner_note_found(struct spawner *spawner, uint32_t server, int tools, struct slice name,
 			struct slice version)
 {
-	const size_t most = IPC_FOUND_BYTES / 2 - 1;
-	struct buf text = { 0 };
-
-	buf_append(&text, name.p, name.n < most ? name.n : most);
-	buf_append_char(&text, '\0');
-	buf_append(&text, version.p, version.n < most ? version.n : most);
-	buf_append_char(&text, '\0');
-	spawner_send_with(spawner,
-			  &(struct ipc_message){
-				  .type = IPC_FOUND, .server = server, .value = tools },
-			  ipc_open_text(buf_slice(&text)));
-	buf_fini(&text);
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_FOUND,
+						     .found = { server, tools },
+						     .texts = { cut(name), cut(version) } });
 }
 
 void spawner_note_text(struct spawner *spawner, enum ipc_text kind)
 {
-	LIST_FOREACH(node, &spawner->unsent) {
+	LIST_FOREACH(node, &spawner->channel.unsent) {
 		const struct ipc_message *unsent =
-			&container_of(node, struct unsent, link)->message;
+			&container_of(node, struct ipc_unsent, link)->message;
 
-		if (unsent->type == IPC_TEXT && unsent->server == kind)
+		if (unsent->type == IPC_TEXT && unsent->text.kind == kind)
 			return;
 	}
-	spawner_send(spawner, &(struct ipc_message){ .type = IPC_TEXT, .server = kind });
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_TEXT, .text = { kind } });
 }
 
 void spawner_ask(struct spawner *spawner, struct spawner_question *question, int fd)
@@ -325,8 +224,10 @@ void spawner_ask(struct spawner *spawner, struct spawner_question *question, int
 	CHECK(question->on_answer != NULL && fd >= 0);
 	question->id = ++spawner->last_id;
 	map_insert(&spawner->questions, question->id, question);
-	spawner_send_with(spawner,
-			  &(struct ipc_message){ .type = IPC_JUDGE, .child = question->id }, copy);
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_JUDGE,
+						     .judge = { question->id },
+						     .fds = { copy },
+						     .fd_count = copy >= 0 });
 }
 
 void spawner_drop_question(struct spawner *spawner, struct spawner_question *question)
@@ -334,24 +235,24 @@ void spawner_drop_question(struct spawner *spawner, struct spawner_question *que
 	CHECK(map_remove(&spawner->questions, question->id) == question);
 }
 
-void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server, int claims_fd,
-		   const struct spawned_ops *ops)
+void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,
+		   struct slice claims, const struct spawned_ops *ops)
 {
 	CHECK(ops->on_started != NULL && ops->on_failed != NULL && ops->on_exited != NULL);
 	spawned->ops = ops;
 	spawned->spawner = spawner;
 	spawned->id = ++spawner->last_id;
 	map_insert(&spawner->by_id, spawned->id, spawned);
-	spawner_send_with(spawner,
-			  &(struct ipc_message){
-				  .type = IPC_START, .server = server, .child = spawned->id },
-			  claims_fd);
+	if (claims.n > CLAIMS_BYTES_MAX)
+		claims.n = 0;
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_START,
+						     .start = { spawned->id, server },
+						     .texts = { claims } });
 }
 
 void spawned_signal(struct spawned *spawned, int number)
 {
 	CHECK(number == SIGTERM || number == SIGKILL);
 	spawner_send(spawned->spawner, &(struct ipc_message){ .type = IPC_SIGNAL,
-							      .child = spawned->id,
-							      .value = number });
+							      .signal = { spawned->id, number } });
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests child processes from the keeper, and reports their exits. */
+/*
+ * The gateway's end of the socket to the keeper: requests child processes, and reports their exits.
+ */
 #ifndef MCPGATED_PROCESS_SPAWN_H
 #define MCPGATED_PROCESS_SPAWN_H
 
@@ -37,39 +39,13 @@ struct spawner_question {
 	void (*on_answer)(struct spawner_question *question, bool is_allowed);
 };
 
-/* Messages from the keeper that are not about processes. */
 struct spawner_ops {
-	void (*on_drain)(struct spawner *spawner); /* may be called more than once */
-	void (*on_lost)(struct spawner *spawner);  /* the keeper is gone */
 	/*
-	 * The files of one certificate of a listener; if `is_next`, of the new configuration. Takes
-	 * ownership of the two or three descriptors.
+	 * From the keeper, and not about processes: see the second group of io/ipc.def. Takes
+	 * ownership of the descriptors.
 	 */
-	void (*on_certificate)(struct spawner *spawner, bool is_next, size_t listener, size_t entry,
-			       const int *fds, size_t count);
-	/* All certificates were sent; answer with spawner_judge_certificates. */
-	void (*on_certificates_end)(struct spawner *spawner);
-	/* Audit records can be written again (0), or why they cannot (errno). NULL: ignored. */
-	void (*on_audit)(struct spawner *spawner, int error);
-	/*
-	 * A listener of the new configuration (IPC_LISTENER). Takes ownership of fd, -1: none.
-	 * NULL: not used
-	 */
-	void (*on_listener)(struct spawner *spawner, size_t listener, int kept, int fd);
-	/*
-	 * A new configuration (IPC_CONFIG); answer with spawner_judge_config. Takes ownership of
-	 * the two descriptors; fds NULL: we were out of descriptors. NULL: not used
-	 */
-	void (*on_config)(struct spawner *spawner, const int fds[2], bool has_other_issuers);
-	/*
-	 * The outcome of the spawner_reload commands up to this number (IPC_RELOADED). Takes
-	 * ownership of the descriptor, -1: we were out of descriptors. NULL: ignored
-	 */
-	void (*on_reloaded)(struct spawner *spawner, uint64_t order, bool is_used, int fd);
-	/*
-	 * The fetcher was (re)started. Takes ownership of the descriptor to it. NULL: it is closed.
-	 */
-	void (*on_fetcher)(struct spawner *spawner, int fd);
+	void (*on_message)(struct spawner *spawner, const struct ipc_message *message);
+	void (*on_lost)(struct spawner *spawner); /* the keeper is gone */
 };
 
 struct spawner *spawner_new(struct loop *loop, int keeper_fd, const struct spawner_ops *ops);
@@ -79,7 +55,7 @@ void spawner_ready(struct spawner *spawner);
 /* Tells the keeper whether the certificates received are in use. */
 void spawner_judge_certificates(struct spawner *spawner, bool is_used);
 
-/* Tells the keeper that the daemon should stop; on_drain follows. */
+/* Tells the keeper that the daemon should stop; IPC_DRAIN follows. */
 void spawner_stop(struct spawner *spawner);
 /* Asks the keeper to reload, as SIGHUP does. Returns the number of this command. */
 uint64_t spawner_reload(struct spawner *spawner);
@@ -110,12 +86,11 @@ void spawner_ask(struct spawner *spawner, struct spawner_question *question, int
 void spawner_drop_question(struct spawner *spawner, struct spawner_question *question);
 
 /*
- * Requests a process of server number `server`. Takes ownership of claims_fd, which holds the
- * claims of its principal (IPC_START; -1: none). on_started or on_failed follows, but never before
- * this returns.
+ * Requests a process of server number `server`, with the claims of its principal as in IPC_START,
+ * which are borrowed. on_started or on_failed follows, but never before this returns.
  */
-void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server, int claims_fd,
-		   const struct spawned_ops *ops);
+void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,
+		   struct slice claims, const struct spawned_ops *ops);
 /* Sends SIGTERM or SIGKILL to its process group. */
 void spawned_signal(struct spawned *spawned, int number);
 

@@ -57,32 +57,30 @@ static int teardown(void **state)
 static int ask(struct asked *asked, uint64_t *id_r)
 {
 	struct ipc_message message;
-	int fds[IPC_FDS_MAX];
 	struct error err;
-	size_t count;
 	int pair[2];
 
 	*asked = (struct asked){ .question.on_answer = on_answer };
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	spawner_ask(keeper.spawner, &asked->question, pair[0]);
-	assert_int_equal(ipc_recv(keeper.fd, &message, fds, &count, &err), 1);
+	assert_int_equal(ipc_recv(keeper.fd, &message, &err), 1);
 	assert_int_equal(message.type, IPC_JUDGE);
-	assert_int_equal(count, 1);
+	assert_int_equal(message.fd_count, 1);
 	/* What came is that connection, and it stays the owner's. */
 	assert_int_equal(write(pair[0], "x", 1), 1);
-	assert_int_equal(write(fds[0], "y", 1), 1);
+	assert_int_equal(write(message.fds[0], "y", 1), 1);
 	close(pair[0]);
 	close(pair[1]);
-	*id_r = message.child;
-	return fds[0];
+	*id_r = message.judge.question;
+	return message.fds[0];
 }
 
 static void answer(uint64_t id, int value)
 {
-	struct ipc_message message = { .type = IPC_JUDGED, .child = id, .value = value };
+	struct ipc_message message = { .type = IPC_JUDGED, .judged = { id, (uint8_t)value } };
 	struct error err;
 
-	assert_int_equal(ipc_send(keeper.fd, &message, NULL, 0, &err), 0);
+	assert_int_equal(ipc_send(keeper.fd, &message, &err), 0);
 	fake_keeper_settle(&keeper);
 }
 
@@ -122,8 +120,10 @@ static void nobody_waits_for_an_answer_any_more(void **state)
 /* REL-32: a process that was forgotten while it started has its pipes closed, and nobody is told of it. */
 static void pipes_of_a_forgotten_child_are_closed(void **state)
 {
-	struct ipc_message message = { .type = IPC_STARTED, .child = 12345, .pid = 1 };
-	int fds[3], readers[3];
+	struct ipc_message message = { .type = IPC_STARTED,
+				       .started = { 12345, 1 },
+				       .fd_count = 3 };
+	int readers[3];
 	struct error err;
 	char byte;
 
@@ -133,11 +133,11 @@ static void pipes_of_a_forgotten_child_are_closed(void **state)
 
 		assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
 		readers[i] = pair[0];
-		fds[i] = pair[1];
+		message.fds[i] = pair[1];
 	}
-	assert_int_equal(ipc_send(keeper.fd, &message, fds, 3, &err), 0);
+	assert_int_equal(ipc_send(keeper.fd, &message, &err), 0);
 	for (int i = 0; i < 3; i++)
-		close(fds[i]);
+		close(message.fds[i]);
 	fake_keeper_settle(&keeper);
 	for (int i = 0; i < 3; i++) {
 		struct pollfd p = { .fd = readers[i], .events = POLLIN };
@@ -175,24 +175,23 @@ static void messages_without_descriptors_end_no_process(void **state)
 	static const struct spawned_ops ops = { on_started, on_end, on_end };
 	struct ipc_message asked;
 	struct spawned spawned;
-	int fds[IPC_FDS_MAX];
 	struct error err;
-	size_t count;
 
 	(void)state;
-	spawned_start(&spawned, keeper.spawner, 0, -1, &ops);
-	assert_int_equal(ipc_recv(keeper.fd, &asked, fds, &count, &err), 1);
+	spawned_start(&spawned, keeper.spawner, 0, slice_of(NULL, 0), &ops);
+	assert_int_equal(ipc_recv(keeper.fd, &asked, &err), 1);
 	assert_int_equal(asked.type, IPC_START);
 	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-		const struct ipc_message message = { .type = types[i], .child = spawned.id };
+		const struct ipc_message message = { .type = types[i], .exited.child = spawned.id };
 
-		assert_int_equal(ipc_send(keeper.fd, &message, NULL, 0, &err), 0);
+		assert_int_equal(ipc_send(keeper.fd, &message, &err), 0);
 		fake_keeper_settle(&keeper);
 		assert_int_equal(heard, 0);
 	}
 	assert_int_equal(ipc_send(keeper.fd,
-				  &(struct ipc_message){ .type = IPC_EXITED, .child = spawned.id },
-				  NULL, 0, &err),
+				  &(struct ipc_message){ .type = IPC_EXITED,
+							 .exited.child = spawned.id },
+				  &err),
 			 0);
 	fake_keeper_settle(&keeper);
 	assert_int_equal(heard, 1);
@@ -203,9 +202,7 @@ static void eras_do_not_pile_up(void **state)
 {
 	struct ipc_message message, last = { .type = 0 };
 	unsigned int sent = 0, of_two = 0;
-	int fds[IPC_FDS_MAX];
 	struct error err;
-	size_t count;
 
 	(void)state;
 	for (unsigned int i = 0; i < 100000; i++) {
@@ -214,10 +211,10 @@ static void eras_do_not_pile_up(void **state)
 	}
 	spawner_note_era(keeper.spawner, 1, ERA_UNKNOWN, false);
 	for (int turns = 0; turns < 1000; turns++) {
-		while (ipc_recv(keeper.fd, &message, fds, &count, &err) == 1) {
+		while (ipc_recv(keeper.fd, &message, &err) == 1) {
 			assert_int_equal(message.type, IPC_ERA);
 			sent++;
-			if (message.server == 1)
+			if (message.era.server == 1)
 				last = message;
 			else
 				of_two++;
@@ -226,8 +223,8 @@ static void eras_do_not_pile_up(void **state)
 	}
 	assert_in_range(sent, 3, 50000); /* what a socket takes, and two */
 	assert_true(of_two > 0);
-	assert_int_equal(last.value, ERA_UNKNOWN);
-	assert_int_equal(last.child, 1);
+	assert_int_equal(last.era.era, ERA_UNKNOWN);
+	assert_int_equal(last.era.is_probed, 1);
 }
 
 int main(void)

@@ -183,8 +183,8 @@ static void verdict_of_a_day(void **state)
 
 static void is_told_to_the_keeper(enum era era, uint64_t is_probed)
 {
-	assert_int_equal(keeper.eras_told.value, era);
-	assert_int_equal(keeper.eras_told.child, is_probed);
+	assert_int_equal(keeper.eras_told.era.era, era);
+	assert_int_equal(keeper.eras_told.era.is_probed, is_probed);
 }
 
 /* BACK-ERA-06: what the keeper remembers is as good as what was found out, for the rest of its day. */

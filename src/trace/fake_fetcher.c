@@ -5,43 +5,43 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "auth/fetch_wire.h"
+#include "auth/fetch_client.h"
 #include "base/buf.h"
 #include "base/unit_test.h"
-#include "io/ipc.h"
+#include "io/ipc_channel.h"
 
 static struct {
 	struct loop *loop;
 	struct fetch_client *client;
-	struct fetch_wire wire;
+	struct ipc_channel wire;
 	uint32_t id;
 	size_t body_bytes; /* 0: nothing is asked */
 	struct buf body;
 } fake;
 
-static void on_frame(struct fetch_wire *wire, const struct fetch_frame *frame)
+static void on_message(struct ipc_channel *wire, const struct ipc_message *message)
 {
-	if (frame->type == FETCH_ASK) {
-		assert_int_equal(frame->kind, FETCH_SPANS);
+	if (message->type == IPC_ASK) {
+		assert_int_equal(message->ask.kind, FETCH_SPANS);
 		assert_int_equal(fake.body_bytes, 0);
-		fake.id = frame->id;
-		fake.body_bytes = frame->body_bytes;
+		fake.id = message->ask.id;
+		fake.body_bytes = message->ask.body_bytes;
 		fake.body.len = 0;
-	} else if (frame->type == FETCH_PART) {
-		assert_int_equal(frame->id, fake.id);
-		buf_append_slice(&fake.body, frame->texts[0]);
+	} else if (message->type == IPC_PART) {
+		assert_int_equal(message->part.id, fake.id);
+		buf_append_slice(&fake.body, message->texts[0]);
 	} else {
-		assert_int_equal(frame->type, FETCH_CANCEL);
+		assert_int_equal(message->type, IPC_CANCEL);
 		fake.body_bytes = 0;
 	}
 }
 
-static void on_end(struct fetch_wire *wire)
+static void on_end(struct ipc_channel *wire)
 {
-	fetch_wire_close(wire);
+	ipc_channel_close(wire);
 }
 
-static const struct fetch_wire_ops ops = { .on_frame = on_frame, .on_end = on_end };
+static const struct ipc_channel_ops ops = { .on_message = on_message, .on_end = on_end };
 
 struct fetch_client *fake_fetcher_start(struct loop *loop)
 {
@@ -53,15 +53,15 @@ struct fetch_client *fake_fetcher_start(struct loop *loop)
 	fake.loop = loop;
 	fake.client = fetch_client_new(loop);
 	fetch_client_connect(fake.client, fds[0]);
-	fetch_wire_init(&fake.wire, loop, &ops);
-	fetch_wire_open(&fake.wire, fds[1]);
+	ipc_channel_init(&fake.wire, loop, &ops);
+	ipc_channel_open(&fake.wire, fds[1]);
 	return fake.client;
 }
 
 void fake_fetcher_stop(void)
 {
 	fetch_client_free(&fake.client);
-	fetch_wire_close(&fake.wire);
+	ipc_channel_close(&fake.wire);
 	buf_fini(&fake.body);
 }
 
@@ -88,16 +88,15 @@ json_t *fake_fetcher_take(void)
 
 void fake_fetcher_answer(int status, uint32_t retry_after_s, const char *body)
 {
-	const struct fetch_frame frame = { .type = FETCH_ANSWER,
-					   .id = fake.id,
-					   .status = status,
-					   .body_bytes = (uint32_t)strlen(body),
-					   .retry_after_s = retry_after_s,
-					   .texts = { SLICE("why") } };
+	const struct ipc_message message = {
+		.type = IPC_ANSWER,
+		.answer = { fake.id, status, (uint32_t)strlen(body), retry_after_s },
+		.texts = { SLICE("why") },
+	};
 
 	fake.body_bytes = 0;
-	fetch_wire_send(&fake.wire, &frame);
-	fetch_wire_send_body(&fake.wire, fake.id, slice_str(body));
+	ipc_channel_send(&fake.wire, &message);
+	ipc_channel_send_body(&fake.wire, fake.id, slice_str(body));
 	for (int i = 0; i < 3; i++)
 		loop_turn(fake.loop, false);
 }

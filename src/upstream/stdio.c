@@ -109,13 +109,13 @@ static const struct child_ops stdio_child_ops = {
 
 /* ---- operations ---- */
 
-static void stdio_start(struct upstream *upstream, int claims_fd)
+static void stdio_start(struct upstream *upstream, struct slice claims)
 {
 	struct stdio *stdio = stdio_of(upstream);
 
 	CHECK(upstream->child == NULL);
 	upstream->child = &stdio->child;
-	child_start(&stdio->child, upstream->server, claims_fd, &stdio_child_ops);
+	child_start(&stdio->child, upstream->server, claims, &stdio_child_ops);
 	stdio->child.is_disposable = upstream->is_disposable;
 }
 

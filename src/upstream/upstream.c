@@ -228,13 +228,12 @@ static void upstream_start_timers(struct upstream *upstream)
 
 static void upstream_start(struct upstream *upstream)
 {
-	int claims_fd = -1;
-
 	/* A warm process belongs to nobody yet; servers with claims have no warm processes. */
-	if (upstream->setup != NULL)
-		claims_fd = ipc_open_text(buf_slice(&upstream->setup->claims));
+	struct slice claims =
+		upstream->setup != NULL ? buf_slice(&upstream->setup->claims) : slice_of(NULL, 0);
+
 	upstream_set_state(upstream, UPSTREAM_STARTING);
-	upstream->ops->start(upstream, claims_fd);
+	upstream->ops->start(upstream, claims);
 	upstream_start_timers(upstream);
 }
 

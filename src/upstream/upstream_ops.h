@@ -20,10 +20,10 @@ struct upstream_shared;
 /* How a server is reached. */
 struct upstream_ops {
 	/*
-	 * Starts it. Takes ownership of claims_fd: the claims of the caller that the server gets
-	 * (claims.h), or -1. upstream_on_started follows.
+	 * Starts it, with the claims of the caller that the server gets (claims.h), which are
+	 * borrowed. upstream_on_started follows.
 	 */
-	void (*start)(struct upstream *upstream, int claims_fd);
+	void (*start)(struct upstream *upstream, struct slice claims);
 	/* Whether it may be sent a message of `size` bytes now. */
 	bool (*has_room)(const struct upstream *upstream, size_t size);
 	/* Sends one message; may take over the buffer's bytes. */
