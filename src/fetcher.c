@@ -9,7 +9,8 @@
 
 #include "auth/fetch_service.h"
 #include "io/loop.h"
-#include "keeper/fetcher_entry.h"
+#include "keeper/fetcher_process.h"
+#include "keeper/program_entry.h"
 #include "obs/log.h"
 
 static void on_gateway_gone(void *arg)
@@ -17,9 +18,25 @@ static void on_gateway_gone(void *arg)
 	loop_stop(arg);
 }
 
+/* What has to read files comes first: afterwards only what resolves names can be opened. Returns the configuration. */
+static const struct config *begin(void)
+{
+	struct program_entry entry;
+	struct error err;
+
+	program_entry_begin(&entry, "mcpgated-fetch", "mcpgated-fetch", "fetch", FETCHER_LOG,
+			    FETCHER_CONFIG);
+	if (fetch_service_prepare(&err) < 0) {
+		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
+		_exit(1);
+	}
+	program_entry_confine(&entry, true);
+	return entry.config;
+}
+
 int main(void)
 {
-	const struct config *config = fetcher_entry();
+	const struct config *config = begin();
 	struct fetch_service *service = NULL;
 	struct error err = { ERROR_NONE, "" };
 	struct loop *loop = loop_new(&err);

@@ -15,7 +15,7 @@
 #include "keeper/keeper.h"
 #include "keeper/kernel_features.h"
 #include "keeper/listeners.h"
-#include "keeper/log_file.h"
+#include "keeper/log_writer.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "obs/log.h"
 #include "process/pin_memory.h"
-#include "process/pin_shadows.h"
 
 /* ---- reporting ---- */
 

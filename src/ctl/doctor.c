@@ -21,7 +21,7 @@
 #include "ctl/finding.h"
 #include "ctl/mcp_client.h"
 #include "keeper/cgroups.h"
-#include "keeper/claims.h"
+#include "keeper/launch.h"
 #include "keeper/kernel_features.h"
 #include "keeper/landlock.h"
 #include "keeper/reaper.h"

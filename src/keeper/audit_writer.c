@@ -15,19 +15,16 @@
 #include "base/mem.h"
 #include "base/slice.h"
 #include "io/ipc.h"
-#include "keeper/record_file.h"
 #include "obs/line.h"
 #include "obs/log.h"
 
-#define PIPE_BYTES (1 << 20)
 #define SECOND_MS 1000
 #define SECOND_BYTES_MAX (40 * 1024 * 1024) /* of a gateway that was taken over; calls make less */
 #define RETRY_MS 1000
-#define GATHER_MS 10 /* with a pipe of PIPE_BYTES: not to be woken for each record */
+#define GATHER_MS 10 /* with a pipe of RECORDS_PIPE_BYTES: not to be woken for each record */
 #define READS_PER_TURN 4
 #define NEVER UINT64_MAX
 #define FILE_FLAGS (O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK)
-#define JOURNAL "/run/systemd/journal/socket"
 
 /* ---- what is written to ---- */
 
@@ -96,8 +93,8 @@ int audit_writer_try(const char *to, struct error *err)
 	int fd;
 
 	if (names_file(to))
-		return record_file_try(to, FILE_FLAGS, err);
-	fd = open_target(to, JOURNAL);
+		return records_file_try(to, FILE_FLAGS, err);
+	fd = open_target(to, RECORDS_JOURNAL);
 	if (fd < 0)
 		return error_set_errno(err, "nothing is listening there now");
 	close(fd);
@@ -169,13 +166,12 @@ int audit_writer_open_next(struct audit_writer *writer, const char *to, struct e
 
 int audit_writer_open(struct audit_writer *writer, const char *to, struct error *err)
 {
-	int fds[2];
-
 	memset(writer, 0, sizeof(*writer));
-	writer->in = writer->out = writer->fd = writer->next_fd = -1;
+	writer->pipe = (struct records_pipe){ -1, -1 };
+	writer->fd = writer->next_fd = -1;
 	writer->is_told = true;
 	writer->to = to;
-	writer->journal = JOURNAL;
+	writer->journal = RECORDS_JOURNAL;
 	if (audit_writer_open_next(writer, to, err) < 0)
 		return -1;
 	writer->fd = writer->next_fd;
@@ -183,12 +179,10 @@ int audit_writer_open(struct audit_writer *writer, const char *to, struct error 
 	if (to != NULL && writer->fd < 0)
 		fail(writer, errno);
 	/* Without an audit, too: a reload may begin one, and the gateway gets no descriptors later. */
-	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
-		return error_set_errno(err, "pipe");
-	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* as much as it may: best effort */
-	writer->gather_ms = GATHER_MS * (uint64_t)fcntl(fds[1], F_GETPIPE_SZ) / PIPE_BYTES;
-	writer->in = fds[0];
-	writer->out = fds[1];
+	if (records_pipe_open(&writer->pipe, err) < 0)
+		return -1;
+	writer->gather_ms =
+		GATHER_MS * (uint64_t)fcntl(writer->pipe.out, F_GETPIPE_SZ) / RECORDS_PIPE_BYTES;
 	return 0;
 }
 
@@ -261,7 +255,8 @@ static bool read_some(struct audit_writer *writer)
 	memmove(writer->bytes, writer->bytes + writer->whole, writer->length);
 	writer->written = writer->whole = 0;
 	CHECK(writer->length < AUDIT_WRITER_BYTES);
-	n = read(writer->in, writer->bytes + writer->length, AUDIT_WRITER_BYTES - writer->length);
+	n = read(writer->pipe.in, writer->bytes + writer->length,
+		 AUDIT_WRITER_BYTES - writer->length);
 	if (n <= 0)
 		return false;
 	if (writer->length + (size_t)n < AUDIT_WRITER_BYTES) /* all that there was */
@@ -393,7 +388,7 @@ void audit_writer_poll_fill(const struct audit_writer *writer,
 			  clock_now_ms() < writer->gather_until_ms ||
 			  writer->second_bytes >= SECOND_BYTES_MAX;
 
-	polls_r[0] = (struct pollfd){ .fd = is_waiting ? -1 : writer->in, .events = POLLIN };
+	polls_r[0] = (struct pollfd){ .fd = is_waiting ? -1 : writer->pipe.in, .events = POLLIN };
 	polls_r[1] =
 		(struct pollfd){ .fd = writer->is_blocked ? writer->fd : -1, .events = POLLOUT };
 }
@@ -402,15 +397,14 @@ void audit_writer_poll_fill(const struct audit_writer *writer,
 
 void audit_writer_set_gateway(struct audit_writer *writer)
 {
-	fcntl(writer->out, F_SETFL, O_NONBLOCK);
-	fcntl(writer->out, F_SETPIPE_SZ, PIPE_BYTES);
+	records_pipe_restore(&writer->pipe);
 	writer->is_told = !writer->is_failing; /* it begins in good hope */
 }
 
 /* What is in the pipe now: it holds so much at most. */
 static void write_all(struct audit_writer *writer)
 {
-	for (int i = 0; i <= PIPE_BYTES / TEXT_LINE_BYTES; i++)
+	for (int i = 0; i <= RECORDS_PIPE_BYTES / TEXT_LINE_BYTES; i++)
 		if (!write_out(writer) || !read_some(writer))
 			break;
 }
@@ -421,7 +415,7 @@ static void give_up(struct audit_writer *writer)
 	size_t lost = 0;
 
 	/* What the pipe holds now at most: a gateway may go on to write. */
-	for (int i = 0; i <= PIPE_BYTES / TEXT_LINE_BYTES; i++) {
+	for (int i = 0; i <= RECORDS_PIPE_BYTES / TEXT_LINE_BYTES; i++) {
 		for (size_t j = writer->written; j < writer->whole; j++)
 			lost += writer->bytes[j] == '\n';
 		writer->written = writer->whole; /* half a line stays: its other half comes */
@@ -457,8 +451,8 @@ static void discard(struct audit_writer *writer)
 {
 	char bytes[TEXT_LINE_BYTES];
 
-	for (int i = 0; i <= PIPE_BYTES / TEXT_LINE_BYTES; i++)
-		if (read(writer->in, bytes, sizeof(bytes)) <= 0)
+	for (int i = 0; i <= RECORDS_PIPE_BYTES / TEXT_LINE_BYTES; i++)
+		if (read(writer->pipe.in, bytes, sizeof(bytes)) <= 0)
 			break;
 	writer->length = writer->whole = writer->written = 0;
 	writer->is_skipping = false;
@@ -494,15 +488,15 @@ bool audit_writer_has_untold(const struct audit_writer *writer)
 
 void audit_writer_close(struct audit_writer *writer)
 {
-	int fds[] = { writer->in, writer->out, writer->fd, writer->next_fd };
-
 	if (writer->to != NULL) {
 		audit_writer_flush(writer);
 		give_up(writer);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	writer->in = writer->out = writer->fd = writer->next_fd = -1;
+	records_pipe_close(&writer->pipe);
+	if (writer->fd >= 0)
+		close(writer->fd);
+	if (writer->next_fd >= 0)
+		close(writer->next_fd);
+	writer->fd = writer->next_fd = -1;
 	writer->to = NULL;
 }

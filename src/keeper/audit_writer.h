@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "keeper/records.h"
 
 #define AUDIT_WRITER_BYTES 65536
 #define AUDIT_WRITER_POLLS 2
@@ -23,11 +24,10 @@
 struct audit_writer {
 	const char *to;      /* as in struct audit_conf; NULL: no audit, and the pipe is not read */
 	const char *journal; /* its socket; tests use their own */
-	int in;              /* the pipe */
-	int out;             /* the gateway's end */
-	int fd;              /* the output; -1: it cannot be opened at the moment */
-	int next_fd;         /* from audit_writer_open_next; or -1 */
-	uint64_t gather_ms;  /* how long input stays in the pipe, to be read in one go */
+	struct records_pipe pipe; /* from the gateway */
+	int fd;                   /* the output; -1: it cannot be opened at the moment */
+	int next_fd;              /* from audit_writer_open_next; or -1 */
+	uint64_t gather_ms;       /* how long input stays in the pipe, to be read in one go */
 	uint64_t gather_until_ms;
 	uint64_t second_began_ms;
 	size_t second_bytes; /* read in that second */

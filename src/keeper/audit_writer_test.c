@@ -49,7 +49,7 @@ static void open_to(const char *to)
 
 static void tell(const char *text)
 {
-	assert_int_equal(write(writer.out, text, strlen(text)), strlen(text));
+	assert_int_equal(write(writer.pipe.out, text, strlen(text)), strlen(text));
 }
 
 static const char *content(const char *of)
@@ -137,7 +137,7 @@ static void records_are_gathered(void **state)
 	assert_string_equal(content(path), RECORD("a"));
 	wait_ms(1);
 	audit_writer_poll_fill(&writer, polls);
-	assert_int_equal(polls[0].fd, writer.in);
+	assert_int_equal(polls[0].fd, writer.pipe.in);
 	audit_writer_run(&writer);
 	assert_string_equal(content(path), RECORD("a") RECORD("b") RECORD("c"));
 }
@@ -501,12 +501,12 @@ static void what_a_gateway_can_change_is_taken_back(void **state)
 	int size;
 
 	open_to(path);
-	size = fcntl(writer.out, F_GETPIPE_SZ);
-	assert_int_equal(fcntl(writer.out, F_SETPIPE_SZ, 4096), 4096);
-	assert_int_equal(fcntl(writer.out, F_SETFL, 0), 0);
+	size = fcntl(writer.pipe.out, F_GETPIPE_SZ);
+	assert_int_equal(fcntl(writer.pipe.out, F_SETPIPE_SZ, 4096), 4096);
+	assert_int_equal(fcntl(writer.pipe.out, F_SETFL, 0), 0);
 	audit_writer_set_gateway(&writer);
-	assert_int_equal(fcntl(writer.out, F_GETPIPE_SZ), size);
-	assert_true(fcntl(writer.out, F_GETFL) & O_NONBLOCK);
+	assert_int_equal(fcntl(writer.pipe.out, F_GETPIPE_SZ), size);
+	assert_true(fcntl(writer.pipe.out, F_GETFL) & O_NONBLOCK);
 }
 
 static void a_socket_gets_datagrams(void **state)
@@ -604,7 +604,7 @@ static void a_flood_is_bounded(void **state)
 	lines[sizeof(lines) - 1] = '\n';
 	open_to(path);
 	for (;;) {
-		while (write(writer.out, lines, sizeof(lines)) > 0)
+		while (write(writer.pipe.out, lines, sizeof(lines)) > 0)
 			count++;
 		next_ms = audit_writer_run(&writer);
 		if (next_ms > now_ms + writer.gather_ms)

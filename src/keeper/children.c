@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "keeper/claims.h"
+#include "keeper/launch.h"
 #include "keeper/kernel_features.h"
 #include "keeper/landlock.h"
 #include "keeper/operator.h"

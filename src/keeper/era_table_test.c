@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of the file: what we write we read, and nothing else. BACK-ERA-06 */
-#include "keeper/era_table.h"
+#include "keeper/era_store.h"
 
 #include "base/unit_test.h"
 

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "io/ipc.h"
-#include "keeper/fetcher_entry.h"
 #include "keeper/memory_file.h"
 #include "obs/log.h"
 
@@ -33,7 +32,7 @@ int fetcher_process_init(struct fetcher_process *process, const struct config *c
 		.config = -1,
 		.gateway_fd = -1,
 		.gateway_end = -1,
-		.log_relay = { .in = -1, .out = -1 },
+		.log_relay = { .pipe = { -1, -1 } },
 	};
 	if (!config_is_fetching(config))
 		return 0;
@@ -51,9 +50,9 @@ static void drop_gateway_end(struct fetcher_process *process)
 void fetcher_process_fini(struct fetcher_process *process)
 {
 	drop_gateway_end(process);
-	if (process->log_relay.in >= 0) {
+	if (process->log_relay.pipe.in >= 0) {
 		log_relay_flush(&process->log_relay);
-		log_relay_close(&process->log_relay);
+		records_pipe_close(&process->log_relay.pipe);
 	}
 	if (process->config >= 0)
 		close(process->config);
@@ -73,7 +72,7 @@ int fetcher_process_renew(struct fetcher_process *process, const struct config *
 	process->config = -1;
 	if (is_needed && fd < 0)
 		return -1;
-	if (is_needed && process->log_relay.in < 0 &&
+	if (is_needed && process->log_relay.pipe.in < 0 &&
 	    log_relay_open(&process->log_relay, "fetch", err) < 0) {
 		close(fd);
 		return -1;
@@ -88,7 +87,7 @@ static pid_t start_program(const struct fetcher_process *process, int own_end, s
 	const int fds[FETCHER_DESCRIPTORS] = {
 		[STDIN_FILENO] = null,
 		[STDOUT_FILENO] = null,
-		[FETCHER_LOG] = process->log_relay.out,
+		[FETCHER_LOG] = process->log_relay.pipe.out,
 		[FETCHER_GATEWAY] = own_end,
 		[FETCHER_CONFIG] = process->config,
 	};
@@ -108,7 +107,7 @@ static int start(struct fetcher_process *process, struct error *err)
 	CHECK(process->pid == 0 && process->gateway_end < 0);
 	if (ipc_pair(fds, err) < 0)
 		return -1;
-	log_relay_restore(&process->log_relay);
+	records_pipe_restore(&process->log_relay.pipe);
 	pid = start_program(process, fds[1], err);
 	close(fds[1]);
 	if (pid < 0) {

@@ -17,8 +17,16 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "config/config.h"
-#include "keeper/log_relay.h"
+#include "keeper/log_writer.h"
 #include "keeper/programs.h"
+
+/* What its program gets, and nothing else, not even an environment. 0 and 1 are the null device. */
+enum fetcher_descriptor {
+	FETCHER_LOG = 2,     /* a pipe to the keeper: log_writer.h */
+	FETCHER_GATEWAY = 3, /* protocol: io/ipc.h */
+	FETCHER_CONFIG = 4,  /* a memory file written by config_print_for_fetcher */
+	FETCHER_DESCRIPTORS
+};
 
 struct fetcher_process {
 	const struct programs *programs;

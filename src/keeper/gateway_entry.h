@@ -13,7 +13,7 @@
 
 /* 0 and 1 are the null device. */
 enum gateway_descriptor {
-	GATEWAY_LOG = 2,    /* a pipe to the keeper: log_relay.h */
+	GATEWAY_LOG = 2,    /* a pipe to the keeper: log_writer.h */
 	GATEWAY_KEEPER = 3, /* protocol: io/ipc.h */
 	GATEWAY_CONFIG = 4, /* a memory file for config_read_checked */
 	GATEWAY_DENY = 5,   /* a memory file: session/deny_snapshot.h */

@@ -34,8 +34,7 @@
 #include "keeper/fetcher_process.h"
 #include "keeper/gateway_entry.h"
 #include "keeper/gateway_process.h"
-#include "keeper/log_file.h"
-#include "keeper/log_relay.h"
+#include "keeper/log_writer.h"
 #include "keeper/memory_file.h"
 #include "keeper/reaper.h"
 #include "keeper/launch.h"
@@ -171,10 +170,10 @@ static void keeper_start_gateway(struct keeper *keeper)
 		.config = keeper->gateway_config,
 		.deny = keeper->gateway_deny,
 		.seal = keeper->gateway_seal,
-		.audit = keeper->audit.out,
+		.audit = keeper->audit.pipe.out,
 		.pins = keeper->text_stores.items[IPC_TEXT_PINS].memory,
 		.sessions = keeper->text_stores.items[IPC_TEXT_SESSIONS].memory,
-		.log = keeper->log_relay.out,
+		.log = keeper->log_relay.pipe.out,
 		.listeners = keeper->listeners,
 		.listener_count = keeper_config(keeper)->listen_count + LISTENERS_MORE,
 	};
@@ -183,7 +182,7 @@ static void keeper_start_gateway(struct keeper *keeper)
 
 	CHECK(keeper_is_on(keeper) && keeper->gateway.pid == 0);
 	listeners_restore(keeper_config(keeper), keeper->listeners);
-	log_relay_restore(&keeper->log_relay);
+	records_pipe_restore(&keeper->log_relay.pipe);
 	audit_writer_set_gateway(&keeper->audit);
 	server_slots_release_all(&keeper->slots);
 	conf.servers = era_store_hand_over(&keeper->era_store, keeper->slots.numbers,
@@ -564,7 +563,7 @@ static struct pollfd poll_of_log(struct log_relay *relay)
 {
 	bool is_paused = log_relay_pause_ms(relay) > 0;
 
-	return (struct pollfd){ .fd = is_paused ? -1 : relay->in, .events = POLLIN };
+	return (struct pollfd){ .fd = is_paused ? -1 : relay->pipe.in, .events = POLLIN };
 }
 
 static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
@@ -759,7 +758,7 @@ static void keeper_fini(struct keeper *keeper)
 	children_fini(&keeper->children);
 	cgroups_close(&keeper->cgroups);
 	launch_fini(&keeper->launch);
-	log_relay_close(&keeper->log_relay);
+	records_pipe_close(&keeper->log_relay.pipe);
 	fetcher_process_fini(&keeper->fetcher);
 	reload_fini(&keeper->reload);
 	close(keeper->gateway_config);

@@ -1588,7 +1588,7 @@ static int gateway_babbles(struct config *config, const int *listeners, size_t c
 	return 1;
 }
 
-#define LINES_A_SECOND 10000 /* log_relay.h */
+#define LINES_A_SECOND 10000 /* log_writer.h */
 
 static size_t count_lines(void)
 {

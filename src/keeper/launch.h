@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/slice.h"
 #include "config/config.h"
 #include "keeper/reaper.h"
 
@@ -100,5 +101,23 @@ const char *launch_step_text(int step);
 
 /* The likely cause, to be appended to the error text: "; ...", or "". */
 const char *launch_hint(const struct launch_verdict *verdict, const char *command);
+
+/* ---- claims ---- */
+
+/*
+ * The claims for the start of one process: what the gateway sends is checked against what the
+ * server declares, and put into its environment. Nothing that the gateway sends is trusted.
+ * AUTH-DWN-02, -03
+ */
+
+/*
+ * Builds the environment of one process from `envp`, its server's, and from "NAME\0VALUE\0…"
+ * (empty: none). Returns NULL and sets *envp_r, which is freed with claims_free_env; or returns why
+ * the claims are refused.
+ */
+const char *claims_make_env(const struct config_server *server, char **envp, struct slice text,
+			    char ***envp_r) must_check;
+/* Overwrites and frees what claims_make_env made; no-op if that was the server's own envp. */
+void claims_free_env(char **envp, char **made);
 
 #endif

@@ -6,31 +6,24 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/certificates.c src/keeper/certificates.h \
 	src/keeper/cgroups.c src/keeper/cgroups.h \
 	src/keeper/children.c src/keeper/children.h \
-	src/keeper/claims.c src/keeper/claims.h \
 	src/keeper/confine.c src/keeper/confine.h \
 	src/keeper/descriptors.c src/keeper/descriptors.h \
 	src/keeper/era_store.c src/keeper/era_store.h \
-	src/keeper/era_table.c src/keeper/era_table.h \
-	src/keeper/fetcher_entry.c src/keeper/fetcher_entry.h \
 	src/keeper/fetcher_process.c src/keeper/fetcher_process.h \
 	src/keeper/gateway_entry.c src/keeper/gateway_entry.h \
 	src/keeper/gateway_process.c src/keeper/gateway_process.h \
-	src/keeper/read_only.c src/keeper/read_only.h \
 	src/keeper/reaper.c src/keeper/reaper.h \
-	src/keeper/record_file.c src/keeper/record_file.h \
+	src/keeper/records.c src/keeper/records.h \
 	src/keeper/keeper.c src/keeper/keeper.h \
 	src/keeper/landlock.c src/keeper/landlock.h \
 	src/keeper/launch.c src/keeper/launch.h \
 	src/keeper/listeners.c src/keeper/listeners.h \
-	src/keeper/log_file.c src/keeper/log_file.h \
-	src/keeper/log_relay.c src/keeper/log_relay.h \
+	src/keeper/log_writer.c src/keeper/log_writer.h \
 	src/keeper/memory_file.c src/keeper/memory_file.h \
 	src/keeper/kernel_features.c src/keeper/kernel_features.h \
 	src/keeper/new_process.c src/keeper/new_process.h \
-	src/keeper/next_listeners.c src/keeper/next_listeners.h \
 	src/keeper/notify.c src/keeper/notify.h \
 	src/keeper/program_entry.c src/keeper/program_entry.h \
-	src/keeper/program_digest.c src/keeper/program_digest.h \
 	src/keeper/programs.c src/keeper/programs.h \
 	src/keeper/operator.c src/keeper/operator.h \
 	src/keeper/sandbox.c src/keeper/sandbox.h \
@@ -38,7 +31,6 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/reload.c src/keeper/reload.h \
 	src/keeper/text_store.c src/keeper/text_store.h \
 	src/keeper/state_file.c src/keeper/state_file.h \
-	src/keeper/state_directory.c src/keeper/state_directory.h \
 	src/keeper/syscall_filter.c src/keeper/syscall_filter.h
 KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a \
 	$(PCRE2_LIBS) src/auth/libauth.a src/mcp/libmcp.a $(IO_LIBS) $(YAML_LIBS) $(AUTH_LIBS) $(SECCOMP_LIBS)
@@ -54,11 +46,11 @@ src_keeper_confine_test_SOURCES = src/keeper/confine_test.c
 src_keeper_confine_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 src_keeper_cgroups_test_SOURCES = src/keeper/cgroups_test.c
 src_keeper_cgroups_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/keeper/audit_writer_test src/keeper/log_relay_test src/keeper/restart_test
+check_PROGRAMS += src/keeper/audit_writer_test src/keeper/log_writer_test src/keeper/restart_test
 src_keeper_audit_writer_test_SOURCES = src/keeper/audit_writer_test.c
 src_keeper_audit_writer_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
-src_keeper_log_relay_test_SOURCES = src/keeper/log_relay_test.c
-src_keeper_log_relay_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+src_keeper_log_writer_test_SOURCES = src/keeper/log_writer_test.c
+src_keeper_log_writer_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 src_keeper_restart_test_SOURCES = src/keeper/restart_test.c
 src_keeper_restart_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/memory_file_test src/keeper/operator_test

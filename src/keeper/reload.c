@@ -18,7 +18,7 @@
 #include "config/places.h"
 #include "config/problem.h"
 #include "keeper/listeners.h"
-#include "keeper/log_file.h"
+#include "keeper/log_writer.h"
 #include "keeper/memory_file.h"
 #include "obs/log.h"
 

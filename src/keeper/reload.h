@@ -27,7 +27,7 @@
 #include "keeper/era_store.h"
 #include "keeper/fetcher_process.h"
 #include "keeper/launch.h"
-#include "keeper/next_listeners.h"
+#include "keeper/listeners.h"
 #include "keeper/notify.h"
 #include "keeper/server_slots.h"
 #include "keeper/text_store.h"

@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "base/unit_test.h"
 #include "keeper/gateway_entry.h"
-#include "keeper/log_file.h"
+#include "keeper/log_writer.h"
 #include "keeper/memory_file.h"
 #include "obs/log.h"
 

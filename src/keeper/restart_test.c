@@ -78,7 +78,7 @@ static struct fetcher_process fetcher(void)
 		.config = 0,
 		.gateway_fd = 0,
 		.gateway_end = -1,
-		.log_relay = { .process = "fetch", .in = -1, .out = -1 },
+		.log_relay = { .process = "fetch", .pipe = { -1, -1 } },
 	};
 }
 

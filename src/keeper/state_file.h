@@ -9,11 +9,28 @@
 #ifndef MCPGATED_KEEPER_STATE_FILE_H
 #define MCPGATED_KEEPER_STATE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/error.h"
+
+/* ---- the directory ---- */
+
+/*
+ * The directory for files that the next start needs: systemd's STATE_DIRECTORY, else `mcpgated` in
+ * XDG_STATE_HOME, else in ~/.local/state. Used only if nobody but this user can change its
+ * contents, because the keeper may be root.
+ */
+
+/*
+ * Opens it (close-on-exec) and, with makes_it, creates it; STATE_DIRECTORY, XDG_STATE_HOME and HOME
+ * themselves must exist. Returns a descriptor; or -1, and err says why there is none.
+ */
+int state_directory_open(bool makes_it, struct error *err) must_check;
+
+/* ---- the files ---- */
 
 /*
  * Appends the text last written. Returns 1; 0 if there is no file or directory; or -1 if the file

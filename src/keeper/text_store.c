@@ -13,7 +13,6 @@
 #include "base/halves.h"
 #include "base/text.h"
 #include "keeper/memory_file.h"
-#include "keeper/state_directory.h"
 #include "keeper/state_file.h"
 #include "obs/log.h"
 #include "policy/pin_record.h"

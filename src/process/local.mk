@@ -4,7 +4,6 @@ src_process_libprocess_a_SOURCES = \
 	src/process/call_stats.c src/process/call_stats.h \
 	src/process/era.c src/process/era.h \
 	src/process/pin_memory.c src/process/pin_memory.h \
-	src/process/pin_shadows.c src/process/pin_shadows.h \
 	src/process/server.c src/process/server.h \
 	src/process/server_rules.c src/process/server_rules.h \
 	src/process/stderr_ring.c src/process/stderr_ring.h \

@@ -1,11 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/pin_memory.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "obs/counters.h"
 #include "obs/log.h"
 #include "policy/pin_record.h"
+
+/* ---- what servers say about each other's tools ---- */
+
+void pin_shadows_find(const struct server *servers, size_t count, shadow_fn *on_shadow, void *arg)
+{
+	struct shadow_side *sides = mem_zalloc((count + 1) * sizeof(*sides));
+	size_t there = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (servers[i].conf.name != NULL && !servers[i].is_retired &&
+		    !servers[i].pins.follows)
+			sides[there++] =
+				(struct shadow_side){ servers[i].conf.name, &servers[i].pins };
+	shadows_find(sides, there, on_shadow, arg);
+	free(sides);
+}
+
+/* A hash of all names involved; never 0. */
+static uint64_t key_of(const struct shadow *shadow)
+{
+	uint64_t key = shadow->side->pins->seed + shadow->is_mention;
+
+	key = text_hash_part(key, slice_str(shadow->side->server));
+	key = text_hash_part(key, slice_str(shadow->other->server));
+	key = text_hash_part(key, shadow->pin->folded);
+	return text_hash_part(key, shadow->tool->folded);
+}
+
+static void tell(const struct shadow *shadow, void *arg)
+{
+	struct map *told = arg;
+	uint64_t key = key_of(shadow);
+
+	if (told->count >= SHADOWS_MAX || map_find(told, key) != NULL)
+		return;
+	map_insert(told, key, told);
+	counter_add(COUNTER_TOOLS_SHADOWED);
+	LOG(TOOL_SHADOWED, LOG_STR("server", shadow->side->server),
+	    LOG_STR("kind", pin_kind_name(shadow->pin->kind)), LOG_SLICE("name", shadow->pin->name),
+	    LOG_STR("by", shadow->is_mention ? "description" : "name"),
+	    LOG_STR("other", shadow->other->server), LOG_SLICE("tool", shadow->tool->name));
+}
+
+/* ---- the memory ---- */
 
 #define SAVES_A_SECOND 16 /* of first lists; more of them wait for GATHER_MS as others do */
 #define GATHER_MS 300
@@ -138,7 +186,7 @@ static void save(struct pin_memory *memory)
 static void save_and_look(struct pin_memory *memory)
 {
 	save(memory);
-	pin_shadows_look(&memory->shadows, memory->servers, memory->server_count);
+	pin_shadows_find(memory->servers, memory->server_count, tell, &memory->shadows_told);
 }
 
 static void on_saving(struct timer *timer)
@@ -241,7 +289,7 @@ void pin_memory_fini(struct pin_memory *memory)
 		save(memory);
 	timer_stop(&memory->saving);
 	buf_fini(&memory->others);
-	pin_shadows_fini(&memory->shadows);
+	map_fini(&memory->shadows_told);
 	if (memory->file != NULL)
 		munmap(memory->file, PIN_MEMORY_FILE_BYTES);
 }

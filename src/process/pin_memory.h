@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/halves.h"
 #include "io/loop.h"
-#include "process/pin_shadows.h"
+#include "policy/shadows.h"
 #include "process/server.h"
 
 #define PIN_MEMORY_TEXT_BYTES ((size_t)16 * 1024 * 1024)
@@ -23,6 +23,16 @@
 
 #define PIN_MEMORY_FILE_BYTES \
 	HALVES_BYTES(PIN_MEMORY_TEXT_BYTES) /* only what is written uses memory */
+
+/* ---- what servers say about each other's tools ---- */
+
+/*
+ * Calls on_shadow for all current ones (policy/shadows). The log has each once, up to SHADOWS_MAX in
+ * total. SEC-12
+ */
+void pin_shadows_find(const struct server *servers, size_t count, shadow_fn *on_shadow, void *arg);
+
+/* ---- the memory ---- */
 
 struct pin_memory {
 	struct halves *file; /* NULL: it could not be mapped */
@@ -36,7 +46,7 @@ struct pin_memory {
 	struct timer saving;
 	uint64_t second; /* in which first lists were last saved, and how often */
 	unsigned int saves;
-	struct pin_shadows shadows;
+	struct map shadows_told; /* what servers say about each other's tools, and the log has */
 };
 
 /*

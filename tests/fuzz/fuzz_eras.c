@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "keeper/era_table.h"
+#include "keeper/era_store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "keeper/record_file.h"
+#include "keeper/records.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +9,33 @@
 
 #include "base/mem.h"
 #include "base/slice.h"
+
+int records_pipe_open(struct records_pipe *pipe, struct error *err)
+{
+	int fds[2];
+
+	*pipe = (struct records_pipe){ -1, -1 };
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return error_set_errno(err, "pipe");
+	*pipe = (struct records_pipe){ fds[0], fds[1] };
+	records_pipe_restore(pipe);
+	return 0;
+}
+
+void records_pipe_restore(const struct records_pipe *pipe)
+{
+	fcntl(pipe->out, F_SETFL, O_NONBLOCK);
+	fcntl(pipe->out, F_SETPIPE_SZ, RECORDS_PIPE_BYTES); /* as much as it may: best effort */
+}
+
+void records_pipe_close(struct records_pipe *pipe)
+{
+	if (pipe->in >= 0) {
+		close(pipe->in);
+		close(pipe->out);
+	}
+	*pipe = (struct records_pipe){ -1, -1 };
+}
 
 /* Whether a file could be made there. */
 static int try_directory(const char *path, struct error *err)
@@ -24,7 +51,7 @@ static int try_directory(const char *path, struct error *err)
 	return result;
 }
 
-int record_file_try(const char *path, int flags, struct error *err)
+int records_file_try(const char *path, int flags, struct error *err)
 {
 	int fd = open(path, flags);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What another process writes to its log, cut into lines; how many there may be of them. */
-#include "keeper/log_relay.h"
+#include "keeper/log_writer.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	log_set(STDERR_FILENO, LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
-	log_relay_close(&relay);
+	records_pipe_close(&relay.pipe);
 	close(ends[0]);
 	close(ends[1]);
 	return 0;
@@ -37,7 +37,7 @@ static int teardown(void **state)
 
 static void write_text(const char *text)
 {
-	assert_int_equal(write(relay.out, text, strlen(text)), strlen(text));
+	assert_int_equal(write(relay.pipe.out, text, strlen(text)), strlen(text));
 }
 
 /* What has come out since the last look. */
