@@ -22,7 +22,7 @@
 #include "base/mem.h"
 #include "base/slice.h"
 #include "base/text.h"
-#include "config/claim.h"
+#include "config/variables.h"
 #include "config/listed_path.h"
 #include "config/secret.h"
 #include "keeper/capabilities.h"

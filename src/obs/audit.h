@@ -7,7 +7,7 @@
  *
  * Writing never blocks. Lines that the pipe does not accept wait here in bounded memory; beyond
  * that bound they are lost and counted, and the next line written reports the count: first those of
- * the caller that has most (obs/audit_backlog). Refusals before admission and requests that are no
+ * the caller that has most (obs/audit). Refusals before admission and requests that are no
  * calls, of which anybody can cause many, get only a share of the pipe and of the memory; the rest
  * is for calls of tools and prompts. SEC-63.
  *
