@@ -98,27 +98,6 @@ void frontend_leave(struct frontend *frontend);
 /* The gateway is about to stop: ends what has not begun. */
 void frontend_drain(struct frontend *frontend);
 
-/* ---- endpoint table ---- */
-
-/*
- * Maps paths to endpoints: of servers that accept new sessions, or of servers that a reload has
- * retired.
- */
-
-/*
- * The endpoint for this path (without a trailing slash), and the path's role there; NULL: none. A
- * retired one is found only if no other has its path.
- */
-const struct endpoint *endpoint_find(struct frontend *frontend, struct slice path,
-				     enum endpoint_role *role_r);
-/*
- * The endpoint with the same path as this one, for this server; server NULL: one that is not
- * retired. Falls back to `endpoint` itself.
- */
-const struct endpoint *endpoint_find_other(const struct frontend_conf *conf,
-					   const struct endpoint *endpoint,
-					   const struct server *server);
-
 /* ---- landing ---- */
 
 /*

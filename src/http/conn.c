@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests: reads into the loop's shared buffer, keeps what it cannot use yet, and hands each request on. It
- * never looks into a body and knows no path. Answers are written by conn_answer.c.
+ * never looks into a body and knows no path.
  *
  * Invariants: an exchange is set exactly from the end of a head to the end of its answer; `in` holds an
  * incomplete head, or requests whose turn has not come (pipelining), and is empty otherwise; a deadline
@@ -26,13 +26,6 @@
 #include "http/places.h"
 #include "io/outq.h"
 #include "io/wire.h"
-
-/* ---- conn state ---- */
-
-/*
- * The internals of connections and the server: conn.c reads, conn_answer.c writes, server.c manages
- * the list. All others use http/conn.h.
- */
 
 #define CONN_LINGER_MS 2000
 
@@ -123,43 +116,6 @@ static inline bool conn_is_leaving(const struct http_conn *conn)
 	return conn->is_leaving || conn->server->is_leaving;
 }
 
-/* Takes over the arrival and adds its connection to the list. */
-void conn_start(struct http_server *server, const struct http_arrival *arrival);
-/* Writes queued output as far as the socket accepts it. May end the connection. */
-void conn_flush(struct http_conn *conn);
-/* Sends an error of this layer, with the handler's text; the connection ends after it. */
-void conn_refuse(struct http_conn *conn, int status, const char *reason);
-
-/* Only these functions change the three fields. */
-void conn_set_state(struct http_conn *conn, enum conn_state state);
-void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state);
-void conn_set_last(struct http_conn *conn); /* sets CONN_ENDS; idempotent */
-/*
- * Updates whether the connection would give up its place. Called on each state change, and when
- * `in` becomes empty.
- */
-void conn_settle_place(struct http_conn *conn);
-/* For log fields: LOG evaluates them only if the line is written. */
-const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT_BYTES]);
-/*
- * Writes the access log line of the current request unless it has one. Status 0: there was no
- * answer.
- */
-void conn_log_access(struct http_conn *conn, int status);
-/* Whether an answer begun with http_stream_begin is in progress. */
-bool conn_is_streaming(const struct http_conn *conn);
-/* After so many milliseconds conn.c ends what takes too long. */
-void conn_set_deadline(struct http_conn *conn, uint64_t after_ms);
-/*
- * Takes the answer that waits for the end of the turn; empty if there is none. Valid until another
- * answer is gathered.
- */
-struct slice conn_take_gathered(struct http_conn *conn);
-/* Removes the exchange from the connection and returns it; NULL if there is none. */
-struct http_exchange *conn_detach_exchange(struct http_conn *conn);
-/* Tells the exchange that nothing more can be sent. */
-void conn_drop_exchange(struct http_conn *conn, enum reason reason);
-
 #define READS_PER_TURN 4
 #define DIRECT_BODY_BYTES (16 * 1024) /* more than this to come: read it where it will stay */
 #define DIRECT_READ_BYTES (256 * 1024)
@@ -169,6 +125,472 @@ void conn_drop_exchange(struct http_conn *conn, enum reason reason);
 #define LINE_BYTES (8 * 1024)
 #define FIELDS_MAX 64
 #define TLS_LOG_MS 1000
+
+/* ---- the states of a connection, and its end ---- */
+
+#define TO(state) (1u << CONN_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[CONN_IDLE] = { "idle", TO(HEAD) | TO(CLOSED) },
+	[CONN_HEAD] = { "head", TO(JUDGING) | TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_JUDGING] = { "judging", TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_BODY] = { "body", TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_BUSY] = { "busy", TO(STREAMING) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_STREAMING] = { "streaming", TO(FULL) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_FULL] = { "full", TO(STREAMING) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_REPLYING] = { "replying", TO(IDLE) | TO(LINGERING) | TO(CLOSED) },
+	[CONN_LINGERING] = { "lingering", TO(CLOSED) },
+	[CONN_CLOSED] = { "closed", 0 },
+};
+#undef TO
+
+static const char *const peer_states[] = {
+	[CONN_PEER_NEW] = "peer_new",
+	[CONN_PEER_USED] = "peer_used",
+	[CONN_PEER_CLOSED] = "peer_closed",
+};
+
+/* For log fields: LOG evaluates them only if the line is written. */
+static const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT_BYTES])
+{
+	peer_format(&conn->client, text_r);
+	return text_r;
+}
+
+/*
+ * Writes the access log line of the current request unless it has one. Status 0: there was no
+ * answer.
+ */
+static void conn_log_access(struct http_conn *conn, int status)
+{
+	struct slice path = buf_slice(&conn->target);
+	struct slice method = slice_cut(&path, ' ');
+	char client[PEER_TEXT_BYTES];
+
+	if (conn->target.len == 0)
+		return;
+	LOG_BY(ACCESS, peer_key(&conn->client, 0),
+	       LOG_STR("client", conn_client_text(conn, client)), LOG_SLICE("method", method),
+	       LOG_SLICE("path", path), LOG_INT("status", status),
+	       LOG_INT("ms", clock_now_ms() - conn->began_at_ms));
+	conn->target.len = 0;
+}
+
+/*
+ * Updates whether the connection would give up its place. Called on each state change, and when
+ * `in` becomes empty.
+ */
+static void conn_settle_place(struct http_conn *conn)
+{
+	/* Most heads come whole, and the next state follows at once; conn.c sees to the others. */
+	if (conn->state == CONN_HEAD || conn->state == CONN_CLOSED)
+		return;
+	/* A request that has come and waits for its turn is owed an answer. */
+	place_set_use(&conn->place,
+		      conn->state == CONN_IDLE && conn->in.len == 0 ? PLACE_KEPT : PLACE_USED);
+}
+
+/* Only these functions change the three fields. */
+static void conn_set_state(struct http_conn *conn, enum conn_state state)
+{
+	char client[PEER_TEXT_BYTES];
+
+	CHECK(states[conn->state].next & 1u << state);
+	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
+	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", states[conn->state].name),
+	    LOG_STR("to", states[state].name));
+	conn->state = state;
+	conn_settle_place(conn);
+}
+
+static void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state)
+{
+	char client[PEER_TEXT_BYTES];
+
+	CHECK(peer_state > conn->peer_state);
+	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
+	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", peer_states[conn->peer_state]),
+	    LOG_STR("to", peer_states[peer_state]));
+	conn->peer_state = peer_state;
+}
+
+static void conn_set_last(struct http_conn *conn)
+{
+	char client[PEER_TEXT_BYTES];
+
+	if (conn->persistence == CONN_ENDS)
+		return;
+	CHECK(conn->state != CONN_CLOSED);
+	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
+	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", "persists"), LOG_STR("to", "ends"));
+	conn->persistence = CONN_ENDS;
+}
+
+/* Whether an answer begun with http_stream_begin is in progress. */
+static bool conn_is_streaming(const struct http_conn *conn)
+{
+	return conn->state == CONN_STREAMING || conn->state == CONN_FULL;
+}
+
+/* After so many milliseconds conn.c ends what takes too long. */
+static void conn_set_deadline(struct http_conn *conn, uint64_t after_ms)
+{
+	CHECK(conn->state != CONN_CLOSED);
+	timer_start(conn->server->loop, &conn->deadline, after_ms);
+}
+
+/* Removes the exchange from the connection and returns it; NULL if there is none. */
+static struct http_exchange *conn_detach_exchange(struct http_conn *conn)
+{
+	struct http_exchange *exchange = conn->exchange;
+
+	CHECK(exchange == NULL || exchange->conn == conn);
+	conn->exchange = NULL;
+	if (exchange != NULL)
+		exchange->conn = NULL;
+	return exchange;
+}
+
+/* Tells the exchange that nothing more can be sent. */
+static void conn_drop_exchange(struct http_conn *conn, enum reason reason)
+{
+	struct http_exchange *exchange = conn_detach_exchange(conn);
+
+	if (exchange != NULL)
+		exchange->ops->on_gone(exchange, reason);
+}
+
+/*
+ * Takes the answer that waits for the end of the turn; empty if there is none. Valid until another
+ * answer is gathered.
+ */
+static struct slice conn_take_gathered(struct http_conn *conn)
+{
+	struct http_server *server = conn->server;
+	struct slice answer = slice_of(server->gathered.data, 0);
+
+	if (conn->gathered_length == 0)
+		return answer;
+	CHECK(server->gathered_count > 0);
+	CHECK(conn->gathered_at + conn->gathered_length <= server->gathered.len);
+	answer = slice_of(server->gathered.data + conn->gathered_at, conn->gathered_length);
+	conn->gathered_length = 0;
+	if (--server->gathered_count == 0)
+		server->gathered.len = 0;
+	return answer;
+}
+
+void http_conn_end(struct http_conn *conn, enum reason reason)
+{
+	struct http_server *server = conn->server;
+	char client[PEER_TEXT_BYTES];
+
+	if (conn->state == CONN_CLOSED)
+		return;
+	CHECK(server->count > 0 && reason != REASON_NONE);
+	LOG(CONN_END, LOG_STR("client", conn_client_text(conn, client)),
+	    LOG_STR("state", states[conn->state].name),
+	    LOG_STR("reason", reason_get(reason)->text));
+	conn_log_access(conn, 0);
+	conn_set_state(conn, CONN_CLOSED);
+	wire_close(&conn->wire);
+	timer_stop(&conn->deadline);
+	task_cancel(&conn->task);
+	place_leave(&conn->place);
+	list_remove(&conn->link);
+	server->count--;
+	conn_drop_exchange(conn, reason);
+	outq_fini(&conn->out);
+	(void)conn_take_gathered(conn);
+	if (!conn->is_processing)
+		buf_wipe(&conn->in); /* half a head. AUTH-DWN-01 */
+	/* Slices of these may still be on the stack. */
+	loop_defer_free(server->loop, conn->in.data);
+	loop_defer_free(server->loop, conn->body.data);
+	loop_defer_free(server->loop, conn->target.data);
+	loop_defer_free(server->loop, conn);
+}
+
+/* ---- answers: what the socket takes is written at once, the rest is queued ---- */
+
+#define ROOM_HIGH_BYTES (256 * 1024)
+#define ROOM_LOW_BYTES (128 * 1024)
+#define COPIED_MAX 2048 /* of a body: copied behind its head, which is cheaper than several parts */
+#define GATHERED_MAX (256 * 1024) /* of answers of one turn; others are written at once */
+
+/* The answer is sent: the next request follows, also one that came before a half-close, or the end. */
+static void conn_finish(struct http_conn *conn)
+{
+	CHECK(conn->state == CONN_REPLYING && conn->exchange == NULL && conn->out.bytes == 0);
+	if (conn->peer_state == CONN_PEER_CLOSED && conn->in.len == 0) {
+		http_conn_end(conn, REASON_PEER_CLOSED);
+		return;
+	}
+	if (conn->persistence == CONN_ENDS || conn_is_leaving(conn)) {
+		conn_set_state(conn, CONN_LINGERING);
+		wire_shutdown(&conn->wire);
+		wire_watch_reading(&conn->wire, true);
+		conn_set_deadline(conn, CONN_LINGER_MS);
+		return;
+	}
+	conn_set_state(conn, CONN_IDLE);
+	wire_watch_reading(&conn->wire, true);
+	conn_set_deadline(conn, conn->server->conf.idle_timeout_ms);
+	if (conn->in.len > 0 && !conn->is_processing)
+		task_schedule(conn->server->loop, &conn->task);
+}
+
+static void queue(struct http_conn *conn, struct slice bytes)
+{
+	conn->server->written_bytes += bytes.n;
+	outq_append(&conn->out, bytes);
+}
+
+static void announce_write(struct http_conn *conn)
+{
+	struct http_handler *handler = conn->server->handler;
+
+	if (handler->before_write != NULL)
+		handler->before_write(handler);
+}
+
+/* Writes what the socket takes at once and queues the rest. Returns false if the connection ended. */
+static bool conn_write_parts(struct http_conn *conn, struct iovec *parts, int count)
+{
+	size_t written = 0;
+
+	if (conn->out.bytes == 0) {
+		ssize_t n;
+
+		announce_write(conn);
+		n = wire_write(&conn->wire, parts, count);
+		if (n == WIRE_BROKEN) {
+			http_conn_end(conn, REASON_PEER_ERROR);
+			return false;
+		}
+		written = (size_t)n;
+	}
+	for (int i = 0; i < count; i++) {
+		size_t skip = written < parts[i].iov_len ? written : parts[i].iov_len;
+
+		conn->server->written_bytes += skip;
+		written -= skip;
+		queue(conn, slice_of((char *)parts[i].iov_base + skip, parts[i].iov_len - skip));
+	}
+	return true;
+}
+
+/* Returns false if the connection ended. */
+static bool conn_write_gathered(struct http_conn *conn)
+{
+	struct slice answer = conn_take_gathered(conn);
+	struct iovec part = { (void *)(uintptr_t)answer.p, answer.n };
+
+	return answer.n == 0 || conn_write_parts(conn, &part, 1);
+}
+
+/* Writes queued output as far as the socket accepts it. May end the connection. */
+static void conn_flush(struct http_conn *conn)
+{
+	ssize_t n;
+
+	if (!conn_write_gathered(conn))
+		return;
+	if (conn->out.bytes > 0)
+		announce_write(conn);
+	n = outq_flush(&conn->out, &conn->wire);
+	if (n == WIRE_BROKEN) {
+		http_conn_end(conn, REASON_PEER_ERROR);
+		return;
+	}
+	wire_watch_writing(&conn->wire, conn->out.bytes > 0);
+	if (conn->state == CONN_BODY)
+		return; /* its deadline runs on, even if a `100 Continue` waits to be sent */
+	if (conn->out.bytes == 0)
+		timer_stop(&conn->deadline);
+	else if (n > 0 || !timer_is_running(&conn->deadline))
+		conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
+	if (conn->state == CONN_REPLYING && conn->out.bytes == 0) {
+		conn_finish(conn);
+	} else if (conn->state == CONN_FULL && conn->out.bytes < ROOM_LOW_BYTES) {
+		conn_set_state(conn, CONN_STREAMING);
+		CHECK(conn->exchange != NULL);
+		conn->exchange->ops->on_room(conn->exchange);
+	}
+}
+
+/* Writes the body behind the head, which begins in parts[0]. Returns how many parts they are. */
+static int add_body(struct iovec *parts, struct buf *head, const struct http_reply *reply,
+		    uint64_t length)
+{
+	bool is_copied = length <= COPIED_MAX;
+	int count = 1;
+
+	for (size_t i = 0; i < reply->part_count; i++) {
+		struct slice part = reply->parts[i];
+
+		if (is_copied)
+			buf_append_slice(head, part);
+		else if (part.n > 0)
+			parts[count++] = (struct iovec){ (void *)(uintptr_t)part.p, part.n };
+	}
+	parts[0] = (struct iovec){ head->data, head->len };
+	return count;
+}
+
+/* Whether an answer with a body so long waits for the end of the turn. */
+static bool conn_may_gather(const struct http_conn *conn, uint64_t length)
+{
+	return length <= COPIED_MAX && conn->out.bytes == 0 &&
+	       conn->server->gathered.len < GATHERED_MAX;
+}
+
+/* The end of what is gathered is the answer of this connection, from `begin` on. */
+static void conn_gather(struct http_conn *conn, size_t begin)
+{
+	struct http_server *server = conn->server;
+
+	CHECK(conn->gathered_length == 0 && server->gathered.len > begin);
+	conn->gathered_at = begin;
+	conn->gathered_length = server->gathered.len - begin;
+	server->gathered_count++;
+	task_schedule(server->loop, &conn->task);
+}
+
+void http_reply(struct http_conn *conn, const struct http_reply *reply)
+{
+	struct buf *head = &conn->server->scratch;
+	struct iovec parts[HTTP_REPLY_PARTS_MAX + 1];
+	bool is_gathered;
+	size_t begin;
+	uint64_t length = 0;
+	int count = 1;
+
+	CHECK(reply->part_count <= HTTP_REPLY_PARTS_MAX && !conn_is_streaming(conn));
+	CHECK(reply->status >= 200 && reply->status <= 599);
+	conn_log_access(conn, reply->status);
+	for (size_t i = 0; i < reply->part_count; i++)
+		length += reply->parts[i].n;
+	if (!http_body_is_complete(&conn->body_reader) || conn_is_leaving(conn))
+		conn_set_last(conn);
+	is_gathered = conn_may_gather(conn, length);
+	if (is_gathered)
+		head = &conn->server->gathered;
+	else
+		head->len = 0;
+	begin = head->len;
+	reply_append_head(head, &(struct reply_head){
+					.status = reply->status,
+					.content_type = reply->content_type,
+					.fields = reply->fields,
+					.field_count = reply->field_count,
+					.has_length = reply->status != 204,
+					.is_last = conn->persistence == CONN_ENDS,
+					.length = length,
+				});
+	if (conn->method != HTTP_HEAD)
+		count = add_body(parts, head, reply, length);
+	else
+		parts[0] = (struct iovec){ head->data, head->len };
+	conn_detach_exchange(conn);
+	conn_set_state(conn, CONN_REPLYING);
+	timer_stop(&conn->deadline);
+	if (is_gathered) {
+		conn_gather(conn, begin);
+		return;
+	}
+	if (!conn_write_parts(conn, parts, count))
+		return;
+	if (conn->out.bytes == 0) {
+		conn_finish(conn);
+		return;
+	}
+	wire_watch_writing(&conn->wire, true);
+	conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
+}
+
+/* Sends an error of this layer, with the handler's text; the connection ends after it. */
+static void conn_refuse(struct http_conn *conn, int status, const char *reason)
+{
+	struct buf body = { 0 };
+
+	CHECK(status >= 400);
+	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", reason));
+	conn_drop_exchange(conn, REASON_PROTOCOL_ERROR);
+	conn_set_last(conn);
+	conn->server->handler->write_error(conn->server->handler, status, reason, &body);
+	http_reply(conn, &(struct http_reply){ .status = status,
+					       .content_type = "application/json",
+					       .parts = (struct slice[]){ buf_slice(&body) },
+					       .part_count = 1 });
+	buf_fini(&body);
+}
+
+void http_stream_begin(struct http_conn *conn, struct slice fields)
+{
+	struct buf *head = &conn->server->scratch;
+
+	CHECK(conn->exchange != NULL && conn->method != HTTP_HEAD);
+	conn_log_access(conn, 200);
+	conn_set_state(conn, CONN_STREAMING);
+	/* Reading ahead may have paused, but only reading shows that the client has left. */
+	wire_watch_reading(&conn->wire, conn->peer_state != CONN_PEER_CLOSED);
+	wire_limit_unsent(&conn->wire, conn->server->conf.stall_timeout_ms);
+	/* Without chunks only the end of the connection ends the answer. */
+	if (conn->is_old)
+		conn_set_last(conn);
+	head->len = 0;
+	reply_append_head(head, &(struct reply_head){
+					.status = 200,
+					.content_type = "text/event-stream",
+					.fields = &fields,
+					.field_count = 1,
+					.is_chunked = !conn->is_old,
+					.is_last = conn->persistence == CONN_ENDS,
+				});
+	queue(conn, buf_slice(head));
+	task_schedule(conn->server->loop, &conn->task);
+}
+
+void http_stream_write(struct http_conn *conn, struct slice bytes)
+{
+	char line[16 + 2];
+	size_t n = text_format_hex(bytes.n, 1, line);
+
+	CHECK(conn_is_streaming(conn));
+	if (bytes.n == 0)
+		return;
+	memcpy(line + n, "\r\n", 2);
+	if (!conn->is_old)
+		queue(conn, slice_of(line, n + 2));
+	queue(conn, bytes);
+	if (!conn->is_old)
+		queue(conn, SLICE_LIT("\r\n"));
+	task_schedule(conn->server->loop, &conn->task);
+}
+
+void http_stream_end(struct http_conn *conn)
+{
+	CHECK(conn_is_streaming(conn) && conn->exchange != NULL);
+	if (!conn->is_old)
+		queue(conn, SLICE_LIT("0\r\n\r\n"));
+	conn_detach_exchange(conn);
+	conn_set_state(conn, CONN_REPLYING);
+	task_schedule(conn->server->loop, &conn->task);
+}
+
+bool http_conn_has_room(struct http_conn *conn)
+{
+	if (conn->out.bytes < ROOM_HIGH_BYTES)
+		return true;
+	if (conn->state == CONN_STREAMING)
+		conn_set_state(conn, CONN_FULL);
+	return false;
+}
+
+/* ---- requests ---- */
 
 static void conn_complete_body(struct http_conn *conn, struct slice body)
 {
@@ -573,7 +995,8 @@ static uint64_t conn_first_timeout_ms(const struct http_server *server)
 	return conf->idle_timeout_ms;
 }
 
-void conn_start(struct http_server *server, const struct http_arrival *arrival)
+/* Takes over the arrival and adds its connection to the list. */
+static void conn_start(struct http_server *server, const struct http_arrival *arrival)
 {
 	struct http_conn *conn = mem_zalloc(sizeof(*conn));
 	uint64_t timeout_ms = conn_first_timeout_ms(server);
@@ -630,460 +1053,7 @@ bool http_conn_is_draining(const struct http_conn *conn)
 	return conn->server->is_draining;
 }
 
-/* ---- conn answer ---- */
-
-/*
- * Answers: what the socket takes is written at once, the rest is queued. What follows the answer, the next
- * request or the end, is decided here; requests are read by conn.c.
- */
-
-#define ROOM_HIGH_BYTES (256 * 1024)
-#define ROOM_LOW_BYTES (128 * 1024)
-#define COPIED_MAX 2048 /* of a body: copied behind its head, which is cheaper than several parts */
-#define GATHERED_MAX (256 * 1024) /* of answers of one turn; others are written at once */
-
-/* The answer is sent: the next request follows, also one that came before a half-close, or the end. */
-static void conn_finish(struct http_conn *conn)
-{
-	CHECK(conn->state == CONN_REPLYING && conn->exchange == NULL && conn->out.bytes == 0);
-	if (conn->peer_state == CONN_PEER_CLOSED && conn->in.len == 0) {
-		http_conn_end(conn, REASON_PEER_CLOSED);
-		return;
-	}
-	if (conn->persistence == CONN_ENDS || conn_is_leaving(conn)) {
-		conn_set_state(conn, CONN_LINGERING);
-		wire_shutdown(&conn->wire);
-		wire_watch_reading(&conn->wire, true);
-		conn_set_deadline(conn, CONN_LINGER_MS);
-		return;
-	}
-	conn_set_state(conn, CONN_IDLE);
-	wire_watch_reading(&conn->wire, true);
-	conn_set_deadline(conn, conn->server->conf.idle_timeout_ms);
-	if (conn->in.len > 0 && !conn->is_processing)
-		task_schedule(conn->server->loop, &conn->task);
-}
-
-static void queue(struct http_conn *conn, struct slice bytes)
-{
-	conn->server->written_bytes += bytes.n;
-	outq_append(&conn->out, bytes);
-}
-
-static void announce_write(struct http_conn *conn)
-{
-	struct http_handler *handler = conn->server->handler;
-
-	if (handler->before_write != NULL)
-		handler->before_write(handler);
-}
-
-/* Writes what the socket takes at once and queues the rest. Returns false if the connection ended. */
-static bool conn_write_parts(struct http_conn *conn, struct iovec *parts, int count)
-{
-	size_t written = 0;
-
-	if (conn->out.bytes == 0) {
-		ssize_t n;
-
-		announce_write(conn);
-		n = wire_write(&conn->wire, parts, count);
-		if (n == WIRE_BROKEN) {
-			http_conn_end(conn, REASON_PEER_ERROR);
-			return false;
-		}
-		written = (size_t)n;
-	}
-	for (int i = 0; i < count; i++) {
-		size_t skip = written < parts[i].iov_len ? written : parts[i].iov_len;
-
-		conn->server->written_bytes += skip;
-		written -= skip;
-		queue(conn, slice_of((char *)parts[i].iov_base + skip, parts[i].iov_len - skip));
-	}
-	return true;
-}
-
-/* Returns false if the connection ended. */
-static bool conn_write_gathered(struct http_conn *conn)
-{
-	struct slice answer = conn_take_gathered(conn);
-	struct iovec part = { (void *)(uintptr_t)answer.p, answer.n };
-
-	return answer.n == 0 || conn_write_parts(conn, &part, 1);
-}
-
-void conn_flush(struct http_conn *conn)
-{
-	ssize_t n;
-
-	if (!conn_write_gathered(conn))
-		return;
-	if (conn->out.bytes > 0)
-		announce_write(conn);
-	n = outq_flush(&conn->out, &conn->wire);
-	if (n == WIRE_BROKEN) {
-		http_conn_end(conn, REASON_PEER_ERROR);
-		return;
-	}
-	wire_watch_writing(&conn->wire, conn->out.bytes > 0);
-	if (conn->state == CONN_BODY)
-		return; /* its deadline runs on, even if a `100 Continue` waits to be sent */
-	if (conn->out.bytes == 0)
-		timer_stop(&conn->deadline);
-	else if (n > 0 || !timer_is_running(&conn->deadline))
-		conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
-	if (conn->state == CONN_REPLYING && conn->out.bytes == 0) {
-		conn_finish(conn);
-	} else if (conn->state == CONN_FULL && conn->out.bytes < ROOM_LOW_BYTES) {
-		conn_set_state(conn, CONN_STREAMING);
-		CHECK(conn->exchange != NULL);
-		conn->exchange->ops->on_room(conn->exchange);
-	}
-}
-
-/* Writes the body behind the head, which begins in parts[0]. Returns how many parts they are. */
-static int add_body(struct iovec *parts, struct buf *head, const struct http_reply *reply,
-		    uint64_t length)
-{
-	bool is_copied = length <= COPIED_MAX;
-	int count = 1;
-
-	for (size_t i = 0; i < reply->part_count; i++) {
-		struct slice part = reply->parts[i];
-
-		if (is_copied)
-			buf_append_slice(head, part);
-		else if (part.n > 0)
-			parts[count++] = (struct iovec){ (void *)(uintptr_t)part.p, part.n };
-	}
-	parts[0] = (struct iovec){ head->data, head->len };
-	return count;
-}
-
-/* Whether an answer with a body so long waits for the end of the turn. */
-static bool conn_may_gather(const struct http_conn *conn, uint64_t length)
-{
-	return length <= COPIED_MAX && conn->out.bytes == 0 &&
-	       conn->server->gathered.len < GATHERED_MAX;
-}
-
-/* The end of what is gathered is the answer of this connection, from `begin` on. */
-static void conn_gather(struct http_conn *conn, size_t begin)
-{
-	struct http_server *server = conn->server;
-
-	CHECK(conn->gathered_length == 0 && server->gathered.len > begin);
-	conn->gathered_at = begin;
-	conn->gathered_length = server->gathered.len - begin;
-	server->gathered_count++;
-	task_schedule(server->loop, &conn->task);
-}
-
-void http_reply(struct http_conn *conn, const struct http_reply *reply)
-{
-	struct buf *head = &conn->server->scratch;
-	struct iovec parts[HTTP_REPLY_PARTS_MAX + 1];
-	bool is_gathered;
-	size_t begin;
-	uint64_t length = 0;
-	int count = 1;
-
-	CHECK(reply->part_count <= HTTP_REPLY_PARTS_MAX && !conn_is_streaming(conn));
-	CHECK(reply->status >= 200 && reply->status <= 599);
-	conn_log_access(conn, reply->status);
-	for (size_t i = 0; i < reply->part_count; i++)
-		length += reply->parts[i].n;
-	if (!http_body_is_complete(&conn->body_reader) || conn_is_leaving(conn))
-		conn_set_last(conn);
-	is_gathered = conn_may_gather(conn, length);
-	if (is_gathered)
-		head = &conn->server->gathered;
-	else
-		head->len = 0;
-	begin = head->len;
-	reply_append_head(head, &(struct reply_head){
-					.status = reply->status,
-					.content_type = reply->content_type,
-					.fields = reply->fields,
-					.field_count = reply->field_count,
-					.has_length = reply->status != 204,
-					.is_last = conn->persistence == CONN_ENDS,
-					.length = length,
-				});
-	if (conn->method != HTTP_HEAD)
-		count = add_body(parts, head, reply, length);
-	else
-		parts[0] = (struct iovec){ head->data, head->len };
-	conn_detach_exchange(conn);
-	conn_set_state(conn, CONN_REPLYING);
-	timer_stop(&conn->deadline);
-	if (is_gathered) {
-		conn_gather(conn, begin);
-		return;
-	}
-	if (!conn_write_parts(conn, parts, count))
-		return;
-	if (conn->out.bytes == 0) {
-		conn_finish(conn);
-		return;
-	}
-	wire_watch_writing(&conn->wire, true);
-	conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
-}
-
-void conn_refuse(struct http_conn *conn, int status, const char *reason)
-{
-	struct buf body = { 0 };
-
-	CHECK(status >= 400);
-	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", reason));
-	conn_drop_exchange(conn, REASON_PROTOCOL_ERROR);
-	conn_set_last(conn);
-	conn->server->handler->write_error(conn->server->handler, status, reason, &body);
-	http_reply(conn, &(struct http_reply){ .status = status,
-					       .content_type = "application/json",
-					       .parts = (struct slice[]){ buf_slice(&body) },
-					       .part_count = 1 });
-	buf_fini(&body);
-}
-
-void http_stream_begin(struct http_conn *conn, struct slice fields)
-{
-	struct buf *head = &conn->server->scratch;
-
-	CHECK(conn->exchange != NULL && conn->method != HTTP_HEAD);
-	conn_log_access(conn, 200);
-	conn_set_state(conn, CONN_STREAMING);
-	/* Reading ahead may have paused, but only reading shows that the client has left. */
-	wire_watch_reading(&conn->wire, conn->peer_state != CONN_PEER_CLOSED);
-	wire_limit_unsent(&conn->wire, conn->server->conf.stall_timeout_ms);
-	/* Without chunks only the end of the connection ends the answer. */
-	if (conn->is_old)
-		conn_set_last(conn);
-	head->len = 0;
-	reply_append_head(head, &(struct reply_head){
-					.status = 200,
-					.content_type = "text/event-stream",
-					.fields = &fields,
-					.field_count = 1,
-					.is_chunked = !conn->is_old,
-					.is_last = conn->persistence == CONN_ENDS,
-				});
-	queue(conn, buf_slice(head));
-	task_schedule(conn->server->loop, &conn->task);
-}
-
-void http_stream_write(struct http_conn *conn, struct slice bytes)
-{
-	char line[16 + 2];
-	size_t n = text_format_hex(bytes.n, 1, line);
-
-	CHECK(conn_is_streaming(conn));
-	if (bytes.n == 0)
-		return;
-	memcpy(line + n, "\r\n", 2);
-	if (!conn->is_old)
-		queue(conn, slice_of(line, n + 2));
-	queue(conn, bytes);
-	if (!conn->is_old)
-		queue(conn, SLICE_LIT("\r\n"));
-	task_schedule(conn->server->loop, &conn->task);
-}
-
-void http_stream_end(struct http_conn *conn)
-{
-	CHECK(conn_is_streaming(conn) && conn->exchange != NULL);
-	if (!conn->is_old)
-		queue(conn, SLICE_LIT("0\r\n\r\n"));
-	conn_detach_exchange(conn);
-	conn_set_state(conn, CONN_REPLYING);
-	task_schedule(conn->server->loop, &conn->task);
-}
-
-bool http_conn_has_room(struct http_conn *conn)
-{
-	if (conn->out.bytes < ROOM_HIGH_BYTES)
-		return true;
-	if (conn->state == CONN_STREAMING)
-		conn_set_state(conn, CONN_FULL);
-	return false;
-}
-
-/* ---- conn state ---- */
-
-/* The states of a connection, and its end. It reads and writes nothing. */
-
-#define TO(state) (1u << CONN_##state)
-static const struct {
-	const char *name;
-	unsigned int next;
-} states[] = {
-	[CONN_IDLE] = { "idle", TO(HEAD) | TO(CLOSED) },
-	[CONN_HEAD] = { "head", TO(JUDGING) | TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
-	[CONN_JUDGING] = { "judging", TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
-	[CONN_BODY] = { "body", TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
-	[CONN_BUSY] = { "busy", TO(STREAMING) | TO(REPLYING) | TO(CLOSED) },
-	[CONN_STREAMING] = { "streaming", TO(FULL) | TO(REPLYING) | TO(CLOSED) },
-	[CONN_FULL] = { "full", TO(STREAMING) | TO(REPLYING) | TO(CLOSED) },
-	[CONN_REPLYING] = { "replying", TO(IDLE) | TO(LINGERING) | TO(CLOSED) },
-	[CONN_LINGERING] = { "lingering", TO(CLOSED) },
-	[CONN_CLOSED] = { "closed", 0 },
-};
-#undef TO
-
-static const char *const peer_states[] = {
-	[CONN_PEER_NEW] = "peer_new",
-	[CONN_PEER_USED] = "peer_used",
-	[CONN_PEER_CLOSED] = "peer_closed",
-};
-
-const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT_BYTES])
-{
-	peer_format(&conn->client, text_r);
-	return text_r;
-}
-
-void conn_log_access(struct http_conn *conn, int status)
-{
-	struct slice path = buf_slice(&conn->target);
-	struct slice method = slice_cut(&path, ' ');
-	char client[PEER_TEXT_BYTES];
-
-	if (conn->target.len == 0)
-		return;
-	LOG_BY(ACCESS, peer_key(&conn->client, 0),
-	       LOG_STR("client", conn_client_text(conn, client)), LOG_SLICE("method", method),
-	       LOG_SLICE("path", path), LOG_INT("status", status),
-	       LOG_INT("ms", clock_now_ms() - conn->began_at_ms));
-	conn->target.len = 0;
-}
-
-void conn_settle_place(struct http_conn *conn)
-{
-	/* Most heads come whole, and the next state follows at once; conn.c sees to the others. */
-	if (conn->state == CONN_HEAD || conn->state == CONN_CLOSED)
-		return;
-	/* A request that has come and waits for its turn is owed an answer. */
-	place_set_use(&conn->place,
-		      conn->state == CONN_IDLE && conn->in.len == 0 ? PLACE_KEPT : PLACE_USED);
-}
-
-void conn_set_state(struct http_conn *conn, enum conn_state state)
-{
-	char client[PEER_TEXT_BYTES];
-
-	CHECK(states[conn->state].next & 1u << state);
-	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
-	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", states[conn->state].name),
-	    LOG_STR("to", states[state].name));
-	conn->state = state;
-	conn_settle_place(conn);
-}
-
-void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state)
-{
-	char client[PEER_TEXT_BYTES];
-
-	CHECK(peer_state > conn->peer_state);
-	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
-	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", peer_states[conn->peer_state]),
-	    LOG_STR("to", peer_states[peer_state]));
-	conn->peer_state = peer_state;
-}
-
-void conn_set_last(struct http_conn *conn)
-{
-	char client[PEER_TEXT_BYTES];
-
-	if (conn->persistence == CONN_ENDS)
-		return;
-	CHECK(conn->state != CONN_CLOSED);
-	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
-	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", "persists"), LOG_STR("to", "ends"));
-	conn->persistence = CONN_ENDS;
-}
-
-bool conn_is_streaming(const struct http_conn *conn)
-{
-	return conn->state == CONN_STREAMING || conn->state == CONN_FULL;
-}
-
-void conn_set_deadline(struct http_conn *conn, uint64_t after_ms)
-{
-	CHECK(conn->state != CONN_CLOSED);
-	timer_start(conn->server->loop, &conn->deadline, after_ms);
-}
-
-struct http_exchange *conn_detach_exchange(struct http_conn *conn)
-{
-	struct http_exchange *exchange = conn->exchange;
-
-	CHECK(exchange == NULL || exchange->conn == conn);
-	conn->exchange = NULL;
-	if (exchange != NULL)
-		exchange->conn = NULL;
-	return exchange;
-}
-
-void conn_drop_exchange(struct http_conn *conn, enum reason reason)
-{
-	struct http_exchange *exchange = conn_detach_exchange(conn);
-
-	if (exchange != NULL)
-		exchange->ops->on_gone(exchange, reason);
-}
-
-struct slice conn_take_gathered(struct http_conn *conn)
-{
-	struct http_server *server = conn->server;
-	struct slice answer = slice_of(server->gathered.data, 0);
-
-	if (conn->gathered_length == 0)
-		return answer;
-	CHECK(server->gathered_count > 0);
-	CHECK(conn->gathered_at + conn->gathered_length <= server->gathered.len);
-	answer = slice_of(server->gathered.data + conn->gathered_at, conn->gathered_length);
-	conn->gathered_length = 0;
-	if (--server->gathered_count == 0)
-		server->gathered.len = 0;
-	return answer;
-}
-
-void http_conn_end(struct http_conn *conn, enum reason reason)
-{
-	struct http_server *server = conn->server;
-	char client[PEER_TEXT_BYTES];
-
-	if (conn->state == CONN_CLOSED)
-		return;
-	CHECK(server->count > 0 && reason != REASON_NONE);
-	LOG(CONN_END, LOG_STR("client", conn_client_text(conn, client)),
-	    LOG_STR("state", states[conn->state].name),
-	    LOG_STR("reason", reason_get(reason)->text));
-	conn_log_access(conn, 0);
-	conn_set_state(conn, CONN_CLOSED);
-	wire_close(&conn->wire);
-	timer_stop(&conn->deadline);
-	task_cancel(&conn->task);
-	place_leave(&conn->place);
-	list_remove(&conn->link);
-	server->count--;
-	conn_drop_exchange(conn, reason);
-	outq_fini(&conn->out);
-	(void)conn_take_gathered(conn);
-	if (!conn->is_processing)
-		buf_wipe(&conn->in); /* half a head. AUTH-DWN-01 */
-	/* Slices of these may still be on the stack. */
-	loop_defer_free(server->loop, conn->in.data);
-	loop_defer_free(server->loop, conn->body.data);
-	loop_defer_free(server->loop, conn->target.data);
-	loop_defer_free(server->loop, conn);
-}
-
-/* ---- server ---- */
-
-/* All connections of the process: how many there may be, and that they end. Knows nothing of requests. */
+/* ---- all connections: how many there may be, and that they end ---- */
 
 /* While draining, a client that takes nothing for so long is not waited for. */
 #define DRAIN_STALL_MS 5000

@@ -28,6 +28,7 @@
 #include "router/url_pending.h"
 #include "session/holder.h"
 #include "trace/span.h"
+#include "router/url_replay.h"
 
 /* bridging.md §7 */
 #define GATHER_MS 20

@@ -22,6 +22,7 @@
 #include "router/tool_check.h"
 #include "session/holder.h"
 #include "session/principal.h"
+#include "router/list_wait.h"
 
 static struct client_request *of_member(struct pool_member *member)
 {

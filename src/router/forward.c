@@ -22,6 +22,8 @@
 #include "router/tool_check.h"
 #include "session/session.h"
 #include "upstream/send.h"
+#include "router/client.h"
+#include "router/list_wait.h"
 
 #define REMEMBERED_BYTES_MAX \
 	(16 * 1024) /* of a request that is kept until it is answered. DEF-11 */

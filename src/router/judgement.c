@@ -13,6 +13,7 @@
 #include "router/result.h"
 #include "router/router.h"
 #include "router/tool_check.h"
+#include "router/list_wait.h"
 
 static void send_on(struct call *call, const struct envelope *env)
 {

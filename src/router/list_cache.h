@@ -85,4 +85,14 @@ void list_cache_note_ready(struct pool *pool);
 /* An upstream is about to be closed: its lists are remembered for a while (pool_memory.h). */
 void list_cache_note_closed(struct upstream *upstream);
 
+/* ---- list request ---- */
+
+/* Which list requests can be answered from the cache. */
+
+/*
+ * Whether it asks for the start of a list, in few bytes, with nothing in it that the server may
+ * want to know.
+ */
+bool list_request_is_plain(const struct envelope *env);
+
 #endif

@@ -87,14 +87,21 @@ void own_tools_free(struct own_tools **tools);
 bool own_call_drop_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg);
 bool own_call_has_no_reader(const struct call *call);
 
-/* ---- list request ---- */
-
-/* Which list requests can be answered from the cache. */
+/* ---- pin check ---- */
 
 /*
- * Whether it asks for the start of a list, in few bytes, with nothing in it that the server may
- * want to know.
+ * With `pin: enforce`, a call of a tool or prompt is forwarded only once the list of the process
+ * that gets it is known, as of its start and of its last reported change. Otherwise the gateway
+ * requests the list first, for a bounded time; without it the call is refused. SEC-66
  */
-bool list_request_is_plain(const struct envelope *env);
+
+/* Called when the call may continue, with this request. */
+typedef void pin_check_passed_fn(struct call *call, const struct envelope *env);
+
+/*
+ * Checks a linked call that waits for nothing: it continues or ends, now or when the list has
+ * arrived.
+ */
+void pin_check_begin(pin_check_passed_fn *on_passed, struct call *call, const struct envelope *env);
 
 #endif

@@ -19,6 +19,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/list_cache.c src/router/list_cache.h \
 	src/router/list_wait.c src/router/list_wait.h \
 	src/router/listing.c src/router/listing.h \
+	src/router/listing_kind.c src/router/listing_kind.h \
 	src/router/listen.c src/router/listen.h \
 	src/router/modern_server.c src/router/modern_server.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
@@ -48,7 +49,8 @@ src_router_librouter_a_SOURCES = \
 	src/router/task_result.c src/router/task_result.h \
 	src/router/text_set.c src/router/text_set.h \
 	src/router/tool_check.c src/router/tool_check.h \
-	src/router/url_pending.c src/router/url_pending.h
+	src/router/url_pending.c src/router/url_pending.h \
+	src/router/url_replay.c src/router/url_replay.h
 ROUTER_LIBS = src/router/librouter.a src/trace/libtrace.a src/upstream/libupstream.a src/process/libprocess.a src/session/libsession.a \
 	src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(PCRE2_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/router/convert_test src/router/router_test

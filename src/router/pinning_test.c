@@ -11,6 +11,7 @@
 #include "base/unit_test.h"
 #include "obs/log.h"
 #include "router/listing.h"
+#include "router/listing_kind.h"
 
 static struct server server;
 static int told[2]; /* a pipe: the log */

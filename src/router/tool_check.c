@@ -17,6 +17,7 @@
 #include "router/result.h"
 #include "router/router.h"
 #include "session/holder.h"
+#include "router/listing_kind.h"
 
 #define UNLISTED_MS 5000 /* bridging.md §1.8 */
 

@@ -3,6 +3,7 @@
 
 #include "router/request_stage.h"
 #include "router/url_pending.h"
+#include "router/url_replay.h"
 
 #define WAIT_MS 20000
 #define CAN "'elicitation':{'url':{}}"
