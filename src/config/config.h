@@ -200,7 +200,7 @@ bool config_is_fetching(const struct config *config);
 
 /*
  * Prints YAML that config_load can read back; secrets appear as "***". config_load rejects a
- * ${NAME} that came from the command line or an imported file: unexpanded.h.
+ * ${NAME} that came from the command line or an imported file: variables.h.
  */
 void config_print(const struct config *config, FILE *out);
 /*

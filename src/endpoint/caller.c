@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies what is borrowed. */
+/* Which endpoint a path names, and who asks there. Copies what is borrowed. */
 #include "endpoint/caller.h"
 
 #include <stdlib.h>

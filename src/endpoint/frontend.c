@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of paths, and what is answered without identifying the caller. */
+/* What is answered without identifying the caller, the page for browsers included. */
 #include "endpoint/frontend.h"
 
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The era of a POST, and the ladder of checks for a modern request, except for its last step
- * (modern_params.c). Each step relies on those before it. What the gateway does not read itself is
- * left to the server, which answers in band.
+ * The era of a POST, and the ladder of checks for a modern request. Each step relies on those
+ * before it. What the gateway does not read itself is left to the server, which answers in band.
  *
  * Invariant: if a request has passed, its head mirrors its body, so that whoever acts on the head
  * acts on what the server will see.

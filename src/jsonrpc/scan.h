@@ -85,7 +85,7 @@ struct envelope {
 	/* SCAN_LENIENT tolerated something: rewrite the message before forwarding */
 	bool is_unusual;
 	bool lacks_version, has_other_members; /* no "jsonrpc"; some that it does not know */
-	bool may_be_plainer; /* in its spelling (plain.h); set after a failure, too */
+	bool may_be_plainer; /* in its spelling (plain_scan); set after a failure, too */
 	bool has_separator;  /* raw U+0085, U+2028 or U+2029 in a string */
 };
 

@@ -298,7 +298,7 @@ static const char *const forbidden[] = {
 	"io_uring_register", "keyctl", "add_key", "request_key", "init_module", "finit_module",
 	"delete_module", "kexec_load", "kexec_file_load", "reboot", "syslog", "acct", "personality",
 	"modify_ldt", "iopl", "ioperm", "lookup_dcookie", "memfd_secret",
-	/* calls that lock a pipe while they wait: the keeper reads one of ours (claims.c) */
+	/* calls that lock a pipe while they wait: the keeper reads one of ours */
 	"splice", "tee", "vmsplice", "sendfile",
 	/* the machine's clock and name */
 	"settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "stime", "sethostname",

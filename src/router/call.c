@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a call. Nothing is keyed by what the client chose: its id is only returned to it. A
+ * The life of a call, its records and spans, and the queues that calls wait in. Nothing is keyed by what the client chose: its id is only returned to it. A
  * call ends once; whatever the server still sends for it finds no entry and is dropped.
  */
 #include "router/call.h"

@@ -136,7 +136,7 @@ struct pool {
 	struct pool_memory memory; /* shared: what stays valid without a process */
 	/* Counts upstreams that became ready and list changes that they reported. */
 	uint64_t list_changes;
-	uint64_t looked_at[PERMISSION_KINDS]; /* pool_memory_changes + 1; 0: never (pin_check.c) */
+	uint64_t looked_at[PERMISSION_KINDS]; /* pool_memory_changes + 1; 0: never (list_wait.c) */
 	struct slice server_info;      /* serverInfo as JSON text, in initialize_result; or empty */
 	struct msg *initialize_result; /* shared: the response to initialize, once known */
 	struct server_capabilities capabilities; /* shared: those that can be. bridging.md §1.3 */
@@ -149,7 +149,7 @@ struct pool {
 	struct list running_tasks; /* of all members (running_tasks.c) */
 	size_t running_task_count;
 	struct list jobs;
-	uint64_t tool_changes;      /* one session: changes its server reported (own_tools.c) */
+	uint64_t tool_changes;      /* one session: changes its server reported (list_wait.c) */
 	uint64_t unlisted_until_ms; /* the tool list could not be fetched (tool_check.c) */
 	bool is_jobs_turn;          /* if both calls and jobs wait for an upstream */
 	bool is_short;              /* it waits for a process of another pool to exit */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks of 2025-11-25 where the sessions of one principal share processes. Task ids are sealed for
- * the sessions (task_id.h) and opened for the servers; a list of tasks continues from one process
+ * the sessions (running_tasks.h) and opened for the servers; a list of tasks continues from one process
  * to the next. UTIL-TASK-02, -03, bridging.md §2.5
  */
 #ifndef MCPGATED_ROUTER_POOLED_TASK_H
@@ -26,7 +26,7 @@ bool pooled_task_is_possible(const struct upstream *upstream);
 
 /*
  * As in convert.h, each of these returns `env` itself if nothing changes. This one converts the
- * response to a call, and notes what it says about a task (live_tasks.h). NULL: it must not be
+ * response to a call, and notes what it says about a task (running_tasks.h). NULL: it must not be
  * passed on.
  */
 const struct envelope *pooled_task_response(struct convert *convert, const struct call *call,

@@ -32,7 +32,7 @@ void request_state_append_parked(struct buf *out, const struct client *client,
 bool request_state_append_wrapped(struct buf *out, const struct call *call, struct slice result);
 /*
  * Appends, as a JSON string, the state of a call, whose digest is set, that is to be repeated once
- * the client has opened the URLs that `child` wants (url_elicitation.h).
+ * the client has opened the URLs that `child` wants (url_pending.h).
  */
 void request_state_append_replay(struct buf *out, const struct call *call, uint64_t child,
 				 struct slice wanted);

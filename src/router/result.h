@@ -40,7 +40,7 @@ void result_send_invalid_state(struct call *call);
 void result_send_malformed_answer(struct call *call);
 /*
  * The process `child` wants URLs opened before it does what the call, of a modern client and with
- * its digest set, asks. `wanted` as in url_elicitation.h. bridging.md §2.3.7
+ * its digest set, asks. `wanted` as in url_pending.h. bridging.md §2.3.7
  */
 void result_send_url_elicitations(struct call *call, uint64_t child, struct slice wanted);
 /* Sends the gateway's own answer to a linked call. `result` is JSON text. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A task that nobody asks about and that reports nothing is forgotten when there are too many, or
+ * Tasks: of a session, as the servers name them to clients; those that a process works on; and their
+ * sealed ids. A task that nobody asks about and that reports nothing is forgotten when there are too many, or
  * with its session.
  */
 #include "router/running_tasks.h"

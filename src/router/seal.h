@@ -54,12 +54,12 @@ enum seal_kind {
 	/* `text` is the server's own requestState, as it wrote it; empty: it gave none. */
 	SEAL_WRAPPED = 2,
 	/*
-	 * To be repeated after URL elicitations; `text` is what is wanted (url_elicitation.h).
+	 * To be repeated after URL elicitations; `text` is what is wanted (url_pending.h).
 	 * bridging.md §2.3.7
 	 */
 	SEAL_REPLAY = 3,
 	/*
-	 * A task's id (task_id.h); `text` is the server's own, as written. Sealing is
+	 * A task's id (running_tasks.h); `text` is the server's own, as written. Sealing is
 	 * deterministic.
 	 */
 	SEAL_TASK = 4,

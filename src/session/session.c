@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of sessions: how many there may be, for how long, and what ends with them. Ids, and
- * lookup by id, are in session_table.
+ * The life of sessions: how many there may be, for how long, and what ends with them; then their
+ * ids and how they are found by them, and the streams that each keeps for clients that come back.
  */
 #include "session/session.h"
 

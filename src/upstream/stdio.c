@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages are copied into the child's queue; large ones are moved there. */
+/*
+ * Messages are copied into the child's queue; large ones are moved there. What the child writes is
+ * cut into lines, and each line into the messages in it.
+ */
 #include "upstream/stdio.h"
 
 #include <string.h>

@@ -116,11 +116,12 @@ struct upstream {
 	struct call *lease;              /* the only call that it may work on */
 	struct upstream_request *logged; /* modern: the only one of many whose log lines count */
 	struct listen *listen; /* subscriptions to what changes; NULL: of the legacy era */
-	struct list task_listeners, leftovers; /* listeners to its tasks; leftover.h */
-	struct live_tasks *tasks;              /* that it works on; NULL: none so far */
-	int level;                             /* the log level last sent to it, or -1 */
-	uint64_t rested_at_ms;                 /* when it last became free of work */
-	uint64_t donated_at_ms; /* when its place was promised to others (process_slots), or 0 */
+	struct list task_listeners,
+		leftovers;        /* listeners to its tasks; requests that were given up */
+	struct live_tasks *tasks; /* that it works on; NULL: none so far */
+	int level;                /* the log level last sent to it, or -1 */
+	uint64_t rested_at_ms;    /* when it last became free of work */
+	uint64_t donated_at_ms;   /* when its place was promised to others (process_slots), or 0 */
 	bool makes_room, is_awaited; /* stopped for another one; a session waits for its place */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The back end of an upstream: each way to reach a server implements these operations, and reports
- * events to upstream.c. Differences between the eras are in upstream_era.h.
+ * events to upstream.c. Differences between the eras are in upstream.h.
  */
 #ifndef MCPGATED_UPSTREAM_UPSTREAM_OPS_H
 #define MCPGATED_UPSTREAM_UPSTREAM_OPS_H
