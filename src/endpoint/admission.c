@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * The checks in their order (the table `checks`), the audit record of a refusal, and call limits:
+ * what the calls of a body take from rate and concurrency, and how long a refused caller should wait.
+ *
  * The caller was identified before, by the head alone (authorization_admit): no front gets a
  * request without an access. What was found then may have changed while the body arrived.
  */

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Admits a request by its head: the credential, static tokens, tokens of issuers, DPoP; and judges an
+ * access again under another configuration or with a new grant. At the end: the access itself, and
+ * failures, the addresses that send wrong tokens.
+ *
  * A credential is taken only from the Authorization field or, if configured, from X-API-Key. Its
- * text is never kept: what remains of it is the access.
+ * text is not kept here: what remains of it is the access.
  */
 #include "endpoint/authorization.h"
 
@@ -639,7 +643,7 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 	return false;
 }
 
-/* ---- access ---- */
+/* ---- an access judged again ---- */
 
 struct rights authorization_rights(const struct authorization *auth, const struct access *access)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Three parts: clients and their lives; the GET, whose stream carries everything to them; their
+ * POSTs.
+ *
  * A client is identified by a random id in the URI that its stream begins with. Until it has
  * initialized there is no session, and messages go straight to its connection; after that,
  * everything, responses included, goes through the session's own stream, in order of arrival. A
@@ -30,7 +33,7 @@
 #include "base/slice.h"
 #include "session/session.h"
 
-/* ---- sse get ---- */
+/* ---- declarations: the GET ---- */
 
 /*
  * A GET of HTTP+SSE and the event stream that answers it: what is written first, and what it then
@@ -73,7 +76,7 @@ void sse_get_tell_hole(struct sse_get *get, struct slice own);
 /* Frees it at the end of the turn. Output in progress continues, or has ended. */
 void sse_get_end(struct sse_get *get);
 
-/* ---- sse client ---- */
+/* ---- declarations: the client ---- */
 
 /* An HTTP+SSE client as its POSTs see it (sse_post). http_sse manages its lifetime and stream. */
 
@@ -870,7 +873,7 @@ struct http_exchange *http_sse_get(const struct endpoint_request *request)
 	return &get->exchange;
 }
 
-/* ---- sse get ---- */
+/* ---- the stream of a GET ---- */
 
 /*
  * Events have no ids if clients cannot come back (conf.reconnect_ms is 0): nothing is kept for
@@ -946,7 +949,7 @@ void sse_get_end(struct sse_get *get)
 	loop_defer_free(get->caller.frontend->router->loop, get);
 }
 
-/* ---- sse post ---- */
+/* ---- POST ---- */
 
 /*
  * POSTs of HTTP+SSE. One that is accepted is answered with a status only; responses to its requests

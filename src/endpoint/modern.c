@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The era of a POST, and the ladder of checks for a modern request. Each step relies on those
- * before it. What the gateway does not read itself is left to the server, which answers in band.
+ * before it. What the gateway does not read itself is left to the server, which answers in band. Then what the ladder uses: how
+ * values are written in the head, and the arguments that the schema of a tool wants mirrored there.
  *
  * Invariant: if a request has passed, its head mirrors its body, so that whoever acts on the head
  * acts on what the server will see.

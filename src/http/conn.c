@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests: reads into the loop's shared buffer, keeps what it cannot use yet, and hands each request on. It
+ * Connections and the server that holds them: their states and deadlines, requests, answers, the
+ * limit and the drain. Reads into the loop's shared buffer, keeps what it cannot use yet, and hands each request on. It
  * never looks into a body and knows no path.
  *
  * Invariants: an exchange is set exactly from the end of a head to the end of its answer; `in` holds an

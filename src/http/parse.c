@@ -5,7 +5,9 @@
  *
  * It does not read bodies, decode percent signs, or judge values beyond those that frame the
  * message (Host's form, Content-Length, Transfer-Encoding, Expect, Connection); all others are only
- * located.
+ * located. Below the reader: what the layers above ask of a request that was read, which are its
+ * Accept, its media type, a member of its query, the Mcp-Param-* fields, and a copy that outlives
+ * the head. Only the copy allocates.
  *
  * Invariant: the outcome depends on the bytes alone, never on how they were split. So what is wrong
  * with a head that is not complete yet counts only if find_end() says it; any other verdict waits

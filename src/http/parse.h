@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the head of an HTTP/1.x request: strictly, in one pass, into slices, without allocation or
- * I/O. RFC 9112 §2 to §6 without any of its leniencies; design/stack.md §3, threats.md SEC-20 …
+ * Parses the head of an HTTP/1.x request: strictly, in one pass, into slices. Only a copy of a
+ * request allocates. RFC 9112 §2 to §6 without any of its leniencies; design/stack.md §3, threats.md SEC-20 …
  * SEC-33.
  */
 #ifndef MCPGATED_HTTP_PARSE_H

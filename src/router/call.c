@@ -369,7 +369,7 @@ void call_cancel(struct call *call)
 	call->ops->on_cancelled(call);
 }
 
-/* ---- call record ---- */
+/* ---- records ---- */
 
 /* Returns NULL if there are no records of what is allowed. */
 static struct audit_call *begin_record(const struct client *client,
@@ -488,7 +488,7 @@ void call_record_end(struct call *call, enum call_status status, enum reason rea
 	audit_call_end(&call->audit_call, &end);
 }
 
-/* ---- call span ---- */
+/* ---- spans ---- */
 
 #define CODE_BYTES 24
 
@@ -602,7 +602,7 @@ void call_traced_fini(struct call_traced *traced)
 	buf_fini(&traced->text);
 }
 
-/* ---- the end ---- */
+/* ---- the end of its spans ---- */
 
 /* The code of the error response, as text; empty if there is none. */
 static struct slice read_code(const struct slice *parts, size_t count, char text[CODE_BYTES])

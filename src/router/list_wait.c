@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Calls that wait for a list; own_tools, the tools of a session that has its server to itself;
+ * pin_check, which refuses items that no list has shown.
+ *
  * The response to our own call is passed on to nobody. In a shared pool the list cache keeps the
  * list, and asks the server once for all who want it meanwhile; so does own_tools for a session
  * that has its server to itself. If requests are forwarded, one call of a session asks, and others

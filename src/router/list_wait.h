@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A call that waits for one of its server's lists, which the gateway requests with a call of its
- * own, through the client's list cache and process. This unit only waits; the units that cache or
- * inspect lists find the result.
+ * own, through the client's list cache and process. Then the tools of a session that has its
+ * server to itself (own_tools), and the check of pins before a call (pin_check).
  */
 #ifndef MCPGATED_ROUTER_LIST_WAIT_H
 #define MCPGATED_ROUTER_LIST_WAIT_H

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pools, their upstreams and members. A call goes to the upstream with the fewest calls; when all
+ * Pools, their upstreams and members. A call goes to the upstream with the fewest calls (pool_demand); when all
  * have as many as they may, another one is started; if there may not be another, calls wait.
+ *
+ * Below: members, how a pool for a class of capabilities is found, the era of its processes, and
+ * servers that a reload has retired.
  *
  * Invariant: while calls or members wait, an upstream starts or works, or the wait is limited.
  */

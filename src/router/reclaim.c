@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Who gets a process when no more may be started. First for pools of one session; from `process
+ * slots` on for shared pools, which give processes up to each other.
+ *
  * A session that waits gets the place of a process that is being stopped anyway, or has one stopped
  * for it: that of a session that has done nothing for a while. First goes that of a caller with
  * more than a share, then that of a session whose stream nobody reads and that waits for no
@@ -632,7 +635,7 @@ bool process_slots_is_underserved(const struct pool *pool)
 	return false;
 }
 
-/* ---- what is idle ---- */
+/* ---- what is idle in shared pools ---- */
 
 /*
  * A caller who has its share may not take a process that was just in use from one who is not over

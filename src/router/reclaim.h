@@ -2,7 +2,7 @@
 /*
  * When no more processes may be started, an idle session gives up its own to one that needs it, and
  * sleeps: it continues with a fresh process at its next request. For pools of one session;
- * process_slots handles shared ones. bridging.md §1.9.
+ * process_slots, below, does it for shared ones. bridging.md §1.9.
  */
 #ifndef MCPGATED_ROUTER_RECLAIM_H
 #define MCPGATED_ROUTER_RECLAIM_H
