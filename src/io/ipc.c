@@ -252,18 +252,17 @@ int ipc_recv_plain(int fd, struct ipc_message *message_r, struct error *err)
 
 void ipc_close(int fd)
 {
-	struct ipc_message message;
-	struct error err;
-
 	CHECK(fd >= 0);
-	/* An empty packet is indistinguishable from end of file. */
+	/* No packet is judged: an empty one is indistinguishable from end of file. */
 	for (int i = 0; i < QUEUED_MAX; i++) {
-		int result = ipc_recv(fd, &message, &err);
+		union ipc_received control;
+		struct msghdr header = { .msg_control = control.bytes,
+					 .msg_controllen = sizeof(control.bytes) };
+		struct ipc_message none = { .fd_count = 0 };
 
-		if (result > 0)
-			drop_all(&message);
-		else if (result == 0 || err.kind != ERROR_INVALID)
+		if (receive(fd, &header) < 0)
 			break;
+		(void)collect_fds(&header, &none, 0);
 	}
 	close(fd);
 }

@@ -27,8 +27,8 @@ struct ipc_channel_ops {
 	 */
 	void (*on_end)(struct ipc_channel *channel);
 	/*
-	 * A message was dropped that cannot be sent at all; reading may tell of the end. NULL:
-	 * ignored.
+	 * A message was dropped that cannot be sent at all; reading may tell of the end. It may
+	 * not close the channel. NULL: ignored.
 	 */
 	void (*on_unsent)(struct ipc_channel *channel, const struct error *err);
 };

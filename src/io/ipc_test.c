@@ -185,6 +185,38 @@ static void foreign_packets_are_refused_without_leak(void **state)
 	assert_int_equal(count_open_fds(), before);
 }
 
+static bool may_linger(int socket)
+{
+	struct linger linger = { 0, 0 };
+	socklen_t size = sizeof(linger);
+
+	assert_int_equal(getsockopt(socket, SOL_SOCKET, SO_LINGER, &linger, &size), 0);
+	return linger.l_onoff != 0;
+}
+
+/* What is still queued, behind packets of no bytes as well, must not keep the closing waiting. REL-32 */
+static void what_is_queued_is_closed_without_waiting(void **state)
+{
+	const struct linger long_one = { 1, 3600 };
+	const struct ipc_message ready = { .type = IPC_READY };
+	int passed[2];
+	int before = count_open_fds();
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, passed), 0);
+	assert_int_equal(setsockopt(passed[0], SOL_SOCKET, SO_LINGER, &long_one, sizeof(long_one)),
+			 0);
+	send_raw("", 0, NULL, 0);
+	send_raw("", 0, NULL, 0);
+	send_raw(&ready, IPC_HEAD_BYTES, passed, 1);
+	assert_true(may_linger(passed[0]));
+	ipc_close(pair[1]);
+	pair[1] = -1;
+	assert_false(may_linger(passed[0]));
+	close(passed[0]);
+	close(passed[1]);
+	assert_int_equal(count_open_fds(), before - 1);
+}
+
 /* More than a type brings is closed; of too few none is kept, as they are of no use. */
 static void descriptors_are_those_of_the_type(void **state)
 {
@@ -248,6 +280,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(descriptors_arrive_close_on_exec, setup, teardown),
 		cmocka_unit_test_setup_teardown(descriptors_are_those_of_the_type, setup, teardown),
 		cmocka_unit_test(packets_are_whole),
+		cmocka_unit_test_setup_teardown(what_is_queued_is_closed_without_waiting, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(full_socket_is_busy_and_recovers, setup, teardown),
 		cmocka_unit_test_setup_teardown(gone_peer_is_an_error_on_both_ways, setup,
 						teardown),

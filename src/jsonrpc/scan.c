@@ -56,6 +56,7 @@ struct known_object {
 	const char *title; /* for error texts */
 	enum { JUDGED_IF_STRICT, JUDGED, NOT_JUDGED } names;
 	size_t count;
+	size_t of_servers; /* the last ones: read of servers alone, so no client's name is like them */
 	const struct known_member *members;
 };
 
@@ -82,13 +83,14 @@ static const struct known_member params_members[] = {
 	OF_ENVELOPE("task", task),
 	OF_ENVELOPE("taskId", task_id),
 	OF_ENVELOPE("progressToken", progress_of),
-	OF_ENVELOPE("progress", progress),
 	OF_ENVELOPE("inputResponses", input_responses),
 	OF_ENVELOPE("requestState", request_state),
 	OBJECT("_meta", meta, meta_object),
+	OF_ENVELOPE("progress", progress),
 };
 static const struct known_object params_object = {
 	.title = "params",
+	.of_servers = 1,
 	.count = ARRAY_LEN(params_members),
 	.members = params_members,
 };
@@ -270,7 +272,8 @@ static void scan_check_name(struct scan *scan, const struct known_object *object
 			  "a member name in %s is written with an escape", object->title);
 	else if (names_add(names, name))
 		scan_fault_repeated(scan, object, name);
-	for (size_t i = 0; scan->fault.kind == ERROR_NONE && i < object->count; i++) {
+	for (size_t i = 0; scan->fault.kind == ERROR_NONE && i < object->count - object->of_servers;
+	     i++) {
 		struct slice known = object->members[i].name;
 
 		if (text_is_lookalike(name, known))

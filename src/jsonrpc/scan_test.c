@@ -558,6 +558,8 @@ static void other_names_pass(void **state)
 		scan_good(buf_terminate(&text), 0);
 		buf_fini(&text);
 	}
+	/* Of progress, what servers say is read, and no client's. */
+	scan_good("{" V "\"id\":1,\"method\":\"m\",\"params\":{\"Progress\":1,\"progress\":2}}", 0);
 }
 
 /* BACK-FRAME-03, BACK-FRAME-04, BACK-FRAME-05: what children may do. */

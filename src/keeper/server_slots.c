@@ -132,15 +132,23 @@ struct config *server_slots_config(const struct server_slots *slots)
 	return server_slots_generation(slots)->config;
 }
 
-uint32_t server_slots_find_name(const struct server_slots *slots, const char *name)
+/* Enabled or not. SERVERS_MAX: none. */
+static uint32_t find_current(const struct server_slots *slots, const char *name)
 {
 	uint32_t i = 0;
 
 	while (i < slots->table.server_count &&
-	       (slots->slots[i].state != SERVER_SLOT_CURRENT || !slots->slots[i].is_known ||
+	       (slots->slots[i].state != SERVER_SLOT_CURRENT ||
 		strcmp(slots->table.servers[i].conf.name, name) != 0))
 		i++;
 	return i < slots->table.server_count ? i : SERVERS_MAX;
+}
+
+uint32_t server_slots_find_name(const struct server_slots *slots, const char *name)
+{
+	uint32_t number = find_current(slots, name);
+
+	return number < SERVERS_MAX && slots->slots[number].is_known ? number : SERVERS_MAX;
 }
 
 int server_slots_plan(const struct server_slots *slots, const struct config *next,
@@ -149,7 +157,7 @@ int server_slots_plan(const struct server_slots *slots, const struct config *nex
 	uint32_t unused = 0;
 
 	for (size_t i = 0; i < next->server_count; i++) {
-		uint32_t same = server_slots_find_name(slots, next->servers[i].conf.name);
+		uint32_t same = find_current(slots, next->servers[i].conf.name);
 
 		if (same < SERVERS_MAX && config_compare_servers(&slots->table, same, next, i) !=
 						  CONFIG_OTHER_PROCESSES) {
@@ -214,12 +222,18 @@ static void bound_retiring(struct server_slots *slots, uint32_t number)
 	}
 	if (is_one_too_many(slots, number)) {
 		/* Whatever comes later leaves it no more time. */
-		if (slot->until_ms == 0 || slot->until_ms > until_ms)
+		if (slot->until_ms == 0 || slot->until_ms > until_ms) {
 			slot->until_ms = until_ms;
+			slot->removed_at_ms = 0;
+		}
 	} else if (same < SERVERS_MAX) {
-		slot->until_ms = 0;
-	} else if (slot->until_ms == 0) {
-		slot->until_ms = until_ms + slots->table.drain_timeout_ms;
+		slot->until_ms = slot->removed_at_ms = 0;
+	} else if (slot->until_ms == 0 || slot->removed_at_ms > 0) {
+		/* The drain_timeout of now counts, also where a later reload has changed it. */
+		if (slot->removed_at_ms == 0)
+			slot->removed_at_ms = clock_now_ms();
+		slot->until_ms = slot->removed_at_ms + slots->conf->reserve_ms +
+				 slots->table.drain_timeout_ms;
 	}
 }
 

@@ -87,6 +87,8 @@ struct server_slot {
 	uint64_t retired;    /* order of retirement */
 	/* Retiring: it may be started; over or released: processes may live. 0: without a limit. */
 	uint64_t until_ms;
+	/* Since when its name has been gone, where that is what limits it; or 0. */
+	uint64_t removed_at_ms;
 	struct server_starts starts; /* the keeper's alone, as is the next */
 	struct server_era era;
 };

@@ -13,12 +13,14 @@ static struct server_slots slots;
 static uint64_t now_ms;
 
 /* `servers` in YAML's flow style, without the braces. */
+static unsigned int drain_s = 7;
+
 static struct config *make(const char *servers)
 {
-	char *text = mem_printf("drain_timeout: 7s\n"
+	char *text = mem_printf("drain_timeout: %us\n"
 				"defaults: {command: cat, stop: {grace: 300ms, term: 200ms}}\n"
 				"servers: {%s}\n",
-				servers);
+				drain_s, servers);
 	struct error err = { ERROR_NONE, "" };
 	struct config *config = config_read_checked(slice_str(text), &err);
 
@@ -36,6 +38,7 @@ static void pass(uint64_t ms)
 static void begin_with(const char *servers)
 {
 	clock_freeze(now_ms = 1000000);
+	drain_s = 7;
 	server_slots_init(&slots, &server_slots_keeper);
 	server_slots_begin(&slots, make(servers));
 }
@@ -162,6 +165,23 @@ static void removed_servers_have_the_drain_time(void **state)
 	assert_false(server_slots_is_overdue(&slots, 0));
 }
 
+/* An operator may end what lingers, or give it more time, by another reload. */
+static void the_drain_time_of_now_counts(void **state)
+{
+	begin_with("a: {}, b: {}");
+	use("a: {}");
+	drain_s = 100;
+	pass(5000);
+	use("a: {}");
+	assert_int_equal(server_slots_do_due(&slots), now_ms + 95000 + SERVER_SLOTS_RESERVE_MS);
+	drain_s = 0;
+	pass(SERVER_SLOTS_RESERVE_MS);
+	use("a: {}");
+	assert_true(may_start(1));
+	(void)server_slots_do_due(&slots);
+	assert_false(may_start(1));
+}
+
 static void changed_servers_have_no_limit_in_time(void **state)
 {
 	begin_with("a: {}");
@@ -189,6 +209,7 @@ static void servers_that_were_not_enabled_leave_nothing(void **state)
 	assert_true(server_slots_is_released(&slots, 1));
 	server_slots_free_one(&slots, 1);
 	assert_int_equal(use("a: {}, b: {enabled: false}"), 1);
+	assert_int_equal(use("a: {}, b: {enabled: false}"), 1); /* unchanged */
 	assert_int_equal(slots.slots[2].state, SERVER_SLOT_RETIRING);
 }
 
@@ -324,6 +345,7 @@ int main(void)
 		TEST(only_what_retires_is_released),
 		TEST(next_gateway_has_none_of_them),
 		TEST(removed_servers_have_the_drain_time),
+		TEST(the_drain_time_of_now_counts),
 		TEST(changed_servers_have_no_limit_in_time),
 		TEST(servers_that_were_not_enabled_leave_nothing),
 		TEST(of_one_name_some_are_kept),

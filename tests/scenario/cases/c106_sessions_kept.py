@@ -23,7 +23,7 @@ def servers(isolation="session", **more):
 def saved(state):
     """The lines of what is on the disk."""
     for name in os.listdir(os.path.join(state, "mcpgated")):
-        if name.startswith("sessions-") and not name.endswith(".lock"):
+        if name.startswith("sessions-") and not name.endswith((".lock", ".new")):
             with open(os.path.join(state, "mcpgated", name)) as f:
                 return f.read().splitlines()[1:]
     return []
