@@ -223,13 +223,18 @@ struct json scan_path(struct slice object, const char *const *path, size_t lengt
 
 int scan_int(struct json value, long long *number_r)
 {
-	bool is_negative = value.text.n > 0 && value.text.p[0] == '-';
-	const char *at = value.text.p + is_negative;
-	const char *end = value.text.p + value.text.n;
-	bool is_safe = end - at <= DIGITS_SAFE;
+	const char *at = value.text.p;
 	long long number = 0;
+	bool is_negative, is_safe;
+	const char *end;
 
-	if (value.type != JSON_NUMBER || at == end)
+	if (value.type != JSON_NUMBER || value.text.n == 0)
+		return -1;
+	end = at + value.text.n;
+	is_negative = *at == '-';
+	at += is_negative;
+	is_safe = end - at <= DIGITS_SAFE;
+	if (at == end)
 		return -1;
 	for (; at < end; at++) {
 		int digit = *at - '0';
