@@ -3,16 +3,16 @@
  * mcpgated-gateway: the only place that knows all parts of the network process. Stopping goes in steps, each begun when
  * the one before is through or its time is up: calls finish, sessions end, processes go.
  */
-#include <stdlib.h>
-#include <unistd.h>
+#include "gateway.h"
 
 #include <openssl/crypto.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/mem.h"
 #include "config/address.h"
-#include "gateway.h"
 #include "io/loop.h"
 #include "keeper/gateway_entry.h"
 #include "obs/counters.h"

@@ -13,8 +13,8 @@
 #include "gateway.h"
 #include "http/conn.h"
 #include "obs/log.h"
-#include "router/client_session.h"
 #include "router/client_request.h"
+#include "router/client_session.h"
 
 #define PIPES_EACH 3
 #define OWN_DESCRIPTORS 64 /* the listeners, the log, the operator, the fetcher */

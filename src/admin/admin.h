@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 #include "admin/viewers.h"
-#include "process/server.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
 #include "obs/process_usage.h"
+#include "process/server.h"
 #include "router/client_session.h"
 #include "router/router.h"
 

@@ -2,6 +2,7 @@
 #include "admin/order.h"
 
 #include "base/mem.h"
+#include "endpoint/answer.h"
 
 struct order {
 	struct http_exchange exchange;
@@ -22,11 +23,6 @@ static void order_on_body(struct http_exchange *exchange, struct slice body)
 	order_end(order);
 }
 
-static void order_on_room(struct http_exchange *exchange)
-{
-	(void)exchange; /* its answer is one piece */
-}
-
 static void order_on_gone(struct http_exchange *exchange, enum reason reason)
 {
 	(void)reason;
@@ -35,7 +31,7 @@ static void order_on_gone(struct http_exchange *exchange, enum reason reason)
 
 static const struct http_exchange_ops order_ops = {
 	.on_body = order_on_body,
-	.on_room = order_on_room,
+	.on_room = answer_ignore_room,
 	.on_gone = order_on_gone,
 };
 

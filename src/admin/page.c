@@ -2,10 +2,9 @@
 /* Nothing of the page is made here: its files are the same for everybody, what it shows comes as JSON. */
 #include "admin/page.h"
 
-#include <string.h>
-
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
+#include <string.h>
 
 #include "admin/admin_reply.h"
 #include "admin/page_file.h"

@@ -4,6 +4,7 @@
 
 #include "admin/admin_reply.h"
 #include "base/mem.h"
+#include "endpoint/answer.h"
 #include "obs/log.h"
 
 #define REPORT_MAX_MS 60000 /* the keeper has read files by then, or hangs with one of them */
@@ -53,11 +54,6 @@ static void order_on_body(struct http_exchange *exchange, struct slice body)
 	order->number = order->admin->conf.on_reload();
 }
 
-static void order_on_room(struct http_exchange *exchange)
-{
-	(void)exchange; /* its answer is one piece */
-}
-
 static void order_on_gone(struct http_exchange *exchange, enum reason reason)
 {
 	(void)reason;
@@ -66,7 +62,7 @@ static void order_on_gone(struct http_exchange *exchange, enum reason reason)
 
 static const struct http_exchange_ops order_ops = {
 	.on_body = order_on_body,
-	.on_room = order_on_room,
+	.on_room = answer_ignore_room,
 	.on_gone = order_on_gone,
 };
 

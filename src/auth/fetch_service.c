@@ -2,9 +2,8 @@
 /* While many answers wait to be read, no question is: who does not listen is not heard. */
 #include "auth/fetch_service.h"
 
-#include <stdlib.h>
-
 #include <jansson.h>
+#include <stdlib.h>
 
 #include "auth/fetch_site.h"
 #include "base/mem.h"

@@ -12,12 +12,12 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "config/variables.h"
 #include "config/listed_path.h"
 #include "config/places.h"
 #include "config/problem.h"
 #include "config/rules.h"
 #include "config/table.h"
+#include "config/variables.h"
 #include "endpoint/origin.h"
 #include "io/peer.h"
 

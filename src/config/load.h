@@ -7,8 +7,8 @@
 #define MCPGATED_CONFIG_LOAD_H
 
 #include "config/config.h"
-#include "config/types.h"
 #include "config/tree.h"
+#include "config/types.h"
 
 /*
  * Builds the configuration that `root` describes and checks its rules (rules.h). Returns it, or

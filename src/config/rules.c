@@ -20,11 +20,11 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "config/address.h"
-#include "config/variables.h"
 #include "config/difference.h"
 #include "config/problem.h"
 #include "config/quantity.h"
 #include "config/relations.h"
+#include "config/variables.h"
 #include "session/principal.h"
 
 #define SERVER_NAME_MAX 64

@@ -136,14 +136,4 @@ struct limited_calls {
 	bool is_modern;                  /* the gateway answers server/discover itself */
 };
 
-/*
- * Charges the calls to the caller's limits, all of them or none. Returns REASON_NONE, or why not,
- * and then *wait_ms_r is when a retry is worthwhile and *rule_r the rule that refuses. Everything
- * forwarded to a server counts as a call except the handshakes of both eras and pings, even a
- * notification that names a tool. Such notifications, change streams and requests about tasks count
- * for the rate, but not as calls in flight.
- */
-enum reason call_limits_take(const struct limited_calls *calls, uint64_t *wait_ms_r,
-			     struct rule *rule_r) must_check;
-
 #endif

@@ -64,7 +64,9 @@ static void answer_send(const struct answer *answer, int status, struct slice mo
 	http_reply(answer->conn, &reply);
 }
 
-void answer_json(const struct answer *answer, int status, const struct slice *parts, size_t count)
+/* Sends a JSON body, given in parts. */
+static void answer_json(const struct answer *answer, int status, const struct slice *parts,
+			size_t count)
 {
 	CHECK(count > 0);
 	answer_send(answer, status, slice_of(NULL, 0), parts, count);

@@ -66,9 +66,13 @@ const struct endpoint *endpoint_find(struct frontend *frontend, struct slice pat
 	return found;
 }
 
-const struct endpoint *endpoint_find_other(const struct frontend_conf *conf,
-					   const struct endpoint *endpoint,
-					   const struct server *server)
+/*
+ * The endpoint with the same path as this one, for this server; server NULL: one that is not
+ * retired. Falls back to `endpoint` itself.
+ */
+static const struct endpoint *endpoint_find_other(const struct frontend_conf *conf,
+						  const struct endpoint *endpoint,
+						  const struct server *server)
 {
 	for (size_t i = 0; i < conf->endpoint_count; i++) {
 		const struct endpoint *other = &conf->endpoints[i];

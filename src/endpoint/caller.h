@@ -26,13 +26,6 @@
  */
 const struct endpoint *endpoint_find(struct frontend *frontend, struct slice path,
 				     enum endpoint_role *role_r);
-/*
- * The endpoint with the same path as this one, for this server; server NULL: one that is not
- * retired. Falls back to `endpoint` itself.
- */
-const struct endpoint *endpoint_find_other(const struct frontend_conf *conf,
-					   const struct endpoint *endpoint,
-					   const struct server *server);
 
 /* ---- who asks ---- */
 

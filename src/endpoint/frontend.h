@@ -106,13 +106,4 @@ void frontend_drain(struct frontend *frontend);
  * token is required. It loads nothing, runs nothing, and cannot be framed.
  */
 
-/*
- * Whether it is a browser's navigation: a GET that accepts text/html by name and no event stream.
- * MCP clients differ.
- */
-bool landing_is_wanted(const struct frontend *frontend, const struct http_request *request);
-/* Answers with the page, 200. */
-void landing_send(const struct frontend *frontend, const struct answer *answer,
-		  const struct http_request *request);
-
 #endif

@@ -11,9 +11,13 @@
  */
 #include "endpoint/http_sse.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "base/mem.h"
+#include "base/slice.h"
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
 #include "endpoint/caller.h"
@@ -27,24 +31,19 @@
 #include "router/client_session.h"
 #include "router/forward.h"
 #include "router/router.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include "base/check.h"
-#include "base/slice.h"
 #include "session/session.h"
 
-/* ---- declarations: the GET ---- */
+/* ---- the stream of a GET ---- */
 
 /*
- * A GET of HTTP+SSE and the event stream that answers it: what is written first, and what it then
- * reads. http_sse decides whose stream it is and what becomes of the client when it ends.
+ * A GET and the event stream that answers it: what is written first, and what it then reads. Whose
+ * stream it is, and what becomes of the client when it ends, is decided further below.
  * FRONT-OLD-01, FRONT-RES-07
  */
 
 struct revision;
 struct sse_client;
 
-/* Zeroed first; http_sse sets exchange.ops, caller, token_watch and writer. */
 struct sse_get {
 	struct http_exchange exchange;
 	struct caller caller;
@@ -59,51 +58,88 @@ struct sse_get {
 	uint64_t after;             /* and its last event */
 };
 
+static bool may_resume(const struct sse_get *get)
+{
+	return get->caller.frontend->conf.reconnect_ms > 0;
+}
+
 /*
  * Begins the stream of the client `own` (an id of SESSION_ID_LENGTH characters) with the event that
  * tells it where to post messages; that event also has an id, for the position `after`.
  * FRONT-OLD-01
  */
-void sse_get_begin(struct sse_get *get, struct slice own, const struct answer *answer,
-		   uint64_t after);
+static void sse_get_begin(struct sse_get *get, struct slice own, const struct answer *answer,
+			  uint64_t after)
+{
+	const struct frontend_conf *conf = &get->caller.frontend->conf;
+	struct buf uri = { 0 };
+	struct buf event = { 0 };
+	struct buf fields = { 0 };
+	char id[EVENT_ID_BYTES];
+
+	answer_append_fields(&fields, answer);
+	event_writer_begin(&get->writer, &get->exchange, conf->keepalive_ms, buf_slice(&fields));
+	buf_printf(&uri, "%.*s%.*s?sessionId=%.*s",
+		   SLICE_ARG(origin_path_of(conf->authorization.public_url)),
+		   SLICE_ARG(get->caller.endpoint->message_path), SLICE_ARG(own));
+	sse_append_endpoint(&event, buf_slice(&uri),
+			    may_resume(get) ? event_id_of_client(own, after, id) :
+					      slice_of(NULL, 0),
+			    conf->retry_ms);
+	http_stream_write(get->exchange.conn, buf_slice(&event));
+	token_watch_begin(get->token_watch, &get->caller);
+	buf_fini(&fields);
+	buf_fini(&event);
+	buf_fini(&uri);
+}
+
 /* Reads the stream from after event `after`; if that is not kept, from here, and returns false. */
-bool sse_get_attach(struct sse_get *get, struct slice own, struct stream *stream, uint64_t after);
+static bool sse_get_attach(struct sse_get *get, struct slice own, struct stream *stream,
+			   uint64_t after)
+{
+	struct event_source source = {
+		.stream = stream,
+		.after = after,
+		.client = may_resume(get) ? own : slice_of(NULL, 0),
+		.has_no_ids = !may_resume(get),
+	};
+
+	CHECK(get->client != NULL);
+	if (event_writer_attach(&get->writer, &source))
+		return true;
+	source.after = STREAM_FROM_HERE;
+	CHECK(event_writer_attach(&get->writer, &source));
+	return false;
+}
+
 /*
  * Reports that events after its last one are no longer kept, so that the loss is visible.
  * FRONT-RES-07
  */
-void sse_get_tell_hole(struct sse_get *get, struct slice own);
+static void sse_get_tell_hole(struct sse_get *get, struct slice own)
+{
+	struct buf error = { 0 };
+	struct buf event = { 0 };
+	char id[EVENT_ID_BYTES];
+
+	answer_append_expired(&error, slice_of(NULL, 0));
+	egress_append_event(&event, event_id_of_client(own, get->writer.reader.position, id),
+			    buf_slice(&error));
+	http_stream_write(get->exchange.conn, buf_slice(&event));
+	buf_fini(&error);
+	buf_fini(&event);
+}
+
 /* Frees it at the end of the turn. Output in progress continues, or has ended. */
-void sse_get_end(struct sse_get *get);
+static void sse_get_end(struct sse_get *get)
+{
+	event_writer_stop(&get->writer);
+	token_watch_end(&get->token_watch);
+	caller_fini(&get->caller);
+	loop_defer_free(get->caller.frontend->router->loop, get);
+}
 
-/* ---- declarations: the client ---- */
-
-/* An HTTP+SSE client as its POSTs see it (sse_post). http_sse manages its lifetime and stream. */
-
-struct admission;
-struct caller;
-struct envelope;
-struct sse_client;
-
-/*
- * The client with this id (SESSION_ID_LENGTH characters); NULL: unknown, or of another principal or
- * server. Binds the caller to the client's server, or else to the one that accepts new sessions:
- * caller_settle. FRONT-SESS-05
- */
-struct sse_client *sse_client_find(struct caller *caller, const char *id);
-/* Fills in what admission needs to know of the session. */
-void sse_client_show(const struct sse_client *client, struct admission *admission);
-/*
- * A message, or the lack of one for some time, shows that the client has initialized before:
- * resumes it, in its session or a new one. Only for a client that may (see session_named).
- * FRONT-OLD-09
- */
-void sse_client_go_on(struct sse_client *client);
-/* Forwards an admitted message. The client may have ended afterwards. */
-void sse_client_forward(struct sse_client *client, const struct admission *admission,
-			const struct envelope *env);
-/* Sends the client a message, joined from the parts. The client may have ended afterwards. */
-void sse_client_tell(struct sse_client *client, const struct slice *parts, size_t count);
+/* ---- clients ---- */
 
 #define INITIALIZE_MS (60 * 1000)
 #define WORD_MS 2000 /* time for a client that claims to have initialized to do so all the same */
@@ -138,6 +174,13 @@ struct sse_call {
 	struct access access; /* the sender's: the same principal, perhaps another token */
 	struct deny_watcher deny_watcher;
 };
+
+/*
+ * A message, or the lack of one for some time, shows that the client has initialized before:
+ * resumes it, in its session or a new one. Only for a client that may (see session_named).
+ * FRONT-OLD-09
+ */
+static void sse_client_go_on(struct sse_client *client);
 
 /* ---- the life of a client ---- */
 
@@ -405,7 +448,12 @@ static void client_settle(struct sse_client *client, const struct server *server
 	client->endpoint = client->get->caller.endpoint;
 }
 
-struct sse_client *sse_client_find(struct caller *caller, const char *id)
+/*
+ * The client with this id (SESSION_ID_LENGTH characters); NULL: unknown, or of another principal or
+ * server. Binds the caller to the client's server, or else to the one that accepts new sessions:
+ * caller_settle. FRONT-SESS-05
+ */
+static struct sse_client *sse_client_find(struct caller *caller, const char *id)
 {
 	struct session_entry *entry =
 		session_table_find(&caller->frontend->sse_clients, slice_of(id, SESSION_ID_LENGTH));
@@ -426,7 +474,8 @@ struct sse_client *sse_client_find(struct caller *caller, const char *id)
 
 /* ---- messages to the client, each of which may end it ---- */
 
-void sse_client_tell(struct sse_client *client, const struct slice *parts, size_t count)
+/* Sends the client a message, joined from the parts. The client may have ended afterwards. */
+static void sse_client_tell(struct sse_client *client, const struct slice *parts, size_t count)
 {
 	struct http_conn *conn = client->get != NULL ? client->get->exchange.conn : NULL;
 	struct msg *msg = egress_join(parts, count);
@@ -590,8 +639,9 @@ static const struct deny_watcher_ops sse_call_watcher_ops = {
 	.on_denied = sse_call_on_denied,
 };
 
-void sse_client_forward(struct sse_client *client, const struct admission *admission,
-			const struct envelope *env)
+/* Forwards an admitted message. The client may have ended afterwards. */
+static void sse_client_forward(struct sse_client *client, const struct admission *admission,
+			       const struct envelope *env)
 {
 	const struct access *access = &admission->caller->access;
 	struct admitted *admitted = admission->admitted;
@@ -762,7 +812,7 @@ static void client_take(struct sse_client *client, struct sse_client *lost)
 	client_adopt(client, session_client);
 }
 
-void sse_client_go_on(struct sse_client *client)
+static void sse_client_go_on(struct sse_client *client)
 {
 	struct sse_client *lost = find_lost(client->get);
 
@@ -774,7 +824,8 @@ void sse_client_go_on(struct sse_client *client)
 	}
 }
 
-void sse_client_show(const struct sse_client *client, struct admission *admission)
+/* Fills in what admission needs to know of the session. */
+static void sse_client_show(const struct sse_client *client, struct admission *admission)
 {
 	CHECK(client->opening == NULL || client->session_client == NULL);
 	admission->session.is_known = true;
@@ -871,82 +922,6 @@ struct http_exchange *http_sse_get(const struct endpoint_request *request)
 		get->revision = revision_find(named.n > 0 ? named : SLICE_LIT("2024-11-05"));
 	get->after = get->is_resuming ? get->after : STREAM_FROM_HERE;
 	return &get->exchange;
-}
-
-/* ---- the stream of a GET ---- */
-
-/*
- * Events have no ids if clients cannot come back (conf.reconnect_ms is 0): nothing is kept for
- * them.
- */
-
-static bool may_resume(const struct sse_get *get)
-{
-	return get->caller.frontend->conf.reconnect_ms > 0;
-}
-
-void sse_get_begin(struct sse_get *get, struct slice own, const struct answer *answer,
-		   uint64_t after)
-{
-	const struct frontend_conf *conf = &get->caller.frontend->conf;
-	struct buf uri = { 0 };
-	struct buf event = { 0 };
-	struct buf fields = { 0 };
-	char id[EVENT_ID_BYTES];
-
-	answer_append_fields(&fields, answer);
-	event_writer_begin(&get->writer, &get->exchange, conf->keepalive_ms, buf_slice(&fields));
-	buf_printf(&uri, "%.*s%.*s?sessionId=%.*s",
-		   SLICE_ARG(origin_path_of(conf->authorization.public_url)),
-		   SLICE_ARG(get->caller.endpoint->message_path), SLICE_ARG(own));
-	sse_append_endpoint(&event, buf_slice(&uri),
-			    may_resume(get) ? event_id_of_client(own, after, id) :
-					      slice_of(NULL, 0),
-			    conf->retry_ms);
-	http_stream_write(get->exchange.conn, buf_slice(&event));
-	token_watch_begin(get->token_watch, &get->caller);
-	buf_fini(&fields);
-	buf_fini(&event);
-	buf_fini(&uri);
-}
-
-bool sse_get_attach(struct sse_get *get, struct slice own, struct stream *stream, uint64_t after)
-{
-	struct event_source source = {
-		.stream = stream,
-		.after = after,
-		.client = may_resume(get) ? own : slice_of(NULL, 0),
-		.has_no_ids = !may_resume(get),
-	};
-
-	CHECK(get->client != NULL);
-	if (event_writer_attach(&get->writer, &source))
-		return true;
-	source.after = STREAM_FROM_HERE;
-	CHECK(event_writer_attach(&get->writer, &source));
-	return false;
-}
-
-void sse_get_tell_hole(struct sse_get *get, struct slice own)
-{
-	struct buf error = { 0 };
-	struct buf event = { 0 };
-	char id[EVENT_ID_BYTES];
-
-	answer_append_expired(&error, slice_of(NULL, 0));
-	egress_append_event(&event, event_id_of_client(own, get->writer.reader.position, id),
-			    buf_slice(&error));
-	http_stream_write(get->exchange.conn, buf_slice(&event));
-	buf_fini(&error);
-	buf_fini(&event);
-}
-
-void sse_get_end(struct sse_get *get)
-{
-	event_writer_stop(&get->writer);
-	token_watch_end(&get->token_watch);
-	caller_fini(&get->caller);
-	loop_defer_free(get->caller.frontend->router->loop, get);
 }
 
 /* ---- POST ---- */

@@ -63,8 +63,4 @@ static inline bool metadata_has_client(const struct metadata *metadata)
 	return metadata->documents != NULL && metadata->conf.client_id.n > 0;
 }
 
-/* Registers the client that the body describes. `metadata` is borrowed. */
-struct http_exchange *registration_new(const struct metadata *metadata, struct http_conn *conn,
-				       const struct http_request *http);
-
 #endif

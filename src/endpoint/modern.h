@@ -95,9 +95,5 @@ const char *modern_check_schema(struct slice input_schema);
  * MOD-HDR-02, -03
  */
 bool modern_decode_value(struct slice value, struct buf *out) must_check;
-/* Whether all bytes are legal in the value of an MCP header field. */
-bool modern_is_plain(struct slice value);
-/* Whether such a header value means the same as this JSON string. */
-bool modern_is_equal(struct slice value, struct json string);
 
 #endif

@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "http/places.h"
 #include "http/conn.h"
+#include "http/places.h"
 #include "io/proxy_header.h"
 #include "obs/counters.h"
 #include "obs/log.h"

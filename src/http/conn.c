@@ -20,13 +20,13 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "http/reply.h"
-#include "obs/counters.h"
-#include "obs/log.h"
 #include "http/body.h"
 #include "http/places.h"
+#include "http/reply.h"
 #include "io/outq.h"
 #include "io/wire.h"
+#include "obs/counters.h"
+#include "obs/log.h"
 
 #define CONN_LINGER_MS 2000
 

@@ -384,8 +384,7 @@ static int scan_object(struct scan *scan, const struct known_object *object, str
 	}
 	if (step == GRAMMAR_CLOSED && names_find_repeated(&names, &repeated))
 		scan_fault_repeated(scan, object, repeated);
-	if (names.heap != NULL)
-		free(names.heap);
+	free(names.heap);
 	CHECK(grammar->p > begin || step == GRAMMAR_FAILED);
 	*value_r = (struct json){ JSON_OBJECT, false, slice_between(begin, grammar->p) };
 	return step == GRAMMAR_CLOSED ? 0 : -1;

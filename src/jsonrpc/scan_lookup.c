@@ -6,9 +6,8 @@
  *
  * Invariant: no byte behind the slice is read, whatever the text is.
  */
-#include "jsonrpc/scan.h"
-
 #include "jsonrpc/grammar.h"
+#include "jsonrpc/scan.h"
 
 static const char *lookup_skip_space(const char *p, const char *end)
 {

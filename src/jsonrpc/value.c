@@ -73,7 +73,7 @@ uint64_t value_own_id(struct json value)
 	uint64_t id = 0;
 
 	if (value.type == JSON_NUMBER) {
-		if (scan_int(value, &number) < 0 && value_read_integer(value, &number) < 0)
+		if (value_read_integer(value, &number) < 0)
 			return 0;
 		return number > 0 ? (uint64_t)number : 0;
 	}

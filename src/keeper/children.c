@@ -16,9 +16,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "keeper/launch.h"
 #include "keeper/kernel_features.h"
 #include "keeper/landlock.h"
+#include "keeper/launch.h"
 #include "keeper/operator.h"
 #include "keeper/sandbox.h"
 #include "obs/log.h"

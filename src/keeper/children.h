@@ -17,8 +17,8 @@
 #include "config/config.h"
 #include "io/ipc.h"
 #include "keeper/cgroups.h"
-#include "keeper/reaper.h"
 #include "keeper/launch.h"
+#include "keeper/reaper.h"
 #include "keeper/server_slots.h"
 
 /*

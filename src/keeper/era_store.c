@@ -8,12 +8,11 @@
 #include "keeper/era_store.h"
 
 #include <fcntl.h>
+#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <openssl/sha.h>
 
 #include "base/clock.h"
 #include "base/mem.h"

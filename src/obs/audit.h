@@ -56,22 +56,6 @@ struct audit_backlog {
 	} shares[AUDIT_SHARES];
 };
 
-/*
- * Appends a line, of this caller. Returns how many lines are lost for that: newest ones of the
- * caller that has most, or this one.
- */
-size_t audit_backlog_add(struct audit_backlog *backlog, enum audit_share share, uint64_t caller,
-			 struct slice line) must_check;
-bool audit_backlog_is_empty(const struct audit_backlog *backlog, enum audit_share share);
-/*
- * Copies the oldest lines of a share: as many as fit, but no more than bytes_max. Returns their
- * length, and their number.
- */
-size_t audit_backlog_copy(const struct audit_backlog *backlog, enum audit_share share, char *lines,
-			  size_t bytes_max, size_t *count_r);
-/* Removes the `count` oldest lines of a share. */
-void audit_backlog_drop(struct audit_backlog *backlog, enum audit_share share, size_t count);
-
 enum audit_field {
 #define X(field, name, bytes_max, help) AUDIT_##field,
 #include "obs/audit.def"

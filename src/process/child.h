@@ -14,13 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "process/server.h"
-#include "process/spawn.h"
 #include "base/buf.h"
 #include "base/slice.h"
 #include "io/outq.h"
 #include "io/wire.h"
 #include "obs/reason.h"
+#include "process/server.h"
+#include "process/spawn.h"
 
 struct child;
 

@@ -26,9 +26,9 @@
 #include "router/router.h"
 #include "router/server_request.h"
 #include "router/url_pending.h"
+#include "router/url_replay.h"
 #include "session/holder.h"
 #include "trace/span.h"
-#include "router/url_replay.h"
 
 /* bridging.md §7 */
 #define GATHER_MS 20

@@ -255,11 +255,7 @@ void call_cancel(struct call *call);
  * configured, records the end, and the beginning before forwarding if that is required. SEC-63.
  */
 
-struct audit_origin;
-struct call;
-struct client;
 struct envelope;
-struct principal;
 
 /*
  * Starts counting and recording a call, before anything is done for it. principal: of a session
@@ -267,12 +263,6 @@ struct principal;
  */
 bool call_record(struct call *call, const struct client *client, const struct principal *principal,
 		 const struct envelope *env, const struct audit_origin *origin) must_check;
-/*
- * The call has ended, with an answer in these parts or with none. reason: for CALL_FAILED and
- * CALL_CANCELLED.
- */
-void call_record_end(struct call *call, enum call_status status, enum reason reason,
-		     const struct slice *parts, size_t count);
 /* Records a notification that its server may take for a call. False: it must not be forwarded. */
 bool call_record_notification(const struct client *client, const struct envelope *env,
 			      const struct audit_origin *origin) must_check;
@@ -284,19 +274,12 @@ bool call_record_notification(const struct client *client, const struct envelope
  * terms of OpenTelemetry's conventions for MCP. Not called when nothing is exported. SEC-70
  */
 
-struct audit_origin;
-struct call;
-struct client;
-
 /* A request as forwarded to the server. */
 struct call_traced {
 	struct buf text;
 	struct envelope env;
 };
 
-/* Begins the spans of a call, which has none yet, if it is to be traced. */
-void call_span_begin(struct call *call, const struct client *client, const struct envelope *env,
-		     const struct audit_origin *origin);
 /*
  * The request to forward in place of `env`, with the span of the server's process as its parent;
  * `env` itself if the call is not traced or the request has no place for it. Valid until
@@ -305,8 +288,5 @@ void call_span_begin(struct call *call, const struct client *client, const struc
 const struct envelope *call_span_mark(const struct call *call, const struct envelope *env,
 				      struct call_traced *traced);
 void call_traced_fini(struct call_traced *traced);
-/* The call, which has spans, has ended; parameters as for call_record_end. */
-void call_span_end(struct call *call, enum call_status status, enum reason reason,
-		   const struct slice *parts, size_t count);
 
 #endif

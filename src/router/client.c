@@ -6,19 +6,19 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "io/loop.h"
 #include "jsonrpc/splice.h"
 #include "mcp/level.h"
+#include "mcp/method.h"
 #include "mcp/revision.h"
+#include "policy/call_limits.h"
 #include "router/call.h"
 #include "router/pool.h"
 #include "router/router.h"
 #include "session/holder.h"
+#include "session/principal.h"
 #include "session/session.h"
 #include "upstream/upstream.h"
-#include "io/loop.h"
-#include "mcp/method.h"
-#include "policy/call_limits.h"
-#include "session/principal.h"
 
 #define FIRST_SERVER_REQUEST 1000000
 

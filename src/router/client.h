@@ -118,7 +118,6 @@ unsigned int client_lacks(const struct client *client, const struct upstream *up
 
 struct admitted;
 struct audit_origin;
-struct client;
 
 /*
  * For endpoint/admission.c alone, after every check that may refuse the messages
@@ -158,9 +157,7 @@ const struct rights *admitted_rights(const struct admitted *admitted);
  * may wait for it any more: the server works on. mcpgated.yaml(5), concurrency
  */
 
-struct client;
 struct in_flight;
-struct upstream;
 
 /*
  * Starts counting the call. NULL: no limit applies to it, or it is of a kind that never counts:

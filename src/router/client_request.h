@@ -6,9 +6,9 @@
 #ifndef MCPGATED_ROUTER_CLIENT_REQUEST_H
 #define MCPGATED_ROUTER_CLIENT_REQUEST_H
 
+#include "router/call.h"
 #include "router/client.h"
 #include "router/pool.h"
-#include "router/call.h"
 
 struct admitted;
 struct call;

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include "jsonrpc/scan.h"
+#include "router/call.h"
 #include "router/client.h"
 #include "router/pool.h"
-#include "router/call.h"
 #include "session/session.h"
 
 struct admitted;

@@ -7,9 +7,11 @@
 #include "mcp/error.h"
 #include "obs/counters.h"
 #include "router/call.h"
+#include "router/client.h"
 #include "router/convert.h"
 #include "router/dispatch.h"
 #include "router/list_cache.h"
+#include "router/list_wait.h"
 #include "router/pinning.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
@@ -22,8 +24,6 @@
 #include "router/tool_check.h"
 #include "session/session.h"
 #include "upstream/send.h"
-#include "router/client.h"
-#include "router/list_wait.h"
 
 #define REMEMBERED_BYTES_MAX \
 	(16 * 1024) /* of a request that is kept until it is answered. DEF-11 */

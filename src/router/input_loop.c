@@ -28,8 +28,8 @@
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
-#include "router/server_request.h"
 #include "router/running_tasks.h"
+#include "router/server_request.h"
 #include "upstream/modern.h"
 #include "upstream/send.h"
 

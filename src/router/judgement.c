@@ -8,12 +8,12 @@
 #include "router/client.h"
 #include "router/dispatch.h"
 #include "router/list_cache.h"
+#include "router/list_wait.h"
 #include "router/pinning.h"
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/tool_check.h"
-#include "router/list_wait.h"
 
 static void send_on(struct call *call, const struct envelope *env)
 {

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/slice.h"
 #include "mcp/error.h"
 #include "obs/counters.h"
 #include "obs/log.h"
@@ -26,8 +27,9 @@
 #include "router/cursor.h"
 #include "router/dispatch.h"
 #include "router/list_wait.h"
-#include "router/modern_server.h"
 #include "router/listing.h"
+#include "router/listing_kind.h"
+#include "router/modern_server.h"
 #include "router/pages.h"
 #include "router/pinning.h"
 #include "router/pool.h"
@@ -35,8 +37,52 @@
 #include "router/result.h"
 #include "router/router.h"
 #include "upstream/send.h"
-#include "router/listing_kind.h"
-#include "base/slice.h"
+
+/* ---- list request ---- */
+
+#define REQUEST_BYTES_MAX 1024 /* of one that may wait for a list: an id, and trace context */
+
+static int check_meta(struct slice name, struct json value, void *arg)
+{
+	/* None of these changes the response; those of the modern era never reach a process. */
+	static const struct slice harmless[] = {
+		SLICE("progressToken"),
+		SLICE("traceparent"),
+		SLICE("tracestate"),
+		SLICE("baggage"),
+	};
+	bool *is_plain = arg;
+
+	(void)value;
+	*is_plain = slices_has((struct slices){ harmless, ARRAY_LEN(harmless) }, name) ||
+		    slice_has_prefix(name, SLICE_LIT("io.modelcontextprotocol/"));
+	return *is_plain ? 0 : -1;
+}
+
+static int check_param(struct slice name, struct json value, void *arg)
+{
+	bool *is_plain = arg;
+
+	if (slice_is_equal(name, SLICE_LIT("_meta")))
+		scan_members(value.text, check_meta, arg);
+	else
+		*is_plain = false;
+	return *is_plain ? 0 : -1;
+}
+
+/*
+ * Whether it asks for the start of a list, in few bytes, with nothing in it that the server may
+ * want to know.
+ */
+static bool list_request_is_plain(const struct envelope *env)
+{
+	bool is_plain = env->params.type != JSON_ARRAY && env->text.n <= REQUEST_BYTES_MAX;
+
+	scan_members(env->params.text, check_param, &is_plain);
+	return is_plain;
+}
+
+/* ---- the cache ---- */
 
 #define FRESH_MS 5000
 #define PASSED_MS (5 * 60 * 1000) /* how long a list that cannot be kept is not tried again */
@@ -811,44 +857,4 @@ void list_cache_lru_init(struct list_cache_lru *lru)
 {
 	list_init(&lru->kept);
 	lru->bytes = 0;
-}
-
-/* ---- list request ---- */
-
-#define REQUEST_BYTES_MAX 1024 /* of one that may wait for a list: an id, and trace context */
-
-static int check_meta(struct slice name, struct json value, void *arg)
-{
-	/* None of these changes the response; those of the modern era never reach a process. */
-	static const struct slice harmless[] = {
-		SLICE("progressToken"),
-		SLICE("traceparent"),
-		SLICE("tracestate"),
-		SLICE("baggage"),
-	};
-	bool *is_plain = arg;
-
-	(void)value;
-	*is_plain = slices_has((struct slices){ harmless, ARRAY_LEN(harmless) }, name) ||
-		    slice_has_prefix(name, SLICE_LIT("io.modelcontextprotocol/"));
-	return *is_plain ? 0 : -1;
-}
-
-static int check_param(struct slice name, struct json value, void *arg)
-{
-	bool *is_plain = arg;
-
-	if (slice_is_equal(name, SLICE_LIT("_meta")))
-		scan_members(value.text, check_meta, arg);
-	else
-		*is_plain = false;
-	return *is_plain ? 0 : -1;
-}
-
-bool list_request_is_plain(const struct envelope *env)
-{
-	bool is_plain = env->params.type != JSON_ARRAY && env->text.n <= REQUEST_BYTES_MAX;
-
-	scan_members(env->params.text, check_param, &is_plain);
-	return is_plain;
 }

@@ -89,10 +89,4 @@ void list_cache_note_closed(struct upstream *upstream);
 
 /* Which list requests can be answered from the cache. */
 
-/*
- * Whether it asks for the start of a list, in few bytes, with nothing in it that the server may
- * want to know.
- */
-bool list_request_is_plain(const struct envelope *env);
-
 #endif

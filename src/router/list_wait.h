@@ -69,11 +69,6 @@ struct own_tools;
 /* As list_cache_find_tool with is_strict. */
 enum listed_tool own_tools_find(const struct client *client, struct json name,
 				struct listed_entry *entry_r);
-/*
- * A linked call, not yet visible to anyone else, waits for the list: it ends with some response
- * when the list has arrived, or fails. The list is fetched once for all waiting calls.
- */
-void own_tools_await(struct call *call, const struct envelope *env);
 /* The session has ended, and its calls before it. Accepts a pointer to NULL; sets it to NULL. */
 void own_tools_free(struct own_tools **tools);
 

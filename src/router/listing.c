@@ -13,8 +13,8 @@
 #include "process/server.h"
 #include "router/call.h"
 #include "router/client.h"
-#include "router/pinning.h"
 #include "router/listing_kind.h"
+#include "router/pinning.h"
 
 struct filter {
 	const struct server *server;

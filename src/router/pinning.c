@@ -16,10 +16,10 @@
 #include "router/digest.h"
 #include "router/list_wait.h"
 #include "router/listing.h"
+#include "router/listing_kind.h"
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
-#include "router/listing_kind.h"
 
 #define LINES_MAX 32 /* of one server, in LINES_MS */
 #define LINES_MS (60 * 1000)

@@ -34,6 +34,223 @@
 #include "upstream/upstream.h"
 #include "upstream/warm.h"
 
+/* ---- pool class ---- */
+
+/*
+ * A principal with this many pools of a server gets no further ones for capabilities that clients
+ * may name as they like. bridging.md §1.2
+ */
+#define CLASSES_MAX 8
+
+/*
+ * Finds the pool; NULL: there is none. *count_r: the number of pools the principal has at the
+ * server, without those that exist only for their memory (pool_memory.h).
+ */
+static struct pool *pool_class_find(const struct router *router, const struct server *server,
+				    const struct principal *principal, struct slice claims,
+				    struct slice class, size_t *count_r)
+{
+	*count_r = 0;
+	LIST_FOREACH(node, &router->slots.pools) {
+		struct pool *pool = container_of(node, struct pool, link);
+
+		if (pool->server != server || pool->principal != principal)
+			continue;
+		*count_r += pool->member_count > 0 || pool->upstream_count > 0;
+		if (slice_is_equal(buf_slice(&pool->setup.claims), claims) &&
+		    slice_is_equal(slice_str(pool->class), class))
+			return pool;
+	}
+	return NULL;
+}
+
+/*
+ * Appends a client's capability class, reduced if it would need one pool too many for its
+ * principal.
+ */
+static void pool_class_append(struct buf *out, const struct client *client,
+			      const struct principal *principal, struct slice claims,
+			      struct slice capabilities)
+{
+	size_t count;
+
+	capability_class_append(out, capabilities, true);
+	if (principal == NULL ||
+	    pool_class_find(client->router, client->server, principal, claims, buf_slice(out),
+			    &count) != NULL ||
+	    count < CLASSES_MAX)
+		return;
+	out->len = 0;
+	capability_class_append(out, capabilities, false);
+}
+
+/* ---- pool era ---- */
+
+/*
+ * For a legacy client, a server is sent initialize at once: most servers know it, and nobody has to
+ * wait for a probe that legacy servers do not know. A server is probed only if it has failed or
+ * refused to initialize, or is to serve a modern client.
+ */
+
+static void ask(struct pool *pool, struct era_waiter *waiter)
+{
+	if (!era_waiter_is_waiting(waiter))
+		era_probes_ask(&pool->router->era_probes, pool->server,
+			       buf_slice(&pool->setup.claims), waiter);
+}
+
+static void on_verdict(struct era_waiter *waiter)
+{
+	pool_wake(container_of(waiter, struct pool, verdict));
+}
+
+/* A pool uses one era only: processes of the other one finish their calls. */
+static void retire_others(struct pool *pool, bool is_modern)
+{
+	LIST_FOREACH_SAFE(node, &pool->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
+
+		if (upstream->state == UPSTREAM_READY && upstream_is_modern(upstream) != is_modern)
+			upstream_retire(upstream);
+	}
+}
+
+static void on_verdict_aside(struct era_waiter *waiter)
+{
+	struct pool *pool = container_of(waiter, struct pool, aside);
+
+	if (era_of(pool->server) == ERA_MODERN)
+		retire_others(pool, true);
+	pool_wake(pool);
+}
+
+/* Initializes the pool's era waiters; they wait for nothing yet. */
+static void pool_era_init(struct pool *pool)
+{
+	list_init(&pool->verdict.link);
+	pool->verdict.on_verdict = on_verdict;
+	list_init(&pool->aside.link);
+	pool->aside.on_verdict = on_verdict_aside;
+}
+
+/* The era for the next process of the pool. */
+static const struct upstream_era *pool_era_choose(const struct pool *pool)
+{
+	return era_of(pool->server) == ERA_MODERN ? &upstream_era_modern : &upstream_era_legacy;
+}
+
+static bool is_for_modern(const struct pool *pool)
+{
+	const struct pool_member *first =
+		container_of(pool->joining.next, struct pool_member, link);
+
+	return !list_is_empty(&pool->joining) && first->client->revision->is_modern;
+}
+
+/* Whether nothing may be started before the server's era is known; the pool is then woken. */
+static bool pool_era_is_awaited(struct pool *pool)
+{
+	struct server *server = pool->server;
+
+	if (!era_waiter_is_waiting(&pool->verdict) &&
+	    first_looks_wait(&pool->router->first_looks, server, &pool->verdict))
+		return true;
+	/* A server whose starts are refused is not probed either: callers are refused at once. */
+	if ((is_for_modern(pool) || era_is_doubtful(server)) && era_may_probe(server) &&
+	    !backoff_has_given_up(&server->backoff))
+		ask(pool, &pool->verdict);
+	return era_waiter_is_waiting(&pool->verdict);
+}
+
+/*
+ * A modern client has joined a pool that already serves as legacy. If the server may be modern, it
+ * is probed on the side, and on success the pool becomes modern.
+ */
+static void pool_era_ask_aside(struct pool *pool)
+{
+	if (era_may_probe(pool->server) && !backoff_has_given_up(&pool->server->backoff))
+		ask(pool, &pool->aside);
+}
+
+/*
+ * An upstream is ready, which shows its server's era. Upstreams of the other era get no more
+ * requests.
+ */
+static void pool_era_note_ready(const struct upstream *upstream)
+{
+	struct pool *pool = upstream->pool;
+	bool is_modern = upstream_is_modern(upstream);
+
+	if (is_modern)
+		era_note(pool->server, ERA_MODERN);
+	else
+		era_note_answered(pool->server);
+	retire_others(pool, is_modern);
+}
+
+/*
+ * An upstream has failed. If it was never ready, the known era may be wrong, and the next client
+ * triggers a new probe.
+ */
+static void pool_era_note_lost(const struct upstream *upstream)
+{
+	if (upstream->era == NULL || upstream->ready_at_ms > 0)
+		return;
+	if (upstream_is_modern(upstream))
+		era_note(upstream->server, ERA_UNKNOWN);
+	else
+		era_note_unanswered(upstream->server);
+}
+
+/*
+ * An upstream answered the handshake with an error. Returns whether its server may be of the other
+ * era: then another process must be started, now or once the era is known.
+ */
+static bool pool_era_reconsider(const struct upstream *upstream, const struct envelope *response)
+{
+	struct pool *pool = upstream->pool;
+
+	if (upstream_is_modern(upstream))
+		return false; /* it is a failure, and is reported as one */
+	if (pool->server->conf.era == ERA_UNKNOWN && modern_is_named(response->error.text))
+		era_note(pool->server, ERA_MODERN);
+	else if (era_may_probe(pool->server))
+		ask(pool, &pool->verdict);
+	else
+		return false;
+	return true;
+}
+
+/* ---- pool retire ---- */
+
+/*
+ * Stops the idle processes of a shared pool without members whose server is retired. Else a no-op.
+ */
+static void pool_close_idle(struct pool *pool)
+{
+	if (!pool->server->is_retired || !pool_is_shared(pool) || pool->member_count > 0)
+		return;
+	LIST_FOREACH_SAFE(node, &pool->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
+
+		if (pool_can_spare(upstream))
+			upstream_close(upstream, REASON_RETIRED);
+	}
+}
+
+void pool_retire_all(struct router *router, const struct server *server)
+{
+	CHECK(server->is_retired);
+	LIST_FOREACH(node, &router->slots.pools) {
+		struct pool *pool = container_of(node, struct pool, link);
+
+		if (pool->server == server)
+			pool_wake(pool);
+	}
+}
+
+/* ---- pools ---- */
+
 #define RETRY_MS 1000
 
 /* Whether waiting makes sense: shared processes come and go, and sessions may give theirs away. */
@@ -843,189 +1060,4 @@ void pool_leave(struct pool_member *member, enum reason reason)
 	if (!list_is_empty(&pool->upstreams))
 		upstream_close(pool_own_upstream(pool), reason);
 	pool_free(pool);
-}
-
-/* ---- pool class ---- */
-
-/*
- * A principal with this many pools of a server gets no further ones for capabilities that clients
- * may name as they like. bridging.md §1.2
- */
-#define CLASSES_MAX 8
-
-struct pool *pool_class_find(const struct router *router, const struct server *server,
-			     const struct principal *principal, struct slice claims,
-			     struct slice class, size_t *count_r)
-{
-	*count_r = 0;
-	LIST_FOREACH(node, &router->slots.pools) {
-		struct pool *pool = container_of(node, struct pool, link);
-
-		if (pool->server != server || pool->principal != principal)
-			continue;
-		*count_r += pool->member_count > 0 || pool->upstream_count > 0;
-		if (slice_is_equal(buf_slice(&pool->setup.claims), claims) &&
-		    slice_is_equal(slice_str(pool->class), class))
-			return pool;
-	}
-	return NULL;
-}
-
-void pool_class_append(struct buf *out, const struct client *client,
-		       const struct principal *principal, struct slice claims,
-		       struct slice capabilities)
-{
-	size_t count;
-
-	capability_class_append(out, capabilities, true);
-	if (principal == NULL ||
-	    pool_class_find(client->router, client->server, principal, claims, buf_slice(out),
-			    &count) != NULL ||
-	    count < CLASSES_MAX)
-		return;
-	out->len = 0;
-	capability_class_append(out, capabilities, false);
-}
-
-/* ---- pool era ---- */
-
-/*
- * For a legacy client, a server is sent initialize at once: most servers know it, and nobody has to
- * wait for a probe that legacy servers do not know. A server is probed only if it has failed or
- * refused to initialize, or is to serve a modern client.
- */
-
-static void ask(struct pool *pool, struct era_waiter *waiter)
-{
-	if (!era_waiter_is_waiting(waiter))
-		era_probes_ask(&pool->router->era_probes, pool->server,
-			       buf_slice(&pool->setup.claims), waiter);
-}
-
-static void on_verdict(struct era_waiter *waiter)
-{
-	pool_wake(container_of(waiter, struct pool, verdict));
-}
-
-/* A pool uses one era only: processes of the other one finish their calls. */
-static void retire_others(struct pool *pool, bool is_modern)
-{
-	LIST_FOREACH_SAFE(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
-		if (upstream->state == UPSTREAM_READY && upstream_is_modern(upstream) != is_modern)
-			upstream_retire(upstream);
-	}
-}
-
-static void on_verdict_aside(struct era_waiter *waiter)
-{
-	struct pool *pool = container_of(waiter, struct pool, aside);
-
-	if (era_of(pool->server) == ERA_MODERN)
-		retire_others(pool, true);
-	pool_wake(pool);
-}
-
-void pool_era_init(struct pool *pool)
-{
-	list_init(&pool->verdict.link);
-	pool->verdict.on_verdict = on_verdict;
-	list_init(&pool->aside.link);
-	pool->aside.on_verdict = on_verdict_aside;
-}
-
-const struct upstream_era *pool_era_choose(const struct pool *pool)
-{
-	return era_of(pool->server) == ERA_MODERN ? &upstream_era_modern : &upstream_era_legacy;
-}
-
-static bool is_for_modern(const struct pool *pool)
-{
-	const struct pool_member *first =
-		container_of(pool->joining.next, struct pool_member, link);
-
-	return !list_is_empty(&pool->joining) && first->client->revision->is_modern;
-}
-
-bool pool_era_is_awaited(struct pool *pool)
-{
-	struct server *server = pool->server;
-
-	if (!era_waiter_is_waiting(&pool->verdict) &&
-	    first_looks_wait(&pool->router->first_looks, server, &pool->verdict))
-		return true;
-	/* A server whose starts are refused is not probed either: callers are refused at once. */
-	if ((is_for_modern(pool) || era_is_doubtful(server)) && era_may_probe(server) &&
-	    !backoff_has_given_up(&server->backoff))
-		ask(pool, &pool->verdict);
-	return era_waiter_is_waiting(&pool->verdict);
-}
-
-void pool_era_ask_aside(struct pool *pool)
-{
-	if (era_may_probe(pool->server) && !backoff_has_given_up(&pool->server->backoff))
-		ask(pool, &pool->aside);
-}
-
-void pool_era_note_ready(const struct upstream *upstream)
-{
-	struct pool *pool = upstream->pool;
-	bool is_modern = upstream_is_modern(upstream);
-
-	if (is_modern)
-		era_note(pool->server, ERA_MODERN);
-	else
-		era_note_answered(pool->server);
-	retire_others(pool, is_modern);
-}
-
-void pool_era_note_lost(const struct upstream *upstream)
-{
-	if (upstream->era == NULL || upstream->ready_at_ms > 0)
-		return;
-	if (upstream_is_modern(upstream))
-		era_note(upstream->server, ERA_UNKNOWN);
-	else
-		era_note_unanswered(upstream->server);
-}
-
-bool pool_era_reconsider(const struct upstream *upstream, const struct envelope *response)
-{
-	struct pool *pool = upstream->pool;
-
-	if (upstream_is_modern(upstream))
-		return false; /* it is a failure, and is reported as one */
-	if (pool->server->conf.era == ERA_UNKNOWN && modern_is_named(response->error.text))
-		era_note(pool->server, ERA_MODERN);
-	else if (era_may_probe(pool->server))
-		ask(pool, &pool->verdict);
-	else
-		return false;
-	return true;
-}
-
-/* ---- pool retire ---- */
-
-void pool_close_idle(struct pool *pool)
-{
-	if (!pool->server->is_retired || !pool_is_shared(pool) || pool->member_count > 0)
-		return;
-	LIST_FOREACH_SAFE(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
-		if (pool_can_spare(upstream))
-			upstream_close(upstream, REASON_RETIRED);
-	}
-}
-
-void pool_retire_all(struct router *router, const struct server *server)
-{
-	CHECK(server->is_retired);
-	LIST_FOREACH(node, &router->slots.pools) {
-		struct pool *pool = container_of(node, struct pool, link);
-
-		if (pool->server == server)
-			pool_wake(pool);
-	}
 }

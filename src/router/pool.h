@@ -71,7 +71,6 @@ struct pool_member {
 	struct list link; /* of pool->joining until on_ready; then of pool->members */
 };
 
-struct client;
 struct holder;
 struct kept_state;
 struct pool;
@@ -240,26 +239,7 @@ void pool_end_all(struct router *router, enum reason reason);
  * bridging.md §1.2
  */
 
-struct client;
-struct pool;
-struct principal;
-struct router;
 struct server;
-
-/*
- * Finds the pool; NULL: there is none. *count_r: the number of pools the principal has at the
- * server, without those that exist only for their memory (pool_memory.h).
- */
-struct pool *pool_class_find(const struct router *router, const struct server *server,
-			     const struct principal *principal, struct slice claims,
-			     struct slice class, size_t *count_r);
-/*
- * Appends a client's capability class, reduced if it would need one pool too many for its
- * principal.
- */
-void pool_class_append(struct buf *out, const struct client *client,
-		       const struct principal *principal, struct slice claims,
-		       struct slice capabilities);
 
 /* ---- pool era ---- */
 
@@ -269,46 +249,13 @@ void pool_class_append(struct buf *out, const struct client *client,
  */
 
 struct envelope;
-struct pool;
 struct upstream;
 struct upstream_era;
-
-/* Initializes the pool's era waiters; they wait for nothing yet. */
-void pool_era_init(struct pool *pool);
-/* The era for the next process of the pool. */
-const struct upstream_era *pool_era_choose(const struct pool *pool);
-/* Whether nothing may be started before the server's era is known; the pool is then woken. */
-bool pool_era_is_awaited(struct pool *pool);
-/*
- * An upstream is ready, which shows its server's era. Upstreams of the other era get no more
- * requests.
- */
-void pool_era_note_ready(const struct upstream *upstream);
-/*
- * A modern client has joined a pool that already serves as legacy. If the server may be modern, it
- * is probed on the side, and on success the pool becomes modern.
- */
-void pool_era_ask_aside(struct pool *pool);
-/*
- * An upstream answered the handshake with an error. Returns whether its server may be of the other
- * era: then another process must be started, now or once the era is known.
- */
-bool pool_era_reconsider(const struct upstream *upstream, const struct envelope *response);
-
-/*
- * An upstream has failed. If it was never ready, the known era may be wrong, and the next client
- * triggers a new probe.
- */
-void pool_era_note_lost(const struct upstream *upstream);
 
 /* ---- pool retire ---- */
 
 /* The pools of a server that a reload has retired: they get no new members. */
 
-/*
- * Stops the idle processes of a shared pool without members whose server is retired. Else a no-op.
- */
-void pool_close_idle(struct pool *pool);
 /* The server has been retired: its pools check at the end of the turn what they still need. */
 void pool_retire_all(struct router *router, const struct server *server);
 

@@ -3,9 +3,9 @@
 
 #include "base/check.h"
 #include "router/client.h"
-#include "router/running_tasks.h"
 #include "router/pool.h"
 #include "router/router.h"
+#include "router/running_tasks.h"
 
 struct pool_member *pool_only_member(const struct pool *pool)
 {

@@ -9,8 +9,8 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/cursor.h"
-#include "router/running_tasks.h"
 #include "router/pool.h"
+#include "router/running_tasks.h"
 
 #define RELATED "io.modelcontextprotocol/related-task"
 

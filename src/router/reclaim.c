@@ -26,10 +26,10 @@
 #include "obs/log.h"
 #include "process/child.h"
 #include "router/client.h"
-#include "router/running_tasks.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/router.h"
+#include "router/running_tasks.h"
 #include "session/holder.h"
 #include "session/session.h"
 #include "upstream/stdio.h"
@@ -589,12 +589,11 @@ static struct process_slots *slots_of(const struct pool *pool)
 }
 
 /* Whether `pool` could start a process in place of one of `other`. */
-static bool process_slots_is_of_use(const struct pool *other, const struct pool *pool)
+static bool may_give_to(const struct pool *other, const struct pool *pool)
 {
 	if (other == pool || server_has_room(pool->server))
 		return false;
-	return other->server == pool->server ||
-	       (!server_is_full(pool->server) && server_is_fleet_full(pool->server));
+	return is_of_use(other->server, pool->server);
 }
 
 void process_slots_init(struct process_slots *slots, enum reason (*grow)(struct pool *pool))
@@ -665,7 +664,7 @@ bool process_slots_seek(struct pool *pool)
 	LIST_FOREACH(node, &slots->pools) {
 		const struct pool *other = container_of(node, struct pool, link);
 
-		if (!process_slots_is_of_use(other, pool))
+		if (!may_give_to(other, pool))
 			continue;
 		LIST_FOREACH(at, &other->upstreams) {
 			struct upstream *upstream = container_of(at, struct upstream, link);
@@ -752,7 +751,7 @@ static size_t count_promised(const struct pool *pool)
 	LIST_FOREACH(node, &slots_of(pool)->pools) {
 		const struct pool *other = container_of(node, struct pool, link);
 
-		if (!process_slots_is_of_use(other, pool))
+		if (!may_give_to(other, pool))
 			continue;
 		LIST_FOREACH(at, &other->upstreams) {
 			const struct upstream *upstream = container_of(at, struct upstream, link);
@@ -801,8 +800,7 @@ void process_slots_claim(struct pool *pool)
 		const struct pool *other = container_of(node, struct pool, link);
 		struct donation donation;
 
-		if (!process_slots_is_of_use(other, pool) ||
-		    (has_some && !has_less_than(pool, other)))
+		if (!may_give_to(other, pool) || (has_some && !has_less_than(pool, other)))
 			continue;
 		donation = find_donation(other);
 		donation.is_excess = has_less_than(pool, other);

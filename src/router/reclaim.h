@@ -72,9 +72,6 @@ uint64_t reclaim_wait_ms(const struct reclaim *reclaim, const struct server *ser
  * one may get that of another pool. bridging.md §1.4.
  */
 
-struct pool;
-struct upstream;
-
 struct process_slots {
 	struct list pools; /* the shared ones; the last to get a process comes last */
 	bool is_short;     /* a pool waits for another pool's process to exit */

@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "mcp/method.h"
 #include "obs/log.h"
-#include "router/server_request.h"
 #include "router/call.h"
 #include "router/client.h"
 #include "router/digest.h"
 #include "router/router.h"
+#include "router/server_request.h"
 #include "session/holder.h"
 #include "session/principal.h"
 

@@ -262,7 +262,10 @@ static bool is_one(struct slice status, const char *one, const char *other)
 	return slice_is_equal(status, slice_str(one)) || slice_is_equal(status, slice_str(other));
 }
 
-uint64_t live_tasks_kept_ms(const struct upstream *upstream, struct slice task)
+/*
+ * How long a statement about a task (JSON text) is valid, in ms: its ttlMs (ttl), or LIVE_TASKS_MS.
+ */
+static uint64_t live_tasks_kept_ms(const struct upstream *upstream, struct slice task)
 {
 	struct slice ttl = upstream_is_modern(upstream) ? SLICE_LIT("ttlMs") : SLICE_LIT("ttl");
 	long long ms;

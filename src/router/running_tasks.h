@@ -64,9 +64,6 @@ void running_tasks_forget(struct client *client);
 #define LIVE_TASKS_MAX 256
 #define LIVE_TASKS_MS (10 * 60 * 1000) /* unless its ttlMs (ttl) is less */
 
-struct in_flight;
-struct upstream;
-
 /*
  * Notes what the server said about a task (JSON text): on creating it, in answer to tasks/get, or
  * in a notification. False: this does not describe a task, and nothing was noted. Only for an
@@ -78,10 +75,6 @@ bool live_tasks_note(struct upstream *upstream, struct slice task);
  * is known, takes ownership of *in_flight and sets it to NULL.
  */
 void live_tasks_count(struct upstream *upstream, struct slice id, struct in_flight **in_flight);
-/*
- * How long a statement about a task (JSON text) is valid, in ms: its ttlMs (ttl), or LIVE_TASKS_MS.
- */
-uint64_t live_tasks_kept_ms(const struct upstream *upstream, struct slice task);
 /*
  * The result of this task (id as the server wrote it) has been delivered; or, with is_error, an
  * error instead, which is the result of a task that the server has reported as finished, and says
@@ -112,7 +105,6 @@ void live_tasks_forget(struct upstream *upstream);
  */
 #define TASK_ID_BYTES_MAX 1024
 
-struct client;
 struct pool;
 struct principal;
 

@@ -177,9 +177,13 @@ static bool progress_increases(double *last, struct json value)
 
 	if (value.type != JSON_NUMBER || value.text.n >= sizeof(digits))
 		return false;
-	memcpy(digits, value.text.p, value.text.n);
-	digits[value.text.n] = '\0';
-	progress = scan_int(value, &number) == 0 ? (double)number : strtod(digits, NULL);
+	if (scan_int(value, &number) == 0) {
+		progress = (double)number;
+	} else {
+		memcpy(digits, value.text.p, value.text.n);
+		digits[value.text.n] = '\0';
+		progress = strtod(digits, NULL);
+	}
 	if (!(progress > *last))
 		return false;
 	*last = progress;

@@ -9,9 +9,9 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/era.h"
-#include "router/running_tasks.h"
 #include "router/pool.h"
 #include "router/request_state.h"
+#include "router/running_tasks.h"
 
 static bool may_ask(const struct client *client, struct slice task)
 {

@@ -13,11 +13,11 @@
 #include "router/list_cache.h"
 #include "router/list_wait.h"
 #include "router/listing.h"
+#include "router/listing_kind.h"
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "session/holder.h"
-#include "router/listing_kind.h"
 
 #define UNLISTED_MS 5000 /* bridging.md §1.8 */
 

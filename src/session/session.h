@@ -133,11 +133,6 @@ struct slice stored_stream_request_id(const struct stored_stream *stored);
  * line.
  */
 void session_id_make(char *id_r);
-/*
- * The key of an id in a map. It is derived from the first 60 bits only, so compare the id of what
- * is found.
- */
-uint64_t session_id_key(const char *id);
 
 /* All zeros: an empty table. */
 struct session_table {
@@ -152,12 +147,6 @@ struct session_entry {
 
 /* Gives the entry a new id, by which it can be found until it is removed. */
 void session_table_add(struct session_table *table, struct session_entry *entry);
-/*
- * Likewise with this id, which has SESSION_ID_LENGTH bytes. Returns false if an id with the same key
- * is there.
- */
-bool session_table_add_known(struct session_table *table, struct session_entry *entry,
-			     struct slice id) must_check;
 /* The entry must be in the table. */
 void session_table_remove(struct session_table *table, const struct session_entry *entry);
 /* The entry with this id, which may be any bytes from a client; NULL: none. */

@@ -28,14 +28,6 @@ struct upstream *stdio_of_child(struct child *child);
 
 /* Parses messages from the lines that a process writes to its stdout. BACK-FRAME-03 ... -05. */
 
-struct upstream;
-
-/*
- * Passes on the messages in one line, of whatever kind; anything that is not a message is logged.
- * May close the upstream.
- */
-void lines_take(struct upstream *upstream, struct slice line);
-
 /* ---- long line ---- */
 
 /*

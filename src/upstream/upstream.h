@@ -205,8 +205,6 @@ void upstream_note_stray(struct upstream *upstream, enum counter counter,
  */
 
 struct envelope;
-struct revision;
-struct upstream;
 
 struct upstream_era {
 	bool is_modern;
