@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connections and the server that holds them: their states and deadlines, requests, answers, the
- * limit and the drain. Reads into the loop's shared buffer, keeps what it cannot use yet, and hands each request on. It
- * never looks into a body and knows no path.
+ * limit and the drain. Reads into the loop's shared buffer, keeps what it cannot use yet, and hands
+ * each request on. It removes the framing of a body but never looks at what it carries, and knows no
+ * path.
  *
  * Invariants: an exchange is set exactly from the end of a head to the end of its answer; `in` holds an
  * incomplete head, or requests whose turn has not come (pipelining), and is empty otherwise; a deadline

@@ -25,58 +25,9 @@
 #include "policy/rights.h"
 #include "policy/rule.h"
 #include "process/call_stats.h"
+#include "router/wait_queue.h"
 #include "session/stream.h"
 #include "upstream/upstream.h"
-
-/* ---- wait queue ---- */
-
-/*
- * A queue of waiters, whatever they wait for: a turn for an upstream, the answer to another's
- * request, a handshake. A waiter is in at most one queue. The owner of the queue decides what
- * happens when a wait times out, and is told of waiters that leave on their own.
- */
-
-struct wait_queue;
-struct waiter;
-
-struct wait_queue_ops {
-	/* The wait has timed out; the waiter is still in the queue. */
-	void (*on_timeout)(struct wait_queue *queue, struct waiter *waiter);
-	/* The waiter has left on its own; NULL: the owner need not know. */
-	void (*on_left)(struct wait_queue *queue, struct waiter *waiter);
-};
-
-struct wait_queue {
-	const struct wait_queue_ops *ops;
-	struct list waiters; /* in order of arrival */
-	size_t count;
-	size_t bytes; /* kept by the waiters */
-};
-
-/* Embedded in whatever waits. Zeroed before use. */
-struct waiter {
-	struct list link;
-	struct wait_queue *queue; /* NULL: not waiting */
-	size_t bytes;             /* kept while it waits */
-};
-
-void wait_queue_init(struct wait_queue *queue, const struct wait_queue_ops *ops);
-static inline bool wait_queue_is_empty(const struct wait_queue *queue)
-{
-	return queue->count == 0;
-}
-void wait_queue_append(struct wait_queue *queue, struct waiter *waiter, size_t bytes);
-/* The queue must not be empty. */
-struct waiter *wait_queue_first(const struct wait_queue *queue);
-struct waiter *wait_queue_last(const struct wait_queue *queue);
-/* For the owner: removes the waiter from its queue. */
-void wait_queue_remove(struct waiter *waiter);
-/* Appends all waiters of `from` to `to`. */
-void wait_queue_move(struct wait_queue *to, struct wait_queue *from);
-
-/* For the waiter's side: times out; leaves. No-ops if it is in no queue. */
-void waiter_time_out(struct waiter *waiter);
-void waiter_leave(struct waiter *waiter);
 
 struct audit_call;
 struct audit_origin;

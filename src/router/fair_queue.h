@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "base/list.h"
-#include "router/call.h"
+#include "router/wait_queue.h"
 
 struct fair_queue;
 

@@ -3,6 +3,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/bridged_call.c src/router/bridged_call.h \
 	src/router/audit_call.c src/router/audit_call.h \
 	src/router/call.c src/router/call.h \
+	src/router/wait_queue.c src/router/wait_queue.h \
 	src/router/capability_class.c src/router/capability_class.h \
 	src/router/client.c src/router/client.h \
 	src/router/client_request.c src/router/client_request.h \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "router/call.h"
+#include "router/wait_queue.h"
 
 #include "base/unit_test.h"
 
