@@ -38,11 +38,7 @@ static bool names(struct slice accept, const char *type)
 	return false;
 }
 
-/*
- * Whether it is a browser's navigation: a GET that accepts text/html by name and no event stream.
- * MCP clients differ.
- */
-static bool landing_is_wanted(const struct frontend *frontend, const struct http_request *request)
+bool landing_is_wanted(const struct frontend *frontend, const struct http_request *request)
 {
 	struct slice accept = request->fields[HTTP_ACCEPT];
 
