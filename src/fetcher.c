@@ -30,7 +30,7 @@ static const struct config *begin(void)
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		_exit(1);
 	}
-	program_entry_confine(&entry, true);
+	program_entry_confine(&entry, &(struct confinement){ .fetches = true });
 	return entry.config;
 }
 

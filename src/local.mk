@@ -6,7 +6,7 @@ mcpgated_LDADD = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libe
 	src/session/libsession.a src/mcp/libmcp.a src/io/libio.a src/obs/libobs.a src/base/libbase.a \
 	$(YAML_LIBS) $(JANSSON_LIBS) $(SECCOMP_LIBS) $(CRYPTO_LIBS) $(PCRE2_LIBS) $(UTF8PROC_LIBS)
 programsdir = $(libexecdir)/mcpgated
-programs_PROGRAMS = mcpgated-fetch mcpgated-gateway mcpgated-reaper
+programs_PROGRAMS = mcpgated-fetch mcpgated-gateway mcpgated-reaper mcpgated-remote
 mcpgated_fetch_SOURCES = src/fetcher.c
 mcpgated_fetch_LDADD = $(KEEPER_LIBS) $(CURL_LIBS)
 mcpgated_gateway_SOURCES = \

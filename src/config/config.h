@@ -79,9 +79,12 @@ struct config_server {
 	struct server_conf conf;  /* except the fleet, which the gateway sets */
 	struct endpoint endpoint; /* except the server, likewise */
 	bool enabled;
-	char *command;
+	char *command; /* NULL: it is behind a URL */
+	char *url;     /* NULL: it is a program */
 	struct slices args;
-	struct config_pair *env;
+	char *ca_file; /* these two: of a URL */
+	bool allow_private;
+	struct config_pair *env; /* of a URL: the header fields */
 	size_t env_count;
 	struct slices inherit_env;
 	struct slices redact;  /* patterns */

@@ -238,9 +238,8 @@ static void test_import(void **state)
 	assert_string_equal(config->listen[0].address, "127.0.0.1:0");
 	config_free(&config);
 	write_file(*state, "{\"mcpServers\": {\"far\": {\"url\": \"u\"}}}");
-	assert_problem(
-		&request, *state,
-		": no entry can be served; at least one must have a command, to be started here");
+	assert_problem(&request, *state,
+		       ": no entry can be served; at least one must have a command or a URL");
 }
 
 static void test_one_command(void **state)

@@ -463,6 +463,10 @@ static json_t *schema_of_record(const char *record, bool is_whole)
 		json_object_set_new(properties, key, describe(option, schema_of_value(option)));
 		if (is_whole && option->is_required)
 			json_array_append_new(required, json_string(key));
+		if (is_whole && option->or_key != NULL)
+			json_object_set_new(schema, "anyOf",
+					    json_pack("[{s:[s]},{s:[s]}]", "required", key,
+						      "required", option->or_key));
 	}
 	json_object_set_new(schema, "properties", properties);
 	if (json_array_size(required) > 0)

@@ -204,7 +204,7 @@ int form_without_claims(struct slice text, struct error *err)
 	if (!claim_is_in(text.p))
 		return 0;
 	return error_set(err, ERROR_INVALID,
-			 "claims of the caller (${claim:…}) can only be in env");
+			 "claims of the caller (${claim:…}) can only be in env and headers");
 }
 
 /* Paths are compared by their names (listed_path.h), in which `..` would hide where they lead. */
@@ -319,6 +319,32 @@ int form_header_name(struct slice text, struct error *err)
 			 is_field_name(text.p) ? "'%.60s' cannot be set here" :
 						 "'%.60s' cannot be the name of a header field",
 			 text.p);
+}
+
+int form_server_header(struct slice text, struct error *err)
+{
+	static const struct slice ours = SLICE("mcp-");
+
+	/* What these say follows from each message. */
+	if ((text.n >= ours.n && slice_is_equal_nocase(slice_of(text.p, ours.n), ours)) ||
+	    slice_is_equal_nocase(text, SLICE_LIT("last-event-id")))
+		return error_set(err, ERROR_INVALID, "'%.60s' cannot be set here", text.p);
+	return form_header_name(text, err);
+}
+
+int form_server_url(struct slice text, struct error *err)
+{
+	struct url url;
+
+	if (form_without_claims(text, err) < 0)
+		return -1;
+	if (url_parse(text, &url) < 0 ||
+	    (!url_is_https(&url) && !slice_is_equal_nocase(url.scheme, SLICE_LIT("http"))) ||
+	    (url.tail.n > 0 && memchr(url.tail.p, '#', url.tail.n) != NULL))
+		return error_set(err, ERROR_INVALID,
+				 "must be an https or http URL without a user name and a "
+				 "fragment, like https://wiki.example.com/mcp");
+	return 0;
 }
 
 /* Of a value nothing is told: it is secret. */

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/url.h"
 #include "base/check.h"
 #include "base/mem.h"
+#include "config/forms.h"
 #include "config/jsonc.h"
 #include "config/problem.h"
 #include "config/variables.h"
@@ -290,7 +292,7 @@ static void set_member(struct import *import, const char *key, struct json value
 
 static void convert_text(struct import *import, struct json value, const char *key)
 {
-	bool is_open = strcmp(key, "command") == 0;
+	bool is_open = strcmp(key, "command") == 0 || strcmp(key, "url") == 0;
 	struct tree *text = value.type == JSON_STRING ? new_text(import, value, is_open) : NULL;
 
 	if (text != NULL && text->text[0] != '\0') {
@@ -475,16 +477,52 @@ static const struct member command_members[] = {
 	{ .name = NULL },
 };
 
+#define SIGN_IN "the gateway signs in nowhere; put a token into headers"
+
+/* Of an entry without a command. */
+static const struct member url_members[] = {
+	{ "url", convert_text, "url", NULL },
+	{ "httpUrl", convert_text, "url", NULL },
+	{ "serverUrl", convert_text, "url", NULL },
+	{ "baseUrl", convert_text, "url", NULL },
+	{ "uri", convert_text, "url", NULL },
+	{ "headers", convert_env, "headers", NULL },
+	{ "http_headers", convert_env, "headers", NULL },
+	{ "env_http_headers", NULL, NULL, "in a configuration file, use headers of the server" },
+	{ "bearer_token_env_var", NULL, NULL, SIGN_IN },
+	{ "oauth", NULL, NULL, SIGN_IN },
+	{ "auth", NULL, NULL, SIGN_IN },
+	{ "authProviderType", NULL, NULL, SIGN_IN },
+	{ "disabled", convert_switch, "disabled", NULL },
+	{ "enabled", convert_switch, "enabled", NULL },
+	{ "isActive", convert_switch, "enabled", NULL },
+	{ .name = "command" },
+	{ .name = "args" },
+	{ .name = "env" },
+	{ .name = "cwd" },
+	{ .name = "envFile" },
+	{ .name = NULL },
+};
+
 struct members {
 	struct import *import;
 	const struct member *table;
 };
 
+/* The row, or the end of the table. */
+static const struct member *find_member(const struct member *table, const char *name)
+{
+	while (table->name != NULL && strcmp(table->name, name) != 0)
+		table++;
+	return table;
+}
+
 static void convert_member(struct import *import, const struct member *table, const char *at,
 			   struct json value)
 {
-	while (table->name != NULL && strcmp(table->name, import->member) != 0)
-		table++;
+	table = find_member(table, import->member);
+	if (table->name == NULL)
+		table = find_member(entry_members, import->member);
 	if (table->name == NULL)
 		tell(import, import->warnings, at,
 		     "is unknown and ignored; the known ones are command, args, env, cwd, disabled "
@@ -553,7 +591,8 @@ static void convert_surroundings(struct import *import)
 	value.text = import->allowed.text;
 	if (import->allowed.type == JSON_ARRAY && !is_listed(import, import->allowed))
 		convert_switch(import, value, "disabled");
-	if (import->directory != NULL && tree_find(import->server, "cwd") == NULL)
+	if (import->directory != NULL && tree_find(import->server, "cwd") == NULL &&
+	    tree_find(import->server, "url") == NULL)
 		tree_add(import->server, "cwd", tree_new_text(import->directory, import->file));
 }
 
@@ -584,42 +623,58 @@ static void add_server(struct import *import, const char *at)
 	free(name);
 }
 
-/* An entry without a command is a server elsewhere. */
-static const char *why_left_out(struct slice entry)
+/* Which members count; NULL: it has neither a command nor a URL. */
+static const struct member *table_of(struct slice entry)
 {
-	static const char *const urls[] = { "url", "httpUrl", "serverUrl", "baseUrl", "uri" };
 	struct json command = scan_member(entry, SLICE_LIT("command"));
 
 	if (command.type != JSON_ABSENT && command.type != JSON_NULL &&
 	    !slice_is_equal(command.text, SLICE_LIT("\"\"")))
-		return NULL;
-	for (size_t i = 0; i < ARRAY_LEN(urls); i++)
-		if (scan_member(entry, slice_str(urls[i])).type != JSON_ABSENT)
-			return "it is reached by a URL";
-	if (scan_member(entry, SLICE_LIT("settings")).type != JSON_ABSENT)
-		return "an editor extension starts it";
-	return "it has no command";
+		return entry_members;
+	for (size_t i = 0; url_members[i].name != NULL; i++)
+		if (url_members[i].key != NULL && strcmp(url_members[i].key, "url") == 0 &&
+		    scan_member(entry, slice_str(url_members[i].name)).type == JSON_STRING)
+			return url_members;
+	return NULL;
+}
+
+/* What would stop the daemon is a reason to do without this one entry. */
+static void judge_url(struct import *import, const char *at)
+{
+	const struct tree *text = tree_find(import->server, "url");
+	struct error err = { ERROR_NONE, "" };
+	struct url url;
+
+	if (text == NULL)
+		return;
+	if (form_server_url(slice_str(text->text), &err) < 0)
+		leave_out(import, at, err.text);
+	else if (url_parse(slice_str(text->text), &url) == 0 && !url_is_https(&url) &&
+		 !url_is_loopback(&url))
+		leave_out(import, at, "goes to another machine without TLS");
 }
 
 static void convert_entry(struct import *import, struct json entry, const char *at)
 {
-	struct members members = { .import = import, .table = entry_members };
-	const char *why;
+	struct members members = { .import = import };
+	bool is_extension = false;
 
 	if (entry.type != JSON_OBJECT) {
 		tell(import, import->warnings, at, "left out: it is not an object");
 		return;
 	}
-	why = why_left_out(entry.text);
-	if (why != NULL) {
+	members.table = table_of(entry.text);
+	if (members.table == NULL) {
+		is_extension = scan_member(entry.text, SLICE_LIT("settings")).type != JSON_ABSENT;
 		tell(import, import->warnings, at,
-		     "left out: %s; only servers that are started here, by a command, can be "
-		     "served",
-		     why);
+		     "left out: %s; only servers with a command or a URL can be served",
+		     is_extension ? "an editor extension starts it" : "it has neither of them");
 		return;
 	}
 	import->server = at_place(import, tree_new(TREE_MAP, import->file), entry.text.p);
 	scan_members(entry.text, on_member, &members);
+	if (import->server != NULL)
+		judge_url(import, at);
 	if (import->server != NULL)
 		convert_surroundings(import);
 	if (import->server != NULL)
@@ -704,8 +759,8 @@ static struct tree *convert(struct import *import)
 			import->file);
 	else if (import->servers->count == 0 && import->problems->count == before)
 		problem_add(import->problems,
-			    "%s: no entry can be served; at least one must have a command, to be "
-			    "started here",
+			    "%s: no entry can be served; at least one must have a command or a "
+			    "URL",
 			    import->file);
 	return root;
 }

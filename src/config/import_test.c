@@ -45,8 +45,7 @@ static void assert_refused(const char *json, const char *reason)
 	end(&outcome);
 }
 
-#define NO_ENTRY \
-	"f.json: no entry can be served; at least one must have a command, to be started here"
+#define NO_ENTRY "f.json: no entry can be served; at least one must have a command or a URL"
 
 /* The one entry of this file is left out, for this reason; what stands beside it is served all the same. */
 static void assert_left_out(const char *entry, const char *reason)
@@ -105,14 +104,13 @@ static void test_entries_become_servers(void **state)
 static void test_left_out_and_renamed_entries_are_told(void **state)
 {
 	static const char *const warnings[] = {
-		"f.json:1:17: mcpServers.far: left out: it is reached by a URL; only servers that "
-		"are started here, by a command, can be served",
-		"f.json:1:58: mcpServers.odd: left out: it has no command; only servers that are started "
-		"here, by a command, can be served",
-		"f.json:1:68: mcpServers.My Server: is served as 'my-server'",
+		"f.json:1:17: mcpServers.far: goes to another machine without TLS; the entry is left out",
+		"f.json:1:57: mcpServers.odd: left out: it has neither of them; only servers with a "
+		"command or a URL can be served",
+		"f.json:1:67: mcpServers.My Server: is served as 'my-server'",
 	};
 	struct outcome outcome = import_text(
-		"{\"mcpServers\": {\"far\": {\"url\": \"https://x.example/mcp\"}, \"odd\": {},"
+		"{\"mcpServers\": {\"far\": {\"url\": \"http://x.example/mcp\"}, \"odd\": {},"
 		"\"My Server\": {\"command\": \"x\"}}}");
 
 	assert_texts(&outcome.warnings, warnings, 3);
@@ -387,9 +385,9 @@ static void test_odd_entries_are_left_out(void **state)
 	assert_left_out("\"_comment\": \"mine\"",
 			"f.json:1:17: mcpServers._comment: left out: it is not an object");
 	assert_left_out(
-		"\"a\": {\"command\": \"\", \"baseUrl\": \"https://h\"}",
-		"f.json:1:17: mcpServers.a: left out: it is reached by a URL; only servers that "
-		"are started here, by a command, can be served");
+		"\"a\": {\"command\": \"\", \"baseUrl\": \"http://192.0.2.1/\"}",
+		"f.json:1:17: mcpServers.a: goes to another machine without TLS; the entry is left "
+		"out");
 }
 
 static void test_values_become_texts(void **state)
@@ -497,10 +495,8 @@ static void test_what_is_no_such_file(void **state)
 	assert_refused("{}", none);
 	assert_refused("[]", none);
 	assert_refused("{\"mcpServers\": []}", none);
-	assert_refused(
-		"{\"mcpServers\": {\"far\": {\"url\": \"u\"}}}",
-		"f.json: no entry can be served; at least one must have a command, to be started "
-		"here");
+	assert_refused("{\"mcpServers\": {\"far\": {\"url\": \"u\"}}}",
+		       "f.json: no entry can be served; at least one must have a command or a URL");
 	assert_refused("{\"a\": 1,\n \"a\": 2}",
 		       "f.json:2:4: not valid JSON: duplicate object key");
 	assert_refused("", "f.json:1:0: not valid JSON: '[' or '{' expected");

@@ -47,11 +47,15 @@ static void load_servers(const struct types_context *context, const struct tree 
 	config->server_count = map->count;
 	for (size_t i = 0; i < map->count; i++) {
 		struct config_server *server = &config->servers[i];
+		const struct tree *usual;
+		struct tree room;
 
 		CHECK(map->items[i]->key != NULL && server->conf.name == NULL);
 		table_set_defaults(OPTIONS_SERVER, server);
-		if (defaults != NULL)
-			table_load(context, OPTIONS_SERVER, defaults, server);
+		usual = table_defaults_of(map->items[i], defaults, &room);
+		if (usual != NULL)
+			table_load(context, OPTIONS_SERVER, usual, server);
+		table_defaults_end(&room);
 		table_load(context, OPTIONS_SERVER, map->items[i], server);
 		server->conf.name = mem_strdup(map->items[i]->key);
 	}

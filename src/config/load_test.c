@@ -310,7 +310,7 @@ static void test_claims(void **state)
 		"of 1 to 64 visible ASCII characters");
 	ASSERT_PROBLEMS(
 		SERVER_A("args: ['${claim:sub}']"),
-		"F:1:34: servers.a.args[0]: claims of the caller (${claim:…}) can only be in env");
+		"F:1:34: servers.a.args[0]: claims of the caller (${claim:…}) can only be in env and headers");
 }
 
 /* Own values win, lists are replaced, maps are joined; empty sections are no error. */
@@ -378,7 +378,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 	ASSERT_PROBLEMS(
 		SERVER "defaults: {quux: shared}\n",
 		"F:2:12: unknown key 'quux'; the keys here are: "
-		"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
+		"command, args, url, headers, ca, allow_private, env, inherit_env, cwd, user, umask, path, enabled, "
 		"isolation, era, assume_no_server_requests, progress_while_waiting, pool, "
 		"start, request_timeout, request_timeout_max, audience, clients, algorithms, scopes, hide, tools, prompts, "
 		"templates, rate, concurrency, pin, sanitize, redact, tool_timeout, stop, "
@@ -729,8 +729,10 @@ static void test_names_and_paths(void **state)
 {
 	struct outcome outcome;
 
-	ASSERT_PROBLEMS("servers: {a: {}}\n", "F:1:14: servers.a: the key 'command' is missing");
-	ASSERT_PROBLEMS("servers:\n  a:\n", "F:2:5: servers.a: the key 'command' is missing");
+	ASSERT_PROBLEMS("servers: {a: {}}\n",
+			"F:1:14: servers.a: the key 'command' or 'url' is missing");
+	ASSERT_PROBLEMS("servers:\n  a:\n",
+			"F:2:5: servers.a: the key 'command' or 'url' is missing");
 	ASSERT_PROBLEMS(
 		"servers: {Ab: {command: x, path: /x}}\n",
 		"F:1:11: the server name 'Ab' must have 1 to 64 lowercase letters, digits, '-' and "

@@ -31,6 +31,7 @@
 #define SERVER(member) FIELD(struct config_server, member)
 
 #define RULE .is_rule = true
+#define FOR_COMMAND .is_for_command = true
 #define REQUIRED .is_required = true, .otherwise = "must be given"
 #define RECORDS(path_, type) .records = path_, .record_size = sizeof(type)
 #define CHOICES(...)                              \
@@ -644,13 +645,41 @@ const struct option options_table[] = {
 
 	GROUP("servers",
 	      .help = "The MCP servers to run, by name: lowercase letters, digits, '-' and '_'."),
-	OPTION("servers.NAME.command", TEXT, SERVER(command), .form = form_without_claims, REQUIRED,
-	       .example = "mcpgated-demo",
+	OPTION("servers.NAME.command", TEXT, SERVER(command), .form = form_without_claims,
+	       FOR_COMMAND, .or_key = "url", .example = "mcpgated-demo",
+	       .otherwise = "url must be given",
 	       .help = "The program to start: a path, or a name that is looked up in PATH. No "
 		       "shell is involved."),
-	OPTION("servers.NAME.args", TEXTS, SERVER(args), .reader = OPTION_FOR_CHILD, .def = "[]",
-	       .form = form_without_claims, .help = "Its arguments."),
-	OPTION("servers.NAME.env", ENV, NO_FIELD, .reader = OPTION_FOR_CHILD,
+	OPTION("servers.NAME.args", TEXTS, SERVER(args), .reader = OPTION_FOR_CHILD, FOR_COMMAND,
+	       .def = "[]", .form = form_without_claims, .help = "Its arguments."),
+	OPTION("servers.NAME.url", TEXT, SERVER(url), .form = form_server_url,
+	       .reader = OPTION_FOR_CHILD, .example = "https://wiki.example.com/mcp",
+	       .otherwise = "command must be given",
+	       .help = "In place of command: the address of a server that is reached over HTTP. "
+		       "Each process of it is a small program of the daemon's own, "
+		       "mcpgated-remote, which speaks Streamable HTTP of any revision, or "
+		       "HTTP+SSE (2024-11-05), and can connect to that port alone. https, or http "
+		       "to a loopback address or with allow_private. Everyone on this machine can "
+		       "read it: secrets belong into headers. Redirects are not followed."),
+	OPTION("servers.NAME.headers", ENV, NO_FIELD, .reader = OPTION_FOR_CHILD,
+	       .name_form = form_server_header, .form = form_header_value,
+	       .example = "{Authorization: {file: /etc/mcpgated/wiki.authorization}}",
+	       .otherwise = "none", RELATIONS(COMPLETE("servers.NAME.url")),
+	       .help = "With url: header fields to send with each request, for credentials. The "
+		       "values are like those of env: {file: PATH}, {env: NAME}, {credential: "
+		       "NAME}, and ${claim:NAME} for a value of each caller. A client's own "
+		       "headers, and its token, never go to the server."),
+	OPTION("servers.NAME.ca", TEXT, SERVER(ca_file), .reader = OPTION_FOR_CHILD,
+	       .example = "/etc/mcpgated/wiki-ca.crt", .otherwise = "the system's",
+	       RELATIONS(COMPLETE("servers.NAME.url")),
+	       .help = "With url: absolute path of a PEM file with the CA certificates that the "
+		       "server's certificate may be issued by."),
+	OPTION("servers.NAME.allow_private", BOOL, SERVER(allow_private),
+	       .reader = OPTION_FOR_CHILD, .def = "false", RELATIONS(COMPLETE("servers.NAME.url")),
+	       .help = "With url: the host may have loopback or private addresses. Link-local "
+		       "addresses are never allowed. A loopback address given in url itself is "
+		       "always allowed."),
+	OPTION("servers.NAME.env", ENV, NO_FIELD, .reader = OPTION_FOR_CHILD, FOR_COMMAND,
 	       .example = "{API_TOKEN: {file: /etc/mcpgated/api.token}, MODE: fast}",
 	       .otherwise = "none",
 	       .help = "Environment variables for the server. A value may be a text, or {file: "
@@ -659,7 +688,7 @@ const struct option options_table[] = {
 		       "in the caller's token, like ${claim:sub}; not with isolation shared. A "
 		       "caller without that claim is refused. A session keeps the values of the "
 		       "token that opened it. A static token has only sub, its name."),
-	OPTION("servers.NAME.inherit_env", TEXTS, SERVER(inherit_env),
+	OPTION("servers.NAME.inherit_env", TEXTS, SERVER(inherit_env), FOR_COMMAND,
 	       .def = "[PATH, HOME, LANG, TZ, HTTP_PROXY, HTTPS_PROXY, NO_PROXY, ALL_PROXY, "
 		      "http_proxy, https_proxy, no_proxy, all_proxy, SSL_CERT_FILE, "
 		      "SSL_CERT_DIR, NODE_EXTRA_CA_CERTS, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE]",
@@ -667,15 +696,15 @@ const struct option options_table[] = {
 		       "there; it gets no others. In the default, those after TZ are the usual "
 		       "ones for proxies and CA certificates; if a proxy URL contains a password, "
 		       "the server gets it too."),
-	OPTION("servers.NAME.cwd", TEXT, SERVER(cwd), .form = form_without_claims,
+	OPTION("servers.NAME.cwd", TEXT, SERVER(cwd), .form = form_without_claims, FOR_COMMAND,
 	       .example = "/var/lib/mcpgated/demo", .otherwise = "the daemon's",
 	       .help = "The working directory it is started in."),
 	OPTION("servers.NAME.user", TEXT, SERVER(user), .example = "mcp-demo",
 	       .otherwise = "the daemon's",
 	       .help = "The user it runs as, with that user's groups. Requires root. HOME is set "
 		       "to that user's home directory unless env sets it."),
-	OPTION("servers.NAME.umask", TEXT, SERVER(umask), .form = form_umask, .example = "\"0077\"",
-	       .otherwise = "the daemon's", .help = "Its umask, in octal."),
+	OPTION("servers.NAME.umask", TEXT, SERVER(umask), .form = form_umask, FOR_COMMAND,
+	       .example = "\"0077\"", .otherwise = "the daemon's", .help = "Its umask, in octal."),
 	OPTION("servers.NAME.path", SLICE, SERVER(endpoint.path), .form = form_path,
 	       .example = "/demo/mcp", .otherwise = "/NAME/mcp",
 	       .help = "Where clients find it. HTTP+SSE is next to it: /demo/sse and "
@@ -1100,7 +1129,7 @@ const struct option options_table[] = {
 	       .form = form_resource, .example = "[\"file:///srv/private/*\"]",
 	       .help = "Exceptions to allow: deny wins."),
 
-	SECTION("servers.NAME.sandbox",
+	SECTION("servers.NAME.sandbox", FOR_COMMAND,
 		.help = "What it, and everything it starts, can reach. See mcpgated.yaml(5), "
 			"Sandbox."),
 	OPTION("servers.NAME.sandbox.mode", ENUM, SERVER(sandbox), .def = "off",

@@ -109,6 +109,8 @@ struct option {
 	enum option_list list; /* of the records */
 	enum option_reader reader;
 	bool is_required;
+	const char *or_key;  /* of a server: this key or that one is required; NULL: neither */
+	bool is_for_command; /* of a server: it means nothing for one behind a URL */
 	bool is_rule; /* of a server: a reload applies it at once, also to running processes */
 };
 

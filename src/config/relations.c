@@ -219,12 +219,29 @@ static void check_required(const struct walk *walk, const struct record *record,
 			   const struct option *option)
 {
 	const struct tree *value = find_given(record, option);
+	const char *or_key = option->or_key;
 
+	if (or_key != NULL && tree_find(record->own, or_key) != NULL)
+		return;
 	if (value == NULL && (record->at->kind == TREE_MAP || tree_is_null(record->at)))
-		problem_add_at(walk->problems, record->at, "the key '%s' is missing",
-			       table_key(option));
+		problem_add_at(walk->problems, record->at, "the key '%s'%s%s%s is missing",
+			       table_key(option), or_key != NULL ? " or '" : "",
+			       or_key != NULL ? or_key : "", or_key != NULL ? "'" : "");
 	else if (value != NULL && value->kind == TREE_LIST && value->count == 0)
 		problem_add_at(walk->problems, value, "must not be empty");
+}
+
+/* What `defaults` says of programs is not meant for it: table_defaults_of. */
+static void check_for_command(const struct walk *walk, const struct record *record,
+			      const struct option *option)
+{
+	const struct tree *value = tree_find_way(record->own, way_of(record, option));
+	const struct config_server *server = record->base;
+
+	CHECK(strcmp(record->path, OPTIONS_SERVER) == 0);
+	if (server->url != NULL && value != NULL)
+		problem_add_at(walk->problems, value,
+			       "is for a server with a 'command', and this one has a 'url'");
 }
 
 static void check_level(const struct walk *walk, const struct record *record, const char *level);
@@ -256,8 +273,10 @@ static void check_level(const struct walk *walk, const struct record *record, co
 	const struct option *option = NULL;
 
 	while ((option = table_next(level, option)) != NULL) {
-		if (option->is_required)
+		if (option->is_required || option->or_key != NULL)
 			check_required(walk, record, option);
+		if (option->is_for_command)
+			check_for_command(walk, record, option);
 		for (const struct option_relation *r = option->relations;
 		     r != NULL && r->kind != RELATION_NONE; r++)
 			check_relation(walk, record, level, option, r);
@@ -280,9 +299,12 @@ void relations_check(const struct config *config, const struct tree *root,
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 		const struct tree *at = tree_find(servers, server->conf.name);
+		struct tree usual;
 		const struct record record = { OPTIONS_SERVER, server, at, at,
-					       tree_find(root, "defaults") };
+					       table_defaults_of(at, tree_find(root, "defaults"),
+								 &usual) };
 
 		check_level(&walk, &record, record.path);
+		table_defaults_end(&usual);
 	}
 }

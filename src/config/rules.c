@@ -457,11 +457,25 @@ static void check_tool_limits(const struct config_server *server, const struct t
 				       "limits nothing: it has neither 'calls' nor 'concurrency'");
 }
 
+/* A secret would be read by who is between. */
+static void check_url(const struct config_server *server, const struct tree *at,
+		      struct config_problems *problems)
+{
+	struct url url;
+
+	if (server->url != NULL && url_parse(slice_str(server->url), &url) == 0 &&
+	    !url_is_https(&url) && !url_is_loopback(&url) && !server->allow_private)
+		problem_add_at(problems, tree_below(at, "url"),
+			       "goes to another machine without TLS: use https, or, within a "
+			       "private network, set 'allow_private: true'");
+}
+
 /* A process that many share, or callers who show no token, have no one whose claims these could be. AUTH-DWN-02 */
 static void check_claims(const struct config *config, const struct config_server *server,
 			 const struct tree *root, struct config_problems *problems)
 {
-	const struct tree *at = problem_place(server_place(root, server), "env");
+	const struct tree *at =
+		problem_place(server_place(root, server), server->url != NULL ? "headers" : "env");
 	enum authorization_mode mode = config->frontend.authorization.mode;
 	const struct slices *claims = &server->conf.claims;
 
@@ -749,8 +763,9 @@ static void warn_of_pin(const struct config_server *server, const struct tree *a
 	if (has_claims && server->conf.pin == PIN_ENFORCE)
 		problem_add_at(
 			warnings, tree_below(at, "pin"),
-			"env has claims: if the definitions differ between callers, those of the "
-			"first are approved and the others' are withheld");
+			"%s has claims: if the definitions differ between callers, those of the "
+			"first are approved and the others' are withheld",
+			server->url != NULL ? "headers" : "env");
 }
 
 /* A token in env that says when it ends: who is shown it would refuse the server. */
@@ -773,7 +788,9 @@ static void warn_of_expired(const struct config_server *server, const struct tre
 		if (end_s <= 0 || (uint64_t)end_s > now_s)
 			continue;
 		quantity_format_date((uint64_t)end_s * 1000, text);
-		problem_add_at(warnings, tree_below(tree_below(at, "env"), pair->name),
+		problem_add_at(warnings,
+			       tree_below(tree_below(at, server->url != NULL ? "headers" : "env"),
+					  pair->name),
 			       "is a token (JWT) that expired on %s", text);
 	}
 }
@@ -867,6 +884,7 @@ void rules_check(const struct config *config, const struct tree *root,
 		const struct tree *at = server_place(root, server);
 
 		check_name(server, at, problems);
+		check_url(server, at, problems);
 		check_timeouts(server, at, problems);
 		check_tool_limits(server, at, problems);
 		check_claims(config, server, root, problems);

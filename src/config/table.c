@@ -331,6 +331,32 @@ void table_set_defaults(const char *level, void *base)
 	}
 }
 
+const struct tree *table_defaults_of(const struct tree *own, const struct tree *defaults,
+				     struct tree *room)
+{
+	*room = (struct tree){ .kind = TREE_MAP };
+	if (defaults == NULL || defaults->kind != TREE_MAP || tree_find(own, "url") == NULL)
+		return defaults;
+	/* A map that has the same members, but for some. */
+	*room = *defaults;
+	room->by_key = (struct map){ 0 };
+	room->count = 0;
+	room->items = mem_zalloc((defaults->count + 1) * sizeof(*room->items));
+	for (size_t i = 0; i < defaults->count; i++) {
+		const struct option *option = table_find(OPTIONS_SERVER, defaults->items[i]->key);
+
+		if (option == NULL || !option->is_for_command)
+			room->items[room->count++] = defaults->items[i];
+	}
+	return room;
+}
+
+void table_defaults_end(struct tree *room)
+{
+	free(room->items);
+	room->items = NULL;
+}
+
 /* ---- freeing ---- */
 
 void table_free(const char *level, void *base)

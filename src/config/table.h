@@ -32,6 +32,14 @@ void table_set_defaults(const char *level, void *base);
  */
 void table_load(const struct types_context *context, const char *level, const struct tree *value,
 		void *base);
+/*
+ * What `defaults` (or NULL) says about the server `own`: all of it, except that what is for a
+ * command is left out for a server with a url. Valid until table_defaults_end(room), which must
+ * follow.
+ */
+const struct tree *table_defaults_of(const struct tree *own, const struct tree *defaults,
+				     struct tree *room);
+void table_defaults_end(struct tree *room);
 /* Frees the content of the fields. */
 void table_free(const char *level, void *base);
 

@@ -754,20 +754,25 @@ static void load_env(const struct types_context *context, const struct option *o
 {
 	struct config_pair pair;
 
-	(void)option;
 	if (!is_map(context, value, "{NAME: value}") || !are_few(context, value))
 		return;
-	for (size_t i = 0; i < value->count; i++)
-		if (load_pair(context, value->items[i], &pair))
-			*place_for_pair(base, pair.name) = pair;
+	for (size_t i = 0; i < value->count; i++) {
+		const struct tree *item = value->items[i];
+
+		if (!load_pair(context, item, &pair))
+			continue;
+		judge(context, option->name_form, item->key, item);
+		judge(context, option->form, pair.value, item);
+		*place_for_pair(base, pair.name) = pair;
+	}
 }
 
 static bool print_env(const struct option *option, const void *base, struct buf *out)
 {
 	const struct config_server *server = base;
 
-	(void)option;
-	if (server->env_count == 0)
+	/* `env` and `headers` are one: that of a program, and that of a URL. */
+	if (server->env_count == 0 || option->is_for_command != (server->url == NULL))
 		return false;
 	for (size_t i = 0; i < server->env_count; i++) {
 		const struct config_pair *pair = &server->env[i];

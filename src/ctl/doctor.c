@@ -409,7 +409,7 @@ static void explain_start(struct examination *e)
 	if (verdict->step == LAUNCH_CWD)
 		buf_printf(&text, " %s", e->server->cwd);
 	if (verdict->step == LAUNCH_EXEC)
-		buf_printf(&text, " '%s'", e->server->command);
+		buf_printf(&text, " '%s'", launch_program(e->server));
 	buf_printf(&text, ": %s", strerror(verdict->error));
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOENT) {
 		buf_append_str(&text, "; looked for");
@@ -420,7 +420,7 @@ static void explain_start(struct examination *e)
 				&text,
 				"; the file exists, so the interpreter in its first line (#!) does "
 				"not");
-		buf_append_str(&text, launch_hint(verdict, e->server->command));
+		buf_append_str(&text, launch_hint(verdict, launch_program(e->server)));
 	}
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOEXEC)
 		buf_append_str(&text, "; a script needs a first line like #!/bin/sh");

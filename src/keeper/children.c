@@ -240,7 +240,7 @@ static void row_signal(const struct row *row, int number)
 static void log_spawn_failed(struct children *children, const struct row *row,
 			     const struct launch_verdict *verdict)
 {
-	const char *command = children->config->servers[row->server].command;
+	const char *command = launch_program(&children->config->servers[row->server]);
 	struct launch_verdict *told = &starts_of(children, row->server)->failed;
 	char reason[160];
 

@@ -35,14 +35,15 @@
 #include "obs/log.h"
 
 #define SOCKET_TYPE 0xf /* without its flags */
+#define NAME_SERVER_PORT 53
 
 /* ---- user and rights ---- */
 
-static int drop_user(bool fetches, struct error *err)
+static int drop_user(const struct confinement *what, struct error *err)
 {
 	const struct passwd *user;
 
-	(void)fetches;
+	(void)what;
 	if (geteuid() != 0)
 		return error_set(err, ERROR_INVALID, "the daemon was not started as root");
 	user = getpwnam("mcpgated");
@@ -57,26 +58,26 @@ static int drop_user(bool fetches, struct error *err)
 	return 0;
 }
 
-static int drop_capabilities(bool fetches, struct error *err)
+static int drop_capabilities(const struct confinement *what, struct error *err)
 {
-	(void)fetches;
+	(void)what;
 	return capabilities_drop_all() == 0 ? 0 : error_set_errno(err, "capset");
 }
 
-static int forbid_new_privileges(bool fetches, struct error *err)
+static int forbid_new_privileges(const struct confinement *what, struct error *err)
 {
-	(void)fetches;
+	(void)what;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_set_errno(err, "prctl");
 	return 0;
 }
 
 /* Also keeps processes of the same user from reading its memory through /proc. */
-static int forbid_dumps(bool fetches, struct error *err)
+static int forbid_dumps(const struct confinement *what, struct error *err)
 {
 	struct rlimit none = { 0, 0 };
 
-	(void)fetches;
+	(void)what;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
 		return error_set_errno(err, "prctl or setrlimit");
 	return 0;
@@ -105,12 +106,23 @@ static void allow_resolving(int ruleset)
 	free(real);
 }
 
+/* That one, and that of name servers. */
+static int allow_port(int ruleset, uint16_t port, struct error *err)
+{
+	const uint16_t ports[] = { port, NAME_SERVER_PORT };
+
+	for (size_t i = 0; i < ARRAY_LEN(ports); i++)
+		if (landlock_allow_port(ruleset, ports[i], LANDLOCK_NET_CONNECT_TCP) < 0)
+			return error_set_errno(err, "landlock_add_rule");
+	return 0;
+}
+
 /* Refuses all rights that the kernel knows; only the resolver gets rules that grant some. */
-static int landlock(bool fetches, struct error *err)
+static int landlock(const struct confinement *what, struct error *err)
 {
 	const struct landlock_rights all = {
 		LANDLOCK_FS_ALL,
-		fetches ? LANDLOCK_NET_BIND_TCP : LANDLOCK_NET_ALL,
+		what->fetches && what->port == 0 ? LANDLOCK_NET_BIND_TCP : LANDLOCK_NET_ALL,
 		LANDLOCK_SCOPE_ALL,
 	};
 	int ruleset;
@@ -121,9 +133,11 @@ static int landlock(bool fetches, struct error *err)
 	ruleset = landlock_open(&all);
 	if (ruleset < 0)
 		return error_set_errno(err, "landlock_create_ruleset");
-	if (fetches)
+	if (what->fetches)
 		allow_resolving(ruleset);
-	if (landlock_enforce(ruleset) < 0)
+	if (landlock_version() >= LANDLOCK_VERSION_NET && what->port != 0)
+		result = allow_port(ruleset, what->port, err);
+	if (result == 0 && landlock_enforce(ruleset) < 0)
 		result = error_set_errno(err, "landlock_restrict_self");
 	close(ruleset);
 	return result;
@@ -389,14 +403,14 @@ static int load_filter(uint32_t action, int (*add_rules)(scmp_filter_ctx filter)
 	return result == 0 ? 0 : error_set_errno(err, "seccomp");
 }
 
-static int filter_system_calls(bool fetches, struct error *err)
+static int filter_system_calls(const struct confinement *what, struct error *err)
 {
 	const struct sigaction trap = { .sa_sigaction = on_forbidden, .sa_flags = SA_SIGINFO };
 
 	/* Nor has valgrind, whose own calls would be trapped. */
 	if (!syscall_filter_is_known())
 		return error_set(err, ERROR_SYSTEM, "this kernel has no seccomp(2)");
-	if (fetches)
+	if (what->fetches)
 		return load_filter(SCMP_ACT_ALLOW, forbid_known, err);
 	sigaction(SIGSYS, &trap, NULL);
 	return load_filter(SCMP_ACT_ALLOW, trap_never_with, err) == 0 ?
@@ -408,7 +422,7 @@ static int filter_system_calls(bool fetches, struct error *err)
 
 static const struct {
 	const char *name;
-	int (*apply)(bool fetches, struct error *err);
+	int (*apply)(const struct confinement *what, struct error *err);
 } measures[] = {
 	{ "user", drop_user },
 	{ "capabilities", drop_capabilities },
@@ -418,12 +432,12 @@ static const struct {
 	{ "seccomp", filter_system_calls },
 };
 
-void confine_apply(bool fetches)
+void confine_apply(const struct confinement *what)
 {
 	tzset(); /* the C library reads a file before it formats the first time, even of UTC */
 	for (size_t i = 0; i < ARRAY_LEN(measures); i++) {
 		struct error err = { ERROR_NONE, "" };
-		bool is_on = measures[i].apply(fetches, &err) == 0;
+		bool is_on = measures[i].apply(what, &err) == 0;
 
 		LOG(CONFINE, LOG_STR("measure", measures[i].name),
 		    LOG_STR("state", is_on ? "on" : err.text));

@@ -107,7 +107,7 @@ static int look_around(void)
 static char text[4096]; /* what it has logged */
 
 /* Runs `look` in a process confined so; its exit status. What it logs is in `text`. */
-static int confined(bool fetches, int (*look)(void))
+static int confined(struct confinement what, int (*look)(void))
 {
 	int status;
 	int fds[2];
@@ -118,7 +118,7 @@ static int confined(bool fetches, int (*look)(void))
 	pid = fork();
 	if (pid == 0) {
 		log_set(fds[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
-		confine_apply(fetches);
+		confine_apply(&what);
 		_exit(look());
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -138,9 +138,26 @@ static int confined(bool fetches, int (*look)(void))
 /* SEC-61, DEF-20, DEF-24 */
 static void who_fetches_may_connect_and_resolve(void **state)
 {
-	int seen = confined(true, look_around);
+	int seen = confined((struct confinement){ .fetches = true }, look_around);
 
 	assert_int_equal(seen, CONNECTS | RESOLVES | (landlock_version() >= 1 ? 0 : OPENS));
+}
+
+/* Only to its port: what listens at another one is out of reach. */
+static void who_has_one_port_connects_to_no_other(void **state)
+{
+	const uint16_t port = ntohs(address.sin_port);
+	int expected = landlock_version() >= LANDLOCK_VERSION_NET ? 0 : CONNECTS;
+	int opens = landlock_version() >= 1 ? 0 : OPENS;
+
+	(void)state;
+	assert_int_equal(confined((struct confinement){ .fetches = true, .port = port },
+				  look_around),
+			 CONNECTS | RESOLVES | opens);
+	assert_int_equal(confined((struct confinement){ .fetches = true,
+							.port = (uint16_t)(port ^ 1) },
+				  look_around),
+			 expected | RESOLVES | opens);
 }
 
 static const char *const read_by_resolvers[] = { "/etc/hosts", "/etc/nsswitch.conf" };
@@ -158,7 +175,7 @@ static void who_fetches_reads_what_resolving_needs(void **state)
 {
 	if (landlock_version() < 1)
 		skip();
-	assert_int_equal(confined(true, look_for_files), 0);
+	assert_int_equal(confined((struct confinement){ .fetches = true }, look_for_files), 0);
 }
 
 /* Their arguments are such that without the filter the kernel says something else than EPERM. */
@@ -214,7 +231,7 @@ static int look_for_refusals(void)
 /* SEC-61: it does nothing to other processes, executes nothing, and locks no pipe. */
 static void who_fetches_does_nothing_else(void **state)
 {
-	int at = confined(true, look_for_refusals);
+	int at = confined((struct confinement){ .fetches = true }, look_for_refusals);
 
 	if (at > 0)
 		fail_msg("system call %ld is let through", refused[at - 1].number);
@@ -223,7 +240,7 @@ static void who_fetches_does_nothing_else(void **state)
 /* It does not get beyond the first call. */
 static void who_does_not_may_neither(void **state)
 {
-	confined(false, look_around);
+	confined((struct confinement){ .fetches = false }, look_around);
 	assert_non_null(strstr(text, " gateway_forbidden call=socket number="));
 }
 
@@ -247,7 +264,7 @@ static int look_at_dumps(void)
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return 2;
 	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
-	confine_apply(true);
+	confine_apply(&(struct confinement){ .fetches = true });
 	if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0)
 		return 3;
 	return getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max == 0 ? 0 : 4;
@@ -314,7 +331,9 @@ static void rights_of_the_unit_are_given_up(void **state)
 	if (pid == 0) {
 		if (become_privileged_user() < 0 || !has_capabilities())
 			_exit(9);
-		_exit(confined(true, look_for_capabilities) != 0            ? 1 :
+		_exit(confined((struct confinement){ .fetches = true }, look_for_capabilities) !=
+				      0 ?
+			      1 :
 		      strstr(text, "measure=capabilities state=on") == NULL ? 2 :
 		      strstr(text, "measure=user state=\"the daemon was not started as root\"") ==
 				      NULL ?
@@ -341,7 +360,7 @@ static void user_and_groups_are_given_up(void **state)
 	if (pid == 0) {
 		if (setgroups(ARRAY_LEN(groups), groups) < 0)
 			_exit(9);
-		_exit(confined(true, look_for_groups));
+		_exit(confined((struct confinement){ .fetches = true }, look_for_groups));
 	}
 	assert_int_equal(exit_of(pid), 0);
 }
@@ -360,6 +379,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_fetches_may_connect_and_resolve),
+		cmocka_unit_test(who_has_one_port_connects_to_no_other),
 		cmocka_unit_test(who_fetches_reads_what_resolving_needs),
 		cmocka_unit_test(who_fetches_does_nothing_else),
 		cmocka_unit_test(who_does_not_may_neither),

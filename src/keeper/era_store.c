@@ -76,7 +76,7 @@ void program_digest_make(const struct launch_spec *spec, struct program_digest *
 
 	_Static_assert(sizeof(digest_r->bytes) == SHA256_DIGEST_LENGTH, "it is SHA-256");
 	append_text(&text, slice_str(server->conf.name));
-	append_text(&text, slice_str(server->command));
+	append_text(&text, slice_or_empty(server->command));
 	for (size_t i = 0; i < server->args.count; i++)
 		append_text(&text, server->args.items[i]);
 	if (server->cwd != NULL)

@@ -105,5 +105,5 @@ void gateway_entry(struct gateway_entry *entry_r)
 	/* Asks the kernel what it may not be asked afterwards. */
 	entry_r->landlock = landlock_version();
 	sandbox_describe_all(entry_r->config, entry_r->landlock);
-	program_entry_confine(&entry, false);
+	program_entry_confine(&entry, &(struct confinement){ .fetches = false });
 }

@@ -265,7 +265,7 @@ void kernel_features_check_commands(const struct config *config, const struct tr
 	int result;
 
 	for (size_t i = 0; i < config->server_count; i++)
-		if (config->servers[i].command == NULL)
+		if (launch_program(&config->servers[i]) == NULL)
 			return; /* that has been told, and nothing could be started */
 	/* It fails for a user who is not there; the rest has been prepared. */
 	result = launch_init(&launch, config, config->server_count, &err);
@@ -273,7 +273,7 @@ void kernel_features_check_commands(const struct config *config, const struct tr
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct check check = { config, &config->servers[i], root, list };
 
-		if (check.server->enabled)
+		if (check.server->enabled && check.server->command != NULL)
 			check_command(&check, &launch.specs[i]);
 	}
 	launch_fini(&launch);
@@ -281,7 +281,7 @@ void kernel_features_check_commands(const struct config *config, const struct tr
 
 bool kernel_features_is_root(const struct config_server *server)
 {
-	return server->user == NULL && geteuid() == 0;
+	return server->user == NULL && server->url == NULL && geteuid() == 0;
 }
 
 bool kernel_features_reaches_gateway(const struct config *config,

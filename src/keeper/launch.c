@@ -29,6 +29,7 @@
 #include "keeper/cgroups.h"
 #include "keeper/descriptors.h"
 #include "keeper/new_process.h"
+#include "keeper/programs.h"
 #include "keeper/sandbox.h"
 #include "keeper/syscall_filter.h"
 #include "obs/log.h"
@@ -167,6 +168,8 @@ void claims_free_env(char **envp, char **made)
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
 #define PIPE_BYTES (256 * 1024)
 #define VERDICT_FD 3
+#define REMOTE_PROGRAM "mcpgated-remote"
+#define REMOTE_ARGUMENTS 8
 
 /* Variables of the service manager, which are for the daemon alone: SEC-60. */
 static const struct slice not_inherited[] = {
@@ -229,6 +232,36 @@ static char **make_env(const struct config_server *server, const char *home)
 	}
 	CHECK(count < room);
 	return envp;
+}
+
+/* The whole environment of mcpgated-remote is header fields. */
+static char **make_fields(const struct config_server *server)
+{
+	char **envp = mem_zalloc((server->env_count + 1) * sizeof(*envp));
+
+	for (size_t i = 0; i < server->env_count; i++)
+		envp[i] = mem_printf("%s=%s", server->env[i].name, server->env[i].value);
+	return envp;
+}
+
+static const char **make_remote_argv(const struct launch_spec *spec)
+{
+	const struct config_server *server = spec->server;
+	const char **argv = mem_zalloc(REMOTE_ARGUMENTS * sizeof(*argv));
+	size_t count = 0;
+
+	argv[count++] = REMOTE_PROGRAM;
+	argv[count++] = "--message-bytes";
+	argv[count++] = spec->message_bytes;
+	if (server->allow_private)
+		argv[count++] = "--allow-private";
+	if (server->ca_file != NULL) {
+		argv[count++] = "--ca";
+		argv[count++] = server->ca_file;
+	}
+	argv[count++] = server->url;
+	CHECK(count < REMOTE_ARGUMENTS);
+	return argv;
 }
 
 static const char **make_argv(const struct config_server *server)
@@ -318,16 +351,29 @@ static int prepare(struct launch *launch, struct launch_spec *spec, struct error
 	const char *home;
 	int result = find_user(spec, &home, err);
 
-	CHECK(spec->envp == NULL && server->command != NULL);
-	spec->envp = make_env(server, home);
-	spec->argv = make_argv(server);
-	spec->candidates = make_candidates(server->command, spec->envp);
+	CHECK(spec->envp == NULL && launch_program(server) != NULL);
+	if (server->url != NULL) {
+		spec->envp = make_fields(server);
+		snprintf(spec->message_bytes, sizeof(spec->message_bytes), "%zu",
+			 server->conf.line_max);
+		spec->argv = make_remote_argv(spec);
+		spec->candidates = programs_find(REMOTE_PROGRAM);
+	} else {
+		spec->envp = make_env(server, home);
+		spec->argv = make_argv(server);
+		spec->candidates = make_candidates(server->command, spec->envp);
+	}
 	spec->open_files = launch->open_files;
 	if (server->open_files > 0)
 		spec->open_files = (struct rlimit){ server->open_files, server->open_files };
 	if (spec->has_user)
 		find_groups(spec);
 	return result;
+}
+
+const char *launch_program(const struct config_server *server)
+{
+	return server->url != NULL ? REMOTE_PROGRAM : server->command;
 }
 
 int launch_init(struct launch *launch, const struct config *config, size_t room, struct error *err)
@@ -342,7 +388,7 @@ int launch_init(struct launch *launch, const struct config *config, size_t room,
 		launch->open_files = (struct rlimit){ 1024, 1024 };
 	for (size_t i = 0; i < config->server_count; i++) {
 		launch->specs[i].server = &config->servers[i];
-		if (config->servers[i].command != NULL &&
+		if (launch_program(&config->servers[i]) != NULL &&
 		    prepare(launch, &launch->specs[i], err) < 0)
 			result = -1;
 	}
@@ -382,7 +428,7 @@ int launch_renew(struct launch *launch, size_t server, struct error *err)
 	CHECK(server < launch->config->server_count);
 	forget(spec);
 	spec->server = &launch->config->servers[server];
-	return spec->server->command != NULL ? prepare(launch, spec, err) : 0;
+	return launch_program(spec->server) != NULL ? prepare(launch, spec, err) : 0;
 }
 
 void launch_raise_limits(struct launch *launch)

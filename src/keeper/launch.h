@@ -23,6 +23,7 @@ struct launch_spec {
 	char **candidates; /* paths to execute: the first one that exists */
 	const char **argv; /* the strings belong to the configuration */
 	char **envp;
+	char message_bytes[24]; /* an argument of mcpgated-remote */
 	const struct config_server *server;
 	bool has_user; /* uid, gid and groups are set */
 	uid_t uid;
@@ -63,6 +64,11 @@ struct launched {
 	int verdict_fd; /* non-blocking: a struct launch_verdict, or EOF if exec succeeded */
 };
 
+/*
+ * The program that is started: the command, or mcpgated-remote for a url. NULL: it has neither,
+ * which a configuration without problems does not have.
+ */
+const char *launch_program(const struct config_server *server);
 /*
  * Prepares all servers; fails if a server's configured user does not exist. The configuration is
  * borrowed as long as launch is used, and may grow to `room` servers meanwhile. launch_fini must

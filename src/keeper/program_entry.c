@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "keeper/confine.h"
 #include "obs/log.h"
 
 /* The kernel ends this process with the keeper. */
@@ -65,8 +64,8 @@ void program_entry_begin(struct program_entry *entry_r, const char *program, con
 	log_shows_payloads = entry_r->config->log_payloads;
 }
 
-void program_entry_confine(const struct program_entry *entry, bool fetches)
+void program_entry_confine(const struct program_entry *entry, const struct confinement *what)
 {
-	confine_apply(fetches);
+	confine_apply(what);
 	die_with_keeper(entry->keeper); /* a change of the user has cleared it */
 }

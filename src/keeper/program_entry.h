@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "config/config.h"
+#include "keeper/confine.h"
 
 struct program_entry {
 	pid_t keeper;
@@ -27,6 +28,6 @@ struct program_entry {
 void program_entry_begin(struct program_entry *entry_r, const char *program, const char *comm,
 			 const char *process, int log_fd, int config_fd);
 /* Calls confine_apply; afterwards the process still ends with the keeper. */
-void program_entry_confine(const struct program_entry *entry, bool fetches);
+void program_entry_confine(const struct program_entry *entry, const struct confinement *what);
 
 #endif

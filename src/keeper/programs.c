@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "keeper/descriptors.h"
 #include "keeper/new_process.h"
 
@@ -71,6 +72,19 @@ int programs_open(struct programs *programs_r, struct error *err)
 		}
 	}
 	return 0;
+}
+
+char **programs_find(const char *name)
+{
+	char beside[PATH_MAX];
+	char **paths = mem_zalloc(3 * sizeof(*paths));
+	size_t count = 0;
+
+	find_own_directory(beside);
+	if (beside[0] != '\0')
+		paths[count++] = mem_printf("%s/%s", beside, name);
+	paths[count++] = mem_printf("%s/%s", LIBEXECDIR, name);
+	return paths;
 }
 
 void programs_close(struct programs *programs)

@@ -24,6 +24,12 @@ struct programs {
  * 0, or -1 with nothing open, and err says what is missing and where.
  */
 int programs_open(struct programs *programs_r, struct error *err) must_check;
+/*
+ * Where a program of ours may be that is started by its path, as those of servers are: next to the
+ * running program, and in libexecdir/mcpgated. A list that ends with NULL; the caller frees the
+ * texts and the list.
+ */
+char **programs_find(const char *name) must_check;
 void programs_close(struct programs *programs);
 /*
  * Starts the program in a session of its own, without a terminal: with fds[i] as descriptor i (-1:

@@ -268,7 +268,7 @@ class Daemon:
     def configuration(self):
         servers = {}
         for name, spec in self.servers.items():
-            spec = spec if "script" in spec or "command" in spec else {"script": spec}
+            spec = spec if {"script", "command", "url"} & spec.keys() else {"script": spec}
             spec = dict(spec)
             if "script" in spec:
                 argv = child_argv(spec.pop("script"), name, self.records)

@@ -28,7 +28,7 @@ TABLE = {
         "warning: 8:5: mcpServers.搜索: is served as 'server-2'",
         'warning: 8:91: mcpServers.搜索.args: a value that is not a string is passed on as it is written',
         'warning: 8:95: mcpServers.搜索.registryUrl: is unknown and ignored; the known ones are command, args, env, cwd, disabled and enabled',
-        'warning: 9:5: mcpServers.远程: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
+        "warning: 9:5: mcpServers.远程: is served as 'server-3'",
     ], ['enabled: false', 'env: {PORT: "8080", DEBUG: "false"}', 'args: [search-server, "3"]']),
     "claude-code-home.json": (0, [
         "warning: 8:9: projects./srv/shop.mcpServers.search: left out: another entry is already served as 'search'",
@@ -36,8 +36,7 @@ TABLE = {
     ], ['command: search-server', 'command: db-server', 'cwd: /srv/shop', 'enabled: false']),
     "claude-code.json": (0, [
         "warning: 8:18: mcpServers.api.env: '${IMPORT_UNSET}' is passed on unchanged: no such variable is set here",
-        'warning: 12:5: mcpServers.tracker: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
-    ], ['command: /usr/bin/api-server', 'args: ["--url", "https://api.example", "--level", info]', 'env: {CACHE: "${IMPORT_UNSET}", AUTHORIZATION: "***"}']),
+    ], ['url: "https://api.example/mcp"', 'headers: {Authorization: "***"}', 'command: /usr/bin/api-server', 'args: ["--url", "https://api.example", "--level", info]', 'env: {CACHE: "${IMPORT_UNSET}", AUTHORIZATION: "***"}']),
     "claude-desktop.json": (0, [
         "warning: 8:5: mcpServers.My Notes: is served as 'my-notes'",
     ], ['  filesystem:', 'args: ["-y", "@modelcontextprotocol/server-filesystem", /srv/files]', '  my-notes:', 'env: {NOTES_DIR: /srv/notes}']),
@@ -47,17 +46,14 @@ TABLE = {
     ], ['  "on":', '  "off":']),
     "comments.json": (0, [
         'warning: 3:5: mcpServers._comment: left out: it is not an object',
-        'warning: 4:5: mcpServers.//: left out: it has no command; only servers that are started here, by a command, can be served',
+        'warning: 4:5: mcpServers.//: left out: it has neither of them; only servers with a command or a URL can be served',
         'warning: 5:56: mcpServers.one.//: is unknown and ignored; the known ones are command, args, env, cwd, disabled and enabled',
         "warning: 5:97: mcpServers.one.env: '' cannot be the name of a variable, and is ignored",
     ], ['  one:', '  two:']),
     "codex.toml": (2, [
         ' TOML, which Codex uses, cannot be imported; convert it to JSON and import that: python3 -c \'import json, sys, tomllib; json.dump({"mcp_servers": tomllib.load(sys.stdin.buffer)["mcp_servers"]}, sys.stdout)\' <codex.toml >codex.json',
     ], []),
-    "cursor-remote.json": (2, [
-        ' no entry can be served; at least one must have a command, to be started here',
-        'warning: 3:5: mcpServers.far: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
-    ], []),
+    "cursor-remote.json": (0, [], ['url: "https://far.example/mcp"', 'headers: {X: "y"}']),
     "cursor.json": (0, [
         "warning: 5:16: mcpServers.local.args: '${workspaceFolder}' is passed on unchanged: no folder is open here; write a path instead",
         'warning: 6:7: mcpServers.local.envFile: is not imported: the file is not read; put its variables into env',
@@ -70,8 +66,8 @@ TABLE = {
         "warning: 8:31: mcpServers.python.env: '$DB_URL' is passed on unchanged: to use a variable's value, write ${NAME}",
         'warning: 9:7: mcpServers.python.timeout: is not imported: in a configuration file, use request_timeout and start.timeout of the server',
         'warning: 11:7: mcpServers.python.includeTools: is not imported: in a configuration file, use tools.allow and tools.deny of the server',
-        'warning: 13:5: mcpServers.stream: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
-        'warning: 14:5: mcpServers.sse: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
+        'warning: 13:5: mcpServers.stream: goes to another machine without TLS; the entry is left out',
+        'warning: 14:5: mcpServers.sse: goes to another machine without TLS; the entry is left out',
     ], ['cwd: /srv/python', 'env: {DATABASE_URL: "$DB_URL", KEY: "***"}']),
     "missing-comma.json": (2, [
         "4:7: not valid JSON: '}' expected",
@@ -86,7 +82,7 @@ TABLE = {
         '4:7: not valid JSON: duplicate object key',
     ], []),
     "types.json": (2, [
-        ' no entry can be served; at least one must have a command, to be started here',
+        ' no entry can be served; at least one must have a command or a URL',
         'warning: 3:35: mcpServers.a.args: must be an array of strings; the entry is left out',
         'warning: 5:18: mcpServers.b.command: must be a string; the entry is left out',
         'warning: 10:39: mcpServers.c.disabled: must be true or false; the entry is left out',
@@ -98,13 +94,11 @@ TABLE = {
         "warning: 13:26: servers.perplexity.env: '${input:key}' is passed on unchanged: there is nobody to ask for it; write ${NAME} instead, and set the variable NAME for mcpgated",
         'warning: 14:7: servers.perplexity.envFile: is not imported: the file is not read; put its variables into env',
         'warning: 16:7: servers.perplexity.sandboxEnabled: is not imported: in a configuration file, use sandbox of the server',
-        'warning: 18:5: servers.github: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
     ], ['args: ["-y", server-perplexity, ",]"]']),
     "windows.json": (0, [
         "warning: 3:36: mcpServers.win.cwd: '${config:x}' is passed on unchanged: it is not expanded here",
     ], ['cwd: "${config:x}"']),
     "windsurf.json": (0, [
-        'warning: 3:5: mcpServers.remote: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
         "warning: 7:31: mcpServers.github.env: '${file:~/.github-token}' is passed on unchanged: the file is not read; a configuration file can do that: env: {NAME: {file: PATH}}, see mcpgated.yaml(5)",
         'warning: 8:7: mcpServers.github.disabledTools: is not imported: in a configuration file, use tools.allow and tools.deny of the server',
     ], ['env: {GITHUB_TOKEN: "***", HOST: "***"}']),
@@ -114,15 +108,14 @@ TABLE = {
     ], ['command: /usr/bin/old-server', 'args: [run]', 'env: {A: b}']),
     "zed.json": (0, [
         'warning: 12:44: context_servers.off.enabled: is disabled in that file, so it is not served',
-        'warning: 13:5: context_servers.postgres: left out: an editor extension starts it; only servers that are started here, by a command, can be served',
-        'warning: 17:5: context_servers.far: left out: it is reached by a URL; only servers that are started here, by a command, can be served',
+        'warning: 13:5: context_servers.postgres: left out: an editor extension starts it; only servers with a command or a URL can be served',
     ], ['command: some-command', 'args: [a, b]']),
 }
 CODEX_SAYS = [
     "warning: mcp_servers.docs.startup_timeout_sec: is not imported: in a configuration file, use request_timeout and start.timeout of the server",
     "warning: mcp_servers.docs.enabled_tools: is not imported: in a configuration file, use tools.allow and tools.deny of the server",
     "warning: mcp_servers.off.enabled: is disabled in that file, so it is not served",
-    "warning: mcp_servers.far: left out: it is reached by a URL; only servers that are started here, by a command, can be served",
+    "warning: mcp_servers.far.bearer_token_env_var: is not imported: the gateway signs in nowhere; put a token into headers",
 ]
 
 

@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers behind a URL (servers.NAME.url): each process is an mcpgated-remote, and what it talks to may be anything."""
+import contextlib
+import http.server
+import json
+import os
+import socket
+import threading
+
+import mcp
+from c50_config import Files, program, refused
+from c80_stateless import JSON
+from c80_stateless import ask as ask_modern
+from harness import case, eq, ok, wait_for
+
+ANSWER = {"protocolVersion": mcp.D, "capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "f", "version": "1"}}
+
+
+class Fake(http.server.ThreadingHTTPServer):
+    """An HTTP server whose answers a case writes: `serve(request, message)` gets the handler and the JSON of a POST, or None."""
+    daemon_threads = True
+
+    def __init__(self, serve):
+        fake = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def handle_any(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                fake.requests.append((self.command, dict(self.headers), body))
+                serve(self, json.loads(body) if body else None)
+
+            do_GET = do_POST = do_DELETE = handle_any
+
+            def log_message(self, *args):
+                pass
+
+            def json(self, message, status=200, **headers):
+                self.whole(status, json.dumps(message).encode(), content_type="application/json", **headers)
+
+            def result(self, request, result, **headers):
+                self.json({"jsonrpc": "2.0", "id": request["id"], "result": result}, **headers)
+
+            def whole(self, status, body=b"", **headers):
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name.replace("_", "-"), value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def events(self, *lines, **headers):
+                """Begins a stream, and ends the connection after these lines."""
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Connection", "close")
+                for name, value in headers.items():
+                    self.send_header(name.replace("_", "-"), value)
+                self.end_headers()
+                self.say(*lines)
+                self.close_connection = True
+
+            def say(self, *lines):
+                self.wfile.write("".join(line + "\n" for line in lines).encode())
+                self.wfile.flush()
+
+            def greet(self, message):
+                """What every session begins with; True: it was that."""
+                if message is None or message.get("method") not in ("initialize", "notifications/initialized"):
+                    return False
+                if message["method"] == "initialize":
+                    self.result(message, dict(ANSWER, protocolVersion=message["params"]["protocolVersion"]), mcp_session_id="s1")
+                else:
+                    self.whole(202)
+                return True
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.requests = []
+        self.url = "http://127.0.0.1:%d/mcp" % self.server_port
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def sent(self, verb):
+        return [(headers, body) for command, headers, body in list(self.requests) if command == verb]
+
+
+@contextlib.contextmanager
+def fake(serve):
+    server = Fake(serve)
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def text_of(message):
+    return message["result"]["content"][0]["text"]
+
+
+def behind(t, url, config=None, **more):
+    """A daemon whose server is behind that URL."""
+    t.daemon = t.start({"main": dict({"url": url}, **more)}, config)
+    return t.daemon
+
+
+def chain(t, script=None, isolation="session", **more):
+    """A daemon whose server is that of another daemon."""
+    inner = t.start({"main": dict({"script": script or {}, "isolation": isolation}, **more)})
+    return inner, behind(t, inner.endpoints["main"], isolation=isolation)
+
+
+def first_answer(t):
+    """Of a client that initializes."""
+    return t.conn().request("POST", "/main/mcp", [JSON, ("Accept", mcp.BOTH)], mcp.encode(mcp.initialize()))
+
+
+def good(text):
+    files = Files(text)
+    done = program("-t", "-c", files.path)
+    eq(done.returncode, 0, done.stdout + done.stderr)
+
+
+# ---- what a server of ours is, it is through a URL ----
+
+def through_a_url(isolation):
+    def run(t):
+        inner, _ = chain(t, isolation=isolation)
+        for version in (mcp.B, mcp.C, mcp.D):
+            s = t.session("main", version)
+            eq(s.echo("a\u2028\u00e4"), "a\u2028\u00e4")
+            e = s.start_do(["progress", 1], ["progress", 2], ["text", "x"], token="p")
+            eq([e.next()["params"]["progress"] for _ in range(2)], [1, 2])
+            eq(text_of(e.final()), "x")
+            eq(len(s.ask("tools/list")["result"]["tools"]) > 0, True)
+        if isolation == "session":
+            ok(len(inner.children()) >= 3, "a process for each session behind it")
+    run.__name__, run.__module__ = "a_call_goes_through_a_url_" + isolation, __name__
+    run.__doc__ = "BACK-URL-01: calls, progress and lists of every revision, over Streamable HTTP."
+    case(daemon=False, deadline=30)(run)
+
+
+for kind in ("session", "shared"):
+    through_a_url(kind)
+
+
+@case(daemon=False, deadline=30)
+def questions_and_changes_go_through_a_url(t):
+    """BACK-URL-01: what a server asks comes on the stream of its request, what concerns none on that of the session."""
+    chain(t)
+    s = t.session("main", mcp.D, {"sampling": {}})
+    stream = s.get()
+    e = s.start_do(["ask", "q", "sampling/createMessage", {"messages": [], "maxTokens": 5}], ["asked"])
+    question = e.next()
+    eq(question["method"], "sampling/createMessage")
+    s.respond(question["id"], {"role": "assistant", "content": {"type": "text", "text": "yes"}, "model": "m"})
+    ok("yes" in json.dumps(e.final()), "the answer")
+    s.do(["notify", "notifications/tools/list_changed"], ["text", "x"])
+    eq(stream.next()["method"], "notifications/tools/list_changed")
+
+
+@case(daemon=False, deadline=30)
+def a_cancelled_call_is_cancelled_behind_the_url(t):
+    """BACK-URL-01: notifications/cancelled reaches the server; the session goes on."""
+    inner, _ = chain(t)
+    s = t.session("main")
+    pid = inner.children()[0]
+    request_id = s.new_id()
+    params = s.do_params([["progress", 1], ["sleep", 30], ["text", "x"]], token="p")
+    s.start("tools/call", params, request_id=request_id).next()
+    s.cancel(request_id)
+    wait_for(lambda: any(m.get("method") == "notifications/cancelled" for m in inner.messages(pid)), 10, "the cancellation")
+    eq(s.echo("on"), "on")
+
+
+@case(daemon=False, deadline=30)
+def a_modern_server_behind_a_url(t):
+    """BACK-URL-02: each request has its headers; both eras of clients are served."""
+    inner, outer = chain(t, {"era": "modern"}, "shared", era="modern")
+    s = t.session("main")
+    eq(s.echo("legacy"), "legacy")
+    status, found = ask_modern(t, "main", "tools/call", {"name": "echo", "arguments": {"text": "modern"}})
+    eq((status, text_of(found[-1])), (200, "modern"))
+
+
+@case(daemon=False, deadline=30)
+def the_end_of_a_session_is_told(t):
+    """BACK-URL-03: DELETE, with the session's id."""
+    inner, _ = chain(t)
+    s = t.session("main")
+    s.echo("x")
+    pid = inner.children()[0]
+    eq(s.delete().status, 204)
+    wait_for(lambda: pid not in inner.children(), 10, "the end of its process")
+
+
+# ---- what is sent ----
+
+@case(daemon=False, deadline=30)
+def only_the_headers_of_the_configuration_are_sent(t):
+    """BACK-URL-07: no header and no token of a client reaches the server; `headers` and their secrets do, again at each start."""
+    def serve(request, message):
+        if request.greet(message):
+            return
+        if message is None:
+            request.whole(405)
+        else:
+            request.result(message, {"content": [{"type": "text", "text": "x"}]})
+
+    path = os.path.join(t.directory(), "key")
+    with open(path, "w") as f:
+        f.write("Bearer one")
+    os.chmod(path, 0o600)
+    with fake(serve) as server:
+        behind(t, server.url, {"auth": {"mode": "token", "tokens": [{"name": "me", "sha256": SHA256_OF_SECRET}]}},
+               headers={"Authorization": {"file": path}, "X-Who": "u ${claim:sub}"})
+        s = t.session("main", token="secret")
+        eq(text_of(s.ask("tools/call", {"name": "t"}, extra=[("X-Mine", "m"), ("Cookie", "c")])), "x")
+        for verb, headers, body in server.requests:
+            eq(headers["Authorization"], "Bearer one")
+            eq(headers["X-Who"], "u me")
+            ok(headers["User-Agent"].startswith("mcpgated"), "who asks")
+            ok("secret" not in json.dumps(headers) + body.decode() and "X-Mine" not in headers and "Cookie" not in headers,
+               "of the client", headers)
+        eq(server.sent("POST")[0][0].get("Mcp-Session-Id"), None)
+        eq({h["Mcp-Session-Id"] for h, _ in server.sent("POST")[1:]}, {"s1"})
+        eq({h["MCP-Protocol-Version"] for h, _ in server.sent("POST")[1:]}, {json.loads(server.sent("POST")[0][1])["params"]
+                                                                            ["protocolVersion"]})
+
+
+SHA256_OF_SECRET = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
+
+
+# ---- cuts, and the end of what is behind ----
+
+@case(daemon=False, deadline=30)
+def a_cut_answer_is_resumed(t):
+    """BACK-URL-04: behind the last event, after `retry`; nothing is lost or told twice."""
+    def progress(request, n):
+        token = request["params"]["_meta"]["progressToken"]
+        return json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": n}})
+
+    asked = []
+
+    def serve(request, message):
+        if request.greet(message):
+            return
+        if message is not None:
+            asked.append(message)
+            request.events("retry: 20", "id: a1", "data:", "", "id: a2", "data: " + progress(message, 1), "", "id: a3", "data: {")
+        elif request.headers.get("Last-Event-ID") == "a2":
+            done = {"jsonrpc": "2.0", "id": asked[0]["id"], "result": {"content": [{"type": "text", "text": "x"}]}}
+            request.events("id: a3", "data: " + progress(asked[0], 2), "", "id: a4", "data: " + json.dumps(done), "")
+        else:
+            request.whole(405)
+
+    with fake(serve) as server:
+        behind(t, server.url)
+        s = t.session("main")
+        e = s.start_do(["text", "x"], token="p")
+        eq([e.next()["params"]["progress"] for _ in range(2)], [1, 2])
+        eq(text_of(e.final()), "x")
+        eq(len(asked), 1, "it was called once")
+
+
+@case(daemon=False, deadline=30)
+def a_cut_answer_without_an_id_fails(t):
+    """BACK-URL-04: the call ends with an error that says that it may have been executed."""
+    def serve(request, message):
+        if request.greet(message):
+            return
+        if message is None:
+            request.whole(405)
+        else:
+            request.events(": nothing", "")
+
+    with fake(serve) as server:
+        behind(t, server.url)
+        s = t.session("main")
+        ok("may have been executed" in s.ask("tools/call", {"name": "t"})["error"]["message"], "what happened")
+        eq(len([b for _, b in server.sent("POST") if b"tools/call" in b]), 1, "it was called once")
+
+
+@case(daemon=False, deadline=30)
+def a_lost_session_is_opened_again(t):
+    """BACK-URL-05: after 404 the client's session goes on, with a fresh one behind it and the same handshake."""
+    lost = []
+
+    def serve(request, message):
+        if request.greet(message):
+            return
+        if message is None:
+            request.whole(405 if request.command == "GET" else 200)
+        elif not lost:
+            lost.append(True)
+            request.whole(404)
+        else:
+            request.result(message, {"tools": []})
+
+    with fake(serve) as server:
+        behind(t, server.url)
+        s = t.session("main")
+        s.ask("tools/list")
+        eq(s.ask("tools/list")["result"]["tools"], [])
+        greetings = [json.loads(b)["params"] for _, b in server.sent("POST") if b"initialize\"" in b]
+        ok(len(greetings) >= 2 and greetings[0] == greetings[-1], "the same handshake", greetings)
+
+
+# ---- refusals ----
+
+@case(daemon=False, deadline=30)
+def a_refusal_names_the_server_and_is_no_401_of_ours(t):
+    """BACK-URL-06: 401 and 403 of the server, at any time, are errors of the call, which say what it asked for."""
+    status = [401]
+
+    def serve(request, message):
+        if request.greet(message):
+            return
+        if message is None:
+            request.whole(405)
+        else:
+            request.whole(status[0], b"no", WWW_Authenticate='Bearer scope="wiki:read"')
+
+    with fake(serve) as server:
+        behind(t, server.url)
+        s = t.session("main")
+        for status[0] in (401, 403):
+            e = s.start("tools/call", {"name": "t"})
+            message = e.final()["error"]["message"]
+            eq(e.status, 200)
+            for word in ("127.0.0.1", str(status[0]), "headers", 'scope="wiki:read"'):
+                ok(word in message, word, message)
+
+
+@case(daemon=False, deadline=30)
+def what_cannot_be_reached_is_said(t):
+    """BACK-URL-06: at the start it is a failed start; the cause is in the log."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        daemon = behind(t, "http://127.0.0.1:%d/mcp" % free.getsockname()[1])
+        ok("could not be started" in json.loads(first_answer(t).read())["error"]["message"], "in a word")
+        daemon.wait_log("server_failing", "cannot be reached")
+
+
+# ---- HTTP+SSE ----
+
+def old_server(endpoint):
+    """Of 2024-11-05: a stream, and an address to post to."""
+    streams = []
+
+    def serve(request, message):
+        if request.command == "GET":
+            streams.append(request)
+            request.events("event: endpoint", "data: " + endpoint, "")
+            request.rfile.read(1)  # until the client has gone
+        elif request.path.startswith("/post"):
+            request.whole(202)
+            if "id" in message:
+                result = ANSWER if message["method"] == "initialize" else {"tools": []}
+                streams[-1].say("event: message", "data: " + json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), "")
+        else:
+            request.whole(405)
+    return serve
+
+
+@case(daemon=False, deadline=30)
+def a_server_of_2024_11_05(t):
+    """BACK-URL-08: after 405 the stream says where to post, and answers come on it."""
+    with fake(old_server("/post?session=1")) as server:
+        behind(t, server.url)
+        s = t.session("main")
+        for _ in range(2):
+            answer = s.ask("tools/list")
+            eq(answer.get("result", answer).get("tools"), [], answer)
+
+
+@case(daemon=False, deadline=30)
+def messages_go_to_no_other_origin(t):
+    """BACK-URL-08, SEC-79: an `endpoint` of another origin is refused; nothing is sent there."""
+    with fake(lambda request, message: request.whole(500)) as other, fake(old_server(other.url)) as server:
+        daemon = behind(t, server.url)
+        eq(first_answer(t).status, 503)
+        daemon.wait_log("server_failing", "another host")
+        eq(other.requests, [])
+
+
+# ---- configuration ----
+
+@case(daemon=False)
+def what_is_written_wrong(t):
+    """mcpgated.yaml(5): url and command exclude each other, as do their options; what `defaults` says of programs is not meant."""
+    head = "servers:\n  main:\n    "
+    refused(head + "enabled: true\n", "the key 'command' or 'url' is missing")
+    refused(head + "url: ftp://x/\n", "must be an https or http URL")
+    refused(head + "url: https://u@x/\n", "must be an https or http URL")
+    refused(head + "url: http://192.0.2.1/mcp\n", "goes to another machine without TLS")
+    refused(head + "url: https://x/\n    command: /bin/cat\n", "is for a server with a 'command', and this one has a 'url'")
+    refused(head + "url: https://x/\n    sandbox: {mode: landlock}\n", "is for a server with a 'command'")
+    refused(head + "command: /bin/cat\n    headers: {A: b}\n", "the key 'url' is missing")
+    refused(head + "url: https://x/\n    headers: {Mcp-Session-Id: b}\n", "cannot be set here")
+    refused(head + "url: https://x/\n    headers: {A: \"b\\nc\"}\n", "cannot be the value of a header field")
+    good("defaults: {command: /bin/cat, env: {A: b}, sandbox: {mode: landlock}}\n" + head + "url: https://x/\n    headers: {A: b}\n")
