@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "http/parse.h"
+#include "jsonrpc/param_headers.h"
 #include "mcp/error.h"
 #include "mcp/level.h"
 #include "mcp/revision.h"
@@ -471,284 +472,7 @@ bool modern_check(const struct modern_head *head, const struct envelope *env, bo
 	return true;
 }
 
-/* ---- modern params ---- */
-
-/*
- * The arguments of a call that its head mirrors. A tool's schema says which: `x-mcp-header` in a
- * property. The schema is walked once, within bounds, and either all of its annotations count or
- * none, as for clients: one that breaks a rule makes a client hide the tool. References are not
- * followed. Names are compared decoded.
- *
- * Streamable HTTP §Custom Headers from Tool Parameters; BACK-SEC-02, FRONT-HTTP-11.
- */
-
-#define ANNOTATIONS_MAX 64 /* as bits of a word */
-#define PATH_MAX_STEPS 16
-#define DEPTH_MAX 64
-#define NODES_MAX 20000 /* members and elements of a schema */
-
-static const struct slice keyword = SLICE("x-mcp-header");
-
-/* A part of params.texts, whose memory may move. */
-struct span {
-	size_t at, n;
-};
-
-struct annotation {
-	struct span name; /* of the field, after Mcp-Param- */
-	struct span path[PATH_MAX_STEPS];
-	size_t steps;
-	/* In the arguments: */
-	struct json value; /* absent, if a step of the path is missing */
-	bool is_repeated;  /* a step occurs twice */
-};
-
-struct params {
-	struct annotation annotations[ANNOTATIONS_MAX];
-	size_t count;
-	struct buf texts; /* decoded names */
-	size_t nodes;
-	const char *why; /* why they do not count, or NULL */
-};
-
-/* A place in the schema, the members of which are visited. */
-struct place {
-	struct params *params;
-	struct slice schema;
-	struct span path[PATH_MAX_STEPS];
-	size_t steps;
-	size_t depth;
-	bool is_reachable; /* from the root through `properties` alone, by decodable names */
-	bool is_map; /* its members are schemas by names that the author chose, not keywords */
-};
-
-static struct slice text_of(const struct params *params, struct span span)
-{
-	return slice_of(params->texts.data + span.at, span.n);
-}
-
-/* Decodes the inside of a JSON string. */
-static bool add_text(struct params *params, struct slice inside, struct span *span_r)
-{
-	struct json string = { JSON_STRING, true, { inside.p - 1, inside.n + 2 } };
-
-	span_r->at = params->texts.len;
-	if (scan_decode_string(string, &params->texts) < 0)
-		return false;
-	span_r->n = params->texts.len - span_r->at;
-	return true;
-}
-
-/* ---- the schema ---- */
-
-/* RFC 9110 §5.6.2 */
-static bool is_token(struct slice name)
-{
-	for (size_t i = 0; i < name.n; i++) {
-		char c = name.p[i];
-
-		if (!((c | 0x20) >= 'a' && (c | 0x20) <= 'z') && !(c >= '0' && c <= '9') &&
-		    (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL))
-			return false;
-	}
-	return name.n > 0;
-}
-
-static bool is_mirrored_type(struct slice schema)
-{
-	static const struct slice types[] = { SLICE("string"), SLICE("integer"), SLICE("boolean") };
-	struct slice type = scan_plain_string(scan_member(schema, SLICE_LIT("type")));
-
-	return slices_has((struct slices){ types, ARRAY_LEN(types) }, type);
-}
-
-static bool is_taken(const struct params *params, struct slice name)
-{
-	for (size_t i = 0; i < params->count; i++)
-		if (slice_is_equal_nocase(text_of(params, params->annotations[i].name), name))
-			return true;
-	return false;
-}
-
-/* Returns why the annotation does not count, or NULL. MOD-HDR-06 */
-static const char *add_annotation(const struct place *place, struct json value)
-{
-	struct params *params = place->params;
-	struct annotation *annotation;
-	struct span name;
-
-	if (!place->is_reachable || place->steps == 0)
-		return "x-mcp-header stands where no chain of properties leads";
-	if (!is_mirrored_type(place->schema))
-		return "x-mcp-header stands at a property that is no string, integer or boolean";
-	if (value.type != JSON_STRING ||
-	    !add_text(params, slice_of(value.text.p + 1, value.text.n - 2), &name) ||
-	    !is_token(text_of(params, name)))
-		return "x-mcp-header is not a token";
-	if (is_taken(params, text_of(params, name)))
-		return "two properties have the same x-mcp-header";
-	if (params->count == ANNOTATIONS_MAX)
-		return "too many properties have an x-mcp-header";
-	annotation = &params->annotations[params->count++];
-	annotation->name = name;
-	memcpy(annotation->path, place->path, sizeof(annotation->path));
-	annotation->steps = place->steps;
-	annotation->value.type = JSON_ABSENT;
-	annotation->is_repeated = false;
-	return NULL;
-}
-
-static int on_member(struct slice name, struct json value, void *arg);
-
-static int on_element(struct slice element, void *arg)
-{
-	struct json value = { .type = scan_type(element), .text = element };
-
-	return on_member(slice_of(NULL, 0), value, arg);
-}
-
-/* Visits what is inside `value`; `place` is already the place of `value`. */
-static void enter(struct place *place, struct json value)
-{
-	struct error ignored;
-
-	place->schema = value.text;
-	if (++place->depth > DEPTH_MAX)
-		place->params->why = "the schema is too deep to be searched for x-mcp-header";
-	else if (value.type == JSON_OBJECT)
-		scan_members(value.text, on_member, place);
-	else if (value.type == JSON_ARRAY &&
-		 scan_array(value.text, NODES_MAX, on_element, place, &ignored) < 0 &&
-		 place->params->why == NULL)
-		place->params->why = "the schema is too large to be searched for x-mcp-header";
-}
-
-/* Visits a schema by a name that the author chose. */
-static void enter_named(const struct place *map, struct slice name, struct json value)
-{
-	struct place inner = *map;
-
-	inner.is_map = false;
-	if (inner.is_reachable) {
-		inner.is_reachable = inner.steps < PATH_MAX_STEPS &&
-				     add_text(inner.params, name, &inner.path[inner.steps]);
-		inner.steps += inner.is_reachable;
-	}
-	enter(&inner, value);
-}
-
-static void enter_keyword(const struct place *outer, struct slice name, struct json value)
-{
-	static const struct slice data[] = { SLICE("const"), SLICE("default"), SLICE("enum"),
-					     SLICE("examples") };
-	static const struct slice maps[] = { SLICE("$defs"), SLICE("definitions"),
-					     SLICE("dependencies"), SLICE("dependentSchemas"),
-					     SLICE("patternProperties") };
-	bool is_properties = slice_is_equal(name, SLICE_LIT("properties"));
-	struct place inner = *outer;
-
-	if (slices_has((struct slices){ data, ARRAY_LEN(data) }, name))
-		return; /* an instance, whatever it looks like */
-	inner.is_reachable = outer->is_reachable && is_properties;
-	inner.is_map =
-		value.type == JSON_OBJECT &&
-		(is_properties || slices_has((struct slices){ maps, ARRAY_LEN(maps) }, name));
-	enter(&inner, value);
-}
-
-static int on_member(struct slice name, struct json value, void *arg)
-{
-	struct place *place = arg;
-	struct params *params = place->params;
-
-	if (++params->nodes > NODES_MAX)
-		params->why = "the schema is too large to be searched for x-mcp-header";
-	else if (place->is_map)
-		enter_named(place, name, value);
-	else if (slice_is_equal(name, keyword))
-		params->why = add_annotation(place, value);
-	else
-		enter_keyword(place, name, value);
-	return params->why == NULL ? 0 : -1;
-}
-
-/* Returns whether there is anything to compare. */
-static bool read_schema(struct params *params, struct slice schema)
-{
-	struct place root = { .params = params, .is_reachable = true };
-	struct json value = { .type = scan_type(schema), .text = schema };
-
-	params->count = params->nodes = 0;
-	params->texts = (struct buf){ 0 };
-	params->why = NULL;
-	if (schema.n == 0 || memmem(schema.p, schema.n, keyword.p, keyword.n) == NULL)
-		return false; /* the usual case */
-	enter(&root, value);
-	return params->why == NULL && params->count > 0;
-}
-
-const char *modern_check_schema(struct slice input_schema)
-{
-	struct params params;
-
-	read_schema(&params, input_schema);
-	buf_fini(&params.texts);
-	return params.why;
-}
-
-/* ---- the arguments ---- */
-
-/*
- * A value in the arguments, `depth` steps below them, and the annotations whose paths lead to it.
- */
-struct level {
-	struct params *params;
-	size_t depth;
-	uint64_t active;
-	uint64_t seen; /* those of them whose next step was found */
-};
-
-static int on_argument(struct slice name, struct json value, void *arg)
-{
-	struct level *level = arg;
-	struct params *params = level->params;
-	struct level inner = { .params = params, .depth = level->depth + 1 };
-	struct span span = { 0 };
-	size_t mark = params->texts.len;
-
-	if (!add_text(params, name, &span)) {
-		params->texts.len = mark;
-		return 0; /* no property can be named like that */
-	}
-	for (size_t i = 0; i < params->count; i++) {
-		struct annotation *annotation = &params->annotations[i];
-		uint64_t bit = (uint64_t)1 << i;
-
-		if ((level->active & bit) == 0 ||
-		    !slice_is_equal(text_of(params, annotation->path[level->depth]),
-				    text_of(params, span)))
-			continue;
-		annotation->is_repeated |= (level->seen & bit) != 0;
-		level->seen |= bit;
-		if (annotation->steps == inner.depth)
-			annotation->value = value;
-		else
-			inner.active |= bit;
-	}
-	params->texts.len = mark;
-	if (inner.active != 0)
-		scan_members(value.text, on_argument, &inner);
-	return 0;
-}
-
-static void read_arguments(struct params *params, struct json arguments)
-{
-	struct level level = { .params = params, .active = ~(uint64_t)0 };
-
-	scan_members(arguments.text, on_argument, &level);
-}
-
-/* ---- comparing ---- */
+/* ---- the arguments that the head mirrors ---- */
 
 /*
  * A JSON number: 0.DIGITS times ten to the `power`, where the first and last digits are not 0; no
@@ -879,12 +603,11 @@ static size_t find_field(struct slice lines, struct slice wanted, struct slice *
 	return count;
 }
 
-static const char *compare(const struct params *params, const struct annotation *annotation,
-			   struct slice lines)
+static const char *compare(const struct param_header *header, struct slice lines)
 {
 	struct slice field = { NULL, 0 };
-	size_t count = find_field(lines, text_of(params, annotation->name), &field);
-	enum json_type type = annotation->value.type;
+	size_t count = find_field(lines, header->name, &field);
+	enum json_type type = header->value.type;
 
 	if (count > 1)
 		return "Header mismatch: a field Mcp-Param-* is repeated";
@@ -893,38 +616,39 @@ static const char *compare(const struct params *params, const struct annotation 
 				    "Header mismatch: a field Mcp-Param-* has no argument for it";
 	if (count == 0)
 		return "Header mismatch: a field Mcp-Param-* is missing";
-	if (!is_mirror(field, annotation->value))
+	if (!is_mirror(field, header->value))
 		return "Header mismatch: a field Mcp-Param-* is not its argument";
 	return NULL;
 }
 
-static bool check_annotation(const struct params *params, const struct annotation *annotation,
-			     struct slice lines, struct modern_problem *problem_r)
+struct params_check {
+	struct slice lines;
+	struct modern_problem *problem;
+	bool is_fine;
+};
+
+static int check_header(const struct param_header *header, void *arg)
 {
-	const char *text = compare(params, annotation, lines);
+	struct params_check *check = arg;
+	const char *text = compare(header, check->lines);
 	int code = MCP_HEADER_MISMATCH;
 
-	if (annotation->is_repeated) { /* the server may read the other one */
+	if (header->is_repeated) { /* the server may read the other one */
 		text = "Invalid request: an argument that a header mirrors is repeated";
 		code = MCP_INVALID_REQUEST;
 	}
-	if (text != NULL)
-		*problem_r = (struct modern_problem){ .status = 400, .code = code, .text = text };
-	return text == NULL;
+	if (text == NULL)
+		return 0;
+	*check->problem = (struct modern_problem){ .status = 400, .code = code, .text = text };
+	check->is_fine = false;
+	return -1;
 }
 
 bool modern_check_params(const struct modern_head *head, const struct envelope *env,
 			 struct slice input_schema, struct modern_problem *problem_r)
 {
-	struct params params;
-	bool is_fine = true;
+	struct params_check check = { head->params, problem_r, true };
 
-	if (read_schema(&params, input_schema)) {
-		read_arguments(&params, env->arguments);
-		for (size_t i = 0; is_fine && i < params.count; i++)
-			is_fine = check_annotation(&params, &params.annotations[i], head->params,
-						   problem_r);
-	}
-	buf_fini(&params.texts);
-	return is_fine;
+	param_headers_each(input_schema, env->arguments.text, check_header, &check);
+	return check.is_fine;
 }

@@ -85,11 +85,6 @@ bool modern_check(const struct modern_head *head, const struct envelope *env, bo
 bool modern_check_params(const struct modern_head *head, const struct envelope *env,
 			 struct slice input_schema, struct modern_problem *problem_r) must_check;
 /*
- * Why this tool's annotations are ignored, as a text for the log; NULL: they are valid. MOD-HDR-06
- */
-const char *modern_check_schema(struct slice input_schema);
-
-/*
  * Appends the decoded value of Mcp-Name or Mcp-Param-*. False, with nothing appended: it has
  * illegal bytes, or it is marked as base64 but is not the canonical encoding of UTF-8 text.
  * MOD-HDR-02, -03

@@ -6,6 +6,7 @@
 #include "endpoint/modern.h"
 
 #include "base/unit_test.h"
+#include "jsonrpc/param_headers.h"
 #include "mcp/error.h"
 
 static const struct scan_limits limits = { .depth_max = 200, .id_max = 256 };
@@ -153,7 +154,7 @@ static void check_schemas(const struct schema_row *rows, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct slice schema = slice_str(rows[i].schema);
 		char *copy = copy_text(schema);
-		const char *why = modern_check_schema(slice_of(copy, schema.n));
+		const char *why = param_headers_check(slice_of(copy, schema.n));
 
 		if ((why == NULL) != (rows[i].why == NULL) ||
 		    (why != NULL && strstr(why, rows[i].why) == NULL))
@@ -272,7 +273,7 @@ static void the_search_has_bounds(void **state)
 		repeat(&out, "{\"properties\":{\"a\":", depths[i].depth);
 		buf_append_str(&out, STRING("A"));
 		repeat(&out, "}}", depths[i].depth);
-		assert_int_equal(modern_check_schema(buf_slice(&out)) == NULL, depths[i].is_fine);
+		assert_int_equal(param_headers_check(buf_slice(&out)) == NULL, depths[i].is_fine);
 		buf_fini(&out);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
@@ -282,7 +283,7 @@ static void the_search_has_bounds(void **state)
 				   ",\"p%zu\":{\"type\":\"string\",\"x-mcp-header\":\"H%zu\"}", k,
 				   k);
 		buf_append_str(&out, "}}");
-		assert_int_equal(modern_check_schema(buf_slice(&out)) == NULL, counts[i].is_fine);
+		assert_int_equal(param_headers_check(buf_slice(&out)) == NULL, counts[i].is_fine);
 		buf_fini(&out);
 	}
 }
@@ -313,7 +314,7 @@ static void the_search_has_bounds_without_annotations(void **state)
 		buf_append_str(&out, rows[i].end);
 		if (rows[i].end[0] == '\0')
 			repeat(&out, "}", rows[i].count + 1);
-		if ((modern_check_schema(buf_slice(&out)) == NULL) != rows[i].is_fine)
+		if ((param_headers_check(buf_slice(&out)) == NULL) != rows[i].is_fine)
 			fail_msg("row %zu", i);
 		buf_fini(&out);
 	}

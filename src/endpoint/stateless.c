@@ -17,6 +17,7 @@
 #include "endpoint/modern.h"
 #include "endpoint/refusal.h"
 #include "endpoint/token_watch.h"
+#include "jsonrpc/param_headers.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
 #include "router/client_request.h"
@@ -189,7 +190,7 @@ static bool is_reachable(const struct call *call)
 static struct tool_verdict check_tool(struct call *call, const struct envelope *env,
 				      struct slice input_schema)
 {
-	struct tool_verdict verdict = { .broken = modern_check_schema(input_schema) };
+	struct tool_verdict verdict = { .broken = param_headers_check(input_schema) };
 	struct modern_problem problem;
 
 	if (verdict.broken == NULL &&

@@ -4,6 +4,7 @@ src_jsonrpc_libjsonrpc_a_SOURCES = \
 	src/jsonrpc/grammar.c src/jsonrpc/grammar.h \
 	src/jsonrpc/json_tree.c src/jsonrpc/json_tree.h \
 	src/jsonrpc/msg.c src/jsonrpc/msg.h \
+	src/jsonrpc/param_headers.c src/jsonrpc/param_headers.h \
 	src/jsonrpc/scan.c src/jsonrpc/scan.h \
 	src/jsonrpc/scan_lookup.c \
 	src/jsonrpc/splice.c src/jsonrpc/splice.h \

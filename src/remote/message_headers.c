@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 
 #include "base/check.h"
+#include "jsonrpc/param_headers.h"
 #include "mcp/revision.h"
 
 #define BASE64_PREFIX SLICE_LIT("=?base64?")
@@ -82,4 +83,34 @@ void message_headers_add(const struct envelope *env, message_header_fn *add, voi
 			add_text(buf_slice(&name), "Mcp-Name", add, arg);
 		buf_fini(&name);
 	}
+}
+
+struct params {
+	message_header_fn *add;
+	void *arg;
+};
+
+static int add_param(const struct param_header *header, void *arg)
+{
+	const struct params *params = arg;
+	struct buf name = { 0 }, text = { 0 };
+	bool is_string = header->value.type == JSON_STRING;
+
+	buf_append_str(&name, "Mcp-Param-");
+	buf_append_slice(&name, header->name);
+	if (is_string && scan_decode_string(header->value, &text) == 0)
+		add_text(buf_slice(&text), buf_terminate(&name), params->add, params->arg);
+	else if (!is_string && header->value.type != JSON_ABSENT && header->value.type != JSON_NULL)
+		add_text(header->value.text, buf_terminate(&name), params->add, params->arg);
+	buf_fini(&name);
+	buf_fini(&text);
+	return 0;
+}
+
+void message_headers_add_params(const struct envelope *env, struct slice input_schema,
+				message_header_fn *add, void *arg)
+{
+	struct params params = { add, arg };
+
+	param_headers_each(input_schema, env->arguments.text, add_param, &params);
 }

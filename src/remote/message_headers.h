@@ -18,6 +18,12 @@ typedef void message_header_fn(const char *name, const char *value, void *arg);
  * Mcp-Name where the method has one. For all other messages there are none.
  */
 void message_headers_add(const struct envelope *env, message_header_fn *add, void *arg);
+/*
+ * Likewise Mcp-Param-*, for the arguments of a call of a tool with this schema; an argument that is
+ * null or not there has none. MOD-HDR-04, -05
+ */
+void message_headers_add_params(const struct envelope *env, struct slice input_schema,
+				message_header_fn *add, void *arg);
 
 /* The revision that a modern request names; empty for all other messages. */
 struct slice message_headers_revision(const struct envelope *env);

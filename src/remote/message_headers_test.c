@@ -3,6 +3,7 @@
 #include "remote/message_headers.h"
 
 #include "base/unit_test.h"
+#include "remote/tools.h"
 
 #define META "'_meta':{'io.modelcontextprotocol/protocolVersion':'2026-07-28'}"
 #define REVISION "MCP-Protocol-Version: 2026-07-28;"
@@ -13,16 +14,23 @@ static void note(const char *name, const char *value, void *arg)
 }
 
 /* With ' for ". */
+static struct buf with_quotes(const char *text)
+{
+	struct buf out = { 0 };
+
+	buf_append_str(&out, text);
+	for (size_t i = 0; i < out.len; i++)
+		if (out.data[i] == '\'')
+			out.data[i] = '"';
+	return out;
+}
+
 static void assert_headers(const char *text, const char *want)
 {
-	struct buf message = { 0 }, seen = { 0 };
+	struct buf message = with_quotes(text), seen = { 0 };
 	struct envelope env;
 	struct error err;
 
-	buf_append_str(&message, text);
-	for (size_t i = 0; i < message.len; i++)
-		if (message.data[i] == '\'')
-			message.data[i] = '"';
 	assert_int_equal(scan_envelope(buf_slice(&message), &scan_limits_none, 0, &env, &err), 0);
 	message_headers_add(&env, note, &seen);
 	assert_string_equal(buf_terminate(&seen), want);
@@ -55,6 +63,50 @@ static void others_have_none(void **state)
 	assert_headers("{'jsonrpc':'2.0','id':1,'result':{}}", "");
 }
 
+#define LIST                                                                                       \
+	"{'tools':[{'name':'plain'},{'name':'t','inputSchema':{'type':'object','properties':{"     \
+	"'r':{'type':'string','x-mcp-header':'Region'},'n':{'type':'integer','x-mcp-header':'N'}," \
+	"'o':{'type':'object','properties':{'b':{'type':'boolean','x-mcp-header':'B'}}}}}}]}"
+#define CALL(arguments)                                                 \
+	"{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{" META \
+	",'name':'\\u0074','arguments':" arguments "}}"
+
+static void assert_params(struct tools *tools, const char *call, const char *want)
+{
+	struct buf message = with_quotes(call), seen = { 0 };
+	struct envelope env;
+	struct error err;
+
+	assert_int_equal(scan_envelope(buf_slice(&message), &scan_limits_none, 0, &env, &err), 0);
+	message_headers_add_params(&env, tools_schema(tools, env.name), note, &seen);
+	assert_string_equal(buf_terminate(&seen), want);
+	buf_fini(&message);
+	buf_fini(&seen);
+}
+
+static void arguments_are_mirrored_as_the_last_list_says(void **state)
+{
+	struct buf list = with_quotes(LIST);
+	struct tools tools;
+
+	(void)state;
+	tools_init(&tools);
+	assert_params(&tools, CALL("{'r':'x'}"), "");
+	for (int i = 0; i < 2; i++)
+		tools_learn(&tools, buf_slice(&list));
+	assert_int_equal(tools.count, 1);
+	assert_params(&tools, CALL("{'n':7,'r':'\xc3\xa4','o':{'b':true}}"),
+		      "Mcp-Param-Region: =?base64?w6Q=?=;Mcp-Param-N: 7;Mcp-Param-B: true;");
+	assert_params(&tools, CALL("{'n':null,'o':{}}"), "");
+	buf_fini(&list);
+	list = with_quotes("{'tools':[{'name':'t','inputSchema':{'type':'object'}}]}");
+	tools_learn(&tools, buf_slice(&list));
+	assert_params(&tools, CALL("{'r':'x'}"), "");
+	tools_learn(&tools, SLICE_LIT("{\"tools\":5}"));
+	buf_fini(&list);
+	tools_fini(&tools);
+}
+
 static void assert_value(struct slice text, const char *want)
 {
 	struct buf value = { 0 };
@@ -81,6 +133,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(modern_requests_have_them),
 		cmocka_unit_test(others_have_none),
+		cmocka_unit_test(arguments_are_mirrored_as_the_last_list_says),
 		cmocka_unit_test(values_are_literal_or_base64),
 	};
 

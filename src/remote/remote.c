@@ -22,6 +22,10 @@
  * that is refused without a message, a GET, whose first event names where to post (HTTP+SSE). Modern
  * requests need neither: each is a POST by itself.
  *
+ * A modern call mirrors some of its arguments in its head, as the tool's schema says: the lists that
+ * come by are remembered. If the server finds the head wrong, the tools are listed once, and the call
+ * is sent again: it has not been executed.
+ *
  * Order: nothing is sent before `initialize` and `notifications/initialized` have been answered. All
  * else is sent at once, on connections of its own.
  *
@@ -56,6 +60,7 @@
 #include "obs/log.h"
 #include "remote/event_reader.h"
 #include "remote/message_headers.h"
+#include "remote/tools.h"
 
 #define CONNECT_MS 10000
 #define SHORT_MS 30000 /* for what is answered without work: notifications, the end */
@@ -67,6 +72,7 @@
 #define READ_BYTES (64 * 1024)
 #define OUT_BYTES_MAX (1024 * 1024) /* more is not taken until the gateway has read */
 #define CA_BYTES_MAX (4 * 1024 * 1024)
+#define PAGES_MAX 64
 #define TEXT_BYTES_MAX 300 /* of what a server says in an answer that is no message */
 
 enum transport { TRANSPORT_UNKNOWN, TRANSPORT_STREAMABLE, TRANSPORT_HTTP_SSE };
@@ -82,6 +88,8 @@ struct remote {
 
 	CURLM *multi;
 	struct list exchanges;
+	struct tools tools;       /* those of the lists that came by */
+	uint64_t lists;           /* asked for by this program */
 	size_t running;           /* POSTs */
 	struct exchange *barrier; /* nothing is taken from stdin until it has ended; NULL: none */
 	struct exchange *stream;  /* the GET; NULL: none */
@@ -106,10 +114,14 @@ struct exchange {
 	struct buf sent;
 	size_t sent_bytes;  /* of it, so far */
 	struct buf id;      /* of a request, as written; empty: nobody waits for an answer */
+	unsigned int page;  /* of a list of our own, from 1 */
+	struct buf cursor;  /* of a list of our own: of its next page, as written */
 	struct buf cancels; /* the id that a notifications/cancelled names */
 	enum method_id method;
 	bool is_modern;
-	bool is_resumed; /* goes on with a GET behind the last event */
+	bool is_own;      /* a list that this program asked for */
+	bool was_refused; /* for its head, and waits for that list or has been sent again */
+	bool is_resumed;  /* goes on with a GET behind the last event */
 	unsigned int resumes;
 
 	uint64_t due_ms; /* if delayed */
@@ -180,7 +192,7 @@ static void fail(struct exchange *exchange, struct slice what)
 	/* Without it there is no server, and this process has failed its start. BACK-PROC-06 */
 	if (exchange->method == METHOD_INITIALIZE || exchange->method == METHOD_DISCOVER)
 		die(buf_terminate(&text));
-	if (exchange->id.len == 0) {
+	if (exchange->id.len == 0 || exchange->is_own) {
 		dprintf(STDERR_FILENO, "%s: %s\n", exchange->verb, buf_terminate(&text));
 	} else {
 		struct buf message = { 0 };
@@ -227,6 +239,7 @@ static void end(struct exchange *exchange)
 	list_remove(&exchange->link);
 	buf_fini(&exchange->sent);
 	buf_fini(&exchange->id);
+	buf_fini(&exchange->cursor);
 	buf_fini(&exchange->cancels);
 	buf_fini(&exchange->body);
 	event_reader_fini(&exchange->events);
@@ -308,6 +321,14 @@ static void set_body(struct exchange *exchange)
 	curl_easy_setopt(easy, CURLOPT_SEEKDATA, exchange);
 }
 
+static void add_modern(struct exchange *exchange, const struct envelope *env)
+{
+	message_headers_add(env, add_field, exchange);
+	if (exchange->method == METHOD_TOOLS_CALL)
+		message_headers_add_params(env, tools_schema(&exchange->remote->tools, env->name),
+					   add_field, exchange);
+}
+
 static void set_fields(struct exchange *exchange)
 {
 	struct remote *remote = exchange->remote;
@@ -321,7 +342,7 @@ static void set_fields(struct exchange *exchange)
 		  exchange);
 	if (exchange->is_modern &&
 	    scan_envelope(buf_slice(&exchange->sent), &scan_limits_none, 0, &env, &err) == 0)
-		message_headers_add(&env, add_field, exchange);
+		add_modern(exchange, &env);
 	if (!exchange->is_modern && exchange->method != METHOD_INITIALIZE) {
 		add_buf(exchange, "MCP-Protocol-Version", &remote->revision);
 		add_buf(exchange, "Mcp-Session-Id", &remote->session_id);
@@ -415,6 +436,17 @@ static void learn_session(struct exchange *exchange, const struct envelope *env)
 				 scan_member(env->result.text, SLICE_LIT("protocolVersion"))));
 }
 
+/* Keeps what the next page is asked for with. */
+static void take_page(struct exchange *exchange, struct slice text)
+{
+	struct slice result = scan_member(text, SLICE_LIT("result")).text;
+	struct slice cursor = scan_member(result, SLICE_LIT("nextCursor")).text;
+
+	exchange->cursor.len = 0;
+	if (cursor.n > 0 && cursor.p[0] == '"')
+		buf_append_slice(&exchange->cursor, cursor);
+}
+
 /* Within libcurl's callbacks nothing that runs is started or ended. */
 static void take_message(struct exchange *exchange, struct slice text)
 {
@@ -431,10 +463,15 @@ static void take_message(struct exchange *exchange, struct slice text)
 			request->is_answered = true;
 			if (request->method == METHOD_INITIALIZE && env.kind == ENVELOPE_RESULT)
 				learn_session(exchange, &env);
+			if (request->method == METHOD_TOOLS_LIST && request->is_modern)
+				tools_learn(&exchange->remote->tools, env.result.text);
 		}
 	}
 	exchange->resumes = 0;
-	write_line(exchange->remote, text);
+	if (exchange->is_own)
+		take_page(exchange, text);
+	else
+		write_line(exchange->remote, text);
 	if (request != NULL && request->state == STATE_POSTED && request->is_answered)
 		end(request);
 }
@@ -691,6 +728,86 @@ static void finish_success(struct exchange *exchange)
 	}
 }
 
+/* Of a message that a modern request was sent with, its _meta. */
+static struct slice meta_of(struct slice message)
+{
+	return scan_member(scan_member(message, SLICE_LIT("params")).text, SLICE_LIT("_meta")).text;
+}
+
+/* Asks for a page of the tools. cursor: as written, or empty. */
+static void list_tools(struct remote *remote, struct slice meta, struct slice cursor,
+		       unsigned int page)
+{
+	struct exchange *exchange = new_exchange(remote, "POST");
+
+	exchange->is_own = exchange->is_modern = true;
+	exchange->page = page;
+	exchange->method = METHOD_TOOLS_LIST;
+	buf_printf(&exchange->id, "\"mcpgated-remote-%llu\"", (unsigned long long)++remote->lists);
+	buf_append_str(&exchange->sent, "{\"jsonrpc\":\"2.0\",\"id\":");
+	buf_append_slice(&exchange->sent, buf_slice(&exchange->id));
+	buf_append_str(&exchange->sent, ",\"method\":\"tools/list\",\"params\":{\"_meta\":");
+	buf_append_slice(&exchange->sent, meta);
+	if (cursor.n > 0) {
+		buf_append_str(&exchange->sent, ",\"cursor\":");
+		buf_append_slice(&exchange->sent, cursor);
+	}
+	buf_append_str(&exchange->sent, "}}");
+	start(exchange);
+}
+
+static bool has_own_list(const struct remote *remote)
+{
+	LIST_FOREACH(node, &remote->exchanges)
+		if (container_of(node, struct exchange, link)->is_own)
+			return true;
+	return false;
+}
+
+/*
+ * The head lacked an argument that it has to mirror. The call waits for the tools, once. Returns
+ * whether it does.
+ */
+static bool list_after_mismatch(struct exchange *exchange)
+{
+	struct envelope env;
+	struct error err;
+	long long code = 0;
+
+	if (exchange->method != METHOD_TOOLS_CALL || !exchange->is_modern ||
+	    exchange->was_refused ||
+	    scan_envelope(buf_slice(&exchange->body), &scan_limits_none, SCAN_LENIENT, &env, &err) <
+		    0 ||
+	    env.kind != ENVELOPE_ERROR ||
+	    scan_int(scan_member(env.error.text, SLICE_LIT("code")), &code) < 0 ||
+	    code != MCP_HEADER_MISMATCH)
+		return false;
+	exchange->was_refused = true;
+	leave_posted(exchange);
+	if (!has_own_list(exchange->remote))
+		list_tools(exchange->remote, meta_of(buf_slice(&exchange->sent)),
+			   (struct slice){ NULL, 0 }, 1);
+	return true;
+}
+
+/* A page has come, or not: after the last one the calls that waited for it are sent again. */
+static void finish_own_list(struct exchange *exchange)
+{
+	struct remote *remote = exchange->remote;
+
+	if (exchange->cursor.len > 0 && exchange->page < PAGES_MAX) {
+		list_tools(remote, meta_of(buf_slice(&exchange->sent)),
+			   buf_slice(&exchange->cursor), exchange->page + 1);
+		return;
+	}
+	LIST_FOREACH(node, &remote->exchanges) {
+		struct exchange *call = container_of(node, struct exchange, link);
+
+		if (call->was_refused && call->state == STATE_POSTED)
+			start_later(call, 0);
+	}
+}
+
 /* Returns whether the exchange stays. */
 static bool finish_post(struct exchange *exchange, CURLcode code)
 {
@@ -713,6 +830,8 @@ static bool finish_post(struct exchange *exchange, CURLcode code)
 		finish_success(exchange);
 	} else if (status == 404 && remote->session_id.len > 0 && !exchange->is_modern) {
 		lose_session(remote, "the server has ended the session (404)");
+	} else if (status == 400 && list_after_mismatch(exchange)) {
+		return true;
 	} else if (!take_refusal(exchange)) {
 		if (try_http_sse(exchange, status))
 			return true;
@@ -759,6 +878,8 @@ static void finish(struct exchange *exchange, CURLcode code)
 		stays = finish_stream(exchange, code);
 	else if (strcmp(exchange->verb, "POST") == 0)
 		stays = finish_post(exchange, code);
+	if (!stays && exchange->is_own)
+		finish_own_list(exchange);
 	if (!stays)
 		end(exchange);
 }
@@ -920,13 +1041,15 @@ static void wait_for_more(struct remote *remote, uint64_t next_ms)
 
 static void run(struct remote *remote)
 {
-	while (!remote->is_ending || !list_is_empty(&remote->exchanges)) {
+	for (;;) {
 		take_lines(remote);
 		if (remote->is_in_over && !remote->is_ending)
 			begin_end(remote);
 		transfer(remote);
 		flush_out(remote);
 		go_on_reading(remote);
+		if (remote->is_ending && list_is_empty(&remote->exchanges))
+			return;
 		wait_for_more(remote, start_due(remote));
 	}
 }
@@ -1001,6 +1124,7 @@ int main(int argc, char **argv)
 	struct error err;
 
 	list_init(&remote.exchanges);
+	tools_init(&remote.tools);
 	take_fields(&remote);
 	take_arguments(&remote, argc, argv);
 	if (fetch_prepare(&err) < 0)

@@ -34,6 +34,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "endpoint/modern.h"
+#include "jsonrpc/param_headers.h"
 #include "mcp/error.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -255,7 +256,7 @@ static void check_request(const struct input *input, const struct envelope *env,
 static void check_params(const struct input *input, const struct envelope *env, const json_t *tree)
 {
 	struct modern_problem problem = { .status = 0 };
-	const char *why = modern_check_schema(input->schema);
+	const char *why = param_headers_check(input->schema);
 	json_t *schema;
 
 	if (!modern_check_params(&input->head, env, input->schema, &problem)) {

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers behind a URL (servers.NAME.url): each process is an mcpgated-remote, and what it talks to may be anything."""
+import base64
 import contextlib
 import http.server
 import json
 import os
+import signal
 import socket
+import subprocess
 import threading
 
+import harness
 import mcp
 from c50_config import Files, program, refused
-from c80_stateless import JSON
+from c80_stateless import JSON, MIRRORS, fields, message, meta
 from c80_stateless import ask as ask_modern
 from harness import case, eq, ok, wait_for
 
@@ -80,6 +84,9 @@ class Fake(http.server.ThreadingHTTPServer):
         self.url = "http://127.0.0.1:%d/mcp" % self.server_port
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
+    def methods(self):
+        return [json.loads(body)["method"] for _, body in self.sent("POST")]
+
     def sent(self, verb):
         return [(headers, body) for command, headers, body in list(self.requests) if command == verb]
 
@@ -108,6 +115,47 @@ def chain(t, script=None, isolation="session", **more):
     """A daemon whose server is that of another daemon."""
     inner = t.start({"main": dict({"script": script or {}, "isolation": isolation}, **more)})
     return inner, behind(t, inner.endpoints["main"], isolation=isolation)
+
+
+class Lines:
+    """The program by itself, as the gateway sees it."""
+
+    def __init__(self, url, *args):
+        argv = [os.path.join(harness.BIN, "mcpgated-remote"), *args, url]
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={})
+
+    def say(self, message):
+        self.process.stdin.write(mcp.encode(message) + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, message):
+        self.say(message)
+        return json.loads(self.process.stdout.readline())
+
+
+@contextlib.contextmanager
+def remote(url, *args):
+    lines = Lines(url, *args)
+    try:
+        yield lines
+        lines.process.stdin.close()
+        eq(lines.process.wait(10 * harness.SLOW), 0)
+    finally:
+        lines.process.kill()
+        lines.process.wait()
+        lines.process.stdout.close()
+
+
+def remotes(daemon):
+    """The processes of its servers behind URLs."""
+    def is_one(pid):
+        with contextlib.suppress(OSError), open("/proc/%d/cmdline" % pid, "rb") as f:
+            return f.read().startswith(b"mcpgated-remote\0")
+    return [pid for pid in harness.descendants(daemon.pid) if is_one(pid)]
+
+
+def encoded(text):
+    return "=?base64?%s?=" % base64.b64encode(text.encode()).decode()
 
 
 def first_answer(t):
@@ -181,6 +229,46 @@ def a_modern_server_behind_a_url(t):
     eq(s.echo("legacy"), "legacy")
     status, found = ask_modern(t, "main", "tools/call", {"name": "echo", "arguments": {"text": "modern"}})
     eq((status, text_of(found[-1])), (200, "modern"))
+
+
+@case(daemon=False, deadline=30)
+def arguments_are_mirrored_behind_a_url(t):
+    """BACK-URL-02, MOD-HDR-04: Mcp-Param-* as the tool's schema says; a server that finds them missing is asked for its tools, once."""
+    inner, outer = chain(t, dict(MIRRORS, era="modern"), "shared", era="modern")
+    for n in range(2):  # of these processes the second has seen no list
+        arguments = {"steps": [["text", "x"]], "region": "\u00e4 %d" % n, "shard": n}
+        status, found = ask_modern(t, "main", "tools/call", {"name": "do", "arguments": arguments},
+                                   [*fields(message("tools/call", {"name": "do"})),
+                                    ("Mcp-Param-Region", encoded("\u00e4 %d" % n)), ("Mcp-Param-Shard", str(n))])
+        eq((status, text_of(found[-1])), (200, "x"))
+        if n == 0:
+            pid = remotes(outer)[0]
+            os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: pid not in remotes(outer), 10, "its end")
+
+
+@case(daemon=False)
+def a_call_without_its_mirrors_is_sent_again_once(t):
+    """BACK-URL-02: after -32020 the tools are listed, and the call is sent with what it lacked; a second -32020 is the answer."""
+    params = {"_meta": meta()}
+    call = mcp.request(1, "tools/call", dict(params, name="t", arguments={"r": "x"}))
+    tool = {"name": "t", "inputSchema": {"type": "object", "properties": {"r": {"type": "string", "x-mcp-header": "R"}}}}
+
+    def serve(request, message):
+        if message["method"] == "tools/list" and "cursor" not in message["params"]:
+            request.result(message, {"tools": [], "nextCursor": "2"})
+        elif message["method"] == "tools/list":
+            request.result(message, {"tools": [tool]})
+        elif request.headers.get("Mcp-Param-R") == "x" and message["id"] == 1:
+            request.result(message, {"content": []})
+        else:
+            request.json({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32020, "message": "no"}}, 400)
+
+    with fake(serve) as server, remote(server.url) as lines:
+        eq(lines.ask(call)["result"], {"content": []})
+        eq([m for m in server.methods()], ["tools/call", "tools/list", "tools/list", "tools/call"])
+        eq(lines.ask(dict(call, id=2))["error"]["code"], -32020)
+        eq(server.methods()[4:], ["tools/call", "tools/list", "tools/list", "tools/call"])
 
 
 @case(daemon=False, deadline=30)
