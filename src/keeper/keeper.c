@@ -48,6 +48,7 @@
 #include "session/deny_snapshot.h"
 
 #define MESSAGES_PER_TURN 64
+#define LAST_MESSAGES_MAX 4096 /* of a gateway that has ended */
 #define REAPS_PER_TURN 256
 #define REAPER_STARTS_MAX 10
 #define STOP_RESERVE_MS 10000 /* what the gateway gets beyond the times of the configuration */
@@ -412,6 +413,29 @@ static bool keeper_has_untold(const struct keeper *keeper)
 
 /* ---- the ends of processes ---- */
 
+/*
+ * What the gateway had said before it ended counts: it uses a configuration, or there is something to
+ * keep. What it had asked for is for nobody any more.
+ */
+static void keeper_hear_last(struct keeper *keeper)
+{
+	struct ipc_message message;
+	struct error err = { ERROR_NONE, "" };
+
+	for (int i = 0; i < LAST_MESSAGES_MAX && !keeper->gateway.is_closed &&
+			ipc_recv(keeper->gateway.fd, &message, &err) > 0;
+	     i++) {
+		bool is_news = message.type == IPC_CONFIG_USED ||
+			       message.type == IPC_CERTIFICATES_USED ||
+			       message.type == IPC_RELEASE || message.type == IPC_TEXT;
+
+		if (is_news)
+			keeper_on_message(keeper, &message);
+		for (size_t fd = 0; !is_news && fd < message.fd_count; fd++)
+			ipc_drop(message.fds[fd]);
+	}
+}
+
 static void keeper_reap(struct keeper *keeper, pid_t pid)
 {
 	bool is_child = children_before_reap(&keeper->children, pid);
@@ -419,16 +443,18 @@ static void keeper_reap(struct keeper *keeper, pid_t pid)
 
 	if (waitpid(pid, &status, WNOHANG) != pid)
 		return;
-	if (is_child)
+	if (is_child) {
 		children_on_reaped(&keeper->children, pid, status);
-	else if (pid == keeper->gateway.pid)
+	} else if (pid == keeper->gateway.pid) {
+		keeper_hear_last(keeper);
 		keeper_on_gateway_exit(keeper, status);
-	else if (pid == keeper->fetcher.pid)
+	} else if (pid == keeper->fetcher.pid) {
 		fetcher_process_on_exit(&keeper->fetcher, status);
-	else if (pid == keeper->reaper.pid)
+	} else if (pid == keeper->reaper.pid) {
 		keeper_on_reaper_exit(keeper);
-	else
+	} else {
 		LOG(ORPHAN_REAPED, LOG_INT("pid", pid));
+	}
 }
 
 /* Looks before reaping: until a process is reaped its number cannot be given to another. */

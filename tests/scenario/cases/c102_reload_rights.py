@@ -32,6 +32,12 @@ def entries(t):
     return sorted((e["name"], e["origin"]) for e in ask(t, "GET", "/deny")["entries"])
 
 
+def starts_nothing(t, server):
+    """The status of a request that needs no process."""
+    conn = t.conn()
+    return conn.request("DELETE", "/%s/mcp" % server).status
+
+
 # ---- denied tokens ----------------------------------------------------------------------------------------------------
 
 
@@ -87,6 +93,28 @@ def denied_tokens_while_there_is_no_gateway(t):
     next_gateway(t, lambda: (write(t, config=denying()), t.daemon.process.send_signal(signal.SIGHUP)))
     wait_for(lambda: entries(t) == [("two", "operator")], 10, "his alone")
     eq(may(t), [True, False])
+
+
+@case(daemon=False, deadline=60)
+def a_configuration_that_a_dead_gateway_had_used_is_used(t):
+    """REL-43: what a gateway has said is heard although it is killed before the keeper has read it; no other is asked again."""
+    t.start({"main": {}})
+    gateway, keeper = t.daemon.gateway, t.daemon.pid
+    t.expect_error_log("gateway_exit")
+    os.kill(gateway, signal.SIGSTOP)
+    write(t, {"main": {}, "new": {}})
+    os.kill(keeper, signal.SIGHUP)
+    t.daemon.wait_log("reload_state", "to=judged")
+    os.kill(keeper, signal.SIGSTOP)
+    os.kill(gateway, signal.SIGCONT)
+    wait_for(lambda: starts_nothing(t, "new") != 404, 10, "the gateway uses it")
+    os.kill(gateway, signal.SIGKILL)
+    os.kill(keeper, signal.SIGCONT)
+    t.daemon.gateway = None
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) == 2, 20, "the next gateway")
+    t.daemon.gateway = t.daemon.find_gateway()
+    eq(len([line for line in t.daemon.log("reload_state") if "to=judged" in line]), 1, "gateways that were asked")
+    eq(starts(t, "new"), 200)
 
 
 @case(daemon=False, deadline=60)
