@@ -32,6 +32,12 @@ def entries(t):
     return sorted((e["name"], e["origin"]) for e in ask(t, "GET", "/deny")["entries"])
 
 
+def is_dead(pid):
+    """It has ended, and waits for its parent."""
+    with open("/proc/%d/stat" % pid) as f:
+        return f.read().rpartition(")")[2].split()[0] == "Z"
+
+
 def starts_nothing(t, server):
     """The status of a request that needs no process."""
     conn = t.conn()
@@ -109,10 +115,12 @@ def a_configuration_that_a_dead_gateway_had_used_is_used(t):
     os.kill(gateway, signal.SIGCONT)
     wait_for(lambda: starts_nothing(t, "new") != 404, 10, "the gateway uses it")
     os.kill(gateway, signal.SIGKILL)
+    wait_for(lambda: is_dead(gateway), 10, "its end")
     os.kill(keeper, signal.SIGCONT)
     t.daemon.gateway = None
     wait_for(lambda: len(t.daemon.log("gateway_ready")) == 2, 20, "the next gateway")
     t.daemon.gateway = t.daemon.find_gateway()
+    t.daemon.wait_log("reload_state", "to=idle")
     eq(len([line for line in t.daemon.log("reload_state") if "to=judged" in line]), 1, "gateways that were asked")
     eq(starts(t, "new"), 200)
 
