@@ -156,3 +156,10 @@ bool url_is_target(struct slice given, struct slice own)
 	       (a.tail.n == 0 || slice_is_equal(a.tail, path_of(&a))) &&
 	       slice_is_equal(path_of(&a), path_of(&b));
 }
+
+bool url_has_same_origin(struct slice one, struct slice other)
+{
+	struct url a, b;
+
+	return url_parse(one, &a) == 0 && url_parse(other, &b) == 0 && is_same_origin(&a, &b);
+}

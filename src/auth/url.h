@@ -43,6 +43,9 @@ int url_check_ours(struct slice text, struct error *err) must_check;
  */
 bool url_is_same_resource(struct slice audience, struct slice resource);
 
+/* Whether scheme, host and port are the same; the default port equals no port. RFC 6454 §5 */
+bool url_has_same_origin(struct slice one, struct slice other);
+
 /*
  * Whether two URLs are the same request target as DPoP compares them: scheme, host and port as
  * above, the path bytewise (an absent path is `/`). `given` must have neither query nor fragment;

@@ -660,7 +660,7 @@ const struct option options_table[] = {
 		       "mcpgated-remote, which speaks Streamable HTTP of any revision, or "
 		       "HTTP+SSE (2024-11-05), and can connect to that port alone. https, or http "
 		       "to a loopback address or with allow_private. Everyone on this machine can "
-		       "read it: secrets belong into headers. Redirects are not followed."),
+		       "read it: secrets belong into headers."),
 	OPTION("servers.NAME.headers", ENV, NO_FIELD, .reader = OPTION_FOR_CHILD,
 	       .name_form = form_server_header, .form = form_header_value,
 	       .example = "{Authorization: {file: /etc/mcpgated/wiki.authorization}}",

@@ -23,7 +23,11 @@ static void finish_event(struct event_reader *reader, server_event_fn *on_event,
 {
 	struct server_event event = { SLICE_LIT("message"), buf_slice(&reader->data) };
 
-	set(&reader->last_id, buf_slice(&reader->next_id));
+	if (reader->has_new_id) {
+		set(&reader->last_id, buf_slice(&reader->next_id));
+		reader->ids++;
+		reader->has_new_id = false;
+	}
 	if (reader->name.len > 0)
 		event.name = buf_slice(&reader->name);
 	if (reader->has_data && event.data.n > 0)
@@ -43,8 +47,11 @@ static void take_field(struct event_reader *reader, struct slice name, struct sl
 	} else if (slice_is_equal(name, SLICE_LIT("event"))) {
 		set(&reader->name, value);
 	} else if (slice_is_equal(name, SLICE_LIT("id"))) {
-		if (value.n == 0 || memchr(value.p, '\0', value.n) == NULL)
+		if (value.n <= EVENT_ID_BYTES_MAX &&
+		    (value.n == 0 || memchr(value.p, '\0', value.n) == NULL)) {
 			set(&reader->next_id, value);
+			reader->has_new_id = true;
+		}
 	} else if (slice_is_equal(name, SLICE_LIT("retry"))) {
 		uint64_t retry_ms;
 
@@ -109,7 +116,7 @@ int event_reader_take(struct event_reader *reader, struct slice bytes, server_ev
 
 void event_reader_restart(struct event_reader *reader)
 {
-	set(&reader->next_id, buf_slice(&reader->last_id));
+	reader->has_new_id = false;
 	reader->line.len = 0;
 	reader->data.len = 0;
 	reader->name.len = 0;

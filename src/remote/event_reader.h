@@ -15,6 +15,7 @@
 #include "base/slice.h"
 
 #define EVENT_RETRY_NONE UINT64_MAX
+#define EVENT_ID_BYTES_MAX 1024 /* a longer one is ignored */
 
 /* Zeroed, apart from `most` and retry_ms; event_reader_fini frees what it holds. */
 struct event_reader {
@@ -25,7 +26,8 @@ struct event_reader {
 	struct buf next_id;
 	struct buf last_id; /* of the last event that is complete; empty: it has none */
 	uint64_t retry_ms;  /* what the server asked for; EVENT_RETRY_NONE: nothing yet */
-	bool has_data, has_cr, has_begun;
+	uint64_t ids;       /* how many events had one */
+	bool has_new_id, has_data, has_cr, has_begun;
 };
 
 /* An event with data; borrowed until the callback returns. */

@@ -71,6 +71,7 @@ static void an_id_counts_with_its_event(void **state)
 	assert_read("id: 1\ndata:\n\n", "", "1");
 	assert_read("id: 1\n\ndata: a\n\n", "message=a;", "1");
 	assert_read("id: 1\ndata: a\n\nid\ndata: b\n\n", "message=a;message=b;", "");
+	assert_read("id: 1\ndata: a\n\ndata: b\n\n", "message=a;message=b;", "1");
 }
 
 static void retry_is_a_number(void **state)

@@ -9,14 +9,8 @@
  *	stdout   each message that comes in          the stream: a GET, for what concerns no request
  *	stderr   what went wrong                     the end of the session: a DELETE
  *
- * An exchange ends by itself (finish), or when the gateway cancels it. A request that got no answer
- * is answered here, with an error that says what happened:
- *
- *	QUEUED ----> RUNNING ----> its end
- *	(for room)    |   ^ |
- *	              v   | +----> POSTED (HTTP+SSE: the answer comes by the stream) ----> its end
- *	           DELAYED
- *	           (after a cut, to go on behind the last event; the stream, to be opened again)
+ * An exchange (exchange.h) ends by itself (finish), or when the gateway cancels it. A request that got
+ * no answer is answered here, with an error that says what happened.
  *
  * Which transport the server has is found with `initialize`, as the specification says: a POST; if
  * that is refused without a message, a GET, whose first event names where to post (HTTP+SSE). Modern
@@ -36,6 +30,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,80 +53,24 @@
 #include "mcp/method.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
-#include "remote/event_reader.h"
+#include "remote/exchange.h"
 #include "remote/message_headers.h"
-#include "remote/tools.h"
 
-#define CONNECT_MS 10000
-#define SHORT_MS 30000 /* for what is answered without work: notifications, the end */
-#define END_MS 2000    /* a DELETE, while the gateway waits for the end of this process */
+#define RETRY_LEAST_MS 20
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 30000
-#define RESUMES_MAX 5 /* in a row, without an event in between */
-#define RUNNING_MAX 128
+#define RESUMES_MAX 5   /* in a row, without an event in between */
+#define UNASKED_MAX 256 /* notifications and answers under way; each has SHORT_MS */
+#define BATCH_MAX 64
+#define REDIRECTS_MAX 5
+#define LINGER_MS 2000     /* an exchange that has been answered */
+#define ENDPOINT_MS 10000  /* until the first event of HTTP+SSE */
+#define LAST_WORDS_MS 2000 /* what has been answered, before this process gives up */
 #define READ_BYTES (64 * 1024)
-#define OUT_BYTES_MAX (1024 * 1024) /* more is not taken until the gateway has read */
+#define WRITES_PER_TURN 16
 #define CA_BYTES_MAX (4 * 1024 * 1024)
 #define PAGES_MAX 64
 #define TEXT_BYTES_MAX 300 /* of what a server says in an answer that is no message */
-
-enum transport { TRANSPORT_UNKNOWN, TRANSPORT_STREAMABLE, TRANSPORT_HTTP_SSE };
-
-struct remote {
-	/* as told */
-	const char *url;
-	struct url parts;
-	struct buf ca;
-	struct address_filter address_filter;
-	size_t most; /* bytes of one message */
-	struct curl_slist *fields;
-
-	CURLM *multi;
-	struct list exchanges;
-	struct tools tools;       /* those of the lists that came by */
-	uint64_t lists;           /* asked for by this program */
-	size_t running;           /* POSTs */
-	struct exchange *barrier; /* nothing is taken from stdin until it has ended; NULL: none */
-	struct exchange *stream;  /* the GET; NULL: none */
-	enum transport transport;
-	char *post_url;
-	struct buf session_id;
-	struct buf revision; /* what initialize has agreed on; empty: nothing yet */
-
-	struct buf in, out;
-	bool has_endpoint; /* HTTP+SSE: post_url is known */
-	bool is_in_over;
-	bool is_ending;
-};
-
-enum state { STATE_QUEUED, STATE_RUNNING, STATE_DELAYED, STATE_POSTED };
-
-struct exchange {
-	struct list link;
-	struct remote *remote;
-	enum state state;
-	const char *verb; /* "POST", "GET", "DELETE" */
-	struct buf sent;
-	size_t sent_bytes;  /* of it, so far */
-	struct buf id;      /* of a request, as written; empty: nobody waits for an answer */
-	unsigned int page;  /* of a list of our own, from 1 */
-	struct buf cursor;  /* of a list of our own: of its next page, as written */
-	struct buf cancels; /* the id that a notifications/cancelled names */
-	enum method_id method;
-	bool is_modern;
-	bool is_own;      /* a list that this program asked for */
-	bool was_refused; /* for its head, and waits for that list or has been sent again */
-	bool is_resumed;  /* goes on with a GET behind the last event */
-	unsigned int resumes;
-
-	uint64_t due_ms; /* if delayed */
-	CURL *easy;      /* if running, else NULL. This and what follows: of one connection */
-	struct curl_slist *fields;
-	bool has_head, is_events, is_answered, is_refused, is_too_big, is_paused;
-	struct event_reader events;
-	struct buf body;
-	char error[CURL_ERROR_SIZE];
-};
 
 /* ---- what the gateway reads ---- */
 
@@ -143,15 +82,19 @@ static void die(const char *text)
 
 static void flush_out(struct remote *remote)
 {
-	while (remote->out.len > 0) {
-		ssize_t n = write(STDOUT_FILENO, remote->out.data, remote->out.len);
+	size_t written = 0;
 
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (n < 0)
+	for (int i = 0; i < WRITES_PER_TURN && written < remote->out.len; i++) {
+		ssize_t n =
+			write(STDOUT_FILENO, remote->out.data + written, remote->out.len - written);
+
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			_exit(0); /* the gateway has gone */
-		buf_consume(&remote->out, (size_t)n);
+		if (n < 0)
+			break;
+		written += (size_t)n;
 	}
+	buf_consume(&remote->out, written);
 }
 
 /* A line break between tokens means as much as a space; within a string there is none. BACK-FRAME-01 */
@@ -178,6 +121,20 @@ static void append_shown(struct buf *out, struct slice text)
 	buf_fini(&shown);
 }
 
+/* Others may go on, whatever the server does with the rest of its answer. */
+static void set_answered(struct exchange *exchange)
+{
+	struct remote *remote = exchange->remote;
+
+	if (exchange->is_answered)
+		return;
+	exchange->is_answered = true;
+	exchange->due_ms = clock_now_ms() + LINGER_MS;
+	exchange_release_room(exchange);
+	if (remote->barrier == exchange)
+		remote->barrier = NULL;
+}
+
 /* Answers the request, or tells the log if nobody waits. */
 static void fail(struct exchange *exchange, struct slice what)
 {
@@ -190,7 +147,8 @@ static void fail(struct exchange *exchange, struct slice what)
 	buf_append_char(&text, ' ');
 	buf_append_slice(&text, what);
 	/* Without it there is no server, and this process has failed its start. BACK-PROC-06 */
-	if (exchange->method == METHOD_INITIALIZE || exchange->method == METHOD_DISCOVER)
+	if (!remote->has_served &&
+	    (exchange->method == METHOD_INITIALIZE || exchange->method == METHOD_DISCOVER))
 		die(buf_terminate(&text));
 	if (exchange->id.len == 0 || exchange->is_own) {
 		dprintf(STDERR_FILENO, "%s: %s\n", exchange->verb, buf_terminate(&text));
@@ -202,221 +160,8 @@ static void fail(struct exchange *exchange, struct slice what)
 		write_line(remote, buf_slice(&message));
 		buf_fini(&message);
 	}
-	exchange->is_answered = true;
+	set_answered(exchange);
 	buf_fini(&text);
-}
-
-/* ---- an exchange ---- */
-
-static void stop(struct exchange *exchange)
-{
-	struct remote *remote = exchange->remote;
-
-	if (exchange->easy == NULL)
-		return;
-	curl_multi_remove_handle(remote->multi, exchange->easy);
-	curl_easy_cleanup(exchange->easy);
-	exchange->easy = NULL;
-	curl_slist_free_all(exchange->fields);
-	exchange->fields = NULL;
-	exchange->body.len = 0;
-	event_reader_restart(&exchange->events);
-	exchange->has_head = exchange->is_events = exchange->is_paused = false;
-	exchange->error[0] = '\0';
-	if (exchange->sent.len > 0)
-		remote->running--;
-}
-
-static void end(struct exchange *exchange)
-{
-	struct remote *remote = exchange->remote;
-
-	stop(exchange);
-	if (remote->barrier == exchange)
-		remote->barrier = NULL;
-	if (remote->stream == exchange)
-		remote->stream = NULL;
-	list_remove(&exchange->link);
-	buf_fini(&exchange->sent);
-	buf_fini(&exchange->id);
-	buf_fini(&exchange->cursor);
-	buf_fini(&exchange->cancels);
-	buf_fini(&exchange->body);
-	event_reader_fini(&exchange->events);
-	free(exchange);
-}
-
-static struct exchange *new_exchange(struct remote *remote, const char *verb)
-{
-	struct exchange *exchange = mem_zalloc(sizeof(*exchange));
-
-	exchange->remote = remote;
-	exchange->verb = verb;
-	exchange->events.most = remote->most;
-	exchange->events.retry_ms = EVENT_RETRY_NONE;
-	list_append(&remote->exchanges, &exchange->link);
-	return exchange;
-}
-
-static struct exchange *find_request(struct remote *remote, struct slice id)
-{
-	LIST_FOREACH(node, &remote->exchanges) {
-		struct exchange *exchange = container_of(node, struct exchange, link);
-
-		if (exchange->id.len > 0 && value_is_same_id(buf_slice(&exchange->id), id))
-			return exchange;
-	}
-	return NULL;
-}
-
-static void add_field(const char *name, const char *value, void *arg)
-{
-	struct exchange *exchange = arg;
-
-	curl_handle_add_field(&exchange->fields, name, value);
-}
-
-static void add_buf(struct exchange *exchange, const char *name, struct buf *value)
-{
-	if (value->len > 0)
-		add_field(name, buf_terminate(value), exchange);
-}
-
-static size_t on_read(char *at, size_t size, size_t count, void *arg)
-{
-	struct exchange *exchange = arg;
-	size_t n = exchange->sent.len - exchange->sent_bytes;
-
-	if (n > size * count)
-		n = size * count;
-	memcpy(at, exchange->sent.data + exchange->sent_bytes, n);
-	exchange->sent_bytes += n;
-	return n;
-}
-
-/*
- * libcurl would send a request again, if a connection that was used before ends without an answer.
- * But who has got some of it may have executed it. BACK-URL-04
- */
-static int on_seek(void *arg, curl_off_t offset, int origin)
-{
-	const struct exchange *exchange = arg;
-
-	return exchange->sent_bytes == 0 && offset == 0 && origin == SEEK_SET ? CURL_SEEKFUNC_OK :
-										CURL_SEEKFUNC_FAIL;
-}
-
-static void set_body(struct exchange *exchange)
-{
-	CURL *easy = exchange->easy;
-
-	exchange->sent_bytes = 0;
-	add_field("Content-Type", "application/json", exchange);
-	add_field("Expect", "", exchange); /* no 100 Continue is waited for */
-	curl_easy_setopt(easy, CURLOPT_POST, 1L);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)exchange->sent.len);
-	curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
-	curl_easy_setopt(easy, CURLOPT_READDATA, exchange);
-	curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek);
-	curl_easy_setopt(easy, CURLOPT_SEEKDATA, exchange);
-}
-
-static void add_modern(struct exchange *exchange, const struct envelope *env)
-{
-	message_headers_add(env, add_field, exchange);
-	if (exchange->method == METHOD_TOOLS_CALL)
-		message_headers_add_params(env, tools_schema(&exchange->remote->tools, env->name),
-					   add_field, exchange);
-}
-
-static void set_fields(struct exchange *exchange)
-{
-	struct remote *remote = exchange->remote;
-	bool is_post = strcmp(exchange->verb, "POST") == 0 && !exchange->is_resumed;
-	struct envelope env;
-	struct error err;
-
-	for (struct curl_slist *field = remote->fields; field != NULL; field = field->next)
-		exchange->fields = curl_slist_append(exchange->fields, field->data);
-	add_field("Accept", is_post ? "application/json, text/event-stream" : "text/event-stream",
-		  exchange);
-	if (exchange->is_modern &&
-	    scan_envelope(buf_slice(&exchange->sent), &scan_limits_none, 0, &env, &err) == 0)
-		add_modern(exchange, &env);
-	if (!exchange->is_modern && exchange->method != METHOD_INITIALIZE) {
-		add_buf(exchange, "MCP-Protocol-Version", &remote->revision);
-		add_buf(exchange, "Mcp-Session-Id", &remote->session_id);
-	}
-	if (!is_post)
-		add_buf(exchange, "Last-Event-ID", &exchange->events.last_id);
-	if (is_post)
-		set_body(exchange);
-	else if (strcmp(exchange->verb, "DELETE") == 0)
-		curl_easy_setopt(exchange->easy, CURLOPT_CUSTOMREQUEST, "DELETE");
-	curl_easy_setopt(exchange->easy, CURLOPT_HTTPHEADER, exchange->fields);
-}
-
-static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
-{
-	struct exchange *exchange = arg;
-
-	(void)purpose;
-	return curl_handle_open_socket(&exchange->remote->address_filter, address,
-				       &exchange->is_refused);
-}
-
-static size_t on_body(char *data, size_t size, size_t count, void *arg);
-
-/* How long all of it may take; 0: the gateway says when it has waited long enough. */
-static long time_of(const struct exchange *exchange)
-{
-	if (strcmp(exchange->verb, "DELETE") == 0)
-		return END_MS;
-	return exchange->id.len > 0 || strcmp(exchange->verb, "GET") == 0 ? 0 : SHORT_MS;
-}
-
-static void start(struct exchange *exchange)
-{
-	struct remote *remote = exchange->remote;
-	const struct curl_handle_conf conf = {
-		.agent = "mcpgated/" PACKAGE_VERSION,
-		.connect_ms = CONNECT_MS,
-		.total_ms = time_of(exchange),
-		.allow_http = !url_is_https(&remote->parts),
-		.ca = remote->ca.len > 0 ? buf_slice(&remote->ca) : fetch_system_ca(),
-	};
-	bool is_post = exchange->sent.len > 0 && !exchange->is_resumed;
-
-	CHECK(exchange->easy == NULL);
-	exchange->state = STATE_RUNNING;
-	exchange->easy = curl_handle_new(&conf);
-	curl_easy_setopt(exchange->easy, CURLOPT_URL, is_post ? remote->post_url : remote->url);
-	curl_easy_setopt(exchange->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-	curl_easy_setopt(exchange->easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl_easy_setopt(exchange->easy, CURLOPT_PRIVATE, exchange);
-	curl_easy_setopt(exchange->easy, CURLOPT_ERRORBUFFER, exchange->error);
-	curl_easy_setopt(exchange->easy, CURLOPT_WRITEFUNCTION, on_body);
-	curl_easy_setopt(exchange->easy, CURLOPT_WRITEDATA, exchange);
-	curl_easy_setopt(exchange->easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
-	curl_easy_setopt(exchange->easy, CURLOPT_OPENSOCKETDATA, exchange);
-	set_fields(exchange);
-	if (exchange->sent.len > 0)
-		remote->running++;
-	CHECK(curl_multi_add_handle(remote->multi, exchange->easy) == CURLM_OK);
-}
-
-static void start_later(struct exchange *exchange, uint64_t wait_ms)
-{
-	stop(exchange);
-	exchange->state = STATE_DELAYED;
-	exchange->due_ms = clock_now_ms() + wait_ms;
-}
-
-/* Waits for an answer that comes another way. */
-static void leave_posted(struct exchange *exchange)
-{
-	stop(exchange);
-	exchange->state = STATE_POSTED;
 }
 
 /* ---- what comes in ---- */
@@ -437,43 +182,97 @@ static void learn_session(struct exchange *exchange, const struct envelope *env)
 }
 
 /* Keeps what the next page is asked for with. */
-static void take_page(struct exchange *exchange, struct slice text)
+static void take_page(struct exchange *exchange, struct slice result)
 {
-	struct slice result = scan_member(text, SLICE_LIT("result")).text;
-	struct slice cursor = scan_member(result, SLICE_LIT("nextCursor")).text;
+	struct json cursor = scan_member(result, SLICE_LIT("nextCursor"));
 
 	exchange->cursor.len = 0;
-	if (cursor.n > 0 && cursor.p[0] == '"')
-		buf_append_slice(&exchange->cursor, cursor);
+	if (cursor.type == JSON_STRING)
+		buf_append_slice(&exchange->cursor, cursor.text);
+}
+
+/*
+ * Whom it answers; NULL: nobody. An error without an id, or with another one, is about the only request
+ * of its exchange.
+ */
+static struct exchange *request_of(struct exchange *exchange, const struct envelope *env)
+{
+	bool is_alone = exchange->id.len > 0 && exchange->remote->transport != TRANSPORT_HTTP_SSE;
+
+	if (is_alone && (env->kind == ENVELOPE_ERROR ||
+			 value_is_same_id(env->id.text, buf_slice(&exchange->id))))
+		return exchange;
+	return env->id.type != JSON_ABSENT ? exchange_find(exchange->remote, env->id.text) : NULL;
 }
 
 /* Within libcurl's callbacks nothing that runs is started or ended. */
+static void take_response(struct exchange *exchange, const struct envelope *env, struct slice text)
+{
+	struct exchange *request = request_of(exchange, env);
+	struct buf message = { 0 };
+
+	if (request == NULL || request->is_answered) {
+		dprintf(STDERR_FILENO, "%s: the server sent an answer to no request\n",
+			exchange->verb);
+		return;
+	}
+	if (env->kind == ENVELOPE_ERROR &&
+	    !value_is_same_id(env->id.text, buf_slice(&request->id))) {
+		buf_append_str(&message, "{\"jsonrpc\":\"2.0\",\"id\":");
+		buf_append_slice(&message, buf_slice(&request->id));
+		buf_append_str(&message, ",\"error\":");
+		buf_append_slice(&message, env->error.text);
+		buf_append_char(&message, '}');
+		text = buf_slice(&message);
+	}
+	if (request->method == METHOD_INITIALIZE && env->kind == ENVELOPE_RESULT)
+		learn_session(exchange, env);
+	if (request->method == METHOD_TOOLS_LIST && request->is_modern)
+		tools_learn(&exchange->remote->tools, env->result.text);
+	if (request->is_own)
+		take_page(request, env->result.text);
+	else
+		write_line(exchange->remote, text);
+	exchange->remote->has_served |= env->kind == ENVELOPE_RESULT;
+	set_answered(request);
+	if (request->state == STATE_POSTED)
+		exchange_end(request);
+	buf_fini(&message);
+}
+
+static int on_element(struct slice element, void *arg);
+
 static void take_message(struct exchange *exchange, struct slice text)
 {
-	struct exchange *request = exchange;
+	struct buf repaired = { 0 };
 	struct envelope env;
 	struct error err;
 
-	if (scan_envelope(text, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0 &&
-	    (env.kind == ENVELOPE_RESULT || env.kind == ENVELOPE_ERROR)) {
-		if (exchange->remote->transport == TRANSPORT_HTTP_SSE)
-			request = find_request(exchange->remote, env.id.text);
-		if (request != NULL && request->id.len > 0 &&
-		    value_is_same_id(env.id.text, buf_slice(&request->id))) {
-			request->is_answered = true;
-			if (request->method == METHOD_INITIALIZE && env.kind == ENVELOPE_RESULT)
-				learn_session(exchange, &env);
-			if (request->method == METHOD_TOOLS_LIST && request->is_modern)
-				tools_learn(&exchange->remote->tools, env.result.text);
-		}
-	}
 	exchange->resumes = 0;
-	if (exchange->is_own)
-		take_page(exchange, text);
-	else
+	if (scan_type(text) == JSON_ARRAY) {
+		(void)!scan_array(text, BATCH_MAX, on_element, exchange, &err);
+		return;
+	}
+	/* BACK-FRAME-04 */
+	if (!text_is_utf8(text)) {
+		buf_append_utf8(&repaired, text);
+		text = buf_slice(&repaired);
+	}
+	if (scan_envelope(text, &scan_limits_none, SCAN_LENIENT, &env, &err) < 0)
+		dprintf(STDERR_FILENO, "%s: the server sent what is no message: %s\n",
+			exchange->verb, err.text);
+	else if (env.kind == ENVELOPE_RESULT || env.kind == ENVELOPE_ERROR)
+		take_response(exchange, &env, text);
+	else if (!exchange->is_own)
 		write_line(exchange->remote, text);
-	if (request != NULL && request->state == STATE_POSTED && request->is_answered)
-		end(request);
+	buf_fini(&repaired);
+}
+
+static int on_element(struct slice element, void *arg)
+{
+	if (scan_type(element) == JSON_OBJECT)
+		take_message(arg, element);
+	return 0;
 }
 
 /* `initialize` waits for the first event of the stream. */
@@ -483,38 +282,40 @@ static bool awaits_endpoint(const struct remote *remote)
 	       remote->barrier->state == STATE_POSTED && !remote->has_endpoint;
 }
 
-static bool has_same_origin(struct slice one, struct slice other)
+/* What it refers to, if that is of our origin, else NULL. The caller frees it. */
+static char *resolve(const struct remote *remote, struct slice reference)
 {
-	struct url a, b;
+	char *written = mem_dup_slice(reference);
+	CURLU *url = curl_url();
+	char *text = NULL, *copy = NULL;
 
-	return url_parse(one, &a) == 0 && url_parse(other, &b) == 0 &&
-	       slice_is_equal_nocase(a.scheme, b.scheme) && slice_is_equal_nocase(a.host, b.host) &&
-	       slice_is_equal(a.port, b.port);
+	CHECK(url != NULL);
+	if (curl_url_set(url, CURLUPART_URL, remote->url, 0) == CURLUE_OK &&
+	    curl_url_set(url, CURLUPART_URL, written, 0) == CURLUE_OK)
+		curl_url_get(url, CURLUPART_URL, &text, 0);
+	if (text != NULL && url_has_same_origin(slice_str(text), slice_str(remote->url)))
+		copy = mem_strdup(text);
+	curl_free(text);
+	curl_url_cleanup(url);
+	free(written);
+	return copy;
 }
 
 /* The first event of HTTP+SSE: where to post, which must be the same origin. */
 static void take_endpoint(struct remote *remote, struct slice where)
 {
-	char *reference = mem_dup_slice(where);
-	CURLU *resolved = curl_url();
-	char *text = NULL;
+	char *url = resolve(remote, where);
 
-	CHECK(resolved != NULL && awaits_endpoint(remote));
-	if (curl_url_set(resolved, CURLUPART_URL, remote->url, 0) == CURLUE_OK &&
-	    curl_url_set(resolved, CURLUPART_URL, reference, 0) == CURLUE_OK)
-		curl_url_get(resolved, CURLUPART_URL, &text, 0);
-	if (text != NULL && has_same_origin(slice_str(text), slice_str(remote->url))) {
+	CHECK(awaits_endpoint(remote));
+	if (url != NULL) {
 		remote->has_endpoint = true;
 		free(remote->post_url);
-		remote->post_url = mem_strdup(text);
-		start_later(remote->barrier, 0);
+		remote->post_url = url;
+		exchange_start_later(remote->barrier, 0);
 	} else {
 		fail(remote->barrier, SLICE_LIT("names another host to send messages to"));
-		end(remote->barrier);
+		exchange_end(remote->barrier);
 	}
-	curl_free(text);
-	curl_url_cleanup(resolved);
-	free(reference);
 }
 
 static void on_event(const struct server_event *event, void *arg)
@@ -529,53 +330,19 @@ static void on_event(const struct server_event *event, void *arg)
 		take_endpoint(remote, event->data);
 }
 
-static long status_of(const struct exchange *exchange)
-{
-	long status = 0;
-
-	curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
-	return status;
-}
-
-static bool is_success(long status)
-{
-	return status >= 200 && status <= 299;
-}
-
-static void look_at_head(struct exchange *exchange)
-{
-	struct slice type = curl_handle_answer_field(exchange->easy, "Content-Type");
-
-	type = slice_trim(slice_cut(&type, ';'));
-	exchange->has_head = true;
-	exchange->is_events = is_success(status_of(exchange)) &&
-			      slice_is_equal_nocase(type, SLICE_LIT("text/event-stream"));
-}
-
-static size_t on_body(char *data, size_t size, size_t count, void *arg)
-{
-	struct exchange *exchange = arg;
-	struct slice bytes = slice_of(data, size * count);
-
-	if (exchange->remote->out.len > OUT_BYTES_MAX) {
-		exchange->is_paused = true;
-		return CURL_WRITEFUNC_PAUSE;
-	}
-	if (!exchange->has_head)
-		look_at_head(exchange);
-	if (!exchange->is_events)
-		return curl_handle_take_body(&exchange->body, bytes.p, bytes.n,
-					     exchange->remote->most, &exchange->is_too_big);
-	exchange->is_too_big = event_reader_take(&exchange->events, bytes, on_event, exchange) < 0;
-	return exchange->is_too_big ? 0 : bytes.n;
-}
-
 /* ---- how an exchange ends ---- */
 
 /* The process cannot go on without its session; the gateway decides what follows. */
 static void lose_session(struct remote *remote, const char *why)
 {
-	flush_out(remote);
+	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	uint64_t end_ms = clock_now_ms() + LAST_WORDS_MS;
+
+	while (remote->out.len > 0 && clock_now_ms() < end_ms) {
+		flush_out(remote);
+		poll(&out, 1, (int)(end_ms - clock_now_ms()));
+		clock_update();
+	}
 	die(why);
 }
 
@@ -593,7 +360,9 @@ static void append_status(struct exchange *exchange, long status, struct buf *te
 		append_shown(text, challenge);
 		buf_append_char(text, ')');
 	} else if (status >= 300 && status <= 399) {
-		buf_append_str(text, ", a redirect, which is not followed, to ");
+		buf_append_str(text,
+			       ", a redirect that is not followed (only 307 and 308, to the same "
+			       "host), to ");
 		append_shown(text, curl_handle_answer_field(exchange->easy, "Location"));
 	} else if (status != 401 && status != 403 && exchange->body.len > 0) {
 		buf_append_str(text, ": ");
@@ -606,6 +375,8 @@ static void fail_by_status(struct exchange *exchange, long status)
 	struct buf text = { 0 };
 
 	append_status(exchange, status, &text);
+	if (exchange->is_resumed)
+		buf_append_str(&text, "; the request may have been executed");
 	fail(exchange, buf_slice(&text));
 	buf_fini(&text);
 }
@@ -619,8 +390,9 @@ static void fail_by_code(struct exchange *exchange, CURLcode code)
 	else if (exchange->is_refused)
 		buf_append_str(&text, "has an address that is not allowed: private addresses need "
 				      "`allow_private: true`");
-	else if (code == CURLE_OK || code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ||
-		 code == CURLE_SEND_FAIL_REWIND || status_of(exchange) != 0)
+	else if (code == CURLE_OPERATION_TIMEDOUT && exchange->sent_bytes > 0)
+		buf_append_str(&text, "did not answer in time");
+	else if (exchange->sent_bytes > 0 || exchange->is_resumed)
 		buf_append_str(&text, "closed the connection before it answered; the request may "
 				      "have been executed");
 	else {
@@ -633,16 +405,17 @@ static void fail_by_code(struct exchange *exchange, CURLcode code)
 	buf_fini(&text);
 }
 
+/* What the server asks for; longer if that has been in vain. */
 static uint64_t retry_ms(const struct exchange *exchange)
 {
-	uint64_t least = exchange->events.retry_ms != EVENT_RETRY_NONE ? exchange->events.retry_ms :
-									 RETRY_MIN_MS;
+	uint64_t asked_ms = exchange->events.retry_ms != EVENT_RETRY_NONE ?
+				    exchange->events.retry_ms :
+				    RETRY_MIN_MS;
 	unsigned int doublings = exchange->resumes < RESUMES_MAX ? exchange->resumes : RESUMES_MAX;
-	uint64_t wait_ms;
+	uint64_t least_ms =
+		exchange->resumes > 0 ? (uint64_t)RETRY_MIN_MS << (doublings - 1) : RETRY_LEAST_MS;
+	uint64_t wait_ms = asked_ms > least_ms ? asked_ms : least_ms;
 
-	if (least > RETRY_MAX_MS)
-		least = RETRY_MAX_MS;
-	wait_ms = least << doublings;
 	return wait_ms < RETRY_MAX_MS ? wait_ms : RETRY_MAX_MS;
 }
 
@@ -657,20 +430,7 @@ static bool take_refusal(struct exchange *exchange)
 		    0 ||
 	    env.kind != ENVELOPE_ERROR)
 		return false;
-	if (env.id.type == JSON_ABSENT) {
-		struct buf message = { 0 };
-
-		/* It is the only request of this exchange. */
-		buf_append_str(&message, "{\"jsonrpc\":\"2.0\",\"id\":");
-		buf_append_slice(&message, buf_slice(&exchange->id));
-		buf_append_str(&message, ",\"error\":");
-		buf_append_slice(&message, env.error.text);
-		buf_append_char(&message, '}');
-		take_message(exchange, buf_slice(&message));
-		buf_fini(&message);
-	} else {
-		take_message(exchange, buf_slice(&exchange->body));
-	}
+	take_response(exchange, &env, buf_slice(&exchange->body));
 	return true;
 }
 
@@ -678,8 +438,30 @@ static void open_stream(struct remote *remote)
 {
 	if (remote->stream != NULL || remote->is_ending)
 		return;
-	remote->stream = new_exchange(remote, "GET");
-	start(remote->stream);
+	remote->stream = exchange_new(remote, "GET");
+	exchange_start(remote->stream);
+}
+
+/*
+ * A redirect that keeps the method, to another path of the same origin, as many servers have from
+ * `/mcp` to `/mcp/`. Returns whether it is followed.
+ */
+static bool follow(struct exchange *exchange, long status)
+{
+	struct remote *remote = exchange->remote;
+	char *url;
+
+	if ((status != 307 && status != 308) || remote->redirects >= REDIRECTS_MAX ||
+	    remote->post_url != NULL)
+		return false;
+	url = resolve(remote, curl_handle_answer_field(exchange->easy, "Location"));
+	if (url == NULL)
+		return false;
+	remote->redirects++;
+	free(remote->url);
+	remote->url = url;
+	exchange_start_later(exchange, 0);
+	return true;
 }
 
 /* Returns whether the exchange stays. */
@@ -690,7 +472,9 @@ static bool try_http_sse(struct exchange *exchange, long status)
 	if (exchange->method != METHOD_INITIALIZE || remote->transport != TRANSPORT_UNKNOWN ||
 	    (status != 400 && status != 404 && status != 405))
 		return false;
-	leave_posted(exchange);
+	append_status(exchange, status, &remote->refusal);
+	exchange_leave_posted(exchange);
+	exchange->due_ms = clock_now_ms() + ENDPOINT_MS;
 	remote->transport = TRANSPORT_HTTP_SSE;
 	open_stream(remote);
 	return true;
@@ -699,11 +483,14 @@ static bool try_http_sse(struct exchange *exchange, long status)
 /* Without its answer. Returns whether the exchange stays, to go on behind its last event. */
 static bool go_on_after_cut(struct exchange *exchange)
 {
+	if (exchange->events.ids != exchange->ids)
+		exchange->resumes = 0; /* it went on */
+	exchange->ids = exchange->events.ids;
 	if (exchange->id.len == 0 || exchange->is_modern || exchange->is_too_big ||
 	    exchange->events.last_id.len == 0 || exchange->resumes >= RESUMES_MAX)
 		return false;
 	exchange->is_resumed = true;
-	start_later(exchange, retry_ms(exchange));
+	exchange_start_later(exchange, retry_ms(exchange));
 	exchange->resumes++;
 	return true;
 }
@@ -712,20 +499,12 @@ static void finish_success(struct exchange *exchange)
 {
 	struct remote *remote = exchange->remote;
 
-	if (exchange->body.len > 0 && exchange->id.len > 0) {
+	if (exchange->body.len > 0 && exchange->id.len > 0)
 		take_message(exchange, buf_slice(&exchange->body));
-		exchange->is_answered = true;
-	}
 	if (exchange->id.len > 0 && !exchange->is_answered)
-		fail(exchange, SLICE_LIT("took the request, but did not answer it"));
+		fail(exchange, SLICE_LIT("took the request, but did not answer it with a message"));
 	if (exchange->method == METHOD_INITIALIZED && remote->transport == TRANSPORT_STREAMABLE)
 		open_stream(remote);
-	if (exchange->cancels.len > 0) {
-		struct exchange *request = find_request(remote, buf_slice(&exchange->cancels));
-
-		if (request != NULL)
-			end(request);
-	}
 }
 
 /* Of a message that a modern request was sent with, its _meta. */
@@ -738,7 +517,7 @@ static struct slice meta_of(struct slice message)
 static void list_tools(struct remote *remote, struct slice meta, struct slice cursor,
 		       unsigned int page)
 {
-	struct exchange *exchange = new_exchange(remote, "POST");
+	struct exchange *exchange = exchange_new(remote, "POST");
 
 	exchange->is_own = exchange->is_modern = true;
 	exchange->page = page;
@@ -753,7 +532,7 @@ static void list_tools(struct remote *remote, struct slice meta, struct slice cu
 		buf_append_slice(&exchange->sent, cursor);
 	}
 	buf_append_str(&exchange->sent, "}}");
-	start(exchange);
+	exchange_start(exchange);
 }
 
 static bool has_own_list(const struct remote *remote)
@@ -783,7 +562,7 @@ static bool list_after_mismatch(struct exchange *exchange)
 	    code != MCP_HEADER_MISMATCH)
 		return false;
 	exchange->was_refused = true;
-	leave_posted(exchange);
+	exchange_leave_posted(exchange);
 	if (!has_own_list(exchange->remote))
 		list_tools(exchange->remote, meta_of(buf_slice(&exchange->sent)),
 			   (struct slice){ NULL, 0 }, 1);
@@ -804,7 +583,7 @@ static void finish_own_list(struct exchange *exchange)
 		struct exchange *call = container_of(node, struct exchange, link);
 
 		if (call->was_refused && call->state == STATE_POSTED)
-			start_later(call, 0);
+			exchange_start_later(call, 0);
 	}
 }
 
@@ -812,25 +591,27 @@ static void finish_own_list(struct exchange *exchange)
 static bool finish_post(struct exchange *exchange, CURLcode code)
 {
 	struct remote *remote = exchange->remote;
-	long status = status_of(exchange);
+	long status = exchange_status(exchange);
 
 	if (exchange->is_answered)
 		return false;
-	if (exchange->is_events || (code != CURLE_OK && exchange->is_resumed)) {
+	if ((exchange->is_events && exchange->id.len > 0) ||
+	    (code != CURLE_OK && exchange->is_resumed)) {
 		if (go_on_after_cut(exchange))
 			return true;
 		fail_by_code(exchange, code);
 	} else if (code != CURLE_OK) {
 		fail_by_code(exchange, code);
-	} else if (is_success(status) && remote->transport == TRANSPORT_HTTP_SSE &&
+	} else if (exchange_is_success(status) && remote->transport == TRANSPORT_HTTP_SSE &&
 		   exchange->id.len > 0) {
-		leave_posted(exchange);
+		exchange_leave_posted(exchange);
 		return true;
-	} else if (is_success(status)) {
+	} else if (exchange_is_success(status)) {
 		finish_success(exchange);
-	} else if (status == 404 && remote->session_id.len > 0 && !exchange->is_modern) {
+	} else if (status == 404 && remote->session_id.len > 0 && !exchange->is_modern &&
+		   !exchange->is_resumed) {
 		lose_session(remote, "the server has ended the session (404)");
-	} else if (status == 400 && list_after_mismatch(exchange)) {
+	} else if (follow(exchange, status) || (status == 400 && list_after_mismatch(exchange))) {
 		return true;
 	} else if (!take_refusal(exchange)) {
 		if (try_http_sse(exchange, status))
@@ -840,29 +621,44 @@ static bool finish_post(struct exchange *exchange, CURLcode code)
 	return false;
 }
 
+/* The first refusal says more than the second. */
+static void give_up_http_sse(struct remote *remote)
+{
+	struct exchange *exchange = remote->barrier;
+
+	buf_append_str(&remote->refusal, "; HTTP+SSE, of 2024-11-05, is not there either");
+	fail(exchange, buf_slice(&remote->refusal));
+	exchange_end(exchange);
+}
+
+/* A refusal that another time may not meet. */
+static bool is_passing(long status)
+{
+	return status == 408 || status == 409 || status == 425 || status == 429;
+}
+
 /* Returns whether the exchange stays. */
 static bool finish_stream(struct exchange *exchange, CURLcode code)
 {
 	struct remote *remote = exchange->remote;
-	long status = status_of(exchange);
+	long status = exchange_status(exchange);
 
 	if (remote->transport == TRANSPORT_HTTP_SSE) {
 		if (!awaits_endpoint(remote))
 			lose_session(remote, "the server has closed the stream of the session");
-		if (code != CURLE_OK)
-			fail_by_code(remote->barrier, code);
-		else
-			fail(remote->barrier,
-			     SLICE_LIT("has neither Streamable HTTP nor HTTP+SSE at this address"));
-		end(remote->barrier);
+		give_up_http_sse(remote);
 		return false;
 	}
-	if (code == CURLE_OK && status == 404 && remote->session_id.len > 0)
+	/* At first it says that there is no such stream. */
+	if (code == CURLE_OK && status == 404 && remote->session_id.len > 0 && exchange->was_open)
 		lose_session(remote, "the server has ended the session (404)");
+	if (code == CURLE_OK && follow(exchange, status))
+		return true;
 	/* 405: it has no such stream. Another refusal will not change by asking again, either. */
-	if (code == CURLE_OK && status >= 400 && status <= 499)
+	if (code == CURLE_OK && status >= 400 && status <= 499 && !is_passing(status))
 		return false;
-	start_later(exchange, retry_ms(exchange));
+	exchange->was_open |= exchange_is_success(status);
+	exchange_start_later(exchange, retry_ms(exchange));
 	exchange->resumes++;
 	return true;
 }
@@ -870,18 +666,23 @@ static bool finish_stream(struct exchange *exchange, CURLcode code)
 static void finish(struct exchange *exchange, CURLcode code)
 {
 	struct remote *remote = exchange->remote;
+	struct exchange *cancelled;
 	bool stays = false;
 
 	if (!exchange->has_head)
-		look_at_head(exchange);
+		exchange_look_at_head(exchange);
 	if (exchange == remote->stream)
 		stays = finish_stream(exchange, code);
 	else if (strcmp(exchange->verb, "POST") == 0)
 		stays = finish_post(exchange, code);
 	if (!stays && exchange->is_own)
 		finish_own_list(exchange);
+	/* Whether the server has taken that or not: nobody waits for the answer. */
+	if (!stays && exchange->cancels.len > 0 &&
+	    (cancelled = exchange_find(remote, buf_slice(&exchange->cancels))) != NULL)
+		exchange_end(cancelled);
 	if (!stays)
-		end(exchange);
+		exchange_end(exchange);
 }
 
 /* ---- what the gateway writes ---- */
@@ -889,18 +690,18 @@ static void finish(struct exchange *exchange, CURLcode code)
 static void take_cancelled(struct remote *remote, const struct envelope *env, struct slice line)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("requestId"));
-	struct exchange *request = find_request(remote, id.text);
+	struct exchange *request = exchange_find(remote, id.text);
 	struct exchange *exchange;
 
 	if (request != NULL && (request->is_modern || request->state == STATE_QUEUED)) {
 		/* Over HTTP, a modern request is cancelled by closing its stream. */
-		end(request);
+		exchange_end(request);
 		return;
 	}
-	exchange = new_exchange(remote, "POST");
+	exchange = exchange_new(remote, "POST");
 	buf_append_slice(&exchange->sent, line);
 	buf_append_slice(&exchange->cancels, id.text);
-	start(exchange);
+	exchange_start(exchange);
 }
 
 static void take_line(struct remote *remote, struct slice line)
@@ -919,7 +720,7 @@ static void take_line(struct remote *remote, struct slice line)
 		take_cancelled(remote, &env, line);
 		return;
 	}
-	exchange = new_exchange(remote, "POST");
+	exchange = exchange_new(remote, "POST");
 	buf_append_slice(&exchange->sent, line);
 	if (env.kind == ENVELOPE_REQUEST)
 		buf_append_slice(&exchange->id, env.id.text);
@@ -930,14 +731,29 @@ static void take_line(struct remote *remote, struct slice line)
 		remote->barrier = exchange;
 	/* Requests wait for room; what they may be waiting for themselves does not. */
 	if (exchange->id.len == 0 || remote->running < RUNNING_MAX)
-		start(exchange);
+		exchange_start(exchange);
+}
+
+static size_t count_unasked(const struct remote *remote)
+{
+	size_t count = 0;
+
+	LIST_FOREACH(node, &remote->exchanges)
+		count += container_of(node, struct exchange, link)->id.len == 0;
+	return count;
+}
+
+/* Lines wait behind the handshake, and behind too much that has not been taken. */
+static bool is_held_up(const struct remote *remote)
+{
+	return remote->barrier != NULL || remote->is_ending || count_unasked(remote) >= UNASKED_MAX;
 }
 
 static void take_lines(struct remote *remote)
 {
 	size_t taken = 0;
 
-	while (remote->barrier == NULL && taken < remote->in.len) {
+	while (!is_held_up(remote) && taken < remote->in.len) {
 		const char *begin = remote->in.data + taken;
 		const char *at = memchr(begin, '\n', remote->in.len - taken);
 
@@ -964,10 +780,11 @@ static void read_in(struct remote *remote)
 static void begin_end(struct remote *remote)
 {
 	remote->is_ending = true;
+	remote->in.len = 0; /* nobody waits for what it asks for */
 	LIST_FOREACH_SAFE(node, &remote->exchanges)
-		end(container_of(node, struct exchange, link));
+		exchange_end(container_of(node, struct exchange, link));
 	if (remote->session_id.len > 0)
-		start(new_exchange(remote, "DELETE"));
+		exchange_start(exchange_new(remote, "DELETE"));
 }
 
 /* Returns when the next one is due; those that wait for room start in their order. */
@@ -975,15 +792,22 @@ static uint64_t start_due(struct remote *remote)
 {
 	uint64_t next_ms = UINT64_MAX;
 
-	LIST_FOREACH(node, &remote->exchanges) {
+	if (awaits_endpoint(remote) && remote->barrier->due_ms <= clock_now_ms())
+		give_up_http_sse(remote);
+	else if (awaits_endpoint(remote))
+		next_ms = remote->barrier->due_ms;
+	LIST_FOREACH_SAFE(node, &remote->exchanges) {
 		struct exchange *exchange = container_of(node, struct exchange, link);
-		bool is_delayed = exchange->state == STATE_DELAYED;
+		bool lingers = exchange->state == STATE_RUNNING && exchange->is_answered;
+		bool has_time = exchange->state == STATE_DELAYED || lingers;
 
 		if (exchange->state == STATE_QUEUED && remote->running < RUNNING_MAX)
-			start(exchange);
-		else if (is_delayed && exchange->due_ms <= clock_now_ms())
-			start(exchange);
-		else if (is_delayed && exchange->due_ms < next_ms)
+			exchange_start(exchange);
+		else if (lingers && exchange->due_ms <= clock_now_ms())
+			exchange_end(exchange);
+		else if (has_time && exchange->due_ms <= clock_now_ms())
+			exchange_start(exchange);
+		else if (has_time && exchange->due_ms < next_ms)
 			next_ms = exchange->due_ms;
 	}
 	return next_ms;
@@ -994,7 +818,8 @@ static void go_on_reading(struct remote *remote)
 	LIST_FOREACH(node, &remote->exchanges) {
 		struct exchange *exchange = container_of(node, struct exchange, link);
 
-		if (!exchange->is_paused || remote->out.len > OUT_BYTES_MAX / 2)
+		if (!exchange->is_paused || remote->out.len > OUT_BYTES_MAX / 2 ||
+		    exchange_must_wait(exchange))
 			continue;
 		exchange->is_paused = false;
 		curl_easy_pause(exchange->easy, CURLPAUSE_CONT);
@@ -1017,6 +842,13 @@ static void transfer(struct remote *remote)
 	}
 }
 
+static bool has_hung_up(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd };
+
+	return poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & POLLHUP) != 0;
+}
+
 /* Something to start, to read or to write, or time is over. */
 static void wait_for_more(struct remote *remote, uint64_t next_ms)
 {
@@ -1029,23 +861,26 @@ static void wait_for_more(struct remote *remote, uint64_t next_ms)
 		{ .fd = STDOUT_FILENO, .events = CURL_WAIT_POLLOUT },
 	};
 	bool writes = remote->out.len > 0;
+	bool listens = !remote->is_in_over;
 
 	if (wait_ms > RETRY_MAX_MS)
 		wait_ms = RETRY_MAX_MS;
-	curl_multi_poll(remote->multi, fds + !reads, (unsigned int)(reads + writes), (int)wait_ms,
-			NULL);
+	curl_multi_poll(remote->multi, fds + !writes, (unsigned int)(writes + listens),
+			(int)wait_ms, NULL);
 	clock_update();
-	if (reads)
+	if (listens && reads)
 		read_in(remote);
+	else if (listens)
+		remote->is_in_over = has_hung_up(STDIN_FILENO);
 }
 
 static void run(struct remote *remote)
 {
 	for (;;) {
+		transfer(remote);
 		take_lines(remote);
 		if (remote->is_in_over && !remote->is_ending)
 			begin_end(remote);
-		transfer(remote);
 		flush_out(remote);
 		go_on_reading(remote);
 		if (remote->is_ending && list_is_empty(&remote->exchanges))
@@ -1056,15 +891,25 @@ static void run(struct remote *remote)
 
 /* ---- the beginning ---- */
 
+static bool slice_has_suffix(struct slice s, struct slice suffix)
+{
+	return s.n >= suffix.n && slice_is_equal(slice_of(s.p + s.n - suffix.n, suffix.n), suffix);
+}
+
 /* Everything in the environment is a field; what a sanitizer is told is not. */
 static void take_fields(struct remote *remote)
 {
 	for (char **entry = environ; *entry != NULL; entry++) {
 		char *value = strchr(*entry, '=');
 
-		if (value == NULL || strstr(*entry, "SAN_OPTIONS=") != NULL)
+		if (value == NULL)
 			continue;
 		*value++ = '\0';
+		if (slice_has_suffix(slice_str(*entry), SLICE_LIT("SAN_OPTIONS")))
+			continue;
+		/* libcurl would leave it out, and the server take the caller for somebody else. */
+		if (slice_trim(slice_str(value)).n == 0)
+			die("the value of a header field is blank");
 		curl_handle_add_field(&remote->fields, *entry, value);
 		explicit_bzero(value, strlen(value));
 	}
@@ -1104,8 +949,7 @@ static void take_arguments(struct remote *remote, int argc, char **argv)
 	}
 	if (optind != argc - 1 || url_parse(slice_str(argv[optind]), &remote->parts) < 0)
 		die("can only be started by mcpgated");
-	remote->url = argv[optind];
-	remote->post_url = mem_strdup(remote->url);
+	remote->url = mem_strdup(argv[optind]);
 	remote->address_filter.loopback = url_is_loopback(&remote->parts);
 }
 
@@ -1120,7 +964,7 @@ static uint16_t port_of(const struct url *url)
 
 int main(int argc, char **argv)
 {
-	struct remote remote = { .most = (size_t)16 << 20 };
+	struct remote remote = { .most = (size_t)16 << 20, .on_event = on_event };
 	struct error err;
 
 	list_init(&remote.exchanges);
@@ -1131,6 +975,7 @@ int main(int argc, char **argv)
 		die(err.text);
 	log_set(STDERR_FILENO, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	confine_apply(&(struct confinement){ .fetches = true, .port = port_of(&remote.parts) });
+	signal(SIGPIPE, SIG_IGN);
 	remote.multi = curl_multi_init();
 	CHECK(remote.multi != NULL);
 	curl_multi_setopt(remote.multi, CURLMOPT_MAXCONNECTS, (long)RUNNING_MAX);

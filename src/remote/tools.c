@@ -31,7 +31,7 @@ static void forget(struct tools *tools, struct tool *tool)
 {
 	list_remove(&tool->link);
 	tools->count--;
-	tools->bytes -= tool->schema.n;
+	tools->bytes -= tool->name.n + tool->schema.n;
 	free(tool);
 }
 
@@ -48,7 +48,7 @@ static void add(struct tools *tools, struct slice name, struct slice schema)
 	tool->name = mem_put_slice(&at, name);
 	tool->schema = mem_put_slice(&at, schema);
 	tools->count++;
-	tools->bytes += schema.n;
+	tools->bytes += name.n + schema.n;
 	list_append(&tools->list, &tool->link);
 }
 
@@ -64,7 +64,7 @@ static int learn(struct slice element, void *arg)
 		if (known != NULL)
 			forget(tools, known);
 		if (has_annotation(schema) && tools->count < TOOLS_MAX &&
-		    schema.n <= TOOLS_BYTES_MAX - tools->bytes)
+		    name.len + schema.n <= TOOLS_BYTES_MAX - tools->bytes)
 			add(tools, buf_slice(&name), schema);
 	}
 	buf_fini(&name);

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 import harness
 import mcp
@@ -22,7 +23,7 @@ ANSWER = {"protocolVersion": mcp.D, "capabilities": {"tools": {"listChanged": Tr
 
 class Fake(http.server.ThreadingHTTPServer):
     """An HTTP server whose answers a case writes: `serve(request, message)` gets the handler and the JSON of a POST, or None."""
-    daemon_threads = True
+    daemon_threads, request_queue_size = True, 512
 
     def __init__(self, serve):
         fake = self
@@ -33,6 +34,7 @@ class Fake(http.server.ThreadingHTTPServer):
             def handle_any(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 fake.requests.append((self.command, dict(self.headers), body))
+                fake.paths.append(self.path)
                 serve(self, json.loads(body) if body else None)
 
             do_GET = do_POST = do_DELETE = handle_any
@@ -80,7 +82,7 @@ class Fake(http.server.ThreadingHTTPServer):
                 return True
 
         super().__init__(("127.0.0.1", 0), Handler)
-        self.requests = []
+        self.requests, self.paths = [], []
         self.url = "http://127.0.0.1:%d/mcp" % self.server_port
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -120,9 +122,9 @@ def chain(t, script=None, isolation="session", **more):
 class Lines:
     """The program by itself, as the gateway sees it."""
 
-    def __init__(self, url, *args):
-        argv = [os.path.join(harness.BIN, "mcpgated-remote"), *args, url]
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={})
+    def __init__(self, url, env=None):
+        argv = [os.path.join(harness.BIN, "mcpgated-remote"), url]
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env or {})
 
     def say(self, message):
         self.process.stdin.write(mcp.encode(message) + b"\n")
@@ -130,15 +132,19 @@ class Lines:
 
     def ask(self, message):
         self.say(message)
+        return self.read()
+
+    def read(self):
         return json.loads(self.process.stdout.readline())
 
 
 @contextlib.contextmanager
-def remote(url, *args):
-    lines = Lines(url, *args)
+def remote(url, env=None):
+    lines = Lines(url, env)
     try:
         yield lines
-        lines.process.stdin.close()
+        if not lines.process.stdin.closed:
+            lines.process.stdin.close()
         eq(lines.process.wait(10 * harness.SLOW), 0)
     finally:
         lines.process.kill()
@@ -394,6 +400,27 @@ def a_lost_session_is_opened_again(t):
         ok(len(greetings) >= 2 and greetings[0] == greetings[-1], "the same handshake", greetings)
 
 
+@case(daemon=False, deadline=30)
+def a_redirect_within_the_origin_is_followed(t):
+    """BACK-URL-07: 307 and 308 to another path, as from /mcp to /mcp/; to another origin nothing is sent."""
+    def serve(request, message):
+        if request.path == "/mcp":
+            request.whole(307, Location="/mcp/?a=b")
+        elif request.path == "/away":
+            request.whole(308, Location=other.url)
+        elif not request.greet(message):
+            request.whole(405) if message is None else request.result(message, {"tools": []})
+
+    with fake(lambda request, message: request.whole(500)) as other, fake(serve) as server:
+        behind(t, server.url)
+        eq(t.session("main").ask("tools/list")["result"]["tools"], [])
+        eq([path for path in server.paths if path == "/mcp"], ["/mcp"], "once")
+        daemon = behind(t, server.url.replace("/mcp", "/away"), headers={"Authorization": "Bearer x"})
+        eq(first_answer(t).status, 503)
+        daemon.wait_log("server_failing", "a redirect that is not followed")
+        eq(other.requests, [])
+
+
 # ---- refusals ----
 
 @case(daemon=False, deadline=30)
@@ -428,6 +455,155 @@ def what_cannot_be_reached_is_said(t):
         daemon = behind(t, "http://127.0.0.1:%d/mcp" % free.getsockname()[1])
         ok("could not be started" in json.loads(first_answer(t).read())["error"]["message"], "in a word")
         daemon.wait_log("server_failing", "cannot be reached")
+
+
+# ---- odd servers, by the program alone ----
+
+def initialized(lines):
+    eq(lines.ask(mcp.initialize())["id"], 0)
+    lines.say(mcp.notification("notifications/initialized"))
+
+
+@case(daemon=False, deadline=60)
+def odd_answers_are_answers(t):
+    """BACK-URL-06, BACK-FRAME-05: each request is answered once, whatever the server makes of it."""
+    text = {"content": [{"type": "text", "text": "x"}]}
+
+    def serve(request, message):
+        if request.greet(message):
+            return
+        if message is None:
+            request.whole(405)
+            return
+        name, request_id = message["params"]["name"], message["id"]
+        result = {"jsonrpc": "2.0", "id": request_id, "result": text}
+        error = {"jsonrpc": "2.0", "id": "server-error", "error": {"code": -32000, "message": "own words"}}
+        if name == "refusal by another id":
+            request.json(error, 400)
+        elif name == "error by another id":
+            request.json(error)
+        elif name == "result by another id":
+            request.json(dict(result, id=99))
+        elif name == "a page":
+            request.whole(200, b"<html>", Content_Type="text/html")
+        elif name == "a batch":
+            request.json([result])
+        elif name == "broken text":
+            request.whole(200, json.dumps(result).encode().replace(b'"x"', b'"\xff"'), Content_Type="application/json")
+        elif name == "nothing":
+            request.whole(202)
+        elif name == "broken event":
+            request.events("data: {", "", "data: " + json.dumps(result), "")
+        elif name == "twice":
+            request.events("data: " + json.dumps(result), "", "data: " + json.dumps(result), "")
+
+    with fake(serve) as server, remote(server.url) as lines:
+        initialized(lines)
+        for n, (name, word) in enumerate([
+                ("refusal by another id", "own words"), ("error by another id", "own words"), ("result by another id", "did not answer"),
+                ("a page", "did not answer"), ("a batch", None), ("broken text", None), ("nothing", "did not answer"),
+                ("broken event", None), ("twice", None)], 1):
+            answer = lines.ask(mcp.request(n, "tools/call", {"name": name}))
+            eq(answer["id"], n, name)
+            ok(word in answer["error"]["message"] if word else "result" in answer, name, answer)
+        eq(lines.ask(mcp.request(50, "tools/call", {"name": "a batch"}))["id"], 50, "nothing else was said")
+
+
+@case(daemon=False, deadline=60)
+def what_stays_open_holds_nothing_up(t):
+    """BACK-URL-01: a server that answers and keeps its streams open; more requests than run at a time; cancels that it refuses."""
+    over = threading.Event()
+
+    def serve(request, message):
+        if message is None:
+            request.whole(405)
+        elif message.get("method") == "notifications/cancelled":
+            request.whole(400)
+        elif "id" not in message:
+            request.whole(202)
+        elif message["method"] == "slow":
+            over.wait(20)
+        else:
+            result = ANSWER if message["method"] == "initialize" else {}
+            request.events("data: " + json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), "")
+            over.wait(20)
+
+    with fake(serve) as server, remote(server.url) as lines:
+        initialized(lines)
+        for n in range(1, 151):
+            lines.say(mcp.request(n, "tools/call", {"name": "t"}))
+        eq({lines.read()["id"] for _ in range(150)}, set(range(1, 151)))
+        for n in range(200, 328):
+            lines.say(mcp.request(n, "slow"))
+        wait_for(lambda: sum(b'"slow"' in body for _, body in server.sent("POST")) == 128, 20, "all of them run")
+        for n in range(200, 328):
+            lines.say(mcp.notification("notifications/cancelled", {"requestId": n}))
+        eq(lines.ask(mcp.request(400, "tools/call", {"name": "t"}))["id"], 400)
+        over.set()
+
+
+@case(daemon=False, deadline=30)
+def the_end_is_the_end(t):
+    """BACK-PROC-02: once stdin is closed nothing more is asked for; a session is ended; also during the handshake."""
+    late = threading.Event()
+
+    def serve(request, message):
+        if message is not None and message.get("method") == "notifications/initialized":
+            late.wait(20)
+        if not request.greet(message):
+            request.whole(200 if request.command == "DELETE" else 405)
+
+    with fake(serve) as server, remote(server.url) as lines:
+        initialized(lines)
+        for n in range(2):
+            lines.say(mcp.request(n, "tools/call", {"name": "x" * 40000 * (1 + n)}))
+        lines.process.stdin.close()
+        eq(lines.process.wait(5 * harness.SLOW), 0)
+        late.set()
+        eq(len(server.sent("DELETE")), 1)
+        eq(server.methods(), ["initialize", "notifications/initialized"])
+
+
+@case(daemon=False, deadline=60)
+def a_stream_that_ends_again_and_again(t):
+    """BACK-URL-04: it is opened with growing delays, whatever `retry` says; a 404 at first is no lost session; 429 passes."""
+    answers = [429, 404, "open"]
+    gets = []
+
+    def serve(request, message):
+        if request.greet(message):
+            return
+        if message is not None:
+            request.result(message, {})
+            return
+        gets.append(time.monotonic())
+        answer = answers[min(len(gets), 3) - 1] if request.server.has_stream else 404
+        request.events("retry: 0", "", ": x", "") if answer == "open" else request.whole(answer)
+
+    for has_stream in (True, False):
+        with fake(serve) as server, remote(server.url) as lines:
+            server.has_stream = has_stream
+            answers[1] = "open"
+            del gets[:]
+            initialized(lines)
+            wait_for(lambda: len(gets) >= (4 if has_stream else 1), 20, "streams")
+            eq(lines.ask(mcp.request(1, "ping"))["result"], {})
+            if has_stream:
+                ok(gets[3] - gets[2] > 0.9, "a pause", gets)
+
+
+@case(daemon=False)
+def a_caller_cannot_blank_a_header(t):
+    """AUTH-DWN-03: a value of blanks would be left out, and one that looks like an option of a sanitizer is a value like any other."""
+    with fake(lambda request, message: request.greet(message)) as server:
+        with remote(server.url, env={"X-Who": "u aSAN_OPTIONS=b"}) as lines:
+            lines.ask(mcp.initialize())
+        eq(server.requests[0][1]["X-Who"], "u aSAN_OPTIONS=b")
+        with contextlib.suppress(BrokenPipeError):
+            lines = Lines(server.url, env={"X-Who": "  "})
+            eq(lines.process.wait(10 * harness.SLOW), 1)
+            lines.process.stdin.close()
+            lines.process.stdout.close()
 
 
 # ---- HTTP+SSE ----

@@ -571,12 +571,12 @@ def file_that_others_can_write(t):
 
 @case(daemon=False)
 def import_of_client_files(t):
-    """product §2: --import serves every stdio entry of an mcpServers file; others are left out with a word."""
+    """product §2: --import serves every entry of an mcpServers file that it can; others are left out with a word."""
     argv = child_argv({})
     files = Files(json.dumps({"mcpServers": {
         "one": {"command": argv[0], "args": argv[1:], "env": {"X": "1"}},
         "two": {"type": "stdio", "command": argv[0], "args": argv[1:], "unknown": {"a": []}},
-        "web": {"type": "http", "url": "https://example.com/mcp"},
+        "web": {"type": "http", "url": "http://192.0.2.1/mcp"},
         "off": {"command": "/bin/cat", "disabled": True}}}), "claude.json")
     d = t.start(args=["--listen", "127.0.0.1:0", "--import", files.path], servers={})
     harness.wait_for(lambda: len(d.endpoints) >= 2, 3, "both endpoints")
@@ -596,7 +596,7 @@ def import_of_client_files(t):
 def import_of_bad_files(t):
     """product §2: a broken import file is a configuration error that names it."""
     for text in ("{", "[]", "{}", '{"mcpServers":[]}', '{"mcpServers":{"a":{"command":5}}}', '{"mcpServers":{"a":{"args":[]}}}',
-                 '{"mcpServers":{"a":{"url":"https://example.com"}}}'):
+                 '{"mcpServers":{"a":{"url":"http://192.0.2.1/mcp"}}}'):
         files = Files(text, "import.json")
         done = program("--import", files.path, "--listen", "127.0.0.1:0")
         eq(done.returncode, 2, text)
