@@ -5,7 +5,6 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/call_limits.c src/policy/call_limits.h \
 	src/policy/characters.c src/policy/characters.h \
 	src/policy/decimal.c src/policy/decimal.h \
-	src/policy/ecma_pattern.c src/policy/ecma_pattern.h \
 	src/policy/literal.c src/policy/literal.h \
 	src/policy/name.c src/policy/name.h \
 	src/policy/needs.c src/policy/needs.h \

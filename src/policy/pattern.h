@@ -52,8 +52,11 @@ enum pattern_verdict {
  */
 struct pattern *pattern_new(struct slice expression, struct error *err) must_check;
 /*
- * Like pattern_new, for an expression of a schema in ECMA-262 syntax (ecma_pattern.h). It may match
+ * Like pattern_new, for an expression of a schema in ECMA-262 syntax with the flag u. It may match
  * the empty string; \w, \d, \s and \b are ASCII only. Each position of a text gets fewer steps.
+ * Remaining differences to ECMA-262: \s matches U+0085 and U+180E but not U+FEFF; a dot matches
+ * U+2028 and U+2029; a group keeps its capture from the previous iteration; property names (\p)
+ * are those of PCRE2.
  */
 struct pattern *pattern_new_ecma(struct slice expression, struct error *err) must_check;
 /* Approximate memory use in bytes. */
