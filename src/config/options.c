@@ -1039,7 +1039,7 @@ const struct option options_table[] = {
 	       .def = "off", CHOICES({ "off", false }, { "check", true }),
 	       .help = "check: the arguments of a call must match the inputSchema of its tool. "
 		       "What cannot be checked is refused: a tool that the server does not list, "
-		       "a tool whose schema is not understood, and every tool if the server does "
+		       "a tool whose schema is not supported, and every tool if the server does "
 		       "not return its list."),
 	OPTION("servers.NAME.tools.arguments.deny_patterns", LISTS,
 	       SERVER(endpoint.arguments.deny_patterns), RULE, .form = form_expression,

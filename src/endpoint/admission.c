@@ -861,7 +861,6 @@ static void record_refusal(const struct admission *admission, const char *word)
 								  NULL,
 		.bytes = admission->body.n,
 		.batch = admission->is_batch ? admission->count : 0,
-		.canonical = &caller->frontend->router->canonical,
 	};
 
 	word = refusal_word(&admission->refusal, word);

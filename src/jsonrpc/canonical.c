@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over the grammar, without recursion. The members of an object are written in the order in which they come;
- * when it closes they are put in order, unless they are already.
+ * One pass over the grammar, without recursion. The members of an object are written in the order
+ * in which they come; when it closes they are put in order, unless they are already. The nodes of a
+ * tree are made from what has been written, which is known to be valid.
  *
  * Invariant: the members of all open objects stand in one array, those of the innermost one last.
  */
 #include "jsonrpc/canonical.h"
 
 #include <endian.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "jsonrpc/grammar.h"
-#include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 
 #define EXPONENT_DIGITS_MAX 18
-#define MEMO_BYTES_KEPT (64 * 1024)
+#define EXPONENT_MAX 999999999999999999 /* in canonical form, of a number that can be read */
+#define NAME_BYTES 40                   /* of a name in a path */
+#define STEPS_MAX 24                    /* of a path */
 
 /* Where a member stands in what has been written. */
 struct member {
@@ -42,22 +43,32 @@ struct canonical {
 	size_t count;
 	size_t room;
 	size_t depth;
+	const char *flaw; /* why it has no single meaning; NULL: it has one */
 	struct container open[SCAN_DEPTH_MAX];
 };
 
 /* ---- scalars ---- */
 
-static void append_string(struct canonical *canonical, struct json string)
+static void note_flaw(struct canonical *canonical, const char *flaw)
+{
+	if (canonical->flaw == NULL)
+		canonical->flaw = flaw;
+}
+
+/* `flaw`: what is noted of one that cannot be decoded. */
+static void append_string(struct canonical *canonical, struct json string, const char *flaw)
 {
 	if (!string.has_escape) {
 		write_string(canonical->out, slice_of(string.text.p + 1, string.text.n - 2));
 		return;
 	}
 	canonical->scratch.len = 0;
-	if (scan_decode_string(string, &canonical->scratch) == 0)
+	if (scan_decode_string(string, &canonical->scratch) == 0) {
 		write_string(canonical->out, buf_slice(&canonical->scratch));
-	else
+	} else {
 		buf_append_slice(canonical->out, string.text);
+		note_flaw(canonical, flaw);
+	}
 }
 
 static struct slice skip_zeros(struct slice digits)
@@ -120,11 +131,14 @@ static void append_number(struct canonical *canonical, struct slice text)
 	}
 	if (read_exponent(exponent_text, &exponent) < 0) {
 		buf_append_slice(canonical->out, text);
+		note_flaw(canonical, "a number cannot be read");
 		return;
 	}
 	exponent -= (long long)fraction.n;
 	for (; significant.p[significant.n - 1] == '0'; significant.n--)
 		exponent++;
+	if (llabs(exponent) > EXPONENT_MAX)
+		note_flaw(canonical, "a number cannot be read");
 	if (is_negative)
 		buf_append_char(canonical->out, '-');
 	buf_append_slice(canonical->out, significant);
@@ -141,7 +155,7 @@ static enum grammar_step append_scalar(struct canonical *canonical)
 	if (grammar_value(&canonical->grammar, &value) < 0)
 		return GRAMMAR_FAILED;
 	if (value.type == JSON_STRING)
-		append_string(canonical, value);
+		append_string(canonical, value, "a text cannot be read");
 	else if (value.type == JSON_NUMBER)
 		append_number(canonical, value.text);
 	else
@@ -162,30 +176,36 @@ static struct slice name_of(const struct member *member, const char *text)
 	return slice_between(text + member->begin + 1, text + member->value - 2);
 }
 
-/* By name, as it has been written, then by place. */
+/*
+ * By name, as it has been written, then by place. Sorting compares neighbors: a name that stands
+ * twice is seen here.
+ */
 static int compare(const void *left, const void *right, void *arg)
 {
 	const struct member *a = left;
 	const struct member *b = right;
+	struct canonical *canonical = arg;
 	struct slice a_name, b_name;
 	int order;
 
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
-	a_name = name_of(a, arg);
-	b_name = name_of(b, arg);
+	a_name = name_of(a, canonical->out->data);
+	b_name = name_of(b, canonical->out->data);
 	order = memcmp(a_name.p, b_name.p, a_name.n < b_name.n ? a_name.n : b_name.n);
 	if (order != 0)
 		return order;
 	if (a_name.n != b_name.n)
 		return a_name.n < b_name.n ? -1 : 1;
-	return a->begin < b->begin ? -1 : 1;
+	if (a->begin != b->begin)
+		note_flaw(canonical, "an object has a name twice");
+	return (a->begin > b->begin) - (a->begin < b->begin);
 }
 
-static bool is_sorted(const struct member *members, size_t count, char *text)
+static bool is_sorted(struct canonical *canonical, const struct member *members, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
-		if (compare(&members[i - 1], &members[i], text) > 0)
+		if (compare(&members[i - 1], &members[i], canonical) > 0)
 			return false;
 	}
 	return true;
@@ -200,9 +220,9 @@ static void sort_members(struct canonical *canonical, const struct container *ob
 	if (count < 2)
 		return;
 	members = canonical->members + object->first;
-	if (is_sorted(members, count, out->data))
+	if (is_sorted(canonical, members, count))
 		return;
-	qsort_r(members, count, sizeof(*members), compare, out->data);
+	qsort_r(members, count, sizeof(*members), compare, canonical);
 	canonical->scratch.len = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0)
@@ -266,7 +286,7 @@ static int begin_member(struct canonical *canonical)
 
 	if (grammar_name(&canonical->grammar, &name) < 0)
 		return -1;
-	append_string(canonical, name);
+	append_string(canonical, name, "a name cannot be read");
 	buf_append_char(canonical->out, ':');
 	add_member(canonical, begin);
 	return 0;
@@ -321,7 +341,8 @@ static struct slice trim(struct slice text)
 	return text;
 }
 
-int canonical_append(struct buf *out, struct slice text, size_t depth_max)
+/* `flaw_r`: see struct canonical. */
+static int read_value(struct buf *out, struct slice text, size_t depth_max, const char **flaw_r)
 {
 	struct canonical canonical; /* large: `open` needs no zeros */
 	size_t before = out->len;
@@ -332,41 +353,177 @@ int canonical_append(struct buf *out, struct slice text, size_t depth_max)
 	canonical.scratch = (struct buf){ 0 };
 	canonical.members = NULL;
 	canonical.count = canonical.room = canonical.depth = 0;
+	canonical.flaw = NULL;
 	grammar_init(&canonical.grammar, trim(text), depth_max);
 	result = walk(&canonical);
 	if (result < 0)
 		out->len = before;
+	*flaw_r = canonical.flaw;
 	buf_fini(&canonical.scratch);
 	free(canonical.members);
 	return result;
 }
 
-void canonical_memo_begin(struct canonical_memo *memo, struct slice text)
+int canonical_append(struct buf *out, struct slice text, size_t depth_max)
 {
-	memo->of = text;
-	memo->is_made = false;
+	const char *flaw;
+
+	return read_value(out, text, depth_max, &flaw);
 }
 
-void canonical_memo_end(struct canonical_memo *memo)
-{
-	canonical_memo_begin(memo, slice_of(NULL, 0));
-	if (memo->form.cap > MEMO_BYTES_KEPT)
-		buf_fini(&memo->form);
-}
+/* ---- trees ---- */
 
-struct slice canonical_memo_get(struct canonical_memo *memo, struct slice text)
+/* `open`: the index of the container around it. */
+static void add_node(struct json_tree *tree, size_t open, struct json_node node)
 {
-	bool is_it = text.n > 0 && text.p == memo->of.p && text.n == memo->of.n;
-
-	if (!is_it || !memo->is_made) {
-		memo->form.len = 0;
-		CHECK(canonical_append(&memo->form, text, SCAN_DEPTH_MAX) == 0);
-		memo->is_made = is_it;
+	if (tree->count == tree->room) {
+		tree->room = tree->room * 2 + 8;
+		tree->nodes = mem_resize(tree->nodes, tree->room * sizeof(*tree->nodes));
 	}
-	return buf_slice(&memo->form);
+	if (tree->count > 0)
+		tree->nodes[open].count++;
+	node.up = (uint32_t)(tree->count - open);
+	tree->nodes[tree->count++] = node;
 }
 
-void canonical_memo_fini(struct canonical_memo *memo)
+/* Behind the string that begins here. */
+static const char *skip_string(const char *p)
 {
-	buf_fini(&memo->form);
+	for (p++; *p != '"'; p++)
+		p += *p == '\\';
+	return p + 1;
+}
+
+/* Behind the scalar or opening bracket. */
+static const char *skip_value(const char *p, const char *end)
+{
+	if (*p == '"')
+		return skip_string(p);
+	if (*p == '{' || *p == '[')
+		return p + 1;
+	while (p < end && *p != ',' && *p != ']' && *p != '}')
+		p++;
+	return p;
+}
+
+/* Reads a member, element or root. */
+static const char *read_node(struct json_tree *tree, size_t open, const char *p, const char *end)
+{
+	struct json_node node = { .span = 1 };
+
+	if (tree->count > 0 && tree->nodes[open].type == JSON_OBJECT) {
+		node.name = slice_between(p + 1, skip_string(p) - 1);
+		p = node.name.p + node.name.n + 2; /* the quote and the colon */
+	}
+	node.type = (unsigned char)grammar_type(*p);
+	node.text = slice_between(p, skip_value(p, end));
+	add_node(tree, open, node);
+	return p + node.text.n;
+}
+
+/* Returns -1 if there are too many. */
+static int read_nodes(struct json_tree *tree, size_t nodes_max)
+{
+	const char *p = tree->text.data, *end = p + tree->text.len;
+	size_t open = 0;
+
+	while (p < end) {
+		if (*p == ',') {
+			p++;
+		} else if (*p == ']' || *p == '}') {
+			struct json_node *node = &tree->nodes[open];
+
+			node->text.n = (size_t)(++p - node->text.p);
+			node->span = (uint32_t)(tree->count - open);
+			open -= node->up;
+		} else if (tree->count == nodes_max) {
+			return -1;
+		} else {
+			p = read_node(tree, open, p, end);
+			if (p[-1] == '{' || p[-1] == '[')
+				open = tree->count - 1;
+		}
+	}
+	return 0;
+}
+
+const char *json_tree_read(struct json_tree *tree, struct slice text,
+			   const struct json_tree_limits *limits)
+{
+	const char *flaw;
+
+	CHECK(tree->count == 0 && tree->text.len == 0);
+	if (read_value(&tree->text, text, limits->depth, &flaw) < 0)
+		return "it is nested too deep"; /* it was scanned */
+	if (flaw == NULL && read_nodes(tree, limits->nodes) < 0)
+		return "it has too many values";
+	return flaw;
+}
+
+void json_tree_fini(struct json_tree *tree)
+{
+	free(tree->nodes);
+	buf_fini(&tree->text);
+	*tree = (struct json_tree){ .count = 0 };
+}
+
+struct json_node *json_node_member(const struct json_node *object, struct slice name)
+{
+	if (object->type != JSON_OBJECT)
+		return NULL;
+	JSON_NODE_FOREACH(member, object)
+		if (slice_is_equal(member->name, name))
+			return member;
+	return NULL;
+}
+
+static size_t index_of(const struct json_node *node)
+{
+	const struct json_node *each = json_node_first(node - node->up);
+	size_t index = 0;
+
+	for (; each != node; each = json_node_next(each))
+		index++;
+	return index;
+}
+
+static void append_step(struct buf *out, const struct json_node *node)
+{
+	struct slice name = node->name;
+
+	buf_append_char(out, '/');
+	if ((node - node->up)->type == JSON_ARRAY) {
+		buf_append_u64(out, index_of(node));
+		return;
+	}
+	for (size_t i = 0; i < name.n && i < NAME_BYTES; i++) {
+		char c = name.p[i];
+
+		if (c == '~' || c == '/')
+			buf_append_str(out, c == '~' ? "~0" : "~1");
+		else
+			buf_append_char(out, c > ' ' && c < 0x7F && c != '\\' ? c : '?');
+	}
+	if (name.n > NAME_BYTES)
+		buf_append_str(out, "...");
+}
+
+void json_node_append_path(struct buf *out, const struct json_node *node, size_t bytes_max)
+{
+	const struct json_node *steps[STEPS_MAX];
+	struct buf path = { 0 };
+	size_t count = 0;
+
+	for (; node->up > 0 && count < STEPS_MAX; node -= node->up)
+		steps[count++] = node;
+	if (node->up > 0)
+		buf_append_str(&path, "...");
+	while (count > 0)
+		append_step(&path, steps[--count]);
+	if (path.len > bytes_max) {
+		buf_append_str(out, "...");
+		buf_consume(&path, path.len - bytes_max + 3);
+	}
+	buf_append_slice(out, buf_slice(&path));
+	buf_fini(&path);
 }

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A canonical form of JSON, so that values that mean the same can be compared or hashed as text. */
+/*
+ * A canonical form of JSON, so that values that mean the same can be compared or hashed as text;
+ * and trees of values in this form.
+ */
 #ifndef MCPGATED_JSONRPC_CANONICAL_H
 #define MCPGATED_JSONRPC_CANONICAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/slice.h"
+#include "jsonrpc/scan.h"
 
 /*
  * Appends the canonical form of one JSON value: no white space; strings as write_string writes
@@ -28,24 +33,68 @@
  */
 int canonical_append(struct buf *out, struct slice text, size_t depth_max) must_check;
 
-/*
- * Caches the canonical form of one text that several callers need; it is computed on first use. All
- * zeros initially; the memory is reused for the next text.
- */
-struct canonical_memo {
-	struct slice of; /* borrowed; empty: no text */
-	bool is_made;
-	struct buf form;
+/* ---- as a tree ---- */
+
+/* A value. The nodes of its members or elements follow it, each with its own subtree. */
+struct json_node {
+	unsigned char type; /* of enum json_type */
+	unsigned char
+		mark; /* this and the next two belong to the user of the tree; initially zero */
+	bool is_marked;
+	uint32_t link;
+	uint32_t count;    /* number of members or elements */
+	uint32_t span;     /* number of nodes of the subtree, this one included */
+	uint32_t up;       /* distance to the parent node, in nodes; 0: the root */
+	struct slice name; /* of a member, without quotes; otherwise empty */
+	struct slice text;
 };
 
-/* From now on caches the form of `text`, which must not change until canonical_memo_end. */
-void canonical_memo_begin(struct canonical_memo *memo, struct slice text);
-void canonical_memo_end(struct canonical_memo *memo);
 /*
- * The form of this text, or of any other text that was scanned as valid. Borrowed until the next
- * call.
+ * For callers that traverse a value more than once. All texts in it are in canonical form, and the
+ * members of an object are sorted. All zeros initially.
  */
-struct slice canonical_memo_get(struct canonical_memo *memo, struct slice text);
-void canonical_memo_fini(struct canonical_memo *memo);
+struct json_tree {
+	struct buf text;
+	struct json_node *nodes; /* nodes[0] is the root */
+	size_t count;
+	size_t room;
+};
+
+struct json_tree_limits {
+	size_t depth; /* nested arrays and objects; at most SCAN_DEPTH_MAX */
+	size_t nodes;
+};
+
+/*
+ * Reads a value that was scanned as valid. Returns NULL, or as a fixed text why there is no tree:
+ * an object has a duplicate name, a string a lone surrogate, or a number more than 18 digits in its
+ * exponent; or a limit is exceeded.
+ */
+const char *json_tree_read(struct json_tree *tree, struct slice text,
+			   const struct json_tree_limits *limits) must_check;
+void json_tree_fini(struct json_tree *tree);
+
+/* The first member or element; valid only if count > 0. */
+static inline struct json_node *json_node_first(const struct json_node *node)
+{
+	return (struct json_node *)(uintptr_t)(node + 1);
+}
+/* The next sibling; valid only if there is one. */
+static inline struct json_node *json_node_next(const struct json_node *node)
+{
+	return (struct json_node *)(uintptr_t)(node + node->span);
+}
+/* Iterates over the members or elements. */
+#define JSON_NODE_FOREACH(each, node)                                                      \
+	for (struct json_node *each = json_node_first(node); each < (node) + (node)->span; \
+	     each = json_node_next(each))
+/* The member with this name, given in canonical form; NULL if there is none. */
+struct json_node *json_node_member(const struct json_node *object, struct slice name);
+/*
+ * Appends the path from the root to the node as a JSON pointer (RFC 6901), for people to read:
+ * names are truncated, anything but plain ASCII in them becomes '?', and of a long path only the
+ * last part is written.
+ */
+void json_node_append_path(struct buf *out, const struct json_node *node, size_t bytes_max);
 
 #endif

@@ -2,7 +2,6 @@ noinst_LIBRARIES += src/jsonrpc/libjsonrpc.a
 src_jsonrpc_libjsonrpc_a_SOURCES = \
 	src/jsonrpc/canonical.c src/jsonrpc/canonical.h \
 	src/jsonrpc/grammar.c src/jsonrpc/grammar.h \
-	src/jsonrpc/json_tree.c src/jsonrpc/json_tree.h \
 	src/jsonrpc/msg.c src/jsonrpc/msg.h \
 	src/jsonrpc/param_headers.c src/jsonrpc/param_headers.h \
 	src/jsonrpc/scan.c src/jsonrpc/scan.h \
@@ -15,7 +14,6 @@ JSONRPC_TEST_LIBS = src/jsonrpc/libjsonrpc.a src/base/libbase.a $(CMOCKA_LIBS)
 check_PROGRAMS += \
 	src/jsonrpc/canonical_test \
 	src/jsonrpc/grammar_test \
-	src/jsonrpc/json_tree_test \
 	src/jsonrpc/scan_test \
 	src/jsonrpc/scan_lookup_test \
 	src/jsonrpc/splice_test \
@@ -27,8 +25,6 @@ src_jsonrpc_canonical_test_SOURCES = src/jsonrpc/canonical_test.c
 src_jsonrpc_canonical_test_LDADD = $(JSONRPC_TEST_LIBS)
 src_jsonrpc_grammar_test_SOURCES = src/jsonrpc/grammar_test.c
 src_jsonrpc_grammar_test_LDADD = $(JSONRPC_TEST_LIBS)
-src_jsonrpc_json_tree_test_SOURCES = src/jsonrpc/json_tree_test.c
-src_jsonrpc_json_tree_test_LDADD = $(JSONRPC_TEST_LIBS)
 src_jsonrpc_scan_test_SOURCES = src/jsonrpc/scan_test.c
 src_jsonrpc_scan_test_LDADD = $(JSONRPC_TEST_LIBS)
 src_jsonrpc_scan_lookup_test_SOURCES = src/jsonrpc/scan_lookup_test.c

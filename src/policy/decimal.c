@@ -3,7 +3,8 @@
 
 #include "base/check.h"
 
-#define DIVISOR_DIGITS_MAX 18
+#define DIVISOR_DIGITS_MAX 9 /* of a number below 2^30, whose products fit */
+#define DIVISOR_TWOS_MAX 29  /* how often it can be divided by two or by five */
 
 /* DIGITS times ten to the power; no zeros at either end, no digits: zero. */
 struct decimal {
@@ -75,48 +76,26 @@ bool decimal_is_divisor(struct slice number)
 	return sign_of(&decimal) > 0 && decimal.digits.n <= DIVISOR_DIGITS_MAX;
 }
 
-static uint64_t multiply(uint64_t a, uint64_t b, uint64_t modulus)
-{
-	return (uint64_t)((unsigned __int128)a * b % modulus);
-}
-
-static uint64_t power_of_ten(int64_t power, uint64_t modulus)
-{
-	uint64_t result = 1 % modulus;
-	uint64_t base = 10 % modulus;
-
-	for (; power > 0; power >>= 1) {
-		if (power & 1)
-			result = multiply(result, base, modulus);
-		base = multiply(base, base, modulus);
-	}
-	return result;
-}
-
-static uint64_t remainder_of(struct slice digits, uint64_t modulus)
-{
-	uint64_t rest = 0;
-
-	for (size_t i = 0; i < digits.n; i++)
-		rest = (multiply(rest, 10, modulus) + (uint64_t)(digits.p[i] - '0')) % modulus;
-	return rest;
-}
-
-/* The digits of a number do not end in zero: where the divisor has the greater power, it is no factor. */
+/*
+ * The digits of a number do not end in zero: where the divisor has the greater power, it is no
+ * factor. More tens than the divisor has twos or fives change nothing.
+ */
 bool decimal_is_multiple(struct slice number, struct slice divisor_text)
 {
 	struct decimal decimal = decimal_read(number), divisor = decimal_read(divisor_text);
-	uint64_t modulus = 0;
+	int64_t tens = decimal.power - divisor.power;
+	uint64_t modulus = 0, rest = 0;
 
 	CHECK(decimal_is_divisor(divisor_text));
-	if (decimal.digits.n == 0)
-		return true;
-	if (decimal.power < divisor.power)
-		return false;
+	if (tens < 0)
+		return decimal.digits.n == 0;
 	for (size_t i = 0; i < divisor.digits.n; i++)
 		modulus = modulus * 10 + (uint64_t)(divisor.digits.p[i] - '0');
-	return multiply(remainder_of(decimal.digits, modulus),
-			power_of_ten(decimal.power - divisor.power, modulus), modulus) == 0;
+	for (size_t i = 0; i < decimal.digits.n; i++)
+		rest = (rest * 10 + (uint64_t)(decimal.digits.p[i] - '0')) % modulus;
+	for (int64_t i = 0; i < tens && i < DIVISOR_TWOS_MAX; i++)
+		rest = rest * 10 % modulus;
+	return rest == 0;
 }
 
 bool decimal_count(struct slice number, uint32_t *count_r)

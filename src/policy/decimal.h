@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exact arithmetic on JSON numbers in canonical form (jsonrpc/canonical.h) whose exponents have at
- * most 18 digits.
+ * Exact comparison and division of JSON numbers in canonical form (jsonrpc/canonical.h) whose
+ * exponents have at most 18 digits.
  */
 #ifndef MCPGATED_POLICY_DECIMAL_H
 #define MCPGATED_POLICY_DECIMAL_H
@@ -15,7 +15,10 @@
 bool decimal_is_integer(struct slice number);
 /* Negative, zero or positive, as a is less than, equal to or greater than b. */
 int decimal_compare(struct slice a, struct slice b);
-/* Whether it can be used as a divisor: greater than 0, with at most 18 digits. */
+/*
+ * Whether it can be used as a divisor: greater than 0, with at most 9 digits that are not zeros at
+ * an end, such as 0.01, 2.5 and 1e12.
+ */
 bool decimal_is_divisor(struct slice number);
 /* Whether number is an integer multiple of the divisor. */
 bool decimal_is_multiple(struct slice number, struct slice divisor);

@@ -22,8 +22,7 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/sanitize.c src/policy/sanitize.h \
 	src/policy/schema.c src/policy/schema.h \
 	src/policy/schema_cache.c src/policy/schema_cache.h \
-	src/policy/schema_keywords.c src/policy/schema_keywords.h \
-	src/policy/schema_walk.c src/policy/schema_walk.h \
+	src/policy/schema_reference.c src/policy/schema_reference.h \
 	src/policy/rule.c src/policy/rule.def src/policy/rule.h \
 	src/policy/rule_places.c src/policy/rule_places.h \
 	src/policy/scopes.c src/policy/scopes.h \

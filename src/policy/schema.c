@@ -1,24 +1,340 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A walk over schema and value together. Where alternatives are tried, nothing is noted; otherwise the first misfit is
- * what is told. Once a walk is over its bounds every answer in it is meaningless, and the check as a whole refuses.
+ * A schema is read once: which member is which keyword, with valid values, its patterns compiled
+ * and its references resolved. Read is what a check can reach from the root: definitions when
+ * something refers to them.
+ *
+ * A check walks over schema and value together. Where alternatives are tried, nothing is noted;
+ * otherwise the first misfit is what is told. Once a walk is over its bounds every answer in it is
+ * meaningless, and the check as a whole refuses.
  */
 #include "policy/schema.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "policy/schema_walk.h"
+#include "jsonrpc/canonical.h"
+#include "jsonrpc/scan.h"
+#include "policy/decimal.h"
+#include "policy/pattern.h"
+#include "policy/schema_reference.h"
 
-#define PATH_BYTES 80
+#define WHY_PATH_BYTES 100 /* of a path in a schema that cannot be used */
+#define PATH_BYTES 80      /* of one in a misfit */
 #define TYPES_TOLD_MAX 7
+#define BYTES_PER_STEP 64   /* of texts that are compared */
+#define DIGITS_PER_STEP 4   /* of a number that is divided */
+#define STEPS_PER_ELEMENT 4 /* of those that are sorted */
 
-static bool fits(struct schema_walk *walk, const struct json_node *schema,
-		 const struct json_node *value);
+/* Types as bits: 1 << enum json_type, with true for both booleans; and this one. */
+#define TYPE_INTEGER (1u << 16)
 
-/* ---- looking things up ---- */
+/*
+ * `mark` of its nodes is the row of the keyword in the table, is_marked says that the node was read
+ * as a schema, and `link` is: for $ref, the number of the target node; for pattern and each member
+ * of patternProperties, the number of its compiled pattern; for a limit on a count, the value; for
+ * type, the types. A node is used as only one of these, because their values have different types.
+ */
+struct schema {
+	struct json_tree tree;
+	struct pattern **patterns;
+	size_t pattern_count;
+	size_t pattern_bytes;
+	bool ignores_beside_ref; /* draft-07: $ref replaces its whole schema */
+};
 
-static bool fits_quietly(struct schema_walk *walk, const struct json_node *schema,
+struct reader {
+	struct schema *schema;
+	struct error *err;
+	size_t depth;
+	size_t searched; /* schema_reference.h */
+	struct slice dialect;
+};
+
+struct walk {
+	const struct schema *schema;
+	size_t steps;
+	size_t steps_max;
+	size_t depth;
+	unsigned int trials; /* alternatives around: misfits inside them are not noted */
+	struct pattern_work work;
+	struct buf text;
+	const char *over; /* why the check was given up; NULL: it was not */
+	/* The misfit that was noted: */
+	const struct json_node *keyword;
+	const struct json_node *value;
+	struct slice missing; /* the name of the missing member, in canonical form */
+};
+
+typedef int keyword_read_fn(struct reader *reader, struct json_node *node);
+/* Whether the value fits. Of what does not, the keyword is noted unless something inside it was. */
+typedef bool keyword_check_fn(struct walk *walk, const struct json_node *keyword,
+			      const struct json_node *value);
+
+static keyword_read_fn read_schema;
+static keyword_check_fn fits;
+
+/* ==== reading ==== */
+
+static int refuse(struct reader *reader, const struct json_node *node, const char *why)
+{
+	struct buf path = { 0 };
+
+	json_node_append_path(&path, node, WHY_PATH_BYTES);
+	error_set(reader->err, ERROR_INVALID, "%s %s", path.len > 0 ? buf_terminate(&path) : "/",
+		  why);
+	buf_fini(&path);
+	return -1;
+}
+
+static int expect(struct reader *reader, const struct json_node *node, bool is_right,
+		  const char *why_not)
+{
+	return is_right ? 0 : refuse(reader, node, why_not);
+}
+
+/* ---- values of keywords ---- */
+
+/* Whether each element or member is one that can be read. */
+static int read_each(struct reader *reader, struct json_node *node, keyword_read_fn *read)
+{
+	JSON_NODE_FOREACH(each, node)
+		if (read(reader, each) < 0)
+			return -1;
+	return 0;
+}
+
+static int read_schemas(struct reader *reader, struct json_node *node)
+{
+	return node->type == JSON_ARRAY && node->count > 0 ?
+		       read_each(reader, node, read_schema) :
+		       refuse(reader, node, "is not a non-empty list of schemas");
+}
+
+/* A list: as it was until 2019-09. */
+static int read_items(struct reader *reader, struct json_node *node)
+{
+	return node->type == JSON_ARRAY ? read_each(reader, node, read_schema) :
+					  read_schema(reader, node);
+}
+
+static int read_map(struct reader *reader, struct json_node *node)
+{
+	return node->type == JSON_OBJECT ? read_each(reader, node, read_schema) :
+					   refuse(reader, node, "is not an object of schemas");
+}
+
+static int read_name(struct reader *reader, struct json_node *node)
+{
+	return expect(reader, node, node->type == JSON_STRING, "is not a name");
+}
+
+static int read_names(struct reader *reader, struct json_node *node)
+{
+	return node->type == JSON_ARRAY ? read_each(reader, node, read_name) :
+					  refuse(reader, node, "is not a list of names");
+}
+
+static int read_any(struct reader *reader, struct json_node *node)
+{
+	(void)reader;
+	(void)node;
+	return 0;
+}
+
+static int read_list(struct reader *reader, struct json_node *node)
+{
+	return expect(reader, node, node->type == JSON_ARRAY, "is not a list");
+}
+
+static int read_number(struct reader *reader, struct json_node *node)
+{
+	return expect(reader, node, node->type == JSON_NUMBER, "is not a number");
+}
+
+static int read_divisor(struct reader *reader, struct json_node *node)
+{
+	return expect(reader, node, node->type == JSON_NUMBER && decimal_is_divisor(node->text),
+		      "is not a divisor of up to 9 digits");
+}
+
+static int read_count(struct reader *reader, struct json_node *node)
+{
+	return expect(reader, node,
+		      node->type == JSON_NUMBER && decimal_count(node->text, &node->link),
+		      "is not a count");
+}
+
+static int read_switch(struct reader *reader, struct json_node *node)
+{
+	return expect(reader, node, node->type == JSON_TRUE || node->type == JSON_FALSE,
+		      "is neither true nor false");
+}
+
+static int read_unsupported(struct reader *reader, struct json_node *node)
+{
+	return refuse(reader, node, "is a keyword that is not supported here");
+}
+
+/* ---- types ---- */
+
+static unsigned int find_type(struct slice text)
+{
+	static const struct {
+		struct slice text;
+		unsigned int bits;
+	} types[] = {
+		{ SLICE("\"array\""), 1u << JSON_ARRAY },
+		{ SLICE("\"boolean\""), 1u << JSON_TRUE },
+		{ SLICE("\"integer\""), TYPE_INTEGER },
+		{ SLICE("\"null\""), 1u << JSON_NULL },
+		{ SLICE("\"number\""), 1u << JSON_NUMBER | TYPE_INTEGER },
+		{ SLICE("\"object\""), 1u << JSON_OBJECT },
+		{ SLICE("\"string\""), 1u << JSON_STRING },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (slice_is_equal(types[i].text, text))
+			return types[i].bits;
+	return 0;
+}
+
+static int read_type(struct reader *reader, struct json_node *node)
+{
+	node->link = find_type(node->text);
+	if (node->type == JSON_ARRAY) {
+		JSON_NODE_FOREACH(each, node) {
+			unsigned int bits = find_type(each->text);
+
+			if (bits == 0)
+				return refuse(reader, each, "is not a type");
+			node->link |= bits;
+		}
+	}
+	return node->link > 0 ? 0 : refuse(reader, node, "is not a type");
+}
+
+/* ---- patterns ---- */
+
+static int add_pattern(struct reader *reader, struct json_node *node, struct slice expression)
+{
+	struct schema *schema = reader->schema;
+	struct error why;
+	struct pattern *pattern;
+	struct buf text = { 0 };
+	int result;
+
+	if (schema->pattern_count == SCHEMA_PATTERNS_MAX)
+		return refuse(reader, node, "is one pattern too many");
+	pattern = pattern_new_ecma(expression, &why);
+	if (pattern == NULL) {
+		buf_printf(&text, "is not a usable pattern: %.90s", why.text);
+		result = refuse(reader, node, buf_terminate(&text));
+		buf_fini(&text);
+		return result;
+	}
+	node->link = (uint32_t)schema->pattern_count;
+	schema->patterns[schema->pattern_count++] = pattern;
+	schema->pattern_bytes += pattern_size(pattern);
+	return schema->pattern_bytes <= SCHEMA_PATTERN_BYTES_MAX ?
+		       0 :
+		       refuse(reader, node, "is one pattern too many");
+}
+
+static int add_decoded_pattern(struct reader *reader, struct json_node *node, struct slice quoted)
+{
+	struct json string = { JSON_STRING, true, quoted };
+	struct buf text = { 0 };
+	int result = scan_decode_string(string, &text);
+
+	CHECK(result == 0); /* json_tree_read has seen to that */
+	result = add_pattern(reader, node, buf_slice(&text));
+	buf_fini(&text);
+	return result;
+}
+
+static int read_pattern(struct reader *reader, struct json_node *node)
+{
+	return node->type == JSON_STRING ? add_decoded_pattern(reader, node, node->text) :
+					   refuse(reader, node, "is not a pattern");
+}
+
+static int read_pattern_map(struct reader *reader, struct json_node *node)
+{
+	if (read_map(reader, node) < 0)
+		return -1;
+	JSON_NODE_FOREACH(each, node)
+		if (add_decoded_pattern(reader, each,
+					slice_of(each->name.p - 1, each->name.n + 2)) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- references, and what a schema says of itself ---- */
+
+static int read_reference(struct reader *reader, struct json_node *node)
+{
+	struct json_tree *tree = &reader->schema->tree;
+	const char *why;
+	struct json_node *target = schema_reference_find(tree, node, &reader->searched, &why);
+
+	if (target == NULL)
+		return refuse(reader, node, why);
+	node->link = (uint32_t)(target - tree->nodes);
+	return read_schema(reader, target);
+}
+
+static int read_dialect(struct reader *reader, struct json_node *node)
+{
+	return expect(reader, node, slice_is_equal(node->text, reader->dialect),
+		      "is not the dialect of the root");
+}
+
+static int read_id(struct reader *reader, struct json_node *node)
+{
+	bool is_inner = (node - node->up)->up > 0;
+
+	return expect(reader, node,
+		      !is_inner || node->type != JSON_STRING ||
+			      !schema_reference_is_foreign(node->text),
+		      "is a keyword that is not supported here");
+}
+
+/* ==== checking ==== */
+
+/* Gives up: the result cannot be determined. */
+static bool give_up(struct walk *walk, const char *why)
+{
+	if (walk->over == NULL)
+		walk->over = why;
+	return false;
+}
+
+/* Returns false if the steps are used up. */
+static bool spend(struct walk *walk, size_t steps)
+{
+	walk->steps += steps;
+	if (walk->steps > walk->steps_max)
+		give_up(walk, "it takes too many steps");
+	return walk->over == NULL;
+}
+
+static bool is_noting(const struct walk *walk)
+{
+	return walk->trials == 0 && walk->keyword == NULL;
+}
+
+/* Returns false, for callers to return. */
+static bool note(struct walk *walk, const struct json_node *keyword, const struct json_node *value)
+{
+	if (is_noting(walk)) {
+		walk->keyword = keyword;
+		walk->value = value;
+	}
+	return false;
+}
+
+static bool fits_quietly(struct walk *walk, const struct json_node *schema,
 			 const struct json_node *value)
 {
 	bool result;
@@ -29,20 +345,15 @@ static bool fits_quietly(struct schema_walk *walk, const struct json_node *schem
 	return result;
 }
 
-static const struct json_node *find_keyword(const struct json_node *schema,
-					    enum schema_keyword mark)
+static const struct json_node *schema_of(const struct json_node *keyword)
 {
-	JSON_NODE_FOREACH(each, schema)
-		if (each->mark == mark)
-			return each;
-	return NULL;
+	return keyword - keyword->up;
 }
 
-static const struct json_node *find_member(struct schema_walk *walk, const struct json_node *object,
+static const struct json_node *find_member(struct walk *walk, const struct json_node *object,
 					   struct slice name)
 {
-	return schema_walk_spend(walk, 1 + object->count / 4) ? json_node_member(object, name) :
-								NULL;
+	return spend(walk, 1 + object->count / 4) ? json_node_member(object, name) : NULL;
 }
 
 /* Of a string in canonical form. */
@@ -56,131 +367,187 @@ static struct slice quoted_name(const struct json_node *member)
 	return slice_of(member->name.p - 1, member->name.n + 2);
 }
 
-/* ---- objects ---- */
+/* ---- any value ---- */
 
-static bool has_names(struct schema_walk *walk, const struct json_node *names,
-		      const struct json_node *keyword, const struct json_node *value)
+static bool check_type(struct walk *walk, const struct json_node *keyword,
+		       const struct json_node *value)
 {
-	JSON_NODE_FOREACH(each, names) {
-		if (find_member(walk, value, inside(each)) != NULL)
-			continue;
-		if (walk->trials == 0 && walk->keyword == NULL)
-			walk->missing = inside(each);
-		return schema_walk_note(walk, keyword, value);
-	}
-	return true;
-}
+	unsigned int type = value->type == JSON_FALSE ? JSON_TRUE : value->type;
 
-static bool check_required(struct schema_walk *walk, const struct json_node *schema,
-			   const struct json_node *keyword, const struct json_node *value)
-{
-	(void)schema;
-	return value->type != JSON_OBJECT || has_names(walk, keyword, keyword, value);
-}
-
-static bool check_properties(struct schema_walk *walk, const struct json_node *schema,
-			     const struct json_node *keyword, const struct json_node *value)
-{
-	(void)schema;
-	if (value->type != JSON_OBJECT)
+	(void)walk;
+	if (keyword->link & 1u << type)
 		return true;
-	JSON_NODE_FOREACH(each, keyword) {
-		const struct json_node *member = find_member(walk, value, each->name);
-
-		if (member != NULL && !fits(walk, each, member))
-			return false;
-	}
-	return true;
+	return type == JSON_NUMBER && keyword->link & TYPE_INTEGER &&
+	       decimal_is_integer(value->text);
 }
 
-static bool check_pattern_properties(struct schema_walk *walk, const struct json_node *schema,
-				     const struct json_node *keyword, const struct json_node *value)
+static bool check_const(struct walk *walk, const struct json_node *keyword,
+			const struct json_node *value)
 {
-	(void)schema;
-	if (value->type != JSON_OBJECT)
-		return true;
-	JSON_NODE_FOREACH(member, value) {
-		JSON_NODE_FOREACH(each, keyword) {
-			bool is_for = schema_walk_matches(walk, each->link, quoted_name(member));
-
-			if (walk->over != NULL || (is_for && !fits(walk, each, member)))
-				return false;
-		}
-	}
-	return true;
+	return keyword->text.n == value->text.n && spend(walk, value->text.n / BYTES_PER_STEP) &&
+	       slice_is_equal(keyword->text, value->text);
 }
 
-/* Whether properties or patternProperties of this very schema say something of a member. */
-static bool is_named(struct schema_walk *walk, const struct json_node *schema,
-		     const struct json_node *member)
+static bool check_enum(struct walk *walk, const struct json_node *keyword,
+		       const struct json_node *value)
 {
-	const struct json_node *properties = find_keyword(schema, KEYWORD_PROPERTIES);
-	const struct json_node *patterns = find_keyword(schema, KEYWORD_PATTERN_PROPERTIES);
-
-	if (properties != NULL && find_member(walk, properties, member->name) != NULL)
-		return true;
-	if (patterns == NULL)
-		return false;
-	JSON_NODE_FOREACH(each, patterns)
-		if (schema_walk_matches(walk, each->link, quoted_name(member)))
+	JSON_NODE_FOREACH(each, keyword)
+		if (!spend(walk, 1) || check_const(walk, each, value))
 			return true;
 	return false;
 }
 
-static bool check_additional_properties(struct schema_walk *walk, const struct json_node *schema,
-					const struct json_node *keyword,
-					const struct json_node *value)
+/* ---- numbers ---- */
+
+static int compare_numbers(struct walk *walk, const struct json_node *value,
+			   const struct json_node *keyword)
 {
-	if (value->type != JSON_OBJECT || keyword->type == JSON_TRUE)
-		return true;
-	JSON_NODE_FOREACH(member, value) {
-		if (!schema_walk_spend(walk, 1 + schema->count / 4))
-			return false;
-		if (!is_named(walk, schema, member) && !fits(walk, keyword, member))
-			return false;
-	}
-	return true;
+	spend(walk, value->text.n / BYTES_PER_STEP);
+	return decimal_compare(value->text, keyword->text);
 }
 
-static bool check_property_names(struct schema_walk *walk, const struct json_node *schema,
-				 const struct json_node *keyword, const struct json_node *value)
+static bool check_minimum(struct walk *walk, const struct json_node *keyword,
+			  const struct json_node *value)
 {
-	(void)schema;
-	if (value->type != JSON_OBJECT)
-		return true;
-	JSON_NODE_FOREACH(member, value) {
-		const struct json_node name = { .type = JSON_STRING,
-						.span = 1,
-						.text = quoted_name(member) };
-
-		if (!fits_quietly(walk, keyword, &name))
-			return schema_walk_note(walk, keyword, member);
-	}
-	return true;
+	return compare_numbers(walk, value, keyword) >= 0;
 }
 
-/* dependentRequired, dependentSchemas, and dependencies, which is both. */
-static bool check_dependent(struct schema_walk *walk, const struct json_node *schema,
-			    const struct json_node *keyword, const struct json_node *value)
+static bool check_maximum(struct walk *walk, const struct json_node *keyword,
+			  const struct json_node *value)
 {
-	(void)schema;
-	if (value->type != JSON_OBJECT)
-		return true;
-	JSON_NODE_FOREACH(each, keyword) {
-		bool has_names_only = each->type == JSON_ARRAY;
+	return compare_numbers(walk, value, keyword) <= 0;
+}
 
-		if (find_member(walk, value, each->name) == NULL)
-			continue;
-		if (has_names_only ? !has_names(walk, each, each, value) : !fits(walk, each, value))
-			return false;
+static bool check_exclusive_minimum(struct walk *walk, const struct json_node *keyword,
+				    const struct json_node *value)
+{
+	return compare_numbers(walk, value, keyword) > 0;
+}
+
+static bool check_exclusive_maximum(struct walk *walk, const struct json_node *keyword,
+				    const struct json_node *value)
+{
+	return compare_numbers(walk, value, keyword) < 0;
+}
+
+static bool check_multiple(struct walk *walk, const struct json_node *keyword,
+			   const struct json_node *value)
+{
+	return spend(walk, value->text.n / DIGITS_PER_STEP) &&
+	       decimal_is_multiple(value->text, keyword->text);
+}
+
+/* ---- strings ---- */
+
+static struct slice decode(struct walk *walk, struct slice quoted)
+{
+	struct json string = { JSON_STRING, memchr(quoted.p, '\\', quoted.n) != NULL, quoted };
+
+	spend(walk, quoted.n / BYTES_PER_STEP);
+	if (!string.has_escape)
+		return slice_of(quoted.p + 1, quoted.n - 2);
+	walk->text.len = 0;
+	CHECK(scan_decode_string(string, &walk->text) == 0); /* json_tree_read has seen to that */
+	return buf_slice(&walk->text);
+}
+
+/* In characters. */
+static size_t length_of(struct walk *walk, const struct json_node *string)
+{
+	struct slice text = decode(walk, string->text);
+	size_t count = 0;
+
+	for (size_t i = 0; i < text.n; i++)
+		count += ((unsigned char)text.p[i] & 0xC0) != 0x80;
+	return count;
+}
+
+static bool check_min_length(struct walk *walk, const struct json_node *keyword,
+			     const struct json_node *value)
+{
+	return length_of(walk, value) >= keyword->link;
+}
+
+static bool check_max_length(struct walk *walk, const struct json_node *keyword,
+			     const struct json_node *value)
+{
+	return length_of(walk, value) <= keyword->link;
+}
+
+/* `number`: of the pattern; the text stands between quotes. */
+static bool matches(struct walk *walk, uint32_t number, struct slice quoted)
+{
+	CHECK(number < walk->schema->pattern_count);
+	if (!spend(walk, 1))
+		return false;
+	switch (pattern_find(walk->schema->patterns[number], decode(walk, quoted), 0, &walk->work,
+			     NULL)) {
+	case PATTERN_ABSENT:
+		return false;
+	case PATTERN_FOUND:
+		return true;
+	case PATTERN_TOO_HARD:
+		break;
 	}
-	return true;
+	return give_up(walk, "a pattern takes too long");
+}
+
+static bool check_pattern(struct walk *walk, const struct json_node *keyword,
+			  const struct json_node *value)
+{
+	return matches(walk, keyword->link, value->text);
 }
 
 /* ---- arrays ---- */
 
+/* Of members, too. */
+static bool check_min_count(struct walk *walk, const struct json_node *keyword,
+			    const struct json_node *value)
+{
+	(void)walk;
+	return value->count >= keyword->link;
+}
+
+static bool check_max_count(struct walk *walk, const struct json_node *keyword,
+			    const struct json_node *value)
+{
+	(void)walk;
+	return value->count <= keyword->link;
+}
+
+static int compare_texts(const void *left, const void *right)
+{
+	const struct slice *a = left;
+	const struct slice *b = right;
+
+	if (a->n != b->n)
+		return a->n < b->n ? -1 : 1;
+	return memcmp(a->p, b->p, a->n);
+}
+
+/* Equal ones are neighbours when they are sorted. */
+static bool check_unique(struct walk *walk, const struct json_node *keyword,
+			 const struct json_node *value)
+{
+	bool is_unique = true;
+	struct slice *texts;
+	size_t count = 0;
+
+	if (keyword->type != JSON_TRUE || value->count < 2 ||
+	    !spend(walk, (size_t)value->count * STEPS_PER_ELEMENT + value->text.n / BYTES_PER_STEP))
+		return true;
+	texts = mem_alloc(value->count * sizeof(*texts));
+	JSON_NODE_FOREACH(each, value)
+		texts[count++] = each->text;
+	qsort(texts, count, sizeof(*texts), compare_texts);
+	for (size_t i = 1; i < count && is_unique; i++)
+		is_unique = !slice_is_equal(texts[i - 1], texts[i]);
+	free(texts);
+	return is_unique;
+}
+
 /* Of as many as both lists have. */
-static bool check_places(struct schema_walk *walk, const struct json_node *schemas,
+static bool check_places(struct walk *walk, const struct json_node *schemas,
 			 const struct json_node *value)
 {
 	const struct json_node *each = json_node_first(schemas);
@@ -196,82 +563,145 @@ static bool check_places(struct schema_walk *walk, const struct json_node *schem
 }
 
 /* Those behind the first ones. */
-static bool check_rest(struct schema_walk *walk, const struct json_node *rest,
+static bool check_rest(struct walk *walk, const struct json_node *rest,
 		       const struct json_node *value, uint32_t first)
 {
-	const struct json_node *item = json_node_first(value);
+	uint32_t index = 0;
 
-	for (uint32_t i = 0; i < value->count; i++, item = json_node_next(item))
-		if (i >= first && !fits(walk, rest, item))
+	JSON_NODE_FOREACH(item, value)
+		if (index++ >= first && !fits(walk, rest, item))
 			return false;
 	return true;
 }
 
-static bool check_prefix_items(struct schema_walk *walk, const struct json_node *schema,
-			       const struct json_node *keyword, const struct json_node *value)
-{
-	(void)schema;
-	return value->type != JSON_ARRAY || check_places(walk, keyword, value);
-}
-
-static bool check_items(struct schema_walk *walk, const struct json_node *schema,
-			const struct json_node *keyword, const struct json_node *value)
+static bool check_items(struct walk *walk, const struct json_node *keyword,
+			const struct json_node *value)
 {
 	const struct json_node *prefix;
 
-	if (value->type != JSON_ARRAY)
-		return true;
-	if (keyword->type == JSON_ARRAY) /* as it was until 2019-09 */
+	if (keyword->type == JSON_ARRAY)
 		return check_places(walk, keyword, value);
-	prefix = find_keyword(schema, KEYWORD_PREFIX_ITEMS);
+	prefix = json_node_member(schema_of(keyword), SLICE_LIT("prefixItems"));
 	return check_rest(walk, keyword, value, prefix != NULL ? prefix->count : 0);
 }
 
-static bool check_additional_items(struct schema_walk *walk, const struct json_node *schema,
-				   const struct json_node *keyword, const struct json_node *value)
+static bool check_additional_items(struct walk *walk, const struct json_node *keyword,
+				   const struct json_node *value)
 {
-	const struct json_node *items = find_keyword(schema, KEYWORD_ITEMS);
+	const struct json_node *items = json_node_member(schema_of(keyword), SLICE_LIT("items"));
 
-	if (value->type != JSON_ARRAY || items == NULL || items->type != JSON_ARRAY)
-		return true;
-	return check_rest(walk, keyword, value, items->count);
+	return items == NULL || items->type != JSON_ARRAY ||
+	       check_rest(walk, keyword, value, items->count);
 }
 
-static bool check_contains(struct schema_walk *walk, const struct json_node *schema,
-			   const struct json_node *keyword, const struct json_node *value)
+static bool check_contains(struct walk *walk, const struct json_node *keyword,
+			   const struct json_node *value)
 {
-	const struct json_node *least = find_keyword(schema, KEYWORD_MIN_CONTAINS);
-	const struct json_node *most = find_keyword(schema, KEYWORD_MAX_CONTAINS);
-	uint32_t count = 0;
-
-	if (value->type != JSON_ARRAY)
-		return true;
 	JSON_NODE_FOREACH(item, value)
-		count += fits_quietly(walk, keyword, item);
-	if (count < (least != NULL ? least->link : 1))
-		return schema_walk_note(walk, keyword, value);
-	return most == NULL || count <= most->link || schema_walk_note(walk, most, value);
+		if (fits_quietly(walk, keyword, item))
+			return true;
+	return false;
+}
+
+/* ---- objects ---- */
+
+static bool check_required(struct walk *walk, const struct json_node *keyword,
+			   const struct json_node *value)
+{
+	JSON_NODE_FOREACH(each, keyword) {
+		if (find_member(walk, value, inside(each)) != NULL)
+			continue;
+		if (is_noting(walk))
+			walk->missing = inside(each);
+		return false;
+	}
+	return true;
+}
+
+static bool check_properties(struct walk *walk, const struct json_node *keyword,
+			     const struct json_node *value)
+{
+	JSON_NODE_FOREACH(each, keyword) {
+		const struct json_node *member = find_member(walk, value, each->name);
+
+		if (member != NULL && !fits(walk, each, member))
+			return false;
+	}
+	return true;
+}
+
+static bool check_pattern_properties(struct walk *walk, const struct json_node *keyword,
+				     const struct json_node *value)
+{
+	JSON_NODE_FOREACH(member, value) {
+		JSON_NODE_FOREACH(each, keyword) {
+			bool is_for = matches(walk, each->link, quoted_name(member));
+
+			if (walk->over != NULL || (is_for && !fits(walk, each, member)))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Whether properties or patternProperties of this very schema say something of a member. */
+static bool is_named(struct walk *walk, const struct json_node *schema,
+		     const struct json_node *member)
+{
+	const struct json_node *properties = json_node_member(schema, SLICE_LIT("properties"));
+	const struct json_node *patterns = json_node_member(schema, SLICE_LIT("patternProperties"));
+
+	if (properties != NULL && find_member(walk, properties, member->name) != NULL)
+		return true;
+	if (patterns == NULL)
+		return false;
+	JSON_NODE_FOREACH(each, patterns)
+		if (matches(walk, each->link, quoted_name(member)))
+			return true;
+	return false;
+}
+
+static bool check_additional_properties(struct walk *walk, const struct json_node *keyword,
+					const struct json_node *value)
+{
+	const struct json_node *schema = schema_of(keyword);
+
+	if (keyword->type == JSON_TRUE)
+		return true;
+	JSON_NODE_FOREACH(member, value) {
+		if (!spend(walk, 1 + schema->count / 4))
+			return false;
+		if (!is_named(walk, schema, member) && !fits(walk, keyword, member))
+			return false;
+	}
+	return true;
+}
+
+static bool check_property_names(struct walk *walk, const struct json_node *keyword,
+				 const struct json_node *value)
+{
+	JSON_NODE_FOREACH(member, value) {
+		const struct json_node name = { .type = JSON_STRING,
+						.span = 1,
+						.text = quoted_name(member) };
+
+		if (!fits_quietly(walk, keyword, &name))
+			return note(walk, keyword, member);
+	}
+	return true;
 }
 
 /* ---- schemas of the same value ---- */
 
-static const struct json_node *target_of(const struct schema_walk *walk,
-					 const struct json_node *keyword)
+static bool check_ref(struct walk *walk, const struct json_node *keyword,
+		      const struct json_node *value)
 {
-	return &walk->schema->tree.nodes[keyword->link];
+	return fits(walk, &walk->schema->tree.nodes[keyword->link], value);
 }
 
-static bool check_ref(struct schema_walk *walk, const struct json_node *schema,
-		      const struct json_node *keyword, const struct json_node *value)
+static bool check_all(struct walk *walk, const struct json_node *keyword,
+		      const struct json_node *value)
 {
-	(void)schema;
-	return fits(walk, target_of(walk, keyword), value);
-}
-
-static bool check_all(struct schema_walk *walk, const struct json_node *schema,
-		      const struct json_node *keyword, const struct json_node *value)
-{
-	(void)schema;
 	JSON_NODE_FOREACH(each, keyword)
 		if (!fits(walk, each, value))
 			return false;
@@ -279,7 +709,7 @@ static bool check_all(struct schema_walk *walk, const struct json_node *schema,
 }
 
 /* Counted up to `enough`. */
-static unsigned int count_fitting(struct schema_walk *walk, const struct json_node *schemas,
+static unsigned int count_fitting(struct walk *walk, const struct json_node *schemas,
 				  const struct json_node *value, unsigned int enough)
 {
 	unsigned int count = 0;
@@ -289,242 +719,196 @@ static unsigned int count_fitting(struct schema_walk *walk, const struct json_no
 	return count;
 }
 
-static bool check_any(struct schema_walk *walk, const struct json_node *schema,
-		      const struct json_node *keyword, const struct json_node *value)
+static bool check_any(struct walk *walk, const struct json_node *keyword,
+		      const struct json_node *value)
 {
-	(void)schema;
-	return count_fitting(walk, keyword, value, 1) == 1 ||
-	       schema_walk_note(walk, keyword, value);
+	return count_fitting(walk, keyword, value, 1) == 1;
 }
 
-static bool check_one(struct schema_walk *walk, const struct json_node *schema,
-		      const struct json_node *keyword, const struct json_node *value)
+static bool check_one(struct walk *walk, const struct json_node *keyword,
+		      const struct json_node *value)
 {
-	(void)schema;
-	return count_fitting(walk, keyword, value, 2) == 1 ||
-	       schema_walk_note(walk, keyword, value);
+	return count_fitting(walk, keyword, value, 2) == 1;
 }
 
-static bool check_not(struct schema_walk *walk, const struct json_node *schema,
-		      const struct json_node *keyword, const struct json_node *value)
+static bool check_not(struct walk *walk, const struct json_node *keyword,
+		      const struct json_node *value)
 {
-	(void)schema;
-	return !fits_quietly(walk, keyword, value) || schema_walk_note(walk, keyword, value);
+	return !fits_quietly(walk, keyword, value);
 }
 
-static bool check_if(struct schema_walk *walk, const struct json_node *schema,
-		     const struct json_node *keyword, const struct json_node *value)
+static bool check_if(struct walk *walk, const struct json_node *keyword,
+		     const struct json_node *value)
 {
-	bool holds = fits_quietly(walk, keyword, value);
-	const struct json_node *next = find_keyword(schema, holds ? KEYWORD_THEN : KEYWORD_ELSE);
+	struct slice name =
+		fits_quietly(walk, keyword, value) ? SLICE_LIT("then") : SLICE_LIT("else");
+	const struct json_node *next = json_node_member(schema_of(keyword), name);
 
 	return next == NULL || fits(walk, next, value);
 }
 
-/* ---- what other keywords have evaluated ---- */
+/* ==== keywords ==== */
 
-/* A member or element of `value`, and which one. */
-struct part {
-	const struct json_node *node;
-	uint32_t index;
+#define ANY JSON_ABSENT /* applies to every value */
+
+struct keyword {
+	struct slice name;
+	keyword_read_fn *read;
+	keyword_check_fn *check; /* NULL: it restricts nothing by itself */
+	enum json_type applies_to;
+	const char *misfit; /* what is said of a value; # is the keyword's number */
 };
 
-static bool is_evaluated(struct schema_walk *walk, const struct json_node *schema,
-			 const struct json_node *value, struct part part, bool is_root);
+/*
+ * In the order of their bytes. A keyword that is known and not checked makes a schema unusable:
+ * what it forbids must not pass.
+ */
+static const struct keyword keywords[] = {
+	{ SLICE("$dynamicRef"), read_unsupported, NULL, ANY, NULL },
+	{ SLICE("$id"), read_id, NULL, ANY, NULL },
+	{ SLICE("$recursiveRef"), read_unsupported, NULL, ANY, NULL },
+	{ SLICE("$ref"), read_reference, check_ref, ANY, NULL },
+	{ SLICE("$schema"), read_dialect, NULL, ANY, NULL },
+	{ SLICE("$vocabulary"), read_unsupported, NULL, ANY, NULL },
+	{ SLICE("additionalItems"), read_schema, check_additional_items, JSON_ARRAY, NULL },
+	{ SLICE("additionalProperties"), read_schema, check_additional_properties, JSON_OBJECT,
+	  NULL },
+	{ SLICE("allOf"), read_schemas, check_all, ANY, NULL },
+	{ SLICE("anyOf"), read_schemas, check_any, ANY, "must match one of the alternatives" },
+	{ SLICE("const"), read_any, check_const, ANY, "must be the one allowed value" },
+	{ SLICE("contains"), read_schema, check_contains, JSON_ARRAY,
+	  "has too few elements of the required kind" },
+	{ SLICE("dependencies"), read_unsupported, NULL, ANY, NULL },
+	{ SLICE("dependentRequired"), read_unsupported, NULL, ANY, NULL },
+	{ SLICE("dependentSchemas"), read_unsupported, NULL, ANY, NULL },
+	{ SLICE("else"), read_schema, NULL, ANY, NULL },
+	{ SLICE("enum"), read_list, check_enum, ANY, "must be one of the allowed values" },
+	{ SLICE("exclusiveMaximum"), read_number, check_exclusive_maximum, JSON_NUMBER,
+	  "is too large" },
+	{ SLICE("exclusiveMinimum"), read_number, check_exclusive_minimum, JSON_NUMBER,
+	  "is too small" },
+	{ SLICE("if"), read_schema, check_if, ANY, NULL },
+	{ SLICE("items"), read_items, check_items, JSON_ARRAY, NULL },
+	{ SLICE("maxContains"), read_unsupported, NULL, ANY, NULL },
+	{ SLICE("maxItems"), read_count, check_max_count, JSON_ARRAY,
+	  "must have at most # elements" },
+	{ SLICE("maxLength"), read_count, check_max_length, JSON_STRING,
+	  "must have at most # characters" },
+	{ SLICE("maxProperties"), read_count, check_max_count, JSON_OBJECT,
+	  "must have at most # members" },
+	{ SLICE("maximum"), read_number, check_maximum, JSON_NUMBER, "is too large" },
+	{ SLICE("minContains"), read_unsupported, NULL, ANY, NULL },
+	{ SLICE("minItems"), read_count, check_min_count, JSON_ARRAY,
+	  "must have at least # elements" },
+	{ SLICE("minLength"), read_count, check_min_length, JSON_STRING,
+	  "must have at least # characters" },
+	{ SLICE("minProperties"), read_count, check_min_count, JSON_OBJECT,
+	  "must have at least # members" },
+	{ SLICE("minimum"), read_number, check_minimum, JSON_NUMBER, "is too small" },
+	{ SLICE("multipleOf"), read_divisor, check_multiple, JSON_NUMBER,
+	  "must be a multiple of the given number" },
+	{ SLICE("not"), read_schema, check_not, ANY, "must not be of the excluded kind" },
+	{ SLICE("oneOf"), read_schemas, check_one, ANY,
+	  "must match exactly one of the alternatives" },
+	{ SLICE("pattern"), read_pattern, check_pattern, JSON_STRING, "must match the pattern" },
+	{ SLICE("patternProperties"), read_pattern_map, check_pattern_properties, JSON_OBJECT,
+	  NULL },
+	{ SLICE("prefixItems"), read_schemas, check_places, JSON_ARRAY, NULL },
+	{ SLICE("properties"), read_map, check_properties, JSON_OBJECT, NULL },
+	{ SLICE("propertyNames"), read_schema, check_property_names, JSON_OBJECT,
+	  "must have another name" },
+	{ SLICE("required"), read_names, check_required, JSON_OBJECT, NULL },
+	{ SLICE("then"), read_schema, NULL, ANY, NULL },
+	{ SLICE("type"), read_type, check_type, ANY, NULL },
+	{ SLICE("unevaluatedItems"), read_unsupported, NULL, ANY, NULL },
+	{ SLICE("unevaluatedProperties"), read_unsupported, NULL, ANY, NULL },
+	{ SLICE("uniqueItems"), read_switch, check_unique, JSON_ARRAY,
+	  "must have no duplicate elements" },
+};
 
-/* By a schema of the same value, which counts if that fits. */
-static bool is_evaluated_by(struct schema_walk *walk, const struct json_node *schema,
-			    const struct json_node *value, struct part part)
+static int compare_names(const void *wanted, const void *item)
 {
-	return fits_quietly(walk, schema, value) && is_evaluated(walk, schema, value, part, false);
+	const struct slice *a = wanted;
+	const struct slice *b = &((const struct keyword *)item)->name;
+	int order = memcmp(a->p, b->p, a->n < b->n ? a->n : b->n);
+
+	return order != 0 ? order : (a->n > b->n) - (a->n < b->n);
 }
 
-static bool is_evaluated_by_list(struct schema_walk *walk, const struct json_node *schemas,
-				 const struct json_node *value, struct part part)
+static int read_member(struct reader *reader, struct json_node *member)
 {
-	JSON_NODE_FOREACH(each, schemas)
-		if (is_evaluated_by(walk, each, value, part))
-			return true;
-	return false;
+	const struct keyword *keyword = NULL;
+
+	if (member->name.n > 0)
+		keyword = bsearch(&member->name, keywords, ARRAY_LEN(keywords), sizeof(*keywords),
+				  compare_names);
+	if (keyword == NULL)
+		return 0;
+	member->mark = (unsigned char)(keyword - keywords + 1);
+	return keyword->read(reader, member);
 }
 
-static bool is_evaluated_by_if(struct schema_walk *walk, const struct json_node *schema,
-			       const struct json_node *keyword, const struct json_node *value,
-			       struct part part)
+/* NULL: none. */
+static const struct keyword *keyword_of(const struct json_node *member)
 {
-	bool holds = fits_quietly(walk, keyword, value);
-	const struct json_node *next = find_keyword(schema, holds ? KEYWORD_THEN : KEYWORD_ELSE);
-
-	return (holds && is_evaluated(walk, keyword, value, part, false)) ||
-	       (next != NULL && is_evaluated_by(walk, next, value, part));
-}
-
-static bool is_evaluated_by_dependent(struct schema_walk *walk, const struct json_node *keyword,
-				      const struct json_node *value, struct part part)
-{
-	JSON_NODE_FOREACH(each, keyword)
-		if (each->type == JSON_OBJECT && value->type == JSON_OBJECT &&
-		    find_member(walk, value, each->name) != NULL &&
-		    is_evaluated_by(walk, each, value, part))
-			return true;
-	return false;
-}
-
-static bool is_evaluated_as_item(struct schema_walk *walk, const struct json_node *keyword,
-				 struct part part)
-{
-	if (keyword->mark == KEYWORD_PREFIX_ITEMS)
-		return part.index < keyword->count;
-	if (keyword->mark == KEYWORD_ITEMS)
-		return keyword->type != JSON_ARRAY || part.index < keyword->count;
-	if (keyword->mark == KEYWORD_CONTAINS)
-		return walk->schema->is_contained_evaluated &&
-		       fits_quietly(walk, keyword, part.node);
-	return false;
-}
-
-/* `value` is an array or an object. */
-static bool is_evaluated_by_keyword(struct schema_walk *walk, const struct json_node *schema,
-				    const struct json_node *keyword, const struct json_node *value,
-				    struct part part, bool is_root)
-{
-	bool is_array = value->type == JSON_ARRAY;
-	const struct json_node *items;
-
-	switch (keyword->mark) {
-	case KEYWORD_REF:
-		return is_evaluated_by(walk, target_of(walk, keyword), value, part);
-	case KEYWORD_ALL_OF:
-	case KEYWORD_ANY_OF:
-	case KEYWORD_ONE_OF:
-		return is_evaluated_by_list(walk, keyword, value, part);
-	case KEYWORD_IF:
-		return is_evaluated_by_if(walk, schema, keyword, value, part);
-	case KEYWORD_DEPENDENT_SCHEMAS:
-	case KEYWORD_DEPENDENCIES:
-		return is_evaluated_by_dependent(walk, keyword, value, part);
-	case KEYWORD_ADDITIONAL_PROPERTIES:
-		return !is_array;
-	case KEYWORD_UNEVALUATED_PROPERTIES:
-		return !is_array && !is_root;
-	case KEYWORD_ADDITIONAL_ITEMS:
-		items = find_keyword(schema, KEYWORD_ITEMS);
-		return is_array && items != NULL && items->type == JSON_ARRAY;
-	case KEYWORD_UNEVALUATED_ITEMS:
-		return is_array && !is_root;
-	default:
-		return is_array && is_evaluated_as_item(walk, keyword, part);
-	}
-}
-
-static bool is_evaluated(struct schema_walk *walk, const struct json_node *schema,
-			 const struct json_node *value, struct part part, bool is_root)
-{
-	bool result = false;
-
-	if (schema->type != JSON_OBJECT || !schema_walk_spend(walk, 1 + schema->count))
-		return false;
-	if (walk->depth == SCHEMA_NESTING_MAX)
-		return schema_walk_give_up(walk, "its schema is nested too deeply");
-	walk->depth++;
-	if (value->type == JSON_OBJECT)
-		result = is_named(walk, schema, part.node);
-	JSON_NODE_FOREACH(each, schema)
-		result =
-			result || is_evaluated_by_keyword(walk, schema, each, value, part, is_root);
-	walk->depth--;
-	return result;
-}
-
-static bool check_unevaluated(struct schema_walk *walk, const struct json_node *schema,
-			      const struct json_node *keyword, const struct json_node *value)
-{
-	bool is_of_items = keyword->mark == KEYWORD_UNEVALUATED_ITEMS;
-	struct part part = { json_node_first(value), 0 };
-
-	if (value->type != (is_of_items ? JSON_ARRAY : JSON_OBJECT))
-		return true;
-	for (; part.index < value->count; part.index++) {
-		if (!is_evaluated(walk, schema, value, part, true) &&
-		    !fits(walk, keyword, part.node))
-			return false;
-		part.node = json_node_next(part.node);
-	}
-	return true;
+	return member->mark > 0 ? &keywords[member->mark - 1] : NULL;
 }
 
 /* ---- a schema ---- */
 
-/* How each keyword is checked, and what is said of what does not fit; # is the keyword's number. */
-static const struct {
-	schema_check_fn *check;
-	const char *text;
-} keywords[KEYWORD_COUNT] = {
-	[KEYWORD_ADDITIONAL_ITEMS] = { check_additional_items, NULL },
-	[KEYWORD_ADDITIONAL_PROPERTIES] = { check_additional_properties, NULL },
-	[KEYWORD_ALL_OF] = { check_all, NULL },
-	[KEYWORD_ANY_OF] = { check_any, "must match one of the alternatives" },
-	[KEYWORD_CONST] = { schema_check_const, "must be the one allowed value" },
-	[KEYWORD_CONTAINS] = { check_contains, "has too few elements of the required kind" },
-	[KEYWORD_DEPENDENCIES] = { check_dependent, NULL },
-	[KEYWORD_DEPENDENT_REQUIRED] = { check_dependent, NULL },
-	[KEYWORD_DEPENDENT_SCHEMAS] = { check_dependent, NULL },
-	[KEYWORD_ENUM] = { schema_check_enum, "must be one of the allowed values" },
-	[KEYWORD_EXCLUSIVE_MAXIMUM] = { schema_check_number, "is too large" },
-	[KEYWORD_EXCLUSIVE_MINIMUM] = { schema_check_number, "is too small" },
-	[KEYWORD_IF] = { check_if, NULL },
-	[KEYWORD_ITEMS] = { check_items, NULL },
-	[KEYWORD_MAX_CONTAINS] = { NULL, "must have at most # elements of the required kind" },
-	[KEYWORD_MAX_ITEMS] = { schema_check_count, "must have at most # elements" },
-	[KEYWORD_MAX_LENGTH] = { schema_check_length, "must have at most # characters" },
-	[KEYWORD_MAX_PROPERTIES] = { schema_check_count, "must have at most # members" },
-	[KEYWORD_MAXIMUM] = { schema_check_number, "is too large" },
-	[KEYWORD_MIN_ITEMS] = { schema_check_count, "must have at least # elements" },
-	[KEYWORD_MIN_LENGTH] = { schema_check_length, "must have at least # characters" },
-	[KEYWORD_MIN_PROPERTIES] = { schema_check_count, "must have at least # members" },
-	[KEYWORD_MINIMUM] = { schema_check_number, "is too small" },
-	[KEYWORD_MULTIPLE_OF] = { schema_check_number, "must be a multiple of the given number" },
-	[KEYWORD_NOT] = { check_not, "must not be of the excluded kind" },
-	[KEYWORD_ONE_OF] = { check_one, "must match exactly one of the alternatives" },
-	[KEYWORD_PATTERN] = { schema_check_pattern, "must match the pattern" },
-	[KEYWORD_PATTERN_PROPERTIES] = { check_pattern_properties, NULL },
-	[KEYWORD_PREFIX_ITEMS] = { check_prefix_items, NULL },
-	[KEYWORD_PROPERTIES] = { check_properties, NULL },
-	[KEYWORD_PROPERTY_NAMES] = { check_property_names, "must have another name" },
-	[KEYWORD_REF] = { check_ref, NULL },
-	[KEYWORD_REQUIRED] = { check_required, NULL },
-	[KEYWORD_TYPE] = { schema_check_type, NULL },
-	[KEYWORD_UNEVALUATED_ITEMS] = { check_unevaluated, NULL },
-	[KEYWORD_UNEVALUATED_PROPERTIES] = { check_unevaluated, NULL },
-	[KEYWORD_UNIQUE_ITEMS] = { schema_check_unique, "must have no duplicate elements" },
-};
-
-static bool fits_keywords(struct schema_walk *walk, const struct json_node *schema,
-			  const struct json_node *value)
+static int read_members(struct reader *reader, struct json_node *node)
 {
-	JSON_NODE_FOREACH(each, schema) {
-		schema_check_fn *check = keywords[each->mark].check;
+	struct json_node *reference = NULL;
 
-		if (check != NULL && !check(walk, schema, each, value))
-			return false;
-	}
-	return true;
+	if (reader->schema->ignores_beside_ref)
+		reference = json_node_member(node, SLICE_LIT("$ref"));
+	if (reference != NULL)
+		return read_member(reader, reference);
+	return read_each(reader, node, read_member);
 }
 
-static bool fits(struct schema_walk *walk, const struct json_node *schema,
-		 const struct json_node *value)
+static int read_schema(struct reader *reader, struct json_node *node)
 {
-	bool result;
+	int result;
 
-	if (!schema_walk_spend(walk, 1 + schema->count))
+	if (node->type == JSON_TRUE || node->type == JSON_FALSE || node->is_marked)
+		return 0;
+	if (node->type != JSON_OBJECT)
+		return refuse(reader, node, "is not a schema");
+	if (reader->depth == SCHEMA_NESTING_MAX)
+		return refuse(reader, node, "is nested too deep");
+	node->is_marked = true;
+	reader->depth++;
+	result = read_members(reader, node);
+	reader->depth--;
+	return result;
+}
+
+static bool fits_keyword(struct walk *walk, const struct json_node *member,
+			 const struct json_node *value)
+{
+	const struct keyword *keyword = keyword_of(member);
+
+	if (keyword == NULL || keyword->check == NULL ||
+	    (keyword->applies_to != ANY && keyword->applies_to != value->type))
+		return true;
+	return keyword->check(walk, member, value) || note(walk, member, value);
+}
+
+static bool fits(struct walk *walk, const struct json_node *schema, const struct json_node *value)
+{
+	bool result = true;
+
+	if (!spend(walk, 1 + schema->count))
 		return false;
 	if (schema->type != JSON_OBJECT)
-		return schema->type == JSON_TRUE || schema_walk_note(walk, schema, value);
+		return schema->type == JSON_TRUE || note(walk, schema, value);
 	CHECK(schema->is_marked);
 	if (walk->depth == SCHEMA_NESTING_MAX)
-		return schema_walk_give_up(walk, "its schema is nested too deeply");
+		return give_up(walk, "its schema is nested too deeply");
 	walk->depth++;
-	result = fits_keywords(walk, schema, value);
+	JSON_NODE_FOREACH(each, schema)
+		result = result && fits_keyword(walk, each, value);
 	walk->depth--;
 	return result;
 }
@@ -547,13 +931,12 @@ static void append_types(struct buf *out, const struct json_node *keyword)
 	}
 }
 
-static void append_misfit(struct buf *out, const struct schema_walk *walk)
+static void append_misfit(struct buf *out, const struct walk *walk)
 {
-	const struct json_node *keyword = walk->keyword;
-	const char *text = keywords[keyword->mark].text;
+	const struct keyword *keyword = keyword_of(walk->keyword);
 
-	if (keyword->mark == KEYWORD_TYPE) {
-		append_types(out, keyword);
+	if (keyword != NULL && keyword->read == read_type) {
+		append_types(out, walk->keyword);
 	} else if (walk->missing.p != NULL) {
 		const struct json_node pair[] = { { .type = JSON_OBJECT },
 						  { .up = 1, .name = walk->missing } };
@@ -564,20 +947,20 @@ static void append_misfit(struct buf *out, const struct schema_walk *walk)
 		buf_append_str(out, "must have the member ");
 		buf_append_slice(out, buf_slice(&path));
 		buf_fini(&path);
-	} else if (text == NULL) {
+	} else if (keyword == NULL || keyword->misfit == NULL) {
 		buf_append_str(out, "must not be present");
 	} else {
-		struct slice rest = slice_str(text);
+		struct slice rest = slice_str(keyword->misfit);
 
 		buf_append_slice(out, slice_cut(&rest, '#'));
 		if (rest.p != NULL) {
-			buf_append_u64(out, keyword->link);
+			buf_append_u64(out, walk->keyword->link);
 			buf_append_slice(out, rest);
 		}
 	}
 }
 
-static int tell(const struct schema_walk *walk, struct error *err)
+static int tell(const struct walk *walk, struct error *err)
 {
 	struct buf text = { 0 };
 
@@ -595,13 +978,56 @@ static int tell(const struct schema_walk *walk, struct error *err)
 	return -1;
 }
 
-/* ---- the interface ---- */
+/* ==== the interface ==== */
+
+static int read_root_dialect(struct reader *reader, struct json_node *root)
+{
+	static const struct slice newer[] = {
+		SLICE("\"https://json-schema.org/draft/2020-12/schema\""),
+		SLICE("\"https://json-schema.org/draft/2020-12/schema#\""),
+		SLICE("\"https://json-schema.org/draft/2019-09/schema\""),
+		SLICE("\"https://json-schema.org/draft/2019-09/schema#\""),
+	};
+	static const struct slice draft_7[] = {
+		SLICE("\"http://json-schema.org/draft-07/schema\""),
+		SLICE("\"http://json-schema.org/draft-07/schema#\""),
+		SLICE("\"https://json-schema.org/draft-07/schema\""),
+		SLICE("\"https://json-schema.org/draft-07/schema#\""),
+	};
+	const struct json_node *node = json_node_member(root, SLICE_LIT("$schema"));
+
+	if (node == NULL)
+		return 0;
+	reader->dialect = node->text;
+	reader->schema->ignores_beside_ref =
+		slices_has((struct slices){ draft_7, ARRAY_LEN(draft_7) }, node->text);
+	return expect(reader, node,
+		      reader->schema->ignores_beside_ref ||
+			      slices_has((struct slices){ newer, ARRAY_LEN(newer) }, node->text),
+		      "is an unknown dialect");
+}
+
+static int read_root(struct schema *schema, struct slice text, struct error *err)
+{
+	static const struct json_tree_limits limits = { SCHEMA_DEPTH_MAX, SCHEMA_NODES_MAX };
+	struct reader reader = { .schema = schema, .err = err };
+	const char *why = text.n <= SCHEMA_BYTES_MAX ?
+				  json_tree_read(&schema->tree, text, &limits) :
+				  "it is too long";
+
+	if (why != NULL)
+		return error_set(err, ERROR_INVALID, "%s", why);
+	schema->patterns = mem_zalloc(SCHEMA_PATTERNS_MAX * sizeof(struct pattern *));
+	if (read_root_dialect(&reader, schema->tree.nodes) < 0)
+		return -1;
+	return read_schema(&reader, schema->tree.nodes);
+}
 
 struct schema *schema_new(struct slice text, struct error *err)
 {
 	struct schema *schema = mem_zalloc(sizeof(*schema));
 
-	if (schema_keywords_read(schema, text, err) < 0)
+	if (read_root(schema, text, err) < 0)
 		schema_free(&schema);
 	return schema;
 }
@@ -624,14 +1050,14 @@ size_t schema_size(const struct schema *schema)
 	       schema->tree.room * sizeof(*schema->tree.nodes) + schema->pattern_bytes;
 }
 
-int schema_check(const struct schema *schema, struct slice value, size_t shares, struct error *err)
+int schema_check(const struct schema *schema, struct slice text, size_t shares, struct error *err)
 {
 	static const struct json_tree_limits limits = { SCAN_DEPTH_MAX, SCHEMA_VALUES_MAX };
-	struct schema_walk walk = { .schema = schema,
-				    .steps_max = SCHEMA_STEPS_MAX / shares,
-				    .work = { .most_ns = PATTERN_WORK_MAX_NS / shares } };
+	struct walk walk = { .schema = schema,
+			     .steps_max = SCHEMA_STEPS_MAX / shares,
+			     .work = { .most_ns = PATTERN_WORK_MAX_NS / shares } };
 	struct json_tree tree = { .count = 0 };
-	const char *why = json_tree_read_canonical(&tree, value, &limits);
+	const char *why = json_tree_read(&tree, text, &limits);
 	int result = 0;
 
 	if (why != NULL)

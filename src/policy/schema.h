@@ -2,9 +2,11 @@
 /*
  * JSON Schema validation for the arguments of tools: 2020-12, 2019-09 and draft-07. Both sides are
  * untrusted: the schema is a server's, the value a client's. A schema with something that is not
- * understood here is unusable, and a check that takes too long fails: no value is accepted for lack
- * of knowledge. Keywords of each dialect also count in the others; keywords of none are ignored,
- * and format is an annotation. SEC-59
+ * checked here is unusable, and a check that takes too long fails: no value is accepted for lack of
+ * knowledge. Keywords of each dialect also count in the others; keywords of none are ignored, and
+ * format is an annotation. Not checked are unevaluatedProperties and unevaluatedItems,
+ * dependentRequired, dependentSchemas and dependencies, minContains and maxContains, a multipleOf
+ * of more than 9 digits, and references that leave the document or depend on the way. SEC-59
  */
 #ifndef MCPGATED_POLICY_SCHEMA_H
 #define MCPGATED_POLICY_SCHEMA_H
@@ -36,12 +38,12 @@ void schema_free(struct schema **schema);
 /* Memory use in bytes. */
 size_t schema_size(const struct schema *schema);
 /*
- * Checks a value in canonical form (jsonrpc/canonical.h). Returns 0 if it is valid, or -1: it is
- * not (ERROR_INVALID), or the check exceeds a limit (ERROR_LIMIT). err says why, as a text that
- * begins with what the value is ("arguments") and never quotes the value. `shares` is the number of
- * checks that together may take as long as a single one; at least 1.
+ * Checks a value, JSON text that was scanned as valid. Returns 0 if it is valid, or -1: it is not
+ * (ERROR_INVALID), or the check exceeds a limit (ERROR_LIMIT). err says why, as a text that begins
+ * with what the value is ("arguments") and never quotes the value. `shares` is the number of checks
+ * that together may take as long as a single one; at least 1.
  */
-int schema_check(const struct schema *schema, struct slice value, size_t shares, struct error *err)
+int schema_check(const struct schema *schema, struct slice text, size_t shares, struct error *err)
 	must_check;
 
 #endif

@@ -55,15 +55,18 @@ struct slice audit_call_trace(const struct envelope *env)
 	return trace_parent_read(scan_plain_string(parent), &read) ? read.trace_id : none;
 }
 
-static void put_digest(struct text_line *line, struct canonical_memo *canonical,
-		       struct json arguments)
+static void put_digest(struct text_line *line, struct json arguments)
 {
 	char text[DIGEST_BYTES * 2 + 1];
+	struct buf form = { 0 };
 	struct digest digest;
 
 	if (arguments.type == JSON_ABSENT)
 		return;
-	digest_bytes(canonical_memo_get(canonical, arguments.text), &digest);
+	/* It was scanned before. */
+	CHECK(canonical_append(&form, arguments.text, SCAN_DEPTH_MAX) == 0);
+	digest_bytes(buf_slice(&form), &digest);
+	buf_fini(&form);
 	text_to_hex(digest.bytes, DIGEST_BYTES, text);
 	audit_put_own(line, AUDIT_DIGEST, slice_of(text, DIGEST_BYTES * 2));
 }
@@ -179,7 +182,7 @@ static void put_request(struct text_line *line, const struct audit *audit,
 	if (env != NULL) {
 		audit_put_own(line, AUDIT_TRACE, audit_call_trace(env));
 		if (operation_of(env) != OPERATION_OTHER)
-			put_digest(line, request->canonical, env->arguments);
+			put_digest(line, env->arguments);
 	}
 	put_texts_of(line, audit, request);
 }

@@ -14,7 +14,6 @@
 #include "base/slice.h"
 
 struct audit;
-struct canonical_memo;
 struct envelope;
 struct peer;
 struct principal;
@@ -40,7 +39,6 @@ struct audit_request {
 	const struct envelope *env;
 	size_t bytes; /* of the message */
 	size_t batch; /* messages that arrived together; 0: it came alone */
-	struct canonical_memo *canonical;
 };
 
 struct audit_end {

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/unit_test.h"
 #include "io/peer.h"
-#include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
 #include "obs/audit.h"
@@ -30,7 +29,6 @@ static struct {
 	struct principal principal;
 	char message[8192];
 	struct envelope env;
-	struct canonical_memo canonical;
 	char text[3 * TEXT_LINE_BYTES];
 } stage;
 
@@ -54,7 +52,6 @@ static int end(void **state)
 {
 	close(stage.audit.fd);
 	close(stage.in);
-	canonical_memo_fini(&stage.canonical);
 	rule_places_free(&stage.places);
 	return 0;
 }
@@ -78,7 +75,6 @@ static struct audit_request request_of(const char *method, const char *params)
 		.revision = &revision_modern,
 		.env = &stage.env,
 		.bytes = 77,
-		.canonical = &stage.canonical,
 	};
 }
 

@@ -225,7 +225,6 @@ static struct audit_call *begin_record(const struct client *client,
 					     .revision = client->revision,
 					     .env = env,
 					     .bytes = env->text.n,
-					     .canonical = &client->router->canonical,
 				     });
 }
 

@@ -146,7 +146,6 @@ static void go_on(struct call *call, const struct envelope *env)
 void forward_request(struct client *client, struct call *call, struct admitted *admitted)
 {
 	const struct envelope *env = admitted_take(admitted, client);
-	struct canonical_memo *canonical = &client->router->canonical;
 	struct call_traced traced;
 
 	CHECK(client->pool != NULL && call->state == CALL_NEW);
@@ -156,14 +155,12 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 		note_ready(client);
 	call_link(call, client);
 	call->in_flight = in_flight_new(client, env);
-	canonical_memo_begin(canonical, env->arguments.text);
 	if (call_record(call, client, client->principal, env, admitted_origin(admitted))) {
 		pin_check_begin(go_on, call, call_span_mark(call, env, &traced));
 		call_traced_fini(&traced);
 	} else {
 		call_fail(call, REASON_UNRECORDED);
 	}
-	canonical_memo_end(canonical);
 }
 
 void forward_linked(struct call *call, const struct envelope *env)

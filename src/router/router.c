@@ -126,7 +126,6 @@ void router_fini(struct router *router)
 	parked_calls_fini(&router->parked_calls);
 	rate_set_fini(&router->rates);
 	schema_cache_fini(&router->schemas);
-	canonical_memo_fini(&router->canonical);
 	seal_keys_fini(&router->seal_keys);
 	CHECK(router->calls == 0);
 	buf_fini(&router->upstreams.scratch);

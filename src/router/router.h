@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "obs/reason.h"
 #include "policy/rate.h"
@@ -59,9 +58,8 @@ struct router {
 	struct exporter *exporter;             /* of spans; borrowed. NULL: none */
 	const struct rule_places *rule_places; /* in the configuration; borrowed. NULL: not known */
 	struct schema_cache schemas;           /* of tools whose calls are checked */
-	struct canonical_memo canonical; /* the arguments of the call that is being forwarded */
-	uint64_t anonymous_ends;         /* how often router_end_anonymous was called */
-	uint64_t configuration;          /* how many have been used before */
+	uint64_t anonymous_ends;               /* how often router_end_anonymous was called */
+	uint64_t configuration;                /* how many have been used before */
 	bool is_draining;
 };
 

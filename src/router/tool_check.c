@@ -77,7 +77,6 @@ static bool check_schema(struct call *call, const struct envelope *env,
 {
 	struct slice arguments =
 		env->arguments.type != JSON_ABSENT ? env->arguments.text : SLICE_LIT("{}");
-	struct canonical_memo *memo = &call->client->router->canonical;
 	struct cached_schema cached = { .why = "there is none" };
 	struct error err;
 
@@ -89,8 +88,7 @@ static bool check_schema(struct call *call, const struct envelope *env,
 	if (cached.schema == NULL)
 		refuse(call, MCP_INTERNAL_ERROR,
 		       "Internal error: the schema of this tool cannot be used: ", cached.why);
-	else if (schema_check(cached.schema, canonical_memo_get(memo, arguments), call->batch,
-			      &err) < 0)
+	else if (schema_check(cached.schema, arguments, call->batch, &err) < 0)
 		refuse(call, MCP_INVALID_PARAMS, "Invalid params: arguments", err.text);
 	else
 		return true;

@@ -134,6 +134,25 @@ def the_refusal_says_where(t):
     eq(error["message"], "Invalid params: the server lists no such tool", "unlisted")
 
 
+@case(daemon=False)
+def keywords_that_are_not_checked(t):
+    """SEC-59: a schema that uses one is as any that cannot be used: its tool is refused and logged, whatever the arguments; others are called."""
+    unchecked = {
+        "dependencies": {"a": ["b"]}, "dependentRequired": {"a": ["b"]}, "dependentSchemas": {"a": {"required": ["b"]}}, "minContains": 0,
+        "maxContains": 9, "unevaluatedItems": True, "unevaluatedProperties": True, "multipleOf": 0.1234567891}
+    tools = [{"name": keyword, "inputSchema": {"type": "object", "properties": {"a": {keyword: value}}}} for keyword, value in unchecked.items()]
+    t.start({"main": {"script": script(TOOLS + tools), "tools": CHECK}})
+    client = t.session("main")
+    for keyword in unchecked:
+        why = "is not a divisor of up to 9 digits" if keyword == "multipleOf" else "is a keyword that is not supported here"
+        for arguments in ({}, {"a": 1}):
+            error = client.ask("tools/call", {"name": keyword, "arguments": arguments})["error"]
+            eq(error, {"code": -32603, "message": "Internal error: the schema of this tool cannot be used: /properties/a/%s %s" % (keyword, why)}, keyword)
+    ok("result" in client.ask("tools/call", {"name": "echo", "arguments": {"text": "abc"}}), "another tool")
+    eq([m["params"]["name"] for m in heard(t.daemon, "tools/call")], ["echo"], "what arrived")
+    t.daemon.wait_log("schema_unusable", "tool=dependencies ")
+
+
 def lists_change(t, more):
     other = [{"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "integer"}}}}, TOOLS[1]]
     t.start({"main": dict(more, script=script(TOOLS, other), tools=CHECK)})
