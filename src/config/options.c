@@ -720,12 +720,12 @@ const struct option options_table[] = {
 		       "its client, its process handles one call at a time. shared: everyone; for "
 		       "servers that keep no state per client. A server of the older revisions "
 		       "then cannot send requests to clients; one of 2026-07-28 can. With "
-		       "principal and shared there are several processes with many sessions each. "
-		       "With shared there are no tasks of 2025-11-25 (a tool that can only be "
-		       "called as a task answers with an error) and no log messages, and requests "
-		       "that a server of the older revisions sends while no call is in flight, "
-		       "such as for roots at start, are refused. A client of 2026-07-28 has no "
-		       "session: with session it is served as with principal, so without "
+		       "principal and shared there are several processes with many sessions each, "
+		       "and no tasks of 2025-11-25 (a tool that can only be called as a task "
+		       "answers with an error). With shared there are no log messages, and "
+		       "requests that a server of the older revisions sends while no call is in "
+		       "flight, such as for roots at start, are refused. A client of 2026-07-28 "
+		       "has no session: with session it is served as with principal, so without "
 		       "authorization all such clients share processes."),
 	OPTION("servers.NAME.era", ENUM, SERVER(conf.era), .def = "auto",
 	       CHOICES({ "auto", ERA_UNKNOWN }, { "legacy", ERA_LEGACY }, { "modern", ERA_MODERN }),

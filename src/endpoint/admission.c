@@ -29,8 +29,8 @@
 #include "router/client_session.h"
 #include "router/judgement.h"
 #include "router/pinning.h"
+#include "router/modern_tasks.h"
 #include "router/router.h"
-#include "router/task_call.h"
 #include "session/holder.h"
 #include "trace/trace_message.h"
 
@@ -412,7 +412,7 @@ static bool has_tasks(const struct admission *admission)
 
 	return (slice_has_prefix(method, SLICE_LIT("tasks/")) ||
 		slice_is_equal(method, SLICE_LIT("subscriptions/listen"))) &&
-	       task_call_is_known(caller->frontend->router, caller->endpoint->server);
+	       modern_tasks_are_known(caller->frontend->router, caller->endpoint->server);
 }
 
 /*

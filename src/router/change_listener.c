@@ -21,7 +21,7 @@
 #include "router/router.h"
 #include "router/subscribe.h"
 #include "router/subscriptions.h"
-#include "router/task_listener.h"
+#include "router/modern_tasks.h"
 #include "router/text_set.h"
 #include "session/holder.h"
 

@@ -119,12 +119,8 @@ unsigned int client_lacks(const struct client *client, const struct upstream *up
 
 	if (upstream == NULL || upstream->revision == NULL)
 		return 0;
-	/*
-	 * Tasks in a principal's pool are for sessions: only they have been told of them.
-	 * bridging.md §2.5
-	 */
-	if (upstream->pool != NULL && pool_is_shared(upstream->pool) &&
-	    (upstream->pool->principal == NULL || client->session == NULL))
+	/* A shared process offers no tasks of 2025-11-25. bridging.md §2.5 */
+	if (upstream->pool != NULL && pool_is_shared(upstream->pool))
 		lacks = upstream->revision->features & REVISION_TASKS;
 	return lacks | revision_lacks(client->revision, upstream->revision);
 }

@@ -6,23 +6,27 @@
 #include "router/client_request.h"
 
 #include "base/mem.h"
+#include "mcp/error.h"
 #include "mcp/level.h"
 #include "mcp/revision.h"
 #include "router/bridged_call.h"
 #include "router/call.h"
+#include "router/capability_class.h"
 #include "router/change_listener.h"
 #include "router/client.h"
 #include "router/era.h"
 #include "router/forward.h"
 #include "router/list_wait.h"
+#include "router/modern_tasks.h"
 #include "router/pinning.h"
 #include "router/result.h"
 #include "router/router.h"
+#include "router/running_tasks.h"
 #include "router/server_request.h"
-#include "router/task_call.h"
 #include "router/tool_check.h"
 #include "session/holder.h"
 #include "session/principal.h"
+#include "upstream/claims.h"
 
 static struct client_request *of_member(struct pool_member *member)
 {
@@ -153,6 +157,50 @@ static int wanted_level(const struct envelope *env)
 	return level >= 0 ? level : LEVEL_NONE;
 }
 
+/* Sets call->task if the request names a task. */
+static void open_name(struct call *call, const struct envelope *env)
+{
+	struct error err;
+
+	call->task = task_id_open(call->client, env->task_id, &err);
+	if (call->task == NULL)
+		task_id_log_refused(call->client, 1, &err);
+}
+
+/*
+ * Adds the member to the pool that has the task. REASON_DONE: no such task, and the call has been
+ * answered.
+ */
+static enum reason join_task(struct pool_member *member, struct call *call,
+			     const struct envelope *env)
+{
+	struct client *client = member->client;
+	struct buf claims = { 0 }, class = { 0 };
+	struct upstream *upstream = NULL;
+
+	if (claims_append(&claims, &client->server->conf, client->principal) < 0) {
+		buf_fini(&claims);
+		return REASON_CLAIM_MISSING;
+	}
+	open_name(call, env);
+	if (call->task != NULL)
+		upstream = modern_tasks_find_upstream(client, buf_slice(&claims), call->task);
+	buf_fini(&claims);
+	if (upstream == NULL) {
+		result_send_error(call, MCP_INVALID_PARAMS,
+				  SLICE_LIT("Invalid params: unknown task"));
+		return REASON_DONE;
+	}
+	pool_join_as(member, upstream->pool);
+	/* What the client can be asked, in a pool whose clients differ in that. */
+	if (upstream->pool->principal == NULL) {
+		capability_class_append(&class, env->client_capabilities.text, true);
+		client->capabilities = mem_dup_slice(buf_slice(&class));
+		buf_fini(&class);
+	}
+	return REASON_NONE;
+}
+
 void client_request_open(struct router *router, struct server *server, struct principal *principal,
 			 const struct peer *peer, struct call *call, struct admitted *admitted)
 {
@@ -182,7 +230,7 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	if (!call_record(call, &request->client, principal, env, admitted_origin(admitted))) {
 		reason = REASON_UNRECORDED;
 	} else if (call->method->id == METHOD_TASKS) {
-		reason = task_call_join(&request->member, call, env);
+		reason = join_task(&request->member, call, env);
 		if (reason == REASON_DONE)
 			return; /* there is no such task */
 		is_ready = true;

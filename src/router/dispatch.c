@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request is passed on byte for byte, except for its id, progress token, cursor and task id, and
- * for members that its _meta must not have.
+ * A request is passed on byte for byte, except for its id, progress token and cursor, and for members
+ * that its _meta must not have.
  */
 #include "router/dispatch.h"
 
@@ -25,9 +25,6 @@
 #include "upstream/send.h"
 
 #define KEPT_BYTES_MAX (16 * 1024) /* of a request that may be needed again. DEF-11 */
-#define TASK_LIST_MS (10 * 1000)   /* of one process, where there may be others to ask */
-#define TASK_RESULTS_MAX 64        /* of one process, in addition to its other requests */
-#define TASK_REQUESTS_MAX 64       /* in addition to these, of those that are answered at once */
 #define OWN_QUEUE_CALLS 4096       /* of one session while its process is started */
 
 /* ---- the request ---- */
@@ -92,8 +89,6 @@ static void send_legacy(struct upstream *upstream, struct call *call, const stru
 	send_edits_add_meta(&edits, env, call->token.n > 0 ? id_text : (struct slice){ NULL, 0 });
 	if (cursor.type != JSON_ABSENT)
 		send_edits_add(&edits, cursor.text, inside);
-	if (call->task != NULL)
-		send_edits_add(&edits, env->task_id.text, call->task->own);
 	send_message(upstream, env, &edits);
 	send_edits_fini(&edits);
 }
@@ -276,8 +271,6 @@ static bool takes_lease(const struct upstream *upstream, const struct call *call
 	const struct pool *pool = upstream->pool;
 	const struct client *client = call->client;
 
-	if (call->method->id == METHOD_TASKS)
-		return false; /* what a task asks for names the task */
 	return pool_is_leased(pool) ||
 	       (!upstream_is_modern(upstream) && client->revision->is_modern &&
 		client->level != LEVEL_NONE && pool->principal != NULL &&
@@ -306,15 +299,11 @@ static void send_subscribing(struct upstream *upstream, struct call *call,
 static uint64_t timeout_of(const struct call *call, const struct envelope *env)
 {
 	const struct server_conf *conf = &call->client->server->conf;
-	bool is_pooled = pool_is_shared(call->client->pool);
-	bool is_list = slice_is_equal(call->method->name, SLICE_LIT("tasks/list"));
 
 	if (call->method->id == METHOD_TOOLS_CALL)
 		return server_tool_timeout_ms(conf, scan_plain_string(env->name));
 	if (slice_is_equal(call->method->name, SLICE_LIT("tasks/result")))
 		return conf->request_timeout_max_ms;
-	if (is_list && is_pooled && conf->request_timeout_ms > TASK_LIST_MS)
-		return TASK_LIST_MS;
 	return conf->request_timeout_ms;
 }
 
@@ -402,27 +391,15 @@ static void dispatch_rest(struct pool *pool, struct call *call, const struct env
 		send_to(upstream, call, env);
 }
 
-/* Even while as many calls as may wait for results, tasks can be queried and cancelled. */
-static bool has_room_for_task(const struct upstream *upstream, const struct call *call)
-{
-	bool waits = slice_is_equal(call->method->name, SLICE_LIT("tasks/result"));
-
-	if (upstream_is_modern(upstream))
-		return pool_may_load(upstream, false);
-	return upstream_load(upstream) < upstream->server->conf.calls_per_process +
-						 TASK_RESULTS_MAX + (waits ? 0 : TASK_REQUESTS_MAX);
-}
-
-/* No other process knows the task or, without a task, the list of this process's tasks. */
+/* No other process knows the task. */
 static void dispatch_to_task(struct pool *pool, struct call *call, const struct envelope *env)
 {
-	uint64_t child = call->task != NULL ? call->task->child : call->preferred_child;
-	struct upstream *upstream = pool_find_upstream(pool, child);
+	struct upstream *upstream = pool_find_upstream(pool, call->task->child);
 
 	if (upstream == NULL)
 		result_send_error(call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown task"));
-	else if (!has_room_for_task(upstream, call))
+	else if (!pool_may_load(upstream, false))
 		call_fail(call, REASON_OVER_LIMIT);
 	else
 		send_to(upstream, call, env);
@@ -434,7 +411,7 @@ void dispatch_call(struct call *call, const struct envelope *env)
 	struct upstream *upstream = NULL;
 
 	CHECK(call->state == CALL_WAITING && call->waiter.queue == NULL);
-	if (call->task != NULL || (call->method->id == METHOD_TASKS && call->preferred_child > 0)) {
+	if (call->task != NULL) {
 		dispatch_to_task(pool, call, env);
 		return;
 	}

@@ -15,12 +15,10 @@
 #include "router/pinning.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
-#include "router/pooled_task.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/server_request.h"
 #include "router/subscribe.h"
-#include "router/task_call.h"
 #include "router/tool_check.h"
 #include "session/session.h"
 #include "upstream/send.h"
@@ -165,14 +163,7 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 
 void forward_linked(struct call *call, const struct envelope *env)
 {
-	const struct client *client = call->client;
-
-	if (answer_locally(call, env))
-		return;
-	if (call->method->id == METHOD_TASKS && client->session != NULL &&
-	    pool_is_shared(client->pool))
-		task_call_forward(call, env);
-	else
+	if (!answer_locally(call, env))
 		dispatch_call(call, env);
 }
 
@@ -279,7 +270,7 @@ static bool answer_server(struct client *client, const struct envelope *env)
 {
 	struct server_request *request = server_request_find(client, env->id);
 	struct send_edits edits = { .count = 0 };
-	struct convert convert = { .text = { 0 } }, task = { .text = { 0 } };
+	struct convert convert = { .text = { 0 } };
 
 	if (request == NULL || request->held != NULL)
 		return false;
@@ -290,11 +281,9 @@ static bool answer_server(struct client *client, const struct envelope *env)
 	env = convert_answer(&convert,
 			     revision_lacks(request->upstream->revision, client->revision),
 			     request->method, env);
-	env = pooled_task_answer(&task, client, request->upstream, env);
 	send_edits_add(&edits, env->id.text, request->id);
 	send_message(request->upstream, env, &edits);
 	convert_fini(&convert);
-	convert_fini(&task);
 	server_request_close(request);
 	return true;
 }

@@ -399,8 +399,8 @@ static uint64_t page_of(const struct cached_list *list)
 }
 
 /*
- * Nothing about tasks is kept if everybody shares processes. Room is made by forgetting what has
- * not been asked for for longest.
+ * Nothing about tasks of 2025-11-25 is kept. Room is made by forgetting what has not been asked for
+ * for longest.
  */
 static enum pages_outcome cached_list_take_page(struct cached_list *list,
 						const struct envelope *env)
@@ -413,7 +413,8 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 	pinning_look(list->pool->server, list->method, env->result.text, page_of(list));
 	if (upstream_is_modern(list->request.upstream))
 		env = modern_server_response(&bridge, list->method, env);
-	env = convert_response(&convert, list->pool->principal == NULL ? REVISION_TASKS : 0,
+	env = convert_response(&convert,
+			       list->request.upstream->revision->features & REVISION_TASKS,
 			       list->method, env);
 	outcome = pages_add(&list->pages, env->result.text);
 	convert_fini(&convert);

@@ -23,6 +23,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/listing_kind.c src/router/listing_kind.h \
 	src/router/listen.c src/router/listen.h \
 	src/router/modern_server.c src/router/modern_server.h \
+	src/router/modern_tasks.c src/router/modern_tasks.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
 	src/router/kept_sessions.c src/router/kept_sessions.h \
 	src/router/judgement.c src/router/judgement.h \
@@ -30,7 +31,6 @@ src_router_librouter_a_SOURCES = \
 	src/router/parked_call.c src/router/parked_call.h \
 	src/router/pinning.c src/router/pinning.h \
 	src/router/pool.c src/router/pool.h \
-	src/router/pooled_task.c src/router/pooled_task.h \
 	src/router/pool_memory.c src/router/pool_memory.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
 	src/router/reclaim.c src/router/reclaim.h \
@@ -45,9 +45,6 @@ src_router_librouter_a_SOURCES = \
 	src/router/server_messages.c src/router/server_messages.h \
 	src/router/server_request.c src/router/server_request.h \
 	src/router/subscribe.c src/router/subscribe.h src/router/subscriptions.c src/router/subscriptions.h \
-	src/router/task_call.c src/router/task_call.h \
-	src/router/task_listener.c src/router/task_listener.h \
-	src/router/task_result.c src/router/task_result.h \
 	src/router/text_set.c src/router/text_set.h \
 	src/router/tool_check.c src/router/tool_check.h \
 	src/router/url_pending.c src/router/url_pending.h \
@@ -137,6 +134,3 @@ check_PROGRAMS += src/router/task_test
 src_router_task_test_SOURCES = src/router/task_test.c src/router/request_stage.c src/router/request_stage.h \
 	$(ERA_STAGE)
 src_router_task_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/router/pooled_task_test
-src_router_pooled_task_test_SOURCES = src/router/pooled_task_test.c $(POOL_STAGE)
-src_router_pooled_task_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

@@ -285,7 +285,7 @@ static void pool_end_lease(struct upstream *upstream)
 	struct client *client = upstream->client;
 
 	CHECK(upstream->lease != NULL && client != NULL);
-	server_request_withdraw_all(client, upstream, false,
+	server_request_withdraw_all(client, upstream,
 				    "the request that this was asked for is over");
 	upstream->lease = NULL;
 	upstream->client = NULL;
@@ -767,7 +767,6 @@ static struct pool *pool_new(struct router *router, struct server *server,
 	list_init(&pool->joining);
 	list_init(&pool->members);
 	list_init(&pool->upstreams);
-	list_init(&pool->running_tasks);
 	list_init(&pool->jobs);
 	pool_era_init(pool);
 	pool_memory_init(pool);

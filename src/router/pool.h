@@ -143,10 +143,8 @@ struct pool {
 	size_t member_count;                     /* both lists */
 	struct list upstreams;                   /* all that are not closed */
 	size_t upstream_count;
-	size_t starting;           /* of them, not ready yet */
-	struct fair_queue queue;   /* calls that wait for an upstream */
-	struct list running_tasks; /* of all members (running_tasks.c) */
-	size_t running_task_count;
+	size_t starting;         /* of them, not ready yet */
+	struct fair_queue queue; /* calls that wait for an upstream */
 	struct list jobs;
 	uint64_t tool_changes;      /* one session: changes its server reported (list_wait.c) */
 	uint64_t unlisted_until_ms; /* the tool list could not be fetched (tool_check.c) */

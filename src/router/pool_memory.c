@@ -103,14 +103,15 @@ static void set_initialize_result(struct pool *pool, struct msg *msg)
 
 bool pool_memory_describe(struct pool *pool, struct slice result, struct slice written)
 {
-	struct msg *now = server_capabilities_share(result, pool->principal);
+	struct msg *now = server_capabilities_share(result, pool->principal != NULL);
 	bool is_other = pool->initialize_result == NULL ||
 			!slice_is_equal(pool->initialize_result->text, now->text);
 
 	msg_unref(&pool->memory.described);
-	pool->memory.described = slice_is_equal(result, written) ?
-					 msg_ref(now) :
-					 server_capabilities_share(written, pool->principal);
+	pool->memory.described =
+		slice_is_equal(result, written) ?
+			msg_ref(now) :
+			server_capabilities_share(written, pool->principal != NULL);
 	set_initialize_result(pool, now);
 	return is_other;
 }

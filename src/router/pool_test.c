@@ -239,13 +239,14 @@ static void cursors_respect_the_limit(void **state)
 	hears(process(0), PAGE("5", "'n'"));
 }
 
-/* bridging.md §1.3, §2.5: pools offer no tasks, so there is no word of them. */
-static void tasks_are_hidden(void **state)
+static void has_no_tasks(struct front *front)
 {
-	struct front *front = open_session(INITIALIZE_WITH(""));
+	static const char *const methods[] = { "get", "result", "cancel", "list", "update" };
 	struct member *a;
+	char text[200];
 
 	get_ready(0);
+	assert_null(strstr(buf_terminate(&front->response), "tasks"));
 	a = join(front);
 	request(a->client, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'t',"
 			   "'task':{'ttl':1},'x':2}}");
@@ -257,6 +258,28 @@ static void tasks_are_hidden(void **state)
 	     TOOLS("3", "{'name':'a','execution':{'taskSupport':'required'}},{'name':'b',"
 			"'execution':{}}"));
 	is_answered(front, TOOLS("2", "{'name':'b'}"));
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		snprintf(text, sizeof(text),
+			 "{'jsonrpc':'2.0','id':1,'method':'tasks/%s','params':{'taskId':'t'}}",
+			 methods[i]);
+		assert_non_null(strstr(buf_terminate(&request(a->client, text)->response),
+				       "\"code\":-32601"));
+	}
+	hears_nothing(process(0));
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/tasks/status','params':{"
+			 "'taskId':'t','status':'working'}}");
+	heard(a, "");
+}
+
+/* bridging.md §1.3, §2.5: pools offer no tasks of 2025-11-25, so there is no word of them. */
+static void tasks_are_hidden(void **state)
+{
+	has_no_tasks(open_session(INITIALIZE_WITH("")));
+}
+
+static void tasks_are_hidden_from_a_principal(void **state)
+{
+	has_no_tasks(open_session_as(alice, INITIALIZE_WITH("")));
 }
 
 /* Nor is another child asked for the rest of a list when the one that knows it is lost over it. */
@@ -1073,7 +1096,7 @@ static void principals_do_not_share(void **state)
 	hears(process(0), HANDSHAKE("'roots':{},'sampling':{'tools':{}},'experimental':{'y':{}}"));
 	says(process(0), WELCOME);
 	assert_non_null(strstr(buf_terminate(&first->response), "\"logging\":{}"));
-	assert_non_null(strstr(buf_terminate(&first->response), "\"tasks\":{\"list\":{}}"));
+	assert_null(strstr(buf_terminate(&first->response), "\"tasks\""));
 	second = open_session_as(
 		alice,
 		INITIALIZE_WITH("'experimental':{'y':{}},'roots':{},'sampling':{'tools':{}}"));
@@ -1185,7 +1208,7 @@ static void heirs_take_turns(void **state)
 	hears(process(0), SUBSCRIBE("7"));
 }
 
-/* bridging.md §1.6 (5): one call at a time, and what the child asks is asked in that call. */
+/* bridging.md §1.6 (4): one call at a time, and what the child asks is asked in that call. */
 static void leased_child_asks_its_caller(void **state)
 {
 	struct member *a = begin_asking(alice, 0);
@@ -2102,6 +2125,7 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(waiting_pools_are_bounded),
 	TEST_PRINCIPALS(heirs_take_turns),
 	TEST_PRINCIPALS(principals_do_not_share),
+	TEST_PRINCIPALS(tasks_are_hidden_from_a_principal),
 	TEST_PRINCIPALS(plain_classes_are_multiplexed),
 	TEST_PRINCIPALS(servers_may_be_known_not_to_ask),
 	TEST_PRINCIPALS(leased_child_asks_its_caller),

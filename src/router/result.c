@@ -16,14 +16,14 @@
 #include "router/era.h"
 #include "router/listing.h"
 #include "router/modern_server.h"
+#include "router/modern_tasks.h"
 #include "router/pinning.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
-#include "router/pooled_task.h"
 #include "router/request_state.h"
 #include "router/router.h"
+#include "router/running_tasks.h"
 #include "router/server_request.h"
-#include "router/task_result.h"
 #include "router/url_pending.h"
 #include "session/principal.h"
 
@@ -388,13 +388,12 @@ static void look(struct call *call, struct slice result)
 
 void result_send(struct call *call, const struct envelope *env)
 {
-	struct convert convert, bridge, listing, tasks;
+	struct convert convert, bridge, listing;
 	const struct upstream *upstream = call->request.upstream;
 
 	convert_init(&convert);
 	convert_init(&bridge);
 	convert_init(&listing);
-	convert_init(&tasks);
 	CHECK(env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR);
 	if (!call_tell_response(call, env))
 		return;
@@ -402,9 +401,7 @@ void result_send(struct call *call, const struct envelope *env)
 		look(call, env->result.text);
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
 		env = modern_server_response(&bridge, call->method, env);
-	env = pooled_task_response(&tasks, call, env);
-	if (env != NULL)
-		env = listing_filter(&listing, call, env);
+	env = listing_filter(&listing, call, env);
 	if (env == NULL) {
 		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
 	} else {
@@ -417,18 +414,16 @@ void result_send(struct call *call, const struct envelope *env)
 	convert_fini(&convert);
 	convert_fini(&listing);
 	convert_fini(&bridge);
-	convert_fini(&tasks);
 }
 
 void result_send_kept(struct call *call, const struct revision *revision,
 		      const struct envelope *env)
 {
 	struct convert convert = { .text = { 0 } }, listing = { .text = { 0 } };
-	unsigned int lost = revision_lacks(call->client->revision, revision);
-
 	/* Tasks have been left out for everybody. */
-	if (call->client->pool->principal == NULL)
-		lost &= ~(unsigned int)REVISION_TASKS;
+	unsigned int lost =
+		revision_lacks(call->client->revision, revision) & ~(unsigned int)REVISION_TASKS;
+
 	CHECK(pool_is_shared(call->client->pool));
 	env = listing_filter(&listing, call, env);
 	if (env == NULL)

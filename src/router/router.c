@@ -16,7 +16,7 @@
 #include "router/running_tasks.h"
 #include "router/server_messages.h"
 #include "router/subscribe.h"
-#include "router/task_listener.h"
+#include "router/modern_tasks.h"
 
 static void on_new_pool(struct pool *pool)
 {
@@ -61,7 +61,6 @@ static void on_upstream_closed(struct upstream *upstream)
 	listen_end(upstream);
 	task_listener_lose(upstream);
 	live_tasks_forget(upstream);
-	server_messages_lose(upstream);
 	if (pool_is_shared(upstream->pool))
 		url_pending_forget(&upstream->pool->sharing->urls, upstream_child_number(upstream));
 }

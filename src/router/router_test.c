@@ -885,7 +885,7 @@ static void asks_are_mapped(void **state)
 	was_told(call, CANCELLED("1000005") "|");
 }
 
-/* bridging §1.6 (6): the latest asking call; else any; one that cannot be given it is passed over. */
+/* bridging §1.6 (5): the latest asking call; else any; one that cannot be given it is passed over. */
 static void asks_find_a_carrier(void **state)
 {
 	struct client *client = begin();

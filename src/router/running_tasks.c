@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks: of a session, as the servers name them to clients; those that a process works on; and their
- * sealed ids. A task that nobody asks about and that reports nothing is forgotten when there are too many, or
+ * A task that nobody asks about and that reports nothing is forgotten when there are too many, or
  * with its session.
  */
 #include "router/running_tasks.h"
@@ -22,17 +21,14 @@
 #include "session/principal.h"
 #include "upstream/upstream.h"
 
-#define TASKS_MAX 64 /* of a client; then the oldest is forgotten */
-#define POOL_TASKS_MAX 1024
+#define TASKS_MAX 64         /* of a client; then the oldest is forgotten */
 #define TOKEN_BYTES_MAX 1024 /* a task with a longer one reports no progress */
 
 static void forget(struct running_task *task)
 {
 	CHECK(task->client->running_task_count > 0);
 	task->client->running_task_count--;
-	task->client->pool->running_task_count--;
 	list_remove(&task->link);
-	list_remove(&task->of_pool);
 	in_flight_free(&task->in_flight);
 	free(task);
 }
@@ -44,28 +40,25 @@ static void leave(struct running_task *task)
 	forget(task);
 }
 
-static struct running_task *oldest(const struct client *client)
+static struct running_task *running_task_at(struct list *node)
 {
-	return container_of(client->running_tasks.next, struct running_task, link);
+	return container_of(node, struct running_task, link);
 }
 
-static struct running_task *of_pool(struct list *node)
+static struct running_task *oldest(const struct client *client)
 {
-	return container_of(node, struct running_task, of_pool);
+	return running_task_at(client->running_tasks.next);
 }
 
 static void begin(struct call *call, struct slice task_id)
 {
 	struct client *client = call->client;
-	struct pool *pool = client->pool;
 	struct slice token = call->token.n <= TOKEN_BYTES_MAX ? call->token : slice_of(NULL, 0);
 	struct running_task *task;
 	char *at;
 
 	if (client->running_task_count == TASKS_MAX)
 		leave(oldest(client));
-	if (pool->running_task_count == POOL_TASKS_MAX)
-		leave(of_pool(pool->running_tasks.next));
 	task = mem_alloc(sizeof(*task) + token.n + task_id.n);
 	at = task->text;
 	task->client = client;
@@ -78,14 +71,26 @@ static void begin(struct call *call, struct slice task_id)
 	task->client_token = mem_put_slice(&at, token);
 	task->task_id = mem_put_slice(&at, task_id);
 	list_append(&client->running_tasks, &task->link);
-	list_append(&pool->running_tasks, &task->of_pool);
 	client->running_task_count++;
-	pool->running_task_count++;
+}
+
+static struct running_task *find_named(const struct upstream *upstream, struct json id)
+{
+	if (upstream->client == NULL)
+		return NULL;
+	LIST_FOREACH(node, &upstream->client->running_tasks) {
+		struct running_task *task = running_task_at(node);
+
+		if (task->child == upstream_child_number(upstream) &&
+		    slice_is_equal(task->task_id, id.text))
+			return task;
+	}
+	return NULL;
 }
 
 static void end(const struct upstream *upstream, struct json task_id)
 {
-	struct running_task *task = running_tasks_find_named(upstream, task_id);
+	struct running_task *task = find_named(upstream, task_id);
 
 	if (task != NULL)
 		forget(task);
@@ -95,7 +100,7 @@ static void end(const struct upstream *upstream, struct json task_id)
 static void renew(const struct upstream *upstream, struct slice told)
 {
 	const struct running_task *task =
-		running_tasks_find_named(upstream, scan_member(told, SLICE_LIT("taskId")));
+		find_named(upstream, scan_member(told, SLICE_LIT("taskId")));
 
 	if (task != NULL)
 		in_flight_keep(task->in_flight, LIVE_TASKS_MS);
@@ -123,7 +128,7 @@ void running_tasks_note_response(struct call *call, const struct envelope *env)
 	struct json id;
 
 	if (env->kind != ENVELOPE_RESULT || client->session == NULL ||
-	    (pool_is_shared(client->pool) && client->pool->principal == NULL) ||
+	    pool_is_shared(client->pool) ||
 	    !(client->revision->features & upstream->revision->features & REVISION_TASKS))
 		return;
 	if (call->method->id == METHOD_TOOLS_CALL) {
@@ -131,7 +136,7 @@ void running_tasks_note_response(struct call *call, const struct envelope *env)
 		if (!task_id_is_fit(id))
 			return;
 		/* Two tasks with the same id are one task, whose owner does not change. */
-		if (running_tasks_find_named(upstream, id) == NULL)
+		if (find_named(upstream, id) == NULL)
 			begin(call, id.text);
 		running_tasks_note_status(upstream, env->made_task.text);
 	} else if (slice_is_equal(call->method->name, SLICE_LIT("tasks/result"))) {
@@ -145,25 +150,13 @@ struct running_task *running_tasks_find(const struct upstream *upstream, struct 
 {
 	long long number;
 
-	if (scan_int(token, &number) < 0)
+	if (upstream->client == NULL || scan_int(token, &number) < 0)
 		return NULL;
-	LIST_FOREACH(node, &upstream->pool->running_tasks) {
-		struct running_task *task = of_pool(node);
+	LIST_FOREACH(node, &upstream->client->running_tasks) {
+		struct running_task *task = running_task_at(node);
 
 		if (task->child == upstream_child_number(upstream) &&
 		    task->token == (uint64_t)number && task->client_token.n > 0)
-			return task;
-	}
-	return NULL;
-}
-
-struct running_task *running_tasks_find_named(const struct upstream *upstream, struct json id)
-{
-	LIST_FOREACH(node, &upstream->pool->running_tasks) {
-		struct running_task *task = of_pool(node);
-
-		if (task->child == upstream_child_number(upstream) &&
-		    slice_is_equal(task->task_id, id.text))
 			return task;
 	}
 	return NULL;
@@ -185,7 +178,6 @@ void running_tasks_forget(struct client *client)
 struct live_task {
 	struct list link; /* of its process's tasks, the one last reported longest ago first */
 	uint64_t until_ms;
-	bool is_over; /* its result is to be asked for */
 	struct in_flight
 		*in_flight; /* the count of its call; NULL: none, or something else holds it */
 	struct slice id;    /* as the server wrote it; in `text` */
@@ -233,7 +225,7 @@ static struct live_task *find(const struct upstream *upstream, struct slice id)
 	return NULL;
 }
 
-static void add(struct live_tasks *tasks, struct slice id, uint64_t kept_ms, bool is_over)
+static void add(struct live_tasks *tasks, struct slice id, uint64_t kept_ms)
 {
 	struct live_task *task = mem_alloc(sizeof(*task) + id.n);
 	char *at = task->text;
@@ -241,7 +233,6 @@ static void add(struct live_tasks *tasks, struct slice id, uint64_t kept_ms, boo
 	if (tasks->count == LIVE_TASKS_MAX)
 		make_room(tasks);
 	task->until_ms = clock_now_ms() + kept_ms;
-	task->is_over = is_over;
 	task->in_flight = NULL;
 	task->id = mem_put_slice(&at, id);
 	list_append(&tasks->all, &task->link);
@@ -262,15 +253,13 @@ static bool is_one(struct slice status, const char *one, const char *other)
 	return slice_is_equal(status, slice_str(one)) || slice_is_equal(status, slice_str(other));
 }
 
-/*
- * How long a statement about a task (JSON text) is valid, in ms: its ttlMs (ttl), or LIVE_TASKS_MS.
- */
-static uint64_t live_tasks_kept_ms(const struct upstream *upstream, struct slice task)
+/* How long a statement about a task (JSON text) is valid, in ms: its ttlMs, or LIVE_TASKS_MS. */
+static uint64_t kept_ms_of(struct slice task)
 {
-	struct slice ttl = upstream_is_modern(upstream) ? SLICE_LIT("ttlMs") : SLICE_LIT("ttl");
 	long long ms;
 
-	if (value_read_integer(scan_member(task, ttl), &ms) < 0 || ms > LIVE_TASKS_MS)
+	if (value_read_integer(scan_member(task, SLICE_LIT("ttlMs")), &ms) < 0 ||
+	    ms > LIVE_TASKS_MS)
 		return LIVE_TASKS_MS;
 	return ms > 0 ? (uint64_t)ms : 0;
 }
@@ -283,15 +272,10 @@ bool live_tasks_note(struct upstream *upstream, struct slice task)
 	struct json id = scan_member(task, SLICE_LIT("taskId"));
 	struct slice status = scan_plain_string(scan_member(task, SLICE_LIT("status")));
 	bool works = is_one(status, "working", "input_required");
-	/*
-	 * A modern server reports the result with the end; one of 2025-11-25 is yet to be asked for
-	 * it.
-	 */
-	bool is_over = is_one(status, "completed", "failed") && !upstream_is_modern(upstream);
 	struct live_tasks *tasks;
 	struct in_flight *in_flight = NULL;
 	struct live_task *before;
-	uint64_t kept_ms = live_tasks_kept_ms(upstream, task);
+	uint64_t kept_ms = kept_ms_of(task);
 
 	CHECK(upstream_is_serving(upstream));
 	if (!task_id_is_fit(id) || !slices_has((struct slices){ known, ARRAY_LEN(known) }, status))
@@ -303,8 +287,8 @@ bool live_tasks_note(struct upstream *upstream, struct slice task)
 		before->in_flight = NULL;
 		forget_live(tasks, before);
 	}
-	if ((works || is_over) && kept_ms > 0)
-		add(tasks, id.text, kept_ms, is_over);
+	if (works && kept_ms > 0)
+		add(tasks, id.text, kept_ms);
 	if (works)
 		live_tasks_count(upstream, id.text, &in_flight);
 	in_flight_free(&in_flight);
@@ -330,24 +314,6 @@ void live_tasks_count(struct upstream *upstream, struct slice id, struct in_flig
 	*in_flight = NULL;
 	in_flight_bind(task->in_flight, upstream, 0);
 	in_flight_keep(task->in_flight, LIVE_TASKS_MS);
-}
-
-void live_tasks_end(struct upstream *upstream, struct slice id, bool is_error)
-{
-	struct live_task *task = find(upstream, id);
-
-	if (task != NULL && (task->is_over || !is_error))
-		forget_live(upstream->tasks, task);
-}
-
-bool live_tasks_has(const struct upstream *upstream, struct slice id)
-{
-	return find(upstream, id) != NULL;
-}
-
-bool live_tasks_had_some(const struct upstream *upstream)
-{
-	return upstream->tasks != NULL;
 }
 
 bool live_tasks_has_some(const struct upstream *upstream)

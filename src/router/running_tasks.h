@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls of sessions that have become tasks (2025-11-25). The response, a CreateTaskResult, ends the
- * call, but until the task is terminal its progress token is valid and it counts as in flight; and
- * what a shared process asks or reports about the task goes to the session that created it.
- * UTIL-PROG-02, UTIL-TASK-03, bridging.md §1.1 (4), §2.5
+ * Tasks. Those of 2025-11-25 are between a session and its own process, and pass as they are; those
+ * of 2026-07-28 are in shared processes. The response that makes a call a task ends the call, but it
+ * counts as in flight until the task is terminal. UTIL-PROG-02, UTIL-TASK-01, MOD-TASK-01, -02,
+ * bridging.md §1.1 (4, 9), §2.5
  */
 #ifndef MCPGATED_ROUTER_RUNNING_TASKS_H
 #define MCPGATED_ROUTER_RUNNING_TASKS_H
@@ -21,9 +21,10 @@ struct client;
 struct in_flight;
 struct upstream;
 
+/* ---- tasks of sessions (2025-11-25) ---- */
+
 struct running_task {
 	struct list link;            /* of the client's, oldest first */
-	struct list of_pool;         /* of its pool's, likewise */
 	struct client *client;       /* its creator */
 	uint64_t child;              /* the process that works on it */
 	uint64_t token;              /* as the server knows it: our id for the call */
@@ -44,25 +45,23 @@ void running_tasks_note_response(struct call *call, const struct envelope *env);
  * notification.
  */
 void running_tasks_note_status(const struct upstream *upstream, struct slice task);
-/* The task of the upstream's pool with this token, or with this id; NULL: none. */
+/* The task of this process of a session whose progress has this token; NULL: none. */
 struct running_task *running_tasks_find(const struct upstream *upstream, struct json token);
-struct running_task *running_tasks_find_named(const struct upstream *upstream, struct json id);
 /* The client ends, or leaves its pool. */
 void running_tasks_forget(struct client *client);
 
-/* ---- live tasks ---- */
+/* ---- live tasks (2026-07-28) ---- */
 
 /*
- * The tasks, of either era, that a shared process works on, as far as its server has reported:
- * while there are any, the process is not idle even with no request in flight. A task counts until
- * the server reports its end or says nothing about it for a while; where the result has to be
- * requested, until it was. Its call counts as in flight that long. MOD-TASK-01, UTIL-TASK-01,
+ * The tasks that a shared process works on, as far as its server has reported: while there are any,
+ * the process is not idle even with no request in flight. A task counts until the server reports its
+ * end or says nothing about it for a while. Its call counts as in flight that long. MOD-TASK-01,
  * bridging.md §2.5
  */
 
 /* Per process; beyond that, the task reported least recently is forgotten. */
 #define LIVE_TASKS_MAX 256
-#define LIVE_TASKS_MS (10 * 60 * 1000) /* unless its ttlMs (ttl) is less */
+#define LIVE_TASKS_MS (10 * 60 * 1000) /* unless its ttlMs is less */
 
 /*
  * Notes what the server said about a task (JSON text): on creating it, in answer to tasks/get, or
@@ -75,28 +74,17 @@ bool live_tasks_note(struct upstream *upstream, struct slice task);
  * is known, takes ownership of *in_flight and sets it to NULL.
  */
 void live_tasks_count(struct upstream *upstream, struct slice id, struct in_flight **in_flight);
-/*
- * The result of this task (id as the server wrote it) has been delivered; or, with is_error, an
- * error instead, which is the result of a task that the server has reported as finished, and says
- * nothing about others.
- */
-void live_tasks_end(struct upstream *upstream, struct slice id, bool is_error);
-/* Whether the process works on this task or has not delivered its result, as far as is known. */
-bool live_tasks_has(const struct upstream *upstream, struct slice id);
-/* Whether there has ever been a task in this process. */
-bool live_tasks_had_some(const struct upstream *upstream);
 /* Whether it works on any task, or somebody listens to one. */
 bool live_tasks_has_some(const struct upstream *upstream);
 /* The upstream is closed. */
 void live_tasks_forget(struct upstream *upstream);
 
-/* ---- task id ---- */
+/* ---- task id (2026-07-28) ---- */
 
 /*
- * Task ids as clients see them where processes are shared, in either era: the server's id, sealed
- * for this server and caller together with the process that works on the task. An id of another
- * caller or server, or an invented one, names no task. The same server id always gives the same
- * client id. MOD-TASK-02, UTIL-TASK-02, bridging.md §1.1 (9), §2.5
+ * Task ids as clients see them: the server's id, sealed for this server and caller together with the
+ * process that works on the task. An id of another caller or server, or an invented one, names no
+ * task. The same server id always gives the same client id. MOD-TASK-02, bridging.md §1.1 (9), §2.5
  */
 
 /*

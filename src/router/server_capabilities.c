@@ -11,7 +11,6 @@
 #include "jsonrpc/write.h"
 #include "mcp/method.h"
 #include "router/era.h"
-#include "session/principal.h"
 
 void server_capabilities_read(struct server_capabilities *capabilities, struct slice result,
 			      bool is_modern)
@@ -49,43 +48,27 @@ void server_capabilities_read(struct server_capabilities *capabilities, struct s
 		capabilities->offers |= OFFER_TASKS;
 }
 
-/* The objects that are rewritten with fewer members. */
-enum object { OF_RESULT, OF_CAPABILITIES, OF_TASKS };
-
 struct rebuild {
 	struct buf out;
-	enum object object;
-	const struct principal *principal;
+	bool is_of_capabilities; /* that object; else the result */
+	bool has_logging;
 };
-
-static enum object object_inside(enum object object, struct slice name, struct json value)
-{
-	if (value.type != JSON_OBJECT)
-		return OF_RESULT;
-	if (object == OF_RESULT && slice_is_equal(name, SLICE_LIT("capabilities")))
-		return OF_CAPABILITIES;
-	return object == OF_CAPABILITIES && slice_is_equal(name, SLICE_LIT("tasks")) ? OF_TASKS :
-										       OF_RESULT;
-}
 
 /*
  * A log message does not say whose call it is about, nor does a task say whose it is. bridging.md
- * §1.3, UTIL-TASK-02
+ * §1.3, §2.5
  */
 static bool is_shareable(const struct rebuild *rebuild, struct slice name)
 {
-	if (rebuild->object == OF_CAPABILITIES && rebuild->principal == NULL)
-		return !slice_is_equal(name, SLICE_LIT("tasks")) &&
-		       !slice_is_equal(name, SLICE_LIT("logging"));
-	return rebuild->object != OF_TASKS || !principal_is_anonymous(rebuild->principal) ||
-	       !slice_is_equal(name, SLICE_LIT("list"));
+	return !rebuild->is_of_capabilities ||
+	       (!slice_is_equal(name, SLICE_LIT("tasks")) &&
+		(rebuild->has_logging || !slice_is_equal(name, SLICE_LIT("logging"))));
 }
 
 static int copy_shareable(struct slice name, struct json value, void *arg)
 {
 	struct rebuild *rebuild = arg;
-	struct rebuild inner = { .object = object_inside(rebuild->object, name, value),
-				 .principal = rebuild->principal };
+	struct rebuild inner = { .is_of_capabilities = true, .has_logging = rebuild->has_logging };
 
 	if (!is_shareable(rebuild, name))
 		return 0;
@@ -93,7 +76,8 @@ static int copy_shareable(struct slice name, struct json value, void *arg)
 	buf_append_char(&rebuild->out, '"');
 	buf_append_slice(&rebuild->out, name);
 	buf_append_str(&rebuild->out, "\":");
-	if (inner.object == OF_RESULT) {
+	if (rebuild->is_of_capabilities || value.type != JSON_OBJECT ||
+	    !slice_is_equal(name, SLICE_LIT("capabilities"))) {
 		splice_append(&rebuild->out, value.text, NULL, 0, SPLICE_ONE_LINE);
 		return 0;
 	}
@@ -104,9 +88,9 @@ static int copy_shareable(struct slice name, struct json value, void *arg)
 	return 0;
 }
 
-struct msg *server_capabilities_share(struct slice result, const struct principal *principal)
+struct msg *server_capabilities_share(struct slice result, bool has_logging)
 {
-	struct rebuild rebuild = { .object = OF_RESULT, .principal = principal };
+	struct rebuild rebuild = { .has_logging = has_logging };
 	struct buf text = { 0 };
 
 	scan_members(result, copy_shareable, &rebuild);

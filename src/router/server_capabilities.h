@@ -11,8 +11,6 @@
 #include "base/slice.h"
 #include "jsonrpc/msg.h"
 
-struct principal;
-
 struct server_capabilities {
 	unsigned int offers; /* enum offer */
 	unsigned int tells;  /* enum offer: the lists whose changes it reports */
@@ -22,9 +20,9 @@ struct server_capabilities {
 void server_capabilities_read(struct server_capabilities *capabilities, struct slice result,
 			      bool is_modern);
 /*
- * The response with this result for the members of this principal's pool or, if NULL, everybody's:
- * without the capabilities that they cannot share.
+ * The response with this result for clients that share processes: without `tasks` of 2025-11-25 and,
+ * unless they are of one principal, without `logging`.
  */
-struct msg *server_capabilities_share(struct slice result, const struct principal *principal);
+struct msg *server_capabilities_share(struct slice result, bool has_logging);
 
 #endif

@@ -18,10 +18,9 @@
 #include "router/modern_server.h"
 #include "router/notification_fanout.h"
 #include "router/pool.h"
-#include "router/pooled_task.h"
 #include "router/running_tasks.h"
 #include "router/server_request.h"
-#include "router/task_listener.h"
+#include "router/modern_tasks.h"
 #include "upstream/send.h"
 
 /* ---- requests ---- */
@@ -34,36 +33,19 @@ static struct slice told_capabilities(const struct pool *pool)
 	return scan_path(pool->setup.initialize->text, path, ARRAY_LEN(path)).text;
 }
 
-/* Which client a server request is for, and why. */
-struct asked {
-	struct client *client; /* NULL: nobody */
-	struct call *call;     /* that waits for the result of the task that asks; or NULL */
-	bool is_of_task;
-};
-
-static bool open_request(const struct asked *asked, struct upstream *upstream,
-			 const struct envelope *env, const struct method *method)
+static void ask_client(struct client *client, struct upstream *upstream, const struct envelope *env,
+		       const struct method *method)
 {
-	return asked->is_of_task ? server_request_open_of_task(asked->client, asked->call, upstream,
-							       env, method) :
-				   server_request_open(asked->client, upstream, env, method);
-}
-
-static void ask_client(const struct asked *asked, struct upstream *upstream,
-		       const struct envelope *env, const struct method *method)
-{
-	struct client *client = asked->client;
-	struct convert convert = { .text = { 0 } }, task = { .text = { 0 } };
+	struct convert convert = { .text = { 0 } };
 	const struct envelope *converted =
-		convert_server_request(&convert, client_lacks(client, upstream), method,
-				       pooled_task_message(&task, upstream, env));
+		convert_server_request(&convert, client_lacks(client, upstream), method, env);
 
 	if (converted == NULL) {
 		send_error(
 			upstream, env->id.text, MCP_INVALID_PARAMS,
 			SLICE_LIT(
 				"Invalid params: the client's revision of MCP cannot express this"));
-	} else if (open_request(asked, upstream, converted, method) &&
+	} else if (server_request_open(client, upstream, converted, method) &&
 		   method->id == METHOD_ELICITATION) {
 		struct json id = scan_member(converted->params.text, SLICE_LIT("elicitationId"));
 
@@ -72,50 +54,6 @@ static void ask_client(const struct asked *asked, struct upstream *upstream,
 			text_set_add(&client->elicitations, id.text);
 	}
 	convert_fini(&convert);
-	convert_fini(&task);
-}
-
-/*
- * A call of the pool that waits for the result of this task, the latest of its session; NULL: there
- * is none.
- */
-static struct call *find_waiting(const struct upstream *upstream, struct json task_id)
-{
-	LIST_FOREACH(node, &upstream->pool->members) {
-		const struct client *client = container_of(node, struct pool_member, link)->client;
-
-		for (struct list *at = client->calls.prev; at != &client->calls; at = at->prev) {
-			struct call *call = container_of(at, struct call, link);
-
-			if (call->state == CALL_SENT && call->request.upstream == upstream &&
-			    call->task != NULL && task_id_is_own(call->task, task_id) &&
-			    slice_is_equal(call->method->name, SLICE_LIT("tasks/result")))
-				return call;
-		}
-	}
-	return NULL;
-}
-
-/*
- * A request of a task in a shared process is for the client that waits for the task's result, or
- * else for the one that created it. bridging.md §1.6 (4)
- */
-static struct asked find_asked(const struct upstream *upstream, const struct envelope *env)
-{
-	struct json task_id = pooled_task_related(env);
-	struct asked asked = { .client = upstream->client };
-	struct running_task *task;
-
-	if (!pooled_task_is_possible(upstream) || !task_id_is_fit(task_id))
-		return asked;
-	task = running_tasks_find_named(upstream, task_id);
-	asked.call = find_waiting(upstream, task_id);
-	asked.is_of_task = asked.call != NULL || task != NULL;
-	if (asked.is_of_task)
-		asked.client = asked.call != NULL ? asked.call->client : task->client;
-	else if (live_tasks_has(upstream, task_id.text))
-		asked.client = NULL; /* its owner has gone */
-	return asked;
 }
 
 /*
@@ -137,7 +75,6 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 {
 	const struct method *method = method_find(env->method);
 	const struct pool *pool = upstream->pool;
-	struct asked asked;
 
 	CHECK(env->kind == ENVELOPE_REQUEST);
 	if (method->id == METHOD_PING) {
@@ -149,7 +86,6 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 			   SLICE_LIT("Invalid request: the handshake is not through"));
 		return;
 	}
-	asked = find_asked(upstream, env);
 	if (!asking_is_declared(told_capabilities(pool), method)) {
 		note_missing(upstream, asking_needs(method, env->params.text));
 		send_error(upstream, env->id.text, MCP_METHOD_NOT_FOUND,
@@ -159,11 +95,11 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 		note_missing(upstream, asking_needs(method, env->params.text));
 		send_error(upstream, env->id.text, MCP_INVALID_PARAMS,
 			   SLICE_LIT("Invalid params: the client did not declare this mode"));
-	} else if (asked.client == NULL) {
+	} else if (upstream->client == NULL) {
 		send_error(upstream, env->id.text, MCP_INVALID_PARAMS,
 			   SLICE_LIT("Invalid params: it is not related to a request of a client"));
 	} else {
-		ask_client(&asked, upstream, env, method);
+		ask_client(upstream->client, upstream, env, method);
 	}
 }
 
@@ -314,7 +250,7 @@ static void take_elicitation_end(struct upstream *upstream, const struct envelop
 	upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 }
 
-/* Looks at all clients: tasks may ask others than those for whom the server works now. */
+/* Looks at all clients: the server may have asked others than the one it works for now. */
 static void take_cancelled(struct upstream *upstream, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("requestId"));
@@ -329,31 +265,6 @@ static void take_cancelled(struct upstream *upstream, const struct envelope *env
 			return;
 		}
 	}
-}
-
-static void push_own(struct client *client, const struct envelope *env)
-{
-	struct msg *msg = client_copy_message(env, NULL, 0);
-
-	stream_push(client_stream(client), STREAM_NOTIFICATION, 0, msg);
-	msg_unref(&msg);
-}
-
-/* To the session that created the task. UTIL-TASK-03 */
-static void take_task_status(struct upstream *upstream, const struct envelope *env)
-{
-	struct slice params = env->params.text;
-	struct running_task *task =
-		running_tasks_find_named(upstream, scan_member(params, SLICE_LIT("taskId")));
-	struct convert convert = { .text = { 0 } };
-
-	if (!live_tasks_note(upstream, params) || task == NULL) {
-		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
-		return;
-	}
-	push_own(task->client, pooled_task_message(&convert, upstream, env));
-	convert_fini(&convert);
-	running_tasks_note_status(upstream, params);
 }
 
 /* bridging.md §1.7 */
@@ -407,51 +318,13 @@ static void take_of_legacy(struct upstream *upstream, const struct envelope *env
 	}
 }
 
-/*
- * What is reported during a task is for the session that created it and, if that has gone, for
- * nobody. Returns whether the notification was such a report.
- */
-static bool take_of_task(struct upstream *upstream, const struct envelope *env,
-			 const struct method *method)
-{
-	struct json id = pooled_task_related(env);
-	const struct running_task *task = running_tasks_find_named(upstream, id);
-	struct convert convert = { .text = { 0 } };
-	bool is_of_task = task != NULL || live_tasks_has(upstream, id.text);
-
-	if (!is_of_task || (method->id != METHOD_MESSAGE && method->id != METHOD_OTHER))
-		return false;
-	if (task == NULL)
-		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
-	else if (method->id == METHOD_MESSAGE)
-		take_log(task->client, NULL, pooled_task_message(&convert, upstream, env));
-	else
-		push_own(task->client, pooled_task_message(&convert, upstream, env));
-	convert_fini(&convert);
-	return true;
-}
-
 void server_messages_take_notification(struct upstream *upstream, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
-	bool is_pooled = pooled_task_is_possible(upstream);
-	struct convert convert = { .text = { 0 } };
 
 	CHECK(env->kind == ENVELOPE_NOTIFICATION && upstream_is_serving(upstream));
 	if (upstream_is_modern(upstream))
 		take_of_modern(upstream, env, method);
-	else if (is_pooled && method->id == METHOD_TASK_STATUS)
-		take_task_status(upstream, env);
-	else if (!is_pooled || !take_of_task(upstream, env, method))
-		take_of_legacy(upstream, pooled_task_message(&convert, upstream, env), method);
-	convert_fini(&convert);
-}
-
-void server_messages_lose(struct upstream *upstream)
-{
-	if (upstream->pool->principal == NULL)
-		return; /* its clients cannot be asked, and may be very many */
-	LIST_FOREACH(node, &upstream->pool->members)
-		server_request_withdraw_all(container_of(node, struct pool_member, link)->client,
-					    upstream, true, "the process ends");
+	else
+		take_of_legacy(upstream, env, method);
 }

@@ -14,7 +14,5 @@ struct upstream;
 void server_messages_take_request(struct upstream *upstream, const struct envelope *env);
 /* Delivers the notification to those it concerns, or drops and counts it. */
 void server_messages_take_notification(struct upstream *upstream, const struct envelope *env);
-/* The upstream is about to be closed: withdraws what its tasks have asked. */
-void server_messages_lose(struct upstream *upstream);
 
 #endif

@@ -164,10 +164,10 @@ static void tell_withdrawn(struct server_request *request)
 }
 
 void server_request_withdraw_all(struct client *client, const struct upstream *upstream,
-				 bool are_of_tasks, const char *why)
+				 const char *why)
 {
 	LIST_FOREACH_SAFE(node, &client->server_requests.all) {
-		if (at(node)->upstream != upstream || at(node)->is_of_task != are_of_tasks)
+		if (at(node)->upstream != upstream)
 			continue;
 		tell_withdrawn(at(node));
 		refuse(at(node), why);
@@ -239,7 +239,7 @@ static void on_hold(struct timer *timer)
 
 /* ---- the way to the client ---- */
 
-/* If an asker or a task asks, the call is known. */
+/* If an asker asks, the call is known. */
 static struct call *find_own_call(const struct server_request *request, struct msg *msg)
 {
 	struct call *call = request->own_call;
@@ -256,13 +256,13 @@ static struct call *find_own_call(const struct server_request *request, struct m
 /*
  * The call that the request most likely belongs to: the latest that takes it, calls of
  * METHOD_ASKING before others. With msg == NULL it need not take it. NULL: there is none.
- * bridging.md §1.6 (6)
+ * bridging.md §1.6 (5)
  */
 static struct call *find_call(const struct server_request *request, struct msg *msg)
 {
 	const struct client *client = request->client;
 
-	if (request->asker != NULL || request->is_of_task)
+	if (request->asker != NULL)
 		return find_own_call(request, msg);
 	for (unsigned int wanted = METHOD_ASKING;; wanted = 0) {
 		for (struct list *node = client->calls.prev; node != &client->calls;
@@ -410,22 +410,6 @@ bool server_request_open(struct client *client, struct upstream *upstream,
 	if (!has_room(client, upstream, env))
 		return false;
 	begin(request_new(client, upstream, env, method), env);
-	return true;
-}
-
-bool server_request_open_of_task(struct client *client, struct call *call,
-				 struct upstream *upstream, const struct envelope *env,
-				 const struct method *method)
-{
-	struct server_request *request;
-
-	CHECK(client->is_ready_to_be_asked && (call == NULL || call->client == client));
-	if (!has_room(client, upstream, env))
-		return false;
-	request = request_new(client, upstream, env, method);
-	request->is_of_task = true;
-	request->own_call = call;
-	begin(request, env);
 	return true;
 }
 

@@ -46,12 +46,11 @@ struct server_request {
 	struct upstream *upstream; /* of the server that asks */
 	uint64_t downstream_id;    /* our id towards the client */
 	const struct method *method;
-	struct call *own_call; /* the call, or its task, that the question serves; or NULL */
+	struct call *own_call; /* the call of the asker; or NULL */
 	struct call *call;     /* during which it came; or NULL */
 	struct call_watcher watcher;
 	struct timer hold;  /* the client cannot be asked, or does not answer */
 	struct msg *held;   /* the request, until the client is ready to be asked */
-	bool is_of_task;    /* own_call, if any, waits for the result of the task */
 	bool is_standalone; /* sent on the client's own stream */
 	bool is_offered;    /* and a reader was there to receive it */
 	bool is_missed;     /* and at the last check there was none */
@@ -68,14 +67,6 @@ struct server_request {
 bool server_request_open(struct client *client, struct upstream *upstream,
 			 const struct envelope *env, const struct method *method);
 /*
- * The same for a task that the client created, or whose result its linked `call` waits for; call
- * NULL: none does, and the request goes to the client's own stream. The client counts as ready,
- * since it has sent a request. UTIL-TASK-03
- */
-bool server_request_open_of_task(struct client *client, struct call *call,
-				 struct upstream *upstream, const struct envelope *env,
-				 const struct method *method);
-/*
  * Lets `asker` ask the client of a call, by way of that call; `env` as above, except for its id.
  * False: too many are open.
  */
@@ -90,11 +81,11 @@ void server_request_release_held(struct client *client);
 /* It has been answered or refused. Frees it: nothing may keep a pointer to it. */
 void server_request_close(struct server_request *request);
 /*
- * Closes one upstream's requests to this client that nobody will answer, either those of tasks or
- * all others. The server is told `why`, the client that its answer is no longer wanted.
+ * Closes one upstream's requests to this client that nobody will answer. The server is told `why`,
+ * the client that its answer is no longer wanted.
  */
 void server_request_withdraw_all(struct client *client, const struct upstream *upstream,
-				 bool are_of_tasks, const char *why);
+				 const char *why);
 /*
  * The server withdraws it: `env` is its notification, whose span `id` names the request. Closes it.
  */

@@ -5,7 +5,7 @@
 #include "router/era_stage.h"
 #include "router/request_stage.h"
 #include "router/era.h"
-#include "router/task_listener.h"
+#include "router/modern_tasks.h"
 #include "session/principal.h"
 
 #define IDLE_MS 60000
@@ -178,6 +178,36 @@ static void one_that_retires_waits_for_its_tasks(void **state)
 	look("4", name, "failed");
 	assert_true(is_stopped());
 	free(name);
+}
+
+#define USE(id) REQUEST(id, "tools/call", "'name':'t'," KNOWING)
+
+/* bridging.md §1.4: who gives a process away gives one that works on no task, if there is one. */
+static void tasks_are_rather_kept(void **state)
+{
+	const struct pool *pool;
+
+	servers[0].conf.isolation = ISOLATION_PRINCIPAL;
+	servers[0].conf.calls_per_process = 1;
+	ask_as(alice, MAKE("'c'"));
+	begin_process(0);
+	reads_one(0);
+	says(process(0), MADE("2", "'a'", ",'ttlMs':null"));
+	ask_as(alice, USE("1"));
+	reads_one(0);
+	ask_as(alice, USE("2"));
+	begin_process(1);
+	reads_one(1);
+	pool = container_of(router.slots.pools.next, struct pool, link);
+	says(process(0), ANSWER("3", "'resultType':'complete'"));
+	ask_as(bob, USE("3"));
+	ask_as(alice, USE("4"));
+	reads_one(0);
+	pass(1000);
+	assert_int_equal(container_of(pool->upstreams.next, struct upstream, link)->state,
+			 UPSTREAM_READY);
+	assert_int_equal(container_of(pool->upstreams.prev, struct upstream, link)->state,
+			 UPSTREAM_RETIRING);
 }
 
 /* Of many, those that were told of last are kept in mind; DEF-11. */
@@ -522,6 +552,7 @@ int main(void)
 		TASK_TEST(no_time_keeps_nothing),
 		TASK_TEST(what_is_told_counts),
 		TASK_TEST(one_that_retires_waits_for_its_tasks),
+		TASK_TEST(tasks_are_rather_kept),
 		TASK_TEST(tasks_without_end_are_bounded),
 		TASK_TEST(short_states_bear_the_clients_id),
 		TASK_TEST(other_tasks_are_none),

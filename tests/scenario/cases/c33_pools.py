@@ -330,7 +330,7 @@ def isolation_on_the_command_line(t):
 
 @case(daemon=False)
 def leased_processes_ask_their_caller(t):
-    """bridging §1.2, §1.6 (5): one call at a time in a process that may ask; what it asks is asked in that call alone."""
+    """bridging §1.2, §1.6 (4): one call at a time in a process that may ask; what it asks is asked in that call alone."""
     t.start({"main": {"script": {}, "isolation": "principal"}}, CONFIG)
     caps = {"elicitation": {}}
     sessions = [t.session("main", caps=caps) for _ in range(4)]
@@ -352,7 +352,7 @@ def leased_processes_ask_their_caller(t):
 
 @case(daemon=False)
 def questions_without_a_call(t):
-    """bridging §1.6 (7), §8 (3): asked between calls or after a cancellation: -32602 for the process, nothing for clients."""
+    """bridging §1.6 (6), §8 (3): asked between calls or after a cancellation: -32602 for the process, nothing for clients."""
     t.start({"main": {"script": {}, "isolation": "principal"}}, CONFIG)
     s = t.session("main", caps={"elicitation": {}})
     listening = s.get()

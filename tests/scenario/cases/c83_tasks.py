@@ -361,6 +361,19 @@ def tasks_end_with_the_gateway(t):
     eq((response.status, messages_of(response)[0]["error"]["code"]), (400, -32602), "of another daemon, as after its restart")
 
 
+@case(own=True, servers={"all": SERVERS["all"]}, config=CONFIG)
+def ids_that_servers_read_otherwise(t):
+    """MOD-TASK-02 SEC-41: a server that takes names in any letter case finds no other id, where all share it and the other task may be anybody's."""
+    task = made(t, "all")
+    made(t, "all", task_id="t9")
+    for name in ("TaskId", "taskid", "TASKID"):
+        for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+            body = message(method, {"taskId": task, name: "t9"}, caps=KNOWS)
+            response = begin(t, "all", body, fields(body)).response()
+            eq((response.status, messages_of(response)[0]["error"]["code"]), (400, -32600), name)
+    eq([m for p in t.daemon.children("all") for m in t.daemon.messages(p) if m.get("method", "").startswith("tasks/")], [])
+
+
 # ---- each kind of client, each kind of server: bridging.md §2.5 ----
 
 OF_D = {"taskId": "t1", "status": "working", "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 1000}
@@ -397,19 +410,16 @@ def session_of(t, server, version):
 
 @case(own=True, servers=CELLS, config=CONFIG, deadline=30)
 def legacy_clients_and_tasks(t):
-    """UTIL-TASK-01 UTIL-TASK-02 MOD-TASK-01: those of 2025-11-25 have tasks at such a server, unless everybody shares it, and nowhere else."""
+    """UTIL-TASK-01 UTIL-TASK-02 MOD-TASK-01: those of 2025-11-25 have tasks at such a server, unless sessions share it, and nowhere else."""
     steps = {"steps": [["result", {"task": OF_D}]]}
     for version in OLD_CLIENTS + (mcp.D,):
         for server in CELLS:
             s = session_of(t, server, version)
-            has = version == mcp.D and server in ("d_session", "d_principal")
-            pooled = server == "d_principal"
+            has = version == mcp.D and server == "d_session"
             eq(offered(s)[0], has, (version, server))
-            eq(s.ask("tasks/get", {"taskId": "t1"}).get("error", {}).get("code"),
-               -32601 if not has else -32602 if pooled else None, (version, server))
+            eq(s.ask("tasks/get", {"taskId": "t1"}).get("error", {}).get("code"), None if has else -32601, (version, server))
             if has:
-                made_one = s.ask("tools/call", {"name": "do", "task": {"ttl": 1}, "arguments": steps})["result"]["task"]
-                eq((dict(made_one, taskId="t1"), made_one["taskId"] == "t1"), (OF_D, not pooled))
+                eq(s.ask("tools/call", {"name": "do", "task": {"ttl": 1}, "arguments": steps})["result"]["task"], OF_D)
             elif server[0] == "e":
                 eq(offered(s)[1], False, (version, server))
                 s.ask("tools/call", dict({"name": "echo", "arguments": {"text": "x"}}, **({"task": {}} if version == mcp.D else {})))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The taskIds of subscriptions/listen at modern servers (SEP-2663). Each process that works on some
- * of them gets a subscription for this listener, whose id routes notifications. MOD-TASK-01, -02,
- * bridging.md §2.4, §2.5
+ * What modern clients are told of tasks at modern servers (SEP-2663): created tasks, the answers to
+ * tasks/get, tasks/update and tasks/cancel, notifications/tasks; and the taskIds of
+ * subscriptions/listen. Each process that works on some of these gets a subscription for the
+ * listener, whose id routes notifications. MOD-TASK-01, -02, bridging.md §2.4, §2.5
  */
-#ifndef MCPGATED_ROUTER_TASK_LISTENER_H
-#define MCPGATED_ROUTER_TASK_LISTENER_H
+#ifndef MCPGATED_ROUTER_MODERN_TASKS_H
+#define MCPGATED_ROUTER_MODERN_TASKS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,13 +15,48 @@
 #include "base/list.h"
 #include "base/slice.h"
 #include "jsonrpc/scan.h"
+#include "router/modern_server.h"
+
+struct call;
+struct client;
+struct router;
+struct server;
+struct task_id;
+struct task_listener;
+struct upstream;
+
+/* ---- servers and processes ---- */
+
+/*
+ * Whether this server knows the task methods of 2026-07-28. Until one of its processes has said so,
+ * it may, unless it is legacy.
+ */
+bool modern_tasks_are_known(const struct router *router, const struct server *server);
+/*
+ * The process that works on a task of this client, whose token has these claims, in whichever pool
+ * of its caller; NULL: it is gone.
+ */
+struct upstream *modern_tasks_find_upstream(const struct client *client, struct slice claims,
+					    const struct task_id *id);
+
+/* ---- statements about tasks ---- */
+
+/*
+ * Appends the result (JSON text), of this kind, of a call that is about a task or has become one;
+ * in the latter case the task counts as in flight from then on. False: it must not be passed on, or
+ * not to this client, and nothing was appended.
+ */
+bool task_result_append(struct buf *out, struct call *call, enum modern_result kind,
+			struct slice result);
+/* The same for the params of notifications/tasks about this task. */
+bool task_result_append_told(struct buf *out, const struct client *client,
+			     struct upstream *upstream, const struct task_id *id,
+			     struct slice params);
+
+/* ---- subscriptions/listen ---- */
 
 /* Tasks per listener; further ones are left out of the acknowledgment. */
 #define TASK_LISTENER_MAX 64
-
-struct call;
-struct task_listener;
-struct upstream;
 
 struct task_listener_ops {
 	/* Every process has agreed or refused; or one has sent something before the others have. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * No process is started for a request about a task: a task ends with its process.
+ *
  * When a process no longer reports, the client's own subscription ends: the client will subscribe
  * again, and then miss the task in the acknowledgement. To leave it waiting for a task that nobody
  * works on would be worse.
  */
-#include "router/task_listener.h"
+#include "router/modern_tasks.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,15 +15,110 @@
 #include "base/mem.h"
 #include "router/call.h"
 #include "router/client.h"
+#include "router/era.h"
 #include "router/pool.h"
+#include "router/pool_demand.h"
+#include "router/request_state.h"
 #include "router/router.h"
 #include "router/running_tasks.h"
-#include "router/task_call.h"
-#include "router/task_result.h"
 #include "upstream/modern.h"
 #include "upstream/send.h"
 
-/* A subscription at one process. */
+/* ---- servers and processes ---- */
+
+bool modern_tasks_are_known(const struct router *router, const struct server *server)
+{
+	LIST_FOREACH(node, &router->slots.pools) {
+		const struct pool *pool = container_of(node, struct pool, link);
+
+		if (pool->server == server && pool->agreed != NULL)
+			return pool_is_modern(pool) && pool->capabilities.offers & OFFER_TASKS;
+	}
+	return era_of(server) != ERA_LEGACY;
+}
+
+struct upstream *modern_tasks_find_upstream(const struct client *client, struct slice claims,
+					    const struct task_id *id)
+{
+	LIST_FOREACH(node, &client->router->slots.pools) {
+		struct pool *pool = container_of(node, struct pool, link);
+		struct upstream *upstream = NULL;
+
+		if (pool->server == client->server && pool_is_modern(pool) &&
+		    (pool->principal == NULL || pool->principal == client->principal) &&
+		    slice_is_equal(buf_slice(&pool->setup.claims), claims))
+			upstream = pool_find_upstream(pool, id->child);
+		if (upstream != NULL)
+			return upstream;
+	}
+	return NULL;
+}
+
+/* ---- statements about tasks ---- */
+
+/*
+ * What the server asks while it works on a task is checked like what it asks instead of giving a
+ * result. MOD-MRTR-02
+ */
+static bool may_ask(const struct client *client, struct slice task)
+{
+	struct json requests = scan_member(task, SLICE_LIT("inputRequests"));
+
+	return requests.type == JSON_ABSENT ||
+	       (requests.type == JSON_OBJECT && request_state_may_ask(client, requests.text));
+}
+
+/* The server alone decides that a call becomes a task, if the client has said it knows tasks. */
+static bool append_made(struct buf *out, struct call *call, struct slice result)
+{
+	struct json own = scan_member(result, SLICE_LIT("taskId"));
+	struct upstream *upstream = call->request.upstream;
+	struct buf name = { 0 };
+
+	if (call->method->id != METHOD_TOOLS_CALL || !call->client->knows_tasks ||
+	    !may_ask(call->client, result) || !live_tasks_note(upstream, result))
+		return false;
+	live_tasks_count(upstream, own.text, &call->in_flight);
+	task_id_append(&name, call->client->pool, call->client->principal,
+		       upstream_child_number(upstream), own);
+	era_append_task(out, "task", result, call->client->pool->server_info, buf_slice(&name));
+	buf_fini(&name);
+	return true;
+}
+
+bool task_result_append(struct buf *out, struct call *call, enum modern_result kind,
+			struct slice result)
+{
+	bool is_state = slice_is_equal(call->method->name, SLICE_LIT("tasks/get"));
+
+	if (call->task == NULL)
+		return kind == MODERN_TASK && append_made(out, call, result);
+	/* Servers repeat what they said when they created the task, including resultType. */
+	if (kind != MODERN_COMPLETE && (kind != MODERN_TASK || !is_state))
+		return false;
+	if (is_state &&
+	    (!task_id_is_own(call->task, scan_member(result, SLICE_LIT("taskId"))) ||
+	     !may_ask(call->client, result) || !live_tasks_note(call->request.upstream, result)))
+		return false;
+	era_append_task(out, "complete", is_state ? result : SLICE_LIT("{}"),
+			call->client->pool->server_info,
+			is_state ? call->task->name : slice_of(NULL, 0));
+	return true;
+}
+
+bool task_result_append_told(struct buf *out, const struct client *client,
+			     struct upstream *upstream, const struct task_id *id,
+			     struct slice params)
+{
+	if (!may_ask(client, params) || !live_tasks_note(upstream, params))
+		return false;
+	era_append_task(out, NULL, params, slice_of(NULL, 0), id->name);
+	return true;
+}
+
+/* ---- subscriptions/listen ---- */
+
+/* At one process. */
 struct task_listening {
 	struct upstream_request request;
 	struct task_listener *listener;
@@ -145,7 +242,7 @@ static void add_task(struct task_listener *listener, struct task_id *id)
 {
 	const struct client *client = listener->call->client;
 	struct upstream *upstream =
-		task_call_find_upstream(client, buf_slice(&client->pool->setup.claims), id);
+		modern_tasks_find_upstream(client, buf_slice(&client->pool->setup.claims), id);
 	struct task_listening *listening;
 
 	if (upstream == NULL) {
