@@ -14,6 +14,7 @@ import time
 import harness
 import mcp
 from c50_config import Files, program, refused
+from c100_reload import reload
 from c80_stateless import JSON, MIRRORS, fields, message, meta
 from c80_stateless import ask as ask_modern
 from harness import case, eq, ok, wait_for
@@ -649,6 +650,32 @@ def messages_go_to_no_other_origin(t):
 
 
 # ---- configuration ----
+
+@case(daemon=False, deadline=60)
+def a_reload_is_for_what_begins_later(t):
+    """product §4: another url, headers, ca or allow_private means other processes; sessions keep theirs; a command may become a url, and back."""
+    def serve(request, message):
+        if not request.greet(message):
+            request.whole(405) if message is None else request.result(message, {"tools": [{"name": request.headers["X-N"], "inputSchema": {}}]})
+
+    def seen(session):
+        return sorted(tool["name"] for tool in session.ask("tools/list")["result"]["tools"])
+
+    with fake(serve) as one, fake(serve) as two:
+        daemon = behind(t, one.url, headers={"X-N": "1"})
+        sessions = [t.session("main")]
+        steps = [({"url": one.url, "headers": {"X-N": "2"}}, one), ({"url": two.url, "headers": {"X-N": "3"}}, two),
+                 ({"url": two.url, "headers": {"X-N": "4"}, "ca": "/etc/ssl/certs/ca-certificates.crt"}, two),
+                 ({"url": two.url, "headers": {"X-N": "5"}, "allow_private": True}, two), ({"script": {}}, None),
+                 ({"url": one.url, "headers": {"X-N": "7"}}, one)]
+        for n, (server, place) in enumerate(steps, 2):
+            reload(t, {"main": server})
+            before = place and len(place.requests)
+            sessions.append(t.session("main"))
+            ok(place is None or len(place.requests) > before, "the new one is asked", server)
+        for n, session in enumerate(sessions, 1):
+            eq(seen(session), [str(n)] if n != 6 else ["do", "echo"], n)
+        eq(len(remotes(daemon)), 6)
 
 @case(daemon=False)
 def what_is_written_wrong(t):
