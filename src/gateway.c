@@ -439,14 +439,14 @@ static int gateway_run(struct gateway_entry *entry)
 	gateway_export(&g);
 	gateway_make_deny_list(&g);
 	server_table_init(&g.table, &g.router, g.spawner, entry->landlock, gateway_on_server_freed);
-	server_table_use(&g.table, entry->config, entry->servers);
+	server_table_use(&g.table, entry->config, entry->numbers);
 	pin_memory_init(&g.pin_memory, g.loop, g.spawner, GATEWAY_PINS, g.table.servers,
 			g.table.count);
 	close(GATEWAY_PINS);
 	kept_sessions_open(&g.router.kept_sessions, g.spawner, GATEWAY_SESSIONS,
 			   entry->config->keeps_sessions, &g.router.sessions.conf);
 	close(GATEWAY_SESSIONS);
-	free(entry->servers);
+	free(entry->numbers);
 	gateway_make_frontend(&g);
 	gateway_make_http(&g);
 	if (!server_certificates_are_needed(&g.ports.certificates))

@@ -111,7 +111,7 @@ void gateway_export(struct gateway *g)
 /* What has been made for another one, and is not in use. */
 struct next {
 	struct config *config;
-	struct gateway_server *servers;
+	uint32_t *numbers;
 	bool has_verifier; /* it takes the place of the one before, which may be NULL like this */
 	struct fetch_client *fetch_client; /* NULL: the one before is used, or none */
 	struct verifier *verifier;
@@ -147,8 +147,8 @@ static int read_next(const struct gateway *g, const int fds[2], struct next *nex
 		close(fds[1]);
 		return refuse(err.text);
 	}
-	next_r->servers = gateway_servers_read(fds[1], next_r->config->server_count);
-	return next_r->servers != NULL ? 0 : refuse("the keeper has given no servers");
+	next_r->numbers = gateway_servers_read(fds[1], next_r->config->server_count);
+	return next_r->numbers != NULL ? 0 : refuse("the keeper has given no servers");
 }
 
 static int begin(const struct gateway *g, const int *fds, struct next *next_r)
@@ -195,7 +195,7 @@ static void forget(struct next *next)
 	verifier_free(&next->verifier);
 	fetch_client_free(&next->fetch_client);
 	config_free(&next->config);
-	free(next->servers);
+	free(next->numbers);
 }
 
 /* ---- what is swapped ---- */
@@ -279,7 +279,7 @@ static void use_servers(struct gateway *g, struct next *next)
 	struct buf pins = { 0 };
 
 	pin_memory_leave(&g->pin_memory, &pins);
-	server_table_use(&g->table, next->config, next->servers);
+	server_table_use(&g->table, next->config, next->numbers);
 	pin_memory_return(&g->pin_memory, g->table.count, buf_slice(&pins));
 	buf_fini(&pins);
 	router_use_rules(&g->router); /* by the pins that there are now */

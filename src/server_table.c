@@ -70,26 +70,24 @@ static void share_stats(struct server_table *table, size_t number)
 		}
 }
 
-static void row_make(struct server_table *table, const struct config_server *from,
-		     const struct gateway_server *given)
+static void row_make(struct server_table *table, const struct config_server *from, uint32_t number)
 {
-	struct server_row *row = &table->rows[given->number];
-	struct server *server = &table->servers[given->number];
+	struct server_row *row = &table->rows[number];
+	struct server *server = &table->servers[number];
 	struct server_conf conf = from->conf;
 
-	CHECK(row->name == NULL && given->number < SERVERS_MAX);
+	CHECK(row->name == NULL && number < SERVERS_MAX);
 	row->name = mem_strdup(from->conf.name);
 	server_slots_hold(&row->rules, server_slots_generation(&table->slots));
 	sandbox_describe(from, table->landlock, &conf.confinement);
 	conf.name = row->name;
 	conf.fleet = &table->fleet;
-	conf.server = given->number;
+	conf.server = number;
 	server_init(server, table->loop, table->spawner, &conf);
-	share_stats(table, given->number);
-	era_remember(server, &given->era);
-	table->endpoints[given->number] = from->endpoint;
-	table->endpoints[given->number].server = server;
-	table->endpoints[given->number].place.permissions = &server->conf.permissions;
+	share_stats(table, number);
+	table->endpoints[number] = from->endpoint;
+	table->endpoints[number].server = server;
+	table->endpoints[number].place.permissions = &server->conf.permissions;
 }
 
 /* One that is in use stays as it is but for its rules; what it is made of is equal, and so the old text can go. */
@@ -244,23 +242,11 @@ static void free_released(struct server_table *table)
 			server_slots_free_one(&table->slots, i);
 }
 
-static void slots_use(struct server_slots *slots, struct config *config,
-		      const struct gateway_server *given)
-{
-	uint32_t *numbers = mem_alloc((config->server_count + 1) * sizeof(*numbers));
-
-	for (size_t i = 0; i < config->server_count; i++)
-		numbers[i] = given[i].number;
-	server_slots_use(slots, config, numbers);
-	free(numbers);
-}
-
-void server_table_use(struct server_table *table, struct config *config,
-		      const struct gateway_server *given)
+void server_table_use(struct server_table *table, struct config *config, const uint32_t *numbers)
 {
 	bool *is_new = mem_zalloc((config->server_count + 1) * sizeof(*is_new));
 
-	slots_use(&table->slots, config, given);
+	server_slots_use(&table->slots, config, numbers);
 	table->count = table->slots.table.server_count;
 	table->fleet.max = config->max_processes;
 	for (size_t i = 0; i < config->server_count; i++) {
@@ -268,16 +254,16 @@ void server_table_use(struct server_table *table, struct config *config,
 
 		if (!from->enabled)
 			continue;
-		is_new[i] = table->rows[given[i].number].name == NULL;
+		is_new[i] = table->rows[numbers[i]].name == NULL;
 		if (is_new[i])
-			row_make(table, from, &given[i]);
+			row_make(table, from, numbers[i]);
 		else
-			row_keep(table, from, given[i].number);
+			row_keep(table, from, numbers[i]);
 	}
 	retire_others(table);
 	for (size_t i = 0; i < config->server_count; i++)
 		if (is_new[i])
-			router_start_server(table->router, &table->servers[given[i].number]);
+			router_start_server(table->router, &table->servers[numbers[i]]);
 	free(is_new);
 	server_slots_bound(&table->slots);
 	free_released(table);

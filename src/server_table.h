@@ -50,10 +50,10 @@ void server_table_init(struct server_table *table, struct router *router, struct
 void server_table_fini(struct server_table *table);
 /*
  * Takes `config` and puts its servers into use; present servers that are not among them are
- * retired. `given` has one entry for each of them. Starts what must run before the first client.
+ * retired. `numbers` has the keeper's for each of them. Starts what must run before the first
+ * client.
  */
-void server_table_use(struct server_table *table, struct config *config,
-		      const struct gateway_server *given);
+void server_table_use(struct server_table *table, struct config *config, const uint32_t *numbers);
 /* The number of processes of all servers. */
 size_t server_table_count_children(const struct server_table *table);
 void server_table_kill_children(struct server_table *table, enum reason reason);

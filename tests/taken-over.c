@@ -41,7 +41,6 @@
 #include <unistd.h>
 
 #include "io/ipc.h"
-#include "mcp/era.h"
 
 /* The kernel looks at the lower half of an int alone. */
 #define GARBAGE_ABOVE(value) (0x100000000L | (value))
@@ -279,13 +278,13 @@ static int is_heard(void)
 	return error != 0 ? error : ETIMEDOUT;
 }
 
-/* The keeper takes the one and refuses the others, and writes no more often for it. BACK-ERA-06, SEC-68 */
-static int tell_eras(void)
+/* The keeper starts the server, unless it has been replaced; it refuses the others, and goes on. SEC-61 */
+static int ask_keeper(void)
 {
 	const struct ipc_message messages[] = {
-		{ .type = IPC_ERA, .era = { UINT32_MAX, 0, 0 } },
-		{ .type = IPC_ERA, .era = { 0, INT32_MIN, UINT8_MAX } },
-		{ .type = IPC_ERA, .era = { 0, ERA_MODERN, 1 } },
+		{ .type = IPC_START, .start = { 1, 0 } },
+		{ .type = IPC_RELEASE, .release = { UINT32_MAX } },
+		{ .type = IPC_SIGNAL, .signal = { 0, SIGSTOP } },
 		{ .type = IPC_TEXT, .text = { UINT32_MAX } },
 		{ .type = IPC_FOUND, .found = { UINT32_MAX, 0 } },
 		{ .type = IPC_FOUND, .found = { 0, INT32_MIN } },
@@ -314,7 +313,7 @@ static const struct {
 	PROBE(read_own_limits),
 	PROBE(make_pipe),
 	PROBE(more_memory),
-	PROBE(tell_eras),
+	PROBE(ask_keeper),
 	PROBE(read_passwd),
 	PROBE(write_file),
 	PROBE(create_file),

@@ -733,9 +733,9 @@ const struct option options_table[] = {
 		       "clients speak. legacy: with initialize, up to 2025-11-25. modern: "
 		       "2026-07-28. auto: the server is sent initialize; if it refuses that or "
 		       "has never answered, or when a client of 2026-07-28 comes, a separate "
-		       "process is sent server/discover and then stopped, at most once a day. A "
-		       "server that speaks both eras, as those built with the current SDKs do, is "
-		       "spoken to as modern from then on."),
+		       "process is sent server/discover and then stopped, at most once a day, and "
+		       "again after a restart. A server that speaks both eras, as those built with "
+		       "the current SDKs do, is spoken to as modern from then on."),
 	OPTION("servers.NAME.assume_no_server_requests", BOOL, SERVER(conf.never_asks),
 	       .def = "false",
 	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session principal",

@@ -50,26 +50,26 @@ static void read_seal_key(struct gateway_entry *entry)
 	}
 }
 
-struct gateway_server *gateway_servers_read(int fd, size_t count)
+uint32_t *gateway_servers_read(int fd, size_t count)
 {
-	size_t size = count * sizeof(struct gateway_server);
-	struct gateway_server *servers = mem_alloc(size + 1);
-	bool is_good = pread(fd, servers, size, 0) == (ssize_t)size;
+	size_t size = count * sizeof(uint32_t);
+	uint32_t *numbers = mem_alloc(size + 1);
+	bool is_good = pread(fd, numbers, size, 0) == (ssize_t)size;
 
 	close(fd);
 	for (size_t i = 0; is_good && i < count; i++)
-		is_good = servers[i].number < SERVERS_MAX;
+		is_good = numbers[i] < SERVERS_MAX;
 	if (!is_good) {
-		free(servers);
+		free(numbers);
 		return NULL;
 	}
-	return servers;
+	return numbers;
 }
 
 static void read_servers(struct gateway_entry *entry)
 {
-	entry->servers = gateway_servers_read(GATEWAY_SERVERS, entry->config->server_count);
-	if (entry->servers == NULL) {
+	entry->numbers = gateway_servers_read(GATEWAY_SERVERS, entry->config->server_count);
+	if (entry->numbers == NULL) {
 		dprintf(GATEWAY_LOG, "mcpgated-gateway: the keeper has given no servers\n");
 		_exit(1);
 	}

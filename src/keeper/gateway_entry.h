@@ -8,7 +8,6 @@
 
 #include "config/config.h"
 #include "obs/process_usage.h"
-#include "process/era.h"
 #include "router/seal.h"
 
 /* 0 and 1 are the null device. */
@@ -20,7 +19,7 @@ enum gateway_descriptor {
 	GATEWAY_SEAL =
 		/* A memory file: a key for router/seal.h, the same for all gateways of a keeper. */
 	6,
-	GATEWAY_SERVERS = 7,   /* a memory file: a struct gateway_server for each server */
+	GATEWAY_SERVERS = 7,   /* a memory file: the keeper's number for each server */
 	GATEWAY_AUDIT = 8,     /* a pipe to the keeper: audit_writer.h */
 	GATEWAY_PINS = 9,      /* a memory file: process/pin_memory.h */
 	GATEWAY_SESSIONS = 10, /* a memory file: router/kept_sessions.h */
@@ -32,17 +31,12 @@ enum gateway_descriptor {
 
 enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENER_PAGE, LISTENERS_MORE };
 
-/* What a gateway is told about each server, besides its configuration. */
-struct gateway_server {
-	uint32_t number; /* the keeper's number for it: below SERVERS_MAX */
-	struct era_memory era;
-};
-
 struct gateway_entry {
 	struct config *config; /* free with config_free */
 	/* config->listen_count + LISTENERS_MORE, non-blocking; -1: none. Freed by the caller. */
 	int *listeners;
-	struct gateway_server *servers; /* one per server; freed by the caller */
+	/* The keeper's number for each server, below SERVERS_MAX; freed by the caller. */
+	uint32_t *numbers;
 	int landlock; /* the kernel's version of it, which cannot be queried later */
 	struct process_views views;
 	size_t audit_bytes;                     /* capacity of the audit pipe; 0: no audit */
@@ -59,6 +53,6 @@ void gateway_entry(struct gateway_entry *entry_r);
  * Reads such a memory file for this many servers, and closes it. The caller frees the result; NULL:
  * invalid.
  */
-struct gateway_server *gateway_servers_read(int fd, size_t count) must_check;
+uint32_t *gateway_servers_read(int fd, size_t count) must_check;
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "io/ipc.h"
 #include "keeper/gateway_entry.h"
+#include "keeper/memory_file.h"
 #include "obs/log.h"
 
 #define RESTART_DELAY_MS 100 /* after the second death in a row; doubles */
@@ -21,6 +22,12 @@
 void gateway_process_init(struct gateway_process *process)
 {
 	*process = (struct gateway_process){ .fd = -1 };
+}
+
+int gateway_process_number_servers(const uint32_t *numbers, size_t count, struct error *err)
+{
+	return memory_file_sealed("servers",
+				  slice_of((const char *)numbers, count * sizeof(*numbers)), err);
 }
 
 static pid_t start(const struct gateway_process_conf *conf, int keeper_fd, struct error *err)

@@ -38,7 +38,7 @@ struct gateway_process_conf {
 	int config;           /* a memory file written by config_print_for_gateway */
 	int deny;             /* one of DENY_SNAPSHOT_FILE_BYTES */
 	int seal;             /* one of SEAL_KEY_BYTES */
-	int servers;          /* one from era_store_hand_over */
+	int servers;          /* one from gateway_process_number_servers */
 	int audit;            /* the end of a pipe; -1: none */
 	int pins;             /* one of PIN_MEMORY_FILE_BYTES */
 	int sessions;         /* one of KEPT_SESSIONS_FILE_BYTES */
@@ -49,6 +49,12 @@ struct gateway_process_conf {
 
 /* It may be started at once. */
 void gateway_process_init(struct gateway_process *process);
+/*
+ * Creates a memory file for a gateway: the numbers of the servers of its configuration. Returns a
+ * descriptor, or -1.
+ */
+int gateway_process_number_servers(const uint32_t *numbers, size_t count, struct error *err)
+	must_check;
 /* Forks and executes it. Does not return in the child. */
 int gateway_process_start(struct gateway_process *process, const struct gateway_process_conf *conf,
 			  struct error *err) must_check;

@@ -30,7 +30,6 @@
 #include "keeper/cgroups.h"
 #include "keeper/children.h"
 #include "keeper/descriptors.h"
-#include "keeper/era_store.h"
 #include "keeper/fetcher_process.h"
 #include "keeper/gateway_entry.h"
 #include "keeper/gateway_process.h"
@@ -106,7 +105,6 @@ struct keeper {
 	struct gateway_process gateway;
 	struct fetcher_process fetcher;
 	struct certificates certificates;
-	struct era_store era_store;
 	struct text_stores text_stores;
 	struct reload reload;
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
@@ -186,8 +184,8 @@ static void keeper_start_gateway(struct keeper *keeper)
 	records_pipe_restore(&keeper->log_relay.pipe);
 	audit_writer_set_gateway(&keeper->audit);
 	server_slots_release_all(&keeper->slots);
-	conf.servers = era_store_hand_over(&keeper->era_store, keeper->slots.numbers,
-					   keeper_config(keeper)->server_count, &err);
+	conf.servers = gateway_process_number_servers(keeper->slots.numbers,
+						      keeper_config(keeper)->server_count, &err);
 	result = conf.servers >= 0 ? gateway_process_start(&keeper->gateway, &conf, &err) : -1;
 	if (conf.servers >= 0)
 		close(conf.servers);
@@ -340,8 +338,6 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		reload_on_certificates(&keeper->reload, message->certificates_used.is_used != 0);
 	else if (message->type == IPC_ALIVE)
 		keeper_feed_watchdog(keeper);
-	else if (message->type == IPC_ERA)
-		era_store_note(&keeper->era_store, message);
 	else if (message->type == IPC_TEXT)
 		text_stores_note(&keeper->text_stores, message->text.kind);
 	else if (message->type == IPC_FOUND)
@@ -550,7 +546,6 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 		       reload_do_due(&keeper->reload, keeper->gateway.fd, keeper->gateway.pid));
 	next = earlier(next, server_slots_do_due(&keeper->slots));
 	next = earlier(next, fetcher_process_do_due(&keeper->fetcher));
-	next = earlier(next, era_store_do_due(&keeper->era_store));
 	next = earlier(next, audit_writer_run(&keeper->audit));
 	next = earlier(next, text_stores_do_due(&keeper->text_stores));
 	next = earlier(next, announcement_do_due(&keeper->announcement));
@@ -678,7 +673,6 @@ static void keeper_init_reload(struct keeper *keeper)
 					    .launch = &keeper->launch,
 					    .children = &keeper->children,
 					    .cgroups = &keeper->cgroups,
-					    .era_store = &keeper->era_store,
 					    .text_stores = &keeper->text_stores,
 					    .fetcher = &keeper->fetcher,
 					    .certificates = &keeper->certificates,
@@ -725,7 +719,6 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 		return -1;
 	launch_raise_limits(&keeper->launch);
 	launch_note_signals(&keeper->launch);
-	era_store_init(&keeper->era_store, &keeper->slots, &keeper->launch);
 	if (text_stores_init(&keeper->text_stores, config, err) < 0)
 		return -1;
 	if (keeper_open_cgroups(keeper, err) < 0)
@@ -768,7 +761,6 @@ static void keeper_finish(struct keeper *keeper)
 			nanosleep(&pause, NULL);
 		clock_update();
 	}
-	era_store_fini(&keeper->era_store);
 	audit_writer_close(&keeper->audit);
 	text_stores_fini(&keeper->text_stores);
 	LOG(KEEPER_STOP, LOG_INT("exit", keeper->exit_code),

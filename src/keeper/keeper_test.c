@@ -388,8 +388,6 @@ static void ask(int keeper_fd, enum ipc_type type, uint32_t server, uint64_t chi
 		message.start.child = child, message.start.server = server;
 	else if (type == IPC_SIGNAL)
 		message.signal.child = child, message.signal.number = value;
-	else if (type == IPC_ERA)
-		message.era.server = server, message.era.era = value;
 	else
 		message.forget.child = child;
 	if (ipc_send(keeper_fd, &message, &err) < 0) {
@@ -747,8 +745,6 @@ static int gateway_nonsense(struct config *config, const int *listeners, size_t 
 	ask(keeper_fd, IPC_FORGET, 0, 5, 0);
 	ask(keeper_fd, IPC_EXITED, 0, 6, 0);
 	ask(keeper_fd, (enum ipc_type)4711, 0, 7, 0);
-	ask(keeper_fd, IPC_ERA, SERVER_COUNT, 0, ERA_MODERN);
-	ask(keeper_fd, IPC_ERA, CAT, 0, 4711);
 	start_child(keeper_fd, CAT, 8, fds);
 	ask(keeper_fd, IPC_START, CAT, 8, 0);
 	ask(keeper_fd, IPC_SIGNAL, 0, 8, SIGSTOP);
@@ -763,7 +759,7 @@ static void nonsense_is_logged_and_ignored(void **state)
 	start(gateway_nonsense, "");
 	assert_int_equal(next_number("status "), SIGKILL);
 	stop_and_expect(0);
-	assert_int_equal(count_logged(" ipc_bad_request "), 9);
+	assert_int_equal(count_logged(" ipc_bad_request "), 7);
 }
 
 static int gateway_signals(struct config *config, const int *listeners, size_t count, int keeper_fd)

@@ -8,7 +8,6 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/children.c src/keeper/children.h \
 	src/keeper/confine.c src/keeper/confine.h \
 	src/keeper/descriptors.c src/keeper/descriptors.h \
-	src/keeper/era_store.c src/keeper/era_store.h \
 	src/keeper/fetcher_process.c src/keeper/fetcher_process.h \
 	src/keeper/gateway_entry.c src/keeper/gateway_entry.h \
 	src/keeper/gateway_process.c src/keeper/gateway_process.h \
@@ -76,11 +75,9 @@ src_keeper_announcement_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/text_store_test
 src_keeper_text_store_test_SOURCES = src/keeper/text_store_test.c
 src_keeper_text_store_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/keeper/era_store_test src/keeper/era_table_test
-src_keeper_era_store_test_SOURCES = src/keeper/era_store_test.c
-src_keeper_era_store_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
-src_keeper_era_table_test_SOURCES = src/keeper/era_table_test.c
-src_keeper_era_table_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/keeper/state_file_test
+src_keeper_state_file_test_SOURCES = src/keeper/state_file_test.c
+src_keeper_state_file_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/new_process_test
 src_keeper_new_process_test_SOURCES = src/keeper/new_process_test.c
 src_keeper_new_process_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)

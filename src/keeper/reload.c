@@ -17,6 +17,7 @@
 #include "config/difference.h"
 #include "config/places.h"
 #include "config/problem.h"
+#include "keeper/gateway_process.h"
 #include "keeper/listeners.h"
 #include "keeper/log_writer.h"
 #include "keeper/memory_file.h"
@@ -335,7 +336,6 @@ static void use(struct reload *reload)
 	use_listen(reload);
 	config_keep_fixed(server_slots_config(parts->slots), next);
 	reload->next = NULL;
-	era_store_renew(parts->era_store);
 	server_slots_use(parts->slots, next, reload->numbers);
 	server_slots_bound(parts->slots);
 	renew_launch(reload);
@@ -397,8 +397,8 @@ static void begin(struct reload *reload)
 		reload->has_other_issuers =
 			!config_has_same_issuers(now, reload->next) ||
 			(config_is_fetching(reload->next) && reload->parts.fetcher->config < 0);
-		reload->servers = era_store_hand_over(reload->parts.era_store, reload->numbers,
-						      reload->next->server_count, &err);
+		reload->servers = gateway_process_number_servers(reload->numbers,
+								 reload->next->server_count, &err);
 		if (reload->servers < 0)
 			reload_report(reload, "error", err.text);
 	}
@@ -583,7 +583,6 @@ static void free_slot(const struct reload_parts *parts, size_t number)
 {
 	struct error err;
 
-	era_store_renew(parts->era_store); /* while its program is known */
 	server_slots_free_one(parts->slots, number);
 	CHECK(launch_renew(parts->launch, number, &err) == 0); /* there is nothing to prepare */
 }

@@ -24,7 +24,6 @@
 #include "keeper/certificates.h"
 #include "keeper/cgroups.h"
 #include "keeper/children.h"
-#include "keeper/era_store.h"
 #include "keeper/fetcher_process.h"
 #include "keeper/launch.h"
 #include "keeper/listeners.h"
@@ -39,7 +38,6 @@ struct reload_parts {
 	struct launch *launch;
 	struct children *children;
 	const struct cgroups *cgroups;
-	struct era_store *era_store;
 	struct text_stores *text_stores;
 	struct fetcher_process *fetcher;
 	struct certificates *certificates;

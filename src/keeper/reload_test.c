@@ -34,7 +34,6 @@ static struct launch launch;
 static struct children children;
 static struct reaper reaper = { .fd = -1 };
 static struct cgroups cgroups = { .fd = -1 };
-static struct era_store era_store;
 static struct text_stores text_stores;
 static struct fetcher_process fetcher;
 static struct certificates certificates;
@@ -171,7 +170,6 @@ static void begin_with(const char *text)
 	server_slots_begin(&slots, config);
 	assert_int_equal(launch_init(&launch, &slots.table, SERVERS_MAX, &err), 0);
 	children_init(&children, &slots, &launch, &reaper, &cgroups);
-	era_store_init(&era_store, &slots, &launch);
 	assert_int_equal(text_stores_init(&text_stores, config, &err), 0);
 	assert_int_equal(fetcher_process_init(&fetcher, config, NULL, &err), 0);
 	assert_int_equal(certificates_init(&certificates, config, NULL, &err), 0);
@@ -188,7 +186,6 @@ static void begin_with(const char *text)
 						     .launch = &launch,
 						     .children = &children,
 						     .cgroups = &cgroups,
-						     .era_store = &era_store,
 						     .text_stores = &text_stores,
 						     .fetcher = &fetcher,
 						     .certificates = &certificates,
@@ -227,7 +224,6 @@ static int teardown(void **state)
 	certificates_fini(&certificates);
 	fetcher_process_fini(&fetcher);
 	text_stores_fini(&text_stores);
-	era_store_fini(&era_store);
 	children_fini(&children);
 	launch_fini(&launch);
 	config = server_slots_fini(&slots);
@@ -618,33 +614,6 @@ static void those_of_others_go_on(void **state)
 		assert_int_equal(reap_child(), SIGKILL);
 }
 
-/* BACK-ERA-06: of a server whose number is free before the eras are written. */
-static void what_is_known_of_a_server_is_freed_with_it(void **state)
-{
-	const struct ipc_message era = { .type = IPC_ERA, .era = { 0, ERA_MODERN, 1 } };
-
-	begin_with(ONE);
-	era_store_note(&era_store, &era);
-	put(file, "servers: {a: {command: cat, args: [-]}}\n");
-	order(1);
-	hear_config(1);
-	era_store_note(&era_store, &era);
-	judge(true);
-	assert_int_equal(era_store.table->count, 1);
-	assert_int_equal(slots.numbers[0], 1);
-	era_store_note(&era_store, &era); /* it still has sessions */
-	assert_true(server_slots_release(&slots, 0));
-	era_store_note(&era_store, &era);
-	assert_int_equal(count_logged("ipc_bad_request"), 1);
-	reload_free_slots(&reload);
-	assert_int_equal(slots.slots[0].state, SERVER_SLOT_FREE);
-	era_store_note(&era_store, &era);
-	assert_int_equal(count_logged("ipc_bad_request"), 2);
-	clock_freeze(now_ms += ERA_STORE_EACH_MS);
-	assert_int_equal(era_store_do_due(&era_store), UINT64_MAX);
-	assert_int_equal(era_store.table->count, 1);
-}
-
 /* Each server has its own line in the log, whatever another one of its number has had. */
 static void failures_are_not_those_of_the_one_before(void **state)
 {
@@ -942,7 +911,6 @@ int main(void)
 		TEST(orders_are_bounded),
 		TEST(removed_servers_end_whatever_a_gateway_says),
 		TEST(those_of_others_go_on),
-		TEST(what_is_known_of_a_server_is_freed_with_it),
 		TEST(failures_are_not_those_of_the_one_before),
 		TEST(reload_waits_for_a_gateway_that_serves),
 		TEST(gateway_that_does_not_judge_is_ended),

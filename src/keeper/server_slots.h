@@ -23,7 +23,6 @@
 #include "base/list.h"
 #include "config/config.h"
 #include "keeper/launch.h"
-#include "process/era.h"
 
 struct server_slots;
 
@@ -43,12 +42,6 @@ struct server_starts {
 	/* The failure of the last start that the log reports; 0: it did not fail. */
 	struct launch_verdict failed;
 	bool is_logged; /* its confinement was */
-};
-
-/* keeper/era_store: what the gateway has reported since the table was written. */
-struct server_era {
-	bool is_noted;
-	struct era_memory memory;
 };
 
 /* What the keeper and the gateway grant servers of earlier configurations. */
@@ -89,8 +82,7 @@ struct server_slot {
 	uint64_t until_ms;
 	/* Since when its name has been gone, where that is what limits it; or 0. */
 	uint64_t removed_at_ms;
-	struct server_starts starts; /* the keeper's alone, as is the next */
-	struct server_era era;
+	struct server_starts starts; /* the keeper's alone */
 };
 
 struct server_slots {

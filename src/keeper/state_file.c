@@ -90,7 +90,7 @@ int state_directory_open(bool makes_it, struct error *err)
 
 /* ---- the files ---- */
 
-/* As in era_store.c. */
+/* EVP would read a configuration and make its tables first, which takes longer than the rest of the keeper's start. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 

@@ -4,34 +4,17 @@
 #include "base/clock.h"
 #include "obs/log.h"
 #include "process/server.h"
-#include "process/spawn.h"
 
 const char *era_source(const struct server *server)
 {
 	if (server->conf.era != ERA_UNKNOWN)
 		return "configured";
-	if (server->verdict.era == ERA_UNKNOWN)
-		return "";
-	return server->verdict.is_remembered ? "remembered" : "found";
+	return server->verdict.era != ERA_UNKNOWN ? "found" : "";
 }
 
 enum era era_of(const struct server *server)
 {
 	return server->conf.era != ERA_UNKNOWN ? server->conf.era : server->verdict.era;
-}
-
-/* A date in the future was recorded with a wrong clock and is ignored. */
-void era_remember(struct server *server, const struct era_memory *memory)
-{
-	uint64_t wall_ms = clock_wall_ms();
-	struct era_verdict *verdict = &server->verdict;
-
-	if (server->conf.era != ERA_UNKNOWN)
-		return;
-	*verdict = (struct era_verdict){ .era = memory->era, .is_remembered = true };
-	if (memory->probed_at_ms <= wall_ms && wall_ms - memory->probed_at_ms < ERA_PROBE_AGAIN_MS)
-		verdict->probe_again_ms =
-			clock_now_ms() + ERA_PROBE_AGAIN_MS - (wall_ms - memory->probed_at_ms);
 }
 
 bool era_may_probe(const struct server *server)
@@ -47,10 +30,9 @@ bool era_is_doubtful(const struct server *server)
 	return server->verdict.handshake == ERA_UNANSWERED;
 }
 
-static void set_era(struct server *server, enum era era)
+void era_note(struct server *server, enum era era)
 {
-	server->verdict.is_remembered = false;
-	if (server->verdict.era == era)
+	if (server->conf.era != ERA_UNKNOWN || server->verdict.era == era)
 		return;
 	/* If the era is wrong now, the last probe may have been wrong, too. */
 	if (era == ERA_UNKNOWN)
@@ -60,24 +42,12 @@ static void set_era(struct server *server, enum era era)
 	       LOG_STR("era", era_name(era)));
 }
 
-void era_note(struct server *server, enum era era)
-{
-	bool is_new = server->verdict.era != era;
-
-	if (server->conf.era != ERA_UNKNOWN)
-		return;
-	set_era(server, era);
-	if (is_new)
-		spawner_note_era(server->spawner, server->conf.server, era, false);
-}
-
 void era_note_probed(struct server *server, enum era era)
 {
 	if (server->conf.era != ERA_UNKNOWN)
 		return;
 	server->verdict.probe_again_ms = clock_now_ms() + ERA_PROBE_AGAIN_MS;
-	set_era(server, era);
-	spawner_note_era(server->spawner, server->conf.server, era, true);
+	era_note(server, era);
 }
 
 void era_note_answered(struct server *server)

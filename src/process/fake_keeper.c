@@ -126,8 +126,6 @@ void fake_keeper_serve(struct fake_keeper *keeper)
 		keeper->claims_told += message.type == IPC_START && message.texts[0].n > 0;
 		if (message.type == IPC_START)
 			asked_to_start(keeper, &message);
-		if (message.type == IPC_ERA)
-			keeper->eras_told = message;
 		for (size_t i = 0; i < keeper->count && message.type == IPC_SIGNAL; i++) {
 			struct fake_process *process = &keeper->processes[i];
 

@@ -42,8 +42,7 @@ struct fake_keeper {
 	int refuses; /* errno for every process requested; 0: none */
 	struct fake_process processes[FAKE_PROCESSES_MAX];
 	size_t count;
-	struct ipc_message eras_told; /* the last one received; all zeros: none */
-	size_t claims_told;           /* how many processes were to be started with claims */
+	size_t claims_told; /* how many processes were to be started with claims */
 };
 
 void fake_keeper_init(struct fake_keeper *keeper, struct loop *loop);

@@ -175,22 +175,6 @@ void spawner_judge_certificates(struct spawner *spawner, bool is_used)
 						     .certificates_used = { is_used } });
 }
 
-/* Of several unsent messages about one server, only the last one counts. */
-void spawner_note_era(struct spawner *spawner, uint32_t server, enum era era, bool is_probed)
-{
-	LIST_FOREACH(node, &spawner->channel.unsent) {
-		struct ipc_message *unsent = &container_of(node, struct ipc_unsent, link)->message;
-
-		if (unsent->type == IPC_ERA && unsent->era.server == server) {
-			unsent->era.era = (int32_t)era;
-			unsent->era.is_probed |= is_probed;
-			return;
-		}
-	}
-	spawner_send(spawner, &(struct ipc_message){ .type = IPC_ERA,
-						     .era = { server, (int32_t)era, is_probed } });
-}
-
 static struct slice cut(struct slice text)
 {
 	return text.n <= FOUND_BYTES ? text : slice_of(text.p, FOUND_BYTES);

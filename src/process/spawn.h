@@ -12,7 +12,6 @@
 #include "base/slice.h"
 #include "io/ipc.h"
 #include "io/loop.h"
-#include "mcp/era.h"
 
 struct spawner;
 
@@ -63,9 +62,6 @@ uint64_t spawner_reload(struct spawner *spawner);
 void spawner_judge_config(struct spawner *spawner, bool is_used);
 /* Tells the keeper that this server of an earlier configuration needs no more processes. */
 void spawner_release(struct spawner *spawner, uint32_t server);
-
-/* Tells the keeper the era of a server, to be remembered; `is_probed`: it was probed just now. */
-void spawner_note_era(struct spawner *spawner, uint32_t server, enum era era, bool is_probed);
 
 /*
  * Tells the keeper the result of a first look at a server: its number of tools, or an enum

@@ -197,40 +197,9 @@ static void messages_without_descriptors_end_no_process(void **state)
 	assert_int_equal(heard, 1);
 }
 
-/* As long as the keeper takes nothing: one message for each server, the last word, and that it was asked. */
-static void eras_do_not_pile_up(void **state)
-{
-	struct ipc_message message, last = { .type = 0 };
-	unsigned int sent = 0, of_two = 0;
-	struct error err;
-
-	(void)state;
-	for (unsigned int i = 0; i < 100000; i++) {
-		spawner_note_era(keeper.spawner, 1, ERA_LEGACY, i == 50000);
-		spawner_note_era(keeper.spawner, 2, ERA_MODERN, false);
-	}
-	spawner_note_era(keeper.spawner, 1, ERA_UNKNOWN, false);
-	for (int turns = 0; turns < 1000; turns++) {
-		while (ipc_recv(keeper.fd, &message, &err) == 1) {
-			assert_int_equal(message.type, IPC_ERA);
-			sent++;
-			if (message.era.server == 1)
-				last = message;
-			else
-				of_two++;
-		}
-		loop_turn(loop, false);
-	}
-	assert_in_range(sent, 3, 50000); /* what a socket takes, and two */
-	assert_true(of_two > 0);
-	assert_int_equal(last.era.era, ERA_UNKNOWN);
-	assert_int_equal(last.era.is_probed, 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(eras_do_not_pile_up, setup, teardown),
 		TEST(answers_come_to_their_questions),
 		TEST(nobody_waits_for_an_answer_any_more),
 		TEST(pipes_of_a_forgotten_child_are_closed),

@@ -181,49 +181,22 @@ static void verdict_of_a_day(void **state)
 	is_answered(front, WELCOMED_AS("'tools':{}"));
 }
 
-static void is_told_to_the_keeper(enum era era, uint64_t is_probed)
+/* BACK-ERA-06: what the operator is told of where the era is known from. */
+static void the_operator_fixes_it(void **state)
 {
-	assert_int_equal(keeper.eras_told.era.era, era);
-	assert_int_equal(keeper.eras_told.era.is_probed, is_probed);
-}
-
-/* BACK-ERA-06: what the keeper remembers is as good as what was found out, for the rest of its day. */
-static void remembered_verdict(void **state)
-{
-	uint64_t day_ms = ERA_PROBE_AGAIN_MS;
-	struct era_memory memory = { ERA_LEGACY, clock_wall_ms() - day_ms / 2 };
-
-	era_remember(&servers[0], &memory);
-	assert_false(era_may_probe(&servers[0]));
-	assert_string_equal(era_source(&servers[0]), "remembered");
-	pass(day_ms / 2 + 60000);
-	assert_true(era_may_probe(&servers[0]));
-	memory.probed_at_ms = clock_wall_ms() - day_ms;
-	era_remember(&servers[0], &memory);
-	assert_true(era_may_probe(&servers[0]));
-	memory.probed_at_ms = clock_wall_ms() + day_ms; /* by a clock that was wrong */
-	era_remember(&servers[0], &memory);
-	assert_true(era_may_probe(&servers[0]));
-	memory = (struct era_memory){ ERA_MODERN, 0 };
-	servers[0].conf.era = ERA_LEGACY;
-	era_remember(&servers[0], &memory);
-	assert_int_equal(era_of(&servers[0]), ERA_LEGACY);
-	assert_string_equal(era_source(&servers[0]), "configured");
-	servers[0].conf.era = ERA_UNKNOWN;
-	era_remember(&servers[0], &memory);
-	open_session(INITIALIZE_WITH(""));
-	hears(process(0), DISCOVER("", CLIENT));
-	says(process(0), DISCOVERED);
-	assert_string_equal(era_source(&servers[0]), "found");
-	assert_int_equal(keeper.eras_told.type, 0); /* he knows */
-}
-
-static void keeper_hears_of_verdicts(void **state)
-{
-	assert_int_equal(keeper.eras_told.type, 0);
+	assert_string_equal(era_source(&servers[0]), "");
 	probed();
 	says(process(1), DISCOVERED);
-	is_told_to_the_keeper(ERA_MODERN, 1);
+	assert_int_equal(era_of(&servers[0]), ERA_MODERN);
+	assert_string_equal(era_source(&servers[0]), "found");
+	servers[0].conf.era = ERA_LEGACY;
+	assert_int_equal(era_of(&servers[0]), ERA_LEGACY);
+	assert_string_equal(era_source(&servers[0]), "configured");
+	era_note(&servers[0], ERA_UNKNOWN);
+	assert_int_equal(era_of(&servers[0]), ERA_LEGACY);
+	assert_false(era_may_probe(&servers[0]));
+	servers[0].conf.era = ERA_UNKNOWN;
+	assert_int_equal(era_of(&servers[0]), ERA_MODERN);
 }
 
 /* All who wait hear of the same probe; its process has a place among the others. */
@@ -512,8 +485,7 @@ int main(void)
 		ERA_TEST(end_is_legacy),
 		ERA_TEST(silence_is_legacy),
 		ERA_TEST(verdict_of_a_day),
-		ERA_TEST(remembered_verdict),
-		ERA_TEST(keeper_hears_of_verdicts),
+		ERA_TEST(the_operator_fixes_it),
 		ERA_TEST(one_probe_for_all),
 		ERA_TEST(an_error_may_name_the_modern_era),
 		ERA_TEST(each_server_is_probed),

@@ -142,7 +142,7 @@ def as_the_page_says(engine):
     is_confined(engine, "mcpgated")
     listed = engine.run("podman exec mcpgated mcpgatectl call files list_directory '{\"path\": \"/srv/files\"}'")
     demand("hello.txt" in listed, listed)
-    until(lambda: "eras" in engine.run("podman exec mcpgated find /var/lib/mcpgated -type f"), 20, "there is no state")
+    until(lambda: "sessions-" in engine.run("podman exec mcpgated find /var/lib/mcpgated -type f"), 20, "there is no state")
     demand(engine.in_network_of("mcpgated", "curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8808/files/mcp") == "401", "without a token")
     engine.run("podman stop --time 60 mcpgated")
     demand(engine.run("podman inspect --format '{{.State.ExitCode}}' mcpgated").strip() == "0", "its end")

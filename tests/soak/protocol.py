@@ -34,7 +34,7 @@ TOKENS, AUTH = auth(("alice", "bob"))
 SERVERS = ("own", "people", "shared", "modern", "both", "extra")
 # Error lines that the daemon writes when it is done to it here.
 EXPECTED = ("reload_refused", "gateway_exit", "gateway_lost", "server_failed", "child_broken", "listen_failed", "audit_lost",
-            "audit_open_failed", "config_error", "pins_unreadable", "eras_unreadable")
+            "audit_open_failed", "config_error", "pins_unreadable")
 TEXTS = ("", "x", "\u00e9\u2028", "../../etc/passwd", "secret-12345678", "\\/", "a" * 5000, "\ufdfa" * 200, "\U0001f600")
 LINES = (
     "", "{}", "[]", "nonsense", "null", "1", '{"jsonrpc":"2.0"}', '{"jsonrpc":"2.0","id":@ID@}', '{"jsonrpc":"2.0","id":@ID@,"result":NaN}',

@@ -12,7 +12,7 @@ from harness import Skip, case, eq, ok, wait_for
 from cases.c42_confine import public_directory
 
 # What it must be able to do, and gets through in the confined process as well.
-NEEDED = ["wait_a_little", "signal_itself", "read_own_limits", "make_pipe", "more_memory", "tell_eras"]
+NEEDED = ["wait_a_little", "signal_itself", "read_own_limits", "make_pipe", "more_memory", "ask_keeper"]
 ENOUGH = 50
 PROBES = re.compile(r"probe (\w+) (begins|\d+)")
 FILES = "file", "removed", "renamed"
@@ -101,7 +101,7 @@ def as_an_ordinary_user(t):
 
 @case(daemon=False, deadline=60)
 def servers_that_have_gone(t):
-    """SEC-61 BACK-ERA-06: what it says of a server that a reload has replaced is refused, and the keeper lives on."""
+    """SEC-61: what it asks of a server that a reload has replaced is refused, and the keeper lives on."""
     base = place(t)
     script = 'cp "$3" "$0/config" && chmod 600 "$0/config" && cd / && exec "$0/mcpgated" -c "$0/config"'
     daemon = t.start({"main": {}}, {"admin": {"address": "off"}}, prefix=["sh", "-c", script, base])
@@ -119,7 +119,7 @@ def servers_that_have_gone(t):
     daemon.forgiven = True
     daemon.process.wait(30 * harness.SLOW)  # gateways end of what they try, one too many of them
     daemon.reader.join(5)
-    eq(told(daemon.lines)["tell_eras"], 0)
+    eq(told(daemon.lines)["ask_keeper"], 0)
     eq(len(daemon.log("ipc_bad_request")), 3, "messages to the keeper that make no sense")
     eq(len(daemon.log("keeper_stop")), 1, "ends of the keeper")
 
