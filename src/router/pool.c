@@ -92,14 +92,14 @@ static void pool_class_append(struct buf *out, const struct client *client,
  * refused to initialize, or is to serve a modern client.
  */
 
-static void ask(struct pool *pool, struct era_waiter *waiter)
+static void ask(struct pool *pool, struct trial_waiter *waiter)
 {
-	if (!era_waiter_is_waiting(waiter))
-		era_probes_ask(&pool->router->era_probes, pool->server,
-			       buf_slice(&pool->setup.claims), waiter);
+	if (!trial_waiter_is_waiting(waiter))
+		trials_probe(&pool->router->trials, pool->server, buf_slice(&pool->setup.claims),
+			     waiter);
 }
 
-static void on_verdict(struct era_waiter *waiter)
+static void on_verdict(struct trial_waiter *waiter)
 {
 	pool_wake(container_of(waiter, struct pool, verdict));
 }
@@ -115,7 +115,7 @@ static void retire_others(struct pool *pool, bool is_modern)
 	}
 }
 
-static void on_verdict_aside(struct era_waiter *waiter)
+static void on_verdict_aside(struct trial_waiter *waiter)
 {
 	struct pool *pool = container_of(waiter, struct pool, aside);
 
@@ -152,14 +152,14 @@ static bool pool_era_is_awaited(struct pool *pool)
 {
 	struct server *server = pool->server;
 
-	if (!era_waiter_is_waiting(&pool->verdict) &&
-	    first_looks_wait(&pool->router->first_looks, server, &pool->verdict))
+	if (!trial_waiter_is_waiting(&pool->verdict) &&
+	    trials_wait(&pool->router->trials, server, &pool->verdict))
 		return true;
 	/* A server whose starts are refused is not probed either: callers are refused at once. */
 	if ((is_for_modern(pool) || era_is_doubtful(server)) && era_may_probe(server) &&
 	    !backoff_has_given_up(&server->backoff))
 		ask(pool, &pool->verdict);
-	return era_waiter_is_waiting(&pool->verdict);
+	return trial_waiter_is_waiting(&pool->verdict);
 }
 
 /*
@@ -735,7 +735,8 @@ void pool_remove_job(struct pool_job *job)
 
 bool pool_is_coming(const struct pool *pool)
 {
-	return pool->starting > 0 || pool->awaited != NULL || era_waiter_is_waiting(&pool->verdict);
+	return pool->starting > 0 || pool->awaited != NULL ||
+	       trial_waiter_is_waiting(&pool->verdict);
 }
 
 /* While a process is being started, the call waits as long as that takes. */
@@ -787,8 +788,8 @@ static void pool_free(struct pool *pool)
 	list_remove(&pool->link);
 	task_cancel(&pool->pump);
 	timer_stop(&pool->retry);
-	era_waiter_leave(&pool->verdict);
-	era_waiter_leave(&pool->aside);
+	trial_waiter_leave(&pool->verdict);
+	trial_waiter_leave(&pool->aside);
 	pool_memory_fini(pool);
 	if (pool_is_shared(pool)) {
 		pool->router->pool_ops->on_end(pool);

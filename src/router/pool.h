@@ -33,7 +33,7 @@
 #include "router/server_capabilities.h"
 #include "router/subscriptions.h"
 #include "router/url_pending.h"
-#include "upstream/era_probe.h"
+#include "upstream/trial.h"
 #include "upstream/upstream.h"
 
 /* ---- pool member ---- */
@@ -155,8 +155,8 @@ struct pool {
 	struct holder *holder;
 	bool is_entered; /* its callers wait for it to begin, and its holder counts it as waiting */
 	/* Nothing is started before the server's era is known. */
-	struct era_waiter verdict;
-	struct era_waiter aside; /* the same, while it serves as legacy */
+	struct trial_waiter verdict;
+	struct trial_waiter aside; /* the same, while it serves as legacy */
 	/* one session only: */
 	uint64_t stopped_at_ms;   /* when its last process was stopped or lost */
 	struct upstream *awaited; /* whose slot it may get; NULL: no particular one */

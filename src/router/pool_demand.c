@@ -67,7 +67,7 @@ size_t pool_upstreams_needed(const struct pool *pool)
 	size_t needed;
 
 	CHECK(pool->starting <= pool->upstream_count);
-	if (era_waiter_is_waiting(&pool->verdict))
+	if (trial_waiter_is_waiting(&pool->verdict))
 		return 0; /* it is not known yet in which era to start them */
 	if (pool_is_leased(pool))
 		each = 1;

@@ -96,8 +96,7 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 		.on_stale = judgement_begin,
 	};
 	warm_sets_init(&router->warm_sets, &router->upstreams);
-	era_probes_init(&router->era_probes, &router->upstreams);
-	first_looks_init(&router->first_looks, &router->upstreams);
+	trials_init(&router->trials, &router->upstreams);
 	process_slots_init(&router->slots, pool_grow);
 	reclaim_init(&router->reclaim, loop, &reclaim_ops);
 	list_cache_lru_init(&router->lists);
@@ -139,7 +138,7 @@ void router_start_server(struct router *router, struct server *server)
 	else if (conf->isolation != ISOLATION_SHARED && conf->warm > 0 && conf->claims.count == 0)
 		warm_sets_add(&router->warm_sets, server);
 	if (conf->is_tried && conf->claims.count == 0)
-		first_looks_add(&router->first_looks, server);
+		trials_look(&router->trials, server);
 }
 
 void router_use_rules(struct router *router)
@@ -212,7 +211,6 @@ void router_end_sessions(struct router *router, enum reason reason)
 void router_end_processes(struct router *router, enum reason reason)
 {
 	warm_sets_end(&router->warm_sets, reason);
-	era_probes_end(&router->era_probes, reason);
-	first_looks_end(&router->first_looks, reason);
+	trials_end(&router->trials, reason);
 	pool_end_all(router, reason);
 }

@@ -22,8 +22,7 @@
 #include "router/reclaim.h"
 #include "router/seal.h"
 #include "session/session.h"
-#include "upstream/era_probe.h"
-#include "upstream/first_look.h"
+#include "upstream/trial.h"
 #include "upstream/upstream.h"
 #include "upstream/warm.h"
 
@@ -39,8 +38,7 @@ struct router {
 	struct scan_limits limits;
 	struct upstream_shared upstreams;
 	struct warm_sets warm_sets;
-	struct era_probes era_probes;
-	struct first_looks first_looks;
+	struct trials trials;
 	const struct pool_ops *pool_ops;
 	/* A call was judged under another configuration, and is about to be sent. */
 	void (*on_stale)(struct call *call, const struct envelope *env);

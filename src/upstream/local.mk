@@ -1,12 +1,11 @@
 noinst_LIBRARIES += src/upstream/libupstream.a
 src_upstream_libupstream_a_SOURCES = \
 	src/upstream/claims.c src/upstream/claims.h \
-	src/upstream/era_probe.c src/upstream/era_probe.h \
-	src/upstream/first_look.c src/upstream/first_look.h \
 	src/upstream/modern.c src/upstream/modern.h \
 	src/upstream/send.c src/upstream/send.h \
 	src/upstream/setup.h \
 	src/upstream/stdio.c src/upstream/stdio.h \
+	src/upstream/trial.c src/upstream/trial.h \
 	src/upstream/upstream.c src/upstream/upstream.h src/upstream/upstream_ops.h \
 	src/upstream/warm.c src/upstream/warm.h
 UPSTREAM_LIBS = src/upstream/libupstream.a $(PROCESS_LIBS)

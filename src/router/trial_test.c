@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a server may do to the process that is started only to see what it is (start.try). mcpgated(1) */
 #include "router/era_stage.h"
-#include "upstream/first_look.h"
+#include "upstream/trial.h"
 
 #define LOOK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, client_stage_close)
 #define LOOK_WELCOME                                                                       \
@@ -11,12 +11,12 @@
 
 static bool is_told;
 
-static void on_verdict(struct era_waiter *waiter)
+static void on_verdict(struct trial_waiter *waiter)
 {
 	is_told = true;
 }
 
-static struct era_waiter waiter = { .on_verdict = on_verdict };
+static struct trial_waiter waiter = { .on_verdict = on_verdict };
 
 static int setup(void **state)
 {
@@ -32,7 +32,7 @@ static int setup(void **state)
 
 static bool waits(void)
 {
-	return first_looks_wait(&router.first_looks, &servers[0], &waiter);
+	return trials_wait(&router.trials, &servers[0], &waiter);
 }
 
 static void begin_look(void)
@@ -46,7 +46,7 @@ static void begin_look(void)
 static void is_over(size_t i)
 {
 	settle();
-	assert_true(list_is_empty(&router.first_looks.all));
+	assert_true(list_is_empty(&router.trials.all));
 	assert_false(waits());
 	while (fake_process_read(process(i)) != NULL)
 		;
@@ -88,7 +88,7 @@ static void a_server_without_tools_is_not_asked(void **state)
 static void lists_without_end_end(void **state)
 {
 	begin_look();
-	for (size_t id = 2; id < 202 && !list_is_empty(&router.first_looks.all); id++)
+	for (size_t id = 2; id < 202 && !list_is_empty(&router.trials.all); id++)
 		says_list(id, "{}", ",'nextCursor':'x'");
 	assert_true(is_logged("has no end"));
 	assert_false(is_logged("server_found"));
@@ -161,16 +161,16 @@ static void questions_and_floods(void **state)
 /* Who comes meanwhile waits until it has answered, and not for its list. */
 static void who_waits_is_told_of_the_answer(void **state)
 {
-	struct era_waiter other = { .on_verdict = on_verdict };
+	struct trial_waiter other = { .on_verdict = on_verdict };
 
 	list_init(&other.link);
 	assert_true(waits());
-	assert_false(first_looks_wait(&router.first_looks, &servers[1], &other));
+	assert_false(trials_wait(&router.trials, &servers[1], &other));
 	pass(1000);
 	assert_false(is_told);
 	begin_look();
 	assert_true(is_told);
-	assert_false(era_waiter_is_waiting(&waiter));
+	assert_false(trial_waiter_is_waiting(&waiter));
 	assert_false(waits());
 	says_list(2, "", "");
 	is_over(0);
@@ -179,17 +179,17 @@ static void who_waits_is_told_of_the_answer(void **state)
 /* product §2: a few at once; that of a client is next, whether one of them has answered or not. */
 static void who_waits_is_next(void **state)
 {
-	static struct era_waiter other = { .on_verdict = on_verdict };
+	static struct trial_waiter other = { .on_verdict = on_verdict };
 
 	list_init(&other.link);
 	for (int i = 0; i < 4; i++)
-		first_looks_add(&router.first_looks, &servers[i == 3]);
+		trials_look(&router.trials, &servers[i == 3]);
 	settle();
 	assert_int_equal(keeper.count, 4);
-	assert_true(first_looks_wait(&router.first_looks, &servers[1], &other));
+	assert_true(trials_wait(&router.trials, &servers[1], &other));
 	settle();
 	assert_int_equal(keeper.count, 5);
-	era_waiter_leave(&other);
+	trial_waiter_leave(&other);
 }
 
 static void who_waits_is_told_of_the_end(void **state)
@@ -199,7 +199,7 @@ static void who_waits_is_told_of_the_end(void **state)
 	settle();
 	assert_true(is_told);
 	assert_int_equal(servers[0].verdict.handshake, ERA_UNANSWERED);
-	assert_true(list_is_empty(&router.first_looks.all));
+	assert_true(list_is_empty(&router.trials.all));
 	assert_false(waits());
 	assert_int_equal(keeper.count, 1);
 }
@@ -207,7 +207,7 @@ static void who_waits_is_told_of_the_end(void **state)
 static void who_waits_may_leave(void **state)
 {
 	assert_true(waits());
-	era_waiter_leave(&waiter);
+	trial_waiter_leave(&waiter);
 	exits(process(0), 1);
 	settle();
 	assert_false(is_told);
@@ -230,7 +230,7 @@ static void one_that_dies_in_its_list(void **state)
 	hears(process(0), LISTED("2"));
 	exits(process(0), 1);
 	settle();
-	assert_true(list_is_empty(&router.first_looks.all));
+	assert_true(list_is_empty(&router.trials.all));
 	assert_false(is_logged("server_found"));
 	assert_int_equal(servers[0].verdict.handshake, ERA_ANSWERED);
 }
@@ -272,7 +272,7 @@ static void stopping_ends_all(void **state)
 	router_end_processes(&router, REASON_DRAINING);
 	settle();
 	assert_false(is_told);
-	assert_false(era_waiter_is_waiting(&waiter));
+	assert_false(trial_waiter_is_waiting(&waiter));
 	is_over(0);
 }
 
