@@ -656,7 +656,7 @@ def a_reload_is_for_what_begins_later(t):
     """product §4: another url, headers, ca or allow_private means other processes; sessions keep theirs; a command may become a url, and back."""
     def serve(request, message):
         if not request.greet(message):
-            request.whole(405) if message is None else request.result(message, {"tools": [{"name": request.headers["X-N"], "inputSchema": {}}]})
+            request.whole(405) if message is None else request.result(message, {"tools": [{"name": request.headers["X-N"], "inputSchema": {"type": "object"}}]})
 
     def seen(session):
         return sorted(tool["name"] for tool in session.ask("tools/list")["result"]["tools"])
