@@ -368,6 +368,9 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		"F:4:3: unknown key 'xyz'; the keys here are: "
 		"connections, sessions, sessions_per_principal, processes, header_bytes, message, response, json_depth, "
 		"header_timeout, body_timeout, idle_timeout");
+	ASSERT_PROBLEMS("{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}\n",
+			"F:1:2: unknown key 'mcpServers': this is the file of a client; to serve "
+			"what it has, use --import");
 	ASSERT_PROBLEMS(SERVER "listen: [{adress: x, backlog: 5}]\n",
 			"F:2:11: unknown key 'adress'; did you mean 'address'?",
 			"F:2:22: unknown key 'backlog'; the keys here are: address, "

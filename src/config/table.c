@@ -149,6 +149,13 @@ static const char *find_other_name(const char *level, const char *key)
 	return NULL;
 }
 
+/* Under such keys clients have their servers. */
+static bool is_of_client(const char *key)
+{
+	return strcmp(key, "mcpServers") == 0 || strcmp(key, "mcp_servers") == 0 ||
+	       strcmp(key, "context_servers") == 0;
+}
+
 static void refuse_key(const struct types_context *context, const char *level,
 		       const struct tree *member)
 {
@@ -158,6 +165,14 @@ static void refuse_key(const struct types_context *context, const char *level,
 	const struct option *option = NULL;
 	struct buf hint = { 0 };
 
+	if (strcmp(level, OPTIONS_TOP) == 0 && is_of_client(member->key)) {
+		problem_add_at_key(
+			context->problems, member,
+			"unknown key '%.60s': this is the file of a client; to serve what "
+			"it has, use --import",
+			member->key);
+		return;
+	}
 	if (deeper != NULL && other == NULL)
 		buf_printf(&hint, "did you mean '%s'?", deeper);
 	else if (similar != NULL)

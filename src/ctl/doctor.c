@@ -420,7 +420,8 @@ static void explain_start(struct examination *e)
 				&text,
 				"; the file exists, so the interpreter in its first line (#!) does "
 				"not");
-		buf_append_str(&text, launch_hint(verdict, launch_program(e->server)));
+		buf_append_str(&text,
+			       launch_hint(verdict, e->launch->config, launch_program(e->server)));
 	}
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOEXEC)
 		buf_append_str(&text, "; a script needs a first line like #!/bin/sh");

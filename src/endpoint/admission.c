@@ -501,7 +501,8 @@ static bool check_retired(struct admission *admission)
 {
 	if (admission->client != NULL || !admission->caller->endpoint->server->is_retired)
 		return true;
-	return refuse(admission, 404, MCP_INVALID_REQUEST, "Not found: no server has this path");
+	return refuse(admission, 404, MCP_INVALID_REQUEST,
+		      "Not found: no server has this path; they are at /NAME/mcp");
 }
 
 /* FRONT-VER-01 … -04 */

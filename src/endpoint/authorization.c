@@ -273,7 +273,10 @@ static enum authorization_step take_credential(struct authorization_check *check
 				  slice_is_equal_nocase(scheme, SLICE_LIT("DPoP"));
 	if (!http_has(http, HTTP_AUTHORIZATION) ||
 	    (!credential_r->is_proven && !slice_is_equal_nocase(scheme, SLICE_LIT("Bearer"))))
-		return refuse_token(check->auth, check->place, NULL, "A token is needed",
+		return refuse_token(check->auth, check->place, NULL,
+				    http_has(http, HTTP_AUTHORIZATION) ?
+					    "A token is needed, as 'Authorization: Bearer TOKEN'" :
+					    "A token is needed",
 				    &check->refusal);
 	credential_r->token = static_token(http);
 	if (!is_b64token(credential_r->token))

@@ -328,7 +328,9 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 	}
 	to.endpoint = endpoint_find(frontend, path, &to.role);
 	if (to.endpoint == NULL)
-		return refusal_send_head(&to.answer, 404, "Not found: no server has this path");
+		return refusal_send_head(&to.answer, 404,
+					 "Not found: no server has this path; they are at "
+					 "/NAME/mcp");
 	if (request->method == HTTP_OPTIONS)
 		return frontend_answer_preflight(frontend, &to.answer, request,
 						 frontend_methods[to.role]);

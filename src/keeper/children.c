@@ -248,7 +248,7 @@ static void log_spawn_failed(struct children *children, const struct row *row,
 		return;
 	*told = *verdict;
 	snprintf(reason, sizeof(reason), "%s%s", launch_step_text(verdict->step),
-		 launch_hint(verdict, command));
+		 launch_hint(verdict, children->config, command));
 	LOG_BY(CHILD_SPAWN_FAILED, (uintptr_t)row_server_name(children, row),
 	       LOG_STR("server", row_server_name(children, row)), LOG_STR("reason", reason),
 	       LOG_STR("command", command), LOG_STR("error", strerror(verdict->error)));

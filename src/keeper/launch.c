@@ -770,11 +770,15 @@ const char *launch_step_text(int step)
 	return step >= 0 && (size_t)step < ARRAY_LEN(texts) ? texts[step] : "cannot start";
 }
 
-const char *launch_hint(const struct launch_verdict *verdict, const char *command)
+const char *launch_hint(const struct launch_verdict *verdict, const struct config *config,
+			const char *command)
 {
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOENT &&
 	    strchr(command, ' ') != NULL)
-		return "; the command is a single program: put its arguments under args";
+		return config->is_from_file ?
+			       "; the command is a single program: put its arguments under args" :
+			       "; the command is a single program: leave out the quotes around it "
+			       "and its arguments";
 	if ((verdict->step == LAUNCH_SANDBOX_READ || verdict->step == LAUNCH_SANDBOX_WRITE) &&
 	    verdict->error == ELOOP)
 		return "; it goes through a symbolic link below a directory that a server may "

@@ -106,7 +106,8 @@ int launch_start(const struct launch *launch, const struct launch_spec *spec,
 const char *launch_step_text(int step);
 
 /* The likely cause, to be appended to the error text: "; ...", or "". */
-const char *launch_hint(const struct launch_verdict *verdict, const char *command);
+const char *launch_hint(const struct launch_verdict *verdict, const struct config *config,
+			const char *command);
 
 /* ---- claims ---- */
 

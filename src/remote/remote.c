@@ -304,6 +304,7 @@ static char *resolve(const struct remote *remote, struct slice reference)
 /* The first event of HTTP+SSE: where to post, which must be the same origin. */
 static void take_endpoint(struct remote *remote, struct slice where)
 {
+	struct exchange *exchange = remote->barrier;
 	char *url = resolve(remote, where);
 
 	CHECK(awaits_endpoint(remote));
@@ -311,10 +312,10 @@ static void take_endpoint(struct remote *remote, struct slice where)
 		remote->has_endpoint = true;
 		free(remote->post_url);
 		remote->post_url = url;
-		exchange_start_later(remote->barrier, 0);
+		exchange_start_later(exchange, 0);
 	} else {
-		fail(remote->barrier, SLICE_LIT("names another host to send messages to"));
-		exchange_end(remote->barrier);
+		fail(exchange, SLICE_LIT("names another host to send messages to"));
+		exchange_end(exchange);
 	}
 }
 

@@ -116,6 +116,8 @@ def missing_commands_are_told(t):
     long = ":".join("/nonexistent/%d" % i for i in range(100))
     done = program("-t", "-c", Files(GOOD.replace("/bin/cat", "gone")).path, env={"PATH": long})
     ok(all(len(line) < 300 for line in done.stderr.splitlines()), "a long PATH is cut off", done.stderr)
+    done = program("-t", "--", "/bin/cat -u")
+    ok("leave out the quotes" in done.stderr and "args" not in done.stderr.replace("arguments", ""), "a quoted command line", done.stderr)
     for args, status in ((["-t", "--", "surely-no-such-command"], 1), (["--listen", "127.0.0.1:0", "--", "/nonexistent/x"], 2)):
         done = program(*args)
         eq(done.returncode, status, args)
@@ -232,7 +234,7 @@ MISTAKES = [
     ("servers:\n  a:\n    command: cat\n  a:\n    command: cat\n",
      ["4:3: the key 'a' occurs twice, first in line 2"]),
     ("mcpServers:\n  a: {command: cat}\n",
-     ["1:1: unknown key 'mcpServers'; did you mean 'servers'?"]),
+     ["1:1: unknown key 'mcpServers': this is the file of a client; to serve what it has, use --import"]),
     ("server:\n  a: {command: cat}\n",
      ["1:1: unknown key 'server'; did you mean 'servers'?"]),
     ("servers:\n  - {name: a, command: cat}\n",

@@ -68,7 +68,10 @@ def nobody_is_asked_for_a_token(t):
     eq((response.status, challenge(response)), (401, REALM))
     eq((response.header("cache-control"), response.is_json), ("no-store", True))
     eq(json.loads(response.body)["error"], "unauthorized")
-    eq(post(t, [("Authorization", "Basic YTpi")]).status, 401, "AUTH-IN-05: another scheme is none")
+    for value in ("Basic YTpi", ALICE):
+        answer = post(t, [("Authorization", value)])
+        eq(answer.status, 401, "AUTH-IN-05: another scheme is none")
+        ok("Bearer TOKEN" in json.loads(answer.body)["error_description"], "it is told apart from none")
     eq(post(t, [("Cookie", "access_token=" + ALICE), ("X-Api-Key", ALICE)]).status, 401, "AUTH-IN-02")
 
 
