@@ -240,7 +240,8 @@ static void check_command(const struct check *check, const struct launch_spec *s
 {
 	static const struct launch_verdict missing = { LAUNCH_EXEC, ENOENT };
 	const char *command = check->server->command;
-	const char *hint = command[0] == '~' ? tilde_hint(command) : launch_hint(&missing, check->config, command);
+	const char *hint = command[0] == '~' ? tilde_hint(command) :
+					       launch_hint(&missing, check->config, command);
 	struct buf path = { 0 };
 	int why;
 
