@@ -216,8 +216,9 @@ static void print_token(const char *name, bool is_json)
 	if (is_json)
 		printf("{\"name\":\"%s\",\"token\":\"%s\",\"sha256\":\"%s\"}\n", name, token, hex);
 	else
-		printf("For the client, shown this once:\n  %s\n"
-		       "For auth.tokens in the configuration:\n  - {name: %s, sha256: %s}\n",
+		/* As it stands it may be a file of tokens, too. */
+		printf("# For the client, or as a line of --token-file; shown this once:\n%s\n"
+		       "# For auth.tokens in the configuration:\n#   - {name: %s, sha256: %s}\n",
 		       token, name, hex);
 }
 

@@ -266,8 +266,14 @@ def fresh_tokens(t):
     ok(re.fullmatch(r"mcpg_[A-Za-z0-9_-]{43}", one["token"]) and one["token"] != two["token"], "tokens", one, two)
     eq((one["name"], one["sha256"]), ("ci", hashlib.sha256(one["token"].encode()).hexdigest()))
     out, _ = ctl(t, "token", "new", socket="/nonexistent")
-    token, entry = re.fullmatch(r"For the client.*\n  (\S+)\nFor auth.tokens.*\n  - (.+)\n", out).groups()
+    token, entry = re.fullmatch(r"# For the client.*\n(\S+)\n# For auth.tokens.*\n#   - (.+)\n", out).groups()
     eq(entry, "{name: client, sha256: %s}" % hashlib.sha256(token.encode()).hexdigest())
+    path = os.path.join(t.directory(), "tokens")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+        f.write(out)
+    done = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "--print-config", "--token-file", path, "--", "/bin/cat"], capture_output=True, text=True,
+                          timeout=10 * harness.SLOW)
+    eq(re.findall(r"[0-9a-f]{64}", done.stdout), re.findall(r"[0-9a-f]{64}", entry), done.stderr)
     for args in (["token"], ["token", "old"], ["token", "new", "--name", "a: b}"], ["token", "new", "x"]):
         ctl(t, *args, status=2, socket="/nonexistent")
 
