@@ -84,23 +84,23 @@ int address_parse(const char *text, struct address *address_r, struct error *err
 	return 0;
 }
 
+bool address_is_any(const char *address)
+{
+	return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
+}
+
 /* ---- the origin that clients are told ---- */
 
 /* Whoever listens on all addresses is not reached by that one. */
 static char *with_host(const struct config *config, const char *scheme, const char *address)
 {
-	static const char *const any[] = { "0.0.0.0:", "[::]:" };
+	const char *port = strrchr(address, ':');
 
-	for (size_t i = 0; i < ARRAY_LEN(any); i++) {
-		const char *port = address + strlen(any[i]);
-
-		if (strncmp(address, any[i], strlen(any[i])) == 0 && config->hosts.count > 0)
-			return mem_printf("%s://%.*s:%s", scheme, SLICE_ARG(config->hosts.items[0]),
-					  port);
-		if (strncmp(address, any[i], strlen(any[i])) == 0)
-			return mem_printf("%s://127.0.0.1:%s", scheme, port);
-	}
-	return mem_printf("%s://%s", scheme, address);
+	if (!address_is_any(address))
+		return mem_printf("%s://%s", scheme, address);
+	if (config->hosts.count > 0)
+		return mem_printf("%s://%.*s%s", scheme, SLICE_ARG(config->hosts.items[0]), port);
+	return mem_printf("%s://127.0.0.1%s", scheme, port);
 }
 
 static bool is_for_urls(const char *address)

@@ -40,4 +40,7 @@ char *origin_of_listener(const struct config *config, size_t i, int fd);
 /* The value of auth.mode: none, anonymous, token or oauth. */
 const char *origin_auth_mode(const struct config *config);
 
+/* Whether a listener's address is every address of this machine. */
+bool address_is_any(const char *address);
+
 #endif

@@ -828,6 +828,24 @@ static void warn_of_proxy(const struct config *config, const struct tree *root,
 			"{mode: anonymous})");
 }
 
+/* At every address of the machine, and none of them is a Host that is served. DEF-05 */
+static void warn_of_hosts(const struct config *config, const struct tree *root,
+			  struct config_problems *warnings)
+{
+	if (config->hosts.count > 0 || config->frontend.authorization.public_url.n > 0)
+		return;
+	for (size_t i = 0; i < config->listen_count; i++) {
+		const struct tree *item = tree_item(tree_below(root, "listen"), i);
+
+		if (address_is_any(config->listen[i].address))
+			problem_add_at(warnings, tree_below(item, "address"),
+				       "clients on other machines will be refused, for the name or "
+				       "address that they use (Host) is not known; %s",
+				       config->is_from_file ? "add it to 'hosts'" :
+							      "add it with --host NAME");
+	}
+}
+
 /* As a package installs it, and nothing to stop for: the first server comes with a reload. */
 static void warn_of_no_server(const struct config *config, const struct tree *root,
 			      struct config_problems *warnings)
@@ -860,6 +878,7 @@ static void warn(const struct config *config, const struct tree *root,
 	warn_of_no_server(config, root, warnings);
 	warn_of_roles(config, root, warnings);
 	warn_of_proxy(config, root, warnings);
+	warn_of_hosts(config, root, warnings);
 	for (size_t i = 0; list != NULL && i < tokens->count; i++) {
 		uint64_t ends_at_ms = tokens->items[i].ends_at_ms;
 

@@ -572,6 +572,24 @@ def file_that_others_can_write(t):
 
 
 @case(daemon=False)
+def clients_of_other_machines_need_a_name(t):
+    """DEF-05: of a listener at every address it is said that nobody else will be served, until a name is known."""
+    files = Files("0123456789abcdef0123456789abcdef\n", "t")  # which go with it
+    token = files.path
+    words = "clients on other machines will be refused"
+    for address in ("0.0.0.0:1", "[::]:1"):
+        args = ["-t", "--listen", address, "--plaintext", "--token-file", token]
+        done = program(*args, "--", "/bin/cat")
+        eq((done.returncode, words in done.stderr, "--host NAME" in done.stderr), (0, True, True), done.stderr)
+        ok(words not in program(*args, "--host", "mcp.example.com", "--", "/bin/cat").stderr, "with a name")
+        text = "listen: [{address: '%s', plaintext: true}]\nauth: {mode: anonymous}\n%s" % (address, GOOD)
+        done = program("-t", "-c", Files(text).path)
+        eq((done.returncode, words in done.stderr, "'hosts'" in done.stderr), (0, True, True), done.stderr)
+        for more in ("hosts: [a]\n", "public_url: https://a\n"):
+            ok(words not in program("-t", "-c", Files(more + text).path).stderr, more)
+
+
+@case(daemon=False)
 def import_of_client_files(t):
     """product §2: --import serves every entry of an mcpServers file that it can; others are left out with a word."""
     argv = child_argv({})
