@@ -583,10 +583,10 @@ def clients_of_other_machines_need_a_name(t):
         eq((done.returncode, words in done.stderr, "--host NAME" in done.stderr), (0, True, True), done.stderr)
         ok(words not in program(*args, "--host", "mcp.example.com", "--", "/bin/cat").stderr, "with a name")
         text = "listen: [{address: '%s', plaintext: true}]\nauth: {mode: anonymous}\n%s" % (address, GOOD)
-        done = program("-t", "-c", Files(text).path)
+        done = program("-t", "-c", files.write(text, "a.yaml"))
         eq((done.returncode, words in done.stderr, "'hosts'" in done.stderr), (0, True, True), done.stderr)
         for more in ("hosts: [a]\n", "public_url: https://a\n"):
-            ok(words not in program("-t", "-c", Files(more + text).path).stderr, more)
+            ok(words not in program("-t", "-c", files.write(more + text, "b.yaml")).stderr, more)
 
 
 @case(daemon=False)
