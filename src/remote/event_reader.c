@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #define BOM SLICE_LIT("\xef\xbb\xbf")
+#define KEPT_BYTES ((size_t)64 << 10)
 
 static size_t held(const struct event_reader *reader)
 {
@@ -19,20 +20,33 @@ static void set(struct buf *buf, struct slice value)
 	buf_append_slice(buf, value);
 }
 
+/* Streams are open for long: what a large event needed is given back. */
+static void clear(struct buf *buf)
+{
+	buf->len = 0;
+	if (buf->cap > KEPT_BYTES)
+		buf_fini(buf);
+}
+
+static void take_id(struct event_reader *reader)
+{
+	if (!reader->has_new_id)
+		return;
+	set(&reader->last_id, buf_slice(&reader->next_id));
+	reader->ids++;
+	reader->has_new_id = false;
+}
+
 static void finish_event(struct event_reader *reader, server_event_fn *on_event, void *arg)
 {
 	struct server_event event = { SLICE_LIT("message"), buf_slice(&reader->data) };
 
-	if (reader->has_new_id) {
-		set(&reader->last_id, buf_slice(&reader->next_id));
-		reader->ids++;
-		reader->has_new_id = false;
-	}
+	take_id(reader);
 	if (reader->name.len > 0)
 		event.name = buf_slice(&reader->name);
 	if (reader->has_data && event.data.n > 0)
 		on_event(&event, arg);
-	reader->data.len = 0;
+	clear(&reader->data);
 	reader->name.len = 0;
 	reader->has_data = false;
 }
@@ -45,7 +59,8 @@ static void take_field(struct event_reader *reader, struct slice name, struct sl
 		buf_append_slice(&reader->data, value);
 		reader->has_data = true;
 	} else if (slice_is_equal(name, SLICE_LIT("event"))) {
-		set(&reader->name, value);
+		if (value.n <= EVENT_ID_BYTES_MAX)
+			set(&reader->name, value);
 	} else if (slice_is_equal(name, SLICE_LIT("id"))) {
 		if (value.n <= EVENT_ID_BYTES_MAX &&
 		    (value.n == 0 || memchr(value.p, '\0', value.n) == NULL)) {
@@ -101,14 +116,16 @@ int event_reader_take(struct event_reader *reader, struct slice bytes, server_ev
 			continue;
 		}
 		reader->has_cr = false;
-		if (n > reader->most || held(reader) > reader->most - n)
+		if (n > reader->most || held(reader) > reader->most - n) {
+			take_id(reader); /* or it would come again, for ever */
 			return -1;
+		}
 		buf_append(&reader->line, bytes.p, n);
 		if (n == bytes.n)
 			return 0;
 		reader->has_cr = bytes.p[n] == '\r';
 		take_line(reader, on_event, arg);
-		reader->line.len = 0;
+		clear(&reader->line);
 		bytes = slice_of(bytes.p + n + 1, bytes.n - n - 1);
 	}
 	return 0;

@@ -15,7 +15,7 @@
 #include "base/slice.h"
 
 #define EVENT_RETRY_NONE UINT64_MAX
-#define EVENT_ID_BYTES_MAX 1024 /* a longer one is ignored */
+#define EVENT_ID_BYTES_MAX 1024 /* a longer one is ignored; a longer name as well */
 
 /* Zeroed, apart from `most` and retry_ms; event_reader_fini frees what it holds. */
 struct event_reader {

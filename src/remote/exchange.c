@@ -12,11 +12,13 @@
 #include "remote/message_headers.h"
 
 #define CONNECT_MS 10000
-#define SHORT_MS 30000  /* for what is answered without work: notifications, lists of our own */
-#define END_MS 2000     /* a DELETE, while the gateway waits for the end of this process */
-#define HELD_MESSAGES 4 /* of the largest size, in part */
+#define SHORT_MS 30000 /* for what is answered without work: notifications, lists of our own */
+#define END_MS 2000    /* a DELETE, while the gateway waits for the end of this process */
+#define SMALL_BYTES ((size_t)64 << 10) /* what is no larger never waits */
+#define SAID_BYTES 1024                /* of an answer to what asks for none */
+#define HELD_MESSAGES 4                /* of the largest size, in part */
 
-void exchange_release_room(struct exchange *exchange)
+static void release_room(struct exchange *exchange)
 {
 	exchange->remote->running -= exchange->has_room;
 	exchange->has_room = false;
@@ -33,11 +35,11 @@ static void stop(struct exchange *exchange)
 	exchange->easy = NULL;
 	curl_slist_free_all(exchange->fields);
 	exchange->fields = NULL;
-	exchange->body.len = 0;
+	buf_fini(&exchange->body);
 	event_reader_restart(&exchange->events);
 	exchange->has_head = exchange->is_events = exchange->is_paused = false;
 	exchange->error[0] = '\0';
-	exchange_release_room(exchange);
+	release_room(exchange);
 }
 
 void exchange_end(struct exchange *exchange)
@@ -82,6 +84,21 @@ struct exchange *exchange_find(struct remote *remote, struct slice id)
 	return NULL;
 }
 
+void exchange_set_answered(struct exchange *exchange)
+{
+	struct remote *remote = exchange->remote;
+
+	if (exchange->is_answered)
+		return;
+	exchange->is_answered = true;
+	exchange->due_ms = clock_now_ms() + LINGER_MS;
+	release_room(exchange);
+	if (remote->barrier == exchange)
+		remote->barrier = NULL;
+	if (exchange->method == METHOD_INITIALIZED && remote->transport == TRANSPORT_STREAMABLE)
+		remote->wants_stream = true;
+}
+
 /* ---- what comes in ---- */
 
 long exchange_status(const struct exchange *exchange)
@@ -123,7 +140,8 @@ bool exchange_must_wait(const struct exchange *exchange)
 		sum += held;
 		most = held > most ? held : most;
 	}
-	return sum > HELD_MESSAGES * exchange->remote->most && held_by(exchange) < most;
+	return sum > HELD_MESSAGES * exchange->remote->most && held_by(exchange) < most &&
+	       held_by(exchange) > SMALL_BYTES;
 }
 
 static size_t on_body(char *data, size_t size, size_t count, void *arg)
@@ -137,12 +155,30 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
 	}
 	if (!exchange->has_head)
 		exchange_look_at_head(exchange);
+	if (!exchange->is_events && exchange->id.len == 0 &&
+	    exchange->body.len + bytes.n > SAID_BYTES)
+		return bytes.n;
 	if (!exchange->is_events)
 		return curl_handle_take_body(&exchange->body, bytes.p, bytes.n,
 					     exchange->remote->most, &exchange->is_too_big);
 	exchange->is_too_big = event_reader_take(&exchange->events, bytes,
 						 exchange->remote->on_event, exchange) < 0;
 	return exchange->is_too_big ? 0 : bytes.n;
+}
+
+/* The head is whole: what asks for no answer has been taken. */
+static size_t on_header(char *data, size_t size, size_t count, void *arg)
+{
+	struct exchange *exchange = arg;
+	bool is_end = size * count <= 2 && data[0] != ' ';
+
+	if (!is_end || exchange_status(exchange) < 200)
+		return size * count;
+	exchange_look_at_head(exchange);
+	if (exchange->id.len == 0 && exchange->sent.len > 0 &&
+	    exchange_is_success(exchange_status(exchange)))
+		exchange_set_answered(exchange);
+	return size * count;
 }
 
 /* ---- what goes out ---- */
@@ -276,6 +312,8 @@ void exchange_start(struct exchange *exchange)
 	curl_easy_setopt(exchange->easy, CURLOPT_ERRORBUFFER, exchange->error);
 	curl_easy_setopt(exchange->easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(exchange->easy, CURLOPT_WRITEDATA, exchange);
+	curl_easy_setopt(exchange->easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(exchange->easy, CURLOPT_HEADERDATA, exchange);
 	curl_easy_setopt(exchange->easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
 	curl_easy_setopt(exchange->easy, CURLOPT_OPENSOCKETDATA, exchange);
 	set_fields(exchange);

@@ -33,6 +33,7 @@
 #define RUNNING_MAX 128
 /* More is not taken from servers until the gateway has read. */
 #define OUT_BYTES_MAX ((size_t)1 << 20)
+#define LINGER_MS 2000
 
 enum transport { TRANSPORT_UNKNOWN, TRANSPORT_STREAMABLE, TRANSPORT_HTTP_SSE };
 
@@ -54,7 +55,6 @@ struct remote {
 	struct exchange *stream;  /* the GET; NULL: none */
 	enum transport transport;
 	char *post_url; /* NULL: url */
-	unsigned int redirects;
 	struct buf session_id;
 	struct buf revision; /* what initialize has agreed on; empty: nothing yet */
 
@@ -64,6 +64,7 @@ struct remote {
 	struct buf refusal; /* of the POST, before HTTP+SSE was tried */
 	bool has_endpoint;  /* HTTP+SSE: post_url is known */
 	bool has_served;    /* something has been answered: there is a server */
+	bool wants_stream;  /* the handshake is over */
 	bool is_in_over;
 	bool is_ending;
 };
@@ -83,9 +84,10 @@ struct exchange {
 	struct buf cancels; /* the id that a notifications/cancelled names */
 	enum method_id method;
 	bool is_modern;
-	bool is_own;          /* a list that this program asked for */
-	bool was_refused;     /* for its head, and waits for that list or has been sent again */
-	bool is_resumed;      /* goes on with a GET behind the last event */
+	bool is_own;      /* a list that this program asked for */
+	bool was_refused; /* for its head, and waits for that list or has been sent again */
+	bool is_resumed;  /* goes on with a GET behind the last event */
+	unsigned int redirects;
 	unsigned int resumes; /* in vain, in a row */
 	uint64_t ids;         /* events with an id, when it was last resumed */
 
@@ -113,8 +115,11 @@ void exchange_start(struct exchange *exchange);
 void exchange_start_later(struct exchange *exchange, uint64_t wait_ms);
 /* Ends its connection; it waits for an answer that comes another way. */
 void exchange_leave_posted(struct exchange *exchange);
-/* Another request may run in its place. */
-void exchange_release_room(struct exchange *exchange);
+/*
+ * It has been answered, or taken: others may go on, whatever the server does with the rest of its
+ * answer, which may linger until due_ms.
+ */
+void exchange_set_answered(struct exchange *exchange);
 
 /* Of the connection: the status, 0 before there is one. */
 long exchange_status(const struct exchange *exchange);

@@ -63,7 +63,6 @@
 #define UNASKED_MAX 256 /* notifications and answers under way; each has SHORT_MS */
 #define BATCH_MAX 64
 #define REDIRECTS_MAX 5
-#define LINGER_MS 2000     /* an exchange that has been answered */
 #define ENDPOINT_MS 10000  /* until the first event of HTTP+SSE */
 #define LAST_WORDS_MS 2000 /* what has been answered, before this process gives up */
 #define READ_BYTES (64 * 1024)
@@ -121,20 +120,6 @@ static void append_shown(struct buf *out, struct slice text)
 	buf_fini(&shown);
 }
 
-/* Others may go on, whatever the server does with the rest of its answer. */
-static void set_answered(struct exchange *exchange)
-{
-	struct remote *remote = exchange->remote;
-
-	if (exchange->is_answered)
-		return;
-	exchange->is_answered = true;
-	exchange->due_ms = clock_now_ms() + LINGER_MS;
-	exchange_release_room(exchange);
-	if (remote->barrier == exchange)
-		remote->barrier = NULL;
-}
-
 /* Answers the request, or tells the log if nobody waits. */
 static void fail(struct exchange *exchange, struct slice what)
 {
@@ -160,7 +145,7 @@ static void fail(struct exchange *exchange, struct slice what)
 		write_line(remote, buf_slice(&message));
 		buf_fini(&message);
 	}
-	set_answered(exchange);
+	exchange_set_answered(exchange);
 	buf_fini(&text);
 }
 
@@ -234,8 +219,8 @@ static void take_response(struct exchange *exchange, const struct envelope *env,
 	else
 		write_line(exchange->remote, text);
 	exchange->remote->has_served |= env->kind == ENVELOPE_RESULT;
-	set_answered(request);
-	if (request->state == STATE_POSTED)
+	exchange_set_answered(request);
+	if (request->state != STATE_RUNNING)
 		exchange_end(request);
 	buf_fini(&message);
 }
@@ -283,17 +268,17 @@ static bool awaits_endpoint(const struct remote *remote)
 }
 
 /* What it refers to, if that is of our origin, else NULL. The caller frees it. */
-static char *resolve(const struct remote *remote, struct slice reference)
+static char *resolve(const char *from, struct slice reference)
 {
 	char *written = mem_dup_slice(reference);
 	CURLU *url = curl_url();
 	char *text = NULL, *copy = NULL;
 
 	CHECK(url != NULL);
-	if (curl_url_set(url, CURLUPART_URL, remote->url, 0) == CURLUE_OK &&
+	if (curl_url_set(url, CURLUPART_URL, from, 0) == CURLUE_OK &&
 	    curl_url_set(url, CURLUPART_URL, written, 0) == CURLUE_OK)
 		curl_url_get(url, CURLUPART_URL, &text, 0);
-	if (text != NULL && url_has_same_origin(slice_str(text), slice_str(remote->url)))
+	if (text != NULL && url_has_same_origin(slice_str(text), slice_str(from)))
 		copy = mem_strdup(text);
 	curl_free(text);
 	curl_url_cleanup(url);
@@ -305,7 +290,7 @@ static char *resolve(const struct remote *remote, struct slice reference)
 static void take_endpoint(struct remote *remote, struct slice where)
 {
 	struct exchange *exchange = remote->barrier;
-	char *url = resolve(remote, where);
+	char *url = resolve(remote->url, where);
 
 	CHECK(awaits_endpoint(remote));
 	if (url != NULL) {
@@ -388,7 +373,7 @@ static void fail_by_code(struct exchange *exchange, CURLcode code)
 
 	if (exchange->is_too_big)
 		buf_append_str(&text, "sent a message that is too large (limits.response)");
-	else if (exchange->is_refused)
+	else if (exchange->is_refused && exchange->sent_bytes == 0 && !exchange->is_resumed)
 		buf_append_str(&text, "has an address that is not allowed: private addresses need "
 				      "`allow_private: true`");
 	else if (code == CURLE_OPERATION_TIMEDOUT && exchange->sent_bytes > 0)
@@ -437,6 +422,7 @@ static bool take_refusal(struct exchange *exchange)
 
 static void open_stream(struct remote *remote)
 {
+	remote->wants_stream = false;
 	if (remote->stream != NULL || remote->is_ending)
 		return;
 	remote->stream = exchange_new(remote, "GET");
@@ -445,22 +431,25 @@ static void open_stream(struct remote *remote)
 
 /*
  * A redirect that keeps the method, to another path of the same origin, as many servers have from
- * `/mcp` to `/mcp/`. Returns whether it is followed.
+ * `/mcp` to `/mcp/`. Whoever comes later goes there at once. Returns whether it is followed.
  */
 static bool follow(struct exchange *exchange, long status)
 {
 	struct remote *remote = exchange->remote;
+	bool is_to_endpoint = exchange->sent.len > 0 && remote->post_url != NULL;
+	char **place = is_to_endpoint ? &remote->post_url : &remote->url;
+	const char *from = NULL;
 	char *url;
 
-	if ((status != 307 && status != 308) || remote->redirects >= REDIRECTS_MAX ||
-	    remote->post_url != NULL)
+	if ((status != 307 && status != 308) || exchange->redirects >= REDIRECTS_MAX ||
+	    curl_easy_getinfo(exchange->easy, CURLINFO_EFFECTIVE_URL, &from) != CURLE_OK)
 		return false;
-	url = resolve(remote, curl_handle_answer_field(exchange->easy, "Location"));
+	url = resolve(from, curl_handle_answer_field(exchange->easy, "Location"));
 	if (url == NULL)
 		return false;
-	remote->redirects++;
-	free(remote->url);
-	remote->url = url;
+	exchange->redirects++;
+	free(*place);
+	*place = url;
 	exchange_start_later(exchange, 0);
 	return true;
 }
@@ -481,12 +470,17 @@ static bool try_http_sse(struct exchange *exchange, long status)
 	return true;
 }
 
+static void note_progress(struct exchange *exchange)
+{
+	if (exchange->events.ids != exchange->ids)
+		exchange->resumes = 0;
+	exchange->ids = exchange->events.ids;
+}
+
 /* Without its answer. Returns whether the exchange stays, to go on behind its last event. */
 static bool go_on_after_cut(struct exchange *exchange)
 {
-	if (exchange->events.ids != exchange->ids)
-		exchange->resumes = 0; /* it went on */
-	exchange->ids = exchange->events.ids;
+	note_progress(exchange);
 	if (exchange->id.len == 0 || exchange->is_modern || exchange->is_too_big ||
 	    exchange->events.last_id.len == 0 || exchange->resumes >= RESUMES_MAX)
 		return false;
@@ -498,14 +492,10 @@ static bool go_on_after_cut(struct exchange *exchange)
 
 static void finish_success(struct exchange *exchange)
 {
-	struct remote *remote = exchange->remote;
-
 	if (exchange->body.len > 0 && exchange->id.len > 0)
 		take_message(exchange, buf_slice(&exchange->body));
 	if (exchange->id.len > 0 && !exchange->is_answered)
 		fail(exchange, SLICE_LIT("took the request, but did not answer it with a message"));
-	if (exchange->method == METHOD_INITIALIZED && remote->transport == TRANSPORT_STREAMABLE)
-		open_stream(remote);
 }
 
 /* Of a message that a modern request was sent with, its _meta. */
@@ -644,6 +634,8 @@ static bool finish_stream(struct exchange *exchange, CURLcode code)
 	struct remote *remote = exchange->remote;
 	long status = exchange_status(exchange);
 
+	if (code == CURLE_OK && follow(exchange, status))
+		return true;
 	if (remote->transport == TRANSPORT_HTTP_SSE) {
 		if (!awaits_endpoint(remote))
 			lose_session(remote, "the server has closed the stream of the session");
@@ -653,21 +645,37 @@ static bool finish_stream(struct exchange *exchange, CURLcode code)
 	/* At first it says that there is no such stream. */
 	if (code == CURLE_OK && status == 404 && remote->session_id.len > 0 && exchange->was_open)
 		lose_session(remote, "the server has ended the session (404)");
-	if (code == CURLE_OK && follow(exchange, status))
-		return true;
 	/* 405: it has no such stream. Another refusal will not change by asking again, either. */
 	if (code == CURLE_OK && status >= 400 && status <= 499 && !is_passing(status))
 		return false;
 	exchange->was_open |= exchange_is_success(status);
+	if (exchange->is_too_big)
+		dprintf(STDERR_FILENO,
+			"GET: the server sent a message that is too large; it is lost\n");
+	note_progress(exchange);
 	exchange_start_later(exchange, retry_ms(exchange));
 	exchange->resumes++;
 	return true;
 }
 
+/* With what waited for its end. */
+static void finish_at_last(struct exchange *exchange)
+{
+	struct exchange *cancelled = NULL;
+
+	if (exchange->is_own)
+		finish_own_list(exchange);
+	/* Whether the server has taken that or not: nobody waits for the answer. */
+	if (exchange->cancels.len > 0)
+		cancelled = exchange_find(exchange->remote, buf_slice(&exchange->cancels));
+	if (cancelled != NULL)
+		exchange_end(cancelled);
+	exchange_end(exchange);
+}
+
 static void finish(struct exchange *exchange, CURLcode code)
 {
 	struct remote *remote = exchange->remote;
-	struct exchange *cancelled;
 	bool stays = false;
 
 	if (!exchange->has_head)
@@ -676,14 +684,8 @@ static void finish(struct exchange *exchange, CURLcode code)
 		stays = finish_stream(exchange, code);
 	else if (strcmp(exchange->verb, "POST") == 0)
 		stays = finish_post(exchange, code);
-	if (!stays && exchange->is_own)
-		finish_own_list(exchange);
-	/* Whether the server has taken that or not: nobody waits for the answer. */
-	if (!stays && exchange->cancels.len > 0 &&
-	    (cancelled = exchange_find(remote, buf_slice(&exchange->cancels))) != NULL)
-		exchange_end(cancelled);
 	if (!stays)
-		exchange_end(exchange);
+		finish_at_last(exchange);
 }
 
 /* ---- what the gateway writes ---- */
@@ -788,6 +790,25 @@ static void begin_end(struct remote *remote)
 		exchange_start(exchange_new(remote, "DELETE"));
 }
 
+/* An end may end others: after each it begins anew. */
+static void end_lingering(struct remote *remote, uint64_t *next_ms)
+{
+	struct list *node = remote->exchanges.next;
+
+	while (node != &remote->exchanges) {
+		struct exchange *exchange = container_of(node, struct exchange, link);
+		bool lingers = exchange->state == STATE_RUNNING && exchange->is_answered;
+
+		node = node->next;
+		if (lingers && exchange->due_ms <= clock_now_ms()) {
+			finish_at_last(exchange);
+			node = remote->exchanges.next;
+		} else if (lingers && exchange->due_ms < *next_ms) {
+			*next_ms = exchange->due_ms;
+		}
+	}
+}
+
 /* Returns when the next one is due; those that wait for room start in their order. */
 static uint64_t start_due(struct remote *remote)
 {
@@ -797,18 +818,16 @@ static uint64_t start_due(struct remote *remote)
 		give_up_http_sse(remote);
 	else if (awaits_endpoint(remote))
 		next_ms = remote->barrier->due_ms;
-	LIST_FOREACH_SAFE(node, &remote->exchanges) {
+	end_lingering(remote, &next_ms);
+	LIST_FOREACH(node, &remote->exchanges) {
 		struct exchange *exchange = container_of(node, struct exchange, link);
-		bool lingers = exchange->state == STATE_RUNNING && exchange->is_answered;
-		bool has_time = exchange->state == STATE_DELAYED || lingers;
+		bool is_delayed = exchange->state == STATE_DELAYED;
 
 		if (exchange->state == STATE_QUEUED && remote->running < RUNNING_MAX)
 			exchange_start(exchange);
-		else if (lingers && exchange->due_ms <= clock_now_ms())
-			exchange_end(exchange);
-		else if (has_time && exchange->due_ms <= clock_now_ms())
+		else if (is_delayed && exchange->due_ms <= clock_now_ms())
 			exchange_start(exchange);
-		else if (has_time && exchange->due_ms < next_ms)
+		else if (is_delayed && exchange->due_ms < next_ms)
 			next_ms = exchange->due_ms;
 	}
 	return next_ms;
@@ -855,21 +874,23 @@ static void wait_for_more(struct remote *remote, uint64_t next_ms)
 {
 	uint64_t now_ms = clock_now_ms();
 	uint64_t wait_ms = next_ms > now_ms ? next_ms - now_ms : 0;
-	bool reads =
-		!remote->is_in_over && (remote->barrier == NULL || remote->in.len < READ_BYTES);
-	struct curl_waitfd fds[2] = {
-		{ .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN },
-		{ .fd = STDOUT_FILENO, .events = CURL_WAIT_POLLOUT },
-	};
-	bool writes = remote->out.len > 0;
 	bool listens = !remote->is_in_over;
+	bool reads = listens && (!is_held_up(remote) || remote->in.len < READ_BYTES);
+	struct curl_waitfd fds[2];
+	unsigned int count = 0;
 
+	/* Also with nothing to read for: that the gateway has closed it is always told. */
+	if (listens)
+		fds[count++] = (struct curl_waitfd){ .fd = STDIN_FILENO,
+						     .events = reads ? CURL_WAIT_POLLIN : 0 };
+	if (remote->out.len > 0)
+		fds[count++] =
+			(struct curl_waitfd){ .fd = STDOUT_FILENO, .events = CURL_WAIT_POLLOUT };
 	if (wait_ms > RETRY_MAX_MS)
 		wait_ms = RETRY_MAX_MS;
-	curl_multi_poll(remote->multi, fds + !writes, (unsigned int)(writes + listens),
-			(int)wait_ms, NULL);
+	curl_multi_poll(remote->multi, fds, count, (int)wait_ms, NULL);
 	clock_update();
-	if (listens && reads)
+	if (reads)
 		read_in(remote);
 	else if (listens)
 		remote->is_in_over = has_hung_up(STDIN_FILENO);
@@ -878,15 +899,20 @@ static void wait_for_more(struct remote *remote, uint64_t next_ms)
 static void run(struct remote *remote)
 {
 	for (;;) {
+		uint64_t next_ms;
+
 		transfer(remote);
 		take_lines(remote);
 		if (remote->is_in_over && !remote->is_ending)
 			begin_end(remote);
+		if (remote->wants_stream)
+			open_stream(remote);
+		next_ms = start_due(remote);
 		flush_out(remote);
 		go_on_reading(remote);
 		if (remote->is_ending && list_is_empty(&remote->exchanges))
 			return;
-		wait_for_more(remote, start_due(remote));
+		wait_for_more(remote, next_ms);
 	}
 }
 

@@ -17,7 +17,7 @@ from c50_config import Files, program, refused
 from c100_reload import reload
 from c80_stateless import JSON, MIRRORS, fields, message, meta
 from c80_stateless import ask as ask_modern
-from harness import case, eq, ok, wait_for
+from harness import case, cpu_seconds, eq, ok, wait_for
 
 ANSWER = {"protocolVersion": mcp.D, "capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "f", "version": "1"}}
 
@@ -591,6 +591,72 @@ def a_stream_that_ends_again_and_again(t):
             eq(lines.ask(mcp.request(1, "ping"))["result"], {})
             if has_stream:
                 ok(gets[3] - gets[2] > 0.9, "a pause", gets)
+
+
+@case(daemon=False, deadline=60)
+def one_that_waits_takes_no_processor(t):
+    """BACK-PROC-07: idle, behind the handshake, with a call that runs, and with a stream that stays open."""
+    over = threading.Event()
+
+    def serve(request, message):
+        if message is not None and message.get("method") == "notifications/initialized":
+            request.events(": taken", "")
+            over.wait(20)
+        elif not request.greet(message):
+            if message is not None and message["method"] == "ping":
+                request.result(message, {})
+            else:
+                request.events(": open", "")
+                over.wait(20)
+
+    with fake(serve) as server, remote(server.url) as lines:
+        initialized(lines)
+        wait_for(lambda: server.sent("GET"), 10, "the stream of the session")
+        lines.say(mcp.request(1, "tools/call", {"name": "t"}))
+        eq(lines.ask(mcp.request(2, "ping"))["result"], {})
+        before = cpu_seconds(lines.process.pid)
+        time.sleep(1.5)  # in which a loop that never waits would take all of it
+        ok(cpu_seconds(lines.process.pid) - before < 0.5, "processor time", cpu_seconds(lines.process.pid) - before)
+        over.set()
+
+
+@case(daemon=False, deadline=60)
+def many_are_redirected_at_once(t):
+    """BACK-URL-07: each goes where it was sent from where it came, also by a relative reference."""
+    def serve(request, message):
+        if request.path == "/mcp":
+            request.whole(307, Location="mcp/")
+        elif request.path == "/mcp/":
+            request.result(message, {})
+        else:
+            request.whole(404)
+
+    with fake(serve) as server, remote(server.url) as lines:
+        for n in range(20):
+            lines.say(mcp.request(n, "tools/call", {"_meta": meta(), "name": "t"}))
+        answers = [lines.read() for _ in range(20)]
+        eq(({answer["id"] for answer in answers}, [a for a in answers if "result" not in a]), (set(range(20)), []))
+        eq(lines.ask(mcp.request(99, "tools/call", {"_meta": meta(), "name": "t"}))["result"], {})
+
+
+@case(daemon=False, deadline=60)
+def a_list_of_its_own_that_stays_open(t):
+    """BACK-URL-02: the call that waits for it is sent, also if the server leaves the stream of its list open."""
+    over = threading.Event()
+    tool = {"name": "t", "inputSchema": {"type": "object", "properties": {"r": {"type": "string", "x-mcp-header": "R"}}}}
+
+    def serve(request, message):
+        if message["method"] == "tools/list":
+            request.events("data: " + json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": [tool]}}), "")
+            over.wait(20)
+        elif request.headers.get("Mcp-Param-R") == "x":
+            request.result(message, {})
+        else:
+            request.json({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32020, "message": "no"}}, 400)
+
+    with fake(serve) as server, remote(server.url) as lines:
+        eq(lines.ask(mcp.request(1, "tools/call", {"_meta": meta(), "name": "t", "arguments": {"r": "x"}}))["result"], {})
+        over.set()
 
 
 @case(daemon=False)
