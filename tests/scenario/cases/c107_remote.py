@@ -595,7 +595,7 @@ def a_stream_that_ends_again_and_again(t):
 
 @case(daemon=False, deadline=60)
 def one_that_waits_takes_no_processor(t):
-    """BACK-PROC-07: idle, behind the handshake, with a call that runs, and with a stream that stays open."""
+    """REL-24: idle, behind the handshake, with a call that runs, and with a stream that stays open."""
     over = threading.Event()
 
     def serve(request, message):
