@@ -467,6 +467,12 @@ static void print_group(enum table_reader reader, const struct option *option, c
 	}
 }
 
+/* Of such a server what is for a command means nothing, and would be refused when it is read. */
+static bool is_behind_url(const void *server)
+{
+	return ((const struct config_server *)server)->url != NULL;
+}
+
 void table_print(enum table_reader reader, const char *level, const void *base, int indent,
 		 FILE *out)
 {
@@ -475,6 +481,9 @@ void table_print(enum table_reader reader, const char *level, const void *base, 
 	while ((option = table_next(level, option)) != NULL) {
 		struct buf text = { 0 };
 
+		/* The gateway, which does not know the url, sees what stands for nothing. */
+		if (option->is_for_command && reader != TABLE_FOR_GATEWAY && is_behind_url(base))
+			continue;
 		if (option->type == OPTION_SECTION) {
 			fprintf(out, "%*s%s:\n", indent, "", table_key(option));
 			table_print(reader, option->path, base, indent + 2, out);

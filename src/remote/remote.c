@@ -23,7 +23,7 @@
  * Order: nothing is sent before `initialize` and `notifications/initialized` have been answered. All
  * else is sent at once, on connections of its own.
  *
- * One thread and one loop, libcurl's; whatever waits has a time (do_due), and what comes in waits
+ * One thread and one loop, libcurl's; whatever waits has a time (start_due), and what comes in waits
  * while the gateway does not read.
  */
 #include <errno.h>

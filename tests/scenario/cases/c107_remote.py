@@ -251,7 +251,7 @@ def arguments_are_mirrored_behind_a_url(t):
         if n == 0:
             pid = remotes(outer)[0]
             os.kill(pid, signal.SIGKILL)
-            wait_for(lambda: pid not in remotes(outer), 10, "its end")
+            outer.wait_log("child_state", "process=gateway", "pid=%d " % pid, "to=gone")  # before that a call may be given to it
 
 
 @case(daemon=False)
@@ -756,4 +756,8 @@ def what_is_written_wrong(t):
     refused(head + "command: /bin/cat\n    headers: {A: b}\n", "the key 'url' is missing")
     refused(head + "url: https://x/\n    headers: {Mcp-Session-Id: b}\n", "cannot be set here")
     refused(head + "url: https://x/\n    headers: {A: \"b\\nc\"}\n", "cannot be the value of a header field")
+    files = Files(head + "url: https://x/\n    headers: {A: b}\n")
+    printed = program("--print-config", "-c", files.path).stdout
+    ok("url: " in printed and "inherit_env" not in printed, "what is printed", printed)
+    good(printed)
     good("defaults: {command: /bin/cat, env: {A: b}, sandbox: {mode: landlock}}\n" + head + "url: https://x/\n    headers: {A: b}\n")
