@@ -85,6 +85,23 @@ bool url_is_loopback(const struct url *url)
 	return true;
 }
 
+bool url_is_http(const struct url *url)
+{
+	return url_is_https(url) || slice_is_equal_nocase(url->scheme, SLICE_LIT("http"));
+}
+
+bool url_is_exposed(const struct url *url)
+{
+	return !url_is_https(url) && !url_is_loopback(url);
+}
+
+struct slice url_port(const struct url *url)
+{
+	if (url->port.n > 0)
+		return url->port;
+	return url_is_https(url) ? SLICE_LIT("443") : SLICE_LIT("80");
+}
+
 int url_check_ours(struct slice text, struct error *err)
 {
 	struct url url;
@@ -107,17 +124,10 @@ int url_check_ours(struct slice text, struct error *err)
 
 /* ---- comparing ---- */
 
-static struct slice port_of(const struct url *url)
-{
-	if (url->port.n > 0)
-		return url->port;
-	return url_is_https(url) ? SLICE_LIT("443") : SLICE_LIT("80");
-}
-
 static bool is_same_origin(const struct url *a, const struct url *b)
 {
 	return slice_is_equal_nocase(a->scheme, b->scheme) &&
-	       slice_is_equal_nocase(a->host, b->host) && slice_is_equal(port_of(a), port_of(b));
+	       slice_is_equal_nocase(a->host, b->host) && slice_is_equal(url_port(a), url_port(b));
 }
 
 static struct slice without_final_slash(struct slice tail)

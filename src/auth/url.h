@@ -28,6 +28,12 @@ int url_parse(struct slice text, struct url *url_r) must_check;
 bool url_is_https(const struct url *url);
 /* 127.0.0.0/8, [::1] or localhost: by spelling, without resolving anything. */
 bool url_is_loopback(const struct url *url);
+/* Whether it is a URL of HTTP, with TLS or without. */
+bool url_is_http(const struct url *url);
+/* Whether others can read what goes there: another machine, without TLS. */
+bool url_is_exposed(const struct url *url);
+/* Its port as written, else that of its scheme. */
+struct slice url_port(const struct url *url);
 
 /*
  * Whether the URL can be an issuer (or a jwks_uri, an introspection endpoint): https, or http to a

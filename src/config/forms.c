@@ -338,8 +338,7 @@ int form_server_url(struct slice text, struct error *err)
 
 	if (form_without_claims(text, err) < 0)
 		return -1;
-	if (url_parse(text, &url) < 0 ||
-	    (!url_is_https(&url) && !slice_is_equal_nocase(url.scheme, SLICE_LIT("http"))) ||
+	if (url_parse(text, &url) < 0 || !url_is_http(&url) ||
 	    (url.tail.n > 0 && memchr(url.tail.p, '#', url.tail.n) != NULL))
 		return error_set(err, ERROR_INVALID,
 				 "must be an https or http URL without a user name and a "

@@ -479,7 +479,7 @@ static const struct member command_members[] = {
 
 #define SIGN_IN "the gateway signs in nowhere; put a token into headers"
 
-/* Of an entry without a command. */
+/* Of an entry without a command; what is not here is as with one. */
 static const struct member url_members[] = {
 	{ "url", convert_text, "url", NULL },
 	{ "httpUrl", convert_text, "url", NULL },
@@ -493,9 +493,6 @@ static const struct member url_members[] = {
 	{ "oauth", NULL, NULL, SIGN_IN },
 	{ "auth", NULL, NULL, SIGN_IN },
 	{ "authProviderType", NULL, NULL, SIGN_IN },
-	{ "disabled", convert_switch, "disabled", NULL },
-	{ "enabled", convert_switch, "enabled", NULL },
-	{ "isActive", convert_switch, "enabled", NULL },
 	{ .name = "command" },
 	{ .name = "args" },
 	{ .name = "env" },
@@ -649,8 +646,7 @@ static void judge_url(struct import *import, const char *at)
 		return;
 	if (form_server_url(slice_str(text->text), &err) < 0)
 		leave_out(import, at, err.text);
-	else if (url_parse(slice_str(text->text), &url) == 0 && !url_is_https(&url) &&
-		 !url_is_loopback(&url))
+	else if (url_parse(slice_str(text->text), &url) == 0 && url_is_exposed(&url))
 		leave_out(import, at, "goes to another machine without TLS");
 }
 

@@ -116,15 +116,14 @@ static const char *judge_endpoint(const struct collector_conf *conf)
 {
 	struct url url;
 
-	if (url_parse(slice_str(conf->endpoint), &url) < 0 ||
-	    (!url_is_https(&url) && !slice_is_equal_nocase(url.scheme, SLICE_LIT("http"))))
+	if (url_parse(slice_str(conf->endpoint), &url) < 0 || !url_is_http(&url))
 		return "must be an https or http URL without a user name, like "
 		       "https://otel.example.com/v1/traces";
 	if (url.tail.n > 0 && memchr(url.tail.p, '#', url.tail.n) != NULL)
 		return "must have no fragment";
 	if (url.tail.n == 0 || slice_is_equal(url.tail, SLICE_LIT("/")))
 		return "must include the path, which usually is /v1/traces";
-	if (!url_is_https(&url) && !url_is_loopback(&url) && !conf->plaintext)
+	if (url_is_exposed(&url) && !conf->plaintext)
 		return "goes to another machine without TLS: use https, or set 'plaintext: true'";
 	return NULL;
 }
@@ -464,7 +463,7 @@ static void check_url(const struct config_server *server, const struct tree *at,
 	struct url url;
 
 	if (server->url != NULL && url_parse(slice_str(server->url), &url) == 0 &&
-	    !url_is_https(&url) && !url_is_loopback(&url) && !server->allow_private)
+	    url_is_exposed(&url) && !server->allow_private)
 		problem_add_at(problems, tree_below(at, "url"),
 			       "goes to another machine without TLS: use https, or, within a "
 			       "private network, set 'allow_private: true'");

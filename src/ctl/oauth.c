@@ -263,8 +263,7 @@ static void examine_endpoints(struct walk *walk, const json_t *document)
 
 		if (address == NULL)
 			buf_printf(&bad, "%sthere is no %s", bad.len > 0 ? "; " : "", names[i]);
-		else if (url_parse(slice_str(address), &url) < 0 ||
-			 (!url_is_https(&url) && !url_is_loopback(&url)))
+		else if (url_parse(slice_str(address), &url) < 0 || url_is_exposed(&url))
 			buf_printf(&bad, "%sthe %s is not an https URL: %s",
 				   bad.len > 0 ? "; " : "", names[i], address);
 		else
