@@ -320,6 +320,12 @@ static void keeper_on_release(struct keeper *keeper, uint32_t server)
 		    LOG_STR("reason", "it is not a server of an earlier configuration"));
 }
 
+static void keeper_drop_fds(const struct ipc_message *message)
+{
+	for (size_t i = 0; i < message->fd_count; i++)
+		ipc_drop(message->fds[i]);
+}
+
 /* The only descriptor that a message may bring is a connection to be judged. */
 static void keeper_on_message(struct keeper *keeper, const struct ipc_message *message)
 {
@@ -344,8 +350,7 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		announcement_take(&keeper->announcement, message);
 	else
 		children_request(&keeper->children, message);
-	for (size_t i = 0; i < message->fd_count; i++)
-		ipc_drop(message->fds[i]);
+	keeper_drop_fds(message);
 }
 
 /* Nor is one heard that makes us write too much. */
@@ -427,8 +432,8 @@ static void keeper_hear_last(struct keeper *keeper)
 
 		if (is_news)
 			keeper_on_message(keeper, &message);
-		for (size_t fd = 0; !is_news && fd < message.fd_count; fd++)
-			ipc_drop(message.fds[fd]);
+		else
+			keeper_drop_fds(&message);
 	}
 }
 

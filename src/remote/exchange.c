@@ -33,8 +33,7 @@ static void stop(struct exchange *exchange)
 	curl_multi_remove_handle(remote->multi, exchange->easy);
 	curl_easy_cleanup(exchange->easy);
 	exchange->easy = NULL;
-	curl_slist_free_all(exchange->fields);
-	exchange->fields = NULL;
+	curl_handle_free_fields(&exchange->fields);
 	buf_fini(&exchange->body);
 	event_reader_restart(&exchange->events);
 	exchange->has_head = exchange->is_events = exchange->is_paused = false;
@@ -243,16 +242,22 @@ static void add_modern(struct exchange *exchange, const struct envelope *env)
 					   add_field, exchange);
 }
 
+/* Else it is a GET, or the DELETE. */
+static bool is_post(const struct exchange *exchange)
+{
+	return exchange->sent.len > 0 && !exchange->is_resumed;
+}
+
 static void set_fields(struct exchange *exchange)
 {
 	struct remote *remote = exchange->remote;
-	bool is_post = strcmp(exchange->verb, "POST") == 0 && !exchange->is_resumed;
 	struct envelope env;
 	struct error err;
 
 	for (struct curl_slist *field = remote->fields; field != NULL; field = field->next)
 		exchange->fields = curl_slist_append(exchange->fields, field->data);
-	add_field("Accept", is_post ? "application/json, text/event-stream" : "text/event-stream",
+	add_field("Accept",
+		  is_post(exchange) ? "application/json, text/event-stream" : "text/event-stream",
 		  exchange);
 	if (exchange->is_modern &&
 	    scan_envelope(buf_slice(&exchange->sent), &scan_limits_none, 0, &env, &err) == 0)
@@ -261,9 +266,9 @@ static void set_fields(struct exchange *exchange)
 		add_buf(exchange, "MCP-Protocol-Version", &remote->revision);
 		add_buf(exchange, "Mcp-Session-Id", &remote->session_id);
 	}
-	if (!is_post)
+	if (!is_post(exchange))
 		add_buf(exchange, "Last-Event-ID", &exchange->events.last_id);
-	if (is_post)
+	if (is_post(exchange))
 		set_body(exchange);
 	else if (strcmp(exchange->verb, "DELETE") == 0)
 		curl_easy_setopt(exchange->easy, CURLOPT_CUSTOMREQUEST, "DELETE");
@@ -299,13 +304,13 @@ void exchange_start(struct exchange *exchange)
 		.allow_http = !url_is_https(&remote->parts),
 		.ca = remote->ca.len > 0 ? buf_slice(&remote->ca) : fetch_system_ca(),
 	};
-	bool is_post = exchange->sent.len > 0 && !exchange->is_resumed;
 
 	CHECK(exchange->easy == NULL);
 	exchange->state = STATE_RUNNING;
 	exchange->easy = curl_handle_new(&conf);
 	curl_easy_setopt(exchange->easy, CURLOPT_URL,
-			 is_post && remote->post_url != NULL ? remote->post_url : remote->url);
+			 is_post(exchange) && remote->post_url != NULL ? remote->post_url :
+									 remote->url);
 	curl_easy_setopt(exchange->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	curl_easy_setopt(exchange->easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(exchange->easy, CURLOPT_PRIVATE, exchange);

@@ -682,7 +682,7 @@ static void finish(struct exchange *exchange, CURLcode code)
 		exchange_look_at_head(exchange);
 	if (exchange == remote->stream)
 		stays = finish_stream(exchange, code);
-	else if (strcmp(exchange->verb, "POST") == 0)
+	else if (exchange->sent.len > 0)
 		stays = finish_post(exchange, code);
 	if (!stays)
 		finish_at_last(exchange);
@@ -982,10 +982,10 @@ static void take_arguments(struct remote *remote, int argc, char **argv)
 
 static uint16_t port_of(const struct url *url)
 {
-	uint64_t port = url_is_https(url) ? 443 : 80;
+	uint64_t port;
 
-	if (url->port.n > 0 && (text_parse_u64(url->port, &port) < 0 || port == 0 || port > 65535))
-		die("the port of the url is none");
+	if (text_parse_u64(url_port(url), &port) < 0 || port == 0 || port > 65535)
+		die("the port of the url is not one");
 	return (uint16_t)port;
 }
 
