@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "base/slice.h"
 #include "base/text.h"
+#include "config/forms.h"
 #include "config/listed_path.h"
 #include "config/secret.h"
 #include "config/variables.h"
@@ -480,7 +481,8 @@ void launch_renew_secrets(struct launch *launch, size_t server)
 
 		if (pair->file == NULL || *entry == NULL)
 			continue;
-		if (read_again(launch->config, pair->file, &value, &err) == 0) {
+		if (read_again(launch->config, pair->file, &value, &err) == 0 &&
+		    (spec->server->url == NULL || form_header_value(slice_str(value), &err) == 0)) {
 			secret_free(entry);
 			*entry = mem_printf("%s=%s", pair->name, value);
 		} else {

@@ -51,7 +51,6 @@
 #include "keeper/confine.h"
 #include "mcp/error.h"
 #include "mcp/method.h"
-#include "mcp/revision.h"
 #include "obs/log.h"
 #include "remote/exchange.h"
 #include "remote/message_headers.h"
