@@ -317,9 +317,14 @@ def only_the_headers_of_the_configuration_are_sent(t):
             ok(headers["User-Agent"].startswith("mcpgated"), "who asks")
             ok("secret" not in json.dumps(headers) + body.decode() and "X-Mine" not in headers and "Cookie" not in headers,
                "of the client", headers)
+        with open(path, "w") as f:
+            f.write("Bearer two\nX-Other: b")
+        t.session("main", token="secret")
+        t.daemon.wait_log("secret_stays", "variable=Authorization")
+        eq({(h["Authorization"], h.get("X-Other")) for _, h, _ in server.requests}, {("Bearer one", None)})
         eq(server.sent("POST")[0][0].get("Mcp-Session-Id"), None)
-        eq({h["Mcp-Session-Id"] for h, _ in server.sent("POST")[1:]}, {"s1"})
-        eq({h["MCP-Protocol-Version"] for h, _ in server.sent("POST")[1:]}, {json.loads(server.sent("POST")[0][1])["params"]
+        eq({h["Mcp-Session-Id"] for h, b in server.sent("POST") if b"initialize\"" not in b}, {"s1"})
+        eq({h["MCP-Protocol-Version"] for h, b in server.sent("POST") if b"initialize\"" not in b}, {json.loads(server.sent("POST")[0][1])["params"]
                                                                             ["protocolVersion"]})
 
 
