@@ -13,6 +13,7 @@
 #include "base/heap.h"
 #include "base/mem.h"
 #include "config/address.h"
+#include "endpoint/aggregate.h"
 #include "io/loop.h"
 #include "keeper/gateway_entry.h"
 #include "obs/counters.h"
@@ -247,6 +248,7 @@ static void gateway_make_frontend(struct gateway *g)
 	const struct frontend_conf conf = gateway_frontend_conf(g);
 
 	frontend_init(&g->frontend, &g->router, &conf);
+	g->router.aggregate_new = aggregate_new;
 }
 
 /* Begins to fetch what issuers publish, without waiting. */

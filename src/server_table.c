@@ -81,7 +81,7 @@ static void row_make(struct server_table *table, const struct config_server *fro
 	server_slots_hold(&row->rules, server_slots_generation(&table->slots));
 	sandbox_describe(from, table->landlock, &conf.confinement);
 	conf.name = row->name;
-	conf.fleet = &table->fleet;
+	conf.fleet = from->is_endpoint ? NULL : &table->fleet;
 	conf.server = number;
 	server_init(server, table->loop, table->spawner, &conf);
 	share_stats(table, number);

@@ -79,8 +79,9 @@ struct config_server {
 	struct server_conf conf;  /* except the fleet, which the gateway sets */
 	struct endpoint endpoint; /* except the server, likewise */
 	bool enabled;
-	char *command; /* NULL: it is behind a URL */
-	char *url;     /* NULL: it is a program */
+	bool is_endpoint; /* over several servers: conf.legs; it has neither of the next two */
+	char *command;    /* NULL: it is behind a URL */
+	char *url;        /* NULL: it is a program */
 	struct slices args;
 	char *ca_file; /* these two: of a URL */
 	bool allow_private;
@@ -104,6 +105,12 @@ struct config_server {
 	bool sandbox_unix;    /* unix sockets, any that its user may use */
 	bool sandbox_gateway; /* this gateway's ports, if they are listed in connect */
 };
+
+/* The section of the configuration file that it is in. */
+static inline const char *config_section_of(const struct config_server *server)
+{
+	return server->is_endpoint ? "endpoints" : "servers";
+}
 
 /* Tokens with these marks are refused although they are valid. All names but one are empty. */
 struct config_denial {

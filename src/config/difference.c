@@ -74,11 +74,12 @@ enum config_difference config_compare_servers(const struct config *one, size_t i
 	const struct config_server *a = &one->servers[i], *b = &other->servers[j];
 
 	CHECK(i < one->server_count && j < other->server_count);
-	if (!is_same_record(TABLE_FOR_PROCESSES, OPTIONS_SERVER, a, b) || !has_same_env(a, b) ||
+	if (a->is_endpoint != b->is_endpoint ||
+	    !is_same_record(TABLE_FOR_PROCESSES, table_level_of(a), a, b) || !has_same_env(a, b) ||
 	    a->conf.line_max != b->conf.line_max || a->conf.queue_max != b->conf.queue_max)
 		return CONFIG_OTHER_PROCESSES;
-	return is_same_record(TABLE_FOR_PEOPLE, OPTIONS_SERVER, a, b) ? CONFIG_SAME :
-									CONFIG_OTHER_RULES;
+	return is_same_record(TABLE_FOR_PEOPLE, table_level_of(a), a, b) ? CONFIG_SAME :
+									   CONFIG_OTHER_RULES;
 }
 
 size_t config_find_server(const struct config *config, const char *name)

@@ -66,17 +66,22 @@ static void print(enum table_reader reader, const struct config *config, FILE *o
 	CHECK(config->listen_count > 0);
 	table_print(reader, OPTIONS_TOP, config, 0, out);
 	print_roles(reader, &config->roles, out);
-	fputs("servers:\n", out);
 	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
 		struct buf name = { 0 };
 
-		yaml_append_text(&name, config->servers[i].conf.name);
+		/* First all servers, then the endpoints. */
+		if (i == 0 || server->is_endpoint != server[-1].is_endpoint)
+			fprintf(out, "%s:\n", config_section_of(server));
+		yaml_append_text(&name, server->conf.name);
 		fprintf(out, "  %s:\n", buf_terminate(&name));
-		table_print(reader, OPTIONS_SERVER, &config->servers[i], 4, out);
+		table_print(reader, table_level_of(server), server, 4, out);
 		if (reader == TABLE_FOR_GATEWAY)
-			print_claims(&config->servers[i].conf.claims, out);
+			print_claims(&server->conf.claims, out);
 		buf_fini(&name);
 	}
+	if (config->server_count == 0)
+		fputs("servers:\n", out);
 }
 
 void config_print(const struct config *config, FILE *out)
@@ -183,6 +188,8 @@ static void sample_group(const struct option *option, FILE *out)
 	} else if (strcmp(option->path, "servers") == 0) {
 		fprintf(out, "  %s:\n", SAMPLE_SERVER);
 		sample_record(OPTIONS_SERVER, 4, "    ", out);
+	} else if (strcmp(option->path, "endpoints") == 0) {
+		fputs("  # For example: all: {servers: [" SAMPLE_SERVER "]}\n", out);
 	} else if (strcmp(option->path, "roles") == 0) {
 		fputs("  # For example: dev: {when: {groups: [dev]}, allow: {" SAMPLE_SERVER
 		      ": [\"*\"]}, deny: {" SAMPLE_SERVER ": [\"delete_*\"]}}\n",
@@ -356,6 +363,9 @@ static const char *const schemas[OPTION_TYPE_COUNT] = {
 	[OPTION_TIMEOUTS] = MAP(DURATION),
 	[OPTION_DATE] = PATTERN("[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?"),
 	[OPTION_LISTS] = MAP(LIST(TEXT)),
+	[OPTION_LEGS] = EITHER(LIST(TEXT), MAP("{\"type\":[\"object\",\"null\"],"
+					       "\"additionalProperties\":false,"
+					       "\"properties\":{\"prefix\":" TEXT "}}")),
 	[OPTION_SECRET] = SECRET,
 	[OPTION_FIELDS] = MAP(SECRET),
 };
@@ -406,6 +416,8 @@ static json_t *schema_of_group(const struct option *option)
 {
 	if (strcmp(option->path, "servers") == 0)
 		return schema_of_map(schema_of_record(OPTIONS_SERVER, true));
+	if (strcmp(option->path, "endpoints") == 0)
+		return schema_of_map(schema_of_record(OPTIONS_ENDPOINT, true));
 	if (strcmp(option->path, "roles") == 0)
 		return schema_of_map(schema_of_record(OPTIONS_ROLE, true));
 	CHECK(strcmp(option->path, "defaults") == 0);

@@ -166,20 +166,26 @@ static void refuse_second(const struct types_context *context, const struct tree
 			       first->line, first->column);
 }
 
-static void move_servers(const struct types_context *context, struct tree *from, struct tree *to)
+/* what: "server" or "endpoint" */
+static void move_servers(const struct types_context *context, struct tree *from, struct tree *to,
+			 const char *what)
 {
+	struct buf the = { 0 };
+
+	buf_printf(&the, "the %s", what);
 	for (size_t i = 0; i < from->count; i++) {
 		const struct tree *first = tree_find(to, from->items[i]->key);
 
 		if (first != NULL)
-			refuse_second(context, from->items[i], first, "the server",
+			refuse_second(context, from->items[i], first, buf_terminate(&the),
 				      from->items[i]->key);
 		else if (to->count >= YAML_ITEMS_MAX)
 			problem_add_at_key(context->problems, from->items[i],
-					   "there are more than %u servers", YAML_ITEMS_MAX);
+					   "there are more than %u %ss", YAML_ITEMS_MAX, what);
 		else
 			tree_move(from, i, to);
 	}
+	buf_fini(&the);
 }
 
 static void move_entries(const struct types_context *context, struct tree *from, struct tree *to,
@@ -256,14 +262,15 @@ static void merge(const struct types_context *context, struct tree *from, struct
 	}
 	for (size_t i = 0; i < from->count; i++) {
 		struct tree *member = from->items[i];
-		bool is_servers = strcmp(member->key, "servers") == 0;
+		bool is_endpoints = strcmp(member->key, "endpoints") == 0;
+		bool is_servers = is_endpoints || strcmp(member->key, "servers") == 0;
 		struct tree *servers;
 
 		if (!is_servers && strcmp(member->key, "auth") != 0) {
 			problem_add_at_key(
 				context->problems, member,
-				"an included file may have only servers, auth.tokens and "
-				"auth.issuers");
+				"an included file may have only servers, endpoints, auth.tokens "
+				"and auth.issuers");
 			continue;
 		}
 		if (tree_is_null(member))
@@ -272,8 +279,9 @@ static void merge(const struct types_context *context, struct tree *from, struct
 			problem_add_at(context->problems, member, "must be a map");
 		else if (!is_servers)
 			move_auth(context, member, root);
-		else if ((servers = place_in(root, "servers", TREE_MAP)) != NULL)
-			move_servers(context, member, servers);
+		else if ((servers = place_in(root, member->key, TREE_MAP)) != NULL)
+			move_servers(context, member, servers,
+				     is_endpoints ? "endpoint" : "server");
 	}
 }
 

@@ -23,56 +23,91 @@
 
 #define CA_BYTES_MAX ((size_t)1 << 20)
 #define STALL_MS (30 * 1000)
+#define ENDPOINT_TIMEOUT_MS ((uint64_t)7 * 24 * 3600 * 1000) /* its servers have shorter ones */
 
 /* ---- records ---- */
+
+/* The map of this section; NULL: it is not there, or is no map. */
+static const struct tree *find_map(const struct types_context *context, const struct tree *root,
+				   const char *section)
+{
+	const struct tree *map = tree_find(root, section);
+
+	if (map == NULL || map->kind == TREE_MAP)
+		return map;
+	if (!tree_is_null(map))
+		problem_add_at(context->problems, map, "must be a map of names and %s", section);
+	return NULL;
+}
+
+/* What does not follow from the options: it is no process, and its servers wait and fail themselves. */
+static void load_endpoint(const struct types_context *context, const struct tree *value,
+			  struct config_server *server)
+{
+	struct server_conf *conf = &server->conf;
+
+	table_set_defaults(OPTIONS_SERVER, server);
+	table_set_defaults(OPTIONS_ENDPOINT, server);
+	server->is_endpoint = true;
+	table_load(context, OPTIONS_ENDPOINT, value, server);
+	conf->era = ERA_LEGACY;
+	conf->reclaims = RECLAIM_NEVER;
+	conf->pool_max = UINT32_MAX;
+	conf->sleep_after_ms = 0;
+	conf->request_timeout_ms = conf->request_timeout_max_ms = ENDPOINT_TIMEOUT_MS;
+}
+
+static void load_server(const struct types_context *context, const struct tree *value,
+			const struct tree *defaults, struct config_server *server)
+{
+	const struct tree *usual;
+	struct tree room;
+
+	table_set_defaults(OPTIONS_SERVER, server);
+	usual = table_defaults_of(value, defaults, &room);
+	if (usual != NULL)
+		table_load(context, OPTIONS_SERVER, usual, server);
+	table_defaults_end(&room);
+	table_load(context, OPTIONS_SERVER, value, server);
+}
 
 static void load_servers(const struct types_context *context, const struct tree *root,
 			 struct config *config)
 {
-	const struct tree *map = tree_find(root, "servers");
+	const struct tree *maps[] = { find_map(context, root, "servers"),
+				      find_map(context, root, "endpoints") };
 	const struct tree *defaults = tree_find(root, "defaults");
 	struct config_server unused = { 0 };
+	size_t count = 0;
 
 	/* Wrong defaults are wrong even where no server uses them. */
 	if (defaults != NULL)
 		table_load(context, OPTIONS_SERVER, defaults, &unused);
 	table_free(OPTIONS_SERVER, &unused);
-	if (map == NULL || tree_is_null(map))
-		return;
-	if (map->kind != TREE_MAP) {
-		problem_add_at(context->problems, map, "must be a map of names and servers");
-		return;
-	}
-	config->servers = mem_zalloc((map->count + 1) * sizeof(*config->servers));
-	config->server_count = map->count;
-	for (size_t i = 0; i < map->count; i++) {
-		struct config_server *server = &config->servers[i];
-		const struct tree *usual;
-		struct tree room;
+	for (size_t m = 0; m < ARRAY_LEN(maps); m++)
+		count += maps[m] != NULL ? maps[m]->count : 0;
+	config->servers = mem_zalloc((count + 1) * sizeof(*config->servers));
+	for (size_t m = 0; m < ARRAY_LEN(maps); m++) {
+		for (size_t i = 0; maps[m] != NULL && i < maps[m]->count; i++) {
+			struct config_server *server = &config->servers[config->server_count++];
+			const struct tree *value = maps[m]->items[i];
 
-		CHECK(map->items[i]->key != NULL && server->conf.name == NULL);
-		table_set_defaults(OPTIONS_SERVER, server);
-		usual = table_defaults_of(map->items[i], defaults, &room);
-		if (usual != NULL)
-			table_load(context, OPTIONS_SERVER, usual, server);
-		table_defaults_end(&room);
-		table_load(context, OPTIONS_SERVER, map->items[i], server);
-		server->conf.name = mem_strdup(map->items[i]->key);
+			CHECK(value->key != NULL && server->conf.name == NULL);
+			if (m == 0)
+				load_server(context, value, defaults, server);
+			else
+				load_endpoint(context, value, server);
+			server->conf.name = mem_strdup(value->key);
+		}
 	}
 }
 
 static void load_roles(const struct types_context *context, const struct tree *root,
 		       struct roles *roles)
 {
-	const struct tree *map = tree_find(root, "roles");
+	const struct tree *map = find_map(context, root, "roles");
 
-	if (map == NULL || tree_is_null(map))
-		return;
-	if (map->kind != TREE_MAP) {
-		problem_add_at(context->problems, map, "must be a map of names and roles");
-		return;
-	}
-	for (size_t i = 0; i < map->count; i++) {
+	for (size_t i = 0; map != NULL && i < map->count; i++) {
 		struct role role = { .name = slice_str(mem_strdup(map->items[i]->key)) };
 
 		table_set_defaults(OPTIONS_ROLE, &role);
@@ -414,6 +449,7 @@ void config_free(struct config **config)
 	rule_places_free(&c->rule_places);
 	for (size_t i = 0; i < c->server_count; i++) {
 		table_free(OPTIONS_SERVER, &c->servers[i]);
+		table_free(OPTIONS_ENDPOINT, &c->servers[i]);
 		free((char *)(uintptr_t)c->servers[i].conf.name);
 	}
 	for (size_t i = 0; i < c->frontend.authorization.issuers.count; i++)

@@ -29,6 +29,7 @@
 #define ISSUER(member) FIELD(struct verifier_issuer_conf, member)
 #define AUTH(member) TOP(frontend.authorization.member)
 #define SERVER(member) FIELD(struct config_server, member)
+#define ENDPOINT(member) SERVER(member)
 
 #define RULE .is_rule = true
 #define FOR_COMMAND .is_for_command = true
@@ -1161,6 +1162,40 @@ const struct option options_table[] = {
 	OPTION("servers.NAME.sandbox.gateway", BOOL, SERVER(sandbox_gateway), .def = "false",
 	       .help = "Allows connect to list a port of this gateway, which the server can then "
 		       "call like any client on this machine."),
+
+	GROUP("endpoints",
+	      .help = "Endpoints over several servers, by name, like servers: a client that "
+		      "connects to one finds the tools, prompts and resources of all its servers "
+		      "there, with one sign-in. What the configuration says of each server (roles, "
+		      "scopes, permissions, arguments, rates, pins) applies there as well."),
+	OPTION("endpoints.NAME.servers", LEGS, ENDPOINT(conf.legs), REQUIRED,
+	       .example = "[files, wiki]",
+	       .help = "The servers, in the order in which lists show them. The names of tools "
+		       "and prompts begin with the server's name and two underscores, like "
+		       "files__read; in place of the list, a map sets another prefix: {files: "
+		       "{prefix: \"\"}, wiki: {prefix: w_}}. A name with other characters than "
+		       "letters, digits, '-' and '_', or with more than 64, is shown with "
+		       "underscores, shortened, and with a short hash at its end. Two items that "
+		       "would have one name cannot be reached, and the log says so."),
+	OPTION("endpoints.NAME.path", SLICE, ENDPOINT(endpoint.path), .form = form_path,
+	       .example = "/all/mcp", .otherwise = "/NAME/mcp",
+	       .help = "Where clients find it, as for servers."),
+	OPTION("endpoints.NAME.enabled", BOOL, ENDPOINT(enabled), .def = "true",
+	       .help = "false: the entry is checked but otherwise ignored."),
+	OPTION("endpoints.NAME.audience", TEXTS, ENDPOINT(endpoint.place.audience), RULE,
+	       .def = "[]",
+	       .help = "Further values accepted in a token's aud, besides public_url and path. The "
+		       "audience of its servers does not count here."),
+	OPTION("endpoints.NAME.clients", TEXTS, ENDPOINT(endpoint.place.clients), RULE, .def = "[]",
+	       RELATIONS(NEEDS("auth.mode", .words = "oauth",
+			       .why = "it is about tokens from issuers")),
+	       .help = "Clients whose tokens are accepted, as for servers."),
+	OPTION("endpoints.NAME.scopes", TEXTS, ENDPOINT(endpoint.place.scopes), RULE, .def = "[]",
+	       .form = form_scope,
+	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
+			       .why = "no token is required here")),
+	       .help = "Scopes that a token needs for any request to it. A server that requires "
+		       "further ones is left out for callers without them."),
 };
 
 const size_t options_count = ARRAY_LEN(options_table);

@@ -30,6 +30,7 @@ enum option_type {
 	OPTION_ENV,      /* env and env_count of struct config_server */
 	OPTION_TIMEOUTS, /* struct tool_timeouts */
 	OPTION_DATE,     /* uint64_t, milliseconds since 1970; 0: not given */
+	OPTION_LEGS,     /* struct server_legs */
 	OPTION_LISTS,    /* struct slice_map, likewise */
 	OPTION_RECORDS,  /* a struct of a pointer to records and a size_t, their number */
 	OPTION_SECRET,   /* as OPTION_TEXT, but never shown; {file:} etc. are resolved */
@@ -42,6 +43,7 @@ enum option_type {
 #define OPTIONS_LISTEN "listen[]"
 #define OPTIONS_TLS "listen[].tls[]"
 #define OPTIONS_SERVER "servers.NAME"
+#define OPTIONS_ENDPOINT "endpoints.NAME" /* also of struct config_server */
 #define OPTIONS_TOKEN "auth.tokens[]"
 #define OPTIONS_ROLE "roles.NAME"
 #define OPTIONS_ISSUER "auth.issuers[]"

@@ -293,16 +293,17 @@ void relations_check(const struct config *config, const struct tree *root,
 	const struct walk walk = { .top = { OPTIONS_TOP, config, root, root, NULL },
 				   .problems = problems,
 				   .warnings = warnings };
-	const struct tree *servers = tree_find(root, "servers");
 
 	check_level(&walk, &walk.top, OPTIONS_TOP);
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
-		const struct tree *at = tree_find(servers, server->conf.name);
+		const struct tree *at =
+			tree_find(tree_find(root, config_section_of(server)), server->conf.name);
+		const struct tree *defaults =
+			server->is_endpoint ? NULL : tree_find(root, "defaults");
 		struct tree usual;
-		const struct record record = { OPTIONS_SERVER, server, at, at,
-					       table_defaults_of(at, tree_find(root, "defaults"),
-								 &usual) };
+		const struct record record = { table_level_of(server), server, at, at,
+					       table_defaults_of(at, defaults, &usual) };
 
 		check_level(&walk, &record, record.path);
 		table_defaults_end(&usual);

@@ -32,7 +32,7 @@
 
 static const struct tree *server_place(const struct tree *root, const struct config_server *server)
 {
-	return tree_below(tree_below(root, "servers"), server->conf.name);
+	return tree_below(tree_below(root, config_section_of(server)), server->conf.name);
 }
 
 /* ---- listeners ---- */
@@ -158,6 +158,11 @@ static void check_hierarchy(const struct config *config, const struct tree *auth
 			problem_add_at(problems, list_at, "the scope '%.60s' would include itself",
 				       list->name.p);
 	}
+}
+
+static bool is_first_of_name(const struct config *config, const struct config_server *server)
+{
+	return &config->servers[config_find_server(config, server->conf.name)] == server;
 }
 
 static bool has_server(const struct config *config, struct slice name)
@@ -454,6 +459,35 @@ static void check_tool_limits(const struct config_server *server, const struct t
 		    limits->items[i].limit.concurrency == 0)
 			problem_add_at(problems, tree_item(problem_place(at, "tools.limits"), i),
 				       "limits nothing: it has neither 'calls' nor 'concurrency'");
+}
+
+/* Of an endpoint: its servers are there, each once, and are servers. */
+static void check_legs(const struct config *config, const struct config_server *server,
+		       const struct tree *at, struct config_problems *problems)
+{
+	const struct server_legs *legs = &server->conf.legs;
+	const struct tree *list = tree_below(at, "servers");
+
+	if (server->is_endpoint && !is_first_of_name(config, server))
+		problem_add_at_key(problems, at,
+				   "there is a server '%.60s' already: endpoints "
+				   "and servers need different names",
+				   server->conf.name);
+	if (server->is_endpoint && legs->count == 0 && list->kind == TREE_MAP && list->count == 0)
+		problem_add_at(problems, list, "must not be empty");
+	for (size_t i = 0; i < legs->count; i++) {
+		const char *name = legs->items[i].server.p;
+		const struct tree *item =
+			list->kind == TREE_LIST ? tree_item(list, i) : tree_below(list, name);
+		size_t found = config_find_server(config, name);
+
+		if (found == config->server_count || config->servers[found].is_endpoint)
+			problem_add_at(problems, item, "there is no server '%.60s'", name);
+		for (size_t j = 0; j < i; j++)
+			if (slice_is_equal(legs->items[j].server, legs->items[i].server))
+				problem_add_at(problems, item, "'%.60s' is in the list twice",
+					       name);
+	}
 }
 
 /* A secret would be read by who is between. */
@@ -861,12 +895,12 @@ static void warn(const struct config *config, const struct tree *root,
 {
 	const struct static_tokens *tokens = &config->frontend.authorization.tokens;
 	const struct tree *list = tree_find_way(root, "auth.tokens");
-	const struct tree *servers = tree_below(root, "servers");
 
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
-		const struct tree *own = tree_find(servers, server->conf.name);
-		const struct tree *at = tree_below(servers, server->conf.name);
+		const struct tree *at = server_place(root, server);
+		const struct tree *own =
+			tree_find(tree_find(root, config_section_of(server)), server->conf.name);
 
 		warn_of_limits(server, own, warnings);
 		warn_of_hide(server, own, warnings);
@@ -902,6 +936,7 @@ void rules_check(const struct config *config, const struct tree *root,
 		const struct tree *at = server_place(root, server);
 
 		check_name(server, at, problems);
+		check_legs(config, server, at, problems);
 		check_url(server, at, problems);
 		check_timeouts(server, at, problems);
 		check_tool_limits(server, at, problems);

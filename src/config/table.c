@@ -320,6 +320,11 @@ static const struct tree *read_default(const struct option *option)
 	return *value;
 }
 
+const char *table_level_of(const struct config_server *server)
+{
+	return server->is_endpoint ? OPTIONS_ENDPOINT : OPTIONS_SERVER;
+}
+
 static void set_default(const struct option *option, void *base)
 {
 	struct config_problems problems = { 0 };

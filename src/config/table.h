@@ -15,6 +15,8 @@
  * returns NULL.
  */
 const struct option *table_next(const char *level, const struct option *previous);
+/* The level of the options of this entry of `servers` or `endpoints`. */
+const char *table_level_of(const struct config_server *server);
 /* The option with this key; NULL: there is none. */
 const struct option *table_find(const char *level, const char *key);
 /* The option with this path, which there must be. */

@@ -849,6 +849,97 @@ static void fini_timeouts(void *at)
 	*field = (struct tool_timeouts){ NULL, 0 };
 }
 
+/* ---- servers of an endpoint ---- */
+
+#define PREFIX_BYTES_MAX 32
+
+static void fini_legs(void *at)
+{
+	struct server_legs *field = at;
+
+	for (size_t i = 0; i < field->count; i++) {
+		texts_free_one(&field->items[i].server);
+		texts_free_one(&field->items[i].prefix);
+	}
+	free(field->items);
+	*field = (struct server_legs){ NULL, 0 };
+}
+
+/* What a tool's name may hold: many clients pass names on to models that take nothing else. */
+static bool is_prefix(const char *text)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "0123456789_-";
+
+	return strlen(text) <= PREFIX_BYTES_MAX && strspn(text, letters) == strlen(text);
+}
+
+/* What is said of one of them: {prefix: gh_}, or nothing. NULL: the usual prefix. */
+static const char *read_prefix(const struct types_context *context, const struct tree *value)
+{
+	const struct tree *prefix = tree_find(value, "prefix");
+
+	for (size_t i = 0; value->kind == TREE_MAP && i < value->count; i++)
+		if (value->items[i] != prefix)
+			problem_add_at_key(context->problems, value->items[i],
+					   "unknown key '%.60s'; the only one here is 'prefix'",
+					   value->items[i]->key);
+	if (!is_map(context, value, "{prefix: gh_}") || prefix == NULL || !is_text(context, prefix))
+		return NULL;
+	if (!is_prefix(prefix->text))
+		problem_add_at(context->problems, prefix,
+			       "must have at most %d letters, digits, '-' and '_'",
+			       PREFIX_BYTES_MAX);
+	return prefix->text;
+}
+
+static void load_legs(const struct types_context *context, const struct option *option,
+		      const struct tree *value, void *base)
+{
+	struct server_legs *field = field_of(option, base);
+
+	if (value->kind != TREE_LIST && value->kind != TREE_MAP) {
+		problem_add_at(context->problems, value,
+			       "must be a list of servers, like [files, wiki], or a map, like "
+			       "{files: {prefix: f_}}");
+		return;
+	}
+	if (!are_few(context, value))
+		return;
+	fini_legs(field);
+	field->items = mem_zalloc((value->count + 1) * sizeof(*field->items));
+	for (size_t i = 0; i < value->count; i++) {
+		const struct tree *item = value->items[i];
+		bool is_named = value->kind == TREE_MAP;
+		const char *prefix = is_named ? read_prefix(context, item) : NULL;
+		const char *name = is_named ? item->key : item->text;
+		struct server_leg *leg = &field->items[field->count];
+
+		if (!is_named && !is_not_empty(context, item))
+			continue;
+		field->count++;
+		leg->server = slice_str(mem_strdup(name));
+		leg->prefix =
+			slice_str(prefix != NULL ? mem_strdup(prefix) : mem_printf("%s__", name));
+	}
+}
+
+static bool print_legs(const struct option *option, const void *base, struct buf *out)
+{
+	const struct server_legs *field = field_of_const(option, base);
+
+	CHECK(field->count == 0 || field->items != NULL);
+	for (size_t i = 0; i < field->count; i++) {
+		buf_append_str(out, i == 0 ? "{" : ", ");
+		yaml_append_text(out, field->items[i].server.p);
+		buf_append_str(out, ": {prefix: ");
+		yaml_append_text(out, field->items[i].prefix.p);
+		buf_append_char(out, '}');
+	}
+	buf_append_char(out, '}');
+	return field->count > 0;
+}
+
 static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_SECTION] = { .name = NULL },
 	[OPTION_GROUP] = { .name = NULL },
@@ -871,6 +962,8 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_SECRET] = { "text", sizeof(char *), load_secret, print_secret, fini_text },
 	[OPTION_FIELDS] = { "map of texts", sizeof(struct fetch_fields), load_fields, print_fields,
 			    fini_fields },
+	[OPTION_LEGS] = { "list or map of servers", sizeof(struct server_legs), load_legs,
+			  print_legs, fini_legs },
 	[OPTION_DATE] = { "date", sizeof(uint64_t), load_date, print_date, NULL },
 	[OPTION_LISTS] = { "map of lists", sizeof(struct slice_map), load_map, print_map,
 			   fini_map },

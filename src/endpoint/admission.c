@@ -218,6 +218,7 @@ static const struct {
 	/* Each call was answered with 202, so no connections bound their number. */
 	[FRONT_HTTP_SSE] = { "http_sse", 1024, "Bad request: the parameter sessionId is missing" },
 	[FRONT_STATELESS] = { "stateless", 1, NULL },
+	[FRONT_AGGREGATE] = { "endpoint", 4096, NULL },
 };
 
 /* ---- refusals ---- */

@@ -27,7 +27,12 @@ struct call_refusal;
 struct client;
 struct modern_head;
 
-enum front { FRONT_STREAMABLE, FRONT_HTTP_SSE, FRONT_STATELESS };
+enum front {
+	FRONT_STREAMABLE,
+	FRONT_HTTP_SSE,
+	FRONT_STATELESS,
+	FRONT_AGGREGATE, /* an endpoint over several servers, on behalf of its clients */
+};
 
 enum admission_intent {
 	ADMISSION_SEND,   /* a body of messages */

@@ -597,22 +597,33 @@ static void sse_call_on_cancelled(struct call *call)
 	sse_call_end(call);
 }
 
-static bool sse_call_judge(struct call *call, const struct envelope *env,
-			   struct call_refusal *refusal_r)
+static const struct caller *sse_call_who(struct call *call, struct caller *room)
 {
-	struct sse_call *sse_call = container_of(call, struct sse_call, call);
-	struct caller caller = {
+	const struct sse_call *sse_call = container_of(call, struct sse_call, call);
+
+	*room = (struct caller){
 		.frontend = sse_call->client->frontend,
 		.endpoint = sse_call->client->endpoint,
 		.access = sse_call->access,
 	};
-	bool is_admitted = admission_judge(&caller, call, env, refusal_r);
+	return room;
+}
 
+static bool sse_call_judge(struct call *call, const struct envelope *env,
+			   struct call_refusal *refusal_r)
+{
+	struct sse_call *sse_call = container_of(call, struct sse_call, call);
+	struct caller caller;
+	bool is_admitted;
+
+	(void)sse_call_who(call, &caller);
+	is_admitted = admission_judge(&caller, call, env, refusal_r);
 	sse_call->access = caller.access; /* it may have been replaced */
 	return is_admitted;
 }
 
 static const struct call_ops sse_call_ops = {
+	.who = sse_call_who,
 	.judge = sse_call_judge,
 	.on_message = sse_call_on_message,
 	.is_reachable = sse_call_is_reachable,
@@ -672,8 +683,8 @@ static void sse_client_forward(struct sse_client *client, const struct admission
 	client->get->revision = NULL; /* a new client, after all */
 	access_keep_claims(&client->get->caller.access);
 	client_session_open(client->frontend->router, client->endpoint->server, client->principal,
-			    http_conn_client(client->get->exchange.conn), &sse_call->call,
-			    admitted);
+			    http_conn_client(client->get->exchange.conn), &sse_call->call, admitted,
+			    false);
 }
 
 /* ---- GET ---- */

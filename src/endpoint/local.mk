@@ -1,8 +1,10 @@
 noinst_LIBRARIES += src/endpoint/libendpoint.a
 src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/admission.c src/endpoint/admission.h \
+	src/endpoint/aggregate.c src/endpoint/aggregate.h \
 	src/endpoint/answer.c src/endpoint/answer.h \
 	src/endpoint/caller.c src/endpoint/caller.h \
+	src/endpoint/catalogue.c src/endpoint/catalogue.h \
 	src/endpoint/events.c src/endpoint/events.h \
 	src/endpoint/frontend.c src/endpoint/frontend.h \
 	src/endpoint/authorization.c src/endpoint/authorization.h \

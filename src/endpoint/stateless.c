@@ -285,7 +285,14 @@ static bool judge(struct call *call, const struct envelope *env, struct call_ref
 	return admission_judge(&post_of(call)->caller, call, env, refusal_r);
 }
 
+static const struct caller *who(struct call *call, struct caller *room)
+{
+	(void)room;
+	return &post_of(call)->caller;
+}
+
 static const struct call_ops call_ops = {
+	.who = who,
 	.judge = judge,
 	.on_message = on_message,
 	.is_reachable = is_reachable,

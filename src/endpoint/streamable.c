@@ -345,7 +345,14 @@ static bool post_judge(struct call *call, const struct envelope *env,
 	return admission_judge(&post_of(call)->context.caller, call, env, refusal_r);
 }
 
+static const struct caller *post_who(struct call *call, struct caller *room)
+{
+	(void)room;
+	return &post_of(call)->context.caller;
+}
+
 static const struct call_ops post_call_ops = {
+	.who = post_who,
 	.judge = post_judge,
 	.on_message = post_on_message,
 	.is_reachable = post_is_reachable,
@@ -397,7 +404,7 @@ static void post_initialize(struct post *post, const struct admission *admission
 	access_keep_claims(&caller->access);
 	client_session_open(caller->frontend->router, caller->endpoint->server,
 			    caller->access.principal, admission->peer, &post->calls[0].call,
-			    admission->admitted);
+			    admission->admitted, false);
 	if (post->open_calls > 1)
 		post->client = post->calls[0].call.client;
 }

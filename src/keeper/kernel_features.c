@@ -266,7 +266,7 @@ void kernel_features_check_commands(const struct config *config, const struct tr
 	int result;
 
 	for (size_t i = 0; i < config->server_count; i++)
-		if (launch_program(&config->servers[i]) == NULL)
+		if (!config->servers[i].is_endpoint && launch_program(&config->servers[i]) == NULL)
 			return; /* that has been told, and nothing could be started */
 	/* It fails for a user who is not there; the rest has been prepared. */
 	result = launch_init(&launch, config, config->server_count, &err);
@@ -282,7 +282,7 @@ void kernel_features_check_commands(const struct config *config, const struct tr
 
 bool kernel_features_is_root(const struct config_server *server)
 {
-	return server->user == NULL && server->url == NULL && geteuid() == 0;
+	return server->user == NULL && server->command != NULL && geteuid() == 0;
 }
 
 bool kernel_features_reaches_gateway(const struct config *config,

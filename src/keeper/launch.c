@@ -352,6 +352,8 @@ static int prepare(struct launch *launch, struct launch_spec *spec, struct error
 	const char *home;
 	int result = find_user(spec, &home, err);
 
+	if (server->is_endpoint)
+		return result; /* it has no processes */
 	CHECK(spec->envp == NULL && launch_program(server) != NULL);
 	if (server->url != NULL) {
 		spec->envp = make_fields(server);

@@ -38,6 +38,20 @@ enum isolation { ISOLATION_SESSION, ISOLATION_PRINCIPAL, ISOLATION_SHARED };
 /* Whether an idle session gives up its process to another one. */
 enum reclaim_mode { RECLAIM_NEVER, RECLAIM_IDLE };
 
+/*
+ * One of the servers that an endpoint over several servers consists of. Clients of the endpoint see
+ * its tools and prompts with the prefix before their names.
+ */
+struct server_leg {
+	struct slice server; /* its name */
+	struct slice prefix;
+};
+
+struct server_legs {
+	struct server_leg *items;
+	size_t count;
+};
+
 /* As spelled in the configuration. */
 const char *isolation_name(enum isolation isolation);
 
@@ -66,7 +80,8 @@ struct server_confinement {
 
 /* Filled by the options of the configuration; what follows from them comes last. */
 struct server_conf {
-	const char *name; /* borrowed for the server's life, as is everything here */
+	const char *name;        /* borrowed for the server's life, as is everything here */
+	struct server_legs legs; /* it is an endpoint over these servers; none: it has processes */
 	enum isolation isolation;
 	enum era era;        /* in which it is addressed */
 	bool never_asks;     /* it sends clients no requests: no capabilities are declared to it */

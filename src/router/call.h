@@ -35,6 +35,7 @@ struct call;
 struct call_refusal;
 struct call_series;
 struct call_watcher;
+struct caller;
 struct client;
 struct denial_marks;
 struct in_flight;
@@ -62,6 +63,11 @@ struct call_ops {
 	/* Whether it would be admitted now, with which rights. NULL: one of our own calls. */
 	bool (*judge)(struct call *call, const struct envelope *env,
 		      struct call_refusal *refusal_r);
+	/*
+	 * Who has sent it, as fronts know that (endpoint/caller.h): borrowed, perhaps in `room`.
+	 * NULL: one of our own calls.
+	 */
+	const struct caller *(*who)(struct call *call, struct caller *room);
 	/* What a deny list entry can name of its token; NULL: nothing outlives the request. */
 	void (*show)(const struct call *call, struct denial_marks *marks_r);
 	/* The response: the parts together, with the client's id; borrowed until this returns. */

@@ -256,8 +256,21 @@ static void join_session(struct client_session *cs)
 	cs->client.holder = cs->session.holder;
 }
 
+static enum reason init_session(struct client_session *cs, struct principal *principal,
+				const struct peer *peer, bool is_part)
+{
+	struct session_set *set = &cs->client.router->sessions;
+
+	if (is_part)
+		session_init_part(&cs->session, set, principal, peer, &session_ops);
+	else if (session_init(&cs->session, set, principal, peer, &session_ops) < 0)
+		return REASON_OVER_LIMIT;
+	return REASON_NONE;
+}
+
 void client_session_open(struct router *router, struct server *server, struct principal *principal,
-			 const struct peer *peer, struct call *call, struct admitted *admitted)
+			 const struct peer *peer, struct call *call, struct admitted *admitted,
+			 bool is_part)
 {
 	const struct envelope *env = admitted_take(admitted, NULL);
 	struct client_session *cs = client_session_new(router, server, peer, env);
@@ -265,15 +278,15 @@ void client_session_open(struct router *router, struct server *server, struct pr
 
 	if (!call_record(call, &cs->client, principal, env, admitted_origin(admitted)))
 		reason = REASON_UNRECORDED;
-	else if (session_init(&cs->session, &router->sessions, principal, peer, &session_ops) < 0)
-		reason = REASON_OVER_LIMIT;
+	else
+		reason = init_session(cs, principal, peer, is_part);
 	if (reason != REASON_NONE) {
 		call_refuse(call, router->loop, reason);
 		client_session_free(cs);
 		return;
 	}
 	join_session(cs);
-	if (router->kept_sessions.is_on)
+	if (router->kept_sessions.is_on && !is_part)
 		cs->params = msg_new(env->params.text);
 	cs->client.rights = call->rights = *admitted_rights(admitted);
 	call_link(call, &cs->client);

@@ -37,10 +37,12 @@ struct client_session {
 /*
  * Serves the current message of `admitted`, an initialize request of this principal sent from
  * `peer`, by opening a session. `call` was prepared with call_init; its front learns the outcome
- * and finds the session, if it began, in call->client->session.
+ * and finds the session, if it began, in call->client->session. is_part: it is a part of another
+ * session (session_init_part).
  */
 void client_session_open(struct router *router, struct server *server, struct principal *principal,
-			 const struct peer *peer, struct call *call, struct admitted *admitted);
+			 const struct peer *peer, struct call *call, struct admitted *admitted,
+			 bool is_part);
 /*
  * From now on later gateways can continue this live session, if sessions are kept
  * (kept_sessions.h). To be called while its initialize request is being answered.

@@ -161,7 +161,8 @@ static struct front *open_session_of(struct server *server, struct principal *pr
 	struct envelope env = scan(q(text));
 	struct front *front = front_new(&env);
 
-	client_session_open(&router, server, principal, peer, &front->call, admit(NULL, &env));
+	client_session_open(&router, server, principal, peer, &front->call, admit(NULL, &env),
+			    false);
 	settle();
 	return front;
 }

@@ -566,7 +566,10 @@ static enum reason pool_start_upstream(struct pool *pool)
 			pool_seek(pool);
 		if (reason != REASON_NONE)
 			return reason;
-		upstream = stdio_new(&router->upstreams, pool->server);
+		if (pool->server->conf.legs.count > 0)
+			upstream = router->aggregate_new(&router->upstreams, pool->server);
+		else
+			upstream = stdio_new(&router->upstreams, pool->server);
 	}
 	if (only != NULL && list_is_empty(&pool->joining))
 		only->ops->on_respawn(only);
@@ -944,6 +947,24 @@ static enum reason pool_add_joining(struct pool *pool, struct pool_member *membe
 	return may_wait_for(pool, reason) ? REASON_NONE : reason;
 }
 
+/*
+ * What the pool's processes get of its principal. An endpoint over several servers shows each caller
+ * what its rights allow, so that callers with other rights need another one.
+ */
+static int append_claims(struct buf *out, const struct client *client)
+{
+	const struct rights *rights = &client->rights;
+
+	if (client->server->conf.legs.count > 0) {
+		buf_append(out, &rights->needs_roles, sizeof(rights->needs_roles));
+		buf_append(out, &rights->needs_scopes, sizeof(rights->needs_scopes));
+		buf_append(out, &rights->roles, sizeof(rights->roles));
+		buf_append(out, &rights->scopes, sizeof(rights->scopes));
+		buf_append(out, &rights->token, sizeof(rights->token));
+	}
+	return claims_append(out, &client->server->conf, client->principal);
+}
+
 /* The pool's processes get the claims that the token has now, for its whole life. */
 static enum reason choose_pool(struct client *client, const struct envelope *env)
 {
@@ -951,7 +972,7 @@ static enum reason choose_pool(struct client *client, const struct envelope *env
 	enum reason reason = REASON_CLAIM_MISSING;
 
 	CHECK(client->pool == NULL);
-	if (claims_append(&claims, &client->server->conf, client->principal) == 0) {
+	if (append_claims(&claims, client) == 0) {
 		client->pool = pool_for(client, env, buf_slice(&claims));
 		reason = REASON_NONE;
 	}
@@ -1007,7 +1028,7 @@ enum reason pool_join_request(struct pool_member *member, struct slice capabilit
 
 	CHECK(client->pool == NULL && member->ops != NULL);
 	*is_ready_r = false;
-	if (claims_append(&claims, conf, client->principal) < 0) {
+	if (append_claims(&claims, client) < 0) {
 		buf_fini(&claims);
 		return REASON_CLAIM_MISSING;
 	}

@@ -40,6 +40,8 @@ struct router {
 	struct warm_sets warm_sets;
 	struct trials trials;
 	const struct pool_ops *pool_ops;
+	/* Makes an upstream of an endpoint over several servers; NULL: there are none. */
+	struct upstream *(*aggregate_new)(struct upstream_shared *shared, struct server *server);
 	/* A call was judged under another configuration, and is about to be sent. */
 	void (*on_stale)(struct call *call, const struct envelope *env);
 	struct process_slots slots;

@@ -126,14 +126,16 @@ static void session_set_state(struct session *session, enum session_state state)
 	bool has_id = session->state == SESSION_LIVE || state == SESSION_LIVE;
 
 	CHECK(states[session->state].next & 1u << state);
-	CHECK(*counter > 0);
 	LOG(SESSION_STATE,
 	    LOG_SLICE("session", slice_of(session->entry.id, has_id ? SESSION_ID_SHOWN : 0)),
 	    LOG_STR("from", states[session->state].name), LOG_STR("to", states[state].name));
+	session->state = state;
+	if (session->is_part)
+		return;
+	CHECK(*counter > 0);
 	(*counter)--;
 	if (state == SESSION_LIVE)
 		set->count++;
-	session->state = state;
 }
 
 void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf)
@@ -286,25 +288,18 @@ uint64_t session_set_wait_ms(const struct session_set *set, const struct princip
 	return is_full(set) ? ends_in_ms(first_idle(set)) : 0;
 }
 
-int session_init(struct session *session, struct session_set *set, struct principal *principal,
-		 const struct peer *peer, const struct session_ops *ops)
+/* Takes over the reference to the holder. */
+static void init(struct session *session, struct session_set *set, struct principal *principal,
+		 struct holder *holder, const struct peer *peer, const struct session_ops *ops)
 {
-	struct holder *holder = holder_get(&set->holders, set, principal, peer);
-
 	CHECK(ops->on_end != NULL);
-	if (!make_room(set, holder)) {
-		holder_unref(&holder);
-		return -1;
-	}
 	*session = (struct session){
 		.ops = ops,
 		.set = set,
 		.principal = principal_ref(principal),
 		.holder = holder,
 	};
-	set->reserved++;
 	principal->sessions++;
-	holder->count++;
 	list_append(&set->sessions, &session->link);
 	list_init(&session->idle_link);
 	list_init(&session->own_idle_link);
@@ -314,7 +309,30 @@ int session_init(struct session *session, struct session_set *set, struct princi
 	replay_store_init(&session->replay_store, &set->store, holder_number(principal, peer));
 	stream_init(&session->standalone, set->loop, &set->conf.store.stream,
 		    &session->replay_store.budget);
+}
+
+int session_init(struct session *session, struct session_set *set, struct principal *principal,
+		 const struct peer *peer, const struct session_ops *ops)
+{
+	struct holder *holder = holder_get(&set->holders, set, principal, peer);
+
+	if (!make_room(set, holder)) {
+		holder_unref(&holder);
+		return -1;
+	}
+	init(session, set, principal, holder, peer, ops);
+	set->reserved++;
+	holder->count++;
 	return 0;
+}
+
+void session_init_part(struct session *session, struct session_set *set,
+		       struct principal *principal, const struct peer *peer,
+		       const struct session_ops *ops)
+{
+	init(session, set, principal, holder_get(&set->holders, set, principal, peer), peer, ops);
+	session->is_part = true;
+	session->holds = 1; /* never released */
 }
 
 void session_keep_marks(struct session *session, const struct denial_marks *marks)
@@ -380,6 +398,8 @@ struct slice session_promise_id(struct session *session)
 static void begin(struct session *session, uint64_t left_ms)
 {
 	session_set_state(session, SESSION_LIVE);
+	if (session->is_part)
+		return;
 	counter_add(COUNTER_SESSIONS);
 	timer_start(session->set->loop, &session->age, left_ms);
 	session_rest(session);
@@ -487,7 +507,7 @@ void session_end(struct session *session, enum reason reason)
 	stream_fini(&session->standalone);
 	replay_store_fini(&session->replay_store);
 	session->principal->sessions--;
-	session->holder->count--;
+	session->holder->count -= !session->is_part;
 	holder_unref(&session->holder);
 	principal_unref(&session->principal);
 	if (session->owner != NULL)

@@ -119,6 +119,7 @@ struct session {
 	unsigned int holds;
 	uint64_t rested_at_ms; /* since when it is not held */
 	bool is_doubtful;      /* see session_doubt; until it is used */
+	bool is_part;          /* of another session */
 	bool is_continued; /* it began in an earlier process: its client may name events of then */
 	struct timer idle;
 	struct timer age;
@@ -141,6 +142,13 @@ void session_set_fini(struct session_set *set);
  */
 int session_init(struct session *session, struct session_set *set, struct principal *principal,
 		 const struct peer *peer, const struct session_ops *ops) must_check;
+/*
+ * The same for a part of another session, an endpoint's over several servers: it needs no room, does
+ * not count, and has no age or idle time of its own. Its owner ends it.
+ */
+void session_init_part(struct session *session, struct session_set *set,
+		       struct principal *principal, const struct peer *peer,
+		       const struct session_ops *ops);
 /*
  * The minimum time in milliseconds until there is room for a session of this principal; UINT64_MAX:
  * unknown.

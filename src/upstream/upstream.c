@@ -127,12 +127,12 @@ static void upstream_note_failed_try(struct upstream *upstream, bool is_start)
 	struct backoff *backoff = &upstream->server->backoff;
 	unsigned int before = backoff->failures;
 
-	CHECK(!upstream->is_disposable && upstream->child != NULL);
+	CHECK(!upstream->is_disposable);
 	if (is_start)
 		backoff_note_failed(backoff);
 	else
 		backoff_note_crashed(backoff, upstream->ready_at_ms);
-	if (is_start || backoff->failures > before)
+	if (upstream->child != NULL && (is_start || backoff->failures > before))
 		upstream->child->failed_try = backoff->failures;
 }
 
@@ -336,7 +336,8 @@ static void upstream_on_handshake_result(struct upstream *upstream, const struct
 	upstream_set_state(upstream, UPSTREAM_READY);
 	upstream->ready_at_ms = clock_now_ms();
 	upstream_stop_start_timers(upstream);
-	child_note_ready(upstream->child);
+	if (upstream->child != NULL)
+		child_note_ready(upstream->child);
 	if (!upstream->is_disposable)
 		backoff_note_started(&upstream->server->backoff);
 	upstream_tell_ready(upstream, env, buf_slice(&initialize_result), written);
@@ -370,7 +371,8 @@ static void upstream_on_slow_timer(struct timer *timer)
 	       LOG_INT("pid", upstream_pid(upstream)),
 	       LOG_STR("state", states[upstream->state].name),
 	       LOG_INT("timeout_ms", upstream->server->conf.start_timeout_ms),
-	       LOG_SLICE("stderr", child_last_words(upstream->child)));
+	       LOG_SLICE("stderr", upstream->child != NULL ? child_last_words(upstream->child) :
+							     slice_of(NULL, 0)));
 }
 
 static void upstream_on_probe_timer(struct timer *timer)

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "endpoint/catalogue.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "jsonrpc/scan.h"
+#include "jsonrpc/splice.h"
+#include "jsonrpc/write.h"
+#include "router/text_set.h"
+
+#define HASH_DIGITS 8
+
+static const struct {
+	struct slice member;
+	struct slice key; /* of each item: what it is asked for by */
+	bool is_named;    /* by a name, which gets a prefix */
+} kinds[] = {
+	[CATALOGUE_TOOLS] = { SLICE("tools"), SLICE("name"), true },
+	[CATALOGUE_PROMPTS] = { SLICE("prompts"), SLICE("name"), true },
+	[CATALOGUE_RESOURCES] = { SLICE("resources"), SLICE("uri"), false },
+	[CATALOGUE_TEMPLATES] = { SLICE("resourceTemplates"), SLICE("uriTemplate"), false },
+};
+
+struct slice catalogue_member(enum catalogue_kind kind)
+{
+	CHECK(kind < CATALOGUE_KINDS);
+	return kinds[kind].member;
+}
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '-';
+}
+
+void catalogue_show_name(struct buf *out, struct slice prefix, struct slice name)
+{
+	size_t begin = out->len;
+	char digits[2 * sizeof(uint64_t) + 1];
+	bool is_other = name.n == 0;
+
+	buf_append_slice(out, prefix);
+	for (size_t i = 0; i < name.n; i++) {
+		is_other = is_other || !is_letter(name.p[i]);
+		if (out->len - begin < CATALOGUE_NAME_MAX)
+			buf_append_char(out, is_letter(name.p[i]) ? name.p[i] : '_');
+	}
+	if (!is_other && prefix.n + name.n <= CATALOGUE_NAME_MAX)
+		return;
+	/* Of the whole name: another one that is shortened to the same has another hash. */
+	text_format_hex(text_hash(0, name), sizeof(digits) - 1, digits);
+	if (out->len - begin > CATALOGUE_NAME_MAX - HASH_DIGITS - 1)
+		out->len = begin + CATALOGUE_NAME_MAX - HASH_DIGITS - 1;
+	buf_append_char(out, '_');
+	buf_append(out, digits, HASH_DIGITS);
+	CHECK(out->len - begin <= CATALOGUE_NAME_MAX);
+}
+
+void catalogue_clear(struct catalogue *catalogue)
+{
+	if (catalogue->items.next == NULL)
+		list_init(&catalogue->items);
+	LIST_FOREACH_SAFE(node, &catalogue->items) {
+		list_remove(node);
+		free(container_of(node, struct catalogue_item, link));
+	}
+	map_fini(&catalogue->by_name);
+	catalogue->by_name = (struct map){ 0 };
+	catalogue->doubles = 0;
+}
+
+static struct catalogue_item *find(const struct catalogue *catalogue, struct slice shown)
+{
+	struct map_link *link = map_find_link(&catalogue->by_name, text_set_key(shown));
+
+	for (; link != NULL; link = link->next) {
+		struct catalogue_item *item = container_of(link, struct catalogue_item, by_name);
+
+		if (slice_is_equal(item->shown, shown))
+			return item;
+	}
+	return NULL;
+}
+
+const struct catalogue_item *catalogue_find(const struct catalogue *catalogue, struct slice shown)
+{
+	return find(catalogue, shown);
+}
+
+static struct catalogue_item *item_new(size_t leg, struct slice real, struct slice shown)
+{
+	struct catalogue_item *item = mem_zalloc(sizeof(*item) + real.n + shown.n);
+
+	item->leg = leg;
+	memcpy(item->text, real.p, real.n);
+	memcpy(item->text + real.n, shown.p, shown.n);
+	item->real = slice_of(item->text, real.n);
+	item->shown = slice_of(item->text + real.n, shown.n);
+	return item;
+}
+
+void catalogue_add(struct catalogue *catalogue, enum catalogue_kind kind, size_t leg,
+		   struct slice prefix, struct slice json)
+{
+	struct json key = scan_member(json, kinds[kind].key);
+	struct buf real = { 0 }, shown = { 0 };
+	struct catalogue_item *item, *other;
+
+	if (scan_decode_string(key, &real) == 0 && real.len > 0) {
+		if (kinds[kind].is_named)
+			catalogue_show_name(&shown, prefix, buf_slice(&real));
+		else
+			buf_append_slice(&shown, buf_slice(&real));
+		item = item_new(leg, buf_slice(&real), buf_slice(&shown));
+		item->json = json;
+		item->is_plain = kinds[kind].is_named && shown.len == prefix.n + real.len &&
+				 memcmp(shown.data + prefix.n, real.data, real.len) == 0;
+		list_append(&catalogue->items, &item->link);
+		other = find(catalogue, item->shown);
+		if (other != NULL) {
+			item->is_double = true;
+			other->is_double = other->is_double || kinds[kind].is_named;
+			catalogue->doubles++;
+		} else {
+			map_insert_link(&catalogue->by_name, text_set_key(item->shown),
+					&item->by_name);
+		}
+	}
+	buf_fini(&real);
+	buf_fini(&shown);
+}
+
+void catalogue_forget_plain(struct catalogue *catalogue)
+{
+	LIST_FOREACH_SAFE(node, &catalogue->items) {
+		struct catalogue_item *item = container_of(node, struct catalogue_item, link);
+
+		if (!item->is_plain || item->is_double)
+			continue;
+		map_remove_link(&catalogue->by_name, &item->by_name);
+		list_remove(node);
+		free(item);
+	}
+}
+
+void catalogue_append(const struct catalogue *catalogue, enum catalogue_kind kind, struct buf *out)
+{
+	bool is_first = true;
+
+	LIST_FOREACH(node, &catalogue->items) {
+		const struct catalogue_item *item = container_of(node, struct catalogue_item, link);
+		struct json key = scan_member(item->json, kinds[kind].key);
+		struct buf shown = { 0 };
+		struct splice_edit edit = { .span = key.text };
+
+		if (item->is_double)
+			continue;
+		if (!is_first)
+			buf_append_char(out, ',');
+		is_first = false;
+		write_string(&shown, item->shown);
+		edit.with = buf_slice(&shown);
+		splice_append(out, item->json, &edit, kinds[kind].is_named, 0);
+		buf_fini(&shown);
+	}
+}
+
+const struct catalogue_item *catalogue_find_template(const struct catalogue *catalogue,
+						     struct slice uri)
+{
+	const struct catalogue_item *best = NULL;
+	size_t longest = 0;
+
+	LIST_FOREACH(node, &catalogue->items) {
+		const struct catalogue_item *item = container_of(node, struct catalogue_item, link);
+		const char *variable = memchr(item->real.p, '{', item->real.n);
+		size_t n = variable != NULL ? (size_t)(variable - item->real.p) : item->real.n;
+
+		if (n > uri.n || memcmp(item->real.p, uri.p, n) != 0 ||
+		    (best != NULL && n <= longest))
+			continue;
+		best = item;
+		longest = n;
+	}
+	return best;
+}

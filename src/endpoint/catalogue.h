@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an endpoint over several servers shows, by the names that its clients see: which leg each
+ * tool, prompt, resource and template belongs to. Names of tools and prompts get the leg's prefix;
+ * those that would not fit [A-Za-z0-9_-]{1,64} are shortened, with a hash at the end. Two items with
+ * one name: neither can be reached. Of two legs with the same URI, the first has it.
+ */
+#ifndef MCPGATED_ENDPOINT_CATALOGUE_H
+#define MCPGATED_ENDPOINT_CATALOGUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/slice.h"
+
+enum catalogue_kind {
+	CATALOGUE_TOOLS,
+	CATALOGUE_PROMPTS,
+	CATALOGUE_RESOURCES,
+	CATALOGUE_TEMPLATES,
+	CATALOGUE_KINDS
+};
+
+#define CATALOGUE_NAME_MAX 64 /* bytes of a name that is shown */
+
+/* All items of one kind. Zeroed, and then catalogue_clear, before its first use. */
+struct catalogue {
+	struct map by_name;
+	struct list items;
+	size_t doubles; /* items that cannot be reached, or are left out */
+};
+
+struct catalogue_item {
+	struct map_link by_name;
+	struct list link;
+	size_t leg;
+	bool is_double;    /* there is another one of this name */
+	bool is_plain;     /* the prefix, and its own name behind it */
+	struct slice json; /* as its server wrote it; borrowed, for catalogue_append alone */
+	struct slice real; /* its name there, or its URI */
+	struct slice shown;
+	char text[];
+};
+
+/* Appends the name under which a tool or prompt of the leg with this prefix is shown. */
+void catalogue_show_name(struct buf *out, struct slice prefix, struct slice name);
+
+/* Forgets all items. */
+void catalogue_clear(struct catalogue *catalogue);
+/*
+ * Adds an item of a list (JSON text, which is borrowed until catalogue_append). One without a name
+ * or URI, which nobody could use, is left out.
+ */
+void catalogue_add(struct catalogue *catalogue, enum catalogue_kind kind, size_t leg,
+		   struct slice prefix, struct slice json);
+/* Appends the items, without those left out, as the elements of an array, with their shown names. */
+void catalogue_append(const struct catalogue *catalogue, enum catalogue_kind kind, struct buf *out);
+/* Forgets what can be found out from the shown names alone. */
+void catalogue_forget_plain(struct catalogue *catalogue);
+/* The item with this shown name or URI, even if it cannot be reached; NULL: there is none. */
+const struct catalogue_item *catalogue_find(const struct catalogue *catalogue, struct slice shown);
+/*
+ * The template that fits the URI: everything up to its first variable is the URI's beginning. Of
+ * several the longest such text counts, and then the first. NULL: none.
+ */
+const struct catalogue_item *catalogue_find_template(const struct catalogue *catalogue,
+						     struct slice uri);
+/* The member of a list's result that has the items, like "tools". */
+struct slice catalogue_member(enum catalogue_kind kind);
+
+#endif
