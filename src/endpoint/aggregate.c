@@ -623,6 +623,18 @@ static bool leg_call_judge(struct call *call, const struct envelope *env,
 	return is_admitted;
 }
 
+/* What the server lacked of the client is told where the client is known. MOD-CAP-01 */
+static void deliver_answer(const struct leg_call *lc, struct slice text)
+{
+	struct aggregate *a = lc->leg->aggregate;
+	struct json id = { .type = JSON_NUMBER, .text = lc->call.id };
+	struct upstream_request *request = upstream_find_request(&a->upstream, id);
+
+	if (request != NULL && dispatch_is_of_call(request))
+		container_of(request, struct call, request)->missing |= lc->call.missing;
+	deliver(a, text);
+}
+
 static void leg_call_on_response(struct call *call, const struct slice *parts, size_t count)
 {
 	struct leg_call *lc = container_of(call, struct leg_call, call);
@@ -631,7 +643,7 @@ static void leg_call_on_response(struct call *call, const struct slice *parts, s
 	struct error err;
 
 	if (lc->purpose == FOR_CLIENT)
-		deliver(lc->leg->aggregate, msg->text);
+		deliver_answer(lc, msg->text);
 	else if (scan_envelope(msg->text, &scan_limits_none, SCAN_LENIENT, &env, &err) < 0)
 		CHECK(false); /* cannot happen: it was written for a client */
 	else if (lc->purpose == FOR_OPENING)
@@ -1157,25 +1169,14 @@ static void on_patience(struct timer *timer)
 	look_again(a);
 }
 
-static struct call *call_of_members(const struct list *members)
-{
-	LIST_FOREACH(node, members) {
-		const struct client *client = container_of(node, struct pool_member, link)->client;
-
-		if (!list_is_empty(&client->calls))
-			return container_of(client->calls.next, struct call, link);
-	}
-	return NULL;
-}
-
-static void take_caller(struct aggregate *a, struct call *call)
+/* False: it is nobody's. */
+static bool take_caller(struct aggregate *a, struct call *call)
 {
 	struct caller room;
-	const struct caller *caller;
+	const struct caller *caller = call->ops->who != NULL ? call->ops->who(call, &room) : NULL;
 
-	if (call == NULL || call->ops->who == NULL)
-		return;
-	caller = call->ops->who(call, &room);
+	if (caller == NULL)
+		return false;
 	access_fini(&a->caller.access);
 	a->caller = (struct caller){
 		.frontend = caller->frontend,
@@ -1183,6 +1184,20 @@ static void take_caller(struct aggregate *a, struct call *call)
 		.access = access_copy(&caller->access),
 	};
 	a->peer = call->client->peer;
+	return true;
+}
+
+/* Anybody who waits for this upstream: all have the same rights. */
+static bool take_any_caller(struct aggregate *a, const struct list *members)
+{
+	LIST_FOREACH(node, members) {
+		const struct client *client = container_of(node, struct pool_member, link)->client;
+
+		LIST_FOREACH(link, &client->calls)
+			if (take_caller(a, container_of(link, struct call, link)))
+				return true;
+	}
+	return false;
 }
 
 static bool has_caller(const struct aggregate *a)
@@ -1197,10 +1212,8 @@ static bool take_initialize(struct aggregate *a, const struct envelope *env)
 	bool is_first = a->params == NULL;
 
 	if (is_first) {
-		struct call *call = call_of_members(&pool->joining);
-
 		a->params = msg_new(env->params.text);
-		take_caller(a, call != NULL ? call : call_of_members(&pool->members));
+		(void)(take_any_caller(a, &pool->joining) || take_any_caller(a, &pool->members));
 		timer_start(a->upstream.shared->loop, &a->patience, PATIENCE_MS);
 	}
 	for (size_t i = 0; i < a->leg_count && has_caller(a); i++) {
@@ -1240,7 +1253,7 @@ static bool take_request(struct aggregate *a, const struct envelope *env)
 	if (request == NULL && method != METHOD_SET_LEVEL)
 		return true; /* nobody waits for it any more */
 	if (request != NULL && dispatch_is_of_call(request))
-		take_caller(a, container_of(request, struct call, request));
+		(void)take_caller(a, container_of(request, struct call, request));
 	if (!has_caller(a))
 		deliver_error(a, env->id.text, MCP_INTERNAL_ERROR, "Nobody has asked for it");
 	else if (list < CATALOGUE_KINDS)

@@ -518,7 +518,15 @@ static void inner_on_cancelled(struct call *inner)
 	CHECK(of_inner(inner)->parked.state == PARKED_ENDED); /* we cancelled it */
 }
 
+static const struct caller *inner_who(struct call *inner, struct caller *room)
+{
+	struct call *call = of_inner(inner)->parked.call;
+
+	return call != NULL && call->ops->who != NULL ? call->ops->who(call, room) : NULL;
+}
+
 static const struct call_ops inner_ops = {
+	.who = inner_who,
 	.on_message = inner_on_message,
 	.is_reachable = inner_is_reachable,
 	.judge = inner_judge,

@@ -64,8 +64,8 @@ struct call_ops {
 	bool (*judge)(struct call *call, const struct envelope *env,
 		      struct call_refusal *refusal_r);
 	/*
-	 * Who has sent it, as fronts know that (endpoint/caller.h): borrowed, perhaps in `room`.
-	 * NULL: one of our own calls.
+	 * Who has sent it, as fronts know that (endpoint/caller.h): borrowed, perhaps in `room`;
+	 * NULL: the client is away. Without this operation it is one of our own calls.
 	 */
 	const struct caller *(*who)(struct call *call, struct caller *room);
 	/* What a deny list entry can name of its token; NULL: nothing outlives the request. */
