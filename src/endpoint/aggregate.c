@@ -48,6 +48,7 @@
 #define PATIENCE_MS 10000      /* how long a handshake or a list waits for a leg */
 #define RETRY_MS 10000         /* a lost leg is opened again */
 #define RETRY_LEAST_MS 1000    /* even if a call asks for it */
+#define PAGES_MAX 1000         /* of one list of one leg */
 #define INSTRUCTIONS_MAX 65536 /* bytes, of one leg */
 #define URI_NOT_FOUND (-32002) /* MCP: resource not found */
 #define HASH_TAIL 9            /* of a shortened name: catalogue_show_name */
@@ -69,7 +70,8 @@ struct leg {
 	struct server_capabilities capabilities;
 	struct buf instructions;
 	uint64_t lost_at_ms;
-	bool is_missed; /* the client was shown something without it */
+	enum reason lost_as; /* REASON_NONE: its caller may not use it */
+	bool is_missed;      /* the client was shown something without it */
 };
 
 enum purpose {
@@ -307,20 +309,22 @@ static void deliver_refusal(struct aggregate *a, struct slice id, const struct e
 
 /* ---- legs ---- */
 
-static void leg_lose(struct leg *leg, const char *why)
+/* reason: for clients; REASON_NONE: its caller may not use it, and what was lost is not theirs. */
+static void leg_lose(struct leg *leg, enum reason reason, const char *why)
 {
 	struct aggregate *a = leg->aggregate;
 
 	if (a->is_stopped)
 		return;
-	if (leg->state != LEG_LOST)
+	if (leg->state != LEG_LOST && reason != REASON_NONE)
 		LOG_BY(LEG_LOST, (uintptr_t)a->upstream.server,
 		       LOG_STR("endpoint", a->upstream.server->conf.name),
 		       LOG_STR("server", leg->name), LOG_STR("reason", why));
 	leg->state = LEG_LOST;
+	leg->lost_as = reason;
 	leg->lost_at_ms = clock_now_ms();
 	leg->is_missed = true;
-	if (!timer_is_running(&a->retry))
+	if (reason != REASON_NONE && !timer_is_running(&a->retry))
 		timer_start(a->upstream.shared->loop, &a->retry, RETRY_MS);
 	look_again(a);
 }
@@ -335,7 +339,7 @@ static void leg_on_session_end(struct session_owner *owner)
 		return;
 	}
 	tell_changes(leg->aggregate, leg);
-	leg_lose(leg, "its session has ended");
+	leg_lose(leg, REASON_BACKEND_DOWN, "its session has ended");
 }
 
 static const struct session_owner_ops leg_owner_ops = { .on_end = leg_on_session_end };
@@ -400,15 +404,19 @@ static void leg_send(struct leg *leg, const char *method, struct slice params)
 	buf_fini(&text);
 }
 
-static void leg_notify(struct leg *leg, struct slice text)
+/* False: it was not let through. */
+static bool leg_notify(struct leg *leg, struct slice text)
 {
 	struct entry entry;
+	bool is_admitted;
 
 	if (leg->state != LEG_OPEN || !entry_init(&entry, leg, &leg->aggregate->caller.access))
-		return;
-	if (admit(&entry, leg, text) && admitted_next(entry.admission.admitted) != NULL)
+		return false;
+	is_admitted = admit(&entry, leg, text);
+	if (is_admitted && admitted_next(entry.admission.admitted) != NULL)
 		forward_notification(leg->client, entry.admission.admitted);
 	entry_fini(&entry, NULL);
+	return is_admitted;
 }
 
 /* On behalf of whoever has this access. leg_call_ops has what follows. */
@@ -423,7 +431,7 @@ static void leg_open(struct leg *leg, const struct access *access)
 	CHECK(leg->state == LEG_CLOSED || leg->state == LEG_LOST);
 	CHECK(leg->client == NULL && a->params != NULL);
 	if (!entry_init(&entry, leg, access)) {
-		leg_lose(leg, "there is no such server now");
+		leg_lose(leg, REASON_BACKEND_DOWN, "there is no such server now");
 		return;
 	}
 	write_call(&text, SLICE_LIT("\"leg\""), SLICE_LIT("initialize"), a->params->text);
@@ -438,7 +446,7 @@ static void leg_open(struct leg *leg, const struct access *access)
 				    entry.caller.access.principal, &a->peer, &lc->call,
 				    entry.admission.admitted, true);
 	} else {
-		leg_lose(leg, entry.admission.refusal.description);
+		leg_lose(leg, REASON_NONE, "its caller may not use it");
 	}
 	entry_fini(&entry, NULL);
 	buf_fini(&text);
@@ -457,7 +465,7 @@ static void on_retry(struct timer *timer)
 
 	CHECK(!a->is_stopped);
 	for (size_t i = 0; i < a->leg_count; i++)
-		if (a->legs[i].state == LEG_LOST)
+		if (a->legs[i].state == LEG_LOST && a->legs[i].lost_as != REASON_NONE)
 			leg_open(&a->legs[i], &a->caller.access);
 }
 
@@ -473,17 +481,41 @@ static void append_id(struct buf *out, const struct leg *leg, struct slice id)
 	buf_fini(&text);
 }
 
-static void deliver_with_id(const struct leg *leg, const struct envelope *env, struct slice id)
+/* Spans that name a request of the leg's server get the name that append_id makes of `id`. */
+static void deliver_with_id(const struct leg *leg, const struct envelope *env, struct slice id,
+			    struct slice token)
 {
+	struct splice_edit edits[] = { { .span = id }, { .span = token } };
 	struct buf text = { 0 }, whole = { 0 };
-	struct splice_edit edit = { .span = id };
+	struct splice_edit swapped;
 
 	append_id(&whole, leg, id);
-	edit.with = buf_slice(&whole);
-	splice_append(&text, env->text, &edit, 1, 0);
+	edits[0].with = edits[1].with = buf_slice(&whole);
+	if (token.n > 0 && token.p < id.p) {
+		swapped = edits[0];
+		edits[0] = edits[1];
+		edits[1] = swapped;
+	}
+	splice_append(&text, env->text, edits, token.n > 0 ? 2 : 1, 0);
 	deliver(leg->aggregate, buf_slice(&text));
 	buf_fini(&text);
 	buf_fini(&whole);
+}
+
+/*
+ * The leg and the id there that such a name stands for. NULL: it is none, or its leg is closed.
+ */
+static struct leg *find_by_id(struct aggregate *a, struct json name, struct slice *id_r)
+{
+	struct slice rest = scan_plain_string(name);
+	struct slice number = slice_cut(&rest, ':');
+	uint64_t index, id;
+
+	*id_r = rest;
+	if (text_parse_u64(number, &index) < 0 || index >= a->leg_count ||
+	    text_parse_u64(rest, &id) < 0 || a->legs[index].state != LEG_OPEN)
+		return NULL;
+	return &a->legs[index];
 }
 
 static void note_list_change(struct aggregate *a, struct slice capability)
@@ -513,9 +545,9 @@ static void leg_take(struct leg *leg, struct slice text)
 		note_list_change(leg->aggregate, slice_str(method->capability));
 	id = scan_member(env.params.text, SLICE_LIT("requestId"));
 	if (env.kind == ENVELOPE_REQUEST)
-		deliver_with_id(leg, &env, env.id.text);
+		deliver_with_id(leg, &env, env.id.text, env.progress_token.text);
 	else if (method->id == METHOD_CANCELLED && id.type != JSON_ABSENT)
-		deliver_with_id(leg, &env, id.text);
+		deliver_with_id(leg, &env, id.text, none);
 	else
 		deliver(leg->aggregate, text);
 }
@@ -560,7 +592,7 @@ static void leg_begin(struct leg *leg, struct client *client, const struct envel
 	if (instructions.text.n <= INSTRUCTIONS_MAX)
 		(void)!scan_decode_string(instructions, &leg->instructions);
 	if (a->is_initialized)
-		leg_notify(
+		(void)leg_notify(
 			leg,
 			SLICE_LIT(
 				"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"));
@@ -583,7 +615,7 @@ static void on_opened(struct leg_call *lc, const struct envelope *env)
 	if (env->kind == ENVELOPE_RESULT && client->session->state == SESSION_LIVE)
 		leg_begin(lc->leg, client, env);
 	else
-		leg_lose(lc->leg, "it refused initialize");
+		leg_lose(lc->leg, REASON_HANDSHAKE_REFUSED, "it refused initialize");
 }
 
 static void gather_take(struct leg_call *lc, const struct envelope *env);
@@ -592,9 +624,12 @@ static void gather_end_share(struct gather *gather, const struct leg *leg);
 static bool leg_call_on_message(struct call *call, enum stream_kind kind, uint64_t key,
 				struct msg *msg)
 {
+	struct leg *leg = container_of(call, struct leg_call, call)->leg;
+
 	(void)kind;
 	(void)key;
-	leg_take(container_of(call, struct leg_call, call)->leg, msg->text);
+	reader_on_wake(&leg->reader);
+	leg_take(leg, msg->text);
 	return true;
 }
 
@@ -642,6 +677,7 @@ static void leg_call_on_response(struct call *call, const struct slice *parts, s
 	struct envelope env;
 	struct error err;
 
+	reader_on_wake(&lc->leg->reader); /* in the order in which the server wrote it */
 	if (lc->purpose == FOR_CLIENT)
 		deliver_answer(lc, msg->text);
 	else if (scan_envelope(msg->text, &scan_limits_none, SCAN_LENIENT, &env, &err) < 0)
@@ -661,7 +697,7 @@ static void leg_call_on_failed(struct call *call, enum reason reason)
 	if (lc->purpose == FOR_CLIENT) {
 		deliver_reason(lc->leg->aggregate, call->id, reason, lc->leg->name);
 	} else if (lc->purpose == FOR_OPENING) {
-		leg_lose(lc->leg, reason_get(reason)->text);
+		leg_lose(lc->leg, reason, reason_get(reason)->text);
 	} else if (lc->gather != NULL) {
 		lc->leg->is_missed = true;
 		gather_end_share(lc->gather, lc->leg);
@@ -784,7 +820,8 @@ static void gather_take(struct leg_call *lc, const struct envelope *env)
 		share->pages =
 			mem_resize(share->pages, (share->page_count + 1) * sizeof(share->pages[0]));
 		share->pages[share->page_count++] = msg_new(env->text);
-		if (cursor.type == JSON_STRING && lc->leg->state == LEG_OPEN) {
+		if (cursor.type == JSON_STRING && lc->leg->state == LEG_OPEN &&
+		    share->page_count < PAGES_MAX) {
 			gather_ask(gather, lc->leg, cursor);
 			return;
 		}
@@ -1205,11 +1242,21 @@ static bool has_caller(const struct aggregate *a)
 	return a->caller.access.principal != NULL;
 }
 
+/* Why none of the servers is there; REASON_NONE: some is, or may be. */
+static enum reason find_loss(const struct aggregate *a)
+{
+	for (size_t i = 0; i < a->leg_count; i++)
+		if (a->legs[i].state != LEG_LOST || a->legs[i].lost_as == REASON_NONE)
+			return REASON_NONE;
+	return a->legs[0].lost_as;
+}
+
 /* False: it waits for legs. */
 static bool take_initialize(struct aggregate *a, const struct envelope *env)
 {
 	const struct pool *pool = a->upstream.pool;
 	bool is_first = a->params == NULL;
+	enum reason reason;
 
 	if (is_first) {
 		a->params = msg_new(env->params.text);
@@ -1223,7 +1270,14 @@ static bool take_initialize(struct aggregate *a, const struct envelope *env)
 	for (size_t i = 0; i < a->leg_count && has_caller(a) && !a->is_late; i++)
 		if (a->legs[i].state == LEG_OPENING)
 			return false;
-	answer_initialize(a, env);
+	reason = find_loss(a);
+	if (reason == REASON_NONE) {
+		answer_initialize(a, env);
+		return true;
+	}
+	a->is_stopped = true;
+	look_again(a);
+	upstream_on_lost(&a->upstream, reason);
 	return true;
 }
 
@@ -1295,43 +1349,62 @@ static void take_cancelled(struct aggregate *a, const struct envelope *env)
 
 		if (lc->purpose != FOR_CLIENT || value_own_id(own) != id)
 			continue;
+		if (leg_notify(lc->leg, env->text)) /* with the client's reason */
+			return;
 		call_give_up(&lc->call, "the client has cancelled the request");
 		call_cancel(&lc->call);
 		return;
 	}
 }
 
+/* The client's progress with what a leg's server has asked. */
+static void take_progress(struct aggregate *a, const struct envelope *env)
+{
+	struct splice_edit edit = { .span = env->progress_of.text };
+	const struct leg *leg = find_by_id(a, env->progress_of, &edit.with);
+	struct buf text = { 0 };
+	struct envelope own;
+	struct error err;
+
+	if (leg == NULL)
+		return;
+	splice_append(&text, env->text, &edit, 1, 0);
+	if (scan_envelope(buf_slice(&text), &scan_limits_none, 0, &own, &err) == 0)
+		forward_linked_progress(leg->client, &own);
+	buf_fini(&text);
+}
+
+/* All others concern each of the servers. */
 static void take_notification(struct aggregate *a, const struct envelope *env)
 {
 	enum method_id method = method_find(env->method)->id;
 
-	if (method == METHOD_CANCELLED)
-		take_cancelled(a, env);
-	if (method == METHOD_INITIALIZED)
-		a->is_initialized = true;
-	if (method != METHOD_INITIALIZED && method != METHOD_ROOTS_CHANGED)
+	if (method == METHOD_CANCELLED || method == METHOD_PROGRESS) {
+		if (method == METHOD_CANCELLED)
+			take_cancelled(a, env);
+		else
+			take_progress(a, env);
 		return;
+	}
+	a->is_initialized |= method == METHOD_INITIALIZED;
 	for (size_t i = 0; i < a->leg_count && has_caller(a); i++)
-		leg_notify(&a->legs[i], env->text);
+		(void)leg_notify(&a->legs[i], env->text);
 }
 
 /* The client's answer to a question of a leg's server: append_id. */
 static void take_answer(struct aggregate *a, const struct envelope *env)
 {
-	struct slice rest = scan_plain_string(env->id);
-	struct slice number = slice_cut(&rest, ':');
-	struct splice_edit edit = { .span = env->id.text, .with = rest };
+	struct splice_edit edit = { .span = env->id.text };
+	const struct leg *leg = find_by_id(a, env->id, &edit.with);
 	struct buf text = { 0 };
 	struct envelope own;
 	struct error err;
-	uint64_t index;
 
-	if (text_parse_u64(number, &index) < 0 || index >= a->leg_count || rest.n == 0 ||
-	    a->legs[index].state != LEG_OPEN)
+	if (leg == NULL)
 		return;
 	splice_append(&text, env->text, &edit, 1, 0);
 	if (scan_envelope(buf_slice(&text), &scan_limits_none, 0, &own, &err) == 0)
-		forward_linked_answer(a->legs[index].client, &own);
+		forward_linked_answer(leg->client, &own);
 	buf_fini(&text);
 }
 
@@ -1495,6 +1568,7 @@ struct upstream *aggregate_new(struct upstream_shared *shared, struct server *se
 
 	CHECK(server->conf.legs.count > 0);
 	upstream_init(&a->upstream, &aggregate_ops, shared, server);
+	a->upstream.is_disposable = true; /* its servers' failures count where they are */
 	server->users++;
 	list_init(&a->inbox);
 	list_init(&a->calls);

@@ -237,6 +237,9 @@ def compiled_child():
         return CHILD
 
 
+BEHIND_ENDPOINTS = bool(os.environ.get("SCENARIO_BEHIND_ENDPOINTS"))
+
+
 class Daemon:
     """One running mcpgated. servers: {name: script of child.py, or {"script":…, other keys}}."""
 
@@ -277,7 +280,18 @@ class Daemon:
         base = {"listen": [{"address": "127.0.0.1:0"}], "admin": {"address": "unix:" + self.admin},
                 "log": {"level": "debug"}, "sessions": {"reconnect_timeout": "300ms"},
                 "defaults": {"stop": {"grace": "1s", "term": "1s"}}, "servers": servers}
-        return merged(base, self.extra)
+        return self.behind_endpoints(merged(base, self.extra)) if BEHIND_ENDPOINTS else merged(base, self.extra)
+
+    @staticmethod
+    def behind_endpoints(config):
+        """Each server at another path, and at its own an endpoint over it alone: to a client the same."""
+        config = dict(config, servers=dict(config["servers"]), endpoints=dict(config.get("endpoints", {})))
+        for name, spec in list(config["servers"].items()):
+            path = spec.get("path", "/%s/mcp" % name)
+            keys = {k: spec[k] for k in ("enabled", "audience", "clients") if k in spec}
+            config["servers"][name] = dict(spec, path="/direct" + path)
+            config["endpoints"]["over-" + name] = dict(keys, servers={name: {"prefix": ""}}, path=path)
+        return config
 
     # ---- life -----------------------------------------------------------
 
