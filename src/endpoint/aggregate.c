@@ -1304,7 +1304,7 @@ static bool take_request(struct aggregate *a, const struct envelope *env)
 		return true;
 	}
 	request = upstream_find_request(&a->upstream, env->id);
-	if (request == NULL && method != METHOD_SET_LEVEL)
+	if (request == NULL && method != METHOD_SET_LEVEL && method != METHOD_UNSUBSCRIBE)
 		return true; /* nobody waits for it any more */
 	if (request != NULL && dispatch_is_of_call(request))
 		(void)take_caller(a, container_of(request, struct call, request));
@@ -1474,6 +1474,7 @@ static void finish(struct aggregate *a)
 	free(a->level);
 	access_fini(&a->caller.access);
 	upstream_on_gone(&a->upstream);
+	task_cancel(&a->task);
 	a->upstream.server->users--;
 	loop_defer_free(loop, a->legs);
 	loop_defer_free(loop, a);
