@@ -24,6 +24,7 @@ static const struct {
 	[CATALOGUE_PROMPTS] = { SLICE("prompts"), SLICE("name"), true },
 	[CATALOGUE_RESOURCES] = { SLICE("resources"), SLICE("uri"), false },
 	[CATALOGUE_TEMPLATES] = { SLICE("resourceTemplates"), SLICE("uriTemplate"), false },
+	[CATALOGUE_TASKS] = { SLICE("tasks"), SLICE("taskId"), false },
 };
 
 struct slice catalogue_member(enum catalogue_kind kind)

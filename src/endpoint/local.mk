@@ -10,6 +10,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/authorization.c src/endpoint/authorization.h \
 	src/endpoint/http_sse.c src/endpoint/http_sse.h \
 	src/endpoint/request_context.c src/endpoint/request_context.h \
+	src/endpoint/leg.c src/endpoint/leg.h \
 	src/endpoint/listening.c \
 	src/endpoint/modern.c src/endpoint/modern.h \
 	src/endpoint/metadata.c src/endpoint/metadata.h \

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a message is admitted for a leg; the life of legs; what comes from them. */
+#include "endpoint/leg.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "endpoint/admission.h"
+#include "endpoint/answer.h"
+#include "endpoint/frontend.h"
+#include "endpoint/refusal.h"
+#include "jsonrpc/splice.h"
+#include "jsonrpc/write.h"
+#include "mcp/error.h"
+#include "mcp/method.h"
+#include "obs/log.h"
+#include "router/client_session.h"
+#include "router/forward.h"
+#include "router/judgement.h"
+#include "router/router.h"
+
+#define RETRY_MS 10000         /* a lost leg is opened again */
+#define RETRY_LEAST_MS 1000    /* even if a call asks for it */
+#define INSTRUCTIONS_MAX 65536 /* bytes */
+
+static const struct slice none = { NULL, 0 };
+static const struct slice initialized =
+	SLICE("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+
+/* ---- admission ---- */
+
+struct entry {
+	struct caller caller;
+	struct endpoint endpoint;
+	struct admission admission;
+};
+
+/* Of the leg's session; of one that is to begin, of the server that has its name now. NULL: none. */
+static const struct endpoint *find_endpoint(const struct leg *leg)
+{
+	const struct frontend_conf *conf = &leg->legs->caller.frontend->conf;
+
+	for (size_t i = 0; i < conf->endpoint_count; i++) {
+		const struct endpoint *endpoint = &conf->endpoints[i];
+		const struct server *server = endpoint->server;
+		bool is_it = server != NULL && leg->client != NULL ?
+				     server == leg->client->server :
+				     server != NULL && !server->is_retired &&
+					     server->conf.legs.count == 0 &&
+					     strcmp(server->conf.name, leg->name) == 0;
+
+		if (is_it)
+			return endpoint;
+	}
+	return NULL;
+}
+
+/*
+ * The leg's server with its own rules, and with what a token must be for: that is what the client
+ * has signed in for, the endpoint. The access is judged again for this server. False: it is gone.
+ */
+static bool entry_init(struct entry *entry, const struct leg *leg, const struct access *access)
+{
+	const struct caller *caller = &leg->legs->caller;
+	const struct endpoint *own = find_endpoint(leg);
+	const struct protected_resource *whole = &caller->endpoint->place;
+
+	if (own == NULL)
+		return false;
+	entry->endpoint = *own;
+	entry->endpoint.place.server = whole->server;
+	entry->endpoint.place.resource = whole->resource;
+	entry->endpoint.place.metadata = whole->metadata;
+	entry->endpoint.place.accepted = whole->accepted;
+	entry->caller = (struct caller){
+		.frontend = caller->frontend,
+		.endpoint = &entry->endpoint,
+		.access = access_copy(access),
+	};
+	entry->caller.access.configuration = 0;
+	return true;
+}
+
+static void entry_fini(struct entry *entry)
+{
+	admission_fini(&entry->admission);
+	access_fini(&entry->caller.access);
+}
+
+/* False: it is refused. entry_fini must follow in either case. */
+static bool admit(struct entry *entry, const struct leg *leg, struct slice body)
+{
+	struct admission *admission = &entry->admission;
+
+	admission_init(admission);
+	admission->front = FRONT_AGGREGATE;
+	admission->intent = ADMISSION_SEND;
+	admission->caller = &entry->caller;
+	admission->peer = &leg->legs->peer;
+	admission->session.is_named = admission->session.is_known = leg->client != NULL;
+	admission->session.client = leg->client;
+	admission->body = body;
+	return admission_admit(admission);
+}
+
+static void append_refusal(const struct entry *entry, struct buf *out)
+{
+	const struct refusal *refusal = &entry->admission.refusal;
+	struct slice id = entry->admission.single.id.text;
+
+	if (refusal->is_in_band && refusal->form != REFUSAL_CHALLENGE)
+		refusal_append(refusal, &entry->endpoint, id, out);
+	else
+		write_error(out, id, refusal->code != 0 ? refusal->code : MCP_INVALID_REQUEST,
+			    slice_str(refusal->description), none);
+}
+
+/* ---- its state ---- */
+
+/* reason: for clients; REASON_NONE: its caller may not use it, which is no loss. */
+static void leg_lose(struct leg *leg, enum reason reason, const char *why)
+{
+	struct legs *legs = leg->legs;
+	bool was_missed = leg->is_missed;
+
+	if (legs->is_ended)
+		return;
+	if (leg->state != LEG_LOST && reason != REASON_NONE)
+		LOG_BY(LEG_LOST, (uintptr_t)legs->server,
+		       LOG_STR("endpoint", legs->server->conf.name), LOG_STR("server", leg->name),
+		       LOG_STR("reason", why));
+	leg->state = LEG_LOST;
+	leg->lost_as = reason;
+	leg->lost_at_ms = clock_now_ms();
+	leg->is_missed = true;
+	if (reason != REASON_NONE && !timer_is_running(&legs->retry))
+		timer_start(legs->loop, &legs->retry, RETRY_MS);
+	legs->ops->on_change(legs, leg, was_missed);
+}
+
+static void leg_on_session_end(struct session_owner *owner)
+{
+	struct leg *leg = container_of(owner, struct leg, owner);
+
+	leg->client = NULL;
+	if (leg->legs->caller.frontend->router->is_draining)
+		leg->state = LEG_CLOSED;
+	else
+		leg_lose(leg, REASON_BACKEND_DOWN, "its session has ended");
+}
+
+static const struct session_owner_ops owner_ops = { .on_end = leg_on_session_end };
+
+/* ---- what comes from it ---- */
+
+/* A request's id towards the client: which leg, and the id there. */
+static void append_id(struct buf *out, const struct leg *leg, struct slice id)
+{
+	struct buf text = { 0 };
+
+	buf_printf(&text, "%zu:%.*s", leg->index, SLICE_ARG(id));
+	write_string(out, buf_slice(&text));
+	buf_fini(&text);
+}
+
+struct leg *leg_find_by_id(struct legs *legs, struct json id, struct slice *own_r)
+{
+	struct slice rest = scan_plain_string(id);
+	struct slice number = slice_cut(&rest, ':');
+	uint64_t index, own;
+
+	*own_r = rest;
+	if (text_parse_u64(number, &index) < 0 || index >= legs->count ||
+	    text_parse_u64(rest, &own) < 0 || legs->items[index].state != LEG_OPEN)
+		return NULL;
+	return &legs->items[index];
+}
+
+/* `id` and `token` (or none) name a request of the leg's server: they get the name that append_id makes. */
+static void pass_with_id(const struct leg *leg, const struct envelope *env, struct slice id,
+			 struct slice token)
+{
+	bool is_token_first = token.n > 0 && token.p < id.p;
+	struct splice_edit edits[] = { { .span = is_token_first ? token : id },
+				       { .span = is_token_first ? id : token } };
+	struct buf text = { 0 }, whole = { 0 };
+
+	append_id(&whole, leg, id);
+	edits[0].with = edits[1].with = buf_slice(&whole);
+	splice_append(&text, env->text, edits, token.n > 0 ? 2 : 1, 0);
+	leg->legs->ops->on_message(leg->legs, buf_slice(&text));
+	buf_fini(&text);
+	buf_fini(&whole);
+}
+
+/* A request or notification of its server. */
+static void leg_take(struct leg *leg, struct slice text)
+{
+	struct envelope env;
+	struct error err;
+	struct json id;
+
+	if (leg->legs->is_ended ||
+	    scan_envelope(text, &scan_limits_none, SCAN_LENIENT, &env, &err) < 0)
+		return;
+	id = scan_member(env.params.text, SLICE_LIT("requestId"));
+	if (env.kind == ENVELOPE_REQUEST)
+		pass_with_id(leg, &env, env.id.text, env.progress_token.text);
+	else if (id.type != JSON_ABSENT && method_find(env.method)->id == METHOD_CANCELLED)
+		pass_with_id(leg, &env, id.text, none);
+	else
+		leg->legs->ops->on_message(leg->legs, text);
+}
+
+static void reader_on_wake(struct stream_reader *reader)
+{
+	struct leg *leg = container_of(reader, struct leg, reader);
+	uint64_t number;
+	struct msg *msg;
+
+	while (reader->stream != NULL && (msg = stream_take(reader, &number)) != NULL) {
+		leg_take(leg, msg->text);
+		msg_unref(&msg);
+	}
+}
+
+static void reader_on_detached(struct stream_reader *reader, enum reason reason)
+{
+	(void)reader; /* its session ends, which is told */
+	(void)reason;
+}
+
+static const struct stream_reader_ops reader_ops = {
+	.on_wake = reader_on_wake,
+	.on_detached = reader_on_detached,
+};
+
+/* ---- calls ---- */
+
+static struct leg_call *of_call(struct call *call)
+{
+	return container_of(call, struct leg_call, call);
+}
+
+static bool call_on_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg)
+{
+	struct leg *leg = of_call(call)->leg;
+
+	(void)kind;
+	(void)key;
+	reader_on_wake(&leg->reader); /* in the order in which the server wrote it */
+	leg_take(leg, msg->text);
+	return true;
+}
+
+static bool call_is_reachable(const struct call *call)
+{
+	(void)call; /* the endpoint's own session decides that */
+	return true;
+}
+
+static bool call_judge(struct call *call, const struct envelope *env,
+		       struct call_refusal *refusal_r)
+{
+	struct leg_call *leg_call = of_call(call);
+	struct entry entry;
+	bool is_admitted;
+
+	if (!entry_init(&entry, leg_call->leg, &leg_call->access)) {
+		*refusal_r = (struct call_refusal){ .code = MCP_INVALID_REQUEST,
+						    .word = "unknown_server" };
+		snprintf(refusal_r->text, sizeof(refusal_r->text), "There is no such server now");
+		return false;
+	}
+	is_admitted = admission_judge(&entry.caller, call, env, refusal_r);
+	access_fini(&leg_call->access);
+	leg_call->access = entry.caller.access;
+	return is_admitted;
+}
+
+static void end_call(struct leg_call *leg_call, struct slice response, enum reason reason)
+{
+	struct legs *legs = leg_call->leg->legs;
+
+	reader_on_wake(&leg_call->leg->reader);
+	if (leg_call->on_answer != NULL && !legs->is_ended)
+		leg_call->on_answer(leg_call, response, reason);
+	list_remove(&leg_call->link);
+	access_fini(&leg_call->access);
+	loop_defer_free(legs->loop, leg_call);
+}
+
+static void call_on_response(struct call *call, const struct slice *parts, size_t count)
+{
+	struct msg *msg = egress_join(parts, count);
+
+	end_call(of_call(call), msg->text, REASON_NONE);
+	msg_unref(&msg);
+}
+
+static void call_on_failed(struct call *call, enum reason reason)
+{
+	end_call(of_call(call), none, reason);
+}
+
+static void call_on_cancelled(struct call *call)
+{
+	end_call(of_call(call), none, REASON_CANCELLED);
+}
+
+static const struct call_ops call_ops = {
+	.on_message = call_on_message,
+	.is_reachable = call_is_reachable,
+	.judge = call_judge,
+	.on_response = call_on_response,
+	.on_failed = call_on_failed,
+	.on_cancelled = call_on_cancelled,
+};
+
+static struct leg_call *leg_call_new(struct leg *leg, const struct entry *entry,
+				     leg_answer_fn *on_answer, void *arg)
+{
+	struct leg_call *leg_call = mem_zalloc(sizeof(*leg_call));
+	const struct envelope *env = admitted_next(entry->admission.admitted);
+
+	CHECK(env != NULL && env->kind == ENVELOPE_REQUEST);
+	leg_call->leg = leg;
+	leg_call->on_answer = on_answer;
+	leg_call->arg = arg;
+	leg_call->access = access_copy(&entry->caller.access);
+	list_append(&leg->legs->calls, &leg_call->link);
+	call_init(&leg_call->call, &call_ops, env);
+	return leg_call;
+}
+
+enum leg_asked leg_ask(struct leg *leg, struct slice request, const struct access *access,
+		       leg_answer_fn *on_answer, void *arg, struct buf *error_r)
+{
+	enum leg_asked asked = LEG_REFUSED;
+	struct entry entry;
+
+	CHECK(leg->state == LEG_OPEN && leg->client != NULL);
+	if (!entry_init(&entry, leg, access)) {
+		struct envelope env;
+		struct error err;
+
+		if (scan_envelope(request, &scan_limits_none, 0, &env, &err) == 0)
+			answer_append_reason(error_r, env.id.text, REASON_BACKEND_DOWN, leg->name);
+		return LEG_REFUSED;
+	}
+	if (admit(&entry, leg, request)) {
+		struct leg_call *leg_call = leg_call_new(leg, &entry, on_answer, arg);
+
+		forward_request(leg->client, &leg_call->call, entry.admission.admitted);
+		asked = LEG_ASKED;
+	} else {
+		append_refusal(&entry, error_r);
+	}
+	entry_fini(&entry);
+	return asked;
+}
+
+void leg_send(struct leg *leg, const char *method, struct slice params)
+{
+	struct buf text = { 0 }, error = { 0 };
+
+	write_call(&text, SLICE_LIT("\"own\""), slice_str(method), params);
+	(void)!leg_ask(leg, buf_slice(&text), &leg->legs->caller.access, NULL, NULL, &error);
+	buf_fini(&text);
+	buf_fini(&error);
+}
+
+bool leg_notify(struct leg *leg, struct slice notification)
+{
+	struct entry entry;
+	bool is_admitted;
+
+	if (leg->state != LEG_OPEN || !entry_init(&entry, leg, &leg->legs->caller.access))
+		return false;
+	is_admitted = admit(&entry, leg, notification);
+	if (is_admitted && admitted_next(entry.admission.admitted) != NULL)
+		forward_notification(leg->client, entry.admission.admitted);
+	entry_fini(&entry);
+	return is_admitted;
+}
+
+/* ---- the beginning ---- */
+
+static void leg_begin(struct leg *leg, struct client *client, const struct envelope *env)
+{
+	struct legs *legs = leg->legs;
+	struct session *session = client->session;
+	struct json instructions = scan_member(env->result.text, SLICE_LIT("instructions"));
+	bool was_missed = leg->is_missed;
+
+	leg->state = LEG_OPEN;
+	leg->client = client;
+	leg->owner.ops = &owner_ops;
+	session->owner = &leg->owner;
+	stream_keep_nothing(&session->standalone);
+	CHECK(stream_attach(&session->standalone, &leg->reader, &reader_ops, STREAM_FROM_HERE));
+	server_capabilities_read(&leg->capabilities, env->result.text, false);
+	leg->instructions.len = 0;
+	if (instructions.text.n <= INSTRUCTIONS_MAX)
+		(void)!scan_decode_string(instructions, &leg->instructions);
+	if (legs->is_initialized)
+		(void)leg_notify(leg, initialized);
+	if (legs->level != NULL && leg->capabilities.offers & OFFER_LOGGING)
+		leg_send(leg, "logging/setLevel", slice_str(legs->level));
+	if (was_missed)
+		LOG_BY(LEG_BACK, (uintptr_t)legs->server,
+		       LOG_STR("endpoint", legs->server->conf.name), LOG_STR("server", leg->name));
+	leg->is_missed = false;
+	legs->ops->on_change(legs, leg, was_missed);
+}
+
+static void on_opened(struct leg_call *leg_call, struct slice response, enum reason reason)
+{
+	struct client *client = leg_call->call.client;
+	struct leg *leg = leg_call->leg;
+	struct envelope env;
+	struct error err;
+
+	if (response.n == 0)
+		leg_lose(leg, reason, reason_get(reason)->text);
+	else if (scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0 &&
+		 env.kind == ENVELOPE_RESULT && client->session->state == SESSION_LIVE)
+		leg_begin(leg, client, &env);
+	else
+		leg_lose(leg, REASON_HANDSHAKE_REFUSED, "it refused initialize");
+}
+
+static void leg_open(struct leg *leg, const struct access *access)
+{
+	struct legs *legs = leg->legs;
+	struct leg_call *leg_call;
+	struct buf text = { 0 };
+	struct entry entry;
+
+	CHECK(leg->client == NULL && legs->params != NULL);
+	if (!entry_init(&entry, leg, access)) {
+		leg_lose(leg, REASON_BACKEND_DOWN, "there is no such server now");
+		return;
+	}
+	write_call(&text, SLICE_LIT("\"leg\""), SLICE_LIT("initialize"), legs->params->text);
+	if (admit(&entry, leg, buf_slice(&text))) {
+		leg->state = LEG_OPENING;
+		access_keep_claims(&entry.caller.access);
+		leg_call = leg_call_new(leg, &entry, on_opened, NULL);
+		client_session_open(legs->caller.frontend->router, entry.endpoint.server,
+				    entry.caller.access.principal, &legs->peer, &leg_call->call,
+				    entry.admission.admitted, true);
+	} else {
+		leg_lose(leg, REASON_NONE, "its caller may not use it");
+	}
+	entry_fini(&entry);
+	buf_fini(&text);
+}
+
+void leg_need(struct leg *leg, const struct access *access)
+{
+	if (leg->state == LEG_CLOSED ||
+	    (leg->state == LEG_LOST && clock_now_ms() - leg->lost_at_ms >= RETRY_LEAST_MS))
+		leg_open(leg, access);
+}
+
+static void on_retry(struct timer *timer)
+{
+	struct legs *legs = container_of(timer, struct legs, retry);
+
+	CHECK(!legs->is_ended);
+	for (size_t i = 0; i < legs->count; i++)
+		if (legs->items[i].state == LEG_LOST && legs->items[i].lost_as != REASON_NONE)
+			leg_open(&legs->items[i], &legs->caller.access);
+}
+
+/* ---- all of them ---- */
+
+bool legs_take_caller(struct legs *legs, struct call *call)
+{
+	struct caller room;
+	const struct caller *caller = call->ops->who != NULL ? call->ops->who(call, &room) : NULL;
+
+	if (caller == NULL)
+		return false;
+	access_fini(&legs->caller.access);
+	legs->caller = (struct caller){
+		.frontend = caller->frontend,
+		.endpoint = caller->endpoint,
+		.access = access_copy(&caller->access),
+	};
+	legs->peer = call->client->peer;
+	return true;
+}
+
+void legs_init(struct legs *legs, const struct legs_ops *ops, struct server *server,
+	       struct loop *loop)
+{
+	const struct server_legs *conf = &server->conf.legs;
+
+	CHECK(conf->count > 0);
+	legs->ops = ops;
+	legs->server = server;
+	legs->loop = loop;
+	legs->count = conf->count;
+	legs->items = mem_zalloc(conf->count * sizeof(*legs->items));
+	list_init(&legs->calls);
+	timer_init(&legs->retry, on_retry);
+	for (size_t i = 0; i < conf->count; i++) {
+		struct slice prefix = conf->items[i].prefix;
+
+		legs->items[i].legs = legs;
+		legs->items[i].index = i;
+		legs->items[i].name = mem_dup_slice(conf->items[i].server);
+		legs->items[i].prefix = slice_of(mem_dup_slice(prefix), prefix.n);
+	}
+}
+
+static void end_session(struct leg *leg)
+{
+	struct client *client = leg->client;
+
+	stream_detach(&leg->reader);
+	if (client == NULL)
+		return;
+	leg->client = NULL;
+	client->session->owner = NULL;
+	session_end(client->session, REASON_SESSION_END);
+}
+
+void legs_fini(struct legs *legs)
+{
+	legs->is_ended = true;
+	timer_stop(&legs->retry);
+	for (size_t i = 0; i < legs->count; i++)
+		end_session(&legs->items[i]);
+	/* Those that remain are being opened. */
+	while (!list_is_empty(&legs->calls))
+		session_end(container_of(legs->calls.next, struct leg_call, link)
+				    ->call.client->session,
+			    REASON_SESSION_END);
+	for (size_t i = 0; i < legs->count; i++) {
+		buf_fini(&legs->items[i].instructions);
+		free(legs->items[i].name);
+		free((char *)(uintptr_t)legs->items[i].prefix.p);
+	}
+	msg_unref(&legs->params);
+	free(legs->level);
+	access_fini(&legs->caller.access);
+	loop_defer_free(legs->loop, legs->items);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The legs of an endpoint over several servers, for one of its clients: to each server the gateway is
+ * a client like any other, with a session that is a part of the client's (session_init_part). Every
+ * message goes through admission once more, with what the configuration says of that server and with
+ * what the client has signed in for, the endpoint. bridging.md §7
+ *
+ *	closed -> opening -> open -> lost -> opening …
+ */
+#ifndef MCPGATED_ENDPOINT_LEG_H
+#define MCPGATED_ENDPOINT_LEG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/slice.h"
+#include "endpoint/caller.h"
+#include "io/loop.h"
+#include "io/peer.h"
+#include "jsonrpc/msg.h"
+#include "jsonrpc/scan.h"
+#include "obs/reason.h"
+#include "router/call.h"
+#include "router/server_capabilities.h"
+#include "session/session.h"
+
+struct client;
+struct leg;
+struct leg_call;
+struct legs;
+struct server;
+
+struct legs_ops {
+	/* A request or notification of its server, with ids that leg_find_by_id understands. */
+	void (*on_message)(struct legs *legs, struct slice text);
+	/* It is open now, or lost. was_missed: the client was shown something without it. */
+	void (*on_change)(struct legs *legs, const struct leg *leg, bool was_missed);
+};
+
+enum leg_state { LEG_CLOSED, LEG_OPENING, LEG_OPEN, LEG_LOST };
+
+struct leg {
+	struct legs *legs;
+	size_t index;
+	char *name; /* of its server */
+	struct slice prefix;
+	enum leg_state state;
+	struct client *client;       /* its session's, while it is open */
+	struct session_owner owner;  /* of that session */
+	struct stream_reader reader; /* of what belongs to no call */
+	struct server_capabilities capabilities;
+	struct buf instructions;
+	uint64_t lost_at_ms;
+	enum reason lost_as; /* REASON_NONE: its caller may not use it */
+	bool is_missed;      /* the client was shown something without it */
+};
+
+struct legs {
+	const struct legs_ops *ops;
+	struct server *server; /* the endpoint's */
+	struct loop *loop;
+	struct leg *items;
+	size_t count;
+	struct caller caller; /* who has sent the last request; access.principal NULL: nobody yet */
+	struct peer peer;
+	struct msg *params;  /* of the client's initialize; NULL: it has not come yet */
+	char *level;         /* params of its logging/setLevel; NULL: not set */
+	bool is_initialized; /* it has said so */
+	bool is_ended;
+	struct list calls;
+	struct timer retry;
+};
+
+/*
+ * The response to a request, as the leg's client gets it, with the id that the request had; empty:
+ * there is none, for this reason. The call ends when this returns.
+ */
+typedef void leg_answer_fn(struct leg_call *call, struct slice response, enum reason reason);
+
+/* A request to a leg's server. */
+struct leg_call {
+	struct call call;
+	struct list link; /* of legs->calls */
+	struct leg *leg;
+	leg_answer_fn *on_answer; /* NULL: the answer is not needed */
+	void *arg;                /* for it */
+	struct access access;     /* the sender's */
+};
+
+/* All of them closed. */
+void legs_init(struct legs *legs, const struct legs_ops *ops, struct server *server,
+	       struct loop *loop);
+/* Ends their sessions and calls; nothing is reported any more. */
+void legs_fini(struct legs *legs);
+/*
+ * The sender of the call is who the legs' own messages are sent for from now on. False: it is a call
+ * of ours, or its client is away.
+ */
+bool legs_take_caller(struct legs *legs, struct call *call);
+static inline bool legs_have_caller(const struct legs *legs)
+{
+	return legs->caller.access.principal != NULL;
+}
+
+/* Opens it on behalf of whoever has this access, unless that is under way, done, or just failed. */
+void leg_need(struct leg *leg, const struct access *access);
+enum leg_asked {
+	LEG_ASKED,
+	LEG_REFUSED, /* an error response, with the request's id, was appended to error_r */
+};
+/* Sends a request to a leg that is open. The answer may come before this returns. */
+enum leg_asked leg_ask(struct leg *leg, struct slice request, const struct access *access,
+		       leg_answer_fn *on_answer, void *arg, struct buf *error_r) must_check;
+/* The same for a request of our own, whose answer is not needed, on behalf of the last caller. */
+void leg_send(struct leg *leg, const char *method, struct slice params);
+/* Sends a notification to the leg, on behalf of the last caller. False: it was not let through. */
+bool leg_notify(struct leg *leg, struct slice notification);
+/*
+ * The leg and the id there of a request that its server has sent, by the id that its client got; NULL:
+ * there is none, or the leg is not open.
+ */
+struct leg *leg_find_by_id(struct legs *legs, struct json id, struct slice *own_r);
+
+#endif
