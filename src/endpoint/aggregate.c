@@ -32,6 +32,7 @@
 #include "upstream/upstream_ops.h"
 
 #define PATIENCE_MS 10000      /* how long a handshake or a list waits for a leg */
+#define MISSED_MS 1000         /* likewise, if it was waited for before */
 #define PAGES_MAX 1000         /* of one list of one leg */
 #define URI_NOT_FOUND (-32002) /* MCP: resource not found */
 #define HASH_TAIL 9            /* of a shortened name: catalogue_show_name */
@@ -56,7 +57,7 @@ struct gather {
 	char *id; /* of the request that it answers; NULL: it is for the catalogue alone */
 	struct access access;
 	struct timer patience;
-	bool is_late;
+	bool has_waited, is_late; /* MISSED_MS, PATIENCE_MS */
 	size_t bytes;
 	struct share shares[];
 };
@@ -159,6 +160,8 @@ static void tell_changes(struct aggregate *a, const struct leg *leg)
 
 /* ---- what legs report ---- */
 
+static void client_answer(struct leg_call *call, struct slice response, enum reason reason);
+
 static void note_list_change(struct aggregate *a, struct slice capability)
 {
 	a->is_known[CATALOGUE_TASKS] = false;
@@ -172,9 +175,21 @@ static void note_list_change(struct aggregate *a, struct slice capability)
 	}
 }
 
-static void legs_on_message(struct legs *legs, struct slice text)
+/* The call that this one was made for; NULL: there is none any more. */
+static struct call *find_call(const struct aggregate *a, const struct leg_call *call)
+{
+	struct json id = { .type = JSON_NUMBER, .text = call->call.id };
+	struct upstream_request *request = upstream_find_request(&a->upstream, id);
+
+	if (call->on_answer != client_answer || request == NULL || !dispatch_is_of_call(request))
+		return NULL;
+	return container_of(request, struct call, request);
+}
+
+static void legs_on_message(struct legs *legs, const struct leg_call *call, struct slice text)
 {
 	struct aggregate *a = container_of(legs, struct aggregate, legs);
+	struct call *own = call != NULL ? find_call(a, call) : NULL;
 	const struct method *method;
 	struct envelope env;
 	struct error err;
@@ -186,7 +201,9 @@ static void legs_on_message(struct legs *legs, struct slice text)
 	if (method->id == METHOD_LIST_CHANGED)
 		note_list_change(a, slice_str(method->capability));
 	upstream_on_sign_of_life(&a->upstream);
+	a->upstream.about = own != NULL ? &own->request : NULL;
 	upstream_on_message(&a->upstream, &env);
+	a->upstream.about = NULL;
 }
 
 static void legs_on_change(struct legs *legs, const struct leg *leg, bool was_missed)
@@ -223,7 +240,11 @@ static void on_gather_patience(struct timer *timer)
 {
 	struct gather *gather = container_of(timer, struct gather, patience);
 
-	gather->is_late = true;
+	gather->is_late = gather->has_waited;
+	if (!gather->is_late)
+		timer_start(gather->aggregate->upstream.shared->loop, timer,
+			    PATIENCE_MS - MISSED_MS);
+	gather->has_waited = true;
 	look_again(gather->aggregate);
 }
 
@@ -241,7 +262,7 @@ static void gather_new(struct aggregate *a, enum catalogue_kind kind, struct sli
 		gather->shares[i].gather = gather;
 	list_append(&a->gathers, &gather->link);
 	timer_init(&gather->patience, on_gather_patience);
-	timer_start(a->upstream.shared->loop, &gather->patience, PATIENCE_MS);
+	timer_start(a->upstream.shared->loop, &gather->patience, MISSED_MS);
 	look_again(a);
 }
 
@@ -418,7 +439,8 @@ static void gather_advance(struct gather *gather)
 				ask_page(share, leg, (struct json){ .type = JSON_ABSENT });
 			else
 				share->state = SHARE_DONE;
-		} else if (share->state == SHARE_DUE && leg->state == LEG_LOST) {
+		} else if (share->state == SHARE_DUE &&
+			   (leg->state == LEG_LOST || (leg->is_missed && gather->has_waited))) {
 			share->state = SHARE_DONE;
 		}
 		done += share->state == SHARE_DONE;
@@ -532,13 +554,12 @@ static enum found find_uri(struct aggregate *a, struct slice uri, struct target 
 static void client_answer(struct leg_call *call, struct slice response, enum reason reason)
 {
 	struct aggregate *a = call->arg;
-	struct json id = { .type = JSON_NUMBER, .text = call->call.id };
-	struct upstream_request *request = upstream_find_request(&a->upstream, id);
+	struct call *own = find_call(a, call);
 	struct envelope env;
 	struct error err;
 
-	if (request != NULL && dispatch_is_of_call(request))
-		container_of(request, struct call, request)->missing |= call->call.missing;
+	if (own != NULL)
+		own->missing |= call->call.missing;
 	if (reason == REASON_CANCELLED || a->upstream.state == UPSTREAM_CLOSED)
 		return;
 	if (response.n == 0) {
@@ -667,7 +688,12 @@ static bool pass_by_task(struct aggregate *a, const struct envelope *env)
 	if (found != NULL && (count == 1 || item != NULL ||
 			      text_set_has(&a->tasks[found->index], text_set_key(text), text)))
 		return pass(a, found, env, none, none);
-	deliver_error(a, env->id.text, MCP_INVALID_PARAMS, "Invalid params: there is no such task");
+	if (count == 0)
+		deliver_error(a, env->id.text, MCP_METHOD_NOT_FOUND,
+			      "Method not found: no server of this endpoint offers tasks");
+	else
+		deliver_error(a, env->id.text, MCP_INVALID_PARAMS,
+			      "Invalid params: there is no such task");
 	return true;
 }
 

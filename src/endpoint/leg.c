@@ -182,8 +182,8 @@ struct leg *leg_find_by_id(struct legs *legs, struct json id, struct slice *own_
 }
 
 /* `id` and `token` (or none) name a request of the leg's server: they get the name that append_id makes. */
-static void pass_with_id(const struct leg *leg, const struct envelope *env, struct slice id,
-			 struct slice token)
+static void pass_with_id(const struct leg *leg, const struct leg_call *call,
+			 const struct envelope *env, struct slice id, struct slice token)
 {
 	bool is_token_first = token.n > 0 && token.p < id.p;
 	struct splice_edit edits[] = { { .span = is_token_first ? token : id },
@@ -193,13 +193,13 @@ static void pass_with_id(const struct leg *leg, const struct envelope *env, stru
 	append_id(&whole, leg, id);
 	edits[0].with = edits[1].with = buf_slice(&whole);
 	splice_append(&text, env->text, edits, token.n > 0 ? 2 : 1, 0);
-	leg->legs->ops->on_message(leg->legs, buf_slice(&text));
+	leg->legs->ops->on_message(leg->legs, call, buf_slice(&text));
 	buf_fini(&text);
 	buf_fini(&whole);
 }
 
 /* A request or notification of its server. */
-static void leg_take(struct leg *leg, struct slice text)
+static void leg_take(struct leg *leg, const struct leg_call *call, struct slice text)
 {
 	struct envelope env;
 	struct error err;
@@ -210,11 +210,11 @@ static void leg_take(struct leg *leg, struct slice text)
 		return;
 	id = scan_member(env.params.text, SLICE_LIT("requestId"));
 	if (env.kind == ENVELOPE_REQUEST)
-		pass_with_id(leg, &env, env.id.text, env.progress_token.text);
+		pass_with_id(leg, call, &env, env.id.text, env.progress_token.text);
 	else if (id.type != JSON_ABSENT && method_find(env.method)->id == METHOD_CANCELLED)
-		pass_with_id(leg, &env, id.text, none);
+		pass_with_id(leg, call, &env, id.text, none);
 	else
-		leg->legs->ops->on_message(leg->legs, text);
+		leg->legs->ops->on_message(leg->legs, call, text);
 }
 
 static void reader_on_wake(struct stream_reader *reader)
@@ -224,7 +224,7 @@ static void reader_on_wake(struct stream_reader *reader)
 	struct msg *msg;
 
 	while (reader->stream != NULL && (msg = stream_take(reader, &number)) != NULL) {
-		leg_take(leg, msg->text);
+		leg_take(leg, NULL, msg->text);
 		msg_unref(&msg);
 	}
 }
@@ -254,7 +254,7 @@ static bool call_on_message(struct call *call, enum stream_kind kind, uint64_t k
 	(void)kind;
 	(void)key;
 	reader_on_wake(&leg->reader); /* in the order in which the server wrote it */
-	leg_take(leg, msg->text);
+	leg_take(leg, of_call(call), msg->text);
 	return true;
 }
 

@@ -34,8 +34,11 @@ struct legs;
 struct server;
 
 struct legs_ops {
-	/* A request or notification of its server, with ids that leg_find_by_id understands. */
-	void (*on_message)(struct legs *legs, struct slice text);
+	/*
+	 * A request or notification of a leg's server, with ids that leg_find_by_id understands;
+	 * call: during which it came, or NULL.
+	 */
+	void (*on_message)(struct legs *legs, const struct leg_call *call, struct slice text);
 	/* It is open now, or lost. was_missed: the client was shown something without it. */
 	void (*on_change)(struct legs *legs, const struct leg *leg, bool was_missed);
 };

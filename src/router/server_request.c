@@ -262,8 +262,19 @@ static struct call *find_call(const struct server_request *request, struct msg *
 {
 	const struct client *client = request->client;
 
+	const struct upstream_request *about =
+		request->asker == NULL ? request->upstream->about : NULL;
+
 	if (request->asker != NULL)
 		return find_own_call(request, msg);
+	if (about != NULL) {
+		struct call *call = container_of((struct upstream_request *)(uintptr_t)about,
+						 struct call, request);
+
+		if (msg == NULL ||
+		    call->ops->on_message(call, STREAM_REQUEST, request->downstream_id, msg))
+			return call;
+	}
 	for (unsigned int wanted = METHOD_ASKING;; wanted = 0) {
 		for (struct list *node = client->calls.prev; node != &client->calls;
 		     node = node->prev) {

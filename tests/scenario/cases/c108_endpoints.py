@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Endpoints over several servers. That an endpoint over one is to its clients as that server is, whole files of other cases say
+(run --behind-endpoints); here is what several of them make of it.
+"""
+import json
+import os
+
+import mcp
+from c62_oauth import ORIGIN
+from c80_stateless import ask as ask_modern
+from c100_reload import reload
+from c106_sessions_kept import Daemons
+from harness import case, eq, ok, wait_for
+from issuer import Issuer
+
+OBJECT = {"type": "object"}
+
+
+def tools(*names):
+    return ["result", {"tools": [{"name": name, "inputSchema": OBJECT} for name in names]}]
+
+
+def resources(*uris):
+    return ["result", {"resources": [{"uri": uri, "name": uri} for uri in uris]}]
+
+
+def over(*names, **more):
+    return {"endpoints": {"all": dict({"servers": list(names)}, **more)}}
+
+
+def names_of(answer, kind="tools", key="name"):
+    return [item[key] for item in answer["result"][kind]]
+
+
+def call(s, name, *steps, **kw):
+    return s.ask("tools/call", {"name": name, "arguments": {"steps": list(steps) or [["text", "@PID@"]]}}, **kw)
+
+
+def text_of(answer):
+    return answer["result"]["content"][0]["text"]
+
+
+def heard(daemon, server, method):
+    return [m for pid, _ in daemon.records_of(server) for m in daemon.messages(pid) if m.get("method") == method]
+
+
+TWO = {"a": {"script": {}}, "b": {"script": {}, "isolation": "shared"}}
+
+
+@case(servers=TWO, config=over("a", "b"))
+def lists_are_joined(t):
+    """END-01 END-02: the items of all servers, in the order of the configuration, each under a name that leads to its server."""
+    for s in (t.session("all", version=v) for v in (mcp.A, mcp.B, mcp.C, mcp.D)):
+        eq(s.result["result"]["serverInfo"]["name"], "all")
+        eq(names_of(s.ask("tools/list")), ["a__do", "a__echo", "b__do", "b__echo"])
+        eq(names_of(s.ask("prompts/list"), "prompts"), ["a__p", "b__p"])
+        eq(names_of(s.ask("resources/list"), "resources", "uri"), ["res://a"])
+        pids = {name: {str(pid) for pid, _ in t.daemon.records_of(name)} for name in "ab"}
+        for name in "ab":
+            ok(text_of(call(s, name + "__do")) in pids[name], name)
+        eq(s.ask("prompts/get", {"name": "b__p"})["result"], {"messages": []})
+        eq(s.ask("completion/complete", {"ref": {"type": "ref/prompt", "name": "a__p"}, "argument": {"name": "x", "value": ""}})
+           ["result"]["completion"]["values"], ["one", "two"])
+        for name in ("do", "a__", "c__do", "A__do", ""):
+            eq(call(s, name)["error"]["code"], -32602, name)
+    eq({m["params"]["name"] for m in heard(t.daemon, "b", "prompts/get")}, {"p"})
+
+
+@case(servers={"a": {"script": {"on": {"tools/list": [tools("do", "x.y", "n" * 70, "twin", "twin")], "resources/list": [resources("res://x", "res://1")]}}},
+               "b": {"script": {"on": {"tools/list": [tools("do", "x/y")], "resources/list": [resources("res://x", "res://2")]}}}},
+      config=over("a", "b"))
+def names_that_do_not_fit(t):
+    """END-03: [A-Za-z0-9_-]{1,64}, the same every time; two of one name cannot be reached, of two URIs the first counts; the log says so."""
+    s = t.session("all")
+    shown = names_of(s.ask("tools/list"))
+    eq((shown[0], shown[-2:]), ("a__do", ["b__do", shown[-1]]))
+    eq([len(name) <= 64 and all(c.isalnum() or c in "_-" for c in name) for name in shown], [True] * 5)
+    eq(shown, names_of(t.session("all").ask("tools/list")))
+    for name, real in zip(shown, ("do", "x.y", "n" * 70)):
+        # The name alone, in a session that has listed nothing.
+        t.session("all").ask("tools/call", {"name": name, "arguments": {"steps": [["text", "x"]]}})
+        ok(real in {m["params"]["name"] for m in heard(t.daemon, "a", "tools/call")}, name)
+    eq(call(s, "a__twin")["error"]["code"], -32602, "neither")
+    t.daemon.wait_log("names_collide", "endpoint=all", "list=tools", "server=a", "name=a__twin")
+    eq(names_of(s.ask("resources/list"), "resources", "uri"), ["res://x", "res://1", "res://2"])
+    for uri, server in (("res://x", "a"), ("res://2", "b")):
+        s.ask("resources/read", {"uri": uri})
+        eq([m["params"]["uri"] for m in heard(t.daemon, server, "resources/read")], [uri])
+    eq(s.ask("resources/read", {"uri": "other://x"})["error"]["code"], -32002)
+    t.daemon.wait_log("names_collide", "list=resources", "name=res://x")
+
+
+@case(servers={"a": {"script": {"on": {"tools/list": [tools("do", "same")]}}}, "b": {"script": {"on": {"tools/list": [tools("same", "other", "x_y")]}}}},
+      config={"endpoints": {"all": {"servers": {"a": {"prefix": ""}, "b": {"prefix": ""}}}, "some": {"servers": {"a": {"prefix": "x_"}, "b": {"prefix": ""}}}}})
+def prefixes_that_overlap(t):
+    """END-03: where a name alone does not tell its server, the lists do."""
+    s = t.session("all")
+    eq(call(s, "other")["result"], call(s, "other")["result"])
+    eq([m["params"]["name"] for m in heard(t.daemon, "b", "tools/call")], ["other"] * 2)
+    eq(call(s, "same")["error"]["code"], -32602)
+    eq(names_of(s.ask("tools/list")), ["do", "other", "x_y"])
+    eq((heard(t.daemon, "a", "tools/call"), call(s, "nothing")["error"]["code"]), ([], -32602))
+    some = t.session("some")
+    eq(call(some, "x_y")["result"]["content"], [{"type": "text", "text": "None"}])
+    eq([m["params"]["name"] for m in heard(t.daemon, "b", "tools/call")], ["other"] * 2 + ["x_y"])
+
+
+@case(servers={"a": {"script": {}}, "dead": {"script": {"start": [["exit", 3]]}, "start": {"backoff": "100ms..200ms", "give_up_after": 2}}},
+      config=over("a", "dead"), deadline=40)
+def servers_that_are_away(t):
+    """END-04: one that cannot be started costs its own items only, and its calls say which it is."""
+    for front in ("session", "sse"):
+        s = getattr(t, front)("all")
+        eq(names_of(s.ask("tools/list")), ["a__do", "a__echo"])
+        error = s.ask("tools/call", {"name": "dead__do", "arguments": {}})["error"]
+        eq((error["data"]["reason"], error["data"]["server"]), ("backend_unavailable", "dead"))
+        ok(s.ask("tools/call", {"name": "a__echo", "arguments": {"text": "x"}})["result"], "the other")
+    t.daemon.wait_log("leg_lost", "endpoint=all", "server=dead")
+
+
+@case(servers={"a": {"script": {}}, "late": {"script": {"init": [["sleep", 13], ["result", {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "late", "version": "1"}}]]}}}, config=over("a", "late"), deadline=60)
+def servers_that_are_late(t):
+    """END-04: nobody waits for a slow one for longer than ten seconds; when it is there, its client is told, and lists it."""
+    s = t.session("all")
+    g = s.get()
+    eq(names_of(s.ask("tools/list", timeout=25)), ["a__do", "a__echo"])
+    eq(g.next(timeout=20)["method"], "notifications/tools/list_changed")
+    eq(names_of(s.ask("tools/list")), ["a__do", "a__echo", "late__do", "late__echo"])
+
+
+@case(servers={"a": {"script": {}}, "b": {"script": {"caps": {"tools": {"listChanged": True}}}}}, config=over("a", "b"), deadline=30)
+def servers_that_die(t):
+    """END-04: the calls of one that dies fail, saying so; the next gets a fresh one, and the others notice nothing."""
+    s = t.session("all")
+    before = text_of(call(s, "b__do")), text_of(call(s, "a__do"))
+    waiting = s.start("tools/call", {"name": "a__do", "arguments": {"steps": [["sleep", 1], ["text", "done"]]}})
+    error = call(s, "b__do", ["exit", 1])["error"]
+    eq((error["data"]["reason"], error["data"]["server"]), ("child_exited", "b"))
+    ok(text_of(call(s, "b__do")) != before[0], "a fresh one")
+    eq((text_of(waiting.final()), text_of(call(s, "a__do"))), ("done", before[1]))
+
+
+@case(servers={"a": {"script": {}}, "b": {"script": {}}}, config=over("a", "b"))
+def servers_that_ask(t):
+    """END-05: questions of all servers reach the client, with ids that differ, and each answer the server that asked; progress likewise."""
+    s = t.session("all", mcp.D, {"sampling": {}, "elicitation": {}})
+    ask = ["ask", "q", "sampling/createMessage", {"messages": [], "maxTokens": 1, "_meta": {"progressToken": "q"}}]
+    calls = [s.start("tools/call", {"name": name + "__do", "arguments": {"steps": [ask, ["asked"]]}, "_meta": {"progressToken": name}}) for name in "ab"]
+    asked = [e.next() for e in calls]
+    ok(asked[0]["id"] != asked[1]["id"], asked)
+    s.notify("notifications/progress", {"progressToken": asked[1]["params"]["_meta"]["progressToken"], "progress": 1})
+    for name, question in reversed(list(zip("ab", asked))):
+        s.respond(question["id"], {"role": "assistant", "model": name, "content": {"type": "text", "text": "for " + name}})
+    for name, e in zip("ab", calls):
+        ok("for " + name in text_of(e.final()), name)
+    eq([len(heard(t.daemon, name, "notifications/progress")) for name in "ab"], [0, 1])
+
+
+@case(servers=TWO, config=over("a", "b"))
+def what_belongs_to_a_call(t):
+    """END-05: progress, log lines and cancellation keep to the call and its server."""
+    s = t.session("all")
+    steps = [["progress", 1], ["progress", 2], ["sleep", 5], ["text", "late"]]
+    calls = [s.start("tools/call", {"name": name + "__do", "arguments": {"steps": steps}, "_meta": {"progressToken": name}}) for name in "ab"]
+    for name, e in zip("ab", calls):
+        eq([e.next()["params"] for _ in range(2)], [{"progressToken": name, "progress": n} for n in (1, 2)])
+    s.notify("notifications/cancelled", {"requestId": calls[0].id, "reason": "bored"})
+    wait_for(lambda: heard(t.daemon, "a", "notifications/cancelled"), what="the cancellation")
+    eq(heard(t.daemon, "a", "notifications/cancelled")[0]["params"]["reason"], "bored")
+    eq(heard(t.daemon, "b", "notifications/cancelled"), [])
+    eq(text_of(calls[1].final(10)), "late")
+    eq(s.ask("logging/setLevel", {"level": "error"})["result"], {})
+    wait_for(lambda: [m["params"] for m in heard(t.daemon, "a", "logging/setLevel")] == [{"level": "error"}], what="the level")
+
+
+@case(servers={"a": {"script": {"on": {"tools/list": [["once", tools("do")], tools("do", "new")]}}}, "b": {"script": {}}}, config=over("a", "b"))
+def lists_that_change(t):
+    """END-06: what one server says of its lists and resources reaches the clients of the endpoint, also those of 2026-07-28."""
+    s = t.session("all")
+    g = s.get()
+    eq(names_of(s.ask("tools/list")), ["a__do", "b__do", "b__echo"])
+    call(s, "a__do", ["notify", "notifications/tools/list_changed"], ["text", "x"])
+    eq(g.next()["method"], "notifications/tools/list_changed")
+    eq(names_of(s.ask("tools/list")), ["a__do", "a__new", "b__do", "b__echo"])
+    eq(s.ask("resources/subscribe", {"uri": "res://a"})["result"], {})
+    call(s, "a__do", ["notify", "notifications/resources/updated", {"uri": "res://a"}], ["text", "x"])
+    eq(g.next()["params"], {"uri": "res://a"})
+
+
+@case(servers=TWO, config=over("a", "b"))
+def clients_without_a_session(t):
+    """END-07: requests of 2026-07-28, with the name that is shown in their head."""
+    def names(method, kind):
+        return names_of(ask_modern(t, "all", method)[1][-1], kind)
+    eq(names("tools/list", "tools"), ["a__do", "a__echo", "b__do", "b__echo"])
+    eq(names("prompts/list", "prompts"), ["a__p", "b__p"])
+    for name in "ab":
+        eq(text_of(ask_modern(t, "all", "tools/call", {"name": name + "__echo", "arguments": {"text": name}})[1][-1]), name)
+
+
+POLICY = {"a": {"script": {}, "tools": {"deny": ["echo"], "arguments": {"forbidden_keys": ["secret"]}}, "rate": {"calls": 3, "per": "1h", "burst": 3}},
+          "b": {"script": {}, "prompts": {"allow": []}}}
+
+
+@case(daemon=False)
+def what_servers_forbid(t):
+    """END-08: what the configuration says of a server holds for its tools at the endpoint, whatever they are called there; the audit names the server's."""
+    log = os.path.join(t.directory(), "audit.log")
+    t.start(POLICY, dict(over("a", "b"), audit={"to": log}))
+    s = t.session("all")
+    eq(names_of(s.ask("tools/list")), ["a__do", "b__do", "b__echo"])
+    eq(names_of(s.ask("prompts/list"), "prompts"), ["a__p"])
+    eq(s.ask("tools/call", {"name": "a__echo", "arguments": {}})["error"]["code"], -32602)
+    eq(s.ask("prompts/get", {"name": "b__p"})["error"]["code"], -32602)
+    eq(s.ask("tools/call", {"name": "a__do", "arguments": {"secret": 1}})["error"]["code"], -32602)
+    answers = [call(s, "a__do") for _ in range(3)]
+    eq(answers[-1].get("error", {}).get("data", {}).get("reason"), "rate_limited", answers)
+    ok("result" in call(s, "b__do"), "the other")
+    eq({m["params"]["name"] for m in heard(t.daemon, "a", "tools/call")}, {"do"})
+
+    def records():
+        with open(log) as f:
+            return [json.loads(line) for line in f]
+    wait_for(lambda: len([r for r in records() if r.get("tool") == "do" and r["server"] == "b"]) == 1, what="the record")
+    eq([r for r in records() if r["server"] == "all" and r.get("tool")], [])
+    ok([r for r in records() if r["server"] == "a" and r.get("tool") == "echo" and r["verdict"] == "refused"], records())
+
+
+@case(daemon=False)
+def one_sign_in(t):
+    """END-09: a token for the endpoint is good there for all its servers that it has the scopes for, and at none of them."""
+    issuer = Issuer()
+    t.start({"a": {"script": {}}, "b": {"script": {}, "scopes": ["more"]}},
+            dict(over("a", "b"), public_url=ORIGIN, auth={"mode": "oauth", "issuers": [{"issuer": issuer.url, "leeway": "1s"}]}))
+    token = issuer.token(ORIGIN + "/all/mcp", sub="alice", scope="use")
+    s = t.session("all", token=token)
+    eq(names_of(s.ask("tools/list")), ["a__do", "a__echo"])
+    eq(call(s, "b__do")["error"]["code"] < 0, True)
+    ok("result" in call(s, "a__do"), "its own")
+    eq(mcp.Session(t, t.daemon, "a", token=token, check=False).started.status, 401)
+    other = issuer.token(ORIGIN + "/a/mcp", sub="alice", scope="use")
+    eq(mcp.Session(t, t.daemon, "all", token=other, check=False).started.status, 401)
+    s = t.session("all", token=issuer.token(ORIGIN + "/all/mcp", sub="bob", scope="use more"))
+    eq(names_of(s.ask("tools/list")), ["a__do", "a__echo", "b__do", "b__echo"])
+    eq(heard(t.daemon, "b", "tools/call"), [])
+    ok("result" in call(s, "b__do"), "with the scope")
+
+
+@case(servers=TWO, config=over("a", "b"), deadline=30)
+def servers_that_a_reload_changes(t):
+    """END-10: a session goes on with the servers that it has; a new one finds those of now."""
+    s = t.session("all")
+    before = text_of(call(s, "a__do"))
+    reload(t, {"b": TWO["b"], "c": {"script": {}}}, over("b", "c"))
+    eq(text_of(call(s, "a__do")), before)
+    eq(names_of(t.session("all").ask("tools/list")), ["b__do", "b__echo", "c__do", "c__echo"])
+    s.delete()
+    wait_for(lambda: not t.daemon.children("a"), what="the end of its process")
+
+
+@case(daemon=False, deadline=30)
+def endpoints_outlive_the_daemon(t):
+    """END-10, bridging §4.1: a session of an endpoint goes on in the next daemon, each of its servers with a fresh process."""
+    daemons = Daemons(t)
+    daemons.begin(config=over("main"))
+    s = t.session("all", mcp.D)
+    eq(names_of(s.ask("tools/list")), ["main__do", "main__echo"])
+    pid = text_of(call(s, "main__do"))
+    wait_for(daemons.saved, what="what is on the disk")
+    daemons.again(config=over("main"))
+    daemons.move(s)
+    ok(text_of(call(s, "main__do")) != pid, "a fresh one")
+    eq(names_of(s.ask("tools/list")), ["main__do", "main__echo"])
+
+
+@case(servers=TWO, config=over("a", "b"))
+def nothing_is_left(t):
+    """END-10: with the session its legs end, in whatever state they are."""
+    s = t.session("all")
+    s.start("tools/call", {"name": "a__do", "arguments": {"steps": [["sleep", 60]]}})
+    wait_for(lambda: heard(t.daemon, "a", "tools/call"), what="the call")
+    eq(s.delete().status, 204)
+    wait_for(lambda: not t.daemon.children("a"), what="the end of its process")
+    eq(t.session("a").echo("x"), "x")
