@@ -3,7 +3,7 @@
  * An endpoint over several servers, as one client of it sees it: an upstream without a process, which
  * answers as a server of the legacy era, by asking the servers. To each of them it is a client like
  * any other, in a session of its own, a leg: everything that the configuration says of that server
- * applies, and admission judges each message again for it. bridging.md §7
+ * applies, and admission judges each message again for it. bridging.md §5
  */
 #ifndef MCPGATED_ENDPOINT_AGGREGATE_H
 #define MCPGATED_ENDPOINT_AGGREGATE_H

@@ -3,7 +3,7 @@
  * The legs of an endpoint over several servers, for one of its clients: to each server the gateway is
  * a client like any other, with a session that is a part of the client's (session_init_part). Every
  * message goes through admission once more, with what the configuration says of that server and with
- * what the client has signed in for, the endpoint. bridging.md §7
+ * what the client has signed in for, the endpoint. bridging.md §5
  *
  *	closed -> opening -> open -> lost -> opening …
  */

@@ -42,3 +42,6 @@ src_endpoint_modern_params_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/endpoint/trace_test
 src_endpoint_trace_test_SOURCES = src/endpoint/trace_test.c
 src_endpoint_trace_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/endpoint/catalogue_test
+src_endpoint_catalogue_test_SOURCES = src/endpoint/catalogue_test.c
+src_endpoint_catalogue_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
