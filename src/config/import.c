@@ -312,7 +312,7 @@ struct container {
 static int on_element(struct slice element, void *arg)
 {
 	struct container *list = arg;
-	struct json value = { .type = scan_type(element), .has_escape = true, .text = element };
+	struct json value = scan_value(element);
 	struct tree *text = new_text(list->import, value, list->is_open);
 
 	if (text != NULL)
@@ -559,7 +559,7 @@ static void convert_command(struct import *import, struct json value, const char
 static int on_listed_name(struct slice element, void *arg)
 {
 	struct import *import = arg;
-	struct json value = { .type = scan_type(element), .has_escape = true, .text = element };
+	struct json value = scan_value(element);
 	struct buf name = { 0 };
 	bool is_it = scan_decode_string(value, &name) == 0 &&
 		     slice_is_equal(buf_slice(&name), slice_str(import->name));

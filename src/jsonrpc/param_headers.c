@@ -130,9 +130,7 @@ static int on_member(struct slice name, struct json value, void *arg);
 
 static int on_element(struct slice element, void *arg)
 {
-	struct json value = { .type = scan_type(element), .text = element };
-
-	return on_member(slice_of(NULL, 0), value, arg);
+	return on_member(slice_of(NULL, 0), scan_value(element), arg);
 }
 
 /* Visits what is inside `value`; `place` is already the place of `value`. */
@@ -204,14 +202,13 @@ static int on_member(struct slice name, struct json value, void *arg)
 static bool read_schema(struct params *params, struct slice schema)
 {
 	struct place root = { .params = params, .is_reachable = true };
-	struct json value = { .type = scan_type(schema), .text = schema };
 
 	params->count = params->nodes = 0;
 	params->texts = (struct buf){ 0 };
 	params->why = NULL;
 	if (schema.n == 0 || memmem(schema.p, schema.n, keyword.p, keyword.n) == NULL)
 		return false; /* the usual case */
-	enter(&root, value);
+	enter(&root, scan_value(schema));
 	return params->why == NULL && params->count > 0;
 }
 

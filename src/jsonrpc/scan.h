@@ -147,6 +147,8 @@ int scan_array(struct slice text, size_t max_elements, scan_element_fn *on_eleme
 
 /* The type by the first byte after white space; JSON_ABSENT if no value begins with it. */
 enum json_type scan_type(struct slice text);
+/* The value with this text, which begins and ends with it: what scan_array passes, for example. */
+struct json scan_value(struct slice text);
 
 /*
  * Looks up a direct member of an object that was scanned as valid. Names are compared by bytes; a

@@ -148,6 +148,17 @@ enum json_type scan_type(struct slice text)
 	return JSON_ABSENT;
 }
 
+struct json scan_value(struct slice text)
+{
+	enum json_type type = scan_type(text);
+
+	return (struct json){
+		.type = type,
+		.has_escape = type == JSON_STRING && memchr(text.p, '\\', text.n) != NULL,
+		.text = text,
+	};
+}
+
 /* The members of an object that are still to be read. */
 struct lookup {
 	const char *p;

@@ -42,6 +42,31 @@ static void types(void **state)
 	assert_int_equal(scan_type(slice_of(NULL, 0)), JSON_ABSENT);
 }
 
+static void values_have_escapes(void **state)
+{
+	static const struct {
+		const char *text;
+		enum json_type type;
+		bool has_escape;
+	} cases[] = {
+		{ "\"a\"", JSON_STRING, false },
+		{ "\"\\u0061\"", JSON_STRING, true },
+		{ "\"corp\\\\alice\"", JSON_STRING, true },
+		{ "[\"\\\\\"]", JSON_ARRAY, false },
+		{ "7", JSON_NUMBER, false },
+		{ "", JSON_ABSENT, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct json value = scan_value(slice_str(cases[i].text));
+
+		assert_int_equal(value.type, cases[i].type);
+		assert_int_equal(value.has_escape, cases[i].has_escape);
+		assert_slice(value.text, cases[i].text);
+	}
+	assert_int_equal(scan_value(slice_of(NULL, 0)).type, JSON_ABSENT);
+}
+
 static struct json member(const char *object, const char *name)
 {
 	return scan_member(slice_str(object), slice_str(name));
@@ -401,6 +426,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(types),
+		cmocka_unit_test(values_have_escapes),
 		cmocka_unit_test(members_are_found),
 		cmocka_unit_test(members_that_are_not_there),
 		cmocka_unit_test(names_carry_their_length),

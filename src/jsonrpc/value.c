@@ -88,11 +88,10 @@ uint64_t value_own_id(struct json value)
 
 bool value_is_same_id(struct slice left, struct slice right)
 {
-	struct json a = { .type = scan_type(left), .has_escape = true, .text = left };
-	struct json b = { .type = scan_type(right), .has_escape = true, .text = right };
 	struct buf room_of_a = { 0 }, room_of_b = { 0 };
 	struct slice text_a, text_b;
 	long long number_a, number_b;
+	struct json a, b;
 	bool is_same;
 
 	if (slice_is_equal(left, right))
@@ -101,6 +100,8 @@ bool value_is_same_id(struct slice left, struct slice right)
 	if (left.n > SPELLING_MAX * right.n + NUMBER_MAX ||
 	    right.n > SPELLING_MAX * left.n + NUMBER_MAX)
 		return false;
+	a = scan_value(left);
+	b = scan_value(right);
 	if (a.type == JSON_NUMBER)
 		return value_read_integer(a, &number_a) == 0 &&
 		       value_read_integer(b, &number_b) == 0 && number_a == number_b;

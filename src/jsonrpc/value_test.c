@@ -54,7 +54,7 @@ static void own_ids_that_come_back(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct slice text = slice_str(rows[i].text);
-		struct json value = { scan_type(text), strchr(rows[i].text, '\\') != NULL, text };
+		struct json value = scan_value(text);
 
 		assert_int_equal(value_own_id(value), rows[i].id);
 	}

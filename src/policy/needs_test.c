@@ -229,7 +229,7 @@ static void lists_show_what_scopes_are_enough_for(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct rights rights = { .needs_scopes = true, .scopes = { { rows[i].held } } };
 		struct slice text = slice_str(rows[i].name);
-		struct json name = { scan_type(text), true, text };
+		struct json name = scan_value(text);
 
 		needs.hides = true;
 		if (needs_show(&needs, &rights, rows[i].kind, name) != rows[i].is_shown)

@@ -138,7 +138,7 @@ static void acknowledge(struct change_listener *listener)
 static int note_uri(struct slice element, void *arg)
 {
 	struct change_listener *listener = arg;
-	struct json uri = { scan_type(element), true, element };
+	struct json uri = scan_value(element);
 	struct buf room = { 0 };
 
 	if (uri.type == JSON_STRING &&

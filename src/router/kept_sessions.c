@@ -418,12 +418,11 @@ struct marks_reader {
 static int read_mark(struct slice element, void *arg)
 {
 	struct marks_reader *reader = arg;
-	struct json value = { .type = scan_type(element), .text = element };
 	struct slice *into = reader->count == 0 ? &reader->marks.issuer :
 						  &reader->marks.names[reader->count - 1];
 
 	if (reader->count >= ARRAY_LEN(reader->rooms) ||
-	    scan_read_string(value, &reader->rooms[reader->count], into) < 0) {
+	    scan_read_string(scan_value(element), &reader->rooms[reader->count], into) < 0) {
 		reader->is_bad = true;
 		return -1;
 	}

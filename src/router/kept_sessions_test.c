@@ -124,6 +124,49 @@ static void a_session_goes_on(void **state)
 	assert_int_equal(text_of().n, strlen(KEPT_SESSIONS_FIRST_LINE));
 }
 
+static struct denial_marks marks_of(const char *sub)
+{
+	return (struct denial_marks){ .issuer = SLICE("https://i.example/\\\"q\"\n"),
+				      .names = { [DENIAL_BY_SUB] = slice_str(sub) } };
+}
+
+/* The session with which `tried` was asked for, after a denial of `denied` while it slept. */
+static struct client *wake_after_denial(const char *tried, const char *denied)
+{
+	struct denial_marks marks = marks_of(tried), other = marks_of(denied);
+	struct client *client = keep();
+
+	session_keep_marks(client->session, &marks);
+	kept_session_note(client->kept);
+	end(client, REASON_DRAINING);
+	next_gateway();
+	client = wake_as(alice, REASON_NONE); /* they are read, and written again */
+	assert_non_null(client);
+	assert_true(slice_is_equal(client->session->marks->issuer, marks.issuer));
+	assert_true(slice_is_equal(client->session->marks->names[DENIAL_BY_SUB],
+				   marks.names[DENIAL_BY_SUB]));
+	kept_session_note(client->kept);
+	end(client, REASON_DRAINING);
+	next_gateway();
+	deny_list_tell(&router.sessions.deny_list, other.issuer, other.names[DENIAL_BY_SUB]);
+	return wake_as(alice, REASON_NONE);
+}
+
+/* Also a name which JSON writes with escapes is found when its token is denied.  SEC-68 */
+static void a_denied_session_does_not_go_on(void **state)
+{
+	static const char *const names[] = { "alice", "corp\\alice", "\"\\\\\t", "\x01" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct client *client;
+
+		assert_null(wake_after_denial(names[i], names[i]));
+		client = wake_after_denial(names[i], "corp\\\\alice");
+		assert_non_null(client);
+		end(client, REASON_DELETED);
+	}
+}
+
 static void how_a_session_ends(void **state)
 {
 	for (enum reason reason = REASON_NONE + 1; reason < REASON_COUNT; reason++) {
@@ -194,7 +237,8 @@ static void they_are_too_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_session_goes_on),   CASE(how_a_session_ends), CASE(nobody_comes_back),
+		CASE(a_session_goes_on),   CASE(a_denied_session_does_not_go_on),
+		CASE(how_a_session_ends),  CASE(nobody_comes_back),
 		CASE(it_cannot_go_on_now), CASE(they_are_too_many),
 	};
 

@@ -125,10 +125,8 @@ static void drop_cancelled(struct listen *listen)
 static int note_agreed(struct slice element, void *arg)
 {
 	struct list *waiters = arg;
-	struct json written = { scan_type(element), memchr(element.p, '\\', element.n) != NULL,
-				element };
 	struct buf room = { 0 };
-	struct slice uri = subscriptions_spell_uri(written, &room);
+	struct slice uri = subscriptions_spell_uri(scan_value(element), &room);
 	uint64_t key = text_set_key(uri);
 
 	LIST_FOREACH(node, waiters) {

@@ -263,9 +263,8 @@ static int note_task(struct slice element, void *arg)
 {
 	struct noting *noting = arg;
 	struct task_listener *listener = noting->listener;
-	struct json name = { scan_type(element), memchr(element.p, '\\', element.n) != NULL,
-			     element };
-	struct task_id *id = task_id_open(listener->call->client, name, &noting->why);
+	struct task_id *id =
+		task_id_open(listener->call->client, scan_value(element), &noting->why);
 
 	if (id == NULL)
 		noting->refused++;
@@ -371,7 +370,7 @@ void task_listener_end(struct task_listener *listener)
 static int note_agreed(struct slice element, void *arg)
 {
 	struct task_listening *listening = arg;
-	struct json own = { scan_type(element), true, element };
+	struct json own = scan_value(element);
 
 	for (size_t i = 0; i < listening->count; i++) {
 		if (task_id_is_own(listening->tasks[i].id, own))

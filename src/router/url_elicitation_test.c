@@ -168,7 +168,7 @@ static void answers_are_read(void **state)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char *responses = q(rows[i].responses), *expected = q(rows[i].left);
-		struct json json = { scan_type(slice_str(responses)), false, slice_str(responses) };
+		struct json json = scan_value(slice_str(responses));
 		struct buf left = { 0 };
 
 		assert_int_equal(url_elicitation_read_answers(slice_str(wanted), json, &left),

@@ -151,9 +151,8 @@ void modern_append_params(struct buf *out, const struct upstream_setup *setup, s
 static int is_ours(struct slice element, void *arg)
 {
 	bool *is_found = arg;
-	struct json name = { .type = scan_type(element), .text = element };
 
-	if (name.type == JSON_STRING &&
+	if (scan_type(element) == JSON_STRING &&
 	    slice_is_equal(slice_of(element.p + 1, element.n - 2), revision_modern.name))
 		*is_found = true;
 	return 0;
