@@ -133,7 +133,8 @@ def run_many(options, child):
         time.sleep(0.5)
         empty = harness.rss_kib(daemon.gateway)
         run = subprocess.Popen([load, "--url", "http://127.0.0.1:%d/main/mcp" % daemon.address[1], "--connections", "1000",
-                                "--duration", str(max(4, options.seconds // 4)), "--warmup", "2"], stdout=subprocess.PIPE, text=True)
+                                "--duration", str(max(4, options.seconds // 4)), "--warmup", "2", "--timeout", str(harness.patience(10)),
+                                "--setup-timeout", str(harness.patience(30))], stdout=subprocess.PIPE, text=True)
         peak = [0, 0]
         while run.poll() is None:
             peak = [max(peak[0], harness.rss_kib(daemon.gateway)),
