@@ -312,6 +312,18 @@ static void give_role(struct rights *rights, size_t number)
 		role_set_add(&rights->roles, number);
 }
 
+static void give_endpoint(const struct roles *roles, struct server_conf *conf)
+{
+	struct slice *servers = mem_zalloc((conf->legs.count + 1) * sizeof(*servers));
+
+	for (size_t i = 0; i < conf->legs.count; i++)
+		servers[i] = conf->legs.items[i].server;
+	if (conf->legs.count > 0)
+		roles_give_endpoint(roles, slice_str(conf->name), servers, conf->legs.count,
+				    &conf->permissions);
+	free(servers);
+}
+
 /* A role that is not there, and one that there is no room for, are left out: the rules refuse both. */
 static void finish_roles(struct config *config, struct authorization_conf *authorization)
 {
@@ -336,7 +348,10 @@ static void finish_roles(struct config *config, struct authorization_conf *autho
 	for (size_t i = 0; i < config->server_count; i++) {
 		struct server_conf *conf = &config->servers[i].conf;
 
-		roles_give(roles, slice_str(conf->name), &conf->permissions);
+		if (config->servers[i].is_endpoint)
+			give_endpoint(roles, conf);
+		else
+			roles_give(roles, slice_str(conf->name), &conf->permissions);
 		permissions_finish(&conf->permissions);
 		config->servers[i].endpoint.place.permissions = &conf->permissions;
 	}

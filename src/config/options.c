@@ -29,7 +29,6 @@
 #define ISSUER(member) FIELD(struct verifier_issuer_conf, member)
 #define AUTH(member) TOP(frontend.authorization.member)
 #define SERVER(member) FIELD(struct config_server, member)
-#define ENDPOINT(member) SERVER(member)
 
 #define RULE .is_rule = true
 #define FOR_COMMAND .is_for_command = true
@@ -74,7 +73,7 @@ _Static_assert(offsetof(struct config, listen_count) ==
 const struct option options_table[] = {
 	OPTION("include", TEXTS, TOP(include), .def = "[]", .example = "[conf.d/*.yaml]",
 	       .help = "More files, by path or pattern, relative to the directory of this file; "
-		       "the matches of a pattern are sorted by name. They may contain servers, "
+		       "the matches of a pattern are sorted by name. They may contain servers, endpoints, "
 		       "auth.tokens and auth.issuers, which are added to those here; a duplicate "
 		       "name is an error. Like this file, only their owner may have write access."),
 	OPTION("listen", GROUP, LIST(struct config, listen),
@@ -1168,7 +1167,7 @@ const struct option options_table[] = {
 		      "connects to one finds the tools, prompts and resources of all its servers "
 		      "there, with one sign-in. What the configuration says of each server (roles, "
 		      "scopes, permissions, arguments, rates, pins) applies there as well."),
-	OPTION("endpoints.NAME.servers", LEGS, ENDPOINT(conf.legs), REQUIRED,
+	OPTION("endpoints.NAME.servers", LEGS, SERVER(conf.legs), REQUIRED,
 	       .example = "[files, wiki]",
 	       .help = "The servers, in the order in which lists show them. The names of tools "
 		       "and prompts begin with the server's name and two underscores, like "
@@ -1177,20 +1176,19 @@ const struct option options_table[] = {
 		       "letters, digits, '-' and '_', or with more than 64, is shown with "
 		       "underscores, shortened, and with a short hash at its end. Two items that "
 		       "would have one name cannot be reached, and the log says so."),
-	OPTION("endpoints.NAME.path", SLICE, ENDPOINT(endpoint.path), .form = form_path,
+	OPTION("endpoints.NAME.path", SLICE, SERVER(endpoint.path), .form = form_path,
 	       .example = "/all/mcp", .otherwise = "/NAME/mcp",
 	       .help = "Where clients find it, as for servers."),
-	OPTION("endpoints.NAME.enabled", BOOL, ENDPOINT(enabled), .def = "true",
+	OPTION("endpoints.NAME.enabled", BOOL, SERVER(enabled), .def = "true",
 	       .help = "false: the entry is checked but otherwise ignored."),
-	OPTION("endpoints.NAME.audience", TEXTS, ENDPOINT(endpoint.place.audience), RULE,
-	       .def = "[]",
+	OPTION("endpoints.NAME.audience", TEXTS, SERVER(endpoint.place.audience), RULE, .def = "[]",
 	       .help = "Further values accepted in a token's aud, besides public_url and path. The "
 		       "audience of its servers does not count here."),
-	OPTION("endpoints.NAME.clients", TEXTS, ENDPOINT(endpoint.place.clients), RULE, .def = "[]",
+	OPTION("endpoints.NAME.clients", TEXTS, SERVER(endpoint.place.clients), RULE, .def = "[]",
 	       RELATIONS(NEEDS("auth.mode", .words = "oauth",
 			       .why = "it is about tokens from issuers")),
 	       .help = "Clients whose tokens are accepted, as for servers."),
-	OPTION("endpoints.NAME.scopes", TEXTS, ENDPOINT(endpoint.place.scopes), RULE, .def = "[]",
+	OPTION("endpoints.NAME.scopes", TEXTS, SERVER(endpoint.place.scopes), RULE, .def = "[]",
 	       .form = form_scope,
 	       RELATIONS(NEEDS("auth.mode", .words = "token oauth",
 			       .why = "no token is required here")),

@@ -177,9 +177,14 @@ static void check_servers_of(const struct config *config, const struct slice_map
 	for (size_t i = 0; i < map->count; i++) {
 		struct slice name = map->items[i].name;
 
-		if (!has_server(config, name) && !slice_is_equal(name, SLICE_LIT("*")))
+		size_t found = config_find_server(config, name.p);
+
+		if (found == config->server_count && !slice_is_equal(name, SLICE_LIT("*")))
 			problem_add_at(problems, tree_below(at, name.p),
 				       "there is no server '%.60s'", name.p);
+		else if (found < config->server_count && config->servers[found].is_endpoint)
+			problem_add_at(problems, tree_below(at, name.p),
+				       "is an endpoint: name its servers, whose rules apply there");
 	}
 }
 

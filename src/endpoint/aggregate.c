@@ -13,7 +13,6 @@
 
 #include "base/check.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "endpoint/answer.h"
 #include "endpoint/catalogue.h"
 #include "endpoint/leg.h"
@@ -23,6 +22,7 @@
 #include "mcp/error.h"
 #include "mcp/method.h"
 #include "obs/log.h"
+#include "policy/operation.h"
 #include "router/client.h"
 #include "router/dispatch.h"
 #include "router/forward.h"
@@ -33,6 +33,8 @@
 
 #define PATIENCE_MS 10000      /* how long a handshake or a list waits for a leg */
 #define MISSED_MS 1000         /* likewise, if it was waited for before */
+#define SLOW_MS 45000          /* likewise, if it was too slow the last time */
+#define GATHERS_MAX 2          /* of one list, for one caller */
 #define PAGES_MAX 1000         /* of one list of one leg */
 #define URI_NOT_FOUND (-32002) /* MCP: resource not found */
 #define HASH_TAIL 9            /* of a shortened name: catalogue_show_name */
@@ -54,10 +56,11 @@ struct gather {
 	struct list link;
 	struct aggregate *aggregate;
 	enum catalogue_kind kind;
-	char *id; /* of the request that it answers; NULL: it is for the catalogue alone */
+	struct buf ids; /* of the requests that it answers, each with a line end; or empty */
 	struct access access;
 	struct timer patience;
-	bool has_waited, is_late; /* MISSED_MS, PATIENCE_MS */
+	unsigned int waited; /* how many of the `waits` are over */
+	bool is_stale;       /* a list has changed since it began */
 	size_t bytes;
 	struct share shares[];
 };
@@ -66,6 +69,7 @@ struct gather {
 struct inbound {
 	struct list link;
 	struct msg *msg;
+	uint64_t until[CATALOGUE_KINDS]; /* which list it waits for: a->fetched; 0: none */
 };
 
 struct aggregate {
@@ -76,7 +80,9 @@ struct aggregate {
 	size_t inbox_bytes;
 	struct catalogue catalogues[CATALOGUE_KINDS];
 	bool is_known[CATALOGUE_KINDS];
-	struct text_set *tasks; /* of each leg: ids of those that calls have become */
+	uint64_t fetched[CATALOGUE_KINDS]; /* how often */
+	struct inbound *current;           /* the message that is being taken */
+	struct text_set *tasks;            /* of each leg: ids of those that calls have become */
 	struct task task;
 	struct timer patience; /* of the handshake */
 	bool is_started, is_late, is_shaken, is_stopped;
@@ -164,7 +170,8 @@ static void client_answer(struct leg_call *call, struct slice response, enum rea
 
 static void note_list_change(struct aggregate *a, struct slice capability)
 {
-	a->is_known[CATALOGUE_TASKS] = false;
+	LIST_FOREACH(node, &a->gathers)
+		container_of(node, struct gather, link)->is_stale = true;
 	if (slice_is_equal(capability, SLICE_LIT("tools"))) {
 		a->is_known[CATALOGUE_TOOLS] = false;
 	} else if (slice_is_equal(capability, SLICE_LIT("prompts"))) {
@@ -236,34 +243,76 @@ static const struct {
 
 static void gather_answer(struct leg_call *call, struct slice response, enum reason reason);
 
+/* For a leg that was missed before, for any, for one that was too slow the last time. */
+static const uint64_t waits[] = { MISSED_MS, PATIENCE_MS - MISSED_MS, SLOW_MS - PATIENCE_MS };
+
 static void on_gather_patience(struct timer *timer)
 {
 	struct gather *gather = container_of(timer, struct gather, patience);
 
-	gather->is_late = gather->has_waited;
-	if (!gather->is_late)
-		timer_start(gather->aggregate->upstream.shared->loop, timer,
-			    PATIENCE_MS - MISSED_MS);
-	gather->has_waited = true;
+	if (++gather->waited < ARRAY_LEN(waits))
+		timer_start(gather->aggregate->upstream.shared->loop, timer, waits[gather->waited]);
 	look_again(gather->aggregate);
 }
 
-/* `id` empty: for the catalogue alone. */
-static void gather_new(struct aggregate *a, enum catalogue_kind kind, struct slice id)
+static struct gather *gather_new(struct aggregate *a, enum catalogue_kind kind)
 {
 	struct gather *gather =
 		mem_zalloc(sizeof(*gather) + a->legs.count * sizeof(gather->shares[0]));
 
 	gather->aggregate = a;
 	gather->kind = kind;
-	gather->id = id.n > 0 ? mem_dup_slice(id) : NULL;
 	gather->access = access_copy(&a->legs.caller.access);
 	for (size_t i = 0; i < a->legs.count; i++)
 		gather->shares[i].gather = gather;
 	list_append(&a->gathers, &gather->link);
 	timer_init(&gather->patience, on_gather_patience);
-	timer_start(a->upstream.shared->loop, &gather->patience, MISSED_MS);
+	timer_start(a->upstream.shared->loop, &gather->patience, waits[0]);
 	look_again(a);
+	return gather;
+}
+
+static bool is_same_access(const struct access *one, const struct access *other)
+{
+	return one->principal == other->principal && one->grant == other->grant &&
+	       one->rights.token == other->rights.token;
+}
+
+/*
+ * The last fetch of this list for the caller of now, unless a list has changed since; *count_r: of all
+ * such fetches. NULL: there is none.
+ */
+static struct gather *find_gather(const struct aggregate *a, enum catalogue_kind kind,
+				  size_t *count_r)
+{
+	struct gather *found = NULL;
+
+	*count_r = 0;
+	LIST_FOREACH(node, &a->gathers) {
+		struct gather *gather = container_of(node, struct gather, link);
+
+		if (gather->kind != kind ||
+		    !is_same_access(&gather->access, &a->legs.caller.access))
+			continue;
+		++*count_r;
+		found = gather->is_stale ? NULL : gather;
+	}
+	return found;
+}
+
+/* Requests of one caller share a fetch. False: there are as many as there may be; it waits. */
+static bool take_list(struct aggregate *a, enum catalogue_kind kind, struct slice id)
+{
+	size_t count;
+	struct gather *gather = find_gather(a, kind, &count);
+
+	if (gather == NULL && count >= GATHERS_MAX)
+		return false;
+	if (gather == NULL)
+		gather = gather_new(a, kind);
+	buf_append_slice(&gather->ids, id);
+	buf_append_char(&gather->ids, '\n');
+	return true;
 }
 
 static void gather_free(struct gather *gather)
@@ -285,7 +334,7 @@ static void gather_free(struct gather *gather)
 	list_remove(&gather->link);
 	timer_stop(&gather->patience);
 	access_fini(&gather->access);
-	free(gather->id);
+	buf_fini(&gather->ids);
 	loop_defer_free(a->upstream.shared->loop, gather);
 }
 
@@ -306,25 +355,27 @@ static void ask_page(struct share *share, struct leg *leg, struct json cursor)
 		buf_printf(&params, "{\"cursor\":%.*s}", SLICE_ARG(cursor.text));
 	write_call(&text, SLICE_LIT("\"list\""), lists[gather->kind].method, buf_slice(&params));
 	if (leg_ask(leg, buf_slice(&text), &gather->access, gather_answer, share, &error) !=
-	    LEG_ASKED)
+	    LEG_ASKED) {
+		leg_miss(leg, "a list of it was refused");
 		end_share(share);
+	}
 	buf_fini(&params);
 	buf_fini(&text);
 	buf_fini(&error);
 }
 
-/* Keeps the page. Returns whether there may be another one. */
+/* Keeps the page. False: there is no room for it. */
 static bool keep_page(struct share *share, const struct envelope *env)
 {
 	struct gather *gather = share->gather;
 
 	gather->bytes += env->text.n;
-	if (env->kind != ENVELOPE_RESULT ||
-	    gather->bytes > gather->aggregate->upstream.server->conf.line_max)
+	if (gather->bytes > gather->aggregate->upstream.server->conf.line_max ||
+	    share->page_count >= PAGES_MAX)
 		return false;
 	share->pages = mem_resize(share->pages, (share->page_count + 1) * sizeof(share->pages[0]));
 	share->pages[share->page_count++] = msg_new(env->text);
-	return share->page_count < PAGES_MAX;
+	return true;
 }
 
 /* A page. Its server decides how many there are, and the limit of a response how much is kept. */
@@ -336,10 +387,13 @@ static void gather_answer(struct leg_call *call, struct slice response, enum rea
 	struct error err;
 
 	(void)reason;
-	if (response.n == 0)
-		call->leg->is_missed = true;
-	else if (scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0 &&
-		 keep_page(share, &env))
+	if (response.n == 0 ||
+	    scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, &err) < 0 ||
+	    env.kind != ENVELOPE_RESULT)
+		leg_miss(call->leg, "a list of it could not be had");
+	else if (!keep_page(share, &env))
+		leg_miss(call->leg, "the lists are longer than limits.response allows");
+	else
 		cursor = scan_member(env.result.text, SLICE_LIT("nextCursor"));
 	if (cursor.type == JSON_STRING && call->leg->state == LEG_OPEN)
 		ask_page(share, call->leg, cursor);
@@ -401,13 +455,19 @@ static void gather_finish(struct gather *gather)
 {
 	struct aggregate *a = gather->aggregate;
 	struct catalogue *catalogue = &a->catalogues[gather->kind];
+	struct slice ids = buf_slice(&gather->ids);
 	struct buf result = { 0 };
 
 	catalogue_clear(catalogue);
 	for (size_t i = 0; i < a->legs.count; i++) {
-		if (gather->shares[i].state != SHARE_DONE)
-			a->legs.items[i].is_missed = true;
-		add_pages(gather, &a->legs.items[i]);
+		struct leg *leg = &a->legs.items[i];
+
+		if (gather->shares[i].state == SHARE_ASKED)
+			leg_miss(leg, "a list of it takes too long");
+		else if (gather->shares[i].state == SHARE_DUE)
+			leg->is_missed = true;
+		leg->is_slow = gather->shares[i].state == SHARE_ASKED;
+		add_pages(gather, leg);
 	}
 	tell_doubles(a, gather->kind);
 	buf_printf(&result, "{\"%.*s\":[", SLICE_ARG(catalogue_member(gather->kind)));
@@ -415,9 +475,10 @@ static void gather_finish(struct gather *gather)
 	buf_append_str(&result, "]}");
 	if (!a->overlaps)
 		catalogue_forget_plain(catalogue);
-	a->is_known[gather->kind] = true;
-	if (gather->id != NULL)
-		deliver_result(a, slice_str(gather->id), buf_slice(&result));
+	a->is_known[gather->kind] = !gather->is_stale;
+	a->fetched[gather->kind]++;
+	while (ids.n > 0)
+		deliver_result(a, slice_cut(&ids, '\n'), buf_slice(&result));
 	buf_fini(&result);
 	gather_free(gather);
 	look_again(a); /* what waited for the catalogue */
@@ -426,8 +487,10 @@ static void gather_finish(struct gather *gather)
 static void gather_advance(struct gather *gather)
 {
 	struct aggregate *a = gather->aggregate;
+	bool is_slow = false;
 	size_t done = 0;
 
+	CHECK(gather->waited <= ARRAY_LEN(waits));
 	for (size_t i = 0; i < a->legs.count; i++) {
 		struct share *share = &gather->shares[i];
 		struct leg *leg = &a->legs.items[i];
@@ -440,24 +503,33 @@ static void gather_advance(struct gather *gather)
 			else
 				share->state = SHARE_DONE;
 		} else if (share->state == SHARE_DUE &&
-			   (leg->state == LEG_LOST || (leg->is_missed && gather->has_waited))) {
+			   (leg->state == LEG_LOST || (leg->is_missed && gather->waited > 0))) {
 			share->state = SHARE_DONE;
 		}
+		is_slow |= leg->is_slow && share->state == SHARE_ASKED;
 		done += share->state == SHARE_DONE;
 	}
-	if (done == a->legs.count || gather->is_late)
+	if (done == a->legs.count || gather->waited > (is_slow ? 2 : 1))
 		gather_finish(gather);
 }
 
-/* Whether the catalogue has this list; if not, it is being fetched. */
+/*
+ * Whether the catalogue has this list, or had it once since the message that is being taken began to
+ * wait for it: servers may change their lists faster than they can be read. If not, it is fetched.
+ */
 static bool is_known(struct aggregate *a, enum catalogue_kind kind)
 {
-	if (a->is_known[kind])
+	struct inbound *inbound = a->current;
+	size_t count;
+
+	CHECK(inbound != NULL && kind < CATALOGUE_KINDS);
+	if (a->is_known[kind] ||
+	    (inbound->until[kind] > 0 && a->fetched[kind] >= inbound->until[kind]))
 		return true;
-	LIST_FOREACH(node, &a->gathers)
-		if (container_of(node, struct gather, link)->kind == kind)
-			return false;
-	gather_new(a, kind, none);
+	if (inbound->until[kind] == 0)
+		inbound->until[kind] = a->fetched[kind] + 1;
+	if (find_gather(a, kind, &count) == NULL && count < GATHERS_MAX)
+		(void)gather_new(a, kind);
 	return false;
 }
 
@@ -629,6 +701,16 @@ static bool pass_by_name(struct aggregate *a, const struct envelope *env, enum c
 	return is_done;
 }
 
+static void note_subscription(struct leg *leg, const struct envelope *env)
+{
+	enum method_id method = method_find(env->method)->id;
+
+	if (method == METHOD_SUBSCRIBE)
+		(void)text_set_add(&leg->subscriptions, env->uri.text);
+	else if (method == METHOD_UNSUBSCRIBE)
+		(void)text_set_remove(&leg->subscriptions, env->uri.text);
+}
+
 static bool pass_by_uri(struct aggregate *a, const struct envelope *env, struct json uri)
 {
 	struct target target = { .leg = NULL };
@@ -642,6 +724,8 @@ static bool pass_by_uri(struct aggregate *a, const struct envelope *env, struct 
 		deliver_error(a, env->id.text, URI_NOT_FOUND, "Resource not found");
 	else
 		is_done = found == FOUND && pass(a, target.leg, env, none, none);
+	if (found == FOUND && is_done)
+		note_subscription(target.leg, env);
 	buf_fini(&text);
 	return is_done;
 }
@@ -838,6 +922,7 @@ static bool take_initialize(struct aggregate *a, const struct envelope *env)
 		return true;
 	}
 	a->is_stopped = true;
+	legs_silence(&a->legs);
 	look_again(a);
 	upstream_on_lost(&a->upstream, reason);
 	return true;
@@ -873,7 +958,7 @@ static bool take_request(struct aggregate *a, const struct envelope *env)
 	if (!legs_have_caller(&a->legs))
 		deliver_error(a, env->id.text, MCP_INTERNAL_ERROR, "Nobody has asked for it");
 	else if (list < CATALOGUE_KINDS)
-		gather_new(a, list, env->id.text);
+		return take_list(a, list, env->id.text);
 	else if (method == METHOD_TOOLS_CALL)
 		return pass_by_name(a, env, CATALOGUE_TOOLS, env->name);
 	else if (method == METHOD_PROMPTS_GET)
@@ -894,19 +979,11 @@ static bool take_request(struct aggregate *a, const struct envelope *env)
 	return true;
 }
 
-/* The client has cancelled a request, and expects no answer. */
+/* The client has cancelled a request, and expects no answer; that of a list is for nobody. */
 static void take_cancelled(struct aggregate *a, const struct envelope *env)
 {
 	uint64_t id = value_own_id(scan_member(env->params.text, SLICE_LIT("requestId")));
 
-	LIST_FOREACH_SAFE(node, &a->gathers) {
-		struct gather *gather = container_of(node, struct gather, link);
-		struct json own = { .type = JSON_NUMBER };
-
-		own.text = gather->id != NULL ? slice_str(gather->id) : none;
-		if (gather->id != NULL && value_own_id(own) == id)
-			gather_free(gather);
-	}
 	LIST_FOREACH(node, &a->legs.calls) {
 		struct leg_call *call = container_of(node, struct leg_call, link);
 		struct json own = { .type = JSON_NUMBER, .text = call->call.id };
@@ -950,6 +1027,8 @@ static void take_notification(struct aggregate *a, const struct envelope *env)
 			take_progress(a, env);
 		return;
 	}
+	if (operation_of(env) != OPERATION_OTHER)
+		return; /* a call without an id, which some servers would execute: at which one? */
 	a->legs.is_initialized |= method == METHOD_INITIALIZED;
 	for (size_t i = 0; i < a->legs.count && legs_have_caller(&a->legs); i++)
 		(void)leg_notify(&a->legs.items[i], env->text);
@@ -993,6 +1072,7 @@ static bool take(struct aggregate *a, struct slice text)
 
 static void inbound_free(struct aggregate *a, struct inbound *inbound)
 {
+	CHECK(a->inbox_bytes >= inbound->msg->text.n);
 	list_remove(&inbound->link);
 	a->inbox_bytes -= inbound->msg->text.n;
 	msg_unref(&inbound->msg);
@@ -1030,12 +1110,15 @@ static void on_task(struct task *task)
 		a->is_started = true;
 		upstream_on_started(&a->upstream);
 	}
+	legs_sweep(&a->legs);
 	LIST_FOREACH_SAFE(node, &a->inbox) {
 		struct inbound *inbound = container_of(node, struct inbound, link);
 
+		a->current = inbound;
 		if (!a->is_stopped && take(a, inbound->msg->text))
 			inbound_free(a, inbound);
 	}
+	a->current = NULL;
 	LIST_FOREACH_SAFE(node, &a->gathers)
 		if (!a->is_stopped)
 			gather_advance(container_of(node, struct gather, link));
@@ -1078,6 +1161,7 @@ static void aggregate_stop(struct upstream *upstream, enum reason reason, bool i
 	(void)reason;
 	(void)is_at_once;
 	aggregate_of(upstream)->is_stopped = true;
+	legs_silence(&aggregate_of(upstream)->legs);
 	look_again(aggregate_of(upstream));
 }
 

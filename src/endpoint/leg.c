@@ -24,7 +24,8 @@
 #include "router/judgement.h"
 #include "router/router.h"
 
-#define RETRY_MS 10000         /* a lost leg is opened again */
+#define RETRY_MS 10000 /* a lost leg is opened again; twice as long after each time */
+#define RETRY_MOST_MS 320000
 #define RETRY_LEAST_MS 1000    /* even if a call asks for it */
 #define INSTRUCTIONS_MAX 65536 /* bytes */
 
@@ -108,10 +109,10 @@ static bool admit(struct entry *entry, const struct leg *leg, struct slice body)
 	return admission_admit(admission);
 }
 
-static void append_refusal(const struct entry *entry, struct buf *out)
+/* id: of the refused request, which admission may not have read yet */
+static void append_refusal(const struct entry *entry, struct slice id, struct buf *out)
 {
 	const struct refusal *refusal = &entry->admission.refusal;
-	struct slice id = entry->admission.single.id.text;
 
 	if (refusal->is_in_band && refusal->form != REFUSAL_CHALLENGE)
 		refusal_append(refusal, &entry->endpoint, id, out);
@@ -121,6 +122,32 @@ static void append_refusal(const struct entry *entry, struct buf *out)
 }
 
 /* ---- its state ---- */
+
+/* It may be used with this access, under the configuration of now. */
+static void leg_note_access(struct leg *leg, const struct access *access)
+{
+	access_fini(&leg->access);
+	leg->access = access_copy(access);
+}
+
+static void leg_end(struct leg *leg)
+{
+	struct client *client = leg->client;
+
+	stream_detach(&leg->reader);
+	access_fini(&leg->access);
+	if (client == NULL)
+		return;
+	leg->client = NULL;
+	client->session->owner = NULL;
+	session_end(client->session, REASON_SESSION_END);
+}
+
+static void start_retry(struct legs *legs)
+{
+	if (!timer_is_running(&legs->retry) && !legs->is_ended)
+		timer_start(legs->loop, &legs->retry, legs->retry_ms);
+}
 
 /* reason: for clients; REASON_NONE: its caller may not use it, which is no loss. */
 static void leg_lose(struct leg *leg, enum reason reason, const char *why)
@@ -138,8 +165,8 @@ static void leg_lose(struct leg *leg, enum reason reason, const char *why)
 	leg->lost_as = reason;
 	leg->lost_at_ms = clock_now_ms();
 	leg->is_missed = true;
-	if (reason != REASON_NONE && !timer_is_running(&legs->retry))
-		timer_start(legs->loop, &legs->retry, RETRY_MS);
+	if (reason != REASON_NONE)
+		start_retry(legs);
 	legs->ops->on_change(legs, leg, was_missed);
 }
 
@@ -198,6 +225,27 @@ static void pass_with_id(const struct leg *leg, const struct leg_call *call,
 	buf_fini(&whole);
 }
 
+/* A reload may have taken it from its caller, who then gets nothing more of what it says. */
+static bool is_still_allowed(struct leg *leg)
+{
+	const struct authorization *auth = &leg->legs->caller.frontend->authorization;
+	struct refusal refusal;
+	struct entry entry;
+	bool is_allowed;
+
+	if (leg->client == NULL || leg->access.principal == NULL ||
+	    leg->access.configuration == auth->configuration)
+		return leg->client != NULL;
+	if (!entry_init(&entry, leg, &leg->access))
+		return true; /* its server is on its way out */
+	is_allowed = authorization_is_current(auth, &entry.endpoint.place, &entry.caller.access,
+					      &refusal);
+	if (is_allowed)
+		leg_note_access(leg, &entry.caller.access);
+	access_fini(&entry.caller.access);
+	return is_allowed;
+}
+
 /* A request or notification of its server. */
 static void leg_take(struct leg *leg, const struct leg_call *call, struct slice text)
 {
@@ -205,9 +253,14 @@ static void leg_take(struct leg *leg, const struct leg_call *call, struct slice 
 	struct error err;
 	struct json id;
 
-	if (leg->legs->is_ended ||
+	if (leg->legs->is_ended || leg->is_forbidden ||
 	    scan_envelope(text, &scan_limits_none, SCAN_LENIENT, &env, &err) < 0)
 		return;
+	if (!is_still_allowed(leg)) {
+		leg->is_forbidden = true; /* it is in the middle of something: legs_sweep */
+		leg->legs->ops->on_change(leg->legs, leg, leg->is_missed);
+		return;
+	}
 	id = scan_member(env.params.text, SLICE_LIT("requestId"));
 	if (env.kind == ENVELOPE_REQUEST)
 		pass_with_id(leg, call, &env, env.id.text, env.progress_token.text);
@@ -287,7 +340,8 @@ static void end_call(struct leg_call *leg_call, struct slice response, enum reas
 {
 	struct legs *legs = leg_call->leg->legs;
 
-	reader_on_wake(&leg_call->leg->reader);
+	CHECK((response.n > 0) == (reason == REASON_NONE));
+	reader_on_wake(&leg_call->leg->reader); /* in the order in which the server wrote it */
 	if (leg_call->on_answer != NULL && !legs->is_ended)
 		leg_call->on_answer(leg_call, response, reason);
 	list_remove(&leg_call->link);
@@ -341,25 +395,24 @@ static struct leg_call *leg_call_new(struct leg *leg, const struct entry *entry,
 enum leg_asked leg_ask(struct leg *leg, struct slice request, const struct access *access,
 		       leg_answer_fn *on_answer, void *arg, struct buf *error_r)
 {
+	struct slice id = scan_member(request, SLICE_LIT("id")).text;
 	enum leg_asked asked = LEG_REFUSED;
 	struct entry entry;
 
-	CHECK(leg->state == LEG_OPEN && leg->client != NULL);
+	CHECK(leg->state == LEG_OPEN && leg->client != NULL && id.n > 0);
 	if (!entry_init(&entry, leg, access)) {
-		struct envelope env;
-		struct error err;
-
-		if (scan_envelope(request, &scan_limits_none, 0, &env, &err) == 0)
-			answer_append_reason(error_r, env.id.text, REASON_BACKEND_DOWN, leg->name);
+		answer_append_reason(error_r, id, REASON_BACKEND_DOWN, leg->name);
 		return LEG_REFUSED;
 	}
+	leg->client->peer = leg->legs->peer; /* whose calls are counted */
 	if (admit(&entry, leg, request)) {
 		struct leg_call *leg_call = leg_call_new(leg, &entry, on_answer, arg);
 
+		leg_note_access(leg, &entry.caller.access);
 		forward_request(leg->client, &leg_call->call, entry.admission.admitted);
 		asked = LEG_ASKED;
 	} else {
-		append_refusal(&entry, error_r);
+		append_refusal(&entry, id, error_r);
 	}
 	entry_fini(&entry);
 	return asked;
@@ -398,6 +451,7 @@ static void leg_begin(struct leg *leg, struct client *client, const struct envel
 	struct json instructions = scan_member(env->result.text, SLICE_LIT("instructions"));
 	bool was_missed = leg->is_missed;
 
+	CHECK(leg->state == LEG_OPENING && leg->client == NULL && session->owner == NULL);
 	leg->state = LEG_OPEN;
 	leg->client = client;
 	leg->owner.ops = &owner_ops;
@@ -412,6 +466,15 @@ static void leg_begin(struct leg *leg, struct client *client, const struct envel
 		(void)leg_notify(leg, initialized);
 	if (legs->level != NULL && leg->capabilities.offers & OFFER_LOGGING)
 		leg_send(leg, "logging/setLevel", slice_str(legs->level));
+	LIST_FOREACH(node, &leg->subscriptions.items) {
+		const struct text_set_item *item = container_of(node, struct text_set_item, link);
+		struct buf params = { 0 };
+
+		buf_printf(&params, "{\"uri\":%.*s}", (int)item->length, item->text);
+		leg_send(leg, "resources/subscribe", buf_slice(&params));
+		buf_fini(&params);
+	}
+	legs->retry_ms = RETRY_MS;
 	if (was_missed)
 		LOG_BY(LEG_BACK, (uintptr_t)legs->server,
 		       LOG_STR("endpoint", legs->server->conf.name), LOG_STR("server", leg->name));
@@ -452,6 +515,7 @@ static void leg_open(struct leg *leg, const struct access *access)
 		leg->state = LEG_OPENING;
 		access_keep_claims(&entry.caller.access);
 		leg_call = leg_call_new(leg, &entry, on_opened, NULL);
+		leg_note_access(leg, &entry.caller.access);
 		client_session_open(legs->caller.frontend->router, entry.endpoint.server,
 				    entry.caller.access.principal, &legs->peer, &leg_call->call,
 				    entry.admission.admitted, true);
@@ -474,9 +538,27 @@ static void on_retry(struct timer *timer)
 	struct legs *legs = container_of(timer, struct legs, retry);
 
 	CHECK(!legs->is_ended);
-	for (size_t i = 0; i < legs->count; i++)
-		if (legs->items[i].state == LEG_LOST && legs->items[i].lost_as != REASON_NONE)
-			leg_open(&legs->items[i], &legs->caller.access);
+	if (legs->retry_ms < RETRY_MOST_MS)
+		legs->retry_ms *= 2;
+	for (size_t i = 0; i < legs->count && !legs->is_ended; i++) {
+		struct leg *leg = &legs->items[i];
+
+		if (leg->state == LEG_LOST && leg->lost_as != REASON_NONE) {
+			leg_open(leg, &legs->caller.access);
+		} else if (leg->state == LEG_OPEN && leg->is_missed) {
+			leg->is_missed = false;
+			legs->ops->on_change(legs, leg, true);
+		}
+	}
+}
+
+void leg_miss(struct leg *leg, const char *why)
+{
+	LOG_BY(LEG_LOST, (uintptr_t)leg->legs->server,
+	       LOG_STR("endpoint", leg->legs->server->conf.name), LOG_STR("server", leg->name),
+	       LOG_STR("reason", why));
+	leg->is_missed = true;
+	start_retry(leg->legs);
 }
 
 /* ---- all of them ---- */
@@ -508,6 +590,7 @@ void legs_init(struct legs *legs, const struct legs_ops *ops, struct server *ser
 	legs->server = server;
 	legs->loop = loop;
 	legs->count = conf->count;
+	legs->retry_ms = RETRY_MS;
 	legs->items = mem_zalloc(conf->count * sizeof(*legs->items));
 	list_init(&legs->calls);
 	timer_init(&legs->retry, on_retry);
@@ -515,30 +598,37 @@ void legs_init(struct legs *legs, const struct legs_ops *ops, struct server *ser
 		struct slice prefix = conf->items[i].prefix;
 
 		legs->items[i].legs = legs;
+		text_set_init(&legs->items[i].subscriptions);
 		legs->items[i].index = i;
 		legs->items[i].name = mem_dup_slice(conf->items[i].server);
 		legs->items[i].prefix = slice_of(mem_dup_slice(prefix), prefix.n);
 	}
 }
 
-static void end_session(struct leg *leg)
+void legs_sweep(struct legs *legs)
 {
-	struct client *client = leg->client;
+	for (size_t i = 0; i < legs->count && !legs->is_ended; i++) {
+		struct leg *leg = &legs->items[i];
 
-	stream_detach(&leg->reader);
-	if (client == NULL)
-		return;
-	leg->client = NULL;
-	client->session->owner = NULL;
-	session_end(client->session, REASON_SESSION_END);
+		if (!leg->is_forbidden)
+			continue;
+		leg->is_forbidden = false;
+		leg_end(leg);
+		leg_lose(leg, REASON_NONE, "its caller may not use it any more");
+	}
+}
+
+void legs_silence(struct legs *legs)
+{
+	legs->is_ended = true;
+	timer_stop(&legs->retry);
 }
 
 void legs_fini(struct legs *legs)
 {
-	legs->is_ended = true;
-	timer_stop(&legs->retry);
+	legs_silence(legs);
 	for (size_t i = 0; i < legs->count; i++)
-		end_session(&legs->items[i]);
+		leg_end(&legs->items[i]);
 	/* Those that remain are being opened. */
 	while (!list_is_empty(&legs->calls))
 		session_end(container_of(legs->calls.next, struct leg_call, link)
@@ -546,6 +636,7 @@ void legs_fini(struct legs *legs)
 			    REASON_SESSION_END);
 	for (size_t i = 0; i < legs->count; i++) {
 		buf_fini(&legs->items[i].instructions);
+		text_set_fini(&legs->items[i].subscriptions);
 		free(legs->items[i].name);
 		free((char *)(uintptr_t)legs->items[i].prefix.p);
 	}

@@ -25,6 +25,7 @@
 #include "obs/reason.h"
 #include "router/call.h"
 #include "router/server_capabilities.h"
+#include "router/text_set.h"
 #include "session/session.h"
 
 struct client;
@@ -56,9 +57,13 @@ struct leg {
 	struct stream_reader reader; /* of what belongs to no call */
 	struct server_capabilities capabilities;
 	struct buf instructions;
+	struct text_set subscriptions; /* URIs as JSON texts: they last longer than its session */
+	struct access access;          /* with which it was last used; principal NULL: not yet */
 	uint64_t lost_at_ms;
 	enum reason lost_as; /* REASON_NONE: its caller may not use it */
 	bool is_missed;      /* the client was shown something without it */
+	bool is_slow;        /* its last list took longer than others are waited for */
+	bool is_forbidden;   /* a reload has taken it from its caller: legs_sweep */
 };
 
 struct legs {
@@ -75,6 +80,7 @@ struct legs {
 	bool is_ended;
 	struct list calls;
 	struct timer retry;
+	uint64_t retry_ms;
 };
 
 /*
@@ -96,7 +102,11 @@ struct leg_call {
 /* All of them closed. */
 void legs_init(struct legs *legs, const struct legs_ops *ops, struct server *server,
 	       struct loop *loop);
-/* Ends their sessions and calls; nothing is reported any more. */
+/* Ends those that their caller may not use any more. Not while one of them reports something. */
+void legs_sweep(struct legs *legs);
+/* From now on nothing is reported any more. */
+void legs_silence(struct legs *legs);
+/* Ends their sessions and calls. */
 void legs_fini(struct legs *legs);
 /*
  * The sender of the call is who the legs' own messages are sent for from now on. False: it is a call
@@ -110,6 +120,8 @@ static inline bool legs_have_caller(const struct legs *legs)
 
 /* Opens it on behalf of whoever has this access, unless that is under way, done, or just failed. */
 void leg_need(struct leg *leg, const struct access *access);
+/* A list was made without it: later there is another try, and the client is told. */
+void leg_miss(struct leg *leg, const char *why);
 enum leg_asked {
 	LEG_ASKED,
 	LEG_REFUSED, /* an error response, with the request's id, was appended to error_r */

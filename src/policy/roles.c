@@ -92,6 +92,13 @@ static struct slices find_patterns(const struct slice_map *map, struct slice ser
 	return (struct slices){ NULL, 0 };
 }
 
+static void add(struct permissions *permissions, const struct permission_role *given)
+{
+	permissions->roles = mem_resize(permissions->roles, (permissions->role_count + 1) *
+								    sizeof(*permissions->roles));
+	permissions->roles[permissions->role_count++] = *given;
+}
+
 static void give(const struct roles *roles, size_t number, struct slice server,
 		 struct permissions *permissions)
 {
@@ -110,11 +117,8 @@ static void give(const struct roles *roles, size_t number, struct slice server,
 		given.kinds[kind].deny = find_patterns(&patterns->deny, server);
 		has_some |= given.kinds[kind].allow.count + given.kinds[kind].deny.count > 0;
 	}
-	if (!has_some)
-		return;
-	permissions->roles = mem_resize(permissions->roles, (permissions->role_count + 1) *
-								    sizeof(*permissions->roles));
-	permissions->roles[permissions->role_count++] = given;
+	if (has_some)
+		add(permissions, &given);
 }
 
 void roles_give(const struct roles *roles, struct slice server, struct permissions *permissions)
@@ -123,5 +127,37 @@ void roles_give(const struct roles *roles, struct slice server, struct permissio
 	for (size_t i = 0; i < roles->count && i < ROLES_MAX; i++) {
 		give(roles, i, SLICE_LIT("*"), permissions);
 		give(roles, i, server, permissions);
+	}
+}
+
+static bool allows_any(const struct role *role, struct slice server)
+{
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++)
+		if (find_patterns(&role->kinds[kind].allow, server).count > 0)
+			return true;
+	return false;
+}
+
+void roles_give_endpoint(const struct roles *roles, struct slice endpoint,
+			 const struct slice *servers, size_t count, struct permissions *permissions)
+{
+	static const struct slice all[] = { SLICE("*") };
+
+	CHECK(permissions->role_count == 0 && count > 0);
+	for (size_t i = 0; i < roles->count && i < ROLES_MAX; i++) {
+		const struct role *role = &roles->items[i];
+		struct permission_role given = { .number = i,
+						 .name = role->name,
+						 .is_of_token = role->is_of_token,
+						 .token = role->token,
+						 .server = endpoint };
+		bool has_some = allows_any(role, all[0]);
+
+		for (size_t j = 0; j < count; j++)
+			has_some |= allows_any(role, servers[j]);
+		for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++)
+			given.kinds[kind].allow = (struct slices){ all, ARRAY_LEN(all) };
+		if (has_some)
+			add(permissions, &given);
 	}
 }

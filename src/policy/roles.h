@@ -72,5 +72,12 @@ size_t roles_find(const struct roles *roles, struct slice name);
  * permissions_finish.
  */
 void roles_give(const struct roles *roles, struct slice server, struct permissions *permissions);
+/*
+ * The same for an endpoint over these servers: who has a role that allows anything of one of them may
+ * do everything there, for it is judged where it goes.
+ */
+void roles_give_endpoint(const struct roles *roles, struct slice endpoint,
+			 const struct slice *servers, size_t count,
+			 struct permissions *permissions);
 
 #endif

@@ -82,7 +82,8 @@ static bool answer_for_shared(struct call *call, const struct envelope *env)
 	}
 	if (is_about_subscription && env->uri.type == JSON_STRING)
 		return subscribe_take(call, env);
-	return list_cache_take(call, env);
+	/* Of an endpoint over several servers each caller has its own. */
+	return call->client->server->conf.legs.count == 0 && list_cache_take(call, env);
 }
 
 /*

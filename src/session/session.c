@@ -167,7 +167,10 @@ static void session_on_idle(struct timer *timer)
 
 static void session_on_age(struct timer *timer)
 {
-	session_end(container_of(timer, struct session, age), REASON_EXPIRED);
+	struct session *session = container_of(timer, struct session, age);
+
+	if (!session->is_part)
+		session_end(session, REASON_EXPIRED);
 }
 
 static void session_show(const struct deny_watcher *watcher, struct denial_marks *marks_r)
@@ -398,10 +401,10 @@ struct slice session_promise_id(struct session *session)
 static void begin(struct session *session, uint64_t left_ms)
 {
 	session_set_state(session, SESSION_LIVE);
+	timer_start(session->set->loop, &session->age, left_ms);
 	if (session->is_part)
 		return;
 	counter_add(COUNTER_SESSIONS);
-	timer_start(session->set->loop, &session->age, left_ms);
 	session_rest(session);
 }
 

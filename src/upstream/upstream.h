@@ -112,8 +112,8 @@ struct upstream {
 	struct list link;
 	struct pool *pool;
 	struct warm_set *warm_set;
-	struct client *client;           /* its only client; NULL: none, or several */
-	struct call *lease;              /* the only call that it may work on */
+	struct client *client; /* its only client; NULL: none, or several */
+	struct call *lease;    /* the only call that it may work on */
 	/* The one that what is being reported belongs to; NULL: the server does not say. */
 	struct upstream_request *about;
 	struct upstream_request *logged; /* modern: the only one of many whose log lines count */

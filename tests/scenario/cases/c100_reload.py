@@ -527,7 +527,7 @@ def included_files(t):
     ok("the token 'two' is already defined in %s:" % a in err, err)
     put("b.yaml", {"limits": {"sessions": 5}})
     err = ctl(t, "reload", status=1)[1]
-    ok("%s:1:1: an included file may have only servers, auth.tokens and auth.issuers" % b in err, err)
+    ok("%s:1:1: an included file may have only servers, endpoints, auth.tokens and auth.issuers" % b in err, err)
     put("b.yaml", {"servers": {"c": {"command": argv[0], "args": argv[1:]}}}, 0o620)
     ok("%s: is writable by group or others, but only its owner may write to it" % b in ctl(t, "reload", status=1)[1], "mode")
     os.unlink(b)

@@ -283,3 +283,57 @@ def nothing_is_left(t):
     eq(s.delete().status, 204)
     wait_for(lambda: not t.daemon.children("a"), what="the end of its process")
     eq(t.session("a").echo("x"), "x")
+
+
+@case(servers={"a": {"script": {}}, "b": {"script": {}}}, config=over("a", "b"), deadline=40)
+def sessions_that_end(t):
+    """END-04: when a server's own session has ended, the next call opens another one; what the client subscribed to is subscribed to again."""
+    s = t.session("all")
+    g = s.get()
+    eq(s.ask("resources/subscribe", {"uri": "res://a"})["result"], {})
+    for _ in range(4):
+        call(s, "a__do", ["exit", 1])
+    t.daemon.wait_log("leg_lost", "endpoint=all", "server=a")
+    wait_for(lambda: "result" in call(s, "a__do"), 5, "another session")
+    wait_for(lambda: [m for m in t.daemon.messages(int(text_of(call(s, "a__do")))) if m.get("method") == "resources/subscribe"], what="the subscription")
+    call(s, "a__do", ["notify", "notifications/resources/updated", {"uri": "res://a"}], ["text", "x"])
+    wait_for(lambda: g.next()["method"] == "notifications/resources/updated", what="the update")
+
+
+@case(servers={"a": {"script": {"on": {"tools/list": [["sleep", 1], tools("do")]}}, "isolation": "shared"}, "b": {"script": {}}}, config=over("a", "b"), deadline=20)
+def lists_that_many_ask_for(t):
+    """DEF-11: who asks for a list many times at once is served by one look at the servers, or two."""
+    s = t.session("all")
+    waiting = [s.start("tools/list") for _ in range(20)]
+    for e in waiting:
+        eq(names_of(e.final(10)), ["a__do", "b__do", "b__echo"])
+    ok(len(heard(t.daemon, "b", "tools/list")) <= 2, "lists")
+
+
+ROLES = {"roles": {"all": {"when": {"sub": ["alice"]}, "allow": {"a": ["*"], "b": ["*"]}}}}
+
+
+@case(daemon=False, deadline=30)
+def what_a_reload_takes(t):
+    """END-08: a server that its caller may no longer use says nothing more to it: its items, its calls and what it says by itself are gone."""
+    issuer = Issuer()
+    auth = {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": issuer.url, "leeway": "1s"}]}}
+    config = dict(over("a", "b"), **auth)
+    servers = {"a": {"script": {}}, "b": {"script": {}}}
+    t.start(servers, dict(config, **ROLES))
+    s = t.session("all", token=issuer.token(ORIGIN + "/all/mcp", sub="alice", scope="use"))
+    g = s.get()
+    eq(names_of(s.ask("tools/list")), ["a__do", "a__echo", "b__do", "b__echo"])
+    call(s, "b__do", ["background", [["repeat", 40, [["sleep", 0.2], ["log", "error", "SECRET"]]]]], ["text", "x"])
+    eq(g.next()["params"]["data"], "SECRET")
+    fewer = {"roles": {"all": {"when": {"sub": ["alice"]}, "allow": {"a": ["*"]}}}}
+    reload(t, servers, dict(config, **fewer))
+    error = call(s, "b__do")["error"]
+    ok(error["code"] < 0, error)
+    eq(names_of(s.ask("tools/list")), ["a__do", "a__echo"])
+    wait_for(lambda: not t.daemon.children("b"), what="the end of its process")
+    call(s, "a__do", ["log", "error", "the last"], ["text", "x"])
+    seen = []
+    while "the last" not in seen:
+        seen.append(g.next().get("params", {}).get("data"))
+    ok(seen.count("SECRET") < 20, seen)
