@@ -127,7 +127,8 @@ static void other_keys_are_refused(void **state)
 	put("main", "include: [d/a]\n");
 	put("d/a", "limits: {sessions: 1}\n");
 	read_all();
-	assert_problem("d/a", ":1:1: an included file may have only servers, endpoints, auth.tokens");
+	assert_problem("d/a",
+		       ":1:1: an included file may have only servers, endpoints, auth.tokens");
 	put("d/a", "auth: {mode: token}\n");
 	read_all();
 	assert_problem("d/a", "in an included file, auth may have only tokens and issuers");

@@ -259,6 +259,24 @@ def servers_that_a_reload_changes(t):
     wait_for(lambda: not t.daemon.children("a"), what="the end of its process")
 
 
+@case(servers=TWO, config=over("a"), deadline=30)
+def endpoints_that_a_reload_changes(t):
+    """END-10, product §4: each key of an endpoint by a reload: where it is, whether it is, and what it consists of."""
+    old = t.session("all")
+    reload(t, TWO, {"endpoints": {"all": {"servers": {"b": {"prefix": "x-"}}, "path": "/elsewhere/mcp"}}})
+    eq(mcp.Session(t, t.daemon, "all", check=False).started.status, 404)
+    new = t.session("all", path="/elsewhere/mcp")
+    eq(names_of(new.ask("tools/list")), ["x-do", "x-echo"])
+    eq(names_of(old.ask("tools/list")), ["a__do", "a__echo"])
+    reload(t, TWO, {"endpoints": {"all": {"servers": ["a"], "enabled": False}}})
+    eq(mcp.Session(t, t.daemon, "all", check=False).started.status, 404)
+    eq(names_of(new.ask("tools/list")), ["x-do", "x-echo"])
+    reload(t, TWO, {})
+    eq(names_of(old.ask("tools/list")), ["a__do", "a__echo"])
+    reload(t, TWO, over("b"))
+    eq(names_of(t.session("all").ask("tools/list")), ["b__do", "b__echo"])
+
+
 @case(daemon=False, deadline=30)
 def endpoints_outlive_the_daemon(t):
     """END-10, bridging §4.1: a session of an endpoint goes on in the next daemon, each of its servers with a fresh process."""
@@ -332,7 +350,7 @@ def what_a_reload_takes(t):
     ok(error["code"] < 0, error)
     eq(names_of(s.ask("tools/list")), ["a__do", "a__echo"])
     wait_for(lambda: not t.daemon.children("b"), what="the end of its process")
-    call(s, "a__do", ["log", "error", "the last"], ["text", "x"])
+    call(s, "a__do", ["background", [["sleep", 0.3], ["log", "error", "the last"]]], ["text", "x"])
     seen = []
     while "the last" not in seen:
         seen.append(g.next().get("params", {}).get("data"))
