@@ -563,6 +563,48 @@ static bool refuse_name(struct admission *admission, const struct needs_flaw *fl
 	return refuse_params(admission, &rule);
 }
 
+/* The server whose prefix the name begins with, if there is only one. */
+static const struct server_leg *find_leg(const struct server_legs *legs, struct slice name)
+{
+	const struct server_leg *found = NULL;
+
+	for (size_t i = 0; i < legs->count; i++) {
+		if (!slice_has_prefix(name, legs->items[i].prefix))
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = &legs->items[i];
+	}
+	return found;
+}
+
+/*
+ * At an endpoint over several servers, a tool or prompt needs what it needs at its server, so that its
+ * client learns which scopes to get. What its name does not tell is judged there alone.
+ */
+static struct needs_flaw add_of_leg(const struct caller *caller, const struct envelope *env,
+				    struct scope_set *needed)
+{
+	struct slice name = scan_plain_string(env->name);
+	const struct server_leg *leg = find_leg(&caller->endpoint->server->conf.legs, name);
+	struct needs_flaw flaw = { .what = NULL };
+	const struct endpoint *own;
+	struct envelope message = *env;
+	struct buf text = { 0 };
+
+	if (env->kind != ENVELOPE_REQUEST || name.n == 0 || leg == NULL)
+		return flaw;
+	own = endpoint_of_server(&caller->frontend->conf, leg->server);
+	if (own == NULL)
+		return flaw;
+	buf_printf(&text, "\"%.*s\"", (int)(name.n - leg->prefix.n), name.p + leg->prefix.n);
+	message.name.text = buf_slice(&text);
+	scope_set_join(needed, &own->place.base);
+	flaw = needs_add_of_message(&own->server->conf.needs, &message, needed);
+	buf_fini(&text);
+	return flaw;
+}
+
 /* The scopes that all messages of the body need together. AUTH-SCP-02, -06, -11, -12 */
 static bool check_scopes(struct admission *admission)
 {
@@ -574,8 +616,10 @@ static bool check_scopes(struct admission *admission)
 	struct needs_flaw flaw = { .what = NULL };
 
 	for (size_t i = 0; i < admission->count; i++) {
-		struct needs_flaw next =
-			needs_add_of_message(needs, &admission->messages[i], &needed);
+		const struct envelope *env = &admission->messages[i];
+		struct needs_flaw next = caller->endpoint->server->conf.legs.count > 0 ?
+						 add_of_leg(caller, env, &needed) :
+						 needs_add_of_message(needs, env, &needed);
 
 		flaw = flaw.what != NULL ? flaw : next;
 	}

@@ -972,10 +972,10 @@ static bool take_request(struct aggregate *a, const struct envelope *env)
 		return pass_by_task(a, env);
 	else if (method == METHOD_SET_LEVEL)
 		set_level(a, env);
+	else if (a->legs.count == 1)
+		return pass(a, &a->legs.items[0], env, none, none);
 	else
-		deliver_error(
-			a, env->id.text, MCP_METHOD_NOT_FOUND,
-			"Method not found: an endpoint over several servers does not have it");
+		deliver_error(a, env->id.text, MCP_METHOD_NOT_FOUND, "Method not found");
 	return true;
 }
 

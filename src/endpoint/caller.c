@@ -66,6 +66,18 @@ const struct endpoint *endpoint_find(struct frontend *frontend, struct slice pat
 	return found;
 }
 
+const struct endpoint *endpoint_of_server(const struct frontend_conf *conf, struct slice name)
+{
+	for (size_t i = 0; i < conf->endpoint_count; i++) {
+		const struct server *server = conf->endpoints[i].server;
+
+		if (server != NULL && !server->is_retired && server->conf.legs.count == 0 &&
+		    slice_is_equal(slice_str(server->conf.name), name))
+			return &conf->endpoints[i];
+	}
+	return NULL;
+}
+
 /*
  * The endpoint with the same path as this one, for this server; server NULL: one that is not
  * retired. Falls back to `endpoint` itself.

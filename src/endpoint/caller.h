@@ -27,6 +27,9 @@
 const struct endpoint *endpoint_find(struct frontend *frontend, struct slice path,
 				     enum endpoint_role *role_r);
 
+/* The endpoint of the server that has this name now, and no legs; NULL: there is none. */
+const struct endpoint *endpoint_of_server(const struct frontend_conf *conf, struct slice name);
+
 /* ---- who asks ---- */
 
 struct caller {

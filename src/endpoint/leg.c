@@ -46,18 +46,11 @@ static const struct endpoint *find_endpoint(const struct leg *leg)
 {
 	const struct frontend_conf *conf = &leg->legs->caller.frontend->conf;
 
-	for (size_t i = 0; i < conf->endpoint_count; i++) {
-		const struct endpoint *endpoint = &conf->endpoints[i];
-		const struct server *server = endpoint->server;
-		bool is_it = server != NULL && leg->client != NULL ?
-				     server == leg->client->server :
-				     server != NULL && !server->is_retired &&
-					     server->conf.legs.count == 0 &&
-					     strcmp(server->conf.name, leg->name) == 0;
-
-		if (is_it)
-			return endpoint;
-	}
+	if (leg->client == NULL)
+		return endpoint_of_server(conf, slice_str(leg->name));
+	for (size_t i = 0; i < conf->endpoint_count; i++)
+		if (conf->endpoints[i].server == leg->client->server)
+			return &conf->endpoints[i];
 	return NULL;
 }
 
