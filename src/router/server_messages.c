@@ -199,7 +199,7 @@ static void take_log(struct client *client, struct call *call, const struct enve
 static struct call *logged_call(const struct upstream *upstream)
 {
 	CHECK(upstream->client != NULL && upstream->client->pool == upstream->pool);
-	if (upstream->about != NULL)
+	if (upstream->about != NULL && call_of(upstream->about)->client == upstream->client)
 		return call_of(upstream->about);
 	return upstream->lease != NULL ? upstream->lease : call_of(upstream_only_request(upstream));
 }

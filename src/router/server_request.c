@@ -261,18 +261,18 @@ static struct call *find_own_call(const struct server_request *request, struct m
 static struct call *find_call(const struct server_request *request, struct msg *msg)
 {
 	const struct client *client = request->client;
-
-	const struct upstream_request *about =
-		request->asker == NULL ? request->upstream->about : NULL;
+	struct upstream_request *about;
 
 	if (request->asker != NULL)
 		return find_own_call(request, msg);
+	about = request->upstream->about;
 	if (about != NULL) {
-		struct call *call = container_of((struct upstream_request *)(uintptr_t)about,
-						 struct call, request);
+		struct call *call = container_of(about, struct call, request);
 
-		if (msg == NULL ||
-		    call->ops->on_message(call, STREAM_REQUEST, request->downstream_id, msg))
+		/* Of another client's call, which shares the upstream, nothing is to be seen. */
+		if (call->client == client &&
+		    (msg == NULL ||
+		     call->ops->on_message(call, STREAM_REQUEST, request->downstream_id, msg)))
 			return call;
 	}
 	for (unsigned int wanted = METHOD_ASKING;; wanted = 0) {
