@@ -622,6 +622,18 @@ static enum found find_uri(struct aggregate *a, struct slice uri, struct target 
 
 /* ---- what the client sends ---- */
 
+/* Of very many the oldest are forgotten. */
+static void note_task(struct text_set *tasks, struct slice id)
+{
+	while (tasks->count > 0 && !text_set_has_room(tasks, id.n)) {
+		const struct text_set_item *first =
+			container_of(tasks->items.next, struct text_set_item, link);
+
+		(void)text_set_remove(tasks, slice_of(first->text, first->length));
+	}
+	(void)text_set_add(tasks, id);
+}
+
 /* What the server lacked of the client is told where the client is known. MOD-CAP-01 */
 static void client_answer(struct leg_call *call, struct slice response, enum reason reason)
 {
@@ -644,7 +656,7 @@ static void client_answer(struct leg_call *call, struct slice response, enum rea
 		struct json task = scan_member(env.made_task.text, SLICE_LIT("taskId"));
 
 		if (task.type == JSON_STRING)
-			(void)text_set_add(&a->tasks[call->leg->index], task.text);
+			note_task(&a->tasks[call->leg->index], task.text);
 	}
 	upstream_on_sign_of_life(&a->upstream);
 	upstream_on_message(&a->upstream, &env);
@@ -744,40 +756,28 @@ static bool pass_completion(struct aggregate *a, const struct envelope *env)
 	return pass_by_uri(a, env, scan_path(params, uri_way, ARRAY_LEN(uri_way)));
 }
 
-/* The leg whose call has become the task, or that has listed it; else the only one with tasks. */
+/* The leg whose call has become the task; else the only one with tasks. */
 static bool pass_by_task(struct aggregate *a, const struct envelope *env)
 {
 	struct slice text = env->task_id.text;
-	const struct catalogue_item *item;
-	struct leg *found = NULL;
-	struct buf name = { 0 };
+	struct leg *found = NULL, *only = NULL;
 	size_t count = 0;
 
-	for (size_t i = 0; i < a->legs.count && found == NULL; i++)
-		if (text_set_has(&a->tasks[i], text_set_key(text), text))
-			found = &a->legs.items[i];
-	(void)!scan_decode_string(env->task_id, &name);
-	item = catalogue_find(&a->catalogues[CATALOGUE_TASKS], buf_slice(&name));
-	buf_fini(&name);
-	if (found == NULL && item != NULL)
-		found = &a->legs.items[item->leg];
 	for (size_t i = 0; i < a->legs.count; i++) {
 		struct leg *leg = &a->legs.items[i];
 
-		if (leg->state != LEG_OPEN || !(leg->capabilities.offers & OFFER_TASKS))
-			continue;
-		count++;
-		found = found != NULL ? found : leg;
+		if (text_set_has(&a->tasks[i], text_set_key(text), text))
+			found = leg;
+		if (leg->state == LEG_OPEN && leg->capabilities.offers & OFFER_TASKS) {
+			only = leg;
+			count++;
+		}
 	}
-	if (found != NULL && (count == 1 || item != NULL ||
-			      text_set_has(&a->tasks[found->index], text_set_key(text), text)))
-		return pass(a, found, env, none, none);
-	if (count == 0)
-		deliver_error(a, env->id.text, MCP_METHOD_NOT_FOUND,
-			      "Method not found: no server of this endpoint offers tasks");
-	else
-		deliver_error(a, env->id.text, MCP_INVALID_PARAMS,
-			      "Invalid params: there is no such task");
+	if (found != NULL || count == 1)
+		return pass(a, found != NULL ? found : only, env, none, none);
+	deliver_error(a, env->id.text, count == 0 ? MCP_METHOD_NOT_FOUND : MCP_INVALID_PARAMS,
+		      count == 0 ? "Method not found: no server of this endpoint offers tasks" :
+				   "Invalid params: there is no such task");
 	return true;
 }
 
@@ -796,73 +796,13 @@ static void set_level(struct aggregate *a, const struct envelope *env)
 
 /* ---- the handshake ---- */
 
-static void append_capabilities(const struct aggregate *a, struct buf *out)
-{
-	static const struct {
-		unsigned int offer;
-		const char *text;
-	} rows[] = {
-		{ OFFER_TOOLS, "\"tools\":{\"listChanged\":true}" },
-		{ OFFER_PROMPTS, "\"prompts\":{\"listChanged\":true}" },
-		{ OFFER_RESOURCES, "\"resources\":{\"listChanged\":true,\"subscribe\":true}" },
-		{ OFFER_COMPLETIONS, "\"completions\":{}" },
-		{ OFFER_LOGGING, "\"logging\":{}" },
-		{ OFFER_TASKS, "\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":"
-			       "{\"call\":{}}}}" },
-	};
-	unsigned int offers = 0;
-	const char *comma = "";
-
-	/* What is not known may come: a client may never ask for what was not declared. */
-	for (size_t i = 0; i < a->legs.count; i++)
-		offers |= a->legs.items[i].state == LEG_OPEN ?
-				  a->legs.items[i].capabilities.offers :
-				  ~(unsigned int)OFFER_TASKS;
-	buf_append_char(out, '{');
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		if (!(offers & rows[i].offer))
-			continue;
-		buf_printf(out, "%s%s", comma, rows[i].text);
-		comma = ",";
-	}
-	buf_append_char(out, '}');
-}
-
-static void append_instructions(const struct aggregate *a, struct buf *out)
-{
-	struct buf text = { 0 };
-
-	for (size_t i = 0; i < a->legs.count; i++) {
-		const struct leg *leg = &a->legs.items[i];
-
-		if (leg->instructions.len > 0)
-			buf_printf(&text, "%s%s (its tools begin with \"%.*s\"):\n%.*s",
-				   text.len > 0 ? "\n\n" : "", leg->name, SLICE_ARG(leg->prefix),
-				   SLICE_ARG(buf_slice(&leg->instructions)));
-	}
-	if (text.len > 0) {
-		buf_append_str(out, ",\"instructions\":");
-		write_string(out, buf_slice(&text));
-	}
-	buf_fini(&text);
-}
-
 static void answer_initialize(struct aggregate *a, const struct envelope *env)
 {
-	struct json version = scan_member(env->params.text, SLICE_LIT("protocolVersion"));
 	struct buf result = { 0 };
 
 	a->is_shaken = true;
 	timer_stop(&a->patience);
-	for (size_t i = 0; i < a->legs.count; i++)
-		a->legs.items[i].is_missed |= a->legs.items[i].state != LEG_OPEN;
-	buf_printf(&result, "{\"protocolVersion\":%.*s,\"capabilities\":", SLICE_ARG(version.text));
-	append_capabilities(a, &result);
-	buf_append_str(&result, ",\"serverInfo\":{\"name\":");
-	write_string(&result, slice_str(a->upstream.server->conf.name));
-	buf_append_str(&result, ",\"version\":\"" PACKAGE_VERSION "\"}");
-	append_instructions(a, &result);
-	buf_append_char(&result, '}');
+	legs_append_result(&a->legs, env->params.text, &result);
 	deliver_result(a, env->id.text, buf_slice(&result));
 	buf_fini(&result);
 }
@@ -873,6 +813,16 @@ static void on_patience(struct timer *timer)
 
 	a->is_late = true;
 	look_again(a);
+}
+
+/* A call that the gateway itself makes for a client is on behalf of who has sent the client's own. */
+static void take_caller(struct aggregate *a, struct call *call)
+{
+	if (legs_take_caller(&a->legs, call))
+		return;
+	LIST_FOREACH(node, &call->client->calls)
+		if (legs_take_caller(&a->legs, container_of(node, struct call, link)))
+			return;
 }
 
 /* Anybody who waits for this upstream: all have the same rights. */
@@ -891,10 +841,13 @@ static bool take_any_caller(struct aggregate *a, const struct list *members)
 /* Why none of the servers is there; REASON_NONE: some is, or may be. */
 static enum reason find_loss(const struct aggregate *a)
 {
+	enum reason reason;
+
 	for (size_t i = 0; i < a->legs.count; i++)
 		if (a->legs.items[i].state != LEG_LOST || a->legs.items[i].lost_as == REASON_NONE)
 			return REASON_NONE;
-	return a->legs.items[0].lost_as;
+	reason = a->legs.items[0].lost_as;
+	return reason_get(reason)->http_status == 503 ? reason : REASON_BACKEND_DOWN;
 }
 
 /* False: it waits for legs. */
@@ -906,6 +859,7 @@ static bool take_initialize(struct aggregate *a, const struct envelope *env)
 
 	if (is_first) {
 		a->legs.params = msg_new(env->params.text);
+		a->legs.renews = pool_is_shared(pool);
 		(void)(take_any_caller(a, &pool->joining) || take_any_caller(a, &pool->members));
 		timer_start(a->upstream.shared->loop, &a->patience, PATIENCE_MS);
 	}
@@ -917,7 +871,8 @@ static bool take_initialize(struct aggregate *a, const struct envelope *env)
 		if (a->legs.items[i].state == LEG_OPENING)
 			return false;
 	reason = find_loss(a);
-	if (reason == REASON_NONE) {
+	/* A pool that nobody waits in would start another one at once. */
+	if (reason == REASON_NONE || (pool_is_shared(pool) && list_is_empty(&pool->joining))) {
 		answer_initialize(a, env);
 		return true;
 	}
@@ -951,10 +906,11 @@ static bool take_request(struct aggregate *a, const struct envelope *env)
 		return true;
 	}
 	request = upstream_find_request(&a->upstream, env->id);
-	if (request == NULL && method != METHOD_SET_LEVEL && method != METHOD_UNSUBSCRIBE)
+	if (request == NULL && method != METHOD_SET_LEVEL && method != METHOD_SUBSCRIBE &&
+	    method != METHOD_UNSUBSCRIBE)
 		return true; /* nobody waits for it any more */
 	if (request != NULL && dispatch_is_of_call(request))
-		(void)legs_take_caller(&a->legs, container_of(request, struct call, request));
+		take_caller(a, container_of(request, struct call, request));
 	if (!legs_have_caller(&a->legs))
 		deliver_error(a, env->id.text, MCP_INTERNAL_ERROR, "Nobody has asked for it");
 	else if (list < CATALOGUE_KINDS)

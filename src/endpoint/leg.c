@@ -329,6 +329,8 @@ static bool call_judge(struct call *call, const struct envelope *env,
 	return is_admitted;
 }
 
+static void on_opened(struct leg_call *leg_call, struct slice response, enum reason reason);
+
 static void end_call(struct leg_call *leg_call, struct slice response, enum reason reason)
 {
 	struct legs *legs = leg_call->leg->legs;
@@ -337,6 +339,8 @@ static void end_call(struct leg_call *leg_call, struct slice response, enum reas
 	reader_on_wake(&leg_call->leg->reader); /* in the order in which the server wrote it */
 	if (leg_call->on_answer != NULL && !legs->is_ended)
 		leg_call->on_answer(leg_call, response, reason);
+	else if (leg_call->on_answer == on_opened && response.n > 0)
+		session_end(leg_call->call.client->session, REASON_SESSION_END);
 	list_remove(&leg_call->link);
 	access_fini(&leg_call->access);
 	loop_defer_free(legs->loop, leg_call);
@@ -483,7 +487,8 @@ static void on_opened(struct leg_call *leg_call, struct slice response, enum rea
 	struct error err;
 
 	if (response.n == 0)
-		leg_lose(leg, reason, reason_get(reason)->text);
+		leg_lose(leg, reason == REASON_CLAIM_MISSING ? REASON_NONE : reason,
+			 reason_get(reason)->text);
 	else if (scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0 &&
 		 env.kind == ENVELOPE_RESULT && client->session->state == SESSION_LIVE)
 		leg_begin(leg, client, &env);
@@ -499,6 +504,7 @@ static void leg_open(struct leg *leg, const struct access *access)
 	struct entry entry;
 
 	CHECK(leg->client == NULL && legs->params != NULL);
+	leg->is_forbidden = false;
 	if (!entry_init(&entry, leg, access)) {
 		leg_lose(leg, REASON_BACKEND_DOWN, "there is no such server now");
 		return;
@@ -521,6 +527,12 @@ static void leg_open(struct leg *leg, const struct access *access)
 
 void leg_need(struct leg *leg, const struct access *access)
 {
+	if (leg->legs->renews && leg->state == LEG_OPEN && leg->client->server->is_retired &&
+	    list_is_empty(&leg->client->calls)) {
+		leg_end(leg);
+		leg->state = LEG_CLOSED;
+		leg->is_missed = true; /* its lists may be others */
+	}
 	if (leg->state == LEG_CLOSED ||
 	    (leg->state == LEG_LOST && clock_now_ms() - leg->lost_at_ms >= RETRY_LEAST_MS))
 		leg_open(leg, access);
@@ -596,6 +608,71 @@ void legs_init(struct legs *legs, const struct legs_ops *ops, struct server *ser
 		legs->items[i].name = mem_dup_slice(conf->items[i].server);
 		legs->items[i].prefix = slice_of(mem_dup_slice(prefix), prefix.n);
 	}
+}
+
+static void append_capabilities(const struct legs *legs, struct buf *out)
+{
+	static const struct {
+		unsigned int offer;
+		const char *text;
+	} rows[] = {
+		{ OFFER_TOOLS, "\"tools\":{\"listChanged\":true}" },
+		{ OFFER_PROMPTS, "\"prompts\":{\"listChanged\":true}" },
+		{ OFFER_RESOURCES, "\"resources\":{\"listChanged\":true,\"subscribe\":true}" },
+		{ OFFER_COMPLETIONS, "\"completions\":{}" },
+		{ OFFER_LOGGING, "\"logging\":{}" },
+		{ OFFER_TASKS, "\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":"
+			       "{\"call\":{}}}}" },
+	};
+	unsigned int offers = 0;
+	const char *comma = "";
+
+	/* What is not known may come: a client may never ask for what was not declared. */
+	for (size_t i = 0; i < legs->count; i++)
+		offers |= legs->items[i].state == LEG_OPEN ? legs->items[i].capabilities.offers :
+							     ~(unsigned int)OFFER_TASKS;
+	buf_append_char(out, '{');
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (!(offers & rows[i].offer))
+			continue;
+		buf_printf(out, "%s%s", comma, rows[i].text);
+		comma = ",";
+	}
+	buf_append_char(out, '}');
+}
+
+static void append_instructions(const struct legs *legs, struct buf *out)
+{
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < legs->count; i++) {
+		const struct leg *leg = &legs->items[i];
+
+		if (leg->instructions.len > 0)
+			buf_printf(&text, "%s%s (its tools begin with \"%.*s\"):\n%.*s",
+				   text.len > 0 ? "\n\n" : "", leg->name, SLICE_ARG(leg->prefix),
+				   SLICE_ARG(buf_slice(&leg->instructions)));
+	}
+	if (text.len > 0) {
+		buf_append_str(out, ",\"instructions\":");
+		write_string(out, buf_slice(&text));
+	}
+	buf_fini(&text);
+}
+
+void legs_append_result(struct legs *legs, struct slice params, struct buf *out)
+{
+	struct json version = scan_member(params, SLICE_LIT("protocolVersion"));
+
+	for (size_t i = 0; i < legs->count; i++)
+		legs->items[i].is_missed |= legs->items[i].state != LEG_OPEN;
+	buf_printf(out, "{\"protocolVersion\":%.*s,\"capabilities\":", SLICE_ARG(version.text));
+	append_capabilities(legs, out);
+	buf_append_str(out, ",\"serverInfo\":{\"name\":");
+	write_string(out, slice_str(legs->server->conf.name));
+	buf_append_str(out, ",\"version\":\"" PACKAGE_VERSION "\"}");
+	append_instructions(legs, out);
+	buf_append_char(out, '}');
 }
 
 void legs_sweep(struct legs *legs)

@@ -77,6 +77,7 @@ struct legs {
 	struct msg *params;  /* of the client's initialize; NULL: it has not come yet */
 	char *level;         /* params of its logging/setLevel; NULL: not set */
 	bool is_initialized; /* it has said so */
+	bool renews;         /* it has no session: what a reload has replaced is left soon */
 	bool is_ended;
 	struct list calls;
 	struct timer retry;
@@ -118,7 +119,16 @@ static inline bool legs_have_caller(const struct legs *legs)
 	return legs->caller.access.principal != NULL;
 }
 
-/* Opens it on behalf of whoever has this access, unless that is under way, done, or just failed. */
+/*
+ * Appends the InitializeResult of all of them together, for a client that sent these params. Who is not
+ * open now is missed.
+ */
+void legs_append_result(struct legs *legs, struct slice params, struct buf *out);
+
+/*
+ * Opens it on behalf of whoever has this access, unless that is under way, done, or just failed. One
+ * whose server a reload has replaced is opened anew if legs->renews, once no call needs it.
+ */
 void leg_need(struct leg *leg, const struct access *access);
 /* A list was made without it: later there is another try, and the client is told. */
 void leg_miss(struct leg *leg, const char *why);

@@ -17,7 +17,11 @@
 
 static void send_on(struct call *call, const struct envelope *env)
 {
-	if (!pool_is_shared(call->client->pool) || !list_cache_take(call, env))
+	const struct client *client = call->client;
+
+	/* As in forward: of an endpoint over several servers each caller has its own lists. */
+	if (!pool_is_shared(client->pool) || client->server->conf.legs.count > 0 ||
+	    !list_cache_take(call, env))
 		dispatch_call(call, env);
 }
 
