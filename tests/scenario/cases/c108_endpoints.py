@@ -357,3 +357,24 @@ def what_a_reload_takes(t):
     while "the last" not in seen:
         seen.append(g.next().get("params", {}).get("data"))
     ok(seen.count("SECRET") < 20, seen)
+
+
+@case(servers={"a": {"script": {}}}, config=over("a"), deadline=20)
+def what_a_reload_replaces(t):
+    """END-10: requests of 2026-07-28 get the servers of now, as they do at a server's own path."""
+    eq(names_of(ask_modern(t, "all", "tools/list")[1][-1]), ["a__do", "a__echo"])
+    reload(t, {"a": {"script": {"on": {"tools/list": [tools("other")]}}}}, over("a"))
+    eq(names_of(ask_modern(t, "all", "tools/list")[1][-1]), ["a__other"])
+    wait_for(lambda: len(t.daemon.children("a")) <= 1, what="the end of the old process")
+
+
+@case(daemon=False)
+def claims_that_are_lacking(t):
+    """END-02, AUTH-DWN-01: a server that needs a claim which the token has not is left out, and nothing is tried again and again."""
+    issuer = Issuer()
+    t.start({"a": {"script": {}}, "b": {"script": {}, "env": {"X": "${claim:nope}"}}},
+            dict(over("a", "b"), public_url=ORIGIN, auth={"mode": "oauth", "issuers": [{"issuer": issuer.url, "leeway": "1s"}]}))
+    s = t.session("all", token=issuer.token(ORIGIN + "/all/mcp", sub="alice", scope="use"))
+    eq(names_of(s.ask("tools/list")), ["a__do", "a__echo"])
+    ok("error" in call(s, "b__do"), "not there")
+    t.daemon.never_logged("leg_lost", "server=b")
