@@ -245,12 +245,6 @@ NOT_BEHIND_ENDPOINTS = {
     "c20_init.slow_start_that_fails": "likewise",
     "c31_feature.cursors_are_opaque": "lists come joined, in one page",
     "c31_feature.log_level_that_the_child_refuses": "others may take it",
-    "c80_stateless.a_call_stands_alone": "the endpoint has a name of its own",
-    "c80_stateless.discovery": "likewise",
-    "c80_stateless.results_are_the_gateways_to_name": "likewise",
-    "c80_stateless.nothing_to_hear": "as for capabilities",
-    "c80_stateless.schemas_that_cannot_be_used": "the log names the endpoint",
-    "c80_stateless.who_is_not_served_in_time": "the server's refusal is an error in the answer, not its status",
 }
 
 
