@@ -185,7 +185,8 @@ class Work:
         self.lost = t.sse(server=name)
         self.lost.close()
         self.open = t.sse(server=name)
-        self.call = self.session.start_do(["progress", 1], ["sleep", harness.patience(1)], ["text", "ran"], token="a")  # over the reload
+        # It lasts over the reload.
+        self.call = self.session.start_do(["progress", 1], ["sleep", harness.patience(1)], ["text", "ran"], token="a")
         self.is_running = "method" in self.call.next()  # else it is refused here
         self.queued = self.session.start("tools/call", CALL)
 
