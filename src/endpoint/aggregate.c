@@ -354,8 +354,7 @@ static void ask_page(struct share *share, struct leg *leg, struct json cursor)
 	if (cursor.type == JSON_STRING)
 		buf_printf(&params, "{\"cursor\":%.*s}", SLICE_ARG(cursor.text));
 	write_call(&text, SLICE_LIT("\"list\""), lists[gather->kind].method, buf_slice(&params));
-	if (leg_ask(leg, buf_slice(&text), &gather->access, gather_answer, share, &error) !=
-	    LEG_ASKED) {
+	if (!leg_ask(leg, buf_slice(&text), &gather->access, gather_answer, share, &error)) {
 		leg_miss(leg, "a list of it was refused");
 		end_share(share);
 	}
@@ -678,7 +677,7 @@ static bool pass(struct aggregate *a, struct leg *leg, const struct envelope *en
 		return true;
 	}
 	splice_append(&text, env->text, &edit, span.n > 0, 0);
-	if (leg_ask(leg, buf_slice(&text), access, client_answer, a, &error) != LEG_ASKED)
+	if (!leg_ask(leg, buf_slice(&text), access, client_answer, a, &error))
 		deliver(a, buf_slice(&error));
 	buf_fini(&text);
 	buf_fini(&error);
@@ -815,26 +814,21 @@ static void on_patience(struct timer *timer)
 	look_again(a);
 }
 
-/* A call that the gateway itself makes for a client is on behalf of who has sent the client's own. */
-static void take_caller(struct aggregate *a, struct call *call)
+/* Who has sent one of the client's calls. False: all of them are ours. */
+static bool take_caller_of(struct aggregate *a, const struct client *client)
 {
-	if (legs_take_caller(&a->legs, call))
-		return;
-	LIST_FOREACH(node, &call->client->calls)
+	LIST_FOREACH(node, &client->calls)
 		if (legs_take_caller(&a->legs, container_of(node, struct call, link)))
-			return;
+			return true;
+	return false;
 }
 
 /* Anybody who waits for this upstream: all have the same rights. */
 static bool take_any_caller(struct aggregate *a, const struct list *members)
 {
-	LIST_FOREACH(node, members) {
-		const struct client *client = container_of(node, struct pool_member, link)->client;
-
-		LIST_FOREACH(link, &client->calls)
-			if (legs_take_caller(&a->legs, container_of(link, struct call, link)))
-				return true;
-	}
+	LIST_FOREACH(node, members)
+		if (take_caller_of(a, container_of(node, struct pool_member, link)->client))
+			return true;
 	return false;
 }
 
@@ -854,17 +848,14 @@ static enum reason find_loss(const struct aggregate *a)
 static bool take_initialize(struct aggregate *a, const struct envelope *env)
 {
 	const struct pool *pool = a->upstream.pool;
-	bool is_first = a->legs.params == NULL;
 	enum reason reason;
 
-	if (is_first) {
+	if (a->legs.params == NULL) {
 		a->legs.params = msg_new(env->params.text);
 		a->legs.renews = pool_is_shared(pool);
 		(void)(take_any_caller(a, &pool->joining) || take_any_caller(a, &pool->members));
 		timer_start(a->upstream.shared->loop, &a->patience, PATIENCE_MS);
-	}
-	for (size_t i = 0; i < a->legs.count && legs_have_caller(&a->legs); i++) {
-		if (is_first)
+		for (size_t i = 0; i < a->legs.count && legs_have_caller(&a->legs); i++)
 			leg_need(&a->legs.items[i], &a->legs.caller.access);
 	}
 	for (size_t i = 0; i < a->legs.count && legs_have_caller(&a->legs) && !a->is_late; i++)
@@ -876,9 +867,7 @@ static bool take_initialize(struct aggregate *a, const struct envelope *env)
 		answer_initialize(a, env);
 		return true;
 	}
-	a->is_stopped = true;
-	legs_silence(&a->legs);
-	look_again(a);
+	a->upstream.ops->stop(&a->upstream, reason, true);
 	upstream_on_lost(&a->upstream, reason);
 	return true;
 }
@@ -909,8 +898,13 @@ static bool take_request(struct aggregate *a, const struct envelope *env)
 	if (request == NULL && method != METHOD_SET_LEVEL && method != METHOD_SUBSCRIBE &&
 	    method != METHOD_UNSUBSCRIBE)
 		return true; /* nobody waits for it any more */
-	if (request != NULL && dispatch_is_of_call(request))
-		take_caller(a, container_of(request, struct call, request));
+	if (request != NULL && dispatch_is_of_call(request)) {
+		struct call *call = container_of(request, struct call, request);
+
+		/* What the gateway itself asks for a client is for who has sent the client's own. */
+		if (!legs_take_caller(&a->legs, call))
+			(void)take_caller_of(a, call->client);
+	}
 	if (!legs_have_caller(&a->legs))
 		deliver_error(a, env->id.text, MCP_INTERNAL_ERROR, "Nobody has asked for it");
 	else if (list < CATALOGUE_KINDS)
@@ -954,11 +948,12 @@ static void take_cancelled(struct aggregate *a, const struct envelope *env)
 	}
 }
 
-/* The client's progress with what a leg's server has asked. */
-static void take_progress(struct aggregate *a, const struct envelope *env)
+/* What the client says about a request of a leg's server, which `name` names, by the id that it has there. */
+static void hand_back(struct aggregate *a, const struct envelope *env, struct json name,
+		      void (*forward)(struct client *client, const struct envelope *env))
 {
-	struct splice_edit edit = { .span = env->progress_of.text };
-	const struct leg *leg = leg_find_by_id(&a->legs, env->progress_of, &edit.with);
+	struct splice_edit edit = { .span = name.text };
+	const struct leg *leg = leg_find_by_id(&a->legs, name, &edit.with);
 	struct buf text = { 0 };
 	struct envelope own;
 	struct error err;
@@ -967,7 +962,7 @@ static void take_progress(struct aggregate *a, const struct envelope *env)
 		return;
 	splice_append(&text, env->text, &edit, 1, 0);
 	if (scan_envelope(buf_slice(&text), &scan_limits_none, 0, &own, &err) == 0)
-		forward_linked_progress(leg->client, &own);
+		forward(leg->client, &own);
 	buf_fini(&text);
 }
 
@@ -980,7 +975,7 @@ static void take_notification(struct aggregate *a, const struct envelope *env)
 		if (method == METHOD_CANCELLED)
 			take_cancelled(a, env);
 		else
-			take_progress(a, env);
+			hand_back(a, env, env->progress_of, forward_linked_progress);
 		return;
 	}
 	if (operation_of(env) != OPERATION_OTHER)
@@ -988,23 +983,6 @@ static void take_notification(struct aggregate *a, const struct envelope *env)
 	a->legs.is_initialized |= method == METHOD_INITIALIZED;
 	for (size_t i = 0; i < a->legs.count && legs_have_caller(&a->legs); i++)
 		(void)leg_notify(&a->legs.items[i], env->text);
-}
-
-/* The client's answer to a question of a leg's server: append_id. */
-static void take_answer(struct aggregate *a, const struct envelope *env)
-{
-	struct splice_edit edit = { .span = env->id.text };
-	const struct leg *leg = leg_find_by_id(&a->legs, env->id, &edit.with);
-	struct buf text = { 0 };
-	struct envelope own;
-	struct error err;
-
-	if (leg == NULL)
-		return;
-	splice_append(&text, env->text, &edit, 1, 0);
-	if (scan_envelope(buf_slice(&text), &scan_limits_none, 0, &own, &err) == 0)
-		forward_linked_answer(leg->client, &own);
-	buf_fini(&text);
 }
 
 /* False: it waits. */
@@ -1020,7 +998,7 @@ static bool take(struct aggregate *a, struct slice text)
 	if (env.kind == ENVELOPE_NOTIFICATION)
 		take_notification(a, &env);
 	else
-		take_answer(a, &env);
+		hand_back(a, &env, env.id, forward_linked_answer);
 	return true;
 }
 
@@ -1114,11 +1092,13 @@ static void aggregate_note_failure(struct upstream *upstream, const char *error)
 
 static void aggregate_stop(struct upstream *upstream, enum reason reason, bool is_at_once)
 {
+	struct aggregate *a = aggregate_of(upstream);
+
 	(void)reason;
 	(void)is_at_once;
-	aggregate_of(upstream)->is_stopped = true;
-	legs_silence(&aggregate_of(upstream)->legs);
-	look_again(aggregate_of(upstream));
+	a->is_stopped = true;
+	legs_silence(&a->legs);
+	look_again(a);
 }
 
 static const struct upstream_ops aggregate_ops = {

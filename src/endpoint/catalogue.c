@@ -119,6 +119,7 @@ void catalogue_add(struct catalogue *catalogue, enum catalogue_kind kind, size_t
 			buf_append_slice(&shown, buf_slice(&real));
 		item = item_new(leg, buf_slice(&real), buf_slice(&shown));
 		item->json = json;
+		item->key = key.text;
 		item->is_plain = kinds[kind].is_named && shown.len == prefix.n + real.len &&
 				 memcmp(shown.data + prefix.n, real.data, real.len) == 0;
 		list_append(&catalogue->items, &item->link);
@@ -155,9 +156,8 @@ void catalogue_append(const struct catalogue *catalogue, enum catalogue_kind kin
 
 	LIST_FOREACH(node, &catalogue->items) {
 		const struct catalogue_item *item = container_of(node, struct catalogue_item, link);
-		struct json key = scan_member(item->json, kinds[kind].key);
 		struct buf shown = { 0 };
-		struct splice_edit edit = { .span = key.text };
+		struct splice_edit edit = { .span = item->key };
 
 		if (item->is_double)
 			continue;

@@ -38,9 +38,10 @@ struct catalogue_item {
 	struct map_link by_name;
 	struct list link;
 	size_t leg;
-	bool is_double;    /* there is another one of this name */
-	bool is_plain;     /* the prefix, and its own name behind it */
-	struct slice json; /* as its server wrote it; borrowed, for catalogue_append alone */
+	bool is_double; /* there is another one of this name */
+	bool is_plain;  /* the prefix, and its own name behind it */
+	/* As its server wrote it, and where its name or URI is there; borrowed, for catalogue_append alone. */
+	struct slice json, key;
 	struct slice real; /* its name there, or its URI */
 	struct slice shown;
 	char text[];

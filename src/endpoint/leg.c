@@ -389,30 +389,30 @@ static struct leg_call *leg_call_new(struct leg *leg, const struct entry *entry,
 	return leg_call;
 }
 
-enum leg_asked leg_ask(struct leg *leg, struct slice request, const struct access *access,
-		       leg_answer_fn *on_answer, void *arg, struct buf *error_r)
+bool leg_ask(struct leg *leg, struct slice request, const struct access *access,
+	     leg_answer_fn *on_answer, void *arg, struct buf *error_r)
 {
 	struct slice id = scan_member(request, SLICE_LIT("id")).text;
-	enum leg_asked asked = LEG_REFUSED;
 	struct entry entry;
+	bool is_admitted;
 
 	CHECK(leg->state == LEG_OPEN && leg->client != NULL && id.n > 0);
 	if (!entry_init(&entry, leg, access)) {
 		answer_append_reason(error_r, id, REASON_BACKEND_DOWN, leg->name);
-		return LEG_REFUSED;
+		return false;
 	}
 	leg->client->peer = leg->legs->peer; /* whose calls are counted */
-	if (admit(&entry, leg, request)) {
+	is_admitted = admit(&entry, leg, request);
+	if (is_admitted) {
 		struct leg_call *leg_call = leg_call_new(leg, &entry, on_answer, arg);
 
 		leg_note_access(leg, &entry.caller.access);
 		forward_request(leg->client, &leg_call->call, entry.admission.admitted);
-		asked = LEG_ASKED;
 	} else {
 		append_refusal(&entry, id, error_r);
 	}
 	entry_fini(&entry);
-	return asked;
+	return is_admitted;
 }
 
 void leg_send(struct leg *leg, const char *method, struct slice params)

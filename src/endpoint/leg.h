@@ -132,13 +132,12 @@ void legs_append_result(struct legs *legs, struct slice params, struct buf *out)
 void leg_need(struct leg *leg, const struct access *access);
 /* A list was made without it: later there is another try, and the client is told. */
 void leg_miss(struct leg *leg, const char *why);
-enum leg_asked {
-	LEG_ASKED,
-	LEG_REFUSED, /* an error response, with the request's id, was appended to error_r */
-};
-/* Sends a request to a leg that is open. The answer may come before this returns. */
-enum leg_asked leg_ask(struct leg *leg, struct slice request, const struct access *access,
-		       leg_answer_fn *on_answer, void *arg, struct buf *error_r) must_check;
+/*
+ * Sends a request to a leg that is open. The answer may come before this returns. False: it is refused,
+ * and an error response, with the request's id, was appended to error_r.
+ */
+bool leg_ask(struct leg *leg, struct slice request, const struct access *access,
+	     leg_answer_fn *on_answer, void *arg, struct buf *error_r) must_check;
 /* The same for a request of our own, whose answer is not needed, on behalf of the last caller. */
 void leg_send(struct leg *leg, const char *method, struct slice params);
 /* Sends a notification to the leg, on behalf of the last caller. False: it was not let through. */
