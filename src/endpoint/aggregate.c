@@ -465,7 +465,9 @@ static void gather_finish(struct gather *gather)
 			leg_miss(leg, "a list of it takes too long");
 		else if (gather->shares[i].state == SHARE_DUE)
 			leg->is_missed = true;
-		leg->is_slow = gather->shares[i].state == SHARE_ASKED;
+		/* It stays so until it has answered in the time that others have. */
+		if (gather->shares[i].state == SHARE_ASKED || gather->waited < 2)
+			leg->is_slow = gather->shares[i].state == SHARE_ASKED;
 		add_pages(gather, leg);
 	}
 	tell_doubles(a, gather->kind);
