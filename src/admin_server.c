@@ -6,6 +6,7 @@
  */
 #include "admin_server.h"
 
+#include <build_version.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,10 +15,6 @@
 #include "io/listen.h"
 #include "keeper/gateway_entry.h"
 #include "obs/log.h"
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "0"
-#endif
 
 #define CONNECTIONS_MAX 64
 #define VISITORS_MAX 64
@@ -204,7 +201,7 @@ struct admin_server *admin_server_new(const struct admin_server_conf *conf)
 						    .client_frontend = conf->frontend,
 						    .mcp = &a->frontend.handler,
 						    .views = conf->views,
-						    .version = PACKAGE_VERSION,
+						    .version = BUILD_VERSION,
 						    .origin = conf->origin,
 						    .auth_mode = conf->auth_mode,
 						    .page_token = conf->page_token,

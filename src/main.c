@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Command line, configuration, start. Everything else is done by the keeper and the gateway. */
+#include <build_version.h>
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,9 +20,6 @@
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"
-#endif
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "0"
 #endif
 
 #define DEFAULT_FILE SYSCONFDIR "/mcpgated/mcpgated.yaml"
@@ -393,7 +391,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (line.action == ACTION_HELP || line.action == ACTION_VERSION) {
-		fputs(line.action == ACTION_HELP ? help : "mcpgated " PACKAGE_VERSION "\n", stdout);
+		fputs(line.action == ACTION_HELP ? help : "mcpgated " BUILD_VERSION "\n", stdout);
 		return check_output();
 	}
 	if (line.action == ACTION_DUMP)

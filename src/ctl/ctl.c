@@ -3,6 +3,7 @@
  * mcpgatectl: the operator's tool. One row for each command: what it takes, and the function. All but doctor and
  * token ask the daemon at its admin socket.
  */
+#include <build_version.h>
 #include <getopt.h>
 #include <locale.h>
 #include <openssl/evp.h>
@@ -725,7 +726,7 @@ static int take_option(struct line *line, int option)
 		line->env[line->env_count++] = optarg;
 		return -1;
 	case OPTION_VERSION:
-		puts("mcpgatectl " PACKAGE_VERSION);
+		puts("mcpgatectl " BUILD_VERSION);
 		return check_output(0);
 	case OPTION_HELP:
 		line->wants_help = true;

@@ -53,10 +53,12 @@ def refused(text, *words, line=None):
 
 @case(daemon=False)
 def version_and_help(t):
-    """product §2: --version and --help print to stdout and exit 0."""
+    """product §2: --version and --help print to stdout and exit 0; the version names the commit."""
     done = program("--version")
     eq(done.returncode, 0)
-    ok(re.search(r"mcpgated\S* \d+\.\d+", done.stdout), "version", done.stdout)
+    commit = subprocess.run(["git", "-C", os.path.dirname(__file__), "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
+    ok(re.fullmatch(r"mcpgated \d+\.\d+\.\d+(\+[0-9a-f]{12}(-dirty)?)?\n", done.stdout), "version", done.stdout)
+    ok("+" in done.stdout or commit.returncode != 0, "the commit", done.stdout)
     done = program("--help")
     eq(done.returncode, 0)
     for word in ("--listen", "--import", "--print-config", "-c"):

@@ -255,7 +255,9 @@ def wrong_usage(t):
     ok("deny add|list|remove" in deny and "--jti" in deny and not any(w in deny for w in ("--oauth", "restart")), "of one command", deny)
     eq((ctl(t, "help")[0], ctl(t, "help", "deny")[0]), (whole, deny))
     ok("no command 'nonsense'" in ctl(t, "help", "nonsense", status=2)[1], "help of nothing")
-    ok(ctl(t, "--version")[0].startswith("mcpgatectl "), "version")
+    version = ctl(t, "--version")[0]
+    ok(version.startswith("mcpgatectl "), "version")
+    eq(json.loads(ctl(t, "--json", "status")[0])["version"], version.split()[1])
     ctl(t, "status", status=2, socket="/x" * 100)
 
 

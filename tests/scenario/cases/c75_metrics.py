@@ -147,7 +147,8 @@ def monitoring_reads_it(t):
     ok(opened.endswith("\n# EOF\n") and "# EOF" not in plain, "its end", opened[-100:])
     eq(admin(t).request("GET", "/metrics", [("Accept", "*/*")]).header("content-type")[:10], "text/plain")
     values = metrics(plain.encode())
-    ok(series(values, "mcpgated_build_info"), "build_info")
+    version = json.loads(admin(t).request("GET", "/status").read())["version"]
+    ok('mcpgated_build_info{version="%s"}' % version in values, "build_info", version)
     for process in ("gateway", "keeper"):
         started = values['process_start_time_seconds{process="%s"}' % process]
         ok(abs(started - time.time()) < 60, "started", process, started)
