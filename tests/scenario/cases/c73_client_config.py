@@ -106,6 +106,23 @@ def entries_with_a_token(t):
             eq(call_at(t, url, header), 200, client)
 
 
+@case(config={"auth": AUTH}, own=True)
+def a_file_of_one_token(t):
+    """product §2: --token-file takes what `token new` has written, and no file with several tokens or none."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "token")
+        for text, token in ((ctl("token", "new")[0].replace("mcpg_", "#mcpg_") + TOKEN + "\n", TOKEN), ("\r\n  " + TOKEN + " \r\n# x", TOKEN),
+                            (TOKEN + "\n" + TOKEN + "\n", None), ("# none\n", None), (TOKEN + " x\n", None), (TOKEN + "\n# x\0y\n\0", None)):
+            with open(path, "w") as file:
+                file.write(text)
+            out, err = ctl("--socket", t.daemon.admin, "client-config", "main", "--client", "cursor", "--token-file", path,
+                           status=0 if token else 2)
+            if token:
+                eq(entry_of("cursor", out)[2], "Bearer " + token)
+            else:
+                ok("the token file must hold one token" in err, text, err)
+
+
 @case(daemon=False)
 def entries_from_a_configuration(t):
     """product §2: with -c no daemon is asked; public_url goes before the listeners, and those behind unix sockets are no address."""
