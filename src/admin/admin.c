@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "endpoint/origin.h"
 #include "obs/log.h"
-#include "router/report.h"
+#include "router/router.h"
 
 #define REFUSAL_LOG_MS 10000
 

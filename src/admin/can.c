@@ -13,7 +13,7 @@
 #include "jsonrpc/scan.h"
 #include "policy/needs.h"
 #include "policy/rule_places.h"
-#include "router/pinning.h"
+#include "router/listing.h"
 
 /* What is asked, and what was found out. */
 struct inquest {

@@ -11,7 +11,7 @@
 #include "obs/counters.h"
 #include "obs/metric.h"
 #include "process/child.h"
-#include "router/report.h"
+#include "router/router.h"
 
 /* The next server from *i on, which goes behind it. One that is retired has the name of another: a series must not stand there twice. */
 static const struct server *next_shown(const struct admin *admin, size_t *i)

@@ -17,7 +17,7 @@
 #include "obs/counters.h"
 #include "router/client_request.h"
 #include "router/parked_call.h"
-#include "router/report.h"
+#include "router/router.h"
 
 static struct session *session_at(struct list *node)
 {

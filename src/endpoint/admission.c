@@ -28,7 +28,7 @@
 #include "policy/rule.h"
 #include "router/client_session.h"
 #include "router/judgement.h"
-#include "router/pinning.h"
+#include "router/listing.h"
 #include "router/modern_tasks.h"
 #include "router/router.h"
 #include "session/holder.h"

@@ -10,7 +10,7 @@
 #include "jsonrpc/write.h"
 #include "mcp/trace_context.h"
 #include "process/server.h"
-#include "router/retry_after.h"
+#include "router/process_slots.h"
 
 /* ---- which endpoint ---- */
 

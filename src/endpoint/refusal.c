@@ -17,7 +17,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "process/server.h"
-#include "router/retry_after.h"
+#include "router/process_slots.h"
 #include "session/holder.h"
 
 /* ---- challenges ---- */

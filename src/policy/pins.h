@@ -5,7 +5,7 @@
  * definition is approved by the operator, or by being part of the server's first complete list. A
  * definition that changes or appears later waits for the operator. It keeps waiting whatever other
  * lists contain, so what clients see does not depend on which list came last. Pure functions;
- * lists, logs and calls are handled by router/pinning. mcpgated.yaml(5), SEC-65.
+ * lists, logs and calls are handled by router/listing. mcpgated.yaml(5), SEC-65.
  *
  * 	first list: approved    later: new -> approved, or gone    approved -> changed -> approved
  */

@@ -29,7 +29,7 @@
 #include "router/client.h"
 #include "router/digest.h"
 #include "router/listing.h"
-#include "router/listing_kind.h"
+#include "router/pages.h"
 #include "router/router.h"
 #include "session/holder.h"
 #include "session/principal.h"

@@ -19,7 +19,6 @@
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
-#include "router/subscribe.h"
 #include "router/subscriptions.h"
 #include "router/modern_tasks.h"
 #include "router/text_set.h"
@@ -144,7 +143,7 @@ static int note_uri(struct slice element, void *arg)
 	if (uri.type == JSON_STRING &&
 	    permissions_allow_json(&client_of(listener)->server->conf.permissions,
 				   &client_of(listener)->rights, PERMISSION_RESOURCE, uri))
-		text_set_add(&listener->wanted, subscriptions_spell_uri(uri, &room));
+		text_set_add(&listener->wanted, text_set_spell(uri, &room));
 	buf_fini(&room);
 	return listener->wanted.count < TEXT_SET_MAX ? 0 : -1;
 }

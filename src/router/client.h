@@ -57,7 +57,7 @@ struct client {
 	struct list calls;               /* in flight, oldest first */
 	size_t call_count;
 	struct server_requests server_requests;
-	/* subscribed URIs, as spelled by subscriptions_spell_uri */
+	/* subscribed URIs, as spelled by text_set_spell */
 	struct text_set subscriptions;
 	struct text_set elicitations; /* ids of URL elicitations given to it */
 	/* struct running_task: the tasks that it created (running_tasks.c) */

@@ -18,7 +18,7 @@
 #include "router/forward.h"
 #include "router/list_wait.h"
 #include "router/modern_tasks.h"
-#include "router/pinning.h"
+#include "router/listing.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/running_tasks.h"

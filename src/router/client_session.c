@@ -18,13 +18,12 @@
 #include "router/client.h"
 #include "router/kept_sessions.h"
 #include "router/list_wait.h"
-#include "router/notification_fanout.h"
+#include "router/subscriptions.h"
 #include "router/pool_demand.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/running_tasks.h"
 #include "router/server_request.h"
-#include "router/subscribe.h"
 #include "session/holder.h"
 
 #define CACHE_LINE_BYTES 64 /* of most processors; only speed depends on it */

@@ -12,7 +12,7 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/convert.h"
-#include "router/cursor.h"
+#include "router/pages.h"
 #include "router/era.h"
 #include "router/input_loop.h"
 #include "router/listen.h"
@@ -194,7 +194,7 @@ static bool remember_change(struct call *call)
 	if (call->body == NULL || pool_is_shared(client->pool) ||
 	    scan_envelope(call->body->text, &client->router->limits, 0, &env, &err) < 0)
 		return true;
-	uri = subscriptions_spell_uri(env.uri, &room);
+	uri = text_set_spell(env.uri, &room);
 	before = set->count;
 	level_before = client->level;
 	if (call->method->id == METHOD_SET_LEVEL) {
@@ -289,7 +289,7 @@ static void send_subscribing(struct upstream *upstream, struct call *call,
 	call->request.ops = &request_ops;
 	call_sent(call, upstream, id);
 	if (call->method->id == METHOD_SUBSCRIBE)
-		listen_subscribe(upstream, id, subscriptions_spell_uri(env->uri, &room));
+		listen_subscribe(upstream, id, text_set_spell(env->uri, &room));
 	else
 		listen_unsubscribe(upstream, id);
 	buf_fini(&room);

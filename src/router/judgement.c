@@ -9,7 +9,7 @@
 #include "router/dispatch.h"
 #include "router/list_cache.h"
 #include "router/list_wait.h"
-#include "router/pinning.h"
+#include "router/listing.h"
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"

@@ -110,7 +110,7 @@ static void write_rest(struct kept_sessions *kept, struct kept_session *one)
 	LIST_FOREACH(node, &one->client->subscriptions.items) {
 		const struct text_set_item *item = container_of(node, struct text_set_item, link);
 
-		/* As it is spelled between the quotes of JSON: subscriptions_spell_uri. */
+		/* As it is spelled between the quotes of JSON: text_set_spell. */
 		buf_printf(&one->line, "%s\"", separator);
 		buf_append(&one->line, item->text, item->length);
 		buf_append_char(&one->line, '"');

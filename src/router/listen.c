@@ -126,7 +126,7 @@ static int note_agreed(struct slice element, void *arg)
 {
 	struct list *waiters = arg;
 	struct buf room = { 0 };
-	struct slice uri = subscriptions_spell_uri(scan_value(element), &room);
+	struct slice uri = text_set_spell(scan_value(element), &room);
 	uint64_t key = text_set_key(uri);
 
 	LIST_FOREACH(node, waiters) {
@@ -268,7 +268,7 @@ static void append_pool_uris(struct buf *out, const struct pool *pool)
 				container_of(node, struct subscription, link);
 
 			if (subscription->first == NULL)
-				append_uri(out, subscription_uri(subscription));
+				append_uri(out, slice_of(subscription->uri, subscription->length));
 		}
 		return;
 	}

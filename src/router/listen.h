@@ -26,7 +26,7 @@ void listen_end(struct upstream *upstream);
  */
 void listen_note_change(struct upstream *upstream);
 /*
- * A request to subscribe to `uri` (spelled by subscriptions_spell_uri), registered in flight at the
+ * A request to subscribe to `uri` (spelled by text_set_spell), registered in flight at the
  * upstream under this id although nothing was sent: it is answered once the server has agreed or
  * has not.
  */

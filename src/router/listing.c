@@ -1,20 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The items that are shown are copied whole and unchanged. */
+/*
+ * What clients may use, which tools are counted by name, and pins. The items that are shown are
+ * copied whole and unchanged.
+ */
 #include "router/listing.h"
 
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
 #include "base/text.h"
+#include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
+#include "mcp/error.h"
+#include "obs/counters.h"
+#include "obs/log.h"
 #include "policy/name.h"
 #include "policy/needs.h"
+#include "policy/operation.h"
 #include "policy/permissions.h"
+#include "policy/uses.h"
+#include "process/pin_memory.h"
 #include "process/server.h"
 #include "router/call.h"
 #include "router/client.h"
-#include "router/listing_kind.h"
-#include "router/pinning.h"
+#include "router/digest.h"
+#include "router/list_wait.h"
+#include "router/pages.h"
+#include "router/pool.h"
+#include "router/result.h"
+#include "router/router.h"
 
 struct filter {
 	const struct server *server;
@@ -151,4 +167,396 @@ void tool_series_note(struct server *server, const struct method *method, struct
 	if (tools.type == JSON_ARRAY)
 		(void)!scan_array(tools.text, SIZE_MAX, note_item, &note, &err);
 	buf_fini(&note.name);
+}
+
+/* ---- pinning ---- */
+
+/* A server can change its definitions as fast as it likes: log lines about that are limited. */
+
+#define LINES_MAX 32 /* of one server, in LINES_MS */
+#define LINES_MS (60 * 1000)
+
+/* ---- reporting ---- */
+
+static bool may_tell(struct server *server)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (now_ms - server->pins_told_since_ms >= LINES_MS) {
+		server->pins_told_since_ms = now_ms;
+		server->pins_told = 0;
+	}
+	if (++server->pins_told == LINES_MAX)
+		LOG_BY(PINS_QUIET, (uintptr_t)server, LOG_STR("server", server->conf.name));
+	return server->pins_told < LINES_MAX;
+}
+
+static void tell_waiting(struct server *server, const struct pin_item *item, const char *what)
+{
+	counter_add(COUNTER_PINS_WAITING);
+	if (may_tell(server))
+		LOG_BY(PIN_WAITS, (uintptr_t)server, LOG_STR("server", server->conf.name),
+		       LOG_STR("kind", pin_kind_name(item->kind)), LOG_SLICE("name", item->name),
+		       LOG_STR("is", what),
+		       LOG_STR("until_approved",
+			       server->conf.pin == PIN_ENFORCE ? "withheld" : "passed on"));
+}
+
+static void tell_moved(struct server *server, const struct pin *pin, const char *what)
+{
+	if (may_tell(server))
+		LOG_BY(PIN_MOVED, (uintptr_t)server, LOG_STR("server", server->conf.name),
+		       LOG_STR("kind", pin_kind_name(pin->kind)), LOG_SLICE("name", pin->name),
+		       LOG_STR("is", what));
+}
+
+static void tell_unpinned(struct server *server, const struct pin_item *item)
+{
+	if (server->pins_have_overflown)
+		return;
+	server->pins_have_overflown = true;
+	LOG_BY(PINS_FULL, (uintptr_t)server, LOG_STR("server", server->conf.name),
+	       LOG_STR("kind", pin_kind_name(item->kind)), LOG_SLICE("name", item->name),
+	       LOG_INT("items", server->pins.count));
+}
+
+static void tell(struct server *server, const struct pin_item *item, enum pin_news news)
+{
+	switch (news) {
+	case PIN_CAME:
+		tell_waiting(server, item, "new");
+		break;
+	case PIN_DIFFERS:
+		tell_waiting(server, item, "changed");
+		break;
+	case PIN_CAME_BACK:
+		tell_moved(server, pins_find(&server->pins, item->kind, item->folded), "back");
+		break;
+	case PIN_NO_ROOM:
+		tell_unpinned(server, item);
+		break;
+	case PIN_SAME:
+	case PIN_FIRST:
+		break;
+	}
+}
+
+/* ---- looking ---- */
+
+struct look {
+	struct server *server;
+	const struct listing_kind *kind;
+	struct buf name, folded, text; /* of the item */
+	size_t folded_bytes;           /* listing_kind_may_fold */
+};
+
+/*
+ * Returns whether the item has a name that can be remembered. If not, it is reported like an item
+ * for which there is no room.
+ */
+static bool read_name(struct look *look, struct json name)
+{
+	look->name.len = look->folded.len = 0;
+	return scan_decode_string(name, &look->name) == 0 &&
+	       listing_kind_may_fold(name.text, &look->folded_bytes) &&
+	       permission_fold(look->kind->kind, buf_slice(&look->name), &look->folded) == NULL;
+}
+
+static int look_at_item(struct slice text, void *arg)
+{
+	struct look *look = arg;
+	bool is_named = read_name(look, scan_member(text, look->kind->name));
+	struct pin_item item = {
+		.kind = look->kind->kind,
+		.name = buf_slice(&look->name),
+		.folded = is_named ? buf_slice(&look->folded) : slice_of(NULL, 0),
+	};
+	struct digest digest;
+
+	look->text.len = 0;
+	if (!is_named || canonical_append(&look->text, text, SCAN_DEPTH_MAX) < 0) {
+		if (!look->server->pins.follows)
+			tell_unpinned(look->server, &item);
+		return 0;
+	}
+	digest_bytes(buf_slice(&look->text), &digest);
+	memcpy(item.definition.digest, digest.bytes, sizeof(digest.bytes));
+	if (look->server->pins.follows) {
+		(void)pins_note(&look->server->pins, &item);
+		return 0;
+	}
+	item.definition.text = buf_slice(&look->text);
+	tell(look->server, &item, pins_note(&look->server->pins, &item));
+	return 0;
+}
+
+static void end_page(struct look *look, uint64_t page, struct json cursor)
+{
+	struct pins *pins = &look->server->pins;
+	uint64_t next = cursor.type == JSON_STRING ? listing_kind_page(cursor) : 0;
+	bool is_whole = page == 0 && next == 0;
+	const struct pin *gone = NULL;
+
+	pins_end_page(pins, look->kind->kind, page, next);
+	while (is_whole && !pins->follows &&
+	       (gone = pins_take_gone(pins, look->kind->kind, gone)) != NULL)
+		tell_moved(look->server, gone, "gone");
+}
+
+static void look_at_items(struct look *look, struct json items)
+{
+	struct error err;
+
+	pins_begin_look(&look->server->pins);
+	if (items.type == JSON_ARRAY)
+		CHECK(scan_array(items.text, SIZE_MAX, look_at_item, look, &err) >= 0);
+}
+
+void pinning_look(struct server *server, const struct method *method, struct slice result,
+		  uint64_t page)
+{
+	struct look look = { .server = server, .kind = listing_kind_find(method) };
+	bool is_first;
+	struct json items;
+
+	if (look.kind == NULL)
+		return;
+	if (server->conf.pin == PIN_OFF)
+		server->pins.follows = true; /* a reload may turn them on. SEC-65 */
+	is_first = !server->pins.follows && !server->pins.is_known[look.kind->kind];
+	if (listing_kind_find_items(look.kind, result, &items) == 0) {
+		look_at_items(&look, items);
+		end_page(&look, page, scan_member(result, SLICE_LIT("nextCursor")));
+	} else if (!server->pins.follows && may_tell(server)) {
+		LOG_BY(LIST_AMBIGUOUS, (uintptr_t)server, LOG_STR("server", server->conf.name),
+		       LOG_SLICE("method", method->name));
+	}
+	pin_memory_note(server->pin_memory, is_first);
+	buf_fini(&look.name);
+	buf_fini(&look.folded);
+	buf_fini(&look.text);
+}
+
+/* ---- what a server says of itself ---- */
+
+static const struct slice spoken[] = { SLICE("instructions"), SLICE("serverInfo") };
+#define SPOKEN_INFO 1
+
+/* Collects what clients could read as the member `name`; of serverInfo, what it has besides name and version. */
+struct saying {
+	struct slice name;
+	struct buf text;
+	bool is_info;
+	bool is_bad;
+};
+
+static bool is_called(struct slice written, struct slice name)
+{
+	struct json quoted = { JSON_STRING, true, slice_of(written.p - 1, written.n + 2) };
+	struct buf plain = { 0 };
+	bool is_it = scan_decode_string(quoted, &plain) == 0 &&
+		     text_is_lookalike(buf_slice(&plain), name);
+
+	buf_fini(&plain);
+	return is_it;
+}
+
+static int add_info(struct slice written, struct json value, void *arg)
+{
+	struct saying *saying = arg;
+
+	if (slice_is_equal(written, SLICE_LIT("name")) ||
+	    slice_is_equal(written, SLICE_LIT("version")))
+		return 0;
+	buf_append_char(&saying->text, saying->text.len > 0 ? ',' : '{');
+	buf_append_slice(&saying->text, slice_of(written.p - 1, written.n + 2));
+	buf_append_char(&saying->text, ':');
+	buf_append_slice(&saying->text, value.text);
+	return 0;
+}
+
+static int add_saying(struct slice written, struct json value, void *arg)
+{
+	struct saying *saying = arg;
+
+	if (!is_called(written, saying->name) || value.type == JSON_NULL)
+		return 0;
+	saying->is_bad = saying->is_bad || saying->text.len > 0;
+	if (saying->is_info)
+		scan_members(value.text, add_info, saying);
+	else
+		buf_append_slice(&saying->text, value.text);
+	return 0;
+}
+
+static void note_saying(struct look *look, struct saying *saying)
+{
+	struct pin_item item = { .kind = PIN_SERVER, .name = saying->name };
+	struct digest digest;
+
+	look->folded.len = look->text.len = 0;
+	if (saying->is_info && saying->text.len > 0)
+		buf_append_char(&saying->text, '}');
+	/* What cannot be compared, or is there twice, is not approved either: it counts as it is written. */
+	if (saying->text.len == 0 ||
+	    permission_fold(PIN_SERVER, saying->name, &look->folded) != NULL || saying->is_bad ||
+	    canonical_append(&look->text, buf_slice(&saying->text), SCAN_DEPTH_MAX) < 0)
+		return;
+	item.folded = buf_slice(&look->folded);
+	digest_bytes(buf_slice(&look->text), &digest);
+	memcpy(item.definition.digest, digest.bytes, sizeof(digest.bytes));
+	item.definition.text = buf_slice(&look->text);
+	tell(look->server, &item, pins_note(&look->server->pins, &item));
+}
+
+static void read_saying(struct saying *saying, struct slice result, size_t which)
+{
+	CHECK(which < ARRAY_LEN(spoken));
+	*saying = (struct saying){ .name = spoken[which], .is_info = which == SPOKEN_INFO };
+	scan_members(result, add_saying, saying);
+}
+
+static void look_at_server(struct server *server, struct slice result)
+{
+	struct look look = { .server = server };
+	bool is_first;
+
+	if (server->conf.pin == PIN_OFF)
+		server->pins.follows = true;
+	is_first = !server->pins.follows && !server->pins.is_known[PIN_SERVER];
+	for (size_t i = 0; i < ARRAY_LEN(spoken); i++) {
+		struct saying saying;
+
+		read_saying(&saying, result, i);
+		note_saying(&look, &saying);
+		buf_fini(&saying.text);
+	}
+	pins_end_page(&server->pins, PIN_SERVER, 0, 0);
+	pin_memory_note(server->pin_memory, is_first);
+	buf_fini(&look.folded);
+	buf_fini(&look.text);
+}
+
+/* ---- withholding ---- */
+
+struct withholding {
+	bool is_withheld[ARRAY_LEN(spoken)];
+	struct buf *out;
+	size_t kept;
+};
+
+static void put_member(struct withholding *withholding, struct slice written, struct slice text)
+{
+	if (withholding->kept++ > 0)
+		buf_append_char(withholding->out, ',');
+	buf_append_slice(withholding->out, slice_of(written.p - 1, written.n + 2));
+	buf_append_char(withholding->out, ':');
+	buf_append_slice(withholding->out, text);
+}
+
+static int put_identity(struct slice written, struct json value, void *arg)
+{
+	if (slice_is_equal(written, SLICE_LIT("name")) ||
+	    slice_is_equal(written, SLICE_LIT("version")))
+		put_member(arg, written, value.text);
+	return 0;
+}
+
+static int put_shown(struct slice written, struct json value, void *arg)
+{
+	struct withholding *withholding = arg;
+	struct withholding inner = { .out = withholding->out };
+
+	for (size_t i = 0; i < ARRAY_LEN(spoken); i++) {
+		if (!withholding->is_withheld[i] || !is_called(written, spoken[i]))
+			continue;
+		if (i == SPOKEN_INFO) {
+			put_member(withholding, written, SLICE_LIT("{"));
+			scan_members(value.text, put_identity, &inner);
+			buf_append_char(withholding->out, '}');
+		}
+		return 0;
+	}
+	put_member(withholding, written, value.text);
+	return 0;
+}
+
+/* Of one process the definition may be the approved one, while that of another waits: neither is shown. */
+static bool is_withheld(const struct server *server, struct slice result, size_t which)
+{
+	struct saying saying;
+	bool is_said;
+	const struct pin *pin;
+	struct buf folded = { 0 };
+
+	read_saying(&saying, result, which);
+	is_said = saying.text.len > 0;
+	buf_fini(&saying.text);
+	if (!is_said || permission_fold(PIN_SERVER, spoken[which], &folded) != NULL)
+		return false;
+	pin = pins_find(&server->pins, PIN_SERVER, buf_slice(&folded));
+	buf_fini(&folded);
+	return saying.is_bad || pin == NULL || pin->state != PIN_APPROVED;
+}
+
+static const struct envelope *without_withheld(struct convert *convert, const struct server *server,
+					       const struct envelope *response)
+{
+	struct withholding withholding = { .out = &convert->text };
+	struct slice result = response->result.text;
+	bool is_whole = true;
+	struct error err;
+
+	for (size_t i = 0; server->conf.pin == PIN_ENFORCE && i < ARRAY_LEN(spoken); i++) {
+		withholding.is_withheld[i] = is_withheld(server, result, i);
+		is_whole = is_whole && !withholding.is_withheld[i];
+	}
+	if (is_whole)
+		return response;
+	buf_append_slice(&convert->text, slice_between(response->text.p, result.p));
+	buf_append_char(&convert->text, '{');
+	scan_members(result, put_shown, &withholding);
+	buf_append_char(&convert->text, '}');
+	buf_append_slice(&convert->text,
+			 slice_between(result.p + result.n, response->text.p + response->text.n));
+	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, SCAN_LENIENT, &convert->env,
+			  &err) < 0)
+		return response; /* cannot happen: it was accepted before */
+	return &convert->env;
+}
+
+const struct envelope *pinning_take_server(struct convert *convert, struct server *server,
+					   const struct envelope *response)
+{
+	look_at_server(server, response->result.text);
+	return without_withheld(convert, server, response);
+}
+
+bool pinning_shows(const struct server *server, enum permission_kind kind, struct json name)
+{
+	return server->conf.pin != PIN_ENFORCE ||
+	       pins_state_json(&server->pins, kind, name) == PIN_APPROVED;
+}
+
+/*
+ * What no list has shown yet is judged later (pin_check), or is a resource that a template stands
+ * for.
+ */
+static bool is_not_waiting(enum permission_kind kind, struct json name, void *arg)
+{
+	enum pin_state state = pins_state_json(arg, kind, name);
+
+	return state == PIN_APPROVED || state == PIN_UNSEEN;
+}
+
+const char *pinning_find_withheld(const struct server *server, const struct envelope *env)
+{
+	if (server->conf.pin != PIN_ENFORCE)
+		return NULL;
+	/* A call sent as a notification cannot wait for a list: there is nobody to tell. */
+	if (env->kind == ENVELOPE_NOTIFICATION && operation_of(env) != OPERATION_OTHER)
+		return "notification";
+	if (server->pins.waiting == 0)
+		return NULL;
+	return uses_visit(env, is_not_waiting, (void *)(uintptr_t)&server->pins);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filters a server's lists to what a client may use, so that lists and calls agree. mcpgated.yaml(5).
+ * What a client is shown of a server's lists: what it may use, so that lists and calls agree, and
+ * what the operator has approved. mcpgated.yaml(5).
  */
 #ifndef MCPGATED_ROUTER_LISTING_H
 #define MCPGATED_ROUTER_LISTING_H
@@ -13,6 +14,7 @@
 #include "mcp/method.h"
 #include "policy/permissions.h"
 #include "process/server.h"
+#include "router/call.h"
 #include "router/convert.h"
 
 struct call;
@@ -35,5 +37,35 @@ const struct envelope *listing_filter(struct convert *convert, const struct call
 
 /* Notes the tools in a result as the server wrote it; ignores methods other than tools/list. */
 void tool_series_note(struct server *server, const struct method *method, struct slice result);
+
+/* ---- pinning ---- */
+
+/*
+ * Compares a server's lists with what was approved (policy/pins). Each list is checked as it
+ * arrives from the server, whoever requested it, and what needs the operator's approval is
+ * reported. With `pin: enforce` such items are neither listed nor callable. SEC-65.
+ */
+
+/*
+ * Checks a result of this method as the server wrote it, except for sanitize and redact; ignores
+ * methods other than lists. page: listing_kind_page of the cursor of the request. Removed items are
+ * reported only for a list that came as one page.
+ */
+void pinning_look(struct server *server, const struct method *method, struct slice result,
+		  uint64_t page);
+/*
+ * Checks what a process of the server says of itself, its response to initialize: the instructions,
+ * and what serverInfo has besides name and version. Returns it without what is withheld: `response`
+ * itself, or an envelope that lives as long as *convert.
+ */
+const struct envelope *pinning_take_server(struct convert *convert, struct server *server,
+					   const struct envelope *response);
+/* Whether an item of a list may be shown; `name` as written. */
+bool pinning_shows(const struct server *server, enum permission_kind kind, struct json name);
+/*
+ * The withheld item that a client's message uses, in the form of permissions_find_denied; NULL:
+ * none.
+ */
+const char *pinning_find_withheld(const struct server *server, const struct envelope *env);
 
 #endif

@@ -10,41 +10,34 @@ src_router_librouter_a_SOURCES = \
 	src/router/era.c src/router/era.h \
 	src/router/client_session.c src/router/client_session.h \
 	src/router/convert.c src/router/convert.h \
-	src/router/cursor.c src/router/cursor.h \
+	src/router/pages.c src/router/pages.h \
 	src/router/digest.c src/router/digest.h \
 	src/router/dispatch.c src/router/dispatch.h \
-	src/router/fair_queue.c src/router/fair_queue.h \
 	src/router/forward.c src/router/forward.h \
 	src/router/change_listener.c src/router/change_listener.h \
 	src/router/input_loop.c src/router/input_loop.h \
 	src/router/list_cache.c src/router/list_cache.h \
 	src/router/list_wait.c src/router/list_wait.h \
 	src/router/listing.c src/router/listing.h \
-	src/router/listing_kind.c src/router/listing_kind.h \
 	src/router/listen.c src/router/listen.h \
 	src/router/modern_server.c src/router/modern_server.h \
 	src/router/modern_tasks.c src/router/modern_tasks.h \
-	src/router/notification_fanout.c src/router/notification_fanout.h \
+	src/router/subscriptions.c src/router/subscriptions.h \
 	src/router/kept_sessions.c src/router/kept_sessions.h \
 	src/router/judgement.c src/router/judgement.h \
-	src/router/pages.c src/router/pages.h \
 	src/router/parked_call.c src/router/parked_call.h \
-	src/router/pinning.c src/router/pinning.h \
 	src/router/pool.c src/router/pool.h \
 	src/router/pool_memory.c src/router/pool_memory.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
-	src/router/reclaim.c src/router/reclaim.h \
-	src/router/report.c src/router/report.h \
+	src/router/process_slots.c src/router/process_slots.h \
+	src/router/router.c src/router/router.h \
 	src/router/request_state.c src/router/request_state.h \
 	src/router/result.c src/router/result.h \
-	src/router/retry_after.c src/router/retry_after.h \
-	src/router/router.c src/router/router.h \
 	src/router/running_tasks.c src/router/running_tasks.h \
 	src/router/seal.c src/router/seal.h \
 	src/router/server_capabilities.c src/router/server_capabilities.h \
 	src/router/server_messages.c src/router/server_messages.h \
 	src/router/server_request.c src/router/server_request.h \
-	src/router/subscribe.c src/router/subscribe.h src/router/subscriptions.c src/router/subscriptions.h \
 	src/router/text_set.c src/router/text_set.h \
 	src/router/tool_check.c src/router/tool_check.h \
 	src/router/url_pending.c src/router/url_pending.h \

@@ -7,11 +7,12 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "jsonrpc/splice.h"
-#include "router/cursor.h"
+#include "policy/name.h"
 #include "router/text_set.h"
 
 #define CURSOR_BYTES_MAX (64 * 1024)
@@ -289,4 +290,237 @@ void pages_reset(struct pages *pages)
 	buf_fini(&pages->tail);
 	buf_fini(&pages->cursor);
 	*pages = (struct pages){ .member = pages->member };
+}
+
+/* ---- cursor ---- */
+
+/*
+ * base64url of: a byte for the form, a number in eight bytes, and
+ * 	CHILD   the number is the child's; its cursor as it wrote it
+ * 	PAGE    the number is the list's; the page's number in eight bytes
+ * It is neither secret nor signed: whoever makes one up asks their own child, or for their own
+ * list, about something that is not known there. But the child's text becomes part of a line for
+ * the child, so it must be the inside of a JSON string.
+ */
+
+enum form { FORM_CHILD = 1, FORM_PAGE = 2 };
+
+#define HEAD_BYTES 9
+#define PAGE_BYTES 8
+
+static void append_number(struct buf *out, uint64_t number)
+{
+	for (int shift = 56; shift >= 0; shift -= 8)
+		buf_append_char(out, (char)(number >> shift & 0xff));
+}
+
+static uint64_t read_number(const unsigned char *from)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < 8; i++)
+		number = number << 8 | from[i];
+	return number;
+}
+
+static void append_string(struct buf *out, const struct buf *plain)
+{
+	char *to;
+
+	buf_append_char(out, '"');
+	to = buf_reserve(out, plain->len * 4 / 3 + 3);
+	out->len += text_base64url(plain->data, plain->len, to);
+	buf_append_char(out, '"');
+}
+
+bool cursor_is_empty(struct json cursor)
+{
+	return slice_is_equal(cursor.text, SLICE_LIT("\"\""));
+}
+
+void cursor_append_sealed(struct buf *out, uint64_t child, struct json cursor)
+{
+	struct buf plain = { 0 };
+
+	if (cursor_is_empty(cursor)) {
+		buf_append_slice(out, cursor.text);
+		return;
+	}
+	buf_append_char(&plain, FORM_CHILD);
+	append_number(&plain, child);
+	buf_append_slice(&plain, slice_of(cursor.text.p + 1, cursor.text.n - 2));
+	append_string(out, &plain);
+	buf_fini(&plain);
+}
+
+void cursor_append_page(struct buf *out, uint64_t list, uint64_t page)
+{
+	struct buf plain = { 0 };
+
+	buf_append_char(&plain, FORM_PAGE);
+	append_number(&plain, list);
+	append_number(&plain, page);
+	append_string(out, &plain);
+	buf_fini(&plain);
+}
+
+/* Whether `text`, put in quotes, is exactly one JSON string. */
+static bool is_inside_of_string(struct slice text)
+{
+	static const struct scan_limits limits = { .depth_max = 4, .id_max = 8 };
+	struct buf message = { 0 };
+	struct envelope env;
+	struct error err;
+	bool is_one;
+
+	buf_append_str(&message, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"uri\":\"");
+	buf_append_slice(&message, text);
+	buf_append_str(&message, "\"}}");
+	is_one = scan_envelope(buf_slice(&message), &limits, 0, &env, &err) == 0 &&
+		 env.uri.text.n == text.n + 2 && !env.has_separator;
+	buf_fini(&message);
+	return is_one;
+}
+
+int cursor_open(struct json sealed, uint64_t *child_r, struct buf *out)
+{
+	struct slice text = scan_plain_string(sealed);
+	unsigned char *plain = mem_alloc(text.n + 1);
+	size_t n = 0;
+	struct slice inside;
+	int result = -1;
+
+	if (text_from_base64url(text, plain, &n) < 0 || n < HEAD_BYTES || plain[0] != FORM_CHILD)
+		goto out;
+	inside = slice_of((const char *)plain + HEAD_BYTES, n - HEAD_BYTES);
+	*child_r = read_number(plain + 1);
+	if (*child_r == 0 || !is_inside_of_string(inside))
+		goto out;
+	buf_append_char(out, '"');
+	buf_append_slice(out, inside);
+	buf_append_char(out, '"');
+	result = 0;
+out:
+	free(plain);
+	return result;
+}
+
+int cursor_open_page(struct json sealed, uint64_t *list_r, uint64_t *page_r)
+{
+	struct slice text = scan_plain_string(sealed);
+	unsigned char plain[HEAD_BYTES + PAGE_BYTES];
+	size_t n = 0;
+
+	if (text.n != (sizeof(plain) * 4 + 2) / 3 || text_from_base64url(text, plain, &n) < 0 ||
+	    plain[0] != FORM_PAGE)
+		return -1;
+	*list_r = read_number(plain + 1);
+	*page_r = read_number(plain + HEAD_BYTES);
+	return 0;
+}
+
+/* ---- listing kind ---- */
+
+/* Some clients (those in Go) ignore the case of member names, and read the last of several. */
+
+static const struct listing_kind kinds[PERMISSION_KINDS] = {
+	[PERMISSION_TOOL] = { SLICE("tools/list"), SLICE("tools"), PERMISSION_TOOL, SLICE("name") },
+	[PERMISSION_PROMPT] = { SLICE("prompts/list"), SLICE("prompts"), PERMISSION_PROMPT,
+				SLICE("name") },
+	[PERMISSION_RESOURCE] = { SLICE("resources/list"), SLICE("resources"), PERMISSION_RESOURCE,
+				  SLICE("uri") },
+	[PERMISSION_TEMPLATE] = { SLICE("resources/templates/list"), SLICE("resourceTemplates"),
+				  PERMISSION_TEMPLATE, SLICE("uriTemplate") },
+};
+
+const struct listing_kind *listing_kind_find(const struct method *method)
+{
+	for (size_t i = 0; method->flags & METHOD_PAGED && i < ARRAY_LEN(kinds); i++)
+		if (slice_is_equal(method->name, kinds[i].method))
+			return &kinds[i];
+	return NULL;
+}
+
+const struct listing_kind *listing_kind_of(enum permission_kind kind)
+{
+	CHECK((size_t)kind < ARRAY_LEN(kinds));
+	return &kinds[kind];
+}
+
+/* ---- the items ---- */
+
+#define FIRST_HASH 0x6d637067u /* for pages: only to tell them apart */
+
+struct find {
+	struct slice name;
+	bool is_ambiguous;
+	bool is_found;
+	size_t folded;
+};
+
+bool listing_kind_may_fold(struct slice written, size_t *folded)
+{
+	for (size_t i = 0; i < written.n; i++) {
+		bool is_escape =
+			written.p[i] == '\\' && i + 1 < written.n && written.p[i + 1] == 'u';
+
+		if ((unsigned char)written.p[i] < 0x7F && !is_escape)
+			continue;
+		*folded += written.n;
+		return *folded <= LISTING_FOLDED_BYTES_MAX;
+	}
+	return true;
+}
+
+static bool could_be(struct slice decoded, struct slice name)
+{
+	struct buf folded = { 0 };
+	bool could = name_fold(decoded, &folded) == NULL &&
+		     slice_is_equal_nocase(buf_slice(&folded), name);
+
+	buf_fini(&folded);
+	return could;
+}
+
+static int look_at_name(struct slice written, struct json value, void *arg)
+{
+	struct json quoted = { JSON_STRING, true, slice_of(written.p - 1, written.n + 2) };
+	struct find *find = arg;
+	struct buf decoded = { 0 };
+
+	(void)value;
+	if (slice_is_equal(written, find->name)) {
+		find->is_ambiguous |= find->is_found;
+		find->is_found = true;
+	} else if (!listing_kind_may_fold(written, &find->folded)) {
+		find->is_ambiguous = true;
+	} else if (scan_decode_string(quoted, &decoded) == 0) {
+		find->is_ambiguous |= could_be(buf_slice(&decoded), find->name);
+	}
+	buf_fini(&decoded);
+	return 0;
+}
+
+int listing_kind_find_items(const struct listing_kind *kind, struct slice result,
+			    struct json *items_r)
+{
+	struct find find = { .name = kind->member };
+
+	scan_members(result, look_at_name, &find);
+	*items_r = scan_member(result, kind->member);
+	return find.is_ambiguous ? -1 : 0;
+}
+
+uint64_t listing_kind_page(struct json cursor)
+{
+	struct buf decoded = { 0 };
+	uint64_t page = 0;
+
+	if (cursor.type != JSON_ABSENT) {
+		if (scan_decode_string(cursor, &decoded) < 0)
+			buf_append_slice(&decoded, cursor.text);
+		page = text_hash(FIRST_HASH, buf_slice(&decoded)) | 1;
+	}
+	buf_fini(&decoded);
+	return page;
 }

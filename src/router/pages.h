@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A server's list: the pages in which it arrives, joined into as few as clients can accept. Knows
- * the format of list results, and nothing about who asks. bridging.md §1.8; UTIL-PAGE-01.
+ * The format of list results: the pages in which a list arrives, joined into as few as clients can
+ * accept; the cursors that lead from one to the next; what the items are. Knows nothing about who
+ * asks. bridging.md §1.8; UTIL-PAGE-01.
  */
 #ifndef MCPGATED_ROUTER_PAGES_H
 #define MCPGATED_ROUTER_PAGES_H
@@ -16,6 +17,8 @@
 #include "base/slice.h"
 #include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
+#include "mcp/method.h"
+#include "policy/permissions.h"
 
 #define PAGES_BYTES_MAX (16 * 1024 * 1024) /* of a whole list */
 #define PAGES_JOINED_BYTES \
@@ -90,5 +93,63 @@ int pages_set_error(struct pages *pages, struct slice text, const struct scan_li
 struct named_item *pages_find(struct pages *pages, struct json name);
 /* Starts over. */
 void pages_reset(struct pages *pages);
+
+/* ---- cursor ---- */
+
+/*
+ * Pagination cursors as clients see them. A child's cursor names the child, because only that child
+ * knows the rest of the list; the cursor of a list that the gateway caches names the list and the
+ * page. bridging.md §1.1 (7).
+ */
+
+/*
+ * Appends the client's form of a child's cursor; both are JSON strings. An empty one stays empty: it
+ * is a cursor, but many servers mean by it, and many clients read, that there is none.
+ */
+void cursor_append_sealed(struct buf *out, uint64_t child, struct json cursor);
+/*
+ * Decodes the client's form and appends the child's cursor, a JSON string. The child number is
+ * never 0. Returns -1 if the gateway cannot have issued it.
+ */
+int cursor_open(struct json sealed, uint64_t *child_r, struct buf *out) must_check;
+
+/* Whether it is the empty cursor, which names no process. */
+bool cursor_is_empty(struct json cursor);
+
+/* The same for a page of a list that the gateway caches. */
+void cursor_append_page(struct buf *out, uint64_t list, uint64_t page);
+int cursor_open_page(struct json sealed, uint64_t *list_r, uint64_t *page_r) must_check;
+
+/* ---- listing kind ---- */
+
+/* The four lists of a server: where a result holds their items, and what names an item. */
+
+struct listing_kind {
+	struct slice method;
+	struct slice member; /* the member of the result that is the list */
+	enum permission_kind kind;
+	struct slice name; /* the member of an item that rules refer to */
+};
+
+/* NULL: not a list method. */
+const struct listing_kind *listing_kind_find(const struct method *method);
+/* The kind for these items. */
+const struct listing_kind *listing_kind_of(enum permission_kind kind);
+/*
+ * Finds the items of a result of this kind: a value of any type, or JSON_ABSENT. -1: clients may
+ * read other items than these, because the member name is duplicated, contains escapes or differs
+ * in case; what is checked must be what clients see.
+ */
+int listing_kind_find_items(const struct listing_kind *kind, struct slice result,
+			    struct json *items_r) must_check;
+/*
+ * Folding names that are not ASCII is slow: so many bytes of them may a list have. Counts this one,
+ * as it is written, in *folded. Returns false if it is too much: what the item is called cannot be
+ * known, so it is not shown.
+ */
+#define LISTING_FOLDED_BYTES_MAX (32 * 1024)
+bool listing_kind_may_fold(struct slice written, size_t *folded) must_check;
+/* The page that a cursor stands for, as a number; 0: the first page, which has no cursor. */
+uint64_t listing_kind_page(struct json cursor);
 
 #endif

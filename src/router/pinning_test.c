@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is told of lists as they come in, page by page, how often, and in what lists nobody may look. SEC-65, SEC-67 */
-#include "router/pinning.h"
+#include "router/listing.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,8 +10,7 @@
 #include "base/mem.h"
 #include "base/unit_test.h"
 #include "obs/log.h"
-#include "router/listing.h"
-#include "router/listing_kind.h"
+#include "router/pages.h"
 
 static struct server server;
 static int told[2]; /* a pipe: the log */

@@ -27,7 +27,7 @@
 #include "mcp/revision.h"
 #include "obs/reason.h"
 #include "process/server.h"
-#include "router/fair_queue.h"
+#include "router/wait_queue.h"
 #include "router/list_cache.h"
 #include "router/pool_memory.h"
 #include "router/server_capabilities.h"

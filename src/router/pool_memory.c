@@ -6,7 +6,7 @@
 #include "process/server_rules.h"
 #include "router/convert.h"
 #include "router/era.h"
-#include "router/pinning.h"
+#include "router/listing.h"
 #include "router/pool.h"
 #include "router/router.h"
 #include "router/server_capabilities.h"

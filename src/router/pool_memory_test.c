@@ -3,7 +3,7 @@
 #include "router/pool_memory.h"
 
 #include "router/pool_stage.h"
-#include "router/report.h"
+#include "router/router.h"
 
 #define REMEMBER_MS 600000
 #define IDLE_MS 1000

@@ -9,7 +9,7 @@
 #include "obs/counters.h"
 #include "upstream/upstream.h"
 #include "router/pool_stage.h"
-#include "router/report.h"
+#include "router/router.h"
 #include "upstream/warm.h"
 
 /* ---- sessions ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions with a process each, and fewer processes than sessions: who gives way to whom, when, and how it goes on. */
 #include "router/client_stage.h"
-#include "router/retry_after.h"
+#include "router/process_slots.h"
 #include "upstream/warm.h"
 
 #define WELCOME                                                                             \

@@ -3,7 +3,7 @@
  * What connects clients with servers: the state that all sessions, calls and pools share. The units
  * of this directory call each other in one direction, downward from client_request.h and
  * client_session.h; calls upward go through tables of operations. router.c fills in those that
- * pools use.
+ * pools use. Below: what the operator can see.
  */
 #ifndef MCPGATED_ROUTER_ROUTER_H
 #define MCPGATED_ROUTER_ROUTER_H
@@ -11,15 +11,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/slice.h"
 #include "jsonrpc/scan.h"
 #include "obs/reason.h"
 #include "policy/rate.h"
 #include "policy/schema_cache.h"
+#include "process/child.h"
+#include "process/server.h"
 #include "router/kept_sessions.h"
 #include "router/list_cache.h"
 #include "router/parked_call.h"
 #include "router/pool_memory.h"
-#include "router/reclaim.h"
+#include "router/process_slots.h"
 #include "router/seal.h"
 #include "session/session.h"
 #include "upstream/trial.h"
@@ -90,5 +93,51 @@ void router_drain(struct router *router);
 /* Ends all sessions; then, all processes. */
 void router_end_sessions(struct router *router, enum reason reason);
 void router_end_processes(struct router *router, enum reason reason);
+
+/* ---- report ---- */
+
+/* What the operator can see of sessions and processes, and the restart of a server's processes. */
+
+struct client_request;
+
+/* A session; names and slices are borrowed. */
+struct session_report {
+	const struct server *server;
+	struct slice revision;
+	struct slice program;    /* the name its client gave itself; empty: not known */
+	const struct peer *peer; /* its address when it began */
+	size_t calls;            /* in flight, including waiting ones */
+	size_t waiting;          /* of them, for a process */
+	size_t server_requests;  /* server requests that the client has not answered */
+	bool is_asleep;          /* it has a process of its own, but none at the moment */
+	int pid;                 /* of its own process; 0: none at the moment */
+};
+void report_session(struct session *session, struct session_report *report_r);
+
+/* A request without a session. */
+struct request_report {
+	const struct server *server;
+	size_t calls;   /* the request, and a list needed to check it */
+	size_t waiting; /* of them, for a process */
+};
+void report_request(const struct client_request *request, struct request_report *report_r);
+
+/* A process. */
+struct child_report {
+	const char *state;
+	unsigned int state_number; /* of report_child_state */
+	bool is_up;                /* it has answered initialize, or is the next one to be asked */
+	size_t calls;              /* in flight, and list requests sent to it */
+	const struct session *session;     /* the only one it serves now; NULL: none, or many */
+	bool is_leased;                    /* reserved for that session, for one call */
+	const struct principal *principal; /* the one it serves; NULL: everybody, or nobody */
+};
+void report_child(struct child *child, struct child_report *report_r);
+/* The names of the process states, by number; numbers are below REPORT_CHILD_STATES. */
+#define REPORT_CHILD_STATES (UPSTREAM_CLOSED + 2)
+const char *report_child_state(unsigned int number);
+
+/* Replaces all processes of a server: calls in flight fail, sessions continue. Returns how many. */
+size_t report_restart(struct server *server);
 
 #endif

@@ -16,7 +16,7 @@
 #include "router/dispatch.h"
 #include "router/listen.h"
 #include "router/modern_server.h"
-#include "router/notification_fanout.h"
+#include "router/subscriptions.h"
 #include "router/pool.h"
 #include "router/running_tasks.h"
 #include "router/server_request.h"

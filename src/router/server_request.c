@@ -12,7 +12,7 @@
 #include "jsonrpc/value.h"
 #include "mcp/error.h"
 #include "router/client.h"
-#include "router/reclaim.h"
+#include "router/process_slots.h"
 #include "router/router.h"
 #include "session/stream.h"
 #include "upstream/send.h"

@@ -11,24 +11,22 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
-
-struct slice subscriptions_spell_uri(struct json uri, struct buf *room)
-{
-	struct buf plain = { 0 };
-	struct slice text = SLICE_LIT("");
-
-	CHECK(room->len == 0);
-	if (uri.type == JSON_STRING)
-		text = slice_of(uri.text.p + 1, uri.text.n - 2);
-	if (text.n > 0 && memchr(text.p, '\\', text.n) != NULL &&
-	    scan_decode_string(uri, &plain) == 0) {
-		write_string(room, buf_slice(&plain));
-		text = slice_of(room->data + 1, room->len - 2);
-	}
-	buf_fini(&plain);
-	return text;
-}
+#include "mcp/error.h"
+#include "policy/permissions.h"
+#include "router/call.h"
+#include "router/client.h"
+#include "router/dispatch.h"
+#include "router/list_cache.h"
+#include "router/listen.h"
+#include "router/pool.h"
+#include "router/pool_demand.h"
+#include "router/process_slots.h"
+#include "router/result.h"
+#include "router/router.h"
+#include "upstream/send.h"
+#include "upstream/upstream.h"
 
 void subscriptions_init(struct subscriptions *set)
 {
@@ -123,4 +121,652 @@ size_t subscriptions_find_above(const struct subscriptions *set, struct slice ur
 bool subscriptions_concern(const struct subscriptions *set, struct slice uri)
 {
 	return set->count > 0 && subscriptions_find_above(set, uri, NULL, 0) > 0;
+}
+
+/* ---- subscribe ---- */
+
+#define WAITING_BYTES_MAX (8 * 1024 * 1024)
+
+static struct pool_sharing *sharing_of(const struct call *call)
+{
+	return call->client->pool->sharing;
+}
+
+/* Returns false if the client has no room for it any more. */
+static bool add_subscriber(struct subscription *subscription, struct client *client)
+{
+	struct slice uri = subscription_uri(subscription);
+
+	if (text_set_add(&client->subscriptions, uri)) {
+		subscription->subscribers++;
+		kept_session_note(client->kept);
+	}
+	return text_set_has(&client->subscriptions, text_set_key(uri), uri);
+}
+
+/* A modern server is told everything that is subscribed to, once that is settled. */
+static void tell_upstream(struct upstream *upstream, struct slice method, struct slice uri)
+{
+	if (upstream_is_modern(upstream))
+		listen_note_change(upstream);
+	else
+		send_subscription(upstream, upstream_next_id(upstream), method, uri);
+}
+
+/* Tells all upstreams but one, which knows already. */
+static void tell_upstreams(struct pool *pool, const struct upstream *but, struct slice method,
+			   struct slice uri)
+{
+	LIST_FOREACH(node, &pool->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
+
+		if (upstream != but && upstream_is_serving(upstream))
+			tell_upstream(upstream, method, uri);
+	}
+}
+
+/* A call that asks for it just now (`first`) may be the next subscriber. */
+static bool is_unused(const struct subscription *subscription)
+{
+	return subscription->subscribers == 0 && subscription->first == NULL;
+}
+
+static void release_subscriber(struct pool *pool, struct subscription *subscription)
+{
+	CHECK(subscription->subscribers > 0);
+	subscription->subscribers--;
+	if (!is_unused(subscription))
+		return;
+	tell_upstreams(pool, NULL, SLICE_LIT("resources/unsubscribe"),
+		       subscription_uri(subscription));
+	subscriptions_remove(&pool->sharing->subscriptions, subscription);
+	if (pool->sharing->subscriptions.count == 0)
+		process_slots_note_idle(
+			&pool->router->slots); /* none has to stay for notifications */
+}
+
+/* ---- calls that wait for the first one's answer ---- */
+
+static void on_waiter_left(struct wait_queue *queue, struct waiter *waiter)
+{
+	(void)queue;
+	sharing_of(call_of_waiter(waiter))->waiting_bytes -= waiter->bytes;
+}
+
+static const struct wait_queue_ops waiting_ops = {
+	.on_timeout = call_on_wait_timeout,
+	.on_left = on_waiter_left,
+};
+
+static struct call *take_waiting(struct subscription *subscription)
+{
+	struct waiter *waiter = wait_queue_first(&subscription->waiting);
+
+	waiter_leave(waiter);
+	return call_of_waiter(waiter);
+}
+
+/* ---- the first one ---- */
+
+/* It got no agreement. Others may be subscribed from before (subscribe_again), and relied on it. */
+static void give_up(struct pool *pool, struct subscription *subscription)
+{
+	if (is_unused(subscription))
+		subscriptions_remove(&pool->sharing->subscriptions, subscription);
+	else if (subscription->first == NULL)
+		tell_upstreams(pool, NULL, SLICE_LIT("resources/subscribe"),
+			       subscription_uri(subscription));
+}
+
+static void lead(struct subscription *subscription, struct call *call);
+
+/* Many subscriptions may have been requested at once: there may be no room for some. DEF-11 */
+static bool on_leader_response(struct call_watcher *watcher, struct call *call,
+			       const struct envelope *env)
+{
+	struct subscription *subscription = container_of(watcher, struct subscription, leader);
+	struct pool *pool = call->client->pool;
+	bool has_agreed = env->kind == ENVELOPE_RESULT;
+	bool is_kept = true;
+
+	CHECK(subscription->first == call);
+	subscription->first = NULL;
+	call_unwatch(watcher);
+	subscription->subscribers++; /* our own: a client that is told may end its session */
+	if (has_agreed) {
+		is_kept = add_subscriber(subscription, call->client);
+		tell_upstreams(pool, call->request.upstream, SLICE_LIT("resources/subscribe"),
+			       subscription_uri(subscription));
+	}
+	while (!wait_queue_is_empty(&subscription->waiting)) {
+		struct call *next = take_waiting(subscription);
+
+		if (has_agreed && !add_subscriber(subscription, next->client))
+			result_send_no_room(next);
+		else
+			result_send(next, env);
+	}
+	if (has_agreed) {
+		release_subscriber(pool, subscription);
+	} else {
+		subscription->subscribers--;
+		give_up(pool, subscription);
+	}
+	if (call->state == CALL_ENDED)
+		return false; /* telling another client has ended its session */
+	if (!is_kept)
+		result_send_no_room(call);
+	return is_kept;
+}
+
+/* The first call ends without an answer: the next one asks. */
+static void on_leader_end(struct call_watcher *watcher, struct call *call)
+{
+	struct subscription *subscription = container_of(watcher, struct subscription, leader);
+	struct call *next;
+
+	CHECK(subscription->first == call);
+	if (wait_queue_is_empty(&subscription->waiting)) {
+		subscription->first = NULL;
+		give_up(call->client->pool, subscription);
+		return;
+	}
+	next = take_waiting(subscription);
+	lead(subscription, next);
+	dispatch_again(next);
+}
+
+static const struct call_watcher_ops leader_ops = {
+	.on_response = on_leader_response,
+	.on_end = on_leader_end,
+};
+
+static void lead(struct subscription *subscription, struct call *call)
+{
+	subscription->first = call;
+	call_watch(call, &subscription->leader);
+}
+
+/* ---- requests ---- */
+
+static bool subscribe(struct call *call, struct slice uri, const struct envelope *env)
+{
+	struct pool_sharing *sharing = sharing_of(call);
+	struct subscription *subscription = subscriptions_find(&sharing->subscriptions, uri);
+	bool has_room;
+
+	/* Many calls may wait for the answer to another one, and each keeps its request. DEF-11 */
+	if (subscription == NULL)
+		has_room = subscriptions_have_room(&sharing->subscriptions, uri.n);
+	else
+		has_room = subscription->first == NULL ||
+			   sharing->waiting_bytes + env->text.n <= WAITING_BYTES_MAX;
+	if (!has_room) {
+		result_send_error(call, MCP_INTERNAL_ERROR,
+				  SLICE_LIT("The server has too many subscriptions"));
+		return true;
+	}
+	if (subscription == NULL) {
+		subscription = subscriptions_add(&sharing->subscriptions, uri, call);
+		subscription->leader.ops = &leader_ops;
+		wait_queue_init(&subscription->waiting, &waiting_ops);
+		lead(subscription, call);
+		return false;
+	}
+	if (subscription->first != NULL) {
+		call->body = msg_new(env->text);
+		wait_queue_append(&subscription->waiting, &call->waiter, env->text.n);
+		sharing->waiting_bytes += env->text.n;
+		call_wait(call, call->client->server->conf.request_timeout_ms);
+	} else {
+		add_subscriber(subscription, call->client);
+		result_send_own(call, SLICE_LIT("{}"));
+	}
+	return true;
+}
+
+static void unsubscribe(struct client *client, struct slice uri)
+{
+	struct subscription *subscription =
+		subscriptions_find(&client->pool->sharing->subscriptions, uri);
+
+	if (!text_set_remove(&client->subscriptions, uri))
+		return;
+	kept_session_note(client->kept);
+	if (subscription != NULL)
+		release_subscriber(client->pool, subscription);
+}
+
+bool subscribe_take(struct call *call, const struct envelope *env)
+{
+	struct buf room = { 0 };
+	struct slice uri = text_set_spell(env->uri, &room);
+	bool is_taken = true;
+
+	CHECK(pool_is_shared(call->client->pool) && call->state == CALL_WAITING);
+	if (call->method->id == METHOD_SUBSCRIBE) {
+		is_taken = subscribe(call, uri, env);
+	} else {
+		unsubscribe(call->client, uri);
+		result_send_own(call, SLICE_LIT("{}"));
+	}
+	buf_fini(&room);
+	return is_taken;
+}
+
+void subscribe_forget(struct client *client)
+{
+	if (client->pool == NULL || !pool_is_shared(client->pool))
+		return;
+	while (client->subscriptions.count > 0) {
+		struct text_set_item *item =
+			container_of(client->subscriptions.items.next, struct text_set_item, link);
+		struct slice uri = slice_of(item->text, item->length);
+		char *copy = mem_dup_slice(uri);
+
+		unsubscribe(client, slice_of(copy, uri.n));
+		free(copy);
+	}
+}
+
+void subscribe_again(struct client *client)
+{
+	struct pool *pool = client->pool;
+	struct subscriptions *all = &pool->sharing->subscriptions;
+
+	CHECK(pool_is_shared(pool));
+	LIST_FOREACH_SAFE(node, &client->subscriptions.items) {
+		const struct text_set_item *item = container_of(node, struct text_set_item, link);
+		struct slice uri = slice_of(item->text, item->length);
+		struct subscription *subscription = subscriptions_find(all, uri);
+
+		if (subscription == NULL && !subscriptions_have_room(all, uri.n)) {
+			text_set_remove(&client->subscriptions, uri);
+			continue;
+		}
+		if (subscription == NULL) {
+			subscription = subscriptions_add(all, uri, NULL);
+			tell_upstreams(pool, NULL, SLICE_LIT("resources/subscribe"), uri);
+		}
+		subscription->subscribers++;
+	}
+}
+
+static void replay_one(struct upstream *upstream, struct slice uri)
+{
+	tell_upstream(upstream, SLICE_LIT("resources/subscribe"), uri);
+}
+
+void subscribe_replay(struct upstream *upstream)
+{
+	const struct pool *pool = upstream->pool;
+
+	if (!pool_is_shared(pool)) {
+		LIST_FOREACH(node, &upstream->client->subscriptions.items) {
+			const struct text_set_item *item =
+				container_of(node, struct text_set_item, link);
+
+			replay_one(upstream, slice_of(item->text, item->length));
+		}
+		return;
+	}
+	LIST_FOREACH(node, &pool->sharing->subscriptions.all) {
+		const struct subscription *subscription =
+			container_of(node, struct subscription, link);
+
+		if (subscription->first == NULL)
+			replay_one(upstream, subscription_uri(subscription));
+	}
+}
+
+/* ---- notification fanout ---- */
+
+/*
+ * Each notification may be for many: a server that repeats itself must not keep the gateway busy.
+ * So notifications to the members of a shared pool are collected for a while, and joined.
+ *
+ * UTIL-LIST-01, UTIL-SUBS-01.
+ */
+
+#define TELLING_MS 100 /* changes within this time are reported once. bridging.md §1.7 */
+#define UPDATES_MAX 1024
+#define UPDATE_BYTES_MAX (1024 * 1024)
+#define CONCERN_MAX 16 /* subscriptions at or above one URI; more take longer */
+
+/*
+ * A change of a resource that is yet to be reported; its URI is spelled like that of a
+ * subscription.
+ */
+struct update {
+	struct list link;
+	uint64_t key;
+	struct msg *msg; /* the last one */
+	size_t length;
+	char uri[];
+};
+
+static const struct {
+	const char *name;
+	unsigned int offer;
+	struct slice method;
+} lists[] = {
+	{ "tools", OFFER_TOOLS, SLICE("notifications/tools/list_changed") },
+	{ "prompts", OFFER_PROMPTS, SLICE("notifications/prompts/list_changed") },
+	{ "resources", OFFER_RESOURCES, SLICE("notifications/resources/list_changed") },
+};
+
+static struct pool_member *member_at(struct list *node)
+{
+	return container_of(node, struct pool_member, link);
+}
+
+/*
+ * A number for joining notifications that say the same. Never 0, and no id of a server request:
+ * those are small. Its seed is random, so that a server cannot choose URIs whose numbers collide.
+ */
+static uint64_t notification_key(struct slice method, struct slice uri)
+{
+	static uint64_t start;
+
+	if (start == 0)
+		random_bytes(&start, sizeof(start));
+	return text_hash(text_hash(start, method), uri) | 1ull << 63;
+}
+
+static void tell_members(struct pool *pool, uint64_t key, struct msg *msg)
+{
+	LIST_FOREACH_SAFE(node, &pool->members)
+		member_at(node)->ops->on_notification(member_at(node), key, msg);
+}
+
+static struct msg *change_of(size_t list)
+{
+	struct buf text = { 0 };
+
+	write_call(&text, (struct slice){ NULL, 0 }, lists[list].method, (struct slice){ NULL, 0 });
+	return msg_new_take(&text);
+}
+
+static uint64_t change_key(size_t list)
+{
+	return notification_key(lists[list].method, (struct slice){ NULL, 0 });
+}
+
+static void tell_change(struct pool *pool, size_t list)
+{
+	struct msg *msg = change_of(list);
+
+	tell_members(pool, change_key(list), msg);
+	msg_unref(&msg);
+}
+
+static void update_free(struct pool *pool, struct update *update)
+{
+	CHECK(pool->sharing->update_bytes >= update->msg->text.n);
+	pool->sharing->update_bytes -= update->msg->text.n;
+	map_remove(&pool->sharing->updates_by_key, update->key);
+	list_remove(&update->link);
+	msg_unref(&update->msg);
+	free(update);
+}
+
+/*
+ * The subscriptions that an update concerns, in the form in which each member's set is searched for
+ * them.
+ */
+struct concern {
+	struct slice uri;
+	size_t count;
+	size_t lengths[CONCERN_MAX]; /* of beginnings of uri */
+	uint64_t keys[CONCERN_MAX];
+};
+
+/* Whether `uri` is `parent`, or lies below it. */
+static bool is_within(struct slice uri, struct slice parent)
+{
+	if (!slice_has_prefix(uri, parent) || parent.n == 0)
+		return false;
+	return uri.n == parent.n || parent.p[parent.n - 1] == '/' || uri.p[parent.n] == '/';
+}
+
+/*
+ * There may be many members, each with many subscriptions: if the keys are known, they are looked
+ * up.
+ */
+static bool is_concerned(const struct client *client, const struct concern *concern)
+{
+	const struct text_set *set = &client->subscriptions;
+
+	if (pool_is_shared(client->pool) && concern->count <= CONCERN_MAX) {
+		for (size_t i = 0; set->count > 0 && i < concern->count; i++)
+			if (text_set_has(set, concern->keys[i],
+					 slice_of(concern->uri.p, concern->lengths[i])))
+				return true;
+		return false;
+	}
+	LIST_FOREACH(node, &set->items) {
+		const struct text_set_item *item = container_of(node, struct text_set_item, link);
+
+		if (is_within(concern->uri, slice_of(item->text, item->length)))
+			return true;
+	}
+	return false;
+}
+
+/* The client's roles, and the server's rules, may have changed since it subscribed. SEC-56 */
+static bool may_hear(const struct client *client, struct slice uri)
+{
+	struct buf quoted = { 0 };
+	bool may;
+
+	if (!client->rights.needs_roles && !client->server->conf.permissions.has_rules)
+		return true;
+	buf_printf(&quoted, "\"%.*s\"", SLICE_ARG(uri));
+	may = permissions_allow_json(&client->server->conf.permissions, &client->rights,
+				     PERMISSION_RESOURCE,
+				     (struct json){ JSON_STRING, true, buf_slice(&quoted) });
+	buf_fini(&quoted);
+	return may;
+}
+
+/* Returns whether anybody is subscribed. */
+static bool tell_subscribers(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
+{
+	struct concern concern = { .uri = uri };
+	bool is_told = false;
+
+	if (pool_is_shared(pool))
+		concern.count = subscriptions_find_above(&pool->sharing->subscriptions, uri,
+							 concern.lengths, CONCERN_MAX);
+	for (size_t i = 0; i < concern.count && i < CONCERN_MAX; i++)
+		concern.keys[i] = text_set_key(slice_of(uri.p, concern.lengths[i]));
+	LIST_FOREACH_SAFE(node, &pool->members) {
+		struct pool_member *member = member_at(node);
+
+		if (!is_concerned(member->client, &concern) || !may_hear(member->client, uri))
+			continue;
+		member->ops->on_notification(member, key, msg);
+		is_told = true;
+	}
+	return is_told;
+}
+
+static void tell_first_update(struct pool *pool)
+{
+	struct update *update = container_of(pool->sharing->updates.next, struct update, link);
+
+	tell_subscribers(pool, slice_of(update->uri, update->length), update->key, update->msg);
+	update_free(pool, update);
+}
+
+static void on_telling(struct timer *timer)
+{
+	struct pool *pool = container_of(timer, struct pool_sharing, telling)->pool;
+	unsigned int changed = pool->sharing->changed;
+
+	pool->sharing->changed = 0;
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (changed & 1u << i)
+			tell_change(pool, i);
+	}
+	while (!list_is_empty(&pool->sharing->updates))
+		tell_first_update(pool);
+}
+
+static void tell_soon(struct pool *pool)
+{
+	CHECK(pool_is_shared(pool));
+	if (!timer_is_running(&pool->sharing->telling))
+		timer_start(pool->router->loop, &pool->sharing->telling, TELLING_MS);
+}
+
+void notification_fanout_tell_changes(struct pool *pool)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		list_cache_note_change(pool, lists[i].offer);
+		if (pool->capabilities.tells & lists[i].offer)
+			tell_change(pool, i);
+	}
+}
+
+void notification_fanout_tell_member(struct pool_member *member)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		struct msg *msg = change_of(i);
+
+		if (member->client->pool->capabilities.tells & lists[i].offer)
+			member->ops->on_notification(member, change_key(i), msg);
+		msg_unref(&msg);
+	}
+}
+
+static void tell_update(struct pool *pool, struct slice uri)
+{
+	static const struct slice method = SLICE("notifications/resources/updated");
+	struct buf params = { 0 };
+	struct buf text = { 0 };
+	struct msg *msg;
+
+	buf_append_str(&params, "{\"uri\":\"");
+	splice_append(&params, uri, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
+	buf_append_str(&params, "\"}");
+	write_call(&text, (struct slice){ NULL, 0 }, method, buf_slice(&params));
+	msg = msg_new_take(&text);
+	tell_members(pool, notification_key(method, uri), msg);
+	msg_unref(&msg);
+	buf_fini(&params);
+}
+
+void notification_fanout_tell_updates(struct pool *pool)
+{
+	CHECK(!pool_is_shared(pool));
+	LIST_FOREACH(node, &pool_only_member(pool)->client->subscriptions.items) {
+		const struct text_set_item *item = container_of(node, struct text_set_item, link);
+
+		tell_update(pool, slice_of(item->text, item->length));
+		if (pool->member_count == 0)
+			return; /* that has ended the session */
+	}
+}
+
+static void notify_list(struct upstream *upstream, const struct envelope *env, const char *list)
+{
+	struct pool *pool = upstream->pool;
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (strcmp(lists[i].name, list) != 0)
+			continue;
+		list_cache_note_change(pool, lists[i].offer);
+		if (!(pool->capabilities.tells & lists[i].offer))
+			continue;
+		if (pool_is_shared(pool)) {
+			pool->sharing->changed |= 1u << i;
+			tell_soon(pool);
+		} else {
+			struct msg *msg = client_copy_message(env, NULL, 0);
+
+			tell_members(pool, notification_key(env->method, (struct slice){ NULL, 0 }),
+				     msg);
+			msg_unref(&msg);
+		}
+	}
+}
+
+/* Keeps the update to be reported soon, in place of an earlier one that says the same. */
+static void note_update(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
+{
+	struct update *update = map_find(&pool->sharing->updates_by_key, key);
+
+	CHECK(pool_is_shared(pool) && key != 0);
+	if (update != NULL)
+		update_free(pool, update); /* this one says the same, but later */
+	update = mem_alloc(sizeof(*update) + uri.n);
+	update->key = key;
+	update->msg = msg_ref(msg);
+	update->length = uri.n;
+	memcpy(update->uri, uri.p, uri.n);
+	list_init(&update->link);
+	list_append(&pool->sharing->updates, &update->link);
+	map_insert(&pool->sharing->updates_by_key, key, update);
+	pool->sharing->update_bytes += msg->text.n;
+	while (pool->sharing->updates_by_key.count > UPDATES_MAX ||
+	       pool->sharing->update_bytes > UPDATE_BYTES_MAX)
+		tell_first_update(pool);
+	tell_soon(pool);
+}
+
+/*
+ * What nobody has subscribed to is dropped without asking every session. Whoever has subscribed to
+ * something above a denied resource must not hear of it. SEC-50
+ */
+static void notify_resource(struct upstream *upstream, const struct envelope *env)
+{
+	static const struct rights all = { .needs_roles = false };
+	struct pool *pool = upstream->pool;
+	struct buf room = { 0 };
+	struct slice uri = text_set_spell(env->uri, &room);
+	uint64_t key = notification_key(env->method, uri);
+	struct msg *msg = NULL;
+
+	if ((pool_is_shared(pool) && !subscriptions_concern(&pool->sharing->subscriptions, uri)) ||
+	    !permissions_allow_json(&pool->server->conf.permissions, &all, PERMISSION_RESOURCE,
+				    env->uri)) {
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
+		goto out;
+	}
+	msg = client_copy_message(env, NULL, 0);
+	if (pool_is_shared(pool))
+		note_update(pool, uri, key, msg);
+	else if (!tell_subscribers(pool, uri, key, msg))
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
+out:
+	msg_unref(&msg);
+	buf_fini(&room);
+}
+
+void notification_fanout_take(struct upstream *upstream, const struct envelope *env,
+			      const struct method *method)
+{
+	if (method->id == METHOD_LIST_CHANGED)
+		notify_list(upstream, env, method->capability);
+	else
+		notify_resource(upstream, env);
+}
+
+/* ---- beginning and end ---- */
+
+void notification_fanout_init(struct pool_sharing *sharing)
+{
+	list_init(&sharing->updates);
+	timer_init(&sharing->telling, on_telling);
+}
+
+void notification_fanout_fini(struct pool_sharing *sharing)
+{
+	timer_stop(&sharing->telling);
+	while (!list_is_empty(&sharing->updates))
+		update_free(sharing->pool,
+			    container_of(sharing->updates.next, struct update, link));
+	CHECK(sharing->update_bytes == 0);
+	map_fini(&sharing->updates_by_key);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The subscriptions of the members of a shared pool: a bounded set of URIs in a canonical spelling.
- * subscribe.c tracks who subscribes and what the server answers. bridging.md §1.5; UTIL-SUBS-01.
+ * The subscriptions of the members of a shared pool: a bounded set of URIs in a canonical spelling
+ * (text_set_spell); who subscribes, and what the server answers; and who is told of a change.
+ * bridging.md §1.5; UTIL-SUBS-01.
  */
 #ifndef MCPGATED_ROUTER_SUBSCRIPTIONS_H
 #define MCPGATED_ROUTER_SUBSCRIPTIONS_H
@@ -15,7 +16,15 @@
 #include "base/map.h"
 #include "base/slice.h"
 #include "jsonrpc/scan.h"
+#include "mcp/method.h"
 #include "router/call.h"
+
+struct call;
+struct client;
+struct pool;
+struct pool_member;
+struct pool_sharing;
+struct upstream;
 
 #define SUBSCRIPTIONS_MAX 16384
 #define SUBSCRIPTIONS_BYTES_MAX (1024 * 1024)
@@ -39,13 +48,6 @@ struct subscriptions {
 	size_t bytes;
 };
 
-/*
- * The inside of a JSON string with the fewest possible escapes: the same text for every spelling of
- * a URI. Empty if `uri` is not a string. Borrowed from `uri` or stored in `room`, which is
- * initially empty and freed by the caller.
- */
-struct slice subscriptions_spell_uri(struct json uri, struct buf *room);
-
 void subscriptions_init(struct subscriptions *set);
 void subscriptions_fini(struct subscriptions *set);
 struct slice subscription_uri(const struct subscription *subscription);
@@ -68,5 +70,51 @@ size_t subscriptions_find_above(const struct subscriptions *set, struct slice ur
  * Whether an entry equals `uri` or is above it. Takes time proportional to the URI's length only.
  */
 bool subscriptions_concern(const struct subscriptions *set, struct slice uri);
+
+/* ---- subscribe ---- */
+
+/*
+ * resources/subscribe and resources/unsubscribe of the members of a shared pool. The server sees
+ * the first subscriber's request; others wait for its outcome, and later ones are answered here.
+ * All servers of the pool are subscribed, because a change may occur in any of them. UTIL-SUBS-01,
+ * DEF-11.
+ */
+
+/*
+ * Takes a linked call of a shared pool with one of the two methods. Returns false if it must be
+ * sent to a server; else it has been answered, or waits.
+ */
+bool subscribe_take(struct call *call, const struct envelope *env);
+/* The client ends: drops all its subscriptions. */
+void subscribe_forget(struct client *client);
+/* The client, of a shared pool, has these subscriptions from an earlier process of ours. */
+void subscribe_again(struct client *client);
+/* Subscribes an upstream that is ready to what the pool has subscribed to. */
+void subscribe_replay(struct upstream *upstream);
+
+/* ---- notification fanout ---- */
+
+/*
+ * Server notifications for all members of a pool that they concern: list_changed and
+ * resources/updated. bridging.md §1.7.
+ */
+
+/* The part of a shared pool that this unit uses. */
+void notification_fanout_init(struct pool_sharing *sharing);
+void notification_fanout_fini(struct pool_sharing *sharing);
+/* `env` is such a notification. */
+void notification_fanout_take(struct upstream *upstream, const struct envelope *env,
+			      const struct method *method);
+/*
+ * A pool's lists may have changed: notifies its members, of the lists whose changes the server
+ * reports.
+ */
+void notification_fanout_tell_changes(struct pool *pool);
+/* The same for one member, which was away. */
+void notification_fanout_tell_member(struct pool_member *member);
+/*
+ * A session's subscribed resources may have changed: it had no process that would have reported it.
+ */
+void notification_fanout_tell_updates(struct pool *pool);
 
 #endif

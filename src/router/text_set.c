@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "jsonrpc/write.h"
 
 void text_set_init(struct text_set *set)
 {
@@ -91,4 +92,21 @@ bool text_set_remove(struct text_set *set, struct slice text)
 		return false;
 	text_set_free(set, item);
 	return true;
+}
+
+struct slice text_set_spell(struct json written, struct buf *room)
+{
+	struct buf plain = { 0 };
+	struct slice text = SLICE_LIT("");
+
+	CHECK(room->len == 0);
+	if (written.type == JSON_STRING)
+		text = slice_of(written.text.p + 1, written.text.n - 2);
+	if (text.n > 0 && memchr(text.p, '\\', text.n) != NULL &&
+	    scan_decode_string(written, &plain) == 0) {
+		write_string(room, buf_slice(&plain));
+		text = slice_of(room->data + 1, room->len - 2);
+	}
+	buf_fini(&plain);
+	return text;
 }

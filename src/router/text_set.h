@@ -9,7 +9,9 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "base/buf.h"
 #include "base/slice.h"
+#include "jsonrpc/scan.h"
 
 #define TEXT_SET_MAX 4096
 #define TEXT_SET_BYTES_MAX (8 * 1024)   /* of one text */
@@ -40,5 +42,12 @@ bool text_set_has(const struct text_set *set, uint64_t key, struct slice text);
 bool text_set_add(struct text_set *set, struct slice text);
 /* Returns whether it was there. */
 bool text_set_remove(struct text_set *set, struct slice text);
+
+/*
+ * The inside of a JSON string with the fewest possible escapes: the same text for every spelling of
+ * a text, above all of a URI. Empty if `written` is not a string. Borrowed from it or stored in
+ * `room`, which is initially empty and freed by the caller.
+ */
+struct slice text_set_spell(struct json written, struct buf *room);
 
 #endif

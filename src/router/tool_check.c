@@ -13,7 +13,7 @@
 #include "router/list_cache.h"
 #include "router/list_wait.h"
 #include "router/listing.h"
-#include "router/listing_kind.h"
+#include "router/pages.h"
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"

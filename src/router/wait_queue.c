@@ -5,6 +5,10 @@
  */
 #include "router/wait_queue.h"
 
+#include <stdlib.h>
+
+#include "base/mem.h"
+
 void wait_queue_init(struct wait_queue *queue, const struct wait_queue_ops *ops)
 {
 	*queue = (struct wait_queue){ .ops = ops };
@@ -70,4 +74,116 @@ void waiter_leave(struct waiter *waiter)
 	wait_queue_remove(waiter);
 	if (queue->ops->on_left != NULL)
 		queue->ops->on_left(queue, waiter);
+}
+
+/* ---- fair queue ---- */
+
+/* A ring of callers, each with a wait queue of its own, which exists as long as it has waiters. */
+
+/* What one caller has in the queue. */
+struct share {
+	struct wait_queue waiters;
+	struct list link;
+	struct fair_queue *queue;
+	const void *fairness_key;
+};
+
+void fair_queue_init(struct fair_queue *queue, const struct fair_queue_ops *ops)
+{
+	*queue = (struct fair_queue){ .ops = ops };
+	list_init(&queue->shares);
+}
+
+/* One of the caller's waiters has left; its turn is over. */
+static void share_on_left(struct wait_queue *waiters, struct waiter *waiter)
+{
+	struct share *share = container_of(waiters, struct share, waiters);
+	struct fair_queue *queue = share->queue;
+
+	CHECK(queue->count > 0 && queue->bytes >= waiter->bytes);
+	queue->count--;
+	queue->bytes -= waiter->bytes;
+	list_remove(&share->link);
+	if (wait_queue_is_empty(waiters))
+		free(share);
+	else
+		list_append(&queue->shares, &share->link);
+}
+
+static void share_on_timeout(struct wait_queue *waiters, struct waiter *waiter)
+{
+	struct fair_queue *queue = container_of(waiters, struct share, waiters)->queue;
+
+	queue->ops->on_timeout(queue, waiter);
+}
+
+static const struct wait_queue_ops share_ops = {
+	.on_timeout = share_on_timeout,
+	.on_left = share_on_left,
+};
+
+static struct share *share_find(const struct fair_queue *queue, const void *fairness_key)
+{
+	LIST_FOREACH(node, &queue->shares) {
+		struct share *share = container_of(node, struct share, link);
+
+		if (share->fairness_key == fairness_key)
+			return share;
+	}
+	return NULL;
+}
+
+void fair_queue_push(struct fair_queue *queue, struct waiter *waiter, const void *fairness_key,
+		     size_t bytes)
+{
+	struct share *share = share_find(queue, fairness_key);
+
+	if (share == NULL) {
+		share = mem_zalloc(sizeof(*share));
+		share->queue = queue;
+		share->fairness_key = fairness_key;
+		wait_queue_init(&share->waiters, &share_ops);
+		list_append(&queue->shares, &share->link);
+	}
+	wait_queue_append(&share->waiters, waiter, bytes);
+	queue->count++;
+	queue->bytes += bytes;
+}
+
+static size_t share_measure(const struct share *share, enum fair_queue_measure measure)
+{
+	if (share == NULL)
+		return 0;
+	return measure == FAIR_QUEUE_COUNT ? share->waiters.count : share->waiters.bytes;
+}
+
+struct waiter *fair_queue_find_excess(const struct fair_queue *queue, const void *fairness_key,
+				      enum fair_queue_measure measure, size_t more)
+{
+	size_t most = share_measure(share_find(queue, fairness_key), measure) + more;
+	const struct share *largest = NULL;
+
+	LIST_FOREACH(node, &queue->shares) {
+		const struct share *share = container_of(node, struct share, link);
+
+		if (share_measure(share, measure) <= most)
+			continue;
+		most = share_measure(share, measure);
+		largest = share;
+	}
+	return largest != NULL ? wait_queue_last(&largest->waiters) : NULL;
+}
+
+struct waiter *fair_queue_first(const struct fair_queue *queue)
+{
+	CHECK(queue->count > 0);
+	return wait_queue_first(&container_of(queue->shares.next, struct share, link)->waiters);
+}
+
+struct waiter *fair_queue_take(struct fair_queue *queue)
+{
+	struct waiter *waiter = fair_queue_first(queue);
+
+	waiter_leave(waiter);
+	return waiter;
 }

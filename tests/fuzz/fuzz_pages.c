@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "jsonrpc/scan.h"
-#include "router/cursor.h"
 #include "router/pages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When no more processes may be started, an idle session gives up its own to one that needs it, and
- * sleeps: it continues with a fresh process at its next request. For pools of one session;
- * process_slots, below, does it for shared ones. bridging.md §1.9.
+ * Who gets a process when no more may be started. An idle session gives up its own to one that needs
+ * it, and sleeps: it continues with a fresh process at its next request. Shared pools give up theirs
+ * to each other: process_slots, below. And when a refused caller should try again. bridging.md §1.9.
  */
-#ifndef MCPGATED_ROUTER_RECLAIM_H
-#define MCPGATED_ROUTER_RECLAIM_H
+#ifndef MCPGATED_ROUTER_PROCESS_SLOTS_H
+#define MCPGATED_ROUTER_PROCESS_SLOTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,5 +105,21 @@ void process_slots_put_last(struct pool *pool);
 void process_slots_note_idle(struct process_slots *slots);
 /* An upstream has exited: starved pools get its slot before all others. */
 void process_slots_note_gone(struct process_slots *slots, const struct upstream *upstream);
+
+/* ---- retry after ---- */
+
+/* When to retry a refused request: Retry-After. */
+
+struct principal;
+struct router;
+struct server;
+
+/*
+ * Seconds, at least one, until another session of this principal or, if NULL, another call is worth
+ * trying. Estimated from the current state: back-off, start.rate, idle processes and for how long,
+ * usual call duration.
+ */
+unsigned int retry_after_s(const struct router *router, const struct server *server,
+			   const struct principal *principal, enum reason reason);
 
 #endif
