@@ -9,7 +9,7 @@
 
 #include "auth/fetch_service.h"
 #include "io/loop.h"
-#include "keeper/fetcher_process.h"
+#include "keeper/programs.h"
 #include "keeper/program_entry.h"
 #include "obs/log.h"
 

@@ -12,11 +12,10 @@
 #include "config/config.h"
 #include "config/problem.h"
 #include "config/tree.h"
-#include "keeper/audit_writer.h"
 #include "keeper/keeper.h"
 #include "keeper/kernel_features.h"
 #include "keeper/listeners.h"
-#include "keeper/log_writer.h"
+#include "keeper/records.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"

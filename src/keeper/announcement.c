@@ -3,13 +3,17 @@
 #include "keeper/announcement.h"
 
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/slice.h"
+#include "base/text.h"
 #include "config/address.h"
 #include "io/address.h"
 #include "obs/line.h"
@@ -70,8 +74,8 @@ static char *format_url(const struct config *config, size_t i, int fd, const cha
 }
 
 /* Where the configuration says how clients reach the daemon, that is told as well. */
-static void tell(const struct config *config, const struct announced *announced, const char *name,
-		 const char *url, const char *path)
+static void announcement_tell(const struct config *config, const struct announced *announced,
+			      const char *name, const char *url, const char *path)
 {
 	struct slice public_url = config->frontend.authorization.public_url;
 	bool is_public = public_url.n > 0;
@@ -105,7 +109,7 @@ static void announce(struct announcement *announcement, size_t server)
 		if (announcement->listeners[i] < 0)
 			continue; /* it is stopping */
 		url = format_url(config, i, announcement->listeners[i], of->endpoint.path.p);
-		tell(config, announced, of->conf.name, url, of->endpoint.path.p);
+		announcement_tell(config, announced, of->conf.name, url, of->endpoint.path.p);
 		free(url);
 	}
 }
@@ -113,7 +117,7 @@ static void announce(struct announcement *announcement, size_t server)
 /* ---- what is known of a server ---- */
 
 /* Where an object of the log says where it is, server_found says what it is. */
-static bool is_awaited(const struct announcement *announcement, size_t server)
+static bool announcement_is_awaited(const struct announcement *announcement, size_t server)
 {
 	const struct server_conf *conf = &announcement->config->servers[server].conf;
 
@@ -122,7 +126,7 @@ static bool is_awaited(const struct announcement *announcement, size_t server)
 	       !announcement->servers[server].is_found;
 }
 
-static void put_shown(struct text_line *line, struct slice text, size_t most)
+static void announced_put_shown(struct text_line *line, struct slice text, size_t most)
 {
 	if (text.n == 0)
 		return;
@@ -130,8 +134,8 @@ static void put_shown(struct text_line *line, struct slice text, size_t most)
 	(void)line_put_shown(line, text, most); /* that it was cut is said in it */
 }
 
-static void describe(struct announced *announced, int tools, struct slice name,
-		     struct slice version)
+static void announced_describe(struct announced *announced, int tools, struct slice name,
+			       struct slice version)
 {
 	char count[32] = "";
 	struct text_line line;
@@ -142,8 +146,8 @@ static void describe(struct announced *announced, int tools, struct slice name,
 		return;
 	}
 	line_init(&line, sizeof(announced->text) - sizeof(count) - 8);
-	put_shown(&line, name, NAME_SHOWN);
-	put_shown(&line, version, VERSION_SHOWN);
+	announced_put_shown(&line, name, NAME_SHOWN);
+	announced_put_shown(&line, version, VERSION_SHOWN);
 	if (tools >= 0)
 		snprintf(count, sizeof(count), "%s%d tool%s", line.length > 0 ? ", " : "", tools,
 			 tools == 1 ? "" : "s");
@@ -158,12 +162,13 @@ void announcement_take(struct announcement *announcement, const struct ipc_messa
 	struct announced *announced;
 
 	if (announcement->config == NULL || server >= announcement->config->server_count ||
-	    !is_awaited(announcement, server))
+	    !announcement_is_awaited(announcement, server))
 		return;
 	announced = &announcement->servers[server];
 	announced->is_found = true;
 	if (!announced->is_said)
-		describe(announced, message->found.tools, message->texts[0], message->texts[1]);
+		announced_describe(announced, message->found.tools, message->texts[0],
+				   message->texts[1]);
 	if (announcement->listeners != NULL && !announced->is_said)
 		announce(announcement, server);
 }
@@ -179,7 +184,7 @@ static bool announce_all(struct announcement *announcement, bool is_late)
 	for (size_t i = 0; i < config->server_count; i++) {
 		if (!config->servers[i].enabled || announcement->servers[i].is_said)
 			continue;
-		if (is_late || !is_awaited(announcement, i))
+		if (is_late || !announcement_is_awaited(announcement, i))
 			announce(announcement, i);
 		else
 			waits = true;
@@ -218,4 +223,59 @@ uint64_t announcement_do_due(struct announcement *announcement)
 		(void)announce_all(announcement, true);
 	}
 	return announcement->until_ms;
+}
+
+/* ---- what systemd is told ---- */
+
+/* Datagrams to the socket that NOTIFY_SOCKET names, in the file system or abstract. */
+
+static uint64_t read_watchdog_ms(void)
+{
+	const char *usec = getenv("WATCHDOG_USEC");
+	const char *pid = getenv("WATCHDOG_PID");
+	uint64_t value;
+	uint64_t number;
+
+	if (usec == NULL || text_parse_u64(slice_str(usec), &value) != 0 || value < 2000)
+		return 0;
+	if (pid != NULL &&
+	    (text_parse_u64(slice_str(pid), &number) != 0 || number != (uint64_t)getpid()))
+		return 0;
+	return value / 1000 / 2;
+}
+
+static void open_socket(struct notify *notify, const char *path)
+{
+	size_t length = path != NULL ? strlen(path) : 0;
+
+	CHECK(notify->fd < 0);
+	if (length < 2 || length >= sizeof(notify->address.sun_path))
+		return;
+	if (path[0] != '/' && path[0] != '@')
+		return; /* vsock, or nothing that we know */
+	notify->address.sun_family = AF_UNIX;
+	memcpy(notify->address.sun_path, path, length);
+	if (path[0] == '@')
+		notify->address.sun_path[0] = '\0';
+	notify->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+	notify->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+void notify_init(struct notify *notify)
+{
+	*notify = (struct notify){ .fd = -1 };
+	open_socket(notify, getenv("NOTIFY_SOCKET"));
+	if (notify->fd >= 0)
+		notify->watchdog_ms = read_watchdog_ms();
+	unsetenv("NOTIFY_SOCKET");
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
+}
+
+void notify_send(const struct notify *notify, const char *text)
+{
+	if (notify->fd < 0)
+		return;
+	sendto(notify->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
+	       (const struct sockaddr *)&notify->address, notify->size);
 }

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "config/config.h"
 #include "io/ipc.h"
@@ -35,5 +37,21 @@ void announcement_renew(struct announcement *announcement, const struct config *
 void announcement_take(struct announcement *announcement, const struct ipc_message *message);
 /* Prints what has waited long enough. Returns when to call it again, or UINT64_MAX. */
 uint64_t announcement_do_due(struct announcement *announcement);
+
+/* ---- what systemd is told ---- */
+
+/* sd_notify(3) without the library. A no-op without NOTIFY_SOCKET. REL-52. */
+
+struct notify {
+	int fd; /* -1: no NOTIFY_SOCKET */
+	struct sockaddr_un address;
+	socklen_t size;
+	uint64_t watchdog_ms; /* interval of WATCHDOG=1; 0: never */
+};
+
+/* Reads NOTIFY_SOCKET and WATCHDOG_* and removes them from the environment. */
+void notify_init(struct notify *notify);
+/* Sends one datagram, e.g. "READY=1". Never blocks; drops what cannot be delivered. */
+void notify_send(const struct notify *notify, const char *text);
 
 #endif

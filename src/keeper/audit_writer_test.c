@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records on their way out: to files, sockets, and what does not take them. SEC-63 */
-#include "keeper/audit_writer.h"
+#include "keeper/records.h"
 
 #include <errno.h>
 #include <fcntl.h>

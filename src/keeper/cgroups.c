@@ -76,7 +76,7 @@ bool cgroups_can_keep(const struct cgroups *cgroups, const struct config_server 
 	return true;
 }
 
-static bool is_wanted(const struct config *config, enum controller controller)
+static bool cgroups_is_wanted(const struct config *config, enum controller controller)
 {
 	for (size_t i = 0; i < config->server_count; i++)
 		if (config->servers[i].enabled && is_wanted_by(&config->servers[i], controller))
@@ -87,7 +87,7 @@ static bool is_wanted(const struct config *config, enum controller controller)
 static bool is_any_wanted(const struct config *config)
 {
 	for (int i = 0; i < CONTROLLER_COUNT; i++)
-		if (is_wanted(config, (enum controller)i))
+		if (cgroups_is_wanted(config, (enum controller)i))
 			return true;
 	return false;
 }
@@ -141,7 +141,7 @@ static bool has_file(const char *path, const char *name, int mode)
 }
 
 /* The first bytes of a file of the kernel's, terminated; empty if there are none. */
-static void read_text(const char *path, char *text_r, size_t size)
+static void cgroups_read_text(const char *path, char *text_r, size_t size)
 {
 	CHECK(size > 0);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -174,7 +174,7 @@ static int find_base(char base_r[PATH_BYTES], struct error *err)
 
 	if (mount == NULL)
 		return error_set(err, ERROR_SYSTEM, "cgroup version 2 is not mounted");
-	read_text("/proc/self/cgroup", text, sizeof(text));
+	cgroups_read_text("/proc/self/cgroup", text, sizeof(text));
 	start = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
 	end = start != NULL ? strchr(start + 1, '\n') : NULL;
 	if (end == NULL || memmem(start, (size_t)(end - start), "/..", 3) != NULL)
@@ -185,7 +185,7 @@ static int find_base(char base_r[PATH_BYTES], struct error *err)
 	return 0;
 }
 
-static bool has_word(const char *text, const char *word)
+static bool cgroups_has_word(const char *text, const char *word)
 {
 	struct slice rest = slice_str(text);
 
@@ -203,10 +203,11 @@ static int check_controllers(const char *base, const struct config *config, stru
 	char path[PATH_BYTES + 32], text[512];
 
 	snprintf(path, sizeof(path), "%s/cgroup.controllers", base);
-	read_text(path, text, sizeof(text));
+	cgroups_read_text(path, text, sizeof(text));
 	text[strcspn(text, "\n")] = '\0';
 	for (int i = 0; i < CONTROLLER_COUNT; i++)
-		if (is_wanted(config, (enum controller)i) && !has_word(text, controllers[i].name))
+		if (cgroups_is_wanted(config, (enum controller)i) &&
+		    !cgroups_has_word(text, controllers[i].name))
 			return error_set(err, ERROR_SYSTEM,
 					 "the controller '%s' is not available in %.120s",
 					 controllers[i].name, base);
@@ -225,13 +226,13 @@ static int check_base(const char *base, const struct config *config, struct erro
 }
 
 /* The first limit that cannot be kept, why, and what to do. */
-static int refuse(const struct config *config, struct error *err)
+static int cgroups_refuse(const struct config *config, struct error *err)
 {
 	const struct error why = *err;
 	const char *option = "";
 
 	for (int i = CONTROLLER_COUNT; i-- > 0;)
-		if (is_wanted(config, (enum controller)i))
+		if (cgroups_is_wanted(config, (enum controller)i))
 			option = controllers[i].option;
 	return error_set(
 		err, ERROR_SYSTEM,
@@ -247,7 +248,7 @@ int cgroups_check(const struct config *config, struct error *err)
 	if (!is_any_wanted(config) ||
 	    (find_base(base, err) == 0 && check_base(base, config, err) == 0))
 		return 0;
-	return refuse(config, err);
+	return cgroups_refuse(config, err);
 }
 
 /* ---- making and removing the directories ---- */
@@ -257,7 +258,7 @@ static int enable_controllers(const char *path, const struct config *config, str
 	char text[64] = "";
 
 	for (int i = 0; i < CONTROLLER_COUNT; i++) {
-		if (!is_wanted(config, (enum controller)i))
+		if (!cgroups_is_wanted(config, (enum controller)i))
 			continue;
 		strcat(text, text[0] == '\0' ? "+" : " +");
 		strcat(text, controllers[i].name);
@@ -307,12 +308,12 @@ static int open_at(struct cgroups *cgroups, const char *base, const struct confi
 	if (make_parent(cgroups, base, err) < 0)
 		return -1;
 	for (int i = 0; i < CONTROLLER_COUNT; i++)
-		if (is_wanted(config, (enum controller)i))
+		if (cgroups_is_wanted(config, (enum controller)i))
 			cgroups->kept |= 1u << i;
 	return is_any_wanted(config) ? enable_controllers(cgroups->path, config, err) : 0;
 }
 
-static void init(struct cgroups *cgroups)
+static void cgroups_init(struct cgroups *cgroups)
 {
 	*cgroups = (struct cgroups){ .fd = -1 };
 	list_init(&cgroups->leaving);
@@ -321,21 +322,21 @@ static void init(struct cgroups *cgroups)
 int cgroups_open_at(struct cgroups *cgroups, const char *base, const struct config *config,
 		    struct error *err)
 {
-	init(cgroups);
+	cgroups_init(cgroups);
 	if (open_at(cgroups, base, config, err) == 0)
 		return 0;
 	cgroups_close(cgroups);
-	return is_any_wanted(config) ? refuse(config, err) : 0;
+	return is_any_wanted(config) ? cgroups_refuse(config, err) : 0;
 }
 
 int cgroups_open(struct cgroups *cgroups, const struct config *config, struct error *err)
 {
 	char base[PATH_BYTES];
 
-	init(cgroups);
+	cgroups_init(cgroups);
 	if (find_base(base, err) == 0)
 		return cgroups_open_at(cgroups, base, config, err);
-	return is_any_wanted(config) ? refuse(config, err) : 0;
+	return is_any_wanted(config) ? cgroups_refuse(config, err) : 0;
 }
 
 /* Moves back to where the daemon came from and removes its group. The limits have to be switched off first. */
@@ -372,7 +373,7 @@ void cgroups_close(struct cgroups *cgroups)
 		leave_home(cgroups);
 	free(cgroups->path);
 	free(cgroups->home);
-	init(cgroups);
+	cgroups_init(cgroups);
 }
 
 /* ---- one group ---- */
@@ -461,7 +462,7 @@ static bool counts(const char *path, const char *key)
 	char text[512];
 	struct slice rest;
 
-	read_text(path, text, sizeof(text));
+	cgroups_read_text(path, text, sizeof(text));
 	rest = slice_str(text);
 	while (rest.p != NULL) {
 		struct slice line = slice_cut(&rest, '\n');

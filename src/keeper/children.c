@@ -7,21 +7,195 @@
 #include "keeper/children.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "keeper/kernel_features.h"
-#include "keeper/landlock.h"
+#include "keeper/confine.h"
 #include "keeper/launch.h"
-#include "keeper/operator.h"
 #include "keeper/sandbox.h"
+#include "keeper/server_slots.h"
 #include "obs/log.h"
+
+/* ---- who connects to the admin socket ---- */
+
+/*
+ * Who connects to the admin socket: the operator, or a process that a server has started. The
+ * latter could also open the socket if it runs as the daemon's user, and would then control the
+ * other servers. SEC-17
+ *
+ * Walks from the peer to its parents. A process can leave its session, its group and, as root, its cgroup; its
+ * ancestors it cannot choose: when its parent ends, the next subreaper gets it, and the keeper is one. So whoever
+ * descends from the keeper always does, and nobody else ever begins to, however often parents change during the walk.
+ * (In a container whose first process is the keeper, orphans of other programs come to it as well; they are refused.)
+ *
+ * A number alone may mean another process by the time it is used. Each process is held by a pidfd, and what was read
+ * by its number counts only if it still lives afterwards.
+ */
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+/* More than any shell has; a server can make a chain as long as it likes. */
+#define DEPTH_MAX 128
+/* Processes on the way that end meanwhile. */
+#define TRIES_MAX 8
+
+struct process {
+	pid_t pid;
+	int fd; /* a pidfd */
+};
+
+enum step {
+	STEP_UP,      /* its parent is held */
+	STEP_OURS,    /* its parent is this process */
+	STEP_TOP,     /* it has none, or the first process of all */
+	STEP_HIDDEN,  /* it lives, and /proc does not show it */
+	STEP_CHANGED, /* it, or its parent, has ended */
+};
+
+static bool is_alive(const struct process *process)
+{
+	struct pollfd poll_fd = { .fd = process->fd, .events = POLLIN };
+
+	return process->fd >= 0 && poll(&poll_fd, 1, 0) == 0;
+}
+
+/* -1: there is no such process, or it is hidden. */
+static pid_t read_parent(pid_t pid)
+{
+	char path[32], text[512];
+	const char *end;
+	int parent = -1;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	/* NUMBER (NAME) STATE PARENT …; a process chooses its name, which may have parentheses of its own. */
+	end = strrchr(text, ')');
+	return end != NULL && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : -1;
+}
+
+/* parent_r is the caller's if the answer is STEP_UP. */
+static enum step take_parent(const struct process *child, struct process *parent_r)
+{
+	pid_t pid = read_parent(child->pid);
+
+	if (pid == getpid())
+		return STEP_OURS;
+	if (!is_alive(child))
+		return STEP_CHANGED;
+	if (pid < 0)
+		return STEP_HIDDEN;
+	if (pid <= 1)
+		return STEP_TOP;
+	*parent_r = (struct process){ pid, pidfd_open(pid, 0) };
+	if (read_parent(child->pid) == pid && is_alive(parent_r) && is_alive(child))
+		return STEP_UP;
+	if (parent_r->fd >= 0)
+		close(parent_r->fd);
+	return STEP_CHANGED;
+}
+
+/* Up to the first process that has no parent to go to; *last_r: its number. */
+static enum step operator_walk(const struct process *peer, pid_t *last_r)
+{
+	struct process at = *peer, parent = *peer;
+	enum step step = STEP_UP;
+
+	for (int depth = 0; step == STEP_UP; depth++) {
+		*last_r = at.pid;
+		step = depth < DEPTH_MAX ? take_parent(&at, &parent) : STEP_OURS;
+		if (at.fd != peer->fd)
+			close(at.fd);
+		at = parent;
+	}
+	return step;
+}
+
+/* Of one that is over as well, whose last processes may be on their way out. */
+static bool is_user_of_a_server(const struct server_slots *slots, const struct launch *launch,
+				uid_t uid)
+{
+	for (size_t i = 0; i < slots->table.server_count; i++) {
+		const struct launch_spec *spec = &launch->specs[i];
+
+		if (slots->slots[i].is_known && uid == (spec->has_user ? spec->uid : geteuid()))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * With hidepid= or ProtectProc= other users' processes are hidden, the operator's among them, and those that forbid
+ * tracing. Then the user must tell: a server's process cannot gain another by itself.
+ */
+static bool may_hidden_be(const struct server_slots *slots, const struct launch *launch,
+			  const struct ucred *peer, pid_t hidden)
+{
+	if (hidden == peer->pid)
+		return !is_user_of_a_server(slots, launch, peer->uid);
+	/* An ancestor, such as sudo. Where we may signal it, nothing tells it from a server's process. */
+	return kill(hidden, 0) < 0 && errno == EPERM;
+}
+
+/* By the kernel's own reference where there is one; before, a number may have been given to another process. */
+static int open_peer(int fd, pid_t pid)
+{
+	socklen_t size = sizeof(int);
+	int peer_fd = -1;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &peer_fd, &size) == 0)
+		return peer_fd;
+	return errno == ENOPROTOOPT ? pidfd_open(pid, 0) : -1;
+}
+
+/*
+ * Whether the process that connected this unix socket may be the operator, i.e. this process, the
+ * subreaper of everything that servers start, is not among its ancestors. False if it has exited
+ * since.
+ */
+static bool operator_may_be(const struct server_slots *slots, const struct launch *launch, int fd)
+{
+	struct ucred peer = { .pid = 0 };
+	socklen_t size = sizeof(peer);
+	enum step step = STEP_CHANGED;
+	struct process process;
+	pid_t last = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return false;
+	if (peer.pid <= 0)
+		return true; /* in a namespace that is not below ours, so no process of a server */
+	process = (struct process){ peer.pid, open_peer(fd, peer.pid) };
+	for (int i = 0; i < TRIES_MAX && step == STEP_CHANGED && is_alive(&process); i++)
+		step = operator_walk(&process, &last);
+	if (process.fd >= 0)
+		close(process.fd);
+	CHECK(step != STEP_UP);
+	return step == STEP_TOP ||
+	       (step == STEP_HIDDEN && may_hidden_be(slots, launch, &peer, last));
+}
 
 /* Processes beyond a limit that may still be on their way out. */
 #define LEAVING_MAX 16
@@ -133,7 +307,7 @@ static const char *row_server_name(const struct children *children, const struct
 	return row_server(children, row)->conf.name;
 }
 
-static void close_fd(int *fd)
+static void row_close_fd(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
@@ -143,7 +317,7 @@ static void close_fd(int *fd)
 static void row_close_pipes(struct row *row)
 {
 	for (size_t i = 0; i < ARRAY_LEN(row->fds); i++)
-		close_fd(&row->fds[i]);
+		row_close_fd(&row->fds[i]);
 }
 
 /* Puts the row at the end of those of which the gateway has to be told something, or takes it off them. */
@@ -177,7 +351,7 @@ static struct row *row_new(struct children *children, const struct ipc_message *
 	return row;
 }
 
-static void row_free(struct children *children, struct row *row)
+static void child_row_free(struct children *children, struct row *row)
 {
 	CHECK(row->state == ROW_ENDED && row->told == TOLD_END);
 	row_close_pipes(row);
@@ -198,7 +372,7 @@ static void row_set_state(struct children *children, struct row *row, enum row_s
 	    LOG_STR("to", row_states[state]));
 	if (row->state == ROW_STARTING) {
 		CHECK(children->starting_count > 0);
-		close_fd(&row->verdict_fd);
+		row_close_fd(&row->verdict_fd);
 		children->starting_count--;
 		list_remove(&row->link);
 		list_append(&children->others, &row->link);
@@ -223,7 +397,7 @@ static void row_set_told(struct children *children, struct row *row, enum row_to
 	if (told == TOLD_END || row->state != ROW_ENDED)
 		row_set_untold(children, row, false);
 	if (told == TOLD_END && row->state == ROW_ENDED)
-		row_free(children, row);
+		child_row_free(children, row);
 }
 
 /* To the whole group; a process that has not made its own group yet is alone. */
@@ -317,7 +491,7 @@ static int row_fork(struct children *children, struct row *row, char **envp,
 	}
 	result = launch_start(children->launch, &spec, children->reaper, cgroup_fd, launched_r,
 			      &verdict_r->error);
-	close_fd(&cgroup_fd);
+	row_close_fd(&cgroup_fd);
 	if (result < 0)
 		cgroups_remove(children->cgroups, row_server(children, row), row->cgroup);
 	return result;
@@ -506,7 +680,7 @@ void children_on_reaped(struct children *children, pid_t pid, int status)
 	row->status = status;
 	row_set_state(children, row, ROW_ENDED);
 	if (row->told == TOLD_END)
-		row_free(children, row);
+		child_row_free(children, row);
 }
 
 /* Sends the next message about the row. Returns whether the socket took it. */
@@ -637,7 +811,7 @@ static void free_list(struct list *rows)
 		struct row *row = container_of(node, struct row, link);
 
 		row_close_pipes(row);
-		close_fd(&row->verdict_fd);
+		row_close_fd(&row->verdict_fd);
 		free(row);
 	}
 }

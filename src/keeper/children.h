@@ -18,7 +18,7 @@
 #include "io/ipc.h"
 #include "keeper/cgroups.h"
 #include "keeper/launch.h"
-#include "keeper/reaper.h"
+#include "keeper/programs.h"
 #include "keeper/server_slots.h"
 
 /*

@@ -10,12 +10,15 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <libgen.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pwd.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -23,16 +26,144 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/error.h"
-#include "keeper/capabilities.h"
 #include "keeper/gateway_entry.h"
-#include "keeper/landlock.h"
 #include "keeper/syscall_filter.h"
 #include "obs/log.h"
+
+/* ---- Landlock ---- */
+
+/*
+ * Rights that the kernel does not know are left out silently: sandbox_check has refused configurations that
+ * need them.
+ */
+
+#define RULE_NET_PORT 2
+#define FS_OF_A_FILE                                                                       \
+	((uint64_t)(LANDLOCK_FS_EXECUTE | LANDLOCK_FS_WRITE_FILE | LANDLOCK_FS_READ_FILE | \
+		    LANDLOCK_FS_TRUNCATE | LANDLOCK_FS_IOCTL_DEV))
+
+struct net_port_rule {
+	uint64_t allowed;
+	uint64_t port;
+};
+
+/* Asked once: a confined process may not ask. */
+int landlock_version(void)
+{
+	static int version;
+
+	if (version == 0)
+		version = (int)syscall(SYS_landlock_create_ruleset, NULL, 0,
+				       LANDLOCK_CREATE_RULESET_VERSION);
+	return version;
+}
+
+/* Each version knows so many rights of the file system, from bit 0 on. */
+static uint64_t known_fs(int version)
+{
+	static const unsigned char counts[] = { 0, 13, 14, 15, 15, 16 };
+	size_t at = (size_t)version < ARRAY_LEN(counts) ? (size_t)version : ARRAY_LEN(counts) - 1;
+
+	return (UINT64_C(1) << counts[at]) - 1;
+}
+
+int landlock_open(const struct landlock_rights *rights)
+{
+	int version = landlock_version();
+	struct landlock_rights known = *rights;
+	size_t size = offsetof(struct landlock_rights, net);
+
+	if (version < 1)
+		return -1;
+	known.fs &= known_fs(version);
+	if (version >= LANDLOCK_VERSION_NET)
+		size = offsetof(struct landlock_rights, scoped);
+	if (version >= LANDLOCK_VERSION_SCOPED)
+		size = sizeof(known);
+	return (int)syscall(SYS_landlock_create_ruleset, &known, size, 0);
+}
+
+int landlock_allow_open(int ruleset, int fd, uint64_t fs)
+{
+	struct landlock_path_beneath_attr rule = { .parent_fd = fd };
+	struct stat st;
+
+	rule.allowed_access = fs & known_fs(landlock_version());
+	if (fstat(fd, &st) < 0)
+		return -1;
+	if (!S_ISDIR(st.st_mode))
+		rule.allowed_access &= FS_OF_A_FILE;
+	return (int)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+}
+
+int landlock_allow_path(int ruleset, const char *path, uint64_t fs)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	int result;
+
+	if (fd < 0)
+		return -1;
+	result = landlock_allow_open(ruleset, fd, fs);
+	close(fd);
+	return result;
+}
+
+int landlock_allow_port(int ruleset, uint16_t port, uint64_t net)
+{
+	struct net_port_rule rule = { net, port };
+
+	return (int)syscall(SYS_landlock_add_rule, ruleset, RULE_NET_PORT, &rule, 0);
+}
+
+int landlock_enforce(int ruleset)
+{
+	return (int)syscall(SYS_landlock_restrict_self, ruleset, 0);
+}
+
+/* ---- capabilities ---- */
+
+/* capabilities(7) without the library. */
+
+int capabilities_drop_all(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 }, { 0, 0, 0 } };
+
+	/* Those that a unit granted to the daemon, like binding low ports. */
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	/* Up to the last that the kernel knows. Without CAP_SETPCAP the first call fails already. */
+	for (unsigned long i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
+		;
+	return (int)syscall(SYS_capset, &header, none);
+}
+
+int capabilities_use_admin(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct own[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 }, { 0, 0, 0 } };
+
+	if (syscall(SYS_capget, &header, own) < 0)
+		return -1;
+	own[0].effective = 1U << CAP_SYS_ADMIN;
+	own[1].effective = 0;
+	return (int)syscall(SYS_capset, &header, own);
+}
+
+bool capabilities_reach_users(void)
+{
+	static const uint32_t needed = 1U << CAP_SETUID | 1U << CAP_SETGID | 1U << CAP_KILL;
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct own[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 }, { 0, 0, 0 } };
+
+	return syscall(SYS_capget, &header, own) == 0 && (own[0].effective & needed) == needed;
+}
 
 #define SOCKET_TYPE 0xf /* without its flags */
 #define NAME_SERVER_PORT 53

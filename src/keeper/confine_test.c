@@ -24,7 +24,6 @@
 
 #include "base/check.h"
 #include "base/unit_test.h"
-#include "keeper/landlock.h"
 #include "obs/log.h"
 
 #define NOBODY 65534

@@ -11,7 +11,7 @@
 #include "auth/verifier.h"
 #include "base/mem.h"
 #include "io/tls.h"
-#include "keeper/landlock.h"
+#include "keeper/confine.h"
 #include "keeper/program_entry.h"
 #include "keeper/sandbox.h"
 #include "obs/log.h"

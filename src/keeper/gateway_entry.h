@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The start of the gateway's program, which gets these descriptors and nothing else, not even an
- * environment. The keeper's side is gateway_process.h.
+ * environment. The keeper's side is programs.h.
  */
 #ifndef MCPGATED_KEEPER_GATEWAY_ENTRY_H
 #define MCPGATED_KEEPER_GATEWAY_ENTRY_H
@@ -12,7 +12,7 @@
 
 /* 0 and 1 are the null device. */
 enum gateway_descriptor {
-	GATEWAY_LOG = 2,    /* a pipe to the keeper: log_writer.h */
+	GATEWAY_LOG = 2,    /* a pipe to the keeper: records.h */
 	GATEWAY_KEEPER = 3, /* protocol: io/ipc.h */
 	GATEWAY_CONFIG = 4, /* a memory file for config_read_checked */
 	GATEWAY_DENY = 5,   /* a memory file: session/deny_snapshot.h */
@@ -20,7 +20,7 @@ enum gateway_descriptor {
 		/* A memory file: a key for router/seal.h, the same for all gateways of a keeper. */
 	6,
 	GATEWAY_SERVERS = 7,   /* a memory file: the keeper's number for each server */
-	GATEWAY_AUDIT = 8,     /* a pipe to the keeper: audit_writer.h */
+	GATEWAY_AUDIT = 8,     /* a pipe to the keeper: records.h */
 	GATEWAY_PINS = 9,      /* a memory file: process/pin_memory.h */
 	GATEWAY_SESSIONS = 10, /* a memory file: router/kept_sessions.h */
 	/*

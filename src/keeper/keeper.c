@@ -22,23 +22,18 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "config/places.h"
 #include "io/ipc.h"
 #include "keeper/announcement.h"
-#include "keeper/audit_writer.h"
-#include "keeper/certificates.h"
 #include "keeper/cgroups.h"
 #include "keeper/children.h"
-#include "keeper/descriptors.h"
-#include "keeper/fetcher_process.h"
+#include "keeper/new_process.h"
 #include "keeper/gateway_entry.h"
-#include "keeper/gateway_process.h"
 #include "keeper/launch.h"
 #include "keeper/listeners.h"
-#include "keeper/log_writer.h"
-#include "keeper/memory_file.h"
-#include "keeper/notify.h"
-#include "keeper/reaper.h"
+#include "keeper/records.h"
+#include "keeper/programs.h"
 #include "keeper/reload.h"
 #include "keeper/server_slots.h"
 #include "keeper/text_store.h"
@@ -162,34 +157,43 @@ static void keeper_on_reaper_exit(struct keeper *keeper)
 
 /* ---- the gateway ---- */
 
+static int keeper_make_gateway(struct keeper *keeper, struct error *err)
+{
+	const struct config *config = keeper_config(keeper);
+	size_t listener_count = config->listen_count + LISTENERS_MORE;
+	size_t count = GATEWAY_LISTENERS + listener_count;
+	int *fds, result;
+	int servers =
+		gateway_process_number_servers(keeper->slots.numbers, config->server_count, err);
+
+	if (servers < 0)
+		return -1;
+	fds = mem_alloc(count * sizeof(*fds));
+	fds[GATEWAY_LOG] = keeper->log_relay.pipe.out;
+	fds[GATEWAY_CONFIG] = keeper->gateway_config;
+	fds[GATEWAY_DENY] = keeper->gateway_deny;
+	fds[GATEWAY_SEAL] = keeper->gateway_seal;
+	fds[GATEWAY_SERVERS] = servers;
+	fds[GATEWAY_AUDIT] = keeper->audit.pipe.out;
+	fds[GATEWAY_PINS] = keeper->text_stores.items[IPC_TEXT_PINS].memory;
+	fds[GATEWAY_SESSIONS] = keeper->text_stores.items[IPC_TEXT_SESSIONS].memory;
+	memcpy(fds + GATEWAY_LISTENERS, keeper->listeners, listener_count * sizeof(*fds));
+	result = gateway_process_start(&keeper->gateway, keeper->programs, fds, count, err);
+	close(servers);
+	free(fds);
+	return result;
+}
+
 static void keeper_start_gateway(struct keeper *keeper)
 {
-	struct gateway_process_conf conf = {
-		.programs = keeper->programs,
-		.config = keeper->gateway_config,
-		.deny = keeper->gateway_deny,
-		.seal = keeper->gateway_seal,
-		.audit = keeper->audit.pipe.out,
-		.pins = keeper->text_stores.items[IPC_TEXT_PINS].memory,
-		.sessions = keeper->text_stores.items[IPC_TEXT_SESSIONS].memory,
-		.log = keeper->log_relay.pipe.out,
-		.listeners = keeper->listeners,
-		.listener_count = keeper_config(keeper)->listen_count + LISTENERS_MORE,
-	};
 	struct error err = { ERROR_NONE, "" };
-	int result;
 
 	CHECK(keeper_is_on(keeper) && keeper->gateway.pid == 0);
 	listeners_restore(keeper_config(keeper), keeper->listeners);
 	records_pipe_restore(&keeper->log_relay.pipe);
 	audit_writer_set_gateway(&keeper->audit);
 	server_slots_release_all(&keeper->slots);
-	conf.servers = gateway_process_number_servers(keeper->slots.numbers,
-						      keeper_config(keeper)->server_count, &err);
-	result = conf.servers >= 0 ? gateway_process_start(&keeper->gateway, &conf, &err) : -1;
-	if (conf.servers >= 0)
-		close(conf.servers);
-	if (result < 0) {
+	if (keeper_make_gateway(keeper, &err) < 0) {
 		LOG(GATEWAY_GIVE_UP, LOG_STR("error", err.text));
 		keeper->exit_code = 1;
 		keeper_set_state(keeper, KEEPER_DONE);

@@ -19,9 +19,8 @@
 #include "base/mem.h"
 #include "config/listed_path.h"
 #include "config/problem.h"
-#include "keeper/capabilities.h"
+#include "keeper/confine.h"
 #include "keeper/cgroups.h"
-#include "keeper/landlock.h"
 #include "keeper/launch.h"
 #include "keeper/sandbox.h"
 #include "keeper/syscall_filter.h"
@@ -36,7 +35,7 @@ struct check {
 	struct config_problems *list;
 };
 
-static const struct tree *find_place(const struct check *check, const char *way)
+static const struct tree *kernel_features_find_place(const struct check *check, const char *way)
 {
 	const struct tree *servers = tree_below(check->root, "servers");
 
@@ -53,7 +52,7 @@ static void printf_like(3, 4)
 	va_start(args, format);
 	CHECK(vasprintf(&text, format, args) >= 0);
 	va_end(args);
-	problem_add_in(check->list, find_place(check, way), "servers.%s%s%s: %s",
+	problem_add_in(check->list, kernel_features_find_place(check, way), "servers.%s%s%s: %s",
 		       check->server->conf.name, way[0] != '\0' ? "." : "", way, text);
 	free(text);
 }
@@ -146,7 +145,7 @@ static void check_secrets(const struct check *check)
 	for (size_t i = 0; i < server->env_count; i++)
 		if (server->env[i].file != NULL &&
 		    listed_path_check(check->config, server->env[i].file, &err) < 0)
-			problem_add_in(check->list, find_place(check, "env"),
+			problem_add_in(check->list, kernel_features_find_place(check, "env"),
 				       "servers.%s.env.%s: %s", server->conf.name,
 				       server->env[i].name, err.text);
 }
@@ -209,7 +208,7 @@ static bool may_be_program(int dir_fd, const char *path, int *why_r)
 }
 
 /* As the server's process would look for it: below its cwd, and in the PATH of its environment. */
-static bool find_command(const struct launch_spec *spec, int *why_r)
+static bool kernel_features_find_command(const struct launch_spec *spec, int *why_r)
 {
 	const char *cwd = spec->server->cwd;
 	int dir_fd = cwd != NULL ? open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC) : AT_FDCWD;
@@ -245,7 +244,7 @@ static void check_command(const struct check *check, const struct launch_spec *s
 	struct buf path = { 0 };
 	int why;
 
-	if (find_command(spec, &why))
+	if (kernel_features_find_command(spec, &why))
 		return;
 	append_directories(&path, spec->candidates);
 	if (strchr(command, '/') == NULL)
@@ -340,7 +339,7 @@ void kernel_features_warn(const struct config *config, const struct tree *root,
 			continue;
 		if (kernel_features_is_root(server))
 			problem_add_in(
-				warnings, find_place(&check, ""),
+				warnings, kernel_features_find_place(&check, ""),
 				"servers.%s runs as root, because the daemon does; give it a user "
 				"of its own (user), or do not run the daemon as root",
 				server->conf.name);
@@ -354,8 +353,9 @@ void kernel_features_warn(const struct config *config, const struct tree *root,
 }
 
 /* We make them, with our rights: PATH, or unix:PATH; other words name no file. */
-static void check_output(const struct listed_writers *writers, const struct tree *place,
-			 const char *path, struct config_problems *problems)
+static void kernel_features_check_output(const struct listed_writers *writers,
+					 const struct tree *place, const char *path,
+					 struct config_problems *problems)
 {
 	const char *file = path;
 	struct error err;
@@ -373,16 +373,19 @@ static void check_outputs(const struct config *config, const struct config *runn
 	const struct listed_writers writers = { .running = running, .next = config };
 	const struct tree *admin = tree_below(root, "admin");
 
-	check_output(&writers, tree_find(tree_below(root, "log"), "target"), config->log_target,
-		     problems);
-	check_output(&writers, tree_find(tree_below(root, "audit"), "to"), config->audit.to,
-		     problems);
+	kernel_features_check_output(&writers, tree_find(tree_below(root, "log"), "target"),
+				     config->log_target, problems);
+	kernel_features_check_output(&writers, tree_find(tree_below(root, "audit"), "to"),
+				     config->audit.to, problems);
 	for (size_t i = 0; i < config->listen_count; i++)
-		check_output(&writers,
-			     tree_below(tree_item(tree_below(root, "listen"), i), "address"),
-			     config->listen[i].address, problems);
-	check_output(&writers, tree_find(admin, "address"), config->admin_address, problems);
-	check_output(&writers, tree_find(admin, "metrics"), config->admin_metrics, problems);
+		kernel_features_check_output(&writers,
+					     tree_below(tree_item(tree_below(root, "listen"), i),
+							"address"),
+					     config->listen[i].address, problems);
+	kernel_features_check_output(&writers, tree_find(admin, "address"), config->admin_address,
+				     problems);
+	kernel_features_check_output(&writers, tree_find(admin, "metrics"), config->admin_metrics,
+				     problems);
 }
 
 void kernel_features_check_directories(const struct config *config, const struct tree *root,

@@ -26,9 +26,8 @@
 #include "config/listed_path.h"
 #include "config/secret.h"
 #include "config/variables.h"
-#include "keeper/capabilities.h"
+#include "keeper/confine.h"
 #include "keeper/cgroups.h"
-#include "keeper/descriptors.h"
 #include "keeper/new_process.h"
 #include "keeper/programs.h"
 #include "keeper/sandbox.h"
@@ -83,7 +82,7 @@ static const char *text_check(struct slice text, const struct server_conf *conf)
 
 /* ---- the environment ---- */
 
-static char *make_entry(const struct config_pair *pair, struct slice text)
+static char *claims_make_entry(const struct config_pair *pair, struct slice text)
 {
 	struct slice rest = slice_str(pair->value);
 	size_t claims_max = rest.n / (sizeof("${claim:x}") - 1);
@@ -107,7 +106,8 @@ static char *make_entry(const struct config_pair *pair, struct slice text)
 	return entry.data;
 }
 
-static const struct config_pair *find_pair(const struct config_server *server, const char *entry)
+static const struct config_pair *claims_find_pair(const struct config_server *server,
+						  const char *entry)
 {
 	size_t length = strcspn(entry, "=");
 
@@ -118,7 +118,7 @@ static const struct config_pair *find_pair(const struct config_server *server, c
 	return NULL;
 }
 
-static char **put_claims(const struct config_server *server, char **envp, struct slice text)
+static char **claims_put(const struct config_server *server, char **envp, struct slice text)
 {
 	size_t count = 0;
 	char **made;
@@ -127,9 +127,9 @@ static char **put_claims(const struct config_server *server, char **envp, struct
 		count++;
 	made = mem_zalloc((count + 1) * sizeof(*made));
 	for (size_t i = 0; i < count; i++) {
-		const struct config_pair *pair = find_pair(server, envp[i]);
+		const struct config_pair *pair = claims_find_pair(server, envp[i]);
 
-		made[i] = pair != NULL ? make_entry(pair, text) : envp[i];
+		made[i] = pair != NULL ? claims_make_entry(pair, text) : envp[i];
 	}
 	return made;
 }
@@ -147,7 +147,7 @@ const char *claims_make_env(const struct config_server *server, char **envp, str
 		return "the claims are missing or incomplete";
 	why = text_check(text, &server->conf);
 	if (why == NULL)
-		*envp_r = put_claims(server, envp, text);
+		*envp_r = claims_put(server, envp, text);
 	return why;
 }
 
@@ -406,7 +406,7 @@ static void free_texts(char **texts)
 	free(texts);
 }
 
-static void forget(struct launch_spec *spec)
+static void launch_forget(struct launch_spec *spec)
 {
 	free_texts(spec->candidates);
 	for (char **p = spec->envp; p != NULL && *p != NULL; p++)
@@ -420,7 +420,7 @@ static void forget(struct launch_spec *spec)
 void launch_fini(struct launch *launch)
 {
 	for (size_t i = 0; i < launch->config->server_count; i++)
-		forget(&launch->specs[i]);
+		launch_forget(&launch->specs[i]);
 	free(launch->specs);
 }
 
@@ -429,7 +429,7 @@ int launch_renew(struct launch *launch, size_t server, struct error *err)
 	struct launch_spec *spec = &launch->specs[server];
 
 	CHECK(server < launch->config->server_count);
-	forget(spec);
+	launch_forget(spec);
 	spec->server = &launch->config->servers[server];
 	return launch_program(spec->server) != NULL ? prepare(launch, spec, err) : 0;
 }

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "config/config.h"
-#include "keeper/reaper.h"
+#include "keeper/programs.h"
 
 struct launch_spec {
 	char **candidates; /* paths to execute: the first one that exists */

@@ -1,35 +1,22 @@
 noinst_LIBRARIES += src/keeper/libkeeper.a
 src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/announcement.c src/keeper/announcement.h \
-	src/keeper/audit_writer.c src/keeper/audit_writer.h \
-	src/keeper/capabilities.c src/keeper/capabilities.h \
-	src/keeper/certificates.c src/keeper/certificates.h \
 	src/keeper/cgroups.c src/keeper/cgroups.h \
 	src/keeper/children.c src/keeper/children.h \
 	src/keeper/confine.c src/keeper/confine.h \
-	src/keeper/descriptors.c src/keeper/descriptors.h \
-	src/keeper/fetcher_process.c src/keeper/fetcher_process.h \
 	src/keeper/gateway_entry.c src/keeper/gateway_entry.h \
-	src/keeper/gateway_process.c src/keeper/gateway_process.h \
-	src/keeper/reaper.c src/keeper/reaper.h \
 	src/keeper/records.c src/keeper/records.h \
 	src/keeper/keeper.c src/keeper/keeper.h \
-	src/keeper/landlock.c src/keeper/landlock.h \
 	src/keeper/launch.c src/keeper/launch.h \
 	src/keeper/listeners.c src/keeper/listeners.h \
-	src/keeper/log_writer.c src/keeper/log_writer.h \
-	src/keeper/memory_file.c src/keeper/memory_file.h \
 	src/keeper/kernel_features.c src/keeper/kernel_features.h \
 	src/keeper/new_process.c src/keeper/new_process.h \
-	src/keeper/notify.c src/keeper/notify.h \
 	src/keeper/program_entry.c src/keeper/program_entry.h \
 	src/keeper/programs.c src/keeper/programs.h \
-	src/keeper/operator.c src/keeper/operator.h \
 	src/keeper/sandbox.c src/keeper/sandbox.h \
 	src/keeper/server_slots.c src/keeper/server_slots.h \
 	src/keeper/reload.c src/keeper/reload.h \
 	src/keeper/text_store.c src/keeper/text_store.h \
-	src/keeper/state_file.c src/keeper/state_file.h \
 	src/keeper/syscall_filter.c src/keeper/syscall_filter.h
 KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a \
 	$(PCRE2_LIBS) src/auth/libauth.a src/mcp/libmcp.a $(IO_LIBS) $(YAML_LIBS) $(AUTH_LIBS) $(SECCOMP_LIBS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What another process writes to its log, cut into lines; how many there may be of them. */
-#include "keeper/log_writer.h"
+#include "keeper/records.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What whoever gets such a file can do with it, and what not. */
-#include "keeper/memory_file.h"
+#include "keeper/programs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* This process is the keeper; whoever descends from it is not the operator. SEC-17. */
-#include "keeper/operator.h"
+#include "keeper/children.c"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -28,7 +28,7 @@ static void ignore_signals(void)
 		signal(ignored[i], SIG_IGN);
 }
 
-static struct config *read_config(const char *program, int log_fd, int config_fd)
+static struct config *program_entry_read_config(const char *program, int log_fd, int config_fd)
 {
 	struct config *config = NULL;
 	struct stat status;
@@ -59,7 +59,7 @@ void program_entry_begin(struct program_entry *entry_r, const char *program, con
 	prctl(PR_SET_NAME, comm);
 	log_set_process(process);
 	ignore_signals();
-	entry_r->config = read_config(program, log_fd, config_fd);
+	entry_r->config = program_entry_read_config(program, log_fd, config_fd);
 	log_set(log_fd, entry_r->config->log_level, entry_r->config->log_format);
 	log_shows_payloads = entry_r->config->log_payloads;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The real program, told of groups and then left alone, as by a keeper that was killed. REL-43. */
-#include "keeper/reaper.h"
+#include "keeper/programs.h"
 
 #include <fcntl.h>
 #include <limits.h>

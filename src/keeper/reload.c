@@ -17,10 +17,9 @@
 #include "config/difference.h"
 #include "config/places.h"
 #include "config/problem.h"
-#include "keeper/gateway_process.h"
 #include "keeper/listeners.h"
-#include "keeper/log_writer.h"
-#include "keeper/memory_file.h"
+#include "keeper/records.h"
+#include "keeper/programs.h"
 #include "obs/log.h"
 
 #define REPORT_BYTES_MAX (64 * 1024)
@@ -58,7 +57,7 @@ void reload_init(struct reload *reload, const struct reload_parts *parts)
 	};
 }
 
-static void close_fd(int *fd)
+static void reload_close_fd(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
@@ -66,7 +65,7 @@ static void close_fd(int *fd)
 }
 
 /* What was read is not used, or has been taken. */
-static void forget(struct reload *reload)
+static void reload_forget(struct reload *reload)
 {
 	struct error err;
 
@@ -78,15 +77,15 @@ static void forget(struct reload *reload)
 	config_free(&reload->next);
 	free(reload->numbers);
 	reload->numbers = NULL;
-	close_fd(&reload->text);
-	close_fd(&reload->servers);
+	reload_close_fd(&reload->text);
+	reload_close_fd(&reload->servers);
 }
 
 void reload_fini(struct reload *reload)
 {
-	forget(reload);
+	reload_forget(reload);
 	buf_fini(&reload->report);
-	close_fd(&reload->report_file);
+	reload_close_fd(&reload->report_file);
 }
 
 /* ---- the report ---- */
@@ -108,7 +107,7 @@ static void report_problems(struct reload *reload, const char *kind,
 		reload_report(reload, kind, problems->items[i]);
 }
 
-static void report_server(struct reload *reload, const char *kind, const char *name)
+static void reload_report_server(struct reload *reload, const char *kind, const char *name)
 {
 	reload_report(reload, kind, name);
 	LOG(SERVER_RELOADED, LOG_STR("server", name), LOG_STR("is", kind));
@@ -151,18 +150,19 @@ static void report_changes(struct reload *reload)
 		enum config_difference difference;
 
 		if (was_there != is_there)
-			report_server(reload, is_there ? "added" : "removed", name);
+			reload_report_server(reload, is_there ? "added" : "removed", name);
 		if (!was_there || !is_there)
 			continue;
 		difference = config_compare_servers(now, before, next, i);
 		if (difference != CONFIG_SAME)
-			report_server(reload,
-				      difference == CONFIG_OTHER_RULES ? "rules" : "changed", name);
+			reload_report_server(reload,
+					     difference == CONFIG_OTHER_RULES ? "rules" : "changed",
+					     name);
 	}
 	for (size_t i = 0; i < now->server_count; i++)
 		if (now->servers[i].enabled &&
 		    config_find_server(next, now->servers[i].conf.name) == next->server_count)
-			report_server(reload, "removed", now->servers[i].conf.name);
+			reload_report_server(reload, "removed", now->servers[i].conf.name);
 }
 
 static void make_report(struct reload *reload)
@@ -170,7 +170,7 @@ static void make_report(struct reload *reload)
 	struct error err = { ERROR_NONE, "" };
 
 	CHECK(reload->state == RELOAD_IDLE && reload->next == NULL);
-	close_fd(&reload->report_file);
+	reload_close_fd(&reload->report_file);
 	/* By the time that it is sent, the next one may have begun. */
 	reload->outcome = (struct ipc_message){ .type = IPC_RELOADED,
 						.reloaded = { reload->answered, reload->is_used } };
@@ -250,7 +250,7 @@ static int open_listen(struct reload *reload, struct error *err)
 	return next_listeners_open(&reload->listeners, now, reload->next, err);
 }
 
-static void read_config(struct reload *reload)
+static void reload_read_config(struct reload *reload)
 {
 	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
 	struct config *now = server_slots_config(reload->parts.slots);
@@ -276,7 +276,7 @@ static void read_config(struct reload *reload)
 	report_problems(reload, "error", &problems);
 	report_problems(reload, "warning", &warnings);
 	if (problems.count > 0)
-		forget(reload);
+		reload_forget(reload);
 	config_problems_fini(&problems);
 	config_problems_fini(&warnings);
 }
@@ -324,7 +324,7 @@ static void use_records(struct reload *reload)
 	reload->log_fd = -1;
 }
 
-static void use(struct reload *reload)
+static void reload_use(struct reload *reload)
 {
 	const struct reload_parts *parts = &reload->parts;
 	struct error err = { ERROR_NONE, "" };
@@ -344,7 +344,7 @@ static void use(struct reload *reload)
 	certificates_renew(parts->certificates, next);
 	if (reload->has_other_issuers && fetcher_process_renew(parts->fetcher, next, &err) < 0)
 		reload_report(reload, "error", err.text);
-	close_fd(parts->gateway_config);
+	reload_close_fd(parts->gateway_config);
 	*parts->gateway_config = reload->text;
 	reload->text = -1;
 	log_set_level(next->log_level, next->log_format);
@@ -354,7 +354,7 @@ static void use(struct reload *reload)
 
 /* ---- steps ---- */
 
-static void finish(struct reload *reload)
+static void reload_finish(struct reload *reload)
 {
 	reload_set_state(reload, RELOAD_IDLE);
 	reload->is_tried_again = false;
@@ -367,13 +367,13 @@ static void finish_if_over(struct reload *reload)
 {
 	if (reload->state == RELOAD_CERTIFICATES &&
 	    !certificates_is_reloading(reload->parts.certificates))
-		finish(reload);
+		reload_finish(reload);
 }
 
 /* The configuration is in use, or is not: certificates are read again in both cases, as they may have been renewed. */
 static void read_certificates(struct reload *reload)
 {
-	forget(reload);
+	reload_forget(reload);
 	reload_set_state(reload, RELOAD_CERTIFICATES);
 	if (!reload->is_serving)
 		certificates_reload_later(reload->parts.certificates);
@@ -383,7 +383,7 @@ static void read_certificates(struct reload *reload)
 }
 
 /* Nothing is used that no gateway has judged: the next one might end of it, and the one after that. */
-static void begin(struct reload *reload)
+static void reload_begin(struct reload *reload)
 {
 	struct error err = { ERROR_NONE, "" };
 	const struct config *now = server_slots_config(reload->parts.slots);
@@ -391,7 +391,7 @@ static void begin(struct reload *reload)
 	CHECK(reload->state == RELOAD_WAITING && reload->is_serving && reload->next == NULL);
 	reload->answered = reload->asked;
 	if (reload->parts.request != NULL)
-		read_config(reload);
+		reload_read_config(reload);
 	if (reload->next != NULL) {
 		/* Where nobody could be told of the issuers in use, this reload is to tell him. */
 		reload->has_other_issuers =
@@ -408,7 +408,7 @@ static void begin(struct reload *reload)
 		read_certificates(reload);
 }
 
-static void start(struct reload *reload)
+static void reload_start(struct reload *reload)
 {
 	char text[64];
 
@@ -418,7 +418,7 @@ static void start(struct reload *reload)
 	reload_set_state(reload, RELOAD_WAITING);
 	reload->is_owed = reload->is_used = false;
 	if (reload->is_serving)
-		begin(reload);
+		reload_begin(reload);
 }
 
 static void reopen(const struct reload *reload)
@@ -457,7 +457,7 @@ static void follow_order(struct reload *reload)
 		reload->orders_due_ms = now_ms;
 	reload->orders_due_ms += RELOAD_ORDER_EACH_MS;
 	reopen(reload);
-	start(reload);
+	reload_start(reload);
 }
 
 void reload_on_verdict(struct reload *reload, bool is_used, int gateway_fd)
@@ -465,7 +465,7 @@ void reload_on_verdict(struct reload *reload, bool is_used, int gateway_fd)
 	if (reload->state != RELOAD_JUDGED)
 		return;
 	if (is_used)
-		use(reload);
+		reload_use(reload);
 	else if (!reload->is_stopped)
 		reload_report(reload, "error",
 			      "the gateway cannot use the configuration; the log says why");
@@ -492,7 +492,7 @@ void reload_on_certificates(struct reload *reload, bool is_used)
 void reload_on_gateway_exit(struct reload *reload)
 {
 	reload->asked = reload->answered = 0; /* who has asked has gone with it */
-	close_fd(&reload->report_file);
+	reload_close_fd(&reload->report_file);
 	reload->is_serving = false;
 	reload->judge_by_ms = 0;
 	if (reload->state != RELOAD_SENDING && reload->state != RELOAD_JUDGED)
@@ -503,7 +503,7 @@ void reload_on_gateway_exit(struct reload *reload)
 		read_certificates(reload);
 		return;
 	}
-	forget(reload);
+	reload_forget(reload);
 	reload_set_state(reload, RELOAD_WAITING);
 	reload->is_tried_again = true;
 }
@@ -512,12 +512,12 @@ void reload_on_gateway_ready(struct reload *reload)
 {
 	reload->is_serving = true;
 	if (reload->state == RELOAD_WAITING)
-		begin(reload);
+		reload_begin(reload);
 	finish_if_over(reload);
 }
 
 /* What it may still say of it is not heard: it is killed before it can ask for anything. */
-static void give_up(struct reload *reload, pid_t gateway)
+static void reload_give_up(struct reload *reload, pid_t gateway)
 {
 	static const struct {
 		const char *what;
@@ -539,7 +539,7 @@ static void give_up(struct reload *reload, pid_t gateway)
 	reload->is_serving = false;
 	if (reload->state == RELOAD_CERTIFICATES) {
 		certificates_give_up(reload->parts.certificates);
-		finish(reload);
+		reload_finish(reload);
 	} else {
 		read_certificates(reload);
 	}
@@ -550,7 +550,7 @@ uint64_t reload_do_due(struct reload *reload, int gateway_fd, pid_t gateway)
 	bool is_ordered = reload->asked != reload->answered;
 
 	if (reload->state == RELOAD_IDLE && !reload->is_stopped && reload->is_owed)
-		start(reload);
+		reload_start(reload);
 	else if (reload->state == RELOAD_IDLE && !reload->is_stopped && is_ordered) {
 		if (clock_now_ms() < find_order_time(reload))
 			return find_order_time(reload);
@@ -562,7 +562,7 @@ uint64_t reload_do_due(struct reload *reload, int gateway_fd, pid_t gateway)
 		reload->judge_by_ms = clock_now_ms() + RELOAD_VERDICT_MS;
 	if (clock_now_ms() < reload->judge_by_ms)
 		return reload->judge_by_ms;
-	give_up(reload, gateway);
+	reload_give_up(reload, gateway);
 	return UINT64_MAX;
 }
 
@@ -574,7 +574,7 @@ void reload_stop(struct reload *reload, int gateway_fd)
 	if (reload->state == RELOAD_SENDING && reload->has_other_issuers)
 		fetcher_process_set_gateway(reload->parts.fetcher, gateway_fd);
 	reload_set_state(reload, RELOAD_IDLE);
-	forget(reload);
+	reload_forget(reload);
 }
 
 /* ---- servers of earlier configurations ---- */
@@ -619,7 +619,7 @@ static void send_config(struct reload *reload, int gateway_fd)
 		return;
 	reload_set_state(reload, RELOAD_JUDGED);
 	log_expect_format(reload->next->log_format);
-	close_fd(&reload->servers);
+	reload_close_fd(&reload->servers);
 }
 
 static void send_report(struct reload *reload, int gateway_fd)
@@ -629,7 +629,7 @@ static void send_report(struct reload *reload, int gateway_fd)
 	reload->outcome.fds[0] = reload->report_file;
 	reload->outcome.fd_count = 1;
 	if (ipc_send(gateway_fd, &reload->outcome, &err) == 0)
-		close_fd(&reload->report_file);
+		reload_close_fd(&reload->report_file);
 }
 
 void reload_tell(struct reload *reload, int gateway_fd)

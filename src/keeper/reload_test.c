@@ -19,8 +19,8 @@
 #include "base/mem.h"
 #include "base/unit_test.h"
 #include "keeper/gateway_entry.h"
-#include "keeper/log_writer.h"
-#include "keeper/memory_file.h"
+#include "keeper/records.h"
+#include "keeper/programs.h"
 #include "obs/log.h"
 
 #define TWO "servers: {a: {command: cat}, b: {command: cat}}\n"

@@ -5,8 +5,7 @@
 
 #include "base/clock.h"
 #include "base/unit_test.h"
-#include "keeper/fetcher_process.h"
-#include "keeper/gateway_process.h"
+#include "keeper/programs.h"
 
 #define SOME_PID INT32_MAX /* of no process */
 #define FAILED (1 << 8)

@@ -23,8 +23,7 @@
 #include <unistd.h>
 
 #include "config/listed_path.h"
-#include "keeper/capabilities.h"
-#include "keeper/landlock.h"
+#include "keeper/confine.h"
 #include "keeper/syscall_filter.h"
 
 /* ---- read-only mounts ---- */
@@ -153,7 +152,7 @@ static int put_in_place(const struct config *config, const char *path, int tree)
 }
 
 /* Sets aside the paths from number i on, and so on; the copies are on the stack, as there is no memory to ask for. */
-static int replace_all(const struct config *config, const struct slices *paths, size_t i)
+static int sandbox_replace_all(const struct config *config, const struct slices *paths, size_t i)
 {
 	int tree, result;
 
@@ -161,7 +160,7 @@ static int replace_all(const struct config *config, const struct slices *paths, 
 		return make_read_only();
 	if (set_aside(config, paths->items[i].p, &tree) < 0)
 		return -1;
-	result = replace_all(config, paths, i + 1);
+	result = sandbox_replace_all(config, paths, i + 1);
 	if (tree < 0)
 		return result;
 	if (result == 0)
@@ -177,7 +176,7 @@ int read_only_enter(const struct config *config, const struct config_server *ser
 
 	if (has_root(config, &server->sandbox_write))
 		return 0;
-	if (leave_namespace() < 0 || replace_all(config, &server->sandbox_write, 0) < 0)
+	if (leave_namespace() < 0 || sandbox_replace_all(config, &server->sandbox_write, 0) < 0)
 		return -1;
 	/* It may be in a directory over which a copy was put. */
 	if (has_directory && chdir(directory) < 0)
@@ -261,7 +260,7 @@ static const struct {
 	{ "/dev/urandom", MAY_READ },
 };
 
-static bool is_wanted(const struct config_server *server)
+static bool sandbox_is_wanted(const struct config_server *server)
 {
 	(void)server;
 	return true;
@@ -290,14 +289,14 @@ static const struct {
 	int version; /* of Landlock; 0: without it */
 	const char *since;
 } measures[] = {
-	{ "files", is_wanted, 1, "5.13" },
+	{ "files", sandbox_is_wanted, 1, "5.13" },
 	{ "TCP ports", limits_tcp, LANDLOCK_VERSION_NET, "6.7" },
-	{ "ioctl of devices", is_wanted, 5, "6.10" },
-	{ "signals", is_wanted, LANDLOCK_VERSION_SCOPED, "6.12" },
+	{ "ioctl of devices", sandbox_is_wanted, 5, "6.10" },
+	{ "signals", sandbox_is_wanted, LANDLOCK_VERSION_SCOPED, "6.12" },
 	{ "abstract unix sockets", has_unix_sockets, LANDLOCK_VERSION_SCOPED, "6.12" },
 	{ "rights of files", keeps_rights, 0, "" },
-	{ "system calls", is_wanted, 0, "" },
-	{ "capabilities", is_wanted, 0, "" },
+	{ "system calls", sandbox_is_wanted, 0, "" },
+	{ "capabilities", sandbox_is_wanted, 0, "" },
 };
 
 struct sandbox {
@@ -434,15 +433,15 @@ static enum sandbox_result add_rules(const struct sandbox *sandbox,
 	return SANDBOX_DONE;
 }
 
-static bool is_listed(const struct config_ports *ports)
+static bool sandbox_is_listed(const struct config_ports *ports)
 {
 	return ports->is_any || ports->count > 0;
 }
 
 static struct syscall_grants find_grants(const struct config_server *server)
 {
-	bool connects = is_listed(&server->sandbox_connect);
-	bool binds = is_listed(&server->sandbox_bind);
+	bool connects = sandbox_is_listed(&server->sandbox_connect);
+	bool binds = sandbox_is_listed(&server->sandbox_bind);
 
 	return (struct syscall_grants){
 		.tcp = connects || binds,

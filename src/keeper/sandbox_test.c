@@ -15,7 +15,7 @@
 
 #include "base/unit_test.h"
 #include "config/listed_path.h"
-#include "keeper/landlock.h"
+#include "keeper/confine.h"
 
 static int check(const struct config_server *server, int version, struct error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What outlives a daemon, in a directory that others may have had their hands in. SEC-68 */
-#include "keeper/state_file.h"
+#include "keeper/text_store.c"
 
 #include <fcntl.h>
 #include <stdlib.h>

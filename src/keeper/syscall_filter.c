@@ -201,16 +201,16 @@ struct program {
 	size_t length;
 };
 
-static void put(struct program *program, uint16_t code, uint8_t if_true, uint8_t if_false,
-		uint32_t value)
+static void put_instruction(struct program *program, uint16_t code, uint8_t if_true,
+			    uint8_t if_false, uint32_t value)
 {
 	CHECK(program->length < CODE_MAX);
 	program->code[program->length++] = (struct sock_filter){ code, if_true, if_false, value };
 }
 
-static void load(struct program *program, size_t offset)
+static void put_load(struct program *program, size_t offset)
 {
-	put(program, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset);
+	put_instruction(program, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset);
 }
 
 /* The lower half. */
@@ -218,20 +218,20 @@ static void load_argument(struct program *program, int argument)
 {
 	size_t half = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(uint32_t) : 0;
 
-	load(program,
-	     offsetof(struct seccomp_data, args) + (size_t)argument * sizeof(uint64_t) + half);
+	put_load(program,
+		 offsetof(struct seccomp_data, args) + (size_t)argument * sizeof(uint64_t) + half);
 }
 
 static void put_return(struct program *program, int error)
 {
-	put(program, BPF_RET | BPF_K, 0, 0,
-	    error == 0 ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | (uint32_t)error);
+	put_instruction(program, BPF_RET | BPF_K, 0, 0,
+			error == 0 ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | (uint32_t)error);
 }
 
 /* What follows, up to end_when, is for what was loaded last being this value. */
 static size_t when(struct program *program, uint32_t value)
 {
-	put(program, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, value);
+	put_instruction(program, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, value);
 	return program->length - 1;
 }
 
@@ -246,34 +246,34 @@ static void end_when(struct program *program, size_t begin)
 	program->code[begin].jf = (uint8_t)distance;
 }
 
-static void refuse(struct program *program, const struct refusal *refusal)
+static void put_refusal(struct program *program, const struct refusal *refusal)
 {
-	put(program, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (uint32_t)refusal->number);
+	put_instruction(program, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (uint32_t)refusal->number);
 	put_return(program, refusal->error);
 }
 
 static void refuse_bits(struct program *program, uint32_t bits, int error)
 {
-	put(program, BPF_JMP | BPF_JSET | BPF_K, 0, 1, bits);
+	put_instruction(program, BPF_JMP | BPF_JSET | BPF_K, 0, 1, bits);
 	put_return(program, error);
 }
 
 static void refuse_value(struct program *program, uint32_t value, int error)
 {
-	put(program, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, value);
+	put_instruction(program, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, value);
 	put_return(program, error);
 }
 
 static void refuse_all_but(struct program *program, uint32_t value, int error)
 {
-	put(program, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, value);
+	put_instruction(program, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, value);
 	put_return(program, error);
 }
 
 static void refuse_all_but_these(struct program *program, uint32_t one, uint32_t other, int error)
 {
-	put(program, BPF_JMP | BPF_JEQ | BPF_K, 2, 0, one);
-	put(program, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, other);
+	put_instruction(program, BPF_JMP | BPF_JEQ | BPF_K, 2, 0, one);
+	put_instruction(program, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, other);
 	put_return(program, error);
 }
 
@@ -283,7 +283,7 @@ static void refuse_all_but_these(struct program *program, uint32_t one, uint32_t
 static void load_type(struct program *program)
 {
 	load_argument(program, 1);
-	put(program, BPF_ALU | BPF_AND | BPF_K, 0, 0, SOCKET_TYPE);
+	put_instruction(program, BPF_ALU | BPF_AND | BPF_K, 0, 0, SOCKET_TYPE);
 }
 
 static void put_internet(struct program *program, const struct syscall_grants *grants)
@@ -372,15 +372,15 @@ static void put_sockets(struct program *program, const struct syscall_grants *gr
 	put_setsockopt(program);
 	/* Without bind(2), which Landlock sees, the kernel chooses a port. */
 	if (!grants->listen)
-		refuse(program, &listen_refusal);
+		put_refusal(program, &listen_refusal);
 }
 
 /* ---- the rest ---- */
 
-static void put_refusals(struct program *program, const struct refusal *refusals, size_t count)
+static void put_refusals_of(struct program *program, const struct refusal *refusals, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		refuse(program, &refusals[i]);
+		put_refusal(program, &refusals[i]);
 }
 
 /* A file may be made with the bits that chmod is refused. The mode counts only where one is made. */
@@ -389,7 +389,8 @@ static void put_open(struct program *program, int number, int flags)
 	size_t begin = when(program, (uint32_t)number);
 
 	load_argument(program, flags);
-	put(program, BPF_JMP | BPF_JSET | BPF_K, 1, 0, O_CREAT | (O_TMPFILE & ~O_DIRECTORY));
+	put_instruction(program, BPF_JMP | BPF_JSET | BPF_K, 1, 0,
+			O_CREAT | (O_TMPFILE & ~O_DIRECTORY));
 	put_return(program, 0);
 	load_argument(program, flags + 1);
 	refuse_bits(program, SET_ID_BITS, EPERM);
@@ -406,7 +407,7 @@ static void put_ioctl(struct program *program)
 	size_t begin = when(program, SYS_ioctl);
 
 	load_argument(program, 1);
-	put(program, BPF_ALU | BPF_AND | BPF_K, 0, 0, _IOC_TYPEMASK << _IOC_TYPESHIFT);
+	put_instruction(program, BPF_ALU | BPF_AND | BPF_K, 0, 0, _IOC_TYPEMASK << _IOC_TYPESHIFT);
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)
 		refuse_value(program, types[i] << _IOC_TYPESHIFT, ENOTTY);
 	end_when(program, begin);
@@ -448,16 +449,16 @@ static void put_arguments(struct program *program)
 	}
 }
 
-static void make(struct program *program, const struct syscall_grants *grants)
+static void make_program(struct program *program, const struct syscall_grants *grants)
 {
-	load(program, offsetof(struct seccomp_data, arch));
+	put_load(program, offsetof(struct seccomp_data, arch));
 	refuse_all_but(program, seccomp_arch_native(), ENOSYS);
-	load(program, offsetof(struct seccomp_data, nr));
-	put(program, BPF_JMP | BPF_JGT | BPF_K, 0, 1, LAST_KNOWN);
+	put_load(program, offsetof(struct seccomp_data, nr));
+	put_instruction(program, BPF_JMP | BPF_JGT | BPF_K, 0, 1, LAST_KNOWN);
 	put_return(program, ENOSYS);
-	put_refusals(program, always, ARRAY_LEN(always));
+	put_refusals_of(program, always, ARRAY_LEN(always));
 	if (!grants->attributes)
-		put_refusals(program, attributes, ARRAY_LEN(attributes));
+		put_refusals_of(program, attributes, ARRAY_LEN(attributes));
 	put_sockets(program, grants);
 	put_arguments(program);
 	put_ioctl(program);
@@ -498,9 +499,9 @@ static void make_always(struct program *program)
 		uint32_t arch = kinds[i].arch != 0 ? kinds[i].arch : seccomp_arch_native();
 		size_t begin;
 
-		load(program, offsetof(struct seccomp_data, arch));
+		put_load(program, offsetof(struct seccomp_data, arch));
 		begin = when(program, arch);
-		load(program, offsetof(struct seccomp_data, nr));
+		put_load(program, offsetof(struct seccomp_data, nr));
 		for (size_t j = 0; j < ARRAY_LEN(kinds[i].numbers); j++)
 			refuse_value(program, kinds[i].numbers[j], EINVAL);
 		for (size_t j = 0; j < ARRAY_LEN(kinds[i].fcntls); j++)
@@ -510,7 +511,7 @@ static void make_always(struct program *program)
 	put_return(program, 0);
 }
 
-static int enter(struct program *program)
+static int program_enter(struct program *program)
 {
 	struct sock_fprog filter = { .len = (unsigned short)program->length,
 				     .filter = program->code };
@@ -529,8 +530,8 @@ int syscall_filter_enter(const struct syscall_grants *grants)
 {
 	struct program program = { .length = 0 };
 
-	make(&program, grants);
-	return enter(&program);
+	make_program(&program, grants);
+	return program_enter(&program);
 }
 
 void syscall_filter_enter_always(void)
@@ -538,5 +539,5 @@ void syscall_filter_enter_always(void)
 	struct program program = { .length = 0 };
 
 	make_always(&program);
-	enter(&program);
+	program_enter(&program);
 }

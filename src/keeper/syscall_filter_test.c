@@ -37,7 +37,7 @@ static void make_for(unsigned int grants)
 	};
 
 	program.length = 0;
-	make(&program, &from);
+	make_program(&program, &from);
 }
 
 static uint32_t load_word(const struct seccomp_data *data, uint32_t offset)

@@ -1,23 +1,317 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a gateway may write at any time is never mapped here, but read once. */
+/* EVP would read a configuration and make its tables first, which takes longer than the rest of the keeper's start. */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "keeper/text_store.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <openssl/sha.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/check.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/halves.h"
 #include "base/text.h"
-#include "keeper/memory_file.h"
-#include "keeper/state_file.h"
+#include "keeper/programs.h"
 #include "obs/log.h"
 #include "policy/pin_record.h"
 #include "process/pin_memory.h"
 #include "router/kept_sessions.h"
+
+/* ---- files in the state directory ---- */
+
+/*
+ * A file of ours in the state directory. A server that runs as the daemon's user may also write it,
+ * so it is opened like an untrusted file. What is in it is whole, or is not used: its first line
+ * ends with the SHA-256 of the text, and the file is on the disk before it takes its name, so that
+ * neither a crash nor a power failure leaves half of it. A file that cannot be used stays beside
+ * the next one as NAME.bad.
+ */
+
+/* ---- the directory ---- */
+
+/*
+ * The directory for files that the next start needs: systemd's STATE_DIRECTORY, else `mcpgated` in
+ * XDG_STATE_HOME, else in ~/.local/state. Used only if nobody but this user can change its
+ * contents, because the keeper may be root.
+ */
+
+/*
+ * What the environment names may be a link: it is the operator's word, and systemd makes one for DynamicUser. Below that
+ * none is followed, and each directory on the way is this user's alone to write: nobody can put another in its place.
+ */
+
+static int state_directory_open_own(int at, const char *path, int flags, struct error *err)
+{
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+	struct stat status;
+
+	if (fd < 0)
+		return error_set_errno(err, "the directory %.120s cannot be opened", path);
+	if (fstat(fd, &status) == 0 && status.st_uid == geteuid() &&
+	    (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+		return fd;
+	close(fd);
+	return error_set(
+		err, ERROR_INVALID,
+		"the directory %.120s must belong to this user, and only this user may write to it",
+		path);
+}
+
+/* Takes fd, which may be -1. */
+static int state_directory_go_down(int fd, const char *name, bool makes_it, struct error *err)
+{
+	int below;
+
+	if (fd < 0)
+		return -1;
+	if (makes_it && mkdirat(fd, name, 0700) < 0 && errno != EEXIST)
+		below = error_set_errno(err, "the directory %.120s cannot be created", name);
+	else
+		below = state_directory_open_own(fd, name, O_NOFOLLOW, err);
+	close(fd);
+	return below;
+}
+
+static const char *absolute_path_of(const char *variable)
+{
+	const char *path = getenv(variable);
+
+	return path != NULL && path[0] == '/' ? path : NULL;
+}
+
+/* There may be several of them, with colons. */
+static int open_of_service(const char *paths, struct error *err)
+{
+	size_t length = strcspn(paths, ":");
+	char first[PATH_MAX];
+
+	if (length >= sizeof(first))
+		return error_set(err, ERROR_INVALID, "STATE_DIRECTORY is too long");
+	memcpy(first, paths, length);
+	first[length] = '\0';
+	return state_directory_open_own(AT_FDCWD, first, 0, err);
+}
+
+/*
+ * Opens it (close-on-exec) and, with makes_it, creates it; STATE_DIRECTORY, XDG_STATE_HOME and HOME
+ * themselves must exist. Returns a descriptor; or -1, and err says why there is none.
+ */
+static int state_directory_open(bool makes_it, struct error *err)
+{
+	const char *path = absolute_path_of("STATE_DIRECTORY");
+	int fd;
+
+	if (path != NULL)
+		return open_of_service(path, err);
+	path = absolute_path_of("XDG_STATE_HOME");
+	if (path != NULL)
+		return state_directory_go_down(state_directory_open_own(AT_FDCWD, path, 0, err),
+					       "mcpgated", makes_it, err);
+	path = absolute_path_of("HOME");
+	if (path == NULL)
+		return error_set(err, ERROR_INVALID, "neither STATE_DIRECTORY nor HOME is set");
+	fd = state_directory_open_own(AT_FDCWD, path, 0, err);
+	fd = state_directory_go_down(fd, ".local", makes_it, err);
+	fd = state_directory_go_down(fd, "state", makes_it, err);
+	return state_directory_go_down(fd, "mcpgated", makes_it, err);
+}
+
+#define NAME_BYTES 32
+#define STEP_BYTES ((size_t)64 * 1024)
+#define DIGEST_CHARS ((size_t)(2 * SHA256_DIGEST_LENGTH))
+#define SEAL_BYTES (1 + DIGEST_CHARS) /* behind the first line: a space and the digest */
+
+/* ---- the digest ---- */
+
+static struct slice first_line_of(struct slice text)
+{
+	const char *end = text.n > 0 ? memchr(text.p, '\n', text.n) : NULL;
+
+	return end != NULL ? slice_between(text.p, end) : text;
+}
+
+/* Of the text that consists of these two. */
+static void make_seal(struct slice line, struct slice rest, char seal_r[SEAL_BYTES + 1])
+{
+	unsigned char digest[SHA256_DIGEST_LENGTH];
+	SHA256_CTX context;
+
+	CHECK(SHA256_Init(&context) == 1 && SHA256_Update(&context, line.p, line.n) == 1 &&
+	      SHA256_Update(&context, rest.p, rest.n) == 1 && SHA256_Final(digest, &context) == 1);
+	seal_r[0] = ' ';
+	text_to_hex(digest, sizeof(digest), seal_r + 1);
+}
+
+/* Appends the text that the file holds, if it is whole. */
+static int unseal(struct slice file, struct slice old_first_line, struct buf *text,
+		  struct error *err)
+{
+	struct slice line = first_line_of(file);
+	struct slice rest = slice_between(line.p + line.n, file.p + file.n);
+	char seal[SEAL_BYTES + 1];
+
+	if (file.n == 0)
+		return error_set(err, ERROR_INVALID, "it is empty");
+	if (slice_is_equal(line, old_first_line) && file.p[file.n - 1] == '\n') {
+		buf_append_slice(text, file); /* of an earlier release */
+		return 0;
+	}
+	if (line.n < SEAL_BYTES)
+		return error_set(err, ERROR_INVALID, "it is not a file of this daemon");
+	line.n -= SEAL_BYTES;
+	make_seal(line, rest, seal);
+	if (memcmp(line.p + line.n, seal, SEAL_BYTES) != 0)
+		return error_set(err, ERROR_INVALID, "it is not what was written, or a part of it");
+	buf_append_slice(text, line);
+	buf_append_slice(text, rest);
+	return 0;
+}
+
+static int state_file_read_open(int fd, size_t most, struct buf *text, struct error *err)
+{
+	struct stat status;
+	ssize_t n = 1;
+
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+	    (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return error_set(err, ERROR_INVALID,
+				 "it is not a regular file that only this user may write to");
+	while (n > 0 && text->len <= most) {
+		size_t left = most + 1 - text->len;
+		size_t step = left < STEP_BYTES ? left : STEP_BYTES;
+
+		n = read(fd, buf_reserve(text, step), step);
+		if (n > 0)
+			text->len += (size_t)n;
+	}
+	if (n < 0)
+		return error_set_errno(err, "it cannot be read");
+	return text->len <= most ? 0 : error_set(err, ERROR_LIMIT, "it is too long");
+}
+
+/* Beside, not away: the file is there until another takes its name, and then only this one is. */
+static void state_file_set_aside(int directory, const char *name)
+{
+	char other[NAME_BYTES];
+
+	CHECK((size_t)snprintf(other, sizeof(other), "%s.bad", name) < sizeof(other));
+	unlinkat(directory, other, 0);
+	if (linkat(directory, name, directory, other, 0) < 0)
+		return; /* not in every file system; what was wrong with it is logged all the same */
+}
+
+static int state_file_read_in(int directory, const char *name, size_t most, struct buf *text,
+			      struct error *err)
+{
+	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int result;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0)
+		return error_set_errno(err, "it cannot be opened");
+	result = state_file_read_open(fd, most, text, err);
+	close(fd);
+	return result == 0 ? 1 : -1;
+}
+
+/*
+ * Appends the text last written. Returns 1; 0 if there is no file or directory; or -1 if the file
+ * cannot be used: its contents are not what was written, are more than `most` bytes, or others may
+ * have written them. Then it is set aside, and nothing is appended. A file without a digest, as
+ * earlier releases wrote it, is used if `first_line` is its first line and its last one is whole.
+ */
+static int state_file_read(const char *name, struct slice first_line, size_t most, struct buf *text,
+			   struct error *err)
+{
+	struct error none;
+	int directory = state_directory_open(false, &none);
+	size_t before = text->len;
+	struct buf file = { 0 };
+	int result;
+
+	if (directory < 0)
+		return 0;
+	result = state_file_read_in(directory, name, most + SEAL_BYTES, &file, err);
+	if (result == 1 && unseal(buf_slice(&file), first_line, text, err) < 0)
+		result = -1;
+	if (result == 1 && text->len > most) /* without a digest */
+		result = error_set(err, ERROR_LIMIT, "it is too long");
+	if (result < 0)
+		text->len = before;
+	if (result < 0)
+		state_file_set_aside(directory, name);
+	buf_fini(&file);
+	close(directory);
+	return result;
+}
+
+static int state_file_write_all(int fd, struct slice text)
+{
+	while (text.n > 0) {
+		ssize_t n = write(fd, text.p, text.n);
+
+		if (n <= 0)
+			return -1;
+		text = slice_of(text.p + n, text.n - (size_t)n);
+	}
+	return 0;
+}
+
+/* With the digest behind its first line. */
+static int write_sealed(int fd, struct slice text)
+{
+	struct slice line = first_line_of(text);
+	struct slice rest = slice_between(line.p + line.n, text.p + text.n);
+	char seal[SEAL_BYTES + 1];
+
+	make_seal(line, rest, seal);
+	if (state_file_write_all(fd, line) < 0 ||
+	    state_file_write_all(fd, slice_of(seal, SEAL_BYTES)) < 0 ||
+	    state_file_write_all(fd, rest) < 0)
+		return -1;
+	return fsync(fd);
+}
+
+/*
+ * Replaces the text as a whole, and waits for the disk. `directory` from state_directory_open.
+ * `text` is not empty, and its first line does not end like a digest.
+ */
+static int state_file_write(int directory, const char *name, struct slice text, struct error *err)
+{
+	char other[NAME_BYTES];
+	int result = -1;
+	int fd;
+
+	CHECK((size_t)snprintf(other, sizeof(other), "%s.new", name) < sizeof(other));
+	unlinkat(directory, other, 0); /* of a daemon that was killed meanwhile */
+	fd = openat(directory, other, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		result = write_sealed(fd, text);
+		close(fd);
+	}
+	if (result == 0 && renameat(directory, other, directory, name) == 0) {
+		(void)!fsync(directory); /* until then, the file before has the name */
+		return 0;
+	}
+	error_set_errno(err, "the file %s cannot be written", name);
+	if (fd >= 0)
+		unlinkat(directory, other, 0);
+	return -1;
+}
 
 #define NEVER UINT64_MAX
 #define SLOW_FACTOR \
@@ -42,7 +336,7 @@ struct text_kind {
 
 /* ---- pins ---- */
 
-static bool has_pins(const struct config *config)
+static bool config_has_pins(const struct config *config)
 {
 	for (size_t i = 0; i < config->server_count; i++)
 		if (config->servers[i].conf.pin != PIN_OFF)
@@ -75,7 +369,7 @@ static void write_pins_lost(const struct config *config, struct buf *text)
 
 /* ---- sessions ---- */
 
-static bool has_sessions(const struct config *config)
+static bool config_has_sessions(const struct config *config)
 {
 	return config->keeps_sessions;
 }
@@ -95,7 +389,7 @@ static const struct text_kind kinds[IPC_TEXT_KINDS] = {
 			    .first_line = SLICE(PIN_MEMORY_FIRST_LINE),
 			    .room = PIN_MEMORY_TEXT_BYTES,
 			    .each_ms = TEXT_STORE_PINS_MS,
-			    .is_used = has_pins,
+			    .is_used = config_has_pins,
 			    .note_unsaved = note_pins_unsaved,
 			    .note_unreadable = note_pins_unreadable,
 			    .write_lost = write_pins_lost },
@@ -104,12 +398,12 @@ static const struct text_kind kinds[IPC_TEXT_KINDS] = {
 				.room = KEPT_SESSIONS_TEXT_BYTES,
 				.each_ms = TEXT_STORE_SESSIONS_MS,
 				.is_of_address = true,
-				.is_used = has_sessions,
+				.is_used = config_has_sessions,
 				.note_unsaved = note_sessions_unsaved,
 				.note_unreadable = note_sessions_unreadable },
 };
 
-/* ---- the memory file ---- */
+/* ---- the memory file of a text ---- */
 
 int text_store_read(const struct text_store *store, struct buf *text, struct error *err)
 {
@@ -131,7 +425,7 @@ int text_store_read(const struct text_store *store, struct buf *text, struct err
 	return 0;
 }
 
-static int fill(const struct text_store *store, struct slice text, struct error *err)
+static int text_store_fill(const struct text_store *store, struct slice text, struct error *err)
 {
 	const struct halves head = { .bytes = { text.n } };
 
@@ -212,7 +506,7 @@ static void note_outcome(struct text_store *store, int result, const struct erro
 	store->has_failed = result < 0;
 }
 
-static void save(struct text_store *store)
+static void text_store_save(struct text_store *store)
 {
 	struct error err = { ERROR_NONE, "" };
 	struct buf text = { 0 };
@@ -235,7 +529,7 @@ static void save(struct text_store *store)
 	buf_fini(&text);
 }
 
-static void note(struct text_store *store)
+static void text_store_note(struct text_store *store)
 {
 	uint64_t earliest_ms = clock_now_ms() + TEXT_STORE_GATHER_MS;
 	uint64_t slow_ms = SLOW_FACTOR * store->took_ms;
@@ -252,19 +546,19 @@ static void note(struct text_store *store)
 void text_stores_note(struct text_stores *stores, uint32_t kind)
 {
 	if (kind < IPC_TEXT_KINDS)
-		note(&stores->items[kind]);
+		text_store_note(&stores->items[kind]);
 }
 
 void text_stores_note_all(struct text_stores *stores)
 {
 	for (uint32_t kind = 0; kind < IPC_TEXT_KINDS; kind++)
-		note(&stores->items[kind]);
+		text_store_note(&stores->items[kind]);
 }
 
 static uint64_t do_due(struct text_store *store)
 {
 	if (store->is_due && clock_now_ms() >= store->write_at_ms)
-		save(store);
+		text_store_save(store);
 	return store->is_due ? store->write_at_ms : NEVER;
 }
 
@@ -295,7 +589,7 @@ static void choose_name(struct text_store *store, const struct config *config)
 	snprintf(store->name, sizeof(store->name), "%s-%016" PRIx64, store->kind->name, hash);
 }
 
-static int load(struct text_store *store, const struct config *config, struct error *err)
+static int text_store_load(struct text_store *store, const struct config *config, struct error *err)
 {
 	const struct text_kind *kind = store->kind;
 	struct slice first = kind->first_line;
@@ -312,13 +606,13 @@ static int load(struct text_store *store, const struct config *config, struct er
 		store->is_due = store->is_used && kind->write_lost != NULL;
 		store->write_at_ms = clock_now_ms();
 	}
-	result = fill(store, buf_slice(&text), err);
+	result = text_store_fill(store, buf_slice(&text), err);
 	buf_fini(&text);
 	return result;
 }
 
-static int init(struct text_store *store, const struct text_kind *kind, const struct config *config,
-		struct error *err)
+static int text_store_init(struct text_store *store, const struct text_kind *kind,
+			   const struct config *config, struct error *err)
 {
 	struct error why = { ERROR_NONE, "" };
 
@@ -333,18 +627,18 @@ static int init(struct text_store *store, const struct text_kind *kind, const st
 	else if (kind->is_of_address)
 		forget_file(store);
 	/* Pins: a reload may make use of them. Sessions of another daemon are not ours. */
-	return kind->is_of_address && store->lock < 0 ? 0 : load(store, config, err);
+	return kind->is_of_address && store->lock < 0 ? 0 : text_store_load(store, config, err);
 }
 
 int text_stores_init(struct text_stores *stores, const struct config *config, struct error *err)
 {
 	for (size_t i = 0; i < IPC_TEXT_KINDS; i++)
-		if (init(&stores->items[i], &kinds[i], config, err) < 0)
+		if (text_store_init(&stores->items[i], &kinds[i], config, err) < 0)
 			return -1;
 	return 0;
 }
 
-static void renew(struct text_store *store, const struct config *config)
+static void text_store_renew(struct text_store *store, const struct config *config)
 {
 	struct text_store next = { .kind = store->kind };
 
@@ -363,7 +657,7 @@ static void renew(struct text_store *store, const struct config *config)
 void text_stores_renew(struct text_stores *stores, const struct config *config)
 {
 	for (size_t i = 0; i < IPC_TEXT_KINDS; i++)
-		renew(&stores->items[i], config);
+		text_store_renew(&stores->items[i], config);
 }
 
 void text_stores_fini(struct text_stores *stores)
@@ -372,7 +666,7 @@ void text_stores_fini(struct text_stores *stores)
 		struct text_store *store = &stores->items[i];
 
 		if (store->is_due)
-			save(store);
+			text_store_save(store);
 		leave_file(store);
 		close(store->memory);
 	}

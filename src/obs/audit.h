@@ -2,7 +2,7 @@
 /*
  * Audit records: what was decided about each request and how it ended. A record is one JSON object
  * per line; its members are the rows of audit.def. Records go into a pipe to the keeper, which
- * writes them to their destination (keeper/audit_writer). router/audit_call decides what a record
+ * writes them to their destination (keeper/records). router/audit_call decides what a record
  * says.
  *
  * Writing never blocks. Lines that the pipe does not accept wait here in bounded memory; beyond
