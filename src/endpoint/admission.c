@@ -27,7 +27,7 @@
 #include "policy/pattern.h"
 #include "policy/rule.h"
 #include "router/client_session.h"
-#include "router/judgement.h"
+#include "router/forward.h"
 #include "router/listing.h"
 #include "router/modern_tasks.h"
 #include "router/router.h"

@@ -21,7 +21,6 @@
 #include "obs/log.h"
 #include "router/client_session.h"
 #include "router/forward.h"
-#include "router/judgement.h"
 #include "router/router.h"
 
 #define RETRY_MS 10000 /* a lost leg is opened again; twice as long after each time */

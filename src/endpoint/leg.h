@@ -24,7 +24,7 @@
 #include "jsonrpc/scan.h"
 #include "obs/reason.h"
 #include "router/call.h"
-#include "router/server_capabilities.h"
+#include "router/era.h"
 #include "router/text_set.h"
 #include "session/session.h"
 

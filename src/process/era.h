@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The era of MCP in which a server's processes are addressed: the configured one, else the detected
- * one. Detection is up to higher layers (upstream/trial, router/pool). The next gateway detects
+ * one. Detection is up to higher layers (upstream/prestart, router/pool). The next gateway detects
  * it anew. BACK-ERA-06.
  */
 #ifndef MCPGATED_PROCESS_ERA_H

@@ -104,7 +104,7 @@ struct server_conf {
 	uint64_t remember_ms;
 	uint64_t max_age_ms; /* then it gets no more calls; 0: unlimited */
 	uint64_t sessions_per_process;
-	bool is_tried; /* started once with the gateway, for a look (upstream/trial) */
+	bool is_tried; /* started once with the gateway, for a look (upstream/prestart) */
 	uint64_t start_timeout_ms;
 	uint64_t backoff_min_ms;
 	uint64_t backoff_max_ms;

@@ -64,7 +64,7 @@ void spawner_judge_config(struct spawner *spawner, bool is_used);
 void spawner_release(struct spawner *spawner, uint32_t server);
 
 /*
- * Tells the keeper the result of a look at a server (upstream/trial): its number of tools, or an
+ * Tells the keeper the result of a look at a server (upstream/prestart): its number of tools, or an
  * enum ipc_found, and the name and version that it reports.
  */
 void spawner_note_found(struct spawner *spawner, uint32_t server, int tools, struct slice name,

@@ -14,7 +14,7 @@
 
 #define LOGGED \
 	"{'jsonrpc':'2.0','method':'notifications/message','params':{'level':'info','data':'d'}}"
-/* That of MODERN_META(CAN), with another member. */
+/* That of ASKER_META(CAN), with another member. */
 #define META_WITH(more)                                                    \
 	"'_meta':{'io.modelcontextprotocol/protocolVersion':'2026-07-28'," \
 	"'io.modelcontextprotocol/clientCapabilities':{" CAN "}," more "}"
@@ -115,7 +115,7 @@ static void servers_are_told_nothing(void **state)
 static void what_is_not_offered_is_not_found(void **state)
 {
 	struct asker *asker = ask(
-		"{'jsonrpc':'2.0','id':1,'method':'prompts/get','params':{'name':'p'," MODERN_META(
+		"{'jsonrpc':'2.0','id':1,'method':'prompts/get','params':{'name':'p'," ASKER_META(
 			CAN) "}}");
 
 	hears(process(0), HANDSHAKE("'elicitation':{'form':{}}"));

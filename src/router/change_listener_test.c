@@ -6,7 +6,7 @@
 
 #define LISTEN(id, filter)                                                        \
 	"{'jsonrpc':'2.0','id':" id ",'method':'subscriptions/listen','params':{" \
-	"'notifications':{" filter "}," MODERN_META("") "}}"
+	"'notifications':{" filter "}," ASKER_META("") "}}"
 #define ALL_LISTS "'toolsListChanged':true,'promptsListChanged':true,'resourcesListChanged':true"
 #define ID(id) "'_meta':{'io.modelcontextprotocol/subscriptionId':" id "}"
 #define ACKNOWLEDGED(id, what)                                                                \

@@ -26,7 +26,7 @@
 #include "router/tool_check.h"
 #include "session/holder.h"
 #include "session/principal.h"
-#include "upstream/claims.h"
+#include "upstream/send.h"
 
 static struct client_request *of_member(struct pool_member *member)
 {

@@ -16,6 +16,7 @@
 #include "router/era.h"
 #include "router/input_loop.h"
 #include "router/listen.h"
+#include "router/modern_tasks.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/result.h"

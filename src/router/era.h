@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/slice.h"
+#include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
 #include "mcp/method.h"
 
@@ -101,5 +102,26 @@ bool task_extension_is_declared(struct slice capabilities);
 void task_extension_append_others(struct buf *out, struct slice extensions);
 /* Appends capabilities, an object that may have `extensions`, without it and without `tasks`. */
 void task_extension_append_without(struct buf *out, struct slice capabilities);
+
+/* ---- what a server offers ---- */
+
+/*
+ * A server's answer to initialize: its capabilities, and those that can be shared. bridging.md
+ * §1.3, UTIL-LIST-01.
+ */
+
+struct server_capabilities {
+	unsigned int offers; /* enum offer */
+	unsigned int tells;  /* enum offer: the lists whose changes it reports */
+};
+
+/* `result` of its answer to initialize, JSON text; of a modern server, the equivalent. */
+void server_capabilities_read(struct server_capabilities *capabilities, struct slice result,
+			      bool is_modern);
+/*
+ * The response with this result for clients that share processes: without `tasks` of 2025-11-25 and,
+ * unless they are of one principal, without `logging`.
+ */
+struct msg *server_capabilities_share(struct slice result, bool has_logging);
 
 #endif

@@ -304,3 +304,45 @@ void forward_linked_answer(struct client *client, const struct envelope *env)
 {
 	(void)answer_server(client, env); /* false: it was cancelled, or the server is gone */
 }
+
+/* ---- calls that a reload has overtaken ---- */
+
+/*
+ * Its front judges the call as admission does. What only a server's list can tell follows, as on
+ * the call's first way. Limits are not asked: the call was counted when it came.
+ */
+
+static void send_judged(struct call *call, const struct envelope *env)
+{
+	const struct client *client = call->client;
+
+	/* As in forward: of an endpoint over several servers each caller has its own lists. */
+	if (!pool_is_shared(client->pool) || client->server->conf.legs.count > 0 ||
+	    !list_cache_take(call, env))
+		dispatch_call(call, env);
+}
+
+static void check_pins(struct call *call, const struct envelope *env)
+{
+	pin_check_begin(send_judged, call, env);
+}
+
+void forward_again(struct call *call, const struct envelope *env)
+{
+	struct call_refusal refusal;
+
+	CHECK(call->state == CALL_WAITING && call->waiter.queue == NULL);
+	call->configuration = call->client->router->configuration;
+	msg_unref(&call->body); /* whoever needs it again copies the message */
+	if (call->ops->judge == NULL) {
+		send_judged(call, env);
+	} else if (!call->ops->judge(call, env, &refusal)) {
+		call->refused_by = refusal.rule;
+		call->refused_as = refusal.word;
+		result_send_error(call, refusal.code, slice_str(refusal.text));
+	} else if (tool_check_is_needed(call)) {
+		tool_check_begin(check_pins, call, env);
+	} else {
+		check_pins(call, env);
+	}
+}

@@ -6,6 +6,7 @@
 #ifndef MCPGATED_ROUTER_FORWARD_H
 #define MCPGATED_ROUTER_FORWARD_H
 
+#include "policy/rule.h"
 #include "router/call.h"
 #include "router/client.h"
 
@@ -33,5 +34,23 @@ void forward_linked_progress(struct client *client, const struct envelope *env);
  * session that it would begin. Also allowed for a call that has not begun or has ended. AUTH-SES-07
  */
 void forward_deny(struct call *call);
+
+/* ---- calls that a reload has overtaken ---- */
+
+/*
+ * Calls that have waited while a reload changed the configuration: whatever they waited for, they
+ * are judged again before they are sent, by what a call that comes now would be judged by.
+ */
+
+/* Why a call that was admitted once is refused. */
+struct call_refusal {
+	int code;           /* one of enum mcp_error */
+	enum rule_key rule; /* or RULE_NONE */
+	const char *word;   /* for its record */
+	char text[400];
+};
+
+/* Of a call that was about to be sent, or given a list: refuses it, or handles it, now or later. */
+void forward_again(struct call *call, const struct envelope *env);
 
 #endif

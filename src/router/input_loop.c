@@ -24,13 +24,12 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/convert.h"
-#include "router/modern_server.h"
+#include "router/modern_tasks.h"
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/running_tasks.h"
 #include "router/server_request.h"
-#include "upstream/modern.h"
 #include "upstream/send.h"
 
 #define ROUNDS_MAX 10

@@ -27,7 +27,7 @@
 #include "io/loop.h"
 #include "obs/reason.h"
 #include "router/digest.h"
-#include "router/server_capabilities.h"
+#include "router/era.h"
 #include "session/deny_list.h"
 
 struct client;

@@ -28,7 +28,7 @@
 #include "router/dispatch.h"
 #include "router/list_wait.h"
 #include "router/listing.h"
-#include "router/modern_server.h"
+#include "router/pages.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/result.h"

@@ -20,7 +20,6 @@
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/subscriptions.h"
-#include "upstream/modern.h"
 #include "upstream/send.h"
 
 #define AGREE_MS 10000

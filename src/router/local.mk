@@ -20,22 +20,18 @@ src_router_librouter_a_SOURCES = \
 	src/router/list_wait.c src/router/list_wait.h \
 	src/router/listing.c src/router/listing.h \
 	src/router/listen.c src/router/listen.h \
-	src/router/modern_server.c src/router/modern_server.h \
 	src/router/modern_tasks.c src/router/modern_tasks.h \
 	src/router/subscriptions.c src/router/subscriptions.h \
 	src/router/kept_sessions.c src/router/kept_sessions.h \
-	src/router/judgement.c src/router/judgement.h \
 	src/router/parked_call.c src/router/parked_call.h \
 	src/router/pool.c src/router/pool.h \
 	src/router/pool_memory.c src/router/pool_memory.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
 	src/router/process_slots.c src/router/process_slots.h \
 	src/router/router.c src/router/router.h \
-	src/router/request_state.c src/router/request_state.h \
 	src/router/result.c src/router/result.h \
 	src/router/running_tasks.c src/router/running_tasks.h \
 	src/router/seal.c src/router/seal.h \
-	src/router/server_capabilities.c src/router/server_capabilities.h \
 	src/router/server_messages.c src/router/server_messages.h \
 	src/router/server_request.c src/router/server_request.h \
 	src/router/text_set.c src/router/text_set.h \

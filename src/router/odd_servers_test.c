@@ -10,7 +10,7 @@
 #define START_MS 20000 /* the stage's */
 #define PROBE_MS 15000
 #define DISCOVER \
-	"{'jsonrpc':'2.0','id':'d','method':'server/discover','params':{" MODERN_META("") "}}"
+	"{'jsonrpc':'2.0','id':'d','method':'server/discover','params':{" ASKER_META("") "}}"
 
 #define OLD                                                                                        \
 	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{'tools'" \

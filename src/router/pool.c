@@ -27,12 +27,10 @@
 #include "router/router.h"
 #include "router/server_request.h"
 #include "session/holder.h"
-#include "upstream/claims.h"
-#include "upstream/modern.h"
 #include "upstream/send.h"
 #include "upstream/stdio.h"
+#include "upstream/prestart.h"
 #include "upstream/upstream.h"
-#include "upstream/warm.h"
 
 /* ---- pool class ---- */
 
@@ -95,8 +93,8 @@ static void pool_class_append(struct buf *out, const struct client *client,
 static void ask(struct pool *pool, struct trial_waiter *waiter)
 {
 	if (!trial_waiter_is_waiting(waiter))
-		trials_probe(&pool->router->trials, pool->server, buf_slice(&pool->setup.claims),
-			     waiter);
+		prestart_probe(&pool->router->prestart, pool->server,
+			       buf_slice(&pool->setup.claims), waiter);
 }
 
 static void on_verdict(struct trial_waiter *waiter)
@@ -153,7 +151,7 @@ static bool pool_era_is_awaited(struct pool *pool)
 	struct server *server = pool->server;
 
 	if (!trial_waiter_is_waiting(&pool->verdict) &&
-	    trials_wait(&pool->router->trials, server, &pool->verdict))
+	    prestart_wait(&pool->router->prestart, server, &pool->verdict))
 		return true;
 	/* A server whose starts are refused is not probed either: callers are refused at once. */
 	if ((is_for_modern(pool) || era_is_doubtful(server)) && era_may_probe(server) &&
@@ -555,7 +553,7 @@ static enum reason pool_start_upstream(struct pool *pool)
 {
 	struct router *router = pool->router;
 	struct pool_member *only = pool_is_shared(pool) ? NULL : pool_only_member(pool);
-	struct upstream *warm = warm_sets_take(&router->warm_sets, pool->server);
+	struct upstream *warm = prestart_take(&router->prestart, pool->server);
 	struct upstream *upstream = warm;
 	uint64_t wait_ms = 0;
 

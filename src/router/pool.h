@@ -27,13 +27,13 @@
 #include "mcp/revision.h"
 #include "obs/reason.h"
 #include "process/server.h"
+#include "router/era.h"
 #include "router/wait_queue.h"
 #include "router/list_cache.h"
 #include "router/pool_memory.h"
-#include "router/server_capabilities.h"
 #include "router/subscriptions.h"
 #include "router/url_pending.h"
-#include "upstream/trial.h"
+#include "upstream/prestart.h"
 #include "upstream/upstream.h"
 
 /* ---- pool member ---- */

@@ -9,7 +9,6 @@
 #include "router/listing.h"
 #include "router/pool.h"
 #include "router/router.h"
-#include "router/server_capabilities.h"
 #include "upstream/upstream.h"
 
 static struct pool_memories *memories_of(const struct pool *pool)

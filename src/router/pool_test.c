@@ -7,10 +7,10 @@
 
 #include "base/text.h"
 #include "obs/counters.h"
-#include "upstream/upstream.h"
 #include "router/pool_stage.h"
 #include "router/router.h"
-#include "upstream/warm.h"
+#include "upstream/prestart.h"
+#include "upstream/upstream.h"
 
 /* ---- sessions ---- */
 
@@ -1511,7 +1511,7 @@ static void start_warm(size_t count)
 {
 	servers[0].conf.isolation = ISOLATION_SESSION;
 	servers[0].conf.warm = count;
-	warm_sets_add(&router.warm_sets, &servers[0]);
+	prestart_keep_warm(&router.prestart, &servers[0]);
 	settle();
 }
 
@@ -1594,7 +1594,7 @@ static void spares_come_when_there_is_room(void **state)
 static void no_spares_come_while_draining(void **state)
 {
 	start_warm(1);
-	warm_sets_hold(&router.warm_sets);
+	prestart_hold(&router.prestart);
 	exits(process(0), 0);
 	pass(60000);
 	assert_int_equal(keeper.count, 1);

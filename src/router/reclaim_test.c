@@ -2,7 +2,7 @@
 /* Sessions with a process each, and fewer processes than sessions: who gives way to whom, when, and how it goes on. */
 #include "router/client_stage.h"
 #include "router/process_slots.h"
-#include "upstream/warm.h"
+#include "upstream/prestart.h"
 
 #define WELCOME                                                                             \
 	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{" \
@@ -541,7 +541,7 @@ static void who_waits_comes_before_spares(void **state)
 
 	fleet.max = 1;
 	servers[0].conf.warm = 1;
-	warm_sets_add(&router.warm_sets, &servers[0]);
+	prestart_keep_warm(&router.prestart, &servers[0]);
 	settle();
 	assert_int_equal(keeper.count, 1);
 	front = open_session_at(&servers[1], alice, INITIALIZE_WITH(""));

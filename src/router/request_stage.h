@@ -32,13 +32,13 @@ void reads_one(size_t i);
 /* The member of its result at this path, which the caller frees; NULL: none. */
 char *result_member(struct asker *asker, const char *name);
 
-#define MODERN_META(caps)                                                  \
+#define ASKER_META(caps)                                                   \
 	"'_meta':{'io.modelcontextprotocol/protocolVersion':'2026-07-28'," \
 	"'io.modelcontextprotocol/clientCapabilities':{" caps "}}"
 /* A tools/call with further members of params. */
 #define ASK_TOOL(id, caps, more)                                                       \
 	"{'jsonrpc':'2.0','id':" id ",'method':'tools/call','params':{'name':'t'" more \
-	"," MODERN_META(caps) "}}"
+	"," ASKER_META(caps) "}}"
 #define CALLED(id) \
 	"{'jsonrpc':'2.0','id':" id ",'method':'tools/call','params':{'name':'t','_meta':{}}}"
 

@@ -10,7 +10,7 @@
 #include "router/client_request.h"
 #include "router/client_session.h"
 #include "router/dispatch.h"
-#include "router/judgement.h"
+#include "router/forward.h"
 #include "router/list_cache.h"
 #include "router/listen.h"
 #include "router/modern_tasks.h"
@@ -96,10 +96,9 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 		.limits = *limits,
 		.upstreams = { .loop = loop, .limits = *limits, .on_gone = on_upstream_gone },
 		.pool_ops = &pool_ops,
-		.on_stale = judgement_begin,
+		.on_stale = forward_again,
 	};
-	warm_sets_init(&router->warm_sets, &router->upstreams);
-	trials_init(&router->trials, &router->upstreams);
+	prestart_init(&router->prestart, &router->upstreams);
 	process_slots_init(&router->slots, pool_grow);
 	reclaim_init(&router->reclaim, loop, &reclaim_ops);
 	list_cache_lru_init(&router->lists);
@@ -139,9 +138,9 @@ void router_start_server(struct router *router, struct server *server)
 	if (conf->isolation == ISOLATION_SHARED && conf->pool_min > 0)
 		pool_prepare(router, server);
 	else if (conf->isolation != ISOLATION_SHARED && conf->warm > 0 && conf->claims.count == 0)
-		warm_sets_add(&router->warm_sets, server);
+		prestart_keep_warm(&router->prestart, server);
 	if (conf->is_tried && conf->claims.count == 0)
-		trials_look(&router->trials, server);
+		prestart_look(&router->prestart, server);
 }
 
 void router_use_rules(struct router *router)
@@ -154,7 +153,7 @@ void router_retire_server(struct router *router, struct server *server)
 {
 	CHECK(!server->is_retired);
 	server->is_retired = true;
-	warm_sets_remove(&router->warm_sets, server, REASON_RETIRED);
+	prestart_drop_warm(&router->prestart, server, REASON_RETIRED);
 	client_request_drain_some(router, server);
 	bridged_calls_abandon_some(router, server, REASON_RETIRED);
 	pool_retire_all(router, server);
@@ -196,7 +195,7 @@ void router_end_anonymous(struct router *router, enum reason reason)
 void router_drain(struct router *router)
 {
 	router->is_draining = true;
-	warm_sets_hold(&router->warm_sets);
+	prestart_hold(&router->prestart);
 	client_request_drain_all(router);
 	bridged_calls_abandon(router, REASON_DRAINING);
 }
@@ -213,8 +212,7 @@ void router_end_sessions(struct router *router, enum reason reason)
 
 void router_end_processes(struct router *router, enum reason reason)
 {
-	warm_sets_end(&router->warm_sets, reason);
-	trials_end(&router->trials, reason);
+	prestart_end(&router->prestart, reason);
 	pool_end_all(router, reason);
 }
 

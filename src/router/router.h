@@ -25,9 +25,8 @@
 #include "router/process_slots.h"
 #include "router/seal.h"
 #include "session/session.h"
-#include "upstream/trial.h"
+#include "upstream/prestart.h"
 #include "upstream/upstream.h"
-#include "upstream/warm.h"
 
 struct audit;
 struct call;
@@ -40,8 +39,7 @@ struct router {
 	struct session_set sessions;
 	struct scan_limits limits;
 	struct upstream_shared upstreams;
-	struct warm_sets warm_sets;
-	struct trials trials;
+	struct prestart prestart;
 	const struct pool_ops *pool_ops;
 	/* Makes an upstream of an endpoint over several servers; NULL: there are none. */
 	struct upstream *(*aggregate_new)(struct upstream_shared *shared, struct server *server);

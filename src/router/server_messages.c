@@ -15,12 +15,11 @@
 #include "router/convert.h"
 #include "router/dispatch.h"
 #include "router/listen.h"
-#include "router/modern_server.h"
+#include "router/modern_tasks.h"
 #include "router/subscriptions.h"
 #include "router/pool.h"
 #include "router/running_tasks.h"
 #include "router/server_request.h"
-#include "router/modern_tasks.h"
 #include "upstream/send.h"
 
 /* ---- requests ---- */

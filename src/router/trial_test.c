@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a server may do to the process that is started only to see what it is (start.try). mcpgated(1) */
 #include "router/era_stage.h"
-#include "upstream/trial.h"
+#include "upstream/prestart.h"
 
 #define LOOK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, client_stage_close)
 #define LOOK_WELCOME                                                                       \
@@ -32,7 +32,7 @@ static int setup(void **state)
 
 static bool waits(void)
 {
-	return trials_wait(&router.trials, &servers[0], &waiter);
+	return prestart_wait(&router.prestart, &servers[0], &waiter);
 }
 
 static void begin_look(void)
@@ -46,7 +46,7 @@ static void begin_look(void)
 static void is_over(size_t i)
 {
 	settle();
-	assert_true(list_is_empty(&router.trials.all));
+	assert_true(list_is_empty(&router.prestart.trials));
 	assert_false(waits());
 	while (fake_process_read(process(i)) != NULL)
 		;
@@ -88,7 +88,7 @@ static void a_server_without_tools_is_not_asked(void **state)
 static void lists_without_end_end(void **state)
 {
 	begin_look();
-	for (size_t id = 2; id < 202 && !list_is_empty(&router.trials.all); id++)
+	for (size_t id = 2; id < 202 && !list_is_empty(&router.prestart.trials); id++)
 		says_list(id, "{}", ",'nextCursor':'x'");
 	assert_true(is_logged("has no end"));
 	assert_false(is_logged("server_found"));
@@ -165,7 +165,7 @@ static void who_waits_is_told_of_the_answer(void **state)
 
 	list_init(&other.link);
 	assert_true(waits());
-	assert_false(trials_wait(&router.trials, &servers[1], &other));
+	assert_false(prestart_wait(&router.prestart, &servers[1], &other));
 	pass(1000);
 	assert_false(is_told);
 	begin_look();
@@ -183,10 +183,10 @@ static void who_waits_is_next(void **state)
 
 	list_init(&other.link);
 	for (int i = 0; i < 4; i++)
-		trials_look(&router.trials, &servers[i == 3]);
+		prestart_look(&router.prestart, &servers[i == 3]);
 	settle();
 	assert_int_equal(keeper.count, 4);
-	assert_true(trials_wait(&router.trials, &servers[1], &other));
+	assert_true(prestart_wait(&router.prestart, &servers[1], &other));
 	settle();
 	assert_int_equal(keeper.count, 5);
 	trial_waiter_leave(&other);
@@ -199,7 +199,7 @@ static void who_waits_is_told_of_the_end(void **state)
 	settle();
 	assert_true(is_told);
 	assert_int_equal(servers[0].verdict.handshake, ERA_UNANSWERED);
-	assert_true(list_is_empty(&router.trials.all));
+	assert_true(list_is_empty(&router.prestart.trials));
 	assert_false(waits());
 	assert_int_equal(keeper.count, 1);
 }
@@ -230,7 +230,7 @@ static void one_that_dies_in_its_list(void **state)
 	hears(process(0), LISTED("2"));
 	exits(process(0), 1);
 	settle();
-	assert_true(list_is_empty(&router.trials.all));
+	assert_true(list_is_empty(&router.prestart.trials));
 	assert_false(is_logged("server_found"));
 	assert_int_equal(servers[0].verdict.handshake, ERA_ANSWERED);
 }

@@ -17,9 +17,9 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/pool.h"
-#include "router/request_state.h"
 #include "router/result.h"
 #include "router/router.h"
+#include "router/seal.h"
 
 struct item {
 	struct list link;

@@ -11,9 +11,9 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/pool.h"
-#include "router/request_state.h"
 #include "router/result.h"
 #include "router/router.h"
+#include "router/seal.h"
 #include "router/url_pending.h"
 
 #define COMPLETION_MS (20 * 1000) /* bridging.md §2.3.7 */

@@ -1,23 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends messages to a server: those of clients, with some spans replaced and every other byte
- * unchanged, and our own. They are built in a buffer that all upstreams share. BACK-FRAME-01,
+ * unchanged, and our own. They are built in a buffer that all upstreams share. What is said to
+ * servers at their start, and what the modern era requires, is here as well. BACK-FRAME-01,
  * BACK-MSG-06.
  */
 #ifndef MCPGATED_UPSTREAM_SEND_H
 #define MCPGATED_UPSTREAM_SEND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/slice.h"
+#include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/splice.h"
 
 struct modern_request;
+struct principal;
+struct revision;
+struct server_conf;
 struct upstream;
+struct upstream_era;
+
+/* What a server is told when it starts; borrowed while its upstream has this owner. */
+struct upstream_setup {
+	struct msg *initialize; /* the request; NULL: modern era, and for no client in particular */
+	const struct revision *revision; /* the one requested */
+	struct buf claims;               /* that the process gets: claims_append */
+	const struct upstream_era *era;  /* NULL: legacy */
+	struct buf capabilities; /* of its clients, in the form of the modern era: JSON text */
+};
+
+/*
+ * Appends the claims that the server declares (`${claim:NAME}` in its env), with the values of the
+ * principal's last token, in the format of IPC_START; nothing if it declares none. Returns -1 if a
+ * claim is missing, which is logged. AUTH-DWN-02
+ */
+int claims_append(struct buf *out, const struct server_conf *conf,
+		  const struct principal *principal) must_check;
 
 #define SEND_EDITS_MAX 4
 
@@ -80,5 +104,46 @@ void send_given_up(struct upstream *upstream, uint64_t id, const char *why);
 /* Answer the server's own request `id`, which is JSON text as the server wrote it. */
 void send_result(struct upstream *upstream, struct slice id, struct slice result);
 void send_error(struct upstream *upstream, struct slice id, int code, struct slice message);
+
+/* ---- modern servers ---- */
+
+/*
+ * What is sent to servers of the modern era, and what they say about themselves. The params of a
+ * request state, in _meta, its revision, the client and the client's capabilities; a DiscoverResult
+ * is converted to an InitializeResult. The requirements for requests of modern clients are in
+ * endpoint/modern. bridging.md §2.2; BACK-MSG-01.
+ */
+
+#define MODERN_META "io.modelcontextprotocol/"
+
+/* Changes to the params of a request. An empty slice means no change. */
+struct modern_request {
+	bool is_modern; /* from a modern client: _meta stays, except revision, level and token */
+	struct slice capabilities;    /* of its client: JSON text; empty: those of the setup */
+	struct slice token;           /* the new progress token; empty: none */
+	int level;                    /* the level of log messages that its client wants, or -1 */
+	struct slice cursor;          /* the new cursor: JSON text */
+	struct slice task_id;         /* the new taskId: JSON text */
+	struct slice input_responses; /* to the server's questions: JSON text */
+	struct slice request_state;   /* that came with the server's questions: JSON text */
+};
+
+/*
+ * Appends the params of a request. Members of `params` (JSON text of an object, or empty) stay as
+ * they are, except those that `request` sets. BACK-MSG-04
+ */
+void modern_append_params(struct buf *out, const struct upstream_setup *setup, struct slice params,
+			  const struct modern_request *request);
+/*
+ * Appends an InitializeResult equivalent to this DiscoverResult of the server called `name`. The
+ * capability `tasks` is left out, as it does not belong to this era. Returns -1 if it is not a
+ * DiscoverResult or names no revision we support.
+ */
+int modern_read_discovery(struct slice result, const char *name, struct buf *out) must_check;
+/*
+ * Whether an error (JSON text) says that the server does not support the requested revision, but
+ * does support the modern one that we speak. BACK-ERA-02, -05
+ */
+bool modern_is_named(struct slice error);
 
 #endif

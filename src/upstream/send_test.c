@@ -8,7 +8,6 @@
 #include "base/unit_test.h"
 #include "jsonrpc/canonical.h"
 #include "mcp/level.h"
-#include "upstream/modern.h"
 #include "upstream/upstream.h"
 #include "upstream/upstream_ops.h"
 

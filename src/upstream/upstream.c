@@ -20,7 +20,6 @@
 #include "policy/sanitize.h"
 #include "process/child.h"
 #include "process/server.h"
-#include "upstream/modern.h"
 #include "upstream/send.h"
 #include "upstream/upstream_ops.h"
 

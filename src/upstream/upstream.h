@@ -27,7 +27,7 @@
 #include "obs/counters.h"
 #include "obs/reason.h"
 #include "process/server.h"
-#include "upstream/setup.h"
+#include "upstream/send.h"
 
 struct call;
 struct child;

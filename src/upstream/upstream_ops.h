@@ -20,7 +20,7 @@ struct upstream_shared;
 /* How a server is reached. */
 struct upstream_ops {
 	/*
-	 * Starts it, with the claims of the caller that the server gets (claims.h), which are
+	 * Starts it, with the claims of the caller that the server gets (claims_append), which are
 	 * borrowed. upstream_on_started follows.
 	 */
 	void (*start)(struct upstream *upstream, struct slice claims);

@@ -12,9 +12,8 @@
 #include "base/check.h"
 #include "jsonrpc/scan.h"
 #include "mcp/method.h"
-#include "router/modern_server.h"
-#include "upstream/modern.h"
-#include "upstream/setup.h"
+#include "router/convert.h"
+#include "upstream/send.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

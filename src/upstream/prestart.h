@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes of a server that are started only to find something out, and then stopped:
+ * Processes that are started before a client needs them.
+ *
+ * Trials are there to find something out, and are then stopped:
  *
  *	probe  whether the server is of the modern era: it is asked server/discover, which older
  *	       servers reject, ignore or exit at. BACK-ERA-01 to -04
@@ -12,9 +14,12 @@
  * finds out about the era is kept with the server (process/era).
  *
  *	queued -> asked -> (listing ->) over     asked -> queued: again, in the other era
+ *
+ * Warm processes wait for a handshake, so that a client does not wait for the start.
+ * mcpgated.yaml(5) pool.warm.
  */
-#ifndef MCPGATED_UPSTREAM_TRIAL_H
-#define MCPGATED_UPSTREAM_TRIAL_H
+#ifndef MCPGATED_UPSTREAM_PRESTART_H
+#define MCPGATED_UPSTREAM_PRESTART_H
 
 #include <stdbool.h>
 
@@ -23,11 +28,14 @@
 #include "obs/reason.h"
 
 struct server;
+struct upstream;
 struct upstream_shared;
 
-struct trials {
+struct prestart {
 	struct upstream_shared *shared;
-	struct list all;
+	struct list trials;
+	struct list warm; /* a set for each server */
+	bool is_held;     /* no more warm processes are started */
 };
 
 /* Embedded by whoever waits. */
@@ -37,28 +45,41 @@ struct trial_waiter {
 	struct list link;
 };
 
-void trials_init(struct trials *trials, struct upstream_shared *shared);
+void prestart_init(struct prestart *prestart, struct upstream_shared *shared);
 /*
- * Probes `server`, whose process gets these claims (claims.h), unless a probe is under way already.
+ * Probes `server`, whose process gets these claims (claims_append), unless a probe is under way already.
  * on_verdict is called later, when the era is known or cannot be determined.
  */
-void trials_probe(struct trials *trials, struct server *server, struct slice claims,
-		  struct trial_waiter *waiter);
+void prestart_probe(struct prestart *prestart, struct server *server, struct slice claims,
+		    struct trial_waiter *waiter);
 /*
  * Queues a look at `server`, which must not need claims; only a few run at a time. If there is no
  * room for a process when its turn comes, nothing happens.
  */
-void trials_look(struct trials *trials, struct server *server);
+void prestart_look(struct prestart *prestart, struct server *server);
 /*
  * Whether a look at the server is queued or waits for an answer to the handshake; a queued one
  * begins now. If true, the waiter, which must be on no list, gets on_verdict once the process has
  * answered or failed.
  */
-bool trials_wait(struct trials *trials, const struct server *server, struct trial_waiter *waiter);
+bool prestart_wait(struct prestart *prestart, const struct server *server,
+		   struct trial_waiter *waiter);
 /* Also valid for a waiter that is on no list, if its link was initialized. */
 void trial_waiter_leave(struct trial_waiter *waiter);
 bool trial_waiter_is_waiting(const struct trial_waiter *waiter);
+
+/* ---- warm processes ---- */
+
+/* Keeps server->conf.warm processes from now on. */
+void prestart_keep_warm(struct prestart *prestart, struct server *server);
+/* Stops the warm processes of this server, and keeps none from now on. */
+void prestart_drop_warm(struct prestart *prestart, const struct server *server, enum reason reason);
+/* Returns a process that has started or is starting, for upstream_adopt; NULL: none. */
+struct upstream *prestart_take(struct prestart *prestart, const struct server *server);
+/* Starts no more warm processes; existing ones stay. */
+void prestart_hold(struct prestart *prestart);
+
 /* Stops all; on_verdict is not called. */
-void trials_end(struct trials *trials, enum reason reason);
+void prestart_end(struct prestart *prestart, enum reason reason);
 
 #endif

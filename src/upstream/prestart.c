@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process of a trial counts towards the limits of its server.
+ * Each of these processes counts towards the limits of its server.
  *
  * A probe that has no room waits for it as long as it would wait for an answer. Whatever does not
  * prove the modern era counts as legacy: whether that is right shows when the server is sent
@@ -10,7 +10,7 @@
  * process. A server that refuses initialize is asked again in the modern era, in a new process,
  * unless its era is known.
  */
-#include "upstream/trial.h"
+#include "upstream/prestart.h"
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -23,7 +23,6 @@
 #include "obs/log.h"
 #include "process/server.h"
 #include "process/spawn.h"
-#include "upstream/modern.h"
 #include "upstream/send.h"
 #include "upstream/stdio.h"
 #include "upstream/upstream.h"
@@ -33,7 +32,7 @@
 #endif
 
 #define PROBE_ANSWER_MS 15000
-#define PROBE_RETRY_MS 1000
+#define RETRY_MS 1000
 #define LOOKS_AT_ONCE 4
 #define LIST_MS 30000
 #define PAGES_MAX 200
@@ -61,7 +60,7 @@ static const struct {
 
 struct trial {
 	struct list link;
-	struct trials *trials;
+	struct prestart *prestart;
 	struct server *server;
 	bool is_look; /* false: a probe */
 	enum trial_state state;
@@ -129,7 +128,7 @@ static struct trial_waiter *take_waiter(struct list *waiters)
 /* ---- the end ---- */
 
 static void trial_start(struct trial *trial);
-static void trials_go_on(struct trials *trials);
+static void look_go_on(struct prestart *prestart);
 
 static void trial_free(struct trial *trial)
 {
@@ -143,21 +142,21 @@ static void trial_free(struct trial *trial)
 	buf_fini(&trial->setup.claims);
 	buf_fini(&trial->name);
 	buf_fini(&trial->version);
-	loop_defer_free(trial->trials->shared->loop, trial);
+	loop_defer_free(trial->prestart->shared->loop, trial);
 }
 
 /* Waiters may do anything, so they are told when nothing of the process is on the call stack. */
 static void trial_on_telling(struct task *task)
 {
 	struct trial *trial = container_of(task, struct trial, telling);
-	struct trials *trials = trial->trials;
+	struct prestart *prestart = trial->prestart;
 	struct list waiters;
 
 	list_init(&waiters);
 	list_splice(&waiters, &trial->waiters);
 	if (trial->state == TRIAL_OVER) {
 		trial_free(trial);
-		trials_go_on(trials);
+		look_go_on(prestart);
 	}
 	while (!list_is_empty(&waiters)) {
 		struct trial_waiter *waiter = take_waiter(&waiters);
@@ -168,7 +167,7 @@ static void trial_on_telling(struct task *task)
 
 static void trial_tell(struct trial *trial)
 {
-	task_schedule(trial->trials->shared->loop, &trial->telling);
+	task_schedule(trial->prestart->shared->loop, &trial->telling);
 }
 
 static void trial_end(struct trial *trial)
@@ -316,7 +315,7 @@ static void look_on_ready(struct trial *trial, struct slice result)
 		look_report(trial, NULL);
 		return;
 	}
-	timer_start(trial->trials->shared->loop, &trial->deadline, LIST_MS);
+	timer_start(trial->prestart->shared->loop, &trial->deadline, LIST_MS);
 	look_list(trial, slice_of(NULL, 0));
 }
 
@@ -434,7 +433,7 @@ static const struct upstream_owner_ops owner_ops = {
 
 static void trial_start(struct trial *trial)
 {
-	struct upstream_shared *shared = trial->trials->shared;
+	struct upstream_shared *shared = trial->prestart->shared;
 	uint64_t wait_ms = 0;
 
 	CHECK(trial->upstream == NULL);
@@ -442,7 +441,7 @@ static void trial_start(struct trial *trial)
 		if (trial->is_look)
 			look_end(trial, IPC_FOUND_UNLISTED);
 		else
-			timer_start(shared->loop, &trial->retry, PROBE_RETRY_MS);
+			timer_start(shared->loop, &trial->retry, RETRY_MS);
 		return;
 	}
 	trial_set_state(trial, TRIAL_ASKED);
@@ -458,10 +457,10 @@ static void trial_on_retry(struct timer *timer)
 	trial_start(container_of(timer, struct trial, retry));
 }
 
-static struct trial *trial_find(const struct trials *trials, const struct server *server,
+static struct trial *trial_find(const struct prestart *prestart, const struct server *server,
 				bool is_look)
 {
-	LIST_FOREACH(node, &trials->all) {
+	LIST_FOREACH(node, &prestart->trials) {
 		struct trial *trial = trial_at(node);
 
 		if (trial->server == server && trial->is_look == is_look)
@@ -470,11 +469,11 @@ static struct trial *trial_find(const struct trials *trials, const struct server
 	return NULL;
 }
 
-static struct trial *trial_new(struct trials *trials, struct server *server, bool is_look)
+static struct trial *trial_new(struct prestart *prestart, struct server *server, bool is_look)
 {
 	struct trial *trial = mem_zalloc(sizeof(*trial));
 
-	trial->trials = trials;
+	trial->prestart = prestart;
 	trial->server = server;
 	server->users++;
 	trial->is_look = is_look;
@@ -484,23 +483,23 @@ static struct trial *trial_new(struct trials *trials, struct server *server, boo
 	task_init(&trial->telling, trial_on_telling);
 	timer_init(&trial->retry, trial_on_retry);
 	timer_init(&trial->deadline, trial_on_deadline);
-	list_append(&trials->all, &trial->link);
+	list_append(&prestart->trials, &trial->link);
 	return trial;
 }
 
-void trials_probe(struct trials *trials, struct server *server, struct slice claims,
-		  struct trial_waiter *waiter)
+void prestart_probe(struct prestart *prestart, struct server *server, struct slice claims,
+		    struct trial_waiter *waiter)
 {
-	struct trial *trial = trial_find(trials, server, false);
+	struct trial *trial = trial_find(prestart, server, false);
 
 	if (trial != NULL) {
 		trial_add_waiter(trial, waiter);
 		return;
 	}
-	trial = trial_new(trials, server, false);
+	trial = trial_new(prestart, server, false);
 	trial_add_waiter(trial, waiter);
 	buf_append_slice(&trial->setup.claims, claims);
-	timer_start(trials->shared->loop, &trial->deadline, PROBE_ANSWER_MS);
+	timer_start(prestart->shared->loop, &trial->deadline, PROBE_ANSWER_MS);
 	trial_start(trial);
 }
 
@@ -517,13 +516,13 @@ static void look_begin(struct trial *trial)
 }
 
 /* Begins as many looks as may run at once. */
-static void trials_go_on(struct trials *trials)
+static void look_go_on(struct prestart *prestart)
 {
 	size_t running = 0;
 
-	LIST_FOREACH(node, &trials->all)
+	LIST_FOREACH(node, &prestart->trials)
 		running += trial_at(node)->is_look && trial_at(node)->state != TRIAL_QUEUED;
-	LIST_FOREACH(node, &trials->all) {
+	LIST_FOREACH(node, &prestart->trials) {
 		struct trial *trial = trial_at(node);
 
 		if (running >= LOOKS_AT_ONCE)
@@ -547,19 +546,20 @@ static struct msg *make_initialize(const struct revision *revision)
 	return msg_new_take(&text);
 }
 
-void trials_look(struct trials *trials, struct server *server)
+void prestart_look(struct prestart *prestart, struct server *server)
 {
-	struct trial *trial = trial_new(trials, server, true);
+	struct trial *trial = trial_new(prestart, server, true);
 
 	CHECK(server->conf.claims.count == 0);
 	trial->setup.revision = revision_newest();
 	trial->setup.initialize = make_initialize(trial->setup.revision);
-	trials_go_on(trials);
+	look_go_on(prestart);
 }
 
-bool trials_wait(struct trials *trials, const struct server *server, struct trial_waiter *waiter)
+bool prestart_wait(struct prestart *prestart, const struct server *server,
+		   struct trial_waiter *waiter)
 {
-	struct trial *trial = trial_find(trials, server, true);
+	struct trial *trial = trial_find(prestart, server, true);
 
 	if (trial == NULL || trial->state > TRIAL_ASKED)
 		return false;
@@ -569,18 +569,160 @@ bool trials_wait(struct trials *trials, const struct server *server, struct tria
 	return true;
 }
 
-/* ---- all of them ---- */
+/* ---- warm processes ---- */
 
-void trials_init(struct trials *trials, struct upstream_shared *shared)
+/* One that fails is replaced as any failed start is repeated: after the back-off. */
+
+/* The warm processes of one server. */
+struct warm_set {
+	struct list link;
+	const struct prestart *prestart;
+	struct server *server;
+	struct list upstreams;
+	size_t count;
+	struct task refill;
+	struct timer retry;
+};
+
+static void warm_set_remove(struct warm_set *set, struct upstream *upstream)
 {
-	trials->shared = shared;
-	list_init(&trials->all);
+	CHECK(upstream->warm_set == set && set->count > 0);
+	list_remove(&upstream->link);
+	upstream->warm_set = NULL;
+	set->count--;
+	task_schedule(set->prestart->shared->loop, &set->refill);
 }
 
-void trials_end(struct trials *trials, enum reason reason)
+static void warm_on_closed(struct upstream *upstream)
 {
-	while (!list_is_empty(&trials->all)) {
-		struct trial *trial = trial_at(trials->all.next);
+	warm_set_remove(upstream->warm_set, upstream);
+}
+
+static void warm_on_lost(struct upstream *upstream, enum reason reason)
+{
+	(void)upstream;
+	(void)reason; /* it is being replaced */
+}
+
+/* Nothing has been sent to a warm process, so none of the other events of an owner can occur. */
+static const struct upstream_owner_ops warm_owner_ops = {
+	.on_closed = warm_on_closed,
+	.on_lost = warm_on_lost,
+};
+
+static void warm_set_on_refill(struct task *task)
+{
+	struct warm_set *set = container_of(task, struct warm_set, refill);
+	uint64_t wait_ms = 0;
+
+	while (!set->prestart->is_held && set->count < set->server->conf.warm) {
+		struct upstream *upstream;
+
+		if (server_admit(set->server, &wait_ms) != REASON_NONE) {
+			timer_start(set->prestart->shared->loop, &set->retry, RETRY_MS);
+			return;
+		}
+		upstream = stdio_new(set->prestart->shared, set->server);
+		upstream->warm_set = set;
+		list_append(&set->upstreams, &upstream->link);
+		set->count++;
+		upstream_begin(upstream, &warm_owner_ops, NULL, wait_ms);
+	}
+}
+
+static void warm_set_on_retry(struct timer *timer)
+{
+	struct warm_set *set = container_of(timer, struct warm_set, retry);
+
+	task_schedule(set->prestart->shared->loop, &set->refill);
+}
+
+void prestart_keep_warm(struct prestart *prestart, struct server *server)
+{
+	struct warm_set *set = mem_zalloc(sizeof(*set));
+
+	CHECK(server->conf.warm > 0 && !prestart->is_held);
+	set->prestart = prestart;
+	set->server = server;
+	server->users++;
+	list_init(&set->upstreams);
+	task_init(&set->refill, warm_set_on_refill);
+	timer_init(&set->retry, warm_set_on_retry);
+	list_append(&prestart->warm, &set->link);
+	task_schedule(set->prestart->shared->loop, &set->refill);
+}
+
+/* One that is there before those that are being started, and these before those that wait to be. */
+static struct upstream *warm_set_find_nearest(const struct warm_set *set)
+{
+	struct upstream *nearest = NULL;
+
+	LIST_FOREACH(node, &set->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
+
+		CHECK(upstream->state <= UPSTREAM_WARM);
+		if (nearest == NULL || upstream->state > nearest->state)
+			nearest = upstream;
+	}
+	return nearest;
+}
+
+struct upstream *prestart_take(struct prestart *prestart, const struct server *server)
+{
+	LIST_FOREACH(node, &prestart->warm) {
+		struct warm_set *set = container_of(node, struct warm_set, link);
+		struct upstream *upstream;
+
+		if (set->server != server || list_is_empty(&set->upstreams))
+			continue;
+		upstream = warm_set_find_nearest(set);
+		warm_set_remove(set, upstream);
+		return upstream;
+	}
+	return NULL;
+}
+
+void prestart_hold(struct prestart *prestart)
+{
+	prestart->is_held = true;
+}
+
+static void warm_set_end(struct warm_set *set, enum reason reason)
+{
+	while (!list_is_empty(&set->upstreams))
+		upstream_close(container_of(set->upstreams.next, struct upstream, link), reason);
+	task_cancel(&set->refill);
+	timer_stop(&set->retry);
+	list_remove(&set->link);
+	set->server->users--;
+	loop_defer_free(set->prestart->shared->loop, set);
+}
+
+void prestart_drop_warm(struct prestart *prestart, const struct server *server, enum reason reason)
+{
+	LIST_FOREACH_SAFE(node, &prestart->warm) {
+		struct warm_set *set = container_of(node, struct warm_set, link);
+
+		if (set->server == server)
+			warm_set_end(set, reason);
+	}
+}
+
+/* ---- all of them ---- */
+
+void prestart_init(struct prestart *prestart, struct upstream_shared *shared)
+{
+	*prestart = (struct prestart){ .shared = shared };
+	list_init(&prestart->trials);
+	list_init(&prestart->warm);
+}
+
+void prestart_end(struct prestart *prestart, enum reason reason)
+{
+	while (!list_is_empty(&prestart->warm))
+		warm_set_end(container_of(prestart->warm.next, struct warm_set, link), reason);
+	while (!list_is_empty(&prestart->trials)) {
+		struct trial *trial = trial_at(prestart->trials.next);
 
 		while (!list_is_empty(&trial->waiters))
 			(void)take_waiter(&trial->waiters);
