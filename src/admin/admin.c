@@ -7,169 +7,20 @@
 
 #include <stdlib.h>
 
-#include "admin/admin_reply.h"
-#include "admin/can.h"
-#include "admin/deny.h"
-#include "admin/logs.h"
+#include "admin/commands.h"
+#include "admin/json.h"
 #include "admin/page.h"
-#include "admin/pin_orders.h"
-#include "admin/reload_order.h"
 #include "admin/reports.h"
-#include "admin/value.h"
-#include "base/mem.h"
-#include "process/child.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "endpoint/origin.h"
 #include "obs/log.h"
-#include "router/router.h"
 
 #define REFUSAL_LOG_MS 10000
-
-#define ID_PREFIX_MIN 4
 
 static const char metrics_type[] = "text/plain; version=0.0.4; charset=utf-8";
 static const char open_metrics_type[] =
 	"application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-struct server *admin_find_server(const struct admin *admin, struct slice name)
-{
-	for (size_t i = 0; i < admin->conf.server_count; i++) {
-		struct server *server = &admin->conf.servers[i];
-
-		if (server->conf.name != NULL && !server->is_retired &&
-		    slice_is_equal(slice_str(server->conf.name), name))
-			return server;
-	}
-	return NULL;
-}
-
-struct slice admin_parameter(struct slice query, const char *name)
-{
-	struct slice value;
-
-	return http_query_find(query, slice_str(name), &value) ? value : slice_of(NULL, 0);
-}
-
-/* NULL: there is none, and the answer has said so. */
-static struct server *need_server(const struct inquiry *inquiry)
-{
-	struct slice name = admin_parameter(inquiry->http->query, "server");
-	struct server *server = admin_find_server(inquiry->admin, name);
-
-	if (name.n == 0)
-		admin_reply_error(inquiry->conn, 400, "the parameter server=NAME is missing");
-	else if (server == NULL)
-		admin_reply_no_server(inquiry->conn, inquiry->admin->conf.servers,
-				      inquiry->admin->conf.server_count, name);
-	return server;
-}
-
-/* ---- commands ---- */
-
-static struct http_exchange *command_logs(const struct inquiry *inquiry)
-{
-	struct server *server = need_server(inquiry);
-
-	if (server == NULL)
-		return NULL;
-	if (slice_is_equal(admin_parameter(inquiry->http->query, "follow"), SLICE_LIT("1")))
-		return logs_follow(server);
-	admin_reply_value(inquiry->conn, 200, logs_describe(server));
-	return NULL;
-}
-
-static struct http_exchange *command_restart(const struct inquiry *inquiry)
-{
-	struct server *server = need_server(inquiry);
-	size_t count;
-
-	if (server == NULL)
-		return NULL;
-	count = report_restart(server);
-	LOG(ADMIN_COMMAND, LOG_STR("command", "restart"), LOG_STR("server", server->conf.name),
-	    LOG_INT("processes", count));
-	admin_reply_number(inquiry->conn, "restarted", count);
-	return NULL;
-}
-
-/* The id's beginning is enough if only one live session has it. */
-static struct http_exchange *command_end_session(const struct inquiry *inquiry)
-{
-	const struct session_set *sessions = &inquiry->admin->conf.router->sessions;
-	struct slice prefix = admin_parameter(inquiry->http->query, "id");
-	struct session *found = NULL;
-	size_t count = 0;
-
-	LIST_FOREACH(node, &sessions->sessions) {
-		struct session *session = container_of(node, struct session, link);
-
-		if (session->state == SESSION_LIVE &&
-		    slice_has_prefix(session_id(session), prefix)) {
-			found = session;
-			count++;
-		}
-	}
-	if (prefix.n < ID_PREFIX_MIN) {
-		admin_reply_error(inquiry->conn, 400,
-				  "the parameter id needs at least 4 characters");
-	} else if (count != 1) {
-		admin_reply_error(inquiry->conn, count == 0 ? 404 : 409,
-				  count == 0 ? "no session has such an id" :
-					       "more than one session has an id that begins so");
-	} else {
-		LOG(ADMIN_COMMAND, LOG_STR("command", "end-session"),
-		    LOG_SLICE("session", slice_of(found->entry.id, SESSION_ID_SHOWN)));
-		session_end(found, REASON_OPERATOR);
-		admin_reply_number(inquiry->conn, "ended", 1);
-	}
-	return NULL;
-}
-
-static struct http_exchange *command_drain(const struct inquiry *inquiry)
-{
-	LOG(ADMIN_COMMAND, LOG_STR("command", "drain"));
-	admin_reply_number(inquiry->conn, "calls", inquiry->admin->conf.router->calls);
-	inquiry->admin->conf.on_drain();
-	return NULL;
-}
-
-static struct http_exchange *command_deny_remove(const struct inquiry *inquiry)
-{
-	deny_remove(inquiry->admin, inquiry->conn, admin_parameter(inquiry->http->query, "number"));
-	return NULL;
-}
-
-static struct http_exchange *command_pins(const struct inquiry *inquiry)
-{
-	bool is_one = admin_parameter(inquiry->http->query, "server").n > 0;
-	const struct server *server = is_one ? need_server(inquiry) : NULL;
-
-	if (server != NULL || !is_one)
-		pin_orders_report(inquiry->admin, inquiry->conn, server);
-	return NULL;
-}
-
-static struct http_exchange *decide_on_pin(const struct inquiry *inquiry, bool is_approved)
-{
-	struct slice query = inquiry->http->query;
-	struct server *server = need_server(inquiry);
-
-	if (server != NULL)
-		pin_orders_decide(server, inquiry->conn, is_approved,
-				  admin_parameter(query, "number"),
-				  admin_parameter(query, "digest"));
-	return NULL;
-}
-
-static struct http_exchange *command_pins_approve(const struct inquiry *inquiry)
-{
-	return decide_on_pin(inquiry, true);
-}
-
-static struct http_exchange *command_pins_reject(const struct inquiry *inquiry)
-{
-	return decide_on_pin(inquiry, false);
-}
 
 /* ---- the table ---- */
 
@@ -187,9 +38,9 @@ static const struct {
 	{ SLICE("/sessions"), HTTP_GET, reports_sessions, NULL, PAGE_NOTHING },
 	{ SLICE("/streams"), HTTP_GET, reports_streams, NULL, PAGE_NOTHING },
 	{ SLICE("/access"), HTTP_GET, NULL, page_tell_access, PAGE_SHOWS },
-	{ SLICE("/can"), HTTP_POST, NULL, can_ask, PAGE_NOTHING },
-	{ SLICE("/deny"), HTTP_GET, deny_report, NULL, PAGE_NOTHING },
-	{ SLICE("/deny-add"), HTTP_POST, NULL, deny_add, PAGE_NOTHING },
+	{ SLICE("/can"), HTTP_POST, NULL, command_can, PAGE_NOTHING },
+	{ SLICE("/deny"), HTTP_GET, command_deny_report, NULL, PAGE_NOTHING },
+	{ SLICE("/deny-add"), HTTP_POST, NULL, command_deny_add, PAGE_NOTHING },
 	{ SLICE("/deny-remove"), HTTP_POST, NULL, command_deny_remove, PAGE_NOTHING },
 	{ SLICE("/events"), HTTP_GET, NULL, viewers_join, PAGE_SHOWS },
 	{ SLICE("/logs"), HTTP_GET, NULL, command_logs, PAGE_SHOWS },
@@ -199,7 +50,7 @@ static const struct {
 	{ SLICE("/restart"), HTTP_POST, NULL, command_restart, PAGE_ORDERS },
 	{ SLICE("/end-session"), HTTP_POST, NULL, command_end_session, PAGE_ORDERS },
 	{ SLICE("/drain"), HTTP_POST, NULL, command_drain, PAGE_ORDERS },
-	{ SLICE("/reload"), HTTP_POST, NULL, reload_order_new, PAGE_NOTHING },
+	{ SLICE("/reload"), HTTP_POST, NULL, command_reload, PAGE_NOTHING },
 };
 
 /* Only who names it gets it: ranges of types are for those who take anything. */
@@ -391,10 +242,10 @@ void admin_renew(struct admin *admin, size_t server_count, const char *origin,
 void admin_leave(struct admin *admin)
 {
 	admin->is_leaving = true;
-	reload_order_refuse_all(admin);
+	command_reload_refuse_all(admin);
 }
 
 void admin_reloaded(struct admin *admin, uint64_t order, bool is_used, struct slice report)
 {
-	reload_order_tell(admin, order, is_used, report);
+	command_reload_tell(admin, order, is_used, report);
 }

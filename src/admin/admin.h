@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "admin/viewers.h"
+#include "admin/page.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
 #include "obs/process_usage.h"
@@ -43,7 +43,7 @@ struct admin_conf {
 };
 
 struct admin {
-	struct list reloads; /* orders not yet carried out (admin/reload_order) */
+	struct list reloads; /* orders not yet carried out (admin/commands) */
 	bool is_leaving;     /* no further orders will be carried out */
 	struct http_handler handler;
 	struct http_handler metrics_handler; /* GET /metrics and nothing else */
@@ -76,9 +76,5 @@ void admin_renew(struct admin *admin, size_t server_count, const char *origin,
 void admin_reloaded(struct admin *admin, uint64_t order, bool is_used, struct slice report);
 /* The daemon is about to stop: refuses pending and further reload orders. */
 void admin_leave(struct admin *admin);
-/* The server of this name, or NULL. */
-struct server *admin_find_server(const struct admin *admin, struct slice name);
-/* The value of a query parameter, or empty. Nothing is decoded: names and ids do not need it. */
-struct slice admin_parameter(struct slice query, const char *name);
 
 #endif

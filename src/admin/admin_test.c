@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-#include "admin/can_request.h"
+#include "admin/commands.c"
+#include "admin/json.h"
 #include "admin/reports.h"
-#include "admin/value.h"
 #include "auth/grant.h"
 #include "obs/audit.h"
 #include "obs/counters.h"
@@ -85,17 +85,17 @@ static void parameters_are_found(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct slice value = admin_parameter(slice_str(rows[i].query), "server");
+		struct slice value = parameter_of(slice_str(rows[i].query), "server");
 
 		assert_int_equal(value.n, strlen(rows[i].value));
 		assert_memory_equal(value.n > 0 ? value.p : "", rows[i].value, value.n);
 	}
-	assert_int_equal(admin_parameter((struct slice){ NULL, 0 }, "server").n, 0);
-	assert_ptr_equal(admin_find_server(&admin, SLICE_LIT("b")), &servers[1]);
-	assert_null(admin_find_server(&admin, SLICE_LIT("ab")));
-	assert_null(admin_find_server(&admin, SLICE_LIT("")));
+	assert_int_equal(parameter_of((struct slice){ NULL, 0 }, "server").n, 0);
+	assert_ptr_equal(find_server(&admin, SLICE_LIT("b")), &servers[1]);
+	assert_null(find_server(&admin, SLICE_LIT("ab")));
+	assert_null(find_server(&admin, SLICE_LIT("")));
 	servers[1].is_retired = true; /* by a reload */
-	assert_null(admin_find_server(&admin, SLICE_LIT("b")));
+	assert_null(find_server(&admin, SLICE_LIT("b")));
 	servers[1].is_retired = false;
 }
 

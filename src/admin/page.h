@@ -1,12 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The status page for browsers: its files, and who may request it and give orders. Its data comes
- * from admin/viewers; its orders are those of the admin socket. SEC-01, SEC-17, SEC-78.
+ * The status page for browsers: its files, and who may request it and give orders. Its data
+ * comes to the viewers; its orders are those of the admin socket. SEC-01, SEC-17, SEC-78.
  */
 #ifndef MCPGATED_ADMIN_PAGE_H
 #define MCPGATED_ADMIN_PAGE_H
 
-#include "admin/admin.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/list.h"
+#include "base/slice.h"
+#include "io/loop.h"
+
+struct http_exchange;
+struct http_request;
+struct inquiry;
+
+/*
+ * ---- viewers ----
+ *
+ * Each gets a snapshot once a second, as an event, until it
+ * disconnects. No snapshot is made without viewers, and never more than one a second: a new
+ * viewer gets the last one first. A viewer that has not read the previous snapshot misses the
+ * next, and is disconnected if that continues.
+ */
+
+#define VIEWERS_MAX 16
+#define VIEWERS_EVERY_MS 1000
+#define VIEWERS_BEHIND_MAX_MS 10000
+
+struct viewers {
+	struct list all;
+	size_t count; /* including those about to begin; at most VIEWERS_MAX */
+	struct timer every;
+	struct buf last; /* the event made at last_ms, for viewers that come soon after */
+	uint64_t last_ms;
+};
+
+void viewers_init(struct viewers *viewers);
+/* There must be no viewers. */
+void viewers_fini(struct viewers *viewers);
+/*
+ * Returns the exchange that sends the snapshots. NULL: there are too many viewers, and the request
+ * has been answered.
+ */
+struct http_exchange *viewers_join(const struct inquiry *inquiry);
+
+/* ---- requests ---- */
 
 /* What of an operator's path is available at admin.page. */
 enum page_use {
@@ -21,8 +65,6 @@ enum page_use {
  * domain name is a numeric address.
  */
 const char *page_find_stranger(const struct http_request *request);
-/* The same for Host alone. */
-bool page_is_own_host(struct slice host);
 /* Answers with a file of the page. False: there is none at this path, and nothing was answered. */
 bool page_reply_file(const struct inquiry *inquiry) must_check;
 /*

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/value.h"
-#include "process/child.h"
+#include "admin/json.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/peer.h"
 #include "obs/audit.h"
 #include "obs/counters.h"
+#include "process/child.h"
 #include "router/client_request.h"
 #include "router/parked_call.h"
 #include "router/router.h"
