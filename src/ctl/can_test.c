@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can asks the daemon for, and how it shows the answer. */
-#include "ctl/can.h"
+#include "ctl/orders.c"
 
 #include <stdio.h>
 #include <stdlib.h>

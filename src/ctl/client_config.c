@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "config/address.h"
 #include "config/config.h"
-#include "ctl/tools.h"
+#include "ctl/offers.h"
 
 #define VARIABLE "MCPGATED_TOKEN"
 
@@ -161,8 +161,13 @@ const char *client_config_client(size_t i)
 	return i < ARRAY_LEN(kinds) ? kinds[i].name : NULL;
 }
 
-int client_config_print(const struct client_config_server *server, const char *client,
-			struct error *err)
+/*
+ * Prints the entry for the client of this name (NULL: claude-code) on stdout, as JSON, or as TOML
+ * if the client's file is TOML; prints on stderr which file it belongs in and where the token comes
+ * from. -1: there is no such client, and err lists the known ones.
+ */
+static int client_config_print(const struct client_config_server *server, const char *client,
+			       struct error *err)
 {
 	struct buf names = { 0 };
 
@@ -281,7 +286,7 @@ int client_config_run(const struct line *line)
 	char *token = NULL;
 	int status;
 
-	if (line->token_file != NULL && (token = oauth_read_token(line->token_file, &err)) == NULL)
+	if (line->token_file != NULL && (token = line_read_token(line->token_file, &err)) == NULL)
 		return line_refuse_usage(err.text);
 	status = line->has_file ? find_in_file(line, &found) : find_in_daemon(line, &found);
 	if (status == 0)

@@ -16,14 +16,6 @@ struct client_config_server {
 	const char *token; /* NULL: the entry says where the client finds it */
 };
 
-/*
- * Prints the entry for the client of this name (NULL: claude-code) on stdout, as JSON, or as TOML
- * if the client's file is TOML; prints on stderr which file it belongs in and where the token comes
- * from. -1: there is no such client, and err lists the known ones.
- */
-int client_config_print(const struct client_config_server *server, const char *client,
-			struct error *err) must_check;
-
 /* The name of client number i; NULL: there are no more. */
 const char *client_config_client(size_t i);
 

@@ -15,27 +15,20 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "config/config.h"
-#include "config/quantity.h"
-#include "config/yaml.h"
-#include "ctl/can.h"
 #include "ctl/client.h"
 #include "ctl/client_config.h"
 #include "ctl/complete.h"
 #include "ctl/doctor.h"
-#include "ctl/escape.h"
 #include "ctl/line.h"
 #include "ctl/oauth.h"
 #include "ctl/offers.h"
-#include "ctl/pins.h"
-#include "ctl/reload.h"
+#include "ctl/orders.h"
+#include "ctl/output.h"
 #include "ctl/show.h"
-#include "ctl/tools.h"
-#include "ctl/top.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"
@@ -45,8 +38,6 @@
 #define TOKEN_PREFIX "mcpg_" /* says to people and to scanners of leaked secrets what it is */
 #define TOKEN_BYTES 32
 #define HASH_BYTES 32
-/* What is added to the clock must not come out as a time that is over. */
-#define DENY_MS_MAX (UINT64_C(36500) * 24 * 3600 * 1000)
 
 /* What a command orders: POST /COMMAND?PARAMETER=WORD. */
 struct order {
@@ -146,7 +137,7 @@ static int examine_oauth(const struct line *line)
 	int ill = -1;
 
 	if (line->token_file != NULL)
-		token = oauth_read_token(line->token_file, &err);
+		token = line_read_token(line->token_file, &err);
 	if (line->ca_file != NULL && err.kind == ERROR_NONE)
 		ca = oauth_read_ca(line->ca_file, &err);
 	if (err.kind == ERROR_NONE && oauth_check_url(line->url, &err) == 0)
@@ -236,171 +227,6 @@ static int run_token(const struct line *line)
 	return 0;
 }
 
-/* ---- deny ---- */
-
-/* The daemon keeps entries in memory alone; the operator is told the line for the configuration. */
-static void print_denial(const json_t *entry)
-{
-	const char *issuer = json_string_value(json_object_get(entry, "issuer"));
-	const char *by = json_string_value(json_object_get(entry, "by"));
-	const char *name = json_string_value(json_object_get(entry, "name"));
-	json_int_t until_ms = json_integer_value(json_object_get(entry, "until_ms"));
-	char until[QUANTITY_TEXT_MAX];
-	struct buf text = { 0 };
-
-	quantity_format_date((uint64_t)until_ms / 1000 * 1000, until);
-	printf("entry %lld is in force until %s; sessions ended: %lld\n",
-	       json_integer_value(json_object_get(entry, "number")), until,
-	       json_integer_value(json_object_get(entry, "sessions_ended")));
-	puts("It is lost at a restart. To keep it, add this to auth.deny in the configuration:");
-	buf_append_str(&text, "  - {issuer: ");
-	yaml_append_text(&text, issuer != NULL ? issuer : "");
-	buf_printf(&text, ", %s: ", by != NULL ? by : "");
-	yaml_append_text(&text, name != NULL ? name : "");
-	buf_printf(&text, ", until: %s}", until);
-	escape_print(stdout, "", buf_slice(&text), "");
-	buf_fini(&text);
-}
-
-static int add_denial(const struct line *line)
-{
-	json_t *until = NULL;
-	json_t *order;
-	json_t *entry;
-	uint64_t for_ms;
-	char *text;
-
-	if (line->deny.duration != NULL) {
-		if (quantity_parse_duration(slice_str(line->deny.duration), &for_ms) < 0 ||
-		    for_ms == 0 || for_ms > DENY_MS_MAX)
-			return line_refuse_usage(
-				"--for takes a time like 90m, 12h or 30d, up to 36500d");
-		until = json_integer((json_int_t)(clock_wall_ms() + for_ms));
-	}
-	order = json_pack("{s:s*, s:s*, s:s*, s:s*, s:s*, s:o*}", "issuer", line->deny.issuer,
-			  "sub", line->deny.sub, "client_id", line->deny.client_id, "jti",
-			  line->deny.jti, "sid", line->deny.sid, "until_ms", until);
-	if (order == NULL)
-		return line_refuse_usage("a name is not valid UTF-8");
-	text = json_dumps(order, JSON_COMPACT);
-	entry = line_ask(line, "POST", mem_strdup("/deny-add"), slice_str(text));
-	if (entry != NULL && !line->is_json)
-		print_denial(entry);
-	json_decref(order);
-	free(text);
-	return line_finish(entry);
-}
-
-static int remove_denial(const struct line *line)
-{
-	const char *number = line->words[2];
-	json_t *answer;
-
-	if (!line_is_plain(number))
-		return line_refuse_usage("give the number of the entry");
-	answer = line_ask(line, "POST", mem_printf("/deny-remove?number=%s", number), line_no_body);
-	if (answer != NULL && !line->is_json)
-		printf("entry %s removed\n", number);
-	return line_finish(answer);
-}
-
-static int run_deny(const struct line *line)
-{
-	const char *what = line->words[1];
-
-	CHECK(line->count >= 2);
-	if (strcmp(what, "add") == 0 && line->count == 2)
-		return add_denial(line);
-	if (strcmp(what, "list") == 0 && line->count == 2)
-		return line_report(line, show_deny_list);
-	if (strcmp(what, "remove") == 0 && line->count == 3)
-		return remove_denial(line);
-	return line_refuse_usage("usage: mcpgatectl deny add|list|remove NUMBER");
-}
-
-/* ---- can ---- */
-
-/* 0: yes, 1: no, 2: it cannot be told. */
-static int run_can(const struct line *line)
-{
-	struct error err = { ERROR_NONE, "" };
-	char *question = can_write(&line->can, line->words + 1, line->count - 1, &err);
-	json_t *answer;
-	bool is_allowed;
-
-	if (question == NULL)
-		return line_refuse_usage(err.text);
-	answer = line_ask(line, "POST", mem_strdup("/can"), slice_str(question));
-	free(question);
-	if (answer == NULL)
-		return EXIT_USAGE;
-	if (!line->is_json)
-		can_show(answer);
-	is_allowed = json_is_true(json_object_get(answer, "allowed"));
-	json_decref(answer);
-	return is_allowed ? 0 : EXIT_FAILED;
-}
-
-/* ---- pins ---- */
-
-static bool decide_on_pin(const struct line *line, const json_t *pin)
-{
-	char *target =
-		mem_printf("/pins-%s?server=%s&number=%lld&digest=%s", line->words[1],
-			   line->words[2], json_integer_value(json_object_get(pin, "number")),
-			   json_string_value(json_object_get(pin, "digest")));
-
-	return line_finish(line_ask(line, "POST", target, line_no_body)) == 0;
-}
-
-/* What is decided is shown: the daemon refuses it if it is another definition by then. */
-static int decide_on_pins(const struct line *line)
-{
-	json_t *report =
-		line_ask(line, "GET", mem_printf("/pins?server=%s", line->words[2]), line_no_body);
-	const json_t *pins = json_object_get(report, "pins");
-	const char *name = line->count > 3 ? line->words[3] : NULL;
-	size_t wanted = 0, decided = 0;
-
-	for (size_t i = 0; i < json_array_size(pins); i++) {
-		const json_t *pin = json_array_get(pins, i);
-
-		if (!pins_is_wanted(pin, name))
-			continue;
-		if (!line->is_json)
-			pins_show_difference(pin);
-		wanted++;
-		decided += decide_on_pin(line, pin);
-	}
-	if (report != NULL && wanted == 0 && name != NULL)
-		line_fail("no definition of this name is waiting");
-	else if (report != NULL && !line->is_json)
-		printf("%s: %zu\n", line->words[1][0] == 'a' ? "approved" : "rejected", decided);
-	json_decref(report);
-	return report != NULL && decided == wanted && (wanted > 0 || name == NULL) ? 0 :
-										     EXIT_FAILED;
-}
-
-static int run_pins(const struct line *line)
-{
-	bool decides = line->count > 1 && (strcmp(line->words[1], "approve") == 0 ||
-					   strcmp(line->words[1], "reject") == 0);
-	json_t *report;
-
-	if (decides && line->count > 2 && (line->count == 4) != line->all &&
-	    line_is_plain(line->words[2]))
-		return decide_on_pins(line);
-	if (line->count > 2 || line->all || (line->count > 1 && !line_is_plain(line->words[1])))
-		return line_refuse_usage("usage: mcpgatectl pins [SERVER] | "
-					 "pins approve|reject SERVER NAME|--all");
-	report = line_ask(line, "GET",
-			  mem_printf("/pins?server=%s", line->count > 1 ? line->words[1] : ""),
-			  line_no_body);
-	if (report != NULL && !line->is_json)
-		pins_show(report);
-	return line_finish(report);
-}
-
 /* ---- the table ---- */
 
 static const struct command {
@@ -439,7 +265,7 @@ static const struct command {
 		  "                      this token id, or of this login; give one of the four\n"
 		  "      --issuer I      with deny add: whose tokens; 'static' for auth.tokens\n"
 		  "      --for TIME      with deny add: for how long, like 12h (default: 24h)\n",
-	  .run = run_deny },
+	  .run = orders_deny },
 	{ "can", "WHO SERVER TOOL", 0, 3, "whether WHO may use it, and by which rule; see below",
 	  .options =
 		  "      WHO             for can: a caller with a session, by the sub of the token; or instead:\n"
@@ -447,16 +273,16 @@ static const struct command {
 		  "      --token NAME    a caller with this entry of auth.tokens\n"
 		  "      --prompt NAME, --resource URI\n"
 		  "                      for can, instead of TOOL; exit status 0: yes, 1: no, 2: unknown\n",
-	  .run = run_can },
+	  .run = orders_can },
 	{ "pins", "[approve|reject] [S]", 0, 3, "new and changed definitions; see below",
 	  .options =
 		  "      approve|reject S NAME, or --all\n"
 		  "                      for pins: approve or reject the definitions of server S that wait\n",
-	  .run = run_pins },
+	  .run = orders_pins },
 	{ "drain", "", 0, 0, "stop the daemon once the calls in flight are done",
 	  .order = { NULL, "the daemon stops after the calls in flight: ", "calls" } },
 	{ "reload", "", 0, 0, "reload the configuration; exit status 1: refused",
-	  .run = reload_run },
+	  .run = orders_reload },
 	{ "tools", "SERVER [--format F]", 1, 1, "its tools; F: mcp, openai or anthropic",
 	  .run = offers_run_tools },
 	{ "prompts", "SERVER", 1, 1, "its prompts", .run = offers_run_prompts },

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ctl/escape.h"
+#include "ctl/output.h"
+
+#define TOKEN_BYTES_MAX (64 * 1024)
 
 const struct slice line_no_body = { NULL, 0 };
 
@@ -78,4 +80,53 @@ bool line_is_plain(const char *word)
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
 	return word[0] != '\0' && strspn(word, letters) == strlen(word);
+}
+
+/* The one line that is neither empty nor a comment, as in a file of `mcpgatectl token new`; n 0: not one. */
+static struct slice find_token(struct slice text)
+{
+	struct slice found = { NULL, 0 };
+
+	while (text.n > 0) {
+		struct slice line = slice_trim(slice_cut(&text, '\n'));
+
+		if (line.n > 0 && line.p[line.n - 1] == '\r')
+			line = slice_trim(slice_of(line.p, line.n - 1));
+		if (line.n == 0 || line.p[0] == '#')
+			continue;
+		if (found.n > 0)
+			return slice_of("", 0);
+		found = line;
+	}
+	for (size_t i = 0; i < found.n; i++)
+		if (found.p[i] <= ' ' || found.p[i] >= 0x7F)
+			return slice_of("", 0);
+	return found;
+}
+
+char *line_read_token(const char *path, struct error *err)
+{
+	FILE *file = fopen(path, "re");
+	char *text = mem_zalloc(TOKEN_BYTES_MAX + 1);
+	struct slice token;
+	size_t n;
+
+	if (file == NULL) {
+		free(text);
+		error_set_errno(err, "cannot open the token file");
+		return NULL;
+	}
+	setvbuf(file, NULL, _IONBF, 0); /* no second copy */
+	n = fread(text, 1, TOKEN_BYTES_MAX, file);
+	fclose(file);
+	token = find_token(slice_of(text, n));
+	if (token.n > 0) {
+		memmove(text, token.p, token.n);
+		explicit_bzero(text + token.n, n - token.n);
+		return text;
+	}
+	explicit_bzero(text, n);
+	free(text);
+	error_set(err, ERROR_INVALID, "the token file must hold one token, and nothing else");
+	return NULL;
 }

@@ -9,8 +9,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "base/check.h"
+#include "base/error.h"
 #include "base/slice.h"
-#include "ctl/can.h"
 #include "ctl/client.h"
 #include "ctl/doctor.h"
 #include "ctl/oauth.h"
@@ -41,7 +42,12 @@ struct line {
 		const char *sid;
 		const char *duration;
 	} deny; /* NULL: not given */
-	struct can_question can;
+	struct can_question {
+		const char *claims; /* JSON */
+		const char *token;
+		const char *prompt;
+		const char *resource;
+	} can; /* likewise */
 	bool is_json;
 	bool follows;
 	bool all;
@@ -74,5 +80,7 @@ int line_report(const struct line *line, void (*show)(const json_t *report));
  * exists.
  */
 bool line_is_plain(const char *word);
+/* The token in a file, its only line; owned by the caller, which must wipe it. NULL: err says why. */
+char *line_read_token(const char *path, struct error *err) must_check;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of a client's way, and their order: at the end the way to the resource's metadata, before it what the
- * steps ask for, an authorization server, and a token. RFC 9728, RFC 6750
+ * The steps of a client's way, and their order: at the end the way to the resource's metadata,
+ * before it what the steps ask for, an authorization server, and a token. RFC 9728, RFC 6750
  */
 #include "ctl/oauth.h"
 
@@ -19,18 +19,130 @@
 #include "auth/jwk.h"
 #include "auth/jwt.h"
 #include "auth/url.h"
+#include "base/buf.h"
 #include "base/check.h"
 #include "base/mem.h"
-#include "ctl/challenge.h"
-#include "ctl/escape.h"
-#include "ctl/finding.h"
-#include "ctl/mcp_client.h"
-#include "ctl/web.h"
+#include "ctl/client.h"
+#include "ctl/offers.h"
+#include "ctl/output.h"
+
+/*
+ * ---- challenge ----
+ *
+ * Word by word: one that is followed by `=` is a parameter of the scheme before it, any other is
+ * a scheme.
+ */
+
+static void skip(struct slice *rest, const char *bytes)
+{
+	while (rest->n > 0 && *rest->p != '\0' && strchr(bytes, *rest->p) != NULL)
+		*rest = slice_of(rest->p + 1, rest->n - 1);
+}
+
+static struct slice cut_word(struct slice *rest)
+{
+	struct slice word = slice_of(rest->p, 0);
+
+	while (word.n < rest->n &&
+	       (rest->p[word.n] == '\0' || strchr(" \t,=\"", rest->p[word.n]) == NULL))
+		word.n++;
+	CHECK(word.n <= rest->n);
+	*rest = slice_of(rest->p + word.n, rest->n - word.n);
+	return word;
+}
+
+/* A token, or what is quoted; an end without a quote ends that as well. */
+static char *cut_value(struct slice *rest)
+{
+	struct buf text = { 0 };
+	char *value;
+	size_t i = 1;
+
+	skip(rest, " \t=");
+	if (rest->n == 0 || *rest->p != '"')
+		return mem_dup_slice(cut_word(rest));
+	for (; i < rest->n && rest->p[i] != '"'; i++) {
+		if (rest->p[i] == '\\' && i + 1 < rest->n)
+			i++;
+		buf_append_char(&text, rest->p[i]);
+	}
+	i += i < rest->n;
+	CHECK(i <= rest->n);
+	*rest = slice_of(rest->p + i, rest->n - i);
+	value = mem_strdup(buf_terminate(&text));
+	buf_fini(&text);
+	return value;
+}
+
+/* Takes the value. The first of its name counts. */
+static void take_parameter(struct challenge *challenge, struct slice name, char *value)
+{
+	const struct {
+		const char *name;
+		char **value;
+	} known[] = {
+		{ "resource_metadata", &challenge->resource_metadata },
+		{ "scope", &challenge->scope },
+		{ "error", &challenge->error },
+		{ "error_description", &challenge->error_description },
+	};
+
+	CHECK(challenge->is_bearer && value != NULL);
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		if (*known[i].value == NULL &&
+		    slice_is_equal_nocase(name, slice_str(known[i].name))) {
+			*known[i].value = value;
+			return;
+		}
+	}
+	free(value);
+}
+
+void challenge_parse(struct slice field, struct challenge *challenge_r)
+{
+	struct slice rest = field;
+	bool is_ours = false;
+	size_t count = 0;
+
+	*challenge_r = (struct challenge){ .is_bearer = false };
+	while (rest.n > 0) {
+		struct slice word;
+		struct slice after;
+
+		skip(&rest, " \t,=\"");
+		word = cut_word(&rest);
+		after = rest;
+		skip(&after, " \t");
+		if (after.n > 0 && *after.p == '=') {
+			char *value = cut_value(&rest);
+
+			if (is_ours)
+				take_parameter(challenge_r, word, value);
+			else
+				free(value);
+		} else if (word.n > 0) {
+			is_ours = slice_is_equal_nocase(word, SLICE_LIT("Bearer"));
+			challenge_r->is_bearer |= is_ours;
+			challenge_r->is_first |= is_ours && count == 0;
+			count++;
+		}
+	}
+	CHECK(challenge_r->is_bearer || !challenge_r->is_first);
+}
+
+void challenge_fini(struct challenge *challenge)
+{
+	free(challenge->resource_metadata);
+	free(challenge->scope);
+	free(challenge->error);
+	free(challenge->error_description);
+	*challenge = (struct challenge){ .is_bearer = false };
+}
 
 struct walk {
 	const char *url;
 	const char *token; /* or NULL */
-	struct slice ca;   /* as in web_question */
+	struct slice ca;   /* as in client_request */
 	bool is_loopback;  /* the URL is loopback, so what it leads to may be as well */
 	const char *ill;   /* the first failure, or NULL; see finding.h */
 	bool is_static;    /* no OAuth is offered; tokens are distributed by hand */
@@ -55,14 +167,18 @@ typedef char *walk_address_fn(const char *text, size_t at);
  */
 static json_t *walk_get(const struct walk *walk, const char *url, struct buf *why, bool *is_down_r)
 {
-	const struct web_question question = {
-		.url = url, .method = "GET", .ca = walk->ca, .may_loopback = walk->is_loopback
+	const struct client_request question = {
+		.target = url,
+		.method = "GET",
+		.accept = "application/json",
+		.ca = walk->ca,
+		.may_loopback = walk->is_loopback,
 	};
 	struct error err = { ERROR_NONE, "" };
-	struct web_answer answer;
+	struct client_reply answer;
 	json_t *document = NULL;
 
-	web_ask(&question, &answer);
+	client_ask_web(&question, &answer);
 	*is_down_r = answer.status == 0;
 	if (answer.status == 0)
 		buf_printf(why, "%s: %s", url, buf_terminate(&answer.error));
@@ -76,7 +192,7 @@ static json_t *walk_get(const struct walk *walk, const char *url, struct buf *wh
 	if (answer.status == 200 && document == NULL)
 		buf_printf(why, "%s: it is not a JSON object (%s)", url, err.text);
 	CHECK(document == NULL || answer.status == 200);
-	web_answer_fini(&answer);
+	client_reply_fini(&answer);
 	return document;
 }
 
@@ -156,28 +272,29 @@ static bool has_response(struct slice body)
 }
 
 /* Sends initialize, with the token or without. The caller owns the answer. */
-static void walk_initialize(const struct walk *walk, const char *token, struct web_answer *answer_r)
+static void walk_initialize(const struct walk *walk, const char *token,
+			    struct client_reply *answer_r)
 {
 	json_t *message = json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method",
 				    "initialize", "params", mcp_client_hello());
 	char *text = json_dumps(message, JSON_COMPACT);
-	struct web_question question = { .url = walk->url,
-					 .method = "POST",
-					 .body = slice_str(text),
-					 .token = token,
-					 .ca = walk->ca,
-					 .may_loopback = walk->is_loopback,
-					 .is_enough = has_response };
-	struct web_answer ignored;
+	struct client_request question = { .target = walk->url,
+					   .method = "POST",
+					   .body = slice_str(text),
+					   .token = token,
+					   .ca = walk->ca,
+					   .may_loopback = walk->is_loopback,
+					   .is_enough = has_response };
+	struct client_reply ignored;
 
-	web_ask(&question, answer_r);
-	if (answer_r->status == 200 && answer_r->session[0] != '\0') {
+	client_ask_web(&question, answer_r);
+	if (answer_r->status == 200 && answer_r->session != NULL) {
 		question.method = "DELETE"; /* nothing stays behind */
 		question.body = slice_of(NULL, 0);
 		question.session = answer_r->session;
 		question.is_enough = NULL;
-		web_ask(&question, &ignored);
-		web_answer_fini(&ignored);
+		client_ask_web(&question, &ignored);
+		client_reply_fini(&ignored);
 	}
 	free(text);
 	json_decref(message);
@@ -187,7 +304,7 @@ static void walk_initialize(const struct walk *walk, const char *token, struct w
  * The result of initialize in the answer's body, JSON or events; owned by the caller. NULL: there
  * is none.
  */
-static json_t *walk_result(const struct web_answer *answer)
+static json_t *walk_result(const struct client_reply *answer)
 {
 	json_t *message = find_response(buf_slice(&answer->body));
 	json_t *result = json_object_get(message, "result");
@@ -395,7 +512,7 @@ static void walk_issuer(struct walk *walk, const char *issuer)
 /*
  * ---- a token ----
  *
- * * A token: what it says of itself, who has signed it, and what the server says of it. Its
+ * A token: what it says of itself, who has signed it, and what the server says of it. Its
  * claims are warnings, for the server's configuration may take other audiences; an expired
  * token, or one with a wrong signature, has failed.
  */
@@ -590,7 +707,7 @@ static void examine_claims(struct walk *walk)
 
 /* ---- what the server says ---- */
 
-static void explain_refusal(const struct web_answer *answer, struct buf *text)
+static void explain_refusal(const struct client_reply *answer, struct buf *text)
 {
 	struct challenge challenge;
 
@@ -620,7 +737,7 @@ static void explain_refusal(const struct web_answer *answer, struct buf *text)
 
 static void walk_token(struct walk *walk)
 {
-	struct web_answer answer;
+	struct client_reply answer;
 	struct buf text = { 0 };
 	json_t *result = NULL;
 
@@ -641,10 +758,9 @@ static void walk_token(struct walk *walk)
 		buf_fini(&text);
 	}
 	json_decref(result);
-	web_answer_fini(&answer);
+	client_reply_fini(&answer);
 }
 
-#define TOKEN_BYTES_MAX (64 * 1024)
 #define CA_BYTES_MAX (1024 * 1024)
 #define ISSUERS_MAX 8
 #define WELL_KNOWN "/.well-known/oauth-protected-resource"
@@ -665,55 +781,6 @@ int oauth_check_url(const char *text, struct error *err)
 		return 0;
 	return error_set(err, ERROR_INVALID,
 			 "the URL must begin with https://; http:// is for loopback only");
-}
-
-/* The one line that is neither empty nor a comment, as in a file of `mcpgatectl token new`; n 0: not one. */
-static struct slice find_token(struct slice text)
-{
-	struct slice found = { NULL, 0 };
-
-	while (text.n > 0) {
-		struct slice line = slice_trim(slice_cut(&text, '\n'));
-
-		if (line.n > 0 && line.p[line.n - 1] == '\r')
-			line = slice_trim(slice_of(line.p, line.n - 1));
-		if (line.n == 0 || line.p[0] == '#')
-			continue;
-		if (found.n > 0)
-			return slice_of("", 0);
-		found = line;
-	}
-	for (size_t i = 0; i < found.n; i++)
-		if (found.p[i] <= ' ' || found.p[i] >= 0x7F)
-			return slice_of("", 0);
-	return found;
-}
-
-char *oauth_read_token(const char *path, struct error *err)
-{
-	FILE *file = fopen(path, "re");
-	char *text = mem_zalloc(TOKEN_BYTES_MAX + 1);
-	struct slice token;
-	size_t n;
-
-	if (file == NULL) {
-		free(text);
-		error_set_errno(err, "cannot open the token file");
-		return NULL;
-	}
-	setvbuf(file, NULL, _IONBF, 0); /* no second copy */
-	n = fread(text, 1, TOKEN_BYTES_MAX, file);
-	fclose(file);
-	token = find_token(slice_of(text, n));
-	if (token.n > 0) {
-		memmove(text, token.p, token.n);
-		explicit_bzero(text + token.n, n - token.n);
-		return text;
-	}
-	explicit_bzero(text, n);
-	free(text);
-	error_set(err, ERROR_INVALID, "the token file must hold one token, and nothing else");
-	return NULL;
 }
 
 char *oauth_read_ca(const char *path, struct error *err)
@@ -742,7 +809,7 @@ char *oauth_read_ca(const char *path, struct error *err)
 /* ---- without a token ---- */
 
 /* Neither 401 nor MCP without a token. */
-static void explain_status(struct walk *walk, const struct web_answer *answer)
+static void explain_status(struct walk *walk, const struct client_reply *answer)
 {
 	const char *hint;
 	int status = answer->status;
@@ -804,27 +871,27 @@ static void say_challenge(const struct challenge *challenge)
 /* Some clients ask so whether there is authorization at all. */
 static void examine_probe(const struct walk *walk)
 {
-	const struct web_question question = { .url = walk->url,
-					       .method = "GET",
-					       .accept = "text/event-stream",
-					       .ca = walk->ca,
-					       .may_loopback = walk->is_loopback };
-	struct web_answer answer;
+	const struct client_request question = { .target = walk->url,
+						 .method = "GET",
+						 .accept = "text/event-stream",
+						 .ca = walk->ca,
+						 .may_loopback = walk->is_loopback };
+	struct client_reply answer;
 
-	web_ask(&question, &answer);
+	client_ask_web(&question, &answer);
 	if (answer.status != 401)
 		finding_print("warn", "challenge",
 			      "GET without a token gets %d, not 401: clients that probe like this "
 			      "(mcp-remote) assume that no token is needed",
 			      answer.status);
-	web_answer_fini(&answer);
+	client_reply_fini(&answer);
 }
 
 /* Returns whether there is more of the way, and then the address of the metadata or NULL. */
 static bool examine_challenge(struct walk *walk, char **address_r)
 {
 	struct challenge challenge;
-	struct web_answer answer;
+	struct client_reply answer;
 	json_t *result = NULL;
 	bool goes_on;
 	struct url url;
@@ -858,7 +925,7 @@ static bool examine_challenge(struct walk *walk, char **address_r)
 		explain_status(walk, &answer);
 	}
 	json_decref(result);
-	web_answer_fini(&answer);
+	client_reply_fini(&answer);
 	return goes_on;
 }
 

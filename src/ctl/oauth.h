@@ -7,12 +7,37 @@
 #ifndef MCPGATED_CTL_OAUTH_H
 #define MCPGATED_CTL_OAUTH_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
+#include "base/slice.h"
+
+/*
+ * ---- challenge ----
+ *
+ * Parses a server's challenge (WWW-Authenticate) like a client. RFC 9110 s11.6.1, RFC 6750 s3,
+ * RFC 9728 s5.1
+ */
+
+/* NULL: absent. */
+struct challenge {
+	bool is_bearer; /* there is a Bearer challenge; the rest is its parameters */
+	bool is_first;  /* and it is the first challenge */
+	char *resource_metadata;
+	char *scope;
+	char *error;
+	char *error_description;
+};
+
+/*
+ * Parses all fields, joined by commas. Anything that is not a challenge is skipped. The caller ends
+ * the result.
+ */
+void challenge_parse(struct slice field, struct challenge *challenge_r);
+void challenge_fini(struct challenge *challenge);
 
 /* Whether the URL is acceptable: https, or http to loopback; no fragment. */
 int oauth_check_url(const char *url, struct error *err) must_check;
-/* The only line of the file; owned by the caller, which must wipe it. NULL: err says why. */
-char *oauth_read_token(const char *path, struct error *err) must_check;
 /*
  * The certificates in the file, as PEM, followed by those that the system trusts; owned by the
  * caller. NULL: err says why.

@@ -1,14 +1,308 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each command is a client of its own, that begins a session and ends it. */
+/* Each command is an MCP client of its own, that begins a session and ends it. */
 #include "ctl/offers.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/buf.h"
 #include "base/check.h"
-#include "ctl/mcp_client.h"
+#include "base/mem.h"
+#include "ctl/client.h"
+#include "ctl/output.h"
 #include "ctl/show.h"
-#include "ctl/tools.h"
 #include "mcp/error.h"
+#include "mcp/revision.h"
+
+/*
+ * ---- mcp client ----
+ *
+ * Offers no capability, so that no server asks anything back, and takes whole answers only.
+ */
+
+#define PAGES_MAX 1000
+#define ERROR_SHOWN 200
+
+/* Speaks to one server through the daemon's admin socket. */
+struct mcp_client {
+	const char *socket; /* borrowed, like the next */
+	const char *server;
+	char *session;       /* the session id */
+	json_t *about;       /* the result of initialize */
+	bool is_server_down; /* the last request failed because the server could not be started */
+	int error_code;      /* of the last request; 0: no JSON-RPC error */
+	int last_id;
+};
+
+json_t *mcp_client_hello(void)
+{
+	struct slice revision = revision_newest()->name;
+	json_t *params = json_pack("{s:s%, s:{}, s:{s:s, s:s}}", "protocolVersion", revision.p,
+				   revision.n, "capabilities", "clientInfo", "name", "mcpgatectl",
+				   "version", PACKAGE_VERSION);
+
+	CHECK(params != NULL);
+	return params;
+}
+
+/*
+ * Takes message; NULL: the session is to end. Returns the reply's JSON, or NULL with err, which stays empty where no
+ * body is due.
+ */
+static json_t *mcp_client_send(struct mcp_client *client, json_t *message, struct error *err)
+{
+	char *body = message != NULL ? json_dumps(message, JSON_COMPACT) : NULL;
+	char *target = mem_printf("/mcp/%s", client->server);
+	struct client_request request = { .socket = client->socket,
+					  .method = message != NULL ? "POST" : "DELETE",
+					  .target = target,
+					  .body = slice_str(body != NULL ? body : ""),
+					  .session = client->session };
+	struct client_reply reply;
+	json_t *answer = NULL;
+
+	CHECK(client->socket != NULL && client->server != NULL);
+	*err = (struct error){ ERROR_NONE, "" };
+	if (client_ask(&request, &reply, err) == 0) {
+		if (client->session == NULL && reply.session != NULL)
+			client->session = mem_strdup(reply.session);
+		if (reply.status == 404 && client->session == NULL)
+			error_set(err, ERROR_INVALID,
+				  "there is no server '%s'; mcpgatectl servers lists them",
+				  client->server);
+		else if (reply.body.len > 0)
+			answer = client_reply_read(&reply, err);
+		client_reply_fini(&reply);
+	}
+	free(body);
+	free(target);
+	json_decref(message);
+	return answer;
+}
+
+/*
+ * Takes params. Returns the result (owned by the caller), or NULL: err is the server's or the
+ * daemon's error.
+ */
+static json_t *mcp_client_ask(struct mcp_client *client, const char *method, json_t *params,
+			      struct error *err)
+{
+	json_t *message = json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id",
+				    ++client->last_id, "method", method, "params", params);
+	json_t *answer = mcp_client_send(client, message, err);
+	json_t *result = json_incref(json_object_get(answer, "result"));
+	const json_t *error = json_object_get(answer, "error");
+	const char *text = json_string_value(json_object_get(error, "message"));
+	const char *plain = json_string_value(error); /* the admin socket's own */
+	const char *reason =
+		json_string_value(json_object_get(json_object_get(error, "data"), "reason"));
+
+	client->error_code = (int)json_integer_value(json_object_get(error, "code"));
+	client->is_server_down = reason != NULL && strcmp(reason, "backend_unavailable") == 0;
+	if (answer == NULL && err->kind == ERROR_NONE)
+		error_set(err, ERROR_SYNTAX, "the daemon's answer is empty");
+	else if (answer != NULL && result == NULL && plain != NULL)
+		error_set(err, ERROR_INVALID, "%.*s", ERROR_SHOWN, plain);
+	else if (answer != NULL && result == NULL)
+		error_set(err, ERROR_INVALID, "error %d: %.*s%s%s",
+			  (int)json_integer_value(json_object_get(error, "code")), ERROR_SHOWN,
+			  text != NULL ? text : "without a message",
+			  reason != NULL ? "; reason: " : "", reason != NULL ? reason : "");
+	CHECK((result == NULL) == (err->kind != ERROR_NONE));
+	json_decref(answer);
+	return result;
+}
+
+/* Begins a session. mcp_client_close must be called even after a failure. */
+static int mcp_client_open(struct mcp_client *client, const char *socket, const char *server,
+			   struct error *err)
+{
+	struct error ignored;
+
+	*client = (struct mcp_client){ .socket = socket, .server = server };
+	client->about = mcp_client_ask(client, "initialize", mcp_client_hello(), err);
+	if (client->about == NULL)
+		return -1;
+	json_decref(mcp_client_send(client,
+				    json_pack("{s:s, s:s}", "jsonrpc", "2.0", "method",
+					      "notifications/initialized"),
+				    &ignored));
+	return 0;
+}
+
+/*
+ * All items of a list, from all pages: those in this member of the method's results. NULL: failed.
+ */
+static json_t *mcp_client_list(struct mcp_client *client, const char *method, const char *member,
+			       struct error *err)
+{
+	json_t *items = json_array();
+	json_t *cursor = NULL;
+
+	for (int pages = 0; pages < PAGES_MAX; pages++) {
+		json_t *params = json_pack("{s:o*}", "cursor", cursor);
+		json_t *page = mcp_client_ask(client, method, params, err);
+
+		if (page == NULL) {
+			json_decref(items);
+			return NULL;
+		}
+		json_array_extend(items, json_object_get(page, member));
+		cursor = json_incref(json_object_get(page, "nextCursor"));
+		json_decref(page);
+		if (!json_is_string(cursor)) {
+			json_decref(cursor);
+			return items;
+		}
+	}
+	json_decref(cursor);
+	json_decref(items);
+	error_set(err, ERROR_LIMIT, "the list does not end");
+	return NULL;
+}
+
+static void mcp_client_close(struct mcp_client *client)
+{
+	struct error ignored;
+
+	if (client->session != NULL)
+		json_decref(mcp_client_send(client, NULL, &ignored));
+	free(client->session);
+	json_decref(client->about);
+}
+
+/*
+ * ---- tools ----
+ *
+ * Function-calling formats differ in names of members only; the schema is passed as it is.
+ */
+
+#define API_NAME_MAX 64
+
+static void warn_about_name(const char *name)
+{
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	struct buf clean = { 0 };
+
+	if (name != NULL && name[0] != '\0' && strlen(name) <= API_NAME_MAX &&
+	    strspn(name, letters) == strlen(name))
+		return;
+	escape_append(&clean, slice_str(name != NULL ? name : ""), "");
+	fprintf(stderr, "mcpgatectl: the API does not accept this name: '%s'\n",
+		buf_terminate(&clean));
+	buf_fini(&clean);
+}
+
+static json_t *convert_openai(const json_t *tool)
+{
+	warn_about_name(json_string_value(json_object_get(tool, "name")));
+	return json_pack("{s:s, s:{s:O?, s:O*, s:O*}}", "type", "function", "function", "name",
+			 json_object_get(tool, "name"), "description",
+			 json_object_get(tool, "description"), "parameters",
+			 json_object_get(tool, "inputSchema"));
+}
+
+static json_t *convert_anthropic(const json_t *tool)
+{
+	warn_about_name(json_string_value(json_object_get(tool, "name")));
+	return json_pack("{s:O?, s:O*, s:O*}", "name", json_object_get(tool, "name"), "description",
+			 json_object_get(tool, "description"), "input_schema",
+			 json_object_get(tool, "inputSchema"));
+}
+
+static const struct {
+	const char *name;
+	json_t *(*convert)(const json_t *tool);
+} formats[] = {
+	{ "mcp", json_deep_copy },
+	{ "openai", convert_openai },
+	{ "anthropic", convert_anthropic },
+};
+
+json_t *tools_convert(const json_t *tools, const char *format)
+{
+	CHECK(json_is_array(tools));
+	for (size_t f = 0; f < ARRAY_LEN(formats); f++) {
+		json_t *list;
+
+		if (strcmp(formats[f].name, format) != 0)
+			continue;
+		list = json_array();
+		for (size_t i = 0; i < json_array_size(tools); i++)
+			json_array_append_new(list, formats[f].convert(json_array_get(tools, i)));
+		return list;
+	}
+	return NULL;
+}
+
+const char *tools_format(size_t i)
+{
+	return i < ARRAY_LEN(formats) ? formats[i].name : NULL;
+}
+
+static void print_text(const json_t *text)
+{
+	escape_print(stdout, "", slice_of(json_string_value(text), json_string_length(text)),
+		     "\t\n");
+}
+
+static void print_other(const json_t *item)
+{
+	const json_t *resource = json_object_get(item, "resource");
+	const char *words[] = { json_string_value(json_object_get(item, "type")),
+				json_string_value(json_object_get(item, "mimeType")),
+				json_string_value(json_object_get(item, "uri")),
+				json_string_value(json_object_get(resource, "uri")) };
+	size_t size = json_string_length(json_object_get(item, "data"));
+	struct buf text = { 0 };
+
+	buf_append_char(&text, '[');
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		if (words[i] != NULL)
+			buf_printf(&text, "%s%s", text.len > 1 ? " " : "", words[i]);
+	}
+	if (size > 0)
+		buf_printf(&text, ", about %zu bytes", size / 4 * 3);
+	buf_append_char(&text, ']');
+	escape_print(stdout, "", buf_slice(&text), "");
+	buf_fini(&text);
+	if (json_is_string(json_object_get(resource, "text")))
+		print_text(json_object_get(resource, "text"));
+}
+
+/* Prints the content of a tools/call result: texts as they are, anything else by its kind. */
+static void tools_print_result(const json_t *result)
+{
+	const json_t *content = json_object_get(result, "content");
+
+	for (size_t i = 0; i < json_array_size(content); i++) {
+		const json_t *item = json_array_get(content, i);
+
+		if (json_is_string(json_object_get(item, "text")))
+			print_text(json_object_get(item, "text"));
+		else
+			print_other(item);
+	}
+	if (json_array_size(content) == 0)
+		tools_print_json(result);
+}
+
+void tools_print_json(const json_t *value)
+{
+	char *text = json_dumps(value, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
+
+	puts(text != NULL ? text : "null");
+	free(text);
+}
+
+/*
+ * ---- offers ----
+ *
+ * Each command is a client of its own, that begins a session and ends it.
+ */
 
 /* Where somebody finds out why a server cannot be started. */
 static int fail_of_server(const struct mcp_client *client, const char *why)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What reload says of each outcome, and its exit status. */
-#include "ctl/reload.h"
+/* The daemon is this test. */
+#define line_ask fake_line_ask
+#define line_finish fake_line_finish
+#include "ctl/orders.c"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +11,6 @@
 
 #include "base/check.h"
 #include "base/unit_test.h"
-
-const struct slice line_no_body = { NULL, 0 };
 
 static const char *answer; /* NULL: the daemon gives none */
 
@@ -43,7 +44,7 @@ static int reloads(const char *text)
 	fflush(stdout);
 	dup2(fileno(file), STDOUT_FILENO);
 	dup2(fileno(file), STDERR_FILENO);
-	status = reload_run(&line);
+	status = orders_reload(&line);
 	fflush(stdout);
 	dup2(out, STDOUT_FILENO);
 	dup2(err, STDERR_FILENO);

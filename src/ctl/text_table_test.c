@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts of strangers on a terminal, and columns that stay straight whatever is in them. */
-#include "ctl/text_table.h"
+#include "ctl/output.h"
 
 #include <locale.h>
 
 #include "base/text.h"
 #include "base/unit_test.h"
-#include "ctl/escape.h"
 
 static void assert_clean(struct slice text, const char *keep, const char *expected)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tools in the formats of function-calling interfaces, and what is told of names that these do not take. */
-#include "ctl/tools.h"
+#include "ctl/offers.c"
 
 #include <stdio.h>
 #include <unistd.h>

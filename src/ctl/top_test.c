@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What top shows of the reports of a daemon that answers what a test wants. */
-#include "ctl/top.h"
+/* The daemon is this test. */
+#define line_ask fake_line_ask
+#include "ctl/show.c"
 
 #include <locale.h>
 #include <stdio.h>
@@ -8,8 +10,6 @@
 
 #include "base/check.h"
 #include "base/unit_test.h"
-
-const struct slice line_no_body = { NULL, 0 };
 
 static const char *const *answers; /* one for each view; NULL: the daemon answers no more */
 
@@ -19,11 +19,6 @@ json_t *line_ask(const struct line *line, const char *method, char *target, stru
 	assert_string_equal(target, "/status");
 	free(target);
 	return *answers != NULL ? json_loads(*answers++, 0, NULL) : NULL;
-}
-
-int line_refuse_usage(const char *text)
-{
-	return EXIT_USAGE;
 }
 
 /* The last of as many views as there are answers. */

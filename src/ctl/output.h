@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is printed: foreign texts made safe for a terminal, tables, and the findings of doctor. */
+#ifndef MCPGATED_CTL_OUTPUT_H
+#define MCPGATED_CTL_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/slice.h"
+
+/*
+ * ---- escape ----
+ *
+ * Makes foreign texts safe for a terminal: they cannot move the cursor, change colors or change
+ * the writing direction.
+ */
+
+/*
+ * Appends `text` in UTF-8. Control, invisible and direction characters become escapes like \x1b and
+ * \u202e, except the ASCII ones in `keep`; invalid UTF-8 becomes U+FFFD.
+ */
+void escape_append(struct buf *out, struct slice text, const char *keep);
+/* Prints a line: `before` unchanged, then the text as escape_append writes it. */
+void escape_print(FILE *out, const char *before, struct slice text, const char *keep);
+
+/*
+ * ---- text table ----
+ *
+ * Aligned columns of text. The last column is not padded.
+ */
+
+struct text_table_column {
+	const char *title;
+	bool is_number; /* right-aligned */
+};
+
+struct text_table {
+	const struct text_table_column *columns; /* borrowed */
+	size_t column_count;
+	char **cells; /* row by row, escaped */
+	size_t count;
+};
+
+void text_table_init(struct text_table *table, const struct text_table_column *columns,
+		     size_t count);
+void text_table_fini(struct text_table *table);
+/* Adds the next cell, from left to right and top to bottom; any bytes. */
+void text_table_add(struct text_table *table, struct slice text);
+/* Prints titles and rows; all rows must be complete. */
+void text_table_print(const struct text_table *table, FILE *out);
+
+/*
+ * ---- finding ----
+ *
+ * Prints the doctor's findings, one line for each check. Foreign texts are escaped.
+ */
+
+/* `verdict` is ok or warn; `what` names what was checked. */
+void finding_print(const char *verdict, const char *what, const char *format, ...)
+	printf_like(3, 4);
+/* The verdict is FAIL. *ill is the first failure: it becomes `what` if it is NULL. */
+void finding_fail(const char **ill, const char *what, const char *format, ...) printf_like(3, 4);
+
+#endif
