@@ -168,7 +168,7 @@ struct http_exchange *command_end_session(const struct inquiry *inquiry)
 					       "more than one session has an id that begins so");
 	} else {
 		LOG(ADMIN_COMMAND, LOG_STR("command", "end-session"),
-		    LOG_SLICE("session", slice_of(found->entry.id, SESSION_ID_SHOWN)));
+		    LOG_SLICE("session", session_shown_id(found)));
 		session_end(found, REASON_OPERATOR);
 		admin_reply_number(inquiry->conn, "ended", 1);
 	}

@@ -279,10 +279,8 @@ void reports_status(const struct admin *admin, struct buf *out)
 
 static void set_session_id(struct json_t *value, const struct session *session)
 {
-	bool is_live = session != NULL && session->state == SESSION_LIVE;
-
 	value_set_text(value, "session",
-		       is_live ? slice_of(session->entry.id, SESSION_ID_SHOWN) : slice_of(NULL, 0));
+		       session != NULL ? session_shown_id(session) : slice_of(NULL, 0));
 }
 
 /* With the names that an entry of the deny list has; null for an anonymous one. */

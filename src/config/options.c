@@ -765,8 +765,7 @@ const struct option options_table[] = {
 	       RELATIONS(AT_MOST("servers.NAME.pool.max"),
 			 IDLE_UNLESS("servers.NAME.isolation", .words = "session principal")),
 	       .help = "Processes that are started before a session needs them, for servers that "
-		       "start slowly; with isolation session and principal. They count toward "
-		       "pool.max."),
+		       "start slowly. They count toward pool.max."),
 	OPTION("servers.NAME.pool.reclaim", ENUM, SERVER(conf.reclaims), .def = "idle",
 	       CHOICES({ "idle", RECLAIM_IDLE }, { "never", RECLAIM_NEVER }),
 	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session")),
@@ -774,7 +773,7 @@ const struct option options_table[] = {
 		       "session that has been idle for two seconds gives up its process to one "
 		       "that needs it, and gets a fresh process with its next request; what the "
 		       "old process kept in memory is lost. never: a session keeps its process "
-		       "for its lifetime, and latecomers are refused. With isolation session."),
+		       "for its lifetime, and latecomers are refused."),
 	OPTION("servers.NAME.pool.share", PERCENT, SERVER(conf.share_percent), RULE, .def = "50%",
 	       .min = "1%", .max = "100%",
 	       .help = "The part of pool.max, and at least one process, that a caller may have "
@@ -788,8 +787,11 @@ const struct option options_table[] = {
 	OPTION("servers.NAME.pool.sleep_after", DURATION, SERVER(conf.sleep_after_ms), .def = "0",
 	       .min = "0", .max = "365d",
 	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session")),
-	       .help = "If a session is idle for this long, its process is stopped; the next "
-		       "request gets a fresh one. 0: never. With isolation session."),
+	       .help = "After this time an idle session's process is stopped. 0: never."),
+	OPTION("servers.NAME.pool.sleep_when_gone", DURATION, SERVER(conf.sleep_gone_ms),
+	       .def = "2m", .min = "0", .max = "365d",
+	       RELATIONS(IDLE_UNLESS("servers.NAME.isolation", .words = "session")),
+	       .help = "The same once the client has closed its stream, as one does that leaves."),
 	OPTION("servers.NAME.pool.sessions_per_process", COUNT, SERVER(conf.sessions_per_process),
 	       RULE, .def = "64", .min = "1", .max = "1000000",
 	       .help = "Sessions that share a process before another one is started."),
@@ -799,8 +801,7 @@ const struct option options_table[] = {
 		       "started."),
 	OPTION("servers.NAME.pool.queue", COUNT, SERVER(conf.queue_calls), RULE, .def = "256",
 	       .min = "0", .max = "65536",
-	       .help = "Calls that may wait while all shared processes have as many calls as they "
-		       "may. Further calls are refused, to be retried later."),
+	       .help = "Calls that may wait while all shared processes are busy; others are refused."),
 	OPTION("servers.NAME.pool.queue_timeout", DURATION, SERVER(conf.queue_timeout_ms), RULE,
 	       .def = "10s", .min = "1ms", .max = "1h",
 	       .help = "How long a call waits for a busy process. If it waits for a process that "

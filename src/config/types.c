@@ -851,7 +851,7 @@ static void fini_timeouts(void *at)
 
 /* ---- servers of an endpoint ---- */
 
-#define PREFIX_BYTES_MAX 32
+#define PREFIX_BYTES_MAX 66 /* of the usual one: a name and two underscores */
 
 static void fini_legs(void *at)
 {

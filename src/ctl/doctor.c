@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "config/difference.h"
 #include "ctl/offers.h"
 #include "ctl/output.h"
 #include "keeper/cgroups.h"
@@ -773,6 +774,26 @@ static bool examine(const struct config *config, size_t index, const struct laun
 	return e.ill == NULL;
 }
 
+/* Whether it is meant by this name: as a server, or as one of an endpoint's servers. NULL: all that are enabled. */
+static bool is_meant(const struct config *config, const struct config_server *server,
+		     const char *name)
+{
+	size_t at = name != NULL ? config_find_server(config, name) : config->server_count;
+	const struct server_legs *legs;
+
+	if (server->is_endpoint)
+		return false; /* it has no process */
+	if (name == NULL)
+		return server->enabled;
+	if (at == config->server_count)
+		return false;
+	legs = &config->servers[at].conf.legs;
+	for (size_t i = 0; i < legs->count; i++)
+		if (slice_is_equal(legs->items[i].server, slice_str(server->conf.name)))
+			return true;
+	return &config->servers[at] == server;
+}
+
 int doctor_examine(struct config *config, const char *name, const struct doctor_claims *claims)
 {
 	struct error err = { ERROR_NONE, "" };
@@ -793,8 +814,7 @@ int doctor_examine(struct config *config, const char *name, const struct doctor_
 		count = ill = 1;
 	}
 	for (size_t i = 0; i < config->server_count && err.kind == ERROR_NONE; i++) {
-		if (name != NULL ? strcmp(config->servers[i].conf.name, name) != 0 :
-				   !config->servers[i].enabled)
+		if (!is_meant(config, &config->servers[i], name))
 			continue;
 		count++;
 		ill += !examine(config, i, &launch, &reaper, claims);

@@ -21,7 +21,8 @@ struct doctor_claims {
 int doctor_add_claim(struct doctor_claims *claims, const char *text, struct error *err) must_check;
 
 /*
- * Examines the server of this name, or all that are enabled; those that need claims get these.
+ * Examines the server of this name, those of the endpoint of this name, or all that are enabled; those
+ * that need claims get these.
  * Returns the number of servers with a failure, or -1: there is no such server.
  */
 int doctor_examine(struct config *config, const char *name, const struct doctor_claims *claims);

@@ -94,7 +94,8 @@ struct server_conf {
 	uint64_t share_percent;     /* of pool_max, that one caller may keep while others wait */
 	/* A process whose session is idle for this long is stopped; 0: never. */
 	uint64_t sleep_after_ms;
-	uint64_t start_rate; /* starts per second; 0: unlimited */
+	uint64_t sleep_gone_ms; /* the same once the client has closed its stream */
+	uint64_t start_rate;    /* starts per second; 0: unlimited */
 	/* for processes that sessions share: */
 	uint64_t calls_per_process;
 	uint64_t queue_calls;      /* that wait because all processes are busy */

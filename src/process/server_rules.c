@@ -23,6 +23,7 @@ void server_take_rules(struct server *server, const struct server_conf *conf, bo
 	merged.warm = own->warm;
 	merged.reclaims = own->reclaims;
 	merged.sleep_after_ms = own->sleep_after_ms;
+	merged.sleep_gone_ms = own->sleep_gone_ms;
 	merged.start_rate = own->start_rate;
 	merged.is_tried = own->is_tried;
 	merged.server = own->server;

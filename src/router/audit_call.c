@@ -224,8 +224,8 @@ static void put_rule(struct text_line *line, const struct rule *rule, struct sli
 static void put_speaker(struct text_line *line, const struct session *session,
 			const struct revision *revision)
 {
-	if (session != NULL && session->state != SESSION_NEW)
-		audit_put_own(line, AUDIT_SESSION, slice_of(session->entry.id, SESSION_ID_SHOWN));
+	if (session != NULL)
+		audit_put_own(line, AUDIT_SESSION, session_shown_id(session));
 	if (revision != NULL)
 		audit_put_own(line, AUDIT_REVISION, revision->name);
 }

@@ -100,9 +100,8 @@ static void say_client(struct span *span, const struct client *client, const str
 	span_say(span, SPAN_GATEWAY, "jsonrpc.request.id",
 		 is_text ? scan_plain_string(env->id) : env->id.text);
 	span_say(span, SPAN_GATEWAY, "mcp.protocol.version", client->revision->name);
-	if (session != NULL && session->state != SESSION_NEW)
-		span_say(span, SPAN_GATEWAY, "mcp.session.id",
-			 slice_of(session->entry.id, SESSION_ID_SHOWN));
+	if (session != NULL)
+		span_say(span, SPAN_GATEWAY, "mcp.session.id", session_shown_id(session));
 	if (has_address)
 		span_say(span, SPAN_GATEWAY, "client.address", slice_str(address));
 	span_say(span, SPAN_GATEWAY, "network.transport",

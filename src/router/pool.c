@@ -250,6 +250,7 @@ void pool_retire_all(struct router *router, const struct server *server)
 /* ---- pools ---- */
 
 #define RETRY_MS 1000
+#define SLEEP_RETRY_MS 10000 /* while a question or a task is open */
 
 /* Whether waiting makes sense: shared processes come and go, and sessions may give theirs away. */
 static bool may_wait_for(const struct pool *pool, enum reason reason)
@@ -296,6 +297,28 @@ void pool_lease(struct upstream *upstream, struct call *call)
 	upstream->client = call->client;
 }
 
+/*
+ * When to look whether a session's own process is to sleep, in milliseconds: 0: now; UINT64_MAX: never. A client that has
+ * closed its stream is taken to be gone; while it is there, or has not had one yet, we look again.
+ */
+static uint64_t pool_sleeps_in(const struct upstream *upstream)
+{
+	const struct server_conf *conf = &upstream->server->conf;
+	uint64_t idle_ms = clock_now_ms() - upstream->rested_at_ms;
+	uint64_t gone_ms = stream_unread_ms(&upstream->client->session->standalone);
+	uint64_t wait_ms = UINT64_MAX;
+
+	CHECK(!pool_is_shared(upstream->pool));
+	if (conf->sleep_after_ms > 0)
+		wait_ms = conf->sleep_after_ms > idle_ms ? conf->sleep_after_ms - idle_ms : 0;
+	gone_ms = gone_ms < idle_ms ? gone_ms : idle_ms;
+	if (conf->sleep_gone_ms > 0 && gone_ms >= conf->sleep_gone_ms)
+		wait_ms = 0;
+	else if (conf->sleep_gone_ms > 0 && conf->sleep_gone_ms - gone_ms < wait_ms)
+		wait_ms = conf->sleep_gone_ms - gone_ms;
+	return wait_ms;
+}
+
 /* The upstream may be one too many. */
 static void pool_on_rest(struct upstream *upstream)
 {
@@ -305,8 +328,8 @@ static void pool_on_rest(struct upstream *upstream)
 	upstream->rested_at_ms = clock_now_ms();
 	if (!pool_is_shared(pool)) {
 		reclaim_wake(&pool->router->reclaim);
-		if (upstream->state == UPSTREAM_READY && pool->server->conf.sleep_after_ms > 0)
-			upstream_start_idle(upstream, pool->server->conf.sleep_after_ms);
+		if (upstream->state == UPSTREAM_READY && pool_sleeps_in(upstream) < UINT64_MAX)
+			upstream_start_idle(upstream, pool_sleeps_in(upstream));
 	} else if (pool_is_over(upstream)) {
 		if (upstream->donated_at_ms > 0)
 			process_slots_note_leaving(upstream);
@@ -344,16 +367,18 @@ static void pool_on_settled(struct upstream *upstream)
 
 static void pool_on_idle(struct upstream *upstream)
 {
-	const struct server_conf *conf = &upstream->server->conf;
 	bool is_shared = pool_is_shared(upstream->pool);
+	bool is_spare = pool_can_spare(upstream);
+	uint64_t wait_ms = is_shared ? 0 : pool_sleeps_in(upstream);
 
-	if ((!pool_can_spare(upstream) && !pool_is_over(upstream)) ||
-	    (!is_shared && !reclaim_is_resting(upstream)))
-		upstream_start_idle(upstream, is_shared ? conf->idle_ms : conf->sleep_after_ms);
-	else if (is_shared)
+	if (is_shared && (is_spare || pool_is_over(upstream)))
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
-	else
+	else if (is_shared)
+		upstream_start_idle(upstream, upstream->server->conf.idle_ms);
+	else if (wait_ms == 0 && is_spare && reclaim_is_resting(upstream))
 		reclaim_put_to_sleep(upstream, REASON_IDLE_TIMEOUT);
+	else if (wait_ms < UINT64_MAX)
+		upstream_start_idle(upstream, wait_ms > 0 ? wait_ms : SLEEP_RETRY_MS);
 }
 
 static void pool_on_request(struct upstream *upstream, const struct envelope *env)

@@ -174,7 +174,7 @@ void reclaim_put_to_sleep(struct upstream *upstream, enum reason reason)
 	CHECK(!pool_is_shared(pool) && is_quiet(upstream));
 	counter_add(COUNTER_SESSIONS_ASLEEP);
 	LOG(SESSION_ASLEEP, LOG_STR("server", pool->server->conf.name),
-	    LOG_SLICE("session", slice_of(upstream->client->session->entry.id, SESSION_ID_SHOWN)),
+	    LOG_SLICE("session", session_shown_id(upstream->client->session)),
 	    LOG_INT("pid", upstream_pid(upstream)), LOG_STR("reason", reason_get(reason)->text),
 	    LOG_INT("idle_ms", clock_now_ms() - upstream->rested_at_ms));
 	upstream_close(upstream, reason);

@@ -577,6 +577,45 @@ static void sleep_comes_by_itself(void **state)
 	is_answered(call, RESULT("1"));
 }
 
+/* pool.sleep_when_gone: who has closed its stream, and calls no more; not who is there, nor who never had a stream. */
+static void who_is_gone_sleeps(void **state)
+{
+	struct client *gone, *there;
+	struct member *stream;
+	struct front *call;
+
+	servers[0].conf.sleep_gone_ms = 120000;
+	gone = begin(0);
+	there = begin(1);
+	begin(2);
+	stream = listen_to(gone);
+	listen_to(there);
+	pass(500000);
+	stream_detach(&stream->reader);
+	pass(119999);
+	call = request(gone, CALL("1"));
+	hears(process(0), CALL("2"));
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	pass(119999);
+	stays(0);
+	pass(1);
+	goes(0);
+	stays(1);
+	stays(2);
+	call = request(gone, CALL("2"));
+	welcomes(3);
+	hears(process(3), CALL("2"));
+	says(process(3), RESULT("2"));
+	is_answered(call, RESULT("2"));
+	listen_to(gone);
+	pass(500000);
+	stays(3);
+	servers[0].conf.sleep_gone_ms = 0; /* a reload: nobody goes, and no timer spins */
+	pass(500000);
+	stays(1);
+}
+
 /* Who has gone while it waited needs nothing: nothing is started, and nothing stopped, for it. */
 static void who_left_is_not_waited_for(void **state)
 {
@@ -966,6 +1005,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(servers_give_way_to_each_other),
 	TEST(who_waits_comes_before_spares),
 	TEST(sleep_comes_by_itself),
+	TEST(who_is_gone_sleeps),
 	TEST(who_left_is_not_waited_for),
 	TEST(shares_are_for_who_has_less),
 	TEST(moments_are_left),

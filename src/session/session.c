@@ -123,11 +123,9 @@ static void session_set_state(struct session *session, enum session_state state)
 {
 	struct session_set *set = session->set;
 	size_t *counter = session->state == SESSION_NEW ? &set->reserved : &set->count;
-	bool has_id = session->state == SESSION_LIVE || state == SESSION_LIVE;
 
 	CHECK(states[session->state].next & 1u << state);
-	LOG(SESSION_STATE,
-	    LOG_SLICE("session", slice_of(session->entry.id, has_id ? SESSION_ID_SHOWN : 0)),
+	LOG(SESSION_STATE, LOG_SLICE("session", session_shown_id(session)),
 	    LOG_STR("from", states[session->state].name), LOG_STR("to", states[state].name));
 	session->state = state;
 	if (session->is_part)
@@ -259,7 +257,7 @@ static struct session *find_idle(const struct session_set *set, const struct hol
 static void session_reclaim(struct session *session)
 {
 	counter_add(COUNTER_SESSIONS_RECLAIMED);
-	LOG(SESSION_RECLAIMED, LOG_SLICE("session", slice_of(session->entry.id, SESSION_ID_SHOWN)),
+	LOG(SESSION_RECLAIMED, LOG_SLICE("session", session_shown_id(session)),
 	    LOG_INT("idle_ms", clock_now_ms() - session->rested_at_ms));
 	session_end(session, REASON_RECLAIMED);
 }
@@ -443,6 +441,11 @@ struct session *session_find(const struct session_set *set, struct slice id,
 struct slice session_id(const struct session *session)
 {
 	return slice_of(session->entry.id, SESSION_ID_LENGTH);
+}
+
+struct slice session_shown_id(const struct session *session)
+{
+	return slice_of(session->entry.id, session->entry.id[0] != '\0' ? SESSION_ID_SHOWN : 0);
 }
 
 /* Computed from the time that is left. */

@@ -174,6 +174,8 @@ struct session *session_find(const struct session_set *set, struct slice id,
 			     const struct principal *principal);
 /* Borrowed for the session's life. */
 struct slice session_id(const struct session *session);
+/* What the operator may see of the id; empty before the session has one. */
+struct slice session_shown_id(const struct session *session);
 /*
  * The time since it began, and the time it has had neither a request nor an open stream. Live
  * sessions only.

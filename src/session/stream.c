@@ -180,6 +180,7 @@ static void stream_set_reader(struct stream *stream, struct stream_reader *reade
 	    LOG_STR("to", reader == NULL ? "unread" : "read"), LOG_INT("waiting", stream->count),
 	    LOG_INT("taken", stream->taken));
 	stream->reader = reader;
+	stream->left_at_ms = reader == NULL ? clock_now_ms() : 0;
 	stream_update_rank(stream);
 }
 
@@ -545,6 +546,11 @@ bool stream_is_drained(const struct stream *stream, uint64_t after)
 bool stream_has_reader(const struct stream *stream)
 {
 	return stream->reader != NULL;
+}
+
+uint64_t stream_unread_ms(const struct stream *stream)
+{
+	return stream->left_at_ms > 0 ? clock_now_ms() - stream->left_at_ms : 0;
 }
 
 bool stream_is_full(const struct stream *stream)

@@ -109,6 +109,7 @@ struct stream {
 	uint64_t taken; /* the number of the last message taken */
 	bool keeps_nothing;
 	struct stream_reader *reader;
+	uint64_t left_at_ms; /* when it lost its last reader; 0: it has one, or had none */
 	struct task wake;
 	enum stream_state state;
 	enum reason end_reason; /* once it has ended */
@@ -157,6 +158,8 @@ bool stream_is_ended(const struct stream *stream);
 /* Whether it has ended and there is nothing after message number `after`. */
 bool stream_is_drained(const struct stream *stream, uint64_t after);
 bool stream_has_reader(const struct stream *stream);
+/* Milliseconds since it lost its reader; 0 if it has one, or never had. */
+uint64_t stream_unread_ms(const struct stream *stream);
 /* Whether there is no reader and no more messages may wait: do not push more requests. */
 bool stream_is_full(const struct stream *stream);
 /* Forgets messages that were kept for longer than replay_age_ms. */

@@ -36,6 +36,7 @@ SERVERS = {
     "pool.sessions_per_process": 2,
     "pool.share": ("20%", {"isolation": "session"}),
     "pool.sleep_after": ("1m", {"isolation": "session"}),
+    "pool.sleep_when_gone": ("1m", {"isolation": "session"}),
     "pool.warm": (1, {"isolation": "session"}),
     "progress_while_waiting": (True, {"isolation": "principal"}),
     "prompts.allow": ["p"],

@@ -5,11 +5,13 @@ Endpoints over several servers. That an endpoint over one is to its clients as t
 """
 import json
 import os
+import re
 
 import mcp
 from c62_oauth import ORIGIN
 from c80_stateless import ask as ask_modern
 from c100_reload import reload
+from c71_ctl import ctl
 from c106_sessions_kept import Daemons
 from harness import case, eq, ok, wait_for
 from issuer import Issuer
@@ -378,3 +380,23 @@ def claims_that_are_lacking(t):
     eq(names_of(s.ask("tools/list")), ["a__do", "a__echo"])
     ok("error" in call(s, "b__do"), "not there")
     t.daemon.never_logged("leg_lost", "server=b")
+
+
+@case(daemon=False)
+def the_doctor_examines_its_servers(t):
+    """product §2: an endpoint has no process to start; those of its servers are examined, and once where all are."""
+    t.start(TWO, over("a", "b"))
+    for words, count in ((["all"], 2), ([], 2), (["b"], 1)):
+        said = ctl(t, "doctor", *words, "-c", t.daemon.file)[0]
+        eq(len(re.findall(r"^  ok +tools", said, re.M)), count, said)
+    ok("no such server" in ctl(t, "doctor", "c", "-c", t.daemon.file, status=1)[1], "none")
+
+
+@case(daemon=False)
+def names_may_be_long(t):
+    """END-02: a server with the longest name that there may be; the gateway reads its usual prefix as well."""
+    name = "n" * 64
+    t.start({name: {"script": {}}}, over(name))
+    shown = names_of(t.session("all").ask("tools/list"))
+    ok(len(shown) == 2 and all(len(one) == 64 for one in shown), "names", shown)
+    ok("isError" not in call(t.session("all"), shown[0])["result"], "a call")

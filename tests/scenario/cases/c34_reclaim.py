@@ -183,6 +183,21 @@ def sleep_may_come_by_itself(t):
     ok(s.pid() != first, "another process")
 
 
+@case(daemon=False, deadline=40)
+def who_is_gone_sleeps(t):
+    """product §4 pool.sleep_when_gone: a client that closes its stream, as SDKs do, keeps no process; those who stay, do."""
+    t.start({"main": {"script": {}, "pool": {"sleep_when_gone": "500ms"}}})
+    there, silent, gone = t.session(), t.session(), t.session()
+    kept = there.get()
+    gone.get().close()
+    first, others = gone.pid(), {there.pid(), silent.pid()}
+    wait_for(lambda: len(t.daemon.children("main")) == 2, 10, "one process less")
+    eq({there.pid(), silent.pid()}, others)
+    ok(gone.pid() != first, "another process")
+    kept.close()
+    wait_for(lambda: t.daemon.children("main") == [silent.pid()], 10, "it goes as well")
+
+
 @case(daemon=False, deadline=60)
 def http_sse_sleeps_too(t):
     """bridging §1.9: a session of HTTP+SSE, whose stream is always open, gives way last, and goes on."""

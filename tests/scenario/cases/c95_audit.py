@@ -198,6 +198,17 @@ def how_calls_end(t):
 
 
 @case(daemon=False)
+def sessions_that_never_began(t):
+    """SEC-63: who finds no room for a session has a record as well, which names no session; the keeper takes it for one."""
+    records = audited(t, {"main": {"script": {}, "pool": {"max": 1, "reclaim": "never"}}})
+    t.session()
+    ok("error" in t.session(check=False).started.final(15), "no room")
+    first, second = records.wait("end", 2)
+    eq(("session" in first, "session" in second, second["verdict"], second["reason"]), (True, False, "failed", "over_limit"))
+    ok(not t.daemon.log("audit_output"), "what was no record")
+
+
+@case(daemon=False)
 def who_leaves_has_cancelled(t):
     """SEC-63 CXL-04: a request of 2026-07-28 whose connection is closed."""
     records = audited(t)
