@@ -42,7 +42,7 @@ static const char help[] =
 	"                [--env NAME[=VALUE]]... [--isolation MODE] -- COMMAND [ARGUMENT...]\n"
 	"                                                serve one stdio MCP server over HTTP\n"
 	"       mcpgated [LISTENER] [--host NAME]... [--token-file F] --import FILE\n"
-	"                                                serve every stdio server in a client's JSON file\n"
+	"                                                serve every server in a client's JSON file\n"
 	"       mcpgated -t [-c FILE | --import FILE | -- COMMAND...]\n"
 	"                                                check the configuration and exit\n"
 	"       mcpgated --print-config [-c FILE | --import FILE | -- COMMAND...]\n"

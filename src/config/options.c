@@ -311,7 +311,7 @@ const struct option options_table[] = {
 	OPTION("auth.tokens[].scopes", TEXTS, TOKEN(scopes), .def = "[]", .form = form_scope,
 	       .help = "The scopes it grants, for servers and tools that require scopes."),
 	OPTION("auth.tokens[].servers", TEXTS, TOKEN(servers), .def = "[]",
-	       .help = "The servers it is valid for, by name. Empty: all."),
+	       .help = "The servers and endpoints it is valid for, by name. Empty: all."),
 	OPTION("auth.tokens[].roles", TEXTS, TOKEN(roles), .def = "[]",
 	       .help = "Its roles, from those defined under roles."),
 	OPTION("auth.tokens[].tools", LISTS, TOKEN(tools), .form = form_tool,
