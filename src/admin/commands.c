@@ -727,9 +727,11 @@ struct http_exchange *command_logs(const struct inquiry *inquiry)
 /* What is asked, and what was found out. */
 struct inquest {
 	const struct authorization_conf *conf;
-	const struct endpoint *endpoint;
+	const struct endpoint *entered;  /* what was asked about */
+	const struct endpoint *endpoint; /* whose rules count: the same, or one of its servers */
 	const struct roles *roles;
 	const struct can_request *request;
+	struct slice name;       /* as that server calls it */
 	struct access access;    /* its rights alone */
 	const char *hindrance;   /* what keeps a static token from the server; or NULL */
 	struct scope_set needed; /* the base scopes included */
@@ -770,7 +772,7 @@ static const char *find_token(struct inquest *inquest, struct error *err)
 	inquest->access.rights = found->rights;
 	if (static_token_is_over(found))
 		inquest->hindrance = "the token has expired";
-	else if (!static_token_is_for(found, inquest->endpoint->place.server))
+	else if (!static_token_is_for(found, inquest->entered->place.server))
 		inquest->hindrance = "the token is for other servers";
 	return NULL;
 }
@@ -813,7 +815,7 @@ static const char *find_claims(struct inquest *inquest, struct error *err)
 
 /* ---- what ---- */
 
-static void write_message(const struct can_request *request, struct buf *out)
+static void write_message(enum permission_kind kind, struct slice name, struct buf *out)
 {
 	static const struct {
 		struct slice method;
@@ -826,11 +828,11 @@ static void write_message(const struct can_request *request, struct buf *out)
 	struct json_t *message = value_object();
 	struct json_t *params = value_object();
 
-	CHECK(request->kind < ARRAY_LEN(uses));
-	value_set_text(params, uses[request->kind].member, request->name);
+	CHECK(kind < ARRAY_LEN(uses));
+	value_set_text(params, uses[kind].member, name);
 	value_set_text(message, "jsonrpc", SLICE_LIT("2.0"));
 	value_set_number(message, "id", 1);
-	value_set_text(message, "method", uses[request->kind].method);
+	value_set_text(message, "method", uses[kind].method);
 	value_set(message, "params", params);
 	value_write(message, out);
 }
@@ -848,12 +850,13 @@ static void judge(struct inquest *inquest)
 	struct rule rule;
 	struct error err;
 
-	write_message(inquest->request, &text);
+	write_message(inquest->request->kind, inquest->name, &text);
 	CHECK(scan_envelope(buf_slice(&text), &limits, 0, &env, &err) == 0);
 	inquest->needed = inquest->endpoint->place.base;
+	scope_set_join(&inquest->needed, &inquest->entered->place.base);
 	flaw = needs_add_of_message(&server->needs, &env, &inquest->needed);
 	inquest->verdict = permissions_judge(&server->permissions, rights, inquest->request->kind,
-					     inquest->request->name);
+					     inquest->name);
 	inquest->has_flaw = flaw.what != NULL;
 	inquest->is_withheld = pinning_find_withheld(inquest->endpoint->server, &env) != NULL;
 	inquest->is_allowed =
@@ -874,7 +877,7 @@ static void set_rule(const struct inquest *inquest, const struct rule_places *pl
 	struct rule rule = permission_rule(inquest->request->kind, &inquest->verdict);
 	struct buf key = { 0 }, place = { 0 };
 
-	if (inquest->verdict.ground == PERMISSION_NO_NAME)
+	if (inquest->verdict.ground == PERMISSION_NO_NAME || inquest->hindrance != NULL)
 		rule = (struct rule){ .key = RULE_NONE };
 	rule_append(&rule, inquest->endpoint->place.server, &key);
 	value_set_text(answer, "rule", buf_slice(&key));
@@ -936,8 +939,7 @@ static void set_roles(const struct inquest *inquest, struct json_t *answer)
 		role_set_add(&alone.roles, i);
 		if (role_set_has(&inquest->access.rights.roles, i))
 			value_append(has, value_text(inquest->roles->items[i].name));
-		if (permissions_allow(permissions, &alone, inquest->request->kind,
-				      inquest->request->name))
+		if (permissions_allow(permissions, &alone, inquest->request->kind, inquest->name))
 			value_append(allow, value_text(inquest->roles->items[i].name));
 	}
 	value_set(answer, "roles", has);
@@ -969,6 +971,24 @@ static const struct endpoint *find_endpoint(const struct admin *admin, struct sl
 	return NULL;
 }
 
+/* At an endpoint over several servers the rules are those of the server that has it. NULL, or why it cannot be told. */
+static const char *find_rules(struct inquest *inquest, const struct admin *admin)
+{
+	const struct server_legs *legs = &inquest->entered->server->conf.legs;
+	const struct server_leg *leg = server_leg_find(legs, inquest->request->name);
+
+	inquest->endpoint = inquest->entered;
+	inquest->name = inquest->request->name;
+	if (legs->count == 0)
+		return NULL;
+	if (inquest->request->kind == PERMISSION_RESOURCE || leg == NULL)
+		return "this is an endpoint over several servers; ask about the server that has it";
+	inquest->endpoint = find_endpoint(admin, leg->server);
+	inquest->name.p += leg->prefix.n;
+	inquest->name.n -= leg->prefix.n;
+	return inquest->endpoint != NULL ? NULL : "the server of this name is not there now";
+}
+
 /* NULL, or why it cannot be told. Where nobody is asked for a token all have the same rights, whoever is named. */
 static const char *find_rights(struct inquest *inquest, const struct admin *admin,
 			       struct error *err)
@@ -994,13 +1014,15 @@ static void answer_question(const struct admin *admin, struct http_conn *conn,
 	struct error err = { ERROR_NONE, "" };
 	const char *problem;
 
-	inquest.endpoint = find_endpoint(admin, request->server);
-	if (inquest.endpoint == NULL) {
+	inquest.entered = find_endpoint(admin, request->server);
+	if (inquest.entered == NULL) {
 		admin_reply_no_server(conn, admin->conf.servers, admin->conf.server_count,
 				      request->server);
 		return;
 	}
-	problem = find_rights(&inquest, admin, &err);
+	problem = find_rules(&inquest, admin);
+	if (problem == NULL)
+		problem = find_rights(&inquest, admin, &err);
 	if (problem != NULL) {
 		admin_reply_error(conn, 409, problem);
 		return;

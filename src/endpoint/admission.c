@@ -563,21 +563,6 @@ static bool refuse_name(struct admission *admission, const struct needs_flaw *fl
 	return refuse_params(admission, &rule);
 }
 
-/* The server whose prefix the name begins with, if there is only one. */
-static const struct server_leg *find_leg(const struct server_legs *legs, struct slice name)
-{
-	const struct server_leg *found = NULL;
-
-	for (size_t i = 0; i < legs->count; i++) {
-		if (!slice_has_prefix(name, legs->items[i].prefix))
-			continue;
-		if (found != NULL)
-			return NULL;
-		found = &legs->items[i];
-	}
-	return found;
-}
-
 /*
  * At an endpoint over several servers, a tool or prompt needs what it needs at its server, so that its
  * client learns which scopes to get. What its name does not tell is judged there alone.
@@ -586,7 +571,7 @@ static struct needs_flaw add_of_leg(const struct caller *caller, const struct en
 				    struct scope_set *needed)
 {
 	struct slice name = scan_plain_string(env->name);
-	const struct server_leg *leg = find_leg(&caller->endpoint->server->conf.legs, name);
+	const struct server_leg *leg = server_leg_find(&caller->endpoint->server->conf.legs, name);
 	struct needs_flaw flaw = { .what = NULL };
 	const struct endpoint *own;
 	struct envelope message = *env;

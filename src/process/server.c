@@ -15,6 +15,20 @@
 
 #define FULL_QUIET_MS (60 * 1000)
 
+const struct server_leg *server_leg_find(const struct server_legs *legs, struct slice shown)
+{
+	const struct server_leg *found = NULL;
+
+	for (size_t i = 0; i < legs->count; i++) {
+		if (!slice_has_prefix(shown, legs->items[i].prefix))
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = &legs->items[i];
+	}
+	return found;
+}
+
 const char *isolation_name(enum isolation isolation)
 {
 	static const char *const names[] = {

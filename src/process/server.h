@@ -52,6 +52,9 @@ struct server_legs {
 	size_t count;
 };
 
+/* The server whose prefix a name begins with that clients see; NULL: none, or several. */
+const struct server_leg *server_leg_find(const struct server_legs *legs, struct slice shown);
+
 /* As spelled in the configuration. */
 const char *isolation_name(enum isolation isolation);
 

@@ -400,3 +400,15 @@ def names_may_be_long(t):
     shown = names_of(t.session("all").ask("tools/list"))
     ok(len(shown) == 2 and all(len(one) == 64 for one in shown), "names", shown)
     ok("isError" not in call(t.session("all"), shown[0])["result"], "a call")
+
+
+@case(servers={"a": {"script": {}, "tools": {"deny": ["do"]}}, "b": {"script": {}, "prompts": {"deny": ["p"]}}}, config=over("a", "b"))
+def can_knows_the_rules_of_its_servers(t):
+    """SEC-56 END-03: what `can` says of a name at the endpoint is what a caller meets there: the rules of the server that has it."""
+    s = t.session("all")
+    eq(names_of(s.ask("tools/list")), ["a__echo", "b__do", "b__echo"])
+    for words, status, part in ((["a__do"], 1, "servers.a.tools.deny[0]"), (["a__echo"], 0, "yes: "), (["b__do"], 0, "yes: "),
+                                (["--prompt", "b__p"], 1, "servers.b.prompts.deny[0]"), (["--prompt", "a__p"], 0, "yes: "),
+                                (["do"], 2, "ask about the server that has it"), (["--resource", "res://a"], 2, "ask about the server")):
+        out = "".join(ctl(t, "can", "anybody", "all", *words, status=status))
+        ok(part in out, part, out)
