@@ -23,7 +23,7 @@
 #include "router/client_request.h"
 #include "router/forward.h"
 #include "router/router.h"
-#include "router/tool_check.h"
+#include "router/call_check.h"
 #include "session/holder.h"
 
 /* T_commit: a call that takes longer gets events, which keep it alive. bridging.md §7 */

@@ -107,6 +107,11 @@ enum call_state {
 
 #define CALL_INLINE_BYTES 64
 
+/* How the wait for a list has ended. LIST_OUTDATED: the server's rules have changed meanwhile. */
+enum list_outcome { LIST_CAME, LIST_FAILED, LIST_LATE, LIST_OUTDATED };
+/* Called when a call has passed its checks, with its request. */
+typedef void call_checked_fn(struct call *call, const struct envelope *env);
+
 /* Embedded by fronts, which keep the memory until one of the last three callbacks was called. */
 struct call {
 	const struct call_ops *ops;
@@ -145,12 +150,15 @@ struct call {
 	struct span *span;             /* for its trace; NULL: none */
 	enum rule_key refused_by;      /* the rule that refused it; RULE_NONE: none */
 	const char *refused_as;        /* the reason in the audit record then */
+	call_checked_fn *on_checked;   /* what follows its check (call_check.c) */
 	bool is_error;                 /* the answer is an error */
 	bool is_tool_error;            /* the answer is a result with isError */
 	bool was_heard_of;             /* the server has mentioned it since it was sent */
 	bool is_repeated;              /* its process was lost, and another one was asked */
-	uint64_t page;                 /* of the list that it asks for: listing_kind_page */
-	char *copied;                  /* id and token, if too long for `inlined` */
+	bool needs_list;             /* it waits for a list to go on, not as its answer (lists.c) */
+	unsigned char lists_awaited; /* for its check */
+	uint64_t page;               /* of the list that it asks for: listing_kind_page */
+	char *copied;                /* id and token, if too long for `inlined` */
 	char inlined[CALL_INLINE_BYTES];
 };
 

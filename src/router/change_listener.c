@@ -15,7 +15,6 @@
 #include "mcp/method.h"
 #include "router/client.h"
 #include "router/dispatch.h"
-#include "router/list_wait.h"
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
@@ -187,9 +186,25 @@ static void subscribing_on_cancelled(struct call *call)
 	note_step(of_subscribing(call));
 }
 
+static bool subscribing_drop_message(struct call *call, enum stream_kind kind, uint64_t key,
+				     struct msg *msg)
+{
+	(void)call;
+	(void)kind;
+	(void)key;
+	(void)msg;
+	return false;
+}
+
+static bool subscribing_has_no_reader(const struct call *call)
+{
+	(void)call;
+	return false;
+}
+
 static const struct call_ops subscribing_ops = {
-	.on_message = own_call_drop_message,
-	.is_reachable = own_call_has_no_reader,
+	.on_message = subscribing_drop_message,
+	.is_reachable = subscribing_has_no_reader,
 	.on_response = subscribing_on_response,
 	.on_failed = subscribing_on_failed,
 	.on_cancelled = subscribing_on_cancelled,

@@ -30,7 +30,6 @@ void client_init(struct client *client, struct router *router, struct server *se
 	};
 	server->users++;
 	list_init(&client->calls);
-	list_init(&client->list_waits);
 	list_init(&client->running_tasks);
 	list_init(&client->server_requests.all);
 	text_set_init(&client->subscriptions);

@@ -23,7 +23,6 @@ struct envelope;
 struct holder;
 struct kept_session;
 struct msg;
-struct own_tools;
 struct pool;
 struct principal;
 struct revision;
@@ -63,14 +62,11 @@ struct client {
 	/* struct running_task: the tasks that it created (running_tasks.c) */
 	struct list running_tasks;
 	size_t running_task_count;
-	struct list list_waits; /* its calls that request a list (list_wait.c) */
-	size_t list_wait_bytes; /* kept by the calls that wait for a list */
-	/* of a session with a process of its own, once needed */
-	struct own_tools *own_tools;
-	int level;          /* the log level it set, or -1 */
-	bool can_open_urls; /* declared by a request during which the server may ask */
-	bool knows_tasks;   /* the tasks extension of the modern era */
-	bool tells_roots;   /* it declared roots.listChanged */
+	size_t list_wait_bytes; /* kept by its calls that need a list to go on (lists.c) */
+	int level;              /* the log level it set, or -1 */
+	bool can_open_urls;     /* declared by a request during which the server may ask */
+	bool knows_tasks;       /* the tasks extension of the modern era */
+	bool tells_roots;       /* it declared roots.listChanged */
 	/* A session: it has sent `initialized` or a request. */
 	bool is_ready_to_be_asked;
 };

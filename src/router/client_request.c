@@ -11,19 +11,18 @@
 #include "mcp/revision.h"
 #include "router/bridged_call.h"
 #include "router/call.h"
+#include "router/call_check.h"
 #include "router/capability_class.h"
 #include "router/change_listener.h"
 #include "router/client.h"
 #include "router/era.h"
 #include "router/forward.h"
-#include "router/list_wait.h"
 #include "router/modern_tasks.h"
 #include "router/listing.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/running_tasks.h"
 #include "router/server_request.h"
-#include "router/tool_check.h"
 #include "session/holder.h"
 #include "session/principal.h"
 #include "upstream/send.h"
@@ -55,15 +54,10 @@ void client_request_close(struct client *client)
 	loop_defer_free(loop, request);
 }
 
-static void send_known(struct call *call, const struct envelope *env)
+static void send_checked(struct call *call, const struct envelope *env)
 {
 	if (!bridged_call_take(call, env))
 		forward_linked(call, env);
-}
-
-static void send_on(struct call *call, const struct envelope *env)
-{
-	pin_check_begin(send_known, call, env);
 }
 
 /* The pool knows its server. */
@@ -75,10 +69,8 @@ static void go_on(struct client_request *request, struct call *call, const struc
 			task_extension_is_declared(env->client_capabilities.text);
 	if (call->method->id == METHOD_LISTEN)
 		request->listener = change_listener_begin(call, env);
-	else if (tool_check_is_needed(call))
-		tool_check_begin(send_on, call, env);
 	else
-		send_on(call, env);
+		call_check_begin(call, env, send_checked);
 }
 
 /* ---- what the pool reports ---- */

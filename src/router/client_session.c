@@ -17,7 +17,6 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/kept_sessions.h"
-#include "router/list_wait.h"
 #include "router/subscriptions.h"
 #include "router/pool_demand.h"
 #include "router/result.h"
@@ -63,7 +62,6 @@ void client_session_warm(const struct session *session)
 static void client_session_free(struct client_session *cs)
 {
 	CHECK(cs->client.kept == NULL);
-	own_tools_free(&cs->client.own_tools);
 	msg_unref(&cs->params);
 	client_fini(&cs->client);
 	loop_defer_free(cs->client.router->loop, cs);

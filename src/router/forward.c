@@ -7,11 +7,11 @@
 #include "mcp/error.h"
 #include "obs/counters.h"
 #include "router/call.h"
+#include "router/call_check.h"
 #include "router/client.h"
 #include "router/convert.h"
 #include "router/dispatch.h"
-#include "router/list_cache.h"
-#include "router/list_wait.h"
+#include "router/lists.h"
 #include "router/listing.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
@@ -19,7 +19,6 @@
 #include "router/router.h"
 #include "router/server_request.h"
 #include "router/subscriptions.h"
-#include "router/tool_check.h"
 #include "session/session.h"
 #include "upstream/send.h"
 
@@ -83,7 +82,7 @@ static bool answer_for_shared(struct call *call, const struct envelope *env)
 	if (is_about_subscription && env->uri.type == JSON_STRING)
 		return subscribe_take(call, env);
 	/* Of an endpoint over several servers each caller has its own. */
-	return call->client->server->conf.legs.count == 0 && list_cache_take(call, env);
+	return call->client->server->conf.legs.count == 0 && lists_take(call, env);
 }
 
 /*
@@ -134,14 +133,6 @@ static void note_ready(struct client *client)
 	server_request_release_held(client);
 }
 
-static void go_on(struct call *call, const struct envelope *env)
-{
-	if (tool_check_is_needed(call))
-		tool_check_begin(forward_linked, call, env);
-	else
-		forward_linked(call, env);
-}
-
 void forward_request(struct client *client, struct call *call, struct admitted *admitted)
 {
 	const struct envelope *env = admitted_take(admitted, client);
@@ -155,7 +146,7 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 	call_link(call, client);
 	call->in_flight = in_flight_new(client, env);
 	if (call_record(call, client, client->principal, env, admitted_origin(admitted))) {
-		pin_check_begin(go_on, call, call_span_mark(call, env, &traced));
+		call_check_begin(call, call_span_mark(call, env, &traced), forward_linked);
 		call_traced_fini(&traced);
 	} else {
 		call_fail(call, REASON_UNRECORDED);
@@ -318,13 +309,8 @@ static void send_judged(struct call *call, const struct envelope *env)
 
 	/* As in forward: of an endpoint over several servers each caller has its own lists. */
 	if (!pool_is_shared(client->pool) || client->server->conf.legs.count > 0 ||
-	    !list_cache_take(call, env))
+	    !lists_take(call, env))
 		dispatch_call(call, env);
-}
-
-static void check_pins(struct call *call, const struct envelope *env)
-{
-	pin_check_begin(send_judged, call, env);
 }
 
 void forward_again(struct call *call, const struct envelope *env)
@@ -340,9 +326,7 @@ void forward_again(struct call *call, const struct envelope *env)
 		call->refused_by = refusal.rule;
 		call->refused_as = refusal.word;
 		result_send_error(call, refusal.code, slice_str(refusal.text));
-	} else if (tool_check_is_needed(call)) {
-		tool_check_begin(check_pins, call, env);
 	} else {
-		check_pins(call, env);
+		call_check_begin(call, env, send_judged);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of a session with a server of its own that wait for its list of tools, as `pin: enforce` has them wait. */
-#include "router/list_wait.h"
+#include "router/lists.h"
 
 #include "router/client_stage.h"
 
@@ -12,9 +12,6 @@
 #define PAGE(id, more) "{'jsonrpc':'2.0','id':" id ",'result':{'tools':[{'name':'t'}]" more "}}"
 #define SCHEMA(id, text) \
 	"{'jsonrpc':'2.0','id':" id ",'result':{'tools':[{'name':'t','inputSchema':" text "}]}}"
-#define GIVEN_UP(id)                                                                    \
-	"{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':" id \
-	",'reason':'nobody waits for it any more'}}"
 #define NO(id) "{'jsonrpc':'2.0','id':" id ",'error':{'code':-32603,'message':'m'}}"
 #define UNTOLD(id)                                                                   \
 	"{'jsonrpc':'2.0','id':" id ",'error':{'code':-32603,'message':'The server " \
@@ -56,7 +53,7 @@ static void one_asks_for_all(void **state)
 	hears_nothing(server);
 }
 
-/* Who asked has gone: another asks, and the others follow that one. */
+/* Who asked has gone: the list comes for the others. Once nobody waits, no more of it is asked for. */
 static void who_asks_goes(void **state)
 {
 	struct front *first = request(client, CALL("1")), *second = request(client, CALL("2"));
@@ -65,16 +62,19 @@ static void who_asks_goes(void **state)
 	request(client, CALL("3"));
 	call_cancel(&first->call);
 	settle();
-	hears(server, GIVEN_UP("2"));
-	hears(server, LIST("3"));
 	hears_nothing(server);
 	call_cancel(&second->call);
-	settle();
-	hears(server, GIVEN_UP("3"));
-	hears(server, LIST("4"));
-	says(server, PAGE("4", ""));
-	hears(server, CALL("5"));
+	says(server, PAGE("2", ""));
+	hears(server, CALL("3"));
 	hears_nothing(server);
+	says(server, CHANGED("tools"));
+	first = request(client, CALL("4"));
+	hears(server, LIST("4"));
+	call_cancel(&first->call);
+	says(server, PAGE("4", ",'nextCursor':'2'"));
+	hears_nothing(server);
+	request(client, CALL("5"));
+	hears(server, LIST("5"));
 }
 
 static void who_follows_goes(void **state)
@@ -109,20 +109,28 @@ static void changes_are_asked_for_anew(void **state)
 	hears_nothing(server);
 }
 
-/* A failure is that of one: the next one asks again. */
-static void failures_are_not_shared(void **state)
+/* A failure is that of all who wait: the next one asks again. Who waits does so for ten seconds. */
+static void failures_are_shared(void **state)
 {
 	struct front *first = request(client, CALL("1")), *second = request(client, CALL("2"));
 
 	hears(server, LIST("2"));
 	says(server, NO("2"));
 	is_answered(first, UNTOLD("1"));
-	is_open(second);
-	hears(server, LIST("3"));
-	pass(10000);
-	hears(server, GIVEN_UP("3"));
 	is_answered(second, UNTOLD("2"));
 	hears_nothing(server);
+	first = request(client, CALL("3"));
+	hears(server, LIST("3"));
+	pass(9999);
+	is_open(first);
+	pass(1);
+	is_answered(first, UNTOLD("3"));
+	hears_nothing(server);
+	second = request(client, CALL("4"));
+	hears_nothing(server);
+	says(server, PAGE("3", "")); /* it comes after all */
+	hears(server, CALL("4"));
+	is_open(second);
 }
 
 /* What waits keeps its text: no more of a session than may wait for a process. */
@@ -171,9 +179,7 @@ static void lists_are_of_their_process(void **state)
 	says(server, HANDSHAKEN);
 	hears(server, INITIALIZED);
 	hears(server, LIST("2"));
-	says(server, SCHEMA("2", "{}"));
-	hears(server, LIST("3")); /* the process has begun after the first was asked for */
-	says(server, SCHEMA("3", "{'required':['a']}"));
+	says(server, SCHEMA("2", "{'required':['a']}"));
 	hears_nothing(server);
 	assert_int_equal(first->ending, ENDING_RESPONSE);
 }
@@ -193,7 +199,7 @@ static void sessions_end(void **state)
 static const struct CMUnitTest tests[] = {
 	WAIT_TEST(one_asks_for_all),           WAIT_TEST(who_asks_goes),
 	WAIT_TEST(who_follows_goes),           WAIT_TEST(changes_are_asked_for_anew),
-	WAIT_TEST(failures_are_not_shared),    WAIT_TEST(waiting_calls_are_bounded),
+	WAIT_TEST(failures_are_shared),        WAIT_TEST(waiting_calls_are_bounded),
 	WAIT_TEST(lists_are_of_their_process), WAIT_TEST(sessions_end),
 };
 

@@ -26,7 +26,6 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/digest.h"
-#include "router/list_wait.h"
 #include "router/pages.h"
 #include "router/pool.h"
 #include "router/result.h"

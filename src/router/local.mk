@@ -3,6 +3,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/bridged_call.c src/router/bridged_call.h \
 	src/router/audit_call.c src/router/audit_call.h \
 	src/router/call.c src/router/call.h \
+	src/router/call_check.c src/router/call_check.h \
 	src/router/wait_queue.c src/router/wait_queue.h \
 	src/router/capability_class.c src/router/capability_class.h \
 	src/router/client.c src/router/client.h \
@@ -16,8 +17,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/forward.c src/router/forward.h \
 	src/router/change_listener.c src/router/change_listener.h \
 	src/router/input_loop.c src/router/input_loop.h \
-	src/router/list_cache.c src/router/list_cache.h \
-	src/router/list_wait.c src/router/list_wait.h \
+	src/router/lists.c src/router/lists.h \
 	src/router/listing.c src/router/listing.h \
 	src/router/listen.c src/router/listen.h \
 	src/router/modern_tasks.c src/router/modern_tasks.h \
@@ -35,7 +35,6 @@ src_router_librouter_a_SOURCES = \
 	src/router/server_messages.c src/router/server_messages.h \
 	src/router/server_request.c src/router/server_request.h \
 	src/router/text_set.c src/router/text_set.h \
-	src/router/tool_check.c src/router/tool_check.h \
 	src/router/url_pending.c src/router/url_pending.h \
 	src/router/url_replay.c src/router/url_replay.h
 ROUTER_LIBS = src/router/librouter.a src/trace/libtrace.a src/upstream/libupstream.a src/process/libprocess.a src/session/libsession.a \
@@ -58,18 +57,18 @@ src_router_kept_sessions_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/router/pool_memory_test
 src_router_pool_memory_test_SOURCES = src/router/pool_memory_test.c $(POOL_STAGE)
 src_router_pool_memory_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/router/pool_test src/router/pool_random_test src/router/list_cache_test
+check_PROGRAMS += src/router/pool_test src/router/pool_random_test src/router/lists_test
 src_router_pool_test_SOURCES = src/router/pool_test.c $(POOL_STAGE)
 src_router_pool_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_pool_random_test_SOURCES = src/router/pool_random_test.c $(POOL_STAGE)
 src_router_pool_random_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
-src_router_list_cache_test_SOURCES = src/router/list_cache_test.c $(POOL_STAGE)
-src_router_list_cache_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/router/tool_check_test src/router/list_wait_test
+src_router_lists_test_SOURCES = src/router/lists_test.c $(POOL_STAGE)
+src_router_lists_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/call_check_test src/router/list_wait_test
 src_router_list_wait_test_SOURCES = src/router/list_wait_test.c $(CLIENT_STAGE)
 src_router_list_wait_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
-src_router_tool_check_test_SOURCES = src/router/tool_check_test.c $(POOL_STAGE)
-src_router_tool_check_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+src_router_call_check_test_SOURCES = src/router/call_check_test.c $(POOL_STAGE)
+src_router_call_check_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/router/pages_test src/router/subscriptions_test
 src_router_subscriptions_test_SOURCES = src/router/subscriptions_test.c
 src_router_subscriptions_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

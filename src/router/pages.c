@@ -110,7 +110,7 @@ static enum pages_outcome take_cursor(struct pages *pages, struct json cursor)
 	if (cursor.type == JSON_ABSENT || cursor.type == JSON_NULL)
 		return PAGES_COMPLETE;
 	if (cursor.type != JSON_STRING || cursor.text.n > CURSOR_BYTES_MAX ||
-	    slice_is_equal(cursor.text, buf_slice(&pages->cursor)) ||
+	    (slice_is_equal(cursor.text, buf_slice(&pages->cursor)) && !pages->is_skipping) ||
 	    pages->taken >= PAGES_TAKEN_MAX)
 		return PAGES_UNFIT;
 	pages->cursor.len = 0;
@@ -118,11 +118,32 @@ static enum pages_outcome take_cursor(struct pages *pages, struct json cursor)
 	return PAGES_MORE;
 }
 
+static void drop_items(struct pages *pages)
+{
+	for (size_t i = 0; i < PAGES_JOINED_MAX; i++)
+		buf_fini(&pages->items[i]);
+	buf_fini(&pages->head);
+	buf_fini(&pages->tail);
+	pages->bytes = 0;
+}
+
+enum pages_outcome pages_skip(struct pages *pages, struct slice result)
+{
+	drop_items(pages);
+	pages->filling = pages->whole_filling = pages->whole_length = 0;
+	pages->is_skipping = true;
+	return take_cursor(pages, scan_member(result, SLICE_LIT("nextCursor")));
+}
+
 enum pages_outcome pages_add(struct pages *pages, struct slice result)
 {
 	struct json items = scan_member(result, pages->member);
 	struct frame frame = { .pages = pages };
 
+	if (pages->is_skipping) {
+		pages->taken++;
+		return take_cursor(pages, scan_member(result, SLICE_LIT("nextCursor")));
+	}
 	if (items.type != JSON_ARRAY || result.n > PAGES_BYTES_MAX ||
 	    pages->bytes + items.text.n > PAGES_BYTES_MAX)
 		return PAGES_UNFIT;
@@ -284,10 +305,7 @@ void pages_reset(struct pages *pages)
 	free(pages->joined);
 	map_fini(&pages->by_name);
 	free(pages->named);
-	for (size_t i = 0; i < PAGES_JOINED_MAX; i++)
-		buf_fini(&pages->items[i]);
-	buf_fini(&pages->head);
-	buf_fini(&pages->tail);
+	drop_items(pages);
 	buf_fini(&pages->cursor);
 	*pages = (struct pages){ .member = pages->member };
 }
@@ -424,13 +442,14 @@ int cursor_open_page(struct json sealed, uint64_t *list_r, uint64_t *page_r)
 /* Some clients (those in Go) ignore the case of member names, and read the last of several. */
 
 static const struct listing_kind kinds[PERMISSION_KINDS] = {
-	[PERMISSION_TOOL] = { SLICE("tools/list"), SLICE("tools"), PERMISSION_TOOL, SLICE("name") },
+	[PERMISSION_TOOL] = { SLICE("tools/list"), SLICE("tools"), PERMISSION_TOOL, SLICE("name"),
+			      OFFER_TOOLS },
 	[PERMISSION_PROMPT] = { SLICE("prompts/list"), SLICE("prompts"), PERMISSION_PROMPT,
-				SLICE("name") },
+				SLICE("name"), OFFER_PROMPTS },
 	[PERMISSION_RESOURCE] = { SLICE("resources/list"), SLICE("resources"), PERMISSION_RESOURCE,
-				  SLICE("uri") },
+				  SLICE("uri"), OFFER_RESOURCES },
 	[PERMISSION_TEMPLATE] = { SLICE("resources/templates/list"), SLICE("resourceTemplates"),
-				  PERMISSION_TEMPLATE, SLICE("uriTemplate") },
+				  PERMISSION_TEMPLATE, SLICE("uriTemplate"), OFFER_RESOURCES },
 };
 
 const struct listing_kind *listing_kind_find(const struct method *method)

@@ -51,8 +51,9 @@ struct pages {
 	struct buf head; /* the first result, up to the first item */
 	struct buf tail; /* the end of the last result, without the final bracket */
 	struct buf items[PAGES_JOINED_MAX];
-	size_t filling; /* the index that receives the next items */
-	bool was_empty; /* a cursor was: what had come until then, if it was the end */
+	size_t filling;   /* the index that receives the next items */
+	bool is_skipping; /* nothing is kept any more */
+	bool was_empty;   /* a cursor was: what had come until then, if it was the end */
 	size_t whole_filling, whole_length;
 	/* after the join: */
 	struct page *joined;
@@ -81,6 +82,12 @@ enum pages_outcome pages_add(struct pages *pages, struct slice result);
  * empty cursor that there is none. Else PAGES_UNFIT.
  */
 enum pages_outcome pages_end(struct pages *pages);
+/*
+ * After PAGES_UNFIT: keeps nothing, and goes on to the end of the list. `result` is the page that did
+ * not fit. The outcome is that of its cursor, although it may be the one before once more; a list that
+ * was skipped is not joined.
+ */
+enum pages_outcome pages_skip(struct pages *pages, struct slice result);
 /* Joins a complete list. Returns -1 if the result is not valid: its depth exceeds `limits`. */
 int pages_join(struct pages *pages, const struct scan_limits *limits) must_check;
 /* Stores an error in place of a list, as the only page. */
@@ -128,7 +135,8 @@ struct listing_kind {
 	struct slice method;
 	struct slice member; /* the member of the result that is the list */
 	enum permission_kind kind;
-	struct slice name; /* the member of an item that rules refer to */
+	struct slice name;  /* the member of an item that rules refer to */
+	unsigned int offer; /* by which servers have it */
 };
 
 /* NULL: not a list method. */

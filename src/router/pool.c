@@ -537,6 +537,7 @@ static void pool_on_lost(struct upstream *upstream, enum reason reason)
 		struct pool_member *member = pool_only_member(pool);
 
 		member->ops->on_lost(member, reason);
+		upstream_lose_requests(upstream, reason); /* for lists; its calls have ended */
 		/* That may have ended the session, and this pool. */
 		if (pool->member_count > 0)
 			pool_wake(pool);
@@ -747,7 +748,7 @@ enum reason pool_note_wanted(struct pool *pool)
 
 enum reason pool_add_job(struct pool *pool, struct pool_job *job)
 {
-	CHECK(pool_is_shared(pool) && job->ops != NULL);
+	CHECK(job->ops != NULL);
 	list_append(&pool->jobs, &job->link);
 	if (fair_queue_is_empty(&pool->queue) && serve_job(pool))
 		return REASON_NONE;
@@ -782,7 +783,7 @@ static const struct fair_queue_ops queue_ops = { .on_timeout = pool_on_queue_tim
 
 /* Takes ownership of the setup. */
 static struct pool *pool_new(struct router *router, struct server *server,
-			     const struct upstream_setup *setup)
+			     const struct upstream_setup *setup, bool is_shared)
 {
 	struct pool *pool = mem_zalloc(sizeof(*pool));
 
@@ -800,6 +801,11 @@ static struct pool *pool_new(struct router *router, struct server *server,
 	fair_queue_init(&pool->queue, &queue_ops);
 	task_init(&pool->pump, pool_on_pump);
 	timer_init(&pool->retry, pool_on_retry);
+	if (is_shared) {
+		pool->sharing = mem_zalloc(sizeof(*pool->sharing));
+		pool->sharing->pool = pool;
+	}
+	router->pool_ops->on_new(pool);
 	return pool;
 }
 
@@ -817,10 +823,9 @@ static void pool_free(struct pool *pool)
 	trial_waiter_leave(&pool->verdict);
 	trial_waiter_leave(&pool->aside);
 	pool_memory_fini(pool);
-	if (pool_is_shared(pool)) {
-		pool->router->pool_ops->on_end(pool);
+	pool->router->pool_ops->on_end(pool);
+	if (pool_is_shared(pool))
 		loop_defer_free(pool->router->loop, pool->sharing);
-	}
 	msg_unref(&pool->setup.initialize);
 	buf_fini(&pool->setup.claims);
 	buf_fini(&pool->setup.capabilities);
@@ -846,15 +851,12 @@ static struct pool *pool_for_class(struct router *router, struct server *server,
 	setup.initialize = capability_class_initialize(setup.revision, class);
 	buf_append_slice(&setup.claims, claims);
 	buf_append_slice(&setup.capabilities, class);
-	pool = pool_new(router, server, &setup);
+	pool = pool_new(router, server, &setup, true);
 	pool->class = mem_dup_slice(class);
 	if (principal != NULL) {
 		pool->principal = principal_ref(principal);
 		pool->holder = holder_get(&router->sessions.holders, server, principal, &anywhere);
 	}
-	pool->sharing = mem_zalloc(sizeof(*pool->sharing));
-	pool->sharing->pool = pool;
-	router->pool_ops->on_new(pool);
 	list_append(&router->slots.pools, &pool->link);
 	return pool;
 }
@@ -885,7 +887,7 @@ static struct pool *pool_for(struct client *client, const struct envelope *env, 
 
 		buf_append_slice(&setup.claims, claims);
 		buf_append_slice(&setup.capabilities, buf_slice(&class));
-		pool = pool_new(client->router, client->server, &setup);
+		pool = pool_new(client->router, client->server, &setup, false);
 		pool->holder = holder_get(&client->router->sessions.holders, client->server,
 					  client->principal, &client->peer);
 	} else {

@@ -7,7 +7,7 @@
  *
  * A pool owns the upstreams, what they are told in the handshake, what they offered, and the calls
  * that wait for one of them. What has to be merged for the members of a shared pool is in
- * pool->sharing and handled by the units above: list_cache, subscribe, notification_fanout.
+ * pool->sharing and handled by the units above: lists, subscriptions.
  * bridging.md §1.2 to §1.5.
  */
 #ifndef MCPGATED_ROUTER_POOL_H
@@ -29,7 +29,7 @@
 #include "process/server.h"
 #include "router/era.h"
 #include "router/wait_queue.h"
-#include "router/list_cache.h"
+#include "router/lists.h"
 #include "router/pool_memory.h"
 #include "router/subscriptions.h"
 #include "router/url_pending.h"
@@ -80,7 +80,7 @@ struct router;
 
 /* Callbacks to the layer above pools. */
 struct pool_ops {
-	/* A shared pool is created, with pool->sharing zeroed; or ends, and nobody refers to it. */
+	/* A pool is created, with pool->sharing zeroed if it is shared; or ends, and nobody refers to it. */
 	void (*on_new)(struct pool *pool);
 	void (*on_end)(struct pool *pool);
 	/* An upstream is ready. `is_first`: of the pool; `is_other`: it may offer other things. */
@@ -109,7 +109,6 @@ struct pool_job {
 /* What the members of a shared pool have in common. */
 struct pool_sharing {
 	struct pool *pool;
-	struct list_cache lists;
 	struct subscriptions subscriptions;
 	size_t waiting_bytes; /* of requests that wait for another one's answer (subscribe.c) */
 	/* Lists whose change is not announced yet (notification_fanout.c). */
@@ -133,9 +132,7 @@ struct pool {
 	/* What the last upstream that was ready agreed to; NULL: none yet. */
 	const struct revision *agreed;
 	struct pool_memory memory; /* shared: what stays valid without a process */
-	/* Counts upstreams that became ready and list changes that they reported. */
-	uint64_t list_changes;
-	uint64_t looked_at[PERMISSION_KINDS]; /* pool_memory_changes + 1; 0: never (list_wait.c) */
+	struct lists lists;
 	struct slice server_info;      /* serverInfo as JSON text, in initialize_result; or empty */
 	struct msg *initialize_result; /* shared: the response to initialize, once known */
 	struct server_capabilities capabilities; /* shared: those that can be. bridging.md §1.3 */
@@ -146,11 +143,9 @@ struct pool {
 	size_t starting;         /* of them, not ready yet */
 	struct fair_queue queue; /* calls that wait for an upstream */
 	struct list jobs;
-	uint64_t tool_changes;      /* one session: changes its server reported (list_wait.c) */
-	uint64_t unlisted_until_ms; /* the tool list could not be fetched (tool_check.c) */
-	bool is_jobs_turn;          /* if both calls and jobs wait for an upstream */
-	bool is_short;              /* it waits for a process of another pool to exit */
-	bool is_passed;             /* already considered in this turn, without success */
+	bool is_jobs_turn; /* if both calls and jobs wait for an upstream */
+	bool is_short;     /* it waits for a process of another pool to exit */
+	bool is_passed;    /* already considered in this turn, without success */
 	/* Its caller's share of the server's processes; NULL: they are everybody's. */
 	struct holder *holder;
 	bool is_entered; /* its callers wait for it to begin, and its holder counts it as waiting */

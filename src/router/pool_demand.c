@@ -114,7 +114,7 @@ struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list)
 		if (upstream->state != UPSTREAM_READY || upstream_load(upstream) >= least ||
 		    !pool_may_load(upstream, is_list))
 			continue;
-		if (pool_is_shared(pool) && !upstream_has_room(upstream, size))
+		if ((pool_is_shared(pool) || is_list) && !upstream_has_room(upstream, size))
 			continue;
 		chosen = upstream;
 		least = upstream_load(upstream);

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "process/server_rules.h"
 #include "router/convert.h"
 #include "router/era.h"
 #include "router/listing.h"
@@ -113,11 +112,6 @@ bool pool_memory_describe(struct pool *pool, struct slice result, struct slice w
 			server_capabilities_share(written, pool->principal != NULL);
 	set_initialize_result(pool, now);
 	return is_other;
-}
-
-uint64_t pool_memory_changes(const struct pool *pool)
-{
-	return pool->list_changes + server_rules(pool->server);
 }
 
 void pool_memory_use_rules(struct pool *pool)

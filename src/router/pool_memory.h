@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a shared pool knows of its server outlives its last process, if that was stopped because
- * nobody needed it: the server's description of itself, and lists (list_cache). So a client that
+ * nobody needed it: the server's description of itself, and lists (lists). So a client that
  * only looks costs no process. Nobody reports changes meanwhile, so it is valid only for
  * servers.NAME.pool.remember, until a process serves or has failed, the server turns out to be of
  * another era, or the operator orders a restart. bridging.md §1.8
@@ -64,8 +64,6 @@ bool pool_memory_holds(const struct pool *pool);
  * wrote it. Returns false if an earlier one did so alike.
  */
 bool pool_memory_describe(struct pool *pool, struct slice result, struct slice written);
-/* When this number changes, what lists of its processes said no longer counts. */
-uint64_t pool_memory_changes(const struct pool *pool);
 /* The server has other rules: applies them to the description. */
 void pool_memory_use_rules(struct pool *pool);
 

@@ -11,7 +11,8 @@
 #include "router/client_session.h"
 #include "router/dispatch.h"
 #include "router/forward.h"
-#include "router/list_cache.h"
+#include "router/call_check.h"
+#include "router/lists.h"
 #include "router/listen.h"
 #include "router/modern_tasks.h"
 #include "router/pool.h"
@@ -23,7 +24,9 @@
 
 static void on_new_pool(struct pool *pool)
 {
-	list_cache_init(&pool->sharing->lists);
+	lists_init(&pool->lists);
+	if (!pool_is_shared(pool))
+		return;
 	subscriptions_init(&pool->sharing->subscriptions);
 	notification_fanout_init(pool->sharing);
 	url_pending_init(&pool->sharing->urls);
@@ -31,10 +34,12 @@ static void on_new_pool(struct pool *pool)
 
 static void on_pool_end(struct pool *pool)
 {
+	lists_fini(&pool->lists);
+	if (!pool_is_shared(pool))
+		return;
 	url_pending_fini(&pool->sharing->urls);
 	notification_fanout_fini(pool->sharing);
 	subscriptions_fini(&pool->sharing->subscriptions);
-	list_cache_fini(&pool->sharing->lists);
 }
 
 /*
@@ -48,7 +53,7 @@ static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_
 	if (upstream->client != NULL && upstream->client->level >= 0)
 		dispatch_tell_level(upstream, upstream->client->level);
 	listen_begin(upstream);
-	list_cache_note_ready(pool);
+	lists_note_ready(pool);
 	subscribe_replay(upstream);
 	if (!is_first && is_other)
 		notification_fanout_tell_changes(pool);
@@ -60,7 +65,7 @@ static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_
 
 static void on_upstream_closed(struct upstream *upstream)
 {
-	list_cache_note_closed(upstream);
+	lists_note_closed(upstream);
 	listen_end(upstream);
 	task_listener_lose(upstream);
 	live_tasks_forget(upstream);
@@ -97,11 +102,12 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 		.upstreams = { .loop = loop, .limits = *limits, .on_gone = on_upstream_gone },
 		.pool_ops = &pool_ops,
 		.on_stale = forward_again,
+		.on_list = call_check_on_list,
 	};
 	prestart_init(&router->prestart, &router->upstreams);
 	process_slots_init(&router->slots, pool_grow);
 	reclaim_init(&router->reclaim, loop, &reclaim_ops);
-	list_cache_lru_init(&router->lists);
+	lists_lru_init(&router->lists);
 	pool_memories_init(&router->pool_memories);
 	kept_sessions_init(&router->kept_sessions, loop);
 	list_init(&router->requests);

@@ -19,7 +19,7 @@
 #include "process/child.h"
 #include "process/server.h"
 #include "router/kept_sessions.h"
-#include "router/list_cache.h"
+#include "router/lists.h"
 #include "router/parked_call.h"
 #include "router/pool_memory.h"
 #include "router/process_slots.h"
@@ -45,9 +45,11 @@ struct router {
 	struct upstream *(*aggregate_new)(struct upstream_shared *shared, struct server *server);
 	/* A call was judged under another configuration, and is about to be sent. */
 	void (*on_stale)(struct call *call, const struct envelope *env);
+	/* A call has waited for a list, and may go on. */
+	void (*on_list)(struct call *call, const struct envelope *env, enum list_outcome outcome);
 	struct process_slots slots;
 	struct reclaim reclaim;
-	struct list_cache_lru lists;
+	struct lists_lru lists;
 	struct pool_memories pool_memories;
 	struct kept_sessions kept_sessions;
 	size_t calls;         /* in flight, of all clients */

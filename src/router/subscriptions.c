@@ -18,7 +18,7 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/dispatch.h"
-#include "router/list_cache.h"
+#include "router/lists.h"
 #include "router/listen.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
@@ -623,7 +623,7 @@ static void tell_soon(struct pool *pool)
 void notification_fanout_tell_changes(struct pool *pool)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		list_cache_note_change(pool, lists[i].offer);
+		lists_note_change(pool, lists[i].offer);
 		if (pool->capabilities.tells & lists[i].offer)
 			tell_change(pool, i);
 	}
@@ -676,7 +676,7 @@ static void notify_list(struct upstream *upstream, const struct envelope *env, c
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
 		if (strcmp(lists[i].name, list) != 0)
 			continue;
-		list_cache_note_change(pool, lists[i].offer);
+		lists_note_change(pool, lists[i].offer);
 		if (!(pool->capabilities.tells & lists[i].offer))
 			continue;
 		if (pool_is_shared(pool)) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cached list is one list for one principal, on its way or kept. The first call that asks makes
- * it wanted; calls meanwhile wait for it, and later ones get it at once. When the server says that
+ * A cached list is one list for one principal, on its way or kept. The first call that needs it
+ * makes it wanted; calls meanwhile wait for it, and later ones get it at once. A call waits for the
+ * list as its answer, or to go on with what the list tells (call->needs_list). When the server says that
  * the list has changed, calls that already wait get what comes, and the next call makes another
  * list.
  *
@@ -10,9 +11,10 @@
  * changes. When no process is left, the list is remembered as the pool is (pool_memory). Errors are
  * given to the calls that wait, and forgotten.
  *
- * Whoever looks up one tool accepts an older list: it is the one that clients act on.
+ * Whoever looks up one tool accepts an older list: it is the one that clients act on. With pins,
+ * also a list that cannot be kept is read to its end, so that all of it is looked at.
  */
-#include "router/list_cache.h"
+#include "router/lists.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -26,7 +28,6 @@
 #include "router/convert.h"
 #include "router/pages.h"
 #include "router/dispatch.h"
-#include "router/list_wait.h"
 #include "router/listing.h"
 #include "router/pages.h"
 #include "router/pool.h"
@@ -85,22 +86,8 @@ static bool list_request_is_plain(const struct envelope *env)
 #define PASSED_MS (5 * 60 * 1000) /* how long a list that cannot be kept is not tried again */
 #define KEPT_BYTES_MAX (64 * 1024 * 1024)
 #define ANNOTATION SLICE_LIT("x-mcp-header")
+#define LISTING_MS (10 * 1000)      /* T_list, bridging.md §7 */
 #define HAND_OUT_BYTES (256 * 1024) /* at a time: thousands of calls may wait for a long list */
-
-struct kind {
-	struct slice method;
-	struct slice member; /* of its results */
-	unsigned int offer;
-};
-
-#define KIND_TOOLS 0
-
-static const struct kind kinds[LIST_CACHE_KINDS] = {
-	[KIND_TOOLS] = { SLICE("tools/list"), SLICE("tools"), OFFER_TOOLS },
-	{ SLICE("prompts/list"), SLICE("prompts"), OFFER_PROMPTS },
-	{ SLICE("resources/list"), SLICE("resources"), OFFER_RESOURCES },
-	{ SLICE("resources/templates/list"), SLICE("resourceTemplates"), OFFER_RESOURCES },
-};
 
 enum cached_list_state {
 	CACHED_LIST_WANTED,
@@ -115,10 +102,9 @@ struct cached_list {
 	struct list lru;                 /* of those that are kept, or passed */
 	struct pool_job job;             /* while it is wanted */
 	struct upstream_request request; /* for a page */
-	struct pool *pool;
-	struct principal *principal; /* whose it is: others may see another one */
-	const struct method *method;
-	size_t kind;
+	struct pool *pool;               /* NULL: it is freed at the end of the turn */
+	struct principal *principal;     /* whose it is: others may see another one */
+	const struct listing_kind *kind;
 	enum cached_list_state state;
 	bool is_current;
 	bool is_repeated;                /* a process was lost over it, and another one was asked */
@@ -126,6 +112,7 @@ struct cached_list {
 	uint64_t changes;                /* count_changes before it was asked for */
 	uint64_t rules;                  /* server_rules, likewise */
 	uint64_t losses;                 /* the pool's lost processes, likewise */
+	uint64_t looks;                  /* count_looks, likewise */
 	const struct revision *revision; /* of that process */
 	uint64_t until_ms; /* fresh, or passed; once its process was closed: remembered */
 	struct pages pages;
@@ -149,18 +136,18 @@ static const unsigned int next_states[] = {
 
 /* ---- the lists ---- */
 
-static struct list_cache *list_cache_of(const struct cached_list *list)
+static struct lists *lists_of(const struct cached_list *list)
 {
-	return &list->pool->sharing->lists;
+	return &list->pool->lists;
 }
 
-static struct list_cache_lru *lru_of(const struct cached_list *list)
+static struct lists_lru *lru_of(const struct cached_list *list)
 {
 	return &list->pool->router->lists;
 }
 
 /* Pointers to principals are far enough apart to add the kind. */
-static uint64_t cached_list_key(const struct principal *principal, size_t kind)
+static uint64_t cached_list_key(const struct principal *principal, enum permission_kind kind)
 {
 	return (uint64_t)(uintptr_t)principal + kind;
 }
@@ -184,7 +171,13 @@ static void cached_list_set_state(struct cached_list *list, enum cached_list_sta
 /* It changes with the server's lists and with its rules: then older lists no longer count. */
 static uint64_t count_changes(const struct cached_list *list)
 {
-	return list_cache_of(list)->changes[list->kind] + server_rules(list->pool->server);
+	return lists_of(list)->changes[list->kind->kind] + server_rules(list->pool->server);
+}
+
+/* When this changes, what whole lists have shown no longer counts. */
+static uint64_t count_looks(const struct pool *pool, enum permission_kind kind)
+{
+	return pool->lists.begun + pool->lists.changes[kind] + server_rules(pool->server);
 }
 
 static bool has_come(const struct cached_list *list)
@@ -203,8 +196,8 @@ static void cached_list_free(struct cached_list *list)
 {
 	CHECK(wait_queue_is_empty(&list->waiting));
 	if (list->is_current)
-		map_remove(&list_cache_of(list)->current,
-			   cached_list_key(list->principal, list->kind));
+		map_remove(&lists_of(list)->current,
+			   cached_list_key(list->principal, list->kind->kind));
 	list_remove(&list->link);
 	list_remove(&list->lru);
 	pool_remove_job(&list->job);
@@ -215,6 +208,7 @@ static void cached_list_free(struct cached_list *list)
 	text_set_fini(&list->broken);
 	principal_unref(&list->principal);
 	loop_defer_free(list->pool->router->loop, list);
+	list->pool = NULL;
 }
 
 /* Calls from now on get another list. */
@@ -222,7 +216,7 @@ static void cached_list_outdate(struct cached_list *list)
 {
 	if (!list->is_current)
 		return;
-	map_remove(&list_cache_of(list)->current, cached_list_key(list->principal, list->kind));
+	map_remove(&lists_of(list)->current, cached_list_key(list->principal, list->kind->kind));
 	list->is_current = false;
 	if (list->state == CACHED_LIST_KEPT || list->state == CACHED_LIST_PASSED)
 		cached_list_free(list);
@@ -230,8 +224,24 @@ static void cached_list_outdate(struct cached_list *list)
 
 /* ---- waiting calls ---- */
 
+/* What it keeps counts no longer among what its client's calls keep. */
+static void discount(const struct call *call)
+{
+	if (call->needs_list)
+		call->client->list_wait_bytes -= call->waiter.bytes;
+}
+
+static void on_leftover_left(struct wait_queue *queue, struct waiter *waiter)
+{
+	(void)queue;
+	discount(call_of_waiter(waiter));
+}
+
 /* For calls whose list is gone: nobody needs to know if they leave, or time out, before the end. */
-static const struct wait_queue_ops leftover_ops = { .on_timeout = call_on_wait_timeout };
+static const struct wait_queue_ops leftover_ops = {
+	.on_timeout = call_on_wait_timeout,
+	.on_left = on_leftover_left,
+};
 
 /*
  * Ends without a list. The waiting calls are left to the caller of this: ending them may have any
@@ -244,33 +254,46 @@ static void cached_list_end(struct cached_list *list, struct wait_queue *waiting
 	cached_list_free(list);
 }
 
+/* A call that waits for the list as its answer is handled anew, after LIST_FAILED as if there were no catalogue. */
+static void hand_back(struct call *call, enum list_outcome outcome)
+{
+	struct router *router = call->client->router;
+	struct msg *body = msg_ref(call->body);
+	struct envelope env;
+	struct error err;
+
+	discount(call);
+	call_stop_wait(call);
+	msg_unref(&call->body);
+	if (scan_envelope(body->text, &router->limits, 0, &env, &err) < 0)
+		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen */
+	else if (outcome != LIST_CAME && call_is_stale(call))
+		router->on_stale(call, &env);
+	else if (call->needs_list)
+		router->on_list(call, &env, outcome);
+	else if (outcome != LIST_OUTDATED || !lists_take(call, &env))
+		dispatch_call(call, &env);
+	msg_unref(&body);
+}
+
+static void hand_back_all(struct wait_queue *waiting, enum list_outcome outcome)
+{
+	while (!wait_queue_is_empty(waiting))
+		hand_back(call_of_waiter(wait_queue_first(waiting)), outcome);
+}
+
 static void cached_list_fail(struct cached_list *list, enum reason reason)
 {
 	struct wait_queue waiting;
 
 	cached_list_end(list, &waiting);
-	while (!wait_queue_is_empty(&waiting))
-		call_fail(call_of_waiter(wait_queue_first(&waiting)), reason);
-}
+	while (!wait_queue_is_empty(&waiting)) {
+		struct call *call = call_of_waiter(wait_queue_first(&waiting));
 
-/* Handles the calls anew; unless `asks_again`, as if there were no cache. */
-static void pass_on(struct wait_queue *waiting, bool asks_again)
-{
-	while (!wait_queue_is_empty(waiting)) {
-		struct call *call = call_of_waiter(wait_queue_first(waiting));
-		struct msg *body = msg_ref(call->body);
-		struct envelope env;
-		struct error err;
-
-		wait_queue_remove(&call->waiter);
-		msg_unref(&call->body);
-		if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0)
-			call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen */
-		else if (call_is_stale(call))
-			call->client->router->on_stale(call, &env);
-		else if (!asks_again || !list_cache_take(call, &env))
-			dispatch_call(call, &env);
-		msg_unref(&body);
+		if (call->needs_list)
+			hand_back(call, LIST_FAILED);
+		else
+			call_fail(call, reason);
 	}
 }
 
@@ -285,7 +308,8 @@ static bool is_awaited_by_stale(const struct cached_list *list)
 	       call_is_stale(call_of_waiter(wait_queue_first(&list->waiting)));
 }
 
-static void cached_list_pass(struct cached_list *list)
+/* The list cannot be kept. LIST_CAME: all of it has come all the same. */
+static void cached_list_pass(struct cached_list *list, enum list_outcome outcome)
 {
 	struct wait_queue waiting;
 
@@ -295,7 +319,7 @@ static void cached_list_pass(struct cached_list *list)
 	} else {
 		LOG_BY(LIST_PASSED, (uintptr_t)list->pool->server,
 		       LOG_STR("server", list->pool->server->conf.name),
-		       LOG_SLICE("method", list->method->name),
+		       LOG_SLICE("method", list->kind->method),
 		       LOG_INT("pages", list->pages.taken));
 		wait_queue_init(&waiting, &leftover_ops);
 		wait_queue_move(&waiting, &list->waiting);
@@ -304,7 +328,7 @@ static void cached_list_pass(struct cached_list *list)
 		list->until_ms = clock_now_ms() + PASSED_MS;
 		cached_list_set_state(list, CACHED_LIST_PASSED);
 	}
-	pass_on(&waiting, false);
+	hand_back_all(&waiting, outcome);
 }
 
 static void cached_list_on_giving(struct task *task)
@@ -316,15 +340,23 @@ static void cached_list_on_giving(struct task *task)
 	CHECK(list->state == CACHED_LIST_GIVING && list->pages.count > 0);
 	if (is_under_other_rules(list) || is_awaited_by_stale(list)) {
 		cached_list_end(list, &waiting);
-		pass_on(&waiting, true);
+		hand_back_all(&waiting, LIST_OUTDATED);
 		return;
 	}
 	while (!wait_queue_is_empty(&list->waiting) && given < HAND_OUT_BYTES) {
 		struct call *call = call_of_waiter(wait_queue_first(&list->waiting));
+		const struct page *first = &list->pages.joined[0];
 
-		wait_queue_remove(&call->waiter);
-		given += list->pages.joined[0].msg->text.n;
-		result_send_kept(call, list->revision, &list->pages.joined[0].env);
+		if (call->needs_list) {
+			hand_back(call,
+				  first->env.kind == ENVELOPE_RESULT ? LIST_CAME : LIST_FAILED);
+		} else {
+			call_stop_wait(call);
+			given += first->msg->text.n;
+			result_send_kept(call, list->revision, &first->env);
+		}
+		if (list->pool == NULL)
+			return; /* that has ended its session, and the pool */
 	}
 	if (!wait_queue_is_empty(&list->waiting))
 		task_schedule(list->pool->router->loop, task);
@@ -353,7 +385,7 @@ static void cached_list_ask(struct cached_list *list, struct upstream *upstream)
 		splice_append(&params, cursor, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
 		buf_append_char(&params, '}');
 	}
-	send_request(upstream, id, list->method->name, buf_slice(&params));
+	send_request(upstream, id, list->kind->method, buf_slice(&params));
 	buf_fini(&params);
 	if (list->pages.taken == 0)
 		upstream_add_request(upstream, &list->request, id);
@@ -374,6 +406,7 @@ static void cached_list_on_turn(struct pool_job *job, struct upstream *upstream)
 	list->changes = count_changes(list);
 	list->rules = server_rules(list->pool->server);
 	list->losses = list->pool->memory.losses;
+	list->looks = count_looks(list->pool, list->kind->kind);
 	cached_list_set_state(list, CACHED_LIST_ASKED);
 	cached_list_ask(list, upstream);
 }
@@ -402,24 +435,31 @@ static uint64_t page_of(const struct cached_list *list)
 static enum pages_outcome cached_list_take_page(struct cached_list *list,
 						const struct envelope *env)
 {
-	struct list_cache_lru *lru = lru_of(list);
+	const struct method *method = method_find(list->kind->method);
+	struct lists_lru *lru = lru_of(list);
 	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
 	enum pages_outcome outcome;
 
-	tool_series_note(list->pool->server, list->method, env->result.text);
-	pinning_look(list->pool->server, list->method, env->result.text, page_of(list));
+	tool_series_note(list->pool->server, method, env->result.text);
+	pinning_look(list->pool->server, method, env->result.text, page_of(list));
 	if (upstream_is_modern(list->request.upstream))
-		env = modern_server_response(&bridge, list->method, env);
+		env = modern_server_response(&bridge, method, env);
 	env = convert_response(&convert,
-			       list->request.upstream->revision->features & REVISION_TASKS,
-			       list->method, env);
+			       list->request.upstream->revision->features & REVISION_TASKS, method,
+			       env);
 	outcome = pages_add(&list->pages, env->result.text);
-	convert_fini(&convert);
-	convert_fini(&bridge);
 	cached_list_count_bytes(list, sizeof(*list) + list->pages.bytes);
 	while (lru->bytes > KEPT_BYTES_MAX && !list_is_empty(&lru->kept))
 		cached_list_outdate(container_of(lru->kept.next, struct cached_list, lru));
-	return lru->bytes <= KEPT_BYTES_MAX ? outcome : PAGES_UNFIT;
+	if (lru->bytes > KEPT_BYTES_MAX)
+		outcome = PAGES_UNFIT;
+	if (outcome == PAGES_UNFIT && list->pool->server->conf.pin == PIN_ENFORCE) {
+		outcome = pages_skip(&list->pages, env->result.text);
+		cached_list_count_bytes(list, sizeof(*list) + list->pages.bytes);
+	}
+	convert_fini(&convert);
+	convert_fini(&bridge);
+	return outcome;
 }
 
 static bool cached_list_says(const struct cached_list *list, struct slice word)
@@ -436,14 +476,18 @@ static bool cached_list_says(const struct cached_list *list, struct slice word)
 /* All pages have come, or no more will. */
 static void cached_list_end_pages(struct cached_list *list, enum pages_outcome outcome)
 {
-	if (outcome == PAGES_COMPLETE &&
+	bool is_whole = outcome == PAGES_COMPLETE;
+
+	if (is_whole)
+		lists_of(list)->looked_at[list->kind->kind] = list->looks + 1;
+	if (is_whole && !list->pages.is_skipping &&
 	    pages_join(&list->pages, &list->pool->router->limits) == 0) {
 		cached_list_count_bytes(list, sizeof(*list) + list->pages.bytes);
 		list->until_ms = clock_now_ms() + FRESH_MS;
 		list->has_annotations = cached_list_says(list, ANNOTATION);
 		cached_list_give(list);
 	} else {
-		cached_list_pass(list);
+		cached_list_pass(list, is_whole ? LIST_CAME : LIST_FAILED);
 	}
 }
 
@@ -477,7 +521,7 @@ static void cached_list_on_error(struct cached_list *list, const struct envelope
 		cached_list_end_pages(list, PAGES_COMPLETE);
 	} else if (list->pages.taken > 0) {
 		cached_list_end(list, &waiting);
-		pass_on(&waiting, false);
+		hand_back_all(&waiting, LIST_FAILED);
 	} else if (pages_set_error(&list->pages, env->text, &list->pool->router->limits) == 0) {
 		cached_list_outdate(list);
 		cached_list_give(list);
@@ -560,7 +604,7 @@ static void cached_list_on_silence(struct cached_list *list)
 	counter_add(COUNTER_CALLS_TIMED_OUT);
 	LOG_BY(CALL_TIMEOUT, (uintptr_t)upstream->server,
 	       LOG_STR("server", upstream->server->conf.name),
-	       LOG_SLICE("method", list->method->name), LOG_INT("child_id", id));
+	       LOG_SLICE("method", list->kind->method), LOG_INT("child_id", id));
 	send_given_up(upstream, id, "no answer in time");
 	cached_list_leave_upstream(list);
 	cached_list_fail(list, REASON_TIMEOUT);
@@ -585,30 +629,52 @@ static void on_waiter_left(struct wait_queue *queue, struct waiter *waiter)
 {
 	struct cached_list *list = container_of(queue, struct cached_list, waiting);
 
-	(void)waiter;
+	discount(call_of_waiter(waiter));
 	if (list->state == CACHED_LIST_WANTED && wait_queue_is_empty(queue))
 		cached_list_free(list);
 }
 
+/*
+ * While a process is being started, calls wait as long as that takes; those that need not have the
+ * list as their answer no longer.
+ */
+static void on_waiter_timeout(struct wait_queue *queue, struct waiter *waiter)
+{
+	struct cached_list *list = container_of(queue, struct cached_list, waiting);
+	struct call *call = call_of_waiter(waiter);
+	struct wait_queue waiting;
+
+	if (!call->needs_list) {
+		call_fail(call, REASON_TIMEOUT);
+	} else if (pool_is_coming(list->pool)) {
+		call_wait(call, LISTING_MS);
+	} else if (list->state == CACHED_LIST_WANTED && queue->count == 1) {
+		cached_list_end(list, &waiting); /* nobody waits for it any longer */
+		hand_back_all(&waiting, LIST_LATE);
+	} else {
+		hand_back(call, LIST_LATE);
+	}
+}
+
 static const struct wait_queue_ops waiting_ops = {
-	.on_timeout = call_on_wait_timeout,
+	.on_timeout = on_waiter_timeout,
 	.on_left = on_waiter_left,
 };
 
-static struct cached_list *cached_list_new(struct pool *pool, struct principal *principal,
-					   const struct method *method, size_t kind)
+static struct cached_list *cached_list_new(const struct client *client,
+					   const struct listing_kind *kind)
 {
 	struct cached_list *list = mem_zalloc(sizeof(*list));
+	struct pool *pool = client->pool;
 
 	list->pool = pool;
-	list->principal = principal_ref(principal);
-	list->method = method;
+	list->principal = principal_ref(client->principal);
 	list->kind = kind;
-	list->pages.member = kinds[kind].member;
+	list->pages.member = kind->member;
 	list->state = CACHED_LIST_WANTED;
 	list->is_current = true;
-	map_insert(&pool->sharing->lists.current, cached_list_key(principal, kind), list);
-	list_append(&pool->sharing->lists.all, &list->link);
+	map_insert(&pool->lists.current, cached_list_key(client->principal, kind->kind), list);
+	list_append(&pool->lists.all, &list->link);
 	list_init(&list->lru);
 	list_init(&list->job.link);
 	text_set_init(&list->broken);
@@ -653,7 +719,7 @@ static bool is_fresh(const struct cached_list *list)
 	if (list->state == CACHED_LIST_PASSED)
 		return clock_now_ms() < list->until_ms;
 	return is_unchanged(list) && (list->state == CACHED_LIST_ASKED ||
-				      kinds[list->kind].offer & list->pool->capabilities.tells ||
+				      list->kind->offer & list->pool->capabilities.tells ||
 				      clock_now_ms() < list->until_ms);
 }
 
@@ -666,53 +732,62 @@ static void cached_list_answer(struct cached_list *list, struct call *call, size
 	result_send_kept(call, list->revision, &list->pages.joined[page].env);
 }
 
-static void cached_list_await(struct cached_list *list, struct call *call,
-			      const struct envelope *env)
+static struct cached_list *find_current(const struct client *client, enum permission_kind kind)
 {
+	return map_find(&client->pool->lists.current, cached_list_key(client->principal, kind));
+}
+
+/* The list to answer from, perhaps still on its way; NULL: another one is needed. */
+static struct cached_list *find_fresh(const struct client *client, enum permission_kind kind)
+{
+	struct cached_list *list = find_current(client, kind);
+
+	if (list == NULL || is_fresh(list))
+		return list;
+	cached_list_outdate(list);
+	return NULL;
+}
+
+/* Queues the call for the list; NULL: for a new one of this kind. */
+static void await(struct cached_list *list, struct call *call, const struct envelope *env,
+		  const struct listing_kind *kind, uint64_t timeout_ms)
+{
+	bool is_new = list == NULL;
+	enum reason reason = REASON_NONE;
+
+	if (is_new)
+		list = cached_list_new(call->client, kind);
 	call->body = msg_new(env->text);
 	wait_queue_append(&list->waiting, &call->waiter, env->text.n);
-	call_wait(call, call->client->server->conf.request_timeout_max_ms);
+	call_wait(call, timeout_ms);
+	if (is_new)
+		reason = cached_list_want(list);
+	if (reason != REASON_NONE)
+		cached_list_fail(list, reason);
 }
 
 /* Answers with the first page, now or once it comes. Returns false if the list cannot be kept. */
-static bool answer_first(struct call *call, const struct envelope *env, size_t kind)
+static bool answer_first(struct call *call, const struct envelope *env,
+			 const struct listing_kind *kind)
 {
-	struct pool *pool = call->client->pool;
-	struct principal *principal = call->client->principal;
-	struct cached_list *list =
-		map_find(&pool->sharing->lists.current, cached_list_key(principal, kind));
-	enum reason reason;
+	struct cached_list *list = find_fresh(call->client, kind->kind);
 
-	if (list != NULL && !is_fresh(list)) {
-		cached_list_outdate(list);
-		list = NULL;
-	}
 	if (list != NULL && list->state == CACHED_LIST_PASSED)
 		return false;
-	if (list != NULL && list->state >= CACHED_LIST_GIVING) {
+	if (list != NULL && has_come(list))
 		cached_list_answer(list, call, 0);
-		return true;
-	}
-	if (list != NULL) {
-		cached_list_await(list, call, env);
-		return true;
-	}
-	list = cached_list_new(pool, principal, call->method, kind);
-	cached_list_await(list, call, env);
-	reason = cached_list_want(list);
-	if (reason != REASON_NONE)
-		cached_list_fail(list, reason);
+	else
+		await(list, call, env, kind, call->client->server->conf.request_timeout_max_ms);
 	return true;
 }
 
 /* Answers with another page of a list that is kept here. */
-static void answer_page(struct call *call, size_t kind, uint64_t number, uint64_t page)
+static void answer_page(struct call *call, const struct listing_kind *kind, uint64_t number,
+			uint64_t page)
 {
-	const struct client *client = call->client;
-	struct cached_list *list = map_find(&client->pool->sharing->lists.current,
-					    cached_list_key(client->principal, kind));
+	struct cached_list *list = find_current(call->client, kind->kind);
 
-	if (list != NULL && list->state >= CACHED_LIST_GIVING && list->pages.count > page &&
+	if (list != NULL && has_come(list) && list->pages.count > page &&
 	    list->pages.number == number && !is_under_other_rules(list))
 		cached_list_answer(list, call, page);
 	else
@@ -720,36 +795,55 @@ static void answer_page(struct call *call, size_t kind, uint64_t number, uint64_
 				  SLICE_LIT("Invalid params: unknown cursor"));
 }
 
-bool list_cache_take(struct call *call, const struct envelope *env)
+bool lists_take(struct call *call, const struct envelope *env)
 {
-	uint64_t number;
-	uint64_t page;
-	size_t kind = 0;
-	struct json cursor;
+	const struct listing_kind *kind = listing_kind_find(call->method);
+	uint64_t number, page;
 
 	CHECK(pool_is_shared(call->client->pool) && call->state == CALL_WAITING);
-	if (!(call->method->flags & METHOD_PAGED))
+	if (kind == NULL)
 		return false;
-	while (kind < ARRAY_LEN(kinds) && !slice_is_equal(kinds[kind].method, call->method->name))
-		kind++;
-	if (kind == ARRAY_LEN(kinds))
-		return false;
-	cursor = env->cursor;
-	if (cursor_open_page(cursor, &number, &page) == 0) {
+	if (cursor_open_page(env->cursor, &number, &page) == 0) {
 		answer_page(call, kind, number, page);
 		return true;
 	}
 	return list_request_is_plain(env) && answer_first(call, env, kind);
 }
 
-/* ---- one tool ---- */
+/* ---- calls that go on when the list has come ---- */
 
-static struct cached_list *find_tools(const struct client *client)
+void lists_await(struct call *call, const struct envelope *env, enum permission_kind kind)
 {
-	CHECK(pool_is_shared(client->pool));
-	return map_find(&client->pool->sharing->lists.current,
-			cached_list_key(client->principal, KIND_TOOLS));
+	struct client *client = call->client;
+	struct cached_list *list = find_fresh(client, kind);
+	size_t bytes = client->list_wait_bytes;
+
+	CHECK(call->state == CALL_WAITING && call->waiter.queue == NULL);
+	if (list != NULL && has_come(list)) {
+		client->pool->lists.looked_at[kind] = count_looks(client->pool, kind) + 1;
+		client->router->on_list(call, env, LIST_CAME);
+		return;
+	}
+	if (bytes > 0 && bytes + env->text.n > client->server->conf.queue_max) {
+		call_fail(call, REASON_OVER_LIMIT);
+		return;
+	}
+	/* What cannot be kept is fetched for this. */
+	if (list != NULL && list->state == CACHED_LIST_PASSED) {
+		cached_list_outdate(list);
+		list = NULL;
+	}
+	call->needs_list = true;
+	client->list_wait_bytes += env->text.n;
+	await(list, call, env, listing_kind_of(kind), LISTING_MS);
 }
+
+bool lists_were_looked_at(const struct pool *pool, enum permission_kind kind)
+{
+	return pool->lists.looked_at[kind] == count_looks(pool, kind) + 1;
+}
+
+/* ---- one tool ---- */
 
 static bool is_broken(const struct cached_list *list, struct json name)
 {
@@ -761,10 +855,10 @@ static bool is_broken(const struct cached_list *list, struct json name)
 	return result;
 }
 
-enum listed_tool list_cache_find_tool(const struct client *client, struct json name, bool is_strict,
-				      struct listed_entry *entry_r)
+enum listed_tool lists_find_tool(const struct client *client, struct json name, bool is_strict,
+				 struct listed_entry *entry_r)
 {
-	struct cached_list *list = find_tools(client);
+	struct cached_list *list = find_current(client, PERMISSION_TOOL);
 	struct named_item *tool = NULL;
 
 	*entry_r = (struct listed_entry){ .is_annotated = false };
@@ -785,12 +879,12 @@ enum listed_tool list_cache_find_tool(const struct client *client, struct json n
 	return LISTED_TOOL;
 }
 
-void list_cache_note_broken(const struct client *client, struct json name, const char *why)
+void lists_note_broken(const struct client *client, struct json name, const char *why)
 {
-	struct cached_list *list = find_tools(client);
+	struct cached_list *list = find_current(client, PERMISSION_TOOL);
 	struct buf text = { 0 };
 
-	CHECK(list != NULL && list->state >= CACHED_LIST_GIVING);
+	CHECK(list != NULL && has_come(list));
 	if (scan_decode_string(name, &text) == 0 && text_set_add(&list->broken, buf_slice(&text))) {
 		LOG_BY(ANNOTATIONS_BROKEN, (uintptr_t)client->server,
 		       LOG_STR("server", client->server->conf.name),
@@ -801,21 +895,16 @@ void list_cache_note_broken(const struct client *client, struct json name, const
 	buf_fini(&text);
 }
 
-void list_cache_note_change(struct pool *pool, unsigned int offer)
+void lists_note_change(struct pool *pool, unsigned int offer)
 {
-	pool->list_changes++;
-	if (!pool_is_shared(pool))
-		pool->tool_changes += offer == OFFER_TOOLS;
-	for (size_t i = 0; pool_is_shared(pool) && i < LIST_CACHE_KINDS; i++)
-		pool->sharing->lists.changes[i] += kinds[i].offer == offer;
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++)
+		pool->lists.changes[kind] += listing_kind_of(kind)->offer == offer;
 }
 
-void list_cache_note_ready(struct pool *pool)
+void lists_note_ready(struct pool *pool)
 {
-	pool->list_changes++;
-	if (!pool_is_shared(pool))
-		return;
-	LIST_FOREACH_SAFE(node, &pool->sharing->lists.all) {
+	pool->lists.begun++;
+	LIST_FOREACH_SAFE(node, &pool->lists.all) {
 		struct cached_list *list = container_of(node, struct cached_list, link);
 
 		if (has_come(list) && pool_find_upstream(pool, list->child) == NULL)
@@ -823,11 +912,9 @@ void list_cache_note_ready(struct pool *pool)
 	}
 }
 
-void list_cache_note_closed(struct upstream *upstream)
+void lists_note_closed(struct upstream *upstream)
 {
-	if (!pool_is_shared(upstream->pool))
-		return;
-	LIST_FOREACH(node, &upstream->pool->sharing->lists.all) {
+	LIST_FOREACH(node, &upstream->pool->lists.all) {
 		struct cached_list *list = container_of(node, struct cached_list, link);
 
 		if (has_come(list) && list->child == upstream_child_number(upstream))
@@ -837,21 +924,26 @@ void list_cache_note_closed(struct upstream *upstream)
 
 /* ---- beginning and end ---- */
 
-void list_cache_init(struct list_cache *lists)
+void lists_init(struct lists *lists)
 {
-	*lists = (struct list_cache){ .current = { NULL, 0, 0 } };
+	*lists = (struct lists){ .current = { NULL, 0, 0 } };
 	list_init(&lists->all);
 }
 
-void list_cache_fini(struct list_cache *lists)
+void lists_fini(struct lists *lists)
 {
 	CHECK(lists != NULL);
-	LIST_FOREACH_SAFE(node, &lists->all)
-		cached_list_free(container_of(node, struct cached_list, link));
+	LIST_FOREACH_SAFE(node, &lists->all) {
+		struct cached_list *list = container_of(node, struct cached_list, link);
+
+		if (list->state == CACHED_LIST_ASKED)
+			cached_list_leave_upstream(list);
+		cached_list_free(list);
+	}
 	map_fini(&lists->current);
 }
 
-void list_cache_lru_init(struct list_cache_lru *lru)
+void lists_lru_init(struct lists_lru *lru)
 {
 	list_init(&lru->kept);
 	lru->bytes = 0;

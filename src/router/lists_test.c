@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists that are kept.  bridging.md §1.8 */
-#include "router/list_cache.h"
+#include "router/lists.h"
 
 #include "router/pool_stage.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of tools that are held against the schema of their tool. MOD-HDR-04, -06, -07 */
-#include "router/tool_check.h"
+#include "router/call_check.h"
 
 #include <stdlib.h>
 
