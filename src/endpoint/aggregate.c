@@ -143,22 +143,13 @@ static void deliver_reason(struct aggregate *a, struct slice id, enum reason rea
 /* The lists that the leg has part in may have changed. */
 static void tell_changes(struct aggregate *a, const struct leg *leg)
 {
-	static const struct {
-		unsigned int offer;
-		const char *method;
-	} changes[] = {
-		{ OFFER_TOOLS, "notifications/tools/list_changed" },
-		{ OFFER_PROMPTS, "notifications/prompts/list_changed" },
-		{ OFFER_RESOURCES, "notifications/resources/list_changed" },
-	};
-
 	memset(a->is_known, 0, sizeof(a->is_known));
-	for (size_t i = 0; i < ARRAY_LEN(changes) && a->is_shaken; i++) {
+	for (size_t i = 0; i < METHOD_CHANGES && a->is_shaken; i++) {
 		struct buf text = { 0 };
 
-		if (!(leg->capabilities.offers & changes[i].offer))
+		if (!(leg->capabilities.offers & method_changes[i].offer))
 			continue;
-		write_call(&text, none, slice_str(changes[i].method), none);
+		write_call(&text, none, method_changes[i].notification, none);
 		deliver(a, buf_slice(&text));
 		buf_fini(&text);
 	}

@@ -47,6 +47,12 @@ static const struct method methods[] = {
 
 _Static_assert(ARRAY_LEN(methods) < METHOD_NUMBERS, "METHOD_NUMBERS has room for all");
 
+const struct method_change method_changes[METHOD_CHANGES] = {
+	{ SLICE("notifications/tools/list_changed"), "toolsListChanged", OFFER_TOOLS },
+	{ SLICE("notifications/prompts/list_changed"), "promptsListChanged", OFFER_PROMPTS },
+	{ SLICE("notifications/resources/list_changed"), "resourcesListChanged", OFFER_RESOURCES },
+};
+
 static const struct method other = { METHOD_OTHER, SLICE(""), 0, 0, NULL };
 
 const struct method *method_find(struct slice name)

@@ -70,6 +70,15 @@ struct method {
 	const char *capability;
 };
 
+/* The lists whose changes servers report, and clients of the modern era ask to hear of. */
+#define METHOD_CHANGES 3
+struct method_change {
+	struct slice notification;
+	const char *wanted; /* the member of what subscriptions/listen asks for */
+	unsigned int offer;
+};
+extern const struct method_change method_changes[METHOD_CHANGES];
+
 /* Never returns NULL: unknown names get the row METHOD_OTHER. */
 const struct method *method_find(struct slice name);
 /* The index of its row, for tables by method: 0 for unknown methods, below METHOD_NUMBERS. */

@@ -26,16 +26,6 @@
 #define ACKNOWLEDGE_MS (10 * 1000) /* bridging.md §2.3.6 */
 #define ID_MEMBER "\"io.modelcontextprotocol/subscriptionId\":"
 
-static const struct {
-	const char *member; /* of the filter */
-	struct slice method;
-	unsigned int offer;
-} kinds[] = {
-	{ "toolsListChanged", SLICE("notifications/tools/list_changed"), OFFER_TOOLS },
-	{ "promptsListChanged", SLICE("notifications/prompts/list_changed"), OFFER_PROMPTS },
-	{ "resourcesListChanged", SLICE("notifications/resources/list_changed"), OFFER_RESOURCES },
-};
-
 struct change_listener {
 	struct call *call;
 	struct holder *holder;   /* counts the listeners of its caller */
@@ -108,9 +98,9 @@ static void acknowledge(struct change_listener *listener)
 		"\"notifications/subscriptions/acknowledged\",\"params\":{\"_meta\":{" ID_MEMBER);
 	buf_append_slice(&text, listener->call->id);
 	buf_append_str(&text, "},\"notifications\":{");
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		if (listener->lists & kinds[i].offer)
-			append_member(&text, kinds[i].member, "true");
+	for (size_t i = 0; i < METHOD_CHANGES; i++) {
+		if (listener->lists & method_changes[i].offer)
+			append_member(&text, method_changes[i].wanted, "true");
 	}
 	if (uris->count > 0) {
 		append_member(&text, "resourceSubscriptions", "[");
@@ -318,9 +308,10 @@ struct change_listener *change_listener_begin(struct call *call, const struct en
 	task_init(&listener->step, on_step);
 	timer_init(&listener->deadline, on_deadline);
 	timer_start(router->loop, &listener->deadline, ACKNOWLEDGE_MS);
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		if (filter_member(env->params.text, kinds[i].member).type == JSON_TRUE)
-			listener->lists |= kinds[i].offer & call->client->pool->capabilities.tells;
+	for (size_t i = 0; i < METHOD_CHANGES; i++) {
+		if (filter_member(env->params.text, method_changes[i].wanted).type == JSON_TRUE)
+			listener->lists |=
+				method_changes[i].offer & call->client->pool->capabilities.tells;
 	}
 	task_schedule(router->loop, &listener->step);
 	return listener;
@@ -334,9 +325,9 @@ struct change_listener *change_listener_begin(struct call *call, const struct en
  */
 static bool is_wanted(const struct change_listener *listener, struct slice method)
 {
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		if (slice_is_equal(method, kinds[i].method))
-			return (listener->lists & kinds[i].offer) != 0;
+	for (size_t i = 0; i < METHOD_CHANGES; i++) {
+		if (slice_is_equal(method, method_changes[i].notification))
+			return (listener->lists & method_changes[i].offer) != 0;
 	}
 	return slice_is_equal(method, SLICE_LIT("notifications/resources/updated"));
 }

@@ -280,24 +280,16 @@ static void append_pool_uris(struct buf *out, const struct pool *pool)
 
 static void append_filter(struct buf *out, struct listen *listen)
 {
-	static const struct {
-		unsigned int offer;
-		const char *member;
-	} lists[] = {
-		{ OFFER_TOOLS, "toolsListChanged" },
-		{ OFFER_PROMPTS, "promptsListChanged" },
-		{ OFFER_RESOURCES, "resourcesListChanged" },
-	};
 	const struct pool *pool = listen->upstream->pool;
 	size_t asked = 0;
 	size_t begin;
 
 	buf_append_char(out, '{');
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		if (!(pool->capabilities.tells & lists[i].offer))
+	for (size_t i = 0; i < METHOD_CHANGES; i++) {
+		if (!(pool->capabilities.tells & method_changes[i].offer))
 			continue;
 		append_separator(out);
-		buf_printf(out, "\"%s\":true", lists[i].member);
+		buf_printf(out, "\"%s\":true", method_changes[i].wanted);
 	}
 	begin = out->len;
 	append_separator(out);

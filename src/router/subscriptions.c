@@ -445,16 +445,6 @@ struct update {
 	char uri[];
 };
 
-static const struct {
-	const char *name;
-	unsigned int offer;
-	struct slice method;
-} lists[] = {
-	{ "tools", OFFER_TOOLS, SLICE("notifications/tools/list_changed") },
-	{ "prompts", OFFER_PROMPTS, SLICE("notifications/prompts/list_changed") },
-	{ "resources", OFFER_RESOURCES, SLICE("notifications/resources/list_changed") },
-};
-
 static struct pool_member *member_at(struct list *node)
 {
 	return container_of(node, struct pool_member, link);
@@ -483,13 +473,14 @@ static struct msg *change_of(size_t list)
 {
 	struct buf text = { 0 };
 
-	write_call(&text, (struct slice){ NULL, 0 }, lists[list].method, (struct slice){ NULL, 0 });
+	write_call(&text, (struct slice){ NULL, 0 }, method_changes[list].notification,
+		   (struct slice){ NULL, 0 });
 	return msg_new_take(&text);
 }
 
 static uint64_t change_key(size_t list)
 {
-	return notification_key(lists[list].method, (struct slice){ NULL, 0 });
+	return notification_key(method_changes[list].notification, (struct slice){ NULL, 0 });
 }
 
 static void tell_change(struct pool *pool, size_t list)
@@ -605,7 +596,7 @@ static void on_telling(struct timer *timer)
 	unsigned int changed = pool->sharing->changed;
 
 	pool->sharing->changed = 0;
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+	for (size_t i = 0; i < METHOD_CHANGES; i++) {
 		if (changed & 1u << i)
 			tell_change(pool, i);
 	}
@@ -622,19 +613,19 @@ static void tell_soon(struct pool *pool)
 
 void notification_fanout_tell_changes(struct pool *pool)
 {
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		lists_note_change(pool, lists[i].offer);
-		if (pool->capabilities.tells & lists[i].offer)
+	for (size_t i = 0; i < METHOD_CHANGES; i++) {
+		lists_note_change(pool, method_changes[i].offer);
+		if (pool->capabilities.tells & method_changes[i].offer)
 			tell_change(pool, i);
 	}
 }
 
 void notification_fanout_tell_member(struct pool_member *member)
 {
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+	for (size_t i = 0; i < METHOD_CHANGES; i++) {
 		struct msg *msg = change_of(i);
 
-		if (member->client->pool->capabilities.tells & lists[i].offer)
+		if (member->client->pool->capabilities.tells & method_changes[i].offer)
 			member->ops->on_notification(member, change_key(i), msg);
 		msg_unref(&msg);
 	}
@@ -669,15 +660,15 @@ void notification_fanout_tell_updates(struct pool *pool)
 	}
 }
 
-static void notify_list(struct upstream *upstream, const struct envelope *env, const char *list)
+static void notify_list(struct upstream *upstream, const struct envelope *env)
 {
 	struct pool *pool = upstream->pool;
 
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		if (strcmp(lists[i].name, list) != 0)
+	for (size_t i = 0; i < METHOD_CHANGES; i++) {
+		if (!slice_is_equal(method_changes[i].notification, env->method))
 			continue;
-		lists_note_change(pool, lists[i].offer);
-		if (!(pool->capabilities.tells & lists[i].offer))
+		lists_note_change(pool, method_changes[i].offer);
+		if (!(pool->capabilities.tells & method_changes[i].offer))
 			continue;
 		if (pool_is_shared(pool)) {
 			pool->sharing->changed |= 1u << i;
@@ -748,7 +739,7 @@ void notification_fanout_take(struct upstream *upstream, const struct envelope *
 			      const struct method *method)
 {
 	if (method->id == METHOD_LIST_CHANGED)
-		notify_list(upstream, env, method->capability);
+		notify_list(upstream, env);
 	else
 		notify_resource(upstream, env);
 }
