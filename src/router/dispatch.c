@@ -18,7 +18,7 @@
 #include "router/listen.h"
 #include "router/modern_tasks.h"
 #include "router/pool.h"
-#include "router/pool_demand.h"
+#include "router/process_slots.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/running_tasks.h"

@@ -3,7 +3,7 @@
 #ifndef MCPGATED_ROUTER_ERA_STAGE_H
 #define MCPGATED_ROUTER_ERA_STAGE_H
 
-#include "router/pool_demand.h"
+#include "router/pool.h"
 #include "router/pool_stage.h"
 
 /* cmocka setups: the era of the first server is yet to be detected, or it is modern. */

@@ -14,7 +14,7 @@
 #include "router/lists.h"
 #include "router/listing.h"
 #include "router/pool.h"
-#include "router/pool_demand.h"
+#include "router/process_slots.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/server_request.h"

@@ -3,6 +3,7 @@
 #include "router/router.h"
 
 #include "router/era_stage.h"
+#include "router/process_slots.h"
 
 #define ASKING_CLIENT "'sampling':{},'elicitation':{'form':{}}"
 #define META_ASKING META_OF(ASKING_CLIENT, CLIENT) "}"

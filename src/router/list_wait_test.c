@@ -159,6 +159,29 @@ static void waiting_calls_are_bounded(void **state)
 	hears(server, LIST("5"));
 }
 
+/* A list that cannot be kept is read to its end: all of it has to be looked at, and once is enough. */
+static void odd_lists_are_read_to_their_end(void **state)
+{
+	struct front *front = request(client, CALL("1"));
+
+	hears(server, LIST("2"));
+	says(server, "{'jsonrpc':'2.0','id':2,'result':{'tools':'none','nextCursor':'2'}}");
+	is_open(front);
+	hears(server, NEXT("3"));
+	says(server, PAGE("3", ""));
+	hears(server, CALL("4"));
+	request(client, CALL("2"));
+	hears(server, CALL("5"));
+	says(server, CHANGED("tools"));
+	front = request(client, CALL("3"));
+	hears(server, LIST("6"));
+	says(server, "{'jsonrpc':'2.0','id':6,'result':{'tools':'none','nextCursor':'2'}}");
+	hears(server, NEXT("7"));
+	says(server, NO("7"));
+	is_answered(front, UNTOLD("3"));
+	hears_nothing(server);
+}
+
 /* What one process has listed says nothing of the next. */
 static void lists_are_of_their_process(void **state)
 {
@@ -197,10 +220,15 @@ static void sessions_end(void **state)
 #define WAIT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, client_stage_close)
 
 static const struct CMUnitTest tests[] = {
-	WAIT_TEST(one_asks_for_all),           WAIT_TEST(who_asks_goes),
-	WAIT_TEST(who_follows_goes),           WAIT_TEST(changes_are_asked_for_anew),
-	WAIT_TEST(failures_are_shared),        WAIT_TEST(waiting_calls_are_bounded),
-	WAIT_TEST(lists_are_of_their_process), WAIT_TEST(sessions_end),
+	WAIT_TEST(one_asks_for_all),
+	WAIT_TEST(who_asks_goes),
+	WAIT_TEST(who_follows_goes),
+	WAIT_TEST(changes_are_asked_for_anew),
+	WAIT_TEST(failures_are_shared),
+	WAIT_TEST(waiting_calls_are_bounded),
+	WAIT_TEST(lists_are_of_their_process),
+	WAIT_TEST(sessions_end),
+	WAIT_TEST(odd_lists_are_read_to_their_end),
 };
 
 int main(void)

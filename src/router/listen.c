@@ -18,7 +18,7 @@
 #include "mcp/error.h"
 #include "router/client.h"
 #include "router/pool.h"
-#include "router/pool_demand.h"
+#include "router/process_slots.h"
 #include "router/subscriptions.h"
 #include "upstream/send.h"
 

@@ -3,6 +3,7 @@
 #include "router/router.h"
 
 #include "router/era_stage.h"
+#include "router/process_slots.h"
 
 #define TELLS "'tools':{'listChanged':true},'resources':{'subscribe':true}"
 #define META_NOBODY META_OF("", CLIENT) "}"

@@ -31,7 +31,7 @@
 #include "router/listing.h"
 #include "router/pages.h"
 #include "router/pool.h"
-#include "router/pool_demand.h"
+#include "router/process_slots.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "upstream/send.h"

@@ -26,7 +26,6 @@ src_router_librouter_a_SOURCES = \
 	src/router/parked_call.c src/router/parked_call.h \
 	src/router/pool.c src/router/pool.h \
 	src/router/pool_memory.c src/router/pool_memory.h \
-	src/router/pool_demand.c src/router/pool_demand.h \
 	src/router/process_slots.c src/router/process_slots.h \
 	src/router/router.c src/router/router.h \
 	src/router/result.c src/router/result.h \

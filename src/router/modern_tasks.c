@@ -19,7 +19,7 @@
 #include "router/client.h"
 #include "router/era.h"
 #include "router/pool.h"
-#include "router/pool_demand.h"
+#include "router/process_slots.h"
 #include "router/router.h"
 #include "router/running_tasks.h"
 #include "router/seal.h"

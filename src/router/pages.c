@@ -132,6 +132,7 @@ enum pages_outcome pages_skip(struct pages *pages, struct slice result)
 	drop_items(pages);
 	pages->filling = pages->whole_filling = pages->whole_length = 0;
 	pages->is_skipping = true;
+	pages->taken += pages->taken == 0;
 	return take_cursor(pages, scan_member(result, SLICE_LIT("nextCursor")));
 }
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pools, their upstreams and members. A call goes to the upstream with the fewest calls (pool_demand); when all
+ * Pools, their upstreams and members. A call goes to the upstream with the fewest calls; when all
  * have as many as they may, another one is started; if there may not be another, calls wait.
- *
- * Below: members, how a pool for a class of capabilities is found, the era of its processes, and
- * servers that a reload has retired.
  *
  * Invariant: while calls or members wait, an upstream starts or works, or the wait is limited.
  */
@@ -22,7 +19,6 @@
 #include "router/era.h"
 #include "router/kept_sessions.h"
 #include "router/listing.h"
-#include "router/pool_demand.h"
 #include "router/process_slots.h"
 #include "router/router.h"
 #include "router/server_request.h"
@@ -31,6 +27,11 @@
 #include "upstream/stdio.h"
 #include "upstream/prestart.h"
 #include "upstream/upstream.h"
+
+static struct pool_member *member_at(struct list *node)
+{
+	return container_of(node, struct pool_member, link);
+}
 
 /* ---- pool class ---- */
 
@@ -122,27 +123,10 @@ static void on_verdict_aside(struct trial_waiter *waiter)
 	pool_wake(pool);
 }
 
-/* Initializes the pool's era waiters; they wait for nothing yet. */
-static void pool_era_init(struct pool *pool)
-{
-	list_init(&pool->verdict.link);
-	pool->verdict.on_verdict = on_verdict;
-	list_init(&pool->aside.link);
-	pool->aside.on_verdict = on_verdict_aside;
-}
-
-/* The era for the next process of the pool. */
-static const struct upstream_era *pool_era_choose(const struct pool *pool)
-{
-	return era_of(pool->server) == ERA_MODERN ? &upstream_era_modern : &upstream_era_legacy;
-}
-
 static bool is_for_modern(const struct pool *pool)
 {
-	const struct pool_member *first =
-		container_of(pool->joining.next, struct pool_member, link);
-
-	return !list_is_empty(&pool->joining) && first->client->revision->is_modern;
+	return !list_is_empty(&pool->joining) &&
+	       member_at(pool->joining.next)->client->revision->is_modern;
 }
 
 /* Whether nothing may be started before the server's era is known; the pool is then woken. */
@@ -256,24 +240,7 @@ void pool_retire_all(struct router *router, const struct server *server)
 static bool may_wait_for(const struct pool *pool, enum reason reason)
 {
 	return reason == REASON_NONE ||
-	       (reason == REASON_OVER_LIMIT && (pool_is_shared(pool) || reclaim_is_waiting(pool)));
-}
-
-/* Tells the holder when callers begin, or cease, to wait in this pool. */
-static void note_joining(struct pool *pool)
-{
-	bool is_entered = pool->principal != NULL && !list_is_empty(&pool->joining);
-
-	if (is_entered && !pool->is_entered)
-		pool->holder->waiting++;
-	else if (!is_entered && pool->is_entered)
-		pool->holder->waiting--;
-	pool->is_entered = is_entered;
-}
-
-static struct pool_member *member_at(struct list *node)
-{
-	return container_of(node, struct pool_member, link);
+	       (reason == REASON_OVER_LIMIT && (pool_is_shared(pool) || pool->is_waiting));
 }
 
 /* ---- upstreams: their requests ---- */
@@ -327,7 +294,7 @@ static void pool_on_rest(struct upstream *upstream)
 	CHECK(upstream_load(upstream) == 0 && upstream->lease == NULL);
 	upstream->rested_at_ms = clock_now_ms();
 	if (!pool_is_shared(pool)) {
-		reclaim_wake(&pool->router->reclaim);
+		process_slots_note_idle(&pool->router->slots);
 		if (upstream->state == UPSTREAM_READY && pool_sleeps_in(upstream) < UINT64_MAX)
 			upstream_start_idle(upstream, pool_sleeps_in(upstream));
 	} else if (pool_is_over(upstream)) {
@@ -337,10 +304,8 @@ static void pool_on_rest(struct upstream *upstream)
 	} else {
 		upstream_start_idle(upstream, pool->server->conf.idle_ms);
 		/* Otherwise it gets another call at once: other pools would look for it in vain. */
-		if (!pool_is_waited_for(pool)) {
+		if (!pool_is_waited_for(pool))
 			process_slots_note_idle(&pool->router->slots);
-			reclaim_wake(&pool->router->reclaim);
-		}
 	}
 }
 
@@ -375,8 +340,8 @@ static void pool_on_idle(struct upstream *upstream)
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
 	else if (is_shared)
 		upstream_start_idle(upstream, upstream->server->conf.idle_ms);
-	else if (wait_ms == 0 && is_spare && reclaim_is_resting(upstream))
-		reclaim_put_to_sleep(upstream, REASON_IDLE_TIMEOUT);
+	else if (wait_ms == 0 && is_spare && process_slots_is_resting(upstream))
+		process_slots_put_to_sleep(upstream, REASON_IDLE_TIMEOUT);
 	else if (wait_ms < UINT64_MAX)
 		upstream_start_idle(upstream, wait_ms > 0 ? wait_ms : SLEEP_RETRY_MS);
 }
@@ -400,7 +365,6 @@ static void pool_admit_member(struct pool_member *member, const struct envelope 
 	CHECK(pool->agreed != NULL);
 	list_remove(&member->link);
 	list_append(&pool->members, &member->link);
-	note_joining(pool);
 	member->ops->on_ready(member, response);
 }
 
@@ -496,10 +460,8 @@ static void pool_on_closed(struct upstream *upstream)
 		CHECK(pool->holder->count > 0);
 		pool->holder->count--;
 	}
-	if (!pool_is_shared(pool)) {
-		pool->stopped_at_ms = clock_now_ms();
-		reclaim_note_stopped(pool);
-	}
+	pool->stopped_at_ms = clock_now_ms();
+	process_slots_note_stopped(upstream);
 	upstream->client = NULL;
 	list_remove(&upstream->link);
 	pool->upstream_count--;
@@ -507,7 +469,6 @@ static void pool_on_closed(struct upstream *upstream)
 		return;
 	if (upstream_is_serving(upstream) && pool->upstream_count == 0)
 		pool_memory_begin(pool);
-	process_slots_put_last(pool);
 	pool_wake(pool);
 }
 
@@ -564,17 +525,6 @@ static const struct upstream_owner_ops owner_ops = {
 	.on_lost = pool_on_lost,
 };
 
-/* No other process may be started: an idle one may be stopped for it. */
-static void pool_seek(struct pool *pool)
-{
-	bool is_coming = process_slots_seek(pool);
-
-	if (!pool_is_shared(pool))
-		(void)reclaim_wait(pool);
-	else if (!is_coming)
-		reclaim_make_room(pool);
-}
-
 static enum reason pool_start_upstream(struct pool *pool)
 {
 	struct router *router = pool->router;
@@ -587,7 +537,7 @@ static enum reason pool_start_upstream(struct pool *pool)
 		enum reason reason = server_admit(pool->server, &wait_ms);
 
 		if (reason == REASON_OVER_LIMIT)
-			pool_seek(pool);
+			process_slots_seek(pool);
 		if (reason != REASON_NONE)
 			return reason;
 		if (pool->server->conf.legs.count > 0)
@@ -597,7 +547,8 @@ static enum reason pool_start_upstream(struct pool *pool)
 	}
 	if (only != NULL && list_is_empty(&pool->joining))
 		only->ops->on_respawn(only);
-	pool->setup.era = pool_era_choose(pool);
+	pool->setup.era =
+		era_of(pool->server) == ERA_MODERN ? &upstream_era_modern : &upstream_era_legacy;
 	upstream->pool = pool;
 	upstream->client = only != NULL ? only->client : NULL;
 	list_append(&pool->upstreams, &upstream->link);
@@ -606,8 +557,7 @@ static enum reason pool_start_upstream(struct pool *pool)
 	pool->is_awoken = false;
 	if (pool->holder != NULL)
 		pool->holder->count++;
-	if (only != NULL)
-		reclaim_note_started(pool);
+	process_slots_note_started(pool);
 	if (warm != NULL)
 		upstream_adopt(upstream, &owner_ops, &pool->setup);
 	else
@@ -638,8 +588,7 @@ static void pool_on_retry(struct timer *timer)
 {
 	struct pool *pool = container_of(timer, struct pool, retry);
 
-	if (pool_grow(pool) == REASON_OVER_LIMIT &&
-	    (pool_is_starved(pool) || process_slots_is_underserved(pool)))
+	if (pool_grow(pool) == REASON_OVER_LIMIT)
 		process_slots_claim(pool);
 	pool_wake(pool);
 }
@@ -796,7 +745,10 @@ static struct pool *pool_new(struct router *router, struct server *server,
 	list_init(&pool->members);
 	list_init(&pool->upstreams);
 	list_init(&pool->jobs);
-	pool_era_init(pool);
+	list_init(&pool->verdict.link);
+	pool->verdict.on_verdict = on_verdict;
+	list_init(&pool->aside.link);
+	pool->aside.on_verdict = on_verdict_aside;
 	pool_memory_init(pool);
 	fair_queue_init(&pool->queue, &queue_ops);
 	task_init(&pool->pump, pool_on_pump);
@@ -814,8 +766,7 @@ static void pool_free(struct pool *pool)
 	CHECK(pool->member_count == 0 && pool->upstream_count == 0 && pool->starting == 0);
 	CHECK(fair_queue_is_empty(&pool->queue));
 	pool->server->users--;
-	if (pool->holder != NULL)
-		reclaim_leave(pool);
+	process_slots_leave(pool);
 	holder_unref(&pool->holder);
 	list_remove(&pool->link);
 	task_cancel(&pool->pump);
@@ -861,49 +812,92 @@ static struct pool *pool_for_class(struct router *router, struct server *server,
 	return pool;
 }
 
-static struct pool *pool_for(struct client *client, const struct envelope *env, struct slice claims)
+/* Of one session. */
+static struct pool *pool_of_its_own(struct client *client, const struct envelope *initialize,
+				    struct slice claims, struct slice class)
 {
-	const struct server_conf *conf = &client->server->conf;
-	bool is_shared = conf->isolation == ISOLATION_SHARED;
-	struct principal *principal =
-		conf->isolation == ISOLATION_PRINCIPAL ? client->principal : NULL;
-	struct convert convert = { .text = { 0 } };
-	struct buf class = { 0 };
+	struct upstream_setup setup = { .initialize = msg_new(initialize->text),
+					.revision = client->revision };
 	struct pool *pool;
 
-	env = convert_initialize(&convert, revision_lacks(client->revision, revision_newest()),
-				 env);
-	pool_class_append(&class, client, principal, claims,
-			  scan_member(env->params.text, SLICE_LIT("capabilities")).text);
-	/* A modern server is told with each request what the client can be asked during it. */
-	if (is_shared && conf->era != ERA_LEGACY)
-		client->capabilities = mem_dup_slice(buf_slice(&class));
-	if (is_shared || (principal != NULL && conf->never_asks)) {
-		pool = pool_for_class(client->router, client->server, principal, claims,
-				      SLICE_LIT("{}"));
-	} else if (principal == NULL) {
-		struct upstream_setup setup = { .initialize = msg_new(env->text),
-						.revision = client->revision };
-
-		buf_append_slice(&setup.claims, claims);
-		buf_append_slice(&setup.capabilities, buf_slice(&class));
-		pool = pool_new(client->router, client->server, &setup, false);
-		pool->holder = holder_get(&client->router->sessions.holders, client->server,
-					  client->principal, &client->peer);
-	} else {
-		pool = pool_for_class(client->router, client->server, principal, claims,
-				      buf_slice(&class));
-	}
-	convert_fini(&convert);
-	buf_fini(&class);
+	buf_append_slice(&setup.claims, claims);
+	buf_append_slice(&setup.capabilities, class);
+	pool = pool_new(client->router, client->server, &setup, false);
+	pool->holder = holder_get(&client->router->sessions.holders, client->server,
+				  client->principal, &client->peer);
 	return pool;
+}
+
+/*
+ * What the pool's processes get of its principal. An endpoint over several servers shows each caller
+ * what its rights allow, so that callers with other rights need another one.
+ */
+static int append_claims(struct buf *out, const struct client *client)
+{
+	const struct rights *rights = &client->rights;
+
+	if (client->server->conf.legs.count > 0) {
+		buf_append(out, &rights->needs_roles, sizeof(rights->needs_roles));
+		buf_append(out, &rights->needs_scopes, sizeof(rights->needs_scopes));
+		buf_append(out, &rights->roles, sizeof(rights->roles));
+		buf_append(out, &rights->scopes, sizeof(rights->scopes));
+		buf_append(out, &rights->token, sizeof(rights->token));
+	}
+	return claims_append(out, &client->server->conf, client->principal);
+}
+
+/*
+ * Finds the client's pool. The pool's processes get the claims that the token has now, for their whole
+ * life. initialize: NULL for a request without a session, which never has a pool of its own.
+ */
+static enum reason choose_pool(struct client *client, struct slice capabilities,
+			       const struct envelope *initialize)
+{
+	const struct server_conf *conf = &client->server->conf;
+	bool is_for_all = conf->isolation == ISOLATION_SHARED;
+	bool is_own = conf->isolation == ISOLATION_SESSION && initialize != NULL;
+	struct principal *principal = is_for_all || is_own ? NULL : client->principal;
+	struct buf claims = { 0 }, class = { 0 };
+	enum reason reason = REASON_CLAIM_MISSING;
+
+	CHECK(client->pool == NULL);
+	if (append_claims(&claims, client) < 0)
+		goto out;
+	reason = REASON_NONE;
+	pool_class_append(&class, client, principal, buf_slice(&claims), capabilities);
+	/* A modern server is told with each request what the client can be asked during it. */
+	if (is_for_all && conf->era != ERA_LEGACY)
+		client->capabilities = mem_dup_slice(buf_slice(&class));
+	if (is_own)
+		client->pool =
+			pool_of_its_own(client, initialize, buf_slice(&claims), buf_slice(&class));
+	else
+		client->pool = pool_for_class(client->router, client->server, principal,
+					      buf_slice(&claims),
+					      is_for_all || conf->never_asks ? SLICE_LIT("{}") :
+									       buf_slice(&class));
+out:
+	buf_fini(&claims);
+	buf_fini(&class);
+	return reason;
+}
+
+static enum reason choose_pool_of_session(struct client *client, const struct envelope *env)
+{
+	unsigned int lacks = revision_lacks(client->revision, revision_newest());
+	struct convert convert = { .text = { 0 } };
+	enum reason reason;
+
+	env = convert_initialize(&convert, lacks, env);
+	reason = choose_pool(client, scan_member(env->params.text, SLICE_LIT("capabilities")).text,
+			     env);
+	convert_fini(&convert);
+	return reason;
 }
 
 void pool_prepare(struct router *router, struct server *server)
 {
-	const struct slice none = { NULL, 0 };
-
-	pool_wake(pool_for_class(router, server, NULL, none, SLICE_LIT("{}")));
+	pool_wake(pool_for_class(router, server, NULL, slice_of(NULL, 0), SLICE_LIT("{}")));
 }
 
 void pool_end_all(struct router *router, enum reason reason)
@@ -930,85 +924,24 @@ static void pool_spread(struct pool *pool)
 		(void)pool_start_upstream(pool);
 }
 
-/*
- * At most pool.queue pools of a server wait for their first process. A caller who waits with fewer
- * takes the newest place of the one who waits with most. Returns whether this pool may wait.
- */
-static bool make_place(const struct pool *pool)
-{
-	size_t count = 0, most = pool->holder->waiting;
-	struct pool *excess = NULL;
-
-	LIST_FOREACH(node, &pool->router->slots.pools) {
-		struct pool *other = container_of(node, struct pool, link);
-
-		if (other == pool || other->server != pool->server || !other->is_entered ||
-		    other->upstream_count > 0)
-			continue;
-		count++;
-		if (other->holder->waiting > most) {
-			most = other->holder->waiting - 1;
-			excess = other;
-		}
-	}
-	if (count < pool->server->conf.queue_calls)
-		return true;
-	if (excess != NULL)
-		pool_fail_waiting(excess, REASON_OVER_LIMIT);
-	return excess != NULL;
-}
-
 static enum reason pool_add_joining(struct pool *pool, struct pool_member *member)
 {
 	enum reason reason = REASON_NONE;
 
 	list_append(&pool->joining, &member->link);
 	pool->member_count++;
-	note_joining(pool);
 	if (pool->upstream_count == 0)
 		reason = pool_grow(pool);
-	if (pool->principal != NULL && reason == REASON_OVER_LIMIT && !make_place(pool))
+	if (pool->principal != NULL && reason == REASON_OVER_LIMIT &&
+	    !process_slots_find_place(pool))
 		return reason;
 	return may_wait_for(pool, reason) ? REASON_NONE : reason;
-}
-
-/*
- * What the pool's processes get of its principal. An endpoint over several servers shows each caller
- * what its rights allow, so that callers with other rights need another one.
- */
-static int append_claims(struct buf *out, const struct client *client)
-{
-	const struct rights *rights = &client->rights;
-
-	if (client->server->conf.legs.count > 0) {
-		buf_append(out, &rights->needs_roles, sizeof(rights->needs_roles));
-		buf_append(out, &rights->needs_scopes, sizeof(rights->needs_scopes));
-		buf_append(out, &rights->roles, sizeof(rights->roles));
-		buf_append(out, &rights->scopes, sizeof(rights->scopes));
-		buf_append(out, &rights->token, sizeof(rights->token));
-	}
-	return claims_append(out, &client->server->conf, client->principal);
-}
-
-/* The pool's processes get the claims that the token has now, for its whole life. */
-static enum reason choose_pool(struct client *client, const struct envelope *env)
-{
-	struct buf claims = { 0 };
-	enum reason reason = REASON_CLAIM_MISSING;
-
-	CHECK(client->pool == NULL);
-	if (append_claims(&claims, client) == 0) {
-		client->pool = pool_for(client, env, buf_slice(&claims));
-		reason = REASON_NONE;
-	}
-	buf_fini(&claims);
-	return reason;
 }
 
 enum reason pool_join_again(struct pool_member *member, const struct envelope *env,
 			    const struct kept_state *state)
 {
-	enum reason reason = choose_pool(member->client, env);
+	enum reason reason = choose_pool_of_session(member->client, env);
 	struct pool *pool = member->client->pool;
 
 	if (reason != REASON_NONE)
@@ -1027,7 +960,7 @@ enum reason pool_join_again(struct pool_member *member, const struct envelope *e
 
 enum reason pool_join(struct pool_member *member, const struct envelope *env)
 {
-	enum reason reason = choose_pool(member->client, env);
+	enum reason reason = choose_pool_of_session(member->client, env);
 	struct pool *pool = member->client->pool;
 
 	CHECK(member->ops != NULL);
@@ -1037,7 +970,6 @@ enum reason pool_join(struct pool_member *member, const struct envelope *env)
 		return pool_add_joining(pool, member);
 	list_append(&pool->joining, &member->link);
 	pool->member_count++;
-	note_joining(pool);
 	pool_spread(pool);
 	pool_admit_to_shared(pool);
 	return REASON_NONE;
@@ -1046,38 +978,17 @@ enum reason pool_join(struct pool_member *member, const struct envelope *env)
 enum reason pool_join_request(struct pool_member *member, struct slice capabilities,
 			      bool *is_ready_r)
 {
-	struct client *client = member->client;
-	const struct server_conf *conf = &client->server->conf;
-	bool is_for_all = conf->isolation == ISOLATION_SHARED;
-	struct buf claims = { 0 }, class = { 0 };
+	enum reason reason = choose_pool(member->client, capabilities, NULL);
+	struct pool *pool = member->client->pool;
 
-	CHECK(client->pool == NULL && member->ops != NULL);
-	*is_ready_r = false;
-	if (append_claims(&claims, client) < 0) {
-		buf_fini(&claims);
-		return REASON_CLAIM_MISSING;
-	}
-	if (is_for_all || conf->never_asks)
-		buf_append_str(&class, "{}");
-	else
-		pool_class_append(&class, client, client->principal, buf_slice(&claims),
-				  capabilities);
-	client->pool = pool_for_class(client->router, client->server,
-				      is_for_all ? NULL : client->principal, buf_slice(&claims),
-				      buf_slice(&class));
-	buf_fini(&claims);
-	buf_fini(&class);
-	/* As in pool_for: a modern server is told with each request. */
-	if (is_for_all && conf->era != ERA_LEGACY) {
-		capability_class_append(&class, capabilities, true);
-		client->capabilities = mem_dup_slice(buf_slice(&class));
-		buf_fini(&class);
-	}
-	if (client->pool->initialize_result == NULL)
-		return pool_add_joining(client->pool, member);
-	pool_era_ask_aside(client->pool);
-	pool_join_as(member, client->pool);
-	*is_ready_r = true;
+	CHECK(member->ops != NULL);
+	*is_ready_r = reason == REASON_NONE && pool->initialize_result != NULL;
+	if (reason != REASON_NONE)
+		return reason;
+	if (!*is_ready_r)
+		return pool_add_joining(pool, member);
+	pool_era_ask_aside(pool);
+	pool_join_as(member, pool);
 	return REASON_NONE;
 }
 
@@ -1097,7 +1008,6 @@ void pool_leave(struct pool_member *member, enum reason reason)
 	CHECK(pool->member_count > 0);
 	list_remove(&member->link);
 	pool->member_count--;
-	note_joining(pool);
 	member->client->pool = NULL;
 	if (pool_is_shared(pool)) {
 		pool_wake(pool);

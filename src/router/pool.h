@@ -121,7 +121,7 @@ struct pool_sharing {
 };
 
 struct pool {
-	/* of process_slots; of one session: of a list of reclaim, or of none */
+	/* of process_slots; of one session: while it has a process, or waits for one */
 	struct list link;
 	struct router *router;
 	struct server *server;
@@ -148,7 +148,6 @@ struct pool {
 	bool is_passed;    /* already considered in this turn, without success */
 	/* Its caller's share of the server's processes; NULL: they are everybody's. */
 	struct holder *holder;
-	bool is_entered; /* its callers wait for it to begin, and its holder counts it as waiting */
 	/* Nothing is started before the server's era is known. */
 	struct trial_waiter verdict;
 	struct trial_waiter aside; /* the same, while it serves as legacy */
@@ -217,37 +216,13 @@ void pool_remove_job(struct pool_job *job);
 enum reason pool_grow(struct pool *pool);
 /* Fails everyone who waits: no upstream will come. */
 void pool_fail_waiting(struct pool *pool, enum reason reason);
-/* As pool_choose (pool_demand.h), but not an upstream that is too old: it gets no more calls. */
+/* As pool_choose (process_slots.h), but not an upstream that is too old: it gets no more calls. */
 struct upstream *pool_find_room(struct pool *pool, size_t size, bool is_list);
 /* Reserves the upstream for this call until the call ends. */
 void pool_lease(struct upstream *upstream, struct call *call);
 
 /* Stops all processes of shared pools and frees these pools; sessions must have ended. */
 void pool_end_all(struct router *router, enum reason reason);
-
-/* ---- pool class ---- */
-
-/*
- * Which of a server's shared pools serves a client: by principal, claims and capability class.
- * bridging.md §1.2
- */
-
-struct server;
-
-/* ---- pool era ---- */
-
-/*
- * The MCP era in which the gateway talks to a pool's servers. bridging.md §1.10; BACK-ERA-05 to
- * -07.
- */
-
-struct envelope;
-struct upstream;
-struct upstream_era;
-
-/* ---- pool retire ---- */
-
-/* The pools of a server that a reload has retired: they get no new members. */
 
 /* The server has been retired: its pools check at the end of the turn what they still need. */
 void pool_retire_all(struct router *router, const struct server *server);

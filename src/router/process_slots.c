@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who gets a process when no more may be started. First for pools of one session; from `process
- * slots` on for shared pools, which give processes up to each other.
- *
- * A session that waits gets the place of a process that is being stopped anyway, or has one stopped
+ * Sessions. A session that waits gets the place of a process that is being stopped anyway, or has one stopped
  * for it: that of a session that has done nothing for a while. First goes that of a caller with
  * more than a share, then that of a session whose stream nobody reads and that waits for no
  * notification, then that of the caller with most processes; of equals, the one that has been idle
@@ -15,9 +12,23 @@
  * rest: so one of their processes gets no more calls (it retires); when those that it has are over,
  * its session sleeps, and gets another process for the calls that came meanwhile.
  *
- * Nothing is searched unless somebody waits; then all processes of sessions are, once per turn.
- * Calls in flight are never cut short. A place that becomes free goes to whoever's turn it is then,
- * not to the session for which it was freed.
+ * Nothing is searched unless somebody waits; then all processes of sessions are, once per turn. A
+ * place that becomes free goes to whoever's turn it is then, not to the session for which it was
+ * freed.
+ *
+ * Shared pools. Idle processes go first, beginning with the one that has been idle for longest. If
+ * all are busy, a pool without a process would have to wait for as long as the others have calls. So
+ * the pool with most processes gives one up; of pools with one each, one whose process works on no
+ * task, then the one that has had it for longest. Each pool that waits gets only one process, and a
+ * pool that gave up its own does not take another's for it: calls may be long, and soon all processes
+ * would only be finishing theirs.
+ *
+ * A caller who has more processes of a server than its share gives one up at once, even to a pool
+ * that has some, as long as the caller of that pool has less than its share. Pools that everybody
+ * uses belong to nobody: in them, calls take turns (fair_queue).
+ *
+ * Both take what is idle from each other. The processes that pool.min keeps, and those that sessions
+ * with subscriptions need, are left alone. Calls in flight are never cut short.
  */
 #include "router/process_slots.h"
 
@@ -28,7 +39,6 @@
 #include "process/server.h"
 #include "router/client.h"
 #include "router/pool.h"
-#include "router/pool_demand.h"
 #include "router/router.h"
 #include "router/running_tasks.h"
 #include "session/holder.h"
@@ -39,31 +49,166 @@
 #define LOOK_STEP_MS 50 /* so that the loop's timers have few distinct durations */
 #define RETIRE_AFTER_MS (2 * SERVER_IDLE_MS)
 
+/* ---- what pools need ---- */
+
+struct pool_member *pool_only_member(const struct pool *pool)
+{
+	const struct list *list = list_is_empty(&pool->joining) ? &pool->members : &pool->joining;
+
+	CHECK(!pool_is_shared(pool) && pool->member_count == 1);
+	return container_of(list->next, struct pool_member, link);
+}
+
+struct upstream *pool_own_upstream(const struct pool *pool)
+{
+	if (pool_is_shared(pool) || list_is_empty(&pool->upstreams))
+		return NULL;
+	return container_of(pool->upstreams.next, struct upstream, link);
+}
+
+bool pool_is_waited_for(const struct pool *pool)
+{
+	return !fair_queue_is_empty(&pool->queue) || !list_is_empty(&pool->jobs);
+}
+
+size_t pool_least_upstreams(const struct pool *pool)
+{
+	bool is_everybodys = pool->principal == NULL && !pool->server->is_retired;
+	size_t least = is_everybodys ? pool->server->conf.pool_min : 0;
+
+	/*
+	 * A session's own pool: its client waits for notifications, and may never ask again.
+	 * bridging.md §4
+	 */
+	if (!pool_is_shared(pool))
+		return !list_is_empty(&pool->members) &&
+		       pool_only_member(pool)->client->subscriptions.count > 0 &&
+		       !pool->router->is_draining;
+	/* One process is kept for clients that wait for its notifications. bridging.md §1.5 */
+	return least == 0 && pool->sharing->subscriptions.count > 0 ? 1 : least;
+}
+
+bool pool_can_spare(const struct upstream *upstream)
+{
+	const struct pool *pool = upstream->pool;
+
+	return upstream->state == UPSTREAM_READY && upstream_load(upstream) == 0 &&
+	       pool->upstream_count > pool_least_upstreams(pool) && !live_tasks_has_some(upstream);
+}
+
+bool pool_is_over(const struct upstream *upstream)
+{
+	return upstream->state == UPSTREAM_RETIRING &&
+	       (upstream->donated_at_ms > 0 || !live_tasks_has_some(upstream));
+}
+
+size_t pool_upstreams_needed(const struct pool *pool)
+{
+	size_t waiting = pool->queue.count > 0 ? pool->queue.count : !list_is_empty(&pool->jobs);
+	size_t least = pool_least_upstreams(pool);
+	size_t ready = pool->upstream_count - pool->starting;
+	size_t each = pool_is_shared(pool) ? pool->server->conf.calls_per_process : SIZE_MAX;
+	size_t needed;
+
+	CHECK(pool->starting <= pool->upstream_count);
+	if (trial_waiter_is_waiting(&pool->verdict))
+		return 0; /* it is not known yet in which era to start them */
+	if (pool_is_leased(pool))
+		each = 1;
+	needed = waiting == 0 ? 0 : (waiting - 1) / each + 1;
+	if (needed == 0 && (!list_is_empty(&pool->joining) || pool->is_awoken))
+		needed = 1;
+	return needed + ready < least ? least - ready : needed;
+}
+
+bool pool_is_starved(const struct pool *pool)
+{
+	if (!pool_is_shared(pool) || pool_upstreams_needed(pool) == 0)
+		return false;
+	LIST_FOREACH(node, &pool->upstreams) {
+		if (container_of(node, struct upstream, link)->state != UPSTREAM_RETIRING)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A list may be requested beside a call that has the upstream to itself: servers ask nothing while
+ * they work on a list.
+ */
+bool pool_may_load(const struct upstream *upstream, bool is_list)
+{
+	const struct pool *pool = upstream->pool;
+
+	if (!pool_is_shared(pool))
+		return true;
+	if (!is_list && upstream->lease != NULL)
+		return false;
+	return upstream_load(upstream) < pool->server->conf.calls_per_process;
+}
+
+struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list)
+{
+	size_t least = SIZE_MAX;
+	struct upstream *chosen = NULL;
+
+	LIST_FOREACH(node, &pool->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
+
+		if (upstream->state != UPSTREAM_READY || upstream_load(upstream) >= least ||
+		    !pool_may_load(upstream, is_list))
+			continue;
+		if ((pool_is_shared(pool) || is_list) && !upstream_has_room(upstream, size))
+			continue;
+		chosen = upstream;
+		least = upstream_load(upstream);
+		if (least == 0)
+			break;
+	}
+	return chosen;
+}
+
+struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_number)
+{
+	LIST_FOREACH(node, &pool->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
+
+		if (upstream_is_serving(upstream) &&
+		    upstream_child_number(upstream) == child_number)
+			return upstream;
+	}
+	return NULL;
+}
+
+const struct principal *pool_principal_of(const struct upstream *upstream)
+{
+	if (upstream->client != NULL)
+		return upstream->client->principal;
+	return upstream->pool != NULL ? upstream->pool->principal : NULL;
+}
+
+/* ---- who waits ---- */
+
 static struct pool *pool_at(struct list *node)
 {
 	return container_of(node, struct pool, link);
 }
 
-static struct reclaim *reclaim_of(const struct pool *pool)
+static struct process_slots *slots_of(const struct pool *pool)
 {
-	return &pool->router->reclaim;
+	return &pool->router->slots;
 }
 
-void reclaim_wake(struct reclaim *reclaim)
+static void look_soon(struct process_slots *slots)
 {
-	if (!list_is_empty(&reclaim->waiting) || reclaim->retiring > 0)
-		task_schedule(reclaim->loop, &reclaim->look);
+	if (!list_is_empty(&slots->waiting) || slots->retiring > 0)
+		task_schedule(slots->loop, &slots->look);
 }
 
 /* Whether nobody waits in the pool: it only wants its process back when there is room. */
 static bool is_background(const struct pool *pool)
 {
 	return list_is_empty(&pool->joining) && !pool_is_waited_for(pool);
-}
-
-bool reclaim_is_waiting(const struct pool *pool)
-{
-	return pool->is_waiting;
 }
 
 /* ---- what is idle ---- */
@@ -75,7 +220,7 @@ static bool is_quiet(const struct upstream *upstream)
 	       list_is_empty(&upstream->client->server_requests.all);
 }
 
-bool reclaim_is_resting(const struct upstream *upstream)
+bool process_slots_is_resting(const struct upstream *upstream)
 {
 	return upstream->state == UPSTREAM_READY && is_quiet(upstream) &&
 	       upstream->client->call_count == 0;
@@ -145,18 +290,18 @@ static bool goes_before(const struct pool *a, const struct pool *b)
  * The pool whose process is to be stopped for one of `server`; NULL: none yet, and *wait_ms_r says
  * when to look again.
  */
-static struct pool *find_idle(const struct reclaim *reclaim, const struct server *server,
+static struct pool *find_idle(const struct process_slots *slots, const struct server *server,
 			      const struct pool *to, uint64_t *wait_ms_r)
 {
 	struct pool *best = NULL;
 
 	*wait_ms_r = UINT64_MAX;
-	LIST_FOREACH(node, &reclaim->awake) {
+	LIST_FOREACH(node, &slots->awake) {
 		struct pool *pool = pool_at(node);
 		uint64_t wait_ms;
 
 		if (!pool->server->conf.reclaims || !is_of_use(pool->server, server) ||
-		    !reclaim_is_resting(pool_own_upstream(pool)))
+		    !process_slots_is_resting(pool_own_upstream(pool)))
 			continue;
 		wait_ms = wait_for(pool, to);
 		if (wait_ms > 0)
@@ -167,7 +312,7 @@ static struct pool *find_idle(const struct reclaim *reclaim, const struct server
 	return best;
 }
 
-void reclaim_put_to_sleep(struct upstream *upstream, enum reason reason)
+void process_slots_put_to_sleep(struct upstream *upstream, enum reason reason)
 {
 	struct pool *pool = upstream->pool;
 
@@ -181,16 +326,16 @@ void reclaim_put_to_sleep(struct upstream *upstream, enum reason reason)
 	pool_wake(pool); /* it may want another one, when there is room */
 }
 
-void reclaim_make_room(const struct pool *pool)
+/* A shared pool takes the process of an idle session. */
+static void take_idle(const struct pool *pool)
 {
 	uint64_t wait_ms;
-	struct pool *idle = find_idle(reclaim_of(pool), pool->server, NULL, &wait_ms);
+	struct pool *idle = find_idle(slots_of(pool), pool->server, NULL, &wait_ms);
 
-	CHECK(pool_is_shared(pool));
 	if (idle == NULL)
 		return;
 	process_slots_note_leaving(pool_own_upstream(idle));
-	reclaim_put_to_sleep(pool_own_upstream(idle), REASON_RECLAIMED);
+	process_slots_put_to_sleep(pool_own_upstream(idle), REASON_RECLAIMED);
 }
 
 /* ---- places that become free ---- */
@@ -235,24 +380,24 @@ static void await_no_more(struct pool *pool)
 	pool->is_promised = false;
 }
 
-void reclaim_leave(struct pool *pool)
+void process_slots_leave(struct pool *pool)
 {
 	if (!pool->is_waiting)
 		return;
 	list_remove(&pool->link);
 	pool->is_waiting = false;
 	await_no_more(pool);
-	reclaim_wake(reclaim_of(pool)); /* what it waited for is for another pool */
+	look_soon(slots_of(pool)); /* what it waited for is for another pool */
 }
 
 /* ---- what is never idle ---- */
 
 /* The pool whose process is to retire for `to`: the one with the fewest calls. */
-static struct pool *find_busy(const struct reclaim *reclaim, const struct pool *to)
+static struct pool *find_busy(const struct process_slots *slots, const struct pool *to)
 {
 	struct pool *best = NULL;
 
-	LIST_FOREACH(node, &reclaim->awake) {
+	LIST_FOREACH(node, &slots->awake) {
 		struct pool *pool = pool_at(node);
 		const struct upstream *upstream = pool_own_upstream(pool);
 
@@ -265,31 +410,31 @@ static struct pool *find_busy(const struct reclaim *reclaim, const struct pool *
 	return best;
 }
 
-static void retire(struct reclaim *reclaim, struct pool *pool)
+static void retire(struct process_slots *slots, struct pool *pool)
 {
-	reclaim->retiring++;
+	slots->retiring++;
 	pool->holder->leaving++;
 	upstream_retire(pool_own_upstream(pool));
 }
 
 /* Retires one process for each pool that has waited for long enough. Returns when to look again. */
-static uint64_t retire_for_all(struct reclaim *reclaim)
+static uint64_t retire_for_all(struct process_slots *slots)
 {
 	uint64_t soonest_ms = UINT64_MAX;
 
-	LIST_FOREACH(node, &reclaim->waiting) {
+	LIST_FOREACH(node, &slots->waiting) {
 		struct pool *pool = pool_at(node), *busy;
 		uint64_t waited_ms = clock_now_ms() - pool->waiting_since_ms;
 
 		if (pool->awaited != NULL || pool->is_promised || is_background(pool))
 			continue;
-		busy = find_busy(reclaim, pool);
+		busy = find_busy(slots, pool);
 		if (busy == NULL)
 			continue;
 		if (waited_ms >= RETIRE_AFTER_MS) {
 			expect(pool);
 			pool->is_promised = true;
-			retire(reclaim, busy);
+			retire(slots, busy);
 		} else if (RETIRE_AFTER_MS - waited_ms < soonest_ms) {
 			soonest_ms = RETIRE_AFTER_MS - waited_ms;
 		}
@@ -297,297 +442,19 @@ static uint64_t retire_for_all(struct reclaim *reclaim)
 	return soonest_ms;
 }
 
-static void stop_retired(struct reclaim *reclaim)
+static void stop_retired(struct process_slots *slots)
 {
-	if (reclaim->retiring == 0)
+	if (slots->retiring == 0)
 		return;
-	LIST_FOREACH_SAFE(node, &reclaim->awake) {
+	LIST_FOREACH_SAFE(node, &slots->awake) {
 		struct upstream *upstream = pool_own_upstream(pool_at(node));
 
 		if (upstream->state == UPSTREAM_RETIRING && is_quiet(upstream))
-			reclaim_put_to_sleep(upstream, REASON_RECLAIMED);
+			process_slots_put_to_sleep(upstream, REASON_RECLAIMED);
 	}
 }
 
-/* ---- turns ---- */
-
-static bool comes_before(const struct pool *a, const struct pool *b)
-{
-	if (is_background(a) != is_background(b))
-		return is_background(b);
-	return a->holder->count < b->holder->count;
-}
-
-/* The pool whose turn it is to start a process, of those for which there is room. */
-static struct pool *next_to_start(const struct reclaim *reclaim)
-{
-	struct pool *next = NULL;
-
-	LIST_FOREACH(node, &reclaim->waiting) {
-		struct pool *pool = pool_at(node);
-
-		if (server_has_room(pool->server) && (next == NULL || comes_before(pool, next)))
-			next = pool;
-	}
-	return next;
-}
-
-/* The pool whose turn it is, of those that wait for no process in particular. */
-static struct pool *next_to_look(const struct reclaim *reclaim)
-{
-	struct pool *next = NULL;
-
-	LIST_FOREACH(node, &reclaim->waiting) {
-		struct pool *pool = pool_at(node);
-
-		if (pool->awaited == NULL && !pool->is_passed && !is_background(pool) &&
-		    (next == NULL || comes_before(pool, next)))
-			next = pool;
-	}
-	return next;
-}
-
-static void start_all(struct reclaim *reclaim)
-{
-	struct pool *pool;
-
-	LIST_FOREACH_SAFE(node, &reclaim->waiting) {
-		if (pool_upstreams_needed(pool_at(node)) == 0)
-			reclaim_leave(pool_at(node)); /* whoever waited in it has gone */
-	}
-	while ((pool = next_to_start(reclaim)) != NULL) {
-		enum reason reason = reclaim->ops->grow(pool);
-
-		if (reason == REASON_NONE && !pool->is_waiting)
-			continue;
-		reclaim_leave(pool);
-		if (reason == REASON_NONE)
-			continue; /* it waits for the era of its server, which wakes it */
-		pool_wake(pool);  /* it may want one all the same, when one can be started again */
-		reclaim->ops->refuse(pool, reason);
-	}
-}
-
-/* There is nothing for the other waiting pools of the server either: they have no better claim. */
-static void pass_over(struct reclaim *reclaim, const struct server *server)
-{
-	LIST_FOREACH(node, &reclaim->waiting) {
-		if (pool_at(node)->server == server)
-			pool_at(node)->is_passed = true;
-	}
-}
-
-/* Returns when to look again; UINT64_MAX: when something has changed. */
-static uint64_t look_for_all(struct reclaim *reclaim)
-{
-	uint64_t soonest_ms = UINT64_MAX, retire_ms;
-	struct pool *pool;
-
-	LIST_FOREACH(node, &reclaim->waiting)
-		pool_at(node)->is_passed = false;
-	while ((pool = next_to_look(reclaim)) != NULL) {
-		struct upstream *leaving = find_leaving(pool->server);
-		struct pool *idle;
-		uint64_t wait_ms;
-
-		if (leaving != NULL) {
-			await(pool, leaving);
-			continue;
-		}
-		idle = find_idle(reclaim, pool->server, pool, &wait_ms);
-		if (idle == NULL) {
-			(void)process_slots_seek(pool);
-			soonest_ms = wait_ms < soonest_ms ? wait_ms : soonest_ms;
-			pass_over(reclaim, pool->server);
-			continue;
-		}
-		await(pool, pool_own_upstream(idle));
-		reclaim_put_to_sleep(pool->awaited, REASON_RECLAIMED);
-	}
-	retire_ms = retire_for_all(reclaim);
-	return retire_ms < soonest_ms ? retire_ms : soonest_ms;
-}
-
-static void on_look(struct task *task)
-{
-	struct reclaim *reclaim = container_of(task, struct reclaim, look);
-	uint64_t again_ms;
-
-	stop_retired(reclaim);
-	start_all(reclaim);
-	again_ms = look_for_all(reclaim);
-	timer_stop(&reclaim->look_again);
-	if (again_ms != UINT64_MAX)
-		timer_start(reclaim->loop, &reclaim->look_again,
-			    (again_ms + LOOK_STEP_MS - 1) / LOOK_STEP_MS * LOOK_STEP_MS);
-}
-
-static void on_look_again(struct timer *timer)
-{
-	reclaim_wake(container_of(timer, struct reclaim, look_again));
-}
-
-void reclaim_note_gone(struct reclaim *reclaim, const struct upstream *upstream)
-{
-	LIST_FOREACH(node, &reclaim->waiting) {
-		if (pool_at(node)->awaited == upstream)
-			await_no_more(pool_at(node));
-	}
-	start_all(reclaim); /* now: others may be about to start theirs */
-	reclaim_wake(reclaim);
-}
-
-/* ---- waiting ---- */
-
-static bool counts_as_waiting(const struct pool *pool, const struct server *server)
-{
-	return pool->server == server && !is_background(pool);
-}
-
-/*
- * The newest waiting pool of the caller with most of them, if the caller of `pool` would have
- * fewer; NULL: there is none.
- */
-static struct pool *find_excess(const struct reclaim *reclaim, const struct pool *pool)
-{
-	struct pool *excess = NULL;
-	size_t most;
-
-	LIST_FOREACH(node, &reclaim->waiting)
-		pool_at(node)->holder->waiting += counts_as_waiting(pool_at(node), pool->server);
-	most = pool->holder->waiting + 2;
-	LIST_FOREACH(node, &reclaim->waiting) {
-		struct pool *other = pool_at(node);
-
-		if (!counts_as_waiting(other, pool->server) || other->holder->waiting < most)
-			continue;
-		most = other->holder->waiting;
-		excess = other;
-	}
-	/* Pools of the same caller that are no session's are counted there as well: pool.c */
-	LIST_FOREACH(node, &reclaim->waiting)
-		pool_at(node)->holder->waiting -= counts_as_waiting(pool_at(node), pool->server);
-	return excess;
-}
-
-static size_t count_waiting(const struct reclaim *reclaim, const struct server *server)
-{
-	size_t count = 0;
-
-	LIST_FOREACH(node, &reclaim->waiting)
-		count += counts_as_waiting(pool_at(node), server);
-	return count;
-}
-
-bool reclaim_wait(struct pool *pool)
-{
-	struct reclaim *reclaim = reclaim_of(pool);
-
-	CHECK(!pool_is_shared(pool) && pool->upstream_count == 0);
-	if (!pool->server->conf.reclaims || server_has_room(pool->server))
-		return false;
-	if (!pool->is_waiting) {
-		if (!is_background(pool) &&
-		    count_waiting(reclaim, pool->server) >= pool->server->conf.queue_calls) {
-			struct pool *excess = find_excess(reclaim, pool);
-
-			if (excess == NULL)
-				return false;
-			reclaim->ops->refuse(excess, REASON_OVER_LIMIT);
-		}
-		list_append(&reclaim->waiting, &pool->link);
-		pool->is_waiting = true;
-		pool->waiting_since_ms = clock_now_ms();
-	}
-	reclaim_wake(reclaim);
-	return true;
-}
-
-/* ---- what pools report ---- */
-
-void reclaim_note_started(struct pool *pool)
-{
-	reclaim_leave(pool);
-	list_append(&reclaim_of(pool)->awake, &pool->link);
-}
-
-void reclaim_note_stopped(struct pool *pool)
-{
-	struct reclaim *reclaim = reclaim_of(pool);
-
-	list_remove(&pool->link);
-	if (pool_own_upstream(pool)->state == UPSTREAM_RETIRING) {
-		CHECK(reclaim->retiring > 0 && pool->holder->leaving > 0);
-		reclaim->retiring--;
-		pool->holder->leaving--;
-	}
-	reclaim_wake(reclaim);
-}
-
-/* The time until another pool may have the process of this one; UINT64_MAX: it is in use. */
-static uint64_t free_in_ms(const struct pool *pool)
-{
-	const struct upstream *upstream = pool_own_upstream(pool);
-
-	if (!reclaim_is_resting(upstream))
-		return UINT64_MAX;
-	if (pool->server->conf.reclaims)
-		return wait_for(pool, NULL);
-	return session_left_ms(upstream->client->session);
-}
-
-uint64_t reclaim_wait_ms(const struct reclaim *reclaim, const struct server *server)
-{
-	uint64_t least_ms = UINT64_MAX;
-
-	LIST_FOREACH(node, &reclaim->awake) {
-		const struct pool *pool = pool_at(node);
-		uint64_t wait_ms = is_of_use(pool->server, server) ? free_in_ms(pool) : UINT64_MAX;
-
-		if (wait_ms < least_ms)
-			least_ms = wait_ms;
-	}
-	return least_ms;
-}
-
-void reclaim_init(struct reclaim *reclaim, struct loop *loop, const struct reclaim_ops *ops)
-{
-	*reclaim = (struct reclaim){ .loop = loop, .ops = ops };
-	list_init(&reclaim->awake);
-	list_init(&reclaim->waiting);
-	task_init(&reclaim->look, on_look);
-	timer_init(&reclaim->look_again, on_look_again);
-}
-
-void reclaim_fini(struct reclaim *reclaim)
-{
-	CHECK(list_is_empty(&reclaim->awake) && list_is_empty(&reclaim->waiting));
-	task_cancel(&reclaim->look);
-	timer_stop(&reclaim->look_again);
-}
-
-/* ---- process slots ---- */
-
-/*
- * Idle processes go first, beginning with the one that has been idle for longest. If all are busy,
- * a pool without a process would have to wait for as long as the others have calls. So the pool
- * with most processes gives one up; of pools with one each, one whose process works on no task,
- * then the one that has had it for longest. Calls in flight are never cut short. Each pool that
- * waits gets only one process, and a pool that gave up its own does not take another's for it:
- * calls may be long, and soon all processes would only be finishing theirs.
- *
- * A caller who has more processes of a server than its share gives one up at once, even to a pool
- * that has some, as long as the caller of that pool has less than its share. Pools that everybody
- * uses belong to nobody: in them, calls take turns (fair_queue).
- *
- * The processes that pool.min keeps, and those that sessions with subscriptions need, are left
- * alone.
- */
-
-static struct process_slots *slots_of(const struct pool *pool)
-{
-	return &pool->router->slots;
-}
+/* ---- shared pools ---- */
 
 /* Whether `pool` could start a process in place of one of `other`. */
 static bool may_give_to(const struct pool *other, const struct pool *pool)
@@ -597,21 +464,13 @@ static bool may_give_to(const struct pool *other, const struct pool *pool)
 	return is_of_use(other->server, pool->server);
 }
 
-void process_slots_init(struct process_slots *slots, enum reason (*grow)(struct pool *pool))
-{
-	*slots = (struct process_slots){ .grow = grow };
-	list_init(&slots->pools);
-}
-
-/* ---- shares ---- */
-
 /* How many processes the caller of the pool has; 0: they are everybody's. */
 static size_t held_by_caller(const struct pool *pool)
 {
 	return pool->holder != NULL ? pool->holder->count : 0;
 }
 
-static bool process_slots_is_over_share(const struct pool *pool)
+static bool caller_is_over_share(const struct pool *pool)
 {
 	return pool->upstream_count > 0 && held_by_caller(pool) > server_share(pool->server);
 }
@@ -620,16 +479,15 @@ static bool process_slots_is_over_share(const struct pool *pool)
 static bool has_less_than(const struct pool *pool, const struct pool *other)
 {
 	return other->server == pool->server && pool->principal != NULL &&
-	       process_slots_is_over_share(other) &&
-	       held_by_caller(pool) < server_share(pool->server);
+	       caller_is_over_share(other) && held_by_caller(pool) < server_share(pool->server);
 }
 
-bool process_slots_is_underserved(const struct pool *pool)
+static bool is_underserved(const struct pool *pool)
 {
 	if (!pool_is_shared(pool) || pool->principal == NULL || pool_upstreams_needed(pool) == 0)
 		return false;
 	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		if (has_less_than(pool, container_of(node, struct pool, link)))
+		if (has_less_than(pool, pool_at(node)))
 			return true;
 	}
 	return false;
@@ -647,13 +505,15 @@ static bool may_take(const struct pool *pool, const struct upstream *upstream)
 
 	return pool_can_spare(upstream) &&
 	       (pool->principal == NULL || other->server != pool->server ||
-		held_by_caller(pool) < server_share(pool->server) ||
-		process_slots_is_over_share(other) ||
+		held_by_caller(pool) < server_share(pool->server) || caller_is_over_share(other) ||
 		clock_now_ms() - upstream->rested_at_ms >= SERVER_IDLE_MS);
 }
 
-/* Stops no more processes than are waited for. */
-bool process_slots_seek(struct pool *pool)
+/*
+ * Stops an idle process of a shared pool, but no more than are waited for. Returns whether processes
+ * are exiting.
+ */
+static bool stop_idle(struct pool *pool)
 {
 	struct process_slots *slots = slots_of(pool);
 	struct upstream *oldest = NULL;
@@ -663,7 +523,7 @@ bool process_slots_seek(struct pool *pool)
 	if (slots->leaving >= pool_upstreams_needed(pool))
 		return true;
 	LIST_FOREACH(node, &slots->pools) {
-		const struct pool *other = container_of(node, struct pool, link);
+		const struct pool *other = pool_at(node);
 
 		if (!may_give_to(other, pool))
 			continue;
@@ -687,6 +547,279 @@ void process_slots_note_leaving(struct upstream *upstream)
 	CHECK(!upstream->makes_room && upstream->pool != NULL);
 	upstream->makes_room = true;
 	slots_of(upstream->pool)->leaving++;
+}
+
+/* ---- turns ---- */
+
+static bool comes_before(const struct pool *a, const struct pool *b)
+{
+	if (is_background(a) != is_background(b))
+		return is_background(b);
+	return a->holder->count < b->holder->count;
+}
+
+/* The pool whose turn it is to start a process, of those for which there is room. */
+static struct pool *next_to_start(const struct process_slots *slots)
+{
+	struct pool *next = NULL;
+
+	LIST_FOREACH(node, &slots->waiting) {
+		struct pool *pool = pool_at(node);
+
+		if (server_has_room(pool->server) && (next == NULL || comes_before(pool, next)))
+			next = pool;
+	}
+	return next;
+}
+
+/* The pool whose turn it is, of those that wait for no process in particular. */
+static struct pool *next_to_look(const struct process_slots *slots)
+{
+	struct pool *next = NULL;
+
+	LIST_FOREACH(node, &slots->waiting) {
+		struct pool *pool = pool_at(node);
+
+		if (pool->awaited == NULL && !pool->is_passed && !is_background(pool) &&
+		    (next == NULL || comes_before(pool, next)))
+			next = pool;
+	}
+	return next;
+}
+
+static void start_all(struct process_slots *slots)
+{
+	struct pool *pool;
+
+	LIST_FOREACH_SAFE(node, &slots->waiting) {
+		if (pool_upstreams_needed(pool_at(node)) == 0)
+			process_slots_leave(pool_at(node)); /* whoever waited in it has gone */
+	}
+	while ((pool = next_to_start(slots)) != NULL) {
+		enum reason reason = slots->ops->grow(pool);
+
+		if (reason == REASON_NONE && !pool->is_waiting)
+			continue;
+		process_slots_leave(pool);
+		if (reason == REASON_NONE)
+			continue; /* it waits for the era of its server, which wakes it */
+		pool_wake(pool);  /* it may want one all the same, when one can be started again */
+		slots->ops->refuse(pool, reason);
+	}
+}
+
+/* There is nothing for the other waiting pools of the server either: they have no better claim. */
+static void pass_over(struct process_slots *slots, const struct server *server)
+{
+	LIST_FOREACH(node, &slots->waiting) {
+		if (pool_at(node)->server == server)
+			pool_at(node)->is_passed = true;
+	}
+}
+
+/* Returns when to look again; UINT64_MAX: when something has changed. */
+static uint64_t look_for_all(struct process_slots *slots)
+{
+	uint64_t soonest_ms = UINT64_MAX, retire_ms;
+	struct pool *pool;
+
+	LIST_FOREACH(node, &slots->waiting)
+		pool_at(node)->is_passed = false;
+	while ((pool = next_to_look(slots)) != NULL) {
+		struct upstream *leaving = find_leaving(pool->server);
+		struct pool *idle;
+		uint64_t wait_ms;
+
+		if (leaving != NULL) {
+			await(pool, leaving);
+			continue;
+		}
+		idle = find_idle(slots, pool->server, pool, &wait_ms);
+		if (idle == NULL) {
+			(void)stop_idle(pool);
+			soonest_ms = wait_ms < soonest_ms ? wait_ms : soonest_ms;
+			pass_over(slots, pool->server);
+			continue;
+		}
+		await(pool, pool_own_upstream(idle));
+		process_slots_put_to_sleep(pool->awaited, REASON_RECLAIMED);
+	}
+	retire_ms = retire_for_all(slots);
+	return retire_ms < soonest_ms ? retire_ms : soonest_ms;
+}
+
+static void on_look(struct task *task)
+{
+	struct process_slots *slots = container_of(task, struct process_slots, look);
+	uint64_t again_ms;
+
+	stop_retired(slots);
+	start_all(slots);
+	again_ms = look_for_all(slots);
+	timer_stop(&slots->look_again);
+	if (again_ms != UINT64_MAX)
+		timer_start(slots->loop, &slots->look_again,
+			    (again_ms + LOOK_STEP_MS - 1) / LOOK_STEP_MS * LOOK_STEP_MS);
+}
+
+static void on_look_again(struct timer *timer)
+{
+	look_soon(container_of(timer, struct process_slots, look_again));
+}
+
+static void put_last(struct pool *pool)
+{
+	list_remove(&pool->link);
+	list_append(&slots_of(pool)->pools, &pool->link);
+}
+
+/* ---- waiting ---- */
+
+/* Whether somebody else waits in the pool for its first process: a session, or callers of a principal. */
+static bool waits_like(const struct pool *pool, const struct pool *newcomer)
+{
+	if (pool == newcomer || pool->server != newcomer->server || pool->upstream_count > 0)
+		return false;
+	return pool_is_shared(pool) ? pool->principal != NULL && !list_is_empty(&pool->joining) :
+				      !is_background(pool);
+}
+
+/* Adds, or takes back, what the callers of these pools have waiting. Returns how many pools wait. */
+static size_t count_waiting(const struct list *pools, const struct pool *newcomer, bool is_over)
+{
+	size_t count = 0;
+
+	LIST_FOREACH(node, pools) {
+		struct pool *pool = pool_at(node);
+
+		if (!waits_like(pool, newcomer))
+			continue;
+		pool->holder->waiting += is_over ? (size_t)-1 : 1;
+		count++;
+	}
+	return count;
+}
+
+/*
+ * The newest of these waiting pools of the caller with most, if the caller of `newcomer` would have
+ * fewer; NULL: there is none.
+ */
+static struct pool *find_excess(const struct list *pools, const struct pool *newcomer)
+{
+	size_t most = newcomer->holder->waiting + 2;
+	struct pool *excess = NULL;
+
+	LIST_FOREACH(node, pools) {
+		struct pool *pool = pool_at(node);
+
+		if (!waits_like(pool, newcomer) || pool->holder->waiting < most)
+			continue;
+		most = pool->holder->waiting;
+		excess = pool;
+	}
+	return excess;
+}
+
+/* A caller's pools of both kinds count; those of the other kind take no place from this one. */
+bool process_slots_find_place(struct pool *pool)
+{
+	struct process_slots *slots = slots_of(pool);
+	const struct list *alike = pool_is_shared(pool) ? &slots->pools : &slots->waiting;
+	const struct list *others = pool_is_shared(pool) ? &slots->waiting : &slots->pools;
+	size_t count = count_waiting(alike, pool, false);
+	struct pool *excess;
+
+	(void)count_waiting(others, pool, false);
+	excess = find_excess(alike, pool);
+	(void)count_waiting(alike, pool, true);
+	(void)count_waiting(others, pool, true);
+	if (count < pool->server->conf.queue_calls)
+		return true;
+	if (excess != NULL)
+		slots->ops->refuse(excess, REASON_OVER_LIMIT);
+	return excess != NULL;
+}
+
+/* Queues the pool of a session, unless that is futile or too many wait. */
+static void enter(struct pool *pool)
+{
+	struct process_slots *slots = slots_of(pool);
+
+	CHECK(!pool_is_shared(pool) && pool->upstream_count == 0);
+	if (!pool->server->conf.reclaims || server_has_room(pool->server))
+		return;
+	if (!pool->is_waiting) {
+		if (!is_background(pool) && !process_slots_find_place(pool))
+			return;
+		list_append(&slots->waiting, &pool->link);
+		pool->is_waiting = true;
+		pool->waiting_since_ms = clock_now_ms();
+	}
+	look_soon(slots);
+}
+
+void process_slots_seek(struct pool *pool)
+{
+	bool is_coming = stop_idle(pool);
+
+	if (!pool_is_shared(pool))
+		enter(pool);
+	else if (!is_coming)
+		take_idle(pool);
+}
+
+/* ---- what pools report ---- */
+
+void process_slots_note_started(struct pool *pool)
+{
+	if (pool_is_shared(pool))
+		return;
+	process_slots_leave(pool);
+	list_append(&slots_of(pool)->awake, &pool->link);
+}
+
+void process_slots_note_stopped(const struct upstream *upstream)
+{
+	struct pool *pool = upstream->pool;
+	struct process_slots *slots = slots_of(pool);
+
+	if (pool_is_shared(pool)) {
+		put_last(pool);
+		return;
+	}
+	list_remove(&pool->link);
+	if (upstream->state == UPSTREAM_RETIRING) {
+		CHECK(slots->retiring > 0 && pool->holder->leaving > 0);
+		slots->retiring--;
+		pool->holder->leaving--;
+	}
+	look_soon(slots);
+}
+
+/* The time until another pool may have the process of this one; UINT64_MAX: it is in use. */
+static uint64_t free_in_ms(const struct pool *pool)
+{
+	const struct upstream *upstream = pool_own_upstream(pool);
+
+	if (!process_slots_is_resting(upstream))
+		return UINT64_MAX;
+	if (pool->server->conf.reclaims)
+		return wait_for(pool, NULL);
+	return session_left_ms(upstream->client->session);
+}
+
+static uint64_t wait_ms_of(const struct process_slots *slots, const struct server *server)
+{
+	uint64_t least_ms = UINT64_MAX;
+
+	LIST_FOREACH(node, &slots->awake) {
+		const struct pool *pool = pool_at(node);
+		uint64_t wait_ms = is_of_use(pool->server, server) ? free_in_ms(pool) : UINT64_MAX;
+
+		if (wait_ms < least_ms)
+			least_ms = wait_ms;
+	}
+	return least_ms;
 }
 
 /*
@@ -750,7 +883,7 @@ static size_t count_promised(const struct pool *pool)
 	size_t count = slots_of(pool)->leaving;
 
 	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		const struct pool *other = container_of(node, struct pool, link);
+		const struct pool *other = pool_at(node);
 
 		if (!may_give_to(other, pool))
 			continue;
@@ -770,7 +903,7 @@ static size_t count_wanting(const struct pool *pool)
 	size_t count = 0;
 
 	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		const struct pool *other = container_of(node, struct pool, link);
+		const struct pool *other = pool_at(node);
 
 		count += other->upstream_count == 0 && pool_is_starved(other) &&
 			 (other->server == pool->server ||
@@ -793,12 +926,12 @@ void process_slots_claim(struct pool *pool)
 	struct donation best = { .upstream = NULL };
 	bool has_some = pool->upstream_count > 0;
 
-	if (has_some && !process_slots_is_underserved(pool))
+	if (has_some ? !is_underserved(pool) : !pool_is_starved(pool))
 		return;
 	if (count_promised(pool) >= count_wanting(pool) + has_some)
 		return;
 	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		const struct pool *other = container_of(node, struct pool, link);
+		const struct pool *other = pool_at(node);
 		struct donation donation;
 
 		if (!may_give_to(other, pool) || (has_some && !has_less_than(pool, other)))
@@ -816,24 +949,16 @@ void process_slots_claim(struct pool *pool)
 	upstream_retire(best.upstream);
 }
 
-void process_slots_put_last(struct pool *pool)
-{
-	CHECK(pool_is_shared(pool));
-	list_remove(&pool->link);
-	list_append(&slots_of(pool)->pools, &pool->link);
-}
-
 void process_slots_note_idle(struct process_slots *slots)
 {
+	look_soon(slots);
 	if (!slots->is_short)
 		return;
 	slots->is_short = false;
 	LIST_FOREACH(node, &slots->pools) {
-		struct pool *pool = container_of(node, struct pool, link);
-
-		if (pool->is_short)
-			pool_wake(pool);
-		pool->is_short = false;
+		if (pool_at(node)->is_short)
+			pool_wake(pool_at(node));
+		pool_at(node)->is_short = false;
 	}
 }
 
@@ -841,7 +966,7 @@ void process_slots_note_idle(struct process_slots *slots)
 static struct pool *next_to_grow(const struct process_slots *slots)
 {
 	LIST_FOREACH(node, &slots->pools) {
-		struct pool *pool = container_of(node, struct pool, link);
+		struct pool *pool = pool_at(node);
 
 		if (pool->is_short && !pool->is_passed && pool_is_starved(pool) &&
 		    server_has_room(pool->server))
@@ -850,23 +975,54 @@ static struct pool *next_to_grow(const struct process_slots *slots)
 	return NULL;
 }
 
-/* Grows pools at once: others may be about to look, too. That may move any pool in the list. */
-void process_slots_note_gone(struct process_slots *slots, const struct upstream *upstream)
+/* Starved pools get the place of a process that is gone. That may move any pool in the list. */
+static void grow_starved(struct process_slots *slots)
 {
 	struct pool *pool;
 
-	CHECK(!upstream->makes_room || slots->leaving > 0);
-	slots->leaving -= upstream->makes_room;
 	if (!slots->is_short)
 		return;
 	LIST_FOREACH(node, &slots->pools)
-		container_of(node, struct pool, link)->is_passed = false;
+		pool_at(node)->is_passed = false;
 	while ((pool = next_to_grow(slots)) != NULL) {
 		pool->is_passed = true;
-		if (slots->grow(pool) == REASON_NONE)
-			process_slots_put_last(pool);
+		if (slots->ops->grow(pool) == REASON_NONE)
+			put_last(pool);
 	}
+}
+
+/* At once: others may be about to look, too. */
+void process_slots_note_gone(struct process_slots *slots, const struct upstream *upstream)
+{
+	CHECK(!upstream->makes_room || slots->leaving > 0);
+	slots->leaving -= upstream->makes_room;
+	grow_starved(slots);
+	LIST_FOREACH(node, &slots->waiting) {
+		if (pool_at(node)->awaited == upstream)
+			await_no_more(pool_at(node));
+	}
+	start_all(slots);
 	process_slots_note_idle(slots);
+}
+
+/* ---- beginning and end ---- */
+
+void process_slots_init(struct process_slots *slots, struct loop *loop,
+			const struct process_slots_ops *ops)
+{
+	*slots = (struct process_slots){ .loop = loop, .ops = ops };
+	list_init(&slots->pools);
+	list_init(&slots->awake);
+	list_init(&slots->waiting);
+	task_init(&slots->look, on_look);
+	timer_init(&slots->look_again, on_look_again);
+}
+
+void process_slots_fini(struct process_slots *slots)
+{
+	CHECK(list_is_empty(&slots->awake) && list_is_empty(&slots->waiting));
+	task_cancel(&slots->look);
+	timer_stop(&slots->look_again);
 }
 
 /* ---- retry after ---- */
@@ -892,7 +1048,7 @@ static uint64_t process_wait_ms(const struct router *router, const struct server
 		return wait_ms;
 	if (server->conf.isolation != ISOLATION_SESSION || server_has_room(server))
 		return usual_call_ms(server);
-	wait_ms = reclaim_wait_ms(&router->reclaim, server);
+	wait_ms = wait_ms_of(&router->slots, server);
 	return wait_ms != UINT64_MAX ? wait_ms : usual_call_ms(server);
 }
 

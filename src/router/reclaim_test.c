@@ -981,7 +981,7 @@ static void all_get_their_turn(void **state)
 	print_message("# %zu processes, %lu sessions, %zu answered of %zu\n", (size_t)keeper.count,
 		      last, answered, front_count);
 	assert_true(answered > 300 && count_logged("session_asleep") > 50);
-	assert_true(list_is_empty(&router.reclaim.waiting));
+	assert_true(list_is_empty(&router.slots.waiting));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -17,7 +17,7 @@
 #include "router/listing.h"
 #include "router/modern_tasks.h"
 #include "router/pool.h"
-#include "router/pool_demand.h"
+#include "router/process_slots.h"
 #include "router/router.h"
 #include "router/running_tasks.h"
 #include "router/seal.h"

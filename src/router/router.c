@@ -16,7 +16,7 @@
 #include "router/listen.h"
 #include "router/modern_tasks.h"
 #include "router/pool.h"
-#include "router/pool_demand.h"
+#include "router/process_slots.h"
 #include "router/running_tasks.h"
 #include "router/server_messages.h"
 #include "router/subscriptions.h"
@@ -83,14 +83,14 @@ static const struct pool_ops pool_ops = {
 	.on_notification = server_messages_take_notification,
 };
 
-static const struct reclaim_ops reclaim_ops = { .grow = pool_grow, .refuse = pool_fail_waiting };
+static const struct process_slots_ops slots_ops = { .grow = pool_grow,
+						    .refuse = pool_fail_waiting };
 
 static void on_upstream_gone(struct upstream *upstream)
 {
 	struct router *router = container_of(upstream->shared, struct router, upstreams);
 
 	process_slots_note_gone(&router->slots, upstream);
-	reclaim_note_gone(&router->reclaim, upstream);
 }
 
 void router_init(struct router *router, struct loop *loop, const struct scan_limits *limits,
@@ -105,8 +105,7 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 		.on_list = call_check_on_list,
 	};
 	prestart_init(&router->prestart, &router->upstreams);
-	process_slots_init(&router->slots, pool_grow);
-	reclaim_init(&router->reclaim, loop, &reclaim_ops);
+	process_slots_init(&router->slots, loop, &slots_ops);
 	lists_lru_init(&router->lists);
 	pool_memories_init(&router->pool_memories);
 	kept_sessions_init(&router->kept_sessions, loop);
@@ -128,7 +127,7 @@ void router_fini(struct router *router)
 {
 	session_set_fini(&router->sessions);
 	kept_sessions_fini(&router->kept_sessions);
-	reclaim_fini(&router->reclaim);
+	process_slots_fini(&router->slots);
 	parked_calls_fini(&router->parked_calls);
 	rate_set_fini(&router->rates);
 	schema_cache_fini(&router->schemas);

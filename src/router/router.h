@@ -48,7 +48,6 @@ struct router {
 	/* A call has waited for a list, and may go on. */
 	void (*on_list)(struct call *call, const struct envelope *env, enum list_outcome outcome);
 	struct process_slots slots;
-	struct reclaim reclaim;
 	struct lists_lru lists;
 	struct pool_memories pool_memories;
 	struct kept_sessions kept_sessions;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session and its own process: handshake, ids, tokens, questions of the server, and how they end. */
-#include "router/pool_demand.h"
 #include "router/client_session.h"
 #include "router/router.h"
 
@@ -13,6 +12,7 @@
 #include "process/child.h"
 #include "router/client_stage.h"
 #include "router/pool.h"
+#include "router/process_slots.h"
 
 #define TIMEOUT_MS 60000
 #define TIMEOUT_MAX_MS 600000 /* the stage's, as is the next */

@@ -89,7 +89,7 @@ void server_request_close(struct server_request *request)
 	if (request->call != NULL)
 		call_note_answered(request->call);
 	msg_unref(&held);
-	reclaim_wake(&request->client->router->reclaim);
+	process_slots_note_idle(&request->client->router->slots);
 	loop_defer_free(request->client->router->loop, request);
 }
 

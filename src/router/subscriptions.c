@@ -21,7 +21,6 @@
 #include "router/lists.h"
 #include "router/listen.h"
 #include "router/pool.h"
-#include "router/pool_demand.h"
 #include "router/process_slots.h"
 #include "router/result.h"
 #include "router/router.h"

@@ -28,11 +28,7 @@ struct holder {
 	bool is_crowd;    /* anonymous, of this machine: may be an undeclared proxy for everybody */
 	struct list idle; /* its unused sessions; idle longest first */
 	size_t count;     /* that it holds */
-	/*
-	 * That it waits for: those of pools of principals always, those of sessions in addition
-	 * while reclaim compares.
-	 */
-	size_t waiting;
+	size_t waiting; /* that it waits for; counted while callers are compared (router/process_slots) */
 	size_t coming;  /* of those that it waits for, promised to it */
 	size_t leaving; /* of those that it holds, promised to others */
 };
