@@ -326,8 +326,7 @@ static enum reason go_on(struct client_session *cs, struct kept_session *one, st
 	       LOG_STR("server", cs->client.server->conf.name),
 	       LOG_SLICE("revision", cs->client.revision->name), LOG_INT("age_ms", state->age_ms),
 	       LOG_INT("sessions", router->sessions.count));
-	if (pool_is_shared(cs->client.pool))
-		subscribe_again(&cs->client);
+	subscribe_again(&cs->client);
 	notification_fanout_tell_member(&cs->member);
 	return REASON_NONE;
 }

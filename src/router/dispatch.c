@@ -174,46 +174,22 @@ static struct call *call_of(struct upstream_request *request)
 	return container_of(request, struct call, request);
 }
 
-/*
- * Lets the client remember, for later processes, what the server of its session has agreed to.
- * Returns false if there is no room for it, as many subscriptions may have been requested at once;
- * the server is then told to unsubscribe. DEF-11
- */
-static bool remember_change(struct call *call)
+/* Lets the client remember, for later processes, what the server of its session has agreed to. */
+static void remember_level(struct call *call)
 {
-	struct upstream *upstream = call->request.upstream;
 	struct client *client = call->client;
-	struct text_set *set = &client->subscriptions;
-	struct buf room = { 0 };
-	bool is_kept = true;
 	struct envelope env;
 	struct error err;
-	struct slice uri;
-	int level_before;
-	size_t before;
+	int level;
 
-	if (call->body == NULL || pool_is_shared(client->pool) ||
+	if (call->method->id != METHOD_SET_LEVEL || call->body == NULL ||
+	    pool_is_shared(client->pool) ||
 	    scan_envelope(call->body->text, &client->router->limits, 0, &env, &err) < 0)
-		return true;
-	uri = text_set_spell(env.uri, &room);
-	before = set->count;
-	level_before = client->level;
-	if (call->method->id == METHOD_SET_LEVEL) {
-		client->level = level_find(
-			scan_plain_string(scan_member(env.params.text, SLICE_LIT("level"))));
-	} else if (call->method->id == METHOD_SUBSCRIBE && env.uri.type == JSON_STRING) {
-		is_kept = text_set_add(set, uri) || text_set_has(set, text_set_key(uri), uri);
-		if (!is_kept && !upstream_is_modern(upstream))
-			send_subscription(upstream, upstream_next_id(upstream),
-					  SLICE_LIT("resources/unsubscribe"), uri);
-		listen_note_change(upstream);
-	} else if (call->method->id == METHOD_UNSUBSCRIBE && env.uri.type == JSON_STRING) {
-		text_set_remove(set, uri);
-	}
-	if (set->count != before || client->level != level_before)
+		return;
+	level = client_named_level(&env);
+	if (client->level != level)
 		kept_session_note(client->kept);
-	buf_fini(&room);
-	return is_kept;
+	client->level = level;
 }
 
 static void on_response(struct upstream_request *request, const struct envelope *env)
@@ -224,10 +200,9 @@ static void on_response(struct upstream_request *request, const struct envelope 
 	if (upstream_is_modern(request->upstream) && input_loop_take(call, env))
 		return;
 	running_tasks_note_response(call, env);
-	if (env->kind == ENVELOPE_RESULT && !remember_change(call))
-		result_send_no_room(call);
-	else
-		result_send(call, env);
+	if (env->kind == ENVELOPE_RESULT)
+		remember_level(call);
+	result_send(call, env);
 }
 
 static void on_malformed(struct upstream_request *request, enum reason reason)

@@ -68,13 +68,14 @@ static bool set_level(struct call *call, const struct envelope *env)
 	return true;
 }
 
-/* Answers requests that need not all reach a shared server. Returns whether it did, or will. */
-static bool answer_for_shared(struct call *call, const struct envelope *env)
+/* Answers requests that need not all reach the pool's servers. Returns whether it did, or will. */
+static bool answer_for_pool(struct call *call, const struct envelope *env)
 {
+	const struct pool *pool = call->client->pool;
 	bool is_about_subscription =
 		call->method->id == METHOD_SUBSCRIBE || call->method->id == METHOD_UNSUBSCRIBE;
 
-	if (call->method->needs & ~call->client->pool->capabilities.offers) {
+	if (pool_is_shared(pool) && call->method->needs & ~pool->capabilities.offers) {
 		result_send_error(call, MCP_METHOD_NOT_FOUND,
 				  SLICE_LIT("Method not found: the server does not offer this"));
 		return true;
@@ -82,7 +83,8 @@ static bool answer_for_shared(struct call *call, const struct envelope *env)
 	if (is_about_subscription && env->uri.type == JSON_STRING)
 		return subscribe_take(call, env);
 	/* Of an endpoint over several servers each caller has its own. */
-	return call->client->server->conf.legs.count == 0 && lists_take(call, env);
+	return pool_is_shared(pool) && call->client->server->conf.legs.count == 0 &&
+	       lists_take(call, env);
 }
 
 /*
@@ -121,7 +123,7 @@ static bool answer_locally(struct call *call, const struct envelope *env)
 	}
 	if (call->method->id == METHOD_SET_LEVEL)
 		return set_level(call, env);
-	return pool_is_shared(client->pool) && answer_for_shared(call, env);
+	return answer_for_pool(call, env);
 }
 
 /* The client has said, or shown, that it is initialized. */

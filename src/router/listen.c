@@ -261,20 +261,12 @@ static void append_uri(struct buf *out, struct slice uri)
 
 static void append_pool_uris(struct buf *out, const struct pool *pool)
 {
-	if (pool_is_shared(pool)) {
-		LIST_FOREACH(node, &pool->sharing->subscriptions.all) {
-			const struct subscription *subscription =
-				container_of(node, struct subscription, link);
+	LIST_FOREACH(node, &pool->subscriptions.all) {
+		const struct subscription *subscription =
+			container_of(node, struct subscription, link);
 
-			if (subscription->first == NULL)
-				append_uri(out, slice_of(subscription->uri, subscription->length));
-		}
-		return;
-	}
-	LIST_FOREACH(node, &pool_only_member(pool)->client->subscriptions.items) {
-		const struct text_set_item *item = container_of(node, struct text_set_item, link);
-
-		append_uri(out, slice_of(item->text, item->length));
+		if (subscription->first == NULL)
+			append_uri(out, slice_of(subscription->uri, subscription->length));
 	}
 }
 

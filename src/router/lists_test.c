@@ -411,7 +411,7 @@ static void large_updates_do_not_wait(void **state)
 	assert_in_range(a->got.len, 1000000, 1001000);
 	pass(100);
 	assert_in_range(a->got.len, 2000000, 2002000);
-	assert_int_equal(a->client->pool->sharing->update_bytes, 0);
+	assert_int_equal(a->client->pool->notices.update_bytes, 0);
 }
 
 static void ask_for_much(struct member *member, size_t first_id, size_t pages)

@@ -732,7 +732,7 @@ static const struct fair_queue_ops queue_ops = { .on_timeout = pool_on_queue_tim
 
 /* Takes ownership of the setup. */
 static struct pool *pool_new(struct router *router, struct server *server,
-			     const struct upstream_setup *setup, bool is_shared)
+			     const struct upstream_setup *setup)
 {
 	struct pool *pool = mem_zalloc(sizeof(*pool));
 
@@ -753,10 +753,6 @@ static struct pool *pool_new(struct router *router, struct server *server,
 	fair_queue_init(&pool->queue, &queue_ops);
 	task_init(&pool->pump, pool_on_pump);
 	timer_init(&pool->retry, pool_on_retry);
-	if (is_shared) {
-		pool->sharing = mem_zalloc(sizeof(*pool->sharing));
-		pool->sharing->pool = pool;
-	}
 	router->pool_ops->on_new(pool);
 	return pool;
 }
@@ -775,8 +771,6 @@ static void pool_free(struct pool *pool)
 	trial_waiter_leave(&pool->aside);
 	pool_memory_fini(pool);
 	pool->router->pool_ops->on_end(pool);
-	if (pool_is_shared(pool))
-		loop_defer_free(pool->router->loop, pool->sharing);
 	msg_unref(&pool->setup.initialize);
 	buf_fini(&pool->setup.claims);
 	buf_fini(&pool->setup.capabilities);
@@ -802,7 +796,7 @@ static struct pool *pool_for_class(struct router *router, struct server *server,
 	setup.initialize = capability_class_initialize(setup.revision, class);
 	buf_append_slice(&setup.claims, claims);
 	buf_append_slice(&setup.capabilities, class);
-	pool = pool_new(router, server, &setup, true);
+	pool = pool_new(router, server, &setup);
 	pool->class = mem_dup_slice(class);
 	if (principal != NULL) {
 		pool->principal = principal_ref(principal);
@@ -822,7 +816,7 @@ static struct pool *pool_of_its_own(struct client *client, const struct envelope
 
 	buf_append_slice(&setup.claims, claims);
 	buf_append_slice(&setup.capabilities, class);
-	pool = pool_new(client->router, client->server, &setup, false);
+	pool = pool_new(client->router, client->server, &setup);
 	pool->holder = holder_get(&client->router->sessions.holders, client->server,
 				  client->principal, &client->peer);
 	return pool;

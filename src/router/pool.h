@@ -6,8 +6,8 @@
  * `principal`, one principal with the same claims.
  *
  * A pool owns the upstreams, what they are told in the handshake, what they offered, and the calls
- * that wait for one of them. What has to be merged for the members of a shared pool is in
- * pool->sharing and handled by the units above: lists, subscriptions.
+ * that wait for one of them. What has to be merged for the members of a shared pool is handled by the
+ * units above: lists, subscriptions.
  * bridging.md §1.2 to §1.5.
  */
 #ifndef MCPGATED_ROUTER_POOL_H
@@ -80,7 +80,7 @@ struct router;
 
 /* Callbacks to the layer above pools. */
 struct pool_ops {
-	/* A pool is created, with pool->sharing zeroed if it is shared; or ends, and nobody refers to it. */
+	/* A pool is created, or ends, and nobody refers to it. */
 	void (*on_new)(struct pool *pool);
 	void (*on_end)(struct pool *pool);
 	/* An upstream is ready. `is_first`: of the pool; `is_other`: it may offer other things. */
@@ -106,34 +106,23 @@ struct pool_job {
 	struct list link;
 };
 
-/* What the members of a shared pool have in common. */
-struct pool_sharing {
-	struct pool *pool;
-	struct subscriptions subscriptions;
-	size_t waiting_bytes; /* of requests that wait for another one's answer (subscribe.c) */
-	/* Lists whose change is not announced yet (notification_fanout.c). */
-	unsigned int changed;
-	struct list updates; /* and such resources */
-	struct map updates_by_key;
-	size_t update_bytes;
-	struct timer telling;
-	struct url_pending urls; /* to be opened by clients, not complete yet (url_replay.c) */
-};
-
 struct pool {
 	/* of process_slots; of one session: while it has a process, or waits for one */
 	struct list link;
 	struct router *router;
 	struct server *server;
-	struct pool_sharing *sharing; /* NULL: not shared */
-	struct principal *principal;  /* the owner; NULL: everybody's, or one session's */
-	char *class;                  /* shared: the capabilities declared to its servers */
+	struct principal *principal; /* the owner; NULL: everybody's, or one session's */
+	char *class;                 /* shared: the capabilities declared to its servers */
 	struct upstream_setup setup;
 	/* What the last upstream that was ready agreed to; NULL: none yet. */
 	const struct revision *agreed;
 	struct pool_memory memory; /* shared: what stays valid without a process */
 	struct lists lists;
-	struct slice server_info;      /* serverInfo as JSON text, in initialize_result; or empty */
+	struct subscriptions subscriptions;
+	size_t subscribing_bytes; /* of requests that wait for another one's answer */
+	struct notices notices;
+	struct url_pending urls;  /* to be opened by clients, not complete yet (url_replay.c) */
+	struct slice server_info; /* serverInfo as JSON text, in initialize_result; or empty */
 	struct msg *initialize_result; /* shared: the response to initialize, once known */
 	struct server_capabilities capabilities; /* shared: those that can be. bridging.md §1.3 */
 	struct list joining, members;            /* the former wait for the first upstream */
@@ -164,7 +153,7 @@ struct pool {
 };
 static inline bool pool_is_shared(const struct pool *pool)
 {
-	return pool->sharing != NULL;
+	return pool->class != NULL;
 }
 /* Its servers are modern, as far as is known. */
 static inline bool pool_is_modern(const struct pool *pool)

@@ -147,7 +147,7 @@ static void forget(struct pool *pool)
 
 static size_t count_bytes(const struct pool *pool)
 {
-	return sizeof(*pool) + sizeof(*pool->sharing) + pool->initialize_result->text.n +
+	return sizeof(*pool) + pool->initialize_result->text.n +
 	       (pool->memory.described != pool->initialize_result ? pool->memory.described->text.n :
 								    0) +
 	       pool->setup.initialize->text.n + pool->setup.claims.len +

@@ -874,10 +874,10 @@ static void subscriptions_are_bounded(void **state)
 	front = request(a->client, SUBSCRIBE("1"));
 	assert_non_null(strstr(buf_terminate(&front->response), "too many subscriptions"));
 	text_set_fini(&a->client->subscriptions);
-	a->client->pool->sharing->subscriptions.bytes += 1 << 20;
+	a->client->pool->subscriptions.bytes += 1 << 20;
 	front = request(a->client, SUBSCRIBE("1"));
 	assert_non_null(strstr(buf_terminate(&front->response), "too many subscriptions"));
-	a->client->pool->sharing->subscriptions.bytes -= 1 << 20;
+	a->client->pool->subscriptions.bytes -= 1 << 20;
 	hears_nothing(process(0));
 }
 
@@ -1055,13 +1055,13 @@ static void kept_requests_are_bounded(void **state)
 	assert_true(is_error(front, "too many subscriptions"));
 	says(process(0), EMPTY("2"));
 	assert_int_equal(a->client->call_count, 0);
-	assert_int_equal(a->client->pool->sharing->waiting_bytes, 0);
+	assert_int_equal(a->client->pool->subscribing_bytes, 0);
 	request(a->client, UNSUBSCRIBE("1"));
 	request(a->client, SUBSCRIBE("1"));
 	is_open(request(a->client, text));
 	is_open(request(a->client, text));
 	notify(a->client, CANCELLED("1"));
-	assert_int_equal(a->client->pool->sharing->waiting_bytes, 0);
+	assert_int_equal(a->client->pool->subscribing_bytes, 0);
 }
 
 /* bridging.md §4: what is safe is asked again, unless it is too long to be kept for that. */

@@ -73,19 +73,17 @@ bool pool_is_waited_for(const struct pool *pool)
 
 size_t pool_least_upstreams(const struct pool *pool)
 {
-	bool is_everybodys = pool->principal == NULL && !pool->server->is_retired;
+	bool is_shared = pool_is_shared(pool);
+	bool is_everybodys = is_shared && pool->principal == NULL && !pool->server->is_retired;
 	size_t least = is_everybodys ? pool->server->conf.pool_min : 0;
 
 	/*
-	 * A session's own pool: its client waits for notifications, and may never ask again.
-	 * bridging.md §4
+	 * One process is kept for clients that wait for its notifications, and may never ask again.
+	 * bridging.md §1.5, §4
 	 */
-	if (!pool_is_shared(pool))
-		return !list_is_empty(&pool->members) &&
-		       pool_only_member(pool)->client->subscriptions.count > 0 &&
-		       !pool->router->is_draining;
-	/* One process is kept for clients that wait for its notifications. bridging.md §1.5 */
-	return least == 0 && pool->sharing->subscriptions.count > 0 ? 1 : least;
+	if (least == 0 && pool->subscriptions.count > 0)
+		least = is_shared || !pool->router->is_draining;
+	return least;
 }
 
 bool pool_can_spare(const struct upstream *upstream)

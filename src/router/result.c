@@ -177,14 +177,14 @@ static void send_missing(struct call *call, unsigned int needs)
 static bool ask_to_open(struct call *call, struct slice error)
 {
 	const struct upstream *asked = call->request.upstream;
-	const struct pool *pool = call->client->pool;
+	struct pool *pool = call->client->pool;
 	uint64_t child = asked != NULL ? upstream_child_number(asked) : call->preferred_child;
 	struct buf wanted = { 0 };
 	bool is_wanted = call->method->flags & METHOD_ASKING && !is_passed(call) &&
 			 url_elicitation_read(error, &wanted);
 
 	if (is_wanted && call->client->can_open_urls && pool_find_upstream(pool, child) != NULL)
-		url_pending_add(&pool->sharing->urls, child, buf_slice(&wanted));
+		url_pending_add(&pool->urls, child, buf_slice(&wanted));
 	if (is_wanted)
 		result_send_url_elicitations(call, child, buf_slice(&wanted));
 	buf_fini(&wanted);

@@ -25,21 +25,17 @@
 static void on_new_pool(struct pool *pool)
 {
 	lists_init(&pool->lists);
-	if (!pool_is_shared(pool))
-		return;
-	subscriptions_init(&pool->sharing->subscriptions);
-	notification_fanout_init(pool->sharing);
-	url_pending_init(&pool->sharing->urls);
+	subscriptions_init(&pool->subscriptions);
+	notification_fanout_init(&pool->notices);
+	url_pending_init(&pool->urls);
 }
 
 static void on_pool_end(struct pool *pool)
 {
+	url_pending_fini(&pool->urls);
+	notification_fanout_fini(&pool->notices);
+	subscriptions_fini(&pool->subscriptions);
 	lists_fini(&pool->lists);
-	if (!pool_is_shared(pool))
-		return;
-	url_pending_fini(&pool->sharing->urls);
-	notification_fanout_fini(pool->sharing);
-	subscriptions_fini(&pool->sharing->subscriptions);
 }
 
 /*
@@ -69,8 +65,7 @@ static void on_upstream_closed(struct upstream *upstream)
 	listen_end(upstream);
 	task_listener_lose(upstream);
 	live_tasks_forget(upstream);
-	if (pool_is_shared(upstream->pool))
-		url_pending_forget(&upstream->pool->sharing->urls, upstream_child_number(upstream));
+	url_pending_forget(&upstream->pool->urls, upstream_child_number(upstream));
 }
 
 static const struct pool_ops pool_ops = {

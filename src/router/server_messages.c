@@ -225,9 +225,7 @@ static bool ends_url(struct upstream *upstream, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
 
-	return pool_is_shared(upstream->pool) &&
-	       url_pending_end(&upstream->pool->sharing->urls, upstream_child_number(upstream),
-			       id.text);
+	return url_pending_end(&upstream->pool->urls, upstream_child_number(upstream), id.text);
 }
 
 /* To the client that was given the elicitation, once. UTIL-ELIC-01 */

@@ -125,11 +125,7 @@ bool subscriptions_concern(const struct subscriptions *set, struct slice uri)
 /* ---- subscribe ---- */
 
 #define WAITING_BYTES_MAX (8 * 1024 * 1024)
-
-static struct pool_sharing *sharing_of(const struct call *call)
-{
-	return call->client->pool->sharing;
-}
+#define OWN_WAITING_BYTES_MAX (1024 * 1024) /* of one session */
 
 /* Returns false if the client has no room for it any more. */
 static bool add_subscriber(struct subscription *subscription, struct client *client)
@@ -178,8 +174,8 @@ static void release_subscriber(struct pool *pool, struct subscription *subscript
 		return;
 	tell_upstreams(pool, NULL, SLICE_LIT("resources/unsubscribe"),
 		       subscription_uri(subscription));
-	subscriptions_remove(&pool->sharing->subscriptions, subscription);
-	if (pool->sharing->subscriptions.count == 0)
+	subscriptions_remove(&pool->subscriptions, subscription);
+	if (pool->subscriptions.count == 0)
 		process_slots_note_idle(
 			&pool->router->slots); /* none has to stay for notifications */
 }
@@ -189,7 +185,7 @@ static void release_subscriber(struct pool *pool, struct subscription *subscript
 static void on_waiter_left(struct wait_queue *queue, struct waiter *waiter)
 {
 	(void)queue;
-	sharing_of(call_of_waiter(waiter))->waiting_bytes -= waiter->bytes;
+	call_of_waiter(waiter)->client->pool->subscribing_bytes -= waiter->bytes;
 }
 
 static const struct wait_queue_ops waiting_ops = {
@@ -211,7 +207,7 @@ static struct call *take_waiting(struct subscription *subscription)
 static void give_up(struct pool *pool, struct subscription *subscription)
 {
 	if (is_unused(subscription))
-		subscriptions_remove(&pool->sharing->subscriptions, subscription);
+		subscriptions_remove(&pool->subscriptions, subscription);
 	else if (subscription->first == NULL)
 		tell_upstreams(pool, NULL, SLICE_LIT("resources/subscribe"),
 			       subscription_uri(subscription));
@@ -225,7 +221,7 @@ static bool on_leader_response(struct call_watcher *watcher, struct call *call,
 {
 	struct subscription *subscription = container_of(watcher, struct subscription, leader);
 	struct pool *pool = call->client->pool;
-	bool has_agreed = env->kind == ENVELOPE_RESULT;
+	bool has_agreed = env->kind == ENVELOPE_RESULT, is_own = !pool_is_shared(pool);
 	bool is_kept = true;
 
 	CHECK(subscription->first == call);
@@ -245,6 +241,8 @@ static bool on_leader_response(struct call_watcher *watcher, struct call *call,
 		else
 			result_send(next, env);
 	}
+	if (is_own && call->state == CALL_ENDED)
+		return false; /* that has ended the session, and the pool with it */
 	if (has_agreed) {
 		release_subscriber(pool, subscription);
 	} else {
@@ -290,23 +288,24 @@ static void lead(struct subscription *subscription, struct call *call)
 
 static bool subscribe(struct call *call, struct slice uri, const struct envelope *env)
 {
-	struct pool_sharing *sharing = sharing_of(call);
-	struct subscription *subscription = subscriptions_find(&sharing->subscriptions, uri);
+	struct pool *pool = call->client->pool;
+	struct subscription *subscription = subscriptions_find(&pool->subscriptions, uri);
+	size_t most = pool_is_shared(pool) ? WAITING_BYTES_MAX : OWN_WAITING_BYTES_MAX;
 	bool has_room;
 
 	/* Many calls may wait for the answer to another one, and each keeps its request. DEF-11 */
 	if (subscription == NULL)
-		has_room = subscriptions_have_room(&sharing->subscriptions, uri.n);
+		has_room = subscriptions_have_room(&pool->subscriptions, uri.n);
 	else
 		has_room = subscription->first == NULL ||
-			   sharing->waiting_bytes + env->text.n <= WAITING_BYTES_MAX;
+			   pool->subscribing_bytes + env->text.n <= most;
 	if (!has_room) {
 		result_send_error(call, MCP_INTERNAL_ERROR,
 				  SLICE_LIT("The server has too many subscriptions"));
 		return true;
 	}
 	if (subscription == NULL) {
-		subscription = subscriptions_add(&sharing->subscriptions, uri, call);
+		subscription = subscriptions_add(&pool->subscriptions, uri, call);
 		subscription->leader.ops = &leader_ops;
 		wait_queue_init(&subscription->waiting, &waiting_ops);
 		lead(subscription, call);
@@ -315,7 +314,7 @@ static bool subscribe(struct call *call, struct slice uri, const struct envelope
 	if (subscription->first != NULL) {
 		call->body = msg_new(env->text);
 		wait_queue_append(&subscription->waiting, &call->waiter, env->text.n);
-		sharing->waiting_bytes += env->text.n;
+		pool->subscribing_bytes += env->text.n;
 		call_wait(call, call->client->server->conf.request_timeout_ms);
 	} else {
 		add_subscriber(subscription, call->client);
@@ -326,8 +325,7 @@ static bool subscribe(struct call *call, struct slice uri, const struct envelope
 
 static void unsubscribe(struct client *client, struct slice uri)
 {
-	struct subscription *subscription =
-		subscriptions_find(&client->pool->sharing->subscriptions, uri);
+	struct subscription *subscription = subscriptions_find(&client->pool->subscriptions, uri);
 
 	if (!text_set_remove(&client->subscriptions, uri))
 		return;
@@ -342,7 +340,7 @@ bool subscribe_take(struct call *call, const struct envelope *env)
 	struct slice uri = text_set_spell(env->uri, &room);
 	bool is_taken = true;
 
-	CHECK(pool_is_shared(call->client->pool) && call->state == CALL_WAITING);
+	CHECK(call->state == CALL_WAITING);
 	if (call->method->id == METHOD_SUBSCRIBE) {
 		is_taken = subscribe(call, uri, env);
 	} else {
@@ -355,7 +353,7 @@ bool subscribe_take(struct call *call, const struct envelope *env)
 
 void subscribe_forget(struct client *client)
 {
-	if (client->pool == NULL || !pool_is_shared(client->pool))
+	if (client->pool == NULL || !pool_is_shared(client->pool)) /* its pool ends with it */
 		return;
 	while (client->subscriptions.count > 0) {
 		struct text_set_item *item =
@@ -371,9 +369,8 @@ void subscribe_forget(struct client *client)
 void subscribe_again(struct client *client)
 {
 	struct pool *pool = client->pool;
-	struct subscriptions *all = &pool->sharing->subscriptions;
+	struct subscriptions *all = &pool->subscriptions;
 
-	CHECK(pool_is_shared(pool));
 	LIST_FOREACH_SAFE(node, &client->subscriptions.items) {
 		const struct text_set_item *item = container_of(node, struct text_set_item, link);
 		struct slice uri = slice_of(item->text, item->length);
@@ -391,30 +388,15 @@ void subscribe_again(struct client *client)
 	}
 }
 
-static void replay_one(struct upstream *upstream, struct slice uri)
-{
-	tell_upstream(upstream, SLICE_LIT("resources/subscribe"), uri);
-}
-
 void subscribe_replay(struct upstream *upstream)
 {
-	const struct pool *pool = upstream->pool;
-
-	if (!pool_is_shared(pool)) {
-		LIST_FOREACH(node, &upstream->client->subscriptions.items) {
-			const struct text_set_item *item =
-				container_of(node, struct text_set_item, link);
-
-			replay_one(upstream, slice_of(item->text, item->length));
-		}
-		return;
-	}
-	LIST_FOREACH(node, &pool->sharing->subscriptions.all) {
+	LIST_FOREACH(node, &upstream->pool->subscriptions.all) {
 		const struct subscription *subscription =
 			container_of(node, struct subscription, link);
 
 		if (subscription->first == NULL)
-			replay_one(upstream, subscription_uri(subscription));
+			tell_upstream(upstream, SLICE_LIT("resources/subscribe"),
+				      subscription_uri(subscription));
 	}
 }
 
@@ -490,12 +472,16 @@ static void tell_change(struct pool *pool, size_t list)
 	msg_unref(&msg);
 }
 
-static void update_free(struct pool *pool, struct update *update)
+static void update_unlink(struct pool *pool, struct update *update)
 {
-	CHECK(pool->sharing->update_bytes >= update->msg->text.n);
-	pool->sharing->update_bytes -= update->msg->text.n;
-	map_remove(&pool->sharing->updates_by_key, update->key);
+	CHECK(pool->notices.update_bytes >= update->msg->text.n);
+	pool->notices.update_bytes -= update->msg->text.n;
+	map_remove(&pool->notices.updates_by_key, update->key);
 	list_remove(&update->link);
+}
+
+static void update_free(struct update *update)
+{
 	msg_unref(&update->msg);
 	free(update);
 }
@@ -527,7 +513,7 @@ static bool is_concerned(const struct client *client, const struct concern *conc
 {
 	const struct text_set *set = &client->subscriptions;
 
-	if (pool_is_shared(client->pool) && concern->count <= CONCERN_MAX) {
+	if (concern->count <= CONCERN_MAX) {
 		for (size_t i = 0; set->count > 0 && i < concern->count; i++)
 			if (text_set_has(set, concern->keys[i],
 					 slice_of(concern->uri.p, concern->lengths[i])))
@@ -559,55 +545,52 @@ static bool may_hear(const struct client *client, struct slice uri)
 	return may;
 }
 
-/* Returns whether anybody is subscribed. */
-static bool tell_subscribers(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
+static void tell_subscribers(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
 {
 	struct concern concern = { .uri = uri };
-	bool is_told = false;
 
-	if (pool_is_shared(pool))
-		concern.count = subscriptions_find_above(&pool->sharing->subscriptions, uri,
-							 concern.lengths, CONCERN_MAX);
+	concern.count =
+		subscriptions_find_above(&pool->subscriptions, uri, concern.lengths, CONCERN_MAX);
 	for (size_t i = 0; i < concern.count && i < CONCERN_MAX; i++)
 		concern.keys[i] = text_set_key(slice_of(uri.p, concern.lengths[i]));
 	LIST_FOREACH_SAFE(node, &pool->members) {
 		struct pool_member *member = member_at(node);
 
-		if (!is_concerned(member->client, &concern) || !may_hear(member->client, uri))
-			continue;
-		member->ops->on_notification(member, key, msg);
-		is_told = true;
+		if (is_concerned(member->client, &concern) && may_hear(member->client, uri))
+			member->ops->on_notification(member, key, msg);
 	}
-	return is_told;
 }
 
 static void tell_first_update(struct pool *pool)
 {
-	struct update *update = container_of(pool->sharing->updates.next, struct update, link);
+	struct update *update = container_of(pool->notices.updates.next, struct update, link);
 
+	update_unlink(pool, update);
 	tell_subscribers(pool, slice_of(update->uri, update->length), update->key, update->msg);
-	update_free(pool, update);
+	update_free(update);
 }
 
 static void on_telling(struct timer *timer)
 {
-	struct pool *pool = container_of(timer, struct pool_sharing, telling)->pool;
-	unsigned int changed = pool->sharing->changed;
+	struct pool *pool = container_of(timer, struct pool, notices.telling);
+	unsigned int changed = pool->notices.lists;
 
-	pool->sharing->changed = 0;
+	pool->notices.lists = 0;
 	for (size_t i = 0; i < METHOD_CHANGES; i++) {
 		if (changed & 1u << i)
 			tell_change(pool, i);
 	}
-	while (!list_is_empty(&pool->sharing->updates))
+	while (!list_is_empty(&pool->notices.updates))
 		tell_first_update(pool);
 }
 
+/* A session that has its server to itself is told at once: that may end it, and the pool. */
 static void tell_soon(struct pool *pool)
 {
-	CHECK(pool_is_shared(pool));
-	if (!timer_is_running(&pool->sharing->telling))
-		timer_start(pool->router->loop, &pool->sharing->telling, TELLING_MS);
+	if (!pool_is_shared(pool))
+		on_telling(&pool->notices.telling);
+	else if (!timer_is_running(&pool->notices.telling))
+		timer_start(pool->router->loop, &pool->notices.telling, TELLING_MS);
 }
 
 void notification_fanout_tell_changes(struct pool *pool)
@@ -670,37 +653,39 @@ static void notify_list(struct upstream *upstream, const struct envelope *env)
 		if (!(pool->capabilities.tells & method_changes[i].offer))
 			continue;
 		if (pool_is_shared(pool)) {
-			pool->sharing->changed |= 1u << i;
+			pool->notices.lists |= 1u << i;
 			tell_soon(pool);
 		} else {
 			struct msg *msg = client_copy_message(env, NULL, 0);
 
-			tell_members(pool, notification_key(env->method, (struct slice){ NULL, 0 }),
-				     msg);
+			tell_members(pool, change_key(i), msg);
 			msg_unref(&msg);
 		}
+		return;
 	}
 }
 
 /* Keeps the update to be reported soon, in place of an earlier one that says the same. */
 static void note_update(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
 {
-	struct update *update = map_find(&pool->sharing->updates_by_key, key);
+	struct update *update = map_find(&pool->notices.updates_by_key, key);
 
-	CHECK(pool_is_shared(pool) && key != 0);
-	if (update != NULL)
-		update_free(pool, update); /* this one says the same, but later */
+	CHECK(key != 0);
+	if (update != NULL) { /* this one says the same, but later */
+		update_unlink(pool, update);
+		update_free(update);
+	}
 	update = mem_alloc(sizeof(*update) + uri.n);
 	update->key = key;
 	update->msg = msg_ref(msg);
 	update->length = uri.n;
 	memcpy(update->uri, uri.p, uri.n);
 	list_init(&update->link);
-	list_append(&pool->sharing->updates, &update->link);
-	map_insert(&pool->sharing->updates_by_key, key, update);
-	pool->sharing->update_bytes += msg->text.n;
-	while (pool->sharing->updates_by_key.count > UPDATES_MAX ||
-	       pool->sharing->update_bytes > UPDATE_BYTES_MAX)
+	list_append(&pool->notices.updates, &update->link);
+	map_insert(&pool->notices.updates_by_key, key, update);
+	pool->notices.update_bytes += msg->text.n;
+	while (pool->notices.updates_by_key.count > UPDATES_MAX ||
+	       pool->notices.update_bytes > UPDATE_BYTES_MAX)
 		tell_first_update(pool);
 	tell_soon(pool);
 }
@@ -715,22 +700,17 @@ static void notify_resource(struct upstream *upstream, const struct envelope *en
 	struct pool *pool = upstream->pool;
 	struct buf room = { 0 };
 	struct slice uri = text_set_spell(env->uri, &room);
-	uint64_t key = notification_key(env->method, uri);
-	struct msg *msg = NULL;
 
-	if ((pool_is_shared(pool) && !subscriptions_concern(&pool->sharing->subscriptions, uri)) ||
+	if (!subscriptions_concern(&pool->subscriptions, uri) ||
 	    !permissions_allow_json(&pool->server->conf.permissions, &all, PERMISSION_RESOURCE,
 				    env->uri)) {
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
-		goto out;
+	} else {
+		struct msg *msg = client_copy_message(env, NULL, 0);
+
+		note_update(pool, uri, notification_key(env->method, uri), msg);
+		msg_unref(&msg);
 	}
-	msg = client_copy_message(env, NULL, 0);
-	if (pool_is_shared(pool))
-		note_update(pool, uri, key, msg);
-	else if (!tell_subscribers(pool, uri, key, msg))
-		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
-out:
-	msg_unref(&msg);
 	buf_fini(&room);
 }
 
@@ -745,18 +725,23 @@ void notification_fanout_take(struct upstream *upstream, const struct envelope *
 
 /* ---- beginning and end ---- */
 
-void notification_fanout_init(struct pool_sharing *sharing)
+void notification_fanout_init(struct notices *notices)
 {
-	list_init(&sharing->updates);
-	timer_init(&sharing->telling, on_telling);
+	list_init(&notices->updates);
+	timer_init(&notices->telling, on_telling);
 }
 
-void notification_fanout_fini(struct pool_sharing *sharing)
+void notification_fanout_fini(struct notices *notices)
 {
-	timer_stop(&sharing->telling);
-	while (!list_is_empty(&sharing->updates))
-		update_free(sharing->pool,
-			    container_of(sharing->updates.next, struct update, link));
-	CHECK(sharing->update_bytes == 0);
-	map_fini(&sharing->updates_by_key);
+	struct pool *pool = container_of(notices, struct pool, notices);
+
+	timer_stop(&notices->telling);
+	while (!list_is_empty(&notices->updates)) {
+		struct update *update = container_of(notices->updates.next, struct update, link);
+
+		update_unlink(pool, update);
+		update_free(update);
+	}
+	CHECK(notices->update_bytes == 0);
+	map_fini(&notices->updates_by_key);
 }

@@ -15,6 +15,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/slice.h"
+#include "io/loop.h"
 #include "jsonrpc/scan.h"
 #include "mcp/method.h"
 #include "router/call.h"
@@ -23,7 +24,6 @@ struct call;
 struct client;
 struct pool;
 struct pool_member;
-struct pool_sharing;
 struct upstream;
 
 #define SUBSCRIPTIONS_MAX 16384
@@ -74,20 +74,20 @@ bool subscriptions_concern(const struct subscriptions *set, struct slice uri);
 /* ---- subscribe ---- */
 
 /*
- * resources/subscribe and resources/unsubscribe of the members of a shared pool. The server sees
+ * resources/subscribe and resources/unsubscribe of the members of a pool. The server sees
  * the first subscriber's request; others wait for its outcome, and later ones are answered here.
  * All servers of the pool are subscribed, because a change may occur in any of them. UTIL-SUBS-01,
  * DEF-11.
  */
 
 /*
- * Takes a linked call of a shared pool with one of the two methods. Returns false if it must be
+ * Takes a linked call with one of the two methods. Returns false if it must be
  * sent to a server; else it has been answered, or waits.
  */
 bool subscribe_take(struct call *call, const struct envelope *env);
 /* The client ends: drops all its subscriptions. */
 void subscribe_forget(struct client *client);
-/* The client, of a shared pool, has these subscriptions from an earlier process of ours. */
+/* The client has these subscriptions from an earlier process of ours. */
 void subscribe_again(struct client *client);
 /* Subscribes an upstream that is ready to what the pool has subscribed to. */
 void subscribe_replay(struct upstream *upstream);
@@ -99,9 +99,16 @@ void subscribe_replay(struct upstream *upstream);
  * resources/updated. bridging.md §1.7.
  */
 
-/* The part of a shared pool that this unit uses. */
-void notification_fanout_init(struct pool_sharing *sharing);
-void notification_fanout_fini(struct pool_sharing *sharing);
+/* What a pool's members are yet to be told. */
+struct notices {
+	unsigned int lists;  /* that have changed: bits by method_changes */
+	struct list updates; /* of resources */
+	struct map updates_by_key;
+	size_t update_bytes;
+	struct timer telling;
+};
+void notification_fanout_init(struct notices *notices);
+void notification_fanout_fini(struct notices *notices);
 /* `env` is such a notification. */
 void notification_fanout_take(struct upstream *upstream, const struct envelope *env,
 			      const struct method *method);

@@ -102,7 +102,7 @@ static bool await(struct call *call, const struct envelope *env, const struct se
 	replay->waiter.on_over = on_over;
 	replay->waiter.child = seal->child;
 	replay->waiter.wanted = buf_slice(&replay->wanted);
-	if (!url_pending_wait(&call->client->pool->sharing->urls, &replay->waiter)) {
+	if (!url_pending_wait(&call->client->pool->urls, &replay->waiter)) {
 		url_replay_free(replay);
 		return false;
 	}

@@ -214,8 +214,8 @@ static void who_leaves_when_all_is_complete(void **state)
 	says(process(0), WANTS("2", URL("'a'", "'u:1'")));
 	given = was_asked(asker, "{'e1':" REQUEST("'u:1'") "}");
 	asker = ask_again("5", given, "{'e1':" ACCEPT "}");
-	assert_true(url_pending_end(&pool->sharing->urls, upstream_child_number(upstream),
-				    SLICE_LIT("\"a\"")));
+	assert_true(
+		url_pending_end(&pool->urls, upstream_child_number(upstream), SLICE_LIT("\"a\"")));
 	call_cancel(&asker->call);
 	settle();
 	hears_nothing(process(0));
