@@ -10,10 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/slice.h"
 #include "io/peer.h"
+#include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
 #include "policy/rights.h"
 #include "router/text_set.h"
@@ -174,5 +176,25 @@ void in_flight_bind(struct in_flight *in_flight, struct upstream *upstream, uint
 void in_flight_leave(struct in_flight **in_flight, uint64_t ms);
 /* The call has ended: stops counting. Accepts a pointer to NULL; sets it to NULL. */
 void in_flight_free(struct in_flight **in_flight);
+
+/* ---- capability class ---- */
+
+/*
+ * The capability class of a client: those of its capabilities that a server may rely on, in a
+ * canonical form. A server decides by them what it offers and whether it asks, so only clients of
+ * the same class share children. bridging.md §1.2.
+ */
+
+/*
+ * Appends the class as the capabilities that a child is told: JSON text, "{}" if there are none.
+ * has_extras: with extensions and experimental capabilities, whose names the client is free to
+ * choose.
+ */
+void capability_class_append(struct buf *out, struct slice capabilities, bool has_extras);
+/*
+ * The initialize request for the servers of a shared pool: it reveals nothing about a client except
+ * the class. The caller owns a reference. bridging.md §1.2, §1.5
+ */
+struct msg *capability_class_initialize(const struct revision *revision, struct slice class);
 
 #endif

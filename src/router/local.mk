@@ -5,7 +5,6 @@ src_router_librouter_a_SOURCES = \
 	src/router/call.c src/router/call.h \
 	src/router/call_check.c src/router/call_check.h \
 	src/router/wait_queue.c src/router/wait_queue.h \
-	src/router/capability_class.c src/router/capability_class.h \
 	src/router/client.c src/router/client.h \
 	src/router/client_request.c src/router/client_request.h \
 	src/router/era.c src/router/era.h \

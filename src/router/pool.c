@@ -14,7 +14,6 @@
 #include "jsonrpc/scan.h"
 #include "obs/log.h"
 #include "router/call.h"
-#include "router/capability_class.h"
 #include "router/client.h"
 #include "router/era.h"
 #include "router/kept_sessions.h"
