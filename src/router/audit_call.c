@@ -83,7 +83,7 @@ struct texts {
 	} items[TEXTS_MAX];
 };
 
-static void add_text(struct texts *texts, enum audit_field field, struct slice text)
+static void audit_call_add_text(struct texts *texts, enum audit_field field, struct slice text)
 {
 	CHECK(texts->count < TEXTS_MAX);
 	texts->items[texts->count].field = field;
@@ -115,7 +115,7 @@ static bool add_name(enum permission_kind kind, struct json name, void *arg)
 		return true;
 	if (name.type != JSON_STRING || scan_read_string(name, decoded, &text) < 0)
 		text = name.text;
-	add_text(texts, named_by[kind], text);
+	audit_call_add_text(texts, named_by[kind], text);
 	return true;
 }
 
@@ -150,15 +150,15 @@ static void put_texts_of(struct text_line *line, const struct audit *audit,
 	struct texts texts = { 0 };
 
 	if (principal != NULL) {
-		add_text(&texts, AUDIT_ISSUER, principal->identity.issuer);
-		add_text(&texts, AUDIT_SUBJECT, principal->identity.subject);
-		add_text(&texts, AUDIT_CLIENT, principal->identity.client);
+		audit_call_add_text(&texts, AUDIT_ISSUER, principal->identity.issuer);
+		audit_call_add_text(&texts, AUDIT_SUBJECT, principal->identity.subject);
+		audit_call_add_text(&texts, AUDIT_CLIENT, principal->identity.client);
 	}
 	if (env != NULL) {
-		add_text(&texts, AUDIT_METHOD, env->method);
+		audit_call_add_text(&texts, AUDIT_METHOD, env->method);
 		(void)!uses_visit(env, add_name, &texts);
 		if (audit->conf.shows_arguments && operation_of(env) != OPERATION_OTHER)
-			add_text(&texts, AUDIT_ARGUMENTS, env->arguments.text);
+			audit_call_add_text(&texts, AUDIT_ARGUMENTS, env->arguments.text);
 	}
 	put_texts(line, &texts);
 }

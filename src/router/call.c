@@ -51,7 +51,7 @@ static struct slice meta_text(const struct envelope *env, struct slice name)
 				    slice_of(NULL, 0);
 }
 
-static struct span *begin(struct exporter *exporter, const struct envelope *env)
+static struct span *call_begin(struct exporter *exporter, const struct envelope *env)
 {
 	struct slice state = meta_text(env, SLICE_LIT("tracestate"));
 	struct trace_parent parent;
@@ -116,7 +116,7 @@ static void say_client(struct span *span, const struct client *client, const str
 static void call_span_begin(struct call *call, const struct client *client,
 			    const struct envelope *env, const struct audit_origin *origin)
 {
-	struct span *span = begin(client->router->exporter, env);
+	struct span *span = call_begin(client->router->exporter, env);
 
 	CHECK(call->span == NULL);
 	if (span == NULL)

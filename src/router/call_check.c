@@ -90,7 +90,7 @@ static bool has_schema(const struct call *call)
 }
 
 /* `more` follows the text: it says where the problem is, and repeats no value. */
-static void refuse(struct call *call, int code, const char *text, const char *more)
+static void call_check_refuse(struct call *call, int code, const char *text, const char *more)
 {
 	struct buf message = { 0 };
 
@@ -132,10 +132,11 @@ static bool check_schema(struct call *call, const struct envelope *env,
 	if (cached.is_new && cached.schema == NULL)
 		report_unusable(call, env, cached.why);
 	if (cached.schema == NULL)
-		refuse(call, MCP_INTERNAL_ERROR,
-		       "Internal error: the schema of this tool cannot be used: ", cached.why);
+		call_check_refuse(call, MCP_INTERNAL_ERROR,
+				  "Internal error: the schema of this tool cannot be used: ",
+				  cached.why);
 	else if (schema_check(cached.schema, arguments, call->batch, &err) < 0)
-		refuse(call, MCP_INVALID_PARAMS, "Invalid params: arguments", err.text);
+		call_check_refuse(call, MCP_INVALID_PARAMS, "Invalid params: arguments", err.text);
 	else
 		return true;
 	return false;
@@ -147,12 +148,12 @@ static bool check_strictly(struct call *call, const struct envelope *env, enum l
 	if (listed == LISTED_TOOL)
 		return check_schema(call, env, entry);
 	if (listed == LISTED_ABSENT)
-		refuse(call, MCP_INVALID_PARAMS, "Invalid params: the server lists no such tool",
-		       "");
+		call_check_refuse(call, MCP_INVALID_PARAMS,
+				  "Invalid params: the server lists no such tool", "");
 	else
-		refuse(call, MCP_INTERNAL_ERROR,
-		       "Internal error: the arguments cannot be checked: ",
-		       "the server has not told its tools");
+		call_check_refuse(call, MCP_INTERNAL_ERROR,
+				  "Internal error: the arguments cannot be checked: ",
+				  "the server has not told its tools");
 	return false;
 }
 
@@ -187,7 +188,8 @@ static bool must_wait(const struct call *call, enum listed_tool listed, enum lis
 	       clock_now_ms() >= call->client->pool->lists.unlisted_until_ms;
 }
 
-static void check_tool(struct call *call, const struct envelope *env, enum list_outcome outcome)
+static void call_check_tool(struct call *call, const struct envelope *env,
+			    enum list_outcome outcome)
 {
 	struct listed_entry entry;
 	enum listed_tool listed = lists_find_tool(call->client, env->name, is_strict(call), &entry);
@@ -210,7 +212,7 @@ static void check(struct call *call, const struct envelope *env, enum list_outco
 	if (is_pinned(call, env, &kind) && !check_pin(call, env, kind, outcome))
 		return;
 	if (has_schema(call))
-		check_tool(call, env, outcome);
+		call_check_tool(call, env, outcome);
 	else
 		call->on_checked(call, env);
 }

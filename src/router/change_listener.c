@@ -44,7 +44,7 @@ static const struct client *client_of(const struct change_listener *listener)
 	return listener->call->client;
 }
 
-static void push(struct change_listener *listener, uint64_t key, struct buf *text)
+static void change_listener_push(struct change_listener *listener, uint64_t key, struct buf *text)
 {
 	struct msg *msg = msg_new_take(text);
 
@@ -61,7 +61,7 @@ static struct json filter_member(struct slice params, const char *name)
 	return scan_path(params, path, 2);
 }
 
-static void append_member(struct buf *out, const char *name, const char *value)
+static void change_listener_append_member(struct buf *out, const char *name, const char *value)
 {
 	buf_printf(out, "%s\"%s\":%s", out->data[out->len - 1] == '{' ? "" : ",", name, value);
 }
@@ -73,7 +73,7 @@ static void append_tasks(struct buf *out, const struct task_listener *tasks)
 
 	task_listener_append_ids(&ids, tasks);
 	if (ids.len > 0) {
-		append_member(out, "taskIds", "[");
+		change_listener_append_member(out, "taskIds", "[");
 		buf_append_slice(out, buf_slice(&ids));
 		buf_append_char(out, ']');
 	}
@@ -100,10 +100,10 @@ static void acknowledge(struct change_listener *listener)
 	buf_append_str(&text, "},\"notifications\":{");
 	for (size_t i = 0; i < METHOD_CHANGES; i++) {
 		if (listener->lists & method_changes[i].offer)
-			append_member(&text, method_changes[i].wanted, "true");
+			change_listener_append_member(&text, method_changes[i].wanted, "true");
 	}
 	if (uris->count > 0) {
-		append_member(&text, "resourceSubscriptions", "[");
+		change_listener_append_member(&text, "resourceSubscriptions", "[");
 		LIST_FOREACH(node, &uris->items) {
 			const struct text_set_item *item =
 				container_of(node, struct text_set_item, link);
@@ -117,7 +117,7 @@ static void acknowledge(struct change_listener *listener)
 	}
 	append_tasks(&text, &listener->tasks);
 	buf_append_str(&text, "}}}");
-	push(listener, 0, &text);
+	change_listener_push(listener, 0, &text);
 }
 
 /* ---- resources, one after the other ---- */
@@ -235,7 +235,7 @@ static void subscribe_to_next(struct change_listener *listener)
 }
 
 /* One per turn: the call may be answered at once, from within this function. */
-static void on_step(struct task *task)
+static void change_listener_on_step(struct task *task)
 {
 	struct change_listener *listener = container_of(task, struct change_listener, step);
 	bool has_resources =
@@ -276,7 +276,7 @@ static void stop_subscribing(struct change_listener *listener)
 	call_cancel(&listener->subscribing);
 }
 
-static void on_deadline(struct timer *timer)
+static void change_listener_on_deadline(struct timer *timer)
 {
 	struct change_listener *listener = container_of(timer, struct change_listener, deadline);
 
@@ -305,8 +305,8 @@ struct change_listener *change_listener_begin(struct call *call, const struct en
 	note_uris(listener, env);
 	task_listener_init(&listener->tasks, &tasks_ops, call,
 			   scan_member(env->params.text, SLICE_LIT("notifications")).text);
-	task_init(&listener->step, on_step);
-	timer_init(&listener->deadline, on_deadline);
+	task_init(&listener->step, change_listener_on_step);
+	timer_init(&listener->deadline, change_listener_on_deadline);
 	timer_start(router->loop, &listener->deadline, ACKNOWLEDGE_MS);
 	for (size_t i = 0; i < METHOD_CHANGES; i++) {
 		if (filter_member(env->params.text, method_changes[i].wanted).type == JSON_TRUE)
@@ -354,7 +354,7 @@ void change_listener_tell(struct change_listener *listener, uint64_t key, struct
 		buf_append_slice(&text, env.uri.text);
 	}
 	buf_append_str(&text, "}}");
-	push(listener, key, &text);
+	change_listener_push(listener, key, &text);
 }
 
 /* ---- the end ---- */

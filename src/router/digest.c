@@ -13,7 +13,7 @@
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 
-static void append_member(struct buf *out, const char *name, struct json value)
+static void digest_append_member(struct buf *out, const char *name, struct json value)
 {
 	if (value.type == JSON_ABSENT)
 		return;
@@ -40,12 +40,12 @@ static void compute(const struct asked *asked, struct digest *digest_r)
 	struct buf text = { 0 };
 
 	buf_append_char(&text, '{');
-	append_member(&text, "\"arguments\":", asked->arguments);
+	digest_append_member(&text, "\"arguments\":", asked->arguments);
 	buf_append_str(&text, "\"method\":");
 	write_string(&text, asked->method);
 	buf_append_char(&text, ',');
-	append_member(&text, "\"name\":", asked->name);
-	append_member(&text, "\"uri\":", asked->uri);
+	digest_append_member(&text, "\"name\":", asked->name);
+	digest_append_member(&text, "\"uri\":", asked->uri);
 	text.data[text.len - 1] = '}';
 	digest_bytes(buf_slice(&text), digest_r);
 	buf_fini(&text);
@@ -65,7 +65,7 @@ struct kept_digest {
 	char text[];
 };
 
-static char *keep(struct slice *part, char *to)
+static char *digest_keep(struct slice *part, char *to)
 {
 	if (part->n > 0)
 		memcpy(to, part->p, part->n);
@@ -86,10 +86,10 @@ struct kept_digest *kept_digest_new(const struct envelope *env)
 		compute(&asked, &kept->digest);
 		return kept;
 	}
-	to = keep(&asked.method, to);
-	to = keep(&asked.arguments.text, to);
-	to = keep(&asked.name.text, to);
-	(void)keep(&asked.uri.text, to);
+	to = digest_keep(&asked.method, to);
+	to = digest_keep(&asked.arguments.text, to);
+	to = digest_keep(&asked.name.text, to);
+	(void)digest_keep(&asked.uri.text, to);
 	kept->asked = asked;
 	return kept;
 }

@@ -63,7 +63,7 @@ static struct listen_waiter *waiter_at(struct list *node)
 /* ---- responses to requests to subscribe ---- */
 
 /* Returns NULL if the client has cancelled the request. */
-static struct upstream_request *find_request(const struct upstream *upstream, uint64_t id)
+static struct upstream_request *listen_find_request(const struct upstream *upstream, uint64_t id)
 {
 	char digits[20];
 	struct slice number = slice_of(digits, text_format_u64(id, digits));
@@ -77,7 +77,7 @@ static void respond(struct upstream *upstream, uint64_t id, const char *problem)
 	struct buf text = { 0 };
 	char digits[20];
 	struct slice number = slice_of(digits, text_format_u64(id, digits));
-	struct upstream_request *request = find_request(upstream, id);
+	struct upstream_request *request = listen_find_request(upstream, id);
 	struct envelope env;
 	struct error err;
 
@@ -115,13 +115,13 @@ static void drop_cancelled(struct listen *listen)
 	LIST_FOREACH_SAFE(node, &listen->waiters) {
 		struct listen_waiter *waiter = waiter_at(node);
 
-		if (!waiter->is_asked && find_request(listen->upstream, waiter->id) == NULL)
+		if (!waiter->is_asked && listen_find_request(listen->upstream, waiter->id) == NULL)
 			waiter_free(listen, waiter);
 	}
 }
 
 /* `arg`: the list of waiters. */
-static int note_agreed(struct slice element, void *arg)
+static int listen_note_agreed(struct slice element, void *arg)
 {
 	struct list *waiters = arg;
 	struct buf room = { 0 };
@@ -180,7 +180,7 @@ static void close_listening(struct listen *listen, struct listening **listening)
 }
 
 /* Tells the server that the subscription is no longer needed. */
-static void give_up(struct listen *listen, struct listening **listening, const char *why)
+static void listen_give_up(struct listen *listen, struct listening **listening, const char *why)
 {
 	if (*listening != NULL)
 		send_given_up(listen->upstream, (*listening)->request.id, why);
@@ -211,7 +211,7 @@ static struct listen *listen_of(const struct upstream_request *request)
 }
 
 /* A subscription has ended, or will not begin: nothing more comes by it. */
-static void on_over(struct listen *listen, const struct upstream_request *request)
+static void listen_on_over(struct listen *listen, const struct upstream_request *request)
 {
 	if (listen->current != NULL && request == &listen->current->request)
 		close_listening(listen, &listen->current);
@@ -219,28 +219,28 @@ static void on_over(struct listen *listen, const struct upstream_request *reques
 		fail_opening(listen);
 }
 
-static void on_response(struct upstream_request *request, const struct envelope *env)
+static void listen_on_response(struct upstream_request *request, const struct envelope *env)
 {
 	(void)env;
-	on_over(listen_of(request), request);
+	listen_on_over(listen_of(request), request);
 }
 
-static void on_malformed(struct upstream_request *request, enum reason reason)
+static void listen_on_malformed(struct upstream_request *request, enum reason reason)
 {
 	(void)reason;
-	on_over(listen_of(request), request);
+	listen_on_over(listen_of(request), request);
 }
 
-static void on_lost(struct upstream_request *request, enum reason reason)
+static void listen_on_lost(struct upstream_request *request, enum reason reason)
 {
 	(void)request;
 	(void)reason; /* it ends with its upstream */
 }
 
 static const struct upstream_request_ops request_ops = {
-	.on_response = on_response,
-	.on_malformed = on_malformed,
-	.on_lost = on_lost,
+	.on_response = listen_on_response,
+	.on_malformed = listen_on_malformed,
+	.on_lost = listen_on_lost,
 };
 
 /* ---- what is subscribed to ---- */
@@ -346,7 +346,7 @@ static void on_update(struct task *task)
 	if (!upstream_has_room(listen->upstream, filter.len)) {
 		timer_start(listen->upstream->shared->loop, &listen->deadline, ROOM_MS);
 	} else if (filter.len <= 2) {
-		give_up(listen, &listen->current, "nobody listens any more");
+		listen_give_up(listen, &listen->current, "nobody listens any more");
 	} else if (!is_current(listen, &filter)) {
 		open_listening(listen, &filter);
 		return;
@@ -354,7 +354,7 @@ static void on_update(struct task *task)
 	buf_fini(&filter);
 }
 
-static void on_deadline(struct timer *timer)
+static void listen_on_deadline(struct timer *timer)
 {
 	struct listen *listen = container_of(timer, struct listen, deadline);
 
@@ -362,7 +362,7 @@ static void on_deadline(struct timer *timer)
 		listen_note_change(listen->upstream);
 		return;
 	}
-	give_up(listen, &listen->opening, "it was not acknowledged in time");
+	listen_give_up(listen, &listen->opening, "it was not acknowledged in time");
 	fail_opening(listen);
 }
 
@@ -379,7 +379,7 @@ void listen_begin(struct upstream *upstream)
 	listen->upstream = upstream;
 	list_init(&listen->waiters);
 	task_init(&listen->update, on_update);
-	timer_init(&listen->deadline, on_deadline);
+	timer_init(&listen->deadline, listen_on_deadline);
 	upstream->listen = listen;
 	listen_note_change(upstream);
 }
@@ -440,8 +440,8 @@ void listen_unsubscribe(struct upstream *upstream, uint64_t id)
 
 /* ---- notifications ---- */
 
-static struct upstream_request *find_named(const struct upstream *upstream,
-					   const struct envelope *env)
+static struct upstream_request *listen_find_named(const struct upstream *upstream,
+						  const struct envelope *env)
 {
 	static const char *const path[] = { "_meta", MODERN_META "subscriptionId" };
 
@@ -453,24 +453,25 @@ bool listen_covers(const struct upstream *upstream, const struct envelope *env)
 	const struct listen *listen = upstream->listen;
 
 	return listen != NULL && listen->current != NULL &&
-	       find_named(upstream, env) == &listen->current->request;
+	       listen_find_named(upstream, env) == &listen->current->request;
 }
 
-static void take_acknowledged(struct listen *listen, const struct envelope *env)
+static void listen_take_acknowledged(struct listen *listen, const struct envelope *env)
 {
 	static const char *const path[] = { "notifications", "resourceSubscriptions" };
 	struct json uris = scan_path(env->params.text, path, ARRAY_LEN(path));
 	struct upstream *upstream = listen->upstream;
 	struct error err;
 
-	if (listen->opening == NULL || find_named(upstream, env) != &listen->opening->request) {
+	if (listen->opening == NULL ||
+	    listen_find_named(upstream, env) != &listen->opening->request) {
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 		return;
 	}
-	give_up(listen, &listen->current, "another one has taken its place");
+	listen_give_up(listen, &listen->current, "another one has taken its place");
 	listen->current = listen->opening;
 	listen->opening = NULL;
-	(void)!scan_array(uris.text, SUBSCRIPTIONS_MAX, note_agreed, &listen->waiters, &err);
+	(void)!scan_array(uris.text, SUBSCRIPTIONS_MAX, listen_note_agreed, &listen->waiters, &err);
 	next_update(listen);
 	respond_to_waiters(listen, "Invalid params: the server does not know this resource");
 }
@@ -483,7 +484,7 @@ bool listen_take_notification(struct upstream *upstream, const struct envelope *
 	if (listen == NULL)
 		return false;
 	if (slice_is_equal(env->method, SLICE_LIT("notifications/subscriptions/acknowledged"))) {
-		take_acknowledged(listen, env);
+		listen_take_acknowledged(listen, env);
 		return true;
 	}
 	if (!slice_is_equal(env->method, SLICE_LIT("notifications/cancelled")))
@@ -492,6 +493,6 @@ bool listen_take_notification(struct upstream *upstream, const struct envelope *
 					scan_member(env->params.text, SLICE_LIT("requestId")));
 	if (request == NULL || request->ops != &request_ops)
 		return false;
-	on_over(listen, request);
+	listen_on_over(listen, request);
 	return true;
 }

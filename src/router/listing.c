@@ -73,7 +73,7 @@ static bool is_beside(const struct filter *filter, struct slice name)
 	       slices_has((struct slices){ names, ARRAY_LEN(names) }, name);
 }
 
-static int take_member(struct slice name, struct json value, void *arg)
+static int listing_take_member(struct slice name, struct json value, void *arg)
 {
 	struct filter *filter = arg;
 	bool is_list = value.text.p == filter->list.text.p;
@@ -104,7 +104,7 @@ static const struct envelope *filter_list(struct convert *convert, struct filter
 
 	buf_append_slice(&convert->text, slice_between(env->text.p, result.p));
 	buf_append_char(&convert->text, '{');
-	scan_members(result, take_member, filter);
+	scan_members(result, listing_take_member, filter);
 	buf_append_char(&convert->text, '}');
 	if (!filter->has_left_out)
 		return env;
@@ -219,7 +219,7 @@ static void tell_unpinned(struct server *server, const struct pin_item *item)
 	       LOG_INT("items", server->pins.count));
 }
 
-static void tell(struct server *server, const struct pin_item *item, enum pin_news news)
+static void listing_tell(struct server *server, const struct pin_item *item, enum pin_news news)
 {
 	switch (news) {
 	case PIN_CAME:
@@ -253,7 +253,7 @@ struct look {
  * Returns whether the item has a name that can be remembered. If not, it is reported like an item
  * for which there is no room.
  */
-static bool read_name(struct look *look, struct json name)
+static bool listing_read_name(struct look *look, struct json name)
 {
 	look->name.len = look->folded.len = 0;
 	return scan_decode_string(name, &look->name) == 0 &&
@@ -264,7 +264,7 @@ static bool read_name(struct look *look, struct json name)
 static int look_at_item(struct slice text, void *arg)
 {
 	struct look *look = arg;
-	bool is_named = read_name(look, scan_member(text, look->kind->name));
+	bool is_named = listing_read_name(look, scan_member(text, look->kind->name));
 	struct pin_item item = {
 		.kind = look->kind->kind,
 		.name = buf_slice(&look->name),
@@ -285,7 +285,7 @@ static int look_at_item(struct slice text, void *arg)
 		return 0;
 	}
 	item.definition.text = buf_slice(&look->text);
-	tell(look->server, &item, pins_note(&look->server->pins, &item));
+	listing_tell(look->server, &item, pins_note(&look->server->pins, &item));
 	return 0;
 }
 
@@ -349,7 +349,7 @@ struct saying {
 	bool is_bad;
 };
 
-static bool is_called(struct slice written, struct slice name)
+static bool listing_is_called(struct slice written, struct slice name)
 {
 	struct json quoted = { JSON_STRING, true, slice_of(written.p - 1, written.n + 2) };
 	struct buf plain = { 0 };
@@ -378,7 +378,7 @@ static int add_saying(struct slice written, struct json value, void *arg)
 {
 	struct saying *saying = arg;
 
-	if (!is_called(written, saying->name) || value.type == JSON_NULL)
+	if (!listing_is_called(written, saying->name) || value.type == JSON_NULL)
 		return 0;
 	saying->is_bad = saying->is_bad || saying->text.len > 0;
 	if (saying->is_info)
@@ -405,7 +405,7 @@ static void note_saying(struct look *look, struct saying *saying)
 	digest_bytes(buf_slice(&look->text), &digest);
 	memcpy(item.definition.digest, digest.bytes, sizeof(digest.bytes));
 	item.definition.text = buf_slice(&look->text);
-	tell(look->server, &item, pins_note(&look->server->pins, &item));
+	listing_tell(look->server, &item, pins_note(&look->server->pins, &item));
 }
 
 static void read_saying(struct saying *saying, struct slice result, size_t which)
@@ -467,7 +467,7 @@ static int put_shown(struct slice written, struct json value, void *arg)
 	struct withholding inner = { .out = withholding->out };
 
 	for (size_t i = 0; i < ARRAY_LEN(spoken); i++) {
-		if (!withholding->is_withheld[i] || !is_called(written, spoken[i]))
+		if (!withholding->is_withheld[i] || !listing_is_called(written, spoken[i]))
 			continue;
 		if (i == SPOKEN_INFO) {
 			put_member(withholding, written, SLICE_LIT("{"));

@@ -40,7 +40,7 @@
 
 #define REQUEST_BYTES_MAX 1024 /* of one that may wait for a list: an id, and trace context */
 
-static int check_meta(struct slice name, struct json value, void *arg)
+static int lists_check_meta(struct slice name, struct json value, void *arg)
 {
 	/* None of these changes the response; those of the modern era never reach a process. */
 	static const struct slice harmless[] = {
@@ -62,7 +62,7 @@ static int check_param(struct slice name, struct json value, void *arg)
 	bool *is_plain = arg;
 
 	if (slice_is_equal(name, SLICE_LIT("_meta")))
-		scan_members(value.text, check_meta, arg);
+		scan_members(value.text, lists_check_meta, arg);
 	else
 		*is_plain = false;
 	return *is_plain ? 0 : -1;
@@ -169,7 +169,7 @@ static void cached_list_set_state(struct cached_list *list, enum cached_list_sta
 }
 
 /* It changes with the server's lists and with its rules: then older lists no longer count. */
-static uint64_t count_changes(const struct cached_list *list)
+static uint64_t lists_count_changes(const struct cached_list *list)
 {
 	return lists_of(list)->changes[list->kind->kind] + server_rules(list->pool->server);
 }
@@ -255,7 +255,7 @@ static void cached_list_end(struct cached_list *list, struct wait_queue *waiting
 }
 
 /* A call that waits for the list as its answer is handled anew, after LIST_FAILED as if there were no catalogue. */
-static void hand_back(struct call *call, enum list_outcome outcome)
+static void lists_hand_back(struct call *call, enum list_outcome outcome)
 {
 	struct router *router = call->client->router;
 	struct msg *body = msg_ref(call->body);
@@ -279,7 +279,7 @@ static void hand_back(struct call *call, enum list_outcome outcome)
 static void hand_back_all(struct wait_queue *waiting, enum list_outcome outcome)
 {
 	while (!wait_queue_is_empty(waiting))
-		hand_back(call_of_waiter(wait_queue_first(waiting)), outcome);
+		lists_hand_back(call_of_waiter(wait_queue_first(waiting)), outcome);
 }
 
 static void cached_list_fail(struct cached_list *list, enum reason reason)
@@ -291,7 +291,7 @@ static void cached_list_fail(struct cached_list *list, enum reason reason)
 		struct call *call = call_of_waiter(wait_queue_first(&waiting));
 
 		if (call->needs_list)
-			hand_back(call, LIST_FAILED);
+			lists_hand_back(call, LIST_FAILED);
 		else
 			call_fail(call, reason);
 	}
@@ -348,8 +348,8 @@ static void cached_list_on_giving(struct task *task)
 		const struct page *first = &list->pages.joined[0];
 
 		if (call->needs_list) {
-			hand_back(call,
-				  first->env.kind == ENVELOPE_RESULT ? LIST_CAME : LIST_FAILED);
+			lists_hand_back(call, first->env.kind == ENVELOPE_RESULT ? LIST_CAME :
+										   LIST_FAILED);
 		} else {
 			call_stop_wait(call);
 			given += first->msg->text.n;
@@ -403,7 +403,7 @@ static void cached_list_on_turn(struct pool_job *job, struct upstream *upstream)
 	counter_add(COUNTER_LISTS_FETCHED);
 	list->child = upstream_child_number(upstream);
 	list->revision = upstream->revision;
-	list->changes = count_changes(list);
+	list->changes = lists_count_changes(list);
 	list->rules = server_rules(list->pool->server);
 	list->losses = list->pool->memory.losses;
 	list->looks = count_looks(list->pool, list->kind->kind);
@@ -625,7 +625,7 @@ static void cached_list_on_deadline(struct timer *timer)
 }
 
 /* A list that nobody waits for any longer is not fetched. */
-static void on_waiter_left(struct wait_queue *queue, struct waiter *waiter)
+static void lists_on_waiter_left(struct wait_queue *queue, struct waiter *waiter)
 {
 	struct cached_list *list = container_of(queue, struct cached_list, waiting);
 
@@ -652,13 +652,13 @@ static void on_waiter_timeout(struct wait_queue *queue, struct waiter *waiter)
 		cached_list_end(list, &waiting); /* nobody waits for it any longer */
 		hand_back_all(&waiting, LIST_LATE);
 	} else {
-		hand_back(call, LIST_LATE);
+		lists_hand_back(call, LIST_LATE);
 	}
 }
 
 static const struct wait_queue_ops waiting_ops = {
 	.on_timeout = on_waiter_timeout,
-	.on_left = on_waiter_left,
+	.on_left = lists_on_waiter_left,
 };
 
 static struct cached_list *cached_list_new(const struct client *client,
@@ -707,7 +707,7 @@ static bool is_unchanged(const struct cached_list *list)
 {
 	const struct pool *pool = list->pool;
 
-	return list->changes == count_changes(list) &&
+	return list->changes == lists_count_changes(list) &&
 	       (list->state == CACHED_LIST_ASKED || pool_find_upstream(pool, list->child) != NULL ||
 		is_remembered(list));
 }
@@ -732,7 +732,8 @@ static void cached_list_answer(struct cached_list *list, struct call *call, size
 	result_send_kept(call, list->revision, &list->pages.joined[page].env);
 }
 
-static struct cached_list *find_current(const struct client *client, enum permission_kind kind)
+static struct cached_list *lists_find_current(const struct client *client,
+					      enum permission_kind kind)
 {
 	return map_find(&client->pool->lists.current, cached_list_key(client->principal, kind));
 }
@@ -740,7 +741,7 @@ static struct cached_list *find_current(const struct client *client, enum permis
 /* The list to answer from, perhaps still on its way; NULL: another one is needed. */
 static struct cached_list *find_fresh(const struct client *client, enum permission_kind kind)
 {
-	struct cached_list *list = find_current(client, kind);
+	struct cached_list *list = lists_find_current(client, kind);
 
 	if (list == NULL || is_fresh(list))
 		return list;
@@ -749,8 +750,8 @@ static struct cached_list *find_fresh(const struct client *client, enum permissi
 }
 
 /* Queues the call for the list; NULL: for a new one of this kind. */
-static void await(struct cached_list *list, struct call *call, const struct envelope *env,
-		  const struct listing_kind *kind, uint64_t timeout_ms)
+static void lists_await_in(struct cached_list *list, struct call *call, const struct envelope *env,
+			   const struct listing_kind *kind, uint64_t timeout_ms)
 {
 	bool is_new = list == NULL;
 	enum reason reason = REASON_NONE;
@@ -777,7 +778,8 @@ static bool answer_first(struct call *call, const struct envelope *env,
 	if (list != NULL && has_come(list))
 		cached_list_answer(list, call, 0);
 	else
-		await(list, call, env, kind, call->client->server->conf.request_timeout_max_ms);
+		lists_await_in(list, call, env, kind,
+			       call->client->server->conf.request_timeout_max_ms);
 	return true;
 }
 
@@ -785,7 +787,7 @@ static bool answer_first(struct call *call, const struct envelope *env,
 static void answer_page(struct call *call, const struct listing_kind *kind, uint64_t number,
 			uint64_t page)
 {
-	struct cached_list *list = find_current(call->client, kind->kind);
+	struct cached_list *list = lists_find_current(call->client, kind->kind);
 
 	if (list != NULL && has_come(list) && list->pages.count > page &&
 	    list->pages.number == number && !is_under_other_rules(list))
@@ -835,7 +837,7 @@ void lists_await(struct call *call, const struct envelope *env, enum permission_
 	}
 	call->needs_list = true;
 	client->list_wait_bytes += env->text.n;
-	await(list, call, env, listing_kind_of(kind), LISTING_MS);
+	lists_await_in(list, call, env, listing_kind_of(kind), LISTING_MS);
 }
 
 bool lists_were_looked_at(const struct pool *pool, enum permission_kind kind)
@@ -858,7 +860,7 @@ static bool is_broken(const struct cached_list *list, struct json name)
 enum listed_tool lists_find_tool(const struct client *client, struct json name, bool is_strict,
 				 struct listed_entry *entry_r)
 {
-	struct cached_list *list = find_current(client, PERMISSION_TOOL);
+	struct cached_list *list = lists_find_current(client, PERMISSION_TOOL);
 	struct named_item *tool = NULL;
 
 	*entry_r = (struct listed_entry){ .is_annotated = false };
@@ -881,7 +883,7 @@ enum listed_tool lists_find_tool(const struct client *client, struct json name, 
 
 void lists_note_broken(const struct client *client, struct json name, const char *why)
 {
-	struct cached_list *list = find_current(client, PERMISSION_TOOL);
+	struct cached_list *list = lists_find_current(client, PERMISSION_TOOL);
 	struct buf text = { 0 };
 
 	CHECK(list != NULL && has_come(list));

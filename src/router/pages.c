@@ -17,7 +17,7 @@
 
 #define CURSOR_BYTES_MAX (64 * 1024)
 
-static void append(struct buf *out, struct slice text)
+static void pages_append(struct buf *out, struct slice text)
 {
 	splice_append(out, text, NULL, 0, SPLICE_ONE_LINE);
 }
@@ -27,7 +27,7 @@ struct frame {
 	bool is_behind; /* behind the items */
 };
 
-static int take_member(struct slice name, struct json value, void *arg)
+static int pages_take_member(struct slice name, struct json value, void *arg)
 {
 	struct frame *frame = arg;
 	struct pages *pages = frame->pages;
@@ -39,9 +39,9 @@ static int take_member(struct slice name, struct json value, void *arg)
 		buf_append_char(&pages->tail, ',');
 	else
 		buf_append_char(&pages->head, pages->head.len > 0 ? ',' : '{');
-	append(frame->is_behind ? &pages->tail : &pages->head,
-	       slice_between(name.p - 1,
-			     is_items ? value.text.p + 1 : value.text.p + value.text.n));
+	pages_append(frame->is_behind ? &pages->tail : &pages->head,
+		     slice_between(name.p - 1,
+				   is_items ? value.text.p + 1 : value.text.p + value.text.n));
 	if (is_items) {
 		buf_append_char(&pages->tail, ']');
 		frame->is_behind = true;
@@ -50,7 +50,7 @@ static int take_member(struct slice name, struct json value, void *arg)
 }
 
 /* The inside of an array, without white space around it. */
-static struct slice inside_of(struct slice array)
+static struct slice pages_inside_of(struct slice array)
 {
 	const char *begin = array.p + 1;
 	const char *end = array.p + array.n - 1;
@@ -74,7 +74,7 @@ static void take_items(struct pages *pages, struct slice items)
 	}
 	if (to->len > 0 && items.n > 0)
 		buf_append_char(to, ',');
-	append(to, items);
+	pages_append(to, items);
 	pages->bytes += items.n + 1;
 }
 
@@ -149,16 +149,16 @@ enum pages_outcome pages_add(struct pages *pages, struct slice result)
 	    pages->bytes + items.text.n > PAGES_BYTES_MAX)
 		return PAGES_UNFIT;
 	if (pages->taken++ == 0) {
-		scan_members(result, take_member, &frame);
+		scan_members(result, pages_take_member, &frame);
 		pages->bytes = pages->head.len + pages->tail.len;
 	}
-	take_items(pages, inside_of(items.text));
+	take_items(pages, pages_inside_of(items.text));
 	if (pages->bytes > PAGES_BYTES_MAX)
 		return PAGES_UNFIT;
 	return take_cursor(pages, scan_member(result, SLICE_LIT("nextCursor")));
 }
 
-static uint64_t number_of(const struct pages *pages)
+static uint64_t pages_number_of(const struct pages *pages)
 {
 	static uint64_t start;
 	uint64_t number;
@@ -208,7 +208,7 @@ int pages_join(struct pages *pages, const struct scan_limits *limits)
 	pages->bytes = pages->count * sizeof(*pages->joined);
 	pages->joined = mem_zalloc(pages->count * sizeof(*pages->joined));
 	if (pages->count > 1)
-		pages->number = number_of(pages);
+		pages->number = pages_number_of(pages);
 	for (size_t i = 0; i < pages->count; i++) {
 		if (page_init(&pages->joined[i], join(pages, i), limits) < 0)
 			result = -1;
@@ -327,13 +327,13 @@ enum form { FORM_CHILD = 1, FORM_PAGE = 2 };
 #define HEAD_BYTES 9
 #define PAGE_BYTES 8
 
-static void append_number(struct buf *out, uint64_t number)
+static void pages_append_number(struct buf *out, uint64_t number)
 {
 	for (int shift = 56; shift >= 0; shift -= 8)
 		buf_append_char(out, (char)(number >> shift & 0xff));
 }
 
-static uint64_t read_number(const unsigned char *from)
+static uint64_t pages_read_number(const unsigned char *from)
 {
 	uint64_t number = 0;
 
@@ -342,7 +342,7 @@ static uint64_t read_number(const unsigned char *from)
 	return number;
 }
 
-static void append_string(struct buf *out, const struct buf *plain)
+static void pages_append_string(struct buf *out, const struct buf *plain)
 {
 	char *to;
 
@@ -366,9 +366,9 @@ void cursor_append_sealed(struct buf *out, uint64_t child, struct json cursor)
 		return;
 	}
 	buf_append_char(&plain, FORM_CHILD);
-	append_number(&plain, child);
+	pages_append_number(&plain, child);
 	buf_append_slice(&plain, slice_of(cursor.text.p + 1, cursor.text.n - 2));
-	append_string(out, &plain);
+	pages_append_string(out, &plain);
 	buf_fini(&plain);
 }
 
@@ -377,9 +377,9 @@ void cursor_append_page(struct buf *out, uint64_t list, uint64_t page)
 	struct buf plain = { 0 };
 
 	buf_append_char(&plain, FORM_PAGE);
-	append_number(&plain, list);
-	append_number(&plain, page);
-	append_string(out, &plain);
+	pages_append_number(&plain, list);
+	pages_append_number(&plain, page);
+	pages_append_string(out, &plain);
 	buf_fini(&plain);
 }
 
@@ -412,7 +412,7 @@ int cursor_open(struct json sealed, uint64_t *child_r, struct buf *out)
 	if (text_from_base64url(text, plain, &n) < 0 || n < HEAD_BYTES || plain[0] != FORM_CHILD)
 		goto out;
 	inside = slice_of((const char *)plain + HEAD_BYTES, n - HEAD_BYTES);
-	*child_r = read_number(plain + 1);
+	*child_r = pages_read_number(plain + 1);
 	if (*child_r == 0 || !is_inside_of_string(inside))
 		goto out;
 	buf_append_char(out, '"');
@@ -433,8 +433,8 @@ int cursor_open_page(struct json sealed, uint64_t *list_r, uint64_t *page_r)
 	if (text.n != (sizeof(plain) * 4 + 2) / 3 || text_from_base64url(text, plain, &n) < 0 ||
 	    plain[0] != FORM_PAGE)
 		return -1;
-	*list_r = read_number(plain + 1);
-	*page_r = read_number(plain + HEAD_BYTES);
+	*list_r = pages_read_number(plain + 1);
+	*page_r = pages_read_number(plain + HEAD_BYTES);
 	return 0;
 }
 

@@ -27,7 +27,7 @@
 #include "upstream/prestart.h"
 #include "upstream/upstream.h"
 
-static struct pool_member *member_at(struct list *node)
+static struct pool_member *pool_member_at(struct list *node)
 {
 	return container_of(node, struct pool_member, link);
 }
@@ -90,7 +90,7 @@ static void pool_class_append(struct buf *out, const struct client *client,
  * refused to initialize, or is to serve a modern client.
  */
 
-static void ask(struct pool *pool, struct trial_waiter *waiter)
+static void pool_ask(struct pool *pool, struct trial_waiter *waiter)
 {
 	if (!trial_waiter_is_waiting(waiter))
 		prestart_probe(&pool->router->prestart, pool->server,
@@ -103,7 +103,7 @@ static void on_verdict(struct trial_waiter *waiter)
 }
 
 /* A pool uses one era only: processes of the other one finish their calls. */
-static void retire_others(struct pool *pool, bool is_modern)
+static void pool_retire_others(struct pool *pool, bool is_modern)
 {
 	LIST_FOREACH_SAFE(node, &pool->upstreams) {
 		struct upstream *upstream = container_of(node, struct upstream, link);
@@ -118,14 +118,14 @@ static void on_verdict_aside(struct trial_waiter *waiter)
 	struct pool *pool = container_of(waiter, struct pool, aside);
 
 	if (era_of(pool->server) == ERA_MODERN)
-		retire_others(pool, true);
+		pool_retire_others(pool, true);
 	pool_wake(pool);
 }
 
-static bool is_for_modern(const struct pool *pool)
+static bool pool_is_for_modern(const struct pool *pool)
 {
 	return !list_is_empty(&pool->joining) &&
-	       member_at(pool->joining.next)->client->revision->is_modern;
+	       pool_member_at(pool->joining.next)->client->revision->is_modern;
 }
 
 /* Whether nothing may be started before the server's era is known; the pool is then woken. */
@@ -137,9 +137,9 @@ static bool pool_era_is_awaited(struct pool *pool)
 	    prestart_wait(&pool->router->prestart, server, &pool->verdict))
 		return true;
 	/* A server whose starts are refused is not probed either: callers are refused at once. */
-	if ((is_for_modern(pool) || era_is_doubtful(server)) && era_may_probe(server) &&
+	if ((pool_is_for_modern(pool) || era_is_doubtful(server)) && era_may_probe(server) &&
 	    !backoff_has_given_up(&server->backoff))
-		ask(pool, &pool->verdict);
+		pool_ask(pool, &pool->verdict);
 	return trial_waiter_is_waiting(&pool->verdict);
 }
 
@@ -150,7 +150,7 @@ static bool pool_era_is_awaited(struct pool *pool)
 static void pool_era_ask_aside(struct pool *pool)
 {
 	if (era_may_probe(pool->server) && !backoff_has_given_up(&pool->server->backoff))
-		ask(pool, &pool->aside);
+		pool_ask(pool, &pool->aside);
 }
 
 /*
@@ -166,7 +166,7 @@ static void pool_era_note_ready(const struct upstream *upstream)
 		era_note(pool->server, ERA_MODERN);
 	else
 		era_note_answered(pool->server);
-	retire_others(pool, is_modern);
+	pool_retire_others(pool, is_modern);
 }
 
 /*
@@ -196,7 +196,7 @@ static bool pool_era_reconsider(const struct upstream *upstream, const struct en
 	if (pool->server->conf.era == ERA_UNKNOWN && modern_is_named(response->error.text))
 		era_note(pool->server, ERA_MODERN);
 	else if (era_may_probe(pool->server))
-		ask(pool, &pool->verdict);
+		pool_ask(pool, &pool->verdict);
 	else
 		return false;
 	return true;
@@ -375,7 +375,7 @@ static void pool_admit_to_shared(struct pool *pool)
 	struct error err;
 
 	while (!list_is_empty(&pool->joining)) {
-		struct pool_member *member = member_at(pool->joining.next);
+		struct pool_member *member = pool_member_at(pool->joining.next);
 
 		if (scan_envelope(msg->text, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0)
 			pool_admit_member(member, &env);
@@ -413,7 +413,7 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 	if (pool_is_shared(pool))
 		pool_admit_to_shared(pool);
 	else if (!list_is_empty(&pool->joining))
-		pool_admit_member(member_at(pool->joining.next), shown);
+		pool_admit_member(pool_member_at(pool->joining.next), shown);
 	/* The callback may have ended the session and, with it, this pool if that was its own. */
 	if (pool_is_shared(pool) || pool->member_count > 0)
 		pool_on_pump(&pool->pump);
@@ -433,7 +433,7 @@ static void pool_on_refused(struct upstream *upstream, const struct envelope *re
 	}
 	upstream_era_note_refusal(upstream, response);
 	while (was_asked && !list_is_empty(&pool->joining)) {
-		struct pool_member *member = member_at(pool->joining.next);
+		struct pool_member *member = pool_member_at(pool->joining.next);
 
 		member->ops->on_refused(member, response);
 	}
@@ -474,7 +474,7 @@ static void pool_on_closed(struct upstream *upstream)
 void pool_fail_waiting(struct pool *pool, enum reason reason)
 {
 	while (!list_is_empty(&pool->joining)) {
-		struct pool_member *member = member_at(pool->joining.next);
+		struct pool_member *member = pool_member_at(pool->joining.next);
 
 		member->ops->on_failed(member, reason);
 	}

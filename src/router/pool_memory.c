@@ -15,7 +15,7 @@ static struct pool_memories *memories_of(const struct pool *pool)
 	return &pool->router->pool_memories;
 }
 
-static struct pool *pool_at(struct list *node)
+static struct pool *pool_memory_pool_at(struct list *node)
 {
 	return container_of(node, struct pool, memory.link);
 }
@@ -45,7 +45,7 @@ static void leave_idle(struct pool *pool)
 }
 
 /* When it is woken, the pool notices that nothing holds it any longer. */
-static void on_end(struct timer *timer)
+static void pool_memory_on_end(struct timer *timer)
 {
 	pool_wake(container_of(timer, struct pool, memory.ends));
 }
@@ -53,7 +53,7 @@ static void on_end(struct timer *timer)
 void pool_memory_init(struct pool *pool)
 {
 	list_init(&pool->memory.link);
-	timer_init(&pool->memory.ends, on_end);
+	timer_init(&pool->memory.ends, pool_memory_on_end);
 }
 
 void pool_memory_fini(struct pool *pool)
@@ -134,7 +134,7 @@ void pool_memory_use_rules(struct pool *pool)
 }
 
 /* Leaves the pool as if it had never had a process. */
-static void forget(struct pool *pool)
+static void pool_memory_forget(struct pool *pool)
 {
 	CHECK(pool->member_count == 0 && pool->upstream_count == pool->starting);
 	pool_memory_end(pool);
@@ -154,13 +154,13 @@ static size_t count_bytes(const struct pool *pool)
 	       pool->setup.capabilities.len + strlen(pool->class);
 }
 
-static bool has_room(const struct pool_memories *memories)
+static bool pool_memory_has_room(const struct pool_memories *memories)
 {
 	return memories->count <= memories->count_max && memories->bytes <= memories->bytes_max;
 }
 
 /* The pool is freed later, when none of its functions is on the call stack. */
-static void give_up(struct pool *pool)
+static void pool_memory_give_up(struct pool *pool)
 {
 	leave_idle(pool);
 	pool_memory_end(pool);
@@ -174,7 +174,7 @@ static void keep_to_share(const struct pool *pool)
 	size_t count = 0;
 
 	LIST_FOREACH(node, &memories_of(pool)->idle) {
-		struct pool *other = pool_at(node);
+		struct pool *other = pool_memory_pool_at(node);
 
 		if (other->server != pool->server || other->principal != pool->principal)
 			continue;
@@ -183,7 +183,7 @@ static void keep_to_share(const struct pool *pool)
 		count++;
 	}
 	if (count > POOL_MEMORIES_EACH)
-		give_up(oldest);
+		pool_memory_give_up(oldest);
 }
 
 bool pool_memory_keep(struct pool *pool)
@@ -194,7 +194,7 @@ bool pool_memory_keep(struct pool *pool)
 		return true;
 	leave_idle(pool);
 	if (!pool_memory_holds(pool)) {
-		forget(pool);
+		pool_memory_forget(pool);
 		return false;
 	}
 	pool->memory.bytes = count_bytes(pool);
@@ -202,8 +202,8 @@ bool pool_memory_keep(struct pool *pool)
 	memories->count++;
 	memories->bytes += pool->memory.bytes;
 	keep_to_share(pool);
-	while (!has_room(memories))
-		give_up(pool_at(memories->idle.next));
+	while (!pool_memory_has_room(memories))
+		pool_memory_give_up(pool_memory_pool_at(memories->idle.next));
 	return true; /* if the pool itself had to go, it gets another turn */
 }
 
@@ -212,5 +212,5 @@ void pool_memory_use(struct pool *pool)
 	leave_idle(pool);
 	if (pool->member_count == 0 && pool->upstream_count == pool->starting &&
 	    !pool_memory_holds(pool))
-		forget(pool);
+		pool_memory_forget(pool);
 }

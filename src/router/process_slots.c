@@ -187,7 +187,7 @@ const struct principal *pool_principal_of(const struct upstream *upstream)
 
 /* ---- who waits ---- */
 
-static struct pool *pool_at(struct list *node)
+static struct pool *process_slots_pool_at(struct list *node)
 {
 	return container_of(node, struct pool, link);
 }
@@ -260,7 +260,7 @@ static bool is_of_use(const struct server *server, const struct server *to)
  * idle for long enough; or until `to`, unless that is NULL, has waited for that long, if its caller
  * has fewer processes.
  */
-static uint64_t wait_for(const struct pool *pool, const struct pool *to)
+static uint64_t process_slots_wait_for(const struct pool *pool, const struct pool *to)
 {
 	uint64_t since_ms = pool_own_upstream(pool)->rested_at_ms, idle_ms;
 
@@ -288,20 +288,21 @@ static bool goes_before(const struct pool *a, const struct pool *b)
  * The pool whose process is to be stopped for one of `server`; NULL: none yet, and *wait_ms_r says
  * when to look again.
  */
-static struct pool *find_idle(const struct process_slots *slots, const struct server *server,
-			      const struct pool *to, uint64_t *wait_ms_r)
+static struct pool *process_slots_find_idle(const struct process_slots *slots,
+					    const struct server *server, const struct pool *to,
+					    uint64_t *wait_ms_r)
 {
 	struct pool *best = NULL;
 
 	*wait_ms_r = UINT64_MAX;
 	LIST_FOREACH(node, &slots->awake) {
-		struct pool *pool = pool_at(node);
+		struct pool *pool = process_slots_pool_at(node);
 		uint64_t wait_ms;
 
 		if (!pool->server->conf.reclaims || !is_of_use(pool->server, server) ||
 		    !process_slots_is_resting(pool_own_upstream(pool)))
 			continue;
-		wait_ms = wait_for(pool, to);
+		wait_ms = process_slots_wait_for(pool, to);
 		if (wait_ms > 0)
 			*wait_ms_r = wait_ms < *wait_ms_r ? wait_ms : *wait_ms_r;
 		else if (best == NULL || goes_before(pool, best))
@@ -328,7 +329,7 @@ void process_slots_put_to_sleep(struct upstream *upstream, enum reason reason)
 static void take_idle(const struct pool *pool)
 {
 	uint64_t wait_ms;
-	struct pool *idle = find_idle(slots_of(pool), pool->server, NULL, &wait_ms);
+	struct pool *idle = process_slots_find_idle(slots_of(pool), pool->server, NULL, &wait_ms);
 
 	if (idle == NULL)
 		return;
@@ -351,16 +352,16 @@ static struct upstream *find_leaving(const struct server *server)
 }
 
 /* The coming process is counted among those of its caller. */
-static void expect(struct pool *pool)
+static void process_slots_expect(struct pool *pool)
 {
 	if (pool->awaited == NULL && !pool->is_promised)
 		pool->holder->coming++;
 }
 
-static void await(struct pool *pool, struct upstream *upstream)
+static void process_slots_await(struct pool *pool, struct upstream *upstream)
 {
 	CHECK(pool->awaited == NULL && !upstream->is_awaited);
-	expect(pool);
+	process_slots_expect(pool);
 	pool->is_promised = false; /* this is the one */
 	pool->awaited = upstream;
 	upstream->is_awaited = true;
@@ -396,7 +397,7 @@ static struct pool *find_busy(const struct process_slots *slots, const struct po
 	struct pool *best = NULL;
 
 	LIST_FOREACH(node, &slots->awake) {
-		struct pool *pool = pool_at(node);
+		struct pool *pool = process_slots_pool_at(node);
 		const struct upstream *upstream = pool_own_upstream(pool);
 
 		if (upstream->state == UPSTREAM_READY && pool->server->conf.reclaims &&
@@ -421,7 +422,7 @@ static uint64_t retire_for_all(struct process_slots *slots)
 	uint64_t soonest_ms = UINT64_MAX;
 
 	LIST_FOREACH(node, &slots->waiting) {
-		struct pool *pool = pool_at(node), *busy;
+		struct pool *pool = process_slots_pool_at(node), *busy;
 		uint64_t waited_ms = clock_now_ms() - pool->waiting_since_ms;
 
 		if (pool->awaited != NULL || pool->is_promised || is_background(pool))
@@ -430,7 +431,7 @@ static uint64_t retire_for_all(struct process_slots *slots)
 		if (busy == NULL)
 			continue;
 		if (waited_ms >= RETIRE_AFTER_MS) {
-			expect(pool);
+			process_slots_expect(pool);
 			pool->is_promised = true;
 			retire(slots, busy);
 		} else if (RETIRE_AFTER_MS - waited_ms < soonest_ms) {
@@ -445,7 +446,7 @@ static void stop_retired(struct process_slots *slots)
 	if (slots->retiring == 0)
 		return;
 	LIST_FOREACH_SAFE(node, &slots->awake) {
-		struct upstream *upstream = pool_own_upstream(pool_at(node));
+		struct upstream *upstream = pool_own_upstream(process_slots_pool_at(node));
 
 		if (upstream->state == UPSTREAM_RETIRING && is_quiet(upstream))
 			process_slots_put_to_sleep(upstream, REASON_RECLAIMED);
@@ -485,7 +486,7 @@ static bool is_underserved(const struct pool *pool)
 	if (!pool_is_shared(pool) || pool->principal == NULL || pool_upstreams_needed(pool) == 0)
 		return false;
 	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		if (has_less_than(pool, pool_at(node)))
+		if (has_less_than(pool, process_slots_pool_at(node)))
 			return true;
 	}
 	return false;
@@ -521,7 +522,7 @@ static bool stop_idle(struct pool *pool)
 	if (slots->leaving >= pool_upstreams_needed(pool))
 		return true;
 	LIST_FOREACH(node, &slots->pools) {
-		const struct pool *other = pool_at(node);
+		const struct pool *other = process_slots_pool_at(node);
 
 		if (!may_give_to(other, pool))
 			continue;
@@ -562,7 +563,7 @@ static struct pool *next_to_start(const struct process_slots *slots)
 	struct pool *next = NULL;
 
 	LIST_FOREACH(node, &slots->waiting) {
-		struct pool *pool = pool_at(node);
+		struct pool *pool = process_slots_pool_at(node);
 
 		if (server_has_room(pool->server) && (next == NULL || comes_before(pool, next)))
 			next = pool;
@@ -576,7 +577,7 @@ static struct pool *next_to_look(const struct process_slots *slots)
 	struct pool *next = NULL;
 
 	LIST_FOREACH(node, &slots->waiting) {
-		struct pool *pool = pool_at(node);
+		struct pool *pool = process_slots_pool_at(node);
 
 		if (pool->awaited == NULL && !pool->is_passed && !is_background(pool) &&
 		    (next == NULL || comes_before(pool, next)))
@@ -590,8 +591,9 @@ static void start_all(struct process_slots *slots)
 	struct pool *pool;
 
 	LIST_FOREACH_SAFE(node, &slots->waiting) {
-		if (pool_upstreams_needed(pool_at(node)) == 0)
-			process_slots_leave(pool_at(node)); /* whoever waited in it has gone */
+		if (pool_upstreams_needed(process_slots_pool_at(node)) == 0)
+			process_slots_leave(
+				process_slots_pool_at(node)); /* whoever waited in it has gone */
 	}
 	while ((pool = next_to_start(slots)) != NULL) {
 		enum reason reason = slots->ops->grow(pool);
@@ -610,8 +612,8 @@ static void start_all(struct process_slots *slots)
 static void pass_over(struct process_slots *slots, const struct server *server)
 {
 	LIST_FOREACH(node, &slots->waiting) {
-		if (pool_at(node)->server == server)
-			pool_at(node)->is_passed = true;
+		if (process_slots_pool_at(node)->server == server)
+			process_slots_pool_at(node)->is_passed = true;
 	}
 }
 
@@ -622,24 +624,24 @@ static uint64_t look_for_all(struct process_slots *slots)
 	struct pool *pool;
 
 	LIST_FOREACH(node, &slots->waiting)
-		pool_at(node)->is_passed = false;
+		process_slots_pool_at(node)->is_passed = false;
 	while ((pool = next_to_look(slots)) != NULL) {
 		struct upstream *leaving = find_leaving(pool->server);
 		struct pool *idle;
 		uint64_t wait_ms;
 
 		if (leaving != NULL) {
-			await(pool, leaving);
+			process_slots_await(pool, leaving);
 			continue;
 		}
-		idle = find_idle(slots, pool->server, pool, &wait_ms);
+		idle = process_slots_find_idle(slots, pool->server, pool, &wait_ms);
 		if (idle == NULL) {
 			(void)stop_idle(pool);
 			soonest_ms = wait_ms < soonest_ms ? wait_ms : soonest_ms;
 			pass_over(slots, pool->server);
 			continue;
 		}
-		await(pool, pool_own_upstream(idle));
+		process_slots_await(pool, pool_own_upstream(idle));
 		process_slots_put_to_sleep(pool->awaited, REASON_RECLAIMED);
 	}
 	retire_ms = retire_for_all(slots);
@@ -683,12 +685,13 @@ static bool waits_like(const struct pool *pool, const struct pool *newcomer)
 }
 
 /* Adds, or takes back, what the callers of these pools have waiting. Returns how many pools wait. */
-static size_t count_waiting(const struct list *pools, const struct pool *newcomer, bool is_over)
+static size_t process_slots_count_waiting(const struct list *pools, const struct pool *newcomer,
+					  bool is_over)
 {
 	size_t count = 0;
 
 	LIST_FOREACH(node, pools) {
-		struct pool *pool = pool_at(node);
+		struct pool *pool = process_slots_pool_at(node);
 
 		if (!waits_like(pool, newcomer))
 			continue;
@@ -702,13 +705,13 @@ static size_t count_waiting(const struct list *pools, const struct pool *newcome
  * The newest of these waiting pools of the caller with most, if the caller of `newcomer` would have
  * fewer; NULL: there is none.
  */
-static struct pool *find_excess(const struct list *pools, const struct pool *newcomer)
+static struct pool *process_slots_find_excess(const struct list *pools, const struct pool *newcomer)
 {
 	size_t most = newcomer->holder->waiting + 2;
 	struct pool *excess = NULL;
 
 	LIST_FOREACH(node, pools) {
-		struct pool *pool = pool_at(node);
+		struct pool *pool = process_slots_pool_at(node);
 
 		if (!waits_like(pool, newcomer) || pool->holder->waiting < most)
 			continue;
@@ -724,13 +727,13 @@ bool process_slots_find_place(struct pool *pool)
 	struct process_slots *slots = slots_of(pool);
 	const struct list *alike = pool_is_shared(pool) ? &slots->pools : &slots->waiting;
 	const struct list *others = pool_is_shared(pool) ? &slots->waiting : &slots->pools;
-	size_t count = count_waiting(alike, pool, false);
+	size_t count = process_slots_count_waiting(alike, pool, false);
 	struct pool *excess;
 
-	(void)count_waiting(others, pool, false);
-	excess = find_excess(alike, pool);
-	(void)count_waiting(alike, pool, true);
-	(void)count_waiting(others, pool, true);
+	(void)process_slots_count_waiting(others, pool, false);
+	excess = process_slots_find_excess(alike, pool);
+	(void)process_slots_count_waiting(alike, pool, true);
+	(void)process_slots_count_waiting(others, pool, true);
 	if (count < pool->server->conf.queue_calls)
 		return true;
 	if (excess != NULL)
@@ -739,7 +742,7 @@ bool process_slots_find_place(struct pool *pool)
 }
 
 /* Queues the pool of a session, unless that is futile or too many wait. */
-static void enter(struct pool *pool)
+static void process_slots_enter(struct pool *pool)
 {
 	struct process_slots *slots = slots_of(pool);
 
@@ -761,7 +764,7 @@ void process_slots_seek(struct pool *pool)
 	bool is_coming = stop_idle(pool);
 
 	if (!pool_is_shared(pool))
-		enter(pool);
+		process_slots_enter(pool);
 	else if (!is_coming)
 		take_idle(pool);
 }
@@ -802,7 +805,7 @@ static uint64_t free_in_ms(const struct pool *pool)
 	if (!process_slots_is_resting(upstream))
 		return UINT64_MAX;
 	if (pool->server->conf.reclaims)
-		return wait_for(pool, NULL);
+		return process_slots_wait_for(pool, NULL);
 	return session_left_ms(upstream->client->session);
 }
 
@@ -811,7 +814,7 @@ static uint64_t wait_ms_of(const struct process_slots *slots, const struct serve
 	uint64_t least_ms = UINT64_MAX;
 
 	LIST_FOREACH(node, &slots->awake) {
-		const struct pool *pool = pool_at(node);
+		const struct pool *pool = process_slots_pool_at(node);
 		uint64_t wait_ms = is_of_use(pool->server, server) ? free_in_ms(pool) : UINT64_MAX;
 
 		if (wait_ms < least_ms)
@@ -881,7 +884,7 @@ static size_t count_promised(const struct pool *pool)
 	size_t count = slots_of(pool)->leaving;
 
 	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		const struct pool *other = pool_at(node);
+		const struct pool *other = process_slots_pool_at(node);
 
 		if (!may_give_to(other, pool))
 			continue;
@@ -901,7 +904,7 @@ static size_t count_wanting(const struct pool *pool)
 	size_t count = 0;
 
 	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		const struct pool *other = pool_at(node);
+		const struct pool *other = process_slots_pool_at(node);
 
 		count += other->upstream_count == 0 && pool_is_starved(other) &&
 			 (other->server == pool->server ||
@@ -929,7 +932,7 @@ void process_slots_claim(struct pool *pool)
 	if (count_promised(pool) >= count_wanting(pool) + has_some)
 		return;
 	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		const struct pool *other = pool_at(node);
+		const struct pool *other = process_slots_pool_at(node);
 		struct donation donation;
 
 		if (!may_give_to(other, pool) || (has_some && !has_less_than(pool, other)))
@@ -954,9 +957,9 @@ void process_slots_note_idle(struct process_slots *slots)
 		return;
 	slots->is_short = false;
 	LIST_FOREACH(node, &slots->pools) {
-		if (pool_at(node)->is_short)
-			pool_wake(pool_at(node));
-		pool_at(node)->is_short = false;
+		if (process_slots_pool_at(node)->is_short)
+			pool_wake(process_slots_pool_at(node));
+		process_slots_pool_at(node)->is_short = false;
 	}
 }
 
@@ -964,7 +967,7 @@ void process_slots_note_idle(struct process_slots *slots)
 static struct pool *next_to_grow(const struct process_slots *slots)
 {
 	LIST_FOREACH(node, &slots->pools) {
-		struct pool *pool = pool_at(node);
+		struct pool *pool = process_slots_pool_at(node);
 
 		if (pool->is_short && !pool->is_passed && pool_is_starved(pool) &&
 		    server_has_room(pool->server))
@@ -981,7 +984,7 @@ static void grow_starved(struct process_slots *slots)
 	if (!slots->is_short)
 		return;
 	LIST_FOREACH(node, &slots->pools)
-		pool_at(node)->is_passed = false;
+		process_slots_pool_at(node)->is_passed = false;
 	while ((pool = next_to_grow(slots)) != NULL) {
 		pool->is_passed = true;
 		if (slots->ops->grow(pool) == REASON_NONE)
@@ -996,8 +999,8 @@ void process_slots_note_gone(struct process_slots *slots, const struct upstream 
 	slots->leaving -= upstream->makes_room;
 	grow_starved(slots);
 	LIST_FOREACH(node, &slots->waiting) {
-		if (pool_at(node)->awaited == upstream)
-			await_no_more(pool_at(node));
+		if (process_slots_pool_at(node)->awaited == upstream)
+			await_no_more(process_slots_pool_at(node));
 	}
 	start_all(slots);
 	process_slots_note_idle(slots);

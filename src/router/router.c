@@ -220,7 +220,7 @@ void router_end_processes(struct router *router, enum reason reason)
 
 /* Reads what upstreams and clients know. Every process of a server belongs to an upstream. */
 
-static size_t count_waiting(const struct client *client)
+static size_t report_count_waiting(const struct client *client)
 {
 	size_t count = 0;
 
@@ -244,7 +244,7 @@ void report_session(struct session *session, struct session_report *report_r)
 					 .is_asleep = session->state == SESSION_LIVE &&
 						      !pool_is_shared(client->pool) && own == NULL,
 					 .pid = own != NULL ? upstream_pid(own) : 0 };
-	report_r->waiting = count_waiting(client);
+	report_r->waiting = report_count_waiting(client);
 	report_r->server_requests = client->server_requests.by_id.count;
 }
 
@@ -254,7 +254,7 @@ void report_request(const struct client_request *request, struct request_report 
 
 	*report_r = (struct request_report){ .server = client->server,
 					     .calls = client->call_count,
-					     .waiting = count_waiting(client) };
+					     .waiting = report_count_waiting(client) };
 }
 
 void report_child(struct child *child, struct child_report *report_r)

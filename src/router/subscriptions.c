@@ -182,7 +182,7 @@ static void release_subscriber(struct pool *pool, struct subscription *subscript
 
 /* ---- calls that wait for the first one's answer ---- */
 
-static void on_waiter_left(struct wait_queue *queue, struct waiter *waiter)
+static void subscriptions_on_waiter_left(struct wait_queue *queue, struct waiter *waiter)
 {
 	(void)queue;
 	call_of_waiter(waiter)->client->pool->subscribing_bytes -= waiter->bytes;
@@ -190,7 +190,7 @@ static void on_waiter_left(struct wait_queue *queue, struct waiter *waiter)
 
 static const struct wait_queue_ops waiting_ops = {
 	.on_timeout = call_on_wait_timeout,
-	.on_left = on_waiter_left,
+	.on_left = subscriptions_on_waiter_left,
 };
 
 static struct call *take_waiting(struct subscription *subscription)
@@ -204,7 +204,7 @@ static struct call *take_waiting(struct subscription *subscription)
 /* ---- the first one ---- */
 
 /* It got no agreement. Others may be subscribed from before (subscribe_again), and relied on it. */
-static void give_up(struct pool *pool, struct subscription *subscription)
+static void subscriptions_give_up(struct pool *pool, struct subscription *subscription)
 {
 	if (is_unused(subscription))
 		subscriptions_remove(&pool->subscriptions, subscription);
@@ -247,7 +247,7 @@ static bool on_leader_response(struct call_watcher *watcher, struct call *call,
 		release_subscriber(pool, subscription);
 	} else {
 		subscription->subscribers--;
-		give_up(pool, subscription);
+		subscriptions_give_up(pool, subscription);
 	}
 	if (call->state == CALL_ENDED)
 		return false; /* telling another client has ended its session */
@@ -265,7 +265,7 @@ static void on_leader_end(struct call_watcher *watcher, struct call *call)
 	CHECK(subscription->first == call);
 	if (wait_queue_is_empty(&subscription->waiting)) {
 		subscription->first = NULL;
-		give_up(call->client->pool, subscription);
+		subscriptions_give_up(call->client->pool, subscription);
 		return;
 	}
 	next = take_waiting(subscription);
@@ -426,7 +426,7 @@ struct update {
 	char uri[];
 };
 
-static struct pool_member *member_at(struct list *node)
+static struct pool_member *subscriptions_member_at(struct list *node)
 {
 	return container_of(node, struct pool_member, link);
 }
@@ -447,7 +447,8 @@ static uint64_t notification_key(struct slice method, struct slice uri)
 static void tell_members(struct pool *pool, uint64_t key, struct msg *msg)
 {
 	LIST_FOREACH_SAFE(node, &pool->members)
-		member_at(node)->ops->on_notification(member_at(node), key, msg);
+		subscriptions_member_at(node)->ops->on_notification(subscriptions_member_at(node),
+								    key, msg);
 }
 
 static struct msg *change_of(size_t list)
@@ -498,7 +499,7 @@ struct concern {
 };
 
 /* Whether `uri` is `parent`, or lies below it. */
-static bool is_within(struct slice uri, struct slice parent)
+static bool subscriptions_is_within(struct slice uri, struct slice parent)
 {
 	if (!slice_has_prefix(uri, parent) || parent.n == 0)
 		return false;
@@ -523,7 +524,7 @@ static bool is_concerned(const struct client *client, const struct concern *conc
 	LIST_FOREACH(node, &set->items) {
 		const struct text_set_item *item = container_of(node, struct text_set_item, link);
 
-		if (is_within(concern->uri, slice_of(item->text, item->length)))
+		if (subscriptions_is_within(concern->uri, slice_of(item->text, item->length)))
 			return true;
 	}
 	return false;
@@ -554,7 +555,7 @@ static void tell_subscribers(struct pool *pool, struct slice uri, uint64_t key, 
 	for (size_t i = 0; i < concern.count && i < CONCERN_MAX; i++)
 		concern.keys[i] = text_set_key(slice_of(uri.p, concern.lengths[i]));
 	LIST_FOREACH_SAFE(node, &pool->members) {
-		struct pool_member *member = member_at(node);
+		struct pool_member *member = subscriptions_member_at(node);
 
 		if (is_concerned(member->client, &concern) && may_hear(member->client, uri))
 			member->ops->on_notification(member, key, msg);
