@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/mem.h"
-#include "config/address.h"
+#include "config/forms.h"
 #include "endpoint/aggregate.h"
 #include "io/loop.h"
 #include "keeper/gateway_entry.h"

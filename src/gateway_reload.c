@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "config/address.h"
+#include "config/forms.h"
 #include "endpoint/token_watch.h"
 #include "gateway.h"
 #include "http/conn.h"

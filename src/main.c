@@ -10,7 +10,6 @@
 
 #include "base/check.h"
 #include "config/config.h"
-#include "config/problem.h"
 #include "config/tree.h"
 #include "keeper/keeper.h"
 #include "keeper/kernel_features.h"

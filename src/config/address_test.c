@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The forms of a listen address, and which of them only this machine can reach. DEF-01, DEF-02. */
-#include "config/address.h"
+#include "config/forms.h"
 
 #include <netinet/in.h>
 #include <sys/un.h>

@@ -205,6 +205,8 @@ struct config *config_load(const struct config_request *request, struct config_p
 			   struct config_problems *warnings) must_check;
 void config_free(struct config **config);
 void config_problems_fini(struct config_problems *problems);
+/* The index of the server with this name; server_count: there is none. */
+size_t config_find_server(const struct config *config, const char *name);
 /* Whether the fetcher has anything to do: there are issuers or a trace collector. */
 bool config_is_fetching(const struct config *config);
 

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/unit_test.h"
 #include "config/options.h"
-#include "config/problem.h"
+#include "config/tree.h"
 
 /* A file of its own for each test; the path is the state. */
 static int make_file(void **state)

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "config/address.h"
-#include "config/problem.h"
+#include "config/forms.h"
 #include "config/table.h"
+#include "config/tree.h"
 
 struct text {
 	char *p;
@@ -80,15 +80,6 @@ enum config_difference config_compare_servers(const struct config *one, size_t i
 		return CONFIG_OTHER_PROCESSES;
 	return is_same_record(TABLE_FOR_PEOPLE, table_level_of(a), a, b) ? CONFIG_SAME :
 									   CONFIG_OTHER_RULES;
-}
-
-size_t config_find_server(const struct config *config, const char *name)
-{
-	size_t i = 0;
-
-	while (i < config->server_count && strcmp(config->servers[i].conf.name, name) != 0)
-		i++;
-	return i;
 }
 
 bool config_has_same_issuers(const struct config *one, const struct config *other)

@@ -14,8 +14,6 @@ enum config_difference {
 /* Compares server i of one configuration with server j of another. They must have the same name. */
 enum config_difference config_compare_servers(const struct config *one, size_t i,
 					      const struct config *other, size_t j);
-/* The index of the server with this name; server_count: there is none. */
-size_t config_find_server(const struct config *config, const char *name);
 /* Whether the fetcher would get the same. */
 bool config_has_same_issuers(const struct config *one, const struct config *other);
 

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/unit_test.h"
-#include "config/problem.h"
+#include "config/tree.h"
 
 static struct config *make(const char *yaml)
 {

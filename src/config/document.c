@@ -16,7 +16,7 @@
 #include "base/check.h"
 #include "base/slice.h"
 #include "config/config.h"
-#include "config/places.h"
+#include "config/load.h"
 #include "config/table.h"
 #include "config/yaml.h"
 #include "obs/log.h"

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "config/forms.h"
 #include "config/jsonc.h"
-#include "config/problem.h"
+#include "config/tree.h"
 #include "config/variables.h"
 #include "jsonrpc/scan.h"
 
@@ -75,7 +75,8 @@ char *name_from_text(struct slice text)
 	return name;
 }
 
-char *name_numbered(const char *name, size_t n)
+/* The nth server of that name, which is at most 64 bytes as well. The caller frees it. */
+static char *name_numbered(const char *name, size_t n)
 {
 	char number[24];
 	int length = snprintf(number, sizeof(number), "-%zu", n);

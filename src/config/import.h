@@ -15,8 +15,6 @@
  * ends, at most 64 bytes; "server" if nothing is left. The caller frees it.
  */
 char *name_from_text(struct slice text);
-/* The nth server of that name, which is at most 64 bytes as well. The caller frees it. */
-char *name_numbered(const char *name, size_t n);
 /*
  * A name for a command line (NULL-terminated, not empty): for npx, uvx and the like, the name of
  * the package they run, without scope, version and the usual prefixes; otherwise the command's

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/unit_test.h"
-#include "config/problem.h"
+#include "config/tree.h"
 
 struct outcome {
 	struct tree *root;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that a configuration includes: what becomes of them, who may have written them, and how much of them there may be. */
-#include "config/include.h"
+#include "config/load.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/unit_test.h"
-#include "config/problem.h"
+#include "config/tree.h"
 #include "config/types.h"
 #include "config/yaml.h"
 

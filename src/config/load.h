@@ -1,14 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns a tree of values into a configuration. Reads no files except through context->resolve, and
- * the CA files of issuers.
+ * Turns a tree of values into a configuration. Reads no files except through context->resolve,
+ * and the CA files of issuers.
  */
 #ifndef MCPGATED_CONFIG_LOAD_H
 #define MCPGATED_CONFIG_LOAD_H
 
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/slice.h"
 #include "config/config.h"
 #include "config/tree.h"
 #include "config/types.h"
+#include "policy/rule_places.h"
+
+/*
+ * ---- include ----
+ *
+ * Merges the YAML file of a configuration and the files that it includes into one tree. Included
+ * files may only have servers, auth.tokens and auth.issuers, so that what applies to all is in
+ * one place. mcpgated.yaml(5)
+ */
+
+#define INCLUDE_FILES_MAX 1024
+#define INCLUDE_FILE_BYTES_MAX ((size_t)1 << 20)
+/*
+ * Of all files together. 4096 servers with all defaults printed stay below YAML_BYTES_MAX, the
+ * gateway's limit.
+ */
+#define INCLUDE_BYTES_MAX ((size_t)4 << 20)
+
+/*
+ * Reads the file at `path`, then those that its `include` names, in the order of the list, sorted
+ * by name within each pattern. Only their owners may be able to write to these files; an included
+ * file must also be where only root, this process's user or the owner of the first file can put it.
+ * Paths are appended to `paths`, which the caller frees after the tree. Problems are added to
+ * context->problems. NULL: the first file cannot be read.
+ */
+struct tree *include_read(const char *path, struct types_context *context, struct slices *paths)
+	must_check;
+
+/*
+ * ---- places ----
+ *
+ * The places, in what was read, of the rules in policy/rule.def and of what the daemon opens;
+ * and passing them on with a printed configuration.
+ */
+
+/*
+ * Prefixes the error about this key's value with `FILE:LINE: KEY: ` if its place is known. Returns
+ * -1.
+ */
+int places_tell(const struct rule_places *places, const char *key, struct error *err);
+/* Appends them to a printed configuration, as YAML comments. */
+void places_print(const struct rule_places *places, FILE *out);
+/* Removes them again. Returns the input for rule_places_read; empty if there are none. */
+struct slice places_cut(struct slice *text);
 
 /*
  * Builds the configuration that `root` describes and checks its rules (rules.h). Returns it, or

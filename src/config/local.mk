@@ -1,22 +1,15 @@
 noinst_LIBRARIES += src/config/libconfig.a
 src_config_libconfig_a_SOURCES = \
-	src/config/address.c src/config/address.h \
 	src/config/config.c src/config/config.h \
 	src/config/difference.c src/config/difference.h \
 	src/config/document.c \
 	src/config/forms.c src/config/forms.h \
 	src/config/import.c src/config/import.h \
-	src/config/include.c src/config/include.h \
 	src/config/jsonc.c src/config/jsonc.h \
 	src/config/listed_path.c src/config/listed_path.h \
 	src/config/load.c src/config/load.h \
 	src/config/options.c src/config/options.h \
-	src/config/places.c src/config/places.h \
-	src/config/problem.c src/config/problem.h \
-	src/config/quantity.c src/config/quantity.h \
-	src/config/relations.c src/config/relations.h \
 	src/config/rules.c src/config/rules.h \
-	src/config/secret.c src/config/secret.h \
 	src/config/table.c src/config/table.h \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \

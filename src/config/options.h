@@ -63,7 +63,7 @@ struct option_choice {
 
 /*
  * What an option says about another one, which has to be of the same record, or not of a record.
- * relations.c words the message, with `why` at its end.
+ * table.c words the message, with `why` at its end.
  */
 enum relation_kind {
 	RELATION_NONE, /* ends the array */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes and times: what is read, what is refused, and that writing gives what reading takes. */
-#include "config/quantity.h"
+#include "config/forms.h"
 
 #include "base/unit_test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where secrets are read from, their limits, and which variables are taken for secrets. */
-#include "config/secret.h"
+#include "config/variables.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

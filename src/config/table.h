@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "config/config.h"
 #include "config/options.h"
 #include "config/tree.h"
 #include "config/types.h"
@@ -17,12 +18,6 @@
 const struct option *table_next(const char *level, const struct option *previous);
 /* The level of the options of this entry of `servers` or `endpoints`. */
 const char *table_level_of(const struct config_server *server);
-/* The option with this key; NULL: there is none. */
-const struct option *table_find(const char *level, const char *key);
-/* The option with this path, which there must be. */
-const struct option *table_get(const char *path);
-/* Record `i` of such an option in `base`; NULL: there are no more. */
-const void *table_record(const struct option *option, const void *base, size_t i);
 /* The last part of the option's path: its key. */
 const char *table_key(const struct option *option);
 
@@ -55,5 +50,20 @@ enum table_reader { TABLE_FOR_PEOPLE, TABLE_FOR_GATEWAY, TABLE_FOR_FETCHER, TABL
 /* Prints the options below `level` as YAML lines indented by `indent` spaces, without named records. */
 void table_print(enum table_reader reader, const char *level, const void *base, int indent,
 		 FILE *out);
+
+/*
+ * ---- relations ----
+ *
+ * Walks the table of options along a configuration, and says what a row demands of others: the
+ * options that must be given, and those that need, exclude or bound each other (options.h).
+ */
+
+/*
+ * `root` is the tree that `config` was read from: what counts as given, and the places of messages,
+ * are from there. Keys of a server count as given under `defaults` as well, except where the message
+ * is a warning.
+ */
+void relations_check(const struct config *config, const struct tree *root,
+		     struct config_problems *problems, struct config_problems *warnings);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The types of options: for each the functions that read, print and free it, joined in one table at
- * the end. What concerns more than one option is in relations.c and rules.c.
+ * the end. What concerns more than one option is in table.c and rules.c.
  */
 #include "config/types.h"
 
@@ -12,8 +12,8 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "config/problem.h"
-#include "config/quantity.h"
+#include "config/forms.h"
+#include "config/tree.h"
 #include "config/variables.h"
 #include "config/yaml.h"
 
@@ -67,7 +67,8 @@ static struct named_slices *named_items_of(const struct slice_map *map)
 	return (struct named_slices *)(uintptr_t)map->items;
 }
 
-struct slices *texts_place_in(struct slice_map *map, struct slice name)
+/* The list with this name in a map; created empty if missing. Valid until the next one is added. */
+static struct slices *texts_place_in(struct slice_map *map, struct slice name)
 {
 	struct named_slices *items = named_items_of(map);
 
@@ -81,7 +82,8 @@ struct slices *texts_place_in(struct slice_map *map, struct slice name)
 	return &items[map->count++].values;
 }
 
-void texts_free_map(struct slice_map *map)
+/* Overwrites and frees names and lists; leaves the map empty. */
+static void texts_free_map(struct slice_map *map)
 {
 	for (size_t i = 0; i < map->count; i++) {
 		texts_free_one(&named_items_of(map)[i].name);

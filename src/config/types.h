@@ -11,8 +11,8 @@
 #include "config/config.h"
 #include "config/listed_path.h"
 #include "config/options.h"
-#include "config/secret.h"
 #include "config/tree.h"
+#include "config/variables.h"
 
 /* ---- slices that own their texts: NUL-terminated copies, freed with the struct around them ---- */
 
@@ -23,11 +23,6 @@ void texts_shorten(struct slice *text, size_t n);
 /* Overwrites, frees, empties. */
 void texts_free_one(struct slice *text);
 void texts_free(struct slices *texts);
-
-/* The list with this name in a map; created empty if missing. Valid until the next one is added. */
-struct slices *texts_place_in(struct slice_map *map, struct slice name);
-/* Overwrites and frees names and lists; leaves the map empty. */
-void texts_free_map(struct slice_map *map);
 
 /* ---- the types ---- */
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "config/address.h"
 #include "config/config.h"
+#include "config/forms.h"
 #include "ctl/offers.h"
 
 #define VARIABLE "MCPGATED_TOKEN"

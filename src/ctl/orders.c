@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/slice.h"
-#include "config/quantity.h"
+#include "config/forms.h"
 #include "config/yaml.h"
 #include "ctl/output.h"
 #include "ctl/show.h"

@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/mem.h"
-#include "config/quantity.h"
+#include "config/forms.h"
 #include "ctl/output.h"
 #include "obs/latency_histogram.h"
 

@@ -69,7 +69,7 @@ static bool may_tell_servers(const struct frontend *frontend, const struct answe
 	       peer_is_loopback(*http_conn_client(answer->conn));
 }
 
-/* As config/address writes it; without public_url, as the browser has reached us. */
+/* As config/forms writes it; without public_url, as the browser has reached us. */
 static void append_origin(struct buf *page, const struct frontend *frontend,
 			  const struct answer *answer, struct slice host)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Listening sockets: opens them, takes them over from systemd, and describes them. The addresses of
- * the configuration are parsed beforehand (config/address.h). For startup only: opening does not
+ * the configuration are parsed beforehand (config/forms.h). For startup only: opening does not
  * block, but it accesses the file system.
  */
 #ifndef MCPGATED_IO_ADDRESS_H

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/slice.h"
 #include "base/text.h"
-#include "config/address.h"
+#include "config/forms.h"
 #include "io/address.h"
 #include "obs/line.h"
 #include "obs/log.h"

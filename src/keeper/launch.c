@@ -24,7 +24,6 @@
 #include "base/text.h"
 #include "config/forms.h"
 #include "config/listed_path.h"
-#include "config/secret.h"
 #include "config/variables.h"
 #include "keeper/confine.h"
 #include "keeper/cgroups.h"

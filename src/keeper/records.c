@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/slice.h"
-#include "config/places.h"
+#include "config/load.h"
 #include "io/ipc.h"
 #include "obs/line.h"
 #include "obs/log.h"

@@ -15,11 +15,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "config/difference.h"
-#include "config/places.h"
-#include "config/problem.h"
+#include "config/load.h"
+#include "config/tree.h"
 #include "keeper/listeners.h"
-#include "keeper/records.h"
 #include "keeper/programs.h"
+#include "keeper/records.h"
 #include "obs/log.h"
 
 #define REPORT_BYTES_MAX (64 * 1024)

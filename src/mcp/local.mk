@@ -1,6 +1,5 @@
 noinst_LIBRARIES += src/mcp/libmcp.a
 src_mcp_libmcp_a_SOURCES = \
-	src/mcp/era.c src/mcp/era.h \
 	src/mcp/error.h \
 	src/mcp/level.c src/mcp/level.h \
 	src/mcp/method.c src/mcp/method.h \

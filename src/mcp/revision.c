@@ -2,6 +2,20 @@
 /* The rows, newest first. */
 #include "mcp/revision.h"
 
+#include <stddef.h>
+
+#include "base/check.h"
+
+/* ---- era ---- */
+
+const char *era_name(enum era era)
+{
+	static const char *const names[] = { "unknown", "legacy", "modern" };
+
+	CHECK((size_t)era < ARRAY_LEN(names));
+	return names[era];
+}
+
 #define FEATURES_2025_03 REVISION_AUDIO
 #define FEATURES_2025_06 \
 	(FEATURES_2025_03 | REVISION_LINKS | REVISION_ELICITATION | REVISION_CONTEXT)

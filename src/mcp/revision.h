@@ -9,6 +9,21 @@
 #include "base/slice.h"
 
 /*
+ * ---- era ----
+ *
+ * The eras of MCP: how the conversation with a server begins.
+ */
+
+enum era {
+	ERA_UNKNOWN, /* configured as "auto": still to be probed */
+	ERA_LEGACY,  /* begins with initialize */
+	ERA_MODERN,  /* each request is self-contained: since 2026-07-28 */
+};
+
+/* The name in the configuration; "unknown" for what is called "auto" there. */
+const char *era_name(enum era era);
+
+/*
  * What a revision can express that earlier ones cannot, where this needs handling. bridging.md §3.
  */
 enum revision_feature {

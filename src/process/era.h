@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "mcp/era.h"
+#include "mcp/revision.h"
 
 struct server;
 
