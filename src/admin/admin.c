@@ -9,7 +9,6 @@
 
 #include "admin/commands.h"
 #include "admin/json.h"
-#include "admin/page.h"
 #include "admin/reports.h"
 #include "base/clock.h"
 #include "base/mem.h"

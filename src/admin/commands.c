@@ -203,12 +203,8 @@ static struct json_t *describe_denial(const struct denial *denial)
 	struct json_t *value = value_object();
 
 	CHECK(denial->by < DENIAL_BY_COUNT && denial->name.n > 0);
-	value_set_number(value, "number", denial->number);
-	value_set_text(value, "issuer", denial->issuer);
-	value_set_text(value, "by", slice_str(denial_by_name(denial->by)));
-	value_set_text(value, "name", denial->name);
-	value_set_number(value, "until_ms", denial->until_ms); /* UINT64_MAX is VALUE_NONE */
-	value_set_text(value, "origin", slice_str(denial_origin_name(denial->origin)));
+#define FACTS_OF_DENIAL
+#include "admin/facts.def"
 	return value;
 }
 

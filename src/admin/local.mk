@@ -2,10 +2,10 @@ noinst_LIBRARIES += src/admin/libadmin.a
 src_admin_libadmin_a_SOURCES = \
 	src/admin/admin.c src/admin/admin.h \
 	src/admin/commands.c src/admin/commands.h \
+	src/admin/facts.def \
 	src/admin/json.c src/admin/json.h \
 	src/admin/metrics.c \
 	src/admin/page.c src/admin/page.h \
-	src/admin/page_file.h \
 	src/admin/reports.c src/admin/reports.h
 nodist_src_admin_libadmin_a_SOURCES = src/admin/page_files.c
 # The status page becomes a part of the program.

@@ -225,16 +225,6 @@ static void put_calls(struct metric_writer *writer, const struct admin *admin)
 
 /* ---- of each server ---- */
 
-/* Those whose label is the server alone. */
-static const enum metric server_metrics[] = {
-	METRIC_SERVER_FAILED,    METRIC_SERVER_IN_FLIGHT,     METRIC_SERVER_WAITING,
-	METRIC_SERVER_PARKED,    METRIC_SERVER_SESSIONS,      METRIC_SERVER_ASLEEP,
-	METRIC_SERVER_PROCESSES, METRIC_SERVER_PROCESSES_MAX, METRIC_SERVER_LEASED,
-	METRIC_SERVER_FAILING,   METRIC_SERVER_STARTS,        METRIC_SERVER_FAILURES,
-	METRIC_SERVER_RESTARTS,  METRIC_SERVER_PINS_WAITING,  METRIC_SERVER_CONTROLS,
-	METRIC_SERVER_INVISIBLE, METRIC_SERVER_REDACTED,      METRIC_SERVER_TOO_HARD,
-};
-
 static uint64_t count_leased(const struct server *server)
 {
 	uint64_t count = 0;
@@ -248,29 +238,24 @@ static uint64_t count_leased(const struct server *server)
 	return count;
 }
 
-static void read_server(const struct server *server, const struct server_load *load,
-			uint64_t values_r[METRIC_COUNT])
-{
-	const struct server_stats *stats = server->stats;
+/* A row of facts.def as a metric, whose label is the server alone. */
+#define TEXT(...)
+#define NUMBER(...)
+#define JSON(...)
+#define METRIC_NUMBER(metric, member, fact, ...) METRIC_ONLY(metric, fact)
 
-	values_r[METRIC_SERVER_FAILED] = stats->failed;
-	values_r[METRIC_SERVER_IN_FLIGHT] = load->calls;
-	values_r[METRIC_SERVER_WAITING] = load->waiting;
-	values_r[METRIC_SERVER_PARKED] = load->parked;
-	values_r[METRIC_SERVER_SESSIONS] = load->sessions;
-	values_r[METRIC_SERVER_ASLEEP] = load->asleep;
-	values_r[METRIC_SERVER_PROCESSES] = server->count;
-	values_r[METRIC_SERVER_PROCESSES_MAX] = server->conf.pool_max;
-	values_r[METRIC_SERVER_LEASED] = count_leased(server);
-	values_r[METRIC_SERVER_FAILING] = server->backoff.failures > 0;
-	values_r[METRIC_SERVER_STARTS] = stats->starts;
-	values_r[METRIC_SERVER_FAILURES] = stats->failures;
-	values_r[METRIC_SERVER_RESTARTS] = server->restarts;
-	values_r[METRIC_SERVER_PINS_WAITING] = server->pins.waiting;
-	values_r[METRIC_SERVER_CONTROLS] = stats->sanitized.controls;
-	values_r[METRIC_SERVER_INVISIBLE] = stats->sanitized.invisible;
-	values_r[METRIC_SERVER_REDACTED] = stats->redacted.found;
-	values_r[METRIC_SERVER_TOO_HARD] = stats->redacted.too_hard;
+static const bool is_of_server[METRIC_COUNT] = {
+#define METRIC_ONLY(metric, fact) [METRIC_SERVER_##metric] = true,
+#define FACTS_OF_SERVER
+#include "admin/facts.def"
+#undef METRIC_ONLY
+};
+
+static void read_server(const struct server_view *view, uint64_t values_r[METRIC_COUNT])
+{
+#define METRIC_ONLY(metric, fact) values_r[METRIC_SERVER_##metric] = fact;
+#define FACTS_OF_SERVER
+#include "admin/facts.def"
 }
 
 static void put_server_values(struct metric_writer *writer, const struct admin *admin)
@@ -280,14 +265,20 @@ static void put_server_values(struct metric_writer *writer, const struct admin *
 	struct server_load *loads = reports_count_load(admin);
 	uint64_t(*values)[METRIC_COUNT] = mem_zalloc((count + 1) * sizeof(*values));
 
-	for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;)
-		read_server(server, &loads[i - 1], values[i - 1]);
-	for (size_t m = 0; m < ARRAY_LEN(server_metrics); m++) {
-		metric_begin(writer, server_metrics[m]);
+	for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
+		const struct server_view view =
+			reports_view(server, slice_of(NULL, 0), &loads[i - 1]);
+
+		read_server(&view, values[i - 1]);
+	}
+	for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
+		if (!is_of_server[metric])
+			continue;
+		metric_begin(writer, metric);
 		for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
 			struct slice name = slice_str(server->conf.name);
 
-			metric_put(writer, &name, values[i - 1][server_metrics[m]]);
+			metric_put(writer, &name, values[i - 1][metric]);
 		}
 	}
 	free(values);

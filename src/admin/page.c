@@ -11,7 +11,6 @@
 
 #include "admin/admin.h"
 #include "admin/json.h"
-#include "admin/page_file.h"
 #include "admin/reports.h"
 #include "base/clock.h"
 #include "base/mem.h"

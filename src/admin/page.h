@@ -78,4 +78,15 @@ bool page_has_token(const char *hash, const struct http_request *request);
  */
 struct http_exchange *page_tell_access(const struct inquiry *inquiry);
 
+/* The files of src/admin/page/, which make compiles into the program (page/generate). */
+struct page_file {
+	const char *path; /* in requests */
+	const char *type;
+	const unsigned char *bytes;
+	size_t size;
+};
+
+extern const struct page_file page_files[];
+extern const size_t page_file_count;
+
 #endif

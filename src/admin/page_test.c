@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "admin/page_file.h"
 #include "admin/reports.h"
 #include "router/stage.h"
 

@@ -70,6 +70,8 @@ struct server_load *reports_count_load(const struct admin *admin)
 	return loads;
 }
 
+/* ---- servers ---- */
+
 static uint64_t quantile_of(const struct latency_histogram *answered, unsigned int permille)
 {
 	return answered->count > 0 ? latency_histogram_quantile_ms(answered, permille) : VALUE_NONE;
@@ -89,17 +91,26 @@ static bool has_answered(const struct server *server)
 }
 
 /* Of the process that is being started for longest. */
-static uint64_t starting_ms(const struct server *server)
+static uint64_t starting_ms(const struct server_view *view)
 {
 	uint64_t longest_ms = 0;
 
-	LIST_FOREACH(node, &server->children) {
+	if (strcmp(view->state, "starting") != 0)
+		return VALUE_NONE;
+	LIST_FOREACH(node, &view->server->children) {
 		const struct child *child = container_of(node, struct child, link);
-		uint64_t age_ms = clock_now_ms() - child->started_at_ms;
+		uint64_t age_ms = view->now_ms - child->started_at_ms;
 
 		longest_ms = age_ms > longest_ms ? age_ms : longest_ms;
 	}
 	return longest_ms;
+}
+
+static uint64_t next_try_ms(const struct server_view *view)
+{
+	uint64_t retry_at_ms = view->server->backoff.retry_at_ms;
+
+	return retry_at_ms > view->now_ms ? retry_at_ms - view->now_ms : VALUE_NONE;
 }
 
 static void add_errors(const struct call_series *series, void *arg)
@@ -143,66 +154,46 @@ static struct json_t *describe_buckets(const struct latency_histogram *histogram
 	return list;
 }
 
-static struct json_t *describe_server(const struct server *server, struct slice path,
-				      const struct server_load *load)
+/* NULL: none has failed. */
+static struct json_t *describe_failure(const struct server_stats *stats)
 {
-	const struct server_stats *stats = server->stats;
-	/* What its name has done goes on in the row of the one in its place. */
-	const struct call_counts *own = server->is_retired ? &server->own : NULL;
-	const struct latency_histogram *answered = own != NULL ? &own->answered : &stats->answered;
-	struct json_t *value = value_object(), *failure = NULL;
-	const char *state = server->is_retired           ? "retiring" :
-			    server->backoff.failures > 0 ? "failing" :
-			    server->count == 0           ? "idle" :
-			    has_answered(server)         ? "ready" :
-							   "starting";
-	uint64_t now_ms = clock_now_ms(), retry_at_ms = server->backoff.retry_at_ms;
+	struct json_t *failure = stats->failed_at_ms != 0 ? value_object() : NULL;
 
-	value_set_text(value, "name", slice_str(server->conf.name));
-	value_set_text(value, "state", slice_str(state));
-	value_set_text(value, "path", path);
-	value_set_text(value, "isolation", slice_str(isolation_name(server->conf.isolation)));
-	value_set_text(value, "era", slice_str(era_name(era_of(server))));
-	value_set_text(value, "era_from", slice_str(era_source(server)));
-	value_set_text(value, "sandbox", slice_str(server->conf.confinement.in_force));
-	value_set_text(value, "sandbox_lacks", slice_str(server->conf.confinement.lacking));
-	value_set_number(value, "processes", server->count);
-	value_set_number(value, "processes_max", server->conf.pool_max);
-	value_set_number(value, "sessions", load->sessions);
-	value_set_number(value, "asleep", load->asleep);
-	value_set_number(value, "calls", load->calls);
-	value_set_number(value, "waiting", load->waiting);
-	value_set_number(value, "parked", load->parked);
-	value_set_number(value, "answered", answered->count);
-	value_set_number(value, "failed", own != NULL ? own->failed : stats->failed);
-	value_set_number(value, "errors", own != NULL ? own->errors : count_errors(&stats->calls));
-	value_set(value, "answer_buckets", describe_buckets(answered));
-	value_set(value, "wait_buckets", describe_buckets(&stats->calls.waited));
-	value_set(value, "refused", describe_refusals(&stats->calls));
-	value_set_number(value, "answered_last_minute",
-			 latency_histogram_last_minute(answered, now_ms));
-	value_set_number(value, "p50_ms", quantile_of(answered, 500));
-	value_set_number(value, "p95_ms", quantile_of(answered, 950));
-	value_set_number(value, "p99_ms", quantile_of(answered, 990));
-	value_set_number(value, "starts", stats->starts);
-	value_set_number(value, "failures", stats->failures);
-	value_set_number(value, "controls_sanitized", stats->sanitized.controls);
-	value_set_number(value, "invisible_sanitized", stats->sanitized.invisible);
-	value_set_number(value, "redacted", stats->redacted.found);
-	value_set_number(value, "redacted_whole", stats->redacted.too_hard);
-	value_set_number(value, "pins", server->pins.follows ? 0 : server->pins.count);
-	value_set_number(value, "pins_waiting", server->pins.waiting);
-	value_set_number(value, "starting_ms",
-			 strcmp(state, "starting") == 0 ? starting_ms(server) : VALUE_NONE);
-	value_set_number(value, "failures_in_a_row", server->backoff.failures);
-	value_set_number(value, "next_try_ms",
-			 retry_at_ms > now_ms ? retry_at_ms - now_ms : VALUE_NONE);
-	if (stats->failed_at_ms != 0) {
-		failure = value_object();
+	if (failure != NULL) {
 		value_set_number(failure, "at_ms", stats->failed_at_ms);
 		value_set_text(failure, "error", slice_str(stats->failure));
 	}
-	value_set(value, "last_failure", failure);
+	return failure;
+}
+
+struct server_view reports_view(const struct server *server, struct slice path,
+				const struct server_load *load)
+{
+	/* What its name has done goes on in the row of the one in its place. */
+	const struct call_counts *own = server->is_retired ? &server->own : NULL;
+
+	return (struct server_view){
+		.server = server,
+		.path = path,
+		.load = load,
+		.stats = server->stats,
+		.own = own,
+		.answered = own != NULL ? &own->answered : &server->stats->answered,
+		.state = server->is_retired           ? "retiring" :
+			 server->backoff.failures > 0 ? "failing" :
+			 server->count == 0           ? "idle" :
+			 has_answered(server)         ? "ready" :
+							"starting",
+		.now_ms = clock_now_ms(),
+	};
+}
+
+static struct json_t *describe_server(const struct server_view *view)
+{
+	struct json_t *value = value_object();
+
+#define FACTS_OF_SERVER
+#include "admin/facts.def"
 	return value;
 }
 
@@ -211,10 +202,15 @@ static struct json_t *describe_servers(const struct admin *admin)
 	struct server_load *loads = reports_count_load(admin);
 	struct json_t *list = value_array();
 
-	for (size_t i = 0; i < admin->conf.server_count; i++)
-		if (admin->conf.servers[i].conf.name != NULL)
-			value_append(list, describe_server(&admin->conf.servers[i],
-							   admin->conf.paths[i], &loads[i]));
+	for (size_t i = 0; i < admin->conf.server_count; i++) {
+		const struct server *server = &admin->conf.servers[i];
+		struct server_view view;
+
+		if (server->conf.name == NULL)
+			continue;
+		view = reports_view(server, admin->conf.paths[i], &loads[i]);
+		value_append(list, describe_server(&view));
+	}
 	free(loads);
 	return list;
 }
@@ -277,21 +273,17 @@ void reports_status(const struct admin *admin, struct buf *out)
 
 /* ---- processes ---- */
 
-static void set_session_id(struct json_t *value, const struct session *session)
+/* Empty: there is no live one. */
+static struct slice shown_id(const struct session *session)
 {
-	value_set_text(value, "session",
-		       session != NULL ? session_shown_id(session) : slice_of(NULL, 0));
+	return session != NULL ? session_shown_id(session) : slice_of(NULL, 0);
 }
 
-/* With the names that an entry of the deny list has; null for an anonymous one. */
-static void set_principal(struct json_t *value, const struct principal *principal)
+static const struct identity *identity_of(const struct principal *principal)
 {
-	const struct identity nobody = { .issuer = { NULL, 0 } };
-	const struct identity *identity = principal != NULL ? &principal->identity : &nobody;
+	static const struct identity nobody;
 
-	value_set_text(value, "issuer", identity->issuer);
-	value_set_text(value, "subject", identity->subject);
-	value_set_text(value, "client", identity->client);
+	return principal != NULL ? &principal->identity : &nobody;
 }
 
 static struct json_t *describe_process(struct child *child)
@@ -300,16 +292,8 @@ static struct json_t *describe_process(struct child *child)
 	struct child_report report;
 
 	report_child(child, &report);
-	value_set_text(value, "server", slice_str(child->server->conf.name));
-	value_set_number(value, "pid", (uint64_t)child->pid);
-	value_set_text(value, "state", slice_str(report.state));
-	value_set_number(value, "age_ms", clock_now_ms() - child->started_at_ms);
-	value_set_number(value, "calls", report.calls);
-	value_set_number(value, "answered", child->answered);
-	value_set_number(value, "stdin_bytes", child->queue.bytes);
-	set_session_id(value, report.session);
-	value_set_flag(value, "leased", report.is_leased);
-	set_principal(value, report.principal);
+#define FACTS_OF_PROCESS
+#include "admin/facts.def"
 	return value;
 }
 
@@ -336,24 +320,9 @@ static struct json_t *describe_session(struct session *session)
 
 	CHECK(session->state == SESSION_LIVE);
 	report_session(session, &report);
-	set_session_id(value, session);
-	value_set_text(value, "server", slice_str(report.server->conf.name));
-	value_set_text(value, "revision", report.revision);
-	value_set_text(value, "state",
-		       slice_str(report.is_asleep ? "asleep" :
-				 report.calls > 0 ? "busy" :
-						    "idle"));
-	value_set_number(value, "age_ms", session_age_ms(session));
-	value_set_number(value, "idle_ms", session_idle_ms(session));
-	value_set_number(value, "calls", report.calls);
-	value_set_number(value, "waiting", report.waiting);
-	value_set_number(value, "asked", report.server_requests);
-	value_set_flag(value, "listens", stream_has_reader(&session->standalone));
-	value_set_number(value, "pid", report.pid > 0 ? (uint64_t)report.pid : VALUE_NONE);
-	set_principal(value, session->principal);
-	value_set_text(value, "program", report.program);
 	peer_format(report.peer, address);
-	value_set_text(value, "address", slice_str(address));
+#define FACTS_OF_SESSION
+#include "admin/facts.def"
 	return value;
 }
 
@@ -374,16 +343,8 @@ static struct json_t *describe_stream(struct session *session, uint64_t number,
 	struct session_report report;
 
 	report_session(session, &report);
-	set_session_id(value, session);
-	value_set_text(value, "server", slice_str(report.server->conf.name));
-	value_set_number(value, "stream", number);
-	value_set_text(value, "kind", number == 0 ? SLICE_LIT("session") : SLICE_LIT("answer"));
-	value_set_flag(value, "is_read", stream_has_reader(stream));
-	value_set_flag(value, "has_ended", stream_is_ended(stream));
-	value_set_number(value, "waiting", stream->count);
-	value_set_number(value, "waiting_bytes", stream->bytes);
-	value_set_number(value, "kept", stream->kept_count);
-	value_set_number(value, "kept_bytes", stream->kept_bytes);
+#define FACTS_OF_STREAM
+#include "admin/facts.def"
 	return value;
 }
 

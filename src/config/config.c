@@ -39,14 +39,7 @@ static struct tree *read_import(const char *path, struct types_context *context)
 		problem_add(context->problems, "%s: %s", path, err.text);
 		return NULL;
 	}
-	/* Whoever writes this file chooses what is run as the daemon's user. */
-	if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		problem_add(
-			context->problems,
-			"%s: is writable by group or others, but only its owner may write to it: "
-			"chmod go-w %s",
-			path, path);
-	context->is_world_readable = (status.st_mode & S_IROTH) != 0;
+	include_check_mode(path, status.st_mode, context);
 	root = import_read(buf_slice(&content), path, context->problems, context->warnings);
 	buf_wipe(&content);
 	return root;
@@ -185,17 +178,13 @@ static void add_token(struct slice text, unsigned int line, const char *path, st
 	tree_add(entry, "sha256", tree_new_text(digits, path));
 }
 
-/* Lines that are empty or begin with '#' are none. */
 static void add_lines(const struct types_context *context, struct slice text, const char *path,
 		      struct tree *tokens)
 {
-	for (unsigned int line = 1; text.n > 0; line++) {
-		struct slice one = slice_trim(slice_cut(&text, '\n'));
+	unsigned int line = 0;
+	struct slice one;
 
-		if (one.n > 0 && one.p[one.n - 1] == '\r')
-			one = slice_trim(slice_of(one.p, one.n - 1));
-		if (one.n == 0 || one.p[0] == '#')
-			continue;
+	while (secret_cut_line(&text, &one, &line)) {
 		if (is_token(one))
 			add_token(one, line, path, tokens);
 		else

@@ -16,7 +16,6 @@
 #include "base/mem.h"
 #include "config/forms.h"
 #include "config/jsonc.h"
-#include "config/tree.h"
 #include "config/variables.h"
 #include "jsonrpc/scan.h"
 
@@ -422,7 +421,13 @@ struct member {
 
 static void convert_command(struct import *import, struct json value, const char *key);
 
-/* With neither a function nor advice: a client's own, of no matter here. */
+/* A client's own, of no matter here; and of an entry with a URL what is for one with a command. */
+static const char ignored[] =
+	"type transport source name title description icon version gallery dev "
+	"required trust autoApprove alwaysAllow baseUrl provider providerUrl "
+	"logoUrl tags longRunning";
+static const char ignored_with_url[] = "command args env cwd envFile";
+
 static const struct member entry_members[] = {
 	{ "command", convert_command, "command", NULL },
 	{ "args", convert_list, "args", NULL },
@@ -447,26 +452,6 @@ static const struct member entry_members[] = {
 	{ "sandboxEnabled", NULL, NULL, SANDBOX },
 	{ "settings", NULL, NULL,
 	  "an editor extension turns it into arguments; write those into args" },
-	{ .name = "type" },
-	{ .name = "transport" },
-	{ .name = "source" },
-	{ .name = "name" },
-	{ .name = "title" },
-	{ .name = "description" },
-	{ .name = "icon" },
-	{ .name = "version" },
-	{ .name = "gallery" },
-	{ .name = "dev" },
-	{ .name = "required" },
-	{ .name = "trust" },
-	{ .name = "autoApprove" },
-	{ .name = "alwaysAllow" },
-	{ .name = "baseUrl" },
-	{ .name = "provider" },
-	{ .name = "providerUrl" },
-	{ .name = "logoUrl" },
-	{ .name = "tags" },
-	{ .name = "longRunning" },
 	{ .name = NULL },
 };
 
@@ -494,11 +479,6 @@ static const struct member url_members[] = {
 	{ "oauth", NULL, NULL, SIGN_IN },
 	{ "auth", NULL, NULL, SIGN_IN },
 	{ "authProviderType", NULL, NULL, SIGN_IN },
-	{ .name = "command" },
-	{ .name = "args" },
-	{ .name = "env" },
-	{ .name = "cwd" },
-	{ .name = "envFile" },
 	{ .name = NULL },
 };
 
@@ -515,10 +495,24 @@ static const struct member *find_member(const struct member *table, const char *
 	return table;
 }
 
+static bool is_word_of(const char *words, const char *word)
+{
+	struct slice rest = slice_str(words);
+
+	while (rest.n > 0)
+		if (slice_is_equal(slice_cut(&rest, ' '), slice_str(word)))
+			return true;
+	return false;
+}
+
 static void convert_member(struct import *import, const struct member *table, const char *at,
 			   struct json value)
 {
+	bool is_ignored = table == url_members && is_word_of(ignored_with_url, import->member);
+
 	table = find_member(table, import->member);
+	if (table->name == NULL && (is_ignored || is_word_of(ignored, import->member)))
+		return;
 	if (table->name == NULL)
 		table = find_member(entry_members, import->member);
 	if (table->name == NULL)

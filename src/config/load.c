@@ -18,9 +18,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "config/listed_path.h"
-#include "config/rules.h"
 #include "config/table.h"
-#include "config/tree.h"
 #include "config/variables.h"
 #include "config/yaml.h"
 #include "endpoint/origin.h"
@@ -42,8 +40,7 @@ struct reading {
 	size_t bytes;      /* read so far */
 };
 
-/* Whoever writes these files chooses what is run as the daemon's user. */
-static void check_mode(const char *path, mode_t mode, struct types_context *context)
+void include_check_mode(const char *path, mode_t mode, struct types_context *context)
 {
 	if ((mode & (S_IWGRP | S_IWOTH)) != 0)
 		problem_add(
@@ -118,7 +115,7 @@ static struct tree *read_one(const char *path, struct reading *reading)
 		return NULL;
 	}
 	reading->bytes += content.len;
-	check_mode(path, status.st_mode, context);
+	include_check_mode(path, status.st_mode, context);
 	if (reading->root == NULL)
 		reading->owner = status.st_uid;
 	else

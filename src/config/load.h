@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns a tree of values into a configuration. Reads no files except through context->resolve,
- * and the CA files of issuers.
+ * From the files of a configuration to a tree of values, and from that to the configuration, which
+ * is checked.
  */
 #ifndef MCPGATED_CONFIG_LOAD_H
 #define MCPGATED_CONFIG_LOAD_H
 
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -32,6 +33,11 @@
  */
 #define INCLUDE_BYTES_MAX ((size_t)4 << 20)
 
+/*
+ * Whoever writes such a file chooses what is run as the daemon's user: only its owner may. Notes
+ * whether everybody can read it.
+ */
+void include_check_mode(const char *path, mode_t mode, struct types_context *context);
 /*
  * Reads the file at `path`, then those that its `include` names, in the order of the list, sorted
  * by name within each pattern. Only their owners may be able to write to these files; an included
@@ -60,7 +66,14 @@ void places_print(const struct rule_places *places, FILE *out);
 struct slice places_cut(struct slice *text);
 
 /*
- * Builds the configuration that `root` describes and checks its rules (rules.h). Returns it, or
+ * ---- load ----
+ *
+ * Turns a tree of values into a configuration. Reads no files except through context->resolve,
+ * and the CA files of issuers.
+ */
+
+/*
+ * Builds the configuration that `root` describes and checks its rules (rules_check). Returns it, or
  * NULL if context->problems is not empty afterwards. Warnings are added to context->warnings. The
  * caller keeps the tree.
  */
@@ -75,5 +88,15 @@ struct config *load_draft(const struct types_context *context, const struct tree
 			  const struct config *before) must_check;
 /* Reads only what servers may do (sandbox, enabled). Reports no problems and reads no files. */
 struct config *load_survey(const struct tree *root) must_check;
+
+/* ---- rules.c: the rules that a single value cannot break: what must fit together ---- */
+
+/*
+ * Adds everything that is wrong with `config` to `problems`, and what is given but has no effect, or
+ * no longer has any, to `warnings`. `root` is the tree it was read from, for the places. Values that
+ * could not be read are skipped: they have been reported before.
+ */
+void rules_check(const struct config *config, const struct tree *root,
+		 struct config_problems *problems, struct config_problems *warnings);
 
 #endif

@@ -9,7 +9,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/listed_path.c src/config/listed_path.h \
 	src/config/load.c src/config/load.h \
 	src/config/options.c src/config/options.h \
-	src/config/rules.c src/config/rules.h \
+	src/config/rules.c \
 	src/config/table.c src/config/table.h \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \

@@ -4,7 +4,7 @@
  * option; at the end, what is said in vain, and time that is over. One function per rule. threats.md DEF-01, DEF-02, DEF-04, SEC-54 to SEC-56; mcpgated(1);
  * AUTH-CFG-01.
  */
-#include "config/rules.h"
+#include "config/load.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

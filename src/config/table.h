@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks the option table, one record at a time, to read, print and free the record's struct. */
+/*
+ * Walks the option table, one record at a time, to read, check, print and free the record's
+ * struct.
+ */
 #ifndef MCPGATED_CONFIG_TABLE_H
 #define MCPGATED_CONFIG_TABLE_H
 

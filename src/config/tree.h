@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts, lists and maps that know their places in the file. Made from YAML text (yaml.h), or
- * built by hand for other configurations (an imported JSON file, the command line).
+ * Texts, lists and maps that know their places in the file, and the problems that are found there.
+ * Made from YAML text (yaml.h), or built by hand for other configurations (an imported JSON file,
+ * the command line).
  */
 #ifndef MCPGATED_CONFIG_TREE_H
 #define MCPGATED_CONFIG_TREE_H

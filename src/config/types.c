@@ -13,8 +13,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "config/forms.h"
-#include "config/tree.h"
-#include "config/variables.h"
 #include "config/yaml.h"
 
 /* ---- texts that are owned: whoever has such a list may change its items ---- */

@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "config/listed_path.h"
-#include "config/tree.h"
 
 /*
  * ---- secret ----
@@ -154,6 +153,21 @@ bool secret_is_name(const char *variable)
 		size_t ending = strlen(endings[i]);
 
 		if (length >= ending && strcasecmp(variable + length - ending, endings[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool secret_cut_line(struct slice *text, struct slice *line_r, unsigned int *number)
+{
+	while (text->n > 0) {
+		struct slice line = slice_trim(slice_cut(text, '\n'));
+
+		++*number;
+		if (line.n > 0 && line.p[line.n - 1] == '\r')
+			line = slice_trim(slice_of(line.p, line.n - 1));
+		*line_r = line;
+		if (line.n > 0 && line.p[0] != '#')
 			return true;
 	}
 	return false;

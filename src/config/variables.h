@@ -58,6 +58,11 @@ bool secret_is_kind(const char *kind);
  * Whether a variable with this name is usually secret: it ends in TOKEN, KEY, SECRET or PASSWORD.
  */
 bool secret_is_name(const char *variable);
+/*
+ * Cuts the next line of a file of tokens that is neither empty nor a comment, without space around
+ * it. *number, from 0, becomes the line's. False: there are no more.
+ */
+bool secret_cut_line(struct slice *text, struct slice *line_r, unsigned int *number);
 /* Overwrites, frees, sets to NULL. Accepts NULL. */
 void secret_free(char **text);
 

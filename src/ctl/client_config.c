@@ -3,7 +3,7 @@
  * One row for each client: its file, and what an entry looks like there. Clients differ in the name of the list, in that of the URL, and
  * in how a text names what is kept elsewhere. One that speaks over standard input and output alone starts mcp-remote.
  */
-#include "ctl/client_config.h"
+#include "ctl/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "config/config.h"
 #include "config/forms.h"
-#include "ctl/offers.h"
 
 #define VARIABLE "MCPGATED_TOKEN"
 
@@ -51,6 +50,15 @@ static const struct kind {
 	{ "windsurf", "~/.codeium/windsurf/mcp_config.json", "mcpServers", FORM_HTTP, NULL,
 	  "serverUrl", "${env:" VARIABLE "}" },
 	{ "zed", "~/.config/zed/settings.json", "context_servers", FORM_HTTP, NULL, "url", NULL },
+};
+
+/* Where a server is, and what it requires of its clients. */
+struct client_config_server {
+	const char *name;
+	const char *url;
+	bool takes_token;  /* Authorization: Bearer */
+	bool takes_login;  /* OAuth: the client asks its user */
+	const char *token; /* NULL: the entry says where the client finds it */
 };
 
 #define TO_BE_WRITTEN "TOKEN" /* stands where a person has to write it */

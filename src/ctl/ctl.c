@@ -20,15 +20,11 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "ctl/client.h"
-#include "ctl/client_config.h"
+#include "ctl/commands.h"
 #include "ctl/complete.h"
-#include "ctl/doctor.h"
 #include "ctl/line.h"
 #include "ctl/oauth.h"
-#include "ctl/offers.h"
-#include "ctl/orders.h"
 #include "ctl/output.h"
-#include "ctl/show.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"
@@ -141,7 +137,7 @@ static int examine_oauth(const struct line *line)
 	if (line->ca_file != NULL && err.kind == ERROR_NONE)
 		ca = oauth_read_ca(line->ca_file, &err);
 	if (err.kind == ERROR_NONE && oauth_check_url(line->url, &err) == 0)
-		ill = oauth_examine(&(struct oauth_walk){ line->url, token, ca });
+		ill = oauth_examine(line->url, token, ca);
 	if (token != NULL)
 		explicit_bzero(token, strlen(token));
 	free(token);
@@ -432,23 +428,21 @@ static int run(const struct line *line)
 /* ---- the command line ---- */
 
 enum {
-	OPTION_JSON = 256,
-	OPTION_ALL,
-	OPTION_ONCE,
+	OPTION_ONCE = 256,
 	OPTION_FORMAT,
 	OPTION_CLAIM,
 	OPTION_ENV,
 	OPTION_VERSION,
-	OPTION_HELP,
-	OPTION_TEXT /* and where in struct line the text is kept, as it is */
+	OPTION_FLAG = 0x1000, /* and where in struct line it is set */
+	OPTION_TEXT = 0x10000 /* and where the text is kept, as it is */
 };
 
 static const struct option options[] = {
 	{ "socket", required_argument, NULL, 's' },
 	{ "config", required_argument, NULL, 'c' },
 	{ "follow", no_argument, NULL, 'f' },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "all", no_argument, NULL, OPTION_ALL },
+	{ "json", no_argument, NULL, OPTION_FLAG + offsetof(struct line, is_json) },
+	{ "all", no_argument, NULL, OPTION_FLAG + offsetof(struct line, all) },
 	{ "once", no_argument, NULL, OPTION_ONCE },
 	{ "count", required_argument, NULL, 'n' },
 	{ "delay", required_argument, NULL, 'd' },
@@ -472,7 +466,7 @@ static const struct option options[] = {
 	{ "sid", required_argument, NULL, OPTION_TEXT + offsetof(struct line, deny.sid) },
 	{ "for", required_argument, NULL, OPTION_TEXT + offsetof(struct line, deny.duration) },
 	{ "version", no_argument, NULL, OPTION_VERSION },
-	{ "help", no_argument, NULL, OPTION_HELP },
+	{ "help", no_argument, NULL, OPTION_FLAG + offsetof(struct line, wants_help) },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -508,6 +502,10 @@ static int take_option(struct line *line, int option)
 		*text = optarg;
 		return -1;
 	}
+	if (option >= OPTION_FLAG) {
+		*((bool *)line + (option - OPTION_FLAG)) = true;
+		return -1;
+	}
 	switch (option) {
 	case 'c':
 		line->file = optarg;
@@ -531,12 +529,6 @@ static int take_option(struct line *line, int option)
 	case OPTION_ONCE:
 		line->views = "1";
 		return -1;
-	case OPTION_ALL:
-		line->all = true;
-		return -1;
-	case OPTION_JSON:
-		line->is_json = true;
-		return -1;
 	case OPTION_FORMAT:
 		line->format = optarg;
 		return is_format(optarg) ?
@@ -554,9 +546,6 @@ static int take_option(struct line *line, int option)
 	case OPTION_VERSION:
 		puts("mcpgatectl " BUILD_VERSION);
 		return check_output(0);
-	case OPTION_HELP:
-		line->wants_help = true;
-		return -1;
 	default:
 		fputs("try: mcpgatectl --help\n", stderr);
 		return EXIT_USAGE;

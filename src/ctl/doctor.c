@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The questions in the order in which a start goes wrong; each answer is one line. */
-#include "ctl/doctor.h"
+#include "ctl/commands.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -17,8 +17,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "config/difference.h"
-#include "ctl/offers.h"
 #include "ctl/output.h"
 #include "keeper/cgroups.h"
 #include "keeper/kernel_features.h"

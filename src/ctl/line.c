@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "config/variables.h"
 #include "ctl/output.h"
 
 #define TOKEN_BYTES_MAX (64 * 1024)
@@ -85,19 +86,11 @@ bool line_is_plain(const char *word)
 /* The one line that is neither empty nor a comment, as in a file of `mcpgatectl token new`; n 0: not one. */
 static struct slice find_token(struct slice text)
 {
-	struct slice found = { NULL, 0 };
+	struct slice found = { NULL, 0 }, more;
+	unsigned int number = 0;
 
-	while (text.n > 0) {
-		struct slice line = slice_trim(slice_cut(&text, '\n'));
-
-		if (line.n > 0 && line.p[line.n - 1] == '\r')
-			line = slice_trim(slice_of(line.p, line.n - 1));
-		if (line.n == 0 || line.p[0] == '#')
-			continue;
-		if (found.n > 0)
-			return slice_of("", 0);
-		found = line;
-	}
+	if (!secret_cut_line(&text, &found, &number) || secret_cut_line(&text, &more, &number))
+		return slice_of("", 0);
 	for (size_t i = 0; i < found.n; i++)
 		if (found.p[i] <= ' ' || found.p[i] >= 0x7F)
 			return slice_of("", 0);

@@ -13,12 +13,11 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "ctl/client.h"
-#include "ctl/doctor.h"
-#include "ctl/oauth.h"
 
 #define EXIT_FAILED 1
 #define EXIT_USAGE 2
 #define LINE_VARIABLES_MAX 256
+#define DOCTOR_CLAIMS_MAX 16
 
 struct line {
 	char socket[CLIENT_PATH_BYTES];
@@ -33,7 +32,11 @@ struct line {
 	const char *client;
 	const char *views; /* number of views for top; NULL: unlimited */
 	const char *delay; /* between views; NULL: not given */
-	struct doctor_claims claims;
+	/* Claims of an imaginary caller, each NAME=VALUE. */
+	struct doctor_claims {
+		const char *items[DOCTOR_CLAIMS_MAX];
+		size_t count;
+	} claims;
 	struct {
 		const char *issuer;
 		const char *sub;

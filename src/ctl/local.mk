@@ -2,15 +2,16 @@ bin_PROGRAMS += mcpgatectl
 noinst_LIBRARIES += src/ctl/libctl.a
 src_ctl_libctl_a_SOURCES = \
 	src/ctl/client.c src/ctl/client.h \
-	src/ctl/client_config.c src/ctl/client_config.h \
+	src/ctl/client_config.c \
+	src/ctl/commands.h \
 	src/ctl/complete.c src/ctl/complete.h \
-	src/ctl/doctor.c src/ctl/doctor.h \
+	src/ctl/doctor.c \
 	src/ctl/line.c src/ctl/line.h \
 	src/ctl/oauth.c src/ctl/oauth.h \
-	src/ctl/offers.c src/ctl/offers.h \
-	src/ctl/orders.c src/ctl/orders.h \
+	src/ctl/offers.c \
+	src/ctl/orders.c \
 	src/ctl/output.c src/ctl/output.h \
-	src/ctl/show.c src/ctl/show.h
+	src/ctl/show.c
 CTL_LIBS = src/ctl/libctl.a src/mcp/libmcp.a $(KEEPER_LIBS) $(CURL_LIBS)
 mcpgatectl_SOURCES = src/ctl/ctl.c
 mcpgatectl_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"

@@ -7,7 +7,6 @@
 
 #include <curl/curl.h>
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "ctl/client.h"
-#include "ctl/offers.h"
+#include "ctl/commands.h"
 #include "ctl/output.h"
 
 /*
@@ -1125,21 +1124,21 @@ static void say_next(const struct walk *walk, bool asks)
 	buf_fini(&text);
 }
 
-int oauth_examine(const struct oauth_walk *oauth)
+int oauth_examine(const char *url, const char *token, const char *ca)
 {
-	struct walk walk = { .url = oauth->url, .token = oauth->token };
+	struct walk walk = { .url = url, .token = token };
 	char *address = NULL;
-	struct url url;
+	struct url parts;
 	bool asks;
 
-	CHECK(oauth->url != NULL);
+	CHECK(url != NULL);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return 1;
-	if (oauth->ca != NULL)
-		walk.ca = slice_str(oauth->ca);
+	if (ca != NULL)
+		walk.ca = slice_str(ca);
 	walk.keys = json_object();
-	walk.is_loopback = url_parse(slice_str(oauth->url), &url) == 0 && url_is_loopback(&url);
-	escape_print(stdout, "", slice_str(oauth->url), "");
+	walk.is_loopback = url_parse(slice_str(url), &parts) == 0 && url_is_loopback(&parts);
+	escape_print(stdout, "", slice_str(url), "");
 	asks = examine_challenge(&walk, &address);
 	if (asks) {
 		examine_resource(&walk, address);

@@ -9,17 +9,11 @@
 
 #include <stdbool.h>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/slice.h"
 
-/*
- * ---- challenge ----
- *
- * Parses a server's challenge (WWW-Authenticate) like a client. RFC 9110 s11.6.1, RFC 6750 s3,
- * RFC 9728 s5.1
- */
-
-/* NULL: absent. */
+/* A server's challenge (WWW-Authenticate), as a client reads it. NULL: absent. RFC 9110 s11.6.1 */
 struct challenge {
 	bool is_bearer; /* there is a Bearer challenge; the rest is its parameters */
 	bool is_first;  /* and it is the first challenge */
@@ -44,14 +38,10 @@ int oauth_check_url(const char *url, struct error *err) must_check;
  */
 char *oauth_read_ca(const char *path, struct error *err) must_check;
 
-/* Everything is borrowed. */
-struct oauth_walk {
-	const char *url;
-	const char *token; /* or NULL */
-	const char *ca;    /* CAs for all servers, as PEM; or NULL: the system's */
-};
-
-/* Returns 0 if a client gets, or can get, through; otherwise 1. */
-int oauth_examine(const struct oauth_walk *oauth);
+/*
+ * Without a token (NULL) it is not tried; ca: CAs for all servers, as PEM; NULL: the system's. Returns
+ * 0 if a client gets, or can get, through; otherwise 1.
+ */
+int oauth_examine(const char *url, const char *token, const char *ca);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each command is an MCP client of its own, that begins a session and ends it. */
-#include "ctl/offers.h"
+#include "ctl/commands.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "ctl/client.h"
 #include "ctl/output.h"
-#include "ctl/show.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 

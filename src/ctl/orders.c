@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each is sent, and its outcome shown, in words. */
-#include "ctl/orders.h"
+#include "ctl/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,6 @@
 #include "config/forms.h"
 #include "config/yaml.h"
 #include "ctl/output.h"
-#include "ctl/show.h"
 
 /* ---- can ---- */
 
@@ -331,14 +330,13 @@ static void pins_show_difference(const json_t *pin)
 	bool is_new = slice_is_equal(document_text(pin, "state"), SLICE_LIT("new"));
 	bool is_withheld =
 		slice_is_equal(document_text(pin, "until_approved"), SLICE_LIT("withheld"));
-	struct buf head = { 0 };
 
 	write_both(pin, &old, &new);
-	buf_printf(&head, "%.*s: the %.*s %.*s is %.*s, and %s",
-		   SLICE_ARG(document_text(pin, "server")), SLICE_ARG(document_text(pin, "kind")),
-		   SLICE_ARG(document_text(pin, "name")), SLICE_ARG(document_text(pin, "state")),
-		   is_withheld ? "withheld until it is approved" : "passed on (pin: warn)");
-	escape_print(stdout, "", buf_slice(&head), "");
+	escape_printf(stdout, "%.*s: the %.*s %.*s is %.*s, and %s",
+		      SLICE_ARG(document_text(pin, "server")),
+		      SLICE_ARG(document_text(pin, "kind")), SLICE_ARG(document_text(pin, "name")),
+		      SLICE_ARG(document_text(pin, "state")),
+		      is_withheld ? "withheld until it is approved" : "passed on (pin: warn)");
 	if (new == NULL)
 		puts("    (its definition is too long to be kept: only its digest is)");
 	else if (is_new)
@@ -347,7 +345,6 @@ static void pins_show_difference(const json_t *pin)
 		print_lines("    ? ", slice_str(new), 0, SIZE_MAX);
 	else
 		print_difference(slice_str(old), slice_str(new));
-	buf_fini(&head);
 	free(old);
 	free(new);
 }
@@ -359,28 +356,22 @@ static bool is_gone(const json_t *pin)
 
 static void print_gone(const json_t *pin)
 {
-	struct buf text = { 0 };
-
-	buf_printf(&text, "%.*s: the %.*s %.*s is gone", SLICE_ARG(document_text(pin, "server")),
-		   SLICE_ARG(document_text(pin, "kind")), SLICE_ARG(document_text(pin, "name")));
-	escape_print(stdout, "", buf_slice(&text), "");
-	buf_fini(&text);
+	escape_printf(stdout, "%.*s: the %.*s %.*s is gone",
+		      SLICE_ARG(document_text(pin, "server")),
+		      SLICE_ARG(document_text(pin, "kind")), SLICE_ARG(document_text(pin, "name")));
 }
 
 static void print_shadow(const json_t *shadow)
 {
 	bool is_mention = slice_is_equal(document_text(shadow, "by"), SLICE_LIT("description"));
-	struct buf text = { 0 };
 
-	buf_printf(&text, "%.*s: the %.*s %.*s %s the tool %.*s of %.*s",
-		   SLICE_ARG(document_text(shadow, "server")),
-		   SLICE_ARG(document_text(shadow, "kind")),
-		   SLICE_ARG(document_text(shadow, "name")),
-		   is_mention ? "has a description that names" : "has the name of",
-		   SLICE_ARG(document_text(shadow, "tool")),
-		   SLICE_ARG(document_text(shadow, "other")));
-	escape_print(stdout, "", buf_slice(&text), "");
-	buf_fini(&text);
+	escape_printf(stdout, "%.*s: the %.*s %.*s %s the tool %.*s of %.*s",
+		      SLICE_ARG(document_text(shadow, "server")),
+		      SLICE_ARG(document_text(shadow, "kind")),
+		      SLICE_ARG(document_text(shadow, "name")),
+		      is_mention ? "has a description that names" : "has the name of",
+		      SLICE_ARG(document_text(shadow, "tool")),
+		      SLICE_ARG(document_text(shadow, "other")));
 }
 
 /* The definitions that wait or are gone, with their differences, and the numbers of all. */

@@ -4,12 +4,10 @@
 
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
-#include "base/check.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/unicode.h"
@@ -48,6 +46,18 @@ void escape_print(FILE *out, const char *before, struct slice text, const char *
 	escape_append(&clean, text, keep);
 	fprintf(out, "%s%s\n", before, buf_terminate(&clean));
 	buf_fini(&clean);
+}
+
+void escape_printf(FILE *out, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	CHECK(vasprintf(&text, format, args) >= 0);
+	va_end(args);
+	escape_print(out, "", slice_str(text), "");
+	free(text);
 }
 
 /* The number of columns of an escaped text. */

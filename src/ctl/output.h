@@ -25,6 +25,8 @@
 void escape_append(struct buf *out, struct slice text, const char *keep);
 /* Prints a line: `before` unchanged, then the text as escape_append writes it. */
 void escape_print(FILE *out, const char *before, struct slice text, const char *keep);
+/* Prints a line of what the format makes, all of it escaped. */
+void escape_printf(FILE *out, const char *format, ...) printf_like(2, 3);
 
 /*
  * ---- text table ----

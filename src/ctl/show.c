@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A table of columns for each report: which member, and how its value is written. */
-#include "ctl/show.h"
+#include "ctl/commands.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -38,24 +38,27 @@ enum kind {
 };
 
 struct column {
-	const char *title;
 	const char *member;
+	size_t position; /* from 1; 0: in no table */
+	const char *title;
 	enum kind kind;
 };
 
-static void append_age(struct buf *out, uint64_t ms)
+#define AGE_BYTES 32
+
+static const char *write_age(uint64_t ms, char text_r[AGE_BYTES])
 {
-	uint64_t s = ms / 1000;
+	unsigned long long s = ms / 1000;
 
 	if (s < 60)
-		buf_printf(out, "%ds", (int)s);
+		snprintf(text_r, AGE_BYTES, "%llus", s);
 	else if (s < 3600)
-		buf_printf(out, "%dm%02ds", (int)(s / 60), (int)(s % 60));
+		snprintf(text_r, AGE_BYTES, "%llum%02llus", s / 60, s % 60);
 	else if (s < 86400)
-		buf_printf(out, "%dh%02dm", (int)(s / 3600), (int)(s / 60 % 60));
+		snprintf(text_r, AGE_BYTES, "%lluh%02llum", s / 3600, s / 60 % 60);
 	else
-		buf_printf(out, "%llud%02dh", (unsigned long long)(s / 86400),
-			   (int)(s / 3600 % 24));
+		snprintf(text_r, AGE_BYTES, "%llud%02lluh", s / 86400, s / 3600 % 24);
+	return text_r;
 }
 
 static void append_bytes(struct buf *out, uint64_t bytes)
@@ -112,6 +115,7 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 {
 	const json_t *value = json_object_get(row, column->member);
 	uint64_t number = number_of(row, column->member);
+	char age[AGE_BYTES];
 
 	if (column->kind == KIND_PROCESS &&
 	    slice_is_equal(document_text(row, "state"), SLICE_LIT("asleep")))
@@ -127,7 +131,7 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 	else if (column->kind == KIND_DATE)
 		append_date(out, number);
 	else if (column->kind == KIND_AGE)
-		append_age(out, number);
+		buf_append_str(out, write_age(number, age));
 	else if (column->kind == KIND_LATENCY && number < 1000)
 		buf_printf(out, "<%dms", (int)number);
 	else if (column->kind == KIND_LATENCY)
@@ -138,21 +142,34 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 		buf_append_u64(out, number);
 }
 
+/* NULL: there are no more. */
+static const struct column *column_at(const struct column *columns, size_t count, size_t position)
+{
+	for (size_t i = 0; i < count; i++)
+		if (columns[i].position == position)
+			return &columns[i];
+	return NULL;
+}
+
 static void print_rows(const json_t *rows, const struct column *columns, size_t count)
 {
 	struct text_table_column heads[COLUMNS_MAX];
+	const struct column *shown[COLUMNS_MAX];
 	struct text_table table;
+	size_t n = 0;
 
-	CHECK(count > 0 && count <= COLUMNS_MAX);
-	for (size_t c = 0; c < count; c++)
-		heads[c] = (struct text_table_column){ columns[c].title,
-						       columns[c].kind >= KIND_COUNT };
-	text_table_init(&table, heads, count);
+	while (n < COLUMNS_MAX && (shown[n] = column_at(columns, count, n + 1)) != NULL) {
+		heads[n] =
+			(struct text_table_column){ shown[n]->title, shown[n]->kind >= KIND_COUNT };
+		n++;
+	}
+	CHECK(n > 0);
+	text_table_init(&table, heads, n);
 	for (size_t i = 0; i < json_array_size(rows); i++) {
-		for (size_t c = 0; c < count; c++) {
+		for (size_t c = 0; c < n; c++) {
 			struct buf cell = { 0 };
 
-			append_value(&cell, json_array_get(rows, i), &columns[c]);
+			append_value(&cell, json_array_get(rows, i), shown[c]);
 			text_table_add(&table, buf_slice(&cell));
 			buf_fini(&cell);
 		}
@@ -163,91 +180,71 @@ static void print_rows(const json_t *rows, const struct column *columns, size_t 
 
 /* ---- servers ---- */
 
+/* A row of admin/facts.def as a column. */
+#define TEXT(member, fact, ...) { member, __VA_ARGS__ },
+#define FLAG TEXT
+#define NUMBER TEXT
+#define JSON(member, fact)
+#define METRIC_NUMBER(metric, ...) TEXT(__VA_ARGS__)
+#define METRIC_ONLY(metric, fact)
+
 static const struct column server_columns[] = {
-	{ "SERVER", "name", KIND_TEXT },         { "STATE", "state", KIND_TEXT },
-	{ "ISOLATION", "isolation", KIND_TEXT }, { "ERA", "era", KIND_TEXT },
-	{ "ERA FROM", "era_from", KIND_TEXT },   { "PROCESSES", "processes", KIND_COUNT },
-	{ "SESSIONS", "sessions", KIND_COUNT },  { "ASLEEP", "asleep", KIND_COUNT },
-	{ "CALLS", "calls", KIND_COUNT },        { "WAITING", "waiting", KIND_COUNT },
-	{ "PARKED", "parked", KIND_COUNT },      { "LAST MIN", "answered_last_minute", KIND_COUNT },
-	{ "ANSWERED", "answered", KIND_COUNT },  { "FAILED", "failed", KIND_COUNT },
-	{ "P50", "p50_ms", KIND_LATENCY },       { "P95", "p95_ms", KIND_LATENCY },
-	{ "P99", "p99_ms", KIND_LATENCY },
+#define FACTS_OF_SERVER
+#include "admin/facts.def"
 };
 
 /* Below the table: why, since when, and when it is tried again. */
 static void print_failure(const json_t *server)
 {
 	const json_t *failure = json_object_get(server, "last_failure");
-	const json_t *next = json_object_get(server, "next_try_ms");
+	bool waits = json_is_integer(json_object_get(server, "next_try_ms"));
 	uint64_t now_ms = (uint64_t)time(NULL) * 1000;
 	uint64_t at_ms = number_of(failure, "at_ms");
-	struct buf text = { 0 };
+	char ago[AGE_BYTES], next[AGE_BYTES];
 
-	if (number_of(server, "failures_in_a_row") == 0)
-		return;
-	buf_append_slice(&text, document_text(server, "name"));
-	buf_append_str(&text, " is failing: ");
-	buf_append_slice(&text, document_text(failure, "error"));
-	buf_append_str(&text, " (");
-	append_age(&text, now_ms > at_ms ? now_ms - at_ms : 0);
-	buf_append_str(&text, " ago); next try ");
-	if (json_is_integer(next)) {
-		buf_append_str(&text, "not before ");
-		append_age(&text, number_of(server, "next_try_ms") + 999);
-	} else {
-		buf_append_str(&text, "with the next call");
-	}
-	escape_print(stdout, "", buf_slice(&text), "");
-	buf_fini(&text);
+	write_age(now_ms > at_ms ? now_ms - at_ms : 0, ago);
+	write_age(number_of(server, "next_try_ms") + 999, next);
+	if (number_of(server, "failures_in_a_row") > 0)
+		escape_printf(stdout, "%.*s is failing: %.*s (%s ago); next try %s%s",
+			      SLICE_ARG(document_text(server, "name")),
+			      SLICE_ARG(document_text(failure, "error")), ago,
+			      waits ? "not before " : "with the next call", waits ? next : "");
 }
 
 /* Likewise: for how long it is being started. */
 static void print_start(const json_t *server)
 {
-	struct buf text = { 0 };
+	char age[AGE_BYTES];
 
-	if (!json_is_integer(json_object_get(server, "starting_ms")))
-		return;
-	buf_append_slice(&text, document_text(server, "name"));
-	buf_append_str(&text, " is starting: no answer to the handshake for ");
-	append_age(&text, number_of(server, "starting_ms"));
-	escape_print(stdout, "", buf_slice(&text), "");
-	buf_fini(&text);
+	if (json_is_integer(json_object_get(server, "starting_ms")))
+		escape_printf(stdout, "%.*s is starting: no answer to the handshake for %s",
+			      SLICE_ARG(document_text(server, "name")),
+			      write_age(number_of(server, "starting_ms"), age));
 }
 
 /* Likewise: what keeps in a server that has a sandbox. */
 static void print_sandbox(const json_t *server)
 {
+	struct slice sandbox = document_text(server, "sandbox");
 	struct slice lacking = document_text(server, "sandbox_lacks");
-	struct buf text = { 0 };
 
-	if (document_text(server, "sandbox").n == 0)
-		return;
-	buf_append_slice(&text, document_text(server, "name"));
-	buf_append_str(&text, " is in a sandbox: ");
-	buf_append_slice(&text, document_text(server, "sandbox"));
-	if (lacking.n > 0) {
-		buf_append_str(&text, "; the kernel lacks ");
-		buf_append_slice(&text, lacking);
-	}
-	escape_print(stdout, "", buf_slice(&text), "");
-	buf_fini(&text);
+	if (sandbox.n > 0)
+		escape_printf(stdout, "%.*s is in a sandbox: %.*s%s%.*s",
+			      SLICE_ARG(document_text(server, "name")), SLICE_ARG(sandbox),
+			      lacking.n > 0 ? "; the kernel lacks " : "", SLICE_ARG(lacking));
 }
 
 static void print_waiting_pins(const json_t *server)
 {
+	struct slice name = document_text(server, "name");
 	uint64_t count = number_of(server, "pins_waiting");
-	struct buf text = { 0 };
 
-	if (count == 0)
-		return;
-	buf_append_slice(&text, document_text(server, "name"));
-	buf_printf(&text, " has %llu definition%s that wait%s for approval: mcpgatectl pins ",
-		   (unsigned long long)count, count == 1 ? "" : "s", count == 1 ? "s" : "");
-	buf_append_slice(&text, document_text(server, "name"));
-	escape_print(stdout, "", buf_slice(&text), "");
-	buf_fini(&text);
+	if (count > 0)
+		escape_printf(stdout,
+			      "%.*s has %llu definition%s that wait%s for approval: mcpgatectl "
+			      "pins %.*s",
+			      SLICE_ARG(name), (unsigned long long)count, count == 1 ? "" : "s",
+			      count == 1 ? "s" : "", SLICE_ARG(name));
 }
 
 void show_servers(const json_t *report)
@@ -263,9 +260,9 @@ void show_servers(const json_t *report)
 	}
 }
 
-static void append_count(struct buf *out, uint64_t count, const char *noun, const char *plural)
+static const char *plural(uint64_t count, const char *ending)
 {
-	buf_printf(out, ", %llu %s%s", (unsigned long long)count, noun, count == 1 ? "" : plural);
+	return count == 1 ? "" : ending;
 }
 
 /* A line, where there is an audit. */
@@ -273,120 +270,88 @@ static void print_audit(const json_t *audit)
 {
 	struct slice error = document_text(audit, "last_error");
 	bool works = json_is_true(json_object_get(audit, "works"));
-	struct buf text = { 0 };
+	bool refuses = !works && json_is_true(json_object_get(audit, "required"));
+	uint64_t written = number_of(audit, "written");
 
-	if (!json_is_object(audit))
-		return;
-	buf_append_str(&text, "audit to ");
-	buf_append_slice(&text, document_text(audit, "to"));
-	buf_append_str(&text, works ? " works" : " fails");
-	if (!works && json_is_true(json_object_get(audit, "required")))
-		buf_append_str(&text, ", and calls are refused (audit.required)");
-	append_count(&text, number_of(audit, "written"), "record", "s");
-	buf_printf(&text, " written, %llu lost", (unsigned long long)number_of(audit, "lost"));
-	if (error.n > 0)
-		buf_printf(&text, works ? "; it failed before: %.*s" : ": %.*s", SLICE_ARG(error));
-	escape_print(stdout, "", buf_slice(&text), "");
-	buf_fini(&text);
+	if (json_is_object(audit))
+		escape_printf(stdout, "audit to %.*s %s%s, %llu record%s written, %llu lost%s%.*s",
+			      SLICE_ARG(document_text(audit, "to")), works ? "works" : "fails",
+			      refuses ? ", and calls are refused (audit.required)" : "",
+			      (unsigned long long)written, plural(written, "s"),
+			      (unsigned long long)number_of(audit, "lost"),
+			      error.n == 0 ? "" :
+			      works        ? "; it failed before: " :
+					     ": ",
+			      SLICE_ARG(error));
 }
 
 void show_status(const json_t *report)
 {
-	struct buf text = { 0 };
-
-	buf_append_str(&text, "mcpgated ");
-	buf_append_slice(&text, document_text(report, "version"));
-	buf_append_str(&text, ": ");
-	buf_append_slice(&text, document_text(report, "state"));
+	struct slice state = document_text(report, "state");
 	/* How long it has been up, not how long it drains. */
-	buf_append_str(&text,
-		       slice_is_equal(document_text(report, "state"), SLICE_LIT("draining")) ?
-			       ", up for " :
-			       " for ");
-	append_age(&text, number_of(report, "uptime_ms"));
-	append_count(&text, number_of(report, "connections"), "connection", "s");
-	buf_printf(&text, ", %llu of", (unsigned long long)number_of(report, "sessions"));
-	buf_printf(&text, " %llu sessions", (unsigned long long)number_of(report, "sessions_max"));
-	append_count(&text, number_of(report, "processes"), "process", "es");
-	append_count(&text, number_of(report, "calls"), "call", "s");
-	buf_append_str(&text, " in flight");
-	escape_print(stdout, "", buf_slice(&text), "");
+	bool is_draining = slice_is_equal(state, SLICE_LIT("draining"));
+	unsigned long long connections = number_of(report, "connections");
+	unsigned long long processes = number_of(report, "processes");
+	unsigned long long calls = number_of(report, "calls");
+	char age[AGE_BYTES];
+
+	escape_printf(
+		stdout,
+		"mcpgated %.*s: %.*s%s for %s, %llu connection%s, %llu of %llu sessions, %llu "
+		"process%s, %llu call%s in flight",
+		SLICE_ARG(document_text(report, "version")), SLICE_ARG(state),
+		is_draining ? ", up" : "", write_age(number_of(report, "uptime_ms"), age),
+		connections, plural(connections, "s"),
+		(unsigned long long)number_of(report, "sessions"),
+		(unsigned long long)number_of(report, "sessions_max"), processes,
+		plural(processes, "es"), calls, plural(calls, "s"));
 	print_audit(json_object_get(report, "audit"));
 	putchar('\n');
-	buf_fini(&text);
 	show_servers(report);
 }
 
 /* ---- the others ---- */
 
-/* Who it is, in the words of `deny`. */
-#define PRINCIPAL_COLUMNS                                                       \
-	{ "ISSUER", "issuer", KIND_TEXT }, { "SUBJECT", "subject", KIND_TEXT }, \
-	{                                                                       \
-		"CLIENT", "client", KIND_TEXT                                   \
-	}
+static const struct column process_columns[] = {
+#define FACTS_OF_PROCESS
+#include "admin/facts.def"
+};
 
 void show_processes(const json_t *report)
 {
-	static const struct column columns[] = {
-		{ "PID", "pid", KIND_COUNT },
-		{ "SERVER", "server", KIND_TEXT },
-		{ "STATE", "state", KIND_TEXT },
-		{ "AGE", "age_ms", KIND_AGE },
-		{ "CALLS", "calls", KIND_COUNT },
-		{ "ANSWERED", "answered", KIND_COUNT },
-		{ "UNREAD", "stdin_bytes", KIND_BYTES },
-		{ "SESSION", "session", KIND_TEXT },
-		{ "LEASED", "leased", KIND_FLAG },
-		PRINCIPAL_COLUMNS,
-	};
-
-	print_rows(json_object_get(report, "processes"), columns, ARRAY_LEN(columns));
+	print_rows(json_object_get(report, "processes"), process_columns,
+		   ARRAY_LEN(process_columns));
 }
+
+static const struct column session_columns[] = {
+#define FACTS_OF_SESSION
+#include "admin/facts.def"
+};
 
 void show_sessions(const json_t *report)
 {
-	static const struct column columns[] = {
-		{ "SESSION", "session", KIND_TEXT },
-		{ "SERVER", "server", KIND_TEXT },
-		{ "REVISION", "revision", KIND_TEXT },
-		{ "AGE", "age_ms", KIND_AGE },
-		{ "IDLE", "idle_ms", KIND_AGE },
-		{ "CALLS", "calls", KIND_COUNT },
-		{ "WAITING", "waiting", KIND_COUNT },
-		{ "ASKED", "asked", KIND_COUNT },
-		{ "LISTENS", "listens", KIND_FLAG },
-		{ "PID", "pid", KIND_PROCESS },
-		PRINCIPAL_COLUMNS,
-		{ "PROGRAM", "program", KIND_TEXT },
-		{ "ADDRESS", "address", KIND_TEXT },
-	};
-
-	print_rows(json_object_get(report, "sessions"), columns, ARRAY_LEN(columns));
+	print_rows(json_object_get(report, "sessions"), session_columns,
+		   ARRAY_LEN(session_columns));
 }
+
+static const struct column stream_columns[] = {
+#define FACTS_OF_STREAM
+#include "admin/facts.def"
+};
 
 void show_streams(const json_t *report)
 {
-	static const struct column columns[] = {
-		{ "SESSION", "session", KIND_TEXT },  { "SERVER", "server", KIND_TEXT },
-		{ "STREAM", "stream", KIND_COUNT },   { "KIND", "kind", KIND_TEXT },
-		{ "READ", "is_read", KIND_FLAG },     { "ENDED", "has_ended", KIND_FLAG },
-		{ "WAITING", "waiting", KIND_COUNT }, { "BYTES", "waiting_bytes", KIND_BYTES },
-		{ "KEPT", "kept", KIND_COUNT },       { "BYTES", "kept_bytes", KIND_BYTES },
-	};
-
-	print_rows(json_object_get(report, "streams"), columns, ARRAY_LEN(columns));
+	print_rows(json_object_get(report, "streams"), stream_columns, ARRAY_LEN(stream_columns));
 }
+
+static const struct column denial_columns[] = {
+#define FACTS_OF_DENIAL
+#include "admin/facts.def"
+};
 
 void show_deny_list(const json_t *report)
 {
-	static const struct column columns[] = {
-		{ "NUMBER", "number", KIND_COUNT }, { "ISSUER", "issuer", KIND_TEXT },
-		{ "BY", "by", KIND_TEXT },          { "NAME", "name", KIND_TEXT },
-		{ "UNTIL", "until_ms", KIND_DATE }, { "FROM", "origin", KIND_TEXT },
-	};
-
-	print_rows(json_object_get(report, "entries"), columns, ARRAY_LEN(columns));
+	print_rows(json_object_get(report, "entries"), denial_columns, ARRAY_LEN(denial_columns));
 }
 
 void show_log_line(const json_t *line)
@@ -409,8 +374,8 @@ void show_log_line(const json_t *line)
 void show_tools(const json_t *tools)
 {
 	static const struct column columns[] = {
-		{ "TOOL", "name", KIND_OFFER },
-		{ "DESCRIPTION", "description", KIND_DESCRIPTION },
+		{ "name", 1, "TOOL", KIND_OFFER },
+		{ "description", 2, "DESCRIPTION", KIND_DESCRIPTION },
 	};
 
 	print_rows(tools, columns, ARRAY_LEN(columns));
@@ -419,9 +384,9 @@ void show_tools(const json_t *tools)
 void show_prompts(const json_t *prompts)
 {
 	static const struct column columns[] = {
-		{ "PROMPT", "name", KIND_OFFER },
-		{ "ARGUMENTS", "arguments", KIND_ARGUMENTS },
-		{ "DESCRIPTION", "description", KIND_DESCRIPTION },
+		{ "name", 1, "PROMPT", KIND_OFFER },
+		{ "arguments", 2, "ARGUMENTS", KIND_ARGUMENTS },
+		{ "description", 3, "DESCRIPTION", KIND_DESCRIPTION },
 	};
 
 	print_rows(prompts, columns, ARRAY_LEN(columns));
@@ -431,10 +396,10 @@ void show_prompts(const json_t *prompts)
 void show_resources(const json_t *resources, const json_t *templates)
 {
 	static const struct column columns[] = {
-		{ "URI OR TEMPLATE", "uri", KIND_OFFER },
-		{ "NAME", "name", KIND_OFFER },
-		{ "TYPE", "mimeType", KIND_OFFER },
-		{ "DESCRIPTION", "description", KIND_DESCRIPTION },
+		{ "uri", 1, "URI OR TEMPLATE", KIND_OFFER },
+		{ "name", 2, "NAME", KIND_OFFER },
+		{ "mimeType", 3, "TYPE", KIND_OFFER },
+		{ "description", 4, "DESCRIPTION", KIND_DESCRIPTION },
 	};
 	json_t *rows = json_copy((json_t *)(uintptr_t)resources);
 
@@ -589,24 +554,19 @@ static void write_view(const json_t *now, const json_t *before, FILE *out)
 	uint64_t up_ms = number_of(now, "uptime_ms"), old_ms = number_of(before, "uptime_ms");
 	double seconds = (double)(up_ms > old_ms ? up_ms - old_ms : up_ms) / 1000;
 	struct text_table table;
-	struct buf head = { 0 };
 
 	if (seconds < 0.001)
 		seconds = 0.001;
-	buf_append_str(&head, "mcpgated ");
-	buf_append_slice(&head, document_text(now, "version"));
-	buf_append_str(&head, ": ");
-	buf_append_slice(&head, document_text(now, "state"));
-	buf_printf(
-		&head,
-		", %llu connections, %llu sessions, %llu processes, %llu calls in flight; of %s %.1f s",
+	escape_printf(
+		out,
+		"mcpgated %.*s: %.*s, %llu connections, %llu sessions, %llu processes, %llu calls in "
+		"flight; of %s %.1f s",
+		SLICE_ARG(document_text(now, "version")), SLICE_ARG(document_text(now, "state")),
 		(unsigned long long)number_of(now, "connections"),
 		(unsigned long long)number_of(now, "sessions"),
 		(unsigned long long)number_of(now, "processes"),
 		(unsigned long long)number_of(now, "calls"),
 		before != NULL ? "the last" : "all its", seconds);
-	escape_print(out, "", buf_slice(&head), "");
-	buf_fini(&head);
 	fputc('\n', out);
 	text_table_init(&table, top_columns, ARRAY_LEN(top_columns));
 	for (size_t i = 0; i < json_array_size(servers); i++) {

@@ -32,7 +32,7 @@
 #include "router/modern_tasks.h"
 #include "router/router.h"
 #include "session/holder.h"
-#include "trace/trace_message.h"
+#include "trace/span.h"
 
 /* ---- call limits ---- */
 

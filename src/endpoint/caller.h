@@ -59,7 +59,7 @@ struct answer caller_answer(const struct caller *caller, struct http_conn *conn)
 /* ---- trace ---- */
 
 /*
- * The trace in a request's header (W3C Trace Context), in the form for _meta (trace/trace_message).
+ * The trace in a request's header (W3C Trace Context), in the form for _meta (trace/span).
  */
 
 /*

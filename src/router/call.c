@@ -35,7 +35,6 @@
 #include "session/principal.h"
 #include "session/session.h"
 #include "trace/span.h"
-#include "trace/trace_message.h"
 #include "upstream/send.h"
 #include "upstream/upstream.h"
 

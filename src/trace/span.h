@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The record of one call as two OpenTelemetry spans: that of the gateway (SERVER), from admission
- * to the end, and within it that of the time at the server's process (CLIENT), whose id is sent to
- * the server as the parent. A span belongs to the trace that its client named, and is recorded if
- * that is sampled; if the client named none, a trace begins here if exporter_samples says so. OTLP
- * 1, W3C Trace Context
+ * The record of one call as two OpenTelemetry spans: that of the gateway (SERVER), from
+ * admission to the end, and within it that of the time at the server's process (CLIENT), whose
+ * id is sent to the server as the parent. A span belongs to the trace that its client named, and
+ * is recorded if that is sampled; if the client named none, a trace begins here if
+ * exporter_samples says so. OTLP 1, W3C Trace Context
  */
 #ifndef MCPGATED_TRACE_SPAN_H
 #define MCPGATED_TRACE_SPAN_H
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/slice.h"
 #include "mcp/trace_context.h"
 
 /* Limit for names and values; longer ones are truncated. */
 #define SPAN_TEXT_BYTES_MAX 256
 
+struct envelope;
 struct exporter;
 struct span;
 
@@ -57,5 +59,23 @@ struct span *span_hand_on(struct span *span);
  * NULL; accepts NULL.
  */
 void span_end(struct span **span, struct slice error);
+
+/*
+ * ---- trace message ----
+ *
+ * The trace that a request belongs to (W3C Trace Context), in its _meta: a server on stdio has
+ * no headers, and MCP provides for it there. MCP 2026-07-28
+ */
+
+/*
+ * Appends the message with these members in its _meta. Returns false, and appends nothing, if it is
+ * not a request, is initialize, names a trace itself, or its params have no place for one.
+ */
+bool trace_message_add(struct buf *out, const struct envelope *env, const char *members);
+/*
+ * Appends the message with this traceparent, replacing any that it names. Returns false as above,
+ * except that it may name a trace.
+ */
+bool trace_message_set_parent(struct buf *out, const struct envelope *env, const char *parent);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a trace makes of a message. W3C Trace Context §3.2, §3.3. */
-#include "trace/trace_message.h"
+#include "trace/span.h"
 
 #include "base/check.h"
 #include "base/unit_test.h"
+#include "jsonrpc/scan.h"
 
 #define HEAD "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\""
 #define OURS "00-0af7651916cd43dd8448eb211c80319c-00000000000000ab-01"

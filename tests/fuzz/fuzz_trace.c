@@ -8,8 +8,9 @@
 
 #include "base/check.h"
 #include "endpoint/caller.h"
+#include "jsonrpc/scan.h"
 #include "mcp/trace_context.h"
-#include "trace/trace_message.h"
+#include "trace/span.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
