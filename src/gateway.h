@@ -20,7 +20,7 @@
 #include "process/spawn.h"
 #include "router/router.h"
 #include "server_table.h"
-#include "session/deny_snapshot.h"
+#include "session/deny_list.h"
 #include "trace/exporter.h"
 
 enum gateway_state {

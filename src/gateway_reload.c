@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "config/forms.h"
-#include "endpoint/token_watch.h"
+#include "endpoint/caller.h"
 #include "gateway.h"
 #include "http/conn.h"
 #include "obs/log.h"

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "endpoint/origin.h"
-#include "http/sse.h"
+#include "http/reply.h"
 
 /*
  * ---- viewers ----

@@ -12,8 +12,7 @@
 #include <openssl/ecdsa.h>
 #include <openssl/pem.h>
 
-#include "auth/algorithm.h"
-#include "auth/jwk.h"
+#include "auth/jwt.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"

@@ -2,7 +2,6 @@
 /* What we send as who we are, read as an issuer reads it. */
 #include "auth/client_auth.h"
 
-#include "auth/algorithm.h"
 #include "auth/document.h"
 #include "auth/fake_signer.h"
 #include "auth/jwt.h"

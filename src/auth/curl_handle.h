@@ -13,7 +13,7 @@
 
 #include <curl/curl.h>
 
-#include "auth/address_filter.h"
+#include "auth/url.h"
 #include "base/buf.h"
 #include "base/slice.h"
 

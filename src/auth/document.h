@@ -7,9 +7,9 @@
 #ifndef MCPGATED_AUTH_DOCUMENT_H
 #define MCPGATED_AUTH_DOCUMENT_H
 
-#include <stdbool.h>
-
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -30,5 +30,17 @@ struct slice document_text(const json_t *object, const char *name);
 const char *document_string(const json_t *object, const char *name);
 /* Whether the array contains this string. NULL counts as no array. */
 bool document_lists(const json_t *array, struct slice text);
+
+/* ---- metadata of issuers ---- */
+
+/* What an issuer says of itself (RFC 8414, OpenID discovery): where that is, and whether it may be believed. Pure. */
+
+/*
+ * Address number `at` (from 0) of the issuer's metadata, in the order of AUTH-AS-01; the caller's; NULL after the
+ * last. RFC 8414 s3.1: the well-known part goes between host and path.
+ */
+char *issuer_metadata_url(const char *issuer, size_t at);
+/* Whether the document is this issuer's and its addresses may be used. AUTH-AS-02, AUTH-AS-03 */
+int issuer_metadata_check(const json_t *document, const char *issuer, struct error *err) must_check;
 
 #endif

@@ -12,7 +12,6 @@
 #include <openssl/sha.h>
 
 #include "auth/document.h"
-#include "auth/jwk.h"
 #include "auth/jwt.h"
 #include "auth/url.h"
 #include "base/buf.h"

@@ -6,7 +6,7 @@
 
 #include "auth/document.h"
 #include "auth/fake_signer.h"
-#include "auth/jwk.h"
+#include "auth/jwt.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/unit_test.h"

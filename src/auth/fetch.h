@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "auth/address_filter.h"
+#include "auth/url.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "io/loop.h"

@@ -5,10 +5,413 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "auth/fetch_site.h"
+#include "auth/client_auth.h"
+#include "auth/document.h"
+#include "auth/fetch.h"
+#include "auth/issuer.h"
+#include "auth/url.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "io/ipc_channel.h"
+#include "obs/log.h"
+
+/* ---- sites ---- */
+
+/*
+ * One issuer as the program that fetches knows it: its addresses, our credentials there, whom it is reached by. Where
+ * a question goes is decided here alone: by the configuration, else by the issuer's metadata, which are fetched and
+ * judged here, too. Whoever asks may be anybody: how much is under way and how often is bounded.
+ * AUTH-AS-01 to 03, AUTH-OPQ-01, SEC-10
+ */
+
+struct site_question;
+typedef void site_done_fn(struct site_question *question, const struct fetch_answer *answer);
+
+/* Embedded by its owner, which sets on_done; zeroed otherwise. */
+struct site_question {
+	site_done_fn *on_done;
+	struct fetch_site *site; /* private; NULL when nothing is under way */
+	struct list link;        /* private, as all below: while it waits for metadata */
+	struct fetch fetch;
+	enum fetch_kind kind;
+	char *etag;
+	struct buf token;
+};
+
+struct fetch_site {
+	char *issuer;
+	struct fetcher *fetcher;
+	char *own_ca;
+	struct slice ca;
+	struct address_filter address_filter;
+	bool allow_http;
+	char *configured_urls[FETCH_KIND_COUNT]; /* NULL: the metadata's */
+	char *found_urls[FETCH_KIND_COUNT];      /* NULL: not found (yet) */
+	bool may_introspect;
+	struct client_auth client_auth; /* if it may */
+
+	struct fetch discovery;
+	size_t candidate;    /* which of the places is being asked */
+	bool is_failing;     /* it has been logged that there are no metadata */
+	struct list waiting; /* questions for or with the metadata */
+
+	size_t under_way[FETCH_KIND_COUNT];
+	uint64_t spent_ms[FETCH_KIND_COUNT]; /* until when the questions so far use up their rate */
+};
+
+/*
+ * A question whose address is not known waits for the metadata, which are fetched then. Otherwise they are fetched when
+ * somebody asks for them.
+ */
+
+/* What one issuer is asked at most, so that a gateway that was taken over makes no flood of it. */
+static const struct {
+	size_t under_way;
+	uint64_t each_ms;  /* how long one question uses up the rate */
+	uint64_t burst_ms; /* so much may be used up ahead */
+} bounds[FETCH_KIND_COUNT] = {
+	[FETCH_METADATA] = { 1, 1000, 60 * 1000 },
+	[FETCH_KEYS] = { 1, 1000, 60 * 1000 },
+	[FETCH_INTROSPECTION] = { INTROSPECTIONS_MAX, 1, 2000 },
+};
+
+/* The member of the metadata that says where. */
+static const char *const members[FETCH_KIND_COUNT] = {
+	[FETCH_KEYS] = "jwks_uri",
+	[FETCH_INTROSPECTION] = "introspection_endpoint",
+};
+
+/* ---- questions ---- */
+
+static const char *site_url(const struct fetch_site *site, enum fetch_kind kind)
+{
+	return site->configured_urls[kind] != NULL ? site->configured_urls[kind] :
+						     site->found_urls[kind];
+}
+
+/* Nothing of it is under way any more. */
+static void question_leave(struct site_question *question)
+{
+	struct fetch_site *site = question->site;
+
+	CHECK(site->under_way[question->kind] > 0);
+	site->under_way[question->kind]--;
+	list_remove(&question->link);
+	free(question->etag);
+	buf_wipe(&question->token);
+	question->etag = NULL;
+	question->site = NULL;
+}
+
+static void question_tell(struct site_question *question, const struct fetch_answer *answer)
+{
+	question_leave(question);
+	question->on_done(question, answer);
+}
+
+static void question_on_fetched(struct fetch *fetch, const struct fetch_answer *answer)
+{
+	question_tell(container_of(fetch, struct site_question, fetch), answer);
+}
+
+static struct fetch_request site_request(const struct fetch_site *site, const char *url)
+{
+	return (struct fetch_request){
+		.url = url,
+		.ca = site->ca,
+		.address_filter = site->address_filter,
+		.allow_http = site->allow_http,
+	};
+}
+
+/* Enough for all, so that it does not move, and is wiped as a whole. */
+static void make_form(const struct site_question *question, struct buf *form_r)
+{
+	struct buf own = { .data = NULL };
+
+	client_auth_begin_form(&question->site->client_auth, &own);
+	buf_reserve(form_r, own.len + question->token.len * 3 + 64);
+	buf_append_slice(form_r, buf_slice(&own));
+	buf_append_str(form_r, "token=");
+	client_auth_append(form_r, buf_slice(&question->token));
+	buf_append_str(form_r, "&token_type_hint=access_token");
+	buf_wipe(&own);
+}
+
+static void question_send(struct site_question *question, const char *url)
+{
+	const struct fetch_site *site = question->site;
+	struct fetch_request request = site_request(site, url);
+	struct buf form = { .data = NULL };
+
+	if (question->kind == FETCH_INTROSPECTION) {
+		make_form(question, &form);
+		request.body = buf_slice(&form);
+		request.media_type = FETCH_FORM;
+		request.credentials = site->client_auth.credentials;
+	}
+	request.etag = question->etag;
+	question->fetch.on_done = question_on_fetched;
+	fetch_start(site->fetcher, &question->fetch, &request);
+	buf_wipe(&form);
+}
+
+/* ---- discovery ---- */
+
+static void site_on_metadata(struct fetch *fetch, const struct fetch_answer *answer);
+
+/* Asks at the next place; false if there is none. */
+static bool site_discover(struct fetch_site *site)
+{
+	char *url = issuer_metadata_url(site->issuer, site->candidate);
+	struct fetch_request request = site_request(site, url);
+
+	if (url == NULL)
+		return false;
+	site->discovery.on_done = site_on_metadata;
+	fetch_start(site->fetcher, &site->discovery, &request);
+	free(url);
+	return true;
+}
+
+/* A document that can be used (the caller's), or NULL and err. */
+static json_t *site_read_metadata(const struct fetch_site *site, const struct fetch_answer *answer,
+				  struct error *err)
+{
+	json_t *document = NULL;
+
+	if (answer->status != 200)
+		error_set(err, ERROR_INVALID, "%s", answer->error);
+	else
+		document = document_parse(answer->body, err);
+	if (document != NULL && issuer_metadata_check(document, site->issuer, err) < 0) {
+		json_decref(document);
+		document = NULL;
+	}
+	return document;
+}
+
+/* What is not in the metadata any more is not known any more. */
+static void site_take_metadata(struct fetch_site *site, const json_t *document)
+{
+	for (size_t kind = 0; kind < FETCH_KIND_COUNT; kind++) {
+		const char *url =
+			members[kind] != NULL ? document_string(document, members[kind]) : NULL;
+
+		free(site->found_urls[kind]);
+		site->found_urls[kind] = url != NULL ? mem_strdup(url) : NULL;
+	}
+}
+
+/* Callbacks may ask again: that waits for the next discovery. */
+static void site_end_discovery(struct fetch_site *site, const struct fetch_answer *answer,
+			       bool is_good)
+{
+	struct list now;
+
+	site->is_failing = !is_good;
+	site->candidate = 0;
+	list_init(&now);
+	list_splice(&now, &site->waiting);
+	while (!list_is_empty(&now)) {
+		struct site_question *question = container_of(now.next, struct site_question, link);
+		const char *url = site_url(site, question->kind);
+
+		list_remove(&question->link);
+		if (is_good && question->kind == FETCH_METADATA)
+			question_tell(question, answer);
+		else if (url != NULL)
+			question_send(question, url);
+		else
+			question_tell(question,
+				      &(struct fetch_answer){
+					      .error = is_good ? "the metadata does not say where" :
+								 "there is no usable metadata" });
+	}
+}
+
+/* Of failures in a row only the first ones are logged. */
+static void site_on_metadata(struct fetch *fetch, const struct fetch_answer *answer)
+{
+	struct fetch_site *site = container_of(fetch, struct fetch_site, discovery);
+	struct error err = { ERROR_NONE, "" };
+	json_t *document = site_read_metadata(site, answer, &err);
+
+	if (document != NULL) {
+		site_take_metadata(site, document);
+		json_decref(document);
+		site_end_discovery(site, answer, true);
+		return;
+	}
+	if (!site->is_failing)
+		LOG(ISSUER_METADATA_FAILED, LOG_STR("issuer", site->issuer),
+		    LOG_INT("place", site->candidate + 1), LOG_INT("status", answer->status),
+		    LOG_STR("error", err.text));
+	site->candidate++;
+	if (!site_discover(site))
+		site_end_discovery(site, answer, false);
+}
+
+/* ---- asking ---- */
+
+/* A rate as the time until which it is used up. */
+static bool site_may_ask(struct fetch_site *site, enum fetch_kind kind)
+{
+	uint64_t now_ms = clock_now_ms();
+	uint64_t spent_ms = site->spent_ms[kind] > now_ms ? site->spent_ms[kind] : now_ms;
+
+	if (spent_ms + bounds[kind].each_ms > now_ms + bounds[kind].burst_ms)
+		return false;
+	site->spent_ms[kind] = spent_ms + bounds[kind].each_ms;
+	return true;
+}
+
+/* It becomes a header field. */
+static bool is_etag(struct slice text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f)
+			return false;
+	return text.n <= FETCH_FIELD_BYTES_MAX;
+}
+
+static int site_check(struct fetch_site *site, enum fetch_kind kind, struct slice etag,
+		      struct slice token, struct error *err)
+{
+	if (!is_etag(etag) || (kind != FETCH_KEYS && etag.n > 0) ||
+	    token.n > VERIFIER_TOKEN_BYTES_MAX || (kind == FETCH_INTROSPECTION) != (token.n > 0))
+		return error_set(err, ERROR_INVALID, "this is not a valid question");
+	if (kind == FETCH_INTROSPECTION && !site->may_introspect)
+		return error_set(err, ERROR_INVALID, "this issuer is not asked about tokens");
+	if (site->under_way[kind] >= bounds[kind].under_way)
+		return error_set(err, ERROR_LIMIT,
+				 "too many questions to it are already under way");
+	if (!site_may_ask(site, kind))
+		return error_set(err, ERROR_LIMIT, "it has been asked too often");
+	return 0;
+}
+
+/*
+ * Fetches; on_done comes later, exactly once, from the loop, unless site_question_cancel comes first; it may free the
+ * question. etag and token: as of inquiry_start. Returns 0, or -1 and err: it is too much, or nothing that is asked for.
+ */
+static int fetch_site_ask(struct fetch_site *site, struct site_question *question,
+			  enum fetch_kind kind, struct slice etag, struct slice token,
+			  struct error *err)
+{
+	const char *url;
+
+	CHECK(question->site == NULL && question->on_done != NULL && kind < FETCH_KIND_COUNT);
+	if (site_check(site, kind, etag, token, err) < 0)
+		return -1;
+	url = site_url(site, kind);
+	question->site = site;
+	question->kind = kind;
+	question->etag = etag.n > 0 ? mem_dup_slice(etag) : NULL;
+	buf_reserve(&question->token, token.n);
+	buf_append_slice(&question->token, token);
+	list_init(&question->link);
+	site->under_way[kind]++;
+	if (url != NULL) {
+		question_send(question, url);
+		return 0;
+	}
+	list_append(&site->waiting, &question->link);
+	if (!fetch_is_running(&site->discovery))
+		CHECK(site_discover(site));
+	return 0;
+}
+
+/* Also if nothing is under way. */
+static void site_question_cancel(struct site_question *question)
+{
+	if (question->site == NULL)
+		return;
+	fetch_cancel(&question->fetch);
+	question_leave(question);
+}
+
+/* ---- whole ---- */
+
+static char *dup_or_null(const char *text)
+{
+	return text != NULL ? mem_strdup(text) : NULL;
+}
+
+static int site_set_addresses(struct fetch_site *site, const struct verifier_issuer_conf *conf,
+			      struct error *err)
+{
+	struct url url;
+
+	if (url_check_ours(slice_str(conf->issuer), err) < 0 ||
+	    url_parse(slice_str(conf->issuer), &url) < 0)
+		return -1;
+	site->allow_http = !url_is_https(&url);
+	site->address_filter =
+		(struct address_filter){ url_is_loopback(&url), conf->allow_private };
+	site->configured_urls[FETCH_KEYS] = dup_or_null(conf->jwks_uri);
+	site->configured_urls[FETCH_INTROSPECTION] = dup_or_null(conf->introspection_endpoint);
+	if (!site->allow_http && site->ca.n == 0)
+		return error_set(err, ERROR_SYSTEM,
+				 "the system has no CA certificates (package ca-certificates) and "
+				 "the issuer %.100s names none (ca)",
+				 conf->issuer);
+	return 0;
+}
+
+static int site_set_credentials(struct fetch_site *site, const struct verifier_issuer_conf *conf,
+				struct error *err)
+{
+	const struct client_auth_conf own = {
+		.method = conf->auth_method,
+		.issuer = conf->issuer,
+		.client_id = conf->client_id,
+		.secret = conf->client_secret,
+		.key = conf->client_key,
+		.key_id = conf->client_key_id,
+	};
+
+	site->may_introspect = conf->client_id != NULL;
+	return site->may_introspect ? client_auth_init(&site->client_auth, &own, err) : 0;
+}
+
+/* No question may be under way. */
+static void fetch_site_fini(struct fetch_site *site)
+{
+	for (size_t kind = 0; kind < FETCH_KIND_COUNT; kind++) {
+		CHECK(site->under_way[kind] == 0);
+		free(site->configured_urls[kind]);
+		free(site->found_urls[kind]);
+	}
+	fetch_cancel(&site->discovery);
+	fetcher_free(&site->fetcher);
+	client_auth_fini(&site->client_auth);
+	free(site->issuer);
+	free(site->own_ca);
+}
+
+/* Copies what it keeps of conf. */
+static int fetch_site_init(struct fetch_site *site, struct loop *loop,
+			   const struct verifier_issuer_conf *conf, struct error *err)
+{
+	*site = (struct fetch_site){
+		.issuer = mem_strdup(conf->issuer),
+		.own_ca = conf->ca.n > 0 ? mem_dup_slice(conf->ca) : NULL,
+	};
+	site->ca = conf->ca.n > 0 ? slice_of(site->own_ca, conf->ca.n) : fetch_system_ca();
+	list_init(&site->waiting);
+	if (site_set_addresses(site, conf, err) < 0 || site_set_credentials(site, conf, err) < 0) {
+		fetch_site_fini(site);
+		return -1;
+	}
+	site->fetcher = fetcher_new(loop);
+	return 0;
+}
+
+/* ---- the service ---- */
 
 #define UNSENT_BYTES_MAX (1024 * 1024)
 

@@ -255,7 +255,10 @@ static bool fits_role(const struct grant *grant, const struct role *role)
 	return role->when.count > 0;
 }
 
-struct role_set grant_find_roles(const struct grant *grant, const struct roles *roles)
+/*
+ * The roles all of whose claims it has; `scope` and `scp` are lists of scopes in any form. SEC-56
+ */
+static struct role_set grant_find_roles(const struct grant *grant, const struct roles *roles)
 {
 	struct role_set found = { { 0 } };
 

@@ -78,11 +78,6 @@ struct slice grant_claim_text(const struct grant *grant, const char *name);
 bool grant_meets(const struct grant *grant, const struct named_slices *demand);
 
 /*
- * The roles all of whose claims it has; `scope` and `scp` are lists of scopes in any form. SEC-56
- */
-struct role_set grant_find_roles(const struct grant *grant, const struct roles *roles);
-
-/*
  * Whether `aud` (or the client id, if the rules say so and there is no `aud`) contains one of
  * `accepted`. In URLs, scheme and host are case-insensitive, the default port and an absent path
  * are treated as usual, and one slash at the end of the path is ignored; everything else is

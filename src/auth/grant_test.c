@@ -7,10 +7,8 @@
 
 #include "auth/document.h"
 #include "auth/issuer.h"
-#include "auth/issuer_metadata.h"
-#include "auth/address_filter.h"
-#include "auth/token_cache.h"
 #include "auth/url.h"
+#include "auth/verifier.c"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"

@@ -7,14 +7,104 @@
 #ifndef MCPGATED_AUTH_JWT_H
 #define MCPGATED_AUTH_JWT_H
 
-#include <stddef.h>
-
 #include <jansson.h>
 #include <openssl/evp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "auth/algorithm.h"
 #include "auth/verdict.h"
+#include "base/error.h"
 #include "base/slice.h"
+
+/* ---- algorithms ---- */
+
+/*
+ * Signature algorithms: a table, and the only place that verifies signatures. Asymmetric ones only:
+ * an algorithm that is not in the table does not exist here, so neither `none` nor HS* can ever be
+ * accepted. RFC 7518 s3, RFC 8037 s3.1. AUTH-JWT-02, AUTH-JWT-08
+ */
+
+/* A set of algorithms, for lists of a configuration: the `bit`s of its members. */
+typedef uint32_t algorithm_set;
+#define ALGORITHM_ALL UINT32_MAX
+
+struct algorithm {
+	const char *name;
+	const char *key_type; /* `kty` */
+	const char *curve;    /* `crv`, or NULL */
+	const char *digest;   /* OpenSSL's name, or NULL: the algorithm has its own */
+	bool is_pss;
+	size_t width; /* ECDSA: bytes of one coordinate; else 0 */
+	algorithm_set bit;
+};
+
+/* Exact match; NULL if there is no such name. */
+const struct algorithm *algorithm_find(struct slice name);
+
+/*
+ * Whether `signature`, in JWS format, is the key's signature of `input`. The key must fit the
+ * algorithm. ECDSA signatures must be the two numbers in their fixed width.
+ */
+bool algorithm_verify(const struct algorithm *algorithm, EVP_PKEY *key, struct slice input,
+		      struct slice signature);
+
+/* ---- keys ---- */
+
+/*
+ * Public keys in JSON: single keys, and an issuer's set. A key can be used only with the algorithms
+ * that its own `alg`, or else its type and curve, allow. RFC 7517, RFC 7518 s6, RFC 8037 s2.
+ */
+
+#define JWK_RSA_BITS_MIN 2048
+#define JWK_RSA_BITS_MAX 8192
+/* A `kid` is compared bytewise, and may not be longer than this. */
+#define JWK_ID_BYTES_MAX 256
+#define JWK_SET_KEYS_MAX 128
+/* base64url of a SHA-256, and NUL. */
+#define JWK_THUMBPRINT_BYTES 44
+
+struct jwk {
+	char *id; /* `kid`; NULL if it has none */
+	algorithm_set algorithms;
+	EVP_PKEY *key;
+};
+
+/*
+ * Reads a public key for verification. `allowed` are the algorithms of interest; a key that fits
+ * none of them is refused. Also refused: symmetric and unknown types, `use` other than sig, key_ops
+ * without verify, RSA keys outside the limits above, points off their curve, and keys published
+ * with their private part. On success the caller owns key_r (jwk_fini). Returns 0, or -1 and err.
+ * AUTH-JWT-03, AUTH-JWT-08
+ */
+int jwk_parse(const json_t *json, algorithm_set allowed, struct jwk *key_r, struct error *err)
+	must_check;
+void jwk_fini(struct jwk *key);
+/* RFC 7638 with SHA-256, terminated. For a key that jwk_parse accepted. */
+void jwk_thumbprint(const json_t *json, char out[JWK_THUMBPRINT_BYTES]);
+
+struct jwk_set {
+	struct jwk *keys;
+	size_t count;
+	size_t skipped; /* unusable keys in the document; decoys, other purposes */
+};
+
+/*
+ * Reads a set: unusable keys are skipped one by one; a set without any usable key is an error
+ * (AUTH-KEY-05, AUTH-KEY-08). On success the caller owns the set (jwk_set_fini).
+ */
+int jwk_set_parse(const json_t *document, algorithm_set allowed, struct jwk_set *set_r,
+		  struct error *err) must_check;
+void jwk_set_fini(struct jwk_set *set);
+
+/*
+ * The key with this id that may be used with the algorithm; without an id (NULL, 0) the only one
+ * that may, if there is exactly one. Borrowed; NULL if there is none. AUTH-JWT-05
+ */
+const struct jwk *jwk_set_find(const struct jwk_set *set, struct slice id,
+			       const struct algorithm *algorithm);
+
+/* ---- tokens ---- */
 
 struct jwt {
 	json_t *header;

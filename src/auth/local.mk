@@ -1,6 +1,5 @@
 noinst_LIBRARIES += src/auth/libauth.a
 src_auth_libauth_a_SOURCES = \
-	src/auth/algorithm.c src/auth/algorithm.h \
 	src/auth/document.c src/auth/document.h \
 	src/auth/dpop.c src/auth/dpop.h \
 	src/auth/client_auth.c src/auth/client_auth.h \
@@ -9,15 +8,9 @@ src_auth_libauth_a_SOURCES = \
 	src/auth/fetch.c src/auth/fetch.h \
 	src/auth/fetch_client.c src/auth/fetch_client.h \
 	src/auth/fetch_service.c src/auth/fetch_service.h \
-	src/auth/fetch_site.c src/auth/fetch_site.h \
 	src/auth/grant.c src/auth/grant.h \
-	src/auth/introspect.c src/auth/introspect.h \
 	src/auth/issuer.c src/auth/issuer.h \
-	src/auth/issuer_metadata.c src/auth/issuer_metadata.h \
-	src/auth/jwk.c src/auth/jwk.h \
 	src/auth/jwt.c src/auth/jwt.h \
-	src/auth/address_filter.c src/auth/address_filter.h \
-	src/auth/token_cache.c src/auth/token_cache.h \
 	src/auth/url.c src/auth/url.h \
 	src/auth/verdict.c src/auth/verdict.h src/auth/verdict.def \
 	src/auth/verifier.c src/auth/verifier.h

@@ -7,6 +7,7 @@
 #define MCPGATED_AUTH_URL_H
 
 #include <stdbool.h>
+#include <sys/socket.h>
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -58,5 +59,25 @@ bool url_has_same_origin(struct slice one, struct slice other);
  * those of `own` are ignored. RFC 9449 s4.3 (9)
  */
 bool url_is_target(struct slice given, struct slice own);
+
+/* ---- addresses ---- */
+
+/*
+ * Which addresses a fetch may connect to. Judged on the address that the socket connects to, so that a name
+ * that resolves differently later (rebinding) gains nothing. SEC-10, AUTH-KEY-09
+ */
+
+struct address_filter {
+	bool loopback; /* 127.0.0.0/8, ::1 */
+	bool private; /* loopback too, and the private ranges of RFC 1918, RFC 4193, RFC 6598, RFC 2544 */
+};
+
+/*
+ * Never: link-local (where clouds keep their metadata), the metadata addresses that lie elsewhere,
+ * multicast, reserved and unspecified addresses, and anything but IPv4 and IPv6. An IPv4 address inside
+ * an IPv6 one (mapped, NAT64, 6to4) is judged as itself.
+ */
+bool address_filter_allows(const struct address_filter *address_filter,
+			   const struct sockaddr *address);
 
 #endif

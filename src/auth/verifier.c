@@ -8,21 +8,173 @@
  */
 #include "auth/verifier.h"
 
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 
-#include <openssl/crypto.h>
-
 #include "auth/document.h"
-#include "auth/introspect.h"
 #include "auth/issuer.h"
 #include "auth/jwt.h"
-#include "auth/token_cache.h"
 #include "auth/url.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/list.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "obs/log.h"
+
+/* ---- what was found out before ---- */
+
+/*
+ * Caches verdicts on tokens by a keyed SHA-256 of the token, never the token itself. Bounded; the
+ * least recently used entry is dropped first. AUTH-IN-07, AUTH-OPQ-03
+ */
+
+#define TOKEN_DIGEST_BYTES 32
+
+/* Keyed, so that an attacker cannot choose tokens that collide in the map. */
+struct token_digest {
+	unsigned char bytes[TOKEN_DIGEST_BYTES];
+};
+
+struct token_cache {
+	unsigned char key[TOKEN_DIGEST_BYTES];
+	EVP_MD *sha256; /* fetched once: that costs more than the digest of a token */
+	EVP_MD_CTX *ctx;
+	struct map map;
+	struct list used; /* least recently used first */
+	size_t count;
+	size_t count_max;
+};
+
+struct token_entry {
+	struct list link;
+	struct token_digest digest;
+	size_t issuer; /* number of its issuer */
+	struct verdict verdict;
+	struct grant *grant; /* NULL unless the verdict is OK */
+	uint64_t until_ms;   /* clock_now_ms */
+};
+
+/* A map by the first bytes of the digest, and a list in the order of use. */
+
+static void token_cache_init(struct token_cache *cache, size_t count_max)
+{
+	*cache = (struct token_cache){ .count_max = count_max };
+	cache->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+	cache->ctx = EVP_MD_CTX_new();
+	CHECK(cache->sha256 != NULL && cache->ctx != NULL);
+	list_init(&cache->used);
+	random_bytes(cache->key, sizeof(cache->key));
+}
+
+static struct token_digest token_cache_digest(const struct token_cache *cache, struct slice token)
+{
+	EVP_MD_CTX *ctx = cache->ctx;
+	struct token_digest digest;
+
+	CHECK(EVP_DigestInit_ex(ctx, cache->sha256, NULL) == 1 &&
+	      EVP_DigestUpdate(ctx, cache->key, sizeof(cache->key)) == 1 &&
+	      EVP_DigestUpdate(ctx, token.p, token.n) == 1 &&
+	      EVP_DigestFinal_ex(ctx, digest.bytes, NULL) == 1);
+	return digest;
+}
+
+static uint64_t place_of(const struct token_digest *digest)
+{
+	uint64_t place;
+
+	memcpy(&place, digest->bytes, sizeof(place));
+	return place;
+}
+
+static void token_cache_remove(struct token_cache *cache, struct token_entry *entry)
+{
+	CHECK(map_remove(&cache->map, place_of(&entry->digest)) == entry && cache->count > 0);
+	list_remove(&entry->link);
+	cache->count--;
+	grant_unref(&entry->grant);
+	free(entry);
+}
+
+static void token_cache_fini(struct token_cache *cache)
+{
+	while (!list_is_empty(&cache->used))
+		token_cache_remove(cache, container_of(cache->used.next, struct token_entry, link));
+	CHECK(cache->count == 0);
+	map_fini(&cache->map);
+	EVP_MD_CTX_free(cache->ctx);
+	EVP_MD_free(cache->sha256);
+}
+
+/* Borrowed until the cache changes; NULL if there is no current entry. Times as in clock.h. */
+static const struct token_entry *token_cache_find(struct token_cache *cache,
+						  const struct token_digest *digest)
+{
+	struct token_entry *entry = map_find(&cache->map, place_of(digest));
+
+	if (entry == NULL || memcmp(&entry->digest, digest, sizeof(*digest)) != 0)
+		return NULL;
+	if (clock_now_ms() >= entry->until_ms ||
+	    (entry->grant != NULL && !grant_is_current(entry->grant, clock_wall_ms()))) {
+		token_cache_remove(cache, entry);
+		return NULL;
+	}
+	list_remove(&entry->link);
+	list_append(&cache->used, &entry->link);
+	return entry;
+}
+
+/*
+ * Caches for `for_ms`, but no longer than the grant is current. The cache takes its own reference
+ * to the grant.
+ */
+static void token_cache_put(struct token_cache *cache, const struct token_digest *digest,
+			    size_t issuer, const struct verdict *verdict, struct grant *grant,
+			    uint64_t for_ms)
+{
+	struct token_entry *entry = map_find(&cache->map, place_of(digest));
+
+	CHECK((grant != NULL) == (verdict->kind == VERDICT_OK));
+	if (entry != NULL)
+		token_cache_remove(cache, entry);
+	if (cache->count == cache->count_max)
+		token_cache_remove(cache, container_of(cache->used.next, struct token_entry, link));
+	entry = mem_zalloc(sizeof(*entry));
+	entry->digest = *digest;
+	entry->issuer = issuer;
+	entry->verdict = *verdict;
+	entry->grant = grant != NULL ? grant_ref(grant) : NULL;
+	entry->until_ms = clock_now_ms() + for_ms;
+	map_insert(&cache->map, place_of(digest), entry);
+	list_append(&cache->used, &entry->link);
+	cache->count++;
+}
+
+/* Drops all entries. */
+static void token_cache_forget(struct token_cache *cache)
+{
+	LIST_FOREACH_SAFE(node, &cache->used)
+		token_cache_remove(cache, container_of(node, struct token_entry, link));
+}
+
+/*
+ * This issuer's keys have changed: drops all its verdicts except those of introspection.
+ * AUTH-KEY-06
+ */
+static void token_cache_forget_keys(struct token_cache *cache, size_t issuer)
+{
+	LIST_FOREACH_SAFE(node, &cache->used) {
+		struct token_entry *entry = container_of(node, struct token_entry, link);
+
+		if (entry->issuer == issuer &&
+		    (entry->grant == NULL || entry->grant->source == GRANT_JWT))
+			token_cache_remove(cache, entry);
+	}
+}
+
+/* ---- the verifier ---- */
 
 #define GOOD_MAX 4096 /* tokens remembered */
 #define BAD_MAX 1024
@@ -255,8 +407,8 @@ static struct grant *answer(const struct verifier *verifier, const struct findin
 	return NULL;
 }
 
-static void remember(struct verifier *verifier, const struct token_digest *digest,
-		     const struct finding *finding)
+static void remember_finding(struct verifier *verifier, const struct token_digest *digest,
+			     const struct finding *finding)
 {
 	enum verdict_kind kind = finding->verdict.kind;
 
@@ -315,7 +467,7 @@ static void job_finish(struct verifier_job *job)
 		finding->grant->trust_until_ms = clock_now_ms() + asked_ms * TRUST_FACTOR;
 	}
 	list_remove(&job->link); /* from now on requests find what is remembered */
-	remember(verifier, &job->digest, finding);
+	remember_finding(verifier, &job->digest, finding);
 	while (!list_is_empty(&job->waits)) {
 		struct verifier_wait *wait =
 			container_of(job->waits.next, struct verifier_wait, link);
@@ -578,7 +730,7 @@ bool verifier_check(struct verifier *verifier, struct slice token, const struct 
 		}
 		next = judge(verifier, token, false, &finding);
 		if (next == NEXT_TELL)
-			remember(verifier, &digest, &finding);
+			remember_finding(verifier, &digest, &finding);
 	}
 	if (next != NEXT_TELL && verifier->job_count < JOBS_MAX) {
 		job = job_new(verifier, token, &digest);

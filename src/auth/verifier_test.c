@@ -5,12 +5,12 @@
  */
 #include "auth/verifier.h"
 
-#include "auth/algorithm.h"
 #include "auth/fake_issuer.h"
 #include "auth/fake_signer.h"
 #include "auth/fetch_client.h"
 #include "auth/fetch_service.h"
-#include "auth/introspect.h"
+#include "auth/issuer.h"
+#include "auth/jwt.h"
 #include "auth/url.h"
 #include "base/clock.h"
 #include "base/mem.h"

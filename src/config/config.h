@@ -20,7 +20,7 @@
 #include "obs/audit.h"
 #include "obs/log.h"
 #include "policy/roles.h"
-#include "policy/rule_places.h"
+#include "policy/rule.h"
 #include "process/server.h"
 #include "session/session.h"
 #include "trace/exporter.h"

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <time.h>
 
-#include "auth/algorithm.h"
+#include "auth/jwt.h"
 #include "auth/url.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -23,7 +23,7 @@
 #include "policy/paths.h"
 #include "policy/pattern.h"
 #include "policy/permissions.h"
-#include "policy/redact.h"
+#include "policy/sanitize.h"
 
 /*
  * ---- quantity ----

@@ -15,7 +15,7 @@
 #include "config/config.h"
 #include "config/tree.h"
 #include "config/types.h"
-#include "policy/rule_places.h"
+#include "policy/rule.h"
 
 /*
  * ---- include ----

@@ -14,8 +14,6 @@
 
 #include "auth/document.h"
 #include "auth/fetch.h"
-#include "auth/issuer_metadata.h"
-#include "auth/jwk.h"
 #include "auth/jwt.h"
 #include "auth/url.h"
 #include "base/buf.h"

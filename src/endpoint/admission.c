@@ -22,19 +22,35 @@
 #include "obs/log.h"
 #include "policy/arguments.h"
 #include "policy/call_limits.h"
-#include "policy/needs.h"
-#include "policy/operation.h"
 #include "policy/pattern.h"
+#include "policy/permissions.h"
 #include "policy/rule.h"
 #include "router/client_session.h"
 #include "router/forward.h"
 #include "router/listing.h"
 #include "router/modern_tasks.h"
 #include "router/router.h"
-#include "session/holder.h"
+#include "session/principal.h"
 #include "trace/span.h"
 
 /* ---- call limits ---- */
+
+/*
+ * Whether a caller may make these calls now, by the limits of the server and its tools
+ * (policy/call_limits). router/call counts what is in flight.
+ */
+
+#define CALL_LIMITS_MESSAGES_MAX 64
+
+struct limited_calls {
+	struct router *router;
+	const struct call_limits *limits;
+	const struct principal *principal;
+	const struct peer *peer;         /* identifies an anonymous caller */
+	const struct envelope *messages; /* those that are not calls are ignored */
+	size_t count;                    /* at most CALL_LIMITS_MESSAGES_MAX */
+	bool is_modern;                  /* the gateway answers server/discover itself */
+};
 
 /* A guess: nobody knows when a call in flight will end. */
 #define CONCURRENCY_WAIT_MS 1000

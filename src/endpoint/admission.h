@@ -14,8 +14,8 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "endpoint/answer.h"
 #include "endpoint/caller.h"
-#include "endpoint/refusal.h"
 #include "io/peer.h"
 #include "jsonrpc/scan.h"
 #include "obs/reason.h"
@@ -114,31 +114,5 @@ bool admission_admit(struct admission *admission) must_check;
 bool admission_judge(struct caller *caller, struct call *call, const struct envelope *env,
 		     struct call_refusal *refusal_r);
 void admission_fini(struct admission *admission);
-
-/* ---- call limits ---- */
-
-/*
- * Whether a caller may make these calls now, by the limits of the server and its tools
- * (policy/call_limits). router/call counts what is in flight.
- */
-
-struct call_limits;
-struct envelope;
-struct peer;
-struct principal;
-struct router;
-struct rule;
-
-#define CALL_LIMITS_MESSAGES_MAX 64
-
-struct limited_calls {
-	struct router *router;
-	const struct call_limits *limits;
-	const struct principal *principal;
-	const struct peer *peer;         /* identifies an anonymous caller */
-	const struct envelope *messages; /* those that are not calls are ignored */
-	size_t count;                    /* at most CALL_LIMITS_MESSAGES_MAX */
-	bool is_modern;                  /* the gateway answers server/discover itself */
-};
 
 #endif

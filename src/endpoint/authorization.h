@@ -15,7 +15,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/slice.h"
-#include "endpoint/refusal.h"
+#include "endpoint/answer.h"
 #include "http/parse.h"
 #include "io/peer.h"
 #include "policy/rights.h"

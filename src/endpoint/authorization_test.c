@@ -56,12 +56,12 @@ static struct http_exchange *on_request(struct http_handler *handler, struct htt
 	return NULL;
 }
 
-static void write_error(struct http_handler *handler, int status, const char *reason,
-			struct buf *body)
+static void write_plain_error(struct http_handler *handler, int status, const char *reason,
+			      struct buf *body)
 {
 }
 
-static struct http_handler handler = { on_request, write_error, NULL };
+static struct http_handler handler = { on_request, write_plain_error, NULL };
 
 static void request(void)
 {

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "jsonrpc/scan.h"
-#include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "router/text_set.h"
 

@@ -16,7 +16,7 @@
 #include "endpoint/authorization.h"
 #include "endpoint/metadata.h"
 #include "http/conn.h"
-#include "policy/argument_rules.h"
+#include "policy/arguments.h"
 #include "session/session.h"
 
 /* Whether a POST is answered with JSON or events, if the client accepts both. */

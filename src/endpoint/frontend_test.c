@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "endpoint/events.h"
+#include "endpoint/answer.h"
 #include "endpoint/http_sse.h"
 #include "obs/audit.h"
 #include "router/stage.h"

@@ -13,8 +13,6 @@
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
 #include "endpoint/frontend.h"
-#include "endpoint/refusal.h"
-#include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/method.h"

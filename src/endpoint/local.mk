@@ -5,21 +5,15 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/answer.c src/endpoint/answer.h \
 	src/endpoint/caller.c src/endpoint/caller.h \
 	src/endpoint/catalogue.c src/endpoint/catalogue.h \
-	src/endpoint/events.c src/endpoint/events.h \
 	src/endpoint/frontend.c src/endpoint/frontend.h \
 	src/endpoint/authorization.c src/endpoint/authorization.h \
 	src/endpoint/http_sse.c src/endpoint/http_sse.h \
-	src/endpoint/request_context.c src/endpoint/request_context.h \
 	src/endpoint/leg.c src/endpoint/leg.h \
-	src/endpoint/listening.c \
 	src/endpoint/modern.c src/endpoint/modern.h \
 	src/endpoint/metadata.c src/endpoint/metadata.h \
 	src/endpoint/origin.c src/endpoint/origin.h \
-	src/endpoint/refusal.c src/endpoint/refusal.h \
 	src/endpoint/stateless.c src/endpoint/stateless.h \
-	src/endpoint/streamable.c src/endpoint/streamable.h \
-	src/endpoint/token_watch.c src/endpoint/token_watch.h \
-	src/endpoint/pending_auth.c src/endpoint/pending_auth.h
+	src/endpoint/streamable.c src/endpoint/streamable.h
 ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/endpoint/failures_test src/endpoint/frontend_test src/endpoint/token_watch_test
 check_PROGRAMS += src/endpoint/origin_test

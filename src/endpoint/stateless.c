@@ -13,10 +13,7 @@
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
 #include "endpoint/caller.h"
-#include "endpoint/events.h"
 #include "endpoint/modern.h"
-#include "endpoint/refusal.h"
-#include "endpoint/token_watch.h"
 #include "jsonrpc/param_headers.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
@@ -24,7 +21,6 @@
 #include "router/forward.h"
 #include "router/router.h"
 #include "router/call_check.h"
-#include "session/holder.h"
 
 /* T_commit: a call that takes longer gets events, which keep it alive. bridging.md §7 */
 #define GRACE_MS (10 * 1000)

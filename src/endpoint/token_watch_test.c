@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose stream is over, and when. */
-#include "endpoint/token_watch.h"
+#include "endpoint/caller.h"
 
 #include "base/clock.h"
-#include "endpoint/caller.h"
-#include "endpoint/frontend.h"
 #include "router/stage.h"
 
 #define DAY_MS (24 * 3600 * UINT64_C(1000))

@@ -20,7 +20,7 @@
 
 struct entry {
 	struct list link;
-	struct place place;
+	struct conn_place place;
 	struct acceptor *acceptor;
 	int fd;
 	struct peer peer;
@@ -73,7 +73,7 @@ static void entry_end(struct entry *entry, const char *reason)
 	close(entry->fd);
 }
 
-static void entry_on_give_way(struct place *place)
+static void entry_on_give_way(struct conn_place *place)
 {
 	entry_end(container_of(place, struct entry, place), "it gave way to a new connection");
 }

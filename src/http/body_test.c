@@ -3,7 +3,7 @@
  * Tests of the body decoder: each case is fed whole, byte by byte and at every split; payload,
  * verdict and rest must be the same each time.
  */
-#include "http/body.h"
+#include "http/parse.h"
 
 #include "base/buf.h"
 #include "base/unit_test.h"

@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "http/body.h"
+#include "http/parse.h"
 #include "http/places.h"
 #include "http/reply.h"
 #include "io/outq.h"
@@ -77,7 +77,7 @@ enum conn_persistence {
 
 struct http_conn {
 	struct list link;
-	struct place place;
+	struct conn_place place;
 	struct http_server *server;
 	struct peer peer;
 	struct peer client; /* of the last request */
@@ -975,7 +975,7 @@ static const struct wire_ops conn_wire_ops = {
 };
 
 /* A request may be in the socket already. */
-static void conn_on_give_way(struct place *place)
+static void conn_on_give_way(struct conn_place *place)
 {
 	struct http_conn *conn = container_of(place, struct http_conn, place);
 

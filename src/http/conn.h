@@ -15,8 +15,8 @@
 
 #include "base/buf.h"
 #include "base/slice.h"
-#include "http/forwarded.h"
 #include "http/parse.h"
+#include "http/places.h"
 #include "io/loop.h"
 #include "io/peer.h"
 #include "io/tls.h"

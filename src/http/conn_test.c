@@ -15,8 +15,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/unit_test.h"
-#include "http/reply.h"
-#include "http/sse.h"
+#include "http/reply.c"
 #include "obs/log.h"
 
 #define HEADER_BYTES 4096

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whom a request is from: fields of proxies that are trusted, that are not, and that are wrong. DEF-07. */
-#include "http/forwarded.h"
+#include "http/places.h"
 
 #include "base/unit_test.h"
 

@@ -1,13 +1,10 @@
 noinst_LIBRARIES += src/http/libhttp.a
 src_http_libhttp_a_SOURCES = \
-	src/http/body.c src/http/body.h \
 	src/http/conn.c src/http/conn.h \
 	src/http/acceptor.c src/http/acceptor.h \
-	src/http/forwarded.c src/http/forwarded.h \
 	src/http/places.c src/http/places.h \
 	src/http/parse.c src/http/parse.h src/http/field.def \
-	src/http/reply.c src/http/reply.h \
-	src/http/sse.c src/http/sse.h
+	src/http/reply.c src/http/reply.h
 HTTP_LIBS = src/http/libhttp.a $(IO_LIBS)
 check_PROGRAMS += src/http/parse_test src/http/body_test src/http/conn_test src/http/forwarded_test
 check_PROGRAMS += src/http/places_test

@@ -26,11 +26,11 @@
 
 #include "base/list.h"
 #include "base/map.h"
-#include "http/forwarded.h"
+#include "http/parse.h"
 #include "io/peer.h"
 
 struct address_places;
-struct place;
+struct conn_place;
 
 enum place_use {
 	/* no complete request yet: silent, in a handshake, or in the middle of a head */
@@ -43,10 +43,10 @@ enum place_use {
  * The connection must leave its place, or set it to PLACE_USED because unread input was waiting.
  * Called only from places_make_room.
  */
-typedef void place_fn(struct place *place);
+typedef void place_fn(struct conn_place *place);
 
 /* Embedded by connections and by those still in the acceptor. */
-struct place {
+struct conn_place {
 	struct list link; /* in the list of its address and use */
 	struct places *places;
 	struct address_places *address; /* NULL: holds no place */
@@ -83,11 +83,38 @@ const char *places_make_room(struct places *places, const struct peer *peer) mus
 bool places_are_scarce(const struct places *places);
 
 /* Takes a free place, as PLACE_FRESH. */
-void place_enter(struct place *place, struct places *places, const struct peer *peer,
+void place_enter(struct conn_place *place, struct places *places, const struct peer *peer,
 		 place_fn *give_way);
 /* If the use changes, the time that the place has waited starts anew. */
-void place_set_use(struct place *place, enum place_use use);
+void place_set_use(struct conn_place *place, enum place_use use);
 /* Also valid if it holds no place. */
-void place_leave(struct place *place);
+void place_leave(struct conn_place *place);
+
+/* ---- who the client behind a proxy is ---- */
+
+/*
+ * Determines which client sent a request: the peer of the connection or, if that is a trusted
+ * proxy, the address that it reports. The fields are ignored from anybody else. Forwarded scheme
+ * and host are not used: the configuration defines our own addresses. RFC 7239; DEF-07, SEC-15.
+ */
+
+struct http_trust {
+	const struct peer_net *nets; /* the trusted proxies; borrowed */
+	size_t count;
+};
+
+bool http_trust_has(const struct http_trust *trust, const struct peer *peer);
+
+/*
+ * `client` is initially the peer of the connection. It is replaced by the forwarded address as long
+ * as it is a trusted proxy.
+ */
+void http_forwarded_apply(const struct http_trust *trust, const struct http_request *request,
+			  struct peer *client);
+/*
+ * Whether the request has a field that proxies add (Forwarded, X-Forwarded-*, X-Real-IP, Via, CF-*
+ * …) and clients do not. SEC-69
+ */
+bool http_is_forwarded(const struct http_request *request);
 
 #endif

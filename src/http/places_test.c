@@ -10,7 +10,7 @@
 #define MANY 4000
 
 struct item {
-	struct place place;
+	struct conn_place place;
 	int number;
 	bool is_awake; /* it comes into use instead of leaving */
 };
@@ -23,7 +23,7 @@ static int item_count;
 static int left[MANY]; /* their numbers, in order */
 static int left_count;
 
-static void item_give_way(struct place *place)
+static void item_give_way(struct conn_place *place)
 {
 	struct item *item = container_of(place, struct item, place);
 

@@ -23,7 +23,30 @@ struct reply_head {
 
 /* Appends the head with the current Date and the final empty line. */
 void reply_append_head(struct buf *out, const struct reply_head *head);
-/* "Not Found" for 404; "Unknown" for a status that we never send. */
-const char *reply_status_text(int status);
+
+/* ---- events ---- */
+
+/* Server-sent events. WHATWG HTML §9.2; FRONT-SSE-02. */
+
+/* The header fields of every event stream, each ending with CRLF. FRONT-HTTP-12. */
+extern const struct slice sse_fields;
+
+/*
+ * Appends a `message` event with an id (empty: none). The data must contain no raw CR or LF; the
+ * message path has replaced them.
+ */
+void sse_append_message(struct buf *out, struct slice id, struct slice data);
+/*
+ * Appends an event with an id and empty data, so that a client can resume even before the first
+ * message. FRONT-SSE-03
+ */
+void sse_append_priming(struct buf *out, struct slice id, uint64_t retry_ms);
+/*
+ * Appends the first event of HTTP+SSE, which names the URI for messages. With an id (empty: none),
+ * the client can reconnect and is told after which time. FRONT-OLD-01
+ */
+void sse_append_endpoint(struct buf *out, struct slice uri, struct slice id, uint64_t retry_ms);
+/* Appends a comment line, to keep the connection alive. FRONT-HTTP-13. */
+void sse_append_comment(struct buf *out);
 
 #endif

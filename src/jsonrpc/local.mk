@@ -2,11 +2,9 @@ noinst_LIBRARIES += src/jsonrpc/libjsonrpc.a
 src_jsonrpc_libjsonrpc_a_SOURCES = \
 	src/jsonrpc/canonical.c src/jsonrpc/canonical.h \
 	src/jsonrpc/grammar.c src/jsonrpc/grammar.h \
-	src/jsonrpc/msg.c src/jsonrpc/msg.h \
 	src/jsonrpc/param_headers.c src/jsonrpc/param_headers.h \
 	src/jsonrpc/scan.c src/jsonrpc/scan.h \
 	src/jsonrpc/scan_lookup.c \
-	src/jsonrpc/splice.c src/jsonrpc/splice.h \
 	src/jsonrpc/value.c src/jsonrpc/value.h \
 	src/jsonrpc/write.c src/jsonrpc/write.h
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of messages: what is copied, what is taken, who frees. LeakSanitizer finds what is left. */
-#include "jsonrpc/msg.h"
+#include "jsonrpc/write.h"
 
 #include "base/unit_test.h"
 

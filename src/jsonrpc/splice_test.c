@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of splicing: what is not edited stays byte for byte. RPC-04, SEC-43, BACK-FRAME-01. */
-#include "jsonrpc/splice.h"
+#include "jsonrpc/write.h"
 
 #include "base/unit_test.h"
 #include "jsonrpc/scan.h"

@@ -6,8 +6,57 @@
 #ifndef MCPGATED_JSONRPC_WRITE_H
 #define MCPGATED_JSONRPC_WRITE_H
 
+#include <stddef.h>
+
 #include "base/buf.h"
 #include "base/slice.h"
+
+/* ---- bytes with a count of references ---- */
+
+/* A JSON-RPC message: immutable bytes, reference-counted. */
+
+struct msg {
+	unsigned int refs;
+	struct slice text;
+	char *owned; /* the allocation that contains text, unless it follows this struct */
+};
+
+/* Copies `text`. The caller owns one reference. */
+struct msg *msg_new(struct slice text);
+/* Takes over the bytes of buf, which is empty afterwards. The caller owns one reference. */
+struct msg *msg_new_take(struct buf *buf);
+struct msg *msg_ref(struct msg *msg);
+/*
+ * Accepts a pointer to NULL; sets the pointer to NULL. Frees the message with the last reference.
+ */
+void msg_unref(struct msg **msg);
+
+/* ---- splicing ---- */
+
+/*
+ * Rewrites a message with some spans replaced; everything else stays byte for byte. bridging.md I6;
+ * RPC-04.
+ */
+
+struct splice_edit {
+	struct slice span; /* within the message */
+	struct slice with; /* the replacement; may be empty */
+};
+
+enum splice_flags {
+	SPLICE_ONE_LINE = 1, /* raw CR and LF become spaces (they can only occur between tokens) */
+	SPLICE_ESCAPE_SEPARATORS = 2, /* raw U+0085, U+2028, U+2029 become \u escapes */
+};
+
+/*
+ * Appends `text` to `out` with `count` edits applied, which must be sorted by their spans and must
+ * not overlap. `text` must have passed scan_envelope. The flags also apply to the `with` of the
+ * edits, so they hold for the whole output. BACK-FRAME-01.
+ */
+void splice_append(struct buf *out, struct slice text, const struct splice_edit *edits,
+		   size_t count, unsigned int flags);
+
+/* ---- messages ---- */
 
 /*
  * A JSON string with its quotes. Invalid UTF-8 becomes U+FFFD; controls and U+2028/2029 are

@@ -15,7 +15,7 @@ enum gateway_descriptor {
 	GATEWAY_LOG = 2,    /* a pipe to the keeper: records.h */
 	GATEWAY_KEEPER = 3, /* protocol: io/ipc.h */
 	GATEWAY_CONFIG = 4, /* a memory file for config_read_checked */
-	GATEWAY_DENY = 5,   /* a memory file: session/deny_snapshot.h */
+	GATEWAY_DENY = 5,   /* a memory file: session/deny_list.h */
 	GATEWAY_SEAL =
 		/* A memory file: a key for router/seal.h, the same for all gateways of a keeper. */
 	6,

@@ -39,7 +39,7 @@
 #include "keeper/text_store.h"
 #include "obs/log.h"
 #include "router/seal.h"
-#include "session/deny_snapshot.h"
+#include "session/deny_list.h"
 
 #define MESSAGES_PER_TURN 64
 #define LAST_MESSAGES_MAX 4096 /* of a gateway that has ended */

@@ -26,7 +26,7 @@
 #include "base/text.h"
 #include "keeper/programs.h"
 #include "obs/log.h"
-#include "policy/pin_record.h"
+#include "policy/pins.h"
 #include "process/pin_memory.h"
 #include "router/kept_sessions.h"
 

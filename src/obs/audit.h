@@ -125,7 +125,7 @@ void audit_put_true(struct text_line *line, enum audit_field field);
 void audit_put_number(struct text_line *line, enum audit_field field, uint64_t number);
 /*
  * Finishes the line and writes it, gathers it or queues it. `caller` is whoever caused it, as a
- * number (session/holder). Returns false if a record is lost.
+ * number (session/principal). Returns false if a record is lost.
  */
 bool audit_write(struct audit *audit, enum audit_share share, uint64_t caller,
 		 struct text_line *line);

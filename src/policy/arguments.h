@@ -7,9 +7,51 @@
 #ifndef MCPGATED_POLICY_ARGUMENTS_H
 #define MCPGATED_POLICY_ARGUMENTS_H
 
-#include "base/check.h"
+#include <stddef.h>
+#include <stdint.h>
 
-struct argument_rules;
+#include "base/check.h"
+#include "base/slice.h"
+#include "policy/name.h"
+#include "policy/paths.h"
+
+/* ---- the rules, prepared ---- */
+
+/*
+ * The operator's rules for the arguments of tools and prompts, prepared for evaluation; see
+ * arguments.h.
+ */
+
+struct pattern;
+
+/* The patterns of one entry of deny_patterns. */
+struct tool_patterns {
+	struct slice folded; /* the folded name of the tool or prompt */
+	struct pattern **items;
+	size_t count;
+};
+
+struct argument_rules {
+	uint64_t max_bytes;             /* limit on the size of the arguments as written; 0: none */
+	struct slice_map deny_patterns; /* regular expressions by name of the tool or prompt */
+	struct names forbidden_keys;
+	struct path_rules paths;    /* no roots: paths are not checked */
+	struct names path_members;  /* members whose texts are always treated as paths */
+	struct names paths_ignored; /* members whose texts are never paths, as written */
+	/* Computed by argument_rules_prepare: */
+	const struct tool_patterns *patterns; /* one for each of deny_patterns */
+};
+
+/*
+ * Computes the derived members. Invalid names and expressions are skipped; the configuration reader
+ * rejects them.
+ */
+void argument_rules_prepare(struct argument_rules *rules);
+/* Frees the derived members. */
+void argument_rules_fini(struct argument_rules *rules);
+
+/* ---- judging arguments ---- */
+
 struct envelope;
 struct pattern_work;
 struct rule;

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/unit_test.h"
 #include "jsonrpc/scan.h"
-#include "policy/argument_rules.h"
 #include "policy/pattern.h"
 #include "policy/rule.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The letters that an expression begins with: some by hand, and many beside PCRE2 itself. */
-#include "policy/literal.h"
+#include "policy/pattern.c"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>

@@ -1,33 +1,21 @@
 noinst_LIBRARIES += src/policy/libpolicy.a
 src_policy_libpolicy_a_SOURCES = \
-	src/policy/argument_rules.c src/policy/argument_rules.h \
 	src/policy/arguments.c src/policy/arguments.h \
 	src/policy/call_limits.c src/policy/call_limits.h \
-	src/policy/characters.c src/policy/characters.h \
 	src/policy/decimal.c src/policy/decimal.h \
-	src/policy/literal.c src/policy/literal.h \
 	src/policy/name.c src/policy/name.h \
-	src/policy/needs.c src/policy/needs.h \
-	src/policy/operation.c src/policy/operation.h \
 	src/policy/paths.c src/policy/paths.h \
 	src/policy/pattern.c src/policy/pattern.h \
 	src/policy/permissions.c src/policy/permissions.h \
-	src/policy/pin_record.c src/policy/pin_record.h \
 	src/policy/pins.c src/policy/pins.h \
-	src/policy/rate.c src/policy/rate.h \
-	src/policy/redact.c src/policy/redact.h \
-	src/policy/rights.h \
+	src/policy/rights.c src/policy/rights.h \
 	src/policy/roles.c src/policy/roles.h \
 	src/policy/shadows.c src/policy/shadows.h \
 	src/policy/sanitize.c src/policy/sanitize.h \
 	src/policy/schema.c src/policy/schema.h \
 	src/policy/schema_cache.c src/policy/schema_cache.h \
 	src/policy/schema_reference.c src/policy/schema_reference.h \
-	src/policy/rule.c src/policy/rule.def src/policy/rule.h \
-	src/policy/rule_places.c src/policy/rule_places.h \
-	src/policy/scopes.c src/policy/scopes.h \
-	src/policy/uri.c src/policy/uri.h \
-	src/policy/uses.c src/policy/uses.h
+	src/policy/rule.c src/policy/rule.def src/policy/rule.h
 
 POLICY_LIBS = src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a src/obs/libobs.a src/base/libbase.a \
 	$(PCRE2_LIBS) $(UTF8PROC_LIBS)

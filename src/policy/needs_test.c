@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which messages need the scopes of a tool, prompt or resource, however that is spelled. AUTH-SCP-12, SEC-42, SEC-50, SEC-57 */
-#include "policy/needs.h"
+#include "policy/permissions.c"
 
 #include "base/unit_test.h"
 #include "jsonrpc/scan.h"

@@ -4,7 +4,7 @@
  * reads: `.*\s+b` over a long run of spaces takes quadratic time in one step after the other. So it calls us before each
  * item of an expression, and the time is looked at there. What one item can take is linear, and bounded by PATTERN_TEXT_MAX.
  *
- * Most texts have not even the letters that an expression begins with: those are looked for first (literal.h).
+ * Most texts have not even the letters that an expression begins with: those are looked for first (struct literal).
  *
  * There is no just-in-time compiler: the gateway may not make memory executable (keeper/confine.c), and the limits of
  * depth and heap would not hold in its code.
@@ -13,12 +13,220 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "policy/literal.h"
+
+/* ---- literal prefixes ---- */
+
+/*
+ * A literal prefix that every match of a regular expression must begin with. Searching for it is
+ * much faster than matching. The prefix ends at anything in the expression that is not certainly a
+ * literal character.
+ */
+
+#define LITERAL_MAX 16
+
+struct literal {
+	char text[LITERAL_MAX]; /* ASCII; lower case if is_caseless */
+	size_t length;          /* 0: no prefix is known */
+	bool is_caseless;
+};
+
+/*
+ * Where case makes no difference, k and s also fit letters beyond ASCII (U+212A, U+017F), and i does in some languages: they
+ * end the literal, too.
+ */
+
+static bool is_plain_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_literal(char c, bool is_caseless)
+{
+	if (is_plain_letter(c))
+		return !is_caseless || memchr("ksiKSI", c, 6) == NULL;
+	return (c >= '0' && c <= '9') || (c != '\0' && strchr("-_ :/@=,;!\"'%&<>~`", c) != NULL);
+}
+
+/*
+ * Whether the letter before this rest of the expression stands there once, whatever follows: a quantifier may, behind a
+ * comment or an `\E` that says nothing, too.
+ */
+static bool is_single(struct slice rest)
+{
+	if (rest.n == 0)
+		return true;
+	if (rest.p[0] == '\\')
+		return rest.n > 1 && rest.p[1] != '\0' && strchr("sSdDwWbB", rest.p[1]) != NULL;
+	return rest.p[0] == '.' || rest.p[0] == '[' || is_literal(rest.p[0], false);
+}
+
+/* `expression` must have compiled with PCRE2 without options other than UTF and UCP. */
+static void literal_read(struct literal *literal, struct slice expression)
+{
+	size_t n = 0;
+
+	*literal =
+		(struct literal){ .is_caseless = slice_has_prefix(expression, SLICE_LIT("(?i)")) };
+	if (expression.n == 0 || memchr(expression.p, '|', expression.n) != NULL)
+		return;
+	if (literal->is_caseless)
+		expression = slice_of(expression.p + 4, expression.n - 4);
+	while (n < expression.n && n < LITERAL_MAX &&
+	       is_literal(expression.p[n], literal->is_caseless)) {
+		char c = expression.p[n];
+
+		literal->text[n++] =
+			literal->is_caseless && is_plain_letter(c) ? (char)(c | 0x20) : c;
+	}
+	if (n > 0 && !is_single(slice_of(expression.p + n, expression.n - n)))
+		n--;
+	literal->length = n;
+}
+
+/* Sixteen bytes that are looked at at once; every machine that compilers know has something for that. */
+typedef unsigned char literal_block __attribute__((vector_size(16)));
+#define BLOCK 64
+
+/* A byte of the literal, in either case or as it is: what it is with the bits of `mask` set. */
+struct either {
+	unsigned char mask;
+	unsigned char byte;
+};
+
+static struct either either_of(const struct literal *literal, size_t i)
+{
+	char c = literal->text[i];
+	struct either either = { literal->is_caseless && is_plain_letter(c) ? 0x20 : 0,
+				 (unsigned char)c };
+
+	return i < literal->length ? either : (struct either){ 0xFF, 0xFF }; /* whatever */
+}
+
+static bool fits(char c, struct either either)
+{
+	return ((unsigned char)c | either.mask) == either.byte;
+}
+
+static bool is_here(const struct literal *literal, const char *p)
+{
+	for (size_t i = 0; i < literal->length; i++)
+		if (!fits(p[i], either_of(literal, i)))
+			return false;
+	return true;
+}
+
+/* Not zero where the literal's first two bytes stand together. */
+static inline literal_block find_both(const char *p, struct either first, struct either second)
+{
+	literal_block one, other;
+
+	memcpy(&one, p, sizeof(one));
+	memcpy(&other, p + 1, sizeof(other));
+	return (literal_block)(((one | first.mask) == first.byte) &
+			       ((other | second.mask) == second.byte));
+}
+
+/* Whether they do somewhere in a block of so many bytes and one. */
+static inline bool has_both(const char *p, struct either first, struct either second)
+{
+	literal_block any = { 0 };
+	uint64_t halves[2];
+
+	for (size_t i = 0; i < BLOCK; i += sizeof(any))
+		any |= find_both(p + i, first, second);
+	memcpy(halves, &any, sizeof(halves));
+	return (halves[0] | halves[1]) != 0;
+}
+
+#ifdef __x86_64__
+#define WIDE_BLOCK 32
+
+/* As find_pair. */
+__attribute__((target("avx2"))) static const char *find_pair_wide(const char *p, const char *last,
+								  struct either first,
+								  struct either second)
+{
+	const __m256i masks[] = { _mm256_set1_epi8((char)first.mask),
+				  _mm256_set1_epi8((char)second.mask) };
+	const __m256i wanted[] = { _mm256_set1_epi8((char)first.byte),
+				   _mm256_set1_epi8((char)second.byte) };
+
+	for (; last - p >= WIDE_BLOCK; p += WIDE_BLOCK) {
+		__m256i one = _mm256_loadu_si256((const __m256i_u *)p);
+		__m256i other = _mm256_loadu_si256((const __m256i_u *)(p + 1));
+		int both;
+
+		one = _mm256_cmpeq_epi8(_mm256_or_si256(one, masks[0]), wanted[0]);
+		other = _mm256_cmpeq_epi8(_mm256_or_si256(other, masks[1]), wanted[1]);
+		both = _mm256_movemask_epi8(_mm256_and_si256(one, other));
+		if (both != 0)
+			return p + __builtin_ctz((unsigned int)both);
+	}
+	return p;
+}
+#endif
+
+/* Where the two stand together first, or less than a block before the end of where they may. */
+static const char *find_pair(const char *p, const char *last, struct either first,
+			     struct either second)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx2"))
+		return find_pair_wide(p, last, first, second);
+#endif
+	while (last - p >= BLOCK && !has_both(p, first, second))
+		p += BLOCK;
+	while (last - p >= BLOCK && !(fits(p[0], first) && fits(p[1], second)))
+		p++;
+	return p;
+}
+
+/* The literal may begin at any place up to `last`. */
+static const char *find(const struct literal *literal, const char *p, const char *last)
+{
+	struct either first = either_of(literal, 0), second = either_of(literal, 1);
+
+	CHECK(literal->length > 0 && p <= last);
+	for (; last - (p = find_pair(p, last, first, second)) >= BLOCK; p++)
+		if (is_here(literal, p))
+			return p;
+	for (; p <= last; p++)
+		if (fits(*p, first) && is_here(literal, p))
+			return p;
+	return NULL;
+}
+
+/*
+ * Whether a match may begin in `text` at *from_r or later; *from_r is then set to the first such
+ * position. `text` is UTF-8. True if no prefix is known.
+ */
+static bool literal_find(const struct literal *literal, struct slice text, size_t *from_r)
+{
+	const char *begin, *found;
+
+	CHECK(*from_r <= text.n);
+	if (literal->length == 0)
+		return true;
+	if (text.n - *from_r < literal->length)
+		return false;
+	begin = text.p + *from_r;
+	found = find(literal, begin, text.p + text.n - literal->length);
+	if (found != NULL)
+		*from_r = (size_t)(found - text.p);
+	return found != NULL;
+}
+
+/* ---- patterns ---- */
 
 #define UNMEASURED 8192 /* bytes between looks at the time: that is a system call */
 #define ITEM 16         /* what an item costs beside the bytes that it reads, in those */
@@ -120,18 +328,18 @@ static void replace(struct reader *reader, size_t count, const char *text)
 	reader->rest = slice_of(reader->rest.p + count, reader->rest.n - count);
 }
 
-static void copy(struct reader *reader, size_t count)
+static void copy_expression(struct reader *reader, size_t count)
 {
 	buf_append(reader->out, reader->rest.p, count);
 	reader->rest = slice_of(reader->rest.p + count, reader->rest.n - count);
 }
 
-static bool is_letter(char c)
+static bool is_ascii_letter(char c)
 {
 	return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-static bool is_digit(char c)
+static bool is_ascii_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -142,7 +350,7 @@ static void copy_braces(struct reader *reader)
 	const char *end = memchr(reader->rest.p, '}', reader->rest.n);
 
 	if (peek(reader, 0) == '{' && end != NULL)
-		copy(reader, (size_t)(end - reader->rest.p) + 1);
+		copy_expression(reader, (size_t)(end - reader->rest.p) + 1);
 }
 
 /* At a backslash. Signs stand for themselves in both languages. */
@@ -153,9 +361,9 @@ static const char *read_escape(struct reader *reader)
 
 	if (c == '\0' || (unsigned char)c > 0x7E || c <= ' ')
 		return "a backslash before a character that needs none";
-	if (is_letter(c) && strchr(letters, c) == NULL)
+	if (is_ascii_letter(c) && strchr(letters, c) == NULL)
 		return "an escape that is not in ECMA-262";
-	if (c == '0' && is_digit(peek(reader, 2)))
+	if (c == '0' && is_ascii_digit(peek(reader, 2)))
 		return "an octal escape";
 	if (c == 'k' && peek(reader, 2) != '<')
 		return "an escape that is not in ECMA-262";
@@ -164,7 +372,7 @@ static const char *read_escape(struct reader *reader)
 	else if (c == 'v')
 		replace(reader, 2, "\\x0b");
 	else
-		copy(reader, 2);
+		copy_expression(reader, 2);
 	if (c == 'p' || c == 'P' || c == 'u')
 		copy_braces(reader);
 	return NULL;
@@ -177,7 +385,7 @@ static const char *read_in_class(struct reader *reader)
 	if (peek(reader, 0) == '[' && (next == ':' || next == '.' || next == '='))
 		return "a named character class";
 	reader->is_in_class = peek(reader, 0) != ']';
-	copy(reader, 1);
+	copy_expression(reader, 1);
 	return NULL;
 }
 
@@ -190,7 +398,7 @@ static const char *read_group(struct reader *reader)
 		return "a verb";
 	if (next == '?' && (kind == '\0' || strchr(":=!<", kind) == NULL))
 		return "a kind of group that is not in ECMA-262";
-	copy(reader, next == '?' ? 3 : 1);
+	copy_expression(reader, next == '?' ? 3 : 1);
 	return NULL;
 }
 
@@ -210,7 +418,7 @@ static const char *read_one(struct reader *reader)
 		return "a possessive quantifier";
 	reader->is_behind_quantifier = c == '+' || c == '*' || c == '?' || c == '}';
 	reader->is_in_class = c == '[';
-	copy(reader, 1);
+	copy_expression(reader, 1);
 	return NULL;
 }
 

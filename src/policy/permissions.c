@@ -8,12 +8,147 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/check.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "jsonrpc/scan.h"
 #include "policy/name.h"
 #include "policy/rights.h"
-#include "policy/uri.h"
-#include "policy/uses.h"
+
+/* ---- which operation ---- */
+
+static const struct {
+	struct slice method;
+	enum operation operation;
+} operations[] = {
+	{ SLICE("tools/call"), OPERATION_TOOL },
+	{ SLICE("prompts/get"), OPERATION_PROMPT },
+};
+
+static enum operation find_operation(struct slice method)
+{
+	for (size_t i = 0; i < ARRAY_LEN(operations); i++)
+		if (slice_is_equal(operations[i].method, method))
+			return operations[i].operation;
+	return OPERATION_OTHER;
+}
+
+enum operation operation_of(const struct envelope *env)
+{
+	struct buf folded = { 0 };
+	enum operation operation = OPERATION_OTHER;
+
+	if (env->kind == ENVELOPE_REQUEST || env->kind == ENVELOPE_NOTIFICATION) {
+		operation = find_operation(env->method);
+		if (operation == OPERATION_OTHER)
+			operation = name_fold(env->method, &folded) != NULL ?
+					    OPERATION_TOOL :
+					    find_operation(buf_slice(&folded));
+	}
+	buf_fini(&folded);
+	return operation;
+}
+
+/* ---- which names ---- */
+
+/* Whatever in a message a server could take for the name counts. */
+
+enum used { USES_TOOL, USES_PROMPT, USES_RESOURCE, USES_REFERENCE };
+
+static const struct use {
+	struct slice method;
+	enum used used;
+	const char *what;
+} uses[] = {
+	{ SLICE("tools/call"), USES_TOOL, "tool" },
+	{ SLICE("prompts/get"), USES_PROMPT, "prompt" },
+	{ SLICE("resources/read"), USES_RESOURCE, "resource" },
+	{ SLICE("resources/subscribe"), USES_RESOURCE, "resource" },
+	{ SLICE("resources/unsubscribe"), USES_RESOURCE, "resource" },
+	{ SLICE("completion/complete"), USES_REFERENCE, "prompt or resource" },
+};
+
+static const struct use *find_use(struct slice method)
+{
+	for (size_t i = 0; i < ARRAY_LEN(uses); i++)
+		if (slice_is_equal(method, uses[i].method))
+			return &uses[i];
+	return NULL;
+}
+
+/* What a completion is for: whatever in it could be taken for a name or a URI. */
+struct reference {
+	uses_visit_fn *visit;
+	void *arg;
+	bool goes_on;
+};
+
+static int visit_reference_member(struct slice name, struct json value, void *arg)
+{
+	struct json quoted = { JSON_STRING, true, slice_of(name.p - 1, name.n + 2) };
+	struct reference *reference = arg;
+	struct buf plain = { 0 };
+
+	reference->goes_on = scan_decode_string(quoted, &plain) == 0;
+	if (slice_is_equal_nocase(buf_slice(&plain), SLICE_LIT("name")))
+		reference->goes_on &= reference->visit(PERMISSION_PROMPT, value, reference->arg);
+	else if (slice_is_equal_nocase(buf_slice(&plain), SLICE_LIT("uri")))
+		reference->goes_on &= reference->visit(PERMISSION_TEMPLATE, value, reference->arg);
+	buf_fini(&plain);
+	return reference->goes_on ? 0 : -1;
+}
+
+/* A server that reads names in any letter case may take the last of several. SEC-11 */
+static int visit_params_member(struct slice name, struct json value, void *arg)
+{
+	const struct reference *reference = arg;
+
+	if (slice_is_equal_nocase(name, SLICE_LIT("ref")))
+		scan_members(value.text, visit_reference_member, arg);
+	return reference->goes_on ? 0 : -1;
+}
+
+static bool visit_use(const struct use *use, const struct envelope *env, uses_visit_fn *visit,
+		      void *arg)
+{
+	struct reference reference = { visit, arg, true };
+
+	if (env->params.type != JSON_OBJECT)
+		return false;
+	switch (use->used) {
+	case USES_TOOL:
+		return visit(PERMISSION_TOOL, env->name, arg);
+	case USES_PROMPT:
+		return visit(PERMISSION_PROMPT, env->name, arg);
+	case USES_RESOURCE:
+		return visit(PERMISSION_RESOURCE, env->uri, arg);
+	case USES_REFERENCE:
+		break;
+	}
+	scan_members(env->params.text, visit_params_member, &reference);
+	return reference.goes_on;
+}
+
+const char *uses_visit(const struct envelope *env, uses_visit_fn *visit, void *arg)
+{
+	const struct use *use = find_use(env->method);
+	struct buf folded = { 0 };
+	bool is_name = true;
+
+	if (env->method.n == 0)
+		return NULL;
+	if (use == NULL) {
+		is_name = name_fold(env->method, &folded) == NULL;
+		use = find_use(buf_slice(&folded));
+		buf_fini(&folded);
+	}
+	if (!is_name)
+		return "method";
+	return use == NULL || visit_use(use, env, visit, arg) ? NULL : use->what;
+}
+
+/* ---- permissions ---- */
 
 /* ---- names ---- */
 
@@ -58,7 +193,11 @@ static struct slice fold_pattern(enum permission_kind kind, struct slice pattern
 	return slice_of(folded.data, folded.len);
 }
 
-struct slice permission_fold_deny(enum permission_kind kind, struct slice pattern)
+/*
+ * The folded form of a pattern that denies something. It also covers servers that compare URIs
+ * without case, or ignore what follows a `?`. The caller frees it; empty: invalid name.
+ */
+static struct slice permission_fold_deny(enum permission_kind kind, struct slice pattern)
 {
 	return fold_pattern(kind, pattern, true);
 }
@@ -335,7 +474,7 @@ struct visit {
 	struct rule rule; /* that a name breaks; or none */
 };
 
-static bool visit_name(enum permission_kind kind, struct json name, void *arg)
+static bool visit_denied(enum permission_kind kind, struct json name, void *arg)
 {
 	struct permission_verdict verdict = { .ground = PERMISSION_NO_NAME };
 	struct visit *visit = arg;
@@ -371,8 +510,166 @@ const char *permissions_find_denied(const struct permissions *permissions,
 	*rule_r = (struct rule){ .key = RULE_NONE };
 	if (!permissions->has_rules && !rights->needs_roles)
 		return NULL;
-	what = uses_visit(env, visit_name, &visit);
+	what = uses_visit(env, visit_denied, &visit);
 	if (what != NULL)
 		*rule_r = visit.rule.key != RULE_NONE ? visit.rule : rule_without_names(what);
 	return what;
+}
+
+/* ---- needed scopes ---- */
+
+/* What either form of a name needs is needed: the server may know it by the one or the other. SEC-50 */
+
+/* ---- made ---- */
+
+static void needs_add_scopes(struct scope_table *table, struct slices names, struct scope_set *set)
+{
+	for (size_t i = 0; i < names.count; i++)
+		scope_table_add(table, names.items[i], set);
+}
+
+void needs_finish(struct needs *needs, struct scope_table *table)
+{
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
+		const struct slice_map *map = &needs->by_name[kind];
+
+		CHECK(needs->names[kind] == NULL);
+		needs->names[kind] = mem_zalloc((map->count + 1) * sizeof(*needs->names[kind]));
+		for (size_t i = 0; i < map->count; i++) {
+			struct name_needs *name = &needs->names[kind][i];
+
+			name->folded = permission_fold_deny(kind, map->items[i].name);
+			needs_add_scopes(table, map->items[i].values, &name->scopes);
+		}
+	}
+}
+
+void needs_free(struct needs *needs)
+{
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
+		for (size_t i = 0; needs->names[kind] != NULL && i < needs->by_name[kind].count;
+		     i++)
+			free((char *)(uintptr_t)needs->names[kind][i].folded.p);
+		free(needs->names[kind]);
+		needs->names[kind] = NULL;
+	}
+}
+
+/* ---- names ---- */
+
+/* Of a template it is not known which resources come of it: those that its own text fits. */
+static enum permission_kind kind_of_needs(enum permission_kind kind)
+{
+	return kind == PERMISSION_TEMPLATE ? PERMISSION_RESOURCE : kind;
+}
+
+static void add_all(const struct needs *needs, enum permission_kind kind, struct scope_set *needed)
+{
+	for (size_t i = 0; i < needs->by_name[kind].count; i++)
+		scope_set_join(needed, &needs->names[kind][i].scopes);
+}
+
+/*
+ * Adds the scopes that the use of this name requires. Returns NULL, or why it is not a valid name;
+ * it may then require anything. `name` is decoded.
+ */
+static const char *needs_add_of_name(const struct needs *needs, enum permission_kind kind,
+				     struct slice name, struct scope_set *needed)
+{
+	const struct slice_map *map;
+	struct buf folded = { 0 };
+	const char *why;
+
+	kind = kind_of_needs(kind);
+	map = &needs->by_name[kind];
+	if (map->count == 0)
+		return NULL;
+	why = permission_fold(kind, name, &folded);
+	for (size_t i = 0; why == NULL && i < map->count; i++)
+		if (text_fits_pattern(name, map->items[i].name) ||
+		    permission_fits_deny(kind, buf_slice(&folded), needs->names[kind][i].folded))
+			scope_set_join(needed, &needs->names[kind][i].scopes);
+	buf_fini(&folded);
+	return why;
+}
+
+static const char *add_of_json(const struct needs *needs, enum permission_kind kind,
+			       struct json name, struct scope_set *needed)
+{
+	struct buf decoded = { 0 };
+	const char *why = "is not a text";
+
+	if (needs->by_name[kind_of_needs(kind)].count == 0)
+		return NULL;
+	if (scan_decode_string(name, &decoded) == 0)
+		why = needs_add_of_name(needs, kind, buf_slice(&decoded), needed);
+	else
+		add_all(needs, kind_of_needs(kind), needed);
+	buf_fini(&decoded);
+	return why;
+}
+
+bool needs_show(const struct needs *needs, const struct rights *rights, enum permission_kind kind,
+		struct json name)
+{
+	struct scope_set needed = { { 0 } };
+
+	if (!needs->hides || !rights->needs_scopes || kind == PERMISSION_TEMPLATE)
+		return true;
+	return add_of_json(needs, kind, name, &needed) == NULL &&
+	       scope_set_covers(&rights->scopes, &needed);
+}
+
+/* ---- messages ---- */
+
+struct needs_visit {
+	const struct needs *needs;
+	struct scope_set *needed;
+	const char *why;
+};
+
+static bool visit_needed(enum permission_kind kind, struct json name, void *arg)
+{
+	struct needs_visit *visit = arg;
+
+	visit->why = kind == PERMISSION_TOOL ? NULL :
+					       add_of_json(visit->needs, kind, name, visit->needed);
+	return visit->why == NULL;
+}
+
+/* Of prompts and resources. Where there is no name to be found, it could be any. */
+static struct needs_flaw add_of_others(const struct needs *needs, const struct envelope *env,
+				       struct scope_set *needed)
+{
+	struct needs_visit visit = { needs, needed, NULL };
+	struct needs_flaw flaw = { .what = NULL };
+
+	if (needs->by_name[PERMISSION_PROMPT].count + needs->by_name[PERMISSION_RESOURCE].count ==
+	    0)
+		return flaw;
+	flaw.what = uses_visit(env, visit_needed, &visit);
+	flaw.why = visit.why != NULL ? visit.why : "cannot be read";
+	if (flaw.what == NULL || visit.why != NULL)
+		return flaw;
+	if (strcmp(flaw.what, "tool") == 0)
+		return (struct needs_flaw){ .what = NULL };
+	add_all(needs, PERMISSION_PROMPT, needed);
+	add_all(needs, PERMISSION_RESOURCE, needed);
+	return flaw;
+}
+
+struct needs_flaw needs_add_of_message(const struct needs *needs, const struct envelope *env,
+				       struct scope_set *needed)
+{
+	struct needs_flaw flaw = { .what = "tool" };
+
+	if (needs->by_name[PERMISSION_TOOL].count == 0 || operation_of(env) != OPERATION_TOOL)
+		return add_of_others(needs, env, needed);
+	if (env->params.type == JSON_ARRAY)
+		flaw.why = "has no place in an array of params";
+	else
+		flaw.why = add_of_json(needs, PERMISSION_TOOL, env->name, needed);
+	if (flaw.why == NULL)
+		flaw.what = NULL;
+	return flaw;
 }

@@ -10,12 +10,12 @@
 
 #include "base/check.h"
 #include "base/slice.h"
+#include "policy/rights.h"
 #include "policy/rule.h"
 
 struct buf;
 struct envelope;
 struct json;
-struct rights;
 
 enum permission_kind {
 	PERMISSION_TOOL,
@@ -24,6 +24,43 @@ enum permission_kind {
 	PERMISSION_TEMPLATE, /* a resource template, by its uriTemplate */
 	PERMISSION_KINDS,
 };
+
+/* ---- which operation ---- */
+
+/* What a message asks for, as far as policies depend on it. AUTH-SCP-12, SEC-50. */
+
+enum operation {
+	OPERATION_OTHER,
+	OPERATION_TOOL,   /* tools/call */
+	OPERATION_PROMPT, /* prompts/get */
+};
+
+/*
+ * Our own routing recognizes a method only by its exact spelling. Here a look-alike counts as the
+ * method it resembles; a method that cannot be compared (name_fold) counts as a tool call.
+ */
+enum operation operation_of(const struct envelope *env);
+
+/* ---- which names ---- */
+
+/* Which tool, prompt or resource of its server a client's message uses. SEC-50. */
+
+/* Called with a name as written in JSON. Returns false to stop. */
+typedef bool uses_visit_fn(enum permission_kind kind, struct json name, void *arg);
+
+/*
+ * Visits the names in tool calls, prompts, resource reads and subscriptions, and completions:
+ * everything in the message that a server could take for a name. A method that only looks like one
+ * of these (compared as tool names are) is treated as one.
+ *
+ * Returns NULL; or, if a visit returned false or the params are not an object, what the message
+ * uses: "tool", "prompt", "resource", "prompt or resource" for a completion, or "method" for a method
+ * that is not a valid name. Where a name is missing, visits get JSON_ABSENT; but a completion without
+ * `ref`, or with one that names nothing, uses nothing, and there is no visit.
+ */
+const char *uses_visit(const struct envelope *env, uses_visit_fn *visit, void *arg) must_check;
+
+/* ---- permissions ---- */
 
 /*
  * Patterns in which * matches any characters. A name that matches `deny` is denied; otherwise one
@@ -74,11 +111,6 @@ const char *permission_fold(enum permission_kind kind, struct slice name, struct
 /* Like permission_fold, without copying a name that is already folded; see name_read_form. */
 const char *permission_read_form(enum permission_kind kind, struct slice name, struct buf *room,
 				 struct slice *form_r) must_check;
-/*
- * The folded form of a pattern that denies something. It also covers servers that compare URIs
- * without case, or ignore what follows a `?`. The caller frees it; empty: invalid name.
- */
-struct slice permission_fold_deny(enum permission_kind kind, struct slice pattern) must_check;
 /*
  * Whether the folded name matches such a pattern in any way in which the server may interpret it.
  */
@@ -135,5 +167,56 @@ bool permissions_allow_any(const struct permissions *permissions, const struct r
 const char *permissions_find_denied(const struct permissions *permissions,
 				    const struct rights *rights, const struct envelope *env,
 				    struct rule *rule_r) must_check;
+
+/* ---- needed scopes ---- */
+
+/*
+ * Which scopes the use of a tool, prompt or resource of a server requires, by name. Pure functions;
+ * whether a caller holds them is checked elsewhere. AUTH-SCP-02, -12, SEC-57, SEC-58.
+ */
+
+/* Derived from one pattern. */
+struct name_needs {
+	struct slice folded; /* the pattern: see permission_fold_deny */
+	struct scope_set scopes;
+};
+
+/* All zeros: nothing requires scopes. */
+struct needs {
+	struct slice_map
+		by_name[PERMISSION_KINDS]; /* scopes by pattern; templates of resources have none */
+	/* lists contain only what the caller's scopes suffice for */
+	bool hides;
+	/* Derived, one for each pattern: */
+	struct name_needs *names[PERMISSION_KINDS];
+};
+
+/*
+ * Computes the derived members; adds the named scopes to the table. A pattern that is not a valid
+ * name matches nothing.
+ */
+void needs_finish(struct needs *needs, struct scope_table *table);
+void needs_free(struct needs *needs);
+
+/* Why a message must be refused whatever its caller holds: "the name of the WHAT WHY". */
+struct needs_flaw {
+	const char *what; /* NULL: it need not be */
+	const char *why;
+};
+
+/*
+ * Adds the scopes that this message requires beyond the base scopes. They are determined from the
+ * text that is forwarded, as the server will read it. A name that is not a string or cannot be
+ * decoded may mean any. AUTH-SCP-02, -06, -12
+ */
+struct needs_flaw needs_add_of_message(const struct needs *needs, const struct envelope *env,
+				       struct scope_set *needed) must_check;
+
+/*
+ * Whether lists show the item with this name, given as JSON, to the caller. False if `hides` is set
+ * and it requires scopes that the caller lacks. SEC-58
+ */
+bool needs_show(const struct needs *needs, const struct rights *rights, enum permission_kind kind,
+		struct json name) must_check;
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "base/unit_test.h"
 #include "jsonrpc/scan.h"
+#include "policy/name.h"
 #include "policy/rights.h"
-#include "policy/uri.h"
 
 static const struct scan_limits limits = { 64, 256 };
 static const struct rights anybody = { .needs_roles = false };

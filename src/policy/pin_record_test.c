@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was remembered comes back; what others may have written is no harm. SEC-68 */
-#include "policy/pin_record.h"
+#include "policy/pins.h"
 
 #include "base/unit_test.h"
 

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/slice.h"
@@ -145,11 +146,32 @@ enum pin_state pins_state_json(const struct pins *pins, enum permission_kind kin
  */
 void pins_approve(struct pins *pins, struct pin *pin);
 void pins_reject(struct pins *pins, struct pin *pin);
-/* Adds a stored pin. Returns false if there is no room or the name exists already. */
-bool pins_restore(struct pins *pins, const struct pin *pin) must_check;
 
 /* For people: "tool", "new" and so on. */
 const char *pin_kind_name(enum permission_kind kind);
 const char *pin_state_name(enum pin_state state);
+
+/* ---- pins as text ---- */
+
+/*
+ * Pins as text, for storage. Others may have written the text: it is parsed like any untrusted
+ * input. SEC-68
+ *
+ * 	SERVER known tool
+ * 	SERVER tool changed NAME DIGEST TEXT DIGEST TEXT
+ *
+ * Fields are separated by tabs. NAME and digests are hexadecimal. The first definition is the
+ * approved one, the second the pending one; if one does not exist or its text is not kept, its
+ * field is empty.
+ */
+
+/* Appends the lines of a server. */
+void pin_record_write(const struct pins *pins, const char *server, bool with_texts,
+		      struct buf *out);
+/*
+ * Reads such a line, without the name of its server and the first tab. Returns 0, or -1 if it is
+ * invalid or there is no room.
+ */
+int pin_record_read(struct pins *pins, struct slice line) must_check;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is approved at first sight, what waits, and how much is kept. SEC-65 */
-#include "policy/pins.h"
+#include "policy/pins.c"
 
 #include "base/unit_test.h"
 #include "jsonrpc/scan.h"

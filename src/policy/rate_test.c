@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buckets that fill evenly, one for each caller. */
-#include "policy/rate.h"
+#include "policy/call_limits.h"
 
 #include "base/unit_test.h"
 

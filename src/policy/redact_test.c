@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is replaced in strings, what is left alone, and what is too hard to know. SEC-53 */
-#include "policy/redact.h"
+#include "policy/sanitize.h"
 
 #include "base/unit_test.h"
 #include "policy/pattern.h"

@@ -37,4 +37,53 @@ unsigned int rule_key_below(enum rule_key key);
  */
 void rule_append(const struct rule *rule, struct slice server, struct buf *out);
 
+/* ---- places of rules ---- */
+
+/*
+ * File and line of the configuration's rules and some other keys. The gateway receives its
+ * configuration without line numbers of the original files; this table is passed along with it, as
+ * text. Its size is bounded: what exceeds a bound resolves to the nearest known key.
+ */
+
+#define RULE_PLACES_MAX (16 * 1024)
+#define RULE_PLACE_KEY_MAX 512 /* bytes of a key */
+#define RULE_PLACE_FILE_MAX 96 /* of a file name; of a longer one the end is kept */
+#define RULE_PLACE_FILES_MAX 64
+
+struct rule_place {
+	struct slice key;
+	size_t file;
+	unsigned int line; /* from 1 */
+};
+
+/* All zeros: no place is known. */
+struct rule_places {
+	struct rule_place *items;
+	size_t count;
+	char *files[RULE_PLACE_FILES_MAX];
+	size_t file_count;
+};
+
+/*
+ * `key` as rule_append writes it. Entries with line 0, and texts that are not one line of visible
+ * text, are ignored. Both texts are copied.
+ */
+void rule_places_add(struct rule_places *places, struct slice key, struct slice file,
+		     unsigned int line);
+/* Call after the last entry is added. If a key was added twice, one of the two counts. */
+void rule_places_finish(struct rule_places *places);
+void rule_places_free(struct rule_places *places);
+/*
+ * Appends `FILE:LINE` of the rule; if its entry is unknown, of its list; if the server has no such
+ * key, of `defaults`; otherwise of the server or role. Returns false, without appending, if none of
+ * these is known.
+ */
+bool rule_places_append(const struct rule_places *places, const struct rule *rule,
+			struct slice server, struct buf *out);
+/* Like rule_places_append, for a key as it was added. */
+bool rule_places_append_key(const struct rule_places *places, struct slice key, struct buf *out);
+/* Writes all entries as lines of text, and reads them back; other lines are ignored. */
+void rule_places_write(const struct rule_places *places, struct buf *out);
+void rule_places_read(struct rule_places *places, struct slice text);
+
 #endif

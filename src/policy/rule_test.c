@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "base/unit_test.h"
-#include "policy/rule_places.h"
 
 static struct rule_places places;
 

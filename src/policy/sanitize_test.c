@@ -3,12 +3,11 @@
  * What is taken out, what is marked, and what stays. Each text is looked at in a block of exactly its size, and again after
  * the change: a second time nothing is found. SEC-52
  */
-#include "policy/sanitize.h"
+#include "policy/sanitize.c"
 
 #include <stdlib.h>
 
 #include "base/unit_test.h"
-#include "policy/characters.h"
 
 static const struct sanitize_rules strip = { SANITIZE_STRIP, SANITIZE_STRIP };
 static const struct sanitize_rules mark = { SANITIZE_MARK, SANITIZE_MARK };

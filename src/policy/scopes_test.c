@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* AUTH-SCP-04, AUTH-SCP-10 */
-#include "policy/scopes.h"
+#include "policy/rights.h"
 
 #include "base/unit_test.h"
 

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "obs/counters.h"
 #include "obs/log.h"
-#include "policy/pin_record.h"
+#include "policy/pins.h"
 
 /* ---- what servers say about each other's tools ---- */
 

@@ -10,22 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "policy/needs.h"
-#include "policy/permissions.h"
-#include "policy/call_limits.h"
-#include "policy/pins.h"
-#include "process/backoff.h"
-#include "process/call_stats.h"
-#include "process/era.h"
-#include "process/stderr_ring.h"
-#include "process/spawn.h"
 #include "base/list.h"
 #include "base/slice.h"
 #include "io/loop.h"
 #include "obs/latency_histogram.h"
 #include "obs/reason.h"
-#include "policy/redact.h"
+#include "policy/call_limits.h"
+#include "policy/permissions.h"
+#include "policy/pins.h"
 #include "policy/sanitize.h"
+#include "process/backoff.h"
+#include "process/call_stats.h"
+#include "process/era.h"
+#include "process/spawn.h"
+#include "process/stderr_ring.h"
 
 /* Recently used is not idle: between two calls of one client there is often one. */
 #define SERVER_IDLE_MS 2000

@@ -20,7 +20,6 @@
 
 #include <curl/curl.h>
 
-#include "auth/address_filter.h"
 #include "auth/curl_handle.h"
 #include "auth/url.h"
 #include "base/buf.h"

@@ -17,11 +17,10 @@
 #include "mcp/revision.h"
 #include "mcp/trace_context.h"
 #include "obs/audit.h"
-#include "policy/operation.h"
-#include "policy/rule_places.h"
-#include "policy/uses.h"
+#include "policy/permissions.h"
+#include "policy/rule.h"
 #include "router/digest.h"
-#include "session/holder.h"
+#include "session/principal.h"
 #include "session/session.h"
 
 #define COMMON_BYTES_MAX 3344 /* of TEXT_LINE_BYTES; the rest is for the other fields of a record */

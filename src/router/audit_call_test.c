@@ -12,7 +12,7 @@
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
 #include "obs/audit.h"
-#include "policy/rule_places.h"
+#include "policy/rule.h"
 #include "session/principal.h"
 #include "session/session.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "jsonrpc/splice.h"
+#include "jsonrpc/write.h"
 #include "mcp/revision.h"
 #include "obs/counters.h"
 #include "router/client.h"
@@ -26,7 +26,7 @@
 #include "router/server_request.h"
 #include "router/url_pending.h"
 #include "router/url_replay.h"
-#include "session/holder.h"
+#include "session/principal.h"
 #include "trace/span.h"
 
 /* bridging.md §7 */

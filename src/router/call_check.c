@@ -10,7 +10,7 @@
 #include "mcp/method.h"
 #include "obs/counters.h"
 #include "obs/log.h"
-#include "policy/operation.h"
+#include "policy/permissions.h"
 #include "policy/schema.h"
 #include "router/client.h"
 #include "router/listing.h"
@@ -18,7 +18,7 @@
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
-#include "session/holder.h"
+#include "session/principal.h"
 
 #define UNLISTED_MS 5000 /* bridging.md §1.8 */
 

@@ -15,13 +15,13 @@
 #include "mcp/method.h"
 #include "router/client.h"
 #include "router/dispatch.h"
+#include "router/modern_tasks.h"
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/subscriptions.h"
-#include "router/modern_tasks.h"
 #include "router/text_set.h"
-#include "session/holder.h"
+#include "session/principal.h"
 
 #define ACKNOWLEDGE_MS (10 * 1000) /* bridging.md §2.3.6 */
 #define ID_MEMBER "\"io.modelcontextprotocol/subscriptionId\":"

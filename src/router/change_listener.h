@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
 #include "router/call.h"
 
 struct change_listener;

@@ -15,8 +15,8 @@
 #include "base/map.h"
 #include "base/slice.h"
 #include "io/peer.h"
-#include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
 #include "policy/rights.h"
 #include "router/text_set.h"
 

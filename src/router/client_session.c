@@ -17,14 +17,14 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/kept_sessions.h"
-#include "router/subscriptions.h"
 #include "router/pool.h"
 #include "router/process_slots.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/running_tasks.h"
 #include "router/server_request.h"
-#include "session/holder.h"
+#include "router/subscriptions.h"
+#include "session/principal.h"
 
 #define CACHE_LINE_BYTES 64 /* of most processors; only speed depends on it */
 #define RESTARTS_MAX 3

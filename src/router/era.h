@@ -11,8 +11,8 @@
 
 #include "base/buf.h"
 #include "base/slice.h"
-#include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
 #include "mcp/method.h"
 
 struct convert;

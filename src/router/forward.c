@@ -2,8 +2,8 @@
 /* Decides what the gateway answers itself, what it forwards and what it consumes. */
 #include "router/forward.h"
 
-#include "jsonrpc/splice.h"
 #include "jsonrpc/value.h"
+#include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/counters.h"
 #include "router/call.h"

@@ -16,7 +16,6 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "jsonrpc/splice.h"
 #include "jsonrpc/value.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
-#include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "mcp/level.h"
 #include "mcp/revision.h"

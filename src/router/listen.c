@@ -13,7 +13,6 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "router/client.h"

@@ -23,7 +23,6 @@
 #include "router/router.h"
 #include "router/running_tasks.h"
 #include "router/seal.h"
-#include "session/holder.h"
 #include "session/principal.h"
 #include "upstream/send.h"
 

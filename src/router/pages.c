@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "jsonrpc/splice.h"
+#include "jsonrpc/write.h"
 #include "policy/name.h"
 #include "router/text_set.h"
 

@@ -15,8 +15,8 @@
 #include "base/check.h"
 #include "base/map.h"
 #include "base/slice.h"
-#include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
 #include "mcp/method.h"
 #include "policy/permissions.h"
 

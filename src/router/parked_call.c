@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "jsonrpc/msg.h"
+#include "jsonrpc/write.h"
 #include "mcp/method.h"
 #include "obs/log.h"
 

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/unit_test.h"
-#include "jsonrpc/msg.h"
+#include "jsonrpc/write.h"
 #include "mcp/method.h"
 
 /* A request of the client. */

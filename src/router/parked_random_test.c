@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/unit_test.h"
-#include "jsonrpc/msg.h"
+#include "jsonrpc/write.h"
 #include "mcp/method.h"
 
 #define CALLS 10000 /* in all */

@@ -21,10 +21,10 @@
 #include "router/process_slots.h"
 #include "router/router.h"
 #include "router/server_request.h"
-#include "session/holder.h"
+#include "session/principal.h"
+#include "upstream/prestart.h"
 #include "upstream/send.h"
 #include "upstream/stdio.h"
-#include "upstream/prestart.h"
 #include "upstream/upstream.h"
 
 static struct pool_member *pool_member_at(struct list *node)

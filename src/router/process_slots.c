@@ -41,7 +41,7 @@
 #include "router/pool.h"
 #include "router/router.h"
 #include "router/running_tasks.h"
-#include "session/holder.h"
+#include "session/principal.h"
 #include "session/session.h"
 #include "upstream/stdio.h"
 #include "upstream/upstream.h"

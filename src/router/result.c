@@ -5,7 +5,6 @@
  */
 #include "router/result.h"
 
-#include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"

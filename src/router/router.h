@@ -14,7 +14,7 @@
 #include "base/slice.h"
 #include "jsonrpc/scan.h"
 #include "obs/reason.h"
-#include "policy/rate.h"
+#include "policy/call_limits.h"
 #include "policy/schema_cache.h"
 #include "process/child.h"
 #include "process/server.h"

@@ -21,7 +21,6 @@
 #include "router/digest.h"
 #include "router/router.h"
 #include "router/server_request.h"
-#include "session/holder.h"
 #include "session/principal.h"
 
 #define FORMAT "g1."

@@ -14,8 +14,8 @@
 #include "base/list.h"
 #include "base/slice.h"
 #include "io/loop.h"
-#include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
 #include "mcp/method.h"
 #include "router/call.h"
 

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "policy/permissions.h"

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/check.h"
+#include "base/halves.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/slice.h"
@@ -137,8 +138,6 @@ void deny_list_configure_keep(struct deny_list *deny_list, struct slice issuer, 
 bool deny_list_configure(struct deny_list *deny_list, struct slice issuer, enum denial_by by,
 			 struct slice name, uint64_t until_ms) must_check;
 void deny_list_configure_end(struct deny_list *deny_list);
-/* Adds a copy of another process's entry, with its number. There must be no watchers yet. */
-void deny_list_restore(struct deny_list *deny_list, const struct denial *denial);
 /* The operator removes an entry; see is_lifted. Returns false if none has this number. */
 bool deny_list_remove(struct deny_list *deny_list, uint64_t number);
 /* Frees expired entries. */
@@ -152,5 +151,27 @@ void deny_list_watch(struct deny_list *deny_list, struct deny_watcher *watcher);
 /* Also valid if it is not on the list, provided it was initialized. */
 void deny_list_unwatch(struct deny_watcher *watcher);
 void deny_watcher_init(struct deny_watcher *watcher, const struct deny_watcher_ops *ops);
+
+/* ---- for the next gateway ---- */
+
+/*
+ * Passes the denials of a gateway process that failed to the next one, in a memory file that the
+ * keeper creates and all gateway processes share (base/halves). An attacker may have controlled the process that
+ * wrote it, so it is validated like any input.
+ */
+
+#define DENY_SNAPSHOT_BYTES ((size_t)48 * 1024 * 1024)
+/* Size of the keeper's memory file, which is zeroed initially; only written pages use memory. */
+#define DENY_SNAPSHOT_FILE_BYTES HALVES_BYTES(DENY_SNAPSHOT_BYTES)
+
+/* Maps the file for the life of the process. Returns NULL if that fails. */
+struct halves *deny_snapshot_map(int fd);
+/* Saves all entries. Accepts NULL. */
+void deny_snapshot_save(struct halves *deny_snapshot, const struct deny_list *deny_list);
+/*
+ * Adds the entries that the previous gateway saved, with the same numbers. Returns false, and adds
+ * nothing, if nothing was saved or the list is invalid, which is logged. Accepts NULL.
+ */
+bool deny_snapshot_load(const struct halves *deny_snapshot, struct deny_list *deny_list);
 
 #endif

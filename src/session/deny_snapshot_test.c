@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one process leaves to the next: read back whole, or not at all. */
-#include "session/deny_snapshot.h"
+#include "session/deny_list.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

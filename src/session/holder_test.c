@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is one and the same holder. All have one key in the table, so that every part is compared. */
-#include "session/holder.h"
+#include "session/principal.h"
 
 #include "base/unit_test.h"
-#include "session/principal.h"
 
 #define map_find_link(map, key) map_find_link(map, 0 * (key))
 #define map_insert_link(map, key, link) map_insert_link(map, 0 * (key), link)
-#include "session/holder.c"
+#include "session/principal.c"
 #undef map_find_link
 #undef map_insert_link
 

@@ -1,11 +1,8 @@
 noinst_LIBRARIES += src/session/libsession.a
 src_session_libsession_a_SOURCES = \
 	src/session/deny_list.c src/session/deny_list.h \
-	src/session/deny_snapshot.c src/session/deny_snapshot.h \
-	src/session/holder.c src/session/holder.h \
 	src/session/principal.c src/session/principal.h \
 	src/session/session.c src/session/session.h \
-	src/session/replay_store.c src/session/replay_store.h \
 	src/session/stream.c src/session/stream.h
 SESSION_LIBS = src/session/libsession.a src/jsonrpc/libjsonrpc.a $(IO_LIBS)
 check_PROGRAMS += src/session/deny_list_test src/session/deny_snapshot_test src/session/principal_test src/session/session_test src/session/replay_store_test src/session/stream_test

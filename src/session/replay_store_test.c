@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which streams a client can come back to, and for how long. */
-#include "session/replay_store.h"
+#include "session/stream.h"
 
 #include "base/clock.h"
 #include "base/unit_test.h"

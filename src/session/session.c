@@ -39,7 +39,11 @@ static uint64_t session_id_key(const char *id)
 	return key;
 }
 
-void session_id_make(char *id_r)
+/*
+ * Writes a new id. It does not begin with '-', so that it does not look like an option on a command
+ * line.
+ */
+static void session_id_make(char *id_r)
 {
 	unsigned char bytes[SESSION_ID_BYTES];
 
@@ -290,8 +294,9 @@ uint64_t session_set_wait_ms(const struct session_set *set, const struct princip
 }
 
 /* Takes over the reference to the holder. */
-static void init(struct session *session, struct session_set *set, struct principal *principal,
-		 struct holder *holder, const struct peer *peer, const struct session_ops *ops)
+static void session_prepare(struct session *session, struct session_set *set,
+			    struct principal *principal, struct holder *holder,
+			    const struct peer *peer, const struct session_ops *ops)
 {
 	CHECK(ops->on_end != NULL);
 	*session = (struct session){
@@ -321,7 +326,7 @@ int session_init(struct session *session, struct session_set *set, struct princi
 		holder_unref(&holder);
 		return -1;
 	}
-	init(session, set, principal, holder, peer, ops);
+	session_prepare(session, set, principal, holder, peer, ops);
 	set->reserved++;
 	holder->count++;
 	return 0;
@@ -331,7 +336,8 @@ void session_init_part(struct session *session, struct session_set *set,
 		       struct principal *principal, const struct peer *peer,
 		       const struct session_ops *ops)
 {
-	init(session, set, principal, holder_get(&set->holders, set, principal, peer), peer, ops);
+	session_prepare(session, set, principal, holder_get(&set->holders, set, principal, peer),
+			peer, ops);
 	session->is_part = true;
 	session->holds = 1; /* never released */
 }
@@ -396,7 +402,7 @@ struct slice session_promise_id(struct session *session)
 	return session_id(session);
 }
 
-static void begin(struct session *session, uint64_t left_ms)
+static void session_begin_at(struct session *session, uint64_t left_ms)
 {
 	session_set_state(session, SESSION_LIVE);
 	timer_start(session->set->loop, &session->age, left_ms);
@@ -410,7 +416,7 @@ void session_begin(struct session *session)
 {
 	CHECK(session->state == SESSION_NEW);
 	session_promise_id(session);
-	begin(session, session->set->conf.max_age_ms);
+	session_begin_at(session, session->set->conf.max_age_ms);
 }
 
 bool session_begin_again(struct session *session, struct slice id, uint64_t age_ms)
@@ -422,7 +428,7 @@ bool session_begin_again(struct session *session, struct slice id, uint64_t age_
 	if (!session_table_add_known(&session->set->table, &session->entry, id))
 		return false;
 	session->is_continued = true;
-	begin(session, ((max_age_ms - age_ms - 1) / step_ms + 1) * step_ms);
+	session_begin_at(session, ((max_age_ms - age_ms - 1) / step_ms + 1) * step_ms);
 	return true;
 }
 

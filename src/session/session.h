@@ -17,9 +17,7 @@
 #include "io/loop.h"
 #include "obs/reason.h"
 #include "session/deny_list.h"
-#include "session/holder.h"
 #include "session/principal.h"
-#include "session/replay_store.h"
 #include "session/stream.h"
 
 /* ---- session table ---- */
@@ -31,12 +29,6 @@
 #define SESSION_ID_LENGTH 32
 /* The operator may be shown this many characters of an id; the rest stays secret. */
 #define SESSION_ID_SHOWN 8
-
-/*
- * Writes a new id. It does not begin with '-', so that it does not look like an option on a command
- * line.
- */
-void session_id_make(char *id_r);
 
 /* All zeros: an empty table. */
 struct session_table {

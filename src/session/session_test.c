@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions alone: ids, limits, what keeps them alive, how they end. Time stands still between steps. */
-#include "session/session.h"
+#include "session/session.c"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams alone: order, joining, bounds, readers that come, go, are replaced, and come back. */
-#include "session/stream.h"
+#include "session/stream.c"
 
 #include "base/buf.h"
 #include "base/clock.h"

@@ -15,7 +15,6 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "jsonrpc/scan.h"
-#include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "trace/exporter.h"
 

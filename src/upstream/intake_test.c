@@ -3,7 +3,7 @@
 #include "upstream/upstream.h"
 
 #include "base/unit_test.h"
-#include "policy/redact.h"
+#include "policy/sanitize.h"
 #include "process/server.h"
 
 static const struct scan_limits limits = { .depth_max = 64, .id_max = 64 };

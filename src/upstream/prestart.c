@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "io/ipc.h"
 #include "io/loop.h"
-#include "jsonrpc/msg.h"
+#include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/log.h"

@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "jsonrpc/splice.h"
 #include "jsonrpc/value.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"

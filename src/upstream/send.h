@@ -15,9 +15,8 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/slice.h"
-#include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
-#include "jsonrpc/splice.h"
+#include "jsonrpc/write.h"
 
 struct modern_request;
 struct principal;

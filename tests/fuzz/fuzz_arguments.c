@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "jsonrpc/scan.h"
-#include "policy/argument_rules.h"
 #include "policy/arguments.h"
 #include "policy/pattern.h"
 #include "policy/rule.h"

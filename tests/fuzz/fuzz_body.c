@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/check.h"
-#include "http/body.h"
+#include "http/parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include "auth/document.h"
 #include "auth/dpop.h"
 #include "auth/fake_signer.h"
-#include "auth/jwk.h"
+#include "auth/jwt.h"
 #include "base/check.h"
 #include "base/mem.h"
 

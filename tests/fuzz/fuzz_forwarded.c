@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "http/forwarded.h"
+#include "http/places.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

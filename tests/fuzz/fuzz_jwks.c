@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "auth/document.h"
-#include "auth/jwk.h"
+#include "auth/jwt.h"
 #include "base/check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

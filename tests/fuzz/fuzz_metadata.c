@@ -8,9 +8,7 @@
 #include <stdlib.h>
 
 #include "auth/document.h"
-#include "auth/introspect.h"
 #include "auth/issuer.h"
-#include "auth/issuer_metadata.h"
 #include "auth/url.h"
 #include "base/check.h"
 #include "base/mem.h"

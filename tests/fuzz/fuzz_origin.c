@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "endpoint/events.h"
+#include "endpoint/answer.h"
 #include "endpoint/frontend.h"
 #include "endpoint/origin.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "policy/pin_record.h"
+#include "policy/pins.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

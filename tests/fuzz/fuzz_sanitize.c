@@ -11,8 +11,6 @@
 #include "base/check.h"
 #include "base/unicode.h"
 #include "jsonrpc/scan.h"
-#include "policy/characters.h"
-#include "policy/redact.h"
 #include "policy/sanitize.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

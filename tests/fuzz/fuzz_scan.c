@@ -26,7 +26,6 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "jsonrpc/scan.h"
-#include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

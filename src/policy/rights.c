@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A number is the place in the order in which the configuration names the scopes. */
-#include "policy/scopes.h"
+#include "policy/rights.h"
 
 static size_t table_seek(const struct scope_table *table, struct slice name)
 {
