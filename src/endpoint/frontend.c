@@ -13,7 +13,6 @@
 #include "endpoint/caller.h"
 #include "endpoint/http_sse.h"
 #include "endpoint/origin.h"
-#include "endpoint/stateless.h"
 #include "endpoint/streamable.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -58,9 +57,9 @@ static void pending_auth_free(struct pending_auth *pending)
 static void record_refusal(const struct endpoint_request *request, const struct refusal *refusal)
 {
 	const struct frontend *frontend = request->frontend;
-	enum front front = request->role != ENDPOINT_MCP ? FRONT_HTTP_SSE :
-			   stateless_is_named(request)   ? FRONT_STATELESS :
-							   FRONT_STREAMABLE;
+	enum front front = request->role != ENDPOINT_MCP    ? FRONT_HTTP_SSE :
+			   streamable_is_stateless(request) ? FRONT_STATELESS :
+							      FRONT_STREAMABLE;
 
 	const char *word = refusal_word(refusal, "");
 
@@ -374,7 +373,7 @@ static const char *const frontend_methods[] = {
  */
 static bool is_repeating(const struct endpoint_request *request)
 {
-	bool is_modern = request->http->method == HTTP_POST && stateless_is_named(request);
+	bool is_modern = request->http->method == HTTP_POST && streamable_is_stateless(request);
 
 	return (request->http->repeated &
 		(is_modern ? SINGLE_FIELDS : SINGLE_FIELDS | SINGLE_MCP_FIELDS)) != 0;
@@ -400,11 +399,10 @@ static struct http_exchange *frontend_dispatch(const struct endpoint_request *re
 				"Unsupported media type: the body must not be compressed");
 		if (role == ENDPOINT_MESSAGE)
 			return http_sse_post(request);
-		return stateless_is_named(request) ? stateless_post(request) :
-						     streamable_post(request);
+		return streamable_post(request);
 	}
 	/* FRONT-HTTP-02 */
-	if (role == ENDPOINT_MCP && stateless_is_named(request)) {
+	if (role == ENDPOINT_MCP && streamable_is_stateless(request)) {
 		LOG(REQUEST_REFUSED, LOG_INT("status", 405),
 		    LOG_SLICE("method", http->method_name));
 		answer_not_allowed(&request->answer, "POST");

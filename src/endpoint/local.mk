@@ -12,7 +12,6 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/modern.c src/endpoint/modern.h \
 	src/endpoint/metadata.c src/endpoint/metadata.h \
 	src/endpoint/origin.c src/endpoint/origin.h \
-	src/endpoint/stateless.c src/endpoint/stateless.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h
 ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/endpoint/failures_test src/endpoint/frontend_test src/endpoint/token_watch_test

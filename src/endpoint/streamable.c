@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * POST and DELETE of one MCP endpoint. A POST stays uncommitted until its response, the first other
- * message for its client, or the end of the grace period decides between one JSON body and an event
- * stream.
+ * What the head of a request says; GET, whose stream is the session's own or that of an event;
+ * POST; DELETE.
  *
- * A post outlives its connection while its calls are in flight: disconnecting does not cancel them
- * (CXL-01). It is freed when its last call has ended and its connection is done with it.
+ * A POST is answered with nothing, one JSON body, or events. It stays open until its response, the
+ * first other message for its client, or the end of the grace period decides.
  *
- * requirements.md §1, §4 to §9; FRONT-SSE-01.
+ * In a session, a post outlives its connection while its calls are in flight: disconnecting does not
+ * cancel them (CXL-01), and its client may come back for the rest of the events. Without a session
+ * (2026-07-28) it is one call of one client, both of which end with it: its events have no ids, and a
+ * client that closes the connection cancels the request (CXL-04). A post is freed when its last call
+ * has ended and its connection is done with it.
+ *
+ * requirements.md §1, §4 to §9; FRONT-SSE-01, FRONT-HTTP-02.
  */
 #include "endpoint/streamable.h"
 
@@ -21,13 +26,17 @@
 #include "endpoint/caller.h"
 #include "endpoint/modern.h"
 #include "http/reply.h"
+#include "jsonrpc/param_headers.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
+#include "router/call_check.h"
+#include "router/client_request.h"
 #include "router/client_session.h"
 #include "router/forward.h"
 #include "router/router.h"
+#include "session/principal.h"
 
 /* ---- what the head says ---- */
 
@@ -42,6 +51,7 @@
 
 struct request_context {
 	struct caller caller;
+	bool is_stateless; /* a POST without a session: revision 2026-07-28 */
 	bool has_session;
 	bool has_version;
 	bool has_event;
@@ -71,14 +81,16 @@ static void request_context_init(struct request_context *context,
 	struct slice version = http->fields[HTTP_MCP_PROTOCOL_VERSION];
 
 	caller_init(&context->caller, request);
-	context->has_session = http_has(http, HTTP_MCP_SESSION_ID);
+	context->is_stateless = http->method == HTTP_POST && streamable_is_stateless(request);
+	context->has_session = !context->is_stateless && http_has(http, HTTP_MCP_SESSION_ID);
 	context->has_version = http_has(http, HTTP_MCP_PROTOCOL_VERSION);
 	context->has_event = http_has(http, HTTP_LAST_EVENT_ID);
 	if (version.n > VERSION_BYTES)
 		version.n = VERSION_BYTES;
 	context->version_length = keep_field(version, context->version, VERSION_BYTES);
-	context->session_length =
-		keep_field(http->fields[HTTP_MCP_SESSION_ID], context->session, SESSION_ID_LENGTH);
+	if (context->has_session)
+		context->session_length = keep_field(http->fields[HTTP_MCP_SESSION_ID],
+						     context->session, SESSION_ID_LENGTH);
 	context->head = (struct modern_head){ .version = version };
 	context->head_copy = NULL;
 	if (context->has_version && revision_find(version) == NULL) {
@@ -119,7 +131,7 @@ static void request_context_admission(struct request_context *context, const str
 	struct session *session = NULL;
 
 	admission_init(admission_r);
-	admission_r->front = FRONT_STREAMABLE;
+	admission_r->front = context->is_stateless ? FRONT_STATELESS : FRONT_STREAMABLE;
 	admission_r->intent = intent;
 	admission_r->caller = caller;
 	admission_r->peer = http_conn_client(conn);
@@ -417,10 +429,14 @@ struct post_call {
 	struct msg *response; /* of a batch that is not committed yet */
 };
 
-/* The event stream of a post; its client may come back to it (listening.c). */
+/* T_commit: a call that takes longer gets events, which keep it alive. bridging.md §7 */
+#define STATELESS_GRACE_MS (10 * 1000)
+
+/* The event stream of a post; in a session, its client may come back to it. */
 struct post_events {
 	struct stored_stream *stored;
 	struct event_writer writer;
+	struct task left; /* stateless: cancels the call */
 	struct post *post;
 };
 
@@ -440,10 +456,14 @@ struct post {
 	bool takes_json;
 	bool takes_events;
 	bool is_batch;
+	bool is_listen;                  /* subscriptions/listen, which may last hours */
+	bool is_telling;                 /* a message of a call is being pushed */
+	bool is_running;                 /* stateless: its call is in flight */
+	struct token_watch *token_watch; /* with is_listen; else NULL */
 	struct timer grace;
 	struct post_call *calls; /* of its requests: `single`, or allocated */
-	size_t call_count;
-	size_t open_calls;
+	unsigned int call_count;
+	unsigned int open_calls;
 	struct post_events *events;
 	struct post_call single;
 };
@@ -480,8 +500,10 @@ static void post_check_done(struct post *post)
 	CHECK(post->state != POST_OPEN);
 	CHECK(post->state != POST_EVENTS || post->events != NULL);
 	deny_list_unwatch(&post->deny_watcher);
+	token_watch_end(&post->token_watch);
 	if (post->events != NULL) {
 		event_writer_stop(&post->events->writer);
+		task_cancel(&post->events->left);
 		if (!stream_is_ended(&post->events->stored->stream))
 			stored_stream_finish(post->events->stored, REASON_PEER_CLOSED);
 		stored_stream_unref(&post->events->stored);
@@ -527,48 +549,74 @@ static void post_promise_session(struct post *post)
 	post->context.session_length = SESSION_ID_LENGTH;
 }
 
-/* From here on the answer is an event stream. */
-static void post_commit(struct post *post)
+/* The stream of a session, whose client may come back to it. */
+static struct stored_stream *post_open_kept(struct post *post, struct event_source *source)
 {
 	const struct frontend_conf *conf = &post->context.caller.frontend->conf;
-	struct post_events *events = mem_zalloc(sizeof(*events));
-	struct answer answer;
-	struct replay_store *replay_store;
-	struct event_source source;
-	struct buf fields = { 0 };
-	bool is_new;
+	struct replay_store *replay_store = &post->client->session->replay_store;
+	bool is_new = post->client->session->state == SESSION_NEW;
+	struct slice id = post->is_batch ? slice_of(NULL, 0) : post->single.call.id;
+	struct stored_stream *stored = replay_store_open(replay_store, id);
 
-	CHECK(post->exchange.conn != NULL && post->client != NULL && post->events == NULL);
-	is_new = post->client->session->state == SESSION_NEW;
 	if (is_new)
 		post_promise_session(post);
-	answer = request_context_answer(&post->context, post->exchange.conn);
-	replay_store = &post->client->session->replay_store;
+	source->epoch = replay_store->epoch;
+	source->number = stored->number;
+	source->is_primed = post->client->revision->has_priming && !is_new;
+	source->retry_ms = conf->retry_ms;
+	if (source->is_primed) /* FRONT-SSE-06: others are not closed before the response. */
+		source->max_age_ms = conf->max_connection_age_ms;
+	stored->is_known = source->is_primed;
+	return stored;
+}
+
+/* CXL-04 */
+static void post_cancel(struct post *post)
+{
+	call_give_up(&post->single.call, "the client has closed the connection");
+	call_cancel(&post->single.call);
+}
+
+static void post_on_left(struct task *task)
+{
+	post_cancel(container_of(task, struct post_events, left)->post);
+}
+
+/* From here on the answer is an event stream. FRONT-HTTP-12 */
+static void post_commit(struct post *post)
+{
+	const struct caller *caller = &post->context.caller;
+	struct http_conn *conn = post->exchange.conn;
+	struct event_source source = {
+		.after = STREAM_FROM_HERE,
+		.keepalive_ms = caller->frontend->conf.keepalive_ms,
+	};
+	struct post_events *events = mem_zalloc(sizeof(*events));
+	struct buf fields = { 0 };
+	struct answer answer;
+
+	CHECK(conn != NULL && post->events == NULL);
+	CHECK(post->context.is_stateless || post->client != NULL);
+	if (post->context.is_stateless)
+		events->stored = stored_stream_new(&caller->frontend->router->sessions.store,
+						   holder_number(caller->access.principal,
+								 http_conn_client(conn)));
+	else
+		events->stored = post_open_kept(post, &source);
+	source.has_no_ids = post->context.is_stateless;
+	source.stream = &events->stored->stream;
 	post_set_state(post, POST_EVENTS);
 	post->events = events;
 	events->post = post;
 	events->writer.on_end = post_on_events_end;
-	events->stored = replay_store_open(replay_store, post->is_batch ? slice_of(NULL, 0) :
-									  post->single.call.id);
-	source = (struct event_source){
-		.stream = &events->stored->stream,
-		.epoch = replay_store->epoch,
-		.number = events->stored->number,
-		.after = STREAM_FROM_HERE,
-		.is_primed = post->client->revision->has_priming && !is_new,
-		.retry_ms = conf->retry_ms,
-		.keepalive_ms = conf->keepalive_ms,
-	};
-	if (source.is_primed) /* FRONT-SSE-06: others are not closed before the response. */
-		source.max_age_ms = conf->max_connection_age_ms;
-	events->stored->is_known = source.is_primed;
+	task_init(&events->left, post_on_left);
+	answer = request_context_answer(&post->context, conn);
 	answer_append_fields(&fields, &answer);
 	CHECK(event_writer_start(&events->writer, &post->exchange, &source, buf_slice(&fields)));
 	buf_fini(&fields);
 	for (size_t i = 0; i < post->call_count; i++) {
 		if (post->calls[i].response != NULL)
-			stream_push(&events->stored->stream, STREAM_RESPONSE, 0,
-				    post->calls[i].response);
+			stream_push(source.stream, STREAM_RESPONSE, 0, post->calls[i].response);
 		msg_unref(&post->calls[i].response);
 	}
 }
@@ -614,8 +662,27 @@ static struct post *post_of(struct call *call)
 	return container_of(call, struct post_call, call)->post;
 }
 
-/* Adds a response, the server's or ours, in the form that this post has. */
-static void post_add_response(struct call *call, const struct slice *parts, size_t count)
+/*
+ * To be called before anything is written, because that may end the connection: without a session,
+ * the client ends with its call.
+ */
+static struct post *post_begin_end(struct call *call)
+{
+	struct post *post = post_of(call);
+
+	if (!post->context.is_stateless) {
+		post->client = call->client;
+		return post;
+	}
+	CHECK(post->is_running);
+	post->is_running = false;
+	client_request_close(call->client);
+	return post;
+}
+
+/* Adds a response, the server's or ours, in the form that this post has. `status`: of a JSON body. */
+static void post_add_response(struct call *call, int status, const struct slice *parts,
+			      size_t count)
 {
 	struct post *post = post_of(call);
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn);
@@ -631,7 +698,7 @@ static void post_add_response(struct call *call, const struct slice *parts, size
 		container_of(call, struct post_call, call)->response = egress_join(parts, count);
 	} else if (post->state == POST_OPEN) {
 		post_set_state(post, POST_ANSWERED);
-		egress_send(&answer, 200, parts, count);
+		egress_send(&answer, status, parts, count);
 	}
 }
 
@@ -641,14 +708,18 @@ static bool post_on_message(struct call *call, enum stream_kind kind, uint64_t k
 {
 	struct post *post = post_of(call);
 
-	if (call->method->id == METHOD_INITIALIZE)
+	/* Modern clients are not sent requests. MOD-MRTR-01 */
+	if (call->method->id == METHOD_INITIALIZE ||
+	    (kind == STREAM_REQUEST && post->context.is_stateless))
 		return false;
 	if (post->state == POST_OPEN && post->takes_events)
 		post_commit(post);
 	if (post->state != POST_EVENTS ||
 	    (kind == STREAM_REQUEST && stream_is_full(&post->events->stored->stream)))
 		return false;
+	post->is_telling = true;
 	stream_push(&post->events->stored->stream, kind, key, msg);
+	post->is_telling = false;
 	return post->state == POST_EVENTS; /* the message may have been too much for its reader */
 }
 
@@ -660,33 +731,40 @@ static bool post_is_reachable(const struct call *call)
 	       (post->events != NULL && stream_has_reader(&post->events->stored->stream));
 }
 
-static void post_on_response(struct call *call, const struct slice *parts, size_t count)
+/* FRONT-INIT-05 */
+static void post_note_session(struct post *post, struct session *session)
 {
-	struct post *post = post_of(call);
-	struct session *session = call->client->session;
 	struct denial_marks marks;
 
-	post->client = call->client;
-	if (call->method->id == METHOD_INITIALIZE && session->state == SESSION_LIVE) {
-		access_show(&post->context.caller.access, &marks);
-		if (marks.issuer.n > 0) /* if it is denied, the session ends. AUTH-SES-07 */
-			session_keep_marks(session, &marks);
-		if (!post->context.caller.frontend->conf.is_operators)
-			client_session_keep(session);
-		post->context.session_length = SESSION_ID_LENGTH;
-		memcpy(post->context.session, session->entry.id, SESSION_ID_LENGTH);
-		if (post->exchange.conn == NULL)
-			session_end(session, REASON_PEER_CLOSED); /* nobody will ever know its id */
-		else if (http_conn_may_be_left(post->exchange.conn))
-			session_doubt(session);
-	}
-	post_add_response(call, parts, count);
+	access_show(&post->context.caller.access, &marks);
+	if (marks.issuer.n > 0) /* if it is denied, the session ends. AUTH-SES-07 */
+		session_keep_marks(session, &marks);
+	if (!post->context.caller.frontend->conf.is_operators)
+		client_session_keep(session);
+	post->context.session_length = SESSION_ID_LENGTH;
+	memcpy(post->context.session, session->entry.id, SESSION_ID_LENGTH);
+	if (post->exchange.conn == NULL)
+		session_end(session, REASON_PEER_CLOSED); /* nobody will ever know its id */
+	else if (http_conn_may_be_left(post->exchange.conn))
+		session_doubt(session);
+}
+
+static void post_on_response(struct call *call, const struct slice *parts, size_t count)
+{
+	bool is_stateless = post_of(call)->context.is_stateless;
+	int status = is_stateless && call->http_status != 0 ? call->http_status : 200;
+	struct post *post = post_begin_end(call);
+
+	if (call->method->id == METHOD_INITIALIZE && !is_stateless &&
+	    post->client->session->state == SESSION_LIVE)
+		post_note_session(post, post->client->session);
+	post_add_response(call, status, parts, count);
 	post_end_call(post);
 }
 
 static void post_on_failed(struct call *call, enum reason reason)
 {
-	struct post *post = post_of(call);
+	struct post *post = post_begin_end(call);
 	struct answer answer = caller_answer(&post->context.caller, post->exchange.conn);
 	const char *server = post->context.caller.endpoint->server->conf.name;
 	/*
@@ -696,7 +774,6 @@ static void post_on_failed(struct call *call, enum reason reason)
 	bool is_unsent = !call_was_sent(call) && reason_get(reason)->http_status >= 400;
 	struct buf text = { 0 };
 
-	post->client = call->client;
 	if (post->state == POST_OPEN && !post->is_batch && is_unsent) {
 		post_set_state(post, POST_ANSWERED);
 		answer.retry_after_s =
@@ -705,20 +782,27 @@ static void post_on_failed(struct call *call, enum reason reason)
 		answer_reason(&answer, call->id, reason, server);
 	} else {
 		answer_append_reason(&text, call->id, reason, server);
-		post_add_response(call, (struct slice[]){ buf_slice(&text) }, 1);
+		post_add_response(call, 200, (struct slice[]){ buf_slice(&text) }, 1);
 		buf_fini(&text);
 	}
 	post_end_call(post);
 }
 
-/* CXL-02: the stream just ends; a client that takes only JSON must get an answer. */
+/*
+ * CXL-02: the stream just ends; a client that takes only JSON must get an answer. Without a session,
+ * it is the client that has left: there is nobody to answer.
+ */
 static void post_on_cancelled(struct call *call)
 {
 	struct post *post = post_of(call);
 
 	post->end_reason = post->is_batch ? REASON_DONE : REASON_CANCELLED;
-	if (post->state == POST_OPEN && post->takes_events && !post->is_batch)
+	if (post->context.is_stateless) {
+		(void)post_begin_end(call);
+		CHECK(post->exchange.conn == NULL);
+	} else if (post->state == POST_OPEN && post->takes_events && !post->is_batch) {
 		post_commit(post);
+	}
 	if (post->state == POST_OPEN && !post->takes_events)
 		post_on_failed(call, REASON_CANCELLED);
 	else
@@ -737,14 +821,36 @@ static const struct caller *post_who(struct call *call, struct caller *room)
 	return &post_of(call)->context.caller;
 }
 
-static const struct call_ops post_call_ops = {
-	.who = post_who,
-	.judge = post_judge,
-	.on_message = post_on_message,
-	.is_reachable = post_is_reachable,
-	.on_response = post_on_response,
-	.on_failed = post_on_failed,
-	.on_cancelled = post_on_cancelled,
+/* MOD-HDR-04, -06 */
+static struct tool_verdict post_check_tool(struct call *call, const struct envelope *env,
+					   struct slice input_schema)
+{
+	struct tool_verdict verdict = { .broken = param_headers_check(input_schema) };
+	struct modern_problem problem;
+
+	if (verdict.broken == NULL &&
+	    !modern_check_params(&post_of(call)->context.head, env, input_schema, &problem)) {
+		CHECK(problem.status == 400); /* the status that result_send_error uses */
+		verdict.refusal = problem.text;
+		verdict.code = problem.code;
+	}
+	return verdict;
+}
+
+static void post_show_call(const struct call *call, struct denial_marks *marks_r)
+{
+	access_show(&post_of((struct call *)(uintptr_t)call)->context.caller.access, marks_r);
+}
+
+#define POST_CALL_OPS                                                        \
+	.who = post_who, .judge = post_judge, .on_message = post_on_message, \
+	.is_reachable = post_is_reachable, .on_response = post_on_response,  \
+	.on_failed = post_on_failed, .on_cancelled = post_on_cancelled
+static const struct call_ops post_call_ops = { POST_CALL_OPS };
+static const struct call_ops post_stateless_call_ops = {
+	POST_CALL_OPS,
+	.check_tool = post_check_tool,
+	.show = post_show_call,
 };
 
 /* ---- its token is denied ---- */
@@ -762,9 +868,11 @@ static void post_on_denied(struct deny_watcher *watcher)
 	bool is_running = post->open_calls > 0;
 
 	post->open_calls += is_running; /* our own, as in post_on_body */
-	for (size_t i = 0; i < post->call_count; i++)
+	for (size_t i = 0; i < post->call_count && is_running; i++)
 		forward_deny(&post->calls[i].call);
-	if (post->state == POST_EVENTS && post->exchange.conn != NULL) {
+	/* Without a session, the error of its call is the last that it gets. */
+	if (post->state == POST_EVENTS && post->exchange.conn != NULL &&
+	    !(post->context.is_stateless && is_running)) {
 		event_writer_stop(&post->events->writer);
 		http_stream_end(post->exchange.conn);
 	}
@@ -777,6 +885,28 @@ static void post_on_denied(struct deny_watcher *watcher)
 static const struct deny_watcher_ops post_watcher_ops = {
 	.show = post_show,
 	.on_denied = post_on_denied,
+};
+
+/* A clean end: when it comes back, the client learns that it needs a new token. AUTH-SES-06, -07 */
+static void post_on_token_over(void *owner, enum reason reason)
+{
+	struct post *post = owner;
+
+	if (post->is_running)
+		call_fail(&post->single.call, reason);
+}
+
+static void post_on_rights(void *owner, const struct rights *rights)
+{
+	struct post *post = owner;
+
+	if (post->is_running)
+		post->single.call.client->rights = *rights;
+}
+
+static const struct token_watch_ops post_watch_ops = {
+	.on_over = post_on_token_over,
+	.on_rights = post_on_rights,
 };
 
 /* ---- bodies ---- */
@@ -795,13 +925,42 @@ static void post_initialize(struct post *post, const struct admission *admission
 		post->client = post->calls[0].call.client;
 }
 
+/* A call without a session. */
+static void post_request(struct post *post, const struct admission *admission)
+{
+	const struct caller *caller = admission->caller;
+
+	post->is_running = true;
+	client_request_open(caller->frontend->router, caller->endpoint->server,
+			    caller->access.principal, admission->peer, &post->single.call,
+			    admission->admitted);
+}
+
+/* The answer becomes events now, or when its grace is over. */
+static void post_start_grace(struct post *post, bool is_initialize)
+{
+	const struct frontend *frontend = post->context.caller.frontend;
+	uint64_t grace_ms = is_initialize              ? frontend->conf.keepalive_ms :
+			    post->context.is_stateless ? STATELESS_GRACE_MS :
+							 frontend->conf.grace_ms;
+
+	if (post->state != POST_OPEN || post->open_calls == 1 || !post->takes_events)
+		return;
+	/* Until initialize is answered, a failed start is reported by the status. */
+	if (!is_initialize &&
+	    (frontend->conf.response == FRONTEND_RESPONSE_SSE || !post->takes_json))
+		post_commit(post);
+	else if (!post->is_listen)
+		timer_start(frontend->router->loop, &post->grace, grace_ms);
+}
+
 /*
  * Each message is handled on its own; those of a batch share the answer. FRONT-POST-06, bridging.md
  * §2.1 (5)
  */
 static void post_forward(struct post *post, const struct admission *admission)
 {
-	const struct frontend *frontend = post->context.caller.frontend;
+	bool is_stateless = post->context.is_stateless;
 	struct admitted *admitted = admission->admitted;
 	struct client *client = admission->client;
 	const struct envelope *env;
@@ -813,8 +972,8 @@ static void post_forward(struct post *post, const struct admission *admission)
 	post->calls = &post->single;
 	if (post->is_batch)
 		post->calls = mem_zalloc((admission->requests + 1) * sizeof(*post->calls));
-	post->call_count = admission->requests;
-	post->open_calls += admission->requests;
+	post->call_count = (unsigned int)admission->requests;
+	post->open_calls += post->call_count;
 	for (size_t i = 0; i < post->call_count; i++)
 		post->calls[i].post = post;
 	CHECK(post->open_calls == post->call_count + 1);
@@ -825,8 +984,11 @@ static void post_forward(struct post *post, const struct admission *admission)
 		} else if (env->kind != ENVELOPE_REQUEST) {
 			forward_answer(client, admitted);
 		} else {
-			call_init(&next->call, &post_call_ops, env);
-			if (admission->is_initialize)
+			call_init(&next->call,
+				  is_stateless ? &post_stateless_call_ops : &post_call_ops, env);
+			if (is_stateless)
+				post_request(post, admission);
+			else if (admission->is_initialize)
 				post_initialize(post, admission);
 			else
 				forward_request(client, &next->call, admitted);
@@ -834,15 +996,7 @@ static void post_forward(struct post *post, const struct admission *admission)
 		}
 	}
 	CHECK(next == post->calls + post->call_count);
-	if (post->state != POST_OPEN || post->open_calls == 1 || !post->takes_events)
-		return;
-	/* Until then, a failed start is reported by the status. */
-	if (admission->is_initialize)
-		timer_start(frontend->router->loop, &post->grace, frontend->conf.keepalive_ms);
-	else if (frontend->conf.response == FRONTEND_RESPONSE_SSE || !post->takes_json)
-		post_commit(post);
-	else /* after the grace period, the answer becomes events */
-		timer_start(frontend->router->loop, &post->grace, frontend->conf.grace_ms);
+	post_start_grace(post, admission->is_initialize);
 }
 
 static void post_on_body(struct http_exchange *exchange, struct slice body)
@@ -860,6 +1014,8 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 		post_set_state(post, POST_ANSWERED);
 		answer_empty(&answer, 202, slice_of(NULL, 0));
 	} else if (admission.admitted != NULL) {
+		/* In this order: a denied subscription ends without a word. AUTH-SES-07 */
+		token_watch_begin(post->token_watch, caller);
 		if (!principal_is_anonymous(caller->access.principal))
 			deny_list_watch(caller->frontend->authorization.deny_list,
 					&post->deny_watcher);
@@ -891,7 +1047,12 @@ static void post_on_gone(struct http_exchange *exchange, enum reason reason)
 	/* A client that has seen the id of an event can come back for the rest. CXL-01 */
 	if (post->events == NULL || !stored_stream_is_known(post->events->stored))
 		post_set_state(post, POST_ANSWERED);
-	post_note_left(post);
+	if (!post->is_running)
+		post_note_left(post);
+	else if (post->is_telling) /* the code that pushes still uses the call */
+		task_schedule(post->context.caller.frontend->router->loop, &post->events->left);
+	else
+		post_cancel(post);
 }
 
 static const struct http_exchange_ops post_ops = {
@@ -900,21 +1061,44 @@ static const struct http_exchange_ops post_ops = {
 	.on_gone = post_on_gone,
 };
 
+static const struct http_exchange_ops post_stateless_ops = {
+	.on_body = post_on_body,
+	.on_room = post_on_room,
+	.on_gone = post_on_gone,
+	.ends_when_left = true,
+};
+
+bool streamable_is_stateless(const struct endpoint_request *request)
+{
+	return revision_is_modern(request->http->fields[HTTP_MCP_PROTOCOL_VERSION]);
+}
+
 struct http_exchange *streamable_post(const struct endpoint_request *request)
 {
 	struct http_accepted takes = http_request_accepted(request->http);
+	bool is_stateless = streamable_is_stateless(request);
+	/* The body must say the same, or it is refused: FRONT-ERA-04. FRONT-HTTP-04 */
+	bool is_listen = is_stateless && slice_is_equal(request->http->fields[HTTP_MCP_METHOD],
+							SLICE_LIT("subscriptions/listen"));
 	struct post *post;
 
 	if (!takes.json && !takes.events)
 		return refusal_send_head(
 			&request->answer, 406,
 			"Not acceptable: take application/json and text/event-stream");
-	if (request->frontend->conf.response == FRONTEND_RESPONSE_JSON && takes.json)
+	if (is_listen && !takes.events)
+		return refusal_send_head(
+			&request->answer, 406,
+			"Not acceptable: subscriptions/listen answers with text/event-stream");
+	if (request->frontend->conf.response == FRONTEND_RESPONSE_JSON && takes.json && !is_listen)
 		takes.events = false;
 	post = mem_zalloc(sizeof(*post));
-	post->exchange.ops = &post_ops;
+	post->exchange.ops = is_stateless ? &post_stateless_ops : &post_ops;
 	post->takes_json = takes.json;
 	post->takes_events = takes.events;
+	post->is_listen = is_listen;
+	if (is_listen)
+		post->token_watch = token_watch_new(request, &post_watch_ops, post);
 	request_context_init(&post->context, request);
 	timer_init(&post->grace, post_on_grace);
 	deny_watcher_init(&post->deny_watcher, &post_watcher_ops);

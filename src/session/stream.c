@@ -718,22 +718,40 @@ static void stored_stream_on_expiry(struct timer *timer)
 	stored_stream_expire(container_of(timer, struct stored_stream, expiry));
 }
 
-struct stored_stream *replay_store_open(struct replay_store *replay_store, struct slice request_id)
+/* Takes ownership of the caller's reference. */
+static struct stored_stream *stored_stream_make(struct store_caller *caller,
+						struct stream_budget *budget,
+						struct slice request_id)
 {
 	struct stored_stream *stored = mem_alloc(sizeof(*stored) + request_id.n);
 
-	stream_init(&stored->stream, replay_store->store->loop, &replay_store->store->conf->stream,
-		    &replay_store->budget);
-	stored->replay_store = replay_store;
-	stored->caller = replay_store->caller;
-	stored->caller->refs++;
-	stored->refs = 2; /* the replay store's and the caller's */
-	stored->number = ++replay_store->last_number;
-	stored->is_known = false;
+	*stored = (struct stored_stream){ .caller = caller, .refs = 1 };
+	stream_init(&stored->stream, caller->store->loop, &caller->store->conf->stream, budget);
 	timer_init(&stored->expiry, stored_stream_on_expiry);
 	stored->request_id_length = request_id.n;
 	if (request_id.n > 0)
 		memcpy(stored->request_id, request_id.p, request_id.n);
+	return stored;
+}
+
+struct stored_stream *stored_stream_new(struct store *store, uint64_t caller)
+{
+	struct store_caller *of = store_get_caller(store, caller);
+	struct stored_stream *stored = stored_stream_make(of, &of->budget, slice_of(NULL, 0));
+
+	stream_keep_nothing(&stored->stream);
+	return stored;
+}
+
+struct stored_stream *replay_store_open(struct replay_store *replay_store, struct slice request_id)
+{
+	struct stored_stream *stored =
+		stored_stream_make(replay_store->caller, &replay_store->budget, request_id);
+
+	stored->caller->refs++;
+	stored->replay_store = replay_store;
+	stored->refs++; /* the replay store's */
+	stored->number = ++replay_store->last_number;
 	list_append(&replay_store->streams, &stored->link);
 	return stored;
 }
@@ -775,7 +793,7 @@ static struct stored_stream *replay_store_find_least(const struct replay_store *
 
 bool stored_stream_is_known(const struct stored_stream *stored)
 {
-	return stored->is_known || stored->stream.taken > 0;
+	return stored->number > 0 && (stored->is_known || stored->stream.taken > 0);
 }
 
 void stored_stream_finish(struct stored_stream *stored, enum reason reason)

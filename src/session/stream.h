@@ -220,8 +220,8 @@ struct stored_stream {
 	struct replay_store *replay_store; /* NULL: it can no longer be found */
 	struct store_caller *caller;
 	unsigned int refs;
-	uint64_t number;
-	bool is_known; /* an id of it was sent before its first message */
+	uint64_t number; /* 0: it has no session, and nobody can come back to it */
+	bool is_known;   /* an id of it was sent before its first message */
 	struct timer expiry;
 	size_t request_id_length;
 	char request_id[]; /* as written by the client; empty for a batch */
@@ -238,8 +238,10 @@ void replay_store_init(struct replay_store *replay_store, struct store *store, u
 /* Makes all streams unfindable; each lives until its last reference is dropped. */
 void replay_store_fini(struct replay_store *replay_store);
 
-/* Returns a new stream; the caller has one reference. */
+/* Returns a new stream of a session; the caller has one reference. */
 struct stored_stream *replay_store_open(struct replay_store *replay_store, struct slice request_id);
+/* The same without a session, for the caller with this number: nobody can come back to it. */
+struct stored_stream *stored_stream_new(struct store *store, uint64_t caller);
 /* Returns a reference to the stream with this number, or NULL. */
 struct stored_stream *replay_store_find(const struct replay_store *replay_store, uint64_t number);
 
