@@ -10,6 +10,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <stdlib.h>
 
 #include "auth/document.h"
@@ -911,4 +912,69 @@ const json_t *verifier_metadata(const struct verifier *verifier, size_t index)
 {
 	CHECK(index < verifier->count);
 	return verifier->authorities[index].issuer.metadata;
+}
+
+/* ---- static tokens ---- */
+
+_Static_assert(STATIC_TOKEN_HASH_BYTES == SHA256_DIGEST_LENGTH, "hashes are SHA-256");
+
+/* Compares all of them, whether or not one has matched. */
+const struct static_token *static_token_find(const struct static_tokens *tokens, struct slice text)
+{
+	const struct static_token *found = NULL;
+	unsigned char hash[STATIC_TOKEN_HASH_BYTES];
+
+	if (tokens->count == 0)
+		return NULL;
+	SHA256((const unsigned char *)text.p, text.n, hash);
+	for (size_t i = 0; i < tokens->count; i++)
+		if (CRYPTO_memcmp(hash, tokens->items[i].hash, sizeof(hash)) == 0)
+			found = &tokens->items[i];
+	return found;
+}
+
+bool static_token_is_over(const struct static_token *token)
+{
+	return token->ends_at_ms > 0 && clock_wall_ms() >= token->ends_at_ms;
+}
+
+bool static_token_is_for(const struct static_token *token, struct slice server)
+{
+	return token->servers.count == 0 || slices_has(token->servers, server);
+}
+
+uint64_t static_token_mark(const struct static_token *token)
+{
+	uint64_t mark;
+
+	memcpy(&mark, token->hash, sizeof(mark));
+	return mark;
+}
+
+const struct static_token *static_token_find_marked(const struct static_tokens *tokens,
+						    struct slice name, uint64_t mark)
+{
+	for (size_t i = 0; i < tokens->count; i++) {
+		const struct static_token *token = &tokens->items[i];
+
+		if (slice_is_equal(token->name, name) && static_token_mark(token) == mark)
+			return token;
+	}
+	return NULL;
+}
+
+bool static_token_outlives(const struct static_token *token, const struct static_tokens *now)
+{
+	const struct static_token *same =
+		static_token_find_marked(now, token->name, static_token_mark(token));
+
+	if (same == NULL || (same->ends_at_ms > 0 &&
+			     (token->ends_at_ms == 0 || same->ends_at_ms < token->ends_at_ms)))
+		return false;
+	if (same->servers.count == 0)
+		return true;
+	for (size_t i = 0; i < token->servers.count; i++)
+		if (!slices_has(same->servers, token->servers.items[i]))
+			return false;
+	return token->servers.count > 0;
 }

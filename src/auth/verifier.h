@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a bearer token to a verdict. Knows the configured issuers, fetches and keeps their keys,
- * asks them about opaque tokens, and caches the results. It knows nothing about HTTP serving,
- * sessions, the scopes an operation needs, or static tokens, which are checked before.
+ * asks them about opaque tokens, and caches the results; compares static tokens. It knows nothing
+ * about HTTP serving, sessions, or the scopes an operation needs.
  *
- * There is one verification path: a JWT of a configured issuer is judged here by its signature and
- * claims, any other token by introspection if an issuer offers it (RFC 7662). What depends on the
+ * There is one verification path: a static token is found by its hash, a JWT of a configured issuer
+ * is judged here by its signature and claims, any other token by introspection if an issuer offers it (RFC 7662). What depends on the
  * asker (the audience) is judged at each check, even for a cached token.
  */
 #ifndef MCPGATED_AUTH_VERIFIER_H
@@ -22,6 +22,7 @@
 #include "base/list.h"
 #include "base/slice.h"
 #include "io/loop.h"
+#include "policy/rights.h"
 
 struct fetch_client;
 struct roles;
@@ -167,5 +168,41 @@ void verifier_cancel(struct verifier_wait *wait);
  * With a configured jwks_uri the document is still fetched, but nothing waits for it.
  */
 const json_t *verifier_metadata(const struct verifier *verifier, size_t index);
+
+/* ---- static tokens ---- */
+
+#define STATIC_TOKEN_HASH_BYTES 32
+
+/* One static token. */
+struct static_token {
+	struct slice name;
+	const char *sha256; /* of the token, in hexadecimal digits */
+	struct slices scopes;
+	struct slices servers;  /* valid for these; none: all */
+	struct slices roles;    /* by name */
+	struct slice_map tools; /* what it may call, by server; none: what its roles say */
+	uint64_t ends_at_ms;    /* wall clock; 0: never */
+	/* Derived: */
+	unsigned char hash[STATIC_TOKEN_HASH_BYTES];
+	struct rights rights;
+};
+
+struct static_tokens {
+	struct static_token *items;
+	size_t count;
+};
+
+/* The token with this text; NULL: there is none. AUTH-TOK-02 */
+const struct static_token *static_token_find(const struct static_tokens *tokens, struct slice text);
+/* Distinguishes its text from those of other tokens of the same name. */
+uint64_t static_token_mark(const struct static_token *token);
+/* The token with this name and this mark. */
+const struct static_token *static_token_find_marked(const struct static_tokens *tokens,
+						    struct slice name, uint64_t mark);
+/* AUTH-TOK-03 */
+bool static_token_is_over(const struct static_token *token);
+bool static_token_is_for(const struct static_token *token, struct slice server);
+/* Whether the token is good for at least as long as before, and for at least the same servers. */
+bool static_token_outlives(const struct static_token *token, const struct static_tokens *now);
 
 #endif

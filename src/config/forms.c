@@ -506,7 +506,7 @@ int form_root(struct slice text, struct error *err)
 
 int form_hash(struct slice text, struct error *err)
 {
-	unsigned char hash[AUTHORIZATION_HASH_BYTES];
+	unsigned char hash[STATIC_TOKEN_HASH_BYTES];
 
 	if (text_from_hex(text, hash, sizeof(hash)) == 0)
 		return 0;

@@ -9,8 +9,6 @@
  */
 #include "endpoint/authorization.h"
 
-#include <openssl/crypto.h>
-#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +27,6 @@
 #include "obs/log.h"
 #include "policy/permissions.h"
 #include "session/session.h"
-
-_Static_assert(AUTHORIZATION_HASH_BYTES == SHA256_DIGEST_LENGTH, "hashes are SHA-256");
 
 void authorization_init(struct authorization *auth, struct session_set *sessions,
 			const struct authorization_conf *conf)
@@ -52,50 +48,12 @@ void authorization_renew_conf(struct authorization *auth, const struct authoriza
 
 /* ---- another configuration ---- */
 
-/* Distinguishes its text from those of other tokens of the same name. */
-static uint64_t token_mark(const struct static_token *token)
-{
-	uint64_t mark;
-
-	memcpy(&mark, token->hash, sizeof(mark));
-	return mark;
-}
-
-/* The token with this name and this mark. */
-static const struct static_token *find_marked(const struct static_tokens *tokens, struct slice name,
-					      uint64_t mark)
-{
-	for (size_t i = 0; i < tokens->count; i++) {
-		const struct static_token *token = &tokens->items[i];
-
-		if (slice_is_equal(token->name, name) && token_mark(token) == mark)
-			return token;
-	}
-	return NULL;
-}
-
 static struct rights static_rights(const struct static_token *token)
 {
 	struct rights rights = token->rights;
 
-	rights.token = token_mark(token);
+	rights.token = static_token_mark(token);
 	return rights;
-}
-
-/* Whether the token is good for at least as long as before, and for at least the same servers. */
-static bool outlives(const struct static_token *token, const struct static_tokens *now)
-{
-	const struct static_token *same = find_marked(now, token->name, token_mark(token));
-
-	if (same == NULL || (same->ends_at_ms > 0 &&
-			     (token->ends_at_ms == 0 || same->ends_at_ms < token->ends_at_ms)))
-		return false;
-	if (same->servers.count == 0)
-		return true;
-	for (size_t i = 0; i < token->servers.count; i++)
-		if (!slices_has(same->servers, token->servers.items[i]))
-			return false;
-	return token->servers.count > 0;
 }
 
 static bool has_issuer(const struct verifier_conf *issuers, const char *issuer)
@@ -113,7 +71,7 @@ void authorization_end_removed(struct authorization *auth, const struct authoriz
 
 	for (size_t i = 0; i < before->tokens.count; i++)
 		if (now->mode < AUTHORIZATION_TOKEN ||
-		    !outlives(&before->tokens.items[i], &now->tokens))
+		    !static_token_outlives(&before->tokens.items[i], &now->tokens))
 			deny_list_tell(auth->deny_list, issuer, before->tokens.items[i].name);
 	for (size_t i = 0; i < before->issuers.count; i++)
 		if (now->mode != AUTHORIZATION_OAUTH ||
@@ -139,7 +97,7 @@ void authorization_renew_rights(const struct authorization_conf *conf,
 		 * their meaning.
 		 */
 		return;
-	token = find_marked(&conf->tokens, identity->subject, rights->token);
+	token = static_token_find_marked(&conf->tokens, identity->subject, rights->token);
 	*rights = token != NULL ? static_rights(token) : no_rights;
 }
 
@@ -236,7 +194,7 @@ static bool is_b64token(struct slice text)
 	return i == text.n;
 }
 
-struct slice static_token(const struct http_request *http)
+struct slice authorization_token(const struct http_request *http)
 {
 	struct slice rest = http->fields[HTTP_AUTHORIZATION];
 
@@ -278,7 +236,7 @@ static enum authorization_step take_credential(struct authorization_check *check
 					    "A token is needed, as 'Authorization: Bearer TOKEN'" :
 					    "A token is needed",
 				    &check->refusal);
-	credential_r->token = static_token(http);
+	credential_r->token = authorization_token(http);
 	if (!is_b64token(credential_r->token))
 		return refuse(&check->refusal, 400, "invalid_request",
 			      "The Authorization header does not hold one token");
@@ -286,31 +244,6 @@ static enum authorization_step take_credential(struct authorization_check *check
 }
 
 /* ---- static tokens ---- */
-
-/* Compares all of them, whether or not one has matched. AUTH-TOK-02 */
-static const struct static_token *find_token(const struct authorization *auth, struct slice text)
-{
-	const struct static_token *found = NULL;
-	unsigned char hash[AUTHORIZATION_HASH_BYTES];
-
-	if (auth->conf.tokens.count == 0)
-		return NULL;
-	SHA256((const unsigned char *)text.p, text.n, hash);
-	for (size_t i = 0; i < auth->conf.tokens.count; i++)
-		if (CRYPTO_memcmp(hash, auth->conf.tokens.items[i].hash, sizeof(hash)) == 0)
-			found = &auth->conf.tokens.items[i];
-	return found;
-}
-
-bool static_token_is_over(const struct static_token *token)
-{
-	return token->ends_at_ms > 0 && clock_wall_ms() >= token->ends_at_ms;
-}
-
-bool static_token_is_for(const struct static_token *token, struct slice server)
-{
-	return token->servers.count == 0 || slices_has(token->servers, server);
-}
 
 /* AUTH-TOK-03 */
 static enum authorization_step admit_static(const struct authorization *auth,
@@ -554,7 +487,8 @@ enum authorization_step authorization_admit(struct authorization_check *check,
 	}
 	if (take_credential(check, &credential) == AUTHORIZATION_REFUSED)
 		return finish(check, AUTHORIZATION_REFUSED);
-	token = credential.is_proven ? NULL : find_token(auth, credential.token);
+	token = credential.is_proven ? NULL :
+				       static_token_find(&auth->conf.tokens, credential.token);
 	if (token != NULL)
 		return finish(check,
 			      admit_static(auth, place, token, &check->access, &check->refusal));
@@ -712,8 +646,8 @@ static bool judge_static_again(const struct authorization *auth,
 			       struct refusal *refusal_r)
 {
 	const struct static_token *token =
-		find_marked(&auth->conf.tokens, access->principal->identity.subject,
-			    access->rights.token);
+		static_token_find_marked(&auth->conf.tokens, access->principal->identity.subject,
+					 access->rights.token);
 	struct access fresh;
 	bool is_good;
 

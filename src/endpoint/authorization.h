@@ -75,8 +75,6 @@ void access_keep_claims(const struct access *access);
 /* What a deny list entry can name of the token; borrowed from it. */
 void access_show(const struct access *access, struct denial_marks *marks_r);
 
-#define AUTHORIZATION_HASH_BYTES 32
-
 struct http_conn;
 struct roles;
 struct permissions;
@@ -95,25 +93,6 @@ enum authorization_dpop {
 	AUTHORIZATION_DPOP_OFF,
 	AUTHORIZATION_DPOP_ON,
 	AUTHORIZATION_DPOP_REQUIRED
-};
-
-/* One static token. */
-struct static_token {
-	struct slice name;
-	const char *sha256; /* of the token, in hexadecimal digits */
-	struct slices scopes;
-	struct slices servers;  /* valid for these; none: all */
-	struct slices roles;    /* by name */
-	struct slice_map tools; /* what it may call, by server; none: what its roles say */
-	uint64_t ends_at_ms;    /* wall clock; 0: never */
-	/* Derived: */
-	unsigned char hash[AUTHORIZATION_HASH_BYTES];
-	struct rights rights;
-};
-
-struct static_tokens {
-	struct static_token *items;
-	size_t count;
 };
 
 /* The requirements of one endpoint. */
@@ -211,11 +190,8 @@ enum authorization_step authorization_admit(struct authorization_check *check,
 enum authorization_step authorization_conclude(struct authorization_check *check,
 					       const struct verdict *verdict, struct grant *grant)
 	must_check;
-/* AUTH-TOK-03 */
-bool static_token_is_over(const struct static_token *token);
-bool static_token_is_for(const struct static_token *token, struct slice server);
 /* The token of a request that was admitted with an issuer's token; borrowed from the request. */
-struct slice static_token(const struct http_request *http);
+struct slice authorization_token(const struct http_request *http);
 
 /*
  * Whether the token is still valid: it has not expired or been denied, and any newer configuration

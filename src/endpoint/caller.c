@@ -350,7 +350,7 @@ struct token_watch *token_watch_new(const struct endpoint_request *request,
 				    const struct token_watch_ops *ops, void *owner)
 {
 	const struct grant *grant = request->access->grant;
-	struct slice token = static_token(request->http);
+	struct slice token = authorization_token(request->http);
 	struct token_watch *watch;
 
 	if (principal_is_anonymous(request->access->principal))
