@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "http/parse.h"
+#include "jsonrpc/canonical.h"
 #include "jsonrpc/param_headers.h"
 #include "mcp/error.h"
 #include "mcp/level.h"
@@ -474,100 +475,36 @@ bool modern_check(const struct modern_head *head, const struct envelope *env, bo
 
 /* ---- the arguments that the head mirrors ---- */
 
-/*
- * A JSON number: 0.DIGITS times ten to the `power`, where the first and last digits are not 0; no
- * digits: zero.
- */
-struct number {
-	bool is_negative;
-	struct slice whole, fraction;
-	size_t first, end; /* the digits that count, in both slices taken together */
-	long long power;
-};
-
-static struct slice cut_digits(struct slice *rest)
+static bool is_digit_at(struct slice text, size_t i)
 {
-	struct slice digits = { rest->p, 0 };
-
-	while (rest->n > 0 && rest->p[0] >= '0' && rest->p[0] <= '9') {
-		digits.n++;
-		*rest = slice_of(rest->p + 1, rest->n - 1);
-	}
-	return digits;
+	return i < text.n && text.p[i] >= '0' && text.p[i] <= '9';
 }
 
-static bool cut_char(struct slice *rest, char c)
+/* A number and nothing around it; exponents of more than nine digits are refused. */
+static bool append_canonical_number(struct buf *out, struct slice text)
 {
-	if (rest->n == 0 || rest->p[0] != c)
+	size_t digits = 0;
+
+	while (digits < text.n && is_digit_at(text, text.n - digits - 1))
+		digits++;
+	if (digits == 0 || (text.p[0] != '-' && !is_digit_at(text, 0)))
 		return false;
-	*rest = slice_of(rest->p + 1, rest->n - 1);
-	return true;
+	if (digits > 9 &&
+	    (memchr(text.p, 'e', text.n) != NULL || memchr(text.p, 'E', text.n) != NULL))
+		return false;
+	return canonical_append(out, text, 1) == 0;
 }
 
-static char digit_at(const struct number *number, size_t i)
+static bool is_same_number(struct slice one_text, struct slice other_text)
 {
-	return i < number->whole.n ? number->whole.p[i] : number->fraction.p[i - number->whole.n];
-}
+	struct buf one = { 0 }, other = { 0 };
+	bool is_same = append_canonical_number(&one, one_text) &&
+		       append_canonical_number(&other, other_text) &&
+		       slice_is_equal(buf_slice(&one), buf_slice(&other));
 
-/* "e+3"; exponents of more than nine digits are refused. */
-static bool cut_exponent(struct slice *rest, long long *exponent_r)
-{
-	struct slice digits;
-	bool is_negative;
-	uint64_t value;
-
-	*exponent_r = 0;
-	if (!cut_char(rest, 'e') && !cut_char(rest, 'E'))
-		return true;
-	is_negative = cut_char(rest, '-');
-	if (!is_negative)
-		cut_char(rest, '+');
-	digits = cut_digits(rest);
-	if (digits.n > 9 || text_parse_u64(digits, &value) < 0)
-		return false;
-	*exponent_r = is_negative ? -(long long)value : (long long)value;
-	return true;
-}
-
-/* Exactly as in RFC 8259 §6. */
-static bool read_number(struct slice text, struct number *number_r)
-{
-	long long exponent;
-	struct number number = { .is_negative = cut_char(&text, '-') };
-
-	number.whole = cut_digits(&text);
-	if (number.whole.n == 0 || (number.whole.n > 1 && number.whole.p[0] == '0'))
-		return false;
-	if (cut_char(&text, '.')) {
-		number.fraction = cut_digits(&text);
-		if (number.fraction.n == 0)
-			return false;
-	}
-	if (!cut_exponent(&text, &exponent) || text.n > 0)
-		return false;
-	number.end = number.whole.n + number.fraction.n;
-	while (number.end > 0 && digit_at(&number, number.end - 1) == '0')
-		number.end--;
-	while (number.first < number.end && digit_at(&number, number.first) == '0')
-		number.first++;
-	number.power = (long long)number.whole.n - (long long)number.first + exponent;
-	*number_r = number;
-	return true;
-}
-
-static bool is_same_number(struct slice a_text, struct slice b_text)
-{
-	struct number a, b;
-
-	if (!read_number(a_text, &a) || !read_number(b_text, &b) ||
-	    a.end - a.first != b.end - b.first)
-		return false;
-	if (a.end == a.first)
-		return true;
-	for (size_t i = 0; i < a.end - a.first; i++)
-		if (digit_at(&a, a.first + i) != digit_at(&b, b.first + i))
-			return false;
-	return a.is_negative == b.is_negative && a.power == b.power;
+	buf_fini(&one);
+	buf_fini(&other);
+	return is_same;
 }
 
 /* MOD-HDR-04: `value` is neither absent nor null. */

@@ -2,7 +2,6 @@ noinst_LIBRARIES += src/policy/libpolicy.a
 src_policy_libpolicy_a_SOURCES = \
 	src/policy/arguments.c src/policy/arguments.h \
 	src/policy/call_limits.c src/policy/call_limits.h \
-	src/policy/decimal.c src/policy/decimal.h \
 	src/policy/name.c src/policy/name.h \
 	src/policy/paths.c src/policy/paths.h \
 	src/policy/pattern.c src/policy/pattern.h \

@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
-#include "policy/decimal.h"
 #include "policy/pattern.h"
 #include "policy/schema_reference.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/unit_test.h"
-#include "policy/decimal.h"
+#include "jsonrpc/canonical.h"
 #include "policy/pattern.h"
 #include "policy/schema_cache.h"
 
