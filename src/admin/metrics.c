@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 #include "admin/reports.h"
-#include "auth/verdict.h"
+#include "auth/grant.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "obs/audit.h"

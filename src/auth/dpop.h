@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "auth/grant.h"
-#include "auth/verdict.h"
 #include "base/slice.h"
 
 /* For dpop_signing_alg_values_supported, ended by NULL. */

@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "auth/fetch_client.h"
+#include "auth/grant.h"
 #include "auth/jwt.h"
-#include "auth/verdict.h"
 #include "auth/verifier.h"
 #include "base/error.h"
 #include "base/slice.h"

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "auth/verdict.h"
+#include "auth/grant.h"
 #include "base/error.h"
 #include "base/slice.h"
 

@@ -8,11 +8,10 @@ src_auth_libauth_a_SOURCES = \
 	src/auth/fetch.c src/auth/fetch.h \
 	src/auth/fetch_client.c src/auth/fetch_client.h \
 	src/auth/fetch_service.c src/auth/fetch_service.h \
-	src/auth/grant.c src/auth/grant.h \
+	src/auth/grant.c src/auth/grant.h src/auth/verdict.def \
 	src/auth/issuer.c src/auth/issuer.h \
 	src/auth/jwt.c src/auth/jwt.h \
 	src/auth/url.c src/auth/url.h \
-	src/auth/verdict.c src/auth/verdict.h src/auth/verdict.def \
 	src/auth/verifier.c src/auth/verifier.h
 AUTH_LIBS = src/auth/libauth.a $(IO_LIBS) $(JANSSON_LIBS) $(OPENSSL_LIBS) -lm
 # With what fetches: of the programs, mcpgated-fetch and mcpgatectl alone.

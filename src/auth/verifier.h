@@ -17,7 +17,6 @@
 
 #include "auth/client_auth.h"
 #include "auth/grant.h"
-#include "auth/verdict.h"
 #include "base/error.h"
 #include "base/list.h"
 #include "base/slice.h"

@@ -16,7 +16,7 @@
 #include "endpoint/answer.h"
 #include "endpoint/catalogue.h"
 #include "endpoint/leg.h"
-#include "jsonrpc/value.h"
+#include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/method.h"

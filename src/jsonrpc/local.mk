@@ -5,7 +5,6 @@ src_jsonrpc_libjsonrpc_a_SOURCES = \
 	src/jsonrpc/param_headers.c src/jsonrpc/param_headers.h \
 	src/jsonrpc/scan.c src/jsonrpc/scan.h \
 	src/jsonrpc/scan_lookup.c \
-	src/jsonrpc/value.c src/jsonrpc/value.h \
 	src/jsonrpc/write.c src/jsonrpc/write.h
 
 JSONRPC_TEST_LIBS = src/jsonrpc/libjsonrpc.a src/base/libbase.a $(CMOCKA_LIBS)

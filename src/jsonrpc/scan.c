@@ -17,7 +17,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "jsonrpc/grammar.h"
-#include "jsonrpc/value.h"
 #include "jsonrpc/write.h"
 
 #define SCAN_METHOD_MAX 128

@@ -231,4 +231,21 @@ int plain_scan(struct slice text, const struct scan_limits *limits, unsigned int
 	       unsigned int plain_flags, struct buf *room, struct envelope *env_r,
 	       struct error *err) must_check;
 
+/* ---- numbers and ids by their value ---- */
+
+/*
+ * However they are written: some readers know floating-point numbers only, and some peers hand back
+ * a number as a string. BACK-FRAME-05
+ */
+
+/* As scan_int, for every way to write an integer: 1.0, 1e0, 10E-1. */
+int value_read_integer(struct json value, long long *number_r) must_check;
+/*
+ * One of our own ids, which are positive numbers, as a peer hands it back: as any spelling of the
+ * number, or as a string of its digits. 0: it is none.
+ */
+uint64_t value_own_id(struct json value);
+/* Whether two values, scanned as valid, are the same id. Strings and numbers never are. */
+bool value_is_same_id(struct slice left, struct slice right);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of numbers and ids by their value. BACK-FRAME-05 */
-#include "jsonrpc/value.h"
+#include "jsonrpc/scan.h"
 
 #include "base/unit_test.h"
 

@@ -8,7 +8,7 @@
 #include "auth/fetch.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "jsonrpc/value.h"
+#include "jsonrpc/scan.h"
 #include "remote/message_headers.h"
 
 #define CONNECT_MS 10000

@@ -46,7 +46,6 @@
 #include "base/text.h"
 #include "config/listed_path.h"
 #include "jsonrpc/scan.h"
-#include "jsonrpc/value.h"
 #include "jsonrpc/write.h"
 #include "keeper/confine.h"
 #include "mcp/error.h"

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "io/loop.h"
 #include "io/peer.h"
-#include "jsonrpc/value.h"
+#include "jsonrpc/scan.h"
 #include "mcp/method.h"
 #include "mcp/revision.h"
 #include "mcp/trace_context.h"

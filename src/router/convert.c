@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/check.h"
-#include "jsonrpc/value.h"
+#include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/method.h"

@@ -13,7 +13,6 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "jsonrpc/scan.h"
-#include "jsonrpc/value.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/method.h"

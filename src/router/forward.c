@@ -2,7 +2,7 @@
 /* Decides what the gateway answers itself, what it forwards and what it consumes. */
 #include "router/forward.h"
 
-#include "jsonrpc/value.h"
+#include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/counters.h"

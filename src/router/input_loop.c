@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "jsonrpc/value.h"
+#include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/level.h"

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "jsonrpc/scan.h"
-#include "jsonrpc/value.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
 #include "router/call.h"

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "jsonrpc/scan.h"
-#include "jsonrpc/value.h"
 #include "mcp/error.h"
 #include "router/client.h"
 #include "router/process_slots.h"

@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "jsonrpc/scan.h"
-#include "jsonrpc/value.h"
 #include "mcp/error.h"
 #include "router/call.h"
 #include "router/client.h"

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "jsonrpc/value.h"
+#include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/level.h"

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "io/ipc.h"
 #include "jsonrpc/scan.h"
-#include "jsonrpc/value.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"

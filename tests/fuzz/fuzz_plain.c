@@ -10,7 +10,6 @@
 #include "base/check.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
-#include "jsonrpc/value.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
