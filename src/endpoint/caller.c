@@ -84,6 +84,15 @@ const struct endpoint *endpoint_of_server(const struct frontend_conf *conf, stru
 	return NULL;
 }
 
+size_t endpoint_place(const struct frontend_conf *conf, const struct server *server)
+{
+	size_t place = 0;
+
+	while (place < conf->endpoint_count && conf->endpoints[place].server != server)
+		place++;
+	return place;
+}
+
 /*
  * The endpoint with the same path as this one, for this server; server NULL: one that is not
  * retired. Falls back to `endpoint` itself.

@@ -34,6 +34,9 @@ const struct endpoint *endpoint_find(struct frontend *frontend, struct slice pat
 /* The endpoint of the server that has this name now, and no legs; NULL: there is none. */
 const struct endpoint *endpoint_of_server(const struct frontend_conf *conf, struct slice name);
 
+/* Which of the configuration's endpoints the server has; their count: none. */
+size_t endpoint_place(const struct frontend_conf *conf, const struct server *server);
+
 /* ---- who asks ---- */
 
 struct caller {

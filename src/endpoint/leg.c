@@ -39,23 +39,24 @@ struct entry {
 };
 
 /* Of the leg's session; of one that is to begin, of the server that has its name now. NULL: none. */
-static const struct endpoint *find_endpoint(const struct leg *leg)
+static const struct endpoint *find_endpoint(struct leg *leg)
 {
 	const struct frontend_conf *conf = &leg->legs->caller.frontend->conf;
 
 	if (leg->client == NULL)
 		return endpoint_of_server(conf, slice_str(leg->name));
-	for (size_t i = 0; i < conf->endpoint_count; i++)
-		if (conf->endpoints[i].server == leg->client->server)
-			return &conf->endpoints[i];
-	return NULL;
+	/* Mostly where it was the last time: an entry stays as long as its server has users. */
+	if (leg->place >= conf->endpoint_count ||
+	    conf->endpoints[leg->place].server != leg->client->server)
+		leg->place = endpoint_place(conf, leg->client->server);
+	return leg->place < conf->endpoint_count ? &conf->endpoints[leg->place] : NULL;
 }
 
 /*
  * The leg's server with its own rules, and with what a token must be for: that is what the client
  * has signed in for, the endpoint. The access is judged again for this server. False: it is gone.
  */
-static bool entry_init(struct entry *entry, const struct leg *leg, const struct access *access)
+static bool entry_init(struct entry *entry, struct leg *leg, const struct access *access)
 {
 	const struct caller *caller = &leg->legs->caller;
 	const struct endpoint *own = find_endpoint(leg);

@@ -53,6 +53,7 @@ struct leg {
 	struct slice prefix;
 	enum leg_state state;
 	struct client *client;       /* its session's, while it is open */
+	size_t place;                /* where that server's endpoint was last found */
 	struct session_owner owner;  /* of that session */
 	struct stream_reader reader; /* of what belongs to no call */
 	struct server_capabilities capabilities;
