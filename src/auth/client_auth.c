@@ -66,7 +66,7 @@ static char *make_basic(const char *client_id, const char *client_secret)
 	return text;
 }
 
-static char *make_form(const char *client_id, const char *client_secret)
+static char *client_auth_make_form(const char *client_id, const char *client_secret)
 {
 	struct buf form = { .data = NULL };
 	char *text;
@@ -119,7 +119,8 @@ static int no_password(char *buffer, int size, int is_writing, void *arg)
 }
 
 /* The caller's; or NULL and err. */
-static EVP_PKEY *read_key(const char *pem, const struct algorithm **algorithm_r, struct error *err)
+static EVP_PKEY *client_auth_read_key(const char *pem, const struct algorithm **algorithm_r,
+				      struct error *err)
 {
 	BIO *in = BIO_new_mem_buf(pem, -1);
 	EVP_PKEY *key;
@@ -213,7 +214,7 @@ static void append_assertion(const struct client_auth *auth, struct buf *out)
 int client_auth_check_key(const char *pem, struct error *err)
 {
 	const struct algorithm *algorithm;
-	EVP_PKEY *key = read_key(pem, &algorithm, err);
+	EVP_PKEY *key = client_auth_read_key(pem, &algorithm, err);
 
 	EVP_PKEY_free(key);
 	return key != NULL ? 0 : -1;
@@ -230,12 +231,12 @@ int client_auth_init(struct client_auth *auth, const struct client_auth_conf *co
 	if (conf->method == CLIENT_SECRET_BASIC)
 		auth->credentials = make_basic(conf->client_id, secret);
 	else if (conf->method == CLIENT_SECRET_POST)
-		auth->form = make_form(conf->client_id, secret);
+		auth->form = client_auth_make_form(conf->client_id, secret);
 	if (conf->method != CLIENT_PRIVATE_KEY_JWT)
 		return 0;
 	if (conf->key == NULL)
 		return error_set(err, ERROR_INVALID, "there is no key to sign with");
-	auth->key = read_key(conf->key, &auth->algorithm, err);
+	auth->key = client_auth_read_key(conf->key, &auth->algorithm, err);
 	auth->issuer = mem_strdup(conf->issuer);
 	auth->client_id = mem_strdup(conf->client_id);
 	auth->key_id = conf->key_id != NULL ? mem_strdup(conf->key_id) : NULL;

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 
 /* From behind the opening quote to behind the closing one, or to the end. */
-static const char *skip_string(const char *p, const char *end)
+static const char *document_skip_string(const char *p, const char *end)
 {
 	while (p < end && *p != '"')
 		p += *p == '\\' && end - p > 1 ? 2 : 1;
@@ -29,7 +29,7 @@ static int check_bounds(struct slice text, struct error *err)
 		char c = *p++;
 
 		if (c == '"')
-			p = skip_string(p, end);
+			p = document_skip_string(p, end);
 		values += c == '{' || c == '[' || c == ',' || c == ':';
 		if (c == '{' || c == '[')
 			depth++;

@@ -65,7 +65,7 @@ void dpop_memory_free(struct dpop_memory **memory)
 }
 
 /* `jti` is unique for its key (s11.1), so the key goes in. 64 bits, keyed by us, are enough to refuse. */
-static uint64_t place_of(const struct dpop_memory *memory, const char *jkt, struct slice id)
+static uint64_t dpop_place_of(const struct dpop_memory *memory, const char *jkt, struct slice id)
 {
 	unsigned char digest[SHA256_DIGEST_LENGTH];
 	struct buf text = { .data = NULL };
@@ -103,7 +103,7 @@ static bool remember(struct dpop_memory *memory, uint64_t place, uint64_t now_s)
 
 /* ---- one proof ---- */
 
-static int refuse(struct verdict *verdict_r, const char *cause)
+static int dpop_refuse(struct verdict *verdict_r, const char *cause)
 {
 	return verdict_set(verdict_r, VERDICT_BOUND, "%s", cause);
 }
@@ -124,16 +124,16 @@ static int check_signature(struct jwt *proof, const struct grant *grant, struct 
 	is_good = jwt_is_signed_by(proof, key.key);
 	jwk_fini(&key);
 	if (!is_good)
-		return refuse(verdict_r, "the signature of the DPoP proof is wrong");
+		return dpop_refuse(verdict_r, "the signature of the DPoP proof is wrong");
 	jwk_thumbprint(json_object_get(proof->header, "jwk"), thumbprint);
 	if (strcmp(thumbprint, grant->jkt) != 0)
-		return refuse(verdict_r,
-			      "the DPoP proof is signed with another key than the token's");
+		return dpop_refuse(verdict_r,
+				   "the DPoP proof is signed with another key than the token's");
 	return 0;
 }
 
-static int check_claims(const struct jwt *proof, const struct dpop_request *request,
-			struct verdict *verdict_r)
+static int dpop_check_claims(const struct jwt *proof, const struct dpop_request *request,
+			     struct verdict *verdict_r)
 {
 	const json_t *issued = json_object_get(proof->claims, "iat");
 	unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -142,14 +142,15 @@ static int check_claims(const struct jwt *proof, const struct dpop_request *requ
 	SHA256((const unsigned char *)request->token.p, request->token.n, digest);
 	hash[text_base64url(digest, sizeof(digest), hash)] = '\0';
 	if (!slice_is_equal(document_text(proof->claims, "htm"), request->method))
-		return refuse(verdict_r, "the DPoP proof is for another method (`htm`)");
+		return dpop_refuse(verdict_r, "the DPoP proof is for another method (`htm`)");
 	if (!url_is_target(document_text(proof->claims, "htu"), request->url))
-		return refuse(verdict_r, "the DPoP proof is for another URL (`htu`)");
+		return dpop_refuse(verdict_r, "the DPoP proof is for another URL (`htu`)");
 	if (!json_is_number(issued) ||
 	    !(fabs(json_number_value(issued) - (double)request->now_s) <= DPOP_WINDOW_S))
-		return refuse(verdict_r, "the DPoP proof is too old, or from the future (`iat`)");
+		return dpop_refuse(verdict_r,
+				   "the DPoP proof is too old, or from the future (`iat`)");
 	if (!slice_is_equal(document_text(proof->claims, "ath"), slice_str(hash)))
-		return refuse(verdict_r, "the DPoP proof is for another token (`ath`)");
+		return dpop_refuse(verdict_r, "the DPoP proof is for another token (`ath`)");
 	return 0;
 }
 
@@ -161,19 +162,20 @@ int dpop_check(struct dpop_memory *memory, const struct grant *grant,
 	int result = -1;
 
 	if (grant->jkt[0] == '\0')
-		return refuse(verdict_r,
-			      "the token came with scheme DPoP but is not bound to a key");
+		return dpop_refuse(verdict_r,
+				   "the token came with scheme DPoP but is not bound to a key");
 	if (request->proof.n > PROOF_BYTES_MAX)
-		return refuse(verdict_r, "the DPoP proof is too long");
+		return dpop_refuse(verdict_r, "the DPoP proof is too long");
 	if (jwt_parse(request->proof, &proof, verdict_r) < 0)
 		return -1;
 	id = document_text(proof.claims, "jti");
 	if (check_signature(&proof, grant, verdict_r) == 0 &&
-	    check_claims(&proof, request, verdict_r) == 0) {
+	    dpop_check_claims(&proof, request, verdict_r) == 0) {
 		if (id.n == 0 || id.n > ID_BYTES_MAX)
-			refuse(verdict_r, "the DPoP proof has no `jti`, or one that is too long");
-		else if (!remember(memory, place_of(memory, grant->jkt, id), request->now_s))
-			refuse(verdict_r, "the DPoP proof was used before");
+			dpop_refuse(verdict_r,
+				    "the DPoP proof has no `jti`, or one that is too long");
+		else if (!remember(memory, dpop_place_of(memory, grant->jkt, id), request->now_s))
+			dpop_refuse(verdict_r, "the DPoP proof was used before");
 		else
 			result = 0;
 	}

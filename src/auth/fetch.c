@@ -249,7 +249,7 @@ static void fetcher_on_timer(struct timer *timer)
 
 /* ---- what libcurl asks for: sockets and bytes ---- */
 
-static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+static curl_socket_t fetch_on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	struct transfer *transfer = arg;
 
@@ -257,7 +257,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
 	return curl_handle_open_socket(&transfer->address_filter, address, &transfer->is_refused);
 }
 
-static size_t on_body(char *data, size_t size, size_t count, void *arg)
+static size_t fetch_on_body(char *data, size_t size, size_t count, void *arg)
 {
 	struct transfer *transfer = arg;
 
@@ -310,9 +310,9 @@ void fetch_start(struct fetcher *fetcher, struct fetch *fetch, const struct fetc
 	transfer_set_question(transfer, request);
 	curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
 	curl_easy_setopt(transfer->easy, CURLOPT_ERRORBUFFER, transfer->error);
-	curl_easy_setopt(transfer->easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(transfer->easy, CURLOPT_WRITEFUNCTION, fetch_on_body);
 	curl_easy_setopt(transfer->easy, CURLOPT_WRITEDATA, transfer);
-	curl_easy_setopt(transfer->easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+	curl_easy_setopt(transfer->easy, CURLOPT_OPENSOCKETFUNCTION, fetch_on_open);
 	curl_easy_setopt(transfer->easy, CURLOPT_OPENSOCKETDATA, transfer);
 	fetch->transfer = transfer;
 	list_append(&fetcher->transfers, &transfer->link);

@@ -128,7 +128,7 @@ static struct fetch_request site_request(const struct fetch_site *site, const ch
 }
 
 /* Enough for all, so that it does not move, and is wiped as a whole. */
-static void make_form(const struct site_question *question, struct buf *form_r)
+static void service_make_form(const struct site_question *question, struct buf *form_r)
 {
 	struct buf own = { .data = NULL };
 
@@ -148,7 +148,7 @@ static void question_send(struct site_question *question, const char *url)
 	struct buf form = { .data = NULL };
 
 	if (question->kind == FETCH_INTROSPECTION) {
-		make_form(question, &form);
+		service_make_form(question, &form);
 		request.body = buf_slice(&form);
 		request.media_type = FETCH_FORM;
 		request.credentials = site->client_auth.credentials;
@@ -446,7 +446,7 @@ struct ticket {
 
 /* ---- answering ---- */
 
-static struct slice cut(struct slice text)
+static struct slice service_cut(struct slice text)
 {
 	return text.n <= FETCH_FIELD_BYTES_MAX ? text : slice_of(text.p, FETCH_FIELD_BYTES_MAX);
 }
@@ -463,7 +463,7 @@ static void service_send(struct fetch_service *service, uint32_t id,
 	const struct ipc_message message = {
 		.type = IPC_ANSWER,
 		.answer = { id, answer->status, (uint32_t)answer->body.n, answer->retry_after_s },
-		.texts = { cut(slice_str(answer->error != NULL ? answer->error : "")),
+		.texts = { service_cut(slice_str(answer->error != NULL ? answer->error : "")),
 			   fit(answer->cache_control), fit(answer->etag) },
 	};
 
@@ -472,7 +472,7 @@ static void service_send(struct fetch_service *service, uint32_t id,
 	ipc_channel_send_body(&service->wire, id, answer->body);
 }
 
-static void refuse(struct fetch_service *service, uint32_t id, const char *why)
+static void service_refuse(struct fetch_service *service, uint32_t id, const char *why)
 {
 	service_send(service, id, &(struct fetch_answer){ .error = why });
 }
@@ -523,11 +523,11 @@ static void service_begin_export(struct fetch_service *service, uint32_t id, uin
 
 	if (service->collector == NULL || body_bytes == 0 ||
 	    body_bytes > COLLECTOR_BODY_BYTES_MAX) {
-		refuse(service, id, "there is no collector, or nothing to send to it");
+		service_refuse(service, id, "there is no collector, or nothing to send to it");
 		return;
 	}
 	if (export->is_under_way) {
-		refuse(service, id, "spans are already being sent");
+		service_refuse(service, id, "spans are already being sent");
 		return;
 	}
 	*export = (struct export){ .is_under_way = true,
@@ -551,7 +551,7 @@ static bool service_take_part(struct fetch_service *service, uint32_t id, struct
 		return true;
 	if (collector_send(service->collector, &export->fetch, buf_slice(&export->body), &err) <
 	    0) {
-		refuse(service, export->id, err.text);
+		service_refuse(service, export->id, err.text);
 		export_end(export);
 	}
 	return true;
@@ -581,7 +581,7 @@ static void service_ask(struct fetch_service *service, const struct ipc_message 
 			return;
 		ticket_free(ticket);
 	}
-	refuse(service, id, err.text);
+	service_refuse(service, id, err.text);
 }
 
 static void service_cancel(struct fetch_service *service, uint32_t id)

@@ -146,7 +146,7 @@ static bool is_scope_token(struct slice scope)
 	return scope.n > 0;
 }
 
-static void add_scopes(struct grant *grant, struct slice list)
+static void grant_add_scopes(struct grant *grant, struct slice list)
 {
 	while (list.n > 0 && grant->scope_count < SCOPES_MAX) {
 		struct slice scope = slice_cut(&list, ' ');
@@ -164,12 +164,12 @@ static void read_scopes(struct grant *grant)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		const json_t *value = json_object_get(grant->claims, names[i]);
 
-		add_scopes(grant, document_text(grant->claims, names[i]));
+		grant_add_scopes(grant, document_text(grant->claims, names[i]));
 		for (size_t j = 0; j < json_array_size(value); j++) {
 			const json_t *item = json_array_get(value, j);
 
-			add_scopes(grant,
-				   slice_of(json_string_value(item), json_string_length(item)));
+			grant_add_scopes(grant, slice_of(json_string_value(item),
+							 json_string_length(item)));
 		}
 	}
 	grant->scopes = mem_resize(grant->scopes, (grant->scope_count + 1) * sizeof(char *));
@@ -197,7 +197,7 @@ struct slice grant_claim_text(const struct grant *grant, const char *name)
 	return document_text(grant->claims, name);
 }
 
-static bool append_value(const json_t *value, struct buf *out)
+static bool grant_append_value(const json_t *value, struct buf *out)
 {
 	struct slice text = slice_of(json_string_value(value), json_string_length(value));
 
@@ -214,13 +214,13 @@ static bool append_value(const json_t *value, struct buf *out)
 
 bool grant_append_claim(const struct grant *grant, struct slice name, struct buf *out)
 {
-	return append_value(json_object_getn(grant->claims, name.p, name.n), out);
+	return grant_append_value(json_object_getn(grant->claims, name.p, name.n), out);
 }
 
-static bool is_among(const json_t *value, struct slices values)
+static bool grant_is_among(const json_t *value, struct slices values)
 {
 	struct buf text = { 0 };
-	bool is_one = append_value(value, &text) && slices_has(values, buf_slice(&text));
+	bool is_one = grant_append_value(value, &text) && slices_has(values, buf_slice(&text));
 
 	buf_fini(&text);
 	return is_one;
@@ -229,10 +229,10 @@ static bool is_among(const json_t *value, struct slices values)
 bool grant_meets(const struct grant *grant, const struct named_slices *demand)
 {
 	const json_t *claim = json_object_getn(grant->claims, demand->name.p, demand->name.n);
-	bool is_met = is_among(claim, demand->values);
+	bool is_met = grant_is_among(claim, demand->values);
 
 	for (size_t i = 0; i < json_array_size(claim); i++)
-		is_met |= is_among(json_array_get(claim, i), demand->values);
+		is_met |= grant_is_among(json_array_get(claim, i), demand->values);
 	return is_met;
 }
 

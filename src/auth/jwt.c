@@ -221,7 +221,7 @@ static EVP_PKEY *read_okp(const json_t *json)
 	return EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, bytes, sizeof(bytes));
 }
 
-static EVP_PKEY *read_key(const json_t *json)
+static EVP_PKEY *jwt_read_key(const json_t *json)
 {
 	static const struct {
 		const char *type;
@@ -278,7 +278,7 @@ int jwk_parse(const json_t *json, algorithm_set allowed, struct jwk *key_r, stru
 		return error_set(err, ERROR_INVALID, "it is not for verifying signatures");
 	if (json_object_get(json, "d") != NULL || json_object_get(json, "k") != NULL)
 		return error_set(err, ERROR_INVALID, "it includes its private part");
-	key_r->key = read_key(json);
+	key_r->key = jwt_read_key(json);
 	if (key_r->key == NULL)
 		return error_set(err, ERROR_INVALID, "it is broken or too small");
 	key_r->id = id != NULL ? mem_strdup(id) : NULL;
@@ -383,7 +383,7 @@ const char *const jwt_access_token_types[] = { "at+jwt", "JWT", "", NULL };
 
 /* ---- taking apart ---- */
 
-static unsigned char *decode(struct slice part, size_t *size_r)
+static unsigned char *jwt_decode_part(struct slice part, size_t *size_r)
 {
 	unsigned char *bytes;
 
@@ -401,7 +401,7 @@ static json_t *decode_object(struct slice part, const char *what, struct verdict
 	struct error err = { ERROR_NONE, "it is not base64url" };
 	json_t *object = NULL;
 	size_t size;
-	unsigned char *bytes = decode(part, &size);
+	unsigned char *bytes = jwt_decode_part(part, &size);
 
 	if (bytes != NULL)
 		object = document_parse(slice_of((const char *)bytes, size), &err);
@@ -428,7 +428,7 @@ int jwt_parse(struct slice token, struct jwt *jwt_r, struct verdict *verdict_r)
 	if (jwt_r->header != NULL)
 		jwt_r->claims = decode_object(claims, "claims", verdict_r);
 	if (jwt_r->claims != NULL) {
-		jwt_r->signature = decode(signature, &jwt_r->signature_size);
+		jwt_r->signature = jwt_decode_part(signature, &jwt_r->signature_size);
 		if (jwt_r->signature != NULL)
 			return 0;
 		verdict_set(verdict_r, VERDICT_MALFORMED,

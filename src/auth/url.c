@@ -9,7 +9,7 @@
 #include "io/peer.h"
 
 /* Up to the first byte of `any`. */
-static struct slice cut_before(struct slice *rest, const char *any)
+static struct slice url_cut_before(struct slice *rest, const char *any)
 {
 	struct slice part = *rest;
 
@@ -39,7 +39,7 @@ static int parse_authority(struct slice authority, struct url *url)
 		url->host = slice_between(authority.p, close + 1);
 		rest = slice_between(close + 1, authority.p + authority.n);
 	} else {
-		url->host = cut_before(&rest, ":");
+		url->host = url_cut_before(&rest, ":");
 	}
 	url->port = rest.n > 0 ? slice_of(rest.p + 1, rest.n - 1) : rest;
 	for (size_t i = 0; i < url->port.n; i++)
@@ -62,7 +62,7 @@ int url_parse(struct slice text, struct url *url_r)
 			return -1;
 	url_r->scheme = slice_between(text.p, colon);
 	rest = slice_between(colon + 3, text.p + text.n);
-	if (parse_authority(cut_before(&rest, "/?#"), url_r) < 0)
+	if (parse_authority(url_cut_before(&rest, "/?#"), url_r) < 0)
 		return -1;
 	url_r->tail = rest;
 	return 0;
@@ -156,7 +156,7 @@ bool url_is_same_resource(struct slice audience, struct slice resource)
 static struct slice path_of(const struct url *url)
 {
 	struct slice rest = url->tail;
-	struct slice path = cut_before(&rest, "?#");
+	struct slice path = url_cut_before(&rest, "?#");
 
 	return path.n > 0 ? path : SLICE_LIT("/");
 }
@@ -228,7 +228,7 @@ static const struct {
 };
 /* clang-format on */
 
-static enum kind kind_of(struct peer peer)
+static enum kind url_kind_of(struct peer peer)
 {
 	if (peer.family == 0)
 		return NEVER;
@@ -254,7 +254,7 @@ bool address_filter_allows(const struct address_filter *address_filter,
 
 	memcpy(&copy, address,
 	       address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(*address));
-	kind = kind_of(peer_of_sockaddr(&copy));
+	kind = url_kind_of(peer_of_sockaddr(&copy));
 	return kind == PUBLIC ||
 	       (kind == LOOPBACK && (address_filter->loopback || address_filter->private)) ||
 	       (kind == PRIVATE && address_filter->private);

@@ -82,7 +82,7 @@ static struct token_digest token_cache_digest(const struct token_cache *cache, s
 	return digest;
 }
 
-static uint64_t place_of(const struct token_digest *digest)
+static uint64_t verifier_place_of(const struct token_digest *digest)
 {
 	uint64_t place;
 
@@ -92,7 +92,8 @@ static uint64_t place_of(const struct token_digest *digest)
 
 static void token_cache_remove(struct token_cache *cache, struct token_entry *entry)
 {
-	CHECK(map_remove(&cache->map, place_of(&entry->digest)) == entry && cache->count > 0);
+	CHECK(map_remove(&cache->map, verifier_place_of(&entry->digest)) == entry &&
+	      cache->count > 0);
 	list_remove(&entry->link);
 	cache->count--;
 	grant_unref(&entry->grant);
@@ -113,7 +114,7 @@ static void token_cache_fini(struct token_cache *cache)
 static const struct token_entry *token_cache_find(struct token_cache *cache,
 						  const struct token_digest *digest)
 {
-	struct token_entry *entry = map_find(&cache->map, place_of(digest));
+	struct token_entry *entry = map_find(&cache->map, verifier_place_of(digest));
 
 	if (entry == NULL || memcmp(&entry->digest, digest, sizeof(*digest)) != 0)
 		return NULL;
@@ -135,7 +136,7 @@ static void token_cache_put(struct token_cache *cache, const struct token_digest
 			    size_t issuer, const struct verdict *verdict, struct grant *grant,
 			    uint64_t for_ms)
 {
-	struct token_entry *entry = map_find(&cache->map, place_of(digest));
+	struct token_entry *entry = map_find(&cache->map, verifier_place_of(digest));
 
 	CHECK((grant != NULL) == (verdict->kind == VERDICT_OK));
 	if (entry != NULL)
@@ -148,7 +149,7 @@ static void token_cache_put(struct token_cache *cache, const struct token_digest
 	entry->verdict = *verdict;
 	entry->grant = grant != NULL ? grant_ref(grant) : NULL;
 	entry->until_ms = clock_now_ms() + for_ms;
-	map_insert(&cache->map, place_of(digest), entry);
+	map_insert(&cache->map, verifier_place_of(digest), entry);
 	list_append(&cache->used, &entry->link);
 	cache->count++;
 }
@@ -243,7 +244,7 @@ static const char *const job_states[] = {
 
 /* ---- judging a JWT ---- */
 
-static enum next refuse(struct finding *finding, enum verdict_kind kind, const char *cause)
+static enum next verifier_refuse(struct finding *finding, enum verdict_kind kind, const char *cause)
 {
 	verdict_set(&finding->verdict, kind, "%s", cause);
 	return NEXT_TELL;
@@ -279,16 +280,16 @@ static enum next judge_jwt(struct authority *authority, struct jwt *jwt, bool ha
 		if (has_sought ? issuer_is_seeking(issuer) : issuer_seek_keys(issuer))
 			return NEXT_KEYS;
 		if (issuer_is_in_doubt(issuer))
-			return refuse(finding, VERDICT_KEYS_UNAVAILABLE,
-				      "the issuer's keys could not be fetched");
-		return refuse(finding, VERDICT_UNKNOWN_KEY,
-			      "the issuer has no key with this `kid`");
+			return verifier_refuse(finding, VERDICT_KEYS_UNAVAILABLE,
+					       "the issuer's keys could not be fetched");
+		return verifier_refuse(finding, VERDICT_UNKNOWN_KEY,
+				       "the issuer has no key with this `kid`");
 	}
 	if (jwt_is_signed_by(jwt, key->key))
 		return judge_claims(authority, jwt, finding);
 	if (!has_sought && issuer_doubts_keys(issuer))
 		return NEXT_KEYS;
-	return refuse(finding, VERDICT_BAD_SIGNATURE, "the signature is wrong");
+	return verifier_refuse(finding, VERDICT_BAD_SIGNATURE, "the signature is wrong");
 }
 
 /* The authority of this name; its number, or the count of all. */
@@ -302,8 +303,8 @@ static size_t find_authority(const struct verifier *verifier, struct slice name)
 	return at;
 }
 
-static enum next judge(struct verifier *verifier, struct slice token, bool has_sought,
-		       struct finding *finding)
+static enum next verifier_judge(struct verifier *verifier, struct slice token, bool has_sought,
+				struct finding *finding)
 {
 	/* `{"` and a dot: meant as a JWT, also if it is a broken one. */
 	bool is_meant_as_jwt =
@@ -323,7 +324,8 @@ static enum next judge(struct verifier *verifier, struct slice token, bool has_s
 		next = judge_jwt(&verifier->authorities[finding->authority], &jwt, has_sought,
 				 finding);
 	else
-		refuse(finding, VERDICT_UNKNOWN_ISSUER, "`iss` is not a configured issuer");
+		verifier_refuse(finding, VERDICT_UNKNOWN_ISSUER,
+				"`iss` is not a configured issuer");
 	jwt_fini(&jwt);
 	return next;
 }
@@ -388,8 +390,8 @@ static int check_demands(const struct issuer *issuer, const struct grant *grant,
 }
 
 /* The finding for this asker, whose audience decides. Returns the caller's reference to the grant, or NULL. */
-static struct grant *answer(const struct verifier *verifier, const struct finding *finding,
-			    struct slices accepted, struct verdict *verdict_r)
+static struct grant *verifier_answer(const struct verifier *verifier, const struct finding *finding,
+				     struct slices accepted, struct verdict *verdict_r)
 {
 	const struct issuer *issuer;
 
@@ -443,7 +445,7 @@ static bool recall(struct verifier *verifier, const struct token_digest *digest,
 
 /* ---- jobs ---- */
 
-static void job_free(struct verifier_job *job)
+static void verifier_job_free(struct verifier_job *job)
 {
 	CHECK(list_is_empty(&job->waits) && job->verifier->job_count > 0);
 	list_remove(&job->link);
@@ -473,13 +475,13 @@ static void job_finish(struct verifier_job *job)
 		struct verifier_wait *wait =
 			container_of(job->waits.next, struct verifier_wait, link);
 		struct verdict verdict;
-		struct grant *grant = answer(verifier, finding, *wait->accepted, &verdict);
+		struct grant *grant = verifier_answer(verifier, finding, *wait->accepted, &verdict);
 
 		list_remove(&wait->link);
 		wait->job = NULL;
 		wait->on_done(wait, &verdict, grant);
 	}
-	job_free(job);
+	verifier_job_free(job);
 }
 
 /* Drops the grant, if there is one that was not confirmed. */
@@ -685,7 +687,8 @@ static void on_settled(struct issuer *issuer)
 
 		list_remove(&job->link);
 		list_append(&verifier->jobs, &job->link);
-		job_go_on(job, judge(verifier, buf_slice(&job->token), true, &job->finding));
+		job_go_on(job,
+			  verifier_judge(verifier, buf_slice(&job->token), true, &job->finding));
 	}
 }
 
@@ -729,7 +732,7 @@ bool verifier_check(struct verifier *verifier, struct slice token, const struct 
 			job_add_wait(job, wait);
 			return false;
 		}
-		next = judge(verifier, token, false, &finding);
+		next = verifier_judge(verifier, token, false, &finding);
 		if (next == NEXT_TELL)
 			remember_finding(verifier, &digest, &finding);
 	}
@@ -742,7 +745,7 @@ bool verifier_check(struct verifier *verifier, struct slice token, const struct 
 		return false;
 	}
 	if (next == NEXT_TELL)
-		*grant_r = answer(verifier, &finding, *accepted, verdict_r);
+		*grant_r = verifier_answer(verifier, &finding, *accepted, verdict_r);
 	else
 		verdict_set(verdict_r,
 			    next == NEXT_KEYS ? VERDICT_KEYS_UNAVAILABLE :
@@ -786,7 +789,7 @@ void verifier_take_over(struct verifier *verifier, struct verifier *other)
 			container_of(other->jobs.next, struct verifier_job, link);
 
 		job_move(job, verifier);
-		job_free(job);
+		verifier_job_free(job);
 	}
 }
 
@@ -883,7 +886,7 @@ struct grant *verifier_judge_again(const struct verifier *verifier, const struct
 	finding.grant = grant_again(&verifier->authorities[finding.authority], grant, verdict_r);
 	if (finding.grant == NULL)
 		return NULL;
-	judged = answer(verifier, &finding, *accepted, verdict_r);
+	judged = verifier_answer(verifier, &finding, *accepted, verdict_r);
 	grant_unref(&finding.grant);
 	return judged;
 }
@@ -895,7 +898,7 @@ void verifier_free(struct verifier **verifier)
 	if (v == NULL)
 		return;
 	while (!list_is_empty(&v->jobs))
-		job_free(container_of(v->jobs.next, struct verifier_job, link));
+		verifier_job_free(container_of(v->jobs.next, struct verifier_job, link));
 	CHECK(v->job_count == 0);
 	for (size_t i = 0; i < v->count; i++) {
 		introspector_fini(&v->authorities[i].introspector);

@@ -94,14 +94,14 @@ static bool is_in_flight(const struct envelope *env)
 	return env->kind == ENVELOPE_REQUEST && method != METHOD_LISTEN && method != METHOD_TASKS;
 }
 
-static uint64_t key_of(const struct limited_calls *calls, const struct call_limit *limit)
+static uint64_t admission_key_of(const struct limited_calls *calls, const struct call_limit *limit)
 {
 	return holder_key(&calls->router->sessions.holders, limit->rate_scope, calls->principal,
 			  calls->peer);
 }
 
-static void add(struct charges *charges, const struct limited_calls *calls,
-		const struct call_limit *limit, const struct envelope *env)
+static void admission_add(struct charges *charges, const struct limited_calls *calls,
+			  const struct call_limit *limit, const struct envelope *env)
 {
 	struct charge *charge = charges->items;
 
@@ -110,7 +110,7 @@ static void add(struct charges *charges, const struct limited_calls *calls,
 	if (charge == charges->items + charges->count) {
 		CHECK(charges->count < ARRAY_LEN(charges->items));
 		charges->items[charges->count++] =
-			(struct charge){ .limit = limit, .key = key_of(calls, limit) };
+			(struct charge){ .limit = limit, .key = admission_key_of(calls, limit) };
 	}
 	charge->calls++;
 	charge->in_flight += is_in_flight(env);
@@ -144,8 +144,9 @@ static struct rule rule_of(const struct limited_calls *calls, const struct charg
 	};
 }
 
-static enum reason judge(const struct limited_calls *calls, const struct charges *charges,
-			 uint64_t now_ms, uint64_t *wait_ms_r, struct rule *rule_r)
+static enum reason admission_judge_charges(const struct limited_calls *calls,
+					   const struct charges *charges, uint64_t now_ms,
+					   uint64_t *wait_ms_r, struct rule *rule_r)
 {
 	*wait_ms_r = CONCURRENCY_WAIT_MS;
 	for (size_t i = 0; i < charges->count; i++) {
@@ -166,8 +167,9 @@ static enum reason judge(const struct limited_calls *calls, const struct charges
 	return *wait_ms_r > 0 ? REASON_OVER_RATE : REASON_NONE;
 }
 
-/* Cannot fail: judge() has just checked it. */
-static void take(const struct limited_calls *calls, const struct charge *charge, uint64_t now_ms)
+/* Cannot fail: admission_judge_charges has just checked it. */
+static void admission_take(const struct limited_calls *calls, const struct charge *charge,
+			   uint64_t now_ms)
 {
 	uint64_t wait_ms = rate_take(&calls->router->rates, charge->key, &charge->limit->rate,
 				     charge->calls, now_ms);
@@ -182,9 +184,9 @@ static void call_limits_add_message(struct charges *charges, const struct limite
 
 	if (!is_call(env, calls->is_modern))
 		return;
-	add(charges, calls, &calls->limits->all, env);
+	admission_add(charges, calls, &calls->limits->all, env);
 	if (of_tool != NULL)
-		add(charges, calls, of_tool, env);
+		admission_add(charges, calls, of_tool, env);
 }
 
 /*
@@ -208,9 +210,9 @@ static enum reason call_limits_take(const struct limited_calls *calls, uint64_t 
 	charges.count = 0;
 	for (size_t i = 0; i < calls->count; i++)
 		call_limits_add_message(&charges, calls, &calls->messages[i]);
-	reason = judge(calls, &charges, now_ms, wait_ms_r, rule_r);
+	reason = admission_judge_charges(calls, &charges, now_ms, wait_ms_r, rule_r);
 	for (size_t i = 0; i < charges.count && reason == REASON_NONE; i++)
-		take(calls, &charges.items[i], now_ms);
+		admission_take(calls, &charges.items[i], now_ms);
 	return reason;
 }
 
@@ -246,7 +248,7 @@ static struct slice own_id(const struct admission *admission)
 								  slice_of(NULL, 0);
 }
 
-static bool refuse(struct admission *admission, int status, int code, const char *why)
+static bool admission_refuse(struct admission *admission, int status, int code, const char *why)
 {
 	admission->refusal = (struct refusal){
 		.form = REFUSAL_ERROR,
@@ -264,7 +266,7 @@ static bool refuse(struct admission *admission, int status, int code, const char
  */
 static bool refuse_requests(struct admission *admission, int status, int code, const char *why)
 {
-	refuse(admission, status, code, why);
+	admission_refuse(admission, status, code, why);
 	admission->refusal.is_in_band = true;
 	return false;
 }
@@ -378,7 +380,7 @@ static bool check_body(struct admission *admission)
 	if ((admission->is_batch ? read_batch(admission) : read_single(admission)) == 0)
 		return true;
 	code = admission->err.kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST;
-	refuse(admission, 400, code, admission->err.text);
+	admission_refuse(admission, 400, code, admission->err.text);
 	if (!admission->is_batch)
 		admission->refusal.id = admission->single.id.text; /* if it could be read */
 	return false;
@@ -396,7 +398,7 @@ static bool needs_name(const struct admission *admission)
 
 static bool refuse_by_problem(struct admission *admission, const struct modern_problem *problem)
 {
-	refuse(admission, problem->status, problem->code, problem->text);
+	admission_refuse(admission, problem->status, problem->code, problem->text);
 	admission->refusal.data = problem->data;
 	if (problem->requested.n > 0) {
 		admission->refusal.version = admission->head->version;
@@ -415,14 +417,14 @@ static bool take_modern_notification(struct admission *admission)
 	admission->has_no_effect = true;
 	if (revision_is_modern(named))
 		return true;
-	refuse(admission, 400, MCP_UNSUPPORTED_VERSION, "Unsupported protocol version");
+	admission_refuse(admission, 400, MCP_UNSUPPORTED_VERSION, "Unsupported protocol version");
 	admission->refusal.version = named;
 	admission->refusal.is_legacy_claim = revision_find(named) != NULL;
 	return false;
 }
 
 /* Looked up only for the few methods to which it matters. MOD-TASK-01 */
-static bool has_tasks(const struct admission *admission)
+static bool admission_has_tasks(const struct admission *admission)
 {
 	const struct caller *caller = admission->caller;
 	struct slice method = admission->single.method;
@@ -452,11 +454,13 @@ static bool check_modern(struct admission *admission)
 	    (!is_stateless && modern_classify(&post) != MODERN_ERA_MODERN))
 		return true;
 	if (admission->is_batch)
-		return refuse(admission, 400, MCP_INVALID_REQUEST,
-			      "Invalid request: this version of the protocol has no batches");
+		return admission_refuse(
+			admission, 400, MCP_INVALID_REQUEST,
+			"Invalid request: this version of the protocol has no batches");
 	if (admission->single.kind == ENVELOPE_NOTIFICATION)
 		return take_modern_notification(admission);
-	if (!modern_check(admission->head, &admission->single, has_tasks(admission), &problem))
+	if (!modern_check(admission->head, &admission->single, admission_has_tasks(admission),
+			  &problem))
 		return refuse_by_problem(admission, &problem);
 	CHECK(is_stateless); /* a head that agrees has led to this front */
 	return true;
@@ -504,7 +508,7 @@ static bool check_known(struct admission *admission)
 	if (!needs_name(admission) || !admission->session.is_named)
 		return true;
 	if (!admission->session.is_known)
-		return refuse(admission, 404, MCP_SESSION_NOT_FOUND, "Session not found");
+		return admission_refuse(admission, 404, MCP_SESSION_NOT_FOUND, "Session not found");
 	admission->client = admission->session.client;
 	if (admission->client != NULL) {
 		session_hold(admission->client->session); /* restarts its idle time */
@@ -518,8 +522,8 @@ static bool check_retired(struct admission *admission)
 {
 	if (admission->client != NULL || !admission->caller->endpoint->server->is_retired)
 		return true;
-	return refuse(admission, 404, MCP_INVALID_REQUEST,
-		      "Not found: no server has this path; they are at /NAME/mcp");
+	return admission_refuse(admission, 404, MCP_INVALID_REQUEST,
+				"Not found: no server has this path; they are at /NAME/mcp");
 }
 
 /* FRONT-VER-01 … -04 */
@@ -533,7 +537,8 @@ static bool check_version(struct admission *admission)
 		return true;
 	revision = revision_find(admission->version);
 	if (revision == NULL) {
-		refuse(admission, 400, MCP_UNSUPPORTED_VERSION, "Unsupported protocol version");
+		admission_refuse(admission, 400, MCP_UNSUPPORTED_VERSION,
+				 "Unsupported protocol version");
 		admission->refusal.version = admission->version;
 		return false;
 	}
@@ -548,26 +553,27 @@ static bool check_named(struct admission *admission)
 {
 	if (!needs_name(admission) || admission->session.is_named)
 		return true;
-	return refuse(admission, 400, MCP_INVALID_REQUEST, fronts[admission->front].unnamed);
+	return admission_refuse(admission, 400, MCP_INVALID_REQUEST,
+				fronts[admission->front].unnamed);
 }
 
 /*
  * Each request is answered with the text in admission->err. The status is 200 only for a single
  * legacy request.
  */
-static bool refuse_params(struct admission *admission, const struct rule *rule)
+static bool admission_refuse_params(struct admission *admission, const struct rule *rule)
 {
 	bool is_modern = admission->front == FRONT_STATELESS;
 	int status = own_id(admission).n > 0 && !is_modern ? 200 : 400;
 
-	refuse(admission, status, MCP_INVALID_PARAMS, admission->err.text);
+	admission_refuse(admission, status, MCP_INVALID_PARAMS, admission->err.text);
 	admission->refusal.is_in_band = admission->requests > 0;
 	admission->refusal.rule = *rule;
 	return false;
 }
 
 /* AUTH-SCP-12 */
-static bool refuse_name(struct admission *admission, const struct needs_flaw *flaw)
+static bool admission_refuse_name(struct admission *admission, const struct needs_flaw *flaw)
 {
 	struct rule rule = { .key = RULE_NONE };
 
@@ -576,7 +582,7 @@ static bool refuse_name(struct admission *admission, const struct needs_flaw *fl
 	rule.key = strcmp(flaw->what, "tool") == 0   ? RULE_TOOLS_SCOPES :
 		   strcmp(flaw->what, "prompt") == 0 ? RULE_PROMPTS_SCOPES :
 						       RULE_RESOURCES_SCOPES;
-	return refuse_params(admission, &rule);
+	return admission_refuse_params(admission, &rule);
 }
 
 /*
@@ -626,7 +632,7 @@ static bool check_scopes(struct admission *admission)
 	}
 	if (authorization_covers(&caller->frontend->authorization, place, &caller->access, &needed,
 				 refusal))
-		return flaw.what == NULL || refuse_name(admission, &flaw);
+		return flaw.what == NULL || admission_refuse_name(admission, &flaw);
 	refusal->id = own_id(admission);
 	refusal->is_for_modern = admission->front == FRONT_STATELESS;
 	refusal->is_for_result = place->tells_in_result && admission->takes_results &&
@@ -649,7 +655,7 @@ static bool check_permissions(struct admission *admission)
 		return true;
 	counter_add(COUNTER_REQUESTS_DENIED);
 	error_set(&admission->err, ERROR_INVALID, "Invalid params: there is no such %s", what);
-	return refuse_params(admission, &rule);
+	return admission_refuse_params(admission, &rule);
 }
 
 /* SEC-65 */
@@ -666,7 +672,7 @@ static bool check_pins(struct admission *admission)
 	counter_add(COUNTER_REQUESTS_WITHHELD);
 	error_set(&admission->err, ERROR_INVALID,
 		  "Invalid params: there is no such %s, or its definition is not approved", what);
-	return refuse_params(admission, &rule);
+	return admission_refuse_params(admission, &rule);
 }
 
 /* On HTTP+SSE, a client that tries the modern era learns that it must initialize. FRONT-OLD-06 */
@@ -705,12 +711,13 @@ static bool check_begun(struct admission *admission)
 	    admission->intent == ADMISSION_LISTEN)
 		return true;
 	if (admission->session.is_replaying)
-		return refuse(admission, 503, MCP_INTERNAL_ERROR,
-			      "The session is being opened anew; try again");
+		return admission_refuse(admission, 503, MCP_INTERNAL_ERROR,
+					"The session is being opened anew; try again");
 	admission->goes_on = goes_on(admission);
 	if (admission->goes_on)
 		return false;
-	refuse(admission, 400, MCP_INVALID_REQUEST, "Invalid request: initialize must come first");
+	admission_refuse(admission, 400, MCP_INVALID_REQUEST,
+			 "Invalid request: initialize must come first");
 	admission->refusal.is_in_band = !admission->is_batch;
 	return false;
 }
@@ -725,9 +732,10 @@ static bool check_reader(struct admission *admission)
 		return true;
 	for (size_t i = 0; i < admission->count; i++)
 		if (admission->messages[i].kind == ENVELOPE_REQUEST)
-			return refuse(admission, 503, MCP_INTERNAL_ERROR,
-				      "The event stream of this session has ended; open it again "
-				      "(GET), and then try again");
+			return admission_refuse(
+				admission, 503, MCP_INTERNAL_ERROR,
+				"The event stream of this session has ended; open it again "
+				"(GET), and then try again");
 	return true;
 }
 
@@ -739,8 +747,8 @@ static bool check_batch(struct admission *admission)
 	CHECK(admission->client != NULL);
 	if (admission->client->revision->has_batches)
 		return true;
-	return refuse(admission, 400, MCP_INVALID_REQUEST,
-		      "Invalid request: this session's revision has no batches");
+	return admission_refuse(admission, 400, MCP_INVALID_REQUEST,
+				"Invalid request: this session's revision has no batches");
 }
 
 /* FRONT-INIT-01, -02, DEF-11 */
@@ -819,7 +827,7 @@ static bool check_arguments(struct admission *admission)
 	if (why == NULL)
 		return true;
 	error_set(&admission->err, ERROR_INVALID, "Invalid params: the arguments %s", why);
-	return refuse_params(admission, &rule);
+	return admission_refuse_params(admission, &rule);
 }
 
 /* A batch is taken or refused as a whole. */
@@ -891,7 +899,7 @@ const char *front_name(enum front front, const struct frontend *frontend)
 }
 
 /* Records each request of the body; if there is none, the first message. */
-static void record_refusal(const struct admission *admission, const char *word)
+static void admission_record_refusal(const struct admission *admission, const char *word)
 {
 	const struct caller *caller = admission->caller;
 	const struct client *client = admission->client;
@@ -949,7 +957,7 @@ bool admission_admit(struct admission *admission)
 		if (!checks[i].is_passed(admission)) {
 			admission->refusal.who = caller->access.principal;
 			if (!admission->goes_on)
-				record_refusal(admission, checks[i].word);
+				admission_record_refusal(admission, checks[i].word);
 			return false;
 		}
 	}

@@ -340,7 +340,7 @@ static void tell_operator(const struct http_conn *conn, int status, const char *
 	       LOG_STR("reason", why));
 }
 
-static void note(const struct refusal *refusal, const struct endpoint *endpoint)
+static void answer_note(const struct refusal *refusal, const struct endpoint *endpoint)
 {
 	if (refusal->form == REFUSAL_CHALLENGE)
 		counter_add(COUNTER_REQUESTS_UNAUTHORIZED);
@@ -386,7 +386,7 @@ void refusal_send(const struct refusal *refusal, const struct frontend *frontend
 	struct answer timed = *answer;
 
 	CHECK(refusal->status >= 200 && refusal->description != NULL);
-	note(refusal, endpoint);
+	answer_note(refusal, endpoint);
 	tell_operator(answer->conn, refusal->status, endpoint->server->conf.name, refusal->who,
 		      refusal->description);
 	switch (refusal->form) {
@@ -413,7 +413,7 @@ void refusal_append(const struct refusal *refusal, const struct endpoint *endpoi
 		    struct buf *out)
 {
 	CHECK(refusal->is_in_band && refusal->form != REFUSAL_CHALLENGE);
-	note(refusal, endpoint);
+	answer_note(refusal, endpoint);
 	if (refusal->form == REFUSAL_REASON)
 		answer_append_reason(out, id, refusal->reason, endpoint->server->conf.name);
 	else

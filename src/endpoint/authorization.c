@@ -109,8 +109,8 @@ void authorization_fini(struct authorization *auth)
 
 /* ---- refusals ---- */
 
-static enum authorization_step refuse(struct refusal *refusal_r, int status, const char *error,
-				      const char *description)
+static enum authorization_step authorization_refuse(struct refusal *refusal_r, int status,
+						    const char *error, const char *description)
 {
 	*refusal_r = (struct refusal){
 		.status = status,
@@ -133,7 +133,7 @@ static enum authorization_step refuse_token(const struct authorization *auth,
 					    const char *error, const char *why,
 					    struct refusal *refusal_r)
 {
-	refuse(refusal_r, 401, error, why);
+	authorization_refuse(refusal_r, 401, error, why);
 	if (auth->conf.mode == AUTHORIZATION_OAUTH) {
 		refusal_r->scopes = place->base;
 		scope_set_join(&refusal_r->scopes, &auth->conf.initial);
@@ -154,10 +154,10 @@ static enum authorization_step refuse_by_verdict(const struct authorization *aut
 	LOG(TOKEN_REFUSED, LOG_SLICE("server", place->server),
 	    LOG_STR("reason", verdict_get(verdict->kind)->name), LOG_STR("cause", verdict->cause));
 	if (outcome == VERDICT_UNAVAILABLE)
-		return refuse(refusal_r, 503, "temporarily_unavailable",
-			      "The token cannot be judged now");
+		return authorization_refuse(refusal_r, 503, "temporarily_unavailable",
+					    "The token cannot be judged now");
 	if (outcome == VERDICT_DENIED) {
-		refuse(refusal_r, 403, "forbidden", description);
+		authorization_refuse(refusal_r, 403, "forbidden", description);
 		refusal_r->is_final = true; /* a new token would be refused as well. oauth.md §1 */
 		return AUTHORIZATION_REFUSED;
 	}
@@ -214,17 +214,17 @@ static enum authorization_step take_credential(struct authorization_check *check
 
 	*credential_r = (struct credential){ .is_proven = false };
 	if (http_query_find(http->query, SLICE_LIT("access_token"), &in_query))
-		return refuse(&check->refusal, 400, "invalid_request",
-			      "Tokens are not taken from the address");
+		return authorization_refuse(&check->refusal, 400, "invalid_request",
+					    "Tokens are not taken from the address");
 	if (conf->takes_api_keys && http_has(http, HTTP_X_API_KEY)) { /* AUTH-TOK-05 */
 		credential_r->token = http->fields[HTTP_X_API_KEY];
 		credential_r->is_key = true;
 		if (http_has(http, HTTP_AUTHORIZATION) || http->repeated & 1u << HTTP_X_API_KEY)
-			return refuse(&check->refusal, 400, "invalid_request",
-				      "There must be one token, not two");
+			return authorization_refuse(&check->refusal, 400, "invalid_request",
+						    "There must be one token, not two");
 		if (!is_b64token(credential_r->token))
-			return refuse(&check->refusal, 400, "invalid_request",
-				      "The X-API-Key header does not hold one token");
+			return authorization_refuse(&check->refusal, 400, "invalid_request",
+						    "The X-API-Key header does not hold one token");
 		return AUTHORIZATION_ADMITTED;
 	}
 	credential_r->is_proven = conf->dpop != AUTHORIZATION_DPOP_OFF &&
@@ -238,8 +238,8 @@ static enum authorization_step take_credential(struct authorization_check *check
 				    &check->refusal);
 	credential_r->token = authorization_token(http);
 	if (!is_b64token(credential_r->token))
-		return refuse(&check->refusal, 400, "invalid_request",
-			      "The Authorization header does not hold one token");
+		return authorization_refuse(&check->refusal, 400, "invalid_request",
+					    "The Authorization header does not hold one token");
 	return AUTHORIZATION_ADMITTED;
 }
 
@@ -443,8 +443,8 @@ static bool has_base(const struct authorization *auth, const struct protected_re
  * The last step: checks the scopes that every request needs, and counts failures. A good token
  * resets the count, even if it does not suffice here. AUTH-CH-11
  */
-static enum authorization_step finish(struct authorization_check *check,
-				      enum authorization_step step)
+static enum authorization_step authorization_finish(struct authorization_check *check,
+						    enum authorization_step step)
 {
 	struct failures *failures = &check->auth->failures;
 	const struct peer *peer = http_conn_client(check->conn);
@@ -463,7 +463,8 @@ static enum authorization_step finish(struct authorization_check *check,
 	if (wait_s == 0)
 		return step;
 	counter_add(COUNTER_REQUESTS_SLOWED);
-	refuse(refusal, 429, "slow_down", "Too many wrong tokens come from this address");
+	authorization_refuse(refusal, 429, "slow_down",
+			     "Too many wrong tokens come from this address");
 	refusal->retry_after_s = wait_s;
 	return AUTHORIZATION_REFUSED;
 }
@@ -486,20 +487,20 @@ enum authorization_step authorization_admit(struct authorization_check *check,
 		return AUTHORIZATION_ADMITTED;
 	}
 	if (take_credential(check, &credential) == AUTHORIZATION_REFUSED)
-		return finish(check, AUTHORIZATION_REFUSED);
+		return authorization_finish(check, AUTHORIZATION_REFUSED);
 	token = credential.is_proven ? NULL :
 				       static_token_find(&auth->conf.tokens, credential.token);
 	if (token != NULL)
-		return finish(check,
-			      admit_static(auth, place, token, &check->access, &check->refusal));
+		return authorization_finish(check, admit_static(auth, place, token, &check->access,
+								&check->refusal));
 	if (auth->conf.mode != AUTHORIZATION_OAUTH || credential.is_key)
-		return finish(check, refuse_unknown(auth, place, &check->refusal));
+		return authorization_finish(check, refuse_unknown(auth, place, &check->refusal));
 	CHECK(auth->conf.verifier != NULL);
 	wait->is_suspect = failures_is_slowed(&auth->failures, http_conn_client(check->conn));
 	if (!verifier_check(auth->conf.verifier, credential.token, &place->accepted, wait, &verdict,
 			    &grant))
 		return AUTHORIZATION_WAITING;
-	return finish(check, admit_granted(check, &credential, &verdict, grant));
+	return authorization_finish(check, admit_granted(check, &credential, &verdict, grant));
 }
 
 enum authorization_step authorization_conclude(struct authorization_check *check,
@@ -511,10 +512,10 @@ enum authorization_step authorization_conclude(struct authorization_check *check
 	/* It was accepted before, but a reload may have changed what is accepted. */
 	if (take_credential(check, &credential) == AUTHORIZATION_REFUSED) {
 		grant_unref(&grant);
-		return finish(check, AUTHORIZATION_REFUSED);
+		return authorization_finish(check, AUTHORIZATION_REFUSED);
 	}
 	CHECK(!credential.is_key);
-	return finish(check, admit_granted(check, &credential, verdict, grant));
+	return authorization_finish(check, admit_granted(check, &credential, verdict, grant));
 }
 
 /* ---- operations ---- */
@@ -572,8 +573,8 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 		return true;
 	if (auth->conf.names_held)
 		scope_set_join(&all, &access->rights.scopes);
-	refuse(refusal_r, 403, "insufficient_scope",
-	       "The access token lacks a scope that this needs");
+	authorization_refuse(refusal_r, 403, "insufficient_scope",
+			     "The access token lacks a scope that this needs");
 	refusal_r->scopes = all;
 	refusal_r->rule.key =
 		scope_set_covers(&held, &place->base) ? RULE_TOOLS_SCOPES : RULE_SCOPES;
@@ -620,8 +621,9 @@ static bool is_as_good(const struct authorization *auth, const struct protected_
 }
 
 /* Takes ownership of the grant. Returns whether *access was replaced. */
-static bool renew(const struct authorization *auth, const struct protected_resource *place,
-		  struct access *access, struct grant *grant, struct refusal *refusal_r)
+static bool authorization_replace(const struct authorization *auth,
+				  const struct protected_resource *place, struct access *access,
+				  struct grant *grant, struct refusal *refusal_r)
 {
 	struct access fresh = access_of(auth, grant);
 	bool is_good = is_as_good(auth, place, access, &fresh, refusal_r);
@@ -638,7 +640,7 @@ bool authorization_renew(const struct authorization *auth, const struct protecte
 {
 	struct refusal refusal;
 
-	return renew(auth, place, access, grant, &refusal);
+	return authorization_replace(auth, place, access, grant, &refusal);
 }
 
 static bool judge_static_again(const struct authorization *auth,
@@ -683,7 +685,7 @@ bool authorization_judge_again(const struct authorization *auth,
 		grant = verifier_judge_again(auth->conf.verifier, access->grant, &place->accepted,
 					     &verdict);
 	if (grant != NULL)
-		return renew(auth, place, access, grant, refusal_r);
+		return authorization_replace(auth, place, access, grant, refusal_r);
 	refuse_by_verdict(auth, place, &verdict, refusal_r);
 	return false;
 }
@@ -760,7 +762,7 @@ static bool is_counted(const struct failures *failures, const struct peer *peer)
 	return failures->max > 0 && peer->family != 0 && !peer_is_loopback(*peer);
 }
 
-static void remove_entry(struct failures *failures, struct failing *failing)
+static void authorization_remove_entry(struct failures *failures, struct failing *failing)
 {
 	CHECK(failures->count > 0 && failures->count == failures->by_key.count);
 	map_remove(&failures->by_key, failing->key);
@@ -783,7 +785,7 @@ static struct failing *get_entry(struct failures *failures, uint64_t key, uint64
 		while (failures->count > 0 &&
 		       (failures->count >= FAILURES_ADDRESSES_MAX ||
 			now_ms - longest_ago(failures)->last_ms >= FAILURES_WINDOW_MS))
-			remove_entry(failures, longest_ago(failures));
+			authorization_remove_entry(failures, longest_ago(failures));
 		failing = mem_zalloc(sizeof(*failing));
 		failing->key = key;
 		failing->since_ms = now_ms;
@@ -820,7 +822,7 @@ unsigned int failures_note(struct failures *failures, const struct peer *peer)
 	return (unsigned int)((failing->since_ms + FAILURES_WINDOW_MS - now_ms + 999) / 1000);
 }
 
-static struct failing *find(const struct failures *failures, const struct peer *peer)
+static struct failing *authorization_find(const struct failures *failures, const struct peer *peer)
 {
 	if (failures->count == 0 || !is_counted(failures, peer))
 		return NULL;
@@ -829,7 +831,7 @@ static struct failing *find(const struct failures *failures, const struct peer *
 
 bool failures_is_slowed(const struct failures *failures, const struct peer *peer)
 {
-	const struct failing *failing = find(failures, peer);
+	const struct failing *failing = authorization_find(failures, peer);
 
 	return failing != NULL && failing->count >= failures->max &&
 	       clock_now_ms() - failing->since_ms < FAILURES_WINDOW_MS;
@@ -837,10 +839,10 @@ bool failures_is_slowed(const struct failures *failures, const struct peer *peer
 
 void failures_forget(struct failures *failures, const struct peer *peer)
 {
-	struct failing *failing = find(failures, peer);
+	struct failing *failing = authorization_find(failures, peer);
 
 	if (failing != NULL)
-		remove_entry(failures, failing);
+		authorization_remove_entry(failures, failing);
 }
 
 void failures_init(struct failures *failures, uint64_t max)
@@ -853,7 +855,7 @@ void failures_init(struct failures *failures, uint64_t max)
 void failures_fini(struct failures *failures)
 {
 	while (failures->count > 0)
-		remove_entry(failures, longest_ago(failures));
+		authorization_remove_entry(failures, longest_ago(failures));
 	CHECK(failures->by_key.count == 0 && list_is_empty(&failures->entries));
 	map_fini(&failures->by_key);
 }

@@ -32,7 +32,7 @@ struct slice catalogue_member(enum catalogue_kind kind)
 	return kinds[kind].member;
 }
 
-static bool is_letter(char c)
+static bool catalogue_is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 	       c == '_' || c == '-';
@@ -46,9 +46,9 @@ void catalogue_show_name(struct buf *out, struct slice prefix, struct slice name
 
 	buf_append_slice(out, prefix);
 	for (size_t i = 0; i < name.n; i++) {
-		is_other = is_other || !is_letter(name.p[i]);
+		is_other = is_other || !catalogue_is_letter(name.p[i]);
 		if (out->len - begin < CATALOGUE_NAME_MAX)
-			buf_append_char(out, is_letter(name.p[i]) ? name.p[i] : '_');
+			buf_append_char(out, catalogue_is_letter(name.p[i]) ? name.p[i] : '_');
 	}
 	if (!is_other && prefix.n + name.n <= CATALOGUE_NAME_MAX)
 		return;
@@ -74,7 +74,8 @@ void catalogue_clear(struct catalogue *catalogue)
 	catalogue->doubles = 0;
 }
 
-static struct catalogue_item *find(const struct catalogue *catalogue, struct slice shown)
+static struct catalogue_item *catalogue_find_item(const struct catalogue *catalogue,
+						  struct slice shown)
 {
 	struct map_link *link = map_find_link(&catalogue->by_name, text_set_key(shown));
 
@@ -89,7 +90,7 @@ static struct catalogue_item *find(const struct catalogue *catalogue, struct sli
 
 const struct catalogue_item *catalogue_find(const struct catalogue *catalogue, struct slice shown)
 {
-	return find(catalogue, shown);
+	return catalogue_find_item(catalogue, shown);
 }
 
 static struct catalogue_item *item_new(size_t leg, struct slice real, struct slice shown)
@@ -122,7 +123,7 @@ void catalogue_add(struct catalogue *catalogue, enum catalogue_kind kind, size_t
 		item->is_plain = kinds[kind].is_named && shown.len == prefix.n + real.len &&
 				 memcmp(shown.data + prefix.n, real.data, real.len) == 0;
 		list_append(&catalogue->items, &item->link);
-		other = find(catalogue, item->shown);
+		other = catalogue_find_item(catalogue, item->shown);
 		if (other != NULL) {
 			item->is_double = true;
 			other->is_double = other->is_double || kinds[kind].is_named;

@@ -54,7 +54,8 @@ static void pending_auth_free(struct pending_auth *pending)
 	loop_defer_free(pending->request.frontend->router->loop, pending);
 }
 
-static void record_refusal(const struct endpoint_request *request, const struct refusal *refusal)
+static void frontend_record_refusal(const struct endpoint_request *request,
+				    const struct refusal *refusal)
 {
 	const struct frontend *frontend = request->frontend;
 	enum front front = request->role != ENDPOINT_MCP    ? FRONT_HTTP_SSE :
@@ -77,15 +78,17 @@ static void record_refusal(const struct endpoint_request *request, const struct 
 }
 
 /* The request was admitted or refused. */
-static struct http_exchange *finish(struct endpoint_request *request, pending_auth_enter_fn *enter,
-				    enum authorization_step step, struct authorization_check *check)
+static struct http_exchange *frontend_finish(struct endpoint_request *request,
+					     pending_auth_enter_fn *enter,
+					     enum authorization_step step,
+					     struct authorization_check *check)
 {
 	struct http_exchange *exchange;
 
 	CHECK(step != AUTHORIZATION_WAITING && request->access == NULL);
 	if (step == AUTHORIZATION_REFUSED) {
 		check->refusal.who = check->access.principal;
-		record_refusal(request, &check->refusal);
+		frontend_record_refusal(request, &check->refusal);
 		refusal_send(&check->refusal, request->frontend, request->endpoint,
 			     &request->answer);
 		access_fini(&check->access);
@@ -119,7 +122,7 @@ static void pending_auth_on_verdict(struct verifier_wait *wait, const struct ver
 
 	CHECK(conn != NULL && conn == request->answer.conn);
 	step = authorization_conclude(&check, verdict, grant);
-	exchange = finish(request, pending->enter, step, &check);
+	exchange = frontend_finish(request, pending->enter, step, &check);
 	if (exchange != NULL)
 		http_conn_resume(conn, exchange);
 	pending_auth_free(pending);
@@ -168,7 +171,7 @@ static struct http_exchange *pending_auth_admit(struct endpoint_request *request
 	pending->wait = (struct verifier_wait){ .on_done = pending_auth_on_verdict };
 	step = authorization_admit(&check, &pending->wait);
 	if (step != AUTHORIZATION_WAITING)
-		return finish(request, enter, step, &check);
+		return frontend_finish(request, enter, step, &check);
 	CHECK(pending->text == NULL);
 	frontend->spare = NULL;
 	pending->exchange.ops = &pending_auth_ops;

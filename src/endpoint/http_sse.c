@@ -985,7 +985,7 @@ static bool post_admit(struct sse_post *post, const struct sse_client *client,
 	return admission_admit(admission);
 }
 
-static void post_on_body(struct http_exchange *exchange, struct slice body)
+static void sse_post_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct sse_post *post = container_of(exchange, struct sse_post, exchange);
 	struct caller *caller = &post->caller;
@@ -1018,16 +1018,16 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 	post_end(post);
 }
 
-static void post_on_gone(struct http_exchange *exchange, enum reason reason)
+static void sse_post_on_gone(struct http_exchange *exchange, enum reason reason)
 {
 	(void)reason;
 	post_end(container_of(exchange, struct sse_post, exchange));
 }
 
 static const struct http_exchange_ops post_ops = {
-	.on_body = post_on_body,
+	.on_body = sse_post_on_body,
 	.on_room = answer_ignore_room,
-	.on_gone = post_on_gone,
+	.on_gone = sse_post_on_gone,
 };
 
 struct http_exchange *http_sse_post(const struct endpoint_request *request)

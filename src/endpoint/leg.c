@@ -39,7 +39,7 @@ struct entry {
 };
 
 /* Of the leg's session; of one that is to begin, of the server that has its name now. NULL: none. */
-static const struct endpoint *find_endpoint(struct leg *leg)
+static const struct endpoint *leg_find_endpoint(struct leg *leg)
 {
 	const struct frontend_conf *conf = &leg->legs->caller.frontend->conf;
 
@@ -59,7 +59,7 @@ static const struct endpoint *find_endpoint(struct leg *leg)
 static bool entry_init(struct entry *entry, struct leg *leg, const struct access *access)
 {
 	const struct caller *caller = &leg->legs->caller;
-	const struct endpoint *own = find_endpoint(leg);
+	const struct endpoint *own = leg_find_endpoint(leg);
 	const struct protected_resource *whole = &caller->endpoint->place;
 
 	if (own == NULL)

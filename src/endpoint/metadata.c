@@ -75,7 +75,8 @@ static bool are_allowed(const struct metadata_conf *conf, const json_t *uris)
 	return json_array_size(uris) > 0;
 }
 
-static void refuse(const struct answer *answer, int status, const char *error, const char *why)
+static void metadata_refuse(const struct answer *answer, int status, const char *error,
+			    const char *why)
 {
 	char *text = mem_printf("{\"error\":\"%s\",\"error_description\":\"%s\"}", error, why);
 
@@ -111,13 +112,14 @@ static void registration_on_body(struct http_exchange *exchange, struct slice bo
 	json_t *uris = json_object_get(request, "redirect_uris");
 
 	if (!metadata_has_client(metadata)) /* a reload has taken it away since the head came */
-		refuse(&answer, 404, "not_found", "No client is handed out here any more");
+		metadata_refuse(&answer, 404, "not_found", "No client is handed out here any more");
 	else if (request == NULL)
-		refuse(&answer, 400, "invalid_client_metadata",
-		       "The body must be a JSON object of at most 16 KiB");
+		metadata_refuse(&answer, 400, "invalid_client_metadata",
+				"The body must be a JSON object of at most 16 KiB");
 	else if (!are_allowed(&metadata->conf, uris))
-		refuse(&answer, 400, "invalid_redirect_uri",
-		       "Each redirect URI must be an allowed one, or http to a loopback address");
+		metadata_refuse(
+			&answer, 400, "invalid_redirect_uri",
+			"Each redirect URI must be an allowed one, or http to a loopback address");
 	else
 		register_client(&metadata->conf, &answer, uris);
 	json_decref(request);
@@ -150,8 +152,8 @@ static struct http_exchange *registration_new(const struct metadata *metadata,
 		return NULL;
 	}
 	if (http->body == HTTP_BODY_LENGTH && http->content_length > BODY_BYTES_MAX) {
-		refuse(&answer, 400, "invalid_client_metadata",
-		       "The body must be a JSON object of at most 16 KiB");
+		metadata_refuse(&answer, 400, "invalid_client_metadata",
+				"The body must be a JSON object of at most 16 KiB");
 		return NULL;
 	}
 	registration = mem_zalloc(sizeof(*registration));

@@ -237,52 +237,54 @@ enum modern_era modern_classify(const struct modern_post *post)
 
 /* ---- the ladder ---- */
 
-static bool refuse(struct check *check, int status, int code, const char *text)
+static bool modern_refuse(struct check *check, int status, int code, const char *text)
 {
 	*check->problem = (struct modern_problem){ .status = status, .code = code, .text = text };
 	return false;
 }
 
-static bool refuse_params(struct check *check, const char *text)
+static bool modern_refuse_params(struct check *check, const char *text)
 {
-	return refuse(check, 400, MCP_INVALID_PARAMS, text);
+	return modern_refuse(check, 400, MCP_INVALID_PARAMS, text);
 }
 
 static bool refuse_header(struct check *check, const char *text)
 {
-	return refuse(check, 400, MCP_HEADER_MISMATCH, text);
+	return modern_refuse(check, 400, MCP_HEADER_MISMATCH, text);
 }
 
 /* Step 1: clients of this era send requests; they are sent none that they could respond to. */
 static bool check_kind(struct check *check)
 {
 	return check->env->kind == ENVELOPE_REQUEST ||
-	       refuse(check, 400, MCP_INVALID_REQUEST,
-		      "Invalid request: a response is not expected here");
+	       modern_refuse(check, 400, MCP_INVALID_REQUEST,
+			     "Invalid request: a response is not expected here");
 }
 
 /* Step 2. FRONT-ERA-03 */
-static bool check_meta(struct check *check)
+static bool modern_check_meta(struct check *check)
 {
 	const struct envelope *env = check->env;
 
 	if (env->meta.type != JSON_OBJECT)
-		return refuse_params(check, "Invalid params: _meta is missing or not an object");
+		return modern_refuse_params(check,
+					    "Invalid params: _meta is missing or not an object");
 	if (env->protocol_version.type != JSON_STRING)
-		return refuse_params(
+		return modern_refuse_params(
 			check,
 			"Invalid params: _meta has no protocolVersion, or it is not a string");
 	if (env->client_capabilities.type != JSON_OBJECT)
-		return refuse_params(
+		return modern_refuse_params(
 			check,
 			"Invalid params: _meta has no clientCapabilities, or they are not an object");
 	if (env->client_info.type != JSON_ABSENT && env->client_info.type != JSON_OBJECT)
-		return refuse_params(check, "Invalid params: clientInfo in _meta is not an object");
+		return modern_refuse_params(check,
+					    "Invalid params: clientInfo in _meta is not an object");
 	return true;
 }
 
 /* Step 3. FRONT-ERA-04, FRONT-HTTP-08, MOD-HDR-01 to -03 */
-static bool check_head(struct check *check)
+static bool modern_check_head(struct check *check)
 {
 	const struct modern_head *head = check->head;
 	const char *mirrored = check->rule != NULL ? check->rule->mirrored : NULL;
@@ -315,14 +317,14 @@ static bool check_head(struct check *check)
 
 static bool refuse_naming_versions(struct check *check, int status, int code, const char *text)
 {
-	refuse(check, status, code, text);
+	modern_refuse(check, status, code, text);
 	check->problem->requested = check->env->protocol_version.text;
 	check->problem->is_legacy_claim = revision_find(check->head->version) != NULL;
 	return false;
 }
 
 /* Step 4. FRONT-ERA-05 */
-static bool check_version(struct check *check)
+static bool modern_check_version(struct check *check)
 {
 	return revision_is_modern(check->head->version) ||
 	       refuse_naming_versions(check, 400, MCP_UNSUPPORTED_VERSION,
@@ -338,7 +340,7 @@ static bool check_method(struct check *check)
 		return refuse_naming_versions(
 			check, 404, MCP_METHOD_NOT_FOUND,
 			"Method not found: this version of the protocol has no initialize");
-	return refuse(check, 404, MCP_METHOD_NOT_FOUND, "Method not found");
+	return modern_refuse(check, 404, MCP_METHOD_NOT_FOUND, "Method not found");
 }
 
 /* Whether the value has this type, or is absent. */
@@ -379,15 +381,15 @@ static bool check_filter(struct check *check)
 	struct json filter = scan_member(check->env->params.text, SLICE_LIT("notifications"));
 
 	if (filter.type != JSON_OBJECT)
-		return refuse_params(check,
-				     "Invalid params: notifications is missing or not an object");
+		return modern_refuse_params(
+			check, "Invalid params: notifications is missing or not an object");
 	return (may_be_boolean(filter.text, "toolsListChanged") &&
 		may_be_boolean(filter.text, "promptsListChanged") &&
 		may_be_boolean(filter.text, "resourcesListChanged") &&
 		may_be_strings(filter.text, "resourceSubscriptions") &&
 		(!check->has_tasks || may_be_strings(filter.text, "taskIds"))) ||
-	       refuse_params(check,
-			     "Invalid params: a member of notifications is of the wrong type");
+	       modern_refuse_params(
+		       check, "Invalid params: a member of notifications is of the wrong type");
 }
 
 /* Step 6. MOD-META-05 */
@@ -399,19 +401,19 @@ static bool check_shape(struct check *check)
 	unsigned int reads = check->rule->reads;
 
 	if (level.type != JSON_ABSENT && level_find(scan_plain_string(level)) < 0)
-		return refuse_params(check, "Invalid params: logLevel is not a level");
+		return modern_refuse_params(check, "Invalid params: logLevel is not a level");
 	if (token != JSON_ABSENT && token != JSON_STRING && token != JSON_NUMBER)
-		return refuse_params(
+		return modern_refuse_params(
 			check, "Invalid params: progressToken is neither a string nor a number");
 	if ((reads & READS_ARGUMENTS) != 0 && !is_or_absent(env->arguments, JSON_OBJECT))
-		return refuse_params(check, "Invalid params: arguments is not an object");
+		return modern_refuse_params(check, "Invalid params: arguments is not an object");
 	if ((reads & READS_RETRY) != 0 && (!is_or_absent(env->input_responses, JSON_OBJECT) ||
 					   !is_or_absent(env->request_state, JSON_STRING)))
-		return refuse_params(
+		return modern_refuse_params(
 			check,
 			"Invalid params: inputResponses is not an object, or requestState no string");
 	if ((reads & READS_CURSOR) != 0 && !is_or_absent(env->cursor, JSON_STRING))
-		return refuse_params(check, "Invalid params: cursor is not a string");
+		return modern_refuse_params(check, "Invalid params: cursor is not a string");
 	return (reads & READS_FILTER) == 0 || check_filter(check);
 }
 
@@ -429,8 +431,8 @@ static bool check_capability(struct check *check)
 	    scan_path(check->env->client_capabilities.text, path, ARRAY_LEN(path)).type ==
 		    JSON_OBJECT)
 		return true;
-	refuse(check, 400, MCP_MISSING_CAPABILITY,
-	       "Missing required client capability: the extension " TASKS);
+	modern_refuse(check, 400, MCP_MISSING_CAPABILITY,
+		      "Missing required client capability: the extension " TASKS);
 	check->problem->data = "{\"requiredCapabilities\":{\"extensions\":{\"" TASKS "\":{}}}}";
 	return false;
 }
@@ -445,13 +447,13 @@ static const struct rule *find_rule(struct slice method, bool has_tasks)
 
 /* FRONT-ERA-02 */
 static bool (*const steps[])(struct check *check) = {
-	check_kind,       /* -32600 */
-	check_meta,       /* -32602 */
-	check_head,       /* -32020 */
-	check_version,    /* -32022 */
-	check_method,     /* 404, -32601 */
-	check_shape,      /* -32602 */
-	check_capability, /* -32021 */
+	check_kind,           /* -32600 */
+	modern_check_meta,    /* -32602 */
+	modern_check_head,    /* -32020 */
+	modern_check_version, /* -32022 */
+	check_method,         /* 404, -32601 */
+	check_shape,          /* -32602 */
+	check_capability,     /* -32021 */
 };
 
 bool modern_check(const struct modern_head *head, const struct envelope *env, bool has_tasks,
@@ -540,7 +542,7 @@ static size_t find_field(struct slice lines, struct slice wanted, struct slice *
 	return count;
 }
 
-static const char *compare(const struct param_header *header, struct slice lines)
+static const char *modern_compare(const struct param_header *header, struct slice lines)
 {
 	struct slice field = { NULL, 0 };
 	size_t count = find_field(lines, header->name, &field);
@@ -567,7 +569,7 @@ struct params_check {
 static int check_header(const struct param_header *header, void *arg)
 {
 	struct params_check *check = arg;
-	const char *text = compare(header, check->lines);
+	const char *text = modern_compare(header, check->lines);
 	int code = MCP_HEADER_MISMATCH;
 
 	if (header->is_repeated) { /* the server may read the other one */

@@ -64,7 +64,7 @@ static bool is_authority(struct slice authority)
 }
 
 /* Includes the colon; empty: the default port of the scheme. */
-static struct slice port_of(struct slice authority)
+static struct slice origin_port_of(struct slice authority)
 {
 	size_t host = origin_host_of(authority).n;
 
@@ -102,7 +102,7 @@ static bool is_allowed(const struct frontend_conf *conf, struct slice origin, st
 	if (own.n > 0 && slice_is_equal_nocase(authority_of(own), authority))
 		return false; /* its scheme is the other one */
 	return slices_has_nocase(conf->hosts, origin_host_of(authority)) &&
-	       slice_is_equal(port_of(authority), port_of(host));
+	       slice_is_equal(origin_port_of(authority), origin_port_of(host));
 }
 
 const char *origin_check_host(const struct frontend_conf *conf, const struct http_request *request,

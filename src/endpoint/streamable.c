@@ -999,7 +999,7 @@ static void post_forward(struct post *post, const struct admission *admission)
 	post_start_grace(post, admission->is_initialize);
 }
 
-static void post_on_body(struct http_exchange *exchange, struct slice body)
+static void streamable_post_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct post *post = container_of(exchange, struct post, exchange);
 	const struct caller *caller = &post->context.caller;
@@ -1036,7 +1036,7 @@ static void post_on_room(struct http_exchange *exchange)
 		event_writer_on_room(&post->events->writer);
 }
 
-static void post_on_gone(struct http_exchange *exchange, enum reason reason)
+static void streamable_post_on_gone(struct http_exchange *exchange, enum reason reason)
 {
 	struct post *post = container_of(exchange, struct post, exchange);
 
@@ -1056,15 +1056,15 @@ static void post_on_gone(struct http_exchange *exchange, enum reason reason)
 }
 
 static const struct http_exchange_ops post_ops = {
-	.on_body = post_on_body,
+	.on_body = streamable_post_on_body,
 	.on_room = post_on_room,
-	.on_gone = post_on_gone,
+	.on_gone = streamable_post_on_gone,
 };
 
 static const struct http_exchange_ops post_stateless_ops = {
-	.on_body = post_on_body,
+	.on_body = streamable_post_on_body,
 	.on_room = post_on_room,
-	.on_gone = post_on_gone,
+	.on_gone = streamable_post_on_gone,
 	.ends_when_left = true,
 };
 

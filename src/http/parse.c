@@ -99,7 +99,7 @@ struct head {
 	const char *reason;
 };
 
-static int refuse(struct head *head, int status, const char *reason)
+static int parse_refuse(struct head *head, int status, const char *reason)
 {
 	head->status = status;
 	head->reason = reason;
@@ -108,7 +108,7 @@ static int refuse(struct head *head, int status, const char *reason)
 
 static int run_out(struct head *head)
 {
-	return refuse(head, 0, NULL);
+	return parse_refuse(head, 0, NULL);
 }
 
 static const char *skip_class(const char *at, const char *end, unsigned int class)
@@ -150,7 +150,7 @@ static const char *skip_name(const char *at, const char *end)
 }
 
 /* The first byte that no value may hold. Eight at a time: values are most of a head. */
-static const char *skip_value(const char *at, const char *end)
+static const char *parse_skip_value(const char *at, const char *end)
 {
 	while (end - at >= 8) {
 		uint64_t word = load_word(at);
@@ -176,16 +176,16 @@ static int take_crlf(struct head *head, const char *otherwise)
 	if (head->at == head->end)
 		return run_out(head);
 	if (*head->at != '\r')
-		return refuse(head, 400, otherwise);
+		return parse_refuse(head, 400, otherwise);
 	if (head->at + 1 == head->end)
 		return run_out(head);
 	if (head->at[1] != '\n')
-		return refuse(head, 400, "a carriage return without a line feed");
+		return parse_refuse(head, 400, "a carriage return without a line feed");
 	head->at += 2;
 	return 0;
 }
 
-static int check_version(struct head *head, struct slice version)
+static int parse_check_version(struct head *head, struct slice version)
 {
 	static const struct slice prefix = SLICE("HTTP/");
 
@@ -193,8 +193,8 @@ static int check_version(struct head *head, struct slice version)
 	if (head->request->minor_version == 1 || slice_is_equal(version, SLICE_LIT("HTTP/1.0")))
 		return 0;
 	if (version.n > prefix.n && slice_is_equal_nocase(slice_of(version.p, prefix.n), prefix))
-		return refuse(head, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
-	return refuse(head, 400, "the request line does not end in an HTTP version");
+		return parse_refuse(head, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+	return parse_refuse(head, 400, "the request line does not end in an HTTP version");
 }
 
 /* uri-host [":" port], not empty. */
@@ -260,7 +260,8 @@ static int split_target(struct head *head)
 		if (request->method == HTTP_OPTIONS && slice_is_equal(target, SLICE_LIT("*")))
 			return 0;
 		if (!cut_authority(&target, &head->authority) || !is_host(head->authority))
-			return refuse(head, 400, "the request target is neither a path nor a URL");
+			return parse_refuse(head, 400,
+					    "the request target is neither a path nor a URL");
 	}
 	mark = memchr(target.p, '?', target.n);
 	request->path = mark != NULL ? slice_between(target.p, mark) : target;
@@ -281,16 +282,16 @@ static int parse_request_line(struct head *head)
 	if (at == end)
 		return run_out(head);
 	if (at == begin || *at != ' ')
-		return refuse(head, 400,
-			      "the request line does not begin with a method and one space");
+		return parse_refuse(head, 400,
+				    "the request line does not begin with a method and one space");
 	request->method_name = slice_between(begin, at);
 	request->target.p = ++at;
 	at = skip_class(at, end, IN_TARGET);
 	if (at == end)
 		return run_out(head);
 	if (at == request->target.p || *at != ' ')
-		return refuse(head, 400,
-			      "the request target is empty or holds a byte it may not hold");
+		return parse_refuse(head, 400,
+				    "the request target is empty or holds a byte it may not hold");
 	request->target.n = (size_t)(at - request->target.p);
 	version.p = ++at;
 	head->at = skip_class(at, end, IN_TARGET);
@@ -298,19 +299,19 @@ static int parse_request_line(struct head *head)
 	if (take_crlf(head, "the request line does not end in an HTTP version and CRLF") != 0)
 		return -1;
 	if ((size_t)(head->at - begin) - 2 > head->limits->line_max)
-		return refuse(head, 414, "the request line is too long");
+		return parse_refuse(head, 414, "the request line is too long");
 	request->method = HTTP_OTHER;
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
 		if (slice_is_equal(methods[i].name, request->method_name))
 			request->method = methods[i].method;
 	}
-	if (check_version(head, version) != 0)
+	if (parse_check_version(head, version) != 0)
 		return -1;
 	return split_target(head);
 }
 
 /* Sound for tokens only: '-' would also match CR. Eight bytes at a time, of which the last ones may have been seen before. */
-static bool is_name(struct slice token, struct slice name)
+static bool parse_is_name(struct slice token, struct slice name)
 {
 	uint64_t different = 0;
 
@@ -373,7 +374,7 @@ static void record_field(struct head *head, struct slice name, struct slice valu
 	unsigned int slot = slots[SLOT((unsigned int)name.n, (unsigned char)name.p[0])];
 	enum http_field field;
 
-	if (slot == 0 || !is_name(name, http_field_names[slot - 1])) {
+	if (slot == 0 || !parse_is_name(name, http_field_names[slot - 1])) {
 		record_other(head, name);
 		return;
 	}
@@ -387,15 +388,15 @@ static void record_field(struct head *head, struct slice name, struct slice valu
 		head->close = true;
 }
 
-static int refuse_name(struct head *head, const char *begin, const char *at)
+static int parse_refuse_name(struct head *head, const char *begin, const char *at)
 {
 	if (at > begin && (*at == ' ' || *at == '\t'))
-		return refuse(head, 400, "white space between a field's name and its colon");
+		return parse_refuse(head, 400, "white space between a field's name and its colon");
 	if (at > begin)
-		return refuse(head, 400, "a field's name is not a token followed by a colon");
+		return parse_refuse(head, 400, "a field's name is not a token followed by a colon");
 	if (*at == ' ' || *at == '\t')
-		return refuse(head, 400, "a field is folded over two lines");
-	return refuse(head, 400, "a field without a name");
+		return parse_refuse(head, 400, "a field is folded over two lines");
+	return parse_refuse(head, 400, "a field without a name");
 }
 
 static int parse_field(struct head *head)
@@ -407,13 +408,13 @@ static int parse_field(struct head *head)
 	if (at == end)
 		return run_out(head);
 	if (at == begin || *at != ':')
-		return refuse_name(head, begin, at);
+		return parse_refuse_name(head, begin, at);
 	name = slice_between(begin, at);
 	CHECK(name.n > 0);
 	at++;
 	while (at < end && (*at == ' ' || *at == '\t'))
 		at++;
-	last = head->at = skip_value(at, end);
+	last = head->at = parse_skip_value(at, end);
 	while (last > at && (last[-1] == ' ' || last[-1] == '\t'))
 		last--;
 	value = slice_between(at, last);
@@ -428,11 +429,11 @@ static int check_host(struct head *head)
 	struct http_request *request = head->request;
 
 	if ((request->repeated & 1u << HTTP_HOST) != 0)
-		return refuse(head, 400, "more than one Host field");
+		return parse_refuse(head, 400, "more than one Host field");
 	if (!http_has(request, HTTP_HOST) && request->minor_version > 0)
-		return refuse(head, 400, "no Host field");
+		return parse_refuse(head, 400, "no Host field");
 	if (http_has(request, HTTP_HOST) && !is_host(request->fields[HTTP_HOST]))
-		return refuse(head, 400, "the Host field is not a host and maybe a port");
+		return parse_refuse(head, 400, "the Host field is not a host and maybe a port");
 	if (head->authority.n > 0) {
 		request->fields[HTTP_HOST] = head->authority;
 		request->seen |= 1u << HTTP_HOST;
@@ -445,12 +446,13 @@ static int check_coding(struct head *head)
 	struct http_request *request = head->request;
 
 	if (http_has(request, HTTP_CONTENT_LENGTH))
-		return refuse(head, 400, "both Content-Length and Transfer-Encoding");
+		return parse_refuse(head, 400, "both Content-Length and Transfer-Encoding");
 	if (request->minor_version == 0)
-		return refuse(head, 400, "Transfer-Encoding in HTTP/1.0");
+		return parse_refuse(head, 400, "Transfer-Encoding in HTTP/1.0");
 	if ((request->repeated & 1u << HTTP_TRANSFER_ENCODING) != 0 ||
 	    !slice_is_equal_nocase(request->fields[HTTP_TRANSFER_ENCODING], SLICE_LIT("chunked")))
-		return refuse(head, 501, "the only transfer coding known here is a single chunked");
+		return parse_refuse(head, 501,
+				    "the only transfer coding known here is a single chunked");
 	request->body = HTTP_BODY_CHUNKED;
 	return 0;
 }
@@ -461,9 +463,9 @@ static int check_length(struct head *head)
 	struct slice digits = request->fields[HTTP_CONTENT_LENGTH];
 
 	if ((request->repeated & 1u << HTTP_CONTENT_LENGTH) != 0)
-		return refuse(head, 400, "more than one Content-Length field");
+		return parse_refuse(head, 400, "more than one Content-Length field");
 	if (digits.n > 19 || text_parse_u64(digits, &request->content_length) != 0)
-		return refuse(head, 400, "Content-Length is not a number of up to 19 digits");
+		return parse_refuse(head, 400, "Content-Length is not a number of up to 19 digits");
 	request->body = HTTP_BODY_LENGTH;
 	return 0;
 }
@@ -476,7 +478,7 @@ static int check_expect(struct head *head)
 		return 0;
 	if ((request->repeated & 1u << HTTP_EXPECT) != 0 ||
 	    !slice_is_equal_nocase(request->fields[HTTP_EXPECT], SLICE_LIT("100-continue")))
-		return refuse(head, 417, "the only expectation known here is 100-continue");
+		return parse_refuse(head, 417, "the only expectation known here is 100-continue");
 	/* Without a body there is nothing to wait for, and HTTP/1.0 has no interim answers. */
 	request->expects_continue =
 		request->minor_version == 1 &&
@@ -485,7 +487,7 @@ static int check_expect(struct head *head)
 }
 
 /* What only the whole head can tell. */
-static int check_head(struct head *head)
+static int parse_check_head(struct head *head)
 {
 	struct http_request *request = head->request;
 
@@ -510,13 +512,13 @@ static int parse_lines(struct head *head)
 		return -1;
 	while (head->at < head->end && *head->at != '\r') {
 		if (++fields > head->limits->fields_max)
-			return refuse(head, 431, "too many fields");
+			return parse_refuse(head, 431, "too many fields");
 		if (parse_field(head) != 0)
 			return -1;
 	}
 	if (take_crlf(head, "") != 0)
 		return -1;
-	return check_head(head);
+	return parse_check_head(head);
 }
 
 /* 2 if `in` begins with an empty line, which RFC 9112 §2.2 asks servers to skip, else 0. */
@@ -539,17 +541,17 @@ static long find_end(struct slice in, size_t *seen, struct head *head)
 
 	if (window >= line_end && at < line_end &&
 	    memchr(in.p + start, '\n', line_end - start) == NULL)
-		return refuse(head, 414, "the request line is too long");
+		return parse_refuse(head, 414, "the request line is too long");
 	while (at < window && (feed = memchr(in.p + at, '\n', window - at)) != NULL) {
 		at = (size_t)(feed - in.p) + 1;
 		if (feed == in.p || feed[-1] != '\r')
-			return refuse(head, 400, "a line feed without a carriage return");
+			return parse_refuse(head, 400, "a line feed without a carriage return");
 		if (feed[-2] == '\n') /* a CRLF at the very beginning is before `at` */
 			return (long)at;
 	}
 	*seen = window;
 	if (window == limits->head_max)
-		return refuse(head, 431, "the head is too long");
+		return parse_refuse(head, 431, "the head is too long");
 	return 0;
 }
 
@@ -655,7 +657,7 @@ static unsigned int range_rank(struct slice range, struct slice type)
 }
 
 /* Nearly every list is without parameters: then it takes whatever it names. */
-static bool is_named(struct slice accept, struct slice type)
+static bool parse_is_named(struct slice accept, struct slice type)
 {
 	while (accept.n > 0)
 		if (range_rank(slice_trim(slice_cut(&accept, ',')), type) > 0)
@@ -671,7 +673,7 @@ bool http_accepts(struct slice accept, const char *type)
 
 	if (accept.n > 0 && memchr(accept.p, ';', accept.n) == NULL &&
 	    memchr(accept.p, '"', accept.n) == NULL)
-		return is_named(accept, slice_str(type));
+		return parse_is_named(accept, slice_str(type));
 	while (accept.n > 0) {
 		range = cut_unquoted(&accept, ',');
 		essence = slice_trim(cut_unquoted(&range, ';'));
@@ -856,7 +858,7 @@ bool http_body_is_complete(const struct http_body_reader *reader)
 	return reader->place == BODY_COMPLETE;
 }
 
-static int hex_value(char c)
+static int parse_hex_value(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -886,7 +888,7 @@ static int take_framing(struct http_body_reader *reader, char c)
 			reader->place = BODY_SIZE_LF;
 			return 0;
 		}
-		value = hex_value(c);
+		value = parse_hex_value(c);
 		if (value < 0 || ++reader->digits > DIGITS_MAX)
 			return 400;
 		reader->left = reader->left << 4 | (unsigned int)value;

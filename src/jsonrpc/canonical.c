@@ -57,7 +57,8 @@ static void note_flaw(struct canonical *canonical, const char *flaw)
 }
 
 /* `flaw`: what is noted of one that cannot be decoded. */
-static void append_string(struct canonical *canonical, struct json string, const char *flaw)
+static void canonical_append_string(struct canonical *canonical, struct json string,
+				    const char *flaw)
 {
 	if (!string.has_escape) {
 		write_string(canonical->out, slice_of(string.text.p + 1, string.text.n - 2));
@@ -80,7 +81,7 @@ static struct slice skip_zeros(struct slice digits)
 }
 
 /* What follows the e; -1: too many digits. */
-static int read_exponent(struct slice text, long long *exponent_r)
+static int canonical_read_exponent(struct slice text, long long *exponent_r)
 {
 	bool is_negative = text.n > 0 && text.p[0] == '-';
 	long long exponent = 0;
@@ -110,7 +111,7 @@ static struct slice cut_at(struct slice *rest, const char *separators)
 	return part;
 }
 
-static void append_number(struct canonical *canonical, struct slice text)
+static void canonical_append_number(struct canonical *canonical, struct slice text)
 {
 	struct buf *digits = &canonical->scratch;
 	struct slice exponent_text = text;
@@ -130,7 +131,7 @@ static void append_number(struct canonical *canonical, struct slice text)
 		buf_append_char(canonical->out, '0');
 		return;
 	}
-	if (read_exponent(exponent_text, &exponent) < 0) {
+	if (canonical_read_exponent(exponent_text, &exponent) < 0) {
 		buf_append_slice(canonical->out, text);
 		note_flaw(canonical, "a number cannot be read");
 		return;
@@ -156,9 +157,9 @@ static enum grammar_step append_scalar(struct canonical *canonical)
 	if (grammar_value(&canonical->grammar, &value) < 0)
 		return GRAMMAR_FAILED;
 	if (value.type == JSON_STRING)
-		append_string(canonical, value, "a text cannot be read");
+		canonical_append_string(canonical, value, "a text cannot be read");
 	else if (value.type == JSON_NUMBER)
-		append_number(canonical, value.text);
+		canonical_append_number(canonical, value.text);
 	else
 		buf_append_slice(canonical->out, value.text);
 	return GRAMMAR_CLOSED;
@@ -172,7 +173,7 @@ static struct container *innermost(struct canonical *canonical)
 	return &canonical->open[canonical->depth - 1];
 }
 
-static struct slice name_of(const struct member *member, const char *text)
+static struct slice canonical_name_of(const struct member *member, const char *text)
 {
 	return slice_between(text + member->begin + 1, text + member->value - 2);
 }
@@ -181,7 +182,7 @@ static struct slice name_of(const struct member *member, const char *text)
  * By name, as it has been written, then by place. Sorting compares neighbors: a name that stands
  * twice is seen here.
  */
-static int compare(const void *left, const void *right, void *arg)
+static int canonical_compare(const void *left, const void *right, void *arg)
 {
 	const struct member *a = left;
 	const struct member *b = right;
@@ -191,8 +192,8 @@ static int compare(const void *left, const void *right, void *arg)
 
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
-	a_name = name_of(a, canonical->out->data);
-	b_name = name_of(b, canonical->out->data);
+	a_name = canonical_name_of(a, canonical->out->data);
+	b_name = canonical_name_of(b, canonical->out->data);
 	order = memcmp(a_name.p, b_name.p, a_name.n < b_name.n ? a_name.n : b_name.n);
 	if (order != 0)
 		return order;
@@ -206,7 +207,7 @@ static int compare(const void *left, const void *right, void *arg)
 static bool is_sorted(struct canonical *canonical, const struct member *members, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
-		if (compare(&members[i - 1], &members[i], canonical) > 0)
+		if (canonical_compare(&members[i - 1], &members[i], canonical) > 0)
 			return false;
 	}
 	return true;
@@ -223,7 +224,7 @@ static void sort_members(struct canonical *canonical, const struct container *ob
 	members = canonical->members + object->first;
 	if (is_sorted(canonical, members, count))
 		return;
-	qsort_r(members, count, sizeof(*members), compare, canonical);
+	qsort_r(members, count, sizeof(*members), canonical_compare, canonical);
 	canonical->scratch.len = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0)
@@ -267,7 +268,7 @@ static enum grammar_step begin_container(struct canonical *canonical)
 static void add_member(struct canonical *canonical, size_t begin)
 {
 	struct member member = { .begin = begin, .value = canonical->out->len };
-	struct slice name = name_of(&member, canonical->out->data);
+	struct slice name = canonical_name_of(&member, canonical->out->data);
 
 	memcpy(&member.prefix, name.p,
 	       name.n < sizeof(member.prefix) ? name.n : sizeof(member.prefix));
@@ -287,7 +288,7 @@ static int begin_member(struct canonical *canonical)
 
 	if (grammar_name(&canonical->grammar, &name) < 0)
 		return -1;
-	append_string(canonical, name, "a name cannot be read");
+	canonical_append_string(canonical, name, "a name cannot be read");
 	buf_append_char(canonical->out, ':');
 	add_member(canonical, begin);
 	return 0;
@@ -310,7 +311,7 @@ static enum grammar_step end_value(struct canonical *canonical)
 	return step;
 }
 
-static int walk(struct canonical *canonical)
+static int canonical_walk(struct canonical *canonical)
 {
 	const struct grammar *grammar = &canonical->grammar;
 
@@ -343,7 +344,8 @@ static struct slice trim(struct slice text)
 }
 
 /* `flaw_r`: see struct canonical. */
-static int read_value(struct buf *out, struct slice text, size_t depth_max, const char **flaw_r)
+static int canonical_read_value(struct buf *out, struct slice text, size_t depth_max,
+				const char **flaw_r)
 {
 	struct canonical canonical; /* large: `open` needs no zeros */
 	size_t before = out->len;
@@ -356,7 +358,7 @@ static int read_value(struct buf *out, struct slice text, size_t depth_max, cons
 	canonical.count = canonical.room = canonical.depth = 0;
 	canonical.flaw = NULL;
 	grammar_init(&canonical.grammar, trim(text), depth_max);
-	result = walk(&canonical);
+	result = canonical_walk(&canonical);
 	if (result < 0)
 		out->len = before;
 	*flaw_r = canonical.flaw;
@@ -369,7 +371,7 @@ int canonical_append(struct buf *out, struct slice text, size_t depth_max)
 {
 	const char *flaw;
 
-	return read_value(out, text, depth_max, &flaw);
+	return canonical_read_value(out, text, depth_max, &flaw);
 }
 
 /* ---- trees ---- */
@@ -388,7 +390,7 @@ static void add_node(struct json_tree *tree, size_t open, struct json_node node)
 }
 
 /* Behind the string that begins here. */
-static const char *skip_string(const char *p)
+static const char *canonical_skip_string(const char *p)
 {
 	for (p++; *p != '"'; p++)
 		p += *p == '\\';
@@ -396,10 +398,10 @@ static const char *skip_string(const char *p)
 }
 
 /* Behind the scalar or opening bracket. */
-static const char *skip_value(const char *p, const char *end)
+static const char *canonical_skip_value(const char *p, const char *end)
 {
 	if (*p == '"')
-		return skip_string(p);
+		return canonical_skip_string(p);
 	if (*p == '{' || *p == '[')
 		return p + 1;
 	while (p < end && *p != ',' && *p != ']' && *p != '}')
@@ -413,11 +415,11 @@ static const char *read_node(struct json_tree *tree, size_t open, const char *p,
 	struct json_node node = { .span = 1 };
 
 	if (tree->count > 0 && tree->nodes[open].type == JSON_OBJECT) {
-		node.name = slice_between(p + 1, skip_string(p) - 1);
+		node.name = slice_between(p + 1, canonical_skip_string(p) - 1);
 		p = node.name.p + node.name.n + 2; /* the quote and the colon */
 	}
 	node.type = (unsigned char)grammar_type(*p);
-	node.text = slice_between(p, skip_value(p, end));
+	node.text = slice_between(p, canonical_skip_value(p, end));
 	add_node(tree, open, node);
 	return p + node.text.n;
 }
@@ -454,7 +456,7 @@ const char *json_tree_read(struct json_tree *tree, struct slice text,
 	const char *flaw;
 
 	CHECK(tree->count == 0 && tree->text.len == 0);
-	if (read_value(&tree->text, text, limits->depth, &flaw) < 0)
+	if (canonical_read_value(&tree->text, text, limits->depth, &flaw) < 0)
 		return "it is nested too deep"; /* it was scanned */
 	if (flaw == NULL && read_nodes(tree, limits->nodes) < 0)
 		return "it has too many values";

@@ -50,13 +50,13 @@ struct place {
 	bool is_map; /* its members are schemas by names that the author chose, not keywords */
 };
 
-static struct slice text_of(const struct params *params, struct span span)
+static struct slice param_headers_text_of(const struct params *params, struct span span)
 {
 	return slice_of(params->texts.data + span.at, span.n);
 }
 
 /* Decodes the inside of a JSON string. */
-static bool add_text(struct params *params, struct slice inside, struct span *span_r)
+static bool param_headers_add_text(struct params *params, struct slice inside, struct span *span_r)
 {
 	struct json string = { JSON_STRING, true, { inside.p - 1, inside.n + 2 } };
 
@@ -70,7 +70,7 @@ static bool add_text(struct params *params, struct slice inside, struct span *sp
 /* ---- the schema ---- */
 
 /* RFC 9110 §5.6.2 */
-static bool is_token(struct slice name)
+static bool param_headers_is_token(struct slice name)
 {
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
@@ -93,7 +93,9 @@ static bool is_mirrored_type(struct slice schema)
 static bool is_taken(const struct params *params, struct slice name)
 {
 	for (size_t i = 0; i < params->count; i++)
-		if (slice_is_equal_nocase(text_of(params, params->annotations[i].name), name))
+		if (slice_is_equal_nocase(param_headers_text_of(params,
+								params->annotations[i].name),
+					  name))
 			return true;
 	return false;
 }
@@ -110,10 +112,10 @@ static const char *add_annotation(const struct place *place, struct json value)
 	if (!is_mirrored_type(place->schema))
 		return "x-mcp-header stands at a property that is no string, integer or boolean";
 	if (value.type != JSON_STRING ||
-	    !add_text(params, slice_of(value.text.p + 1, value.text.n - 2), &name) ||
-	    !is_token(text_of(params, name)))
+	    !param_headers_add_text(params, slice_of(value.text.p + 1, value.text.n - 2), &name) ||
+	    !param_headers_is_token(param_headers_text_of(params, name)))
 		return "x-mcp-header is not a token";
-	if (is_taken(params, text_of(params, name)))
+	if (is_taken(params, param_headers_text_of(params, name)))
 		return "two properties have the same x-mcp-header";
 	if (params->count == ANNOTATIONS_MAX)
 		return "too many properties have an x-mcp-header";
@@ -126,11 +128,11 @@ static const char *add_annotation(const struct place *place, struct json value)
 	return NULL;
 }
 
-static int on_member(struct slice name, struct json value, void *arg);
+static int param_headers_on_member(struct slice name, struct json value, void *arg);
 
-static int on_element(struct slice element, void *arg)
+static int param_headers_on_element(struct slice element, void *arg)
 {
-	return on_member(slice_of(NULL, 0), scan_value(element), arg);
+	return param_headers_on_member(slice_of(NULL, 0), scan_value(element), arg);
 }
 
 /* Visits what is inside `value`; `place` is already the place of `value`. */
@@ -142,9 +144,9 @@ static void enter(struct place *place, struct json value)
 	if (++place->depth > DEPTH_MAX)
 		place->params->why = "the schema is too deep to be searched for x-mcp-header";
 	else if (value.type == JSON_OBJECT)
-		scan_members(value.text, on_member, place);
+		scan_members(value.text, param_headers_on_member, place);
 	else if (value.type == JSON_ARRAY &&
-		 scan_array(value.text, NODES_MAX, on_element, place, &ignored) < 0 &&
+		 scan_array(value.text, NODES_MAX, param_headers_on_element, place, &ignored) < 0 &&
 		 place->params->why == NULL)
 		place->params->why = "the schema is too large to be searched for x-mcp-header";
 }
@@ -156,8 +158,9 @@ static void enter_named(const struct place *map, struct slice name, struct json 
 
 	inner.is_map = false;
 	if (inner.is_reachable) {
-		inner.is_reachable = inner.steps < PATH_MAX_STEPS &&
-				     add_text(inner.params, name, &inner.path[inner.steps]);
+		inner.is_reachable =
+			inner.steps < PATH_MAX_STEPS &&
+			param_headers_add_text(inner.params, name, &inner.path[inner.steps]);
 		inner.steps += inner.is_reachable;
 	}
 	enter(&inner, value);
@@ -182,7 +185,7 @@ static void enter_keyword(const struct place *outer, struct slice name, struct j
 	enter(&inner, value);
 }
 
-static int on_member(struct slice name, struct json value, void *arg)
+static int param_headers_on_member(struct slice name, struct json value, void *arg)
 {
 	struct place *place = arg;
 	struct params *params = place->params;
@@ -199,7 +202,7 @@ static int on_member(struct slice name, struct json value, void *arg)
 }
 
 /* Returns whether there is anything to compare. */
-static bool read_schema(struct params *params, struct slice schema)
+static bool param_headers_read_schema(struct params *params, struct slice schema)
 {
 	struct place root = { .params = params, .is_reachable = true };
 
@@ -216,7 +219,7 @@ const char *param_headers_check(struct slice input_schema)
 {
 	struct params params;
 
-	read_schema(&params, input_schema);
+	param_headers_read_schema(&params, input_schema);
 	buf_fini(&params.texts);
 	return params.why;
 }
@@ -241,7 +244,7 @@ static int on_argument(struct slice name, struct json value, void *arg)
 	struct span span = { 0 };
 	size_t mark = params->texts.len;
 
-	if (!add_text(params, name, &span)) {
+	if (!param_headers_add_text(params, name, &span)) {
 		params->texts.len = mark;
 		return 0; /* no property can be named like that */
 	}
@@ -250,8 +253,8 @@ static int on_argument(struct slice name, struct json value, void *arg)
 		uint64_t bit = (uint64_t)1 << i;
 
 		if ((level->active & bit) == 0 ||
-		    !slice_is_equal(text_of(params, annotation->path[level->depth]),
-				    text_of(params, span)))
+		    !slice_is_equal(param_headers_text_of(params, annotation->path[level->depth]),
+				    param_headers_text_of(params, span)))
 			continue;
 		annotation->is_repeated |= (level->seen & bit) != 0;
 		level->seen |= bit;
@@ -277,14 +280,14 @@ void param_headers_each(struct slice input_schema, struct slice arguments,
 			param_header_fn *on_header, void *arg)
 {
 	struct params params;
-	bool goes_on = read_schema(&params, input_schema);
+	bool goes_on = param_headers_read_schema(&params, input_schema);
 
 	if (goes_on)
 		read_arguments(&params, arguments);
 	for (size_t i = 0; goes_on && i < params.count; i++) {
 		const struct annotation *annotation = &params.annotations[i];
 		const struct param_header header = {
-			.name = text_of(&params, annotation->name),
+			.name = param_headers_text_of(&params, annotation->name),
 			.value = annotation->value,
 			.is_repeated = annotation->is_repeated,
 		};

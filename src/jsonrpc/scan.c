@@ -668,7 +668,7 @@ struct rewrite {
 	bool is_changed;
 };
 
-static void put(struct rewrite *rewrite, struct slice span, struct slice with)
+static void scan_put(struct rewrite *rewrite, struct slice span, struct slice with)
 {
 	CHECK(span.p >= rewrite->copied && span.p + span.n <= rewrite->end);
 	if (slice_is_equal(span, with))
@@ -692,7 +692,7 @@ static void put_plain_string(struct rewrite *rewrite, struct json string, bool i
 		text = buf_slice(&decoded);
 		write_string(&written, text);
 		if (!is_name || text_verbatim_length(text) == text.n)
-			put(rewrite, string.text, buf_slice(&written));
+			scan_put(rewrite, string.text, buf_slice(&written));
 	}
 	buf_fini(&decoded);
 	buf_fini(&written);
@@ -710,7 +710,7 @@ static bool is_of_method(const struct scan_token *name)
 	return is_it;
 }
 
-static bool is_among(const struct json *values, size_t count, const char *at)
+static bool scan_is_among(const struct json *values, size_t count, const char *at)
 {
 	CHECK(count <= READ_MAX && at != NULL);
 	for (size_t i = 0; i < count; i++) {
@@ -720,7 +720,7 @@ static bool is_among(const struct json *values, size_t count, const char *at)
 	return false;
 }
 
-static bool is_within(struct slice outer, const char *at)
+static bool scan_is_within(struct slice outer, const char *at)
 {
 	return outer.n > 0 && at >= outer.p && at < outer.p + outer.n;
 }
@@ -730,7 +730,7 @@ static void note_capability(struct rewrite *rewrite, const struct scan_token *to
 {
 	struct slice name = scan_plain_string(token->value);
 
-	if (!is_within(rewrite->capabilities, token->value.text.p))
+	if (!scan_is_within(rewrite->capabilities, token->value.text.p))
 		return;
 	if (rewrite->base == 0)
 		rewrite->base = token->depth;
@@ -739,13 +739,13 @@ static void note_capability(struct rewrite *rewrite, const struct scan_token *to
 				   slice_is_equal(name, SLICE_LIT("experimental"));
 }
 
-static bool is_object(const struct rewrite *rewrite, const struct scan_token *token)
+static bool scan_is_object(const struct rewrite *rewrite, const struct scan_token *token)
 {
 	const char *at = token->value.text.p;
 
-	if (is_among(rewrite->object, rewrite->object_count, at))
+	if (scan_is_among(rewrite->object, rewrite->object_count, at))
 		return true;
-	return is_within(rewrite->capabilities, at) &&
+	return scan_is_within(rewrite->capabilities, at) &&
 	       (rewrite->base == 0 || !rewrite->is_open ||
 		token->depth < rewrite->base + CAPABILITIES_DEPTH);
 }
@@ -772,11 +772,12 @@ static int rewrite_token(const struct scan_token *token, void *arg)
 			put_plain_string(rewrite, token->value, true);
 	} else if (token->kind == SCAN_STRING) {
 		if (token->value.has_escape &&
-		    (rewrite->is_method || is_among(rewrite->read, rewrite->read_count, at)))
+		    (rewrite->is_method || scan_is_among(rewrite->read, rewrite->read_count, at)))
 			put_plain_string(rewrite, token->value, false);
-	} else if (is_empty_array(at, rewrite->end) && is_object(rewrite, token)) {
-		put(rewrite, slice_between(at, memchr(at, ']', (size_t)(rewrite->end - at)) + 1),
-		    SLICE_LIT("{}"));
+	} else if (is_empty_array(at, rewrite->end) && scan_is_object(rewrite, token)) {
+		scan_put(rewrite,
+			 slice_between(at, memchr(at, ']', (size_t)(rewrite->end - at)) + 1),
+			 SLICE_LIT("{}"));
 	}
 	return 0;
 }

@@ -422,7 +422,7 @@ void scan_tokens(struct slice value, scan_token_fn *on_token, void *arg)
 #define INTEGER_BYTES_MAX 64 /* of a number that may be an integer */
 
 /* What stands behind the e, if anything does. */
-static int read_exponent(struct slice text, long long *exponent_r)
+static int lookup_read_exponent(struct slice text, long long *exponent_r)
 {
 	bool has_plus = text.n > 0 && text.p[0] == '+';
 	struct json exponent = { .type = JSON_NUMBER, .text = text };
@@ -456,7 +456,7 @@ int value_read_integer(struct json value, long long *number_r)
 	if (value.type != JSON_NUMBER || value.text.n > sizeof(digits))
 		return -1;
 	whole = slice_cut(&rest, memchr(rest.p, 'E', rest.n) != NULL ? 'E' : 'e');
-	if (read_exponent(rest, &exponent) < 0 || exponent < -INTEGER_BYTES_MAX ||
+	if (lookup_read_exponent(rest, &exponent) < 0 || exponent < -INTEGER_BYTES_MAX ||
 	    exponent > INTEGER_BYTES_MAX)
 		return -1;
 	rest = whole;

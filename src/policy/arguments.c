@@ -86,7 +86,7 @@ struct walk {
 
 /* ---- names ---- */
 
-static bool is_listed(const struct names *names, struct slice name)
+static bool arguments_is_listed(const struct names *names, struct slice name)
 {
 	for (size_t i = 0; i < names->written.count; i++)
 		if (text_fits_pattern(name, names->written.items[i]))
@@ -97,30 +97,30 @@ static bool is_listed(const struct names *names, struct slice name)
 /* In either form: some servers find members without regard to case. */
 static bool is_listed_folded(const struct names *names, struct slice name, struct slice folded)
 {
-	return is_listed(names, name) || (folded.n > 0 && names_fit(names, folded));
+	return arguments_is_listed(names, name) || (folded.n > 0 && names_fit(names, folded));
 }
 
 /* What has no folded form may be any path; what is ignored is so as it is written, and nothing else. */
-static enum member_kind kind_of(const struct argument_rules *rules, struct slice name,
-				struct slice folded)
+static enum member_kind arguments_kind_of(const struct argument_rules *rules, struct slice name,
+					  struct slice folded)
 {
 	const struct names *paths = &rules->path_members;
 
 	if (is_listed_folded(paths, name, folded) || (folded.n == 0 && paths->written.count > 0))
 		return MEMBER_PATH;
-	return is_listed(&rules->paths_ignored, name) ? MEMBER_IGNORED : MEMBER_ANY;
+	return arguments_is_listed(&rules->paths_ignored, name) ? MEMBER_IGNORED : MEMBER_ANY;
 }
 
 /* ---- the walk ---- */
 
-static int refuse(struct walk *walk, enum rule_key key, const char *why)
+static int arguments_refuse(struct walk *walk, enum rule_key key, const char *why)
 {
 	walk->why = why;
 	walk->rule = (struct rule){ .key = key };
 	return -1;
 }
 
-static bool is_for(const struct walk *walk, size_t index)
+static bool arguments_is_for(const struct walk *walk, size_t index)
 {
 	const struct argument_rules *rules = walk->rules;
 
@@ -131,7 +131,7 @@ static bool is_for(const struct walk *walk, size_t index)
 
 static int refuse_match(struct walk *walk, size_t member, size_t entry, const char *why)
 {
-	refuse(walk, RULE_DENY_PATTERNS, why);
+	arguments_refuse(walk, RULE_DENY_PATTERNS, why);
 	walk->rule.member = walk->rules->deny_patterns.items[member].name;
 	walk->rule.has_entry = true;
 	walk->rule.entry = entry;
@@ -143,7 +143,7 @@ static int match(struct walk *walk, struct slice text)
 	for (size_t i = 0; i < walk->rules->deny_patterns.count; i++) {
 		const struct tool_patterns *patterns = &walk->rules->patterns[i];
 
-		for (size_t j = 0; j < patterns->count && is_for(walk, i); j++) {
+		for (size_t j = 0; j < patterns->count && arguments_is_for(walk, i); j++) {
 			switch (pattern_find(patterns->items[j], text, 0, walk->work, NULL)) {
 			case PATTERN_ABSENT:
 				break;
@@ -167,9 +167,10 @@ static int judge_path(struct walk *walk, struct slice text, enum member_kind kin
 	if (paths->roots.count == 0 || kind == MEMBER_IGNORED ||
 	    path_judge(paths, text, kind == MEMBER_PATH) != PATH_OUTSIDE)
 		return 0;
-	return refuse(walk, RULE_PATHS,
-		      lacks_base ? "name a path that is not allowed here; it must be absolute" :
-				   "name a path that is not allowed here");
+	return arguments_refuse(
+		walk, RULE_PATHS,
+		lacks_base ? "name a path that is not allowed here; it must be absolute" :
+			     "name a path that is not allowed here");
 }
 
 /* Servers may leave out what is not seen, and strings of C end with the first NUL. */
@@ -213,12 +214,12 @@ static int judge_name(struct walk *walk, struct slice name, size_t depth)
 	if (rules->forbidden_keys.written.count + rules->path_members.written.count > 0)
 		(void)!name_read_form(name, &walk->form, &folded);
 	if (is_forbidden(walk, name, folded))
-		return refuse(walk, RULE_FORBIDDEN_KEYS,
-			      "have a member whose name is not allowed here");
+		return arguments_refuse(walk, RULE_FORBIDDEN_KEYS,
+					"have a member whose name is not allowed here");
 	if (match(walk, name) < 0 ||
 	    judge_path(walk, name, kind == MEMBER_PATH ? MEMBER_ANY : kind) < 0)
 		return -1;
-	walk->kinds[depth] = (unsigned char)kind_of(rules, name, folded);
+	walk->kinds[depth] = (unsigned char)arguments_kind_of(rules, name, folded);
 	return 0;
 }
 
@@ -234,7 +235,7 @@ static int on_token(const struct scan_token *token, void *arg)
 		return 0;
 	}
 	if (scan_read_string(token->value, &walk->decoded, &text) < 0)
-		return refuse(walk, RULE_ARGUMENTS, "hold a text that cannot be read");
+		return arguments_refuse(walk, RULE_ARGUMENTS, "hold a text that cannot be read");
 	if (token->kind == SCAN_NAME)
 		return judge_name(walk, text, depth);
 	if (match(walk, text) < 0)

@@ -143,7 +143,7 @@ static const void *scope_of(uint64_t hash)
 	return (const void *)(uintptr_t)(hash | 1);
 }
 
-static void set_scopes(struct call_limit *limit, uint64_t hash)
+static void limits_set_scopes(struct call_limit *limit, uint64_t hash)
 {
 	const struct rate_rule *rate = &limit->rate;
 	const uint64_t numbers[] = { rate->calls, rate->per_ms, rate->burst };
@@ -157,14 +157,14 @@ void call_limits_finish(struct call_limits *limits, struct slice server)
 {
 	uint64_t of_server = text_hash_part(0, server);
 
-	set_scopes(&limits->all, of_server);
+	limits_set_scopes(&limits->all, of_server);
 	for (size_t i = 0; i < limits->tools.count; i++) {
 		struct tool_limit *tool = &limits->tools.items[i];
 		uint64_t hash = of_server;
 
 		for (size_t j = 0; j < tool->tools.written.count; j++)
 			hash = text_hash_part(hash, tool->tools.written.items[j]);
-		set_scopes(&tool->limit, hash);
+		limits_set_scopes(&tool->limit, hash);
 		names_finish(&tool->tools);
 	}
 }
@@ -180,7 +180,7 @@ bool call_limits_are_set(const struct call_limits *limits)
 	return limits->all.rate.calls > 0 || limits->all.concurrency > 0 || limits->tools.count > 0;
 }
 
-static const struct tool_limit *find_tool(const struct tool_limits *limits, struct json name)
+static const struct tool_limit *limits_find_tool(const struct tool_limits *limits, struct json name)
 {
 	const struct tool_limit *found = &limits->items[0];
 	struct buf decoded = { 0 }, folded = { 0 };
@@ -202,6 +202,6 @@ const struct call_limit *call_limits_of_tool(const struct call_limits *limits,
 
 	if (limits->tools.count == 0 || operation_of(env) != OPERATION_TOOL)
 		return NULL;
-	found = find_tool(&limits->tools, env->name);
+	found = limits_find_tool(&limits->tools, env->name);
 	return found < limits->tools.items + limits->tools.count ? &found->limit : NULL;
 }

@@ -129,7 +129,7 @@ struct kept {
 
 static struct kept *kept_names[KEPT_NAMES];
 
-static uint64_t hash_of(struct slice name)
+static uint64_t name_hash_of(struct slice name)
 {
 	uint64_t hash = name.n;
 
@@ -138,7 +138,7 @@ static uint64_t hash_of(struct slice name)
 	return hash ^ hash >> 29;
 }
 
-static const struct kept *find_kept(struct slice name, uint64_t hash)
+static const struct kept *name_find_kept(struct slice name, uint64_t hash)
 {
 	const struct kept *kept = kept_names[hash % KEPT_NAMES];
 
@@ -148,7 +148,7 @@ static const struct kept *find_kept(struct slice name, uint64_t hash)
 		       NULL;
 }
 
-static void keep(struct slice name, uint64_t hash, struct slice form)
+static void name_keep(struct slice name, uint64_t hash, struct slice form)
 {
 	struct kept **at = &kept_names[hash % KEPT_NAMES];
 
@@ -173,8 +173,8 @@ const char *name_fold(struct slice name, struct buf *folded)
 
 	if (fold_ascii(name, folded))
 		return NULL;
-	hash = name.n <= NAME_BYTES_MAX ? hash_of(name) : 0;
-	kept = name.n <= NAME_BYTES_MAX ? find_kept(name, hash) : NULL;
+	hash = name.n <= NAME_BYTES_MAX ? name_hash_of(name) : 0;
+	kept = name.n <= NAME_BYTES_MAX ? name_find_kept(name, hash) : NULL;
 	if (kept != NULL) {
 		buf_append(folded, kept->text + kept->name_length, kept->form_length);
 		return NULL;
@@ -187,7 +187,7 @@ const char *name_fold(struct slice name, struct buf *folded)
 		why = "is empty";
 	if (why == NULL) {
 		buf_append_slice(folded, buf_slice(&form));
-		keep(name, hash, buf_slice(&form));
+		name_keep(name, hash, buf_slice(&form));
 	}
 	buf_fini(&form);
 	return why;
@@ -265,7 +265,7 @@ bool names_fit(const struct names *names, struct slice folded)
 
 #define DECODINGS_MAX 4
 
-static int hex_value(char c)
+static int name_hex_value(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -280,10 +280,11 @@ static bool decode_once(struct buf *text)
 
 	for (size_t from = 0; from < text->len; to++) {
 		const char *p = text->data + from;
-		bool is_encoded = from + 2 < text->len && p[0] == '%' && hex_value(p[1]) >= 0 &&
-				  hex_value(p[2]) >= 0;
+		bool is_encoded = from + 2 < text->len && p[0] == '%' &&
+				  name_hex_value(p[1]) >= 0 && name_hex_value(p[2]) >= 0;
 
-		text->data[to] = is_encoded ? (char)(hex_value(p[1]) << 4 | hex_value(p[2])) : *p;
+		text->data[to] =
+			is_encoded ? (char)(name_hex_value(p[1]) << 4 | name_hex_value(p[2])) : *p;
 		from += is_encoded ? 3 : 1;
 	}
 	if (to == text->len)
@@ -331,7 +332,7 @@ static void append_lower(struct buf *out, struct slice text)
 }
 
 /* Cuts what comes before the first of these characters; *rest_r begins with that character, or is empty. */
-static struct slice cut_before(struct slice *rest_r, const char *characters)
+static struct slice name_cut_before(struct slice *rest_r, const char *characters)
 {
 	struct slice part = *rest_r;
 	size_t n = 0;
@@ -346,7 +347,7 @@ static struct slice cut_before(struct slice *rest_r, const char *characters)
 static void append_scheme(struct buf *out, struct slice *rest_r)
 {
 	struct slice rest = *rest_r;
-	struct slice scheme = cut_before(&rest, ":/?#");
+	struct slice scheme = name_cut_before(&rest, ":/?#");
 
 	if (rest.n == 0 || rest.p[0] != ':')
 		return;
@@ -392,7 +393,7 @@ static const char *append_host(struct buf *out, struct slice *rest_r, bool *has_
 		return NULL;
 	slashes = is_of_web ? slashes : 2;
 	*rest_r = slice_of(rest_r->p + slashes, rest_r->n - slashes);
-	host = cut_before(rest_r, "/?#");
+	host = name_cut_before(rest_r, "/?#");
 	if (is_file && host.n > 0 && !slice_is_equal_nocase(host, SLICE_LIT("localhost")))
 		return "refers to a file on another machine";
 	if (is_file || host.n == 0)
@@ -453,7 +454,7 @@ static const char *append_query(struct buf *out, struct slice query)
 	return NULL;
 }
 
-static const char *append_parts(struct buf *out, struct slice uri)
+static const char *name_append_parts(struct buf *out, struct slice uri)
 {
 	struct slice path;
 	bool has_host;
@@ -461,7 +462,7 @@ static const char *append_parts(struct buf *out, struct slice uri)
 
 	append_scheme(out, &uri);
 	why = append_host(out, &uri, &has_host);
-	path = cut_before(&uri, "?#");
+	path = name_cut_before(&uri, "?#");
 	if (why == NULL)
 		why = append_path(out, path, has_host);
 	return why != NULL ? why : append_query(out, uri);
@@ -489,7 +490,7 @@ const char *uri_fold(struct slice uri, struct buf *folded)
 	if (why == NULL && is_wrapped(buf_slice(&text)))
 		why = "begins or ends with a space or a quote, which many servers strip";
 	if (why == NULL)
-		why = append_parts(&made, buf_slice(&text));
+		why = name_append_parts(&made, buf_slice(&text));
 	if (why == NULL)
 		buf_append_slice(folded, buf_slice(&made));
 	buf_fini(&made);

@@ -26,7 +26,7 @@ enum path_kind { PATH_RELATIVE, PATH_ABSOLUTE, PATH_URI, PATH_HOME, PATH_DRIVE }
 
 /* ---- the full reading ---- */
 
-static bool is_control(uint32_t code)
+static bool paths_is_control(uint32_t code)
 {
 	return code < 0x20 || (code >= 0x7F && code < 0xA0);
 }
@@ -95,7 +95,7 @@ static void append_character(uint32_t code, struct slice written, struct reading
 
 	if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
 		code = OTHER;
-	out->has_control = out->has_control || is_control(code);
+	out->has_control = out->has_control || paths_is_control(code);
 	if (unicode_is_hidden(code))
 		return;
 	if (code < 0x80)
@@ -264,7 +264,7 @@ static bool leads_up(struct slice reading)
 }
 
 /* Of the full reading, and of the text itself: only where both are one is the text what it seems to be. */
-static enum path_kind kind_of(struct slice text)
+static enum path_kind paths_kind_of(struct slice text)
 {
 	size_t name = 1;
 
@@ -285,8 +285,8 @@ static enum path_kind kind_of(struct slice text)
 
 static bool looks_like_path(struct slice reading)
 {
-	return kind_of(reading) != PATH_RELATIVE || slice_has_prefix(reading, SLICE_LIT("./")) ||
-	       leads_up(reading);
+	return paths_kind_of(reading) != PATH_RELATIVE ||
+	       slice_has_prefix(reading, SLICE_LIT("./")) || leads_up(reading);
 }
 
 /* ---- inside ---- */
@@ -443,8 +443,9 @@ enum path_verdict path_judge(const struct path_rules *rules, struct slice text, 
 	text = strip(text);
 	if (is_readable && !is_one && !looks_like_path(read))
 		verdict = PATH_NONE;
-	else if (is_readable && !reading.has_control && kind_of(text) == kind_of(read) &&
-		 is_inside(rules, text, kind_of(text)))
+	else if (is_readable && !reading.has_control &&
+		 paths_kind_of(text) == paths_kind_of(read) &&
+		 is_inside(rules, text, paths_kind_of(text)))
 		verdict = PATH_INSIDE;
 	buf_fini(&reading.text);
 	return verdict;

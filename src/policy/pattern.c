@@ -50,7 +50,7 @@ static bool is_plain_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_literal(char c, bool is_caseless)
+static bool pattern_is_literal(char c, bool is_caseless)
 {
 	if (is_plain_letter(c))
 		return !is_caseless || memchr("ksiKSI", c, 6) == NULL;
@@ -67,7 +67,7 @@ static bool is_single(struct slice rest)
 		return true;
 	if (rest.p[0] == '\\')
 		return rest.n > 1 && rest.p[1] != '\0' && strchr("sSdDwWbB", rest.p[1]) != NULL;
-	return rest.p[0] == '.' || rest.p[0] == '[' || is_literal(rest.p[0], false);
+	return rest.p[0] == '.' || rest.p[0] == '[' || pattern_is_literal(rest.p[0], false);
 }
 
 /* `expression` must have compiled with PCRE2 without options other than UTF and UCP. */
@@ -82,7 +82,7 @@ static void literal_read(struct literal *literal, struct slice expression)
 	if (literal->is_caseless)
 		expression = slice_of(expression.p + 4, expression.n - 4);
 	while (n < expression.n && n < LITERAL_MAX &&
-	       is_literal(expression.p[n], literal->is_caseless)) {
+	       pattern_is_literal(expression.p[n], literal->is_caseless)) {
 		char c = expression.p[n];
 
 		literal->text[n++] =
@@ -112,7 +112,7 @@ static struct either either_of(const struct literal *literal, size_t i)
 	return i < literal->length ? either : (struct either){ 0xFF, 0xFF }; /* whatever */
 }
 
-static bool fits(char c, struct either either)
+static bool pattern_fits(char c, struct either either)
 {
 	return ((unsigned char)c | either.mask) == either.byte;
 }
@@ -120,7 +120,7 @@ static bool fits(char c, struct either either)
 static bool is_here(const struct literal *literal, const char *p)
 {
 	for (size_t i = 0; i < literal->length; i++)
-		if (!fits(p[i], either_of(literal, i)))
+		if (!pattern_fits(p[i], either_of(literal, i)))
 			return false;
 	return true;
 }
@@ -186,13 +186,13 @@ static const char *find_pair(const char *p, const char *last, struct either firs
 #endif
 	while (last - p >= BLOCK && !has_both(p, first, second))
 		p += BLOCK;
-	while (last - p >= BLOCK && !(fits(p[0], first) && fits(p[1], second)))
+	while (last - p >= BLOCK && !(pattern_fits(p[0], first) && pattern_fits(p[1], second)))
 		p++;
 	return p;
 }
 
 /* The literal may begin at any place up to `last`. */
-static const char *find(const struct literal *literal, const char *p, const char *last)
+static const char *pattern_search(const struct literal *literal, const char *p, const char *last)
 {
 	struct either first = either_of(literal, 0), second = either_of(literal, 1);
 
@@ -201,7 +201,7 @@ static const char *find(const struct literal *literal, const char *p, const char
 		if (is_here(literal, p))
 			return p;
 	for (; p <= last; p++)
-		if (fits(*p, first) && is_here(literal, p))
+		if (pattern_fits(*p, first) && is_here(literal, p))
 			return p;
 	return NULL;
 }
@@ -220,7 +220,7 @@ static bool literal_find(const struct literal *literal, struct slice text, size_
 	if (text.n - *from_r < literal->length)
 		return false;
 	begin = text.p + *from_r;
-	found = find(literal, begin, text.p + text.n - literal->length);
+	found = pattern_search(literal, begin, text.p + text.n - literal->length);
 	if (found != NULL)
 		*from_r = (size_t)(found - text.p);
 	return found != NULL;
@@ -271,7 +271,7 @@ static int on_item(pcre2_callout_block *item, void *arg)
 	return is_spent(work, read + ITEM) ? PCRE2_ERROR_CALLOUT : 0;
 }
 
-static int refuse(struct error *err, int code, size_t offset)
+static int pattern_refuse(struct error *err, int code, size_t offset)
 {
 	PCRE2_UCHAR text[160];
 
@@ -289,7 +289,7 @@ static pcre2_code *compile(struct slice expression, uint32_t options,
 					 expression.n, always | options, &error, &offset, context);
 
 	if (code == NULL)
-		refuse(err, error, offset);
+		pattern_refuse(err, error, offset);
 	return code;
 }
 
@@ -322,7 +322,7 @@ static char peek(const struct reader *reader, size_t at)
 	return at < reader->rest.n ? reader->rest.p[at] : '\0';
 }
 
-static void replace(struct reader *reader, size_t count, const char *text)
+static void pattern_replace(struct reader *reader, size_t count, const char *text)
 {
 	buf_append_str(reader->out, text);
 	reader->rest = slice_of(reader->rest.p + count, reader->rest.n - count);
@@ -354,7 +354,7 @@ static void copy_braces(struct reader *reader)
 }
 
 /* At a backslash. Signs stand for themselves in both languages. */
-static const char *read_escape(struct reader *reader)
+static const char *pattern_read_escape(struct reader *reader)
 {
 	static const char letters[] = "dDwWsSbBfnrtvcxukpP";
 	char c = peek(reader, 1);
@@ -368,9 +368,9 @@ static const char *read_escape(struct reader *reader)
 	if (c == 'k' && peek(reader, 2) != '<')
 		return "an escape that is not in ECMA-262";
 	if (c == 's' || c == 'S')
-		replace(reader, 2, c == 's' ? "\\p{Xsp}" : "\\P{Xsp}");
+		pattern_replace(reader, 2, c == 's' ? "\\p{Xsp}" : "\\P{Xsp}");
 	else if (c == 'v')
-		replace(reader, 2, "\\x0b");
+		pattern_replace(reader, 2, "\\x0b");
 	else
 		copy_expression(reader, 2);
 	if (c == 'p' || c == 'P' || c == 'u')
@@ -402,14 +402,14 @@ static const char *read_group(struct reader *reader)
 	return NULL;
 }
 
-static const char *read_one(struct reader *reader)
+static const char *pattern_read_one(struct reader *reader)
 {
 	bool was_quantifier = reader->is_behind_quantifier;
 	char c = peek(reader, 0);
 
 	reader->is_behind_quantifier = false;
 	if (c == '\\')
-		return read_escape(reader);
+		return pattern_read_escape(reader);
 	if (reader->is_in_class)
 		return read_in_class(reader);
 	if (c == '(')
@@ -434,7 +434,7 @@ static const char *translate_ecma(struct slice expression, struct buf *out)
 	if (expression.n > 0 && memchr(expression.p, '\0', expression.n) != NULL)
 		return "a NUL";
 	while (why == NULL && reader.rest.n > 0)
-		why = read_one(&reader);
+		why = pattern_read_one(&reader);
 	return why;
 }
 

@@ -175,7 +175,7 @@ const char *permission_read_form(enum permission_kind kind, struct slice name, s
 	return why;
 }
 
-static void lower(struct buf *text)
+static void permissions_lower(struct buf *text)
 {
 	for (size_t i = 0; i < text->len; i++)
 		if (text->data[i] >= 'A' && text->data[i] <= 'Z')
@@ -188,7 +188,7 @@ static struct slice fold_pattern(enum permission_kind kind, struct slice pattern
 
 	(void)!permission_fold(kind, pattern, &folded); /* then it stays empty */
 	if (is_deny && is_uri(kind))
-		lower(&folded);
+		permissions_lower(&folded);
 	(void)buf_terminate(&folded);
 	return slice_of(folded.data, folded.len);
 }
@@ -220,7 +220,7 @@ bool permission_fits_deny(enum permission_kind kind, struct slice folded, struct
 	if (!is_uri(kind))
 		return text_fits_pattern(folded, pattern);
 	buf_append_slice(&lowered, folded);
-	lower(&lowered);
+	permissions_lower(&lowered);
 	fits = text_fits_pattern(buf_slice(&lowered), pattern) ||
 	       text_fits_pattern(without_query(buf_slice(&lowered)), pattern);
 	buf_fini(&lowered);
@@ -370,8 +370,8 @@ static void judge_roles(const struct permissions *permissions, const struct righ
 	judgement->verdict.role = find_only_role(permissions, rights);
 }
 
-static void judge(const struct permissions *permissions, const struct rights *rights,
-		  struct judgement *judgement)
+static void permissions_judge_rules(const struct permissions *permissions,
+				    const struct rights *rights, struct judgement *judgement)
 {
 	const struct permission_rules *own = permissions->kinds;
 
@@ -397,7 +397,7 @@ struct permission_verdict permissions_judge(const struct permissions *permission
 	if (permission_read_form(kind, name, &folded, &judgement.name) != NULL)
 		judgement.verdict.ground = PERMISSION_NO_NAME;
 	else
-		judge(permissions, rights, &judgement);
+		permissions_judge_rules(permissions, rights, &judgement);
 	buf_fini(&folded);
 	return judgement.verdict;
 }

@@ -93,7 +93,7 @@ static void pin_set_state(struct pins *pins, struct pin *pin, enum pin_state sta
 	pins->changes++;
 }
 
-static uint64_t key_of(const struct pins *pins, enum permission_kind kind, struct slice folded)
+static uint64_t pins_key_of(const struct pins *pins, enum permission_kind kind, struct slice folded)
 {
 	return text_hash(pins->seed + (uint64_t)kind, folded);
 }
@@ -113,7 +113,7 @@ static struct pin *pin_new(struct pins *pins, enum permission_kind kind, struct 
 	pin->kind = kind;
 	pin->name = mem_put_slice(&at, name);
 	pin->folded = mem_put_slice(&at, folded);
-	map_insert_link(&pins->by_name, key_of(pins, kind, folded), &pin->by_name);
+	map_insert_link(&pins->by_name, pins_key_of(pins, kind, folded), &pin->by_name);
 	list_init(&pin->link);
 	list_append(&pins->all, &pin->link);
 	pins->count++;
@@ -169,7 +169,7 @@ void pins_forget(struct pins *pins)
 
 struct pin *pins_find(const struct pins *pins, enum permission_kind kind, struct slice folded)
 {
-	for (struct map_link *at = map_find_link(&pins->by_name, key_of(pins, kind, folded));
+	for (struct map_link *at = map_find_link(&pins->by_name, pins_key_of(pins, kind, folded));
 	     at != NULL; at = at->next) {
 		struct pin *pin = container_of(at, struct pin, by_name);
 
@@ -370,7 +370,7 @@ static int read_kind(struct slice word, enum permission_kind *kind_r)
 	return -1;
 }
 
-static int read_state(struct slice word, enum pin_state *state_r)
+static int pins_read_state(struct slice word, enum pin_state *state_r)
 {
 	for (enum pin_state state = PIN_NEW; state <= PIN_APPROVED; state++) {
 		if (!slice_is_equal(word, slice_str(pin_state_name(state))))
@@ -401,7 +401,7 @@ static int read_pin(struct pins *pins, enum permission_kind kind, struct slice r
 	int result = -1;
 
 	pin.name = slice_of(name, hex.n / 2);
-	if (read_state(state, &pin.state) == 0 && pin.name.n <= sizeof(name) &&
+	if (pins_read_state(state, &pin.state) == 0 && pin.name.n <= sizeof(name) &&
 	    text_from_hex(hex, name, pin.name.n) == 0 &&
 	    permission_fold(kind, pin.name, &folded) == NULL &&
 	    read_definition(&rest, pin.state != PIN_NEW, &pin.approved) == 0 &&

@@ -19,7 +19,7 @@ static bool is_same_map(const struct slice_map *one, const struct slice_map *oth
 	return true;
 }
 
-static size_t find_number(const struct roles *roles, const struct role *role)
+static size_t roles_find_number(const struct roles *roles, const struct role *role)
 {
 	for (size_t i = 0; roles->before != NULL && i < roles->before->count; i++) {
 		const struct role *old = &roles->before->items[i];
@@ -34,7 +34,7 @@ static size_t find_number(const struct roles *roles, const struct role *role)
 
 static size_t place(struct roles *roles, const struct role *role)
 {
-	size_t number = find_number(roles, role);
+	size_t number = roles_find_number(roles, role);
 
 	CHECK(number <= roles->count);
 	if (number == roles->count && roles->count++ == roles->room) {
@@ -70,7 +70,7 @@ size_t roles_add_of_token(struct roles *roles, size_t token, struct slice name,
 		.token = token,
 	};
 
-	roles->lacks_some |= find_number(roles, &role) >= ROLES_MAX;
+	roles->lacks_some |= roles_find_number(roles, &role) >= ROLES_MAX;
 	return roles->lacks_some ? ROLES_MAX : place(roles, &role);
 }
 
@@ -92,15 +92,15 @@ static struct slices find_patterns(const struct slice_map *map, struct slice ser
 	return (struct slices){ NULL, 0 };
 }
 
-static void add(struct permissions *permissions, const struct permission_role *given)
+static void roles_append(struct permissions *permissions, const struct permission_role *given)
 {
 	permissions->roles = mem_resize(permissions->roles, (permissions->role_count + 1) *
 								    sizeof(*permissions->roles));
 	permissions->roles[permissions->role_count++] = *given;
 }
 
-static void give(const struct roles *roles, size_t number, struct slice server,
-		 struct permissions *permissions)
+static void roles_give_one(const struct roles *roles, size_t number, struct slice server,
+			   struct permissions *permissions)
 {
 	const struct role *role = &roles->items[number];
 	struct permission_role given = { .number = number,
@@ -118,15 +118,15 @@ static void give(const struct roles *roles, size_t number, struct slice server,
 		has_some |= given.kinds[kind].allow.count + given.kinds[kind].deny.count > 0;
 	}
 	if (has_some)
-		add(permissions, &given);
+		roles_append(permissions, &given);
 }
 
 void roles_give(const struct roles *roles, struct slice server, struct permissions *permissions)
 {
 	CHECK(permissions->role_count == 0);
 	for (size_t i = 0; i < roles->count && i < ROLES_MAX; i++) {
-		give(roles, i, SLICE_LIT("*"), permissions);
-		give(roles, i, server, permissions);
+		roles_give_one(roles, i, SLICE_LIT("*"), permissions);
+		roles_give_one(roles, i, server, permissions);
 	}
 }
 
@@ -158,6 +158,6 @@ void roles_give_endpoint(const struct roles *roles, struct slice endpoint,
 		for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++)
 			given.kinds[kind].allow = (struct slices){ all, ARRAY_LEN(all) };
 		if (has_some)
-			add(permissions, &given);
+			roles_append(permissions, &given);
 	}
 }

@@ -106,7 +106,7 @@ void rule_places_add(struct rule_places *places, struct slice key, struct slice 
 		(struct rule_place){ slice_of(mem_dup_slice(key), key.n), number, line };
 }
 
-static int compare(const void *a, const void *b)
+static int rule_compare(const void *a, const void *b)
 {
 	const struct rule_place *one = a, *other = b;
 	size_t n = one->key.n < other->key.n ? one->key.n : other->key.n;
@@ -118,7 +118,7 @@ static int compare(const void *a, const void *b)
 void rule_places_finish(struct rule_places *places)
 {
 	if (places->count > 0)
-		qsort(places->items, places->count, sizeof(*places->items), compare);
+		qsort(places->items, places->count, sizeof(*places->items), rule_compare);
 }
 
 void rule_places_free(struct rule_places *places)
@@ -133,13 +133,13 @@ void rule_places_free(struct rule_places *places)
 
 /* ---- finding ---- */
 
-static const struct rule_place *find_key(const struct rule_places *places, struct slice key)
+static const struct rule_place *rule_find_key(const struct rule_places *places, struct slice key)
 {
 	const struct rule_place wanted = { .key = key };
 
 	return places->count == 0 ? NULL :
 				    bsearch(&wanted, places->items, places->count,
-					    sizeof(*places->items), compare);
+					    sizeof(*places->items), rule_compare);
 }
 
 /* `defaults` in place of the server. */
@@ -155,7 +155,7 @@ static const struct rule_place *find_one(const struct rule_places *places, const
 	CHECK(whole.len >= skipped);
 	buf_append(&key, defaults, in_defaults ? strlen(defaults) : 0);
 	buf_append(&key, whole.data + skipped, whole.len - skipped);
-	place = find_key(places, buf_slice(&key));
+	place = rule_find_key(places, buf_slice(&key));
 	buf_fini(&whole);
 	buf_fini(&key);
 	return place;
@@ -179,8 +179,8 @@ static const struct rule_place *find_nearest(const struct rule_places *places, s
 }
 
 /* NULL: nothing is known. */
-static bool append(const struct rule_places *places, const struct rule_place *place,
-		   struct buf *out)
+static bool rule_append_bytes(const struct rule_places *places, const struct rule_place *place,
+			      struct buf *out)
 {
 	if (place != NULL)
 		buf_printf(out, "%s:%u", places->files[place->file], place->line);
@@ -202,12 +202,12 @@ bool rule_places_append(const struct rule_places *places, const struct rule *rul
 		place = find_nearest(places, *rule, server, true);
 	if (place == NULL && (is_of_server || rule->name.n > 0))
 		place = find_one(places, &owner, server, false);
-	return append(places, place, out);
+	return rule_append_bytes(places, place, out);
 }
 
 bool rule_places_append_key(const struct rule_places *places, struct slice key, struct buf *out)
 {
-	return append(places, find_key(places, key), out);
+	return rule_append_bytes(places, rule_find_key(places, key), out);
 }
 
 /* ---- as text ---- */

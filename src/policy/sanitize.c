@@ -25,7 +25,7 @@
 
 #define REPLACEMENT 0xFFFD
 
-static uint32_t hex_value(const char *digits)
+static uint32_t sanitize_hex_value(const char *digits)
 {
 	uint32_t value = 0;
 
@@ -47,7 +47,7 @@ static bool characters_is_low_half(uint32_t code)
 	return (code & ~0x3FFu) == 0xDC00;
 }
 
-static size_t read_escape(const char *p, uint32_t *code_r)
+static size_t sanitize_read_escape(const char *p, uint32_t *code_r)
 {
 	static const char letters[] = "bfnrt";
 	static const char meanings[] = "\b\f\n\r\t";
@@ -58,10 +58,10 @@ static size_t read_escape(const char *p, uint32_t *code_r)
 		*code_r = (unsigned char)(letter != NULL ? meanings[letter - letters] : p[1]);
 		return 2;
 	}
-	*code_r = hex_value(p + 2);
+	*code_r = sanitize_hex_value(p + 2);
 	if (!characters_is_high_half(*code_r) || p[6] != '\\' || p[7] != 'u')
 		return 6;
-	low = hex_value(p + 8);
+	low = sanitize_hex_value(p + 8);
 	if (!characters_is_low_half(low))
 		return 6;
 	*code_r = 0x10000 + ((*code_r & 0x3FF) << 10) + (low & 0x3FF);
@@ -74,7 +74,7 @@ size_t characters_read(const char *p, uint32_t *code_r)
 	size_t n = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
 
 	if (first == '\\')
-		return read_escape(p, code_r);
+		return sanitize_read_escape(p, code_r);
 	*code_r = n == 1 ? first : unicode_decode(slice_of(p, n));
 	return n;
 }
@@ -137,7 +137,7 @@ static bool is_in(uint32_t code, const struct range *ranges, size_t count)
 
 /* ---- what a character is ---- */
 
-static bool is_control(uint32_t code)
+static bool sanitize_is_control(uint32_t code)
 {
 	return (code < 0x20 && code != '\t' && code != '\n' && code != '\r') ||
 	       (code >= 0x7F && code <= 0x9F);
@@ -277,7 +277,7 @@ static const char *skip_parameters(const char *p)
 /*
  * To behind the end of a control string (ECMA-48 §5.6). One that does not end, or has other controls in it, is none: p.
  */
-static const char *skip_string(const char *p)
+static const char *sanitize_skip_string(const char *p)
 {
 	const char *at = p;
 
@@ -291,7 +291,7 @@ static const char *skip_string(const char *p)
 			n += characters_read(at + n, &next);
 			return next == '\\' ? at + n : p;
 		}
-		if (code < 0x20 || is_control(code))
+		if (code < 0x20 || sanitize_is_control(code))
 			return p;
 		at += n;
 	}
@@ -320,7 +320,7 @@ static const char *skip_sequence(uint32_t code, const char *p)
 	if (code == 0x9B)
 		return skip_parameters(p);
 	if (code == 0x90 || code == 0x98 || (code >= 0x9D && code <= 0x9F))
-		return skip_string(p);
+		return sanitize_skip_string(p);
 	return p;
 }
 
@@ -345,7 +345,8 @@ static void copy(struct walk *walk, const char *upto)
 }
 
 /* From walk->p to `upto`. */
-static void replace(struct walk *walk, const char *upto, uint32_t code, enum sanitize_mode mode)
+static void sanitize_replace(struct walk *walk, const char *upto, uint32_t code,
+			     enum sanitize_mode mode)
 {
 	CHECK(upto > walk->p && mode != SANITIZE_KEEP);
 	copy(walk, walk->p);
@@ -390,10 +391,10 @@ static void take_character(struct walk *walk)
 	size_t n = characters_read(walk->p, &code);
 	const char *end = walk->p + n;
 
-	if (controls != SANITIZE_KEEP && is_control(code)) {
+	if (controls != SANITIZE_KEEP && sanitize_is_control(code)) {
 		walk->counts->controls++;
-		replace(walk, controls == SANITIZE_STRIP ? skip_sequence(code, end) : end, code,
-			controls);
+		sanitize_replace(walk, controls == SANITIZE_STRIP ? skip_sequence(code, end) : end,
+				 code, controls);
 		return;
 	}
 	if (walk->rules->invisible != SANITIZE_KEEP && is_invisible(code)) {
@@ -401,12 +402,12 @@ static void take_character(struct walk *walk)
 
 		if (needed == 0) {
 			walk->counts->invisible++;
-			replace(walk, end, code, walk->rules->invisible);
+			sanitize_replace(walk, end, code, walk->rules->invisible);
 			return;
 		}
 		end = walk->p + needed;
 	} else if (would_pair(walk, code)) {
-		replace(walk, end, code, SANITIZE_STRIP);
+		sanitize_replace(walk, end, code, SANITIZE_STRIP);
 		buf_append_str(walk->out, "\\ufffd");
 		code = 0xFFFD;
 	}
@@ -456,7 +457,7 @@ static bool is_doubtful(const struct sanitize_rules *rules, struct slice text)
 			continue;
 		}
 		p += characters_read(p, &code);
-		if ((rules->controls != SANITIZE_KEEP && is_control(code)) ||
+		if ((rules->controls != SANITIZE_KEEP && sanitize_is_control(code)) ||
 		    (rules->invisible != SANITIZE_KEEP && is_invisible(code)))
 			return true;
 	}
@@ -582,7 +583,7 @@ static bool is_encoded(struct slice s)
 	return true;
 }
 
-static bool is_exempt(struct slice name, struct slice value)
+static bool sanitize_is_exempt(struct slice name, struct slice value)
 {
 	if (slice_is_equal(name, SLICE_LIT("data")) || slice_is_equal(name, SLICE_LIT("blob")))
 		return is_encoded(value);
@@ -597,7 +598,7 @@ static const char *skip_space(const char *p, const char *end)
 	return p;
 }
 
-static bool is_kept(struct slices kept, struct slice value)
+static bool sanitize_is_kept(struct slices kept, struct slice value)
 {
 	for (size_t i = 0; i < kept.count; i++)
 		if (kept.items[i].n > 0 && value.p >= kept.items[i].p &&
@@ -645,7 +646,7 @@ bool redact_text(const struct redact_rules *rules, struct slice text, struct sli
 			name = *p == '"' ? value : (struct slice){ NULL, 0 };
 			continue;
 		}
-		if (!is_exempt(name, value) && !is_kept(kept, value) &&
+		if (!sanitize_is_exempt(name, value) && !sanitize_is_kept(kept, value) &&
 		    !is_clean(rules, value, &decoded, &work, counts)) {
 			buf_append(out, copied, (size_t)(p - copied));
 			write_string(out, buf_slice(&decoded));

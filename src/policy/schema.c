@@ -70,12 +70,12 @@ typedef int keyword_read_fn(struct reader *reader, struct json_node *node);
 typedef bool keyword_check_fn(struct walk *walk, const struct json_node *keyword,
 			      const struct json_node *value);
 
-static keyword_read_fn read_schema;
-static keyword_check_fn fits;
+static keyword_read_fn schema_read_schema;
+static keyword_check_fn schema_fits;
 
 /* ==== reading ==== */
 
-static int refuse(struct reader *reader, const struct json_node *node, const char *why)
+static int schema_refuse(struct reader *reader, const struct json_node *node, const char *why)
 {
 	struct buf path = { 0 };
 
@@ -86,10 +86,10 @@ static int refuse(struct reader *reader, const struct json_node *node, const cha
 	return -1;
 }
 
-static int expect(struct reader *reader, const struct json_node *node, bool is_right,
-		  const char *why_not)
+static int schema_expect(struct reader *reader, const struct json_node *node, bool is_right,
+			 const char *why_not)
 {
-	return is_right ? 0 : refuse(reader, node, why_not);
+	return is_right ? 0 : schema_refuse(reader, node, why_not);
 }
 
 /* ---- values of keywords ---- */
@@ -106,32 +106,33 @@ static int read_each(struct reader *reader, struct json_node *node, keyword_read
 static int read_schemas(struct reader *reader, struct json_node *node)
 {
 	return node->type == JSON_ARRAY && node->count > 0 ?
-		       read_each(reader, node, read_schema) :
-		       refuse(reader, node, "is not a non-empty list of schemas");
+		       read_each(reader, node, schema_read_schema) :
+		       schema_refuse(reader, node, "is not a non-empty list of schemas");
 }
 
 /* A list: as it was until 2019-09. */
-static int read_items(struct reader *reader, struct json_node *node)
+static int schema_read_items(struct reader *reader, struct json_node *node)
 {
-	return node->type == JSON_ARRAY ? read_each(reader, node, read_schema) :
-					  read_schema(reader, node);
+	return node->type == JSON_ARRAY ? read_each(reader, node, schema_read_schema) :
+					  schema_read_schema(reader, node);
 }
 
 static int read_map(struct reader *reader, struct json_node *node)
 {
-	return node->type == JSON_OBJECT ? read_each(reader, node, read_schema) :
-					   refuse(reader, node, "is not an object of schemas");
+	return node->type == JSON_OBJECT ?
+		       read_each(reader, node, schema_read_schema) :
+		       schema_refuse(reader, node, "is not an object of schemas");
 }
 
-static int read_name(struct reader *reader, struct json_node *node)
+static int schema_read_name(struct reader *reader, struct json_node *node)
 {
-	return expect(reader, node, node->type == JSON_STRING, "is not a name");
+	return schema_expect(reader, node, node->type == JSON_STRING, "is not a name");
 }
 
 static int read_names(struct reader *reader, struct json_node *node)
 {
-	return node->type == JSON_ARRAY ? read_each(reader, node, read_name) :
-					  refuse(reader, node, "is not a list of names");
+	return node->type == JSON_ARRAY ? read_each(reader, node, schema_read_name) :
+					  schema_refuse(reader, node, "is not a list of names");
 }
 
 static int read_any(struct reader *reader, struct json_node *node)
@@ -143,36 +144,37 @@ static int read_any(struct reader *reader, struct json_node *node)
 
 static int read_list(struct reader *reader, struct json_node *node)
 {
-	return expect(reader, node, node->type == JSON_ARRAY, "is not a list");
+	return schema_expect(reader, node, node->type == JSON_ARRAY, "is not a list");
 }
 
-static int read_number(struct reader *reader, struct json_node *node)
+static int schema_read_number(struct reader *reader, struct json_node *node)
 {
-	return expect(reader, node, node->type == JSON_NUMBER, "is not a number");
+	return schema_expect(reader, node, node->type == JSON_NUMBER, "is not a number");
 }
 
 static int read_divisor(struct reader *reader, struct json_node *node)
 {
-	return expect(reader, node, node->type == JSON_NUMBER && decimal_is_divisor(node->text),
-		      "is not a divisor of up to 9 digits");
+	return schema_expect(reader, node,
+			     node->type == JSON_NUMBER && decimal_is_divisor(node->text),
+			     "is not a divisor of up to 9 digits");
 }
 
 static int read_count(struct reader *reader, struct json_node *node)
 {
-	return expect(reader, node,
-		      node->type == JSON_NUMBER && decimal_count(node->text, &node->link),
-		      "is not a count");
+	return schema_expect(reader, node,
+			     node->type == JSON_NUMBER && decimal_count(node->text, &node->link),
+			     "is not a count");
 }
 
 static int read_switch(struct reader *reader, struct json_node *node)
 {
-	return expect(reader, node, node->type == JSON_TRUE || node->type == JSON_FALSE,
-		      "is neither true nor false");
+	return schema_expect(reader, node, node->type == JSON_TRUE || node->type == JSON_FALSE,
+			     "is neither true nor false");
 }
 
 static int read_unsupported(struct reader *reader, struct json_node *node)
 {
-	return refuse(reader, node, "is a keyword that is not supported here");
+	return schema_refuse(reader, node, "is a keyword that is not supported here");
 }
 
 /* ---- types ---- */
@@ -206,11 +208,11 @@ static int read_type(struct reader *reader, struct json_node *node)
 			unsigned int bits = find_type(each->text);
 
 			if (bits == 0)
-				return refuse(reader, each, "is not a type");
+				return schema_refuse(reader, each, "is not a type");
 			node->link |= bits;
 		}
 	}
-	return node->link > 0 ? 0 : refuse(reader, node, "is not a type");
+	return node->link > 0 ? 0 : schema_refuse(reader, node, "is not a type");
 }
 
 /* ---- patterns ---- */
@@ -224,11 +226,11 @@ static int add_pattern(struct reader *reader, struct json_node *node, struct sli
 	int result;
 
 	if (schema->pattern_count == SCHEMA_PATTERNS_MAX)
-		return refuse(reader, node, "is one pattern too many");
+		return schema_refuse(reader, node, "is one pattern too many");
 	pattern = pattern_new_ecma(expression, &why);
 	if (pattern == NULL) {
 		buf_printf(&text, "is not a usable pattern: %.90s", why.text);
-		result = refuse(reader, node, buf_terminate(&text));
+		result = schema_refuse(reader, node, buf_terminate(&text));
 		buf_fini(&text);
 		return result;
 	}
@@ -237,7 +239,7 @@ static int add_pattern(struct reader *reader, struct json_node *node, struct sli
 	schema->pattern_bytes += pattern_size(pattern);
 	return schema->pattern_bytes <= SCHEMA_PATTERN_BYTES_MAX ?
 		       0 :
-		       refuse(reader, node, "is one pattern too many");
+		       schema_refuse(reader, node, "is one pattern too many");
 }
 
 static int add_decoded_pattern(struct reader *reader, struct json_node *node, struct slice quoted)
@@ -255,7 +257,7 @@ static int add_decoded_pattern(struct reader *reader, struct json_node *node, st
 static int read_pattern(struct reader *reader, struct json_node *node)
 {
 	return node->type == JSON_STRING ? add_decoded_pattern(reader, node, node->text) :
-					   refuse(reader, node, "is not a pattern");
+					   schema_refuse(reader, node, "is not a pattern");
 }
 
 static int read_pattern_map(struct reader *reader, struct json_node *node)
@@ -278,31 +280,31 @@ static int read_reference(struct reader *reader, struct json_node *node)
 	struct json_node *target = schema_reference_find(tree, node, &reader->searched, &why);
 
 	if (target == NULL)
-		return refuse(reader, node, why);
+		return schema_refuse(reader, node, why);
 	node->link = (uint32_t)(target - tree->nodes);
-	return read_schema(reader, target);
+	return schema_read_schema(reader, target);
 }
 
 static int read_dialect(struct reader *reader, struct json_node *node)
 {
-	return expect(reader, node, slice_is_equal(node->text, reader->dialect),
-		      "is not the dialect of the root");
+	return schema_expect(reader, node, slice_is_equal(node->text, reader->dialect),
+			     "is not the dialect of the root");
 }
 
 static int read_id(struct reader *reader, struct json_node *node)
 {
 	bool is_inner = (node - node->up)->up > 0;
 
-	return expect(reader, node,
-		      !is_inner || node->type != JSON_STRING ||
-			      !schema_reference_is_foreign(node->text),
-		      "is a keyword that is not supported here");
+	return schema_expect(reader, node,
+			     !is_inner || node->type != JSON_STRING ||
+				     !schema_reference_is_foreign(node->text),
+			     "is a keyword that is not supported here");
 }
 
 /* ==== checking ==== */
 
 /* Gives up: the result cannot be determined. */
-static bool give_up(struct walk *walk, const char *why)
+static bool schema_give_up(struct walk *walk, const char *why)
 {
 	if (walk->over == NULL)
 		walk->over = why;
@@ -314,7 +316,7 @@ static bool spend(struct walk *walk, size_t steps)
 {
 	walk->steps += steps;
 	if (walk->steps > walk->steps_max)
-		give_up(walk, "it takes too many steps");
+		schema_give_up(walk, "it takes too many steps");
 	return walk->over == NULL;
 }
 
@@ -324,7 +326,8 @@ static bool is_noting(const struct walk *walk)
 }
 
 /* Returns false, for callers to return. */
-static bool note(struct walk *walk, const struct json_node *keyword, const struct json_node *value)
+static bool schema_note(struct walk *walk, const struct json_node *keyword,
+			const struct json_node *value)
 {
 	if (is_noting(walk)) {
 		walk->keyword = keyword;
@@ -339,24 +342,24 @@ static bool fits_quietly(struct walk *walk, const struct json_node *schema,
 	bool result;
 
 	walk->trials++;
-	result = fits(walk, schema, value);
+	result = schema_fits(walk, schema, value);
 	walk->trials--;
 	return result;
 }
 
-static const struct json_node *schema_of(const struct json_node *keyword)
+static const struct json_node *schema_schema_of(const struct json_node *keyword)
 {
 	return keyword - keyword->up;
 }
 
-static const struct json_node *find_member(struct walk *walk, const struct json_node *object,
-					   struct slice name)
+static const struct json_node *schema_find_member(struct walk *walk, const struct json_node *object,
+						  struct slice name)
 {
 	return spend(walk, 1 + object->count / 4) ? json_node_member(object, name) : NULL;
 }
 
 /* Of a string in canonical form. */
-static struct slice inside(const struct json_node *string)
+static struct slice schema_inside(const struct json_node *string)
 {
 	return slice_of(string->text.p + 1, string->text.n - 2);
 }
@@ -438,7 +441,7 @@ static bool check_multiple(struct walk *walk, const struct json_node *keyword,
 
 /* ---- strings ---- */
 
-static struct slice decode(struct walk *walk, struct slice quoted)
+static struct slice schema_decode(struct walk *walk, struct slice quoted)
 {
 	struct json string = { JSON_STRING, memchr(quoted.p, '\\', quoted.n) != NULL, quoted };
 
@@ -453,7 +456,7 @@ static struct slice decode(struct walk *walk, struct slice quoted)
 /* In characters. */
 static size_t length_of(struct walk *walk, const struct json_node *string)
 {
-	struct slice text = decode(walk, string->text);
+	struct slice text = schema_decode(walk, string->text);
 	size_t count = 0;
 
 	for (size_t i = 0; i < text.n; i++)
@@ -479,8 +482,8 @@ static bool matches(struct walk *walk, uint32_t number, struct slice quoted)
 	CHECK(number < walk->schema->pattern_count);
 	if (!spend(walk, 1))
 		return false;
-	switch (pattern_find(walk->schema->patterns[number], decode(walk, quoted), 0, &walk->work,
-			     NULL)) {
+	switch (pattern_find(walk->schema->patterns[number], schema_decode(walk, quoted), 0,
+			     &walk->work, NULL)) {
 	case PATTERN_ABSENT:
 		return false;
 	case PATTERN_FOUND:
@@ -488,7 +491,7 @@ static bool matches(struct walk *walk, uint32_t number, struct slice quoted)
 	case PATTERN_TOO_HARD:
 		break;
 	}
-	return give_up(walk, "a pattern takes too long");
+	return schema_give_up(walk, "a pattern takes too long");
 }
 
 static bool check_pattern(struct walk *walk, const struct json_node *keyword,
@@ -514,7 +517,7 @@ static bool check_max_count(struct walk *walk, const struct json_node *keyword,
 	return value->count <= keyword->link;
 }
 
-static int compare_texts(const void *left, const void *right)
+static int schema_compare_texts(const void *left, const void *right)
 {
 	const struct slice *a = left;
 	const struct slice *b = right;
@@ -538,7 +541,7 @@ static bool check_unique(struct walk *walk, const struct json_node *keyword,
 	texts = mem_alloc(value->count * sizeof(*texts));
 	JSON_NODE_FOREACH(each, value)
 		texts[count++] = each->text;
-	qsort(texts, count, sizeof(*texts), compare_texts);
+	qsort(texts, count, sizeof(*texts), schema_compare_texts);
 	for (size_t i = 1; i < count && is_unique; i++)
 		is_unique = !slice_is_equal(texts[i - 1], texts[i]);
 	free(texts);
@@ -553,7 +556,7 @@ static bool check_places(struct walk *walk, const struct json_node *schemas,
 	const struct json_node *item = json_node_first(value);
 
 	for (uint32_t i = 0; i < schemas->count && i < value->count; i++) {
-		if (!fits(walk, each, item))
+		if (!schema_fits(walk, each, item))
 			return false;
 		each = json_node_next(each);
 		item = json_node_next(item);
@@ -568,7 +571,7 @@ static bool check_rest(struct walk *walk, const struct json_node *rest,
 	uint32_t index = 0;
 
 	JSON_NODE_FOREACH(item, value)
-		if (index++ >= first && !fits(walk, rest, item))
+		if (index++ >= first && !schema_fits(walk, rest, item))
 			return false;
 	return true;
 }
@@ -580,14 +583,15 @@ static bool check_items(struct walk *walk, const struct json_node *keyword,
 
 	if (keyword->type == JSON_ARRAY)
 		return check_places(walk, keyword, value);
-	prefix = json_node_member(schema_of(keyword), SLICE_LIT("prefixItems"));
+	prefix = json_node_member(schema_schema_of(keyword), SLICE_LIT("prefixItems"));
 	return check_rest(walk, keyword, value, prefix != NULL ? prefix->count : 0);
 }
 
 static bool check_additional_items(struct walk *walk, const struct json_node *keyword,
 				   const struct json_node *value)
 {
-	const struct json_node *items = json_node_member(schema_of(keyword), SLICE_LIT("items"));
+	const struct json_node *items =
+		json_node_member(schema_schema_of(keyword), SLICE_LIT("items"));
 
 	return items == NULL || items->type != JSON_ARRAY ||
 	       check_rest(walk, keyword, value, items->count);
@@ -604,14 +608,14 @@ static bool check_contains(struct walk *walk, const struct json_node *keyword,
 
 /* ---- objects ---- */
 
-static bool check_required(struct walk *walk, const struct json_node *keyword,
-			   const struct json_node *value)
+static bool schema_check_required(struct walk *walk, const struct json_node *keyword,
+				  const struct json_node *value)
 {
 	JSON_NODE_FOREACH(each, keyword) {
-		if (find_member(walk, value, inside(each)) != NULL)
+		if (schema_find_member(walk, value, schema_inside(each)) != NULL)
 			continue;
 		if (is_noting(walk))
-			walk->missing = inside(each);
+			walk->missing = schema_inside(each);
 		return false;
 	}
 	return true;
@@ -621,9 +625,9 @@ static bool check_properties(struct walk *walk, const struct json_node *keyword,
 			     const struct json_node *value)
 {
 	JSON_NODE_FOREACH(each, keyword) {
-		const struct json_node *member = find_member(walk, value, each->name);
+		const struct json_node *member = schema_find_member(walk, value, each->name);
 
-		if (member != NULL && !fits(walk, each, member))
+		if (member != NULL && !schema_fits(walk, each, member))
 			return false;
 	}
 	return true;
@@ -636,7 +640,7 @@ static bool check_pattern_properties(struct walk *walk, const struct json_node *
 		JSON_NODE_FOREACH(each, keyword) {
 			bool is_for = matches(walk, each->link, quoted_name(member));
 
-			if (walk->over != NULL || (is_for && !fits(walk, each, member)))
+			if (walk->over != NULL || (is_for && !schema_fits(walk, each, member)))
 				return false;
 		}
 	}
@@ -644,13 +648,13 @@ static bool check_pattern_properties(struct walk *walk, const struct json_node *
 }
 
 /* Whether properties or patternProperties of this very schema say something of a member. */
-static bool is_named(struct walk *walk, const struct json_node *schema,
-		     const struct json_node *member)
+static bool schema_is_named(struct walk *walk, const struct json_node *schema,
+			    const struct json_node *member)
 {
 	const struct json_node *properties = json_node_member(schema, SLICE_LIT("properties"));
 	const struct json_node *patterns = json_node_member(schema, SLICE_LIT("patternProperties"));
 
-	if (properties != NULL && find_member(walk, properties, member->name) != NULL)
+	if (properties != NULL && schema_find_member(walk, properties, member->name) != NULL)
 		return true;
 	if (patterns == NULL)
 		return false;
@@ -663,14 +667,14 @@ static bool is_named(struct walk *walk, const struct json_node *schema,
 static bool check_additional_properties(struct walk *walk, const struct json_node *keyword,
 					const struct json_node *value)
 {
-	const struct json_node *schema = schema_of(keyword);
+	const struct json_node *schema = schema_schema_of(keyword);
 
 	if (keyword->type == JSON_TRUE)
 		return true;
 	JSON_NODE_FOREACH(member, value) {
 		if (!spend(walk, 1 + schema->count / 4))
 			return false;
-		if (!is_named(walk, schema, member) && !fits(walk, keyword, member))
+		if (!schema_is_named(walk, schema, member) && !schema_fits(walk, keyword, member))
 			return false;
 	}
 	return true;
@@ -685,7 +689,7 @@ static bool check_property_names(struct walk *walk, const struct json_node *keyw
 						.text = quoted_name(member) };
 
 		if (!fits_quietly(walk, keyword, &name))
-			return note(walk, keyword, member);
+			return schema_note(walk, keyword, member);
 	}
 	return true;
 }
@@ -695,14 +699,14 @@ static bool check_property_names(struct walk *walk, const struct json_node *keyw
 static bool check_ref(struct walk *walk, const struct json_node *keyword,
 		      const struct json_node *value)
 {
-	return fits(walk, &walk->schema->tree.nodes[keyword->link], value);
+	return schema_fits(walk, &walk->schema->tree.nodes[keyword->link], value);
 }
 
 static bool check_all(struct walk *walk, const struct json_node *keyword,
 		      const struct json_node *value)
 {
 	JSON_NODE_FOREACH(each, keyword)
-		if (!fits(walk, each, value))
+		if (!schema_fits(walk, each, value))
 			return false;
 	return true;
 }
@@ -741,9 +745,9 @@ static bool check_if(struct walk *walk, const struct json_node *keyword,
 {
 	struct slice name =
 		fits_quietly(walk, keyword, value) ? SLICE_LIT("then") : SLICE_LIT("else");
-	const struct json_node *next = json_node_member(schema_of(keyword), name);
+	const struct json_node *next = json_node_member(schema_schema_of(keyword), name);
 
-	return next == NULL || fits(walk, next, value);
+	return next == NULL || schema_fits(walk, next, value);
 }
 
 /* ==== keywords ==== */
@@ -769,25 +773,25 @@ static const struct keyword keywords[] = {
 	{ SLICE("$ref"), read_reference, check_ref, ANY, NULL },
 	{ SLICE("$schema"), read_dialect, NULL, ANY, NULL },
 	{ SLICE("$vocabulary"), read_unsupported, NULL, ANY, NULL },
-	{ SLICE("additionalItems"), read_schema, check_additional_items, JSON_ARRAY, NULL },
-	{ SLICE("additionalProperties"), read_schema, check_additional_properties, JSON_OBJECT,
-	  NULL },
+	{ SLICE("additionalItems"), schema_read_schema, check_additional_items, JSON_ARRAY, NULL },
+	{ SLICE("additionalProperties"), schema_read_schema, check_additional_properties,
+	  JSON_OBJECT, NULL },
 	{ SLICE("allOf"), read_schemas, check_all, ANY, NULL },
 	{ SLICE("anyOf"), read_schemas, check_any, ANY, "must match one of the alternatives" },
 	{ SLICE("const"), read_any, check_const, ANY, "must be the one allowed value" },
-	{ SLICE("contains"), read_schema, check_contains, JSON_ARRAY,
+	{ SLICE("contains"), schema_read_schema, check_contains, JSON_ARRAY,
 	  "has too few elements of the required kind" },
 	{ SLICE("dependencies"), read_unsupported, NULL, ANY, NULL },
 	{ SLICE("dependentRequired"), read_unsupported, NULL, ANY, NULL },
 	{ SLICE("dependentSchemas"), read_unsupported, NULL, ANY, NULL },
-	{ SLICE("else"), read_schema, NULL, ANY, NULL },
+	{ SLICE("else"), schema_read_schema, NULL, ANY, NULL },
 	{ SLICE("enum"), read_list, check_enum, ANY, "must be one of the allowed values" },
-	{ SLICE("exclusiveMaximum"), read_number, check_exclusive_maximum, JSON_NUMBER,
+	{ SLICE("exclusiveMaximum"), schema_read_number, check_exclusive_maximum, JSON_NUMBER,
 	  "is too large" },
-	{ SLICE("exclusiveMinimum"), read_number, check_exclusive_minimum, JSON_NUMBER,
+	{ SLICE("exclusiveMinimum"), schema_read_number, check_exclusive_minimum, JSON_NUMBER,
 	  "is too small" },
-	{ SLICE("if"), read_schema, check_if, ANY, NULL },
-	{ SLICE("items"), read_items, check_items, JSON_ARRAY, NULL },
+	{ SLICE("if"), schema_read_schema, check_if, ANY, NULL },
+	{ SLICE("items"), schema_read_items, check_items, JSON_ARRAY, NULL },
 	{ SLICE("maxContains"), read_unsupported, NULL, ANY, NULL },
 	{ SLICE("maxItems"), read_count, check_max_count, JSON_ARRAY,
 	  "must have at most # elements" },
@@ -795,7 +799,7 @@ static const struct keyword keywords[] = {
 	  "must have at most # characters" },
 	{ SLICE("maxProperties"), read_count, check_max_count, JSON_OBJECT,
 	  "must have at most # members" },
-	{ SLICE("maximum"), read_number, check_maximum, JSON_NUMBER, "is too large" },
+	{ SLICE("maximum"), schema_read_number, check_maximum, JSON_NUMBER, "is too large" },
 	{ SLICE("minContains"), read_unsupported, NULL, ANY, NULL },
 	{ SLICE("minItems"), read_count, check_min_count, JSON_ARRAY,
 	  "must have at least # elements" },
@@ -803,10 +807,10 @@ static const struct keyword keywords[] = {
 	  "must have at least # characters" },
 	{ SLICE("minProperties"), read_count, check_min_count, JSON_OBJECT,
 	  "must have at least # members" },
-	{ SLICE("minimum"), read_number, check_minimum, JSON_NUMBER, "is too small" },
+	{ SLICE("minimum"), schema_read_number, check_minimum, JSON_NUMBER, "is too small" },
 	{ SLICE("multipleOf"), read_divisor, check_multiple, JSON_NUMBER,
 	  "must be a multiple of the given number" },
-	{ SLICE("not"), read_schema, check_not, ANY, "must not be of the excluded kind" },
+	{ SLICE("not"), schema_read_schema, check_not, ANY, "must not be of the excluded kind" },
 	{ SLICE("oneOf"), read_schemas, check_one, ANY,
 	  "must match exactly one of the alternatives" },
 	{ SLICE("pattern"), read_pattern, check_pattern, JSON_STRING, "must match the pattern" },
@@ -814,10 +818,10 @@ static const struct keyword keywords[] = {
 	  NULL },
 	{ SLICE("prefixItems"), read_schemas, check_places, JSON_ARRAY, NULL },
 	{ SLICE("properties"), read_map, check_properties, JSON_OBJECT, NULL },
-	{ SLICE("propertyNames"), read_schema, check_property_names, JSON_OBJECT,
+	{ SLICE("propertyNames"), schema_read_schema, check_property_names, JSON_OBJECT,
 	  "must have another name" },
-	{ SLICE("required"), read_names, check_required, JSON_OBJECT, NULL },
-	{ SLICE("then"), read_schema, NULL, ANY, NULL },
+	{ SLICE("required"), read_names, schema_check_required, JSON_OBJECT, NULL },
+	{ SLICE("then"), schema_read_schema, NULL, ANY, NULL },
 	{ SLICE("type"), read_type, check_type, ANY, NULL },
 	{ SLICE("unevaluatedItems"), read_unsupported, NULL, ANY, NULL },
 	{ SLICE("unevaluatedProperties"), read_unsupported, NULL, ANY, NULL },
@@ -834,7 +838,7 @@ static int compare_names(const void *wanted, const void *item)
 	return order != 0 ? order : (a->n > b->n) - (a->n < b->n);
 }
 
-static int read_member(struct reader *reader, struct json_node *member)
+static int schema_read_member(struct reader *reader, struct json_node *member)
 {
 	const struct keyword *keyword = NULL;
 
@@ -862,20 +866,20 @@ static int read_members(struct reader *reader, struct json_node *node)
 	if (reader->schema->ignores_beside_ref)
 		reference = json_node_member(node, SLICE_LIT("$ref"));
 	if (reference != NULL)
-		return read_member(reader, reference);
-	return read_each(reader, node, read_member);
+		return schema_read_member(reader, reference);
+	return read_each(reader, node, schema_read_member);
 }
 
-static int read_schema(struct reader *reader, struct json_node *node)
+static int schema_read_schema(struct reader *reader, struct json_node *node)
 {
 	int result;
 
 	if (node->type == JSON_TRUE || node->type == JSON_FALSE || node->is_marked)
 		return 0;
 	if (node->type != JSON_OBJECT)
-		return refuse(reader, node, "is not a schema");
+		return schema_refuse(reader, node, "is not a schema");
 	if (reader->depth == SCHEMA_NESTING_MAX)
-		return refuse(reader, node, "is nested too deep");
+		return schema_refuse(reader, node, "is nested too deep");
 	node->is_marked = true;
 	reader->depth++;
 	result = read_members(reader, node);
@@ -891,20 +895,21 @@ static bool fits_keyword(struct walk *walk, const struct json_node *member,
 	if (keyword == NULL || keyword->check == NULL ||
 	    (keyword->applies_to != ANY && keyword->applies_to != value->type))
 		return true;
-	return keyword->check(walk, member, value) || note(walk, member, value);
+	return keyword->check(walk, member, value) || schema_note(walk, member, value);
 }
 
-static bool fits(struct walk *walk, const struct json_node *schema, const struct json_node *value)
+static bool schema_fits(struct walk *walk, const struct json_node *schema,
+			const struct json_node *value)
 {
 	bool result = true;
 
 	if (!spend(walk, 1 + schema->count))
 		return false;
 	if (schema->type != JSON_OBJECT)
-		return schema->type == JSON_TRUE || note(walk, schema, value);
+		return schema->type == JSON_TRUE || schema_note(walk, schema, value);
 	CHECK(schema->is_marked);
 	if (walk->depth == SCHEMA_NESTING_MAX)
-		return give_up(walk, "its schema is nested too deeply");
+		return schema_give_up(walk, "its schema is nested too deeply");
 	walk->depth++;
 	JSON_NODE_FOREACH(each, schema)
 		result = result && fits_keyword(walk, each, value);
@@ -921,12 +926,12 @@ static void append_types(struct buf *out, const struct json_node *keyword)
 
 	buf_append_str(out, "must be of type ");
 	if (keyword->type == JSON_STRING)
-		buf_append_slice(out, inside(keyword));
+		buf_append_slice(out, schema_inside(keyword));
 	JSON_NODE_FOREACH(each, keyword) {
 		if (told++ == TYPES_TOLD_MAX)
 			break;
 		buf_append_str(out, told > 1 ? " or " : "");
-		buf_append_slice(out, inside(each));
+		buf_append_slice(out, schema_inside(each));
 	}
 }
 
@@ -959,7 +964,7 @@ static void append_misfit(struct buf *out, const struct walk *walk)
 	}
 }
 
-static int tell(const struct walk *walk, struct error *err)
+static int schema_tell(const struct walk *walk, struct error *err)
 {
 	struct buf text = { 0 };
 
@@ -1000,10 +1005,11 @@ static int read_root_dialect(struct reader *reader, struct json_node *root)
 	reader->dialect = node->text;
 	reader->schema->ignores_beside_ref =
 		slices_has((struct slices){ draft_7, ARRAY_LEN(draft_7) }, node->text);
-	return expect(reader, node,
-		      reader->schema->ignores_beside_ref ||
-			      slices_has((struct slices){ newer, ARRAY_LEN(newer) }, node->text),
-		      "is an unknown dialect");
+	return schema_expect(reader, node,
+			     reader->schema->ignores_beside_ref ||
+				     slices_has((struct slices){ newer, ARRAY_LEN(newer) },
+						node->text),
+			     "is an unknown dialect");
 }
 
 static int read_root(struct schema *schema, struct slice text, struct error *err)
@@ -1019,7 +1025,7 @@ static int read_root(struct schema *schema, struct slice text, struct error *err
 	schema->patterns = mem_zalloc(SCHEMA_PATTERNS_MAX * sizeof(struct pattern *));
 	if (read_root_dialect(&reader, schema->tree.nodes) < 0)
 		return -1;
-	return read_schema(&reader, schema->tree.nodes);
+	return schema_read_schema(&reader, schema->tree.nodes);
 }
 
 struct schema *schema_new(struct slice text, struct error *err)
@@ -1061,8 +1067,8 @@ int schema_check(const struct schema *schema, struct slice text, size_t shares, 
 
 	if (why != NULL)
 		result = error_set(err, ERROR_LIMIT, " cannot be checked: %s", why);
-	else if (!fits(&walk, schema->tree.nodes, tree.nodes) || walk.over != NULL)
-		result = tell(&walk, err);
+	else if (!schema_fits(&walk, schema->tree.nodes, tree.nodes) || walk.over != NULL)
+		result = schema_tell(&walk, err);
 	buf_fini(&walk.text);
 	json_tree_fini(&tree);
 	return result;

@@ -27,7 +27,7 @@ void schema_cache_init(struct schema_cache *cache)
 	list_init(&cache->recent);
 }
 
-static void forget(struct schema_cache *cache, struct entry *entry)
+static void schema_cache_forget(struct schema_cache *cache, struct entry *entry)
 {
 	CHECK(cache->bytes >= entry->bytes);
 	cache->bytes -= entry->bytes;
@@ -37,7 +37,7 @@ static void forget(struct schema_cache *cache, struct entry *entry)
 	free(entry);
 }
 
-static struct entry *oldest(const struct schema_cache *cache)
+static struct entry *schema_cache_oldest(const struct schema_cache *cache)
 {
 	return container_of(cache->recent.next, struct entry, link);
 }
@@ -45,12 +45,13 @@ static struct entry *oldest(const struct schema_cache *cache)
 void schema_cache_fini(struct schema_cache *cache)
 {
 	while (!list_is_empty(&cache->recent))
-		forget(cache, oldest(cache));
+		schema_cache_forget(cache, schema_cache_oldest(cache));
 	CHECK(cache->bytes == 0);
 	map_fini(&cache->by_hash);
 }
 
-static struct entry *find(const struct schema_cache *cache, uint64_t hash, struct slice text)
+static struct entry *schema_cache_find(const struct schema_cache *cache, uint64_t hash,
+				       struct slice text)
 {
 	struct map_link *link = map_find_link(&cache->by_hash, hash);
 
@@ -63,7 +64,7 @@ static struct entry *find(const struct schema_cache *cache, uint64_t hash, struc
 	return NULL;
 }
 
-static struct entry *add(struct schema_cache *cache, uint64_t hash, struct slice text)
+static struct entry *schema_cache_add(struct schema_cache *cache, uint64_t hash, struct slice text)
 {
 	struct entry *entry = mem_zalloc(sizeof(*entry) + text.n);
 
@@ -86,13 +87,13 @@ struct cached_schema schema_cache_get(struct schema_cache *cache, struct slice t
 
 	if (*key == 0)
 		*key = text_hash(cache->seed, text);
-	entry = find(cache, *key, text);
+	entry = schema_cache_find(cache, *key, text);
 	is_new = entry == NULL;
 	if (is_new)
-		entry = add(cache, *key, text);
+		entry = schema_cache_add(cache, *key, text);
 	list_remove(&entry->link);
 	list_append(&cache->recent, &entry->link);
-	while (cache->bytes > SCHEMA_CACHE_BYTES && oldest(cache) != entry)
-		forget(cache, oldest(cache));
+	while (cache->bytes > SCHEMA_CACHE_BYTES && schema_cache_oldest(cache) != entry)
+		schema_cache_forget(cache, schema_cache_oldest(cache));
 	return (struct cached_schema){ entry->schema, entry->err.text, is_new };
 }

@@ -31,7 +31,7 @@ struct search {
 	void *arg;
 };
 
-static void tell(struct search *search, const struct entry *entry, bool is_mention)
+static void shadows_tell(struct search *search, const struct entry *entry, bool is_mention)
 {
 	const struct shadow shadow = { search->side, search->pin, entry->side, entry->tool,
 				       is_mention };
@@ -42,7 +42,7 @@ static void tell(struct search *search, const struct entry *entry, bool is_menti
 
 /* ---- tools of one name ---- */
 
-static struct map_link *find(const struct search *search, struct slice folded)
+static struct map_link *shadows_find_entry(const struct search *search, struct slice folded)
 {
 	return map_find_link(&search->by_name, text_hash(search->seed, folded));
 }
@@ -57,11 +57,11 @@ static void add_tool(struct search *search)
 	struct slice folded = search->pin->folded;
 	struct entry *entry = &search->entries[search->count++];
 
-	for (struct map_link *at = find(search, folded); at != NULL; at = at->next) {
+	for (struct map_link *at = shadows_find_entry(search, folded); at != NULL; at = at->next) {
 		const struct entry *other = container_of(at, struct entry, by_name);
 
 		if (is_of(search, other, folded))
-			tell(search, other, false);
+			shadows_tell(search, other, false);
 	}
 	*entry = (struct entry){ .side = search->side, .tool = search->pin };
 	map_insert_link(&search->by_name, text_hash(search->seed, folded), &entry->by_name);
@@ -69,7 +69,7 @@ static void add_tool(struct search *search)
 
 /* ---- descriptions ---- */
 
-static bool is_letter(char c)
+static bool shadows_is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 	       c == '_' || c == '-' || c == '.';
@@ -94,13 +94,13 @@ static void take_word(struct search *search, struct slice word)
 		folded[i] =
 			word.p[i] >= 'A' && word.p[i] <= 'Z' ? (char)(word.p[i] | 0x20) : word.p[i];
 	word.p = folded;
-	for (struct map_link *at = find(search, word); at != NULL; at = at->next) {
+	for (struct map_link *at = shadows_find_entry(search, word); at != NULL; at = at->next) {
 		struct entry *entry = container_of(at, struct entry, by_name);
 
 		if (entry->told == search->pin || !is_of(search, entry, word))
 			continue;
 		entry->told = search->pin;
-		tell(search, entry, true);
+		shadows_tell(search, entry, true);
 	}
 }
 
@@ -115,7 +115,7 @@ static void take_description(struct search *search)
 
 	if (scan_decode_string(description, &text) == 0) {
 		for (size_t i = 0; i <= text.len; i++) {
-			if (i < text.len && is_letter(text.data[i]))
+			if (i < text.len && shadows_is_letter(text.data[i]))
 				continue;
 			take_word(search, slice_of(text.data + begin, i - begin));
 			begin = i + 1;
@@ -126,7 +126,7 @@ static void take_description(struct search *search)
 
 /* ---- all of them ---- */
 
-static void walk(struct search *search, const struct shadow_side *side, bool reads)
+static void shadows_walk(struct search *search, const struct shadow_side *side, bool reads)
 {
 	search->side = side;
 	LIST_FOREACH(node, &side->pins->all) {
@@ -152,9 +152,9 @@ void shadows_find(const struct shadow_side *sides, size_t count, shadow_fn *on_s
 	search.seed = sides[0].pins->seed;
 	search.entries = mem_zalloc(pins * sizeof(*search.entries));
 	for (size_t i = 0; i < count; i++)
-		walk(&search, &sides[i], false);
+		shadows_walk(&search, &sides[i], false);
 	for (size_t i = 0; i < count; i++)
-		walk(&search, &sides[i], true);
+		shadows_walk(&search, &sides[i], true);
 	map_fini(&search.by_name);
 	free(search.entries);
 }

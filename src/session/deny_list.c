@@ -60,8 +60,8 @@ struct denial_marks *denial_marks_copy(const struct denial_marks *marks)
 	return copy;
 }
 
-static uint64_t key_of(const struct deny_list *deny_list, struct slice issuer, enum denial_by by,
-		       struct slice name)
+static uint64_t denials_key_of(const struct deny_list *deny_list, struct slice issuer,
+			       enum denial_by by, struct slice name)
 {
 	return text_hash_part(text_hash_part(deny_list->seed + by, issuer), name);
 }
@@ -80,8 +80,8 @@ static struct denial *find_entry(const struct deny_list *deny_list,
 				 const struct statement *statement)
 {
 	struct map_link *at =
-		map_find_link(&deny_list->by_key,
-			      key_of(deny_list, statement->issuer, statement->by, statement->name));
+		map_find_link(&deny_list->by_key, denials_key_of(deny_list, statement->issuer,
+								 statement->by, statement->name));
 
 	for (; at != NULL; at = at->next) {
 		struct denial *denial = container_of(at, struct denial, by_key);
@@ -94,7 +94,7 @@ static struct denial *find_entry(const struct deny_list *deny_list,
 	return NULL;
 }
 
-static void remove_entry(struct deny_list *deny_list, struct denial *denial)
+static void denials_remove_entry(struct deny_list *deny_list, struct denial *denial)
 {
 	map_remove_link(&deny_list->by_key, &denial->by_key);
 	list_remove(&denial->link);
@@ -103,7 +103,8 @@ static void remove_entry(struct deny_list *deny_list, struct denial *denial)
 	free(denial);
 }
 
-static struct denial *make_entry(struct deny_list *deny_list, const struct statement *statement)
+static struct denial *denials_make_entry(struct deny_list *deny_list,
+					 const struct statement *statement)
 {
 	struct denial *denial =
 		mem_alloc(sizeof(*denial) + statement->issuer.n + statement->name.n);
@@ -116,7 +117,7 @@ static struct denial *make_entry(struct deny_list *deny_list, const struct state
 	denial->issuer = mem_put_slice(&at, statement->issuer);
 	denial->name = mem_put_slice(&at, statement->name);
 	map_insert_link(&deny_list->by_key,
-			key_of(deny_list, denial->issuer, denial->by, denial->name),
+			denials_key_of(deny_list, denial->issuer, denial->by, denial->name),
 			&denial->by_key);
 	list_append(&deny_list->entries, &denial->link);
 	deny_list->count++;
@@ -165,7 +166,7 @@ const struct denial *deny_list_add(struct deny_list *deny_list, struct slice iss
 	if (denial == NULL && deny_list->count >= DENY_LIST_MAX)
 		return NULL;
 	if (denial == NULL)
-		denial = make_entry(deny_list, &statement);
+		denial = denials_make_entry(deny_list, &statement);
 	denial->until_ms = until_ms;
 	tell_watchers(deny_list, denial->issuer, by, denial->name);
 	return denial;
@@ -213,7 +214,7 @@ bool deny_list_configure(struct deny_list *deny_list, struct slice issuer, enum 
 		return true;
 	denial = find_entry(deny_list, &statement);
 	if (denial == NULL && deny_list->count - deny_list->unsure < DENY_LIST_MAX)
-		denial = make_entry(deny_list, &statement);
+		denial = denials_make_entry(deny_list, &statement);
 	/* If the configuration has an entry twice, the later time counts. */
 	if (denial != NULL && denial->configured_ms < until_ms)
 		denial->configured_ms = until_ms;
@@ -230,7 +231,7 @@ void deny_list_configure_end(struct deny_list *deny_list)
 		    denial->until_ms == denial->configured_ms)
 			continue;
 		if (denial->configured_ms <= KEPT) {
-			remove_entry(deny_list, denial);
+			denials_remove_entry(deny_list, denial);
 			continue;
 		}
 		denial->until_ms = denial->configured_ms;
@@ -246,7 +247,7 @@ static void deny_list_restore(struct deny_list *deny_list, const struct denial *
 {
 	const struct statement statement = { denial->origin, denial->by, denial->issuer,
 					     denial->name };
-	struct denial *copy = make_entry(deny_list, &statement);
+	struct denial *copy = denials_make_entry(deny_list, &statement);
 
 	CHECK(list_is_empty(&deny_list->watchers)); /* they would have to be told */
 	deny_list->last_number--;                   /* the copy keeps its number */
@@ -267,7 +268,7 @@ bool deny_list_remove(struct deny_list *deny_list, uint64_t number)
 		if (denial->origin == DENIAL_CONFIGURED)
 			denial->is_lifted = true;
 		else
-			remove_entry(deny_list, denial);
+			denials_remove_entry(deny_list, denial);
 		return true;
 	}
 	return false;
@@ -281,7 +282,7 @@ void deny_list_sweep(struct deny_list *deny_list)
 		struct denial *denial = container_of(node, struct denial, link);
 
 		if (denial->until_ms <= now_ms)
-			remove_entry(deny_list, denial);
+			denials_remove_entry(deny_list, denial);
 	}
 }
 
@@ -349,7 +350,8 @@ void deny_list_fini(struct deny_list *deny_list)
 {
 	CHECK(list_is_empty(&deny_list->watchers));
 	while (!list_is_empty(&deny_list->entries))
-		remove_entry(deny_list, container_of(deny_list->entries.next, struct denial, link));
+		denials_remove_entry(deny_list,
+				     container_of(deny_list->entries.next, struct denial, link));
 	CHECK(deny_list->count == 0);
 	map_fini(&deny_list->by_key);
 }
@@ -383,7 +385,7 @@ struct halves *deny_snapshot_map(int fd)
 
 /* ---- writing ---- */
 
-static char *put(char *at, const void *data, size_t size)
+static char *denials_put(char *at, const void *data, size_t size)
 {
 	memcpy(at, data, size);
 	return at + size;
@@ -413,20 +415,20 @@ void deny_snapshot_save(struct halves *snapshot, const struct deny_list *deny_li
 		/* Names are short: there is room for DENY_LIST_MAX entries. */
 		if (denial->issuer.n + denial->name.n + reserve > left)
 			continue;
-		at = put(at, &record, sizeof(record));
-		at = put(at, denial->issuer.p, denial->issuer.n);
-		at = put(at, denial->name.p, denial->name.n);
+		at = denials_put(at, &record, sizeof(record));
+		at = denials_put(at, denial->issuer.p, denial->issuer.n);
+		at = denials_put(at, denial->name.p, denial->name.n);
 	}
 	CHECK(at <= begin + DENY_SNAPSHOT_BYTES - sizeof(end_record));
-	at = put(at, &end_record, sizeof(end_record));
+	at = denials_put(at, &end_record, sizeof(end_record));
 	halves_end(snapshot, DENY_SNAPSHOT_BYTES, (size_t)(at - begin));
 }
 
 /* ---- reading ---- */
 
 /* Takes the next record off the front. Returns 1; 0 at the end; -1 if it is not valid. */
-static int take(struct slice *rest, struct record *record_r, struct slice *issuer_r,
-		struct slice *name_r)
+static int denials_take(struct slice *rest, struct record *record_r, struct slice *issuer_r,
+			struct slice *name_r)
 {
 	if (rest->n < sizeof(*record_r))
 		return -1;
@@ -458,13 +460,13 @@ bool deny_snapshot_load(const struct halves *snapshot, struct deny_list *deny_li
 	if (is_valid && rest.n == 0)
 		return false;
 	checked = rest;
-	while ((step = take(&checked, &record, &issuer, &name)) > 0)
+	while ((step = denials_take(&checked, &record, &issuer, &name)) > 0)
 		count++;
 	if (step < 0 || count > DENY_LIST_MAX) {
 		LOG(DENIALS_LOST, LOG_INT("bytes", rest.n));
 		return false;
 	}
-	while (take(&rest, &record, &issuer, &name) > 0)
+	while (denials_take(&rest, &record, &issuer, &name) > 0)
 		deny_list_restore(deny_list,
 				  &(struct denial){ .number = record.number,
 						    .until_ms = record.until_ms,

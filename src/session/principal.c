@@ -162,7 +162,8 @@ struct caller {
 	uint64_t network;
 };
 
-static struct holder *find(const struct holder_set *set, const struct caller *caller, uint64_t key)
+static struct holder *principal_find(const struct holder_set *set, const struct caller *caller,
+				     uint64_t key)
 {
 	for (struct map_link *link = map_find_link(&set->by_key, key); link != NULL;
 	     link = link->next) {
@@ -199,7 +200,7 @@ static uint64_t hash(uint64_t seed, uint64_t scope, uint64_t principal, uint64_t
 	return number;
 }
 
-static uint64_t key_of(const struct holder_set *set, const struct caller *caller)
+static uint64_t principal_key_of(const struct holder_set *set, const struct caller *caller)
 {
 	return hash(set->seed, (uintptr_t)caller->scope, (uintptr_t)caller->principal,
 		    caller->network);
@@ -210,7 +211,7 @@ const struct holder *holder_find(const struct holder_set *set, const void *scope
 {
 	struct caller caller = make_caller(scope, principal, peer);
 
-	return find(set, &caller, key_of(set, &caller));
+	return principal_find(set, &caller, principal_key_of(set, &caller));
 }
 
 uint64_t holder_key(const struct holder_set *set, const void *scope,
@@ -235,8 +236,8 @@ struct holder *holder_get(struct holder_set *set, const void *scope,
 			  const struct principal *principal, const struct peer *peer)
 {
 	struct caller caller = make_caller(scope, principal, peer);
-	uint64_t key = key_of(set, &caller);
-	struct holder *holder = find(set, &caller, key);
+	uint64_t key = principal_key_of(set, &caller);
+	struct holder *holder = principal_find(set, &caller, key);
 
 	if (holder != NULL) {
 		holder->refs++;

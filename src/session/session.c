@@ -192,7 +192,7 @@ static const struct deny_watcher_ops session_watcher_ops = {
 
 /* ---- room for another one ---- */
 
-static bool is_full(const struct session_set *set)
+static bool session_is_full(const struct session_set *set)
 {
 	return set->count + set->reserved >= set->conf.max_sessions;
 }
@@ -243,7 +243,7 @@ static uint64_t ends_in_ms(const struct session *session)
  * granted IDLE_LEAST_MS: it might use each of thousands of sessions every other second. NULL: there
  * is none.
  */
-static struct session *find_idle(const struct session_set *set, const struct holder *holder)
+static struct session *session_find_idle(const struct session_set *set, const struct holder *holder)
 {
 	struct session *found = NULL;
 
@@ -267,18 +267,18 @@ static void session_reclaim(struct session *session)
 }
 
 /* Whether there is room for another session of this caller; may end an idle session for it. */
-static bool make_room(const struct session_set *set, const struct holder *holder)
+static bool session_make_room(const struct session_set *set, const struct holder *holder)
 {
 	bool is_own = is_over_own_limit(set, holder);
 	struct session *idle;
 
-	if (!is_own && !is_full(set))
+	if (!is_own && !session_is_full(set))
 		return true;
-	idle = is_own ? first_idle_of(holder) : find_idle(set, holder);
+	idle = is_own ? first_idle_of(holder) : session_find_idle(set, holder);
 	if (idle == NULL || (is_own && ends_in_ms(idle) > 0))
 		return false;
 	session_reclaim(idle);
-	return !is_full(set);
+	return !session_is_full(set);
 }
 
 uint64_t session_set_wait_ms(const struct session_set *set, const struct principal *principal)
@@ -290,7 +290,7 @@ uint64_t session_set_wait_ms(const struct session_set *set, const struct princip
 
 	if (holder != NULL && is_over_own_limit(set, holder))
 		return ends_in_ms(first_idle_of(holder));
-	return is_full(set) ? ends_in_ms(first_idle(set)) : 0;
+	return session_is_full(set) ? ends_in_ms(first_idle(set)) : 0;
 }
 
 /* Takes over the reference to the holder. */
@@ -322,7 +322,7 @@ int session_init(struct session *session, struct session_set *set, struct princi
 {
 	struct holder *holder = holder_get(&set->holders, set, principal, peer);
 
-	if (!make_room(set, holder)) {
+	if (!session_make_room(set, holder)) {
 		holder_unref(&holder);
 		return -1;
 	}
