@@ -2,7 +2,7 @@
 /*
  * One authorization server: its metadata (RFC 8414, OpenID discovery) and its keys (RFC 7517),
  * requested through fetch_client.h, kept, and renewed in the background. Nothing here waits:
- * on_settled reports that a fetch that may bring a missing key is over. AUTH-AS-01 to 05,
+ * on_settled reports that a fetch that may bring a missing key is over. Asks it about tokens, too. AUTH-AS-01 to 05,
  * AUTH-KEY-01 to 09
  *
  * A usable key set is replaced only by another usable one. A key missing from the new set is

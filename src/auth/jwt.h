@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strict parsing of JSON Web Tokens in the compact form: what a text must satisfy before its
+ * The algorithms of signatures, the keys, and the strict parsing of JSON Web Tokens in the compact
+ * form: what a text must satisfy before its
  * signature is checked. The meaning of claims is in grant.h. RFC 7515 s5.2, RFC 7519 s7.2, RFC
  * 8725.
  */

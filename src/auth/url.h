@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * URLs of issuers and resources: parsing and comparing what is needed. Not a general parser for RFC
+ * URLs of issuers and resources: parsing and comparing what is needed; and which addresses may be
+ * connected to. Not a general parser for RFC
  * 3986: unusual URLs are refused.
  */
 #ifndef MCPGATED_AUTH_URL_H

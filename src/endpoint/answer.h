@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Complete answers of the MCP endpoint: JSON-RPC errors, empty answers, common header fields. */
+/*
+ * What clients get, as bytes: complete answers (JSON-RPC errors, empty answers, common header
+ * fields), refusals, and streams of events.
+ */
 #ifndef MCPGATED_ENDPOINT_ANSWER_H
 #define MCPGATED_ENDPOINT_ANSWER_H
 

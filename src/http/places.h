@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Whose a connection is, behind a proxy too, and how many each address may have.
+ *
  * The connection slots ("places") of limits.connections: who holds them, and who gives one up for a
  * newcomer. Unused connections give way: those that have not sent a complete request yet, and idle
  * ones between requests. A connection that waits for its answer or is in the middle of a body

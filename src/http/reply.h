@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the head of a response. RFC 9112 §4, RFC 9110 §15. */
+/* Writes the head of a response (RFC 9112 §4, RFC 9110 §15), and events of a stream. */
 #ifndef MCPGATED_HTTP_REPLY_H
 #define MCPGATED_HTTP_REPLY_H
 

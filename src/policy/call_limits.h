@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How often, and how many at once, each caller may call a server and individual tools of it. No
- * state: the caller of these functions counts calls. mcpgated.yaml(5)
+ * How often, and how many at once, each caller may call a server and individual tools of it. The
+ * caller of these functions counts calls in flight. mcpgated.yaml(5)
  */
 #ifndef MCPGATED_POLICY_CALL_LIMITS_H
 #define MCPGATED_POLICY_CALL_LIMITS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of tools and prompts, where access depends on them. Servers compare names in different
+ * The names of tools and prompts, and the URIs of resources, where access depends on them. Servers compare names in different
  * ways: up to a NUL, ignoring case, ignoring invisible characters, or after normalization.
  * AUTH-SCP-12, SEC-42, SEC-50.
  */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes or marks characters in the output of servers that readers should not get: those that
- * control a terminal, and those that are invisible to people but not to the model. All strings are
- * checked, names of members included, raw or escaped.
+ * What is done to the output of servers before anything else reads it. Sanitizing removes or marks
+ * characters that readers should not get: those that control a terminal, and those that are
+ * invisible to people but not to the model. Then redacting (below) replaces what the operator's
+ * patterns fit. All strings are checked, names of members included, raw or escaped.
  *
  * Controls: C0 except tab, LF and CR; DEL; C1; a terminal escape sequence counts as one.
  *

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The caller's identity. Principals are interned: equal identities are the same pointer as long as
- * there is a reference. A principal holds no credential. oauth.md §1, AUTH-SES-01; threats.md
+ * there is a reference. A principal holds no credential. And what each caller has of what is
+ * limited. oauth.md §1, AUTH-SES-01; threats.md
  * SEC-04.
  */
 #ifndef MCPGATED_SESSION_PRINCIPAL_H
