@@ -26,6 +26,7 @@
 #include "router/dispatch.h"
 #include "router/forward.h"
 #include "router/pool.h"
+#include "router/router.h"
 #include "router/text_set.h"
 #include "upstream/upstream.h"
 #include "upstream/upstream_ops.h"
@@ -80,6 +81,7 @@ struct aggregate {
 	struct catalogue catalogues[CATALOGUE_KINDS];
 	bool is_known[CATALOGUE_KINDS];
 	uint64_t fetched[CATALOGUE_KINDS]; /* how often */
+	uint64_t configuration;            /* by whose rules they are: router->configuration */
 	struct inbound *current;           /* the message that is being taken */
 	struct text_set *tasks;            /* of each leg: ids of those that calls have become */
 	struct task task;
@@ -430,7 +432,7 @@ static void tell_doubles(const struct aggregate *a, enum catalogue_kind kind)
 
 		if (!item->is_double)
 			continue;
-		LOG_BY(NAMES_COLLIDE, (uintptr_t)a->upstream.server,
+		LOG_BY(NAMES_COLLIDE, legs_owner(&a->legs),
 		       LOG_STR("endpoint", a->upstream.server->conf.name),
 		       LOG_SLICE("list", catalogue_member(kind)),
 		       LOG_STR("server", a->legs.items[item->leg].name),
@@ -1028,6 +1030,19 @@ static void finish(struct aggregate *a)
 
 /* ---- operations ---- */
 
+/* What a list shows, and so which server a name leads to, follows from the rules that hold now. */
+static void follow_rules(struct aggregate *a)
+{
+	uint64_t configuration = a->upstream.pool->router->configuration;
+
+	if (a->configuration == configuration)
+		return;
+	a->configuration = configuration;
+	memset(a->is_known, 0, sizeof(a->is_known));
+	LIST_FOREACH(node, &a->gathers)
+		container_of(node, struct gather, link)->is_stale = true;
+}
+
 static void on_task(struct task *task)
 {
 	struct aggregate *a = container_of(task, struct aggregate, task);
@@ -1036,6 +1051,8 @@ static void on_task(struct task *task)
 		a->is_started = true;
 		upstream_on_started(&a->upstream);
 	}
+	if (!a->is_stopped)
+		follow_rules(a);
 	legs_sweep(&a->legs);
 	LIST_FOREACH_SAFE(node, &a->inbox) {
 		struct inbound *inbound = container_of(node, struct inbound, link);

@@ -149,9 +149,8 @@ static void leg_lose(struct leg *leg, enum reason reason, const char *why)
 	if (legs->is_ended)
 		return;
 	if (leg->state != LEG_LOST && reason != REASON_NONE)
-		LOG_BY(LEG_LOST, (uintptr_t)legs->server,
-		       LOG_STR("endpoint", legs->server->conf.name), LOG_STR("server", leg->name),
-		       LOG_STR("reason", why));
+		LOG_BY(LEG_LOST, legs_owner(legs), LOG_STR("endpoint", legs->server->conf.name),
+		       LOG_STR("server", leg->name), LOG_STR("reason", why));
 	leg->state = LEG_LOST;
 	leg->lost_as = reason;
 	leg->lost_at_ms = clock_now_ms();
@@ -471,8 +470,8 @@ static void leg_begin(struct leg *leg, struct client *client, const struct envel
 	}
 	legs->retry_ms = RETRY_MS;
 	if (was_missed)
-		LOG_BY(LEG_BACK, (uintptr_t)legs->server,
-		       LOG_STR("endpoint", legs->server->conf.name), LOG_STR("server", leg->name));
+		LOG_BY(LEG_BACK, legs_owner(legs), LOG_STR("endpoint", legs->server->conf.name),
+		       LOG_STR("server", leg->name));
 	leg->is_missed = false;
 	legs->ops->on_change(legs, leg, was_missed);
 }
@@ -557,9 +556,8 @@ static void on_retry(struct timer *timer)
 
 void leg_miss(struct leg *leg, const char *why)
 {
-	LOG_BY(LEG_LOST, (uintptr_t)leg->legs->server,
-	       LOG_STR("endpoint", leg->legs->server->conf.name), LOG_STR("server", leg->name),
-	       LOG_STR("reason", why));
+	LOG_BY(LEG_LOST, legs_owner(leg->legs), LOG_STR("endpoint", leg->legs->server->conf.name),
+	       LOG_STR("server", leg->name), LOG_STR("reason", why));
 	leg->is_missed = true;
 	start_retry(leg->legs);
 }

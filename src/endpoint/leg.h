@@ -115,6 +115,11 @@ void legs_fini(struct legs *legs);
  * of ours, or its client is away.
  */
 bool legs_take_caller(struct legs *legs, struct call *call);
+/* Who causes what is logged of them. */
+static inline uint64_t legs_owner(const struct legs *legs)
+{
+	return holder_number(legs->caller.access.principal, &legs->peer);
+}
 static inline bool legs_have_caller(const struct legs *legs)
 {
 	return legs->caller.access.principal != NULL;

@@ -412,3 +412,25 @@ def can_knows_the_rules_of_its_servers(t):
                                 (["do"], 2, "ask about the server that has it"), (["--resource", "res://a"], 2, "ask about the server")):
         out = "".join(ctl(t, "can", "anybody", "all", *words, status=status))
         ok(part in out, part, out)
+
+
+@case(daemon=False, deadline=60)
+def names_lead_where_the_rules_say(t):
+    """END-02 END-03: which server a name leads to follows a reload of its servers' rules, in both directions, for sessions from before too."""
+    def server(tag, **rules):
+        return dict({"script": {"on": {"tools/list": [tools("same")], "tools/call": [["text", tag]],
+                                       "resources/list": [resources("res://x")],
+                                       "resources/read": [["result", {"contents": [{"uri": "res://x", "text": tag}]}]]}}}, **rules)
+    both = {"endpoints": {"all": {"servers": {"a": {"prefix": ""}, "b": {"prefix": ""}}}}}
+    free = {"a": server("of a"), "b": server("of b")}
+    t.start(free, both)
+    old = t.session("all")
+    for kind in ("tools", "resources"):
+        old.ask(kind + "/list")
+    for servers, reached, read in ((free, None, "of a"), (dict(free, b=server("of b", tools={"deny": ["same"]})), "of a", "of a"),
+                                   (dict(free, a=server("of a", resources={"deny": ["res://x"]})), None, "of b"), (free, None, "of a")):
+        reload(t, servers, both)
+        for s in (old, t.session("all")):
+            answer = call(s, "same")
+            eq(text_of(answer) if "result" in answer else None, reached, (servers, s is old))
+            eq(s.ask("resources/read", {"uri": "res://x"})["result"]["contents"][0]["text"], read, (servers, s is old))

@@ -250,8 +250,7 @@ def a_call_at_the_end_of_the_gateway(t):
     body = message("tools/call", {"name": "do", "arguments": {"steps": [["wait_cancel"]]}})
     do(t, "own", ["text", "x"])
     conn = begin(t, "own", body)
-    pid = t.daemon.children("own")[0]
-    wait_for(lambda: b"wait_cancel" in t.daemon.record(pid), 3, "the call")
+    wait_for(lambda: any(b"wait_cancel" in t.daemon.record(pid) for pid in t.daemon.children("own")), 3, "the call")
     t.daemon.term()
     response = conn.response()
     eq((response.status, messages_of(response)[0]["error"]["data"]["reason"]), (200, "draining"))
