@@ -431,7 +431,7 @@ def loopback_hosts_are_served(t):
 def a_thousand_refusals_cost_nothing(t):
     """SEC-01: after 1000 refused requests there is no new session, process or descriptor."""
     t.session().echo("warm")
-    children = len(t.daemon.children())
+    children = set(t.daemon.children())
     fds = t.daemon.fds()
     body = mcp.encode(mcp.initialize())
     for i in range(1000):
@@ -439,8 +439,8 @@ def a_thousand_refusals_cost_nothing(t):
         conn.request("POST", "/main/mcp", [("Origin" if i % 2 else "Host", "http://evil.example"), JSON], body).read()
         ok(conn.last.status in (400, 403), "status", conn.last.status)
         conn.close()
-    eq(len(t.daemon.children()), children, "processes")
-    wait_for(lambda: t.daemon.fds() == fds, 3, "descriptors as before")
+    eq(set(t.daemon.children()) - children, set(), "new processes")
+    wait_for(lambda: t.daemon.fds() <= fds, 3, "no more descriptors than before")
     wait_for(lambda: len(t.daemon.log("session_start")) == 1 + len(t.daemon.log("session_end")), 3, "no session but its own")
 
 
