@@ -263,26 +263,39 @@ void pool_lease(struct upstream *upstream, struct call *call)
 	upstream->client = call->client;
 }
 
+/* What is left of a time of which `passed_ms` have passed; UINT64_MAX of 0, which stands for none. */
+static uint64_t pool_left_ms(uint64_t whole_ms, uint64_t passed_ms)
+{
+	if (whole_ms == 0)
+		return UINT64_MAX;
+	return whole_ms > passed_ms ? whole_ms - passed_ms : 0;
+}
+
 /*
- * When to look whether a session's own process is to sleep, in milliseconds: 0: now; UINT64_MAX: never. A client that has
- * closed its stream is taken to be gone; while it is there, or has not had one yet, we look again.
+ * When to look whether a process at rest is to be stopped, in milliseconds: 0: now; UINT64_MAX: never. A
+ * session's client that has closed its stream is taken to be gone; while it is there, or has not had
+ * one yet, we look again.
  */
-static uint64_t pool_sleeps_in(const struct upstream *upstream)
+static uint64_t pool_rests_for(const struct upstream *upstream)
 {
 	const struct server_conf *conf = &upstream->server->conf;
 	uint64_t idle_ms = clock_now_ms() - upstream->rested_at_ms;
-	uint64_t gone_ms = stream_unread_ms(&upstream->client->session->standalone);
-	uint64_t wait_ms = UINT64_MAX;
+	uint64_t gone_ms, until_sleep_ms, until_gone_ms;
 
-	CHECK(!pool_is_shared(upstream->pool));
-	if (conf->sleep_after_ms > 0)
-		wait_ms = conf->sleep_after_ms > idle_ms ? conf->sleep_after_ms - idle_ms : 0;
-	gone_ms = gone_ms < idle_ms ? gone_ms : idle_ms;
-	if (conf->sleep_gone_ms > 0 && gone_ms >= conf->sleep_gone_ms)
-		wait_ms = 0;
-	else if (conf->sleep_gone_ms > 0 && conf->sleep_gone_ms - gone_ms < wait_ms)
-		wait_ms = conf->sleep_gone_ms - gone_ms;
-	return wait_ms;
+	if (pool_is_shared(upstream->pool))
+		return pool_left_ms(conf->idle_ms, idle_ms);
+	gone_ms = stream_unread_ms(&upstream->client->session->standalone);
+	until_sleep_ms = pool_left_ms(conf->sleep_after_ms, idle_ms);
+	until_gone_ms = pool_left_ms(conf->sleep_gone_ms, gone_ms < idle_ms ? gone_ms : idle_ms);
+	return until_gone_ms < until_sleep_ms ? until_gone_ms : until_sleep_ms;
+}
+
+static void pool_start_idle(struct upstream *upstream)
+{
+	uint64_t wait_ms = pool_rests_for(upstream);
+
+	if (wait_ms < UINT64_MAX)
+		upstream_start_idle(upstream, wait_ms);
 }
 
 /* The upstream may be one too many. */
@@ -294,14 +307,14 @@ static void pool_on_rest(struct upstream *upstream)
 	upstream->rested_at_ms = clock_now_ms();
 	if (!pool_is_shared(pool)) {
 		process_slots_note_idle(&pool->router->slots);
-		if (upstream->state == UPSTREAM_READY && pool_sleeps_in(upstream) < UINT64_MAX)
-			upstream_start_idle(upstream, pool_sleeps_in(upstream));
+		if (upstream->state == UPSTREAM_READY)
+			pool_start_idle(upstream);
 	} else if (pool_is_over(upstream)) {
 		if (upstream->donated_at_ms > 0)
 			process_slots_note_leaving(upstream);
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
 	} else {
-		upstream_start_idle(upstream, pool->server->conf.idle_ms);
+		pool_start_idle(upstream);
 		/* Otherwise it gets another call at once: other pools would look for it in vain. */
 		if (!pool_is_waited_for(pool))
 			process_slots_note_idle(&pool->router->slots);
@@ -333,16 +346,17 @@ static void pool_on_idle(struct upstream *upstream)
 {
 	bool is_shared = pool_is_shared(upstream->pool);
 	bool is_spare = pool_can_spare(upstream);
-	uint64_t wait_ms = is_shared ? 0 : pool_sleeps_in(upstream);
 
-	if (is_shared && (is_spare || pool_is_over(upstream)))
+	if (pool_rests_for(upstream) > 0)
+		pool_start_idle(upstream);
+	else if (is_shared && (is_spare || pool_is_over(upstream)))
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
 	else if (is_shared)
 		upstream_start_idle(upstream, upstream->server->conf.idle_ms);
-	else if (wait_ms == 0 && is_spare && process_slots_is_resting(upstream))
+	else if (is_spare && process_slots_is_resting(upstream))
 		process_slots_put_to_sleep(upstream, REASON_IDLE_TIMEOUT);
-	else if (wait_ms < UINT64_MAX)
-		upstream_start_idle(upstream, wait_ms > 0 ? wait_ms : SLEEP_RETRY_MS);
+	else
+		upstream_start_idle(upstream, SLEEP_RETRY_MS);
 }
 
 static void pool_on_request(struct upstream *upstream, const struct envelope *env)

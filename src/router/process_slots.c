@@ -508,6 +508,11 @@ static bool may_take(const struct pool *pool, const struct upstream *upstream)
 		clock_now_ms() - upstream->rested_at_ms >= SERVER_IDLE_MS);
 }
 
+static uint64_t idles_until(const struct upstream *upstream)
+{
+	return upstream->rested_at_ms + upstream->server->conf.idle_ms;
+}
+
 /*
  * Stops an idle process of a shared pool, but no more than are waited for. Returns whether processes
  * are exiting.
@@ -530,7 +535,7 @@ static bool stop_idle(struct pool *pool)
 			struct upstream *upstream = container_of(at, struct upstream, link);
 
 			if (may_take(pool, upstream) &&
-			    (oldest == NULL || upstream->idle.due_ms < oldest->idle.due_ms))
+			    (oldest == NULL || idles_until(upstream) < idles_until(oldest)))
 				oldest = upstream;
 		}
 	}

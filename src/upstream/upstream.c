@@ -386,8 +386,8 @@ static void upstream_on_idle_timer(struct timer *timer)
 {
 	struct upstream *upstream = container_of(timer, struct upstream, idle);
 
-	CHECK(upstream_load(upstream) == 0);
-	upstream->owner->on_idle(upstream);
+	if (upstream->state == UPSTREAM_READY && upstream_load(upstream) == 0)
+		upstream->owner->on_idle(upstream);
 }
 
 void upstream_init(struct upstream *upstream, const struct upstream_ops *ops,
@@ -409,7 +409,8 @@ void upstream_init(struct upstream *upstream, const struct upstream_ops *ops,
 void upstream_start_idle(struct upstream *upstream, uint64_t idle_ms)
 {
 	CHECK(upstream_is_serving(upstream) && upstream_load(upstream) == 0);
-	timer_start(upstream->shared->loop, &upstream->idle, idle_ms);
+	if (!timer_is_running(&upstream->idle) || upstream->idle.due_ms > clock_now_ms() + idle_ms)
+		timer_start(upstream->shared->loop, &upstream->idle, idle_ms);
 }
 
 /* ---- whether it lives ---- */
@@ -482,10 +483,7 @@ void upstream_add_request(struct upstream *upstream, struct upstream_request *re
 	request->id = id;
 	map_insert(&upstream->requests, id, request);
 	upstream->lasting += request->is_lasting;
-	if (request->is_lasting)
-		return;
-	upstream->was_used = true;
-	timer_stop(&upstream->idle);
+	upstream->was_used |= !request->is_lasting;
 }
 
 void upstream_renumber_request(struct upstream_request *request, uint64_t id)

@@ -64,7 +64,7 @@ struct upstream_owner_ops {
 	void (*on_settled)(struct upstream *upstream);
 	/* No request is in flight: the last one ended, the upstream settled, or it is to retire. */
 	void (*on_rest)(struct upstream *upstream);
-	/* It has had no request for the time given to upstream_start_idle. */
+	/* It has no request; since when, the owner knows. See upstream_start_idle. */
 	void (*on_idle)(struct upstream *upstream);
 	/* It accepts no more requests: unlink it. Those in flight are still there. */
 	void (*on_closed)(struct upstream *upstream);
@@ -168,7 +168,10 @@ void upstream_retire(struct upstream *upstream);
 void upstream_settle(struct upstream *upstream, uint64_t id, bool by_answer);
 /* After a time-out: it must answer a ping soon, or it is lost. REL-25 */
 void upstream_probe(struct upstream *upstream);
-/* on_idle follows after idle_ms, unless a request comes first. */
+/*
+ * on_idle follows after idle_ms at the latest if it has no request then. Requests leave the timer as it
+ * is, so that none of them pays for it: the owner looks how long it has rested.
+ */
 void upstream_start_idle(struct upstream *upstream, uint64_t idle_ms);
 
 /* The next id for a request to it. BACK-FRAME-08 */
