@@ -155,6 +155,7 @@ static void admin_server_make_frontend(struct admin_server *a, const struct admi
 					       .endpoint_count = a->count,
 					       .hosts = { &host, 1 },
 					       .is_operators = true,
+					       .authorization = { .takes_claims = true },
 					       .response = FRONTEND_RESPONSE_JSON,
 					       .grace_ms = conf->frontend->grace_ms,
 					       .keepalive_ms = conf->frontend->keepalive_ms,

@@ -272,22 +272,8 @@ void can_request_fini(struct can_request *request)
 struct grant *can_request_grant(const struct can_request *request, const struct roles *roles,
 				struct error *err)
 {
-	static const char *const ignored[] = { "exp", "nbf", "iat", "cnf" };
-	const struct grant_rules rules = { .issuer = "", .roles = roles };
-	json_t *claims = json_copy(json_object_get(request->document, "claims"));
-	struct verdict verdict;
-	struct grant *grant;
-
-	CHECK(request->who == CAN_CLAIMS && claims != NULL);
-	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
-		json_object_del(claims, ignored[i]);
-	if (json_object_get(claims, "sub") == NULL)
-		json_object_set_new(claims, "sub", json_string("somebody"));
-	grant = grant_new(claims, &rules, 0, &verdict);
-	if (grant == NULL)
-		error_set(err, ERROR_INVALID, "no token has such claims: %s", verdict.cause);
-	json_decref(claims);
-	return grant;
+	CHECK(request->who == CAN_CLAIMS);
+	return grant_imagine(json_object_get(request->document, "claims"), "", roles, err);
 }
 
 /*

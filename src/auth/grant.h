@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "base/slice.h"
 #include "policy/rights.h"
 
@@ -157,6 +158,15 @@ struct grant_rules {
  */
 struct grant *grant_new(json_t *claims, const struct grant_rules *rules, uint64_t now_ms,
 			struct verdict *verdict_r) must_check;
+/*
+ * The grant of a token with these claims, disregarding its validity and to whom it is bound: for the operator, who says
+ * what a caller has. Without sub it is somebody's. NULL: no token can have these claims; err says why.
+ */
+struct grant *grant_imagine(const json_t *claims, const char *issuer, const struct roles *roles,
+			    struct error *err) must_check;
+/* The same for a text, a JSON object. */
+struct grant *grant_imagine_text(struct slice claims, const char *issuer, const struct roles *roles,
+				 struct error *err) must_check;
 /* Whether it has not expired. */
 bool grant_is_current(const struct grant *grant, uint64_t now_ms);
 

@@ -140,6 +140,8 @@ static struct curl_slist *make_fields(const struct transfer *transfer)
 	}
 	if (request->session != NULL)
 		curl_handle_add_field(&fields, "Mcp-Session-Id", request->session);
+	if (request->claims != NULL)
+		curl_handle_add_field(&fields, "Caller-Claims", request->claims);
 	if (request->body.n > 0)
 		curl_handle_set_body(transfer->easy, &fields, "application/json", request->body);
 	return fields;

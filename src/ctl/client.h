@@ -25,6 +25,7 @@ struct client_request {
 	struct slice body;   /* JSON */
 	const char *token;   /* sent as Bearer */
 	const char *session; /* Mcp-Session-Id */
+	const char *claims;  /* Caller-Claims, of the caller to be served */
 	struct slice ca;     /* trusted CAs as PEM; not given: the system's */
 	/* Loopback addresses are allowed: for the user's own loopback URL and what it leads to. */
 	bool may_loopback;

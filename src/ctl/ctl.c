@@ -225,6 +225,10 @@ static int run_token(const struct line *line)
 
 /* ---- the table ---- */
 
+static const char claims_help[] =
+	"      --claims JSON   for tools, prompts, resources and call: as for a caller whose token has these\n"
+	"                      claims, where a server's env or headers have ${claim:NAME}\n";
+
 static const struct command {
 	const char *name;
 	const char *arguments;
@@ -280,11 +284,13 @@ static const struct command {
 	{ "reload", "", 0, 0, "reload the configuration; exit status 1: refused",
 	  .run = orders_reload },
 	{ "tools", "SERVER [--format F]", 1, 1, "its tools; F: mcp, openai or anthropic",
-	  .run = offers_run_tools },
-	{ "prompts", "SERVER", 1, 1, "its prompts", .run = offers_run_prompts },
+	  .options = claims_help, .run = offers_run_tools },
+	{ "prompts", "SERVER", 1, 1, "its prompts", .options = claims_help,
+	  .run = offers_run_prompts },
 	{ "resources", "SERVER", 1, 1, "its resources and resource templates",
-	  .run = offers_run_resources },
-	{ "call", "SERVER TOOL [JSON]", 2, 3, "call a tool", .run = offers_run_call },
+	  .options = claims_help, .run = offers_run_resources },
+	{ "call", "SERVER TOOL [JSON]", 2, 3, "call a tool", .options = claims_help,
+	  .run = offers_run_call },
 	{ "token", "new [--name N]", 1, 1, "make a static token and its entry for auth.tokens",
 	  .run = run_token },
 	{ "client-config", "SERVER [--client C]", 1, 1,
@@ -310,6 +316,95 @@ static const struct command {
 	  .run = run_doctor },
 };
 
+/*
+ * The options of each command, but for --socket, --version and --help, which all take, and --json, which all take that
+ * do not print a format of its own. The first row that applies counts.
+ */
+static const struct use {
+	const char *command;
+	const char *form; /* its second word, "--" or an option, that has these; NULL: any */
+	const char *options;
+} uses[] = {
+	{ "top", NULL, "count once delay json" },
+	{ "metrics", NULL, "" },
+	{ "logs", NULL, "follow json" },
+	{ "deny", "add", "sub client-id jti sid issuer for json" },
+	{ "can", NULL, "claims token prompt resource json" },
+	{ "pins", NULL, "all json" },
+	{ "tools", NULL, "claims format json" },
+	{ "prompts", NULL, "claims json" },
+	{ "resources", NULL, "claims json" },
+	{ "call", NULL, "claims json" },
+	{ "token", NULL, "name json" },
+	{ "client-config", NULL, "client config token-file" },
+	{ "doctor", "--oauth", "oauth token-file ca" },
+	{ "doctor", "--", "env claim" },
+	{ "doctor", NULL, "config claim" },
+};
+
+static bool use_applies(const struct use *use, const struct line *line)
+{
+	if (strcmp(use->command, line->words[0]) != 0)
+		return false;
+	if (use->form == NULL)
+		return true;
+	if (strcmp(use->form, "--") == 0)
+		return line->command != NULL;
+	if (strcmp(use->form, "--oauth") == 0)
+		return line->url != NULL;
+	return line->count > 1 && strcmp(use->form, line->words[1]) == 0;
+}
+
+static bool use_has(const struct use *use, const char *option)
+{
+	struct slice rest = slice_str(use->options);
+
+	while (rest.n > 0)
+		if (slice_is_equal(slice_cut(&rest, ' '), slice_str(option)))
+			return true;
+	return false;
+}
+
+static bool is_general(const char *option)
+{
+	return strcmp(option, "socket") == 0 || strcmp(option, "help") == 0;
+}
+
+static int refuse_option(const struct line *line, const char *option)
+{
+	struct buf text = { 0 };
+	size_t count = 0;
+	int status;
+
+	buf_printf(&text, "%s takes no --%s", line->words[0], option);
+	for (size_t i = 0; i < ARRAY_LEN(uses) && strcmp(option, "json") != 0; i++) {
+		if (!use_has(&uses[i], option))
+			continue;
+		buf_append_str(&text, count++ == 0 ? ": it is for " : ", ");
+		buf_printf(&text, "%s%s%s", uses[i].command, uses[i].form != NULL ? " " : "",
+			   uses[i].form != NULL ? uses[i].form : "");
+	}
+	status = line_refuse_usage(buf_terminate(&text));
+	buf_fini(&text);
+	return status;
+}
+
+/* -1: all that are given do something; else the exit status. */
+static int check_options(const struct line *line)
+{
+	static const struct use others = { .options = "json" };
+	const struct use *use = uses;
+
+	while (use < uses + ARRAY_LEN(uses) && !use_applies(use, line))
+		use++;
+	if (use == uses + ARRAY_LEN(uses))
+		use = &others;
+	for (size_t i = 0; i < line->given_count; i++)
+		if (!is_general(line->given[i]) && !use_has(use, line->given[i]))
+			return refuse_option(line, line->given[i]);
+	return -1;
+}
+
 static void print_row(const struct command *command)
 {
 	printf("  %-11s %-20s %s\n", command->name, command->arguments, command->help);
@@ -325,7 +420,8 @@ static void print_help(void)
 	     "                      if it exists, else /run/mcpgated/admin.sock)\n"
 	     "      --json          print the daemon's answer as JSON");
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-		if (commands[i].options != NULL)
+		if (commands[i].options != NULL &&
+		    (i == 0 || commands[i].options != commands[i - 1].options))
 			fputs(commands[i].options, stdout);
 	puts("      --version, --help, COMMAND --help");
 }
@@ -417,6 +513,9 @@ static int run(const struct line *line)
 		free(why);
 		return status;
 	}
+	status = check_options(line);
+	if (status >= 0)
+		return status;
 	CHECK((command->show != NULL) + (command->order.done != NULL) + (command->run != NULL) ==
 	      1);
 	CHECK(command->order.parameter == NULL || command->arguments_min > 0);
@@ -431,6 +530,7 @@ enum {
 	OPTION_ONCE = 256,
 	OPTION_FORMAT,
 	OPTION_CLAIM,
+	OPTION_CLAIMS,
 	OPTION_ENV,
 	OPTION_VERSION,
 	OPTION_FLAG = 0x1000, /* and where in struct line it is set */
@@ -454,7 +554,7 @@ static const struct option options[] = {
 	{ "env", required_argument, NULL, OPTION_ENV },
 	{ "client", required_argument, NULL, OPTION_TEXT + offsetof(struct line, client) },
 	{ "claim", required_argument, NULL, OPTION_CLAIM },
-	{ "claims", required_argument, NULL, OPTION_TEXT + offsetof(struct line, can.claims) },
+	{ "claims", required_argument, NULL, OPTION_CLAIMS },
 	{ "token", required_argument, NULL, OPTION_TEXT + offsetof(struct line, can.token) },
 	{ "prompt", required_argument, NULL, OPTION_TEXT + offsetof(struct line, can.prompt) },
 	{ "resource", required_argument, NULL, OPTION_TEXT + offsetof(struct line, can.resource) },
@@ -491,10 +591,25 @@ static int check_output(int status)
 	return line_fail(err.text);
 }
 
+static const char *option_name(int option)
+{
+	const struct option *row = options;
+
+	while (row->val != option)
+		row++;
+	return row->name;
+}
+
 /* Returns -1 to go on, or the exit status. */
 static int take_option(struct line *line, int option)
 {
 	struct error err;
+	json_t *claims;
+
+	if (option != '?' && line->given_count == LINE_OPTIONS_MAX)
+		return line_refuse_usage("too many options");
+	if (option != '?')
+		line->given[line->given_count++] = option_name(option);
 
 	if (option >= OPTION_TEXT) {
 		const char **text = (void *)((char *)line + (option - OPTION_TEXT));
@@ -534,6 +649,11 @@ static int take_option(struct line *line, int option)
 		return is_format(optarg) ?
 			       -1 :
 			       line_refuse_usage("--format takes mcp, openai or anthropic");
+	case OPTION_CLAIMS:
+		line->can.claims = optarg;
+		claims = line_read_claims(optarg, &err);
+		json_decref(claims);
+		return claims != NULL ? -1 : line_refuse_usage(err.text);
 	case OPTION_CLAIM:
 		return doctor_add_claim(&line->claims, optarg, &err) == 0 ?
 			       -1 :
@@ -555,7 +675,7 @@ static int take_option(struct line *line, int option)
 int main(int argc, char **argv)
 {
 	struct line line = { .file = DEFAULT_FILE };
-	bool is_doctor, is_entry;
+	bool is_doctor;
 	int option;
 
 	/* For the width of characters alone: all texts are UTF-8, whatever the user's own locale is. */
@@ -594,18 +714,5 @@ int main(int argc, char **argv)
 			"only doctor takes a command after --, and then no server");
 	if (line.url != NULL && (!is_doctor || line.count > 1 || line.command != NULL))
 		return line_refuse_usage("only doctor takes --oauth, and then no other argument");
-	if (line.env_count > 0 && line.command == NULL)
-		return line_refuse_usage("--env is for doctor -- COMMAND");
-	if ((line.views != NULL || line.delay != NULL) && strcmp(line.words[0], "top") != 0)
-		return line_refuse_usage("-n, -d and --once are for top");
-	is_entry = strcmp(line.words[0], "client-config") == 0;
-	if ((line.token_file != NULL && line.url == NULL && !is_entry) ||
-	    (line.ca_file != NULL && line.url == NULL))
-		return line_refuse_usage("--token-file and --ca are for doctor --oauth URL, "
-					 "--token-file also for client-config");
-	if (line.client != NULL && !is_entry)
-		return line_refuse_usage("--client is for client-config");
-	if (line.claims.count > 0 && (!is_doctor || line.url != NULL))
-		return line_refuse_usage("--claim is for doctor when it starts servers");
 	return check_output(run(&line));
 }

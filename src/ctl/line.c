@@ -83,6 +83,17 @@ bool line_is_plain(const char *word)
 	return word[0] != '\0' && strspn(word, letters) == strlen(word);
 }
 
+json_t *line_read_claims(const char *text, struct error *err)
+{
+	json_t *claims = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+
+	if (json_is_object(claims))
+		return claims;
+	json_decref(claims);
+	error_set(err, ERROR_INVALID, "--claims takes a JSON object, like {\"groups\": [\"dev\"]}");
+	return NULL;
+}
+
 /* The one line that is neither empty nor a comment, as in a file of `mcpgatectl token new`; n 0: not one. */
 static struct slice find_token(struct slice text)
 {

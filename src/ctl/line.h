@@ -18,6 +18,7 @@
 #define EXIT_USAGE 2
 #define LINE_VARIABLES_MAX 256
 #define DOCTOR_CLAIMS_MAX 16
+#define LINE_OPTIONS_MAX 512
 
 struct line {
 	char socket[CLIENT_PATH_BYTES];
@@ -51,6 +52,9 @@ struct line {
 		const char *prompt;
 		const char *resource;
 	} can; /* likewise */
+	const char *given
+		[LINE_OPTIONS_MAX]; /* the long names of the options that are there, each time */
+	size_t given_count;
 	bool is_json;
 	bool follows;
 	bool all;
@@ -83,6 +87,8 @@ int line_report(const struct line *line, void (*show)(const json_t *report));
  * exists.
  */
 bool line_is_plain(const char *word);
+/* What --claims says; owned by the caller. NULL: it is no JSON object, and err says so. */
+json_t *line_read_claims(const char *text, struct error *err) must_check;
 /* The token in a file, its only line; owned by the caller, which must wipe it. NULL: err says why. */
 char *line_read_token(const char *path, struct error *err) must_check;
 

@@ -28,9 +28,11 @@
 struct mcp_client {
 	const char *socket; /* borrowed, like the next */
 	const char *server;
+	char *claims;        /* of the caller it speaks for, as JSON in ASCII; or NULL */
 	char *session;       /* the session id */
 	json_t *about;       /* the result of initialize */
 	bool is_server_down; /* the last request failed because the server could not be started */
+	bool is_forbidden;   /* likewise: this caller may not begin a session there */
 	int error_code;      /* of the last request; 0: no JSON-RPC error */
 	int last_id;
 };
@@ -58,7 +60,8 @@ static json_t *mcp_client_send(struct mcp_client *client, json_t *message, struc
 					  .method = message != NULL ? "POST" : "DELETE",
 					  .target = target,
 					  .body = slice_str(body != NULL ? body : ""),
-					  .session = client->session };
+					  .session = client->session,
+					  .claims = client->claims };
 	struct client_reply reply;
 	json_t *answer = NULL;
 
@@ -95,15 +98,18 @@ static json_t *mcp_client_ask(struct mcp_client *client, const char *method, jso
 	const json_t *error = json_object_get(answer, "error");
 	const char *text = json_string_value(json_object_get(error, "message"));
 	const char *plain = json_string_value(error); /* the admin socket's own */
+	const char *description = json_string_value(json_object_get(answer, "error_description"));
 	const char *reason =
 		json_string_value(json_object_get(json_object_get(error, "data"), "reason"));
 
 	client->error_code = (int)json_integer_value(json_object_get(error, "code"));
 	client->is_server_down = reason != NULL && strcmp(reason, "backend_unavailable") == 0;
+	client->is_forbidden = reason != NULL && strcmp(reason, "forbidden") == 0;
 	if (answer == NULL && err->kind == ERROR_NONE)
 		error_set(err, ERROR_SYNTAX, "the daemon's answer is empty");
 	else if (answer != NULL && result == NULL && plain != NULL)
-		error_set(err, ERROR_INVALID, "%.*s", ERROR_SHOWN, plain);
+		error_set(err, ERROR_INVALID, "%.*s", ERROR_SHOWN,
+			  description != NULL ? description : plain);
 	else if (answer != NULL && result == NULL)
 		error_set(err, ERROR_INVALID, "error %d: %.*s%s%s",
 			  (int)json_integer_value(json_object_get(error, "code")), ERROR_SHOWN,
@@ -115,12 +121,19 @@ static json_t *mcp_client_ask(struct mcp_client *client, const char *method, jso
 }
 
 /* Begins a session. mcp_client_close must be called even after a failure. */
-static int mcp_client_open(struct mcp_client *client, const char *socket, const char *server,
-			   struct error *err)
+static int mcp_client_open(struct mcp_client *client, const struct line *line, struct error *err)
 {
 	struct error ignored;
+	json_t *claims = NULL;
 
-	*client = (struct mcp_client){ .socket = socket, .server = server };
+	*client = (struct mcp_client){ .socket = line->socket, .server = line->words[1] };
+	if (line->can.claims != NULL) {
+		claims = line_read_claims(line->can.claims, err);
+		if (claims == NULL)
+			return -1;
+		client->claims = json_dumps(claims, JSON_COMPACT | JSON_ENSURE_ASCII);
+		json_decref(claims);
+	}
 	client->about = mcp_client_ask(client, "initialize", mcp_client_hello(), err);
 	if (client->about == NULL)
 		return -1;
@@ -169,6 +182,7 @@ static void mcp_client_close(struct mcp_client *client)
 	if (client->session != NULL)
 		json_decref(mcp_client_send(client, NULL, &ignored));
 	free(client->session);
+	free(client->claims);
 	json_decref(client->about);
 }
 
@@ -304,14 +318,17 @@ void tools_print_json(const json_t *value)
  */
 
 /* Where somebody finds out why a server cannot be started. */
-static int fail_of_server(const struct mcp_client *client, const char *why)
+static void fail_of_server(const struct mcp_client *client, const char *why)
 {
 	line_fail(why);
 	if (client->is_server_down)
 		fprintf(stderr,
 			"see: mcpgatectl status; mcpgatectl logs %s; mcpgatectl doctor %s\n",
 			client->server, client->server);
-	return EXIT_FAILED;
+	if (client->is_forbidden && client->claims == NULL)
+		fprintf(stderr,
+			"the server gets claims of its caller (${claim:NAME} in the configuration); say "
+			"them: --claims '{\"NAME\": \"VALUE\"}'\n");
 }
 
 /* All items of a list; NULL: why not has been said. */
@@ -321,11 +338,11 @@ static json_t *list_items(const struct line *line, const char *method, const cha
 	struct mcp_client client;
 	json_t *items = NULL;
 
-	if (mcp_client_open(&client, line->socket, line->words[1], &err) == 0)
+	if (mcp_client_open(&client, line, &err) == 0)
 		items = mcp_client_list(&client, method, member, &err);
-	mcp_client_close(&client);
 	if (items == NULL)
 		fail_of_server(&client, err.text);
+	mcp_client_close(&client);
 	return items;
 }
 
@@ -380,14 +397,16 @@ int offers_run_resources(const struct line *line)
 	struct mcp_client client;
 	json_t *resources = NULL, *templates = NULL;
 
-	if (mcp_client_open(&client, line->socket, line->words[1], &err) == 0)
+	if (mcp_client_open(&client, line, &err) == 0)
 		resources = mcp_client_list(&client, "resources/list", "resources", &err);
 	if (resources != NULL)
 		templates = list_templates(&client, &err);
+	if (templates == NULL)
+		fail_of_server(&client, err.text);
 	mcp_client_close(&client);
 	if (templates == NULL) {
 		json_decref(resources);
-		return fail_of_server(&client, err.text);
+		return EXIT_FAILED;
 	}
 	if (line->is_json) {
 		json_t *both = json_pack("{s:O, s:O}", "resources", resources, "resourceTemplates",
@@ -435,12 +454,14 @@ int offers_run_call(const struct line *line)
 	CHECK(line->count >= 3);
 	if (params == NULL)
 		return line_refuse_usage(err.text);
-	if (mcp_client_open(&client, line->socket, line->words[1], &err) == 0)
+	if (mcp_client_open(&client, line, &err) == 0)
 		result = mcp_client_ask(&client, "tools/call", json_incref(params), &err);
+	if (result == NULL)
+		fail_of_server(&client, err.text);
 	mcp_client_close(&client);
 	json_decref(params);
 	if (result == NULL)
-		return fail_of_server(&client, err.text);
+		return EXIT_FAILED;
 	is_error = json_is_true(json_object_get(result, "isError"));
 	if (line->is_json)
 		tools_print_json(result);

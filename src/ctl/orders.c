@@ -33,12 +33,9 @@ static int can_set_who(json_t *order, const struct can_question *question, const
 	if (question->claims == NULL)
 		return can_set_text(order, question->token != NULL ? "token" : "principal",
 				    question->token != NULL ? question->token : principal, err);
-	claims = json_loads(question->claims, JSON_REJECT_DUPLICATES, NULL);
-	if (!json_is_object(claims)) {
-		json_decref(claims);
-		return error_set(err, ERROR_INVALID,
-				 "--claims takes a JSON object, like {\"groups\": [\"dev\"]}");
-	}
+	claims = line_read_claims(question->claims, err);
+	if (claims == NULL)
+		return -1;
 	json_object_set_new(order, "claims", claims);
 	return 0;
 }

@@ -409,6 +409,39 @@ static enum authorization_step admit_granted(struct authorization_check *check,
 	return step;
 }
 
+/* ---- nobody's credential ---- */
+
+/* As somebody with these claims, for whom the operator asks; he may use everything, as without. */
+static enum authorization_step admit_claims(struct authorization_check *check)
+{
+	struct error err;
+	struct grant *grant = grant_imagine_text(check->http->fields[HTTP_CALLER_CLAIMS],
+						 PRINCIPAL_OPERATOR_ISSUER, NULL, &err);
+	struct identity identity = { SLICE(PRINCIPAL_OPERATOR_ISSUER), { NULL, 0 }, SLICE("") };
+
+	if (grant == NULL)
+		return authorization_refuse(&check->refusal, 400, "invalid_request",
+					    "No token has such claims");
+	identity.subject = slice_str(grant->subject);
+	check->access = (struct access){
+		.principal = principal_get(check->auth->principals, &identity),
+		.grant = grant,
+		.ends_at_ms = UINT64_MAX,
+	};
+	return AUTHORIZATION_ADMITTED;
+}
+
+static enum authorization_step admit_anybody(struct authorization_check *check)
+{
+	struct authorization *auth = check->auth;
+
+	if (auth->conf.takes_claims && http_has(check->http, HTTP_CALLER_CLAIMS))
+		return admit_claims(check);
+	check->access = (struct access){ .principal = principal_ref(&auth->principals->anonymous),
+					 .ends_at_ms = UINT64_MAX };
+	return AUTHORIZATION_ADMITTED;
+}
+
 /* ---- requests ---- */
 
 bool authorization_has_role(const struct protected_resource *place, const struct rights *rights)
@@ -480,12 +513,8 @@ enum authorization_step authorization_admit(struct authorization_check *check,
 	struct verdict verdict;
 
 	CHECK(check->conn != NULL && wait->on_done != NULL);
-	if (auth->conf.mode < AUTHORIZATION_TOKEN) {
-		check->access =
-			(struct access){ .principal = principal_ref(&auth->principals->anonymous),
-					 .ends_at_ms = UINT64_MAX };
-		return AUTHORIZATION_ADMITTED;
-	}
+	if (auth->conf.mode < AUTHORIZATION_TOKEN)
+		return admit_anybody(check);
 	if (take_credential(check, &credential) == AUTHORIZATION_REFUSED)
 		return authorization_finish(check, AUTHORIZATION_REFUSED);
 	token = credential.is_proven ? NULL :

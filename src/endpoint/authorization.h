@@ -119,7 +119,9 @@ struct authorization_conf {
 	uint64_t failures_max;        /* per minute and address; 0: unlimited. DEF-23 */
 	struct slices initial_scopes; /* requested first, besides the base scopes. AUTH-SCP-09 */
 	struct slice_map scope_hierarchy; /* a scope (key) implies those in its list. AUTH-SCP-04 */
-	bool names_held;   /* a challenge also names the scopes that the token has. AUTH-SCP-03 */
+	bool names_held; /* a challenge also names the scopes that the token has. AUTH-SCP-03 */
+	/* Of the admin socket: Caller-Claims says which claims the caller has that is to be served. */
+	bool takes_claims;
 	bool binds_client; /* a session also belongs to the OAuth client. AUTH-SES-01 */
 	/* AUTHORIZATION_OAUTH: */
 	struct verifier_conf issuers; /* the preferred one first */

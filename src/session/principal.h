@@ -19,6 +19,8 @@
 
 /* The issuer of the tokens in auth.tokens. Other issuers are URLs. */
 #define PRINCIPAL_STATIC_ISSUER "static"
+/* Of whom the operator names by claims, at the admin socket. */
+#define PRINCIPAL_OPERATOR_ISSUER "operator"
 
 /* The key of a principal. Each part is length-counted; a missing part is empty. */
 struct identity {

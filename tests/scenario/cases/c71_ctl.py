@@ -177,6 +177,53 @@ def long_answers(t):
         eq(len(ctl(t, "call", "main", "do", json.dumps({"steps": steps}))[0]), size + 1)
 
 
+WHO = {"s": {"script": {}, "env": {"WHO": "${claim:sub}/${claim:team}"}}}
+OAUTH = {"public_url": "https://a.example", "auth": {"mode": "oauth", "issuers": [{"issuer": "http://127.0.0.1:1"}]}}
+
+
+@case(daemon=False)
+def servers_with_claims(t):
+    """AUTH-DWN-02: the operator says for whom he asks where a server gets claims; nobody else is heard who says so."""
+    d = t.start(WHO, OAUTH)
+    for args in (["tools", "s"], ["call", "s", "do", '{"steps":[["environ"]]}'], ["call", "s", "do", "--claims", '{"sub":"x"}']):
+        out, err = ctl(t, *args, status=1, daemon=d)
+        ok(out == "" and "lacks a claim" in err, "without the claims", args, err)
+        eq("say them: --claims" in err, "--claims" not in args, err)
+    for claims, who in (({"sub": "alice", "team": "red"}, "alice/red"), ({"sub": "b\u00f6b", "team": 7}, "b\u00f6b/7")):
+        out, _ = ctl(t, "call", "s", "do", '{"steps":[["probe"]]}', "--claims", json.dumps(claims), daemon=d)
+        eq([e for e in json.loads(out)["environ"] if e.startswith("WHO=")], ["WHO=" + who])
+        eq(ctl(t, "tools", "s", "--claims", json.dumps(claims), daemon=d)[0].split()[:3], ["TOOL", "DESCRIPTION", "do"])
+    ok("No token has such claims" in ctl(t, "tools", "s", "--claims", '{"sub":"a\\nb"}', status=1, daemon=d)[1], "not even imagined")
+    for bad in ("sub=a", "[1]", '{"a":1,"a":2}'):
+        ok("--claims takes a JSON object" in ctl(t, "tools", "s", "--claims", bad, status=2, daemon=d)[1], "no claims: " + bad)
+    open_to_all = t.start({"main": {}})
+    response = t.conn(address=open_to_all.address).request("POST", "/main/mcp", [("Content-Type", "application/json"), ("Accept", mcp.BOTH),
+                                                           ("Caller-Claims", '{"sub":"mallory"}')], mcp.encode(mcp.initialize()))
+    out, _ = ctl(t, "sessions", daemon=open_to_all)
+    eq((response.status, out.count("\n"), "mallory" in out), (200, 2, False), "a client")
+
+
+@case
+def options_that_do_nothing(t):
+    """product §2: an option that a command would ignore is an error, and what it is for is said."""
+    for args, text in ((["call", "demo", "echo", "--format", "mcp"], "call takes no --format: it is for tools"),
+                       (["status", "--claims", "{}"], "status takes no --claims: it is for can, tools, prompts, resources, call"),
+                       (["deny", "list", "--sub", "a"], "deny takes no --sub: it is for deny add"),
+                       (["deny", "remove", "1", "--for", "1h"], "deny takes no --for: it is for deny add"),
+                       (["doctor", "--oauth", "https://a.example", "-c", "f"], "doctor takes no --config: it is for client-config, doctor"),
+                       (["doctor", "-c", "f", "--", "true"], "doctor takes no --config"),
+                       (["doctor", "--env", "A"], "doctor takes no --env: it is for doctor --"),
+                       (["servers", "-f"], "servers takes no --follow: it is for logs"),
+                       (["restart", "main", "--all"], "restart takes no --all: it is for pins"),
+                       (["status", "-n", "1"], "status takes no --count: it is for top"),
+                       (["drain", "--name", "x"], "drain takes no --name: it is for token"),
+                       (["reload", "-c", "x"], "reload takes no --config"),
+                       (["metrics", "--json"], "metrics takes no --json\n"),
+                       (["client-config", "main", "--json"], "client-config takes no --json\n")):
+        out, err = ctl(t, *args, status=2)
+        ok(out == "" and "mcpgatectl: " + text in err, "%r" % args, err)
+
+
 @case(own=True)
 def logs_follow(t):
     """product §2: logs -f prints what is kept and what comes, until the daemon ends."""

@@ -147,7 +147,7 @@ def entries_from_a_configuration(t):
         url_of("")
         ok("there is no such server" in ctl("client-config", "other", "-c", path, status=1)[1], "another server")
         ok("one of claude, claude-code, " in ctl("client-config", "main", "-c", path, "--client", "vi", status=2)[1], "names")
-        ok("--client is for client-config" in ctl("status", "--client", "vscode", status=2)[1], "elsewhere")
+        ok("status takes no --client: it is for client-config" in ctl("status", "--client", "vscode", status=2)[1], "elsewhere")
 
 
 @case(config={"auth": {"mode": "anonymous"}}, own=True)
