@@ -17,8 +17,8 @@
 #include "base/mem.h"
 
 #define SYSTEM_SOCKET "/run/mcpgated/admin.sock"
-#define WHY_NONE                                                                              \
-	"; is it running? If its admin.address is another one, name it with --socket; if it " \
+#define WHY_NONE                                                                                                 \
+	"; is it running? If its admin.address is another one, name it with --socket or MCPGATED_SOCKET; if it " \
 	"has none, the line admin_off of its log says why"
 #define REPLY_BYTES_MAX ((size_t)256 << 20)
 #define WEB_BODY_BYTES_MAX ((size_t)256 << 10)
@@ -58,6 +58,12 @@ static bool find_user_socket(char path_r[CLIENT_PATH_BYTES])
 
 bool client_find_socket(char path_r[CLIENT_PATH_BYTES])
 {
+	const char *given = getenv(CLIENT_SOCKET_VARIABLE);
+
+	if (given != NULL && given[0] != '\0' && strlen(given) < CLIENT_PATH_BYTES) {
+		snprintf(path_r, CLIENT_PATH_BYTES, "%s", given);
+		return true;
+	}
 	if (find_user_socket(path_r) && access(path_r, F_OK) == 0)
 		return true;
 	snprintf(path_r, CLIENT_PATH_BYTES, "%s", SYSTEM_SOCKET);

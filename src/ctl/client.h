@@ -15,6 +15,7 @@
 #include "base/slice.h"
 
 #define CLIENT_PATH_BYTES 108 /* of a unix socket's address */
+#define CLIENT_SOCKET_VARIABLE "MCPGATED_SOCKET"
 
 /* Borrowed. What is not given is NULL or empty. */
 struct client_request {
@@ -49,7 +50,7 @@ struct client_reply {
 };
 
 /*
- * The default path of the daemon's socket: that of the user's own daemon if it exists, else the
+ * The default path of the daemon's socket: what CLIENT_SOCKET_VARIABLE says; else that of the user's own daemon if it exists, else the
  * system's. Returns false if XDG_RUNTIME_DIR says where the user's own would be, and it is not.
  */
 bool client_find_socket(char path_r[CLIENT_PATH_BYTES]);

@@ -55,7 +55,7 @@ static const struct kind {
 /* Where a server is, and what it requires of its clients. */
 struct client_config_server {
 	const char *name;
-	const char *url;
+	char *url;
 	bool takes_token;  /* Authorization: Bearer */
 	bool takes_login;  /* OAuth: the client asks its user */
 	const char *token; /* NULL: the entry says where the client finds it */
@@ -119,12 +119,12 @@ static void add_input(json_t *root, const struct client_config_server *server)
 }
 
 /* Names, URLs and tokens have no character that JSON and TOML would write in different ways. */
-static void print_toml(const struct client_config_server *server, const char *list)
+static void print_toml(const struct client_config_server *server, const char *list, bool is_first)
 {
 	json_t *url = json_string(server->url);
 	char *text = json_dumps(url, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
 
-	printf("[%s.%s]\nurl = %s\n", list, server->name, text);
+	printf("%s[%s.%s]\nurl = %s\n", is_first ? "" : "\n", list, server->name, text);
 	if (server->takes_token && server->token == NULL)
 		printf("bearer_token_env_var = \"" VARIABLE "\"\n");
 	else if (server->takes_token)
@@ -133,23 +133,39 @@ static void print_toml(const struct client_config_server *server, const char *li
 	json_decref(url);
 }
 
-static void print_json(const struct client_config_server *server, const struct kind *kind)
+static void print_json(const struct client_config_server *servers, size_t count,
+		       const struct kind *kind)
 {
 	json_t *root = json_object();
-	json_t *entry = kind->form == FORM_REMOTE ? make_remote(server) : make_entry(server, kind);
+	json_t *list = json_object();
 
+	for (size_t i = 0; i < count; i++)
+		json_object_set_new(list, servers[i].name,
+				    kind->form == FORM_REMOTE ? make_remote(&servers[i]) :
+								make_entry(&servers[i], kind));
 	if (strcmp(kind->name, "vscode") == 0)
-		add_input(root, server);
-	json_object_set_new(root, kind->list, json_pack("{s:o}", server->name, entry));
+		add_input(root, &servers[0]);
+	json_object_set_new(root, kind->list, list);
 	tools_print_json(root);
 	json_decref(root);
 }
 
-/* To people, so that stdout has the entry alone. */
-static void explain(const struct client_config_server *server, const struct kind *kind)
+/* Claude Code takes an entry on its command line as well. */
+static void explain_command(const struct client_config_server *server)
 {
-	fprintf(stderr, "mcpgatectl: for %s; if there is a \"%s\" already, add the entry to it\n",
-		kind->file, kind->list);
+	fprintf(stderr, "mcpgatectl: or: claude mcp add --transport http %s %s%s\n", server->name,
+		server->url,
+		server->takes_token ? " --header \"Authorization: Bearer $" VARIABLE "\"" : "");
+}
+
+/* To people, so that stdout has the entry alone. */
+static void explain(const struct client_config_server *server, size_t count,
+		    const struct kind *kind)
+{
+	fprintf(stderr, "mcpgatectl: for %s; if there is a \"%s\" already, add %s to it\n",
+		kind->file, kind->list, count == 1 ? "the entry" : "the entries");
+	for (size_t i = 0; i < count && strcmp(kind->name, "claude-code") == 0; i++)
+		explain_command(&server[i]);
 	if (server->takes_login && server->token == NULL)
 		fputs("mcpgatectl: no token is needed: the client lets its user log in\n", stderr);
 	if (!server->takes_token || server->token != NULL)
@@ -170,24 +186,26 @@ const char *client_config_client(size_t i)
 }
 
 /*
- * Prints the entry for the client of this name (NULL: claude-code) on stdout, as JSON, or as TOML
- * if the client's file is TOML; prints on stderr which file it belongs in and where the token comes
- * from. -1: there is no such client, and err lists the known ones.
+ * Prints the entries for the client of this name (NULL: claude-code) on stdout, as JSON, or as TOML
+ * if the client's file is TOML; prints on stderr which file they belong in and where the token comes
+ * from. There is at least one server, and all take the same token. -1: there is no such client, and
+ * err lists the known ones.
  */
-static int client_config_print(const struct client_config_server *server, const char *client,
-			       struct error *err)
+static int client_config_print(const struct client_config_server *servers, size_t count,
+			       const char *client, struct error *err)
 {
 	struct buf names = { 0 };
 
+	CHECK(count > 0);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		if (strcmp(kinds[i].name, client != NULL ? client : "claude-code") == 0) {
 			buf_fini(&names);
-			if (kinds[i].form == FORM_TOML)
-				print_toml(server, kinds[i].list);
-			else
-				print_json(server, &kinds[i]);
+			for (size_t s = 0; s < count && kinds[i].form == FORM_TOML; s++)
+				print_toml(&servers[s], kinds[i].list, s == 0);
+			if (kinds[i].form != FORM_TOML)
+				print_json(servers, count, &kinds[i]);
 			fflush(stdout);
-			explain(server, &kinds[i]);
+			explain(servers, count, &kinds[i]);
 			return 0;
 		}
 		buf_printf(&names, "%s%s", i > 0 ? ", " : "", kinds[i].name);
@@ -197,14 +215,43 @@ static int client_config_print(const struct client_config_server *server, const 
 	return -1;
 }
 
-/* ---- where the server is ---- */
+/* ---- where the servers are ---- */
 
-/* What there is to know of it, from the daemon or the configuration. */
+/* What there is to know of them, from the daemon or the configuration. */
 struct found {
 	char *origin; /* NULL: there is none */
-	char *path;   /* NULL: there is no such server */
 	char *auth;
+	size_t count;
+	char *names[SERVERS_MAX];
+	char *paths[SERVERS_MAX];
 };
+
+/* name NULL: all of them are wanted. Takes path, which may be NULL. */
+static void add_found(struct found *found, const char *wanted, const char *name, char *path)
+{
+	if (path == NULL || name == NULL || found->count == SERVERS_MAX ||
+	    (wanted != NULL && strcmp(name, wanted) != 0)) {
+		free(path);
+		return;
+	}
+	found->names[found->count] = mem_strdup(name);
+	found->paths[found->count++] = path;
+}
+
+static void found_fini(struct found *found)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		free(found->names[i]);
+		free(found->paths[i]);
+	}
+	free(found->origin);
+	free(found->auth);
+}
+
+static const char *wanted_of(const struct line *line)
+{
+	return line->count > 1 ? line->words[1] : NULL;
+}
 
 static int find_in_file(const struct line *line, struct found *found)
 {
@@ -221,8 +268,9 @@ static int find_in_file(const struct line *line, struct found *found)
 	found->origin = origin_find(config, NULL);
 	found->auth = mem_strdup(origin_auth_mode(config));
 	for (size_t i = 0; i < config->server_count; i++)
-		if (strcmp(config->servers[i].conf.name, line->words[1]) == 0)
-			found->path = mem_dup_slice(config->servers[i].endpoint.path);
+		if (config->servers[i].enabled || line->count > 1)
+			add_found(found, wanted_of(line), config->servers[i].conf.name,
+				  mem_dup_slice(config->servers[i].endpoint.path));
 	config_free(&config);
 	return 0;
 }
@@ -249,10 +297,10 @@ static int find_in_daemon(const struct line *line, struct found *found)
 	found->auth = copy_text(report, "auth");
 	for (size_t i = 0; i < json_array_size(servers); i++) {
 		const json_t *server = json_array_get(servers, i);
-		const char *name = json_string_value(json_object_get(server, "name"));
 
-		if (name != NULL && strcmp(name, line->words[1]) == 0)
-			found->path = copy_text(server, "path");
+		add_found(found, wanted_of(line),
+			  json_string_value(json_object_get(server, "name")),
+			  copy_text(server, "path"));
 	}
 	json_decref(report);
 	return report != NULL ? 0 : EXIT_FAILED;
@@ -262,17 +310,11 @@ static int print_found(const struct line *line, const struct found *found, const
 {
 	bool is_oauth = found->auth != NULL && strcmp(found->auth, "oauth") == 0;
 	bool is_token = found->auth != NULL && strcmp(found->auth, "token") == 0;
-	struct client_config_server server = {
-		.name = line->words[1],
-		.takes_token = is_token || token != NULL,
-		.takes_login = is_oauth,
-		.token = token,
-	};
+	struct client_config_server *servers;
 	struct error err;
-	char *url;
 	int result;
 
-	if (found->path == NULL)
+	if (found->count == 0)
 		return line_fail(line->has_file ?
 					 "there is no such server in the configuration" :
 					 "there is no such server; mcpgatectl servers lists them");
@@ -280,30 +322,42 @@ static int print_found(const struct line *line, const struct found *found, const
 		return line_fail(
 			"there is no address for clients: set public_url, or a listen address with "
 			"a fixed port");
-	url = mem_printf("%s%s", found->origin, found->path);
-	server.url = url;
-	result = client_config_print(&server, line->client, &err);
-	free(url);
+	servers = mem_zalloc(found->count * sizeof(*servers));
+	for (size_t i = 0; i < found->count; i++) {
+		servers[i] = (struct client_config_server){
+			.name = found->names[i],
+			.url = mem_printf("%s%s", found->origin, found->paths[i]),
+			.takes_token = is_token || token != NULL,
+			.takes_login = is_oauth,
+			.token = token,
+		};
+	}
+	result = client_config_print(servers, found->count, line->client, &err);
+	for (size_t i = 0; i < found->count; i++)
+		free(servers[i].url);
+	free(servers);
 	return result == 0 ? 0 : line_refuse_usage(err.text);
 }
 
 int client_config_run(const struct line *line)
 {
+	struct found *found;
 	struct error err = { ERROR_NONE, "" };
-	struct found found = { 0 };
 	char *token = NULL;
 	int status;
 
+	if ((line->count == 2) == line->all)
+		return line_refuse_usage("usage: mcpgatectl client-config SERVER|--all");
 	if (line->token_file != NULL && (token = line_read_token(line->token_file, &err)) == NULL)
 		return line_refuse_usage(err.text);
-	status = line->has_file ? find_in_file(line, &found) : find_in_daemon(line, &found);
+	found = mem_zalloc(sizeof(*found));
+	status = line->has_file ? find_in_file(line, found) : find_in_daemon(line, found);
 	if (status == 0)
-		status = print_found(line, &found, token);
+		status = print_found(line, found, token);
 	if (token != NULL)
 		explicit_bzero(token, strlen(token));
 	free(token);
-	free(found.origin);
-	free(found.path);
-	free(found.auth);
+	found_fini(found);
+	free(found);
 	return status;
 }

@@ -147,7 +147,7 @@ static int examine_oauth(const struct line *line)
 	return ill > 0 ? EXIT_FAILED : 0;
 }
 
-static int run_doctor(const struct line *line)
+static int examine_servers(const struct line *line)
 {
 	const struct config_request request = {
 		.file = line->command != NULL ? NULL : line->file,
@@ -159,8 +159,6 @@ static int run_doctor(const struct line *line)
 	struct config *config;
 	int ill;
 
-	if (line->url != NULL)
-		return examine_oauth(line);
 	config = config_load(&request, &problems, &warnings);
 	for (size_t i = 0; i < problems.count; i++)
 		line_fail(problems.items[i]);
@@ -180,6 +178,18 @@ static int run_doctor(const struct line *line)
 	if (ill < 0)
 		return line_fail("there is no such server in the configuration");
 	return ill > 0 ? EXIT_FAILED : 0;
+}
+
+static int run_doctor(const struct line *line)
+{
+	int status;
+
+	if (line->is_json)
+		finding_collect();
+	status = line->url != NULL ? examine_oauth(line) : examine_servers(line);
+	if (status != EXIT_USAGE)
+		finding_flush();
+	return status;
 }
 
 /* ---- token ---- */
@@ -293,12 +303,13 @@ static const struct command {
 	  .run = offers_run_call },
 	{ "token", "new [--name N]", 1, 1, "make a static token and its entry for auth.tokens",
 	  .run = run_token },
-	{ "client-config", "SERVER [--client C]", 1, 1,
-	  "its entry for a client's configuration file; C: cursor, vscode …",
+	{ "client-config", "[SERVER] [--client C]", 0, 1,
+	  "its entry for a client's file; C: cursor, vscode …",
 	  .options =
 		  "      --client C      for client-config: claude, claude-code (the default), cline, codex, cursor,\n"
 		  "                      gemini, opencode, vscode, windsurf, zed; stdio: any that starts commands\n"
-		  "                      -c FILE: read the configuration instead of asking the daemon;\n"
+		  "                      --all: of every server; -c FILE: read the configuration instead of\n"
+		  "                      asking the daemon;\n"
 		  "                      --token-file F: include the token in F\n",
 	  .run = client_config_run },
 	{ "doctor", "[SERVER] [-c FILE]", 0, 1,
@@ -336,10 +347,10 @@ static const struct use {
 	{ "resources", NULL, "claims json" },
 	{ "call", NULL, "claims json" },
 	{ "token", NULL, "name json" },
-	{ "client-config", NULL, "client config token-file" },
-	{ "doctor", "--oauth", "oauth token-file ca" },
-	{ "doctor", "--", "env claim" },
-	{ "doctor", NULL, "config claim" },
+	{ "client-config", NULL, "client config token-file all" },
+	{ "doctor", "--oauth", "oauth token-file ca json" },
+	{ "doctor", "--", "env claim json" },
+	{ "doctor", NULL, "config claim json" },
 };
 
 static bool use_applies(const struct use *use, const struct line *line)
@@ -416,8 +427,9 @@ static void print_help(void)
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		print_row(&commands[i]);
 	puts("\n"
-	     "  -s, --socket PATH   the daemon's admin socket (default: $XDG_RUNTIME_DIR/mcpgated/admin.sock\n"
-	     "                      if it exists, else /run/mcpgated/admin.sock)\n"
+	     "  -s, --socket PATH   the daemon's admin socket (default: $MCPGATED_SOCKET, else\n"
+	     "                      $XDG_RUNTIME_DIR/mcpgated/admin.sock if it exists, else\n"
+	     "                      /run/mcpgated/admin.sock)\n"
 	     "      --json          print the daemon's answer as JSON");
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		if (commands[i].options != NULL &&
@@ -675,6 +687,7 @@ static int take_option(struct line *line, int option)
 int main(int argc, char **argv)
 {
 	struct line line = { .file = DEFAULT_FILE };
+	const char *socket_of_environment = getenv(CLIENT_SOCKET_VARIABLE);
 	bool is_doctor;
 	int option;
 
@@ -686,6 +699,8 @@ int main(int argc, char **argv)
 		return check_output(0);
 	}
 	line.is_another = !client_find_socket(line.socket);
+	if (socket_of_environment != NULL && strlen(socket_of_environment) >= CLIENT_PATH_BYTES)
+		return line_refuse_usage("the path in " CLIENT_SOCKET_VARIABLE " is too long");
 	/* What stands behind "--" is a command for doctor, and none of our options. */
 	for (int i = 1; i < argc && line.command == NULL; i++) {
 		if (strcmp(argv[i], "--") == 0) {

@@ -713,7 +713,7 @@ static void examine_running(struct examination *e)
 	for (; lines >= STDERR_LINES && rest.n > 0; lines--)
 		slice_cut(&rest, '\n');
 	while (rest.n > 0)
-		escape_print(stdout, "        stderr    | ", slice_cut(&rest, '\n'), "");
+		finding_quote(slice_cut(&rest, '\n'));
 }
 
 /* ---- all of it ---- */
@@ -752,7 +752,7 @@ static bool examine(const struct config *config, size_t index, const struct laun
 	char **path = spec.candidates;
 
 	e.is_modern = e.server->conf.era == ERA_MODERN;
-	printf("%s\n", e.server->conf.name);
+	finding_begin("server", e.server->conf.name);
 	report_sandbox(e.server);
 	examine_limits(&e, config);
 	if (examine_claims(&e, &spec)) {

@@ -1118,7 +1118,7 @@ static void say_next(const struct walk *walk, bool asks)
 					      "",
 			   walk->resource, of, scope);
 	}
-	escape_print(stdout, "next: ", buf_slice(&text), "");
+	finding_advise(buf_slice(&text));
 	buf_fini(&text);
 }
 
@@ -1136,7 +1136,7 @@ int oauth_examine(const char *url, const char *token, const char *ca)
 		walk.ca = slice_str(ca);
 	walk.keys = json_object();
 	walk.is_loopback = url_parse(slice_str(url), &parts) == 0 && url_is_loopback(&parts);
-	escape_print(stdout, "", slice_str(url), "");
+	finding_begin("url", url);
 	asks = examine_challenge(&walk, &address);
 	if (asks) {
 		examine_resource(&walk, address);

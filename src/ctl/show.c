@@ -20,7 +20,7 @@
 #include "ctl/output.h"
 #include "obs/latency_histogram.h"
 
-#define COLUMNS_MAX 20
+#define COLUMNS_MAX TEXT_TABLE_COLUMNS_MAX
 
 /* The numbers, which stand to the right, come last. */
 enum kind {
@@ -151,6 +151,26 @@ static const struct column *column_at(const struct column *columns, size_t count
 	return NULL;
 }
 
+/* What a narrow terminal has no room for, of all tables: the first is missed least. */
+static const char *const dispensable[] = {
+	"ERA FROM", "P50",     "P95",      "PARKED", "ISOLATION", "ISSUER",  "UNREAD",   "LEASED",
+	"ASKED",    "LISTENS", "ASLEEP",   "ERA",    "ANSWERED",  "CLIENT",  "REVISION", "KIND",
+	"AGE",      "ADDRESS", "LAST MIN", "PID",    "PROGRAM",   "WAITING", "P99"
+};
+
+static void print_left_out(const struct text_table *table)
+{
+	struct buf titles = { 0 };
+
+	for (size_t c = 0; c < table->column_count; c++)
+		if (table->left_out[c])
+			buf_printf(&titles, "%s%s", titles.len > 0 ? ", " : "",
+				   table->columns[c].title);
+	if (titles.len > 0)
+		output_say("(no room for: %s; --json has all)", buf_terminate(&titles));
+	buf_fini(&titles);
+}
+
 static void print_rows(const json_t *rows, const struct column *columns, size_t count)
 {
 	struct text_table_column heads[COLUMNS_MAX];
@@ -174,7 +194,9 @@ static void print_rows(const json_t *rows, const struct column *columns, size_t 
 			buf_fini(&cell);
 		}
 	}
+	text_table_fit(&table, dispensable, ARRAY_LEN(dispensable), output_columns());
 	text_table_print(&table, stdout);
+	print_left_out(&table);
 	text_table_fini(&table);
 }
 
@@ -205,10 +227,10 @@ static void print_failure(const json_t *server)
 	write_age(now_ms > at_ms ? now_ms - at_ms : 0, ago);
 	write_age(number_of(server, "next_try_ms") + 999, next);
 	if (number_of(server, "failures_in_a_row") > 0)
-		escape_printf(stdout, "%.*s is failing: %.*s (%s ago); next try %s%s",
-			      SLICE_ARG(document_text(server, "name")),
-			      SLICE_ARG(document_text(failure, "error")), ago,
-			      waits ? "not before " : "with the next call", waits ? next : "");
+		output_say("%.*s is failing: %.*s (%s ago); next try %s%s",
+			   SLICE_ARG(document_text(server, "name")),
+			   SLICE_ARG(document_text(failure, "error")), ago,
+			   waits ? "not before " : "with the next call", waits ? next : "");
 }
 
 /* Likewise: for how long it is being started. */
@@ -217,9 +239,9 @@ static void print_start(const json_t *server)
 	char age[AGE_BYTES];
 
 	if (json_is_integer(json_object_get(server, "starting_ms")))
-		escape_printf(stdout, "%.*s is starting: no answer to the handshake for %s",
-			      SLICE_ARG(document_text(server, "name")),
-			      write_age(number_of(server, "starting_ms"), age));
+		output_say("%.*s is starting: no answer to the handshake for %s",
+			   SLICE_ARG(document_text(server, "name")),
+			   write_age(number_of(server, "starting_ms"), age));
 }
 
 /* Likewise: what keeps in a server that has a sandbox. */
@@ -229,9 +251,9 @@ static void print_sandbox(const json_t *server)
 	struct slice lacking = document_text(server, "sandbox_lacks");
 
 	if (sandbox.n > 0)
-		escape_printf(stdout, "%.*s is in a sandbox: %.*s%s%.*s",
-			      SLICE_ARG(document_text(server, "name")), SLICE_ARG(sandbox),
-			      lacking.n > 0 ? "; the kernel lacks " : "", SLICE_ARG(lacking));
+		output_say("%.*s is in a sandbox: %.*s%s%.*s",
+			   SLICE_ARG(document_text(server, "name")), SLICE_ARG(sandbox),
+			   lacking.n > 0 ? "; the kernel lacks " : "", SLICE_ARG(lacking));
 }
 
 static void print_waiting_pins(const json_t *server)
@@ -240,11 +262,10 @@ static void print_waiting_pins(const json_t *server)
 	uint64_t count = number_of(server, "pins_waiting");
 
 	if (count > 0)
-		escape_printf(stdout,
-			      "%.*s has %llu definition%s that wait%s for approval: mcpgatectl "
-			      "pins %.*s",
-			      SLICE_ARG(name), (unsigned long long)count, count == 1 ? "" : "s",
-			      count == 1 ? "s" : "", SLICE_ARG(name));
+		output_say("%.*s has %llu definition%s that wait%s for approval: mcpgatectl "
+			   "pins %.*s",
+			   SLICE_ARG(name), (unsigned long long)count, count == 1 ? "" : "s",
+			   count == 1 ? "s" : "", SLICE_ARG(name));
 }
 
 void show_servers(const json_t *report)
@@ -274,15 +295,15 @@ static void print_audit(const json_t *audit)
 	uint64_t written = number_of(audit, "written");
 
 	if (json_is_object(audit))
-		escape_printf(stdout, "audit to %.*s %s%s, %llu record%s written, %llu lost%s%.*s",
-			      SLICE_ARG(document_text(audit, "to")), works ? "works" : "fails",
-			      refuses ? ", and calls are refused (audit.required)" : "",
-			      (unsigned long long)written, plural(written, "s"),
-			      (unsigned long long)number_of(audit, "lost"),
-			      error.n == 0 ? "" :
-			      works        ? "; it failed before: " :
-					     ": ",
-			      SLICE_ARG(error));
+		output_say("audit to %.*s %s%s, %llu record%s written, %llu lost%s%.*s",
+			   SLICE_ARG(document_text(audit, "to")), works ? "works" : "fails",
+			   refuses ? ", and calls are refused (audit.required)" : "",
+			   (unsigned long long)written, plural(written, "s"),
+			   (unsigned long long)number_of(audit, "lost"),
+			   error.n == 0 ? "" :
+			   works        ? "; it failed before: " :
+					  ": ",
+			   SLICE_ARG(error));
 }
 
 void show_status(const json_t *report)
@@ -295,16 +316,14 @@ void show_status(const json_t *report)
 	unsigned long long calls = number_of(report, "calls");
 	char age[AGE_BYTES];
 
-	escape_printf(
-		stdout,
-		"mcpgated %.*s: %.*s%s for %s, %llu connection%s, %llu of %llu sessions, %llu "
-		"process%s, %llu call%s in flight",
-		SLICE_ARG(document_text(report, "version")), SLICE_ARG(state),
-		is_draining ? ", up" : "", write_age(number_of(report, "uptime_ms"), age),
-		connections, plural(connections, "s"),
-		(unsigned long long)number_of(report, "sessions"),
-		(unsigned long long)number_of(report, "sessions_max"), processes,
-		plural(processes, "es"), calls, plural(calls, "s"));
+	output_say("mcpgated %.*s: %.*s%s for %s, %llu connection%s, %llu of %llu sessions, %llu "
+		   "process%s, %llu call%s in flight",
+		   SLICE_ARG(document_text(report, "version")), SLICE_ARG(state),
+		   is_draining ? ", up" : "", write_age(number_of(report, "uptime_ms"), age),
+		   connections, plural(connections, "s"),
+		   (unsigned long long)number_of(report, "sessions"),
+		   (unsigned long long)number_of(report, "sessions_max"), processes,
+		   plural(processes, "es"), calls, plural(calls, "s"));
 	print_audit(json_object_get(report, "audit"));
 	putchar('\n');
 	show_servers(report);

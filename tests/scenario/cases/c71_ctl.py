@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """mcpgatectl, every command, from outside. mcpgatectl(1)."""
+import fcntl
 import hashlib
 import json
 import os
+import pty
 import re
+import struct
 import subprocess
 import sys
+import termios
 import threading
 
 import harness
@@ -77,6 +81,53 @@ def tables(t):
         conn = t.conn(address=t.daemon.admin)
         there = json.loads(conn.request("GET", "/" + command).read())
         eq(sorted(json.loads(out)), sorted(there), "members of " + command)
+
+
+def on_terminal(columns, argv):
+    """What it writes on a terminal of this width."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=its, stderr=subprocess.DEVNULL)
+    os.close(its)
+    out = b""
+    try:
+        while data := os.read(ours, 4096):
+            out += data
+    except OSError:
+        pass  # it has closed it
+    os.close(ours)
+    eq(p.wait(20 * harness.SLOW), 0)
+    return out.decode().replace("\r\n", "\n")
+
+
+@case(own=True)
+def tables_on_a_terminal(t):
+    """product §2: on a terminal no line is wider than it: texts are broken, columns that are missed least are left out, and named."""
+    t.session().echo("x")
+    ctl(t, "call", "broken", "x", status=1)
+    ctl_argv = [os.path.join(harness.BIN, "mcpgatectl"), "-s", t.daemon.admin]
+    for command in ("status", "servers", "processes", "sessions", "streams"):
+        for columns in (80, 400):
+            out = on_terminal(columns, ctl_argv + [command])
+            ok(max(map(len, out.splitlines())) <= columns, "%s in %d columns" % (command, columns), out)
+            eq("no room for" in out, columns == 80 and command in ("status", "servers", "processes", "sessions"), out)
+    narrow, wide = (" ".join(on_terminal(columns, ctl_argv + ["status"]).split()) for columns in (80, 400))
+    ok("SERVER STATE PROCESSES SESSIONS" in narrow and "ERA FROM" in narrow.split("no room for: ")[1], "what is left", narrow)
+    ok("SERVER STATE ISOLATION ERA ERA FROM PROCESSES" in wide, "all", wide)
+    ok("child_spawn_failed in the log says more" in narrow, "texts are whole", narrow)
+
+
+@case(own=True)
+def socket_of_the_environment(t):
+    """product §2: MCPGATED_SOCKET names the daemon's socket; --socket goes before it."""
+    def told(socket, *args):
+        done = subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), *args], capture_output=True, text=True,
+                              env=dict(os.environ, MCPGATED_SOCKET=socket), timeout=20 * harness.SLOW)
+        return done.returncode, done.stdout[:9], done.stderr
+    eq(told(t.daemon.admin, "status")[:2], (0, "mcpgated "))
+    eq(told("/nonexistent", "status", "-s", t.daemon.admin)[:2], (0, "mcpgated "))
+    ok("no daemon answers at /nonexistent/s;" in told("/nonexistent/s", "status")[2], "another")
+    eq(told("/" + "x" * 108, "status")[::2], (2, "mcpgatectl: the path in MCPGATED_SOCKET is too long\ntry: mcpgatectl --help\n"))
 
 
 @case(own=True)
@@ -214,7 +265,7 @@ def options_that_do_nothing(t):
                        (["doctor", "-c", "f", "--", "true"], "doctor takes no --config"),
                        (["doctor", "--env", "A"], "doctor takes no --env: it is for doctor --"),
                        (["servers", "-f"], "servers takes no --follow: it is for logs"),
-                       (["restart", "main", "--all"], "restart takes no --all: it is for pins"),
+                       (["restart", "main", "--all"], "restart takes no --all: it is for pins, client-config"),
                        (["status", "-n", "1"], "status takes no --count: it is for top"),
                        (["drain", "--name", "x"], "drain takes no --name: it is for token"),
                        (["reload", "-c", "x"], "reload takes no --config"),
@@ -479,6 +530,20 @@ def doctor_stands_in_for_a_caller(t):
         _, err = doctor(t, servers, "--claim", bad, status=2)
         ok("--claim takes NAME=VALUE" in err, bad, err)
     ctl(t, "status", "--claim", "a=b", status=2, socket="/nonexistent")
+
+
+@case(daemon=False, deadline=30)
+def doctor_in_json(t):
+    """product §2: with --json doctor prints one object, with what it has found of each server."""
+    demo = os.path.join(harness.BIN, "mcpgated-demo")
+    servers = {"good": {"command": "sh", "args": ["-c", "echo 'a\x1bb' >&2; exec " + demo]}, "bad": {"command": "/nonexistent/x"}}
+    out, _ = doctor(t, servers, "--json", status=1)
+    good, bad = json.loads(out)["examined"]
+    eq((good["server"], good["ok"], bad["server"], bad["ok"]), ("good", True, "bad", False))
+    eq([(f["verdict"], f["what"]) for f in good["findings"]], [("ok", what) for what in ("start", "answer", "tools", "end")])
+    ok(good["stderr"][0] == "a\\x1bb", "its stderr", good)
+    eq([(f["verdict"], f["what"]) for f in bad["findings"]], [("fail", "start")])
+    ok("/nonexistent/x" in bad["findings"][0]["text"], "why", bad)
 
 
 @case(daemon=False, deadline=30)

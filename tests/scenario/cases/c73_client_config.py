@@ -160,6 +160,23 @@ def entries_for_everybody(t):
 
 
 @case(daemon=False)
+def entries_of_all(t):
+    """product §2: --all has the entries of every server in one document; Claude Code's command has the same URL and header."""
+    t.start({"a": {}, "b": {}}, {"auth": AUTH})
+    (_, port) = t.daemon.address
+    urls = ["http://127.0.0.1:%d/%s/mcp" % (port, name) for name in "ab"]
+    out, err = ctl("--socket", t.daemon.admin, "client-config", "--all")
+    eq([entry["url"] for entry in json.loads(out)["mcpServers"].values()], urls)
+    for name, url in zip("ab", urls, strict=True):
+        ok("claude mcp add --transport http %s %s --header \"Authorization: Bearer $MCPGATED_TOKEN\"\n" % (name, url) in err, "the command", err)
+    eq(err.count("mcpgatectl token new"), 1)
+    out, err = ctl("--socket", t.daemon.admin, "client-config", "--all", "--client", "codex")
+    eq(([server["url"] for server in tomllib.loads(out)["mcp_servers"].values()], "claude mcp" in err), (urls, False))
+    for args in ([], ["a", "--all"]):
+        ok("client-config SERVER|--all" in ctl("--socket", t.daemon.admin, "client-config", *args, status=2)[1], "which")
+
+
+@case(daemon=False)
 def everywhere_the_same_address(t):
     """product §2: the ready line, the page for browsers and client-config name one address, with public_url and without."""
     def told(config):
