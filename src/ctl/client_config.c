@@ -3,7 +3,7 @@
  * One row for each client: its file, and what an entry looks like there. Clients differ in the name of the list, in that of the URL, and
  * in how a text names what is kept elsewhere. One that speaks over standard input and output alone starts mcp-remote.
  */
-#include "ctl/commands.h"
+#include "ctl/client_config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "config/config.h"
 #include "config/forms.h"
+#include "ctl/commands.h"
 
 #define VARIABLE "MCPGATED_TOKEN"
 
@@ -306,14 +307,13 @@ static int find_in_daemon(const struct line *line, struct found *found)
 	return report != NULL ? 0 : EXIT_FAILED;
 }
 
-static int print_found(const struct line *line, const struct found *found, const char *token)
+/* From the daemon, or from the configuration if that is given; at least one server, and where it is. */
+static int find(const struct line *line, struct found *found)
 {
-	bool is_oauth = found->auth != NULL && strcmp(found->auth, "oauth") == 0;
-	bool is_token = found->auth != NULL && strcmp(found->auth, "token") == 0;
-	struct client_config_server *servers;
-	struct error err;
-	int result;
+	int status = line->has_file ? find_in_file(line, found) : find_in_daemon(line, found);
 
+	if (status != 0)
+		return status;
 	if (found->count == 0)
 		return line_fail(line->has_file ?
 					 "there is no such server in the configuration" :
@@ -322,6 +322,41 @@ static int print_found(const struct line *line, const struct found *found, const
 		return line_fail(
 			"there is no address for clients: set public_url, or a listen address with "
 			"a fixed port");
+	return 0;
+}
+
+int server_place_find(const struct line *line, struct server_place *place_r)
+{
+	struct found *found = mem_zalloc(sizeof(*found));
+	int status = find(line, found);
+
+	*place_r = (struct server_place){ NULL };
+	if (status == 0) {
+		CHECK(found->count > 0 && found->origin != NULL);
+		place_r->url = mem_printf("%s%s", found->origin, found->paths[0]);
+		place_r->auth = found->auth != NULL ? mem_strdup(found->auth) : NULL;
+	}
+	found_fini(found);
+	free(found);
+	return status;
+}
+
+void server_place_fini(struct server_place *place)
+{
+	free(place->url);
+	free(place->auth);
+	*place = (struct server_place){ NULL };
+}
+
+static int print_found(const struct line *line, const struct found *found, const char *token)
+{
+	bool is_oauth = found->auth != NULL && strcmp(found->auth, "oauth") == 0;
+	bool is_token = found->auth != NULL && strcmp(found->auth, "token") == 0;
+	struct client_config_server *servers;
+	struct error err;
+	int result;
+
+	CHECK(found->count > 0);
 	servers = mem_zalloc(found->count * sizeof(*servers));
 	for (size_t i = 0; i < found->count; i++) {
 		servers[i] = (struct client_config_server){
@@ -351,7 +386,7 @@ int client_config_run(const struct line *line)
 	if (line->token_file != NULL && (token = line_read_token(line->token_file, &err)) == NULL)
 		return line_refuse_usage(err.text);
 	found = mem_zalloc(sizeof(*found));
-	status = line->has_file ? find_in_file(line, found) : find_in_daemon(line, found);
+	status = find(line, found);
 	if (status == 0)
 		status = print_found(line, found, token);
 	if (token != NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands of mcpgatectl, by the files that they are in; oauth and complete have headers of
- * their own. Those that take the line return the exit status.
+ * The commands of mcpgatectl, by the files that they are in; client_config, oauth and complete have
+ * headers of their own. Those that take the line return the exit status.
  */
 #ifndef MCPGATED_CTL_COMMANDS_H
 #define MCPGATED_CTL_COMMANDS_H
@@ -68,12 +68,10 @@ void tools_print_json(const json_t *value);
 /* The params of initialize that all of mcpgatectl sends; owned by the caller. */
 json_t *mcp_client_hello(void);
 
-/* ---- client_config.c ---- */
+/* ---- connect.c ---- */
 
-/* The entry for a server of ours in a client's own file. Asks the daemon, or reads what -c names. */
-int client_config_run(const struct line *line);
-/* The name of client number i; NULL: there are no more. */
-const char *client_config_client(size_t i);
+/* A server of ours for a client that starts its servers itself; returns only if that is not possible. */
+int connect_run(const struct line *line);
 
 /*
  * ---- doctor.c ----

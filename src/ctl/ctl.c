@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "ctl/client.h"
+#include "ctl/client_config.h"
 #include "ctl/commands.h"
 #include "ctl/complete.h"
 #include "ctl/line.h"
@@ -312,6 +313,12 @@ static const struct command {
 		  "                      asking the daemon;\n"
 		  "                      --token-file F: include the token in F\n",
 	  .run = client_config_run },
+	{ "connect", "SERVER", 1, 1, "be a stdio server to a client, and pass on to the daemon",
+	  .options =
+		  "      -c FILE, --token-file F\n"
+		  "                      for connect: the configuration, and the token to send; by default\n"
+		  "                      mcpgated.yaml and token in ~/.config/mcpgated, or the daemon is asked\n",
+	  .run = connect_run },
 	{ "doctor", "[SERVER] [-c FILE]", 0, 1,
 	  "start servers once and report what is wrong; needs no daemon",
 	  .options =
@@ -351,6 +358,7 @@ static const struct use {
 	{ "doctor", "--oauth", "oauth token-file ca json" },
 	{ "doctor", "--", "env claim json" },
 	{ "doctor", NULL, "config claim json" },
+	{ "connect", NULL, "config token-file" },
 };
 
 static bool use_applies(const struct use *use, const struct line *line)
@@ -622,7 +630,6 @@ static int take_option(struct line *line, int option)
 		return line_refuse_usage("too many options");
 	if (option != '?')
 		line->given[line->given_count++] = option_name(option);
-
 	if (option >= OPTION_TEXT) {
 		const char **text = (void *)((char *)line + (option - OPTION_TEXT));
 
@@ -643,6 +650,7 @@ static int take_option(struct line *line, int option)
 			return line_refuse_usage("the path of the socket is too long");
 		snprintf(line->socket, sizeof(line->socket), "%s", optarg);
 		line->is_another = false;
+		line->has_socket = true;
 		return -1;
 	case 'f':
 		line->follows = true;
@@ -701,6 +709,7 @@ int main(int argc, char **argv)
 	line.is_another = !client_find_socket(line.socket);
 	if (socket_of_environment != NULL && strlen(socket_of_environment) >= CLIENT_PATH_BYTES)
 		return line_refuse_usage("the path in " CLIENT_SOCKET_VARIABLE " is too long");
+	line.has_socket = socket_of_environment != NULL;
 	/* What stands behind "--" is a command for doctor, and none of our options. */
 	for (int i = 1; i < argc && line.command == NULL; i++) {
 		if (strcmp(argv[i], "--") == 0) {

@@ -13,6 +13,16 @@
 
 const struct slice line_no_body = { NULL, 0 };
 
+char *line_own_file(const char *name)
+{
+	const char *folder = getenv("XDG_CONFIG_HOME");
+	const char *home = getenv("HOME");
+
+	if (folder != NULL && folder[0] == '/')
+		return mem_printf("%s/mcpgated/%s", folder, name);
+	return mem_printf("%s/.config/mcpgated/%s", home != NULL ? home : "", name);
+}
+
 int line_fail(const char *text)
 {
 	escape_print(stderr, "mcpgatectl: ", slice_str(text), "");

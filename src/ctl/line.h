@@ -24,7 +24,8 @@ struct line {
 	char socket[CLIENT_PATH_BYTES];
 	bool is_another; /* the socket is the system's, since the user's own is not there */
 	const char *file;
-	bool has_file; /* given explicitly */
+	bool has_file;   /* given explicitly */
+	bool has_socket; /* likewise */
 	const char *format;
 	const char *name;
 	const char *url;
@@ -65,6 +66,9 @@ struct line {
 	const char *env[LINE_VARIABLES_MAX];
 	size_t env_count; /* further ones are rejected */
 };
+
+/* The path of this user's own file: $XDG_CONFIG_HOME/mcpgated/NAME, or in ~/.config. The caller frees it. */
+char *line_own_file(const char *name);
 
 /* Prints the text on stderr; returns EXIT_FAILED. */
 int line_fail(const char *text);

@@ -2,9 +2,10 @@ bin_PROGRAMS += mcpgatectl
 noinst_LIBRARIES += src/ctl/libctl.a
 src_ctl_libctl_a_SOURCES = \
 	src/ctl/client.c src/ctl/client.h \
-	src/ctl/client_config.c \
+	src/ctl/client_config.c src/ctl/client_config.h \
 	src/ctl/commands.h \
 	src/ctl/complete.c src/ctl/complete.h \
+	src/ctl/connect.c \
 	src/ctl/doctor.c \
 	src/ctl/line.c src/ctl/line.h \
 	src/ctl/oauth.c src/ctl/oauth.h \

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the configuration files of clients say of a server of ours: one row for each client. And where that server is. */
+#ifndef MCPGATED_CTL_CLIENT_CONFIG_H
+#define MCPGATED_CTL_CLIENT_CONFIG_H
+
+#include <stddef.h>
+
+#include "base/check.h"
+#include "ctl/line.h"
+
+/* The entry for a server of ours in a client's own file. Asks the daemon, or reads what -c names. */
+int client_config_run(const struct line *line);
+/* The name of client number i; NULL: there are no more. */
+const char *client_config_client(size_t i);
+/* Where clients reach a server, and what the daemon asks of them (origin_auth_mode). */
+struct server_place {
+	char *url;
+	char *auth; /* NULL: a daemon that does not say */
+};
+/*
+ * Of the server named by the first argument, from the daemon, or from the configuration if that is given. Returns the
+ * exit status; what is wrong has been printed. In any case the caller calls server_place_fini.
+ */
+int server_place_find(const struct line *line, struct server_place *place_r) must_check;
+void server_place_fini(struct server_place *place);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds where a server is and with which token, and becomes mcpgated-remote (remote/remote.c), which is a client over HTTP and a stdio
+ * server to whoever has started it. Nothing of the protocol is known here.
+ */
+#include "ctl/commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "ctl/client_config.h"
+#include "keeper/programs.h"
+
+#define PROGRAM "mcpgated-remote"
+
+/* The header fields are its whole environment, which only this user can see; its arguments everybody can. */
+static int become_client(const char *url, const char *token)
+{
+	char *fields[] = { token != NULL ? mem_printf("Authorization=Bearer %s", token) : NULL,
+			   NULL };
+	char *argv[] = { (char[]){ PROGRAM }, (char[]){ "--allow-private" }, (char *)(uintptr_t)url,
+			 NULL };
+	char **paths = programs_find(PROGRAM);
+	struct error err;
+
+	CHECK(url[0] != '\0' && paths[0] != NULL);
+	for (size_t i = 0; paths[i] != NULL; i++) {
+		if (access(paths[i], X_OK) == 0)
+			execve(paths[i], argv, fields);
+	}
+	error_set_errno(&err, "cannot start the program " PROGRAM);
+	for (size_t i = 0; paths[i] != NULL; i++)
+		free(paths[i]);
+	free(paths);
+	if (fields[0] != NULL)
+		explicit_bzero(fields[0], strlen(fields[0]));
+	free(fields[0]);
+	return line_fail(err.text);
+}
+
+static int connect_with(const struct line *line, const char *token)
+{
+	struct server_place place;
+	int status = server_place_find(line, &place);
+
+	if (status == 0 && token == NULL && place.auth != NULL && strcmp(place.auth, "token") == 0)
+		status = line_fail("the daemon asks for a token: use --token-file FILE");
+	if (status == 0 && place.auth != NULL && strcmp(place.auth, "oauth") == 0 && token == NULL)
+		status = line_fail(
+			"the daemon asks for tokens of an issuer, which connect cannot get: "
+			"use --token-file FILE");
+	if (status == 0)
+		status = become_client(place.url, token);
+	server_place_fini(&place);
+	return status;
+}
+
+int connect_run(const struct line *line)
+{
+	struct line own = *line;
+	char *file = line_own_file("mcpgated.yaml"), *token_file = line_own_file("token");
+	struct error err = { ERROR_NONE, "" };
+	char *token = NULL;
+	int status;
+
+	/* With a socket of systemd's there is no daemon to be asked before the first connection. */
+	if (!line->has_file && !line->has_socket && access(file, F_OK) == 0) {
+		own.file = file;
+		own.has_file = true;
+	}
+	if (line->token_file == NULL && own.file == file && access(token_file, F_OK) == 0)
+		own.token_file = token_file;
+	if (own.token_file != NULL && (token = line_read_token(own.token_file, &err)) == NULL)
+		status = line_refuse_usage(err.text);
+	else
+		status = connect_with(&own, token);
+	if (token != NULL)
+		explicit_bzero(token, strlen(token));
+	free(token);
+	free(token_file);
+	free(file);
+	return status;
+}
