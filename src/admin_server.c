@@ -208,7 +208,8 @@ struct admin_server *admin_server_new(const struct admin_server_conf *conf)
 						    .page_token = conf->page_token,
 						    .on_drain = conf->on_drain,
 						    .on_reload = conf->on_reload,
-						    .on_deny_list = conf->on_deny_list });
+						    .on_deny_list = conf->on_deny_list,
+						    .on_certificate = conf->on_certificate });
 	http.max_connections = CONNECTIONS_MAX;
 	http.trust = (struct http_trust){ 0 }; /* of a configuration that a reload may free */
 	if (conf->listeners[LISTENER_ADMIN] >= 0) {

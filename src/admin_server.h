@@ -16,6 +16,7 @@
 #include "router/router.h"
 
 struct admin_server;
+struct certificate_report;
 
 /*
  * Everything is borrowed as long as the admin server lives, except http, page_token and the
@@ -32,6 +33,7 @@ struct admin_server_conf {
 	void (*on_drain)(void);          /* the operator wants the daemon to stop */
 	uint64_t (*on_reload)(void); /* … to reread the configuration; returns the order's number */
 	void (*on_deny_list)(void); /* the entries against tokens have changed */
+	bool (*on_certificate)(size_t index, struct certificate_report *report_r);
 	/* that clients use, one per server; room for SERVERS_MAX */
 	const struct endpoint *endpoints;
 	const struct frontend_conf *frontend;

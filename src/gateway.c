@@ -332,6 +332,11 @@ static uint64_t gateway_on_admin_reload(void)
 	return spawner_reload(gateway->spawner);
 }
 
+static bool gateway_on_certificate_report(size_t index, struct certificate_report *report_r)
+{
+	return server_certificates_report(&gateway->ports.certificates, index, report_r);
+}
+
 static void gateway_make_http(struct gateway *g)
 {
 	const struct config *config = g->config;
@@ -360,7 +365,8 @@ static void gateway_make_http(struct gateway *g)
 					     .views = g->views,
 					     .on_drain = gateway_on_admin_drain,
 					     .on_reload = gateway_on_admin_reload,
-					     .on_deny_list = gateway_on_deny_list });
+					     .on_deny_list = gateway_on_deny_list,
+					     .on_certificate = gateway_on_certificate_report });
 }
 
 /* Everything is there: from now on requests are served. */

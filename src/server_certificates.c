@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "admin/admin.h"
 #include "base/mem.h"
 #include "obs/log.h"
 
@@ -145,4 +146,26 @@ bool server_certificates_use(struct server_certificates *sc)
 	if (is_good)
 		LOG(CERTIFICATES_USED, LOG_INT("listeners", count));
 	return is_good;
+}
+
+bool server_certificates_report(const struct server_certificates *sc, size_t index,
+				struct certificate_report *report_r)
+{
+	for (size_t i = 0; i < sc->config->listen_count; i++) {
+		const struct config_listen *listen = &sc->config->listen[i];
+
+		if (sc->servers[i] == NULL)
+			continue;
+		CHECK(listen->tls_count > 0);
+		if (index < listen->tls_count) {
+			*report_r = (struct certificate_report){
+				.listener = listen->address,
+				.file = listen->tls[index].certificate,
+				.not_after_ms = tls_server_not_after_ms(sc->servers[i], index),
+			};
+			return true;
+		}
+		index -= listen->tls_count;
+	}
+	return false;
 }

@@ -39,4 +39,9 @@ void server_certificates_take(struct server_certificates *server_certificates, s
  */
 bool server_certificates_use(struct server_certificates *server_certificates);
 
+struct certificate_report;
+/* Number `index` of the certificates in use, of all listeners; false: there are no more. */
+bool server_certificates_report(const struct server_certificates *server_certificates, size_t index,
+				struct certificate_report *report_r) must_check;
+
 #endif

@@ -32,6 +32,7 @@ static const struct {
 	enum page_use page; /* what it is at admin.page */
 } rows[] = {
 	{ SLICE("/status"), HTTP_GET, reports_status, NULL, PAGE_NOTHING },
+	{ SLICE("/check"), HTTP_GET, reports_check, NULL, PAGE_NOTHING },
 	{ SLICE("/servers"), HTTP_GET, reports_servers, NULL, PAGE_NOTHING },
 	{ SLICE("/processes"), HTTP_GET, reports_processes, NULL, PAGE_NOTHING },
 	{ SLICE("/sessions"), HTTP_GET, reports_sessions, NULL, PAGE_NOTHING },
@@ -227,6 +228,7 @@ void admin_init(struct admin *admin, const struct admin_conf *conf)
 void admin_fini(struct admin *admin)
 {
 	viewers_fini(&admin->viewers);
+	free(admin->reload_error);
 	free(admin->page_token);
 }
 
@@ -244,7 +246,22 @@ void admin_leave(struct admin *admin)
 	command_reload_refuse_all(admin);
 }
 
+/* What was wrong with a reload before is over with the next one. */
+static void note_reload_error(struct admin *admin, struct slice report)
+{
+	free(admin->reload_error);
+	admin->reload_error = NULL;
+	while (report.n > 0 && admin->reload_error == NULL) {
+		struct slice line = slice_cut(&report, '\n');
+
+		if (slice_is_equal(slice_cut(&line, ' '), SLICE_LIT("error")))
+			admin->reload_error = mem_dup_slice(line);
+	}
+	admin->reload_failed_ms = clock_wall_ms();
+}
+
 void admin_reloaded(struct admin *admin, uint64_t order, bool is_used, struct slice report)
 {
+	note_reload_error(admin, report);
 	command_reload_tell(admin, order, is_used, report);
 }

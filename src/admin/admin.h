@@ -22,6 +22,13 @@
 /* The path on the admin socket below which the servers' MCP endpoints are: /mcp/NAME. */
 #define ADMIN_MCP_PATH "/mcp/"
 
+/* One that clients are shown. Texts are borrowed, as the configuration has them. */
+struct certificate_report {
+	const char *listener; /* its address */
+	const char *file;
+	uint64_t not_after_ms; /* since 1970 */
+};
+
 /* Everything is borrowed as long as the admin lives. */
 struct admin_conf {
 	struct router *router;
@@ -40,6 +47,8 @@ struct admin_conf {
 	void (*on_drain)(void);      /* the daemon is to stop */
 	uint64_t (*on_reload)(void); /* rereads the configuration; returns the order's number */
 	void (*on_deny_list)(void);  /* the operator's entries have changed */
+	/* Number `index` of those in use; false: there are no more. NULL: there is no TLS. */
+	bool (*on_certificate)(size_t index, struct certificate_report *report_r);
 };
 
 struct admin {
@@ -50,6 +59,8 @@ struct admin {
 	struct http_handler page_handler;    /* the status page and what it needs: admin/page */
 	struct viewers viewers;              /* of the page, at both addresses */
 	uint64_t refusal_said_ms;            /* when a wrong token was last logged; 0: never */
+	char *reload_error;                  /* the first of the last reload; NULL: none */
+	uint64_t reload_failed_ms;           /* when that was, since 1970 */
 	char *page_token;                    /* NULL: the address of the page is read-only */
 	struct admin_conf conf;
 	uint64_t started_at_ms;
@@ -70,8 +81,8 @@ void admin_fini(struct admin *admin);
 void admin_renew(struct admin *admin, size_t server_count, const char *origin,
 		 const char *auth_mode);
 /*
- * Reports the result of the orders of on_reload up to this number; `report` is the text of
- * keeper/reload.h.
+ * A reload is over: reports the result of the orders of on_reload up to this number, which is 0 if
+ * somebody else has ordered it. `report` is the text of keeper/reload.h.
  */
 void admin_reloaded(struct admin *admin, uint64_t order, bool is_used, struct slice report);
 /* The daemon is about to stop: refuses pending and further reload orders. */

@@ -46,6 +46,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	http_server_free(&front);
+	admin_fini(&admin);
 	buf_fini(&out);
 	return router_stage_close(state);
 }
@@ -142,6 +143,102 @@ static void the_audit_is_reported(void **state)
 	router.audit = NULL;
 }
 
+static bool on_certificate(size_t index, struct certificate_report *report_r)
+{
+	static const struct certificate_report reports[] = {
+		{ "0.0.0.0:443", "/new.pem", UINT64_MAX / 2 },
+		{ "0.0.0.0:443", "/old.pem", 86400000 },
+	};
+
+	if (index >= ARRAY_LEN(reports))
+		return false;
+	*report_r = reports[index];
+	return true;
+}
+
+/* One list for all who ask, the worst first. */
+static void problems_are_found(void **state)
+{
+	struct audit audit = { .conf = { .to = "/a", .is_required = true },
+			       .is_failing = true,
+			       .last_error = ENOSPC };
+
+	servers[0].stats->starts = servers[1].stats->starts = 1;
+	reports_check(&admin, &out);
+	assert_string_equal(buf_terminate(&out), "{\"verdict\":\"ok\",\"problems\":[]}");
+	out.len = 0;
+	servers[0].stats->starts = 0;
+	servers[1].pins.waiting = 2;
+	router.is_draining = true;
+	admin_reloaded(&admin, 0, false, SLICE_LIT("warning w\nerror c.yaml:1: x\nerror y\n"));
+	reports_check(&admin, &out);
+	assert_has(
+		"{\"verdict\":\"warn\",\"problems\":[{\"severity\":\"warn\",\"kind\":\"pins_wait\","
+		"\"about\":\"b\",\"text\":\"b has 2 definitions that wait for approval: "
+		"mcpgatectl pins b\"},");
+	assert_has("\"kind\":\"server_not_tried\",\"about\":null,\"text\":\"not tried yet: a; ");
+	assert_has("has failed: c.yaml:1: x; correct it, then mcpgatectl reload\"}");
+	assert_has("\"kind\":\"draining\"");
+	out.len = 0;
+	admin_reloaded(&admin, 0, true, SLICE_LIT("warning w\n"));
+	server_note_failure(&servers[0], "no such file", NULL);
+	backoff_note_failed(&servers[0].backoff);
+	router.audit = &audit;
+	admin.conf.on_certificate = on_certificate;
+	reports_check(&admin, &out);
+	assert_has("{\"verdict\":\"failing\",\"problems\":[{\"severity\":\"failing\",\"kind\":"
+		   "\"certificate_expired\",\"about\":\"/old.pem\",\"text\":\"the certificate "
+		   "/old.pem of 0.0.0.0:443 has expired on 1970-01-02T00:00:00Z: renew it, then "
+		   "mcpgatectl reload\"},{\"severity\":\"failing\",\"kind\":\"audit_failing\","
+		   "\"about\":\"/a\",\"text\":\"audit records cannot be written to /a: No space "
+		   "left on device; calls are refused (audit.required)\"},");
+	assert_has("\"about\":\"a\",\"text\":\"a is failing: no such file (0s ago); next try "
+		   "not before 4s\"},{\"severity\":\"warn\",\"kind\":\"pins_wait\"");
+	assert_null(strstr(out.data, "reload_failed"));
+	assert_null(strstr(out.data, "not_tried"));
+	out.len = 0;
+	reports_metrics(&admin, false, &out);
+	assert_has("\nmcpgated_problem{kind=\"server_failing\"} 1\n");
+	assert_has("\nmcpgated_problem{kind=\"collector_away\"} 0\n");
+	assert_has("mcpgated_certificate_not_after_seconds{listener=\"0.0.0.0:443\",file=\"/old.pem"
+		   "\"} 86400.000\n");
+	out.len = 0;
+	reports_servers(&admin, &out);
+	assert_has("\"problems\":[{\"severity\":\"failing\",\"kind\":\"server_failing\"");
+	assert_null(strstr(out.data, "audit_failing"));
+	router.audit = NULL;
+	servers[1].pins.waiting = 0;
+}
+
+/* Of very many, the list says how many there are. */
+static void untried_servers_are_named_up_to_a_bound(void **state)
+{
+	static struct server many[30];
+	static struct slice paths[ARRAY_LEN(many)];
+	struct server *before = admin.conf.servers;
+
+	for (size_t i = 0; i < ARRAY_LEN(many); i++) {
+		const struct server_conf conf = { .name = "x", .claims.count = i == 0 };
+
+		server_init(&many[i], loop, NULL, &conf);
+	}
+	many[1].conf.legs.count = 1;
+	many[2].stats->starts = 1;
+	admin.conf.servers = many;
+	admin.conf.server_count = ARRAY_LEN(many);
+	admin.conf.paths = paths;
+	reports_check(&admin, &out);
+	assert_has(" x, x and 7 more; ");
+	out.len = 0;
+	reports_metrics(&admin, false, &out);
+	assert_has("\nmcpgated_problem{kind=\"server_not_tried\"} 27\n");
+	many[1].conf.legs.count = 0;
+	for (size_t i = 0; i < ARRAY_LEN(many); i++)
+		server_fini(&many[i]);
+	admin.conf.servers = before;
+	admin.conf.server_count = 2;
+}
+
 static void metrics_are_exact(void **state)
 {
 	latency_histogram_add(&servers[0].stats->answered, 0, now_ms);
@@ -223,9 +320,15 @@ static void claims_are_of_a_token(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(values_are_written),    TEST(parameters_are_found), TEST(servers_are_reported),
-		TEST(the_audit_is_reported), TEST(metrics_are_exact),    TEST(questions_are_whole),
+		TEST(values_are_written),
+		TEST(parameters_are_found),
+		TEST(servers_are_reported),
+		TEST(the_audit_is_reported),
+		TEST(metrics_are_exact),
+		TEST(questions_are_whole),
 		TEST(claims_are_of_a_token),
+		TEST(problems_are_found),
+		TEST(untried_servers_are_named_up_to_a_bound),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "admin/problems.h"
 #include "admin/reports.h"
+#include "admin/server_view.h"
 #include "auth/grant.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -80,6 +82,36 @@ static void put_tokens(struct metric_writer *writer)
 			slice_str(kind == VERDICT_OK ? "accepted" : verdict_get(kind)->name);
 
 		metric_put(writer, &verdict, verdict_counted(kind));
+	}
+}
+
+/* Each kind, whether there is one of it or not. */
+static void put_problems(struct metric_writer *writer, const struct admin *admin)
+{
+	struct problems problems;
+
+	problems_find(admin, &problems);
+	metric_begin(writer, METRIC_PROBLEM);
+	for (enum problem_kind kind = 0; kind < PROBLEM_KIND_COUNT; kind++) {
+		struct slice name = slice_str(problem_row_get(kind)->name);
+
+		metric_put(writer, &name, problems_count(&problems, kind));
+	}
+	problems_fini(&problems);
+}
+
+static void put_certificates(struct metric_writer *writer, const struct admin *admin)
+{
+	struct certificate_report certificate;
+
+	metric_begin(writer, METRIC_CERTIFICATE_NOT_AFTER);
+	for (size_t i = 0;
+	     admin->conf.on_certificate != NULL && admin->conf.on_certificate(i, &certificate);
+	     i++) {
+		const struct slice values[] = { slice_str(certificate.listener),
+						slice_str(certificate.file) };
+
+		metric_put_ms(writer, values, certificate.not_after_ms);
 	}
 }
 
@@ -262,12 +294,12 @@ static void put_server_values(struct metric_writer *writer, const struct admin *
 {
 	const struct server *server;
 	size_t count = admin->conf.server_count;
-	struct server_load *loads = reports_count_load(admin);
+	struct server_load *loads = server_loads_count(admin);
 	uint64_t(*values)[METRIC_COUNT] = mem_zalloc((count + 1) * sizeof(*values));
 
 	for (size_t i = 0; (server = next_shown(admin, &i)) != NULL;) {
 		const struct server_view view =
-			reports_view(server, slice_of(NULL, 0), &loads[i - 1]);
+			server_view_of(server, slice_of(NULL, 0), &loads[i - 1]);
 
 		read_server(&view, values[i - 1]);
 	}
@@ -384,6 +416,8 @@ void reports_metrics(const struct admin *admin, bool is_open, struct buf *out)
 
 	put_counters(&writer);
 	put_gateway(&writer, admin);
+	put_problems(&writer, admin);
+	put_certificates(&writer, admin);
 	put_tokens(&writer);
 	put_streams(&writer, admin);
 	put_calls(&writer, admin);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks over servers, processes and sessions, and writes what it sees. What a server has in flight is
- * counted from its sessions and requests, once for a report. Lists that may be long are written entry by entry.
+ * Walks over servers, processes and sessions, and writes what it sees. Lists that may be long are
+ * written entry by entry.
  */
 #include "admin/reports.h"
 
@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "admin/json.h"
+#include "admin/problems.h"
+#include "admin/server_view.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/peer.h"
@@ -24,70 +26,11 @@ static struct session *session_at(struct list *node)
 	return container_of(node, struct session, link);
 }
 
-static struct server_load *load_of(const struct admin *admin, struct server_load *loads,
-				   const struct server *server)
-{
-	CHECK(server >= admin->conf.servers &&
-	      server < admin->conf.servers + admin->conf.server_count);
-	return &loads[server - admin->conf.servers];
-}
-
-/* Requests without a session, and calls whose clients are to try again. */
-static void count_modern(const struct admin *admin, struct server_load *loads)
-{
-	const struct router *router = admin->conf.router;
-
-	LIST_FOREACH(node, &router->requests) {
-		struct request_report report;
-		struct server_load *load;
-
-		report_request(container_of(node, struct client_request, link), &report);
-		load = load_of(admin, loads, report.server);
-		load->calls += report.calls;
-		load->waiting += report.waiting;
-	}
-	LIST_FOREACH(node, &router->parked_calls.kept)
-		load_of(admin, loads, container_of(node, struct parked_call, kept)->server)
-			->parked++;
-}
-
-struct server_load *reports_count_load(const struct admin *admin)
-{
-	struct server_load *loads = mem_zalloc((admin->conf.server_count + 1) * sizeof(*loads));
-
-	count_modern(admin, loads);
-	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
-		struct session_report report;
-		struct server_load *load;
-
-		report_session(session_at(node), &report);
-		load = load_of(admin, loads, report.server);
-		load->sessions += session_at(node)->state == SESSION_LIVE;
-		load->asleep += report.is_asleep;
-		load->calls += report.calls;
-		load->waiting += report.waiting;
-	}
-	return loads;
-}
-
 /* ---- servers ---- */
 
 static uint64_t quantile_of(const struct latency_histogram *answered, unsigned int permille)
 {
 	return answered->count > 0 ? latency_histogram_quantile_ms(answered, permille) : VALUE_NONE;
-}
-
-/* Whether a process of it is past its handshake, or waits for one ready-made. */
-static bool has_answered(const struct server *server)
-{
-	LIST_FOREACH(node, &server->children) {
-		struct child_report report;
-
-		report_child(container_of(node, struct child, link), &report);
-		if (report.is_up)
-			return true;
-	}
-	return false;
 }
 
 /* Of the process that is being started for longest. */
@@ -166,28 +109,6 @@ static struct json_t *describe_failure(const struct server_stats *stats)
 	return failure;
 }
 
-struct server_view reports_view(const struct server *server, struct slice path,
-				const struct server_load *load)
-{
-	/* What its name has done goes on in the row of the one in its place. */
-	const struct call_counts *own = server->is_retired ? &server->own : NULL;
-
-	return (struct server_view){
-		.server = server,
-		.path = path,
-		.load = load,
-		.stats = server->stats,
-		.own = own,
-		.answered = own != NULL ? &own->answered : &server->stats->answered,
-		.state = server->is_retired           ? "retiring" :
-			 server->backoff.failures > 0 ? "failing" :
-			 server->count == 0           ? "idle" :
-			 has_answered(server)         ? "ready" :
-							"starting",
-		.now_ms = clock_now_ms(),
-	};
-}
-
 static struct json_t *describe_server(const struct server_view *view)
 {
 	struct json_t *value = value_object();
@@ -197,9 +118,51 @@ static struct json_t *describe_server(const struct server_view *view)
 	return value;
 }
 
+/* is_of_servers: only those that concern one. */
+static struct json_t *describe_problems(const struct problems *problems, bool is_of_servers)
+{
+	struct json_t *list = value_array();
+
+	for (size_t i = 0; i < problems->count; i++) {
+		const struct problem *problem = &problems->items[i];
+		struct json_t *value;
+
+		if (is_of_servers && problem->server == NULL)
+			continue;
+		value = value_object();
+#define FACTS_OF_PROBLEM
+#include "admin/facts.def"
+		value_append(list, value);
+	}
+	return list;
+}
+
+/* Sets the member of a report that has them. */
+static void set_problems(struct json_t *report, const struct admin *admin, bool is_of_servers)
+{
+	struct problems problems;
+
+	problems_find(admin, &problems);
+	value_set(report, "problems", describe_problems(&problems, is_of_servers));
+	problems_fini(&problems);
+}
+
+void reports_check(const struct admin *admin, struct buf *out)
+{
+	struct json_t *value = value_object();
+	struct problems problems;
+
+	problems_find(admin, &problems);
+	value_set_text(value, "verdict",
+		       slice_str(problem_severity_name(problems_severity(&problems))));
+	value_set(value, "problems", describe_problems(&problems, false));
+	problems_fini(&problems);
+	value_write(value, out);
+}
+
 static struct json_t *describe_servers(const struct admin *admin)
 {
-	struct server_load *loads = reports_count_load(admin);
+	struct server_load *loads = server_loads_count(admin);
 	struct json_t *list = value_array();
 
 	for (size_t i = 0; i < admin->conf.server_count; i++) {
@@ -208,7 +171,7 @@ static struct json_t *describe_servers(const struct admin *admin)
 
 		if (server->conf.name == NULL)
 			continue;
-		view = reports_view(server, admin->conf.paths[i], &loads[i]);
+		view = server_view_of(server, admin->conf.paths[i], &loads[i]);
 		value_append(list, describe_server(&view));
 	}
 	free(loads);
@@ -223,6 +186,7 @@ void reports_servers(const struct admin *admin, struct buf *out)
 	value_set_text(value, "origin", slice_str(origin));
 	value_set_text(value, "auth", slice_str(admin->conf.auth_mode));
 	value_set(value, "servers", describe_servers(admin));
+	set_problems(value, admin, true);
 	value_write(value, out);
 }
 
@@ -263,6 +227,7 @@ static struct json_t *describe_status(const struct admin *admin)
 	value_set_number(value, "calls", router->calls);
 	value_set(value, "audit", describe_audit(router->audit));
 	value_set(value, "servers", describe_servers(admin));
+	set_problems(value, admin, false);
 	return value;
 }
 

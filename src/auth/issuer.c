@@ -8,6 +8,7 @@
 #include "auth/issuer.h"
 
 #include <openssl/sha.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "auth/document.h"
@@ -29,6 +30,7 @@
 #define SPARE_RETRY_MAX_MS (60 * 60 * 1000) /* where metadata are not needed for keys */
 #define STALE_MAX_MS (24 * 60 * 60 * 1000)
 #define ETAG_BYTES_MAX 256
+#define UNASKED_MAX_MS 10000 /* it may take so long that it is asked, and answers */
 
 /* ---- documents ---- */
 
@@ -94,17 +96,31 @@ static void issuer_start_renewal(struct issuer *issuer)
 		      issuer->etag, slice_of(NULL, 0));
 }
 
+/* For the operator. */
+static void issuer_note_cause(struct issuer *issuer, const char *what,
+			      const struct fetch_answer *answer, const char *otherwise)
+{
+	CHECK(otherwise != NULL);
+	if (answer->status == 0)
+		snprintf(issuer->cause, sizeof(issuer->cause), "%s: %s", what, answer->error);
+	else if (answer->status != 200)
+		snprintf(issuer->cause, sizeof(issuer->cause), "%s: status %d", what,
+			 answer->status);
+	else
+		snprintf(issuer->cause, sizeof(issuer->cause), "%s: %s", what, otherwise);
+}
+
 /* ---- discovery ---- */
 
 /* A document that can be used (the caller's), or NULL. Whoever fetches has judged, and logs, what it finds. */
-static json_t *issuer_read_metadata(const struct issuer *issuer, const struct fetch_answer *answer)
+static json_t *issuer_read_metadata(const struct issuer *issuer, const struct fetch_answer *answer,
+				    struct error *err)
 {
-	struct error err = { ERROR_NONE, "" };
 	json_t *document = NULL;
 
 	if (answer->status == 200)
-		document = document_parse(answer->body, &err);
-	if (document != NULL && issuer_metadata_check(document, issuer->name, &err) < 0) {
+		document = document_parse(answer->body, err);
+	if (document != NULL && issuer_metadata_check(document, issuer->name, err) < 0) {
 		json_decref(document);
 		document = NULL;
 	}
@@ -143,12 +159,16 @@ static void issuer_on_metadata(struct inquiry *inquiry, const struct fetch_answe
 {
 	struct issuer_errand *errand = container_of(inquiry, struct issuer_errand, inquiry);
 	struct issuer *issuer = container_of(errand, struct issuer, discovery);
-	json_t *document = issuer_read_metadata(issuer, answer);
+	struct error err = { ERROR_NONE, "" };
+	json_t *document = issuer_read_metadata(issuer, answer, &err);
 
-	if (document != NULL)
+	if (document != NULL) {
 		issuer_take_metadata(issuer, document);
-	else
+	} else {
 		errand_has_failed(errand, issuer->has_jwks_uri ? SPARE_RETRY_MAX_MS : RETRY_MAX_MS);
+		if (!issuer->has_jwks_uri)
+			issuer_note_cause(issuer, "its metadata", answer, err.text);
+	}
 	issuer->ops->on_settled(issuer);
 }
 
@@ -197,6 +217,7 @@ static void issuer_on_keys(struct inquiry *inquiry, const struct fetch_answer *a
 			issuer->discovery.due_ms = clock_now_ms(); /* the issuer answers again */
 		errand_is_done(errand, lifetime_ms - lifetime_ms / 10);
 	} else {
+		issuer_note_cause(issuer, "its keys", answer, err.text);
 		LOG(ISSUER_KEYS_FAILED, LOG_STR("issuer", issuer->name),
 		    LOG_INT("status", answer->status),
 		    LOG_STR("error", answer->status == 0 ? answer->error : err.text));
@@ -224,6 +245,19 @@ static void issuer_on_tick(struct timer *timer)
 bool issuer_has_keys(const struct issuer *issuer)
 {
 	return issuer->keys.count > 0 && clock_now_ms() - issuer->fetched_ms < STALE_MAX_MS;
+}
+
+/* Metadata that are not needed for keys may be missing for good. */
+bool issuer_is_failing(const struct issuer *issuer)
+{
+	return issuer->renewal.failures > 0 ||
+	       (issuer->discovery.failures > 0 && !issuer->has_jwks_uri) ||
+	       (!issuer_has_keys(issuer) && clock_now_ms() - issuer->began_ms >= UNASKED_MAX_MS);
+}
+
+uint64_t issuer_keyless_since_ms(const struct issuer *issuer)
+{
+	return issuer->keys.count > 0 ? issuer->fetched_ms + STALE_MAX_MS : issuer->began_ms;
 }
 
 bool issuer_is_in_doubt(const struct issuer *issuer)
@@ -331,6 +365,7 @@ int issuer_init(struct issuer *issuer, struct loop *loop, struct fetch_client *c
 		.name = mem_strdup(conf->issuer),
 		.client_is_audience = conf->client_is_audience,
 		.has_jwks_uri = conf->jwks_uri != NULL,
+		.began_ms = clock_now_ms(),
 		.interval_ms = conf->jwks_interval_ms,
 		.leeway_ms = conf->leeway_ms,
 		.max_lifetime_ms = conf->max_lifetime_ms,

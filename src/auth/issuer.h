@@ -65,6 +65,8 @@ struct issuer {
 	unsigned char digest[32]; /* of the set's text */
 	uint64_t fetched_ms;      /* when the issuer last sent or confirmed the set */
 	uint64_t forced_ms;       /* when issuer_seek_keys last started a fetch; 0: never */
+	uint64_t began_ms;        /* when it was first asked */
+	char cause[160];          /* why keys or metadata did not come the last time */
 	struct timer tick;
 };
 
@@ -92,6 +94,12 @@ bool issuer_seek_keys(struct issuer *issuer) must_check;
  * was too recent. AUTH-KEY-10
  */
 bool issuer_doubts_keys(struct issuer *issuer) must_check;
+/*
+ * Whether somebody should look at it: keys or metadata do not come. There are none at first, which is
+ * no problem yet. issuer_keyless_since_ms is then the time since when there are no usable keys.
+ */
+bool issuer_is_failing(const struct issuer *issuer);
+uint64_t issuer_keyless_since_ms(const struct issuer *issuer);
 /* Whether such a fetch is under way. */
 bool issuer_is_seeking(const struct issuer *issuer);
 /* Whether the last attempt to fetch keys failed, so that a missing key may yet exist. */

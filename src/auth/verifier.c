@@ -917,6 +917,36 @@ const json_t *verifier_metadata(const struct verifier *verifier, size_t index)
 	return verifier->authorities[index].issuer.metadata;
 }
 
+/* ---- report ---- */
+
+/* By its own metadata it publishes no keys, and it is asked about each token. */
+static bool has_opaque_tokens(const struct authority *authority)
+{
+	const struct issuer *issuer = &authority->issuer;
+
+	return introspector_is_on(&authority->introspector) && !issuer->has_jwks_uri &&
+	       issuer->metadata != NULL && document_string(issuer->metadata, "jwks_uri") == NULL;
+}
+
+bool verifier_report_issuer(const struct verifier *verifier, size_t index,
+			    struct issuer_report *report_r)
+{
+	const struct authority *authority = &verifier->authorities[index];
+	const struct issuer *issuer = &authority->issuer;
+
+	if (index >= verifier->count)
+		return false;
+	*report_r = (struct issuer_report){
+		.name = issuer->name,
+		.has_keys = issuer_has_keys(issuer) || has_opaque_tokens(authority),
+		.is_failing = issuer_is_failing(issuer) && !has_opaque_tokens(authority),
+		.cause = issuer->cause,
+		.keyless_since_ms = issuer_keyless_since_ms(issuer),
+		.introspection_failing = authority->introspector.is_failing,
+	};
+	return true;
+}
+
 /* ---- static tokens ---- */
 
 _Static_assert(STATIC_TOKEN_HASH_BYTES == SHA256_DIGEST_LENGTH, "hashes are SHA-256");

@@ -778,6 +778,63 @@ static void keys_from_a_configured_address(void **state)
 	free(jwks_uri);
 }
 
+static struct issuer_report report(void)
+{
+	struct issuer_report report;
+
+	assert_true(verifier_report_issuer(world.verifier, 0, &report));
+	return report;
+}
+
+/* An issuer that is down from the start is told of, though nobody has a token of it. */
+static void what_an_issuer_lacks_is_reported(void **state)
+{
+	struct fake_page *metadata;
+	struct issuer_report first_report, second_report;
+
+	open_world(NULL);
+	metadata = fake_issuer_page(world.issuer, "/.well-known/oauth-authorization-server");
+	metadata->status = 503;
+	start_verifier();
+	first_report = report();
+	assert_false(first_report.has_keys || first_report.is_failing); /* not answered yet */
+	for (uint64_t end = clock_now_ms() + PATIENCE_MS;
+	     !report().is_failing && clock_now_ms() < end;)
+		pass(100);
+	second_report = report();
+	assert_true(second_report.is_failing && !second_report.has_keys);
+	assert_int_equal(second_report.keyless_since_ms, first_report.keyless_since_ms);
+	assert_non_null(strstr(second_report.cause, "its metadata: "));
+	assert_string_equal(second_report.name, world.issuer->origin);
+	metadata->status = 200;
+	for (uint64_t end = clock_now_ms() + PATIENCE_MS;
+	     !report().has_keys && clock_now_ms() < end;)
+		pass(100);
+	assert_true(report().has_keys && !report().is_failing);
+	assert_false(verifier_report_issuer(world.verifier, 1, &first_report));
+}
+
+/* Nobody signs: there are no keys to wait for. */
+static void an_issuer_of_opaque_tokens_needs_no_keys(void **state)
+{
+	char *text;
+
+	open_world(NULL);
+	text = mem_printf("{\"issuer\":\"%s\",\"introspection_endpoint\":\"%s/introspect\"}",
+			  world.issuer->origin, world.issuer->origin);
+	fake_page_set_body(fake_issuer_page(world.issuer,
+					    "/.well-known/oauth-authorization-server"),
+			   text);
+	free(text);
+	world.conf.client_id = "rs";
+	start_verifier();
+	for (uint64_t end = clock_now_ms() + PATIENCE_MS;
+	     verifier_metadata(world.verifier, 0) == NULL && clock_now_ms() < end;)
+		pass(100);
+	pass(11000);
+	assert_true(report().has_keys && !report().is_failing);
+}
+
 /* AUTH-AS-04: keys or not, where to ask about opaque tokens is said by the metadata alone. */
 static void metadata_that_come_late_beside_configured_keys(void **state)
 {
@@ -1309,6 +1366,8 @@ int main(void)
 		TEST(a_lying_document_is_not_used),
 		TEST(discovery_asks_in_order),
 		TEST(keys_from_a_configured_address),
+		TEST(what_an_issuer_lacks_is_reported),
+		TEST(an_issuer_of_opaque_tokens_needs_no_keys),
 		TEST(metadata_that_come_late_beside_configured_keys),
 		TEST(keys_that_have_moved),
 		TEST(failed_fetches_keep_their_distance),

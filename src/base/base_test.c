@@ -195,6 +195,23 @@ static void test_hex_is_written(void **state)
 	}
 }
 
+static void test_ages_are_written(void **state)
+{
+	static const struct {
+		uint64_t ms;
+		const char *text;
+	} rows[] = {
+		{ 0, "0s" },           { 59999, "59s" },
+		{ 60000, "1m00s" },    { 3599000, "59m59s" },
+		{ 3600000, "1h00m" },  { 86399000, "23h59m" },
+		{ 86400000, "1d00h" }, { UINT64_MAX, "213503982334d14h" },
+	};
+	char text[TEXT_AGE_BYTES];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		assert_string_equal(text_format_age(rows[i].ms, text), rows[i].text);
+}
+
 static void test_base64url(void **state)
 {
 	/* RFC 4648 §10 without padding, and the two characters that differ from plain base64 */
@@ -469,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_list_order_and_splice),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_hex_is_written),
+		cmocka_unit_test(test_ages_are_written),
 		cmocka_unit_test(test_base64url),
 		cmocka_unit_test(test_base64url_has_one_spelling),
 		cmocka_unit_test(test_hex_is_read_whole),

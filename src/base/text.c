@@ -2,6 +2,8 @@
 /* Numbers, base64url, UTF-8, comparison. */
 #include "base/text.h"
 
+#include <stdio.h>
+
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -46,6 +48,21 @@ size_t text_format_hex(uint64_t value, size_t least, char *out)
 	for (size_t i = digits; i-- > 0; value >>= 4)
 		out[i] = "0123456789abcdef"[value & 0xF];
 	return digits;
+}
+
+const char *text_format_age(uint64_t ms, char text_r[TEXT_AGE_BYTES])
+{
+	unsigned long long s = ms / 1000;
+
+	if (s < 60)
+		snprintf(text_r, TEXT_AGE_BYTES, "%llus", s);
+	else if (s < 3600)
+		snprintf(text_r, TEXT_AGE_BYTES, "%llum%02llus", s / 60, s % 60);
+	else if (s < 86400)
+		snprintf(text_r, TEXT_AGE_BYTES, "%lluh%02llum", s / 3600, s / 60 % 60);
+	else
+		snprintf(text_r, TEXT_AGE_BYTES, "%llud%02lluh", s / 86400, s / 3600 % 24);
+	return text_r;
 }
 
 size_t text_base64url(const void *data, size_t size, char *out)

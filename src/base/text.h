@@ -19,6 +19,9 @@ int text_parse_u64(struct slice s, uint64_t *value_r) must_check;
 size_t text_format_u64(uint64_t value, char *out);
 /* The same in hexadecimal with lower-case letters: at most 16, and at least `least`, by zeros. */
 size_t text_format_hex(uint64_t value, size_t least, char *out);
+#define TEXT_AGE_BYTES 32
+/* Writes a time as people say it: 5s, 3m07s, 2h05m, 4d11h. Returns text_r. */
+const char *text_format_age(uint64_t ms, char text_r[TEXT_AGE_BYTES]);
 /*
  * Encodes as base64url without padding (RFC 4648 §5). out has room for (size * 4 + 2) / 3 bytes.
  * Returns the length.

@@ -20,6 +20,8 @@
 
 /* Each prints one report: the daemon's answer at /status, /servers and so on. */
 void show_status(const json_t *report);
+/* One line for each problem. Exit status 0: none; 1: something to look at; 2: failing, or no answer. */
+int show_check(const struct line *line);
 void show_servers(const json_t *report);
 void show_processes(const json_t *report);
 void show_sessions(const json_t *report);

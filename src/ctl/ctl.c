@@ -253,6 +253,9 @@ static const struct command {
 	int (*run)(const struct line *line);
 } commands[] = {
 	{ "status", "", 0, 0, "the daemon and its servers", .show = show_status },
+	{ "check", "", 0, 0,
+	  "what needs attention; exit status 0: nothing, 1: look at it, 2: failing",
+	  .run = show_check },
 	{ "servers", "", 0, 0, "state, calls and latencies of each server", .show = show_servers },
 	{ "top", "[-n N] [-d SECONDS]", 0, 0, "live view, one line per server",
 	  .options = "  -n, --count N       for top: stop after N views; --once: after one\n"

@@ -16,11 +16,15 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "config/forms.h"
 #include "ctl/output.h"
 #include "obs/latency_histogram.h"
 
 #define COLUMNS_MAX TEXT_TABLE_COLUMNS_MAX
+/* Exit statuses of check. */
+#define CHECK_LOOK 1
+#define CHECK_FAILING 2
 
 /* The numbers, which stand to the right, come last. */
 enum kind {
@@ -43,23 +47,6 @@ struct column {
 	const char *title;
 	enum kind kind;
 };
-
-#define AGE_BYTES 32
-
-static const char *write_age(uint64_t ms, char text_r[AGE_BYTES])
-{
-	unsigned long long s = ms / 1000;
-
-	if (s < 60)
-		snprintf(text_r, AGE_BYTES, "%llus", s);
-	else if (s < 3600)
-		snprintf(text_r, AGE_BYTES, "%llum%02llus", s / 60, s % 60);
-	else if (s < 86400)
-		snprintf(text_r, AGE_BYTES, "%lluh%02llum", s / 3600, s / 60 % 60);
-	else
-		snprintf(text_r, AGE_BYTES, "%llud%02lluh", s / 86400, s / 3600 % 24);
-	return text_r;
-}
 
 static void append_bytes(struct buf *out, uint64_t bytes)
 {
@@ -115,7 +102,7 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 {
 	const json_t *value = json_object_get(row, column->member);
 	uint64_t number = number_of(row, column->member);
-	char age[AGE_BYTES];
+	char age[TEXT_AGE_BYTES];
 
 	if (column->kind == KIND_PROCESS &&
 	    slice_is_equal(document_text(row, "state"), SLICE_LIT("asleep")))
@@ -131,7 +118,7 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 	else if (column->kind == KIND_DATE)
 		append_date(out, number);
 	else if (column->kind == KIND_AGE)
-		buf_append_str(out, write_age(number, age));
+		buf_append_str(out, text_format_age(number, age));
 	else if (column->kind == KIND_LATENCY && number < 1000)
 		buf_printf(out, "<%dms", (int)number);
 	else if (column->kind == KIND_LATENCY)
@@ -215,33 +202,15 @@ static const struct column server_columns[] = {
 #include "admin/facts.def"
 };
 
-/* Below the table: why, since when, and when it is tried again. */
-static void print_failure(const json_t *server)
-{
-	const json_t *failure = json_object_get(server, "last_failure");
-	bool waits = json_is_integer(json_object_get(server, "next_try_ms"));
-	uint64_t now_ms = (uint64_t)time(NULL) * 1000;
-	uint64_t at_ms = number_of(failure, "at_ms");
-	char ago[AGE_BYTES], next[AGE_BYTES];
-
-	write_age(now_ms > at_ms ? now_ms - at_ms : 0, ago);
-	write_age(number_of(server, "next_try_ms") + 999, next);
-	if (number_of(server, "failures_in_a_row") > 0)
-		output_say("%.*s is failing: %.*s (%s ago); next try %s%s",
-			   SLICE_ARG(document_text(server, "name")),
-			   SLICE_ARG(document_text(failure, "error")), ago,
-			   waits ? "not before " : "with the next call", waits ? next : "");
-}
-
-/* Likewise: for how long it is being started. */
+/* Below the table: for how long it is being started. */
 static void print_start(const json_t *server)
 {
-	char age[AGE_BYTES];
+	char age[TEXT_AGE_BYTES];
 
 	if (json_is_integer(json_object_get(server, "starting_ms")))
 		output_say("%.*s is starting: no answer to the handshake for %s",
 			   SLICE_ARG(document_text(server, "name")),
-			   write_age(number_of(server, "starting_ms"), age));
+			   text_format_age(number_of(server, "starting_ms"), age));
 }
 
 /* Likewise: what keeps in a server that has a sandbox. */
@@ -256,29 +225,32 @@ static void print_sandbox(const json_t *server)
 			   lacking.n > 0 ? "; the kernel lacks " : "", SLICE_ARG(lacking));
 }
 
-static void print_waiting_pins(const json_t *server)
+/* What somebody should look at, the worst first. */
+static void print_problems(const json_t *report, const char *title)
 {
-	struct slice name = document_text(server, "name");
-	uint64_t count = number_of(server, "pins_waiting");
+	const json_t *problems = json_object_get(report, "problems");
 
-	if (count > 0)
-		output_say("%.*s has %llu definition%s that wait%s for approval: mcpgatectl "
-			   "pins %.*s",
-			   SLICE_ARG(name), (unsigned long long)count, count == 1 ? "" : "s",
-			   count == 1 ? "s" : "", SLICE_ARG(name));
+	if (json_array_size(problems) > 0)
+		fputs(title, stdout);
+	for (size_t i = 0; i < json_array_size(problems); i++)
+		output_say("%.*s", SLICE_ARG(document_text(json_array_get(problems, i), "text")));
 }
 
-void show_servers(const json_t *report)
+static void print_servers(const json_t *report)
 {
 	const json_t *servers = json_object_get(report, "servers");
 
 	print_rows(servers, server_columns, ARRAY_LEN(server_columns));
 	for (size_t i = 0; i < json_array_size(servers); i++) {
-		print_failure(json_array_get(servers, i));
 		print_start(json_array_get(servers, i));
 		print_sandbox(json_array_get(servers, i));
-		print_waiting_pins(json_array_get(servers, i));
 	}
+}
+
+void show_servers(const json_t *report)
+{
+	print_servers(report);
+	print_problems(report, "");
 }
 
 static const char *plural(uint64_t count, const char *ending)
@@ -314,19 +286,43 @@ void show_status(const json_t *report)
 	unsigned long long connections = number_of(report, "connections");
 	unsigned long long processes = number_of(report, "processes");
 	unsigned long long calls = number_of(report, "calls");
-	char age[AGE_BYTES];
+	char age[TEXT_AGE_BYTES];
 
 	output_say("mcpgated %.*s: %.*s%s for %s, %llu connection%s, %llu of %llu sessions, %llu "
 		   "process%s, %llu call%s in flight",
 		   SLICE_ARG(document_text(report, "version")), SLICE_ARG(state),
-		   is_draining ? ", up" : "", write_age(number_of(report, "uptime_ms"), age),
+		   is_draining ? ", up" : "", text_format_age(number_of(report, "uptime_ms"), age),
 		   connections, plural(connections, "s"),
 		   (unsigned long long)number_of(report, "sessions"),
 		   (unsigned long long)number_of(report, "sessions_max"), processes,
 		   plural(processes, "es"), calls, plural(calls, "s"));
 	print_audit(json_object_get(report, "audit"));
 	putchar('\n');
-	show_servers(report);
+	print_servers(report);
+	print_problems(report, "\nneeds attention:\n");
+}
+
+/* ---- check ---- */
+
+int show_check(const struct line *line)
+{
+	json_t *answer = line_ask(line, "GET", mem_strdup("/check"), line_no_body);
+	const json_t *problems = json_object_get(answer, "problems");
+	struct slice verdict = document_text(answer, "verdict");
+	int status = slice_is_equal(verdict, SLICE_LIT("ok"))   ? 0 :
+		     slice_is_equal(verdict, SLICE_LIT("warn")) ? CHECK_LOOK :
+								  CHECK_FAILING;
+
+	for (size_t i = 0; i < json_array_size(problems) && !line->is_json; i++) {
+		const json_t *problem = json_array_get(problems, i);
+
+		escape_printf(stdout, "%-8.*s %.*s", SLICE_ARG(document_text(problem, "severity")),
+			      SLICE_ARG(document_text(problem, "text")));
+	}
+	if (status == 0 && !line->is_json)
+		puts("ok       nothing needs attention");
+	json_decref(answer);
+	return status;
 }
 
 /* ---- the others ---- */

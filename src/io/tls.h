@@ -66,6 +66,11 @@ struct tls_conf {
  */
 struct tls_server *tls_server_new(const struct tls_conf *conf, struct error *err) must_check;
 struct tls_server *tls_server_ref(struct tls_server *server);
+/*
+ * When certificate number `index` of conf expires, in milliseconds since 1970; 0: there is none with
+ * this number.
+ */
+uint64_t tls_server_not_after_ms(const struct tls_server *server, size_t index);
 /* Existing connections are not affected. */
 void tls_server_unref(struct tls_server **server);
 

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -340,6 +341,19 @@ struct tls_server *tls_server_new(const struct tls_conf *conf, struct error *err
 	}
 	ERR_clear_error();
 	return server;
+}
+
+uint64_t tls_server_not_after_ms(const struct tls_server *server, size_t index)
+{
+	const X509 *leaf =
+		index < server->count ? SSL_CTX_get0_certificate(server->contexts[index]) : NULL;
+	struct tm utc;
+	time_t seconds;
+
+	if (leaf == NULL || ASN1_TIME_to_tm(X509_get0_notAfter(leaf), &utc) != 1)
+		return 0;
+	seconds = timegm(&utc);
+	return seconds > 0 ? (uint64_t)seconds * 1000 : 1;
 }
 
 struct tls_server *tls_server_ref(struct tls_server *server)

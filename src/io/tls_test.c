@@ -230,6 +230,25 @@ static void test_bad_server_says_which_part(void **state)
 	assert_non_null(strstr(err.text, "client_ca: holds no certificate"));
 }
 
+static void test_servers_know_when_their_certificates_expire(void **state)
+{
+	const struct tls_pem pems[] = { { slice_str(good.certificate), slice_str(good.key) },
+					{ slice_str(other.certificate), slice_str(other.key) } };
+	const struct tls_conf conf = {
+		.server_certificates = pems, .count = 2, .name = "x", .tickets = tickets
+	};
+	struct error err = { ERROR_NONE, "" };
+	struct tls_server *server = tls_server_new(&conf, &err);
+	uint64_t now_ms = clock_wall_ms(), day_ms = 86400000;
+
+	assert_non_null(server);
+	for (size_t i = 0; i < 2; i++)
+		assert_in_range(tls_server_not_after_ms(server, i), now_ms + 3 * day_ms,
+				now_ms + 4 * day_ms);
+	assert_int_equal(tls_server_not_after_ms(server, 2), 0);
+	tls_server_unref(&server);
+}
+
 /* ---- resumption ---- */
 
 static bool resumes(struct tls_server *server, SSL_SESSION *session)
@@ -585,6 +604,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_checks_name_what_is_wrong),
 		cmocka_unit_test_setup_teardown(test_bad_server_says_which_part, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_servers_know_when_their_certificates_expire,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tickets_outlive_certificates_not_their_time,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sessions_are_bound_to_authorities, setup,

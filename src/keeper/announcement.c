@@ -94,6 +94,15 @@ static void announcement_tell(const struct config *config, const struct announce
 	free(for_clients);
 }
 
+/* Nothing of it is started before somebody needs it. */
+static bool waits_for_client(const struct config_server *server)
+{
+	const struct server_conf *conf = &server->conf;
+
+	return !server->is_endpoint && !conf->is_tried && conf->warm == 0 &&
+	       (conf->isolation != ISOLATION_SHARED || conf->pool_min == 0);
+}
+
 /* A log of JSON objects has no other lines among them. */
 static void announce(struct announcement *announcement, size_t server)
 {
@@ -103,6 +112,8 @@ static void announce(struct announcement *announcement, size_t server)
 
 	CHECK(!announced->is_said);
 	announced->is_said = true;
+	if (waits_for_client(of))
+		snprintf(announced->text, sizeof(announced->text), " (not tried yet)");
 	for (size_t i = 0; i < config->listen_count; i++) {
 		char *url;
 

@@ -174,9 +174,7 @@ static void make_report(struct reload *reload)
 	/* By the time that it is sent, the next one may have begun. */
 	reload->outcome = (struct ipc_message){ .type = IPC_RELOADED,
 						.reloaded = { reload->answered, reload->is_used } };
-	if (reload->answered > 0)
-		reload->report_file =
-			memory_file_sealed("report", buf_slice(&reload->report), &err);
+	reload->report_file = memory_file_sealed("report", buf_slice(&reload->report), &err);
 	buf_fini(&reload->report);
 }
 

@@ -666,6 +666,8 @@ static void reload_waits_for_a_gateway_that_serves(void **state)
 	hear_config(2);
 	judge(true);
 	assert_int_equal(servers_in_use(), 2);
+	turn();
+	hear_report(0, true); /* nobody's order */
 	assert_true(hears_nothing());
 }
 
@@ -741,6 +743,7 @@ static void gateway_that_dies_of_it_does_so_twice(void **state)
 		assert_int_equal(reload.state, RELOAD_IDLE);
 		start_gateway();
 		serve();
+		assert_non_null(strstr(hear_report(0, false), "error the gateway ended"));
 		assert_true(hears_nothing());
 	}
 	/* One that died once before does not count for another reload. */
@@ -753,6 +756,7 @@ static void gateway_that_dies_of_it_does_so_twice(void **state)
 	start_gateway();
 	serve();
 	assert_int_equal(reload.state, RELOAD_IDLE);
+	hear_report(0, false);
 	put(file, TWO);
 	order(1);
 	hear_config(2);

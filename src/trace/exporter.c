@@ -387,6 +387,11 @@ void exporter_finish(struct exporter *exporter)
 	exporter_go_on(exporter);
 }
 
+bool exporter_is_failing(const struct exporter *exporter)
+{
+	return exporter->is_failing;
+}
+
 bool exporter_is_busy(const struct exporter *exporter)
 {
 	return exporter->count > 0 && exporter->client != NULL;

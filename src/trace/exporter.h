@@ -58,6 +58,8 @@ void exporter_add(struct exporter *exporter, struct slice span);
  * lost.
  */
 void exporter_finish(struct exporter *exporter);
+/* Whether the collector has not taken what was sent last. */
+bool exporter_is_failing(const struct exporter *exporter);
 /* Whether anything is still to be delivered. */
 bool exporter_is_busy(const struct exporter *exporter);
 

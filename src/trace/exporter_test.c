@@ -218,6 +218,7 @@ static void what_is_not_taken_is_tried_again_for_a_while(void **state)
 	pass(INTERVAL_MS);
 	for (int i = 0; i < EXPORTER_TRIES_MAX; i++) {
 		takes(1);
+		assert_true(exporter_is_failing(world.exporter) == (i > 0));
 		fake_fetcher_answer(0, 0, "");
 		for (waited_ms = 0; i < EXPORTER_TRIES_MAX - 1 && !fake_fetcher_is_asked();
 		     waited_ms += 500)

@@ -432,20 +432,11 @@ function showTotals(snapshot) {
 }
 
 function showAttention(snapshot) {
-	const list = [];
-	for (const server of snapshot.status.servers) {
-		if (server.state === "failing")
-			list.push(server.name + " fails to start: " + (server.last_failure ? server.last_failure.error : "no cause is known"));
-		if (server.pins_waiting > 0)
-			list.push(server.name + ": " + plural(server.pins_waiting, "definition waits", "definitions wait") + " for approval");
-		if (server.processes_max > 0 && server.waiting > 0 && server.processes >= server.processes_max)
-			list.push(server.name + ": calls wait, and all " + server.processes_max + " processes run");
-	}
-	const audit = snapshot.status.audit;
-	if (audit && !audit.works) list.push("Records of the audit cannot be written: " + (audit.last_error ?? ""));
-	if (snapshot.status.state === "draining") list.push("The gateway is about to stop and takes no new work");
+	const list = snapshot.status.problems;
 	$("attention").hidden = list.length === 0;
-	keep($("attention-list"), list, (text) => text, (text) => ({ nodes: [make("li", {}, visible(text))] }), () => {});
+	mark($("attention"), list.some((problem) => problem.severity === "failing") ? "bad" : "");
+	keep($("attention-list"), list, (problem) => problem.kind + " " + problem.about, () => ({ nodes: [make("li")] }),
+		(entry, problem) => say(entry.nodes[0], visible(problem.text)));
 }
 
 // ---- servers ----

@@ -186,7 +186,7 @@ LOOKED = {"good": (TRIED["good"], r" \(scripted 1, 2 tools\)"), "bare": (TRIED["
           "unlisted": (TRIED["unlisted"], r" \(scripted 1\)"), "dies": (TRIED["dies"], r" \(fails to start, see the log\)"),
           "strange": ({"script": {"info": {"name": "x\n\x1b[31m\u202eat http://evil/" + "n" * 500, "version": "\u0007"}}, "start": {"try": True}},
                       r" \(x\\u000a\\u001b\[31m\\u202eat http://evil/n{20,60}\.\.\. \\u0007, 2 tools\)"),
-          "untried": ({}, "")}
+          "untried": ({}, r" \(not tried yet\)")}
 
 
 @case(servers={name: server for name, (server, _) in LOOKED.items()}, own=True, deadline=20)

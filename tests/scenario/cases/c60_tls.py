@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TLS on a listener: who may connect and how, certificates that change, connections that break. DEF-03, SEC-34."""
 import hashlib
+import json
 import os
 import re
 import signal
@@ -50,6 +51,7 @@ def make_all():
     make_certificate("server", "localhost", "*.example.com", ca="ca")
     make_certificate("second", "second.test", ca="ca")
     make_certificate("renewed", "localhost", ca="ca")
+    make_certificate("short", "second.test", ca="ca", days="3")
     make_certificate("client", "client", ca="ca")
     make_certificate("stranger", "stranger", ca="other-ca")
 
@@ -272,6 +274,27 @@ def sessions_stay_where_they_were_made(t):
         except (ssl.SSLError, ConnectionError, wire.ProtocolError):
             continue
         raise Failure("let in without a certificate")
+
+
+@case(daemon=False)
+def expiry_is_told(t):
+    """product §5: a metric has when each certificate in use expires, and check names those that expire soon, until they are renewed."""
+    copy("server", "lasting")
+    copy("short", "live")
+    daemon = start(t, tls_config("lasting", "live"))
+    def metrics():
+        text = t.conn(address=daemon.admin).request("GET", "/metrics").read().decode()
+        return dict(re.findall(r'^mcpgated_certificate_not_after_seconds\{listener="127.0.0.1:0",file="(?:.*/)?(\w+).crt"\} (\d+)\.000$', text, re.M))
+    def problems():
+        report = json.loads(t.conn(address=daemon.admin).request("GET", "/check").read())
+        return [p["text"] for p in report["problems"] if p["kind"].startswith("certificate_")]
+    days = {name: (int(at) - time.time()) / 86400 for name, at in metrics().items()}
+    ok(29 < days["lasting"] < 31 and 2 < days["live"] < 4, "both, in days", days)
+    [text] = problems()
+    ok(re.fullmatch(r"the certificate \S*live.crt of 127.0.0.1:0 expires on \S+Z: renew it, then mcpgatectl reload", text), "the one that is short", text)
+    copy("second", "live")
+    reload(daemon)
+    wait_for(lambda: problems() == [], 5, "renewed")
 
 
 @case(daemon=False, deadline=30)

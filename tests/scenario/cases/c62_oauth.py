@@ -588,3 +588,24 @@ def what_fetches_is_a_process_of_its_own(t):
     t.daemon.gateway = wait_for(t.daemon.find_gateway, 5, "a new gateway")
     wait_for(lambda: len(t.daemon.log("gateway_ready")) == 2, 5, "its readiness")
     eq(send(t, mcp.bearer("last")).status, 200)
+
+
+def check(t):
+    report = json.loads(t.conn(address=t.daemon.admin).request("GET", "/check").read())
+    return {p["kind"]: (p["severity"], p["about"], p["text"]) for p in report["problems"]}
+
+
+@case(daemon=False, deadline=30)
+def an_issuer_that_is_away_is_told(t):
+    """AUTH-AS-04: of an issuer that is down or misspelt from the start, check and status know, though nobody has a token; then that it is there."""
+    i = issuer.Issuer()
+    i.documents = lambda: {}
+    t.start(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": i.url}]}})
+    wait_for(lambda: "issuer_without_keys" in check(t), 10, "the problem")
+    severity, about, text = check(t)["issuer_without_keys"]
+    eq((severity, about), ("failing", i.url))
+    ok(text.startswith("issuer %s: no keys since 2" % i.url) and "(its metadata: " in text, "since when, and why", text)
+    ok(text in t.conn(address=t.daemon.admin).request("GET", "/status").read().decode().replace("\\/", "/"), "in status and on the page")
+    del i.documents
+    wait_for(lambda: "issuer_without_keys" not in check(t), 20, "its keys")
+    i.close()

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -655,3 +656,40 @@ def what_shells_complete(t):
     eq((completions(t, "--format=o"), completions(t, "--format=x"), completions(t, "--nonsense=")), (["--format=openai"], [], []))
     for words in (["--socket", ""], ["--socket="], ["status", ""], ["nonsense", ""], ["call", "main", ""]):
         eq(completions(t, *words), [], words)
+
+
+@case(daemon=False)
+def check_says_what_needs_attention(t):
+    """product §5: check has a line for each problem, and exit statuses for monitoring; status, --json and the metrics have the same."""
+    d = t.start({"good": {"script": {}}, "broken": {"command": "/nonexistent/command"}})
+    ok([line for line in d.lines if re.match(r"mcpgated: ready: broken \(not tried yet\) at ", line)], "ready means no more", d.lines)
+    out, _ = ctl(t, "check", status=1)
+    eq(out.splitlines(), ["warn     not tried yet: good, broken; `start: {try: true}` tries a server with the daemon, mcpgatectl tools NAME now"])
+    ctl(t, "tools", "good")
+    ctl(t, "tools", "broken", status=1)
+    out, _ = ctl(t, "check", status=2)
+    ok(re.fullmatch(r"failing  broken is failing: it could not be started: No such file or directory; .*; next try .*\n", out), "one line", out)
+    report = json.loads(ctl(t, "check", "--json", status=2)[0])
+    eq(report["verdict"], "failing")
+    eq([(p["severity"], p["kind"], p["about"]) for p in report["problems"]], [("failing", "server_failing", "broken")])
+    head, _, section = ctl(t, "status")[0].partition("\n\nneeds attention:\n")
+    ok(section.startswith("broken is failing: ") and section.count("\n") == 1 and "broken is failing" not in head, "once in status", head, section)
+    ok('mcpgated_problem{kind="server_failing"} 1\n' in ctl(t, "metrics")[0], "the metric")
+    t.expect_error_log("reload_refused")
+    with open(d.file, "w") as f:
+        f.write("servers: {good: {command: x, nonsense: 1}}\n")
+    d.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: "has failed: " in ctl(t, "check", status=2)[0], 5, "the reload")
+    ok(re.search(r"^warn     the reload at \S+Z has failed: \S*:1:30: unknown key 'nonsense'.*; correct it, then mcpgatectl reload$",
+                 ctl(t, "check", status=2)[0], re.M), "why", ctl(t, "check", status=2)[0])
+
+
+@case(daemon=False)
+def check_is_silent_about_what_works(t):
+    """product §5: with nothing to look at check says so, and is 0; where no daemon answers, it is 2."""
+    t.start({"good": {"script": {}}})
+    ctl(t, "tools", "good")
+    eq(ctl(t, "check"), ("ok       nothing needs attention\n", ""))
+    eq(json.loads(ctl(t, "check", "--json")[0]), {"verdict": "ok", "problems": []})
+    out, err = ctl(t, "check", status=2, socket="/nonexistent/socket")
+    ok(out == "" and "no daemon answers" in err, "nobody there", out, err)

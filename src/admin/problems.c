@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything is read where it is kept, at the moment of the question; nothing is remembered here, so
+ * what is over is gone from the list. What a text names comes from the configuration and from
+ * servers: whoever shows it makes it safe.
+ */
+#include "admin/problems.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "admin/server_view.h"
+#include "auth/verifier.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "obs/audit.h"
+#include "trace/exporter.h"
+
+#define DAY_MS (24 * 60 * 60 * UINT64_C(1000))
+#define EXPIRES_SOON_MS (14 * DAY_MS) /* renewals by ACME come 30 days before the end */
+#define NAMED_MAX 20
+
+static const struct problem_row rows[] = {
+#define PROBLEM(id, name, severity, help) [PROBLEM_KIND_##id] = { name, PROBLEM_##severity },
+#include "admin/problems.def"
+#undef PROBLEM
+};
+
+const struct problem_row *problem_row_get(enum problem_kind kind)
+{
+	CHECK((size_t)kind < PROBLEM_KIND_COUNT);
+	return &rows[kind];
+}
+
+const char *problem_severity_name(enum problem_severity severity)
+{
+	static const char *const names[] = {
+		[PROBLEM_OK] = "ok",
+		[PROBLEM_WARN] = "warn",
+		[PROBLEM_FAILING] = "failing",
+	};
+
+	CHECK((size_t)severity < ARRAY_LEN(names));
+	return names[severity];
+}
+
+/* ---- the list ---- */
+
+/* Takes text. Those that fail stay before the others, each in the order in which they were found. */
+static struct problem *list_add(struct problems *list, enum problem_kind kind, const char *about,
+				char *text)
+{
+	size_t at = list->count;
+
+	CHECK((size_t)kind < PROBLEM_KIND_COUNT && text != NULL);
+	if (rows[kind].severity == PROBLEM_FAILING)
+		for (at = 0; at < list->count; at++)
+			if (rows[list->items[at].kind].severity != PROBLEM_FAILING)
+				break;
+	list->items = mem_resize(list->items, (list->count + 1) * sizeof(*list->items));
+	memmove(&list->items[at + 1], &list->items[at], (list->count - at) * sizeof(*list->items));
+	list->count++;
+	list->items[at] = (struct problem){ .kind = kind,
+					    .about = about != NULL ? mem_strdup(about) : NULL,
+					    .text = text,
+					    .count = 1 };
+	return &list->items[at];
+}
+
+void problems_fini(struct problems *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->items[i].about);
+		free(list->items[i].text);
+	}
+	free(list->items);
+}
+
+enum problem_severity problems_severity(const struct problems *list)
+{
+	return list->count > 0 ? rows[list->items[0].kind].severity : PROBLEM_OK;
+}
+
+size_t problems_count(const struct problems *list, enum problem_kind kind)
+{
+	size_t count = 0;
+
+	CHECK((size_t)kind < PROBLEM_KIND_COUNT);
+	for (size_t i = 0; i < list->count; i++)
+		count += list->items[i].kind == kind ? list->items[i].count : 0;
+	return count;
+}
+
+#define TIME_BYTES 32
+
+static const char *format_time(uint64_t wall_ms, char text_r[TIME_BYTES])
+{
+	time_t seconds = (time_t)(wall_ms / 1000);
+	struct tm utc;
+
+	gmtime_r(&seconds, &utc);
+	strftime(text_r, TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &utc);
+	return text_r;
+}
+
+/* ---- servers ---- */
+
+static void find_failing(const struct server_view *view, struct problems *list)
+{
+	const struct server *server = view->server;
+	uint64_t wall_ms = clock_wall_ms(), failed_at_ms = view->stats->failed_at_ms;
+	uint64_t retry_at_ms = server->backoff.retry_at_ms;
+	bool waits = retry_at_ms > view->now_ms;
+	char ago[TEXT_AGE_BYTES], next[TEXT_AGE_BYTES] = "";
+
+	if (server->backoff.failures == 0)
+		return;
+	text_format_age(wall_ms > failed_at_ms ? wall_ms - failed_at_ms : 0, ago);
+	if (waits)
+		text_format_age(retry_at_ms - view->now_ms + 999, next);
+	list_add(list, PROBLEM_KIND_SERVER_FAILING, server->conf.name,
+		 mem_printf("%s is failing: %s (%s ago); next try %s%s", server->conf.name,
+			    view->stats->failure, ago, waits ? "not before " : "with the next call",
+			    next))
+		->server = server;
+}
+
+static void find_waiting(const struct server_view *view, struct problems *list)
+{
+	const struct server *server = view->server;
+
+	if (view->load->waiting > 0 && server->conf.pool_max > 0 &&
+	    server->count >= server->conf.pool_max)
+		list_add(list, PROBLEM_KIND_CALLS_WAIT, server->conf.name,
+			 mem_printf("%s: calls wait (%zu), and all %zu processes of pool.max run",
+				    server->conf.name, view->load->waiting,
+				    (size_t)server->conf.pool_max))
+			->server = server;
+	if (server->pins.waiting > 0)
+		list_add(list, PROBLEM_KIND_PINS_WAIT, server->conf.name,
+			 mem_printf("%s has %zu definition%s that wait%s for approval: mcpgatectl "
+				    "pins %s",
+				    server->conf.name, server->pins.waiting,
+				    server->pins.waiting == 1 ? "" : "s",
+				    server->pins.waiting == 1 ? "s" : "", server->conf.name))
+			->server = server;
+}
+
+/*
+ * An endpoint has no processes of its own; what needs a caller's claims cannot be tried without the
+ * caller.
+ */
+static bool may_be_tried(const struct server *server)
+{
+	return server->conf.legs.count == 0 && server->conf.claims.count == 0;
+}
+
+/* In one row: a configuration may have very many of them, of which few are used on a day. */
+static void find_untried(const struct admin *admin, struct problems *list)
+{
+	struct buf names = { 0 };
+	size_t count = 0;
+
+	for (size_t i = 0; i < admin->conf.server_count; i++) {
+		const struct server *server = &admin->conf.servers[i];
+
+		if (server->conf.name == NULL || server->is_retired || !may_be_tried(server) ||
+		    server->stats->starts > 0 || server->stats->failures > 0)
+			continue;
+		if (count < NAMED_MAX)
+			buf_printf(&names, "%s%s", count > 0 ? ", " : "", server->conf.name);
+		count++;
+	}
+	if (count > NAMED_MAX)
+		buf_printf(&names, " and %zu more", count - NAMED_MAX);
+	if (count > 0)
+		list_add(list, PROBLEM_KIND_SERVER_NOT_TRIED, NULL,
+			 mem_printf("not tried yet: %s; `start: {try: true}` tries a server with "
+				    "the daemon, mcpgatectl tools NAME now",
+				    buf_terminate(&names)))
+			->count = count;
+	buf_fini(&names);
+}
+
+static void find_of_servers(const struct admin *admin, struct problems *list)
+{
+	struct server_load *loads = server_loads_count(admin);
+
+	for (size_t i = 0; i < admin->conf.server_count; i++) {
+		const struct server *server = &admin->conf.servers[i];
+		struct server_view view;
+
+		if (server->conf.name == NULL || server->is_retired)
+			continue;
+		view = server_view_of(server, admin->conf.paths[i], &loads[i]);
+		find_failing(&view, list);
+		find_waiting(&view, list);
+	}
+	free(loads);
+	find_untried(admin, list);
+}
+
+/* ---- issuers ---- */
+
+static void find_keyless(const struct issuer_report *issuer, struct problems *list)
+{
+	uint64_t age_ms = clock_now_ms() - issuer->keyless_since_ms;
+	char since[TIME_BYTES];
+
+	CHECK(!issuer->has_keys);
+	format_time(clock_wall_ms() - age_ms, since);
+	list_add(list, PROBLEM_KIND_ISSUER_WITHOUT_KEYS, issuer->name,
+		 mem_printf("issuer %s: no keys since %s (%s); its tokens are refused. "
+			    "issuer_metadata_failed or issuer_keys_failed in the log says more",
+			    issuer->name, since,
+			    issuer->cause[0] != '\0' ? issuer->cause : "nothing has answered"));
+}
+
+static void find_of_issuers(const struct admin *admin, struct problems *list)
+{
+	const struct frontend_conf *frontend = admin->conf.client_frontend;
+	const struct verifier *verifier =
+		frontend != NULL ? frontend->authorization.verifier : NULL;
+	struct issuer_report issuer;
+
+	for (size_t i = 0; verifier != NULL && verifier_report_issuer(verifier, i, &issuer); i++) {
+		if (!issuer.has_keys && issuer.is_failing)
+			find_keyless(&issuer, list);
+		else if (issuer.is_failing)
+			list_add(list, PROBLEM_KIND_ISSUER_AWAY, issuer.name,
+				 mem_printf("issuer %s cannot be asked (%s); its tokens are judged "
+					    "by the keys from before, for a day at most",
+					    issuer.name, issuer.cause));
+		if (issuer.introspection_failing)
+			list_add(list, PROBLEM_KIND_INTROSPECTION_FAILING, issuer.name,
+				 mem_printf("issuer %s does not say whether tokens are active: "
+					    "introspection_failed or introspection_refused in the "
+					    "log says why",
+					    issuer.name));
+	}
+}
+
+/* ---- the daemon ---- */
+
+static void find_of_certificates(const struct admin *admin, struct problems *list)
+{
+	uint64_t now_ms = clock_wall_ms();
+	struct certificate_report certificate;
+
+	for (size_t i = 0;
+	     admin->conf.on_certificate != NULL && admin->conf.on_certificate(i, &certificate);
+	     i++) {
+		bool is_over = certificate.not_after_ms <= now_ms;
+		char at[TIME_BYTES];
+
+		if (certificate.not_after_ms > now_ms + EXPIRES_SOON_MS)
+			continue;
+		format_time(certificate.not_after_ms, at);
+		list_add(list,
+			 is_over ? PROBLEM_KIND_CERTIFICATE_EXPIRED :
+				   PROBLEM_KIND_CERTIFICATE_EXPIRES,
+			 certificate.file,
+			 mem_printf("the certificate %s of %s %s %s: renew it, then mcpgatectl "
+				    "reload",
+				    certificate.file, certificate.listener,
+				    is_over ? "has expired on" : "expires on", at));
+	}
+}
+
+static void find_of_audit(const struct audit *audit, struct problems *list)
+{
+	if (audit == NULL || !audit->is_failing)
+		return;
+	list_add(list, PROBLEM_KIND_AUDIT_FAILING, audit->conf.to,
+		 mem_printf("audit records cannot be written to %s: %s%s", audit->conf.to,
+			    strerror(audit->last_error),
+			    audit->conf.is_required ? "; calls are refused (audit.required)" : ""));
+}
+
+static void find_of_reload(const struct admin *admin, struct problems *list)
+{
+	char at[TIME_BYTES];
+
+	if (admin->reload_error == NULL)
+		return;
+	list_add(list, PROBLEM_KIND_RELOAD_FAILED, NULL,
+		 mem_printf("the reload at %s has failed: %s; correct it, then mcpgatectl reload",
+			    format_time(admin->reload_failed_ms, at), admin->reload_error));
+}
+
+void problems_find(const struct admin *admin, struct problems *list_r)
+{
+	const struct router *router = admin->conf.router;
+
+	CHECK(router != NULL);
+	*list_r = (struct problems){ .items = NULL };
+	find_of_issuers(admin, list_r);
+	find_of_certificates(admin, list_r);
+	find_of_audit(router->audit, list_r);
+	find_of_servers(admin, list_r);
+	find_of_reload(admin, list_r);
+	if (router->exporter != NULL && exporter_is_failing(router->exporter))
+		list_add(list_r, PROBLEM_KIND_COLLECTOR_AWAY, NULL,
+			 mem_strdup("the trace collector takes no spans: spans_not_taken in the "
+				    "log says why; traces.otlp has its address"));
+	if (router->is_draining)
+		list_add(list_r, PROBLEM_KIND_DRAINING, NULL,
+			 mem_strdup("the daemon is about to stop, and takes no new work"));
+}

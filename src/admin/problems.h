@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What somebody should look at, found at the moment of the question, in one list for all who ask:
+ * mcpgatectl check and status, the status page and the metrics. problems.def has the kinds.
+ */
+#ifndef MCPGATED_ADMIN_PROBLEMS_H
+#define MCPGATED_ADMIN_PROBLEMS_H
+
+#include <stddef.h>
+
+#include "admin/admin.h"
+
+enum problem_severity { PROBLEM_OK, PROBLEM_WARN, PROBLEM_FAILING };
+
+enum problem_kind {
+#define PROBLEM(id, name, severity, help) PROBLEM_KIND_##id,
+#include "admin/problems.def"
+#undef PROBLEM
+	PROBLEM_KIND_COUNT
+};
+
+struct problem_row {
+	const char *name;
+	enum problem_severity severity;
+};
+const struct problem_row *problem_row_get(enum problem_kind kind);
+/* In one word: ok, warn or failing. */
+const char *problem_severity_name(enum problem_severity severity);
+
+struct problem {
+	enum problem_kind kind;
+	const struct server *server; /* the one concerned; NULL: none, or several */
+	char *about; /* its name, the issuer's or the certificate's; NULL: the daemon */
+	char *text;  /* for people: what it is, and what to do */
+	size_t count;
+};
+
+struct problems {
+	struct problem *items; /* those that fail come first */
+	size_t count;
+};
+
+/* The caller ends it with problems_fini. Borrows the servers until the next turn of the loop. */
+void problems_find(const struct admin *admin, struct problems *problems_r);
+void problems_fini(struct problems *problems);
+/* The worst that there is. */
+enum problem_severity problems_severity(const struct problems *problems);
+/* How many servers, issuers or the like have this kind. */
+size_t problems_count(const struct problems *problems, enum problem_kind kind);
+
+#endif
