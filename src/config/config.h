@@ -33,6 +33,7 @@ struct config_pair {
 	char *file;  /* the file it came from, which can be read again; NULL: none */
 	bool is_secret;
 	bool has_claims; /* the value is a template: variables.h */
+	bool names_file; /* of a file's path: each caller's is read for each process */
 };
 
 /* One certificate of a listener: names of PEM files, each of at most this many bytes. */

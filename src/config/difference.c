@@ -62,6 +62,7 @@ static bool has_same_env(const struct config_server *one, const struct config_se
 		const struct config_pair *a = &one->env[i], *b = &other->env[i];
 
 		if (!is_same_text(a->name, b->name) || !is_same_text(a->file, b->file) ||
+		    a->names_file != b->names_file ||
 		    (a->file == NULL && !is_same_text(a->value, b->value)))
 			return false;
 	}

@@ -666,8 +666,7 @@ const struct option options_table[] = {
 	       .example = "{Authorization: {file: /etc/mcpgated/wiki.authorization}}",
 	       .otherwise = "none", RELATIONS(COMPLETE("servers.NAME.url")),
 	       .help = "With url: header fields to send with each request, for credentials. The "
-		       "values are like those of env: {file: PATH}, {env: NAME}, {credential: "
-		       "NAME}, and ${claim:NAME} for a value of each caller. A client's own "
+		       "values are like those of env, also for each caller. A client's own "
 		       "headers, and its token, never go to the server."),
 	OPTION("servers.NAME.ca", TEXT, SERVER(ca_file), .reader = OPTION_FOR_CHILD,
 	       .example = "/etc/mcpgated/wiki-ca.crt", .otherwise = "the system's",
@@ -686,8 +685,8 @@ const struct option options_table[] = {
 		       "PATH}, {env: NAME} or {credential: NAME} (systemd); files are read again "
 		       "for each process. A text may contain ${claim:NAME}, the value of a claim "
 		       "in the caller's token, like ${claim:sub}; not with isolation shared. A "
-		       "caller without that claim is refused. A session keeps the values of the "
-		       "token that opened it. A static token has only sub, its name."),
+		       "caller without that claim is refused. PATH may contain it, too: a file for "
+		       "each caller. See docs/guides/callers.md."),
 	OPTION("servers.NAME.inherit_env", TEXTS, SERVER(inherit_env), FOR_COMMAND,
 	       .def = "[PATH, HOME, LANG, TZ, HTTP_PROXY, HTTPS_PROXY, NO_PROXY, ALL_PROXY, "
 		      "http_proxy, https_proxy, no_proxy, all_proxy, SSL_CERT_FILE, "

@@ -556,6 +556,11 @@ static char *load_reference(const struct types_context *context, const struct tr
 			       "must be a text, {file: PATH}, {env: NAME} or {credential: NAME}");
 	else if (name->text[0] == '\0')
 		problem_add_at(context->problems, name, "must not be empty");
+	else if (claim_is_in(name->text))
+		problem_add_at(
+			context->problems, name,
+			"claims of the caller (${claim:…}) can only be in env and headers, as a "
+			"text or in {file: PATH}");
 	else if (context->resolve(name->key, name->text, &context->writers, &secret, &err) != 0)
 		problem_add_at(context->problems, name, "%s", err.text);
 	else if (secret_is_open(name->key, name->text))
@@ -601,6 +606,30 @@ static bool check_claims(const struct types_context *context, const struct tree 
 	return result == 0;
 }
 
+/* {file: PATH} with claims in the path: a file for each caller. */
+static bool is_file_of_caller(const struct tree *value)
+{
+	return value->kind == TREE_MAP && value->count == 1 && value->items[0]->kind == TREE_TEXT &&
+	       strcmp(value->items[0]->key, "file") == 0 && claim_is_in(value->items[0]->text);
+}
+
+/* What comes before the first claim is a directory, or the beginning of a file's name. */
+static void load_file_of_caller(const struct types_context *context, const struct tree *path,
+				struct config_pair *pair)
+{
+	if (!check_claims(context, path))
+		return;
+	if (path->text[0] != '/') {
+		problem_add_at(
+			context->problems, path,
+			"must be an absolute path, like /etc/mcpgated/keys/${claim:sub}.key");
+		return;
+	}
+	pair->value = mem_strdup(path->text);
+	pair->has_claims = pair->names_file = true;
+	pair->is_secret = false;
+}
+
 static bool load_pair(const struct types_context *context, const struct tree *value,
 		      struct config_pair *pair_r)
 {
@@ -613,7 +642,9 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 				   "'%.60s' cannot be the name of a variable", value->key);
 		return false;
 	}
-	if (value->kind == TREE_MAP) {
+	if (is_file_of_caller(value)) {
+		load_file_of_caller(context, value->items[0], &pair);
+	} else if (value->kind == TREE_MAP) {
 		pair.value = load_reference(context, value);
 		if (pair.value != NULL)
 			pair.file = secret_find_file(value->items[0]->key, value->items[0]->text);
@@ -780,8 +811,9 @@ static bool print_env(const struct option *option, const void *base, struct buf 
 		CHECK(pair->name != NULL && pair->value != NULL);
 		buf_append_str(out, i == 0 ? "{" : ", ");
 		yaml_append_text(out, pair->name);
-		buf_append_str(out, ": ");
+		buf_append_str(out, pair->names_file ? ": {file: " : ": ");
 		yaml_append_text(out, pair->is_secret ? SECRET_MASK : pair->value);
+		buf_append_str(out, pair->names_file ? "}" : "");
 	}
 	buf_append_char(out, '}');
 	return true;

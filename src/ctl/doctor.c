@@ -356,11 +356,13 @@ static const char *value_of(const struct doctor_claims *given, const char *name)
 /* Puts them into its environment, as the daemon would for a caller. */
 static bool put_claims(struct examination *e, struct launch_spec *spec, struct slice claims)
 {
-	const char *why = claims_make_env(e->server, spec->envp, claims, &spec->envp);
+	struct error err;
 
-	if (why != NULL)
-		finding_fail(&e->ill, "claims", "%s", why);
-	return why == NULL;
+	if (claims_make_env(e->launch->config, e->server, spec->envp, claims, &spec->envp, &err) ==
+	    0)
+		return true;
+	finding_fail(&e->ill, "claims", "%s", err.text);
+	return false;
 }
 
 /* There is no caller: unless --claim gives a value for each, they stay as the configuration has them. */

@@ -326,6 +326,12 @@ static bool call_judge(struct call *call, const struct envelope *env,
 	return is_admitted;
 }
 
+/* The server is well: there is nothing of this caller's for it, and asking again soon changes nothing. */
+static bool is_of_caller(enum reason reason)
+{
+	return reason == REASON_CLAIM_MISSING || reason == REASON_CREDENTIAL_MISSING;
+}
+
 static void on_opened(struct leg_call *leg_call, struct slice response, enum reason reason);
 
 static void end_call(struct leg_call *leg_call, struct slice response, enum reason reason)
@@ -484,7 +490,7 @@ static void on_opened(struct leg_call *leg_call, struct slice response, enum rea
 	struct error err;
 
 	if (response.n == 0)
-		leg_lose(leg, reason == REASON_CLAIM_MISSING ? REASON_NONE : reason,
+		leg_lose(leg, is_of_caller(reason) ? REASON_NONE : reason,
 			 reason_get(reason)->text);
 	else if (scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0 &&
 		 env.kind == ENVELOPE_RESULT && client->session->state == SESSION_LIVE)

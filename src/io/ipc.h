@@ -10,6 +10,7 @@
 #ifndef MCPGATED_IO_IPC_H
 #define MCPGATED_IO_IPC_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,8 @@ enum ipc_text { IPC_TEXT_PINS, IPC_TEXT_SESSIONS, IPC_TEXT_KINDS };
 enum ipc_found { IPC_FOUND_FAILING = -1, IPC_FOUND_UNLISTED = -2 };
 
 #define IPC_FDS_MAX 3
+/* The error of a process that was not started because its caller has no file for the server. */
+#define IPC_NO_CREDENTIAL ENOKEY
 #define IPC_TEXTS_MAX 3
 #define IPC_PACKET_BYTES_MAX (32 * 1024)
 /* Of the texts of one message together. */

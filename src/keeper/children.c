@@ -521,13 +521,18 @@ static void row_start_with_claims(struct children *children, struct row *row,
 				  const struct ipc_message *message)
 {
 	char **envp = children->launch->specs[row->server].envp;
+	struct error err = { ERROR_NONE, "" };
 	char **made;
-	const char *why =
-		claims_make_env(row_server(children, row), envp, message->texts[0], &made);
 
-	if (why != NULL) {
-		refuse_start(message, why);
-		row->error = EINVAL;
+	if (claims_make_env(children->launch->config, row_server(children, row), envp,
+			    message->texts[0], &made, &err) < 0) {
+		if (err.kind == ERROR_BUSY)
+			LOG_BY(CREDENTIAL_MISSING, row->server,
+			       LOG_STR("server", row_server_name(children, row)),
+			       LOG_STR("error", err.text));
+		else
+			refuse_start(message, err.text);
+		row->error = err.kind == ERROR_BUSY ? IPC_NO_CREDENTIAL : EINVAL;
 		row_set_state(children, row, ROW_ENDED);
 		return;
 	}

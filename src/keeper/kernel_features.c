@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "config/listed_path.h"
 #include "config/tree.h"
+#include "config/variables.h"
 #include "keeper/cgroups.h"
 #include "keeper/confine.h"
 #include "keeper/launch.h"
@@ -136,18 +137,34 @@ static void check_paths(const struct check *check, const char *way, const struct
 	}
 }
 
+/* The file, or the directory that has the files of all callers; NULL: the value comes from none. The caller frees it. */
+static char *path_of_secret(const struct config_pair *pair)
+{
+	struct slice rest = slice_str(pair->value), before, name;
+
+	if (pair->names_file && claim_cut(&rest, &before, &name) > 0) {
+		while (before.n > 1 && before.p[before.n - 1] != '/')
+			before.n--;
+		return mem_dup_slice(before);
+	}
+	return pair->file != NULL ? mem_strdup(pair->file) : NULL;
+}
+
 /* We read them, with our rights. */
 static void check_secrets(const struct check *check)
 {
 	const struct config_server *server = check->server;
 	struct error err;
 
-	for (size_t i = 0; i < server->env_count; i++)
-		if (server->env[i].file != NULL &&
-		    listed_path_check(check->config, server->env[i].file, &err) < 0)
+	for (size_t i = 0; i < server->env_count; i++) {
+		char *path = path_of_secret(&server->env[i]);
+
+		if (path != NULL && listed_path_check(check->config, path, &err) < 0)
 			problem_add_in(check->list, kernel_features_find_place(check, "env"),
 				       "servers.%s.env.%s: %s", server->conf.name,
 				       server->env[i].name, err.text);
+		free(path);
+	}
 }
 
 static void check_sandbox(const struct check *check)

@@ -81,28 +81,99 @@ static const char *text_check(struct slice text, const struct server_conf *conf)
 
 /* ---- the environment ---- */
 
-static char *claims_make_entry(const struct config_pair *pair, struct slice text)
+/* What the environment of one process is made from. */
+struct claims_source {
+	const struct config *config;
+	const struct config_server *server;
+	struct slice text;
+};
+
+/* An empty file may be about to be written. */
+static int read_again(const struct config *config, const char *path, char **value_r,
+		      struct error *err)
 {
-	struct slice rest = slice_str(pair->value);
+	const struct listed_writers writers = { .running = config };
+
+	if (secret_resolve("file", path, &writers, value_r, err) < 0)
+		return -1;
+	if ((*value_r)[0] == '\0')
+		return error_set(err, ERROR_INVALID, "the file %.100s is empty", path);
+	return 0;
+}
+
+/* The template with the claims in it; the caller wipes it. */
+static char *claims_expand(const char *template, struct slice text)
+{
+	struct slice rest = slice_str(template);
 	size_t claims_max = rest.n / (sizeof("${claim:x}") - 1);
-	size_t room = strlen(pair->name) + rest.n + claims_max * TEXT_CLAIM_MAX + 2;
+	size_t room = rest.n + claims_max * TEXT_CLAIM_MAX + 1;
 	struct slice before, name;
-	struct buf entry = { 0 };
+	struct buf value = { 0 };
 	int result;
 
 	/* All at once: a buffer that grows leaves copies behind. */
-	buf_reserve(&entry, room);
-	buf_append_str(&entry, pair->name);
-	buf_append_char(&entry, '=');
+	buf_reserve(&value, room);
 	do {
 		result = claim_cut(&rest, &before, &name);
-		buf_append_slice(&entry, before);
+		buf_append_slice(&value, before);
 		if (result > 0)
-			buf_append_slice(&entry, text_find(text, name));
+			buf_append_slice(&value, text_find(text, name));
 	} while (result > 0);
-	CHECK(entry.len < room);
-	buf_terminate(&entry);
-	return entry.data;
+	CHECK(value.len < room);
+	buf_terminate(&value);
+	return value.data;
+}
+
+/* Whoever may choose a claim must not choose another directory with it. */
+static int claims_check_names(const char *template, struct slice text, struct error *err)
+{
+	struct slice rest = slice_str(template), before, name;
+
+	while (claim_cut(&rest, &before, &name) > 0) {
+		struct slice value = text_find(text, name);
+
+		if (value.n == 0 || value.p[0] == '.' || memchr(value.p, '/', value.n) != NULL ||
+		    memmem(value.p, value.n, "..", 2) != NULL)
+			return error_set(
+				err, ERROR_BUSY,
+				"the claim %.*s cannot be a part of a file's name: it has a "
+				"slash or '..', or begins with a dot",
+				SLICE_ARG(name));
+	}
+	return 0;
+}
+
+/* What the file of this caller holds; the caller wipes it. NULL: there is none for him. */
+static char *claims_read_file(const struct claims_source *from, const char *template,
+			      struct error *err)
+{
+	char *path, *value = NULL;
+
+	if (claims_check_names(template, from->text, err) < 0)
+		return NULL;
+	path = claims_expand(template, from->text);
+	if (read_again(from->config, path, &value, err) < 0 ||
+	    (from->server->url != NULL && form_header_value(slice_str(value), err) < 0)) {
+		err->kind = ERROR_BUSY;
+		secret_free(&value);
+	}
+	free(path);
+	return value;
+}
+
+/* NULL: err says why not; ERROR_BUSY: there is no file for this caller, or not yet. */
+static char *claims_make_entry(const struct claims_source *from, const struct config_pair *pair,
+			       struct error *err)
+{
+	char *value = pair->names_file ? claims_read_file(from, pair->value, err) :
+					 claims_expand(pair->value, from->text);
+	char *entry;
+
+	if (value == NULL)
+		return NULL;
+	entry = mem_printf("%s=%s", pair->name, value);
+	secret_free(&value);
+	return entry;
 }
 
 static const struct config_pair *claims_find_pair(const struct config_server *server,
@@ -117,37 +188,46 @@ static const struct config_pair *claims_find_pair(const struct config_server *se
 	return NULL;
 }
 
-static char **claims_put(const struct config_server *server, char **envp, struct slice text)
+static int claims_put(const struct claims_source *from, char **envp, char ***made_r,
+		      struct error *err)
 {
 	size_t count = 0;
 	char **made;
 
 	while (envp[count] != NULL)
 		count++;
-	made = mem_zalloc((count + 1) * sizeof(*made));
+	*made_r = made = mem_zalloc((count + 1) * sizeof(*made));
 	for (size_t i = 0; i < count; i++) {
-		const struct config_pair *pair = claims_find_pair(server, envp[i]);
+		const struct config_pair *pair = claims_find_pair(from->server, envp[i]);
 
-		made[i] = pair != NULL ? claims_make_entry(pair, text) : envp[i];
+		made[i] = pair != NULL ? claims_make_entry(from, pair, err) : envp[i];
+		if (made[i] == NULL)
+			return -1;
 	}
-	return made;
+	return 0;
 }
 
-const char *claims_make_env(const struct config_server *server, char **envp, struct slice text,
-			    char ***envp_r)
+int claims_make_env(const struct config *config, const struct config_server *server, char **envp,
+		    struct slice text, char ***envp_r, struct error *err)
 {
+	const struct claims_source from = { config, server, text };
 	const char *why;
 
 	CHECK(envp != NULL);
 	*envp_r = envp;
 	if (server->conf.claims.count == 0)
-		return text.n == 0 ? NULL : "the server declares no claims";
+		return text.n == 0 ? 0 :
+				     error_set(err, ERROR_INVALID, "the server declares no claims");
 	if (text.n == 0 || text.n > CLAIMS_BYTES_MAX || text.p[text.n - 1] != '\0')
-		return "the claims are missing or incomplete";
+		return error_set(err, ERROR_INVALID, "the claims are missing or incomplete");
 	why = text_check(text, &server->conf);
-	if (why == NULL)
-		*envp_r = claims_put(server, envp, text);
-	return why;
+	if (why != NULL)
+		return error_set(err, ERROR_INVALID, "%s", why);
+	if (claims_put(&from, envp, envp_r, err) == 0)
+		return 0;
+	claims_free_env(envp, *envp_r);
+	*envp_r = envp;
+	return -1;
 }
 
 void claims_free_env(char **envp, char **made)
@@ -454,19 +534,6 @@ void launch_note_signals(struct launch *launch)
 		if (syscall(SYS_rt_sigaction, i, NULL, &now, NSIG / 8) == 0 &&
 		    now.handler != (unsigned long)SIG_IGN)
 			launch->not_default &= ~(UINT64_C(1) << (i - 1));
-}
-
-/* An empty file may be about to be written. */
-static int read_again(const struct config *config, const char *path, char **value_r,
-		      struct error *err)
-{
-	const struct listed_writers writers = { .running = config };
-
-	if (secret_resolve("file", path, &writers, value_r, err) < 0)
-		return -1;
-	if ((*value_r)[0] == '\0')
-		return error_set(err, ERROR_INVALID, "the file %.100s is empty", path);
-	return 0;
 }
 
 void launch_renew_secrets(struct launch *launch, size_t server)

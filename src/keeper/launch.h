@@ -119,11 +119,12 @@ const char *launch_hint(const struct launch_verdict *verdict, const struct confi
 
 /*
  * Builds the environment of one process from `envp`, its server's, and from "NAME\0VALUE\0…"
- * (empty: none). Returns NULL and sets *envp_r, which is freed with claims_free_env; or returns why
- * the claims are refused.
+ * (empty: none), with the caller's own files. Returns 0 and sets *envp_r, which is freed with
+ * claims_free_env. -1: err has why the claims are refused; with ERROR_BUSY they are as they should be,
+ * but there is no usable file for this caller, who may get one later.
  */
-const char *claims_make_env(const struct config_server *server, char **envp, struct slice text,
-			    char ***envp_r) must_check;
+int claims_make_env(const struct config *config, const struct config_server *server, char **envp,
+		    struct slice text, char ***envp_r, struct error *err) must_check;
 /* Overwrites and frees what claims_make_env made; no-op if that was the server's own envp. */
 void claims_free_env(char **envp, char **made);
 

@@ -634,6 +634,13 @@ static void child_on_failed(struct spawned *spawned, int error)
 	struct child *child = container_of(spawned, struct child, spawned);
 	char text[128];
 
+	/* Nothing is wrong with the server: this caller has no file. The keeper has logged which. */
+	if (error == IPC_NO_CREDENTIAL) {
+		child->is_exited = true;
+		child_lose(child, REASON_CREDENTIAL_MISSING);
+		child_check_gone(child);
+		return;
+	}
 	/* The keeper logs the details: the gateway does not know the command. */
 	snprintf(text, sizeof(text),
 		 "it could not be started: %s; child_spawn_failed in the log says more",

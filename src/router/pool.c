@@ -520,7 +520,7 @@ static void pool_on_lost(struct upstream *upstream, enum reason reason)
 	pool_memory_note_lost(pool);
 	upstream_lose_requests(upstream, reason);
 	/* It could not be started, and there are no others. */
-	if (pool->upstream_count == 0 && reason_get(reason)->http_status == 503)
+	if (pool->upstream_count == 0 && reason_get(reason)->http_status >= 400)
 		pool_fail_waiting(pool, reason);
 	pool_wake(pool);
 }

@@ -142,8 +142,10 @@ static void upstream_lose(struct upstream *upstream, enum reason reason)
 
 	CHECK(upstream->state != UPSTREAM_CLOSED);
 	upstream_detach(upstream);
-	if (is_start ||
-	    (!upstream->was_used && !upstream->is_disposable && reason != REASON_RESTARTED))
+	if (reason == REASON_CREDENTIAL_MISSING)
+		backoff_return_turn(&upstream->server->backoff);
+	else if (is_start ||
+		 (!upstream->was_used && !upstream->is_disposable && reason != REASON_RESTARTED))
 		upstream_note_failed_try(upstream, is_start);
 	if (is_start && reason == REASON_CHILD_EXITED)
 		reason = REASON_START_FAILED;

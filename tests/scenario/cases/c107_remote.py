@@ -306,14 +306,17 @@ def only_the_headers_of_the_configuration_are_sent(t):
     with open(path, "w") as f:
         f.write("Bearer one")
     os.chmod(path, 0o600)
+    with open(path + "-me", "w") as f:
+        f.write("mine")
+    os.chmod(path + "-me", 0o600)
     with fake(serve) as server:
         behind(t, server.url, {"auth": {"mode": "token", "tokens": [{"name": "me", "sha256": SHA256_OF_SECRET}]}},
-               headers={"Authorization": {"file": path}, "X-Who": "u ${claim:sub}"})
+               headers={"Authorization": {"file": path}, "X-Who": "u ${claim:sub}", "X-Own": {"file": path + "-${claim:sub}"}})
         s = t.session("main", token="secret")
         eq(text_of(s.ask("tools/call", {"name": "t"}, extra=[("X-Mine", "m"), ("Cookie", "c")])), "x")
         for verb, headers, body in server.requests:
             eq(headers["Authorization"], "Bearer one")
-            eq(headers["X-Who"], "u me")
+            eq((headers["X-Who"], headers["X-Own"]), ("u me", "mine"))
             ok(headers["User-Agent"].startswith("mcpgated"), "who asks")
             ok("secret" not in json.dumps(headers) + body.decode() and "X-Mine" not in headers and "Cookie" not in headers,
                "of the client", headers)

@@ -491,6 +491,45 @@ def servers_are_told_whose_they_are(t):
     t.daemon.wait_log("claim_missing", "server=session", "claim=team")
 
 
+@case(daemon=False, deadline=30)
+def a_file_for_each_caller(t):
+    """AUTH-DWN-02 AUTH-DWN-05: {file: PATH} with a claim in it: each process has what its caller's file holds when it starts; who has none is refused, and nobody else notices."""
+    folder = t.directory()
+    outside = os.path.join(folder, "outside.key")
+    keys = os.path.join(folder, "keys")
+    os.mkdir(keys)
+
+    def write(name, text):
+        path = os.path.join(keys, name)
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, 0o600)
+
+    for name in ("alice", "bob", "a b\u00f6b", "."):
+        write(name + ".key", "key of %s\n" % name)
+    write("empty.key", "")
+    with open(outside, "w") as f:
+        f.write("not his")
+    os.chmod(outside, 0o600)
+    env = {"USER_ID": {"file": keys + "/${claim:sub}.key"}}
+    i = begin(t, {name: {"script": {}, "isolation": name, "env": env} for name in ("session", "principal")})
+    for name in ("session", "principal"):
+        aud = ORIGIN + "/" + name + "/mcp"
+        for sub in ("alice", "bob", "a b\u00f6b"):
+            eq(user_of(t.session(name, token=i.token(aud, sub=sub))), "key of " + sub, name)
+        for sub in ("carol", "../outside", "alice/../bob", "a..b", ".", ".hidden", "empty"):
+            response = send(t, mcp.bearer(i.token(aud, sub=sub)), path="/" + name + "/mcp")
+            error = json.loads(response.body)["error"]
+            eq((response.status, error["data"]["reason"], error["message"]),
+               (403, "forbidden", "There is no credential of this caller for this server"), sub)
+        eq(user_of(t.session(name, token=i.token(aud, sub="bob"))), "key of bob", "others are served")
+    t.daemon.wait_log("credential_missing", "server=session", keys + "/carol.key")
+    t.daemon.wait_log("credential_missing", "server=session", "the claim sub cannot be a part of a file's name")
+    t.daemon.never_logged("server_failing")
+    write("alice.key", "another")
+    eq(user_of(t.session("session", token=i.token(ORIGIN + "/session/mcp", sub="alice"))), "another", "the next process")
+
+
 @case(daemon=False)
 def claims_are_those_of_the_session(t):
     """AUTH-DWN-02 SEC-07: one caller with tokens that say different things: each session's processes have what its own token said, also the next ones."""
