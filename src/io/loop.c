@@ -137,10 +137,12 @@ void loop_defer_free(struct loop *loop, void *p)
 	loop->garbage[loop->garbage_count++] = p;
 }
 
-/* Tasks scheduled during a round run in the next round. */
+/* Tasks scheduled during a round run in the next round; in the next turn, if this one is long. */
 static void loop_run_tasks(struct loop *loop)
 {
 	for (int round = 0; round < TASK_ROUNDS_MAX && !list_is_empty(&loop->tasks); round++) {
+		if (round > 0 && loop_turn_is_long(loop))
+			return;
 		struct list now;
 
 		list_init(&now);

@@ -268,8 +268,8 @@ static void pools_listen_once(void **state)
 	says(process(0), UPDATED_BY("4", "r:a"));
 	says(process(0), CHANGED_BY("4"));
 	pass(100);
-	heard(one, "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}|" UPDATE("r:a"));
-	heard(two, "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}|" UPDATE("r:a"));
+	heard(one, UPDATE("r:a") "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}|");
+	heard(two, UPDATE("r:a") "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}|");
 	while (fake_process_read(process(0)) != NULL)
 		;
 	is_answered(request(one->client, UNSUBSCRIBE("7")), EMPTY("7"));

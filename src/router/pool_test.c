@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "obs/counters.h"
 #include "router/pool_stage.h"
@@ -559,6 +560,7 @@ static void other_offers_are_told(void **state)
 	assert_non_null(fake_process_read(process(1)));
 	says(process(1), "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25',"
 			 "'capabilities':{'tools':{'listChanged':true}},'serverInfo':{}}}");
+	pass(100);
 	heard(a, "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}|");
 }
 
@@ -826,6 +828,51 @@ static void updates_are_joined(void **state)
 	says(process(0), UPDATED("r:a"));
 	session_end(a->client->session, REASON_DELETED);
 	pass(100); /* for nobody */
+}
+
+/* Makes each turn a long one, before anybody is told anything. */
+static void on_busy(struct timer *timer)
+{
+	now_ms += 5;
+	clock_freeze(now_ms);
+	timer_start(router.loop, timer, 0);
+}
+
+/*
+ * Nobody else waits until all members have been told. Whoever leaves meanwhile, or a server that
+ * repeats itself, keeps it from nobody. REL-24
+ */
+static void many_are_told_over_several_turns(void **state)
+{
+	struct member *all[8];
+	static struct timer busy;
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		all[i] = begin();
+	request(all[0]->client, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	for (size_t i = 1; i < ARRAY_LEN(all); i++)
+		request(all[i]->client, SUBSCRIBE("1"));
+	timer_init(&busy, on_busy);
+	timer_start(router.loop, &busy, 100);
+	says(process(0), UPDATED("r:a"));
+	says(process(0), CHANGED("tools"));
+	now_ms += 100;
+	clock_freeze(now_ms);
+	loop_turn(router.loop, true);
+	heard(all[0], UPDATED("r:a") "|");
+	heard(all[1], "");
+	session_end(all[1]->client->session, REASON_DELETED);
+	fake_process_write(process(0), q(UPDATED("r:a") "\n"));
+	loop_turn(router.loop, true);
+	heard(all[2], UPDATED("r:a") "|");
+	heard(all[3], "");
+	timer_stop(&busy);
+	pass(100);
+	heard(all[0], CHANGED("tools") "|" UPDATED("r:a") "|");
+	for (size_t i = 2; i < ARRAY_LEN(all); i++)
+		heard(all[i], CHANGED("tools") "|" UPDATED("r:a") "|");
 }
 
 /* CXL-08: who waits for the answer to another one's subscription does not wait for all before him to time out. */
@@ -2114,6 +2161,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(subscribing_is_handed_on),
 	TEST(subscriptions_outlive_children),
 	TEST(updates_are_joined),
+	TEST(many_are_told_over_several_turns),
 	TEST(subscriptions_are_not_waited_for_for_ever),
 	TEST(subscriptions_are_bounded),
 	TEST(updates_reach_those_whom_they_concern),

@@ -414,8 +414,8 @@ void subscribe_replay(struct upstream *upstream)
 #define CONCERN_MAX 16 /* subscriptions at or above one URI; more take longer */
 
 /*
- * A change of a resource that is yet to be reported; its URI is spelled like that of a
- * subscription.
+ * A change of a list, or of a resource, that is yet to be reported. Its URI is spelled like that of a
+ * subscription; empty: the change concerns every member.
  */
 struct update {
 	struct list link;
@@ -443,11 +443,12 @@ static uint64_t notification_key(struct slice method, struct slice uri)
 	return text_hash(text_hash(start, method), uri) | 1ull << 63;
 }
 
-static void tell_members(struct pool *pool, uint64_t key, struct msg *msg)
+/* That may end the session that has the pool to itself, and the pool. */
+static void tell_only_member(struct pool *pool, uint64_t key, struct msg *msg)
 {
-	LIST_FOREACH_SAFE(node, &pool->members)
-		subscriptions_member_at(node)->ops->on_notification(subscriptions_member_at(node),
-								    key, msg);
+	struct pool_member *member = pool_only_member(pool);
+
+	member->ops->on_notification(member, key, msg);
 }
 
 static struct msg *change_of(size_t list)
@@ -462,14 +463,6 @@ static struct msg *change_of(size_t list)
 static uint64_t change_key(size_t list)
 {
 	return notification_key(method_changes[list].notification, (struct slice){ NULL, 0 });
-}
-
-static void tell_change(struct pool *pool, size_t list)
-{
-	struct msg *msg = change_of(list);
-
-	tell_members(pool, change_key(list), msg);
-	msg_unref(&msg);
 }
 
 static void update_unlink(struct pool *pool, struct update *update)
@@ -545,52 +538,118 @@ static bool may_hear(const struct client *client, struct slice uri)
 	return may;
 }
 
-static void tell_subscribers(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
+static void find_concern(const struct pool *pool, struct slice uri, struct concern *concern_r)
 {
-	struct concern concern = { .uri = uri };
+	concern_r->uri = uri;
+	concern_r->count = subscriptions_find_above(&pool->subscriptions, uri, concern_r->lengths,
+						    CONCERN_MAX);
+	for (size_t i = 0; i < concern_r->count && i < CONCERN_MAX; i++)
+		concern_r->keys[i] = text_set_key(slice_of(uri.p, concern_r->lengths[i]));
+}
 
-	concern.count =
-		subscriptions_find_above(&pool->subscriptions, uri, concern.lengths, CONCERN_MAX);
-	for (size_t i = 0; i < concern.count && i < CONCERN_MAX; i++)
-		concern.keys[i] = text_set_key(slice_of(uri.p, concern.lengths[i]));
-	LIST_FOREACH_SAFE(node, &pool->members) {
-		struct pool_member *member = subscriptions_member_at(node);
+static bool must_hear(const struct client *client, const struct concern *concern)
+{
+	return concern->uri.n == 0 ||
+	       (is_concerned(client, concern) && may_hear(client, concern->uri));
+}
 
-		if (is_concerned(member->client, &concern) && may_hear(member->client, uri))
-			member->ops->on_notification(member, key, msg);
+/* Once somebody has been told, it is not replaced by a later one: those at the end hear of it, too. */
+static void begin_telling(struct pool *pool)
+{
+	struct notices *notices = &pool->notices;
+
+	notices->current = container_of(notices->updates.next, struct update, link);
+	notices->next = pool->members.next;
+	update_unlink(pool, notices->current);
+}
+
+/*
+ * Tells members of the first update, until all of them know it or, if may_pause, the turn is long. A
+ * member that is told may end, and so may the pool.
+ */
+static void tell_first_update(struct pool *pool, bool may_pause)
+{
+	struct notices *notices = &pool->notices;
+	const struct update *update;
+	struct concern concern;
+	struct msg *msg;
+
+	if (notices->current == NULL)
+		begin_telling(pool);
+	update = notices->current;
+	msg = msg_ref(update->msg);
+	find_concern(pool, slice_of(update->uri, update->length), &concern);
+	while (notices->current != NULL && notices->next != &pool->members) {
+		struct pool_member *member = subscriptions_member_at(notices->next);
+
+		notices->next = notices->next->next;
+		if (must_hear(member->client, &concern))
+			member->ops->on_notification(member, update->key, msg);
+		if (may_pause && loop_turn_is_long(pool->router->loop))
+			break;
+	}
+	msg_unref(&msg);
+	if (notices->current != NULL && notices->next == &pool->members) {
+		update_free(notices->current);
+		notices->current = NULL;
 	}
 }
 
-static void tell_first_update(struct pool *pool)
+static bool has_updates(const struct notices *notices)
 {
-	struct update *update = container_of(pool->notices.updates.next, struct update, link);
-
-	update_unlink(pool, update);
-	tell_subscribers(pool, slice_of(update->uri, update->length), update->key, update->msg);
-	update_free(update);
+	return notices->current != NULL || !list_is_empty(&notices->updates);
 }
 
+/* Thousands of members, and many updates, are told over several turns. */
 static void on_telling(struct timer *timer)
 {
 	struct pool *pool = container_of(timer, struct pool, notices.telling);
-	unsigned int changed = pool->notices.lists;
 
-	pool->notices.lists = 0;
-	for (size_t i = 0; i < METHOD_CHANGES; i++) {
-		if (changed & 1u << i)
-			tell_change(pool, i);
+	while (has_updates(&pool->notices)) {
+		tell_first_update(pool, true);
+		if (has_updates(&pool->notices) && loop_turn_is_long(pool->router->loop)) {
+			timer_start(pool->router->loop, timer, 0);
+			return;
+		}
 	}
-	while (!list_is_empty(&pool->notices.updates))
-		tell_first_update(pool);
 }
 
-/* A session that has its server to itself is told at once: that may end it, and the pool. */
-static void tell_soon(struct pool *pool)
+/* Keeps the update to be reported soon, in place of an earlier one that says the same. */
+static void note_update(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
 {
-	if (!pool_is_shared(pool))
-		on_telling(&pool->notices.telling);
-	else if (!timer_is_running(&pool->notices.telling))
+	struct update *update = map_find(&pool->notices.updates_by_key, key);
+
+	CHECK(key != 0);
+	if (update != NULL) { /* this one says the same, but later */
+		update_unlink(pool, update);
+		update_free(update);
+	}
+	update = mem_alloc(sizeof(*update) + uri.n);
+	update->key = key;
+	update->msg = msg_ref(msg);
+	update->length = uri.n;
+	if (uri.n > 0)
+		memcpy(update->uri, uri.p, uri.n);
+	list_init(&update->link);
+	list_append(&pool->notices.updates, &update->link);
+	map_insert(&pool->notices.updates_by_key, key, update);
+	pool->notices.update_bytes += msg->text.n;
+	while (pool->notices.updates_by_key.count > UPDATES_MAX ||
+	       pool->notices.update_bytes > UPDATE_BYTES_MAX)
+		tell_first_update(pool, false);
+	if (!timer_is_running(&pool->notices.telling))
 		timer_start(pool->router->loop, &pool->notices.telling, TELLING_MS);
+}
+
+static void tell_change(struct pool *pool, size_t list)
+{
+	struct msg *msg = change_of(list);
+
+	if (pool_is_shared(pool))
+		note_update(pool, (struct slice){ NULL, 0 }, change_key(list), msg);
+	else if (pool->member_count > 0)
+		tell_only_member(pool, change_key(list), msg);
+	msg_unref(&msg);
 }
 
 void notification_fanout_tell_changes(struct pool *pool)
@@ -625,7 +684,7 @@ static void tell_update(struct pool *pool, struct slice uri)
 	buf_append_str(&params, "\"}");
 	write_call(&text, (struct slice){ NULL, 0 }, method, buf_slice(&params));
 	msg = msg_new_take(&text);
-	tell_members(pool, notification_key(method, uri), msg);
+	tell_only_member(pool, notification_key(method, uri), msg);
 	msg_unref(&msg);
 	buf_fini(&params);
 }
@@ -653,41 +712,15 @@ static void notify_list(struct upstream *upstream, const struct envelope *env)
 		if (!(pool->capabilities.tells & method_changes[i].offer))
 			continue;
 		if (pool_is_shared(pool)) {
-			pool->notices.lists |= 1u << i;
-			tell_soon(pool);
+			tell_change(pool, i);
 		} else {
 			struct msg *msg = client_copy_message(env, NULL, 0);
 
-			tell_members(pool, change_key(i), msg);
+			tell_only_member(pool, change_key(i), msg);
 			msg_unref(&msg);
 		}
 		return;
 	}
-}
-
-/* Keeps the update to be reported soon, in place of an earlier one that says the same. */
-static void note_update(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
-{
-	struct update *update = map_find(&pool->notices.updates_by_key, key);
-
-	CHECK(key != 0);
-	if (update != NULL) { /* this one says the same, but later */
-		update_unlink(pool, update);
-		update_free(update);
-	}
-	update = mem_alloc(sizeof(*update) + uri.n);
-	update->key = key;
-	update->msg = msg_ref(msg);
-	update->length = uri.n;
-	memcpy(update->uri, uri.p, uri.n);
-	list_init(&update->link);
-	list_append(&pool->notices.updates, &update->link);
-	map_insert(&pool->notices.updates_by_key, key, update);
-	pool->notices.update_bytes += msg->text.n;
-	while (pool->notices.updates_by_key.count > UPDATES_MAX ||
-	       pool->notices.update_bytes > UPDATE_BYTES_MAX)
-		tell_first_update(pool);
-	tell_soon(pool);
 }
 
 /*
@@ -706,9 +739,15 @@ static void notify_resource(struct upstream *upstream, const struct envelope *en
 				    env->uri)) {
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	} else {
+		uint64_t key = notification_key(env->method, uri);
 		struct msg *msg = client_copy_message(env, NULL, 0);
+		struct concern concern;
 
-		note_update(pool, uri, notification_key(env->method, uri), msg);
+		find_concern(pool, uri, &concern);
+		if (pool_is_shared(pool))
+			note_update(pool, uri, key, msg);
+		else if (must_hear(pool_only_member(pool)->client, &concern))
+			tell_only_member(pool, key, msg);
 		msg_unref(&msg);
 	}
 	buf_fini(&room);
@@ -725,6 +764,14 @@ void notification_fanout_take(struct upstream *upstream, const struct envelope *
 
 /* ---- beginning and end ---- */
 
+void notification_fanout_leave(const struct pool_member *member)
+{
+	struct notices *notices = &member->client->pool->notices;
+
+	if (notices->current != NULL && notices->next == &member->link)
+		notices->next = member->link.next;
+}
+
 void notification_fanout_init(struct notices *notices)
 {
 	list_init(&notices->updates);
@@ -736,6 +783,9 @@ void notification_fanout_fini(struct notices *notices)
 	struct pool *pool = container_of(notices, struct pool, notices);
 
 	timer_stop(&notices->telling);
+	if (notices->current != NULL)
+		update_free(notices->current);
+	notices->current = NULL;
 	while (!list_is_empty(&notices->updates)) {
 		struct update *update = container_of(notices->updates.next, struct update, link);
 

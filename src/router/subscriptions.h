@@ -99,16 +99,19 @@ void subscribe_replay(struct upstream *upstream);
  * resources/updated. bridging.md §1.7.
  */
 
-/* What a pool's members are yet to be told. */
+/* What the members of a shared pool are yet to be told. */
 struct notices {
-	unsigned int lists;  /* that have changed: bits by method_changes */
-	struct list updates; /* of resources */
+	struct list updates; /* of lists and resources */
 	struct map updates_by_key;
 	size_t update_bytes;
+	struct update *current; /* some members know it already; NULL: none is being told */
+	struct list *next;      /* who is told of it next: as the link of a member */
 	struct timer telling;
 };
 void notification_fanout_init(struct notices *notices);
 void notification_fanout_fini(struct notices *notices);
+/* The member is about to leave its pool. */
+void notification_fanout_leave(const struct pool_member *member);
 /* `env` is such a notification. */
 void notification_fanout_take(struct upstream *upstream, const struct envelope *env,
 			      const struct method *method);
