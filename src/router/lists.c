@@ -86,8 +86,7 @@ static bool list_request_is_plain(const struct envelope *env)
 #define PASSED_MS (5 * 60 * 1000) /* how long a list that cannot be kept is not tried again */
 #define KEPT_BYTES_MAX (64 * 1024 * 1024)
 #define ANNOTATION SLICE_LIT("x-mcp-header")
-#define LISTING_MS (10 * 1000)      /* T_list, bridging.md §7 */
-#define HAND_OUT_BYTES (256 * 1024) /* at a time: thousands of calls may wait for a long list */
+#define LISTING_MS (10 * 1000) /* T_list, bridging.md §7 */
 
 enum cached_list_state {
 	CACHED_LIST_WANTED,
@@ -95,6 +94,7 @@ enum cached_list_state {
 	CACHED_LIST_GIVING, /* it, or an error, has come: waiting calls get it */
 	CACHED_LIST_KEPT,
 	CACHED_LIST_PASSED, /* it cannot be kept: requests are forwarded */
+	CACHED_LIST_ENDED,  /* without a list: waiting calls go on without it */
 };
 
 struct cached_list {
@@ -120,17 +120,20 @@ struct cached_list {
 	struct text_set broken;    /* its tools whose annotations do not count, which was logged */
 	size_t bytes;              /* counted among the bytes of all lists */
 	struct wait_queue waiting; /* calls */
+	enum list_outcome outcome; /* for them, once it has ended or is passed */
+	enum reason reason; /* likewise, if it was to be their answer; REASON_NONE: they go on */
 	struct timer deadline;
 	struct task giving;
 };
 
 #define TO(state) (1u << CACHED_LIST_##state)
 static const unsigned int next_states[] = {
-	[CACHED_LIST_WANTED] = TO(ASKED),
-	[CACHED_LIST_ASKED] = TO(WANTED) | TO(GIVING) | TO(PASSED),
-	[CACHED_LIST_GIVING] = TO(KEPT),
+	[CACHED_LIST_WANTED] = TO(ASKED) | TO(ENDED),
+	[CACHED_LIST_ASKED] = TO(WANTED) | TO(GIVING) | TO(PASSED) | TO(ENDED),
+	[CACHED_LIST_GIVING] = TO(KEPT) | TO(ENDED),
 	[CACHED_LIST_KEPT] = 0,
-	[CACHED_LIST_PASSED] = 0,
+	[CACHED_LIST_PASSED] = TO(ENDED),
+	[CACHED_LIST_ENDED] = 0,
 };
 #undef TO
 
@@ -192,12 +195,19 @@ static void cached_list_count_bytes(struct cached_list *list, size_t bytes)
 	list->bytes = bytes;
 }
 
-static void cached_list_free(struct cached_list *list)
+/* Calls no longer find it. */
+static void cached_list_forget(struct cached_list *list)
 {
-	CHECK(wait_queue_is_empty(&list->waiting));
 	if (list->is_current)
 		map_remove(&lists_of(list)->current,
 			   cached_list_key(list->principal, list->kind->kind));
+	list->is_current = false;
+}
+
+static void cached_list_free(struct cached_list *list)
+{
+	CHECK(wait_queue_is_empty(&list->waiting));
+	cached_list_forget(list);
 	list_remove(&list->link);
 	list_remove(&list->lru);
 	pool_remove_job(&list->job);
@@ -211,14 +221,32 @@ static void cached_list_free(struct cached_list *list)
 	list->pool = NULL;
 }
 
+/*
+ * Ends without a list. The calls that wait go on with the outcome, over the next turns; those whose
+ * answer it was to be fail for the reason, if there is one.
+ */
+static void cached_list_end(struct cached_list *list, enum list_outcome outcome, enum reason reason)
+{
+	cached_list_forget(list);
+	pool_remove_job(&list->job);
+	timer_stop(&list->deadline);
+	pages_reset(&list->pages);
+	cached_list_count_bytes(list, sizeof(*list));
+	list->outcome = outcome;
+	list->reason = reason;
+	cached_list_set_state(list, CACHED_LIST_ENDED);
+	task_schedule(list->pool->router->loop, &list->giving);
+}
+
 /* Calls from now on get another list. */
 static void cached_list_outdate(struct cached_list *list)
 {
 	if (!list->is_current)
 		return;
-	map_remove(&lists_of(list)->current, cached_list_key(list->principal, list->kind->kind));
-	list->is_current = false;
-	if (list->state == CACHED_LIST_KEPT || list->state == CACHED_LIST_PASSED)
+	cached_list_forget(list);
+	if (list->state == CACHED_LIST_PASSED && !wait_queue_is_empty(&list->waiting))
+		cached_list_end(list, list->outcome, REASON_NONE);
+	else if (list->state == CACHED_LIST_KEPT || list->state == CACHED_LIST_PASSED)
 		cached_list_free(list);
 }
 
@@ -229,29 +257,6 @@ static void discount(const struct call *call)
 {
 	if (call->needs_list)
 		call->client->list_wait_bytes -= call->waiter.bytes;
-}
-
-static void on_leftover_left(struct wait_queue *queue, struct waiter *waiter)
-{
-	(void)queue;
-	discount(call_of_waiter(waiter));
-}
-
-/* For calls whose list is gone: nobody needs to know if they leave, or time out, before the end. */
-static const struct wait_queue_ops leftover_ops = {
-	.on_timeout = call_on_wait_timeout,
-	.on_left = on_leftover_left,
-};
-
-/*
- * Ends without a list. The waiting calls are left to the caller of this: ending them may have any
- * effect.
- */
-static void cached_list_end(struct cached_list *list, struct wait_queue *waiting_r)
-{
-	wait_queue_init(waiting_r, &leftover_ops);
-	wait_queue_move(waiting_r, &list->waiting);
-	cached_list_free(list);
 }
 
 /* A call that waits for the list as its answer is handled anew, after LIST_FAILED as if there were no catalogue. */
@@ -267,34 +272,13 @@ static void lists_hand_back(struct call *call, enum list_outcome outcome)
 	msg_unref(&call->body);
 	if (scan_envelope(body->text, &router->limits, 0, &env, &err) < 0)
 		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen */
-	else if (outcome != LIST_CAME && call_is_stale(call))
+	else if (call_is_stale(call))
 		router->on_stale(call, &env);
 	else if (call->needs_list)
 		router->on_list(call, &env, outcome);
 	else if (outcome != LIST_OUTDATED || !lists_take(call, &env))
 		dispatch_call(call, &env);
 	msg_unref(&body);
-}
-
-static void hand_back_all(struct wait_queue *waiting, enum list_outcome outcome)
-{
-	while (!wait_queue_is_empty(waiting))
-		lists_hand_back(call_of_waiter(wait_queue_first(waiting)), outcome);
-}
-
-static void cached_list_fail(struct cached_list *list, enum reason reason)
-{
-	struct wait_queue waiting;
-
-	cached_list_end(list, &waiting);
-	while (!wait_queue_is_empty(&waiting)) {
-		struct call *call = call_of_waiter(wait_queue_first(&waiting));
-
-		if (call->needs_list)
-			lists_hand_back(call, LIST_FAILED);
-		else
-			call_fail(call, reason);
-	}
 }
 
 static bool is_under_other_rules(const struct cached_list *list)
@@ -311,58 +295,62 @@ static bool is_awaited_by_stale(const struct cached_list *list)
 /* The list cannot be kept. LIST_CAME: all of it has come all the same. */
 static void cached_list_pass(struct cached_list *list, enum list_outcome outcome)
 {
-	struct wait_queue waiting;
-
 	CHECK(list->request.upstream != NULL);
 	if (!list->is_current) {
-		cached_list_end(list, &waiting);
-	} else {
-		LOG_BY(LIST_PASSED, (uintptr_t)list->pool->server,
-		       LOG_STR("server", list->pool->server->conf.name),
-		       LOG_SLICE("method", list->kind->method),
-		       LOG_INT("pages", list->pages.taken));
-		wait_queue_init(&waiting, &leftover_ops);
-		wait_queue_move(&waiting, &list->waiting);
-		pages_reset(&list->pages);
-		cached_list_count_bytes(list, sizeof(*list));
-		list->until_ms = clock_now_ms() + PASSED_MS;
-		cached_list_set_state(list, CACHED_LIST_PASSED);
+		cached_list_end(list, outcome, REASON_NONE);
+		return;
 	}
-	hand_back_all(&waiting, outcome);
+	LOG_BY(LIST_PASSED, (uintptr_t)list->pool->server,
+	       LOG_STR("server", list->pool->server->conf.name),
+	       LOG_SLICE("method", list->kind->method), LOG_INT("pages", list->pages.taken));
+	pages_reset(&list->pages);
+	cached_list_count_bytes(list, sizeof(*list));
+	list->until_ms = clock_now_ms() + PASSED_MS;
+	list->outcome = outcome;
+	list->reason = REASON_NONE;
+	cached_list_set_state(list, CACHED_LIST_PASSED);
+	task_schedule(list->pool->router->loop, &list->giving);
 }
 
+static void cached_list_give_to(struct cached_list *list, struct call *call)
+{
+	const struct page *first = &list->pages.joined[0];
+
+	if (list->state == CACHED_LIST_GIVING && !call->needs_list) {
+		call_stop_wait(call);
+		result_send_kept(call, list->revision, &first->env);
+	} else if (list->state == CACHED_LIST_GIVING) {
+		lists_hand_back(call, first->env.kind == ENVELOPE_RESULT ? LIST_CAME : LIST_FAILED);
+	} else if (call->needs_list || list->reason == REASON_NONE) {
+		lists_hand_back(call, list->outcome);
+	} else {
+		call_fail(call, list->reason);
+	}
+}
+
+/* Thousands of calls may wait, each for a long list, or to be checked by it: that takes several turns. */
 static void cached_list_on_giving(struct task *task)
 {
 	struct cached_list *list = container_of(task, struct cached_list, giving);
-	struct wait_queue waiting;
-	size_t given = 0;
 
-	CHECK(list->state == CACHED_LIST_GIVING && list->pages.count > 0);
-	if (is_under_other_rules(list) || is_awaited_by_stale(list)) {
-		cached_list_end(list, &waiting);
-		hand_back_all(&waiting, LIST_OUTDATED);
+	CHECK(list->state != CACHED_LIST_GIVING || list->pages.count > 0);
+	if (list->state == CACHED_LIST_GIVING &&
+	    (is_under_other_rules(list) || is_awaited_by_stale(list))) {
+		cached_list_end(list, LIST_OUTDATED, REASON_NONE);
 		return;
 	}
-	while (!wait_queue_is_empty(&list->waiting) && given < HAND_OUT_BYTES) {
-		struct call *call = call_of_waiter(wait_queue_first(&list->waiting));
-		const struct page *first = &list->pages.joined[0];
-
-		if (call->needs_list) {
-			lists_hand_back(call, first->env.kind == ENVELOPE_RESULT ? LIST_CAME :
-										   LIST_FAILED);
-		} else {
-			call_stop_wait(call);
-			given += first->msg->text.n;
-			result_send_kept(call, list->revision, &first->env);
-		}
+	while (!wait_queue_is_empty(&list->waiting)) {
+		cached_list_give_to(list, call_of_waiter(wait_queue_first(&list->waiting)));
 		if (list->pool == NULL)
 			return; /* that has ended its session, and the pool */
+		if (loop_turn_is_long(list->pool->router->loop))
+			break;
 	}
 	if (!wait_queue_is_empty(&list->waiting))
 		task_schedule(list->pool->router->loop, task);
-	else if (list->is_current)
+	else if (list->state == CACHED_LIST_GIVING && list->is_current)
 		cached_list_set_state(list, CACHED_LIST_KEPT);
-	else
+	else if (list->state != CACHED_LIST_PASSED)
 		cached_list_free(list);
 }
 
@@ -506,7 +494,7 @@ static void cached_list_on_page(struct cached_list *list, const struct envelope 
 	if (outcome == PAGES_MORE && !is_wanted)
 		cached_list_free(list);
 	else if (outcome == PAGES_MORE)
-		cached_list_fail(list, REASON_OVER_LIMIT);
+		cached_list_end(list, LIST_FAILED, REASON_OVER_LIMIT);
 	else
 		cached_list_end_pages(list, outcome);
 }
@@ -514,19 +502,16 @@ static void cached_list_on_page(struct cached_list *list, const struct envelope 
 /* The waiting calls have asked for the first page: the error of another one is not for them. */
 static void cached_list_on_error(struct cached_list *list, const struct envelope *env)
 {
-	struct wait_queue waiting;
-
 	cached_list_leave_upstream(list);
 	if (list->pages.taken > 0 && pages_end(&list->pages) == PAGES_COMPLETE) {
 		cached_list_end_pages(list, PAGES_COMPLETE);
 	} else if (list->pages.taken > 0) {
-		cached_list_end(list, &waiting);
-		hand_back_all(&waiting, LIST_FAILED);
+		cached_list_end(list, LIST_FAILED, REASON_NONE);
 	} else if (pages_set_error(&list->pages, env->text, &list->pool->router->limits) == 0) {
 		cached_list_outdate(list);
 		cached_list_give(list);
 	} else {
-		cached_list_fail(list, REASON_CHILD_PROTOCOL_ERROR); /* cannot happen */
+		cached_list_end(list, LIST_FAILED, REASON_CHILD_PROTOCOL_ERROR); /* cannot happen */
 	}
 }
 
@@ -546,7 +531,7 @@ static void cached_list_on_response(struct upstream_request *request, const stru
 static void cached_list_on_malformed(struct upstream_request *request, enum reason reason)
 {
 	cached_list_leave_upstream(cached_list_of(request));
-	cached_list_fail(cached_list_of(request), reason);
+	cached_list_end(cached_list_of(request), LIST_FAILED, reason);
 }
 
 static void cached_list_start_deadline(struct cached_list *list)
@@ -570,7 +555,7 @@ static void cached_list_on_lost(struct upstream_request *request, enum reason re
 	cached_list_leave_upstream(list);
 	/* A list that nobody waits for any longer is not fetched. */
 	if (list->is_repeated || wait_queue_is_empty(&list->waiting)) {
-		cached_list_fail(list, reason);
+		cached_list_end(list, LIST_FAILED, reason);
 		return;
 	}
 	list->is_repeated = true;
@@ -588,7 +573,7 @@ static const struct upstream_request_ops request_ops = {
 
 static void cached_list_on_job_failed(struct pool_job *job, enum reason reason)
 {
-	cached_list_fail(container_of(job, struct cached_list, job), reason);
+	cached_list_end(container_of(job, struct cached_list, job), LIST_FAILED, reason);
 }
 
 static const struct pool_job_ops job_ops = {
@@ -607,7 +592,7 @@ static void cached_list_on_silence(struct cached_list *list)
 	       LOG_SLICE("method", list->kind->method), LOG_INT("child_id", id));
 	send_given_up(upstream, id, "no answer in time");
 	cached_list_leave_upstream(list);
-	cached_list_fail(list, REASON_TIMEOUT);
+	cached_list_end(list, LIST_FAILED, REASON_TIMEOUT);
 	upstream_probe(upstream);
 }
 
@@ -621,7 +606,7 @@ static void cached_list_on_deadline(struct timer *timer)
 	else if (pool_is_coming(list->pool))
 		cached_list_start_deadline(list);
 	else
-		cached_list_fail(list, REASON_OVER_LIMIT);
+		cached_list_end(list, LIST_FAILED, REASON_OVER_LIMIT);
 }
 
 /* A list that nobody waits for any longer is not fetched. */
@@ -642,15 +627,13 @@ static void on_waiter_timeout(struct wait_queue *queue, struct waiter *waiter)
 {
 	struct cached_list *list = container_of(queue, struct cached_list, waiting);
 	struct call *call = call_of_waiter(waiter);
-	struct wait_queue waiting;
 
 	if (!call->needs_list) {
 		call_fail(call, REASON_TIMEOUT);
 	} else if (pool_is_coming(list->pool)) {
 		call_wait(call, LISTING_MS);
 	} else if (list->state == CACHED_LIST_WANTED && queue->count == 1) {
-		cached_list_end(list, &waiting); /* nobody waits for it any longer */
-		hand_back_all(&waiting, LIST_LATE);
+		cached_list_end(list, LIST_LATE, REASON_NONE); /* nobody waits for it any longer */
 	} else {
 		lists_hand_back(call, LIST_LATE);
 	}
@@ -764,7 +747,7 @@ static void lists_await_in(struct cached_list *list, struct call *call, const st
 	if (is_new)
 		reason = cached_list_want(list);
 	if (reason != REASON_NONE)
-		cached_list_fail(list, reason);
+		cached_list_end(list, LIST_FAILED, reason);
 }
 
 /* Answers with the first page, now or once it comes. Returns false if the list cannot be kept. */

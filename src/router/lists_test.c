@@ -40,6 +40,49 @@ static void lists_are_fetched_once(void **state)
 	is_answered(two, TOOLS("7", ""));
 }
 
+static size_t count_endings(struct front *calls[], size_t count)
+{
+	size_t ended = 0;
+
+	for (size_t i = 0; i < count; i++)
+		ended += calls[i]->ending != ENDING_NONE;
+	return ended;
+}
+
+/* Nobody else waits until all calls have their answer, whatever it is. REL-24 */
+static void waiting_calls_go_on_over_several_turns(void **state)
+{
+	struct member *a = begin();
+	struct front *calls[6];
+
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		calls[i] = request(a->client, LIST("1"));
+	hears(process(0), LIST("2"));
+	stage_is_busy(0);
+	fake_process_write(process(0), q(TOOLS("2", "{'name':'t'}") "\n"));
+	loop_turn(router.loop, true);
+	assert_in_range(count_endings(calls, ARRAY_LEN(calls)), 1, 2);
+	stage_rest();
+	settle();
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		is_answered(calls[i], TOOLS("1", "{'name':'t'}"));
+	says(process(0), CHANGED("tools"));
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		calls[i] = request(a->client, LIST("1"));
+	hears(process(0), LIST("3"));
+	stage_is_busy(0);
+	fake_process_write(process(0), q("{'jsonrpc':'2.0','id':3,'result':7}\n"));
+	loop_turn(router.loop, true);
+	assert_in_range(count_endings(calls, ARRAY_LEN(calls)), 0, 2);
+	stage_rest();
+	settle();
+	/* They went on as if there were no catalogue: each is asked for. */
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		is_open(calls[i]);
+	assert_non_null(fake_process_read(process(0)));
+	session_end(a->client->session, REASON_DELETED);
+}
+
 /* A change while the list is on its way: who asked before gets what comes, who asks later gets the new one. */
 static void changes_outdate_what_is_on_its_way(void **state)
 {
@@ -615,6 +658,7 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(pools_of_nobody_are_not_revived),
 	TEST(large_updates_do_not_wait),
 	TEST(lists_are_fetched_once),
+	TEST(waiting_calls_go_on_over_several_turns),
 	TEST(changes_outdate_what_is_on_its_way),
 	TEST(pages_become_one),
 	TEST_PRINCIPALS(lists_are_of_one_principal),

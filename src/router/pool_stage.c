@@ -2,6 +2,8 @@
 /* See pool_stage.h. */
 #include "router/pool_stage.h"
 
+#include "base/clock.h"
+
 struct principal *alice, *bob;
 
 int pool_setup(void **state)
@@ -87,6 +89,26 @@ struct member *begin_plain(struct principal *principal)
 
 	get_ready(0);
 	return join(front);
+}
+
+static struct timer busy;
+
+static void on_busy(struct timer *timer)
+{
+	now_ms += 5;
+	clock_freeze(now_ms);
+	timer_start(router.loop, timer, 0);
+}
+
+void stage_is_busy(uint64_t ms)
+{
+	timer_init(&busy, on_busy);
+	timer_start(router.loop, &busy, ms);
+}
+
+void stage_rest(void)
+{
+	timer_stop(&busy);
 }
 
 bool is_error(struct front *front, const char *code)

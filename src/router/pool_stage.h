@@ -28,6 +28,9 @@ struct member *begin(void);
 /* Begins a session of a client that can be asked; its process i becomes ready. */
 struct member *begin_asking(struct principal *principal, size_t i);
 struct member *begin_plain(struct principal *principal);
+/* From `ms` from now on, until stage_rest, each turn is a long one before anything is done in it. */
+void stage_is_busy(uint64_t ms);
+void stage_rest(void);
 /* Whether the call was answered with this error. */
 bool is_error(struct front *front, const char *code);
 

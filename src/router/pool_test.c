@@ -830,14 +830,6 @@ static void updates_are_joined(void **state)
 	pass(100); /* for nobody */
 }
 
-/* Makes each turn a long one, before anybody is told anything. */
-static void on_busy(struct timer *timer)
-{
-	now_ms += 5;
-	clock_freeze(now_ms);
-	timer_start(router.loop, timer, 0);
-}
-
 /*
  * Nobody else waits until all members have been told. Whoever leaves meanwhile, or a server that
  * repeats itself, keeps it from nobody. REL-24
@@ -845,7 +837,6 @@ static void on_busy(struct timer *timer)
 static void many_are_told_over_several_turns(void **state)
 {
 	struct member *all[8];
-	static struct timer busy;
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		all[i] = begin();
@@ -854,8 +845,7 @@ static void many_are_told_over_several_turns(void **state)
 	says(process(0), EMPTY("2"));
 	for (size_t i = 1; i < ARRAY_LEN(all); i++)
 		request(all[i]->client, SUBSCRIBE("1"));
-	timer_init(&busy, on_busy);
-	timer_start(router.loop, &busy, 100);
+	stage_is_busy(100);
 	says(process(0), UPDATED("r:a"));
 	says(process(0), CHANGED("tools"));
 	now_ms += 100;
@@ -868,7 +858,7 @@ static void many_are_told_over_several_turns(void **state)
 	loop_turn(router.loop, true);
 	heard(all[2], UPDATED("r:a") "|");
 	heard(all[3], "");
-	timer_stop(&busy);
+	stage_rest();
 	pass(100);
 	heard(all[0], CHANGED("tools") "|" UPDATED("r:a") "|");
 	for (size_t i = 2; i < ARRAY_LEN(all); i++)
