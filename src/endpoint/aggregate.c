@@ -61,6 +61,7 @@ struct gather {
 	struct timer patience;
 	unsigned int waited; /* how many of the `waits` are over */
 	bool is_stale;       /* a list has changed since it began */
+	struct buf result;   /* once all shares are done, or time is up; else empty */
 	size_t bytes;
 	struct share shares[];
 };
@@ -70,6 +71,7 @@ struct inbound {
 	struct list link;
 	struct msg *msg;
 	uint64_t until[CATALOGUE_KINDS]; /* which list it waits for: a->fetched; 0: none */
+	uint64_t seen;                   /* a->news, when it was last looked at; 0: never */
 };
 
 struct aggregate {
@@ -83,6 +85,7 @@ struct aggregate {
 	uint64_t fetched[CATALOGUE_KINDS]; /* how often */
 	uint64_t configuration;            /* by whose rules they are: router->configuration */
 	struct inbound *current;           /* the message that is being taken */
+	uint64_t news;                     /* grows with what waiting messages may wait for */
 	struct text_set *tasks;            /* of each leg: ids of those that calls have become */
 	struct task task;
 	struct timer patience; /* of the handshake */
@@ -97,6 +100,13 @@ static struct aggregate *aggregate_of(const struct upstream *upstream)
 static void look_again(struct aggregate *a)
 {
 	task_schedule(a->upstream.shared->loop, &a->task);
+}
+
+/* Messages that wait for a leg, or a list, are looked at again. */
+static void note_news(struct aggregate *a)
+{
+	a->news++;
+	look_again(a);
 }
 
 /* ---- to the client ---- */
@@ -212,7 +222,7 @@ static void legs_on_change(struct legs *legs, const struct leg *leg, bool was_mi
 	/* Back, or gone after it was there. */
 	if (leg->state == LEG_OPEN ? was_missed : !was_missed)
 		tell_changes(a, leg);
-	look_again(a);
+	note_news(a);
 }
 
 static const struct legs_ops legs_ops = {
@@ -327,6 +337,7 @@ static void gather_free(struct gather *gather)
 	timer_stop(&gather->patience);
 	access_fini(&gather->access);
 	buf_fini(&gather->ids);
+	buf_fini(&gather->result);
 	loop_defer_free(a->upstream.shared->loop, gather);
 }
 
@@ -446,8 +457,6 @@ static void gather_finish(struct gather *gather)
 {
 	struct aggregate *a = gather->aggregate;
 	struct catalogue *catalogue = &a->catalogues[gather->kind];
-	struct slice ids = buf_slice(&gather->ids);
-	struct buf result = { 0 };
 
 	catalogue_clear(catalogue);
 	for (size_t i = 0; i < a->legs.count; i++) {
@@ -463,18 +472,33 @@ static void gather_finish(struct gather *gather)
 		add_pages(gather, leg);
 	}
 	tell_doubles(a, gather->kind);
-	buf_printf(&result, "{\"%.*s\":[", SLICE_ARG(catalogue_member(gather->kind)));
-	catalogue_append(catalogue, gather->kind, &result);
-	buf_append_str(&result, "]}");
+	buf_printf(&gather->result, "{\"%.*s\":[", SLICE_ARG(catalogue_member(gather->kind)));
+	catalogue_append(catalogue, gather->kind, &gather->result);
+	buf_append_str(&gather->result, "]}");
 	if (!a->overlaps)
 		catalogue_forget_plain(catalogue);
 	a->is_known[gather->kind] = !gather->is_stale;
 	a->fetched[gather->kind]++;
-	while (ids.n > 0)
-		deliver_result(a, slice_cut(&ids, '\n'), buf_slice(&result));
-	buf_fini(&result);
-	gather_free(gather);
-	look_again(a); /* what waited for the catalogue */
+	timer_stop(&gather->patience);
+	note_news(a); /* for what waited for the catalogue */
+}
+
+/* Many may wait for a long list: that takes several turns. */
+static void gather_give(struct gather *gather)
+{
+	struct aggregate *a = gather->aggregate;
+	struct slice ids = buf_slice(&gather->ids);
+
+	while (ids.n > 0) {
+		deliver_result(a, slice_cut(&ids, '\n'), buf_slice(&gather->result));
+		if (loop_turn_is_long(a->upstream.shared->loop))
+			break;
+	}
+	buf_consume(&gather->ids, gather->ids.len - ids.n);
+	if (ids.n > 0)
+		look_again(a);
+	else
+		gather_free(gather);
 }
 
 static void gather_advance(struct gather *gather)
@@ -484,6 +508,10 @@ static void gather_advance(struct gather *gather)
 	size_t done = 0;
 
 	CHECK(gather->waited <= ARRAY_LEN(waits));
+	if (gather->result.len > 0) {
+		gather_give(gather);
+		return;
+	}
 	for (size_t i = 0; i < a->legs.count; i++) {
 		struct share *share = &gather->shares[i];
 		struct leg *leg = &a->legs.items[i];
@@ -504,6 +532,8 @@ static void gather_advance(struct gather *gather)
 	}
 	if (done == a->legs.count || gather->waited > (is_slow ? 2 : 1))
 		gather_finish(gather);
+	if (gather->result.len > 0)
+		gather_give(gather);
 }
 
 /*
@@ -805,7 +835,7 @@ static void on_patience(struct timer *timer)
 	struct aggregate *a = container_of(timer, struct aggregate, patience);
 
 	a->is_late = true;
-	look_again(a);
+	note_news(a);
 }
 
 /* Who has sent one of the client's calls. False: all of them are ours. */
@@ -1041,6 +1071,29 @@ static void follow_rules(struct aggregate *a)
 	memset(a->is_known, 0, sizeof(a->is_known));
 	LIST_FOREACH(node, &a->gathers)
 		container_of(node, struct gather, link)->is_stale = true;
+	a->news++;
+}
+
+/* In the order in which they came; what waits does not hold up others. Very many take several turns. */
+static void take_inbox(struct aggregate *a)
+{
+	LIST_FOREACH_SAFE(node, &a->inbox) {
+		struct inbound *inbound = container_of(node, struct inbound, link);
+
+		if (a->is_stopped)
+			break;
+		if (inbound->seen == a->news)
+			continue;
+		inbound->seen = a->news;
+		a->current = inbound;
+		if (take(a, inbound->msg->text))
+			inbound_free(a, inbound);
+		if (loop_turn_is_long(a->upstream.shared->loop)) {
+			look_again(a);
+			break;
+		}
+	}
+	a->current = NULL;
 }
 
 static void on_task(struct task *task)
@@ -1054,14 +1107,7 @@ static void on_task(struct task *task)
 	if (!a->is_stopped)
 		follow_rules(a);
 	legs_sweep(&a->legs);
-	LIST_FOREACH_SAFE(node, &a->inbox) {
-		struct inbound *inbound = container_of(node, struct inbound, link);
-
-		a->current = inbound;
-		if (!a->is_stopped && take(a, inbound->msg->text))
-			inbound_free(a, inbound);
-	}
-	a->current = NULL;
+	take_inbox(a);
 	LIST_FOREACH_SAFE(node, &a->gathers)
 		if (!a->is_stopped)
 			gather_advance(container_of(node, struct gather, link));
@@ -1127,6 +1173,7 @@ struct upstream *aggregate_new(struct upstream_shared *shared, struct server *se
 	server->users++;
 	list_init(&a->inbox);
 	list_init(&a->gathers);
+	a->news = 1;
 	task_init(&a->task, on_task);
 	timer_init(&a->patience, on_patience);
 	for (enum catalogue_kind kind = 0; kind < CATALOGUE_KINDS; kind++)
