@@ -81,7 +81,6 @@ struct aggregate {
 	struct list inbox, gathers;
 	size_t inbox_bytes;
 	struct catalogue catalogues[CATALOGUE_KINDS];
-	bool is_known[CATALOGUE_KINDS];
 	uint64_t fetched[CATALOGUE_KINDS]; /* how often */
 	uint64_t configuration;            /* by whose rules they are: router->configuration */
 	struct inbound *current;           /* the message that is being taken */
@@ -151,10 +150,16 @@ static void deliver_reason(struct aggregate *a, struct slice id, enum reason rea
 	buf_fini(&text);
 }
 
+static void outdate_all(struct aggregate *a)
+{
+	for (enum catalogue_kind kind = 0; kind < CATALOGUE_KINDS; kind++)
+		a->catalogues[kind].is_known = false;
+}
+
 /* The lists that the leg has part in may have changed. */
 static void tell_changes(struct aggregate *a, const struct leg *leg)
 {
-	memset(a->is_known, 0, sizeof(a->is_known));
+	outdate_all(a);
 	for (size_t i = 0; i < METHOD_CHANGES && a->is_shaken; i++) {
 		struct buf text = { 0 };
 
@@ -175,12 +180,12 @@ static void note_list_change(struct aggregate *a, struct slice capability)
 	LIST_FOREACH(node, &a->gathers)
 		container_of(node, struct gather, link)->is_stale = true;
 	if (slice_is_equal(capability, SLICE_LIT("tools"))) {
-		a->is_known[CATALOGUE_TOOLS] = false;
+		a->catalogues[CATALOGUE_TOOLS].is_known = false;
 	} else if (slice_is_equal(capability, SLICE_LIT("prompts"))) {
-		a->is_known[CATALOGUE_PROMPTS] = false;
+		a->catalogues[CATALOGUE_PROMPTS].is_known = false;
 	} else {
-		a->is_known[CATALOGUE_RESOURCES] = false;
-		a->is_known[CATALOGUE_TEMPLATES] = false;
+		a->catalogues[CATALOGUE_RESOURCES].is_known = false;
+		a->catalogues[CATALOGUE_TEMPLATES].is_known = false;
 	}
 }
 
@@ -477,7 +482,8 @@ static void gather_finish(struct gather *gather)
 	buf_append_str(&gather->result, "]}");
 	if (!a->overlaps)
 		catalogue_forget_plain(catalogue);
-	a->is_known[gather->kind] = !gather->is_stale;
+	catalogue_keep(catalogue, &a->legs.caller.frontend->catalogues);
+	catalogue->is_known = !gather->is_stale;
 	a->fetched[gather->kind]++;
 	timer_stop(&gather->patience);
 	note_news(a); /* for what waited for the catalogue */
@@ -546,10 +552,11 @@ static bool is_known(struct aggregate *a, enum catalogue_kind kind)
 	size_t count;
 
 	CHECK(inbound != NULL && kind < CATALOGUE_KINDS);
-	if (a->is_known[kind] ||
-	    (inbound->until[kind] > 0 && a->fetched[kind] >= inbound->until[kind]))
+	if (a->catalogues[kind].is_known ||
+	    (inbound->until[kind] > 0 && a->fetched[kind] >= inbound->until[kind] &&
+	     !a->catalogues[kind].is_forgotten))
 		return true;
-	if (inbound->until[kind] == 0)
+	if (a->fetched[kind] >= inbound->until[kind])
 		inbound->until[kind] = a->fetched[kind] + 1;
 	if (find_gather(a, kind, &count) == NULL && count < GATHERS_MAX)
 		(void)gather_new(a, kind);
@@ -601,7 +608,7 @@ static enum found find_name(struct aggregate *a, enum catalogue_kind kind, struc
 		if (!is_known(a, kind))
 			return FOUND_LATER;
 		item = catalogue_find(&a->catalogues[kind], shown);
-	} else if (a->is_known[kind]) {
+	} else if (a->catalogues[kind].is_known) {
 		item = catalogue_find(&a->catalogues[kind], shown);
 	}
 	if (item != NULL && !item->is_double) {
@@ -1068,7 +1075,7 @@ static void follow_rules(struct aggregate *a)
 	if (a->configuration == configuration)
 		return;
 	a->configuration = configuration;
-	memset(a->is_known, 0, sizeof(a->is_known));
+	outdate_all(a);
 	LIST_FOREACH(node, &a->gathers)
 		container_of(node, struct gather, link)->is_stale = true;
 	a->news++;

@@ -13,6 +13,7 @@
 #include "router/text_set.h"
 
 #define HASH_DIGITS 8
+#define CATALOGUES_BYTES_MAX (64 * 1024 * 1024)
 
 static const struct {
 	struct slice member;
@@ -72,6 +73,56 @@ void catalogue_clear(struct catalogue *catalogue)
 	map_fini(&catalogue->by_name);
 	catalogue->by_name = (struct map){ 0 };
 	catalogue->doubles = 0;
+	catalogue->is_known = false;
+	if (catalogue->shared != NULL) {
+		CHECK(catalogue->shared->bytes >= catalogue->bytes);
+		catalogue->shared->bytes -= catalogue->bytes;
+		list_remove(&catalogue->link);
+		catalogue->shared = NULL;
+	}
+}
+
+void catalogues_init(struct catalogues *catalogues)
+{
+	list_init(&catalogues->all);
+	catalogues->bytes = 0;
+}
+
+static struct catalogue *find_largest(const struct catalogues *catalogues)
+{
+	struct catalogue *largest = NULL;
+
+	LIST_FOREACH(node, &catalogues->all) {
+		struct catalogue *catalogue = container_of(node, struct catalogue, link);
+
+		if (largest == NULL || catalogue->bytes > largest->bytes)
+			largest = catalogue;
+	}
+	return largest;
+}
+
+void catalogue_keep(struct catalogue *catalogue, struct catalogues *catalogues)
+{
+	size_t bytes = 0;
+
+	CHECK(catalogue->shared == NULL);
+	LIST_FOREACH(node, &catalogue->items) {
+		const struct catalogue_item *item = container_of(node, struct catalogue_item, link);
+
+		bytes += sizeof(*item) + item->real.n + item->shown.n;
+	}
+	while (catalogues->bytes + bytes > CATALOGUES_BYTES_MAX &&
+	       !list_is_empty(&catalogues->all)) {
+		struct catalogue *largest = find_largest(catalogues);
+
+		catalogue_clear(largest);
+		largest->is_forgotten = true;
+	}
+	catalogue->is_forgotten = false;
+	catalogue->bytes = bytes;
+	catalogue->shared = catalogues;
+	catalogues->bytes += bytes;
+	list_append(&catalogues->all, &catalogue->link);
 }
 
 static struct catalogue_item *catalogue_find_item(const struct catalogue *catalogue,

@@ -27,11 +27,22 @@ enum catalogue_kind {
 
 #define CATALOGUE_NAME_MAX 64 /* bytes of a name that is shown */
 
+/* Those of all clients: they share a bound. */
+struct catalogues {
+	struct list all;
+	size_t bytes;
+};
+
 /* All items of one kind. Zeroed, and then catalogue_clear, before its first use. */
 struct catalogue {
 	struct map by_name;
 	struct list items;
-	size_t doubles; /* items that cannot be reached, or are left out */
+	size_t doubles;            /* items that cannot be reached, or are left out */
+	bool is_known;             /* it shows what the legs have now */
+	bool is_forgotten;         /* to make room for others; cleared when it is kept again */
+	struct catalogues *shared; /* NULL: it is not kept */
+	struct list link;          /* of shared->all */
+	size_t bytes;              /* counted there */
 };
 
 struct catalogue_item {
@@ -50,8 +61,14 @@ struct catalogue_item {
 /* Appends the name under which a tool or prompt of the leg with this prefix is shown. */
 void catalogue_show_name(struct buf *out, struct slice prefix, struct slice name);
 
+void catalogues_init(struct catalogues *catalogues);
 /* Forgets all items. */
 void catalogue_clear(struct catalogue *catalogue);
+/*
+ * All items are there: counts them among those of all clients. If that is too much, the largest of the
+ * others are forgotten: who lists much makes room for those who list little.
+ */
+void catalogue_keep(struct catalogue *catalogue, struct catalogues *catalogues);
 /*
  * Adds an item of a list (JSON text, which is borrowed until catalogue_append). One without a name
  * or URI, which nobody could use, is left out.

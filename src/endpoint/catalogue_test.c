@@ -109,12 +109,57 @@ static void test_resources(void **state)
 	catalogue_clear(&catalogue);
 }
 
+static void fill(struct catalogue *some, size_t mebibytes)
+{
+	static char json[(1 << 20) + 20];
+
+	memset(json, 'u', sizeof(json));
+	memcpy(json, "{\"uri\":\"", 8);
+	memcpy(json + sizeof(json) - 2, "\"}", 2);
+	catalogue_clear(some);
+	for (size_t i = 0; i < mebibytes / 2; i++) {
+		json[8] = (char)('A' +
+				 i); /* its URI is kept twice: as its server has it, and as shown */
+		catalogue_add(some, CATALOGUE_RESOURCES, 0, slice_str(""),
+			      slice_of(json, sizeof(json)));
+	}
+}
+
+/* REL-45: one client's long lists do not take the room of all. */
+static void test_room(void **state)
+{
+	static struct catalogue small, large, other;
+	struct catalogues all;
+
+	(void)state;
+	catalogues_init(&all);
+	fill(&small, 4);
+	catalogue_keep(&small, &all);
+	fill(&large, 40);
+	catalogue_keep(&large, &all);
+	fill(&other, 18);
+	catalogue_keep(&other, &all);
+	small.is_known = large.is_known = other.is_known = true;
+	assert_in_range(all.bytes, 62 << 20, 63 << 20);
+	fill(&other, 24);
+	assert_false(other.is_known);
+	catalogue_keep(&other, &all);
+	assert_true(small.is_known && !small.is_forgotten && !other.is_forgotten);
+	assert_true(large.is_forgotten && !large.is_known && list_is_empty(&large.items));
+	assert_in_range(all.bytes, 28 << 20, 29 << 20);
+	catalogue_clear(&small);
+	catalogue_clear(&other);
+	assert_int_equal(all.bytes, 0);
+	assert_true(list_is_empty(&all.all));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_tools),
 		cmocka_unit_test(test_resources),
+		cmocka_unit_test(test_room),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -542,6 +542,7 @@ void frontend_init(struct frontend *frontend, struct router *router,
 	list_init(&frontend->sse_newcomers);
 	list_init(&frontend->sse_lost);
 	task_init(&frontend->sse_room, http_sse_on_room);
+	catalogues_init(&frontend->catalogues);
 }
 
 void frontend_renew(struct frontend *frontend, const struct frontend_conf *conf)

@@ -14,6 +14,7 @@
 #include "base/slice.h"
 #include "endpoint/answer.h"
 #include "endpoint/authorization.h"
+#include "endpoint/catalogue.h"
 #include "endpoint/metadata.h"
 #include "http/conn.h"
 #include "policy/arguments.h"
@@ -85,6 +86,7 @@ struct frontend {
 	bool is_leaving;                  /* not ready any more */
 	struct list sse_lost;             /* those without a connection */
 	struct task sse_room;             /* ends some of sse_lost */
+	struct catalogues catalogues;     /* of the endpoints over several servers */
 };
 
 void frontend_init(struct frontend *frontend, struct router *router,

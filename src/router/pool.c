@@ -52,7 +52,7 @@ static struct pool *pool_class_find(const struct router *router, const struct se
 	LIST_FOREACH(node, &router->slots.pools) {
 		struct pool *pool = container_of(node, struct pool, link);
 
-		if (pool->server != server || pool->principal != principal)
+		if (pool->server != server || pool->principal != principal || pool->is_outdated)
 			continue;
 		*count_r += pool->member_count > 0 || pool->upstream_count > 0;
 		if (slice_is_equal(buf_slice(&pool->setup.claims), claims) &&
@@ -204,18 +204,26 @@ static bool pool_era_reconsider(const struct upstream *upstream, const struct en
 
 /* ---- pool retire ---- */
 
-/*
- * Stops the idle processes of a shared pool without members whose server is retired. Else a no-op.
- */
+/* Stops the idle processes of a retired shared pool without members. Else a no-op. */
 static void pool_close_idle(struct pool *pool)
 {
-	if (!pool->server->is_retired || !pool_is_shared(pool) || pool->member_count > 0)
+	if (!pool_is_retired(pool) || !pool_is_shared(pool) || pool->member_count > 0)
 		return;
 	LIST_FOREACH_SAFE(node, &pool->upstreams) {
 		struct upstream *upstream = container_of(node, struct upstream, link);
 
 		if (pool_can_spare(upstream))
 			upstream_close(upstream, REASON_RETIRED);
+	}
+}
+
+void pool_use_rules(struct pool *pool)
+{
+	if (pool_is_shared(pool) && pool->server->conf.legs.count > 0) {
+		pool->is_outdated = true;
+		pool_wake(pool);
+	} else {
+		pool_memory_use_rules(pool);
 	}
 }
 
@@ -691,7 +699,7 @@ static void pool_on_pump(struct task *task)
 
 	pool_close_idle(pool);
 	if (pool_is_shared(pool) && pool->member_count == 0 && pool->upstream_count == 0 &&
-	    !pool_memory_keep(pool) && (pool->principal != NULL || pool->server->is_retired)) {
+	    !pool_memory_keep(pool) && (pool->principal != NULL || pool_is_retired(pool))) {
 		pool_free(pool);
 		return;
 	}

@@ -134,6 +134,7 @@ struct pool {
 	struct list jobs;
 	bool is_jobs_turn; /* if both calls and jobs wait for an upstream */
 	bool is_short;     /* it waits for a process of another pool to exit */
+	bool is_outdated;  /* by a reload: it keeps its members, but others get another pool */
 	bool is_passed;    /* already considered in this turn, without success */
 	/* Its caller's share of the server's processes; NULL: they are everybody's. */
 	struct holder *holder;
@@ -213,6 +214,15 @@ void pool_lease(struct upstream *upstream, struct call *call);
 /* Stops all processes of shared pools and frees these pools; sessions must have ended. */
 void pool_end_all(struct router *router, enum reason reason);
 
+static inline bool pool_is_retired(const struct pool *pool)
+{
+	return pool->is_outdated || pool->server->is_retired;
+}
+/*
+ * The rules of servers have changed: what each pool knows of its own is shown by those that hold
+ * now. An endpoint's pool has it from others: it is outdated, if it is shared.
+ */
+void pool_use_rules(struct pool *pool);
 /* The server has been retired: its pools check at the end of the turn what they still need. */
 void pool_retire_all(struct router *router, const struct server *server);
 

@@ -87,7 +87,7 @@ void pool_memory_note_lost(struct pool *pool)
 
 bool pool_memory_holds(const struct pool *pool)
 {
-	return timer_is_running(&pool->memory.ends) && !pool->server->is_retired &&
+	return timer_is_running(&pool->memory.ends) && !pool_is_retired(pool) &&
 	       pool->memory.restarts == pool->server->restarts &&
 	       pool->agreed->is_modern == (era_of(pool->server) == ERA_MODERN);
 }

@@ -74,7 +74,7 @@ bool pool_is_waited_for(const struct pool *pool)
 size_t pool_least_upstreams(const struct pool *pool)
 {
 	bool is_shared = pool_is_shared(pool);
-	bool is_everybodys = is_shared && pool->principal == NULL && !pool->server->is_retired;
+	bool is_everybodys = is_shared && pool->principal == NULL && !pool_is_retired(pool);
 	size_t least = is_everybodys ? pool->server->conf.pool_min : 0;
 
 	/*

@@ -146,7 +146,7 @@ void router_start_server(struct router *router, struct server *server)
 void router_use_rules(struct router *router)
 {
 	LIST_FOREACH(node, &router->slots.pools)
-		pool_memory_use_rules(container_of(node, struct pool, link));
+		pool_use_rules(container_of(node, struct pool, link));
 }
 
 void router_retire_server(struct router *router, struct server *server)

@@ -194,8 +194,8 @@ class Work:
     def check(self, what, expected):
         """`expected`: what a new client finds now; None: the call that waits may have been refused before."""
         if self.is_running:
-            eq(self.call.final(20)["result"]["content"][0]["text"], "ran", what)
-        queued = self.queued.final(20)
+            eq(self.call.final(20 * harness.SLOW)["result"]["content"][0]["text"], "ran", what)
+        queued = self.queued.final(20 * harness.SLOW)
         if isinstance(expected, list):
             eq(queued.get("error") or queued["result"]["content"], expected[-1], (what, "the call that waited"))
         tools = self.session.ask("tools/list")

@@ -434,3 +434,24 @@ def names_lead_where_the_rules_say(t):
             answer = call(s, "same")
             eq(text_of(answer) if "result" in answer else None, reached, (servers, s is old))
             eq(s.ask("resources/read", {"uri": "res://x"})["result"]["contents"][0]["text"], read, (servers, s is old))
+
+
+@case(daemon=False, deadline=60)
+def what_an_endpoint_says_of_itself_follows_the_rules(t):
+    """END-02, REL-40: a reload of a server's rules changes what an endpoint over it tells clients of both eras of it, in both directions."""
+    def config(**rules):
+        init = ["result", {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"},
+                           "instructions": "be\u200bware"}]
+        return {"a": dict({"isolation": "shared", "script": {"init": [init]}}, **rules)}
+
+    def says(word):
+        """The endpoint to a new session, and to clients without sessions, as others keep one open."""
+        told = [t.session("all").result["result"]["instructions"], ask_modern(t, "all", "server/discover")[1][-1]["result"]["instructions"]]
+        for text in told:
+            ok(text.endswith("\n" + word), ascii(text))
+        eq(names_of(ask_modern(t, "all", "tools/list")[1][-1]), ["a__do", "a__echo"])
+    t.start(config(), over("a"))
+    says("be\u200bware")
+    for servers, word in ((config(sanitize={"invisible": "strip"}), "beware"), (config(), "be\u200bware")):
+        reload(t, servers, over("a"))
+        says(word)
