@@ -125,7 +125,7 @@ static void fill(struct catalogue *some, size_t mebibytes)
 	}
 }
 
-/* REL-45: one client's long lists do not take the room of all. */
+/* REL-46: one client's long lists do not take the room of all. */
 static void test_room(void **state)
 {
 	static struct catalogue small, large, other;

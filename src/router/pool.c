@@ -1021,7 +1021,7 @@ void pool_leave(struct pool_member *member, enum reason reason)
 	struct pool *pool = member->client->pool;
 
 	CHECK(pool->member_count > 0);
-	notification_fanout_leave(member);
+	pool->router->pool_ops->on_leave(member);
 	list_remove(&member->link);
 	pool->member_count--;
 	member->client->pool = NULL;

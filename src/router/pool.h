@@ -85,6 +85,8 @@ struct pool_ops {
 	void (*on_end)(struct pool *pool);
 	/* An upstream is ready. `is_first`: of the pool; `is_other`: it may offer other things. */
 	void (*on_ready)(struct upstream *upstream, bool is_first, bool is_other);
+	/* The member is about to leave its pool. */
+	void (*on_leave)(const struct pool_member *member);
 	/* The upstream is about to be closed. */
 	void (*on_closed)(struct upstream *upstream);
 	/* The turn of a call that waited in the pool's queue, and has been removed from it. */

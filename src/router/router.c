@@ -72,6 +72,7 @@ static const struct pool_ops pool_ops = {
 	.on_new = on_new_pool,
 	.on_end = on_pool_end,
 	.on_ready = on_upstream_ready,
+	.on_leave = notification_fanout_leave,
 	.on_closed = on_upstream_closed,
 	.on_turn = dispatch_on_turn,
 	.on_request = server_messages_take_request,
