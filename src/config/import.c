@@ -74,8 +74,7 @@ char *name_from_text(struct slice text)
 	return name;
 }
 
-/* The nth server of that name, which is at most 64 bytes as well. The caller frees it. */
-static char *name_numbered(const char *name, size_t n)
+char *name_numbered(const char *name, size_t n)
 {
 	char number[24];
 	int length = snprintf(number, sizeof(number), "-%zu", n);
@@ -160,6 +159,10 @@ struct import {
 	const char *name;         /* as the file has it */
 	const char *member;       /* of it */
 	struct tree *server;      /* NULL: it cannot be served, which has been told */
+	/* Of import_entries; else NULL. */
+	import_entry_fn *on_entry;
+	void *arg;
+	const char *begin; /* of the file */
 };
 
 /* ---- messages and places ---- */
@@ -178,7 +181,7 @@ static void tell(struct import *import, struct config_problems *problems, const 
 	CHECK(vasprintf(&text, format, args) >= 0);
 	va_end(args);
 	jsonc_place(&import->json, at, &line, &column);
-	problem_add(problems, "%s:%u:%u: %s.%.60s%s%.60s: %s", import->file, line, column,
+	problem_add(problems, "%s:%u:%u: %.220s.%.60s%s%.60s: %s", import->file, line, column,
 		    import->list, import->name, import->member != NULL ? "." : "",
 		    import->member != NULL ? import->member : "", text);
 	free(text);
@@ -505,6 +508,12 @@ static bool is_word_of(const char *words, const char *word)
 	return false;
 }
 
+/* What the client itself goes by: where only the server is moved, it stays in its entry. */
+static bool is_of_client(const struct member *row)
+{
+	return strcmp(row->advice, TIMEOUT) == 0 || strcmp(row->advice, TOOLS) == 0;
+}
+
 static void convert_member(struct import *import, const struct member *table, const char *at,
 			   struct json value)
 {
@@ -521,7 +530,8 @@ static void convert_member(struct import *import, const struct member *table, co
 		     "and enabled");
 	else if (table->convert != NULL && value.type != JSON_NULL)
 		table->convert(import, value, table->key);
-	else if (table->advice != NULL && value.type != JSON_NULL)
+	else if (table->advice != NULL && value.type != JSON_NULL &&
+		 !(import->on_entry != NULL && is_of_client(table)))
 		tell(import, import->warnings, at, "is not imported: %s", table->advice);
 }
 
@@ -668,9 +678,27 @@ static void convert_entry(struct import *import, struct json entry, const char *
 		judge_url(import, at);
 	if (import->server != NULL)
 		convert_surroundings(import);
-	if (import->server != NULL)
-		add_server(import, at);
-	import->server = NULL;
+}
+
+static void hand_over(struct import *import, struct json value)
+{
+	/* A byte order mark is no part of the text. */
+	size_t skipped =
+		import->begin != NULL ? (size_t)(import->json.original.p - import->begin) : 0;
+	const struct import_entry entry = {
+		.list = import->list,
+		.name = import->name,
+		.at = (size_t)(value.text.p - import->json.text.data) + skipped,
+		.length = value.text.n,
+		.value = value.text,
+		.server = import->server,
+		.warnings = import->warnings,
+	};
+
+	CHECK(entry.at >= skipped && entry.length <= import->json.text.len);
+	import->on_entry(&entry, import->arg);
+	config_problems_fini(import->warnings);
+	tree_free(&import->server);
 }
 
 static int on_entry(struct slice written, struct json value, void *arg)
@@ -683,6 +711,11 @@ static int on_entry(struct slice written, struct json value, void *arg)
 	is_over = is_full(import, import->servers, written.p - 1);
 	if (!is_over)
 		convert_entry(import, value, written.p - 1);
+	if (import->on_entry != NULL && !is_over)
+		hand_over(import, value);
+	else if (import->server != NULL)
+		add_server(import, written.p - 1);
+	import->server = NULL;
 	import->name = NULL;
 	free(name);
 	return is_over ? -1 : 0;
@@ -705,7 +738,7 @@ static int on_project(struct slice written, struct json value, void *arg)
 {
 	struct import *import = arg;
 	char *directory = decode_name(written);
-	char *list = mem_printf("projects.%.200s.mcpServers", directory);
+	char *list = mem_printf("projects.%s.mcpServers", directory);
 
 	import->directory = directory[0] == '/' ? directory : NULL;
 	import->disabled = scan_member(value.text, SLICE_LIT("disabledMcpServers"));
@@ -792,4 +825,42 @@ struct tree *import_read(struct slice text, const char *file, struct config_prob
 	if (problems->count > before)
 		tree_free(&root);
 	return root;
+}
+
+static bool is_blank(struct slice text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if (memchr(" \t\r\n", text.p[i], 4) == NULL)
+			return false;
+	return true;
+}
+
+int import_entries(struct slice text, const char *file, import_entry_fn *take_entry, void *arg,
+		   struct error *err)
+{
+	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
+	struct import import = {
+		.file = file,
+		.problems = &problems,
+		.warnings = &warnings,
+		.on_entry = take_entry,
+		.arg = arg,
+		.begin = text.p,
+	};
+	struct tree *root = NULL;
+	int result = 0;
+
+	if (text.n > IMPORT_BYTES_MAX)
+		result = error_set(err, ERROR_LIMIT, "the file is too large");
+	else if (is_toml(text, file))
+		result = error_set(err, ERROR_INVALID, "the file is TOML, which is not read");
+	else if (!is_blank(text)) /* an editor may leave it like that */
+		result = jsonc_read(&import.json, text, err);
+	if (result == 0 && import.json.text.len > 0)
+		root = convert(&import);
+	tree_free(&root);
+	config_problems_fini(&problems);
+	config_problems_fini(&warnings);
+	jsonc_fini(&import.json);
+	return result;
 }

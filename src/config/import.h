@@ -6,6 +6,8 @@
 #ifndef MCPGATED_CONFIG_IMPORT_H
 #define MCPGATED_CONFIG_IMPORT_H
 
+#include "base/check.h"
+#include "base/error.h"
 #include "base/slice.h"
 #include "config/config.h"
 #include "config/tree.h"
@@ -21,6 +23,9 @@ char *name_from_text(struct slice text);
  * name. The caller frees it.
  */
 char *name_from_command(char *const *command);
+
+/* The nth server of that name, which is at most 64 bytes as well. The caller frees it. */
+char *name_numbered(const char *name, size_t n);
 
 /* Large, because the file of Claude Code contains more than servers. */
 #define IMPORT_BYTES_MAX ((size_t)16 << 20)
@@ -44,5 +49,24 @@ char *name_from_command(char *const *command);
  */
 struct tree *import_read(struct slice text, const char *file, struct config_problems *problems,
 			 struct config_problems *warnings) must_check;
+
+/* An entry, and where it stands. All is borrowed for the call. */
+struct import_entry {
+	const char *list; /* the way to the list: mcpServers, projects.DIRECTORY.mcpServers */
+	const char *name;
+	size_t at; /* of its value, in bytes from the beginning of the file */
+	size_t length;
+	struct slice value;        /* with spaces in place of comments and trailing commas */
+	const struct tree *server; /* NULL: it cannot be served */
+	/* what would not be as with its client; but what only the client goes by is not among it */
+	const struct config_problems *warnings;
+};
+typedef void import_entry_fn(const struct import_entry *entry, void *arg);
+/*
+ * The same reading, for who moves entries: calls take_entry for each of the file, in the order of import_read. -1: the file cannot
+ * be read; an empty one can.
+ */
+int import_entries(struct slice text, const char *file, import_entry_fn *take_entry, void *arg,
+		   struct error *err) must_check;
 
 #endif

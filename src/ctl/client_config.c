@@ -5,9 +5,11 @@
  */
 #include "ctl/client_config.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "config/config.h"
@@ -25,6 +27,7 @@ enum form {
 static const struct kind {
 	const char *name;
 	const char *file;
+	const char *own; /* the user's own file, below his home; NULL: not one that is adopted */
 	const char *list;
 	enum form form;
 	const char *type; /* NULL: an entry does not name its transport */
@@ -32,25 +35,30 @@ static const struct kind {
 	const char *
 		token; /* what the client puts the token in the place of; NULL: of nothing, it has to be written */
 } kinds[] = {
-	{ "claude", "claude_desktop_config.json (Settings, Developer, Edit Config)", "mcpServers",
+	{ "claude", "claude_desktop_config.json (Settings, Developer, Edit Config)",
+	  ".config/Claude/claude_desktop_config.json", "mcpServers", FORM_REMOTE, NULL, NULL,
+	  NULL },
+	{ "claude-code", ".mcp.json in the project, or ~/.claude.json", ".claude.json",
+	  "mcpServers", FORM_HTTP, "http", "url", "${" VARIABLE "}" },
+	{ "cline", "cline_mcp_settings.json (MCP Servers, Configure)", NULL, "mcpServers",
+	  FORM_HTTP, "streamableHttp", "url", NULL },
+	{ "codex", "~/.codex/config.toml", ".codex/config.toml", "mcp_servers", FORM_TOML, NULL,
+	  NULL, NULL },
+	{ "cursor", "~/.cursor/mcp.json, or .cursor/mcp.json in the project", ".cursor/mcp.json",
+	  "mcpServers", FORM_HTTP, NULL, "url", "${env:" VARIABLE "}" },
+	{ "gemini", "~/.gemini/settings.json", ".gemini/settings.json", "mcpServers", FORM_HTTP,
+	  NULL, "httpUrl", "${" VARIABLE "}" },
+	{ "opencode", "opencode.json", NULL, "mcp", FORM_HTTP, "remote", "url",
+	  "{env:" VARIABLE "}" },
+	{ "stdio", "the file of any client that starts its servers itself", NULL, "mcpServers",
 	  FORM_REMOTE, NULL, NULL, NULL },
-	{ "claude-code", ".mcp.json in the project, or ~/.claude.json", "mcpServers", FORM_HTTP,
-	  "http", "url", "${" VARIABLE "}" },
-	{ "cline", "cline_mcp_settings.json (MCP Servers, Configure)", "mcpServers", FORM_HTTP,
-	  "streamableHttp", "url", NULL },
-	{ "codex", "~/.codex/config.toml", "mcp_servers", FORM_TOML, NULL, NULL, NULL },
-	{ "cursor", "~/.cursor/mcp.json, or .cursor/mcp.json in the project", "mcpServers",
-	  FORM_HTTP, NULL, "url", "${env:" VARIABLE "}" },
-	{ "gemini", "~/.gemini/settings.json", "mcpServers", FORM_HTTP, NULL, "httpUrl",
-	  "${" VARIABLE "}" },
-	{ "opencode", "opencode.json", "mcp", FORM_HTTP, "remote", "url", "{env:" VARIABLE "}" },
-	{ "stdio", "the file of any client that starts its servers itself", "mcpServers",
-	  FORM_REMOTE, NULL, NULL, NULL },
-	{ "vscode", ".vscode/mcp.json in the project, or mcp.json of the profile", "servers",
-	  FORM_HTTP, "http", "url", "${input:mcpgated-token}" },
-	{ "windsurf", "~/.codeium/windsurf/mcp_config.json", "mcpServers", FORM_HTTP, NULL,
-	  "serverUrl", "${env:" VARIABLE "}" },
-	{ "zed", "~/.config/zed/settings.json", "context_servers", FORM_HTTP, NULL, "url", NULL },
+	{ "vscode", ".vscode/mcp.json in the project, or mcp.json of the profile",
+	  ".config/Code/User/mcp.json", "servers", FORM_HTTP, "http", "url",
+	  "${input:mcpgated-token}" },
+	{ "windsurf", "~/.codeium/windsurf/mcp_config.json", ".codeium/windsurf/mcp_config.json",
+	  "mcpServers", FORM_HTTP, NULL, "serverUrl", "${env:" VARIABLE "}" },
+	{ "zed", "~/.config/zed/settings.json", ".config/zed/settings.json", "context_servers",
+	  FORM_HTTP, NULL, "url", NULL },
 };
 
 /* Where a server is, and what it requires of its clients. */
@@ -179,6 +187,30 @@ static void explain(const struct client_config_server *server, size_t count,
 		fputs("mcpgatectl: set the variable " VARIABLE " to the token for the client",
 		      stderr);
 	fputs("; to make one, use: mcpgatectl token new\n", stderr);
+}
+
+const char *client_config_own_file(size_t i)
+{
+	return i < ARRAY_LEN(kinds) ? kinds[i].own : NULL;
+}
+
+json_t *client_config_entry(size_t i, const char *name, char *url, const char *token, bool is_open)
+{
+	const struct client_config_server server = {
+		.name = name,
+		.url = url,
+		.takes_token = token != NULL,
+		.token = token,
+	};
+	char program[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+	CHECK(i < ARRAY_LEN(kinds) && kinds[i].form != FORM_TOML);
+	if (kinds[i].form == FORM_HTTP && !(is_open && token != NULL))
+		return make_entry(&server, &kinds[i]);
+	program[n > 0 ? n : 0] = '\0';
+	return json_pack("{s:s, s:[s, s]}", "command", n > 0 ? program : "mcpgatectl", "args",
+			 "connect", name);
 }
 
 const char *client_config_client(size_t i)

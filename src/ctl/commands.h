@@ -70,6 +70,11 @@ void tools_print_json(const json_t *value);
 /* The params of initialize that all of mcpgatectl sends; owned by the caller. */
 json_t *mcp_client_hello(void);
 
+/* ---- adopt.c ---- */
+
+/* Serves what the clients of this user start themselves, and puts the entries of their files back. */
+int adopt_run(const struct line *line);
+
 /* ---- connect.c ---- */
 
 /* A server of ours for a client that starts its servers itself; returns only if that is not possible. */

@@ -6,7 +6,6 @@
 #include <build_version.h>
 #include <getopt.h>
 #include <locale.h>
-#include <openssl/evp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,7 +15,6 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/random.h"
 #include "base/text.h"
 #include "config/config.h"
 #include "ctl/client.h"
@@ -32,9 +30,6 @@
 #endif
 
 #define DEFAULT_FILE SYSCONFDIR "/mcpgated/mcpgated.yaml"
-#define TOKEN_PREFIX "mcpg_" /* says to people and to scanners of leaked secrets what it is */
-#define TOKEN_BYTES 32
-#define HASH_BYTES 32
 
 /* What a command orders: POST /COMMAND?PARAMETER=WORD. */
 struct order {
@@ -198,27 +193,17 @@ static int run_doctor(const struct line *line)
 /* Makes one, with its entry for auth.tokens. The daemon never sees the token itself: its configuration has the hash. */
 static void print_token(const char *name, bool is_json)
 {
-	char token[sizeof(TOKEN_PREFIX) + (TOKEN_BYTES * 4 + 2) / 3] = TOKEN_PREFIX;
-	unsigned char secret[TOKEN_BYTES];
-	unsigned char hash[EVP_MAX_MD_SIZE];
-	char hex[HASH_BYTES * 2 + 1];
-	unsigned int hash_bytes = 0;
-	size_t length = strlen(TOKEN_PREFIX);
+	struct line_token token;
 
-	random_bytes(secret, sizeof(secret));
-	length += text_base64url(secret, sizeof(secret), token + length);
-	CHECK(length < sizeof(token));
-	token[length] = '\0';
-	CHECK(EVP_Digest(token, length, hash, &hash_bytes, EVP_sha256(), NULL) == 1);
-	CHECK(hash_bytes == HASH_BYTES);
-	text_to_hex(hash, HASH_BYTES, hex);
+	line_make_token(&token);
 	if (is_json)
-		printf("{\"name\":\"%s\",\"token\":\"%s\",\"sha256\":\"%s\"}\n", name, token, hex);
+		printf("{\"name\":\"%s\",\"token\":\"%s\",\"sha256\":\"%s\"}\n", name, token.text,
+		       token.hash);
 	else
 		/* As it stands it may be a file of tokens, too. */
 		printf("# For the client, or as a line of --token-file; shown this once:\n%s\n"
 		       "# For auth.tokens in the configuration:\n#   - {name: %s, sha256: %s}\n",
-		       token, name, hex);
+		       token.text, name, token.hash);
 }
 
 static int run_token(const struct line *line)
@@ -322,6 +307,15 @@ static const struct command {
 		  "                      for connect: the configuration, and the token to send; by default\n"
 		  "                      mcpgated.yaml and token in ~/.config/mcpgated, or the daemon is asked\n",
 	  .run = connect_run },
+	{ "adopt", "[CLIENT] [--undo]", 0, 1,
+	  "serve what the clients of this user start; see below",
+	  .options =
+		  "      CLIENT          for adopt: claude, claude-code, cursor, gemini, vscode, windsurf or zed;\n"
+		  "                      by default all that have a file\n"
+		  "      --dry-run       for adopt: show what would be done\n"
+		  "      --undo          for adopt: put the entries back, byte by byte\n"
+		  "      --explain       for adopt: which servers one process may serve for all, and why\n",
+	  .run = adopt_run },
 	{ "doctor", "[SERVER] [-c FILE]", 0, 1,
 	  "start servers once and report what is wrong; needs no daemon",
 	  .options =
@@ -362,6 +356,7 @@ static const struct use {
 	{ "doctor", "--", "env claim json" },
 	{ "doctor", NULL, "config claim json" },
 	{ "connect", NULL, "config token-file" },
+	{ "adopt", NULL, "dry-run undo explain" },
 };
 
 static bool use_applies(const struct use *use, const struct line *line)
@@ -588,6 +583,9 @@ static const struct option options[] = {
 	{ "jti", required_argument, NULL, OPTION_TEXT + offsetof(struct line, deny.jti) },
 	{ "sid", required_argument, NULL, OPTION_TEXT + offsetof(struct line, deny.sid) },
 	{ "for", required_argument, NULL, OPTION_TEXT + offsetof(struct line, deny.duration) },
+	{ "dry-run", no_argument, NULL, OPTION_FLAG + offsetof(struct line, is_dry_run) },
+	{ "undo", no_argument, NULL, OPTION_FLAG + offsetof(struct line, undoes) },
+	{ "explain", no_argument, NULL, OPTION_FLAG + offsetof(struct line, wants_explanation) },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, OPTION_FLAG + offsetof(struct line, wants_help) },
 	{ NULL, 0, NULL, 0 },

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/line.h"
 
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/random.h"
+#include "base/text.h"
 #include "config/variables.h"
 #include "ctl/output.h"
 
 #define TOKEN_BYTES_MAX (64 * 1024)
+#define TOKEN_PREFIX "mcpg_" /* says to people and to scanners of leaked secrets what it is */
+#define TOKEN_BYTES 32
+#define HASH_BYTES 32
 
 const struct slice line_no_body = { NULL, 0 };
 
@@ -143,4 +149,22 @@ char *line_read_token(const char *path, struct error *err)
 	free(text);
 	error_set(err, ERROR_INVALID, "the token file must hold one token, and nothing else");
 	return NULL;
+}
+
+void line_make_token(struct line_token *token_r)
+{
+	unsigned char secret[TOKEN_BYTES];
+	unsigned char hash[EVP_MAX_MD_SIZE];
+	unsigned int hash_bytes = 0;
+	size_t length = strlen(TOKEN_PREFIX);
+
+	strcpy(token_r->text, TOKEN_PREFIX);
+	random_bytes(secret, sizeof(secret));
+	length += text_base64url(secret, sizeof(secret), token_r->text + length);
+	CHECK(length < sizeof(token_r->text));
+	token_r->text[length] = '\0';
+	CHECK(EVP_Digest(token_r->text, length, hash, &hash_bytes, EVP_sha256(), NULL) == 1);
+	CHECK(hash_bytes == HASH_BYTES);
+	text_to_hex(hash, HASH_BYTES, token_r->hash);
+	explicit_bzero(secret, sizeof(secret));
 }

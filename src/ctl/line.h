@@ -60,6 +60,9 @@ struct line {
 	bool follows;
 	bool all;
 	bool wants_help;
+	bool is_dry_run; /* these three: of adopt */
+	bool undoes;
+	bool wants_explanation;
 	char **words; /* the command's name and its arguments */
 	int count;
 	char *const *command; /* after "--", or NULL */
@@ -93,6 +96,14 @@ int line_report(const struct line *line, void (*show)(const json_t *report));
 bool line_is_plain(const char *word);
 /* What --claims says; owned by the caller. NULL: it is no JSON object, and err says so. */
 json_t *line_read_claims(const char *text, struct error *err) must_check;
+#define LINE_TOKEN_BYTES 64
+
+struct line_token {
+	char text[LINE_TOKEN_BYTES];
+	char hash[65]; /* SHA-256, in hexadecimal */
+};
+/* Makes a static token of 256 random bits. The caller wipes it. */
+void line_make_token(struct line_token *token_r);
 /* The token in a file, its only line; owned by the caller, which must wipe it. NULL: err says why. */
 char *line_read_token(const char *path, struct error *err) must_check;
 

@@ -1,12 +1,16 @@
 bin_PROGRAMS += mcpgatectl
 noinst_LIBRARIES += src/ctl/libctl.a
 src_ctl_libctl_a_SOURCES = \
+	src/ctl/adopt.c src/ctl/shareable.def \
+	src/ctl/adopted.c src/ctl/adopted.h \
 	src/ctl/client.c src/ctl/client.h \
 	src/ctl/client_config.c src/ctl/client_config.h \
 	src/ctl/commands.h \
 	src/ctl/complete.c src/ctl/complete.h \
 	src/ctl/connect.c \
 	src/ctl/doctor.c \
+	src/ctl/edit_file.c src/ctl/edit_file.h \
+	src/ctl/entry_text.c src/ctl/entry_text.h \
 	src/ctl/line.c src/ctl/line.h \
 	src/ctl/oauth.c src/ctl/oauth.h \
 	src/ctl/offers.c \
@@ -22,6 +26,7 @@ check_PROGRAMS += \
 	src/ctl/can_test \
 	src/ctl/challenge_test \
 	src/ctl/complete_test \
+	src/ctl/edit_file_test \
 	src/ctl/reload_test \
 	src/ctl/text_table_test \
 	src/ctl/tools_test \
@@ -32,6 +37,8 @@ src_ctl_challenge_test_SOURCES = src/ctl/challenge_test.c
 src_ctl_challenge_test_LDADD = $(CTL_LIBS) $(CMOCKA_LIBS)
 src_ctl_complete_test_SOURCES = src/ctl/complete_test.c
 src_ctl_complete_test_LDADD = $(CTL_LIBS) $(CMOCKA_LIBS)
+src_ctl_edit_file_test_SOURCES = src/ctl/edit_file_test.c
+src_ctl_edit_file_test_LDADD = $(CTL_LIBS) $(CMOCKA_LIBS)
 src_ctl_reload_test_SOURCES = src/ctl/reload_test.c
 src_ctl_reload_test_LDADD = $(CTL_LIBS) $(CMOCKA_LIBS)
 src_ctl_text_table_test_SOURCES = src/ctl/text_table_test.c

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One set of servers for all clients of a user: mcpgatectl connect. mcpgatectl(1)."""
+"""One set of servers for all clients of a user: mcpgatectl connect and adopt. mcpgatectl(1)."""
 import contextlib
 import hashlib
+import http.client
 import json
 import os
+import re
 import subprocess
 import tempfile
+import threading
+from urllib.parse import urlsplit
 
 import harness
 import mcp
@@ -120,4 +124,281 @@ def connect_with_the_users_own_files(t):
             c.greet()
             c.do(["text", "found"])
             eq(c.read()["result"]["content"][0]["text"], "found")
+            c.end()
+
+
+# ---- adopt ----
+
+CURSOR, CLAUDE, CODE = ".cursor/mcp.json", ".config/Claude/claude_desktop_config.json", ".claude.json"
+VSCODE, WINDSURF = ".config/Code/User/mcp.json", ".codeium/windsurf/mcp_config.json"
+ZED, GEMINI, CODEX = ".config/zed/settings.json", ".gemini/settings.json", ".codex/config.toml"
+BOM = b"\xef\xbb\xbf"
+PLAIN = b"""{
+  "mcpServers": {
+    "files": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-filesystem", "/srv/files"],
+      "env": {"API_KEY": "s3cret"}
+    }
+  }
+}
+"""
+# What it is: (where it is, what is in it, the entries that are moved, what is said)
+POSTED = {
+    "plain": (CURSOR, PLAIN, 1, ""),
+    "without a line end": (CURSOR, PLAIN.rstrip(), 1, ""),
+    "blank lines behind it": (CURSOR, PLAIN + b"\n\n\n", 1, ""),
+    "CRLF": (CURSOR, PLAIN.replace(b"\n", b"\r\n"), 1, ""),
+    "a byte order mark": (CURSOR, BOM + PLAIN, 1, ""),
+    "a byte order mark and CRLF": (CLAUDE, BOM + PLAIN.replace(b"\n", b"\r\n"), 1, ""),
+    "tabs": (CURSOR, PLAIN.replace(b"  ", b"\t"), 1, ""),
+    "one line": (CURSOR, b'{"mcpServers":{"a":{"command":"x"},"b":{"command":"y","args":["1"]}}}', 2, ""),
+    "no space at all but line ends": (CURSOR, b'{\n"mcpServers":{\n"a":{\n"command":"x"\n}\n}\n}', 1, ""),
+    "odd indentation": (CURSOR, b'{ "mcpServers"\n:\n        {"a"\n :  {   "command"\n:"x"\n            ,"args":[\n"1"]}   }}', 1, ""),
+    "braces of their own": (CURSOR, b'{\n  "mcpServers":\n  {\n    "a":\n    {\n      "command": "x"\n    }\n  }\n}\n', 1, ""),
+    "comments of lines": (CURSOR, b'// mine\n{ // a\n "mcpServers": { // b\n  "a": { // c\n   "command": "x" // d\n  } // e\n }\n}\n// end', 1, ""),
+    "comments of blocks": (VSCODE, b'{/**/"servers"/* , */:{/* } */"a":{"command"/*"*/:/*{*/"x"}}}', 1, ""),
+    "a comment that looks like an entry": (CURSOR, b'{"mcpServers": {\n// "a": {"command": "old"},\n"a": {"command": "new"}}}', 1, ""),
+    "trailing commas": (VSCODE, b'{"servers": {"a": {"command": "x", "args": ["1",],}, }, }', 1, ""),
+    "comments of no UTF-8": (CURSOR, b'{"mcpServers": {"a": {"command": "x" /* \xff */}}}', 0, "not UTF-8"),
+    "no UTF-8": (CURSOR, b'{"mcpServers": {"a": {"command": "\xff"}}}', 0, "not valid JSON"),
+    "duplicate entries": (CURSOR, b'{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}', 0, "duplicate object key"),
+    "duplicate members": (CURSOR, b'{"mcpServers": {"a": {"command": "x", "command": "y"}}}', 0, "duplicate object key"),
+    "disabled": (WINDSURF, b'{"mcpServers": {"a": {"command": "x", "disabled": true}, "b": {"command": "y", "disabled": false}}}', 1, "is disabled"),
+    "inputs": (VSCODE, b'{"inputs": [{"id": "k", "type": "promptString"}], "servers": {"a": {"type": "stdio", "command": "x", "env": '
+               b'{"K": "${input:k}"}}, "b": {"type": "stdio", "command": "y"}}}', 1, "${input:k}"),
+    "a folder of the editor": (VSCODE, b'{"servers": {"a": {"command": "x", "args": ["${workspaceFolder}"]}}}', 0, "${workspaceFolder}"),
+    "a file of variables": (VSCODE, b'{"servers": {"a": {"command": "x", "envFile": ".env"}}}', 0, "envFile"),
+    "Windows paths": (CLAUDE, rb'{"mcpServers": {"a": {"command": "C:\\Program Files\\x.exe", "args": ["D:\\a\\b"]}}}', 1, ""),
+    "escapes": (CURSOR, rb'{"mcpServers": {"\u0061 \"b\"": {"command": "\u0078", "args": ["\n", "\ud83d\ude00"]}}}', 1, ""),
+    "an escaped member": (CURSOR, rb'{"mcpServers": {"a": {"command": "x", "tim\u0065out": 5}}}', 0, "with a backslash"),
+    "other alphabets": (CURSOR, '{"mcpServers": {"ファイル": {"command": "x"}, "Ümläut": {"command": "y"}}}'.encode(), 2, ""),
+    "nothing": (CURSOR, b"", 0, "no entry"),
+    "only space": (CURSOR, b" \r\n\t", 0, "no entry"),
+    "an empty object": (CURSOR, b"{}", 0, "no entry"),
+    "an empty list": (CURSOR, b'{"mcpServers": {}}', 0, "no entry"),
+    "an array": (CURSOR, b"[]", 0, "no entry"),
+    "a broken file": (CURSOR, PLAIN[:-4], 0, "not valid JSON"),
+    "a comma is missing": (CURSOR, PLAIN.replace(b'"npx",', b'"npx"'), 0, "not valid JSON"),
+    "an entry that is a text": (CURSOR, b'{"mcpServers": {"a": "x", "b": {"command": "y"}}}', 1, "not an object"),
+    "an entry of nothing": (CURSOR, b'{"mcpServers": {"a": {}, "b": {"command": ""}, "c": null}}', 0, "neither of them"),
+    "at a URL": (CURSOR, b'{"mcpServers": {"a": {"url": "https://example.com/mcp", "headers": {"X": "s3cret"}}}}', 0, "at a URL"),
+    "an unknown member": (CURSOR, b'{"mcpServers": {"a": {"command": "x", "runAs": "me"}}}', 0, "is unknown"),
+    "the client's own members": (WINDSURF, b'{"mcpServers": {"a": {"timeout": 5, "command": "x", "disabledTools": ["t"], "autoApprove": [\n"u"]}}}', 1, ""),
+    "projects": (CODE, b'{"numStartups": 3, "mcpServers": {"a": {"type": "stdio", "command": "x", "args": [], "env": {}}}, "projects": {"/tmp": '
+                 b'{"allowedTools": [], "mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}, "/": {"mcpServers": {"a": {"command": "x"}}}, '
+                 b'"/var": {"mcpServers": {}}}, "userID": "1"}', 4, ""),
+    "a project that has some disabled": (CODE, b'{"projects": {"/tmp": {"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}, '
+                                         b'"disabledMcpServers": ["a"]}}}', 1, "is disabled"),
+    "settings around it": (ZED, b'{\n  // theme\n  "theme": "One",\n  "context_servers": {\n    "a": {\n      "source": "custom",\n      "command": "x",\n'
+                           b'      "args": [],\n      "env": {},\n    },\n    "ext": {"settings": {}},\n  },\n  "vim_mode": true,\n}\n', 1, "extension"),
+    "an old form": (ZED, b'{"context_servers": {"a": {"command": {"path": "x", "args": ["1"], "env": {"K": "s3cret"}}, "settings": null}}}', 1, ""),
+    "lists of what is allowed": (GEMINI, b'{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "x", "trust": true}, "b": {"command": "y"}}}', 1, "is disabled"),
+    "TOML": (CODEX, b'[mcp_servers.a]\ncommand = "x"\n', 0, "TOML"),
+    "a variable of the shell": (CURSOR, b'{"mcpServers": {"a": {"command": "x", "args": ["${HOME}/a"], "env": {"A": "${env:HOME}"}}}}', 1, ""),
+    "a variable that is not set": (CURSOR, b'{"mcpServers": {"a": {"command": "x", "env": {"A": "${NOT_SET_AT_ALL}"}}}}', 0, "NOT_SET_AT_ALL"),
+    "numbers": (CURSOR, b'{"mcpServers": {"a": {"command": "x", "env": {"PORT": 80}}}}', 0, "not a string"),
+}
+
+
+class Home:
+    """The home of a user with clients."""
+
+    def __init__(self, folder):
+        self.folder, self.env = folder, {"HOME": folder, "PATH": os.environ["PATH"]}
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def put(self, name, content, mode=0o600):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "wb") as file:
+            file.write(content)
+        os.chmod(self.path(name), mode)
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def adopt(self, *args, status=None):
+        done = subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "adopt", *args], env=self.env, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=8 * harness.SLOW)
+        ok(done.returncode in ((0, 1) if status is None else (status,)), "status %d" % done.returncode, done.stdout, done.stderr)
+        return done.stdout + done.stderr
+
+    def servers(self):
+        with contextlib.suppress(FileNotFoundError):
+            return sorted(os.listdir(self.path(".config/mcpgated/conf.d")))
+        return []
+
+
+@contextlib.contextmanager
+def home():
+    with tempfile.TemporaryDirectory(prefix="home-") as folder:
+        yield Home(folder)
+
+
+def posted(part):
+    def run(t):
+        for name, (path, content, count, said) in list(POSTED.items())[part::3]:
+            mode = 0o640 if len(name) % 2 else 0o600
+            with home() as h:
+                h.put(path, content, mode)
+                eq((h.adopt("--dry-run").count(" would be "), h.read(path), h.servers()), (count, content, []), name)
+                told = h.adopt()
+                eq((told.count(" is now "), said in told), (count, True), name + told)
+                eq((h.read(path) == content, os.stat(h.path(path)).st_mode & 0o777), (count == 0, mode), name)
+                ok(b"s3cret" not in h.read(path) or not count, name + ": a secret has stayed")
+                ok(mode == 0o600 or b"mcpg_" not in h.read(path), name + ": others could read the token")
+                for file in h.servers():
+                    eq(os.stat(h.path(".config/mcpgated/conf.d/" + file)).st_mode & 0o777, 0o600)
+                ok("s3cret" not in told, name, told)
+                eq(h.adopt().count(" is now "), 0, name + ", once more")
+                edited = h.read(path) + b" " if count else content
+                h.put(path, edited, mode)
+                eq(h.adopt("--undo").count(" is as it was"), count, name)
+                eq((h.read(path), os.stat(h.path(path)).st_mode & 0o777), (content + b" " if count else content, mode), name)
+                eq(h.servers(), [], name)
+                eq(sorted(os.listdir(os.path.dirname(h.path(path)))),
+                   sorted({os.path.basename(path)} | ({".config"} if os.path.dirname(path) == "" else set())), name)
+    run.__name__, run.__module__ = "files_as_people_post_them_%d" % part, __name__
+    run.__doc__ = "product §2: of each file the entries that are understood are moved, and undo gives the same bytes."
+    case(daemon=False, deadline=120)(run)
+
+
+for number in range(3):
+    posted(number)
+
+
+@case(daemon=False, deadline=60)
+def undo_after_edits(t):
+    """product §2: what somebody has edited since is left alone and named, and its server stays; all else is put back."""
+    with home() as h:
+        content = b'{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}, "c": {"command": "z"}}}'
+        h.put(CURSOR, content)
+        h.adopt(status=0)
+        text = h.read(CURSOR).replace(b"/b/mcp", b"/b/mcp?mine").replace(b'"c":', b'"renamed":').replace(b'{"mcp', b'{"new": [1],\n "mcp')
+        h.put(CURSOR, text)
+        told = h.adopt("--undo", status=1)
+        eq((told.count("the entry has been changed since"), told.count("the entry is not there any more"), told.count("is as it was")), (1, 1, 1), told)
+        eq(h.servers(), ["b.yaml", "c.yaml"])
+        ok(b'"a": {"command": "x"}, "b": {"url"' in h.read(CURSOR), h.read(CURSOR))
+        ok(b"/b/mcp?mine" in h.read(CURSOR), "an edit is lost")
+        with open(h.path(".config/mcpgated/conf.d/a.yaml"), "w") as file:
+            file.write("# mine\n")
+        eq(h.adopt("--undo", status=1).count("left alone"), 2)
+
+
+@case(daemon=False, deadline=60)
+def one_server_of_several_clients(t):
+    """product §2: the same server of two clients is one; a different one of the same name gets another; an own file stays as it is."""
+    with home() as h:
+        h.put(CURSOR, b'{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time@1"]}, "A": {"command": "x"}}}')
+        h.put(CLAUDE, b'{"mcpServers": {"clock": {"args": ["mcp-server-time@1"], "command": "uvx"}}}')
+        h.put(WINDSURF, b'{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time@1"]}, "a": {"command": "other"}}}')
+        h.adopt("claude", "--dry-run", status=0)
+        told = h.adopt(status=0)
+        eq(h.servers(), ["a-2.yaml", "a.yaml", "clock.yaml", "time.yaml"], told)
+        ok(b"isolation: shared" in h.read(".config/mcpgated/conf.d/time.yaml"), "a well-known one")
+        ok(b"isolation: session" in h.read(".config/mcpgated/conf.d/a.yaml"), "another")
+        eq(json.loads(h.read(WINDSURF))["mcpServers"]["time"]["serverUrl"], "http://127.0.0.1:%d/time/mcp" % port_of(h))
+        eq(h.adopt("--undo", "cursor", status=0).count("is as it was"), 2)
+        eq(h.servers(), ["a-2.yaml", "clock.yaml", "time.yaml"])
+    with home() as h:
+        own = b"servers: {}\nlisten: [{address: '127.0.0.1:9'}]\n"
+        h.put(".config/mcpgated/mcpgated.yaml", own)
+        h.put(CURSOR, PLAIN)
+        ok("lacks the line: include: [conf.d/*.yaml]" in h.adopt(), "an own file without it")
+        eq((h.read(CURSOR), h.read(".config/mcpgated/mcpgated.yaml"), h.servers()), (PLAIN, own, []))
+        h.put(".config/mcpgated/mcpgated.yaml", own + b"include: [conf.d/*.yaml]\n")
+        h.adopt(status=0)
+        eq(json.loads(h.read(CURSOR))["mcpServers"]["files"], {"url": "http://127.0.0.1:9/files/mcp"})
+    with home() as h:
+        ok("mcp-server-time" in h.adopt("--explain", status=0) and not os.listdir(h.folder), "explained")
+        ok("adopt takes claude, " in h.adopt("vi", status=2), "an unknown client")
+
+
+def port_of(h):
+    return int(re.search(rb"127.0.0.1:(\d+)", h.read(".config/mcpgated/mcpgated.yaml")).group(1))
+
+
+@case(daemon=False, deadline=60)
+def files_that_are_not_ours(t):
+    """product §2: links are followed and stay; a file with a second name, and a folder, are left alone."""
+    with home() as h:
+        h.put("dotfiles/cursor.json", PLAIN)
+        os.mkdir(h.path(".cursor"))
+        os.symlink("../dotfiles/cursor.json", h.path(CURSOR))
+        h.adopt(status=0)
+        ok(os.path.islink(h.path(CURSOR)) and h.read("dotfiles/cursor.json") != PLAIN, "a link")
+        h.adopt("--undo", status=0)
+        ok(os.path.islink(h.path(CURSOR)) and h.read("dotfiles/cursor.json") == PLAIN, "a link, put back")
+        os.link(h.path("dotfiles/cursor.json"), h.path("second"))
+        ok("has a second name" in h.adopt(status=1), "a hard link")
+        os.unlink(h.path("second"))
+        os.makedirs(h.path(CLAUDE))
+        ok("is not a plain file" in h.adopt("claude", status=1), "a folder")
+
+
+@case(daemon=False, deadline=60)
+def another_program_writes_meanwhile(t):
+    """product §2: a client that writes its file all the time loses nothing to adopt, and adopt nothing to it."""
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        stop, written, kept = threading.Event(), [0], []
+
+        def write():
+            while not stop.is_set():
+                text = h.read(CURSOR)
+                written[0] += 1
+                counted = re.sub(rb'^\{("count": \d+,)?', b'{"count": %d,' % written[0], text)
+                with open(h.path(CURSOR + ".new"), "wb") as file:
+                    file.write(counted)
+                if h.read(CURSOR) == text:  # as careful as a client can be
+                    os.rename(h.path(CURSOR + ".new"), h.path(CURSOR))
+                    kept.append(written[0])
+                stop.wait(0.02)
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        for _ in range(6):
+            h.adopt()
+            h.adopt("--undo")
+        stop.set()
+        thread.join()
+        h.adopt("--undo")
+        text = h.read(CURSOR)
+        eq(re.sub(rb'"count": \d+,', b"", text), PLAIN)
+        ok(len(kept) > 3, "it has written", kept)
+        eq([name for name in os.listdir(h.path(".cursor")) if "mcpgated" in name], [])
+
+
+@case(daemon=False, deadline=60)
+def adopted_and_called(t):
+    """product §2: the daemon of the adopted configuration answers the entry that was written, by its URL and by connect."""
+    with home() as h:
+        argv = harness.child_argv({}, "files")
+        entry = {"command": argv[0], "args": argv[1:], "env": {"API_KEY": "s3cret"}}
+        h.put(CURSOR, json.dumps({"mcpServers": {"files": entry}}, indent=2).encode())
+        h.put(CLAUDE, json.dumps({"mcpServers": {"files": entry}}, indent=2).encode())
+        h.adopt(status=0)
+        t.daemon = harness.Daemon(args=["-c", h.path(".config/mcpgated/mcpgated.yaml")], env=dict(h.env, XDG_RUNTIME_DIR=h.folder))
+        there = json.loads(h.read(CURSOR))["mcpServers"]["files"]
+        place = urlsplit(there["url"])
+        for header, status in ((there["headers"]["Authorization"], 200), ("Bearer other", 401)):
+            connection = http.client.HTTPConnection(place.hostname, place.port, timeout=5 * harness.SLOW)
+            connection.request("POST", place.path, mcp.encode(mcp.initialize()),
+                               {"Content-Type": "application/json", "Accept": mcp.BOTH, "Authorization": header})
+            eq(connection.getresponse().status, status)
+            connection.close()
+        for field in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}):
+            connection = http.client.HTTPConnection(place.hostname, place.port, timeout=5 * harness.SLOW)
+            connection.request("POST", place.path, b"{}", dict(field, Authorization=there["headers"]["Authorization"]))
+            eq(connection.getresponse().status // 100, 4, field)
+            connection.close()
+        there = json.loads(h.read(CLAUDE))["mcpServers"]["files"]
+        with connected(there["command"], *there["args"], env=h.env) as c:
+            c.greet()
+            c.do(["text", "called"])
+            eq(c.read()["result"]["content"][0]["text"], "called")
             c.end()

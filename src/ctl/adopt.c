@@ -1,0 +1,782 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcpgatectl adopt: one set of servers for all clients of a user. Of each client's own file only the values of its entries are written,
+ * byte by byte what is around them stays.
+ *
+ * Order: the server's file first, with the entry as it was, and only when the daemon would take that file, the client's. So whatever
+ * happens in between, an entry is where it was or can be put back.
+ */
+#include "ctl/commands.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "config/forms.h"
+#include "config/import.h"
+#include "ctl/adopted.h"
+#include "ctl/client_config.h"
+#include "ctl/edit_file.h"
+#include "ctl/entry_text.h"
+#include "ctl/output.h"
+
+#define ATTEMPTS 5 /* to write a file that others write, too */
+#define PORT_FIRST 8818
+#define PORTS 100
+
+static const struct shareable {
+	const char *package;
+	const char *isolation;
+	const char *why;
+} shareables[] = {
+#define SHAREABLE(package_, isolation_, why_) { package_, isolation_, why_ },
+#include "ctl/shareable.def"
+#undef SHAREABLE
+};
+
+struct work {
+	const struct line *line;
+	char *file; /* the user's own mcpgated.yaml */
+	char *token_file;
+	char *origin; /* NULL: nothing has been made yet, of a dry run */
+	char *token;  /* NULL: none is asked for */
+	struct adopted_list servers;
+	struct text_table table;
+	size_t changed;
+	size_t failed;
+};
+
+static void tell(struct work *work, const char *client, const char *list, const char *name,
+		 const char *what)
+{
+	char *entry = name != NULL ? mem_printf("%s.%s", list, name) : mem_strdup("");
+
+	text_table_add(&work->table, slice_str(client));
+	text_table_add(&work->table, slice_str(entry));
+	text_table_add(&work->table, slice_str(what));
+	free(entry);
+}
+
+/* ---- which may be shared ---- */
+
+static int explain(void)
+{
+	static const struct text_table_column columns[] = { { "PACKAGE", false },
+							    { "ISOLATION", false },
+							    { "WHY", false } };
+	struct text_table table;
+
+	text_table_init(&table, columns, ARRAY_LEN(columns));
+	for (size_t i = 0; i < ARRAY_LEN(shareables); i++) {
+		text_table_add(&table, slice_str(shareables[i].package));
+		text_table_add(&table, slice_str(shareables[i].isolation));
+		text_table_add(&table, slice_str(shareables[i].why));
+	}
+	text_table_print(&table, stdout);
+	text_table_fini(&table);
+	puts("\nAny other server has a process for each session (isolation: session), which works for every server. To share\n"
+	     "one that keeps nothing of its clients, write isolation: shared into its file in conf.d.");
+	return 0;
+}
+
+/* Whether the argument is the package, or a version of it: mcp-server-time==1.2, @scope/name@latest. */
+static bool is_package(const char *argument, const char *package)
+{
+	size_t n = strlen(package);
+
+	return strncmp(argument, package, n) == 0 && strchr("@=[~<>", argument[n]) != NULL;
+}
+
+static const char *find_isolation(const struct tree *server)
+{
+	const struct tree *args = tree_find(server, "args");
+	const struct tree *command = tree_find(server, "command");
+
+	for (size_t i = 0; i < ARRAY_LEN(shareables); i++) {
+		if (command != NULL && is_package(command->text, shareables[i].package))
+			return shareables[i].isolation;
+		for (size_t j = 0; args != NULL && j < args->count; j++)
+			if (is_package(args->items[j]->text, shareables[i].package))
+				return shareables[i].isolation;
+	}
+	return "session";
+}
+
+/* ---- the entries of a file ---- */
+
+struct item {
+	char *list, *name;
+	size_t at, length;
+	char *value; /* without comments */
+	char *why;   /* it is left alone; NULL: it is not */
+	const char *isolation;
+	struct buf definition;
+	json_t *record; /* once it is written */
+};
+
+struct items {
+	struct item *items;
+	size_t count;
+	struct work *work;
+};
+
+static void items_fini(struct items *items)
+{
+	for (size_t i = 0; i < items->count; i++) {
+		struct item *item = &items->items[i];
+
+		free(item->list);
+		free(item->name);
+		free(item->value);
+		free(item->why);
+		buf_wipe(&item->definition);
+		json_decref(item->record);
+	}
+	free(items->items);
+	items->items = NULL;
+	items->count = 0;
+}
+
+static bool is_own(const struct work *work, const struct tree *server)
+{
+	const struct tree *args = tree_find(server, "args"), *url = tree_find(server, "url");
+	const struct tree *command = tree_find(server, "command");
+
+	if (url != NULL)
+		return work->origin != NULL &&
+		       slice_has_prefix(slice_str(url->text), slice_str(work->origin));
+	return command != NULL && strstr(command->text, "mcpgatectl") != NULL && args != NULL &&
+	       args->count > 0 && strcmp(args->items[0]->text, "connect") == 0;
+}
+
+/* The caller frees it; NULL: nothing. */
+static char *why_not(const struct work *work, const struct import_entry *entry)
+{
+	if (entry->server != NULL && is_own(work, entry->server))
+		return mem_strdup("is served by the daemon already");
+	if (entry->server != NULL && tree_find(entry->server, "url") != NULL)
+		return mem_strdup("left alone: it is at a URL, and starts nothing here");
+	if (entry->warnings->count > 0)
+		return mem_printf("left alone: %s", entry->warnings->items[0]);
+	return entry->server == NULL ? mem_strdup("left alone: it is not understood") : NULL;
+}
+
+static void on_entry(const struct import_entry *entry, void *arg)
+{
+	struct items *items = arg;
+	struct item *item;
+
+	items->items = mem_resize(items->items, (items->count + 1) * sizeof(*items->items));
+	item = &items->items[items->count++];
+	*item = (struct item){
+		.list = mem_strdup(entry->list),
+		.name = mem_strdup(entry->name),
+		.at = entry->at,
+		.length = entry->length,
+		.value = mem_dup_slice(entry->value),
+		.why = why_not(items->work, entry),
+	};
+	if (item->why == NULL) {
+		item->isolation = find_isolation(entry->server);
+		adopted_define(entry->server, &item->definition);
+	}
+}
+
+/* The new text of the entry. -1: it cannot be written without a change to what else is in it. */
+static int write_entry(const struct item *item, const char *original, json_t *entry,
+		       struct buf *out)
+{
+	struct entry_member members[ENTRY_MEMBERS_MAX];
+	size_t count = 0;
+	const char *name;
+	json_t *member;
+	int result;
+
+	CHECK(strlen(item->value) == item->length);
+	json_object_foreach(entry, name, member)
+	{
+		CHECK(count < ENTRY_MEMBERS_MAX);
+		members[count++] =
+			(struct entry_member){ name, json_dumps(member, JSON_ENCODE_ANY) };
+	}
+	result = entry_text_write(slice_str(item->value), original, members, count, out);
+	while (count > 0)
+		free(members[--count].text);
+	return result;
+}
+
+static int by_place(const void *left, const void *right)
+{
+	const struct item *a = left, *b = right;
+
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* What can be read, but could not be written again or put back. */
+static void judge_text(struct item *item, const struct edit_file *file)
+{
+	const char *original = file->text.data + item->at;
+	json_t *none = json_object();
+	struct buf text = { 0 };
+
+	if (item->why != NULL)
+		return;
+	if (!text_is_utf8(slice_of(original, item->length)))
+		item->why = mem_strdup("left alone: it has a text that is not UTF-8");
+	else if (write_entry(item, original, none, &text) < 0)
+		item->why = mem_strdup("left alone: a name in it is written with a backslash");
+	json_decref(none);
+	buf_wipe(&text);
+}
+
+static int read_items(struct work *work, const struct edit_file *file, struct items *items_r,
+		      struct error *err)
+{
+	*items_r = (struct items){ .work = work };
+	if (import_entries(buf_slice(&file->text), file->path, on_entry, items_r, err) < 0)
+		return -1;
+	if (items_r->count > 1)
+		qsort(items_r->items, items_r->count, sizeof(*items_r->items), by_place);
+	for (size_t i = 0; i < items_r->count; i++)
+		judge_text(&items_r->items[i], file);
+	return 0;
+}
+
+/* ---- the user's own configuration ---- */
+
+static uint16_t find_port(void)
+{
+	for (uint16_t port = PORT_FIRST; port < PORT_FIRST + PORTS; port++) {
+		const struct sockaddr_in address = { .sin_family = AF_INET,
+						     .sin_port = htons(port),
+						     .sin_addr = { htonl(INADDR_LOOPBACK) } };
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		int result = bind(fd, (const struct sockaddr *)&address, sizeof(address));
+
+		if (fd >= 0)
+			close(fd);
+		if (result == 0)
+			return port;
+	}
+	return PORT_FIRST;
+}
+
+/* systemd listens for the daemon; its socket has the first port. */
+static int tell_systemd(uint16_t port, struct error *err)
+{
+	char *path, *text;
+	int result;
+
+	if (port == PORT_FIRST)
+		return 0;
+	path = line_own_file("../systemd/user/mcpgated.socket.d/adopt.conf");
+	text = mem_printf("[Socket]\nListenStream=\nListenStream=127.0.0.1:%u\n", port);
+	result = edit_file_write(path, slice_str(text), err);
+	free(path);
+	free(text);
+	return result;
+}
+
+/* With its own token, which nobody else on this machine can read. */
+static int make_configuration(const struct work *work, struct error *err)
+{
+	struct line_token token;
+	uint16_t port = find_port();
+	char *text, *token_text;
+	int result;
+
+	line_make_token(&token);
+	token_text = mem_printf("%s\n", token.text);
+	text = mem_printf(
+		"# Made by mcpgatectl adopt: the daemon of this user. All keys: mcpgated.yaml(5).\n"
+		"listen:\n"
+		"  - address: 127.0.0.1:%u    # mcpgated.socket of systemctl --user has it, too\n"
+		"auth:\n"
+		"  mode: token\n"
+		"  tokens:\n"
+		"    - {name: clients, sha256: %s}    # of the file token\n"
+		"include: [conf.d/*.yaml]           # the servers\n",
+		port, token.hash);
+	result = edit_file_write(work->token_file, slice_str(token_text), err);
+	if (result == 0)
+		result = tell_systemd(port, err);
+	if (result == 0)
+		result = edit_file_write(work->file, slice_str(text), err);
+	explicit_bzero(&token, sizeof(token));
+	explicit_bzero(token_text, strlen(token_text));
+	free(token_text);
+	free(text);
+	return result;
+}
+
+static struct config *load(const struct work *work, struct error *err)
+{
+	const struct config_request request = { .file = work->file };
+	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
+	struct config *config = config_load(&request, &problems, &warnings);
+
+	if (config == NULL)
+		error_set(err, ERROR_INVALID, "%s",
+			  problems.count > 0 ? problems.items[0] : "cannot be read");
+	config_problems_fini(&problems);
+	config_problems_fini(&warnings);
+	return config;
+}
+
+static int prepare(struct work *work, struct error *err)
+{
+	bool is_there = access(work->file, F_OK) == 0;
+	struct config *config;
+	bool asks;
+
+	if (!is_there && work->line->is_dry_run)
+		return 0;
+	if (!is_there && make_configuration(work, err) < 0)
+		return -1;
+	config = load(work, err);
+	if (config == NULL)
+		return -1;
+	work->origin = origin_find(config, NULL);
+	asks = strcmp(origin_auth_mode(config), "token") == 0;
+	config_free(&config);
+	if (work->origin == NULL)
+		return error_set(err, ERROR_INVALID, "%s: there is no address for clients",
+				 work->file);
+	if (asks && (work->token = line_read_token(work->token_file, err)) == NULL)
+		return error_set(err, ERROR_INVALID,
+				 "%s: write one of the tokens of auth.tokens into this file",
+				 work->token_file);
+	return 0;
+}
+
+/* ---- adopting ---- */
+
+static bool is_taken(const struct work *work, const char *name)
+{
+	struct error err;
+	struct config *config = access(work->file, F_OK) == 0 ? load(work, &err) : NULL;
+	bool is_it = adopted_has_name(&work->servers, name) ||
+		     (config != NULL && config_find_server(config, name) < config->server_count);
+	char *file = mem_printf("conf.d/%s.yaml", name);
+	char *path = line_own_file(file);
+
+	is_it |= access(path, F_OK) == 0;
+	config_free(&config);
+	free(path);
+	free(file);
+	return is_it;
+}
+
+/* The server that the entry is, or will be; of a dry run without a file. */
+static struct adopted *server_for(struct work *work, const struct item *item)
+{
+	struct adopted *server = adopted_find(&work->servers, buf_slice(&item->definition));
+	char *base, *name;
+
+	if (server != NULL)
+		return server;
+	base = name_from_text(slice_str(item->name));
+	name = mem_strdup(base);
+	for (size_t n = 2; is_taken(work, name); n++) {
+		free(name);
+		name = name_numbered(base, n);
+	}
+	server = adopted_add(&work->servers, name, buf_slice(&item->definition), item->isolation);
+	free(base);
+	free(name);
+	return server;
+}
+
+static void forget(struct adopted *server, const json_t *record)
+{
+	struct error err;
+	bool kept;
+
+	for (size_t i = 0; i < json_array_size(adopted_entries(server)); i++)
+		if (json_array_get(adopted_entries(server), i) == record)
+			adopted_forget(server, i--);
+	(void)!adopted_save(server, &kept, &err);
+}
+
+/* Writes the server's file; it stays only if the daemon takes it. */
+static int serve(struct work *work, struct adopted *server, const json_t *record, struct error *err)
+{
+	struct config *config;
+	bool kept, is_there = false;
+
+	if (adopted_save(server, &kept, err) < 0)
+		return -1;
+	config = load(work, err);
+	if (config != NULL) {
+		is_there = config_find_server(config, adopted_name(server)) < config->server_count;
+		if (!is_there)
+			error_set(err, ERROR_INVALID, "%s lacks the line: include: [conf.d/*.yaml]",
+				  work->file);
+		config_free(&config);
+	}
+	if (is_there)
+		return 0;
+	forget(server, record);
+	return -1;
+}
+
+/* Whose text is new; appends it to out. -1: it is left alone, and item->why says why. */
+static int adopt_item(struct work *work, size_t client, const struct edit_file *file,
+		      struct item *item, struct buf *out)
+{
+	struct adopted *server = server_for(work, item);
+	const char *original = file->text.data + item->at;
+	char *url = mem_printf("%s/%s/mcp", work->origin, adopted_name(server));
+	json_t *entry = client_config_entry(client, adopted_name(server), url, work->token,
+					    (file->status.st_mode & (S_IRGRP | S_IROTH)) != 0);
+	struct buf text = { 0 };
+	struct error err;
+
+	if (write_entry(item, original, entry, &text) < 0)
+		item->why = mem_strdup("left alone: it cannot be written");
+	item->record = json_pack("{s:s, s:s, s:s, s:s%, s:s%}", "file", file->path, "list",
+				 item->list, "name", item->name, "was", original, item->length,
+				 "is", text.data, text.len);
+	CHECK(item->record != NULL); /* all of it is UTF-8: judge_text */
+	if (item->why == NULL) {
+		adopted_remember(server, item->record);
+		if (serve(work, server, item->record, &err) < 0)
+			item->why = mem_printf("left alone: %s", err.text);
+	}
+	if (item->why == NULL)
+		buf_append_slice(out, buf_slice(&text));
+	json_decref(entry);
+	free(url);
+	buf_wipe(&text);
+	return item->why == NULL ? 0 : -1;
+}
+
+static void forget_all(struct work *work, const struct items *items)
+{
+	for (size_t i = 0; i < items->count; i++) {
+		struct adopted *server =
+			items->items[i].record == NULL ?
+				NULL :
+				adopted_find(&work->servers,
+					     buf_slice(&items->items[i].definition));
+
+		if (server != NULL)
+			forget(server, items->items[i].record);
+	}
+}
+
+static void report(struct work *work, size_t client, const struct items *items)
+{
+	for (size_t i = 0; i < items->count; i++) {
+		const struct item *item = &items->items[i];
+		const struct adopted *server = item->why != NULL ? NULL : server_for(work, item);
+		char *what = server == NULL ?
+				     mem_strdup(item->why) :
+				     mem_printf("%s %s (isolation: %s)",
+						work->line->is_dry_run ? "would be" : "is now",
+						adopted_name(server), item->isolation);
+
+		tell(work, client_config_client(client), item->list, item->name, what);
+		work->changed += server != NULL;
+		free(what);
+	}
+}
+
+/* Returns 0; 1: it was changed meanwhile; -1. */
+static int adopt_text(struct work *work, size_t client, const struct edit_file *file,
+		      struct error *err)
+{
+	struct items items;
+	struct buf text = { 0 };
+	size_t copied = 0, count = 0;
+	int result = read_items(work, file, &items, err);
+
+	for (size_t i = 0; result == 0 && i < items.count && !work->line->is_dry_run; i++) {
+		struct item *item = &items.items[i];
+
+		if (item->why != NULL)
+			continue;
+		CHECK(item->at >= copied && item->at + item->length <= file->text.len);
+		buf_append(&text, file->text.data + copied, item->at - copied);
+		copied = item->at;
+		if (adopt_item(work, client, file, item, &text) == 0) {
+			copied += item->length;
+			count++;
+		}
+	}
+	if (result == 0 && count > 0) {
+		buf_append(&text, file->text.data + copied, file->text.len - copied);
+		result = edit_file_replace(file, buf_slice(&text), err);
+		if (result != 0)
+			forget_all(work, &items);
+	}
+	if (result == 0)
+		report(work, client, &items);
+	items_fini(&items);
+	buf_wipe(&text);
+	return result;
+}
+
+/* ---- putting back ---- */
+
+struct wanted {
+	const char *list, *name;
+	size_t at, length;
+	bool is_there;
+};
+
+static void on_wanted(const struct import_entry *entry, void *arg)
+{
+	struct wanted *wanted = arg;
+
+	if (strcmp(entry->list, wanted->list) != 0 || strcmp(entry->name, wanted->name) != 0)
+		return;
+	wanted->at = entry->at;
+	wanted->length = entry->length;
+	wanted->is_there = true;
+}
+
+static struct slice text_of(const json_t *entry, const char *name)
+{
+	const json_t *text = json_object_get(entry, name);
+
+	return json_is_string(text) ? slice_of(json_string_value(text), json_string_length(text)) :
+				      slice_of("", 0);
+}
+
+/* Returns 0: it is as it was; 1: the file was changed meanwhile; -1: err says why it is left alone. */
+static int restore_text(const struct edit_file *file, const json_t *entry, struct error *err)
+{
+	struct wanted wanted = { .list = text_of(entry, "list").p,
+				 .name = text_of(entry, "name").p };
+	struct slice was = text_of(entry, "was"), now;
+	struct buf text = { 0 };
+	int result;
+
+	if (import_entries(buf_slice(&file->text), file->path, on_wanted, &wanted, err) < 0)
+		return -1;
+	if (!wanted.is_there)
+		return error_set(err, ERROR_INVALID, "the entry is not there any more");
+	now = slice_of(file->text.data + wanted.at, wanted.length);
+	if (slice_is_equal(now, was))
+		return 0;
+	if (!slice_is_equal(now, text_of(entry, "is")))
+		return error_set(err, ERROR_INVALID, "the entry has been changed since");
+	buf_append(&text, file->text.data, wanted.at);
+	buf_append_slice(&text, was);
+	buf_append(&text, file->text.data + wanted.at + wanted.length,
+		   file->text.len - wanted.at - wanted.length);
+	result = edit_file_replace(file, buf_slice(&text), err);
+	buf_wipe(&text);
+	return result;
+}
+
+/* ---- a file, until it has held still ---- */
+
+static int edit(struct work *work, const char *path, size_t client, const json_t *entry,
+		struct error *err)
+{
+	int result = 1;
+
+	for (int i = 0; i < ATTEMPTS && result == 1; i++) {
+		struct edit_file file = { NULL };
+
+		result = edit_file_read(path, &file, err);
+		if (result == 1) {
+			edit_file_fini(&file);
+			return entry != NULL ? error_set(err, ERROR_INVALID,
+							 "the file is not there any more") :
+					       0;
+		}
+		if (result == 0)
+			result = entry != NULL ? restore_text(&file, entry, err) :
+						 adopt_text(work, client, &file, err);
+		edit_file_fini(&file);
+	}
+	return result == 1 ?
+		       error_set(
+			       err, ERROR_INVALID,
+			       "another program keeps changing the file: close it, and try again") :
+		       result;
+}
+
+/* The caller frees it. */
+static char *find_own_file(size_t client)
+{
+	const char *own = client_config_own_file(client);
+	const char *folder = getenv("XDG_CONFIG_HOME");
+	const char *home = getenv("HOME");
+
+	if (folder != NULL && folder[0] == '/' &&
+	    slice_has_prefix(slice_str(own), SLICE_LIT(".config/")))
+		return mem_printf("%s/%s", folder, own + strlen(".config/"));
+	return mem_printf("%s/%s", home != NULL ? home : "", own);
+}
+
+static bool is_asked_for(const struct line *line, size_t client)
+{
+	return client_config_own_file(client) != NULL &&
+	       (line->count < 2 || strcmp(line->words[1], client_config_client(client)) == 0);
+}
+
+static void adopt_clients(struct work *work)
+{
+	struct error err;
+
+	for (size_t i = 0; client_config_client(i) != NULL; i++) {
+		char *path;
+
+		if (!is_asked_for(work->line, i))
+			continue;
+		path = find_own_file(i);
+		if (edit(work, path, i, NULL, &err) < 0) {
+			char *what = mem_printf("%s is left alone: %s", path, err.text);
+
+			tell(work, client_config_client(i), "", NULL, what);
+			work->failed++;
+			free(what);
+		}
+		free(path);
+	}
+}
+
+static size_t client_of(const char *path)
+{
+	size_t i = 0;
+
+	for (; client_config_client(i) != NULL; i++) {
+		char *own = client_config_own_file(i) != NULL ? find_own_file(i) : NULL;
+		char *real = own != NULL ? realpath(own, NULL) : NULL;
+		bool is_it = own != NULL && strcmp(real != NULL ? real : own, path) == 0;
+
+		free(own);
+		free(real);
+		if (is_it)
+			return i;
+	}
+	return i;
+}
+
+static void undo_entry(struct work *work, struct adopted *server, size_t i)
+{
+	json_t *entry = json_array_get(adopted_entries(server), i);
+	const char *path = text_of(entry, "file").p;
+	size_t client = client_of(path);
+	const char *name = client_config_client(client);
+	struct error err;
+	char *what = NULL;
+
+	if (work->line->count > 1 && (name == NULL || strcmp(name, work->line->words[1]) != 0))
+		return;
+	if (work->line->is_dry_run) {
+		what = mem_strdup("would be put back");
+	} else if (edit(work, path, client, entry, &err) < 0) {
+		what = mem_printf("left alone: %s; %s has what it was", err.text, server->path);
+		work->failed++;
+	} else {
+		what = mem_strdup("is as it was");
+		work->changed++;
+	}
+	tell(work, name != NULL ? name : path, text_of(entry, "list").p, text_of(entry, "name").p,
+	     what);
+	if (!work->line->is_dry_run && strcmp(what, "is as it was") == 0)
+		adopted_forget(server, i);
+	free(what);
+}
+
+static void undo(struct work *work)
+{
+	struct error err;
+	bool kept = false;
+
+	for (size_t i = 0; i < work->servers.count; i++) {
+		struct adopted *server = &work->servers.items[i];
+		size_t before = json_array_size(adopted_entries(server));
+
+		for (size_t j = before; j > 0; j--)
+			undo_entry(work, server, j - 1);
+		if (json_array_size(adopted_entries(server)) == before)
+			continue;
+		if (adopted_save(server, &kept, &err) < 0) {
+			work->failed++;
+			tell(work, "", "", NULL, err.text);
+		} else if (kept && json_array_size(adopted_entries(server)) == 0) {
+			char *what =
+				mem_printf("%s has been changed since, and stays: remove it if "
+					   "nobody needs the server",
+					   server->path);
+
+			tell(work, "", "", NULL, what);
+			free(what);
+		}
+	}
+}
+
+/* ---- the command ---- */
+
+static void print_next(const struct work *work)
+{
+	if (work->line->is_dry_run || work->changed == 0)
+		return;
+	if (access(work->line->socket, F_OK) == 0 && !work->line->is_another)
+		fputs("mcpgatectl: next: mcpgatectl reload; then start the clients again\n",
+		      stderr);
+	else
+		fputs("mcpgatectl: next: systemctl --user enable --now mcpgated.socket; then start the "
+		      "clients again\n",
+		      stderr);
+}
+
+static bool is_client(const struct line *line)
+{
+	for (size_t i = 0; client_config_client(i) != NULL; i++)
+		if (is_asked_for(line, i))
+			return true;
+	return false;
+}
+
+int adopt_run(const struct line *line)
+{
+	static const struct text_table_column columns[] = { { "CLIENT", false },
+							    { "ENTRY", false },
+							    { "RESULT", false } };
+	struct work work = { .line = line };
+	struct error err;
+	int status = 0;
+
+	if (line->wants_explanation)
+		return explain();
+	if (!is_client(line))
+		return line_refuse_usage(
+			"adopt takes claude, claude-code, cursor, gemini, vscode, windsurf or zed");
+	work.file = line_own_file("mcpgated.yaml");
+	work.token_file = line_own_file("token");
+	text_table_init(&work.table, columns, ARRAY_LEN(columns));
+	adopted_read(&work.servers);
+	if (line->undoes)
+		undo(&work);
+	else if (prepare(&work, &err) < 0)
+		status = line_fail(err.text);
+	else
+		adopt_clients(&work);
+	if (work.table.count > 0)
+		text_table_print(&work.table, stdout);
+	else if (status == 0)
+		fputs("mcpgatectl: no entry was found\n", stderr);
+	print_next(&work);
+	text_table_fini(&work.table);
+	adopted_fini(&work.servers);
+	if (work.token != NULL)
+		explicit_bzero(work.token, strlen(work.token));
+	free(work.token);
+	free(work.origin);
+	free(work.file);
+	free(work.token_file);
+	return status != 0 || work.failed > 0 ? EXIT_FAILED : 0;
+}

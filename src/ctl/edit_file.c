@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The new file is written beside the old one and exchanged with it. Only then is the old one looked at for the last time, where nobody
+ * else finds it any more: if somebody has put another one there in between, the two are exchanged once more.
+ */
+#include "ctl/edit_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+static int read_text(int fd, struct buf *text)
+{
+	for (;;) {
+		ssize_t n = read(fd, buf_reserve(text, 65536), 65536);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return (int)n;
+		text->len += (size_t)n;
+		if (text->len > EDIT_BYTES_MAX) {
+			errno = EFBIG;
+			return -1;
+		}
+	}
+}
+
+static int check_kind(const struct stat *status, struct error *err)
+{
+	if (!S_ISREG(status->st_mode))
+		return error_set(err, ERROR_INVALID, "is not a plain file");
+	if (status->st_uid != geteuid())
+		return error_set(err, ERROR_INVALID, "belongs to another user");
+	if (status->st_nlink > 1)
+		return error_set(err, ERROR_INVALID, "has a second name (a hard link)");
+	return 0;
+}
+
+int edit_file_read(const char *path, struct edit_file *file_r, struct error *err)
+{
+	int result, fd;
+
+	CHECK(file_r->path == NULL && file_r->text.len == 0);
+	file_r->path = realpath(path, NULL);
+	if (file_r->path == NULL)
+		return errno == ENOENT ? 1 : error_set_errno(err, "cannot be opened");
+	fd = open(file_r->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return error_set_errno(err, "cannot be opened");
+	if (fstat(fd, &file_r->status) < 0)
+		result = error_set_errno(err, "cannot be looked at");
+	else
+		result = check_kind(&file_r->status, err);
+	if (result == 0 && read_text(fd, &file_r->text) < 0)
+		result = error_set_errno(err, "cannot be read");
+	close(fd);
+	return result;
+}
+
+void edit_file_fini(struct edit_file *file)
+{
+	free(file->path);
+	buf_wipe(&file->text);
+	*file = (struct edit_file){ NULL };
+}
+
+static int write_all(int fd, struct slice text)
+{
+	while (text.n > 0) {
+		ssize_t n = write(fd, text.p, text.n);
+
+		if (n < 0 && errno != EINTR)
+			return -1;
+		if (n > 0)
+			text = slice_of(text.p + n, text.n - (size_t)n);
+	}
+	return fsync(fd);
+}
+
+/* Beside the file. Returns its name, which the caller frees; NULL: it failed, and nothing is left. */
+static char *write_beside(const char *path, struct slice text, const struct stat *like,
+			  struct error *err)
+{
+	char *beside = mem_printf("%s.mcpgated-XXXXXX", path);
+	int fd = mkostemp(beside, O_CLOEXEC);
+	bool is_good = fd >= 0 && write_all(fd, text) == 0;
+
+	if (is_good && like != NULL)
+		is_good = (like->st_gid == getegid() || fchown(fd, (uid_t)-1, like->st_gid) == 0) &&
+			  fchmod(fd, like->st_mode & 07777) == 0;
+	if (!is_good) {
+		error_set_errno(err, "cannot write a file beside it");
+		if (fd >= 0)
+			unlink(beside);
+		free(beside);
+		beside = NULL;
+	}
+	if (fd >= 0)
+		close(fd);
+	return beside;
+}
+
+static void sync_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *directory =
+		slash != NULL ? mem_dup_slice(slice_between(path, slash + 1)) : mem_strdup(".");
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		fsync(fd);
+		close(fd);
+	}
+	free(directory);
+}
+
+/* Whether the file at `path` is what was read, to the byte. */
+static bool is_same(const char *path, const struct edit_file *file)
+{
+	struct edit_file now = { NULL };
+	struct error err;
+	bool is_it = edit_file_read(path, &now, &err) == 0 &&
+		     now.status.st_ino == file->status.st_ino &&
+		     slice_is_equal(buf_slice(&now.text), buf_slice(&file->text));
+
+	edit_file_fini(&now);
+	return is_it;
+}
+
+/* Some file systems cannot exchange. */
+static int put_in_place(const char *beside, const struct edit_file *file, struct error *err)
+{
+	if (!is_same(file->path, file)) {
+		unlink(beside);
+		return 1;
+	}
+	if (renameat2(AT_FDCWD, beside, AT_FDCWD, file->path, RENAME_EXCHANGE) < 0) {
+		if ((errno == EINVAL || errno == ENOSYS) && rename(beside, file->path) == 0)
+			return 0;
+		error_set_errno(err, "cannot be replaced");
+		unlink(beside);
+		return -1;
+	}
+	if (is_same(beside, file)) {
+		unlink(beside);
+		return 0;
+	}
+	if (renameat2(AT_FDCWD, beside, AT_FDCWD, file->path, RENAME_EXCHANGE) < 0)
+		return error_set(
+			err, ERROR_SYSTEM,
+			"was changed by another program meanwhile, and what that wrote is in %s",
+			beside);
+	unlink(beside);
+	return 1;
+}
+
+int edit_file_replace(const struct edit_file *file, struct slice text, struct error *err)
+{
+	char *beside;
+	int result;
+
+	CHECK(file->path != NULL);
+	beside = write_beside(file->path, text, &file->status, err);
+	if (beside == NULL)
+		return -1;
+	result = put_in_place(beside, file, err);
+	sync_directory(file->path);
+	free(beside);
+	return result;
+}
+
+static void make_directories(const char *path)
+{
+	char *copy = mem_strdup(path);
+
+	CHECK(path[0] == '/');
+	for (char *at = strchr(copy + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+		*at = '\0';
+		mkdir(copy, 0700); /* or it is there */
+		*at = '/';
+	}
+	free(copy);
+}
+
+int edit_file_write(const char *path, struct slice text, struct error *err)
+{
+	char *beside;
+	int result = 0;
+
+	make_directories(path);
+	beside = write_beside(path, text, NULL, err);
+	if (beside == NULL)
+		return -1;
+	if (rename(beside, path) < 0) {
+		result = error_set_errno(err, "cannot be put in its place");
+		unlink(beside);
+	}
+	sync_directory(path);
+	free(beside);
+	return result;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files that others write as well: read, and replaced as a whole only if they are still what was read. Whoever reads one sees the old
+ * text or the new one.
+ */
+#ifndef MCPGATED_CTL_EDIT_FILE_H
+#define MCPGATED_CTL_EDIT_FILE_H
+
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+#define EDIT_BYTES_MAX ((size_t)16 << 20)
+
+/* Zeroed before use. */
+struct edit_file {
+	char *path;      /* without links */
+	struct buf text; /* may be secret */
+	struct stat status;
+};
+
+/*
+ * Follows links. Returns 0; 1: there is no such file; -1: it is not a plain file of this user with one name, or cannot be read. In any
+ * case the caller calls edit_file_fini.
+ */
+int edit_file_read(const char *path, struct edit_file *file_r, struct error *err) must_check;
+void edit_file_fini(struct edit_file *file);
+/*
+ * Puts a new file in its place, with its mode and group. Returns 0; 1: it is not what was read any more, and is left as it is; -1: it
+ * failed, and the file is as it was.
+ */
+int edit_file_replace(const struct edit_file *file, struct slice text, struct error *err)
+	must_check;
+/* Writes a file that only this user may read, whether there was one or not. Makes the directories above it, for him alone. */
+int edit_file_write(const char *path, struct slice text, struct error *err) must_check;
+
+#endif

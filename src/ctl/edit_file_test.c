@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file that others write too: what is put in its place, and when nothing is. */
+#include "ctl/edit_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/unit_test.h"
+
+static char folder[64], path[96];
+
+static void put(const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void check(const char *text, mode_t mode)
+{
+	struct edit_file file = { NULL };
+	struct error err;
+
+	assert_int_equal(edit_file_read(path, &file, &err), 0);
+	assert_string_equal(buf_terminate(&file.text), text);
+	assert_int_equal(file.status.st_mode & 07777, mode);
+	edit_file_fini(&file);
+}
+
+static void check_alone(void)
+{
+	DIR *dir = opendir(folder);
+	size_t count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		count++;
+	closedir(dir);
+	assert_int_equal(count, 3); /* itself, its parent, the file */
+}
+
+static int make_folder(void **state)
+{
+	strcpy(folder, "/tmp/edit-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/file", folder);
+	put("old");
+	assert_int_equal(chmod(path, 0640), 0);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	unlink(path);
+	return rmdir(folder);
+}
+
+static void test_replaces_what_was_read(void **state)
+{
+	struct edit_file file = { NULL };
+	struct error err;
+
+	assert_int_equal(edit_file_read(path, &file, &err), 0);
+	assert_int_equal(edit_file_replace(&file, SLICE_LIT("new"), &err), 0);
+	edit_file_fini(&file);
+	check("new", 0640);
+	check_alone();
+}
+
+static void test_leaves_what_was_written_meanwhile(void **state)
+{
+	static const char *const texts[] = { "odd", "longer than before", "" };
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct edit_file file = { NULL };
+		struct error err;
+
+		assert_int_equal(edit_file_read(path, &file, &err), 0);
+		put(texts[i]);
+		assert_int_equal(edit_file_replace(&file, SLICE_LIT("new"), &err), 1);
+		edit_file_fini(&file);
+		check(texts[i], 0640);
+		check_alone();
+	}
+}
+
+static void test_leaves_another_file_of_the_same_text(void **state)
+{
+	struct edit_file file = { NULL };
+	struct error err;
+	char other[128];
+
+	assert_int_equal(edit_file_read(path, &file, &err), 0);
+	snprintf(other, sizeof(other), "%s/other", folder);
+	assert_int_equal(rename(path, other), 0);
+	put("old");
+	assert_int_equal(edit_file_replace(&file, SLICE_LIT("new"), &err), 1);
+	edit_file_fini(&file);
+	assert_int_equal(unlink(other), 0);
+	check_alone();
+}
+
+static void test_writes_for_this_user_alone(void **state)
+{
+	struct error err;
+
+	assert_int_equal(edit_file_write(path, SLICE_LIT("secret"), &err), 0);
+	check("secret", 0600);
+	check_alone();
+}
+
+static void test_says_what_it_does_not_edit(void **state)
+{
+	struct edit_file file = { NULL };
+	struct error err;
+
+	assert_int_equal(edit_file_read("/nonexistent/file", &file, &err), 1);
+	edit_file_fini(&file);
+	assert_int_equal(edit_file_read(folder, &file, &err), -1);
+	assert_string_equal(err.text, "is not a plain file");
+	edit_file_fini(&file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_replaces_what_was_read, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_leaves_what_was_written_meanwhile, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_leaves_another_file_of_the_same_text,
+						make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_writes_for_this_user_alone, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_says_what_it_does_not_edit, make_folder,
+						remove_folder),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
