@@ -222,11 +222,12 @@ static int by_place(const void *left, const void *right)
 static void judge_text(struct item *item, const struct edit_file *file)
 {
 	const char *original = file->text.data + item->at;
-	json_t *none = json_object();
 	struct buf text = { 0 };
+	json_t *none;
 
 	if (item->why != NULL)
 		return;
+	none = json_object();
 	if (!text_is_utf8(slice_of(original, item->length)))
 		item->why = mem_strdup("left alone: it has a text that is not UTF-8");
 	else if (write_entry(item, original, none, &text) < 0)

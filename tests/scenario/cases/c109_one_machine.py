@@ -224,6 +224,7 @@ class Home:
         done = subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "adopt", *args], env=self.env, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=8 * harness.SLOW)
         ok(done.returncode in ((0, 1) if status is None else (status,)), "status %d" % done.returncode, done.stdout, done.stderr)
+        ok("Sanitizer" not in done.stderr and "runtime error" not in done.stderr, "a report of a sanitizer", done.stderr)
         return done.stdout + done.stderr
 
     def servers(self):
@@ -318,6 +319,33 @@ def one_server_of_several_clients(t):
         ok("adopt takes claude, " in h.adopt("vi", status=2), "an unknown client")
 
 
+# What an entry of a server of the name a was, and what it is then; T stands for the address and the token.
+BECOMES = {
+    "its own members stay": (CURSOR, b'{"mcpServers": {"a": {"timeout": 5, "command": "x", "autoApprove": [\n"u"], "args": []}}}',
+                             b'{"mcpServers": {"a": {\nT,\n"timeout": 5,\n"autoApprove": [\n"u"]\n}}}'),
+    "lines as they were": (CURSOR, b'{\r\n\t"mcpServers": {\r\n\t\t"a": {\r\n\t\t\t"command": "x", // c\r\n\t\t\t"trust": true,\r\n\t\t}, // d\r\n\t}\r\n}',
+                           b'{\r\n\t"mcpServers": {\r\n\t\t"a": {\r\n\t\t\tT,\r\n\t\t\t"trust": true\r\n\t\t}, // d\r\n\t}\r\n}'),
+    "on one line": (CURSOR, b'/*1*/{"mcpServers":{"a":{"command":"x","trust":/*2*/true}/*3*/}}',
+                    b'/*1*/{"mcpServers":{"a":{T, "trust":/*2*/true}/*3*/}}'),
+    "between others": (CURSOR, b'{"x": 1, "mcpServers": {"z": {"url": "https://z"}, "a": {"command": "x"}, "y": 7}, "w": [ ]}',
+                       b'{"x": 1, "mcpServers": {"z": {"url": "https://z"}, "a": {T}, "y": 7}, "w": [ ]}'),
+}
+
+
+@case(daemon=False, deadline=60)
+def what_an_entry_becomes(t):
+    """product §2: only what says how the server is reached is new; the client's own members, and all around the entry, stay as written."""
+    for name, (path, before, after) in BECOMES.items():
+        with home() as h:
+            h.put(path, before)
+            h.adopt(status=0)
+            token = h.read(".config/mcpgated/token").strip()
+            said = h.read(path)
+            members = re.search(rb'"url": "http://127.0.0.1:%d/a/mcp",(\s+)"headers": \{"Authorization": "Bearer %s"\}' % (port_of(h), token), said)
+            ok(members, name, said)
+            eq(said.replace(members.group(0), b"T"), after, name)
+
+
 def port_of(h):
     return int(re.search(rb"127.0.0.1:(\d+)", h.read(".config/mcpgated/mcpgated.yaml")).group(1))
 
@@ -393,8 +421,9 @@ def adopted_and_called(t):
             connection.close()
         for field in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}):
             connection = http.client.HTTPConnection(place.hostname, place.port, timeout=5 * harness.SLOW)
-            connection.request("POST", place.path, b"{}", dict(field, Authorization=there["headers"]["Authorization"]))
-            eq(connection.getresponse().status // 100, 4, field)
+            connection.request("POST", place.path, mcp.encode(mcp.initialize()),
+                               dict(field, **{"Content-Type": "application/json", "Accept": mcp.BOTH, "Authorization": there["headers"]["Authorization"]}))
+            eq(connection.getresponse().status, 403, field)
             connection.close()
         there = json.loads(h.read(CLAUDE))["mcpServers"]["files"]
         with connected(there["command"], *there["args"], env=h.env) as c:
