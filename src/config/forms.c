@@ -25,6 +25,8 @@
 #include "policy/permissions.h"
 #include "policy/sanitize.h"
 
+#define WELL_KNOWN "/.well-known/"
+
 /*
  * ---- quantity ----
  *
@@ -546,10 +548,32 @@ int form_algorithm(struct slice text, struct error *err)
 			 text.p);
 }
 
+/*
+ * The metadata documents are at /.well-known/NAME behind the origin and before the path of the issuer
+ * (RFC 8414), or behind all of it (OpenID): what is left is the issuer.
+ */
+static int refuse_document(struct slice text, const char *place, struct error *err)
+{
+	const char *name = place + strlen(WELL_KNOWN);
+	const char *path = name + strcspn(name, "/");
+
+	return error_set(err, ERROR_INVALID,
+			 "is the address of a document of the issuer; write the issuer itself: "
+			 "%.*s%s",
+			 (int)(place - text.p), text.p, path);
+}
+
 /* AUTH-CFG-01 */
 int form_issuer_url(struct slice text, struct error *err)
 {
 	return url_check_ours(text, err);
+}
+
+int form_issuer(struct slice text, struct error *err)
+{
+	const char *place = strstr(text.p, WELL_KNOWN);
+
+	return place != NULL ? refuse_document(text, place, err) : form_issuer_url(text, err);
 }
 
 /* ---- headers ---- */

@@ -1350,6 +1350,36 @@ static void test_rules_of_arguments_that_cannot_be(void **state)
 
 #define OAUTH(rest) "public_url: 'https://a.example'\nauth: {mode: oauth, " rest "}\n"
 
+/* What is copied from a browser's address, or from a client's entry, is told from what is meant. */
+static void test_addresses_of_something_else(void **state)
+{
+	static const char twice[] =
+		"F:2:13: public_url: ends with the path of a, which is added to it: clients get "
+		"https://x.example/a/mcp/a/mcp. Write https://x.example";
+	static const char *const urls[] = { "https://x.example/mcp", "https://x.example/a/mcp" };
+
+	ASSERT_PROBLEMS(SERVER OAUTH("issuers: [{issuer: "
+				     "'https://id.example/r/x/.well-known/openid-configuration'}]"),
+			"F:3:40: auth.issuers[0].issuer: is the address of a document of the "
+			"issuer; write the issuer itself: https://id.example/r/x");
+	ASSERT_PROBLEMS(
+		SERVER OAUTH("issuers: [{issuer: "
+			     "'https://id.example/.well-known/oauth-authorization-server/r/x'}]"),
+		"F:3:40: auth.issuers[0].issuer: is the address of a document of the "
+		"issuer; write the issuer itself: https://id.example/r/x");
+	for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+		char *text = mem_printf(SERVER "public_url: %s\n", urls[i]);
+		struct outcome outcome = load_good(text);
+		size_t told = 0;
+
+		for (size_t j = 0; j < outcome.warnings.count; j++)
+			told += strcmp(outcome.warnings.items[j], twice) == 0;
+		assert_int_equal(told, i);
+		end(&outcome);
+		free(text);
+	}
+}
+
 /* AUTH-ISS-01, AUTH-OPQ-01, AUTH-DCR-01 */
 static void test_issuers(void **state)
 {
@@ -1547,6 +1577,7 @@ int main(void)
 		cmocka_unit_test(test_rules_of_arguments_that_cannot_be),
 		cmocka_unit_test(test_schemas_of_arguments),
 		cmocka_unit_test(test_too_many_scopes),
+		cmocka_unit_test(test_addresses_of_something_else),
 		cmocka_unit_test(test_issuers),
 		cmocka_unit_test(test_credentials_for_introspection),
 		cmocka_unit_test(test_issuers_that_cannot_be),

@@ -184,7 +184,7 @@ const struct option options_table[] = {
 			       .why = "issuers are not used otherwise")),
 	       .help = "Authorization servers whose tokens are accepted. Put the preferred one "
 		       "first: most clients use only that one."),
-	OPTION("auth.issuers[].issuer", TEXT, ISSUER(issuer), .form = form_issuer_url, REQUIRED,
+	OPTION("auth.issuers[].issuer", TEXT, ISSUER(issuer), .form = form_issuer, REQUIRED,
 	       .example = "https://id.example.com",
 	       .help = "Its issuer identifier, byte for byte as in its metadata and in the iss "
 		       "claim of its tokens; https, or http to a loopback address."),

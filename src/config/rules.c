@@ -884,6 +884,28 @@ static void warn_of_hosts(const struct config *config, const struct tree *root,
 }
 
 /* As a package installs it, and nothing to stop for: the first server comes with a reload. */
+/* Clients would get its path twice, and issuers would know no such resource. */
+static void warn_of_public_path(const struct config *config, const struct tree *root,
+				struct config_problems *warnings)
+{
+	struct slice url = config->frontend.authorization.public_url;
+
+	for (size_t i = 0; url.n > 0 && i < config->server_count; i++) {
+		struct slice path = config->servers[i].endpoint.path;
+
+		if (path.n == 0 || path.n >= url.n ||
+		    !slice_is_equal(slice_of(url.p + url.n - path.n, path.n), path))
+			continue;
+		problem_add_at(
+			warnings, tree_below(root, "public_url"),
+			"ends with the path of %s, which is added to it: clients get %.*s%.*s. "
+			"Write %.*s",
+			config->servers[i].conf.name, SLICE_ARG(url), SLICE_ARG(path),
+			(int)(url.n - path.n), url.p);
+		return;
+	}
+}
+
 static void warn_of_no_server(const struct config *config, const struct tree *root,
 			      struct config_problems *warnings)
 {
@@ -916,6 +938,7 @@ static void warn(const struct config *config, const struct tree *root,
 	warn_of_roles(config, root, warnings);
 	warn_of_proxy(config, root, warnings);
 	warn_of_hosts(config, root, warnings);
+	warn_of_public_path(config, root, warnings);
 	for (size_t i = 0; list != NULL && i < tokens->count; i++) {
 		uint64_t ends_at_ms = tokens->items[i].ends_at_ms;
 

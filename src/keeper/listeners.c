@@ -2,6 +2,7 @@
 /* Opens the addresses of the configuration. Wildcard addresses are shown as they are. */
 #include "keeper/listeners.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -143,9 +144,108 @@ static int try_to_listen(const struct address *address, struct error *err)
 	return 0;
 }
 
-/* A service manager may make the directory of a socket, and this daemon may have the address. */
-static void listeners_check_one(const char *text, const struct tree *at,
-				struct config_problems *problems, struct config_problems *warnings)
+/* The port of a TCP address; 0: it has none. */
+static in_port_t listeners_port_of(const char *text)
+{
+	struct address address;
+	struct sockaddr_in in; /* the port is at the same place in both families */
+	struct error err;
+
+	if (address_parse(text, &address, &err) < 0 || address.kind != ADDRESS_TCP)
+		return 0;
+	memcpy(&in, &address.socket, sizeof(in));
+	return in.sin_port;
+}
+
+/* The process that listens on this unix socket; 0: none that can be told. */
+static pid_t find_owner(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct ucred peer = { .pid = 0 };
+	socklen_t size = sizeof(peer);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return 0;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		peer.pid = 0;
+	close(fd);
+	return peer.pid;
+}
+
+/* Whether the process has this socket open, as far as this user may know. */
+static bool has_socket(pid_t pid, unsigned long inode)
+{
+	char path[64], wanted[64], found[64];
+	const struct dirent *entry;
+	bool has_it = false;
+	DIR *all;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
+	all = opendir(path);
+	while (all != NULL && !has_it && (entry = readdir(all)) != NULL) {
+		ssize_t n = readlinkat(dirfd(all), entry->d_name, found, sizeof(found) - 1);
+
+		found[n > 0 ? n : 0] = '\0';
+		has_it = strcmp(found, wanted) == 0;
+	}
+	if (all != NULL)
+		closedir(all);
+	return has_it;
+}
+
+/* Whether the process listens on this TCP port. */
+static bool listens_on(pid_t pid, unsigned int port)
+{
+	static const char *const tables[] = { "/proc/net/tcp", "/proc/net/tcp6" };
+	const unsigned int listening = 0x0A;
+	bool listens = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(tables) && !listens; i++) {
+		FILE *table = fopen(tables[i], "re");
+		char line[512];
+
+		while (table != NULL && !listens && fgets(line, sizeof(line), table) != NULL) {
+			unsigned int own = 0, state = 0;
+			unsigned long inode = 0;
+
+			if (sscanf(line,
+				   " %*d: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s %*s %*s %*s %*s %lu",
+				   &own, &state, &inode) == 3)
+				listens =
+					own == port && state == listening && has_socket(pid, inode);
+		}
+		if (table != NULL)
+			fclose(table);
+	}
+	return listens;
+}
+
+/* Whether the daemon at the admin socket of this configuration has the port: then it is this daemon. */
+static bool is_own_port(const struct config *config, const char *address)
+{
+	const char *admin = config->admin_address, *user = getenv("XDG_RUNTIME_DIR");
+	unsigned int port = ntohs(listeners_port_of(address));
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)] = ROOT_PLACE "/admin.sock";
+	pid_t owner;
+
+	if (admin == NULL || port == 0)
+		return false;
+	if (strncmp(admin, "unix:", 5) == 0)
+		snprintf(path, sizeof(path), "%s", admin + 5);
+	else if (user != NULL)
+		snprintf(path, sizeof(path), "%s/mcpgated/admin.sock", user);
+	owner = find_owner(path);
+	return owner > 0 && listens_on(owner, port);
+}
+
+/* A service manager may make the directory of a socket. */
+static void listeners_check_one(const struct config *config, const char *text,
+				const struct tree *at, struct config_problems *problems,
+				struct config_problems *warnings)
 {
 	struct error err = { ERROR_NONE, "" };
 	struct address address;
@@ -155,6 +255,8 @@ static void listeners_check_one(const char *text, const struct tree *at,
 	    try_to_listen(&address, &err) == 0)
 		return;
 	is_taken = slice_has_prefix(slice_str(err.text), slice_str(strerror(EADDRINUSE)));
+	if (is_taken && is_own_port(config, text))
+		return;
 	problem_add_at(is_taken || address.kind == ADDRESS_UNIX ? warnings : problems, at,
 		       "cannot listen on %.100s now: %s%s", text, err.text,
 		       is_taken ? " (perhaps this daemon is already running)" : "");
@@ -168,15 +270,16 @@ void listeners_check(const struct config *config, const struct tree *root,
 	for (size_t i = 0; i < config->listen_count; i++) {
 		const struct tree *item = tree_item(tree_below(root, "listen"), i);
 
-		listeners_check_one(config->listen[i].address, tree_below(item, "address"),
+		listeners_check_one(config, config->listen[i].address, tree_below(item, "address"),
 				    problems, warnings);
 	}
 	/* "auto" and "off" are no addresses. */
-	listeners_check_one(config->admin_address, tree_below(admin, "address"), problems,
+	listeners_check_one(config, config->admin_address, tree_below(admin, "address"), problems,
 			    warnings);
-	listeners_check_one(config->admin_metrics, tree_below(admin, "metrics"), problems,
+	listeners_check_one(config, config->admin_metrics, tree_below(admin, "metrics"), problems,
 			    warnings);
-	listeners_check_one(config->admin_page, tree_below(admin, "page"), problems, warnings);
+	listeners_check_one(config, config->admin_page, tree_below(admin, "page"), problems,
+			    warnings);
 }
 
 /* ---- for the operator ---- */
@@ -372,19 +475,6 @@ void listeners_close(const struct config *config, int **listeners)
 }
 
 /* ---- those of the next configuration ---- */
-
-/* The port of a TCP address; 0: it has none. */
-static in_port_t listeners_port_of(const char *text)
-{
-	struct address address;
-	struct sockaddr_in in; /* the port is at the same place in both families */
-	struct error err;
-
-	if (address_parse(text, &address, &err) < 0 || address.kind != ADDRESS_TCP)
-		return 0;
-	memcpy(&in, &address.socket, sizeof(in));
-	return in.sin_port;
-}
 
 /* 127.0.0.1:80 and 0.0.0.0:80 cannot be open at the same time, whoever has them. */
 static void blame_own(const struct config *now, const struct config *config, size_t at,

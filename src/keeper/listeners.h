@@ -33,7 +33,8 @@ void listeners_give_up(const char *address, int fd);
 /*
  * Adds each address (including admin's) that cannot be listened on, with its place in `root`;
  * closes whatever it opened. An address in use is only a warning, since this daemon itself may be
- * using it; so is a missing directory of a unix socket, which may be created with the service.
+ * using it; and nothing if the daemon at the admin socket of this configuration has the port. A
+ * missing directory of a unix socket is a warning, too: it may be created with the service.
  */
 void listeners_check(const struct config *config, const struct tree *root,
 		     struct config_problems *problems, struct config_problems *warnings);

@@ -758,3 +758,19 @@ def path_lookup_of_commands(t):
     t.start(args=["--listen", "127.0.0.1:0", "--", "mcpgated-demo"], env={"PATH": harness.BIN + ":" + os.environ["PATH"]})
     s = t.session("demo", path="/mcp")
     ok(s.ask("tools/list")["result"]["tools"], "tools")
+
+
+@case(daemon=False)
+def a_check_beside_the_daemon_is_silent_about_its_addresses(t):
+    """product §2: -t knows that the ports which its own daemon has are not taken by another program."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    d = t.start({"main": {}}, {"listen": [{"address": "127.0.0.1:%d" % port}]})
+    done = program("-t", "-c", d.file)
+    eq((done.returncode, "cannot listen" in done.stderr), (0, False), done.stderr)
+    with open(d.file) as f:
+        text = f.read()
+    files = Files(text.replace(d.admin, d.admin + "2"))
+    done = program("-t", "-c", files.path)
+    ok("cannot listen on 127.0.0.1:%d now" % port in done.stderr, "of another daemon", done.stderr)
