@@ -83,7 +83,7 @@ const groups = [{
     const page = await open(gateway.page);
     await until(async () => await cell(page, 'broken', 'State') === 'failing', 'broken is not failing');
     must((await serverRow(page, 'broken').textContent()).includes('No such file or directory'), 'the cause is missing');
-    must((await page.locator('#attention').textContent()).includes('broken fails to start'), 'it does not need attention');
+    must((await page.locator('#attention').textContent()).includes('broken is failing: it could not be started: No such file'), 'it does not need attention');
     const age = async () => number((await cell(page, 'slow', 'State')).replace(/^starting /, ''));
     const then = await age();
     await until(async () => await age() > then, 'the age of starting does not grow');
@@ -98,6 +98,23 @@ const groups = [{
     const row = rows(page, 'refusals').filter({ hasText: 'not_permitted' });
     await until(async () => await row.count() === 1 && (await row.locator('td').last().textContent()) === '3', 'no row of three refusals');
     await until(async () => await cell(page, 'demo', 'Refused') === '3', 'the server has none');
+    await page.context().close();
+  },
+
+  async 'each refusal is counted once, and sign-ins apart'() {
+    const page = await open(gateway.page);
+    const send = (token) => fetch(`http://127.0.0.1:${gateway.port}/slow/mcp`, { method: 'POST', body: '{}', headers: { 'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream', ...(token && { Authorization: `Bearer ${token}` }) } }).then((response) => response.text());
+    for (let i = 0; i < 2; i++) await send();
+    for (let i = 0; i < 3; i++) await send('wrong');
+    const row = rows(page, 'refusals').filter({ hasText: 'slow' });
+    await until(async () => await row.count() === 1 && (await row.textContent()).startsWith('invalid_token'), 'not one row for the wrong tokens');
+    await until(async () => await cell(page, 'slow', 'Refused') === '3', `${await cell(page, 'slow', 'Refused')} are refused, not 3`);
+    must(await rows(page, 'refusals').filter({ hasText: /unauthorized|unknown/ }).count() === 0, 'they are counted again');
+    const counts = await rows(page, 'refusals').locator('td:last-child').allTextContents();
+    const [all, signIns] = (await page.locator('#refusals .count').textContent()).split('; ');
+    must(number(all) === counts.map(number).reduce((a, b) => a + b), `${all} are not the sum of ${counts}`);
+    must(/^[2-9] asked to sign in$/.test(signIns), `sign-ins: ${signIns}`);
     await page.context().close();
   },
 
@@ -292,8 +309,13 @@ const groups = [{
       const page = await open(gateway.page, { colorScheme });
       await page.getByRole('button', { name: 'hostile', exact: true }).click();
       await page.waitForSelector('.lines li');
-      for (const width of [1280, 768, 360]) {
+      await page.evaluate(() => document.querySelectorAll('details.part').forEach((part) => { part.open = true; }));
+      for (const width of [1280, 768, 400, 360]) {
         await page.setViewportSize({ width, height: 900 });
+        const cut = width > 400 ? [] : await page.evaluate(() => [...document.querySelectorAll('main :is(.scroll, table)')]
+          .filter((node) => node.checkVisibility() && (node.scrollWidth > node.clientWidth + 1 || node.getBoundingClientRect().right > innerWidth))
+          .map((node) => `${node.tagName} of ${node.closest('section, details').id}: ${node.scrollWidth} of ${node.clientWidth}`));
+        must(cut.length === 0, `${width}: cut: ${cut}`);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         must(wide <= 0, `${width}: ${wide} pixels too wide: ${await page.evaluate(() => [...document.querySelectorAll('main *')]
           .filter((n) => !n.closest('.scroll') && n.getBoundingClientRect().right > innerWidth).map((n) => `${n.tagName}.${n.className}`).slice(0, 6))}`);

@@ -144,6 +144,8 @@ class Table {
 		this.columns = columns;
 		this.keyOf = keyOf;
 		this.body = part.querySelector("tbody");
+		this.body.setAttribute("role", "rowgroup");
+		this.body.closest("table").setAttribute("role", "table");
 		for (const { title, look, name } of columns)
 			part.querySelector("thead tr").append(make("th", { scope: "col", className: look ?? "" },
 				title || make("span", { className: "unseen" }, name)));
@@ -158,9 +160,10 @@ class Table {
 
 	row() {
 		const entry = { item: null, cells: [] };
-		const row = make("tr");
+		const row = make("tr", { role: "row" });
 		this.columns.forEach((column, i) => {
-			const cell = make(i === 0 ? "th" : "td", { className: column.look ?? "" });
+			// On a narrow screen a row is no row of a table to look at, but still is one.
+			const cell = make(i === 0 ? "th" : "td", { className: column.look ?? "", role: i === 0 ? "rowheader" : "cell", "data-title": column.title });
 			if (i === 0) cell.scope = "row";
 			if (column.made) cell.append(column.made(entry));
 			entry.cells.push(cell);
@@ -231,8 +234,19 @@ function rates(of) {
 	return list;
 }
 
+// The 401 that an ordinary sign-in begins with is none: nobody has presented anything yet.
+const isSignIn = (refusal) => refusal.reason === "no_token";
+
+function refusalsOf(server) {
+	return server.refused.filter((r) => !isSignIn(r));
+}
+
+function signInsOf(server) {
+	return server.refused.find(isSignIn)?.count ?? 0;
+}
+
 function refusedOf(snapshot) {
-	return doorRows(snapshot.counters).concat(...snapshot.status.servers.map((s) => s.refused)).reduce((sum, r) => sum + r.count, 0);
+	return doorRows(snapshot.counters).concat(...snapshot.status.servers.map(refusalsOf)).reduce((sum, r) => sum + r.count, 0);
 }
 
 // A retired server has the name of the one in its place.
@@ -467,7 +481,7 @@ const serverColumns = [
 	{ title: "p95", look: "n", update: (e, s, cell) => showQuantile(cell, s, 0.95, "n") },
 	{ title: "p99", look: "n wide", update: (e, s, cell) => showQuantile(cell, s, 0.99, "n wide") },
 	{ title: "Errors", look: "n middle", of: (s) => s.errors + s.failed },
-	{ title: "Refused", look: "n middle", of: (s) => s.refused.reduce((n, r) => n + r.count, 0) },
+	{ title: "Refused", look: "n middle", of: (s) => refusalsOf(s).reduce((n, r) => n + r.count, 0) },
 	{ title: "Sessions", look: "n middle", of: (s) => s.sessions },
 	{ title: "Processes", look: "n middle", of: (s) => s.processes + (s.processes_max ? " / " + s.processes_max : "") },
 ];
@@ -538,7 +552,8 @@ function factsOf(s) {
 		["Not in force", s.sandbox_lacks],
 		["In flight", s.calls + ", waiting " + s.waiting + ", parked " + s.parked],
 		["Answered", numbers.format(s.answered) + ", " + numbers.format(s.errors) + " with an error, " + numbers.format(s.failed) + " failed here"],
-		["Refused", s.refused.map((r) => r.reason + " " + numbers.format(r.count)).join(", ")],
+		["Refused", refusalsOf(s).map((r) => r.reason + " " + numbers.format(r.count)).join(", ")],
+		["Asked to sign in", some(signInsOf(s)) && numbers.format(signInsOf(s))],
 		["Sessions", s.sessions + (s.asleep ? ", " + s.asleep + " asleep" : "")],
 		["Processes", s.processes + (s.processes_max ? " of " + s.processes_max : "")],
 		["Starts", numbers.format(s.starts) + ", " + numbers.format(s.failures) + " failed"],
@@ -665,9 +680,8 @@ function words(name) {
 	return text[0].toUpperCase() + text.slice(1);
 }
 
-// What never came as far as a server.
-const DOOR = ["connections_refused", "arrivals_refused", "requests_bad", "requests_unauthorized", "requests_slowed", "tokens_denied",
-	"tokens_unknown"];
+// What never came as far as a server; other counters of refusals count again what a server's own list has.
+const DOOR = ["connections_refused", "arrivals_refused", "requests_bad"];
 
 function doorRows(counters) {
 	return DOOR.filter((name) => counters[name] > 0).map((name) =>
@@ -677,7 +691,7 @@ function doorRows(counters) {
 function refusalRows(snapshot) {
 	const rows = doorRows(snapshot.counters);
 	for (const server of snapshot.status.servers)
-		for (const r of server.refused)
+		for (const r of refusalsOf(server))
 			rows.push({ reason: r.reason, where: server.name, count: r.count,
 				at: (h) => h.servers.get(serverKey(server))?.refused.find((x) => x.reason === r.reason)?.count ?? 0 });
 	return rows.sort((a, b) => b.count - a.count);
@@ -713,7 +727,9 @@ function showLists(snapshot) {
 	tables.processes.show(snapshot.processes);
 	count("processes", snapshot.processes.length, snapshot.status.processes);
 	tables.refusals.show(refusals);
-	say($("refusals").querySelector(".count"), numbers.format(refusals.reduce((n, r) => n + r.count, 0)));
+	const signIns = snapshot.status.servers.reduce((n, s) => n + signInsOf(s), 0);
+	say($("refusals").querySelector(".count"), numbers.format(refusals.reduce((n, r) => n + r.count, 0)) +
+		(signIns > 0 ? "; " + numbers.format(signIns) + " asked to sign in" : ""));
 	tables.counters.show(counted);
 }
 
