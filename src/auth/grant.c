@@ -236,6 +236,19 @@ bool grant_meets(const struct grant *grant, const struct named_slices *demand)
 	return is_met;
 }
 
+void grant_append_audience(const struct grant *grant, struct buf *out)
+{
+	const json_t *audience = json_object_get(grant->claims, "aud");
+	size_t count = json_array_size(audience);
+
+	for (size_t i = 0; i < count; i++) {
+		buf_append_str(out, i > 0 ? "," : "");
+		(void)grant_append_value(json_array_get(audience, i), out);
+	}
+	if (count == 0 && !grant_append_value(audience, out))
+		buf_append_str(out, "missing");
+}
+
 static bool has_any_scope(const struct grant *grant, struct slices scopes)
 {
 	for (size_t i = 0; i < scopes.count; i++)

@@ -138,6 +138,8 @@ bool grant_meets(const struct grant *grant, const struct named_slices *demand);
  * compared byte for byte. AUTH-AUD-01, 03, 05, 06
  */
 bool grant_is_for(const struct grant *grant, struct slices accepted);
+/* Appends `aud` for the operator: its values, separated by commas; or that there is none. */
+void grant_append_audience(const struct grant *grant, struct buf *out);
 
 /* ---- creating one: only for auth/ ---- */
 

@@ -33,6 +33,7 @@
  */
 
 #define TOKEN_DIGEST_BYTES 32
+#define AUDIENCE_SHOWN ((size_t)64)
 
 /* Keyed, so that an attacker cannot choose tokens that collide in the map. */
 struct token_digest {
@@ -389,6 +390,21 @@ static int check_demands(const struct issuer *issuer, const struct grant *grant,
 	return 0;
 }
 
+/* Names both sides: which of them is misspelt the operator sees at once. */
+static void refuse_audience(const struct grant *grant, struct slices accepted,
+			    struct verdict *verdict_r)
+{
+	struct slice resource = accepted.count > 0 ? accepted.items[0] : slice_of("", 0);
+	struct buf audience = { 0 };
+
+	grant_append_audience(grant, &audience);
+	verdict_set(verdict_r, VERDICT_WRONG_AUDIENCE, "`aud` is %.*s%s, not %.*s",
+		    (int)(audience.len < AUDIENCE_SHOWN ? audience.len : AUDIENCE_SHOWN),
+		    buf_terminate(&audience), audience.len > AUDIENCE_SHOWN ? "..." : "",
+		    SLICE_ARG(resource));
+	buf_fini(&audience);
+}
+
 /* The finding for this asker, whose audience decides. Returns the caller's reference to the grant, or NULL. */
 static struct grant *verifier_answer(const struct verifier *verifier, const struct finding *finding,
 				     struct slices accepted, struct verdict *verdict_r)
@@ -403,8 +419,7 @@ static struct grant *verifier_answer(const struct verifier *verifier, const stru
 	issuer = &verifier->authorities[finding->authority].issuer;
 	if (!grant_is_for(finding->grant, accepted) &&
 	    !grant_is_for(finding->grant, issuer->audience))
-		verdict_set(verdict_r, VERDICT_WRONG_AUDIENCE,
-			    "`aud` does not hold an identifier of this resource");
+		refuse_audience(finding->grant, accepted, verdict_r);
 	else if (check_demands(issuer, finding->grant, verdict_r) == 0)
 		return grant_ref(finding->grant);
 	return NULL;

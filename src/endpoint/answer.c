@@ -327,7 +327,7 @@ static void send_result(const struct authorization *auth, const struct protected
 
 /* Tells the operator who is refused, and why. */
 static void tell_operator(const struct http_conn *conn, int status, const char *server,
-			  const struct principal *who, const char *why)
+			  const struct principal *who, const char *why, const char *cause)
 {
 	char client[PEER_TEXT_BYTES];
 
@@ -337,7 +337,7 @@ static void tell_operator(const struct http_conn *conn, int status, const char *
 	LOG_BY(CALLER_REFUSED, holder_number(who, http_conn_client(conn)),
 	       LOG_INT("status", status), LOG_STR("server", server), LOG_STR("client", client),
 	       LOG_SLICE("principal", who != NULL ? who->identity.subject : slice_of(NULL, 0)),
-	       LOG_STR("reason", why));
+	       LOG_STR("reason", why), LOG_SLICE("cause", slice_str(cause)));
 }
 
 static void answer_note(const struct refusal *refusal, const struct endpoint *endpoint)
@@ -388,7 +388,7 @@ void refusal_send(const struct refusal *refusal, const struct frontend *frontend
 	CHECK(refusal->status >= 200 && refusal->description != NULL);
 	answer_note(refusal, endpoint);
 	tell_operator(answer->conn, refusal->status, endpoint->server->conf.name, refusal->who,
-		      refusal->description);
+		      refusal->description, refusal->cause);
 	switch (refusal->form) {
 	case REFUSAL_CHALLENGE:
 		if (refusal->is_for_result)
@@ -424,7 +424,7 @@ void refusal_append(const struct refusal *refusal, const struct endpoint *endpoi
 struct http_exchange *refusal_send_head(const struct answer *answer, int status, const char *why)
 {
 	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
-	tell_operator(answer->conn, status, "", NULL, why);
+	tell_operator(answer->conn, status, "", NULL, why, "");
 	answer_error(answer, status, slice_of(NULL, 0), MCP_INVALID_REQUEST, slice_str(why),
 		     slice_of(NULL, 0));
 	return NULL;

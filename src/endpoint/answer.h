@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "auth/grant.h"
 #include "base/buf.h"
 #include "base/slice.h"
 #include "http/conn.h"
@@ -116,13 +117,14 @@ struct refusal {
 	const struct principal *who; /* borrowed; NULL: not known */
 	struct rule rule;            /* the one that caused it; or none */
 	/* REFUSAL_CHALLENGE: */
-	const char *error;          /* NULL: no credential was presented */
-	struct scope_set scopes;    /* to be requested; empty: none are named */
-	bool is_final;              /* no token would help, so there is no challenge */
-	bool is_failure;            /* no well-behaved client presents this. AUTH-CH-11 */
-	bool is_for_result;         /* the challenge goes into a call's result. AUTH-SCP-11 */
-	bool is_for_modern;         /* whose results name their type */
-	unsigned int retry_after_s; /* with 429 */
+	const char *error;               /* NULL: no credential was presented */
+	char cause[VERDICT_CAUSE_BYTES]; /* for the operator: why the token is not good; or empty */
+	struct scope_set scopes;         /* to be requested; empty: none are named */
+	bool is_final;                   /* no token would help, so there is no challenge */
+	bool is_failure;                 /* no well-behaved client presents this. AUTH-CH-11 */
+	bool is_for_result;              /* the challenge goes into a call's result. AUTH-SCP-11 */
+	bool is_for_modern;              /* whose results name their type */
+	unsigned int retry_after_s;      /* with 429 */
 	/* REFUSAL_ERROR: */
 	int code;
 	struct slice version; /* the requested one, which is not served; or empty */

@@ -9,6 +9,7 @@
  */
 #include "endpoint/authorization.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,6 +163,7 @@ static enum authorization_step refuse_by_verdict(const struct authorization *aut
 		return AUTHORIZATION_REFUSED;
 	}
 	refuse_token(auth, place, "invalid_token", description, refusal_r);
+	memcpy(refusal_r->cause, verdict->cause, sizeof(refusal_r->cause));
 	/* An expired token was good once, and this is how clients learn that it no longer is. */
 	refusal_r->is_failure = verdict->kind != VERDICT_EXPIRED;
 	return AUTHORIZATION_REFUSED;
@@ -259,6 +261,9 @@ static enum authorization_step admit_static(const struct authorization *auth,
 	if (!static_token_is_for(token, place->server)) {
 		refuse_token(auth, place, "invalid_token",
 			     "The access token is not for this resource", refusal_r);
+		snprintf(refusal_r->cause, sizeof(refusal_r->cause),
+			 "the entry %.*s of auth.tokens is for other servers",
+			 SLICE_ARG(token->name));
 		refusal_r->rule = (struct rule){
 			.key = RULE_TOKEN_SERVERS,
 			.number = (size_t)(token - auth->conf.tokens.items),

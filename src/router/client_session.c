@@ -112,15 +112,17 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 {
 	struct client_session *cs = of_member(member);
 	const struct upstream *own = pool_own_upstream(cs->client.pool);
+	const struct principal *principal = cs->client.principal;
 	struct call *call = opening_call(cs);
 	char client[PEER_TEXT_BYTES];
 
-	CHECK(call != NULL);
+	CHECK(call != NULL && principal != NULL);
 	session_begin(&cs->session);
 	cs->has_begun = true;
 	peer_format(&cs->client.peer, client);
 	LOG_BY(SESSION_START, holder_number(cs->client.principal, &cs->client.peer),
 	       LOG_STR("server", cs->client.server->conf.name), LOG_STR("client", client),
+	       LOG_SLICE("principal", principal->identity.subject),
 	       LOG_SLICE("revision", cs->client.revision->name),
 	       LOG_INT("pid", own != NULL ? upstream_pid(own) : 0),
 	       LOG_INT("sessions", cs->client.router->sessions.count));

@@ -648,3 +648,15 @@ def an_issuer_that_is_away_is_told(t):
     del i.documents
     wait_for(lambda: "issuer_without_keys" not in check(t), 20, "its keys")
     i.close()
+
+
+@case(daemon=False)
+def the_log_names_callers_and_audiences(t):
+    """AUTH-LOG-01: the line of a session names its caller; that of a refusal says which audience a token has, and which it needs."""
+    i = begin(t)
+    t.session(token=i.token(RESOURCE))
+    t.daemon.wait_log("session_start", "principal=alice ")
+    eq(send(t, mcp.bearer(i.token([ORIGIN + "/main", "x"]))).status, 401)
+    t.daemon.wait_log("caller_refused", "cause=\"`aud` is %s/main,x, not %s\"" % (ORIGIN, RESOURCE))
+    eq(send(t, mcp.bearer(i.token(None))).status, 401)
+    t.daemon.wait_log("caller_refused", "cause=\"`aud` is missing, not %s\"" % RESOURCE)
