@@ -733,7 +733,8 @@ struct inquest {
 	struct scope_set needed; /* the base scopes included */
 	bool has_flaw;           /* the name is none that scopes can be asked about */
 	struct permission_verdict verdict;
-	bool is_withheld; /* its definition waits for the operator */
+	bool is_withheld;  /* its definition waits for the operator */
+	bool is_unwritten; /* no `allow` of the server is written: what has decided is the default */
 	bool is_allowed;
 };
 
@@ -866,6 +867,18 @@ static void judge(struct inquest *inquest)
 
 /* ---- why ---- */
 
+/* Without an `allow` all is allowed: that is no rule which somebody could find. */
+static void note_unwritten(struct inquest *inquest, const struct rule_places *places)
+{
+	const struct permission_verdict *verdict = &inquest->verdict;
+	struct rule rule = permission_rule(inquest->request->kind, verdict);
+
+	CHECK(inquest->endpoint != NULL);
+	inquest->is_unwritten = places != NULL && verdict->ground == PERMISSION_ALLOWED &&
+				verdict->role == NULL &&
+				!rule_places_has(places, &rule, inquest->endpoint->place.server);
+}
+
 /* The rule that has decided, and where it stands. */
 static void set_rule(const struct inquest *inquest, const struct rule_places *places,
 		     struct json_t *answer)
@@ -873,7 +886,8 @@ static void set_rule(const struct inquest *inquest, const struct rule_places *pl
 	struct rule rule = permission_rule(inquest->request->kind, &inquest->verdict);
 	struct buf key = { 0 }, place = { 0 };
 
-	if (inquest->verdict.ground == PERMISSION_NO_NAME || inquest->hindrance != NULL)
+	if (inquest->verdict.ground == PERMISSION_NO_NAME || inquest->hindrance != NULL ||
+	    inquest->is_unwritten)
 		rule = (struct rule){ .key = RULE_NONE };
 	rule_append(&rule, inquest->endpoint->place.server, &key);
 	value_set_text(answer, "rule", buf_slice(&key));
@@ -894,7 +908,9 @@ static const char *why(const struct inquest *inquest)
 		[PERMISSION_NO_ROLE] = "no role of this caller allows it",
 		[PERMISSION_NO_NAME] = "rules cannot be asked about such a name",
 	};
-	bool is_open = inquest->verdict.ground <= PERMISSION_ALLOWED;
+	enum permission_ground ground =
+		inquest->is_unwritten ? PERMISSION_FREE : inquest->verdict.ground;
+	bool is_open = ground <= PERMISSION_ALLOWED;
 
 	if (inquest->hindrance != NULL)
 		return inquest->hindrance;
@@ -906,7 +922,7 @@ static const char *why(const struct inquest *inquest)
 		return "its definition is not approved: mcpgatectl pins shows and approves it";
 	if (is_open && !inquest->is_allowed)
 		return "a scope is missing that it needs: 403, and the client is told";
-	return grounds[inquest->verdict.ground];
+	return grounds[ground];
 }
 
 static void set_scopes(const struct inquest *inquest, struct json_t *answer)
@@ -1024,6 +1040,7 @@ static void answer_question(const struct admin *admin, struct http_conn *conn,
 		return;
 	}
 	judge(&inquest);
+	note_unwritten(&inquest, admin->conf.router->rule_places);
 	admin_reply_value(conn, 200, explain(&inquest, admin->conf.router->rule_places));
 }
 

@@ -16,6 +16,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "obs/audit.h"
+#include "policy/rule.h"
+#include "router/listing.h"
 #include "trace/exporter.h"
 
 #define DAY_MS (24 * 60 * 60 * UINT64_C(1000))
@@ -148,6 +150,45 @@ static void find_waiting(const struct server_view *view, struct problems *list)
 			->server = server;
 }
 
+/* What stands in `defaults` is for all servers, and need not fit each. */
+static bool append_own_place(const struct rule_places *places, struct rule rule,
+			     struct slice server, struct buf *out)
+{
+	bool is_own = false;
+
+	for (int pass = 0; pass < 2 && !is_own && places != NULL; pass++) {
+		struct buf key = { 0 };
+
+		rule_append(&rule, server, &key);
+		is_own = rule_places_append_key(places, buf_slice(&key), out);
+		buf_fini(&key);
+		rule.has_entry = false; /* a single one is written without a list */
+	}
+	return is_own;
+}
+
+static void find_unmatched(const struct server *server, const struct rule_places *places,
+			   struct problems *list)
+{
+	struct slice name = slice_str(server->conf.name);
+	struct rule rule;
+
+	for (size_t i = 0; deny_watch_next(server, &i, &rule);) {
+		struct buf key = { 0 }, place = { 0 };
+
+		rule_append(&rule, name, &key);
+		if (append_own_place(places, rule, name, &place))
+			list_add(list, PROBLEM_KIND_DENY_UNMATCHED, buf_terminate(&key),
+				 mem_printf("%s (%s) fits no tool that %s lists: is it misspelt? "
+					    "mcpgatectl tools %s has the names",
+					    buf_terminate(&key), buf_terminate(&place),
+					    server->conf.name, server->conf.name))
+				->server = server;
+		buf_fini(&key);
+		buf_fini(&place);
+	}
+}
+
 /*
  * An endpoint has no processes of its own; what needs a caller's claims cannot be tried without the
  * caller.
@@ -197,6 +238,7 @@ static void find_of_servers(const struct admin *admin, struct problems *list)
 		view = server_view_of(server, admin->conf.paths[i], &loads[i]);
 		find_failing(&view, list);
 		find_waiting(&view, list);
+		find_unmatched(server, admin->conf.router->rule_places, list);
 	}
 	free(loads);
 	find_untried(admin, list);

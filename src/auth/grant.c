@@ -241,6 +241,7 @@ void grant_append_audience(const struct grant *grant, struct buf *out)
 	const json_t *audience = json_object_get(grant->claims, "aud");
 	size_t count = json_array_size(audience);
 
+	CHECK(grant->claims != NULL);
 	for (size_t i = 0; i < count; i++) {
 		buf_append_str(out, i > 0 ? "," : "");
 		(void)grant_append_value(json_array_get(audience, i), out);

@@ -204,6 +204,7 @@ static bool listens_on(pid_t pid, unsigned int port)
 	const unsigned int listening = 0x0A;
 	bool listens = false;
 
+	CHECK(pid > 0 && port > 0);
 	for (size_t i = 0; i < ARRAY_LEN(tables) && !listens; i++) {
 		FILE *table = fopen(tables[i], "re");
 		char line[512];

@@ -436,6 +436,36 @@ bool permissions_allow_any(const struct permissions *permissions, const struct r
 	return false;
 }
 
+/* The same of one list; *index becomes what is left of it. */
+static bool deny_at(const struct permission_rules *rules, const struct permission_role *role,
+		    size_t *index, struct permission_verdict *verdict_r, struct slice *pattern_r)
+{
+	if (*index >= rules->deny_folded.count) {
+		*index -= rules->deny_folded.count;
+		return false;
+	}
+	*verdict_r = (struct permission_verdict){ PERMISSION_DENIED, role, *index };
+	*pattern_r = rules->deny_folded.items[*index];
+	return true;
+}
+
+bool permissions_deny_at(const struct permissions *permissions, enum permission_kind kind,
+			 size_t index, struct permission_verdict *verdict_r,
+			 struct slice *pattern_r)
+{
+	CHECK(kind < PERMISSION_KINDS);
+	if (deny_at(&permissions->kinds[kind], NULL, &index, verdict_r, pattern_r))
+		return true;
+	for (size_t i = 0; i < permissions->role_count; i++) {
+		const struct permission_role *role = &permissions->roles[i];
+
+		if (!slice_is_equal(role->server, SLICE_LIT("*")) &&
+		    deny_at(&role->kinds[kind], role, &index, verdict_r, pattern_r))
+			return true;
+	}
+	return false;
+}
+
 struct rule permission_rule(enum permission_kind kind, const struct permission_verdict *verdict)
 {
 	const struct permission_role *role = verdict->role;
@@ -454,6 +484,10 @@ struct rule permission_rule(enum permission_kind kind, const struct permission_v
 		return rule;
 	if (role == NULL && verdict->ground == PERMISSION_NO_ROLE) {
 		rule.key = RULE_ROLES;
+	} else if (role != NULL && !role->is_of_token && verdict->ground == PERMISSION_NO_ROLE &&
+		   role->kinds[kind].allow.count == 0) {
+		rule.key = RULE_ROLE; /* there is no list that it is missing from */
+		rule.name = role->name;
 	} else if (role == NULL) {
 		rule.key = (is_deny ? RULE_TOOLS_DENY : RULE_TOOLS_ALLOW) + kind;
 	} else {

@@ -148,6 +148,14 @@ struct permission_verdict permissions_judge(const struct permissions *permission
  * if there are no rules.
  */
 struct rule permission_rule(enum permission_kind kind, const struct permission_verdict *verdict);
+/*
+ * The entries that deny something of this kind at the server by its name, one by one: its own, then
+ * those of roles. Entry `index` as the verdict that it leads to, with its pattern, folded; false:
+ * there are no more.
+ */
+bool permissions_deny_at(const struct permissions *permissions, enum permission_kind kind,
+			 size_t index, struct permission_verdict *verdict_r,
+			 struct slice *pattern_r) must_check;
 bool permissions_allow(const struct permissions *permissions, const struct rights *rights,
 		       enum permission_kind kind, struct slice name) must_check;
 /*

@@ -177,7 +177,7 @@ static void rules_are_told(void **state)
 		{ 1 << OF_TOKEN, PERMISSION_TOOL, "put_a", "auth.tokens[7].tools.github" },
 		{ 1 << FILES, PERMISSION_RESOURCE, "res://other",
 		  "roles.files.resources.allow.github" },
-		{ 1 << FILES, PERMISSION_PROMPT, "p", "roles.files.prompts.allow.github" },
+		{ 1 << FILES, PERMISSION_PROMPT, "p", "roles.files" }, /* without an allow */
 		{ 1 << READER | 1 << FILES, PERMISSION_TOOL, "put_a", "roles" },
 		{ 1 << WRITER, PERMISSION_TOOL, "wipe_a", "servers.github.tools.deny[0]" },
 		{ 1 << WRITER, PERMISSION_TOOL, "a\xff", "servers.github.tools.allow" },

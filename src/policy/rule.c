@@ -178,6 +178,22 @@ static const struct rule_place *find_nearest(const struct rule_places *places, s
 	return place;
 }
 
+/* The server's own, or what `defaults` says of all. */
+static const struct rule_place *find_written(const struct rule_places *places,
+					     const struct rule *rule, struct slice server)
+{
+	bool is_of_server =
+		slice_has_prefix(slice_str(rule_key_text(rule->key)), SLICE_LIT("servers.NAME."));
+	const struct rule_place *place = find_nearest(places, *rule, server, false);
+
+	return place == NULL && is_of_server ? find_nearest(places, *rule, server, true) : place;
+}
+
+bool rule_places_has(const struct rule_places *places, const struct rule *rule, struct slice server)
+{
+	return find_written(places, rule, server) != NULL;
+}
+
 /* NULL: nothing is known. */
 static bool rule_append_bytes(const struct rule_places *places, const struct rule_place *place,
 			      struct buf *out)
@@ -197,9 +213,7 @@ bool rule_places_append(const struct rule_places *places, const struct rule *rul
 
 	if (rule->key == RULE_NONE)
 		return false;
-	place = find_nearest(places, *rule, server, false);
-	if (place == NULL && is_of_server)
-		place = find_nearest(places, *rule, server, true);
+	place = find_written(places, rule, server);
 	if (place == NULL && (is_of_server || rule->name.n > 0))
 		place = find_one(places, &owner, server, false);
 	return rule_append_bytes(places, place, out);

@@ -80,6 +80,12 @@ void rule_places_free(struct rule_places *places);
  */
 bool rule_places_append(const struct rule_places *places, const struct rule *rule,
 			struct slice server, struct buf *out);
+/*
+ * Whether the configuration has the list or the entry, for the server or in `defaults`. If not, it is
+ * what holds where nothing is written.
+ */
+bool rule_places_has(const struct rule_places *places, const struct rule *rule,
+		     struct slice server);
 /* Like rule_places_append, for a key as it was added. */
 bool rule_places_append_key(const struct rule_places *places, struct slice key, struct buf *out);
 /* Writes all entries as lines of text, and reads them back; other lines are ignored. */

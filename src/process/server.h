@@ -152,6 +152,15 @@ struct server_stats {
 	struct stderr_ring stderr_ring; /* what their processes wrote to stderr */
 };
 
+/* Which `deny` entries for tools fit one that the server has listed (router/listing). */
+struct deny_watch {
+	uint64_t rules; /* as server->rules was; else it is out of date */
+	uint64_t
+		fitting; /* a bit for each of the first DENY_WATCHED, as permissions_deny_at counts */
+	bool is_whole;   /* a list has come to its end */
+};
+#define DENY_WATCHED 64
+
 struct server {
 	struct server_conf conf;
 	struct loop *loop;
@@ -160,8 +169,9 @@ struct server {
 	size_t count;    /* of children that are not gone */
 	size_t reserved; /* places for processes that wait for the back-off */
 	struct era_verdict verdict;
-	uint64_t restarts;      /* ordered by the operator */
-	uint64_t rules;         /* how often a reload has changed them */
+	uint64_t restarts; /* ordered by the operator */
+	uint64_t rules;    /* how often a reload has changed them */
+	struct deny_watch deny_watch;
 	struct backoff backoff; /* notified of starts that succeed or fail, and of crashes */
 	struct server_stats *stats;
 	struct call_counts own;        /* its own share of that */

@@ -165,6 +165,69 @@ void tool_series_note(struct server *server, const struct method *method, struct
 	buf_fini(&note.name);
 }
 
+/* ---- entries of deny ---- */
+
+static int watch_item(struct slice item, void *arg)
+{
+	struct server *server = arg;
+	const struct permissions *permissions = &server->conf.permissions;
+	struct permission_verdict verdict;
+	struct slice name, form, pattern;
+	struct buf decoded = { 0 }, folded = { 0 };
+
+	if (scan_read_string(scan_member(item, SLICE_LIT("name")), &decoded, &name) == 0 &&
+	    permission_read_form(PERMISSION_TOOL, name, &folded, &form) == NULL)
+		for (size_t i = 0;
+		     i < DENY_WATCHED &&
+		     permissions_deny_at(permissions, PERMISSION_TOOL, i, &verdict, &pattern);
+		     i++)
+			if (permission_fits_deny(PERMISSION_TOOL, form, pattern))
+				server->deny_watch.fitting |= UINT64_C(1) << i;
+	buf_fini(&decoded);
+	buf_fini(&folded);
+	return 0;
+}
+
+void deny_watch_note(struct server *server, const struct method *method, struct slice result)
+{
+	struct permission_verdict verdict;
+	struct slice pattern;
+	struct json tools;
+	struct error err;
+
+	if (method->id != METHOD_TOOLS_LIST ||
+	    !permissions_deny_at(&server->conf.permissions, PERMISSION_TOOL, 0, &verdict, &pattern))
+		return;
+	if (server->deny_watch.rules != server->rules)
+		server->deny_watch = (struct deny_watch){ .rules = server->rules };
+	tools = scan_member(result, SLICE_LIT("tools"));
+	if (tools.type != JSON_ARRAY ||
+	    scan_array(tools.text, SIZE_MAX, watch_item, server, &err) < 0)
+		return;
+	server->deny_watch.is_whole |=
+		scan_member(result, SLICE_LIT("nextCursor")).type != JSON_STRING;
+}
+
+bool deny_watch_next(const struct server *server, size_t *index, struct rule *rule_r)
+{
+	const struct deny_watch *watch = &server->deny_watch;
+	struct permission_verdict verdict;
+	struct slice pattern;
+
+	CHECK(!watch->is_whole || server->conf.name != NULL);
+	if (!watch->is_whole || watch->rules != server->rules)
+		return false;
+	while (*index < DENY_WATCHED &&
+	       permissions_deny_at(&server->conf.permissions, PERMISSION_TOOL, *index, &verdict,
+				   &pattern)) {
+		if ((watch->fitting & UINT64_C(1) << (*index)++) != 0)
+			continue;
+		*rule_r = permission_rule(PERMISSION_TOOL, &verdict);
+		return true;
+	}
+	return false;
+}
+
 /* ---- pinning ---- */
 
 /* A server can change its definitions as fast as it likes: log lines about that are limited. */

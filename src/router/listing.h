@@ -38,6 +38,16 @@ const struct envelope *listing_filter(struct convert *convert, const struct call
 /* Notes the tools in a result as the server wrote it; ignores methods other than tools/list. */
 void tool_series_note(struct server *server, const struct method *method, struct slice result);
 
+/* ---- entries of deny ---- */
+
+/* Notes which of them fit a tool in a result as the server wrote it; ignores other methods. */
+void deny_watch_note(struct server *server, const struct method *method, struct slice result);
+/*
+ * The next entry from *index on, which goes behind it, that fits no tool of a whole list: perhaps it
+ * is misspelt. False: there are no more, or no list has come since the rules changed.
+ */
+bool deny_watch_next(const struct server *server, size_t *index, struct rule *rule_r) must_check;
+
 /* ---- pinning ---- */
 
 /*

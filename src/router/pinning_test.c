@@ -134,6 +134,35 @@ static void pages_do_not_make_each_others_items_gone(void **state)
 	assert_int_equal(count("is=back"), 1);
 }
 
+/* The entries of deny that fit no tool are known once a list has come to its end. */
+static void deny_without_a_tool_is_noticed(void **state)
+{
+	static const struct slice deny[] = { SLICE("one"), SLICE("onee"), SLICE("t*") };
+	const struct method *method = method_find(SLICE_LIT("tools/list"));
+	struct permissions *permissions = &server.conf.permissions;
+	struct rule rule;
+	size_t at = 0;
+
+	permissions->kinds[PERMISSION_TOOL].deny = (struct slices){ deny, ARRAY_LEN(deny) };
+	permissions_finish(permissions);
+	deny_watch_note(&server, method, spell("{'tools':[{'name':'one'}],'nextCursor':'x'}"));
+	assert_false(deny_watch_next(&server, &at, &rule));
+	deny_watch_note(&server, method, spell("{'tools':[{'name':'two'}]}"));
+	assert_true(deny_watch_next(&server, &at, &rule));
+	assert_true(rule.key == RULE_TOOLS_DENY && rule.has_entry);
+	assert_int_equal(rule.entry, 1);
+	assert_false(deny_watch_next(&server, &at, &rule));
+	server.rules++; /* by a reload: a list has to come first */
+	at = 0;
+	assert_false(deny_watch_next(&server, &at, &rule));
+	deny_watch_note(&server, method, spell("{'tools':[]}"));
+	for (size_t i = 0; i < ARRAY_LEN(deny); i++)
+		assert_true(deny_watch_next(&server, &at, &rule));
+	assert_false(deny_watch_next(&server, &at, &rule));
+	permissions_free(permissions);
+	*permissions = (struct permissions){ .roles = NULL };
+}
+
 static void lines_are_bounded_for_a_minute(void **state)
 {
 	char text[128];
@@ -245,6 +274,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(pages_do_not_make_each_others_items_gone, begin,
 						end),
 		cmocka_unit_test_setup_teardown(lines_are_bounded_for_a_minute, begin, end),
+		cmocka_unit_test_setup_teardown(deny_without_a_tool_is_noticed, begin, end),
 		cmocka_unit_test_setup_teardown(lists_of_two_meanings_are_not_looked_at, begin,
 						end),
 		cmocka_unit_test_setup_teardown(slow_names_are_bounded, begin, end),

@@ -4,13 +4,14 @@ What of a server may be used: what its rules do not allow is as if it were not t
 in and however it is spelled. What was used is judged by what the server records.
 """
 import json
+import re
 
 import mcp
 from c65_doors import WAYS, Way
 from c66_names import MALFORMED, METHODS, OTHER, SPELLINGS, TOOLS, call, named, recorded, tools_read
 from c70_admin import admin, metrics
 from c80_stateless import meta
-from harness import case, eq, ok
+from harness import case, eq, ok, wait_for
 
 LISTS = {"on": {
     "tools/list": [["result", {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in ("echo", "do", "drop_all", "DROP_it")]}]],
@@ -127,3 +128,24 @@ for way_name in WAYS[:-1]:
     by_spelling.__name__ = "no_spelling_by_" + way_name
     by_spelling.__doc__ = "SEC-50 SEC-42: no spelling calls a denied tool by way of %s." % way_name
     case(daemon=False, deadline=60)(by_spelling)
+
+
+@case(daemon=False)
+def a_deny_that_fits_no_tool_is_told(t):
+    """SEC-50 product §5: once a list has come, check has each entry of deny that fits none of the tools; of defaults none need fit."""
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("crash", "delete_all")]
+    script = {"on": {"tools/list": [["result", {"tools": tools}]]}}
+    t.start({"main": {"script": script, "tools": {"deny": ["crash", "crsh", "delete_*"]}}, "other": {"script": script}},
+            {"defaults": {"tools": {"deny": ["nowhere"]}}})
+
+    def told():
+        report = json.loads(t.conn(address=t.daemon.admin).request("GET", "/check").read())
+        return [(p["about"], p["text"]) for p in report["problems"] if p["kind"] == "deny_unmatched"]
+    eq(told(), [], "no list is known")
+    for name in ("main", "other"):
+        t.session(name).ask("tools/list")
+    wait_for(lambda: len(told()) == 1, 5, "one")
+    [(about, text)] = told()
+    eq(about, "servers.main.tools.deny[1]")
+    ok(re.fullmatch(r"servers\.main\.tools\.deny\[1\] \(\S+:\d+\) fits no tool that main lists: is it misspelt\? mcpgatectl tools main has the names",
+                    text), "with its place", text)

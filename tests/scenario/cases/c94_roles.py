@@ -398,13 +398,16 @@ for number in range(6):
 @case(daemon=False)
 def can_where_nobody_is_asked_for_a_token(t):
     """SEC-56 product §2: there everybody may do the same, whoever is named: what allow and deny of the server leave."""
-    t.start({"main": {"script": {}, "tools": {"allow": ["read_*"], "deny": ["*_secret"]}}, "free": {"script": {}}})
+    t.start({"main": {"script": {}, "tools": {"allow": ["read_*"], "deny": ["*_secret"]}}, "free": {"script": {}},
+             "most": {"script": {}, "tools": {"deny": ["secret"]}}})
     for who in (["anybody"], ["--claims", "{}"], ["--token", "nobody"]):
         for what, status, part in (
                 (["main", "read_it"], 0, "servers.main.tools.allow[0]"),
                 (["main", "read_secret"], 1, "servers.main.tools.deny[0]"),
                 (["main", "write_it"], 1, "no: allow of the server has no pattern for it\n  rule:                servers.main.tools.allow\n"),
                 (["free", "write_it"], 0, "yes: there is no rule for it"),
+                (["most", "write_it"], 0, "yes: there is no rule for it\n"),
+                (["most", "secret"], 1, "servers.most.tools.deny[0]"),
                 (["nowhere", "x"], 2, "there is no server of this name")):
             out = "".join(ctl(t, "can", *who, *what, status=status))
             ok(part in out, "%r in what it says of %s %s" % (part, who, what), out)
@@ -476,3 +479,12 @@ def can_says_what_is_no_name(t):
             {"auth": {"mode": "token", "tokens": [entry("ci", CI, scopes=["write"])]}})
     ok("no: rules cannot be asked about such a name" in "".join(ctl(t, "can", "--token", "ci", "main", "e\u200b", status=1)), "no name")
     ok("yes: " in "".join(ctl(t, "can", "--token", "ci", "main", "echo", status=0)), "a name")
+
+
+@case(daemon=False)
+def can_names_what_is_written(t):
+    """SEC-56 product §2: where a role allows nothing at a server, `can` names the role, and no list that is not there."""
+    t.start({"main": {"script": {}}}, {"auth": {"mode": "token", "tokens": [entry("dev", DEV, roles=["dev"])]},
+                                       "roles": {"dev": {"deny": {"main": ["drop"]}}}})
+    out = "".join(ctl(t, "can", "--token", "dev", "main", "echo", status=1))
+    ok("  rule:                roles.dev\n" in out, "the role", out)
