@@ -811,6 +811,11 @@ static void what_an_issuer_lacks_is_reported(void **state)
 	     !report().has_keys && clock_now_ms() < end;)
 		pass(100);
 	assert_true(report().has_keys && !report().is_failing);
+	world.keys->status = 503; /* the keys from before are good for a while */
+	for (int i = 0; i < 1000 && !report().is_failing; i++)
+		pass(1000);
+	assert_true(report().has_keys && report().is_failing);
+	assert_string_equal(report().cause, "its keys: status 503");
 	assert_false(verifier_report_issuer(world.verifier, 1, &first_report));
 }
 

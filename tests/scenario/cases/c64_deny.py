@@ -406,14 +406,19 @@ def issuer_that_is_silent(t):
     i.known = {"opaque-alice": is_active("alice")}
     s = t.session(token="opaque-alice")
     stream = s.get()
+    def failing():
+        report = json.loads(t.conn(address=t.daemon.admin).request("GET", "/check").read())
+        return [p["about"] for p in report["problems"] if p["kind"] == "introspection_failing"]
     i.status = 500
     stream.nothing(3)
     eq(status_in(t, s, "opaque-alice"), 503)
+    eq(failing(), [i.url], "the problem")
     i.status = 200
     count = len(i.questions)
     wait_for(lambda: len(i.questions) > count + 2, 15, "that it is asked again")
     stream.nothing(1)
     eq(status_in(t, s, "opaque-alice"), 200)
+    eq(failing(), [], "it is over")
     begun, i.status = time.monotonic(), 500
     eq(stream.next(20), None, "the end")
     ok(7 < time.monotonic() - begun < 13 * harness.SLOW, "after %.1f s" % (time.monotonic() - begun))

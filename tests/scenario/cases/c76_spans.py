@@ -245,6 +245,12 @@ def a_collector_says_why(t):
     collector.close()
 
 
+def problems(t):
+    """Their kinds."""
+    report = json.loads(t.conn(address=t.daemon.admin).request("GET", "/check").read())
+    return [p["kind"] for p in report["problems"]]
+
+
 @case(daemon=False, deadline=60)
 def collectors_that_do_not_take_them(t):
     """SEC-70: whatever a collector does, calls are answered as ever; spans are tried again, or lost and counted, and it is said."""
@@ -265,11 +271,13 @@ def collectors_that_do_not_take_them(t):
             wait_for(lambda: counted(t, "spans_lost") >= before + 40, 5, "the loss")
         else:
             wait_for(lambda: collector.bodies > bodies + 1, 10, "another attempt")
+        wait_for(lambda: "collector_away" in problems(t), 5, "the problem is told")
         collector.manner, collector.status, collector.fields = "answers", 200, []
         collector.spans.clear()
         call(s, 99, "echo", {"text": "good again"})
         wait_for(lambda: any(x["at"].get("jsonrpc.request.id") == "99" for x in collector.spans), 20, "spans again")
         eq(len([x for x in collector.spans if x["kind"] == SERVER]), 1 if lost else 21, manner)
+        ok("collector_away" not in problems(t), "it is over")
     t.daemon.wait_log("spans_not_taken")
     t.daemon.wait_log("spans_taken")
     t.daemon.wait_log("spans_lost")
