@@ -134,9 +134,31 @@ static bool is_same(const char *path, const struct edit_file *file)
 	return is_it;
 }
 
+/*
+ * Somebody has put another file there just before ours. If he has put one there just after it, too, either may have what the other
+ * lacks: that one stays beside it.
+ */
+static int take_back(const char *beside, const struct edit_file *file, ino_t own, struct error *err)
+{
+	struct stat status;
+
+	if (renameat2(AT_FDCWD, beside, AT_FDCWD, file->path, RENAME_EXCHANGE) == 0 &&
+	    stat(beside, &status) == 0 && status.st_ino == own) {
+		unlink(beside);
+		return 1;
+	}
+	return error_set(
+		err, ERROR_SYSTEM,
+		"was changed by another program meanwhile; a part of what that wrote is in %s",
+		beside);
+}
+
 /* Some file systems cannot exchange. */
 static int put_in_place(const char *beside, const struct edit_file *file, struct error *err)
 {
+	struct stat status;
+	ino_t own = stat(beside, &status) == 0 ? status.st_ino : 0;
+
 	if (!is_same(file->path, file)) {
 		unlink(beside);
 		return 1;
@@ -152,13 +174,7 @@ static int put_in_place(const char *beside, const struct edit_file *file, struct
 		unlink(beside);
 		return 0;
 	}
-	if (renameat2(AT_FDCWD, beside, AT_FDCWD, file->path, RENAME_EXCHANGE) < 0)
-		return error_set(
-			err, ERROR_SYSTEM,
-			"was changed by another program meanwhile, and what that wrote is in %s",
-			beside);
-	unlink(beside);
-	return 1;
+	return take_back(beside, file, own, err);
 }
 
 int edit_file_replace(const struct edit_file *file, struct slice text, struct error *err)

@@ -30,7 +30,7 @@ int edit_file_read(const char *path, struct edit_file *file_r, struct error *err
 void edit_file_fini(struct edit_file *file);
 /*
  * Puts a new file in its place, with its mode and group. Returns 0; 1: it is not what was read any more, and is left as it is; -1: it
- * failed, and the file is as it was.
+ * failed, and the file is as it was, or as err says.
  */
 int edit_file_replace(const struct edit_file *file, struct slice text, struct error *err)
 	must_check;
