@@ -59,6 +59,7 @@ static const char help[] =
 	"      --token-file F   require one of the tokens in F (one per line) from clients\n"
 	"      --isolation MODE whom one process of it serves: session (default),\n"
 	"                       principal or shared\n"
+	"      --log-level L    what is logged: error, warn, info (default) or debug\n"
 	"      --import FILE    take the servers from an MCP client's JSON file\n"
 	"  -t, --test           check only; report every problem with file:line:column\n"
 	"      --print-config   print the configuration with secrets masked\n"
@@ -77,6 +78,7 @@ enum {
 	OPTION_HOST,
 	OPTION_TOKEN_FILE,
 	OPTION_ISOLATION,
+	OPTION_LOG_LEVEL,
 	OPTION_IMPORT,
 	OPTION_PRINT,
 	OPTION_DUMP,
@@ -95,6 +97,7 @@ static const struct option options[] = {
 	{ "host", required_argument, NULL, OPTION_HOST },
 	{ "token-file", required_argument, NULL, OPTION_TOKEN_FILE },
 	{ "isolation", required_argument, NULL, OPTION_ISOLATION },
+	{ "log-level", required_argument, NULL, OPTION_LOG_LEVEL },
 	{ "import", required_argument, NULL, OPTION_IMPORT },
 	{ "print-config", no_argument, NULL, OPTION_PRINT },
 	{ "dump", required_argument, NULL, OPTION_DUMP },
@@ -150,6 +153,9 @@ static bool take_option(struct command_line *line, int option)
 		return true;
 	case OPTION_ISOLATION:
 		request->isolation = optarg;
+		return true;
+	case OPTION_LOG_LEVEL:
+		request->log_level = optarg;
 		return true;
 	case OPTION_IMPORT:
 		request->import_file = optarg;
@@ -211,11 +217,12 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 				"configuration file use servers.NAME\n");
 		return -1;
 	}
-	if ((request->token_file != NULL || request->host_count > 0) && request->command == NULL &&
-	    request->import_file == NULL) {
+	if ((request->token_file != NULL || request->host_count > 0 ||
+	     request->log_level != NULL) &&
+	    request->command == NULL && request->import_file == NULL) {
 		fprintf(stderr,
-			"mcpgated: --token-file and --host require a command or --import; in a "
-			"configuration file use auth.tokens and hosts\n");
+			"mcpgated: --token-file, --host and --log-level require a command or --import; "
+			"in a configuration file use auth.tokens, hosts and log.level\n");
 		return -1;
 	}
 	if (sources == 0)

@@ -151,6 +151,17 @@ static void add_hosts(const struct config_request *request, struct tree *root)
 		tree_add(list, NULL, tree_new_text(request->hosts[i], file));
 }
 
+static void add_log_level(const struct config_request *request, struct tree *root)
+{
+	static const char file[] = "--log-level";
+
+	if (request->log_level == NULL || root->kind != TREE_MAP)
+		return;
+	CHECK(tree_find(root, "log") == NULL); /* it is from no file that could have it */
+	tree_add(tree_add(root, "log", tree_new(TREE_MAP, file)), "level",
+		 tree_new_text(request->log_level, file));
+}
+
 /* ---- a file of tokens in clear text, one a line; the configuration gets their hashes. AUTH-TOK-01 ---- */
 
 static bool is_token(struct slice text)
@@ -164,16 +175,17 @@ static bool is_token(struct slice text)
 	return text.n >= TOKEN_CHARACTERS_MIN;
 }
 
-static void add_token(struct slice text, unsigned int line, const char *path, struct tree *tokens)
+/* Who has it is named by the token itself: other lines may come and go. */
+static void add_token(struct slice text, const char *path, struct tree *tokens)
 {
 	struct tree *entry = tree_add(tokens, NULL, tree_new(TREE_MAP, path));
 	unsigned char hash[SHA256_DIGEST_LENGTH];
 	char digits[2 * sizeof(hash) + 1];
-	char name[32];
+	char name[sizeof("token-") + TOKEN_NAME_DIGITS];
 
 	SHA256((const unsigned char *)text.p, text.n, hash);
 	text_to_hex(hash, sizeof(hash), digits);
-	snprintf(name, sizeof(name), "line-%u", line);
+	snprintf(name, sizeof(name), "token-%.*s", TOKEN_NAME_DIGITS, digits);
 	tree_add(entry, "name", tree_new_text(name, path));
 	tree_add(entry, "sha256", tree_new_text(digits, path));
 }
@@ -186,7 +198,7 @@ static void add_lines(const struct types_context *context, struct slice text, co
 
 	while (secret_cut_line(&text, &one, &line)) {
 		if (is_token(one))
-			add_token(one, line, path, tokens);
+			add_token(one, path, tokens);
 		else
 			problem_add(
 				context->problems,
@@ -356,8 +368,10 @@ struct config *config_load(const struct config_request *request, struct config_p
 	CHECK(root != NULL || problems->count > 0);
 	if (root != NULL && (request->listen != NULL || request->tls != NULL || request->plaintext))
 		replace_listen(request, root, problems);
-	if (root != NULL)
+	if (root != NULL) {
 		add_hosts(request, root);
+		add_log_level(request, root);
+	}
 	if (root != NULL && request->token_file != NULL)
 		replace_auth(&context, root, request->token_file);
 	if (root != NULL) {

@@ -178,6 +178,9 @@ typedef void config_check_fn(const struct config_request *request, const struct 
 			     const struct tree *root, struct config_problems *problems,
 			     struct config_problems *warnings);
 
+#define TOKEN_NAME_DIGITS \
+	8 /* of the SHA-256 of a token, by which those of --token-file are named */
+
 /* What the command line asks for. All strings are borrowed. */
 struct config_request {
 	const char *file;        /* -c, or NULL */
@@ -188,6 +191,7 @@ struct config_request {
 	const char *tls;         /* --tls of the listener, CERTIFICATE,KEY, or NULL */
 	bool plaintext;          /* --plaintext of the listener */
 	const char *token_file;  /* --token-file, or NULL */
+	const char *log_level;   /* --log-level, or NULL */
 	const char *isolation;   /* --isolation of the command, or NULL */
 	const char *const *env;  /* --env of the command, each NAME or NAME=VALUE */
 	size_t env_count;

@@ -201,9 +201,10 @@ static void print_token(const char *name, bool is_json)
 		       token.hash);
 	else
 		/* As it stands it may be a file of tokens, too. */
-		printf("# For the client, or as a line of --token-file; shown this once:\n%s\n"
+		printf("# For the client, or as a line of --token-file, where its name is token-%.*s; "
+		       "shown this once:\n%s\n"
 		       "# For auth.tokens in the configuration:\n#   - {name: %s, sha256: %s}\n",
-		       token.text, name, token.hash);
+		       TOKEN_NAME_DIGITS, token.hash, token.text, name, token.hash);
 }
 
 static int run_token(const struct line *line)

@@ -422,6 +422,7 @@ static struct http_exchange *frontend_dispatch(const struct endpoint_request *re
 	return NULL;
 }
 
+#define PATH_LOGGED 100
 #define ADD_PROXY                                                                      \
 	", and no token is needed here. Add to the configuration: `trusted_proxies: "  \
 	"[127.0.0.1]` (the proxy's address) and `auth: {mode: token, tokens: [...]}` " \
@@ -453,6 +454,28 @@ static struct slice frontend_own_path(const struct frontend *frontend, struct sl
 	if (path.n > 1 && path.p[path.n - 1] == '/')
 		path.n--;
 	return path;
+}
+
+/* A typing error in a client's configuration, most often: the operator is asked why it does not work. */
+static struct http_exchange *refuse_path(const struct frontend *frontend,
+					 const struct answer *answer,
+					 const struct http_request *request)
+{
+	const struct endpoint *endpoints = frontend->conf.endpoints;
+	bool has_one = frontend->conf.endpoint_count == 1 &&
+		       slice_is_equal(endpoints[0].path, SLICE_LIT("/mcp"));
+	const struct peer *peer = http_conn_client(answer->conn);
+	struct slice path = request->path;
+	char client[PEER_TEXT_BYTES];
+
+	peer_format(peer, client);
+	path.n = path.n < PATH_LOGGED ? path.n : PATH_LOGGED;
+	LOG_BY(PATH_UNKNOWN, holder_number(NULL, peer), LOG_STR("client", client),
+	       LOG_SLICE("path", path));
+	return refusal_send_head(
+		answer, 404,
+		has_one ? "Not found: no server has this path; there is one, at /mcp" :
+			  "Not found: no server has this path; they are at /NAME/mcp");
 }
 
 static struct http_exchange *frontend_on_request(struct http_handler *handler,
@@ -495,9 +518,7 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 	}
 	to.endpoint = endpoint_find(frontend, path, &to.role);
 	if (to.endpoint == NULL)
-		return refusal_send_head(&to.answer, 404,
-					 "Not found: no server has this path; they are at "
-					 "/NAME/mcp");
+		return refuse_path(frontend, &to.answer, request);
 	if (request->method == HTTP_OPTIONS)
 		return frontend_answer_preflight(frontend, &to.answer, request,
 						 frontend_methods[to.role]);

@@ -565,14 +565,22 @@ static const struct {
 
 void confine_apply(const struct confinement *what)
 {
+	size_t on = 0;
+
 	tzset(); /* the C library reads a file before it formats the first time, even of UTC */
 	for (size_t i = 0; i < ARRAY_LEN(measures); i++) {
 		struct error err = { ERROR_NONE, "" };
 		bool is_on = measures[i].apply(what, &err) == 0;
 
-		LOG(CONFINE, LOG_STR("measure", measures[i].name),
-		    LOG_STR("state", is_on ? "on" : err.text));
+		on += is_on;
+		if (is_on)
+			LOG(CONFINED, LOG_STR("measure", measures[i].name), LOG_STR("state", "on"));
+		else
+			LOG(CONFINE, LOG_STR("measure", measures[i].name),
+			    LOG_STR("state", err.text));
 	}
+	if (on == ARRAY_LEN(measures))
+		LOG(CONFINE, LOG_STR("measure", "all"), LOG_STR("state", "on"));
 	if (geteuid() == 0)
 		LOG(GATEWAY_IS_ROOT, LOG_INT("pid", getpid()));
 }

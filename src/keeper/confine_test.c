@@ -116,7 +116,7 @@ static int confined(struct confinement what, int (*look)(void))
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	pid = fork();
 	if (pid == 0) {
-		log_set(fds[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+		log_set(fds[1], LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
 		confine_apply(&what);
 		_exit(look());
 	}

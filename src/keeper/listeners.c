@@ -323,9 +323,10 @@ static char *admin_place(struct error *why)
 	if ((user == NULL || user[0] != '/') && geteuid() == 0)
 		return admin_place_in(ROOT_PLACE, why);
 	if (user == NULL || user[0] != '/') {
-		error_set(why, ERROR_INVALID,
-			  "neither RUNTIME_DIRECTORY nor XDG_RUNTIME_DIR is set; set admin.address "
-			  "to say where it should be");
+		error_set(
+			why, ERROR_INVALID,
+			"neither RUNTIME_DIRECTORY nor XDG_RUNTIME_DIR is set; set the latter to a "
+			"directory of this user, or admin.address in a configuration file");
 		return NULL;
 	}
 	made = mem_printf("%s/mcpgated", user);

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -370,6 +371,32 @@ def one_command_with_a_token_file(t):
     for token in (ALICE, BOB):
         eq(post(t, [("Authorization", "Bearer " + token)], path="/mcp").status, 200)
     ok(not re.search(ALICE + "|" + BOB, "".join(daemon.lines)), "a token in the log")
+
+
+@case(daemon=False)
+def tokens_of_a_file_have_names_of_their_own(t):
+    """AUTH-TOK-01 AUTH-SES-07: whoever has a token of --token-file is named by the token: when a line above goes, his session goes on; that of the line ends."""
+    path = os.path.join(t.directory(), "tokens")
+
+    def write(text):
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, 0o600)
+    write("# anna\n%s\n%s\n" % (ALICE, BOB))
+    daemon = t.start(args=["--listen", "127.0.0.1:0", "--log-level", "debug", "--token-file", path, "--"] + harness.child_argv({}))
+    anna, ben = (t.session("main", path="/mcp", token=token) for token in (ALICE, BOB))
+    name = "token-" + hashlib.sha256(BOB.encode()).hexdigest()[:8]
+    shown = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "--print-config", "--token-file", path, "--", "/bin/cat"],
+                           capture_output=True, text=True, timeout=20 * harness.SLOW).stdout
+    ok(name in shown, "the name", shown)
+    ok(any(" debug " in line for line in daemon.lines), "--log-level")
+    write(BOB + "\n")
+    os.kill(daemon.pid, signal.SIGHUP)
+    daemon.wait_log("session_end", "reason=denied")
+    eq((anna.post(mcp.request(9, "ping")).status, ben.post(mcp.request(9, "ping")).status), (401, 200))
+    response = t.conn().request("POST", "/main/mcp", [("Content-Type", "application/json")], b"{}")
+    eq((response.status, "there is one, at /mcp" in response.read().decode()), (404, True))
+    daemon.wait_log("path_unknown", "path=/main/mcp")
 
 
 MOUNTED = '''set -e; mount -t tmpfs none "$0"; umask 022; mkdir "$0/..2026"; printf '%s\\n' "$1" >"$0/..2026/tokens"
