@@ -135,6 +135,12 @@ struct http_exchange *command_restart(const struct inquiry *inquiry)
 
 	if (server == NULL)
 		return NULL;
+	if (server->conf.legs.count > 0) {
+		admin_reply_error(inquiry->conn, 409,
+				  "this is an endpoint over several servers, and has no processes; "
+				  "restart its servers");
+		return NULL;
+	}
 	count = report_restart(server);
 	LOG(ADMIN_COMMAND, LOG_STR("command", "restart"), LOG_STR("server", server->conf.name),
 	    LOG_INT("processes", count));

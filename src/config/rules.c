@@ -169,6 +169,23 @@ static bool has_server(const struct config *config, struct slice name)
 	return config_find_server(config, name.p) < config->server_count;
 }
 
+/* With the server that may have been meant. */
+static void add_no_server(const struct config *config, const char *name, const struct tree *at,
+			  struct config_problems *problems)
+{
+	const char *nearest = NULL;
+	size_t distance = SIZE_MAX;
+
+	/* Of names of one or two letters, any is near. */
+	for (size_t i = 0; i < config->server_count && strlen(name) > 2; i++)
+		if (text_is_nearer(slice_str(name), slice_str(config->servers[i].conf.name),
+				   &distance))
+			nearest = config->servers[i].conf.name;
+	problem_add_at(problems, at, "there is no server '%.60s'%s%.60s%s", name,
+		       nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
+		       nearest != NULL ? "'?" : "");
+}
+
 /* Patterns by server; * stands for all servers. */
 static void check_servers_of(const struct config *config, const struct slice_map *map,
 			     const struct tree *at, struct config_problems *problems)
@@ -179,8 +196,7 @@ static void check_servers_of(const struct config *config, const struct slice_map
 		size_t found = config_find_server(config, name.p);
 
 		if (found == config->server_count && !slice_is_equal(name, SLICE_LIT("*")))
-			problem_add_at(problems, tree_below(at, name.p),
-				       "there is no server '%.60s'", name.p);
+			add_no_server(config, name.p, tree_below(at, name.p), problems);
 		else if (found < config->server_count && config->servers[found].is_endpoint)
 			problem_add_at(problems, tree_below(at, name.p),
 				       "is an endpoint: name its servers, whose rules apply there");
@@ -195,8 +211,8 @@ static void check_token(const struct config *config, size_t index, const struct 
 
 	for (size_t i = 0; i < token->servers.count; i++)
 		if (!has_server(config, token->servers.items[i]))
-			problem_add_at(problems, tree_item(tree_below(at, "servers"), i),
-				       "there is no server '%.60s'", token->servers.items[i].p);
+			add_no_server(config, token->servers.items[i].p,
+				      tree_item(tree_below(at, "servers"), i), problems);
 	check_servers_of(config, &token->tools, tree_below(at, "tools"), problems);
 	for (size_t i = 0; i < token->roles.count; i++)
 		if (roles_find(&config->roles, token->roles.items[i]) == ROLES_MAX)
@@ -485,8 +501,11 @@ static void check_legs(const struct config *config, const struct config_server *
 			list->kind == TREE_LIST ? tree_item(list, i) : tree_below(list, name);
 		size_t found = config_find_server(config, name);
 
-		if (found == config->server_count || config->servers[found].is_endpoint)
-			problem_add_at(problems, item, "there is no server '%.60s'", name);
+		if (found == config->server_count)
+			add_no_server(config, name, item, problems);
+		else if (config->servers[found].is_endpoint)
+			problem_add_at(problems, item, "'%.60s' is an endpoint: name its servers",
+				       name);
 		for (size_t j = 0; j < i; j++)
 			if (slice_is_equal(legs->items[j].server, legs->items[i].server))
 				problem_add_at(problems, item, "'%.60s' is in the list twice",

@@ -717,6 +717,11 @@ static void check_relation(const struct walk *walk, const struct record *record,
 	key = table_key(table_get(relation->other));
 	if (relation->kind == RELATION_NEEDS)
 		refuse_need(walk, record, relation, value);
+	else if (relation->kind == RELATION_COMPLETE && strcmp(record->path, OPTIONS_SERVER) == 0 &&
+		 tree_find(record->own, "command") != NULL)
+		problem_add_at(walk->problems, value,
+			       "is for a server with a 'url', and this one has a 'command'; what a "
+			       "command needs goes into env");
 	else if (relation->kind == RELATION_COMPLETE)
 		problem_add_at(walk->problems, value->parent, "the key '%s' is missing", key);
 	else
@@ -753,7 +758,11 @@ static void check_for_command(const struct walk *walk, const struct record *reco
 	CHECK(strcmp(record->path, OPTIONS_SERVER) == 0);
 	if (server->url != NULL && value != NULL)
 		problem_add_at(walk->problems, value,
-			       "is for a server with a 'command', and this one has a 'url'");
+			       "is for a server with a 'command', and this one has a 'url'%s",
+			       strcmp(table_key(option), "command") == 0 ?
+				       "; a server has one of the two" :
+			       strcmp(table_key(option), "env") == 0 ? "; use headers" :
+								       "");
 }
 
 static void check_level(const struct walk *walk, const struct record *record, const char *level);

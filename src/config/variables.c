@@ -449,6 +449,12 @@ static void refuse(const struct tree *value, struct slice name, struct config_pr
 			"${%.*s} is not expanded; to use a variable of the daemon, write {env: "
 			"%.*s}; to use a file, {file: PATH}",
 			n, name.p, n, name.p);
+	else if (is_called(value->parent, "headers"))
+		problem_add_at(
+			problems, value,
+			"${%.*s} is not expanded; write {env: %.*s} or {file: PATH}, which hold the "
+			"whole value, as with 'Bearer ' before a token",
+			n, name.p, n, name.p);
 	else if (is_called(value->parent, "args"))
 		problem_add_at(
 			problems, value,

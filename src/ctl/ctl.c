@@ -35,6 +35,7 @@
 struct order {
 	const char *parameter; /* NULL: it has none */
 	const char *done;      /* what has happened; printed before the number */
+	const char *if_none;   /* printed behind the number 0; NULL: nothing */
 	const char *member; /* of the answer, which has the number; NULL: there is none to tell */
 };
 
@@ -50,7 +51,9 @@ static int give(const struct line *line, const struct order *order)
 	if (answer != NULL && !line->is_json && order->member == NULL)
 		puts(order->done);
 	else if (answer != NULL && !line->is_json)
-		printf("%s%lld\n", order->done, (long long)json_integer_value(number));
+		printf("%s%lld%s\n", order->done, (long long)json_integer_value(number),
+		       order->if_none != NULL && json_integer_value(number) == 0 ? order->if_none :
+										   "");
 	return line_finish(answer);
 }
 
@@ -255,9 +258,9 @@ static const struct command {
 	{ "logs", "SERVER [-f]", 1, 1, "the last lines of its stderr; -f: follow",
 	  .run = run_logs },
 	{ "restart", "SERVER", 1, 1, "replace its processes",
-	  .order = { "server", "processes to be replaced: ", "restarted" } },
+	  .order = { "server", "processes to be replaced: ", " (none is running)", "restarted" } },
 	{ "end-session", "ID", 1, 1, "end the session whose id begins with ID",
-	  .order = { "id", "sessions ended: ", "ended" } },
+	  .order = { "id", "sessions ended: ", NULL, "ended" } },
 	{ "deny", "add|list|remove N", 1, 2, "refuse tokens from now on; see below",
 	  .options =
 		  "      --sub S, --client-id C, --jti J, --sid L\n"
@@ -280,7 +283,7 @@ static const struct command {
 		  "                      for pins: approve or reject the definitions of server S that wait\n",
 	  .run = orders_pins },
 	{ "drain", "", 0, 0, "stop the daemon once the calls in flight are done",
-	  .order = { NULL, "the daemon stops after the calls in flight: ", "calls" } },
+	  .order = { NULL, "the daemon stops after the calls in flight: ", NULL, "calls" } },
 	{ "reload", "", 0, 0, "reload the configuration; exit status 1: refused",
 	  .run = orders_reload },
 	{ "tools", "SERVER [--format F]", 1, 1, "its tools; F: mcp, openai or anthropic",

@@ -6,7 +6,9 @@ Endpoints over several servers. That an endpoint over one is to its clients as t
 import json
 import os
 import re
+import subprocess
 
+import harness
 import mcp
 from c62_oauth import ORIGIN
 from c80_stateless import ask as ask_modern
@@ -380,6 +382,21 @@ def claims_that_are_lacking(t):
     eq(names_of(s.ask("tools/list")), ["a__do", "a__echo"])
     ok("error" in call(s, "b__do"), "not there")
     t.daemon.never_logged("leg_lost", "server=b")
+
+
+@case(daemon=False)
+def mistakes_have_an_answer(t):
+    """product §2: restart of an endpoint says what to restart; a name that no server has is told with the nearest one, in endpoints and tokens."""
+    t.start(TWO, over("a", "b"))
+    ok("has no processes; restart its servers" in ctl(t, "restart", "all", status=1)[1], "an endpoint")
+    path = os.path.join(t.directory(), "t.yaml")
+    for text, what in (("endpoints: {all: {servers: [flies]}}", "endpoints.all.servers[0]: there is no server 'flies'; did you mean 'files'?"),
+                       ("endpoints: {all: {servers: [files]}, more: {servers: [all]}}", "'all' is an endpoint: name its servers"),
+                       ("roles: {r: {allow: {fles: ['*']}}}", "there is no server 'fles'; did you mean 'files'?")):
+        with open(path, "w") as f:
+            f.write("servers: {files: {command: /bin/cat}}\n" + text + "\n")
+        done = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "-t", "-c", path], capture_output=True, text=True, timeout=20 * harness.SLOW)
+        ok(done.returncode != 0 and what in done.stderr, text, done.stderr)
 
 
 @case(daemon=False)

@@ -307,6 +307,7 @@ def orders(t):
     old = t.daemon.children("main")
     eq(ctl(t, "restart", "main")[0], "processes to be replaced: 2\n")
     wait_for(lambda: not any(is_alive(p) for p in old), 5, "the end of the old processes")
+    eq(ctl(t, "restart", "demo")[0], "processes to be replaced: 0 (none is running)\n")
     a.echo("on")
     shown = [r[0] for r in rows(ctl(t, "sessions")[0])[1:]]
     eq(sorted(shown), sorted([a.id[:8], b.id[:8]]))
