@@ -264,7 +264,7 @@ static void use_router(struct gateway *g)
 
 	g->router.configuration++;
 	g->router.sessions.conf = config->sessions;
-	kept_sessions_use(&g->router.kept_sessions, config->keeps_sessions);
+	client_session_keep_all(&g->router, config->keeps_sessions);
 	g->router.limits.depth_max = config->json_depth;
 	g->router.upstreams.limits.depth_max = config->json_depth;
 	principal_set_rename_claims(&g->router.sessions.principals, config->claim_names);

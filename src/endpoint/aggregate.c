@@ -77,7 +77,6 @@ struct inbound {
 struct aggregate {
 	struct upstream upstream;
 	struct legs legs;
-	bool overlaps; /* a prefix begins with another one: names alone do not tell the leg */
 	struct list inbox, gathers;
 	size_t inbox_bytes;
 	struct catalogue catalogues[CATALOGUE_KINDS];
@@ -150,10 +149,17 @@ static void deliver_reason(struct aggregate *a, struct slice id, enum reason rea
 	buf_fini(&text);
 }
 
+static void outdate_gathers(struct aggregate *a)
+{
+	LIST_FOREACH(node, &a->gathers)
+		container_of(node, struct gather, link)->is_stale = true;
+}
+
 static void outdate_all(struct aggregate *a)
 {
 	for (enum catalogue_kind kind = 0; kind < CATALOGUE_KINDS; kind++)
 		a->catalogues[kind].is_known = false;
+	outdate_gathers(a);
 }
 
 /* The lists that the leg has part in may have changed. */
@@ -177,8 +183,7 @@ static void client_answer(struct leg_call *call, struct slice response, enum rea
 
 static void note_list_change(struct aggregate *a, struct slice capability)
 {
-	LIST_FOREACH(node, &a->gathers)
-		container_of(node, struct gather, link)->is_stale = true;
+	outdate_gathers(a);
 	if (slice_is_equal(capability, SLICE_LIT("tools"))) {
 		a->catalogues[CATALOGUE_TOOLS].is_known = false;
 	} else if (slice_is_equal(capability, SLICE_LIT("prompts"))) {
@@ -279,12 +284,6 @@ static struct gather *gather_new(struct aggregate *a, enum catalogue_kind kind)
 	return gather;
 }
 
-static bool is_same_access(const struct access *one, const struct access *other)
-{
-	return one->principal == other->principal && one->grant == other->grant &&
-	       one->rights.token == other->rights.token;
-}
-
 /*
  * The last fetch of this list for the caller of now, unless a list has changed since; *count_r: of all
  * such fetches. NULL: there is none.
@@ -299,7 +298,7 @@ static struct gather *find_gather(const struct aggregate *a, enum catalogue_kind
 		struct gather *gather = container_of(node, struct gather, link);
 
 		if (gather->kind != kind ||
-		    !is_same_access(&gather->access, &a->legs.caller.access))
+		    !access_is_same(&gather->access, &a->legs.caller.access))
 			continue;
 		++*count_r;
 		found = gather->is_stale ? NULL : gather;
@@ -480,7 +479,7 @@ static void gather_finish(struct gather *gather)
 	buf_printf(&gather->result, "{\"%.*s\":[", SLICE_ARG(catalogue_member(gather->kind)));
 	catalogue_append(catalogue, gather->kind, &gather->result);
 	buf_append_str(&gather->result, "]}");
-	if (!a->overlaps)
+	if (!a->legs.overlap)
 		catalogue_forget_plain(catalogue);
 	catalogue_keep(catalogue, &a->legs.caller.frontend->catalogues);
 	catalogue->is_known = !gather->is_stale;
@@ -1070,15 +1069,12 @@ static void finish(struct aggregate *a)
 /* What a list shows, and so which server a name leads to, follows from the rules that hold now. */
 static void follow_rules(struct aggregate *a)
 {
-	uint64_t configuration = a->upstream.pool->router->configuration;
-
-	if (a->configuration == configuration)
+	if (a->configuration == a->upstream.pool->router->configuration)
 		return;
-	a->configuration = configuration;
+	a->configuration = a->upstream.pool->router->configuration;
 	outdate_all(a);
-	LIST_FOREACH(node, &a->gathers)
-		container_of(node, struct gather, link)->is_stale = true;
 	a->news++;
+	legs_judge(&a->legs);
 }
 
 /* In the order in which they came; what waits does not hold up others. Very many take several turns. */
@@ -1163,12 +1159,18 @@ static void aggregate_stop(struct upstream *upstream, enum reason reason, bool i
 	look_again(a);
 }
 
+static void aggregate_use_rules(struct upstream *upstream)
+{
+	look_again(aggregate_of(upstream));
+}
+
 static const struct upstream_ops aggregate_ops = {
 	.start = aggregate_start,
 	.has_room = aggregate_has_room,
 	.write = aggregate_write,
 	.note_failure = aggregate_note_failure,
 	.stop = aggregate_stop,
+	.use_rules = aggregate_use_rules,
 };
 
 struct upstream *aggregate_new(struct upstream_shared *shared, struct server *server)
@@ -1187,13 +1189,7 @@ struct upstream *aggregate_new(struct upstream_shared *shared, struct server *se
 		catalogue_clear(&a->catalogues[kind]);
 	legs_init(&a->legs, &legs_ops, server, shared->loop);
 	a->tasks = mem_zalloc(a->legs.count * sizeof(*a->tasks));
-	for (size_t i = 0; i < a->legs.count; i++) {
-		struct slice prefix = a->legs.items[i].prefix;
-
+	for (size_t i = 0; i < a->legs.count; i++)
 		text_set_init(&a->tasks[i]);
-		for (size_t j = 0; j < i; j++)
-			a->overlaps |= slice_has_prefix(prefix, a->legs.items[j].prefix) ||
-				       slice_has_prefix(a->legs.items[j].prefix, prefix);
-	}
 	return &a->upstream;
 }

@@ -737,6 +737,12 @@ struct access access_copy(const struct access *access)
 	return copy;
 }
 
+bool access_is_same(const struct access *one, const struct access *other)
+{
+	return one->principal == other->principal && one->grant == other->grant &&
+	       one->rights.token == other->rights.token;
+}
+
 void access_fini(struct access *access)
 {
 	principal_unref(&access->principal);

@@ -66,6 +66,8 @@ struct access {
 
 /* Takes another reference to the same principal and grant. */
 struct access access_copy(const struct access *access);
+/* Whether they are of one principal, by the same token. */
+bool access_is_same(const struct access *one, const struct access *other);
 void access_fini(struct access *access);
 /*
  * Gives the principal this token's claims from now on, for the session that is about to begin.

@@ -609,6 +609,9 @@ void legs_init(struct legs *legs, const struct legs_ops *ops, struct server *ser
 		legs->items[i].index = i;
 		legs->items[i].name = mem_dup_slice(conf->items[i].server);
 		legs->items[i].prefix = slice_of(mem_dup_slice(prefix), prefix.n);
+		for (size_t j = 0; j < i; j++)
+			legs->overlap |= slice_has_prefix(prefix, legs->items[j].prefix) ||
+					 slice_has_prefix(legs->items[j].prefix, prefix);
 	}
 }
 
@@ -675,6 +678,16 @@ void legs_append_result(struct legs *legs, struct slice params, struct buf *out)
 	buf_append_str(out, ",\"version\":\"" PACKAGE_VERSION "\"}");
 	append_instructions(legs, out);
 	buf_append_char(out, '}');
+}
+
+void legs_judge(struct legs *legs)
+{
+	for (size_t i = 0; i < legs->count && !legs->is_ended; i++) {
+		struct leg *leg = &legs->items[i];
+
+		if (leg->state == LEG_OPEN && !leg->is_forbidden)
+			leg->is_forbidden = !is_still_allowed(leg);
+	}
 }
 
 void legs_sweep(struct legs *legs)

@@ -73,6 +73,7 @@ struct legs {
 	struct loop *loop;
 	struct leg *items;
 	size_t count;
+	bool overlap; /* a prefix begins with another one: names alone do not tell the leg */
 	struct caller caller; /* who has sent the last request; access.principal NULL: nobody yet */
 	struct peer peer;
 	struct msg *params;  /* of the client's initialize; NULL: it has not come yet */
@@ -104,6 +105,8 @@ struct leg_call {
 /* All of them closed. */
 void legs_init(struct legs *legs, const struct legs_ops *ops, struct server *server,
 	       struct loop *loop);
+/* The rules have changed: finds those that their caller may not use any more, for legs_sweep. */
+void legs_judge(struct legs *legs);
 /* Ends those that their caller may not use any more. Not while one of them reports something. */
 void legs_sweep(struct legs *legs);
 /* From now on nothing is reported any more. */

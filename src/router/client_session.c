@@ -128,7 +128,8 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 	       LOG_INT("sessions", cs->client.router->sessions.count));
 	result_send_initialize(call, cs->client.pool->agreed, response);
 	/* That may have ended the session, whose memory stays for this turn. */
-	msg_unref(&cs->params);
+	if (cs->client.kept != NULL || !cs->may_be_kept)
+		msg_unref(&cs->params);
 }
 
 static void on_refused(struct pool_member *member, const struct envelope *response)
@@ -286,7 +287,7 @@ void client_session_open(struct router *router, struct server *server, struct pr
 		return;
 	}
 	join_session(cs);
-	if (router->kept_sessions.is_on && !is_part)
+	if (!is_part)
 		cs->params = msg_new(env->params.text);
 	cs->client.rights = call->rights = *admitted_rights(admitted);
 	call_link(call, &cs->client);
@@ -304,8 +305,29 @@ void client_session_keep(struct session *session)
 {
 	struct client_session *cs = of_session(session);
 
+	cs->may_be_kept = true;
 	if (cs->params != NULL && cs->client.kept == NULL)
 		cs->client.kept = kept_session_new(&cs->client, cs->params->text);
+}
+
+void client_session_keep_all(struct router *router, bool is_on)
+{
+	LIST_FOREACH(node, &router->sessions.sessions) {
+		struct client_session *cs = of_session(container_of(node, struct session, link));
+
+		if (!is_on && cs->client.kept != NULL && cs->params == NULL)
+			cs->params = msg_new(kept_session_params(cs->client.kept));
+	}
+	kept_sessions_use(&router->kept_sessions, is_on);
+	LIST_FOREACH(node, &router->sessions.sessions) {
+		struct client_session *cs = of_session(container_of(node, struct session, link));
+
+		if (!is_on || !cs->may_be_kept || cs->session.state != SESSION_LIVE)
+			continue;
+		client_session_keep(&cs->session);
+		if (cs->client.kept != NULL)
+			msg_unref(&cs->params);
+	}
 }
 
 /* Takes what was kept, and goes on as if its process slept. Returns REASON_NONE, or why it cannot. */
@@ -322,6 +344,7 @@ static enum reason go_on(struct client_session *cs, struct kept_session *one, st
 		return reason;
 	kept_session_wake(one, &cs->client);
 	cs->client.kept = one;
+	cs->may_be_kept = true;
 	cs->client.is_ready_to_be_asked = true;
 	cs->has_begun = true;
 	LOG_BY(SESSION_CONTINUED, holder_number(cs->client.principal, &cs->client.peer),

@@ -27,8 +27,9 @@ struct client_session {
 	struct session session;
 	struct pool_member member;
 	struct wait_queue opening; /* the client's initialize request, until it is answered */
-	struct msg *params;        /* of that request, likewise; NULL: sessions are not kept */
-	bool has_begun;            /* its start was logged */
+	struct msg *params; /* of that request, until the session is kept; NULL: it cannot be */
+	bool may_be_kept;   /* client_session_keep was called */
+	bool has_begun;     /* its start was logged */
 	uint64_t restarts_since_ms;
 	unsigned int restarts;              /* since restarts_since_ms */
 	char program[CLIENT_PROGRAM_BYTES]; /* clientInfo.name, truncated; empty: not known */
@@ -48,6 +49,8 @@ void client_session_open(struct router *router, struct server *server, struct pr
  * (kept_sessions.h). To be called while its initialize request is being answered.
  */
 void client_session_keep(struct session *session);
+/* From now on sessions are kept, also those that are live; or no longer (kept_sessions_use). */
+void client_session_keep_all(struct router *router, bool is_on);
 /*
  * The session with this id, any bytes from a client, which began in an earlier gateway: it is live
  * from now on, with a fresh process once that is needed, and its client is told that lists may have

@@ -337,6 +337,11 @@ struct kept_session *kept_session_new(struct client *client, struct slice params
 	return one;
 }
 
+struct slice kept_session_params(const struct kept_session *one)
+{
+	return scan_member(buf_slice(&one->line), SLICE_LIT("initialize")).text;
+}
+
 void kept_session_note(struct kept_session *one)
 {
 	if (one == NULL)
@@ -564,7 +569,7 @@ void kept_session_wake(struct kept_session *one, struct client *client)
 {
 	struct kept_sessions *kept = set_of(client);
 	struct slice line = buf_slice(&one->line);
-	struct slice params = scan_member(line, SLICE_LIT("initialize")).text;
+	struct slice params = kept_session_params(one);
 	struct json subscriptions = scan_member(line, SLICE_LIT("subscriptions"));
 	struct marks_reader reader;
 	struct error err;

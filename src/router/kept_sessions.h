@@ -93,6 +93,8 @@ void kept_sessions_fini(struct kept_sessions *kept);
  * kept, or there is no room for long params.
  */
 struct kept_session *kept_session_new(struct client *client, struct slice params);
+/* The params of its client's initialize, until the session ends. */
+struct slice kept_session_params(const struct kept_session *one);
 /* Its log level or its subscriptions have changed. Accepts NULL. */
 void kept_session_note(struct kept_session *one);
 /*

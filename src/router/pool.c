@@ -26,6 +26,7 @@
 #include "upstream/send.h"
 #include "upstream/stdio.h"
 #include "upstream/upstream.h"
+#include "upstream/upstream_ops.h"
 
 static struct pool_member *pool_member_at(struct list *node)
 {
@@ -219,6 +220,12 @@ static void pool_close_idle(struct pool *pool)
 
 void pool_use_rules(struct pool *pool)
 {
+	LIST_FOREACH(node, &pool->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
+
+		if (upstream->ops->use_rules != NULL)
+			upstream->ops->use_rules(upstream);
+	}
 	if (pool_is_shared(pool) && pool->server->conf.legs.count > 0) {
 		pool->is_outdated = true;
 		pool_wake(pool);

@@ -148,6 +148,8 @@ void router_use_rules(struct router *router)
 {
 	LIST_FOREACH(node, &router->slots.pools)
 		pool_use_rules(container_of(node, struct pool, link));
+	LIST_FOREACH(node, &router->slots.awake)
+		pool_use_rules(container_of(node, struct pool, link));
 }
 
 void router_retire_server(struct router *router, struct server *server)

@@ -32,6 +32,8 @@ struct upstream_ops {
 	void (*note_failure)(struct upstream *upstream, const char *error);
 	/* Stops it, gracefully or at once; upstream_on_gone follows. */
 	void (*stop)(struct upstream *upstream, enum reason reason, bool is_at_once);
+	/* A reload has changed rules, perhaps of other servers. NULL: it keeps nothing that follows from them. */
+	void (*use_rules)(struct upstream *upstream);
 };
 
 /* For implementations: initializes it as DELAYED, without an owner. The memory must be zeroed. */

@@ -22,7 +22,8 @@ def servers(isolation="session", **more):
 
 def saved(state):
     """The lines of what is on the disk."""
-    for name in os.listdir(os.path.join(state, "mcpgated")):
+    folder = os.path.join(state, "mcpgated")
+    for name in os.listdir(folder) if os.path.isdir(folder) else []:
         if name.startswith("sessions-") and not name.endswith((".lock", ".new")):
             with open(os.path.join(state, "mcpgated", name)) as f:
                 return f.read().splitlines()[1:]
@@ -277,6 +278,27 @@ def what_is_off_comes_back_from_nowhere(t):
         daemons.move(s)
         eq(s.post(mcp.request(1, "ping")).status, 404, persist)
         eq(daemons.saved(), [])
+
+
+@for_each_isolation
+def open_sessions_are_kept_from_now_on(t, isolation):
+    """`sessions.persist` on, off and on again by reloads: the sessions that are open then go on after a restart."""
+    daemons = Daemons(t)
+    for before in ([False], [True, False]):
+        daemons.begin(isolation, config={"sessions": {"persist": before[0]}})
+        s = t.session(caps={"roots": {}})
+        for persist in before[1:]:
+            wait_for(daemons.saved, 10, "the session on the disk")
+            reload(t, servers(isolation), {"sessions": {"persist": persist}})
+        wait_for(lambda: not daemons.saved(), 10, "nothing is kept")
+        reload(t, servers(isolation), {"sessions": {"persist": True}})
+        wait_for(daemons.saved, 10, "the session on the disk")
+        daemons.again(isolation)
+        daemons.move(s)
+        eq(s.echo("on"), "on", (isolation, before))
+        eq(s.delete().status, 204)
+        wait_for(lambda: not daemons.saved(), 10, "it is over")
+        daemons.stop()
 
 
 @case(daemon=False, deadline=30)

@@ -363,6 +363,24 @@ def what_a_reload_takes(t):
     ok(seen.count("SECRET") < 20, seen)
 
 
+@case(daemon=False, deadline=30)
+def what_a_reload_takes_is_gone_at_once(t):
+    """END-08: neither the client nor the server has to say anything for it."""
+    issuer = Issuer()
+    auth = {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": issuer.url, "leeway": "1s"}]}}
+    config, servers = dict(over("a", "b"), **auth), {"a": {"script": {}}, "b": {"script": {}}}
+    t.start(servers, dict(config, **ROLES))
+    s = t.session("all", token=issuer.token(ORIGIN + "/all/mcp", sub="alice", scope="use"))
+    g = s.get()
+    eq(names_of(s.ask("tools/list")), ["a__do", "a__echo", "b__do", "b__echo"])
+    ok(t.daemon.children("b"), "its process is there")
+    reload(t, servers, dict(config, roles={"all": {"when": {"sub": ["alice"]}, "allow": {"a": ["*"]}}}))
+    wait_for(lambda: not t.daemon.children("b"), what="the end of its process")
+    eq(g.next()["method"], "notifications/tools/list_changed")
+    ok(t.daemon.children("a"), "the other one stays")
+    eq(names_of(s.ask("tools/list")), ["a__do", "a__echo"])
+
+
 @case(servers={"a": {"script": {}}}, config=over("a"), deadline=20)
 def what_a_reload_replaces(t):
     """END-10: requests of 2026-07-28 get the servers of now, as they do at a server's own path."""
