@@ -1307,6 +1307,31 @@ static void test_pins_and_claims(void **state)
 	end(&outcome);
 }
 
+/* AUTH-DWN-05: each issuer names its users as it likes. */
+static void test_files_of_callers_of_several_issuers(void **state)
+{
+	static const char issuers[] =
+		"public_url: https://gw.example\n"
+		"auth: {mode: oauth, issuers: [{issuer: 'https://a.example'}%s]}\n"
+		"servers: {a: {command: x, env: {KEY: {file: '/keys/${claim:sub}'}}}}\n";
+	char text[400];
+
+	for (int i = 0; i < 2; i++) {
+		struct outcome outcome;
+		bool is_told = false;
+
+		snprintf(text, sizeof(text), issuers,
+			 i == 0 ? "" : ", {issuer: 'https://b.example'}");
+		outcome = load_good(text);
+		for (size_t k = 0; k < outcome.warnings.count; k++)
+			is_told |= strstr(outcome.warnings.items[k],
+					  "servers.a.env: a file is named by claims, and there "
+					  "are several issuers") != NULL;
+		assert_int_equal(is_told, i == 1);
+		end(&outcome);
+	}
+}
+
 static void test_rules_of_arguments_that_cannot_be(void **state)
 {
 	/* Once, where it stands, however many servers have it from there. */
@@ -1574,6 +1599,7 @@ int main(void)
 		cmocka_unit_test(test_roles_in_vain),
 		cmocka_unit_test(test_rules_of_arguments),
 		cmocka_unit_test(test_pins_and_claims),
+		cmocka_unit_test(test_files_of_callers_of_several_issuers),
 		cmocka_unit_test(test_rules_of_arguments_that_cannot_be),
 		cmocka_unit_test(test_schemas_of_arguments),
 		cmocka_unit_test(test_too_many_scopes),

@@ -824,6 +824,22 @@ static void warn_of_pin(const struct config_server *server, const struct tree *a
 			server->url != NULL ? "headers" : "env");
 }
 
+/* Each issuer names its users as it likes. */
+static void warn_of_files_of_callers(const struct config *config,
+				     const struct config_server *server, const struct tree *at,
+				     struct config_problems *warnings)
+{
+	for (size_t i = 0; i < server->env_count; i++) {
+		if (!server->env[i].names_file || config->frontend.authorization.issuers.count < 2)
+			continue;
+		problem_add_at(warnings, tree_below(at, server->url != NULL ? "headers" : "env"),
+			       "a file is named by claims, and there are several issuers: users "
+			       "with the same claim at different issuers get the same file; name "
+			       "it by a claim that differs between them");
+		return;
+	}
+}
+
 /* A token in env that says when it ends: who is shown it would refuse the server. */
 static void warn_of_expired(const struct config_server *server, const struct tree *at,
 			    struct config_problems *warnings)
@@ -950,6 +966,7 @@ static void warn(const struct config *config, const struct tree *root,
 		warn_of_limits(server, own, warnings);
 		warn_of_hide(server, own, warnings);
 		warn_of_pin(server, at, warnings);
+		warn_of_files_of_callers(config, server, at, warnings);
 		warn_of_expired(server, at, warnings);
 		warn_of_arguments(server, at, warnings);
 	}

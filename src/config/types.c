@@ -617,8 +617,19 @@ static bool is_file_of_caller(const struct tree *value)
 static void load_file_of_caller(const struct types_context *context, const struct tree *path,
 				struct config_pair *pair)
 {
+	struct slice rest = slice_str(path->text);
+	struct slice before, name;
+
 	if (!check_claims(context, path))
 		return;
+	for (int i = 0; claim_cut(&rest, &before, &name) > 0; i++) {
+		if (i == 0 || memchr(before.p, '/', before.n) != NULL)
+			continue;
+		problem_add_at(context->problems, path,
+			       "two claims in one part of a path may name another caller's file; "
+			       "write a / between them");
+		return;
+	}
 	if (path->text[0] != '/') {
 		problem_add_at(
 			context->problems, path,

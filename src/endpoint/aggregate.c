@@ -500,10 +500,12 @@ static void gather_give(struct gather *gather)
 			break;
 	}
 	buf_consume(&gather->ids, gather->ids.len - ids.n);
-	if (ids.n > 0)
+	if (ids.n > 0) {
 		look_again(a);
-	else
+	} else {
 		gather_free(gather);
+		note_news(a); /* for what waited for its place */
+	}
 }
 
 static void gather_advance(struct gather *gather)
@@ -1002,10 +1004,12 @@ static void take_notification(struct aggregate *a, const struct envelope *env)
 	enum method_id method = method_find(env->method)->id;
 
 	if (method == METHOD_CANCELLED || method == METHOD_PROGRESS) {
-		if (method == METHOD_CANCELLED)
+		if (method == METHOD_CANCELLED) {
 			take_cancelled(a, env);
-		else
+			note_news(a); /* it may wait here, and take the room of others */
+		} else {
 			hand_back(a, env, env->progress_of, forward_linked_progress);
+		}
 		return;
 	}
 	if (operation_of(env) != OPERATION_OTHER)

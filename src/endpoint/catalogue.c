@@ -82,6 +82,28 @@ void catalogue_clear(struct catalogue *catalogue)
 	}
 }
 
+static struct catalogue_item *catalogue_find_item(const struct catalogue *catalogue,
+						  struct slice shown)
+{
+	struct map_link *link = map_find_link(&catalogue->by_name, text_set_key(shown));
+
+	for (; link != NULL; link = link->next) {
+		struct catalogue_item *item = container_of(link, struct catalogue_item, by_name);
+
+		if (slice_is_equal(item->shown, shown))
+			return item;
+	}
+	return NULL;
+}
+
+static void forget_item(struct catalogue *catalogue, struct catalogue_item *item)
+{
+	if (catalogue_find_item(catalogue, item->shown) == item)
+		map_remove_link(&catalogue->by_name, &item->by_name);
+	list_remove(&item->link);
+	free(item);
+}
+
 void catalogues_init(struct catalogues *catalogues)
 {
 	list_init(&catalogues->all);
@@ -106,10 +128,14 @@ void catalogue_keep(struct catalogue *catalogue, struct catalogues *catalogues)
 	size_t bytes = 0;
 
 	CHECK(catalogue->shared == NULL);
-	LIST_FOREACH(node, &catalogue->items) {
-		const struct catalogue_item *item = container_of(node, struct catalogue_item, link);
+	LIST_FOREACH_SAFE(node, &catalogue->items) {
+		struct catalogue_item *item = container_of(node, struct catalogue_item, link);
+		size_t size = sizeof(*item) + item->real.n + item->shown.n;
 
-		bytes += sizeof(*item) + item->real.n + item->shown.n;
+		if (bytes + size <= CATALOGUE_BYTES_MAX)
+			bytes += size;
+		else
+			forget_item(catalogue, item);
 	}
 	while (catalogues->bytes + bytes > CATALOGUES_BYTES_MAX &&
 	       !list_is_empty(&catalogues->all)) {
@@ -123,20 +149,6 @@ void catalogue_keep(struct catalogue *catalogue, struct catalogues *catalogues)
 	catalogue->shared = catalogues;
 	catalogues->bytes += bytes;
 	list_append(&catalogues->all, &catalogue->link);
-}
-
-static struct catalogue_item *catalogue_find_item(const struct catalogue *catalogue,
-						  struct slice shown)
-{
-	struct map_link *link = map_find_link(&catalogue->by_name, text_set_key(shown));
-
-	for (; link != NULL; link = link->next) {
-		struct catalogue_item *item = container_of(link, struct catalogue_item, by_name);
-
-		if (slice_is_equal(item->shown, shown))
-			return item;
-	}
-	return NULL;
 }
 
 const struct catalogue_item *catalogue_find(const struct catalogue *catalogue, struct slice shown)
@@ -193,11 +205,8 @@ void catalogue_forget_plain(struct catalogue *catalogue)
 	LIST_FOREACH_SAFE(node, &catalogue->items) {
 		struct catalogue_item *item = container_of(node, struct catalogue_item, link);
 
-		if (!item->is_plain || item->is_double)
-			continue;
-		map_remove_link(&catalogue->by_name, &item->by_name);
-		list_remove(node);
-		free(item);
+		if (item->is_plain && !item->is_double)
+			forget_item(catalogue, item);
 	}
 }
 

@@ -25,6 +25,7 @@ enum catalogue_kind {
 	CATALOGUE_KINDS
 };
 
+#define CATALOGUE_BYTES_MAX (12 * 1024 * 1024)
 #define CATALOGUE_NAME_MAX 64 /* bytes of a name that is shown */
 
 /* Those of all clients: they share a bound. */
@@ -65,8 +66,9 @@ void catalogues_init(struct catalogues *catalogues);
 /* Forgets all items. */
 void catalogue_clear(struct catalogue *catalogue);
 /*
- * All items are there: counts them among those of all clients. If that is too much, the largest of the
- * others are forgotten: who lists much makes room for those who list little.
+ * All items are there, and were appended: counts them among those of all clients. If that is too much,
+ * the largest of the others are forgotten. So one list must not fill it: what is beyond
+ * CATALOGUE_BYTES_MAX, some 80,000 items, is listed, but not found by its name or URI.
  */
 void catalogue_keep(struct catalogue *catalogue, struct catalogues *catalogues);
 /*

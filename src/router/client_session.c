@@ -28,6 +28,7 @@
 
 #define CACHE_LINE_BYTES 64 /* of most processors; only speed depends on it */
 #define RESTARTS_MAX 3
+#define PARAMS_MAX 4096 /* bytes, while sessions are not kept: most have some 200 */
 #define RESTARTS_WINDOW_MS (5 * 60 * 1000)
 
 static struct client_session *of_session(struct session *session)
@@ -128,7 +129,8 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 	       LOG_INT("sessions", cs->client.router->sessions.count));
 	result_send_initialize(call, cs->client.pool->agreed, response);
 	/* That may have ended the session, whose memory stays for this turn. */
-	if (cs->client.kept != NULL || !cs->may_be_kept)
+	if (cs->params != NULL &&
+	    (cs->client.kept != NULL || !cs->may_be_kept || cs->params->text.n > PARAMS_MAX))
 		msg_unref(&cs->params);
 }
 

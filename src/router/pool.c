@@ -533,6 +533,9 @@ static void pool_on_lost(struct upstream *upstream, enum reason reason)
 		return;
 	}
 	pool_memory_note_lost(pool);
+	/* That counts as no failure of the server, which would make the next start wait. */
+	if (reason == REASON_CREDENTIAL_MISSING)
+		pool->refused_until_ms = clock_now_ms() + RETRY_MS;
 	upstream_lose_requests(upstream, reason);
 	/* It could not be started, and there are no others. */
 	if (pool->upstream_count == 0 && reason_get(reason)->http_status >= 400)
@@ -602,6 +605,8 @@ enum reason pool_grow(struct pool *pool)
 
 	if ((!pool_is_shared(pool) && pool->upstream_count > 0) || pool_era_is_awaited(pool))
 		return REASON_NONE;
+	if (clock_now_ms() < pool->refused_until_ms)
+		reason = REASON_CREDENTIAL_MISSING;
 	needed = pool_upstreams_needed(pool);
 	while (reason == REASON_NONE && pool->starting < needed)
 		reason = pool_start_upstream(pool);

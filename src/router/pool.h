@@ -134,10 +134,11 @@ struct pool {
 	size_t starting;         /* of them, not ready yet */
 	struct fair_queue queue; /* calls that wait for an upstream */
 	struct list jobs;
-	bool is_jobs_turn; /* if both calls and jobs wait for an upstream */
-	bool is_short;     /* it waits for a process of another pool to exit */
-	bool is_outdated;  /* by a reload: it keeps its members, but others get another pool */
-	bool is_passed;    /* already considered in this turn, without success */
+	bool is_jobs_turn;         /* if both calls and jobs wait for an upstream */
+	bool is_short;             /* it waits for a process of another pool to exit */
+	uint64_t refused_until_ms; /* its caller has no credential; nothing is started before */
+	bool is_outdated; /* by a reload: it keeps its members, but others get another pool */
+	bool is_passed;   /* already considered in this turn, without success */
 	/* Its caller's share of the server's processes; NULL: they are everybody's. */
 	struct holder *holder;
 	/* Nothing is started before the server's era is known. */

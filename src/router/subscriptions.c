@@ -473,6 +473,19 @@ static void update_unlink(struct pool *pool, struct update *update)
 	list_remove(&update->link);
 }
 
+static struct update *update_new(struct slice uri, uint64_t key, struct msg *msg)
+{
+	struct update *update = mem_alloc(sizeof(*update) + uri.n);
+
+	update->key = key;
+	update->msg = msg_ref(msg);
+	update->length = uri.n;
+	if (uri.n > 0)
+		memcpy(update->uri, uri.p, uri.n);
+	list_init(&update->link);
+	return update;
+}
+
 static void update_free(struct update *update)
 {
 	msg_unref(&update->msg);
@@ -620,19 +633,16 @@ static void note_update(struct pool *pool, struct slice uri, uint64_t key, struc
 	struct update *update = map_find(&pool->notices.updates_by_key, key);
 
 	CHECK(key != 0);
-	if (update != NULL) { /* this one says the same, but later */
-		update_unlink(pool, update);
-		update_free(update);
+	if (update !=
+	    NULL) { /* this one says the same; its turn stays: it may change all the time */
+		pool->notices.update_bytes -= update->msg->text.n;
+		msg_unref(&update->msg);
+		update->msg = msg_ref(msg);
+	} else {
+		update = update_new(uri, key, msg);
+		list_append(&pool->notices.updates, &update->link);
+		map_insert(&pool->notices.updates_by_key, key, update);
 	}
-	update = mem_alloc(sizeof(*update) + uri.n);
-	update->key = key;
-	update->msg = msg_ref(msg);
-	update->length = uri.n;
-	if (uri.n > 0)
-		memcpy(update->uri, uri.p, uri.n);
-	list_init(&update->link);
-	list_append(&pool->notices.updates, &update->link);
-	map_insert(&pool->notices.updates_by_key, key, update);
 	pool->notices.update_bytes += msg->text.n;
 	while (pool->notices.updates_by_key.count > UPDATES_MAX ||
 	       pool->notices.update_bytes > UPDATE_BYTES_MAX)

@@ -764,6 +764,7 @@ def what_is_written_wrong(t):
     refused(head + "command: /bin/cat\n    headers: {A: b}\n", "headers: is for a server with a 'url', and this one has a 'command'; what a command needs goes into env")
     refused(head + "url: https://x/\n    headers: {A: 'Bearer ${TOK}'}\n", "${TOK} is not expanded; write {env: TOK} or {file: PATH}, which hold the whole value")
     refused(head + "url: https://x/\n    headers: {A: {file: 'keys/${claim:sub}'}}\n", "must be an absolute path, like /etc/mcpgated/keys/${claim:sub}.key")
+    refused(head + "url: https://x/\n    headers: {A: {file: '/k/${claim:a}/${claim:b}-${claim:c}'}}\n", "write a / between them")
     refused(head + "url: https://x/\n    headers: {A: {credential: 'k-${claim:sub}'}}\n", "can only be in env and headers, as a text or in {file: PATH}")
     refused(head + "url: https://x/\n    sandbox: {mode: landlock}\n", "is for a server with a 'command'")
     refused(head + "url: https://x/\n    headers: {Mcp-Session-Id: b}\n", "cannot be set here")

@@ -530,6 +530,30 @@ def a_file_for_each_caller(t):
     eq(user_of(t.session("session", token=i.token(ORIGIN + "/session/mcp", sub="alice"))), "another", "the next process")
 
 
+@case(daemon=False, deadline=30)
+def a_credential_that_is_gone_is_looked_for_now_and_then(t):
+    """AUTH-DWN-05 REL-46: a process that somebody's subscription needs, and whose file is gone: a start each second, and back when it is there."""
+    path = os.path.join(t.directory(), "alice.key")
+
+    def write():
+        with open(path, "w") as f:
+            f.write("hers")
+        os.chmod(path, 0o600)
+    write()
+    env = {"USER_ID": {"file": os.path.dirname(path) + "/${claim:sub}.key"}}
+    i = begin(t, {"principal": {"script": {}, "isolation": "principal", "env": env}})
+    s = t.session("principal", token=i.token(ORIGIN + "/principal/mcp", sub="alice"))
+    eq(s.ask("resources/subscribe", {"uri": "r:a"})["result"], {})
+    os.unlink(path)
+    began = time.monotonic()
+    os.kill(t.daemon.children("principal")[0], signal.SIGKILL)
+    wait_for(lambda: len(t.daemon.log("credential_missing")) >= 3, 20, "it is tried again")
+    ok(time.monotonic() - began > 1.5, "not all the time", time.monotonic() - began)
+    write()
+    wait_for(lambda: t.daemon.children("principal"), 20, "her process is back")
+    eq(user_of(s), "hers")
+
+
 @case(daemon=False)
 def claims_are_those_of_the_session(t):
     """AUTH-DWN-02 SEC-07: one caller with tokens that say different things: each session's processes have what its own token said, also the next ones."""

@@ -277,7 +277,7 @@ def collectors_that_do_not_take_them(t):
         call(s, 99, "echo", {"text": "good again"})
         wait_for(lambda: any(x["at"].get("jsonrpc.request.id") == "99" for x in collector.spans), 20, "spans again")
         eq(len([x for x in collector.spans if x["kind"] == SERVER]), 1 if lost else 21, manner)
-        ok("collector_away" not in problems(t), "it is over")
+        wait_for(lambda: "collector_away" not in problems(t), 5, "it is over")
     t.daemon.wait_log("spans_not_taken")
     t.daemon.wait_log("spans_taken")
     t.daemon.wait_log("spans_lost")
