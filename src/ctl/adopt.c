@@ -586,7 +586,7 @@ static int edit(struct work *work, const char *path, size_t client, const json_t
 	int result = 1;
 
 	for (int i = 0; i < ATTEMPTS && result == 1; i++) {
-		struct edit_file file = { NULL };
+		struct edit_file file = { .path = NULL };
 
 		result = edit_file_read(path, &file, err);
 		if (result == 1) {
