@@ -123,13 +123,13 @@ json_t *adopted_entries(const struct adopted *server)
 static struct adopted *append(struct adopted_list *list)
 {
 	list->items = mem_resize(list->items, (list->count + 1) * sizeof(*list->items));
-	list->items[list->count] = (struct adopted){ NULL };
+	list->items[list->count] = (struct adopted){ .path = NULL };
 	return &list->items[list->count++];
 }
 
 static void read_one(struct adopted_list *list, const char *path)
 {
-	struct edit_file file = { NULL };
+	struct edit_file file = { .path = NULL };
 	struct slice rest, line;
 	struct error err;
 	json_t *record = NULL;

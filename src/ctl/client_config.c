@@ -362,7 +362,7 @@ int server_place_find(const struct line *line, struct server_place *place_r)
 	struct found *found = mem_zalloc(sizeof(*found));
 	int status = find(line, found);
 
-	*place_r = (struct server_place){ NULL };
+	*place_r = (struct server_place){ .url = NULL };
 	if (status == 0) {
 		CHECK(found->count > 0 && found->origin != NULL);
 		place_r->url = mem_printf("%s%s", found->origin, found->paths[0]);
@@ -377,7 +377,7 @@ void server_place_fini(struct server_place *place)
 {
 	free(place->url);
 	free(place->auth);
-	*place = (struct server_place){ NULL };
+	*place = (struct server_place){ .url = NULL };
 }
 
 static int print_found(const struct line *line, const struct found *found, const char *token)

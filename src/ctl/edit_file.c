@@ -68,7 +68,7 @@ void edit_file_fini(struct edit_file *file)
 {
 	free(file->path);
 	buf_wipe(&file->text);
-	*file = (struct edit_file){ NULL };
+	*file = (struct edit_file){ .path = NULL };
 }
 
 static int write_all(int fd, struct slice text)
@@ -124,7 +124,7 @@ static void sync_directory(const char *path)
 /* Whether the file at `path` is what was read, to the byte. */
 static bool is_same(const char *path, const struct edit_file *file)
 {
-	struct edit_file now = { NULL };
+	struct edit_file now = { .path = NULL };
 	struct error err;
 	bool is_it = edit_file_read(path, &now, &err) == 0 &&
 		     now.status.st_ino == file->status.st_ino &&
