@@ -334,11 +334,16 @@ static void grow(struct buf *content, size_t size)
 	*content = larger;
 }
 
-/* Returns 0, or -1 with errno. What is larger than max_bytes is read to the byte that shows it. */
-static int read_all(int fd, size_t max_bytes, struct buf *content)
+int file_read_all(int fd, size_t max_bytes, struct buf *content, struct error *err)
 {
+	struct stat status;
 	ssize_t got;
 
+	CHECK(content->len == 0 && max_bytes > 0);
+	if (fstat(fd, &status) < 0)
+		return error_set_errno(err, "cannot be read");
+	grow(content,
+	     (size_t)status.st_size < max_bytes ? (size_t)status.st_size + 1 : max_bytes + 1);
 	do {
 		size_t left = max_bytes + 1 - content->len;
 
@@ -350,28 +355,25 @@ static int read_all(int fd, size_t max_bytes, struct buf *content)
 		content->len += got > 0 ? (size_t)got : 0;
 	} while (got > 0 || (got < 0 && errno == EINTR));
 	CHECK(content->len <= max_bytes + 1);
-	return got < 0 ? -1 : 0;
+	if (got < 0)
+		return error_set_errno(err, "cannot be read");
+	if (content->len > max_bytes)
+		return error_set(err, ERROR_LIMIT, "is larger than %zu KiB", max_bytes / 1024);
+	return 0;
 }
 
 int file_read(const char *path, const struct listed_writers *writers, size_t max_bytes,
 	      struct buf *content_r, struct stat *status_r, struct error *err)
 {
 	int fd = file_open(path, writers, err);
-	struct stat status = { .st_size = 0 };
-	int result = 0;
+	int result;
 
-	CHECK(content_r->len == 0 && max_bytes > 0);
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &status) == 0)
-		grow(content_r, (size_t)status.st_size < max_bytes ? (size_t)status.st_size + 1 :
-								     max_bytes + 1);
-	if (content_r->cap == 0 || read_all(fd, max_bytes, content_r) < 0)
+	if (status_r != NULL && fstat(fd, status_r) < 0)
 		result = error_set_errno(err, "cannot be read");
-	else if (content_r->len > max_bytes)
-		result = error_set(err, ERROR_LIMIT, "is larger than %zu KiB", max_bytes / 1024);
-	if (status_r != NULL)
-		*status_r = status;
+	else
+		result = file_read_all(fd, max_bytes, content_r, err);
 	close(fd);
 	if (result != 0)
 		buf_wipe(content_r);

@@ -52,6 +52,11 @@ int listed_path_check_output(const struct listed_writers *writers, const char *p
  */
 int file_open(const char *path, const struct listed_writers *writers, struct error *err) must_check;
 /*
+ * Reads an open file of at most max_bytes into `content` (empty before; end it with buf_wipe, also after
+ * an error), of which no copies are left anywhere else.
+ */
+int file_read_all(int fd, size_t max_bytes, struct buf *content, struct error *err) must_check;
+/*
  * Reads such a file into content_r (empty before; end it with buf_wipe). A file of more than
  * max_bytes is an error. status_r may be NULL.
  */

@@ -671,7 +671,8 @@ static void undo_entry(struct work *work, struct adopted *server, size_t i)
 	size_t client = client_of(path);
 	const char *name = client_config_client(client);
 	struct error err;
-	char *what = NULL;
+	bool is_restored = false;
+	char *what;
 
 	if (work->line->count > 1 && (name == NULL || strcmp(name, work->line->words[1]) != 0))
 		return;
@@ -682,11 +683,12 @@ static void undo_entry(struct work *work, struct adopted *server, size_t i)
 		work->failed++;
 	} else {
 		what = mem_strdup("is as it was");
+		is_restored = true;
 		work->changed++;
 	}
 	tell(work, name != NULL ? name : path, text_of(entry, "list").p, text_of(entry, "name").p,
 	     what);
-	if (!work->line->is_dry_run && strcmp(what, "is as it was") == 0)
+	if (is_restored)
 		adopted_forget(server, i);
 	free(what);
 }

@@ -24,7 +24,7 @@
 
 /* ---- the server as YAML ---- */
 
-static void append_value(struct buf *out, const struct tree *value, unsigned int depth)
+static void append_value(struct buf *out, const struct tree *value)
 {
 	if (value->kind == TREE_TEXT) {
 		if (value->is_plain)
@@ -40,7 +40,7 @@ static void append_value(struct buf *out, const struct tree *value, unsigned int
 			yaml_append_text(out, value->items[i]->key);
 			buf_append_str(out, ": ");
 		}
-		append_value(out, value->items[i], depth + 1);
+		append_value(out, value->items[i]);
 	}
 	buf_append_char(out, value->kind == TREE_LIST ? ']' : '}');
 }
@@ -56,7 +56,7 @@ static void append_env(struct buf *out, const struct tree *env)
 		buf_append_str(out, INDENT "  ");
 		yaml_append_text(out, env->items[i]->key);
 		buf_append_str(out, ": ");
-		append_value(out, env->items[i], 0);
+		append_value(out, env->items[i]);
 		buf_append_char(out, '\n');
 	}
 }
@@ -72,7 +72,7 @@ void adopted_define(const struct tree *server, struct buf *out)
 		buf_append_str(out, INDENT);
 		yaml_append_text(out, member->key);
 		buf_append_str(out, ": ");
-		append_value(out, member, 0);
+		append_value(out, member);
 		buf_append_char(out, '\n');
 	}
 	append_env(out, tree_find(server, "env"));

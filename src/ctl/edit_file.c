@@ -14,23 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-
-static int read_text(int fd, struct buf *text)
-{
-	for (;;) {
-		ssize_t n = read(fd, buf_reserve(text, 65536), 65536);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return (int)n;
-		text->len += (size_t)n;
-		if (text->len > EDIT_BYTES_MAX) {
-			errno = EFBIG;
-			return -1;
-		}
-	}
-}
+#include "config/listed_path.h"
 
 static int check_kind(const struct stat *status, struct error *err)
 {
@@ -58,8 +42,8 @@ int edit_file_read(const char *path, struct edit_file *file_r, struct error *err
 		result = error_set_errno(err, "cannot be looked at");
 	else
 		result = check_kind(&file_r->status, err);
-	if (result == 0 && read_text(fd, &file_r->text) < 0)
-		result = error_set_errno(err, "cannot be read");
+	if (result == 0)
+		result = file_read_all(fd, EDIT_BYTES_MAX, &file_r->text, err);
 	close(fd);
 	return result;
 }

@@ -21,17 +21,12 @@ struct layout {
 	bool is_odd;
 };
 
-static bool is_space(struct slice text)
-{
-	return slice_trim(text).n == 0 && memchr(text.p, '\n', text.n) == NULL;
-}
-
 static struct slice indent_before(const char *begin, const char *at)
 {
 	const char *line = memrchr(begin, '\n', (size_t)(at - begin));
 	struct slice indent = line != NULL ? slice_between(line + 1, at) : slice_of("", 0);
 
-	return is_space(indent) ? indent : slice_of("", 0);
+	return slice_trim(indent).n == 0 ? indent : slice_of("", 0);
 }
 
 static void begin_member(struct layout *layout)

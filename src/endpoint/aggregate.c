@@ -494,6 +494,7 @@ static void gather_give(struct gather *gather)
 	struct aggregate *a = gather->aggregate;
 	struct slice ids = buf_slice(&gather->ids);
 
+	CHECK(gather->result.len > 0);
 	while (ids.n > 0) {
 		deliver_result(a, slice_cut(&ids, '\n'), buf_slice(&gather->result));
 		if (loop_turn_is_long(a->upstream.shared->loop))
@@ -537,10 +538,10 @@ static void gather_advance(struct gather *gather)
 		is_slow |= leg->is_slow && share->state == SHARE_ASKED;
 		done += share->state == SHARE_DONE;
 	}
-	if (done == a->legs.count || gather->waited > (is_slow ? 2 : 1))
+	if (done == a->legs.count || gather->waited > (is_slow ? 2 : 1)) {
 		gather_finish(gather);
-	if (gather->result.len > 0)
 		gather_give(gather);
+	}
 }
 
 /*

@@ -144,6 +144,7 @@ void catalogue_keep(struct catalogue *catalogue, struct catalogues *catalogues)
 		catalogue_clear(largest);
 		largest->is_forgotten = true;
 	}
+	CHECK(bytes <= CATALOGUE_BYTES_MAX);
 	catalogue->is_forgotten = false;
 	catalogue->bytes = bytes;
 	catalogue->shared = catalogues;

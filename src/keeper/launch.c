@@ -167,13 +167,18 @@ static char *claims_make_entry(const struct claims_source *from, const struct co
 {
 	char *value = pair->names_file ? claims_read_file(from, pair->value, err) :
 					 claims_expand(pair->value, from->text);
-	char *entry;
+	struct buf entry = { 0 };
 
 	if (value == NULL)
 		return NULL;
-	entry = mem_printf("%s=%s", pair->name, value);
+	/* All at once: a buffer that grows leaves copies behind. */
+	buf_reserve(&entry, strlen(pair->name) + strlen(value) + 2);
+	buf_append_str(&entry, pair->name);
+	buf_append_char(&entry, '=');
+	buf_append_str(&entry, value);
+	buf_terminate(&entry);
 	secret_free(&value);
-	return entry;
+	return entry.data;
 }
 
 static const struct config_pair *claims_find_pair(const struct config_server *server,

@@ -28,8 +28,8 @@
 
 #define CACHE_LINE_BYTES 64 /* of most processors; only speed depends on it */
 #define RESTARTS_MAX 3
-#define PARAMS_MAX 4096 /* bytes, while sessions are not kept: most have some 200 */
 #define RESTARTS_WINDOW_MS (5 * 60 * 1000)
+#define PARAMS_MAX 4096 /* bytes, while sessions are not kept: most have some 200 */
 
 static struct client_session *of_session(struct session *session)
 {
@@ -129,8 +129,7 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 	       LOG_INT("sessions", cs->client.router->sessions.count));
 	result_send_initialize(call, cs->client.pool->agreed, response);
 	/* That may have ended the session, whose memory stays for this turn. */
-	if (cs->params != NULL &&
-	    (cs->client.kept != NULL || !cs->may_be_kept || cs->params->text.n > PARAMS_MAX))
+	if (cs->params != NULL && (!cs->may_be_kept || cs->params->text.n > PARAMS_MAX))
 		msg_unref(&cs->params);
 }
 
@@ -310,6 +309,8 @@ void client_session_keep(struct session *session)
 	cs->may_be_kept = true;
 	if (cs->params != NULL && cs->client.kept == NULL)
 		cs->client.kept = kept_session_new(&cs->client, cs->params->text);
+	if (cs->client.kept != NULL)
+		msg_unref(&cs->params); /* it is in the session's line */
 }
 
 void client_session_keep_all(struct router *router, bool is_on)
@@ -317,18 +318,16 @@ void client_session_keep_all(struct router *router, bool is_on)
 	LIST_FOREACH(node, &router->sessions.sessions) {
 		struct client_session *cs = of_session(container_of(node, struct session, link));
 
-		if (!is_on && cs->client.kept != NULL && cs->params == NULL)
+		CHECK(cs->client.kept == NULL || cs->params == NULL);
+		if (!is_on && cs->client.kept != NULL)
 			cs->params = msg_new(kept_session_params(cs->client.kept));
 	}
 	kept_sessions_use(&router->kept_sessions, is_on);
 	LIST_FOREACH(node, &router->sessions.sessions) {
 		struct client_session *cs = of_session(container_of(node, struct session, link));
 
-		if (!is_on || !cs->may_be_kept || cs->session.state != SESSION_LIVE)
-			continue;
-		client_session_keep(&cs->session);
-		if (cs->client.kept != NULL)
-			msg_unref(&cs->params);
+		if (is_on && cs->may_be_kept && cs->session.state == SESSION_LIVE)
+			client_session_keep(&cs->session);
 	}
 }
 

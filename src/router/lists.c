@@ -316,6 +316,8 @@ static void cached_list_give_to(struct cached_list *list, struct call *call)
 {
 	const struct page *first = &list->pages.joined[0];
 
+	CHECK(list->state == CACHED_LIST_GIVING || list->state == CACHED_LIST_PASSED ||
+	      list->state == CACHED_LIST_ENDED);
 	if (list->state == CACHED_LIST_GIVING && !call->needs_list) {
 		call_stop_wait(call);
 		result_send_kept(call, list->revision, &first->env);

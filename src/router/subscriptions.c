@@ -566,11 +566,20 @@ static bool must_hear(const struct client *client, const struct concern *concern
 	       (is_concerned(client, concern) && may_hear(client, concern->uri));
 }
 
+static bool only_member_must_hear(const struct pool *pool, struct slice uri)
+{
+	struct concern concern;
+
+	find_concern(pool, uri, &concern);
+	return must_hear(pool_only_member(pool)->client, &concern);
+}
+
 /* Once somebody has been told, it is not replaced by a later one: those at the end hear of it, too. */
 static void begin_telling(struct pool *pool)
 {
 	struct notices *notices = &pool->notices;
 
+	CHECK(notices->current == NULL && !list_is_empty(&notices->updates));
 	notices->current = container_of(notices->updates.next, struct update, link);
 	notices->next = pool->members.next;
 	update_unlink(pool, notices->current);
@@ -633,8 +642,8 @@ static void note_update(struct pool *pool, struct slice uri, uint64_t key, struc
 	struct update *update = map_find(&pool->notices.updates_by_key, key);
 
 	CHECK(key != 0);
-	if (update !=
-	    NULL) { /* this one says the same; its turn stays: it may change all the time */
+	if (update != NULL) {
+		/* This one says the same. Its turn stays: it may change all the time. */
 		pool->notices.update_bytes -= update->msg->text.n;
 		msg_unref(&update->msg);
 		update->msg = msg_ref(msg);
@@ -751,12 +760,10 @@ static void notify_resource(struct upstream *upstream, const struct envelope *en
 	} else {
 		uint64_t key = notification_key(env->method, uri);
 		struct msg *msg = client_copy_message(env, NULL, 0);
-		struct concern concern;
 
-		find_concern(pool, uri, &concern);
 		if (pool_is_shared(pool))
 			note_update(pool, uri, key, msg);
-		else if (must_hear(pool_only_member(pool)->client, &concern))
+		else if (only_member_must_hear(pool, uri))
 			tell_only_member(pool, key, msg);
 		msg_unref(&msg);
 	}
