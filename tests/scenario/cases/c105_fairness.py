@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One caller takes all that it can get of what callers share; another one's call, stream, record and line come through."""
+import json
 import re
 import time
 
@@ -40,9 +41,16 @@ def is_free(t):
         s.delete()
 
 
+def late_calls(t):
+    """How many of the calls of counts_until_answered the server has got."""
+    return sum("late" in json.dumps(m) for pid, _ in t.daemon.records_of("narrow") for m in t.daemon.messages(pid))
+
+
 def counts_until_answered(t, begin_call, give_up):
     """The call counts although nobody waits for it, until the server has answered."""
+    before = late_calls(t)
     running = begin_call(["sleep", WORK_SECONDS], ["text", "late"])
+    wait_for(lambda: late_calls(t) > before, 5, "the call at the server")
     wait_for(lambda: not is_free(t), 5, "the call in flight")
     give_up(running)
     gave_up = time.monotonic()
