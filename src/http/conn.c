@@ -322,6 +322,12 @@ void http_conn_end(struct http_conn *conn, enum reason reason)
 #define COPIED_MAX 2048 /* of a body: copied behind its head, which is cheaper than several parts */
 #define GATHERED_MAX (256 * 1024) /* of answers of one turn; others are written at once */
 
+/* Whether so much has been read ahead that it has to be worked off before more is read. */
+static bool conn_holds_enough(const struct http_conn *conn)
+{
+	return conn->in.len > conn->server->conf.header_bytes;
+}
+
 /* The answer is sent: the next request follows, also one that came before a half-close, or the end. */
 static void conn_finish(struct http_conn *conn)
 {
@@ -338,7 +344,7 @@ static void conn_finish(struct http_conn *conn)
 		return;
 	}
 	conn_set_state(conn, CONN_IDLE);
-	wire_watch_reading(&conn->wire, true);
+	wire_watch_reading(&conn->wire, !conn_holds_enough(conn));
 	conn_set_deadline(conn, conn->server->conf.idle_timeout_ms);
 	if (conn->in.len > 0 && !conn->is_processing)
 		task_schedule(conn->server->loop, &conn->task);
@@ -686,7 +692,7 @@ void http_conn_resume(struct http_conn *conn, struct http_exchange *exchange)
 	CHECK(conn->state == CONN_JUDGING && conn->exchange != NULL && !conn->is_processing);
 	conn_detach_exchange(conn);
 	conn_attach_exchange(conn, exchange);
-	wire_watch_reading(&conn->wire, true); /* reading ahead may have paused */
+	wire_watch_reading(&conn->wire, !conn_holds_enough(conn));
 	conn_await_body(conn, conn->in.len > 0);
 	if (conn->state == CONN_BODY && conn->in.len > 0)
 		task_schedule(conn->server->loop, &conn->task);
@@ -791,17 +797,17 @@ static struct slice conn_process(struct http_conn *conn, struct slice data)
 }
 
 /* Bytes for a later request: a bounded number of them, and none beside an open stream. */
-static void conn_check_read_ahead(struct http_conn *conn)
+static void conn_settle_reading(struct http_conn *conn)
 {
 	bool waits = conn->state == CONN_JUDGING || conn->state == CONN_BUSY ||
 		     conn->state == CONN_REPLYING || conn_is_streaming(conn);
 
-	if (!waits || conn->in.len <= conn->server->conf.header_bytes)
-		return;
-	if (conn_is_streaming(conn))
+	if (!waits)
+		wire_watch_reading(&conn->wire, true);
+	else if (conn_is_streaming(conn) && conn_holds_enough(conn))
 		http_conn_end(conn, REASON_READ_AHEAD);
-	else
-		wire_watch_reading(&conn->wire, false); /* conn_finish switches it on again */
+	else if (conn_holds_enough(conn))
+		wire_watch_reading(&conn->wire, false);
 }
 
 static void conn_process_held(struct http_conn *conn)
@@ -815,7 +821,7 @@ static void conn_process_held(struct http_conn *conn)
 	if (conn->in.len == 0)
 		buf_wipe(&conn->in);
 	conn_settle_place(conn);
-	conn_check_read_ahead(conn);
+	conn_settle_reading(conn);
 }
 
 static void conn_feed(struct http_conn *conn, struct slice data)
@@ -835,7 +841,7 @@ static void conn_feed(struct http_conn *conn, struct slice data)
 	if (conn->state == CONN_CLOSED || data.n == 0)
 		return;
 	buf_move(&conn->in, (char *)(uintptr_t)data.p, data.n);
-	conn_check_read_ahead(conn);
+	conn_settle_reading(conn);
 }
 
 /* ---- reading ---- */

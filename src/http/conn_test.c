@@ -59,6 +59,8 @@ static struct loop *loop;
 static struct http_server *server;
 static struct job jobs[JOBS_MAX];
 static int job_count;
+static size_t
+	slow_count; /* requests for /slow, which are no jobs any more once they are answered */
 static uint64_t now_ms = 1000000;
 
 /* ---- the handler ---- */
@@ -88,7 +90,12 @@ static void job_on_body(struct http_exchange *exchange, struct slice body)
 
 	job->bodies++;
 	buf_append_slice(&job->body, body);
-	if (strcmp(job->path, "/sync") == 0)
+	if (strcmp(job->path, "/slow") == 0) {
+		clock_freeze(now_ms += 10); /* the turn gets long */
+		slow_count++;
+		job_count--;
+	}
+	if (strcmp(job->path, "/sync") == 0 || strcmp(job->path, "/slow") == 0)
 		job_reply(job);
 	else if (strcmp(job->path, "/stream") == 0)
 		http_stream_begin(exchange->conn, sse_fields);
@@ -1237,6 +1244,31 @@ static void read_ahead_pauses_and_goes_on(void **state)
 	assert_int_equal(jobs[1].body.len, sizeof(body));
 }
 
+/* SEC-26: each request takes a turn, in which many more could be read. */
+static void read_ahead_is_bounded_while_requests_are_slow(void **state)
+{
+	static char body[BODY_BYTES], answers[65536];
+	struct client *c = client_new();
+	const struct slice one = SLICE(GET("/slow"));
+	size_t sent = 0, most = 0;
+
+	for (size_t at = 0; at + one.n <= sizeof(body); at += one.n)
+		memcpy(body + at, one.p, one.n);
+	slow_count = 0;
+	for (int i = 0; i < 100; i++) {
+		ssize_t n;
+
+		while ((n = write(c->fd, body + sent % one.n, sizeof(body) / 2)) > 0)
+			sent += (size_t)n;
+		turns(1);
+		while (read(c->fd, answers, sizeof(answers)) > 0)
+			;
+		most = sent - slow_count * one.n > most ? sent - slow_count * one.n : most;
+	}
+	assert_in_range(slow_count, 50, 1000); /* what was sent was read */
+	assert_in_range(most, 1, (1 << 20) - 1);
+}
+
 /* Beside an open stream nobody waits long for the next request's turn. */
 static void read_ahead_beside_a_stream_is_bounded(void **state)
 {
@@ -1832,6 +1864,7 @@ int main(void)
 		TEST(small_bodies_are_handed_on),
 		TEST(unread_answer_holds_requests_back),
 		TEST(read_ahead_pauses_and_goes_on),
+		TEST(read_ahead_is_bounded_while_requests_are_slow),
 		TEST(read_ahead_beside_a_stream_is_bounded),
 		TEST(stream_is_chunked_and_the_connection_goes_on),
 		TEST(stream_asks_for_more_when_there_is_room),
