@@ -24,6 +24,7 @@
 #include "keeper/launch.h"
 #include "keeper/programs.h"
 #include "keeper/sandbox.h"
+#include "keeper/sandbox_advice.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 
@@ -310,6 +311,7 @@ static void probe_fini(struct probe *probe)
 #define EXIT_MS 1000      /* between the end of its output and its own */
 #define PAGES_MAX 1000
 #define STDERR_LINES 20
+#define REFUSALS_SHOWN 16
 #define VARIABLE_BYTES_MIN 4 /* shorter names are words too often */
 
 struct examination {
@@ -319,9 +321,10 @@ struct examination {
 	const struct reaper *reaper;
 	const struct launch_spec *spec;
 	struct probe probe;
-	bool is_modern;  /* it is spoken to in the modern era */
-	json_t *refusal; /* its answer to initialize, for which it was started again; or NULL */
-	const char *ill; /* the first thing that is wrong, or NULL */
+	bool is_modern;    /* it is spoken to in the modern era */
+	json_t *refusal;   /* its answer to initialize, for which it was started again; or NULL */
+	struct buf errors; /* the messages of its errors, one a line */
+	const char *ill;   /* the first thing that is wrong, or NULL */
 };
 
 /* ---- claims ---- */
@@ -478,6 +481,8 @@ static const char *text_of(const json_t *object, const char *member)
 static json_t *ask(struct examination *e, const char *method, json_t *params, uint64_t timeout_ms)
 {
 	struct slice revision = revision_modern.name;
+	const char *message;
+	json_t *answer;
 
 	if (e->is_modern)
 		json_object_set_new(params, "_meta",
@@ -485,7 +490,11 @@ static json_t *ask(struct examination *e, const char *method, json_t *params, ui
 					      revision.p, revision.n, META "clientCapabilities",
 					      META "clientInfo", "name", "mcpgatectl", "version",
 					      PACKAGE_VERSION));
-	return probe_ask(&e->probe, method, params, timeout_ms);
+	answer = probe_ask(&e->probe, method, params, timeout_ms);
+	message = json_string_value(json_object_get(json_object_get(answer, "error"), "message"));
+	if (message != NULL)
+		buf_printf(&e->errors, "%s\n", message);
+	return answer;
 }
 
 /* The revision that is spoken from now on, or what it wants instead; NULL: it says none. */
@@ -685,6 +694,36 @@ static void examine_variables(const struct examination *e)
 	}
 }
 
+/* What its sandbox has refused, by what it wrote of it. */
+static void examine_refusals(const struct examination *e)
+{
+	struct slice rests[] = { buf_slice(&e->probe.err), buf_slice(&e->errors),
+				 slice_or_empty(e->probe.first_garbage) };
+	struct buf told = { 0 };
+	struct buf advice = { 0 };
+	size_t count = 0;
+
+	for (size_t i = 0; e->server->sandbox != CONFIG_SANDBOX_OFF && i < ARRAY_LEN(rests); i++) {
+		while (rests[i].n > 0 && count < REFUSALS_SHOWN) {
+			buf_consume(&advice, advice.len);
+			if (!sandbox_advise_line(e->server, slice_cut(&rests[i], '\n'), &advice))
+				continue;
+			buf_append_char(&advice, '\n');
+			if (told.len > 0 &&
+			    memmem(told.data, told.len, advice.data, advice.len) != NULL)
+				continue;
+			buf_append_slice(&told, buf_slice(&advice));
+			finding_print("warn", "sandbox",
+				      "something was refused; if its user may do that, this "
+				      "allows it: %.*s",
+				      (int)advice.len - 1, advice.data);
+			count++;
+		}
+	}
+	buf_fini(&told);
+	buf_fini(&advice);
+}
+
 static void examine_running(struct examination *e)
 {
 	struct slice rest;
@@ -708,6 +747,7 @@ static void examine_running(struct examination *e)
 			e->probe.garbage, e->probe.first_garbage);
 	examine_end(e);
 	examine_variables(e);
+	examine_refusals(e);
 	/* The last lines of stderr; how many there were before is not known. */
 	rest = buf_slice(&e->probe.err);
 	for (size_t i = 0; i < rest.n; i++)
@@ -771,6 +811,7 @@ static bool examine(const struct config *config, size_t index, const struct laun
 		end_probe(&e);
 	}
 	claims_free_env(launch->specs[index].envp, spec.envp);
+	buf_fini(&e.errors);
 	return e.ill == NULL;
 }
 

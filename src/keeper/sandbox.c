@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -298,6 +299,38 @@ static const struct {
 	{ "system calls", sandbox_is_wanted, 0, "" },
 	{ "capabilities", sandbox_is_wanted, 0, "" },
 };
+
+/* Whether the resolved path is what a rule names, or below it. */
+static bool is_ruled(const char *path, const char *rule)
+{
+	char real[PATH_MAX];
+	size_t length;
+
+	if (realpath(rule, real) == NULL)
+		return false;
+	length = strlen(real);
+	return strncmp(path, real, length) == 0 &&
+	       (length == 1 || path[length] == '/' || path[length] == '\0');
+}
+
+static uint64_t find_rights(const struct slices *paths, uint64_t fs, const char *path)
+{
+	for (size_t i = 0; i < paths->count; i++)
+		if (is_ruled(path, paths->items[i].p))
+			return fs;
+	return 0;
+}
+
+uint64_t sandbox_rights(const struct config_server *server, const char *path)
+{
+	uint64_t rights = find_rights(&server->sandbox_read, MAY_RUN, path) |
+			  find_rights(&server->sandbox_write, MAY_WRITE, path);
+
+	for (size_t i = 0; i < ARRAY_LEN(common); i++)
+		if ((common[i].fs & ~rights) != 0 && is_ruled(path, common[i].path))
+			rights |= common[i].fs;
+	return rights;
+}
 
 struct sandbox {
 	const struct config *config;

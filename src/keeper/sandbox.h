@@ -8,6 +8,7 @@
 #define MCPGATED_KEEPER_SANDBOX_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -28,6 +29,12 @@ void sandbox_describe(const struct config_server *server, int version,
 
 /* Writes that for the running kernel into the conf of every server, for reports. */
 void sandbox_describe_all(struct config *config, int version);
+
+/*
+ * What its rules grant (enum landlock_fs) at a path without links, for reports: the rules are compared by name, and
+ * the kernel is not asked.
+ */
+uint64_t sandbox_rights(const struct config_server *server, const char *path);
 
 /*
  * Confines this process and its future children as `server`, one of config's. `programs`,

@@ -517,6 +517,27 @@ def doctor_knows_why_nothing_comes(t):
 
 
 @case(daemon=False, deadline=30)
+def doctor_names_what_a_sandbox_has_refused(t):
+    """product §2: from what a server says of a refusal, doctor tells the line that allows it; what is listed is not proposed."""
+    place = t.directory()
+    secret = os.path.join(place, "secret")
+    with open(secret, "w") as f:
+        f.write("x")
+    script = "cat %s; echo x > %s/new; exec %s" % (secret, place, os.path.join(harness.BIN, "mcpgated-demo"))
+    box = {"mode": "landlock", "read": [harness.BIN]}
+    error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "connect EACCES 127.0.0.1:5432"}}
+    answer = "read l; echo '%s'; read l; exit 1" % json.dumps(error)
+    out, _ = doctor(t, {"kept": {"command": "sh", "args": ["-c", script], "sandbox": box},
+                        "free": {"command": "sh", "args": ["-c", script]},
+                        "open": {"command": "sh", "args": ["-c", script], "sandbox": dict(box, write=[place])},
+                        "web": {"command": "sh", "args": ["-c", answer], "sandbox": box}}, status=1)
+    if "cannot set up the sandbox" in out:
+        raise Skip("this kernel keeps no sandbox")
+    eq(re.findall(r"^  warn  sandbox +something was refused; .* this allows it: (.*)$", out, re.M),
+       ['servers.kept.sandbox.read: ["%s"]' % secret, 'servers.kept.sandbox.write: ["%s"]' % place, "servers.web.sandbox.connect: [5432]"])
+
+
+@case(daemon=False, deadline=30)
 def doctor_stands_in_for_a_caller(t):
     """product §2 AUTH-DWN-02: claims in env are what --claim says; without, their text is used, and that is said."""
     demo = os.path.join(harness.BIN, "mcpgated-demo")
