@@ -362,6 +362,19 @@ int file_read_all(int fd, size_t max_bytes, struct buf *content, struct error *e
 	return 0;
 }
 
+int file_write_all(int fd, struct slice text)
+{
+	while (text.n > 0) {
+		ssize_t n = write(fd, text.p, text.n);
+
+		if (n == 0 || (n < 0 && errno != EINTR))
+			return -1;
+		if (n > 0)
+			text = slice_of(text.p + n, text.n - (size_t)n);
+	}
+	return 0;
+}
+
 int file_read(const char *path, const struct listed_writers *writers, size_t max_bytes,
 	      struct buf *content_r, struct stat *status_r, struct error *err)
 {

@@ -43,7 +43,7 @@ int listed_path_check(const struct config *config, const char *path, struct erro
 int listed_path_check_output(const struct listed_writers *writers, const char *path,
 			     struct error *err) must_check;
 
-/* ---- reading whole small files, whose content may be secret ---- */
+/* ---- whole small files, whose content may be secret ---- */
 
 /*
  * Opens a plain file for reading without blocking. Links on the way that a server may have created
@@ -56,6 +56,8 @@ int file_open(const char *path, const struct listed_writers *writers, struct err
  * an error), of which no copies are left anywhere else.
  */
 int file_read_all(int fd, size_t max_bytes, struct buf *content, struct error *err) must_check;
+/* Writes all of it. Returns 0, or -1 with errno. */
+int file_write_all(int fd, struct slice text) must_check;
 /*
  * Reads such a file into content_r (empty before; end it with buf_wipe). A file of more than
  * max_bytes is an error. status_r may be NULL.

@@ -27,6 +27,7 @@
 #include "ctl/output.h"
 
 #define ATTEMPTS 5 /* to write a file that others write, too */
+#define LOCK_WAIT_MS 3000
 #define PORT_FIRST 8818
 #define PORTS 100
 
@@ -148,11 +149,11 @@ static bool is_own(const struct work *work, const struct tree *server)
 	const struct tree *args = tree_find(server, "args"), *url = tree_find(server, "url");
 	const struct tree *command = tree_find(server, "command");
 
-	if (url != NULL)
-		return work->origin != NULL &&
-		       slice_has_prefix(slice_str(url->text), slice_str(work->origin));
-	return command != NULL && strstr(command->text, "mcpgatectl") != NULL && args != NULL &&
-	       args->count > 0 && strcmp(args->items[0]->text, "connect") == 0;
+	if (url != NULL && work->origin != NULL)
+		return slice_has_prefix(slice_str(url->text), slice_str(work->origin)) &&
+		       url->text[strlen(work->origin)] == '/';
+	return command != NULL && strcmp(basename(command->text), "mcpgatectl") == 0 &&
+	       args != NULL && args->count > 0 && strcmp(args->items[0]->text, "connect") == 0;
 }
 
 /* The caller frees it; NULL: nothing. */
@@ -744,6 +745,16 @@ static bool is_client(const struct line *line)
 	return false;
 }
 
+/* Nothing of the user's configuration is read before. */
+static int lock(const struct line *line, struct error *err)
+{
+	char *path = line_own_file("adopt.lock");
+	int result = line->is_dry_run ? 0 : edit_file_lock(path, LOCK_WAIT_MS, err);
+
+	free(path);
+	return result;
+}
+
 int adopt_run(const struct line *line)
 {
 	static const struct text_table_column columns[] = { { "CLIENT", false },
@@ -758,6 +769,8 @@ int adopt_run(const struct line *line)
 	if (!is_client(line))
 		return line_refuse_usage(
 			"adopt takes claude, claude-code, cursor, gemini, vscode, windsurf or zed");
+	if (lock(line, &err) < 0)
+		return line_fail(err.text);
 	work.file = line_own_file("mcpgated.yaml");
 	work.token_file = line_own_file("token");
 	text_table_init(&work.table, columns, ARRAY_LEN(columns));

@@ -11,10 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "config/listed_path.h"
+
+#define LOCK_STEP_MS 20
 
 static int check_kind(const struct stat *status, struct error *err)
 {
@@ -55,26 +58,13 @@ void edit_file_fini(struct edit_file *file)
 	*file = (struct edit_file){ .path = NULL };
 }
 
-static int write_all(int fd, struct slice text)
-{
-	while (text.n > 0) {
-		ssize_t n = write(fd, text.p, text.n);
-
-		if (n < 0 && errno != EINTR)
-			return -1;
-		if (n > 0)
-			text = slice_of(text.p + n, text.n - (size_t)n);
-	}
-	return fsync(fd);
-}
-
 /* Beside the file. Returns its name, which the caller frees; NULL: it failed, and nothing is left. */
 static char *write_beside(const char *path, struct slice text, const struct stat *like,
 			  struct error *err)
 {
 	char *beside = mem_printf("%s.mcpgated-XXXXXX", path);
 	int fd = mkostemp(beside, O_CLOEXEC);
-	bool is_good = fd >= 0 && write_all(fd, text) == 0;
+	bool is_good = fd >= 0 && file_write_all(fd, text) == 0 && fsync(fd) == 0;
 
 	if (is_good && like != NULL)
 		is_good = (like->st_gid == getegid() || fchown(fd, (uid_t)-1, like->st_gid) == 0) &&
@@ -187,6 +177,38 @@ static void make_directories(const char *path)
 		*at = '/';
 	}
 	free(copy);
+}
+
+/* A lock of POSIX, since the kernel knows who has it. It ends with the program, or when that closes the file: it does not. */
+int edit_file_lock(const char *path, int wait_ms, struct error *err)
+{
+	const struct timespec step = { .tv_nsec = LOCK_STEP_MS * 1000000L };
+	int fd;
+
+	make_directories(path);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return error_set_errno(err, "%s cannot be opened", path);
+	for (;; wait_ms -= LOCK_STEP_MS) {
+		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+		if (fcntl(fd, F_SETLK, &lock) == 0)
+			return 0;
+		if (errno != EAGAIN && errno != EACCES) {
+			error_set_errno(err, "%s cannot be locked", path);
+			break;
+		}
+		if (wait_ms <= 0) {
+			(void)!fcntl(fd, F_GETLK, &lock);
+			error_set(err, ERROR_BUSY,
+				  "another program is at it, process %ld: wait until it has ended",
+				  (long)lock.l_pid);
+			break;
+		}
+		nanosleep(&step, NULL);
+	}
+	close(fd);
+	return -1;
 }
 
 int edit_file_write(const char *path, struct slice text, struct error *err)

@@ -34,6 +34,11 @@ void edit_file_fini(struct edit_file *file);
  */
 int edit_file_replace(const struct edit_file *file, struct slice text, struct error *err)
 	must_check;
+/*
+ * Takes the lock that the file of this path stands for, which is made if need be, for as long as the program runs. If another program
+ * has it, waits for at most wait_ms; then it is an error, and err names that program.
+ */
+int edit_file_lock(const char *path, int wait_ms, struct error *err) must_check;
 /* Writes a file that only this user may read, whether there was one or not. Makes the directories above it, for him alone. */
 int edit_file_write(const char *path, struct slice text, struct error *err) must_check;
 

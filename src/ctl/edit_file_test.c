@@ -4,9 +4,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/unit_test.h"
@@ -127,6 +129,33 @@ static void test_says_what_it_does_not_edit(void **state)
 	edit_file_fini(&file);
 }
 
+/* One program has the lock as long as it runs; the next one says which, when it has waited. */
+static void test_locks_others_out(void **state)
+{
+	struct error err;
+	char byte, text[sizeof(err.text)];
+	int ends[2], status;
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (child == 0) {
+		if (edit_file_lock(path, 0, &err) == 0 && write(ends[1], "1", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_int_equal(edit_file_lock(path, 40, &err), -1);
+	snprintf(text, sizeof(text),
+		 "another program is at it, process %d: wait until it has ended", child);
+	assert_string_equal(err.text, text);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(edit_file_lock(path, 0, &err), 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +169,7 @@ int main(void)
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_says_what_it_does_not_edit, make_folder,
 						remove_folder),
+		cmocka_unit_test_setup_teardown(test_locks_others_out, make_folder, remove_folder),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -24,6 +24,7 @@
 #include "base/error.h"
 #include "base/halves.h"
 #include "base/text.h"
+#include "config/listed_path.h"
 #include "keeper/programs.h"
 #include "obs/log.h"
 #include "policy/pins.h"
@@ -259,18 +260,6 @@ static int state_file_read(const char *name, struct slice first_line, size_t mos
 	return result;
 }
 
-static int state_file_write_all(int fd, struct slice text)
-{
-	while (text.n > 0) {
-		ssize_t n = write(fd, text.p, text.n);
-
-		if (n <= 0)
-			return -1;
-		text = slice_of(text.p + n, text.n - (size_t)n);
-	}
-	return 0;
-}
-
 /* With the digest behind its first line. */
 static int write_sealed(int fd, struct slice text)
 {
@@ -279,9 +268,8 @@ static int write_sealed(int fd, struct slice text)
 	char seal[SEAL_BYTES + 1];
 
 	make_seal(line, rest, seal);
-	if (state_file_write_all(fd, line) < 0 ||
-	    state_file_write_all(fd, slice_of(seal, SEAL_BYTES)) < 0 ||
-	    state_file_write_all(fd, rest) < 0)
+	if (file_write_all(fd, line) < 0 || file_write_all(fd, slice_of(seal, SEAL_BYTES)) < 0 ||
+	    file_write_all(fd, rest) < 0)
 		return -1;
 	return fsync(fd);
 }

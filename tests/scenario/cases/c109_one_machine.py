@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One set of servers for all clients of a user: mcpgatectl connect and adopt. mcpgatectl(1)."""
 import contextlib
+import fcntl
 import hashlib
 import http.client
 import json
@@ -399,6 +400,31 @@ def another_program_writes_meanwhile(t):
         beside = [name for name in os.listdir(h.path(".cursor")) if "mcpgated" in name]  # named in a message, and very rare
         eq(text, PLAIN.replace(b"{", b'{"count": %d,' % (len(kept) - len(beside)), 1), "each of its writes has counted")
         ok(len(kept) > 3, "it has written", kept)
+
+
+@case(daemon=False, deadline=60)
+def two_at_once(t):
+    """product §2: only one adopt at a time; a second one waits for it, or says who it is, and has done nothing."""
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        h.put(".config/mcpgated/adopt.lock", b"")
+        with open(h.path(".config/mcpgated/adopt.lock"), "r+") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX)
+            for args in ((), ("--undo",)):
+                ok("another program is at it, process %d:" % os.getpid() in h.adopt(*args, status=1), args)
+            eq((h.read(CURSOR), os.listdir(h.path(".config/mcpgated"))), (PLAIN, ["adopt.lock"]))
+            eq(h.adopt("--dry-run", status=0).count(" would be "), 1)
+        files = {path: b'{"mcpServers": {"a": {"command": "%d"}, "b": {"command": "b"}}}' % len(path) for path in (CURSOR, CLAUDE, WINDSURF)}
+        for path, content in files.items():
+            h.put(path, content)
+        for pair in (((), ()), (("cursor",), ("windsurf",)), ((), ("--undo",)), ((), ()), (("claude",), ("cursor",)), (("--undo",), ())):
+            threads = [threading.Thread(target=h.adopt, args=args) for args in pair]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            h.adopt("--undo", status=0)
+            eq(({path: h.read(path) for path in files}, h.servers()), (files, []), pair)
 
 
 @case(daemon=False, deadline=60)
