@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "config/config.h"
+#include "config/self_signed.h"
 #include "config/tree.h"
 #include "keeper/keeper.h"
 #include "keeper/kernel_features.h"
@@ -49,7 +50,8 @@ static const char help[] =
 	"\n"
 	"  -c, --config FILE    configuration file (default: " DEFAULT_FILE ")\n"
 	"      --listen ADDR    host:port, [v6]:port or unix:PATH (default: 127.0.0.1:8808)\n"
-	"      --tls CERT,KEY   enable TLS with these two PEM files\n"
+	"      --tls CERT,KEY   enable TLS with these two PEM files; self: make them once, and\n"
+	"                       print how clients trust them (without -c)\n"
 	"      --plaintext      allow other machines to connect without TLS, behind a TLS proxy\n"
 	"                       (LISTENER stands for these three options)\n"
 	"      --name NAME      name of the single server\n"
@@ -233,6 +235,12 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 				"--import; in a configuration file use listen\n");
 		return -1;
 	}
+	if (request->tls != NULL && strcmp(request->tls, "self") == 0 && request->file != NULL) {
+		fputs("mcpgated: --tls self requires a command or --import; in a configuration "
+		      "file use listen[].tls with the files of a certificate\n",
+		      stderr);
+		return -1;
+	}
 	return 0;
 }
 
@@ -336,6 +344,22 @@ static void hint_at_a_command(const struct command_line *line)
 		      stderr);
 }
 
+/* Whoever takes the file compares: it could have been exchanged on its way. */
+static void print_certificate(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+	struct self_signed_facts facts;
+	struct error err;
+
+	if (self_signed_describe(path, &facts, &err) < 0)
+		return; /* whoever opens it says so */
+	fprintf(stderr,
+		"mcpgated: certificate: %s, until %s, SHA-256 %s\n"
+		"mcpgated: clients trust that file: NODE_EXTRA_CA_CERTS=%s for Node.js, curl --cacert %s; "
+		"is it the right one? openssl x509 -noout -fingerprint -sha256 -in %s\n",
+		path, facts.until, facts.fingerprint, name, name, name);
+}
+
 static int run(struct config **config, const struct config_request *request)
 {
 	struct programs programs;
@@ -346,6 +370,8 @@ static int run(struct config **config, const struct config_request *request)
 		fprintf(stderr, "mcpgated: %s\n", err.text);
 		return 1;
 	}
+	if (request->tls != NULL && strcmp(request->tls, "self") == 0)
+		print_certificate((*config)->listen[0].tls[0].certificate);
 	status = keeper_run(config, request, &programs);
 	programs_close(&programs);
 	return status;
@@ -365,6 +391,7 @@ static int with_configuration(struct command_line *line)
 
 	CHECK(line->action <= ACTION_PRINT);
 	line->request.check = checks[line->action];
+	line->request.makes_certificate = line->action == ACTION_RUN;
 	config = config_load(&line->request, &problems, &warnings);
 	print_problems("", &problems);
 	print_problems("warning: ", &warnings);

@@ -17,6 +17,7 @@
 #include "config/import.h"
 #include "config/listed_path.h"
 #include "config/load.h"
+#include "config/self_signed.h"
 #include "config/tree.h"
 #include "config/types.h"
 #include "config/yaml.h"
@@ -109,46 +110,84 @@ static void add_path(struct tree *tls, const char *key, struct slice path)
 	free(directory);
 }
 
+static bool is_self_signed(const struct config_request *request)
+{
+	return request->tls != NULL && strcmp(request->tls, "self") == 0;
+}
+
+/* The two files of --tls; what stands for `self` has the name that clients use first. */
+static void add_tls(const struct config_request *request, const struct slices *hosts,
+		    struct tree *item, struct config_problems *problems)
+{
+	struct slice key = slice_str(request->tls);
+	struct slice certificate = slice_cut(&key, ',');
+	char *own_certificate = NULL, *own_key = NULL;
+	struct tree *tls;
+	struct error err;
+
+	if (is_self_signed(request)) {
+		if (self_signed_paths(hosts->items[0].p, &own_certificate, &own_key, &err) < 0) {
+			problem_add(problems, "%s", err.text);
+			return;
+		}
+		certificate = slice_str(own_certificate);
+		key = slice_str(own_key);
+	}
+	if (certificate.n == 0 || key.n == 0) {
+		problem_add(problems,
+			    "--tls: must be the two files CERTIFICATE,KEY, or self, not '%.200s'",
+			    request->tls);
+	} else {
+		tls = tree_add(item, "tls", tree_new(TREE_MAP, "--tls"));
+		add_path(tls, "certificate", certificate);
+		add_path(tls, "key", key);
+	}
+	free(own_certificate);
+	free(own_key);
+}
+
 /* --listen, with --tls and --plaintext, stands for all that the file says about listeners. */
-static void replace_listen(const struct config_request *request, struct tree *root,
-			   struct config_problems *problems)
+static void replace_listen(const struct config_request *request, const struct slices *hosts,
+			   struct tree *root, struct config_problems *problems)
 {
 	static const char file[] = "--listen";
-	struct slice key = slice_str(request->tls != NULL ? request->tls : "");
-	struct slice certificate = slice_cut(&key, ',');
-	struct tree *list, *item, *tls;
+	struct tree *list, *item;
 
 	if (root->kind != TREE_MAP)
 		return;
-	if (request->tls != NULL && (certificate.n == 0 || key.n == 0))
-		problem_add(problems, "--tls: must be the two files CERTIFICATE,KEY, not '%.200s'",
-			    request->tls);
 	tree_remove(root, "listen");
 	list = tree_add(root, "listen", tree_new(TREE_LIST, file));
 	item = tree_add(list, NULL, tree_new(TREE_MAP, file));
 	if (request->listen != NULL)
 		tree_add(item, "address", tree_new_text(request->listen, file));
-	if (certificate.n > 0 && key.n > 0) {
-		tls = tree_add(item, "tls", tree_new(TREE_MAP, "--tls"));
-		add_path(tls, "certificate", certificate);
-		add_path(tls, "key", key);
-	}
+	if (request->tls != NULL)
+		add_tls(request, hosts, item, problems);
 	if (request->plaintext)
 		tree_add(item, "plaintext", tree_new_text("true", "--plaintext"))->is_plain = true;
 }
 
-/* Each --host is an entry of hosts. */
-static void add_hosts(const struct config_request *request, struct tree *root)
+/* What --host says; without it, whoever makes a certificate is called as its machine. */
+static void find_hosts(const struct config_request *request, struct slices *hosts)
+{
+	for (size_t i = 0; i < request->host_count; i++)
+		texts_add(hosts, slice_str(request->hosts[i]));
+	if (hosts->count == 0 && is_self_signed(request))
+		self_signed_add_names(hosts);
+	if (hosts->count == 0 && is_self_signed(request))
+		texts_add(hosts, SLICE_LIT("localhost"));
+}
+
+static void add_hosts(const struct slices *hosts, struct tree *root)
 {
 	static const char file[] = "--host";
 	struct tree *list;
 
-	if (request->host_count == 0 || root->kind != TREE_MAP)
+	if (hosts->count == 0 || root->kind != TREE_MAP)
 		return;
 	CHECK(tree_find(root, "hosts") == NULL); /* it is from no file that could have them */
 	list = tree_add(root, "hosts", tree_new(TREE_LIST, file));
-	for (size_t i = 0; i < request->host_count; i++)
-		tree_add(list, NULL, tree_new_text(request->hosts[i], file));
+	for (size_t i = 0; i < hosts->count; i++)
+		tree_add(list, NULL, tree_new_text(hosts->items[i].p, file));
 }
 
 static void add_log_level(const struct config_request *request, struct tree *root)
@@ -343,6 +382,22 @@ static void check_all_tls(const struct types_context *context, const struct conf
 	}
 }
 
+/* --tls self has a certificate for every name that is served. */
+static void make_certificate(const struct config *config, struct config_problems *problems,
+			     struct config_problems *warnings)
+{
+	enum self_signed done = SELF_SIGNED_KEPT;
+	struct error err;
+
+	if (self_signed_keep(config->hosts.items[0].p, config->frontend.hosts, &done, &err) < 0)
+		problem_add(problems, "%s", err.text);
+	else if (done == SELF_SIGNED_MADE_AGAIN)
+		problem_add(warnings,
+			    "--tls self: the certificate was made again, because it was about to "
+			    "expire or lacked a name: clients need the new one, %s",
+			    config->listen[0].tls[0].certificate);
+}
+
 struct config *config_load(const struct config_request *request, struct config_problems *problems,
 			   struct config_problems *warnings)
 {
@@ -354,9 +409,10 @@ struct config *config_load(const struct config_request *request, struct config_p
 		.is_yaml = request->file != NULL,
 	};
 	struct config *config = NULL, *survey = NULL;
-	struct slices paths = { NULL, 0 };
+	struct slices paths = { NULL, 0 }, hosts = { NULL, 0 };
 	struct tree *root = NULL;
 
+	find_hosts(request, &hosts);
 	if (request->file != NULL)
 		root = include_read(request->file, &context, &paths);
 	else if (request->import_file != NULL)
@@ -367,9 +423,9 @@ struct config *config_load(const struct config_request *request, struct config_p
 		problem_add(problems, "command line: neither a file nor a command is given");
 	CHECK(root != NULL || problems->count > 0);
 	if (root != NULL && (request->listen != NULL || request->tls != NULL || request->plaintext))
-		replace_listen(request, root, problems);
+		replace_listen(request, &hosts, root, problems);
 	if (root != NULL) {
-		add_hosts(request, root);
+		add_hosts(&hosts, root);
 		add_log_level(request, root);
 	}
 	if (root != NULL && request->token_file != NULL)
@@ -377,7 +433,10 @@ struct config *config_load(const struct config_request *request, struct config_p
 	if (root != NULL) {
 		context.writers.next = survey = load_survey(root);
 		config = load_draft(&context, root, NULL);
-		check_all_tls(&context, config, root);
+		if (!is_self_signed(request))
+			check_all_tls(&context, config, root);
+		else if (request->makes_certificate && problems->count == 0)
+			make_certificate(config, problems, warnings);
 	}
 	if (root != NULL && request->check != NULL)
 		request->check(request, config, root, problems, warnings);
@@ -388,6 +447,7 @@ struct config *config_load(const struct config_request *request, struct config_p
 	config_free(&survey);
 	tree_free(&root);
 	texts_free(&paths);
+	texts_free(&hosts);
 	CHECK((config != NULL) == (problems->count == 0));
 	return config;
 }

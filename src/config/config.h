@@ -188,7 +188,8 @@ struct config_request {
 	char *const *command;    /* after "--", NULL-terminated, or NULL */
 	const char *name;        /* --name, or NULL */
 	const char *listen;      /* --listen, or NULL */
-	const char *tls;         /* --tls of the listener, CERTIFICATE,KEY, or NULL */
+	const char *tls;         /* --tls of the listener, CERTIFICATE,KEY or "self", or NULL */
+	bool makes_certificate;  /* for "self", which is not only checked */
 	bool plaintext;          /* --plaintext of the listener */
 	const char *token_file;  /* --token-file, or NULL */
 	const char *log_level;   /* --log-level, or NULL */

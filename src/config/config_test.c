@@ -339,9 +339,10 @@ static void assert_problems(const struct config_request *request, const char *fi
 }
 
 #define REACHED "--listen: listen[0].address: other machines may reach 0.0.0.0:1, and "
-#define ADD_TLS                                                                               \
-	REACHED "it has no TLS; add --tls CERTIFICATE,KEY; or, if a proxy in front has TLS, " \
-		"--plaintext"
+#define ADD_TLS(self)                                           \
+	REACHED "it has no TLS; add --tls CERTIFICATE,KEY" self \
+		"; or, if a proxy in front has TLS, --plaintext"
+#define OR_SELF ", or --tls self, which makes them"
 #define ADD_TOKENS                                                                         \
 	REACHED "no token is required; add --token-file FILE (openssl rand -hex 32 makes " \
 		"a token)"
@@ -353,20 +354,20 @@ static void test_reachable_listener_of_the_command_line(void **state)
 	struct config_request request = { .command = command, .listen = "0.0.0.0:1" };
 	struct config *config;
 
-	assert_problems(&request, ADD_TLS, ADD_TOKENS);
+	assert_problems(&request, ADD_TLS(OR_SELF), ADD_TOKENS);
 	request.plaintext = true;
 	assert_problems(&request, ADD_TOKENS, NULL);
 	request.plaintext = false;
 	request.token_file = *state;
 	write_file(*state, "0123456789abcdef0123456789abcdef\n");
-	assert_problems(&request, ADD_TLS, NULL);
+	assert_problems(&request, ADD_TLS(OR_SELF), NULL);
 	request.plaintext = true;
 	config = load(&request);
 	assert_true(config->listen[0].plaintext);
 	config_free(&config);
 	request = (struct config_request){ .file = *state, .listen = "0.0.0.0:1" };
 	write_file(*state, "servers: {a: {command: x}}\nauth: {mode: anonymous}\n");
-	assert_problems(&request, ADD_TLS, NULL);
+	assert_problems(&request, ADD_TLS(""), NULL);
 	write_file(*state, "servers: {a: {command: x}}\n");
 	request.plaintext = true;
 	assert_problems(&request,
@@ -392,7 +393,8 @@ static void test_certificate_of_the_command_line(void **state)
 			"such file or directory",
 			key);
 	request.tls = "alone";
-	assert_problem(&request, "", "--tls: must be the two files CERTIFICATE,KEY, not 'alone'");
+	assert_problem(&request, "",
+		       "--tls: must be the two files CERTIFICATE,KEY, or self, not 'alone'");
 	free(key);
 	free(directory);
 }

@@ -10,6 +10,8 @@ src_config_libconfig_a_SOURCES = \
 	src/config/load.c src/config/load.h \
 	src/config/options.c src/config/options.h \
 	src/config/rules.c \
+	src/config/self_signed.c src/config/self_signed.h \
+	src/config/state_directory.c src/config/state_directory.h \
 	src/config/table.c src/config/table.h \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \
@@ -28,6 +30,7 @@ check_PROGRAMS += \
 	src/config/name_test \
 	src/config/quantity_test \
 	src/config/secret_test \
+	src/config/self_signed_test \
 	src/config/yaml_test
 src_config_address_test_SOURCES = src/config/address_test.c
 src_config_address_test_LDADD = $(CONFIG_TEST_LIBS)
@@ -51,6 +54,8 @@ src_config_quantity_test_SOURCES = src/config/quantity_test.c
 src_config_quantity_test_LDADD = $(CONFIG_TEST_LIBS)
 src_config_secret_test_SOURCES = src/config/secret_test.c
 src_config_secret_test_LDADD = $(CONFIG_TEST_LIBS)
+src_config_self_signed_test_SOURCES = src/config/self_signed_test.c
+src_config_self_signed_test_LDADD = $(CONFIG_TEST_LIBS)
 src_config_yaml_test_SOURCES = src/config/yaml_test.c
 src_config_yaml_test_LDADD = $(CONFIG_TEST_LIBS)
 EXTRA_DIST += conf/mcpgated.yaml

@@ -53,8 +53,9 @@ static void check_exposure(const struct config *config, const struct config_list
 	else if (is_plain)
 		problem_add_at(problems, at,
 			       "other machines may reach %s, and it has no TLS; add --tls "
-			       "CERTIFICATE,KEY; or, if a proxy in front has TLS, --plaintext",
-			       listen->address);
+			       "CERTIFICATE,KEY%s; or, if a proxy in front has TLS, --plaintext",
+			       listen->address,
+			       config->is_from_file ? "" : ", or --tls self, which makes them");
 	if (is_open && config->is_from_file)
 		problem_add_at(
 			problems, at,

@@ -24,7 +24,7 @@
 #include "base/error.h"
 #include "base/halves.h"
 #include "base/text.h"
-#include "config/listed_path.h"
+#include "config/state_directory.h"
 #include "keeper/programs.h"
 #include "obs/log.h"
 #include "policy/pins.h"
@@ -41,97 +41,7 @@
  * the next one as NAME.bad.
  */
 
-/* ---- the directory ---- */
-
-/*
- * The directory for files that the next start needs: systemd's STATE_DIRECTORY, else `mcpgated` in
- * XDG_STATE_HOME, else in ~/.local/state. Used only if nobody but this user can change its
- * contents, because the keeper may be root.
- */
-
-/*
- * What the environment names may be a link: it is the operator's word, and systemd makes one for DynamicUser. Below that
- * none is followed, and each directory on the way is this user's alone to write: nobody can put another in its place.
- */
-
-static int state_directory_open_own(int at, const char *path, int flags, struct error *err)
-{
-	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
-	struct stat status;
-
-	if (fd < 0)
-		return error_set_errno(err, "the directory %.120s cannot be opened", path);
-	if (fstat(fd, &status) == 0 && status.st_uid == geteuid() &&
-	    (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
-		return fd;
-	close(fd);
-	return error_set(
-		err, ERROR_INVALID,
-		"the directory %.120s must belong to this user, and only this user may write to it",
-		path);
-}
-
-/* Takes fd, which may be -1. */
-static int state_directory_go_down(int fd, const char *name, bool makes_it, struct error *err)
-{
-	int below;
-
-	if (fd < 0)
-		return -1;
-	if (makes_it && mkdirat(fd, name, 0700) < 0 && errno != EEXIST)
-		below = error_set_errno(err, "the directory %.120s cannot be created", name);
-	else
-		below = state_directory_open_own(fd, name, O_NOFOLLOW, err);
-	close(fd);
-	return below;
-}
-
-static const char *absolute_path_of(const char *variable)
-{
-	const char *path = getenv(variable);
-
-	return path != NULL && path[0] == '/' ? path : NULL;
-}
-
-/* There may be several of them, with colons. */
-static int open_of_service(const char *paths, struct error *err)
-{
-	size_t length = strcspn(paths, ":");
-	char first[PATH_MAX];
-
-	if (length >= sizeof(first))
-		return error_set(err, ERROR_INVALID, "STATE_DIRECTORY is too long");
-	memcpy(first, paths, length);
-	first[length] = '\0';
-	return state_directory_open_own(AT_FDCWD, first, 0, err);
-}
-
-/*
- * Opens it (close-on-exec) and, with makes_it, creates it; STATE_DIRECTORY, XDG_STATE_HOME and HOME
- * themselves must exist. Returns a descriptor; or -1, and err says why there is none.
- */
-static int state_directory_open(bool makes_it, struct error *err)
-{
-	const char *path = absolute_path_of("STATE_DIRECTORY");
-	int fd;
-
-	if (path != NULL)
-		return open_of_service(path, err);
-	path = absolute_path_of("XDG_STATE_HOME");
-	if (path != NULL)
-		return state_directory_go_down(state_directory_open_own(AT_FDCWD, path, 0, err),
-					       "mcpgated", makes_it, err);
-	path = absolute_path_of("HOME");
-	if (path == NULL)
-		return error_set(err, ERROR_INVALID, "neither STATE_DIRECTORY nor HOME is set");
-	fd = state_directory_open_own(AT_FDCWD, path, 0, err);
-	fd = state_directory_go_down(fd, ".local", makes_it, err);
-	fd = state_directory_go_down(fd, "state", makes_it, err);
-	return state_directory_go_down(fd, "mcpgated", makes_it, err);
-}
-
 #define NAME_BYTES 32
-#define STEP_BYTES ((size_t)64 * 1024)
 #define DIGEST_CHARS ((size_t)(2 * SHA256_DIGEST_LENGTH))
 #define SEAL_BYTES (1 + DIGEST_CHARS) /* behind the first line: a space and the digest */
 
@@ -181,28 +91,6 @@ static int unseal(struct slice file, struct slice old_first_line, struct buf *te
 	return 0;
 }
 
-static int state_file_read_open(int fd, size_t most, struct buf *text, struct error *err)
-{
-	struct stat status;
-	ssize_t n = 1;
-
-	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-	    (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return error_set(err, ERROR_INVALID,
-				 "it is not a regular file that only this user may write to");
-	while (n > 0 && text->len <= most) {
-		size_t left = most + 1 - text->len;
-		size_t step = left < STEP_BYTES ? left : STEP_BYTES;
-
-		n = read(fd, buf_reserve(text, step), step);
-		if (n > 0)
-			text->len += (size_t)n;
-	}
-	if (n < 0)
-		return error_set_errno(err, "it cannot be read");
-	return text->len <= most ? 0 : error_set(err, ERROR_LIMIT, "it is too long");
-}
-
 /* Beside, not away: the file is there until another takes its name, and then only this one is. */
 static void state_file_set_aside(int directory, const char *name)
 {
@@ -212,21 +100,6 @@ static void state_file_set_aside(int directory, const char *name)
 	unlinkat(directory, other, 0);
 	if (linkat(directory, name, directory, other, 0) < 0)
 		return; /* not in every file system; what was wrong with it is logged all the same */
-}
-
-static int state_file_read_in(int directory, const char *name, size_t most, struct buf *text,
-			      struct error *err)
-{
-	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	int result;
-
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	if (fd < 0)
-		return error_set_errno(err, "it cannot be opened");
-	result = state_file_read_open(fd, most, text, err);
-	close(fd);
-	return result == 0 ? 1 : -1;
 }
 
 /*
@@ -246,7 +119,7 @@ static int state_file_read(const char *name, struct slice first_line, size_t mos
 
 	if (directory < 0)
 		return 0;
-	result = state_file_read_in(directory, name, most + SEAL_BYTES, &file, err);
+	result = state_file_get(directory, name, most + SEAL_BYTES, &file, err);
 	if (result == 1 && unseal(buf_slice(&file), first_line, text, err) < 0)
 		result = -1;
 	if (result == 1 && text->len > most) /* without a digest */
@@ -261,44 +134,15 @@ static int state_file_read(const char *name, struct slice first_line, size_t mos
 }
 
 /* With the digest behind its first line. */
-static int write_sealed(int fd, struct slice text)
+static int state_file_write(int directory, const char *name, struct slice text, struct error *err)
 {
 	struct slice line = first_line_of(text);
 	struct slice rest = slice_between(line.p + line.n, text.p + text.n);
 	char seal[SEAL_BYTES + 1];
+	const struct slice parts[] = { line, slice_of(seal, SEAL_BYTES), rest };
 
 	make_seal(line, rest, seal);
-	if (file_write_all(fd, line) < 0 || file_write_all(fd, slice_of(seal, SEAL_BYTES)) < 0 ||
-	    file_write_all(fd, rest) < 0)
-		return -1;
-	return fsync(fd);
-}
-
-/*
- * Replaces the text as a whole, and waits for the disk. `directory` from state_directory_open.
- * `text` is not empty, and its first line does not end like a digest.
- */
-static int state_file_write(int directory, const char *name, struct slice text, struct error *err)
-{
-	char other[NAME_BYTES];
-	int result = -1;
-	int fd;
-
-	CHECK((size_t)snprintf(other, sizeof(other), "%s.new", name) < sizeof(other));
-	unlinkat(directory, other, 0); /* of a daemon that was killed meanwhile */
-	fd = openat(directory, other, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0) {
-		result = write_sealed(fd, text);
-		close(fd);
-	}
-	if (result == 0 && renameat(directory, other, directory, name) == 0) {
-		(void)!fsync(directory); /* until then, the file before has the name */
-		return 0;
-	}
-	error_set_errno(err, "the file %s cannot be written", name);
-	if (fd >= 0)
-		unlinkat(directory, other, 0);
-	return -1;
+	return state_file_put(directory, name, parts, ARRAY_LEN(parts), err);
 }
 
 #define NEVER UINT64_MAX

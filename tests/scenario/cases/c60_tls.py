@@ -114,6 +114,43 @@ def command_line_with_a_certificate(t):
     eq(t.session("main", path="/mcp", token=token).echo("x"), "x")
 
 
+@case(daemon=False)
+def certificate_of_one_command(t):
+    """product §2 DEF-02: --tls self makes a certificate for the names of this machine, tells its fingerprint, and keeps it for the next start; -t makes none."""
+    token, state = "0123456789abcdef0123456789abcdef", t.directory()
+    tokens = os.path.join(t.directory(), "tokens")
+    with open(tokens, "w") as f:
+        f.write(token + "\n")
+    os.chmod(tokens, 0o600)
+    argv = ["--listen", "0.0.0.0:0", "--tls", "self", "--token-file", tokens, "--"] + harness.child_argv({})
+    env = dict(os.environ, STATE_DIRECTORY=state)
+    mcpgated = os.path.join(harness.BIN, "mcpgated")
+    done = subprocess.run([mcpgated, "-t"] + argv, capture_output=True, text=True, timeout=20, env=env)
+    eq((done.returncode, os.listdir(state)), (0, []), done.stderr)
+    done = subprocess.run([mcpgated, "-t", "-c", "none.yaml", "--listen", "127.0.0.1:0", "--tls", "self"], capture_output=True, text=True, timeout=20, env=env)
+    eq((done.returncode, "--tls self requires a command" in done.stderr), (2, True), done.stderr)
+    fingerprints = []
+    for _ in range(2):
+        daemon = TlsDaemon({}, None, {}, args=argv, env={"STATE_DIRECTORY": state})
+        t.daemons.append(daemon)
+        file, fingerprint = re.search(r"certificate: (\S+), until .*, SHA-256 (\S+)", "\n".join(daemon.lines)).groups()
+        fingerprints.append(fingerprint)
+        with open(file) as f:
+            pem = f.read()
+        eq(fingerprint.replace(":", "").lower(), hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest(), "its own fingerprint")
+        eq(os.stat(file.removesuffix(".crt") + ".key").st_mode & 0o777, 0o600, "the mode of the key")
+        context = ssl.create_default_context(cafile=file)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        for name in ("localhost", socket.gethostname()):
+            conn = wire.Conn(wire.TlsAddress(("127.0.0.1", daemon.plain_address[1]), context, name))
+            headers = [("Content-Type", "application/json"), ("Accept", mcp.BOTH), ("Authorization", "Bearer " + token),
+                       ("Host", "%s:%d" % (name, daemon.plain_address[1]))]
+            eq(conn.request("POST", "/mcp", headers, json.dumps(mcp.initialize()).encode()).status, 200, name)
+        eq(daemon.stop(), [])
+        t.daemons.remove(daemon)
+    eq(fingerprints[0], fingerprints[1], "the same certificate at the next start")
+
+
 def client_context(certificate=None, low=None, high=None, alpn=None, ciphers=None):
     context = ssl.create_default_context(cafile=path("ca.crt"))
     if certificate:
