@@ -53,7 +53,8 @@ struct probe {
 #define READ_BYTES (64 * 1024)
 #define OUT_BYTES_MAX (64u * 1024 * 1024)
 #define GARBAGE_SHOWN 200
-#define STEP_MS 50 /* how often its end is looked for */
+#define STEP_MS 50       /* how often its end is looked for */
+#define PATIENCE_MS 3000 /* before it is said what is waited for */
 
 static void close_fd(int *fd)
 {
@@ -194,6 +195,15 @@ static json_t *take_line(struct probe *probe, struct slice line)
 	return answer;
 }
 
+/* Among the findings it would be one. */
+static void say_what_is_awaited(const struct probe *probe, const char *method)
+{
+	fprintf(stderr, "mcpgatectl: no answer to %s yet, %d s; %s\n", method, PATIENCE_MS / 1000,
+		probe->err.len > 0 ? "its standard error is shown at the end" :
+				     "it has written nothing; npx, uvx and the like may be "
+				     "downloading, or have no network");
+}
+
 /*
  * Takes params. Returns the whole response (owned by the caller), or NULL: none came in time, or
  * the process has ended.
@@ -201,7 +211,7 @@ static json_t *take_line(struct probe *probe, struct slice line)
 static json_t *probe_ask(struct probe *probe, const char *method, json_t *params,
 			 uint64_t timeout_ms)
 {
-	uint64_t end_ms = clock_now_ms() + timeout_ms;
+	uint64_t end_ms = clock_now_ms() + timeout_ms, tell_ms = clock_now_ms() + PATIENCE_MS;
 	struct buf *out = &probe->out;
 	json_t *answer = NULL;
 	const char *end;
@@ -210,6 +220,10 @@ static json_t *probe_ask(struct probe *probe, const char *method, json_t *params
 	probe_send(probe, json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id",
 				    ++probe->last_id, "method", method, "params", params));
 	while (answer == NULL && !probe->is_closed && clock_now_ms() < end_ms) {
+		if (clock_now_ms() >= tell_ms) {
+			say_what_is_awaited(probe, method);
+			tell_ms = UINT64_MAX;
+		}
 		probe_wait(probe, end_ms - clock_now_ms());
 		while (answer == NULL && out->len > 0 &&
 		       (end = memchr(out->data, '\n', out->len)) != NULL) {

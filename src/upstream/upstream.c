@@ -21,6 +21,8 @@
 
 #define PROBE_MS 5000
 #define SLOW_MS 10000
+#define FIRST_SLOW_MS 3000 /* of a server that nobody has seen start yet */
+#define FIRST_STARTS 2     /* the first may only find out the era */
 #define ANSWER_LOGGED 300
 #define WARM_PROVEN_MS 60000
 #define ID_MAX INT32_MAX           /* many servers store ids in 32 bits */
@@ -214,13 +216,15 @@ void upstream_on_gone(struct upstream *upstream)
 
 static void upstream_start_timers(struct upstream *upstream)
 {
-	uint64_t timeout_ms = upstream->server->conf.start_timeout_ms;
+	const struct server *server = upstream->server;
+	uint64_t timeout_ms = server->conf.start_timeout_ms;
+	uint64_t slow_ms = server->stats->starts <= FIRST_STARTS ? FIRST_SLOW_MS : SLOW_MS;
 
 	timer_start(upstream->shared->loop, &upstream->start, timeout_ms);
 	/* A disposable process, which is only there to be probed, may well never answer. */
 	if (!upstream->is_disposable)
 		timer_start(upstream->shared->loop, &upstream->slow,
-			    timeout_ms / 2 < SLOW_MS ? timeout_ms / 2 : SLOW_MS);
+			    timeout_ms / 2 < slow_ms ? timeout_ms / 2 : slow_ms);
 }
 
 static void upstream_start(struct upstream *upstream)
@@ -362,14 +366,22 @@ static void upstream_on_slow_timer(struct timer *timer)
 {
 	const struct upstream *upstream = container_of(timer, struct upstream, slow);
 
+	const struct child *child = upstream->child;
+	struct slice words = child != NULL ? child_last_words(child) : slice_of(NULL, 0);
+	struct slice awaited = upstream->era != NULL ? upstream->era->handshake :
+						       SLICE_LIT("the start of its process");
+	uint64_t waited_ms = child != NULL ? clock_now_ms() - child->started_at_ms : 0;
+
 	CHECK(!upstream_is_serving(upstream) && upstream->state != UPSTREAM_CLOSED);
 	LOG_BY(START_SLOW, (uintptr_t)upstream->server,
 	       LOG_STR("server", upstream->server->conf.name),
-	       LOG_INT("pid", upstream_pid(upstream)),
-	       LOG_STR("state", states[upstream->state].name),
+	       LOG_INT("pid", upstream_pid(upstream)), LOG_SLICE("waits_for", awaited),
+	       LOG_INT("waited_ms", waited_ms),
 	       LOG_INT("timeout_ms", upstream->server->conf.start_timeout_ms),
-	       LOG_SLICE("stderr", upstream->child != NULL ? child_last_words(upstream->child) :
-							     slice_of(NULL, 0)));
+	       LOG_SLICE("stderr", words),
+	       LOG_STR("hint", words.n > 0 ? "its last words are in stderr" :
+					     "it has written nothing; npx, uvx and the like may be "
+					     "downloading, or have no network"));
 }
 
 static void upstream_on_probe_timer(struct timer *timer)

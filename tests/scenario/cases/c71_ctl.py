@@ -516,6 +516,20 @@ def doctor_knows_why_nothing_comes(t):
     ok("sandbox" not in free + web, "no sandbox, or one with a port", free, web)
 
 
+@case(daemon=False, deadline=40)
+def who_waits_is_told_for_what(t):
+    """product §2: the first start of a server that answers nothing for three seconds says so while it lasts, once: in the log, and in doctor."""
+    script = {"init": [["sleep", 4], ["answer"]]}
+    t.start({"slow": {"script": script, "start": {"timeout": "20s", "try": True}}})
+    wait_for(lambda: t.daemon.log("server_found"), 15, "its answer")
+    told = t.daemon.log("start_slow")
+    eq(len(told), 1, told)
+    ok("waits_for=initialize" in told[0] and re.search(r"waited_ms=3\d\d\d ", told[0]) and "npx, uvx and the like may be downloading" in told[0], told)
+    argv = harness.child_argv(script)
+    _, err = doctor(t, {"slow": {"command": argv[0], "args": argv[1:]}}, status=0)
+    eq(err.count("mcpgatectl: no answer to initialize yet, 3 s; it has written nothing; npx"), 1, err)
+
+
 @case(daemon=False, deadline=30)
 def doctor_names_what_a_sandbox_has_refused(t):
     """product §2: from what a server says of a refusal, doctor tells the line that allows it; what is listed is not proposed."""
