@@ -218,8 +218,8 @@ static void find_untried(const struct admin *admin, struct problems *list)
 		buf_printf(&names, " and %zu more", count - NAMED_MAX);
 	if (count > 0)
 		list_add(list, PROBLEM_KIND_SERVER_NOT_TRIED, NULL,
-			 mem_printf("not tried yet: %s; `start: {try: true}` tries a server with "
-				    "the daemon, mcpgatectl tools NAME now",
+			 mem_printf("not tried yet: %s; mcpgatectl tools NAME tries it now, "
+				    "and without `start: {try: false}` the daemon does",
 				    buf_terminate(&names)))
 			->count = count;
 	buf_fini(&names);

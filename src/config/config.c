@@ -66,8 +66,7 @@ static void add_variable(struct tree *env, const char *text, struct config_probl
 }
 
 /*
- * One server at /mcp with the name, variables and isolation of the request, and with start.try; everything else
- * has its default.
+ * One server at /mcp with the name, variables and isolation of the request; everything else has its default.
  */
 static struct tree *read_command(const struct config_request *request,
 				 struct config_problems *problems)
@@ -78,7 +77,7 @@ static struct tree *read_command(const struct config_request *request,
 	struct tree *root = tree_new(TREE_MAP, place);
 	struct tree *servers = tree_add(root, "servers", tree_new(TREE_MAP, place));
 	struct tree *server = tree_add(servers, name, tree_new(TREE_MAP, place));
-	struct tree *args, *env, *start;
+	struct tree *args, *env;
 
 	CHECK(request->command[0] != NULL);
 	tree_add(server, "command", tree_new_text(request->command[0], place));
@@ -88,8 +87,6 @@ static struct tree *read_command(const struct config_request *request,
 	env = tree_add(server, "env", tree_new(TREE_MAP, place));
 	for (size_t i = 0; i < request->env_count; i++)
 		add_variable(env, request->env[i], problems);
-	start = tree_add(server, "start", tree_new(TREE_MAP, place));
-	tree_add(start, "try", tree_new_text("true", place))->is_plain = true;
 	tree_add(server, "path", tree_new_text("/mcp", place));
 	if (request->isolation != NULL)
 		tree_add(server, "isolation", tree_new_text(request->isolation, "--isolation"));

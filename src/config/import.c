@@ -581,13 +581,10 @@ static bool is_listed(struct import *import, struct json list)
 	       scan_array(list.text, list.text.n, on_listed_name, import, &err) < 0;
 }
 
-/* And that it is tried, as the one command is. */
 static void convert_surroundings(struct import *import)
 {
-	struct tree *start = tree_add(import->server, "start", tree_new(TREE_MAP, import->file));
 	struct json value = { .type = JSON_TRUE, .text = import->disabled.text };
 
-	tree_add(start, "try", tree_new_text("true", import->file))->is_plain = true;
 	if (is_listed(import, import->disabled) && tree_find(import->server, "enabled") == NULL)
 		convert_switch(import, value, "disabled");
 	value.text = import->allowed.text;

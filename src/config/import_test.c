@@ -90,8 +90,7 @@ static void test_entries_become_servers(void **state)
 		"f.json:1:193: mcpServers.off.disabled: is disabled in that file, so it is not "
 		"served");
 	assert_int_equal(servers->count, 3);
-	assert_int_equal(git->count, 5);
-	assert_string_equal(text_at(tree_find(git, "start"), "try"), "true");
+	assert_int_equal(git->count, 4);
 	assert_string_equal(text_at(git, "command"), "uvx");
 	assert_string_equal(tree_find(git, "args")->items[1]->text, "\xc3\xa4\n");
 	assert_string_equal(text_at(tree_find(git, "env"), "A_TOKEN"), "x");

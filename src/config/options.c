@@ -830,13 +830,13 @@ const struct option options_table[] = {
 	       .max = "100000",
 	       .help = "Processes started per second; further starts wait their turn, or are "
 		       "refused if that would take longer than start.timeout."),
-	OPTION("servers.NAME.start.try", BOOL, SERVER(conf.is_tried), .def = "false",
+	OPTION("servers.NAME.start.try", BOOL, SERVER(conf.is_tried), .def = "true",
 	       .help = "Starts the server once together with the daemon, asks what it is and for "
 		       "its tools, and stops that process: problems are in the log before the "
 		       "first client connects, and npx or uvx has fetched what it needs. Four at "
 		       "a time; if a client needs a server meanwhile, that server is next, and "
-		       "the client waits. Skipped if env has claims. True for servers from the "
-		       "command line and from --import."),
+		       "the client waits. Skipped if env has claims. false: it is started when a "
+		       "client needs it, and counts as not tried until then."),
 	OPTION("servers.NAME.start.give_up_after", COUNT, SERVER(conf.give_up_after), RULE,
 	       .def = "5", .min = "1", .max = "1000",
 	       .help = "After this many failed starts in a row, callers are refused immediately "

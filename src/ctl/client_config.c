@@ -339,15 +339,25 @@ static int find_in_daemon(const struct line *line, struct found *found)
 	return report != NULL ? 0 : EXIT_FAILED;
 }
 
-/* From the daemon, or from the configuration if that is given; at least one server, and where it is. */
+/* Where no daemon has ever made its socket, one that has a configuration will. */
+static bool is_before_its_daemon(const struct line *line)
+{
+	if (access(line->socket, F_OK) == 0 || access(line->file, R_OK) != 0)
+		return false;
+	fprintf(stderr, "mcpgatectl: no daemon runs; this is from %s\n", line->file);
+	return true;
+}
+
+/* From the daemon, or from the configuration if that is given, or all there is; at least one server, and where it is. */
 static int find(const struct line *line, struct found *found)
 {
-	int status = line->has_file ? find_in_file(line, found) : find_in_daemon(line, found);
+	bool is_of_file = line->has_file || is_before_its_daemon(line);
+	int status = is_of_file ? find_in_file(line, found) : find_in_daemon(line, found);
 
 	if (status != 0)
 		return status;
 	if (found->count == 0)
-		return line_fail(line->has_file ?
+		return line_fail(is_of_file ?
 					 "there is no such server in the configuration" :
 					 "there is no such server; mcpgatectl servers lists them");
 	if (found->origin == NULL)

@@ -442,6 +442,8 @@ static const char *check_start(const struct children *children, const struct ipc
 		return "there is no such server";
 	if (!children->config->servers[message->start.server].enabled)
 		return "the server is not enabled";
+	if (children->config->servers[message->start.server].is_endpoint)
+		return "an endpoint has no processes";
 	if (map_find(&children->by_id, message->start.child) != NULL)
 		return "there is already a child with this number";
 	return NULL;

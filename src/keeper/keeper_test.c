@@ -45,7 +45,7 @@ typedef int gateway_fn(struct config *config, const int *listeners, size_t count
 #define WAIT_MS 20000 /* for anything; a sanitised build on a busy machine is slow */
 
 /* The numbers of the servers of make_config. */
-enum { CAT, SH, MISSING, FORBIDDEN, NO_CWD, DISABLED, CLAIMS, FEW, SERVER_COUNT };
+enum { CAT, SH, MISSING, FORBIDDEN, NO_CWD, DISABLED, CLAIMS, FEW, ENDPOINT, SERVER_COUNT };
 
 /* ---- the daemon under test ---- */
 
@@ -70,7 +70,7 @@ static const char configuration[] =
 	"admin: {address: 'off'}\n"
 	"limits: {processes: 150}\n"
 	"log: {level: %s, target: '%s'}\n"
-	"defaults: {pool: {max: 1000}, stop: {grace: 100ms, term: 100ms}}\n"
+	"defaults: {pool: {max: 1000}, start: {try: false}, stop: {grace: 100ms, term: 100ms}}\n"
 	"servers:\n"
 	"  cat: {command: cat, start: {rate: 1}}\n"
 	"  sh: {command: sh, args: [-c], env: {TOKEN: configured-secret}, inherit_env: [PATH, INHERITED, "
@@ -83,7 +83,8 @@ static const char configuration[] =
 	"    command: sh\n"
 	"    args: [-c, 'echo \"$USER_ID|$BOTH|$TOKEN\"']\n"
 	"    env: {USER_ID: 'u-${claim:sub}', BOTH: '${claim:team}.${claim:sub}', TOKEN: '${claim:sub}'}\n"
-	"  few: {command: sleep, args: ['1000'], pool: {max: 3}}\n";
+	"  few: {command: sleep, args: ['1000'], pool: {max: 3}}\n"
+	"endpoints: {all: {servers: [cat]}}\n";
 
 static struct config *make_config(void)
 {
@@ -741,6 +742,7 @@ static int gateway_nonsense(struct config *config, const int *listeners, size_t 
 	ask(keeper_fd, IPC_START, SERVER_COUNT, 1, 0);
 	ask(keeper_fd, IPC_START, UINT32_MAX, 2, 0);
 	ask(keeper_fd, IPC_START, DISABLED, 3, 0);
+	ask(keeper_fd, IPC_START, ENDPOINT, 9, 0);
 	ask(keeper_fd, IPC_SIGNAL, 0, 4, SIGKILL);
 	ask(keeper_fd, IPC_FORGET, 0, 5, 0);
 	ask(keeper_fd, IPC_EXITED, 0, 6, 0);
@@ -759,7 +761,7 @@ static void nonsense_is_logged_and_ignored(void **state)
 	start(gateway_nonsense, "");
 	assert_int_equal(next_number("status "), SIGKILL);
 	stop_and_expect(0);
-	assert_int_equal(count_logged(" ipc_bad_request "), 7);
+	assert_int_equal(count_logged(" ipc_bad_request "), 8);
 }
 
 static int gateway_signals(struct config *config, const int *listeners, size_t count, int keeper_fd)

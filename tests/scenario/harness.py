@@ -287,7 +287,7 @@ class Daemon:
             servers[name] = spec
         base = {"listen": [{"address": "127.0.0.1:0"}], "admin": {"address": "unix:" + self.admin},
                 "log": {"level": "debug"}, "sessions": {"reconnect_timeout": "300ms"},
-                "defaults": {"stop": {"grace": "1s", "term": "1s"}}, "servers": servers}
+                "defaults": {"stop": {"grace": "1s", "term": "1s"}, "start": {"try": False}}, "servers": servers}
         return self.behind_endpoints(merged(base, self.extra)) if BEHIND_ENDPOINTS else merged(base, self.extra)
 
     @staticmethod

@@ -700,7 +700,7 @@ def check_says_what_needs_attention(t):
     d = t.start({"good": {"script": {}}, "broken": {"command": "/nonexistent/command"}})
     ok([line for line in d.lines if re.match(r"mcpgated: ready: broken \(not tried yet\) at ", line)], "ready means no more", d.lines)
     out, _ = ctl(t, "check", status=1)
-    eq(out.splitlines(), ["warn     not tried yet: good, broken; `start: {try: true}` tries a server with the daemon, mcpgatectl tools NAME now"])
+    eq(out.splitlines(), ["warn     not tried yet: good, broken; mcpgatectl tools NAME tries it now, and without `start: {try: false}` the daemon does"])
     ctl(t, "tools", "good")
     ctl(t, "tools", "broken", status=1)
     out, _ = ctl(t, "check", status=2)
@@ -718,6 +718,18 @@ def check_says_what_needs_attention(t):
     wait_for(lambda: "has failed: " in ctl(t, "check", status=2)[0], 5, "the reload")
     ok(re.search(r"^warn     the reload at \S+Z has failed: \S*:1:30: unknown key 'nonsense'.*; correct it, then mcpgatectl reload$",
                  ctl(t, "check", status=2)[0], re.M), "why", ctl(t, "check", status=2)[0])
+
+
+@case(daemon=False)
+def check_is_at_zero_before_the_first_client(t):
+    """product §5: a fresh daemon has tried the servers of its file; an endpoint over them has no era of its own."""
+    demo = os.path.join(harness.BIN, "mcpgated-demo")
+    d = t.start({}, text="listen: [{address: '127.0.0.1:0'}]\nservers: {demo: {command: %s}}\nendpoints: {all: {servers: [demo]}}\n" % demo)
+    wait_for(lambda: d.log("server_found"), 10, "the trial")
+    socket = os.path.join(d.dir, "mcpgated", "admin.sock")
+    eq(ctl(t, "check", socket=socket), ("ok       nothing needs attention\n", ""))
+    rows = {row["name"]: row for row in json.loads(ctl(t, "servers", "--json", socket=socket)[0])["servers"]}
+    eq((rows["demo"]["era"], rows["demo"]["era_from"], rows["all"]["era"], rows["all"]["era_from"]), ("legacy", "found", None, None))
 
 
 @case(daemon=False)

@@ -159,6 +159,31 @@ def entries_for_everybody(t):
     ok("-c FILE" in ctl("--socket", "/nonexistent/socket", "client-config", "main", status=1)[1], "no daemon")
 
 
+AT_ITS_PLACE = '''set -e; mount -t tmpfs none "$(dirname "$0")"; mkdir "$0"; cp "$1" "$0/mcpgated.yaml"; shift; exec "$@"'''
+
+
+@case(daemon=False)
+def entries_of_the_installed_configuration(t):
+    """product §2: where no daemon runs, the entry is made from the configuration at its default place."""
+    if os.getuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        raise harness.Skip("this takes root and a mount namespace")
+    mcpgatectl, own = os.path.join(harness.BIN, "mcpgatectl"), t.directory()
+    place = re.search(r"default: (/\S+)/mcpgated\.yaml", subprocess.run([mcpgatectl, "help"], capture_output=True, text=True).stdout).group(1)
+    if not os.path.isdir(os.path.dirname(place)):
+        raise harness.Skip("there is no " + os.path.dirname(place))
+    path = os.path.join(own, "file.yaml")
+    with open(path, "w") as f:
+        f.write("public_url: https://mcp.example.com\nservers: {main: {command: x}}\n")
+    os.chmod(path, 0o600)
+
+    def run(*command):
+        return subprocess.run(["unshare", "-m", "sh", "-c", AT_ITS_PLACE, place, path, *command], capture_output=True, text=True,
+                              timeout=20 * harness.SLOW, env=dict(os.environ, MCPGATED_SOCKET=own + "/admin.sock"))
+    done = run(mcpgatectl, "client-config", "main", "--client", "cursor")
+    eq((done.returncode, json.loads(done.stdout)), (0, {"mcpServers": {"main": {"url": "https://mcp.example.com/main/mcp"}}}), done.stderr)
+    ok("no daemon runs; this is from %s/mcpgated.yaml\n" % place in done.stderr, "which file", done.stderr)
+
+
 @case(daemon=False)
 def entries_of_all(t):
     """product §2: --all has the entries of every server in one document; Claude Code's command has the same URL and header."""
