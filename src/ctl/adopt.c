@@ -45,8 +45,10 @@ struct work {
 	const struct line *line;
 	char *file; /* the user's own mcpgated.yaml */
 	char *token_file;
-	char *origin; /* NULL: nothing has been made yet, of a dry run */
-	char *token;  /* NULL: none is asked for */
+	char *origin;     /* NULL: nothing has been made yet, of a dry run */
+	char *token;      /* NULL: none is asked for */
+	const char *path; /* of the file that is worked on, as its client names it */
+	bool has_restored;
 	struct adopted_list servers;
 	struct text_table table;
 	size_t changed;
@@ -125,6 +127,7 @@ struct items {
 	struct item *items;
 	size_t count;
 	struct work *work;
+	size_t client;
 };
 
 static void items_fini(struct items *items)
@@ -156,8 +159,62 @@ static bool is_own(const struct work *work, const struct tree *server)
 	       args != NULL && args->count > 0 && strcmp(args->items[0]->text, "connect") == 0;
 }
 
+static size_t name_length(const char *text, const char *end)
+{
+	const char *at = text;
+
+	while (at < end && (*at == '_' || (*at >= 'A' && *at <= 'Z') ||
+			    (at > text && *at >= '0' && *at <= '9')))
+		at++;
+	return (size_t)(at - text);
+}
+
+/*
+ * Whether there is a variable that this client reads in another way than import does: ${NAME} is one of the environment for some and a
+ * text for others, and Gemini knows $NAME. $PWD is where the client is.
+ */
+static bool has_other_variable(const char *client, struct slice value)
+{
+	bool is_gemini = strcmp(client, "gemini") == 0;
+	bool expands = is_gemini || strcmp(client, "claude-code") == 0;
+	const char *end = value.p + value.n;
+
+	for (const char *at = value.p; (at = memchr(at, '$', (size_t)(end - at))) != NULL;) {
+		bool has_brace = ++at < end && *at == '{';
+		size_t n = name_length(at + has_brace, end);
+
+		if (n == 0)
+			continue;
+		if (has_brace ? !expands || slice_is_equal(slice_of(at + 1, n), SLICE_LIT("PWD")) :
+				is_gemini)
+			return true;
+	}
+	return false;
+}
+
+static bool is_relative(const char *path)
+{
+	return strcmp(path, ".") == 0 || strcmp(path, "..") == 0 || strncmp(path, "./", 2) == 0 ||
+	       strncmp(path, "../", 3) == 0;
+}
+
+/* Where it would be started makes a difference: a client starts it where that is itself. */
+static bool depends_on_folder(const struct tree *server)
+{
+	const struct tree *args = tree_find(server, "args"),
+			  *command = tree_find(server, "command");
+	bool does =
+		command != NULL && command->text[0] != '/' && strchr(command->text, '/') != NULL;
+
+	if (tree_find(server, "cwd") != NULL)
+		return false;
+	for (size_t i = 0; args != NULL && i < args->count; i++)
+		does |= is_relative(args->items[i]->text);
+	return does;
+}
+
 /* The caller frees it; NULL: nothing. */
-static char *why_not(const struct work *work, const struct import_entry *entry)
+static char *why_not(const struct work *work, const char *client, const struct import_entry *entry)
 {
 	if (entry->server != NULL && is_own(work, entry->server))
 		return mem_strdup("is served by the daemon already");
@@ -165,7 +222,14 @@ static char *why_not(const struct work *work, const struct import_entry *entry)
 		return mem_strdup("left alone: it is at a URL, and starts nothing here");
 	if (entry->warnings->count > 0)
 		return mem_printf("left alone: %s", entry->warnings->items[0]);
-	return entry->server == NULL ? mem_strdup("left alone: it is not understood") : NULL;
+	if (entry->server == NULL)
+		return mem_strdup("left alone: it is not understood");
+	if (has_other_variable(client, entry->value))
+		return mem_strdup("left alone: only its client knows what a $ in it means");
+	if (depends_on_folder(entry->server))
+		return mem_strdup(
+			"left alone: it starts in the folder that its client is in, and has no cwd");
+	return NULL;
 }
 
 static void on_entry(const struct import_entry *entry, void *arg)
@@ -181,7 +245,7 @@ static void on_entry(const struct import_entry *entry, void *arg)
 		.at = entry->at,
 		.length = entry->length,
 		.value = mem_dup_slice(entry->value),
-		.why = why_not(items->work, entry),
+		.why = why_not(items->work, client_config_client(items->client), entry),
 	};
 	if (item->why == NULL) {
 		item->isolation = find_isolation(entry->server);
@@ -237,10 +301,10 @@ static void judge_text(struct item *item, const struct edit_file *file)
 	buf_wipe(&text);
 }
 
-static int read_items(struct work *work, const struct edit_file *file, struct items *items_r,
-		      struct error *err)
+static int read_items(struct work *work, size_t client, const struct edit_file *file,
+		      struct items *items_r, struct error *err)
 {
-	*items_r = (struct items){ .work = work };
+	*items_r = (struct items){ .work = work, .client = client };
 	if (import_entries(buf_slice(&file->text), file->path, on_entry, items_r, err) < 0)
 		return -1;
 	if (items_r->count > 1)
@@ -259,7 +323,10 @@ static uint16_t find_port(void)
 						     .sin_port = htons(port),
 						     .sin_addr = { htonl(INADDR_LOOPBACK) } };
 		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		int result = bind(fd, (const struct sockaddr *)&address, sizeof(address));
+		int on = 1;
+		int result = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ?
+				     -1 :
+				     bind(fd, (const struct sockaddr *)&address, sizeof(address));
 
 		if (fd >= 0)
 			close(fd);
@@ -267,6 +334,25 @@ static uint16_t find_port(void)
 			return port;
 	}
 	return PORT_FIRST;
+}
+
+#define MADE "# Made by mcpgatectl adopt"
+
+/* Replaces what adopt has made itself, and nothing else. */
+static int write_own(const char *path, struct slice text, struct error *err)
+{
+	struct edit_file file = { .path = NULL };
+	int result = edit_file_read(path, &file, err);
+
+	if (result == 1)
+		result = edit_file_create(path, text, err);
+	else if (result == 0 && slice_has_prefix(buf_slice(&file.text), SLICE_LIT(MADE)))
+		result = edit_file_replace(&file, text, err);
+	else if (result == 0)
+		result = error_set(err, ERROR_INVALID, "%s is there already", path);
+	edit_file_fini(&file);
+	return result == 1 ? error_set(err, ERROR_INVALID, "%s was changed meanwhile", path) :
+			     result;
 }
 
 /* systemd listens for the daemon; its socket has the first port. */
@@ -277,42 +363,61 @@ static int tell_systemd(uint16_t port, struct error *err)
 
 	if (port == PORT_FIRST)
 		return 0;
-	path = line_own_file("../systemd/user/mcpgated.socket.d/adopt.conf");
-	text = mem_printf("[Socket]\nListenStream=\nListenStream=127.0.0.1:%u\n", port);
-	result = edit_file_write(path, slice_str(text), err);
+	path = line_home_file(".config/systemd/user/mcpgated.socket.d/adopt.conf");
+	text = mem_printf(MADE "\n[Socket]\nListenStream=\nListenStream=127.0.0.1:%u\n", port);
+	result = write_own(path, slice_str(text), err);
 	free(path);
 	free(text);
 	return result;
 }
 
-/* With its own token, which nobody else on this machine can read. */
+/* The token that is there, or a new one, which nobody else on this machine can read. */
+static int take_token(const struct work *work, struct line_token *token_r, struct error *err)
+{
+	char *text;
+	int result;
+
+	if (access(work->token_file, F_OK) == 0) {
+		text = line_read_token(work->token_file, err);
+		if (text == NULL)
+			return -1;
+		line_hash_token(text, token_r->hash);
+		explicit_bzero(text, strlen(text));
+		free(text);
+		return 0;
+	}
+	line_make_token(token_r);
+	text = mem_printf("%s\n", token_r->text);
+	result = edit_file_create(work->token_file, slice_str(text), err);
+	explicit_bzero(text, strlen(text));
+	free(text);
+	return result;
+}
+
 static int make_configuration(const struct work *work, struct error *err)
 {
 	struct line_token token;
 	uint16_t port = find_port();
-	char *text, *token_text;
-	int result;
+	int result = take_token(work, &token, err);
+	char *text;
 
-	line_make_token(&token);
-	token_text = mem_printf("%s\n", token.text);
+	if (result < 0)
+		return -1;
 	text = mem_printf(
-		"# Made by mcpgatectl adopt: the daemon of this user. All keys: mcpgated.yaml(5).\n"
+		MADE
+		": the daemon of this user. All keys: mcpgated.yaml(5).\n"
 		"listen:\n"
-		"  - address: 127.0.0.1:%u    # mcpgated.socket of systemctl --user has it, too\n"
+		"  - address: 127.0.0.1:%u    # mcpgated.socket of systemctl --user has the same\n"
 		"auth:\n"
 		"  mode: token\n"
 		"  tokens:\n"
 		"    - {name: clients, sha256: %s}    # of the file token\n"
 		"include: [conf.d/*.yaml]           # the servers\n",
 		port, token.hash);
-	result = edit_file_write(work->token_file, slice_str(token_text), err);
+	result = tell_systemd(port, err);
 	if (result == 0)
-		result = tell_systemd(port, err);
-	if (result == 0)
-		result = edit_file_write(work->file, slice_str(text), err);
+		result = edit_file_create(work->file, slice_str(text), err);
 	explicit_bzero(&token, sizeof(token));
-	explicit_bzero(token_text, strlen(token_text));
-	free(token_text);
 	free(text);
 	return result;
 }
@@ -331,30 +436,46 @@ static struct config *load(const struct work *work, struct error *err)
 	return config;
 }
 
+/* A token that is not the daemon's, or not only the user's, must not get into the clients' files. */
+static int read_token(struct work *work, const struct config *config, struct error *err)
+{
+	struct stat status;
+
+	work->token = line_read_token(work->token_file, err);
+	if (work->token == NULL)
+		return error_set(err, ERROR_INVALID,
+				 "%s: write one of the tokens of auth.tokens into this file",
+				 work->token_file);
+	if (static_token_find(&config->frontend.authorization.tokens, slice_str(work->token)) ==
+	    NULL)
+		return error_set(err, ERROR_INVALID, "%s: has none of the tokens of %s",
+				 work->token_file, work->file);
+	if (stat(work->token_file, &status) < 0 || (status.st_mode & 077) != 0)
+		return error_set(err, ERROR_INVALID, "%s: others can read it: chmod 600",
+				 work->token_file);
+	return 0;
+}
+
+/* Learns what the user's own configuration says; without one, there is nothing to learn yet. */
 static int prepare(struct work *work, struct error *err)
 {
-	bool is_there = access(work->file, F_OK) == 0;
+	struct stat status;
 	struct config *config;
-	bool asks;
+	int result = 0;
 
-	if (!is_there && work->line->is_dry_run)
+	if (lstat(work->file, &status) < 0)
 		return 0;
-	if (!is_there && make_configuration(work, err) < 0)
-		return -1;
 	config = load(work, err);
 	if (config == NULL)
 		return -1;
 	work->origin = origin_find(config, NULL);
-	asks = strcmp(origin_auth_mode(config), "token") == 0;
-	config_free(&config);
 	if (work->origin == NULL)
-		return error_set(err, ERROR_INVALID, "%s: there is no address for clients",
-				 work->file);
-	if (asks && (work->token = line_read_token(work->token_file, err)) == NULL)
-		return error_set(err, ERROR_INVALID,
-				 "%s: write one of the tokens of auth.tokens into this file",
-				 work->token_file);
-	return 0;
+		result = error_set(err, ERROR_INVALID, "%s: there is no address for clients",
+				   work->file);
+	else if (strcmp(origin_auth_mode(config), "token") == 0)
+		result = read_token(work, config, err);
+	config_free(&config);
+	return result;
 }
 
 /* ---- adopting ---- */
@@ -395,14 +516,20 @@ static struct adopted *server_for(struct work *work, const struct item *item)
 	return server;
 }
 
-static void forget(struct adopted *server, const json_t *record)
+/* has_been_there: somebody may have read it in the client's file already. */
+static void forget(struct adopted *server, const json_t *record, bool has_been_there)
 {
 	struct error err;
 	bool kept;
 
-	for (size_t i = 0; i < json_array_size(adopted_entries(server)); i++)
-		if (json_array_get(adopted_entries(server), i) == record)
-			adopted_forget(server, i--);
+	for (size_t i = json_array_size(adopted_entries(server)); i > 0; i--) {
+		if (json_array_get(adopted_entries(server), i - 1) != record)
+			continue;
+		if (has_been_there)
+			adopted_set_undone(server, i - 1);
+		else
+			adopted_forget(server, i - 1);
+	}
 	(void)!adopted_save(server, &kept, &err);
 }
 
@@ -424,7 +551,7 @@ static int serve(struct work *work, struct adopted *server, const json_t *record
 	}
 	if (is_there)
 		return 0;
-	forget(server, record);
+	forget(server, record, false);
 	return -1;
 }
 
@@ -442,10 +569,11 @@ static int adopt_item(struct work *work, size_t client, const struct edit_file *
 
 	if (write_entry(item, original, entry, &text) < 0)
 		item->why = mem_strdup("left alone: it cannot be written");
-	item->record = json_pack("{s:s, s:s, s:s, s:s%, s:s%}", "file", file->path, "list",
+	item->record = json_pack("{s:s, s:s, s:s, s:s, s:s%, s:s%}", "client",
+				 client_config_client(client), "file", work->path, "list",
 				 item->list, "name", item->name, "was", original, item->length,
 				 "is", text.data, text.len);
-	CHECK(item->record != NULL); /* all of it is UTF-8: judge_text */
+	CHECK(item->record != NULL); /* all of it is UTF-8: judge_text, check_home */
 	if (item->why == NULL) {
 		adopted_remember(server, item->record);
 		if (serve(work, server, item->record, &err) < 0)
@@ -469,7 +597,7 @@ static void forget_all(struct work *work, const struct items *items)
 					     buf_slice(&items->items[i].definition));
 
 		if (server != NULL)
-			forget(server, items->items[i].record);
+			forget(server, items->items[i].record, true);
 	}
 }
 
@@ -497,13 +625,19 @@ static int adopt_text(struct work *work, size_t client, const struct edit_file *
 	struct items items;
 	struct buf text = { 0 };
 	size_t copied = 0, count = 0;
-	int result = read_items(work, file, &items, err);
+	int result = read_items(work, client, file, &items, err);
 
 	for (size_t i = 0; result == 0 && i < items.count && !work->line->is_dry_run; i++) {
 		struct item *item = &items.items[i];
 
 		if (item->why != NULL)
 			continue;
+		/* The first one: before, there is nothing to be made. */
+		if (work->origin == NULL &&
+		    (make_configuration(work, err) < 0 || prepare(work, err) < 0)) {
+			result = -1;
+			break;
+		}
 		CHECK(item->at >= copied && item->at + item->length <= file->text.len);
 		buf_append(&text, file->text.data + copied, item->at - copied);
 		copied = item->at;
@@ -530,7 +664,7 @@ static int adopt_text(struct work *work, size_t client, const struct edit_file *
 struct wanted {
 	const char *list, *name;
 	size_t at, length;
-	bool is_there;
+	char *value;
 };
 
 static void on_wanted(const struct import_entry *entry, void *arg)
@@ -539,9 +673,10 @@ static void on_wanted(const struct import_entry *entry, void *arg)
 
 	if (strcmp(entry->list, wanted->list) != 0 || strcmp(entry->name, wanted->name) != 0)
 		return;
+	free(wanted->value);
 	wanted->at = entry->at;
 	wanted->length = entry->length;
-	wanted->is_there = true;
+	wanted->value = mem_dup_slice(entry->value);
 }
 
 static struct slice text_of(const json_t *entry, const char *name)
@@ -552,30 +687,47 @@ static struct slice text_of(const json_t *entry, const char *name)
 				      slice_of("", 0);
 }
 
-/* Returns 0: it is as it was; 1: the file was changed meanwhile; -1: err says why it is left alone. */
-static int restore_text(const struct edit_file *file, const json_t *entry, struct error *err)
+static int restore_wanted(struct work *work, const struct edit_file *file, const json_t *entry,
+			  const struct wanted *wanted, struct error *err)
 {
-	struct wanted wanted = { .list = text_of(entry, "list").p,
-				 .name = text_of(entry, "name").p };
-	struct slice was = text_of(entry, "was"), now;
+	const char *original = file->text.data + wanted->at;
+	struct slice was = text_of(entry, "was"), is = text_of(entry, "is");
 	struct buf text = { 0 };
 	int result;
 
-	if (import_entries(buf_slice(&file->text), file->path, on_wanted, &wanted, err) < 0)
-		return -1;
-	if (!wanted.is_there)
-		return error_set(err, ERROR_INVALID, "the entry is not there any more");
-	now = slice_of(file->text.data + wanted.at, wanted.length);
-	if (slice_is_equal(now, was))
+	if (slice_is_equal(slice_of(original, wanted->length), was))
 		return 0;
-	if (!slice_is_equal(now, text_of(entry, "is")))
+	buf_append(&text, file->text.data, wanted->at);
+	if (slice_is_equal(slice_of(original, wanted->length), is))
+		buf_append_slice(&text, was);
+	else if (wanted->length == 0 || original[0] != '{' ||
+		 entry_text_restore(slice_of(wanted->value, wanted->length), original, was, is,
+				    &text) < 0) {
+		buf_wipe(&text);
 		return error_set(err, ERROR_INVALID, "the entry has been changed since");
-	buf_append(&text, file->text.data, wanted.at);
-	buf_append_slice(&text, was);
-	buf_append(&text, file->text.data + wanted.at + wanted.length,
-		   file->text.len - wanted.at - wanted.length);
+	}
+	buf_append(&text, original + wanted->length, file->text.len - wanted->at - wanted->length);
 	result = edit_file_replace(file, buf_slice(&text), err);
+	work->has_restored = result == 0;
 	buf_wipe(&text);
+	return result;
+}
+
+/* Returns 0: it is as it was; 1: the file was changed meanwhile; -1: err says why it is left alone. */
+static int restore_text(struct work *work, const struct edit_file *file, const json_t *entry,
+			struct error *err)
+{
+	struct wanted wanted = { .list = text_of(entry, "list").p,
+				 .name = text_of(entry, "name").p };
+	int result;
+
+	if (import_entries(buf_slice(&file->text), file->path, on_wanted, &wanted, err) < 0)
+		result = -1;
+	else if (wanted.value == NULL)
+		result = error_set(err, ERROR_INVALID, "the entry is not there any more");
+	else
+		result = restore_wanted(work, file, entry, &wanted, err);
+	free(wanted.value);
 	return result;
 }
 
@@ -586,6 +738,7 @@ static int edit(struct work *work, const char *path, size_t client, const json_t
 {
 	int result = 1;
 
+	work->path = path;
 	for (int i = 0; i < ATTEMPTS && result == 1; i++) {
 		struct edit_file file = { .path = NULL };
 
@@ -596,8 +749,10 @@ static int edit(struct work *work, const char *path, size_t client, const json_t
 							 "the file is not there any more") :
 					       0;
 		}
+		if (result == 0 && (file.status.st_mode & S_IWUSR) == 0)
+			result = error_set(err, ERROR_INVALID, "is read-only");
 		if (result == 0)
-			result = entry != NULL ? restore_text(&file, entry, err) :
+			result = entry != NULL ? restore_text(work, &file, entry, err) :
 						 adopt_text(work, client, &file, err);
 		edit_file_fini(&file);
 	}
@@ -606,19 +761,6 @@ static int edit(struct work *work, const char *path, size_t client, const json_t
 			       err, ERROR_INVALID,
 			       "another program keeps changing the file: close it, and try again") :
 		       result;
-}
-
-/* The caller frees it. */
-static char *find_own_file(size_t client)
-{
-	const char *own = client_config_own_file(client);
-	const char *folder = getenv("XDG_CONFIG_HOME");
-	const char *home = getenv("HOME");
-
-	if (folder != NULL && folder[0] == '/' &&
-	    slice_has_prefix(slice_str(own), SLICE_LIT(".config/")))
-		return mem_printf("%s/%s", folder, own + strlen(".config/"));
-	return mem_printf("%s/%s", home != NULL ? home : "", own);
 }
 
 static bool is_asked_for(const struct line *line, size_t client)
@@ -636,7 +778,7 @@ static void adopt_clients(struct work *work)
 
 		if (!is_asked_for(work->line, i))
 			continue;
-		path = find_own_file(i);
+		path = line_home_file(client_config_own_file(i));
 		if (edit(work, path, i, NULL, &err) < 0) {
 			char *what = mem_printf("%s is left alone: %s", path, err.text);
 
@@ -648,50 +790,35 @@ static void adopt_clients(struct work *work)
 	}
 }
 
-static size_t client_of(const char *path)
-{
-	size_t i = 0;
-
-	for (; client_config_client(i) != NULL; i++) {
-		char *own = client_config_own_file(i) != NULL ? find_own_file(i) : NULL;
-		char *real = own != NULL ? realpath(own, NULL) : NULL;
-		bool is_it = own != NULL && strcmp(real != NULL ? real : own, path) == 0;
-
-		free(own);
-		free(real);
-		if (is_it)
-			return i;
-	}
-	return i;
-}
-
+/* One that has been put back before is put back once more if the client has written it again, and is not named otherwise. */
 static void undo_entry(struct work *work, struct adopted *server, size_t i)
 {
 	json_t *entry = json_array_get(adopted_entries(server), i);
-	const char *path = text_of(entry, "file").p;
-	size_t client = client_of(path);
-	const char *name = client_config_client(client);
+	const char *path = text_of(entry, "file").p, *client = text_of(entry, "client").p;
+	bool is_undone = adopted_is_undone(server, i);
 	struct error err;
-	bool is_restored = false;
 	char *what;
+	int result;
 
-	if (work->line->count > 1 && (name == NULL || strcmp(name, work->line->words[1]) != 0))
+	if (work->line->count > 1 && strcmp(client, work->line->words[1]) != 0)
 		return;
-	if (work->line->is_dry_run) {
-		what = mem_strdup("would be put back");
-	} else if (edit(work, path, client, entry, &err) < 0) {
+	if (work->line->is_dry_run && is_undone)
+		return;
+	work->has_restored = false;
+	result = work->line->is_dry_run ? 0 : edit(work, path, 0, entry, &err);
+	if (is_undone && !work->has_restored)
+		return;
+	if (result < 0)
 		what = mem_printf("left alone: %s; %s has what it was", err.text, server->path);
-		work->failed++;
-	} else {
-		what = mem_strdup("is as it was");
-		is_restored = true;
-		work->changed++;
-	}
-	tell(work, name != NULL ? name : path, text_of(entry, "list").p, text_of(entry, "name").p,
-	     what);
-	if (is_restored)
-		adopted_forget(server, i);
+	else
+		what = mem_strdup(work->line->is_dry_run ? "would be put back" : "is as it was");
+	tell(work, client, text_of(entry, "list").p, text_of(entry, "name").p, what);
 	free(what);
+	work->failed += result < 0;
+	if (result == 0 && !work->line->is_dry_run) {
+		work->changed++;
+		adopted_set_undone(server, i);
+	}
 }
 
 static void undo(struct work *work)
@@ -701,16 +828,16 @@ static void undo(struct work *work)
 
 	for (size_t i = 0; i < work->servers.count; i++) {
 		struct adopted *server = &work->servers.items[i];
-		size_t before = json_array_size(adopted_entries(server));
+		size_t before = work->changed;
 
-		for (size_t j = before; j > 0; j--)
+		for (size_t j = json_array_size(adopted_entries(server)); j > 0; j--)
 			undo_entry(work, server, j - 1);
-		if (json_array_size(adopted_entries(server)) == before)
+		if (work->changed == before)
 			continue;
 		if (adopted_save(server, &kept, &err) < 0) {
 			work->failed++;
 			tell(work, "", "", NULL, err.text);
-		} else if (kept && json_array_size(adopted_entries(server)) == 0) {
+		} else if (kept && !adopted_is_used(server)) {
 			char *what =
 				mem_printf("%s has been changed since, and stays: remove it if "
 					   "nobody needs the server",
@@ -726,14 +853,20 @@ static void undo(struct work *work)
 
 static void print_next(const struct work *work)
 {
+	bool is_running = access(work->line->socket, F_OK) == 0 && !work->line->is_another;
+
 	if (work->line->is_dry_run || work->changed == 0)
 		return;
-	if (access(work->line->socket, F_OK) == 0 && !work->line->is_another)
+	if (is_running || work->line->undoes)
 		fputs("mcpgatectl: next: mcpgatectl reload; then start the clients again\n",
 		      stderr);
 	else
 		fputs("mcpgatectl: next: systemctl --user enable --now mcpgated.socket; then start the "
 		      "clients again\n",
+		      stderr);
+	if (work->line->undoes)
+		fputs("mcpgatectl: a client that was open meanwhile may write its file as it was before: then adopt --undo "
+		      "once more; for that, and until you remove them, conf.d/*.yaml.undone have the servers\n",
 		      stderr);
 }
 
@@ -743,6 +876,28 @@ static bool is_client(const struct line *line)
 		if (is_asked_for(line, i))
 			return true;
 	return false;
+}
+
+/* As root with another one's home, what is made would be root's: that user could not read his own folder any more. */
+static int check_home(struct error *err)
+{
+	const char *home = getenv("HOME");
+	char *folder = line_home_file(".config/.");
+	struct stat status;
+	int result = 0;
+
+	if (home == NULL || home[0] != '/' || !text_is_utf8(slice_str(home)) ||
+	    !text_is_utf8(slice_str(folder)))
+		result = error_set(
+			err, ERROR_INVALID,
+			"HOME and XDG_CONFIG_HOME must be paths that begin with /, in UTF-8");
+	else if (stat(home, &status) == 0 && status.st_uid != geteuid())
+		result =
+			error_set(err, ERROR_INVALID,
+				  "%s belongs to another user: run this as that user, without sudo",
+				  home);
+	free(folder);
+	return result;
 }
 
 /* Nothing of the user's configuration is read before. */
@@ -769,12 +924,20 @@ int adopt_run(const struct line *line)
 	if (!is_client(line))
 		return line_refuse_usage(
 			"adopt takes claude, claude-code, cursor, gemini, vscode, windsurf or zed");
-	if (lock(line, &err) < 0)
+	if (check_home(&err) < 0 || lock(line, &err) < 0)
 		return line_fail(err.text);
 	work.file = line_own_file("mcpgated.yaml");
 	work.token_file = line_own_file("token");
 	text_table_init(&work.table, columns, ARRAY_LEN(columns));
 	adopted_read(&work.servers);
+	if (work.servers.broken != NULL) {
+		char *what = mem_printf("%s is left alone: its line \"# adopted:\" is broken",
+					work.servers.broken);
+
+		tell(&work, "", "", NULL, what);
+		work.failed++;
+		free(what);
+	}
 	if (line->undoes)
 		undo(&work);
 	else if (prepare(&work, &err) < 0)

@@ -5,7 +5,7 @@
  */
 #include "ctl/adopted.h"
 
-#include <glob.h>
+#include <dirent.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +14,12 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "config/yaml.h"
-#include "ctl/edit_file.h"
 #include "ctl/line.h"
 
-#define HEAD \
-	"# Made by mcpgatectl adopt; mcpgatectl adopt --undo puts the entries back.\n# adopted: "
+#define MARK "# adopted: "
+#define HEAD "# Made by mcpgatectl adopt; mcpgatectl adopt --undo puts the entries back.\n" MARK
+#define YAML ".yaml"
+#define UNDONE ".undone" /* behind it: the daemon does not read it */
 #define HASH_BYTES 32
 #define INDENT "    "
 
@@ -45,36 +46,51 @@ static void append_value(struct buf *out, const struct tree *value)
 	buf_append_char(out, value->kind == TREE_LIST ? ']' : '}');
 }
 
-static void append_env(struct buf *out, const struct tree *env)
+static int by_key(const void *left, const void *right)
 {
-	const char *path = getenv("PATH");
-
-	if (env == NULL && path == NULL)
-		return;
-	buf_append_str(out, INDENT "env:\n");
-	for (size_t i = 0; env != NULL && i < env->count; i++) {
-		buf_append_str(out, INDENT "  ");
-		yaml_append_text(out, env->items[i]->key);
-		buf_append_str(out, ": ");
-		append_value(out, env->items[i]);
-		buf_append_char(out, '\n');
-	}
+	return strcmp((*(struct tree *const *)left)->key, (*(struct tree *const *)right)->key);
 }
 
+static void append_env(struct buf *out, const struct tree *env)
+{
+	size_t count = env != NULL ? env->count : 0;
+	struct tree **items = mem_zalloc((count + 1) * sizeof(struct tree *));
+
+	if (count > 0 || getenv("PATH") != NULL)
+		buf_append_str(out, INDENT "env:\n");
+	for (size_t i = 0; i < count; i++)
+		items[i] = env->items[i];
+	qsort(items, count, sizeof(struct tree *), by_key);
+	for (size_t i = 0; i < count; i++) {
+		buf_append_str(out, INDENT "  ");
+		yaml_append_text(out, items[i]->key);
+		buf_append_str(out, ": ");
+		append_value(out, items[i]);
+		buf_append_char(out, '\n');
+	}
+	free(items);
+}
+
+/* In one order, and without what says nothing: clients write the same server in different ways. */
 void adopted_define(const struct tree *server, struct buf *out)
 {
-	CHECK(server->kind == TREE_MAP);
-	for (size_t i = 0; i < server->count; i++) {
-		const struct tree *member = server->items[i];
+	static const char *const keys[] = { "command", "args", "inherit_env", "cwd", "start" };
+	size_t known = 0;
 
-		if (strcmp(member->key, "env") == 0)
+	CHECK(server->kind == TREE_MAP);
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		const struct tree *member = tree_find(server, keys[i]);
+
+		known += member != NULL;
+		if (member == NULL || (member->kind == TREE_LIST && member->count == 0))
 			continue;
-		buf_append_str(out, INDENT);
-		yaml_append_text(out, member->key);
-		buf_append_str(out, ": ");
+		buf_printf(out, INDENT "%s: ", keys[i]);
 		append_value(out, member);
 		buf_append_char(out, '\n');
 	}
+	known += tree_find(server, "enabled") != NULL; /* it is: others are not adopted */
+	known += tree_find(server, "env") != NULL;
+	CHECK(known == server->count);
 	append_env(out, tree_find(server, "env"));
 }
 
@@ -127,43 +143,83 @@ static struct adopted *append(struct adopted_list *list)
 	return &list->items[list->count++];
 }
 
+/* The line may be anywhere: people write above it. n 0: there is none. */
+static struct slice find_record(struct slice text)
+{
+	const char *at = slice_has_prefix(text, SLICE_LIT(MARK)) ?
+				 text.p :
+				 memmem(text.p, text.n, "\n" MARK, strlen("\n" MARK));
+	struct slice rest;
+
+	if (at == NULL)
+		return slice_of("", 0);
+	at += strlen(MARK) + (*at == '\n');
+	rest = slice_between(at, text.p + text.n);
+	return slice_cut(&rest, '\n');
+}
+
 static void read_one(struct adopted_list *list, const char *path)
 {
 	struct edit_file file = { .path = NULL };
-	struct slice rest, line;
 	struct error err;
-	json_t *record = NULL;
+	struct slice text, line;
+	json_t *record;
 
-	if (edit_file_read(path, &file, &err) == 0 &&
-	    slice_has_prefix(buf_slice(&file.text), SLICE_LIT(HEAD))) {
-		rest = slice_of(file.text.data + strlen(HEAD), file.text.len - strlen(HEAD));
-		line = slice_cut(&rest, '\n');
-		record = json_loadb(line.p, line.n, JSON_REJECT_DUPLICATES, NULL);
+	if (edit_file_read(path, &file, &err) != 0) {
+		edit_file_fini(&file);
+		return;
 	}
+	text = buf_slice(&file.text);
+	line = text.n > 0 ? find_record(text) : slice_of("", 0);
+	record = line.n > 0 ? json_loadb(line.p, line.n, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	if (json_is_array(json_object_get(record, "entries")) &&
 	    json_is_string(json_object_get(record, "server"))) {
 		struct adopted *server = append(list);
+		const char *end = text.p + text.n;
 
 		server->path = mem_strdup(path);
 		server->record = json_incref(record);
-		buf_append_slice(&server->body, rest);
+		buf_append_slice(&server->head, slice_between(text.p, line.p));
+		if (line.p + line.n < end)
+			buf_append_slice(&server->body, slice_between(line.p + line.n + 1, end));
+		server->file = file;
+		file = (struct edit_file){ .path = NULL };
+	} else if (line.n > 0 && list->broken == NULL) {
+		list->broken = mem_strdup(path);
 	}
 	json_decref(record);
 	edit_file_fini(&file);
 }
 
+static bool has_end(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n > m && strcmp(text + n - m, end) == 0;
+}
+
+static int is_ours(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.' &&
+	       (has_end(entry->d_name, YAML) || has_end(entry->d_name, YAML UNDONE));
+}
+
 void adopted_read(struct adopted_list *list_r)
 {
-	char *pattern = line_own_file("conf.d/*.yaml");
-	glob_t found;
+	char *folder = line_own_file("conf.d");
+	struct dirent **found = NULL;
+	int count = scandir(folder, &found, is_ours, alphasort);
 
-	*list_r = (struct adopted_list){ NULL, 0 };
-	if (glob(pattern, 0, NULL, &found) == 0) {
-		for (size_t i = 0; i < found.gl_pathc; i++)
-			read_one(list_r, found.gl_pathv[i]);
-		globfree(&found);
+	*list_r = (struct adopted_list){ .count = 0 };
+	for (int i = 0; i < count; i++) {
+		char *path = mem_printf("%s/%s", folder, found[i]->d_name);
+
+		read_one(list_r, path);
+		free(path);
+		free(found[i]);
 	}
-	free(pattern);
+	free(found);
+	free(folder);
 }
 
 void adopted_fini(struct adopted_list *list)
@@ -171,10 +227,13 @@ void adopted_fini(struct adopted_list *list)
 	for (size_t i = 0; i < list->count; i++) {
 		free(list->items[i].path);
 		json_decref(list->items[i].record);
+		buf_fini(&list->items[i].head);
 		buf_wipe(&list->items[i].body);
+		edit_file_fini(&list->items[i].file);
 	}
 	free(list->items);
-	*list = (struct adopted_list){ NULL, 0 };
+	free(list->broken);
+	*list = (struct adopted_list){ .count = 0 };
 }
 
 struct adopted *adopted_find(const struct adopted_list *list, struct slice definition)
@@ -205,6 +264,7 @@ struct adopted *adopted_add(struct adopted_list *list, const char *name, struct 
 
 	CHECK(definition.n > 0 && name[0] != '\0');
 	buf_printf(&server->body, "servers:\n  %s:\n" INDENT "isolation: %s\n", name, isolation);
+	buf_append_str(&server->head, HEAD);
 	buf_append_slice(&server->body, definition);
 	append_path(&server->body, definition);
 	hash(definition, definition_hash);
@@ -246,7 +306,65 @@ void adopted_forget(struct adopted *server, size_t i)
 	json_array_remove(adopted_entries(server), i);
 }
 
-int adopted_save(const struct adopted *server, bool *kept_r, struct error *err)
+void adopted_set_undone(struct adopted *server, size_t i)
+{
+	json_t *entry = json_array_get(adopted_entries(server), i);
+
+	CHECK(entry != NULL);
+	json_object_set_new(entry, "undone", json_true());
+}
+
+bool adopted_is_undone(const struct adopted *server, size_t i)
+{
+	return json_is_true(json_object_get(json_array_get(adopted_entries(server), i), "undone"));
+}
+
+bool adopted_is_used(const struct adopted *server)
+{
+	for (size_t i = 0; i < json_array_size(adopted_entries(server)); i++)
+		if (!adopted_is_undone(server, i))
+			return true;
+	return false;
+}
+
+/* The name says whether the daemon reads it. */
+static int rename_for(struct adopted *server, bool is_served, struct error *err)
+{
+	bool is_undone = has_end(server->path, UNDONE);
+	int length = (int)(strlen(server->path) - (is_undone ? strlen(UNDONE) : 0));
+	char *path = mem_printf("%.*s%s", length, server->path, is_served ? "" : UNDONE);
+
+	if (is_undone != is_served) {
+		free(path);
+		return 0;
+	}
+	if (edit_file_rename(server->path, path, err) < 0) {
+		free(path);
+		return -1;
+	}
+	free(server->path);
+	server->path = path;
+	return 0;
+}
+
+static int write_file(struct adopted *server, struct slice text, bool is_served, struct error *err)
+{
+	int result;
+
+	if (server->file.path == NULL)
+		result = edit_file_create(server->path, text, err);
+	else
+		result = edit_file_replace(&server->file, text, err);
+	if (result == 1)
+		return error_set(err, ERROR_INVALID, "%s was changed meanwhile", server->path);
+	if (result < 0 || rename_for(server, is_served, err) < 0)
+		return -1;
+	edit_file_fini(&server->file);
+	result = edit_file_read(server->path, &server->file, err);
+	return result == 1 ? error_set(err, ERROR_INVALID, "%s has gone", server->path) : result;
+}
+
+int adopted_save(struct adopted *server, bool *kept_r, struct error *err)
 {
 	char hex[HASH_BYTES * 2 + 1];
 	struct buf text = { 0 };
@@ -256,15 +374,18 @@ int adopted_save(const struct adopted *server, bool *kept_r, struct error *err)
 	CHECK(server->path != NULL && server->body.len > 0);
 	hash(buf_slice(&server->body), hex);
 	*kept_r = strcmp(hex, member(server, "body")) != 0;
-	if (json_array_size(adopted_entries(server)) == 0 && !*kept_r)
+	if (json_array_size(adopted_entries(server)) == 0 && !*kept_r) {
+		edit_file_fini(&server->file);
 		return unlink(server->path) == 0 || access(server->path, F_OK) != 0 ?
 			       0 :
-			       error_set_errno(err, "cannot be removed");
+			       error_set_errno(err, "%s cannot be removed", server->path);
+	}
 	record = json_dumps(server->record, JSON_ENSURE_ASCII | JSON_COMPACT);
 	CHECK(record != NULL);
-	buf_printf(&text, "%s%s\n", HEAD, record);
+	buf_append_slice(&text, buf_slice(&server->head));
+	buf_printf(&text, "%s\n", record);
 	buf_append_slice(&text, buf_slice(&server->body));
-	result = edit_file_write(server->path, buf_slice(&text), err);
+	result = write_file(server, buf_slice(&text), *kept_r || adopted_is_used(server), err);
 	explicit_bzero(record, strlen(record));
 	free(record);
 	buf_wipe(&text);

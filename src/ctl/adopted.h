@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files of adopted servers, each conf.d/NAME.yaml of the user's own configuration: the server, and in a comment the entries that it
- * came from, as they were and as they are now. All that is secret of a server is here and nowhere else.
+ * came from, as they were and as they are now. All that is secret of a server is here and nowhere else. So a file whose entries have all
+ * been put back is not removed: it is called NAME.yaml.undone, and a client may still bring an entry back that it has kept in mind.
  */
 #ifndef MCPGATED_CTL_ADOPTED_H
 #define MCPGATED_CTL_ADOPTED_H
@@ -12,22 +13,26 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "config/tree.h"
+#include "ctl/edit_file.h"
 
 struct adopted {
 	char *path;
-	json_t *record;  /* server, definition, body, entries: [{file, list, name, was, is}] */
+	struct edit_file file; /* as it was read; its path is NULL: there is none yet */
+	struct buf head;       /* what is before the record, with its mark */
+	json_t *record; /* server, definition, body, entries: [{client, file, list, name, was, is, undone}] */
 	struct buf body; /* what the daemon reads */
 };
 
 struct adopted_list {
 	struct adopted *items;
 	size_t count;
+	char *broken; /* the first file whose record cannot be read; NULL: none */
 };
 
-/* What the server is, whatever its name, in YAML: equal texts are the same server. Appends to out. */
+/* What the server is, whatever its name, in YAML: equal texts are the same server. The server is enabled. Appends to out. */
 void adopted_define(const struct tree *server, struct buf *out);
 
-/* All that are there; one that cannot be read, or whose comment has been changed, is none. */
+/* All that are there. */
 void adopted_read(struct adopted_list *list_r);
 void adopted_fini(struct adopted_list *list);
 /* With this definition; NULL: none. */
@@ -39,12 +44,18 @@ struct adopted *adopted_add(struct adopted_list *list, const char *name, struct 
 			    const char *isolation);
 /* Adds an entry, in place of one with the same place. */
 void adopted_remember(struct adopted *server, json_t *entry);
-/* Forgets entry number i. */
+/* Forgets entry number i: no client's file has had it. */
 void adopted_forget(struct adopted *server, size_t i);
+/* Entry number i has been put back. */
+void adopted_set_undone(struct adopted *server, size_t i);
+bool adopted_is_undone(const struct adopted *server, size_t i);
+/* Whether it has an entry that has not been put back. */
+bool adopted_is_used(const struct adopted *server);
 json_t *adopted_entries(const struct adopted *server); /* borrowed */
 /*
- * Writes the file; without an entry it is removed, unless somebody has changed the server in it: *kept_r. Returns 0 or -1.
+ * Writes the file, under the name that its entries demand; one without any is removed. *kept_r: somebody has changed the server in it, so
+ * that the daemon goes on serving it. Returns 0 or -1: it was changed meanwhile, there is another one of that name, or it failed.
  */
-int adopted_save(const struct adopted *server, bool *kept_r, struct error *err) must_check;
+int adopted_save(struct adopted *server, bool *kept_r, struct error *err) must_check;
 
 #endif

@@ -211,20 +211,32 @@ int edit_file_lock(const char *path, int wait_ms, struct error *err)
 	return -1;
 }
 
-int edit_file_write(const char *path, struct slice text, struct error *err)
+int edit_file_rename(const char *path, const char *to, struct error *err)
+{
+	int result;
+
+	CHECK(path[0] == '/' && to[0] == '/');
+	result = renameat2(AT_FDCWD, path, AT_FDCWD, to, RENAME_NOREPLACE);
+	if (result < 0 && (errno == EINVAL || errno == ENOSYS))
+		result = link(path, to) == 0 ? unlink(path) : -1;
+	if (result < 0)
+		return error_set_errno(err, "%s cannot be made", to);
+	sync_directory(to);
+	return 0;
+}
+
+int edit_file_create(const char *path, struct slice text, struct error *err)
 {
 	char *beside;
-	int result = 0;
+	int result;
 
 	make_directories(path);
 	beside = write_beside(path, text, NULL, err);
 	if (beside == NULL)
 		return -1;
-	if (rename(beside, path) < 0) {
-		result = error_set_errno(err, "cannot be put in its place");
+	result = edit_file_rename(beside, path, err);
+	if (result < 0)
 		unlink(beside);
-	}
-	sync_directory(path);
 	free(beside);
 	return result;
 }

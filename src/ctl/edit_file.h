@@ -39,7 +39,12 @@ int edit_file_replace(const struct edit_file *file, struct slice text, struct er
  * has it, waits for at most wait_ms; then it is an error, and err names that program.
  */
 int edit_file_lock(const char *path, int wait_ms, struct error *err) must_check;
-/* Writes a file that only this user may read, whether there was one or not. Makes the directories above it, for him alone. */
-int edit_file_write(const char *path, struct slice text, struct error *err) must_check;
+/*
+ * Makes a file that only this user may read, and the directories above it, for him alone. -1: there is one already, which stays, or it
+ * failed.
+ */
+int edit_file_create(const char *path, struct slice text, struct error *err) must_check;
+/* Gives a file another name in its directory. -1: there is a file of that name, or it failed. */
+int edit_file_rename(const char *path, const char *to, struct error *err) must_check;
 
 #endif

@@ -108,12 +108,21 @@ static void test_leaves_another_file_of_the_same_text(void **state)
 	check_alone();
 }
 
-static void test_writes_for_this_user_alone(void **state)
+static void test_makes_files_for_this_user_alone(void **state)
 {
 	struct error err;
+	char other[128];
 
-	assert_int_equal(edit_file_write(path, SLICE_LIT("secret"), &err), 0);
+	assert_int_equal(edit_file_create(path, SLICE_LIT("secret"), &err), -1);
+	check("old", 0640);
+	check_alone();
+	snprintf(other, sizeof(other), "%s/other", folder);
+	assert_int_equal(edit_file_rename(path, other, &err), 0);
+	assert_int_equal(edit_file_create(path, SLICE_LIT("secret"), &err), 0);
 	check("secret", 0600);
+	assert_int_equal(edit_file_rename(other, path, &err), -1);
+	check("secret", 0600);
+	assert_int_equal(unlink(other), 0);
 	check_alone();
 }
 
@@ -165,7 +174,7 @@ int main(void)
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_leaves_another_file_of_the_same_text,
 						make_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(test_writes_for_this_user_alone, make_folder,
+		cmocka_unit_test_setup_teardown(test_makes_files_for_this_user_alone, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_says_what_it_does_not_edit, make_folder,
 						remove_folder),

@@ -26,4 +26,13 @@ struct entry_member {
 int entry_text_write(struct slice value, const char *original, const struct entry_member *members,
 		     size_t count, struct buf *out) must_check;
 
+/*
+ * was, is  the entry before and after entry_text_write, as they were written
+ *
+ * Appends what the entry is to be again. That is `was`, to the byte, if it still says what `is` says, however it is laid out. If only the
+ * client's own members have been changed, those stay as they are now. -1: it leads elsewhere by now.
+ */
+int entry_text_restore(struct slice value, const char *original, struct slice was, struct slice is,
+		       struct buf *out) must_check;
+
 #endif

@@ -19,14 +19,24 @@
 
 const struct slice line_no_body = { NULL, 0 };
 
-char *line_own_file(const char *name)
+char *line_home_file(const char *name)
 {
 	const char *folder = getenv("XDG_CONFIG_HOME");
 	const char *home = getenv("HOME");
 
-	if (folder != NULL && folder[0] == '/')
-		return mem_printf("%s/mcpgated/%s", folder, name);
-	return mem_printf("%s/.config/mcpgated/%s", home != NULL ? home : "", name);
+	if (folder != NULL && folder[0] == '/' &&
+	    slice_has_prefix(slice_str(name), SLICE_LIT(".config/")))
+		return mem_printf("%s/%s", folder, name + strlen(".config/"));
+	return mem_printf("%s/%s", home != NULL ? home : "", name);
+}
+
+char *line_own_file(const char *name)
+{
+	char *below = mem_printf(".config/mcpgated/%s", name);
+	char *path = line_home_file(below);
+
+	free(below);
+	return path;
 }
 
 int line_fail(const char *text)
@@ -151,11 +161,19 @@ char *line_read_token(const char *path, struct error *err)
 	return NULL;
 }
 
+void line_hash_token(const char *text, char hash_r[65])
+{
+	unsigned char hash[EVP_MAX_MD_SIZE];
+	unsigned int hash_bytes = 0;
+
+	CHECK(EVP_Digest(text, strlen(text), hash, &hash_bytes, EVP_sha256(), NULL) == 1);
+	CHECK(hash_bytes == HASH_BYTES);
+	text_to_hex(hash, HASH_BYTES, hash_r);
+}
+
 void line_make_token(struct line_token *token_r)
 {
 	unsigned char secret[TOKEN_BYTES];
-	unsigned char hash[EVP_MAX_MD_SIZE];
-	unsigned int hash_bytes = 0;
 	size_t length = strlen(TOKEN_PREFIX);
 
 	strcpy(token_r->text, TOKEN_PREFIX);
@@ -163,8 +181,6 @@ void line_make_token(struct line_token *token_r)
 	length += text_base64url(secret, sizeof(secret), token_r->text + length);
 	CHECK(length < sizeof(token_r->text));
 	token_r->text[length] = '\0';
-	CHECK(EVP_Digest(token_r->text, length, hash, &hash_bytes, EVP_sha256(), NULL) == 1);
-	CHECK(hash_bytes == HASH_BYTES);
-	text_to_hex(hash, HASH_BYTES, token_r->hash);
+	line_hash_token(token_r->text, token_r->hash);
 	explicit_bzero(secret, sizeof(secret));
 }

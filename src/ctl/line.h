@@ -70,6 +70,8 @@ struct line {
 	size_t env_count; /* further ones are rejected */
 };
 
+/* The path of a file below this user's home; $XDG_CONFIG_HOME is in the place of .config. The caller frees it. */
+char *line_home_file(const char *name);
 /* The path of this user's own file: $XDG_CONFIG_HOME/mcpgated/NAME, or in ~/.config. The caller frees it. */
 char *line_own_file(const char *name);
 
@@ -104,6 +106,8 @@ struct line_token {
 };
 /* Makes a static token of 256 random bits. The caller wipes it. */
 void line_make_token(struct line_token *token_r);
+/* What a configuration has in place of a token: its SHA-256, in hexadecimal. */
+void line_hash_token(const char *text, char hash_r[65]);
 /* The token in a file, its only line; owned by the caller, which must wipe it. NULL: err says why. */
 char *line_read_token(const char *path, struct error *err) must_check;
 

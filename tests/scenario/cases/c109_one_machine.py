@@ -196,8 +196,14 @@ POSTED = {
     "an old form": (ZED, b'{"context_servers": {"a": {"command": {"path": "x", "args": ["1"], "env": {"K": "s3cret"}}, "settings": null}}}', 1, ""),
     "lists of what is allowed": (GEMINI, b'{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "x", "trust": true}, "b": {"command": "y"}}}', 1, "is disabled"),
     "TOML": (CODEX, b'[mcp_servers.a]\ncommand = "x"\n', 0, "TOML"),
-    "a variable of the shell": (CURSOR, b'{"mcpServers": {"a": {"command": "x", "args": ["${HOME}/a"], "env": {"A": "${env:HOME}"}}}}', 1, ""),
-    "a variable that is not set": (CURSOR, b'{"mcpServers": {"a": {"command": "x", "env": {"A": "${NOT_SET_AT_ALL}"}}}}', 0, "NOT_SET_AT_ALL"),
+    "a variable of the editor": (CURSOR, b'{"mcpServers": {"a": {"command": "x", "args": ["${env:HOME}/a"], "env": {"A": "${env:HOME}"}}}}', 1, ""),
+    "a variable of the shell": (CODE, b'{"mcpServers": {"a": {"command": "x", "args": ["${HOME}/a"], "env": {"A": "${HOME}"}}}}', 1, ""),
+    "a text with a variable": (CURSOR, b'{"mcpServers": {"a": {"command": "sh", "args": ["-c", "cd ${HOME} && exec x"]}, "b": {"command": "y$Z"}}}', 1, "what a $ in it means"),
+    "a variable of Gemini": (GEMINI, b'{"mcpServers": {"a": {"command": "x", "args": ["$HOME/a"]}, "b": {"command": "x", "args": ["${HOME}", "$1"]}}}', 1,
+                             "what a $ in it means"),
+    "where the client is": (CODE, b'{"mcpServers": {"a": {"command": "x", "args": ["${PWD}"]}, "b": {"command": "./x"}, "c": {"command": "x", "args": ["."]}, '
+                            b'"d": {"command": "./x", "cwd": "/"}}}', 1, "in the folder that its client is in"),
+    "a variable that is not set": (CODE, b'{"mcpServers": {"a": {"command": "x", "env": {"A": "${NOT_SET_AT_ALL}"}}}}', 0, "NOT_SET_AT_ALL"),
     "numbers": (CURSOR, b'{"mcpServers": {"a": {"command": "x", "env": {"PORT": 80}}}}', 0, "not a string"),
 }
 
@@ -228,9 +234,9 @@ class Home:
         ok("Sanitizer" not in done.stderr and "runtime error" not in done.stderr, "a report of a sanitizer", done.stderr)
         return done.stdout + done.stderr
 
-    def servers(self):
+    def servers(self, end=".yaml"):
         with contextlib.suppress(FileNotFoundError):
-            return sorted(os.listdir(self.path(".config/mcpgated/conf.d")))
+            return sorted(name for name in os.listdir(self.path(".config/mcpgated/conf.d")) if name.endswith(end))
         return []
 
 
@@ -292,20 +298,102 @@ def undo_after_edits(t):
 
 
 @case(daemon=False, deadline=60)
+def undo_after_the_client_has_written(t):
+    """product §2: a client that lays its file out anew changes nothing; what it or its user has added stays beside what is put back."""
+    with home() as h:
+        content = b'{"mcpServers": {"a": {"command": "x", "args": [ "1" ], /* c */ "timeout": 5}, "b": {"command": "y"}}}'
+        for path in (CURSOR, CLAUDE):
+            h.put(path, content)
+        h.adopt(status=0)
+        for path in (CURSOR, CLAUDE):
+            servers = json.loads(re.sub(rb"/\*.*?\*/", b"", h.read(path)))["mcpServers"]
+            servers["b"]["disabled"] = True
+            h.put(path, json.dumps({"mcpServers": servers}, indent=2).encode())
+        eq(h.adopt("--undo", status=0).count("is as it was"), 4)
+        for path in (CURSOR, CLAUDE):
+            ok(b'"a": {"command": "x", "args": [ "1" ], /* c */ "timeout": 5}' in h.read(path), h.read(path))
+            eq(json.loads(h.read(path).replace(b"/* c */", b""))["mcpServers"]["b"], {"command": "y", "disabled": True})
+
+
+@case(daemon=False, deadline=60)
+def undone_and_written_again(t):
+    """product §2: a client that is still open brings back the entry that it has read: its server is not lost, and undo puts it back again."""
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        h.adopt(status=0)
+        known = h.read(CURSOR)
+        h.adopt("--undo", status=0)
+        eq((h.servers(), h.servers("undone")), ([], ["files.yaml.undone"]))
+        h.put(CURSOR, known)
+        eq(h.adopt("--undo", status=0).count("is as it was"), 1)
+        eq((h.read(CURSOR), h.adopt("--undo", status=0).count("is as it was")), (PLAIN, 0))
+        eq(h.adopt(status=0).count("is now files "), 1)
+        eq((h.servers(), h.servers("undone")), (["files.yaml"], []))
+        os.unlink(h.path(CURSOR))
+        h.adopt("--undo", status=1)
+        eq(h.servers(), ["files.yaml"])
+
+
+@case(daemon=False, deadline=60)
+def what_people_have_written(t):
+    """product §2: a token, a drop-in and a line above the record that are there stay; a record that is broken is named."""
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        h.put(".config/mcpgated/token", TOKEN.encode())
+        h.adopt(status=0)
+        ok(TOKEN.encode() in h.read(CURSOR), "the token that is there")
+        eq(h.read(".config/mcpgated/token"), TOKEN.encode())
+        server = h.read(".config/mcpgated/conf.d/files.yaml")
+        h.put(".config/mcpgated/conf.d/files.yaml", b"# a licence\n" + server)
+        eq(h.adopt("--undo", status=0).count("is as it was"), 1)
+        ok(h.read(".config/mcpgated/conf.d/files.yaml.undone").startswith(b"# a licence\n"), "it stays")
+        h.put(".config/mcpgated/conf.d/other.yaml", server.replace(b'"entries"', b'"entries'))
+        ok("other.yaml is left alone" in h.adopt("--undo", status=1), "a broken record")
+        os.unlink(h.path(".config/mcpgated/conf.d/other.yaml"))
+        for mode, token, said in ((0o644, TOKEN, "others can read it"), (0o600, "other", "has none of the tokens")):
+            h.put(".config/mcpgated/token", token.encode(), mode)
+            ok(said in h.adopt(status=1), said)
+        eq(h.read(CURSOR), PLAIN)
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        os.makedirs(h.path(".config/mcpgated"))
+        os.symlink("nothing", h.path(".config/mcpgated/mcpgated.yaml"))
+        h.adopt(status=1)
+        eq((os.readlink(h.path(".config/mcpgated/mcpgated.yaml")), h.read(CURSOR)), ("nothing", PLAIN))
+
+
+@case(daemon=False, deadline=60)
+def homes_that_are_not_ours(t):
+    """product §2: with another user's home nothing is made; without an entry, no configuration; a file that is read-only stays."""
+    with home() as h:
+        h.put(CURSOR, PLAIN)
+        os.chown(h.folder, 65534, 65534)
+        ok("belongs to another user" in h.adopt(status=1), "as root with the home of another")
+        eq(sorted(os.listdir(h.folder)), [".cursor"])
+        os.chown(h.folder, os.getuid(), -1)
+        h.put(CURSOR, PLAIN, 0o400)
+        ok("is read-only" in h.adopt(status=1), "read-only")
+        eq((h.read(CURSOR), os.listdir(h.path(".config/mcpgated"))), (PLAIN, ["adopt.lock"]))
+        for text in ("relative", b"/\xff"):
+            h.env["HOME"] = text
+            ok("must be paths that begin with /" in h.adopt(status=1), text)
+
+
+@case(daemon=False, deadline=60)
 def one_server_of_several_clients(t):
     """product §2: the same server of two clients is one; a different one of the same name gets another; an own file stays as it is."""
     with home() as h:
         h.put(CURSOR, b'{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time@1"]}, "A": {"command": "x"}}}')
         h.put(CLAUDE, b'{"mcpServers": {"clock": {"args": ["mcp-server-time@1"], "command": "uvx"}}}')
-        h.put(WINDSURF, b'{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time@1"]}, "a": {"command": "other"}}}')
+        h.put(WINDSURF, b'{"mcpServers": {"time": {"command": "uvx", "env": {}, "args": ["mcp-server-time@1"]}, "a": {"command": "other"}}}')
         h.adopt("claude", "--dry-run", status=0)
         told = h.adopt(status=0)
-        eq(h.servers(), ["a-2.yaml", "a.yaml", "clock.yaml", "time.yaml"], told)
-        ok(b"isolation: shared" in h.read(".config/mcpgated/conf.d/time.yaml"), "a well-known one")
+        eq(h.servers(), ["a-2.yaml", "a.yaml", "clock.yaml"], told)
+        ok(b"isolation: shared" in h.read(".config/mcpgated/conf.d/clock.yaml"), "a well-known one")
         ok(b"isolation: session" in h.read(".config/mcpgated/conf.d/a.yaml"), "another")
-        eq(json.loads(h.read(WINDSURF))["mcpServers"]["time"]["serverUrl"], "http://127.0.0.1:%d/time/mcp" % port_of(h))
+        eq(json.loads(h.read(WINDSURF))["mcpServers"]["time"]["serverUrl"], "http://127.0.0.1:%d/clock/mcp" % port_of(h))
         eq(h.adopt("--undo", "cursor", status=0).count("is as it was"), 2)
-        eq(h.servers(), ["a-2.yaml", "clock.yaml", "time.yaml"])
+        eq((h.servers(), h.servers("undone")), (["a-2.yaml", "clock.yaml"], ["a.yaml.undone"]))
     with home() as h:
         own = b"servers: {}\nlisten: [{address: '127.0.0.1:9'}]\n"
         h.put(".config/mcpgated/mcpgated.yaml", own)
@@ -362,6 +450,15 @@ def files_that_are_not_ours(t):
         ok(os.path.islink(h.path(CURSOR)) and h.read("dotfiles/cursor.json") != PLAIN, "a link")
         h.adopt("--undo", status=0)
         ok(os.path.islink(h.path(CURSOR)) and h.read("dotfiles/cursor.json") == PLAIN, "a link, put back")
+        h.adopt(status=0)
+        known = h.read(CURSOR)
+        os.unlink(h.path(CURSOR))
+        h.put(CURSOR, known)
+        h.adopt("--undo", status=0)
+        eq(h.read(CURSOR), PLAIN, "the file that the client reads, which was a link")
+        os.unlink(h.path(CURSOR))
+        h.put("dotfiles/cursor.json", PLAIN)
+        os.symlink("../dotfiles/cursor.json", h.path(CURSOR))
         os.link(h.path("dotfiles/cursor.json"), h.path("second"))
         ok("has a second name" in h.adopt(status=1), "a hard link")
         os.unlink(h.path("second"))
