@@ -33,6 +33,7 @@ struct command_line {
 	const char *dump;
 	const char *env[VARIABLES_MAX];
 	const char *hosts[HOSTS_MAX];
+	size_t listen_count;
 	struct config_request request;
 };
 
@@ -132,12 +133,7 @@ static bool take_option(struct command_line *line, int option)
 		line->action = ACTION_TEST;
 		return true;
 	case OPTION_LISTEN:
-		if (request->listen != NULL)
-			fputs("mcpgated: --listen may be given only once; a configuration file can list several\n",
-			      stderr);
-		else
-			request->listen = optarg;
-		return request->listen == optarg;
+		return add("--listen", request->listen, &line->listen_count, CONFIG_LISTEN_MAX);
 	case OPTION_TLS:
 		request->tls = optarg;
 		return true;
@@ -230,7 +226,7 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 	if (sources == 0)
 		request->file = DEFAULT_FILE;
 	if ((request->tls != NULL || request->plaintext) && request->file != NULL &&
-	    request->listen == NULL) {
+	    request->listen[0] == NULL) {
 		fprintf(stderr, "mcpgated: --tls and --plaintext require --listen, a command or "
 				"--import; in a configuration file use listen\n");
 		return -1;

@@ -143,24 +143,35 @@ static void add_tls(const struct config_request *request, const struct slices *h
 	free(own_key);
 }
 
-/* --listen, with --tls and --plaintext, stands for all that the file says about listeners. */
+static void add_listener(const struct config_request *request, const struct slices *hosts,
+			 const char *address, struct tree *list, struct config_problems *problems)
+{
+	struct tree *item = tree_add(list, NULL, tree_new(TREE_MAP, list->file));
+
+	CHECK(list->kind == TREE_LIST);
+	if (address != NULL)
+		tree_add(item, "address", tree_new_text(address, list->file));
+	if (request->tls != NULL)
+		add_tls(request, hosts, item, problems);
+	if (request->plaintext)
+		tree_add(item, "plaintext", tree_new_text("true", "--plaintext"))->is_plain = true;
+}
+
+/* Each --listen, with --tls and --plaintext, stands for all that the file says about listeners. */
 static void replace_listen(const struct config_request *request, const struct slices *hosts,
 			   struct tree *root, struct config_problems *problems)
 {
 	static const char file[] = "--listen";
-	struct tree *list, *item;
+	struct tree *list;
+	size_t i = 0;
 
 	if (root->kind != TREE_MAP)
 		return;
 	tree_remove(root, "listen");
 	list = tree_add(root, "listen", tree_new(TREE_LIST, file));
-	item = tree_add(list, NULL, tree_new(TREE_MAP, file));
-	if (request->listen != NULL)
-		tree_add(item, "address", tree_new_text(request->listen, file));
-	if (request->tls != NULL)
-		add_tls(request, hosts, item, problems);
-	if (request->plaintext)
-		tree_add(item, "plaintext", tree_new_text("true", "--plaintext"))->is_plain = true;
+	do
+		add_listener(request, hosts, request->listen[i], list, problems);
+	while (request->listen[i] != NULL && request->listen[++i] != NULL);
 }
 
 /* What --host says; without it, whoever makes a certificate is called as its machine. */
@@ -419,7 +430,8 @@ struct config *config_load(const struct config_request *request, struct config_p
 	else
 		problem_add(problems, "command line: neither a file nor a command is given");
 	CHECK(root != NULL || problems->count > 0);
-	if (root != NULL && (request->listen != NULL || request->tls != NULL || request->plaintext))
+	if (root != NULL &&
+	    (request->listen[0] != NULL || request->tls != NULL || request->plaintext))
 		replace_listen(request, &hosts, root, problems);
 	if (root != NULL) {
 		add_hosts(&hosts, root);

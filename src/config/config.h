@@ -181,20 +181,22 @@ typedef void config_check_fn(const struct config_request *request, const struct 
 #define TOKEN_NAME_DIGITS \
 	8 /* of the SHA-256 of a token, by which those of --token-file are named */
 
+#define CONFIG_LISTEN_MAX 8 /* addresses of --listen */
+
 /* What the command line asks for. All strings are borrowed. */
 struct config_request {
-	const char *file;        /* -c, or NULL */
-	const char *import_file; /* --import, or NULL */
-	char *const *command;    /* after "--", NULL-terminated, or NULL */
-	const char *name;        /* --name, or NULL */
-	const char *listen;      /* --listen, or NULL */
-	const char *tls;         /* --tls of the listener, CERTIFICATE,KEY or "self", or NULL */
-	bool makes_certificate;  /* for "self", which is not only checked */
-	bool plaintext;          /* --plaintext of the listener */
-	const char *token_file;  /* --token-file, or NULL */
-	const char *log_level;   /* --log-level, or NULL */
-	const char *isolation;   /* --isolation of the command, or NULL */
-	const char *const *env;  /* --env of the command, each NAME or NAME=VALUE */
+	const char *file;                          /* -c, or NULL */
+	const char *import_file;                   /* --import, or NULL */
+	char *const *command;                      /* after "--", NULL-terminated, or NULL */
+	const char *name;                          /* --name, or NULL */
+	const char *listen[CONFIG_LISTEN_MAX + 1]; /* each --listen; NULL behind them */
+	const char *tls;        /* --tls of these listeners, CERTIFICATE,KEY or "self", or NULL */
+	bool makes_certificate; /* for "self", which is not only checked */
+	bool plaintext;         /* --plaintext of these listeners */
+	const char *token_file; /* --token-file, or NULL */
+	const char *log_level;  /* --log-level, or NULL */
+	const char *isolation;  /* --isolation of the command, or NULL */
+	const char *const *env; /* --env of the command, each NAME or NAME=VALUE */
 	size_t env_count;
 	const char *const *hosts; /* --host, each a name */
 	size_t host_count;

@@ -223,7 +223,7 @@ static void test_open_file_of_a_secret_is_a_warning(void **state)
 
 static void test_import(void **state)
 {
-	struct config_request request = { .import_file = *state, .listen = "127.0.0.1:0" };
+	struct config_request request = { .import_file = *state, .listen = { "127.0.0.1:0" } };
 	struct config *config;
 
 	write_file(*state,
@@ -257,19 +257,19 @@ static void test_one_command(void **state)
 	assert_string_equal(config->listen[0].address, "127.0.0.1:8808");
 	config_free(&config);
 	request.name = "mine";
-	request.listen = "unix:/run/x";
+	request.listen[0] = "unix:/run/x";
 	config = load(&request);
 	assert_string_equal(config->servers[0].conf.name, "mine");
 	assert_string_equal(config->listen[0].address, "unix:/run/x");
 	config_free(&config);
-	request.listen = NULL;
+	request.listen[0] = NULL;
 	request.name = "My.Name";
 	assert_problem(
 		&request, "",
 		"command line: the server name 'My.Name' must have 1 to 64 lowercase letters, "
 		"digits, '-' and '_', and begin with a letter or digit");
 	request.name = NULL;
-	request.listen = "here";
+	request.listen[0] = "here";
 	assert_problem(&request, "",
 		       "--listen: listen[0].address: must end in ':' and a port from 0 to 65535, "
 		       "like 127.0.0.1:8808");
@@ -313,7 +313,7 @@ static void test_variables_of_the_command_line(void **state)
 
 static void test_listen_replaces_that_of_the_file(void **state)
 {
-	struct config_request request = { .file = *state, .listen = "127.0.0.1:0" };
+	struct config_request request = { .file = *state, .listen = { "127.0.0.1:0" } };
 	struct config *config;
 
 	write_file(*state, "listen: [{address: 127.0.0.1:1}, {address: 127.0.0.1:2}]\n"
@@ -351,7 +351,7 @@ static void assert_problems(const struct config_request *request, const char *fi
 static void test_reachable_listener_of_the_command_line(void **state)
 {
 	char *const command[] = { "x", NULL };
-	struct config_request request = { .command = command, .listen = "0.0.0.0:1" };
+	struct config_request request = { .command = command, .listen = { "0.0.0.0:1" } };
 	struct config *config;
 
 	assert_problems(&request, ADD_TLS(OR_SELF), ADD_TOKENS);
@@ -365,7 +365,7 @@ static void test_reachable_listener_of_the_command_line(void **state)
 	config = load(&request);
 	assert_true(config->listen[0].plaintext);
 	config_free(&config);
-	request = (struct config_request){ .file = *state, .listen = "0.0.0.0:1" };
+	request = (struct config_request){ .file = *state, .listen = { "0.0.0.0:1" } };
 	write_file(*state, "servers: {a: {command: x}}\nauth: {mode: anonymous}\n");
 	assert_problems(&request, ADD_TLS(""), NULL);
 	write_file(*state, "servers: {a: {command: x}}\n");

@@ -639,6 +639,9 @@ static void test_reachable_listener_needs_two_lines(void **state)
 	static const char *const good[] = {
 		SERVER "auth: {mode: anonymous}\nlisten: [{address: '[::]:1', plaintext: true}]\n",
 		SERVER "listen: [{address: 127.0.0.1:0}, {address: 127.0.0.1:0}]\n",
+		SERVER
+		"auth: {mode: anonymous}\n"
+		"listen: [{address: systemd:a, plaintext: true}, {address: systemd:a, plaintext: true}]\n",
 		SERVER "listen: [{address: 'unix:/run/x', plaintext: true}]\n",
 		SERVER
 		"auth: {mode: anonymous}\nlisten: [{address: '[::]:1', tls: {certificate: c, key: k}}]\n",

@@ -95,14 +95,16 @@ static void check_listen(const struct config *config, const struct tree *root,
 		const struct tree *item = tree_item(tree_below(root, "listen"), i);
 		const struct tree *at = tree_below(item, "address");
 		const char *port = strrchr(listen->address, ':');
+		bool has_several = strncmp(listen->address, "systemd:", 8) == 0 ||
+				   (port != NULL && strcmp(port, ":0") == 0);
 		struct address address;
 		struct error err;
 
 		if (address_parse(listen->address, &address, &err) == 0 && !address.is_local)
 			check_exposure(config, listen, at, problems);
 		check_tls(listen, item, problems);
-		/* A port that the kernel chooses is another one each time. */
-		for (size_t j = 0; j < i && (port == NULL || strcmp(port, ":0") != 0); j++)
+		/* A port that the kernel chooses is another one each time, and so is a socket of systemd. */
+		for (size_t j = 0; j < i && !has_several; j++)
 			if (strcmp(config->listen[j].address, listen->address) == 0)
 				problem_add_at(problems, at, "the address %s is listed twice",
 					       listen->address);

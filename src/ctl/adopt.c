@@ -28,6 +28,7 @@
 
 #define ATTEMPTS 5 /* to write a file that others write, too */
 #define LOCK_WAIT_MS 3000
+#define SOCKET "mcpgated.sock" /* below XDG_RUNTIME_DIR */
 #define PORT_FIRST 8818
 #define PORTS 100
 
@@ -179,6 +180,7 @@ static bool has_other_variable(const char *client, struct slice value)
 	bool expands = is_gemini || strcmp(client, "claude-code") == 0;
 	const char *end = value.p + value.n;
 
+	CHECK(value.n > 0);
 	for (const char *at = value.p; (at = memchr(at, '$', (size_t)(end - at))) != NULL;) {
 		bool has_brace = ++at < end && *at == '{';
 		size_t n = name_length(at + has_brace, end);
@@ -364,7 +366,9 @@ static int tell_systemd(uint16_t port, struct error *err)
 	if (port == PORT_FIRST)
 		return 0;
 	path = line_home_file(".config/systemd/user/mcpgated.socket.d/adopt.conf");
-	text = mem_printf(MADE "\n[Socket]\nListenStream=\nListenStream=127.0.0.1:%u\n", port);
+	text = mem_printf(MADE "\n[Socket]\nListenStream=\nListenStream=127.0.0.1:%u\n"
+			       "ListenStream=%%t/" SOCKET "\n",
+			  port);
 	result = write_own(path, slice_str(text), err);
 	free(path);
 	free(text);
@@ -394,30 +398,46 @@ static int take_token(const struct work *work, struct line_token *token_r, struc
 	return result;
 }
 
+/* For connect. In a folder of this user's that nobody else may enter, if the session has one. */
+static char *socket_line(void)
+{
+	const char *folder = getenv("XDG_RUNTIME_DIR");
+	struct stat status;
+
+	if (folder == NULL || folder[0] != '/' || strpbrk(folder, "'\n") != NULL ||
+	    strlen(folder) > 80 || stat(folder, &status) < 0 || status.st_uid != geteuid() ||
+	    (status.st_mode & 077) != 0)
+		return mem_strdup("");
+	return mem_printf("  - address: 'unix:%s/" SOCKET "'\n", folder);
+}
+
 static int make_configuration(const struct work *work, struct error *err)
 {
 	struct line_token token;
 	uint16_t port = find_port();
 	int result = take_token(work, &token, err);
-	char *text;
+	char *text, *socket;
 
 	if (result < 0)
 		return -1;
+	socket = socket_line();
 	text = mem_printf(
 		MADE
 		": the daemon of this user. All keys: mcpgated.yaml(5).\n"
 		"listen:\n"
 		"  - address: 127.0.0.1:%u    # mcpgated.socket of systemctl --user has the same\n"
+		"%s"
 		"auth:\n"
 		"  mode: token\n"
 		"  tokens:\n"
 		"    - {name: clients, sha256: %s}    # of the file token\n"
 		"include: [conf.d/*.yaml]           # the servers\n",
-		port, token.hash);
+		port, socket, token.hash);
 	result = tell_systemd(port, err);
 	if (result == 0)
 		result = edit_file_create(work->file, slice_str(text), err);
 	explicit_bzero(&token, sizeof(token));
+	free(socket);
 	free(text);
 	return result;
 }
@@ -695,6 +715,9 @@ static int restore_wanted(struct work *work, const struct edit_file *file, const
 	struct buf text = { 0 };
 	int result;
 
+	CHECK(wanted->at + wanted->length <= file->text.len);
+	if (was.n == 0 || is.n == 0)
+		return error_set(err, ERROR_INVALID, "what it was has not been written down");
 	if (slice_is_equal(slice_of(original, wanted->length), was))
 		return 0;
 	buf_append(&text, file->text.data, wanted->at);

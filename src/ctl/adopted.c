@@ -310,7 +310,7 @@ void adopted_set_undone(struct adopted *server, size_t i)
 {
 	json_t *entry = json_array_get(adopted_entries(server), i);
 
-	CHECK(entry != NULL);
+	CHECK(json_is_object(entry));
 	json_object_set_new(entry, "undone", json_true());
 }
 
@@ -334,6 +334,7 @@ static int rename_for(struct adopted *server, bool is_served, struct error *err)
 	int length = (int)(strlen(server->path) - (is_undone ? strlen(UNDONE) : 0));
 	char *path = mem_printf("%.*s%s", length, server->path, is_served ? "" : UNDONE);
 
+	CHECK(has_end(path, is_served ? YAML : UNDONE));
 	if (is_undone != is_served) {
 		free(path);
 		return 0;
@@ -351,6 +352,7 @@ static int write_file(struct adopted *server, struct slice text, bool is_served,
 {
 	int result;
 
+	CHECK(find_record(text).n > 0);
 	if (server->file.path == NULL)
 		result = edit_file_create(server->path, text, err);
 	else

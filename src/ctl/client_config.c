@@ -254,6 +254,7 @@ static int client_config_print(const struct client_config_server *servers, size_
 struct found {
 	char *origin; /* NULL: there is none */
 	char *auth;
+	char *socket; /* NULL: none that is known */
 	size_t count;
 	char *names[SERVERS_MAX];
 	char *paths[SERVERS_MAX];
@@ -279,11 +280,25 @@ static void found_fini(struct found *found)
 	}
 	free(found->origin);
 	free(found->auth);
+	free(found->socket);
 }
 
 static const char *wanted_of(const struct line *line)
 {
 	return line->count > 1 ? line->words[1] : NULL;
+}
+
+/* Only who may enter its directory can be there: a port is whoever's who is first. The caller frees it. */
+static char *find_socket(const struct config *config)
+{
+	for (size_t i = 0; i < config->listen_count; i++) {
+		const struct config_listen *listen = &config->listen[i];
+
+		if (strncmp(listen->address, "unix:", 5) == 0 && listen->tls_count == 0 &&
+		    !listen->proxy_protocol)
+			return mem_strdup(listen->address + 5);
+	}
+	return NULL;
 }
 
 static int find_in_file(const struct line *line, struct found *found)
@@ -300,6 +315,7 @@ static int find_in_file(const struct line *line, struct found *found)
 		return EXIT_USAGE;
 	found->origin = origin_find(config, NULL);
 	found->auth = mem_strdup(origin_auth_mode(config));
+	found->socket = find_socket(config);
 	for (size_t i = 0; i < config->server_count; i++)
 		if (config->servers[i].enabled || line->count > 1)
 			add_found(found, wanted_of(line), config->servers[i].conf.name,
@@ -377,6 +393,7 @@ int server_place_find(const struct line *line, struct server_place *place_r)
 		CHECK(found->count > 0 && found->origin != NULL);
 		place_r->url = mem_printf("%s%s", found->origin, found->paths[0]);
 		place_r->auth = found->auth != NULL ? mem_strdup(found->auth) : NULL;
+		place_r->socket = found->socket != NULL ? mem_strdup(found->socket) : NULL;
 	}
 	found_fini(found);
 	free(found);
@@ -387,6 +404,7 @@ void server_place_fini(struct server_place *place)
 {
 	free(place->url);
 	free(place->auth);
+	free(place->socket);
 	*place = (struct server_place){ .url = NULL };
 }
 

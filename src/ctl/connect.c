@@ -17,16 +17,17 @@
 #define PROGRAM "mcpgated-remote"
 
 /* The header fields are its whole environment, which only this user can see; its arguments everybody can. */
-static int become_client(const char *url, const char *token)
+static int become_client(const struct server_place *place, const char *token)
 {
 	char *fields[] = { token != NULL ? mem_printf("Authorization=Bearer %s", token) : NULL,
 			   NULL };
-	char *argv[] = { (char[]){ PROGRAM }, (char[]){ "--allow-private" }, (char *)(uintptr_t)url,
-			 NULL };
+	char *argv[] = { (char[]){ PROGRAM }, (char[]){ "--allow-private" },
+			 place->url,          place->socket != NULL ? (char[]){ "--socket" } : NULL,
+			 place->socket,       NULL };
 	char **paths = programs_find(PROGRAM);
 	struct error err;
 
-	CHECK(url[0] != '\0' && paths[0] != NULL);
+	CHECK(place->url[0] != '\0' && paths[0] != NULL);
 	for (size_t i = 0; paths[i] != NULL; i++) {
 		if (access(paths[i], X_OK) == 0)
 			execve(paths[i], argv, fields);
@@ -41,6 +42,15 @@ static int become_client(const char *url, const char *token)
 	return line_fail(err.text);
 }
 
+/* Root's client is another user as soon as it runs, and could not enter the folder. */
+static void give_up_socket(struct server_place *place)
+{
+	if (geteuid() != 0)
+		return;
+	free(place->socket);
+	place->socket = NULL;
+}
+
 static int connect_with(const struct line *line, const char *token)
 {
 	struct server_place place;
@@ -52,8 +62,9 @@ static int connect_with(const struct line *line, const char *token)
 		status = line_fail(
 			"the daemon asks for tokens of an issuer, which connect cannot get: "
 			"use --token-file FILE");
+	give_up_socket(&place);
 	if (status == 0)
-		status = become_client(place.url, token);
+		status = become_client(&place, token);
 	server_place_fini(&place);
 	return status;
 }

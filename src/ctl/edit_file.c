@@ -185,6 +185,7 @@ int edit_file_lock(const char *path, int wait_ms, struct error *err)
 	const struct timespec step = { .tv_nsec = LOCK_STEP_MS * 1000000L };
 	int fd;
 
+	CHECK(wait_ms >= 0);
 	make_directories(path);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)

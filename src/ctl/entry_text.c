@@ -158,6 +158,7 @@ static int restore_members(struct slice value, const char *original, const struc
 	size_t before = out->len;
 	int result;
 
+	CHECK(was->text.len == was->original.n);
 	scan_members(buf_slice(&was->text), copy_moved, &copied);
 	result = entry_text_write(value, original, copied.members, copied.count, out);
 	for (size_t i = 0; i < copied.count; i++) {

@@ -253,7 +253,8 @@ static int landlock(const struct confinement *what, struct error *err)
 {
 	const struct landlock_rights all = {
 		LANDLOCK_FS_ALL,
-		what->fetches && what->port == 0 ? LANDLOCK_NET_BIND_TCP : LANDLOCK_NET_ALL,
+		what->fetches && what->port == 0 && !what->unix_sockets ? LANDLOCK_NET_BIND_TCP :
+									  LANDLOCK_NET_ALL,
 		LANDLOCK_SCOPE_ALL,
 	};
 	int ruleset;
@@ -266,7 +267,7 @@ static int landlock(const struct confinement *what, struct error *err)
 		return error_set_errno(err, "landlock_create_ruleset");
 	if (what->fetches)
 		allow_resolving(ruleset);
-	if (landlock_version() >= LANDLOCK_VERSION_NET && what->port != 0)
+	if (landlock_version() >= LANDLOCK_VERSION_NET && what->port != 0 && !what->unix_sockets)
 		result = allow_port(ruleset, what->port, err);
 	if (result == 0 && landlock_enforce(ruleset) < 0)
 		result = error_set_errno(err, "landlock_restrict_self");
@@ -465,13 +466,14 @@ static int forbid_by_name(scmp_filter_ctx filter, const char *name)
  * Sockets for the net and for the list of addresses, no others: a service of this machine could do what this process may
  * not, at a path that Landlock does not look at. The C library asks some of them for names, and goes on without.
  */
-static int forbid_leaving(scmp_filter_ctx filter)
+static int forbid_leaving(scmp_filter_ctx filter, bool allows_unix)
 {
 	static const int named_by_path[] = { SOCK_DGRAM, SOCK_RAW };
 	int result = 0;
 
 	for (int family = 0; family < AF_MAX && result == 0; family++)
-		if (family != AF_INET && family != AF_INET6 && family != AF_NETLINK)
+		if (family != AF_INET && family != AF_INET6 && family != AF_NETLINK &&
+		    !(family == AF_UNIX && allows_unix))
 			result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT),
 						  SCMP_SYS(socket), 1,
 						  SCMP_A0(SCMP_CMP_MASKED_EQ, UINT32_MAX,
@@ -504,15 +506,25 @@ static int forbid_by_argument(scmp_filter_ctx filter)
 	return result;
 }
 
-static int forbid_known(scmp_filter_ctx filter)
+static int forbid(scmp_filter_ctx filter, bool allows_unix)
 {
 	int result = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(forbidden) && result == 0; i++)
 		result = forbid_by_name(filter, forbidden[i]);
 	if (result == 0)
-		result = forbid_leaving(filter);
+		result = forbid_leaving(filter, allows_unix);
 	return result == 0 ? forbid_by_argument(filter) : result;
+}
+
+static int forbid_known(scmp_filter_ctx filter)
+{
+	return forbid(filter, false);
+}
+
+static int forbid_known_but_unix(scmp_filter_ctx filter)
+{
+	return forbid(filter, true);
 }
 
 /* Calls of another architecture are trapped as well. */
@@ -542,7 +554,8 @@ static int filter_system_calls(const struct confinement *what, struct error *err
 	if (!syscall_filter_is_known())
 		return error_set(err, ERROR_SYSTEM, "this kernel has no seccomp(2)");
 	if (what->fetches)
-		return load_filter(SCMP_ACT_ALLOW, forbid_known, err);
+		return load_filter(SCMP_ACT_ALLOW,
+				   what->unix_sockets ? forbid_known_but_unix : forbid_known, err);
 	sigaction(SIGSYS, &trap, NULL);
 	return load_filter(SCMP_ACT_ALLOW, trap_never_with, err) == 0 ?
 		       load_filter(SCMP_ACT_TRAP, allow_needed, err) :

@@ -100,6 +100,11 @@ struct confinement {
 	 */
 	bool fetches;
 	uint16_t port; /* if it does, the only one (TCP) that it may connect to; 0: any */
+	/*
+	 * If it does, it may connect to unix sockets in place of TCP, and to any: nothing can tell one from another. For
+	 * a client of the user's own daemon.
+	 */
+	bool unix_sockets;
 };
 
 /*

@@ -280,6 +280,8 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
 	struct exchange *exchange = arg;
 
 	(void)purpose;
+	if (exchange->remote->socket != NULL && address->family == AF_UNIX)
+		return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	return curl_handle_open_socket(&exchange->remote->address_filter, address,
 				       &exchange->is_refused);
 }
@@ -311,6 +313,8 @@ void exchange_start(struct exchange *exchange)
 	curl_easy_setopt(exchange->easy, CURLOPT_URL,
 			 is_post(exchange) && remote->post_url != NULL ? remote->post_url :
 									 remote->url);
+	if (remote->socket != NULL)
+		curl_easy_setopt(exchange->easy, CURLOPT_UNIX_SOCKET_PATH, remote->socket);
 	curl_easy_setopt(exchange->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	curl_easy_setopt(exchange->easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(exchange->easy, CURLOPT_PRIVATE, exchange);

@@ -42,7 +42,8 @@ struct remote {
 	struct url parts;
 	struct buf ca;
 	struct address_filter address_filter;
-	size_t most; /* bytes of one message */
+	const char *socket; /* a unix socket: the url is there; NULL: at its own address */
+	size_t most;        /* bytes of one message */
 	struct curl_slist *fields;
 
 	CURLM *multi;

@@ -956,6 +956,7 @@ static void take_arguments(struct remote *remote, int argc, char **argv)
 		{ "allow-private", no_argument, NULL, 'p' },
 		{ "ca", required_argument, NULL, 'c' },
 		{ "message-bytes", required_argument, NULL, 'm' },
+		{ "socket", required_argument, NULL, 's' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int option;
@@ -967,6 +968,8 @@ static void take_arguments(struct remote *remote, int argc, char **argv)
 			remote->address_filter.private = true;
 		else if (option == 'c')
 			read_ca(remote, optarg);
+		else if (option == 's')
+			remote->socket = optarg;
 		else if (option != 'm' || text_parse_u64(slice_str(optarg), &most) < 0)
 			die("can only be started by mcpgated");
 		else
@@ -999,7 +1002,9 @@ int main(int argc, char **argv)
 	if (fetch_prepare(&err) < 0)
 		die(err.text);
 	log_set(STDERR_FILENO, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
-	confine_apply(&(struct confinement){ .fetches = true, .port = port_of(&remote.parts) });
+	confine_apply(&(struct confinement){ .fetches = true,
+					     .port = port_of(&remote.parts),
+					     .unix_sockets = remote.socket != NULL });
 	signal(SIGPIPE, SIG_IGN);
 	remote.multi = curl_multi_init();
 	CHECK(remote.multi != NULL);

@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import subprocess
 import tempfile
 import threading
@@ -21,12 +22,20 @@ AUTH = {"mode": "token", "tokens": [{"name": "ci", "sha256": hashlib.sha256(TOKE
 SERVERS = {"main": {}}
 
 
+OTHER = 65534 if os.getuid() == 0 else None
+
+
+def as_user(user):
+    return {"user": user, "group": user, "extra_groups": []} if user else {}
+
+
 class Connection:
     """A client that starts its servers itself: lines to and from `mcpgatectl connect`."""
 
-    def __init__(self, *args, env=None):
+    def __init__(self, *args, env=None, user=None):
         argv = args if os.path.isabs(args[0]) else [os.path.join(harness.BIN, "mcpgatectl"), *args]
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
+                                        **as_user(user))
 
     def say(self, message):
         self.process.stdin.write(mcp.encode(message) + b"\n")
@@ -212,6 +221,7 @@ class Home:
     """The home of a user with clients."""
 
     def __init__(self, folder):
+        self.user = None
         self.folder, self.env = folder, {"HOME": folder, "PATH": os.environ["PATH"]}
 
     def path(self, name):
@@ -229,7 +239,7 @@ class Home:
 
     def adopt(self, *args, status=None):
         done = subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "adopt", *args], env=self.env, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=8 * harness.SLOW)
+                              capture_output=True, text=True, timeout=8 * harness.SLOW, **as_user(self.user))
         ok(done.returncode in ((0, 1) if status is None else (status,)), "status %d" % done.returncode, done.stdout, done.stderr)
         ok("Sanitizer" not in done.stderr and "runtime error" not in done.stderr, "a report of a sanitizer", done.stderr)
         return done.stdout + done.stderr
@@ -554,3 +564,95 @@ def adopted_and_called(t):
             c.do(["text", "called"])
             eq(c.read()["result"]["content"][0]["text"], "called")
             c.end()
+
+
+@contextlib.contextmanager
+def listening(family, address):
+    with socket.socket(family) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(8)
+        yield listener
+
+
+class Local(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=5 * harness.SLOW)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.path)
+
+
+def can_connect(user, path):
+    """Whether another user comes in by that socket."""
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setgid(user)
+        os.setuid(user)
+        try:
+            socket.socket(socket.AF_UNIX).connect(path)
+        except PermissionError:
+            os._exit(1)
+        os._exit(0)
+    return os.WEXITSTATUS(os.waitpid(child, 0)[1]) == 0
+
+
+@case(daemon=False, deadline=60)
+def by_a_unix_socket(t):
+    """product §2: connect takes the daemon's unix socket, where nobody else can be in its place or come in, and tells the token nobody else."""
+    with home() as h:
+        h.user, h.env["XDG_RUNTIME_DIR"] = OTHER, h.path("run")
+        place = h.path("run/mcpgated.sock")
+        h.put(CLAUDE, json.dumps({"mcpServers": {"demo": {"command": os.path.join(harness.BIN, "mcpgated-demo")}}}).encode())
+        os.mkdir(h.path("run"), 0o700)
+        for folder, _, names in os.walk(h.folder):
+            for path in [folder, *[os.path.join(folder, name) for name in names]]:
+                os.chown(path, OTHER or -1, OTHER or -1)
+        h.adopt(status=0)
+        ok(b"address: 'unix:%s'" % place.encode() in h.read(".config/mcpgated/mcpgated.yaml"), h.read(".config/mcpgated/mcpgated.yaml"))
+        there = json.loads(h.read(CLAUDE))["mcpServers"]["demo"]
+        with listening(socket.AF_INET, ("127.0.0.1", port_of(h))) as other, listening(socket.AF_INET, ("127.0.0.1", 0)) as net, \
+                listening(socket.AF_UNIX, place) as local:
+            other.setblocking(False)
+            os.chmod(place, 0o600)  # SocketMode=0600
+            os.chown(place, OTHER or -1, -1)
+            local.shutdown(socket.SHUT_RD)  # the daemon is away
+            with connected(there["command"], *there["args"], env=h.env, user=OTHER) as c:
+                c.say(mcp.initialize(mcp.D))
+                c.process.wait(10 * harness.SLOW)
+                ok("cannot be reached" in c.end(1)[1], "without a daemon")
+            os.unlink(place)
+            with listening(socket.AF_UNIX, place) as local:
+                os.chmod(place, 0o600)
+                os.chown(place, OTHER or -1, -1)
+                passed = [fcntl.fcntl(s.fileno(), fcntl.F_DUPFD_CLOEXEC, 64) for s in (net, local)]
+                move = 'exec 3<&%d 4<&%d; export LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=user:user; exec "$@"' % tuple(passed)
+                user = ["setpriv", "--reuid=%d" % OTHER, "--regid=%d" % OTHER, "--clear-groups"] if OTHER else []
+                t.daemon = harness.Daemon(args=["--listen", "systemd:user", "--listen", "systemd:user", "--plaintext",
+                                                "-c", h.path(".config/mcpgated/mcpgated.yaml")],
+                                          env=h.env, prefix=[*user, "bash", "-c", move, "bash"], keeps=passed)
+                for fd in passed:
+                    os.close(fd)
+                with connected(there["command"], *there["args"], env=h.env, user=OTHER) as c:
+                    eq(c.greet()["result"]["serverInfo"]["name"], "mcpgated-demo")
+                    with open("/proc/%d/cmdline" % c.process.pid) as file:
+                        ok("mcpg_" not in file.read(), "everybody can see the token")
+                    c.end()
+                for head, status in (({"Host": "evil.example"}, 403), ({"Origin": "https://evil.example"}, 403), ({}, 401)):
+                    connection = Local(place)
+                    connection.request("POST", "/demo/mcp", mcp.encode(mcp.initialize()),
+                                       dict({"Content-Type": "application/json", "Accept": mcp.BOTH}, **head))
+                    eq(connection.getresponse().status, status, head)
+                    connection.close()
+                ok("client=local" in t.daemon.wait_log("caller_refused")[0], "who it is in the log")
+                for path in (h.folder, h.path("run")):
+                    os.chmod(path, 0o755)
+                ok(not OTHER or (can_connect(OTHER, place) and not can_connect(OTHER - 1, place)), "another user comes in")
+            try:
+                other.accept()
+                ok(False, "who has the port was told something")
+            except BlockingIOError:
+                pass

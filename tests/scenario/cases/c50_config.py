@@ -76,9 +76,9 @@ def usage_errors_are_2(t):
         ok(done.stderr.strip(), "nothing on stderr", args)
         eq(done.stdout, "", args)
     ok("command after -- is missing" in program("--").stderr, "what is wrong with an empty command")
-    twice = program("--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "-t", "--", "cat")
-    eq(twice.returncode, 2, "--listen twice")
-    ok("--listen may be given only once" in twice.stderr, "why", twice.stderr)
+    many = program(*["--listen", "127.0.0.1:0"] * 9, "-t", "--", "cat")
+    eq((many.returncode, "--listen may be given at most 8 times" in many.stderr), (2, True), many.stderr)
+    eq(program("--listen", "127.0.0.1:0", "--listen", "localhost:0", "-t", "--", "cat").returncode, 0, "--listen twice")
     for option in (["--plaintext"], ["--tls", "a,b"]):
         done = program(*option, "-t", "-c", "/etc/hostname")
         eq((done.returncode, "in a configuration file use listen" in done.stderr), (2, True), done.stderr)
