@@ -60,7 +60,7 @@ struct config_ports {
 	bool is_any;
 };
 
-enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
+enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_REPORT, CONFIG_SANDBOX_LANDLOCK };
 /* CONFIG_UDP_NAMES: any, if there are ports to connect to. */
 enum config_udp { CONFIG_UDP_NAMES, CONFIG_UDP_NONE, CONFIG_UDP_ANY };
 

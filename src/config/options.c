@@ -1133,11 +1133,12 @@ const struct option options_table[] = {
 		.help = "What it, and everything it starts, can reach. See mcpgated.yaml(5), "
 			"Sandbox."),
 	OPTION("servers.NAME.sandbox.mode", ENUM, SERVER(sandbox), .def = "off",
-	       CHOICES({ "off", CONFIG_SANDBOX_OFF }, { "landlock", CONFIG_SANDBOX_LANDLOCK }),
-	       .help = "off: everything its user can reach. landlock: programs, libraries, the "
-		       "few files that every program needs, and what is listed here; the kernel "
-		       "refuses the rest. The mode must be set explicitly if anything is listed "
-		       "here."),
+	       CHOICES({ "off", CONFIG_SANDBOX_OFF }, { "report", CONFIG_SANDBOX_REPORT },
+		       { "landlock", CONFIG_SANDBOX_LANDLOCK }),
+	       .help = "off: everything its user can reach. landlock: programs, libraries, the few "
+		       "files that every program needs, and what is listed here; the kernel refuses "
+		       "the rest. report: as off, but the log says what landlock would refuse. The "
+		       "mode must be set explicitly if anything is listed here."),
 	OPTION("servers.NAME.sandbox.read", TEXTS, SERVER(sandbox_read), .def = "[]",
 	       .form = form_sandbox_path,
 	       .help = "Files and directories, with everything below them, that it may read and "

@@ -875,7 +875,7 @@ static void warn_of_arguments(const struct config_server *server, const struct t
 			      struct config_problems *warnings)
 {
 	if (server->endpoint.arguments.paths.roots.count > 0 &&
-	    server->sandbox == CONFIG_SANDBOX_OFF)
+	    server->sandbox != CONFIG_SANDBOX_LANDLOCK)
 		problem_add_at(
 			warnings, problem_place(at, "tools.arguments.paths"),
 			"paths are checked only by name, and links may lead out of the roots: to "

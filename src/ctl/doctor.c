@@ -27,6 +27,7 @@
 #include "keeper/sandbox_advice.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
+#include "process/child.h"
 
 /*
  * ---- a server process under examination ----
@@ -325,7 +326,7 @@ static void probe_fini(struct probe *probe)
 #define EXIT_MS 1000      /* between the end of its output and its own */
 #define PAGES_MAX 1000
 #define STDERR_LINES 20
-#define REFUSALS_SHOWN 16
+#define REFUSALS_SHOWN 64
 #define VARIABLE_BYTES_MIN 4 /* shorter names are words too often */
 
 struct examination {
@@ -556,7 +557,7 @@ static bool judge_answer(struct examination *e, const json_t *answer, uint64_t t
 /* What would fetch something at its start, like npx and uvx, may be waiting for a network that it has not. */
 static const char *network_hint(const struct config_server *server)
 {
-	if (server->sandbox == CONFIG_SANDBOX_OFF || server->sandbox_connect.is_any ||
+	if (server->sandbox != CONFIG_SANDBOX_LANDLOCK || server->sandbox_connect.is_any ||
 	    server->sandbox_connect.count > 0)
 		return "";
 	return "; its sandbox lets it connect nowhere (sandbox.connect lists no port), so it can "
@@ -708,7 +709,20 @@ static void examine_variables(const struct examination *e)
 	}
 }
 
-/* What its sandbox has refused, by what it wrote of it. */
+/* By what it wrote of it; where the sandbox only reports, by what that wrote. */
+static bool advise(const struct config_server *server, struct slice line, struct buf *advice)
+{
+	const struct slice mark = SLICE_LIT(CHILD_REPORT_MARK);
+
+	if (server->sandbox == CONFIG_SANDBOX_LANDLOCK)
+		return sandbox_advise_line(server, line, advice);
+	if (!slice_has_prefix(line, mark))
+		return false;
+	buf_append(advice, line.p + mark.n, line.n - mark.n);
+	return true;
+}
+
+/* What its sandbox has refused, or would refuse. */
 static void examine_refusals(const struct examination *e)
 {
 	struct slice rests[] = { buf_slice(&e->probe.err), buf_slice(&e->errors),
@@ -720,7 +734,7 @@ static void examine_refusals(const struct examination *e)
 	for (size_t i = 0; e->server->sandbox != CONFIG_SANDBOX_OFF && i < ARRAY_LEN(rests); i++) {
 		while (rests[i].n > 0 && count < REFUSALS_SHOWN) {
 			buf_consume(&advice, advice.len);
-			if (!sandbox_advise_line(e->server, slice_cut(&rests[i], '\n'), &advice))
+			if (!advise(e->server, slice_cut(&rests[i], '\n'), &advice))
 				continue;
 			buf_append_char(&advice, '\n');
 			if (told.len > 0 &&
@@ -728,8 +742,10 @@ static void examine_refusals(const struct examination *e)
 				continue;
 			buf_append_slice(&told, buf_slice(&advice));
 			finding_print("warn", "sandbox",
-				      "something was refused; if its user may do that, this "
+				      "something %s refused; if its user may do that, this "
 				      "allows it: %.*s",
+				      e->server->sandbox == CONFIG_SANDBOX_REPORT ? "would be" :
+										    "was",
 				      (int)advice.len - 1, advice.data);
 			count++;
 		}
@@ -768,8 +784,12 @@ static void examine_running(struct examination *e)
 		lines += rest.p[i] == '\n';
 	for (; lines >= STDERR_LINES && rest.n > 0; lines--)
 		slice_cut(&rest, '\n');
-	while (rest.n > 0)
-		finding_quote(slice_cut(&rest, '\n'));
+	while (rest.n > 0) {
+		struct slice line = slice_cut(&rest, '\n');
+
+		if (!slice_has_prefix(line, SLICE_LIT(CHILD_REPORT_MARK)))
+			finding_quote(line);
+	}
 }
 
 /* ---- all of it ---- */
@@ -781,6 +801,10 @@ static void report_sandbox(const struct config_server *server)
 
 	sandbox_describe(server, landlock_version(), &confinement);
 	is_whole = confinement.lacking[0] == '\0';
+	if (confinement.only_reports)
+		finding_print("warn", "sandbox",
+			      "nothing is refused: sandbox.mode is report, which is for finding "
+			      "out what to list");
 	if (confinement.in_force[0] != '\0')
 		finding_print(is_whole ? "ok" : "warn", "sandbox", "%s%s%s", confinement.in_force,
 			      is_whole ? "" : "; the kernel lacks ", confinement.lacking);

@@ -219,6 +219,9 @@ static void print_sandbox(const json_t *server)
 	struct slice sandbox = document_text(server, "sandbox");
 	struct slice lacking = document_text(server, "sandbox_lacks");
 
+	if (sandbox.n == 0 && lacking.n > 0)
+		output_say("%.*s is in no sandbox, which lacks %.*s",
+			   SLICE_ARG(document_text(server, "name")), SLICE_ARG(lacking));
 	if (sandbox.n > 0)
 		output_say("%.*s is in a sandbox: %.*s%s%.*s",
 			   SLICE_ARG(document_text(server, "name")), SLICE_ARG(sandbox),

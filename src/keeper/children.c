@@ -234,7 +234,9 @@ static void log_sandbox(const struct config_server *server)
 	if (confinement.in_force[0] != '\0')
 		LOG(SANDBOX, LOG_STR("server", server->conf.name),
 		    LOG_STR("in_force", confinement.in_force));
-	if (confinement.lacking[0] != '\0')
+	if (confinement.only_reports)
+		LOG(SANDBOX_REPORTS, LOG_STR("server", server->conf.name));
+	else if (confinement.lacking[0] != '\0')
 		LOG(SANDBOX_LACKS, LOG_STR("server", server->conf.name),
 		    LOG_STR("lacks", confinement.lacking));
 }

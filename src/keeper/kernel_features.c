@@ -318,7 +318,11 @@ static void warn_of_kernel(const struct check *check)
 	struct server_confinement confinement;
 
 	sandbox_describe(check->server, landlock_version(), &confinement);
-	if (confinement.lacking[0] != '\0')
+	if (confinement.only_reports)
+		tell(check, "sandbox.mode",
+		     "'report' refuses nothing: it is for finding out what to list, and then for "
+		     "'landlock'");
+	else if (confinement.lacking[0] != '\0')
 		tell(check, "sandbox", "the running kernel lacks %s", confinement.lacking);
 }
 

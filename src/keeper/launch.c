@@ -30,6 +30,7 @@
 #include "keeper/new_process.h"
 #include "keeper/programs.h"
 #include "keeper/sandbox.h"
+#include "keeper/sandbox_report.h"
 #include "keeper/syscall_filter.h"
 #include "obs/log.h"
 
@@ -670,6 +671,11 @@ static void child_side_give_up_rights(const struct launch *launch, const struct 
 	syscall_filter_enter_always();
 	if (spec->server->sandbox == CONFIG_SANDBOX_OFF)
 		return;
+	if (spec->server->sandbox == CONFIG_SANDBOX_REPORT) {
+		if (sandbox_report_enter(spec->server, spec->candidates) < 0)
+			child_side_fail(VERDICT_FD, LAUNCH_SANDBOX);
+		return;
+	}
 	result = sandbox_enter(launch->config, spec->server, spec->candidates);
 	if (result != SANDBOX_DONE)
 		child_side_fail(VERDICT_FD, steps[result]);

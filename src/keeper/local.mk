@@ -15,6 +15,7 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/programs.c src/keeper/programs.h \
 	src/keeper/sandbox.c src/keeper/sandbox.h \
 	src/keeper/sandbox_advice.c src/keeper/sandbox_advice.h \
+	src/keeper/sandbox_report.c src/keeper/sandbox_report.h \
 	src/keeper/server_slots.c src/keeper/server_slots.h \
 	src/keeper/reload.c src/keeper/reload.h \
 	src/keeper/text_store.c src/keeper/text_store.h \
@@ -25,7 +26,9 @@ check_PROGRAMS += src/keeper/keeper_test
 src_keeper_keeper_test_SOURCES = src/keeper/keeper_test.c
 EXTRA_src_keeper_keeper_test_DEPENDENCIES = mcpgated-reaper$(EXEEXT)
 src_keeper_keeper_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/keeper/cgroups_test src/keeper/sandbox_test src/keeper/sandbox_advice_test
+check_PROGRAMS += src/keeper/cgroups_test src/keeper/sandbox_test src/keeper/sandbox_advice_test src/keeper/sandbox_report_test
+src_keeper_sandbox_report_test_SOURCES = src/keeper/sandbox_report_test.c
+src_keeper_sandbox_report_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 src_keeper_sandbox_advice_test_SOURCES = src/keeper/sandbox_advice_test.c
 src_keeper_sandbox_advice_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 src_keeper_sandbox_test_SOURCES = src/keeper/sandbox_test.c

@@ -70,7 +70,7 @@ static int make_read_only(void)
 static bool wants_mounts(const struct config *config)
 {
 	for (size_t i = 0; i < config->server_count; i++) {
-		if (config->servers[i].sandbox != CONFIG_SANDBOX_OFF &&
+		if (config->servers[i].sandbox == CONFIG_SANDBOX_LANDLOCK &&
 		    config->servers[i].sandbox_write.count > 0)
 			return true;
 	}
@@ -102,7 +102,7 @@ bool read_only_is_possible(const struct config_server *server)
 		if (paths->items[i].p[strspn(paths->items[i].p, "/.")] == '\0')
 			return false;
 	}
-	return is_possible && server->sandbox != CONFIG_SANDBOX_OFF && paths->count > 0;
+	return is_possible && server->sandbox == CONFIG_SANDBOX_LANDLOCK && paths->count > 0;
 }
 
 /* Likewise by a link; over the root nothing can be put. */
@@ -349,8 +349,12 @@ void sandbox_describe(const struct config_server *server, int version,
 {
 	char words[64];
 
-	*confinement_r = (struct server_confinement){ "", "" };
-	if (server->sandbox == CONFIG_SANDBOX_OFF)
+	*confinement_r = (struct server_confinement){ .only_reports = server->sandbox ==
+								      CONFIG_SANDBOX_REPORT };
+	if (confinement_r->only_reports)
+		add_words(confinement_r->lacking, sizeof(confinement_r->lacking),
+			  "everything: sandbox.mode is report");
+	if (server->sandbox != CONFIG_SANDBOX_LANDLOCK)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(measures); i++) {
 		if (!measures[i].is_wanted(server))
@@ -376,7 +380,7 @@ void sandbox_describe_all(struct config *config, int version)
 
 int sandbox_check(const struct config_server *server, int version, struct error *err)
 {
-	if (server->sandbox == CONFIG_SANDBOX_OFF)
+	if (server->sandbox != CONFIG_SANDBOX_LANDLOCK)
 		return 0;
 	if (version < 1)
 		return error_set(

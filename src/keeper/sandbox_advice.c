@@ -93,10 +93,26 @@ static bool is_listed(const struct config_ports *ports, uint64_t port)
 bool sandbox_advise_port(const struct config_server *server, uint64_t port, bool listens,
 			 struct buf *out)
 {
+	CHECK(port > 0 && port <= UINT16_MAX);
 	if (is_listed(listens ? &server->sandbox_bind : &server->sandbox_connect, port))
 		return false;
 	buf_printf(out, "servers.%s.sandbox.%s: [%u]", server->conf.name,
 		   listens ? "bind" : "connect", (unsigned int)port);
+	return true;
+}
+
+static bool is_socket(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+bool sandbox_advise_socket(const struct config_server *server, const char *path, struct buf *out)
+{
+	if (server->sandbox_unix || !is_socket(path))
+		return false;
+	buf_printf(out, "servers.%s.sandbox.unix_sockets: true", server->conf.name);
 	return true;
 }
 
@@ -183,31 +199,27 @@ static uint64_t find_port(const char *line)
 static bool advise_named(const struct config_server *server, const char *path, const char *before,
 			 struct buf *out)
 {
-	struct stat st;
-
-	if (stat(path, &st) == 0 && S_ISSOCK(st.st_mode)) {
-		if (!server->sandbox_unix)
-			buf_printf(out, "servers.%s.sandbox.unix_sockets: true", server->conf.name);
-		return !server->sandbox_unix;
-	}
+	if (is_socket(path))
+		return sandbox_advise_socket(server, path, out);
 	/* What may be read already was to be changed. */
 	return (!has_word(before, of_changes) &&
 		sandbox_advise_path(server, path, LANDLOCK_FS_READ_FILE, out)) ||
 	       sandbox_advise_path(server, path, LANDLOCK_FS_WRITE_FILE, out);
 }
 
-static bool advise_text(const struct config_server *server, char *text, bool is_socket,
+static bool advise_text(const struct config_server *server, char *text, bool names_socket,
 			struct buf *out)
 {
 	uint64_t port = find_port(text);
 	const char *path;
 
+	CHECK(server->sandbox != CONFIG_SANDBOX_OFF);
 	if (port != 0)
 		return sandbox_advise_port(server, port, has_word(text, of_listening), out);
 	path = cut_path(text);
 	if (path != NULL)
 		return advise_named(server, path, text, out);
-	if (!is_socket || server->sandbox_connect.is_any || server->sandbox_connect.count > 0)
+	if (!names_socket || server->sandbox_connect.is_any || server->sandbox_connect.count > 0)
 		return false;
 	buf_printf(out, "servers.%s.sandbox.connect, with the port", server->conf.name);
 	return true;
@@ -216,9 +228,9 @@ static bool advise_text(const struct config_server *server, char *text, bool is_
 bool sandbox_advise_line(const struct config_server *server, struct slice line, struct buf *out)
 {
 	char *text = mem_dup_slice(line);
-	bool is_socket = has_word(text, of_sockets);
-	bool is_advised = (is_socket || has_word(text, of_files)) &&
-			  advise_text(server, text, is_socket, out);
+	bool names_socket = has_word(text, of_sockets);
+	bool is_advised = (names_socket || has_word(text, of_files)) &&
+			  advise_text(server, text, names_socket, out);
 
 	free(text);
 	return is_advised;

@@ -24,6 +24,8 @@ bool sandbox_advise_path(const struct config_server *server, const char *path, u
 /* For connecting to a TCP port, or listening on it. */
 bool sandbox_advise_port(const struct config_server *server, uint64_t port, bool listens,
 			 struct buf *out);
+/* For connecting to a unix socket, or making one, at a path; where none is, nothing can be said. */
+bool sandbox_advise_socket(const struct config_server *server, const char *path, struct buf *out);
 /* For what a line of a server's output, or an error message of it, says was refused. */
 bool sandbox_advise_line(const struct config_server *server, struct slice line, struct buf *out);
 

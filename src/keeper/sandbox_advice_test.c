@@ -13,7 +13,7 @@
 #include "keeper/confine.h"
 
 static char place[PATH_MAX];
-static struct config_server server;
+static struct config_server server = { .sandbox = CONFIG_SANDBOX_LANDLOCK };
 
 /* In both, %s is the place. NULL: nothing is proposed. */
 static void expect(const char *line, const char *advice)

@@ -116,6 +116,7 @@ struct slice child_last_words(const struct child *child)
 
 static void child_log_stderr(struct child *child, struct slice line)
 {
+	const struct slice mark = SLICE_LIT(CHILD_REPORT_MARK);
 	bool is_indented = line.n > 0 && (line.p[0] == ' ' || line.p[0] == '\t');
 
 	line = line_strip(line);
@@ -125,7 +126,11 @@ static void child_log_stderr(struct child *child, struct slice line)
 	if (!is_indented || !slice_has_prefix(line, SLICE_LIT("at ")))
 		child_keep_words(child, line);
 	stderr_ring_add(&child->server->stats->stderr_ring, child->pid, line);
-	if (!child->is_ready)
+	if (child->server->conf.confinement.only_reports && slice_has_prefix(line, mark))
+		LOG_BY(SANDBOX_WOULD_REFUSE, (uintptr_t)child->server,
+		       LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
+		       LOG_SLICE("allow", slice_of(line.p + mark.n, line.n - mark.n)));
+	else if (!child->is_ready)
 		LOG(CHILD_STDERR_EARLY, LOG_STR("server", child->server->conf.name),
 		    LOG_INT("pid", child->pid), LOG_SLICE("text", line));
 	else if (child_may_log(child))

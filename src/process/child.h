@@ -24,6 +24,9 @@
 
 struct child;
 
+/* Begins a line of stderr about what a sandbox would refuse; the rest is what to add to the configuration. */
+#define CHILD_REPORT_MARK "mcpgated: the sandbox would refuse something, unless "
+
 struct child_ops {
 	/* The process runs: lines can be written. */
 	void (*on_started)(struct child *child);

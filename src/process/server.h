@@ -77,6 +77,7 @@ struct tool_timeouts {
 struct server_confinement {
 	char in_force[160];
 	char lacking[96]; /* what the kernel cannot do */
+	bool only_reports; /* nothing is refused; its stderr tells what would be: CHILD_REPORT_MARK */
 };
 
 /* Filled by the options of the configuration; what follows from them comes last. */

@@ -183,7 +183,7 @@ def promises_are_kept_or_refused(t):
     refused(check({"main": box(read=["relative"])}, directory), "absolute path")
     refused(check({"main": box(connect=[0])}, directory), "1 to 65535")
     refused(check({"main": box(connect=443)}, directory), "any")
-    refused(check({"main": dict(box(), sandbox={"mode": "strict"})}, directory), "off, landlock")
+    refused(check({"main": dict(box(), sandbox={"mode": "strict"})}, directory), "off, report, landlock")
     done = check({"main": dict(box(read=[gone]), enabled=False), "other": {"command": "/bin/cat"}}, directory)
     eq(done.returncode, 0, done.stderr)
 
@@ -331,6 +331,42 @@ def what_is_in_force_is_said(t):
     ok("main is in a sandbox: " + words in shown and "other is in" not in shown, "status", shown)
     shown = subprocess.run([tool, "doctor", "-c", d.file, "main"], capture_output=True, text=True, timeout=8 * harness.SLOW).stdout
     ok(any(line.split()[:2] == ["ok", "sandbox"] and words in line for line in shown.splitlines()), "doctor", shown)
+
+
+@case(daemon=False)
+def a_sandbox_may_only_report(t):
+    """SEC-62: with mode report nothing is refused, what landlock would refuse is logged once, and everybody says that it is so."""
+    secret = os.path.join(t.directory(), "secret")
+    with open(secret, "w") as f:
+        f.write("x")
+    port = socket.create_server(("127.0.0.1", 0))
+    number = port.getsockname()[1]
+    server = box(mode="report")
+    d = t.start({"main": server})
+    d.wait_log("sandbox_reports", "server=main")
+    session = t.session()
+    tries = (["read", secret], ["connect", number])
+    for _ in range(2):
+        eq(attempts(session, *tries), ["ok", "ok"], "nothing is refused")
+    lines = ['servers.main.sandbox.read: ["%s"]' % secret, "servers.main.sandbox.connect: [%d]" % number]
+    for line in lines:
+        d.wait_log("sandbox_would_refuse", "server=main", line.replace('"', '\\"'))
+    told = [entry for entry in d.log("sandbox_would_refuse") if secret in entry or str(number) in entry]
+    eq(len(told), 2, "each once: %s" % told)
+    tool = os.path.join(harness.BIN, "mcpgatectl")
+    shown = subprocess.run([tool, "--socket", d.admin, "status"], capture_output=True, text=True, timeout=8 * harness.SLOW).stdout
+    ok("main is in no sandbox" in shown, "status", shown)
+    ok("'report' refuses nothing" in check({"main": server}, t.directory()).stderr, "-t")
+    # What is proposed is enough; a server that is killed is seen to be.
+    script = "cat %s; kill -9 $$" % secret
+    for read, words in ((PYTHON, ["would be refused", lines[0]]), (PYTHON + [secret], ["nothing is refused"])):
+        path = os.path.join(t.directory(), "doctor.yaml")
+        with open(path, "w") as f:
+            f.write(to_yaml({"servers": {"main": {"command": "sh", "args": ["-c", script], "sandbox": {"mode": "report", "read": read}}}}) + "\n")
+        os.chmod(path, 0o600)
+        shown = subprocess.run([tool, "doctor", "-c", path, "main"], capture_output=True, text=True, timeout=8 * harness.SLOW).stdout
+        ok(all(word in shown for word in words) and "killed by signal KILL" in shown, "doctor", shown)
+    ok(lines[0] not in shown, "what is listed is not proposed", shown)
 
 
 # Waits in splice(2) with the lock of its standard input held, if it is let.

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is told of what a process does, that nothing is refused, and that the end of the process is passed on. */
+#include "keeper/sandbox_report.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/unit_test.h"
+#include "process/child.h"
+
+static char place[64];
+static struct config_server server = { .sandbox = CONFIG_SANDBOX_REPORT };
+static char *programs[] = { NULL, NULL };
+static int status; /* of the process that was looked at */
+
+static void must(bool is_done)
+{
+	if (!is_done)
+		_exit(99);
+}
+
+/* What is told while `act` runs; in `told`, %s is the place. */
+static void expect(void (*act)(void), const char *told)
+{
+	char *wanted = mem_alloc(64 * 1024);
+	struct buf said = { 0 };
+	int ends[2];
+	ssize_t n;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		must(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO && chdir(place) == 0);
+		close(ends[1]);
+		must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+		must(sandbox_report_enter(&server, programs) == 0);
+		act();
+		_exit(7);
+	}
+	close(ends[1]);
+	while ((n = read(ends[0], buf_reserve(&said, 4096), 4096)) > 0)
+		said.len += (size_t)n;
+	close(ends[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(wanted, 64 * 1024, told, place, place, place);
+#pragma GCC diagnostic pop
+	assert_string_equal(buf_terminate(&said), wanted);
+	buf_fini(&said);
+	free(wanted);
+}
+
+static void make_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+
+	must(fd >= 0);
+	close(fd);
+}
+
+static void read_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	must(fd >= 0);
+	close(fd);
+}
+
+static void read_files(void)
+{
+	read_file("file");
+	read_file("./sub/../file");
+	read_file("/usr/bin/env");
+	read_file("/proc/self/status");
+	must(open("gone", O_RDONLY | O_CLOEXEC) < 0);
+	must(open("file", O_PATH | O_CLOEXEC) >= 0);
+}
+
+static void reading_is_told_once(void **state)
+{
+	struct slice allowed[1] = { slice_str(place) };
+
+	expect(read_files, CHILD_REPORT_MARK "servers.s.sandbox.read: [\"%s/file\"]\n");
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	server.sandbox_read = (struct slices){ allowed, 1 };
+	expect(read_files, "");
+	server.sandbox_read = (struct slices){ NULL, 0 };
+}
+
+static void change_files(void)
+{
+	make_file("file");
+	must(mkdir("new", 0700) == 0);
+	make_file("new/file");
+	must(rename("new/file", "new/other") == 0 && unlink("new/other") == 0 && rmdir("new") == 0);
+	must(mkdir("sub", 0700) < 0 && unlink("gone") < 0);
+}
+
+static void changing_is_told(void **state)
+{
+	expect(change_files,
+	       CHILD_REPORT_MARK "servers.s.sandbox.write: [\"%s/file\"]\n" CHILD_REPORT_MARK
+				 "servers.s.sandbox.write: [\"%s\"]\n");
+	assert_int_equal(WEXITSTATUS(status), 7);
+}
+
+static void read_many(void)
+{
+	char path[32];
+
+	for (int i = 0; i < 40; i++) {
+		snprintf(path, sizeof(path), "sub/deep/%d", i);
+		read_file(path);
+	}
+	read_file("sub/deep/deeper/file");
+}
+
+static void many_files_are_a_directory(void **state)
+{
+	char path[128];
+	struct buf told = { 0 };
+
+	snprintf(path, sizeof(path), "%s/sub/deep", place);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/sub/deep/deeper", place);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/sub/deep/deeper/file", place);
+	make_file(path);
+	for (int i = 0; i < 40; i++) {
+		snprintf(path, sizeof(path), "%s/sub/deep/%d", place, i);
+		make_file(path);
+		if (i < 8)
+			buf_printf(&told, CHILD_REPORT_MARK "servers.s.sandbox.read: [\"%s\"]\n",
+				   path);
+	}
+	buf_printf(&told, CHILD_REPORT_MARK "servers.s.sandbox.read: [\"%s/sub/deep\"]\n", place);
+	expect(read_many, buf_terminate(&told));
+	buf_fini(&told);
+}
+
+static void run_file(void)
+{
+	if (fork() == 0) {
+		execl("program", "program", NULL);
+		_exit(0);
+	}
+	wait(NULL);
+}
+
+/* Children are looked at as well; what the server is started with is allowed in any case. */
+static void programs_are_told(void **state)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/program", place);
+	make_file(path);
+	expect(run_file, CHILD_REPORT_MARK "servers.s.sandbox.read: [\"%s/program\"]\n");
+}
+
+static void connect_to(int type, uint16_t port)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_port = htons(port),
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+	/* Whether anybody listens there does not matter. */
+	must(fd >= 0);
+	(void)connect(fd, (struct sockaddr *)&address, sizeof(address));
+	close(fd);
+}
+
+static void connect_twice(void)
+{
+	connect_to(SOCK_DGRAM, 53);
+	connect_to(SOCK_STREAM, 9);
+	connect_to(SOCK_STREAM, 9);
+}
+
+static void connections_are_told(void **state)
+{
+	expect(connect_twice, CHILD_REPORT_MARK "servers.s.sandbox.connect: [9]\n");
+	server.sandbox_connect.is_any = true;
+	expect(connect_twice, "");
+	server.sandbox_connect.is_any = false;
+}
+
+static void die(void)
+{
+	raise(SIGKILL);
+}
+
+static void a_signal_is_passed_on(void **state)
+{
+	expect(die, "");
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static int make_place(void **state)
+{
+	char path[128];
+
+	strcpy(place, "/tmp/report-XXXXXX");
+	server.conf.name = "s";
+	assert_non_null(mkdtemp(place));
+	snprintf(path, sizeof(path), "%s/file", place);
+	make_file(path);
+	snprintf(path, sizeof(path), "%s/sub", place);
+	return mkdir(path, 0700);
+}
+
+static int remove_place(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -r '%s'", place);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reading_is_told_once),
+		cmocka_unit_test(changing_is_told),
+		cmocka_unit_test(many_files_are_a_directory),
+		cmocka_unit_test(programs_are_told),
+		cmocka_unit_test(connections_are_told),
+		cmocka_unit_test(a_signal_is_passed_on),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, make_place, remove_place);
+}
