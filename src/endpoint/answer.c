@@ -111,8 +111,9 @@ static void answer_send_text(const struct answer *answer, int status, struct buf
 	buf_fini(text);
 }
 
-void answer_error(const struct answer *answer, int status, struct slice id, int code,
-		  struct slice message, struct slice data)
+/* Sends a JSON-RPC error; `id` as written, or empty; `data` JSON text, or empty. */
+static void answer_error(const struct answer *answer, int status, struct slice id, int code,
+			 struct slice message, struct slice data)
 {
 	struct buf text = { 0 };
 

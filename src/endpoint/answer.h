@@ -40,9 +40,6 @@ void answer_empty(const struct answer *answer, int status, struct slice fields);
 /* Sends JSON that is not JSON-RPC, with additional header lines. */
 void answer_document(const struct answer *answer, int status, struct slice fields,
 		     struct slice body);
-/* Sends a JSON-RPC error; `id` as written, or empty; `data` JSON text, or empty. */
-void answer_error(const struct answer *answer, int status, struct slice id, int code,
-		  struct slice message, struct slice data);
 
 /* The header line that lets any web page read an answer. AUTH-PRM-08 */
 #define ANSWER_CORS "Access-Control-Allow-Origin: *\r\n"

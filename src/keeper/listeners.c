@@ -67,7 +67,8 @@ static void fail_at(const char *address, const struct error *why, struct error *
 	error_set(err, why->kind, "cannot listen on %.80s: %.150s", address, why->text);
 }
 
-int listeners_tell_place(const struct config *config, size_t at, struct error *err)
+/* Prefixes err with that place. Returns -1. */
+static int listeners_tell_place(const struct config *config, size_t at, struct error *err)
 {
 	char key[48];
 
@@ -75,7 +76,8 @@ int listeners_tell_place(const struct config *config, size_t at, struct error *e
 	return places_tell(&config->rule_places, key, err);
 }
 
-int listeners_open_one(const struct config *config, size_t at, struct error *err)
+/* Opens one, by index. -1: err names the address and its place in the configuration. */
+static int listeners_open_one(const struct config *config, size_t at, struct error *err)
 {
 	struct error why = { ERROR_NONE, "" };
 	int fd = listener_open(config, at, &why);
@@ -88,7 +90,11 @@ int listeners_open_one(const struct config *config, size_t at, struct error *err
 	return fd;
 }
 
-void listeners_give_up(const char *address, int fd)
+/*
+ * Closes a socket of that address, and removes the file of a unix socket unless another process has
+ * it open. A socket opened by systemd stays open, for reuse.
+ */
+static void listeners_give_up(const char *address, int fd)
 {
 	struct address parsed;
 	struct error ignored;

@@ -20,16 +20,6 @@
  */
 int *listeners_open(const struct config *config, struct error *err) must_check;
 
-/* Opens one, by index. -1: err names the address and its place in the configuration. */
-int listeners_open_one(const struct config *config, size_t at, struct error *err) must_check;
-/* Prefixes err with that place. Returns -1. */
-int listeners_tell_place(const struct config *config, size_t at, struct error *err);
-/*
- * Closes a socket of that address, and removes the file of a unix socket unless another process has
- * it open. A socket opened by systemd stays open, for reuse.
- */
-void listeners_give_up(const char *address, int fd);
-
 /*
  * Adds each address (including admin's) that cannot be listened on, with its place in `root`;
  * closes whatever it opened. An address in use is only a warning, since this daemon itself may be

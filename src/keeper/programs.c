@@ -217,8 +217,13 @@ static void program_become(const struct new_process *process)
 	_exit(127);
 }
 
-pid_t programs_start(const struct programs *programs, enum program program, const char *argument,
-		     const int *fds, size_t count, struct error *err)
+/*
+ * Starts the program in a session of its own, without a terminal: with fds[i] as descriptor i (-1:
+ * closed) and no others, with `argument` (or NULL) as the only argument, and no environment.
+ * Returns its process id, or -1. A process that cannot execute the program exits with 127.
+ */
+static pid_t programs_start(const struct programs *programs, enum program program,
+			    const char *argument, const int *fds, size_t count, struct error *err)
 {
 	char *argv[] = { (char *)(uintptr_t)program_names[program], (char *)(uintptr_t)argument,
 			 NULL };

@@ -54,13 +54,6 @@ int programs_open(struct programs *programs_r, struct error *err) must_check;
  */
 char **programs_find(const char *name) must_check;
 void programs_close(struct programs *programs);
-/*
- * Starts the program in a session of its own, without a terminal: with fds[i] as descriptor i (-1:
- * closed) and no others, with `argument` (or NULL) as the only argument, and no environment.
- * Returns its process id, or -1. A process that cannot execute the program exits with 127.
- */
-pid_t programs_start(const struct programs *programs, enum program program, const char *argument,
-		     const int *fds, size_t count, struct error *err) must_check;
 
 /* ---- the reaper ---- */
 

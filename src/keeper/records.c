@@ -21,7 +21,7 @@
 #define SECOND_MS 1000
 #define READS_PER_TURN 4
 
-int records_pipe_open(struct records_pipe *pipe, struct error *err)
+static int records_pipe_open(struct records_pipe *pipe, struct error *err)
 {
 	int fds[2];
 
@@ -62,7 +62,11 @@ static int try_directory(const char *path, struct error *err)
 	return result;
 }
 
-int records_file_try(const char *path, int flags, struct error *err)
+/*
+ * Whether a start could open this absolute path with these flags (without O_CREAT). Does not create
+ * a missing file, but checks its directory. -1: err says what is in the way.
+ */
+static int records_file_try(const char *path, int flags, struct error *err)
 {
 	int fd = open(path, flags);
 

@@ -24,17 +24,10 @@ struct records_pipe {
 	int out; /* the other process's end */
 };
 
-int records_pipe_open(struct records_pipe *pipe, struct error *err) must_check;
 /* Undoes what the other process may have changed on its end: the next one uses the same. */
 void records_pipe_restore(const struct records_pipe *pipe);
 /* No-op if it is closed. */
 void records_pipe_close(struct records_pipe *pipe);
-
-/*
- * Whether a start could open this absolute path with these flags (without O_CREAT). Does not create
- * a missing file, but checks its directory. -1: err says what is in the way.
- */
-int records_file_try(const char *path, int flags, struct error *err) must_check;
 
 /* ---- the log ---- */
 

@@ -43,8 +43,12 @@ static struct seal_binding binding_of(const struct server *server, const struct 
 				      .digest = digest_r };
 }
 
-void task_id_append(struct buf *out, const struct pool *pool, const struct principal *caller,
-		    uint64_t child, struct json own)
+/*
+ * Appends, as a JSON string, this caller's form of a valid id of a task in this process of the
+ * pool.
+ */
+static void task_id_append(struct buf *out, const struct pool *pool, const struct principal *caller,
+			   uint64_t child, struct json own)
 {
 	struct digest digest;
 	struct seal_binding binding = binding_of(pool->server, caller, &digest);
@@ -89,7 +93,8 @@ void task_id_log_refused(const struct client *client, size_t count, const struct
 	       LOG_STR("reason", err->text));
 }
 
-bool task_id_is_own(const struct task_id *id, struct json own)
+/* Whether the server's id is the same, however it is spelled. */
+static bool task_id_is_own(const struct task_id *id, struct json own)
 {
 	struct buf one = { 0 }, other = { 0 };
 	bool is_same;

@@ -42,20 +42,12 @@ struct task_id {
 };
 
 /*
- * Appends, as a JSON string, this caller's form of a valid id of a task in this process of the
- * pool.
- */
-void task_id_append(struct buf *out, const struct pool *pool, const struct principal *caller,
-		    uint64_t child, struct json own);
-/*
  * Decodes a client's form of an id; the caller frees the result. NULL: this gateway has not sealed
  * it for this caller and server; err is only for the log.
  */
 struct task_id *task_id_open(const struct client *client, struct json name, struct error *err);
 /* Logs that `count` of the client's ids were refused, the last one for the reason in err. */
 void task_id_log_refused(const struct client *client, size_t count, const struct error *err);
-/* Whether the server's id is the same, however it is spelled. */
-bool task_id_is_own(const struct task_id *id, struct json own);
 
 /* ---- servers and processes ---- */
 

@@ -603,7 +603,8 @@ void store_fini(struct store *store)
 	map_fini(&store->callers);
 }
 
-struct store_caller *store_get_caller(struct store *store, uint64_t number)
+/* Returns a reference to the caller with this number (session/principal). */
+static struct store_caller *store_get_caller(struct store *store, uint64_t number)
 {
 	struct store_caller *caller = map_find(&store->callers, number);
 
@@ -618,7 +619,8 @@ struct store_caller *store_get_caller(struct store *store, uint64_t number)
 	return caller;
 }
 
-void store_caller_unref(struct store_caller **caller)
+/* Accepts a pointer to NULL; sets the pointer to NULL. */
+static void store_caller_unref(struct store_caller **caller)
 {
 	struct store_caller *c = *caller;
 

@@ -230,10 +230,6 @@ struct stored_stream {
 /* conf is borrowed for the store's life. */
 void store_init(struct store *store, struct loop *loop, const struct store_conf *conf);
 void store_fini(struct store *store);
-/* Returns a reference to the caller with this number (session/principal). */
-struct store_caller *store_get_caller(struct store *store, uint64_t number);
-/* Accepts a pointer to NULL; sets the pointer to NULL. */
-void store_caller_unref(struct store_caller **caller);
 void replay_store_init(struct replay_store *replay_store, struct store *store, uint64_t caller);
 /* Makes all streams unfindable; each lives until its last reference is dropped. */
 void replay_store_fini(struct replay_store *replay_store);
