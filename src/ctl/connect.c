@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "auth/url.h"
 #include "base/mem.h"
 #include "ctl/client_config.h"
 #include "keeper/programs.h"
@@ -21,9 +22,13 @@ static int become_client(const struct server_place *place, const char *token)
 {
 	char *fields[] = { token != NULL ? mem_printf("Authorization=Bearer %s", token) : NULL,
 			   NULL };
-	char *argv[] = { (char[]){ PROGRAM }, (char[]){ "--allow-private" },
-			 place->url,          place->socket != NULL ? (char[]){ "--socket" } : NULL,
-			 place->socket,       NULL };
+	char *argv[] = { (char[]){ PROGRAM },
+			 (char[]){ "--allow-private" },
+			 (char[]){ "--for-client" },
+			 place->url,
+			 place->socket != NULL ? (char[]){ "--socket" } : NULL,
+			 place->socket,
+			 NULL };
 	char **paths = programs_find(PROGRAM);
 	struct error err;
 
@@ -51,10 +56,26 @@ static void give_up_socket(struct server_place *place)
 	place->socket = NULL;
 }
 
+/* Then no daemon is asked, and no token is sent but one that is given. */
+static bool is_url(const char *server)
+{
+	return strstr(server, "://") != NULL;
+}
+
 static int connect_with(const struct line *line, const char *token)
 {
-	struct server_place place;
-	int status = server_place_find(line, &place);
+	struct server_place place = { .url = NULL };
+	struct url parts;
+	int status = 0;
+
+	if (is_url(line->words[1]) && (url_parse(slice_str(line->words[1]), &parts) < 0 ||
+				       (!slice_is_equal_nocase(parts.scheme, SLICE_LIT("http")) &&
+					!slice_is_equal_nocase(parts.scheme, SLICE_LIT("https")))))
+		status = line_refuse_usage("the URL is none of http or https");
+	else if (is_url(line->words[1]))
+		place.url = mem_strdup(line->words[1]);
+	else
+		status = server_place_find(line, &place);
 
 	if (status == 0 && token == NULL && place.auth != NULL && strcmp(place.auth, "token") == 0)
 		status = line_fail("the daemon asks for a token: use --token-file FILE");
@@ -78,7 +99,8 @@ int connect_run(const struct line *line)
 	int status;
 
 	/* With a socket of systemd's there is no daemon to be asked before the first connection. */
-	if (!line->has_file && !line->has_socket && access(file, F_OK) == 0) {
+	if (!is_url(line->words[1]) && !line->has_file && !line->has_socket &&
+	    access(file, F_OK) == 0) {
 		own.file = file;
 		own.has_file = true;
 	}

@@ -305,7 +305,7 @@ static const struct command {
 		  "                      asking the daemon;\n"
 		  "                      --token-file F: include the token in F\n",
 	  .run = client_config_run },
-	{ "connect", "SERVER", 1, 1, "be a stdio server to a client, and pass on to the daemon",
+	{ "connect", "SERVER|URL", 1, 1, "be a stdio server to a client, and pass on to the daemon",
 	  .options =
 		  "      -c FILE, --token-file F\n"
 		  "                      for connect: the configuration, and the token to send; by default\n"
@@ -527,7 +527,8 @@ static int run(const struct line *line)
 				 command->arguments[0] != '\0' ? " " : "", command->arguments);
 	else if (given < command->arguments_min || given > command->arguments_max)
 		why = mem_printf("usage: mcpgatectl %s %s", command->name, command->arguments);
-	else if (command->arguments_min > 0 && !line_is_plain(line->words[1]))
+	else if (command->arguments_min > 0 && !line_is_plain(line->words[1]) &&
+		 !(command->run == connect_run && strstr(line->words[1], "://") != NULL))
 		why = mem_printf("a name may only have letters, digits, - and _: mcpgatectl %s %s",
 				 command->name, command->arguments);
 	if (why != NULL) {

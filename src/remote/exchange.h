@@ -45,7 +45,9 @@ struct remote {
 	const char *socket; /* a unix socket: the url is there; NULL: at its own address */
 	size_t most;        /* bytes of one message */
 	struct curl_slist *fields;
+	bool is_for_client; /* not for a gateway: nobody else waits, or tries again */
 
+	int signals; /* to read from */
 	CURLM *multi;
 	struct list exchanges;
 	struct tools tools;       /* those of the lists that came by */
@@ -66,6 +68,8 @@ struct remote {
 	bool has_served;    /* something has been answered: there is a server */
 	bool wants_stream;  /* the handshake is over */
 	bool is_in_over;
+	uint64_t over_ms;       /* since then, if it is; else now */
+	uint64_t away_until_ms; /* while the server cannot be reached; else 0 */
 	bool is_ending;
 };
 

@@ -25,6 +25,10 @@
  *
  * One thread and one loop, libcurl's; whatever waits has a time (start_due), and what comes in waits
  * while the gateway does not read.
+ *
+ * The end of stdin, or SIGTERM, ends the session; the second of them the process. For a client
+ * (`mcpgatectl connect`), what it asked before its end of stdin is still answered, if that does not
+ * take long; and a server that cannot be reached is waited for, as it may be about to start.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +38,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "auth/curl_handle.h"
@@ -63,6 +68,9 @@
 #define REDIRECTS_MAX 5
 #define ENDPOINT_MS 10000  /* until the first event of HTTP+SSE */
 #define LAST_WORDS_MS 2000 /* what has been answered, before this process gives up */
+#define AWAY_MS 5000       /* for which a client waits for a server that cannot be reached */
+#define AWAY_STEP_MS 250
+#define LAST_ANSWERS_MS 10000 /* after the end of a client's stdin */
 #define READ_BYTES (64 * 1024)
 #define WRITES_PER_TURN 16
 #define CA_BYTES_MAX (4 * 1024 * 1024)
@@ -576,6 +584,24 @@ static void finish_own_list(struct exchange *exchange)
 	}
 }
 
+/* Nothing has been sent: it may be tried again until the server is there. Returns whether it is. */
+static bool wait_while_away(struct exchange *exchange, CURLcode code)
+{
+	struct remote *remote = exchange->remote;
+
+	if (code != CURLE_COULDNT_CONNECT) {
+		remote->away_until_ms = 0;
+		return false;
+	}
+	if (remote->away_until_ms == 0)
+		remote->away_until_ms = clock_now_ms() + AWAY_MS;
+	if (!remote->is_for_client || exchange->is_refused || remote->is_ending ||
+	    clock_now_ms() >= remote->away_until_ms)
+		return false;
+	exchange_start_later(exchange, AWAY_STEP_MS);
+	return true;
+}
+
 /* Returns whether the exchange stays. */
 static bool finish_post(struct exchange *exchange, CURLcode code)
 {
@@ -584,6 +610,8 @@ static bool finish_post(struct exchange *exchange, CURLcode code)
 
 	if (exchange->is_answered)
 		return false;
+	if (wait_while_away(exchange, code))
+		return true;
 	if ((exchange->is_events && exchange->id.len > 0) ||
 	    (code != CURLE_OK && exchange->is_resumed)) {
 		if (go_on_after_cut(exchange))
@@ -778,6 +806,20 @@ static void read_in(struct remote *remote)
 
 /* ---- the loop ---- */
 
+/* Whether the client, which says no more, is still to get an answer. */
+static bool owes_answers(const struct remote *remote)
+{
+	if (!remote->is_for_client || clock_now_ms() >= remote->over_ms + LAST_ANSWERS_MS)
+		return false;
+	LIST_FOREACH(node, &remote->exchanges) {
+		const struct exchange *exchange = container_of(node, struct exchange, link);
+
+		if (exchange->id.len > 0 && !exchange->is_own && !exchange->is_answered)
+			return true;
+	}
+	return is_held_up(remote) && remote->in.len > 0;
+}
+
 static void begin_end(struct remote *remote)
 {
 	remote->is_ending = true;
@@ -860,6 +902,14 @@ static void transfer(struct remote *remote)
 	}
 }
 
+/* Returns whether there was one. */
+static bool take_signal(const struct remote *remote)
+{
+	struct signalfd_siginfo info;
+
+	return read(remote->signals, &info, sizeof(info)) == (ssize_t)sizeof(info);
+}
+
 static bool has_hung_up(int fd)
 {
 	struct pollfd poll_fd = { .fd = fd };
@@ -874,8 +924,8 @@ static void wait_for_more(struct remote *remote, uint64_t next_ms)
 	uint64_t wait_ms = next_ms > now_ms ? next_ms - now_ms : 0;
 	bool listens = !remote->is_in_over;
 	bool reads = listens && (!is_held_up(remote) || remote->in.len < READ_BYTES);
-	struct curl_waitfd fds[2];
-	unsigned int count = 0;
+	struct curl_waitfd fds[3] = { { .fd = remote->signals, .events = CURL_WAIT_POLLIN } };
+	unsigned int count = 1;
 
 	/* Also with nothing to read for: that the gateway has closed it is always told. */
 	if (listens)
@@ -886,12 +936,16 @@ static void wait_for_more(struct remote *remote, uint64_t next_ms)
 			(struct curl_waitfd){ .fd = STDOUT_FILENO, .events = CURL_WAIT_POLLOUT };
 	if (wait_ms > RETRY_MAX_MS)
 		wait_ms = RETRY_MAX_MS;
+	if (!listens && !remote->is_ending && wait_ms > LAST_ANSWERS_MS / 10)
+		wait_ms = LAST_ANSWERS_MS / 10;
 	curl_multi_poll(remote->multi, fds, count, (int)wait_ms, NULL);
 	clock_update();
 	if (reads)
 		read_in(remote);
 	else if (listens)
 		remote->is_in_over = has_hung_up(STDIN_FILENO);
+	if (listens)
+		remote->over_ms = clock_now_ms();
 }
 
 static void run(struct remote *remote)
@@ -901,7 +955,13 @@ static void run(struct remote *remote)
 
 		transfer(remote);
 		take_lines(remote);
-		if (remote->is_in_over && !remote->is_ending)
+		if (take_signal(remote)) {
+			if (remote->is_in_over)
+				return;
+			remote->is_in_over = true;
+			begin_end(remote);
+		}
+		if (remote->is_in_over && !remote->is_ending && !owes_answers(remote))
 			begin_end(remote);
 		if (remote->wants_stream)
 			open_stream(remote);
@@ -955,6 +1015,7 @@ static void take_arguments(struct remote *remote, int argc, char **argv)
 	static const struct option options[] = {
 		{ "allow-private", no_argument, NULL, 'p' },
 		{ "ca", required_argument, NULL, 'c' },
+		{ "for-client", no_argument, NULL, 'f' },
 		{ "message-bytes", required_argument, NULL, 'm' },
 		{ "socket", required_argument, NULL, 's' },
 		{ NULL, 0, NULL, 0 },
@@ -970,6 +1031,8 @@ static void take_arguments(struct remote *remote, int argc, char **argv)
 			read_ca(remote, optarg);
 		else if (option == 's')
 			remote->socket = optarg;
+		else if (option == 'f')
+			remote->is_for_client = true;
 		else if (option != 'm' || text_parse_u64(slice_str(optarg), &most) < 0)
 			die("can only be started by mcpgated");
 		else
@@ -990,6 +1053,22 @@ static uint16_t port_of(const struct url *url)
 	return (uint16_t)port;
 }
 
+/* From here on a signal is something to read. */
+static int open_signals(void)
+{
+	sigset_t set;
+	int fd;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0 || sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		die("cannot take signals");
+	return fd;
+}
+
 int main(int argc, char **argv)
 {
 	struct remote remote = { .most = (size_t)16 << 20, .on_event = on_event };
@@ -1002,10 +1081,10 @@ int main(int argc, char **argv)
 	if (fetch_prepare(&err) < 0)
 		die(err.text);
 	log_set(STDERR_FILENO, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	remote.signals = open_signals();
 	confine_apply(&(struct confinement){ .fetches = true,
 					     .port = port_of(&remote.parts),
 					     .unix_sockets = remote.socket != NULL });
-	signal(SIGPIPE, SIG_IGN);
 	remote.multi = curl_multi_init();
 	CHECK(remote.multi != NULL);
 	curl_multi_setopt(remote.multi, CURLMOPT_MAXCONNECTS, (long)RUNNING_MAX);

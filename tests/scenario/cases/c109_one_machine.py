@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import re
+import select
 import socket
 import subprocess
 import tempfile
@@ -99,9 +100,48 @@ def a_client_of_standard_input(t):
         eq(c.read()["method"], "notifications/tools/list_changed")
         ok(t.daemon.children(), "it has a process")
         with open("/proc/%d/cmdline" % c.process.pid) as file:
-            eq(file.read().split("\0")[0::3], ["mcpgated-remote", ""], "what everybody can see has no token")
+            eq(file.read().split("\0")[0::4], ["mcpgated-remote", ""], "what everybody can see has no token")
         eq(c.end()[0], b"")
         wait_for(lambda: not t.daemon.children(), what="the end of its process")
+
+
+@case(config={"auth": AUTH}, own=True, deadline=20)
+def the_end_of_input_waits_for_answers(t):
+    """product §2: what was asked before the end of input is answered, also behind the handshake; SIGTERM ends the session at once."""
+    with token_file() as path, connected("--socket", t.daemon.admin, "connect", "main", "--token-file", path) as c:
+        c.say(mcp.initialize(mcp.D))
+        c.say(mcp.notification("notifications/initialized"))
+        c.do(["sleep", 0.5], ["text", "late"], request_id=7)
+        out = [json.loads(line) for line in c.end()[0].splitlines()]
+        eq([message["id"] for message in out], [0, 7])
+        eq(out[1]["result"]["content"][0]["text"], "late")
+        wait_for(lambda: not t.daemon.children(), what="the end of its process")
+    with token_file() as path, connected("--socket", t.daemon.admin, "connect", "main", "--token-file", path) as c:
+        c.greet()
+        c.do(["sleep", 60])
+        wait_for(lambda: t.daemon.children(), what="its process")
+        c.process.terminate()
+        eq(c.process.wait(8 * harness.SLOW), 0)
+        wait_for(lambda: not t.daemon.children(), what="the end of its process")
+
+
+@case(daemon=False, deadline=40)
+def connect_waits_for_what_is_about_to_start(t):
+    """product §2: a URL in place of a server, and a daemon that comes up a moment later."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    with connected("connect", "http://127.0.0.1:%d/main/mcp" % port) as c:
+        c.say(mcp.initialize(mcp.D))
+        eq(select.select([c.process.stdout, c.process.stderr], [], [], 0.6)[0], [], "an answer, or the end, before anybody is there")
+        t.start({"main": {}}, {"listen": [{"address": "127.0.0.1:%d" % port}]})
+        eq(c.read()["result"]["protocolVersion"], mcp.D)
+        c.say(mcp.notification("notifications/initialized"))
+        eq(c.ask(mcp.request(2, "ping"))["result"], {})
+        c.end()
+    for url, said in (("ftp://127.0.0.1/x", "none of http or https"), ("http:///x", "none of http or https")):
+        with connected("connect", url) as c:
+            ok(said in c.end(2)[1], url)
 
 
 @case(config={"auth": AUTH}, own=True)
@@ -622,7 +662,7 @@ def by_a_unix_socket(t):
             local.shutdown(socket.SHUT_RD)  # the daemon is away
             with connected(there["command"], *there["args"], env=h.env, user=OTHER) as c:
                 c.say(mcp.initialize(mcp.D))
-                c.process.wait(10 * harness.SLOW)
+                c.process.wait(20 * harness.SLOW)
                 ok("cannot be reached" in c.end(1)[1], "without a daemon")
             os.unlink(place)
             with listening(socket.AF_UNIX, place) as local:
