@@ -802,12 +802,10 @@ static void conn_settle_reading(struct http_conn *conn)
 	bool waits = conn->state == CONN_JUDGING || conn->state == CONN_BUSY ||
 		     conn->state == CONN_REPLYING || conn_is_streaming(conn);
 
-	if (!waits)
-		wire_watch_reading(&conn->wire, true);
-	else if (conn_is_streaming(conn) && conn_holds_enough(conn))
+	if (waits && conn_is_streaming(conn) && conn_holds_enough(conn))
 		http_conn_end(conn, REASON_READ_AHEAD);
-	else if (conn_holds_enough(conn))
-		wire_watch_reading(&conn->wire, false);
+	else if (!waits || conn_holds_enough(conn))
+		wire_watch_reading(&conn->wire, !waits);
 }
 
 static void conn_process_held(struct http_conn *conn)
@@ -914,17 +912,11 @@ static void conn_on_readable(struct wire *wire)
 				 conn->body_reader.left > DIRECT_BODY_BYTES;
 		ssize_t n = is_direct ? conn_read_direct(conn) : conn_read_shared(conn);
 
-		if (n == WIRE_AGAIN)
-			return;
-		if (n == WIRE_BROKEN) {
+		if (n == WIRE_BROKEN)
 			http_conn_end(conn, REASON_PEER_ERROR);
-			return;
-		}
-		if (n == 0) {
+		else if (n == 0)
 			conn_on_peer_closed(conn);
-			return;
-		}
-		if ((!is_direct && n < LOOP_BUFFER_BYTES) || !wire_is_read(&conn->wire))
+		if (n <= 0 || (!is_direct && n < LOOP_BUFFER_BYTES) || !wire_is_read(&conn->wire))
 			return; /* that was all, or reading has been paused */
 	}
 }
