@@ -316,7 +316,8 @@ static void show_fingerprint(const X509 *certificate, char text_r[SELF_SIGNED_SH
 	CHECK(X509_digest(certificate, EVP_sha256(), digest, &length) == 1);
 	CHECK(length * 3 <= SELF_SIGNED_SHOWN_BYTES);
 	for (unsigned int i = 0; i < length; i++)
-		snprintf(text_r + (size_t)i * 3, 4, "%02X%s", digest[i], i + 1 < length ? ":" : "");
+		snprintf(text_r + (size_t)i * 3, SELF_SIGNED_SHOWN_BYTES - (size_t)i * 3, "%02X%s",
+			 digest[i], i + 1 < length ? ":" : "");
 }
 
 int self_signed_describe(const char *path, struct self_signed_facts *facts_r, struct error *err)
