@@ -138,6 +138,28 @@ static unsigned int count_lines(struct slice head, struct slice name)
 	return count;
 }
 
+static bool begins_with(struct slice text, struct slice beginning)
+{
+	return text.n >= beginning.n &&
+	       slice_is_equal_nocase(slice_of(text.p, beginning.n), beginning);
+}
+
+/* A path, a URL with one, or the '*' of OPTIONS. RFC 9112 §3.2 */
+static void check_target(const struct http_request *request)
+{
+	struct slice target = request->target;
+
+	CHECK(target.n > 0 && request->path.n > 0);
+	if (slice_is_equal(target, SLICE_LIT("*")))
+		CHECK(request->method == HTTP_OPTIONS && slice_is_equal(request->path, target));
+	else
+		CHECK(request->path.p[0] == '/');
+	if (target.p[0] != '/' && target.p[0] != '*')
+		CHECK(begins_with(target, SLICE_LIT("http://")) ||
+		      begins_with(target, SLICE_LIT("https://")));
+	CHECK(memchr(request->path.p, '?', request->path.n) == NULL);
+}
+
 static void check_framing(const struct http_request *request, struct slice head)
 {
 	unsigned int lengths = count_lines(head, SLICE_LIT("content-length"));
@@ -149,8 +171,7 @@ static void check_framing(const struct http_request *request, struct slice head)
 	CHECK((request->body == HTTP_BODY_CHUNKED) == (codings == 1));
 	CHECK(hosts <= 1 && (hosts == 1 || request->minor_version == 0));
 	CHECK(request->body != HTTP_BODY_CHUNKED || request->minor_version == 1);
-	CHECK(request->target.n > 0 &&
-	      (request->target.p[0] == '/' || request->method == HTTP_OPTIONS));
+	check_target(request);
 	for (size_t i = 0; i < HTTP_FIELD_COUNT; i++) {
 		unsigned int count = count_lines(head, http_field_names[i]);
 
