@@ -427,6 +427,7 @@ static void introspector_tell(struct introspector *introspector, const struct fe
 	bool was_failing = introspector->is_failing;
 
 	introspector->is_failing = true;
+	introspector->failed_at_ms = clock_now_ms();
 	if (was_failing)
 		return;
 	if (answer->status == 401 || answer->status == 403)

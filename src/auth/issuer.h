@@ -129,7 +129,8 @@ struct introspector {
 	bool is_on;
 	bool has_endpoint; /* configured; else the metadata's */
 	size_t running;
-	bool is_failing; /* it has been logged that no answer comes */
+	bool is_failing;       /* it has been logged that no answer comes */
+	uint64_t failed_at_ms; /* the last time */
 };
 
 struct question;

@@ -943,6 +943,8 @@ static bool has_opaque_tokens(const struct authority *authority)
 	       issuer->metadata != NULL && document_string(issuer->metadata, "jwks_uri") == NULL;
 }
 
+#define INTROSPECTION_TOLD_MS (10 * 60 * 1000) /* without another question nobody knows */
+
 bool verifier_report_issuer(const struct verifier *verifier, size_t index,
 			    struct issuer_report *report_r)
 {
@@ -957,7 +959,9 @@ bool verifier_report_issuer(const struct verifier *verifier, size_t index,
 		.is_failing = issuer_is_failing(issuer) && !has_opaque_tokens(authority),
 		.cause = issuer->cause,
 		.keyless_since_ms = issuer_keyless_since_ms(issuer),
-		.introspection_failing = authority->introspector.is_failing,
+		.introspection_failing = authority->introspector.is_failing &&
+					 clock_now_ms() - authority->introspector.failed_at_ms <
+						 INTROSPECTION_TOLD_MS,
 	};
 	return true;
 }

@@ -173,11 +173,11 @@ const json_t *verifier_metadata(const struct verifier *verifier, size_t index);
 /* What the operator can see of an issuer; texts are borrowed. Times are of clock_now_ms. */
 struct issuer_report {
 	const char *name;
-	bool has_keys;              /* or needs none: it is asked about each token */
-	bool is_failing;            /* keys or metadata do not come */
-	const char *cause;          /* why not; empty: not known */
-	uint64_t keyless_since_ms;  /* without has_keys: for how long */
-	bool introspection_failing; /* its last question about a token was not answered */
+	bool has_keys;             /* or needs none: it is asked about each token */
+	bool is_failing;           /* keys or metadata do not come */
+	const char *cause;         /* why not; empty: not known */
+	uint64_t keyless_since_ms; /* without has_keys: for how long */
+	bool introspection_failing; /* its last question, of the last ten minutes, was not answered */
 };
 
 /* Issuer number `index` of the configuration; false: there are no more. */

@@ -1117,10 +1117,19 @@ static void introspection_that_is_down(void **state)
 		page->status = rows[i].status;
 		expect("asked", VERDICT_INTROSPECTION_UNAVAILABLE);
 		expect("known", VERDICT_OK);
+		assert_true(report().introspection_failing);
 	}
+	/* Whoever is not asked any more may be well again. */
+	pass(9 * 60000);
+	assert_true(report().introspection_failing);
+	pass(60000);
+	assert_false(report().introspection_failing);
+	expect("asked", VERDICT_INTROSPECTION_UNAVAILABLE);
+	assert_true(report().introspection_failing);
 	page->mode = FAKE_OK;
 	page->status = 200;
 	expect("asked", VERDICT_OK);
+	assert_false(report().introspection_failing);
 }
 
 /* AUTH-OPQ-03: equal tokens in flight share one call. */

@@ -159,6 +159,7 @@ struct deny_watch {
 	uint64_t
 		fitting; /* a bit for each of the first DENY_WATCHED, as permissions_deny_at counts */
 	bool is_whole;   /* a list has come to its end */
+	uint64_t page;   /* the next one of the list whose pages have all come under these rules */
 };
 #define DENY_WATCHED 64
 

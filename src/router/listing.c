@@ -188,11 +188,12 @@ static int watch_item(struct slice item, void *arg)
 	return 0;
 }
 
-void deny_watch_note(struct server *server, const struct method *method, struct slice result)
+void deny_watch_note(struct server *server, const struct method *method, struct slice result,
+		     uint64_t page)
 {
 	struct permission_verdict verdict;
 	struct slice pattern;
-	struct json tools;
+	struct json tools, cursor;
 	struct error err;
 
 	if (method->id != METHOD_TOOLS_LIST ||
@@ -204,8 +205,12 @@ void deny_watch_note(struct server *server, const struct method *method, struct 
 	if (tools.type != JSON_ARRAY ||
 	    scan_array(tools.text, SIZE_MAX, watch_item, server, &err) < 0)
 		return;
-	server->deny_watch.is_whole |=
-		scan_member(result, SLICE_LIT("nextCursor")).type != JSON_STRING;
+	/* What a reload has cut in two is no whole list. */
+	if (page != 0 && page != server->deny_watch.page)
+		return;
+	cursor = scan_member(result, SLICE_LIT("nextCursor"));
+	server->deny_watch.page = cursor.type == JSON_STRING ? listing_kind_page(cursor) : 0;
+	server->deny_watch.is_whole |= cursor.type != JSON_STRING;
 }
 
 bool deny_watch_next(const struct server *server, size_t *index, struct rule *rule_r)

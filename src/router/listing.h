@@ -40,8 +40,12 @@ void tool_series_note(struct server *server, const struct method *method, struct
 
 /* ---- entries of deny ---- */
 
-/* Notes which of them fit a tool in a result as the server wrote it; ignores other methods. */
-void deny_watch_note(struct server *server, const struct method *method, struct slice result);
+/*
+ * Notes which of them fit a tool in a result as the server wrote it; ignores other methods. page:
+ * listing_kind_page of the cursor of the request; 0: it had none.
+ */
+void deny_watch_note(struct server *server, const struct method *method, struct slice result,
+		     uint64_t page);
 /*
  * The next entry from *index on, which goes behind it, that fits no tool of a whole list: perhaps it
  * is misspelt. False: there are no more, or no list has come since the rules changed.

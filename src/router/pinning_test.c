@@ -140,14 +140,16 @@ static void deny_without_a_tool_is_noticed(void **state)
 	static const struct slice deny[] = { SLICE("one"), SLICE("onee"), SLICE("t*") };
 	const struct method *method = method_find(SLICE_LIT("tools/list"));
 	struct permissions *permissions = &server.conf.permissions;
+	const uint64_t second =
+		listing_kind_page((struct json){ JSON_STRING, true, SLICE("\"x\"") });
 	struct rule rule;
 	size_t at = 0;
 
 	permissions->kinds[PERMISSION_TOOL].deny = (struct slices){ deny, ARRAY_LEN(deny) };
 	permissions_finish(permissions);
-	deny_watch_note(&server, method, spell("{'tools':[{'name':'one'}],'nextCursor':'x'}"));
+	deny_watch_note(&server, method, spell("{'tools':[{'name':'one'}],'nextCursor':'x'}"), 0);
 	assert_false(deny_watch_next(&server, &at, &rule));
-	deny_watch_note(&server, method, spell("{'tools':[{'name':'two'}]}"));
+	deny_watch_note(&server, method, spell("{'tools':[{'name':'two'}]}"), second);
 	assert_true(deny_watch_next(&server, &at, &rule));
 	assert_true(rule.key == RULE_TOOLS_DENY && rule.has_entry);
 	assert_int_equal(rule.entry, 1);
@@ -155,7 +157,9 @@ static void deny_without_a_tool_is_noticed(void **state)
 	server.rules++; /* by a reload: a list has to come first */
 	at = 0;
 	assert_false(deny_watch_next(&server, &at, &rule));
-	deny_watch_note(&server, method, spell("{'tools':[]}"));
+	deny_watch_note(&server, method, spell("{'tools':[]}"), second); /* of a list from before */
+	assert_false(deny_watch_next(&server, &at, &rule));
+	deny_watch_note(&server, method, spell("{'tools':[]}"), 0);
 	for (size_t i = 0; i < ARRAY_LEN(deny); i++)
 		assert_true(deny_watch_next(&server, &at, &rule));
 	assert_false(deny_watch_next(&server, &at, &rule));

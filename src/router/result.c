@@ -380,7 +380,7 @@ static bool send_with_cursor(struct call *call, const struct envelope *env)
 static void look(struct call *call, struct slice result)
 {
 	tool_series_note(call->client->server, call->method, result);
-	deny_watch_note(call->client->server, call->method, result);
+	deny_watch_note(call->client->server, call->method, result, call->page);
 	pinning_look(call->client->server, call->method, result, call->page);
 }
 
