@@ -326,9 +326,11 @@ static void send_result(const struct authorization *auth, const struct protected
 
 /* ---- refusals ---- */
 
+#define VALUE_LOGGED 100
+
 /* Tells the operator who is refused, and why. */
 static void tell_operator(const struct http_conn *conn, int status, const char *server,
-			  const struct principal *who, const char *why, const char *cause)
+			  const struct principal *who, const char *why, struct slice cause)
 {
 	char client[PEER_TEXT_BYTES];
 
@@ -338,7 +340,7 @@ static void tell_operator(const struct http_conn *conn, int status, const char *
 	LOG_BY(CALLER_REFUSED, holder_number(who, http_conn_client(conn)),
 	       LOG_INT("status", status), LOG_STR("server", server), LOG_STR("client", client),
 	       LOG_SLICE("principal", who != NULL ? who->identity.subject : slice_of(NULL, 0)),
-	       LOG_STR("reason", why), LOG_SLICE("cause", slice_str(cause)));
+	       LOG_STR("reason", why), LOG_SLICE("cause", cause));
 }
 
 static void answer_note(const struct refusal *refusal, const struct endpoint *endpoint)
@@ -389,7 +391,7 @@ void refusal_send(const struct refusal *refusal, const struct frontend *frontend
 	CHECK(refusal->status >= 200 && refusal->description != NULL);
 	answer_note(refusal, endpoint);
 	tell_operator(answer->conn, refusal->status, endpoint->server->conf.name, refusal->who,
-		      refusal->description, refusal->cause);
+		      refusal->description, slice_str(refusal->cause));
 	switch (refusal->form) {
 	case REFUSAL_CHALLENGE:
 		if (refusal->is_for_result)
@@ -422,13 +424,20 @@ void refusal_append(const struct refusal *refusal, const struct endpoint *endpoi
 			    slice_of(NULL, 0));
 }
 
-struct http_exchange *refusal_send_head(const struct answer *answer, int status, const char *why)
+struct http_exchange *refusal_send_field(const struct answer *answer, int status, const char *why,
+					 struct slice value)
 {
 	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
-	tell_operator(answer->conn, status, "", NULL, why, "");
+	value.n = value.n < VALUE_LOGGED ? value.n : VALUE_LOGGED;
+	tell_operator(answer->conn, status, "", NULL, why, value);
 	answer_error(answer, status, slice_of(NULL, 0), MCP_INVALID_REQUEST, slice_str(why),
 		     slice_of(NULL, 0));
 	return NULL;
+}
+
+struct http_exchange *refusal_send_head(const struct answer *answer, int status, const char *why)
+{
+	return refusal_send_field(answer, status, why, slice_of(NULL, 0));
 }
 
 /* ---- event streams ---- */

@@ -144,6 +144,9 @@ void refusal_append(const struct refusal *refusal, const struct endpoint *endpoi
 		    struct buf *out);
 /* Refuses a request by its header. Returns NULL, for on_request. */
 struct http_exchange *refusal_send_head(const struct answer *answer, int status, const char *why);
+/* Likewise by a field of it, whose value the operator's log has, and the answer has not. */
+struct http_exchange *refusal_send_field(const struct answer *answer, int status, const char *why,
+					 struct slice value);
 
 /* ---- event streams ---- */
 

@@ -500,12 +500,12 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 					 "Bad request: a header that may stand once stands twice");
 	why = origin_check_host(&frontend->conf, request, &status);
 	if (why != NULL)
-		return refusal_send_head(&to.answer, status, why);
+		return refusal_send_field(&to.answer, status, why, request->fields[HTTP_HOST]);
 	if (metadata_take(&frontend->metadata, conn, request, path, &exchange))
 		return exchange;
 	why = origin_check(&frontend->conf, request, http_conn_has_tls(conn), &to.answer.origin);
 	if (why != NULL)
-		return refusal_send_head(&to.answer, 403, why);
+		return refusal_send_field(&to.answer, 403, why, request->fields[HTTP_ORIGIN]);
 	if (slice_is_equal(path, SLICE_LIT("/healthz")) ||
 	    slice_is_equal(path, SLICE_LIT("/readyz")))
 		return frontend_answer_health(frontend, &to.answer, request, path);

@@ -418,6 +418,15 @@ def foreign_hosts_are_403(t):
             eq(response.status, 403, "%s %s Host %s" % (method, path, host))
 
 
+@case(own=True)
+def the_log_has_what_was_refused(t):
+    """product §5: the line of a refused Host or Origin has its value, cut off; the answer has it not."""
+    for field, value in (("Host", "box.example:8808"), ("Origin", "https://" + "o" * 200)):
+        response = t.conn().request("GET", "/healthz", [(field, value)])
+        eq((response.status, value[:40] in response.read().decode()), (403, False))
+        ok(t.daemon.wait_log("caller_refused", "this %s is not" % field)[0].endswith("cause=" + value[:100]), field, t.daemon.log("caller_refused"))
+
+
 @case
 def loopback_hosts_are_served(t):
     """FRONT-SEC-02: localhost, 127.0.0.1 and [::1] with any port, in any case."""
