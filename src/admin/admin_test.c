@@ -179,6 +179,13 @@ static void problems_are_found(void **state)
 	assert_has("\"kind\":\"server_not_tried\",\"about\":null,\"text\":\"not tried yet: a; ");
 	assert_has("has failed: c.yaml:1: x; correct it, then mcpgatectl reload\"}");
 	assert_has("\"kind\":\"draining\"");
+	assert_null(strstr(out.data, "sandbox_reports"));
+	out.len = 0;
+	servers[1].conf.confinement.only_reports = true;
+	reports_check(&admin, &out);
+	assert_has("{\"severity\":\"warn\",\"kind\":\"sandbox_reports\",\"about\":\"b\","
+		   "\"text\":\"the sandbox of b refuses nothing: its mode is report. ");
+	servers[1].conf.confinement.only_reports = false;
 	out.len = 0;
 	admin_reloaded(&admin, 0, true, SLICE_LIT("warning w\n"));
 	server_note_failure(&servers[0], "no such file", NULL);

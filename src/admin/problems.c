@@ -150,6 +150,18 @@ static void find_waiting(const struct server_view *view, struct problems *list)
 			->server = server;
 }
 
+/* It is a way to a sandbox, and easily forgotten there. */
+static void find_reporting(const struct server *server, struct problems *list)
+{
+	if (server->conf.confinement.only_reports)
+		list_add(list, PROBLEM_KIND_SANDBOX_REPORTS, server->conf.name,
+			 mem_printf("the sandbox of %s refuses nothing: its mode is report. List "
+				    "what sandbox_would_refuse in the log names, then set the mode "
+				    "to landlock",
+				    server->conf.name))
+			->server = server;
+}
+
 /* What stands in `defaults` is for all servers, and need not fit each. */
 static bool append_own_place(const struct rule_places *places, struct rule rule,
 			     struct slice server, struct buf *out)
@@ -239,6 +251,7 @@ static void find_of_servers(const struct admin *admin, struct problems *list)
 		find_failing(&view, list);
 		find_waiting(&view, list);
 		find_unmatched(server, admin->conf.router->rule_places, list);
+		find_reporting(server, list);
 	}
 	free(loads);
 	find_untried(admin, list);

@@ -242,8 +242,11 @@ static const struct command {
 	int (*run)(const struct line *line);
 } commands[] = {
 	{ "status", "", 0, 0, "the daemon and its servers", .show = show_status },
-	{ "check", "", 0, 0,
+	{ "check", "[--ignore WHAT]", 0, 0,
 	  "what needs attention; exit status 0: nothing, 1: look at it, 2: failing",
+	  .options =
+		  "      --ignore WHAT   for check: not this kind of problem, or not what is about this;\n"
+		  "                      several with commas\n",
 	  .run = show_check },
 	{ "servers", "", 0, 0, "state, calls and latencies of each server", .show = show_servers },
 	{ "top", "[-n N] [-d SECONDS]", 0, 0, "live view, one line per server",
@@ -344,6 +347,7 @@ static const struct use {
 	const char *form; /* its second word, "--" or an option, that has these; NULL: any */
 	const char *options;
 } uses[] = {
+	{ "check", NULL, "ignore json" },
 	{ "top", NULL, "count once delay json" },
 	{ "metrics", NULL, "" },
 	{ "logs", NULL, "follow json" },
@@ -575,6 +579,7 @@ static const struct option options[] = {
 	{ "token-file", required_argument, NULL, OPTION_TEXT + offsetof(struct line, token_file) },
 	{ "ca", required_argument, NULL, OPTION_TEXT + offsetof(struct line, ca_file) },
 	{ "env", required_argument, NULL, OPTION_ENV },
+	{ "ignore", required_argument, NULL, OPTION_TEXT + offsetof(struct line, ignore) },
 	{ "client", required_argument, NULL, OPTION_TEXT + offsetof(struct line, client) },
 	{ "claim", required_argument, NULL, OPTION_CLAIM },
 	{ "claims", required_argument, NULL, OPTION_CLAIMS },

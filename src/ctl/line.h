@@ -32,8 +32,9 @@ struct line {
 	const char *token_file;
 	const char *ca_file;
 	const char *client;
-	const char *views; /* number of views for top; NULL: unlimited */
-	const char *delay; /* between views; NULL: not given */
+	const char *views;  /* number of views for top; NULL: unlimited */
+	const char *delay;  /* between views; NULL: not given */
+	const char *ignore; /* kinds of problems, or what they are about, with commas; likewise */
 	/* Claims of an imaginary caller, each NAME=VALUE. */
 	struct doctor_claims {
 		const char *items[DOCTOR_CLAIMS_MAX];

@@ -307,15 +307,57 @@ void show_status(const json_t *report)
 
 /* ---- check ---- */
 
+/* Whether --ignore has its kind, or what it is about. */
+static bool is_ignored(const struct line *line, const json_t *problem)
+{
+	struct slice rest = slice_or_empty(line->ignore);
+
+	while (rest.n > 0) {
+		struct slice what = slice_cut(&rest, ',');
+
+		if (what.n > 0 && (slice_is_equal(what, document_text(problem, "kind")) ||
+				   slice_is_equal(what, document_text(problem, "about"))))
+			return true;
+	}
+	return false;
+}
+
+/* The worst comes first. */
+static void drop_ignored(const struct line *line, json_t *answer)
+{
+	json_t *problems = json_object_get(answer, "problems");
+
+	for (size_t i = json_array_size(problems); i-- > 0;)
+		if (is_ignored(line, json_array_get(problems, i)))
+			json_array_remove(problems, i);
+	if (json_is_array(problems))
+		json_object_set_new(answer, "verdict",
+				    json_array_size(problems) > 0 ?
+					    json_incref(json_object_get(json_array_get(problems, 0),
+									"severity")) :
+					    json_string("ok"));
+}
+
 int show_check(const struct line *line)
 {
-	json_t *answer = line_ask(line, "GET", mem_strdup("/check"), line_no_body);
-	const json_t *problems = json_object_get(answer, "problems");
-	struct slice verdict = document_text(answer, "verdict");
-	int status = slice_is_equal(verdict, SLICE_LIT("ok"))   ? 0 :
-		     slice_is_equal(verdict, SLICE_LIT("warn")) ? CHECK_LOOK :
-								  CHECK_FAILING;
+	struct line own = *line;
+	const json_t *problems;
+	struct slice verdict;
+	json_t *answer;
+	int status;
 
+	own.is_json = false;
+	answer = line_ask(&own, "GET", mem_strdup("/check"), line_no_body);
+	drop_ignored(line, answer);
+	problems = json_object_get(answer, "problems");
+	verdict = document_text(answer, "verdict");
+	status = slice_is_equal(verdict, SLICE_LIT("ok"))   ? 0 :
+		 slice_is_equal(verdict, SLICE_LIT("warn")) ? CHECK_LOOK :
+							      CHECK_FAILING;
+	if (answer != NULL && line->is_json) {
+		json_dumpf(answer, stdout, JSON_ENSURE_ASCII);
+		putchar('\n');
+	}
 	for (size_t i = 0; i < json_array_size(problems) && !line->is_json; i++) {
 		const json_t *problem = json_array_get(problems, i);
 

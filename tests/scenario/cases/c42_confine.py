@@ -356,6 +356,8 @@ def a_sandbox_may_only_report(t):
     tool = os.path.join(harness.BIN, "mcpgatectl")
     shown = subprocess.run([tool, "--socket", d.admin, "status"], capture_output=True, text=True, timeout=8 * harness.SLOW).stdout
     ok("main is in no sandbox" in shown, "status", shown)
+    report = json.loads(t.conn(address=d.admin).request("GET", "/check").read())
+    eq([p["about"] for p in report["problems"] if p["kind"] == "sandbox_reports"], ["main"], "check")
     ok("'report' refuses nothing" in check({"main": server}, t.directory()).stderr, "-t")
     # What is proposed is enough; a server that is killed is seen to be.
     script = "cat %s; kill -9 $$" % secret

@@ -708,6 +708,12 @@ def check_says_what_needs_attention(t):
     report = json.loads(ctl(t, "check", "--json", status=2)[0])
     eq(report["verdict"], "failing")
     eq([(p["severity"], p["kind"], p["about"]) for p in report["problems"]], [("failing", "server_failing", "broken")])
+    # What is known is passed over, by its kind or by what it is about; nothing else is.
+    for what in ("server_failing", "broken", "x,broken"):
+        eq(ctl(t, "check", "--ignore", what), ("ok       nothing needs attention\n", ""))
+    eq(json.loads(ctl(t, "check", "--json", "--ignore", "broken")[0]), {"verdict": "ok", "problems": []})
+    for what in ("", ",", "brok", "broken,", "warn"):
+        ctl(t, "check", "--ignore", what, status=0 if what == "broken," else 2)
     head, _, section = ctl(t, "status")[0].partition("\n\nneeds attention:\n")
     ok(section.startswith("broken is failing: ") and section.count("\n") == 1 and "broken is failing" not in head, "once in status", head, section)
     ok('mcpgated_problem{kind="server_failing"} 1\n' in ctl(t, "metrics")[0], "the metric")
@@ -718,6 +724,8 @@ def check_says_what_needs_attention(t):
     wait_for(lambda: "has failed: " in ctl(t, "check", status=2)[0], 5, "the reload")
     ok(re.search(r"^warn     the reload at \S+Z has failed: \S*:1:30: unknown key 'nonsense'.*; correct it, then mcpgatectl reload$",
                  ctl(t, "check", status=2)[0], re.M), "why", ctl(t, "check", status=2)[0])
+    ctl(t, "check", "--ignore", "broken", status=1)
+    eq(json.loads(ctl(t, "check", "--json", "--ignore", "broken", status=1)[0])["verdict"], "warn")
 
 
 @case(daemon=False)
