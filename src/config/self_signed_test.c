@@ -9,8 +9,9 @@
 #include "base/unit_test.h"
 
 static char directory[64];
-static const struct slice names[] = { SLICE("localhost"), SLICE("[::1]"), SLICE("0.0.0.0"),
-				      SLICE("box.example.com"), SLICE("192.0.2.7") };
+static const struct slice names[] = { SLICE("localhost"), SLICE("[::1]"),
+				      SLICE("0.0.0.0"),   SLICE("box.example.com"),
+				      SLICE("192.0.2.7"), SLICE("[::]") };
 
 static int setup(void **state)
 {
@@ -79,7 +80,7 @@ static void it_is_a_certificate_of_a_server(void **state)
 {
 	X509 *made;
 
-	assert_int_equal(keep(5), SELF_SIGNED_MADE);
+	assert_int_equal(keep(ARRAY_LEN(names)), SELF_SIGNED_MADE);
 	made = read_made("box.crt");
 	assert_int_equal(X509_check_ca(made), 0);
 	assert_int_equal(X509_check_purpose(made, X509_PURPOSE_SSL_SERVER, 0), 1);
@@ -89,8 +90,60 @@ static void it_is_a_certificate_of_a_server(void **state)
 	assert_int_equal(X509_check_ip_asc(made, "192.0.2.7", 0), 1);
 	assert_int_equal(X509_check_ip_asc(made, "::1", 0), 1);
 	assert_int_equal(X509_check_ip_asc(made, "0.0.0.0", 0), 0);
+	assert_int_equal(X509_check_ip_asc(made, "::", 0), 0);
 	assert_int_equal(X509_verify(made, X509_get0_pubkey(made)), 1);
 	X509_free(made);
+}
+
+/* Some systems refuse certificates of more than 825 days; clocks of clients may be late. */
+static void everybody_takes_its_time(void **state)
+{
+	time_t hour_ago = time(NULL) - 3600;
+	int days, seconds;
+	X509 *made;
+
+	assert_int_equal(keep(5), SELF_SIGNED_MADE);
+	made = read_made("box.crt");
+	assert_int_equal(ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(made),
+					X509_get0_notAfter(made)),
+			 1);
+	assert_in_range(days, 700, 825);
+	assert_int_equal(X509_cmp_time(X509_get0_notBefore(made), &hour_ago), -1);
+	X509_free(made);
+}
+
+static void name_may_be_long(void **state)
+{
+	static const char name[] = "a-name-of-a-machine-that-is-longer-than-the-sixty-four-"
+				   "characters-of-a-common-name.example.com";
+	const struct slice only[] = { slice_str(name) };
+	enum self_signed done;
+	struct error err;
+	X509 *made;
+
+	assert_int_equal(self_signed_keep(name, (struct slices){ only, 1 }, &done, &err), 0);
+	made = read_made("a-name-of-a-machine-that-is-longer-than-the-sixty-four-"
+			 "characters-of-a-common-name.example.com.crt");
+	assert_int_equal(X509_check_host(made, name, 0, 0, NULL), 1);
+	X509_free(made);
+}
+
+/* Of several directories of a service it is the first; a relative one is none. */
+static void first_directory_counts(void **state)
+{
+	char *several = mem_printf("%s:/nonexistent", directory);
+	struct self_signed_facts first;
+
+	assert_int_equal(keep(5), SELF_SIGNED_MADE);
+	first = facts();
+	assert_int_equal(setenv("STATE_DIRECTORY", several, 1), 0);
+	assert_int_equal(keep(5), SELF_SIGNED_KEPT);
+	assert_string_equal(facts().fingerprint, first.fingerprint);
+	free(several);
+	assert_int_equal(setenv("STATE_DIRECTORY", "tmp", 1), 0);
+	several = state_directory_path();
+	assert_true(several == NULL || several[0] == '/');
+	free(several);
 }
 
 static void another_name_is_another_certificate_of_the_same_key(void **state)
@@ -107,9 +160,10 @@ static void another_name_is_another_certificate_of_the_same_key(void **state)
 	X509_free(after);
 }
 
-static void one_that_expires_soon_is_made_again(void **state)
+static void one_of_another_time_is_made_again(void **state)
 {
-	const long days[] = { 29, 31 };
+	const long days[] = { 29, 31, 31 };
+	const long begins[] = { -DAY, -DAY, DAY }; /* a clock that went wrong */
 
 	for (size_t i = 0; i < ARRAY_LEN(days); i++) {
 		int at = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -118,10 +172,10 @@ static void one_that_expires_soon_is_made_again(void **state)
 		X509 *old = make_certificate(key, "box", (struct slices){ names, 5 }, &err);
 
 		X509_gmtime_adj(X509_getm_notAfter(old), days[i] * DAY + 60);
+		X509_gmtime_adj(X509_getm_notBefore(old), begins[i]);
 		assert_true(X509_sign(old, key, EVP_sha256()) > 0);
 		assert_int_equal(put_certificate(at, "box.crt", old, &err), 0);
-		assert_int_equal(keep(5),
-				 days[i] < RENEW_DAYS ? SELF_SIGNED_MADE_AGAIN : SELF_SIGNED_KEPT);
+		assert_int_equal(keep(5), i == 1 ? SELF_SIGNED_KEPT : SELF_SIGNED_MADE_AGAIN);
 		X509_free(old);
 		EVP_PKEY_free(key);
 		close(at);
@@ -154,6 +208,12 @@ static void directory_of_others_is_no_place(void **state)
 	assert_int_equal(chmod(directory, 0722), 0);
 	assert_int_equal(self_signed_keep("box", (struct slices){ names, 5 }, &done, &err), -1);
 	assert_non_null(strstr(err.text, "only this user may write to it"));
+	assert_int_equal(chmod(directory, 0700), 0);
+	if (geteuid() != 0)
+		return;
+	assert_int_equal(chown(directory, 65534, 65534), 0);
+	assert_int_equal(self_signed_keep("box", (struct slices){ names, 5 }, &done, &err), -1);
+	assert_non_null(strstr(err.text, "must belong to this user"));
 }
 
 int main(void)
@@ -163,8 +223,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(it_is_a_certificate_of_a_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_name_is_another_certificate_of_the_same_key,
 						setup, teardown),
-		cmocka_unit_test_setup_teardown(one_that_expires_soon_is_made_again, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(one_of_another_time_is_made_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(everybody_takes_its_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(name_may_be_long, setup, teardown),
+		cmocka_unit_test_setup_teardown(first_directory_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(key_of_others_is_not_used, setup, teardown),
 		cmocka_unit_test_setup_teardown(directory_of_others_is_no_place, setup, teardown),
 	};

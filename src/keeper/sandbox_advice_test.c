@@ -71,6 +71,8 @@ static void what_may_not_be_changed_is_named(void **state)
 
 static void connections_are_named(void **state)
 {
+	static uint16_t listed[] = { 8080 };
+
 	expect("connect EACCES 192.0.2.1:443 - Local (0.0.0.0:0)",
 	       "servers.s.sandbox.connect: [443]");
 	expect("connect EACCES ::1:5432", "servers.s.sandbox.connect: [5432]");
@@ -82,6 +84,11 @@ static void connections_are_named(void **state)
 	       "servers.s.sandbox.bind: [3000]");
 	expect("socket: Address family not supported by protocol",
 	       "servers.s.sandbox.connect, with the port");
+	server.sandbox_connect = (struct config_ports){ .items = listed, .count = 1 };
+	expect("connect EACCES 192.0.2.1:443", "servers.s.sandbox.connect: [443]");
+	expect("connect EACCES 192.0.2.1:8080", NULL);
+	expect("socket: Address family not supported by protocol", NULL);
+	server.sandbox_connect = (struct config_ports){ .count = 0 };
 	server.sandbox_connect.is_any = server.sandbox_bind.is_any = true;
 	expect("connect EACCES 192.0.2.1:443", NULL);
 	expect("listen EACCES 192.0.2.1:443", NULL);
@@ -122,6 +129,37 @@ static void nothing_is_made_up(void **state)
 		expect(lines[i], NULL);
 }
 
+/* A server writes what it likes. */
+static void long_lines_are_harmless(void **state)
+{
+	static const char *const begins[] = { "EACCES ", "EACCES '/", "EACCES '" };
+	static const char *const pieces[] = { "f", "f/", "/" };
+	static const char *const ends[] = { ":443", "'", "'" };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct buf line = { 0 }, out = { 0 };
+
+		buf_append_str(&line, begins[i]);
+		for (size_t n = 0; n < 2 * (size_t)PATH_MAX; n++)
+			buf_append_str(&line, pieces[i]);
+		buf_append_str(&line, ends[i]);
+		assert_false(sandbox_advise_line(&server, buf_slice(&line), &out));
+		buf_fini(&line);
+		buf_fini(&out);
+	}
+}
+
+/* What the daemon's user may not look at is proposed as it is written. */
+static void hidden_paths_are_named(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(seteuid(65534), 0);
+	expect("EACCES: permission denied, open '%s/file'",
+	       "servers.s.sandbox.read: [\"%s/file\"]");
+	assert_int_equal(seteuid(0), 0);
+}
+
 static int make_place(void **state)
 {
 	char path[PATH_MAX + 16];
@@ -154,6 +192,8 @@ int main(void)
 		cmocka_unit_test(connections_are_named),
 		cmocka_unit_test(sockets_are_named),
 		cmocka_unit_test(nothing_is_made_up),
+		cmocka_unit_test(long_lines_are_harmless),
+		cmocka_unit_test(hidden_paths_are_named),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -2,13 +2,17 @@
 /* What is told of what a process does, that nothing is refused, and that the end of the process is passed on. */
 #include "keeper/sandbox_report.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +24,8 @@
 static char place[64];
 static struct config_server server = { .sandbox = CONFIG_SANDBOX_REPORT };
 static char *programs[] = { NULL, NULL };
-static int status; /* of the process that was looked at */
+static int status;       /* of the process that was looked at */
+static bool is_ordinary; /* it is an ordinary user's, who can write to nothing here */
 
 static void must(bool is_done)
 {
@@ -43,6 +48,9 @@ static void expect(void (*act)(void), const char *told)
 	if (pid == 0) {
 		must(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO && chdir(place) == 0);
 		close(ends[1]);
+		if (is_ordinary)
+			must(geteuid() != 0 || (setgid(65534) == 0 && setuid(65534) == 0));
+		must(prctl(PR_SET_DUMPABLE, 1) == 0); /* as the daemon's children begin */
 		must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 		must(sandbox_report_enter(&server, programs) == 0);
 		act();
@@ -114,6 +122,64 @@ static void changing_is_told(void **state)
 	       CHILD_REPORT_MARK "servers.s.sandbox.write: [\"%s/file\"]\n" CHILD_REPORT_MARK
 				 "servers.s.sandbox.write: [\"%s\"]\n");
 	assert_int_equal(WEXITSTATUS(status), 7);
+}
+
+static void change_by_slash(void)
+{
+	must(mkdir("new/", 0700) == 0 && rmdir("new/") == 0);
+}
+
+static void change_nothing(void)
+{
+	must(mkdir("new", 0700) < 0 && unlink("file") < 0);
+	must(open("file", O_WRONLY | O_CLOEXEC) < 0);
+}
+
+/* Of a directory by whatever name; not what is refused anyway. */
+static void what_could_be_changed_is_told(void **state)
+{
+	expect(change_by_slash, CHILD_REPORT_MARK "servers.s.sandbox.write: [\"%s\"]\n");
+	if (geteuid() != 0)
+		return;
+	is_ordinary = true;
+	expect(change_nothing, "");
+	is_ordinary = false;
+	assert_int_equal(WEXITSTATUS(status), 7);
+}
+
+static void read_very_many(void)
+{
+	char name[201];
+
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "%0200d", i);
+		read_file(name);
+	}
+}
+
+static void what_is_told_has_a_bound(void **state)
+{
+	const size_t most = (size_t)16 * 1024;
+	struct buf told = { 0 };
+	size_t size = 0;
+
+	for (int i = 0; i < 200; i++) {
+		char *path = mem_printf("%s/%0200d", place, i);
+		char *line = mem_printf("servers.s.sandbox.read: [\"%s\"]", path);
+
+		make_file(path);
+		if (size <= most) {
+			bool is_last = size + strlen(line) > most;
+
+			buf_printf(&told, CHILD_REPORT_MARK "%s\n",
+				   is_last ? "more is listed than is told here" : line);
+			size += is_last ? most : strlen(line) + 1;
+		}
+		free(line);
+		free(path);
+	}
+	expect(read_very_many, buf_terminate(&told));
+	buf_fini(&told);
 }
 
 static void read_many(void)
@@ -197,6 +263,93 @@ static void connections_are_told(void **state)
 	server.sandbox_connect.is_any = false;
 }
 
+static void be_odd(void)
+{
+	static char address[64 * 1024] = { AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	for (size_t size = 0; size <= sizeof(address); size = size * 2 + 1)
+		(void)connect(fd, (struct sockaddr *)address, (socklen_t)size);
+	(void)connect(fd, (struct sockaddr *)address, UINT32_MAX);
+	(void)connect(fd, (struct sockaddr *)16, sizeof(address));
+	address[0] = AF_UNIX;
+	memset(address + 2, 'x', sizeof(address) - 2);
+	(void)connect(fd, (struct sockaddr *)address, sizeof(address));
+	must(open((char *)16, O_RDONLY) < 0 && errno == EFAULT);
+	must(open(address + 2, O_RDONLY) < 0);
+}
+
+/* Whatever a server gives to the kernel, who looks at it goes on. */
+static void odd_calls_are_harmless(void **state)
+{
+	expect(be_odd, "");
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+static void use_sockets(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "socket" };
+	struct sockaddr_in port = { .sin_family = AF_INET,
+				    .sin_port = htons(9),
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", place);
+	(void)connect(fd, (struct sockaddr *)&address, sizeof(address));
+	close(fd);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	(void)bind(fd, (struct sockaddr *)&port, sizeof(port));
+	close(fd);
+}
+
+static void sockets_are_told(void **state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", place);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	expect(use_sockets,
+	       CHILD_REPORT_MARK "servers.s.sandbox.unix_sockets: true\n" CHILD_REPORT_MARK
+				 "servers.s.sandbox.bind: [9]\n");
+	close(fd);
+}
+
+static void look_round(void)
+{
+	sigset_t blocked;
+	char path[64];
+
+	must(sigprocmask(SIG_BLOCK, NULL, &blocked) == 0 && sigisemptyset(&blocked));
+	/* What would not be seen is not there. */
+	must(syscall(SYS_openat2, AT_FDCWD, "file", NULL, 0) < 0 && errno == ENOSYS);
+	must(syscall(SYS_io_uring_setup, 1, NULL) < 0 && errno == ENOSYS);
+	/* Nor is the daemon's memory to be read in who looks. */
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)getppid());
+	must(open(path, O_RDONLY | O_CLOEXEC) < 0);
+}
+
+static void it_is_as_it_was_started(void **state)
+{
+	is_ordinary = true;
+	expect(look_round, "");
+	is_ordinary = false;
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+static void outlive(void)
+{
+	kill(getppid(), SIGKILL);
+	poll(NULL, 0, 3000);
+	dprintf(STDERR_FILENO, "alive");
+}
+
+static void it_ends_with_who_looks(void **state)
+{
+	expect(outlive, "");
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
 static void die(void)
 {
 	raise(SIGKILL);
@@ -215,6 +368,7 @@ static int make_place(void **state)
 	strcpy(place, "/tmp/report-XXXXXX");
 	server.conf.name = "s";
 	assert_non_null(mkdtemp(place));
+	assert_int_equal(chmod(place, 0755), 0);
 	snprintf(path, sizeof(path), "%s/file", place);
 	make_file(path);
 	snprintf(path, sizeof(path), "%s/sub", place);
@@ -234,9 +388,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reading_is_told_once),
 		cmocka_unit_test(changing_is_told),
+		cmocka_unit_test(what_could_be_changed_is_told),
+		cmocka_unit_test(what_is_told_has_a_bound),
 		cmocka_unit_test(many_files_are_a_directory),
 		cmocka_unit_test(programs_are_told),
 		cmocka_unit_test(connections_are_told),
+		cmocka_unit_test(odd_calls_are_harmless),
+		cmocka_unit_test(sockets_are_told),
+		cmocka_unit_test(it_is_as_it_was_started),
+		cmocka_unit_test(it_ends_with_who_looks),
 		cmocka_unit_test(a_signal_is_passed_on),
 	};
 

@@ -102,6 +102,7 @@ static void what_is_written_is_read(void **state)
 {
 	struct buf found = { 0 };
 	struct stat status;
+	char most[MOST + 1];
 
 	assert_int_equal(load(&found), 0);
 	assert_int_equal(save(FIRST "one\n"), 0);
@@ -111,7 +112,20 @@ static void what_is_written_is_read(void **state)
 	assert_int_equal(stat(path_of(NAME), &status), 0);
 	assert_int_equal(status.st_mode, S_IFREG | 0600);
 	assert_false(exists(NAME ".new"));
+	memset(most, 'x', MOST);
+	memcpy(most, FIRST, strlen(FIRST));
+	most[MOST] = '\0';
+	assert_int_equal(save(most), 0);
+	assert_saved(most);
 	buf_fini(&found);
+}
+
+/* Who is not saved is told so. */
+static void what_cannot_be_replaced_is_told(void **state)
+{
+	assert_int_equal(mkdir(path_of(NAME), 0700), 0);
+	assert_int_equal(save(FIRST "one\n"), -1);
+	assert_false(exists(NAME ".new"));
 }
 
 static void strange_files_are_refused(void **state)
@@ -196,9 +210,9 @@ static void directory_of_a_user(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_written_is_read), TEST(strange_files_are_refused),
-		TEST(links_are_not_followed),  TEST(what_others_may_write_is_no_place),
-		TEST(directory_of_a_user),
+		TEST(what_is_written_is_read),           TEST(what_cannot_be_replaced_is_told),
+		TEST(strange_files_are_refused),         TEST(links_are_not_followed),
+		TEST(what_others_may_write_is_no_place), TEST(directory_of_a_user),
 	};
 
 	umask(022);

@@ -175,6 +175,24 @@ def connect_with_the_users_own_files(t):
             c.do(["text", "found"])
             eq(c.read()["result"]["content"][0]["text"], "found")
             c.end()
+        # The token is for that address alone, and what is given goes before the user's own files.
+        with connected("connect", "http://127.0.0.1:%d/main/mcp" % port, env={"HOME": home}) as c:
+            c.say(mcp.initialize(mcp.D))
+            c.process.wait(10 * harness.SLOW)
+            ok("status 401" in c.end(1)[1], "a URL is shown no token")
+        own = os.path.join(folder, "mcpgated.yaml")
+        given = os.path.join(home, "given.yaml")
+        os.rename(own, given)
+        for path, text in ((own, "servers: {other: {command: /bin/cat}}\n"),
+                           (given + ".oauth", "servers: {main: {command: /bin/cat}}\npublic_url: https://a.example\n"
+                            "auth: {mode: oauth, issuers: [{issuer: 'https://i.example'}]}\n")):
+            with open(path, "w") as file:
+                file.write(text)
+            os.chmod(path, 0o600)
+        for args, said in ((("--socket", t.daemon.admin), "asks for a token"), (("-c", given), "asks for a token"),
+                           (("-c", given + ".oauth"), "tokens of an issuer, which connect cannot get")):
+            with connected(*args, "connect", "main", env={"HOME": home}) as c:
+                ok(said in c.end(1)[1], args)
 
 
 # ---- adopt ----
