@@ -187,6 +187,11 @@ static void problems_are_found(void **state)
 		   "\"text\":\"the sandbox of b refuses nothing: its mode is report. ");
 	servers[1].conf.confinement.only_reports = false;
 	out.len = 0;
+	servers[1].is_retired = true; /* by a reload, while the first one takes its place */
+	reports_check(&admin, &out);
+	assert_null(strstr(out.data, "pins_wait"));
+	servers[1].is_retired = false;
+	out.len = 0;
 	admin_reloaded(&admin, 0, true, SLICE_LIT("warning w\n"));
 	server_note_failure(&servers[0], "no such file", NULL);
 	backoff_note_failed(&servers[0].backoff);

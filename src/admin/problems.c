@@ -163,22 +163,6 @@ static void find_reporting(const struct server *server, struct problems *list)
 }
 
 /* What stands in `defaults` is for all servers, and need not fit each. */
-static bool append_own_place(const struct rule_places *places, struct rule rule,
-			     struct slice server, struct buf *out)
-{
-	bool is_own = false;
-
-	for (int pass = 0; pass < 2 && !is_own && places != NULL; pass++) {
-		struct buf key = { 0 };
-
-		rule_append(&rule, server, &key);
-		is_own = rule_places_append_key(places, buf_slice(&key), out);
-		buf_fini(&key);
-		rule.has_entry = false; /* a single one is written without a list */
-	}
-	return is_own;
-}
-
 static void find_unmatched(const struct server *server, const struct rule_places *places,
 			   struct problems *list)
 {
@@ -189,7 +173,7 @@ static void find_unmatched(const struct server *server, const struct rule_places
 		struct buf key = { 0 }, place = { 0 };
 
 		rule_append(&rule, name, &key);
-		if (append_own_place(places, rule, name, &place))
+		if (places != NULL && rule_places_append_key(places, buf_slice(&key), &place))
 			list_add(list, PROBLEM_KIND_DENY_UNMATCHED, buf_terminate(&key),
 				 mem_printf("%s (%s) fits no tool that %s lists: is it misspelt? "
 					    "mcpgatectl tools %s has the names",

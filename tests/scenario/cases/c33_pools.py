@@ -229,6 +229,9 @@ def neighbours_take_turns(t):
     wait_for(lambda: calls_waiting(t, "main") == 9, 3, "many that wait")
     one = modest.start("tools/call", {"name": "echo", "arguments": {"text": "m"}})
     wait_for(lambda: calls_waiting(t, "main") == 10, 3, "one more")
+    report = json.loads(t.conn(address=t.daemon.admin).request("GET", "/check").read())
+    eq([(p["severity"], p["about"], p["text"]) for p in report["problems"] if p["kind"] == "calls_wait"],
+       [("warn", "main", "main: calls wait (10), and all 1 processes of pool.max run")])
     greedy.cancel(many[0].id)
     for e in many[1:] + [one]:
         ok("result" in e.final(), "each is answered")

@@ -663,7 +663,7 @@ def an_issuer_that_is_away_is_told(t):
     """AUTH-AS-04: of an issuer that is down or misspelt from the start, check and status know, though nobody has a token; then that it is there."""
     i = issuer.Issuer()
     i.documents = lambda: {}
-    t.start(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": i.url}]}})
+    t.start(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": i.url, "jwks_interval": "1s"}]}})
     wait_for(lambda: "issuer_without_keys" in check(t), 10, "the problem")
     severity, about, text = check(t)["issuer_without_keys"]
     eq((severity, about), ("failing", i.url))
@@ -671,6 +671,14 @@ def an_issuer_that_is_away_is_told(t):
     ok(text in t.conn(address=t.daemon.admin).request("GET", "/status").read().decode().replace("\\/", "/"), "in status and on the page")
     del i.documents
     wait_for(lambda: "issuer_without_keys" not in check(t), 20, "its keys")
+    eq([kind for kind in check(t) if kind.startswith("issuer_")], [], "it is there")
+    i.documents = lambda: {}
+    claims = {"iss": i.url, "aud": RESOURCE, "sub": "a", "client_id": "c", "exp": int(time.time()) + 600}
+    send(t, mcp.bearer(issuer.KEY.sign({"alg": "RS256", "kid": "another", "typ": "at+jwt"}, claims)))  # whose key is looked for
+    wait_for(lambda: "issuer_away" in check(t), 10, "that it is away again")
+    severity, about, text = check(t)["issuer_away"]
+    eq((severity, about, "issuer_without_keys" in check(t)), ("warn", i.url, False))
+    ok("(its keys: status 404)" in text and "by the keys from before" in text, "why, and what that means", text)
     i.close()
 
 

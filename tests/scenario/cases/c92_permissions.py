@@ -135,7 +135,8 @@ def a_deny_that_fits_no_tool_is_told(t):
     """SEC-50 product §5: once a list has come, check has each entry of deny that fits none of the tools; of defaults none need fit."""
     tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("crash", "delete_all")]
     script = {"on": {"tools/list": [["result", {"tools": tools}]]}}
-    t.start({"main": {"script": script, "tools": {"deny": ["crash", "crsh", "delete_*"]}}, "other": {"script": script}},
+    t.start({"main": {"script": script, "tools": {"deny": ["crash", "crsh", "delete_*"]}}, "other": {"script": script},
+             "single": {"script": script, "tools": {"deny": ["crahs"]}}},
             {"defaults": {"tools": {"deny": ["nowhere"]}}})
 
     def told():
@@ -149,3 +150,5 @@ def a_deny_that_fits_no_tool_is_told(t):
     eq(about, "servers.main.tools.deny[1]")
     ok(re.fullmatch(r"servers\.main\.tools\.deny\[1\] \(\S+:\d+\) fits no tool that main lists: is it misspelt\? mcpgatectl tools main has the names",
                     text), "with its place", text)
+    t.session("single").ask("tools/list")
+    wait_for(lambda: len(told()) == 2, 5, "a list of one")
