@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -368,6 +369,7 @@ def a_sandbox_may_only_report(t):
         os.chmod(path, 0o600)
         shown = subprocess.run([tool, "doctor", "-c", path, "main"], capture_output=True, text=True, timeout=8 * harness.SLOW).stdout
         ok(all(word in shown for word in words) and "killed by signal KILL" in shown, "doctor", shown)
+        ok(not re.search(r"\| .*sandbox\.read", shown), "what is told is none of the server's own words", shown)
     ok(lines[0] not in shown, "what is listed is not proposed", shown)
 
 

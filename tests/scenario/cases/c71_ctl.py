@@ -558,7 +558,7 @@ def doctor_stands_in_for_a_caller(t):
     servers = {"s": {"command": "sh", "args": ["-c", 'echo "it is $WHO" >&2; exec ' + demo], "env": {"WHO": "${claim:sub}/${claim:team}"}}}
     config = {"public_url": "https://a.example", "auth": {"mode": "oauth", "issuers": [{"issuer": "http://127.0.0.1:1"}]}}
     given = ["--claim", "sub=alice=x", "--claim", "team=red y"]
-    out, _ = doctor(t, servers, "s", *given, status=0, **config)
+    out, _ = doctor(t, servers, "s", "--claim", "subject=z", *given, status=0, **config)
     ok(re.search(r"stderr +\| it is alice=x/red y$", out, re.M) and "claims" not in out, "the values", out)
     out, _ = doctor(t, servers, *given[:2], status=0, **config)
     ok(re.search(r"^  warn  claims    .* and here there is none: it is started with the text .*; give --claim team=VALUE$", out, re.M), "what is missing", out)
