@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "config/forms.h"
 #include "config/jsonc.h"
+#include "config/toml.h"
 #include "config/variables.h"
 #include "jsonrpc/scan.h"
 
@@ -428,7 +429,7 @@ static void convert_command(struct import *import, struct json value, const char
 static const char ignored[] =
 	"type transport source name title description icon version gallery dev "
 	"required trust autoApprove alwaysAllow baseUrl provider providerUrl "
-	"logoUrl tags longRunning";
+	"logoUrl tags longRunning supports_parallel_tool_calls default_tools_approval_mode";
 static const char ignored_with_url[] = "command args env cwd envFile";
 
 static const struct member entry_members[] = {
@@ -682,17 +683,22 @@ static void hand_over(struct import *import, struct json value)
 	/* A byte order mark is no part of the text. */
 	size_t skipped =
 		import->begin != NULL ? (size_t)(import->json.original.p - import->begin) : 0;
+	struct jsonc_span span = jsonc_span(&import->json, value.text);
+	struct slice original = import->json.original;
+	bool is_braced = span.value < original.n && original.p[span.value] == '{';
+	size_t at = is_braced ? span.value : span.from;
 	const struct import_entry entry = {
 		.list = import->list,
 		.name = import->name,
-		.at = (size_t)(value.text.p - import->json.text.data) + skipped,
-		.length = value.text.n,
+		.at = at + skipped,
+		.length = span.to - at,
+		.is_apart = span.is_apart,
 		.value = value.text,
 		.server = import->server,
 		.warnings = import->warnings,
 	};
 
-	CHECK(entry.at >= skipped && entry.length <= import->json.text.len);
+	CHECK(at <= span.to && span.to <= original.n);
 	import->on_entry(&entry, import->arg);
 	config_problems_fini(import->warnings);
 	tree_free(&import->server);
@@ -786,14 +792,19 @@ static struct tree *convert(struct import *import)
 	return root;
 }
 
-/* Debian has no library for it in C. */
-static bool is_toml(struct slice text, const char *file)
+bool import_is_toml(struct slice text, const char *file)
 {
 	struct slice name = slice_str(file);
 	bool is_named =
 		name.n > 5 && slice_is_equal(slice_of(name.p + name.n - 5, 5), SLICE_LIT(".toml"));
 
 	return is_named || slice_has_prefix(text, SLICE_LIT("[mcp_servers"));
+}
+
+static int read_text(struct import *import, struct slice text, struct error *err)
+{
+	return import_is_toml(text, import->file) ? toml_read(&import->json, text, err) :
+						    jsonc_read(&import->json, text, err);
 }
 
 struct tree *import_read(struct slice text, const char *file, struct config_problems *problems,
@@ -805,16 +816,7 @@ struct tree *import_read(struct slice text, const char *file, struct config_prob
 	struct error err;
 
 	CHECK(text.n <= IMPORT_BYTES_MAX);
-	if (is_toml(text, file))
-		problem_add(
-			problems,
-			"%s: TOML, which Codex uses, cannot be imported; convert it to JSON and "
-			"import that: python3 -c 'import json, sys, tomllib; "
-			"json.dump({\"mcp_servers\": "
-			"tomllib.load(sys.stdin.buffer)[\"mcp_servers\"]}, sys.stdout)' <%s "
-			">codex.json",
-			file, file);
-	else if (jsonc_read(&import.json, text, &err) != 0)
+	if (read_text(&import, text, &err) != 0)
 		problem_add(problems, "%s:%s", file, err.text);
 	else
 		root = convert(&import);
@@ -849,10 +851,8 @@ int import_entries(struct slice text, const char *file, import_entry_fn *take_en
 
 	if (text.n > IMPORT_BYTES_MAX)
 		result = error_set(err, ERROR_LIMIT, "the file is too large");
-	else if (is_toml(text, file))
-		result = error_set(err, ERROR_INVALID, "the file is TOML, which is not read");
 	else if (!is_blank(text)) /* an editor may leave it like that */
-		result = jsonc_read(&import.json, text, err);
+		result = read_text(&import, text, err);
 	if (result == 0 && import.json.text.len > 0)
 		root = convert(&import);
 	tree_free(&root);

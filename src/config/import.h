@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the JSON files in which clients list their servers, into a tree in the form of our own
+ * Reads the files, JSON and TOML, in which clients list their servers, into a tree in the form of our own
  * files; and makes names of servers, from theirs and from a command.
  */
 #ifndef MCPGATED_CONFIG_IMPORT_H
 #define MCPGATED_CONFIG_IMPORT_H
+
+#include <stdbool.h>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -37,9 +39,9 @@ char *name_numbered(const char *name, size_t n);
  * warnings  gets entries that are left out, disabled or renamed, and members that are ignored or
  *           converted: one odd entry takes no other down
  *
- * The text is JSON; comments and trailing commas are allowed. Entries are read from all of these
+ * The text is JSON, where comments and trailing commas are allowed, or TOML (import_is_toml). Entries are read from all of these
  * members that exist: `mcpServers` (Claude, Cursor, Windsurf, Gemini and others), `servers` or
- * `mcp.servers` (VS Code), `context_servers` (Zed), `mcp_servers` (Codex, converted to JSON), and
+ * `mcp.servers` (VS Code), `context_servers` (Zed), `mcp_servers` (Codex), and
  * `projects.DIRECTORY.mcpServers` (Claude Code; those servers start in that directory). Of an
  * entry, command, args, env, cwd, env_vars, disabled, enabled and isActive (Cherry Studio) are used,
  * and the lists of allowed and excluded servers of Gemini CLI; ${…} is expanded as in variables.h. Each message has its line. More than 4096 servers, or more than 4096 variables
@@ -54,13 +56,16 @@ struct tree *import_read(struct slice text, const char *file, struct config_prob
 struct import_entry {
 	const char *list; /* the way to the list: mcpServers, projects.DIRECTORY.mcpServers */
 	const char *name;
-	size_t at; /* of its value, in bytes from the beginning of the file */
+	size_t at; /* of its value, in bytes from the beginning of the file; of TOML, of its lines or of its table in braces */
 	size_t length;
-	struct slice value;        /* with spaces in place of comments and trailing commas */
+	bool is_apart;             /* there are things of others in between */
+	struct slice value;        /* as JSON; of JSON, as long as it is in the file */
 	const struct tree *server; /* NULL: it cannot be served */
 	/* what would not be as with its client; but what only the client goes by is not among it */
 	const struct config_problems *warnings;
 };
+/* A file whose name ends so, or that begins with a list of Codex. */
+bool import_is_toml(struct slice text, const char *file);
 typedef void import_entry_fn(const struct import_entry *entry, void *arg);
 /*
  * The same reading, for who moves entries: calls take_entry for each of the file, in the order of import_read. -1: the file cannot

@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* jansson frees strings as they are. */
@@ -81,6 +82,13 @@ static void blank_what_is_no_json(char *p, char *end)
 	}
 }
 
+struct slice jsonc_without_mark(struct slice text)
+{
+	if (slice_has_prefix(text, SLICE_LIT("\xEF\xBB\xBF")))
+		text = slice_of(text.p + 3, text.n - 3);
+	return text;
+}
+
 int jsonc_read(struct jsonc *json, struct slice text, struct error *err)
 {
 	json_error_t error;
@@ -88,9 +96,7 @@ int jsonc_read(struct jsonc *json, struct slice text, struct error *err)
 	char *quotation;
 
 	CHECK(json->text.len == 0);
-	/* Editors of Windows put a byte order mark there. YAML's reader leaves it out, too. */
-	if (slice_has_prefix(text, SLICE_LIT("\xEF\xBB\xBF")))
-		text = slice_of(text.p + 3, text.n - 3);
+	text = jsonc_without_mark(text);
 	json->original = text;
 	buf_append_slice(&json->text, text);
 	if (json->text.len > 0)
@@ -115,7 +121,35 @@ int jsonc_read(struct jsonc *json, struct slice text, struct error *err)
 void jsonc_fini(struct jsonc *json)
 {
 	buf_wipe(&json->text);
+	free(json->marks);
 	*json = (struct jsonc){ 0 };
+}
+
+/* The last one that is not behind the byte; the first stands at 0. */
+static const struct jsonc_mark *find_mark(const struct jsonc *json, size_t offset)
+{
+	size_t low = 0, high = json->mark_count;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (json->marks[middle].at <= offset)
+			low = middle;
+		else
+			high = middle;
+	}
+	CHECK(low < json->mark_count && json->marks[low].at <= offset);
+	return &json->marks[low];
+}
+
+struct jsonc_span jsonc_span(const struct jsonc *json, struct slice value)
+{
+	size_t at = (size_t)(value.p - json->text.data);
+
+	CHECK(value.p >= json->text.data && at + value.n <= json->text.len);
+	if (json->marks != NULL)
+		return find_mark(json, at)->span;
+	return (struct jsonc_span){ .from = at, .name = at, .value = at, .to = at + value.n };
 }
 
 static bool begins_character(char c)
@@ -154,6 +188,8 @@ void jsonc_place(struct jsonc *json, const char *at, unsigned *line_r, unsigned 
 	size_t offset = (size_t)(at - json->text.data);
 
 	CHECK(at >= json->text.data && offset <= json->text.len);
+	if (json->marks != NULL)
+		offset = find_mark(json, offset)->span.value;
 	if (json->line == 0)
 		json->line = json->column = 1;
 	while (json->counted < offset)

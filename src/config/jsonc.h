@@ -2,20 +2,39 @@
 /*
  * Reads JSON as editors write it: with comments, trailing commas and a byte order mark. Comments
  * and trailing commas are blanked out, and jansson checks the rest. Since jansson records no
- * positions, every byte stays at its offset, and scan.h can find values with their positions.
+ * positions, every byte stays at its offset, and scan.h can find values with their positions. Of other
+ * forms (toml.h), a list says where in the file each value is.
  */
 #ifndef MCPGATED_CONFIG_JSONC_H
 #define MCPGATED_CONFIG_JSONC_H
+
+#include <stdbool.h>
 
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/slice.h"
 
+/* Where a value stands in the original, in bytes. */
+struct jsonc_span {
+	size_t from;  /* all that says it: its names or header, too; of JSON, the value alone */
+	size_t name;  /* its own; of JSON and of an element, as value */
+	size_t value; /* of a table that stands in lines: what is behind its header, or as from */
+	size_t to;
+	bool is_apart; /* other things stand in between */
+};
+
+struct jsonc_mark {
+	size_t at; /* in the text, of a name, whose `value` is `name`, or of a value */
+	struct jsonc_span span;
+};
+
 /* Zeroed before use. */
 struct jsonc {
-	struct buf text;       /* strict JSON, as long as the original */
-	struct slice original; /* without a byte order mark */
+	struct buf text;          /* strict JSON, as long as the original if there are no marks */
+	struct slice original;    /* without a byte order mark */
+	struct jsonc_mark *marks; /* in the order of the text; NULL: it is the same byte by byte */
+	size_t mark_count;
 	/* how far jsonc_place has counted */
 	size_t counted;
 	unsigned line;
@@ -32,9 +51,14 @@ int jsonc_read(struct jsonc *json, struct slice text, struct error *err) must_ch
 /* Overwrites and frees. */
 void jsonc_fini(struct jsonc *json);
 
+/* The text without a byte order mark, which editors of Windows put there. YAML's reader leaves it out, too. */
+struct slice jsonc_without_mark(struct slice text);
+
+/* Of a value, which lies in json->text. */
+struct jsonc_span jsonc_span(const struct jsonc *json, struct slice value);
 /*
- * Line and column, from 1, of a byte of json->text; columns count characters. Fast if it is near
- * the previous one.
+ * Line and column in the file, from 1, of a byte of json->text; if there are marks, of the name or value before it. Columns count
+ * characters. Fast if it is near the previous one.
  */
 void jsonc_place(struct jsonc *json, const char *at, unsigned *line_r, unsigned *column_r);
 

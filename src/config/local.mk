@@ -13,6 +13,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/self_signed.c src/config/self_signed.h \
 	src/config/state_directory.c src/config/state_directory.h \
 	src/config/table.c src/config/table.h \
+	src/config/toml.c src/config/toml.h \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \
 	src/config/variables.c src/config/variables.h \
@@ -31,6 +32,7 @@ check_PROGRAMS += \
 	src/config/quantity_test \
 	src/config/secret_test \
 	src/config/self_signed_test \
+	src/config/toml_test \
 	src/config/yaml_test
 src_config_address_test_SOURCES = src/config/address_test.c
 src_config_address_test_LDADD = $(CONFIG_TEST_LIBS)
@@ -56,6 +58,8 @@ src_config_secret_test_SOURCES = src/config/secret_test.c
 src_config_secret_test_LDADD = $(CONFIG_TEST_LIBS)
 src_config_self_signed_test_SOURCES = src/config/self_signed_test.c
 src_config_self_signed_test_LDADD = $(CONFIG_TEST_LIBS)
+src_config_toml_test_SOURCES = src/config/toml_test.c
+src_config_toml_test_LDADD = $(CONFIG_TEST_LIBS)
 src_config_yaml_test_SOURCES = src/config/yaml_test.c
 src_config_yaml_test_LDADD = $(CONFIG_TEST_LIBS)
 EXTRA_DIST += conf/mcpgated.yaml

@@ -117,8 +117,8 @@ static const char *find_isolation(const struct tree *server)
 struct item {
 	char *list, *name;
 	size_t at, length;
-	char *value; /* without comments */
-	char *why;   /* it is left alone; NULL: it is not */
+	bool is_apart;
+	char *why; /* it is left alone; NULL: it is not */
 	const char *isolation;
 	struct buf definition;
 	json_t *record; /* once it is written */
@@ -129,6 +129,7 @@ struct items {
 	size_t count;
 	struct work *work;
 	size_t client;
+	bool is_toml;
 };
 
 static void items_fini(struct items *items)
@@ -138,7 +139,6 @@ static void items_fini(struct items *items)
 
 		free(item->list);
 		free(item->name);
-		free(item->value);
 		free(item->why);
 		buf_wipe(&item->definition);
 		json_decref(item->record);
@@ -172,12 +172,13 @@ static size_t name_length(const char *text, const char *end)
 
 /*
  * Whether there is a variable that this client reads in another way than import does: ${NAME} is one of the environment for some and a
- * text for others, and Gemini knows $NAME. $PWD is where the client is.
+ * text for others, Gemini knows $NAME, and Codex and Claude Desktop know none. $PWD is where the client is.
  */
 static bool has_other_variable(const char *client, struct slice value)
 {
 	bool is_gemini = strcmp(client, "gemini") == 0;
 	bool expands = is_gemini || strcmp(client, "claude-code") == 0;
+	bool has_none = strcmp(client, "codex") == 0 || strcmp(client, "claude") == 0;
 	const char *end = value.p + value.n;
 
 	CHECK(value.n > 0);
@@ -185,6 +186,8 @@ static bool has_other_variable(const char *client, struct slice value)
 		bool has_brace = ++at < end && *at == '{';
 		size_t n = name_length(at + has_brace, end);
 
+		if (has_brace && has_none)
+			return true;
 		if (n == 0)
 			continue;
 		if (has_brace ? !expands || slice_is_equal(slice_of(at + 1, n), SLICE_LIT("PWD")) :
@@ -226,6 +229,9 @@ static char *why_not(const struct work *work, const char *client, const struct i
 		return mem_printf("left alone: %s", entry->warnings->items[0]);
 	if (entry->server == NULL)
 		return mem_strdup("left alone: it is not understood");
+	if (tree_find(entry->server, "inherit_env") != NULL)
+		return mem_strdup(
+			"left alone: env_vars names variables of its client; write them into env");
 	if (has_other_variable(client, entry->value))
 		return mem_strdup("left alone: only its client knows what a $ in it means");
 	if (depends_on_folder(entry->server))
@@ -246,7 +252,7 @@ static void on_entry(const struct import_entry *entry, void *arg)
 		.name = mem_strdup(entry->name),
 		.at = entry->at,
 		.length = entry->length,
-		.value = mem_dup_slice(entry->value),
+		.is_apart = entry->is_apart,
 		.why = why_not(items->work, client_config_client(items->client), entry),
 	};
 	if (item->why == NULL) {
@@ -256,8 +262,7 @@ static void on_entry(const struct import_entry *entry, void *arg)
 }
 
 /* The new text of the entry. -1: it cannot be written without a change to what else is in it. */
-static int write_entry(const struct item *item, const char *original, json_t *entry,
-		       struct buf *out)
+static int write_entry(struct slice original, bool is_toml, json_t *entry, struct buf *out)
 {
 	struct entry_member members[ENTRY_MEMBERS_MAX];
 	size_t count = 0;
@@ -265,14 +270,13 @@ static int write_entry(const struct item *item, const char *original, json_t *en
 	json_t *member;
 	int result;
 
-	CHECK(strlen(item->value) == item->length);
 	json_object_foreach(entry, name, member)
 	{
 		CHECK(count < ENTRY_MEMBERS_MAX);
 		members[count++] =
 			(struct entry_member){ name, json_dumps(member, JSON_ENCODE_ANY) };
 	}
-	result = entry_text_write(slice_str(item->value), original, members, count, out);
+	result = entry_text_write(original, is_toml, members, count, out);
 	while (count > 0)
 		free(members[--count].text);
 	return result;
@@ -286,19 +290,21 @@ static int by_place(const void *left, const void *right)
 }
 
 /* What can be read, but could not be written again or put back. */
-static void judge_text(struct item *item, const struct edit_file *file)
+static void judge_text(struct item *item, const struct edit_file *file, bool is_toml)
 {
-	const char *original = file->text.data + item->at;
+	struct slice original = slice_of(file->text.data + item->at, item->length);
 	struct buf text = { 0 };
 	json_t *none;
 
 	if (item->why != NULL)
 		return;
 	none = json_object();
-	if (!text_is_utf8(slice_of(original, item->length)))
+	if (!text_is_utf8(original))
 		item->why = mem_strdup("left alone: it has a text that is not UTF-8");
-	else if (write_entry(item, original, none, &text) < 0)
-		item->why = mem_strdup("left alone: a name in it is written with a backslash");
+	else if (item->is_apart || write_entry(original, is_toml, none, &text) < 0)
+		item->why = mem_strdup(
+			is_toml ? "left alone: what belongs to it stands in several places" :
+				  "left alone: a name in it is written with a backslash");
 	json_decref(none);
 	buf_wipe(&text);
 }
@@ -306,13 +312,17 @@ static void judge_text(struct item *item, const struct edit_file *file)
 static int read_items(struct work *work, size_t client, const struct edit_file *file,
 		      struct items *items_r, struct error *err)
 {
-	*items_r = (struct items){ .work = work, .client = client };
-	if (import_entries(buf_slice(&file->text), file->path, on_entry, items_r, err) < 0)
+	*items_r = (struct items){
+		.work = work,
+		.client = client,
+		.is_toml = import_is_toml(buf_slice(&file->text), work->path),
+	};
+	if (import_entries(buf_slice(&file->text), work->path, on_entry, items_r, err) < 0)
 		return -1;
 	if (items_r->count > 1)
 		qsort(items_r->items, items_r->count, sizeof(*items_r->items), by_place);
 	for (size_t i = 0; i < items_r->count; i++)
-		judge_text(&items_r->items[i], file);
+		judge_text(&items_r->items[i], file, items_r->is_toml);
 	return 0;
 }
 
@@ -576,10 +586,11 @@ static int serve(struct work *work, struct adopted *server, const json_t *record
 }
 
 /* Whose text is new; appends it to out. -1: it is left alone, and item->why says why. */
-static int adopt_item(struct work *work, size_t client, const struct edit_file *file,
+static int adopt_item(struct work *work, const struct items *items, const struct edit_file *file,
 		      struct item *item, struct buf *out)
 {
 	struct adopted *server = server_for(work, item);
+	size_t client = items->client;
 	const char *original = file->text.data + item->at;
 	char *url = mem_printf("%s/%s/mcp", work->origin, adopted_name(server));
 	json_t *entry = client_config_entry(client, adopted_name(server), url, work->token,
@@ -587,7 +598,7 @@ static int adopt_item(struct work *work, size_t client, const struct edit_file *
 	struct buf text = { 0 };
 	struct error err;
 
-	if (write_entry(item, original, entry, &text) < 0)
+	if (write_entry(slice_of(original, item->length), items->is_toml, entry, &text) < 0)
 		item->why = mem_strdup("left alone: it cannot be written");
 	item->record = json_pack("{s:s, s:s, s:s, s:s, s:s%, s:s%}", "client",
 				 client_config_client(client), "file", work->path, "list",
@@ -661,7 +672,7 @@ static int adopt_text(struct work *work, size_t client, const struct edit_file *
 		CHECK(item->at >= copied && item->at + item->length <= file->text.len);
 		buf_append(&text, file->text.data + copied, item->at - copied);
 		copied = item->at;
-		if (adopt_item(work, client, file, item, &text) == 0) {
+		if (adopt_item(work, &items, file, item, &text) == 0) {
 			copied += item->length;
 			count++;
 		}
@@ -684,7 +695,7 @@ static int adopt_text(struct work *work, size_t client, const struct edit_file *
 struct wanted {
 	const char *list, *name;
 	size_t at, length;
-	char *value;
+	bool is_found, is_apart;
 };
 
 static void on_wanted(const struct import_entry *entry, void *arg)
@@ -693,10 +704,10 @@ static void on_wanted(const struct import_entry *entry, void *arg)
 
 	if (strcmp(entry->list, wanted->list) != 0 || strcmp(entry->name, wanted->name) != 0)
 		return;
-	free(wanted->value);
 	wanted->at = entry->at;
 	wanted->length = entry->length;
-	wanted->value = mem_dup_slice(entry->value);
+	wanted->is_apart = entry->is_apart;
+	wanted->is_found = true;
 }
 
 static struct slice text_of(const json_t *entry, const char *name)
@@ -710,26 +721,25 @@ static struct slice text_of(const json_t *entry, const char *name)
 static int restore_wanted(struct work *work, const struct edit_file *file, const json_t *entry,
 			  const struct wanted *wanted, struct error *err)
 {
-	const char *original = file->text.data + wanted->at;
+	struct slice original = slice_of(file->text.data + wanted->at, wanted->length);
 	struct slice was = text_of(entry, "was"), is = text_of(entry, "is");
+	bool is_toml = import_is_toml(buf_slice(&file->text), work->path);
 	struct buf text = { 0 };
 	int result;
 
 	CHECK(wanted->at + wanted->length <= file->text.len);
 	if (was.n == 0 || is.n == 0)
 		return error_set(err, ERROR_INVALID, "what it was has not been written down");
-	if (slice_is_equal(slice_of(original, wanted->length), was))
+	if (slice_is_equal(original, was))
 		return 0;
 	buf_append(&text, file->text.data, wanted->at);
-	if (slice_is_equal(slice_of(original, wanted->length), is))
+	if (slice_is_equal(original, is))
 		buf_append_slice(&text, was);
-	else if (wanted->length == 0 || original[0] != '{' ||
-		 entry_text_restore(slice_of(wanted->value, wanted->length), original, was, is,
-				    &text) < 0) {
+	else if (wanted->is_apart || entry_text_restore(original, is_toml, was, is, &text) < 0) {
 		buf_wipe(&text);
 		return error_set(err, ERROR_INVALID, "the entry has been changed since");
 	}
-	buf_append(&text, original + wanted->length, file->text.len - wanted->at - wanted->length);
+	buf_append(&text, original.p + original.n, file->text.len - wanted->at - wanted->length);
 	result = edit_file_replace(file, buf_slice(&text), err);
 	work->has_restored = result == 0;
 	buf_wipe(&text);
@@ -744,13 +754,12 @@ static int restore_text(struct work *work, const struct edit_file *file, const j
 				 .name = text_of(entry, "name").p };
 	int result;
 
-	if (import_entries(buf_slice(&file->text), file->path, on_wanted, &wanted, err) < 0)
+	if (import_entries(buf_slice(&file->text), work->path, on_wanted, &wanted, err) < 0)
 		result = -1;
-	else if (wanted.value == NULL)
+	else if (!wanted.is_found)
 		result = error_set(err, ERROR_INVALID, "the entry is not there any more");
 	else
 		result = restore_wanted(work, file, entry, &wanted, err);
-	free(wanted.value);
 	return result;
 }
 
@@ -946,7 +955,7 @@ int adopt_run(const struct line *line)
 		return explain();
 	if (!is_client(line))
 		return line_refuse_usage(
-			"adopt takes claude, claude-code, cursor, gemini, vscode, windsurf or zed");
+			"adopt takes claude, claude-code, codex, cursor, gemini, vscode, windsurf or zed");
 	if (check_home(&err) < 0 || lock(line, &err) < 0)
 		return line_fail(err.text);
 	work.file = line_own_file("mcpgated.yaml");

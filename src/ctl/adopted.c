@@ -74,7 +74,7 @@ static void append_env(struct buf *out, const struct tree *env)
 /* In one order, and without what says nothing: clients write the same server in different ways. */
 void adopted_define(const struct tree *server, struct buf *out)
 {
-	static const char *const keys[] = { "command", "args", "inherit_env", "cwd", "start" };
+	static const char *const keys[] = { "command", "args", "cwd", "start" };
 	size_t known = 0;
 
 	CHECK(server->kind == TREE_MAP);

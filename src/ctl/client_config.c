@@ -43,7 +43,7 @@ static const struct kind {
 	{ "cline", "cline_mcp_settings.json (MCP Servers, Configure)", NULL, "mcpServers",
 	  FORM_HTTP, "streamableHttp", "url", NULL },
 	{ "codex", "~/.codex/config.toml", ".codex/config.toml", "mcp_servers", FORM_TOML, NULL,
-	  NULL, NULL },
+	  "url", NULL },
 	{ "cursor", "~/.cursor/mcp.json, or .cursor/mcp.json in the project", ".cursor/mcp.json",
 	  "mcpServers", FORM_HTTP, NULL, "url", "${env:" VARIABLE "}" },
 	{ "gemini", "~/.gemini/settings.json", ".gemini/settings.json", "mcpServers", FORM_HTTP,
@@ -90,7 +90,8 @@ static json_t *make_entry(const struct client_config_server *server, const struc
 	json_object_set_new(entry, kind->url, json_string(server->url));
 	if (server->takes_token) {
 		bearer = write_bearer(server, kind->token);
-		json_object_set_new(entry, "headers", json_pack("{s:s}", "Authorization", bearer));
+		json_object_set_new(entry, kind->form == FORM_TOML ? "http_headers" : "headers",
+				    json_pack("{s:s}", "Authorization", bearer));
 		free(bearer);
 	}
 	return entry;
@@ -205,8 +206,8 @@ json_t *client_config_entry(size_t i, const char *name, char *url, const char *t
 	char program[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
 
-	CHECK(i < ARRAY_LEN(kinds) && kinds[i].form != FORM_TOML);
-	if (kinds[i].form == FORM_HTTP && !(is_open && token != NULL))
+	CHECK(i < ARRAY_LEN(kinds));
+	if (kinds[i].form != FORM_REMOTE && !(is_open && token != NULL))
 		return make_entry(&server, &kinds[i]);
 	program[n > 0 ? n : 0] = '\0';
 	return json_pack("{s:s, s:[s, s]}", "command", n > 0 ? program : "mcpgatectl", "args",

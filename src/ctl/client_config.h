@@ -16,7 +16,7 @@ const char *client_config_client(size_t i);
 /* Where that client has the user's own servers, below his home; NULL: that file is not adopted. */
 const char *client_config_own_file(size_t i);
 /*
- * The entry of a server for that client's file, which is JSON, with the token if there is one. For a client that starts its servers
+ * The entry of a server for that client's file, as JSON, with the token if there is one. For a client that starts its servers
  * itself, and with a token for a file that others can read too (is_open), one that starts connect. The caller owns it.
  */
 json_t *client_config_entry(size_t i, const char *name, char *url, const char *token, bool is_open);

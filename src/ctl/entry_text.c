@@ -1,51 +1,148 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and values are found in the text without comments, and copied from the original, which has the same bytes at the same places. */
+/*
+ * An entry is read as a file of its own: its members are found in what it says as JSON, and copied from where they are written. The lines
+ * of TOML begin with a header, [mcp_servers.NAME], or with a key, mcp_servers.NAME.command or NAME.command.
+ */
 #include "ctl/entry_text.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "config/jsonc.h"
+#include "config/toml.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 
 /* What says how a server is reached: members of the clients' own, and ours. */
-static const char *const moved[] = { "command", "args",      "env",     "env_vars",
-				     "cwd",     "type",      "source",  "url",
-				     "httpUrl", "serverUrl", "headers", "transport" };
+static const char *const moved[] = {
+	"command", "args",      "env",          "env_vars",         "cwd",
+	"type",    "source",    "url",          "httpUrl",          "serverUrl",
+	"headers", "transport", "http_headers", "env_http_headers", "bearer_token_env_var"
+};
+
+/* ---- reading ---- */
+
+struct entry {
+	struct jsonc json;
+	struct buf file; /* of TOML */
+	struct slice value;
+	struct jsonc_span span; /* of TOML */
+	bool is_toml, is_braced;
+};
+
+static void entry_fini(struct entry *entry)
+{
+	jsonc_fini(&entry->json);
+	buf_wipe(&entry->file);
+}
+
+struct only {
+	struct slice name, value;
+};
+
+static int find_only(struct slice name, struct json value, void *arg)
+{
+	*(struct only *)arg = (struct only){ name, value.text };
+	return -1;
+}
+
+/* -1: it is not one. In any case the caller calls entry_fini. */
+static int entry_read(struct entry *entry, struct slice original, bool is_toml)
+{
+	struct only only = { { "", 0 }, { "", 0 } };
+	struct error err;
+
+	*entry = (struct entry){ .is_toml = is_toml,
+				 .is_braced = original.n > 0 && original.p[0] == '{' };
+	if (!is_toml) {
+		if (!entry->is_braced || jsonc_read(&entry->json, original, &err) < 0)
+			return -1;
+		entry->value = buf_slice(&entry->json.text);
+		return 0;
+	}
+	buf_append_str(&entry->file, entry->is_braced ? "e=" : "");
+	buf_append_slice(&entry->file, original);
+	if (toml_read(&entry->json, buf_slice(&entry->file), &err) < 0)
+		return -1;
+	scan_members(buf_slice(&entry->json.text), find_only, &only);
+	if (slice_is_equal(only.name, SLICE_LIT("mcp_servers")))
+		scan_members(only.value, find_only, &only);
+	if (scan_type(only.value) != JSON_OBJECT)
+		return -1;
+	entry->value = only.value;
+	entry->span = jsonc_span(&entry->json, only.value);
+	return 0;
+}
+
+/* Of a member: all that says it. */
+static struct jsonc_span written(const struct entry *entry, struct slice name, struct slice value)
+{
+	struct jsonc_span span = jsonc_span(&entry->json, value);
+
+	if (!entry->is_toml)
+		span.from = (size_t)(name.p - 1 - entry->json.text.data);
+	return span;
+}
+
+static struct slice cut(const struct entry *entry, size_t from, size_t to)
+{
+	CHECK(from <= to && to <= entry->json.original.n);
+	return slice_of(entry->json.original.p + from, to - from);
+}
+
+/* ---- writing ---- */
 
 /* How its text is laid out. */
 struct layout {
 	struct buf *out;
-	const char *original;
-	const char *value;
+	const struct entry *entry;
 	const struct entry_member *members;
 	size_t count;
 	bool has_lines;
+	bool is_table; /* of lines of TOML */
 	const char *line_end;
 	struct slice indent, close_indent;
-	size_t written;
+	struct slice begin,
+		prefix; /* of lines of TOML: the header and what is behind it; of a key before the member's name */
+	size_t before; /* of lines of TOML, the end of the member before */
+	size_t seen, written;
 	bool is_odd;
 };
 
-static struct slice indent_before(const char *begin, const char *at)
+static struct slice indent_before(const struct entry *entry, size_t at)
 {
-	const char *line = memrchr(begin, '\n', (size_t)(at - begin));
-	struct slice indent = line != NULL ? slice_between(line + 1, at) : slice_of("", 0);
+	struct slice text = cut(entry, 0, at);
+	const char *line = at > 0 ? memrchr(text.p, '\n', at) : NULL;
+	struct slice indent = line != NULL ? slice_between(line + 1, text.p + at) : slice_of("", 0);
 
 	return slice_trim(indent).n == 0 ? indent : slice_of("", 0);
 }
 
 static void begin_member(struct layout *layout)
 {
+	const char *comma = layout->is_table ? "" : layout->has_lines ? "," : ", ";
+
 	if (layout->written++ > 0)
-		buf_append_str(layout->out, layout->has_lines ? "," : ", ");
+		buf_append_str(layout->out, comma);
+	else if (layout->is_table)
+		return; /* what is before it is there */
 	if (layout->has_lines) {
 		buf_append_str(layout->out, layout->line_end);
 		buf_append_slice(layout->out, layout->indent);
 	}
+}
+
+static void write_member(struct layout *layout, const struct entry_member *member)
+{
+	begin_member(layout);
+	buf_append_slice(layout->out, layout->prefix);
+	if (!layout->entry->is_toml) {
+		buf_printf(layout->out, "\"%s\": %s", member->name, member->text);
+		return;
+	}
+	buf_printf(layout->out, "%s = ", member->name);
+	toml_append(layout->out, slice_str(member->text));
 }
 
 /* What says how the server is reached; the rest is the client's own, and stays. */
@@ -63,55 +160,79 @@ static bool is_moved(const struct layout *layout, struct slice name)
 static int keep_member(struct slice name, struct json value, void *arg)
 {
 	struct layout *layout = arg;
-	size_t at = (size_t)(name.p - 1 - layout->value);
-	size_t end = (size_t)(value.text.p + value.text.n - layout->value);
+	struct jsonc_span span = written(layout->entry, name, value.text);
+	size_t before = layout->before;
 
-	layout->is_odd |= memchr(name.p, '\\', name.n) != NULL;
+	layout->is_odd |=
+		span.is_apart || (!layout->entry->is_toml && memchr(name.p, '\\', name.n) != NULL);
+	layout->before = span.to;
+	if (layout->seen++ == 0)
+		before = 0; /* that is written already */
 	if (is_moved(layout, name))
 		return 0;
-	begin_member(layout);
-	buf_append_slice(layout->out, slice_of(layout->original + at, end - at));
+	if (layout->is_table && before > 0)
+		span.from = before; /* comments and blank lines */
+	else
+		begin_member(layout);
+	buf_append_slice(layout->out, cut(layout->entry, span.from, span.to));
 	return 0;
 }
 
+/* Of the first member; in lines of TOML that begin with it, of the second. */
 static int find_indent(struct slice name, struct json value, void *arg)
 {
 	struct layout *layout = arg;
+	struct jsonc_span span = written(layout->entry, name, value.text);
+	size_t header = layout->entry->span.value;
 
-	(void)value;
-	layout->indent = indent_before(layout->value, name.p - 1);
-	return -1;
+	layout->indent = indent_before(layout->entry, span.from);
+	if (!layout->is_table || layout->seen++ > 0)
+		return -1;
+	layout->is_odd |= span.from < header || (header == 0 && layout->entry->file.data[0] == '[');
+	if (layout->is_odd)
+		return -1;
+	layout->begin = cut(layout->entry, 0, span.from);
+	if (header == 0)
+		layout->prefix = cut(layout->entry, 0, span.name);
+	return header > 0 ? -1 : 0;
 }
 
-int entry_text_write(struct slice value, const char *original, const struct entry_member *members,
+int entry_text_write(struct slice original, bool is_toml, const struct entry_member *members,
 		     size_t count, struct buf *out)
 {
-	const char *end = memchr(original, '\n', value.n);
+	const char *end = original.n > 0 ? memchr(original.p, '\n', original.n) : NULL;
+	struct entry entry;
 	struct layout layout = {
 		.out = out,
-		.original = original,
-		.value = value.p,
+		.entry = &entry,
 		.members = members,
 		.count = count,
-		.has_lines = end != NULL,
-		.line_end = end != NULL && end > original && end[-1] == '\r' ? "\r\n" : "\n",
+		.line_end = end != NULL && end > original.p && end[-1] == '\r' ? "\r\n" : "\n",
 	};
 
-	CHECK(value.n >= 2 && original[0] == '{' && original[value.n - 1] == '}');
-	layout.close_indent = indent_before(value.p, value.p + value.n - 1);
-	scan_members(value, find_indent, &layout);
-	buf_append_char(out, '{');
-	for (size_t i = 0; i < count; i++) {
-		begin_member(&layout);
-		buf_printf(out, "\"%s\": %s", members[i].name, members[i].text);
+	if (entry_read(&entry, original, is_toml) < 0) {
+		entry_fini(&entry);
+		return -1;
 	}
-	scan_members(value, keep_member, &layout);
+	layout.is_table = is_toml && !entry.is_braced;
+	layout.has_lines = layout.is_table || (end != NULL && !is_toml);
+	if (!layout.is_table)
+		layout.close_indent = indent_before(&entry, original.n - 1);
+	scan_members(entry.value, find_indent, &layout);
+	layout.is_odd |= layout.is_table && layout.seen == 0;
+	layout.seen = 0;
+	buf_append_str(out, layout.is_table ? "" : "{");
+	buf_append_slice(out, layout.begin);
+	for (size_t i = 0; i < count; i++)
+		write_member(&layout, &members[i]);
+	scan_members(entry.value, keep_member, &layout);
 	CHECK(layout.written >= count);
-	if (layout.has_lines) {
+	if (layout.has_lines && !layout.is_table) {
 		buf_append_str(out, layout.line_end);
 		buf_append_slice(out, layout.close_indent);
 	}
-	buf_append_char(out, '}');
+	buf_append_str(out, layout.is_table ? "" : "}");
+	entry_fini(&entry);
 	return layout.is_odd ? -1 : 0;
 }
 
@@ -131,7 +252,7 @@ static bool leads_as(struct slice now, struct slice then)
 }
 
 struct copied {
-	const struct jsonc *json;
+	const struct entry *entry;
 	struct entry_member members[ENTRY_MEMBERS_MAX];
 	size_t count;
 };
@@ -139,28 +260,27 @@ struct copied {
 static int copy_moved(struct slice name, struct json value, void *arg)
 {
 	struct copied *copied = arg;
-	size_t at = (size_t)(value.text.p - copied->json->text.data);
+	struct jsonc_span span = jsonc_span(&copied->entry->json, value.text);
+	struct slice text =
+		copied->entry->is_toml ? value.text : cut(copied->entry, span.value, span.to);
 
 	for (size_t i = 0; i < ARRAY_LEN(moved) && copied->count < ENTRY_MEMBERS_MAX; i++)
 		if (slice_is_equal(name, slice_str(moved[i])))
-			copied->members[copied->count++] = (struct entry_member){
-				moved[i],
-				mem_dup_slice(slice_of(copied->json->original.p + at, value.text.n))
-			};
+			copied->members[copied->count++] =
+				(struct entry_member){ moved[i], mem_dup_slice(text) };
 	return 0;
 }
 
 /* What has been changed since has nothing to do with how the server is reached: it stays. */
-static int restore_members(struct slice value, const char *original, const struct jsonc *was,
+static int restore_members(struct slice original, bool is_toml, const struct entry *was,
 			   struct buf *out)
 {
-	struct copied copied = { .json = was };
+	struct copied copied = { .entry = was };
 	size_t before = out->len;
 	int result;
 
-	CHECK(was->text.len == was->original.n);
-	scan_members(buf_slice(&was->text), copy_moved, &copied);
-	result = entry_text_write(value, original, copied.members, copied.count, out);
+	scan_members(was->value, copy_moved, &copied);
+	result = entry_text_write(original, is_toml, copied.members, copied.count, out);
 	for (size_t i = 0; i < copied.count; i++) {
 		explicit_bzero(copied.members[i].text, strlen(copied.members[i].text));
 		free(copied.members[i].text);
@@ -170,27 +290,36 @@ static int restore_members(struct slice value, const char *original, const struc
 	return result;
 }
 
-int entry_text_restore(struct slice value, const char *original, struct slice was, struct slice is,
+/* Both say where they belong: in braces or of JSON, where the value stands; with a header, wherever that is. */
+static bool is_of_one_form(const struct entry *a, struct slice now, struct slice was)
+{
+	return !a->is_toml || (now.p[0] == was.p[0] && (was.p[0] == '[' || was.p[0] == '{'));
+}
+
+int entry_text_restore(struct slice original, bool is_toml, struct slice was, struct slice is,
 		       struct buf *out)
 {
-	struct jsonc was_json = { .line = 0 }, is_json = { .line = 0 };
+	struct entry is_entry, now_entry, was_entry;
 	struct buf now = { 0 }, then = { 0 };
-	struct error err;
-	int result = -1;
+	int result = entry_read(&was_entry, was, is_toml);
 
-	if (jsonc_read(&was_json, was, &err) == 0 && jsonc_read(&is_json, is, &err) == 0 &&
-	    canonical_append(&now, value, SCAN_DEPTH_MAX) == 0 &&
-	    canonical_append(&then, buf_slice(&is_json.text), SCAN_DEPTH_MAX) == 0) {
-		if (slice_is_equal(buf_slice(&now), buf_slice(&then))) {
+	result |= entry_read(&is_entry, is, is_toml);
+	result |= entry_read(&now_entry, original, is_toml);
+	if (result == 0 && canonical_append(&now, now_entry.value, SCAN_DEPTH_MAX) == 0 &&
+	    canonical_append(&then, is_entry.value, SCAN_DEPTH_MAX) == 0 &&
+	    leads_as(buf_slice(&now), buf_slice(&then))) {
+		if (slice_is_equal(buf_slice(&now), buf_slice(&then)) &&
+		    is_of_one_form(&was_entry, original, was))
 			buf_append_slice(out, was);
-			result = 0;
-		} else if (leads_as(buf_slice(&now), buf_slice(&then))) {
-			result = restore_members(value, original, &was_json, out);
-		}
+		else
+			result = restore_members(original, is_toml, &was_entry, out);
+	} else {
+		result = -1;
 	}
 	buf_wipe(&now);
 	buf_wipe(&then);
-	jsonc_fini(&was_json);
-	jsonc_fini(&is_json);
+	entry_fini(&was_entry);
+	entry_fini(&is_entry);
+	entry_fini(&now_entry);
 	return result;
 }

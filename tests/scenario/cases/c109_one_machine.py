@@ -211,6 +211,18 @@ PLAIN = b"""{
   }
 }
 """
+TOML = b"""model = "a-model"
+
+[mcp_servers.files]
+command = "npx"
+args = ["-y", "@modelcontextprotocol/server-filesystem", "/srv/files"]
+
+[mcp_servers.files.env]
+API_KEY = "s3cret"
+
+[tui]
+theme = "dark"
+"""
 # What it is: (where it is, what is in it, the entries that are moved, what is said)
 POSTED = {
     "plain": (CURSOR, PLAIN, 1, ""),
@@ -262,7 +274,42 @@ POSTED = {
                            b'      "args": [],\n      "env": {},\n    },\n    "ext": {"settings": {}},\n  },\n  "vim_mode": true,\n}\n', 1, "extension"),
     "an old form": (ZED, b'{"context_servers": {"a": {"command": {"path": "x", "args": ["1"], "env": {"K": "s3cret"}}, "settings": null}}}', 1, ""),
     "lists of what is allowed": (GEMINI, b'{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "x", "trust": true}, "b": {"command": "y"}}}', 1, "is disabled"),
-    "TOML": (CODEX, b'[mcp_servers.a]\ncommand = "x"\n', 0, "TOML"),
+    "Codex": (CODEX, TOML, 1, ""),
+    "Codex: CRLF": (CODEX, TOML.replace(b"\n", b"\r\n"), 1, ""),
+    "Codex: a byte order mark": (CODEX, BOM + TOML, 1, ""),
+    "Codex: without a line end": (CODEX, TOML.rstrip(), 1, ""),
+    "Codex: comments": (CODEX, b'# mine [mcp_servers.z]\n[mcp_servers.a] # b\n# c = 1\ncommand = "x" # "d\n\n# e\nargs = [ # f\n  "1", # ]\n]\n'
+                        b'# g\nstartup_timeout_sec = 20 # h\n# i\n', 1, ""),
+    "Codex: odd indentation": (CODEX, b'  [ mcp_servers . a ]\n\tcommand="x"\n      args   =\t["1",\n"2" ]\n [mcp_servers.a.env]\n    K = "s3cret"\n', 1, ""),
+    "Codex: duplicate tables": (CODEX, b'[mcp_servers.a]\ncommand = "x"\n[mcp_servers.a]\nargs = []\n', 0, "3:15: not valid TOML: a table is defined twice"),
+    "Codex: duplicate keys": (CODEX, b'[mcp_servers.a]\ncommand = "x"\n"comm\\u0061nd" = "y"\n', 0, "the same name once more"),
+    "Codex: disabled": (CODEX, b'[mcp_servers.a]\ncommand = "x"\nenabled = false\n[mcp_servers.b]\nenabled = true\ncommand = "y"\n', 1, "is disabled"),
+    "Codex: tables in braces": (CODEX, b'[mcp_servers]\na = { command = "x", args = ["1"], env = { K = "s3cret" } } # c\n'
+                                b'b = {command="y", tool_timeout_sec=6}\n[tui]\n', 2, ""),
+    "Codex: all in braces": (CODEX, b'mcp_servers = { a = { command = "x" }, b.command = "y" }\n', 1, "in several places"),
+    "Codex: keys with dots": (CODEX, b'mcp_servers.a.command = "x"\nmcp_servers."a".args = []\nmcp_servers.a.env.K = "s3cret"\n'
+                              b'mcp_servers.b.command = "y"\nmcp_servers.b.enabled = true\nmodel = "m"\n[tools]\nweb_search = true\n', 2, ""),
+    "Codex: keys with dots below the list": (CODEX, b'[mcp_servers]\n  a.command = "x"\n  a.startup_timeout_sec = 1e1\n  b.command = "y"\n'
+                                             b'[mcp_servers.b.env]\nK = "s3cret"\n', 2, ""),
+    "Codex: dots in a table": (CODEX, b'[mcp_servers.a]\ncommand = "x"\nenv.A = "s3cret"\nenv.B = "2"\n[mcp_servers.b]\nenv.A = "1"\ncommand = "y"\n'
+                               b'env.B = "2"\n', 1, "in several places"),
+    "Codex: in several places": (CODEX, b'[mcp_servers.a]\ncommand = "x"\n[tui]\n[mcp_servers.a.env]\nA = "1"\n[mcp_servers.b.env]\n[mcp_servers.b]\n'
+                                 b'command = "y"\n', 0, "in several places"),
+    "Codex: Windows paths": (CODEX, b"[mcp_servers.a]\ncommand = 'C:\\Program Files\\x.exe'\nargs = ['D:\\a\\', '''\nC:\\'x'\\''']\n", 1, ""),
+    "Codex: texts of several lines": (CODEX, b'[mcp_servers.a]\ncommand = "sh"\nargs = ["-c", """\n[mcp_servers.b]\ncommand = \\"y\\"\\\n   # no comment\n"""]\n', 1, ""),
+    "Codex: odd names": (CODEX, '[mcp_servers."a b.c"]\ncommand = "x"\n[mcp_servers.\'"\']\ncommand = "y"\n[mcp_servers."ファイル"]\ncommand = "z"\n'
+                         '[mcp_servers.mcp_servers]\ncommand = "w"\n'.encode(), 4, ""),
+    "Codex: the client's own members": (CODEX, b'[mcp_servers.a]\nstartup_timeout_sec = 20\ncommand = "x"\nenabled_tools = [\n"t"]\n\n[mcp_servers.a.env]\n'
+                                        b'K = "s3cret"\n\n[mcp_servers.a.tools.t]\napproval_mode = "auto"\n\n[projects."/srv"]\ntrust_level = "trusted"\n', 1, ""),
+    "Codex: at a URL": (CODEX, b'[mcp_servers.a]\nurl = "https://example.com/mcp"\nhttp_headers = { X = "s3cret" }\n', 0, "at a URL"),
+    "Codex: variables": (CODEX, b'[mcp_servers.a]\ncommand = "x"\nargs = ["${env:HOME}"]\n[mcp_servers.b]\ncommand = "x"\nenv_vars = ["LANG"]\n', 0,
+                         "env_vars names variables"),
+    "Codex: an unknown member": (CODEX, b'[mcp_servers.a]\ncommand = "x"\nexperimental_environment = "e"\n', 0, "is unknown"),
+    "Codex: not what it should be": (CODEX, b'[mcp_servers]\na = 1\nb = { command = 2026-01-01 }\nc = { command = "x", args = ["1", 0x1] }\n'
+                                     b'[[mcp_servers.d]]\ncommand = "y"\n', 0, "is not an object"),
+    "Codex: a broken file": (CODEX, TOML + b'args = ["-y"\n', 0, "not valid TOML"),
+    "Codex: no UTF-8": (CODEX, b'# \xff\n' + TOML, 0, "not valid TOML: it is not UTF-8"),
+    "Codex: nothing": (CODEX, b'model = "m"\n', 0, "no entry"),
     "a variable of the editor": (CURSOR, b'{"mcpServers": {"a": {"command": "x", "args": ["${env:HOME}/a"], "env": {"A": "${env:HOME}"}}}}', 1, ""),
     "a variable of the shell": (CODE, b'{"mcpServers": {"a": {"command": "x", "args": ["${HOME}/a"], "env": {"A": "${HOME}"}}}}', 1, ""),
     "a text with a variable": (CURSOR, b'{"mcpServers": {"a": {"command": "sh", "args": ["-c", "cd ${HOME} && exec x"]}, "b": {"command": "y$Z"}}}', 1, "what a $ in it means"),
@@ -505,6 +552,63 @@ def what_an_entry_becomes(t):
 
 def port_of(h):
     return int(re.search(rb"127.0.0.1:(\d+)", h.read(".config/mcpgated/mcpgated.yaml")).group(1))
+
+
+# An entry of Codex, of a server of the name a, and what it is then; A and B stand for the address and the token.
+CODEX_BECOMES = [
+    (b'# 1\r\n[mcp_servers.a] # 2\r\n  command = "x" # 3\r\n  tool_timeout_sec = 9 # 4\r\n  # 5\r\n  args = []\r\n\r\n  [mcp_servers.a.tools.t] # 6\r\n  k = 1 # 7\r\n# 8\r\n',
+     b'# 1\r\n[mcp_servers.a] # 2\r\n  A\r\n  B # 3\r\n  tool_timeout_sec = 9\r\n\r\n  [mcp_servers.a.tools.t] # 6\r\n  k = 1 # 7\r\n# 8\r\n'),
+    (b'[mcp_servers]\nz.url = "z"\n  a.enabled = true # 1\n  a.command = "x"\n# 2\n[mcp_servers.a.env]\nK = "1" # 3\n[tui]\n',
+     b'[mcp_servers]\nz.url = "z"\n  a.A\n  a.B\n  a.enabled = true # 3\n[tui]\n'),
+    (b'mcp_servers = {a = {command = "x", "enabled" = true, env = {}}} # 1\n', b'mcp_servers = {a = {A, B, "enabled" = true}} # 1\n'),
+]
+
+
+def put_codex(h, before):
+    h.put(CODEX, before)
+    h.adopt("codex", status=0)
+    return h.read(CODEX)
+
+
+@case(daemon=False, deadline=60)
+def entries_of_codex(t):
+    """product §2: an entry of TOML leads to the daemon with Codex' own members; undo puts it back, also after edits of all that is not ours."""
+    for before, after in CODEX_BECOMES:
+        with home() as h:
+            said = put_codex(h, before)
+            token = h.read(".config/mcpgated/token").strip()
+            address = b'url = "http://127.0.0.1:%d/a/mcp"' % port_of(h)
+            eq(said.replace(address, b"A").replace(b'http_headers = {"Authorization" = "Bearer %s"}' % token, b"B"), after)
+            h.put(CODEX, b"model = 'm'\n" + said + b"[new]\n", 0o600)
+            h.adopt("--undo", status=0)
+            eq(h.read(CODEX), b"model = 'm'\n" + before + b"[new]\n", "edits elsewhere")
+    before = b'[mcp_servers.a]\ncommand = "x"\nenv = { K = "\\u007f:\\U0001F600" }\n'
+    put_back = b'[mcp_servers.a]\ncommand = "x"\nenv = {"K" = "\\u007f:\xf0\x9f\x98\x80"}'
+    for edit, then in (
+        (lambda said: said.replace(b"http_headers", b"\n # more space\n  http_headers"), before),
+        (lambda said: said + b"tool_timeout_sec = 9 # mine\n", put_back + b"\ntool_timeout_sec = 9 # mine\n"),
+        (lambda said: b"[mcp_servers]\n" + re.sub(rb'\[mcp_servers.a\]\n(url.*)\n(http.*)\n', rb"a.\1\na.\2\n", said),
+         b'[mcp_servers]\na.command = "x"\na.env = {"K" = "\\u007f:\xf0\x9f\x98\x80"}\n'),
+        (lambda said: b"[mcp_servers]\n" + re.sub(rb'\[mcp_servers.a\]\n(url.*)\n(http.*)\n', rb"a = { \2, \1 }\n", said),
+         b'[mcp_servers]\na = {command = "x", env = {"K" = "\\u007f:\xf0\x9f\x98\x80"}}\n'),
+        (lambda said: said.replace(b"/a/mcp", b"/a/mcp?mine"), None),
+        (lambda said: said.replace(b"http_headers = ", b"[tui]\n[mcp_servers.a.http_headers]\nX = "), None),
+        (lambda said: said + b"[", None),
+    ):
+        with home() as h:
+            edited = edit(put_codex(h, before))
+            h.put(CODEX, edited)
+            told = h.adopt("--undo", status=1 if then is None else 0)
+            eq(h.read(CODEX), then if then is not None else edited, told)
+            eq(h.servers(), ["a.yaml"] if then is None else [], told)
+    with home() as h:
+        h.put(CURSOR, b'{"mcpServers": {"b": {"command": "x", "args": ["1"]}}}')
+        put_codex(h, b'[mcp_servers.a]\nargs = [\'1\']\ncommand = "x"\n')
+        h.adopt(status=0)
+        eq(h.servers(), ["a.yaml"], "one server of two clients")
+        h.put(CODEX, b'[mcp_servers.a]\ncommand = "y"\n', 0o644)
+        h.adopt("codex", status=0)
+        ok(b'", args = ["connect", "a-2"]' in h.read(CODEX).replace(b"\n", b", "), "a file that others can read", h.read(CODEX))
 
 
 @case(daemon=False, deadline=60)
