@@ -313,14 +313,23 @@ static void include_file(struct reading *reading, const char *path)
 	tree_free(&from);
 }
 
-/* Relative to the directory of the file that names it. */
+/* Relative to the directory of the file that names it, which is no pattern, whatever is in its name. */
 static char *absolute(const char *pattern, const char *file)
 {
 	const char *slash = strrchr(file, '/');
+	struct buf text = { 0 };
+	char *path;
 
 	if (pattern[0] == '/' || slash == NULL)
 		return mem_strdup(pattern);
-	return mem_printf("%.*s/%s", (int)(slash - file), file, pattern);
+	for (; file <= slash; file++) {
+		buf_append_str(&text, strchr("*?[\\", *file) != NULL ? "\\" : "");
+		buf_append_char(&text, *file);
+	}
+	buf_append_str(&text, pattern);
+	path = mem_dup_slice(buf_slice(&text));
+	buf_fini(&text);
+	return path;
 }
 
 /* A directory that is not there has no files. */
@@ -359,7 +368,7 @@ static void include_pattern(struct reading *reading, const struct tree *item)
 	}
 	pattern = absolute(item->text, item->file);
 	result = glob(pattern, 0, is_fatal, &found);
-	if (result == GLOB_NOMATCH && strpbrk(pattern, "*?[") == NULL)
+	if (result == GLOB_NOMATCH && strpbrk(item->text, "*?[") == NULL)
 		problem_add_at(problems, item, "%s: there is no such file", pattern);
 	else if (result != 0 && result != GLOB_NOMATCH)
 		problem_add_at(problems, item, "%s: the directory cannot be read", pattern);

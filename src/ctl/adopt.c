@@ -46,9 +46,10 @@ struct work {
 	const struct line *line;
 	char *file; /* the user's own mcpgated.yaml */
 	char *token_file;
-	char *origin;     /* NULL: nothing has been made yet, of a dry run */
-	char *token;      /* NULL: none is asked for */
-	const char *path; /* of the file that is worked on, as its client names it */
+	char *origin;          /* NULL: nothing has been made yet, of a dry run */
+	char *token;           /* NULL: none is asked for */
+	struct config *config; /* as it was before; NULL: there was none */
+	const char *path;      /* of the file that is worked on, as its client names it */
 	bool has_restored;
 	struct adopted_list servers;
 	struct text_table table;
@@ -245,6 +246,8 @@ static void on_entry(const struct import_entry *entry, void *arg)
 	struct items *items = arg;
 	struct item *item;
 
+	if (!client_config_has_list(items->client, entry->list))
+		return;
 	items->items = mem_resize(items->items, (items->count + 1) * sizeof(*items->items));
 	item = &items->items[items->count++];
 	*item = (struct item){
@@ -504,7 +507,7 @@ static int prepare(struct work *work, struct error *err)
 				   work->file);
 	else if (strcmp(origin_auth_mode(config), "token") == 0)
 		result = read_token(work, config, err);
-	config_free(&config);
+	work->config = config;
 	return result;
 }
 
@@ -512,15 +515,13 @@ static int prepare(struct work *work, struct error *err)
 
 static bool is_taken(const struct work *work, const char *name)
 {
-	struct error err;
-	struct config *config = access(work->file, F_OK) == 0 ? load(work, &err) : NULL;
+	const struct config *config = work->config;
 	bool is_it = adopted_has_name(&work->servers, name) ||
 		     (config != NULL && config_find_server(config, name) < config->server_count);
 	char *file = mem_printf("conf.d/%s.yaml", name);
 	char *path = line_own_file(file);
 
 	is_it |= access(path, F_OK) == 0;
-	config_free(&config);
 	free(path);
 	free(file);
 	return is_it;
@@ -740,7 +741,7 @@ static int restore_wanted(struct work *work, const struct edit_file *file, const
 		return error_set(err, ERROR_INVALID, "the entry has been changed since");
 	}
 	buf_append(&text, original.p + original.n, file->text.len - wanted->at - wanted->length);
-	result = edit_file_replace(file, buf_slice(&text), err);
+	result = work->line->is_dry_run ? 0 : edit_file_replace(file, buf_slice(&text), err);
 	work->has_restored = result == 0;
 	buf_wipe(&text);
 	return result;
@@ -834,10 +835,8 @@ static void undo_entry(struct work *work, struct adopted *server, size_t i)
 
 	if (work->line->count > 1 && strcmp(client, work->line->words[1]) != 0)
 		return;
-	if (work->line->is_dry_run && is_undone)
-		return;
 	work->has_restored = false;
-	result = work->line->is_dry_run ? 0 : edit(work, path, 0, entry, &err);
+	result = edit(work, path, 0, entry, &err);
 	if (is_undone && !work->has_restored)
 		return;
 	if (result < 0)
@@ -883,6 +882,49 @@ static void undo(struct work *work)
 
 /* ---- the command ---- */
 
+/* What a run that was killed has left beside a file, with its secrets. */
+static void tell_left(struct work *work, const char *path)
+{
+	char *left = work->line->is_dry_run ? NULL : edit_file_find_left(path);
+	char *what;
+
+	if (left == NULL)
+		return;
+	what = mem_printf(
+		"%s is left of a run that was killed, and may have secrets: remove it when %s is as it should be",
+		left, path);
+	tell(work, "", "", NULL, what);
+	free(what);
+	free(left);
+}
+
+static void tell_all_left(struct work *work)
+{
+	for (size_t i = 0; client_config_client(i) != NULL; i++) {
+		char *path;
+
+		if (!is_asked_for(work->line, i))
+			continue;
+		path = line_home_file(client_config_own_file(i));
+		tell_left(work, path);
+		free(path);
+	}
+	for (size_t i = 0; i < work->servers.count; i++)
+		tell_left(work, work->servers.items[i].path);
+}
+
+/* Then the user's units are for it. */
+static bool is_made_here(const struct work *work)
+{
+	struct edit_file file = { .path = NULL };
+	struct error err;
+	bool is_it = edit_file_read(work->file, &file, &err) == 0 &&
+		     slice_has_prefix(buf_slice(&file.text), SLICE_LIT(MADE));
+
+	edit_file_fini(&file);
+	return is_it;
+}
+
 static void print_next(const struct work *work)
 {
 	bool is_running = access(work->line->socket, F_OK) == 0 && !work->line->is_another;
@@ -892,6 +934,10 @@ static void print_next(const struct work *work)
 	if (is_running || work->line->undoes)
 		fputs("mcpgatectl: next: mcpgatectl reload; then start the clients again\n",
 		      stderr);
+	else if (!is_made_here(work))
+		fprintf(stderr,
+			"mcpgatectl: next: start the daemon that has %s; then start the clients again\n",
+			work->file);
 	else
 		fputs("mcpgatectl: next: systemctl --user enable --now mcpgated.socket; then start the "
 		      "clients again\n",
@@ -970,6 +1016,7 @@ int adopt_run(const struct line *line)
 		work.failed++;
 		free(what);
 	}
+	tell_all_left(&work);
 	if (line->undoes)
 		undo(&work);
 	else if (prepare(&work, &err) < 0)
@@ -986,6 +1033,7 @@ int adopt_run(const struct line *line)
 	if (work.token != NULL)
 		explicit_bzero(work.token, strlen(work.token));
 	free(work.token);
+	config_free(&work.config);
 	free(work.origin);
 	free(work.file);
 	free(work.token_file);

@@ -107,6 +107,16 @@ static void append_path(struct buf *out, struct slice definition)
 	buf_append_char(out, '\n');
 }
 
+/* Wherever the daemon is started: clients start servers in a folder of their own. */
+static void append_home(struct buf *out, struct slice definition)
+{
+	if (memmem(definition.p, definition.n, "\n" INDENT "cwd: ", strlen("\n" INDENT "cwd: ")))
+		return;
+	buf_append_str(out, INDENT "cwd: ");
+	yaml_append_text(out, getenv("HOME"));
+	buf_append_char(out, '\n');
+}
+
 /* ---- the files ---- */
 
 static void hash(struct slice text, char hex_r[HASH_BYTES * 2 + 1])
@@ -262,8 +272,9 @@ struct adopted *adopted_add(struct adopted_list *list, const char *name, struct 
 	char definition_hash[HASH_BYTES * 2 + 1], body_hash[HASH_BYTES * 2 + 1];
 	char *file = mem_printf("conf.d/%s.yaml", name);
 
-	CHECK(definition.n > 0 && name[0] != '\0');
+	CHECK(definition.n > 0 && name[0] != '\0' && getenv("HOME") != NULL);
 	buf_printf(&server->body, "servers:\n  %s:\n" INDENT "isolation: %s\n", name, isolation);
+	append_home(&server->body, definition);
 	buf_append_str(&server->head, HEAD);
 	buf_append_slice(&server->body, definition);
 	append_path(&server->body, definition);

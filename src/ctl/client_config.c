@@ -195,6 +195,13 @@ const char *client_config_own_file(size_t i)
 	return i < ARRAY_LEN(kinds) ? kinds[i].own : NULL;
 }
 
+bool client_config_has_list(size_t i, const char *list)
+{
+	CHECK(i < ARRAY_LEN(kinds));
+	return strcmp(list, kinds[i].list) == 0 ||
+	       (strcmp(kinds[i].name, "claude-code") == 0 && strncmp(list, "projects.", 9) == 0);
+}
+
 json_t *client_config_entry(size_t i, const char *name, char *url, const char *token, bool is_open)
 {
 	const struct client_config_server server = {

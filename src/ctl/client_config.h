@@ -15,6 +15,8 @@ int client_config_run(const struct line *line);
 const char *client_config_client(size_t i);
 /* Where that client has the user's own servers, below his home; NULL: that file is not adopted. */
 const char *client_config_own_file(size_t i);
+/* Whether that client reads this list (import.h) of its file. */
+bool client_config_has_list(size_t i, const char *list);
 /*
  * The entry of a server for that client's file, as JSON, with the token if there is one. For a client that starts its servers
  * itself, and with a token for a file that others can read too (is_open), one that starts connect. The caller owns it.

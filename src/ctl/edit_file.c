@@ -5,12 +5,14 @@
  */
 #include "ctl/edit_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,8 +20,10 @@
 #include "config/listed_path.h"
 
 #define LOCK_STEP_MS 20
+#define BESIDE ".mcpgated-" /* and six characters */
 
-static int check_kind(const struct stat *status, struct error *err)
+/* A new file would not have what cannot be seen in the mode. */
+static int check_kind(int fd, const struct stat *status, struct error *err)
 {
 	if (!S_ISREG(status->st_mode))
 		return error_set(err, ERROR_INVALID, "is not a plain file");
@@ -27,6 +31,8 @@ static int check_kind(const struct stat *status, struct error *err)
 		return error_set(err, ERROR_INVALID, "belongs to another user");
 	if (status->st_nlink > 1)
 		return error_set(err, ERROR_INVALID, "has a second name (a hard link)");
+	if (fgetxattr(fd, "system.posix_acl_access", NULL, 0) > 0)
+		return error_set(err, ERROR_INVALID, "has an access control list");
 	return 0;
 }
 
@@ -44,7 +50,7 @@ int edit_file_read(const char *path, struct edit_file *file_r, struct error *err
 	if (fstat(fd, &file_r->status) < 0)
 		result = error_set_errno(err, "cannot be looked at");
 	else
-		result = check_kind(&file_r->status, err);
+		result = check_kind(fd, &file_r->status, err);
 	if (result == 0)
 		result = file_read_all(fd, EDIT_BYTES_MAX, &file_r->text, err);
 	close(fd);
@@ -62,13 +68,17 @@ void edit_file_fini(struct edit_file *file)
 static char *write_beside(const char *path, struct slice text, const struct stat *like,
 			  struct error *err)
 {
-	char *beside = mem_printf("%s.mcpgated-XXXXXX", path);
+	char *beside = mem_printf("%s" BESIDE "XXXXXX", path);
 	int fd = mkostemp(beside, O_CLOEXEC);
-	bool is_good = fd >= 0 && file_write_all(fd, text) == 0 && fsync(fd) == 0;
+	struct stat status;
+	bool is_good = fd >= 0 && fstat(fd, &status) == 0;
 
+	/* A directory may give it another group than ours. */
 	if (is_good && like != NULL)
-		is_good = (like->st_gid == getegid() || fchown(fd, (uid_t)-1, like->st_gid) == 0) &&
+		is_good = (like->st_gid == status.st_gid ||
+			   fchown(fd, (uid_t)-1, like->st_gid) == 0) &&
 			  fchmod(fd, like->st_mode & 07777) == 0;
+	is_good = is_good && file_write_all(fd, text) == 0 && fsync(fd) == 0;
 	if (!is_good) {
 		error_set_errno(err, "cannot write a file beside it");
 		if (fd >= 0)
@@ -240,4 +250,27 @@ int edit_file_create(const char *path, struct slice text, struct error *err)
 		unlink(beside);
 	free(beside);
 	return result;
+}
+
+char *edit_file_find_left(const char *path)
+{
+	char *real = realpath(path, NULL), *left = NULL;
+	char *name = real != NULL ? strrchr(real, '/') + 1 : NULL;
+	char *prefix = name != NULL ? mem_printf("%s" BESIDE, name) : NULL;
+	const struct dirent *entry;
+	DIR *directory;
+
+	if (real == NULL)
+		return NULL;
+	name[0] = '\0';
+	directory = opendir(real);
+	while (directory != NULL && left == NULL && (entry = readdir(directory)) != NULL)
+		if (slice_has_prefix(slice_str(entry->d_name), slice_str(prefix)) &&
+		    strlen(entry->d_name) == strlen(prefix) + 6)
+			left = mem_printf("%s%s", real, entry->d_name);
+	if (directory != NULL)
+		closedir(directory);
+	free(prefix);
+	free(real);
+	return left;
 }

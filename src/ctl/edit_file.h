@@ -23,7 +23,7 @@ struct edit_file {
 };
 
 /*
- * Follows links. Returns 0; 1: there is no such file; -1: it is not a plain file of this user with one name, or cannot be read. In any
+ * Follows links. Returns 0; 1: there is no such file; -1: it is not a plain file of this user with one name and without an access control list, or cannot be read. In any
  * case the caller calls edit_file_fini.
  */
 int edit_file_read(const char *path, struct edit_file *file_r, struct error *err) must_check;
@@ -46,5 +46,11 @@ int edit_file_lock(const char *path, int wait_ms, struct error *err) must_check;
 int edit_file_create(const char *path, struct slice text, struct error *err) must_check;
 /* Gives a file another name in its directory. -1: there is a file of that name, or it failed. */
 int edit_file_rename(const char *path, const char *to, struct error *err) must_check;
+
+/*
+ * Finds a file that this program has left beside the file, when it was killed: its text is that of the file, or was to be. Under the lock,
+ * since another one may be writing. The caller frees it; NULL: there is none.
+ */
+char *edit_file_find_left(const char *path);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/unit_test.h"
@@ -139,6 +140,64 @@ static void test_says_what_it_does_not_edit(void **state)
 }
 
 /* One program has the lock as long as it runs; the next one says which, when it has waited. */
+/* Root alone may give the folder another group. */
+static void test_keeps_the_group_in_a_folder_of_another(void **state)
+{
+	struct edit_file file = { NULL };
+	struct error err;
+	struct stat status;
+
+	if (chown(folder, (uid_t)-1, 12345) < 0 || chmod(folder, 02700) < 0)
+		skip();
+	assert_int_equal(edit_file_read(path, &file, &err), 0);
+	assert_int_equal(edit_file_replace(&file, SLICE_LIT("new"), &err), 0);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_gid, file.status.st_gid);
+	assert_int_not_equal(status.st_gid, 12345);
+	edit_file_fini(&file);
+	check("new", 0640);
+}
+
+static void test_leaves_an_access_control_list_alone(void **state)
+{
+	/* Version 2; each a tag, the permissions and who: the user, user 1, the group, the mask, others. */
+	static const unsigned char list[] = {
+		2, 0, 0,   0,   1,   0,   6,  0, 255, 255, 255, 255, 2,   0,   4,
+		0, 1, 0,   0,   0,   4,   0,  4, 0,   255, 255, 255, 255, 16,  0,
+		4, 0, 255, 255, 255, 255, 32, 0, 0,   0,   255, 255, 255, 255,
+	};
+	struct edit_file file = { NULL };
+	struct error err;
+
+	if (setxattr(path, "system.posix_acl_access", list, sizeof(list), 0) < 0)
+		skip();
+	assert_int_equal(edit_file_read(path, &file, &err), -1);
+	assert_string_equal(err.text, "has an access control list");
+	edit_file_fini(&file);
+}
+
+static void test_finds_what_was_left(void **state)
+{
+	char left[128], *found;
+	FILE *made;
+
+	assert_null(edit_file_find_left(path));
+	snprintf(left, sizeof(left), "%s.mcpgated-1234567", path);
+	made = fopen(left, "w");
+	assert_non_null(made);
+	fclose(made);
+	assert_null(edit_file_find_left(path));
+	assert_int_equal(unlink(left), 0);
+	left[strlen(left) - 1] = '\0';
+	made = fopen(left, "w");
+	assert_non_null(made);
+	fclose(made);
+	found = edit_file_find_left(path);
+	assert_string_equal(found, left);
+	free(found);
+	assert_int_equal(unlink(left), 0);
+}
+
 static void test_locks_others_out(void **state)
 {
 	struct error err;
@@ -178,6 +237,12 @@ int main(void)
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_says_what_it_does_not_edit, make_folder,
 						remove_folder),
+		cmocka_unit_test_setup_teardown(test_finds_what_was_left, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_leaves_an_access_control_list_alone,
+						make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_keeps_the_group_in_a_folder_of_another,
+						make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_locks_others_out, make_folder, remove_folder),
 	};
 

@@ -612,6 +612,30 @@ def entries_of_codex(t):
 
 
 @case(daemon=False, deadline=60)
+def odd_surroundings(t):
+    """product §2: a home whose name looks like a pattern; what a killed run has left is named; undo tells before what it will do; a
+    configuration that is the user's own has no unit."""
+    with home() as h:
+        h.folder = h.env["HOME"] = h.path("h[a]*?\\")
+        h.put(CURSOR, PLAIN)
+        h.put(CURSOR + ".mcpgated-aB3xY9", b"s3cret")
+        told = h.adopt(status=0)
+        ok(h.path(CURSOR) + ".mcpgated-aB3xY9 is left of a run" in told and "mcpgated.socket" in told, told)
+        ok(b'cwd: "%s"' % h.folder.replace("\\", "\\\\").encode() in h.read(".config/mcpgated/conf.d/files.yaml"), "where it starts")
+        ok("would be put back" in h.adopt("--undo", "--dry-run", status=0), "not changed")
+        text = h.read(CURSOR).replace(b"/files/mcp", b"/files/mcp?mine")
+        h.put(CURSOR, text)
+        ok("the entry has been changed since" in h.adopt("--undo", "--dry-run", status=1), "changed")
+        eq((h.read(CURSOR), h.servers()), (text, ["files.yaml"]))
+    with home() as h:
+        h.put(".config/mcpgated/mcpgated.yaml", b"servers: {}\nlisten: [{address: '127.0.0.1:9'}]\ninclude: [conf.d/*.yaml]\n")
+        h.put(GEMINI, b'{"mcp": {"servers": {"a": {"command": "x"}}}, "mcpServers": {"b": {"command": "y"}}}')
+        told = h.adopt(status=0)
+        ok("mcpgated.socket" not in told and "start the daemon that has " + h.path(".config/mcpgated/mcpgated.yaml") in told, told)
+        eq(h.servers(), ["b.yaml"], "a list that its client does not read")
+
+
+@case(daemon=False, deadline=60)
 def files_that_are_not_ours(t):
     """product §2: links are followed and stay; a file with a second name, and a folder, are left alone."""
     with home() as h:
