@@ -135,7 +135,7 @@ struct http_exchange *command_restart(const struct inquiry *inquiry)
 
 	if (server == NULL)
 		return NULL;
-	if (server->conf.legs.count > 0) {
+	if (server_is_endpoint(&server->conf)) {
 		admin_reply_error(inquiry->conn, 409,
 				  "this is an endpoint over several servers, and has no processes; "
 				  "restart its servers");

@@ -191,7 +191,7 @@ static void find_unmatched(const struct server *server, const struct rule_places
  */
 static bool may_be_tried(const struct server *server)
 {
-	return server->conf.legs.count == 0 && server->conf.claims.count == 0;
+	return !server_is_endpoint(&server->conf) && server->conf.claims.count == 0;
 }
 
 /* In one row: a configuration may have very many of them, of which few are used on a day. */

@@ -839,7 +839,7 @@ static void give_endpoint(const struct roles *roles, struct server_conf *conf)
 
 	for (size_t i = 0; i < conf->legs.count; i++)
 		servers[i] = conf->legs.items[i].server;
-	if (conf->legs.count > 0)
+	if (server_is_endpoint(conf))
 		roles_give_endpoint(roles, slice_str(conf->name), servers, conf->legs.count,
 				    &conf->permissions);
 	free(servers);

@@ -1021,19 +1021,14 @@ static void take_notification(struct aggregate *a, const struct envelope *env)
 }
 
 /* False: it waits. */
-static bool take(struct aggregate *a, struct slice text)
+static bool take(struct aggregate *a, const struct envelope *env)
 {
-	struct envelope env;
-	struct error err;
-
-	if (scan_envelope(text, &scan_limits_none, 0, &env, &err) < 0)
-		return true; /* cannot happen: the gateway wrote it */
-	if (env.kind == ENVELOPE_REQUEST)
-		return take_request(a, &env);
-	if (env.kind == ENVELOPE_NOTIFICATION)
-		take_notification(a, &env);
+	if (env->kind == ENVELOPE_REQUEST)
+		return take_request(a, env);
+	if (env->kind == ENVELOPE_NOTIFICATION)
+		take_notification(a, env);
 	else
-		hand_back(a, &env, env.id, forward_linked_answer);
+		hand_back(a, env, env->id, forward_linked_answer);
 	return true;
 }
 
@@ -1094,7 +1089,7 @@ static void take_inbox(struct aggregate *a)
 			continue;
 		inbound->seen = a->news;
 		a->current = inbound;
-		if (take(a, inbound->msg->text))
+		if (take(a, inbound->msg->env))
 			inbound_free(a, inbound);
 		if (loop_turn_is_long(a->upstream.shared->loop)) {
 			look_again(a);
@@ -1139,11 +1134,15 @@ static bool aggregate_has_room(const struct upstream *upstream, size_t size)
 static void aggregate_write(struct upstream *upstream, struct buf *message)
 {
 	struct aggregate *a = aggregate_of(upstream);
-	struct inbound *inbound = mem_zalloc(sizeof(*inbound));
+	struct inbound *inbound;
+	struct envelope env;
+	struct error err;
 
-	CHECK(message->len > 0);
-	inbound->msg = msg_new(buf_slice(message));
-	a->inbox_bytes += message->len;
+	if (scan_envelope(buf_slice(message), &scan_limits_none, 0, &env, &err) < 0)
+		return; /* cannot happen: the gateway wrote it */
+	inbound = mem_zalloc(sizeof(*inbound));
+	inbound->msg = msg_new_scanned(&env);
+	a->inbox_bytes += env.text.n;
 	list_append(&a->inbox, &inbound->link);
 	look_again(a);
 }

@@ -77,7 +77,7 @@ const struct endpoint *endpoint_of_server(const struct frontend_conf *conf, stru
 	for (size_t i = 0; i < conf->endpoint_count; i++) {
 		const struct server *server = conf->endpoints[i].server;
 
-		if (server != NULL && !server->is_retired && server->conf.legs.count == 0 &&
+		if (server != NULL && !server->is_retired && !server_is_endpoint(&server->conf) &&
 		    slice_is_equal(slice_str(server->conf.name), name))
 			return &conf->endpoints[i];
 	}

@@ -38,45 +38,52 @@ enum envelope_kind {
 	ENVELOPE_ERROR,        /* error; id unless the peer could not determine it */
 };
 
+#define ENVELOPE_MEMBERS 30
+
 struct envelope {
 	enum envelope_kind kind;
 	struct slice text;   /* the message without surrounding white space */
 	struct slice method; /* without quotes; never contains an escape */
-	struct json id;      /* JSON_NUMBER (an integer) or JSON_STRING; absent in notifications */
-	struct json params;
-	struct json result;
-	struct json error;
-	/* direct members of params, when params is an object */
-	struct json name;
-	struct json uri;
-	struct json arguments;
-	struct json cursor;
-	struct json task;
-	struct json task_id;     /* taskId */
-	struct json progress_of; /* progressToken */
-	struct json progress;
-	struct json input_responses; /* inputResponses */
-	struct json request_state;   /* requestState */
-	struct json meta;            /* _meta */
-	/* direct members of params._meta, when it is an object */
-	struct json progress_token;      /* progressToken */
-	struct json protocol_version;    /* io.modelcontextprotocol/protocolVersion */
-	struct json client_capabilities; /* io.modelcontextprotocol/clientCapabilities */
-	struct json client_info;         /* io.modelcontextprotocol/clientInfo */
-	struct json log_level;           /* io.modelcontextprotocol/logLevel */
-	bool has_more_meta;              /* has other members */
-	/* direct members of result, when it is an object; of repeated ones the first */
-	struct json is_error;        /* isError */
-	struct json made_task;       /* task */
-	struct json result_type;     /* resultType */
-	struct json ttl_ms;          /* ttlMs */
-	struct json cache_scope;     /* cacheScope */
-	struct json input_requests;  /* inputRequests */
-	struct json resumable_state; /* requestState */
-	struct json result_meta;     /* _meta */
-	/* direct members of result._meta, when it is an object */
-	struct json server_info;  /* io.modelcontextprotocol/serverInfo */
-	struct json related_task; /* io.modelcontextprotocol/related-task */
+	union {
+		struct {
+			struct json id; /* an integer or a string; absent in notifications */
+			struct json params;
+			struct json result;
+			struct json error;
+			/* direct members of params, when params is an object */
+			struct json name;
+			struct json uri;
+			struct json arguments;
+			struct json cursor;
+			struct json task;
+			struct json task_id;     /* taskId */
+			struct json progress_of; /* progressToken */
+			struct json progress;
+			struct json input_responses; /* inputResponses */
+			struct json request_state;   /* requestState */
+			struct json meta;            /* _meta */
+			/* direct members of params._meta, when it is an object */
+			struct json progress_token;      /* progressToken */
+			struct json protocol_version;    /* io.modelcontextprotocol/… */
+			struct json client_capabilities; /* io.modelcontextprotocol/… */
+			struct json client_info;
+			struct json log_level;
+			/* direct members of result, when it is an object; of repeated ones the first */
+			struct json is_error;        /* isError */
+			struct json made_task;       /* task */
+			struct json result_type;     /* resultType */
+			struct json ttl_ms;          /* ttlMs */
+			struct json cache_scope;     /* cacheScope */
+			struct json input_requests;  /* inputRequests */
+			struct json resumable_state; /* requestState */
+			struct json result_meta;     /* _meta */
+			/* direct members of result._meta, when it is an object */
+			struct json server_info;  /* io.modelcontextprotocol/serverInfo */
+			struct json related_task; /* io.modelcontextprotocol/related-task */
+		};
+		struct json members[ENVELOPE_MEMBERS]; /* all of these */
+	};
+	bool has_more_meta; /* params._meta has other members */
 	/* In result or result._meta, one of these names is repeated or a name has an escape. */
 	bool is_odd_result;
 	/* The result is an object, has none of them but isError and task, and is not odd. */

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "jsonrpc/scan.h"
 
 /* ---- bytes with a count of references ---- */
 
@@ -28,6 +29,30 @@ struct msg *msg_new(struct slice text)
 	if (text.n > 0)
 		memcpy(bytes, text.p, text.n);
 	*msg = (struct msg){ .refs = 1, .text = slice_of(bytes, text.n) };
+	return msg;
+}
+
+static struct slice moved(struct slice part, struct slice from, const char *to)
+{
+	if (part.p == NULL)
+		return part;
+	CHECK(part.p >= from.p && part.p + part.n <= from.p + from.n);
+	return slice_of(to + (part.p - from.p), part.n);
+}
+
+struct msg *msg_new_scanned(const struct envelope *env)
+{
+	struct msg *msg = mem_alloc(sizeof(*msg) + sizeof(*env) + env->text.n);
+	struct envelope *own = (struct envelope *)(msg + 1);
+	char *bytes = (char *)(own + 1);
+
+	memcpy(bytes, env->text.p, env->text.n);
+	*own = *env;
+	own->text = slice_of(bytes, env->text.n);
+	own->method = moved(env->method, env->text, bytes);
+	for (size_t i = 0; i < ENVELOPE_MEMBERS; i++)
+		own->members[i].text = moved(env->members[i].text, env->text, bytes);
+	*msg = (struct msg){ .refs = 1, .text = own->text, .env = own };
 	return msg;
 }
 

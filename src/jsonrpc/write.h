@@ -13,16 +13,21 @@
 
 /* ---- bytes with a count of references ---- */
 
-/* A JSON-RPC message: immutable bytes, reference-counted. */
+/* A JSON-RPC message: immutable bytes, reference-counted; of one that was read, what was found. */
+
+struct envelope; /* jsonrpc/scan */
 
 struct msg {
 	unsigned int refs;
 	struct slice text;
+	const struct envelope *env; /* of msg_new_scanned: slices of text; else NULL */
 	char *owned; /* the allocation that contains text, unless it follows this struct */
 };
 
 /* Copies `text`. The caller owns one reference. */
 struct msg *msg_new(struct slice text);
+/* Copies the message and what has been found in it, so that whoever keeps it need not scan it again. Likewise. */
+struct msg *msg_new_scanned(const struct envelope *env);
 /* Takes over the bytes of buf, which is empty afterwards. The caller owns one reference. */
 struct msg *msg_new_take(struct buf *buf);
 struct msg *msg_ref(struct msg *msg);

@@ -132,7 +132,7 @@ static bool announcement_is_awaited(const struct announcement *announcement, siz
 {
 	const struct server_conf *conf = &announcement->config->servers[server].conf;
 
-	return conf->is_tried && conf->claims.count == 0 && conf->legs.count == 0 &&
+	return conf->is_tried && conf->claims.count == 0 && !server_is_endpoint(conf) &&
 	       announcement->config->log_format != LOG_FORMAT_JSON &&
 	       !announcement->servers[server].is_found;
 }

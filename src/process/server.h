@@ -133,6 +133,12 @@ struct server_conf {
 	uint64_t stall_ms;  /* a process that reads nothing for this long is hung */
 };
 
+/* It has no processes of its own. */
+static inline bool server_is_endpoint(const struct server_conf *conf)
+{
+	return conf->legs.count > 0;
+}
+
 /* The time-out for calls of one tool; 0: the default. */
 uint64_t server_tool_timeout_ms(const struct server_conf *conf, struct slice tool);
 

@@ -858,6 +858,8 @@ static uint64_t start_due(struct remote *remote)
 		give_up_http_sse(remote);
 	else if (awaits_endpoint(remote))
 		next_ms = remote->barrier->due_ms;
+	if (remote->is_in_over && !remote->is_ending && remote->over_ms + LAST_ANSWERS_MS < next_ms)
+		next_ms = remote->over_ms + LAST_ANSWERS_MS;
 	end_lingering(remote, &next_ms);
 	LIST_FOREACH(node, &remote->exchanges) {
 		struct exchange *exchange = container_of(node, struct exchange, link);
@@ -936,8 +938,6 @@ static void wait_for_more(struct remote *remote, uint64_t next_ms)
 			(struct curl_waitfd){ .fd = STDOUT_FILENO, .events = CURL_WAIT_POLLOUT };
 	if (wait_ms > RETRY_MAX_MS)
 		wait_ms = RETRY_MAX_MS;
-	if (!listens && !remote->is_ending && wait_ms > LAST_ANSWERS_MS / 10)
-		wait_ms = LAST_ANSWERS_MS / 10;
 	curl_multi_poll(remote->multi, fds, count, (int)wait_ms, NULL);
 	clock_update();
 	if (reads)

@@ -213,7 +213,8 @@ static struct audit_call *begin_record(const struct client *client,
 	struct audit *audit = client->router->audit;
 
 	/* A call to an endpoint over several servers is recorded as one to the server that gets it. */
-	if (audit == NULL || audit->conf.is_refused_only || client->server->conf.legs.count > 0)
+	if (audit == NULL || audit->conf.is_refused_only ||
+	    server_is_endpoint(&client->server->conf))
 		return NULL;
 	return audit_call_new(audit, &(struct audit_request){
 					     .origin = *origin,

@@ -84,16 +84,11 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 	struct client_request *request = of_member(member);
 	struct call *call = opening_call(request);
 	struct msg *body = call->body;
-	struct envelope env;
-	struct error err;
 
 	(void)response;
 	call_stop_wait(call);
 	call->body = NULL;
-	if (scan_envelope(body->text, &request->client.router->limits, 0, &env, &err) < 0)
-		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen: it was accepted before */
-	else
-		go_on(request, call, &env);
+	go_on(request, call, body->env);
 	msg_unref(&body);
 }
 
@@ -236,7 +231,7 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	if (is_ready) {
 		go_on(request, call, env);
 	} else {
-		call->body = msg_new(env->text);
+		call->body = msg_new_scanned(env);
 		wait_queue_append(&request->opening, &call->waiter, env->text.n);
 		call_wait(call, server->conf.queue_timeout_ms);
 	}

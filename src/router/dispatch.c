@@ -108,7 +108,7 @@ static void send_edited(struct upstream *upstream, struct call *call, const stru
 	/* A request with a cursor is not repeated elsewhere: no other process knows the cursor. */
 	if (call->body == NULL && keeps_body(call, upstream, env->text.n) &&
 	    cursor.type == JSON_ABSENT)
-		call->body = msg_new(env->text);
+		call->body = msg_new_scanned(env);
 }
 
 /* ---- waiting ---- */
@@ -178,15 +178,12 @@ static struct call *call_of(struct upstream_request *request)
 static void remember_level(struct call *call)
 {
 	struct client *client = call->client;
-	struct envelope env;
-	struct error err;
 	int level;
 
 	if (call->method->id != METHOD_SET_LEVEL || call->body == NULL ||
-	    pool_is_shared(client->pool) ||
-	    scan_envelope(call->body->text, &client->router->limits, 0, &env, &err) < 0)
+	    pool_is_shared(client->pool))
 		return;
-	level = client_named_level(&env);
+	level = client_named_level(call->body->env);
 	if (client->level != level)
 		kept_session_note(client->kept);
 	client->level = level;
@@ -261,7 +258,7 @@ static void send_subscribing(struct upstream *upstream, struct call *call,
 	struct buf room = { 0 };
 
 	if (call->body == NULL)
-		call->body = msg_new(env->text);
+		call->body = msg_new_scanned(env);
 	call->request.ops = &request_ops;
 	call_sent(call, upstream, id);
 	if (call->method->id == METHOD_SUBSCRIBE)
@@ -330,15 +327,10 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 void dispatch_on_turn(struct upstream *upstream, struct call *call)
 {
 	struct msg *body = msg_ref(call->body);
-	struct envelope env;
-	struct error err;
 
 	if (!keeps_body(call, upstream, body->text.n))
 		msg_unref(&call->body);
-	if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0)
-		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen: it was accepted before */
-	else
-		send_to(upstream, call, &env);
+	send_to(upstream, call, body->env);
 	msg_unref(&body);
 }
 
@@ -408,6 +400,6 @@ void dispatch_call(struct call *call, const struct envelope *env)
 		return;
 	}
 	if (call->body == NULL)
-		call->body = msg_new(env->text);
+		call->body = msg_new_scanned(env);
 	enqueue(pool, call);
 }

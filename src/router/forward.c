@@ -83,7 +83,7 @@ static bool answer_for_pool(struct call *call, const struct envelope *env)
 	if (is_about_subscription && env->uri.type == JSON_STRING)
 		return subscribe_take(call, env);
 	/* Of an endpoint over several servers each caller has its own. */
-	return pool_is_shared(pool) && call->client->server->conf.legs.count == 0 &&
+	return pool_is_shared(pool) && !server_is_endpoint(&call->client->server->conf) &&
 	       lists_take(call, env);
 }
 
@@ -310,7 +310,7 @@ static void send_judged(struct call *call, const struct envelope *env)
 	const struct client *client = call->client;
 
 	/* As in forward: of an endpoint over several servers each caller has its own lists. */
-	if (!pool_is_shared(client->pool) || client->server->conf.legs.count > 0 ||
+	if (!pool_is_shared(client->pool) || server_is_endpoint(&client->server->conf) ||
 	    !lists_take(call, env))
 		dispatch_call(call, env);
 }

@@ -255,17 +255,12 @@ static void send_again(struct input_loop *loop, const struct envelope *env)
 static void end_round(struct input_loop *loop)
 {
 	struct call *call = loop->call;
-	struct envelope env;
-	struct error err;
 
 	CHECK(loop->is_asking && loop->unanswered == 0 && call->body != NULL);
 	if (!upstream_has_room(call->request.upstream, call->body->text.n + loop->answer_bytes)) {
 		call_fail(call, REASON_OVER_LIMIT);
-	} else if (scan_envelope(call->body->text, &call->client->router->limits, 0, &env, &err) <
-		   0) {
-		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen: it was accepted before */
 	} else {
-		send_again(loop, &env);
+		send_again(loop, call->body->env);
 		loop->is_asking = false;
 		forget_questions(loop);
 		call_renew(call);
@@ -387,7 +382,7 @@ static struct msg *make_request(const struct call *call, const struct method *me
 			  &err) == 0)
 		converted = convert_server_request(&convert, lost, method, &env);
 	if (converted != NULL)
-		msg = msg_new(converted->text);
+		msg = msg_new_scanned(converted);
 	convert_fini(&convert);
 	buf_fini(&written);
 	buf_fini(&text);
@@ -445,15 +440,10 @@ static void ask(struct input_loop *loop)
 
 	for (size_t left = loop->unanswered; left > 0; left--) {
 		struct question *question = question_at(node);
-		struct envelope env;
-		struct error err;
-		bool is_open;
 
 		node = node->next;
-		is_open = scan_envelope(question->text->text, &call->client->router->limits,
-					SCAN_LENIENT, &env, &err) == 0 &&
-			  server_request_open_for(call, &question->asker, &env, question->method);
-		if (!is_open)
+		if (!server_request_open_for(call, &question->asker, question->text->env,
+					     question->method))
 			fail(call, "The client has too many questions to answer");
 		if (!loop->is_asking)
 			return; /* the round is over, or the call */

@@ -264,20 +264,16 @@ static void lists_hand_back(struct call *call, enum list_outcome outcome)
 {
 	struct router *router = call->client->router;
 	struct msg *body = msg_ref(call->body);
-	struct envelope env;
-	struct error err;
 
 	discount(call);
 	call_stop_wait(call);
 	msg_unref(&call->body);
-	if (scan_envelope(body->text, &router->limits, 0, &env, &err) < 0)
-		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen */
-	else if (call_is_stale(call))
-		router->on_stale(call, &env);
+	if (call_is_stale(call))
+		router->on_stale(call, body->env);
 	else if (call->needs_list)
-		router->on_list(call, &env, outcome);
-	else if (outcome != LIST_OUTDATED || !lists_take(call, &env))
-		dispatch_call(call, &env);
+		router->on_list(call, body->env, outcome);
+	else if (outcome != LIST_OUTDATED || !lists_take(call, body->env))
+		dispatch_call(call, body->env);
 	msg_unref(&body);
 }
 
@@ -314,15 +310,16 @@ static void cached_list_pass(struct cached_list *list, enum list_outcome outcome
 
 static void cached_list_give_to(struct cached_list *list, struct call *call)
 {
-	const struct page *first = &list->pages.joined[0];
+	const struct envelope *first =
+		list->state == CACHED_LIST_GIVING ? list->pages.joined[0]->env : NULL;
 
 	CHECK(list->state == CACHED_LIST_GIVING || list->state == CACHED_LIST_PASSED ||
 	      list->state == CACHED_LIST_ENDED);
 	if (list->state == CACHED_LIST_GIVING && !call->needs_list) {
 		call_stop_wait(call);
-		result_send_kept(call, list->revision, &first->env);
+		result_send_kept(call, list->revision, first);
 	} else if (list->state == CACHED_LIST_GIVING) {
-		lists_hand_back(call, first->env.kind == ENVELOPE_RESULT ? LIST_CAME : LIST_FAILED);
+		lists_hand_back(call, first->kind == ENVELOPE_RESULT ? LIST_CAME : LIST_FAILED);
 	} else if (call->needs_list || list->reason == REASON_NONE) {
 		lists_hand_back(call, list->outcome);
 	} else {
@@ -456,7 +453,7 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 static bool cached_list_says(const struct cached_list *list, struct slice word)
 {
 	for (size_t i = 0; i < list->pages.count; i++) {
-		struct slice text = list->pages.joined[i].msg->text;
+		struct slice text = list->pages.joined[i]->text;
 
 		if (memmem(text.p, text.n, word.p, word.n) != NULL)
 			return true;
@@ -715,7 +712,7 @@ static void cached_list_answer(struct cached_list *list, struct call *call, size
 	counter_add(COUNTER_LISTS_ANSWERED);
 	if (list->state == CACHED_LIST_KEPT)
 		cached_list_touch(list);
-	result_send_kept(call, list->revision, &list->pages.joined[page].env);
+	result_send_kept(call, list->revision, list->pages.joined[page]->env);
 }
 
 static struct cached_list *lists_find_current(const struct client *client,
@@ -744,7 +741,7 @@ static void lists_await_in(struct cached_list *list, struct call *call, const st
 
 	if (is_new)
 		list = cached_list_new(call->client, kind);
-	call->body = msg_new(env->text);
+	call->body = msg_new_scanned(env);
 	wait_queue_append(&list->waiting, &call->waiter, env->text.n);
 	call_wait(call, timeout_ms);
 	if (is_new)

@@ -171,15 +171,17 @@ static uint64_t pages_number_of(const struct pages *pages)
 	return number;
 }
 
-static int page_init(struct page *page, struct msg *msg, const struct scan_limits *limits)
+/* NULL: it is not valid. */
+static struct msg *page_new(struct slice text, const struct scan_limits *limits)
 {
+	struct envelope env;
 	struct error err;
 
-	page->msg = msg;
-	return scan_envelope(msg->text, limits, SCAN_LENIENT, &page->env, &err);
+	return scan_envelope(text, limits, SCAN_LENIENT, &env, &err) == 0 ? msg_new_scanned(&env) :
+									    NULL;
 }
 
-static struct msg *join(struct pages *pages, size_t i)
+static struct msg *join(struct pages *pages, size_t i, const struct scan_limits *limits)
 {
 	struct buf text = { 0 };
 	struct msg *msg;
@@ -194,9 +196,9 @@ static struct msg *join(struct pages *pages, size_t i)
 		cursor_append_page(&text, pages->number, i + 1);
 	}
 	buf_append_str(&text, "}}");
-	msg = msg_new(buf_slice(&text)); /* allocates no more than is needed, because it is kept */
+	msg = page_new(buf_slice(&text), limits);
+	pages->bytes += text.len;
 	buf_fini(&text);
-	pages->bytes += msg->text.n;
 	return msg;
 }
 
@@ -205,12 +207,13 @@ int pages_join(struct pages *pages, const struct scan_limits *limits)
 	int result = 0;
 
 	pages->count = pages->filling + 1;
-	pages->bytes = pages->count * sizeof(*pages->joined);
+	pages->bytes = pages->count * (sizeof(*pages->joined) + sizeof(struct envelope));
 	pages->joined = mem_zalloc(pages->count * sizeof(*pages->joined));
 	if (pages->count > 1)
 		pages->number = pages_number_of(pages);
 	for (size_t i = 0; i < pages->count; i++) {
-		if (page_init(&pages->joined[i], join(pages, i), limits) < 0)
+		pages->joined[i] = join(pages, i, limits);
+		if (pages->joined[i] == NULL)
 			result = -1;
 	}
 	buf_fini(&pages->head);
@@ -224,7 +227,8 @@ int pages_set_error(struct pages *pages, struct slice text, const struct scan_li
 	pages_reset(pages);
 	pages->count = 1;
 	pages->joined = mem_zalloc(sizeof(*pages->joined));
-	return page_init(pages->joined, msg_new(text), limits);
+	pages->joined[0] = page_new(text, limits);
+	return pages->joined[0] != NULL ? 0 : -1;
 }
 
 /* ---- one item ---- */
@@ -264,7 +268,7 @@ static void name_items(struct pages *pages)
 
 	CHECK(pages->named == NULL && pages->named_count == 0);
 	for (size_t i = 0; i < pages->count; i++) {
-		struct json items = scan_member(pages->joined[i].env.result.text, pages->member);
+		struct json items = scan_member(pages->joined[i]->env->result.text, pages->member);
 
 		if (scan_array(items.text, SIZE_MAX, name_item, &naming, &err) < 0)
 			break;
@@ -302,7 +306,7 @@ struct named_item *pages_find(struct pages *pages, struct json name)
 void pages_reset(struct pages *pages)
 {
 	for (size_t i = 0; i < pages->count; i++)
-		msg_unref(&pages->joined[i].msg);
+		msg_unref(&pages->joined[i]);
 	free(pages->joined);
 	map_fini(&pages->by_name);
 	free(pages->named);

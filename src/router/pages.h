@@ -27,12 +27,6 @@
 #define PAGES_JOINED_MAX 8    /* follows from the limits above */
 #define PAGES_NAMED_MAX 65536 /* items that can be found by name */
 
-/* One response, complete except for the request's id. */
-struct page {
-	struct msg *msg;
-	struct envelope env; /* slices into msg */
-};
-
 /* An item that can be found by name. */
 struct named_item {
 	struct map_link by_name;
@@ -56,7 +50,7 @@ struct pages {
 	bool was_empty;   /* a cursor was: what had come until then, if it was the end */
 	size_t whole_filling, whole_length;
 	/* after the join: */
-	struct page *joined;
+	struct msg **joined; /* scanned; each is a response, complete except for the request's id */
 	size_t count;
 	uint64_t number; /* if several pages: differs for every list with other items */
 	/* after the first lookup: */

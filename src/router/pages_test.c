@@ -44,7 +44,7 @@ static enum pages_outcome add(const char *result)
 static void are(const char *expected)
 {
 	char *text = quoted(expected);
-	struct slice have = pages.joined[0].env.result.text;
+	struct slice have = pages.joined[0]->env->result.text;
 
 	assert_int_equal(pages.count, 1);
 	assert_int_equal(have.n, strlen(text));
@@ -79,7 +79,7 @@ static void line_breaks_go(void **state)
 	assert_int_equal(add("{'a':\r1,'tools':[1,\n2],'b':{\n}}"), PAGES_COMPLETE);
 	assert_int_equal(pages_join(&pages, &limits), 0);
 	are("{'a': 1,'tools':[1, 2],'b':{ }}");
-	assert_false(pages.joined[0].env.has_line_break);
+	assert_false(pages.joined[0]->env->has_line_break);
 }
 
 static void what_is_no_list_is_unfit(void **state)
@@ -181,7 +181,7 @@ static void pages_are_large_and_few(void **state)
 		assert_in_range(pages.bytes, total, total + 10000);
 		assert_in_range(pages.count, 2, PAGES_JOINED_MAX);
 		for (size_t n = 0; n < pages.count; n++)
-			assert_true(pages.joined[n].msg->text.n < (4 << 20) + 20000);
+			assert_true(pages.joined[n]->text.n < (4 << 20) + 20000);
 		pages_reset(&pages);
 	}
 }
@@ -210,7 +210,7 @@ static void errors_are_a_page(void **state)
 	assert_int_equal(add("{'tools':[],'nextCursor':'x'}"), PAGES_MORE);
 	assert_int_equal(pages_set_error(&pages, slice_str(error), &limits), 0);
 	assert_int_equal(pages.count, 1);
-	assert_int_equal(pages.joined[0].env.kind, ENVELOPE_ERROR);
+	assert_int_equal(pages.joined[0]->env->kind, ENVELOPE_ERROR);
 }
 
 static void is_found(const char *name, const char *written, const char *schema)

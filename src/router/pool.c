@@ -226,7 +226,7 @@ void pool_use_rules(struct pool *pool)
 		if (upstream->ops->use_rules != NULL)
 			upstream->ops->use_rules(upstream);
 	}
-	if (pool_is_shared(pool) && pool->server->conf.legs.count > 0) {
+	if (pool_is_shared(pool) && server_is_endpoint(&pool->server->conf)) {
 		pool->is_outdated = true;
 		pool_wake(pool);
 	} else {
@@ -571,7 +571,7 @@ static enum reason pool_start_upstream(struct pool *pool)
 			process_slots_seek(pool);
 		if (reason != REASON_NONE)
 			return reason;
-		if (pool->server->conf.legs.count > 0)
+		if (server_is_endpoint(&pool->server->conf))
 			upstream = router->aggregate_new(&router->upstreams, pool->server);
 		else
 			upstream = stdio_new(&router->upstreams, pool->server);
@@ -863,7 +863,7 @@ static int append_claims(struct buf *out, const struct client *client)
 {
 	const struct rights *rights = &client->rights;
 
-	if (client->server->conf.legs.count > 0) {
+	if (server_is_endpoint(&client->server->conf)) {
 		buf_append(out, &rights->needs_roles, sizeof(rights->needs_roles));
 		buf_append(out, &rights->needs_scopes, sizeof(rights->needs_scopes));
 		buf_append(out, &rights->roles, sizeof(rights->roles));

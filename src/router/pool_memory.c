@@ -117,18 +117,15 @@ bool pool_memory_describe(struct pool *pool, struct slice result, struct slice w
 void pool_memory_use_rules(struct pool *pool)
 {
 	struct convert pinned = { 0 };
-	struct envelope env;
-	struct error err;
 	struct msg *now;
 
 	if (pool->initialize_result == NULL)
 		return;
 	now = intake_again(pool->server, &scan_limits_none, pool->memory.described->text);
 	/* Always: only our own members stand beside the result. */
-	if (now != NULL &&
-	    scan_envelope(now->text, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0)
-		set_initialize_result(pool, msg_new(pinning_take_server(&pinned, pool->server, &env)
-							    ->text));
+	if (now != NULL)
+		set_initialize_result(
+			pool, msg_new(pinning_take_server(&pinned, pool->server, now->env)->text));
 	msg_unref(&now);
 	convert_fini(&pinned);
 }

@@ -311,7 +311,7 @@ static bool subscribe(struct call *call, struct slice uri, const struct envelope
 		return false;
 	}
 	if (subscription->first != NULL) {
-		call->body = msg_new(env->text);
+		call->body = msg_new_scanned(env);
 		wait_queue_append(&subscription->waiting, &call->waiter, env->text.n);
 		pool->subscribing_bytes += env->text.n;
 		call_wait(call, call->client->server->conf.request_timeout_ms);

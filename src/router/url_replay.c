@@ -41,17 +41,12 @@ static void go_on(struct url_replay *replay)
 	struct call *call = replay->call;
 	struct msg *body = call->body;
 	url_replay_fn *run = replay->run;
-	struct envelope env;
-	struct error err;
 
 	call_stop_wait(call);
 	call_unwatch(&replay->watcher);
 	url_replay_free(replay);
 	call->body = NULL;
-	if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0)
-		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen: it was accepted before */
-	else
-		run(call, &env);
+	run(call, body->env);
 	msg_unref(&body);
 }
 
@@ -109,7 +104,7 @@ static bool await(struct call *call, const struct envelope *env, const struct se
 	replay->watcher.ops = &watcher_ops;
 	call_watch(call, &replay->watcher);
 	wait_queue_init(&replay->waiting, &waiting_ops);
-	call->body = msg_new(env->text);
+	call->body = msg_new_scanned(env);
 	wait_queue_append(&replay->waiting, &call->waiter, env->text.n);
 	call_wait(call, COMPLETION_MS);
 	return true;

@@ -880,7 +880,7 @@ struct msg *intake_again(struct server *server, const struct scan_limits *limits
 	if (scan_envelope(text, limits, SCAN_LENIENT, &env, &err) == 0)
 		taken = intake_take(&intake, server, limits, false, &env);
 	if (taken != NULL)
-		msg = msg_new(taken->text);
+		msg = msg_new_scanned(taken);
 	intake_fini(&intake);
 	return msg;
 }
