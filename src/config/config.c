@@ -179,9 +179,10 @@ static void find_hosts(const struct config_request *request, struct slices *host
 {
 	for (size_t i = 0; i < request->host_count; i++)
 		texts_add(hosts, slice_str(request->hosts[i]));
-	if (hosts->count == 0 && is_self_signed(request))
-		self_signed_add_names(hosts);
-	if (hosts->count == 0 && is_self_signed(request))
+	if (hosts->count > 0 || !is_self_signed(request))
+		return;
+	self_signed_add_names(hosts);
+	if (hosts->count == 0)
 		texts_add(hosts, SLICE_LIT("localhost"));
 }
 
@@ -214,48 +215,71 @@ static void add_log_level(const struct config_request *request, struct tree *roo
 static bool is_token(struct slice text)
 {
 	static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-					 "0123456789-._~+/=";
+					 "0123456789-._~+/";
+	size_t n = text.n;
 
+	while (text.n > 0 && text.p[text.n - 1] == '=')
+		text.n--;
 	for (size_t i = 0; i < text.n; i++)
 		if (memchr(characters, text.p[i], sizeof(characters) - 1) == NULL)
 			return false;
-	return text.n >= TOKEN_CHARACTERS_MIN;
+	return n >= TOKEN_CHARACTERS_MIN;
 }
 
-/* Who has it is named by the token itself: other lines may come and go. */
-static void add_token(struct slice text, const char *path, struct tree *tokens)
+/* What is most likely wrong with what is no token. */
+static const char *why_no_token(struct slice text)
 {
-	struct tree *entry = tree_add(tokens, NULL, tree_new(TREE_MAP, path));
+	if (slice_is_equal_nocase(text, SLICE_LIT("Bearer")))
+		return "leave out the word before the token";
+	if (memchr(text.p, '"', text.n) != NULL || memchr(text.p, '\'', text.n) != NULL)
+		return "leave out the quotes";
+	if (memchr(text.p, '=', text.n) != NULL)
+		return "leave out what stands before the token, and the = behind it";
+	return "to make one: mcpgatectl token new";
+}
+
+static void add_at(struct tree *entry, const char *key, const char *text, unsigned int line)
+{
+	tree_add(entry, key, tree_new_text(text, entry->file))->line = line;
+}
+
+/* Who has it is named on the line, or by the token itself: other lines may come and go. */
+static void add_token(struct slice text, struct slice name, unsigned int line, struct tree *tokens)
+{
+	struct tree *entry = tree_add(tokens, NULL, tree_new(TREE_MAP, tokens->file));
 	unsigned char hash[SHA256_DIGEST_LENGTH];
 	char digits[2 * sizeof(hash) + 1];
-	char name[sizeof("token-") + TOKEN_NAME_DIGITS];
+	char *whole;
 
 	SHA256((const unsigned char *)text.p, text.n, hash);
 	text_to_hex(hash, sizeof(hash), digits);
-	snprintf(name, sizeof(name), "token-%.*s", TOKEN_NAME_DIGITS, digits);
-	tree_add(entry, "name", tree_new_text(name, path));
-	tree_add(entry, "sha256", tree_new_text(digits, path));
+	whole = name.n > 0 ? mem_dup_slice(name) :
+			     mem_printf("token-%.*s", TOKEN_NAME_DIGITS, digits);
+	add_at(entry, "name", whole, line);
+	add_at(entry, "sha256", digits, line);
+	free(whole);
 }
 
 static void add_lines(const struct types_context *context, struct slice text, const char *path,
 		      struct tree *tokens)
 {
+	struct slice one, name;
 	unsigned int line = 0;
-	struct slice one;
+	bool is_empty = true;
 
-	while (secret_cut_line(&text, &one, &line)) {
+	while (secret_cut_token(&text, &one, &name, &line)) {
+		is_empty = false;
 		if (is_token(one))
-			add_token(one, path, tokens);
+			add_token(one, name, line, tokens);
 		else
-			problem_add(
-				context->problems,
-				"%s:%u: a token must have at least %d characters, and only "
-				"letters, digits and -._~+/=; make one with: openssl rand -hex 32",
-				path, line, TOKEN_CHARACTERS_MIN);
+			problem_add(context->problems,
+				    "%s:%u: a token must have at least %d characters, and only "
+				    "letters, digits and -._~+/, at its end also =; %s",
+				    path, line, TOKEN_CHARACTERS_MIN, why_no_token(one));
 	}
-	if (tokens->count == 0)
+	if (is_empty)
 		problem_add(context->problems,
-			    "%s: contains no token; make one with: openssl rand -hex 32", path);
+			    "%s: contains no token; to make one: mcpgatectl token new", path);
 }
 
 /*
@@ -399,10 +423,13 @@ static void make_certificate(const struct config *config, struct config_problems
 
 	if (self_signed_keep(config->hosts.items[0].p, config->frontend.hosts, &done, &err) < 0)
 		problem_add(problems, "%s", err.text);
-	else if (done == SELF_SIGNED_MADE_AGAIN)
+	else if (done == SELF_SIGNED_MADE_AGAIN || done == SELF_SIGNED_EXTENDED)
 		problem_add(warnings,
-			    "--tls self: the certificate was made again, because it was about to "
-			    "expire or lacked a name: clients need the new one, %s",
+			    "--tls self: the certificate was made again, because it %s: clients "
+			    "need the new one, %s",
+			    done == SELF_SIGNED_EXTENDED ?
+				    "lacked a name (it keeps those that it had)" :
+				    "was about to expire, or its key could not be used",
 			    config->listen[0].tls[0].certificate);
 }
 

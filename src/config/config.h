@@ -179,7 +179,7 @@ typedef void config_check_fn(const struct config_request *request, const struct 
 			     struct config_problems *warnings);
 
 #define TOKEN_NAME_DIGITS \
-	8 /* of the SHA-256 of a token, by which those of --token-file are named */
+	8 /* of the SHA-256 of a token of --token-file, by which who has no name is known */
 
 #define CONFIG_LISTEN_MAX 8 /* addresses of --listen */
 

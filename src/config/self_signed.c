@@ -111,7 +111,31 @@ static GENERAL_NAME *make_name(struct slice name)
 	return made;
 }
 
-static GENERAL_NAMES *make_names(struct slices names)
+static bool has_equal(const GENERAL_NAMES *all, GENERAL_NAME *name)
+{
+	for (int i = 0; i < sk_GENERAL_NAME_num(all); i++)
+		if (GENERAL_NAME_cmp(sk_GENERAL_NAME_value(all, i), name) == 0)
+			return true;
+	return false;
+}
+
+/* Takes those of the certificate before. */
+static void add_names_of(const X509 *before, GENERAL_NAMES *all)
+{
+	GENERAL_NAMES *old =
+		before != NULL ? X509_get_ext_d2i(before, NID_subject_alt_name, NULL, NULL) : NULL;
+	GENERAL_NAME *name;
+
+	while (old != NULL && (name = sk_GENERAL_NAME_shift(old)) != NULL) {
+		if (sk_GENERAL_NAME_num(all) < 2 * NAMES_MAX && !has_equal(all, name))
+			CHECK(sk_GENERAL_NAME_push(all, name) > 0);
+		else
+			GENERAL_NAME_free(name);
+	}
+	GENERAL_NAMES_free(old);
+}
+
+static GENERAL_NAMES *make_names(struct slices names, const X509 *before)
 {
 	GENERAL_NAMES *all = GENERAL_NAMES_new();
 
@@ -119,10 +143,11 @@ static GENERAL_NAMES *make_names(struct slices names)
 	for (size_t i = 0; i < names.count; i++)
 		if (is_for_certificates(names.items[i]))
 			CHECK(sk_GENERAL_NAME_push(all, make_name(names.items[i])) > 0);
+	add_names_of(before, all);
 	return all;
 }
 
-static bool add_extensions(X509 *certificate, struct slices names)
+static bool add_extensions(X509 *certificate, struct slices names, const X509 *before)
 {
 	static const struct {
 		int nid;
@@ -132,7 +157,7 @@ static bool add_extensions(X509 *certificate, struct slices names)
 		{ NID_key_usage, "critical,digitalSignature" },
 		{ NID_ext_key_usage, "serverAuth" },
 	};
-	GENERAL_NAMES *all = make_names(names);
+	GENERAL_NAMES *all = make_names(names, before);
 	bool is_good = X509_add1_ext_i2d(certificate, NID_subject_alt_name, all, 0,
 					 X509V3_ADD_DEFAULT) == 1;
 
@@ -164,15 +189,15 @@ static bool put_name_and_time(X509 *certificate, struct slice first)
 	       X509_set_issuer_name(certificate, name) == 1;
 }
 
-/* NULL: err says why. */
+/* Also for the names of `before`, unless it is NULL. NULL: err says why. */
 static X509 *make_certificate(EVP_PKEY *key, const char *first, struct slices names,
-			      struct error *err)
+			      const X509 *before, struct error *err)
 {
 	X509 *certificate = X509_new();
 
 	CHECK(certificate != NULL);
 	if (put_name_and_time(certificate, slice_str(first)) &&
-	    X509_set_pubkey(certificate, key) == 1 && add_extensions(certificate, names) &&
+	    X509_set_pubkey(certificate, key) == 1 && add_extensions(certificate, names, before) &&
 	    X509_sign(certificate, key, EVP_sha256()) > 0)
 		return certificate;
 	pem_error(err, "--tls self: no certificate can be made");
@@ -252,19 +277,22 @@ static X509 *read_certificate(int directory, const char *name)
 	return certificate;
 }
 
-static bool is_usable(X509 *certificate, EVP_PKEY *key, struct slices names)
+/* What has to be done. */
+static enum self_signed judge(X509 *certificate, EVP_PKEY *key, struct slices names)
 {
 	int days = 0, seconds = 0;
 
+	if (certificate == NULL)
+		return SELF_SIGNED_MADE;
 	if (X509_check_private_key(certificate, key) != 1 ||
 	    X509_cmp_current_time(X509_get0_notBefore(certificate)) >= 0 ||
 	    ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(certificate)) != 1 ||
 	    days < RENEW_DAYS)
-		return false;
+		return SELF_SIGNED_MADE_AGAIN;
 	for (size_t i = 0; i < names.count; i++)
 		if (is_for_certificates(names.items[i]) && !has_name(certificate, names.items[i]))
-			return false;
-	return true;
+			return SELF_SIGNED_EXTENDED;
+	return SELF_SIGNED_KEPT;
 }
 
 static int put_certificate(int directory, const char *name, const X509 *certificate,
@@ -287,13 +315,12 @@ int self_signed_keep(const char *first, struct slices names, enum self_signed *d
 	X509 *made = NULL;
 	int result = -1;
 
-	if (before != NULL && is_usable(before, key, names)) {
-		*done_r = SELF_SIGNED_KEPT;
+	if (key != NULL)
+		*done_r = judge(before, key, names);
+	if (key != NULL && *done_r == SELF_SIGNED_KEPT)
 		result = 0;
-	} else if (key != NULL) {
-		*done_r = before != NULL ? SELF_SIGNED_MADE_AGAIN : SELF_SIGNED_MADE;
-		made = make_certificate(key, first, names, err);
-	}
+	else if (key != NULL)
+		made = make_certificate(key, first, names, before, err);
 	if (made != NULL)
 		result = put_certificate(directory, name, made, err);
 	X509_free(made);

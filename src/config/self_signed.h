@@ -22,10 +22,15 @@ int self_signed_paths(const char *name, char **certificate_r, char **key_r, stru
 	must_check;
 
 /* What self_signed_keep has done. */
-enum self_signed { SELF_SIGNED_KEPT, SELF_SIGNED_MADE, SELF_SIGNED_MADE_AGAIN };
+enum self_signed {
+	SELF_SIGNED_KEPT,
+	SELF_SIGNED_MADE,
+	SELF_SIGNED_MADE_AGAIN, /* it was about to expire, or of another key */
+	SELF_SIGNED_EXTENDED,   /* it lacked a name */
+};
 /*
  * Makes what is missing of the two files of `first`, or cannot be used for all of `names` (IPv6 addresses in brackets) during
- * the next month. A key that can be used is kept. -1: err says why there is none.
+ * the next month. A key that can be used is kept, and so are the names of its certificate: another daemon may use them. -1: err says why there is none.
  */
 int self_signed_keep(const char *first, struct slices names, enum self_signed *done_r,
 		     struct error *err) must_check;

@@ -152,12 +152,30 @@ static void another_name_is_another_certificate_of_the_same_key(void **state)
 
 	assert_int_equal(keep(3), SELF_SIGNED_MADE);
 	before = read_made("box.crt");
-	assert_int_equal(keep(4), SELF_SIGNED_MADE_AGAIN);
+	assert_int_equal(keep(4), SELF_SIGNED_EXTENDED);
 	after = read_made("box.crt");
 	assert_int_not_equal(X509_cmp(before, after), 0);
 	assert_int_equal(EVP_PKEY_eq(X509_get0_pubkey(before), X509_get0_pubkey(after)), 1);
 	X509_free(before);
 	X509_free(after);
+}
+
+/* Two daemons of one first name take turns, and each finds its own names. */
+static void names_that_it_had_are_kept(void **state)
+{
+	static const struct slice others[] = { SLICE("localhost"), SLICE("192.0.2.8") };
+	enum self_signed done;
+	struct error err;
+	X509 *made;
+
+	assert_int_equal(keep(5), SELF_SIGNED_MADE);
+	assert_int_equal(self_signed_keep("box", (struct slices){ others, 2 }, &done, &err), 0);
+	assert_int_equal(done, SELF_SIGNED_EXTENDED);
+	assert_int_equal(keep(5), SELF_SIGNED_KEPT);
+	made = read_made("box.crt");
+	assert_int_equal(X509_check_ip_asc(made, "192.0.2.8", 0), 1);
+	assert_int_equal(X509_check_ip_asc(made, "192.0.2.7", 0), 1);
+	X509_free(made);
 }
 
 static void one_of_another_time_is_made_again(void **state)
@@ -169,7 +187,7 @@ static void one_of_another_time_is_made_again(void **state)
 		int at = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		struct error err;
 		EVP_PKEY *key = keep_key(at, "box.key", &err);
-		X509 *old = make_certificate(key, "box", (struct slices){ names, 5 }, &err);
+		X509 *old = make_certificate(key, "box", (struct slices){ names, 5 }, NULL, &err);
 
 		X509_gmtime_adj(X509_getm_notAfter(old), days[i] * DAY + 60);
 		X509_gmtime_adj(X509_getm_notBefore(old), begins[i]);
@@ -227,6 +245,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(everybody_takes_its_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(name_may_be_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(first_directory_counts, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_that_it_had_are_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(key_of_others_is_not_used, setup, teardown),
 		cmocka_unit_test_setup_teardown(directory_of_others_is_no_place, setup, teardown),
 	};

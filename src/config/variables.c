@@ -158,17 +158,27 @@ bool secret_is_name(const char *variable)
 	return false;
 }
 
-bool secret_cut_line(struct slice *text, struct slice *line_r, unsigned int *number)
+bool secret_cut_token(struct slice *text, struct slice *token_r, struct slice *name_r,
+		      unsigned int *number)
 {
+	static const struct slice mark = SLICE("\xEF\xBB\xBF"); /* of some editors */
+
+	if (*number == 0 && slice_has_prefix(*text, mark))
+		*text = slice_of(text->p + mark.n, text->n - mark.n);
 	while (text->n > 0) {
 		struct slice line = slice_trim(slice_cut(text, '\n'));
 
 		++*number;
 		if (line.n > 0 && line.p[line.n - 1] == '\r')
 			line = slice_trim(slice_of(line.p, line.n - 1));
-		*line_r = line;
-		if (line.n > 0 && line.p[0] != '#')
-			return true;
+		if (line.n == 0 || line.p[0] == '#')
+			continue;
+		for (token_r->n = 0; token_r->n < line.n && line.p[token_r->n] != ' ' &&
+				     line.p[token_r->n] != '\t';)
+			token_r->n++;
+		token_r->p = line.p;
+		*name_r = slice_trim(slice_between(line.p + token_r->n, line.p + line.n));
+		return true;
 	}
 	return false;
 }

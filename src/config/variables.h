@@ -59,10 +59,12 @@ bool secret_is_kind(const char *kind);
  */
 bool secret_is_name(const char *variable);
 /*
- * Cuts the next line of a file of tokens that is neither empty nor a comment, without space around
- * it. *number, from 0, becomes the line's. False: there are no more.
+ * Cuts the next line of a file of tokens that is neither empty nor a comment: a token, and perhaps the
+ * name of who has it, of which nothing is checked. *number, from 0, becomes the line's. False: there
+ * are no more.
  */
-bool secret_cut_line(struct slice *text, struct slice *line_r, unsigned int *number);
+bool secret_cut_token(struct slice *text, struct slice *token_r, struct slice *name_r,
+		      unsigned int *number);
 /* Overwrites, frees, sets to NULL. Accepts NULL. */
 void secret_free(char **text);
 

@@ -56,23 +56,19 @@ static void give_up_socket(struct server_place *place)
 	place->socket = NULL;
 }
 
-/* Then no daemon is asked, and no token is sent but one that is given. */
-static bool is_url(const char *server)
-{
-	return strstr(server, "://") != NULL;
-}
-
+/* For a URL no daemon is asked, and no token is sent but one that is given. */
 static int connect_with(const struct line *line, const char *token)
 {
 	struct server_place place = { .url = NULL };
 	struct url parts;
 	int status = 0;
 
-	if (is_url(line->words[1]) && (url_parse(slice_str(line->words[1]), &parts) < 0 ||
-				       (!slice_is_equal_nocase(parts.scheme, SLICE_LIT("http")) &&
-					!slice_is_equal_nocase(parts.scheme, SLICE_LIT("https")))))
+	if (line_is_url(line->words[1]) &&
+	    (url_parse(slice_str(line->words[1]), &parts) < 0 ||
+	     (!slice_is_equal_nocase(parts.scheme, SLICE_LIT("http")) &&
+	      !slice_is_equal_nocase(parts.scheme, SLICE_LIT("https")))))
 		status = line_refuse_usage("the URL is none of http or https");
-	else if (is_url(line->words[1]))
+	else if (line_is_url(line->words[1]))
 		place.url = mem_strdup(line->words[1]);
 	else
 		status = server_place_find(line, &place);
@@ -99,7 +95,7 @@ int connect_run(const struct line *line)
 	int status;
 
 	/* With a socket of systemd's there is no daemon to be asked before the first connection. */
-	if (!is_url(line->words[1]) && !line->has_file && !line->has_socket &&
+	if (!line_is_url(line->words[1]) && !line->has_file && !line->has_socket &&
 	    access(file, F_OK) == 0) {
 		own.file = file;
 		own.has_file = true;

@@ -194,8 +194,9 @@ static int run_doctor(const struct line *line)
 /* ---- token ---- */
 
 /* Makes one, with its entry for auth.tokens. The daemon never sees the token itself: its configuration has the hash. */
-static void print_token(const char *name, bool is_json)
+static void print_token(const char *given, bool is_json)
 {
+	const char *name = given != NULL ? given : "client";
 	struct line_token token;
 
 	line_make_token(&token);
@@ -204,22 +205,21 @@ static void print_token(const char *name, bool is_json)
 		       token.hash);
 	else
 		/* As it stands it may be a file of tokens, too. */
-		printf("# For the client, or as a line of --token-file, where its name is token-%.*s; "
-		       "shown this once:\n%s\n"
+		printf("# For the client; with the name behind it, a line of --token-file; shown this "
+		       "once:\n%s%s%s\n"
 		       "# For auth.tokens in the configuration:\n#   - {name: %s, sha256: %s}\n",
-		       TOKEN_NAME_DIGITS, token.hash, token.text, name, token.hash);
+		       token.text, given != NULL ? " " : "", given != NULL ? given : "", name,
+		       token.hash);
 }
 
 static int run_token(const struct line *line)
 {
-	const char *name = line->name != NULL ? line->name : "client";
-
 	CHECK(line->count == 2);
 	if (strcmp(line->words[1], "new") != 0)
 		return line_refuse_usage("usage: mcpgatectl token new [--name NAME]");
-	if (!line_is_plain(name))
+	if (line->name != NULL && !line_is_plain(line->name))
 		return line_refuse_usage("a name may only have letters, digits, - and _");
-	print_token(name, line->is_json);
+	print_token(line->name, line->is_json);
 	return 0;
 }
 
@@ -236,6 +236,7 @@ static const struct command {
 	int arguments_max;
 	const char *help;
 	const char *options; /* lines of help for what is its own; NULL: nothing */
+	bool takes_url;      /* in place of a name */
 	/* One of these three: prints a report, gives an order, or is a function of its own. */
 	void (*show)(const json_t *report);
 	struct order order;
@@ -313,7 +314,7 @@ static const struct command {
 		  "      -c FILE, --token-file F\n"
 		  "                      for connect: the configuration, and the token to send; by default\n"
 		  "                      mcpgated.yaml and token in ~/.config/mcpgated, or the daemon is asked\n",
-	  .run = connect_run },
+	  .takes_url = true, .run = connect_run },
 	{ "adopt", "[CLIENT] [--undo]", 0, 1,
 	  "serve what the clients of this user start; see below",
 	  .options =
@@ -532,7 +533,7 @@ static int run(const struct line *line)
 	else if (given < command->arguments_min || given > command->arguments_max)
 		why = mem_printf("usage: mcpgatectl %s %s", command->name, command->arguments);
 	else if (command->arguments_min > 0 && !line_is_plain(line->words[1]) &&
-		 !(command->run == connect_run && strstr(line->words[1], "://") != NULL))
+		 !(command->takes_url && line_is_url(line->words[1])))
 		why = mem_printf("a name may only have letters, digits, - and _: mcpgatectl %s %s",
 				 command->name, command->arguments);
 	if (why != NULL) {

@@ -109,6 +109,11 @@ bool line_is_plain(const char *word)
 	return word[0] != '\0' && strspn(word, letters) == strlen(word);
 }
 
+bool line_is_url(const char *word)
+{
+	return strstr(word, "://") != NULL;
+}
+
 json_t *line_read_claims(const char *text, struct error *err)
 {
 	json_t *claims = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -120,13 +125,14 @@ json_t *line_read_claims(const char *text, struct error *err)
 	return NULL;
 }
 
-/* The one line that is neither empty nor a comment, as in a file of `mcpgatectl token new`; n 0: not one. */
+/* Of the one line that is neither empty nor a comment, as in a file of `mcpgatectl token new`; n 0: not one. */
 static struct slice find_token(struct slice text)
 {
-	struct slice found = { NULL, 0 }, more;
+	struct slice found = { NULL, 0 }, name, more;
 	unsigned int number = 0;
 
-	if (!secret_cut_line(&text, &found, &number) || secret_cut_line(&text, &more, &number))
+	if (!secret_cut_token(&text, &found, &name, &number) ||
+	    secret_cut_token(&text, &more, &name, &number))
 		return slice_of("", 0);
 	for (size_t i = 0; i < found.n; i++)
 		if (found.p[i] <= ' ' || found.p[i] >= 0x7F)

@@ -97,6 +97,8 @@ int line_report(const struct line *line, void (*show)(const json_t *report));
  * exists.
  */
 bool line_is_plain(const char *word);
+/* Whether the word is a URL, and no name. */
+bool line_is_url(const char *word);
 /* What --claims says; owned by the caller. NULL: it is no JSON object, and err says so. */
 json_t *line_read_claims(const char *text, struct error *err) must_check;
 #define LINE_TOKEN_BYTES 64

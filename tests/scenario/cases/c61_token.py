@@ -365,7 +365,13 @@ def one_command_with_a_token_file(t):
     ok("contains no token" in refusal(), "empty")
     write("short\n")
     ok(":1: a token must have at least 22" in refusal(), "short")
-    write("# ours\n%s\r\n\n%s\n" % (ALICE, BOB))
+    for line, hint in (("Bearer " + ALICE, "leave out the word"), ('"%s"' % ALICE, "leave out the quotes"), ("TOKEN=" + ALICE, "what stands before")):
+        write("# ours\n%s\n" % line)
+        said = refusal()
+        ok(":2: a token must" in said and hint in said and "contains no token" not in said, "what is wrong with it", said)
+    write("%s\n\n%s\n" % (ALICE, ALICE))
+    ok(re.search(r"tokens:3:.*this token is listed twice", refusal()), "twice")
+    write("\ufeff%s\r\n\n%s\n" % (ALICE, BOB))
     daemon = t.start(args=argv)
     eq(post(t, path="/mcp").status, 401)
     for token in (ALICE, BOB):
@@ -382,13 +388,13 @@ def tokens_of_a_file_have_names_of_their_own(t):
         with open(path, "w") as f:
             f.write(text)
         os.chmod(path, 0o600)
-    write("# anna\n%s\n%s\n" % (ALICE, BOB))
+    write("%s anna\n%s\n" % (ALICE, BOB))
     daemon = t.start(args=["--listen", "127.0.0.1:0", "--log-level", "debug", "--token-file", path, "--"] + harness.child_argv({}))
     anna, ben = (t.session("main", path="/mcp", token=token) for token in (ALICE, BOB))
     name = "token-" + hashlib.sha256(BOB.encode()).hexdigest()[:8]
     shown = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "--print-config", "--token-file", path, "--", "/bin/cat"],
                            capture_output=True, text=True, timeout=20 * harness.SLOW).stdout
-    ok(name in shown, "the name", shown)
+    ok(name in shown and "{name: anna, " in shown, "the names", shown)
     ok(any(" debug " in line for line in daemon.lines), "--log-level")
     write(BOB + "\n")
     os.kill(daemon.pid, signal.SIGHUP)

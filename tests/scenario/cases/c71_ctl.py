@@ -369,6 +369,8 @@ def fresh_tokens(t):
     eq((one["name"], one["sha256"]), ("ci", hashlib.sha256(one["token"].encode()).hexdigest()))
     out, _ = ctl(t, "token", "new", socket="/nonexistent")
     token, entry = re.fullmatch(r"# For the client.*\n(\S+)\n# For auth.tokens.*\n#   - (.+)\n", out).groups()
+    named = ctl(t, "token", "new", "--name", "anna", socket="/nonexistent")[0]
+    ok(re.search(r"^mcpg_\S+ anna$", named, re.M) and "{name: anna, sha256: " in named, "a line with a name", named)
     eq(entry, "{name: client, sha256: %s}" % hashlib.sha256(token.encode()).hexdigest())
     path = os.path.join(t.directory(), "tokens")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:

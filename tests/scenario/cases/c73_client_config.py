@@ -112,7 +112,7 @@ def a_file_of_one_token(t):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "token")
         for text, token in ((ctl("token", "new")[0].replace("mcpg_", "#mcpg_") + TOKEN + "\n", TOKEN), ("\r\n  " + TOKEN + " \r\n# x", TOKEN),
-                            (TOKEN + "\n" + TOKEN + "\n", None), ("# none\n", None), (TOKEN + " x\n", None), (TOKEN + "\n# x\0y\n\0", None)):
+                            (TOKEN + "\n" + TOKEN + "\n", None), ("# none\n", None), (TOKEN + " anna\n", TOKEN), (TOKEN + "\n# x\0y\n\0", None)):
             with open(path, "w") as file:
                 file.write(text)
             out, err = ctl("--socket", t.daemon.admin, "client-config", "main", "--client", "cursor", "--token-file", path,
