@@ -44,13 +44,13 @@ static void check_joined(struct pages *pages, size_t items, size_t input)
 
 	CHECK(pages_join(pages, &limits) == 0);
 	CHECK(pages->count == 1);
-	text = pages->joined[0].msg->text;
+	text = pages->joined[0]->text;
 	CHECK(text.n <= input + 100);
 	CHECK(memchr(text.p, '\n', text.n) == NULL && memchr(text.p, '\r', text.n) == NULL);
-	CHECK(pages->joined[0].env.kind == ENVELOPE_RESULT);
-	CHECK(scan_member(pages->joined[0].env.result.text, SLICE_LIT("nextCursor")).type ==
+	CHECK(pages->joined[0]->env->kind == ENVELOPE_RESULT);
+	CHECK(scan_member(pages->joined[0]->env->result.text, SLICE_LIT("nextCursor")).type ==
 	      JSON_ABSENT);
-	CHECK(count_items(pages->joined[0].env.result.text) == items);
+	CHECK(count_items(pages->joined[0]->env->result.text) == items);
 }
 
 /* One of them as a response, copied so that no byte behind it is there to be read. */
