@@ -2,9 +2,8 @@
 /*
  * What the gateway sends waits in `inbox` and is taken at the end of the turn: never does a leg
  * answer while its question is still being asked. A message that must wait (for a leg, or a list)
- * stays there and is looked at again when something has changed. A list is gathered from all legs;
- * a leg that does not answer in time is left out, and when it is back, the client is told that the
- * lists have changed.
+ * stays there until something has changed. A list is gathered from all legs; a leg that does not answer
+ * in time is left out, and when it is back, the client is told that the lists have changed.
  */
 #include "endpoint/aggregate.h"
 
@@ -31,13 +30,12 @@
 #include "upstream/upstream.h"
 #include "upstream/upstream_ops.h"
 
-#define PATIENCE_MS 10000      /* how long a handshake or a list waits for a leg */
-#define MISSED_MS 1000         /* likewise, if it was waited for before */
-#define SLOW_MS 45000          /* likewise, if it was too slow the last time */
-#define GATHERS_MAX 2          /* of one list, for one caller */
-#define PAGES_MAX 1000         /* of one list of one leg */
-#define URI_NOT_FOUND (-32002) /* MCP: resource not found */
-#define HASH_TAIL 9            /* of a shortened name: catalogue_show_name */
+#define PATIENCE_MS 10000 /* how long a handshake or a list waits for a leg */
+#define MISSED_MS 1000    /* likewise, if it was waited for before */
+#define SLOW_MS 45000     /* likewise, if it was too slow the last time */
+#define GATHERS_MAX 2     /* of one list, for one caller */
+#define PAGES_MAX 1000    /* of one list of one leg */
+#define HASH_TAIL 9       /* of a shortened name: catalogue_show_name */
 
 static const struct slice none = { NULL, 0 };
 
@@ -126,6 +124,15 @@ static void deliver_error(struct aggregate *a, struct slice id, int code, const 
 	struct buf text = { 0 };
 
 	write_error(&text, id, code, slice_str(message), none);
+	deliver(a, buf_slice(&text));
+	buf_fini(&text);
+}
+
+static void deliver_unknown(struct aggregate *a, const struct envelope *env)
+{
+	struct buf text = { 0 };
+
+	legs_append_unknown(env->text, &text);
 	deliver(a, buf_slice(&text));
 	buf_fini(&text);
 }
@@ -705,10 +712,6 @@ static bool pass(struct aggregate *a, struct leg *leg, const struct envelope *en
 	leg_need(leg, access);
 	if (leg->state == LEG_OPENING)
 		return false;
-	if (leg->state != LEG_OPEN) {
-		deliver_reason(a, env->id.text, REASON_BACKEND_DOWN, leg->name);
-		return true;
-	}
 	splice_append(&text, env->text, &edit, span.n > 0, 0);
 	if (!leg_ask(leg, buf_slice(&text), access, client_answer, a, &error))
 		deliver(a, buf_slice(&error));
@@ -723,19 +726,16 @@ static bool pass_by_name(struct aggregate *a, const struct envelope *env, enum c
 	struct target target = { .leg = NULL };
 	struct buf shown = { 0 }, with = { 0 };
 	enum found found = FOUND_NOTHING;
-	bool is_done = true;
+	bool is_done;
 
 	if (scan_decode_string(name, &shown) == 0) {
 		buf_terminate(&shown);
 		found = find_name(a, kind, buf_slice(&shown), &target);
 	}
-	if (found == FOUND_NOTHING) {
-		deliver_error(a, env->id.text, MCP_INVALID_PARAMS,
-			      kind == CATALOGUE_TOOLS ? "Invalid params: there is no such tool" :
-							"Invalid params: there is no such prompt");
-	} else if (found == FOUND_LATER) {
-		is_done = false;
-	} else {
+	is_done = found != FOUND_LATER;
+	if (found == FOUND_NOTHING)
+		deliver_unknown(a, env);
+	if (found == FOUND) {
 		write_string(&with, buf_slice(&target.real));
 		is_done = pass(a, target.leg, env, name.text, buf_slice(&with));
 	}
@@ -765,7 +765,7 @@ static bool pass_by_uri(struct aggregate *a, const struct envelope *env, struct 
 	if (scan_decode_string(uri, &text) == 0)
 		found = find_uri(a, buf_slice(&text), &target);
 	if (found == FOUND_NOTHING)
-		deliver_error(a, env->id.text, URI_NOT_FOUND, "Resource not found");
+		deliver_unknown(a, env);
 	else
 		is_done = found == FOUND && pass(a, target.leg, env, none, none);
 	if (found == FOUND && is_done)
@@ -871,7 +871,7 @@ static enum reason find_loss(const struct aggregate *a)
 	enum reason reason;
 
 	for (size_t i = 0; i < a->legs.count; i++)
-		if (a->legs.items[i].state != LEG_LOST || a->legs.items[i].lost_as == REASON_NONE)
+		if (leg_loss(&a->legs.items[i]) == REASON_NONE)
 			return REASON_NONE;
 	reason = a->legs.items[0].lost_as;
 	return reason_get(reason)->http_status == 503 ? reason : REASON_BACKEND_DOWN;

@@ -9,6 +9,7 @@
  */
 #include "endpoint/authorization.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,8 @@ struct credential {
 	bool is_key;    /* X-API-Key: a static token, or nothing */
 };
 
+#define HOLDS_PLACEHOLDER " holds a placeholder that the client did not expand"
+
 /* 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"=": RFC 6750 §2.1. */
 static bool is_b64token(struct slice text)
 {
@@ -194,6 +197,15 @@ static bool is_b64token(struct slice text)
 	while (i < text.n && text.p[i] == '=')
 		i++;
 	return i == text.n;
+}
+
+/* `${NAME}`, `$NAME` or `<NAME>`: what was to stand there, in a client's configuration. */
+static bool is_placeholder(struct slice text)
+{
+	unsigned char next = text.n > 1 ? (unsigned char)text.p[1] : ' ';
+
+	return (text.n > 1 && text.p[0] == '$' && (next == '{' || next == '_' || isalpha(next))) ||
+	       (text.n > 1 && text.p[0] == '<' && text.p[text.n - 1] == '>');
 }
 
 struct slice authorization_token(const struct http_request *http)
@@ -225,8 +237,11 @@ static enum authorization_step take_credential(struct authorization_check *check
 			return authorization_refuse(&check->refusal, 400, "invalid_request",
 						    "There must be one token, not two");
 		if (!is_b64token(credential_r->token))
-			return authorization_refuse(&check->refusal, 400, "invalid_request",
-						    "The X-API-Key header does not hold one token");
+			return authorization_refuse(
+				&check->refusal, 400, "invalid_request",
+				is_placeholder(credential_r->token) ?
+					"The X-API-Key header" HOLDS_PLACEHOLDER :
+					"The X-API-Key header does not hold one token");
 		return AUTHORIZATION_ADMITTED;
 	}
 	credential_r->is_proven = conf->dpop != AUTHORIZATION_DPOP_OFF &&
@@ -234,6 +249,8 @@ static enum authorization_step take_credential(struct authorization_check *check
 	if (!http_has(http, HTTP_AUTHORIZATION) ||
 	    (!credential_r->is_proven && !slice_is_equal_nocase(scheme, SLICE_LIT("Bearer"))))
 		return refuse_token(check->auth, check->place, NULL,
+				    is_placeholder(http->fields[HTTP_AUTHORIZATION]) ?
+					    "The Authorization header" HOLDS_PLACEHOLDER :
 				    http_has(http, HTTP_AUTHORIZATION) ?
 					    "A token is needed, as 'Authorization: Bearer TOKEN'" :
 					    "A token is needed",
@@ -241,7 +258,10 @@ static enum authorization_step take_credential(struct authorization_check *check
 	credential_r->token = authorization_token(http);
 	if (!is_b64token(credential_r->token))
 		return authorization_refuse(&check->refusal, 400, "invalid_request",
-					    "The Authorization header does not hold one token");
+					    is_placeholder(credential_r->token) ?
+						    "The Authorization header" HOLDS_PLACEHOLDER :
+						    "The Authorization header does not hold one "
+						    "token");
 	return AUTHORIZATION_ADMITTED;
 }
 
@@ -652,6 +672,22 @@ static bool is_as_good(const struct authorization *auth, const struct protected_
 	refuse_by_verdict(auth, place, &verdict, refusal_r);
 	refusal_r->rule.key = rule;
 	return false;
+}
+
+bool authorization_suffices(const struct authorization *auth,
+			    const struct protected_resource *place, const struct access *access)
+{
+	const struct scope_set none = { { 0 } };
+	struct refusal refusal;
+	struct verdict verdict;
+	enum rule_key rule;
+
+	if (auth->conf.mode < AUTHORIZATION_TOKEN)
+		return true;
+	return (access->grant == NULL ||
+		check_policy(place, access->grant, &verdict, &rule) == 0) &&
+	       authorization_has_role(place, &access->rights) &&
+	       authorization_covers(auth, place, access, &none, &refusal);
 }
 
 /* Takes ownership of the grant. Returns whether *access was replaced. */

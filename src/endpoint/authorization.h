@@ -204,6 +204,13 @@ struct slice authorization_token(const struct http_request *http);
 bool authorization_is_current(const struct authorization *auth,
 			      const struct protected_resource *place, struct access *access,
 			      struct refusal *refusal_r) must_check;
+/*
+ * Whether it suffices for a server at all, of what was found out about its token before: without the
+ * counts and log lines of a refusal.
+ */
+bool authorization_suffices(const struct authorization *auth,
+			    const struct protected_resource *place, const struct access *access)
+	must_check;
 /* Whether the caller has these scopes. If not, *refusal_r names all of them. AUTH-SCP-02 */
 bool authorization_covers(const struct authorization *auth, const struct protected_resource *place,
 			  const struct access *access, const struct scope_set *needed,

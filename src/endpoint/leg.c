@@ -25,6 +25,7 @@
 #define RETRY_MOST_MS 320000
 #define RETRY_LEAST_MS 1000    /* even if a call asks for it */
 #define INSTRUCTIONS_MAX 65536 /* bytes */
+#define URI_NOT_FOUND (-32002) /* MCP: resource not found */
 
 static const struct slice none = { NULL, 0 };
 static const struct slice initialized =
@@ -100,6 +101,33 @@ static bool admit(struct entry *entry, const struct leg *leg, struct slice body)
 	return admission_admit(admission);
 }
 
+void legs_append_unknown(struct slice request, struct buf *out)
+{
+	static const char *const type_way[] = { "params", "ref", "type" };
+	struct json type = scan_path(request, type_way, ARRAY_LEN(type_way));
+	struct json name = scan_member(request, SLICE_LIT("method"));
+	enum method_id method = method_find(scan_plain_string(name))->id;
+	int code = MCP_INVALID_PARAMS;
+	const char *why;
+
+	if (method == METHOD_TOOLS_CALL) {
+		why = "Invalid params: there is no such tool";
+	} else if (method == METHOD_PROMPTS_GET ||
+		   slice_is_equal(scan_plain_string(type), SLICE_LIT("ref/prompt"))) {
+		why = "Invalid params: there is no such prompt";
+	} else if (method == METHOD_TASKS) {
+		why = "Invalid params: there is no such task";
+	} else if (method == METHOD_RESOURCES_READ || method == METHOD_SUBSCRIBE ||
+		   method == METHOD_UNSUBSCRIBE || method == METHOD_COMPLETE) {
+		code = URI_NOT_FOUND;
+		why = "Resource not found";
+	} else {
+		code = MCP_METHOD_NOT_FOUND;
+		why = "Method not found";
+	}
+	write_error(out, scan_member(request, SLICE_LIT("id")).text, code, slice_str(why), none);
+}
+
 /* id: of the refused request, which admission may not have read yet */
 static void append_refusal(const struct entry *entry, struct slice id, struct buf *out)
 {
@@ -140,22 +168,32 @@ static void start_retry(struct legs *legs)
 		timer_start(legs->loop, &legs->retry, legs->retry_ms);
 }
 
-/* reason: for clients; REASON_NONE: its caller may not use it, which is no loss. */
+enum reason leg_loss(const struct leg *leg)
+{
+	bool is_of_caller =
+		leg->lost_as == REASON_CLAIM_MISSING || leg->lost_as == REASON_CREDENTIAL_MISSING;
+
+	return leg->state == LEG_LOST && !is_of_caller ? leg->lost_as : REASON_NONE;
+}
+
+/* reason: for clients; REASON_NONE: its caller may not use it */
 static void leg_lose(struct leg *leg, enum reason reason, const char *why)
 {
 	struct legs *legs = leg->legs;
 	bool was_missed = leg->is_missed;
+	bool is_first;
 
 	if (legs->is_ended)
 		return;
-	if (leg->state != LEG_LOST && reason != REASON_NONE)
-		LOG_BY(LEG_LOST, legs_owner(legs), LOG_STR("endpoint", legs->server->conf.name),
-		       LOG_STR("server", leg->name), LOG_STR("reason", why));
+	is_first = leg->state != LEG_LOST;
 	leg->state = LEG_LOST;
 	leg->lost_as = reason;
+	if (is_first && leg_loss(leg) != REASON_NONE)
+		LOG_BY(LEG_LOST, legs_owner(legs), LOG_STR("endpoint", legs->server->conf.name),
+		       LOG_STR("server", leg->name), LOG_STR("reason", why));
 	leg->lost_at_ms = clock_now_ms();
 	leg->is_missed = true;
-	if (reason != REASON_NONE)
+	if (leg_loss(leg) != REASON_NONE)
 		start_retry(legs);
 	legs->ops->on_change(legs, leg, was_missed);
 }
@@ -326,12 +364,6 @@ static bool call_judge(struct call *call, const struct envelope *env,
 	return is_admitted;
 }
 
-/* The server is well: there is nothing of this caller's for it, and asking again soon changes nothing. */
-static bool is_of_caller(enum reason reason)
-{
-	return reason == REASON_CLAIM_MISSING || reason == REASON_CREDENTIAL_MISSING;
-}
-
 static void on_opened(struct leg_call *leg_call, struct slice response, enum reason reason);
 
 static void end_call(struct leg_call *leg_call, struct slice response, enum reason reason)
@@ -392,6 +424,19 @@ static struct leg_call *leg_call_new(struct leg *leg, const struct entry *entry,
 	return leg_call;
 }
 
+/* For the caller of a leg that is not open, or whose server is gone. */
+static void append_away(const struct leg *leg, struct slice request, struct slice id,
+			struct buf *out)
+{
+	bool is_of_caller = leg->state == LEG_LOST && leg_loss(leg) == REASON_NONE;
+
+	if (leg_is_hidden(leg))
+		legs_append_unknown(request, out);
+	else
+		answer_append_reason(out, id, is_of_caller ? leg->lost_as : REASON_BACKEND_DOWN,
+				     leg->name);
+}
+
 bool leg_ask(struct leg *leg, struct slice request, const struct access *access,
 	     leg_answer_fn *on_answer, void *arg, struct buf *error_r)
 {
@@ -399,18 +444,22 @@ bool leg_ask(struct leg *leg, struct slice request, const struct access *access,
 	struct entry entry;
 	bool is_admitted;
 
-	CHECK(leg->state == LEG_OPEN && leg->client != NULL && id.n > 0);
-	if (!entry_init(&entry, leg, access)) {
-		answer_append_reason(error_r, id, REASON_BACKEND_DOWN, leg->name);
+	CHECK(id.n > 0 && leg->state != LEG_OPENING &&
+	      (leg->state == LEG_OPEN) == (leg->client != NULL));
+	if ((leg->state != LEG_OPEN && !leg_is_hidden(leg)) || !entry_init(&entry, leg, access)) {
+		append_away(leg, request, id, error_r);
 		return false;
 	}
-	leg->client->peer = leg->legs->peer; /* whose calls are counted */
+	if (leg->client != NULL)
+		leg->client->peer = leg->legs->peer; /* whose calls are counted */
 	is_admitted = admit(&entry, leg, request);
 	if (is_admitted) {
 		struct leg_call *leg_call = leg_call_new(leg, &entry, on_answer, arg);
 
 		leg_note_access(leg, &entry.caller.access);
 		forward_request(leg->client, &leg_call->call, entry.admission.admitted);
+	} else if (leg->client == NULL) {
+		append_away(leg, request, id, error_r);
 	} else {
 		append_refusal(&entry, id, error_r);
 	}
@@ -490,8 +539,7 @@ static void on_opened(struct leg_call *leg_call, struct slice response, enum rea
 	struct error err;
 
 	if (response.n == 0)
-		leg_lose(leg, is_of_caller(reason) ? REASON_NONE : reason,
-			 reason_get(reason)->text);
+		leg_lose(leg, reason, reason_get(reason)->text);
 	else if (scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0 &&
 		 env.kind == ENVELOPE_RESULT && client->session->state == SESSION_LIVE)
 		leg_begin(leg, client, &env);
@@ -513,7 +561,11 @@ static void leg_open(struct leg *leg, const struct access *access)
 		return;
 	}
 	write_call(&text, SLICE_LIT("\"leg\""), SLICE_LIT("initialize"), legs->params->text);
-	if (admit(&entry, leg, buf_slice(&text))) {
+	if (!authorization_suffices(&legs->caller.frontend->authorization, &entry.endpoint.place,
+				    access)) {
+		if (!leg_is_hidden(leg))
+			leg_lose(leg, REASON_NONE, "its caller may not use it");
+	} else if (admit(&entry, leg, buf_slice(&text))) {
 		leg->state = LEG_OPENING;
 		access_keep_claims(&entry.caller.access);
 		leg_call = leg_call_new(leg, &entry, on_opened, NULL);
@@ -551,7 +603,7 @@ static void on_retry(struct timer *timer)
 	for (size_t i = 0; i < legs->count && !legs->is_ended; i++) {
 		struct leg *leg = &legs->items[i];
 
-		if (leg->state == LEG_LOST && leg->lost_as != REASON_NONE) {
+		if (leg_loss(leg) != REASON_NONE) {
 			leg_open(leg, &legs->caller.access);
 		} else if (leg->state == LEG_OPEN && leg->is_missed) {
 			leg->is_missed = false;

@@ -139,11 +139,21 @@ void legs_append_result(struct legs *legs, struct slice params, struct buf *out)
  * whose server a reload has replaced is opened anew if legs->renews, once no call needs it.
  */
 void leg_need(struct leg *leg, const struct access *access);
+/* Its caller may not use it, and it is no server to him. */
+static inline bool leg_is_hidden(const struct leg *leg)
+{
+	return leg->state == LEG_LOST && leg->lost_as == REASON_NONE;
+}
+/* Why it is lost; REASON_NONE: it is not, or only for what its caller is or has, which is no loss. */
+enum reason leg_loss(const struct leg *leg);
 /* A list was made without it: later there is another try, and the client is told. */
 void leg_miss(struct leg *leg, const char *why);
+/* Appends the error response to a request for something that no server of the endpoint has. */
+void legs_append_unknown(struct slice request, struct buf *out);
 /*
- * Sends a request to a leg that is open. The answer may come before this returns. False: it is refused,
- * and an error response, with the request's id, was appended to error_r.
+ * Sends a request to a leg that is not being opened. The answer may come before this returns. False: it
+ * is refused, and an error response, with the request's id, was appended to error_r. That is so if the
+ * leg is not open; one that is hidden answers like what no server has.
  */
 bool leg_ask(struct leg *leg, struct slice request, const struct access *access,
 	     leg_answer_fn *on_answer, void *arg, struct buf *error_r) must_check;

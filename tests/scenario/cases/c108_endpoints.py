@@ -10,6 +10,7 @@ import subprocess
 
 import harness
 import mcp
+from c61_token import entry
 from c62_oauth import ORIGIN
 from c80_stateless import ask as ask_modern
 from c100_reload import reload
@@ -253,6 +254,34 @@ def one_sign_in(t):
     ok("result" in call(s, "b__do"), "with the scope")
 
 
+@case(daemon=False)
+def servers_that_are_not_ones_own(t):
+    """END-08 END-09: a server that the caller has no right to is to it as one that is not there: nothing is refused until it calls it, and then as a name that no server has; the audit has that call."""
+    log, token, both = os.path.join(t.directory(), "audit.log"), "t" * 43, "u" * 43
+    t.start({"a": {"script": {}}, "b": {"script": {}}},
+            dict(over("a", "b"), audit={"to": log}, roles={"support": {"allow": {"a": ["echo"]}}, "all": {"allow": {"a": ["*"], "b": ["*"]}}},
+                 auth={"mode": "token", "tokens": [entry("mina", token, roles=["support"]), entry("max", both, roles=["all"])]}))
+
+    def refusals():
+        with open(log) as f:
+            return [r for r in map(json.loads, f) if r["event"] == "refusal"]
+    s = t.session("all", token=token)
+    eq(names_of(s.ask("tools/list")), ["a__echo"])
+    eq(s.ask("resources/list")["result"]["resources"], [])
+    unknown = s.ask("tools/call", {"name": "c__x", "arguments": {}})["error"]
+    eq((unknown["code"], refusals()), (-32602, []))
+    for method, params, like in (("tools/call", {"name": "b__echo", "arguments": {}}, unknown), ("tools/call", {"name": "b__nope"}, unknown),
+                                 ("prompts/get", {"name": "b__p"}, s.ask("prompts/get", {"name": "c__p"})["error"])):
+        eq(s.ask(method, params)["error"], like, params)
+    wait_for(lambda: len(refusals()) == 3, what="the records")
+    eq([(r["server"], r["method"], r["reason"]) for r in refusals()],
+       [("b", "tools/call", "forbidden")] * 2 + [("b", "prompts/get", "forbidden")])
+    eq([r.get("tool") for r in refusals()][:2], ["echo", "nope"])
+    t.daemon.never_logged("leg_lost", "server=b")
+    eq(t.daemon.records_of("b"), [])
+    eq(names_of(t.session("all", token=both).ask("tools/list")), ["a__do", "a__echo", "b__do", "b__echo"])
+
+
 @case(servers=TWO, config=over("a", "b"), deadline=30)
 def servers_that_a_reload_changes(t):
     """END-10: a session goes on with the servers that it has; a new one finds those of now."""
@@ -398,7 +427,7 @@ def claims_that_are_lacking(t):
             dict(over("a", "b"), public_url=ORIGIN, auth={"mode": "oauth", "issuers": [{"issuer": issuer.url, "leeway": "1s"}]}))
     s = t.session("all", token=issuer.token(ORIGIN + "/all/mcp", sub="alice", scope="use"))
     eq(names_of(s.ask("tools/list")), ["a__do", "a__echo"])
-    ok("error" in call(s, "b__do"), "not there")
+    eq(call(s, "b__do")["error"]["data"], {"reason": "forbidden", "server": "b"})
     t.daemon.never_logged("leg_lost", "server=b")
 
 
