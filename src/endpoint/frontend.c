@@ -456,6 +456,15 @@ static struct slice frontend_own_path(const struct frontend *frontend, struct sl
 	return path;
 }
 
+/* What a client says when it has not been let in: it asked for a sign-in, of which there is none. */
+static const char *why_no_sign_in(const struct frontend *frontend)
+{
+	return frontend->conf.authorization.mode < AUTHORIZATION_TOKEN ?
+		       "Not found: no sign-in here: no token is needed" :
+		       "Not found: no sign-in here: this gateway takes static tokens; the one that was "
+		       "sent is not known, or none was sent";
+}
+
 /* A typing error in a client's configuration, most often: the operator is asked why it does not work. */
 static struct http_exchange *refuse_path(const struct frontend *frontend,
 					 const struct answer *answer,
@@ -468,6 +477,8 @@ static struct http_exchange *refuse_path(const struct frontend *frontend,
 	struct slice path = request->path;
 	char client[PEER_TEXT_BYTES];
 
+	if (metadata_is_guess(frontend_own_path(frontend, path)))
+		return refusal_send_head(answer, 404, why_no_sign_in(frontend));
 	peer_format(peer, client);
 	path.n = path.n < PATH_LOGGED ? path.n : PATH_LOGGED;
 	LOG_BY(PATH_UNKNOWN, holder_number(NULL, peer), LOG_STR("client", client),

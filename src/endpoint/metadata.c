@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "auth/dpop.h"
 #include "auth/verifier.h"
@@ -345,6 +346,21 @@ static void answer_facade(const struct metadata *metadata, const struct answer *
 
 /* ---- requests ---- */
 
+static const struct slice guessed[] = { SLICE("/authorize"), SLICE("/token"), SLICE("/register") };
+static const struct slices guesses = { guessed, ARRAY_LEN(guessed) };
+
+bool metadata_is_guess(struct slice path)
+{
+	/* The documents of a server, its issuer and OpenID's, before or behind its path. */
+	static const struct slice documents[] = { SLICE("/.well-known/oauth-"),
+						  SLICE("/.well-known/openid-configuration") };
+
+	for (size_t i = 0; i < ARRAY_LEN(documents); i++)
+		if (memmem(path.p, path.n, documents[i].p, documents[i].n) != NULL)
+			return true;
+	return slices_has(guesses, path);
+}
+
 /*
  * Clients parse every answer as JSON, even those to paths that they only guess. AUTH-PRM-10,
  * AUTH-FAC-06
@@ -384,9 +400,6 @@ bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 		   const struct http_request *http, struct slice path,
 		   struct http_exchange **exchange_r)
 {
-	static const struct slice guessed[] = { SLICE("/authorize"), SLICE("/token"),
-						SLICE("/register") };
-	const struct slices guesses = { guessed, ARRAY_LEN(guessed) };
 	const struct answer answer = { .conn = conn };
 
 	*exchange_r = NULL;

@@ -57,6 +57,9 @@ bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 		   const struct http_request *http, struct slice path,
 		   struct http_exchange **exchange_r);
 
+/* Whether clients that look for a sign-in, there being none, try this path; without public_url's prefix. */
+bool metadata_is_guess(struct slice path);
+
 /* Whether there is a client to hand out; a reload may change that. AUTH-DCR-01 */
 static inline bool metadata_has_client(const struct metadata *metadata)
 {

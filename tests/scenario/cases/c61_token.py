@@ -405,6 +405,36 @@ def tokens_of_a_file_have_names_of_their_own(t):
     daemon.wait_log("path_unknown", "path=/main/mcp")
 
 
+@case(daemon=False)
+def who_looks_for_a_sign_in_learns_that_there_is_none(t):
+    """AUTH-FAC-06: clients that are not let in ask for the documents of OAuth and register: 404, with what is wrong; it is no wrong path."""
+    guesses = [("GET", p, None) for p in ("/.well-known/oauth-protected-resource/main/mcp", "/.well-known/oauth-authorization-server",
+                                          "/.well-known/openid-configuration", "/main/mcp/.well-known/openid-configuration")]
+    for auth, why in ((AUTH, "the one that was sent is not known, or none was sent"), ({"mode": "none"}, "no token is needed")):
+        daemon = t.start(SERVERS if auth is AUTH else {"main": {"script": {}}}, {"auth": auth})
+        for method, path, body in guesses + [("POST", "/register", b'{"redirect_uris":["http://127.0.0.1/"]}')]:
+            response = t.conn(address=daemon.address).request(method, path, [("Content-Type", "application/json")], body)
+            said = json.loads(response.read())["error"]["message"]
+            eq((response.status, why in said), (404, True), path + ": " + said)
+        t.conn(address=daemon.address).request("GET", "/nothing").read()
+        daemon.wait_log("path_unknown", "path=/nothing")
+        daemon.never_logged("path_unknown", "well-known")
+        daemon.never_logged("path_unknown", "register")
+
+
+@case(servers=SERVERS, config={"auth": dict(AUTH, x_api_key=True)})
+def a_placeholder_is_told(t):
+    """AUTH-IN-04: a header that the client should have filled in says so, and not what it holds."""
+    for text in ("${MCPGATED_TOKEN}", "$MCPGATED_TOKEN", "${env:MCPGATED_TOKEN}", "<TOKEN>"):
+        for name, value in (("Authorization", "Bearer " + text), ("Authorization", text), ("X-API-Key", text)):
+            response = post(t, [(name, value)])
+            said = response.body.decode() + challenge(response)
+            eq(response.status, 401 if value == text and name == "Authorization" else 400)
+            ok("header holds a placeholder that the client did not expand" in said and "TOKEN" not in said, said)
+    for text in ("$", "<", "a<b>", "$1"):
+        ok("placeholder" not in challenge(post(t, [("Authorization", "Bearer " + text)])), text)
+
+
 MOUNTED = '''set -e; mount -t tmpfs none "$0"; umask 022; mkdir "$0/..2026"; printf '%s\\n' "$1" >"$0/..2026/tokens"
 chmod 0444 "$0/..2026/tokens"; ln -s ..2026 "$0/..data"; ln -s ..data/tokens "$0/tokens"; shift; [ "$1" = rw ] || mount -o remount,ro "$0"; shift; exec "$@"'''
 
