@@ -79,6 +79,21 @@ void tls_free(struct tls **tls)
 	free(t);
 }
 
+/* It got the certificate, and then ended the handshake, with one of the alerts for that or without. */
+static bool is_distrusted(const struct tls *tls, unsigned long code)
+{
+	int reason = ERR_GET_REASON(code);
+	OSSL_HANDSHAKE_STATE state = SSL_get_state(tls->ssl);
+
+	if (ERR_GET_LIB(code) == ERR_LIB_SSL && (reason == SSL_R_TLSV1_ALERT_UNKNOWN_CA ||
+						 reason == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE ||
+						 reason == SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN))
+		return true;
+	return (code == 0 || (ERR_GET_LIB(code) == ERR_LIB_SSL &&
+			      reason == SSL_R_UNEXPECTED_EOF_WHILE_READING)) &&
+	       state != TLS_ST_BEFORE && state != TLS_ST_SR_CLNT_HELLO;
+}
+
 static enum tls_step tls_fail_handshake(struct tls *tls, struct error *err)
 {
 	long verdict = SSL_get_verify_result(tls->ssl);
@@ -90,6 +105,10 @@ static enum tls_step tls_fail_handshake(struct tls *tls, struct error *err)
 	if (verdict != X509_V_OK)
 		error_set(err, ERROR_INVALID, "the client's certificate is not accepted: %s",
 			  X509_verify_cert_error_string(verdict));
+	else if (is_distrusted(tls, code))
+		error_set(err, ERROR_INVALID,
+			  "the client ended the TLS handshake; it probably does not trust the "
+			  "certificate");
 	else if (code == 0)
 		error_set(err, ERROR_SYSTEM, "the client has gone");
 	else

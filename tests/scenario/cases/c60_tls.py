@@ -244,6 +244,34 @@ def weak_clients_are_refused(t):
 
 
 @case(daemon=False)
+def clients_that_do_not_trust_the_certificate(t):
+    """SEC-34: the log says so of a client that ends the handshake when it has the certificate, with an alert or without; not of one that leaves before."""
+    daemon = start(t, tls_config())
+
+    def said():
+        return len([line for line in daemon.log("arrival_refused") if "it probably does not trust the certificate" in line])
+    ok("verif" in handshake_fails(daemon.plain_address, ssl.create_default_context()).lower(), "its own reason")
+    wait_for(lambda: said() == 1, what="an alert")
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        count = said()
+        coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = client_context(low=version, high=version).wrap_bio(coming, going, server_hostname="localhost")
+        try:
+            tls.do_handshake()
+        except ssl.SSLWantReadError:
+            pass
+        with socket.create_connection(daemon.plain_address) as sock:
+            sock.settimeout(5 * harness.SLOW)
+            sock.sendall(going.read())
+            ok(sock.recv(65536), "its hello")
+        wait_for(lambda: said() == count + 1, what="no word")
+    with socket.create_connection(daemon.plain_address) as sock:
+        sock.sendall(b"\x16\x03\x01")
+    wait_for(lambda: len(daemon.log("arrival_refused")) == count + 2, what="one that leaves before")
+    eq(said(), count + 1)
+
+
+@case(daemon=False)
 def min_version(t):
     """product §4: min_version 1.3 refuses TLS 1.2."""
     daemon = start(t, tls_config(min_version="1.3"))
