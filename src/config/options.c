@@ -122,8 +122,8 @@ const struct option options_table[] = {
 		       "user and root. auto: admin.sock in the runtime directory that systemd "
 		       "made for the daemon (/run/mcpgated), else in mcpgated/ below "
 		       "XDG_RUNTIME_DIR, else, for root, in /run/mcpgated; if there is none of "
-		       "these, or another daemon uses the socket, there is no admin socket. off: "
-		       "no admin socket."),
+		       "these, there is no admin socket; if another daemon has it, it is "
+		       "admin-PID.sock beside that. off: no admin socket."),
 	OPTION("admin.metrics", TEXT, TOP(admin_metrics), .form = form_metrics,
 	       .example = "127.0.0.1:9464", .otherwise = "none",
 	       .help = "An additional address, loopback or unix:PATH, that answers only GET "

@@ -20,6 +20,9 @@
 #define WHY_NONE                                                                                                 \
 	"; is it running? If its admin.address is another one, name it with --socket or MCPGATED_SOCKET; if it " \
 	"has none, the line admin_off of its log says why"
+#define WHY_NOT_OWN                                                                                     \
+	". For a daemon of your own, XDG_RUNTIME_DIR has to be set, to the same directory, for it and " \
+	"for mcpgatectl"
 #define REPLY_BYTES_MAX ((size_t)256 << 20)
 #define WEB_BODY_BYTES_MAX ((size_t)256 << 10)
 #define WEB_CONNECT_MS 5000
@@ -217,9 +220,12 @@ static int fail(const struct transfer *transfer, CURLcode code, struct error *er
 	if (number == ENOENT || number == ECONNREFUSED)
 		return error_set(err, ERROR_SYSTEM, "no daemon answers at %.108s" WHY_NONE, path);
 	if (number == EACCES)
-		return error_set(err, ERROR_SYSTEM,
-				 "%.120s is only for the daemon's user and root; try it with sudo",
-				 path);
+		return error_set(
+			err, ERROR_SYSTEM,
+			"%.120s is only for the daemon's user and root; try it with sudo%s", path,
+			strcmp(path, SYSTEM_SOCKET) == 0 && getenv("XDG_RUNTIME_DIR") == NULL ?
+				WHY_NOT_OWN :
+				"");
 	errno = (int)number;
 	return error_set_errno(err, "cannot connect to %.120s", path);
 }

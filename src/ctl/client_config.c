@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "config/forms.h"
 #include "ctl/commands.h"
+#include "io/address.h"
 
 #define VARIABLE "MCPGATED_TOKEN"
 
@@ -372,6 +373,18 @@ static bool is_before_its_daemon(const struct line *line)
 	return true;
 }
 
+/* Which daemon was asked: there may be several. */
+static int fail_none_in_daemon(const struct line *line)
+{
+	char *text = mem_printf("there is no such server at the daemon of %s (pid %d); mcpgatectl "
+				"servers lists them",
+				line->socket, (int)address_owner(line->socket));
+	int status = line_fail(text);
+
+	free(text);
+	return status;
+}
+
 /* From the daemon, or from the configuration if that is given, or all there is; at least one server, and where it is. */
 static int find(const struct line *line, struct found *found)
 {
@@ -380,10 +393,10 @@ static int find(const struct line *line, struct found *found)
 
 	if (status != 0)
 		return status;
+	if (found->count == 0 && is_of_file)
+		return line_fail("there is no such server in the configuration");
 	if (found->count == 0)
-		return line_fail(is_of_file ?
-					 "there is no such server in the configuration" :
-					 "there is no such server; mcpgatectl servers lists them");
+		return fail_none_in_daemon(line);
 	if (found->origin == NULL)
 		return line_fail(
 			"there is no address for clients: set public_url, or a listen address with "

@@ -64,6 +64,23 @@ static int bind_unix(int fd, const struct sockaddr_un *address, socklen_t size, 
 	return result;
 }
 
+pid_t address_owner(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct ucred peer = { .pid = 0 };
+	socklen_t size = sizeof(peer);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return 0;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		peer.pid = 0;
+	close(fd);
+	return peer.pid;
+}
+
 void address_remove_stale(const struct sockaddr *address, socklen_t size)
 {
 	const struct sockaddr_un *path = (const struct sockaddr_un *)(const void *)address;

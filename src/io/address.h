@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -44,6 +45,9 @@ void address_format(int fd, char text_r[ADDRESS_TEXT_BYTES]);
 
 /* Whether only this machine can connect: a loopback address or a unix socket. */
 bool address_is_loopback(int fd);
+
+/* The process that listens on the unix socket of this path, as it began to; 0: none that can be told. */
+pid_t address_owner(const char *path);
 
 /*
  * Removes the file of a unix socket that nobody listens on any more, so that none remains after a

@@ -553,6 +553,7 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 	}
 	next = earlier(next,
 		       reload_do_due(&keeper->reload, keeper->gateway.fd, keeper->gateway.pid));
+	next = earlier(next, listeners_do_due());
 	next = earlier(next, server_slots_do_due(&keeper->slots));
 	next = earlier(next, fetcher_process_do_due(&keeper->fetcher));
 	next = earlier(next, audit_writer_run(&keeper->audit));

@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/slice.h"
 #include "config/difference.h"
@@ -163,24 +164,6 @@ static in_port_t listeners_port_of(const char *text)
 	return in.sin_port;
 }
 
-/* The process that listens on this unix socket; 0: none that can be told. */
-static pid_t find_owner(const char *path)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct ucred peer = { .pid = 0 };
-	socklen_t size = sizeof(peer);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return 0;
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-		peer.pid = 0;
-	close(fd);
-	return peer.pid;
-}
-
 /* Whether the process has this socket open, as far as this user may know. */
 static bool has_socket(pid_t pid, unsigned long inode)
 {
@@ -245,7 +228,7 @@ static bool is_own_port(const struct config *config, const char *address)
 		snprintf(path, sizeof(path), "%s", admin + 5);
 	else if (user != NULL)
 		snprintf(path, sizeof(path), "%s/mcpgated/admin.sock", user);
-	owner = find_owner(path);
+	owner = address_owner(path);
 	return owner > 0 && listens_on(owner, port);
 }
 
@@ -291,12 +274,29 @@ void listeners_check(const struct config *config, const struct tree *root,
 
 /* ---- for the operator ---- */
 
+/*
+ * The admin socket with admin.address: auto. If another daemon of this user has the usual one, this one's
+ * is beside it, and is moved there once the other has ended: within a minute, as for a daemon that takes
+ * the place of one that still ends.
+ */
+#define USUAL_WAIT_MS 60000
+#define USUAL_PAUSE_MS 250
+#define NEVER UINT64_MAX
+
+static struct {
+	char *made; /* its directory; NULL: it was there before */
+	char *path; /* the usual one; NULL: this daemon's socket has been there from the beginning */
+	char *own;  /* where it is; NULL: at `path` */
+	uint64_t next_ms, until_ms;
+} usual = { .next_ms = NEVER };
+
 /* Its files are made by whoever may write it; root's is made where there is none. Returns an address to free, or NULL. */
 static char *admin_place_in(const char *dir, struct error *why)
 {
 	struct stat st;
+	bool is_made = mkdir(dir, 0700) == 0;
 
-	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+	if (!is_made && errno != EEXIST)
 		error_set_errno(why, "mkdir %.150s", dir);
 	else if (lstat(dir, &st) < 0)
 		error_set_errno(why, "%.150s", dir);
@@ -306,9 +306,9 @@ static char *admin_place_in(const char *dir, struct error *why)
 			  "%.150s must be a directory that belongs to this user and that only this "
 			  "user may write to",
 			  dir);
-	else
-		return mem_printf("unix:%s/admin.sock", dir);
-	return NULL;
+	if (is_made)
+		usual.made = mem_strdup(dir);
+	return why->kind == ERROR_NONE ? mem_printf("unix:%s/admin.sock", dir) : NULL;
 }
 
 /*
@@ -351,18 +351,87 @@ static int open_private(const char *text, struct error *err)
 				      err);
 }
 
-/* At a place that was not configured: a second daemon of the same user has no admin socket. */
+/* Beside the usual one, which another daemon has. */
+static int open_admin_beside(const char *address, pid_t owner, struct error *why)
+{
+	const char *end = address + strlen(address) - strlen(".sock");
+	char *own = mem_printf("%.*s-%d.sock", (int)(end - address), address, (int)getpid());
+	int fd = open_private(own, why);
+
+	if (fd >= 0) {
+		LOG(ADMIN_BESIDE, LOG_STR("address", own), LOG_STR("usual", address),
+		    LOG_INT("pid", owner));
+		usual.path = mem_strdup(address + strlen("unix:"));
+		usual.own = mem_strdup(own + strlen("unix:"));
+		usual.next_ms = clock_now_ms() + USUAL_PAUSE_MS;
+		usual.until_ms = clock_now_ms() + USUAL_WAIT_MS;
+	}
+	free(own);
+	return fd;
+}
+
+/* A socket of that path that nobody listens on goes. */
+static void remove_stale(const char *path)
+{
+	char *text = mem_printf("unix:%s", path);
+	struct address address;
+	struct error ignored;
+
+	if (address_parse(text, &address, &ignored) == 0)
+		address_remove_stale((const struct sockaddr *)&address.socket, address.socket_size);
+	free(text);
+}
+
+uint64_t listeners_do_due(void)
+{
+	uint64_t now = clock_now_ms();
+
+	if (now < usual.next_ms)
+		return usual.next_ms;
+	usual.next_ms = now < usual.until_ms ? now + USUAL_PAUSE_MS : NEVER;
+	remove_stale(usual.path);
+	if (renameat2(AT_FDCWD, usual.own, AT_FDCWD, usual.path, RENAME_NOREPLACE) == 0) {
+		char *address = mem_printf("unix:%s", usual.path);
+
+		LOG(LISTEN, LOG_STR("address", address), LOG_STR("reach", "local"));
+		free(address);
+		free(usual.own);
+		usual.own = NULL;
+		usual.next_ms = NEVER;
+	}
+	return usual.next_ms;
+}
+
+/* What was made for it goes, with nothing in it; its own socket has been closed. */
+static void usual_fini(void)
+{
+	if (usual.path != NULL && usual.own == NULL)
+		remove_stale(usual.path);
+	if (usual.made != NULL)
+		(void)rmdir(usual.made);
+	free(usual.made);
+	free(usual.path);
+	free(usual.own);
+	memset(&usual, 0, sizeof(usual));
+	usual.next_ms = NEVER;
+}
+
+/* At a place that was not configured: without one, a daemon serves all the same. */
 static int open_admin_somewhere(void)
 {
 	struct error why = { ERROR_NONE, "" };
 	char *address = admin_place(&why);
+	pid_t owner;
 	int fd = -1;
 
 	if (address != NULL)
 		fd = open_private(address, &why);
-	if (fd >= 0)
+	owner = fd < 0 && address != NULL ? address_owner(address + strlen("unix:")) : 0;
+	if (owner > 0)
+		fd = open_admin_beside(address, owner, &why);
+	else if (fd >= 0)
 		log_listener(fd);
-	else
+	if (fd < 0)
 		LOG(ADMIN_OFF, LOG_STR("address", address != NULL ? address : "-"),
 		    LOG_STR("reason", why.text));
 	free(address);
@@ -478,6 +547,7 @@ void listeners_close(const struct config *config, int **listeners)
 	}
 	for (size_t i = 0; i < LISTENERS_MORE; i++)
 		close_private((*listeners)[config->listen_count + i]);
+	usual_fini();
 	free(*listeners);
 	*listeners = NULL;
 }

@@ -29,6 +29,12 @@ int *listeners_open(const struct config *config, struct error *err) must_check;
 void listeners_check(const struct config *config, const struct tree *root,
 		     struct config_problems *problems, struct config_problems *warnings);
 
+/*
+ * An admin socket that had to be made beside the usual one is moved there, if the daemon that had it has
+ * ended meanwhile. Returns when to call it again (clock_now_ms); UINT64_MAX: not again.
+ */
+uint64_t listeners_do_due(void);
+
 /* Undoes what a gateway may have changed on them: the next one uses the same sockets. */
 void listeners_restore(const struct config *config, const int *listeners);
 

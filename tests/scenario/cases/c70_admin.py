@@ -4,8 +4,10 @@ import hashlib
 import json
 import os
 import re
+import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -510,6 +512,17 @@ def operator_is_a_client(t):
     eq(conn.request("DELETE", "/mcp/main", headers).status, 204)
 
 
+def owner(path):
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(path)
+        return struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+def end(daemon):
+    os.kill(daemon.pid, signal.SIGTERM)
+    eq(daemon.wait(), 0, "exit status")
+
+
 @case(daemon=False)
 def place_by_itself(t):
     """product §3: without a place in the file the socket is where systemd or the user's session has one for it."""
@@ -519,9 +532,11 @@ def place_by_itself(t):
     eq(stat.S_IMODE(os.stat(path).st_mode), 0o600)
     eq(stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode), 0o700)
     second = t.start(SERVERS, {"admin": {"address": "auto"}}, env={"XDG_RUNTIME_DIR": one})
-    second.wait_log("admin_off", "in use")
+    second.admin = os.path.join(one, "mcpgated", "admin-%d.sock" % second.pid)
+    second.wait_log("admin_beside", "address=unix:" + second.admin, "usual=unix:" + path, "pid=%d" % d.pid)
     d.admin = path
-    eq(get(t, "/status", d)["state"], "serving", "the first has it still")
+    eq([owner(daemon.admin) for daemon in (d, second)], [d.pid, second.pid], "each has its own")
+    eq([get(t, "/status", daemon)["state"] for daemon in (d, second)], ["serving"] * 2)
     three = t.directory()
     third = t.start(SERVERS, {"admin": {"address": "auto"}}, env={"XDG_RUNTIME_DIR": one, "RUNTIME_DIRECTORY": three + ":/x"})
     ok(os.path.exists(os.path.join(three, "admin.sock")), "systemd's directory comes first")
@@ -530,6 +545,25 @@ def place_by_itself(t):
     fifth = t.start(SERVERS, {"admin": {"address": "off"}}, env={"XDG_RUNTIME_DIR": t.directory()})
     fifth.never_logged("admin_off")
     eq(len(fifth.log("listen")), 1)
+    end(d)
+    second.wait_log("listen", "address=unix:" + path, "reach=local")
+    second.admin = path
+    eq((owner(path), get(t, "/status", second)["state"]), (second.pid, "serving"), "it has moved there")
+    end(second)
+    eq(os.listdir(os.path.dirname(path)), [], "nothing is left")
+
+
+@case(daemon=False)
+def place_that_was_made(t):
+    """product §3: the directory of the socket goes with the daemon that has made it, and stays if it was there."""
+    for was_there in (False, True):
+        one = t.directory()
+        if was_there:
+            os.mkdir(os.path.join(one, "mcpgated"), 0o700)
+        d = t.start(SERVERS, {"admin": {"address": "auto"}}, env={"XDG_RUNTIME_DIR": one})
+        eq(os.listdir(os.path.join(one, "mcpgated")), ["admin.sock"])
+        end(d)
+        eq(os.listdir(one), ["mcpgated"] if was_there else [])
 
 
 @case(daemon=False)

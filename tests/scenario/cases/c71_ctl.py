@@ -438,6 +438,22 @@ def places_of_the_socket_are_named(t):
 
 
 @case(daemon=False)
+def another_users_socket_is_told(t):
+    """product §3: who may not use the system's daemon is told what a daemon of the own user takes."""
+    setup = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /run && mkdir /run/mcpgated && '
+             'python3 -c "import socket,os; s=socket.socket(socket.AF_UNIX); s.bind(\'/run/mcpgated/admin.sock\'); '
+             'os.chmod(\'/run/mcpgated/admin.sock\', 0o600); s.listen(); os.setgid(65534); os.setuid(65534); os.execv(os.sys.argv[1], os.sys.argv[1:])" "$@"', "sh"]
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        raise Skip("this takes root and a mount namespace")
+    for more, is_told in (({}, True), ({"XDG_RUNTIME_DIR": "/nonexistent"}, False)):
+        environ = {k: v for k, v in os.environ.items() if k not in ("XDG_RUNTIME_DIR", "MCPGATED_SOCKET")}
+        done = subprocess.run(setup + [os.path.join(harness.BIN, "mcpgatectl"), "servers"] + (["--socket", "/run/mcpgated/admin.sock"] if more else []),
+                              capture_output=True, text=True, env=dict(environ, **more), timeout=20 * harness.SLOW)
+        ok("only for the daemon's user and root" in done.stderr, done.stderr)
+        eq("XDG_RUNTIME_DIR has to be set" in done.stderr, is_told, done.stderr)
+
+
+@case(daemon=False)
 def finds_the_socket(t):
     """product §3: without --socket the user's own daemon is asked."""
     place = t.directory()

@@ -155,7 +155,8 @@ def entries_for_everybody(t):
     """product §2: no daemon, no such server, and anonymous access are told apart."""
     out, _ = ctl("--socket", t.daemon.admin, "client-config", "main", "--client", "zed")
     eq(entry_of("zed", out)[2], None)
-    ok("there is no such server" in ctl("--socket", t.daemon.admin, "client-config", "other", status=1)[1], "no such server")
+    ok("there is no such server at the daemon of %s (pid %d)" % (t.daemon.admin, t.daemon.pid) in
+       ctl("--socket", t.daemon.admin, "client-config", "other", status=1)[1], "no such server")
     ok("-c FILE" in ctl("--socket", "/nonexistent/socket", "client-config", "main", status=1)[1], "no daemon")
 
 
