@@ -456,10 +456,14 @@ static struct slice frontend_own_path(const struct frontend *frontend, struct sl
 	return path;
 }
 
-/* What a client says when it has not been let in: it asked for a sign-in, of which there is none. */
+/* To a client that looks for a sign-in: most do that when they were not let in. */
 static const char *why_no_sign_in(const struct frontend *frontend)
 {
-	return frontend->conf.authorization.mode < AUTHORIZATION_TOKEN ?
+	enum authorization_mode mode = frontend->conf.authorization.mode;
+
+	if (mode == AUTHORIZATION_OAUTH)
+		return "Not found: there is no such document here";
+	return mode < AUTHORIZATION_TOKEN ?
 		       "Not found: no sign-in here: no token is needed" :
 		       "Not found: no sign-in here: this gateway takes static tokens; the one that was "
 		       "sent is not known, or none was sent";
