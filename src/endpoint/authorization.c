@@ -682,6 +682,7 @@ bool authorization_suffices(const struct authorization *auth,
 	struct verdict verdict;
 	enum rule_key rule;
 
+	CHECK(access->principal != NULL);
 	if (auth->conf.mode < AUTHORIZATION_TOKEN)
 		return true;
 	return (access->grant == NULL ||

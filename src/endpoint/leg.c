@@ -430,6 +430,7 @@ static void append_away(const struct leg *leg, struct slice request, struct slic
 {
 	bool is_of_caller = leg->state == LEG_LOST && leg_loss(leg) == REASON_NONE;
 
+	CHECK(leg->state != LEG_OPENING && id.n > 0);
 	if (leg_is_hidden(leg))
 		legs_append_unknown(request, out);
 	else

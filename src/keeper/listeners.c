@@ -358,6 +358,7 @@ static int open_admin_beside(const char *address, pid_t owner, struct error *why
 	char *own = mem_printf("%.*s-%d.sock", (int)(end - address), address, (int)getpid());
 	int fd = open_private(own, why);
 
+	CHECK(owner > 0 && usual.path == NULL && usual.own == NULL);
 	if (fd >= 0) {
 		LOG(ADMIN_BESIDE, LOG_STR("address", own), LOG_STR("usual", address),
 		    LOG_INT("pid", owner));
@@ -389,6 +390,7 @@ uint64_t listeners_do_due(void)
 	if (now < usual.next_ms)
 		return usual.next_ms;
 	usual.next_ms = now < usual.until_ms ? now + USUAL_PAUSE_MS : NEVER;
+	CHECK(usual.path != NULL && usual.own != NULL);
 	remove_stale(usual.path);
 	if (renameat2(AT_FDCWD, usual.own, AT_FDCWD, usual.path, RENAME_NOREPLACE) == 0) {
 		char *address = mem_printf("unix:%s", usual.path);
@@ -405,6 +407,7 @@ uint64_t listeners_do_due(void)
 /* What was made for it goes, with nothing in it; its own socket has been closed. */
 static void usual_fini(void)
 {
+	CHECK(usual.own == NULL || usual.path != NULL);
 	if (usual.path != NULL && usual.own == NULL)
 		remove_stale(usual.path);
 	if (usual.made != NULL)
