@@ -85,7 +85,7 @@ static bool is_distrusted(const struct tls *tls, unsigned long code)
 	int reason = ERR_GET_REASON(code);
 	OSSL_HANDSHAKE_STATE state = SSL_get_state(tls->ssl);
 
-	CHECK(!SSL_is_init_finished(tls->ssl));
+	CHECK(tls->input == TLS_INPUT_BROKEN);
 	if (ERR_GET_LIB(code) == ERR_LIB_SSL && (reason == SSL_R_TLSV1_ALERT_UNKNOWN_CA ||
 						 reason == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE ||
 						 reason == SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN))
