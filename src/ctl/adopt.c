@@ -444,7 +444,8 @@ static int make_configuration(const struct work *work, struct error *err)
 		"  mode: token\n"
 		"  tokens:\n"
 		"    - {name: clients, sha256: %s}    # of the file token\n"
-		"include: [conf.d/*.yaml]           # the servers\n",
+		"include: [conf.d/*.yaml]           # the servers\n"
+		"servers: {}                        # and none besides\n",
 		port, socket, token.hash);
 	result = tell_systemd(port, err);
 	if (result == 0)
@@ -939,8 +940,13 @@ static void print_next(const struct work *work)
 			"mcpgatectl: next: start the daemon that has %s; then start the clients again\n",
 			work->file);
 	else
-		fputs("mcpgatectl: next: systemctl --user enable --now mcpgated.socket; then start the "
-		      "clients again\n",
+		fprintf(stderr,
+			"mcpgatectl: next: systemctl --user enable --now mcpgated.socket, or by hand mcpgated -c %s; "
+			"then start the clients again\n",
+			work->file);
+	if (work->line->undoes && is_made_here(work))
+		fputs("mcpgatectl: if no client needs the daemon any more: systemctl --user disable --now mcpgated.socket "
+		      "mcpgated.service, or end what was started by hand\n",
 		      stderr);
 	if (work->line->undoes)
 		fputs("mcpgatectl: a client that was open meanwhile may write its file as it was before: then adopt --undo "

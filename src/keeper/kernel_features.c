@@ -349,21 +349,46 @@ static void warn_of_roots(const struct check *check)
 	}
 }
 
+/* Once for all: where the daemon is root's, it is usually so of every server. */
+static void warn_of_root(const struct config *config, const struct tree *root,
+			 struct config_problems *warnings)
+{
+	const struct config_server *first = NULL;
+	struct buf others = { 0 };
+
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
+
+		if (!server->enabled || !kernel_features_is_root(server))
+			continue;
+		if (first != NULL)
+			buf_printf(&others, "%s%s", others.len > 0 ? ", " : ", and so do ",
+				   server->conf.name);
+		else
+			first = server;
+	}
+	if (first != NULL) {
+		const struct check check = { config, first, root, warnings };
+
+		problem_add_in(
+			warnings, kernel_features_find_place(&check, ""),
+			"servers.%s runs as root, because the daemon does%.1000s; use a user "
+			"of its own (user), or do not run the daemon as root",
+			first->conf.name, buf_terminate(&others));
+	}
+	buf_fini(&others);
+}
+
 void kernel_features_warn(const struct config *config, const struct tree *root,
 			  struct config_problems *warnings)
 {
+	warn_of_root(config, root, warnings);
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 		const struct check check = { config, server, root, warnings };
 
 		if (!server->enabled)
 			continue;
-		if (kernel_features_is_root(server))
-			problem_add_in(
-				warnings, kernel_features_find_place(&check, ""),
-				"servers.%s runs as root, because the daemon does; give it a user "
-				"of its own (user), or do not run the daemon as root",
-				server->conf.name);
 		warn_of_kernel(&check);
 		warn_of_roots(&check);
 		if (kernel_features_reaches_gateway(config, server))

@@ -616,6 +616,7 @@ def odd_surroundings(t):
     """product §2: a home whose name looks like a pattern; what a killed run has left is named; undo tells before what it will do; a
     configuration that is the user's own has no unit."""
     with home() as h:
+        h.env["XDG_RUNTIME_DIR"] = h.path("run")
         h.folder = h.env["HOME"] = h.path("h[a]*?\\")
         h.put(CURSOR, PLAIN)
         h.put(CURSOR + ".mcpgated-aB3xY9", b"s3cret")
@@ -628,6 +629,7 @@ def odd_surroundings(t):
         ok("the entry has been changed since" in h.adopt("--undo", "--dry-run", status=1), "changed")
         eq((h.read(CURSOR), h.servers()), (text, ["files.yaml"]))
     with home() as h:
+        h.env["XDG_RUNTIME_DIR"] = h.path("run")
         h.put(".config/mcpgated/mcpgated.yaml", b"servers: {}\nlisten: [{address: '127.0.0.1:9'}]\ninclude: [conf.d/*.yaml]\n")
         h.put(GEMINI, b'{"mcp": {"servers": {"a": {"command": "x"}}}, "mcpServers": {"b": {"command": "y"}}}')
         told = h.adopt(status=0)
@@ -750,6 +752,9 @@ def adopted_and_called(t):
             c.do(["text", "called"])
             eq(c.read()["result"]["content"][0]["text"], "called")
             c.end()
+        told = h.adopt("--undo", status=0)
+        ok("next: mcpgatectl reload" in told and "systemctl --user disable" in told, told)
+        subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "reload"], env=dict(h.env, XDG_RUNTIME_DIR=h.folder), check=True, timeout=20 * harness.SLOW)
 
 
 @contextlib.contextmanager

@@ -310,7 +310,9 @@ def root_is_told(t):
         eq(check({"main": plain}, directory).stderr.count("runs as root"), 0)
         raise Skip("this is not root; what root is told is tried there")
     eq(check({"main": plain, "other": named}, directory).stderr.count("runs as root"), 1)
-    ok(warning in check({"main": plain}, directory).stderr, "the warning")
+    ok(warning + ";" in check({"main": plain}, directory).stderr, "the warning")
+    said = check({"main": plain, "other": named, "third": plain}, directory).stderr
+    ok(said.count("runs as root") == 1 and warning + ", and so do third;" in said, "once for all", said)
     done = check({"main": plain}, directory, bin=directory, user="nobody", group=os.stat("/").st_gid, extra_groups=[])
     eq(done.stderr.count("runs as root"), 0)
     d = t.start({"main": {}, "other": {"script": {}, "user": "nobody", "enabled": False}})
