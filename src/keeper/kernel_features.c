@@ -349,6 +349,25 @@ static void warn_of_roots(const struct check *check)
 	}
 }
 
+/* What only a shell would understand. */
+static void warn_of_args(const struct check *check)
+{
+	static const struct slice beginnings[] = { SLICE("~/"), SLICE("$HOME/") };
+	const struct config_server *server = check->server;
+	size_t length = server->command != NULL ? strlen(server->command) : 0;
+
+	if (length == 0 || (length >= 2 && strcmp(server->command + length - 2, "sh") == 0))
+		return;
+	for (size_t i = 0; i < server->args.count; i++) {
+		for (size_t j = 0; j < ARRAY_LEN(beginnings); j++)
+			if (slice_has_prefix(server->args.items[i], beginnings[j]))
+				tell(check, "args",
+				     "'%.200s' is passed on as it is: no shell expands it; write the "
+				     "path in full",
+				     server->args.items[i].p);
+	}
+}
+
 /* Once for all: where the daemon is root's, it is usually so of every server. */
 static void warn_of_root(const struct config *config, const struct tree *root,
 			 struct config_problems *warnings)
@@ -390,6 +409,7 @@ void kernel_features_warn(const struct config *config, const struct tree *root,
 		if (!server->enabled)
 			continue;
 		warn_of_kernel(&check);
+		warn_of_args(&check);
 		warn_of_roots(&check);
 		if (kernel_features_reaches_gateway(config, server))
 			tell(&check, "sandbox.connect",

@@ -98,7 +98,8 @@ def missing_commands_are_told(t):
     """product §2: a command that is not there, looked for as its server would, is a warning: it may come later; alone on the command line it is refused."""
     rows = {"one": "command: nonexistent-command", "line": "command: /bin/cat -u", "gone": "command: /nonexistent/x",
             "below": "command: ./nonexistent, cwd: /tmp", "off": "command: nonexistent-too, enabled: false", "text": "command: /etc/passwd",
-            "own": "command: mine, env: {PATH: '/nonexistent:/etc'}", "good": "command: cat", "home": "command: ~/x", "inside": "command: bin/cat, cwd: /"}
+            "own": "command: mine, env: {PATH: '/nonexistent:/etc'}", "good": "command: cat", "home": "command: ~/x", "inside": "command: bin/cat, cwd: /",
+            "args": "command: cat, args: ['~/x', '~x', a$HOME/b]", "args2": "command: cat, args: [$HOME/b]", "shell": "command: /bin/sh, args: [-c, ~/x]"}
     files = Files("servers:\n" + "".join("  %s: {%s}\n" % row for row in rows.items()))
     done = program("-t", "-c", files.path, env={"PATH": "/usr/bin:/bin"})
     eq(done.returncode, 0, done.stderr)
@@ -114,6 +115,8 @@ def missing_commands_are_told(t):
         at + ":7:19: servers.text.command: '/etc/passwd' is not an executable program",
         at + ":8:18: servers.own.command: 'mine' was not found in PATH (/nonexistent:/etc)",
         at + ":10:19: servers.home.command: '~/x' does not exist; ~ is not expanded here, write the path in full",
+        at + ":12:30: servers.args.args: '~/x' is passed on as it is: no shell expands it; write the path in full",
+        at + ":13:31: servers.args2.args: '$HOME/b' is passed on as it is: no shell expands it; write the path in full",
         "mcpgated: the configuration is fine, with %d warnings" % warnings], "what is said")
     long = ":".join("/nonexistent/%d" % i for i in range(100))
     done = program("-t", "-c", Files(GOOD.replace("/bin/cat", "gone")).path, env={"PATH": long})
