@@ -182,9 +182,12 @@ void reports_servers(const struct admin *admin, struct buf *out)
 {
 	const char *origin = admin->conf.origin != NULL ? admin->conf.origin : "";
 	struct json_t *value = value_object();
+	struct certificate_report certificate;
 
 	value_set_text(value, "origin", slice_str(origin));
 	value_set_text(value, "auth", slice_str(admin->conf.auth_mode));
+	if (admin->conf.on_certificate != NULL && admin->conf.on_certificate(0, &certificate))
+		value_set_text(value, "certificate", slice_str(certificate.file));
 	value_set(value, "servers", describe_servers(admin));
 	set_problems(value, admin, true);
 	value_write(value, out);

@@ -263,7 +263,8 @@ static int client_config_print(const struct client_config_server *servers, size_
 struct found {
 	char *origin; /* NULL: there is none */
 	char *auth;
-	char *socket; /* NULL: none that is known */
+	char *socket;      /* NULL: none that is known */
+	char *certificate; /* the same */
 	size_t count;
 	char *names[SERVERS_MAX];
 	char *paths[SERVERS_MAX];
@@ -290,6 +291,7 @@ static void found_fini(struct found *found)
 	free(found->origin);
 	free(found->auth);
 	free(found->socket);
+	free(found->certificate);
 }
 
 static const char *wanted_of(const struct line *line)
@@ -310,6 +312,15 @@ static char *find_socket(const struct config *config)
 	return NULL;
 }
 
+/* The file of the first certificate. The caller frees it. */
+static char *find_certificate(const struct config *config)
+{
+	for (size_t i = 0; i < config->listen_count; i++)
+		if (config->listen[i].tls_count > 0)
+			return mem_strdup(config->listen[i].tls[0].certificate);
+	return NULL;
+}
+
 static int find_in_file(const struct line *line, struct found *found)
 {
 	const struct config_request request = { .file = line->file };
@@ -325,6 +336,7 @@ static int find_in_file(const struct line *line, struct found *found)
 	found->origin = origin_find(config, NULL);
 	found->auth = mem_strdup(origin_auth_mode(config));
 	found->socket = find_socket(config);
+	found->certificate = find_certificate(config);
 	for (size_t i = 0; i < config->server_count; i++)
 		if (config->servers[i].enabled || line->count > 1)
 			add_found(found, wanted_of(line), config->servers[i].conf.name,
@@ -353,6 +365,7 @@ static int find_in_daemon(const struct line *line, struct found *found)
 	servers = json_object_get(report, "servers");
 	found->origin = copy_text(report, "origin");
 	found->auth = copy_text(report, "auth");
+	found->certificate = copy_text(report, "certificate");
 	for (size_t i = 0; i < json_array_size(servers); i++) {
 		const json_t *server = json_array_get(servers, i);
 
@@ -415,6 +428,8 @@ int server_place_find(const struct line *line, struct server_place *place_r)
 		place_r->url = mem_printf("%s%s", found->origin, found->paths[0]);
 		place_r->auth = found->auth != NULL ? mem_strdup(found->auth) : NULL;
 		place_r->socket = found->socket != NULL ? mem_strdup(found->socket) : NULL;
+		place_r->certificate =
+			found->certificate != NULL ? mem_strdup(found->certificate) : NULL;
 	}
 	found_fini(found);
 	free(found);
@@ -426,6 +441,7 @@ void server_place_fini(struct server_place *place)
 	free(place->url);
 	free(place->auth);
 	free(place->socket);
+	free(place->certificate);
 	*place = (struct server_place){ .url = NULL };
 }
 

@@ -25,8 +25,9 @@ json_t *client_config_entry(size_t i, const char *name, char *url, const char *t
 /* Where clients reach a server, and what the daemon asks of them (origin_auth_mode). */
 struct server_place {
 	char *url;
-	char *auth;   /* NULL: a daemon that does not say */
-	char *socket; /* the unix socket at which it listens, too; NULL: none that is known */
+	char *auth;        /* NULL: a daemon that does not say */
+	char *socket;      /* the unix socket at which it listens, too; NULL: none that is known */
+	char *certificate; /* the file of its first one; NULL: none that is known */
 };
 /*
  * Of the server named by the first argument, from the daemon, or from the configuration if that is given. Returns the

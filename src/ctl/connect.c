@@ -18,7 +18,7 @@
 #define PROGRAM "mcpgated-remote"
 
 /* The header fields are its whole environment, which only this user can see; its arguments everybody can. */
-static int become_client(const struct server_place *place, const char *token)
+static int become_client(const struct server_place *place, const char *ca, const char *token)
 {
 	char *fields[] = { token != NULL ? mem_printf("Authorization=Bearer %s", token) : NULL,
 			   NULL };
@@ -26,13 +26,18 @@ static int become_client(const struct server_place *place, const char *token)
 			 (char[]){ "--allow-private" },
 			 (char[]){ "--for-client" },
 			 place->url,
-			 place->socket != NULL ? (char[]){ "--socket" } : NULL,
-			 place->socket,
+			 NULL,
+			 NULL,
 			 NULL };
+	char **more = argv + 4;
 	char **paths = programs_find(PROGRAM);
 	struct error err;
 
 	CHECK(place->url[0] != '\0' && paths[0] != NULL);
+	if (ca != NULL)
+		*more++ = mem_printf("--ca=%s", ca);
+	if (place->socket != NULL)
+		*more++ = mem_printf("--socket=%s", place->socket);
 	for (size_t i = 0; paths[i] != NULL; i++) {
 		if (access(paths[i], X_OK) == 0)
 			execve(paths[i], argv, fields);
@@ -41,6 +46,8 @@ static int become_client(const struct server_place *place, const char *token)
 	for (size_t i = 0; paths[i] != NULL; i++)
 		free(paths[i]);
 	free(paths);
+	while (--more >= argv + 4)
+		free(*more);
 	if (fields[0] != NULL)
 		explicit_bzero(fields[0], strlen(fields[0]));
 	free(fields[0]);
@@ -54,6 +61,12 @@ static void give_up_socket(struct server_place *place)
 		return;
 	free(place->socket);
 	place->socket = NULL;
+}
+
+/* The daemon's own certificate, which --tls self has made, for instance. NULL: there is none to read. */
+static const char *readable(const char *file)
+{
+	return file != NULL && access(file, R_OK) == 0 ? file : NULL;
 }
 
 /* For a URL no daemon is asked, and no token is sent but one that is given. */
@@ -81,7 +94,10 @@ static int connect_with(const struct line *line, const char *token)
 			"use --token-file FILE");
 	give_up_socket(&place);
 	if (status == 0)
-		status = become_client(&place, token);
+		status = become_client(&place,
+				       line->ca_file != NULL ? line->ca_file :
+							       readable(place.certificate),
+				       token);
 	server_place_fini(&place);
 	return status;
 }

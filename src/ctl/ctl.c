@@ -313,7 +313,8 @@ static const struct command {
 	  .options =
 		  "      -c FILE, --token-file F\n"
 		  "                      for connect: the configuration, and the token to send; by default\n"
-		  "                      mcpgated.yaml and token in ~/.config/mcpgated, or the daemon is asked\n",
+		  "                      mcpgated.yaml and token in ~/.config/mcpgated, or the daemon is asked\n"
+		  "                      --ca FILE: also trust the certificates in FILE (PEM)\n",
 	  .takes_url = true, .run = connect_run },
 	{ "adopt", "[CLIENT] [--undo]", 0, 1,
 	  "serve what the clients of this user start; see below",
@@ -364,7 +365,7 @@ static const struct use {
 	{ "doctor", "--oauth", "oauth token-file ca json" },
 	{ "doctor", "--", "env claim json" },
 	{ "doctor", NULL, "config claim json" },
-	{ "connect", NULL, "config token-file" },
+	{ "connect", NULL, "config token-file ca" },
 	{ "adopt", NULL, "dry-run undo explain" },
 };
 
