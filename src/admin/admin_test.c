@@ -163,11 +163,11 @@ static void problems_are_found(void **state)
 			       .is_failing = true,
 			       .last_error = ENOSPC };
 
-	servers[0].stats->starts = servers[1].stats->starts = 1;
+	servers[0].stats->has_worked = servers[1].stats->has_worked = true;
 	reports_check(&admin, &out);
 	assert_string_equal(buf_terminate(&out), "{\"verdict\":\"ok\",\"problems\":[]}");
 	out.len = 0;
-	servers[0].stats->starts = 0;
+	servers[0].stats->has_worked = false;
 	servers[1].pins.waiting = 2;
 	router.is_draining = true;
 	admin_reloaded(&admin, 0, false, SLICE_LIT("warning w\nerror c.yaml:1: x\nerror y\n"));
@@ -222,28 +222,45 @@ static void problems_are_found(void **state)
 	servers[1].pins.waiting = 0;
 }
 
+/* BACK-URL-09 */
+static void a_server_that_is_away_is_failing(void **state)
+{
+	server_note_away(&servers[0], SLICE_LIT("no route"));
+	servers[0].away = 1;
+	reports_check(&admin, &out);
+	assert_has("\"text\":\"a is failing: no route (0s ago); next try with the next call\"}");
+	out.len = 0;
+	reports_status(&admin, &out);
+	assert_has("{\"name\":\"a\",\"state\":\"failing\"");
+	servers[0].away = 0;
+}
+
 /* Of very many, the list says how many there are. */
 static void untried_servers_are_named_up_to_a_bound(void **state)
 {
+	static const struct slice claims[] = { SLICE("sub"), SLICE("tenant") };
 	static struct server many[30];
 	static struct slice paths[ARRAY_LEN(many)];
 	struct server *before = admin.conf.servers;
 
 	for (size_t i = 0; i < ARRAY_LEN(many); i++) {
-		const struct server_conf conf = { .name = "x", .claims.count = i == 0 };
+		const struct server_conf conf = { .name = "x" };
 
 		server_init(&many[i], loop, NULL, &conf);
 	}
+	many[0].conf.claims = (struct slices){ claims, ARRAY_LEN(claims) };
 	many[1].conf.legs.count = 1;
-	many[2].stats->starts = 1;
+	many[2].stats->has_worked = true;
 	admin.conf.servers = many;
 	admin.conf.server_count = ARRAY_LEN(many);
 	admin.conf.paths = paths;
 	reports_check(&admin, &out);
 	assert_has(" x, x and 7 more; ");
+	assert_has("not tried yet: x, for claims of a caller; mcpgatectl tools x --claims "
+		   "'{\\\"sub\\\": \\\"...\\\", \\\"tenant\\\": \\\"...\\\"}' tries it now");
 	out.len = 0;
 	reports_metrics(&admin, false, &out);
-	assert_has("\nmcpgated_problem{kind=\"server_not_tried\"} 27\n");
+	assert_has("\nmcpgated_problem{kind=\"server_not_tried\"} 28\n");
 	many[1].conf.legs.count = 0;
 	for (size_t i = 0; i < ARRAY_LEN(many); i++)
 		server_fini(&many[i]);
@@ -341,6 +358,7 @@ int main(void)
 		TEST(claims_are_of_a_token),
 		TEST(problems_are_found),
 		TEST(untried_servers_are_named_up_to_a_bound),
+		TEST(a_server_that_is_away_is_failing),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -117,7 +117,7 @@ static void find_failing(const struct server_view *view, struct problems *list)
 	bool waits = retry_at_ms > view->now_ms;
 	char ago[TEXT_AGE_BYTES], next[TEXT_AGE_BYTES] = "";
 
-	if (server->backoff.failures == 0)
+	if (!server_is_failing(server))
 		return;
 	text_format_age(wall_ms > failed_at_ms ? wall_ms - failed_at_ms : 0, ago);
 	if (waits)
@@ -186,39 +186,61 @@ static void find_unmatched(const struct server *server, const struct rule_places
 }
 
 /*
- * An endpoint has no processes of its own; what needs a caller's claims cannot be tried without the
- * caller.
+ * An endpoint has no processes of its own. One that fails is listed as such; one whose first process is
+ * being started will be known in a moment.
  */
-static bool may_be_tried(const struct server *server)
+static bool is_untried(const struct server *server)
 {
-	return !server_is_endpoint(&server->conf) && server->conf.claims.count == 0;
+	return server->conf.name != NULL && !server->is_retired &&
+	       !server_is_endpoint(&server->conf) && !server->stats->has_worked &&
+	       server->count == 0 && !server_is_failing(server);
 }
 
-/* In one row: a configuration may have very many of them, of which few are used on a day. */
-static void find_untried(const struct admin *admin, struct problems *list)
+/* What a caller needs for it, as mcpgatectl takes it. */
+static void append_claims(const struct slices *claims, struct buf *out)
 {
-	struct buf names = { 0 };
+	CHECK(claims->count > 0);
+	for (size_t i = 0; i < claims->count; i++)
+		buf_printf(out, "%s\"%.*s\": \"...\"", i > 0 ? ", " : "",
+			   SLICE_ARG(claims->items[i]));
+}
+
+/*
+ * In one row, and one for those that only a caller's claims start: a configuration may have very many
+ * of them, of which few are used on a day.
+ */
+static void find_untried(const struct admin *admin, bool needs_claims, struct problems *list)
+{
+	const struct server *first = NULL;
+	struct buf text = { 0 };
 	size_t count = 0;
 
 	for (size_t i = 0; i < admin->conf.server_count; i++) {
 		const struct server *server = &admin->conf.servers[i];
 
-		if (server->conf.name == NULL || server->is_retired || !may_be_tried(server) ||
-		    server->stats->starts > 0 || server->stats->failures > 0)
+		if (!is_untried(server) || (server->conf.claims.count > 0) != needs_claims)
 			continue;
+		first = count == 0 ? server : first;
 		if (count < NAMED_MAX)
-			buf_printf(&names, "%s%s", count > 0 ? ", " : "", server->conf.name);
+			buf_printf(&text, "%s%s", count > 0 ? ", " : "", server->conf.name);
 		count++;
 	}
 	if (count > NAMED_MAX)
-		buf_printf(&names, " and %zu more", count - NAMED_MAX);
+		buf_printf(&text, " and %zu more", count - NAMED_MAX);
+	if (count > 0 && needs_claims) {
+		buf_printf(&text, ", for claims of a caller; mcpgatectl tools %s --claims '{",
+			   first->conf.name);
+		append_claims(&first->conf.claims, &text);
+		buf_append_str(&text, "}' tries it now");
+	} else if (count > 0) {
+		buf_append_str(&text, "; mcpgatectl tools NAME tries it now, and without `start: "
+				      "{try: false}` the daemon does");
+	}
 	if (count > 0)
 		list_add(list, PROBLEM_KIND_SERVER_NOT_TRIED, NULL,
-			 mem_printf("not tried yet: %s; mcpgatectl tools NAME tries it now, "
-				    "and without `start: {try: false}` the daemon does",
-				    buf_terminate(&names)))
+			 mem_printf("not tried yet: %s", buf_terminate(&text)))
 			->count = count;
-	buf_fini(&names);
+	buf_fini(&text);
 }
 
 static void find_of_servers(const struct admin *admin, struct problems *list)
@@ -238,7 +260,8 @@ static void find_of_servers(const struct admin *admin, struct problems *list)
 		find_reporting(server, list);
 	}
 	free(loads);
-	find_untried(admin, list);
+	find_untried(admin, false, list);
+	find_untried(admin, true, list);
 }
 
 /* ---- issuers ---- */

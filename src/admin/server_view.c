@@ -83,11 +83,11 @@ struct server_view server_view_of(const struct server *server, struct slice path
 		.stats = server->stats,
 		.own = own,
 		.answered = own != NULL ? &own->answered : &server->stats->answered,
-		.state = server->is_retired           ? "retiring" :
-			 server->backoff.failures > 0 ? "failing" :
-			 server->count == 0           ? "idle" :
-			 has_answered(server)         ? "ready" :
-							"starting",
+		.state = server->is_retired        ? "retiring" :
+			 server_is_failing(server) ? "failing" :
+			 server->count == 0        ? "idle" :
+			 has_answered(server)      ? "ready" :
+						     "starting",
 		.now_ms = clock_now_ms(),
 	};
 }

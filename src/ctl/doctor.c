@@ -200,6 +200,7 @@ static json_t *take_line(struct probe *probe, struct slice line)
 static void say_what_is_awaited(const struct probe *probe, const char *method)
 {
 	fprintf(stderr, "mcpgatectl: no answer to %s yet, %d s; %s\n", method, PATIENCE_MS / 1000,
+		probe->garbage > 0 ? "its standard output has lines that are no messages" :
 		probe->err.len > 0 ? "its standard error is shown at the end" :
 				     "it has written nothing; npx, uvx and the like may be "
 				     "downloading, or have no network");

@@ -99,8 +99,8 @@ static bool waits_for_client(const struct config_server *server)
 {
 	const struct server_conf *conf = &server->conf;
 
-	return !server->is_endpoint && !conf->is_tried && conf->warm == 0 &&
-	       (conf->isolation != ISOLATION_SHARED || conf->pool_min == 0);
+	return !server->is_endpoint && (!conf->is_tried || conf->claims.count > 0) &&
+	       conf->warm == 0 && (conf->isolation != ISOLATION_SHARED || conf->pool_min == 0);
 }
 
 /* A log of JSON objects has no other lines among them. */

@@ -212,6 +212,17 @@ static void a_reload_before_it_begins_is_what_is_said(void **state)
 	assert_true(announcement_do_due(&announcement) == UINT64_MAX);
 }
 
+/* As nobody can be somebody for a look. */
+static void what_needs_claims_is_not_tried(void **state)
+{
+	const struct slice claim = SLICE("sub");
+
+	servers[1].conf.claims = (struct slices){ &claim, 1 };
+	announcement_begin(&announcement, &listener);
+	assert_string_equal(said(), "plain (not tried yet)@a (not tried yet)@");
+	servers[1].conf.claims.count = 0;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -225,6 +236,7 @@ int main(void)
 		TEST(nothing_is_said_of_what_is_closed),
 		TEST(a_reload_ends_the_wait),
 		TEST(a_reload_before_it_begins_is_what_is_said),
+		TEST(what_needs_claims_is_not_tried),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

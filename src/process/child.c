@@ -28,6 +28,7 @@
 #define STDERR_READ_BYTES (16 * 1024) /* READS_PER_TURN of them empty a full pipe */
 #define STDERR_LINES_PER_SECOND 50
 #define LAST_WORDS_BYTES 2048
+#define WORDS_BAR " | "
 #define LAST_WORDS_LOGGED 700
 #define GARBAGE_LOGGED 200
 #define FAILURE_BYTES 512
@@ -97,7 +98,7 @@ static void child_keep_words(struct child *child, struct slice words)
 	if (kept->len + words.n > LAST_WORDS_BYTES)
 		buf_consume(kept, kept->len - LAST_WORDS_LOGGED);
 	if (kept->len > 0)
-		buf_append_str(kept, " | ");
+		buf_append_str(kept, WORDS_BAR);
 	buf_append_slice(kept, words);
 }
 
@@ -110,8 +111,38 @@ struct slice child_last_words(const struct child *child)
 	if (words.n <= LAST_WORDS_LOGGED)
 		return words;
 	words = slice_between(end - LAST_WORDS_LOGGED, end);
-	bar = memmem(words.p, words.n, " | ", 3);
-	return bar != NULL ? slice_between(bar + 3, end) : words;
+	bar = memmem(words.p, words.n, WORDS_BAR, strlen(WORDS_BAR));
+	return bar != NULL ? slice_between(bar + strlen(WORDS_BAR), end) : words;
+}
+
+static void child_set_away(struct child *child, bool is_away)
+{
+	if (child->is_away == is_away)
+		return;
+	CHECK(is_away || child->server->away > 0);
+	child->is_away = is_away;
+	child->server->away += is_away ? 1 : (size_t)-1;
+}
+
+/* Returns whether the line has been logged. BACK-URL-09 */
+static bool child_take_away(struct child *child, struct slice line)
+{
+	const struct slice mark = SLICE_LIT(CHILD_AWAY_MARK);
+	struct server *server = child->server;
+
+	if (slice_has_prefix(line, mark) && !child->is_away) {
+		line = slice_of(line.p + mark.n, line.n - mark.n);
+		server_note_away(server, line);
+		LOG_BY(SERVER_AWAY, (uintptr_t)server, LOG_STR("server", server->conf.name),
+		       LOG_INT("pid", child->pid), LOG_SLICE("error", line));
+		child_set_away(child, true);
+		return true;
+	}
+	if (!child->is_away || !slice_is_equal(line, SLICE_LIT(CHILD_BACK_LINE)))
+		return false;
+	child_set_away(child, false);
+	LOG_BY(SERVER_RECOVERED, (uintptr_t)server, LOG_STR("server", server->conf.name));
+	return true;
 }
 
 static void child_log_stderr(struct child *child, struct slice line)
@@ -126,6 +157,8 @@ static void child_log_stderr(struct child *child, struct slice line)
 	if (!is_indented || !slice_has_prefix(line, SLICE_LIT("at ")))
 		child_keep_words(child, line);
 	stderr_ring_add(&child->server->stats->stderr_ring, child->pid, line);
+	if (child->is_ready && child_take_away(child, line))
+		return;
 	if (child->server->conf.confinement.only_reports && slice_has_prefix(line, mark))
 		LOG_BY(SANDBOX_WOULD_REFUSE, (uintptr_t)child->server,
 		       LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
@@ -201,11 +234,25 @@ void child_note_failure(struct child *child, const char *error)
 	if (child->is_disposable || child->failure.len > 0)
 		return;
 	server_note_failure(child->server, error, child->exit[0] != '\0' ? child->exit : NULL);
+	child->failure_number = child->server->stats->failures;
 	child->ran_ms = clock_now_ms() - child->started_at_ms;
 	buf_append(&child->failure, text.p, text.n < FAILURE_BYTES ? text.n : FAILURE_BYTES);
 	if (child->garbage.len > 0)
 		buf_printf(&child->failure, "; its stdout has lines that are no messages: %.*s",
 			   SLICE_ARG(buf_slice(&child->garbage)));
+}
+
+/* The operator gets one line of it, if no other process has failed since. */
+static void child_add_last_line(const struct child *child)
+{
+	struct slice words = child_last_words(child), rest = words;
+	const char *bar;
+
+	CHECK(child->failure.len > 0);
+	while (rest.n > 0 && (bar = memmem(rest.p, rest.n, WORDS_BAR, strlen(WORDS_BAR))) != NULL)
+		rest = slice_between(bar + strlen(WORDS_BAR), words.p + words.n);
+	if (rest.n > 0 && child->failure_number == child->server->stats->failures)
+		server_note_last_line(child->server, rest);
 }
 
 /* The one log line of a failed attempt to start the server, or of a running process that failed. */
@@ -238,8 +285,11 @@ static void child_check_gone(struct child *child)
 		return;
 	child_set_state(child, CHILD_GONE);
 	child_drain_stderr(child);
-	if (child->failure.len > 0)
+	child_set_away(child, false);
+	if (child->failure.len > 0) {
+		child_add_last_line(child);
 		child_log_failure(child);
+	}
 	wire_close(&child->in);
 	wire_close(&child->out);
 	wire_close(&child->err);
@@ -583,12 +633,11 @@ void child_note_garbage(struct child *child, struct slice line, const char *why)
 	counter_add(COUNTER_CHILD_GARBAGE);
 	if (line.n > GARBAGE_LOGGED)
 		line.n = GARBAGE_LOGGED;
-	if (!child->is_ready) {
-		if (child->garbage.len == 0)
-			buf_append_slice(&child->garbage, line);
+	if (!child->is_ready && child->garbage.len > 0)
 		return;
-	}
-	if (!child_may_log(child))
+	if (!child->is_ready)
+		buf_append_slice(&child->garbage, line);
+	else if (!child_may_log(child))
 		return;
 	LOG_BY(CHILD_GARBAGE, (uintptr_t)child->server, LOG_STR("server", child->server->conf.name),
 	       LOG_INT("pid", child->pid), LOG_STR("error", why), LOG_SLICE("line", line));
@@ -598,12 +647,10 @@ void child_note_ready(struct child *child)
 {
 	CHECK(child->state == CHILD_RUNNING);
 	child->is_ready = true;
+	child->server->stats->has_worked = true;
 	LOG_BY(CHILD_START, (uintptr_t)child->server, LOG_STR("server", child->server->conf.name),
 	       LOG_INT("pid", child->pid),
 	       LOG_INT("start_ms", clock_now_ms() - child->started_at_ms));
-	if (child->garbage.len > 0)
-		child_note_garbage(child, buf_slice(&child->garbage),
-				   "it is no message; maybe there were more before the handshake");
 	buf_fini(&child->garbage);
 }
 

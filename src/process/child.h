@@ -26,6 +26,12 @@ struct child;
 
 /* Begins a line of stderr about what a sandbox would refuse; the rest is what to add to the configuration. */
 #define CHILD_REPORT_MARK "mcpgated: the sandbox would refuse something, unless "
+/*
+ * Lines of mcpgated-remote, which goes on: its server does not work (the rest says why), and works again.
+ * Any other program may write them, too, of itself.
+ */
+#define CHILD_AWAY_MARK "mcpgated-remote: away: "
+#define CHILD_BACK_LINE "mcpgated-remote: back"
 
 struct child_ops {
 	/* The process runs: lines can be written. */
@@ -72,7 +78,8 @@ struct child {
 	struct buf failure;    /* why it failed, for the operator; empty: it has not */
 	/* The first line of stdout before it was ready that was not a message. */
 	struct buf garbage;
-	uint64_t ran_ms; /* until it failed */
+	uint64_t ran_ms;         /* until it failed */
+	uint64_t failure_number; /* server->stats->failures then */
 	/* The number of consecutive failed starts, including this one; 0: it had started. */
 	unsigned int failed_try;
 	char exit[32];     /* how it exited by itself; empty: it was stopped, or runs */
@@ -89,8 +96,9 @@ struct child {
 	enum reason lost_reason; /* of on_lost; REASON_NONE: not called */
 	enum reason end_reason;  /* why it is stopped; REASON_NONE: it is not */
 	bool is_ready;           /* it has done what it was started for: child_note_ready */
-	bool is_disposable;      /* its failure does not count as a failure of the server */
-	bool is_exited;          /* the keeper has reaped it, or it was never started */
+	bool is_away;       /* it says that its server does not work; counted in server->away */
+	bool is_disposable; /* its failure does not count as a failure of the server */
+	bool is_exited;     /* the keeper has reaped it, or it was never started */
 };
 
 /*
@@ -135,7 +143,7 @@ struct slice child_last_words(const struct child *child);
 
 /*
  * It has started: from now on its stderr, and what is not a message on its stdout, is logged. Until
- * then it is kept for the line that says why it failed.
+ * then the first line of the latter is, and both are kept for the line that says why it failed.
  */
 void child_note_ready(struct child *child);
 /* Logs, at a bounded rate, that it wrote something that is not a message. */

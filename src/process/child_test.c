@@ -671,11 +671,13 @@ static void failed_start_is_one_line(void **state)
 	servers[0].backoff.retry_at_ms = now_ms + 4100;
 	fake_process_write_err(p,
 			       "starting\nError: API_KEY is not set\n    at main (index.js:3:9)\n");
+	assert_int_equal(count_logged(" warn "), 0);
 	child_note_garbage(child, SLICE_LIT("Usage: me\x1b"), "not JSON");
+	assert_int_equal(count_logged(" warn child_garbage "), 1);
 	child_note_garbage(child, SLICE_LIT("second"), "not JSON");
 	pass(100);
 	exits(p, 256);
-	assert_int_equal(count_logged(" warn "), 1);
+	assert_int_equal(count_logged(" warn "), 2);
 	assert_true(is_logged("warn server_failing server=test try=3 "));
 	assert_true(is_logged(
 		" reason=child_exited error=\"the process ended before it answered the "
@@ -686,6 +688,50 @@ static void failed_start_is_one_line(void **state)
 	assert_int_equal(count_logged("child_stderr_early"), 3);
 	assert_false(is_logged("child_end"));
 	assert_int_equal(servers[0].stats->failures, 1);
+	assert_string_equal(servers[0].stats->failure,
+			    "the process ended before it answered the handshake: status 1; its "
+			    "stderr ends with: Error: API_KEY is not set");
+}
+
+/* Behind a URL there is no process to speak of; of a long line the beginning is enough. */
+static void failed_start_behind_a_url(void **state)
+{
+	char line[1024], *end = line;
+	struct fake_process *p = begin();
+
+	child->is_ready = false;
+	end += sprintf(line, "mcpgated-remote: the server at a \x1b[31mcannot be reached: ");
+	memset(end, 'x', 800);
+	memcpy(end + 800, "\n", 2);
+	fake_process_write_err(p, line);
+	exits(p, 256);
+	assert_int_equal(strncmp(servers[0].stats->failure,
+				 "the server at a  [31mcannot be reached: xxx", 42),
+			 0);
+	assert_in_range(strlen(servers[0].stats->failure), 150, 250);
+}
+
+/* BACK-URL-09 */
+static void server_that_is_away(void **state)
+{
+	struct fake_process *p = begin();
+
+	fake_process_write_err(p, "mcpgated-remote: back\nmcpgated-remote: away: no route\n"
+				  "mcpgated-remote: away: no way\n");
+	pass(0);
+	assert_true(server_is_failing(&servers[0]));
+	assert_string_equal(servers[0].stats->failure, "no route");
+	assert_int_equal(count_logged("warn server_away server=test "), 1);
+	assert_int_equal(servers[0].stats->failures, 0);
+	fake_process_write_err(p, "mcpgated-remote: back\n");
+	pass(0);
+	assert_false(server_is_failing(&servers[0]));
+	assert_int_equal(count_logged("server_recovered"), 1);
+	fake_process_write_err(p, "mcpgated-remote: away: no route\n");
+	pass(0);
+	assert_int_equal(servers[0].away, 1);
+	exits(p, 0); /* the next one will tell */
+	assert_int_equal(servers[0].away, 0);
 }
 
 /* The first reason is the one; what the gateway did then is none. */
@@ -724,13 +770,13 @@ static void last_words_are_whole_lines(void **state)
 	assert_memory_equal(words.p + words.n - 16, "line 199 of many", 16);
 }
 
-/* What comes before the handshake is no failure: it is said when there is one. */
-static void early_garbage_is_said_once_ready(void **state)
+/* What comes before the handshake may be why there is none: the first line is said at once. */
+static void early_garbage_is_said_once(void **state)
 {
 	begin();
 	child->is_ready = false;
 	child_note_garbage(child, SLICE_LIT("banner"), "not JSON");
-	assert_false(is_logged("child_garbage"));
+	child_note_garbage(child, SLICE_LIT("more"), "not JSON");
 	child_note_ready(child);
 	assert_int_equal(count_logged("child_garbage"), 1);
 	assert_true(is_logged("line=banner"));
@@ -790,9 +836,11 @@ int main(void)
 		TEST(stderr_is_bounded),
 		TEST(stderr_ring_is_bounded),
 		TEST(failed_start_is_one_line),
+		TEST(failed_start_behind_a_url),
+		TEST(server_that_is_away),
 		TEST(first_reason_counts),
 		TEST(last_words_are_whole_lines),
-		TEST(early_garbage_is_said_once_ready),
+		TEST(early_garbage_is_said_once),
 		TEST(garbage_is_logged_at_a_bounded_rate),
 		TEST(kill_all_reaches_every_child),
 	};

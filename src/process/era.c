@@ -9,7 +9,17 @@ const char *era_source(const struct server *server)
 {
 	if (server->conf.era != ERA_UNKNOWN)
 		return "configured";
-	return server->verdict.era != ERA_UNKNOWN ? "found" : "";
+	return era_known(server) != ERA_UNKNOWN ? "found" : "";
+}
+
+enum era era_known(const struct server *server)
+{
+	const struct era_verdict *verdict = &server->verdict;
+
+	if (server->conf.era == ERA_UNKNOWN && verdict->era == ERA_LEGACY &&
+	    verdict->handshake != ERA_ANSWERED)
+		return ERA_UNKNOWN;
+	return era_of(server);
 }
 
 enum era era_of(const struct server *server)

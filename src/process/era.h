@@ -30,8 +30,12 @@ struct era_verdict {
 	uint64_t probe_again_ms; /* it was probed within the last day: not again before this time */
 };
 
-/* How the era of a server is known, in one word for the operator; empty: unknown. */
+/*
+ * The era that is known, for the operator, and how it is, in one word; "" and ERA_UNKNOWN: it is not. A
+ * server that has never answered is taken for a legacy one (era_of), but nobody knows.
+ */
 const char *era_source(const struct server *server);
+enum era era_known(const struct server *server);
 /* The era for its next process; ERA_UNKNOWN: not known yet. */
 enum era era_of(const struct server *server);
 /* Whether the era is unknown and the server was not probed within the last day. */

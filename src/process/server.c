@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "obs/log.h"
 
+#define LAST_LINE_BYTES 200
 #define FULL_QUIET_MS (60 * 1000)
 
 const struct server_leg *server_leg_find(const struct server_legs *legs, struct slice shown)
@@ -165,6 +166,38 @@ void server_note_failure(struct server *server, const char *error, const char *e
 	stats->failed_at_ms = clock_wall_ms();
 	snprintf(stats->failure, sizeof(stats->failure), "%s%s%s", error, exit != NULL ? ": " : "",
 		 exit != NULL ? exit : "");
+}
+
+void server_note_last_line(struct server *server, struct slice line)
+{
+	const struct slice remote = SLICE_LIT("mcpgated-remote: ");
+	char *text = server->stats->failure;
+	size_t length = slice_has_prefix(line, remote) ? 0 : strlen(text);
+
+	CHECK(line.n > 0);
+	if (length == 0)
+		line = slice_of(line.p + remote.n, line.n - remote.n);
+	if (line.n > LAST_LINE_BYTES)
+		line.n = LAST_LINE_BYTES;
+	snprintf(text + length, sizeof(server->stats->failure) - length, "%s%.*s",
+		 length > 0 ? "; its stderr ends with: " : "", SLICE_ARG(line));
+	for (; text[length] != '\0'; length++)
+		if ((unsigned char)text[length] < 0x20 || text[length] == 0x7f)
+			text[length] = ' ';
+}
+
+void server_note_away(struct server *server, struct slice error)
+{
+	struct server_stats *stats = server->stats;
+
+	CHECK(stats->users > 0);
+	stats->failed_at_ms = clock_wall_ms();
+	snprintf(stats->failure, sizeof(stats->failure), "%.*s", SLICE_ARG(error));
+}
+
+bool server_is_failing(const struct server *server)
+{
+	return server->backoff.failures > 0 || server->away > 0;
 }
 
 static void stats_unref(struct server_stats **stats)

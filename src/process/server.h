@@ -150,9 +150,10 @@ struct server_stats {
 	uint64_t failed;                   /* calls that got an error of ours instead */
 	uint64_t starts;                   /* of processes */
 	uint64_t failures;                 /* of processes */
+	bool has_worked;                   /* one has answered its handshake */
 	uint64_t ends[REASON_COUNT];       /* of processes */
 	uint64_t failed_at_ms;             /* time of the latest failure, since 1970; 0: never */
-	char failure[256];                 /* and its cause */
+	char failure[512];                 /* and its cause */
 	struct sanitize_counts sanitized;  /* in their output */
 	struct redact_counts redacted;
 	struct redact_pace redact_pace;
@@ -175,6 +176,7 @@ struct server {
 	struct spawner *spawner;
 	struct list children;
 	size_t count;    /* of children that are not gone */
+	size_t away;     /* of children that say that the server does not work (child->is_away) */
 	size_t reserved; /* places for processes that wait for the back-off */
 	struct era_verdict verdict;
 	uint64_t restarts; /* ordered by the operator */
@@ -227,6 +229,15 @@ void server_count_child(struct server *server, bool is_new);
 
 /* Records why a process failed, for the operator. */
 void server_note_failure(struct server *server, const char *error, const char *exit);
+/*
+ * Adds the last line that it wrote to stderr, a part of it if it is long. For one that mcpgated-remote
+ * wrote, the line is all: behind a URL there is no process to speak of.
+ */
+void server_note_last_line(struct server *server, struct slice line);
+/* As server_note_failure, of a process that goes on. */
+void server_note_away(struct server *server, struct slice error);
+/* Whether its processes fail to start, or say that it does not work. */
+bool server_is_failing(const struct server *server);
 /* Frees what it owns; its children must be gone. */
 void server_fini(struct server *server);
 

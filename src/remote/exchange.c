@@ -113,6 +113,11 @@ bool exchange_is_success(long status)
 	return status >= 200 && status <= 299;
 }
 
+bool exchange_is_out_of_service(long status)
+{
+	return status == 401 || (status >= 502 && status <= 504);
+}
+
 void exchange_look_at_head(struct exchange *exchange)
 {
 	struct slice type = curl_handle_answer_field(exchange->easy, "Content-Type");
@@ -173,6 +178,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
 
 	if (!is_end || exchange_status(exchange) < 200)
 		return size * count;
+	exchange->remote->was_reached |= !exchange_is_out_of_service(exchange_status(exchange));
 	exchange_look_at_head(exchange);
 	if (exchange->id.len == 0 && exchange->sent.len > 0 &&
 	    exchange_is_success(exchange_status(exchange)))

@@ -65,6 +65,8 @@ struct remote {
 	struct buf in, out;
 	struct buf refusal; /* of the POST, before HTTP+SSE was tried */
 	bool has_endpoint;  /* HTTP+SSE: post_url is known */
+	bool is_away;       /* the gateway has been told that the server does not work */
+	bool was_reached;   /* the server has answered a request, in whatever way, since then */
 	bool has_served;    /* something has been answered: there is a server */
 	bool wants_stream;  /* the handshake is over */
 	bool is_in_over;
@@ -128,6 +130,8 @@ void exchange_set_answered(struct exchange *exchange);
 /* Of the connection: the status, 0 before there is one. */
 long exchange_status(const struct exchange *exchange);
 bool exchange_is_success(long status);
+/* A status with which a server, or what stands before it, refuses whatever comes. BACK-URL-09 */
+bool exchange_is_out_of_service(long status);
 /* Finds out whether the answer is a stream of events; at its end, if nothing has come. */
 void exchange_look_at_head(struct exchange *exchange);
 /*

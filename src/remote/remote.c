@@ -56,6 +56,7 @@
 #include "mcp/error.h"
 #include "mcp/method.h"
 #include "obs/log.h"
+#include "process/child.h"
 #include "remote/exchange.h"
 #include "remote/message_headers.h"
 
@@ -75,6 +76,9 @@
 #define WRITES_PER_TURN 16
 #define CA_BYTES_MAX (4 * 1024 * 1024)
 #define PAGES_MAX 64
+#define SESSION_LINE_MAX 128 /* of a text that says that there is no such session */
+#define SERVER_ERROR_FIRST (-32099)
+#define SERVER_ERROR_LAST (-32000)
 #define TEXT_BYTES_MAX 300 /* of what a server says in an answer that is no message */
 
 /* ---- what the gateway reads ---- */
@@ -126,16 +130,21 @@ static void append_shown(struct buf *out, struct slice text)
 	buf_fini(&shown);
 }
 
+static void append_server(const struct remote *remote, struct buf *out)
+{
+	buf_printf(out, "the server at %.*s", SLICE_ARG(remote->parts.host));
+	if (remote->parts.port.n > 0)
+		buf_printf(out, ":%.*s", SLICE_ARG(remote->parts.port));
+	buf_append_char(out, ' ');
+}
+
 /* Answers the request, or tells the log if nobody waits. */
 static void fail(struct exchange *exchange, struct slice what)
 {
 	struct remote *remote = exchange->remote;
 	struct buf text = { 0 };
 
-	buf_printf(&text, "the server at %.*s", SLICE_ARG(remote->parts.host));
-	if (remote->parts.port.n > 0)
-		buf_printf(&text, ":%.*s", SLICE_ARG(remote->parts.port));
-	buf_append_char(&text, ' ');
+	append_server(remote, &text);
 	buf_append_slice(&text, what);
 	/* Without it there is no server, and this process has failed its start. BACK-PROC-06 */
 	if (!remote->has_served &&
@@ -338,7 +347,7 @@ static void lose_session(struct remote *remote, const char *why)
 	die(why);
 }
 
-static void append_status(struct exchange *exchange, long status, struct buf *text)
+static void append_status(const struct exchange *exchange, long status, struct buf *text)
 {
 	struct slice challenge = curl_handle_answer_field(exchange->easy, "WWW-Authenticate");
 
@@ -373,6 +382,25 @@ static void fail_by_status(struct exchange *exchange, long status)
 	buf_fini(&text);
 }
 
+/* Nothing has been sent on the connection, as there is none, or none with TLS. */
+static bool was_unreachable(const struct exchange *exchange, CURLcode code)
+{
+	curl_off_t begun_us = 0;
+
+	curl_easy_getinfo(exchange->easy, CURLINFO_PRETRANSFER_TIME_T, &begun_us);
+	return code != CURLE_OK && begun_us == 0 && exchange->sent_bytes == 0;
+}
+
+static void append_unreachable(const struct exchange *exchange, CURLcode code, struct buf *text)
+{
+	buf_append_str(text, "cannot be reached: ");
+	append_shown(text, slice_str(exchange->error[0] != '\0' ? exchange->error :
+								  curl_easy_strerror(code)));
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		buf_printf(text, "; %s names a certificate to trust",
+			   exchange->remote->is_for_client ? "--ca FILE" : "`ca: FILE`");
+}
+
 static void fail_by_code(struct exchange *exchange, CURLcode code)
 {
 	struct buf text = { 0 };
@@ -387,12 +415,8 @@ static void fail_by_code(struct exchange *exchange, CURLcode code)
 	else if (exchange->sent_bytes > 0 || exchange->is_resumed)
 		buf_append_str(&text, "closed the connection before it answered; the request may "
 				      "have been executed");
-	else {
-		buf_append_str(&text, "cannot be reached: ");
-		append_shown(&text,
-			     slice_str(exchange->error[0] != '\0' ? exchange->error :
-								    curl_easy_strerror(code)));
-	}
+	else
+		append_unreachable(exchange, code, &text);
 	fail(exchange, buf_slice(&text));
 	buf_fini(&text);
 }
@@ -584,6 +608,38 @@ static void finish_own_list(struct exchange *exchange)
 	}
 }
 
+/*
+ * Many servers have 400 for an id that they do not know, as after a restart, and say so in a text: in
+ * an error of JSON-RPC's range for servers, or in a line. "Not initialized" are those that have one
+ * session at a time. BACK-URL-05
+ */
+static bool says_no_session(struct exchange *exchange)
+{
+	const char *text = buf_terminate(&exchange->body);
+	struct envelope env;
+	struct error err;
+	long long code = 0;
+
+	if (scan_envelope(buf_slice(&exchange->body), &scan_limits_none, SCAN_LENIENT, &env,
+			  &err) == 0) {
+		if (env.kind != ENVELOPE_ERROR ||
+		    scan_int(scan_member(env.error.text, SLICE_LIT("code")), &code) < 0 ||
+		    code < SERVER_ERROR_FIRST || code > SERVER_ERROR_LAST)
+			return false;
+	} else if (exchange->body.len > SESSION_LINE_MAX) {
+		return false;
+	}
+	return strcasestr(text, "session") != NULL || strcasestr(text, "not initialized") != NULL;
+}
+
+/* A request that named the session is answered with this: it has not been executed. */
+static bool has_lost_session(struct exchange *exchange, long status)
+{
+	return exchange->remote->session_id.len > 0 && !exchange->is_modern &&
+	       !exchange->is_resumed &&
+	       (status == 404 || (status == 400 && says_no_session(exchange)));
+}
+
 /* Nothing has been sent: it may be tried again until the server is there. Returns whether it is. */
 static bool wait_while_away(struct exchange *exchange, CURLcode code)
 {
@@ -625,9 +681,9 @@ static bool finish_post(struct exchange *exchange, CURLcode code)
 		return true;
 	} else if (exchange_is_success(status)) {
 		finish_success(exchange);
-	} else if (status == 404 && remote->session_id.len > 0 && !exchange->is_modern &&
-		   !exchange->is_resumed) {
-		lose_session(remote, "the server has ended the session (404)");
+	} else if (has_lost_session(exchange, status)) {
+		lose_session(remote, status == 404 ? "the server has ended the session (404)" :
+						     "the server does not know the session (400)");
 	} else if (follow(exchange, status) || (status == 400 && list_after_mismatch(exchange))) {
 		return true;
 	} else if (!take_refusal(exchange)) {
@@ -669,8 +725,8 @@ static bool finish_stream(struct exchange *exchange, CURLcode code)
 		return false;
 	}
 	/* At first it says that there is no such stream. */
-	if (code == CURLE_OK && status == 404 && remote->session_id.len > 0 && exchange->was_open)
-		lose_session(remote, "the server has ended the session (404)");
+	if (code == CURLE_OK && exchange->was_open && has_lost_session(exchange, status))
+		lose_session(remote, "the server does not know the session of its stream");
 	/* 405: it has no such stream. Another refusal will not change by asking again, either. */
 	if (code == CURLE_OK && status >= 400 && status <= 499 && !is_passing(status))
 		return false;
@@ -699,11 +755,47 @@ static void finish_at_last(struct exchange *exchange)
 	exchange_end(exchange);
 }
 
+/*
+ * The gateway is told once, not by the end of this process: the session may still be there when the
+ * server is back. Before anything has been answered, the failed start says it. BACK-URL-09
+ */
+static void tell_away(const struct exchange *exchange, CURLcode code)
+{
+	struct remote *remote = exchange->remote;
+	long status = exchange_status(exchange);
+	struct buf text = { 0 };
+
+	if (remote->is_away || remote->is_for_client || remote->is_ending || !remote->has_served)
+		return;
+	append_server(remote, &text);
+	if (was_unreachable(exchange, code))
+		append_unreachable(exchange, code, &text);
+	else if (code == CURLE_OK && exchange_is_out_of_service(status))
+		append_status(exchange, status, &text);
+	else
+		goto out;
+	CHECK(text.len > 0 && !remote->is_away);
+	dprintf(STDERR_FILENO, CHILD_AWAY_MARK "%s\n", buf_terminate(&text));
+	remote->is_away = true;
+	remote->was_reached = false;
+out:
+	buf_fini(&text);
+}
+
+static void tell_back(struct remote *remote)
+{
+	if (!remote->is_away || !remote->was_reached)
+		return;
+	dprintf(STDERR_FILENO, CHILD_BACK_LINE "\n");
+	remote->is_away = false;
+}
+
 static void finish(struct exchange *exchange, CURLcode code)
 {
 	struct remote *remote = exchange->remote;
 	bool stays = false;
 
+	tell_away(exchange, code);
 	if (!exchange->has_head)
 		exchange_look_at_head(exchange);
 	if (exchange == remote->stream)
@@ -902,6 +994,7 @@ static void transfer(struct remote *remote)
 		CHECK(exchange != NULL && message->msg == CURLMSG_DONE);
 		finish(exchange, code);
 	}
+	tell_back(remote);
 }
 
 /* Returns whether there was one. */
@@ -1080,6 +1173,9 @@ int main(int argc, char **argv)
 	take_arguments(&remote, argc, argv);
 	if (fetch_prepare(&err) < 0)
 		die(err.text);
+	/* A client's file is for certificates that are trusted, too. */
+	if (remote.is_for_client && remote.ca.len > 0)
+		buf_append_slice(&remote.ca, fetch_system_ca());
 	log_set(STDERR_FILENO, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	remote.signals = open_signals();
 	confine_apply(&(struct confinement){ .fetches = true,

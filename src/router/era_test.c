@@ -199,6 +199,19 @@ static void the_operator_fixes_it(void **state)
 	assert_int_equal(era_of(&servers[0]), ERA_MODERN);
 }
 
+/* What has never answered is addressed as a legacy server, but nothing has been found. */
+static void failed_start_finds_no_era(void **state)
+{
+	era_note_unanswered(&servers[0]);
+	era_note_probed(&servers[0], ERA_LEGACY);
+	assert_int_equal(era_of(&servers[0]), ERA_LEGACY);
+	assert_int_equal(era_known(&servers[0]), ERA_UNKNOWN);
+	assert_string_equal(era_source(&servers[0]), "");
+	era_note_answered(&servers[0]);
+	assert_int_equal(era_known(&servers[0]), ERA_LEGACY);
+	assert_string_equal(era_source(&servers[0]), "found");
+}
+
 /* All who wait hear of the same probe; its process has a place among the others. */
 static void one_probe_for_all(void **state)
 {
@@ -486,6 +499,7 @@ int main(void)
 		ERA_TEST(silence_is_legacy),
 		ERA_TEST(verdict_of_a_day),
 		ERA_TEST(the_operator_fixes_it),
+		ERA_TEST(failed_start_finds_no_era),
 		ERA_TEST(one_probe_for_all),
 		ERA_TEST(an_error_may_name_the_modern_era),
 		ERA_TEST(each_server_is_probed),

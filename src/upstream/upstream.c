@@ -370,6 +370,7 @@ static void upstream_on_slow_timer(struct timer *timer)
 	struct slice words = child != NULL ? child_last_words(child) : slice_of(NULL, 0);
 	struct slice awaited = upstream->era != NULL ? upstream->era->handshake :
 						       SLICE_LIT("the start of its process");
+	bool writes_garbage = child != NULL && child->garbage.len > 0;
 	uint64_t waited_ms = child != NULL ? clock_now_ms() - child->started_at_ms : 0;
 
 	CHECK(!upstream_is_serving(upstream) && upstream->state != UPSTREAM_CLOSED);
@@ -379,7 +380,10 @@ static void upstream_on_slow_timer(struct timer *timer)
 	       LOG_INT("waited_ms", waited_ms),
 	       LOG_INT("timeout_ms", upstream->server->conf.start_timeout_ms),
 	       LOG_SLICE("stderr", words),
-	       LOG_STR("hint", words.n > 0 ? "its last words are in stderr" :
+	       LOG_STR("hint", writes_garbage ?
+				       "its stdout has lines that are no messages (child_garbage); "
+				       "text belongs on stderr" :
+			       words.n > 0 ? "its last words are in stderr" :
 					     "it has written nothing; npx, uvx and the like may be "
 					     "downloading, or have no network"));
 }

@@ -14,6 +14,7 @@ import time
 import harness
 import mcp
 from c50_config import Files, program, refused
+from c71_ctl import ctl
 from c100_reload import reload
 from c80_stateless import JSON, MIRRORS, fields, message, meta
 from c80_stateless import ask as ask_modern
@@ -26,7 +27,7 @@ class Fake(http.server.ThreadingHTTPServer):
     """An HTTP server whose answers a case writes: `serve(request, message)` gets the handler and the JSON of a POST, or None."""
     daemon_threads, request_queue_size = True, 512
 
-    def __init__(self, serve):
+    def __init__(self, serve, port=0):
         fake = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -82,7 +83,7 @@ class Fake(http.server.ThreadingHTTPServer):
                     self.whole(202)
                 return True
 
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(("127.0.0.1", port), Handler)
         self.requests, self.paths = [], []
         self.url = "http://127.0.0.1:%d/mcp" % self.server_port
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -95,8 +96,8 @@ class Fake(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def fake(serve):
-    server = Fake(serve)
+def fake(serve, port=0):
+    server = Fake(serve, port)
     try:
         yield server
     finally:
@@ -384,29 +385,78 @@ def a_cut_answer_without_an_id_fails(t):
         eq(len([b for _, b in server.sent("POST") if b"tools/call" in b]), 1, "it was called once")
 
 
+def lost_with(text, code=-32000):
+    return {"status": 400, "body": mcp.encode({"jsonrpc": "2.0", "error": {"code": code, "message": text}, "id": None})}
+
+
+LOST = {
+    "404": {"status": 404},
+    "no_valid_id": lost_with("Bad Request: No valid session ID provided"),  # server-everything, and the examples of an SDK
+    "not_found": lost_with("Session not found", -32001),
+    "not_initialized": lost_with("Bad Request: Server not initialized"),  # of an SDK, with one session at a time
+    "a_line": {"status": 400, "body": b"Invalid session ID\n"},
+}
+
+
+def lost_session(name):
+    def run(t):
+        lost = []
+
+        def serve(request, message):
+            if request.greet(message):
+                return
+            if message is None:
+                request.whole(405 if request.command == "GET" else 200)
+            elif not lost:
+                lost.append(True)
+                request.whole(**LOST[name])
+            else:
+                request.result(message, {"tools": []})
+
+        with fake(serve) as server:
+            behind(t, server.url)
+            s = t.session("main")
+            s.ask("tools/list")
+            eq(s.ask("tools/list")["result"]["tools"], [])
+            greetings = [json.loads(b)["params"] for _, b in server.sent("POST") if b"initialize\"" in b]
+            ok(len(greetings) >= 2 and greetings[0] == greetings[-1], "the same handshake", greetings)
+    run.__name__, run.__module__ = "a_lost_session_is_opened_again_" + name, __name__
+    run.__doc__ = "BACK-URL-05: the client's session goes on, with a fresh one behind it and the same handshake."
+    case(daemon=False, deadline=30)(run)
+
+
+for kind in LOST:
+    lost_session(kind)
+
+
 @case(daemon=False, deadline=30)
-def a_lost_session_is_opened_again(t):
-    """BACK-URL-05: after 404 the client's session goes on, with a fresh one behind it and the same handshake."""
-    lost = []
+def a_server_that_starts_anew_is_used_again(t):
+    """BACK-URL-05: a stream that is refused for its session says it before the next call."""
+    sessions, over = [], [threading.Event()]
 
     def serve(request, message):
-        if request.greet(message):
-            return
-        if message is None:
-            request.whole(405 if request.command == "GET" else 200)
-        elif not lost:
-            lost.append(True)
-            request.whole(404)
-        else:
+        if message is not None and message.get("method") == "initialize":
+            sessions.append("s%d" % len(sessions))
+            request.result(message, dict(ANSWER, protocolVersion=mcp.D), mcp_session_id=sessions[-1])
+        elif request.headers["Mcp-Session-Id"] not in sessions:
+            request.whole(**LOST["no_valid_id"])
+        elif message is None:
+            request.events("retry: 20", "")
+            over[0].wait(20)
+        elif "id" in message:
             request.result(message, {"tools": []})
+        else:
+            request.whole(202)
 
     with fake(serve) as server:
-        behind(t, server.url)
+        daemon = behind(t, server.url, isolation="shared")
         s = t.session("main")
-        s.ask("tools/list")
         eq(s.ask("tools/list")["result"]["tools"], [])
-        greetings = [json.loads(b)["params"] for _, b in server.sent("POST") if b"initialize\"" in b]
-        ok(len(greetings) >= 2 and greetings[0] == greetings[-1], "the same handshake", greetings)
+        wait_for(lambda: server.sent("GET"), 10, "the stream")
+        sessions[:] = ["other"]
+        over[0].set()
+        daemon.wait_log("child_failed", "does not know the session")
+        eq(s.ask("tools/list")["result"]["tools"], [])
 
 
 @case(daemon=False, deadline=30)
@@ -466,6 +516,49 @@ def what_cannot_be_reached_is_said(t):
         daemon.wait_log("server_failing", "cannot be reached")
 
 
+def server_is_away(t, answer):
+    """Calls with a server that answers nothing, or so, and then is back; its one session stays."""
+    def serve(request, message):
+        request.protocol_version, request.close_connection = "HTTP/1.0", True  # each request finds out whether it is there
+        if answers and message is not None and message.get("method") == "tools/call":
+            request.whole(answers[0])
+        elif not request.greet(message):
+            request.whole(405) if message is None else request.result(message, {"content": []})
+
+    answers = []
+    with fake(serve) as server:
+        port, daemon = server.server_port, behind(t, server.url, isolation="shared")
+        s = t.session("main")
+        eq(s.ask("tools/call", {"name": "t"})["result"]["content"], [])
+        eq("main is failing" in ctl(t, "status")[0], False)
+        if answer is not None:
+            answers[:] = [answer]
+            s.ask("tools/call", {"name": "t"})
+    said = "answered with status %d" % answer if answer else "cannot be reached"
+    for _ in range(2 if answer is None else 0):
+        ok(said in s.ask("tools/call", {"name": "t"})["error"]["message"], "what the caller is told")
+    daemon.wait_log("server_away", said)
+    out, _ = ctl(t, "check", status=2)
+    ok(out.startswith("failing  main is failing: the server at 127.0.0.1:%d %s" % (port, said)), "check", out)
+    ok('mcpgated_server_failing{server="main"} 1\n' in ctl(t, "metrics")[0], "the metric")
+    ok(said in ctl(t, "logs", "main")[0], "the lines of the server")
+    answers[:] = []
+    with fake(serve, port) as server:
+        eq(s.ask("tools/call", {"name": "t"})["result"]["content"], [])
+        daemon.wait_log("server_recovered")
+        eq("initialize" in server.methods(), False, "the session stays")
+        ctl(t, "check", status=0)
+    eq(len(daemon.log("server_away")), 1, "it is told once")
+
+
+for number in (None, 401, 503):
+    def one_is_away(t, number=number):
+        server_is_away(t, number)
+    one_is_away.__name__, one_is_away.__module__ = "a_server_that_is_away_is_noticed_%s" % (number or "down"), __name__
+    one_is_away.__doc__ = "BACK-URL-09: while the server cannot be reached, or refuses all, it is failing; the session goes on when it is back."
+    case(daemon=False, deadline=30)(one_is_away)
+
+
 # ---- odd servers, by the program alone ----
 
 def initialized(lines):
@@ -489,6 +582,8 @@ def odd_answers_are_answers(t):
         error = {"jsonrpc": "2.0", "id": "server-error", "error": {"code": -32000, "message": "own words"}}
         if name == "refusal by another id":
             request.json(error, 400)
+        elif name == "about another session":
+            request.json(dict(error, error={"code": -32602, "message": "own words: session"}), 400)
         elif name == "error by another id":
             request.json(error)
         elif name == "result by another id":
@@ -509,7 +604,7 @@ def odd_answers_are_answers(t):
     with fake(serve) as server, remote(server.url) as lines:
         initialized(lines)
         for n, (name, word) in enumerate([
-                ("refusal by another id", "own words"), ("error by another id", "own words"), ("result by another id", "did not answer"),
+                ("refusal by another id", "own words"), ("about another session", "own words"), ("error by another id", "own words"), ("result by another id", "did not answer"),
                 ("a page", "did not answer"), ("a batch", None), ("broken text", None), ("nothing", "did not answer"),
                 ("broken event", None), ("twice", None)], 1):
             answer = lines.ask(mcp.request(n, "tools/call", {"name": name}))

@@ -715,10 +715,14 @@ def what_shells_complete(t):
 @case(daemon=False)
 def check_says_what_needs_attention(t):
     """product §5: check has a line for each problem, and exit statuses for monitoring; status, --json and the metrics have the same."""
-    d = t.start({"good": {"script": {}}, "broken": {"command": "/nonexistent/command"}})
+    d = t.start({"good": {"script": {}}, "broken": {"command": "/nonexistent/command"}, "who": {"script": {}, "env": {"WHO": "${claim:sub}"}}},
+                {"auth": {"mode": "token", "tokens": [{"name": "a", "sha256": "0" * 64}]}})
     ok([line for line in d.lines if re.match(r"mcpgated: ready: broken \(not tried yet\) at ", line)], "ready means no more", d.lines)
     out, _ = ctl(t, "check", status=1)
-    eq(out.splitlines(), ["warn     not tried yet: good, broken; mcpgatectl tools NAME tries it now, and without `start: {try: false}` the daemon does"])
+    eq(out.splitlines(), [
+        "warn     not tried yet: good, broken; mcpgatectl tools NAME tries it now, and without `start: {try: false}` the daemon does",
+        "warn     not tried yet: who, for claims of a caller; mcpgatectl tools who --claims '{\"sub\": \"...\"}' tries it now"])
+    ctl(t, "tools", "who", "--claims", '{"sub": "x"}')
     ctl(t, "tools", "good")
     ctl(t, "tools", "broken", status=1)
     out, _ = ctl(t, "check", status=2)
