@@ -731,7 +731,7 @@ def adopted_and_called(t):
         h.put(CURSOR, json.dumps({"mcpServers": {"files": entry}}, indent=2).encode())
         h.put(CLAUDE, json.dumps({"mcpServers": {"files": entry}}, indent=2).encode())
         h.adopt(status=0)
-        t.daemon = harness.Daemon(args=["-c", h.path(".config/mcpgated/mcpgated.yaml")], env=dict(h.env, XDG_RUNTIME_DIR=h.folder))
+        t.start(args=["-c", h.path(".config/mcpgated/mcpgated.yaml")], env=dict(h.env, XDG_RUNTIME_DIR=h.folder))
         there = json.loads(h.read(CURSOR))["mcpServers"]["files"]
         place = urlsplit(there["url"])
         for header, status in ((there["headers"]["Authorization"], 200), ("Bearer other", 401)):
@@ -822,9 +822,9 @@ def by_a_unix_socket(t):
                 passed = [fcntl.fcntl(s.fileno(), fcntl.F_DUPFD_CLOEXEC, 64) for s in (net, local)]
                 move = 'exec 3<&%d 4<&%d; export LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=user:user; exec "$@"' % tuple(passed)
                 user = ["setpriv", "--reuid=%d" % OTHER, "--regid=%d" % OTHER, "--clear-groups"] if OTHER else []
-                t.daemon = harness.Daemon(args=["--listen", "systemd:user", "--listen", "systemd:user", "--plaintext",
-                                                "-c", h.path(".config/mcpgated/mcpgated.yaml")],
-                                          env=h.env, prefix=[*user, "bash", "-c", move, "bash"], keeps=passed)
+                t.start(args=["--listen", "systemd:user", "--listen", "systemd:user", "--plaintext",
+                              "-c", h.path(".config/mcpgated/mcpgated.yaml")],
+                        env=h.env, prefix=[*user, "bash", "-c", move, "bash"], keeps=passed)
                 for fd in passed:
                     os.close(fd)
                 with connected(there["command"], *there["args"], env=h.env, user=OTHER) as c:
