@@ -223,7 +223,7 @@ static bool is_token(struct slice text)
 	for (size_t i = 0; i < text.n; i++)
 		if (memchr(characters, text.p[i], sizeof(characters) - 1) == NULL)
 			return false;
-	return n >= TOKEN_CHARACTERS_MIN;
+	return text.n > 0 && n >= TOKEN_CHARACTERS_MIN;
 }
 
 /* What is most likely wrong with what is no token. */
@@ -269,7 +269,13 @@ static void add_lines(const struct types_context *context, struct slice text, co
 
 	while (secret_cut_token(&text, &one, &name, &line)) {
 		is_empty = false;
-		if (is_token(one))
+		if (is_token(one) && is_token(name))
+			problem_add(
+				context->problems,
+				"%s:%u: a name that could be a token: the token comes first, and "
+				"the name after it is shorter than %d characters",
+				path, line, TOKEN_CHARACTERS_MIN);
+		else if (is_token(one))
 			add_token(one, name, line, tokens);
 		else
 			problem_add(context->problems,

@@ -39,18 +39,32 @@ static void entry_fini(struct entry *entry)
 
 struct only {
 	struct slice name, value;
+	size_t count;
 };
 
 static int find_only(struct slice name, struct json value, void *arg)
 {
-	*(struct only *)arg = (struct only){ name, value.text };
-	return -1;
+	struct only *only = arg;
+
+	*only = (struct only){ name, value.text, only->count + 1 };
+	return 0;
+}
+
+/* Of an object with one member. */
+static struct only only_of(struct slice object)
+{
+	struct only only = { { "", 0 }, { "", 0 }, 0 };
+
+	scan_members(object, find_only, &only);
+	if (only.count != 1)
+		only.value = slice_of("", 0); /* what is said in several places is not to be lost */
+	return only;
 }
 
 /* -1: it is not one. In any case the caller calls entry_fini. */
 static int entry_read(struct entry *entry, struct slice original, bool is_toml)
 {
-	struct only only = { { "", 0 }, { "", 0 } };
+	struct only only;
 	struct error err;
 
 	*entry = (struct entry){ .is_toml = is_toml,
@@ -65,9 +79,9 @@ static int entry_read(struct entry *entry, struct slice original, bool is_toml)
 	buf_append_slice(&entry->file, original);
 	if (toml_read(&entry->json, buf_slice(&entry->file), &err) < 0)
 		return -1;
-	scan_members(buf_slice(&entry->json.text), find_only, &only);
-	if (slice_is_equal(only.name, SLICE_LIT("mcp_servers")))
-		scan_members(only.value, find_only, &only);
+	only = only_of(buf_slice(&entry->json.text));
+	if (slice_is_equal(only.name, SLICE_LIT("mcp_servers")) && only.count == 1)
+		only = only_of(only.value);
 	if (scan_type(only.value) != JSON_OBJECT)
 		return -1;
 	entry->value = only.value;

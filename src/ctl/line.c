@@ -134,6 +134,9 @@ static struct slice find_token(struct slice text)
 	if (!secret_cut_token(&text, &found, &name, &number) ||
 	    secret_cut_token(&text, &more, &name, &number))
 		return slice_of("", 0);
+	for (size_t i = 0; i < name.n; i++)
+		if (name.p[i] <= ' ')
+			return slice_of("", 0); /* a sentence, and no name */
 	for (size_t i = 0; i < found.n; i++)
 		if (found.p[i] <= ' ' || found.p[i] >= 0x7F)
 			return slice_of("", 0);

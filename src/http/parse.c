@@ -267,8 +267,9 @@ static int split_target(struct head *head)
 	request->path = mark != NULL ? slice_between(target.p, mark) : target;
 	if (mark != NULL)
 		request->query = slice_between(mark + 1, target.p + target.n);
+	/* A URL without a path: the slash before its authority, as all slices lie in the head. */
 	if (request->path.n == 0)
-		request->path = SLICE_LIT("/");
+		request->path = slice_of(head->authority.p - 1, 1);
 	return 0;
 }
 

@@ -107,9 +107,13 @@ static enum tls_step tls_fail_handshake(struct tls *tls, struct error *err)
 		error_set(err, ERROR_INVALID, "the client's certificate is not accepted: %s",
 			  X509_verify_cert_error_string(verdict));
 	else if (is_distrusted(tls, code))
-		error_set(err, ERROR_INVALID,
-			  "the client ended the TLS handshake; it probably does not trust the "
-			  "certificate");
+		error_set(
+			err, ERROR_INVALID,
+			code == 0 || ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING ?
+				"the client ended the TLS handshake after it got the certificate; "
+				"perhaps it does not trust the certificate" :
+				"the client ended the TLS handshake; it does not trust the "
+				"certificate");
 	else if (code == 0)
 		error_set(err, ERROR_SYSTEM, "the client has gone");
 	else

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,12 +282,15 @@ void listeners_check(const struct config *config, const struct tree *root,
  */
 #define USUAL_WAIT_MS 60000
 #define USUAL_PAUSE_MS 250
+#define USUAL_FREE_COUNT 8
 #define NEVER UINT64_MAX
 
 static struct {
 	char *made; /* its directory; NULL: it was there before */
 	char *path; /* the usual one; NULL: this daemon's socket has been there from the beginning */
 	char *own;  /* where it is; NULL: at `path` */
+	pid_t owner;
+	unsigned int free_count; /* how often in a row nobody has listened there */
 	uint64_t next_ms, until_ms;
 } usual = { .next_ms = NEVER };
 
@@ -364,6 +368,7 @@ static int open_admin_beside(const char *address, pid_t owner, struct error *why
 		    LOG_INT("pid", owner));
 		usual.path = mem_strdup(address + strlen("unix:"));
 		usual.own = mem_strdup(own + strlen("unix:"));
+		usual.owner = owner;
 		usual.next_ms = clock_now_ms() + USUAL_PAUSE_MS;
 		usual.until_ms = clock_now_ms() + USUAL_WAIT_MS;
 	}
@@ -391,6 +396,13 @@ uint64_t listeners_do_due(void)
 		return usual.next_ms;
 	usual.next_ms = now < usual.until_ms ? now + USUAL_PAUSE_MS : NEVER;
 	CHECK(usual.path != NULL && usual.own != NULL);
+	/* Not while it only makes place for the one that follows it. */
+	if (kill(usual.owner, 0) == 0 || errno != ESRCH || address_owner(usual.path) != 0)
+		usual.free_count = 0;
+	else
+		usual.free_count++;
+	if (usual.free_count < USUAL_FREE_COUNT)
+		return usual.next_ms;
 	remove_stale(usual.path);
 	if (renameat2(AT_FDCWD, usual.own, AT_FDCWD, usual.path, RENAME_NOREPLACE) == 0) {
 		char *address = mem_printf("unix:%s", usual.path);

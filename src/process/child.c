@@ -124,14 +124,30 @@ static void child_set_away(struct child *child, bool is_away)
 	child->server->away += is_away ? 1 : (size_t)-1;
 }
 
+/* The server works: what its other processes last heard of it is out of date. */
+static void child_set_back(struct server *server)
+{
+	if (server->away == 0)
+		return;
+	LIST_FOREACH(node, &server->children)
+		child_set_away(container_of(node, struct child, link), false);
+	CHECK(server->away == 0);
+	LOG_BY(SERVER_RECOVERED, (uintptr_t)server, LOG_STR("server", server->conf.name));
+}
+
 /* Returns whether the line has been logged. BACK-URL-09 */
 static bool child_take_away(struct child *child, struct slice line)
 {
-	const struct slice mark = SLICE_LIT(CHILD_AWAY_MARK);
+	const struct slice away = SLICE_LIT(CHILD_AWAY_MARK),
+			   refused = SLICE_LIT(CHILD_REFUSED_MARK);
 	struct server *server = child->server;
+	size_t length = slice_has_prefix(line, away) ? away.n :
+			server->conf.claims.count == 0 && slice_has_prefix(line, refused) ?
+						       refused.n :
+						       0;
 
-	if (slice_has_prefix(line, mark) && !child->is_away) {
-		line = slice_of(line.p + mark.n, line.n - mark.n);
+	if (length > 0 && !child->is_away) {
+		line = slice_of(line.p + length, line.n - length);
 		server_note_away(server, line);
 		LOG_BY(SERVER_AWAY, (uintptr_t)server, LOG_STR("server", server->conf.name),
 		       LOG_INT("pid", child->pid), LOG_SLICE("error", line));
@@ -140,8 +156,7 @@ static bool child_take_away(struct child *child, struct slice line)
 	}
 	if (!child->is_away || !slice_is_equal(line, SLICE_LIT(CHILD_BACK_LINE)))
 		return false;
-	child_set_away(child, false);
-	LOG_BY(SERVER_RECOVERED, (uintptr_t)server, LOG_STR("server", server->conf.name));
+	child_set_back(server);
 	return true;
 }
 
@@ -633,11 +648,12 @@ void child_note_garbage(struct child *child, struct slice line, const char *why)
 	counter_add(COUNTER_CHILD_GARBAGE);
 	if (line.n > GARBAGE_LOGGED)
 		line.n = GARBAGE_LOGGED;
-	if (!child->is_ready && child->garbage.len > 0)
+	if (!child->is_ready) {
+		if (child->garbage.len == 0)
+			buf_append_slice(&child->garbage, line);
 		return;
-	if (!child->is_ready)
-		buf_append_slice(&child->garbage, line);
-	else if (!child_may_log(child))
+	}
+	if (!child_may_log(child))
 		return;
 	LOG_BY(CHILD_GARBAGE, (uintptr_t)child->server, LOG_STR("server", child->server->conf.name),
 	       LOG_INT("pid", child->pid), LOG_STR("error", why), LOG_SLICE("line", line));
@@ -648,9 +664,13 @@ void child_note_ready(struct child *child)
 	CHECK(child->state == CHILD_RUNNING);
 	child->is_ready = true;
 	child->server->stats->has_worked = true;
+	child_set_back(child->server);
 	LOG_BY(CHILD_START, (uintptr_t)child->server, LOG_STR("server", child->server->conf.name),
 	       LOG_INT("pid", child->pid),
 	       LOG_INT("start_ms", clock_now_ms() - child->started_at_ms));
+	if (child->garbage.len > 0)
+		child_note_garbage(child, buf_slice(&child->garbage),
+				   "it is no message; maybe there were more before the handshake");
 	buf_fini(&child->garbage);
 }
 

@@ -31,6 +31,8 @@ struct child;
  * Any other program may write them, too, of itself.
  */
 #define CHILD_AWAY_MARK "mcpgated-remote: away: "
+/* The same of credentials that it refuses: where each caller has his own, that is his matter alone. */
+#define CHILD_REFUSED_MARK "mcpgated-remote: refused: "
 #define CHILD_BACK_LINE "mcpgated-remote: back"
 
 struct child_ops {

@@ -168,22 +168,29 @@ void server_note_failure(struct server *server, const char *error, const char *e
 		 exit != NULL ? exit : "");
 }
 
+/* Nothing in it acts on a terminal. */
+static void clean(char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = ' ';
+}
+
 void server_note_last_line(struct server *server, struct slice line)
 {
 	const struct slice remote = SLICE_LIT("mcpgated-remote: ");
 	char *text = server->stats->failure;
-	size_t length = slice_has_prefix(line, remote) ? 0 : strlen(text);
+	bool is_remote = slice_has_prefix(line, remote);
+	size_t length = is_remote ? 0 : strlen(text);
 
 	CHECK(line.n > 0);
-	if (length == 0)
+	if (is_remote)
 		line = slice_of(line.p + remote.n, line.n - remote.n);
 	if (line.n > LAST_LINE_BYTES)
 		line.n = LAST_LINE_BYTES;
 	snprintf(text + length, sizeof(server->stats->failure) - length, "%s%.*s",
 		 length > 0 ? "; its stderr ends with: " : "", SLICE_ARG(line));
-	for (; text[length] != '\0'; length++)
-		if ((unsigned char)text[length] < 0x20 || text[length] == 0x7f)
-			text[length] = ' ';
+	clean(text + length);
 }
 
 void server_note_away(struct server *server, struct slice error)
@@ -193,6 +200,7 @@ void server_note_away(struct server *server, struct slice error)
 	CHECK(stats->users > 0);
 	stats->failed_at_ms = clock_wall_ms();
 	snprintf(stats->failure, sizeof(stats->failure), "%.*s", SLICE_ARG(error));
+	clean(stats->failure);
 }
 
 bool server_is_failing(const struct server *server)

@@ -66,6 +66,7 @@ struct remote {
 	struct buf refusal; /* of the POST, before HTTP+SSE was tried */
 	bool has_endpoint;  /* HTTP+SSE: post_url is known */
 	bool is_away;       /* the gateway has been told that the server does not work */
+	bool is_unwelcome;  /* likewise, that it refuses the credential */
 	bool was_reached;   /* the server has answered a request, in whatever way, since then */
 	bool has_served;    /* something has been answered: there is a server */
 	bool wants_stream;  /* the handshake is over */

@@ -609,26 +609,29 @@ static void finish_own_list(struct exchange *exchange)
 }
 
 /*
- * Many servers have 400 for an id that they do not know, as after a restart, and say so in a text: in
- * an error of JSON-RPC's range for servers, or in a line. "Not initialized" are those that have one
- * session at a time. BACK-URL-05
+ * Many servers have 400 for an id that they do not know, and say so in an error of JSON-RPC's range for
+ * servers that answers no request, or in a line; "not initialized" if they have one session. BACK-URL-05
  */
 static bool says_no_session(struct exchange *exchange)
 {
-	const char *text = buf_terminate(&exchange->body);
+	struct slice said = buf_slice(&exchange->body);
+	char text[SESSION_LINE_MAX + 1];
 	struct envelope env;
 	struct error err;
 	long long code = 0;
 
-	if (scan_envelope(buf_slice(&exchange->body), &scan_limits_none, SCAN_LENIENT, &env,
-			  &err) == 0) {
+	if (scan_envelope(said, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0) {
 		if (env.kind != ENVELOPE_ERROR ||
+		    (env.id.type != JSON_ABSENT &&
+		     slice_is_equal(env.id.text, buf_slice(&exchange->id))) ||
 		    scan_int(scan_member(env.error.text, SLICE_LIT("code")), &code) < 0 ||
 		    code < SERVER_ERROR_FIRST || code > SERVER_ERROR_LAST)
 			return false;
-	} else if (exchange->body.len > SESSION_LINE_MAX) {
-		return false;
+		said = scan_member(env.error.text, SLICE_LIT("message")).text;
 	}
+	if (said.n > SESSION_LINE_MAX)
+		return false;
+	snprintf(text, sizeof(text), "%.*s", SLICE_ARG(said));
 	return strcasestr(text, "session") != NULL || strcasestr(text, "not initialized") != NULL;
 }
 
@@ -763,31 +766,34 @@ static void tell_away(const struct exchange *exchange, CURLcode code)
 {
 	struct remote *remote = exchange->remote;
 	long status = exchange_status(exchange);
+	bool is_away = was_unreachable(exchange, code);
+	/* A proxy may end a stream on which there was nothing to say. */
+	bool is_refused = code == CURLE_OK && exchange_is_out_of_service(status) &&
+			  exchange != remote->stream;
+	bool *is_told = status == 401 ? &remote->is_unwelcome : &remote->is_away;
 	struct buf text = { 0 };
 
-	if (remote->is_away || remote->is_for_client || remote->is_ending || !remote->has_served)
+	if (!(is_away || is_refused) || remote->is_away || *is_told || remote->is_for_client ||
+	    remote->is_ending || !remote->has_served)
 		return;
 	append_server(remote, &text);
-	if (was_unreachable(exchange, code))
+	if (is_away)
 		append_unreachable(exchange, code, &text);
-	else if (code == CURLE_OK && exchange_is_out_of_service(status))
-		append_status(exchange, status, &text);
 	else
-		goto out;
-	CHECK(text.len > 0 && !remote->is_away);
-	dprintf(STDERR_FILENO, CHILD_AWAY_MARK "%s\n", buf_terminate(&text));
-	remote->is_away = true;
+		append_status(exchange, status, &text);
+	dprintf(STDERR_FILENO, "%s%s\n", status == 401 ? CHILD_REFUSED_MARK : CHILD_AWAY_MARK,
+		buf_terminate(&text));
+	*is_told = true;
 	remote->was_reached = false;
-out:
 	buf_fini(&text);
 }
 
 static void tell_back(struct remote *remote)
 {
-	if (!remote->is_away || !remote->was_reached)
+	if (!(remote->is_away || remote->is_unwelcome) || !remote->was_reached)
 		return;
 	dprintf(STDERR_FILENO, CHILD_BACK_LINE "\n");
-	remote->is_away = false;
+	remote->is_away = remote->is_unwelcome = false;
 }
 
 static void finish(struct exchange *exchange, CURLcode code)

@@ -370,7 +370,7 @@ static void upstream_on_slow_timer(struct timer *timer)
 	struct slice words = child != NULL ? child_last_words(child) : slice_of(NULL, 0);
 	struct slice awaited = upstream->era != NULL ? upstream->era->handshake :
 						       SLICE_LIT("the start of its process");
-	bool writes_garbage = child != NULL && child->garbage.len > 0;
+	struct slice garbage = child != NULL ? buf_slice(&child->garbage) : slice_of(NULL, 0);
 	uint64_t waited_ms = child != NULL ? clock_now_ms() - child->started_at_ms : 0;
 
 	CHECK(!upstream_is_serving(upstream) && upstream->state != UPSTREAM_CLOSED);
@@ -379,10 +379,10 @@ static void upstream_on_slow_timer(struct timer *timer)
 	       LOG_INT("pid", upstream_pid(upstream)), LOG_SLICE("waits_for", awaited),
 	       LOG_INT("waited_ms", waited_ms),
 	       LOG_INT("timeout_ms", upstream->server->conf.start_timeout_ms),
-	       LOG_SLICE("stderr", words),
-	       LOG_STR("hint", writes_garbage ?
-				       "its stdout has lines that are no messages (child_garbage); "
-				       "text belongs on stderr" :
+	       LOG_SLICE("stderr", words), LOG_SLICE("stdout", garbage),
+	       LOG_STR("hint", garbage.n > 0 ?
+				       "its stdout has lines that are no messages, of which stdout "
+				       "here is the first; text belongs on stderr" :
 			       words.n > 0 ? "its last words are in stderr" :
 					     "it has written nothing; npx, uvx and the like may be "
 					     "downloading, or have no network"));

@@ -305,7 +305,7 @@ def usage(t):
         has(doctor(t, url, status=2), r"^try: mcpgatectl --help$")
     has(doctor(t, "https://127.0.0.1/mcp", "x", status=2), "only doctor takes --oauth")
     has(doctor(t, "https://127.0.0.1/mcp", "--token-file", "/nonexistent", status=2), "cannot open the token file: No such file")
-    has(doctor(t, "https://127.0.0.1/mcp", token="two words", status=2), "must hold one token")
+    has(doctor(t, "https://127.0.0.1/mcp", token="three words here", status=2), "must hold one token")
 
 
 @case(daemon=False)
