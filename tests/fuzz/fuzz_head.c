@@ -165,6 +165,7 @@ static void check_framing(const struct http_request *request, struct slice head)
 	unsigned int lengths = count_lines(head, SLICE_LIT("content-length"));
 	unsigned int codings = count_lines(head, SLICE_LIT("transfer-encoding"));
 	unsigned int hosts = count_lines(head, SLICE_LIT("host"));
+	bool has_authority = request->target.p[0] != '/' && request->target.p[0] != '*';
 
 	CHECK(lengths + codings <= 1);
 	CHECK((request->body == HTTP_BODY_LENGTH) == (lengths == 1));
@@ -175,7 +176,9 @@ static void check_framing(const struct http_request *request, struct slice head)
 	for (size_t i = 0; i < HTTP_FIELD_COUNT; i++) {
 		unsigned int count = count_lines(head, http_field_names[i]);
 
-		CHECK((count > 0) == http_has(request, (enum http_field)i));
+		/* The authority of a URL counts as Host, whether there is one or not. RFC 9112 §3.2.2 */
+		CHECK((count > 0 || (i == HTTP_HOST && has_authority)) ==
+		      http_has(request, (enum http_field)i));
 		CHECK((count > 1) == ((request->repeated >> i & 1) != 0));
 	}
 }
