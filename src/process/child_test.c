@@ -732,6 +732,18 @@ static void server_that_is_away(void **state)
 	assert_int_equal(servers[0].away, 0);
 }
 
+/* A server may have left no cause: the line is the first that is said. */
+static void last_line_may_be_all(void **state)
+{
+	char *alone = strndup("x", 1);
+
+	server_note_away(&servers[0], slice_of("\0", 1));
+	assert_string_equal(servers[0].stats->failure, "");
+	server_note_last_line(&servers[0], slice_str(alone));
+	assert_string_equal(servers[0].stats->failure, "x");
+	free(alone);
+}
+
 /* BACK-URL-09: what one has not heard yet, another knows. */
 static void another_process_finds_it_back(void **state)
 {
@@ -871,6 +883,7 @@ int main(void)
 		TEST(failed_start_is_one_line),
 		TEST(failed_start_behind_a_url),
 		TEST(server_that_is_away),
+		TEST(last_line_may_be_all),
 		TEST(another_process_finds_it_back),
 		TEST(refused_credential_may_be_one_callers),
 		TEST(first_reason_counts),
