@@ -63,6 +63,7 @@ static bool entry_init(struct entry *entry, struct leg *leg, const struct access
 	const struct endpoint *own = leg_find_endpoint(leg);
 	const struct protected_resource *whole = &caller->endpoint->place;
 
+	admission_init(&entry->admission);
 	if (own == NULL)
 		return false;
 	entry->endpoint = *own;
@@ -90,7 +91,6 @@ static bool admit(struct entry *entry, const struct leg *leg, struct slice body)
 {
 	struct admission *admission = &entry->admission;
 
-	admission_init(admission);
 	admission->front = FRONT_AGGREGATE;
 	admission->intent = ADMISSION_SEND;
 	admission->caller = &entry->caller;

@@ -255,6 +255,19 @@ def one_sign_in(t):
 
 
 @case(daemon=False)
+def what_is_not_ones_own_while_others_start(t):
+    """END-08: the first that a caller sends is a call to a server that it has no right to, and the others are starting: refused, and no more."""
+    token = "t" * 43
+    t.start({"a": {"script": {"init": [["sleep", 1], ["answer"]]}}, "b": {"script": {}}},
+            dict(over("a", "b"), roles={"support": {"allow": {"a": ["*"]}}},
+                 auth={"mode": "token", "tokens": [entry("mina", token, roles=["support"])]}))
+    for _ in range(3):
+        s = t.session("all", token=token)
+        eq(s.ask("tools/call", {"name": "b__echo", "arguments": {}})["error"]["code"], -32602)
+        eq(names_of(s.ask("tools/list")), ["a__do", "a__echo"])
+
+
+@case(daemon=False)
 def servers_that_are_not_ones_own(t):
     """END-08 END-09: a server that the caller has no right to is to it as one that is not there: nothing is refused until it calls it, and then as a name that no server has; the audit has that call."""
     log, token, both = os.path.join(t.directory(), "audit.log"), "t" * 43, "u" * 43
