@@ -211,6 +211,23 @@ static void gateway_on_reloaded(uint64_t order, bool is_used, int fd)
 	free(text);
 }
 
+/* Without its descriptors (REL-44), or a session, it is of no use. */
+static void gateway_on_inherit(const struct ipc_message *message)
+{
+	uint32_t number = message->inherit.server;
+	struct server *server =
+		number < gateway->table.count && gateway->table.rows[number].name != NULL ?
+			&gateway->table.servers[number] :
+			NULL;
+
+	if (server != NULL && message->fd_count > 0 &&
+	    kept_sessions_inherit(&gateway->router.kept_sessions, server, message))
+		return;
+	for (size_t i = 0; i < message->fd_count; i++)
+		close(message->fds[i]);
+	spawner_forget(gateway->spawner, message->inherit.child);
+}
+
 static void gateway_on_message(struct spawner *spawner, const struct ipc_message *message)
 {
 	int fd = message->fd_count > 0 ? message->fds[0] : -1;
@@ -234,6 +251,8 @@ static void gateway_on_message(struct spawner *spawner, const struct ipc_message
 		gateway_on_audit(message->audit.error);
 	else if (message->type == IPC_FETCHER)
 		gateway_on_fetcher(message);
+	else if (message->type == IPC_INHERIT)
+		gateway_on_inherit(message);
 }
 
 static const struct spawner_ops gateway_spawner_ops = {
@@ -451,6 +470,8 @@ static int gateway_run(struct gateway_entry *entry)
 	pin_memory_init(&g.pin_memory, g.loop, g.spawner, GATEWAY_PINS, g.table.servers,
 			g.table.count);
 	close(GATEWAY_PINS);
+	spawner_use_pipe_states(g.spawner, GATEWAY_PIPES);
+	close(GATEWAY_PIPES);
 	kept_sessions_open(&g.router.kept_sessions, g.spawner, GATEWAY_SESSIONS,
 			   entry->config->keeps_sessions, &g.router.sessions.conf);
 	close(GATEWAY_SESSIONS);

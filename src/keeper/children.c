@@ -211,6 +211,9 @@ static const char *const row_states[] = { "starting", "running", "ended" };
 /* What the gateway has been told. */
 enum row_told { TOLD_NOTHING, TOLD_STARTED, TOLD_END };
 
+/* Numbers of ours for the next gateway, whose own are below (process/spawn). */
+#define INHERITED_BIT ((uint64_t)1 << 62)
+
 struct row {
 	struct list link;   /* children->starting or ->others */
 	struct list untold; /* children->untold, or alone */
@@ -220,10 +223,15 @@ struct row {
 	int64_t cgroup; /* of cgroups_make, or 0 */
 	enum row_state state;
 	enum row_told told;
-	int fds[3];     /* our ends of the pipes, until the gateway has them; or -1 */
-	int verdict_fd; /* while starting, else -1 */
-	int error;      /* errno of a start that failed, or 0 */
-	int status;     /* once reaped */
+	int fds[3];        /* our ends of the pipes, until the gateway stops it; or -1 */
+	int verdict_fd;    /* while starting, else -1 */
+	int error;         /* errno of a start that failed, or 0 */
+	int status;        /* once reaped */
+	bool is_inherited; /* to be offered to the next gateway */
+	char owner[IPC_OWNER_BYTES];
+	size_t owner_bytes;
+	unsigned int deaths; /* of gateways that used it */
+	uint64_t deaths_since_ms;
 };
 
 static void log_sandbox(const struct config_server *server)
@@ -385,17 +393,17 @@ static void row_set_state(struct children *children, struct row *row, enum row_s
 }
 
 /*
- * The one writer of what was told. The pipes are closed, because a process that holds them sees the child's end, and
- * that must be the gateway alone. TOLD_END, which is also for an end that the gateway does not want to hear of,
- * makes the child's number free again.
+ * The one writer of what was told. TOLD_END, which is also for an end that the gateway does not want to hear of, makes
+ * the child's number free again.
  */
 static void row_set_told(struct children *children, struct row *row, enum row_told told)
 {
 	CHECK(told > row->told);
 	row->told = told;
-	row_close_pipes(row);
-	if (told == TOLD_END)
+	if (told == TOLD_END) {
+		row_close_pipes(row);
 		CHECK(map_remove(&children->by_id, row->id) == row);
+	}
 	if (told == TOLD_END || row->state != ROW_ENDED)
 		row_set_untold(children, row, false);
 	if (told == TOLD_END && row->state == ROW_ENDED)
@@ -580,6 +588,30 @@ static void request_forget(struct children *children, uint64_t child)
 	row_set_told(children, row, TOLD_END);
 }
 
+/* The copies would keep the process from seeing the end of its stdin. */
+static void request_close(struct children *children, uint64_t child)
+{
+	struct row *row = map_find(&children->by_id, child);
+
+	if (row != NULL && row->told == TOLD_STARTED)
+		row_close_pipes(row);
+}
+
+/*
+ * A gateway that was taken over could give a process to another owner, who would still have it after
+ * that gateway. SEC-61
+ */
+static void request_owner(struct children *children, const struct ipc_message *message)
+{
+	struct row *row = map_find(&children->by_id, message->owner.child);
+	struct slice owner = message->texts[0];
+
+	if (row == NULL || row->owner_bytes > 0 || owner.n > sizeof(row->owner))
+		return;
+	memcpy(row->owner, owner.p, owner.n);
+	row->owner_bytes = owner.n;
+}
+
 static void request_judge(struct children *children, uint64_t question, int fd)
 {
 	bool is_allowed = fd >= 0 && operator_may_be(children->slots, children->launch, fd);
@@ -601,6 +633,10 @@ void children_request(struct children *children, const struct ipc_message *messa
 		request_signal(children, message);
 	else if (message->type == IPC_FORGET)
 		request_forget(children, message->forget.child);
+	else if (message->type == IPC_CLOSE)
+		request_close(children, message->close.child);
+	else if (message->type == IPC_OWNER)
+		request_owner(children, message);
 	else
 		LOG(IPC_BAD_REQUEST, LOG_INT("type", message->type),
 		    LOG_STR("reason", "there is no such request"));
@@ -695,6 +731,7 @@ void children_on_reaped(struct children *children, pid_t pid, int status)
 /* Sends the next message about the row. Returns whether the socket took it. */
 static bool row_tell(struct children *children, struct row *row)
 {
+	enum row_told next = row->error == 0 && row->told == TOLD_NOTHING ? TOLD_STARTED : TOLD_END;
 	struct ipc_message message;
 	struct error err = { ERROR_NONE, "" };
 
@@ -702,6 +739,12 @@ static bool row_tell(struct children *children, struct row *row)
 	if (row->error != 0)
 		message = (struct ipc_message){ .type = IPC_FAILED,
 						.failed = { row->id, row->error } };
+	else if (row->told == TOLD_NOTHING && row->is_inherited)
+		message = (struct ipc_message){ .type = IPC_INHERIT,
+						.inherit = { row->id, row->server, row->pid },
+						.texts = { slice_of(row->owner, row->owner_bytes) },
+						.fds = { row->fds[0], row->fds[1], row->fds[2] },
+						.fd_count = 3 };
 	else if (row->told == TOLD_NOTHING)
 		message = (struct ipc_message){ .type = IPC_STARTED,
 						.started = { row->id, row->pid },
@@ -712,7 +755,7 @@ static bool row_tell(struct children *children, struct row *row)
 						.exited = { row->id, row->status } };
 	if (ipc_send(children->gateway_fd, &message, &err) < 0)
 		return false; /* the socket is full, or the gateway has ended, which SIGCHLD tells */
-	row_set_told(children, row, message.type == IPC_STARTED ? TOLD_STARTED : TOLD_END);
+	row_set_told(children, row, next);
 	return true;
 }
 
@@ -756,15 +799,76 @@ bool children_has_untold(const struct children *children)
 	return children->judged_count > 0 || !list_is_empty(&children->untold);
 }
 
+static void row_kill(struct children *children, struct row *row)
+{
+	row_signal(row, SIGKILL);
+	if (row->told != TOLD_END)
+		row_set_told(children, row, TOLD_END);
+}
+
 static void kill_list(struct children *children, struct list *rows)
 {
-	LIST_FOREACH_SAFE(node, rows) {
+	LIST_FOREACH_SAFE(node, rows)
+		row_kill(children, container_of(node, struct row, link));
+}
+
+/* ---- a gateway that dies ---- */
+
+/* Whether it was there at too many deaths. */
+static bool row_is_suspect(struct row *row)
+{
+	uint64_t now = clock_now_ms();
+
+	if (row->deaths == 0 || now - row->deaths_since_ms > CHILDREN_DEATHS_WINDOW_MS) {
+		row->deaths = 0;
+		row->deaths_since_ms = now;
+	}
+	return ++row->deaths >= CHILDREN_DEATHS_MAX;
+}
+
+/* Whether the gateway that has died was using it, or was about to inherit it. */
+static bool row_was_used(const struct row *row)
+{
+	return row->state == ROW_RUNNING && row->fds[0] >= 0 && row->owner_bytes > 0 &&
+	       (row->told == TOLD_STARTED || row->is_inherited);
+}
+
+/* Its number may be one that the next gateway gives. */
+static void row_keep(struct children *children, struct row *row)
+{
+	if (row->told == TOLD_STARTED) {
+		CHECK(map_remove(&children->by_id, row->id) == row);
+		row->id = INHERITED_BIT | ++children->inherited;
+		map_insert(&children->by_id, row->id, row);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(row->fds); i++)
+		fcntl(row->fds[i], F_SETFL, O_NONBLOCK); /* it may have been taken over */
+	row->is_inherited = true;
+	row->told = TOLD_NOTHING;
+	row_set_untold(children, row, true);
+}
+
+void children_keep(struct children *children)
+{
+	kill_list(children, &children->starting);
+	LIST_FOREACH_SAFE(node, &children->others) {
 		struct row *row = container_of(node, struct row, link);
 
-		row_signal(row, SIGKILL);
-		if (row->told != TOLD_END)
-			row_set_told(children, row, TOLD_END);
+		if (row_was_used(row) && !row_is_suspect(row))
+			row_keep(children, row);
+		else
+			row_kill(children, row);
 	}
+	children->judged_count = 0;
+	children->gateway_fd = -1;
+}
+
+/* The configuration may be another one by now. */
+static bool row_may_be_offered(const struct children *children, const struct row *row)
+{
+	return row->is_inherited && row->told == TOLD_NOTHING &&
+	       server_slots_find(children->slots, row->server) != NULL &&
+	       row_server(children, row)->enabled;
 }
 
 static void kill_of_server(const struct list *rows, size_t server)
@@ -784,16 +888,15 @@ void children_kill_server(struct children *children, size_t server)
 	kill_of_server(&children->others, server);
 }
 
-void children_kill_all(struct children *children)
-{
-	kill_list(children, &children->starting);
-	kill_list(children, &children->others);
-}
-
 void children_set_gateway(struct children *children, int gateway_fd)
 {
-	children_kill_all(children);
-	CHECK(children->untold_count == 0 && list_is_empty(&children->untold));
+	kill_list(children, &children->starting);
+	LIST_FOREACH_SAFE(node, &children->others) {
+		struct row *row = container_of(node, struct row, link);
+
+		if (gateway_fd < 0 || !row_may_be_offered(children, row))
+			row_kill(children, row);
+	}
 	children->judged_count = 0;
 	children->gateway_fd = gateway_fd;
 }

@@ -3,6 +3,9 @@
  * The table of children: what was started for the gateway, what the gateway still has to be told,
  * and what has to be reaped. The gateway identifies a child by a number of its choice; nothing that
  * it says is trusted.
+ *
+ * Children that have an owner outlive a gateway that dies: the keeper has copies of their pipes, and
+ * offers them to the next one, under new numbers. What that one does not want it forgets.
  */
 #ifndef MCPGATED_KEEPER_CHILDREN_H
 #define MCPGATED_KEEPER_CHILDREN_H
@@ -30,6 +33,8 @@
 #define CHILDREN_UNTOLD_MAX 1024
 /* The same for answers to IPC_JUDGE. */
 #define CHILDREN_JUDGED_MAX 64
+#define CHILDREN_DEATHS_MAX 3
+#define CHILDREN_DEATHS_WINDOW_MS 60000
 
 struct children {
 	const struct server_slots *slots;
@@ -45,7 +50,8 @@ struct children {
 	struct list untold; /* those with something to report to the gateway */
 	size_t untold_count;
 	size_t starting_count;
-	size_t count; /* entries */
+	size_t count;       /* entries */
+	uint64_t inherited; /* numbers given to children of gateways that have died */
 	struct {
 		uint64_t question;
 		bool is_allowed;
@@ -62,8 +68,8 @@ void children_fini(struct children *children);
 /* The configuration has changed: logs what has to be logged once about each new server. */
 void children_note_servers(const struct children *children);
 /*
- * Handles IPC_START, IPC_SIGNAL, IPC_FORGET or IPC_JUDGE. An illegal request is logged and ignored;
- * a start with invalid claims fails.
+ * Handles IPC_START, IPC_SIGNAL, IPC_FORGET, IPC_CLOSE, IPC_OWNER or IPC_JUDGE. An illegal request is
+ * logged and ignored; a start with invalid claims fails.
  */
 void children_request(struct children *children, const struct ipc_message *message);
 
@@ -82,13 +88,20 @@ void children_tell(struct children *children);
 /* Whether reports are pending. */
 bool children_has_untold(const struct children *children);
 
-/* There is another gateway, or none (-1): kills and forgets all children of the previous one. */
+/*
+ * The gateway has died, and there will be another one: keeps the children that have an owner, kills
+ * and forgets the others. One that was there at CHILDREN_DEATHS_MAX deaths within
+ * CHILDREN_DEATHS_WINDOW_MS is killed, too, as it may be the cause.
+ */
+void children_keep(struct children *children);
+/*
+ * There is another gateway, which is offered what was kept, or none (-1); kills and forgets all
+ * others.
+ */
 void children_set_gateway(struct children *children, int gateway_fd);
 /* There is another reaper: tells it all groups. */
 void children_set_reaper(struct children *children);
 /* Kills the processes of this server; the gateway is told as they end. */
 void children_kill_server(struct children *children, size_t server);
-/* Kills all remaining children. */
-void children_kill_all(struct children *children);
 
 #endif

@@ -38,6 +38,7 @@
 #include "keeper/server_slots.h"
 #include "keeper/text_store.h"
 #include "obs/log.h"
+#include "process/spawn.h"
 #include "router/seal.h"
 #include "session/deny_list.h"
 
@@ -86,6 +87,7 @@ struct keeper {
 	int gateway_config; /* memory files, for each gateway: gateway_entry.h */
 	int gateway_deny;
 	int gateway_seal;
+	int gateway_pipes;
 	struct log_relay log_relay;  /* of all gateways */
 	struct audit_writer audit;   /* likewise */
 	struct log_budget asked_for; /* what we write because of their requests */
@@ -174,6 +176,7 @@ static int keeper_make_gateway(struct keeper *keeper, struct error *err)
 	fds[GATEWAY_DENY] = keeper->gateway_deny;
 	fds[GATEWAY_SEAL] = keeper->gateway_seal;
 	fds[GATEWAY_SERVERS] = servers;
+	fds[GATEWAY_PIPES] = keeper->gateway_pipes;
 	fds[GATEWAY_AUDIT] = keeper->audit.pipe.out;
 	fds[GATEWAY_PINS] = keeper->text_stores.items[IPC_TEXT_PINS].memory;
 	fds[GATEWAY_SESSIONS] = keeper->text_stores.items[IPC_TEXT_SESSIONS].memory;
@@ -222,7 +225,6 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	audit_writer_flush(&keeper->audit);
 	if (!is_expected || status != 0)
 		log_gateway_exit(keeper, status);
-	children_set_gateway(&keeper->children, -1);
 	fetcher_process_set_gateway(&keeper->fetcher, -1);
 	reload_on_gateway_exit(&keeper->reload);
 	keeper->drains_owed = 0;
@@ -230,8 +232,11 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	keeper->watchdog_at_ms = 0;                 /* the next gateway is asked at once */
 	text_stores_note_all(&keeper->text_stores); /* it may not have come to tell */
 	may_restart = gateway_process_on_exit(&keeper->gateway);
-	if (!is_expected && may_restart)
+	if (!is_expected && may_restart) {
+		children_keep(&keeper->children);
 		return; /* keeper_do_due starts it when its time has come */
+	}
+	children_set_gateway(&keeper->children, -1);
 	keeper_set_state(keeper, KEEPER_DONE);
 	if (!is_expected) {
 		LOG(GATEWAY_GIVE_UP, LOG_INT("deaths", GATEWAY_DEATHS_MAX + 1),
@@ -419,8 +424,8 @@ static bool keeper_has_untold(const struct keeper *keeper)
 /* ---- the ends of processes ---- */
 
 /*
- * What the gateway had said before it ended counts: it uses a configuration, or there is something to
- * keep. What it had asked for is for nobody any more.
+ * What the gateway had said before it ended counts: it uses a configuration, there is something to
+ * keep, whose a process is. What it had asked for is for nobody any more.
  */
 static void keeper_hear_last(struct keeper *keeper)
 {
@@ -432,7 +437,8 @@ static void keeper_hear_last(struct keeper *keeper)
 	     i++) {
 		bool is_news = message.type == IPC_CONFIG_USED ||
 			       message.type == IPC_CERTIFICATES_USED ||
-			       message.type == IPC_RELEASE || message.type == IPC_TEXT;
+			       message.type == IPC_RELEASE || message.type == IPC_TEXT ||
+			       message.type == IPC_OWNER || message.type == IPC_CLOSE;
 
 		if (is_news)
 			keeper_on_message(keeper, &message);
@@ -670,6 +676,9 @@ static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 	keeper->gateway_deny = memory_file_shared("denials", DENY_SNAPSHOT_FILE_BYTES, err);
 	if (keeper->gateway_deny < 0)
 		return -1;
+	keeper->gateway_pipes = memory_file_shared("pipes", PIPE_STATES_BYTES, err);
+	if (keeper->gateway_pipes < 0)
+		return -1;
 	/* The key outlives a gateway, and no file has it: servers can read what the daemon's user can. */
 	keeper->gateway_seal = memory_file_random("seal key", SEAL_KEY_BYTES, err);
 	return keeper->gateway_seal < 0 ? -1 : log_relay_open(&keeper->log_relay, "gateway", err);
@@ -792,6 +801,7 @@ static void keeper_fini(struct keeper *keeper)
 	close(keeper->gateway_config);
 	close(keeper->gateway_deny);
 	close(keeper->gateway_seal);
+	close(keeper->gateway_pipes);
 	close(keeper->signal_fd);
 	log_set_fd(STDERR_FILENO);
 	log_file_close(&keeper->log_fd);

@@ -405,7 +405,8 @@ static struct ipc_message hear(int keeper_fd, int fds_r[IPC_FDS_MAX])
 	struct error err;
 
 	if (poll(&p, 1, WAIT_MS) != 1 || ipc_recv(keeper_fd, &message, &err) != 1 ||
-	    message.fd_count != (message.type == IPC_STARTED ? 3 : 0)) {
+	    message.fd_count !=
+		    (message.type == IPC_STARTED || message.type == IPC_INHERIT ? 3 : 0)) {
 		say("heard nothing sensible\n");
 		_exit(9);
 	}
@@ -476,6 +477,7 @@ static int gateway_cat(struct config *config, const int *listeners, size_t count
 		return 9;
 	say("%s", bytes);
 	close(fds[0]);
+	ask(keeper_fd, IPC_CLOSE, 0, 1, 0);
 	say_all(fds[1]);
 	say("status %d\n", expect(keeper_fd, IPC_EXITED, 1, fds));
 	return serve_until_drain(keeper_fd);
@@ -1176,6 +1178,90 @@ static void gateway_is_restarted_without_its_children(void **state)
 	assert_non_null(strstr(logged(), " gateway_exit process=keeper pid="));
 }
 
+static void say_owner(int keeper_fd, uint64_t child, const char *owner)
+{
+	struct ipc_message message = { .type = IPC_OWNER,
+				       .owner = { child },
+				       .texts = { slice_str(owner) } };
+	struct error err;
+
+	if (ipc_send(keeper_fd, &message, &err) < 0)
+		_exit(9);
+}
+
+/* Says what it inherits, and that it can be used. */
+static void take_inherited(const struct ipc_message *message, const int fds[IPC_FDS_MAX])
+{
+	struct pollfd p = { .fd = fds[1], .events = POLLIN };
+	char bytes[16] = "";
+
+	say("inherited %d\n", message->inherit.pid);
+	say("of %.*s, server %u, blocking %d\n", SLICE_ARG(message->texts[0]),
+	    message->inherit.server, !(fcntl(fds[0], F_GETFL) & O_NONBLOCK));
+	if (write(fds[0], "hello\n", 6) != 6 || poll(&p, 1, WAIT_MS) != 1 ||
+	    read(fds[1], bytes, sizeof(bytes)) != 6)
+		_exit(9);
+	say("%s", bytes);
+}
+
+/* Three children: one with an owner, which it tries to change; one without; one that it has closed. */
+static int gateway_heir(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	int fds[IPC_FDS_MAX];
+	struct ipc_message message;
+	int first;
+
+	(void)config, (void)listeners, (void)count;
+	say("gateway %d\n", getpid());
+	ask(keeper_fd, IPC_START, CAT, 1, 0);
+	for (message = hear(keeper_fd, fds); message.type == IPC_INHERIT;
+	     message = hear(keeper_fd, fds))
+		take_inherited(&message, fds);
+	fcntl(fds[0], F_SETFL, 0);
+	first = message.started.pid;
+	say_owner(keeper_fd, 1, "alice");
+	say_owner(keeper_fd, 1, "mallory");
+	start_child(keeper_fd, CAT, 2, fds);
+	say("other %d\n", start_child(keeper_fd, CAT, 3, fds));
+	say_owner(keeper_fd, 3, "bob");
+	ask(keeper_fd, IPC_CLOSE, 0, 3, 0);
+	say("child %d\n", first);
+	return serve_until_drain(keeper_fd);
+}
+
+/*
+ * SEC-61: a child that has an owner outlives the gateway, and is the first owner's; one that was there at the third
+ * death is not. What is closed, or has no owner, ends.
+ */
+static void child_outlives_the_gateway(void **state)
+{
+	pid_t child = 0, other, gateway;
+
+	start(gateway_heir, "");
+	for (int deaths = 0; deaths < 4; deaths++) {
+		gateway = next_number("gateway ");
+		/* Of each gateway before one, but for the first one's in the end. */
+		for (int i = 0; i < deaths - (deaths == 3); i++) {
+			pid_t inherited = next_number("inherited ");
+
+			assert_string_equal(next_line(), "of alice, server 0, blocking 0");
+			assert_string_equal(next_line(), "hello");
+			assert_int_equal(inherited == child, i == 0 && deaths < 3);
+		}
+		other = next_number("other ");
+		if (deaths == 0)
+			child = next_number("child ");
+		else
+			next_number("child ");
+		if (deaths == 3)
+			break;
+		assert_int_equal(kill(gateway, SIGKILL), 0);
+		assert_gone(other);
+	}
+	assert_gone(child);
+	stop_and_expect(0);
+}
+
 /* What this process, as a gateway, was given. */
 static struct gateway_entry given;
 
@@ -1840,6 +1926,7 @@ static int gateway_program(void)
 		{ "gateway_fails", gateway_fails },
 		{ "gateway_failures", gateway_failures },
 		{ "gateway_family", gateway_family },
+		{ "gateway_heir", gateway_heir },
 		{ "gateway_floods", gateway_floods },
 		{ "gateway_forges", gateway_forges },
 		{ "gateway_forgets", gateway_forgets },
@@ -1897,6 +1984,7 @@ int main(int argc, char **argv)
 		TEST(orphans_do_not_survive_a_stop),
 		TEST(keeper_leaves_no_dump),
 		TEST(gateway_is_restarted_without_its_children),
+		TEST(child_outlives_the_gateway),
 		TEST(each_gateway_has_the_same_key),
 		TEST(gateway_that_always_dies_ends_the_daemon),
 		TEST(gateway_that_does_not_listen_is_not_heard),

@@ -609,7 +609,7 @@ static void those_of_others_go_on(void **state)
 	assert_int_equal(slots.slots[1].starts.processes, 0);
 	assert_int_equal(slots.slots[0].starts.processes, 2);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), 0);
-	children_kill_all(&children);
+	children_set_gateway(&children, -1);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(reap_child(), SIGKILL);
 }

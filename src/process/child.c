@@ -11,6 +11,7 @@
 #include "process/child.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -337,6 +338,8 @@ static void child_close_stdin(struct child *child)
 	outq_init(&child->queue);
 	timer_stop(&child->stall);
 	task_cancel(&child->flush);
+	if (wire_is_open(&child->in))
+		spawned_close(&child->spawned);
 	wire_close(&child->in);
 }
 
@@ -353,6 +356,8 @@ static void child_begin_stop(struct child *child, enum reason reason)
 		       LOG_STR("reason", reason_get(reason)->text));
 	child_set_state(child, CHILD_STOPPING);
 	child_close_stdin(child);
+	if (child->is_held)
+		wire_watch_reading(&child->out, true);
 	if (!child->is_exited)
 		timer_start(child->server->loop, &child->stop_sequence,
 			    child->server->conf.stop_grace_ms);
@@ -579,7 +584,10 @@ static void child_flush(struct child *child)
 
 	if (!wire_is_open(&child->in))
 		return;
+	/* So much is written whole, or not at all: pipe(7). */
+	child->pipe->is_busy |= child->queue.bytes > PIPE_BUF;
 	n = outq_flush(&child->queue, &child->in);
+	child->pipe->is_busy = child->queue.bytes > 0;
 	if (n == WIRE_BROKEN) {
 		/* The process closed its stdin. Its output is read before we give it up. */
 		child_close_stdin(child);
@@ -680,21 +688,29 @@ static const struct wire_ops stdin_ops = { .on_writable = child_on_stdin };
 static const struct wire_ops stdout_ops = { .on_readable = child_on_stdout };
 static const struct wire_ops stderr_ops = { .on_readable = child_on_stderr };
 
-static void child_on_started(struct spawned *spawned, int pid, const int fds[3])
+static void child_open(struct child *child, int pid, const int fds[3])
 {
-	struct child *child = container_of(spawned, struct child, spawned);
 	struct loop *loop = child->server->loop;
 
 	CHECK(child->pid == 0 && !child->is_exited);
 	child->pid = pid;
+	child->pipe = spawner_pipe_state(child->server->spawner, pid);
 	child->started_at_ms = clock_now_ms();
 	wire_init(&child->in, loop, fds[0], &stdin_ops);
 	wire_init(&child->out, loop, fds[1], &stdout_ops);
 	wire_init(&child->err, loop, fds[2], &stderr_ops);
-	wire_watch_reading(&child->out, true);
+	wire_watch_reading(&child->out, !child->is_held);
 	wire_watch_reading(&child->err, true);
+}
+
+static void child_on_started(struct spawned *spawned, int pid, const int fds[3])
+{
+	struct child *child = container_of(spawned, struct child, spawned);
+
+	child_open(child, pid, fds);
+	*child->pipe = (struct pipe_state){ 0 };
 	if (child->state != CHILD_STARTING) {
-		wire_close(&child->in); /* it was stopped before it ran */
+		child_close_stdin(child); /* it was stopped before it ran */
 		return;
 	}
 	child_set_state(child, CHILD_RUNNING);
@@ -762,8 +778,7 @@ static const struct spawned_ops child_spawned_ops = {
 	.on_exited = child_on_exited,
 };
 
-void child_start(struct child *child, struct server *server, struct slice claims,
-		 const struct child_ops *ops)
+static void child_init(struct child *child, struct server *server, const struct child_ops *ops)
 {
 	CHECK(ops->on_started != NULL && ops->on_line != NULL && ops->on_lost != NULL &&
 	      ops->on_gone != NULL);
@@ -776,9 +791,34 @@ void child_start(struct child *child, struct server *server, struct slice claims
 	timer_init(&child->drain, child_on_drain);
 	list_append(&server->children, &child->link);
 	server_count_child(server, true);
-	server->stats->starts++;
 	child->started_at_ms = clock_now_ms();
 	counter_add(COUNTER_CHILDREN);
+}
+
+void child_start(struct child *child, struct server *server, struct slice claims,
+		 const struct child_ops *ops)
+{
+	child_init(child, server, ops);
+	server->stats->starts++;
 	spawned_start(&child->spawned, server->spawner, server->conf.server, claims,
 		      &child_spawned_ops);
+}
+
+void child_inherit(struct child *child, struct server *server, uint64_t number, int pid,
+		   const int fds[3], const struct child_ops *ops)
+{
+	child_init(child, server, ops);
+	child->is_held = child->is_ready = true;
+	spawned_inherit(&child->spawned, server->spawner, number, &child_spawned_ops);
+	child_open(child, pid, fds);
+	child_set_state(child, CHILD_RUNNING);
+}
+
+void child_resume(struct child *child)
+{
+	CHECK(child->is_held && child->state == CHILD_RUNNING);
+	child->is_held = false;
+	wire_watch_reading(&child->out, true);
+	if (child->pipe->is_busy != 0)
+		child_write(child, SLICE_LIT("\n"));
 }

@@ -70,11 +70,12 @@ struct child {
 	enum child_state state;
 	struct spawned spawned;
 	int pid;
-	struct wire in;      /* its stdin, which we write */
-	struct wire out;     /* its stdout, which we read */
-	struct wire err;     /* its stderr */
-	struct buf line;     /* the beginning of an incomplete line */
-	uint64_t long_bytes; /* of a line that is too long, so far; 0: there is none */
+	struct pipe_state *pipe; /* for the next gateway; from on_started on */
+	struct wire in;          /* its stdin, which we write */
+	struct wire out;         /* its stdout, which we read */
+	struct wire err;         /* its stderr */
+	struct buf line;         /* the beginning of an incomplete line */
+	uint64_t long_bytes;     /* of a line that is too long, so far; 0: there is none */
 	struct buf error_line;
 	struct buf last_words; /* the end of its stderr, lines joined by " | " */
 	struct buf failure;    /* why it failed, for the operator; empty: it has not */
@@ -99,6 +100,7 @@ struct child {
 	enum reason end_reason;  /* why it is stopped; REASON_NONE: it is not */
 	bool is_ready;           /* it has done what it was started for: child_note_ready */
 	bool is_away;       /* it says that its server does not work; counted in server->away */
+	bool is_held;       /* inherited, and not needed yet: its stdout is not read */
 	bool is_disposable; /* its failure does not count as a failure of the server */
 	bool is_exited;     /* the keeper has reaped it, or it was never started */
 };
@@ -109,6 +111,15 @@ struct child {
  */
 void child_start(struct child *child, struct server *server, struct slice claims,
 		 const struct child_ops *ops);
+
+/*
+ * Takes over a process of the gateway before that the keeper offers, with its pipes; see
+ * spawned_inherit. Its stdout is not read before child_resume.
+ */
+void child_inherit(struct child *child, struct server *server, uint64_t number, int pid,
+		   const int fds[3], const struct child_ops *ops);
+/* It is needed: reads its stdout, and ends what may be half a message in its stdin. */
+void child_resume(struct child *child);
 
 /*
  * Queues bytes for its stdin: whole lines, each ended by LF. They are written at the end of the

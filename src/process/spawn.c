@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -24,14 +25,21 @@ struct spawner {
 	const struct spawner_ops *ops;
 	struct ipc_channel channel;
 	uint64_t last_id;
-	uint64_t last_reload; /* number of the last order */
-	struct map by_id;     /* struct spawned */
-	struct map questions; /* struct spawner_question */
+	uint64_t last_reload;           /* number of the last order */
+	struct map by_id;               /* struct spawned */
+	struct map questions;           /* struct spawner_question */
+	struct pipe_state *pipe_states; /* PIPE_STATES; NULL: not shared */
+	struct pipe_state no_state;
 };
 
 static void spawner_send(struct spawner *spawner, const struct ipc_message *message)
 {
 	ipc_channel_send(&spawner->channel, message);
+}
+
+void spawner_forget(struct spawner *spawner, uint64_t number)
+{
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_FORGET, .forget = { number } });
 }
 
 static void spawner_on_started(struct spawner *spawner, const struct ipc_message *message)
@@ -49,7 +57,7 @@ static void spawner_on_started(struct spawner *spawner, const struct ipc_message
 		return;
 	/* The process is useless without its descriptors: it is to be killed. REL-44 */
 	map_remove(&spawner->by_id, id);
-	spawner_send(spawner, &(struct ipc_message){ .type = IPC_FORGET, .forget = { id } });
+	spawner_forget(spawner, id);
 	spawned->ops->on_failed(spawned, EMFILE);
 }
 
@@ -136,8 +144,26 @@ void spawner_free(struct spawner **spawner)
 	ipc_channel_leave(&s->channel);
 	map_fini(&s->by_id);
 	map_fini(&s->questions);
+	if (s->pipe_states != NULL)
+		munmap(s->pipe_states, PIPE_STATES_BYTES);
 	free(s);
 	*spawner = NULL;
+}
+
+void spawner_use_pipe_states(struct spawner *spawner, int fd)
+{
+	void *states = mmap(NULL, PIPE_STATES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	CHECK(spawner->pipe_states == NULL);
+	if (states != MAP_FAILED)
+		spawner->pipe_states = states;
+}
+
+struct pipe_state *spawner_pipe_state(struct spawner *spawner, int pid)
+{
+	if (spawner->pipe_states == NULL || pid <= 0 || pid >= PIPE_STATES)
+		return &spawner->no_state;
+	return &spawner->pipe_states[pid];
 }
 
 void spawner_ready(struct spawner *spawner)
@@ -219,14 +245,20 @@ void spawner_drop_question(struct spawner *spawner, struct spawner_question *que
 	CHECK(map_remove(&spawner->questions, question->id) == question);
 }
 
-void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,
-		   struct slice claims, const struct spawned_ops *ops)
+void spawned_inherit(struct spawned *spawned, struct spawner *spawner, uint64_t number,
+		     const struct spawned_ops *ops)
 {
 	CHECK(ops->on_started != NULL && ops->on_failed != NULL && ops->on_exited != NULL);
 	spawned->ops = ops;
 	spawned->spawner = spawner;
-	spawned->id = ++spawner->last_id;
-	map_insert(&spawner->by_id, spawned->id, spawned);
+	spawned->id = number;
+	map_insert(&spawner->by_id, number, spawned);
+}
+
+void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,
+		   struct slice claims, const struct spawned_ops *ops)
+{
+	spawned_inherit(spawned, spawner, ++spawner->last_id, ops);
 	if (claims.n > CLAIMS_BYTES_MAX)
 		claims.n = 0;
 	spawner_send(spawner, &(struct ipc_message){ .type = IPC_START,
@@ -239,4 +271,18 @@ void spawned_signal(struct spawned *spawned, int number)
 	CHECK(number == SIGTERM || number == SIGKILL);
 	spawner_send(spawned->spawner, &(struct ipc_message){ .type = IPC_SIGNAL,
 							      .signal = { spawned->id, number } });
+}
+
+void spawned_close(struct spawned *spawned)
+{
+	spawner_send(spawned->spawner,
+		     &(struct ipc_message){ .type = IPC_CLOSE, .close = { spawned->id } });
+}
+
+void spawned_note_owner(struct spawned *spawned, struct slice owner)
+{
+	CHECK(owner.n <= IPC_OWNER_BYTES);
+	spawner_send(spawned->spawner, &(struct ipc_message){ .type = IPC_OWNER,
+							      .owner = { spawned->id },
+							      .texts = { owner } });
 }

@@ -15,6 +15,17 @@
 
 struct spawner;
 
+/*
+ * What the next gateway has to know of the pipes to a process if this one dies. In memory that all
+ * gateways of a keeper share, indexed by the process's number.
+ */
+struct pipe_state {
+	uint32_t last_id; /* of the requests sent to it: the next gateway goes on behind it */
+	uint32_t is_busy; /* a message may be half written */
+};
+#define PIPE_STATES (4 * 1024 * 1024) /* the kernel gives no higher numbers */
+#define PIPE_STATES_BYTES (PIPE_STATES * sizeof(struct pipe_state))
+
 /* One requested process; embedded by its owner. */
 struct spawned {
 	const struct spawned_ops *ops;
@@ -49,6 +60,10 @@ struct spawner_ops {
 
 struct spawner *spawner_new(struct loop *loop, int keeper_fd, const struct spawner_ops *ops);
 void spawner_free(struct spawner **spawner);
+/* From now on the states of pipes are in this memory file, which stays open. */
+void spawner_use_pipe_states(struct spawner *spawner, int fd);
+/* That of this process; never NULL. */
+struct pipe_state *spawner_pipe_state(struct spawner *spawner, int pid);
 /* Tells the keeper that requests are being served. */
 void spawner_ready(struct spawner *spawner);
 /* Tells the keeper whether the certificates received are in use. */
@@ -87,7 +102,19 @@ void spawner_drop_question(struct spawner *spawner, struct spawner_question *que
  */
 void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,
 		   struct slice claims, const struct spawned_ops *ops);
+/*
+ * Takes over a process that the keeper has offered under this number (IPC_INHERIT): on_exited
+ * follows.
+ */
+void spawned_inherit(struct spawned *spawned, struct spawner *spawner, uint64_t number,
+		     const struct spawned_ops *ops);
+/* The process offered under this number is not wanted: it is killed. */
+void spawner_forget(struct spawner *spawner, uint64_t number);
 /* Sends SIGTERM or SIGKILL to its process group. */
 void spawned_signal(struct spawned *spawned, int number);
+/* Whose it is: up to IPC_OWNER_BYTES for the next gateway, if this one dies. Cannot be changed. */
+void spawned_note_owner(struct spawned *spawned, struct slice owner);
+/* Our end of its stdin is closed: the keeper is to close its copy. */
+void spawned_close(struct spawned *spawned);
 
 #endif

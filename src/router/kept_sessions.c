@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "io/ipc.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
@@ -21,6 +22,8 @@
 #include "router/pool.h"
 #include "router/router.h"
 #include "session/session.h"
+#include "upstream/stdio.h"
+#include "upstream/upstream.h"
 
 #define SAVING_MS 300  /* changes within this time are written together */
 #define DEPTH_MAX 1024 /* of a line; what it contains was accepted before, under any limit */
@@ -28,6 +31,7 @@
 #define LINES_MAX (4 * KEPT_SESSIONS_TEXT_BYTES) /* of long ones, of which not all are written */
 #define DIGEST_TEXT 43                           /* the length of a digest in base64url */
 #define LINE_BEGIN "{\"id\":"
+#define HOLDING_MS 1000
 
 /* ---- lines ---- */
 
@@ -163,6 +167,8 @@ static void lay_down(struct kept_sessions *kept, struct kept_session *one, struc
 
 static void drop(struct kept_sessions *kept, struct kept_session *one)
 {
+	if (one->process != NULL)
+		upstream_close(one->process, REASON_SESSION_END);
 	if (one->client == NULL)
 		map_remove_link(&kept->by_id, &one->by_id);
 	list_remove(&one->link);
@@ -333,6 +339,7 @@ struct kept_session *kept_session_new(struct client *client, struct slice params
 	write_fixed(one, params);
 	kept->bytes += one->line.len;
 	list_append(&kept->live, &one->link);
+	kept_session_note_process(one);
 	note(kept);
 	return one;
 }
@@ -349,6 +356,15 @@ void kept_session_note(struct kept_session *one)
 	CHECK(one->client != NULL);
 	one->is_changed = true;
 	note(set_of(one->client));
+}
+
+void kept_session_note_process(struct kept_session *one)
+{
+	const struct upstream *own = pool_own_upstream(one->client->pool);
+
+	if (own != NULL && own->child != NULL)
+		spawned_note_owner(&own->child->spawned,
+				   slice_of((const char *)one->id.bytes, DIGEST_BYTES));
 }
 
 void kept_session_end(struct kept_session **one, enum reason reason)
@@ -597,6 +613,135 @@ void kept_session_forget(struct kept_sessions *kept, struct kept_session *one)
 	note(kept);
 }
 
+/* ---- processes of the gateway before ---- */
+
+static struct kept_session *find_holder(struct list *list, const struct upstream *process)
+{
+	LIST_FOREACH(node, list)
+		if (kept_at(node)->process == process)
+			return kept_at(node);
+	return NULL;
+}
+
+static void on_process_closed(struct upstream *upstream)
+{
+	struct kept_sessions *kept =
+		&container_of(upstream->shared, struct router, upstreams)->kept_sessions;
+	struct kept_session *one = find_holder(&kept->asleep, upstream);
+
+	if (one == NULL)
+		one = find_holder(&kept->live, upstream);
+	CHECK(one != NULL);
+	one->process = NULL;
+}
+
+static void on_process_lost(struct upstream *upstream, enum reason reason)
+{
+	(void)upstream;
+	(void)reason; /* the session gets another one */
+}
+
+/* Nothing is sent to it, and nothing read of it: none of the other events can occur. */
+static const struct upstream_owner_ops process_ops = {
+	.on_closed = on_process_closed,
+	.on_lost = on_process_lost,
+};
+
+bool kept_sessions_inherit(struct kept_sessions *kept, struct server *server,
+			   const struct ipc_message *message)
+{
+	struct router *router = container_of(kept, struct router, kept_sessions);
+	struct slice owner = message->texts[0], name = slice_str(server->conf.name);
+	struct kept_session *one;
+	struct digest id;
+
+	if (owner.n != DIGEST_BYTES || server->is_retired)
+		return false;
+	memcpy(id.bytes, owner.p, DIGEST_BYTES);
+	one = find_asleep(kept, &id);
+	if (one == NULL || one->process != NULL ||
+	    !slice_is_equal(scan_plain_string(scan_member(line_of(one), SLICE_LIT("server"))),
+			    name))
+		return false;
+	one->process = stdio_inherit(&router->upstreams, server, &process_ops,
+				     message->inherit.child, message->inherit.pid, message->fds);
+	if (!timer_is_running(&kept->holding)) {
+		kept->held_since_ms = clock_now_ms();
+		timer_start(kept->loop, &kept->holding, HOLDING_MS);
+	}
+	return true;
+}
+
+struct upstream *kept_session_take_process(struct client *client)
+{
+	struct kept_session *one = client->kept;
+	struct upstream *process = one != NULL ? one->process : NULL;
+
+	if (process == NULL)
+		return NULL;
+	if (process->server != client->server) {
+		upstream_close(process, REASON_RETIRED);
+		return NULL;
+	}
+	one->process = NULL;
+	return process;
+}
+
+/* Whether the client of a session that holds a process has had its time. */
+static bool is_over(const struct kept_sessions *kept, const struct server *server)
+{
+	uint64_t most_ms = server->conf.sleep_gone_ms;
+
+	return server->is_retired ||
+	       (most_ms > 0 && clock_now_ms() - kept->held_since_ms >= most_ms);
+}
+
+static void on_holding(struct timer *timer)
+{
+	struct kept_sessions *kept = container_of(timer, struct kept_sessions, holding);
+	bool is_held = false;
+
+	LIST_FOREACH_SAFE(node, &kept->asleep) {
+		struct upstream *process = kept_at(node)->process;
+
+		if (process == NULL)
+			continue;
+		is_held = true;
+		if (is_over(kept, process->server))
+			upstream_close(process, REASON_IDLE_TIMEOUT);
+	}
+	if (is_held)
+		timer_start(kept->loop, timer, HOLDING_MS);
+}
+
+void kept_sessions_give_way(struct kept_sessions *kept, const struct server *server)
+{
+	bool is_any = server_is_fleet_full(server);
+
+	LIST_FOREACH(node, &kept->asleep) {
+		struct upstream *process = kept_at(node)->process;
+
+		if (process != NULL && (is_any || process->server == server)) {
+			upstream_close(process, REASON_IDLE_TIMEOUT);
+			return;
+		}
+	}
+}
+
+static void end_processes_of(struct list *list, enum reason reason)
+{
+	LIST_FOREACH(node, list)
+		if (kept_at(node)->process != NULL)
+			upstream_close(kept_at(node)->process, reason);
+}
+
+void kept_sessions_end_processes(struct kept_sessions *kept, enum reason reason)
+{
+	end_processes_of(&kept->asleep, reason);
+	end_processes_of(&kept->live, reason);
+	timer_stop(&kept->holding);
+}
+
 /* ---- beginning and end ---- */
 
 void kept_sessions_init(struct kept_sessions *kept, struct loop *loop)
@@ -606,6 +751,7 @@ void kept_sessions_init(struct kept_sessions *kept, struct loop *loop)
 	list_init(&kept->asleep);
 	timer_init(&kept->saving, on_saving);
 	timer_init(&kept->forgetting, on_forgetting);
+	timer_init(&kept->holding, on_holding);
 }
 
 void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int fd, bool is_on,
@@ -654,6 +800,7 @@ void kept_sessions_fini(struct kept_sessions *kept)
 		save(kept);
 	timer_stop(&kept->saving);
 	timer_stop(&kept->forgetting);
+	timer_stop(&kept->holding);
 	drop_asleep(kept);
 	map_fini(&kept->by_id);
 	if (kept->file != NULL)

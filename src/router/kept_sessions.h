@@ -11,6 +11,11 @@
  *
  * `id` and `owner` are SHA-256 in base64url: nobody can read from them how to use a session, and no
  * token is in it. Others may have written the text: it is parsed like any untrusted input.
+ *
+ * The keeper is told whose each process is that a session has to itself. If this gateway dies, it
+ * offers them to the next one (IPC_INHERIT), which holds each for its session, unread, until the
+ * client comes back. It has as long as any client that has closed its stream (pool.sleep_when_gone),
+ * and gives way to whoever needs the place. bridging.md §4.2
  */
 #ifndef MCPGATED_ROUTER_KEPT_SESSIONS_H
 #define MCPGATED_ROUTER_KEPT_SESSIONS_H
@@ -31,11 +36,13 @@
 #include "session/deny_list.h"
 
 struct client;
+struct ipc_message;
 struct principal;
 struct revision;
 struct server;
 struct session_conf;
 struct spawner;
+struct upstream;
 
 #define KEPT_SESSIONS_TEXT_BYTES ((size_t)16 * 1024 * 1024)
 #define KEPT_SESSIONS_FIRST_LINE "mcpgated sessions 1\n"
@@ -45,7 +52,8 @@ struct kept_session {
 	struct list link;      /* of the set's live ones, or of those asleep */
 	struct map_link by_id; /* while it sleeps */
 	struct digest id;
-	struct client *client; /* whose session it is; NULL: it sleeps */
+	struct client *client;    /* whose session it is; NULL: it sleeps */
+	struct upstream *process; /* inherited, and held for it; NULL: none */
 	struct buf line;
 	size_t fixed;    /* the beginning of the line, which does not change */
 	bool is_changed; /* what follows it has changed */
@@ -67,6 +75,8 @@ struct kept_sessions {
 	struct timer saving;
 	uint64_t saved_at_ms;
 	struct timer forgetting; /* those asleep: nobody has come back for them */
+	struct timer holding;    /* of processes */
+	uint64_t held_since_ms;
 	/* A denial of what a session was begun with ends it while it sleeps, too. AUTH-SES-07 */
 	struct deny_observer denials;
 };
@@ -126,6 +136,20 @@ struct kept_session *kept_sessions_find(const struct kept_sessions *kept, struct
  * is live, the marks of the token that it was begun with.
  */
 void kept_session_wake(struct kept_session *one, struct client *client);
+/* The session has a process to itself, or another one: tells the keeper. */
+void kept_session_note_process(struct kept_session *one);
+/*
+ * The keeper offers a process of the gateway before (IPC_INHERIT). Takes the descriptors, if a
+ * session of this server that sleeps had it. False: it is to be forgotten.
+ */
+bool kept_sessions_inherit(struct kept_sessions *kept, struct server *server,
+			   const struct ipc_message *message);
+/* The process that is held for this client's session, for upstream_adopt; NULL: none. */
+struct upstream *kept_session_take_process(struct client *client);
+/* Stops one of the processes that are held of this server, or of any, if there are too many. */
+void kept_sessions_give_way(struct kept_sessions *kept, const struct server *server);
+/* Stops all of them. */
+void kept_sessions_end_processes(struct kept_sessions *kept, enum reason reason);
 /* It cannot go on. */
 void kept_session_forget(struct kept_sessions *kept, struct kept_session *one);
 

@@ -416,6 +416,20 @@ static void pool_admit_to_shared(struct pool *pool)
 
 static void pool_on_pump(struct task *task);
 
+/* The client knows already what the server has said of itself. */
+static void pool_on_inherited(struct upstream *upstream)
+{
+	struct pool *pool = upstream->pool;
+
+	CHECK(!pool_is_shared(pool) && pool->agreed != NULL && pool->starting > 0);
+	pool->starting--;
+	pool_on_rest(upstream);
+	pool_era_note_ready(upstream);
+	pool->router->pool_ops->on_ready(upstream, false, false);
+	if (pool->member_count > 0)
+		pool_on_pump(&pool->pump);
+}
+
 static void pool_on_ready(struct upstream *upstream, const struct envelope *response,
 			  struct slice described)
 {
@@ -449,11 +463,26 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 	convert_fini(&pinned);
 }
 
+static void pool_on_answer(struct upstream *upstream, const struct envelope *response,
+			   struct slice described)
+{
+	if (upstream->era == &upstream_era_inherited)
+		pool_on_inherited(upstream);
+	else
+		pool_on_ready(upstream, response, described);
+}
+
 static void pool_on_refused(struct upstream *upstream, const struct envelope *response)
 {
 	struct pool *pool = upstream->pool;
 	bool was_asked = !list_is_empty(&pool->joining) && !upstream_is_modern(upstream);
 
+	/* Its session goes on with another one, as if it had slept. */
+	if (upstream->is_inherited) {
+		upstream_close(upstream, REASON_CHILD_HUNG);
+		pool_wake(pool);
+		return;
+	}
 	pool_memory_end(pool);
 	if (pool_era_reconsider(upstream, response)) {
 		upstream_close(upstream, REASON_HANDSHAKE_REFUSED);
@@ -521,6 +550,10 @@ static void pool_on_lost(struct upstream *upstream, enum reason reason)
 {
 	struct pool *pool = upstream->pool;
 
+	if (upstream->is_inherited) {
+		pool_wake(pool);
+		return;
+	}
 	pool_era_note_lost(upstream);
 	if (!pool_is_shared(pool)) {
 		struct pool_member *member = pool_only_member(pool);
@@ -544,7 +577,7 @@ static void pool_on_lost(struct upstream *upstream, enum reason reason)
 }
 
 static const struct upstream_owner_ops owner_ops = {
-	.on_ready = pool_on_ready,
+	.on_ready = pool_on_answer,
 	.on_refused = pool_on_refused,
 	.on_request = pool_on_request,
 	.on_notification = pool_on_notification,
@@ -556,19 +589,36 @@ static const struct upstream_owner_ops owner_ops = {
 	.on_lost = pool_on_lost,
 };
 
+static void pool_set_era(struct pool *pool, struct upstream *upstream)
+{
+	bool is_modern = upstream->is_inherited ? pool->agreed->is_modern :
+						  era_of(pool->server) == ERA_MODERN;
+
+	pool->setup.era = is_modern              ? &upstream_era_modern :
+			  upstream->is_inherited ? &upstream_era_inherited :
+						   &upstream_era_legacy;
+	if (upstream->is_inherited)
+		upstream->revision = pool->agreed;
+}
+
 static enum reason pool_start_upstream(struct pool *pool)
 {
 	struct router *router = pool->router;
 	struct pool_member *only = pool_is_shared(pool) ? NULL : pool_only_member(pool);
-	struct upstream *warm = prestart_take(&router->prestart, pool->server);
-	struct upstream *upstream = warm;
+	struct upstream *warm = only != NULL ? kept_session_take_process(only->client) : NULL;
+	struct upstream *upstream;
 	uint64_t wait_ms = 0;
 
+	if (warm == NULL)
+		warm = prestart_take(&router->prestart, pool->server);
+	upstream = warm;
 	if (warm == NULL) {
 		enum reason reason = server_admit(pool->server, &wait_ms);
 
-		if (reason == REASON_OVER_LIMIT)
+		if (reason == REASON_OVER_LIMIT) {
+			kept_sessions_give_way(&router->kept_sessions, pool->server);
 			process_slots_seek(pool);
+		}
 		if (reason != REASON_NONE)
 			return reason;
 		if (server_is_endpoint(&pool->server->conf))
@@ -576,10 +626,9 @@ static enum reason pool_start_upstream(struct pool *pool)
 		else
 			upstream = stdio_new(&router->upstreams, pool->server);
 	}
-	if (only != NULL && list_is_empty(&pool->joining))
+	if (only != NULL && list_is_empty(&pool->joining) && !upstream->is_inherited)
 		only->ops->on_respawn(only);
-	pool->setup.era =
-		era_of(pool->server) == ERA_MODERN ? &upstream_era_modern : &upstream_era_legacy;
+	pool_set_era(pool, upstream);
 	upstream->pool = pool;
 	upstream->client = only != NULL ? only->client : NULL;
 	list_append(&pool->upstreams, &upstream->link);

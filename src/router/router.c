@@ -48,6 +48,8 @@ static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_
 
 	if (upstream->client != NULL && upstream->client->level >= 0)
 		dispatch_tell_level(upstream, upstream->client->level);
+	if (upstream->client != NULL && upstream->client->kept != NULL)
+		kept_session_note_process(upstream->client->kept);
 	listen_begin(upstream);
 	lists_note_ready(pool);
 	subscribe_replay(upstream);
@@ -216,6 +218,7 @@ void router_end_sessions(struct router *router, enum reason reason)
 void router_end_processes(struct router *router, enum reason reason)
 {
 	prestart_end(&router->prestart, reason);
+	kept_sessions_end_processes(&router->kept_sessions, reason);
 	pool_end_all(router, reason);
 }
 

@@ -477,6 +477,9 @@ static void stdio_write(struct upstream *upstream, struct buf *message)
 	CHECK(message->len > 0);
 	log_payload("to_server", upstream->server->conf.name, &text, 1);
 	buf_append_char(message, '\n');
+	if (upstream->child->is_held)
+		child_resume(upstream->child);
+	upstream->child->pipe->last_id = (uint32_t)upstream->last_id;
 	if (message->len < MOVE_BYTES)
 		child_write(upstream->child, buf_slice(message));
 	else
@@ -512,4 +515,17 @@ struct upstream *stdio_new(struct upstream_shared *shared, struct server *server
 
 	upstream_init(&stdio->upstream, &stdio_ops, shared, server);
 	return &stdio->upstream;
+}
+
+struct upstream *stdio_inherit(struct upstream_shared *shared, struct server *server,
+			       const struct upstream_owner_ops *owner, uint64_t number, int pid,
+			       const int fds[3])
+{
+	struct upstream *upstream = stdio_new(shared, server);
+	struct stdio *stdio = stdio_of(upstream);
+
+	upstream->child = &stdio->child;
+	child_inherit(&stdio->child, server, number, pid, fds, &stdio_child_ops);
+	upstream_begin_inherited(upstream, owner, stdio->child.pipe->last_id);
+	return upstream;
 }

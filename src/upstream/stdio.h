@@ -8,12 +8,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/slice.h"
 
 struct child;
 struct server;
 struct upstream;
+struct upstream_owner_ops;
 struct upstream_shared;
 
 /*
@@ -21,6 +23,13 @@ struct upstream_shared;
  * itself once its process is gone.
  */
 struct upstream *stdio_new(struct upstream_shared *shared, struct server *server);
+/*
+ * The same of a process of the gateway before, as child_inherit has it: it is warm, and goes on when
+ * it is adopted (upstream_adopt).
+ */
+struct upstream *stdio_inherit(struct upstream_shared *shared, struct server *server,
+			       const struct upstream_owner_ops *owner, uint64_t number, int pid,
+			       const int fds[3]);
 /* The upstream that a child belongs to; every child of a server belongs to one. */
 struct upstream *stdio_of_child(struct child *child);
 

@@ -139,6 +139,7 @@ static void upstream_lose(struct upstream *upstream, enum reason reason)
 	const struct upstream_owner_ops *owner = upstream->owner;
 	/* A process that was warm for long has started well: nothing more was asked of it. */
 	bool is_start = !upstream_is_serving(upstream) && !upstream->is_disposable &&
+			!upstream->is_inherited &&
 			(upstream->state != UPSTREAM_WARM ||
 			 clock_now_ms() - upstream->child->started_at_ms < WARM_PROVEN_MS);
 
@@ -217,12 +218,12 @@ void upstream_on_gone(struct upstream *upstream)
 static void upstream_start_timers(struct upstream *upstream)
 {
 	const struct server *server = upstream->server;
-	uint64_t timeout_ms = server->conf.start_timeout_ms;
+	uint64_t timeout_ms = upstream->is_inherited ? PROBE_MS : server->conf.start_timeout_ms;
 	uint64_t slow_ms = server->stats->starts <= FIRST_STARTS ? FIRST_SLOW_MS : SLOW_MS;
 
 	timer_start(upstream->shared->loop, &upstream->start, timeout_ms);
 	/* A disposable process, which is only there to be probed, may well never answer. */
-	if (!upstream->is_disposable)
+	if (!upstream->is_disposable && !upstream->is_inherited)
 		timer_start(upstream->shared->loop, &upstream->slow,
 			    timeout_ms / 2 < slow_ms ? timeout_ms / 2 : slow_ms);
 }
@@ -269,6 +270,17 @@ void upstream_begin(struct upstream *upstream, const struct upstream_owner_ops *
 	}
 	server_reserve(upstream->server);
 	timer_start(upstream->shared->loop, &upstream->start, wait_ms);
+}
+
+void upstream_begin_inherited(struct upstream *upstream, const struct upstream_owner_ops *owner,
+			      uint64_t last_id)
+{
+	CHECK(upstream->owner == NULL && upstream->child != NULL);
+	upstream->owner = owner;
+	upstream->last_id = last_id;
+	upstream->is_inherited = upstream->was_used = true;
+	upstream_set_state(upstream, UPSTREAM_STARTING);
+	upstream_set_state(upstream, UPSTREAM_WARM);
 }
 
 void upstream_adopt(struct upstream *upstream, const struct upstream_owner_ops *owner,
@@ -337,8 +349,12 @@ static void upstream_on_handshake_result(struct upstream *upstream, const struct
 	upstream_set_state(upstream, UPSTREAM_READY);
 	upstream->ready_at_ms = clock_now_ms();
 	upstream_stop_start_timers(upstream);
-	if (upstream->child != NULL)
+	if (upstream->is_inherited)
+		LOG(PROCESS_INHERITED, LOG_STR("server", upstream->server->conf.name),
+		    LOG_INT("pid", upstream_pid(upstream)));
+	else if (upstream->child != NULL)
 		child_note_ready(upstream->child);
+	upstream->is_inherited = false;
 	if (!upstream->is_disposable)
 		backoff_note_started(&upstream->server->backoff);
 	upstream_tell_ready(upstream, env, buf_slice(&initialize_result), written);
@@ -356,6 +372,8 @@ static void upstream_on_start_timer(struct timer *timer)
 	if (upstream->state == UPSTREAM_DELAYED) {
 		server_release(upstream->server);
 		upstream_start(upstream);
+	} else if (upstream->is_inherited) {
+		upstream->owner->on_refused(upstream, NULL);
 	} else {
 		upstream_give_up(upstream, REASON_START_TIMEOUT,
 				 "no answer to the handshake within start.timeout");
@@ -578,7 +596,8 @@ void upstream_note_stray(struct upstream *upstream, enum counter counter,
 static bool is_of_handshake(const struct upstream *upstream, struct json id)
 {
 	return upstream->state == UPSTREAM_HANDSHAKE &&
-	       (id.type == JSON_ABSENT || value_own_id(id) == upstream->handshake_id);
+	       ((id.type == JSON_ABSENT && !upstream->is_inherited) ||
+		value_own_id(id) == upstream->handshake_id);
 }
 
 /* The request has been answered: also one that was given up, or because of its answer. */
@@ -674,7 +693,7 @@ static void upstream_take(struct upstream *upstream, const struct envelope *env,
 		upstream->owner->on_request(upstream, env);
 	else if (env->kind == ENVELOPE_REQUEST)
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env); /* BACK-MSG-02 */
-	else if (upstream_is_serving(upstream))
+	else if (upstream_is_serving(upstream) || upstream->is_inherited)
 		upstream->owner->on_notification(upstream, env);
 	else
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env); /* too early */
@@ -714,7 +733,7 @@ void upstream_on_message(struct upstream *upstream, const struct envelope *env)
 
 	CHECK(upstream->owner != NULL && upstream->state != UPSTREAM_CLOSED);
 	taken = intake_take(&intake, upstream->server, &upstream->shared->limits,
-			    upstream_is_serving(upstream), env);
+			    upstream_is_serving(upstream) || upstream->is_inherited, env);
 	if (taken != NULL)
 		upstream_take(upstream, taken, env);
 	else if (env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)
@@ -751,6 +770,28 @@ const struct upstream_era upstream_era_legacy = {
 	.may_ask = true,
 	.send_handshake = send_initialize,
 	.read_result = read_initialize_result,
+};
+
+static int send_first_ping(struct upstream *upstream, uint64_t id)
+{
+	send_request(upstream, id, upstream_era_inherited.ping, (struct slice){ NULL, 0 });
+	return 0;
+}
+
+static const struct revision *read_first_pong(const struct upstream *upstream, struct slice result,
+					      struct buf *initialize_result)
+{
+	(void)result;
+	(void)initialize_result; /* whoever initialized it has told */
+	return upstream->revision;
+}
+
+const struct upstream_era upstream_era_inherited = {
+	.handshake = SLICE("ping"),
+	.ping = SLICE("ping"),
+	.may_ask = true,
+	.send_handshake = send_first_ping,
+	.read_result = read_first_pong,
 };
 
 static int send_discover(struct upstream *upstream, uint64_t id)

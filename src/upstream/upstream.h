@@ -54,7 +54,7 @@ struct upstream_shared {
 struct upstream_owner_ops {
 	/* `env`: the response to initialize, in either era; `raw`: its result, before intake. */
 	void (*on_ready)(struct upstream *upstream, const struct envelope *env, struct slice raw);
-	/* The server answered the handshake with an error. The owner closes or refuses it. */
+	/* It answered the handshake with an error, or (NULL) is inherited and silent: close or refuse it. */
 	void (*on_refused)(struct upstream *upstream, const struct envelope *response);
 	void (*on_request)(struct upstream *upstream, const struct envelope *env);
 	void (*on_notification)(struct upstream *upstream, const struct envelope *env);
@@ -107,6 +107,7 @@ struct upstream {
 	uint64_t ready_at_ms;
 	const struct revision *revision; /* what the server agreed to; NULL: nothing yet */
 	bool is_disposable; /* if it fails, that does not count as a failure of the server */
+	bool is_inherited;  /* from the gateway before, and has not answered yet */
 	bool was_used;      /* a request was sent: if it crashes, its client may be the cause */
 	/* the owner's */
 	struct list link;
@@ -229,6 +230,11 @@ struct upstream_era {
 
 /* Uses initialize: up to 2025-11-25. */
 extern const struct upstream_era upstream_era_legacy;
+/*
+ * The same with a process of the gateway before, which has been initialized: the owner has set the
+ * revision. What answers to that gateway comes before the answer to our ping.
+ */
+extern const struct upstream_era upstream_era_inherited;
 /* Each request is self-contained: from 2026-07-28. */
 extern const struct upstream_era upstream_era_modern;
 

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "jsonrpc/scan.h"
@@ -15,6 +16,7 @@
 
 struct server;
 struct upstream;
+struct upstream_owner_ops;
 struct upstream_shared;
 
 /* How a server is reached. */
@@ -40,6 +42,13 @@ struct upstream_ops {
 void upstream_init(struct upstream *upstream, const struct upstream_ops *ops,
 		   struct upstream_shared *shared, struct server *server);
 /* Called by implementations. */
+/*
+ * Begins with a process of the gateway before, whose requests had ids up to last_id: it is warm.
+ * Once adopted, with upstream_era_inherited or upstream_era_modern, it must answer soon; if not,
+ * on_refused is called.
+ */
+void upstream_begin_inherited(struct upstream *upstream, const struct upstream_owner_ops *owner,
+			      uint64_t last_id);
 void upstream_on_started(struct upstream *upstream);
 /* A valid message came. May close the upstream. */
 void upstream_on_message(struct upstream *upstream, const struct envelope *env);

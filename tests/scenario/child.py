@@ -147,7 +147,12 @@ class Child:
     # ---- messages -------------------------------------------------------
 
     def on_line(self, line):
-        message = json.loads(line)
+        try:
+            message = json.loads(line)
+        except ValueError:
+            self.note("garbage %d" % len(line))
+            self.send({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "child: parse error"}})
+            return
         method = message.get("method")
         if method is None:
             key = json.dumps(message.get("id"))
@@ -311,6 +316,10 @@ class Child:
 
     def do_sleep(self, context, seconds):
         yield ("sleep", seconds)
+
+    def do_block(self, context, seconds):
+        """Neither reads nor writes for so long."""
+        time.sleep(seconds)
 
     def do_result(self, context, result):
         if self.is_modern(context["params"]):

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes of sessions outlive a gateway that dies: bridging §4.2."""
+import fcntl
+import json
+import os
+import re
+import signal
+import struct
+import termios
+
+import mcp
+from c100_reload import reload
+from c106_sessions_kept import Daemons, kill_gateway, servers
+from harness import case, eq, is_alive, ok, wait_for
+
+
+def inherited(t):
+    return [int(re.search(r"pid=(\d+)", line).group(1)) for line in t.daemon.log("process_inherited")]
+
+
+def held(t, pid):
+    t.daemon.wait_log("upstream_state", "pid=%d " % pid, "to=warm")
+
+
+def piped(pid):
+    """Bytes that wait in its stdin."""
+    fd = os.open("/proc/%d/fd/0" % pid, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        return struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"\0" * 4))[0]
+    finally:
+        os.close(fd)
+
+
+def begin(t, **more):
+    daemons = Daemons(t)
+    daemons.begin(**more)
+    s = t.session(caps={"sampling": {}})
+    return daemons, s, s.pid()
+
+
+def noted(daemons, count=1):
+    """As many sessions are on the disk: whenever the gateway dies now, they go on."""
+    wait_for(lambda: len(daemons.saved()) == count, 10, "the sessions are noted")
+
+
+def events(daemon, pid):
+    with open([os.path.join(daemon.records, n) for n in os.listdir(daemon.records) if n.endswith("-%d.ev" % pid)][0]) as f:
+        return [line.split(" ", 1)[1].strip() for line in f]
+
+
+@case(daemon=False, deadline=40)
+def a_process_goes_on(t):
+    """The same process, again and again. It is not initialized anew, and tells and asks what it likes; its session ends it."""
+    daemons, s, pid = begin(t)
+    eq(s.ask("resources/subscribe", {"uri": "r:a"})["result"], {})
+    noted(daemons)
+    for round in range(1, 3):
+        kill_gateway(t)
+        eq(s.pid(), pid)
+        wait_for(lambda: inherited(t) == [pid] * round, 10, "it is told")
+        noted(daemons)
+        stream = s.get()
+        s.do(["notify", "notifications/resources/updated", {"uri": "r:a"}], ["text", "x"])
+        wait_for(lambda: stream.next().get("method") == "notifications/resources/updated", 10, "the update")
+        stream.conn.close()
+        call = s.start_do(["ask", "q", "sampling/createMessage", {"messages": [], "maxTokens": 1}], ["text", "asked"])
+        s.respond(call.next()["id"], {"role": "assistant", "content": {"type": "text", "text": "y"}, "model": "m"})
+        eq(call.final()["result"]["content"][0]["text"], "asked")
+    read = [json.loads(line) for line in daemons.daemon.record(pid).splitlines()]
+    eq([m.get("method") for m in read].count("initialize"), 1, "one handshake")
+    ids = [m["id"] for m in read if "method" in m and "id" in m]
+    eq(len(ids), len(set(ids)), "no id twice")
+    eq(s.delete().status, 204)
+    wait_for(lambda: not is_alive(pid), 10, "its end")
+
+
+@case(daemon=False, deadline=40)
+def what_was_in_flight(t):
+    """The server works on; its late answer is nobody's, what it asks meanwhile comes through, and no call is sent twice."""
+    daemons, s, pid = begin(t)
+    noted(daemons)
+    gone = s.start_do(["sleep", 1.5], ["text", "late"])
+    wait_for(lambda: daemons.daemon.record(pid).count(b'"steps"') == 2, 10, "it is there")
+    kill_gateway(t)
+    call = s.start_do(["sleep", 2], ["ask", "q", "sampling/createMessage", {"messages": [], "maxTokens": 1}], ["text", "mine"])
+    s.respond(call.next()["id"], {"role": "assistant", "content": {"type": "text", "text": "y"}, "model": "m"})
+    eq(call.final()["result"]["content"][0]["text"], "mine")
+    eq(s.pid(), pid)
+    eq(daemons.daemon.record(pid).count(b'"late"'), 1, "not twice")
+    gone.conn.close()
+
+
+@case(daemon=False, deadline=40)
+def a_message_half_written(t):
+    """The gateway dies while a message is on its way into a full pipe: it is ended, and the next ones are read."""
+    daemons, s, pid = begin(t)
+    noted(daemons)
+    s.do(["text", "x"], ["block", 3])
+    gone = s.start("tools/call", {"name": "echo", "arguments": {"text": "z" * (2 << 20)}})
+    wait_for(lambda: piped(pid) >= 1 << 18, 10, "the pipe is full")
+    kill_gateway(t)
+    eq(s.pid(), pid)
+    ok([e for e in events(daemons.daemon, pid) if e.startswith("garbage")], "what was cut")
+    t.expect_invalid("no message", "what was cut")
+    eq(s.echo("on"), "on")
+    gone.conn.close()
+
+
+@case(daemon=False, deadline=60)
+def one_that_does_not_answer(t):
+    """It hangs: soon the session goes on with another one, and the call that waited for it is served."""
+    daemons, s, pid = begin(t)
+    noted(daemons)
+    s.do(["text", "x"], ["deaf"])
+    kill_gateway(t)
+    ok(s.pid() != pid, "another one")
+    eq(inherited(t), [])
+    wait_for(lambda: not is_alive(pid), 20, "its end")
+    ok(not t.daemon.log("server_failing"), "that is no failure of the server")
+
+
+@case(daemon=False, deadline=40)
+def one_that_ends_meanwhile(t):
+    """Between two gateways, or while it is held: the session goes on with another one."""
+    daemons, s, pid = begin(t)
+    noted(daemons)
+    s.do(["text", "x"], ["sleep", 0.3], ["exit", 0])
+    kill_gateway(t)
+    wait_for(lambda: not is_alive(pid), 10, "its end")
+    again = s.pid()
+    ok(again != pid, "another one")
+    noted(daemons)
+    kill_gateway(t)
+    held(t, again)
+    os.kill(again, signal.SIGKILL)
+    wait_for(lambda: not is_alive(again), 10, "its end")
+    ok(s.pid() not in (pid, again), "another one")
+
+
+@case(daemon=False, deadline=40)
+def nobody_comes_back(t):
+    """A process is held as long as for a client that has closed its stream, and asked to end in the usual way."""
+    daemons, s, pid = begin(t, pool={"sleep_when_gone": "1s"})
+    noted(daemons)
+    kill_gateway(t)
+    wait_for(lambda: not is_alive(pid), 15, "its end")
+    ok("eof" in events(daemons.daemon, pid), "by its stdin")
+    ok(s.pid() != pid, "the session has only slept")
+
+
+@case(daemon=False, deadline=40)
+def who_needs_the_place(t):
+    """A new client's process takes the place of one that is held for nobody so far."""
+    daemons, s, pid = begin(t, pool={"max": 1})
+    noted(daemons)
+    kill_gateway(t)
+    held(t, pid)
+    other = t.session()
+    ok(other.pid() != pid, "its own")
+    wait_for(lambda: not is_alive(pid), 10, "its end")
+
+
+@case(daemon=False, deadline=60)
+def one_that_may_be_the_cause(t):
+    """At the third death within a minute its process goes, not the service, and not its session."""
+    daemons, s, pid = begin(t)
+    noted(daemons)
+    for _ in range(2):
+        kill_gateway(t)
+        eq(s.pid(), pid)
+        noted(daemons)
+    kill_gateway(t)
+    wait_for(lambda: not is_alive(pid), 10, "its end")
+    ok(s.pid() != pid, "another one")
+
+
+@case(daemon=False, deadline=40)
+def two_of_everything(t):
+    """Each session gets its own process, of its own server; what belongs to no session ends."""
+    daemons = Daemons(t)
+    both = dict(servers(), other={"script": {}, "isolation": "session"}, all={"script": {}, "isolation": "shared"})
+    daemons.daemon = t.daemon = t.start(both, env={"XDG_STATE_HOME": daemons.state})
+    sessions = [t.session(name) for name in ("main", "other", "main", "other")]
+    shared = t.session("all")
+    pids, of_all = [s.pid() for s in sessions], shared.pid()
+    eq(len(set(pids)), 4)
+    noted(daemons, 5)
+    eq(sessions[3].delete().status, 204)
+    noted(daemons, 4)
+    kill_gateway(t)
+    eq([s.pid() for s in sessions[:3]], pids[:3])
+    wait_for(lambda: not is_alive(of_all), 10, "the shared one ends")
+    eq(shared.echo("x"), "x")
+    wait_for(lambda: not is_alive(pids[3]), 10, "that of the session that has ended")
+
+
+@case(daemon=False, deadline=40)
+def a_server_that_is_changed(t):
+    """Held for its session when a reload changes its server: the session goes on with the new one, and that process ends."""
+    daemons, s, pid = begin(t)
+    noted(daemons)
+    kill_gateway(t)
+    held(t, pid)
+    reload(t, servers(env={"CHANGED": "1"}))
+    wait_for(lambda: not is_alive(pid), 10, "its end")
+    eq(s.post(mcp.request(1, "ping")).status, 200)
+    ok(s.pid() != pid, "another one")
+
+
+@case(daemon=False, deadline=40)
+def a_modern_server(t):
+    """Behind a session of an older client: it is asked again what it is, and goes on."""
+    daemons = Daemons(t)
+    daemons.daemon = t.daemon = t.start({"main": {"script": {"era": "modern"}, "isolation": "session", "era": "modern"}},
+                                        env={"XDG_STATE_HOME": daemons.state})
+    s = t.session()
+    pid = s.pid()
+    noted(daemons)
+    kill_gateway(t)
+    eq(s.pid(), pid)
+    wait_for(lambda: inherited(t) == [pid], 10, "it is told")
+
+
+@case(daemon=False, deadline=40)
+def the_daemon_ends(t):
+    """Held by nobody or by the gateway: with the daemon all ends."""
+    daemons, s, pid = begin(t)
+    noted(daemons)
+    kill_gateway(t)
+    held(t, pid)
+    daemons.stop()
+    wait_for(lambda: not is_alive(pid), 5, "its end")
