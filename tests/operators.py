@@ -18,6 +18,7 @@ JUMPS = {"break", "continue", "goto", "case", "default"}
 HIDDEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:\\\n|[^\n])*', re.S | re.M)
 SIMPLE = re.compile(r"^(\t+)([A-Za-z_*][^\n;{}]*);[ \t]*$", re.M)
 CALL = re.compile(r"(?:\(void\)!?)?([A-Za-z_]\w*)\((.*)\)$", re.S)
+NO_EXPRESSION = re.compile(r"(?:struct|union|enum|const|static|unsigned)\b|\w+ \**\w+|[A-Z_]+\(")
 POINTER = re.compile(r"\bstruct (\w+) \*(\w+)\b(?!\()")
 
 
@@ -32,6 +33,10 @@ class Fault:
 
     def line(self):
         return tree.text(self.path).count("\n", 0, self.begin) + 1
+
+    def is_outside(self):
+        """Of functions."""
+        return not any(begin <= self.begin and self.end <= end for _, begin, end in bodies(masked(self.path)))
 
 
 @functools.lru_cache(maxsize=None)
@@ -91,6 +96,14 @@ def statements(text, begin, end):
             yield begin + match.start(2), begin + match.end(2) + 1, match.group(2)
 
 
+def asked_at(text, begin, end, at):
+    """Where the expression begins that what stands at `at` is a part of, and something else may be asked first; None: unknown."""
+    spans = list(conditions(text, begin, end))
+    spans += [(begin + m.start(1), begin + m.end(1)) for m in re.finditer(r"\breturn ([^;]+);", text[begin:end])]
+    spans += [span[:2] for span in statements(text, begin, end) if not NO_EXPRESSION.match(span[2])]
+    return next((first for first, last in spans if first <= at < last), None)
+
+
 def negated(text, head, begin, end):
     for at, until in conditions(text, begin, end):
         yield at, until, "!(%s)"
@@ -142,7 +155,7 @@ def swapped(text, head, begin, end):
     """The order of two that have a name in common, one of them a call."""
     before = None
     for match in SIMPLE.finditer(text, begin, end):
-        word = re.match(r"\*?(\w+)", match.group(2)).group(1)
+        word = re.search(r"\w+", match.group(2)).group()
         is_one = word not in CONTROL | JUMPS | {"struct", "const", "static"} and not re.match(
             r"\w+ \**\w+(?: =|$|,|\[)", match.group(2)) and not QUIET.match(word)
         here = (match.start(2), match.end(2)) if is_one else None
@@ -197,14 +210,11 @@ def places(folder):
     return {why: faults for why, faults in found.items() if faults}
 
 
-def chosen(seed, folders=FOLDERS):
-    """Without end: a fault of each folder in turn, each operator as often as any other."""
-    by_chance = {folder: random.Random("%s %s" % (seed, folder)) for folder in folders}
-    taken = set()
+def chosen(seed, folder):
+    """Without end: faults of the folder, each operator as often as any other."""
+    chance, taken, of = random.Random("%s %s" % (seed, folder)), set(), places(folder)
     while True:
-        for folder, chance in by_chance.items():
-            of = places(folder)
-            fault = chance.choice(of[chance.choice(sorted(of))])
-            if (fault.path, fault.begin, fault.new) not in taken:
-                taken.add((fault.path, fault.begin, fault.new))
-                yield fault
+        fault = chance.choice(of[chance.choice(sorted(of))])
+        if (fault.path, fault.begin, fault.new) not in taken:
+            taken.add((fault.path, fault.begin, fault.new))
+            yield fault
