@@ -147,7 +147,7 @@ static void gateway_on_keeper_lost(struct spawner *spawner)
 
 /* ---- certificates ---- */
 
-static void gateway_listen(struct gateway *g);
+static void gateway_listen_once_complete(struct gateway *g);
 
 static void gateway_on_certificate(const struct ipc_message *message)
 {
@@ -173,8 +173,8 @@ static void gateway_on_certificates_end(void)
 	}
 	if (!is_used)
 		exit(1);
-	if (gateway->state == GATEWAY_SERVING)
-		gateway_listen(gateway);
+	gateway->has_certificates = true;
+	gateway_listen_once_complete(gateway);
 }
 
 /* ---- what else the keeper says ---- */
@@ -228,6 +228,13 @@ static void gateway_on_inherit(const struct ipc_message *message)
 	spawner_forget(gateway->spawner, message->inherit.child);
 }
 
+/* A session that is named earlier would get another process. */
+static void gateway_on_inherit_end(void)
+{
+	gateway->has_inherited = true;
+	gateway_listen_once_complete(gateway);
+}
+
 static void gateway_on_message(struct spawner *spawner, const struct ipc_message *message)
 {
 	int fd = message->fd_count > 0 ? message->fds[0] : -1;
@@ -253,6 +260,8 @@ static void gateway_on_message(struct spawner *spawner, const struct ipc_message
 		gateway_on_fetcher(message);
 	else if (message->type == IPC_INHERIT)
 		gateway_on_inherit(message);
+	else if (message->type == IPC_INHERIT_END)
+		gateway_on_inherit_end();
 }
 
 static const struct spawner_ops gateway_spawner_ops = {
@@ -388,10 +397,11 @@ static void gateway_make_http(struct gateway *g)
 					     .on_certificate = gateway_on_certificate_report });
 }
 
-/* Everything is there: from now on requests are served. */
-static void gateway_listen(struct gateway *g)
+/* If everything is there, requests are served from now on. */
+static void gateway_listen_once_complete(struct gateway *g)
 {
-	CHECK(g->state == GATEWAY_SERVING);
+	if (g->state != GATEWAY_SERVING || !g->has_certificates || !g->has_inherited)
+		return;
 	ports_listen(&g->ports);
 	LOG(GATEWAY_READY, LOG_INT("servers", g->table.count));
 	spawner_ready(g->spawner);
@@ -478,8 +488,7 @@ static int gateway_run(struct gateway_entry *entry)
 	free(entry->numbers);
 	gateway_make_frontend(&g);
 	gateway_make_http(&g);
-	if (!server_certificates_are_needed(&g.ports.certificates))
-		gateway_listen(&g); /* otherwise when the keeper has sent the certificates */
+	g.has_certificates = !server_certificates_are_needed(&g.ports.certificates);
 	heap_keep_freed(); /* only now: what is made until here is large, for life, and hardly ever used whole */
 	loop_run(g.loop);
 	CHECK(g.state == GATEWAY_STOPPING);

@@ -47,6 +47,8 @@ struct gateway {
 	struct http_server *http;
 	struct acceptor acceptor;
 	struct ports ports;
+	/* What is there before the ports are opened: all certificates; what is inherited. */
+	bool has_certificates, has_inherited;
 	const int *listeners; /* from the start of the process: gateway_entry.h */
 	char *origin;         /* of the URLs for clients, or NULL */
 	struct admin_server *admin_server;

@@ -777,6 +777,9 @@ static bool tell_judged(struct children *children)
 
 void children_tell(struct children *children)
 {
+	struct ipc_message end = { .type = IPC_INHERIT_END };
+	struct error err = { ERROR_NONE, "" };
+
 	while (children->gateway_fd >= 0 && children->judged_count > 0) {
 		if (!tell_judged(children))
 			return;
@@ -785,6 +788,8 @@ void children_tell(struct children *children)
 		if (!row_tell(children, container_of(children->untold.next, struct row, untold)))
 			return;
 	}
+	if (children->gateway_fd >= 0 && children->owes_end)
+		children->owes_end = ipc_send(children->gateway_fd, &end, &err) < 0;
 }
 
 bool children_may_be_asked(const struct children *children)
@@ -796,7 +801,8 @@ bool children_may_be_asked(const struct children *children)
 
 bool children_has_untold(const struct children *children)
 {
-	return children->judged_count > 0 || !list_is_empty(&children->untold);
+	return children->judged_count > 0 || !list_is_empty(&children->untold) ||
+	       children->owes_end;
 }
 
 static void row_kill(struct children *children, struct row *row)
@@ -899,6 +905,7 @@ void children_set_gateway(struct children *children, int gateway_fd)
 	}
 	children->judged_count = 0;
 	children->gateway_fd = gateway_fd;
+	children->owes_end = gateway_fd >= 0;
 }
 
 static void reaper_list(const struct children *children, const struct list *rows)

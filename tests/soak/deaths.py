@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Sessions over gateways that die. One daemon after the other: sessions call without pause, and its gateway is killed twice, at any
+moment, also while the next one takes over. Each session goes on, with the process that it had, and no call is executed twice.
+"""
+import collections
+import os
+import random
+import re
+import shutil
+import tempfile
+import threading
+import time
+
+import harness
+import mcp
+from common import Client, Problem, stop
+
+SESSIONS = 6
+KILLS = 2  # at the third within a minute a process goes, as it may be the cause
+LARGE = 3 << 17  # does not fit into a pipe: a message may be half written
+
+
+class Caller:
+    def __init__(self, daemon, number, rng):
+        self.daemon, self.number, self.rng = daemon, number, rng
+        self.client = Client(daemon)
+        self.client.open()
+        self.pid = self.read_pid()
+        self.sent, self.cut, self.problem = [], 0, None
+
+    def read_pid(self):
+        params = {"name": "do", "arguments": {"steps": [["text", "@PID@"]]}}
+        response, answer = self.client.post(mcp.request(1, "tools/call", params))
+        if response.status != 200 or "result" not in answer:
+            raise Problem("session %d: %d %r" % (self.number, response.status, str(answer)[:200]))
+        return int(answer["result"]["content"][0]["text"])
+
+    def reconnect(self):
+        session = self.client.id
+        self.client.conn.close()
+        self.client = Client(self.daemon)
+        self.client.id = session
+
+    def work(self, over):
+        while not over.is_set() and not self.problem:
+            mark = "<%d.%d>" % (self.number, len(self.sent))
+            self.sent.append(mark)
+            try:
+                self.client.echo(mark + "x" * (LARGE if self.rng.random() < 0.1 else 0), len(self.sent))
+            except Problem as e:
+                self.problem = str(e)
+            except Exception:  # the connection
+                self.cut += 1
+                try:
+                    self.reconnect()
+                except OSError as e:
+                    self.problem = "refused: %r" % e
+
+    def judge(self):
+        """What went wrong; None: nothing."""
+        if self.problem:
+            return self.problem
+        self.reconnect()
+        pid = self.read_pid()
+        if pid != self.pid:
+            return "session %d has process %d instead of %d" % (self.number, pid, self.pid)
+        text = self.daemon.record(pid)
+        marks = collections.Counter(re.findall(rb'"text": ?"(<[0-9.]+>)', text))
+        twice = [mark.decode() for mark, count in marks.items() if count > 1]
+        if twice or text.count(b'"initialize"') != 1:
+            return "session %d: executed twice: %s" % (self.number, twice or "initialize")
+        self.client.end()
+        return None
+
+
+def one_daemon(rng):
+    """Returns the number of calls, and of those that were cut."""
+    state = tempfile.mkdtemp(prefix="mcpgated-")
+    daemon = harness.Daemon({"main": {"script": {}}}, {"log": {"level": "info"}}, env={"XDG_STATE_HOME": state})
+    daemon.expected_errors.add("gateway_exit")
+    daemon.forgiven = True
+    over = threading.Event()
+    try:
+        callers = [Caller(daemon, n, random.Random(rng.random())) for n in range(SESSIONS)]
+        time.sleep(0.4)  # until then the sessions may not be noted: kept_sessions.c
+        threads = [threading.Thread(target=caller.work, args=(over,)) for caller in callers]
+        for thread in threads:
+            thread.start()
+        for _ in range(KILLS):
+            time.sleep(rng.random() * 0.5)
+            harness.kill(daemon.find_gateway())
+        time.sleep(0.5)
+        over.set()
+        for thread in threads:
+            thread.join()
+        problems = [text for text in (caller.judge() for caller in callers) if text]
+        if problems:
+            raise Problem("%s; the log: %s" % ("; ".join(problems), " | ".join(daemon.lines[-40:])))
+        return sum(len(caller.sent) for caller in callers), sum(caller.cut for caller in callers)
+    finally:
+        over.set()
+        stop(daemon)
+        shutil.rmtree(state, ignore_errors=True)
+
+
+def part_deaths(options, child):
+    """Gateways that die end no session, no process of one, and no call twice."""
+    seed = options.seed or int.from_bytes(os.urandom(4), "big")
+    rng, began, daemons, calls, cut = random.Random(seed), time.monotonic(), 0, 0, 0
+    try:
+        while time.monotonic() - began < options.seconds or daemons == 0:
+            done = one_daemon(rng)
+            daemons, calls, cut = daemons + 1, calls + done[0], cut + done[1]
+    except Problem as e:
+        raise Problem("seed %d, daemon %d: %s" % (seed, daemons, e))
+    print("deaths: seed %d, %d gateways killed under %d sessions, %d calls, %d of them cut: no session lost, no process, nothing twice"
+          % (seed, daemons * KILLS, daemons * SESSIONS, calls, cut), flush=True)
