@@ -792,7 +792,6 @@ static void child_init(struct child *child, struct server *server, const struct 
 	list_append(&server->children, &child->link);
 	server_count_child(server, true);
 	child->started_at_ms = clock_now_ms();
-	counter_add(COUNTER_CHILDREN);
 }
 
 void child_start(struct child *child, struct server *server, struct slice claims,
@@ -800,6 +799,7 @@ void child_start(struct child *child, struct server *server, struct slice claims
 {
 	child_init(child, server, ops);
 	server->stats->starts++;
+	counter_add(COUNTER_CHILDREN);
 	spawned_start(&child->spawned, server->spawner, server->conf.server, claims,
 		      &child_spawned_ops);
 }
@@ -808,6 +808,7 @@ void child_inherit(struct child *child, struct server *server, uint64_t number, 
 		   const int fds[3], const struct child_ops *ops)
 {
 	child_init(child, server, ops);
+	counter_add(COUNTER_CHILDREN_INHERITED);
 	child->is_held = child->is_ready = true;
 	spawned_inherit(&child->spawned, server->spawner, number, &child_spawned_ops);
 	child_open(child, pid, fds);

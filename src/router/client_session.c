@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "jsonrpc/write.h"
 #include "mcp/revision.h"
+#include "obs/counters.h"
 #include "obs/log.h"
 #include "router/call.h"
 #include "router/client.h"
@@ -348,6 +349,7 @@ static enum reason go_on(struct client_session *cs, struct kept_session *one, st
 	cs->may_be_kept = true;
 	cs->client.is_ready_to_be_asked = true;
 	cs->has_begun = true;
+	counter_add(COUNTER_SESSIONS_CONTINUED);
 	LOG_BY(SESSION_CONTINUED, holder_number(cs->client.principal, &cs->client.peer),
 	       LOG_STR("server", cs->client.server->conf.name),
 	       LOG_SLICE("revision", cs->client.revision->name), LOG_INT("age_ms", state->age_ms),

@@ -10,6 +10,7 @@ import termios
 
 import mcp
 from c100_reload import reload
+from c70_admin import admin, metrics
 from c106_sessions_kept import Daemons, kill_gateway, servers
 from harness import case, eq, is_alive, ok, wait_for
 
@@ -66,6 +67,8 @@ def a_process_goes_on(t):
         call = s.start_do(["ask", "q", "sampling/createMessage", {"messages": [], "maxTokens": 1}], ["text", "asked"])
         s.respond(call.next()["id"], {"role": "assistant", "content": {"type": "text", "text": "y"}, "model": "m"})
         eq(call.final()["result"]["content"][0]["text"], "asked")
+    values = metrics(admin(t).request("GET", "/metrics").read())
+    eq([values["mcpgated_%s_total" % name] for name in ("children_inherited", "children", "sessions_continued")], [1, 0, 1])
     read = [json.loads(line) for line in daemons.daemon.record(pid).splitlines()]
     eq([m.get("method") for m in read].count("initialize"), 1, "one handshake")
     ids = [m["id"] for m in read if "method" in m and "id" in m]
