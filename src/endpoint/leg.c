@@ -461,6 +461,9 @@ bool leg_ask(struct leg *leg, struct slice request, const struct access *access,
 		forward_request(leg->client, &leg_call->call, entry.admission.admitted);
 	} else if (leg->client == NULL) {
 		append_away(leg, request, id, error_r);
+	} else if (!authorization_suffices(&leg->legs->caller.frontend->authorization,
+					   &entry.endpoint.place, access)) {
+		legs_append_unknown(request, error_r);
 	} else {
 		append_refusal(&entry, id, error_r);
 	}
@@ -564,6 +567,7 @@ static void leg_open(struct leg *leg, const struct access *access)
 	write_call(&text, SLICE_LIT("\"leg\""), SLICE_LIT("initialize"), legs->params->text);
 	if (!authorization_suffices(&legs->caller.frontend->authorization, &entry.endpoint.place,
 				    access)) {
+		leg_note_access(leg, access);
 		if (!leg_is_hidden(leg))
 			leg_lose(leg, REASON_NONE, "its caller may not use it");
 	} else if (admit(&entry, leg, buf_slice(&text))) {
@@ -589,7 +593,9 @@ void leg_need(struct leg *leg, const struct access *access)
 		leg->state = LEG_CLOSED;
 		leg->is_missed = true; /* its lists may be others */
 	}
+	/* Another token may have what the last one had not. */
 	if (leg->state == LEG_CLOSED ||
+	    (leg_is_hidden(leg) && !access_is_same(&leg->access, access)) ||
 	    (leg->state == LEG_LOST && clock_now_ms() - leg->lost_at_ms >= RETRY_LEAST_MS))
 		leg_open(leg, access);
 }

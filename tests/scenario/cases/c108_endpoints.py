@@ -268,6 +268,23 @@ def what_is_not_ones_own_while_others_start(t):
 
 
 @case(daemon=False)
+def a_token_that_has_more(t):
+    """END-08: in one session, the next token shows and does at once what it is good for, and the one before no longer."""
+    few, all_ = "t" * 43, "u" * 43
+    t.start({"a": {"script": {}}, "b": {"script": {}}},
+            dict(over("a", "b"), roles={"few": {"allow": {"a": ["*"]}}, "all": {"allow": {"a": ["*"], "b": ["*"]}}},
+                 auth={"mode": "token", "tokens": [entry("mina", few, roles=["few"]), entry("mina", all_, roles=["all"])]}))
+    s = t.session("all", token=few)
+    for _ in range(2):
+        s.token = few
+        eq(names_of(s.ask("tools/list")), ["a__do", "a__echo"])
+        eq(s.ask("tools/call", {"name": "b__echo", "arguments": {}})["error"]["code"], -32602)
+        s.token = all_
+        ok("result" in call(s, "b__do"), "with the other one")
+        eq(names_of(s.ask("tools/list")), ["a__do", "a__echo", "b__do", "b__echo"])
+
+
+@case(daemon=False)
 def servers_that_are_not_ones_own(t):
     """END-08 END-09: a server that the caller has no right to is to it as one that is not there: nothing is refused until it calls it, and then as a name that no server has; the audit has that call."""
     log, token, both = os.path.join(t.directory(), "audit.log"), "t" * 43, "u" * 43
