@@ -6,6 +6,7 @@
 
 #include "auth/verifier.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "endpoint/admission.h"
@@ -37,6 +38,8 @@ typedef struct http_exchange *pending_auth_enter_fn(const struct endpoint_reques
 struct pending_auth {
 	struct http_exchange exchange;
 	struct verifier_wait wait;
+	struct timer turn;    /* running: its caller is known, and waits for its turn */
+	struct access access; /* of that caller */
 	struct endpoint_request request;
 	pending_auth_enter_fn *enter;
 	struct http_request http; /* of the request */
@@ -147,6 +150,64 @@ static void pending_auth_on_body(struct http_exchange *exchange, struct slice bo
 	CHECK(!"the connection is held");
 }
 
+/* ---- turns ---- */
+
+/*
+ * The time of the loop is shared: while several callers are there, one whose requests take long to read
+ * and judge gets half of it. Beyond that, its next request waits, its body unread. REL-53
+ */
+
+#define AHEAD_MS 100       /* that a caller may have taken before a request has to wait */
+#define SHARED_FOR_MS 1000 /* after the last request of another caller */
+
+/* How long the next request of this caller has to wait. */
+static uint64_t frontend_wait_ms(struct frontend *frontend, const struct principal *principal)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (principal_is_anonymous(principal))
+		return 0; /* they are all one */
+	if (frontend->last != NULL && frontend->last != principal)
+		frontend->shared_until_ms = now_ms + SHARED_FOR_MS;
+	frontend->last = principal;
+	if (now_ms >= frontend->shared_until_ms || principal->paid_at_ms < now_ms + AHEAD_MS)
+		return 0;
+	return principal->paid_at_ms - now_ms;
+}
+
+static void turn_on_due(struct timer *timer)
+{
+	struct pending_auth *pending = container_of(timer, struct pending_auth, turn);
+	struct http_conn *conn = pending->exchange.conn;
+	struct authorization_check check = check_of(&pending->request);
+	struct http_exchange *exchange;
+
+	check.access = pending->access;
+	exchange =
+		frontend_finish(&pending->request, pending->enter, AUTHORIZATION_ADMITTED, &check);
+	if (exchange != NULL)
+		http_conn_resume(conn, exchange);
+	pending_auth_free(pending);
+}
+
+static void turn_on_gone(struct http_exchange *exchange, enum reason reason)
+{
+	struct pending_auth *pending = container_of(exchange, struct pending_auth, exchange);
+
+	(void)reason;
+	timer_stop(&pending->turn);
+	access_fini(&pending->access);
+	pending_auth_free(pending);
+}
+
+static const struct http_exchange_ops turn_ops = {
+	.on_body = pending_auth_on_body,
+	.on_room = answer_ignore_room,
+	.on_gone = turn_on_gone,
+};
+
+/* ---- waiting ---- */
+
 static const struct http_exchange_ops pending_auth_ops = {
 	.on_body = pending_auth_on_body,
 	.on_room = answer_ignore_room,
@@ -164,17 +225,26 @@ static struct http_exchange *pending_auth_admit(struct endpoint_request *request
 	struct frontend *frontend = request->frontend;
 	enum authorization_step step;
 	struct pending_auth *pending;
+	uint64_t wait_ms = 0;
 
 	if (frontend->spare == NULL)
 		frontend->spare = mem_zalloc(sizeof(*frontend->spare));
 	pending = frontend->spare;
 	pending->wait = (struct verifier_wait){ .on_done = pending_auth_on_verdict };
 	step = authorization_admit(&check, &pending->wait);
-	if (step != AUTHORIZATION_WAITING)
+	if (step == AUTHORIZATION_ADMITTED && request->http->method == HTTP_POST)
+		wait_ms = frontend_wait_ms(frontend, check.access.principal);
+	if (step != AUTHORIZATION_WAITING && wait_ms == 0)
 		return frontend_finish(request, enter, step, &check);
 	CHECK(pending->text == NULL);
 	frontend->spare = NULL;
 	pending->exchange.ops = &pending_auth_ops;
+	if (wait_ms > 0) {
+		pending->exchange.ops = &turn_ops;
+		pending->access = check.access;
+		timer_init(&pending->turn, turn_on_due);
+		timer_start(frontend->router->loop, &pending->turn, wait_ms);
+	}
 	pending->request = *request;
 	request->endpoint->server->users++;
 	pending->request.http = &pending->http;
@@ -571,6 +641,8 @@ void frontend_init(struct frontend *frontend, struct router *router,
 	frontend->router = router;
 	frontend->spare = NULL;
 	frontend->is_leaving = false;
+	frontend->last = NULL;
+	frontend->shared_until_ms = 0;
 	memset(frontend->hints, 0, sizeof(frontend->hints));
 	metadata_init(&frontend->metadata, &conf->metadata, &frontend->conf.authorization);
 	authorization_init(&frontend->authorization, &router->sessions, &conf->authorization);

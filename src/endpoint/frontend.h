@@ -84,6 +84,8 @@ struct frontend {
 	struct session_table sse_clients; /* of HTTP+SSE */
 	struct list sse_newcomers;        /* those without a session */
 	bool is_leaving;                  /* not ready any more */
+	const struct principal *last;     /* who sent the last request; only compared */
+	uint64_t shared_until_ms;         /* until then callers have to share the loop */
 	struct list sse_lost;             /* those without a connection */
 	struct task sse_room;             /* ends some of sse_lost */
 	struct catalogues catalogues;     /* of the endpoints over several servers */

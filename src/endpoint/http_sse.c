@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/slice.h"
 #include "endpoint/admission.h"
@@ -992,6 +993,7 @@ static void sse_post_on_body(struct http_exchange *exchange, struct slice body)
 	struct answer answer = caller_answer(caller, exchange->conn);
 	struct sse_client *client = sse_client_find(caller, post->id);
 	const struct envelope *env;
+	uint64_t began_ns = clock_monotonic_ns();
 	struct admission admission;
 	bool is_admitted = post_admit(post, client, &admission, body, exchange->conn);
 
@@ -1015,6 +1017,7 @@ static void sse_post_on_body(struct http_exchange *exchange, struct slice body)
 		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
 	}
 	admission_fini(&admission);
+	principal_charge(caller->access.principal, began_ns);
 	post_end(post);
 }
 

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
@@ -1004,6 +1005,7 @@ static void streamable_post_on_body(struct http_exchange *exchange, struct slice
 	struct post *post = container_of(exchange, struct post, exchange);
 	const struct caller *caller = &post->context.caller;
 	struct answer answer = caller_answer(caller, exchange->conn);
+	uint64_t began_ns = clock_monotonic_ns();
 	struct admission admission;
 
 	request_context_admission(&post->context, exchange->conn, ADMISSION_SEND, &admission);
@@ -1025,6 +1027,7 @@ static void streamable_post_on_body(struct http_exchange *exchange, struct slice
 		request_context_refuse(&post->context, exchange->conn, &admission.refusal);
 	}
 	admission_fini(&admission);
+	principal_charge(caller->access.principal, began_ns);
 	post_end_call(post);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -268,4 +269,22 @@ void holder_unref(struct holder **holder)
 	CHECK(list_is_empty(&h->idle));
 	map_remove_link(&h->set->by_key, &h->by_key);
 	free(h);
+}
+
+#define COST_LEAST_MS 2   /* what costs less is not counted */
+#define COST_FACTOR 2     /* as much time as it took is for others */
+#define COST_MOST_MS 5000 /* that a request may have to wait */
+
+void principal_charge(struct principal *principal, uint64_t began_ns)
+{
+	uint64_t took_ms = (clock_monotonic_ns() - began_ns) / 1000000;
+	uint64_t now_ms = clock_now_ms();
+
+	if (took_ms < COST_LEAST_MS)
+		return;
+	if (principal->paid_at_ms < now_ms)
+		principal->paid_at_ms = now_ms;
+	principal->paid_at_ms += COST_FACTOR * took_ms;
+	if (principal->paid_at_ms > now_ms + COST_MOST_MS)
+		principal->paid_at_ms = now_ms + COST_MOST_MS;
 }

@@ -37,6 +37,11 @@ struct principal {
 	unsigned int refs;
 	size_t sessions; /* open ones */
 	/*
+	 * When it would have had its share of the loop for all that its requests have cost
+	 * (endpoint/frontend).
+	 */
+	uint64_t paid_at_ms;
+	/*
 	 * From the token that opened its latest session, indexed like claim_names. NULL, or any
 	 * element NULL: none.
 	 */
@@ -79,6 +84,11 @@ void principal_set_claim(struct principal *principal, size_t index, struct slice
 /* The value of a claim; NULL: none. Valid until the next request of the same principal. */
 const char *principal_claim(const struct principal *principal, struct slice name);
 bool principal_is_anonymous(const struct principal *principal);
+/*
+ * What this principal has sent has been worked off, since began_ns (clock_monotonic_ns): as much of
+ * the loop's time is now for others (paid_at_ms).
+ */
+void principal_charge(struct principal *principal, uint64_t began_ns);
 
 /* ---- what one caller has ---- */
 

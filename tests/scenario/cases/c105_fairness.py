@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One caller takes all that it can get of what callers share; another one's call, stream, record and line come through."""
+import hashlib
 import json
 import re
+import statistics
+import threading
 import time
 
 import harness
@@ -119,3 +122,43 @@ def names_that_are_slow_to_compare(t):
     text = t.conn(address=t.daemon.admin).request("GET", "/metrics").read().decode()
     longest = float(re.search(r"^mcpgated_loop_turn_max_seconds (\S+)", text, re.M).group(1))
     ok(longest < harness.SLOW, "the longest turn", longest)
+
+
+WORST = {"tools": {"arguments": {"deny_patterns": {"*": ["(?i)drop\\s+table", "a+b+c"]}, "forbidden_keys": ["secret*"]}}}
+CALLERS = [{"name": who, "sha256": hashlib.sha256(("token-of-%s" % who).encode()).hexdigest()} for who in ("alice", "mallory")]
+
+
+def worst_message():
+    """Takes long to read and judge, for its size."""
+    members = ",".join('"\uff41\uff42%d":0' % n for n in range(60000))
+    return ('{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"echo","arguments":{%s}}}' % members).encode()
+
+
+def took(call):
+    began = time.monotonic()
+    call()
+    return time.monotonic() - began
+
+
+@case(daemon=False, deadline=90)
+def messages_that_take_long(t):
+    """REL-53: one caller sends nothing but them, by six connections: another's call waits for one of them, not for six; alone he waits for nobody."""
+    t.start({"main": dict(SHARED, **WORST)}, {"auth": {"mode": "token", "tokens": CALLERS}})
+    alice, body, over, sent = t.session(token="token-of-alice"), worst_message(), threading.Event(), []
+    those = [t.session(token="token-of-mallory") for _ in range(6)]
+    one = statistics.median(took(lambda: those[0].post(body)) for _ in range(5))
+    alone = statistics.median(took(lambda: alice.echo("x")) for _ in range(5))
+
+    def press(s):
+        while not over.is_set():
+            s.post(body)
+            sent.append(time.monotonic())
+    threads = [threading.Thread(target=press, args=(s,)) for s in those]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: len(sent) >= 12 and (sent[-1] - sent[-12]) / 11 < 2 * one, 30, "alone he goes on without a pause")
+    meanwhile = [took(lambda: alice.echo("x")) for _ in range(12)]
+    over.set()
+    for thread in threads:
+        thread.join()
+    ok(statistics.median(meanwhile) < alone + 2.5 * one, "hers", statistics.median(meanwhile), alone, one)
