@@ -173,6 +173,8 @@ static void child_log_stderr(struct child *child, struct slice line)
 	if (!is_indented || !slice_has_prefix(line, SLICE_LIT("at ")))
 		child_keep_words(child, line);
 	stderr_ring_add(&child->server->stats->stderr_ring, child->pid, line);
+	child->is_forgotten =
+		child->is_ready && slice_is_equal(line, SLICE_LIT(CHILD_FORGOTTEN_LINE));
 	if (child->is_ready && child_take_away(child, line))
 		return;
 	if (child->server->conf.confinement.only_reports && slice_has_prefix(line, mark))
@@ -562,7 +564,10 @@ static void child_on_stdout(struct wire *wire)
 			if (child->long_bytes > 0)
 				child_take_long(child, slice_of(NULL, 0), true);
 			child_take_line(child, buf_slice(&child->line));
-			child_lose(child, REASON_CHILD_EXITED);
+			if (wire_is_open(&child->err))
+				(void)child_read_stderr(child);
+			child_lose(child, child->is_forgotten ? REASON_SESSION_FORGOTTEN :
+								REASON_CHILD_EXITED);
 			child_check_gone(child);
 			return;
 		}
@@ -758,7 +763,8 @@ static void child_on_exited(struct spawned *spawned, int status)
 	child->is_exited = true;
 	timer_stop(&child->stop_sequence);
 	/* If its output ended first, the exit status says why. */
-	if (child->state == CHILD_RUNNING || child->lost_reason == REASON_CHILD_EXITED) {
+	if (child->state == CHILD_RUNNING || child->lost_reason == REASON_CHILD_EXITED ||
+	    child->lost_reason == REASON_SESSION_FORGOTTEN) {
 		child_describe_exit(child, status);
 		child_note_failure(child,
 				   child->is_ready ?

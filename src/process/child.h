@@ -34,6 +34,9 @@ struct child;
 /* The same of credentials that it refuses: where each caller has his own, that is his matter alone. */
 #define CHILD_REFUSED_MARK "mcpgated-remote: refused: "
 #define CHILD_BACK_LINE "mcpgated-remote: back"
+/* The last line of one whose server has refused its session: what it was asked, and did not answer, has not been executed. */
+#define CHILD_FORGOTTEN "the server does not know the session"
+#define CHILD_FORGOTTEN_LINE "mcpgated-remote: " CHILD_FORGOTTEN
 
 struct child_ops {
 	/* The process runs: lines can be written. */
@@ -99,6 +102,7 @@ struct child {
 	enum reason lost_reason; /* of on_lost; REASON_NONE: not called */
 	enum reason end_reason;  /* why it is stopped; REASON_NONE: it is not */
 	bool is_ready;           /* it has done what it was started for: child_note_ready */
+	bool is_forgotten;       /* it says that its server does not know the session */
 	bool is_away;       /* it says that its server does not work; counted in server->away */
 	bool is_held;       /* inherited, and not needed yet: its stdout is not read */
 	bool is_disposable; /* its failure does not count as a failure of the server */

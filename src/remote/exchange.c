@@ -118,6 +118,14 @@ bool exchange_is_out_of_service(long status)
 	return status == 401 || (status >= 502 && status <= 504);
 }
 
+bool exchange_was_unreachable(const struct exchange *exchange, CURLcode code)
+{
+	curl_off_t begun_us = 0;
+
+	curl_easy_getinfo(exchange->easy, CURLINFO_PRETRANSFER_TIME_T, &begun_us);
+	return code != CURLE_OK && begun_us == 0 && exchange->sent_bytes == 0;
+}
+
 void exchange_look_at_head(struct exchange *exchange)
 {
 	struct slice type = curl_handle_answer_field(exchange->easy, "Content-Type");

@@ -91,6 +91,7 @@ struct exchange {
 	struct buf cancels; /* the id that a notifications/cancelled names */
 	enum method_id method;
 	bool is_modern;
+	bool is_safe;     /* it may be executed twice */
 	bool is_own;      /* a list that this program asked for */
 	bool was_refused; /* for its head, and waits for that list or has been sent again */
 	bool is_resumed;  /* goes on with a GET behind the last event */
@@ -133,6 +134,8 @@ long exchange_status(const struct exchange *exchange);
 bool exchange_is_success(long status);
 /* A status with which a server, or what stands before it, refuses whatever comes. BACK-URL-09 */
 bool exchange_is_out_of_service(long status);
+/* Nothing has been sent on the connection, as there is none, or none with TLS. */
+bool exchange_was_unreachable(const struct exchange *exchange, CURLcode code);
 /* Finds out whether the answer is a stream of events; at its end, if nothing has come. */
 void exchange_look_at_head(struct exchange *exchange);
 /*

@@ -347,25 +347,38 @@ static void lose_session(struct remote *remote, const char *why)
 	die(why);
 }
 
+/* What is not answered then has not been executed, or can be repeated. BACK-URL-05 */
+static void forget_session(struct remote *remote)
+{
+	LIST_FOREACH(node, &remote->exchanges) {
+		struct exchange *exchange = container_of(node, struct exchange, link);
+
+		if (exchange->id.len > 0 && exchange->sent_bytes > 0 && !exchange->is_answered &&
+		    !exchange->is_safe)
+			fail(exchange, SLICE_LIT("has lost the session; the request may have been "
+						 "executed"));
+	}
+	lose_session(remote, CHILD_FORGOTTEN);
+}
+
 static void append_status(const struct exchange *exchange, long status, struct buf *text)
 {
 	struct slice challenge = curl_handle_answer_field(exchange->easy, "WWW-Authenticate");
 
 	buf_printf(text, "answered with status %ld", status);
-	if (status == 401)
-		buf_append_str(text, ": it does not accept the credentials in `headers`");
-	if (status == 403)
-		buf_append_str(text, ": the credentials in `headers` are not enough");
-	if ((status == 401 || status == 403) && challenge.n > 0) {
-		buf_append_str(text, " (");
+	if (status == 401 || status == 403) {
+		buf_append_str(text,
+			       exchange->remote->is_for_client ?
+				       ": it wants a token that allows this (--token-file FILE)" :
+				       ": it wants credentials that allow this, in `headers`");
+		buf_append_str(text, challenge.n > 0 ? "; it says: " : "");
 		append_shown(text, challenge);
-		buf_append_char(text, ')');
 	} else if (status >= 300 && status <= 399) {
 		buf_append_str(text,
 			       ", a redirect that is not followed (only 307 and 308, to the same "
 			       "host), to ");
 		append_shown(text, curl_handle_answer_field(exchange->easy, "Location"));
-	} else if (status != 401 && status != 403 && exchange->body.len > 0) {
+	} else if (exchange->body.len > 0) {
 		buf_append_str(text, ": ");
 		append_shown(text, buf_slice(&exchange->body));
 	}
@@ -380,15 +393,6 @@ static void fail_by_status(struct exchange *exchange, long status)
 		buf_append_str(&text, "; the request may have been executed");
 	fail(exchange, buf_slice(&text));
 	buf_fini(&text);
-}
-
-/* Nothing has been sent on the connection, as there is none, or none with TLS. */
-static bool was_unreachable(const struct exchange *exchange, CURLcode code)
-{
-	curl_off_t begun_us = 0;
-
-	curl_easy_getinfo(exchange->easy, CURLINFO_PRETRANSFER_TIME_T, &begun_us);
-	return code != CURLE_OK && begun_us == 0 && exchange->sent_bytes == 0;
 }
 
 static void append_unreachable(const struct exchange *exchange, CURLcode code, struct buf *text)
@@ -685,8 +689,8 @@ static bool finish_post(struct exchange *exchange, CURLcode code)
 	} else if (exchange_is_success(status)) {
 		finish_success(exchange);
 	} else if (has_lost_session(exchange, status)) {
-		lose_session(remote, status == 404 ? "the server has ended the session (404)" :
-						     "the server does not know the session (400)");
+		exchange->sent_bytes = 0; /* of what counts */
+		forget_session(remote);
 	} else if (follow(exchange, status) || (status == 400 && list_after_mismatch(exchange))) {
 		return true;
 	} else if (!take_refusal(exchange)) {
@@ -729,7 +733,7 @@ static bool finish_stream(struct exchange *exchange, CURLcode code)
 	}
 	/* At first it says that there is no such stream. */
 	if (code == CURLE_OK && exchange->was_open && has_lost_session(exchange, status))
-		lose_session(remote, "the server does not know the session of its stream");
+		forget_session(remote);
 	/* 405: it has no such stream. Another refusal will not change by asking again, either. */
 	if (code == CURLE_OK && status >= 400 && status <= 499 && !is_passing(status))
 		return false;
@@ -766,7 +770,7 @@ static void tell_away(const struct exchange *exchange, CURLcode code)
 {
 	struct remote *remote = exchange->remote;
 	long status = exchange_status(exchange);
-	bool is_away = was_unreachable(exchange, code);
+	bool is_away = exchange_was_unreachable(exchange, code);
 	/* A proxy may end a stream on which there was nothing to say. */
 	bool is_refused = code == CURLE_OK && exchange_is_out_of_service(status) &&
 			  exchange != remote->stream;
@@ -833,6 +837,7 @@ static void take_cancelled(struct remote *remote, const struct envelope *env, st
 
 static void take_line(struct remote *remote, struct slice line)
 {
+	const struct method *method;
 	struct exchange *exchange;
 	struct envelope env;
 	struct error err;
@@ -843,7 +848,8 @@ static void take_line(struct remote *remote, struct slice line)
 		dprintf(STDERR_FILENO, "not a message: %s\n", err.text);
 		return;
 	}
-	if (env.kind == ENVELOPE_NOTIFICATION && method_find(env.method)->id == METHOD_CANCELLED) {
+	method = method_find(env.method);
+	if (env.kind == ENVELOPE_NOTIFICATION && method->id == METHOD_CANCELLED) {
 		take_cancelled(remote, &env, line);
 		return;
 	}
@@ -851,8 +857,8 @@ static void take_line(struct remote *remote, struct slice line)
 	buf_append_slice(&exchange->sent, line);
 	if (env.kind == ENVELOPE_REQUEST)
 		buf_append_slice(&exchange->id, env.id.text);
-	if (env.kind == ENVELOPE_REQUEST || env.kind == ENVELOPE_NOTIFICATION)
-		exchange->method = method_find(env.method)->id;
+	exchange->method = method->id;
+	exchange->is_safe = (method->flags & METHOD_SAFE) != 0;
 	exchange->is_modern = message_headers_revision(&env).n > 0;
 	if (exchange->method == METHOD_INITIALIZE || exchange->method == METHOD_INITIALIZED)
 		remote->barrier = exchange;
@@ -1003,7 +1009,6 @@ static void transfer(struct remote *remote)
 	tell_back(remote);
 }
 
-/* Returns whether there was one. */
 static bool take_signal(const struct remote *remote)
 {
 	struct signalfd_siginfo info;
@@ -1075,11 +1080,6 @@ static void run(struct remote *remote)
 
 /* ---- the beginning ---- */
 
-static bool slice_has_suffix(struct slice s, struct slice suffix)
-{
-	return s.n >= suffix.n && slice_is_equal(slice_of(s.p + s.n - suffix.n, suffix.n), suffix);
-}
-
 /* Everything in the environment is a field; what a sanitizer is told is not. */
 static void take_fields(struct remote *remote)
 {
@@ -1089,7 +1089,7 @@ static void take_fields(struct remote *remote)
 		if (value == NULL)
 			continue;
 		*value++ = '\0';
-		if (slice_has_suffix(slice_str(*entry), SLICE_LIT("SAN_OPTIONS")))
+		if (strstr(*entry, "SAN_OPTIONS") != NULL)
 			continue;
 		/* libcurl would leave it out, and the server take the caller for somebody else. */
 		if (slice_trim(slice_str(value)).n == 0)
@@ -1106,7 +1106,7 @@ static void read_ca(struct remote *remote, const char *path)
 	struct error err;
 
 	if (file_read(path, &writers, CA_BYTES_MAX, &remote->ca, NULL, &err) < 0)
-		die(err.text);
+		die(mem_printf("%s: %s", path, err.text));
 }
 
 static void take_arguments(struct remote *remote, int argc, char **argv)

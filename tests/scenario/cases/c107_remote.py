@@ -416,7 +416,8 @@ def lost_session(name):
         with fake(serve) as server:
             behind(t, server.url)
             s = t.session("main")
-            s.ask("tools/list")
+            message = s.ask("tools/call", {"name": "t"})["error"]["message"]
+            ok("has not executed the request" in message, "what happened", message)
             eq(s.ask("tools/list")["result"]["tools"], [])
             greetings = [json.loads(b)["params"] for _, b in server.sent("POST") if b"initialize\"" in b]
             ok(len(greetings) >= 2 and greetings[0] == greetings[-1], "the same handshake", greetings)
@@ -502,7 +503,7 @@ def a_refusal_names_the_server_and_is_no_401_of_ours(t):
             e = s.start("tools/call", {"name": "t"})
             message = e.final()["error"]["message"]
             eq(e.status, 200)
-            for word in ("127.0.0.1", str(status[0]), "headers", 'scope="wiki:read"'):
+            for word in ("127.0.0.1", str(status[0]), "credentials", "headers", 'scope="wiki:read"'):
                 ok(word in message, word, message)
 
 
