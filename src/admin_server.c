@@ -7,6 +7,7 @@
 #include "admin_server.h"
 
 #include <build_version.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -61,11 +62,15 @@ static void visitor_on_answer(struct spawner_question *question, bool is_allowed
 	struct visitor *visitor = container_of(question, struct visitor, question);
 	struct http_arrival arrival = { .fd = visitor->fd, .peer = visitor->peer };
 
+	struct pollfd poll_fd = { .fd = visitor->fd };
+
 	if (is_allowed) {
 		http_server_accept(visitor->admin_server->admin_http, &arrival);
 	} else {
-		LOG_BY(ADMIN_REFUSED, 0,
-		       LOG_STR("reason", "the process belongs to a server of this daemon"));
+		/* Of one that has ended meanwhile nothing is known, and it gets nothing. */
+		if (poll(&poll_fd, 1, 0) == 0 || !(poll_fd.revents & POLLHUP))
+			LOG_BY(ADMIN_REFUSED, 0,
+			       LOG_STR("reason", "the process belongs to a server of this daemon"));
 		close(visitor->fd);
 	}
 	visitor_free(visitor);

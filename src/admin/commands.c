@@ -166,8 +166,9 @@ struct http_exchange *command_end_session(const struct inquiry *inquiry)
 		}
 	}
 	if (prefix.n < ID_PREFIX_MIN) {
-		admin_reply_error(inquiry->conn, 400,
-				  "the parameter id needs at least 4 characters");
+		admin_reply_error(
+			inquiry->conn, 400,
+			"an id needs at least 4 characters; mcpgatectl sessions lists them");
 	} else if (count != 1) {
 		admin_reply_error(inquiry->conn, count == 0 ? 404 : 409,
 				  count == 0 ? "no session has such an id" :

@@ -344,7 +344,7 @@ static void assert_problems(const struct config_request *request, const char *fi
 		"; or, if a proxy in front has TLS, --plaintext"
 #define OR_SELF ", or --tls self, which makes them"
 #define ADD_TOKENS                                                                         \
-	REACHED "no token is required; add --token-file FILE (openssl rand -hex 32 makes " \
+	REACHED "no token is required; add --token-file FILE (mcpgatectl token new makes " \
 		"a token)"
 
 /* DEF-01, DEF-02, DEF-04: the remedy is an option where there is no file. */

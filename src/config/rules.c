@@ -68,7 +68,7 @@ static void check_exposure(const struct config *config, const struct config_list
 		problem_add_at(
 			problems, at,
 			"other machines may reach %s, and no token is required; add --token-file "
-			"FILE (openssl rand -hex 32 makes a token)",
+			"FILE (mcpgatectl token new makes a token)",
 			listen->address);
 }
 

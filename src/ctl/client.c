@@ -20,9 +20,9 @@
 #define WHY_NONE                                                                                                 \
 	"; is it running? If its admin.address is another one, name it with --socket or MCPGATED_SOCKET; if it " \
 	"has none, the line admin_off of its log says why"
-#define WHY_NOT_OWN                                                                                     \
-	". For a daemon of your own, XDG_RUNTIME_DIR has to be set, to the same directory, for it and " \
-	"for mcpgatectl"
+#define WHY_NOT_OWN                                                                                   \
+	"for a daemon of your own, XDG_RUNTIME_DIR has to be set, to the same directory, for it and " \
+	"for mcpgatectl; else "
 #define REPLY_BYTES_MAX ((size_t)256 << 20)
 #define WEB_BODY_BYTES_MAX ((size_t)256 << 10)
 #define WEB_CONNECT_MS 5000
@@ -222,7 +222,7 @@ static int fail(const struct transfer *transfer, CURLcode code, struct error *er
 	if (number == EACCES)
 		return error_set(
 			err, ERROR_SYSTEM,
-			"%.120s is only for the daemon's user and root; try it with sudo%s", path,
+			"%.120s is only for the daemon's user and root; %stry it with sudo", path,
 			strcmp(path, SYSTEM_SOCKET) == 0 && getenv("XDG_RUNTIME_DIR") == NULL ?
 				WHY_NOT_OWN :
 				"");

@@ -66,9 +66,10 @@ static const struct kind {
 struct client_config_server {
 	const char *name;
 	char *url;
-	bool takes_token;  /* Authorization: Bearer */
-	bool takes_login;  /* OAuth: the client asks its user */
-	const char *token; /* NULL: the entry says where the client finds it */
+	bool takes_token;        /* Authorization: Bearer */
+	bool takes_login;        /* OAuth: the client asks its user */
+	const char *token;       /* NULL: the entry says where the client finds it */
+	const char *certificate; /* the daemon's file; NULL: none */
 };
 
 #define TO_BE_WRITTEN "TOKEN" /* stands where a person has to write it */
@@ -177,6 +178,11 @@ static void explain(const struct client_config_server *server, size_t count,
 		kind->file, kind->list, count == 1 ? "the entry" : "the entries");
 	for (size_t i = 0; i < count && strcmp(kind->name, "claude-code") == 0; i++)
 		explain_command(&server[i]);
+	if (server->certificate != NULL && strncmp(server->url, "https:", 6) == 0)
+		fprintf(stderr,
+			"mcpgatectl: the certificate is in %s; if --tls self made it, the client "
+			"has to trust it: on Node.js, by NODE_EXTRA_CA_CERTS=FILE in its env\n",
+			server->certificate);
 	if (server->takes_login && server->token == NULL)
 		fputs("mcpgatectl: no token is needed: the client lets its user log in\n", stderr);
 	if (!server->takes_token || server->token != NULL)
@@ -462,6 +468,7 @@ static int print_found(const struct line *line, const struct found *found, const
 			.takes_token = is_token || token != NULL,
 			.takes_login = is_oauth,
 			.token = token,
+			.certificate = found->certificate,
 		};
 	}
 	result = client_config_print(servers, found->count, line->client, &err);

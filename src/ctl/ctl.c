@@ -319,8 +319,8 @@ static const struct command {
 	{ "adopt", "[CLIENT] [--undo]", 0, 1,
 	  "serve what the clients of this user start; see below",
 	  .options =
-		  "      CLIENT          for adopt: claude, claude-code, cursor, gemini, vscode, windsurf or zed;\n"
-		  "                      by default all that have a file\n"
+		  "      CLIENT          for adopt: a client, named as for client-config; by default all that have\n"
+		  "                      a file\n"
 		  "      --dry-run       for adopt: show what would be done\n"
 		  "      --undo          for adopt: put the entries back, byte by byte\n"
 		  "      --explain       for adopt: which servers one process may serve for all, and why\n",

@@ -166,7 +166,8 @@ char *line_read_token(const char *path, struct error *err)
 	}
 	explicit_bzero(text, n);
 	free(text);
-	error_set(err, ERROR_INVALID, "the token file must hold one token, and nothing else");
+	error_set(err, ERROR_INVALID,
+		  "the token file must hold one token, beside comments and its name");
 	return NULL;
 }
 

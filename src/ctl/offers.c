@@ -72,8 +72,9 @@ static json_t *mcp_client_send(struct mcp_client *client, json_t *message, struc
 			client->session = mem_strdup(reply.session);
 		if (reply.status == 404 && client->session == NULL)
 			error_set(err, ERROR_INVALID,
-				  "there is no server '%s'; mcpgatectl servers lists them",
-				  client->server);
+				  "there is no server '%.60s' at the daemon of %.108s; mcpgatectl "
+				  "servers lists them",
+				  client->server, client->socket);
 		else if (reply.body.len > 0)
 			answer = client_reply_read(&reply, err);
 		client_reply_fini(&reply);

@@ -118,6 +118,11 @@ bool exchange_is_out_of_service(long status)
 	return status == 401 || (status >= 502 && status <= 504);
 }
 
+bool exchange_is_passing(long status)
+{
+	return status == 408 || status == 409 || status == 425 || status == 429;
+}
+
 bool exchange_was_unreachable(const struct exchange *exchange, CURLcode code)
 {
 	curl_off_t begun_us = 0;

@@ -134,6 +134,8 @@ long exchange_status(const struct exchange *exchange);
 bool exchange_is_success(long status);
 /* A status with which a server, or what stands before it, refuses whatever comes. BACK-URL-09 */
 bool exchange_is_out_of_service(long status);
+/* A refusal that another time may not meet. */
+bool exchange_is_passing(long status);
 /* Nothing has been sent on the connection, as there is none, or none with TLS. */
 bool exchange_was_unreachable(const struct exchange *exchange, CURLcode code);
 /* Finds out whether the answer is a stream of events; at its end, if nothing has come. */

@@ -400,6 +400,9 @@ static void append_unreachable(const struct exchange *exchange, CURLcode code, s
 	buf_append_str(text, "cannot be reached: ");
 	append_shown(text, slice_str(exchange->error[0] != '\0' ? exchange->error :
 								  curl_easy_strerror(code)));
+	if (code == CURLE_COULDNT_CONNECT && exchange->remote->is_for_client)
+		buf_append_str(text, "; does it run? A daemon of your own is started by: systemctl "
+				     "--user start mcpgated.socket, or mcpgated -c FILE");
 	if (code == CURLE_PEER_FAILED_VERIFICATION)
 		buf_printf(text, "; %s names a certificate to trust",
 			   exchange->remote->is_for_client ? "--ca FILE" : "`ca: FILE`");
@@ -711,12 +714,6 @@ static void give_up_http_sse(struct remote *remote)
 	exchange_end(exchange);
 }
 
-/* A refusal that another time may not meet. */
-static bool is_passing(long status)
-{
-	return status == 408 || status == 409 || status == 425 || status == 429;
-}
-
 /* Returns whether the exchange stays. */
 static bool finish_stream(struct exchange *exchange, CURLcode code)
 {
@@ -735,7 +732,7 @@ static bool finish_stream(struct exchange *exchange, CURLcode code)
 	if (code == CURLE_OK && exchange->was_open && has_lost_session(exchange, status))
 		forget_session(remote);
 	/* 405: it has no such stream. Another refusal will not change by asking again, either. */
-	if (code == CURLE_OK && status >= 400 && status <= 499 && !is_passing(status))
+	if (code == CURLE_OK && status >= 400 && status <= 499 && !exchange_is_passing(status))
 		return false;
 	exchange->was_open |= exchange_is_success(status);
 	if (exchange->is_too_big)

@@ -149,13 +149,18 @@ def what_connect_needs(t):
     """product §2: without a daemon, a server or a token, connect says what is missing."""
     for args, said in ((("--socket", t.daemon.admin, "connect", "other"), "there is no such server"),
                        (("--socket", t.daemon.admin, "connect", "main"), "the daemon asks for a token: use --token-file FILE"),
-                       (("--socket", t.daemon.dir + "/none", "connect", "main"), "no daemon answers at")):
+                       (("--socket", t.daemon.dir + "/none", "connect", "main"), "no daemon answers at"),
+                       (("connect", "http://127.0.0.1:9/mcp", "--ca", "/none.crt"), "/none.crt: cannot be opened")):
         with connected(*args) as c:
             ok(said in c.end(1)[1], said)
     with token_file("mcpg_wrong") as path, connected("--socket", t.daemon.admin, "connect", "main", "--token-file", path) as c:
         c.say(mcp.initialize(mcp.D))
         c.process.wait(10 * harness.SLOW)
         ok("status 401" in c.end(1)[1], "a wrong token")
+    with connected("connect", "http://127.0.0.1:9/mcp") as c:
+        c.say(mcp.initialize(mcp.D))
+        c.process.wait(10 * harness.SLOW)
+        ok("systemctl --user start mcpgated.socket" in c.end(1)[1], "how a daemon is started")
 
 
 @case(config={"auth": AUTH}, own=True, deadline=20)
@@ -179,7 +184,7 @@ def connect_with_the_users_own_files(t):
         with connected("connect", "http://127.0.0.1:%d/main/mcp" % port, env={"HOME": home}) as c:
             c.say(mcp.initialize(mcp.D))
             c.process.wait(10 * harness.SLOW)
-            ok("status 401" in c.end(1)[1], "a URL is shown no token")
+            ok("status 401: it wants a token that allows this (--token-file FILE)" in c.end(1)[1], "a URL is shown no token")
         own = os.path.join(folder, "mcpgated.yaml")
         given = os.path.join(home, "given.yaml")
         os.rename(own, given)

@@ -159,7 +159,7 @@ def calls(t):
     out, err = ctl(t, "call", "broken", "x", status=1)
     ok("backend_unavailable" in err, "a server that does not start", err)
     out, err = ctl(t, "call", "nobody", "x", status=1)
-    ok("there is no server 'nobody'" in err, "an unknown server", err)
+    ok("there is no server 'nobody' at the daemon of " + t.daemon.admin in err, "an unknown server", err)
     wait_for(lambda: json.loads(ctl(t, "sessions", "--json")[0]) == {"sessions": []}, 5, "the end of their sessions")
 
 

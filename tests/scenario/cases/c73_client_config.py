@@ -143,6 +143,11 @@ def entries_from_a_configuration(t):
         eq(url_of(every + "hosts: [gate.example]\n"), "http://gate.example:9000/x/mcp")
         ok("there is no address for clients" in url_of("listen: [{address: 'unix:%s/s'}]\n" % folder, status=1), "unix alone")
         ok("there is no address for clients" in url_of("listen: [{address: '127.0.0.1:0'}]\n", status=1), "a port that nobody knows")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=a",
+                        "-keyout", folder + "/key", "-out", folder + "/crt"], check=True, capture_output=True)
+        eq(url_of("listen: [{address: '127.0.0.1:9000', tls: {certificate: %s/crt, key: %s/key}}]\n" % (folder, folder)), "https://127.0.0.1:9000/x/mcp")
+        err = ctl("client-config", "main", "-c", path, "--client", "claude")[1]
+        ok(folder + "/crt" in err and "NODE_EXTRA_CA_CERTS" in err, "what the client may have to trust", err)
         ok("must be" in url_of("public_url: x\n", status=2), "a bad configuration")
         url_of("")
         ok("there is no such server" in ctl("client-config", "other", "-c", path, status=1)[1], "another server")
