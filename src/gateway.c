@@ -211,7 +211,7 @@ static void gateway_on_reloaded(uint64_t order, bool is_used, int fd)
 	free(text);
 }
 
-/* Without its descriptors (REL-44), or a session, it is of no use. */
+/* Without its descriptors (REL-44), the state of its pipes, or a session, it is of no use. */
 static void gateway_on_inherit(const struct ipc_message *message)
 {
 	uint32_t number = message->inherit.server;
@@ -220,7 +220,8 @@ static void gateway_on_inherit(const struct ipc_message *message)
 			&gateway->table.servers[number] :
 			NULL;
 
-	if (server != NULL && message->fd_count > 0 &&
+	if (server != NULL && message->fd_count > 0 && gateway->state == GATEWAY_SERVING &&
+	    gateway->shares_pipes &&
 	    kept_sessions_inherit(&gateway->router.kept_sessions, server, message))
 		return;
 	for (size_t i = 0; i < message->fd_count; i++)
@@ -480,7 +481,7 @@ static int gateway_run(struct gateway_entry *entry)
 	pin_memory_init(&g.pin_memory, g.loop, g.spawner, GATEWAY_PINS, g.table.servers,
 			g.table.count);
 	close(GATEWAY_PINS);
-	spawner_use_pipe_states(g.spawner, GATEWAY_PIPES);
+	g.shares_pipes = spawner_use_pipe_states(g.spawner, GATEWAY_PIPES);
 	close(GATEWAY_PIPES);
 	kept_sessions_open(&g.router.kept_sessions, g.spawner, GATEWAY_SESSIONS,
 			   entry->config->keeps_sessions, &g.router.sessions.conf);

@@ -49,6 +49,7 @@ struct gateway {
 	struct ports ports;
 	/* What is there before the ports are opened: all certificates; what is inherited. */
 	bool has_certificates, has_inherited;
+	bool shares_pipes;    /* their states, with other gateways */
 	const int *listeners; /* from the start of the process: gateway_entry.h */
 	char *origin;         /* of the URLs for clients, or NULL */
 	struct admin_server *admin_server;

@@ -37,7 +37,7 @@ enum ipc_found { IPC_FOUND_FAILING = -1, IPC_FOUND_UNLISTED = -2 };
 /* The error of a process that was not started because its caller has no file for the server. */
 #define IPC_NO_CREDENTIAL ENOKEY
 #define IPC_TEXTS_MAX 3
-#define IPC_OWNER_BYTES 32
+#define IPC_OWNER_BYTES 64
 #define IPC_PACKET_BYTES_MAX (32 * 1024)
 /* Of the texts of one message together. */
 #define IPC_TEXT_BYTES_MAX (IPC_PACKET_BYTES_MAX - 64)

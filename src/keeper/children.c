@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -290,6 +292,8 @@ void children_note_servers(const struct children *children)
 void children_init(struct children *children, const struct server_slots *slots,
 		   struct launch *launch, struct reaper *reaper, struct cgroups *cgroups)
 {
+	struct rlimit limit;
+
 	*children = (struct children){
 		.slots = slots,
 		.config = &slots->table,
@@ -297,8 +301,11 @@ void children_init(struct children *children, const struct server_slots *slots,
 		.reaper = reaper,
 		.cgroups = cgroups,
 		.gateway_fd = -1,
+		.pipes_below = INT_MAX,
 	};
 	CHECK(launch->config == children->config);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < INT_MAX)
+		children->pipes_below = (int)(limit.rlim_cur / 2);
 	list_init(&children->starting);
 	list_init(&children->others);
 	list_init(&children->untold);
@@ -393,6 +400,17 @@ static void row_set_state(struct children *children, struct row *row, enum row_s
 }
 
 /*
+ * Whether copies of its pipes are kept for a next gateway: only a session's own process can have an owner. They take no
+ * more than half of our descriptors, as a gateway is made with what is left.
+ */
+static bool row_may_outlive(const struct children *children, const struct row *row)
+{
+	return row_server(children, row)->conf.isolation == ISOLATION_SESSION &&
+	       row->fds[0] < children->pipes_below && row->fds[1] < children->pipes_below &&
+	       row->fds[2] < children->pipes_below;
+}
+
+/*
  * The one writer of what was told. TOLD_END, which is also for an end that the gateway does not want to hear of, makes
  * the child's number free again.
  */
@@ -400,8 +418,9 @@ static void row_set_told(struct children *children, struct row *row, enum row_to
 {
 	CHECK(told > row->told);
 	row->told = told;
-	if (told == TOLD_END) {
+	if (told == TOLD_END || !row_may_outlive(children, row))
 		row_close_pipes(row);
+	if (told == TOLD_END) {
 		CHECK(map_remove(&children->by_id, row->id) == row);
 	}
 	if (told == TOLD_END || row->state != ROW_ENDED)
@@ -454,6 +473,8 @@ static const char *check_start(const struct children *children, const struct ipc
 		return "the server is not enabled";
 	if (children->config->servers[message->start.server].is_endpoint)
 		return "an endpoint has no processes";
+	if (message->start.child >= INHERITED_BIT)
+		return "children of gateways that have died have such numbers";
 	if (map_find(&children->by_id, message->start.child) != NULL)
 		return "there is already a child with this number";
 	return NULL;

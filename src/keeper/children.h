@@ -51,6 +51,7 @@ struct children {
 	size_t untold_count;
 	size_t starting_count;
 	size_t count;       /* entries */
+	int pipes_below;    /* descriptors that copies of pipes may have */
 	bool owes_end;      /* IPC_INHERIT_END, once what is inherited has been told */
 	uint64_t inherited; /* numbers given to children of gateways that have died */
 	struct {

@@ -328,13 +328,24 @@ static void child_check_gone(struct child *child)
 	child->ops->on_gone(child);
 }
 
+static ssize_t child_write_out(struct child *child)
+{
+	ssize_t n;
+
+	/* So much is written whole, or not at all: pipe(7). */
+	child->pipe->is_busy |= child->queue.bytes > PIPE_BUF;
+	n = outq_flush(&child->queue, &child->in);
+	child->pipe->is_busy = child->queue.bytes > 0;
+	return n;
+}
+
 /*
  * Closes our end of its stdin, which asks the process to end. What does not fit into the pipe is
  * dropped.
  */
 static void child_close_stdin(struct child *child)
 {
-	if (wire_is_open(&child->in) && outq_flush(&child->queue, &child->in) == WIRE_BROKEN)
+	if (wire_is_open(&child->in) && child_write_out(child) == WIRE_BROKEN)
 		outq_fini(&child->queue);
 	outq_fini(&child->queue);
 	outq_init(&child->queue);
@@ -589,10 +600,7 @@ static void child_flush(struct child *child)
 
 	if (!wire_is_open(&child->in))
 		return;
-	/* So much is written whole, or not at all: pipe(7). */
-	child->pipe->is_busy |= child->queue.bytes > PIPE_BUF;
-	n = outq_flush(&child->queue, &child->in);
-	child->pipe->is_busy = child->queue.bytes > 0;
+	n = child_write_out(child);
 	if (n == WIRE_BROKEN) {
 		/* The process closed its stdin. Its output is read before we give it up. */
 		child_close_stdin(child);

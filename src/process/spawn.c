@@ -150,13 +150,15 @@ void spawner_free(struct spawner **spawner)
 	*spawner = NULL;
 }
 
-void spawner_use_pipe_states(struct spawner *spawner, int fd)
+bool spawner_use_pipe_states(struct spawner *spawner, int fd)
 {
 	void *states = mmap(NULL, PIPE_STATES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	CHECK(spawner->pipe_states == NULL);
-	if (states != MAP_FAILED)
-		spawner->pipe_states = states;
+	if (states == MAP_FAILED)
+		return false;
+	spawner->pipe_states = states;
+	return true;
 }
 
 struct pipe_state *spawner_pipe_state(struct spawner *spawner, int pid)

@@ -60,8 +60,8 @@ struct spawner_ops {
 
 struct spawner *spawner_new(struct loop *loop, int keeper_fd, const struct spawner_ops *ops);
 void spawner_free(struct spawner **spawner);
-/* From now on the states of pipes are in this memory file, which stays open. */
-void spawner_use_pipe_states(struct spawner *spawner, int fd);
+/* From now on the states of pipes are in this memory file, which stays open. False: it cannot be. */
+bool spawner_use_pipe_states(struct spawner *spawner, int fd);
 /* That of this process; never NULL. */
 struct pipe_state *spawner_pipe_state(struct spawner *spawner, int pid);
 /* Tells the keeper that requests are being served. */

@@ -68,6 +68,19 @@ static void digest_owner(const struct principal *principal, struct digest *diges
 	buf_fini(&text);
 }
 
+/* Of a session and its owner: the keeper knows it, whatever a gateway that was taken over writes. SEC-68 */
+static void digest_bond(struct slice id, const struct principal *owner, struct digest *digest_r)
+{
+	struct digest digest;
+	struct buf text = { 0 };
+
+	digest_owner(owner, &digest);
+	buf_append(&text, (const char *)digest.bytes, DIGEST_BYTES);
+	buf_append_slice(&text, id);
+	digest_bytes(buf_slice(&text), digest_r);
+	buf_fini(&text);
+}
+
 void kept_session_name(struct buf *out, struct slice id, const struct principal *owner)
 {
 	struct digest digest;
@@ -361,10 +374,15 @@ void kept_session_note(struct kept_session *one)
 void kept_session_note_process(struct kept_session *one)
 {
 	const struct upstream *own = pool_own_upstream(one->client->pool);
+	char owner[IPC_OWNER_BYTES];
+	struct digest bond;
 
-	if (own != NULL && own->child != NULL)
-		spawned_note_owner(&own->child->spawned,
-				   slice_of((const char *)one->id.bytes, DIGEST_BYTES));
+	if (own == NULL || own->child == NULL || !upstream_is_serving(own))
+		return;
+	digest_bond(session_id(one->client->session), one->client->principal, &bond);
+	memcpy(owner, one->id.bytes, DIGEST_BYTES);
+	memcpy(owner + DIGEST_BYTES, bond.bytes, DIGEST_BYTES);
+	spawned_note_owner(&own->child->spawned, slice_of(owner, sizeof(owner)));
 }
 
 void kept_session_end(struct kept_session **one, enum reason reason)
@@ -655,7 +673,7 @@ bool kept_sessions_inherit(struct kept_sessions *kept, struct server *server,
 	struct kept_session *one;
 	struct digest id;
 
-	if (owner.n != DIGEST_BYTES || server->is_retired)
+	if (owner.n != IPC_OWNER_BYTES || server->is_retired)
 		return false;
 	memcpy(id.bytes, owner.p, DIGEST_BYTES);
 	one = find_asleep(kept, &id);
@@ -663,6 +681,7 @@ bool kept_sessions_inherit(struct kept_sessions *kept, struct server *server,
 	    !slice_is_equal(scan_plain_string(scan_member(line_of(one), SLICE_LIT("server"))),
 			    name))
 		return false;
+	memcpy(one->bond.bytes, owner.p + DIGEST_BYTES, DIGEST_BYTES);
 	one->process = stdio_inherit(&router->upstreams, server, &process_ops,
 				     message->inherit.child, message->inherit.pid, message->fds);
 	if (!timer_is_running(&kept->holding)) {
@@ -676,10 +695,13 @@ struct upstream *kept_session_take_process(struct client *client)
 {
 	struct kept_session *one = client->kept;
 	struct upstream *process = one != NULL ? one->process : NULL;
+	struct digest bond;
 
 	if (process == NULL)
 		return NULL;
-	if (process->server != client->server) {
+	digest_bond(session_id(client->session), client->principal, &bond);
+	if (process->server != client->server ||
+	    memcmp(bond.bytes, one->bond.bytes, DIGEST_BYTES) != 0) {
 		upstream_close(process, REASON_RETIRED);
 		return NULL;
 	}
@@ -690,38 +712,49 @@ struct upstream *kept_session_take_process(struct client *client)
 /* Whether the client of a session that holds a process has had its time. */
 static bool is_over(const struct kept_sessions *kept, const struct server *server)
 {
-	uint64_t most_ms = server->conf.sleep_gone_ms;
+	uint64_t most_ms = server->conf.sleep_gone_ms > 0 ? server->conf.sleep_gone_ms :
+							    server->conf.sleep_after_ms;
 
 	return server->is_retired ||
 	       (most_ms > 0 && clock_now_ms() - kept->held_since_ms >= most_ms);
 }
 
+/* Returns whether any of them holds a process. */
+static bool end_old(const struct kept_sessions *kept, struct list *list)
+{
+	bool is_held = false;
+
+	LIST_FOREACH(node, list) {
+		struct upstream *process = kept_at(node)->process;
+
+		is_held |= process != NULL;
+		if (process != NULL && is_over(kept, process->server))
+			upstream_close(process, REASON_IDLE_TIMEOUT);
+	}
+	return is_held;
+}
+
 static void on_holding(struct timer *timer)
 {
 	struct kept_sessions *kept = container_of(timer, struct kept_sessions, holding);
-	bool is_held = false;
+	bool are_asleep = end_old(kept, &kept->asleep), are_live = end_old(kept, &kept->live);
 
-	LIST_FOREACH_SAFE(node, &kept->asleep) {
-		struct upstream *process = kept_at(node)->process;
-
-		if (process == NULL)
-			continue;
-		is_held = true;
-		if (is_over(kept, process->server))
-			upstream_close(process, REASON_IDLE_TIMEOUT);
-	}
-	if (is_held)
+	if (are_asleep || are_live)
 		timer_start(kept->loop, timer, HOLDING_MS);
 }
 
 void kept_sessions_give_way(struct kept_sessions *kept, const struct server *server)
 {
-	bool is_any = server_is_fleet_full(server);
+	bool is_any = !server_is_full(server);
 
+	if (clock_now_ms() - kept->gave_way_ms < HOLDING_MS)
+		return; /* one at a time: its place is about to come */
 	LIST_FOREACH(node, &kept->asleep) {
 		struct upstream *process = kept_at(node)->process;
 
-		if (process != NULL && (is_any || process->server == server)) {
+		if (process != NULL && process->server->conf.reclaims &&
+		    (is_any || process->server == server)) {
+			kept->gave_way_ms = clock_now_ms();
 			upstream_close(process, REASON_IDLE_TIMEOUT);
 			return;
 		}

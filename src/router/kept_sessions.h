@@ -54,6 +54,7 @@ struct kept_session {
 	struct digest id;
 	struct client *client;    /* whose session it is; NULL: it sleeps */
 	struct upstream *process; /* inherited, and held for it; NULL: none */
+	struct digest bond;       /* of that process: of this session and its owner */
 	struct buf line;
 	size_t fixed;    /* the beginning of the line, which does not change */
 	bool is_changed; /* what follows it has changed */
@@ -76,7 +77,7 @@ struct kept_sessions {
 	uint64_t saved_at_ms;
 	struct timer forgetting; /* those asleep: nobody has come back for them */
 	struct timer holding;    /* of processes */
-	uint64_t held_since_ms;
+	uint64_t held_since_ms, gave_way_ms;
 	/* A denial of what a session was begun with ends it while it sleeps, too. AUTH-SES-07 */
 	struct deny_observer denials;
 };

@@ -616,7 +616,9 @@ static enum reason pool_start_upstream(struct pool *pool)
 		enum reason reason = server_admit(pool->server, &wait_ms);
 
 		if (reason == REASON_OVER_LIMIT) {
-			kept_sessions_give_way(&router->kept_sessions, pool->server);
+			if (!server_has_room(pool->server) &&
+			    !process_slots_has_leaving(pool->server))
+				kept_sessions_give_way(&router->kept_sessions, pool->server);
 			process_slots_seek(pool);
 		}
 		if (reason != REASON_NONE)

@@ -351,6 +351,11 @@ static struct upstream *find_leaving(const struct server *server)
 	return NULL;
 }
 
+bool process_slots_has_leaving(const struct server *server)
+{
+	return find_leaving(server) != NULL;
+}
+
 /* The coming process is counted among those of its caller. */
 static void process_slots_expect(struct pool *pool)
 {

@@ -48,6 +48,8 @@ struct process_slots {
 void process_slots_init(struct process_slots *slots, struct loop *loop,
 			const struct process_slots_ops *ops);
 void process_slots_fini(struct process_slots *slots);
+/* Whether a process of this server is on its way out, whose place nobody awaits. */
+bool process_slots_has_leaving(const struct server *server);
 /*
  * The pool needs a process and no more may be started: stops an idle one elsewhere, if any. The pool
  * of a session is queued (pool->is_waiting), unless that is futile or too many wait; a shared one is

@@ -80,7 +80,7 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 		send_result(upstream, env->id.text, SLICE_LIT("{}"));
 		return;
 	}
-	if (!upstream_is_serving(upstream)) {
+	if (!upstream_is_serving(upstream) && !upstream->is_inherited) {
 		send_error(upstream, env->id.text, MCP_INVALID_REQUEST,
 			   SLICE_LIT("Invalid request: the handshake is not through"));
 		return;
@@ -321,7 +321,8 @@ void server_messages_take_notification(struct upstream *upstream, const struct e
 {
 	const struct method *method = method_find(env->method);
 
-	CHECK(env->kind == ENVELOPE_NOTIFICATION && upstream_is_serving(upstream));
+	CHECK(env->kind == ENVELOPE_NOTIFICATION &&
+	      (upstream_is_serving(upstream) || upstream->is_inherited));
 	if (upstream_is_modern(upstream))
 		take_of_modern(upstream, env, method);
 	else

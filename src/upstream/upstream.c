@@ -180,7 +180,8 @@ void upstream_refuse(struct upstream *upstream)
 
 bool upstream_restart(struct upstream *upstream)
 {
-	if (!upstream_is_serving(upstream) && upstream->state != UPSTREAM_WARM)
+	if (!upstream_is_serving(upstream) && upstream->state != UPSTREAM_WARM &&
+	    !upstream->is_inherited)
 		return false;
 	if (upstream->state == UPSTREAM_WARM) {
 		upstream_close(upstream, REASON_RESTARTED);
@@ -218,7 +219,7 @@ void upstream_on_gone(struct upstream *upstream)
 static void upstream_start_timers(struct upstream *upstream)
 {
 	const struct server *server = upstream->server;
-	uint64_t timeout_ms = upstream->is_inherited ? PROBE_MS : server->conf.start_timeout_ms;
+	uint64_t timeout_ms = server->conf.start_timeout_ms;
 	uint64_t slow_ms = server->stats->starts <= FIRST_STARTS ? FIRST_SLOW_MS : SLOW_MS;
 
 	timer_start(upstream->shared->loop, &upstream->start, timeout_ms);
@@ -662,7 +663,8 @@ static void upstream_on_response(struct upstream *upstream, const struct envelop
 	uint64_t id;
 
 	if (is_of_handshake(upstream, env->id)) {
-		if (env->kind == ENVELOPE_RESULT)
+		/* Whatever it answers to our ping: it has read what was before. */
+		if (env->kind == ENVELOPE_RESULT || upstream->era == &upstream_era_inherited)
 			upstream_on_handshake_result(upstream, env, written->result.text);
 		else
 			upstream->owner->on_refused(upstream, env);

@@ -94,6 +94,34 @@ def what_was_in_flight(t):
 
 
 @case(daemon=False, deadline=40)
+def what_it_writes_meanwhile(t):
+    """What waits in the pipe while the process is held comes to the client: messages, and questions, which get their answers."""
+    daemons, s, pid = begin(t)
+    noted(daemons)
+    gone = s.start_do(["sleep", 0.5], ["log", "warning", "meanwhile"], ["send", "q", "sampling/createMessage", {"messages": [], "maxTokens": 1}],
+                      ["stderr", "all is written\n"], ["text", "late"])
+    wait_for(lambda: daemons.daemon.record(pid).count(b'"steps"') == 2, 10, "it is there")
+    kill_gateway(t)
+    t.daemon.wait_log("child_stderr", "all is written")
+    stream = s.get()
+    seen = []
+    wait_for(lambda: seen.append(stream.next()) or seen[-1].get("method") == "sampling/createMessage", 10, "the question")
+    eq([m["params"]["data"] for m in seen if m["method"] == "notifications/message"], ["meanwhile"])
+    s.respond(seen[-1]["id"], {"role": "assistant", "content": {"type": "text", "text": "y"}, "model": "m"})
+    eq(s.do_text(["wait", "q"], ["text", "@PID@"]), str(pid))
+    gone.conn.close()
+
+
+@case(daemon=False, deadline=40)
+def one_without_ping(t):
+    """An error is an answer, too."""
+    daemons, s, pid = begin(t, script={"on": {"ping": [["error", -32601, "no such method"]]}})
+    noted(daemons)
+    kill_gateway(t)
+    eq(s.pid(), pid)
+
+
+@case(daemon=False, deadline=40)
 def a_message_half_written(t):
     """The gateway dies while a message is on its way into a full pipe: it is ended, and the next ones are read."""
     daemons, s, pid = begin(t)
@@ -112,7 +140,7 @@ def a_message_half_written(t):
 @case(daemon=False, deadline=60)
 def one_that_does_not_answer(t):
     """It hangs: soon the session goes on with another one, and the call that waited for it is served."""
-    daemons, s, pid = begin(t)
+    daemons, s, pid = begin(t, start={"timeout": "2s"})
     noted(daemons)
     s.do(["text", "x"], ["deaf"])
     kill_gateway(t)
@@ -161,6 +189,32 @@ def who_needs_the_place(t):
     other = t.session()
     ok(other.pid() != pid, "its own")
     wait_for(lambda: not is_alive(pid), 10, "its end")
+
+
+@case(daemon=False, deadline=60)
+def no_more_than_is_needed(t):
+    """One place is needed: one gives way, however many calls wait for it; and none where sessions keep their processes for life."""
+    daemons, s, pid = begin(t, pool={"max": 3}, stop={"grace": "1s"})
+    others = [t.session() for _ in range(2)]
+    pids = [pid] + [o.pid() for o in others]
+    noted(daemons, 3)
+    kill_gateway(t)
+    for p in pids:
+        held(t, p)
+    new = t.session()
+    calls = [new.start("tools/call", {"name": "echo", "arguments": {"text": "x"}}) for _ in range(6)]
+    for call in calls:
+        eq(call.final()["result"]["content"][0]["text"], "x")
+    eq(len([p for p in pids if is_alive(p)]), 2)
+    daemons.stop()
+    daemons.begin(pool={"max": 1, "reclaim": "never"})
+    s = t.session()
+    pid = s.pid()
+    wait_for(lambda: len(daemons.saved()) >= 1, 10, "noted")
+    kill_gateway(t)
+    held(t, pid)
+    eq(t.session(check=False).started.status, 503)
+    eq(s.pid(), pid)
 
 
 @case(daemon=False, deadline=60)
