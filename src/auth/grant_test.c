@@ -236,6 +236,36 @@ static void what_a_grant_holds(void **state)
 	grant_unref(&again);
 }
 
+/* A claim is told as text; of what is no text, nothing is. */
+static void claims_are_told_as_text(void **state)
+{
+	static const struct {
+		const char *name;
+		const char *text; /* NULL: it is not told */
+	} rows[] = {
+		{ "sub", "alice" }, { "n", "7" },       { "yes", "true" }, { "no", "false" },
+		{ "list", NULL },   { "object", NULL }, { "null", NULL },  { "nul", NULL },
+		{ "empty", NULL },  { "none", NULL },
+	};
+	enum verdict_kind kind;
+	struct grant *grant = grant_of(
+		"{\"sub\":\"alice\",\"exp\":1700000300,\"n\":7,\"yes\":true,\"no\":false,"
+		"\"list\":[1],\"object\":{},\"null\":null,\"nul\":\"a\\u0000\",\"empty\":\"\"}",
+		&kind);
+
+	assert_string_equal(verdict_get(kind)->name, "none");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf out = { 0 };
+
+		assert_int_equal(grant_append_claim(grant, slice_str(rows[i].name), &out),
+				 rows[i].text != NULL);
+		assert_true(slice_is_equal(buf_slice(&out),
+					   slice_str(rows[i].text != NULL ? rows[i].text : "")));
+		buf_fini(&out);
+	}
+	grant_unref(&grant);
+}
+
 /* AUTH-SCP-05: large directories give a token a scope for each group. */
 static void many_scopes_are_held(void **state)
 {
@@ -654,6 +684,7 @@ int main(void)
 		cmocka_unit_test(demands_are_met_exactly),
 		cmocka_unit_test(claims_give_roles),
 		cmocka_unit_test(what_a_grant_holds),
+		cmocka_unit_test(claims_are_told_as_text),
 		cmocka_unit_test(many_scopes_are_held),
 		cmocka_unit_test(names_have_a_length),
 		cmocka_unit_test(audiences),

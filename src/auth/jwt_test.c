@@ -518,6 +518,27 @@ static void small_rsa_keys_are_refused(void **state)
 	fake_signer_fini(&small);
 }
 
+/* The longest modulus, every bit set, and one that is a byte longer. */
+static void large_rsa_keys_have_a_bound(void **state)
+{
+	char digits[(JWK_RSA_BITS_MAX / 8 * 4 + 2) / 3 + 1];
+	const char *const ends[] = { "w", "_8" };
+	struct jwk key;
+
+	memset(digits, '_', sizeof(digits));
+	digits[sizeof(digits) - 2] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		char *jwk = mem_printf("{\"kty\":\"RSA\",\"n\":\"%s%s\",\"e\":\"AQAB\"}", digits,
+				       ends[i]);
+		bool is_taken = take_key(jwk, ALGORITHM_ALL, &key);
+
+		assert_int_equal(is_taken, i == 0);
+		if (is_taken)
+			jwk_fini(&key);
+		free(jwk);
+	}
+}
+
 static const struct jwk *find(const struct jwk_set *set, const char *id, const char *algorithm)
 {
 	struct slice s = { NULL, 0 };
@@ -710,6 +731,7 @@ int main(void)
 		cmocka_unit_test(documents_are_bounded),
 		cmocka_unit_test(keys_that_are_refused),
 		cmocka_unit_test(small_rsa_keys_are_refused),
+		cmocka_unit_test(large_rsa_keys_have_a_bound),
 		cmocka_unit_test(sets_are_read_key_by_key),
 		cmocka_unit_test(sets_have_a_number_of_keys),
 		cmocka_unit_test(no_key_id_needs_one_key),

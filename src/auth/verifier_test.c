@@ -353,6 +353,87 @@ static void a_wait_ends_with_another_audience(void **state)
 	free(token);
 }
 
+/* As a reload does it: who waits is the next verifier's from now on. */
+static void take_over(const char *issuer)
+{
+	struct verifier *verifier = world.verifier;
+	struct fetch_client *client = world.client;
+
+	world.conf.issuer = issuer;
+	world.client = NULL;
+	start_verifier();
+	verifier_take_over(world.verifier, verifier);
+	verifier_free(&verifier);
+	fetch_client_free(&client);
+}
+
+static void a_wait_goes_on_at_the_next_verifier(void **state)
+{
+	char *token;
+
+	open_world(NULL);
+	start_verifier();
+	token = token_by(&first, "alice");
+	assert_false(begin(token));
+	take_over(world.issuer->origin);
+	assert_false(world.is_told);
+	finish();
+	assert_int_equal(world.verdict.kind, VERDICT_OK);
+	assert_string_equal(world.grant->subject, "alice");
+	free(token);
+}
+
+static void a_wait_ends_at_a_verifier_that_does_not_know_the_issuer(void **state)
+{
+	char *token;
+
+	open_world(NULL);
+	start_verifier();
+	token = token_by(&first, "alice");
+	assert_false(begin(token));
+	take_over("https://other.example");
+	assert_true(world.is_told);
+	assert_int_equal(world.verdict.kind, VERDICT_UNKNOWN_ISSUER);
+	free(token);
+}
+
+/* It ends the sessions of a token that it is not as good as before: only for fewer servers, or for a shorter time. */
+static void a_token_that_outlives_a_reload(void **state)
+{
+	static const struct slice both[] = { SLICE("a"), SLICE("b") };
+	static const struct {
+		struct slices before, now;
+		uint64_t ended_ms, ends_ms;
+		bool outlives;
+	} rows[] = {
+		{ { both, 0 }, { both, 0 }, 0, 0, true },
+		{ { both, 1 }, { both, 0 }, 0, 0, true },
+		{ { both, 1 }, { both, 2 }, 0, 0, true },
+		{ { both, 2 }, { both, 2 }, 0, 0, true },
+		{ { both, 2 }, { both, 1 }, 0, 0, false },
+		{ { both, 1 }, { both + 1, 1 }, 0, 0, false },
+		{ { both, 0 }, { both, 2 }, 0, 0, false },
+		{ { both, 0 }, { both, 0 }, 0, 5, false },
+		{ { both, 0 }, { both, 0 }, 5, 4, false },
+		{ { both, 0 }, { both, 0 }, 5, 5, true },
+		{ { both, 0 }, { both, 0 }, 5, 0, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct static_token before = { .name = SLICE("t"),
+					       .servers = rows[i].before,
+					       .ends_at_ms = rows[i].ended_ms };
+		struct static_token now = { .name = SLICE("t"),
+					    .servers = rows[i].now,
+					    .ends_at_ms = rows[i].ends_ms };
+
+		assert_int_equal(static_token_outlives(&before, &(struct static_tokens){ &now, 1 }),
+				 rows[i].outlives);
+		now.hash[0] = 1; /* another text */
+		assert_false(static_token_outlives(&before, &(struct static_tokens){ &now, 1 }));
+	}
+}
+
 static const struct slice roles_of_a[] = { SLICE("a") };
 static const struct slice roles_of_none[] = { SLICE("nobody has this") };
 
@@ -1362,6 +1443,9 @@ int main(void)
 		TEST(an_issuer_may_have_other_audiences),
 		TEST(an_issuer_goes_on_with_another_configuration),
 		TEST(a_wait_ends_with_another_audience),
+		TEST(a_wait_goes_on_at_the_next_verifier),
+		TEST(a_wait_ends_at_a_verifier_that_does_not_know_the_issuer),
+		cmocka_unit_test(a_token_that_outlives_a_reload),
 		TEST(roles_are_those_of_the_configuration),
 		TEST(a_grant_is_judged_again),
 		TEST(an_answer_is_judged_again),

@@ -25,6 +25,15 @@ static struct principal *get(struct slice issuer, struct slice subject, struct s
 	return principal_get(&set, &identity);
 }
 
+/* Nobody outside can tell which keys fall together. */
+static void seeds_are_secret(void **state)
+{
+	struct principal_set other;
+
+	principal_set_init(&other);
+	assert_true(other.seed != set.seed);
+}
+
 /* AUTH-SES-01 */
 static void equal_identities_are_one_pointer(void **state)
 {
@@ -143,9 +152,13 @@ static void anonymous_stays(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
-	TEST(equal_identities_are_one_pointer),   TEST(other_identities_are_others),
-	TEST(claims_are_those_of_the_last_token), TEST(many_come_and_go),
-	TEST(equal_keys_are_told_apart),          TEST(anonymous_stays),
+	TEST(equal_identities_are_one_pointer),
+	TEST(other_identities_are_others),
+	TEST(claims_are_those_of_the_last_token),
+	TEST(many_come_and_go),
+	TEST(equal_keys_are_told_apart),
+	TEST(anonymous_stays),
+	TEST(seeds_are_secret),
 };
 
 int main(void)

@@ -128,6 +128,18 @@ static void unseen_streams_go_at_once(void **state)
 	stored_stream_unref(&primed);
 }
 
+static void unseen_streams_stay_for_their_reader(void **state)
+{
+	struct stored_stream *stored = replay_store_open(&replay_store, SLICE_LIT("1"));
+	struct stream_reader reader;
+
+	assert_true(stream_attach(&stored->stream, &reader, &ops, STREAM_FROM_HERE));
+	stored_stream_finish(stored, REASON_DONE);
+	assert_true(is_found(1));
+	stream_detach(&reader);
+	stored_stream_unref(&stored);
+}
+
 /* Bounds: the stream that ended first goes first, one that runs stays. */
 static void replay_store_is_bounded(void **state)
 {
@@ -268,6 +280,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(streams_are_found_by_number, setup, teardown),
 		cmocka_unit_test_setup_teardown(ended_streams_expire, setup, teardown),
 		cmocka_unit_test_setup_teardown(unseen_streams_go_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(unseen_streams_stay_for_their_reader, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(replay_store_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(unseen_answers_stay_longest, setup, teardown),
 		cmocka_unit_test_setup_teardown(unseen_answers_are_bounded, setup, teardown),

@@ -475,6 +475,26 @@ static void ends_when_its_token_is_denied(void **state)
 }
 
 /* Each step is a line of debug, with as much of the id as may be shown, and no more. */
+/* Under the id that it had before, for what is left of its age; not while another has that id. */
+static void begins_again(void **state)
+{
+	char id[SESSION_ID_LENGTH];
+	struct owner first, second = { .ends = 0 };
+
+	begin(&first);
+	memcpy(id, session_id(&first.session).p, sizeof(id));
+	assert_int_equal(init(&second), 0);
+	assert_false(session_begin_again(&second.session, slice_of(id, sizeof(id)), 0));
+	assert_ptr_equal(find(slice_of(id, sizeof(id))), &first.session);
+	session_end(&first.session, REASON_DELETED);
+	assert_true(session_begin_again(&second.session, slice_of(id, sizeof(id)),
+					AGE_MS - IDLE_MS / 2));
+	assert_ptr_equal(find(slice_of(id, sizeof(id))), &second.session);
+	pass(IDLE_MS - 1);
+	assert_int_equal(second.ends, 1);
+	assert_int_equal(second.reason, REASON_EXPIRED);
+}
+
 static void steps_are_logged(void **state)
 {
 	int fd = memfd_create("log", MFD_CLOEXEC);
@@ -513,6 +533,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(age_ends_it_even_when_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(end_lets_go_of_the_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(set_knows_new_sessions, setup, teardown),
+		cmocka_unit_test_setup_teardown(begins_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(ends_when_its_token_is_denied, setup, teardown),
 		cmocka_unit_test_setup_teardown(steps_are_logged, setup, teardown),
 	};
