@@ -245,6 +245,9 @@ static void numbers_stay_what_they_were(void **state)
 	roles_keep_numbers(&third, &second);
 	roles_add(&third, &(struct role){ .name = SLICE("a"), .when = { &dev, 1 } });
 	assert_int_equal(roles_find(&third, SLICE_LIT("a")), 6);
+	/* One that is written down is not that of a token with its name. */
+	roles_add(&third, &(struct role){ .name = SLICE("ci") });
+	assert_int_equal(roles_find(&third, SLICE_LIT("ci")), 7);
 	free(first.items);
 	free(second.items);
 	free(third.items);

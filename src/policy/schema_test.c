@@ -601,6 +601,20 @@ static void append_numbered(struct buf *out, const char *before, const char *aft
 		buf_printf(out, "%s%s%zu%s", i > 0 ? "," : "", before, i, after);
 }
 
+/* Each place where it is asked costs what the schema holds, also what means nothing. */
+static void test_large_schemas_cost_more(void **state)
+{
+	struct buf text = { 0 }, values = { 0 };
+
+	buf_append_str(&text, "{'items':{");
+	append_numbered(&text, "'unknown", "':1", 500);
+	buf_append_str(&text, "}}");
+	is_too_hard(buf_terminate(&text), repeat(&values, "[0", ",0", 9000, "]"),
+		    " cannot be checked: it takes too many steps");
+	buf_fini(&text);
+	buf_fini(&values);
+}
+
 static void takes_no_longer(struct slice schema_text, struct slice value)
 {
 	struct error err = { .kind = ERROR_NONE };
@@ -802,6 +816,7 @@ int main(void)
 		cmocka_unit_test(test_schemas_that_cannot_be_used),
 		cmocka_unit_test(test_what_is_told),
 		cmocka_unit_test(test_bounds_of_a_check),
+		cmocka_unit_test(test_large_schemas_cost_more),
 		cmocka_unit_test(test_time_of_a_check),
 		cmocka_unit_test(test_large_values),
 		cmocka_unit_test(test_checks_that_come_together),

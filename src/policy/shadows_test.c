@@ -75,6 +75,15 @@ static void descriptions_name_whole_words(void **state)
 	assert_told("b x1 names a send_mail;b x2 names a send_mail;");
 }
 
+static void words_hold_every_letter_and_digit(void **state)
+{
+	add(0, PERMISSION_TOOL, "a0z9", "{}");
+	add(1, PERMISSION_TOOL, "x1", "{\"description\":\"A0Z9\"}");
+	add(1, PERMISSION_TOOL, "x2", "{\"description\":\"@a0z9[\"}");
+	add(1, PERMISSION_TOOL, "x3", "{\"description\":\"/a0z9:`a0z9{\"}");
+	assert_told("b x1 names a a0z9;b x2 names a a0z9;b x3 names a a0z9;");
+}
+
 static void what_waits_counts_and_what_has_gone_does_not(void **state)
 {
 	struct pin *pin;
@@ -111,6 +120,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(one_name_twice_is_told_once, begin, end),
 		cmocka_unit_test_setup_teardown(descriptions_name_whole_words, begin, end),
+		cmocka_unit_test_setup_teardown(words_hold_every_letter_and_digit, begin, end),
 		cmocka_unit_test_setup_teardown(what_waits_counts_and_what_has_gone_does_not, begin,
 						end),
 		cmocka_unit_test_setup_teardown(they_are_bounded, begin, end),
