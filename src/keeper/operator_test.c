@@ -3,6 +3,7 @@
 #include "keeper/children.c"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -83,6 +84,32 @@ static void who_does_not_descend_may_be(void **state)
 	close(fd);
 }
 
+/* A keeper in a namespace of processes sees who is outside without a number. */
+static void who_is_outside_of_its_namespace_may_be(void **state)
+{
+	int fd = connect_to_keeper();
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		pid_t inside;
+
+		if (unshare(CLONE_NEWPID) < 0)
+			_exit(2);
+		inside = fork();
+		if (inside == 0)
+			_exit(may_be() ? 0 : 1);
+		_exit(waitpid(inside, &status, 0) == inside && WIFEXITED(status) ?
+			      WEXITSTATUS(status) :
+			      1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	close(fd);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+		skip(); /* root may */
+	assert_int_equal(status, 0);
+}
+
 static void children_may_not(void **state)
 {
 	pid_t pid = fork();
@@ -158,9 +185,13 @@ static void who_has_ended_may_not(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(who_does_not_descend_may_be), TEST(children_may_not),
-		TEST(names_do_not_mislead),        TEST(orphans_may_not),
-		TEST(long_chains_may_not),         TEST(who_has_ended_may_not),
+		TEST(who_does_not_descend_may_be),
+		TEST(children_may_not),
+		TEST(who_is_outside_of_its_namespace_may_be),
+		TEST(names_do_not_mislead),
+		TEST(orphans_may_not),
+		TEST(long_chains_may_not),
+		TEST(who_has_ended_may_not),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

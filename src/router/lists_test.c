@@ -2,6 +2,7 @@
 /* Lists that are kept.  bridging.md §1.8 */
 #include "router/lists.h"
 
+#include "router/pages.h"
 #include "router/pool_stage.h"
 
 #define PROMPTS_LIST(id) "{'jsonrpc':'2.0','id':" id ",'method':'prompts/list'}"
@@ -478,8 +479,10 @@ static void long_lists_have_pages(void **state)
 	struct member *a = begin();
 	struct front *list;
 	struct front *rest;
+	struct buf beyond = { 0 };
 	struct json cursor;
-	char page[300];
+	char page[300], other[300];
+	uint64_t number, at;
 
 	ask_for_much(a, 2, 6);
 	list = &fronts[front_count - 1];
@@ -498,6 +501,11 @@ static void long_lists_have_pages(void **state)
 	page[strlen(page) - 5] ^= 1; /* of another list */
 	assert_true(is_error(request(a->client, page), "\"code\":-32602"));
 	page[strlen(page) - 5] ^= 1;
+	assert_int_equal(cursor_open_page(cursor, &number, &at), 0);
+	cursor_append_page(&beyond, number, at + 1); /* behind the last */
+	snprintf(other, sizeof(other), PAGE("2", "%.*s"), SLICE_ARG(buf_slice(&beyond)));
+	assert_true(is_error(request(a->client, other), "\"code\":-32602"));
+	buf_fini(&beyond);
 	assert_true(is_error(request(begin()->client, page), "\"result\""));
 	for (size_t i = 0; i < 6; i++)
 		assert_non_null(fake_process_read(process(0)));

@@ -186,6 +186,24 @@ static void pages_are_large_and_few(void **state)
 	}
 }
 
+/* A page of a list is no page of one that differs in its last item only. */
+static void numbers_are_of_all_items(void **state)
+{
+	static const char *const lasts[] = { "{'tools':[1]}", "{'tools':[2]}", "{'tools':[1]}" };
+	uint64_t numbers[ARRAY_LEN(lasts)];
+
+	for (size_t i = 0; i < ARRAY_LEN(lasts); i++) {
+		assert_int_equal(add_large(1, PAGES_JOINED_BYTES, ",\"nextCursor\":\"0\""),
+				 PAGES_MORE);
+		assert_int_equal(add(lasts[i]), PAGES_COMPLETE);
+		assert_int_equal(pages_join(&pages, &limits), 0);
+		assert_int_equal(pages.count, 2);
+		numbers[i] = pages.number;
+		pages_reset(&pages);
+	}
+	assert_true(numbers[0] != numbers[1] && numbers[0] == numbers[2]);
+}
+
 static void long_lists_are_unfit(void **state)
 {
 	for (size_t i = 0; i < 3; i++) {
@@ -285,6 +303,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(what_is_no_list_is_unfit),
 	TEST(pages_are_counted),
 	TEST(pages_are_large_and_few),
+	TEST(numbers_are_of_all_items),
 	TEST(long_lists_are_unfit),
 	TEST(errors_are_a_page),
 	TEST(items_are_found_by_what_their_names_mean),
