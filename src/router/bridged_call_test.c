@@ -574,6 +574,48 @@ static void anonymous_calls_end_where_tokens_are_needed(void **state)
 	free(given);
 }
 
+static bool judged_as; /* what is said of a call that a reload has overtaken */
+
+static bool judge_again(struct call *call, const struct envelope *env,
+			struct call_refusal *refusal_r)
+{
+	*refusal_r = (struct call_refusal){ .code = -32602, .text = "not any more" };
+	return judged_as;
+}
+
+/* A call that waits while its client's rights change goes on only if it still may. */
+static struct asker *wait_over_a_reload(bool may_go_on)
+{
+	static struct call_ops ops;
+	struct asker *asker = ask(ASK_TOOL("1", CAN, ""));
+
+	judged_as = may_go_on;
+	ops = *asker->call.ops;
+	ops.judge = judge_again;
+	asker->call.ops = &ops;
+	hears(process(0), HANDSHAKE("'elicitation':{'form':{}}"));
+	router.configuration++;
+	says(process(0), WELCOME);
+	hears(process(0), INITIALIZED);
+	return asker;
+}
+
+static void who_has_waited_is_judged_again(void **state)
+{
+	struct asker *asker = wait_over_a_reload(false);
+
+	hears_nothing(process(0));
+	was_answered(asker, 0,
+		     "{'jsonrpc':'2.0','id':1,'error':{'code':-32602,'message':'not any more'}}");
+}
+
+static void who_may_still_goes_on(void **state)
+{
+	wait_over_a_reload(true);
+	hears(process(0), CALLED("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'content':[]}}");
+}
+
 /* The call may finish, but its client will not be let in again. */
 static void who_leaves_asks_nobody(void **state)
 {
@@ -662,6 +704,8 @@ static const struct CMUnitTest tests[] = {
 	BRIDGE_TEST(the_token_of_the_last_request_counts),
 	BRIDGE_TEST(a_retired_server_asks_in_vain),
 	BRIDGE_TEST(anonymous_calls_end_where_tokens_are_needed),
+	BRIDGE_TEST(who_has_waited_is_judged_again),
+	BRIDGE_TEST(who_may_still_goes_on),
 	BRIDGE_TEST(who_leaves_asks_nobody),
 	BRIDGE_TEST(numbers_of_another_gateway_say_nothing),
 	BRIDGE_TEST(a_call_that_takes_too_long_leaves_nothing),

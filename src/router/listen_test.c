@@ -134,7 +134,7 @@ static void changes_meanwhile_are_for_the_next(void **state)
 	is_open(second);
 	hears(process(0), REPLACED("2"));
 	hears(process(0), LISTEN("6", URIS("'r:a','r:b'")));
-	says(process(0), AGREES("6", URIS("'r:b'")));
+	says(process(0), AGREES("6", URIS("'r:a','r:b'")));
 	is_answered(second, EMPTY("6"));
 }
 
