@@ -180,6 +180,25 @@ static void renewal_is_for_the_same_principal(void **state)
 	access_fini(&check.access);
 }
 
+static void renewal_is_judged_by_what_is_new(void **state)
+{
+	static const struct slice algorithms[] = { SLICE("RS256") };
+	const char *const used[] = { "RS256", "ES256" };
+	uint64_t refused = verdict_counted(VERDICT_BAD_ALG);
+
+	place.algorithms = (struct slices){ algorithms, 1 };
+	request();
+	for (size_t i = 0; i < ARRAY_LEN(used); i++) {
+		struct grant *fresh = grant_for("alice");
+
+		fresh->algorithm = used[i];
+		assert_int_equal(authorization_renew(&authorization, &place, &check.access, fresh),
+				 i == 0);
+		assert_int_equal(verdict_counted(VERDICT_BAD_ALG), refused + i);
+	}
+	access_fini(&check.access);
+}
+
 /* AUTH-DWN-02: of a static token the name is the subject, and all that it says. */
 static void static_tokens_have_one_claim(void **state)
 {
@@ -494,6 +513,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(access_holds_its_grant, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_refused_is_known, setup, teardown),
 		cmocka_unit_test_setup_teardown(renewal_is_for_the_same_principal, setup, teardown),
+		cmocka_unit_test_setup_teardown(renewal_is_judged_by_what_is_new, setup, teardown),
 		cmocka_unit_test_setup_teardown(static_tokens_have_one_claim, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_has_no_role_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(keys_are_static_tokens_alone, setup, teardown),

@@ -2,8 +2,12 @@
 /* Addresses that fail: what is counted together, when it is too much, when it is over. */
 #include "endpoint/authorization.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/unit_test.h"
+#include "obs/log.h"
 
 #define MAX 20
 
@@ -85,6 +89,19 @@ static void slowed_is_who_may_not_fail_now(void **state)
 	assert_false(failures_is_slowed(&failures, &peer));
 }
 
+static void who_is_slowed_is_named(void **state)
+{
+	int fd = memfd_create("log", MFD_CLOEXEC);
+	char text[512] = "";
+
+	log_set(fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
+	fail_until_slowed("192.0.2.7");
+	log_set(STDERR_FILENO, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	assert_non_null(strstr(text, "client=192.0.2.7"));
+	close(fd);
+}
+
 /* AUTH-CH-11 */
 static void good_token_resets(void **state)
 {
@@ -154,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(too_many_in_a_minute_must_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(slowed_is_who_may_not_fail_now, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_is_slowed_is_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(good_token_resets, setup, teardown),
 		cmocka_unit_test_setup_teardown(addresses_are_told_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(own_machine_is_not_counted, setup, teardown),

@@ -414,6 +414,8 @@ static void head_is_answered(const char *head, int status, const char *field)
 	assert_int_equal(client->in.len, 0);
 	if (field != NULL && !has_field(client, field))
 		fail_msg("no %s in %s", field, client->head.data);
+	if (status == 405 && field != NULL) /* the methods, as in the field */
+		assert_non_null(strstr(client->body.data, field + strlen("Allow: ")));
 	leave(client);
 	client_count--;
 	buf_fini(&client->in);
@@ -1026,6 +1028,7 @@ static void bad_batches_are_refused(void **state)
 	is_refused(client, 400, -32600);
 	post(client, BOTH, "[]");
 	is_refused(client, 400, -32600);
+	assert_non_null(strstr(client->body.data, "a batch is not empty"));
 	post(client, BOTH, "[" LIST("1") "," RESULT("1000001") "]");
 	is_refused(client, 400, -32600);
 	post(client, BOTH, "[[" LIST("1") "]]");
