@@ -3,12 +3,14 @@
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import tempfile
 
 import harness
 import mcp
+from c42_confine import need_landlock
 from harness import case, child_argv, eq, ok, to_yaml
 
 SERVERS = {"main": {}}
@@ -170,6 +172,41 @@ def a_start_names_the_place_of_what_it_cannot_open(t):
             eq(done.returncode, 0, done.stderr)
             ok(re.search(r"warning: %s:6:\d+: %scannot listen on unix:%s now: cannot create a socket in its directory: No such" % (files.path, re.escape(place[3:]), gone),
                          done.stderr), done.stderr)
+
+
+@case(daemon=False)
+def every_address_is_tried(t):
+    """product §2: -t names the place of each address that it could not listen on: an error, or a warning for a socket that may come later."""
+    for key, column in (("address", 18), ("metrics", 18), ("page", 15)):
+        for address, kind in (("192.0.2.1:1", ""), ("unix:/nonexistent/x", "warning: ")):
+            files = Files(GOOD + "admin: {%s: '%s'}\n" % (key, address))
+            done = program("-t", "-c", files.path)
+            ok("mcpgated: %s%s:4:%d: admin.%s: cannot listen on %s now: " % (kind, files.path, column, key, address) in done.stderr, key, done.stderr)
+
+
+@case(daemon=False)
+def what_a_server_could_replace_is_refused(t):
+    """SEC-62: each file or socket of the daemon where a server may write, with its place, also while that server is there no more."""
+    need_landlock()
+    home = t.directory()
+    box = "servers: {a: {command: /bin/cat, sandbox: {mode: landlock, write: ['%s']}}}\n" % home
+    texts = ("listen: [{address: 'unix:%s/l'}]" % home, "admin: {address: 'unix:%s/a'}" % home, "admin: {metrics: 'unix:%s/m'}" % home,
+             "log: {target: '%s/log'}" % home, "audit: {to: '%s/audit'}" % home)
+    places = ("2:20: listen[0].address", "2:18: admin.address", "2:18: admin.metrics", "2:15: log.target", "2:13: audit.to")
+    for text, place in zip(texts, places):
+        files = Files(box + text + "\n")
+        done = program("-t", "-c", files.path)
+        told = [line for line in done.stderr.splitlines() if "server 'a' may write to the directory" in line]
+        eq([line.split(home)[0] for line in told], ["mcpgated: %s:%s: " % (files.path, place)], done.stderr)
+        eq(done.returncode, 1, done.stderr)
+    d = t.start({"a": {"command": "/bin/cat", "sandbox": {"mode": "landlock", "write": [home]}}, "b": {"command": "/bin/cat"}})
+    d.servers = {"b": {"command": "/bin/cat"}}
+    config = harness.merged(d.configuration(), {"log": {"level": "debug", "target": home + "/log"}})
+    with open(d.file, "w") as f:
+        f.write(harness.to_yaml(config) + "\n")
+    d.process.send_signal(signal.SIGHUP)
+    d.wait_log("reload_refused", "may write to the directory")
+    t.expect_error_log("reload_refused")
 
 
 @case(daemon=False)
