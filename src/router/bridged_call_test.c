@@ -575,10 +575,12 @@ static void anonymous_calls_end_where_tokens_are_needed(void **state)
 }
 
 static bool judged_as; /* what is said of a call that a reload has overtaken */
+static const struct call *judged;
 
 static bool judge_again(struct call *call, const struct envelope *env,
 			struct call_refusal *refusal_r)
 {
+	assert_ptr_equal(call, judged);
 	*refusal_r = (struct call_refusal){ .code = -32602, .text = "not any more" };
 	return judged_as;
 }
@@ -590,6 +592,7 @@ static struct asker *wait_over_a_reload(bool may_go_on)
 	struct asker *asker = ask(ASK_TOOL("1", CAN, ""));
 
 	judged_as = may_go_on;
+	judged = &asker->call;
 	ops = *asker->call.ops;
 	ops.judge = judge_again;
 	asker->call.ops = &ops;
