@@ -414,7 +414,8 @@ static void head_is_answered(const char *head, int status, const char *field)
 	assert_int_equal(client->in.len, 0);
 	if (field != NULL && !has_field(client, field))
 		fail_msg("no %s in %s", field, client->head.data);
-	if (status == 405 && field != NULL && client->body.len > 0) /* the methods, as in the field */
+	if (status == 405 && field != NULL &&
+	    client->body.len > 0) /* the methods, as in the field */
 		assert_non_null(strstr(client->body.data, field + strlen("Allow: ")));
 	leave(client);
 	client_count--;
