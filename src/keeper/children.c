@@ -420,9 +420,8 @@ static void row_set_told(struct children *children, struct row *row, enum row_to
 	row->told = told;
 	if (told == TOLD_END || !row_may_outlive(children, row))
 		row_close_pipes(row);
-	if (told == TOLD_END) {
+	if (told == TOLD_END)
 		CHECK(map_remove(&children->by_id, row->id) == row);
-	}
 	if (told == TOLD_END || row->state != ROW_ENDED)
 		row_set_untold(children, row, false);
 	if (told == TOLD_END && row->state == ROW_ENDED)

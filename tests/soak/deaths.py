@@ -15,6 +15,7 @@ import time
 import harness
 import mcp
 from common import Client, Problem, stop
+from c106_sessions_kept import saved
 
 SESSIONS = 6
 KILLS = 2  # at the third within a minute a process goes, as it may be the cause
@@ -83,7 +84,7 @@ def one_daemon(rng):
     over = threading.Event()
     try:
         callers = [Caller(daemon, n, random.Random(rng.random())) for n in range(SESSIONS)]
-        time.sleep(0.4)  # until then the sessions may not be noted: kept_sessions.c
+        harness.wait_for(lambda: len(saved(state)) == SESSIONS, 10, "the sessions are noted")
         threads = [threading.Thread(target=caller.work, args=(over,)) for caller in callers]
         for thread in threads:
             thread.start()
