@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "endpoint/aggregate.h"
 #include "endpoint/answer.h"
 #include "endpoint/http_sse.h"
 #include "obs/audit.h"
@@ -34,7 +35,7 @@ struct http_client {
 	bool is_closed;    /* the gateway has closed */
 };
 
-static struct endpoint endpoints[2];
+static struct endpoint endpoints[3];
 static struct frontend frontend;
 static struct http_server *server;
 static struct http_client clients[CLIENTS_MAX];
@@ -370,6 +371,7 @@ static int setup(void **state)
 					  .sse_path = SLICE("/sse"),
 					  .message_path = SLICE("/message"),
 					  .server = &servers[0] };
+	endpoints[2] = (struct endpoint){ .server = NULL };
 	endpoints[1] = (struct endpoint){ .path = SLICE("/other"),
 					  .sse_path = SLICE("/other/sse"),
 					  .message_path = SLICE("/other/message"),
@@ -2060,7 +2062,603 @@ static void an_answer_comes_after_its_record(void **state)
 	close(fds[1]);
 }
 
+/* ---- an endpoint over several servers ---- */
+
+#define OVER_CAPABILITIES                                                          \
+	"'tools':{'listChanged':true},'prompts':{'listChanged':true},'resources':" \
+	"{'listChanged':true,'subscribe':true},'completions':{},'logging':{}"
+#define OVER_WELCOME(capabilities, more)                                           \
+	"{'protocolVersion':'2025-11-25','serverInfo':{'name':'s','version':'1'}," \
+	"'capabilities':{" capabilities "}" more "}"
+#define ASKS(id, method, params) \
+	"{'jsonrpc':'2.0','id':" id ",'method':'" method "','params':{" params "}}"
+#define PROMPTS_CHANGED "{'jsonrpc':'2.0','method':'notifications/prompts/list_changed'}"
+#define RESOURCES_CHANGED "{'jsonrpc':'2.0','method':'notifications/resources/list_changed'}"
+#define TOOL(name) "{'name':'" name "','inputSchema':{}}"
+
+static struct server whole;
+static struct server_leg legs[2];
+
+/* Over both servers: the second begins with three endpoints. */
+static int setup_over(void **state)
+{
+	static const struct server_leg usual[] = { { SLICE("a"), SLICE("a__") },
+						   { SLICE("b"), SLICE("b__") } };
+	struct server_conf conf;
+
+	setup(state);
+	memcpy(legs, usual, sizeof(legs));
+	router.aggregate_new = aggregate_new;
+	servers[0].conf.name = "a";
+	servers[1].conf.name = "b";
+	conf = servers[0].conf;
+	conf.name = "all";
+	conf.fleet = NULL;
+	conf.legs = (struct server_legs){ legs, ARRAY_LEN(legs) };
+	server_init(&whole, loop, keeper.spawner, &conf);
+	endpoints[2] = (struct endpoint){ .path = SLICE("/all"), .server = &whole };
+	return 0;
+}
+
+static int teardown_over(void **state)
+{
+	int result = teardown(state);
+
+	assert_int_equal(whole.users, 0);
+	server_fini(&whole);
+	return result;
+}
+
+/* The server is asked this next, and the answer has this member, 'result':… or 'error':…. */
+static void answers(struct fake_process *p, const char *asked, const char *member)
+{
+	const char *line = fake_process_read(p), *id;
+	struct buf text = { 0 };
+
+	if (line == NULL || strstr(line, q(asked)) == NULL)
+		fail_msg("%s instead of %s", line != NULL ? line : "nothing", asked);
+	id = strstr(line, "\"id\":");
+	assert_non_null(id);
+	buf_printf(&text, "{'jsonrpc':'2.0','id':%.*s,%s}", (int)strcspn(id + 5, ",}"), id + 5,
+		   member);
+	for (size_t at = 0; at < text.len; at += 32768) { /* a pipe holds no more than two */
+		char part[32769];
+
+		snprintf(part, sizeof(part), "%s", q(buf_terminate(&text)) + at);
+		fake_process_write(p, part);
+		settle();
+	}
+	fake_process_write(p, "\n");
+	settle();
+	buf_fini(&text);
+}
+
+static void post_all(struct http_client *client, const char *body)
+{
+	char fields[256];
+
+	snprintf(fields, sizeof(fields), BOTH "Mcp-Session-Id: %s\r\n", session);
+	post_to(client, "/all", fields, body);
+}
+
+/* Second by second, as the timers expect it. */
+static void pass_slowly(uint64_t ms)
+{
+	for (; ms > 1000; ms -= 1000)
+		pass(1000);
+	pass(ms);
+}
+
+/* The answer to the last request has this text. */
+static void is_told(struct http_client *client, const char *text)
+{
+	is_answered(client, 200, NULL);
+	if (strstr(buf_terminate(&client->body), q(text)) == NULL)
+		fail_msg("no %s in %s", text, client->body.data);
+}
+
+/* A session of the endpoint, whose servers say this of themselves; the text that the client gets has this. */
+static void begin_over(struct http_client *client, const char *first, const char *second,
+		       const char *welcomed)
+{
+	const char *id;
+
+	post_to(client, "/all", BOTH, INITIALIZE("2025-11-25"));
+	assert_int_equal(keeper.count, 2);
+	answers(process(0), "'initialize'", first);
+	is_unanswered(client);
+	answers(process(1), "'initialize'", second);
+	is_told(client, welcomed);
+	id = strstr(client->head.data, "Mcp-Session-Id: ");
+	assert_non_null(id);
+	memcpy(session, id + strlen("Mcp-Session-Id: "), SESSION_ID_LENGTH);
+	post_all(client, INITIALIZED);
+	is_answered(client, 202, "");
+	for (size_t i = 0; i < 2; i++)
+		hears(process(i), INITIALIZED);
+}
+
+static void begin_over_both(struct http_client *client, const char *capabilities)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text), "'result':" OVER_WELCOME("%s", ""), capabilities);
+	begin_over(client, text, text, "'serverInfo':{'name':'all','version':");
+}
+
+static void get_over(struct http_client *client)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "GET /all HTTP/1.1\r\nHost: localhost\r\n" EVENTS_ONLY
+		 "Mcp-Session-Id: %s\r\n\r\n",
+		 session);
+	send_text(client, text);
+}
+
+/* Each server is asked this next, and has these items. */
+static void both_list(const char *asked, const char *first, const char *second)
+{
+	answers(process(0), asked, first);
+	answers(process(1), asked, second);
+}
+
+/* END-01, END-02: what both offer, and what they say of themselves; the end of one is the end of all. */
+static void over_servers_the_handshake(void **state)
+{
+	struct http_client *client = connect_client();
+	char text[256];
+
+	begin_over(client, "'result':" OVER_WELCOME("'tools':{}", ",'instructions':'of a'"),
+		   "'result':" OVER_WELCOME("'prompts':{}", ",'instructions':'of b'"),
+		   "'capabilities':{'tools':{'listChanged':true},'prompts':{'listChanged':true}},"
+		   "'serverInfo':{'name':'all','version':'" PACKAGE_VERSION
+		   "'},'instructions':'a (its tools begin with \\'a__\\'):\\nof a\\n\\n"
+		   "b (its tools begin with \\'b__\\'):\\nof b'}");
+	post_all(client, ASKS("1", "ping", ""));
+	is_answered(client, 200, RESULT("1"));
+	post_all(client, ASKS("2", "x/y", ""));
+	is_told(client, "'id':2,'error':{'code':-32601,");
+	post_all(client, "{'jsonrpc':'2.0','method':'tools/call','params':{'name':'a__t'}}");
+	is_answered(client, 202, "");
+	for (size_t i = 0; i < 2; i++)
+		hears_nothing(process(i));
+	snprintf(text, sizeof(text),
+		 "DELETE /all HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: %s\r\n\r\n", session);
+	send_text(client, text);
+	is_answered(client, 204, "");
+	for (size_t i = 0; i < 2; i++) {
+		hears_nothing(process(i));
+		assert_true(process(i)->is_eof);
+	}
+}
+
+/* END-03: names of all pages lead to their server, under its own name; two of one name lead nowhere. */
+static void over_servers_names(void **state)
+{
+	static const struct {
+		const char *ask;
+		size_t leg;
+		const char *heard;
+	} asks[] = {
+		{ ASKS("9", "tools/call", "'name':'a__t'"), 0, "'params':{'name':'t'}" },
+		{ ASKS("9", "tools/call", "'name':'a__u'"), 0, "'params':{'name':'u'}" },
+		{ ASKS("9", "tools/call", "'name':'b__t'"), 1, "'params':{'name':'t'}" },
+		{ ASKS("9", "tools/call", "'name':'b__unlisted'"), 1, "'name':'unlisted'" },
+		{ ASKS("9", "prompts/get", "'name':'b__p'"), 1, "'params':{'name':'p'}" },
+		{ ASKS("9", "completion/complete",
+		       "'ref':{'type':'ref/prompt','name':'a__p'},'argument':{}"),
+		  0, "'ref':{'type':'ref/prompt','name':'p'}" },
+	};
+	static const char *const unknown[] = { "a__twin", "a__", "b__", "c__t", "t", "A__t", "" };
+	struct http_client *client = connect_client();
+	char text[256];
+
+	begin_over_both(client, OVER_CAPABILITIES);
+	post_all(client, LIST("1"));
+	answers(process(0), "'tools/list'",
+		"'result':{'tools':[" TOOL("t") ",7," TOOL("twin") "],'nextCursor':'c'}");
+	is_unanswered(client);
+	answers(process(1), "'tools/list'", "'result':{'tools':[" TOOL("t") "]}");
+	is_unanswered(client);
+	answers(process(0), "'params':{'cursor':'c'}",
+		"'result':{'tools':[" TOOL("u") "," TOOL("twin") "]}");
+	is_answered(client, 200,
+		    "{'jsonrpc':'2.0','id':1,'result':{'tools':[" TOOL("a__t") "," TOOL(
+			    "a__u") "," TOOL("b__t") "]}}");
+	assert_int_equal(
+		count_logged("names_collide endpoint=all list=tools server=a name=a__twin items=1"),
+		1);
+	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
+		post_all(client, asks[i].ask);
+		answers(process(asks[i].leg), asks[i].heard, "'result':{}");
+		is_answered(client, 200, RESULT("9"));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
+		snprintf(text, sizeof(text), ASKS("2", "tools/call", "'name':'%s'"), unknown[i]);
+		post_all(client, text);
+		is_told(client, "'id':2,'error':{'code':-32602,");
+	}
+	for (size_t i = 0; i < 2; i++)
+		hears_nothing(process(i));
+}
+
+/* END-03: where a resource is, its server's list or template says, or that only one has any. */
+static void over_servers_resources(void **state)
+{
+	static const struct {
+		const char *uri;
+		size_t leg; /* 2: none */
+	} uris[] = { { "res://x", 0 },   { "res://1", 0 }, { "res://2", 1 },
+		     { "file:///p", 1 }, { "other", 2 },   { "file://", 2 } };
+	static const char *const ways[] = {
+		"'method':'resources/read','params':{",
+		"'method':'resources/subscribe','params':{",
+		"'method':'completion/complete','params':{'argument':{},'ref':{'type':'ref/resource',",
+	};
+	struct http_client *client = connect_client();
+	char text[256];
+
+	begin_over_both(client, OVER_CAPABILITIES);
+	post_all(client, ASKS("1", "resources/read", "'uri':'res://x'"));
+	both_list("'resources/list'",
+		  "'result':{'resources':[{'uri':'res://x'},{'uri':'res://1'}]}",
+		  "'result':{'resources':[{'uri':'res://x'},{'uri':'res://2'}]}");
+	is_unanswered(client); /* it takes the templates as well */
+	both_list("'resources/templates/list'", "'result':{'resourceTemplates':[]}",
+		  "'result':{'resourceTemplates':[{'uriTemplate':'file:///{path}'}]}");
+	answers(process(0), "'uri':'res://x'", "'result':{}");
+	is_answered(client, 200, RESULT("1"));
+	assert_true(is_logged("names_collide endpoint=all list=resources server=b name=res://x"));
+	for (size_t i = 0; i < ARRAY_LEN(uris) * ARRAY_LEN(ways); i++) {
+		size_t leg = uris[i / ARRAY_LEN(ways)].leg;
+
+		snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':9,%s'uri':'%s'}}%s",
+			 ways[i % ARRAY_LEN(ways)], uris[i / ARRAY_LEN(ways)].uri,
+			 i % ARRAY_LEN(ways) == 2 ? "}" : "");
+		post_all(client, text);
+		if (leg < 2) {
+			answers(process(leg), uris[i / ARRAY_LEN(ways)].uri, "'result':{}");
+			is_answered(client, 200, RESULT("9"));
+		} else {
+			is_told(client, "'id':9,'error':{'code':-32002,");
+		}
+	}
+	for (size_t i = 0; i < 2; i++)
+		hears_nothing(process(i));
+}
+
+/* END-05: what belongs to a call stays with it and its server. */
+static void over_servers_calls_stay_apart(void **state)
+{
+	struct http_client *client = connect_client();
+	struct http_client *second = connect_client();
+	struct http_client *other = connect_client();
+
+	begin_over_both(client, OVER_CAPABILITIES);
+	post_all(client, ASKS("1", "tools/call", "'name':'a__t','_meta':{'progressToken':'p'}"));
+	post_all(second, ASKS("2", "tools/call", "'name':'b__t','_meta':{'progressToken':'q'}"));
+	hears(process(0), ASKS("2", "tools/call", "'name':'t','_meta':{'progressToken':2}"));
+	hears(process(1), ASKS("2", "tools/call", "'name':'t','_meta':{'progressToken':2}"));
+	says(process(0), PROGRESS("2", "1"));
+	says(process(1), PROGRESS("2", "7"));
+	has_events(client, PROGRESS("'p'", "1") "|");
+	has_events(second, PROGRESS("'q'", "7") "|");
+
+	/* Questions. */
+	says(process(0),
+	     "{'jsonrpc':'2.0','id':5,'method':'roots/list','params':{'_meta':{'progressToken':5}}}");
+	says(process(1), ASK("5"));
+	has_events(
+		client,
+		"{'jsonrpc':'2.0','id':1000001,'method':'roots/list','params':{'_meta':{'progressToken':1000001}}}|");
+	has_events(second, ASK("1000002") "|");
+	post_all(other, PROGRESS("1000001", "3"));
+	is_answered(other, 202, "");
+	hears(process(0), PROGRESS("5", "3"));
+	post_all(other, "{'jsonrpc':'2.0','id':1000002,'result':{'roots':[]}}");
+	is_answered(other, 202, "");
+	hears(process(1), "{'jsonrpc':'2.0','id':5,'result':{'roots':[]}}");
+	says(process(0), CANCEL("5"));
+	has_events(client, CANCEL("1000001") "|");
+	for (size_t i = 0; i < 2; i++)
+		hears_nothing(process(i));
+
+	/* The client cancels one. */
+	post_all(
+		other,
+		"{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':1,'reason':'bored'}}");
+	is_answered(other, 202, "");
+	hears(process(0),
+	      "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':2,'reason':'bored'}}");
+	hears_nothing(process(1));
+	says(process(0), RESULT("2"));
+	has_events(client, "");
+	stream_is_over(client);
+	says(process(1), RESULT("2"));
+	has_events(second, RESULT("2") "|");
+	stream_is_over(second);
+}
+
+/* END-05: the task's server is the one whose call has become it, or the only one with tasks. */
+static void over_servers_tasks(void **state)
+{
+	struct http_client *client = connect_client();
+
+	begin_over_both(client, OVER_CAPABILITIES
+			",'tasks':{'list':{},'cancel':{},'requests':{'tools':{'call':{}}}}");
+	post_all(client, ASKS("1", "tools/call", "'name':'b__t','task':{}"));
+	answers(process(1), "'tools/call'", "'result':{'task':{'taskId':'k','status':'working'}}");
+	is_told(client, "'id':1,'result':{'task':{'taskId':'k',");
+	post_all(client, ASKS("2", "tasks/get", "'taskId':'k'"));
+	answers(process(1), "'taskId':'k'", "'result':{'taskId':'k','status':'working'}");
+	is_told(client, "'id':2,'result':");
+	post_all(client, ASKS("3", "tasks/get", "'taskId':'other'"));
+	is_told(client, "'id':3,'error':{'code':-32602,");
+}
+
+static void over_servers_without_tasks(void **state)
+{
+	struct http_client *client = connect_client();
+
+	begin_over(client, "'result':" OVER_WELCOME("'tools':{}", ""),
+		   "'result':" OVER_WELCOME("'tasks':{'list':{}}", ""), "'capabilities':{");
+	post_all(client, ASKS("1", "tasks/get", "'taskId':'k'"));
+	answers(process(1), "'taskId':'k'", "'result':{}");
+	is_answered(client, 200, RESULT("1"));
+}
+
+/* END-04, END-06: one that ends costs its own part, is opened anew, and gets what the client has set. */
+static void over_servers_one_is_lost(void **state)
+{
+	struct http_client *client = connect_client();
+	struct http_client *listener = connect_client();
+	struct http_client *waiting = connect_client();
+	size_t count;
+
+	begin_over_both(client, OVER_CAPABILITIES);
+	get_over(listener);
+	post_all(client, ASKS("1", "logging/setLevel", "'level':'error'"));
+	is_answered(client, 200, RESULT("1"));
+	both_list("'level':'error'", "'result':{}", "'result':{}");
+	post_all(client, ASKS("2", "resources/subscribe", "'uri':'res://b'"));
+	both_list("'resources/list'", "'result':{'resources':[]}",
+		  "'result':{'resources':[{'uri':'res://b'}]}");
+	both_list("'resources/templates/list'", "'result':{'resourceTemplates':[]}",
+		  "'result':{'resourceTemplates':[]}");
+	answers(process(1), "'resources/subscribe'", "'result':{}");
+	is_answered(client, 200, RESULT("2"));
+	has_events(listener, "");
+	post_all(waiting, ASKS("3", "tools/call", "'name':'b__t'"));
+	assert_non_null(fake_process_read(process(1)));
+	exits(process(1), 1);
+	is_told(waiting, "'id':3,'error':{'code':-32603,");
+	count = keeper.count;
+	while (!is_logged("leg_lost endpoint=all server=b reason=")) {
+		pass(8000);
+		if (keeper.count > count)
+			exits(process(count++), 1);
+		assert_in_range(count, 2, 8);
+	}
+	assert_non_null(strstr(events(listener), q(CHANGED "|" PROMPTS_CHANGED "|")));
+	post_all(client, ASKS("4", "tools/call", "'name':'b__t'"));
+	is_told(client, "'id':4,'error':{'code':-32603,");
+	assert_non_null(
+		strstr(client->body.data, q("'reason':'backend_unavailable','server':'b'")));
+	post_all(client, LIST("5"));
+	answers(process(0), "'tools/list'", "'result':{'tools':[" TOOL("t") "]}");
+	is_answered(client, 200, "{'jsonrpc':'2.0','id':5,'result':{'tools':[" TOOL("a__t") "]}}");
+	pass(9999);
+	assert_int_equal(keeper.count, count);
+	pass(1);
+	assert_int_equal(keeper.count, count + 1);
+	has_events(listener, "");
+	answers(process(count), "'initialize'", "'result':" OVER_WELCOME(OVER_CAPABILITIES, ""));
+	hears(process(count), INITIALIZED);
+	answers(process(count), "'level':'error'", "'result':{}");
+	answers(process(count), "'uri':'res://b'", "'result':{}");
+	has_events(listener, CHANGED "|" PROMPTS_CHANGED "|" RESOURCES_CHANGED "|");
+	assert_int_equal(count_logged("leg_back endpoint=all server=b"), 1);
+	assert_int_equal(count_logged("leg_lost endpoint=all"), 1);
+	hears_nothing(process(0));
+}
+
+/* END-04: nobody waits longer than ten seconds for one, and the client learns when it is there. */
+static void over_servers_one_is_slow(void **state)
+{
+	struct http_client *client = connect_client();
+	struct http_client *listener = connect_client();
+	const char *id;
+
+	post_to(client, "/all", BOTH, INITIALIZE("2025-11-25"));
+	answers(process(0), "'initialize'", "'result':" OVER_WELCOME("'tools':{}", ""));
+	pass(9999);
+	is_unanswered(client);
+	pass(1);
+	is_told(client, "'capabilities':{" OVER_CAPABILITIES "}");
+	id = strstr(client->head.data, "Mcp-Session-Id: ");
+	assert_non_null(id);
+	memcpy(session, id + strlen("Mcp-Session-Id: "), SESSION_ID_LENGTH);
+	post_all(client, INITIALIZED);
+	is_answered(client, 202, "");
+	hears(process(0), INITIALIZED);
+	get_over(listener);
+	post_all(client, LIST("1"));
+	answers(process(0), "'tools/list'", "'result':{'tools':[" TOOL("t") "]}");
+	pass(999);
+	is_unanswered(client);
+	pass(1);
+	has_events(client, "{'jsonrpc':'2.0','id':1,'result':{'tools':[" TOOL("a__t") "]}}|");
+	stream_is_over(client);
+	has_events(listener, "");
+	answers(process(1), "'initialize'", "'result':" OVER_WELCOME("'tools':{}", ""));
+	hears(process(1), INITIALIZED);
+	has_events(listener, CHANGED "|");
+
+	/* It answers, but no list. */
+	post_all(client, LIST("2"));
+	answers(process(0), "'tools/list'", "'result':{'tools':[" TOOL("t") "]}");
+	assert_non_null(fake_process_read(process(1)));
+	pass(GRACE_MS);
+	has_events(client, "");
+	pass(10000 - GRACE_MS - 1);
+	has_events(client, "");
+	pass(1);
+	has_events(client, "{'jsonrpc':'2.0','id':2,'result':{'tools':[" TOOL("a__t") "]}}|");
+	stream_is_over(client);
+	assert_int_equal(count_logged("leg_lost endpoint=all server=b"), 1);
+}
+
+/* END-04: who was too slow the last time has 45 seconds; in time once, it is waited for as long as any. */
+static void over_servers_one_has_slow_lists(void **state)
+{
+	static const char *const own = "'result':{'tools':[" TOOL("t") "]}";
+	struct http_client *client = connect_client();
+
+	begin_over_both(client, OVER_CAPABILITIES);
+	for (size_t i = 0; i < 2; i++) {
+		post_all(client, LIST("1"));
+		both_list("'tools/list'", own, own);
+		is_told(client, TOOL("b__t"));
+		post_all(client, LIST("2"));
+		answers(process(0), "'tools/list'", own);
+		pass_slowly(9999);
+		has_events(client, "");
+		pass(1); /* its answer is for nobody */
+		has_events(client,
+			   "{'jsonrpc':'2.0','id':2,'result':{'tools':[" TOOL("a__t") "]}}|");
+		stream_is_over(client);
+		answers(process(1), "'tools/list'", own);
+		for (size_t k = 0; k < 2; k++) {
+			post_all(client, LIST("3"));
+			answers(process(0), "'tools/list'", own);
+			pass_slowly(k == 0 ? 44999 : 45000);
+			if (k == 0)
+				answers(process(1), "'tools/list'", own);
+			assert_int_equal(strstr(events(client), q(TOOL("b__t"))) != NULL, k == 0);
+			stream_is_over(client);
+		}
+		answers(process(1), "'tools/list'", own);
+	}
+	assert_int_equal(count_logged("reason=\"a list of it takes too long\""), 4);
+}
+
+/* DEF-11: one fetch serves all who ask; another one begins if a list has changed since, and no third. */
+static void over_servers_lists_are_shared(void **state)
+{
+	struct http_client *asking[6];
+	struct http_client *client = connect_client();
+
+	begin_over_both(client, "'tools':{'listChanged':true}");
+	for (size_t i = 0; i < ARRAY_LEN(asking); i++) {
+		asking[i] = connect_client();
+		post_all(asking[i], LIST("1"));
+		if (i % 2 == 1)
+			says(process(0), CHANGED);
+	}
+	/* Who asked before the first change; between it and the second; and the last two wait. */
+	for (size_t i = 0; i < ARRAY_LEN(asking); i += 2) {
+		is_unanswered(asking[i]);
+		both_list("'tools/list'", "'result':{'tools':[]}", "'result':{'tools':[]}");
+		is_told(asking[i], "'tools':[]");
+		is_told(asking[i + 1], "'tools':[]");
+	}
+	for (size_t i = 0; i < 2; i++)
+		hears_nothing(process(i));
+}
+
+/* END-04: one that lists too much, or nothing, is left out; after ten seconds the client is told to list again. */
+static void over_servers_lists_that_fail(void **state)
+{
+	static const struct {
+		const char *answer;
+		const char *why;
+	} failing[] = {
+		{ "'error':{'code':-32603,'message':'no'}", "a list of it could not be had" },
+		{ "'result':{'tools':[" TOOL("nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn") "," TOOL(
+			  "oooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooo") "]}",
+		  "the lists are longer than limits.response allows" },
+	};
+	struct http_client *client = connect_client();
+	struct http_client *listener = connect_client();
+	char text[256];
+
+	whole.conf.line_max = 200;
+	begin_over_both(client, "'tools':{'listChanged':true}");
+	get_over(listener);
+	for (size_t i = 0; i < ARRAY_LEN(failing); i++) {
+		post_all(client, LIST("1"));
+		both_list("'tools/list'", "'result':{'tools':[" TOOL("t") "]}", failing[i].answer);
+		is_answered(client, 200,
+			    "{'jsonrpc':'2.0','id':1,'result':{'tools':[" TOOL("a__t") "]}}");
+		snprintf(text, sizeof(text), "leg_lost endpoint=all server=b reason=\"%s\"",
+			 failing[i].why);
+		assert_int_equal(count_logged(text), 1);
+		pass((10000u << i) - 1);
+		assert_null(strstr(events(listener), "list_changed"));
+		pass(1);
+		assert_non_null(strstr(events(listener), q(CHANGED)));
+	}
+}
+
+/* END-04: one that refuses the handshake; if all do, so does the endpoint. */
+static void over_servers_that_refuse(void **state)
+{
+	struct http_client *client = connect_client();
+	static char text[80000];
+	size_t bytes[] = { 65534, 65535 };
+
+	post_to(client, "/all", BOTH, INITIALIZE("2025-11-25"));
+	for (size_t i = 0; i < 2; i++) {
+		is_unanswered(client);
+		answers(process(i), "'initialize'", "'error':{'code':1,'message':'no'}");
+	}
+	is_refused(client, 503, -32603);
+	assert_int_equal(count_logged("leg_lost endpoint=all"), 2);
+	assert_int_equal(count_logged("server=a reason=\"it refused initialize\""), 1);
+	for (size_t i = 0; i < ARRAY_LEN(bytes); i++) {
+		post_to(client, "/all", BOTH, INITIALIZE("2025-11-25"));
+		snprintf(text, sizeof(text),
+			 "'result':" OVER_WELCOME("'tools':{}", ",'instructions':'%0*d'"),
+			 (int)bytes[i], 0);
+		answers(process(keeper.count - 2), "'initialize'",
+			"'error':{'code':1,'message':'no'}");
+		answers(process(keeper.count - 1), "'initialize'", text);
+		is_answered(client, 200, NULL);
+		if ((strstr(buf_terminate(&client->body), "instructions") != NULL) != (i == 0))
+			fail_msg("%zu %.200s", i, client->body.data);
+	}
+}
+
+/* END-03: where prefixes overlap, and of names that were shortened, the lists tell the server: they are fetched first. */
+static void over_servers_names_that_need_lists(void **state)
+{
+	struct http_client *client = connect_client();
+	const char *shown;
+	char text[256];
+
+	legs[0].prefix = SLICE_LIT("");
+	begin_over_both(client, "'tools':{}");
+	post_all(client, ASKS("1", "tools/call", "'name':'b__t'"));
+	both_list("'tools/list'", "'result':{'tools':[" TOOL("x.y") "]}",
+		  "'result':{'tools':[" TOOL("t") "]}");
+	answers(process(1), "'name':'t'", "'result':{}");
+	is_answered(client, 200, RESULT("1"));
+	post_all(client, LIST("2"));
+	both_list("'tools/list'", "'result':{'tools':[" TOOL("x.y") "]}",
+		  "'result':{'tools':[" TOOL("t") "]}");
+	is_answered(client, 200, NULL);
+	shown = strstr(buf_terminate(&client->body), "x_y_");
+	assert_non_null(shown);
+	snprintf(text, sizeof(text), ASKS("3", "tools/call", "'name':'%.12s'"), shown);
+	post_all(client, text);
+	answers(process(0), "'name':'x.y'", "'result':{}");
+	is_answered(client, 200, RESULT("3"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define OVER(name) cmocka_unit_test_setup_teardown(name, setup_over, teardown_over)
 
 static const struct CMUnitTest tests[] = {
 	TEST(strangers_stay_outside),
@@ -2121,6 +2719,19 @@ static const struct CMUnitTest tests[] = {
 	TEST(sse_client_must_read),
 	TEST(sse_client_is_lost_over_an_answer_for_two),
 	TEST(sse_client_is_lost_over_a_cancelled_request),
+	OVER(over_servers_the_handshake),
+	OVER(over_servers_names),
+	OVER(over_servers_resources),
+	OVER(over_servers_calls_stay_apart),
+	OVER(over_servers_tasks),
+	OVER(over_servers_without_tasks),
+	OVER(over_servers_one_is_lost),
+	OVER(over_servers_one_is_slow),
+	OVER(over_servers_one_has_slow_lists),
+	OVER(over_servers_lists_are_shared),
+	OVER(over_servers_lists_that_fail),
+	OVER(over_servers_that_refuse),
+	OVER(over_servers_names_that_need_lists),
 };
 
 int main(void)
