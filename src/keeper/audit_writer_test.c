@@ -21,10 +21,12 @@ static struct audit_writer writer;
 static char directory[] = "/tmp/audit-XXXXXX";
 static char path[64], moved[64], socket_to[80];
 static uint64_t now_ms = 1000000;
+static int log_fd;
 
 static int begin(void **state)
 {
-	log_set(open("/dev/null", O_WRONLY | O_CLOEXEC), LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	log_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	log_set(log_fd, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	clock_freeze(now_ms);
 	unlink(path);
 	unlink(moved);
@@ -34,6 +36,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	audit_writer_close(&writer);
+	close(log_fd);
 	unlink(path);
 	unlink(moved);
 	return 0;

@@ -374,6 +374,11 @@ static int set_up(void **state)
 	       getsockname(listener, (struct sockaddr *)&address, &size);
 }
 
+static int tear_down(void **state)
+{
+	return close(listener);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -388,5 +393,5 @@ int main(void)
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, set_up, NULL);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -29,6 +29,11 @@ static int open_program(void **state)
 	return programs.fds[PROGRAM_REAPER] >= 0 ? 0 : -1;
 }
 
+static int close_program(void **state)
+{
+	return close(programs.fds[PROGRAM_REAPER]);
+}
+
 static int setup(void **state)
 {
 	struct error err;
@@ -134,5 +139,5 @@ int main(void)
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, open_program, NULL);
+	return cmocka_run_group_tests(tests, open_program, close_program);
 }
