@@ -497,7 +497,7 @@ int *listeners_open(const struct config *config, struct error *err)
 	if (open_all(config, listeners, err) == 0 &&
 	    open_more(config, listeners + config->listen_count, err) == 0)
 		return listeners;
-	free(listeners);
+	listeners_close(config, &listeners);
 	return NULL;
 }
 

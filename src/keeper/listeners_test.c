@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sockets of all kinds, opened, kept, given up and closed: whether something listens there, and which
+ * files are left. That no descriptor is left either is seen at the end. Time stands still between steps.
+ */
+#include "keeper/listeners.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/unit_test.h"
+#include "config/load.h"
+#include "config/tree.h"
+#include "io/address.h"
+#include "keeper/gateway_entry.h"
+#include "obs/log.h"
+
+#define SERVERS "servers: {a: {command: cat}}\n"
+#define USUAL "mcpgated/admin.sock"
+
+static char directory[64], file[96];
+static int log_fd;
+static uint64_t now_ms;
+
+/* ---- words ---- */
+
+/* Valid until the next call. */
+static const char *in(const char *name)
+{
+	static char path[160];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return path;
+}
+
+/* The text with '@' replaced by the directory and '#' by the port; the caller frees it. */
+static char *filled(const char *text, unsigned int port)
+{
+	struct buf out = { 0 };
+	char *copy;
+
+	for (; *text != '\0'; text++) {
+		if (*text == '@')
+			buf_append_str(&out, directory);
+		else if (*text == '#')
+			buf_printf(&out, "%u", port);
+		else
+			buf_append_char(&out, *text);
+	}
+	copy = mem_dup_slice(buf_slice(&out));
+	buf_fini(&out);
+	return copy;
+}
+
+/* What listeners_check says of the configuration that is being read. */
+static struct config_problems seen, warned;
+
+static void check(const struct config_request *request, const struct config *config,
+		  const struct tree *root, struct config_problems *problems,
+		  struct config_problems *warnings)
+{
+	listeners_check(config, root, &seen, &warned);
+}
+
+static struct config *load(const char *yaml, unsigned int port)
+{
+	struct config_problems problems = { 0 }, warnings = { 0 };
+	const struct config_request request = { .file = file, .check = check };
+	char *text = filled(yaml, port);
+	FILE *out = fopen(file, "w");
+	struct config *config;
+
+	assert_non_null(out);
+	assert_true(fputs(text, out) >= 0);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(chmod(file, 0600), 0);
+	config_problems_fini(&seen);
+	config_problems_fini(&warned);
+	memset(&seen, 0, sizeof(seen));
+	memset(&warned, 0, sizeof(warned));
+	config = config_load(&request, &problems, &warnings);
+	if (config == NULL)
+		fail_msg("%s: %s", yaml, problems.items[0]);
+	config_problems_fini(&problems);
+	config_problems_fini(&warnings);
+	free(text);
+	return config;
+}
+
+static unsigned int count_logged(const char *text)
+{
+	static char log[1 << 16];
+	ssize_t n = pread(log_fd, log, sizeof(log) - 1, 0);
+	unsigned int count = 0;
+
+	log[n > 0 ? n : 0] = '\0';
+	for (const char *at = log; (at = strstr(at, text)) != NULL; at++)
+		count++;
+	return count;
+}
+
+static bool exists(const char *name)
+{
+	struct stat st;
+
+	return lstat(in(name), &st) == 0;
+}
+
+static unsigned int port_of(int fd)
+{
+	struct sockaddr_in address;
+	socklen_t size = sizeof(address);
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+	return ntohs(address.sin_port);
+}
+
+/* Somebody who listens at a free port of 127.0.0.1. */
+static int listen_somewhere(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 64), 0);
+	return fd;
+}
+
+static int listen_in(const char *name)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%.90s", in(name));
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 64), 0);
+	return fd;
+}
+
+static int set_up(void **state)
+{
+	strcpy(directory, "/tmp/listeners.XXXXXX");
+	assert_non_null(mkdtemp(directory));
+	snprintf(file, sizeof(file), "%s/conf.yaml", directory);
+	log_fd = memfd_create("log", MFD_CLOEXEC);
+	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
+	clock_freeze(now_ms = 1000000);
+	setenv("XDG_RUNTIME_DIR", directory, 1);
+	unsetenv("RUNTIME_DIRECTORY");
+	return 0;
+}
+
+/* Nothing is left but the configuration. */
+static int tear_down(void **state)
+{
+	log_set_fd(STDERR_FILENO);
+	close(log_fd);
+	config_problems_fini(&seen);
+	config_problems_fini(&warned);
+	memset(&seen, 0, sizeof(seen));
+	memset(&warned, 0, sizeof(warned));
+	unlink(file);
+	if (rmdir(directory) < 0)
+		fail_msg("something is left in %s", directory);
+	return 0;
+}
+
+/* ---- what could not be opened ---- */
+
+static void addresses_are_tried(void **state)
+{
+	static const struct {
+		const char *yaml;
+		const char *problem; /* a part of the only one; NULL: none */
+		const char *warning;
+	} rows[] = {
+		{ "listen: [{address: '127.0.0.1:0'}]\n", NULL, NULL },
+		{ "listen: [{address: '127.0.0.1:0'}, {address: '127.0.0.1:#'}]\n", NULL,
+		  "listen[1].address: cannot listen on 127.0.0.1:# now: Address already in use" },
+		{ "listen: [{address: '127.0.0.1:#'}]\nadmin: {address: 'unix:@/other'}\n", NULL,
+		  "(perhaps this daemon is already running)" },
+		{ "listen: [{address: '127.0.0.1:#'}]\nadmin: {address: 'unix:@/own'}\n", NULL,
+		  NULL }, /* it is this one, and has both */
+		{ "listen: [{address: '127.0.0.1:#'}]\nadmin: {address: 'off'}\n", NULL,
+		  "cannot listen on" },
+		{ "listen: [{address: 'unix:@/s'}]\n", NULL, NULL },
+		{ "listen: [{address: 'unix:@/none/s'}]\n", NULL,
+		  "cannot listen on unix:@/none/s now: cannot create a socket" },
+		{ "admin: {address: 'unix:@/none/s'}\n", NULL, "admin.address: cannot listen" },
+		{ "admin: {metrics: '127.0.0.1:#'}\n", NULL, "admin.metrics: cannot listen on" },
+		{ "admin: {page: '127.0.0.1:#'}\n", NULL, "admin.page: cannot listen on" },
+	};
+	int taken = listen_somewhere(), own = listen_in("own");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct config *config;
+		char *problem =
+			filled(rows[i].problem != NULL ? rows[i].problem : "", port_of(taken));
+		char *warning =
+			filled(rows[i].warning != NULL ? rows[i].warning : "", port_of(taken));
+		char *yaml = mem_printf("%s" SERVERS, rows[i].yaml);
+
+		config = load(yaml, port_of(taken));
+		if (seen.count != (rows[i].problem != NULL) ||
+		    warned.count != (rows[i].warning != NULL) ||
+		    (seen.count > 0 && strstr(seen.items[0], problem) == NULL) ||
+		    (warned.count > 0 && strstr(warned.items[0], warning) == NULL))
+			fail_msg("%s: %s %s", rows[i].yaml, seen.count > 0 ? seen.items[0] : "-",
+				 warned.count > 0 ? warned.items[0] : "-");
+		config_free(&config);
+		free(problem);
+		free(warning);
+		free(yaml);
+	}
+	close(taken);
+	close(own);
+	assert_int_equal(unlink(in("own")), 0);
+}
+
+/* ---- opened and closed ---- */
+
+#define ALL                                                           \
+	"listen: [{address: '127.0.0.1:0'}, {address: 'unix:@/s'}]\n" \
+	"admin: {address: 'unix:@/admin', metrics: 'unix:@/metrics'}\n" SERVERS
+
+static void what_is_closed_leaves_no_file(void **state)
+{
+	struct config *config = load(ALL, 0);
+	struct error err = { ERROR_NONE, "" };
+	int *fds = listeners_open(config, &err);
+	const struct linger linger = { 1, 5 };
+	struct linger found;
+	socklen_t size = sizeof(found);
+	int on = 1;
+
+	assert_non_null(fds);
+	assert_int_equal(count_logged("listen address="), 4);
+	assert_int_equal(count_logged("reach=local"), 4);
+	assert_int_equal(fds[2 + LISTENER_PAGE], -1);
+	assert_int_equal(address_owner(in("admin")), getpid());
+	assert_int_equal(address_owner(in("s")), getpid());
+
+	/* What a gateway may have done to them. */
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(fcntl(fds[i], F_SETFL, 0), 0);
+		setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+		setsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	}
+	listeners_restore(config, fds);
+	for (size_t i = 0; i < 2; i++) {
+		assert_true(fcntl(fds[i], F_GETFL) & O_NONBLOCK);
+		assert_int_equal(getsockopt(fds[i], SOL_SOCKET, SO_LINGER, &found, &size), 0);
+		assert_int_equal(found.l_onoff, 0);
+	}
+	size = sizeof(on);
+	assert_int_equal(getsockopt(fds[0], IPPROTO_TCP, TCP_NODELAY, &on, &size), 0);
+	assert_int_equal(on, 0);
+
+	listeners_stop(config, fds);
+	assert_int_equal(fds[0], -1);
+	assert_int_equal(address_owner(in("s")), 0);
+	assert_int_equal(address_owner(in("admin")), getpid());
+	listeners_close(config, &fds);
+	assert_null(fds);
+	assert_false(exists("s") || exists("admin") || exists("metrics"));
+	config_free(&config);
+}
+
+static void what_cannot_be_opened_closes_the_others(void **state)
+{
+	static const struct {
+		const char *yaml, *why;
+	} rows[] = {
+		{ "listen: [{address: 'unix:@/s'}, {address: '127.0.0.1:#'}]\n" SERVERS,
+		  "conf.yaml:1: listen[1].address: cannot listen on 127.0.0.1:#: Address " },
+		{ "listen: [{address: 'unix:@/s'}]\nadmin: {address: 'unix:@/admin', metrics: "
+		  "'127.0.0.1:#'}\n" SERVERS,
+		  "admin.metrics: cannot listen on 127.0.0.1:#" },
+	};
+	int taken = listen_somewhere();
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct config *config = load(rows[i].yaml, port_of(taken));
+		char *why = filled(rows[i].why, port_of(taken));
+		struct error err = { ERROR_NONE, "" };
+
+		assert_null(listeners_open(config, &err));
+		if (strstr(err.text, why) == NULL)
+			fail_msg("%s", err.text);
+		assert_int_equal(count_logged("listen_failed address=127.0.0.1:"), i + 1);
+		assert_false(exists("s") || exists("admin"));
+		free(why);
+		config_free(&config);
+	}
+	close(taken);
+}
+
+/* ---- the usual admin socket ---- */
+
+#define PLAIN "listen: [{address: '127.0.0.1:0'}]\n" SERVERS
+
+/* product §2: below what is this user's alone, or what the service manager has made. */
+static void the_usual_place_is_made_and_goes(void **state)
+{
+	struct config *config = load(PLAIN, 0);
+	struct error err = { ERROR_NONE, "" };
+	char *service = mem_printf("%s:/other", directory);
+	struct stat st;
+
+	for (size_t i = 0; i < 3; i++) {
+		const char *name = i < 2 ? USUAL : "admin.sock";
+		int *fds;
+
+		if (i == 1)
+			assert_int_equal(mkdir(in("mcpgated"), 0700), 0);
+		if (i == 2)
+			setenv("RUNTIME_DIRECTORY", service, 1);
+		fds = listeners_open(config, &err);
+		assert_non_null(fds);
+		assert_int_equal(address_owner(in(name)), getpid());
+		assert_int_equal(lstat(in(name), &st), 0);
+		assert_int_equal(st.st_mode & 0777, 0600);
+		assert_int_equal(listeners_do_due(), UINT64_MAX);
+		listeners_close(config, &fds);
+		assert_false(exists(name));
+		assert_int_equal(exists("mcpgated"), i == 1);
+		if (i == 1)
+			assert_int_equal(rmdir(in("mcpgated")), 0);
+	}
+	free(service);
+	config_free(&config);
+}
+
+/* SEC-61: a directory that others may write to is none; the daemon serves without an admin socket. */
+static void other_places_are_not_used(void **state)
+{
+	struct config *config = load(PLAIN, 0);
+	struct error err = { ERROR_NONE, "" };
+
+	for (unsigned int i = 0; i < 5; i++) {
+		int *fds;
+
+		if (i < 2) {
+			assert_int_equal(mkdir(in("mcpgated"), 0700), 0);
+			assert_int_equal(chmod(in("mcpgated"), i == 0 ? 0720 : 0702), 0);
+		} else if (i == 2) {
+			assert_int_equal(symlink("/", in("mcpgated")), 0);
+		} else if (i == 3) {
+			close(open(in("mcpgated"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+		} else {
+			setenv("XDG_RUNTIME_DIR", "/no/such", 1);
+		}
+		fds = listeners_open(config, &err);
+		assert_non_null(fds);
+		assert_int_equal(fds[1 + LISTENER_ADMIN], -1);
+		assert_int_equal(count_logged("admin_off"), i + 1);
+		assert_int_equal(count_logged("must be a directory that belongs to this user"),
+				 i < 4 ? i + 1 : 4);
+		listeners_close(config, &fds);
+		if (i < 2)
+			assert_int_equal(rmdir(in("mcpgated")), 0);
+		else if (i < 4)
+			assert_int_equal(unlink(in("mcpgated")), 0);
+	}
+	config_free(&config);
+}
+
+/* Another daemon, which has the usual place; a byte from it says that it does. */
+static pid_t start_other(void)
+{
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		listen_in(USUAL);
+		(void)!write(ends[1], "1", 1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	close(ends[0]);
+	close(ends[1]);
+	return pid;
+}
+
+static void end_other(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* How long it may be left alone; 0: for ever. */
+static uint64_t turn(void)
+{
+	now_ms += 250;
+	clock_freeze(now_ms);
+	return listeners_do_due() == UINT64_MAX ? 0 : listeners_do_due() - now_ms;
+}
+
+/* product §2: beside another daemon's, and in its place once it has ended and nobody has followed it. */
+static void the_usual_place_is_taken_over(void **state)
+{
+	struct config *config = load(PLAIN, 0);
+	struct error err = { ERROR_NONE, "" };
+	char *own = mem_printf("mcpgated/admin-%d.sock", (int)getpid());
+	pid_t other, follower;
+	int *fds;
+
+	assert_int_equal(mkdir(in("mcpgated"), 0700), 0);
+	other = start_other();
+	fds = listeners_open(config, &err);
+	assert_non_null(fds);
+	assert_int_equal(count_logged("admin_beside"), 1);
+	assert_int_equal(address_owner(in(own)), getpid());
+	assert_int_equal(listeners_do_due(), now_ms + 250);
+	for (size_t i = 0; i < 20; i++)
+		assert_int_equal(turn(), 250);
+	assert_int_equal(address_owner(in(USUAL)), other);
+	end_other(other);
+	for (size_t i = 0; i < 7; i++)
+		turn();
+	assert_int_equal(unlink(in(USUAL)), 0);
+	follower = start_other(); /* it counts anew from its end */
+	turn();
+	end_other(follower);
+	for (size_t i = 0; i < 7; i++)
+		assert_int_equal(turn(), 250);
+	assert_true(exists(own));
+	assert_int_equal(turn(), 0);
+	assert_false(exists(own));
+	assert_int_equal(address_owner(in(USUAL)), getpid());
+	assert_int_equal(count_logged("reach=local"), 2);
+	listeners_close(config, &fds);
+	assert_false(exists(USUAL));
+	assert_int_equal(rmdir(in("mcpgated")), 0);
+	free(own);
+	config_free(&config);
+}
+
+/* For a minute. */
+static void the_usual_place_may_stay_anothers(void **state)
+{
+	struct config *config = load(PLAIN, 0);
+	struct error err = { ERROR_NONE, "" };
+	pid_t other;
+	int *fds;
+
+	assert_int_equal(mkdir(in("mcpgated"), 0700), 0);
+	other = start_other();
+	fds = listeners_open(config, &err);
+	for (size_t i = 0; i < 60000 / 250 - 1; i++)
+		assert_int_equal(turn(), 250);
+	assert_int_equal(turn(), 0);
+	listeners_close(config, &fds);
+	assert_int_equal(address_owner(in(USUAL)), other);
+	end_other(other);
+	assert_int_equal(unlink(in(USUAL)), 0);
+	assert_int_equal(rmdir(in("mcpgated")), 0);
+	config_free(&config);
+}
+
+/* ---- those of the next configuration ---- */
+
+#define NOW "listen: [{address: '127.0.0.1:#'}, {address: 'unix:@/old'}]\nadmin: {address: 'off'}\n"
+#define NEXT \
+	"listen: [{address: 'unix:@/new'}, {address: '127.0.0.1:#'}]\nadmin: {address: 'off'}\n"
+
+static void the_same_sockets_are_kept(void **state)
+{
+	int taken = listen_somewhere();
+	unsigned int port = port_of(taken);
+	struct config *now = load(NOW SERVERS, port), *next = load(NEXT SERVERS, port);
+	struct next_listeners listeners;
+	struct error err = { ERROR_NONE, "" };
+	int *fds, first;
+
+	close(taken);
+	fds = listeners_open(now, &err);
+	assert_non_null(fds);
+	first = fds[0];
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(next_listeners_open(&listeners, now, next, &err), 0);
+		assert_int_equal(listeners.fds[1], -1);
+		assert_int_equal(address_owner(in("new")), getpid());
+		if (i == 0)
+			next_listeners_forget(&listeners);
+		assert_int_equal(exists("new"), i == 1);
+	}
+	next_listeners_use(&listeners, now, &fds);
+	assert_int_equal(fds[1], first);
+	assert_int_equal(port_of(first), port);
+	assert_false(exists("old"));
+	assert_int_equal(count_logged("listen_end address="), 1);
+	listeners_close(next, &fds);
+	config_free(&now);
+	config_free(&next);
+}
+
+static void what_this_daemon_has_is_in_the_way(void **state)
+{
+	int taken = listen_somewhere();
+	unsigned int port = port_of(taken);
+	struct config *now =
+		load("listen: [{address: '127.0.0.1:#'}]\nadmin: {address: 'off'}\n" SERVERS, port);
+	struct config *next = load(
+		"listen: [{address: 'unix:@/new'}, {address: '0.0.0.0:#', plaintext: true}]\nauth: {mode: anonymous}\nadmin: {address: 'off'}\n" SERVERS,
+		port);
+	struct next_listeners listeners;
+	struct error err = { ERROR_NONE, "" };
+	char *why = filled(
+		"conf.yaml:1: listen[1].address: cannot listen on 0.0.0.0:# while this daemon listens on 127.0.0.1:#: needs a restart",
+		port);
+	int *fds;
+
+	close(taken);
+	fds = listeners_open(now, &err);
+	assert_non_null(fds);
+	assert_int_equal(next_listeners_open(&listeners, now, next, &err), -1);
+	if (strstr(err.text, why) == NULL)
+		fail_msg("%s", err.text);
+	assert_false(exists("new"));
+	listeners_close(now, &fds);
+	free(why);
+	config_free(&now);
+	config_free(&next);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static const struct CMUnitTest tests[] = {
+	TEST(addresses_are_tried),
+	TEST(what_is_closed_leaves_no_file),
+	TEST(what_cannot_be_opened_closes_the_others),
+	TEST(the_usual_place_is_made_and_goes),
+	TEST(other_places_are_not_used),
+	TEST(the_usual_place_is_taken_over),
+	TEST(the_usual_place_may_stay_anothers),
+	TEST(the_same_sockets_are_kept),
+	TEST(what_this_daemon_has_is_in_the_way),
+};
+
+int main(void)
+{
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
