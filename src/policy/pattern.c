@@ -16,10 +16,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -93,116 +91,30 @@ static void literal_read(struct literal *literal, struct slice expression)
 	literal->length = n;
 }
 
-/* Sixteen bytes that are looked at at once; every machine that compilers know has something for that. */
-typedef unsigned char literal_block __attribute__((vector_size(16)));
-#define BLOCK 64
-
-/* A byte of the literal, in either case or as it is: what it is with the bits of `mask` set. */
-struct either {
-	unsigned char mask;
-	unsigned char byte;
-};
-
-static struct either either_of(const struct literal *literal, size_t i)
+/* The first of this byte from p on; `end` if there is none. */
+static const char *find_byte(const char *p, const char *end, char byte)
 {
-	char c = literal->text[i];
-	struct either either = { literal->is_caseless && is_plain_letter(c) ? 0x20 : 0,
-				 (unsigned char)c };
+	const char *found = p < end ? memchr(p, byte, (size_t)(end - p)) : NULL;
 
-	return i < literal->length ? either : (struct either){ 0xFF, 0xFF }; /* whatever */
+	return found != NULL ? found : end;
 }
 
-static bool pattern_fits(char c, struct either either)
+/* The literal may begin at any place before `end`. Either case of its first byte is looked for on its own. */
+static const char *search_caseless(const struct literal *literal, const char *p, const char *end)
 {
-	return ((unsigned char)c | either.mask) == either.byte;
-}
+	char small = literal->text[0];
+	char capital = is_plain_letter(small) ? (char)(small ^ 0x20) : small;
+	const char *next_small = find_byte(p, end, small);
+	const char *next_capital = find_byte(p, end, capital);
 
-static bool is_here(const struct literal *literal, const char *p)
-{
-	for (size_t i = 0; i < literal->length; i++)
-		if (!pattern_fits(p[i], either_of(literal, i)))
-			return false;
-	return true;
-}
-
-/* Not zero where the literal's first two bytes stand together. */
-static inline literal_block find_both(const char *p, struct either first, struct either second)
-{
-	literal_block one, other;
-
-	memcpy(&one, p, sizeof(one));
-	memcpy(&other, p + 1, sizeof(other));
-	return (literal_block)(((one | first.mask) == first.byte) &
-			       ((other | second.mask) == second.byte));
-}
-
-/* Whether they do somewhere in a block of so many bytes and one. */
-static inline bool has_both(const char *p, struct either first, struct either second)
-{
-	literal_block any = { 0 };
-	uint64_t halves[2];
-
-	for (size_t i = 0; i < BLOCK; i += sizeof(any))
-		any |= find_both(p + i, first, second);
-	memcpy(halves, &any, sizeof(halves));
-	return (halves[0] | halves[1]) != 0;
-}
-
-#ifdef __x86_64__
-#define WIDE_BLOCK 32
-
-/* As find_pair. */
-__attribute__((target("avx2"))) static const char *find_pair_wide(const char *p, const char *last,
-								  struct either first,
-								  struct either second)
-{
-	const __m256i masks[] = { _mm256_set1_epi8((char)first.mask),
-				  _mm256_set1_epi8((char)second.mask) };
-	const __m256i wanted[] = { _mm256_set1_epi8((char)first.byte),
-				   _mm256_set1_epi8((char)second.byte) };
-
-	for (; last - p >= WIDE_BLOCK; p += WIDE_BLOCK) {
-		__m256i one = _mm256_loadu_si256((const __m256i_u *)p);
-		__m256i other = _mm256_loadu_si256((const __m256i_u *)(p + 1));
-		int both;
-
-		one = _mm256_cmpeq_epi8(_mm256_or_si256(one, masks[0]), wanted[0]);
-		other = _mm256_cmpeq_epi8(_mm256_or_si256(other, masks[1]), wanted[1]);
-		both = _mm256_movemask_epi8(_mm256_and_si256(one, other));
-		if (both != 0)
-			return p + __builtin_ctz((unsigned int)both);
+	while ((p = next_small < next_capital ? next_small : next_capital) < end) {
+		if (strncasecmp(p, literal->text, literal->length) == 0)
+			return p;
+		if (p == next_small)
+			next_small = find_byte(p + 1, end, small);
+		if (p == next_capital)
+			next_capital = find_byte(p + 1, end, capital);
 	}
-	return p;
-}
-#endif
-
-/* Where the two stand together first, or less than a block before the end of where they may. */
-static const char *find_pair(const char *p, const char *last, struct either first,
-			     struct either second)
-{
-#ifdef __x86_64__
-	if (__builtin_cpu_supports("avx2"))
-		return find_pair_wide(p, last, first, second);
-#endif
-	while (last - p >= BLOCK && !has_both(p, first, second))
-		p += BLOCK;
-	while (last - p >= BLOCK && !(pattern_fits(p[0], first) && pattern_fits(p[1], second)))
-		p++;
-	return p;
-}
-
-/* The literal may begin at any place up to `last`. */
-static const char *pattern_search(const struct literal *literal, const char *p, const char *last)
-{
-	struct either first = either_of(literal, 0), second = either_of(literal, 1);
-
-	CHECK(literal->length > 0 && p <= last);
-	for (; last - (p = find_pair(p, last, first, second)) >= BLOCK; p++)
-		if (is_here(literal, p))
-			return p;
-	for (; p <= last; p++)
-		if (pattern_fits(*p, first) && is_here(literal, p))
-			return p;
 	return NULL;
 }
 
@@ -220,7 +132,9 @@ static bool literal_find(const struct literal *literal, struct slice text, size_
 	if (text.n - *from_r < literal->length)
 		return false;
 	begin = text.p + *from_r;
-	found = pattern_search(literal, begin, text.p + text.n - literal->length);
+	found = literal->is_caseless ?
+			search_caseless(literal, begin, text.p + text.n - literal->length + 1) :
+			memmem(begin, text.n - *from_r, literal->text, literal->length);
 	if (found != NULL)
 		*from_r = (size_t)(found - text.p);
 	return found != NULL;
