@@ -27,16 +27,11 @@
 
 void client_auth_append(struct buf *out, struct slice text)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789-._";
-
 	for (size_t i = 0; i < text.n; i++) {
-		unsigned char c = (unsigned char)text.p[i];
-
-		if (c != '\0' && strchr(plain, c) != NULL)
-			buf_append_char(out, (char)c);
+		if (slice_is_name(slice_of(text.p + i, 1), "-._"))
+			buf_append_char(out, text.p[i]);
 		else
-			buf_printf(out, "%%%02X", c);
+			buf_printf(out, "%%%02X", (unsigned char)text.p[i]);
 	}
 }
 

@@ -93,6 +93,26 @@ static inline struct slice slice_cut(struct slice *rest_r, char separator)
 	return part;
 }
 
+/* Whether one of the parts, as slice_cut makes them, is this text. */
+static inline bool slice_has_part(struct slice list, char separator, struct slice wanted)
+{
+	while (list.n > 0)
+		if (slice_is_equal(slice_cut(&list, separator), wanted))
+			return true;
+	return false;
+}
+
+/* Whether it is made of ASCII letters, digits and these others, and not empty. */
+static inline bool slice_is_name(struct slice s, const char *others)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!((s.p[i] | 0x20) >= 'a' && (s.p[i] | 0x20) <= 'z') &&
+		    !(s.p[i] >= '0' && s.p[i] <= '9') &&
+		    (s.p[i] == '\0' || strchr(others, s.p[i]) == NULL))
+			return false;
+	return s.n > 0;
+}
+
 /* An array of slices; its creator defines who owns it. */
 struct slices {
 	const struct slice *items;

@@ -214,16 +214,11 @@ static void add_log_level(const struct config_request *request, struct tree *roo
 
 static bool is_token(struct slice text)
 {
-	static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-					 "0123456789-._~+/";
 	size_t n = text.n;
 
 	while (text.n > 0 && text.p[text.n - 1] == '=')
 		text.n--;
-	for (size_t i = 0; i < text.n; i++)
-		if (memchr(characters, text.p[i], sizeof(characters) - 1) == NULL)
-			return false;
-	return text.n > 0 && n >= TOKEN_CHARACTERS_MIN;
+	return slice_is_name(text, "-._~+/") && n >= TOKEN_CHARACTERS_MIN;
 }
 
 /* What is most likely wrong with what is no token. */

@@ -38,9 +38,13 @@ static const char *const runners[][3] = {
 };
 
 /* Their options whose value is the next argument. */
-static const char *const options_with_value[] = {
-	"-p", "--package", "-c", "--call", "--from", "--with", "--python", "--spec", "--index-url",
-};
+static const char options_with_value[] =
+	"-p --package -c --call --from --with --python --spec --index-url";
+
+static bool is_word_of(const char *words, const char *word)
+{
+	return slice_has_part(slice_str(words), ' ', slice_str(word));
+}
 
 static struct slice last_part(struct slice path)
 {
@@ -62,7 +66,7 @@ char *name_from_text(struct slice text)
 
 		if (c >= 'A' && c <= 'Z')
 			c = (char)(c - 'A' + 'a');
-		else if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_')
+		else if (!slice_is_name(slice_of(&c, 1), "_"))
 			c = '-';
 		if (length > 0 || (c != '-' && c != '_'))
 			name[length++] = c;
@@ -118,14 +122,6 @@ static char *const *runner_args(char *const *command, struct slice program)
 	return NULL;
 }
 
-static bool takes_value(const char *option)
-{
-	for (size_t i = 0; i < ARRAY_LEN(options_with_value); i++)
-		if (strcmp(option, options_with_value[i]) == 0)
-			return true;
-	return false;
-}
-
 char *name_from_command(char *const *command)
 {
 	struct slice program;
@@ -135,7 +131,7 @@ char *name_from_command(char *const *command)
 	program = last_part(slice_str(command[0]));
 	args = runner_args(command, program);
 	while (args != NULL && *args != NULL && (*args)[0] == '-')
-		args += takes_value(*args) && args[1] != NULL ? 2 : 1;
+		args += is_word_of(options_with_value, *args) && args[1] != NULL ? 2 : 1;
 	if (args != NULL && *args != NULL)
 		return name_from_text(package_name(slice_str(*args)));
 	return name_from_text(program);
@@ -497,16 +493,6 @@ static const struct member *find_member(const struct member *table, const char *
 	while (table->name != NULL && strcmp(table->name, name) != 0)
 		table++;
 	return table;
-}
-
-static bool is_word_of(const char *words, const char *word)
-{
-	struct slice rest = slice_str(words);
-
-	while (rest.n > 0)
-		if (slice_is_equal(slice_cut(&rest, ' '), slice_str(word)))
-			return true;
-	return false;
 }
 
 /* What the client itself goes by: where only the server is moved, it stays in its entry. */

@@ -162,16 +162,6 @@ static void check_hierarchy(const struct config *config, const struct tree *auth
 	}
 }
 
-static bool is_first_of_name(const struct config *config, const struct config_server *server)
-{
-	return &config->servers[config_find_server(config, server->conf.name)] == server;
-}
-
-static bool has_server(const struct config *config, struct slice name)
-{
-	return config_find_server(config, name.p) < config->server_count;
-}
-
 /* With the server that may have been meant. */
 static void add_no_server(const struct config *config, const char *name, const struct tree *at,
 			  struct config_problems *problems)
@@ -213,7 +203,7 @@ static void check_token(const struct config *config, size_t index, const struct 
 	const struct static_token *token = &tokens->items[index];
 
 	for (size_t i = 0; i < token->servers.count; i++)
-		if (!has_server(config, token->servers.items[i]))
+		if (config_find_server(config, token->servers.items[i].p) == config->server_count)
 			add_no_server(config, token->servers.items[i].p,
 				      tree_item(tree_below(at, "servers"), i), problems);
 	check_servers_of(config, &token->tools, tree_below(at, "tools"), problems);
@@ -352,14 +342,6 @@ static const struct tree *section_of_role(const struct tree *at, enum permission
 	return kind == PERMISSION_TOOL ? at : tree_below(at, sections[kind]);
 }
 
-static bool is_name(struct slice name)
-{
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789-_";
-
-	return name.n > 0 && name.n <= ROLE_NAME_MAX && strspn(name.p, allowed) == name.n;
-}
-
 static void check_roles(const struct config *config, const struct tree *root,
 			struct config_problems *problems)
 {
@@ -371,7 +353,7 @@ static void check_roles(const struct config *config, const struct tree *root,
 		const struct role *role = &config->roles.items[i];
 		const struct tree *at = tree_below(roles, role->name.p);
 
-		if (!is_name(role->name))
+		if (!slice_is_name(role->name, "-_") || role->name.n > ROLE_NAME_MAX)
 			problem_add_at_key(
 				problems, at,
 				"the name of a role may have only letters, digits, '-' and '_', at "
@@ -491,7 +473,8 @@ static void check_legs(const struct config *config, const struct config_server *
 	const struct server_legs *legs = &server->conf.legs;
 	const struct tree *list = tree_below(at, "servers");
 
-	if (server->is_endpoint && !is_first_of_name(config, server))
+	if (server->is_endpoint &&
+	    &config->servers[config_find_server(config, server->conf.name)] != server)
 		problem_add_at_key(problems, at,
 				   "there is a server '%.60s' already: endpoints "
 				   "and servers need different names",

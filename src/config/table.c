@@ -152,11 +152,7 @@ static const char *find_other_name(const char *level, const char *key)
 }
 
 /* Under such keys clients have their servers. */
-static bool is_of_client(const char *key)
-{
-	return strcmp(key, "mcpServers") == 0 || strcmp(key, "mcp_servers") == 0 ||
-	       strcmp(key, "context_servers") == 0;
-}
+static const struct slice client_keys = SLICE("mcpServers mcp_servers context_servers");
 
 static void refuse_key(const struct types_context *context, const char *level,
 		       const struct tree *member)
@@ -167,7 +163,8 @@ static void refuse_key(const struct types_context *context, const char *level,
 	const struct option *option = NULL;
 	struct buf hint = { 0 };
 
-	if (strcmp(level, OPTIONS_TOP) == 0 && is_of_client(member->key)) {
+	if (strcmp(level, OPTIONS_TOP) == 0 &&
+	    slice_has_part(client_keys, ' ', slice_str(member->key))) {
 		problem_add_at_key(
 			context->problems, member,
 			"unknown key '%.60s': this is the file of a client; to serve what "
@@ -576,14 +573,12 @@ static const struct record *record_of(const struct walk *walk, const struct reco
 
 static bool has_word(const struct record *record, const struct option *option, const char *words)
 {
-	struct slice rest = slice_str(words);
 	struct buf value = { 0 };
-	bool has_it = false;
+	bool has_it;
 
 	CHECK(option->type == OPTION_ENUM);
 	types_get(option)->print(option, record->base, &value);
-	while (rest.n > 0 && !has_it)
-		has_it = slice_is_equal(slice_cut(&rest, ' '), buf_slice(&value));
+	has_it = slice_has_part(slice_str(words), ' ', buf_slice(&value));
 	buf_fini(&value);
 	return has_it;
 }

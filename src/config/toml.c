@@ -271,12 +271,6 @@ static int read_string(struct toml *t, bool is_key, struct buf *out)
 	return fail(t, begin, "a text without an end");
 }
 
-static bool is_bare(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '-';
-}
-
 /* One part of it, and the space behind. NULL: it fails. */
 static char *read_key(struct toml *t)
 {
@@ -286,11 +280,11 @@ static char *read_key(struct toml *t)
 
 	if (next(t) == '"' || next(t) == '\'') {
 		result = read_string(t, true, &key);
-	} else if (is_bare(next(t))) {
-		while (is_bare(next(t)))
-			buf_append_char(&key, *t->p++);
 	} else {
-		result = fail(t, t->p, "a name is missing");
+		while (t->p < t->end && slice_is_name(slice_of(t->p, 1), "_-"))
+			buf_append_char(&key, *t->p++);
+		if (key.len == 0)
+			result = fail(t, t->p, "a name is missing");
 	}
 	skip_space(t);
 	name = result == 0 ? mem_dup_slice(buf_slice(&key)) : NULL;

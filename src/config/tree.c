@@ -156,14 +156,9 @@ const struct tree *tree_item(const struct tree *value, size_t index)
 
 bool tree_is_null(const struct tree *value)
 {
-	static const char *const names[] = { "", "~", "null", "Null", "NULL" };
-
-	if (value->kind != TREE_TEXT || !value->is_plain)
-		return false;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (strcmp(value->text, names[i]) == 0)
-			return true;
-	return false;
+	return value->kind == TREE_TEXT && value->is_plain &&
+	       (value->text[0] == '\0' ||
+		slice_has_part(SLICE_LIT("~ null Null NULL"), ' ', slice_str(value->text)));
 }
 
 void tree_append_path(const struct tree *value, struct buf *out)

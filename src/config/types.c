@@ -908,15 +908,6 @@ static void fini_legs(void *at)
 	*field = (struct server_legs){ NULL, 0 };
 }
 
-/* What a tool's name may hold: many clients pass names on to models that take nothing else. */
-static bool is_prefix(const char *text)
-{
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				      "0123456789_-";
-
-	return strlen(text) <= PREFIX_BYTES_MAX && strspn(text, letters) == strlen(text);
-}
-
 /* What is said of one of them: {prefix: gh_}, or nothing. NULL: the usual prefix. */
 static const char *read_prefix(const struct types_context *context, const struct tree *value)
 {
@@ -929,7 +920,9 @@ static const char *read_prefix(const struct types_context *context, const struct
 					   value->items[i]->key);
 	if (!is_map(context, value, "{prefix: gh_}") || prefix == NULL || !is_text(context, prefix))
 		return NULL;
-	if (!is_prefix(prefix->text))
+	/* As a tool's name: many clients pass names on to models that take nothing else. */
+	if (prefix->text[0] != '\0' && (strlen(prefix->text) > PREFIX_BYTES_MAX ||
+					!slice_is_name(slice_str(prefix->text), "_-")))
 		problem_add_at(context->problems, prefix,
 			       "must have at most %d letters, digits, '-' and '_'",
 			       PREFIX_BYTES_MAX);

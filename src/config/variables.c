@@ -259,14 +259,7 @@ struct expansion {
 
 static bool is_name(struct slice name)
 {
-	for (size_t i = 0; i < name.n; i++) {
-		char c = name.p[i];
-		bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-
-		if (!is_letter && (i == 0 || c < '0' || c > '9'))
-			return false;
-	}
-	return name.n > 0;
+	return slice_is_name(name, "_") && (name.p[0] < '0' || name.p[0] > '9');
 }
 
 /* Returns why the value of a variable cannot be put in, or NULL: it has been. */
@@ -407,16 +400,10 @@ static bool is_called(const struct tree *value, const char *key)
 /* By whatever path. */
 static bool is_shell(const struct tree *command)
 {
-	static const char *const shells[] = { "sh",   "ash", "bash", "csh",  "dash",
-					      "fish", "ksh", "mksh", "tcsh", "zsh" };
+	static const struct slice shells = SLICE("sh ash bash csh dash fish ksh mksh tcsh zsh");
 	const char *text = command != NULL && command->kind == TREE_TEXT ? command->text : "";
-	const char *slash = strrchr(text, '/');
 
-	text = slash != NULL ? slash + 1 : text;
-	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
-		if (strcmp(text, shells[i]) == 0)
-			return true;
-	return false;
+	return slice_has_part(shells, ' ', slice_str(basename(text)));
 }
 
 static bool is_exempt(const struct tree *value)
@@ -428,9 +415,6 @@ static bool is_exempt(const struct tree *value)
 /* The name in what begins with "${" at `text`; empty: it is no variable, or a claim. */
 static struct slice name_at(const char *text)
 {
-	static const char letters[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-	static const struct slice sources[] = { SLICE("env"), SLICE("input"), SLICE("secret") };
 	struct variable variable;
 	struct slice name;
 	size_t length = 0;
@@ -438,11 +422,11 @@ static struct slice name_at(const char *text)
 	if (!parse_variable(slice_str(text), &variable) ||
 	    slice_is_equal(variable.source, SLICE_LIT("claim")))
 		return slice_of(NULL, 0);
-	name = variable.source.n == 0 || slices_has((struct slices){ sources, ARRAY_LEN(sources) },
-						    variable.source) ?
+	name = variable.source.n == 0 ||
+			       slice_has_part(SLICE_LIT("env input secret"), ' ', variable.source) ?
 		       variable.name :
 		       variable.source;
-	while (length < name.n && strchr(letters, name.p[length]) != NULL)
+	while (length < name.n && slice_is_name(slice_of(name.p + length, 1), "_"))
 		length++;
 	/* A shell's ${NAME-DEFAULT} has no colon. */
 	return slice_of(name.p,

@@ -12,6 +12,7 @@
 #include "policy/pattern.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include <ctype.h>
 #include <pcre2.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -248,16 +249,6 @@ static void copy_expression(struct reader *reader, size_t count)
 	reader->rest = slice_of(reader->rest.p + count, reader->rest.n - count);
 }
 
-static bool is_ascii_letter(char c)
-{
-	return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
-}
-
-static bool is_ascii_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* What braces of an escape hold is no repeat. */
 static void copy_braces(struct reader *reader)
 {
@@ -275,9 +266,9 @@ static const char *pattern_read_escape(struct reader *reader)
 
 	if (c == '\0' || (unsigned char)c > 0x7E || c <= ' ')
 		return "a backslash before a character that needs none";
-	if (is_ascii_letter(c) && strchr(letters, c) == NULL)
+	if (is_plain_letter(c) && strchr(letters, c) == NULL)
 		return "an escape that is not in ECMA-262";
-	if (c == '0' && is_ascii_digit(peek(reader, 2)))
+	if (c == '0' && isdigit((unsigned char)peek(reader, 2)))
 		return "an octal escape";
 	if (c == 'k' && peek(reader, 2) != '<')
 		return "an escape that is not in ECMA-262";

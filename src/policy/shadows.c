@@ -69,12 +69,6 @@ static void add_tool(struct search *search)
 
 /* ---- descriptions ---- */
 
-static bool shadows_is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '-' || c == '.';
-}
-
 static bool is_edge(char c)
 {
 	return c == '.' || c == '-';
@@ -115,7 +109,7 @@ static void take_description(struct search *search)
 
 	if (scan_decode_string(description, &text) == 0) {
 		for (size_t i = 0; i <= text.len; i++) {
-			if (i < text.len && shadows_is_letter(text.data[i]))
+			if (i < text.len && slice_is_name(slice_of(text.data + i, 1), "_-."))
 				continue;
 			take_word(search, slice_of(text.data + begin, i - begin));
 			begin = i + 1;
