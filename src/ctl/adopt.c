@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "base/text.h"
 #include "config/forms.h"
 #include "config/import.h"
+#include "config/variables.h"
 #include "ctl/adopted.h"
 #include "ctl/client_config.h"
 #include "ctl/edit_file.h"
@@ -57,15 +59,22 @@ struct work {
 	size_t failed;
 };
 
-static void tell(struct work *work, const char *client, const char *list, const char *name,
-		 const char *what)
+/* Of an entry; name NULL: of none. */
+static void printf_like(5, 6) tell(struct work *work, const char *client, const char *list,
+				   const char *name, const char *format, ...)
 {
 	char *entry = name != NULL ? mem_printf("%s.%s", list, name) : mem_strdup("");
+	va_list args;
+	char *what;
 
+	va_start(args, format);
+	CHECK(vasprintf(&what, format, args) >= 0);
+	va_end(args);
 	text_table_add(&work->table, slice_str(client));
 	text_table_add(&work->table, slice_str(entry));
 	text_table_add(&work->table, slice_str(what));
 	free(entry);
+	free(what);
 }
 
 /* ---- which may be shared ---- */
@@ -398,16 +407,14 @@ static int take_token(const struct work *work, struct line_token *token_r, struc
 		text = line_read_token(work->token_file, err);
 		if (text == NULL)
 			return -1;
-		line_hash_token(text, token_r->hash);
-		explicit_bzero(text, strlen(text));
-		free(text);
+		line_hash(slice_str(text), token_r->hash);
+		secret_free(&text);
 		return 0;
 	}
 	line_make_token(token_r);
 	text = mem_printf("%s\n", token_r->text);
 	result = edit_file_create(work->token_file, slice_str(text), err);
-	explicit_bzero(text, strlen(text));
-	free(text);
+	secret_free(&text);
 	return result;
 }
 
@@ -638,16 +645,15 @@ static void report(struct work *work, size_t client, const struct items *items)
 {
 	for (size_t i = 0; i < items->count; i++) {
 		const struct item *item = &items->items[i];
-		const struct adopted *server = item->why != NULL ? NULL : server_for(work, item);
-		char *what = server == NULL ?
-				     mem_strdup(item->why) :
-				     mem_printf("%s %s (isolation: %s)",
-						work->line->is_dry_run ? "would be" : "is now",
-						adopted_name(server), item->isolation);
+		const char *name = client_config_client(client);
 
-		tell(work, client_config_client(client), item->list, item->name, what);
-		work->changed += server != NULL;
-		free(what);
+		if (item->why != NULL)
+			tell(work, name, item->list, item->name, "%s", item->why);
+		else
+			tell(work, name, item->list, item->name, "%s %s (isolation: %s)",
+			     work->line->is_dry_run ? "would be" : "is now",
+			     adopted_name(server_for(work, item)), item->isolation);
+		work->changed += item->why == NULL;
 	}
 }
 
@@ -814,11 +820,9 @@ static void adopt_clients(struct work *work)
 			continue;
 		path = line_home_file(client_config_own_file(i));
 		if (edit(work, path, i, NULL, &err) < 0) {
-			char *what = mem_printf("%s is left alone: %s", path, err.text);
-
-			tell(work, client_config_client(i), "", NULL, what);
+			tell(work, client_config_client(i), "", NULL, "%s is left alone: %s", path,
+			     err.text);
 			work->failed++;
-			free(what);
 		}
 		free(path);
 	}
@@ -829,9 +833,9 @@ static void undo_entry(struct work *work, struct adopted *server, size_t i)
 {
 	json_t *entry = json_array_get(adopted_entries(server), i);
 	const char *path = text_of(entry, "file").p, *client = text_of(entry, "client").p;
+	const char *list = text_of(entry, "list").p, *name = text_of(entry, "name").p;
 	bool is_undone = adopted_is_undone(server, i);
 	struct error err;
-	char *what;
 	int result;
 
 	if (work->line->count > 1 && strcmp(client, work->line->words[1]) != 0)
@@ -841,11 +845,11 @@ static void undo_entry(struct work *work, struct adopted *server, size_t i)
 	if (is_undone && !work->has_restored)
 		return;
 	if (result < 0)
-		what = mem_printf("left alone: %s; %s has what it was", err.text, server->path);
+		tell(work, client, list, name, "left alone: %s; %s has what it was", err.text,
+		     server->path);
 	else
-		what = mem_strdup(work->line->is_dry_run ? "would be put back" : "is as it was");
-	tell(work, client, text_of(entry, "list").p, text_of(entry, "name").p, what);
-	free(what);
+		tell(work, client, list, name,
+		     work->line->is_dry_run ? "would be put back" : "is as it was");
 	work->failed += result < 0;
 	if (result == 0 && !work->line->is_dry_run) {
 		work->changed++;
@@ -868,15 +872,12 @@ static void undo(struct work *work)
 			continue;
 		if (adopted_save(server, &kept, &err) < 0) {
 			work->failed++;
-			tell(work, "", "", NULL, err.text);
+			tell(work, "", "", NULL, "%s", err.text);
 		} else if (kept && !adopted_is_used(server)) {
-			char *what =
-				mem_printf("%s has been changed since, and stays: remove it if "
-					   "nobody needs the server",
-					   server->path);
-
-			tell(work, "", "", NULL, what);
-			free(what);
+			tell(work, "", "", NULL,
+			     "%s has been changed since, and stays: remove it if nobody needs the "
+			     "server",
+			     server->path);
 		}
 	}
 }
@@ -887,15 +888,11 @@ static void undo(struct work *work)
 static void tell_left(struct work *work, const char *path)
 {
 	char *left = work->line->is_dry_run ? NULL : edit_file_find_left(path);
-	char *what;
 
-	if (left == NULL)
-		return;
-	what = mem_printf(
-		"%s is left of a run that was killed, and may have secrets: remove it when %s is as it should be",
-		left, path);
-	tell(work, "", "", NULL, what);
-	free(what);
+	if (left != NULL)
+		tell(work, "", "", NULL,
+		     "%s is left of a run that was killed, and may have secrets: remove it when %s is as it should be",
+		     left, path);
 	free(left);
 }
 
@@ -1015,12 +1012,9 @@ int adopt_run(const struct line *line)
 	text_table_init(&work.table, columns, ARRAY_LEN(columns));
 	adopted_read(&work.servers);
 	if (work.servers.broken != NULL) {
-		char *what = mem_printf("%s is left alone: its line \"# adopted:\" is broken",
-					work.servers.broken);
-
-		tell(&work, "", "", NULL, what);
+		tell(&work, "", "", NULL, "%s is left alone: its line \"# adopted:\" is broken",
+		     work.servers.broken);
 		work.failed++;
-		free(what);
 	}
 	tell_all_left(&work);
 	if (line->undoes)
@@ -1036,9 +1030,7 @@ int adopt_run(const struct line *line)
 	print_next(&work);
 	text_table_fini(&work.table);
 	adopted_fini(&work.servers);
-	if (work.token != NULL)
-		explicit_bzero(work.token, strlen(work.token));
-	free(work.token);
+	secret_free(&work.token);
 	config_free(&work.config);
 	free(work.origin);
 	free(work.file);

@@ -6,7 +6,6 @@
 #include "ctl/adopted.h"
 
 #include <dirent.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +19,6 @@
 #define HEAD "# Made by mcpgatectl adopt; mcpgatectl adopt --undo puts the entries back.\n" MARK
 #define YAML ".yaml"
 #define UNDONE ".undone" /* behind it: the daemon does not read it */
-#define HASH_BYTES 32
 #define INDENT "    "
 
 /* ---- the server as YAML ---- */
@@ -118,16 +116,6 @@ static void append_home(struct buf *out, struct slice definition)
 }
 
 /* ---- the files ---- */
-
-static void hash(struct slice text, char hex_r[HASH_BYTES * 2 + 1])
-{
-	unsigned char bytes[EVP_MAX_MD_SIZE];
-	unsigned int count = 0;
-
-	CHECK(EVP_Digest(text.p, text.n, bytes, &count, EVP_sha256(), NULL) == 1);
-	CHECK(count == HASH_BYTES);
-	text_to_hex(bytes, HASH_BYTES, hex_r);
-}
 
 static const char *member(const struct adopted *server, const char *name)
 {
@@ -248,9 +236,9 @@ void adopted_fini(struct adopted_list *list)
 
 struct adopted *adopted_find(const struct adopted_list *list, struct slice definition)
 {
-	char hex[HASH_BYTES * 2 + 1];
+	char hex[LINE_HASH_BYTES];
 
-	hash(definition, hex);
+	line_hash(definition, hex);
 	for (size_t i = 0; i < list->count; i++)
 		if (strcmp(member(&list->items[i], "definition"), hex) == 0)
 			return &list->items[i];
@@ -269,7 +257,7 @@ struct adopted *adopted_add(struct adopted_list *list, const char *name, struct 
 			    const char *isolation)
 {
 	struct adopted *server = append(list);
-	char definition_hash[HASH_BYTES * 2 + 1], body_hash[HASH_BYTES * 2 + 1];
+	char definition_hash[LINE_HASH_BYTES], body_hash[LINE_HASH_BYTES];
 	char *file = mem_printf("conf.d/%s.yaml", name);
 
 	CHECK(definition.n > 0 && name[0] != '\0' && getenv("HOME") != NULL);
@@ -278,8 +266,8 @@ struct adopted *adopted_add(struct adopted_list *list, const char *name, struct 
 	buf_append_str(&server->head, HEAD);
 	buf_append_slice(&server->body, definition);
 	append_path(&server->body, definition);
-	hash(definition, definition_hash);
-	hash(buf_slice(&server->body), body_hash);
+	line_hash(definition, definition_hash);
+	line_hash(buf_slice(&server->body), body_hash);
 	server->path = line_own_file(file);
 	server->record = json_pack("{s:s, s:s, s:s, s:[]}", "server", name, "definition",
 				   definition_hash, "body", body_hash, "entries");
@@ -379,13 +367,13 @@ static int write_file(struct adopted *server, struct slice text, bool is_served,
 
 int adopted_save(struct adopted *server, bool *kept_r, struct error *err)
 {
-	char hex[HASH_BYTES * 2 + 1];
+	char hex[LINE_HASH_BYTES];
 	struct buf text = { 0 };
 	char *record;
 	int result;
 
 	CHECK(server->path != NULL && server->body.len > 0);
-	hash(buf_slice(&server->body), hex);
+	line_hash(buf_slice(&server->body), hex);
 	*kept_r = strcmp(hex, member(server, "body")) != 0;
 	if (json_array_size(adopted_entries(server)) == 0 && !*kept_r) {
 		edit_file_fini(&server->file);

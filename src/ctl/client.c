@@ -4,6 +4,7 @@
  * then closes at the end of its answer, and a stream that is cut off is one that has ended. Unless
  * there is a limit its answer is waited for as long as it takes: whoever is tired of it has Ctrl-C.
  */
+#include "config/variables.h"
 #include "ctl/client.h"
 
 #include <errno.h>
@@ -144,8 +145,7 @@ static struct curl_slist *make_fields(const struct transfer *transfer)
 		char *value = mem_printf("Bearer %s", request->token);
 
 		curl_handle_add_field(&fields, "Authorization", value);
-		explicit_bzero(value, strlen(value));
-		free(value);
+		secret_free(&value);
 	}
 	if (request->session != NULL)
 		curl_handle_add_field(&fields, "Mcp-Session-Id", request->session);

@@ -3,6 +3,7 @@
  * One row for each client: its file, and what an entry looks like there. Clients differ in the name of the list, in that of the URL, and
  * in how a text names what is kept elsewhere. One that speaks over standard input and output alone starts mcp-remote.
  */
+#include "config/variables.h"
 #include "ctl/client_config.h"
 
 #include <limits.h>
@@ -265,44 +266,45 @@ static int client_config_print(const struct client_config_server *servers, size_
 
 /* ---- where the servers are ---- */
 
+void server_place_fini(struct server_place *place)
+{
+	free(place->url);
+	free(place->auth);
+	free(place->socket);
+	free(place->certificate);
+	*place = (struct server_place){ .url = NULL };
+}
+
 /* What there is to know of them, from the daemon or the configuration. */
 struct found {
-	char *origin; /* NULL: there is none */
-	char *auth;
-	char *socket;      /* NULL: none that is known */
-	char *certificate; /* the same */
+	struct server_place place; /* without its url */
+	char *origin;              /* NULL: there is none */
 	size_t count;
-	char *names[SERVERS_MAX];
-	char *paths[SERVERS_MAX];
+	struct client_config_server servers[SERVERS_MAX]; /* which own their names and URLs */
 };
 
-/* name NULL: all of them are wanted. Takes path, which may be NULL. */
-static void add_found(struct found *found, const char *wanted, const char *name, char *path)
+/* The one that is wanted, or any where none is named. */
+static void add_found(struct found *found, const struct line *line, const char *name,
+		      const char *path)
 {
 	if (path == NULL || name == NULL || found->count == SERVERS_MAX ||
-	    (wanted != NULL && strcmp(name, wanted) != 0)) {
-		free(path);
+	    (line->count > 1 && strcmp(name, line->words[1]) != 0))
 		return;
-	}
-	found->names[found->count] = mem_strdup(name);
-	found->paths[found->count++] = path;
+	found->servers[found->count++] = (struct client_config_server){
+		.name = mem_strdup(name),
+		.url = mem_printf("%s%s", found->origin != NULL ? found->origin : "", path),
+	};
 }
 
-static void found_fini(struct found *found)
+static void found_free(struct found *found)
 {
 	for (size_t i = 0; i < found->count; i++) {
-		free(found->names[i]);
-		free(found->paths[i]);
+		free((char *)(uintptr_t)found->servers[i].name);
+		free(found->servers[i].url);
 	}
+	server_place_fini(&found->place);
 	free(found->origin);
-	free(found->auth);
-	free(found->socket);
-	free(found->certificate);
-}
-
-static const char *wanted_of(const struct line *line)
-{
-	return line->count > 1 ? line->words[1] : NULL;
+	free(found);
 }
 
 /* Only who may enter its directory can be there: a port is whoever's who is first. The caller frees it. */
@@ -340,13 +342,13 @@ static int find_in_file(const struct line *line, struct found *found)
 	if (config == NULL)
 		return EXIT_USAGE;
 	found->origin = origin_find(config, NULL);
-	found->auth = mem_strdup(origin_auth_mode(config));
-	found->socket = find_socket(config);
-	found->certificate = find_certificate(config);
+	found->place.auth = mem_strdup(origin_auth_mode(config));
+	found->place.socket = find_socket(config);
+	found->place.certificate = find_certificate(config);
 	for (size_t i = 0; i < config->server_count; i++)
 		if (config->servers[i].enabled || line->count > 1)
-			add_found(found, wanted_of(line), config->servers[i].conf.name,
-				  mem_dup_slice(config->servers[i].endpoint.path));
+			add_found(found, line, config->servers[i].conf.name,
+				  config->servers[i].endpoint.path.p);
 	config_free(&config);
 	return 0;
 }
@@ -370,14 +372,13 @@ static int find_in_daemon(const struct line *line, struct found *found)
 		line_fail("without a daemon: -c FILE reads its configuration");
 	servers = json_object_get(report, "servers");
 	found->origin = copy_text(report, "origin");
-	found->auth = copy_text(report, "auth");
-	found->certificate = copy_text(report, "certificate");
+	found->place.auth = copy_text(report, "auth");
+	found->place.certificate = copy_text(report, "certificate");
 	for (size_t i = 0; i < json_array_size(servers); i++) {
 		const json_t *server = json_array_get(servers, i);
 
-		add_found(found, wanted_of(line),
-			  json_string_value(json_object_get(server, "name")),
-			  copy_text(server, "path"));
+		add_found(found, line, json_string_value(json_object_get(server, "name")),
+			  json_string_value(json_object_get(server, "path")));
 	}
 	json_decref(report);
 	return report != NULL ? 0 : EXIT_FAILED;
@@ -431,51 +432,31 @@ int server_place_find(const struct line *line, struct server_place *place_r)
 	*place_r = (struct server_place){ .url = NULL };
 	if (status == 0) {
 		CHECK(found->count > 0 && found->origin != NULL);
-		place_r->url = mem_printf("%s%s", found->origin, found->paths[0]);
-		place_r->auth = found->auth != NULL ? mem_strdup(found->auth) : NULL;
-		place_r->socket = found->socket != NULL ? mem_strdup(found->socket) : NULL;
-		place_r->certificate =
-			found->certificate != NULL ? mem_strdup(found->certificate) : NULL;
+		*place_r = found->place;
+		place_r->url = mem_strdup(found->servers[0].url);
+		found->place = (struct server_place){ .url = NULL };
 	}
-	found_fini(found);
-	free(found);
+	found_free(found);
 	return status;
 }
 
-void server_place_fini(struct server_place *place)
+static int print_found(const struct line *line, struct found *found, const char *token)
 {
-	free(place->url);
-	free(place->auth);
-	free(place->socket);
-	free(place->certificate);
-	*place = (struct server_place){ .url = NULL };
-}
-
-static int print_found(const struct line *line, const struct found *found, const char *token)
-{
-	bool is_oauth = found->auth != NULL && strcmp(found->auth, "oauth") == 0;
-	bool is_token = found->auth != NULL && strcmp(found->auth, "token") == 0;
-	struct client_config_server *servers;
+	struct slice auth = slice_or_empty(found->place.auth);
 	struct error err;
-	int result;
 
 	CHECK(found->count > 0);
-	servers = mem_zalloc(found->count * sizeof(*servers));
 	for (size_t i = 0; i < found->count; i++) {
-		servers[i] = (struct client_config_server){
-			.name = found->names[i],
-			.url = mem_printf("%s%s", found->origin, found->paths[i]),
-			.takes_token = is_token || token != NULL,
-			.takes_login = is_oauth,
-			.token = token,
-			.certificate = found->certificate,
-		};
+		struct client_config_server *server = &found->servers[i];
+
+		server->takes_token = token != NULL || slice_is_equal(auth, SLICE_LIT("token"));
+		server->takes_login = slice_is_equal(auth, SLICE_LIT("oauth"));
+		server->token = token;
+		server->certificate = found->place.certificate;
 	}
-	result = client_config_print(servers, found->count, line->client, &err);
-	for (size_t i = 0; i < found->count; i++)
-		free(servers[i].url);
-	free(servers);
-	return result == 0 ? 0 : line_refuse_usage(err.text);
+	return client_config_print(found->servers, found->count, line->client, &err) == 0 ?
+		       0 :
+		       line_refuse_usage(err.text);
 }
 
 int client_config_run(const struct line *line)
@@ -493,10 +474,7 @@ int client_config_run(const struct line *line)
 	status = find(line, found);
 	if (status == 0)
 		status = print_found(line, found, token);
-	if (token != NULL)
-		explicit_bzero(token, strlen(token));
-	free(token);
-	found_fini(found);
-	free(found);
+	secret_free(&token);
+	found_free(found);
 	return status;
 }

@@ -23,10 +23,8 @@ void show_status(const json_t *report);
 /* One line for each problem. Exit status 0: none; 1: something to look at; 2: failing, or no answer. */
 int show_check(const struct line *line);
 void show_servers(const json_t *report);
-void show_processes(const json_t *report);
-void show_sessions(const json_t *report);
-void show_streams(const json_t *report);
-void show_deny_list(const json_t *report);
+/* Of processes, sessions, streams, or what tokens are denied by. */
+void show_list(const json_t *report);
 /* A line of a server's stderr. */
 void show_log_line(const json_t *line);
 /* Print names and descriptions. */

@@ -63,29 +63,16 @@ static void offer_servers(const struct typed *typed)
 
 /* ---- arguments ---- */
 
-static bool is_name_of_server(struct slice form)
-{
-	return slice_is_equal(form, SLICE_LIT("SERVER")) || slice_is_equal(form, SLICE_LIT("S"));
-}
-
 /* One of several words; else it stands for what somebody chooses. */
 static bool is_word(struct slice form)
 {
 	return form.n > 0 && form.p[0] >= 'a' && form.p[0] <= 'z';
 }
 
-static bool has_word(struct slice form, const char *word)
-{
-	while (form.n > 0)
-		if (slice_is_equal(slice_cut(&form, '|'), slice_str(word)))
-			return true;
-	return false;
-}
-
 /* `form`: without brackets. */
 static void offer_argument(const struct typed *typed, struct slice form)
 {
-	if (is_name_of_server(form)) {
+	if (slice_has_part(SLICE_LIT("SERVER S"), ' ', form)) {
 		offer_servers(typed);
 		return;
 	}
@@ -117,7 +104,7 @@ static void offer_arguments(const struct typed *typed, const char *arguments)
 			if (!may_be_left_out)
 				return;
 		} else if (!may_be_left_out || !is_word(form) ||
-			   has_word(form, typed->given[taken])) {
+			   slice_has_part(form, '|', slice_str(typed->given[taken]))) {
 			taken++;
 		}
 	}

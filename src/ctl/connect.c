@@ -3,6 +3,7 @@
  * Finds where a server is and with which token, and becomes mcpgated-remote (remote/remote.c), which is a client over HTTP and a stdio
  * server to whoever has started it. Nothing of the protocol is known here.
  */
+#include "config/variables.h"
 #include "ctl/commands.h"
 
 #include <stdio.h>
@@ -48,9 +49,7 @@ static int become_client(const struct server_place *place, const char *ca, const
 	free(paths);
 	while (--more >= argv + 4)
 		free(*more);
-	if (fields[0] != NULL)
-		explicit_bzero(fields[0], strlen(fields[0]));
-	free(fields[0]);
+	secret_free(&fields[0]);
 	return line_fail(err.text);
 }
 
@@ -122,9 +121,7 @@ int connect_run(const struct line *line)
 		status = line_refuse_usage(err.text);
 	else
 		status = connect_with(&own, token);
-	if (token != NULL)
-		explicit_bzero(token, strlen(token));
-	free(token);
+	secret_free(&token);
 	free(token_file);
 	free(file);
 	return status;

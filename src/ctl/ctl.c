@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "config/config.h"
+#include "config/variables.h"
 #include "ctl/client.h"
 #include "ctl/client_config.h"
 #include "ctl/commands.h"
@@ -137,9 +138,7 @@ static int examine_oauth(const struct line *line)
 		ca = oauth_read_ca(line->ca_file, &err);
 	if (err.kind == ERROR_NONE && oauth_check_url(line->url, &err) == 0)
 		ill = oauth_examine(line->url, token, ca);
-	if (token != NULL)
-		explicit_bzero(token, strlen(token));
-	free(token);
+	secret_free(&token);
 	free(ca);
 	if (ill < 0)
 		return line_refuse_usage(err.text);
@@ -255,10 +254,10 @@ static const struct command {
 		     "  -d, --delay SECONDS for top: time between views (default: 2)\n",
 	  .run = top_run },
 	{ "metrics", "", 0, 0, "the metrics, as Prometheus would read them", .run = run_metrics },
-	{ "processes", "", 0, 0, "the server processes", .show = show_processes },
-	{ "sessions", "", 0, 0, "the open sessions", .show = show_sessions },
+	{ "processes", "", 0, 0, "the server processes", .show = show_list },
+	{ "sessions", "", 0, 0, "the open sessions", .show = show_list },
 	{ "streams", "", 0, 0, "messages that wait for clients, or are kept for them",
-	  .show = show_streams },
+	  .show = show_list },
 	{ "logs", "SERVER [-f]", 1, 1, "the last lines of its stderr; -f: follow",
 	  .run = run_logs },
 	{ "restart", "SERVER", 1, 1, "replace its processes",
@@ -384,17 +383,7 @@ static bool use_applies(const struct use *use, const struct line *line)
 
 static bool use_has(const struct use *use, const char *option)
 {
-	struct slice rest = slice_str(use->options);
-
-	while (rest.n > 0)
-		if (slice_is_equal(slice_cut(&rest, ' '), slice_str(option)))
-			return true;
-	return false;
-}
-
-static bool is_general(const char *option)
-{
-	return strcmp(option, "socket") == 0 || strcmp(option, "help") == 0;
+	return slice_has_part(slice_str(use->options), ' ', slice_str(option));
 }
 
 static int refuse_option(const struct line *line, const char *option)
@@ -419,7 +408,7 @@ static int refuse_option(const struct line *line, const char *option)
 /* -1: all that are given do something; else the exit status. */
 static int check_options(const struct line *line)
 {
-	static const struct use others = { .options = "json" };
+	static const struct use others = { .options = "json" }, all = { .options = "socket help" };
 	const struct use *use = uses;
 
 	while (use < uses + ARRAY_LEN(uses) && !use_applies(use, line))
@@ -427,7 +416,7 @@ static int check_options(const struct line *line)
 	if (use == uses + ARRAY_LEN(uses))
 		use = &others;
 	for (size_t i = 0; i < line->given_count; i++)
-		if (!is_general(line->given[i]) && !use_has(use, line->given[i]))
+		if (!use_has(&all, line->given[i]) && !use_has(use, line->given[i]))
 			return refuse_option(line, line->given[i]);
 	return -1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/line.h"
 
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,6 @@
 #define TOKEN_BYTES_MAX (64 * 1024)
 #define TOKEN_PREFIX "mcpg_" /* says to people and to scanners of leaked secrets what it is */
 #define TOKEN_BYTES 32
-#define HASH_BYTES 32
 
 const struct slice line_no_body = { NULL, 0 };
 
@@ -103,10 +102,7 @@ int line_report(const struct line *line, void (*show)(const json_t *report))
 
 bool line_is_plain(const char *word)
 {
-	static const char letters[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-
-	return word[0] != '\0' && strspn(word, letters) == strlen(word);
+	return slice_is_name(slice_str(word), "_-");
 }
 
 bool line_is_url(const char *word)
@@ -171,14 +167,12 @@ char *line_read_token(const char *path, struct error *err)
 	return NULL;
 }
 
-void line_hash_token(const char *text, char hash_r[65])
+void line_hash(struct slice text, char hash_r[LINE_HASH_BYTES])
 {
-	unsigned char hash[EVP_MAX_MD_SIZE];
-	unsigned int hash_bytes = 0;
+	unsigned char hash[SHA256_DIGEST_LENGTH];
 
-	CHECK(EVP_Digest(text, strlen(text), hash, &hash_bytes, EVP_sha256(), NULL) == 1);
-	CHECK(hash_bytes == HASH_BYTES);
-	text_to_hex(hash, HASH_BYTES, hash_r);
+	SHA256((const unsigned char *)text.p, text.n, hash);
+	text_to_hex(hash, sizeof(hash), hash_r);
 }
 
 void line_make_token(struct line_token *token_r)
@@ -191,6 +185,6 @@ void line_make_token(struct line_token *token_r)
 	length += text_base64url(secret, sizeof(secret), token_r->text + length);
 	CHECK(length < sizeof(token_r->text));
 	token_r->text[length] = '\0';
-	line_hash_token(token_r->text, token_r->hash);
+	line_hash(slice_str(token_r->text), token_r->hash);
 	explicit_bzero(secret, sizeof(secret));
 }

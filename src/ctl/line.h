@@ -102,15 +102,16 @@ bool line_is_url(const char *word);
 /* What --claims says; owned by the caller. NULL: it is no JSON object, and err says so. */
 json_t *line_read_claims(const char *text, struct error *err) must_check;
 #define LINE_TOKEN_BYTES 64
+#define LINE_HASH_BYTES 65 /* SHA-256 in hexadecimal, and a NUL */
 
 struct line_token {
 	char text[LINE_TOKEN_BYTES];
-	char hash[65]; /* SHA-256, in hexadecimal */
+	char hash[LINE_HASH_BYTES];
 };
 /* Makes a static token of 256 random bits. The caller wipes it. */
 void line_make_token(struct line_token *token_r);
-/* What a configuration has in place of a token: its SHA-256, in hexadecimal. */
-void line_hash_token(const char *text, char hash_r[65]);
+/* What a configuration has in place of a token, for instance: the SHA-256 of a text. */
+void line_hash(struct slice text, char hash_r[LINE_HASH_BYTES]);
 /* The token in a file, its only line; owned by the caller, which must wipe it. NULL: err says why. */
 char *line_read_token(const char *path, struct error *err) must_check;
 

@@ -599,12 +599,8 @@ static void judge_scope(const struct walk *walk, const json_t *claims)
 	walk_append_texts(&given, scopes);
 	while (asked.n > 0) {
 		struct slice scope = slice_cut(&asked, ' ');
-		struct slice rest = buf_slice(&given);
-		bool is_there = scope.n == 0;
 
-		while (rest.n > 0 && !is_there)
-			is_there = slice_is_equal(slice_cut(&rest, ' '), scope);
-		if (!is_there)
+		if (scope.n > 0 && !slice_has_part(buf_slice(&given), ' ', scope))
 			buf_printf(&missing, " %.*s", SLICE_ARG(scope));
 	}
 	finding_print(verdict_of(missing.len == 0), "token", "scope: %s%s%s",

@@ -197,12 +197,9 @@ static void mcp_client_close(struct mcp_client *client)
 
 static void warn_about_name(const char *name)
 {
-	static const char letters[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 	struct buf clean = { 0 };
 
-	if (name != NULL && name[0] != '\0' && strlen(name) <= API_NAME_MAX &&
-	    strspn(name, letters) == strlen(name))
+	if (name != NULL && strlen(name) <= API_NAME_MAX && line_is_plain(name))
 		return;
 	escape_append(&clean, slice_str(name != NULL ? name : ""), "");
 	fprintf(stderr, "mcpgatectl: the API does not accept this name: '%s'\n",

@@ -18,38 +18,6 @@
 
 /* ---- can ---- */
 
-static int can_set_text(json_t *order, const char *member, const char *text, struct error *err)
-{
-	if (json_object_set_new(order, member, json_string(text)) == 0)
-		return 0;
-	return error_set(err, ERROR_INVALID, "%s is not valid UTF-8", member);
-}
-
-static int can_set_who(json_t *order, const struct can_question *question, const char *principal,
-		       struct error *err)
-{
-	json_t *claims;
-
-	if (question->claims == NULL)
-		return can_set_text(order, question->token != NULL ? "token" : "principal",
-				    question->token != NULL ? question->token : principal, err);
-	claims = line_read_claims(question->claims, err);
-	if (claims == NULL)
-		return -1;
-	json_object_set_new(order, "claims", claims);
-	return 0;
-}
-
-static int can_set_what(json_t *order, const struct can_question *question, const char *tool,
-			struct error *err)
-{
-	if (question->prompt != NULL)
-		return can_set_text(order, "prompt", question->prompt, err);
-	if (question->resource != NULL)
-		return can_set_text(order, "resource", question->resource, err);
-	return can_set_text(order, "tool", tool, err);
-}
-
 /*
  * The body of the request (the caller frees it). `words` are PRINCIPAL SERVER TOOL, without those
  * that options replace. NULL: err says what is wrong.
@@ -59,7 +27,7 @@ static char *can_write(const struct can_question *question, char *const *words, 
 {
 	bool has_who = question->claims != NULL || question->token != NULL;
 	bool has_what = question->prompt != NULL || question->resource != NULL;
-	json_t *order;
+	json_t *claims = NULL, *order;
 	char *text = NULL;
 
 	if ((question->claims != NULL && question->token != NULL) ||
@@ -70,10 +38,15 @@ static char *can_write(const struct can_question *question, char *const *words, 
 			  "TOOL|--prompt NAME|--resource URI");
 		return NULL;
 	}
-	order = json_object();
-	if (can_set_who(order, question, words[0], err) == 0 &&
-	    can_set_text(order, "server", words[!has_who], err) == 0 &&
-	    can_set_what(order, question, words[count - 1], err) == 0)
+	if (question->claims != NULL && (claims = line_read_claims(question->claims, err)) == NULL)
+		return NULL;
+	order = json_pack("{s:o*, s:s*, s:s*, s:s, s:s*, s:s*, s:s*}", "claims", claims, "token",
+			  question->token, "principal", has_who ? NULL : words[0], "server",
+			  words[!has_who], "prompt", question->prompt, "resource",
+			  question->resource, "tool", has_what ? NULL : words[count - 1]);
+	if (order == NULL)
+		error_set(err, ERROR_INVALID, "a name is not valid UTF-8");
+	else
 		text = json_dumps(order, JSON_COMPACT);
 	json_decref(order);
 	return text;
@@ -85,7 +58,7 @@ static void show_line(const char *label, const char *text)
 		escape_print(stdout, label, slice_str(text), "");
 }
 
-static void show_list(const char *label, const json_t *list)
+static void show_texts(const char *label, const json_t *list)
 {
 	struct buf text = { 0 };
 
@@ -103,8 +76,8 @@ static void can_show(const json_t *answer)
 	show_line(is_allowed ? "yes: " : "no: ", json_string_value(json_object_get(answer, "why")));
 	show_line("  rule:                ", json_string_value(json_object_get(answer, "rule")));
 	show_line("  which stands at:     ", json_string_value(json_object_get(answer, "rule_at")));
-	show_list("  roles of the caller: ", json_object_get(answer, "roles"));
-	show_list("  roles that allow it: ", json_object_get(answer, "roles_that_allow"));
+	show_texts("  roles of the caller: ", json_object_get(answer, "roles"));
+	show_texts("  roles that allow it: ", json_object_get(answer, "roles_that_allow"));
 	show_line("  scopes that it needs: ",
 		  json_string_value(json_object_get(answer, "scopes_needed")));
 	show_line("  scopes of the caller: ", json_string_value(json_object_get(answer, "scopes")));
@@ -210,7 +183,7 @@ int orders_deny(const struct line *line)
 	if (strcmp(what, "add") == 0 && line->count == 2)
 		return add_denial(line);
 	if (strcmp(what, "list") == 0 && line->count == 2)
-		return line_report(line, show_deny_list);
+		return line_report(line, show_list);
 	if (strcmp(what, "remove") == 0 && line->count == 3)
 		return remove_denial(line);
 	return line_refuse_usage("usage: mcpgatectl deny add|list|remove NUMBER");

@@ -310,16 +310,11 @@ void show_status(const json_t *report)
 /* Whether --ignore has its kind, or what it is about. */
 static bool is_ignored(const struct line *line, const json_t *problem)
 {
-	struct slice rest = slice_or_empty(line->ignore);
+	struct slice ignored = slice_or_empty(line->ignore);
+	struct slice about = document_text(problem, "about");
 
-	while (rest.n > 0) {
-		struct slice what = slice_cut(&rest, ',');
-
-		if (what.n > 0 && (slice_is_equal(what, document_text(problem, "kind")) ||
-				   slice_is_equal(what, document_text(problem, "about"))))
-			return true;
-	}
-	return false;
+	return slice_has_part(ignored, ',', document_text(problem, "kind")) ||
+	       (about.n > 0 && slice_has_part(ignored, ',', about));
 }
 
 /* The worst comes first. */
@@ -377,41 +372,40 @@ static const struct column process_columns[] = {
 #include "admin/facts.def"
 };
 
-void show_processes(const json_t *report)
-{
-	print_rows(json_object_get(report, "processes"), process_columns,
-		   ARRAY_LEN(process_columns));
-}
-
 static const struct column session_columns[] = {
 #define FACTS_OF_SESSION
 #include "admin/facts.def"
 };
-
-void show_sessions(const json_t *report)
-{
-	print_rows(json_object_get(report, "sessions"), session_columns,
-		   ARRAY_LEN(session_columns));
-}
 
 static const struct column stream_columns[] = {
 #define FACTS_OF_STREAM
 #include "admin/facts.def"
 };
 
-void show_streams(const json_t *report)
-{
-	print_rows(json_object_get(report, "streams"), stream_columns, ARRAY_LEN(stream_columns));
-}
-
 static const struct column denial_columns[] = {
 #define FACTS_OF_DENIAL
 #include "admin/facts.def"
 };
 
-void show_deny_list(const json_t *report)
+void show_list(const json_t *report)
 {
-	print_rows(json_object_get(report, "entries"), denial_columns, ARRAY_LEN(denial_columns));
+	static const struct {
+		const char *member; /* which no other report has */
+		const struct column *columns;
+		size_t count;
+	} lists[] = {
+		{ "processes", process_columns, ARRAY_LEN(process_columns) },
+		{ "sessions", session_columns, ARRAY_LEN(session_columns) },
+		{ "streams", stream_columns, ARRAY_LEN(stream_columns) },
+		{ "entries", denial_columns, ARRAY_LEN(denial_columns) },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		const json_t *rows = json_object_get(report, lists[i].member);
+
+		if (rows != NULL)
+			print_rows(rows, lists[i].columns, lists[i].count);
+	}
 }
 
 void show_log_line(const json_t *line)
