@@ -368,14 +368,6 @@ static struct json_t *describe_pin(const struct server *server, const struct pin
 	return value;
 }
 
-static void report_pins(const struct server *server, struct buf *out)
-{
-	if (server->pins.follows) /* there is nothing to decide */
-		return;
-	LIST_FOREACH(node, &server->pins.all)
-		value_list_add(out, describe_pin(server, container_of(node, struct pin, link)));
-}
-
 struct shadow_list {
 	const struct server *server; /* those that it takes part in; NULL: all */
 	struct buf *out;
@@ -413,11 +405,17 @@ struct http_exchange *command_pins(const struct inquiry *inquiry)
 	if (is_one && server == NULL)
 		return NULL;
 	value_list_begin(&out, "pins");
-	for (size_t i = 0; i < admin->conf.server_count; i++)
-		if (admin->conf.servers[i].conf.name != NULL &&
-		    (server == NULL ? !admin->conf.servers[i].is_retired :
-				      server == &admin->conf.servers[i]))
-			report_pins(&admin->conf.servers[i], &out);
+	for (size_t i = 0; i < admin->conf.server_count; i++) {
+		const struct server *of = &admin->conf.servers[i];
+
+		/* Where they follow the server, there is nothing to decide. */
+		if (of->conf.name == NULL || of->pins.follows ||
+		    (server == NULL ? of->is_retired : server != of))
+			continue;
+		LIST_FOREACH(node, &of->pins.all)
+			value_list_add(&out,
+				       describe_pin(of, container_of(node, struct pin, link)));
+	}
 	value_list_next(&out, "shadows");
 	pin_shadows_find(admin->conf.servers, admin->conf.server_count, add_shadow, &shadows);
 	value_list_end(&out);

@@ -7,8 +7,7 @@ src_admin_libadmin_a_SOURCES = \
 	src/admin/metrics.c \
 	src/admin/page.c src/admin/page.h \
 	src/admin/problems.c src/admin/problems.def src/admin/problems.h \
-	src/admin/reports.c src/admin/reports.h \
-	src/admin/server_view.c src/admin/server_view.h
+	src/admin/reports.c src/admin/reports.h
 nodist_src_admin_libadmin_a_SOURCES = src/admin/page_files.c
 # The status page becomes a part of the program.
 page_files = src/admin/page/generate src/admin/page/icon.svg src/admin/page/index.html src/admin/page/page.css src/admin/page/page.js

@@ -5,7 +5,6 @@
 
 #include "admin/problems.h"
 #include "admin/reports.h"
-#include "admin/server_view.h"
 #include "auth/grant.h"
 #include "base/clock.h"
 #include "base/mem.h"

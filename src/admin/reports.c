@@ -10,7 +10,6 @@
 
 #include "admin/json.h"
 #include "admin/problems.h"
-#include "admin/server_view.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/peer.h"
@@ -369,14 +368,6 @@ static struct json_t *describe_usage(const struct admin *admin)
 	return value;
 }
 
-static bool is_at_work(struct session *session)
-{
-	struct session_report report;
-
-	report_session(session, &report);
-	return report.calls > 0 || report.waiting > 0;
-}
-
 static struct json_t *describe_sessions(const struct admin *admin)
 {
 	struct json_t *list = value_array();
@@ -385,8 +376,11 @@ static struct json_t *describe_sessions(const struct admin *admin)
 	for (int pass = 0; pass < 2; pass++)
 		LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
 			struct session *session = session_at(node);
+			struct session_report report;
 
-			if (session->state != SESSION_LIVE || is_at_work(session) != (pass == 0))
+			report_session(session, &report);
+			if (session->state != SESSION_LIVE ||
+			    (report.calls > 0 || report.waiting > 0) != (pass == 0))
 				continue;
 			if (count++ == REPORTS_SNAPSHOT_ROWS)
 				return list;

@@ -19,8 +19,7 @@
 #include "config/load.h"
 #include "config/self_signed.h"
 #include "config/tree.h"
-#include "config/types.h"
-#include "config/yaml.h"
+#include "config/table.h"
 #include "io/pem.h"
 
 #define DAYS_TO_WARN 14

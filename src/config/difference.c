@@ -184,14 +184,6 @@ bool config_has_same_audit(const struct config *one, const struct config *other)
 
 /* ---- what stays ---- */
 
-static void swap_texts(char **one, char **other)
-{
-	char *kept = *one;
-
-	*one = *other;
-	*other = kept;
-}
-
 struct fixed {
 	const char *key;
 	char **text;
@@ -226,6 +218,10 @@ void config_keep_fixed(struct config *now, struct config *next)
 
 	find_fixed(now, old);
 	find_fixed(next, new);
-	for (size_t i = 0; i < FIXED_COUNT; i++)
-		swap_texts(old[i].text, new[i].text);
+	for (size_t i = 0; i < FIXED_COUNT; i++) {
+		char *kept = *old[i].text;
+
+		*old[i].text = *new[i].text;
+		*new[i].text = kept;
+	}
 }

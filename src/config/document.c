@@ -18,7 +18,7 @@
 #include "config/config.h"
 #include "config/load.h"
 #include "config/table.h"
-#include "config/yaml.h"
+#include "config/tree.h"
 #include "obs/log.h"
 #include "obs/metric.h"
 #include "obs/reason.h"

@@ -16,7 +16,6 @@
 #include "base/mem.h"
 #include "config/forms.h"
 #include "config/jsonc.h"
-#include "config/toml.h"
 #include "config/variables.h"
 #include "jsonrpc/scan.h"
 

@@ -8,8 +8,7 @@
 #include "base/mem.h"
 #include "base/unit_test.h"
 #include "config/tree.h"
-#include "config/types.h"
-#include "config/yaml.h"
+#include "config/table.h"
 
 static char directory[64];
 static struct config_problems problems, warnings;

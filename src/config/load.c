@@ -20,7 +20,7 @@
 #include "config/listed_path.h"
 #include "config/table.h"
 #include "config/variables.h"
-#include "config/yaml.h"
+#include "config/tree.h"
 #include "endpoint/origin.h"
 #include "io/peer.h"
 
@@ -698,28 +698,21 @@ static void collect_claims(struct config_server *server)
 	}
 }
 
-/* A pattern that is none is left out here; the rules refuse it. */
-static void finish_redact(struct config_server *server)
-{
-	struct error err;
-
-	CHECK(server->conf.redact.count == 0);
-	for (size_t i = 0; i < server->redact.count; i++)
-		(void)!redact_add(&server->conf.redact, server->redact.items[i], &err);
-}
-
 static void finish_server(struct config *config, struct config_server *server)
 {
 	struct server_conf *conf = &server->conf;
 	struct endpoint *endpoint = &server->endpoint;
+	struct error err;
 
-	CHECK(conf->name != NULL && endpoint->server == NULL);
+	CHECK(conf->name != NULL && endpoint->server == NULL && conf->redact.count == 0);
 	conf->server = (uint32_t)(server - config->servers);
 	conf->line_max = config->response_bytes;
 	conf->queue_max = config->http.body_bytes * 2;
 	conf->stall_ms = STALL_MS;
 	collect_claims(server);
-	finish_redact(server);
+	/* A pattern that is none is left out here; the rules refuse it. */
+	for (size_t i = 0; i < server->redact.count; i++)
+		(void)!redact_add(&conf->redact, server->redact.items[i], &err);
 	/* Principals keep the claims that some server is told, and no others. */
 	for (size_t i = 0; i < conf->claims.count; i++)
 		if (!slices_has(config->claim_names, conf->claims.items[i]))
@@ -1004,14 +997,6 @@ void config_free(struct config **config)
 	free(c);
 }
 
-/* What had a number before. */
-static void keep_numbers(struct config *config, const struct config *before)
-{
-	roles_keep_numbers(&config->roles, &before->roles);
-	for (size_t i = 0; i < before->scopes.count; i++)
-		texts_add(&config->scope_names, before->scopes.names[i]);
-}
-
 /* A file that an editor has not written to its end yet must not end what runs. */
 static void check_whole(const struct types_context *context, const struct tree *root)
 {
@@ -1033,17 +1018,19 @@ struct config *load_draft(const struct types_context *context, const struct tree
 	table_set_defaults(OPTIONS_TOP, config);
 	table_load(context, OPTIONS_TOP, root, config);
 	load_servers(context, root, config);
+	/* What had a number before keeps it. */
 	if (before != NULL)
-		keep_numbers(config, before);
+		roles_keep_numbers(&config->roles, &before->roles);
+	for (size_t i = 0; before != NULL && i < before->scopes.count; i++)
+		texts_add(&config->scope_names, before->scopes.names[i]);
 	load_roles(context, root, &config->roles);
 	load_authorities(context, root, config);
 	finish(config);
 	config->roles.before = NULL;
 	if (context->is_yaml)
 		unexpanded_check(root, context->problems);
-	if (!context->is_checked)
-		places_collect(root, &config->rule_places);
 	if (!context->is_checked) {
+		places_collect(root, &config->rule_places);
 		check_whole(context, root);
 		rules_check(config, root, context->problems, context->warnings);
 	}

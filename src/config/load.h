@@ -14,7 +14,7 @@
 #include "base/slice.h"
 #include "config/config.h"
 #include "config/tree.h"
-#include "config/types.h"
+#include "config/table.h"
 #include "policy/rule.h"
 
 /*

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/unit_test.h"
-#include "config/yaml.h"
+#include "config/tree.h"
 #include "obs/log.h"
 
 struct outcome {

@@ -13,11 +13,11 @@ src_config_libconfig_a_SOURCES = \
 	src/config/self_signed.c src/config/self_signed.h \
 	src/config/state_directory.c src/config/state_directory.h \
 	src/config/table.c src/config/table.h \
-	src/config/toml.c src/config/toml.h \
+	src/config/toml.c \
 	src/config/tree.c src/config/tree.h \
-	src/config/types.c src/config/types.h \
+	src/config/types.c \
 	src/config/variables.c src/config/variables.h \
-	src/config/yaml.c src/config/yaml.h
+	src/config/yaml.c
 CONFIG_TEST_LIBS = src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a $(PCRE2_LIBS) $(AUTH_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += \
 	src/config/address_test \

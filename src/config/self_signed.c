@@ -23,7 +23,7 @@
 #include "config/forms.h"
 #include "config/listed_path.h"
 #include "config/state_directory.h"
-#include "config/types.h"
+#include "config/table.h"
 #include "io/pem.h"
 
 #define DAY (24L * 60 * 60)

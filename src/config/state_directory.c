@@ -137,14 +137,6 @@ int state_file_get(int directory, const char *name, size_t most, struct buf *tex
 	return result == 0 ? 1 : -1;
 }
 
-static int write_parts(int fd, const struct slice *parts, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (file_write_all(fd, parts[i]) < 0)
-			return -1;
-	return fsync(fd);
-}
-
 int state_file_put(int directory, const char *name, const struct slice *parts, size_t count,
 		   struct error *err)
 {
@@ -155,7 +147,11 @@ int state_file_put(int directory, const char *name, const struct slice *parts, s
 	unlinkat(directory, other, 0); /* of a daemon that was killed meanwhile */
 	fd = openat(directory, other, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd >= 0) {
-		result = write_parts(fd, parts, count);
+		result = 0;
+		for (size_t i = 0; i < count && result == 0; i++)
+			result = file_write_all(fd, parts[i]);
+		if (result == 0)
+			result = fsync(fd);
 		close(fd);
 	}
 	if (result == 0)

@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "config/yaml.h"
+#include "config/tree.h"
 
 #define OPTIONS_MAX 512
 #define NO_PARENT UINT16_MAX
@@ -334,22 +334,16 @@ const char *table_level_of(const struct config_server *server)
 	return server->is_endpoint ? OPTIONS_ENDPOINT : OPTIONS_SERVER;
 }
 
-static void set_default(const struct option *option, void *base)
+void table_set_defaults(const char *level, void *base)
 {
 	struct config_problems problems = { 0 };
 	struct types_context context = { .problems = &problems, .is_checked = true };
-
-	types_get(option)->load(&context, option, read_default(option), base);
-	CHECK(problems.count == 0);
-}
-
-void table_set_defaults(const char *level, void *base)
-{
 	const struct option *option = NULL;
 
 	while ((option = table_next(level, option)) != NULL) {
 		if (option->def != NULL)
-			set_default(option, base);
+			types_get(option)->load(&context, option, read_default(option), base);
+		CHECK(problems.count == 0);
 		if (option->list == OPTION_LIST_NEVER_EMPTY) {
 			struct records records = new_records(option, 1);
 
@@ -481,12 +475,6 @@ static void print_group(enum table_reader reader, const struct option *option, c
 	}
 }
 
-/* Of such a server what is for a command means nothing, and would be refused when it is read. */
-static bool is_behind_url(const void *server)
-{
-	return ((const struct config_server *)server)->url != NULL;
-}
-
 void table_print(enum table_reader reader, const char *level, const void *base, int indent,
 		 FILE *out)
 {
@@ -495,8 +483,12 @@ void table_print(enum table_reader reader, const char *level, const void *base, 
 	while ((option = table_next(level, option)) != NULL) {
 		struct buf text = { 0 };
 
-		/* The gateway, which does not know the url, sees what stands for nothing. */
-		if (option->is_for_command && reader != TABLE_FOR_GATEWAY && is_behind_url(base))
+		/*
+		 * Of a server with a url, what is for a command means nothing, and would be refused when it is read. The gateway,
+		 * which does not know the url, sees what stands for nothing.
+		 */
+		if (option->is_for_command && reader != TABLE_FOR_GATEWAY &&
+		    ((const struct config_server *)base)->url != NULL)
 			continue;
 		if (option->type == OPTION_SECTION) {
 			fprintf(out, "%*s%s:\n", indent, "", table_key(option));

@@ -3,7 +3,7 @@
  * One pass makes a tree, in which each table and value knows the bytes that say it; the tree is written as JSON. Space, keys, texts and
  * values are read by functions that stand at their first byte and leave t->p behind them; each fails once, and says where.
  */
-#include "config/toml.h"
+#include "config/jsonc.h"
 
 #include <regex.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TOML: what it means as JSON, what is refused and where, which bytes say a value, and JSON as TOML. */
-#include "config/toml.h"
+#include "config/jsonc.h"
 
 #include "base/mem.h"
 #include "base/unit_test.h"

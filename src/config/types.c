@@ -3,7 +3,7 @@
  * The types of options: for each the functions that read, print and free it, joined in one table at
  * the end. What concerns more than one option is in table.c and rules.c.
  */
-#include "config/types.h"
+#include "config/table.h"
 
 #include <inttypes.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "config/forms.h"
-#include "config/yaml.h"
+#include "config/tree.h"
 
 /* ---- texts that are owned: whoever has such a list may change its items ---- */
 
@@ -78,17 +78,6 @@ static struct slices *texts_place_in(struct slice_map *map, struct slice name)
 	items[map->count] = (struct named_slices){ .name = slice_of(mem_dup_slice(name), name.n) };
 	map->items = items;
 	return &items[map->count++].values;
-}
-
-/* Overwrites and frees names and lists; leaves the map empty. */
-static void texts_free_map(struct slice_map *map)
-{
-	for (size_t i = 0; i < map->count; i++) {
-		texts_free_one(&named_items_of(map)[i].name);
-		texts_free(&named_items_of(map)[i].values);
-	}
-	free(named_items_of(map));
-	*map = (struct slice_map){ NULL, 0 };
 }
 
 static void *field_of(const struct option *option, void *base)
@@ -487,7 +476,14 @@ static bool print_map(const struct option *option, const void *base, struct buf 
 
 static void fini_map(void *at)
 {
-	texts_free_map(at);
+	struct slice_map *map = at;
+
+	for (size_t i = 0; i < map->count; i++) {
+		texts_free_one(&named_items_of(map)[i].name);
+		texts_free(&named_items_of(map)[i].values);
+	}
+	free(named_items_of(map));
+	*map = (struct slice_map){ NULL, 0 };
 }
 
 /* ---- ports ---- */

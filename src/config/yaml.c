@@ -10,7 +10,7 @@
  * Nesting is counted while events arrive: libyaml's time is quadratic in it, and this recursion
  * needs the bound too. YAML 1.1 as libyaml reads it.
  */
-#include "config/yaml.h"
+#include "config/tree.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the YAML reader understands, where it says things stand, and everything it refuses. */
-#include "config/yaml.h"
+#include "config/tree.h"
 
 #include "base/unit_test.h"
 

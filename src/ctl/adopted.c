@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "config/yaml.h"
+#include "config/tree.h"
 #include "ctl/line.h"
 
 #define MARK "# adopted: "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Challenges as servers write them, well and badly. */
-#include "ctl/oauth.h"
+#include "ctl/oauth.c"
 
 #include <strings.h>
 

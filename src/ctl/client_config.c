@@ -163,22 +163,18 @@ static void print_json(const struct client_config_server *servers, size_t count,
 	json_decref(root);
 }
 
-/* Claude Code takes an entry on its command line as well. */
-static void explain_command(const struct client_config_server *server)
-{
-	fprintf(stderr, "mcpgatectl: or: claude mcp add --transport http %s %s%s\n", server->name,
-		server->url,
-		server->takes_token ? " --header \"Authorization: Bearer $" VARIABLE "\"" : "");
-}
-
 /* To people, so that stdout has the entry alone. */
 static void explain(const struct client_config_server *server, size_t count,
 		    const struct kind *kind)
 {
 	fprintf(stderr, "mcpgatectl: for %s; if there is a \"%s\" already, add %s to it\n",
 		kind->file, kind->list, count == 1 ? "the entry" : "the entries");
+	/* Claude Code takes an entry on its command line as well. */
 	for (size_t i = 0; i < count && strcmp(kind->name, "claude-code") == 0; i++)
-		explain_command(&server[i]);
+		fprintf(stderr, "mcpgatectl: or: claude mcp add --transport http %s %s%s\n",
+			server[i].name, server[i].url,
+			server->takes_token ? " --header \"Authorization: Bearer $" VARIABLE "\"" :
+					      "");
 	if (server->certificate != NULL && strncmp(server->url, "https:", 6) == 0)
 		fprintf(stderr,
 			"mcpgatectl: the certificate is in %s; if --tls self made it, the client "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands of mcpgatectl, by the files that they are in; client_config, oauth and complete have
+ * The commands of mcpgatectl, by the files that they are in; client_config and complete have
  * headers of their own. Those that take the line return the exit status.
  */
 #ifndef MCPGATED_CTL_COMMANDS_H
@@ -94,5 +94,10 @@ int doctor_add_claim(struct doctor_claims *claims, const char *text, struct erro
  * Returns the number of servers with a failure, or -1: there is no such server.
  */
 int doctor_examine(struct config *config, const char *name, const struct doctor_claims *claims);
+
+/* ---- oauth.c ---- */
+
+/* doctor --oauth: goes through a client's steps of authorization. */
+int oauth_run(const struct line *line);
 
 #endif

@@ -142,14 +142,6 @@ static void use_socket(struct typed *typed, const char *path)
 	snprintf(typed->socket, sizeof(typed->socket), "%s", path);
 }
 
-/* The last word is the value of this option, or the `=` before it. */
-static void type_value(struct typed *typed, const char *option)
-{
-	typed->option = option;
-	if (strcmp(typed->word, "=") == 0)
-		typed->word = "";
-}
-
 /* False: there are more than any command takes. */
 static bool read_words(struct typed *typed, const struct option *options, char *const *words,
 		       int count)
@@ -161,8 +153,9 @@ static bool read_words(struct typed *typed, const struct option *options, char *
 			/* Of --socket=PATH bash makes three words. */
 			if (++i < count - 1 && strcmp(words[i], "=") == 0)
 				i++;
+			/* The last word is its value, or the `=` before that. */
 			if (i == count - 1)
-				type_value(typed, option);
+				typed->option = option;
 			else if (strcmp(option, "socket") == 0)
 				use_socket(typed, words[i]);
 		} else if (joined_socket(words[i]) != NULL) {
@@ -238,6 +231,8 @@ void complete_print(const struct complete_forms *forms, char *const *words, int 
 	(void)client_find_socket(typed.socket);
 	if (!read_words(&typed, forms->options, words, count))
 		return;
+	if (typed.option != NULL && strcmp(typed.word, "=") == 0)
+		typed.word = "";
 	if (typed.option != NULL)
 		offer_values(&typed, forms->value, typed.option, slice_of(NULL, 0));
 	else if (typed.word[0] == '-' && typed.word[1] == '-' && strchr(typed.word, '=') != NULL)

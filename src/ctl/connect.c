@@ -37,7 +37,8 @@ static int become_client(const struct server_place *place, const char *ca, const
 	CHECK(place->url[0] != '\0' && paths[0] != NULL);
 	if (ca != NULL)
 		*more++ = mem_printf("--ca=%s", ca);
-	if (place->socket != NULL)
+	/* Root's client is another user as soon as it runs, and could not enter the folder. */
+	if (place->socket != NULL && geteuid() != 0)
 		*more++ = mem_printf("--socket=%s", place->socket);
 	for (size_t i = 0; paths[i] != NULL; i++) {
 		if (access(paths[i], X_OK) == 0)
@@ -53,25 +54,11 @@ static int become_client(const struct server_place *place, const char *ca, const
 	return line_fail(err.text);
 }
 
-/* Root's client is another user as soon as it runs, and could not enter the folder. */
-static void give_up_socket(struct server_place *place)
-{
-	if (geteuid() != 0)
-		return;
-	free(place->socket);
-	place->socket = NULL;
-}
-
-/* The daemon's own certificate, which --tls self has made, for instance. NULL: there is none to read. */
-static const char *readable(const char *file)
-{
-	return file != NULL && access(file, R_OK) == 0 ? file : NULL;
-}
-
 /* For a URL no daemon is asked, and no token is sent but one that is given. */
 static int connect_with(const struct line *line, const char *token)
 {
 	struct server_place place = { .url = NULL };
+	const char *ca = line->ca_file;
 	struct url parts;
 	int status = 0;
 
@@ -91,12 +78,11 @@ static int connect_with(const struct line *line, const char *token)
 		status = line_fail(
 			"the daemon asks for tokens of an issuer, which connect cannot get: "
 			"use --token-file FILE");
-	give_up_socket(&place);
+	/* The daemon's own certificate, which --tls self has made, for instance. */
+	if (ca == NULL && place.certificate != NULL && access(place.certificate, R_OK) == 0)
+		ca = place.certificate;
 	if (status == 0)
-		status = become_client(&place,
-				       line->ca_file != NULL ? line->ca_file :
-							       readable(place.certificate),
-				       token);
+		status = become_client(&place, ca, token);
 	server_place_fini(&place);
 	return status;
 }

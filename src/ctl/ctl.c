@@ -23,7 +23,6 @@
 #include "ctl/commands.h"
 #include "ctl/complete.h"
 #include "ctl/line.h"
-#include "ctl/oauth.h"
 #include "ctl/output.h"
 
 #ifndef SYSCONFDIR
@@ -125,26 +124,6 @@ static int run_metrics(const struct line *line)
 	return status;
 }
 
-static int examine_oauth(const struct line *line)
-{
-	struct error err = { ERROR_NONE, "" };
-	char *token = NULL;
-	char *ca = NULL;
-	int ill = -1;
-
-	if (line->token_file != NULL)
-		token = line_read_token(line->token_file, &err);
-	if (line->ca_file != NULL && err.kind == ERROR_NONE)
-		ca = oauth_read_ca(line->ca_file, &err);
-	if (err.kind == ERROR_NONE && oauth_check_url(line->url, &err) == 0)
-		ill = oauth_examine(line->url, token, ca);
-	secret_free(&token);
-	free(ca);
-	if (ill < 0)
-		return line_refuse_usage(err.text);
-	return ill > 0 ? EXIT_FAILED : 0;
-}
-
 static int examine_servers(const struct line *line)
 {
 	const struct config_request request = {
@@ -184,7 +163,7 @@ static int run_doctor(const struct line *line)
 
 	if (line->is_json)
 		finding_collect();
-	status = line->url != NULL ? examine_oauth(line) : examine_servers(line);
+	status = line->url != NULL ? oauth_run(line) : examine_servers(line);
 	if (status != EXIT_USAGE)
 		finding_flush();
 	return status;

@@ -236,11 +236,6 @@ static json_t *probe_ask(struct probe *probe, const char *method, json_t *params
 	return answer;
 }
 
-static void probe_notify(struct probe *probe, const char *method)
-{
-	probe_send(probe, json_pack("{s:s, s:s}", "jsonrpc", "2.0", "method", method));
-}
-
 /*
  * Starts a server: a spec of launch's, or a copy of one. -1: it could not be started. Call
  * probe_fini in both cases.
@@ -763,7 +758,8 @@ static void examine_running(struct examination *e)
 
 	if (examine_handshake(e, &capabilities)) {
 		if (!e->is_modern)
-			probe_notify(&e->probe, "notifications/initialized");
+			probe_send(&e->probe, json_pack("{s:s, s:s}", "jsonrpc", "2.0", "method",
+							"notifications/initialized"));
 		examine_tools(e, capabilities);
 	}
 	json_decref(capabilities);
@@ -811,15 +807,6 @@ static void report_sandbox(const struct config_server *server)
 			      is_whole ? "" : "; the kernel lacks ", confinement.lacking);
 }
 
-/* The daemon would not start at all. */
-static void examine_limits(struct examination *e, const struct config *config)
-{
-	struct error err = { ERROR_NONE, "" };
-
-	if (kernel_features_needs_cgroup(e->server) && cgroups_check(config, &err) < 0)
-		finding_fail(&e->ill, "resources", "%s", err.text);
-}
-
 /* Returns whether nothing is wrong with the server of this number. */
 static bool examine(const struct config *config, size_t index, const struct launch *launch,
 		    const struct reaper *reaper, const struct doctor_claims *given)
@@ -831,11 +818,14 @@ static bool examine(const struct config *config, size_t index, const struct laun
 				 .reaper = reaper,
 				 .spec = &spec };
 	char **path = spec.candidates;
+	struct error err;
 
 	e.is_modern = e.server->conf.era == ERA_MODERN;
 	finding_begin("server", e.server->conf.name);
 	report_sandbox(e.server);
-	examine_limits(&e, config);
+	/* The daemon would not start at all. */
+	if (kernel_features_needs_cgroup(e.server) && cgroups_check(config, &err) < 0)
+		finding_fail(&e.ill, "resources", "%s", err.text);
 	if (examine_claims(&e, &spec)) {
 		clock_update();
 		if (probe_start(&e.probe, launch, &spec, reaper) < 0) {

@@ -10,7 +10,6 @@
 
 #include "base/mem.h"
 #include "config/jsonc.h"
-#include "config/toml.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
 
@@ -304,12 +303,6 @@ static int restore_members(struct slice original, bool is_toml, const struct ent
 	return result;
 }
 
-/* Both say where they belong: in braces or of JSON, where the value stands; with a header, wherever that is. */
-static bool is_of_one_form(const struct entry *a, struct slice now, struct slice was)
-{
-	return !a->is_toml || (now.p[0] == was.p[0] && (was.p[0] == '[' || was.p[0] == '{'));
-}
-
 int entry_text_restore(struct slice original, bool is_toml, struct slice was, struct slice is,
 		       struct buf *out)
 {
@@ -322,8 +315,10 @@ int entry_text_restore(struct slice original, bool is_toml, struct slice was, st
 	if (result == 0 && canonical_append(&now, now_entry.value, SCAN_DEPTH_MAX) == 0 &&
 	    canonical_append(&then, is_entry.value, SCAN_DEPTH_MAX) == 0 &&
 	    leads_as(buf_slice(&now), buf_slice(&then))) {
+		/* Both say where they belong: in braces or of JSON, where the value stands; with a header, wherever that is. */
 		if (slice_is_equal(buf_slice(&now), buf_slice(&then)) &&
-		    is_of_one_form(&was_entry, original, was))
+		    (!is_toml ||
+		     (original.p[0] == was.p[0] && (was.p[0] == '[' || was.p[0] == '{'))))
 			buf_append_slice(out, was);
 		else
 			result = restore_members(original, is_toml, &was_entry, out);

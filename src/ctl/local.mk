@@ -12,7 +12,7 @@ src_ctl_libctl_a_SOURCES = \
 	src/ctl/edit_file.c src/ctl/edit_file.h \
 	src/ctl/entry_text.c src/ctl/entry_text.h \
 	src/ctl/line.c src/ctl/line.h \
-	src/ctl/oauth.c src/ctl/oauth.h \
+	src/ctl/oauth.c \
 	src/ctl/offers.c \
 	src/ctl/orders.c \
 	src/ctl/output.c src/ctl/output.h \

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of a client's way, and their order: at the end the way to the resource's metadata,
+ * Follows a client's way to an MCP endpoint with authorization, and reports each step: the
+ * challenge, the resource's metadata, the authorization servers, and what becomes of a token. It
+ * does not log in. The token is sent only to the endpoint and never printed.
+ *
+ * The steps of the way, and their order: at the end the way to the resource's metadata,
  * before it what the steps ask for, an authorization server, and a token. RFC 9728, RFC 6750
  */
-#include "ctl/oauth.h"
+#include "ctl/commands.h"
 
 #include <curl/curl.h>
 #include <jansson.h>
@@ -19,8 +23,8 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/mem.h"
+#include "config/variables.h"
 #include "ctl/client.h"
-#include "ctl/commands.h"
 #include "ctl/output.h"
 
 /*
@@ -29,6 +33,16 @@
  * Word by word: one that is followed by `=` is a parameter of the scheme before it, any other is
  * a scheme.
  */
+
+/* A server's challenge (WWW-Authenticate), as a client reads it. NULL: absent. RFC 9110 s11.6.1 */
+struct challenge {
+	bool is_bearer; /* there is a Bearer challenge; the rest is its parameters */
+	bool is_first;  /* and it is the first challenge */
+	char *resource_metadata;
+	char *scope;
+	char *error;
+	char *error_description;
+};
 
 static void skip(struct slice *rest, const char *bytes)
 {
@@ -95,7 +109,8 @@ static void take_parameter(struct challenge *challenge, struct slice name, char 
 	free(value);
 }
 
-void challenge_parse(struct slice field, struct challenge *challenge_r)
+/* Parses all fields, joined by commas. Anything that is not a challenge is skipped. The caller ends the result. */
+static void challenge_parse(struct slice field, struct challenge *challenge_r)
 {
 	struct slice rest = field;
 	bool is_ours = false;
@@ -127,7 +142,7 @@ void challenge_parse(struct slice field, struct challenge *challenge_r)
 	CHECK(challenge_r->is_bearer || !challenge_r->is_first);
 }
 
-void challenge_fini(struct challenge *challenge)
+static void challenge_fini(struct challenge *challenge)
 {
 	free(challenge->resource_metadata);
 	free(challenge->scope);
@@ -760,7 +775,8 @@ static void walk_token(struct walk *walk)
 
 /* ---- what the user gives ---- */
 
-int oauth_check_url(const char *text, struct error *err)
+/* https, or http to loopback; no fragment. */
+static int check_url(const char *text, struct error *err)
 {
 	struct url url;
 
@@ -776,7 +792,8 @@ int oauth_check_url(const char *text, struct error *err)
 			 "the URL must begin with https://; http:// is for loopback only");
 }
 
-char *oauth_read_ca(const char *path, struct error *err)
+/* The certificates in the file, as PEM, followed by those that the system trusts; the caller's. */
+static char *read_ca(const char *path, struct error *err)
 {
 	FILE *file = fopen(path, "re");
 	char *text = mem_zalloc(CA_BYTES_MAX + 1);
@@ -1118,7 +1135,8 @@ static void say_next(const struct walk *walk, bool asks)
 	buf_fini(&text);
 }
 
-int oauth_examine(const char *url, const char *token, const char *ca)
+/* Returns 0 if a client gets, or can get, through; otherwise 1. */
+static int examine(const char *url, const char *token, const char *ca)
 {
 	struct walk walk = { .url = url, .token = token };
 	char *address = NULL;
@@ -1149,4 +1167,24 @@ int oauth_examine(const char *url, const char *token, const char *ca)
 	json_decref(walk.keys);
 	curl_global_cleanup();
 	return walk.ill != NULL;
+}
+
+int oauth_run(const struct line *line)
+{
+	struct error err = { ERROR_NONE, "" };
+	char *token = NULL;
+	char *ca = NULL;
+	int ill = -1;
+
+	if (line->token_file != NULL)
+		token = line_read_token(line->token_file, &err);
+	if (line->ca_file != NULL && err.kind == ERROR_NONE)
+		ca = read_ca(line->ca_file, &err);
+	if (err.kind == ERROR_NONE && check_url(line->url, &err) == 0)
+		ill = examine(line->url, token, ca);
+	secret_free(&token);
+	free(ca);
+	if (ill < 0)
+		return line_refuse_usage(err.text);
+	return ill > 0 ? EXIT_FAILED : 0;
 }

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/slice.h"
 #include "config/forms.h"
-#include "config/yaml.h"
+#include "config/tree.h"
 #include "ctl/output.h"
 
 /* ---- can ---- */
@@ -319,18 +319,6 @@ static void pins_show_difference(const json_t *pin)
 	free(new);
 }
 
-static bool is_gone(const json_t *pin)
-{
-	return json_is_true(json_object_get(pin, "gone"));
-}
-
-static void print_gone(const json_t *pin)
-{
-	escape_printf(stdout, "%.*s: the %.*s %.*s is gone",
-		      SLICE_ARG(document_text(pin, "server")),
-		      SLICE_ARG(document_text(pin, "kind")), SLICE_ARG(document_text(pin, "name")));
-}
-
 static void print_shadow(const json_t *shadow)
 {
 	bool is_mention = slice_is_equal(document_text(shadow, "by"), SLICE_LIT("description"));
@@ -354,8 +342,11 @@ static void pins_show(const json_t *report)
 	for (size_t i = 0; i < json_array_size(pins); i++) {
 		const json_t *pin = json_array_get(pins, i);
 
-		if (is_gone(pin))
-			print_gone(pin);
+		if (json_is_true(json_object_get(pin, "gone")))
+			escape_printf(stdout, "%.*s: the %.*s %.*s is gone",
+				      SLICE_ARG(document_text(pin, "server")),
+				      SLICE_ARG(document_text(pin, "kind")),
+				      SLICE_ARG(document_text(pin, "name")));
 		if (!pins_is_wanted(pin, NULL))
 			continue;
 		pins_show_difference(pin);

@@ -65,14 +65,6 @@ static uint64_t number_of(const json_t *object, const char *member)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
-static void append_date(struct buf *out, uint64_t ms)
-{
-	char text[QUANTITY_TEXT_MAX];
-
-	quantity_format_date(ms / 1000 * 1000, text);
-	buf_append_str(out, text);
-}
-
 static void append_arguments(struct buf *out, const json_t *arguments)
 {
 	for (size_t i = 0; i < json_array_size(arguments); i++) {
@@ -102,8 +94,9 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 {
 	const json_t *value = json_object_get(row, column->member);
 	uint64_t number = number_of(row, column->member);
-	char age[TEXT_AGE_BYTES];
+	char age[TEXT_AGE_BYTES], date[QUANTITY_TEXT_MAX];
 
+	quantity_format_date(number / 1000 * 1000, date);
 	if (column->kind == KIND_PROCESS &&
 	    slice_is_equal(document_text(row, "state"), SLICE_LIT("asleep")))
 		buf_append_str(out, "asleep");
@@ -116,7 +109,7 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 	else if (column->kind == KIND_FLAG)
 		buf_append_str(out, json_is_true(value) ? "yes" : "no");
 	else if (column->kind == KIND_DATE)
-		append_date(out, number);
+		buf_append_str(out, date);
 	else if (column->kind == KIND_AGE)
 		buf_append_str(out, text_format_age(number, age));
 	else if (column->kind == KIND_LATENCY && number < 1000)
@@ -671,14 +664,6 @@ static void show_view(const json_t *now, const json_t *before, bool is_terminal)
 	free(text);
 }
 
-static void wait_for(double seconds)
-{
-	struct timespec time = { .tv_sec = (time_t)seconds };
-
-	time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
-	nanosleep(&time, NULL); /* a signal ends it */
-}
-
 /* False: it is no number, or not between these. */
 static bool read_number(const char *text, double least, double most, double *number_r)
 {
@@ -690,9 +675,11 @@ static bool read_number(const char *text, double least, double most, double *num
 
 static int show_views(const struct line *line, long views, double delay_s, bool is_terminal)
 {
+	struct timespec delay = { .tv_sec = (time_t)delay_s };
 	json_t *before = NULL;
 	int status = 0;
 
+	delay.tv_nsec = (long)((delay_s - (double)delay.tv_sec) * 1e9);
 	while (!is_over) {
 		json_t *now = line_ask(line, "GET", mem_strdup("/status"), line_no_body);
 
@@ -707,7 +694,7 @@ static int show_views(const struct line *line, long views, double delay_s, bool 
 		before = now;
 		if (--views == 0)
 			break;
-		wait_for(delay_s);
+		nanosleep(&delay, NULL); /* a signal ends it */
 	}
 	json_decref(before);
 	return status;

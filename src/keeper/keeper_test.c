@@ -34,7 +34,7 @@
 #include "base/text.h"
 #include "base/unit_test.h"
 #include "config/variables.h"
-#include "config/types.h"
+#include "config/table.h"
 #include "io/ipc.h"
 #include "keeper/gateway_entry.h"
 #include "keeper/launch.h"

@@ -13,7 +13,6 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/sanitize.c src/policy/sanitize.h \
 	src/policy/schema.c src/policy/schema.h \
 	src/policy/schema_cache.c src/policy/schema_cache.h \
-	src/policy/schema_reference.c src/policy/schema_reference.h \
 	src/policy/rule.c src/policy/rule.def src/policy/rule.h
 
 POLICY_LIBS = src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a src/obs/libobs.a src/base/libbase.a \

@@ -26,11 +26,6 @@ enum path_kind { PATH_RELATIVE, PATH_ABSOLUTE, PATH_URI, PATH_HOME, PATH_DRIVE }
 
 /* ---- the full reading ---- */
 
-static bool paths_is_control(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7F && code < 0xA0);
-}
-
 /* What is drawn like a slash or backslash, and taken for one by some conversion. */
 static bool is_slash(uint32_t code)
 {
@@ -95,7 +90,7 @@ static void append_character(uint32_t code, struct slice written, struct reading
 
 	if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
 		code = OTHER;
-	out->has_control = out->has_control || paths_is_control(code);
+	out->has_control = out->has_control || code < 0x20 || (code >= 0x7F && code < 0xA0);
 	if (unicode_is_hidden(code))
 		return;
 	if (code < 0x80)
@@ -133,17 +128,11 @@ static void append_folded(struct slice text, struct reading *out)
 	}
 }
 
-static void append_code(uint32_t code, struct buf *out)
-{
-	utf8proc_uint8_t bytes[4];
-
-	buf_append(out, bytes, (size_t)utf8proc_encode_char((utf8proc_int32_t)code, bytes));
-}
-
 /* At a `%`: decodes %XX or %uXXXX. Returns how many bytes it was written in, 0: it is none. */
 static size_t append_decoded(struct slice rest, struct buf *out)
 {
 	unsigned char bytes[2];
+	utf8proc_uint8_t character[4];
 
 	if (rest.n >= 3 && text_from_hex(slice_of(rest.p + 1, 2), bytes, 1) == 0) {
 		buf_append(out, bytes, 1);
@@ -151,7 +140,8 @@ static size_t append_decoded(struct slice rest, struct buf *out)
 	}
 	if (rest.n >= 6 && (rest.p[1] == 'u' || rest.p[1] == 'U') &&
 	    text_from_hex(slice_of(rest.p + 2, 4), bytes, 2) == 0) {
-		append_code((uint32_t)bytes[0] << 8 | bytes[1], out);
+		buf_append(out, character,
+			   (size_t)utf8proc_encode_char(bytes[0] << 8 | bytes[1], character));
 		return 6;
 	}
 	return 0;

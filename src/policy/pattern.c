@@ -186,14 +186,6 @@ static int on_item(pcre2_callout_block *item, void *arg)
 	return is_spent(work, read + ITEM) ? PCRE2_ERROR_CALLOUT : 0;
 }
 
-static int pattern_refuse(struct error *err, int code, size_t offset)
-{
-	PCRE2_UCHAR text[160];
-
-	pcre2_get_error_message(code, text, sizeof(text));
-	return error_set(err, ERROR_SYNTAX, "%s, at byte %zu", (const char *)text, offset);
-}
-
 static pcre2_code *compile(struct slice expression, uint32_t options,
 			   pcre2_compile_context *context, struct error *err)
 {
@@ -202,9 +194,12 @@ static pcre2_code *compile(struct slice expression, uint32_t options,
 	int error = 0;
 	pcre2_code *code = pcre2_compile((PCRE2_SPTR)(expression.n > 0 ? expression.p : ""),
 					 expression.n, always | options, &error, &offset, context);
+	PCRE2_UCHAR why[160];
 
-	if (code == NULL)
-		pattern_refuse(err, error, offset);
+	if (code == NULL) {
+		pcre2_get_error_message(error, why, sizeof(why));
+		error_set(err, ERROR_SYNTAX, "%s, at byte %zu", (const char *)why, offset);
+	}
 	return code;
 }
 

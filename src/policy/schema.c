@@ -13,17 +13,19 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "jsonrpc/canonical.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
 #include "policy/pattern.h"
-#include "policy/schema_reference.h"
 
 #define WHY_PATH_BYTES 100 /* of a path in a schema that cannot be used */
 #define PATH_BYTES 80      /* of one in a misfit */
 #define TYPES_TOLD_MAX 7
-#define BYTES_PER_STEP 64   /* of texts that are compared */
-#define DIGITS_PER_STEP 4   /* of a number that is divided */
-#define STEPS_PER_ELEMENT 4 /* of those that are sorted */
+#define BYTES_PER_STEP 64            /* of texts that are compared */
+#define DIGITS_PER_STEP 4            /* of a number that is divided */
+#define SEARCH_MAX (2 * 1000 * 1000) /* nodes that are looked at, for all references of a schema */
+#define STEPS_PER_ELEMENT 4          /* of those that are sorted */
 
 /* Types as bits: 1 << enum json_type, with true for both booleans; and this one. */
 #define TYPE_INTEGER (1u << 16)
@@ -46,7 +48,7 @@ struct reader {
 	struct schema *schema;
 	struct error *err;
 	size_t depth;
-	size_t searched; /* schema_reference.h */
+	size_t searched; /* for references, of SEARCH_MAX */
 	struct slice dialect;
 };
 
@@ -72,6 +74,7 @@ typedef bool keyword_check_fn(struct walk *walk, const struct json_node *keyword
 
 static keyword_read_fn schema_read_schema;
 static keyword_check_fn schema_fits;
+static bool is_in_order(const struct json_node *keyword, int order);
 
 /* ==== reading ==== */
 
@@ -133,13 +136,6 @@ static int read_names(struct reader *reader, struct json_node *node)
 {
 	return node->type == JSON_ARRAY ? read_each(reader, node, schema_read_name) :
 					  schema_refuse(reader, node, "is not a list of names");
-}
-
-static int read_any(struct reader *reader, struct json_node *node)
-{
-	(void)reader;
-	(void)node;
-	return 0;
 }
 
 static int read_list(struct reader *reader, struct json_node *node)
@@ -273,11 +269,165 @@ static int read_pattern_map(struct reader *reader, struct json_node *node)
 
 /* ---- references, and what a schema says of itself ---- */
 
+/*
+ * What a $ref refers to: the whole schema, a place in it (a JSON pointer), or a name in it ($anchor, $dynamicAnchor, or as in draft-07 an
+ * $id that is a fragment). No other document is fetched. BACK-SEC-02
+ */
+
+/* RFC 3986 §2.1 */
+static void append_unescaped(struct buf *out, struct slice text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		char byte;
+
+		if (text.p[i] == '%' && text.n - i > 2 &&
+		    text_from_hex(slice_of(text.p + i + 1, 2), &byte, 1) == 0) {
+			buf_append_char(out, byte);
+			i += 2;
+		} else {
+			buf_append_char(out, text.p[i]);
+		}
+	}
+}
+
+/* Whether an $id or $ref, as written, is of another document. */
+static bool is_foreign(struct slice id)
+{
+	return id.n > 2 && id.p[0] == '"' && id.p[1] != '#';
+}
+
+/* Inside a schema that has a base of its own, references mean something else. */
+static bool is_embedded(const struct json_node *node)
+{
+	for (; node->up > 0; node -= node->up) {
+		const struct json_node *id = json_node_member(node, SLICE_LIT("$id"));
+
+		if (id != NULL && id->type == JSON_STRING && is_foreign(id->text))
+			return true;
+	}
+	return false;
+}
+
+/* RFC 6901 §4 */
+static struct json_node *find_step(struct json_node *node, struct slice step)
+{
+	struct json_node *each = json_node_first(node);
+	struct buf name = { 0 };
+	struct buf spelled = { 0 };
+	uint64_t index;
+
+	if (node->type == JSON_ARRAY) {
+		if (text_parse_u64(step, &index) < 0 || index >= node->count)
+			return NULL;
+		while (index-- > 0)
+			each = json_node_next(each);
+		return each;
+	}
+	for (size_t i = 0; i < step.n; i++) {
+		char next = step.p[i] == '~' && i + 1 < step.n ? step.p[i + 1] : '\0';
+
+		buf_append_char(&name, next == '0' ? '~' : next == '1' ? '/' : step.p[i]);
+		i += next == '0' || next == '1';
+	}
+	write_string(&spelled, buf_slice(&name));
+	each = json_node_member(node, slice_of(spelled.data + 1, spelled.len - 2));
+	buf_fini(&name);
+	buf_fini(&spelled);
+	return each;
+}
+
+/* `pointer` begins behind the first slash. */
+static struct json_node *find_by_pointer(const struct json_tree *tree, struct slice pointer,
+					 size_t *searched)
+{
+	struct json_node *node = tree->nodes;
+
+	while (node != NULL && pointer.p != NULL) {
+		*searched += node->count + 1;
+		node = find_step(node, slice_cut(&pointer, '/'));
+	}
+	return node;
+}
+
+/* Of a name that stands once; of two nobody knows which is meant. */
+static struct json_node *find_by_anchor(const struct json_tree *tree, struct slice fragment,
+					size_t *searched)
+{
+	struct json_node *found = NULL;
+	struct buf plain = { 0 };
+	struct buf as_id = { 0 };
+	size_t count = 0;
+
+	write_string(&plain, slice_of(fragment.p + 1, fragment.n - 1));
+	write_string(&as_id, fragment);
+	for (size_t i = 0; i < tree->count; i++) {
+		struct json_node *node = &tree->nodes[i];
+		bool is_id = slice_is_equal(node->name, SLICE_LIT("$id"));
+		bool is_anchor = slice_is_equal(node->name, SLICE_LIT("$anchor")) ||
+				 slice_is_equal(node->name, SLICE_LIT("$dynamicAnchor"));
+
+		if ((is_id && slice_is_equal(node->text, buf_slice(&as_id))) ||
+		    (is_anchor && slice_is_equal(node->text, buf_slice(&plain)))) {
+			found = node - node->up;
+			count++;
+		}
+	}
+	*searched += tree->count;
+	buf_fini(&plain);
+	buf_fini(&as_id);
+	return count == 1 ? found : NULL;
+}
+
+/* A fragment, with its '#'. */
+static struct json_node *find_target(const struct json_tree *tree, struct slice fragment,
+				     size_t *searched)
+{
+	if (fragment.n == 1)
+		return tree->nodes;
+	if (fragment.p[1] == '/')
+		return find_by_pointer(tree, slice_of(fragment.p + 2, fragment.n - 2), searched);
+	return find_by_anchor(tree, fragment, searched);
+}
+
+/*
+ * The node that a $ref leads to. NULL: none that can be used; *why_r is then a fixed text. A
+ * reference costs as much as is looked through for it, and all of a schema share one limit.
+ */
+static struct json_node *find_referred(const struct json_tree *tree,
+				       const struct json_node *reference, size_t *searched,
+				       const char **why_r)
+{
+	struct json string = { JSON_STRING, true, reference->text };
+	struct buf fragment = { 0 };
+	struct buf text = { 0 };
+	struct json_node *target;
+
+	*why_r = "leads to another document";
+	if (reference->type != JSON_STRING || is_foreign(reference->text))
+		return NULL;
+	CHECK(scan_decode_string(string, &text) == 0); /* json_tree_read has seen to that */
+	append_unescaped(&fragment, buf_slice(&text));
+	if (fragment.len == 0)
+		buf_append_char(&fragment, '#');
+	target = find_target(tree, buf_slice(&fragment), searched);
+	buf_fini(&fragment);
+	buf_fini(&text);
+	if (*searched > SEARCH_MAX)
+		*why_r = "is one reference too many";
+	else if (target == NULL)
+		*why_r = "leads nowhere";
+	else if (is_embedded(target))
+		*why_r = "leads into a schema with an $id of its own";
+	else
+		return target;
+	return NULL;
+}
+
 static int read_reference(struct reader *reader, struct json_node *node)
 {
 	struct json_tree *tree = &reader->schema->tree;
 	const char *why;
-	struct json_node *target = schema_reference_find(tree, node, &reader->searched, &why);
+	struct json_node *target = find_referred(tree, node, &reader->searched, &why);
 
 	if (target == NULL)
 		return schema_refuse(reader, node, why);
@@ -296,8 +446,7 @@ static int read_id(struct reader *reader, struct json_node *node)
 	bool is_inner = (node - node->up)->up > 0;
 
 	return schema_expect(reader, node,
-			     !is_inner || node->type != JSON_STRING ||
-				     !schema_reference_is_foreign(node->text),
+			     !is_inner || node->type != JSON_STRING || !is_foreign(node->text),
 			     "is a keyword that is not supported here");
 }
 
@@ -401,35 +550,12 @@ static bool check_enum(struct walk *walk, const struct json_node *keyword,
 
 /* ---- numbers ---- */
 
-static int compare_numbers(struct walk *walk, const struct json_node *value,
-			   const struct json_node *keyword)
+/* Minimum and maximum, exclusive ones too. */
+static bool check_number(struct walk *walk, const struct json_node *keyword,
+			 const struct json_node *value)
 {
 	spend(walk, value->text.n / BYTES_PER_STEP);
-	return decimal_compare(value->text, keyword->text);
-}
-
-static bool check_minimum(struct walk *walk, const struct json_node *keyword,
-			  const struct json_node *value)
-{
-	return compare_numbers(walk, value, keyword) >= 0;
-}
-
-static bool check_maximum(struct walk *walk, const struct json_node *keyword,
-			  const struct json_node *value)
-{
-	return compare_numbers(walk, value, keyword) <= 0;
-}
-
-static bool check_exclusive_minimum(struct walk *walk, const struct json_node *keyword,
-				    const struct json_node *value)
-{
-	return compare_numbers(walk, value, keyword) > 0;
-}
-
-static bool check_exclusive_maximum(struct walk *walk, const struct json_node *keyword,
-				    const struct json_node *value)
-{
-	return compare_numbers(walk, value, keyword) < 0;
+	return is_in_order(keyword, decimal_compare(value->text, keyword->text));
 }
 
 static bool check_multiple(struct walk *walk, const struct json_node *keyword,
@@ -454,26 +580,15 @@ static struct slice schema_decode(struct walk *walk, struct slice quoted)
 }
 
 /* In characters. */
-static size_t length_of(struct walk *walk, const struct json_node *string)
+static bool check_length(struct walk *walk, const struct json_node *keyword,
+			 const struct json_node *value)
 {
-	struct slice text = schema_decode(walk, string->text);
+	struct slice text = schema_decode(walk, value->text);
 	size_t count = 0;
 
 	for (size_t i = 0; i < text.n; i++)
 		count += ((unsigned char)text.p[i] & 0xC0) != 0x80;
-	return count;
-}
-
-static bool check_min_length(struct walk *walk, const struct json_node *keyword,
-			     const struct json_node *value)
-{
-	return length_of(walk, value) >= keyword->link;
-}
-
-static bool check_max_length(struct walk *walk, const struct json_node *keyword,
-			     const struct json_node *value)
-{
-	return length_of(walk, value) <= keyword->link;
+	return is_in_order(keyword, (count > keyword->link) - (count < keyword->link));
 }
 
 /* `number`: of the pattern; the text stands between quotes. */
@@ -503,18 +618,12 @@ static bool check_pattern(struct walk *walk, const struct json_node *keyword,
 /* ---- arrays ---- */
 
 /* Of members, too. */
-static bool check_min_count(struct walk *walk, const struct json_node *keyword,
-			    const struct json_node *value)
+static bool check_count(struct walk *walk, const struct json_node *keyword,
+			const struct json_node *value)
 {
 	(void)walk;
-	return value->count >= keyword->link;
-}
-
-static bool check_max_count(struct walk *walk, const struct json_node *keyword,
-			    const struct json_node *value)
-{
-	(void)walk;
-	return value->count <= keyword->link;
+	return is_in_order(keyword,
+			   (value->count > keyword->link) - (value->count < keyword->link));
 }
 
 static int schema_compare_texts(const void *left, const void *right)
@@ -753,13 +862,23 @@ static bool check_if(struct walk *walk, const struct json_node *keyword,
 /* ==== keywords ==== */
 
 #define ANY JSON_ABSENT /* applies to every value */
+#define LIMIT(name, read, check, applies_to, misfit, orders)         \
+	{                                                            \
+		SLICE(name), read, check, applies_to, misfit, orders \
+	}
+#define KEYWORD(name, read, check, applies_to, misfit) \
+	LIMIT(name, read, check, applies_to, misfit, 0)
+#define LESS 1u
+#define EQUAL 2u
+#define MORE 4u
 
 struct keyword {
 	struct slice name;
-	keyword_read_fn *read;
+	keyword_read_fn *read;   /* NULL: it may have any value */
 	keyword_check_fn *check; /* NULL: it restricts nothing by itself */
 	enum json_type applies_to;
-	const char *misfit; /* what is said of a value; # is the keyword's number */
+	const char *misfit;  /* what is said of a value; # is the keyword's number */
+	unsigned int orders; /* how a value may compare with its limit */
 };
 
 /*
@@ -767,66 +886,67 @@ struct keyword {
  * what it forbids must not pass.
  */
 static const struct keyword keywords[] = {
-	{ SLICE("$dynamicRef"), read_unsupported, NULL, ANY, NULL },
-	{ SLICE("$id"), read_id, NULL, ANY, NULL },
-	{ SLICE("$recursiveRef"), read_unsupported, NULL, ANY, NULL },
-	{ SLICE("$ref"), read_reference, check_ref, ANY, NULL },
-	{ SLICE("$schema"), read_dialect, NULL, ANY, NULL },
-	{ SLICE("$vocabulary"), read_unsupported, NULL, ANY, NULL },
-	{ SLICE("additionalItems"), schema_read_schema, check_additional_items, JSON_ARRAY, NULL },
-	{ SLICE("additionalProperties"), schema_read_schema, check_additional_properties,
-	  JSON_OBJECT, NULL },
-	{ SLICE("allOf"), read_schemas, check_all, ANY, NULL },
-	{ SLICE("anyOf"), read_schemas, check_any, ANY, "must match one of the alternatives" },
-	{ SLICE("const"), read_any, check_const, ANY, "must be the one allowed value" },
-	{ SLICE("contains"), schema_read_schema, check_contains, JSON_ARRAY,
-	  "has too few elements of the required kind" },
-	{ SLICE("dependencies"), read_unsupported, NULL, ANY, NULL },
-	{ SLICE("dependentRequired"), read_unsupported, NULL, ANY, NULL },
-	{ SLICE("dependentSchemas"), read_unsupported, NULL, ANY, NULL },
-	{ SLICE("else"), schema_read_schema, NULL, ANY, NULL },
-	{ SLICE("enum"), read_list, check_enum, ANY, "must be one of the allowed values" },
-	{ SLICE("exclusiveMaximum"), schema_read_number, check_exclusive_maximum, JSON_NUMBER,
-	  "is too large" },
-	{ SLICE("exclusiveMinimum"), schema_read_number, check_exclusive_minimum, JSON_NUMBER,
-	  "is too small" },
-	{ SLICE("if"), schema_read_schema, check_if, ANY, NULL },
-	{ SLICE("items"), schema_read_items, check_items, JSON_ARRAY, NULL },
-	{ SLICE("maxContains"), read_unsupported, NULL, ANY, NULL },
-	{ SLICE("maxItems"), read_count, check_max_count, JSON_ARRAY,
-	  "must have at most # elements" },
-	{ SLICE("maxLength"), read_count, check_max_length, JSON_STRING,
-	  "must have at most # characters" },
-	{ SLICE("maxProperties"), read_count, check_max_count, JSON_OBJECT,
-	  "must have at most # members" },
-	{ SLICE("maximum"), schema_read_number, check_maximum, JSON_NUMBER, "is too large" },
-	{ SLICE("minContains"), read_unsupported, NULL, ANY, NULL },
-	{ SLICE("minItems"), read_count, check_min_count, JSON_ARRAY,
-	  "must have at least # elements" },
-	{ SLICE("minLength"), read_count, check_min_length, JSON_STRING,
-	  "must have at least # characters" },
-	{ SLICE("minProperties"), read_count, check_min_count, JSON_OBJECT,
-	  "must have at least # members" },
-	{ SLICE("minimum"), schema_read_number, check_minimum, JSON_NUMBER, "is too small" },
-	{ SLICE("multipleOf"), read_divisor, check_multiple, JSON_NUMBER,
-	  "must be a multiple of the given number" },
-	{ SLICE("not"), schema_read_schema, check_not, ANY, "must not be of the excluded kind" },
-	{ SLICE("oneOf"), read_schemas, check_one, ANY,
-	  "must match exactly one of the alternatives" },
-	{ SLICE("pattern"), read_pattern, check_pattern, JSON_STRING, "must match the pattern" },
-	{ SLICE("patternProperties"), read_pattern_map, check_pattern_properties, JSON_OBJECT,
-	  NULL },
-	{ SLICE("prefixItems"), read_schemas, check_places, JSON_ARRAY, NULL },
-	{ SLICE("properties"), read_map, check_properties, JSON_OBJECT, NULL },
-	{ SLICE("propertyNames"), schema_read_schema, check_property_names, JSON_OBJECT,
-	  "must have another name" },
-	{ SLICE("required"), read_names, schema_check_required, JSON_OBJECT, NULL },
-	{ SLICE("then"), schema_read_schema, NULL, ANY, NULL },
-	{ SLICE("type"), read_type, check_type, ANY, NULL },
-	{ SLICE("unevaluatedItems"), read_unsupported, NULL, ANY, NULL },
-	{ SLICE("unevaluatedProperties"), read_unsupported, NULL, ANY, NULL },
-	{ SLICE("uniqueItems"), read_switch, check_unique, JSON_ARRAY,
-	  "must have no duplicate elements" },
+	KEYWORD("$dynamicRef", read_unsupported, NULL, ANY, NULL),
+	KEYWORD("$id", read_id, NULL, ANY, NULL),
+	KEYWORD("$recursiveRef", read_unsupported, NULL, ANY, NULL),
+	KEYWORD("$ref", read_reference, check_ref, ANY, NULL),
+	KEYWORD("$schema", read_dialect, NULL, ANY, NULL),
+	KEYWORD("$vocabulary", read_unsupported, NULL, ANY, NULL),
+	KEYWORD("additionalItems", schema_read_schema, check_additional_items, JSON_ARRAY, NULL),
+	KEYWORD("additionalProperties", schema_read_schema, check_additional_properties,
+		JSON_OBJECT, NULL),
+	KEYWORD("allOf", read_schemas, check_all, ANY, NULL),
+	KEYWORD("anyOf", read_schemas, check_any, ANY, "must match one of the alternatives"),
+	KEYWORD("const", NULL, check_const, ANY, "must be the one allowed value"),
+	KEYWORD("contains", schema_read_schema, check_contains, JSON_ARRAY,
+		"has too few elements of the required kind"),
+	KEYWORD("dependencies", read_unsupported, NULL, ANY, NULL),
+	KEYWORD("dependentRequired", read_unsupported, NULL, ANY, NULL),
+	KEYWORD("dependentSchemas", read_unsupported, NULL, ANY, NULL),
+	KEYWORD("else", schema_read_schema, NULL, ANY, NULL),
+	KEYWORD("enum", read_list, check_enum, ANY, "must be one of the allowed values"),
+	LIMIT("exclusiveMaximum", schema_read_number, check_number, JSON_NUMBER, "is too large",
+	      LESS),
+	LIMIT("exclusiveMinimum", schema_read_number, check_number, JSON_NUMBER, "is too small",
+	      MORE),
+	KEYWORD("if", schema_read_schema, check_if, ANY, NULL),
+	KEYWORD("items", schema_read_items, check_items, JSON_ARRAY, NULL),
+	KEYWORD("maxContains", read_unsupported, NULL, ANY, NULL),
+	LIMIT("maxItems", read_count, check_count, JSON_ARRAY, "must have at most # elements",
+	      LESS | EQUAL),
+	LIMIT("maxLength", read_count, check_length, JSON_STRING, "must have at most # characters",
+	      LESS | EQUAL),
+	LIMIT("maxProperties", read_count, check_count, JSON_OBJECT, "must have at most # members",
+	      LESS | EQUAL),
+	LIMIT("maximum", schema_read_number, check_number, JSON_NUMBER, "is too large",
+	      LESS | EQUAL),
+	KEYWORD("minContains", read_unsupported, NULL, ANY, NULL),
+	LIMIT("minItems", read_count, check_count, JSON_ARRAY, "must have at least # elements",
+	      MORE | EQUAL),
+	LIMIT("minLength", read_count, check_length, JSON_STRING, "must have at least # characters",
+	      MORE | EQUAL),
+	LIMIT("minProperties", read_count, check_count, JSON_OBJECT, "must have at least # members",
+	      MORE | EQUAL),
+	LIMIT("minimum", schema_read_number, check_number, JSON_NUMBER, "is too small",
+	      MORE | EQUAL),
+	KEYWORD("multipleOf", read_divisor, check_multiple, JSON_NUMBER,
+		"must be a multiple of the given number"),
+	KEYWORD("not", schema_read_schema, check_not, ANY, "must not be of the excluded kind"),
+	KEYWORD("oneOf", read_schemas, check_one, ANY,
+		"must match exactly one of the alternatives"),
+	KEYWORD("pattern", read_pattern, check_pattern, JSON_STRING, "must match the pattern"),
+	KEYWORD("patternProperties", read_pattern_map, check_pattern_properties, JSON_OBJECT, NULL),
+	KEYWORD("prefixItems", read_schemas, check_places, JSON_ARRAY, NULL),
+	KEYWORD("properties", read_map, check_properties, JSON_OBJECT, NULL),
+	KEYWORD("propertyNames", schema_read_schema, check_property_names, JSON_OBJECT,
+		"must have another name"),
+	KEYWORD("required", read_names, schema_check_required, JSON_OBJECT, NULL),
+	KEYWORD("then", schema_read_schema, NULL, ANY, NULL),
+	KEYWORD("type", read_type, check_type, ANY, NULL),
+	KEYWORD("unevaluatedItems", read_unsupported, NULL, ANY, NULL),
+	KEYWORD("unevaluatedProperties", read_unsupported, NULL, ANY, NULL),
+	KEYWORD("uniqueItems", read_switch, check_unique, JSON_ARRAY,
+		"must have no duplicate elements"),
 };
 
 static int compare_names(const void *wanted, const void *item)
@@ -848,13 +968,20 @@ static int schema_read_member(struct reader *reader, struct json_node *member)
 	if (keyword == NULL)
 		return 0;
 	member->mark = (unsigned char)(keyword - keywords + 1);
-	return keyword->read(reader, member);
+	return keyword->read != NULL ? keyword->read(reader, member) : 0;
 }
 
 /* NULL: none. */
 static const struct keyword *keyword_of(const struct json_node *member)
 {
 	return member->mark > 0 ? &keywords[member->mark - 1] : NULL;
+}
+
+static bool is_in_order(const struct json_node *keyword, int order)
+{
+	unsigned int bit = order < 0 ? LESS : order > 0 ? MORE : EQUAL;
+
+	return (keyword_of(keyword)->orders & bit) != 0;
 }
 
 /* ---- a schema ---- */
@@ -986,29 +1113,23 @@ static int schema_tell(const struct walk *walk, struct error *err)
 
 static int read_root_dialect(struct reader *reader, struct json_node *root)
 {
-	static const struct slice newer[] = {
-		SLICE("\"https://json-schema.org/draft/2020-12/schema\""),
-		SLICE("\"https://json-schema.org/draft/2020-12/schema#\""),
-		SLICE("\"https://json-schema.org/draft/2019-09/schema\""),
-		SLICE("\"https://json-schema.org/draft/2019-09/schema#\""),
-	};
-	static const struct slice draft_7[] = {
-		SLICE("\"http://json-schema.org/draft-07/schema\""),
-		SLICE("\"http://json-schema.org/draft-07/schema#\""),
-		SLICE("\"https://json-schema.org/draft-07/schema\""),
-		SLICE("\"https://json-schema.org/draft-07/schema#\""),
-	};
+	static const struct slice newer = SLICE("https://json-schema.org/draft/2020-12/schema "
+						"https://json-schema.org/draft/2019-09/schema");
+	static const struct slice draft_7 = SLICE("http://json-schema.org/draft-07/schema "
+						  "https://json-schema.org/draft-07/schema");
 	const struct json_node *node = json_node_member(root, SLICE_LIT("$schema"));
+
+	struct slice name;
 
 	if (node == NULL)
 		return 0;
 	reader->dialect = node->text;
-	reader->schema->ignores_beside_ref =
-		slices_has((struct slices){ draft_7, ARRAY_LEN(draft_7) }, node->text);
+	name = node->type == JSON_STRING ? schema_inside(node) : slice_of("", 0);
+	if (name.n > 0 && name.p[name.n - 1] == '#')
+		name.n--;
+	reader->schema->ignores_beside_ref = slice_has_part(draft_7, ' ', name);
 	return schema_expect(reader, node,
-			     reader->schema->ignores_beside_ref ||
-				     slices_has((struct slices){ newer, ARRAY_LEN(newer) },
-						node->text),
+			     reader->schema->ignores_beside_ref || slice_has_part(newer, ' ', name),
 			     "is an unknown dialect");
 }
 

@@ -233,12 +233,6 @@ void span_end(struct span **span, struct slice error)
 
 static const struct slice parent_name = SLICE("traceparent"), state_name = SLICE("tracestate");
 
-/* Behind the brace that begins an object. */
-static struct slice inside_of(struct slice object)
-{
-	return slice_of(object.p + 1, 0);
-}
-
 static bool is_empty(struct slice object)
 {
 	const char *p = object.p + 1;
@@ -253,7 +247,7 @@ static void add(struct buf *out, const struct envelope *env, struct slice object
 		const char *before, const char *members, const char *after)
 {
 	struct buf with = { 0 };
-	struct splice_edit edit = { .span = inside_of(object) };
+	struct splice_edit edit = { .span = slice_of(object.p + 1, 0) }; /* behind its brace */
 
 	buf_printf(&with, "%s%s%s%s", before, members, after, is_empty(object) ? "" : ",");
 	edit.with = buf_slice(&with);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "ctl/oauth.h"
+#include "ctl/oauth.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

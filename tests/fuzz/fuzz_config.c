@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "config/import.h"
 #include "config/load.h"
-#include "config/yaml.h"
+#include "config/tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

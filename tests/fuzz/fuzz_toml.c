@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "config/import.h"
-#include "config/toml.h"
+#include "config/jsonc.h"
 #include "ctl/entry_text.h"
 #include "jsonrpc/canonical.h"
 
