@@ -31,7 +31,8 @@ struct admin_server_conf {
 	const struct fleet *fleet;       /* of all servers */
 	const struct http_server *front; /* the one that clients use */
 	void (*on_drain)(void);          /* the operator wants the daemon to stop */
-	uint64_t (*on_reload)(void); /* … to reread the configuration; returns the order's number */
+	uint64_t (*on_reload)(
+		bool is_upgrade); /* … to reread the configuration, or the program; returns the order's number */
 	void (*on_deny_list)(void); /* the entries against tokens have changed */
 	bool (*on_certificate)(size_t index, struct certificate_report *report_r);
 	/* that clients use, one per server; room for SERVERS_MAX */

@@ -55,6 +55,16 @@ static void gateway_leave(struct gateway *g)
 	http_server_leave(g->http);
 }
 
+static void gateway_end_streams(struct gateway *g)
+{
+	LIST_FOREACH(node, &g->router.sessions.sessions) {
+		struct session *session = container_of(node, struct session, link);
+
+		if (session->owner == NULL)
+			stream_end(&session->standalone, REASON_DRAINING);
+	}
+}
+
 static void gateway_stop_serving(struct gateway *g)
 {
 	LOG(DRAIN, LOG_INT("calls", g->router.calls), LOG_INT("sessions", g->router.sessions.count),
@@ -65,12 +75,7 @@ static void gateway_stop_serving(struct gateway *g)
 	ports_leave_kept(&g->ports);
 	http_server_drain(g->http);
 	frontend_drain(&g->frontend);
-	LIST_FOREACH(node, &g->router.sessions.sessions) {
-		struct session *session = container_of(node, struct session, link);
-
-		if (session->owner == NULL)
-			stream_end(&session->standalone, REASON_DRAINING);
-	}
+	gateway_end_streams(g);
 }
 
 /*
@@ -100,18 +105,54 @@ static bool gateway_is_through(const struct gateway *g, uint64_t passed_ms)
 	       (clock_now_ms() >= g->drain_until_ms || !http_server_is_writing(g->http));
 }
 
+/*
+ * Until the end requests on open connections are served as ever, but each connection ends with its answer; new ones wait for the
+ * next gateway. What it inherits must not be in the middle of a message.
+ */
+static void gateway_on_hand_over_step(struct gateway *g, uint64_t passed_ms)
+{
+	bool is_quiet = g->router.calls == 0 && server_table_is_quiet(&g->table);
+
+	CHECK(g->ports.has_left);
+	if (g->state == GATEWAY_LEAVING && (is_quiet || passed_ms >= g->config->drain_timeout_ms)) {
+		gateway_set_state(g, GATEWAY_FINISHING);
+		router_end_waits(&g->router, REASON_DRAINING);
+		http_server_drain(g->http);
+		frontend_drain(&g->frontend);
+		gateway_end_streams(g);
+		exporter_finish(g->exporter);
+		return;
+	}
+	is_quiet = is_quiet && http_server_connection_count(g->http) + g->acceptor.count == 0 &&
+		   !exporter_is_busy(g->exporter);
+	if (g->state == GATEWAY_FINISHING && (is_quiet || passed_ms >= LINGER_MS))
+		gateway_set_state(g, GATEWAY_STOPPING);
+}
+
+static void gateway_on_hand_over(void)
+{
+	if (gateway->state != GATEWAY_SERVING)
+		return;
+	gateway->hands_over = true;
+	gateway_leave(gateway);
+	ports_leave_all(&gateway->ports);
+	timer_start(gateway->loop, &gateway->drain, 0);
+}
+
 static void gateway_on_drain_step(struct timer *timer)
 {
 	struct gateway *g = container_of(timer, struct gateway, drain);
 	uint64_t passed_ms = clock_now_ms() - g->state_since_ms;
 
 	CHECK(g->state != GATEWAY_SERVING);
-	if (g->state == GATEWAY_LEAVING && passed_ms >= g->config->drain_delay_ms)
+	if (g->hands_over)
+		gateway_on_hand_over_step(g, passed_ms);
+	else if (g->state == GATEWAY_LEAVING && passed_ms >= g->config->drain_delay_ms)
 		gateway_stop_serving(g);
 	else if (g->state == GATEWAY_FINISHING &&
 		 (g->router.calls == 0 || passed_ms >= g->config->drain_timeout_ms))
 		gateway_end_sessions(g);
-	if (g->state == GATEWAY_STOPPING && gateway_is_through(g, passed_ms)) {
+	if (g->state == GATEWAY_STOPPING && (g->hands_over || gateway_is_through(g, passed_ms))) {
 		loop_stop(g->loop);
 		return;
 	}
@@ -120,6 +161,7 @@ static void gateway_on_drain_step(struct timer *timer)
 
 static void gateway_on_drain(void)
 {
+	gateway->hands_over = false;
 	if (gateway->state == GATEWAY_SERVING) {
 		gateway_leave(gateway);
 		if (gateway->config->drain_delay_ms == 0)
@@ -243,6 +285,8 @@ static void gateway_on_message(struct spawner *spawner, const struct ipc_message
 	(void)spawner;
 	if (message->type == IPC_DRAIN)
 		gateway_on_drain();
+	else if (message->type == IPC_HAND_OVER)
+		gateway_on_hand_over();
 	else if (message->type == IPC_CERTIFICATE)
 		gateway_on_certificate(message);
 	else if (message->type == IPC_CERTIFICATES_END)
@@ -356,9 +400,9 @@ static void gateway_on_deny_list(void)
 	deny_snapshot_save(gateway->deny_snapshot, &gateway->router.sessions.deny_list);
 }
 
-static uint64_t gateway_on_admin_reload(void)
+static uint64_t gateway_on_admin_reload(bool is_upgrade)
 {
-	return spawner_reload(gateway->spawner);
+	return spawner_reload(gateway->spawner, is_upgrade);
 }
 
 static bool gateway_on_certificate_report(size_t index, struct certificate_report *report_r)
@@ -431,6 +475,15 @@ static void gateway_free(struct gateway *g)
 	loop_free(&g->loop);
 }
 
+/* All that the next gateway is to know; sessions and processes stay as they are. */
+static void gateway_save(struct gateway *g)
+{
+	CHECK(g->hands_over && g->state == GATEWAY_STOPPING);
+	kept_sessions_save(&g->router.kept_sessions);
+	pin_memory_fini(&g->pin_memory);
+	audit_finish(&g->audit);
+}
+
 static void gateway_on_heap_look(struct timer *timer)
 {
 	struct gateway *g = container_of(timer, struct gateway, heap_look);
@@ -495,7 +548,10 @@ static int gateway_run(struct gateway_entry *entry)
 	CHECK(g.state == GATEWAY_STOPPING);
 	LOG(GATEWAY_STOP, LOG_INT("children", server_table_count_children(&g.table)));
 	counters_log();
-	gateway_free(&g);
+	if (g.hands_over)
+		gateway_save(&g);
+	else
+		gateway_free(&g);
 	return 0;
 }
 

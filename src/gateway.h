@@ -56,6 +56,7 @@ struct gateway {
 	enum gateway_state state;
 	uint64_t state_since_ms;
 	uint64_t drain_until_ms;
+	bool hands_over; /* to another gateway; else the daemon stops */
 	struct timer drain;
 	struct heap heap;
 	struct timer heap_look;

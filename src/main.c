@@ -16,6 +16,7 @@
 #include "keeper/kernel_features.h"
 #include "keeper/listeners.h"
 #include "keeper/records.h"
+#include "keeper/upgrade.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"
@@ -326,7 +327,7 @@ static void check_machine_and_tell(const struct config_request *request,
 	check_machine(request, config, root, problems, warnings);
 	kernel_features_warn(config, root, warnings);
 	check_records(config, root, problems, warnings);
-	listeners_check(config, root, problems, warnings);
+	listeners_check(config, root, request->daemon, problems, warnings);
 }
 
 /* After a fresh build there is no configuration yet. */
@@ -356,24 +357,26 @@ static void print_certificate(const char *path)
 		path, facts.until, facts.fingerprint, name, name, name);
 }
 
-static int run(struct config **config, const struct config_request *request)
+static int run(struct config **config, const struct config_request *request,
+	       struct upgrade *upgrade)
 {
 	struct programs programs;
 	struct error err;
 	int status;
 
-	if (programs_open(&programs, &err) < 0) {
+	if (!(upgrade->is_back && programs_take(&programs, &upgrade->from)) &&
+	    programs_open(&programs, &err) < 0) {
 		fprintf(stderr, "mcpgated: %s\n", err.text);
 		return 1;
 	}
 	if (request->tls != NULL && strcmp(request->tls, "self") == 0)
 		print_certificate((*config)->listen[0].tls[0].certificate);
-	status = keeper_run(config, request, &programs);
+	status = keeper_run(config, request, &programs, upgrade);
 	programs_close(&programs);
 	return status;
 }
 
-static int with_configuration(struct command_line *line)
+static int with_configuration(struct command_line *line, struct upgrade *upgrade)
 {
 	static config_check_fn *const checks[] = {
 		[ACTION_RUN] = check_machine,
@@ -404,25 +407,40 @@ static int with_configuration(struct command_line *line)
 		config_print(config, stdout);
 		status = check_output();
 	} else {
-		status = run(&config, &line->request);
+		status = run(&config, &line->request, upgrade);
 	}
 	config_free(&config);
 	return status;
 }
 
+static int act(struct command_line *line, struct upgrade *upgrade)
+{
+	if (line->action == ACTION_HELP || line->action == ACTION_VERSION) {
+		fputs(line->action == ACTION_HELP ? help : "mcpgated " BUILD_VERSION "\n", stdout);
+		return check_output();
+	}
+	if (line->action == ACTION_DUMP)
+		return dump(line->dump);
+	line->request.daemon = upgrade->is_checker ? getppid() : 0;
+	return with_configuration(line, upgrade);
+}
+
 int main(int argc, char **argv)
 {
 	struct command_line line = { .action = ACTION_RUN };
+	struct upgrade upgrade;
+	int status = EXIT_FAILURE;
 
-	if (parse_command_line(&line, argc, argv) < 0) {
+	if (upgrade_begin(&upgrade, argv) < 0) {
+		fputs("mcpgated: what the program before has left cannot be read here\n", stderr);
+	} else if (parse_command_line(&line, argc, argv) < 0) {
 		fputs("try: mcpgated --help\n", stderr);
-		return EXIT_USAGE;
+		status = EXIT_USAGE;
+	} else {
+		status = act(&line, &upgrade);
 	}
-	if (line.action == ACTION_HELP || line.action == ACTION_VERSION) {
-		fputs(line.action == ACTION_HELP ? help : "mcpgated " BUILD_VERSION "\n", stdout);
-		return check_output();
-	}
-	if (line.action == ACTION_DUMP)
-		return dump(line.dump);
-	return with_configuration(&line);
+	if (upgrade.from.text.len > 0)
+		upgrade_fall_back(&upgrade);
+	upgrade_fini(&upgrade);
+	return status;
 }

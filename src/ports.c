@@ -123,11 +123,22 @@ static bool is_kept(const struct config *config, size_t i)
 	return slice_has_prefix(slice_str(config->listen[i].address), SLICE_LIT("systemd:"));
 }
 
-void ports_leave_kept(struct ports *ports)
+static void ports_leave(struct ports *ports, bool leaves_all)
 {
 	for (size_t i = 0; ports->items != NULL && i < ports->config->listen_count; i++)
-		if (is_kept(ports->config, i))
+		if (!ports->has_left && (leaves_all || is_kept(ports->config, i)))
 			listener_fini(&ports->items[i]->listener);
+	ports->has_left = ports->has_left || leaves_all;
+}
+
+void ports_leave_kept(struct ports *ports)
+{
+	ports_leave(ports, false);
+}
+
+void ports_leave_all(struct ports *ports)
+{
+	ports_leave(ports, true);
 }
 
 /* Who waits is accepted: he would be reset. */
@@ -143,7 +154,7 @@ void ports_close(struct ports *ports)
 	for (size_t i = 0; i < ports->config->listen_count; i++) {
 		if (is_kept(ports->config, i))
 			continue;
-		if (ports->items != NULL)
+		if (ports->items != NULL && !ports->has_left)
 			port_close(ports->items[i]);
 		else
 			close(ports->fds[i]);

@@ -39,6 +39,7 @@ struct ports {
 	struct port **items; /* NULL: not listening yet */
 	struct ports_change change;
 	unsigned int last_number;
+	bool has_left; /* all of them */
 };
 
 /*
@@ -53,10 +54,11 @@ void ports_listen(struct ports *ports);
 bool ports_is_listening(const struct ports *ports);
 
 /*
- * Stops accepting on sockets of the service manager; clients that connect wait there for the next
- * daemon.
+ * Stops accepting on sockets of the service manager, or on all: clients that connect wait there for
+ * the next daemon, or for the next gateway.
  */
 void ports_leave_kept(struct ports *ports);
+void ports_leave_all(struct ports *ports);
 /* Accepts the pending connections on all other sockets and closes the sockets. */
 void ports_close(struct ports *ports);
 

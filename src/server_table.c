@@ -279,6 +279,15 @@ size_t server_table_count_children(const struct server_table *table)
 	return count;
 }
 
+bool server_table_is_quiet(const struct server_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		LIST_FOREACH(node, &table->servers[i].children)
+			if (!child_is_quiet(container_of(node, struct child, link)))
+				return false;
+	return true;
+}
+
 void server_table_kill_children(struct server_table *table, enum reason reason)
 {
 	for (size_t i = 0; i < table->count; i++)

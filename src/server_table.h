@@ -56,6 +56,8 @@ void server_table_fini(struct server_table *table);
 void server_table_use(struct server_table *table, struct config *config, const uint32_t *numbers);
 /* The number of processes of all servers. */
 size_t server_table_count_children(const struct server_table *table);
+/* Whether no message is on its way to or from one (child_is_quiet). */
+bool server_table_is_quiet(const struct server_table *table);
 void server_table_kill_children(struct server_table *table, enum reason reason);
 
 #endif

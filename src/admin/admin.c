@@ -51,6 +51,7 @@ static const struct {
 	{ SLICE("/end-session"), HTTP_POST, NULL, command_end_session, PAGE_ORDERS },
 	{ SLICE("/drain"), HTTP_POST, NULL, command_drain, PAGE_ORDERS },
 	{ SLICE("/reload"), HTTP_POST, NULL, command_reload, PAGE_NOTHING },
+	{ SLICE("/upgrade"), HTTP_POST, NULL, command_upgrade, PAGE_NOTHING },
 };
 
 /* Only who names it gets it: ranges of types are for those who take anything. */

@@ -41,12 +41,13 @@ struct admin_conf {
 	struct http_handler *mcp;                    /* serves ADMIN_MCP_PATH */
 	const struct process_views *views; /* the processes' resource usage; NULL: not reported */
 	const char *version;
-	const char *origin;          /* of the URLs for clients; NULL: none */
-	const char *auth_mode;       /* as in the configuration */
-	const char *page_token;      /* admin.page_token; copied */
-	void (*on_drain)(void);      /* the daemon is to stop */
-	uint64_t (*on_reload)(void); /* rereads the configuration; returns the order's number */
-	void (*on_deny_list)(void);  /* the operator's entries have changed */
+	const char *origin;     /* of the URLs for clients; NULL: none */
+	const char *auth_mode;  /* as in the configuration */
+	const char *page_token; /* admin.page_token; copied */
+	void (*on_drain)(void); /* the daemon is to stop */
+	uint64_t (*on_reload)(
+		bool is_upgrade); /* rereads the configuration, or the program; returns the order's number */
+	void (*on_deny_list)(void); /* the operator's entries have changed */
 	/* Number `index` of those in use; false: there are no more. NULL: there is no TLS. */
 	bool (*on_certificate)(size_t index, struct certificate_report *report_r);
 };

@@ -503,24 +503,41 @@ static void refuse_reload(struct order *order)
 	order_end(order);
 }
 
-static bool take_reload(struct order *order, struct http_conn *conn, struct slice body)
+static bool begin_reload(struct order *order, bool is_upgrade)
 {
-	(void)conn;
-	(void)body;
-	LOG(ADMIN_COMMAND, LOG_STR("command", "reload"));
+	LOG(ADMIN_COMMAND, LOG_STR("command", is_upgrade ? "upgrade" : "reload"));
 	if (order->admin->is_leaving) {
 		refuse_reload(order);
 		return false;
 	}
 	list_append(&order->admin->reloads, &order->link);
 	timer_start(order->admin->conf.router->loop, &order->patience, RELOAD_MAX_MS);
-	order->number = order->admin->conf.on_reload();
+	order->number = order->admin->conf.on_reload(is_upgrade);
 	return false;
+}
+
+static bool take_reload(struct order *order, struct http_conn *conn, struct slice body)
+{
+	(void)conn;
+	(void)body;
+	return begin_reload(order, false);
+}
+
+static bool take_upgrade(struct order *order, struct http_conn *conn, struct slice body)
+{
+	(void)conn;
+	(void)body;
+	return begin_reload(order, true);
 }
 
 struct http_exchange *command_reload(const struct inquiry *inquiry)
 {
 	return order_new(inquiry, take_reload);
+}
+
+struct http_exchange *command_upgrade(const struct inquiry *inquiry)
+{
+	return order_new(inquiry, take_upgrade);
 }
 
 static struct json_t *describe_reload(bool is_used, struct slice report)

@@ -30,6 +30,8 @@ command_fn command_can;
  * known.
  */
 command_fn command_reload;
+/* The same with the program: it is answered when another one is about to take over, or is refused. */
+command_fn command_upgrade;
 /* Like admin_reloaded. */
 void command_reload_tell(struct admin *admin, uint64_t order, bool is_used, struct slice report);
 /* Like admin_leave, for the pending orders. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <stdio.h>
 
 #include "auth/collector.h"
@@ -202,6 +203,7 @@ struct config_request {
 	size_t host_count;
 	config_check_fn *check;       /* or NULL */
 	const struct config *running; /* whose servers run meanwhile; NULL: none */
+	pid_t daemon; /* the one that is to use it; 0: it is not known, or there is none */
 };
 
 /*

@@ -2,10 +2,12 @@
 /* Compares what would be printed: so each new option is compared from the beginning. */
 #include "config/difference.h"
 
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "config/forms.h"
 #include "config/table.h"
 #include "config/tree.h"
@@ -53,34 +55,63 @@ static bool is_same_text(const char *one, const char *other)
 	return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
 }
 
-/* Values that are from files are read again with each start: the file's name is what counts. */
-static bool has_same_env(const struct config_server *one, const struct config_server *other)
+/* A text with its length, so that no two lists of texts are written alike. */
+static void write_text(FILE *out, const char *text)
 {
-	if (one->env_count != other->env_count)
-		return false;
-	for (size_t i = 0; i < one->env_count; i++) {
-		const struct config_pair *a = &one->env[i], *b = &other->env[i];
+	if (text == NULL)
+		fputs("- ", out);
+	else
+		fprintf(out, "%zu:%s ", strlen(text), text);
+}
 
-		if (!is_same_text(a->name, b->name) || !is_same_text(a->file, b->file) ||
-		    a->names_file != b->names_file ||
-		    (a->file == NULL && !is_same_text(a->value, b->value)))
-			return false;
+/*
+ * What processes of the server are made of. Values that are from files are read again with each start: the file's
+ * name is what counts.
+ */
+static void write_processes(const struct config_server *server, FILE *out)
+{
+	table_print(TABLE_FOR_PROCESSES, table_level_of(server), server, 0, out);
+	fprintf(out, "%d %zu %zu\n", server->is_endpoint, server->conf.line_max,
+		server->conf.queue_max);
+	for (size_t i = 0; i < server->env_count; i++) {
+		const struct config_pair *pair = &server->env[i];
+
+		write_text(out, pair->name);
+		write_text(out, pair->file);
+		write_text(out, pair->file == NULL ? pair->value : NULL);
+		fprintf(out, "%d\n", pair->names_file);
 	}
-	return true;
 }
 
 enum config_difference config_compare_servers(const struct config *one, size_t i,
 					      const struct config *other, size_t j)
 {
 	const struct config_server *a = &one->servers[i], *b = &other->servers[j];
+	struct text own, others;
 
 	CHECK(i < one->server_count && j < other->server_count);
-	if (a->is_endpoint != b->is_endpoint ||
-	    !is_same_record(TABLE_FOR_PROCESSES, table_level_of(a), a, b) || !has_same_env(a, b) ||
-	    a->conf.line_max != b->conf.line_max || a->conf.queue_max != b->conf.queue_max)
+	write_processes(a, text_begin(&own));
+	write_processes(b, text_begin(&others));
+	if (!texts_are_equal(&own, &others))
 		return CONFIG_OTHER_PROCESSES;
 	return is_same_record(TABLE_FOR_PEOPLE, table_level_of(a), a, b) ? CONFIG_SAME :
 									   CONFIG_OTHER_RULES;
+}
+
+void config_digest_processes(const struct config_server *server,
+			     char hex_r[CONFIG_DIGEST_BYTES + 1])
+{
+	unsigned char digest[CONFIG_DIGEST_BYTES / 2];
+	struct text text;
+
+	CHECK(server->conf.name != NULL);
+	write_processes(server, text_begin(&text));
+	mem_close_text(text.out);
+	CHECK(EVP_Digest(text.p, text.n, digest, NULL, EVP_sha256(), NULL) == 1);
+	text_to_hex(digest, sizeof(digest), hex_r);
+	hex_r[CONFIG_DIGEST_BYTES] = '\0';
+	explicit_bzero(text.p, text.n);
+	free(text.p);
 }
 
 bool config_has_same_issuers(const struct config *one, const struct config *other)

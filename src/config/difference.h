@@ -14,6 +14,10 @@ enum config_difference {
 /* Compares server i of one configuration with server j of another. They must have the same name. */
 enum config_difference config_compare_servers(const struct config *one, size_t i,
 					      const struct config *other, size_t j);
+/* The digest, in hexadecimal digits, of what processes of the server are made of. */
+#define CONFIG_DIGEST_BYTES 64
+void config_digest_processes(const struct config_server *server,
+			     char hex_r[CONFIG_DIGEST_BYTES + 1]);
 /* Whether the fetcher would get the same. */
 bool config_has_same_issuers(const struct config *one, const struct config *other);
 

@@ -48,6 +48,7 @@ int orders_deny(const struct line *line);
 int orders_pins(const struct line *line);
 /* 1 if the configuration has an error. */
 int orders_reload(const struct line *line);
+int orders_upgrade(const struct line *line);
 
 /* ---- offers.c: a server's tools, prompts and resources, over the same path as any client ---- */
 

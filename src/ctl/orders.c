@@ -2,6 +2,7 @@
 /* Each is sent, and its outcome shown, in words. */
 #include "ctl/commands.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -449,6 +450,13 @@ static void print_reloaded(const json_t *answer)
 	print_texts(stdout, answer, "listen_removed", "no longer listening: ");
 }
 
+/* Its errors and warnings. */
+static void print_problems(const json_t *answer)
+{
+	print_texts(stderr, answer, "errors", "mcpgatectl: ");
+	print_texts(stderr, answer, "warnings", "mcpgatectl: warning: ");
+}
+
 int orders_reload(const struct line *line)
 {
 	json_t *answer = line_ask(line, "POST", mem_strdup("/reload"), line_no_body);
@@ -457,8 +465,7 @@ int orders_reload(const struct line *line)
 
 	CHECK(line->count == 1);
 	if (answer != NULL && !line->is_json) {
-		print_texts(stderr, answer, "errors", "mcpgatectl: ");
-		print_texts(stderr, answer, "warnings", "mcpgatectl: warning: ");
+		print_problems(answer);
 		if (is_used)
 			print_reloaded(answer);
 		else
@@ -470,4 +477,86 @@ int orders_reload(const struct line *line)
 		return line_finish(answer);
 	json_decref(answer);
 	return EXIT_FAILED;
+}
+
+/* ---- upgrade ---- */
+
+#define UPGRADE_STEP_MS 100
+#define UPGRADE_TELL_MS 2000    /* then the reason of the wait is told */
+#define UPGRADE_SILENT_MS 15000 /* a daemon that does not answer for so long is gone */
+
+/* NULL: nobody answers at the moment. */
+static json_t *ask_quietly(const struct line *line)
+{
+	const struct client_request request = { .socket = line->socket,
+						.method = "GET",
+						.target = "/status" };
+	struct client_reply reply;
+	struct error err;
+	json_t *answer;
+
+	if (client_ask(&request, &reply, &err) < 0)
+		return NULL;
+	answer = reply.status == 200 ? client_reply_read(&reply, &err) : NULL;
+	client_reply_fini(&reply);
+	return answer;
+}
+
+static uint64_t now_ms(void)
+{
+	clock_update();
+	return clock_now_ms();
+}
+
+/* Until a gateway answers that has been started since then. NULL: none does any more. */
+static json_t *wait_for_another(const struct line *line, uint64_t since_ms)
+{
+	uint64_t heard_ms = since_ms;
+	bool is_told = false;
+
+	for (;;) {
+		json_t *status = ask_quietly(line);
+		json_int_t up_ms = json_integer_value(json_object_get(status, "uptime_ms"));
+
+		if (status != NULL && (uint64_t)up_ms <= now_ms() - since_ms)
+			return status;
+		if (status != NULL)
+			heard_ms = now_ms();
+		json_decref(status);
+		if (now_ms() - heard_ms > UPGRADE_SILENT_MS)
+			return NULL;
+		if (!is_told && now_ms() - since_ms > UPGRADE_TELL_MS)
+			fputs("mcpgatectl: the calls in flight are waited for\n", stderr);
+		is_told = is_told || now_ms() - since_ms > UPGRADE_TELL_MS;
+		poll(NULL, 0, UPGRADE_STEP_MS);
+	}
+}
+
+int orders_upgrade(const struct line *line)
+{
+	json_t *before = ask_quietly(line), *after;
+	json_t *answer = line_ask(line, "POST", mem_strdup("/upgrade"), line_no_body);
+	uint64_t since_ms = now_ms();
+
+	CHECK(line->count == 1);
+	if (answer != NULL && !line->is_json)
+		print_problems(answer);
+	if (!json_is_true(json_object_get(answer, "used"))) {
+		if (answer != NULL && !line->is_json)
+			fputs("mcpgatectl: nothing has changed: the program that runs goes on\n",
+			      stderr);
+		json_decref(before);
+		json_decref(answer);
+		return EXIT_FAILED;
+	}
+	after = wait_for_another(line, since_ms);
+	if (after == NULL)
+		line_fail("the daemon does not answer any more; its log has the reason");
+	else if (!line->is_json)
+		printf("%s runs now, in place of %s\n",
+		       json_string_value(json_object_get(after, "version")),
+		       json_string_value(json_object_get(before, "version")));
+	json_decref(before);
+	json_decref(answer);
+	return line_finish(after);
 }

@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "base/slice.h"
 
+#define HOME "/mcpgated-daemon"
 #define CGROUP2_MAGIC 0x63677270
 #define PATH_BYTES 512
 #define NAME_BYTES 96
@@ -276,7 +277,7 @@ static int move_daemon(struct cgroups *cgroups, const char *base, struct error *
 	CHECK(cgroups->home == NULL);
 	if (!has_file(base, "cgroup.type", F_OK))
 		return 0;
-	cgroups->home = mem_printf("%s/mcpgated-daemon", base);
+	cgroups->home = mem_printf("%s" HOME, base);
 	if ((mkdir(cgroups->home, 0755) < 0 && errno != EEXIST) ||
 	    write_below(cgroups->home, "cgroup.procs", "0") < 0)
 		return error_set_errno(err, "%.120s", cgroups->home);
@@ -337,6 +338,29 @@ int cgroups_open(struct cgroups *cgroups, const struct config *config, struct er
 	if (find_base(base, err) == 0)
 		return cgroups_open_at(cgroups, base, config, err);
 	return is_any_wanted(config) ? cgroups_refuse(config, err) : 0;
+}
+
+int cgroups_take_over(struct cgroups *cgroups, const char *left, const struct config *config,
+		      struct error *err)
+{
+	char base[PATH_BYTES], home[PATH_BYTES + 32], text[16];
+	const char *end = strrchr(left, '/');
+	uint64_t last;
+	int reaper, n, result;
+
+	if (end == NULL || sscanf(left, "%" SCNu64 " %d %n", &last, &reaper, &n) != 2)
+		return cgroups_open(cgroups, config, err);
+	snprintf(base, sizeof(base), "%.*s", (int)(end - (left + n)), left + n);
+	/* Limits that no server had before need it out of the way. */
+	if (is_any_wanted(config) && has_file(base, "cgroup.type", F_OK)) {
+		snprintf(home, sizeof(home), "%s" HOME, base);
+		snprintf(text, sizeof(text), "%d", reaper);
+		mkdir(home, 0755);
+		write_below(home, "cgroup.procs", text);
+	}
+	result = cgroups_open_at(cgroups, base, config, err);
+	cgroups->last = last;
+	return result;
 }
 
 /* Moves back to where the daemon came from and removes its group. The limits have to be switched off first. */

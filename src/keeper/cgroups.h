@@ -37,6 +37,12 @@ int cgroups_check(const struct config *config, struct error *err) must_check;
  */
 int cgroups_open(struct cgroups *cgroups, const struct config *config, struct error *err)
 	must_check;
+/*
+ * The same where the program before has done so, whose groups stay: `left` is its cgroups->last, its
+ * reaper, which has to move as well, and its cgroups->path, with spaces between.
+ */
+int cgroups_take_over(struct cgroups *cgroups, const char *left, const struct config *config,
+		      struct error *err) must_check;
 /* The same below a given group; for tests. */
 int cgroups_open_at(struct cgroups *cgroups, const char *base, const struct config *config,
 		    struct error *err) must_check;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -23,6 +24,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
+#include "config/difference.h"
+#include "keeper/handover.h"
 #include "keeper/kernel_features.h"
 #include "keeper/confine.h"
 #include "keeper/launch.h"
@@ -874,19 +878,48 @@ static void row_keep(struct children *children, struct row *row)
 	row_set_untold(children, row, true);
 }
 
-void children_keep(struct children *children)
+static void keep(struct children *children, bool is_orderly)
 {
 	kill_list(children, &children->starting);
 	LIST_FOREACH_SAFE(node, &children->others) {
 		struct row *row = container_of(node, struct row, link);
 
-		if (row_was_used(row) && !row_is_suspect(row))
+		if (row_was_used(row) && (is_orderly || !row_is_suspect(row)))
 			row_keep(children, row);
-		else
+		else if (!is_orderly)
 			row_kill(children, row);
+		else if (row->told != TOLD_END)
+			row_set_told(children, row, TOLD_END);
 	}
 	children->judged_count = 0;
 	children->gateway_fd = -1;
+}
+
+void children_keep(struct children *children)
+{
+	keep(children, false);
+}
+
+void children_keep_orderly(struct children *children)
+{
+	keep(children, true);
+}
+
+size_t children_end_others(struct children *children, int number)
+{
+	size_t count = children->starting_count;
+
+	CHECK(children->gateway_fd < 0);
+	LIST_FOREACH(node, &children->others) {
+		struct row *row = container_of(node, struct row, link);
+
+		if (row->told != TOLD_END)
+			continue;
+		count++;
+		if (number != 0)
+			row_signal(row, number);
+	}
+	return count;
 }
 
 /* The configuration may be another one by now. */
@@ -895,6 +928,105 @@ static bool row_may_be_offered(const struct children *children, const struct row
 	return row->is_inherited && row->told == TOLD_NOTHING &&
 	       server_slots_find(children->slots, row->server) != NULL &&
 	       row_server(children, row)->enabled;
+}
+
+/* ---- another program ---- */
+
+/*
+ * A line: the process, its pipes, its cgroup, whose it is, what it was made of, and the name of its server.
+ */
+
+void children_hand_over(const struct children *children, struct handover *to)
+{
+	LIST_FOREACH(node, &children->others) {
+		const struct row *row = container_of(node, struct row, link);
+		char owner[2 * IPC_OWNER_BYTES + 1], digest[CONFIG_DIGEST_BYTES + 1];
+
+		if (!row_may_be_offered(children, row))
+			continue;
+		text_to_hex(row->owner, row->owner_bytes, owner);
+		owner[2 * row->owner_bytes] = '\0';
+		config_digest_processes(row_server(children, row), digest);
+		handover_write(to, "child %d %d %d %d %" PRId64 " %s %s %s", row->pid,
+			       handover_give(to, row->fds[0]), handover_give(to, row->fds[1]),
+			       handover_give(to, row->fds[2]), row->cgroup, owner, digest,
+			       row_server_name(children, row));
+	}
+}
+
+struct left_child {
+	int pid;
+	int fds[3];
+	int64_t cgroup;
+	char owner[2 * IPC_OWNER_BYTES + 1];
+	char digest[CONFIG_DIGEST_BYTES + 1];
+	char server[64 + 1];
+};
+
+/* Its number, where the same processes are made today; SERVERS_MAX: there is none. */
+static uint32_t find_server_of(const struct children *children, const struct left_child *left)
+{
+	uint32_t server = server_slots_find_name(children->slots, left->server);
+	char digest[CONFIG_DIGEST_BYTES + 1];
+
+	if (server == SERVERS_MAX)
+		return SERVERS_MAX;
+	config_digest_processes(&children->config->servers[server], digest);
+	return strcmp(digest, left->digest) == 0 ? server : SERVERS_MAX;
+}
+
+static void kill_left(struct children *children, const struct left_child *left)
+{
+	const struct config_server server = { .conf.name = (char *)(uintptr_t)left->server };
+
+	LOG(PROCESS_NOT_TAKEN, LOG_STR("server", left->server), LOG_INT("pid", left->pid));
+	kill(-left->pid, SIGKILL);
+	(void)reaper_remove(children->reaper, left->pid);
+	cgroups_kill(children->cgroups, &server, left->cgroup);
+	cgroups_remove(children->cgroups, &server, left->cgroup);
+}
+
+static void row_take_over(struct children *children, const struct left_child *left, uint32_t server)
+{
+	struct ipc_message start = { .start = { INHERITED_BIT | ++children->inherited, server } };
+	struct row *row = row_new(children, &start);
+
+	CHECK(left->pid > 1 && server < children->config->server_count);
+	row->pid = left->pid;
+	row->cgroup = left->cgroup;
+	memcpy(row->fds, left->fds, sizeof(row->fds));
+	row->owner_bytes = strlen(left->owner) / 2;
+	CHECK(text_from_hex(slice_str(left->owner), row->owner, row->owner_bytes) == 0);
+	map_insert(&children->by_pid, (uint64_t)row->pid, row);
+	row->is_inherited = true;
+	row_set_state(children, row, ROW_RUNNING);
+}
+
+size_t children_take_over(struct children *children, struct handover *from)
+{
+	struct left_child left;
+	size_t at = 0, count = 0;
+	const char *line;
+
+	while ((line = handover_next(from, "child", &at)) != NULL) {
+		uint32_t server = SERVERS_MAX;
+
+		if (sscanf(line, "%d %d %d %d %" SCNd64 " %128s %64s %64s", &left.pid, &left.fds[0],
+			   &left.fds[1], &left.fds[2], &left.cgroup, left.owner, left.digest,
+			   left.server) != 8 ||
+		    left.pid <= 1)
+			continue;
+		for (size_t i = 0; i < ARRAY_LEN(left.fds); i++)
+			left.fds[i] = handover_take(from, left.fds[i]);
+		server = find_server_of(children, &left);
+		if (server == SERVERS_MAX) {
+			kill_left(children, &left);
+			continue;
+		}
+		row_take_over(children, &left, server);
+		count++;
+	}
+	return count;
 }
 
 static void kill_of_server(const struct list *rows, size_t server)

@@ -24,6 +24,8 @@
 #include "keeper/programs.h"
 #include "keeper/server_slots.h"
 
+struct handover;
+
 /*
  * Limit on children between fork and exec; beyond it, the gateway's requests wait in its socket.
  * REL-51.
@@ -96,6 +98,20 @@ bool children_has_untold(const struct children *children);
  * CHILDREN_DEATHS_WINDOW_MS is killed, too, as it may be the cause.
  */
 void children_keep(struct children *children);
+/*
+ * The same where it has made place for another one as it was asked to: that is nobody's fault, and the
+ * others, whose stdin has ended with it, are left to end by themselves (children_end_others).
+ */
+void children_keep_orderly(struct children *children);
+/* Sends this signal (0: none) to those that children_keep_orderly forgot. Returns how many are left. */
+size_t children_end_others(struct children *children, int number);
+/* Writes those that were kept for the next program. */
+void children_hand_over(const struct children *children, struct handover *to);
+/*
+ * Takes those that the program before has kept; kills one whose server is gone, or has other processes
+ * in this configuration. Returns how many there are.
+ */
+size_t children_take_over(struct children *children, struct handover *from);
 /*
  * There is another gateway, which is offered what was kept, or none (-1); kills and forgets all
  * others.

@@ -6,10 +6,12 @@
  * REL-32, REL-43, REL-52.
  *
  *	starting -> running -> draining -> done
+ *	            running <-> upgrading
  */
 #include "keeper/keeper.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,6 +39,7 @@
 #include "keeper/reload.h"
 #include "keeper/server_slots.h"
 #include "keeper/text_store.h"
+#include "keeper/upgrade.h"
 #include "obs/log.h"
 #include "process/spawn.h"
 #include "router/seal.h"
@@ -48,11 +51,13 @@
 #define REAPER_STARTS_MAX 10
 #define STOP_RESERVE_MS 10000 /* what the gateway gets beyond the times of the configuration */
 #define SWEEP_MS 5000         /* what killed processes get to disappear */
+#define SETTLE_PAUSE_MS 20
 #define NEVER UINT64_MAX
 
 enum keeper_state {
 	KEEPER_STARTING, /* no gateway has been ready yet */
 	KEEPER_RUNNING,
+	KEEPER_UPGRADING, /* until the gateway, and what is not handed over, has ended */
 	KEEPER_DRAINING,
 	KEEPER_DONE,
 };
@@ -63,7 +68,8 @@ static const struct {
 	unsigned int next;
 } states[] = {
 	[KEEPER_STARTING] = { "starting", TO(RUNNING) | TO(DRAINING) | TO(DONE) },
-	[KEEPER_RUNNING] = { "running", TO(DRAINING) | TO(DONE) },
+	[KEEPER_RUNNING] = { "running", TO(UPGRADING) | TO(DRAINING) | TO(DONE) },
+	[KEEPER_UPGRADING] = { "upgrading", TO(RUNNING) | TO(DRAINING) | TO(DONE) },
 	[KEEPER_DRAINING] = { "draining", TO(DONE) },
 	[KEEPER_DONE] = { "done", 0 },
 };
@@ -104,6 +110,11 @@ struct keeper {
 	struct certificates certificates;
 	struct text_stores text_stores;
 	struct reload reload;
+	struct upgrade *upgrade;
+	bool is_continued;   /* the program before has handed over to this one */
+	bool owes_hand_over; /* IPC_HAND_OVER did not fit yet */
+	int settling;        /* while upgrading: the last signal to what is not handed over */
+	uint64_t settle_at_ms;
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
 	enum keeper_ping ping;
 	bool is_reap_due; /* more processes had ended than one turn reaps */
@@ -127,7 +138,7 @@ static void keeper_set_state(struct keeper *keeper, enum keeper_state state)
 	keeper->state = state;
 }
 
-/* Not asked to stop so far. */
+/* Not asked to stop so far, nor to make place. */
 static bool keeper_is_on(const struct keeper *keeper)
 {
 	return keeper->state <= KEEPER_RUNNING;
@@ -215,6 +226,27 @@ static void log_gateway_exit(const struct keeper *keeper, int status)
 				  (struct log_field)LOG_INT("exit", WEXITSTATUS(status)));
 }
 
+/* The longest that a server may take to end by itself, or (else) after SIGTERM. */
+static uint64_t longest_ms(const struct config *config, bool is_by_itself)
+{
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct server_conf *conf = &config->servers[i].conf;
+		uint64_t ms = is_by_itself ? conf->stop_grace_ms : conf->stop_term_ms;
+
+		longest = ms > longest ? ms : longest;
+	}
+	return longest;
+}
+
+/* The gateway's own times, those of servers, and a reserve. */
+static uint64_t stop_time_ms(const struct config *config)
+{
+	return config->drain_delay_ms + config->drain_timeout_ms + longest_ms(config, true) +
+	       longest_ms(config, false) + STOP_RESERVE_MS;
+}
+
 static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 {
 	bool is_expected = !keeper_is_on(keeper);
@@ -228,10 +260,16 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	fetcher_process_set_gateway(&keeper->fetcher, -1);
 	reload_on_gateway_exit(&keeper->reload);
 	keeper->drains_owed = 0;
+	keeper->owes_hand_over = false;
 	keeper->ping = PING_NONE;
 	keeper->watchdog_at_ms = 0;                 /* the next gateway is asked at once */
 	text_stores_note_all(&keeper->text_stores); /* it may not have come to tell */
 	may_restart = gateway_process_on_exit(&keeper->gateway);
+	if (keeper->state == KEEPER_UPGRADING) {
+		children_keep_orderly(&keeper->children);
+		keeper->settle_at_ms = clock_now_ms() + longest_ms(&keeper->slots.table, true);
+		return; /* keeper_do_upgrade goes on */
+	}
 	if (!is_expected && may_restart) {
 		children_keep(&keeper->children);
 		return; /* keeper_do_due starts it when its time has come */
@@ -253,23 +291,10 @@ static void keeper_on_ready(struct keeper *keeper)
 	notify_send(&keeper->notify, "READY=1");
 	if (keeper->state == KEEPER_STARTING) {
 		keeper_set_state(keeper, KEEPER_RUNNING);
-		announcement_begin(&keeper->announcement, keeper->listeners);
+		if (!keeper->is_continued)
+			announcement_begin(&keeper->announcement, keeper->listeners);
 	}
 	reload_on_gateway_ready(&keeper->reload);
-}
-
-/* The gateway's own times, the longest that a server may take to stop, and a reserve. */
-static uint64_t stop_time_ms(const struct config *config)
-{
-	uint64_t longest = 0;
-
-	for (size_t i = 0; i < config->server_count; i++) {
-		uint64_t ms = config->servers[i].conf.stop_grace_ms +
-			      config->servers[i].conf.stop_term_ms;
-
-		longest = ms > longest ? ms : longest;
-	}
-	return config->drain_delay_ms + config->drain_timeout_ms + longest + STOP_RESERVE_MS;
 }
 
 /* A drain may take longer than TimeoutStopSec of the unit: systemd is told how long, and kills only what takes longer still. */
@@ -290,7 +315,7 @@ static void keeper_on_stop(struct keeper *keeper)
 		keeper_set_state(keeper, KEEPER_DONE);
 		return;
 	}
-	if (keeper_is_on(keeper)) {
+	if (keeper->state < KEEPER_DRAINING) {
 		keeper_tell_of_stop(keeper, stop_ms);
 		reload_stop(&keeper->reload, keeper->gateway.fd);
 		keeper_set_state(keeper, KEEPER_DRAINING);
@@ -298,6 +323,149 @@ static void keeper_on_stop(struct keeper *keeper)
 		keeper->kill_at_ms = clock_now_ms() + stop_ms;
 	}
 	keeper->drains_owed++;
+}
+
+/* ---- another program ---- */
+
+static uint64_t earlier(uint64_t one, uint64_t other)
+{
+	return one < other ? one : other;
+}
+
+static void keeper_refuse_upgrade(struct keeper *keeper, uint64_t order, const char *why)
+{
+	struct buf report = { 0 };
+
+	LOG(UPGRADE_REFUSED, LOG_STR("error", why));
+	buf_printf(&report, "error %s\n", why);
+	reload_answer(&keeper->reload, order, false, buf_slice(&report));
+	buf_fini(&report);
+}
+
+static void keeper_on_upgrade(struct keeper *keeper, uint64_t order)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	if (keeper->upgrade->argv == NULL)
+		error_set(&err, ERROR_INVALID, "where this program is cannot be seen (/proc)");
+	else if (keeper->state != KEEPER_RUNNING || keeper->upgrade->checker > 0 ||
+		 keeper->reload.state != RELOAD_IDLE)
+		error_set(&err, ERROR_BUSY, "the daemon starts, reloads, or does this already");
+	else if (upgrade_check(keeper->upgrade, order, &err) == 0)
+		return;
+	keeper_refuse_upgrade(keeper, order, err.text);
+}
+
+/* The new program has checked the configuration. */
+static void keeper_on_checked(struct keeper *keeper, int status)
+{
+	uint64_t order = keeper->upgrade->order;
+	struct buf report = { 0 };
+	bool is_fine = upgrade_on_checked(keeper->upgrade, status, &report);
+
+	if (is_fine && keeper->state == KEEPER_RUNNING) {
+		LOG(UPGRADE, LOG_STR("program", keeper->upgrade->program));
+		keeper_set_state(keeper, KEEPER_UPGRADING);
+		keeper->owes_hand_over = true;
+		keeper->settling = 0;
+		keeper->kill_at_ms = clock_now_ms() + stop_time_ms(&keeper->slots.table);
+		reload_answer(&keeper->reload, order, true, buf_slice(&report));
+	} else if (is_fine) {
+		keeper_refuse_upgrade(keeper, order, "the daemon is about to stop");
+	} else {
+		LOG(UPGRADE_REFUSED, LOG_STR("error", "the new program refuses the configuration"));
+		reload_answer(&keeper->reload, order, false, buf_slice(&report));
+	}
+	buf_fini(&report);
+}
+
+static void keeper_write_handover(struct keeper *keeper, struct handover *to)
+{
+	const struct {
+		const char *name;
+		int fd;
+	} files[] = {
+		{ "denials", keeper->gateway_deny },
+		{ "pipes", keeper->gateway_pipes },
+		{ "seal", keeper->gateway_seal },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		handover_write(to, "memory %d %s", handover_give(to, files[i].fd), files[i].name);
+	if (keeper->reaper.fd >= 0)
+		handover_write(to, "reaper %d %d", (int)keeper->reaper.pid,
+			       handover_give(to, keeper->reaper.fd));
+	if (keeper->cgroups.path != NULL)
+		handover_write(to, "cgroups %" PRIu64 " %d %s", keeper->cgroups.last,
+			       (int)keeper->reaper.pid, keeper->cgroups.path);
+	programs_hand_over(keeper->programs, to);
+	listeners_hand_over(keeper_config(keeper), keeper->listeners, to);
+	text_stores_hand_over(&keeper->text_stores, to);
+	launch_hand_over(&keeper->launch, to);
+	children_hand_over(&keeper->children, to);
+}
+
+/* Returns if the new program cannot be executed: then the next gateway is this program's again. */
+static void keeper_hand_over(struct keeper *keeper)
+{
+	struct handover to = { .fds = NULL };
+	struct error err = { ERROR_NONE, "" }, ignored;
+
+	CHECK(keeper->upgrade->checker == 0);
+	keeper_write_handover(keeper, &to);
+	audit_writer_close(&keeper->audit);
+	(void)!upgrade_execute(keeper->upgrade, &to, &err);
+	LOG(UPGRADE_FAILED, LOG_STR("error", err.text));
+	/* What was given is still ours. */
+	to.fd_count = 0;
+	handover_fini(&to);
+	if (audit_writer_open(&keeper->audit, keeper_config(keeper)->audit.to, &ignored) < 0)
+		LOG(AUDIT_FAILED, LOG_STR("error", ignored.text));
+	keeper_set_state(keeper, KEEPER_RUNNING);
+}
+
+/* A gateway that does not exit. Returns when it is one. */
+static uint64_t keeper_kill_overdue(struct keeper *keeper, uint64_t now)
+{
+	CHECK(keeper->gateway.pid > 0);
+	if (now >= keeper->kill_at_ms) {
+		kill(keeper->gateway.pid, SIGKILL); /* SIGCHLD follows */
+		keeper->kill_at_ms = NEVER;
+	}
+	return keeper->kill_at_ms;
+}
+
+/* What is not handed over sees its stdin end, then gets SIGTERM, then SIGKILL. */
+static uint64_t keeper_settle(struct keeper *keeper, uint64_t now)
+{
+	bool is_over = now >= keeper->settle_at_ms;
+	size_t left;
+
+	CHECK(keeper->state == KEEPER_UPGRADING && keeper->gateway.pid == 0);
+	if (is_over && keeper->settling == 0) {
+		keeper->settling = SIGTERM;
+		keeper->settle_at_ms = now + longest_ms(&keeper->slots.table, false);
+	} else if (is_over && keeper->settling == SIGTERM) {
+		keeper->settling = SIGKILL;
+		keeper->settle_at_ms = now + SWEEP_MS;
+	} else if (is_over) {
+		keeper_hand_over(keeper);
+		return now;
+	}
+	left = children_end_others(&keeper->children, is_over ? keeper->settling : 0);
+	if (left > 0 || keeper->fetcher.pid > 0 || cgroups_retry(&keeper->cgroups))
+		return earlier(keeper->settle_at_ms, now + SETTLE_PAUSE_MS);
+	keeper_hand_over(keeper);
+	return now;
+}
+
+static uint64_t keeper_do_upgrade(struct keeper *keeper, uint64_t now)
+{
+	if (keeper->state != KEEPER_UPGRADING)
+		return upgrade_do_due(keeper->upgrade);
+	if (keeper->gateway.pid == 0)
+		return keeper_settle(keeper, now);
+	return keeper_kill_overdue(keeper, now);
 }
 
 /* ---- the watchdog of systemd ---- */
@@ -342,6 +510,8 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		keeper_on_ready(keeper);
 	else if (message->type == IPC_STOP)
 		keeper_on_stop(keeper);
+	else if (message->type == IPC_RELOAD && message->reload.is_upgrade != 0)
+		keeper_on_upgrade(keeper, message->reload.order);
 	else if (message->type == IPC_RELOAD)
 		reload_on_order(&keeper->reload, message->reload.order);
 	else if (message->type == IPC_CONFIG_USED)
@@ -397,6 +567,7 @@ static void keeper_tell_gateway(struct keeper *keeper)
 {
 	struct ipc_message drain = { .type = IPC_DRAIN };
 	struct ipc_message ping = { .type = IPC_PING };
+	struct ipc_message hand_over = { .type = IPC_HAND_OVER };
 	struct error err = { ERROR_NONE, "" };
 
 	if (keeper->gateway.fd < 0)
@@ -406,6 +577,10 @@ static void keeper_tell_gateway(struct keeper *keeper)
 	if (keeper->ping == PING_OWED && ipc_send(keeper->gateway.fd, &ping, &err) == 0)
 		keeper->ping = PING_OPEN;
 	reload_tell(&keeper->reload, keeper->gateway.fd);
+	/* Behind the answer to whoever has ordered it. */
+	if (keeper->owes_hand_over && !reload_has_untold(&keeper->reload) &&
+	    ipc_send(keeper->gateway.fd, &hand_over, &err) == 0)
+		keeper->owes_hand_over = false;
 	certificates_tell(&keeper->certificates, keeper->gateway.fd);
 	fetcher_process_tell(&keeper->fetcher);
 	audit_writer_tell(&keeper->audit, keeper->gateway.fd);
@@ -414,7 +589,7 @@ static void keeper_tell_gateway(struct keeper *keeper)
 
 static bool keeper_has_untold(const struct keeper *keeper)
 {
-	return keeper->drains_owed > 0 || keeper->ping == PING_OWED ||
+	return keeper->drains_owed > 0 || keeper->ping == PING_OWED || keeper->owes_hand_over ||
 	       reload_has_untold(&keeper->reload) ||
 	       certificates_has_untold(&keeper->certificates) ||
 	       fetcher_process_has_untold(&keeper->fetcher) ||
@@ -463,6 +638,8 @@ static void keeper_reap(struct keeper *keeper, pid_t pid)
 		fetcher_process_on_exit(&keeper->fetcher, status);
 	} else if (pid == keeper->reaper.pid) {
 		keeper_on_reaper_exit(keeper);
+	} else if (pid == keeper->upgrade->checker) {
+		keeper_on_checked(keeper, status);
 	} else {
 		LOG(ORPHAN_REAPED, LOG_INT("pid", pid));
 	}
@@ -539,11 +716,6 @@ static int keeper_pause_ms(struct keeper *keeper)
 	return first;
 }
 
-static uint64_t earlier(uint64_t one, uint64_t other)
-{
-	return one < other ? one : other;
-}
-
 /* Does what is due; returns when the next thing will be. */
 static uint64_t keeper_do_due(struct keeper *keeper)
 {
@@ -565,13 +737,9 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 	next = earlier(next, audit_writer_run(&keeper->audit));
 	next = earlier(next, text_stores_do_due(&keeper->text_stores));
 	next = earlier(next, announcement_do_due(&keeper->announcement));
-	if (keeper->state == KEEPER_DRAINING && now >= keeper->kill_at_ms) {
-		CHECK(keeper->gateway.pid > 0);
-		kill(keeper->gateway.pid, SIGKILL); /* SIGCHLD follows */
-		keeper->kill_at_ms = NEVER;
-	}
+	next = earlier(next, keeper_do_upgrade(keeper, now));
 	if (keeper->state == KEEPER_DRAINING)
-		next = earlier(next, keeper->kill_at_ms);
+		next = earlier(next, keeper_kill_overdue(keeper, now));
 	if (cgroups_retry(&keeper->cgroups))
 		next = earlier(next, now + CGROUPS_RETRY_MS);
 	pause_ms = keeper_pause_ms(keeper);
@@ -655,8 +823,11 @@ static void keeper_loop(struct keeper *keeper)
 static int keeper_open_cgroups(struct keeper *keeper, struct error *err)
 {
 	struct error why = { ERROR_NONE, "" };
+	size_t at = 0;
+	const char *left = handover_next(&keeper->upgrade->from, "cgroups", &at);
 
-	if (cgroups_open(&keeper->cgroups, keeper_config(keeper), &why) < 0) {
+	if ((left != NULL ? cgroups_take_over(&keeper->cgroups, left, keeper_config(keeper), &why) :
+			    cgroups_open(&keeper->cgroups, keeper_config(keeper), &why)) < 0) {
 		*err = why;
 		return -1;
 	}
@@ -666,21 +837,33 @@ static int keeper_open_cgroups(struct keeper *keeper, struct error *err)
 	return 0;
 }
 
+/* The memory file of the program before, or a new one. */
+static int keeper_share(struct keeper *keeper, const char *name, size_t size, struct error *err)
+{
+	int left = handover_take_memory(&keeper->upgrade->from, name, size);
+
+	return left >= 0 ? left : memory_file_shared(name, size, err);
+}
+
 /* What every gateway gets. */
 static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 {
+	struct handover *from = &keeper->upgrade->from;
+
 	keeper->gateway_config = memory_file_printed("configuration", config_print_for_gateway,
 						     keeper_config(keeper), err);
 	if (keeper->gateway_config < 0)
 		return -1;
-	keeper->gateway_deny = memory_file_shared("denials", DENY_SNAPSHOT_FILE_BYTES, err);
+	keeper->gateway_deny = keeper_share(keeper, "denials", DENY_SNAPSHOT_FILE_BYTES, err);
 	if (keeper->gateway_deny < 0)
 		return -1;
-	keeper->gateway_pipes = memory_file_shared("pipes", PIPE_STATES_BYTES, err);
+	keeper->gateway_pipes = keeper_share(keeper, "pipes", PIPE_STATES_BYTES, err);
 	if (keeper->gateway_pipes < 0)
 		return -1;
 	/* The key outlives a gateway, and no file has it: servers can read what the daemon's user can. */
-	keeper->gateway_seal = memory_file_random("seal key", SEAL_KEY_BYTES, err);
+	keeper->gateway_seal = handover_take_memory(from, "seal", SEAL_KEY_BYTES);
+	if (keeper->gateway_seal < 0)
+		keeper->gateway_seal = memory_file_random("seal key", SEAL_KEY_BYTES, err);
 	return keeper->gateway_seal < 0 ? -1 : log_relay_open(&keeper->log_relay, "gateway", err);
 }
 
@@ -703,10 +886,41 @@ static void keeper_init_reload(struct keeper *keeper)
 					    .gateway_config = &keeper->gateway_config });
 }
 
+/* It knows the groups of the processes that go on. */
+static bool keeper_take_reaper(struct keeper *keeper)
+{
+	size_t at = 0;
+	const char *line = handover_next(&keeper->upgrade->from, "reaper", &at);
+	int pid, fd;
+
+	if (line == NULL || sscanf(line, "%d %d", &pid, &fd) != 2)
+		return false;
+	keeper->reaper.fd = handover_take(&keeper->upgrade->from, fd);
+	keeper->reaper.pid = pid;
+	return keeper->reaper.fd >= 0;
+}
+
+/* The last step of the start: what is left of the program before is not needed any more. */
+static void keeper_take_over(struct keeper *keeper)
+{
+	struct handover *from = &keeper->upgrade->from;
+
+	if (from->text.len == 0)
+		return;
+	keeper->is_continued = true;
+	keeper->is_reap_due = true;
+	if (keeper->upgrade->is_back)
+		LOG(UPGRADE_FAILED,
+		    LOG_STR("error", "the new program could not go on; this is the one before"));
+	LOG(UPGRADED, LOG_INT("processes", children_take_over(&keeper->children, from)));
+	handover_fini(from);
+}
+
 static int keeper_start(struct keeper *keeper, struct error *err)
 {
 	const struct config *config = keeper_config(keeper);
 	const struct config *table = &keeper->slots.table;
+	struct handover *from = &keeper->upgrade->from;
 
 	descriptors_fill_standard();
 	descriptors_set_cloexec();
@@ -721,7 +935,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	if (keeper->signal_fd < 0)
 		return -1;
 	notify_init(&keeper->notify);
-	keeper->listeners = listeners_open(config, err);
+	keeper->listeners = listeners_open(config, from, err);
 	if (keeper->listeners == NULL)
 		return -1;
 	if (certificates_init(&keeper->certificates, config, NULL, err) < 0)
@@ -736,14 +950,15 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 		return -1;
 	if (launch_init(&keeper->launch, table, SERVERS_MAX, err) < 0)
 		return -1;
-	launch_raise_limits(&keeper->launch);
+	launch_raise_limits(&keeper->launch, from);
 	launch_note_signals(&keeper->launch);
-	if (text_stores_init(&keeper->text_stores, config, err) < 0)
+	if (text_stores_init(&keeper->text_stores, config, from, err) < 0)
 		return -1;
 	if (keeper_open_cgroups(keeper, err) < 0)
 		return -1;
 	keeper->reaper.programs = keeper->programs;
-	keeper_start_reaper(keeper);
+	if (!keeper_take_reaper(keeper))
+		keeper_start_reaper(keeper);
 	announcement_init(&keeper->announcement, config);
 	children_init(&keeper->children, &keeper->slots, &keeper->launch, &keeper->reaper,
 		      &keeper->cgroups);
@@ -751,6 +966,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	keeper_init_reload(keeper);
 	clock_update();
 	LOG(KEEPER_START, LOG_INT("pid", getpid()), LOG_INT("reaper", keeper->reaper.pid));
+	keeper_take_over(keeper);
 	return 0;
 }
 
@@ -809,7 +1025,7 @@ static void keeper_fini(struct keeper *keeper)
 }
 
 int keeper_run(struct config **config, const struct config_request *request,
-	       const struct programs *programs)
+	       const struct programs *programs, struct upgrade *upgrade)
 {
 	static struct keeper keeper; /* much for a stack */
 	struct error err = { ERROR_NONE, "" };
@@ -818,6 +1034,7 @@ int keeper_run(struct config **config, const struct config_request *request,
 	CHECK(*config != NULL && programs != NULL && keeper.programs == NULL);
 	keeper.request = request;
 	keeper.programs = programs;
+	keeper.upgrade = upgrade;
 	keeper.log_fd = -1;
 	server_slots_init(&keeper.slots, &server_slots_keeper);
 	server_slots_begin(&keeper.slots, *config);

@@ -9,6 +9,7 @@
 
 #include "config/config.h"
 #include "keeper/programs.h"
+#include "keeper/upgrade.h"
 
 /*
  * Runs the daemon until SIGTERM or SIGINT, or until it cannot continue. Call once, in a process
@@ -16,8 +17,10 @@
  *
  * config    replaced by reloads; the caller frees the one in use at the end
  * request   where the configuration comes from, also on reload; NULL: reloads do not read it
+ * upgrade   of upgrade_begin; if 1 is returned before anything was served, what the program before has
+ *           left is still there
  */
 int keeper_run(struct config **config, const struct config_request *request,
-	       const struct programs *programs) must_check;
+	       const struct programs *programs, struct upgrade *upgrade) must_check;
 
 #endif

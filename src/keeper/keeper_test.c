@@ -159,7 +159,7 @@ static void daemon_main(void)
 	setenv("SECRET_OF_THE_DAEMON", "not-for-children", 1);
 	setenv("LISTEN_FDS", "0", 1);
 	setenv("CREDENTIALS_DIRECTORY", "/run/credentials/x", 1);
-	_exit(keeper_run(&config, NULL, &programs));
+	_exit(keeper_run(&config, NULL, &programs, &(struct upgrade){ .output = -1 }));
 }
 
 #define start(gateway, script) start_named(#gateway, script)

@@ -27,6 +27,7 @@
 #include "config/variables.h"
 #include "keeper/confine.h"
 #include "keeper/cgroups.h"
+#include "keeper/handover.h"
 #include "keeper/new_process.h"
 #include "keeper/programs.h"
 #include "keeper/sandbox.h"
@@ -519,9 +520,30 @@ int launch_renew(struct launch *launch, size_t server, struct error *err)
 	return launch_program(spec->server) != NULL ? prepare(launch, spec, err) : 0;
 }
 
-void launch_raise_limits(struct launch *launch)
+static void launch_use_original(struct launch *launch, const struct handover *from)
+{
+	size_t at = 0;
+	const char *line = handover_next(from, "open_files", &at);
+	unsigned long long soft;
+
+	if (line == NULL || sscanf(line, "%llu", &soft) != 1)
+		return;
+	launch->open_files.rlim_cur = soft;
+	for (size_t i = 0; i < launch->config->server_count; i++)
+		if (launch->config->servers[i].open_files == 0)
+			launch->specs[i].open_files = launch->open_files;
+}
+
+void launch_hand_over(const struct launch *launch, struct handover *to)
+{
+	handover_write(to, "open_files %llu", (unsigned long long)launch->open_files.rlim_cur);
+}
+
+void launch_raise_limits(struct launch *launch, const struct handover *from)
 {
 	struct rlimit all = { launch->open_files.rlim_max, launch->open_files.rlim_max };
+
+	launch_use_original(launch, from);
 
 	/* If this fails, the daemon serves fewer clients; io/listen pauses when descriptors run out. */
 	setrlimit(RLIMIT_NOFILE, &all);

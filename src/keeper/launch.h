@@ -19,6 +19,8 @@
 #include "config/config.h"
 #include "keeper/programs.h"
 
+struct handover;
+
 struct launch_spec {
 	char **candidates; /* paths to execute: the first one that exists */
 	const char **argv; /* the strings belong to the configuration */
@@ -82,8 +84,13 @@ void launch_fini(struct launch *launch);
  * moved. Fails like launch_init; then the server must not be started.
  */
 int launch_renew(struct launch *launch, size_t server, struct error *err) must_check;
-/* Raises the daemon's own limit of open files; children get the original one. */
-void launch_raise_limits(struct launch *launch);
+/*
+ * Raises the daemon's own limit of open files; children get the original one, which the program
+ * before (`from`) may have raised.
+ */
+void launch_raise_limits(struct launch *launch, const struct handover *from);
+/* Writes the original limit for the next program. */
+void launch_hand_over(const struct launch *launch, struct handover *to);
 /* Records which signals are ignored: only these are reset. They must not change afterwards. */
 void launch_note_signals(struct launch *launch);
 /*

@@ -27,10 +27,23 @@
 #include "io/address.h"
 #include "io/ipc.h"
 #include "keeper/gateway_entry.h"
+#include "keeper/handover.h"
 #include "obs/log.h"
 
 /* Where mcpgatectl looks without being told, and what systemd makes for the service. */
 #define ROOT_PLACE "/run/mcpgated"
+
+#define NEVER UINT64_MAX
+
+/* The admin socket with admin.address: auto; see below. */
+static struct {
+	char *made; /* its directory; NULL: it was there before */
+	char *path; /* the usual one; NULL: this daemon's socket has been there from the beginning */
+	char *own;  /* where it is; NULL: at `path` */
+	pid_t owner;
+	unsigned int free_count; /* how often in a row nobody has listened there */
+	uint64_t next_ms, until_ms;
+} usual = { .next_ms = NEVER };
 
 /* How many of the listeners before this one have the same text: systemd may pass several. */
 static size_t count_same_before(const struct config *config, size_t at)
@@ -52,6 +65,33 @@ static int listener_open(const struct config *config, size_t at, struct error *e
 	if (address.kind == ADDRESS_SYSTEMD)
 		return address_take_systemd(address.name, count_same_before(config, at), err);
 	return address_listen((const struct sockaddr *)&address.socket, address.socket_size, err);
+}
+
+/* The socket of the same address that the program before had open; -1: there is none, or none is left. */
+static int listener_take(struct handover *from, const char *address)
+{
+	const char *line;
+	size_t at = 0;
+	int fd = -1, n;
+
+	while ((line = handover_next(from, "listener", &at)) != NULL) {
+		if (sscanf(line, "%d %n", &fd, &n) != 1 || strcmp(line + n, address) != 0)
+			continue;
+		fd = handover_take(from, fd);
+		if (fd >= 0)
+			return fd;
+	}
+	return -1;
+}
+
+void listeners_hand_over(const struct config *config, const int *listeners, struct handover *to)
+{
+	for (size_t i = 0; i < config->listen_count; i++)
+		if (listeners[i] >= 0)
+			handover_write(to, "listener %d %s", handover_give(to, listeners[i]),
+				       config->listen[i].address);
+	if (usual.made != NULL)
+		handover_write(to, "made %s", usual.made);
 }
 
 static void log_listener(int fd)
@@ -111,10 +151,13 @@ static void listeners_give_up(const char *address, int fd)
 	address_remove_stale((const struct sockaddr *)&parsed.socket, parsed.socket_size);
 }
 
-static int open_all(const struct config *config, int *listeners, struct error *err)
+static int open_all(const struct config *config, struct handover *from, int *listeners,
+		    struct error *err)
 {
 	for (size_t i = 0; i < config->listen_count; i++) {
-		listeners[i] = listeners_open_one(config, i, err);
+		listeners[i] = listener_take(from, config->listen[i].address);
+		if (listeners[i] < 0)
+			listeners[i] = listeners_open_one(config, i, err);
 		if (listeners[i] < 0)
 			return -1;
 	}
@@ -216,13 +259,15 @@ static bool listens_on(pid_t pid, unsigned int port)
 }
 
 /* Whether the daemon at the admin socket of this configuration has the port: then it is this daemon. */
-static bool is_own_port(const struct config *config, const char *address)
+static bool is_own_port(const struct config *config, const char *address, pid_t daemon)
 {
 	const char *admin = config->admin_address, *user = getenv("XDG_RUNTIME_DIR");
 	unsigned int port = ntohs(listeners_port_of(address));
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)] = ROOT_PLACE "/admin.sock";
 	pid_t owner;
 
+	if (daemon > 0)
+		return port != 0 && listens_on(daemon, port);
 	if (admin == NULL || port == 0)
 		return false;
 	if (strncmp(admin, "unix:", 5) == 0)
@@ -235,8 +280,8 @@ static bool is_own_port(const struct config *config, const char *address)
 
 /* A service manager may make the directory of a socket. */
 static void listeners_check_one(const struct config *config, const char *text,
-				const struct tree *at, struct config_problems *problems,
-				struct config_problems *warnings)
+				const struct tree *at, pid_t daemon,
+				struct config_problems *problems, struct config_problems *warnings)
 {
 	struct error err = { ERROR_NONE, "" };
 	struct address address;
@@ -246,14 +291,15 @@ static void listeners_check_one(const struct config *config, const char *text,
 	    try_to_listen(&address, &err) == 0)
 		return;
 	is_taken = slice_has_prefix(slice_str(err.text), slice_str(strerror(EADDRINUSE)));
-	if (is_taken && is_own_port(config, text))
+	if (is_taken && is_own_port(config, text, daemon))
 		return;
+	is_taken = is_taken && daemon == 0;
 	problem_add_at(is_taken || address.kind == ADDRESS_UNIX ? warnings : problems, at,
 		       "cannot listen on %.100s now: %s%s", text, err.text,
 		       is_taken ? " (perhaps this daemon is already running)" : "");
 }
 
-void listeners_check(const struct config *config, const struct tree *root,
+void listeners_check(const struct config *config, const struct tree *root, pid_t daemon,
 		     struct config_problems *problems, struct config_problems *warnings)
 {
 	const struct tree *admin = tree_below(root, "admin");
@@ -262,14 +308,14 @@ void listeners_check(const struct config *config, const struct tree *root,
 		const struct tree *item = tree_item(tree_below(root, "listen"), i);
 
 		listeners_check_one(config, config->listen[i].address, tree_below(item, "address"),
-				    problems, warnings);
+				    daemon, problems, warnings);
 	}
 	/* "auto" and "off" are no addresses. */
-	listeners_check_one(config, config->admin_address, tree_below(admin, "address"), problems,
-			    warnings);
-	listeners_check_one(config, config->admin_metrics, tree_below(admin, "metrics"), problems,
-			    warnings);
-	listeners_check_one(config, config->admin_page, tree_below(admin, "page"), problems,
+	listeners_check_one(config, config->admin_address, tree_below(admin, "address"), daemon,
+			    problems, warnings);
+	listeners_check_one(config, config->admin_metrics, tree_below(admin, "metrics"), daemon,
+			    problems, warnings);
+	listeners_check_one(config, config->admin_page, tree_below(admin, "page"), daemon, problems,
 			    warnings);
 }
 
@@ -283,16 +329,6 @@ void listeners_check(const struct config *config, const struct tree *root,
 #define USUAL_WAIT_MS 60000
 #define USUAL_PAUSE_MS 250
 #define USUAL_FREE_COUNT 8
-#define NEVER UINT64_MAX
-
-static struct {
-	char *made; /* its directory; NULL: it was there before */
-	char *path; /* the usual one; NULL: this daemon's socket has been there from the beginning */
-	char *own;  /* where it is; NULL: at `path` */
-	pid_t owner;
-	unsigned int free_count; /* how often in a row nobody has listened there */
-	uint64_t next_ms, until_ms;
-} usual = { .next_ms = NEVER };
 
 /* Its files are made by whoever may write it; root's is made where there is none. Returns an address to free, or NULL. */
 static char *admin_place_in(const char *dir, struct error *why)
@@ -310,8 +346,10 @@ static char *admin_place_in(const char *dir, struct error *why)
 			  "%.150s must be a directory that belongs to this user and that only this "
 			  "user may write to",
 			  dir);
-	if (is_made)
+	if (is_made) {
+		free(usual.made);
 		usual.made = mem_strdup(dir);
+	}
 	return why->kind == ERROR_NONE ? mem_printf("unix:%s/admin.sock", dir) : NULL;
 }
 
@@ -487,14 +525,16 @@ static int open_more(const struct config *config, int *more, struct error *err)
 	return 0;
 }
 
-int *listeners_open(const struct config *config, struct error *err)
+int *listeners_open(const struct config *config, struct handover *from, struct error *err)
 {
-	size_t count = config->listen_count + LISTENERS_MORE;
+	size_t count = config->listen_count + LISTENERS_MORE, at = 0;
 	int *listeners = mem_alloc(count * sizeof(*listeners));
+	const char *made = handover_next(from, "made", &at);
 
 	for (size_t i = 0; i < count; i++)
 		listeners[i] = -1;
-	if (open_all(config, listeners, err) == 0 &&
+	usual.made = made != NULL ? mem_strdup(made) : NULL;
+	if (open_all(config, from, listeners, err) == 0 &&
 	    open_more(config, listeners + config->listen_count, err) == 0)
 		return listeners;
 	listeners_close(config, &listeners);

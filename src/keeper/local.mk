@@ -5,6 +5,7 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/children.c src/keeper/children.h \
 	src/keeper/confine.c src/keeper/confine.h \
 	src/keeper/gateway_entry.c src/keeper/gateway_entry.h \
+	src/keeper/handover.c src/keeper/handover.h \
 	src/keeper/records.c src/keeper/records.h \
 	src/keeper/keeper.c src/keeper/keeper.h \
 	src/keeper/launch.c src/keeper/launch.h \
@@ -19,6 +20,7 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/server_slots.c src/keeper/server_slots.h \
 	src/keeper/reload.c src/keeper/reload.h \
 	src/keeper/text_store.c src/keeper/text_store.h \
+	src/keeper/upgrade.c src/keeper/upgrade.h \
 	src/keeper/syscall_filter.c src/keeper/syscall_filter.h
 KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a \
 	$(PCRE2_LIBS) src/auth/libauth.a src/mcp/libmcp.a $(IO_LIBS) $(YAML_LIBS) $(AUTH_LIBS) $(SECCOMP_LIBS)

@@ -23,6 +23,7 @@
 #include "base/random.h"
 #include "io/ipc.h"
 #include "keeper/gateway_entry.h"
+#include "keeper/handover.h"
 #include "keeper/new_process.h"
 #include "obs/log.h"
 
@@ -150,6 +151,31 @@ int programs_open(struct programs *programs_r, struct error *err)
 		}
 	}
 	return 0;
+}
+
+void programs_hand_over(const struct programs *programs, struct handover *to)
+{
+	for (size_t i = 0; i < PROGRAM_COUNT; i++)
+		handover_write(to, "program %d %s", handover_give(to, programs->fds[i]),
+			       program_names[i]);
+}
+
+bool programs_take(struct programs *programs_r, struct handover *from)
+{
+	for (size_t i = 0; i < PROGRAM_COUNT; i++) {
+		const char *line;
+		size_t at = 0;
+		int fd, n;
+
+		programs_r->fds[i] = -1;
+		while ((line = handover_next(from, "program", &at)) != NULL)
+			if (sscanf(line, "%d %n", &fd, &n) == 1 &&
+			    strcmp(line + n, program_names[i]) == 0)
+				programs_r->fds[i] = handover_take(from, fd);
+		if (programs_r->fds[i] < 0)
+			return false;
+	}
+	return true;
 }
 
 char **programs_find(const char *name)

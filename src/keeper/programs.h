@@ -19,6 +19,8 @@
 #include "config/config.h"
 #include "keeper/records.h"
 
+struct handover;
+
 /* ---- memory files ---- */
 
 /* Anonymous files that processes of the daemon pass to each other. */
@@ -47,6 +49,12 @@ struct programs {
  * 0, or -1 with nothing open, and err says what is missing and where.
  */
 int programs_open(struct programs *programs_r, struct error *err) must_check;
+/*
+ * Writes them for the next program; the one that falls back takes them: those at their places are not
+ * its own any more. False: they are not there.
+ */
+void programs_hand_over(const struct programs *programs, struct handover *to);
+bool programs_take(struct programs *programs_r, struct handover *from) must_check;
 /*
  * Where a program of ours may be that is started by its path, as those of servers are: next to the
  * running program, and in libexecdir/mcpgated. A list that ends with NULL; the caller frees the

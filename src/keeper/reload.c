@@ -165,16 +165,22 @@ static void report_changes(struct reload *reload)
 			reload_report_server(reload, "removed", now->servers[i].conf.name);
 }
 
-static void make_report(struct reload *reload)
+/* By the time that it is sent, the next reload may have begun. */
+void reload_answer(struct reload *reload, uint64_t order, bool is_used, struct slice text)
 {
 	struct error err = { ERROR_NONE, "" };
 
-	CHECK(reload->state == RELOAD_IDLE && reload->next == NULL);
+	CHECK(text.p != NULL || text.n == 0);
 	reload_close_fd(&reload->report_file);
-	/* By the time that it is sent, the next one may have begun. */
-	reload->outcome = (struct ipc_message){ .type = IPC_RELOADED,
-						.reloaded = { reload->answered, reload->is_used } };
-	reload->report_file = memory_file_sealed("report", buf_slice(&reload->report), &err);
+	reload->outcome =
+		(struct ipc_message){ .type = IPC_RELOADED, .reloaded = { order, is_used } };
+	reload->report_file = memory_file_sealed("report", text, &err);
+}
+
+static void make_report(struct reload *reload)
+{
+	CHECK(reload->state == RELOAD_IDLE && reload->next == NULL);
+	reload_answer(reload, reload->answered, reload->is_used, buf_slice(&reload->report));
 	buf_fini(&reload->report);
 }
 

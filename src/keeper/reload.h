@@ -109,6 +109,8 @@ void reload_ask(struct reload *reload);
  * The same, but entirely when due: a gateway's IPC_RELOAD with this number; it is told the outcome.
  */
 void reload_on_order(struct reload *reload, uint64_t number);
+/* Answers an order that is no reload, with a report of `text`. */
+void reload_answer(struct reload *reload, uint64_t order, bool is_used, struct slice text);
 /*
  * Begins what was requested. A gateway (-1: none) that has not judged in time is killed, and what
  * it had to judge is not used. Returns when to call it again; UINT64_MAX: on the next event.

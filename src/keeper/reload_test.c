@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/unit_test.h"
 #include "keeper/gateway_entry.h"
+#include "keeper/handover.h"
 #include "keeper/records.h"
 #include "keeper/programs.h"
 #include "obs/log.h"
@@ -170,7 +171,9 @@ static void begin_with(const char *text)
 	server_slots_begin(&slots, config);
 	assert_int_equal(launch_init(&launch, &slots.table, SERVERS_MAX, &err), 0);
 	children_init(&children, &slots, &launch, &reaper, &cgroups);
-	assert_int_equal(text_stores_init(&text_stores, config, &err), 0);
+	assert_int_equal(text_stores_init(&text_stores, config, &(struct handover){ .fds = NULL },
+					  &err),
+			 0);
 	assert_int_equal(fetcher_process_init(&fetcher, config, NULL, &err), 0);
 	assert_int_equal(certificates_init(&certificates, config, NULL, &err), 0);
 	assert_int_equal(audit_writer_open(&audit, NULL, &err), 0);

@@ -25,6 +25,7 @@
 #include "base/halves.h"
 #include "base/text.h"
 #include "config/state_directory.h"
+#include "keeper/handover.h"
 #include "keeper/programs.h"
 #include "obs/log.h"
 #include "policy/pins.h"
@@ -444,13 +445,15 @@ static int text_store_load(struct text_store *store, const struct config *config
 }
 
 static int text_store_init(struct text_store *store, const struct text_kind *kind,
-			   const struct config *config, struct error *err)
+			   const struct config *config, struct handover *from, struct error *err)
 {
 	struct error why = { ERROR_NONE, "" };
+	int left = handover_take_memory(from, kind->name, HALVES_BYTES(kind->room));
 
 	*store = (struct text_store){ .kind = kind, .directory = -1, .lock = -1 };
 	choose_name(store, config);
-	store->memory = memory_file_shared(kind->name, HALVES_BYTES(kind->room), err);
+	store->memory =
+		left >= 0 ? left : memory_file_shared(kind->name, HALVES_BYTES(kind->room), err);
 	if (store->memory < 0)
 		return -1;
 	store->is_used = kind->is_used(config);
@@ -458,16 +461,28 @@ static int text_store_init(struct text_store *store, const struct text_kind *kin
 		note_outcome(store, take_file(store, &why), &why);
 	else if (kind->is_of_address)
 		forget_file(store);
+	if (left >= 0) {
+		text_store_note(store); /* the program before may not have come to write it */
+		return 0;
+	}
 	/* Pins: a reload may make use of them. Sessions of another daemon are not ours. */
 	return kind->is_of_address && store->lock < 0 ? 0 : text_store_load(store, config, err);
 }
 
-int text_stores_init(struct text_stores *stores, const struct config *config, struct error *err)
+int text_stores_init(struct text_stores *stores, const struct config *config, struct handover *from,
+		     struct error *err)
 {
 	for (size_t i = 0; i < IPC_TEXT_KINDS; i++)
-		if (text_store_init(&stores->items[i], &kinds[i], config, err) < 0)
+		if (text_store_init(&stores->items[i], &kinds[i], config, from, err) < 0)
 			return -1;
 	return 0;
+}
+
+void text_stores_hand_over(const struct text_stores *stores, struct handover *to)
+{
+	for (size_t i = 0; i < IPC_TEXT_KINDS; i++)
+		handover_write(to, "memory %d %s", handover_give(to, stores->items[i].memory),
+			       stores->items[i].kind->name);
 }
 
 static void text_store_renew(struct text_store *store, const struct config *config)

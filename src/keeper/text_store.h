@@ -19,6 +19,8 @@
 #include "config/config.h"
 #include "io/ipc.h"
 
+struct handover;
+
 #define TEXT_STORE_GATHER_MS 500    /* changes within this time are written together */
 #define TEXT_STORE_PINS_MS 10000    /* minimum interval between writes */
 #define TEXT_STORE_SESSIONS_MS 2000 /* likewise: a power failure costs no more than that */
@@ -46,9 +48,14 @@ struct text_stores {
 	struct text_store items[IPC_TEXT_KINDS]; /* by enum ipc_text */
 };
 
-/* Creates the memory files, and reads the stored files, if any, into them. */
-int text_stores_init(struct text_stores *stores, const struct config *config, struct error *err)
-	must_check;
+/*
+ * Creates the memory files, and reads the stored files, if any, into them; or takes those of the
+ * program before (`from`).
+ */
+int text_stores_init(struct text_stores *stores, const struct config *config, struct handover *from,
+		     struct error *err) must_check;
+/* Writes the memory files for the next program. */
+void text_stores_hand_over(const struct text_stores *stores, struct handover *to);
 /* Switches to another configuration. */
 void text_stores_renew(struct text_stores *stores, const struct config *config);
 /* Writes what has not been written. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a gateway leaves is bounded, copied and kept, whatever it is. SEC-68 */
+#include "keeper/handover.h"
 #include "keeper/text_store.h"
 
 #include <fcntl.h>
@@ -41,7 +42,9 @@ static void begin_store(void)
 {
 	struct error err;
 
-	assert_int_equal(text_stores_init(&stores, &config, &err), 0);
+	assert_int_equal(text_stores_init(&stores, &config, &(struct handover){ .fds = NULL },
+					  &err),
+			 0);
 }
 
 static void begin_again(void)
@@ -394,7 +397,8 @@ static void sessions_are_of_an_address(void **state)
 	config.listen_count = 1;
 	begin_again();
 	leave_sessions("of one");
-	assert_int_equal(text_stores_init(&other, &config, &err), 0);
+	assert_int_equal(text_stores_init(&other, &config, &(struct handover){ .fds = NULL }, &err),
+			 0);
 	assert_true(other.items[IPC_TEXT_SESSIONS].has_failed);
 	assert_int_equal(count_sessions(&other), 0);
 	text_stores_fini(&other);

@@ -658,6 +658,12 @@ void child_write_take(struct child *child, struct buf *buf)
 	buf_fini(buf);
 }
 
+bool child_is_quiet(const struct child *child)
+{
+	return child->state != CHILD_RUNNING ||
+	       (child->queue.bytes == 0 && child->line.len == 0 && child->long_bytes == 0);
+}
+
 bool child_has_room(const struct child *child, size_t size)
 {
 	return child->queue.bytes == 0 ||

@@ -133,6 +133,8 @@ void child_resume(struct child *child);
 void child_write(struct child *child, struct slice bytes);
 /* The same without a copy: takes over buf's bytes. */
 void child_write_take(struct child *child, struct buf *buf);
+/* Whether no message is on its way: none waits for its stdin, and of none only a part has come. */
+bool child_is_quiet(const struct child *child);
 /* Whether its stdin queue has room for a message of `size` more bytes. */
 bool child_has_room(const struct child *child, size_t size);
 

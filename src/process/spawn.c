@@ -178,10 +178,11 @@ void spawner_stop(struct spawner *spawner)
 	spawner_send(spawner, &(struct ipc_message){ .type = IPC_STOP });
 }
 
-uint64_t spawner_reload(struct spawner *spawner)
+uint64_t spawner_reload(struct spawner *spawner, bool is_upgrade)
 {
-	spawner_send(spawner, &(struct ipc_message){ .type = IPC_RELOAD,
-						     .reload = { ++spawner->last_reload } });
+	spawner_send(spawner,
+		     &(struct ipc_message){ .type = IPC_RELOAD,
+					    .reload = { ++spawner->last_reload, is_upgrade } });
 	return spawner->last_reload;
 }
 

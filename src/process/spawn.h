@@ -71,8 +71,11 @@ void spawner_judge_certificates(struct spawner *spawner, bool is_used);
 
 /* Tells the keeper that the daemon should stop; IPC_DRAIN follows. */
 void spawner_stop(struct spawner *spawner);
-/* Asks the keeper to reload, as SIGHUP does. Returns the number of this command. */
-uint64_t spawner_reload(struct spawner *spawner);
+/*
+ * Asks the keeper to reload, as SIGHUP does, or to upgrade (keeper/upgrade.h). Returns the number of
+ * this command.
+ */
+uint64_t spawner_reload(struct spawner *spawner, bool is_upgrade);
 /* Tells the keeper whether the configuration received is in use. */
 void spawner_judge_config(struct spawner *spawner, bool is_used);
 /* Tells the keeper that this server of an earlier configuration needs no more processes. */

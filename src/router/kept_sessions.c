@@ -826,12 +826,17 @@ void kept_sessions_use(struct kept_sessions *kept, bool is_on)
 	note(kept);
 }
 
-void kept_sessions_fini(struct kept_sessions *kept)
+void kept_sessions_save(struct kept_sessions *kept)
 {
-	CHECK(list_is_empty(&kept->live));
 	if (timer_is_running(&kept->saving))
 		save(kept);
 	timer_stop(&kept->saving);
+}
+
+void kept_sessions_fini(struct kept_sessions *kept)
+{
+	CHECK(list_is_empty(&kept->live));
+	kept_sessions_save(kept);
 	timer_stop(&kept->forgetting);
 	timer_stop(&kept->holding);
 	drop_asleep(kept);

@@ -96,7 +96,9 @@ void kept_sessions_use(struct kept_sessions *kept, bool is_on);
 void kept_sessions_forget_server(struct kept_sessions *kept, struct slice server);
 /* Forgets those of this principal that sleep. */
 void kept_sessions_forget_owner(struct kept_sessions *kept, const struct principal *owner);
-/* Saves what has not been saved. Live sessions must have ended. */
+/* Saves at once what has not been saved. */
+void kept_sessions_save(struct kept_sessions *kept);
+/* The same, and ends. Live sessions must have ended. */
 void kept_sessions_fini(struct kept_sessions *kept);
 
 /*

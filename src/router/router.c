@@ -197,12 +197,17 @@ void router_end_anonymous(struct router *router, enum reason reason)
 	bridged_calls_abandon_some(router, NULL, reason);
 }
 
+void router_end_waits(struct router *router, enum reason reason)
+{
+	prestart_hold(&router->prestart);
+	client_request_drain_all(router);
+	bridged_calls_abandon(router, reason);
+}
+
 void router_drain(struct router *router)
 {
 	router->is_draining = true;
-	prestart_hold(&router->prestart);
-	client_request_drain_all(router);
-	bridged_calls_abandon(router, REASON_DRAINING);
+	router_end_waits(router, REASON_DRAINING);
 }
 
 void router_end_sessions(struct router *router, enum reason reason)

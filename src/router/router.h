@@ -89,6 +89,8 @@ void router_end_sessions_of(struct router *router, const struct server *server, 
 void router_end_anonymous(struct router *router, enum reason reason);
 /* Stops admitting calls and sessions; processes that nobody needs yet are no longer started. */
 void router_drain(struct router *router);
+/* Ends what waits for nothing that could end by itself; sessions and calls go on. */
+void router_end_waits(struct router *router, enum reason reason);
 /* Ends all sessions; then, all processes. */
 void router_end_sessions(struct router *router, enum reason reason);
 void router_end_processes(struct router *router, enum reason reason);

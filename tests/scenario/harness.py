@@ -252,7 +252,7 @@ class Daemon:
     """One running mcpgated. servers: {name: script of child.py, or {"script":…, other keys}}."""
 
     def __init__(self, servers=None, config=None, args=None, env=None, nofile=None, stderr=None,
-                 wait=True, text=None, prefix=None, keeps=()):
+                 wait=True, text=None, prefix=None, keeps=(), program=None):
         self.dir = tempfile.mkdtemp(prefix="mcpgated-")
         self.records = os.path.join(self.dir, "records")
         os.mkdir(self.records)
@@ -272,7 +272,7 @@ class Daemon:
                 f.write(text if text is not None else to_yaml(self.configuration()) + "\n")
             os.chmod(self.file, 0o600)
             args = ["-c", self.file]
-        self.argv = (prefix or []) + [os.path.join(BIN, "mcpgated")] + args
+        self.argv = (prefix or []) + [program or os.path.join(BIN, "mcpgated")] + args
         self.keeps = keeps  # descriptors
         self.start(env, nofile, stderr, wait)
 

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another program takes the place of the one that runs (mcpgatectl upgrade): architecture.md, "Upgrades"; bridging §4.2."""
+import hashlib
+import os
+import shutil
+import signal
+import socket
+import threading
+
+import harness
+import wire
+from c71_ctl import ctl
+from c100_reload import write
+from c110_processes_kept import held
+from harness import case, eq, fd_count, is_alive, ok, wait_for
+
+PROGRAMS = ("mcpgated", "mcpgated-gateway", "mcpgated-fetch", "mcpgated-reaper", "mcpgated-remote")
+SERVERS = {"main": {"script": {}}}
+SHARED = {"main": {"script": {}}, "common": {"script": {}, "isolation": "shared"}}
+
+
+def start(t, servers=None, config=None, **more):
+    return t.start(servers or SERVERS, config, **more)
+
+
+def upgraded(t, count=1):
+    """It is over; the harness knows the new gateway."""
+    wait_for(lambda: len(t.daemon.log("upgraded")) == count, 10, "the new program")
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) >= count + 1, 10, "it serves")
+    t.daemon.gateway = t.daemon.find_gateway()
+
+
+def upgrade(t, count=1, status=0):
+    said = ctl(t, "upgrade", status=status)
+    if status == 0:
+        upgraded(t, count)
+    return said
+
+
+def begin_upgrade(t):
+    """Returns while it waits for the calls in flight."""
+    def run():
+        answers.append(t.conn(address=t.daemon.admin).request("POST", "/upgrade").read())
+    answers = []
+    thread = threading.Thread(target=run)
+    thread.start()
+    t.daemon.wait_log("gateway_state", "from=serving to=leaving")
+    thread.join()
+    ok(b'"used":true' in answers[0], "it is told before", answers)
+
+
+@case(daemon=False, deadline=40)
+def sessions_go_on(t):
+    """The same processes, whose clients notice nothing; for systemd the same daemon; and nothing piles up."""
+    start(t)
+    s, other, pid = t.session(caps={"sampling": {}}), t.session(), None
+    pid, keeper = s.pid(), t.daemon.pid
+    eq(s.ask("resources/subscribe", {"uri": "r:a"})["result"], {})
+    fds, gateways = [], {t.daemon.gateway}
+    for count in range(1, 4):
+        out = upgrade(t, count)[0]
+        ok(" runs now, in place of " in out, "what is said", out)
+        eq([s.pid(), t.daemon.pid], [pid, keeper])
+        gateways.add(t.daemon.gateway)
+        fds.append(fd_count(keeper))
+        stream = s.get()
+        s.do(["notify", "notifications/resources/updated", {"uri": "r:a"}], ["text", "x"])
+        wait_for(lambda: stream.next().get("method") == "notifications/resources/updated", 10, "the update")
+        stream.conn.close()
+    eq(len(gateways), 4, "gateways")
+    eq(fds[0], fds[2], "descriptors")
+    eq([m.get("method") for m in t.daemon.messages(pid)].count("initialize"), 1, "one handshake")
+    ids = [m["id"] for m in t.daemon.messages(pid) if "method" in m and "id" in m]
+    eq(len(ids), len(set(ids)), "no id twice")
+    eq(other.pid(), other.pid())
+    eq(s.delete().status, 204)
+    wait_for(lambda: not is_alive(pid), 10, "its end")
+    ok("processes=2" in t.daemon.log("upgraded")[-1], "both")
+    t.daemon.base_fds = t.daemon.fds()
+
+
+@case(daemon=False, deadline=40)
+def calls_finish_first(t):
+    """What is in flight is answered; who comes meanwhile waits, and is served by the new program."""
+    start(t, config={"drain_timeout": "20s"})
+    s = t.session(caps={"sampling": {}})
+    pid = s.pid()
+    conn = t.conn()
+    call = s.start_do(["sleep", 1.5], ["ask", "q", "sampling/createMessage", {"messages": [], "maxTokens": 1}], ["text", "asked"])
+    eq(conn.request("GET", "/healthz").read(), b'{"status":"ok"}\n', "a connection that was there")
+    begin_upgrade(t)
+    question = call.next()
+    late = s.start_do(["text", "@PID@"])  # on a connection of its own
+    s.begin({"jsonrpc": "2.0", "id": question["id"], "result": {"role": "assistant", "content": {"type": "text", "text": "y"}, "model": "m"}},
+            conn=conn)
+    eq(call.final()["result"]["content"][0]["text"], "asked")
+    upgraded(t)
+    eq(late.final(20)["result"]["content"][0]["text"], str(pid))
+
+
+@case(daemon=False, deadline=60)
+def nobody_is_refused(t):
+    """A connection at any moment is served."""
+    start(t)
+    s, over, failed, served = t.session(), threading.Event(), [], []
+
+    def press():
+        while not over.is_set():
+            conn = None
+            try:
+                conn = wire.Conn(t.daemon.address)
+                conn.request("GET", "/healthz").read()
+                served.append(1)
+            except Exception as e:  # whatever it is, it must not be
+                failed.append(repr(e))
+            finally:
+                if conn:
+                    conn.close()
+    threads = [threading.Thread(target=press) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    pid = s.pid()
+    for count in range(1, 6):
+        upgrade(t, count)
+    over.set()
+    for thread in threads:
+        thread.join()
+    eq([failed[:3], s.pid()], [[], pid])
+    ok(len(served) > 50, "connections", len(served))
+
+
+@case(daemon=False, deadline=40)
+def refused(t):
+    """What the new program says of the configuration comes to the operator; nothing has changed."""
+    start(t)
+    s = t.session()
+    pid = s.pid()
+    with open(t.daemon.file, "a") as f:
+        f.write("nonsense: 1\n")
+    t.expect_error_log("upgrade_refused")
+    err = upgrade(t, status=1)[1]
+    ok("unknown key 'nonsense'" in err and "the program that runs goes on" in err, "why", err)
+    write(t, dict(SERVERS), {"listen": [{"address": "127.0.0.1:0"}, {"address": "127.0.0.1:%d" % blocked(t)}]})
+    err = upgrade(t, status=1)[1]
+    ok("Address already in use" in err, "why", err)
+    eq([s.pid(), t.daemon.log("upgraded")], [pid, []])
+
+
+def blocked(t):
+    """A port that somebody else has."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    t.conns.append(listener)
+    return listener.getsockname()[1]
+
+
+@case(daemon=False, deadline=40)
+def with_another_configuration(t):
+    """The new program reads it: sockets that stay are the same, a server that is changed gets fresh processes, and one that is gone none."""
+    start(t, {"main": {}, "other": {}, "gone": {}})
+    s, other, gone = t.session("main"), t.session("other"), t.session("gone")
+    pids = [one.pid() for one in (s, other, gone)]
+    port = t.daemon.address[1]
+    write(t, {"main": {}, "other": {"script": {"changed": True}}},
+          {"listen": [{"address": "127.0.0.1:0"}, {"address": "unix:" + os.path.join(t.daemon.dir, "s")}]})
+    upgrade(t)
+    eq([s.pid(), t.daemon.address[1]], [pids[0], port])
+    ok(other.pid() != pids[1], "another process")
+    eq(gone.post({"jsonrpc": "2.0", "id": 7, "method": "ping"}).status, 404)
+    wait_for(lambda: not is_alive(pids[1]) and not is_alive(pids[2]), 10, "their ends")
+    eq(len(t.daemon.log("process_not_taken")), 2)
+    eq(t.conn(address=os.path.join(t.daemon.dir, "s")).request("GET", "/healthz").read(), b'{"status":"ok"}\n')
+    t.daemon.base_fds = t.daemon.fds()
+
+
+@case(daemon=False, deadline=40)
+def shared_processes_end_by_themselves(t):
+    """What is of no session sees the end of its stdin, as at any end, and its sessions go on with a fresh process."""
+    start(t, SHARED)
+    s = t.session("common")
+    before = s.pid()
+    upgrade(t)
+    ok(s.pid() != before, "a fresh process")
+    words = [word for _, word in t.daemon.life(before)]
+    ok("eof" in words and "term" not in words, "its end", words)
+
+
+@case(daemon=False, deadline=40)
+def processes_that_stay(t):
+    """One that ends neither with its stdin nor at SIGTERM is killed, and nobody waits for longer."""
+    start(t, {"main": {"script": {}}, "common": {"script": {"eof": "ignore", "term": "ignore"}, "isolation": "shared"}})
+    s = t.session()
+    pid, stuck = s.pid(), t.session("common").pid()
+    upgrade(t)
+    ok(not is_alive(stuck), "it is gone")
+    eq(s.pid(), pid)
+
+
+@case(daemon=False, deadline=40)
+def a_new_program_that_cannot_go_on(t):
+    """It executes the program before, which goes on with everything, and with its own other programs."""
+    folder = t.directory()
+    for name in PROGRAMS:
+        shutil.copy(os.path.join(harness.BIN, name), folder)
+    program = os.path.join(folder, "mcpgated")
+    start(t, program=program)
+    s = t.session()
+    pid, gateway = s.pid(), t.daemon.gateway
+    with open(program, "rb") as f:
+        other = f.read()
+    ok(b"mcpgated-handover" in other, "the word that it looks for")
+    with open(program + ".new", "wb") as f:
+        f.write(other.replace(b"mcpgated-handover", b"mcpgated-elsewhat"))
+    os.chmod(program + ".new", 0o755)
+    os.rename(program + ".new", program)
+    os.unlink(os.path.join(folder, "mcpgated-gateway"))
+    t.expect_error_log("upgrade_failed")
+    upgrade(t)
+    t.daemon.wait_log("upgrade_failed", "the one before")
+    ok(t.daemon.gateway != gateway, "another gateway")
+    eq(s.pid(), pid)
+
+
+@case(daemon=False, deadline=40)
+def a_program_that_is_gone(t):
+    """There is nothing to execute: it is said, and nothing changes."""
+    folder = t.directory()
+    for name in PROGRAMS:
+        shutil.copy(os.path.join(harness.BIN, name), folder)
+    start(t, program=os.path.join(folder, "mcpgated"))
+    s = t.session()
+    pid = s.pid()
+    os.unlink(os.path.join(folder, "mcpgated"))
+    t.expect_error_log("upgrade_refused")
+    err = upgrade(t, status=1)[1]
+    ok("No such file" in err, "why", err)
+    eq(s.pid(), pid)
+
+
+@case(daemon=False, deadline=40)
+def stopped_meanwhile(t):
+    """A stop that comes while calls are waited for is one."""
+    start(t, config={"drain_timeout": "20s"})
+    s = t.session()
+    call = s.start_do(["sleep", 1], ["text", "x"])
+    begin_upgrade(t)
+    t.daemon.term()
+    eq(call.final()["result"]["content"][0]["text"], "x")
+    eq(t.daemon.wait(), 0)
+    eq(t.daemon.log("upgraded"), [])
+
+
+@case(daemon=False, deadline=40)
+def a_gateway_that_dies_meanwhile(t):
+    """The upgrade goes on without it."""
+    start(t, config={"drain_timeout": "20s"})
+    s = t.session()
+    pid = s.pid()
+    call = s.start_do(["sleep", 5], ["text", "x"])
+    begin_upgrade(t)
+    t.expect_error_log("gateway_exit")
+    os.kill(t.daemon.gateway, signal.SIGKILL)
+    upgraded(t)
+    call.conn.close()
+    eq(s.pid(), pid)
+
+
+@case(daemon=False, deadline=40)
+def calls_that_take_too_long(t):
+    """drain_timeout: the process goes on with its call, whose answer is for nobody."""
+    start(t, config={"drain_timeout": "1s"})
+    s = t.session()
+    pid = s.pid()
+    call = s.start_do(["sleep", 4], ["text", "x"])
+    upgrade(t)
+    call.conn.close()
+    eq(s.pid(), pid)
+
+
+@case(daemon=False, deadline=40)
+def denials_stay(t):
+    """What the operator has ordered stays in force."""
+    tokens = [{"name": "a", "sha256": hashlib.sha256(b"t" * 32).hexdigest()}]
+    start(t, config={"auth": {"mode": "token", "tokens": tokens}})
+    s = t.session(token="t" * 32)
+    s.echo("x")
+    ctl(t, "deny", "add", "--sub", "a", "--issuer", "static")
+    eq(s.post({"jsonrpc": "2.0", "id": 7, "method": "ping"}).status, 401)
+    upgrade(t)
+    eq(s.post({"jsonrpc": "2.0", "id": 7, "method": "ping"}).status, 401)
+
+
+@case(daemon=False, deadline=40)
+def what_a_server_says_meanwhile(t):
+    """Messages that wait in its pipe come to the client, and half of one is no loss."""
+    start(t)
+    s = t.session(caps={"sampling": {}})
+    pid = s.pid()
+    s.do(["text", "x"], ["background", [["sleep", 1], ["log", "warning", "meanwhile"], ["stderr", "all is written\n"]]])
+    upgrade(t)
+    held(t, pid)
+    t.daemon.wait_log("child_stderr", "all is written")
+    stream = s.get()
+    seen = []
+    wait_for(lambda: seen.append(stream.next()) or seen[-1]["method"] == "notifications/message", 10, "the message")
+    eq(seen[-1]["params"]["data"], "meanwhile")
+    eq(s.pid(), pid)
+
+
+@case(daemon=False, deadline=40)
+def the_keeper_is_killed_afterwards(t):
+    """The program that cleans up knows the processes of before and those of after."""
+    start(t)
+    s = t.session()
+    pid = s.pid()
+    upgrade(t)
+    pids = [pid, t.session().pid()]
+    os.kill(t.daemon.pid, signal.SIGKILL)
+    t.daemon.forgiven = True
+    t.daemon.process.wait()
+    wait_for(lambda: not any(is_alive(p) for p in pids), 10, "their ends")
