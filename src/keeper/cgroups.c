@@ -343,23 +343,25 @@ int cgroups_open(struct cgroups *cgroups, const struct config *config, struct er
 int cgroups_take_over(struct cgroups *cgroups, const char *left, const struct config *config,
 		      struct error *err)
 {
-	char base[PATH_BYTES], home[PATH_BYTES + 32], text[16];
+	char text[16], *base, *home;
 	const char *end = strrchr(left, '/');
 	uint64_t last;
 	int reaper, n, result;
 
 	if (end == NULL || sscanf(left, "%" SCNu64 " %d %n", &last, &reaper, &n) != 2)
 		return cgroups_open(cgroups, config, err);
-	snprintf(base, sizeof(base), "%.*s", (int)(end - (left + n)), left + n);
+	base = mem_dup_slice(slice_between(left + n, end));
 	/* Limits that no server had before need it out of the way. */
 	if (is_any_wanted(config) && has_file(base, "cgroup.type", F_OK)) {
-		snprintf(home, sizeof(home), "%s" HOME, base);
+		home = mem_printf("%s" HOME, base);
 		snprintf(text, sizeof(text), "%d", reaper);
 		mkdir(home, 0755);
 		write_below(home, "cgroup.procs", text);
+		free(home);
 	}
 	result = cgroups_open_at(cgroups, base, config, err);
 	cgroups->last = last;
+	free(base);
 	return result;
 }
 
