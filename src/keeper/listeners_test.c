@@ -23,6 +23,7 @@
 #include "config/tree.h"
 #include "io/address.h"
 #include "keeper/gateway_entry.h"
+#include "keeper/handover.h"
 #include "obs/log.h"
 
 #define SERVERS "servers: {a: {command: cat}}\n"
@@ -69,7 +70,7 @@ static void check(const struct config_request *request, const struct config *con
 		  const struct tree *root, struct config_problems *problems,
 		  struct config_problems *warnings)
 {
-	listeners_check(config, root, &seen, &warned);
+	listeners_check(config, root, 0, &seen, &warned);
 }
 
 static struct config *load(const char *yaml, unsigned int port)
@@ -238,7 +239,7 @@ static void what_is_closed_leaves_no_file(void **state)
 {
 	struct config *config = load(ALL, 0);
 	struct error err = { ERROR_NONE, "" };
-	int *fds = listeners_open(config, &err);
+	int *fds = listeners_open(config, &(struct handover){ .fds = NULL }, &err);
 	const struct linger linger = { 1, 5 };
 	struct linger found;
 	socklen_t size = sizeof(found);
@@ -295,7 +296,7 @@ static void what_cannot_be_opened_closes_the_others(void **state)
 		char *why = filled(rows[i].why, port_of(taken));
 		struct error err = { ERROR_NONE, "" };
 
-		assert_null(listeners_open(config, &err));
+		assert_null(listeners_open(config, &(struct handover){ .fds = NULL }, &err));
 		if (strstr(err.text, why) == NULL)
 			fail_msg("%s", err.text);
 		assert_int_equal(count_logged("listen_failed address=127.0.0.1:"), i + 1);
@@ -326,7 +327,7 @@ static void the_usual_place_is_made_and_goes(void **state)
 			assert_int_equal(mkdir(in("mcpgated"), 0700), 0);
 		if (i == 2)
 			setenv("RUNTIME_DIRECTORY", service, 1);
-		fds = listeners_open(config, &err);
+		fds = listeners_open(config, &(struct handover){ .fds = NULL }, &err);
 		assert_non_null(fds);
 		assert_int_equal(address_owner(in(name)), getpid());
 		assert_int_equal(lstat(in(name), &st), 0);
@@ -361,7 +362,7 @@ static void other_places_are_not_used(void **state)
 		} else {
 			setenv("XDG_RUNTIME_DIR", "/no/such", 1);
 		}
-		fds = listeners_open(config, &err);
+		fds = listeners_open(config, &(struct handover){ .fds = NULL }, &err);
 		assert_non_null(fds);
 		assert_int_equal(fds[1 + LISTENER_ADMIN], -1);
 		assert_int_equal(count_logged("admin_off"), i + 1);
@@ -422,7 +423,7 @@ static void the_usual_place_is_taken_over(void **state)
 
 	assert_int_equal(mkdir(in("mcpgated"), 0700), 0);
 	other = start_other();
-	fds = listeners_open(config, &err);
+	fds = listeners_open(config, &(struct handover){ .fds = NULL }, &err);
 	assert_non_null(fds);
 	assert_int_equal(count_logged("admin_beside"), 1);
 	assert_int_equal(address_owner(in(own)), getpid());
@@ -461,7 +462,7 @@ static void the_usual_place_may_stay_anothers(void **state)
 
 	assert_int_equal(mkdir(in("mcpgated"), 0700), 0);
 	other = start_other();
-	fds = listeners_open(config, &err);
+	fds = listeners_open(config, &(struct handover){ .fds = NULL }, &err);
 	for (size_t i = 0; i < 60000 / 250 - 1; i++)
 		assert_int_equal(turn(), 250);
 	assert_int_equal(turn(), 0);
@@ -489,7 +490,7 @@ static void the_same_sockets_are_kept(void **state)
 	int *fds, first;
 
 	close(taken);
-	fds = listeners_open(now, &err);
+	fds = listeners_open(now, &(struct handover){ .fds = NULL }, &err);
 	assert_non_null(fds);
 	first = fds[0];
 	for (size_t i = 0; i < 2; i++) {
@@ -527,7 +528,7 @@ static void what_this_daemon_has_is_in_the_way(void **state)
 	int *fds;
 
 	close(taken);
-	fds = listeners_open(now, &err);
+	fds = listeners_open(now, &(struct handover){ .fds = NULL }, &err);
 	assert_non_null(fds);
 	assert_int_equal(next_listeners_open(&listeners, now, next, &err), -1);
 	if (strstr(err.text, why) == NULL)
