@@ -23,6 +23,8 @@
 #define DRAIN_STEP_MS 20
 #define AUDIT_WAITING_MS 10
 #define LINGER_MS 2000
+#define LAST_REQUESTS_MS \
+	250 /* for a connection at a hand-over: its next answer can say that it is the last */
 #define ID_BYTES_MAX 256
 
 /* The keeper's callbacks carry no pointer of ours; there is one gateway in a process. */
@@ -111,10 +113,13 @@ static bool gateway_is_through(const struct gateway *g, uint64_t passed_ms)
  */
 static void gateway_on_hand_over_step(struct gateway *g, uint64_t passed_ms)
 {
+	size_t connections = http_server_connection_count(g->http) + g->acceptor.count;
 	bool is_quiet = g->router.calls == 0 && server_table_is_quiet(&g->table);
 
 	CHECK(g->ports.has_left);
-	if (g->state == GATEWAY_LEAVING && (is_quiet || passed_ms >= g->config->drain_timeout_ms)) {
+	if (g->state == GATEWAY_LEAVING &&
+	    ((is_quiet && (connections == 0 || passed_ms >= LAST_REQUESTS_MS)) ||
+	     passed_ms >= g->config->drain_timeout_ms)) {
 		gateway_set_state(g, GATEWAY_FINISHING);
 		router_end_waits(&g->router, REASON_DRAINING);
 		http_server_drain(g->http);
@@ -123,8 +128,7 @@ static void gateway_on_hand_over_step(struct gateway *g, uint64_t passed_ms)
 		exporter_finish(g->exporter);
 		return;
 	}
-	is_quiet = is_quiet && http_server_connection_count(g->http) + g->acceptor.count == 0 &&
-		   !exporter_is_busy(g->exporter);
+	is_quiet = is_quiet && connections == 0 && !exporter_is_busy(g->exporter);
 	if (g->state == GATEWAY_FINISHING && (is_quiet || passed_ms >= LINGER_MS))
 		gateway_set_state(g, GATEWAY_STOPPING);
 }

@@ -336,7 +336,7 @@ static void conn_finish(struct http_conn *conn)
 		http_conn_end(conn, REASON_PEER_CLOSED);
 		return;
 	}
-	if (conn->persistence == CONN_ENDS || conn_is_leaving(conn)) {
+	if (conn->persistence == CONN_ENDS) {
 		conn_set_state(conn, CONN_LINGERING);
 		wire_shutdown(&conn->wire);
 		wire_watch_reading(&conn->wire, true);
@@ -346,7 +346,8 @@ static void conn_finish(struct http_conn *conn)
 	conn_set_state(conn, CONN_IDLE);
 	wire_watch_reading(&conn->wire, !conn_holds_enough(conn));
 	conn_set_deadline(conn, conn->server->conf.idle_timeout_ms);
-	if (conn->in.len > 0 && !conn->is_processing)
+	/* An answer that began before has not said that it is the last: a request may be on its way. */
+	if ((conn->in.len > 0 && !conn->is_processing) || conn_is_leaving(conn))
 		task_schedule(conn->server->loop, &conn->task);
 }
 

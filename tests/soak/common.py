@@ -47,6 +47,7 @@ class Client:
     def __init__(self, daemon):
         self.daemon = daemon
         self.conn = wire.Conn(daemon.address, timeout=60)
+        self.is_closing = False  # the daemon has said so
         self.id = None
         self.path = "/main/mcp"
 
@@ -54,7 +55,11 @@ class Client:
         fields = [("Content-Type", "application/json"), ("Accept", mcp.BOTH)]
         if self.id:
             fields += [("Mcp-Session-Id", self.id), ("MCP-Protocol-Version", mcp.C)]
+        if self.is_closing:
+            self.conn.close()
+            self.conn = wire.Conn(self.daemon.address, timeout=60)
         response = self.conn.request("POST", self.path, fields, mcp.encode(message))
+        self.is_closing = response.header("connection") == "close"
         if response.is_sse:
             exchange = mcp.Exchange(self.conn)
             exchange._response = response

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Sessions over gateways that die. One daemon after the other: sessions call without pause, and its gateway is killed twice, at any
-moment, also while the next one takes over. Each session goes on, with the process that it had, and no call is executed twice.
+Sessions over gateways that die, and over upgrades. One daemon after the other: sessions call without pause, and its gateway is killed
+twice, at any moment, also while the next one takes over; or another program takes the place of the one that runs, twelve times. Each session
+goes on, with the process that it had, and no call is executed twice; at an upgrade none is cut either.
 """
 import collections
 import os
 import random
 import re
 import shutil
+import subprocess
 import tempfile
 import threading
 import time
@@ -19,6 +21,7 @@ from c106_sessions_kept import saved
 
 SESSIONS = 6
 KILLS = 2  # at the third within a minute a process goes, as it may be the cause
+UPGRADES = 12
 LARGE = 3 << 17  # does not fit into a pipe: a message may be half written
 
 
@@ -28,7 +31,7 @@ class Caller:
         self.client = Client(daemon)
         self.client.open()
         self.pid = self.read_pid()
-        self.sent, self.cut, self.problem = [], 0, None
+        self.sent, self.cut, self.problem, self.longest = [], 0, None, 0
 
     def read_pid(self):
         params = {"name": "do", "arguments": {"steps": [["text", "@PID@"]]}}
@@ -47,6 +50,7 @@ class Caller:
         while not over.is_set() and not self.problem:
             mark = "<%d.%d>" % (self.number, len(self.sent))
             self.sent.append(mark)
+            began = time.monotonic()
             try:
                 self.client.echo(mark + "x" * (LARGE if self.rng.random() < 0.1 else 0), len(self.sent))
             except Problem as e:
@@ -57,6 +61,7 @@ class Caller:
                     self.reconnect()
                 except OSError as e:
                     self.problem = "refused: %r" % e
+            self.longest = max(self.longest, time.monotonic() - began)
 
     def judge(self):
         """What went wrong; None: nothing."""
@@ -75,8 +80,25 @@ class Caller:
         return None
 
 
-def one_daemon(rng):
-    """Returns the number of calls, and of those that were cut."""
+def kill(daemon, rng):
+    for _ in range(KILLS):
+        time.sleep(rng.random() * 0.5)
+        harness.kill(daemon.find_gateway())
+    time.sleep(0.5)
+
+
+def upgrade(daemon, rng):
+    for _ in range(UPGRADES):
+        time.sleep(rng.random() * 0.3)
+        done = subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "--socket", daemon.admin, "upgrade"], capture_output=True, timeout=120)
+        if done.returncode != 0:
+            raise Problem("the upgrade: %r" % done.stderr[-300:])
+    if daemon.process.poll() is not None or len(daemon.log("upgraded")) != UPGRADES:
+        raise Problem("%d of %d upgrades" % (len(daemon.log("upgraded")), UPGRADES))
+
+
+def one_daemon(rng, disturb):
+    """Returns the number of calls, of those that were cut, and how long the longest took."""
     state = tempfile.mkdtemp(prefix="mcpgated-")
     daemon = harness.Daemon({"main": {"script": {}}}, {"log": {"level": "info"}}, env={"XDG_STATE_HOME": state})
     daemon.expected_errors.add("gateway_exit")
@@ -88,32 +110,43 @@ def one_daemon(rng):
         threads = [threading.Thread(target=caller.work, args=(over,)) for caller in callers]
         for thread in threads:
             thread.start()
-        for _ in range(KILLS):
-            time.sleep(rng.random() * 0.5)
-            harness.kill(daemon.find_gateway())
-        time.sleep(0.5)
+        disturb(daemon, rng)
         over.set()
         for thread in threads:
             thread.join()
         problems = [text for text in (caller.judge() for caller in callers) if text]
         if problems:
             raise Problem("%s; the log: %s" % ("; ".join(problems), " | ".join(daemon.lines[-40:])))
-        return sum(len(caller.sent) for caller in callers), sum(caller.cut for caller in callers)
+        return sum(len(caller.sent) for caller in callers), sum(caller.cut for caller in callers), max(caller.longest for caller in callers)
     finally:
         over.set()
         stop(daemon)
         shutil.rmtree(state, ignore_errors=True)
 
 
-def part_deaths(options, child):
-    """Gateways that die end no session, no process of one, and no call twice."""
+def run(options, disturb):
     seed = options.seed or int.from_bytes(os.urandom(4), "big")
-    rng, began, daemons, calls, cut = random.Random(seed), time.monotonic(), 0, 0, 0
+    rng, began, daemons, calls, cut, longest = random.Random(seed), time.monotonic(), 0, 0, 0, 0
     try:
         while time.monotonic() - began < options.seconds or daemons == 0:
-            done = one_daemon(rng)
-            daemons, calls, cut = daemons + 1, calls + done[0], cut + done[1]
+            done = one_daemon(rng, disturb)
+            daemons, calls, cut, longest = daemons + 1, calls + done[0], cut + done[1], max(longest, done[2])
     except Problem as e:
         raise Problem("seed %d, daemon %d: %s" % (seed, daemons, e))
+    return seed, daemons, calls, cut, longest
+
+
+def part_deaths(options, child):
+    """Gateways that die end no session, no process of one, and no call twice."""
+    seed, daemons, calls, cut, _ = run(options, kill)
     print("deaths: seed %d, %d gateways killed under %d sessions, %d calls, %d of them cut: no session lost, no process, nothing twice"
           % (seed, daemons * KILLS, daemons * SESSIONS, calls, cut), flush=True)
+
+
+def part_upgrades(options, child):
+    """Upgrades end no session, no process of one, and no call."""
+    seed, daemons, calls, cut, longest = run(options, upgrade)
+    if cut:
+        raise Problem("seed %d: %d of %d calls were cut" % (seed, cut, calls))
+    print("upgrades: seed %d, %d under %d sessions, %d calls: no session lost, no process, no call; the longest took %.1f s"
+          % (seed, daemons * UPGRADES, daemons * SESSIONS, calls, longest), flush=True)
