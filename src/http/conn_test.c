@@ -1723,6 +1723,23 @@ static void drain_lets_answers_finish(void **state)
 	assert_int_equal(http_server_connection_count(server), 0);
 }
 
+/* An answer that began before the server leaves has not said that it is the last: its connection goes on until one does. */
+static void leaving_keeps_what_was_said(void **state)
+{
+	struct client *c = client_new();
+
+	client_send(c, GET("/stream"));
+	http_server_leave(server);
+	http_stream_end(jobs[0].exchange.conn);
+	assert_int_equal(client_take(c), 200);
+	assert_false(head_has("\r\nConnection: close\r\n"));
+	assert_true(client_is_idle(c));
+	client_send(c, GET("/sync"));
+	assert_int_equal(client_take(c), 200);
+	assert_true(head_has("\r\nConnection: close\r\n"));
+	assert_true(client_is_ended(c));
+}
+
 /* As at a drain, but for those who came by one port alone. */
 static void a_port_is_left(void **state)
 {
@@ -1885,6 +1902,7 @@ int main(void)
 		TEST(request_behind_an_answer_does_not_give_way),
 		TEST(newcomers_must_hurry_where_places_are_scarce),
 		TEST(drain_lets_answers_finish),
+		TEST(leaving_keeps_what_was_said),
 		TEST(a_port_is_left),
 		TEST(drain_hears_newcomers),
 		TEST(drain_knows_of_slow_answers),
