@@ -39,6 +39,7 @@ static struct endpoint endpoints[3];
 static struct frontend frontend;
 static struct http_server *server;
 static struct http_client clients[CLIENTS_MAX];
+static struct peer peer; /* of the next connections */
 static size_t client_count;
 static char session[SESSION_ID_LENGTH + 1]; /* of the last initialize */
 
@@ -54,7 +55,7 @@ static struct http_client *connect_client(void)
 			 0);
 	memset(client, 0, sizeof(*client));
 	client->fd = fds[0];
-	http_server_accept(server, &(struct http_arrival){ .fd = fds[1] });
+	http_server_accept(server, &(struct http_arrival){ .fd = fds[1], .peer = peer });
 	return client;
 }
 
@@ -187,8 +188,9 @@ static void is_answered(struct http_client *client, int status, const char *body
 	client->body.len = 0;
 	buf_append(&client->body, client->in.data, n);
 	buf_consume(&client->in, n);
+	buf_terminate(&client->body);
 	if (body != NULL)
-		assert_string_equal(buf_terminate(&client->body), q(body));
+		assert_string_equal(client->body.data, q(body));
 }
 
 /* An answer of this status with a JSON-RPC error of this code. */
@@ -2062,6 +2064,191 @@ static void an_answer_comes_after_its_record(void **state)
 	close(fds[1]);
 }
 
+/* ---- where a token is needed ---- */
+
+static const struct slice allowed_uris[] = { SLICE("https://app.example/cb") };
+
+/* OAuth at both endpoints, or at the first alone, below a path; with a client for those who want one. */
+static void need_tokens(struct frontend_conf *conf, size_t endpoint_count,
+			enum authorization_dpop dpop)
+{
+	static struct verifier_issuer_conf issuers[] = { { .issuer = "https://id.example" } };
+	static const struct metadata_resource resources[] = {
+		{ SLICE("/mcp"), SLICE("https://gw.example/p/mcp"), SLICE("use more") },
+		{ SLICE("/other"), SLICE("https://gw.example/p/other"), SLICE("") },
+	};
+
+	*conf = frontend.conf;
+	conf->authorization.mode = AUTHORIZATION_OAUTH;
+	conf->authorization.issuers = (struct verifier_conf){ .items = issuers, .count = 1 };
+	conf->authorization.public_url = SLICE_LIT("https://gw.example/p");
+	conf->authorization.dpop = dpop;
+	conf->metadata = (struct metadata_conf){
+		.facade = METADATA_FACADE_OFF,
+		.client_id = SLICE_LIT("cli"),
+		.redirect_uris = { allowed_uris, ARRAY_LEN(allowed_uris) },
+		.resources = resources,
+		.resource_count = endpoint_count,
+	};
+	endpoints[0].place.metadata = SLICE_LIT("https://gw.example/x");
+	frontend_renew(&frontend, conf);
+}
+
+/* AUTH-PRM-01 … -06, -12, AUTH-CH-01 */
+static void documents_are_found(void **state)
+{
+	static const char whole[] =
+		"{'resource':'https://gw.example/p/mcp','authorization_servers':['https://id.example'],"
+		"'scopes_supported':['use','more'],'bearer_methods_supported':['header']}";
+	static const struct {
+		const char *path;
+		size_t status[2]; /* with one resource, with two */
+		const char *body; /* with one */
+	} rows[] = {
+		{ "/.well-known/oauth-protected-resource", { 200, 404 }, whole },
+		{ "/.well-known/oauth-protected-resource/mcp", { 200, 200 }, whole },
+		{ "/.well-known/oauth-protected-resource/p/mcp", { 200, 200 }, whole },
+		{ "/.well-known/oauth-protected-resource/other", { 404, 200 }, NULL },
+		{ "/.well-known/oauth-protected-resource/p/none", { 404, 404 }, NULL },
+		{ "/.well-known/oauth-protected-resources", { 404, 404 }, NULL },
+		{ "/.well-known/oauth-authorization-server", { 404, 404 }, NULL },
+		{ "/authorize", { 404, 404 }, NULL },
+		{ "/token", { 404, 404 }, NULL },
+	};
+	struct http_client *client;
+	struct frontend_conf conf;
+	char text[256];
+
+	for (size_t count = 1; count <= 2; count++) {
+		need_tokens(&conf, count, AUTHORIZATION_DPOP_OFF);
+		for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+			client = connect_client();
+			snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n",
+				 rows[i].path);
+			send_text(client, text);
+			is_answered(client, (int)rows[i].status[count - 1],
+				    count == 1 ? rows[i].body : NULL);
+			if (rows[i].status[count - 1] == 404)
+				assert_non_null(
+					strstr(client->body.data, "\"error\":\"not_found\""));
+			buf_fini(&client->in);
+			buf_fini(&client->head);
+			buf_fini(&client->body);
+			leave(client);
+			client_count--;
+		}
+	}
+	client = connect_client();
+	post_to(client, "/.well-known/oauth-protected-resource/mcp", "", "");
+	is_answered(client, 405, NULL);
+	assert_true(has_field(client, "Allow: GET, HEAD, OPTIONS"));
+	head_is_answered("GET /mcp HTTP/1.1\r\nHost: localhost\r\n" EVENTS_ONLY "\r\n", 401,
+			 "WWW-Authenticate: Bearer resource_metadata=\"https://gw.example/x\"");
+	need_tokens(&conf, 1, AUTHORIZATION_DPOP_REQUIRED);
+	head_is_answered(
+		"GET /mcp HTTP/1.1\r\nHost: localhost\r\n" EVENTS_ONLY "\r\n", 401,
+		"WWW-Authenticate: Bearer resource_metadata=\"https://gw.example/x\", DPoP algs=\"ES256 EdDSA PS256 RS256 "
+		"ES384 ES512 PS384 PS512 RS384 RS512\"");
+}
+
+/* AUTH-DCR-01 … -03: for redirects to this machine, or to what the configuration lists. */
+static void clients_are_registered(void **state)
+{
+	static const struct {
+		const char *uris;
+		int status;
+	} rows[] = {
+		{ "['http://127.0.0.1:1/cb']", 201 },
+		{ "['http://127.0.0.1']", 201 },
+		{ "['http://localhost:65535']", 201 },
+		{ "['http://[::1]/cb']", 201 },
+		{ "['https://app.example/cb','http://localhost/']", 201 },
+		{ "[]", 400 },
+		{ "{}", 400 },
+		{ "7", 400 },
+		{ "[7]", 400 },
+		{ "['http://localhost/','https://evil.example/cb']", 400 },
+		{ "['https://app.example/cb/']", 400 },
+		{ "['http://localhost:65536/']", 400 },
+		{ "['http://localhost:0/']", 400 },
+		{ "['http://localhost:/']", 400 },
+		{ "['http://localhost:1x/']", 400 },
+		{ "['http://localhost.evil.example/']", 400 },
+		{ "['http://127.0.0.1@evil.example/']", 400 },
+		{ "['https://localhost/']", 400 },
+		{ "['http://localhost/ ']", 400 },
+		{ "['http://localhost/#x']", 400 },
+		{ "['http://localhost\\\\@evil.example/']", 400 },
+		{ "['http://localhost/\\u007f']", 400 },
+	};
+	struct http_client *client = connect_client();
+	struct frontend_conf conf;
+	static char text[20000];
+
+	need_tokens(&conf, 1, AUTHORIZATION_DPOP_OFF);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		snprintf(text, sizeof(text), "{'redirect_uris':%s}", rows[i].uris);
+		post_to(client, "/register", BOTH, text);
+		if (take_head(client) != rows[i].status)
+			fail_msg("%s: %s", rows[i].uris, client->head.data);
+		client->in.len = 0;
+	}
+	post_to(client, "/register", BOTH, "{'redirect_uris':['http://localhost/']}");
+	is_answered(client, 201,
+		    "{'client_id':'cli','redirect_uris':['http://localhost/'],"
+		    "'token_endpoint_auth_method':'none','grant_types':['authorization_code',"
+		    "'refresh_token'],'response_types':['code']}");
+	for (size_t more = 0; more < 2; more++) {
+		snprintf(text, sizeof(text), "%-*s", 16384 + (int)more,
+			 "{'redirect_uris':['http://localhost/']}");
+		post_to(client, "/register", BOTH, text);
+		is_answered(client, more == 0 ? 201 : 400, NULL);
+	}
+	client = connect_client(); /* the last one's body is not read */
+	post_to(client, "/register", BOTH, "{'redirect_uris':['http://localhost/']");
+	is_answered(client, 400, NULL);
+	send_text(client,
+		  "POST /register HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{");
+	leave(client); /* in the middle */
+	client = connect_client();
+	send_text(client, "GET /register HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	is_answered(client, 405, NULL);
+	assert_true(has_field(client, "Allow: POST, OPTIONS"));
+}
+
+/* A browser gets a page, which tells its own machine the addresses if no token is needed. */
+static void browsers_get_a_page(void **state)
+{
+	static const char request[] =
+		"GET /x HTTP/1.1\r\nHost: localhost:8\r\nAccept: text/html, */*\r\n\r\n";
+	struct http_client *client, *stranger = connect_client();
+	struct frontend_conf conf;
+
+	peer = (struct peer){ .family = AF_INET, .address = { 127, 0, 0, 1 } };
+	client = connect_client();
+	peer.family = 0;
+	servers[1].is_retired = true;
+	send_text(stranger, request);
+	is_answered(stranger, 200, NULL);
+	assert_null(strstr(stranger->body.data, "<li>"));
+	send_text(client, request);
+	is_answered(client, 200, NULL);
+	assert_true(has_field(client, "Content-Type: text/html; charset=utf-8"));
+	if (strstr(client->body.data, "<li><code>http://localhost:8/mcp</code></li>\n</ul>") ==
+	    NULL)
+		fail_msg("%s", client->body.data);
+	need_tokens(&conf, 1, AUTHORIZATION_DPOP_OFF);
+	send_text(client, request);
+	is_answered(client, 200, NULL);
+	assert_null(strstr(client->body.data, "<li>"));
+	assert_non_null(strstr(client->body.data, "whether a token is needed"));
+	head_is_answered(
+		"GET /x HTTP/1.1\r\nHost: localhost\r\nAccept: text/html, text/event-stream\r\n\r\n",
+		404, NULL);
+	head_is_answered("GET /x HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n", 404, NULL);
+	servers[1].is_retired = false;
+}
+
 /* ---- an endpoint over several servers ---- */
 
 #define OVER_CAPABILITIES                                                          \
@@ -2258,15 +2445,17 @@ static void over_servers_names(void **state)
 	begin_over_both(client, OVER_CAPABILITIES);
 	post_all(client, LIST("1"));
 	answers(process(0), "'tools/list'",
-		"'result':{'tools':[" TOOL("t") ",7," TOOL("twin") "],'nextCursor':'c'}");
+		"'result':{'tools':[" TOOL("t") ",7," TOOL("twin") "," TOOL(
+			"") "],'nextCursor':'c'}");
 	is_unanswered(client);
-	answers(process(1), "'tools/list'", "'result':{'tools':[" TOOL("t") "]}");
+	answers(process(1), "'tools/list'",
+		"'result':{'tools':[" TOOL("t") "," TOOL("azAZ09_-") "]}");
 	is_unanswered(client);
 	answers(process(0), "'params':{'cursor':'c'}",
 		"'result':{'tools':[" TOOL("u") "," TOOL("twin") "]}");
 	is_answered(client, 200,
 		    "{'jsonrpc':'2.0','id':1,'result':{'tools':[" TOOL("a__t") "," TOOL(
-			    "a__u") "," TOOL("b__t") "]}}");
+			    "a__u") "," TOOL("b__t") "," TOOL("b__azAZ09_-") "]}}");
 	assert_int_equal(
 		count_logged("names_collide endpoint=all list=tools server=a name=a__twin items=1"),
 		1);
@@ -2385,6 +2574,7 @@ static void over_servers_calls_stay_apart(void **state)
 static void over_servers_tasks(void **state)
 {
 	struct http_client *client = connect_client();
+	static char text[10000];
 
 	begin_over_both(client, OVER_CAPABILITIES
 			",'tasks':{'list':{},'cancel':{},'requests':{'tools':{'call':{}}}}");
@@ -2396,6 +2586,14 @@ static void over_servers_tasks(void **state)
 	is_told(client, "'id':2,'result':");
 	post_all(client, ASKS("3", "tasks/get", "'taskId':'other'"));
 	is_told(client, "'id':3,'error':{'code':-32602,");
+	/* One that is too long to be remembered; it takes the place of all. */
+	post_all(client, ASKS("4", "tools/call", "'name':'b__t','task':{}"));
+	snprintf(text, sizeof(text), "'result':{'task':{'taskId':'%09000d','status':'working'}}",
+		 0);
+	answers(process(1), "'tools/call'", text);
+	is_told(client, "'id':4,'result':{'task':{'taskId':'0000");
+	post_all(client, ASKS("5", "tasks/get", "'taskId':'k'"));
+	is_told(client, "'id':5,'error':{'code':-32602,");
 }
 
 static void over_servers_without_tasks(void **state)
@@ -2419,16 +2617,25 @@ static void over_servers_one_is_lost(void **state)
 
 	begin_over_both(client, OVER_CAPABILITIES);
 	get_over(listener);
-	post_all(client, ASKS("1", "logging/setLevel", "'level':'error'"));
-	is_answered(client, 200, RESULT("1"));
-	both_list("'level':'error'", "'result':{}", "'result':{}");
+	for (size_t i = 0; i < 2; i++) {
+		post_all(client, i == 0 ? ASKS("1", "logging/setLevel", "'level':'debug'") :
+					  ASKS("1", "logging/setLevel", "'level':'error'"));
+		is_answered(client, 200, RESULT("1"));
+		both_list("'logging/setLevel'", "'result':{}", "'result':{}");
+	}
 	post_all(client, ASKS("2", "resources/subscribe", "'uri':'res://b'"));
 	both_list("'resources/list'", "'result':{'resources':[]}",
-		  "'result':{'resources':[{'uri':'res://b'}]}");
+		  "'result':{'resources':[{'uri':'res://b'},{'uri':'res://c'}]}");
 	both_list("'resources/templates/list'", "'result':{'resourceTemplates':[]}",
 		  "'result':{'resourceTemplates':[]}");
 	answers(process(1), "'resources/subscribe'", "'result':{}");
 	is_answered(client, 200, RESULT("2"));
+	for (size_t i = 0; i < 2; i++) { /* a second one, which ends again */
+		post_all(client, i == 0 ? ASKS("2", "resources/subscribe", "'uri':'res://c'") :
+					  ASKS("2", "resources/unsubscribe", "'uri':'res://c'"));
+		answers(process(1), "'uri':'res://c'", "'result':{}");
+		is_answered(client, 200, RESULT("2"));
+	}
 	has_events(listener, "");
 	post_all(waiting, ASKS("3", "tools/call", "'name':'b__t'"));
 	assert_non_null(fake_process_read(process(1)));
@@ -2458,6 +2665,7 @@ static void over_servers_one_is_lost(void **state)
 	hears(process(count), INITIALIZED);
 	answers(process(count), "'level':'error'", "'result':{}");
 	answers(process(count), "'uri':'res://b'", "'result':{}");
+	hears_nothing(process(count));
 	has_events(listener, CHANGED "|" PROMPTS_CHANGED "|" RESOURCES_CHANGED "|");
 	assert_int_equal(count_logged("leg_back endpoint=all server=b"), 1);
 	assert_int_equal(count_logged("leg_lost endpoint=all"), 1);
@@ -2484,6 +2692,9 @@ static void over_servers_one_is_slow(void **state)
 	is_answered(client, 202, "");
 	hears(process(0), INITIALIZED);
 	get_over(listener);
+	post_all(client, ASKS("9", "logging/setLevel", "'level':'error'"));
+	is_answered(client, 200, RESULT("9"));
+	hears_nothing(process(0)); /* which has no such method */
 	post_all(client, LIST("1"));
 	answers(process(0), "'tools/list'", "'result':{'tools':[" TOOL("t") "]}");
 	pass(999);
@@ -2492,8 +2703,10 @@ static void over_servers_one_is_slow(void **state)
 	has_events(client, "{'jsonrpc':'2.0','id':1,'result':{'tools':[" TOOL("a__t") "]}}|");
 	stream_is_over(client);
 	has_events(listener, "");
-	answers(process(1), "'initialize'", "'result':" OVER_WELCOME("'tools':{}", ""));
+	answers(process(1), "'initialize'",
+		"'result':" OVER_WELCOME("'tools':{},'logging':{}", ""));
 	hears(process(1), INITIALIZED);
+	answers(process(1), "'level':'error'", "'result':{}");
 	has_events(listener, CHANGED "|");
 
 	/* It answers, but no list. */
@@ -2558,11 +2771,17 @@ static void over_servers_lists_are_shared(void **state)
 			says(process(0), CHANGED);
 	}
 	/* Who asked before the first change; between it and the second; and the last two wait. */
-	for (size_t i = 0; i < ARRAY_LEN(asking); i += 2) {
-		is_unanswered(asking[i]);
-		both_list("'tools/list'", "'result':{'tools':[]}", "'result':{'tools':[]}");
+	for (size_t i = 0; i < 2; i++)
+		answers(process(1), "'tools/list'", "'result':{'tools':[]}");
+	hears_nothing(process(1));
+	for (size_t i = 0; i < ARRAY_LEN(asking); i++) {
+		if (i % 2 == 0)
+			is_unanswered(asking[i]);
+		if (i % 2 == 0)
+			answers(process(0), "'tools/list'", "'result':{'tools':[]}");
+		if (i == 2)
+			answers(process(1), "'tools/list'", "'result':{'tools':[]}");
 		is_told(asking[i], "'tools':[]");
-		is_told(asking[i + 1], "'tools':[]");
 	}
 	for (size_t i = 0; i < 2; i++)
 		hears_nothing(process(i));
@@ -2629,6 +2848,19 @@ static void over_servers_that_refuse(void **state)
 		if ((strstr(buf_terminate(&client->body), "instructions") != NULL) != (i == 0))
 			fail_msg("%zu %.200s", i, client->body.data);
 	}
+}
+
+/* END-04: one that the configuration has no more. */
+static void over_servers_one_is_not_there(void **state)
+{
+	struct http_client *client = connect_client();
+
+	legs[1].server = SLICE_LIT("c");
+	post_to(client, "/all", BOTH, INITIALIZE("2025-11-25"));
+	assert_int_equal(keeper.count, 1);
+	answers(process(0), "'initialize'", "'result':" OVER_WELCOME("'tools':{}", ""));
+	is_told(client, "'capabilities':{'tools':");
+	assert_int_equal(count_logged("server=c reason=\"there is no such server now\""), 1);
 }
 
 /* END-03: where prefixes overlap, and of names that were shortened, the lists tell the server: they are fetched first. */
@@ -2719,6 +2951,9 @@ static const struct CMUnitTest tests[] = {
 	TEST(sse_client_must_read),
 	TEST(sse_client_is_lost_over_an_answer_for_two),
 	TEST(sse_client_is_lost_over_a_cancelled_request),
+	TEST(documents_are_found),
+	TEST(clients_are_registered),
+	TEST(browsers_get_a_page),
 	OVER(over_servers_the_handshake),
 	OVER(over_servers_names),
 	OVER(over_servers_resources),
@@ -2731,6 +2966,7 @@ static const struct CMUnitTest tests[] = {
 	OVER(over_servers_lists_are_shared),
 	OVER(over_servers_lists_that_fail),
 	OVER(over_servers_that_refuse),
+	OVER(over_servers_one_is_not_there),
 	OVER(over_servers_names_that_need_lists),
 };
 

@@ -1076,21 +1076,8 @@ void children_set_reaper(struct children *children)
 	reaper_list(children, &children->others);
 }
 
-static void free_list(struct list *rows)
-{
-	LIST_FOREACH_SAFE(node, rows) {
-		struct row *row = container_of(node, struct row, link);
-
-		row_close_pipes(row);
-		row_close_fd(&row->verdict_fd);
-		free(row);
-	}
-}
-
 void children_fini(struct children *children)
 {
-	free_list(&children->starting);
-	free_list(&children->others);
 	map_fini(&children->by_id);
 	map_fini(&children->by_pid);
 }

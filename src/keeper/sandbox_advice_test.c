@@ -87,6 +87,7 @@ static void connections_are_named(void **state)
 	server.sandbox_connect = (struct config_ports){ .items = listed, .count = 1 };
 	expect("connect EACCES 192.0.2.1:443", "servers.s.sandbox.connect: [443]");
 	expect("connect EACCES 192.0.2.1:8080", NULL);
+	expect("connect EACCES 192.0.2.1:65535", "servers.s.sandbox.connect: [65535]");
 	expect("socket: Address family not supported by protocol", NULL);
 	server.sandbox_connect = (struct config_ports){ .count = 0 };
 	server.sandbox_connect.is_any = server.sandbox_bind.is_any = true;
