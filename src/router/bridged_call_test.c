@@ -66,13 +66,19 @@ static struct asker *try_again(const char *state, const char *answers)
 static void servers_are_told_to_wait(void **state)
 {
 	struct asker *asker;
-	char *given;
+	char *given, *asked;
 
 	servers[0].conf.tells_progress = true;
 	asker = start_call();
 	says(process(0), ASKS("7", ",'_meta':{'progressToken':'t'}"));
-	says(process(0), ASKS("8", ""));
+	says(process(0), ASKS("8", ",'elicitationId':'e','mode':'form'"));
 	given = get_asked(asker);
+	asked = result_member(asker, "inputRequests");
+	assert_string_equal(asked,
+			    q("{'r1':{'method':'elicitation/create','params':{'message':'m'}},"
+			      "'r2':{'method':'elicitation/create','params':{'message':'m','mode':"
+			      "'form'}}}"));
+	free(asked);
 	pass(19999);
 	hears_nothing(process(0));
 	pass(1);

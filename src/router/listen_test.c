@@ -2,6 +2,7 @@
 /* What changes at a modern server, and who hears of it. bridging §2.2, BACK-MSG-03 */
 #include "router/router.h"
 
+#include "obs/counters.h"
 #include "router/era_stage.h"
 #include "router/process_slots.h"
 
@@ -41,10 +42,13 @@ static struct member *begin_listening(void)
 static void only_the_agreed_is_heard(void **state)
 {
 	struct member *member = begin_with("", TELLS);
+	uint64_t dropped;
 
 	hears(process(0), LISTEN("2", LISTS));
 	says(process(0), CHANGED_BY("2"));
+	dropped = counter_get(COUNTER_CHILD_DROPPED);
 	says(process(0), AGREES("3", LISTS));
+	assert_int_equal(counter_get(COUNTER_CHILD_DROPPED) - dropped, 1);
 	says(process(0), CHANGED_BY("2"));
 	heard(member, "");
 	says(process(0), AGREES("2", LISTS));

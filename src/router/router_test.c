@@ -672,6 +672,7 @@ static void progress_is_mapped(void **state)
 		client,
 		"{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'_meta':{'progressToken':3}}}");
 	struct front *c = request(client, CALL("3"));
+	uint64_t strays = counter_get(COUNTER_CHILD_STRAY_PROGRESS);
 
 	says(p, PROGRESS("2", "0"));
 	was_told(a, PROGRESS("'2'", "0") "|");
@@ -689,8 +690,32 @@ static void progress_is_mapped(void **state)
 	was_told(a, "");
 	was_told(b, "");
 	was_told(c, "");
+	assert_int_equal(counter_get(COUNTER_CHILD_STRAY_PROGRESS) - strays, 7);
+	assert_int_equal(count_logged("child_stray server=test"), 7);
 	listener = listen_to(client);
 	was_heard("");
+}
+
+/* BACK-MSG-02: what concerns nobody is counted. */
+static void what_concerns_nobody_is_counted(void **state)
+{
+	static const char *const strays[] = {
+		"{'jsonrpc':'2.0','method':'notifications/resources/updated','params':{'uri':'r:x'}}",
+		"{'jsonrpc':'2.0','method':'notifications/elicitation/complete','params':{"
+		"'elicitationId':'e'}}",
+	};
+	struct client *client = begin();
+	uint64_t dropped = counter_get(COUNTER_CHILD_DROPPED);
+
+	listener = listen_to(client);
+	for (size_t i = 0; i < ARRAY_LEN(strays); i++) {
+		says(process(0), strays[i]);
+		assert_int_equal(counter_get(COUNTER_CHILD_DROPPED) - dropped, i + 1);
+		was_heard("");
+	}
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/x','params':{}}");
+	was_heard("{'jsonrpc':'2.0','method':'notifications/x','params':{}}|");
+	assert_int_equal(counter_get(COUNTER_CHILD_DROPPED) - dropped, ARRAY_LEN(strays));
 }
 
 #define CANCEL(id) \
@@ -1783,6 +1808,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(full_queue_refuses),
 	TEST(ids_begin_anew),
 	TEST(progress_is_mapped),
+	TEST(what_concerns_nobody_is_counted),
 	TEST(cancel_is_mapped),
 	TEST(cancel_of_a_call_that_waits),
 	TEST(silence_times_out),
