@@ -111,62 +111,57 @@ static char *found(const char *yaml, bool is_root)
 #define SERVER(more) "servers: {a: {command: /bin/cat" more "}}\n"
 #define SANDBOX(more) SERVER(", sandbox: {mode: landlock" more "}")
 
+static const struct {
+	const char *yaml;
+	const char *expected; /* a part of the only line; NULL: there is none */
+} rows[] = {
+	{ SERVER(""), NULL },
+	{ SERVER(", cwd: '@'"), NULL },
+	{ SERVER(", cwd: '@/none'"),
+	  "conf.yaml:1:39: servers.a.cwd: @/none: No such file or directory" },
+	{ SERVER(", cwd: '@/file'"), "servers.a.cwd: @/file is not a directory" },
+	{ SERVER("}, b: {command: '@/none', cwd: '@/none', enabled: false"), NULL },
+	{ "servers: {a: {command: no-such-program, env: {PATH: '/no/1:/no/2'}}}\n",
+	  "servers.a.command: 'no-such-program' was not found in PATH (/no/1:/no/2)" },
+	{ "servers: {a: {command: '@/none'}}\n", "servers.a.command: '@/none' does not exist" },
+	{ "servers: {a: {command: '@/file'}}\n",
+	  "servers.a.command: '@/file' is not an executable program" },
+	{ "servers: {a: {command: '@'}}\n", "servers.a.command: '@' is not an executable program" },
+	{ "servers: {a: {command: '@/program'}}\n", NULL },
+	{ "servers: {a: {command: ./program, cwd: '@'}}\n", NULL },
+	{ "servers: {a: {command: ./none, cwd: '@'}}\n",
+	  "servers.a.command: './none' does not exist" },
+	{ SERVER(", args: ['~/x']"), "servers.a.args: '~/x' is passed on as it is" },
+	{ SERVER(", args: [x, '$HOME/y']"), "servers.a.args: '$HOME/y' is passed on" },
+	{ SERVER(", args: ['x~/', 'x$HOME/', '~', '']"), NULL },
+	{ "servers: {a: {command: /bin/sh, args: ['-c', '~/x']}}\n", NULL },
+	{ SANDBOX("}, tools: {arguments: {paths: {members: [k], roots: ['@', '@/']}}"), NULL },
+	{ SANDBOX("}, tools: {arguments: {paths: {members: [k], roots: ['@/none']}}"),
+	  "servers.a.tools.arguments.paths.roots: @/none: No such file" },
+	{ SANDBOX("}, tools: {arguments: {paths: {members: [k], roots: ['@/link']}}"),
+	  "roots: @/link leads through a link to @; list that as well" },
+	{ SANDBOX(""), NULL },
+	{ SANDBOX(", read: ['@/none']"), "servers.a.sandbox.read: @/none: No such file" },
+	{ SANDBOX(", write: ['@/none']"), "servers.a.sandbox.write: @/none: No such file" },
+	{ SANDBOX(", read: ['@']"), NULL },
+	{ SERVER(", sandbox: {mode: report}"), "servers.a.sandbox.mode: 'report' refuses" },
+	{ SANDBOX(", connect: any"), "servers.a.sandbox.connect: 'any' includes the ports" },
+	{ SANDBOX(", connect: any, gateway: true"), NULL },
+	{ SANDBOX(", connect: any") "listen: [{address: 'unix:@/sock'}]\n", NULL },
+	{ SANDBOX(", write: ['@']") "log: {target: '@/log'}\n", "conf.yaml:2:15: log.target" },
+	{ SANDBOX(", write: ['@']") "audit: {to: '@/log'}\n", "conf.yaml:2:13: audit.to" },
+	{ SANDBOX(", write: ['@']") "listen: [{address: 'unix:@/sock'}]\n",
+	  "conf.yaml:2:20: listen[0].address" },
+	{ SANDBOX(", write: ['@']") "admin: {address: 'unix:@/sock'}\n",
+	  "conf.yaml:2:18: admin.address" },
+	{ SANDBOX(", write: ['@']") "admin: {metrics: 'unix:@/sock'}\n",
+	  "conf.yaml:2:18: admin.metrics" },
+	{ SANDBOX(", read: ['@']") "log: {target: '@/log'}\n", NULL },
+};
+
 /* SEC-62, SEC-63 */
 static void each_is_told_once(void **state)
 {
-	static const struct {
-		const char *yaml;
-		const char *expected; /* a part of the only line; NULL: there is none */
-	} rows[] = {
-		{ SERVER(""), NULL },
-		{ SERVER(", cwd: '@'"), NULL },
-		{ SERVER(", cwd: '@/none'"),
-		  "conf.yaml:1:39: servers.a.cwd: @/none: No such file or directory" },
-		{ SERVER(", cwd: '@/file'"), "servers.a.cwd: @/file is not a directory" },
-		{ SERVER("}, b: {command: '@/none', cwd: '@/none', enabled: false"), NULL },
-		{ "servers: {a: {command: no-such-program, env: {PATH: '/no/1:/no/2'}}}\n",
-		  "servers.a.command: 'no-such-program' was not found in PATH (/no/1:/no/2)" },
-		{ "servers: {a: {command: '@/none'}}\n",
-		  "servers.a.command: '@/none' does not exist" },
-		{ "servers: {a: {command: '@/file'}}\n",
-		  "servers.a.command: '@/file' is not an executable program" },
-		{ "servers: {a: {command: '@'}}\n",
-		  "servers.a.command: '@' is not an executable program" },
-		{ "servers: {a: {command: '@/program'}}\n", NULL },
-		{ "servers: {a: {command: ./program, cwd: '@'}}\n", NULL },
-		{ "servers: {a: {command: ./none, cwd: '@'}}\n",
-		  "servers.a.command: './none' does not exist" },
-		{ SERVER(", args: ['~/x']"), "servers.a.args: '~/x' is passed on as it is" },
-		{ SERVER(", args: [x, '$HOME/y']"), "servers.a.args: '$HOME/y' is passed on" },
-		{ SERVER(", args: ['x~/', 'x$HOME/', '~', '']"), NULL },
-		{ "servers: {a: {command: /bin/sh, args: ['-c', '~/x']}}\n", NULL },
-		{ SANDBOX("}, tools: {arguments: {paths: {members: [k], roots: ['@', '@/']}}"),
-		  NULL },
-		{ SANDBOX("}, tools: {arguments: {paths: {members: [k], roots: ['@/none']}}"),
-		  "servers.a.tools.arguments.paths.roots: @/none: No such file" },
-		{ SANDBOX("}, tools: {arguments: {paths: {members: [k], roots: ['@/link']}}"),
-		  "roots: @/link leads through a link to @; list that as well" },
-		{ SANDBOX(""), NULL },
-		{ SANDBOX(", read: ['@/none']"), "servers.a.sandbox.read: @/none: No such file" },
-		{ SANDBOX(", write: ['@/none']"), "servers.a.sandbox.write: @/none: No such file" },
-		{ SANDBOX(", read: ['@']"), NULL },
-		{ SERVER(", sandbox: {mode: report}"), "servers.a.sandbox.mode: 'report' refuses" },
-		{ SANDBOX(", connect: any"),
-		  "servers.a.sandbox.connect: 'any' includes the ports" },
-		{ SANDBOX(", connect: any, gateway: true"), NULL },
-		{ SANDBOX(", connect: any") "listen: [{address: 'unix:@/sock'}]\n", NULL },
-		{ SANDBOX(", write: ['@']") "log: {target: '@/log'}\n",
-		  "conf.yaml:2:15: log.target" },
-		{ SANDBOX(", write: ['@']") "audit: {to: '@/log'}\n", "conf.yaml:2:13: audit.to" },
-		{ SANDBOX(", write: ['@']") "listen: [{address: 'unix:@/sock'}]\n",
-		  "conf.yaml:2:20: listen[0].address" },
-		{ SANDBOX(", write: ['@']") "admin: {address: 'unix:@/sock'}\n",
-		  "conf.yaml:2:18: admin.address" },
-		{ SANDBOX(", write: ['@']") "admin: {metrics: 'unix:@/sock'}\n",
-		  "conf.yaml:2:18: admin.metrics" },
-		{ SANDBOX(", read: ['@']") "log: {target: '@/log'}\n", NULL },
-	};
-
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		bool is_confined = strstr(rows[i].yaml, "landlock") != NULL;
 		char *all, *expected;
