@@ -197,7 +197,7 @@ static void admin_write_error(struct http_handler *handler, int status, const ch
 {
 	(void)handler;
 	(void)status;
-	value_write(admin_reply_make_error(reason), body);
+	value_write(value_pack("{s:s}", "error", reason), body);
 }
 
 /* To answers of the servers' MCP endpoints as well. */

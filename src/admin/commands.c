@@ -338,34 +338,21 @@ static bool waits(const struct pin *pin)
 	return pin->state == PIN_NEW || pin->state == PIN_CHANGED;
 }
 
-static void set_digest(struct json_t *value, const struct pin *pin)
-{
-	struct buf text = { 0 };
-
-	for (size_t i = 0; waits(pin) && i < PIN_DIGEST_BYTES; i++)
-		buf_printf(&text, "%02x", pin->waiting.digest[i]);
-	value_set_text(value, "digest", buf_slice(&text));
-	buf_fini(&text);
-}
-
 static struct json_t *describe_pin(const struct server *server, const struct pin *pin)
 {
 	const struct slice none = { NULL, 0 };
-	struct json_t *value = value_object();
+	char digest[PIN_DIGEST_BYTES * 2 + 1];
 
-	value_set_text(value, "server", slice_str(server->conf.name));
-	value_set_text(value, "kind", slice_str(pin_kind_name(pin->kind)));
-	value_set_text(value, "name", pin->name);
-	value_set_text(value, "state", slice_str(pin_state_name(pin->state)));
-	value_set_text(value, "until_approved",
-		       server->conf.pin == PIN_ENFORCE ? SLICE_LIT("withheld") :
-							 SLICE_LIT("passed on"));
-	value_set_flag(value, "gone", pin->is_gone);
-	value_set_number(value, "number", pin->number);
-	set_digest(value, pin);
-	value_set_text(value, "approved", waits(pin) ? pin->approved.text : none);
-	value_set_text(value, "waiting", waits(pin) ? pin->waiting.text : none);
-	return value;
+	text_to_hex(pin->waiting.digest, PIN_DIGEST_BYTES, digest);
+	return value_pack("{s:s, s:s, s:o?, s:s, s:s, s:b, s:I, s:s?, s:o?, s:o?}", "server",
+			  server->conf.name, "kind", pin_kind_name(pin->kind), "name",
+			  value_text(pin->name), "state", pin_state_name(pin->state),
+			  "until_approved",
+			  server->conf.pin == PIN_ENFORCE ? "withheld" : "passed on", "gone",
+			  pin->is_gone, "number", (int64_t)pin->number, "digest",
+			  waits(pin) ? digest : NULL, "approved",
+			  value_text(waits(pin) ? pin->approved.text : none), "waiting",
+			  value_text(waits(pin) ? pin->waiting.text : none));
 }
 
 struct shadow_list {
@@ -377,20 +364,16 @@ static void add_shadow(const struct shadow *shadow, void *arg)
 {
 	const struct shadow_list *list = arg;
 	const char *name = list->server != NULL ? list->server->conf.name : NULL;
-	struct json_t *value;
 
 	if (name != NULL && strcmp(name, shadow->side->server) != 0 &&
 	    strcmp(name, shadow->other->server) != 0)
 		return;
-	value = value_object();
-	value_set_text(value, "server", slice_str(shadow->side->server));
-	value_set_text(value, "kind", slice_str(pin_kind_name(shadow->pin->kind)));
-	value_set_text(value, "name", shadow->pin->name);
-	value_set_text(value, "by",
-		       shadow->is_mention ? SLICE_LIT("description") : SLICE_LIT("name"));
-	value_set_text(value, "other", slice_str(shadow->other->server));
-	value_set_text(value, "tool", shadow->tool->name);
-	value_list_add(list->out, value);
+	value_list_add(list->out,
+		       value_pack("{s:s, s:s, s:o?, s:s, s:s, s:o?}", "server",
+				  shadow->side->server, "kind", pin_kind_name(shadow->pin->kind),
+				  "name", value_text(shadow->pin->name), "by",
+				  shadow->is_mention ? "description" : "name", "other",
+				  shadow->other->server, "tool", value_text(shadow->tool->name)));
 }
 
 /* Of this server, or of all; those that wait have both texts, as far as they are kept. */
@@ -610,25 +593,20 @@ struct follower {
 
 static struct json_t *describe_line(const struct stderr_line *line)
 {
-	struct json_t *value = value_object();
-
-	value_set_number(value, "at_ms", line->at_ms);
-	value_set_number(value, "pid", (uint64_t)line->pid);
-	value_set_text(value, "text", slice_of(line->text, line->length));
-	return value;
+	return value_pack("{s:I, s:I, s:o?}", "at_ms", (int64_t)line->at_ms, "pid",
+			  (int64_t)line->pid, "text",
+			  value_text(slice_of(line->text, line->length)));
 }
 
 /* All that are kept. */
 static struct json_t *describe_lines(const struct server *server)
 {
 	const struct stderr_line *line = stderr_ring_next(&server->stats->stderr_ring, 0);
-	struct json_t *value = value_object(), *lines = value_array();
+	struct json_t *lines = value_array();
 
-	value_set_text(value, "server", slice_str(server->conf.name));
 	for (; line != NULL; line = stderr_ring_next(&server->stats->stderr_ring, line->number))
 		value_append(lines, describe_line(line));
-	value_set(value, "lines", lines);
-	return value;
+	return value_pack("{s:s, s:o}", "server", server->conf.name, "lines", lines);
 }
 
 static void follower_write(struct follower *follower)
@@ -837,23 +815,18 @@ static const char *find_claims(struct inquest *inquest, struct error *err)
 static void write_message(enum permission_kind kind, struct slice name, struct buf *out)
 {
 	static const struct {
-		struct slice method;
+		const char *method;
 		const char *member;
 	} uses[] = {
-		[PERMISSION_TOOL] = { SLICE("tools/call"), "name" },
-		[PERMISSION_PROMPT] = { SLICE("prompts/get"), "name" },
-		[PERMISSION_RESOURCE] = { SLICE("resources/read"), "uri" },
+		[PERMISSION_TOOL] = { "tools/call", "name" },
+		[PERMISSION_PROMPT] = { "prompts/get", "name" },
+		[PERMISSION_RESOURCE] = { "resources/read", "uri" },
 	};
-	struct json_t *message = value_object();
-	struct json_t *params = value_object();
 
 	CHECK(kind < ARRAY_LEN(uses));
-	value_set_text(params, uses[kind].member, name);
-	value_set_text(message, "jsonrpc", SLICE_LIT("2.0"));
-	value_set_number(message, "id", 1);
-	value_set_text(message, "method", uses[kind].method);
-	value_set(message, "params", params);
-	value_write(message, out);
+	value_write(value_pack("{s:s, s:i, s:s, s:{s:o?}}", "jsonrpc", "2.0", "id", 1, "method",
+			       uses[kind].method, "params", uses[kind].member, value_text(name)),
+		    out);
 }
 
 static void judge(struct inquest *inquest)

@@ -6,6 +6,7 @@
 #include "admin/json.h"
 
 #include <jansson.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "auth/document.h"
@@ -28,6 +29,18 @@ struct json_t *value_object(void)
 struct json_t *value_array(void)
 {
 	return json_array();
+}
+
+struct json_t *value_pack(const char *format, ...)
+{
+	struct json_t *value;
+	va_list args;
+
+	va_start(args, format);
+	value = json_vpack_ex(NULL, 0, format, args);
+	va_end(args);
+	CHECK(value != NULL);
+	return value;
 }
 
 void value_set(struct json_t *object, const char *member, struct json_t *value)
@@ -157,23 +170,12 @@ void admin_reply_value(struct http_conn *conn, int status, struct json_t *value)
 
 void admin_reply_number(struct http_conn *conn, const char *member, uint64_t number)
 {
-	struct json_t *value = value_object();
-
-	value_set_number(value, member, number);
-	admin_reply_value(conn, 200, value);
-}
-
-struct json_t *admin_reply_make_error(const char *why)
-{
-	struct json_t *value = value_object();
-
-	value_set_text(value, "error", slice_str(why));
-	return value;
+	admin_reply_value(conn, 200, value_pack("{s:I}", member, (json_int_t)number));
 }
 
 void admin_reply_error(struct http_conn *conn, int status, const char *why)
 {
-	admin_reply_value(conn, status, admin_reply_make_error(why));
+	admin_reply_value(conn, status, value_pack("{s:o?}", "error", value_text(slice_str(why))));
 }
 
 void admin_reply_no_server(struct http_conn *conn, const struct server *servers, size_t count,

@@ -26,6 +26,8 @@ struct json_t;
 /* Empty values; owned by the caller. */
 struct json_t *value_object(void);
 struct json_t *value_array(void);
+/* As json_pack, which has room and texts in UTF-8; owned by the caller. */
+struct json_t *value_pack(const char *format, ...) __attribute__((returns_nonnull));
 
 /* Each sets a new member; members keep this order. value_set takes value; NULL: null. */
 void value_set(struct json_t *object, const char *member, struct json_t *value);
@@ -73,8 +75,6 @@ void admin_reply_error(struct http_conn *conn, int status, const char *why);
 /* 404, with the name of the most similar server, if any is similar. */
 void admin_reply_no_server(struct http_conn *conn, const struct server *servers, size_t count,
 			   struct slice name);
-/* Only that object; owned by the caller. */
-struct json_t *admin_reply_make_error(const char *why);
 
 /*
  * ---- the question of can ----

@@ -259,10 +259,8 @@ bool page_has_token(const char *hash, const struct http_request *request)
 
 struct http_exchange *page_tell_access(const struct inquiry *inquiry)
 {
-	struct json_t *value = value_object();
-
-	value_set_flag(value, "orders", inquiry->may_order);
-	value_set_flag(value, "token", !inquiry->may_order && inquiry->admin->page_token != NULL);
-	admin_reply_value(inquiry->conn, 200, value);
+	admin_reply_value(inquiry->conn, 200,
+			  value_pack("{s:b, s:b}", "orders", inquiry->may_order, "token",
+				     !inquiry->may_order && inquiry->admin->page_token != NULL));
 	return NULL;
 }

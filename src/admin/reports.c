@@ -77,11 +77,8 @@ static struct json_t *describe_refusals(const struct call_stats *calls)
 	struct json_t *list = value_array();
 
 	for (size_t i = 0; i < calls->refused_count; i++) {
-		struct json_t *value = value_object();
-
-		value_set_text(value, "reason", slice_str(calls->refused[i].word));
-		value_set_number(value, "count", calls->refused[i].count);
-		value_append(list, value);
+		value_append(list, value_pack("{s:s, s:I}", "reason", calls->refused[i].word,
+					      "count", (int64_t)calls->refused[i].count));
 	}
 	return list;
 }
@@ -99,13 +96,10 @@ static struct json_t *describe_buckets(const struct latency_histogram *histogram
 /* NULL: none has failed. */
 static struct json_t *describe_failure(const struct server_stats *stats)
 {
-	struct json_t *failure = stats->failed_at_ms != 0 ? value_object() : NULL;
-
-	if (failure != NULL) {
-		value_set_number(failure, "at_ms", stats->failed_at_ms);
-		value_set_text(failure, "error", slice_str(stats->failure));
-	}
-	return failure;
+	return stats->failed_at_ms != 0 ?
+		       value_pack("{s:I, s:o?}", "at_ms", (int64_t)stats->failed_at_ms, "error",
+				  value_text(slice_str(stats->failure))) :
+		       NULL;
 }
 
 static struct json_t *describe_server(const struct server_view *view)
@@ -148,15 +142,14 @@ static void set_problems(struct json_t *report, const struct admin *admin, bool 
 
 void reports_check(const struct admin *admin, struct buf *out)
 {
-	struct json_t *value = value_object();
 	struct problems problems;
 
 	problems_find(admin, &problems);
-	value_set_text(value, "verdict",
-		       slice_str(problem_severity_name(problems_severity(&problems))));
-	value_set(value, "problems", describe_problems(&problems, false));
+	value_write(value_pack("{s:s, s:o}", "verdict",
+			       problem_severity_name(problems_severity(&problems)), "problems",
+			       describe_problems(&problems, false)),
+		    out);
 	problems_fini(&problems);
-	value_write(value, out);
 }
 
 static struct json_t *describe_servers(const struct admin *admin)
@@ -195,40 +188,33 @@ void reports_servers(const struct admin *admin, struct buf *out)
 /* NULL: there is none. */
 static struct json_t *describe_audit(const struct audit *audit)
 {
-	struct json_t *value = audit != NULL ? value_object() : NULL;
-
-	if (audit == NULL)
-		return NULL;
-	value_set_text(value, "to", slice_str(audit->conf.to));
-	value_set_flag(value, "works", !audit->is_failing);
-	value_set_flag(value, "required", audit->conf.is_required);
-	value_set_number(value, "written", audit->written);
-	value_set_number(value, "lost", counter_get(COUNTER_AUDIT_LOST));
-	value_set_text(value, "last_error",
-		       audit->last_error != 0 ? slice_str(strerror(audit->last_error)) :
-						slice_of(NULL, 0));
-	return value;
+	return audit == NULL ?
+		       NULL :
+		       value_pack("{s:o?, s:b, s:b, s:I, s:I, s:s?}", "to",
+				  value_text(slice_str(audit->conf.to)), "works",
+				  !audit->is_failing, "required", audit->conf.is_required,
+				  "written", (int64_t)audit->written, "lost",
+				  (int64_t)counter_get(COUNTER_AUDIT_LOST), "last_error",
+				  audit->last_error != 0 ? strerror(audit->last_error) : NULL);
 }
 
 static struct json_t *describe_status(const struct admin *admin)
 {
 	const struct router *router = admin->conf.router;
-	struct json_t *value = value_object();
+	struct json_t *value;
 	size_t processes = 0;
 
 	for (size_t i = 0; i < admin->conf.server_count; i++)
 		processes += admin->conf.servers[i].count;
-	value_set_text(value, "version", slice_str(admin->conf.version));
-	value_set_text(value, "state",
-		       router->is_draining ? SLICE_LIT("draining") : SLICE_LIT("serving"));
-	value_set_number(value, "uptime_ms", clock_now_ms() - admin->started_at_ms);
-	value_set_number(value, "connections", http_server_connection_count(admin->conf.front));
-	value_set_number(value, "sessions", router->sessions.count);
-	value_set_number(value, "sessions_max", router->sessions.conf.max_sessions);
-	value_set_number(value, "processes", processes);
-	value_set_number(value, "calls", router->calls);
-	value_set(value, "audit", describe_audit(router->audit));
-	value_set(value, "servers", describe_servers(admin));
+	value = value_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o?, s:o}", "version",
+			   admin->conf.version, "state",
+			   router->is_draining ? "draining" : "serving", "uptime_ms",
+			   (int64_t)(clock_now_ms() - admin->started_at_ms), "connections",
+			   (int64_t)http_server_connection_count(admin->conf.front), "sessions",
+			   (int64_t)router->sessions.count, "sessions_max",
+			   (int64_t)router->sessions.conf.max_sessions, "processes",
+			   (int64_t)processes, "calls", (int64_t)router->calls, "audit",
+			   describe_audit(router->audit), "servers", describe_servers(admin));
 	set_problems(value, admin, false);
 	return value;
 }
@@ -354,18 +340,14 @@ static struct json_t *describe_usage(const struct admin *admin)
 {
 	const struct process_views *views = admin->conf.views;
 	struct http_usage http = http_server_usage(admin->conf.front);
-	struct json_t *value;
 	struct process_usage usage;
 
 	if (views == NULL || !process_view_read(&views->gateway, &usage))
 		return NULL;
-	value = value_object();
-	value_set_number(value, "cpu_ms", usage.cpu_ms);
-	value_set_number(value, "resident_bytes", usage.resident_bytes);
-	value_set_number(value, "read_bytes", http.read_bytes);
-	value_set_number(value, "written_bytes", http.written_bytes);
-	value_set_number(value, "connections_max", http.connections_max);
-	return value;
+	return value_pack("{s:I, s:I, s:I, s:I, s:I}", "cpu_ms", (int64_t)usage.cpu_ms,
+			  "resident_bytes", (int64_t)usage.resident_bytes, "read_bytes",
+			  (int64_t)http.read_bytes, "written_bytes", (int64_t)http.written_bytes,
+			  "connections_max", (int64_t)http.connections_max);
 }
 
 static struct json_t *describe_sessions(const struct admin *admin)
@@ -409,13 +391,9 @@ static struct json_t *describe_processes(const struct admin *admin)
 
 void reports_snapshot(const struct admin *admin, struct buf *out)
 {
-	struct json_t *value = value_object();
-
-	value_set_number(value, "at_ms", clock_wall_ms());
-	value_set(value, "status", describe_status(admin));
-	value_set(value, "usage", describe_usage(admin));
-	value_set(value, "counters", describe_counters());
-	value_set(value, "sessions", describe_sessions(admin));
-	value_set(value, "processes", describe_processes(admin));
-	value_write(value, out);
+	value_write(value_pack("{s:I, s:o, s:o?, s:o, s:o, s:o}", "at_ms", (int64_t)clock_wall_ms(),
+			       "status", describe_status(admin), "usage", describe_usage(admin),
+			       "counters", describe_counters(), "sessions",
+			       describe_sessions(admin), "processes", describe_processes(admin)),
+		    out);
 }

@@ -12,8 +12,6 @@
 #include "base/mem.h"
 #include "config/listed_path.h"
 
-#define STEP_BYTES ((size_t)64 * 1024)
-
 /* ---- the directory ---- */
 
 /*
@@ -103,23 +101,15 @@ char *state_directory_path(void)
 static int state_file_read_open(int fd, size_t most, struct buf *text, struct error *err)
 {
 	struct stat status;
-	ssize_t n = 1;
+	struct error why;
 
 	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
 	    (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
 		return error_set(err, ERROR_INVALID,
 				 "it is not a regular file that only this user may write to");
-	while (n > 0 && text->len <= most) {
-		size_t left = most + 1 - text->len;
-		size_t step = left < STEP_BYTES ? left : STEP_BYTES;
-
-		n = read(fd, buf_reserve(text, step), step);
-		if (n > 0)
-			text->len += (size_t)n;
-	}
-	if (n < 0)
-		return error_set_errno(err, "it cannot be read");
-	return text->len <= most ? 0 : error_set(err, ERROR_LIMIT, "it is too long");
+	if (file_read_all(fd, most, text, &why) < 0)
+		return error_set(err, why.kind, "it %s", why.text);
+	return 0;
 }
 
 int state_file_get(int directory, const char *name, size_t most, struct buf *text,

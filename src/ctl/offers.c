@@ -350,33 +350,26 @@ int offers_run_tools(const struct line *line)
 	json_t *tools = list_items(line, "tools/list", "tools");
 	json_t *converted = NULL;
 
-	if (tools == NULL)
-		return EXIT_FAILED;
-	CHECK(json_is_array(tools));
-	if (line->format == NULL && !line->is_json) {
-		show_tools(tools);
-	} else {
+	if (tools != NULL && (line->format != NULL || line->is_json)) {
 		converted = tools_convert(tools, format);
 		CHECK(converted != NULL); /* the option has been looked at */
 		tools_print_json(converted);
+	} else if (tools != NULL) {
+		show_tools(tools);
 	}
 	json_decref(converted);
-	json_decref(tools);
-	return 0;
+	return line_finish(tools);
 }
 
 int offers_run_prompts(const struct line *line)
 {
 	json_t *prompts = list_items(line, "prompts/list", "prompts");
 
-	if (prompts == NULL)
-		return EXIT_FAILED;
-	if (line->is_json)
+	if (prompts != NULL && line->is_json)
 		tools_print_json(prompts);
-	else
+	else if (prompts != NULL)
 		show_prompts(prompts);
-	json_decref(prompts);
-	return 0;
+	return line_finish(prompts);
 }
 
 /* A server that has resources need not know of templates. */

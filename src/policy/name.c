@@ -265,14 +265,6 @@ bool names_fit(const struct names *names, struct slice folded)
 
 #define DECODINGS_MAX 4
 
-static int name_hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* In place: it never writes what it has not read. Returns whether something was decoded. */
 static bool decode_once(struct buf *text)
 {
@@ -280,11 +272,11 @@ static bool decode_once(struct buf *text)
 
 	for (size_t from = 0; from < text->len; to++) {
 		const char *p = text->data + from;
-		bool is_encoded = from + 2 < text->len && p[0] == '%' &&
-				  name_hex_value(p[1]) >= 0 && name_hex_value(p[2]) >= 0;
+		char byte = 0;
+		bool is_encoded = from + 2 < text->len && *p == '%' &&
+				  text_from_hex(slice_of(p + 1, 2), &byte, 1) == 0;
 
-		text->data[to] =
-			is_encoded ? (char)(name_hex_value(p[1]) << 4 | name_hex_value(p[2])) : *p;
+		text->data[to] = is_encoded ? byte : *p;
 		from += is_encoded ? 3 : 1;
 	}
 	if (to == text->len)

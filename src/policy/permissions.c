@@ -16,40 +16,6 @@
 #include "policy/name.h"
 #include "policy/rights.h"
 
-/* ---- which operation ---- */
-
-static const struct {
-	struct slice method;
-	enum operation operation;
-} operations[] = {
-	{ SLICE("tools/call"), OPERATION_TOOL },
-	{ SLICE("prompts/get"), OPERATION_PROMPT },
-};
-
-static enum operation find_operation(struct slice method)
-{
-	for (size_t i = 0; i < ARRAY_LEN(operations); i++)
-		if (slice_is_equal(operations[i].method, method))
-			return operations[i].operation;
-	return OPERATION_OTHER;
-}
-
-enum operation operation_of(const struct envelope *env)
-{
-	struct buf folded = { 0 };
-	enum operation operation = OPERATION_OTHER;
-
-	if (env->kind == ENVELOPE_REQUEST || env->kind == ENVELOPE_NOTIFICATION) {
-		operation = find_operation(env->method);
-		if (operation == OPERATION_OTHER)
-			operation = name_fold(env->method, &folded) != NULL ?
-					    OPERATION_TOOL :
-					    find_operation(buf_slice(&folded));
-	}
-	buf_fini(&folded);
-	return operation;
-}
-
 /* ---- which names ---- */
 
 /* Whatever in a message a server could take for the name counts. */
@@ -75,6 +41,33 @@ static const struct use *find_use(struct slice method)
 		if (slice_is_equal(method, uses[i].method))
 			return &uses[i];
 	return NULL;
+}
+
+/* ---- which operation ---- */
+
+static enum operation find_operation(struct slice method)
+{
+	const struct use *use = find_use(method);
+
+	if (use != NULL && use->used == USES_TOOL)
+		return OPERATION_TOOL;
+	return use != NULL && use->used == USES_PROMPT ? OPERATION_PROMPT : OPERATION_OTHER;
+}
+
+enum operation operation_of(const struct envelope *env)
+{
+	struct buf folded = { 0 };
+	enum operation operation = OPERATION_OTHER;
+
+	if (env->kind == ENVELOPE_REQUEST || env->kind == ENVELOPE_NOTIFICATION) {
+		operation = find_operation(env->method);
+		if (operation == OPERATION_OTHER)
+			operation = name_fold(env->method, &folded) != NULL ?
+					    OPERATION_TOOL :
+					    find_operation(buf_slice(&folded));
+	}
+	buf_fini(&folded);
+	return operation;
 }
 
 /* What a completion is for: whatever in it could be taken for a name or a URI. */
@@ -238,12 +231,6 @@ static struct slices fold_all(enum permission_kind kind, struct slices patterns,
 	return (struct slices){ items, patterns.count };
 }
 
-static bool allows_all(const struct permission_rules *rules)
-{
-	return rules->deny.count == 0 && rules->allow.count == 1 &&
-	       slice_is_equal(rules->allow.items[0], SLICE_LIT("*"));
-}
-
 static void fold_rules(struct permission_rules *rules)
 {
 	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
@@ -257,8 +244,12 @@ static void fold_rules(struct permission_rules *rules)
 void permissions_finish(struct permissions *permissions)
 {
 	fold_rules(permissions->kinds);
-	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++)
-		permissions->has_rules |= !allows_all(&permissions->kinds[kind]);
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
+		const struct permission_rules *rules = &permissions->kinds[kind];
+
+		permissions->has_rules |= rules->deny.count > 0 || rules->allow.count != 1 ||
+					  !slice_is_equal(rules->allow.items[0], SLICE_LIT("*"));
+	}
 	for (size_t i = 0; i < permissions->role_count; i++)
 		fold_rules(permissions->roles[i].kinds);
 }
@@ -298,29 +289,20 @@ struct judgement {
 	struct permission_verdict verdict;
 };
 
-static bool find_denied(struct judgement *judgement, const struct permission_rules *rules,
-			const struct permission_role *role)
+/* By a list of what is denied, or allowed. */
+static bool is_decided(struct judgement *judgement, enum permission_ground ground,
+		       const struct permission_rules *rules, const struct permission_role *role)
 {
-	const struct slices *deny = &rules[judgement->kind].deny_folded;
+	bool is_deny = ground == PERMISSION_DENIED;
+	struct slices list =
+		is_deny ? rules[judgement->kind].deny_folded : rules[judgement->kind].allow_folded;
 
-	for (size_t i = 0; i < deny->count; i++) {
-		if (!permission_fits_deny(judgement->kind, judgement->name, deny->items[i]))
+	for (size_t i = 0; i < list.count; i++) {
+		if (is_deny ?
+			    !permission_fits_deny(judgement->kind, judgement->name, list.items[i]) :
+			    !text_fits_pattern(judgement->name, list.items[i]))
 			continue;
-		judgement->verdict = (struct permission_verdict){ PERMISSION_DENIED, role, i };
-		return true;
-	}
-	return false;
-}
-
-static bool find_allowed(struct judgement *judgement, const struct permission_rules *rules,
-			 const struct permission_role *role)
-{
-	const struct slices *allow = &rules[judgement->kind].allow_folded;
-
-	for (size_t i = 0; i < allow->count; i++) {
-		if (!text_fits_pattern(judgement->name, allow->items[i]))
-			continue;
-		judgement->verdict = (struct permission_verdict){ PERMISSION_ALLOWED, role, i };
+		judgement->verdict = (struct permission_verdict){ ground, role, i };
 		return true;
 	}
 	return false;
@@ -361,10 +343,10 @@ static void judge_roles(const struct permissions *permissions, const struct righ
 	const struct permission_role *role = NULL;
 
 	while ((role = next_role(permissions, rights, role)) != NULL)
-		if (find_denied(judgement, role->kinds, role))
+		if (is_decided(judgement, PERMISSION_DENIED, role->kinds, role))
 			return;
 	while ((role = next_role(permissions, rights, role)) != NULL)
-		if (find_allowed(judgement, role->kinds, role))
+		if (is_decided(judgement, PERMISSION_ALLOWED, role->kinds, role))
 			return;
 	judgement->verdict.ground = PERMISSION_NO_ROLE;
 	judgement->verdict.role = find_only_role(permissions, rights);
@@ -375,10 +357,10 @@ static void permissions_judge_rules(const struct permissions *permissions,
 {
 	const struct permission_rules *own = permissions->kinds;
 
-	if (permissions->has_rules && find_denied(judgement, own, NULL))
+	if (permissions->has_rules && is_decided(judgement, PERMISSION_DENIED, own, NULL))
 		return;
 	judgement->verdict.ground = PERMISSION_NOT_ALLOWED;
-	if (permissions->has_rules && !find_allowed(judgement, own, NULL))
+	if (permissions->has_rules && !is_decided(judgement, PERMISSION_ALLOWED, own, NULL))
 		return;
 	if (rights->needs_roles)
 		judge_roles(permissions, rights, judgement);
@@ -556,12 +538,6 @@ const char *permissions_find_denied(const struct permissions *permissions,
 
 /* ---- made ---- */
 
-static void needs_add_scopes(struct scope_table *table, struct slices names, struct scope_set *set)
-{
-	for (size_t i = 0; i < names.count; i++)
-		scope_table_add(table, names.items[i], set);
-}
-
 void needs_finish(struct needs *needs, struct scope_table *table)
 {
 	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
@@ -573,7 +549,9 @@ void needs_finish(struct needs *needs, struct scope_table *table)
 			struct name_needs *name = &needs->names[kind][i];
 
 			name->folded = permission_fold_deny(kind, map->items[i].name);
-			needs_add_scopes(table, map->items[i].values, &name->scopes);
+			for (size_t j = 0; j < map->items[i].values.count; j++)
+				scope_table_add(table, map->items[i].values.items[j],
+						&name->scopes);
 		}
 	}
 }

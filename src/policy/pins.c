@@ -359,26 +359,22 @@ void pin_record_write(const struct pins *pins, const char *server, bool with_tex
 
 /* ---- reading ---- */
 
-static int read_kind(struct slice word, enum permission_kind *kind_r)
+static enum permission_kind read_kind(struct slice word)
 {
-	for (enum permission_kind kind = 0; kind < PIN_KINDS; kind++) {
-		if (!slice_is_equal(word, slice_str(pin_kind_name(kind))))
-			continue;
-		*kind_r = kind;
-		return 0;
-	}
-	return -1;
+	enum permission_kind kind = 0;
+
+	while (kind < PIN_KINDS && !slice_is_equal(word, slice_str(pin_kind_name(kind))))
+		kind++;
+	return kind;
 }
 
-static int pins_read_state(struct slice word, enum pin_state *state_r)
+static enum pin_state pins_read_state(struct slice word)
 {
-	for (enum pin_state state = PIN_NEW; state <= PIN_APPROVED; state++) {
-		if (!slice_is_equal(word, slice_str(pin_state_name(state))))
-			continue;
-		*state_r = state;
-		return 0;
-	}
-	return -1;
+	enum pin_state state = PIN_APPROVED;
+
+	while (state > PIN_UNSEEN && !slice_is_equal(word, slice_str(pin_state_name(state))))
+		state--;
+	return state;
 }
 
 static int read_definition(struct slice *rest, bool is_there, struct pin_definition *definition_r)
@@ -393,15 +389,14 @@ static int read_definition(struct slice *rest, bool is_there, struct pin_definit
 
 static int read_pin(struct pins *pins, enum permission_kind kind, struct slice rest)
 {
-	struct pin pin = { .kind = kind };
-	struct slice state = slice_cut(&rest, '\t');
+	struct pin pin = { .kind = kind, .state = pins_read_state(slice_cut(&rest, '\t')) };
 	struct slice hex = slice_cut(&rest, '\t');
 	char name[PIN_NAME_BYTES_MAX];
 	struct buf folded = { 0 };
 	int result = -1;
 
 	pin.name = slice_of(name, hex.n / 2);
-	if (pins_read_state(state, &pin.state) == 0 && pin.name.n <= sizeof(name) &&
+	if (pin.state != PIN_UNSEEN && pin.name.n <= sizeof(name) &&
 	    text_from_hex(hex, name, pin.name.n) == 0 &&
 	    permission_fold(kind, pin.name, &folded) == NULL &&
 	    read_definition(&rest, pin.state != PIN_NEW, &pin.approved) == 0 &&
@@ -418,9 +413,9 @@ int pin_record_read(struct pins *pins, struct slice line)
 {
 	struct slice word = slice_cut(&line, '\t');
 	bool is_known = slice_is_equal(word, KNOWN);
-	enum permission_kind kind;
+	enum permission_kind kind = read_kind(is_known ? line : word);
 
-	if (read_kind(is_known ? line : word, &kind) < 0)
+	if (kind == PIN_KINDS)
 		return -1;
 	if (!is_known)
 		return read_pin(pins, kind, line);

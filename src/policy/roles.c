@@ -99,15 +99,24 @@ static void roles_append(struct permissions *permissions, const struct permissio
 	permissions->roles[permissions->role_count++] = *given;
 }
 
-static void roles_give_one(const struct roles *roles, size_t number, struct slice server,
-			   struct permissions *permissions)
+/* Without patterns. */
+static struct permission_role given_by(const struct roles *roles, size_t number,
+				       struct slice server)
 {
 	const struct role *role = &roles->items[number];
-	struct permission_role given = { .number = number,
+
+	return (struct permission_role){ .number = number,
 					 .name = role->name,
 					 .is_of_token = role->is_of_token,
 					 .token = role->token,
 					 .server = server };
+}
+
+static void roles_give_one(const struct roles *roles, size_t number, struct slice server,
+			   struct permissions *permissions)
+{
+	const struct role *role = &roles->items[number];
+	struct permission_role given = given_by(roles, number, server);
 	bool has_some = false;
 
 	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
@@ -146,11 +155,7 @@ void roles_give_endpoint(const struct roles *roles, struct slice endpoint,
 	CHECK(permissions->role_count == 0 && count > 0);
 	for (size_t i = 0; i < roles->count && i < ROLES_MAX; i++) {
 		const struct role *role = &roles->items[i];
-		struct permission_role given = { .number = i,
-						 .name = role->name,
-						 .is_of_token = role->is_of_token,
-						 .token = role->token,
-						 .server = endpoint };
+		struct permission_role given = given_by(roles, i, endpoint);
 		bool has_some = allows_any(role, all[0]);
 
 		for (size_t j = 0; j < count; j++)
