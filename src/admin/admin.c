@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-#include "admin/commands.h"
 #include "admin/json.h"
 #include "admin/reports.h"
 #include "base/clock.h"

@@ -3,7 +3,7 @@
  * Each command answers at once, or has an exchange that waits for the body with its parameters,
  * or for what comes of it.
  */
-#include "admin/commands.h"
+#include "admin/admin.h"
 
 #include <string.h>
 

@@ -213,23 +213,22 @@ static int can_read_text(const json_t *value, const char *member, struct slice *
 static int can_read_member(const char *member, const json_t *value, struct can_request *request,
 			   struct error *err)
 {
-	static const char *const kinds[] = { "tool", "prompt", "resource" };
-	static const char *const names[] = { "principal", "token" };
+	static const char *const members[] = { "tool",      "prompt", "resource",
+					       "principal", "token",  "server" };
+	size_t i = 0;
 
-	if (strcmp(member, "server") == 0)
-		return can_read_text(value, member, &request->server, err);
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		if (strcmp(member, kinds[i]) != 0)
-			continue;
+	while (i < ARRAY_LEN(members) && strcmp(member, members[i]) != 0)
+		i++;
+	if (i <= 2)
 		request->kind = (enum permission_kind)i;
-		return can_read_text(value, member, &request->name, err);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if (strcmp(member, names[i]) != 0)
-			continue;
-		request->who = (enum can_who)i;
-		return can_read_text(value, member, &request->who_name, err);
-	}
+	else if (i <= 4)
+		request->who = (enum can_who)(i - 3);
+	if (i < ARRAY_LEN(members))
+		return can_read_text(value, member,
+				     i <= 2 ? &request->name :
+				     i <= 4 ? &request->who_name :
+					      &request->server,
+				     err);
 	if (strcmp(member, "claims") != 0)
 		return error_set(err, ERROR_INVALID, "the member '%.40s' is not known", member);
 	if (!json_is_object(value))

@@ -1,7 +1,7 @@
 noinst_LIBRARIES += src/admin/libadmin.a
 src_admin_libadmin_a_SOURCES = \
 	src/admin/admin.c src/admin/admin.h \
-	src/admin/commands.c src/admin/commands.h \
+	src/admin/commands.c \
 	src/admin/facts.def \
 	src/admin/json.c src/admin/json.h \
 	src/admin/metrics.c \

@@ -117,7 +117,6 @@ struct server_view server_view_of(const struct server *server, struct slice path
 static const struct problem_row rows[] = {
 #define PROBLEM(id, name, severity, help) [PROBLEM_KIND_##id] = { name, PROBLEM_##severity },
 #include "admin/problems.def"
-#undef PROBLEM
 };
 
 const struct problem_row *problem_row_get(enum problem_kind kind)

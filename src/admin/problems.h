@@ -15,7 +15,6 @@ enum problem_severity { PROBLEM_OK, PROBLEM_WARN, PROBLEM_FAILING };
 enum problem_kind {
 #define PROBLEM(id, name, severity, help) PROBLEM_KIND_##id,
 #include "admin/problems.def"
-#undef PROBLEM
 	PROBLEM_KIND_COUNT
 };
 

@@ -442,7 +442,6 @@ void grant_unref(struct grant **grant)
 static const struct verdict_row verdicts[] = {
 #define X(id, outcome, name, description) [VERDICT_##id] = { VERDICT_##outcome, name, description },
 #include "auth/verdict.def"
-#undef X
 };
 
 static uint64_t counts[VERDICT_COUNT];

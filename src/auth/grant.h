@@ -26,7 +26,6 @@
 enum verdict_kind {
 #define X(id, outcome, name, description) VERDICT_##id,
 #include "auth/verdict.def"
-#undef X
 	VERDICT_COUNT
 };
 

@@ -129,6 +129,7 @@ static struct tree *read_one(const char *path, struct reading *reading)
 
 /* ---- what is moved ---- */
 
+/* NULL: it has none. */
 static const char *name_of(const struct tree *item, const char *key)
 {
 	const struct tree *name = tree_find(item, key);
@@ -136,97 +137,51 @@ static const char *name_of(const struct tree *item, const char *key)
 	return name != NULL && name->kind == TREE_TEXT ? name->text : NULL;
 }
 
-static uint64_t hash_of(const char *name)
-{
-	return text_hash(0, slice_str(name));
-}
-
-/* An item of a list is in no map of its parent, so that it can be in this one. */
-static void note_name(struct map *by_name, struct tree *item, const char *key)
-{
-	const char *name = name_of(item, key);
-
-	if (name != NULL)
-		map_insert_link(by_name, hash_of(name), &item->link);
-}
-
-static const struct tree *find_same(const struct map *by_name, const struct tree *item,
+/* The one of the list that has the same name as this; NULL: none. */
+static const struct tree *find_same(const struct tree *list, const struct tree *item,
 				    const char *key)
 {
-	const char *name = name_of(item, key);
-	struct map_link *link = name != NULL ? map_find_link(by_name, hash_of(name)) : NULL;
+	const char *name = name_of(item, key), *other;
 
-	for (; link != NULL; link = link->next) {
-		const struct tree *other = container_of(link, struct tree, link);
-
-		if (strcmp(name_of(other, key), name) == 0)
-			return tree_find(other, key);
-	}
+	for (size_t i = 0; name != NULL && i < list->count; i++)
+		if ((other = name_of(list->items[i], key)) != NULL && strcmp(other, name) == 0)
+			return tree_find(list->items[i], key);
 	return NULL;
 }
 
-static void refuse_second(const struct types_context *context, const struct tree *second,
-			  const struct tree *first, const char *what, const char *name)
+/*
+ * To the servers or endpoints of the first file, or, with a key that says their names, to its list of tokens or issuers. `what` is one of
+ * them.
+ */
+static void move_all(const struct types_context *context, struct tree *from, struct tree *to,
+		     const char *key, const char *what)
 {
-	bool has_key = first->key_line > 0 && second->key_line > 0 && first->parent != NULL &&
-		       first->kind == TREE_MAP;
-
-	if (has_key)
-		problem_add_at_key(context->problems, second,
-				   "%s '%.60s' is already defined in %s:%u:%u", what, name,
-				   first->file, first->key_line, first->key_column);
-	else
-		problem_add_at(context->problems, second,
-			       "%s '%.60s' is already defined in %s:%u:%u", what, name, first->file,
-			       first->line, first->column);
-}
-
-/* what: "server" or "endpoint" */
-static void move_servers(const struct types_context *context, struct tree *from, struct tree *to,
-			 const char *what)
-{
-	struct buf the = { 0 };
-
-	buf_printf(&the, "the %s", what);
-	for (size_t i = 0; i < from->count; i++) {
-		const struct tree *first = tree_find(to, from->items[i]->key);
-
-		if (first != NULL)
-			refuse_second(context, from->items[i], first, buf_terminate(&the),
-				      from->items[i]->key);
-		else if (to->count >= YAML_ITEMS_MAX)
-			problem_add_at_key(context->problems, from->items[i],
-					   "there are more than %u %ss", YAML_ITEMS_MAX, what);
-		else
-			tree_move(from, i, to);
-	}
-	buf_fini(&the);
-}
-
-static void move_entries(const struct types_context *context, struct tree *from, struct tree *to,
-			 const char *name, const char *what)
-{
-	struct map by_name = { 0 };
-
-	for (size_t i = 0; i < to->count; i++)
-		note_name(&by_name, to->items[i], name);
 	for (size_t i = 0; i < from->count; i++) {
 		struct tree *item = from->items[i];
-		const struct tree *first = find_same(&by_name, item, name);
+		const struct tree *first =
+			key == NULL ? tree_find(to, item->key) : find_same(to, item, key);
 
-		if (first != NULL) {
-			refuse_second(context, tree_find(item, name), first, what, first->text);
-		} else if (to->count >= YAML_ITEMS_MAX) {
+		if (first != NULL && key == NULL)
+			problem_add_at_key(context->problems, item,
+					   "the %s '%.60s' is already defined in %s:%u:%u", what,
+					   item->key, first->file, first->key_line,
+					   first->key_column);
+		else if (first != NULL)
+			problem_add_at(context->problems, tree_find(item, key),
+				       "the %s '%.60s' is already defined in %s:%u:%u", what,
+				       first->text, first->file, first->line, first->column);
+		else if (to->count < YAML_ITEMS_MAX)
+			tree_move(from, i, to);
+		else if (key == NULL)
+			problem_add_at_key(context->problems, item, "there are more than %u %ss",
+					   YAML_ITEMS_MAX, what);
+		else {
 			problem_add_at(context->problems, item,
-				       "%s is one too many: the list may have at most %u", what,
+				       "the %s is one too many: the list may have at most %u", what,
 				       YAML_ITEMS_MAX);
 			break;
-		} else {
-			tree_move(from, i, to);
-			note_name(&by_name, item, name);
 		}
 	}
-	map_fini(&by_name);
 }
 
 /* The member of the first file that gets what others have; made where there is none. NULL: it is of another kind. */
@@ -264,8 +219,8 @@ static void move_auth(const struct types_context *context, struct tree *from, st
 		if (member->kind != TREE_LIST)
 			problem_add_at(context->problems, member, "must be a list");
 		else if (place != NULL)
-			move_entries(context, member, place, is_tokens ? "name" : "issuer",
-				     is_tokens ? "the token" : "the issuer");
+			move_all(context, member, place, is_tokens ? "name" : "issuer",
+				 is_tokens ? "token" : "issuer");
 	}
 }
 
@@ -295,8 +250,8 @@ static void merge(const struct types_context *context, struct tree *from, struct
 		else if (!is_servers)
 			move_auth(context, member, root);
 		else if ((servers = place_in(root, member->key, TREE_MAP)) != NULL)
-			move_servers(context, member, servers,
-				     is_endpoints ? "endpoint" : "server");
+			move_all(context, member, servers, NULL,
+				 is_endpoints ? "endpoint" : "server");
 	}
 }
 

@@ -4,7 +4,6 @@
  * then closes at the end of its answer, and a stream that is cut off is one that has ended. Unless
  * there is a limit its answer is waited for as long as it takes: whoever is tired of it has Ctrl-C.
  */
-#include "config/variables.h"
 #include "ctl/client.h"
 
 #include <errno.h>
@@ -16,6 +15,7 @@
 #include "auth/curl_handle.h"
 #include "auth/url.h"
 #include "base/mem.h"
+#include "config/variables.h"
 
 #define SYSTEM_SOCKET "/run/mcpgated/admin.sock"
 #define WHY_NONE                                                                                                 \
@@ -275,30 +275,6 @@ void client_reply_fini(struct client_reply *reply)
 	free(reply->location);
 	free(reply->address);
 	*reply = (struct client_reply){ .status = reply->status };
-}
-
-int client_follow(const struct client_request *request, struct error *err)
-{
-	struct client_reply reply;
-	const char *why;
-	json_t *answer;
-	int result = 0;
-
-	CHECK(request->on_event != NULL);
-	if (client_ask(request, &reply, err) < 0)
-		return -1;
-	if (reply.status != 200) {
-		answer = client_reply_read(&reply, err);
-		why = json_string_value(json_object_get(answer, "error"));
-		if (why != NULL)
-			result = error_set(err, ERROR_INVALID, "%s", why);
-		else
-			result = error_set(err, ERROR_INVALID, "the daemon refuses with status %d",
-					   reply.status);
-		json_decref(answer);
-	}
-	client_reply_fini(&reply);
-	return result;
 }
 
 /* ---- web servers ---- */

@@ -73,7 +73,4 @@ void client_ask_web(const struct client_request *request, struct client_reply *r
 json_t *client_reply_read(const struct client_reply *reply, struct error *err);
 void client_reply_fini(struct client_reply *reply);
 
-/* For a request with on_event. 0: its stream has ended; -1: it failed, or the daemon refused it. */
-int client_follow(const struct client_request *request, struct error *err) must_check;
-
 #endif

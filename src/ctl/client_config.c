@@ -3,7 +3,6 @@
  * One row for each client: its file, and what an entry looks like there. Clients differ in the name of the list, in that of the URL, and
  * in how a text names what is kept elsewhere. One that speaks over standard input and output alone starts mcp-remote.
  */
-#include "config/variables.h"
 #include "ctl/client_config.h"
 
 #include <limits.h>
@@ -15,6 +14,7 @@
 #include "base/mem.h"
 #include "config/config.h"
 #include "config/forms.h"
+#include "config/variables.h"
 #include "ctl/commands.h"
 #include "io/address.h"
 
@@ -328,13 +328,8 @@ static char *find_certificate(const struct config *config)
 static int find_in_file(const struct line *line, struct found *found)
 {
 	const struct config_request request = { .file = line->file };
-	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
-	struct config *config = config_load(&request, &problems, &warnings);
+	struct config *config = line_load(&request);
 
-	for (size_t i = 0; i < problems.count; i++)
-		line_fail(problems.items[i]);
-	config_problems_fini(&problems);
-	config_problems_fini(&warnings);
 	if (config == NULL)
 		return EXIT_USAGE;
 	found->origin = origin_find(config, NULL);

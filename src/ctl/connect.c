@@ -3,7 +3,6 @@
  * Finds where a server is and with which token, and becomes mcpgated-remote (remote/remote.c), which is a client over HTTP and a stdio
  * server to whoever has started it. Nothing of the protocol is known here.
  */
-#include "config/variables.h"
 #include "ctl/commands.h"
 
 #include <stdio.h>
@@ -13,6 +12,7 @@
 
 #include "auth/url.h"
 #include "base/mem.h"
+#include "config/variables.h"
 #include "ctl/client_config.h"
 #include "keeper/programs.h"
 

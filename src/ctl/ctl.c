@@ -75,19 +75,13 @@ static void print_event(struct slice data)
 
 static int follow_logs(const struct line *line)
 {
-	char *target = mem_printf("/logs?server=%s&follow=1", line->words[1]);
-	struct client_request request = { .socket = line->socket,
-					  .method = "GET",
-					  .target = target,
-					  .on_event = line->is_json ? print_event : show_event };
-	struct error err = { ERROR_NONE, "" };
-	int result = client_follow(&request, &err);
+	int status = line_follow(line, mem_printf("/logs?server=%s&follow=1", line->words[1]),
+				 line->is_json ? print_event : show_event);
 
-	free(target);
-	if (result < 0)
-		return line_fail(err.text);
-	fprintf(stderr, "mcpgatectl: the daemon has stopped, or the server no longer exists\n");
-	return 0;
+	if (status == 0)
+		fputs("mcpgatectl: the daemon has stopped, or the server no longer exists\n",
+		      stderr);
+	return status;
 }
 
 static int run_logs(const struct line *line)
@@ -132,15 +126,9 @@ static int examine_servers(const struct line *line)
 		.env = line->env,
 		.env_count = line->env_count,
 	};
-	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
-	struct config *config;
+	struct config *config = line_load(&request);
 	int ill;
 
-	config = config_load(&request, &problems, &warnings);
-	for (size_t i = 0; i < problems.count; i++)
-		line_fail(problems.items[i]);
-	config_problems_fini(&problems);
-	config_problems_fini(&warnings); /* -t tells them */
 	if (config == NULL) {
 		/* After the first build there is no configuration yet. */
 		if (line->command == NULL && strcmp(line->file, DEFAULT_FILE) == 0 &&

@@ -18,6 +18,18 @@
 
 const struct slice line_no_body = { NULL, 0 };
 
+struct config *line_load(const struct config_request *request)
+{
+	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
+	struct config *config = config_load(request, &problems, &warnings);
+
+	for (size_t i = 0; i < problems.count; i++)
+		line_fail(problems.items[i]);
+	config_problems_fini(&problems);
+	config_problems_fini(&warnings); /* -t tells them */
+	return config;
+}
+
 char *line_home_file(const char *name)
 {
 	const char *folder = getenv("XDG_CONFIG_HOME");
@@ -51,9 +63,12 @@ int line_refuse_usage(const char *text)
 	return EXIT_USAGE;
 }
 
-json_t *line_ask(const struct line *line, const char *method, char *target, struct slice body)
+/* on_event: gets what comes, and then there is no object. */
+static json_t *ask(const struct line *line, const char *method, char *target, struct slice body,
+		   void (*on_event)(struct slice data))
 {
-	struct client_request request = { line->socket, method, target, .body = body };
+	struct client_request request = { line->socket, method, target, .body = body,
+					  .on_event = on_event };
 	struct client_reply reply;
 	struct error err = { ERROR_NONE, "" };
 	int result = client_ask(&request, &reply, &err);
@@ -67,7 +82,8 @@ json_t *line_ask(const struct line *line, const char *method, char *target, stru
 		line_fail(err.text);
 		return NULL;
 	}
-	answer = client_reply_read(&reply, &err);
+	answer = on_event != NULL && reply.status == 200 ? json_object() :
+							   client_reply_read(&reply, &err);
 	if (reply.status != 200) {
 		const char *why = json_string_value(json_object_get(answer, "error"));
 
@@ -76,11 +92,21 @@ json_t *line_ask(const struct line *line, const char *method, char *target, stru
 		answer = NULL;
 	} else if (answer == NULL) {
 		line_fail(err.text);
-	} else if (line->is_json) {
+	} else if (line->is_json && on_event == NULL) {
 		fwrite(reply.body.data, 1, reply.body.len, stdout);
 	}
 	client_reply_fini(&reply);
 	return answer;
+}
+
+json_t *line_ask(const struct line *line, const char *method, char *target, struct slice body)
+{
+	return ask(line, method, target, body, NULL);
+}
+
+int line_follow(const struct line *line, char *target, void (*on_event)(struct slice data))
+{
+	return line_finish(ask(line, "GET", target, line_no_body, on_event));
 }
 
 int line_finish(json_t *answer)

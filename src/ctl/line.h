@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "config/config.h"
 #include "ctl/client.h"
 
 #define EXIT_FAILED 1
@@ -76,6 +77,8 @@ char *line_home_file(const char *name);
 /* The path of this user's own file: $XDG_CONFIG_HOME/mcpgated/NAME, or in ~/.config. The caller frees it. */
 char *line_own_file(const char *name);
 
+/* A configuration; owned by the caller. NULL: what is wrong with it has been printed. */
+struct config *line_load(const struct config_request *request);
 /* Prints the text on stderr; returns EXIT_FAILED. */
 int line_fail(const char *text);
 /* The same for errors of the command line; returns EXIT_USAGE. */
@@ -88,6 +91,8 @@ extern const struct slice line_no_body;
  * has been printed. With --json the answer is printed unchanged.
  */
 json_t *line_ask(const struct line *line, const char *method, char *target, struct slice body);
+/* GETs events, and hands out the data of each, until the daemon ends them. Takes target. Returns the exit status. */
+int line_follow(const struct line *line, char *target, void (*on_event)(struct slice data));
 /* Takes the answer, or NULL. Returns the exit status. */
 int line_finish(json_t *answer);
 /* Requests the report with the command's name, and shows it. Returns the exit status. */

@@ -179,18 +179,16 @@ typedef char *walk_address_fn(const char *text, size_t at);
  */
 static json_t *walk_get(const struct walk *walk, const char *url, struct buf *why, bool *is_down_r)
 {
-	const struct client_request question = {
-		.target = url,
-		.method = "GET",
-		.accept = "application/json",
-		.ca = walk->ca,
-		.may_loopback = walk->is_loopback,
-	};
 	struct error err = { ERROR_NONE, "" };
 	struct client_reply answer;
 	json_t *document = NULL;
 
-	client_ask_web(&question, &answer);
+	client_ask_web(&(struct client_request){ .target = url,
+						 .method = "GET",
+						 .accept = "application/json",
+						 .ca = walk->ca,
+						 .may_loopback = walk->is_loopback },
+		       &answer);
 	*is_down_r = answer.status == 0;
 	if (answer.status == 0)
 		buf_printf(why, "%s: %s", url, buf_terminate(&answer.error));
@@ -881,14 +879,14 @@ static void say_challenge(const struct challenge *challenge)
 /* Some clients ask so whether there is authorization at all. */
 static void examine_probe(const struct walk *walk)
 {
-	const struct client_request question = { .target = walk->url,
+	struct client_reply answer;
+
+	client_ask_web(&(struct client_request){ .target = walk->url,
 						 .method = "GET",
 						 .accept = "text/event-stream",
 						 .ca = walk->ca,
-						 .may_loopback = walk->is_loopback };
-	struct client_reply answer;
-
-	client_ask_web(&question, &answer);
+						 .may_loopback = walk->is_loopback },
+		       &answer);
 	if (answer.status != 401)
 		finding_print("warn", "challenge",
 			      "GET without a token gets %d, not 401: clients that probe like this "

@@ -26,7 +26,6 @@
 const struct slice http_field_names[HTTP_FIELD_COUNT] = {
 #define X(id, letter, name) SLICE(name),
 #include "http/field.def"
-#undef X
 };
 
 /*
@@ -39,7 +38,6 @@ const struct slice http_field_names[HTTP_FIELD_COUNT] = {
 static const uint8_t slots[SLOTS] = {
 #define X(id, letter, name) [SLOT(sizeof(name) - 1, letter)] = HTTP_##id + 1,
 #include "http/field.def"
-#undef X
 };
 
 static const struct {

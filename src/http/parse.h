@@ -30,7 +30,6 @@ enum http_method {
 enum http_field {
 #define X(id, letter, name) HTTP_##id,
 #include "http/field.def"
-#undef X
 	HTTP_FIELD_COUNT
 };
 extern const struct slice http_field_names[HTTP_FIELD_COUNT];

@@ -200,7 +200,6 @@ static const struct {
 #define X(field, text, most, what) \
 	[AUDIT_##field] = { text, SLICE(",\"" text "\":\""), most, what },
 #include "obs/audit.def"
-#undef X
 };
 
 const char *audit_field_name(enum audit_field field)

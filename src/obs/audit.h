@@ -59,7 +59,6 @@ struct audit_backlog {
 enum audit_field {
 #define X(field, name, bytes_max, help) AUDIT_##field,
 #include "obs/audit.def"
-#undef X
 	AUDIT_FIELD_COUNT
 };
 

@@ -9,10 +9,7 @@ static uint64_t counts[COUNTER_COUNT];
 
 static const char *const names[] = {
 #define COUNTER(id, name, help) [COUNTER_##id] = name,
-#define METRIC(id, name, type, labels, help)
 #include "obs/metrics.def"
-#undef COUNTER
-#undef METRIC
 };
 
 void counter_add(enum counter counter)

@@ -7,10 +7,7 @@
 
 enum counter {
 #define COUNTER(id, name, help) COUNTER_##id,
-#define METRIC(id, name, type, labels, help)
 #include "obs/metrics.def"
-#undef COUNTER
-#undef METRIC
 	COUNTER_COUNT
 };
 

@@ -31,7 +31,6 @@ static const struct {
 } events[] = {
 #define X(event, at, cause, text, help) [LOG_EVENT_##event] = { LOG_LEVEL_##at, cause, text, help },
 #include "obs/log_events.def"
-#undef X
 };
 
 static const char *const level_names[] = {

@@ -31,7 +31,6 @@ enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 enum log_event {
 #define X(event, level, cause, name, help) LOG_EVENT_##event,
 #include "obs/log_events.def"
-#undef X
 	LOG_EVENT_COUNT
 };
 
@@ -39,7 +38,6 @@ enum log_event {
 enum {
 #define X(event, level, cause, name, help) LOG_LEVEL_OF_##event = LOG_LEVEL_##level,
 #include "obs/log_events.def"
-#undef X
 };
 
 /* LOG_PACE_OF_<event>: how many lines a second one caller or server may cause; 0: see BY_US. */
@@ -49,7 +47,6 @@ enum {
 #define BY_SERVER(n) n
 #define X(event, level, cause, name, help) LOG_PACE_OF_##event = cause,
 #include "obs/log_events.def"
-#undef X
 };
 
 /* The columns of a row of log_events.def. */

@@ -19,8 +19,6 @@ static const struct metric_row rows[] = {
 	[METRIC_COUNTED_##id] = { "mcpgated_" text "_total", TYPE_COUNTER, "", help },
 #define METRIC(id, name, type, labels, help) [METRIC_##id] = { name, TYPE_##type, labels, help },
 #include "obs/metrics.def"
-#undef COUNTER
-#undef METRIC
 };
 
 struct metric_row metric_get(enum metric metric)

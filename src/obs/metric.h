@@ -20,8 +20,6 @@ enum metric {
 #define COUNTER(id, name, help) METRIC_COUNTED_##id,
 #define METRIC(id, name, type, labels, help) METRIC_##id,
 #include "obs/metrics.def"
-#undef COUNTER
-#undef METRIC
 	METRIC_COUNT
 };
 

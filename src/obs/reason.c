@@ -8,7 +8,6 @@ static const struct reason_row rows[] = {
 #define X(id, log, status, code, reason, answer) \
 	[REASON_##id] = { log, status, code, reason, answer },
 #include "obs/reason.def"
-#undef X
 };
 
 const struct reason_row *reason_get(enum reason reason)

@@ -8,7 +8,6 @@
 enum reason {
 #define X(id, text, status, code, data, message) REASON_##id,
 #include "obs/reason.def"
-#undef X
 	REASON_COUNT
 };
 

@@ -17,7 +17,6 @@ static const struct {
 } keys[] = {
 #define X(name, key, depth) [RULE_##name] = { key, depth },
 #include "policy/rule.def"
-#undef X
 };
 
 const char *rule_key_text(enum rule_key key)

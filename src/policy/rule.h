@@ -15,7 +15,6 @@
 enum rule_key {
 #define X(name, key, below) RULE_##name,
 #include "policy/rule.def"
-#undef X
 	RULE_KEY_COUNT
 };
 
