@@ -2562,6 +2562,7 @@ static void over_servers_calls_stay_apart(void **state)
 	hears(process(0),
 	      "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':2,'reason':'bored'}}");
 	hears_nothing(process(1));
+	assert_false(is_logged("child_stray")); /* nothing answers it */
 	says(process(0), RESULT("2"));
 	has_events(client, "");
 	stream_is_over(client);

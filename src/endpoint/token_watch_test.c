@@ -77,6 +77,16 @@ static void a_clock_that_jumps_is_noticed(void **state)
 	assert_int_equal(ended, REASON_EXPIRED);
 }
 
+/* Less than the shortest time that a watch waits. */
+static void the_last_moment_is_watched(void **state)
+{
+	token_watch->access.ends_at_ms = clock_wall_ms() + 50;
+	pass(60000);
+	token_watch->access.ends_at_ms = clock_wall_ms();
+	pass(100);
+	assert_int_equal(ended, REASON_EXPIRED);
+}
+
 /* AUTH-SES-07 */
 static void a_denied_token_ends_its_stream(void **state)
 {
@@ -115,6 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(stream_stays_as_long_as_its_token, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_clock_that_jumps_is_noticed, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_last_moment_is_watched, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_denied_token_ends_its_stream, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_configuration_judges, setup, teardown),
 	};

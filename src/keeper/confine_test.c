@@ -68,6 +68,8 @@ static bool reaches_services(void)
 	return socketpair(AF_UNIX, SOCK_RAW | SOCK_CLOEXEC, 0, pair) == 0;
 }
 
+static bool has_ipv6; /* this machine, at all */
+
 static int look_around(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -78,6 +80,8 @@ static int look_around(void)
 	pid_t pid;
 
 	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (has_ipv6 && socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0) < 0)
+		seen |= FAILS;
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
 		seen |= CONNECTS;
 	/* As libcurl does it. */
@@ -368,6 +372,10 @@ static int set_up(void **state)
 {
 	socklen_t size = sizeof(address);
 
+	listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	has_ipv6 = listener >= 0;
+	if (has_ipv6)
+		close(listener);
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	return bind(listener, (struct sockaddr *)&address, size) || listen(listener, 8) ||

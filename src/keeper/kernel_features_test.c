@@ -193,6 +193,21 @@ static void users_are_looked_up(void **state)
 	free(all);
 }
 
+/* Nor does this process have a PATH. */
+static void there_may_be_no_path(void **state)
+{
+	const char *path = getenv("PATH");
+	char *copy = path != NULL ? mem_strdup(path) : NULL, *all;
+
+	unsetenv("PATH");
+	all = found("servers: {a: {command: no-such-program}}\n", false);
+	assert_non_null(strstr(all, "was not found in PATH (/usr/"));
+	free(all);
+	if (copy != NULL)
+		setenv("PATH", copy, 1);
+	free(copy);
+}
+
 static void root_is_told_once(void **state)
 {
 	char *all = found("servers: {a: {command: cat}, off: {command: cat, enabled: false},\n"
@@ -212,6 +227,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(each_is_told_once),
 	cmocka_unit_test(users_are_looked_up),
 	cmocka_unit_test(root_is_told_once),
+	cmocka_unit_test(there_may_be_no_path),
 };
 
 int main(void)

@@ -193,6 +193,8 @@ static void addresses_are_tried(void **state)
 		  "(perhaps this daemon is already running)" },
 		{ "listen: [{address: '127.0.0.1:#'}]\nadmin: {address: 'unix:@/own'}\n", NULL,
 		  NULL }, /* it is this one, and has both */
+		{ "listen: [{address: '192.0.2.1:0', plaintext: true}]\nauth: {mode: anonymous}\n",
+		  "listen[0].address: cannot listen on 192.0.2.1:0 now: Cannot assign", NULL },
 		{ "listen: [{address: '127.0.0.1:#'}]\nadmin: {address: 'off'}\n", NULL,
 		  "cannot listen on" },
 		{ "listen: [{address: 'unix:@/s'}]\n", NULL, NULL },
