@@ -221,14 +221,6 @@ static void put_refusals(struct metric_writer *writer, const struct admin *admin
 	}
 }
 
-static const struct latency_histogram *histogram_of(const struct server_stats *stats,
-						    enum metric metric)
-{
-	return metric == METRIC_CALL_WAIT     ? &stats->calls.waited :
-	       metric == METRIC_FIRST_MESSAGE ? &stats->calls.first_message :
-						&stats->answered;
-}
-
 static void put_calls(struct metric_writer *writer, const struct admin *admin)
 {
 	const struct server *server;
@@ -244,7 +236,11 @@ static void put_calls(struct metric_writer *writer, const struct admin *admin)
 			struct slice name = slice_str(server->conf.name);
 
 			metric_put_histogram(writer, &name,
-					     histogram_of(server->stats, histograms[m]));
+					     histograms[m] == METRIC_CALL_WAIT ?
+						     &server->stats->calls.waited :
+					     histograms[m] == METRIC_FIRST_MESSAGE ?
+						     &server->stats->calls.first_message :
+						     &server->stats->answered);
 		}
 	}
 }

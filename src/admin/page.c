@@ -7,7 +7,6 @@
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
-#include <string.h>
 
 #include "admin/admin.h"
 #include "admin/json.h"

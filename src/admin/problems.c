@@ -6,6 +6,8 @@
  */
 #include "admin/problems.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -139,13 +141,18 @@ const char *problem_severity_name(enum problem_severity severity)
 
 /* ---- the list ---- */
 
-/* Takes text. Those that fail stay before the others, each in the order in which they were found. */
-static struct problem *list_add(struct problems *list, enum problem_kind kind, const char *about,
-				char *text)
+/* Those that fail stay before the others, each in the order in which they were found. server: the one concerned, or NULL. */
+static struct problem *printf_like(5, 6)
+	list_add(struct problems *list, enum problem_kind kind, const struct server *server,
+		 const char *about, const char *format, ...)
 {
 	size_t at = list->count;
+	va_list args;
+	char *text;
 
-	CHECK((size_t)kind < PROBLEM_KIND_COUNT && text != NULL);
+	va_start(args, format);
+	CHECK((size_t)kind < PROBLEM_KIND_COUNT && vasprintf(&text, format, args) >= 0);
+	va_end(args);
 	if (rows[kind].severity == PROBLEM_FAILING)
 		for (at = 0; at < list->count; at++)
 			if (rows[list->items[at].kind].severity != PROBLEM_FAILING)
@@ -154,6 +161,7 @@ static struct problem *list_add(struct problems *list, enum problem_kind kind, c
 	memmove(&list->items[at + 1], &list->items[at], (list->count - at) * sizeof(*list->items));
 	list->count++;
 	list->items[at] = (struct problem){ .kind = kind,
+					    .server = server,
 					    .about = about != NULL ? mem_strdup(about) : NULL,
 					    .text = text,
 					    .count = 1 };
@@ -211,11 +219,9 @@ static void find_failing(const struct server_view *view, struct problems *list)
 	text_format_age(wall_ms > failed_at_ms ? wall_ms - failed_at_ms : 0, ago);
 	if (waits)
 		text_format_age(retry_at_ms - view->now_ms + 999, next);
-	list_add(list, PROBLEM_KIND_SERVER_FAILING, server->conf.name,
-		 mem_printf("%s is failing: %s (%s ago); next try %s%s", server->conf.name,
-			    view->stats->failure, ago, waits ? "not before " : "with the next call",
-			    next))
-		->server = server;
+	list_add(list, PROBLEM_KIND_SERVER_FAILING, server, server->conf.name,
+		 "%s is failing: %s (%s ago); next try %s%s", server->conf.name,
+		 view->stats->failure, ago, waits ? "not before " : "with the next call", next);
 }
 
 static void find_waiting(const struct server_view *view, struct problems *list)
@@ -224,31 +230,27 @@ static void find_waiting(const struct server_view *view, struct problems *list)
 
 	if (view->load->waiting > 0 && server->conf.pool_max > 0 &&
 	    server->count >= server->conf.pool_max)
-		list_add(list, PROBLEM_KIND_CALLS_WAIT, server->conf.name,
-			 mem_printf("%s: calls wait (%zu), and all %zu processes of pool.max run",
-				    server->conf.name, view->load->waiting,
-				    (size_t)server->conf.pool_max))
-			->server = server;
+		list_add(list, PROBLEM_KIND_CALLS_WAIT, server, server->conf.name,
+			 "%s: calls wait (%zu), and all %zu processes of pool.max run",
+			 server->conf.name, view->load->waiting, (size_t)server->conf.pool_max);
 	if (server->pins.waiting > 0)
-		list_add(list, PROBLEM_KIND_PINS_WAIT, server->conf.name,
-			 mem_printf("%s has %zu definition%s that wait%s for approval: mcpgatectl "
-				    "pins %s",
-				    server->conf.name, server->pins.waiting,
-				    server->pins.waiting == 1 ? "" : "s",
-				    server->pins.waiting == 1 ? "s" : "", server->conf.name))
-			->server = server;
+		list_add(list, PROBLEM_KIND_PINS_WAIT, server, server->conf.name,
+			 "%s has %zu definition%s that wait%s for approval: mcpgatectl "
+			 "pins %s",
+			 server->conf.name, server->pins.waiting,
+			 server->pins.waiting == 1 ? "" : "s", server->pins.waiting == 1 ? "s" : "",
+			 server->conf.name);
 }
 
 /* It is a way to a sandbox, and easily forgotten there. */
 static void find_reporting(const struct server *server, struct problems *list)
 {
 	if (server->conf.confinement.only_reports)
-		list_add(list, PROBLEM_KIND_SANDBOX_REPORTS, server->conf.name,
-			 mem_printf("the sandbox of %s refuses nothing: its mode is report. List "
-				    "what sandbox_would_refuse in the log names, then set the mode "
-				    "to landlock",
-				    server->conf.name))
-			->server = server;
+		list_add(list, PROBLEM_KIND_SANDBOX_REPORTS, server, server->conf.name,
+			 "the sandbox of %s refuses nothing: its mode is report. List "
+			 "what sandbox_would_refuse in the log names, then set the mode "
+			 "to landlock",
+			 server->conf.name);
 }
 
 /* What stands in `defaults` is for all servers, and need not fit each. */
@@ -263,12 +265,11 @@ static void find_unmatched(const struct server *server, const struct rule_places
 
 		rule_append(&rule, name, &key);
 		if (places != NULL && rule_places_append_key(places, buf_slice(&key), &place))
-			list_add(list, PROBLEM_KIND_DENY_UNMATCHED, buf_terminate(&key),
-				 mem_printf("%s (%s) fits no tool that %s lists: is it misspelt? "
-					    "mcpgatectl tools %s has the names",
-					    buf_terminate(&key), buf_terminate(&place),
-					    server->conf.name, server->conf.name))
-				->server = server;
+			list_add(list, PROBLEM_KIND_DENY_UNMATCHED, server, buf_terminate(&key),
+				 "%s (%s) fits no tool that %s lists: is it misspelt? "
+				 "mcpgatectl tools %s has the names",
+				 buf_terminate(&key), buf_terminate(&place), server->conf.name,
+				 server->conf.name);
 		buf_fini(&key);
 		buf_fini(&place);
 	}
@@ -326,8 +327,8 @@ static void find_untried(const struct admin *admin, bool needs_claims, struct pr
 				      "{try: false}` the daemon does");
 	}
 	if (count > 0)
-		list_add(list, PROBLEM_KIND_SERVER_NOT_TRIED, NULL,
-			 mem_printf("not tried yet: %s", buf_terminate(&text)))
+		list_add(list, PROBLEM_KIND_SERVER_NOT_TRIED, NULL, NULL, "not tried yet: %s",
+			 buf_terminate(&text))
 			->count = count;
 	buf_fini(&text);
 }
@@ -362,11 +363,11 @@ static void find_keyless(const struct issuer_report *issuer, struct problems *li
 
 	CHECK(!issuer->has_keys);
 	format_time(clock_wall_ms() - age_ms, since);
-	list_add(list, PROBLEM_KIND_ISSUER_WITHOUT_KEYS, issuer->name,
-		 mem_printf("issuer %s: no keys since %s (%s); its tokens are refused. "
-			    "issuer_metadata_failed or issuer_keys_failed in the log says more",
-			    issuer->name, since,
-			    issuer->cause[0] != '\0' ? issuer->cause : "nothing has answered"));
+	list_add(list, PROBLEM_KIND_ISSUER_WITHOUT_KEYS, NULL, issuer->name,
+		 "issuer %s: no keys since %s (%s); its tokens are refused. "
+		 "issuer_metadata_failed or issuer_keys_failed in the log says more",
+		 issuer->name, since,
+		 issuer->cause[0] != '\0' ? issuer->cause : "nothing has answered");
 }
 
 static void find_of_issuers(const struct admin *admin, struct problems *list)
@@ -380,16 +381,16 @@ static void find_of_issuers(const struct admin *admin, struct problems *list)
 		if (!issuer.has_keys && issuer.is_failing)
 			find_keyless(&issuer, list);
 		else if (issuer.is_failing)
-			list_add(list, PROBLEM_KIND_ISSUER_AWAY, issuer.name,
-				 mem_printf("issuer %s cannot be asked (%s); its tokens are judged "
-					    "by the keys from before, for a day at most",
-					    issuer.name, issuer.cause));
+			list_add(list, PROBLEM_KIND_ISSUER_AWAY, NULL, issuer.name,
+				 "issuer %s cannot be asked (%s); its tokens are judged "
+				 "by the keys from before, for a day at most",
+				 issuer.name, issuer.cause);
 		if (issuer.introspection_failing)
-			list_add(list, PROBLEM_KIND_INTROSPECTION_FAILING, issuer.name,
-				 mem_printf("issuer %s does not say whether tokens are active: "
-					    "introspection_failed or introspection_refused in the "
-					    "log says why",
-					    issuer.name));
+			list_add(list, PROBLEM_KIND_INTROSPECTION_FAILING, NULL, issuer.name,
+				 "issuer %s does not say whether tokens are active: "
+				 "introspection_failed or introspection_refused in the "
+				 "log says why",
+				 issuer.name);
 	}
 }
 
@@ -412,11 +413,11 @@ static void find_of_certificates(const struct admin *admin, struct problems *lis
 		list_add(list,
 			 is_over ? PROBLEM_KIND_CERTIFICATE_EXPIRED :
 				   PROBLEM_KIND_CERTIFICATE_EXPIRES,
-			 certificate.file,
-			 mem_printf("the certificate %s of %s %s %s: renew it, then mcpgatectl "
-				    "reload",
-				    certificate.file, certificate.listener,
-				    is_over ? "has expired on" : "expires on", at));
+			 NULL, certificate.file,
+			 "the certificate %s of %s %s %s: renew it, then mcpgatectl "
+			 "reload",
+			 certificate.file, certificate.listener,
+			 is_over ? "has expired on" : "expires on", at);
 	}
 }
 
@@ -424,10 +425,10 @@ static void find_of_audit(const struct audit *audit, struct problems *list)
 {
 	if (audit == NULL || !audit->is_failing)
 		return;
-	list_add(list, PROBLEM_KIND_AUDIT_FAILING, audit->conf.to,
-		 mem_printf("audit records cannot be written to %s: %s%s", audit->conf.to,
-			    strerror(audit->last_error),
-			    audit->conf.is_required ? "; calls are refused (audit.required)" : ""));
+	list_add(list, PROBLEM_KIND_AUDIT_FAILING, NULL, audit->conf.to,
+		 "audit records cannot be written to %s: %s%s", audit->conf.to,
+		 strerror(audit->last_error),
+		 audit->conf.is_required ? "; calls are refused (audit.required)" : "");
 }
 
 static void find_of_reload(const struct admin *admin, struct problems *list)
@@ -436,9 +437,9 @@ static void find_of_reload(const struct admin *admin, struct problems *list)
 
 	if (admin->reload_error == NULL)
 		return;
-	list_add(list, PROBLEM_KIND_RELOAD_FAILED, NULL,
-		 mem_printf("the reload at %s has failed: %s; correct it, then mcpgatectl reload",
-			    format_time(admin->reload_failed_ms, at), admin->reload_error));
+	list_add(list, PROBLEM_KIND_RELOAD_FAILED, NULL, NULL,
+		 "the reload at %s has failed: %s; correct it, then mcpgatectl reload",
+		 format_time(admin->reload_failed_ms, at), admin->reload_error);
 }
 
 void problems_find(const struct admin *admin, struct problems *list_r)
@@ -453,10 +454,10 @@ void problems_find(const struct admin *admin, struct problems *list_r)
 	find_of_servers(admin, list_r);
 	find_of_reload(admin, list_r);
 	if (router->exporter != NULL && exporter_is_failing(router->exporter))
-		list_add(list_r, PROBLEM_KIND_COLLECTOR_AWAY, NULL,
-			 mem_strdup("the trace collector takes no spans: spans_not_taken in the "
-				    "log says why; traces.otlp has its address"));
+		list_add(list_r, PROBLEM_KIND_COLLECTOR_AWAY, NULL, NULL,
+			 "the trace collector takes no spans: spans_not_taken in the "
+			 "log says why; traces.otlp has its address");
 	if (router->is_draining)
-		list_add(list_r, PROBLEM_KIND_DRAINING, NULL,
-			 mem_strdup("the daemon is about to stop, and takes no new work"));
+		list_add(list_r, PROBLEM_KIND_DRAINING, NULL, NULL,
+			 "the daemon is about to stop, and takes no new work");
 }

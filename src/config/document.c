@@ -44,20 +44,24 @@ static void print_claims(const struct slices *claims, FILE *out)
 	}
 }
 
+static void print_name(const char *name, FILE *out)
+{
+	struct buf text = { 0 };
+
+	yaml_append_text(&text, name);
+	fprintf(out, "  %s:\n", buf_terminate(&text));
+	buf_fini(&text);
+}
+
 static void print_roles(enum table_reader reader, const struct roles *roles, FILE *out)
 {
 	if (roles->named > 0)
 		fputs("roles:\n", out);
 	for (size_t i = 0; i < roles->count; i++) {
-		struct buf name = { 0 };
-
 		if (!role_is_named(&roles->items[i]))
 			continue;
-
-		yaml_append_text(&name, roles->items[i].name.p);
-		fprintf(out, "  %s:\n", buf_terminate(&name));
+		print_name(roles->items[i].name.p, out);
 		table_print(reader, OPTIONS_ROLE, &roles->items[i], 4, out);
-		buf_fini(&name);
 	}
 }
 
@@ -68,17 +72,14 @@ static void print(enum table_reader reader, const struct config *config, FILE *o
 	print_roles(reader, &config->roles, out);
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
-		struct buf name = { 0 };
 
 		/* First all servers, then the endpoints. */
 		if (i == 0 || server->is_endpoint != server[-1].is_endpoint)
 			fprintf(out, "%s:\n", config_section_of(server));
-		yaml_append_text(&name, server->conf.name);
-		fprintf(out, "  %s:\n", buf_terminate(&name));
+		print_name(server->conf.name, out);
 		table_print(reader, table_level_of(server), server, 4, out);
 		if (reader == TABLE_FOR_GATEWAY)
 			print_claims(&server->conf.claims, out);
-		buf_fini(&name);
 	}
 	if (config->server_count == 0)
 		fputs("servers:\n", out);
@@ -103,12 +104,12 @@ bool config_is_fetching(const struct config *config)
 
 void config_print_for_fetcher(const struct config *config, FILE *out)
 {
-	fputs("log:\n", out);
-	table_print(TABLE_FOR_FETCHER, "log", config, 2, out);
-	fputs("auth:\n", out);
-	table_print(TABLE_FOR_FETCHER, "auth", config, 2, out);
-	fputs("traces:\n", out);
-	table_print(TABLE_FOR_FETCHER, "traces", config, 2, out);
+	static const char *const sections[] = { "log", "auth", "traces" };
+
+	for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
+		fprintf(out, "%s:\n", sections[i]);
+		table_print(TABLE_FOR_FETCHER, sections[i], config, 2, out);
+	}
 }
 
 /* ---- the sample ---- */

@@ -247,25 +247,20 @@ static char *with_host(const struct config *config, const char *scheme, const ch
 	return mem_printf("%s://127.0.0.1%s", scheme, port);
 }
 
-static bool is_for_urls(const char *address)
-{
-	const char *port = strrchr(address, ':');
-
-	return strncmp(address, "unix:", 5) != 0 && strncmp(address, "systemd:", 8) != 0 &&
-	       port != NULL && strcmp(port, ":0") != 0;
-}
-
 char *origin_of_listener(const struct config *config, size_t i, int fd)
 {
 	const struct config_listen *listen = &config->listen[i];
 	char address[ADDRESS_TEXT_BYTES];
+	const char *port;
 
 	CHECK(i < config->listen_count);
 	if (fd >= 0)
 		address_format(fd, address);
 	else
 		snprintf(address, sizeof(address), "%s", listen->address);
-	if (!is_for_urls(address))
+	port = strrchr(address, ':');
+	if (strncmp(address, "unix:", 5) == 0 || strncmp(address, "systemd:", 8) == 0 ||
+	    port == NULL || strcmp(port, ":0") == 0)
 		return NULL;
 	return with_host(config, listen->tls_count > 0 ? "https" : "http", address);
 }
@@ -444,9 +439,8 @@ int form_audit_target(struct slice text, struct error *err)
 int form_path(struct slice text, struct error *err)
 {
 	/* What the daemon itself answers; the last three are what clients of OAuth try. AUTH-FAC-06 */
-	static const struct slice reserved[] = { SLICE("/healthz"),     SLICE("/readyz"),
-						 SLICE("/.well-known"), SLICE("/authorize"),
-						 SLICE("/token"),       SLICE("/register") };
+	static const struct slice reserved =
+		SLICE("/healthz /readyz /.well-known /authorize /token /register");
 	bool is_reserved = slice_has_prefix(text, SLICE_LIT("/.well-known/"));
 	size_t length = 0;
 
@@ -462,9 +456,7 @@ int form_path(struct slice text, struct error *err)
 	/* A slash at the end makes no other path. */
 	if (text.n > 1 && text.p[text.n - 1] == '/')
 		text.n--;
-	for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
-		is_reserved |= slice_is_equal(text, reserved[i]);
-	if (is_reserved)
+	if (is_reserved || slice_has_part(reserved, ' ', text))
 		return error_set(err, ERROR_INVALID,
 				 "the path '%.*s' is reserved for the daemon itself",
 				 (int)(text.n < 100 ? text.n : 100), text.p);

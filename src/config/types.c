@@ -142,6 +142,14 @@ static bool is_map(const struct types_context *context, const struct tree *value
 	return value->kind == TREE_MAP;
 }
 
+/* Begins member number i of a map, up to its value. */
+static void append_name(struct buf *out, size_t i, const char *name)
+{
+	buf_append_str(out, i == 0 ? "{" : ", ");
+	yaml_append_text(out, name);
+	buf_append_str(out, ": ");
+}
+
 /* ---- text ---- */
 
 static bool is_not_empty(const struct types_context *context, const struct tree *value)
@@ -465,9 +473,7 @@ static bool print_map(const struct option *option, const void *base, struct buf 
 	const struct slice_map *field = field_of_const(option, base);
 
 	for (size_t i = 0; i < field->count; i++) {
-		buf_append_str(out, i == 0 ? "{" : ", ");
-		yaml_append_text(out, field->items[i].name.p);
-		buf_append_str(out, ": ");
+		append_name(out, i, field->items[i].name.p);
 		append_list(&field->items[i].values, out);
 	}
 	buf_append_char(out, '}');
@@ -743,9 +749,7 @@ static bool append_fields(const struct fetch_fields *fields, bool is_open, struc
 {
 	for (size_t i = 0; i < fields->count; i++) {
 		CHECK(fields->items[i].name != NULL && fields->items[i].value != NULL);
-		buf_append_str(out, i == 0 ? "{" : ", ");
-		yaml_append_text(out, fields->items[i].name);
-		buf_append_str(out, ": ");
+		append_name(out, i, fields->items[i].name);
 		(void)append_secret(fields->items[i].value, is_open, out);
 	}
 	buf_append_char(out, '}');
@@ -816,9 +820,8 @@ static bool print_env(const struct option *option, const void *base, struct buf 
 		const struct config_pair *pair = &server->env[i];
 
 		CHECK(pair->name != NULL && pair->value != NULL);
-		buf_append_str(out, i == 0 ? "{" : ", ");
-		yaml_append_text(out, pair->name);
-		buf_append_str(out, pair->names_file ? ": {file: " : ": ");
+		append_name(out, i, pair->name);
+		buf_append_str(out, pair->names_file ? "{file: " : "");
 		yaml_append_text(out, pair->is_secret ? SECRET_MASK : pair->value);
 		buf_append_str(out, pair->names_file ? "}" : "");
 	}
@@ -869,9 +872,7 @@ static bool print_timeouts(const struct option *option, const void *base, struct
 
 	CHECK((field->items == NULL) == (field->count == 0));
 	for (size_t i = 0; i < field->count; i++) {
-		buf_append_str(out, i == 0 ? "{" : ", ");
-		yaml_append_text(out, field->items[i].tool.p);
-		buf_append_str(out, ": ");
+		append_name(out, i, field->items[i].tool.p);
 		quantity_append_duration(out, field->items[i].timeout_ms);
 	}
 	buf_append_char(out, '}');
@@ -962,9 +963,8 @@ static bool print_legs(const struct option *option, const void *base, struct buf
 
 	CHECK(field->count == 0 || field->items != NULL);
 	for (size_t i = 0; i < field->count; i++) {
-		buf_append_str(out, i == 0 ? "{" : ", ");
-		yaml_append_text(out, field->items[i].server.p);
-		buf_append_str(out, ": {prefix: ");
+		append_name(out, i, field->items[i].server.p);
+		buf_append_str(out, "{prefix: ");
 		yaml_append_text(out, field->items[i].prefix.p);
 		buf_append_char(out, '}');
 	}

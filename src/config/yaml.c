@@ -13,7 +13,6 @@
 #include "config/tree.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 

@@ -7,7 +7,6 @@
 #define MCPGATED_CTL_COMMANDS_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/check.h"

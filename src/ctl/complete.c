@@ -6,7 +6,6 @@
 #include "ctl/complete.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"

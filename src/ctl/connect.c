@@ -5,7 +5,6 @@
  */
 #include "ctl/commands.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -721,10 +721,10 @@ static void explain_refusal(const struct client_reply *answer, struct buf *text)
 	challenge_parse(buf_slice(&answer->challenge), &challenge);
 	if (answer->status == 401)
 		buf_append_str(text, "401: the server does not accept this token");
-	else if (answer->status == 403 && challenge.error != NULL)
-		buf_append_str(text, "403: the token is good, but not for this");
 	else if (answer->status == 403)
-		buf_append_str(text, "403: the owner of this token may not use this server");
+		buf_printf(text, "403: the %s",
+			   challenge.error != NULL ? "token is good, but not for this" :
+						     "owner of this token may not use this server");
 	else if (answer->status == 503)
 		buf_append_str(
 			text,

@@ -35,8 +35,7 @@ struct slice catalogue_member(enum catalogue_kind kind)
 
 static bool catalogue_is_letter(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '-';
+	return slice_is_name(slice_of(&c, 1), "_-");
 }
 
 void catalogue_show_name(struct buf *out, struct slice prefix, struct slice name)

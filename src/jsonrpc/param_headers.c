@@ -69,25 +69,10 @@ static bool param_headers_add_text(struct params *params, struct slice inside, s
 
 /* ---- the schema ---- */
 
-/* RFC 9110 §5.6.2 */
-static bool param_headers_is_token(struct slice name)
-{
-	for (size_t i = 0; i < name.n; i++) {
-		char c = name.p[i];
-
-		if (!((c | 0x20) >= 'a' && (c | 0x20) <= 'z') && !(c >= '0' && c <= '9') &&
-		    (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL))
-			return false;
-	}
-	return name.n > 0;
-}
-
 static bool is_mirrored_type(struct slice schema)
 {
-	static const struct slice types[] = { SLICE("string"), SLICE("integer"), SLICE("boolean") };
-	struct slice type = scan_plain_string(scan_member(schema, SLICE_LIT("type")));
-
-	return slices_has((struct slices){ types, ARRAY_LEN(types) }, type);
+	return slice_has_part(SLICE_LIT("string integer boolean"), ' ',
+			      scan_plain_string(scan_member(schema, SLICE_LIT("type"))));
 }
 
 static bool is_taken(const struct params *params, struct slice name)
@@ -113,7 +98,8 @@ static const char *add_annotation(const struct place *place, struct json value)
 		return "x-mcp-header stands at a property that is no string, integer or boolean";
 	if (value.type != JSON_STRING ||
 	    !param_headers_add_text(params, slice_of(value.text.p + 1, value.text.n - 2), &name) ||
-	    !param_headers_is_token(param_headers_text_of(params, name)))
+	    !slice_is_name(param_headers_text_of(params, name),
+			   "!#$%&'*+-.^_`|~")) /* RFC 9110 §5.6.2 */
 		return "x-mcp-header is not a token";
 	if (is_taken(params, param_headers_text_of(params, name)))
 		return "two properties have the same x-mcp-header";
@@ -168,20 +154,16 @@ static void enter_named(const struct place *map, struct slice name, struct json 
 
 static void enter_keyword(const struct place *outer, struct slice name, struct json value)
 {
-	static const struct slice data[] = { SLICE("const"), SLICE("default"), SLICE("enum"),
-					     SLICE("examples") };
-	static const struct slice maps[] = { SLICE("$defs"), SLICE("definitions"),
-					     SLICE("dependencies"), SLICE("dependentSchemas"),
-					     SLICE("patternProperties") };
+	static const struct slice maps =
+		SLICE("$defs definitions dependencies dependentSchemas patternProperties");
 	bool is_properties = slice_is_equal(name, SLICE_LIT("properties"));
 	struct place inner = *outer;
 
-	if (slices_has((struct slices){ data, ARRAY_LEN(data) }, name))
+	if (slice_has_part(SLICE_LIT("const default enum examples"), ' ', name))
 		return; /* an instance, whatever it looks like */
 	inner.is_reachable = outer->is_reachable && is_properties;
 	inner.is_map =
-		value.type == JSON_OBJECT &&
-		(is_properties || slices_has((struct slices){ maps, ARRAY_LEN(maps) }, name));
+		value.type == JSON_OBJECT && (is_properties || slice_has_part(maps, ' ', name));
 	enter(&inner, value);
 }
 

@@ -105,6 +105,10 @@ static bool make_room(struct audit_backlog_share *share, uint64_t number, size_t
 	return true;
 }
 
+/*
+ * Appends a line, of this caller. Returns how many lines are lost for that: newest ones of the
+ * caller that has most, or this one.
+ */
 static size_t audit_backlog_add(struct audit_backlog *backlog, enum audit_share which,
 				uint64_t number, struct slice line)
 {
@@ -133,15 +137,6 @@ static size_t audit_backlog_add(struct audit_backlog *backlog, enum audit_share 
 	share->count++;
 	change_bytes(share, record->caller, (ptrdiff_t)weight(line.n));
 	return lost;
-}
-
-/*
- * Appends a line, of this caller. Returns how many lines are lost for that: newest ones of the
- * caller that has most, or this one.
- */
-static bool audit_backlog_is_empty(const struct audit_backlog *backlog, enum audit_share share)
-{
-	return backlog->shares[share].count == 0;
 }
 
 /*
@@ -378,7 +373,7 @@ static bool write_lines(struct audit *audit, enum audit_share share, struct slic
 static bool is_waiting(const struct audit *audit)
 {
 	for (enum audit_share share = 0; share < AUDIT_SHARES; share++)
-		if (!audit_backlog_is_empty(&audit->backlog, share))
+		if (audit->backlog.shares[share].count > 0)
 			return true;
 	return false;
 }
@@ -425,7 +420,7 @@ static bool write_or_defer(struct audit *audit, enum audit_share share, uint64_t
 {
 	size_t lost = 0;
 
-	if (!audit_backlog_is_empty(&audit->backlog, share) || !write_lines(audit, share, line, 1))
+	if (audit->backlog.shares[share].count > 0 || !write_lines(audit, share, line, 1))
 		lost = defer(audit, share, caller, line);
 	if (lost > 0)
 		note_lost(audit, lost);
@@ -440,7 +435,7 @@ static bool write_gathered(struct audit *audit, size_t count, struct slice lines
 	for (size_t i = 0; i < count; i++) {
 		if (audit->gathered_are[i].share != AUDIT_CALLS)
 			share = audit->gathered_are[i].share;
-		if (!audit_backlog_is_empty(&audit->backlog, audit->gathered_are[i].share))
+		if (audit->backlog.shares[audit->gathered_are[i].share].count > 0)
 			return false;
 	}
 	return write_lines(audit, share, lines, count);

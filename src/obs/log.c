@@ -366,12 +366,6 @@ static bool take_number(struct slice *rest)
  */
 static bool take_field(struct slice *rest, bool is_json)
 {
-	static const struct slice said[] = {
-		SLICE("time"),
-		SLICE("level"),
-		SLICE("event"),
-		SLICE("process"),
-	};
 	struct slice key;
 
 	if (!take_form(rest, is_json ? ",\"" : " "))
@@ -380,9 +374,8 @@ static bool take_field(struct slice *rest, bool is_json)
 	while (key.n < rest->n && (islower((unsigned char)key.p[key.n]) ||
 				   isdigit((unsigned char)key.p[key.n]) || key.p[key.n] == '_'))
 		key.n++;
-	for (size_t i = 0; i < ARRAY_LEN(said); i++)
-		if (slice_is_equal(key, said[i]))
-			return false;
+	if (slice_has_part(SLICE_LIT("time level event process"), ' ', key))
+		return false;
 	*rest = slice_of(rest->p + key.n, rest->n - key.n);
 	if (key.n == 0 || !take_form(rest, is_json ? "\":" : "="))
 		return false;

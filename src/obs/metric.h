@@ -8,7 +8,6 @@
 #define MCPGATED_OBS_METRIC_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"

@@ -349,13 +349,7 @@ static void append_scheme(struct buf *out, struct slice *rest_r)
 }
 
 /* Of these WHATWG URL reads a host, however many slashes are before it. */
-static bool is_web(struct slice scheme)
-{
-	static const struct slice schemes[] = { SLICE("http:"), SLICE("https:"), SLICE("ws:"),
-						SLICE("wss:"), SLICE("ftp:") };
-
-	return slices_has((struct slices){ schemes, ARRAY_LEN(schemes) }, scheme);
-}
+static const struct slice web_schemes = SLICE("http: https: ws: wss: ftp:");
 
 /* Some readers take another spelling for the same host: compatible letters, other dots, a dot at its end. UTS #46 */
 static bool is_plain_host(struct slice host)
@@ -374,7 +368,7 @@ static bool is_plain_host(struct slice host)
 static const char *append_host(struct buf *out, struct slice *rest_r, bool *has_host_r)
 {
 	bool is_file = slice_is_equal(buf_slice(out), SLICE_LIT("file:"));
-	bool is_of_web = is_web(buf_slice(out));
+	bool is_of_web = slice_has_part(web_schemes, ' ', buf_slice(out));
 	size_t slashes = 0;
 	struct slice host;
 

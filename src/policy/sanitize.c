@@ -568,27 +568,11 @@ static bool is_clean(const struct redact_rules *rules, struct slice between_quot
 
 /* ---- all strings ---- */
 
-static bool is_encoded(struct slice s)
-{
-	if (s.n < ENCODED_MIN)
-		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-		bool is_letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
-		bool is_digit = c >= '0' && c <= '9';
-
-		if (!is_letter && !is_digit && (c == '\0' || strchr("+/-_=", c) == NULL))
-			return false;
-	}
-	return true;
-}
-
 static bool sanitize_is_exempt(struct slice name, struct slice value)
 {
-	if (slice_is_equal(name, SLICE_LIT("data")) || slice_is_equal(name, SLICE_LIT("blob")))
-		return is_encoded(value);
-	return slice_is_equal(name, SLICE_LIT("nextCursor")) ||
-	       slice_is_equal(name, SLICE_LIT("requestState"));
+	if (slice_has_part(SLICE_LIT("data blob"), ' ', name))
+		return value.n >= ENCODED_MIN && slice_is_name(value, "+/-_=");
+	return slice_has_part(SLICE_LIT("nextCursor requestState"), ' ', name);
 }
 
 static const char *skip_space(const char *p, const char *end)
