@@ -256,7 +256,7 @@ static const struct command {
 	  .order = { NULL, "the daemon stops after the calls in flight: ", NULL, "calls" } },
 	{ "reload", "", 0, 0, "reload the configuration; exit status 1: refused",
 	  .run = orders_reload },
-	{ "upgrade", "", 0, 0, "let the program that is installed now take over; 1: refused",
+	{ "upgrade", "", 0, 0, "let the program installed now take over; exit status 1: refused",
 	  .run = orders_upgrade },
 	{ "tools", "SERVER [--format F]", 1, 1, "its tools; F: mcp, openai or anthropic",
 	  .options = claims_help, .run = offers_run_tools },

@@ -484,6 +484,7 @@ int orders_reload(const struct line *line)
 #define UPGRADE_STEP_MS 100
 #define UPGRADE_TELL_MS 2000    /* then the reason of the wait is told */
 #define UPGRADE_SILENT_MS 15000 /* a daemon that does not answer for so long is gone */
+#define EXIT_UNASKED 3          /* it could not be asked, or does not answer any more */
 
 /* NULL: nobody answers at the moment. */
 static json_t *ask_quietly(const struct line *line)
@@ -537,6 +538,7 @@ int orders_upgrade(const struct line *line)
 	json_t *before = ask_quietly(line), *after;
 	json_t *answer = line_ask(line, "POST", mem_strdup("/upgrade"), line_no_body);
 	uint64_t since_ms = now_ms();
+	int status;
 
 	CHECK(line->count == 1);
 	if (answer != NULL && !line->is_json)
@@ -545,9 +547,10 @@ int orders_upgrade(const struct line *line)
 		if (answer != NULL && !line->is_json)
 			fputs("mcpgatectl: nothing has changed: the program that runs goes on\n",
 			      stderr);
+		status = answer != NULL ? EXIT_FAILED : EXIT_UNASKED;
 		json_decref(before);
 		json_decref(answer);
-		return EXIT_FAILED;
+		return status;
 	}
 	after = wait_for_another(line, since_ms);
 	if (after == NULL)
@@ -556,7 +559,9 @@ int orders_upgrade(const struct line *line)
 		printf("%s runs now, in place of %s\n",
 		       json_string_value(json_object_get(after, "version")),
 		       json_string_value(json_object_get(before, "version")));
+	status = after != NULL ? 0 : EXIT_UNASKED;
 	json_decref(before);
 	json_decref(answer);
-	return line_finish(after);
+	json_decref(after);
+	return status;
 }

@@ -144,6 +144,7 @@ def refused(t):
     err = upgrade(t, status=1)[1]
     ok("Address already in use" in err, "why", err)
     eq([s.pid(), t.daemon.log("upgraded")], [pid, []])
+    ctl(t, "upgrade", status=3, socket=os.path.join(t.directory(), "none"))
 
 
 def blocked(t):
