@@ -483,7 +483,7 @@ static void gateway_free(struct gateway *g)
 static void gateway_save(struct gateway *g)
 {
 	CHECK(g->hands_over && g->state == GATEWAY_STOPPING);
-	kept_sessions_save(&g->router.kept_sessions);
+	kept_sessions_hand_over(&g->router.kept_sessions);
 	pin_memory_fini(&g->pin_memory);
 	audit_finish(&g->audit);
 }
@@ -543,6 +543,8 @@ static int gateway_run(struct gateway_entry *entry)
 	kept_sessions_open(&g.router.kept_sessions, g.spawner, GATEWAY_SESSIONS,
 			   entry->config->keeps_sessions, &g.router.sessions.conf);
 	close(GATEWAY_SESSIONS);
+	kept_sessions_open_streams(&g.router.kept_sessions, GATEWAY_STREAMS);
+	close(GATEWAY_STREAMS);
 	free(entry->numbers);
 	gateway_make_frontend(&g);
 	gateway_make_http(&g);

@@ -24,10 +24,11 @@ enum gateway_descriptor {
 	GATEWAY_PINS = 9,      /* a memory file: process/pin_memory.h */
 	GATEWAY_SESSIONS = 10, /* a memory file: router/kept_sessions.h */
 	GATEWAY_PIPES = 11,    /* a memory file: process/spawn.h */
+	GATEWAY_STREAMS = 12,  /* a memory file: router/kept_sessions.h */
 	/*
 	 * In the order of config->listen, then of enum listener_more; closed where there is none.
 	 */
-	GATEWAY_LISTENERS = 12,
+	GATEWAY_LISTENERS = 13,
 };
 
 enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENER_PAGE, LISTENERS_MORE };

@@ -42,6 +42,7 @@
 #include "keeper/upgrade.h"
 #include "obs/log.h"
 #include "process/spawn.h"
+#include "router/kept_sessions.h"
 #include "router/seal.h"
 #include "session/deny_list.h"
 
@@ -94,6 +95,7 @@ struct keeper {
 	int gateway_deny;
 	int gateway_seal;
 	int gateway_pipes;
+	int gateway_streams;
 	struct log_relay log_relay;  /* of all gateways */
 	struct audit_writer audit;   /* likewise */
 	struct log_budget asked_for; /* what we write because of their requests */
@@ -188,6 +190,7 @@ static int keeper_make_gateway(struct keeper *keeper, struct error *err)
 	fds[GATEWAY_SEAL] = keeper->gateway_seal;
 	fds[GATEWAY_SERVERS] = servers;
 	fds[GATEWAY_PIPES] = keeper->gateway_pipes;
+	fds[GATEWAY_STREAMS] = keeper->gateway_streams;
 	fds[GATEWAY_AUDIT] = keeper->audit.pipe.out;
 	fds[GATEWAY_PINS] = keeper->text_stores.items[IPC_TEXT_PINS].memory;
 	fds[GATEWAY_SESSIONS] = keeper->text_stores.items[IPC_TEXT_SESSIONS].memory;
@@ -387,6 +390,7 @@ static void keeper_write_handover(struct keeper *keeper, struct handover *to)
 	} files[] = {
 		{ "denials", keeper->gateway_deny },
 		{ "pipes", keeper->gateway_pipes },
+		{ "streams", keeper->gateway_streams },
 		{ "seal", keeper->gateway_seal },
 	};
 
@@ -860,6 +864,9 @@ static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 	keeper->gateway_pipes = keeper_share(keeper, "pipes", PIPE_STATES_BYTES, err);
 	if (keeper->gateway_pipes < 0)
 		return -1;
+	keeper->gateway_streams = keeper_share(keeper, "streams", KEPT_STREAMS_FILE_BYTES, err);
+	if (keeper->gateway_streams < 0)
+		return -1;
 	/* The key outlives a gateway, and no file has it: servers can read what the daemon's user can. */
 	keeper->gateway_seal = handover_take_memory(from, "seal", SEAL_KEY_BYTES);
 	if (keeper->gateway_seal < 0)
@@ -1018,6 +1025,7 @@ static void keeper_fini(struct keeper *keeper)
 	close(keeper->gateway_deny);
 	close(keeper->gateway_seal);
 	close(keeper->gateway_pipes);
+	close(keeper->gateway_streams);
 	close(keeper->signal_fd);
 	log_set_fd(STDERR_FILENO);
 	log_file_close(&keeper->log_fd);

@@ -188,6 +188,7 @@ static void drop(struct kept_sessions *kept, struct kept_session *one)
 	CHECK(kept->bytes >= one->line.len);
 	kept->bytes -= one->line.len;
 	buf_fini(&one->line);
+	buf_fini(&one->streams);
 	free(one);
 }
 
@@ -616,6 +617,9 @@ void kept_session_wake(struct kept_session *one, struct client *client)
 	if (read_marks(line, &reader))
 		session_keep_marks(client->session, &reader.marks);
 	marks_reader_fini(&reader);
+	replay_store_read(&client->session->replay_store, &client->session->standalone,
+			  buf_slice(&one->streams));
+	buf_fini(&one->streams);
 	one->fixed = (size_t)(params.p + params.n - one->line.data);
 	map_remove_link(&kept->by_id, &one->by_id);
 	list_remove(&one->link);
@@ -826,21 +830,102 @@ void kept_sessions_use(struct kept_sessions *kept, bool is_on)
 	note(kept);
 }
 
-void kept_sessions_save(struct kept_sessions *kept)
+/* ---- what clients could still get ---- */
+
+/*
+ * Of each session a line with its id, and the lines of its streams. What is there is believed as little as the rest
+ * that another gateway leaves.
+ */
+
+#define STREAMS_OF "of "
+
+void kept_sessions_open_streams(struct kept_sessions *kept, int fd)
 {
+	struct slice text, line;
+	struct kept_session *one = NULL;
+	struct digest id;
+	uint64_t size;
+	size_t n;
+	void *map = mmap(NULL, KEPT_STREAMS_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (map == MAP_FAILED)
+		return;
+	kept->streams = map;
+	size = kept->streams[0];
+	text = slice_of((const char *)(kept->streams + 1),
+			size <= KEPT_STREAMS_TEXT_BYTES ? size : 0);
+	while (text.n > 0) {
+		line = slice_cut(&text, '\n');
+		if (slice_has_prefix(line, SLICE_LIT(STREAMS_OF)) &&
+		    line.n == strlen(STREAMS_OF) + DIGEST_TEXT &&
+		    text_from_base64url(slice_of(line.p + strlen(STREAMS_OF), DIGEST_TEXT),
+					id.bytes, &n) == 0) {
+			one = find_asleep(kept, &id);
+		} else if (one != NULL) {
+			buf_append_slice(&one->streams, line);
+			buf_append_char(&one->streams, '\n');
+		}
+	}
+	madvise(map, KEPT_STREAMS_FILE_BYTES, MADV_REMOVE);
+	kept->streams[0] = 0;
+}
+
+static void write_streams_of(const struct kept_session *one, struct buf *out)
+{
+	char id[DIGEST_TEXT + 1];
+
+	out->len = 0;
+	buf_append_str(out, STREAMS_OF);
+	text_base64url(one->id.bytes, sizeof(one->id.bytes), id);
+	buf_append(out, id, DIGEST_TEXT);
+	buf_append_char(out, '\n');
+	if (one->client != NULL)
+		replay_store_write(&one->client->session->replay_store,
+				   &one->client->session->standalone, out);
+	else
+		buf_append_slice(out, buf_slice(&one->streams));
+}
+
+static size_t put_streams(struct list *list, char *text, size_t at)
+{
+	struct buf lines = { 0 };
+
+	LIST_FOREACH(node, list) {
+		write_streams_of(kept_at(node), &lines);
+		if (lines.len > KEPT_STREAMS_TEXT_BYTES - at)
+			continue;
+		memcpy(text + at, lines.data, lines.len);
+		at += lines.len;
+	}
+	buf_fini(&lines);
+	return at;
+}
+
+void kept_sessions_hand_over(struct kept_sessions *kept)
+{
+	size_t n;
+
 	if (timer_is_running(&kept->saving))
 		save(kept);
 	timer_stop(&kept->saving);
+	if (kept->streams == NULL)
+		return;
+	n = put_streams(&kept->live, (char *)(kept->streams + 1), 0);
+	kept->streams[0] = put_streams(&kept->asleep, (char *)(kept->streams + 1), n);
 }
 
 void kept_sessions_fini(struct kept_sessions *kept)
 {
 	CHECK(list_is_empty(&kept->live));
-	kept_sessions_save(kept);
+	if (timer_is_running(&kept->saving))
+		save(kept);
+	timer_stop(&kept->saving);
 	timer_stop(&kept->forgetting);
 	timer_stop(&kept->holding);
 	drop_asleep(kept);
 	map_fini(&kept->by_id);
 	if (kept->file != NULL)
 		munmap(kept->file, KEPT_SESSIONS_FILE_BYTES);
+	if (kept->streams != NULL)
+		munmap(kept->streams, KEPT_STREAMS_FILE_BYTES);
 }

@@ -47,6 +47,9 @@ struct upstream;
 #define KEPT_SESSIONS_TEXT_BYTES ((size_t)16 * 1024 * 1024)
 #define KEPT_SESSIONS_FIRST_LINE "mcpgated sessions 1\n"
 #define KEPT_SESSIONS_FILE_BYTES HALVES_BYTES(KEPT_SESSIONS_TEXT_BYTES)
+/* Of what clients could still get; what is more is not handed over. */
+#define KEPT_STREAMS_TEXT_BYTES ((size_t)64 * 1024 * 1024)
+#define KEPT_STREAMS_FILE_BYTES (KEPT_STREAMS_TEXT_BYTES + sizeof(uint64_t))
 
 struct kept_session {
 	struct list link;      /* of the set's live ones, or of those asleep */
@@ -56,14 +59,16 @@ struct kept_session {
 	struct upstream *process; /* inherited, and held for it; NULL: none */
 	struct digest bond;       /* of that process: of this session and its owner */
 	struct buf line;
-	size_t fixed;    /* the beginning of the line, which does not change */
-	bool is_changed; /* what follows it has changed */
+	struct buf streams; /* of another gateway, until it is woken: session/stream.h */
+	size_t fixed;       /* the beginning of the line, which does not change */
+	bool is_changed;    /* what follows it has changed */
 };
 
 /* All zeros but for the lists and timers: nothing is kept. */
 struct kept_sessions {
 	struct loop *loop;
 	struct halves *file; /* NULL: it could not be mapped */
+	uint64_t *streams;   /* the size of a text, and the text; likewise */
 	struct spawner *spawner;
 	const struct session_conf *conf; /* borrowed */
 	bool is_on;                      /* sessions.persist */
@@ -90,15 +95,20 @@ void kept_sessions_init(struct kept_sessions *kept, struct loop *loop);
  */
 void kept_sessions_open(struct kept_sessions *kept, struct spawner *spawner, int fd, bool is_on,
 			const struct session_conf *conf);
+/*
+ * Takes from this memory file what the gateway before had left for clients, which is there after a
+ * hand-over alone. It stays mapped.
+ */
+void kept_sessions_open_streams(struct kept_sessions *kept, int fd);
 /* Switches on or off; off forgets all. */
 void kept_sessions_use(struct kept_sessions *kept, bool is_on);
 /* Forgets those of this server that sleep: it was removed. */
 void kept_sessions_forget_server(struct kept_sessions *kept, struct slice server);
 /* Forgets those of this principal that sleep. */
 void kept_sessions_forget_owner(struct kept_sessions *kept, const struct principal *owner);
-/* Saves at once what has not been saved. */
-void kept_sessions_save(struct kept_sessions *kept);
-/* The same, and ends. Live sessions must have ended. */
+/* Leaves everything to the next gateway, with what clients could still get. */
+void kept_sessions_hand_over(struct kept_sessions *kept);
+/* Saves what has not been saved. Live sessions must have ended. */
 void kept_sessions_fini(struct kept_sessions *kept);
 
 /*

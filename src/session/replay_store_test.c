@@ -2,6 +2,8 @@
 /* Which streams a client can come back to, and for how long. */
 #include "session/stream.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/unit_test.h"
 #include "obs/log.h"
@@ -274,6 +276,114 @@ static void store_sweeps_what_is_old(void **state)
 	stored_stream_unref(&running);
 }
 
+/* ---- for another gateway ---- */
+
+static void push(struct stream *stream, enum stream_kind kind, const char *text)
+{
+	struct msg *msg = msg_new(slice_str(text));
+
+	stream_push(stream, kind, 0, msg);
+	msg_unref(&msg);
+}
+
+static void take(struct stream *stream, size_t count)
+{
+	struct stream_reader reader;
+	uint64_t number;
+
+	assert_true(stream_attach(stream, &reader, &ops, STREAM_FROM_HERE));
+	while (count-- > 0) {
+		struct msg *msg = stream_take(&reader, &number);
+
+		assert_non_null(msg);
+		msg_unref(&msg);
+	}
+	stream_detach(&reader);
+}
+
+/* Writes the two, reads that into two others, and writes those. */
+static void write_twice(const struct stream *own, struct buf *once, struct buf *twice)
+{
+	struct replay_store other;
+	struct stream others;
+
+	replay_store_init(&other, &store, 1);
+	stream_init(&others, loop, &conf.stream, &other.budget);
+	replay_store_write(&replay_store, own, once);
+	replay_store_read(&other, &others, buf_slice(once));
+	replay_store_write(&other, &others, twice);
+	stream_fini(&others);
+	replay_store_fini(&other);
+}
+
+/* What a client has not got, and what it may ask for again; not what was cut short, nor what nobody could answer. */
+static void another_gateway_goes_on(void **state)
+{
+	struct stored_stream *ended = open_seen("1"), *running = open_seen("2");
+	struct buf once = { 0 }, twice = { 0 };
+	struct stream own;
+
+	stream_init(&own, loop, &conf.stream, &replay_store.budget);
+	push(&own, STREAM_NOTIFICATION, "{\"a\":1}");
+	push(&own, STREAM_NOTIFICATION, "{\"a\":2}");
+	take(&own, 2);
+	push(&own, STREAM_NOTIFICATION, "{\"a\":3}");
+	push(&own, STREAM_REQUEST, "{\"asked\":1}");
+	push(&own, STREAM_LOG, "{\"a\":4}");
+	push(&ended->stream, STREAM_RESPONSE, "{\"b\":1}");
+	stored_stream_finish(ended, REASON_DONE);
+	replay_store.epoch = 7;
+	clock_freeze(clock_now_ms() + 5);
+	write_twice(&own, &once, &twice);
+	assert_string_equal(buf_terminate(&once), "session 7 2\n"
+						  "stream 0 0 1 \n"
+						  "kept 2 5 {\"a\":1}\n"
+						  "kept 2 5 {\"a\":2}\n"
+						  "waits 2 {\"a\":3}\n"
+						  "waits 1 {\"a\":4}\n"
+						  "stream 1 0 1 1\n"
+						  "kept 4 5 {}\n"
+						  "waits 4 {\"b\":1}\n");
+	assert_string_equal(buf_terminate(&twice), once.data);
+	buf_fini(&once);
+	buf_fini(&twice);
+	stream_fini(&own);
+	stored_stream_unref(&ended);
+	stored_stream_unref(&running);
+}
+
+/* The other gateway may have been taken over: whatever it has left, the bounds hold. */
+static void another_gateway_is_not_believed(void **state)
+{
+	static const char *const words[] = {
+		"session ", "stream ", "kept ", "waits ", "0 ",          "1 ",
+		"2 ",       "4 ",      "5 ",    "70 ",    "4294967295 ", "18446744073709551615 ",
+		"x ",       "\n",      "\n",    "{}",     "{\"a\":1}\n", "\n\n",
+		"-1 ",      " ",
+	};
+	unsigned int seed = 20260728;
+
+	for (int round = 0; round < 3000; round++) {
+		struct buf text = { 0 }, again = { 0 };
+		struct replay_store other;
+		struct stream own;
+
+		for (int i = 0; i < 60; i++)
+			buf_append_str(&text,
+				       words[(unsigned int)rand_r(&seed) % ARRAY_LEN(words)]);
+		replay_store_init(&other, &store, 1);
+		stream_init(&own, loop, &conf.stream, &other.budget);
+		replay_store_read(&other, &own, buf_slice(&text));
+		assert_true(own.taken >= own.kept_count);
+		assert_true(other.finished_count <= REPLAY_STORE_STREAMS_MAX);
+		replay_store_write(&other, &own, &again);
+		stream_fini(&own);
+		replay_store_fini(&other);
+		buf_fini(&text);
+		buf_fini(&again);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +398,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_largest_holder_pays, setup, teardown),
 		cmocka_unit_test_setup_teardown(session_takes_its_streams_along, setup, teardown),
 		cmocka_unit_test_setup_teardown(store_sweeps_what_is_old, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_gateway_goes_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_gateway_is_not_believed, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -6,11 +6,13 @@
  */
 #include "session/stream.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 
@@ -836,4 +838,185 @@ void stored_stream_unref(struct stored_stream **stored)
 struct slice stored_stream_request_id(const struct stored_stream *stored)
 {
 	return slice_of(stored->request_id, stored->request_id_length);
+}
+
+/* ---- for another gateway ---- */
+
+/*
+ *	session EPOCH LAST
+ *	stream NUMBER FIRST KNOWN REQUEST	the number of the first kept message, less one
+ *	kept KIND AGE_MS MESSAGE
+ *	waits KIND MESSAGE
+ */
+
+static void write_kept(const struct stream *stream, struct buf *out)
+{
+	LIST_FOREACH(node, &stream->kept) {
+		const struct stream_event *event = container_of(node, struct stream_event, link);
+
+		buf_printf(out, "kept %d %" PRIu64 " ", (int)event->kind,
+			   clock_now_ms() - event->taken_at_ms);
+		buf_append_slice(out, event->msg->text);
+		buf_append_char(out, '\n');
+	}
+}
+
+/* In the order in which they came. What a server asks can only be answered by way of this gateway. */
+static void write_waiting(const struct stream *stream, struct buf *out)
+{
+	const struct list *at[STREAM_KINDS];
+
+	for (int kind = 0; kind < STREAM_KINDS; kind++)
+		at[kind] = stream->events[kind].next;
+	for (;;) {
+		const struct stream_event *first = NULL;
+
+		for (int kind = 0; kind < STREAM_KINDS; kind++) {
+			const struct stream_event *event =
+				container_of(at[kind], const struct stream_event, link);
+
+			if (at[kind] != &stream->events[kind] && kind != STREAM_REQUEST &&
+			    (first == NULL || event->number < first->number))
+				first = event;
+		}
+		if (first == NULL)
+			return;
+		at[first->kind] = first->link.next;
+		buf_printf(out, "waits %d ", (int)first->kind);
+		buf_append_slice(out, first->msg->text);
+		buf_append_char(out, '\n');
+	}
+}
+
+static void stream_write(const struct stream *stream, uint64_t number, bool is_known,
+			 struct slice request_id, struct buf *out)
+{
+	CHECK(stream->taken >= stream->kept_count);
+	buf_printf(out, "stream %" PRIu64 " %" PRIu64 " %d ", number,
+		   stream->taken - stream->kept_count, is_known);
+	buf_append_slice(out, request_id);
+	buf_append_char(out, '\n');
+	write_kept(stream, out);
+	write_waiting(stream, out);
+}
+
+void replay_store_write(const struct replay_store *replay_store, const struct stream *own,
+			struct buf *out)
+{
+	buf_printf(out, "session %" PRIu32 " %" PRIu64 "\n", replay_store->epoch,
+		   replay_store->last_number);
+	stream_write(own, 0, true, slice_of(NULL, 0), out);
+	LIST_FOREACH(node, &replay_store->streams) {
+		const struct stored_stream *stored = container_of(node, struct stored_stream, link);
+
+		if (stream_is_ended(&stored->stream))
+			stream_write(&stored->stream, stored->number,
+				     stored_stream_is_known(stored),
+				     stored_stream_request_id(stored), out);
+	}
+}
+
+static void stream_read_kept(struct stream *stream, enum stream_kind kind, uint64_t age_ms,
+			     struct msg *msg)
+{
+	struct stream_event *event = mem_alloc(sizeof(*event));
+	uint64_t now_ms = clock_now_ms();
+
+	CHECK(stream->reader == NULL);
+	*event = (struct stream_event){ .number = ++stream->last_number,
+					.kind = kind,
+					.taken_at_ms = age_ms < now_ms ? now_ms - age_ms : 0,
+					.msg = msg_ref(msg) };
+	list_append(&stream->kept, &event->link);
+	stream->kept_count++;
+	stream->taken++;
+	stream->kept_bytes += stream_weight(msg);
+	stream_count_bytes(stream, (ptrdiff_t)stream_weight(msg));
+	stream_trim(stream);
+	stream_update_rank(stream);
+	for (struct stream_budget *budget = stream->budget; budget != NULL; budget = budget->parent)
+		stream_budget_shed(budget);
+}
+
+/* A number, with the space behind it. */
+static bool cut_number(struct slice *line, uint64_t max, uint64_t *number_r)
+{
+	struct slice word = slice_cut(line, ' ');
+
+	return text_parse_u64(word, number_r) == 0 && *number_r <= max;
+}
+
+struct reading {
+	struct replay_store *replay_store;
+	struct stream *own;
+	struct stored_stream *stored; /* the one that is read, if it is not `own` */
+	struct stream *stream;        /* NULL: none */
+};
+
+static void end_stream(struct reading *reading)
+{
+	if (reading->stored != NULL)
+		stored_stream_finish(reading->stored, REASON_DONE);
+	stored_stream_unref(&reading->stored);
+	reading->stream = NULL;
+}
+
+static void begin_stream(struct reading *reading, struct slice line)
+{
+	uint64_t number, first, is_known;
+
+	end_stream(reading);
+	if (!cut_number(&line, UINT64_MAX, &number) || !cut_number(&line, UINT32_MAX, &first) ||
+	    !cut_number(&line, 1, &is_known) || number > reading->replay_store->last_number)
+		return;
+	if (number == 0 && reading->own->last_number > 0)
+		return; /* once more */
+	reading->stream = reading->own;
+	if (number > 0) {
+		reading->stored = replay_store_open(reading->replay_store, line);
+		reading->replay_store->last_number--;
+		reading->stored->number = number;
+		reading->stored->is_known = is_known != 0;
+		reading->stream = &reading->stored->stream;
+	}
+	reading->stream->taken = first;
+}
+
+static void read_event(struct reading *reading, bool is_kept, struct slice line)
+{
+	uint64_t kind, age_ms = 0;
+	struct msg *msg;
+
+	if (reading->stream == NULL || !cut_number(&line, STREAM_KINDS - 1, &kind) ||
+	    (is_kept && !cut_number(&line, UINT64_MAX, &age_ms)) || line.n == 0)
+		return;
+	msg = msg_new(line);
+	if (!is_kept)
+		stream_push(reading->stream, (enum stream_kind)kind, 0, msg);
+	else if (reading->stream->count == 0)
+		stream_read_kept(reading->stream, (enum stream_kind)kind, age_ms, msg);
+	msg_unref(&msg);
+}
+
+void replay_store_read(struct replay_store *replay_store, struct stream *own, struct slice lines)
+{
+	struct reading reading = { .replay_store = replay_store, .own = own };
+	uint64_t epoch, last;
+
+	CHECK(own->taken == 0 && list_is_empty(&replay_store->streams));
+	while (lines.n > 0) {
+		struct slice line = slice_cut(&lines, '\n');
+		struct slice word = slice_cut(&line, ' ');
+
+		if (slice_is_equal(word, SLICE_LIT("session")) &&
+		    cut_number(&line, UINT32_MAX, &epoch) && cut_number(&line, UINT32_MAX, &last)) {
+			replay_store->epoch = (uint32_t)epoch;
+			replay_store->last_number = last;
+		} else if (slice_is_equal(word, SLICE_LIT("stream"))) {
+			begin_stream(&reading, line);
+		} else {
+			read_event(&reading, slice_is_equal(word, SLICE_LIT("kept")), line);
+		}
+	}
+	end_stream(&reading);
 }

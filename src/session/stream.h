@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/ranking.h"
@@ -256,6 +257,20 @@ void stored_stream_finish(struct stored_stream *stored, enum reason reason);
 bool stored_stream_is_known(const struct stored_stream *stored);
 /* Accepts a pointer to NULL; sets the pointer to NULL. */
 void stored_stream_unref(struct stored_stream **stored);
+
+/* ---- for another gateway ---- */
+
+/*
+ * Appends lines of what the client of a session could still get: by its own stream, and by those of
+ * answers that have ended. What was cut short is not among it, nor what nobody could answer any more.
+ */
+void replay_store_write(const struct replay_store *replay_store, const struct stream *own,
+			struct buf *out);
+/*
+ * Takes those lines, of which nothing is believed, before anything else is done with the two: event
+ * ids mean what they meant.
+ */
+void replay_store_read(struct replay_store *replay_store, struct stream *own, struct slice lines);
 /* Borrowed. */
 struct slice stored_stream_request_id(const struct stored_stream *stored);
 

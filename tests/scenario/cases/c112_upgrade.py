@@ -9,6 +9,7 @@ import threading
 
 import harness
 import wire
+from c70_admin import get
 from c71_ctl import ctl
 from c100_reload import write
 from c110_processes_kept import held
@@ -305,6 +306,37 @@ def what_a_server_says_meanwhile(t):
     wait_for(lambda: seen.append(stream.next()) or seen[-1]["method"] == "notifications/message", 10, "the message")
     eq(seen[-1]["params"]["data"], "meanwhile")
     eq(s.pid(), pid)
+
+
+def updated(text):
+    return ["notify", "notifications/resources/updated", {"uri": text}]
+
+
+@case(daemon=False, deadline=40)
+def streams_go_on(t):
+    """What a client has not got, and what it may ask for again, is there after one upgrade and after another; nothing comes twice."""
+    start(t)
+    s = t.session()
+    for name in "abc":
+        eq(s.ask("resources/subscribe", {"uri": "r:" + name})["result"], {})
+    stream = s.get()
+    s.do(updated("r:a"), ["text", "x"])
+    eq(stream.next()["params"], {"uri": "r:a"})
+    seen = stream.last_id
+    s.do(updated("r:b"), ["text", "x"])
+    eq(stream.next()["params"], {"uri": "r:b"})
+    stream.conn.close()
+    s.do(updated("r:c"), ["text", "x"])
+    call = s.start_do(["progress", 1], ["sleep", 1], ["text", "late"], token="p")
+    call.next()
+    call.conn.close()
+    wait_for(lambda: get(t, "/status")["calls"] == 0, 10, "its answer")
+    upgrade(t, 1)
+    upgrade(t, 2)
+    stream = s.resume(seen)
+    eq([stream.next().get("params") for _ in range(2)], [{"uri": "r:b"}, {"uri": "r:c"}])
+    ok(stream.next()["method"].endswith("/list_changed"), "no more of before")
+    eq(s.resume(call.last_id).final()["result"]["content"][0]["text"], "late")
 
 
 @case(daemon=False, deadline=40)
