@@ -706,14 +706,6 @@ static void warn_of_server(const struct config *config, const struct config_serv
 	}
 }
 
-static bool is_named_by_token(const struct static_tokens *tokens, struct slice role)
-{
-	for (size_t i = 0; i < tokens->count; i++)
-		if (slices_has(tokens->items[i].roles, role))
-			return true;
-	return false;
-}
-
 /* Why no token of an issuer has it; NULL: one may have it. */
 static const char *find_hindrance(const struct config *config, const struct role *role)
 {
@@ -738,8 +730,11 @@ static void warn_of_roles(const struct config *config, const struct tree *root,
 	for (size_t i = 0; i < config->roles.named; i++) {
 		const struct role *role = &config->roles.items[i];
 		const char *why = find_hindrance(config, role);
+		bool is_named = false;
 
-		if (why != NULL && !is_named_by_token(tokens, role->name))
+		for (size_t j = 0; j < tokens->count; j++)
+			is_named |= slices_has(tokens->items[j].roles, role->name);
+		if (why != NULL && !is_named)
 			problem_add_at(
 				warnings, tree_below(tree_below(root, "roles"), role->name.p),
 				"nobody can have this role: %s, and no static token names it", why);
@@ -798,11 +793,7 @@ static void warn_of_hide(const struct config_server *server, const struct tree *
 static void warn_of_pin(const struct config_server *server, const struct tree *at,
 			struct config_problems *warnings)
 {
-	bool has_claims = false;
-
-	for (size_t i = 0; i < server->env_count; i++)
-		has_claims |= server->env[i].has_claims;
-	if (has_claims && server->conf.pin == PIN_ENFORCE)
+	if (server->conf.claims.count > 0 && server->conf.pin == PIN_ENFORCE)
 		problem_add_at(
 			warnings, tree_below(at, "pin"),
 			"%s has claims: if the definitions differ between callers, those of the "
@@ -904,7 +895,6 @@ static void warn_of_hosts(const struct config *config, const struct tree *root,
 	}
 }
 
-/* As a package installs it, and nothing to stop for: the first server comes with a reload. */
 /* Clients would get its path twice, and issuers would know no such resource. */
 static void warn_of_public_path(const struct config *config, const struct tree *root,
 				struct config_problems *warnings)
@@ -927,6 +917,7 @@ static void warn_of_public_path(const struct config *config, const struct tree *
 	}
 }
 
+/* As a package installs it, and nothing to stop for: the first server comes with a reload. */
 static void warn_of_no_server(const struct config *config, const struct tree *root,
 			      struct config_problems *warnings)
 {

@@ -92,27 +92,18 @@ void adopted_define(const struct tree *server, struct buf *out)
 	append_env(out, tree_find(server, "env"));
 }
 
-/* Behind the last line, which is env's: clients start servers with the PATH of the user's shell, services have another. */
-static void append_path(struct buf *out, struct slice definition)
+/* A line, unless the definition has its key; value NULL: there is none to say. */
+static void append_unless_there(struct buf *out, struct slice definition, const char *key,
+				const char *value)
 {
-	const char *path = getenv("PATH");
+	char *begin = mem_printf("\n%s: ", key);
 
-	if (path == NULL || memmem(definition.p, definition.n,
-				   "\n" INDENT "  PATH: ", strlen("\n" INDENT "  PATH: ")))
-		return;
-	buf_append_str(out, INDENT "  PATH: ");
-	yaml_append_text(out, path);
-	buf_append_char(out, '\n');
-}
-
-/* Wherever the daemon is started: clients start servers in a folder of their own. */
-static void append_home(struct buf *out, struct slice definition)
-{
-	if (memmem(definition.p, definition.n, "\n" INDENT "cwd: ", strlen("\n" INDENT "cwd: ")))
-		return;
-	buf_append_str(out, INDENT "cwd: ");
-	yaml_append_text(out, getenv("HOME"));
-	buf_append_char(out, '\n');
+	if (value != NULL && memmem(definition.p, definition.n, begin, strlen(begin)) == NULL) {
+		buf_printf(out, "%s: ", key);
+		yaml_append_text(out, value);
+		buf_append_char(out, '\n');
+	}
+	free(begin);
 }
 
 /* ---- the files ---- */
@@ -262,10 +253,12 @@ struct adopted *adopted_add(struct adopted_list *list, const char *name, struct 
 
 	CHECK(definition.n > 0 && name[0] != '\0' && getenv("HOME") != NULL);
 	buf_printf(&server->body, "servers:\n  %s:\n" INDENT "isolation: %s\n", name, isolation);
-	append_home(&server->body, definition);
+	/* Wherever the daemon is started: clients start servers in a folder of their own. */
+	append_unless_there(&server->body, definition, INDENT "cwd", getenv("HOME"));
 	buf_append_str(&server->head, HEAD);
 	buf_append_slice(&server->body, definition);
-	append_path(&server->body, definition);
+	/* Behind the last line, which is env's: clients start servers with the PATH of the user's shell, services have another. */
+	append_unless_there(&server->body, definition, INDENT "  PATH", getenv("PATH"));
 	line_hash(definition, definition_hash);
 	line_hash(buf_slice(&server->body), body_hash);
 	server->path = line_own_file(file);
