@@ -13,6 +13,7 @@
 
 #include "admin/admin.h"
 #include "base/mem.h"
+#include "io/ipc.h"
 #include "io/listen.h"
 #include "keeper/gateway_entry.h"
 #include "obs/log.h"
@@ -182,6 +183,13 @@ void admin_server_tell_reloaded(struct admin_server *a, uint64_t order, bool is_
 				struct slice report)
 {
 	admin_reloaded(&a->admin, order, is_used, report);
+}
+
+void admin_server_tell_upgrade(struct admin_server *a, unsigned int outcome)
+{
+	a->admin.upgrade = outcome == IPC_UPGRADE_DONE   ? "done" :
+			   outcome == IPC_UPGRADE_FAILED ? "failed" :
+							   NULL;
 }
 
 void admin_server_leave(struct admin_server *a)

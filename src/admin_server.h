@@ -56,6 +56,8 @@ void admin_server_renew(struct admin_server *admin_server, size_t server_count, 
 /* Like admin_reloaded. */
 void admin_server_tell_reloaded(struct admin_server *admin_server, uint64_t order, bool is_used,
 				struct slice report);
+/* What came of the last upgrade: enum ipc_upgrade, or any number. */
+void admin_server_tell_upgrade(struct admin_server *admin_server, unsigned int outcome);
 /* Like admin_leave. */
 void admin_server_leave(struct admin_server *admin_server);
 /* Accepts NULL. */

@@ -276,9 +276,10 @@ static void gateway_on_inherit(const struct ipc_message *message)
 }
 
 /* A session that is named earlier would get another process. */
-static void gateway_on_inherit_end(void)
+static void gateway_on_inherit_end(unsigned int upgrade)
 {
 	gateway->has_inherited = true;
+	admin_server_tell_upgrade(gateway->admin_server, upgrade);
 	gateway_listen_once_complete(gateway);
 }
 
@@ -310,7 +311,7 @@ static void gateway_on_message(struct spawner *spawner, const struct ipc_message
 	else if (message->type == IPC_INHERIT)
 		gateway_on_inherit(message);
 	else if (message->type == IPC_INHERIT_END)
-		gateway_on_inherit_end();
+		gateway_on_inherit_end(message->inherit_end.upgrade);
 }
 
 static const struct spawner_ops gateway_spawner_ops = {

@@ -376,6 +376,20 @@ static int run(struct config **config, const struct config_request *request,
 	return status;
 }
 
+/* They are those of the program that checks. */
+static int check_programs(void)
+{
+	struct programs programs;
+	struct error err;
+
+	if (programs_open(&programs, &err) < 0) {
+		fprintf(stderr, "mcpgated: %s\n", err.text);
+		return 1;
+	}
+	programs_close(&programs);
+	return 0;
+}
+
 static int with_configuration(struct command_line *line, struct upgrade *upgrade)
 {
 	static config_check_fn *const checks[] = {
@@ -401,7 +415,10 @@ static int with_configuration(struct command_line *line, struct upgrade *upgrade
 		hint_at_a_command(line);
 		return line->action == ACTION_TEST ? 1 : EXIT_USAGE;
 	}
-	if (line->action == ACTION_TEST) {
+	if (line->action == ACTION_TEST && upgrade->is_checker) {
+		status = check_programs();
+		upgrade_print_format();
+	} else if (line->action == ACTION_TEST) {
 		print_verdict(warning_count);
 	} else if (line->action == ACTION_PRINT) {
 		config_print(config, stdout);
@@ -421,7 +438,7 @@ static int act(struct command_line *line, struct upgrade *upgrade)
 	}
 	if (line->action == ACTION_DUMP)
 		return dump(line->dump);
-	line->request.daemon = upgrade->is_checker ? getppid() : 0;
+	line->request.daemon = upgrade->is_checker ? getpid() : 0;
 	return with_configuration(line, upgrade);
 }
 

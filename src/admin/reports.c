@@ -206,8 +206,8 @@ static struct json_t *describe_status(const struct admin *admin)
 
 	for (size_t i = 0; i < admin->conf.server_count; i++)
 		processes += admin->conf.servers[i].count;
-	value = value_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o?, s:o}", "version",
-			   admin->conf.version, "state",
+	value = value_pack("{s:s, s:s?, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o?, s:o}", "version",
+			   admin->conf.version, "upgrade", admin->upgrade, "state",
 			   router->is_draining ? "draining" : "serving", "uptime_ms",
 			   (int64_t)(clock_now_ms() - admin->started_at_ms), "connections",
 			   (int64_t)http_server_connection_count(admin->conf.front), "sessions",

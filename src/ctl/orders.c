@@ -482,9 +482,9 @@ int orders_reload(const struct line *line)
 /* ---- upgrade ---- */
 
 #define UPGRADE_STEP_MS 100
-#define UPGRADE_TELL_MS 2000    /* then the reason of the wait is told */
-#define UPGRADE_SILENT_MS 15000 /* a daemon that does not answer for so long is gone */
-#define EXIT_UNASKED 3          /* it could not be asked, or does not answer any more */
+#define UPGRADE_TELL_MS 2000   /* then the reason of the wait is told */
+#define UPGRADE_SILENT_MS 5000 /* a daemon that nobody can connect to for so long is gone */
+#define EXIT_UNASKED 3         /* it could not be asked, or does not answer any more */
 
 /* NULL: nobody answers at the moment. */
 static json_t *ask_quietly(const struct line *line)
@@ -538,6 +538,7 @@ int orders_upgrade(const struct line *line)
 	json_t *before = ask_quietly(line), *after;
 	json_t *answer = line_ask(line, "POST", mem_strdup("/upgrade"), line_no_body);
 	uint64_t since_ms = now_ms();
+	bool is_done;
 	int status;
 
 	CHECK(line->count == 1);
@@ -553,13 +554,18 @@ int orders_upgrade(const struct line *line)
 		return status;
 	}
 	after = wait_for_another(line, since_ms);
+	is_done = json_string_value(json_object_get(after, "upgrade")) != NULL &&
+		  strcmp(json_string_value(json_object_get(after, "upgrade")), "done") == 0;
 	if (after == NULL)
 		line_fail("the daemon does not answer any more; its log has the reason");
+	else if (!is_done)
+		line_fail("the new program could not take over, and the one before goes on; the "
+			  "log has the reason");
 	else if (!line->is_json)
 		printf("%s runs now, in place of %s\n",
 		       json_string_value(json_object_get(after, "version")),
 		       json_string_value(json_object_get(before, "version")));
-	status = after != NULL ? 0 : EXIT_UNASKED;
+	status = after == NULL ? EXIT_UNASKED : is_done ? 0 : EXIT_FAILED;
 	json_decref(before);
 	json_decref(answer);
 	json_decref(after);

@@ -19,7 +19,6 @@
 #include "io/peer.h"
 
 #define BACKLOG 4096 /* the kernel limits it to net.core.somaxconn */
-#define SYSTEMD_FDS_BEGIN 3
 #define SYSTEMD_FDS_MAX 1024
 
 union any_address {
@@ -146,8 +145,7 @@ int address_listen_private(const struct sockaddr *address, socklen_t size, struc
 	return open_listener(address, size, 0177, err);
 }
 
-/* How many descriptors systemd passed to this process. */
-static uint64_t count_systemd_fds(void)
+uint64_t address_count_systemd(void)
 {
 	const char *pid = getenv("LISTEN_PID");
 	const char *fds = getenv("LISTEN_FDS");
@@ -165,11 +163,11 @@ static int find_systemd_fd(struct slice name, size_t nth)
 {
 	const char *text = getenv("LISTEN_FDNAMES");
 	struct slice names = slice_str(text != NULL ? text : "");
-	uint64_t count = count_systemd_fds();
+	uint64_t count = address_count_systemd();
 
 	for (uint64_t i = 0; i < count; i++) {
 		if (slice_is_equal(slice_cut(&names, ':'), name) && nth-- == 0)
-			return SYSTEMD_FDS_BEGIN + (int)i;
+			return ADDRESS_SYSTEMD_BEGIN + (int)i;
 	}
 	return -1;
 }

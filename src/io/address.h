@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -30,6 +31,9 @@ int address_listen(const struct sockaddr *address, socklen_t size, struct error 
 int address_listen_private(const struct sockaddr *address, socklen_t size, struct error *err)
 	must_check;
 
+/* How many descriptors systemd has passed to this process, from ADDRESS_SYSTEMD_BEGIN on. */
+uint64_t address_count_systemd(void);
+#define ADDRESS_SYSTEMD_BEGIN 3
 /*
  * Takes the `nth` (from 0) of the sockets that systemd passed under FileDescriptorName=`name` and
  * makes it non-blocking and close-on-exec. Returns the descriptor, which the caller owns, or -1 if

@@ -33,6 +33,8 @@ enum ipc_text { IPC_TEXT_PINS, IPC_TEXT_SESSIONS, IPC_TEXT_KINDS };
 /* Instead of a number of tools. */
 enum ipc_found { IPC_FOUND_FAILING = -1, IPC_FOUND_UNLISTED = -2 };
 
+enum ipc_upgrade { IPC_UPGRADE_NONE, IPC_UPGRADE_DONE, IPC_UPGRADE_FAILED };
+
 #define IPC_FDS_MAX 3
 /* The error of a process that was not started because its caller has no file for the server. */
 #define IPC_NO_CREDENTIAL ENOKEY

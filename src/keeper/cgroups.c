@@ -359,10 +359,12 @@ int cgroups_take_over(struct cgroups *cgroups, const char *left, const struct co
 		write_below(home, "cgroup.procs", text);
 		free(home);
 	}
-	result = cgroups_open_at(cgroups, base, config, err);
+	cgroups_init(cgroups);
+	result = open_at(cgroups, base, config, err);
 	cgroups->last = last;
 	free(base);
-	return result;
+	/* Nothing is removed, for the processes in it go on with the program before. */
+	return result == 0 ? 0 : cgroups_refuse(config, err);
 }
 
 /* Moves back to where the daemon came from and removes its group. The limits have to be switched off first. */

@@ -801,7 +801,8 @@ static bool tell_judged(struct children *children)
 
 void children_tell(struct children *children)
 {
-	struct ipc_message end = { .type = IPC_INHERIT_END };
+	struct ipc_message end = { .type = IPC_INHERIT_END,
+				   .inherit_end = { (uint8_t)children->outcome } };
 	struct error err = { ERROR_NONE, "" };
 
 	while (children->gateway_fd >= 0 && children->judged_count > 0) {
@@ -942,8 +943,12 @@ void children_hand_over(const struct children *children, struct handover *to)
 		const struct row *row = container_of(node, struct row, link);
 		char owner[2 * IPC_OWNER_BYTES + 1], digest[CONFIG_DIGEST_BYTES + 1];
 
-		if (!row_may_be_offered(children, row))
+		if (row->state != ROW_RUNNING)
 			continue;
+		if (!row_may_be_offered(children, row)) {
+			row_signal(row, SIGKILL);
+			continue;
+		}
 		text_to_hex(row->owner, row->owner_bytes, owner);
 		owner[2 * row->owner_bytes] = '\0';
 		config_digest_processes(row_server(children, row), digest);

@@ -52,10 +52,11 @@ struct children {
 	struct list untold; /* those with something to report to the gateway */
 	size_t untold_count;
 	size_t starting_count;
-	size_t count;       /* entries */
-	int pipes_below;    /* descriptors that copies of pipes may have */
-	bool owes_end;      /* IPC_INHERIT_END, once what is inherited has been told */
-	uint64_t inherited; /* numbers given to children of gateways that have died */
+	size_t count;             /* entries */
+	int pipes_below;          /* descriptors that copies of pipes may have */
+	bool owes_end;            /* IPC_INHERIT_END, once what is inherited has been told */
+	enum ipc_upgrade outcome; /* goes with it */
+	uint64_t inherited;       /* numbers given to children of gateways that have died */
 	struct {
 		uint64_t question;
 		bool is_allowed;

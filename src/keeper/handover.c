@@ -73,10 +73,24 @@ int handover_take_memory(struct handover *handover, const char *name, size_t siz
 	while ((line = handover_next(handover, "memory", &at)) != NULL) {
 		if (sscanf(line, "%d %31s", &fd, found) != 2 || strcmp(found, name) != 0)
 			continue;
-		if (fstat(fd, &status) == 0 && (size_t)status.st_size == size)
-			return handover_take(handover, fd);
+		return fstat(fd, &status) == 0 && (size_t)status.st_size == size ?
+			       handover_take(handover, fd) :
+			       -2;
 	}
 	return -1;
+}
+
+void handover_copy(struct handover *handover, const struct handover *from, const char *word)
+{
+	const char *line;
+	size_t at = 0;
+	int fd;
+
+	while ((line = handover_next(from, word, &at)) != NULL) {
+		handover_write(handover, "%s %s", word, line);
+		if (sscanf(line, "%d", &fd) == 1)
+			handover_give(handover, fd);
+	}
 }
 
 void handover_fini(struct handover *handover)

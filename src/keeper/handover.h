@@ -30,8 +30,10 @@ void handover_write(struct handover *handover, const char *format, ...) printf_l
 const char *handover_next(const struct handover *handover, const char *word, size_t *at);
 /* The caller owns the descriptor from now on. -1: it did not come with it, or was taken before. */
 int handover_take(struct handover *handover, int fd);
-/* The same for the memory file of a line "memory FD NAME"; -1: there is none of this size. */
+/* The same for the memory file of a line "memory FD NAME"; -1: there is none, -2: it has another size. */
 int handover_take_memory(struct handover *handover, const char *name, size_t size);
+/* Adds the lines with this word, of another program, and the descriptors that they begin with. */
+void handover_copy(struct handover *handover, const struct handover *from, const char *word);
 /* Closes what was not taken. No-op if there is nothing. */
 void handover_fini(struct handover *handover);
 

@@ -250,6 +250,8 @@ static uint64_t stop_time_ms(const struct config *config)
 	       longest_ms(config, false) + STOP_RESERVE_MS;
 }
 
+static void keeper_go_back(struct keeper *keeper);
+
 static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 {
 	bool is_expected = !keeper_is_on(keeper);
@@ -264,6 +266,7 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	reload_on_gateway_exit(&keeper->reload);
 	keeper->drains_owed = 0;
 	keeper->owes_hand_over = false;
+	keeper->upgrade->order = 0; /* who has ordered it has gone with it */
 	keeper->ping = PING_NONE;
 	keeper->watchdog_at_ms = 0;                 /* the next gateway is asked at once */
 	text_stores_note_all(&keeper->text_stores); /* it may not have come to tell */
@@ -273,6 +276,9 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 		keeper->settle_at_ms = clock_now_ms() + longest_ms(&keeper->slots.table, true);
 		return; /* keeper_do_upgrade goes on */
 	}
+	if (!is_expected && keeper->state == KEEPER_STARTING &&
+	    upgrade_can_go_back(keeper->upgrade))
+		keeper_go_back(keeper);
 	if (!is_expected && may_restart) {
 		children_keep(&keeper->children);
 		return; /* keeper_do_due starts it when its time has come */
@@ -286,6 +292,13 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	}
 }
 
+/* What the program before has left, and is not needed any more. */
+static void keeper_drop_left(struct keeper *keeper)
+{
+	listeners_drop(&keeper->upgrade->from);
+	handover_fini(&keeper->upgrade->from);
+}
+
 static void keeper_on_ready(struct keeper *keeper)
 {
 	if (!keeper_is_on(keeper))
@@ -296,6 +309,7 @@ static void keeper_on_ready(struct keeper *keeper)
 		keeper_set_state(keeper, KEEPER_RUNNING);
 		if (!keeper->is_continued)
 			announcement_begin(&keeper->announcement, keeper->listeners);
+		keeper_drop_left(keeper);
 	}
 	reload_on_gateway_ready(&keeper->reload);
 }
@@ -335,6 +349,7 @@ static uint64_t earlier(uint64_t one, uint64_t other)
 	return one < other ? one : other;
 }
 
+/* Why not, to whoever has ordered it and to the log. */
 static void keeper_refuse_upgrade(struct keeper *keeper, uint64_t order, const char *why)
 {
 	struct buf report = { 0 };
@@ -343,6 +358,12 @@ static void keeper_refuse_upgrade(struct keeper *keeper, uint64_t order, const c
 	buf_printf(&report, "error %s\n", why);
 	reload_answer(&keeper->reload, order, false, buf_slice(&report));
 	buf_fini(&report);
+}
+
+static int keeper_check(struct keeper *keeper, uint64_t order, struct error *err)
+{
+	return upgrade_check(keeper->upgrade, order, keeper->listeners,
+			     keeper_config(keeper)->listen_count + LISTENERS_MORE, err);
 }
 
 static void keeper_on_upgrade(struct keeper *keeper, uint64_t order)
@@ -354,29 +375,52 @@ static void keeper_on_upgrade(struct keeper *keeper, uint64_t order)
 	else if (keeper->state != KEEPER_RUNNING || keeper->upgrade->checker > 0 ||
 		 keeper->reload.state != RELOAD_IDLE)
 		error_set(&err, ERROR_BUSY, "the daemon starts, reloads, or does this already");
-	else if (upgrade_check(keeper->upgrade, order, &err) == 0)
+	else if (keeper->audit.is_failing)
+		error_set(&err, ERROR_BUSY, "audit records wait to be written");
+	else if (keeper_check(keeper, order, &err) == 0)
 		return;
 	keeper_refuse_upgrade(keeper, order, err.text);
 }
 
-/* The new program has checked the configuration. */
+static void keeper_begin_upgrade(struct keeper *keeper)
+{
+	LOG(UPGRADE, LOG_STR("program", keeper->upgrade->program));
+	keeper_set_state(keeper, KEEPER_UPGRADING);
+	keeper->owes_hand_over = keeper->gateway.pid > 0;
+	keeper->settling = 0;
+	keeper->settle_at_ms = clock_now_ms();
+	keeper->kill_at_ms = clock_now_ms() + stop_time_ms(&keeper->slots.table);
+}
+
+/* The next gateway is this program's again. */
+static void keeper_give_up_upgrade(struct keeper *keeper, const char *why)
+{
+	LOG(UPGRADE_FAILED, LOG_STR("error", why));
+	keeper->children.outcome = IPC_UPGRADE_FAILED;
+	keeper_set_state(keeper, KEEPER_RUNNING);
+}
+
+static void keeper_hand_over(struct keeper *keeper);
+
+/* The new program has checked the configuration: before the gateway is asked to make place, or once all is settled. */
 static void keeper_on_checked(struct keeper *keeper, int status)
 {
 	uint64_t order = keeper->upgrade->order;
 	struct buf report = { 0 };
 	bool is_fine = upgrade_on_checked(keeper->upgrade, status, &report);
 
-	if (is_fine && keeper->state == KEEPER_RUNNING) {
-		LOG(UPGRADE, LOG_STR("program", keeper->upgrade->program));
-		keeper_set_state(keeper, KEEPER_UPGRADING);
-		keeper->owes_hand_over = true;
-		keeper->settling = 0;
-		keeper->kill_at_ms = clock_now_ms() + stop_time_ms(&keeper->slots.table);
+	if (keeper->state == KEEPER_UPGRADING) {
+		if (is_fine)
+			keeper_hand_over(keeper);
+		else
+			keeper_give_up_upgrade(keeper, "the new program refuses by now");
+	} else if (is_fine && keeper->state == KEEPER_RUNNING) {
+		keeper_begin_upgrade(keeper);
 		reload_answer(&keeper->reload, order, true, buf_slice(&report));
 	} else if (is_fine) {
 		keeper_refuse_upgrade(keeper, order, "the daemon is about to stop");
 	} else {
-		LOG(UPGRADE_REFUSED, LOG_STR("error", "the new program refuses the configuration"));
+		LOG(UPGRADE_REFUSED, LOG_STR("error", "the new program refuses"));
 		reload_answer(&keeper->reload, order, false, buf_slice(&report));
 	}
 	buf_fini(&report);
@@ -402,30 +446,45 @@ static void keeper_write_handover(struct keeper *keeper, struct handover *to)
 	if (keeper->cgroups.path != NULL)
 		handover_write(to, "cgroups %" PRIu64 " %d %s", keeper->cgroups.last,
 			       (int)keeper->reaper.pid, keeper->cgroups.path);
-	programs_hand_over(keeper->programs, to);
 	listeners_hand_over(keeper_config(keeper), keeper->listeners, to);
 	text_stores_hand_over(&keeper->text_stores, to);
 	launch_hand_over(&keeper->launch, to);
 	children_hand_over(&keeper->children, to);
 }
 
-/* Returns if the new program cannot be executed: then the next gateway is this program's again. */
+/* Returns if the new program cannot be executed. */
 static void keeper_hand_over(struct keeper *keeper)
 {
 	struct handover to = { .fds = NULL };
-	struct error err = { ERROR_NONE, "" }, ignored;
+	struct error err = { ERROR_NONE, "" };
 
 	CHECK(keeper->upgrade->checker == 0);
 	keeper_write_handover(keeper, &to);
-	audit_writer_close(&keeper->audit);
-	(void)!upgrade_execute(keeper->upgrade, &to, &err);
+	programs_hand_over(keeper->programs, &to);
+	if (audit_writer_is_through(&keeper->audit))
+		(void)!upgrade_execute(keeper->upgrade, &to, &err);
+	else
+		error_set(&err, ERROR_BUSY, "audit records wait to be written");
+	to.fd_count = 0; /* what was given is still ours */
+	handover_fini(&to);
+	keeper_give_up_upgrade(keeper, err.text);
+}
+
+/* The new program's gateway does not start: the program before goes on. Returns if it cannot be executed. */
+static void keeper_go_back(struct keeper *keeper)
+{
+	struct handover to = { .fds = NULL };
+	struct error err = { ERROR_NONE, "" };
+
+	LOG(UPGRADE_FAILED,
+	    LOG_STR("error", "the gateway of the new program has ended at its start"));
+	children_keep_orderly(&keeper->children);
+	keeper_write_handover(keeper, &to);
+	(void)!upgrade_go_back(keeper->upgrade, &to, &err);
 	LOG(UPGRADE_FAILED, LOG_STR("error", err.text));
-	/* What was given is still ours. */
 	to.fd_count = 0;
 	handover_fini(&to);
-	if (audit_writer_open(&keeper->audit, keeper_config(keeper)->audit.to, &ignored) < 0)
-		LOG(AUDIT_FAILED, LOG_STR("error", ignored.text));
-	keeper_set_state(keeper, KEEPER_RUNNING);
+	keeper->children.outcome = IPC_UPGRADE_FAILED;
 }
 
 /* A gateway that does not exit. Returns when it is one. */
@@ -439,6 +498,16 @@ static uint64_t keeper_kill_overdue(struct keeper *keeper, uint64_t now)
 	return keeper->kill_at_ms;
 }
 
+/* What is on the disk may have changed since; the checker's end goes on (keeper_on_checked). */
+static uint64_t keeper_check_again(struct keeper *keeper)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	if (keeper_check(keeper, 0, &err) < 0)
+		keeper_give_up_upgrade(keeper, err.text);
+	return clock_now_ms() + SETTLE_PAUSE_MS;
+}
+
 /* What is not handed over sees its stdin end, then gets SIGTERM, then SIGKILL. */
 static uint64_t keeper_settle(struct keeper *keeper, uint64_t now)
 {
@@ -446,6 +515,8 @@ static uint64_t keeper_settle(struct keeper *keeper, uint64_t now)
 	size_t left;
 
 	CHECK(keeper->state == KEEPER_UPGRADING && keeper->gateway.pid == 0);
+	if (keeper->upgrade->checker > 0)
+		return upgrade_do_due(keeper->upgrade);
 	if (is_over && keeper->settling == 0) {
 		keeper->settling = SIGTERM;
 		keeper->settle_at_ms = now + longest_ms(&keeper->slots.table, false);
@@ -453,14 +524,12 @@ static uint64_t keeper_settle(struct keeper *keeper, uint64_t now)
 		keeper->settling = SIGKILL;
 		keeper->settle_at_ms = now + SWEEP_MS;
 	} else if (is_over) {
-		keeper_hand_over(keeper);
-		return now;
+		return keeper_check_again(keeper);
 	}
 	left = children_end_others(&keeper->children, is_over ? keeper->settling : 0);
 	if (left > 0 || keeper->fetcher.pid > 0 || cgroups_retry(&keeper->cgroups))
 		return earlier(keeper->settle_at_ms, now + SETTLE_PAUSE_MS);
-	keeper_hand_over(keeper);
-	return now;
+	return keeper_check_again(keeper);
 }
 
 static uint64_t keeper_do_upgrade(struct keeper *keeper, uint64_t now)
@@ -846,6 +915,9 @@ static int keeper_share(struct keeper *keeper, const char *name, size_t size, st
 {
 	int left = handover_take_memory(&keeper->upgrade->from, name, size);
 
+	if (left == -2)
+		return error_set(err, ERROR_INVALID,
+				 "the program before has left another kind of memory for %s", name);
 	return left >= 0 ? left : memory_file_shared(name, size, err);
 }
 
@@ -903,11 +975,11 @@ static bool keeper_take_reaper(struct keeper *keeper)
 	if (line == NULL || sscanf(line, "%d %d", &pid, &fd) != 2)
 		return false;
 	keeper->reaper.fd = handover_take(&keeper->upgrade->from, fd);
-	keeper->reaper.pid = pid;
+	keeper->reaper.pid = keeper->reaper.fd >= 0 ? pid : 0;
 	return keeper->reaper.fd >= 0;
 }
 
-/* The last step of the start: what is left of the program before is not needed any more. */
+/* The last step of the start. */
 static void keeper_take_over(struct keeper *keeper)
 {
 	struct handover *from = &keeper->upgrade->from;
@@ -916,11 +988,12 @@ static void keeper_take_over(struct keeper *keeper)
 		return;
 	keeper->is_continued = true;
 	keeper->is_reap_due = true;
+	keeper->children.outcome = keeper->upgrade->is_back ? IPC_UPGRADE_FAILED : IPC_UPGRADE_DONE;
 	if (keeper->upgrade->is_back)
 		LOG(UPGRADE_FAILED,
 		    LOG_STR("error", "the new program could not go on; this is the one before"));
 	LOG(UPGRADED, LOG_INT("processes", children_take_over(&keeper->children, from)));
-	handover_fini(from);
+	children_set_reaper(&keeper->children);
 }
 
 static int keeper_start(struct keeper *keeper, struct error *err)
@@ -1013,6 +1086,7 @@ static void keeper_finish(struct keeper *keeper)
 static void keeper_fini(struct keeper *keeper)
 {
 	listeners_close(keeper_config(keeper), &keeper->listeners);
+	handover_fini(&keeper->upgrade->from);
 	certificates_fini(&keeper->certificates);
 	announcement_fini(&keeper->announcement);
 	children_fini(&keeper->children);

@@ -84,12 +84,36 @@ static int listener_take(struct handover *from, const char *address)
 	return -1;
 }
 
+/* The texts of config->listen, then those of enum listener_more; NULL: none is wanted, or it is made anew. */
+static const char *text_of(const struct config *config, size_t at)
+{
+	const char *texts[LISTENERS_MORE] = {
+		[LISTENER_ADMIN] = config->admin_address,
+		[LISTENER_METRICS] = config->admin_metrics,
+		[LISTENER_PAGE] = config->admin_page,
+	};
+
+	CHECK(at < config->listen_count + LISTENERS_MORE);
+	return at < config->listen_count ? config->listen[at].address :
+					   texts[at - config->listen_count];
+}
+
+/* A socket of the operator that is beside another daemon's is made anew. */
 void listeners_hand_over(const struct config *config, const int *listeners, struct handover *to)
 {
-	for (size_t i = 0; i < config->listen_count; i++)
-		if (listeners[i] >= 0)
+	int end = ADDRESS_SYSTEMD_BEGIN + (int)address_count_systemd();
+
+	for (int fd = ADDRESS_SYSTEMD_BEGIN; fd < end; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			handover_write(to, "systemd %d", handover_give(to, fd));
+	for (size_t i = 0; i < config->listen_count + LISTENERS_MORE; i++) {
+		bool is_passed = listeners[i] < end && listeners[i] >= ADDRESS_SYSTEMD_BEGIN;
+
+		if (listeners[i] >= 0 && !is_passed &&
+		    (i != config->listen_count + LISTENER_ADMIN || usual.own == NULL))
 			handover_write(to, "listener %d %s", handover_give(to, listeners[i]),
-				       config->listen[i].address);
+				       text_of(config, i));
+	}
 	if (usual.made != NULL)
 		handover_write(to, "made %s", usual.made);
 }
@@ -149,6 +173,32 @@ static void listeners_give_up(const char *address, int fd)
 		shutdown(fd, SHUT_RD);
 	close(fd);
 	address_remove_stale((const struct sockaddr *)&parsed.socket, parsed.socket_size);
+}
+
+/* Nobody closes what systemd has passed. */
+static void listeners_take_passed(struct handover *from)
+{
+	const char *line;
+	size_t at = 0;
+	int fd;
+
+	while ((line = handover_next(from, "systemd", &at)) != NULL)
+		if (sscanf(line, "%d", &fd) == 1)
+			(void)handover_take(from, fd);
+}
+
+void listeners_drop(struct handover *from)
+{
+	const char *line;
+	size_t at = 0;
+	int fd, n;
+
+	while ((line = handover_next(from, "listener", &at)) != NULL) {
+		if (sscanf(line, "%d %n", &fd, &n) != 1 || handover_take(from, fd) < 0)
+			continue;
+		LOG(LISTEN_END, LOG_STR("address", line + n));
+		listeners_give_up(line + n, fd);
+	}
 }
 
 static int open_all(const struct config *config, struct handover *from, int *listeners,
@@ -491,33 +541,31 @@ static int open_admin_somewhere(void)
 	return fd;
 }
 
-static int open_more(const struct config *config, int *more, struct error *err)
+static int open_more(const struct config *config, struct handover *from, int *more,
+		     struct error *err)
 {
 	static const char *const keys[LISTENERS_MORE] = {
 		[LISTENER_ADMIN] = "admin.address",
 		[LISTENER_METRICS] = "admin.metrics",
 		[LISTENER_PAGE] = "admin.page",
 	};
-	const char *texts[LISTENERS_MORE] = {
-		[LISTENER_ADMIN] = config->admin_address,
-		[LISTENER_METRICS] = config->admin_metrics,
-		[LISTENER_PAGE] = config->admin_page,
-	};
 
-	if (strcmp(config->admin_address, "off") == 0)
-		texts[LISTENER_ADMIN] = NULL;
-	if (strcmp(config->admin_address, "auto") == 0) {
-		more[LISTENER_ADMIN] = open_admin_somewhere();
-		texts[LISTENER_ADMIN] = NULL;
-	}
 	for (size_t i = 0; i < LISTENERS_MORE; i++) {
+		const char *text = text_of(config, config->listen_count + i);
 		struct error why = { ERROR_NONE, "" };
 
-		if (texts[i] == NULL)
+		if (text == NULL || strcmp(text, "off") == 0)
 			continue;
-		more[i] = open_private(texts[i], &why);
+		more[i] = listener_take(from, text);
+		if (more[i] >= 0)
+			continue;
+		if (strcmp(text, "auto") == 0) {
+			more[i] = open_admin_somewhere();
+			continue;
+		}
+		more[i] = open_private(text, &why);
 		if (more[i] < 0) {
-			fail_at(texts[i], &why, err);
+			fail_at(text, &why, err);
 			return places_tell(&config->rule_places, keys[i], err);
 		}
 		log_listener(more[i]);
@@ -534,10 +582,13 @@ int *listeners_open(const struct config *config, struct handover *from, struct e
 	for (size_t i = 0; i < count; i++)
 		listeners[i] = -1;
 	usual.made = made != NULL ? mem_strdup(made) : NULL;
+	listeners_take_passed(from);
 	if (open_all(config, from, listeners, err) == 0 &&
-	    open_more(config, listeners + config->listen_count, err) == 0)
+	    open_more(config, from, listeners + config->listen_count, err) == 0)
 		return listeners;
-	listeners_close(config, &listeners);
+	if (from->text.len == 0)
+		listeners_close(config, &listeners);
+	free(listeners);
 	return NULL;
 }
 

@@ -16,21 +16,23 @@ struct handover;
 
 /*
  * Opens all of config->listen, in order, followed by those of enum listener_more (gateway_entry.h),
- * and logs each; those of config->listen that the program before had open (`from`) are the same
- * sockets. Returns an array that the caller owns, as well as the descriptors; -1 where none
+ * and logs each; those that the program before had open (`from`) are the same sockets, and stay open
+ * for it if this fails. Returns an array that the caller owns, as well as the descriptors; -1 where none
  * is wanted. NULL: one cannot be opened, and err names the address and its place in the
  * configuration. An admin socket at its default place may be missing.
  */
 int *listeners_open(const struct config *config, struct handover *from, struct error *err)
 	must_check;
-/* Writes config->listen for the next program, which opens the others itself. */
+/* Writes them for the next program, and what systemd has passed. */
 void listeners_hand_over(const struct config *config, const int *listeners, struct handover *to);
+/* Gives up what the program before had open, and this configuration does not have. */
+void listeners_drop(struct handover *from);
 
 /*
  * Adds each address (including admin's) that cannot be listened on, with its place in `root`;
  * closes whatever it opened. An address in use is only a warning, since this daemon itself may be
  * using it; and nothing if the daemon at the admin socket of this configuration has the port. If the
- * daemon is known (0: it is not), nobody else may have it. A missing directory of a unix socket is a
+ * daemon is known by a process that has its sockets (0: it is not), nobody else may have it. A missing directory of a unix socket is a
  * warning, too: it may be created with the service.
  */
 void listeners_check(const struct config *config, const struct tree *root, pid_t daemon,

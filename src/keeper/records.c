@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -704,6 +705,15 @@ void audit_writer_flush(struct audit_writer *writer)
 		writer->length = writer->whole; /* half a line */
 		writer->is_skipping = false;
 	}
+}
+
+bool audit_writer_is_through(struct audit_writer *writer)
+{
+	int left = 0;
+
+	audit_writer_flush(writer);
+	return writer->to == NULL || (writer->written == writer->whole &&
+				      ioctl(writer->pipe.in, FIONREAD, &left) == 0 && left == 0);
 }
 
 void audit_writer_tell(struct audit_writer *writer, int gateway_fd)

@@ -167,6 +167,8 @@ void audit_writer_flush(struct audit_writer *writer);
  */
 void audit_writer_tell(struct audit_writer *writer, int gateway_fd);
 bool audit_writer_has_untold(const struct audit_writer *writer);
+/* Writes what is there. Returns whether that was all, so that it can be closed without a loss. */
+bool audit_writer_is_through(struct audit_writer *writer) must_check;
 /* Logs how many records are lost. No-op if nothing was opened. */
 void audit_writer_close(struct audit_writer *writer);
 

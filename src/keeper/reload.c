@@ -171,6 +171,9 @@ void reload_answer(struct reload *reload, uint64_t order, bool is_used, struct s
 	struct error err = { ERROR_NONE, "" };
 
 	CHECK(text.p != NULL || text.n == 0);
+	/* One that was not sent yet is told to nobody, but nobody waits for ever. */
+	if (reload->report_file >= 0 && reload->outcome.reloaded.order > order)
+		order = reload->outcome.reloaded.order;
 	reload_close_fd(&reload->report_file);
 	reload->outcome =
 		(struct ipc_message){ .type = IPC_RELOADED, .reloaded = { order, is_used } };

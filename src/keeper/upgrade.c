@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "keeper/programs.h"
 
 #define VARIABLE "MCPGATED_HANDOVER"
@@ -45,7 +46,9 @@ static int handover_make_file(const struct handover *handover, struct error *err
 	for (size_t i = 0; i < handover->fd_count; i++)
 		buf_printf(&text, "fd %d%c", handover->fds[i], '\0');
 	buf_printf(&text, "end %c", '\0');
-	fd = memory_file_sealed("handover", buf_slice(&text), err);
+	fd = text.len > FILE_BYTES_MAX ?
+		     error_set(err, ERROR_LIMIT, "there are too many processes to hand over") :
+		     memory_file_sealed("handover", buf_slice(&text), err);
 	buf_fini(&text);
 	return fd;
 }
@@ -119,8 +122,9 @@ static char **free_place(const struct upgrade *upgrade)
 
 int upgrade_begin(struct upgrade *upgrade_r, char **argv)
 {
-	const char *text = getenv(VARIABLE);
+	const char *text = getenv(VARIABLE), *line;
 	char *end = NULL;
+	size_t at = 0;
 	ssize_t n;
 	int fd;
 
@@ -128,13 +132,16 @@ int upgrade_begin(struct upgrade *upgrade_r, char **argv)
 		(struct upgrade){ .output = -1, .file = -1, .environment = copy_environment() };
 	n = readlink("/proc/self/exe", upgrade_r->program, sizeof(upgrade_r->program) - 1);
 	upgrade_r->argv = n > 0 ? argv : NULL;
-	upgrade_r->is_checker = text != NULL && strcmp(text, CHECKS) == 0;
-	if (upgrade_r->is_checker)
-		unsetenv(VARIABLE);
-	if (text == NULL || upgrade_r->is_checker)
+	if (text == NULL)
 		return 0;
 	/* From here on no process of a server that has the same user can look into this one. */
 	prctl(PR_SET_DUMPABLE, 0);
+	upgrade_r->is_checker = strcmp(text, CHECKS) == 0;
+	if (upgrade_r->is_checker) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		unsetenv(VARIABLE);
+		return 0;
+	}
 	fd = (int)strtol(text, &end, 10);
 	upgrade_r->is_back = strcmp(end, BACK_SUFFIX) == 0;
 	unsetenv(VARIABLE);
@@ -145,6 +152,10 @@ int upgrade_begin(struct upgrade *upgrade_r, char **argv)
 	handover_find_fds(&upgrade_r->from);
 	upgrade_r->file = handover_give(&upgrade_r->from, fd);
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	/* What this program was executed from has no path any more. */
+	line = handover_next(&upgrade_r->from, "path", &at);
+	if (upgrade_r->is_back && line != NULL)
+		snprintf(upgrade_r->program, sizeof(upgrade_r->program), "%s", line);
 	return handover_is_readable(&upgrade_r->from) ? 0 : -1;
 }
 
@@ -157,7 +168,8 @@ void upgrade_fini(struct upgrade *upgrade)
 
 /* ---- the check ---- */
 
-static int upgrade_spawn(struct upgrade *upgrade, char **argv, struct error *err)
+static int upgrade_spawn(struct upgrade *upgrade, char **argv, const int *sockets, size_t count,
+			 struct error *err)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -175,6 +187,9 @@ static int upgrade_spawn(struct upgrade *upgrade, char **argv, struct error *err
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, upgrade->output, STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, upgrade->output, STDERR_FILENO);
+	for (size_t i = 0; i < count; i++)
+		if (sockets[i] > STDERR_FILENO) /* stays open */
+			posix_spawn_file_actions_adddup2(&actions, sockets[i], sockets[i]);
 	*free_place(upgrade) = variable;
 	result = posix_spawn(&upgrade->checker, upgrade->program, &actions, &attributes, argv,
 			     upgrade->environment);
@@ -188,25 +203,28 @@ static int upgrade_spawn(struct upgrade *upgrade, char **argv, struct error *err
 	return error_set_errno(err, "%.200s", upgrade->program);
 }
 
-int upgrade_check(struct upgrade *upgrade, uint64_t order, struct error *err)
+int upgrade_check(struct upgrade *upgrade, uint64_t order, const int *sockets, size_t count,
+		  struct error *err)
 {
-	size_t count = 0;
+	size_t words = 0;
 	char **argv;
 	int result;
 
 	CHECK(upgrade->argv != NULL && upgrade->checker == 0);
-	while (upgrade->argv[count] != NULL)
-		count++;
-	argv = mem_zalloc((count + 2) * sizeof(*argv));
+	while (upgrade->argv[words] != NULL)
+		words++;
+	argv = mem_zalloc((words + 2) * sizeof(*argv));
 	argv[0] = upgrade->argv[0];
 	argv[1] = (char *)(uintptr_t) "-t";
-	memcpy(argv + 2, upgrade->argv + 1, (count - 1) * sizeof(*argv));
+	memcpy(argv + 2, upgrade->argv + 1, (words - 1) * sizeof(*argv));
 	upgrade->order = order;
 	upgrade->check_by_ms = clock_now_ms() + UPGRADE_CHECK_MS;
 	upgrade->output = memfd_create("check", MFD_CLOEXEC);
-	result = upgrade->output >= 0 ? upgrade_spawn(upgrade, argv, err) :
+	result = upgrade->output >= 0 ? upgrade_spawn(upgrade, argv, sockets, count, err) :
 					error_set_errno(err, "a memory file cannot be made");
 	free(argv);
+	if (result < 0 && upgrade->output >= 0)
+		close(upgrade->output);
 	return result;
 }
 
@@ -219,6 +237,20 @@ uint64_t upgrade_do_due(struct upgrade *upgrade)
 	kill(upgrade->checker, SIGKILL); /* SIGCHLD follows */
 	upgrade->check_by_ms = UINT64_MAX;
 	return UINT64_MAX;
+}
+
+void upgrade_print_format(void)
+{
+	printf(MAGIC " %d\n", HANDOVER_FORMAT);
+}
+
+/* Whether it is the line of a program that can read what this one leaves. */
+static bool is_good_format(struct slice line)
+{
+	uint64_t format;
+
+	return slice_is_equal(slice_cut(&line, ' '), SLICE_LIT(MAGIC)) &&
+	       text_parse_u64(line, &format) == 0 && format >= HANDOVER_LOWEST;
 }
 
 static void upgrade_report_line(struct slice line, bool is_fine, struct buf *report)
@@ -237,12 +269,22 @@ bool upgrade_on_checked(struct upgrade *upgrade, int status, struct buf *report)
 {
 	char *text = mem_alloc(REPORT_BYTES_MAX);
 	ssize_t n = pread(upgrade->output, text, REPORT_BYTES_MAX, 0);
-	bool is_fine = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	bool is_fine = WIFEXITED(status) && WEXITSTATUS(status) == 0, can_take_over = false;
 	struct slice rest = slice_of(text, n > 0 ? (size_t)n : 0);
 
 	CHECK(upgrade->checker > 0);
-	while (rest.n > 0)
-		upgrade_report_line(slice_cut(&rest, '\n'), is_fine, report);
+	while (rest.n > 0) {
+		struct slice line = slice_cut(&rest, '\n');
+
+		if (is_good_format(line))
+			can_take_over = true;
+		else
+			upgrade_report_line(line, is_fine, report);
+	}
+	if (is_fine && !can_take_over)
+		buf_printf(report,
+			   "error %s is of a release that cannot take over: restart the daemon\n",
+			   upgrade->program);
 	if (WIFSIGNALED(status))
 		buf_printf(report, "error the new program, %s, was ended by signal %d\n",
 			   upgrade->program, WTERMSIG(status));
@@ -250,7 +292,7 @@ bool upgrade_on_checked(struct upgrade *upgrade, int status, struct buf *report)
 	close(upgrade->output);
 	upgrade->output = -1;
 	upgrade->checker = 0;
-	return is_fine;
+	return is_fine && can_take_over;
 }
 
 /* ---- executing ---- */
@@ -290,6 +332,7 @@ int upgrade_execute(const struct upgrade *upgrade, struct handover *handover, st
 	CHECK(upgrade->argv != NULL);
 	if (own >= 0)
 		handover_write(handover, "old %d", handover_give(handover, own));
+	handover_write(handover, "path %s", upgrade->program);
 	file = handover_make_file(handover, err);
 	if (file >= 0) {
 		result = execute(upgrade, handover, file, -1, err);
@@ -300,19 +343,45 @@ int upgrade_execute(const struct upgrade *upgrade, struct handover *handover, st
 	return result;
 }
 
-/* The very file is passed on. The descriptors are found again: whoever has taken one has not closed it. */
-void upgrade_fall_back(struct upgrade *upgrade)
+/* -1: there is none. */
+static int find_old(const struct upgrade *upgrade)
 {
 	size_t at = 0;
 	const char *line = handover_next(&upgrade->from, "old", &at);
-	struct error err = { ERROR_NONE, "" };
 	int old;
 
-	if (upgrade->is_back || upgrade->argv == NULL || line == NULL ||
-	    sscanf(line, "%d", &old) != 1)
+	return line != NULL && sscanf(line, "%d", &old) == 1 ? old : -1;
+}
+
+bool upgrade_can_go_back(const struct upgrade *upgrade)
+{
+	return !upgrade->is_back && upgrade->argv != NULL && find_old(upgrade) >= 0;
+}
+
+int upgrade_go_back(const struct upgrade *upgrade, struct handover *handover, struct error *err)
+{
+	int result, file;
+
+	CHECK(upgrade_can_go_back(upgrade));
+	handover_copy(handover, &upgrade->from, "old");
+	handover_copy(handover, &upgrade->from, "program");
+	handover_copy(handover, &upgrade->from, "path");
+	file = handover_make_file(handover, err);
+	result = file >= 0 ? execute(upgrade, handover, file, find_old(upgrade), err) : -1;
+	if (file >= 0)
+		close(file);
+	return result;
+}
+
+/* The very file is passed on. The descriptors are found again: whoever has taken one has not closed it. */
+void upgrade_fall_back(struct upgrade *upgrade)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	if (!upgrade_can_go_back(upgrade))
 		return;
 	upgrade->from.fd_count = 0;
 	handover_find_fds(&upgrade->from);
-	(void)!execute(upgrade, &upgrade->from, upgrade->file, old, &err);
+	(void)!execute(upgrade, &upgrade->from, upgrade->file, find_old(upgrade), &err);
 	fprintf(stderr, "mcpgated: the program before: %s\n", err.text);
 }

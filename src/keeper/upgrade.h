@@ -35,7 +35,7 @@ struct upgrade {
 	char **argv;            /* of this process, borrowed; NULL: there can be no upgrade */
 	char **environment;     /* as it was at the start, and a free place */
 	char program[PATH_MAX]; /* where the new one will be */
-	struct handover from;   /* of the program before */
+	struct handover from;   /* of the program before, until the first gateway serves */
 	int file;               /* that it came in */
 	bool is_back;           /* the new program could not go on: this is the one before again */
 	bool is_checker;        /* this process checks, for the keeper, which is its parent */
@@ -58,8 +58,14 @@ int upgrade_begin(struct upgrade *upgrade_r, char **argv) must_check;
 void upgrade_fall_back(struct upgrade *upgrade);
 void upgrade_fini(struct upgrade *upgrade);
 
-/* The new program begins to check the configuration. */
-int upgrade_check(struct upgrade *upgrade, uint64_t order, struct error *err) must_check;
+/*
+ * The new program begins to check the configuration. It gets these sockets, since the addresses are
+ * not free.
+ */
+int upgrade_check(struct upgrade *upgrade, uint64_t order, const int *sockets, size_t count,
+		  struct error *err) must_check;
+/* What the checker prints if all is well: that it can take over. */
+void upgrade_print_format(void);
 /* Ends the check if it takes too long. Returns when to call it again; UINT64_MAX: no check runs. */
 uint64_t upgrade_do_due(struct upgrade *upgrade);
 /*
@@ -69,6 +75,11 @@ uint64_t upgrade_do_due(struct upgrade *upgrade);
 bool upgrade_on_checked(struct upgrade *upgrade, int status, struct buf *report) must_check;
 /* Executes the new program with this. Returns -1: it cannot be executed, and nothing has changed. */
 int upgrade_execute(const struct upgrade *upgrade, struct handover *handover, struct error *err)
+	must_check;
+/* Whether the program before is still there. */
+bool upgrade_can_go_back(const struct upgrade *upgrade);
+/* Executes it, like that. */
+int upgrade_go_back(const struct upgrade *upgrade, struct handover *handover, struct error *err)
 	must_check;
 
 #endif

@@ -252,7 +252,7 @@ class Daemon:
     """One running mcpgated. servers: {name: script of child.py, or {"script":…, other keys}}."""
 
     def __init__(self, servers=None, config=None, args=None, env=None, nofile=None, stderr=None,
-                 wait=True, text=None, prefix=None, keeps=(), program=None):
+                 wait=True, text=None, prefix=None, keeps=(), program=None, prepare=None):
         self.dir = tempfile.mkdtemp(prefix="mcpgated-")
         self.records = os.path.join(self.dir, "records")
         os.mkdir(self.records)
@@ -274,6 +274,8 @@ class Daemon:
             args = ["-c", self.file]
         self.argv = (prefix or []) + [program or os.path.join(BIN, "mcpgated")] + args
         self.keeps = keeps  # descriptors
+        if prepare:
+            prepare(self)
         self.start(env, nofile, stderr, wait)
 
     def configuration(self):

@@ -15,7 +15,7 @@ from c100_reload import write
 from c110_processes_kept import held
 from harness import case, eq, fd_count, is_alive, ok, wait_for
 
-PROGRAMS = ("mcpgated", "mcpgated-gateway", "mcpgated-fetch", "mcpgated-reaper", "mcpgated-remote")
+PROGRAMS = ("mcpgated", "mcpgated-demo", "mcpgated-gateway", "mcpgated-fetch", "mcpgated-reaper", "mcpgated-remote")
 SERVERS = {"main": {"script": {}}}
 SHARED = {"main": {"script": {}}, "common": {"script": {}, "isolation": "shared"}}
 
@@ -24,10 +24,10 @@ def start(t, servers=None, config=None, **more):
     return t.start(servers or SERVERS, config, **more)
 
 
-def upgraded(t, count=1):
+def upgraded(t, count=1, gateways=None):
     """It is over; the harness knows the new gateway."""
     wait_for(lambda: len(t.daemon.log("upgraded")) == count, 10, "the new program")
-    wait_for(lambda: len(t.daemon.log("gateway_ready")) >= count + 1, 10, "it serves")
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) >= (gateways or count + 1), 10, "it serves")
     t.daemon.gateway = t.daemon.find_gateway()
 
 
@@ -197,45 +197,146 @@ def processes_that_stay(t):
     eq(s.pid(), pid)
 
 
-@case(daemon=False, deadline=40)
-def a_new_program_that_cannot_go_on(t):
-    """It executes the program before, which goes on with everything, and with its own other programs."""
+def installed(t):
+    """A folder with the programs, which can be replaced."""
     folder = t.directory()
     for name in PROGRAMS:
         shutil.copy(os.path.join(harness.BIN, name), folder)
-    program = os.path.join(folder, "mcpgated")
-    start(t, program=program)
-    s = t.session()
-    pid, gateway = s.pid(), t.daemon.gateway
-    with open(program, "rb") as f:
-        other = f.read()
-    ok(b"mcpgated-handover" in other, "the word that it looks for")
-    with open(program + ".new", "wb") as f:
-        f.write(other.replace(b"mcpgated-handover", b"mcpgated-elsewhat"))
-    os.chmod(program + ".new", 0o755)
-    os.rename(program + ".new", program)
-    os.unlink(os.path.join(folder, "mcpgated-gateway"))
-    t.expect_error_log("upgrade_failed")
-    upgrade(t)
-    t.daemon.wait_log("upgrade_failed", "the one before")
-    ok(t.daemon.gateway != gateway, "another gateway")
-    eq(s.pid(), pid)
+    return folder
 
 
-@case(daemon=False, deadline=40)
-def a_program_that_is_gone(t):
-    """There is nothing to execute: it is said, and nothing changes."""
-    folder = t.directory()
-    for name in PROGRAMS:
-        shutil.copy(os.path.join(harness.BIN, name), folder)
+def replace(folder, name, content=None):
+    """By rename, as installers do it; None: it is gone."""
+    path = os.path.join(folder, name)
+    if content is None:
+        os.unlink(path)
+        return
+    with open(path + ".new", "wb") as f:
+        f.write(content)
+    os.chmod(path + ".new", 0o755)
+    os.rename(path + ".new", path)
+
+
+def content(name):
+    with open(os.path.join(harness.BIN, name), "rb") as f:
+        return f.read()
+
+
+@case(daemon=False, deadline=60)
+def programs_that_cannot_take_over(t):
+    """One that is missing, of a release without this, or that refuses: it is said, and nothing changes."""
+    folder = installed(t)
     start(t, program=os.path.join(folder, "mcpgated"))
     s = t.session()
     pid = s.pid()
-    os.unlink(os.path.join(folder, "mcpgated"))
     t.expect_error_log("upgrade_refused")
-    err = upgrade(t, status=1)[1]
-    ok("No such file" in err, "why", err)
+    for name, text, why in (("mcpgated", content("mcpgated").replace(b"mcpgated-handover", b"mcpgated-elsewhat"), "cannot take over"),
+                            ("mcpgated", b"#!/bin/sh\nkill -9 $$\n", "signal 9"), ("mcpgated", None, "No such file"), ("mcpgated-gateway", None, "mcpgated-gateway")):
+        replace(folder, name, text)
+        err = upgrade(t, status=1)[1]
+        ok(why in err, "why", err)
+        replace(folder, name, content(name))
+    eq([s.pid(), t.daemon.log("upgraded")], [pid, []])
+    upgrade(t)
     eq(s.pid(), pid)
+
+
+@case(daemon=False, deadline=60)
+def a_new_gateway_that_cannot_start(t):
+    """The program before goes on, with its own other programs; once all is mended, the next upgrade works."""
+    folder = installed(t)
+    start(t, program=os.path.join(folder, "mcpgated"))
+    s = t.session()
+    pid, gateway = s.pid(), t.daemon.gateway
+    with open("/bin/false", "rb") as f:
+        replace(folder, "mcpgated-gateway", f.read())
+    t.expect_error_log("upgrade_failed")
+    err = upgrade(t, status=1)[1]
+    ok("the one before goes on" in err, "what is said", err)
+    upgraded(t, 2, gateways=2)
+    ok(t.daemon.gateway != gateway, "another gateway")
+    eq([s.pid(), get(t, "/status")["upgrade"]], [pid, "failed"])
+    replace(folder, "mcpgated-gateway", content("mcpgated-gateway"))
+    ctl(t, "upgrade")
+    upgraded(t, 3, gateways=3)
+    eq([s.pid(), get(t, "/status")["upgrade"]], [pid, "done"])
+
+
+@case(daemon=False, deadline=40)
+def what_changes_meanwhile(t):
+    """While calls end, the configuration is broken: the new program looks once more, and the one that runs goes on."""
+    start(t, config={"drain_timeout": "20s"})
+    s = t.session()
+    pid = s.pid()
+    call = s.start_do(["sleep", 1], ["text", "x"])
+    begin_upgrade(t)
+    with open(t.daemon.file, "a") as f:
+        f.write("nonsense: 1\n")
+    t.expect_error_log("upgrade_failed")
+    eq(call.final()["result"]["content"][0]["text"], "x")
+    t.daemon.wait_log("upgrade_failed", "refuses by now")
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) == 2, 10, "it serves")
+    t.daemon.gateway = t.daemon.find_gateway()
+    eq([s.pid(), t.daemon.log("upgraded")], [pid, []])
+
+
+@case(daemon=False, deadline=60)
+def a_process_that_ends_meanwhile(t):
+    """It is not handed over: its number may be another process's by then. The session gets a fresh one."""
+    start(t, {"main": {"script": {}}, "slow": {"script": {"eof": "ignore"}, "isolation": "shared"}})
+    s = t.session()
+    pid = s.pid()
+    t.session("slow").pid()
+    call = s.start_do(["sleep", 0.2], ["text", "x"])
+    begin_upgrade(t)
+    call.final()
+    t.daemon.wait_log("gateway_stop")
+    os.kill(pid, signal.SIGKILL)
+    upgraded(t)
+    ok("processes=0" in t.daemon.log("upgraded")[0], "what is handed over")
+    ok(s.pid() != pid, "a fresh process")
+    wait_for(lambda: not [p for p in get(t, "/processes")["processes"] if p["pid"] == pid], 10, "it is gone")
+
+
+@case(daemon=False, deadline=60)
+def as_an_ordinary_user(t):
+    """Nobody may look into the keeper, not even its new program; and the operator's sockets are the same as before."""
+    folder = installed(t)
+    os.chmod(folder, 0o755)
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    start(t, {"main": {"command": os.path.join(folder, "mcpgated-demo")}}, {"admin": {"metrics": "127.0.0.1:0"}},
+          program=os.path.join(folder, "mcpgated"), prefix=user, prepare=own)
+    s = t.session()
+    before, at = get(t, "/processes")["processes"][0]["pid"], t.daemon.log("listen")
+    upgrade(t)
+    s.ask("tools/list")
+    eq([p["pid"] for p in get(t, "/processes")["processes"]], [before])
+    eq(t.daemon.log("listen"), at, "no socket was opened anew")
+
+
+@case(daemon=False, deadline=60)
+def sockets_of_systemd(t):
+    """Those that it has passed stay open over upgrades, also one that the configuration has no use for yet."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in "ab"]
+    t.conns.extend(listeners)
+    move = 'exec 3<&%d 4<&%d; export LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=a:b; exec "$@"' % tuple(l.fileno() for l in listeners)
+    config = {"listen": [{"address": "systemd:a", "plaintext": True}], "hosts": ["127.0.0.1"], "auth": {"mode": "anonymous"}}
+    start(t, config=config, prefix=["bash", "-c", move, "bash"], keeps=[l.fileno() for l in listeners])
+    s = t.session()
+    pid = s.pid()
+    upgrade(t, 1)
+    write(t, dict(SERVERS), dict(config, listen=config["listen"] + [{"address": "systemd:b", "plaintext": True}]))
+    upgrade(t, 2)
+    for listener in listeners:
+        eq(t.conn(address=listener.getsockname()).request("GET", "/healthz").read(), b'{"status":"ok"}\n')
+    eq(s.pid(), pid)
+    t.daemon.base_fds = t.daemon.fds()
+
+
+def own(daemon):
+    """Its files are that user's."""
+    for path in (daemon.dir, daemon.records, daemon.file):
+        os.chown(path, 65534, 65534)
 
 
 @case(daemon=False, deadline=40)

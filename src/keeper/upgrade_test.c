@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* This program executes itself: what one leaves comes to the next, and what it cannot read goes back to the one before. */
+#include "keeper/upgrade.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unit_test.h"
+#include "keeper/programs.h"
+
+#define FINE 40
+#define BACK 41
+
+static char **own_argv;
+
+/* ---- the next program ---- */
+
+#define DEMAND(what)                          \
+	do {                                  \
+		if (!(what))                  \
+			_exit(__LINE__ % 40); \
+	} while (0)
+
+static void take(struct upgrade *upgrade)
+{
+	struct handover *from = &upgrade->from;
+	const char *line;
+	size_t at = 0;
+	int fd;
+
+	DEMAND(getenv("MCPGATED_HANDOVER") == NULL);
+	line = handover_next(from, "word", &at);
+	DEMAND(line != NULL && strcmp(line, "one two") == 0);
+	line = handover_next(from, "word", &at);
+	DEMAND(line != NULL && strcmp(line, "three") == 0);
+	DEMAND(handover_next(from, "word", &at) == NULL);
+	DEMAND(handover_take_memory(from, "none", 5) == -1);
+	DEMAND(handover_take_memory(from, "five", 6) == -2);
+	fd = handover_take_memory(from, "five", 5);
+	DEMAND(fd > STDERR_FILENO && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	DEMAND(handover_take(from, fd) == -1);
+	handover_fini(from);
+	DEMAND(fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	_exit(FINE);
+}
+
+/* Never returns. */
+static void be_next(char **argv)
+{
+	struct upgrade upgrade;
+	int result = upgrade_begin(&upgrade, argv);
+
+	if (upgrade.is_back)
+		_exit(BACK);
+	if (result < 0)
+		upgrade_fall_back(&upgrade);
+	DEMAND(result == 0);
+	take(&upgrade);
+}
+
+/* ---- the program before ---- */
+
+static int end_of(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void leave(struct handover *to)
+{
+	struct error err;
+	int fd = memory_file_shared("five", 5, &err);
+
+	handover_write(to, "word %s", "one two");
+	handover_write(to, "memory %d %s", handover_give(to, fd), "five");
+	handover_write(to, "word %s", "three");
+	handover_write(to, "wordy %s", "no");
+}
+
+static void what_is_left_comes(void **state)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct handover to = { .fds = NULL };
+		struct upgrade upgrade;
+		struct error err;
+
+		DEMAND(upgrade_begin(&upgrade, own_argv) == 0 && upgrade.from.text.len == 0);
+		leave(&to);
+		(void)!upgrade_execute(&upgrade, &to, &err);
+		_exit(1);
+	}
+	assert_int_equal(end_of(pid), FINE);
+}
+
+/* The gateway of the new program has ended: the program that has handed over gets its own things back. */
+static void the_program_before_goes_on(void **state)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct handover to = { .fds = NULL };
+		struct upgrade upgrade;
+		struct error err;
+		int old = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+
+		DEMAND(upgrade_begin(&upgrade, own_argv) == 0);
+		handover_write(&upgrade.from, "old %d", handover_give(&upgrade.from, old));
+		DEMAND(upgrade_can_go_back(&upgrade));
+		(void)!upgrade_go_back(&upgrade, &to, &err);
+		_exit(1);
+	}
+	assert_int_equal(end_of(pid), BACK);
+}
+
+enum frame { FRAME_NONE, FRAME_CUT, FRAME_WHOLE };
+
+static void put_line(struct buf *text, const char *line)
+{
+	buf_append(text, line, strlen(line) + 1);
+}
+
+/* What becomes of the program that gets a file with this line, and with what says where the program before is. */
+static int run_with(const char *line, bool is_ended, bool is_sealed, enum frame frame)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int old = open("/proc/self/exe", O_PATH);
+		int file = memfd_create("left", MFD_ALLOW_SEALING);
+		struct buf text = { 0 };
+		char number[32];
+
+		put_line(&text, line);
+		snprintf(number, sizeof(number), "old %d", old);
+		if (frame != FRAME_NONE)
+			put_line(&text, number);
+		snprintf(number, sizeof(number), "fd %d", old);
+		if (frame != FRAME_NONE)
+			put_line(&text, number);
+		if (frame != FRAME_CUT)
+			put_line(&text, "end ");
+		text.len -= !is_ended;
+		DEMAND(write(file, text.data, text.len) == (ssize_t)text.len);
+		if (is_sealed)
+			DEMAND(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE) == 0);
+		snprintf(number, sizeof(number), "%d", file);
+		setenv("MCPGATED_HANDOVER", number, 1);
+		execv("/proc/self/exe", own_argv);
+		_exit(1);
+	}
+	return end_of(pid);
+}
+
+/* A newer program that the one before cannot have known, and what no program leaves. */
+static void what_cannot_be_read_goes_back(void **state)
+{
+	assert_int_equal(run_with("mcpgated-handover 9 9 x", true, true, FRAME_WHOLE), BACK);
+	assert_int_equal(run_with("mcpgated-handover 1 1 x", true, true, FRAME_CUT), BACK);
+	assert_int_equal(run_with("nothing 1", true, true, FRAME_WHOLE), BACK);
+	assert_true(run_with("mcpgated-handover 9 9 x", true, true, FRAME_NONE) < FINE);
+	assert_true(run_with("mcpgated-handover 1 1 x", true, false, FRAME_WHOLE) < FINE);
+	assert_true(run_with("mcpgated-handover 1 1 x", false, true, FRAME_WHOLE) < FINE);
+}
+
+/* ---- the check ---- */
+
+static bool check_by(const char *script, struct buf *report)
+{
+	char *argv[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", NULL };
+	char path[] = "/tmp/upgrade-test-XXXXXX";
+	int file = mkstemp(path), status;
+	struct upgrade upgrade;
+	struct error err;
+	bool is_fine;
+
+	assert_true(file >= 0);
+	assert_true(dprintf(file, "#!/bin/sh\n%s", script) > 0);
+	assert_int_equal(fchmod(file, 0700), 0);
+	close(file);
+	assert_int_equal(upgrade_begin(&upgrade, argv), 0);
+	snprintf(upgrade.program, sizeof(upgrade.program), "%s", path);
+	assert_int_equal(upgrade_check(&upgrade, 7, NULL, 0, &err), 0);
+	if (strstr(script, "sleep") != NULL) {
+		assert_true(upgrade_do_due(&upgrade) < UINT64_MAX);
+		clock_freeze(clock_now_ms() + UPGRADE_CHECK_MS);
+		assert_true(upgrade_do_due(&upgrade) == UINT64_MAX);
+	}
+	assert_int_equal(waitpid(upgrade.checker, &status, 0), upgrade.checker);
+	is_fine = upgrade_on_checked(&upgrade, status, report);
+	assert_int_equal(upgrade.order, 7);
+	upgrade_fini(&upgrade);
+	unlink(path);
+	return is_fine;
+}
+
+static void new_programs_are_asked(void **state)
+{
+	static const struct {
+		const char *script;
+		bool is_fine;
+		const char *says;
+	} rows[] = {
+		{ "[ \"$1\" = -t ] && [ \"$MCPGATED_HANDOVER\" = check ] && echo mcpgated-handover 1",
+		  true, "" },
+		{ "echo mcpgated-handover 2; echo 'mcpgated: warning: odd' >&2", true,
+		  "warning odd\n" },
+		{ "echo mcpgated-handover 0", false, "is of a release that cannot take over" },
+		{ "echo mcpgated: the configuration is fine", false,
+		  "is of a release that cannot take over" },
+		{ "echo mcpgated-handover 1; echo mcpgated: no >&2; exit 2", false, "error no\n" },
+		{ "kill -9 $$", false, "was ended by signal 9" },
+		{ "exec sleep 100", false, "was ended by signal 9" },
+	};
+
+	clock_freeze(1000);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf report = { 0 };
+
+		assert_int_equal(check_by(rows[i].script, &report), rows[i].is_fine);
+		assert_non_null(strstr(buf_terminate(&report), rows[i].says));
+		if (rows[i].is_fine)
+			assert_string_equal(report.data, rows[i].says);
+		buf_fini(&report);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_left_comes),
+		cmocka_unit_test(the_program_before_goes_on),
+		cmocka_unit_test(what_cannot_be_read_goes_back),
+		cmocka_unit_test(new_programs_are_asked),
+	};
+
+	own_argv = argv;
+	if (getenv("MCPGATED_HANDOVER") != NULL)
+		be_next(argv);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
