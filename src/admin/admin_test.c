@@ -103,7 +103,7 @@ static void parameters_are_found(void **state)
 static void servers_are_reported(void **state)
 {
 	reports_status(&admin, &out);
-	assert_has("\"version\":\"9\",\"state\":\"serving\"");
+	assert_has("\"version\":\"9\",\"upgrade\":null,\"state\":\"serving\"");
 	assert_has("\"sessions\":0,\"sessions_max\":7");
 	assert_has("{\"name\":\"a\",\"state\":\"idle\",\"path\":\"/a/mcp\"");
 	assert_has("\"path\":\"/b\\\"\\u001B/mcp\"");

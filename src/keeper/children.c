@@ -1031,6 +1031,7 @@ size_t children_take_over(struct children *children, struct handover *from)
 		row_take_over(children, &left, server);
 		count++;
 	}
+	children_set_reaper(children); /* it may be another one */
 	return count;
 }
 

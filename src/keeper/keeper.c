@@ -993,7 +993,6 @@ static void keeper_take_over(struct keeper *keeper)
 		LOG(UPGRADE_FAILED,
 		    LOG_STR("error", "the new program could not go on; this is the one before"));
 	LOG(UPGRADED, LOG_INT("processes", children_take_over(&keeper->children, from)));
-	children_set_reaper(&keeper->children);
 }
 
 static int keeper_start(struct keeper *keeper, struct error *err)
