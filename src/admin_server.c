@@ -13,7 +13,6 @@
 
 #include "admin/admin.h"
 #include "base/mem.h"
-#include "io/ipc.h"
 #include "io/listen.h"
 #include "keeper/gateway_entry.h"
 #include "obs/log.h"
@@ -187,9 +186,7 @@ void admin_server_tell_reloaded(struct admin_server *a, uint64_t order, bool is_
 
 void admin_server_tell_upgrade(struct admin_server *a, unsigned int outcome)
 {
-	a->admin.upgrade = outcome == IPC_UPGRADE_DONE   ? "done" :
-			   outcome == IPC_UPGRADE_FAILED ? "failed" :
-							   NULL;
+	a->admin.upgrade = outcome;
 }
 
 void admin_server_leave(struct admin_server *a)

@@ -24,7 +24,7 @@
 #define AUDIT_WAITING_MS 10
 #define LINGER_MS 2000
 #define LAST_REQUESTS_MS \
-	250 /* for a connection at a hand-over: its next answer can say that it is the last */
+	250 /* without a request: whoever uses his connection has had an answer that says that it is the last */
 #define ID_BYTES_MAX 256
 
 /* The keeper's callbacks carry no pointer of ours; there is one gateway in a process. */
@@ -117,8 +117,12 @@ static void gateway_on_hand_over_step(struct gateway *g, uint64_t passed_ms)
 	bool is_quiet = g->router.calls == 0 && server_table_is_quiet(&g->table);
 
 	CHECK(g->ports.has_left);
+	if (counter_get(COUNTER_REQUESTS) != g->requests)
+		g->requests_at_ms = clock_now_ms();
+	g->requests = counter_get(COUNTER_REQUESTS);
 	if (g->state == GATEWAY_LEAVING &&
-	    ((is_quiet && (connections == 0 || passed_ms >= LAST_REQUESTS_MS)) ||
+	    ((is_quiet &&
+	      (connections == 0 || clock_now_ms() - g->requests_at_ms >= LAST_REQUESTS_MS)) ||
 	     passed_ms >= g->config->drain_timeout_ms)) {
 		gateway_set_state(g, GATEWAY_FINISHING);
 		router_end_waits(&g->router, REASON_DRAINING);

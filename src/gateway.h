@@ -57,6 +57,8 @@ struct gateway {
 	uint64_t state_since_ms;
 	uint64_t drain_until_ms;
 	bool hands_over; /* to another gateway; else the daemon stops */
+	uint64_t requests,
+		requests_at_ms; /* meanwhile: how many have come, and when the last one had */
 	struct timer drain;
 	struct heap heap;
 	struct timer heap_look;

@@ -62,7 +62,7 @@ struct admin {
 	uint64_t refusal_said_ms;            /* when a wrong token was last logged; 0: never */
 	char *reload_error;                  /* the first of the last reload; NULL: none */
 	uint64_t reload_failed_ms;           /* when that was, since 1970 */
-	const char *upgrade;                 /* what came of the last one; NULL: there was none */
+	unsigned int upgrade;                /* what came of the last one: enum ipc_upgrade */
 	char *page_token;                    /* NULL: the address of the page is read-only */
 	struct admin_conf conf;
 	uint64_t started_at_ms;

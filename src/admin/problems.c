@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "io/ipc.h"
 #include "obs/audit.h"
 #include "policy/rule.h"
 #include "process/child.h"
@@ -453,6 +454,10 @@ void problems_find(const struct admin *admin, struct problems *list_r)
 	find_of_audit(router->audit, list_r);
 	find_of_servers(admin, list_r);
 	find_of_reload(admin, list_r);
+	if (admin->upgrade == IPC_UPGRADE_FAILED)
+		list_add(list_r, PROBLEM_KIND_UPGRADE_FAILED, NULL, NULL,
+			 "the last upgrade has failed, and the program from before runs: "
+			 "upgrade_failed in the log says why; then mcpgatectl upgrade");
 	if (router->exporter != NULL && exporter_is_failing(router->exporter))
 		list_add(list_r, PROBLEM_KIND_COLLECTOR_AWAY, NULL, NULL,
 			 "the trace collector takes no spans: spans_not_taken in the "

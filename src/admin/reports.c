@@ -12,6 +12,7 @@
 #include "admin/problems.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "io/ipc.h"
 #include "io/peer.h"
 #include "obs/audit.h"
 #include "obs/counters.h"
@@ -198,6 +199,18 @@ static struct json_t *describe_audit(const struct audit *audit)
 				  audit->last_error != 0 ? strerror(audit->last_error) : NULL);
 }
 
+/* NULL: there was none in the life of the daemon. */
+static const char *upgrade_name(unsigned int outcome)
+{
+	static const char *const names[] = {
+		[IPC_UPGRADE_NONE] = NULL,
+		[IPC_UPGRADE_DONE] = "done",
+		[IPC_UPGRADE_FAILED] = "failed",
+	};
+
+	return outcome < ARRAY_LEN(names) ? names[outcome] : NULL;
+}
+
 static struct json_t *describe_status(const struct admin *admin)
 {
 	const struct router *router = admin->conf.router;
@@ -207,7 +220,7 @@ static struct json_t *describe_status(const struct admin *admin)
 	for (size_t i = 0; i < admin->conf.server_count; i++)
 		processes += admin->conf.servers[i].count;
 	value = value_pack("{s:s, s:s?, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o?, s:o}", "version",
-			   admin->conf.version, "upgrade", admin->upgrade, "state",
+			   admin->conf.version, "upgrade", upgrade_name(admin->upgrade), "state",
 			   router->is_draining ? "draining" : "serving", "uptime_ms",
 			   (int64_t)(clock_now_ms() - admin->started_at_ms), "connections",
 			   (int64_t)http_server_connection_count(admin->conf.front), "sessions",

@@ -256,6 +256,7 @@ def a_new_gateway_that_cannot_start(t):
     upgraded(t, 2, gateways=2)
     ok(t.daemon.gateway != gateway, "another gateway")
     eq([s.pid(), get(t, "/status")["upgrade"]], [pid, "failed"])
+    ok("upgrade_failed" in ctl(t, "check", status=1)[0], "what there is to look at")
     replace(folder, "mcpgated-gateway", content("mcpgated-gateway"))
     ctl(t, "upgrade")
     upgraded(t, 3, gateways=3)
