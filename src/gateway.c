@@ -117,12 +117,12 @@ static void gateway_on_hand_over_step(struct gateway *g, uint64_t passed_ms)
 	bool is_quiet = g->router.calls == 0 && server_table_is_quiet(&g->table);
 
 	CHECK(g->ports.has_left);
-	if (counter_get(COUNTER_REQUESTS) != g->requests)
-		g->requests_at_ms = clock_now_ms();
-	g->requests = counter_get(COUNTER_REQUESTS);
+	if (http_server_usage(g->http).read_bytes != g->read_bytes)
+		g->read_at_ms = clock_now_ms();
+	g->read_bytes = http_server_usage(g->http).read_bytes;
 	if (g->state == GATEWAY_LEAVING &&
 	    ((is_quiet &&
-	      (connections == 0 || clock_now_ms() - g->requests_at_ms >= LAST_REQUESTS_MS)) ||
+	      (connections == 0 || clock_now_ms() - g->read_at_ms >= LAST_REQUESTS_MS)) ||
 	     passed_ms >= g->config->drain_timeout_ms)) {
 		gateway_set_state(g, GATEWAY_FINISHING);
 		router_end_waits(&g->router, REASON_DRAINING);

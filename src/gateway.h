@@ -56,9 +56,9 @@ struct gateway {
 	enum gateway_state state;
 	uint64_t state_since_ms;
 	uint64_t drain_until_ms;
-	bool hands_over; /* to another gateway; else the daemon stops */
-	uint64_t requests,
-		requests_at_ms; /* meanwhile: how many have come, and when the last one had */
+	bool hands_over;     /* to another gateway; else the daemon stops */
+	uint64_t read_bytes; /* meanwhile: of clients, and when some had come */
+	uint64_t read_at_ms;
 	struct timer drain;
 	struct heap heap;
 	struct timer heap_look;

@@ -275,7 +275,7 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 		children_keep_orderly(&keeper->children);
 		keeper->settle_at_ms = clock_now_ms() + longest_ms(&keeper->slots.table, true);
 		keeper->gateway.restart_at_ms = clock_now_ms(); /* if it comes to that */
-		return; /* keeper_do_upgrade goes on */
+		return;                                         /* keeper_do_upgrade goes on */
 	}
 	if (!is_expected && keeper->state == KEEPER_STARTING &&
 	    upgrade_can_go_back(keeper->upgrade))
