@@ -6,7 +6,6 @@
  */
 #include "keeper/upgrade.h"
 
-#include <build_version.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -40,8 +39,7 @@ static int handover_make_file(const struct handover *handover, struct error *err
 	struct buf text = { 0 };
 	int fd;
 
-	buf_printf(&text, MAGIC " %d %d %s%c", HANDOVER_FORMAT, HANDOVER_LOWEST, BUILD_VERSION,
-		   '\0');
+	buf_printf(&text, MAGIC " %d %d%c", HANDOVER_FORMAT, HANDOVER_LOWEST, '\0');
 	buf_append_slice(&text, buf_slice(&handover->text));
 	for (size_t i = 0; i < handover->fd_count; i++)
 		buf_printf(&text, "fd %d%c", handover->fds[i], '\0');

@@ -23,8 +23,8 @@
 #include "keeper/handover.h"
 
 /*
- * The first line of what is left has the number of the format, the lowest number of a program that can
- * read it, and the build that has written it.
+ * The first line of what is left has the number of the format, and the lowest number of a program that
+ * can read it.
  */
 #define HANDOVER_FORMAT 1
 #define HANDOVER_LOWEST 1
