@@ -617,8 +617,9 @@ void kept_session_wake(struct kept_session *one, struct client *client)
 	if (read_marks(line, &reader))
 		session_keep_marks(client->session, &reader.marks);
 	marks_reader_fini(&reader);
-	replay_store_read(&client->session->replay_store, &client->session->standalone,
-			  buf_slice(&one->streams));
+	if (one->streams.len > 0)
+		replay_store_read(&client->session->replay_store, &client->session->standalone,
+				  buf_slice(&one->streams));
 	buf_fini(&one->streams);
 	one->fixed = (size_t)(params.p + params.n - one->line.data);
 	map_remove_link(&kept->by_id, &one->by_id);
