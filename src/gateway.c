@@ -57,8 +57,12 @@ static void gateway_leave(struct gateway *g)
 	http_server_leave(g->http);
 }
 
-static void gateway_end_streams(struct gateway *g)
+/* Connections and streams end with what they are at. */
+static void gateway_finish(struct gateway *g)
 {
+	gateway_set_state(g, GATEWAY_FINISHING);
+	http_server_drain(g->http);
+	frontend_drain(&g->frontend);
 	LIST_FOREACH(node, &g->router.sessions.sessions) {
 		struct session *session = container_of(node, struct session, link);
 
@@ -71,13 +75,10 @@ static void gateway_stop_serving(struct gateway *g)
 {
 	LOG(DRAIN, LOG_INT("calls", g->router.calls), LOG_INT("sessions", g->router.sessions.count),
 	    LOG_INT("connections", http_server_connection_count(g->http)));
-	gateway_set_state(g, GATEWAY_FINISHING);
 	g->drain_until_ms = clock_now_ms() + g->config->drain_timeout_ms;
 	router_drain(&g->router);
 	ports_leave_kept(&g->ports);
-	http_server_drain(g->http);
-	frontend_drain(&g->frontend);
-	gateway_end_streams(g);
+	gateway_finish(g);
 }
 
 /*
@@ -124,11 +125,8 @@ static void gateway_on_hand_over_step(struct gateway *g, uint64_t passed_ms)
 	    ((is_quiet &&
 	      (connections == 0 || clock_now_ms() - g->read_at_ms >= LAST_REQUESTS_MS)) ||
 	     passed_ms >= g->config->drain_timeout_ms)) {
-		gateway_set_state(g, GATEWAY_FINISHING);
 		router_end_waits(&g->router, REASON_DRAINING);
-		http_server_drain(g->http);
-		frontend_drain(&g->frontend);
-		gateway_end_streams(g);
+		gateway_finish(g);
 		exporter_finish(g->exporter);
 		return;
 	}

@@ -526,9 +526,10 @@ static json_t *wait_for_another(const struct line *line, uint64_t since_ms)
 		json_decref(status);
 		if (now_ms() - heard_ms > UPGRADE_SILENT_MS)
 			return NULL;
-		if (!is_told && now_ms() - since_ms > UPGRADE_TELL_MS)
+		if (!is_told && now_ms() - since_ms > UPGRADE_TELL_MS) {
 			fputs("mcpgatectl: the calls in flight are waited for\n", stderr);
-		is_told = is_told || now_ms() - since_ms > UPGRADE_TELL_MS;
+			is_told = true;
+		}
 		poll(NULL, 0, UPGRADE_STEP_MS);
 	}
 }
@@ -554,8 +555,7 @@ int orders_upgrade(const struct line *line)
 		return status;
 	}
 	after = wait_for_another(line, since_ms);
-	is_done = json_string_value(json_object_get(after, "upgrade")) != NULL &&
-		  strcmp(json_string_value(json_object_get(after, "upgrade")), "done") == 0;
+	is_done = slice_is_equal(document_text(after, "upgrade"), SLICE_LIT("done"));
 	if (after == NULL)
 		line_fail("the daemon does not answer any more; its log has the reason");
 	else if (!is_done)

@@ -62,6 +62,19 @@ int handover_take(struct handover *handover, int fd)
 	return -1;
 }
 
+int handover_take_named(struct handover *handover, const char *word, const char *name)
+{
+	const char *line;
+	size_t at = 0;
+	int fd, n;
+
+	while ((line = handover_next(handover, word, &at)) != NULL)
+		if (sscanf(line, "%d %n", &fd, &n) == 1 && strcmp(line + n, name) == 0 &&
+		    handover_take(handover, fd) >= 0)
+			return fd;
+	return -1;
+}
+
 int handover_take_memory(struct handover *handover, const char *name, size_t size)
 {
 	const char *line;

@@ -30,6 +30,8 @@ void handover_write(struct handover *handover, const char *format, ...) printf_l
 const char *handover_next(const struct handover *handover, const char *word, size_t *at);
 /* The caller owns the descriptor from now on. -1: it did not come with it, or was taken before. */
 int handover_take(struct handover *handover, int fd);
+/* The same for the first line "WORD FD NAME" whose descriptor is there still. */
+int handover_take_named(struct handover *handover, const char *word, const char *name);
 /* The same for the memory file of a line "memory FD NAME"; -1: there is none, -2: it has another size. */
 int handover_take_memory(struct handover *handover, const char *name, size_t size);
 /* Adds the lines with this word, of another program, and the descriptors that they begin with. */

@@ -67,23 +67,6 @@ static int listener_open(const struct config *config, size_t at, struct error *e
 	return address_listen((const struct sockaddr *)&address.socket, address.socket_size, err);
 }
 
-/* The socket of the same address that the program before had open; -1: there is none, or none is left. */
-static int listener_take(struct handover *from, const char *address)
-{
-	const char *line;
-	size_t at = 0;
-	int fd = -1, n;
-
-	while ((line = handover_next(from, "listener", &at)) != NULL) {
-		if (sscanf(line, "%d %n", &fd, &n) != 1 || strcmp(line + n, address) != 0)
-			continue;
-		fd = handover_take(from, fd);
-		if (fd >= 0)
-			return fd;
-	}
-	return -1;
-}
-
 /* The texts of config->listen, then those of enum listener_more; NULL: none is wanted, or it is made anew. */
 static const char *text_of(const struct config *config, size_t at)
 {
@@ -205,7 +188,7 @@ static int open_all(const struct config *config, struct handover *from, int *lis
 		    struct error *err)
 {
 	for (size_t i = 0; i < config->listen_count; i++) {
-		listeners[i] = listener_take(from, config->listen[i].address);
+		listeners[i] = handover_take_named(from, "listener", config->listen[i].address);
 		if (listeners[i] < 0)
 			listeners[i] = listeners_open_one(config, i, err);
 		if (listeners[i] < 0)
@@ -556,7 +539,7 @@ static int open_more(const struct config *config, struct handover *from, int *mo
 
 		if (text == NULL || strcmp(text, "off") == 0)
 			continue;
-		more[i] = listener_take(from, text);
+		more[i] = handover_take_named(from, "listener", text);
 		if (more[i] >= 0)
 			continue;
 		if (strcmp(text, "auto") == 0) {

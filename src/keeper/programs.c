@@ -163,15 +163,7 @@ void programs_hand_over(const struct programs *programs, struct handover *to)
 bool programs_take(struct programs *programs_r, struct handover *from)
 {
 	for (size_t i = 0; i < PROGRAM_COUNT; i++) {
-		const char *line;
-		size_t at = 0;
-		int fd, n;
-
-		programs_r->fds[i] = -1;
-		while ((line = handover_next(from, "program", &at)) != NULL)
-			if (sscanf(line, "%d %n", &fd, &n) == 1 &&
-			    strcmp(line + n, program_names[i]) == 0)
-				programs_r->fds[i] = handover_take(from, fd);
+		programs_r->fds[i] = handover_take_named(from, "program", program_names[i]);
 		if (programs_r->fds[i] < 0)
 			return false;
 	}

@@ -274,6 +274,14 @@ static void on_saving(struct timer *timer)
 	save(container_of(timer, struct kept_sessions, saving));
 }
 
+/* What has not been saved. */
+static void save_rest(struct kept_sessions *kept)
+{
+	if (timer_is_running(&kept->saving))
+		save(kept);
+	timer_stop(&kept->saving);
+}
+
 /* ---- reading ---- */
 
 /* Only the id is looked at here: most lines will never be needed. Returns whether it has one. */
@@ -906,9 +914,7 @@ void kept_sessions_hand_over(struct kept_sessions *kept)
 {
 	size_t n;
 
-	if (timer_is_running(&kept->saving))
-		save(kept);
-	timer_stop(&kept->saving);
+	save_rest(kept);
 	if (kept->streams == NULL)
 		return;
 	n = put_streams(&kept->live, (char *)(kept->streams + 1), 0);
@@ -918,9 +924,7 @@ void kept_sessions_hand_over(struct kept_sessions *kept)
 void kept_sessions_fini(struct kept_sessions *kept)
 {
 	CHECK(list_is_empty(&kept->live));
-	if (timer_is_running(&kept->saving))
-		save(kept);
-	timer_stop(&kept->saving);
+	save_rest(kept);
 	timer_stop(&kept->forgetting);
 	timer_stop(&kept->holding);
 	drop_asleep(kept);
