@@ -346,9 +346,8 @@ static void print_certificate(const char *path)
 {
 	const char *name = strrchr(path, '/') + 1;
 	struct self_signed_facts facts;
-	struct error err;
 
-	if (self_signed_describe(path, &facts, &err) < 0)
+	if (self_signed_describe(path, &facts, NULL) < 0)
 		return; /* whoever opens it says so */
 	fprintf(stderr,
 		"mcpgated: certificate: %s, until %s, SHA-256 %s\n"

@@ -333,6 +333,8 @@ static void test_error_is_cut_not_overrun(void **state)
 	memset(text, 'x', 999);
 	text[999] = '\0';
 	assert_int_equal(error_set(&err, ERROR_INVALID, "%s", text), -1);
+	assert_int_equal(error_set(NULL, ERROR_INVALID, "%s", text), -1);
+	assert_int_equal(error_set_errno(NULL, "%s", text), -1);
 	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 	free(text);
 }

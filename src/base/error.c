@@ -12,6 +12,8 @@ int error_set(struct error *err, enum error_kind kind, const char *format, ...)
 	va_list args;
 
 	CHECK(kind != ERROR_NONE);
+	if (err == NULL)
+		return -1;
 	err->kind = kind;
 	va_start(args, format);
 	vsnprintf(err->text, sizeof(err->text), format, args);
@@ -25,6 +27,8 @@ int error_set_errno(struct error *err, const char *format, ...)
 	va_list args;
 	size_t length;
 
+	if (err == NULL)
+		return -1;
 	err->kind = ERROR_SYSTEM;
 	va_start(args, format);
 	vsnprintf(err->text, sizeof(err->text), format, args);

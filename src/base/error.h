@@ -24,7 +24,8 @@ struct error {
 
 /*
  * Fills *err and returns -1, so that callers can write `return error_set(err, …)`. A text that is
- * too long is truncated.
+ * too long is truncated. err may be NULL: its caller does not ask why. So may that of each function
+ * that only passes it on; those that act on it say so.
  */
 int error_set(struct error *err, enum error_kind kind, const char *format, ...) printf_like(3, 4);
 /* Like error_set with ERROR_SYSTEM; appends ": " and the text of errno. */

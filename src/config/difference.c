@@ -175,11 +175,10 @@ bool config_has_same_listen(const struct config *one, const struct config *other
 static bool is_same_address(const char *one, const char *other)
 {
 	struct address a, b;
-	struct error err;
 
 	if (strcmp(one, other) == 0)
 		return true;
-	return address_parse(one, &a, &err) == 0 && address_parse(other, &b, &err) == 0 &&
+	return address_parse(one, &a, NULL) == 0 && address_parse(other, &b, NULL) == 0 &&
 	       a.kind == ADDRESS_TCP && b.kind == ADDRESS_TCP && a.socket_size == b.socket_size &&
 	       memcmp(&a.socket, &b.socket, a.socket_size) == 0;
 }

@@ -561,10 +561,8 @@ static int on_listed_name(struct slice element, void *arg)
 
 static bool is_listed(struct import *import, struct json list)
 {
-	struct error err;
-
 	return list.type == JSON_ARRAY &&
-	       scan_array(list.text, list.text.n, on_listed_name, import, &err) < 0;
+	       scan_array(list.text, list.text.n, on_listed_name, import, NULL) < 0;
 }
 
 static void convert_surroundings(struct import *import)

@@ -657,7 +657,6 @@ static void finish_server(struct config *config, struct config_server *server)
 {
 	struct server_conf *conf = &server->conf;
 	struct endpoint *endpoint = &server->endpoint;
-	struct error err;
 
 	CHECK(conf->name != NULL && endpoint->server == NULL && conf->redact.count == 0);
 	conf->server = (uint32_t)(server - config->servers);
@@ -667,7 +666,7 @@ static void finish_server(struct config *config, struct config_server *server)
 	collect_claims(server);
 	/* A pattern that is none is left out here; the rules refuse it. */
 	for (size_t i = 0; i < server->redact.count; i++)
-		(void)!redact_add(&conf->redact, server->redact.items[i], &err);
+		(void)!redact_add(&conf->redact, server->redact.items[i], NULL);
 	/* Principals keep the claims that some server is told, and no others. */
 	for (size_t i = 0; i < conf->claims.count; i++)
 		if (!slices_has(config->claim_names, conf->claims.items[i]))

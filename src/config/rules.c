@@ -98,9 +98,8 @@ static void check_listen(const struct config *config, const struct tree *root,
 		bool has_several = strncmp(listen->address, "systemd:", 8) == 0 ||
 				   (port != NULL && strcmp(port, ":0") == 0);
 		struct address address;
-		struct error err;
 
-		if (address_parse(listen->address, &address, &err) == 0 && !address.is_local)
+		if (address_parse(listen->address, &address, NULL) == 0 && !address.is_local)
 			check_exposure(config, listen, at, problems);
 		check_tls(listen, item, problems);
 		/* A port that the kernel chooses is another one each time, and so is a socket of systemd. */
@@ -550,9 +549,8 @@ static uint16_t port_of(const char *text)
 {
 	struct sockaddr_in in;
 	struct address address;
-	struct error err;
 
-	if (text == NULL || address_parse(text, &address, &err) != 0 || address.kind != ADDRESS_TCP)
+	if (text == NULL || address_parse(text, &address, NULL) != 0 || address.kind != ADDRESS_TCP)
 		return 0;
 	/* The port is at the same place in both families. */
 	memcpy(&in, &address.socket, sizeof(in));

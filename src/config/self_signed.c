@@ -57,9 +57,8 @@ static void add_addresses(struct slices *names)
 void self_signed_add_names(struct slices *names)
 {
 	char name[256] = "";
-	struct error ignored;
 
-	if (gethostname(name, sizeof(name) - 1) == 0 && form_host(slice_str(name), &ignored) == 0 &&
+	if (gethostname(name, sizeof(name) - 1) == 0 && form_host(slice_str(name), NULL) == 0 &&
 	    strcmp(name, "localhost") != 0)
 		texts_add(names, slice_str(name));
 	add_addresses(names);
@@ -239,11 +238,10 @@ static EVP_PKEY *keep_key(int directory, const char *name, struct error *err)
 {
 	struct buf text = { 0 };
 	EVP_PKEY *key = NULL;
-	struct error ignored;
 	BIO *bio;
 
-	if (state_file_get(directory, name, CERTIFICATES_BYTES_MAX, &text, &ignored) == 1)
-		key = pem_read_key(buf_slice(&text), &ignored);
+	if (state_file_get(directory, name, CERTIFICATES_BYTES_MAX, &text, NULL) == 1)
+		key = pem_read_key(buf_slice(&text), NULL);
 	buf_wipe(&text);
 	if (key != NULL)
 		return key;
@@ -266,10 +264,9 @@ static X509 *read_certificate(int directory, const char *name)
 	struct buf text = { 0 };
 	STACK_OF(X509) *chain = NULL;
 	X509 *certificate = NULL;
-	struct error ignored;
 
-	if (state_file_get(directory, name, CERTIFICATES_BYTES_MAX, &text, &ignored) == 1)
-		chain = pem_read_certificates(buf_slice(&text), &ignored);
+	if (state_file_get(directory, name, CERTIFICATES_BYTES_MAX, &text, NULL) == 1)
+		chain = pem_read_certificates(buf_slice(&text), NULL);
 	if (chain != NULL)
 		certificate = sk_X509_shift(chain);
 	sk_X509_pop_free(chain, X509_free);

@@ -306,12 +306,11 @@ static const struct tree *read_default(const struct option *option)
 {
 	static struct tree *read[OPTIONS_MAX];
 	struct tree **value = &read[option - options_table];
-	struct error err;
 
 	if (*value != NULL)
 		return *value;
 	if (strpbrk(option->def, "[]{}\"'#:,&*!|>%@`") != NULL) {
-		*value = yaml_read(slice_str(option->def), option->path, &err);
+		*value = yaml_read(slice_str(option->def), option->path, NULL);
 		CHECK(*value != NULL);
 	} else {
 		*value = tree_new_text(option->def, option->path);

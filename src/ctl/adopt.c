@@ -558,7 +558,6 @@ static struct adopted *server_for(struct work *work, const struct item *item)
 /* has_been_there: somebody may have read it in the client's file already. */
 static void forget(struct adopted *server, const json_t *record, bool has_been_there)
 {
-	struct error err;
 	bool kept;
 
 	for (size_t i = json_array_size(adopted_entries(server)); i > 0; i--) {
@@ -569,7 +568,7 @@ static void forget(struct adopted *server, const json_t *record, bool has_been_t
 		else
 			adopted_forget(server, i - 1);
 	}
-	(void)!adopted_save(server, &kept, &err);
+	(void)!adopted_save(server, &kept, NULL);
 }
 
 /* Writes the server's file; it stays only if the daemon takes it. */
@@ -915,8 +914,7 @@ static void tell_all_left(struct work *work)
 static bool is_made_here(const struct work *work)
 {
 	struct edit_file file = { .path = NULL };
-	struct error err;
-	bool is_it = edit_file_read(work->file, &file, &err) == 0 &&
+	bool is_it = edit_file_read(work->file, &file, NULL) == 0 &&
 		     slice_has_prefix(buf_slice(&file.text), SLICE_LIT(MADE));
 
 	edit_file_fini(&file);

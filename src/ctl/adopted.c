@@ -150,11 +150,10 @@ static struct slice find_record(struct slice text)
 static void read_one(struct adopted_list *list, const char *path)
 {
 	struct edit_file file = { .path = NULL };
-	struct error err;
 	struct slice text, line;
 	json_t *record;
 
-	if (edit_file_read(path, &file, &err) != 0) {
+	if (edit_file_read(path, &file, NULL) != 0) {
 		edit_file_fini(&file);
 		return;
 	}

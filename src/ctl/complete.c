@@ -42,13 +42,12 @@ static void offer_servers(const struct typed *typed)
 					  .target = "/servers",
 					  .total_ms = ANSWER_MS };
 	struct client_reply reply;
-	struct error err;
 	json_t *report, *server;
 	size_t i;
 
-	if (client_ask(&request, &reply, &err) < 0)
+	if (client_ask(&request, &reply, NULL) < 0)
 		return;
-	report = client_reply_read(&reply, &err);
+	report = client_reply_read(&reply, NULL);
 	json_array_foreach(json_object_get(report, "servers"), i, server)
 	{
 		const char *name = json_string_value(json_object_get(server, "name"));

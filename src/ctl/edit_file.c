@@ -108,8 +108,7 @@ static void sync_directory(const char *path)
 static bool is_same(const char *path, const struct edit_file *file)
 {
 	struct edit_file now = { .path = NULL };
-	struct error err;
-	bool is_it = edit_file_read(path, &now, &err) == 0 &&
+	bool is_it = edit_file_read(path, &now, NULL) == 0 &&
 		     now.status.st_ino == file->status.st_ino &&
 		     slice_is_equal(buf_slice(&now.text), buf_slice(&file->text));
 

@@ -64,19 +64,18 @@ static struct only only_of(struct slice object)
 static int entry_read(struct entry *entry, struct slice original, bool is_toml)
 {
 	struct only only;
-	struct error err;
 
 	*entry = (struct entry){ .is_toml = is_toml,
 				 .is_braced = original.n > 0 && original.p[0] == '{' };
 	if (!is_toml) {
-		if (!entry->is_braced || jsonc_read(&entry->json, original, &err) < 0)
+		if (!entry->is_braced || jsonc_read(&entry->json, original, NULL) < 0)
 			return -1;
 		entry->value = buf_slice(&entry->json.text);
 		return 0;
 	}
 	buf_append_str(&entry->file, entry->is_braced ? "e=" : "");
 	buf_append_slice(&entry->file, original);
-	if (toml_read(&entry->json, buf_slice(&entry->file), &err) < 0)
+	if (toml_read(&entry->json, buf_slice(&entry->file), NULL) < 0)
 		return -1;
 	only = only_of(buf_slice(&entry->json.text));
 	if (slice_is_equal(only.name, SLICE_LIT("mcp_servers")) && only.count == 1)

@@ -249,8 +249,7 @@ static void walk_append_texts(struct buf *out, const json_t *array)
 /* NULL if the text is no response. */
 static json_t *parse_response(struct slice text)
 {
-	struct error err;
-	json_t *message = document_parse(text, &err);
+	json_t *message = document_parse(text, NULL);
 
 	if (json_object_get(message, "result") != NULL || json_object_get(message, "error") != NULL)
 		return message;
@@ -665,12 +664,11 @@ static void judge_signature(struct walk *walk, const struct jwt *jwt)
 	const json_t *document = issuer != NULL ? json_object_get(walk->keys, issuer) : NULL;
 	struct slice id = jwt_key_id(jwt);
 	struct slice shown = id.n > 0 ? id : SLICE_LIT("without id");
-	struct error err = { ERROR_NONE, "" };
 	const struct jwk *key;
 	struct jwk_set set;
 
 	CHECK(jwt->algorithm != NULL); /* the header has been checked */
-	if (document == NULL || jwk_set_parse(document, ALGORITHM_ALL, &set, &err) < 0) {
+	if (document == NULL || jwk_set_parse(document, ALGORITHM_ALL, &set, NULL) < 0) {
 		finding_print("warn", "token",
 			      "signature: not checked, because there are no keys of its issuer");
 		return;

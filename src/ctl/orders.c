@@ -493,12 +493,11 @@ static json_t *ask_quietly(const struct line *line)
 						.method = "GET",
 						.target = "/status" };
 	struct client_reply reply;
-	struct error err;
 	json_t *answer;
 
-	if (client_ask(&request, &reply, &err) < 0)
+	if (client_ask(&request, &reply, NULL) < 0)
 		return NULL;
-	answer = reply.status == 200 ? client_reply_read(&reply, &err) : NULL;
+	answer = reply.status == 200 ? client_reply_read(&reply, NULL) : NULL;
 	client_reply_fini(&reply);
 	return answer;
 }

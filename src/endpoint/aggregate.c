@@ -110,12 +110,11 @@ static void note_news(struct aggregate *a)
 static void deliver(struct aggregate *a, struct slice text)
 {
 	struct envelope env;
-	struct error err;
 
 	if (a->upstream.state == UPSTREAM_CLOSED)
 		return;
 	upstream_on_sign_of_life(&a->upstream);
-	if (scan_envelope(text, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0)
+	if (scan_envelope(text, &scan_limits_none, SCAN_LENIENT, &env, NULL) == 0)
 		upstream_on_message(&a->upstream, &env);
 }
 
@@ -218,10 +217,9 @@ static void legs_on_message(struct legs *legs, const struct leg_call *call, stru
 	struct call *own = call != NULL ? find_call(a, call) : NULL;
 	const struct method *method;
 	struct envelope env;
-	struct error err;
 
 	if (a->upstream.state == UPSTREAM_CLOSED ||
-	    scan_envelope(text, &scan_limits_none, SCAN_LENIENT, &env, &err) < 0)
+	    scan_envelope(text, &scan_limits_none, SCAN_LENIENT, &env, NULL) < 0)
 		return;
 	method = method_find(env.method);
 	if (method->id == METHOD_LIST_CHANGED)
@@ -397,11 +395,10 @@ static void gather_answer(struct leg_call *call, struct slice response, enum rea
 	struct share *share = call->arg;
 	struct json cursor = { .type = JSON_ABSENT };
 	struct envelope env;
-	struct error err;
 
 	(void)reason;
 	if (response.n == 0 ||
-	    scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, &err) < 0 ||
+	    scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, NULL) < 0 ||
 	    env.kind != ENVELOPE_RESULT)
 		leg_miss(call->leg, "a list of it could not be had");
 	else if (!keep_page(share, &env))
@@ -434,14 +431,13 @@ static void add_pages(struct gather *gather, const struct leg *leg)
 {
 	const struct share *share = &gather->shares[leg->index];
 	struct adding adding = { &gather->aggregate->catalogues[gather->kind], gather->kind, leg };
-	struct error err;
 
 	for (size_t i = 0; i < share->page_count; i++) {
 		struct json result = scan_member(share->pages[i]->text, SLICE_LIT("result"));
 		struct json items = scan_member(result.text, catalogue_member(gather->kind));
 
 		if (items.type == JSON_ARRAY)
-			(void)!scan_array(items.text, SIZE_MAX, add_item, &adding, &err);
+			(void)!scan_array(items.text, SIZE_MAX, add_item, &adding, NULL);
 	}
 }
 
@@ -679,7 +675,6 @@ static void client_answer(struct leg_call *call, struct slice response, enum rea
 	struct aggregate *a = call->arg;
 	struct call *own = find_call(a, call);
 	struct envelope env;
-	struct error err;
 
 	if (own != NULL)
 		own->missing |= call->call.missing;
@@ -689,7 +684,7 @@ static void client_answer(struct leg_call *call, struct slice response, enum rea
 		deliver_reason(a, call->call.id, reason, call->leg->name);
 		return;
 	}
-	if (scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, &err) < 0)
+	if (scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, NULL) < 0)
 		return; /* cannot happen: it was written for a client */
 	if (env.made_task.type == JSON_OBJECT) {
 		struct json task = scan_member(env.made_task.text, SLICE_LIT("taskId"));
@@ -989,12 +984,11 @@ static void hand_back(struct aggregate *a, const struct envelope *env, struct js
 	const struct leg *leg = leg_find_by_id(&a->legs, name, &edit.with);
 	struct buf text = { 0 };
 	struct envelope own;
-	struct error err;
 
 	if (leg == NULL)
 		return;
 	splice_append(&text, env->text, &edit, 1, 0);
-	if (scan_envelope(buf_slice(&text), &scan_limits_none, 0, &own, &err) == 0)
+	if (scan_envelope(buf_slice(&text), &scan_limits_none, 0, &own, NULL) == 0)
 		forward(leg->client, &own);
 	buf_fini(&text);
 }
@@ -1136,9 +1130,8 @@ static void aggregate_write(struct upstream *upstream, struct buf *message)
 	struct aggregate *a = aggregate_of(upstream);
 	struct inbound *inbound;
 	struct envelope env;
-	struct error err;
 
-	if (scan_envelope(buf_slice(message), &scan_limits_none, 0, &env, &err) < 0)
+	if (scan_envelope(buf_slice(message), &scan_limits_none, 0, &env, NULL) < 0)
 		return; /* cannot happen: the gateway wrote it */
 	inbound = mem_zalloc(sizeof(*inbound));
 	inbound->msg = msg_new_scanned(&env);

@@ -278,11 +278,10 @@ static bool is_still_allowed(struct leg *leg)
 static void leg_take(struct leg *leg, const struct leg_call *call, struct slice text)
 {
 	struct envelope env;
-	struct error err;
 	struct json id;
 
 	if (leg->legs->is_ended || leg->is_forbidden ||
-	    scan_envelope(text, &scan_limits_none, SCAN_LENIENT, &env, &err) < 0)
+	    scan_envelope(text, &scan_limits_none, SCAN_LENIENT, &env, NULL) < 0)
 		return;
 	if (!is_still_allowed(leg)) {
 		leg->is_forbidden = true; /* it is in the middle of something: legs_sweep */
@@ -540,11 +539,10 @@ static void on_opened(struct leg_call *leg_call, struct slice response, enum rea
 	struct client *client = leg_call->call.client;
 	struct leg *leg = leg_call->leg;
 	struct envelope env;
-	struct error err;
 
 	if (response.n == 0)
 		leg_lose(leg, reason, reason_get(reason)->text);
-	else if (scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0 &&
+	else if (scan_envelope(response, &scan_limits_none, SCAN_LENIENT, &env, NULL) == 0 &&
 		 env.kind == ENVELOPE_RESULT && client->session->state == SESSION_LIVE)
 		leg_begin(leg, client, &env);
 	else

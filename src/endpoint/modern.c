@@ -368,11 +368,10 @@ static int expect_string(struct slice element, void *arg)
 static bool may_be_strings(struct slice params, const char *name)
 {
 	struct json list = scan_member(params, slice_str(name));
-	struct error ignored;
 
 	return list.type == JSON_ABSENT ||
 	       (list.type == JSON_ARRAY &&
-		scan_array(list.text, list.text.n, expect_string, NULL, &ignored) >= 0);
+		scan_array(list.text, list.text.n, expect_string, NULL, NULL) >= 0);
 }
 
 /* MOD-SUB-01 */

@@ -118,9 +118,8 @@ static void channel_on_readable(struct watch *watch)
 
 	for (int i = 0; i < MESSAGES_PER_TURN && channel->reading.is_on; i++) {
 		struct ipc_message message;
-		struct error err;
-		int result = channel->takes_fds ? ipc_recv(channel->fd, &message, &err) :
-						  ipc_recv_plain(channel->fd, &message, &err);
+		int result = channel->takes_fds ? ipc_recv(channel->fd, &message, NULL) :
+						  ipc_recv_plain(channel->fd, &message, NULL);
 
 		if (result == 0)
 			return;

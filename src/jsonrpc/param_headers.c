@@ -124,15 +124,13 @@ static int param_headers_on_element(struct slice element, void *arg)
 /* Visits what is inside `value`; `place` is already the place of `value`. */
 static void enter(struct place *place, struct json value)
 {
-	struct error ignored;
-
 	place->schema = value.text;
 	if (++place->depth > DEPTH_MAX)
 		place->params->why = "the schema is too deep to be searched for x-mcp-header";
 	else if (value.type == JSON_OBJECT)
 		scan_members(value.text, param_headers_on_member, place);
 	else if (value.type == JSON_ARRAY &&
-		 scan_array(value.text, NODES_MAX, param_headers_on_element, place, &ignored) < 0 &&
+		 scan_array(value.text, NODES_MAX, param_headers_on_element, place, NULL) < 0 &&
 		 place->params->why == NULL)
 		place->params->why = "the schema is too large to be searched for x-mcp-header";
 }

@@ -584,7 +584,6 @@ static int scan_whole(struct slice text, const struct scan_limits *limits, unsig
 		      struct envelope *env_r, struct error *err)
 {
 	struct slice all = text;
-	struct error ignored;
 	struct scan scan;
 
 	text = scan_trim(text);
@@ -599,9 +598,8 @@ static int scan_whole(struct slice text, const struct scan_limits *limits, unsig
 	grammar_init(&scan.grammar, text, limits->depth_max);
 	if (scan_text(&scan, text, all, err) < 0) {
 		/* What is not JSON has no id that could be trusted (FRONT-HTTP-10). */
-		if (err->kind == ERROR_LIMIT &&
-		    scan_judge_id(&scan, limits->id_max, &env_r->id, &ignored) < 0)
-			env_r->id.type = JSON_ABSENT;
+		if (scan.grammar.fault == ERROR_LIMIT)
+			(void)scan_judge_id(&scan, limits->id_max, &env_r->id, NULL);
 		return -1;
 	}
 	env_r->may_be_plainer = scan.may_be_plainer || scan.grammar.has_escaped_name;
@@ -609,10 +607,8 @@ static int scan_whole(struct slice text, const struct scan_limits *limits, unsig
 		return error_set(err, ERROR_INVALID, "the message is not a JSON object");
 	if (scan_judge_id(&scan, limits->id_max, &env_r->id, err) < 0)
 		return -1;
-	if (scan.fault.kind != ERROR_NONE) {
-		*err = scan.fault;
-		return -1;
-	}
+	if (scan.fault.kind != ERROR_NONE)
+		return error_set(err, scan.fault.kind, "%s", scan.fault.text);
 	if (scan_judge_version(&scan, err) < 0)
 		return -1;
 	/* It is kept for as long as the call runs. */

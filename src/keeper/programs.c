@@ -575,11 +575,10 @@ void fetcher_process_tell(struct fetcher_process *process)
 	const struct ipc_message message = { .type = IPC_FETCHER,
 					     .fds = { process->gateway_end },
 					     .fd_count = 1 };
-	struct error err = { ERROR_NONE, "" };
 
 	if (process->gateway_end < 0 || process->gateway_fd < 0)
 		return;
-	if (ipc_send(process->gateway_fd, &message, &err) == 0)
+	if (ipc_send(process->gateway_fd, &message, NULL) == 0)
 		fetcher_drop_gateway_end(process);
 }
 

@@ -720,9 +720,8 @@ void audit_writer_tell(struct audit_writer *writer, int gateway_fd)
 {
 	const struct ipc_message message = { .type = IPC_AUDIT,
 					     .audit = { writer->is_failing ? writer->error : 0 } };
-	struct error err = { ERROR_NONE, "" };
 
-	if (!writer->is_told && ipc_send(gateway_fd, &message, &err) == 0)
+	if (!writer->is_told && ipc_send(gateway_fd, &message, NULL) == 0)
 		writer->is_told = true;
 }
 

@@ -67,11 +67,9 @@ static void reload_close_fd(int *fd)
 /* What was read is not used, or has been taken. */
 static void reload_forget(struct reload *reload)
 {
-	struct error err;
-
 	next_listeners_forget(&reload->listeners);
 	log_file_close(&reload->log_fd);
-	CHECK(audit_writer_open_next(reload->parts.audit, NULL, &err) == 0);
+	CHECK(audit_writer_open_next(reload->parts.audit, NULL, NULL) == 0);
 	certificates_fini(&reload->certificates);
 	reload->certificates = (struct certificates){ .count = 0 };
 	config_free(&reload->next);
@@ -168,8 +166,6 @@ static void report_changes(struct reload *reload)
 /* By the time that it is sent, the next reload may have begun. */
 void reload_answer(struct reload *reload, uint64_t order, bool is_used, struct slice text)
 {
-	struct error err = { ERROR_NONE, "" };
-
 	CHECK(text.p != NULL || text.n == 0);
 	/* One that was not sent yet is told to nobody, but nobody waits for ever. */
 	if (reload->report_file >= 0 && reload->outcome.reloaded.order > order)
@@ -177,7 +173,7 @@ void reload_answer(struct reload *reload, uint64_t order, bool is_used, struct s
 	reload_close_fd(&reload->report_file);
 	reload->outcome =
 		(struct ipc_message){ .type = IPC_RELOADED, .reloaded = { order, is_used } };
-	reload->report_file = memory_file_sealed("report", text, &err);
+	reload->report_file = memory_file_sealed("report", text, NULL);
 }
 
 static void make_report(struct reload *reload)
@@ -588,10 +584,8 @@ void reload_stop(struct reload *reload, int gateway_fd)
 
 static void free_slot(const struct reload_parts *parts, size_t number)
 {
-	struct error err;
-
 	server_slots_free_one(parts->slots, number);
-	CHECK(launch_renew(parts->launch, number, &err) == 0); /* there is nothing to prepare */
+	CHECK(launch_renew(parts->launch, number, NULL) == 0); /* there is nothing to prepare */
 }
 
 void reload_free_slots(const struct reload *reload)
@@ -615,14 +609,13 @@ static void send_config(struct reload *reload, int gateway_fd)
 					     .config = { reload->has_other_issuers },
 					     .fds = { reload->text, reload->servers },
 					     .fd_count = 2 };
-	struct error err = { ERROR_NONE, "" };
 
 	/* First, and once: see above. */
 	if (reload->has_other_issuers && reload->parts.fetcher->gateway_fd >= 0)
 		fetcher_process_set_gateway(reload->parts.fetcher, -1);
 	if (next_listeners_tell(&reload->listeners, gateway_fd) < 0 ||
 	    certificates_tell_next(&reload->certificates, gateway_fd) < 0 ||
-	    ipc_send(gateway_fd, &message, &err) < 0)
+	    ipc_send(gateway_fd, &message, NULL) < 0)
 		return;
 	reload_set_state(reload, RELOAD_JUDGED);
 	log_expect_format(reload->next->log_format);
@@ -631,11 +624,9 @@ static void send_config(struct reload *reload, int gateway_fd)
 
 static void send_report(struct reload *reload, int gateway_fd)
 {
-	struct error err = { ERROR_NONE, "" };
-
 	reload->outcome.fds[0] = reload->report_file;
 	reload->outcome.fd_count = 1;
-	if (ipc_send(gateway_fd, &reload->outcome, &err) == 0)
+	if (ipc_send(gateway_fd, &reload->outcome, NULL) == 0)
 		reload_close_fd(&reload->report_file);
 }
 

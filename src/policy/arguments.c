@@ -21,11 +21,9 @@
 
 static void prepare_patterns(const struct slices *expressions, struct tool_patterns *patterns)
 {
-	struct error err;
-
 	patterns->items = mem_zalloc((expressions->count + 1) * sizeof(*patterns->items));
 	for (size_t i = 0; i < expressions->count; i++) {
-		struct pattern *pattern = pattern_new(expressions->items[i], &err);
+		struct pattern *pattern = pattern_new(expressions->items[i], NULL);
 
 		if (pattern != NULL)
 			patterns->items[patterns->count++] = pattern;

@@ -31,11 +31,10 @@ static const struct spawner_ops ops = { .on_message = on_message, .on_lost = on_
 
 void fake_keeper_init(struct fake_keeper *keeper, struct loop *loop)
 {
-	struct error err;
 	int fds[2];
 
 	memset(keeper, 0, sizeof(*keeper));
-	CHECK(ipc_pair(fds, &err) == 0);
+	CHECK(ipc_pair(fds, NULL) == 0);
 	keeper->loop = loop;
 	keeper->fd = fds[0];
 	keeper->gateway_fd = fds[1];
@@ -67,9 +66,7 @@ void fake_keeper_fini(struct fake_keeper *keeper)
 
 static void tell(struct fake_keeper *keeper, const struct ipc_message *message)
 {
-	struct error err;
-
-	CHECK(ipc_send(keeper->fd, message, &err) == 0);
+	CHECK(ipc_send(keeper->fd, message, NULL) == 0);
 }
 
 void fake_keeper_start(struct fake_keeper *keeper, struct fake_process *process)
@@ -118,9 +115,8 @@ static void asked_to_start(struct fake_keeper *keeper, const struct ipc_message 
 void fake_keeper_serve(struct fake_keeper *keeper)
 {
 	struct ipc_message message;
-	struct error err;
 
-	while (ipc_recv(keeper->fd, &message, &err) == 1) {
+	while (ipc_recv(keeper->fd, &message, NULL) == 1) {
 		for (size_t i = 0; i < message.fd_count; i++)
 			close(message.fds[i]);
 		keeper->claims_told += message.type == IPC_START && message.texts[0].n > 0;

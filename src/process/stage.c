@@ -36,14 +36,13 @@ void stage_open(void)
 		.request_timeout_ms = 120000,
 		.request_timeout_max_ms = 600000,
 	};
-	struct error err;
 
 	signal(SIGPIPE, SIG_IGN);
 	now_ms = 1000000;
 	clock_freeze(now_ms);
 	log_fd = memfd_create("log", MFD_CLOEXEC);
 	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
-	loop = loop_new(&err);
+	loop = loop_new(NULL);
 	fake_keeper_init(&keeper, loop);
 	fleet = (struct fleet){ .max = SIZE_MAX };
 	for (size_t i = 0; i < ARRAY_LEN(servers); i++)

@@ -129,10 +129,9 @@ static bool is_for(const struct call *outer, enum stream_kind kind, const struct
 static bool relay(struct call *outer, enum stream_kind kind, struct msg *msg)
 {
 	struct envelope env;
-	struct error err;
 
 	/* Strictly: what the client takes for a member is what we have judged. */
-	if (scan_envelope(msg->text, &outer->client->router->limits, 0, &env, &err) < 0 ||
+	if (scan_envelope(msg->text, &outer->client->router->limits, 0, &env, NULL) < 0 ||
 	    !is_for(outer, kind, &env))
 		return false;
 	if (kind != STREAM_PROGRESS)
@@ -242,13 +241,12 @@ static void tell_progress(struct bridged_call *bridged, const struct parked_requ
 {
 	struct buf text = { 0 };
 	struct envelope env;
-	struct error err;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
 			      "\"params\":{\"progressToken\":");
 	buf_append_slice(&text, request->id);
 	buf_printf(&text, ",\"progress\":%llu}}", (unsigned long long)bridged->waits_told);
-	if (scan_envelope(buf_slice(&text), &bridged->client.router->limits, 0, &env, &err) == 0)
+	if (scan_envelope(buf_slice(&text), &bridged->client.router->limits, 0, &env, NULL) == 0)
 		forward_linked_progress(&bridged->client, &env);
 	buf_fini(&text);
 }
@@ -295,14 +293,13 @@ static void on_deliver(struct parked_call *parked, struct call *call, struct msg
 {
 	struct bridged_call *bridged = of_parked(parked);
 	struct envelope env;
-	struct error err;
 
 	tell_kept(bridged, call);
 	stop_watching(bridged);
 	call->missing = bridged->inner.missing;
 	call->preferred_child = bridged->child;
 	if (scan_envelope(response->text, &bridged->client.router->limits, SCAN_LENIENT, &env,
-			  &err) < 0)
+			  NULL) < 0)
 		call_fail(call, REASON_CHILD_PROTOCOL_ERROR); /* cannot happen: we wrote it */
 	else
 		result_send_kept(call, bridged->client.revision, &env);
@@ -322,7 +319,6 @@ static void on_answer(struct parked_call *parked, const struct parked_request *r
 	struct bridged_call *bridged = of_parked(parked);
 	struct buf text = { 0 };
 	struct envelope env;
-	struct error err;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":");
 	buf_append_slice(&text, request->id);
@@ -336,7 +332,7 @@ static void on_answer(struct parked_call *parked, const struct parked_request *r
 				      "\"the client has not answered\"}");
 	}
 	buf_append_char(&text, '}');
-	if (scan_envelope(buf_slice(&text), &bridged->client.router->limits, 0, &env, &err) == 0)
+	if (scan_envelope(buf_slice(&text), &bridged->client.router->limits, 0, &env, NULL) == 0)
 		forward_linked_answer(&bridged->client, &env);
 	buf_fini(&text);
 }
@@ -432,9 +428,8 @@ static bool take_request(struct bridged_call *bridged, struct msg *msg)
 {
 	uint64_t now_ms = clock_now_ms();
 	struct envelope env;
-	struct error err;
 
-	if (scan_envelope(msg->text, &bridged->client.router->limits, SCAN_LENIENT, &env, &err) < 0)
+	if (scan_envelope(msg->text, &bridged->client.router->limits, SCAN_LENIENT, &env, NULL) < 0)
 		return false;
 	if (env.kind == ENVELOPE_REQUEST && find_loss(bridged) != REASON_DONE)
 		return false;
@@ -648,11 +643,10 @@ static void forward_retry(struct call *call, const struct envelope *env, struct 
 				    seal->text.n > 0 ? seal->text : SLICE_LIT("null") };
 	struct buf text = { 0 };
 	struct envelope unsealed;
-	struct error err;
 
 	call->preferred_child = seal->is_of_this_process ? seal->child : 0;
 	splice_append(&text, env->text, &edit, 1, 0);
-	if (scan_envelope(buf_slice(&text), &call->client->router->limits, 0, &unsealed, &err) < 0)
+	if (scan_envelope(buf_slice(&text), &call->client->router->limits, 0, &unsealed, NULL) < 0)
 		call_fail(call, REASON_PROTOCOL_ERROR); /* cannot happen: it was accepted before */
 	else
 		forward_linked(call, &unsealed);

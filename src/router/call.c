@@ -133,7 +133,6 @@ const struct envelope *call_span_mark(const struct call *call, const struct enve
 				      struct call_traced *traced)
 {
 	char parent[TRACE_PARENT_DIGITS + 1];
-	struct error err;
 
 	traced->text = (struct buf){ .data = NULL }; /* only this: most calls have no span */
 	if (call->span == NULL)
@@ -141,7 +140,7 @@ const struct envelope *call_span_mark(const struct call *call, const struct enve
 	span_format_parent(call->span, parent);
 	if (!trace_message_set_parent(&traced->text, env, parent) ||
 	    scan_envelope(buf_slice(&traced->text), &call->client->router->limits, 0, &traced->env,
-			  &err) < 0)
+			  NULL) < 0)
 		return env;
 	return &traced->env;
 }

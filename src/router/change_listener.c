@@ -141,10 +141,9 @@ static int note_uri(struct slice element, void *arg)
 static void note_uris(struct change_listener *listener, const struct envelope *env)
 {
 	struct json list = filter_member(env->params.text, "resourceSubscriptions");
-	struct error err;
 
 	text_set_init(&listener->wanted);
-	(void)!scan_array(list.text, SIZE_MAX, note_uri, listener, &err);
+	(void)!scan_array(list.text, SIZE_MAX, note_uri, listener, NULL);
 }
 
 static void note_step(struct change_listener *listener)
@@ -205,13 +204,12 @@ static void subscribe_to(struct change_listener *listener, struct slice uri)
 	struct client *client = listener->call->client;
 	struct buf text = { 0 };
 	struct envelope env;
-	struct error err;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"resources/subscribe\","
 			      "\"params\":{\"uri\":\"");
 	buf_append_slice(&text, uri);
 	buf_append_str(&text, "\"}}");
-	if (scan_envelope(buf_slice(&text), &client->router->limits, 0, &env, &err) == 0) {
+	if (scan_envelope(buf_slice(&text), &client->router->limits, 0, &env, NULL) == 0) {
 		call_init(&listener->subscribing, &subscribing_ops, &env);
 		listener->is_subscribing = true;
 		call_link(&listener->subscribing, client);
@@ -337,11 +335,10 @@ void change_listener_tell(struct change_listener *listener, uint64_t key, struct
 {
 	struct buf text = { 0 };
 	struct envelope env;
-	struct error err;
 
 	if (!listener->is_acknowledged ||
 	    scan_envelope(msg->text, &client_of(listener)->router->limits, SCAN_LENIENT, &env,
-			  &err) < 0 ||
+			  NULL) < 0 ||
 	    !is_wanted(listener, env.method))
 		return;
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"");

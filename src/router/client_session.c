@@ -366,11 +366,10 @@ static enum reason wake(struct router *router, struct server *server, struct pri
 	struct buf text = { 0 };
 	struct client_session *cs;
 	struct envelope env;
-	struct error err;
 	enum reason reason;
 
 	write_call(&text, SLICE_LIT("0"), SLICE_LIT("initialize"), state->params);
-	if (scan_envelope(buf_slice(&text), &scan_limits_none, 0, &env, &err) < 0) {
+	if (scan_envelope(buf_slice(&text), &scan_limits_none, 0, &env, NULL) < 0) {
 		kept_session_forget(&router->kept_sessions, one);
 		buf_fini(&text);
 		return REASON_NONE;

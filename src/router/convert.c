@@ -49,14 +49,12 @@ static void rewrite_span(struct rewrite *rewrite, struct slice span)
 static const struct envelope *rewrite_end(struct rewrite *rewrite, struct convert *convert,
 					  const struct envelope *env)
 {
-	struct error err;
-
 	if (rewrite->copied == rewrite->text.p)
 		return env;
 	buf_append_slice(rewrite->out,
 			 slice_between(rewrite->copied, rewrite->text.p + rewrite->text.n));
 	if (scan_envelope(buf_slice(rewrite->out), &scan_limits_none, SCAN_LENIENT, &convert->env,
-			  &err) < 0)
+			  NULL) < 0)
 		return env; /* cannot happen: it was accepted before */
 	return &convert->env;
 }
@@ -124,9 +122,7 @@ static void cut_member(struct rewrite *rewrite, struct slice object, struct slic
 
 static void each_element(struct json array, scan_element_fn *on_element, void *arg)
 {
-	struct error err;
-
-	if (array.type == JSON_ARRAY && scan_array(array.text, SIZE_MAX, on_element, arg, &err) < 0)
+	if (array.type == JSON_ARRAY && scan_array(array.text, SIZE_MAX, on_element, arg, NULL) < 0)
 		return; /* it was stopped: nothing more to be done */
 }
 
@@ -600,10 +596,8 @@ static int copy_tool(struct slice tool, void *arg)
 
 static void copy_tools(struct buf *out, struct slice name, struct json tools)
 {
-	struct error err;
-
 	append_member(out, name, SLICE_LIT("["));
-	(void)!scan_array(tools.text, SIZE_MAX, copy_tool, out, &err);
+	(void)!scan_array(tools.text, SIZE_MAX, copy_tool, out, NULL);
 	buf_append_char(out, ']');
 }
 
@@ -676,11 +670,9 @@ static void append_object(struct buf *out, const struct method *method, struct s
 static const struct envelope *finish(struct convert *convert, const struct envelope *env,
 				     struct slice span)
 {
-	struct error err;
-
 	buf_append_slice(&convert->text, slice_between(span.p + span.n, env->text.p + env->text.n));
 	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, SCAN_LENIENT, &convert->env,
-			  &err) < 0)
+			  NULL) < 0)
 		return env; /* cannot happen: it was accepted before */
 	return &convert->env;
 }

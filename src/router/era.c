@@ -451,7 +451,6 @@ const struct envelope *era_request(struct convert *convert, const struct envelop
 	static const struct slice names[] = { SLICE("inputResponses"), SLICE("requestState") };
 	struct rebuild rebuild = { .out = &convert->text, .dropped = { names, ARRAY_LEN(names) } };
 	struct slice params = env->params.text;
-	struct error err;
 
 	if (env->input_responses.type == JSON_ABSENT && env->request_state.type == JSON_ABSENT)
 		return env;
@@ -461,7 +460,7 @@ const struct envelope *era_request(struct convert *convert, const struct envelop
 	buf_append_char(&convert->text, '}');
 	buf_append_slice(&convert->text,
 			 slice_between(params.p + params.n, env->text.p + env->text.n));
-	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, 0, &convert->env, &err) < 0)
+	if (scan_envelope(buf_slice(&convert->text), &scan_limits_none, 0, &convert->env, NULL) < 0)
 		return env; /* cannot happen: it was accepted before */
 	return &convert->env;
 }

@@ -374,12 +374,11 @@ static struct msg *make_request(const struct call *call, const struct method *me
 	const struct envelope *converted = NULL;
 	struct msg *msg = NULL;
 	struct envelope env;
-	struct error err;
 
 	append_params(&written, method, params);
 	write_call(&text, SLICE_LIT("0"), method->name, buf_slice(&written));
 	if (scan_envelope(buf_slice(&text), &call->client->router->limits, SCAN_LENIENT, &env,
-			  &err) == 0)
+			  NULL) == 0)
 		converted = convert_server_request(&convert, lost, method, &env);
 	if (converted != NULL)
 		msg = msg_new_scanned(converted);

@@ -481,11 +481,10 @@ static int read_mark(struct slice element, void *arg)
 static bool read_marks(struct slice line, struct marks_reader *reader)
 {
 	struct json marks = scan_member(line, SLICE_LIT("marks"));
-	struct error err;
 
 	*reader = (struct marks_reader){ .is_bad = marks.type != JSON_ABSENT };
 	if (marks.type == JSON_ARRAY &&
-	    scan_array(marks.text, ARRAY_LEN(reader->rooms), read_mark, reader, &err) > 0)
+	    scan_array(marks.text, ARRAY_LEN(reader->rooms), read_mark, reader, NULL) > 0)
 		reader->is_bad = reader->marks.issuer.n == 0;
 	return reader->count > 0 && !reader->is_bad;
 }
@@ -615,13 +614,12 @@ void kept_session_wake(struct kept_session *one, struct client *client)
 	struct slice params = kept_session_params(one);
 	struct json subscriptions = scan_member(line, SLICE_LIT("subscriptions"));
 	struct marks_reader reader;
-	struct error err;
 
 	CHECK(one->client == NULL);
 	client->level = level_find(scan_plain_string(scan_member(line, SLICE_LIT("level"))));
 	if (subscriptions.type == JSON_ARRAY)
 		(void)!scan_array(subscriptions.text, TEXT_SET_MAX, take_subscription, client,
-				  &err);
+				  NULL);
 	if (read_marks(line, &reader))
 		session_keep_marks(client->session, &reader.marks);
 	marks_reader_fini(&reader);

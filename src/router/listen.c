@@ -78,7 +78,6 @@ static void respond(struct upstream *upstream, uint64_t id, const char *problem)
 	struct slice number = slice_of(digits, text_format_u64(id, digits));
 	struct upstream_request *request = listen_find_request(upstream, id);
 	struct envelope env;
-	struct error err;
 
 	if (request == NULL)
 		return;
@@ -87,7 +86,7 @@ static void respond(struct upstream *upstream, uint64_t id, const char *problem)
 	else
 		write_error(&text, number, MCP_INVALID_PARAMS, slice_str(problem),
 			    (struct slice){ NULL, 0 });
-	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &env, &err) <
+	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &env, NULL) <
 	    0)
 		request->ops->on_malformed(
 			request, REASON_CHILD_PROTOCOL_ERROR); /* cannot happen: we wrote it */
@@ -460,7 +459,6 @@ static void listen_take_acknowledged(struct listen *listen, const struct envelop
 	static const char *const path[] = { "notifications", "resourceSubscriptions" };
 	struct json uris = scan_path(env->params.text, path, ARRAY_LEN(path));
 	struct upstream *upstream = listen->upstream;
-	struct error err;
 
 	if (listen->opening == NULL ||
 	    listen_find_named(upstream, env) != &listen->opening->request) {
@@ -470,7 +468,7 @@ static void listen_take_acknowledged(struct listen *listen, const struct envelop
 	listen_give_up(listen, &listen->current, "another one has taken its place");
 	listen->current = listen->opening;
 	listen->opening = NULL;
-	(void)!scan_array(uris.text, SUBSCRIPTIONS_MAX, listen_note_agreed, &listen->waiters, &err);
+	(void)!scan_array(uris.text, SUBSCRIPTIONS_MAX, listen_note_agreed, &listen->waiters, NULL);
 	next_update(listen);
 	respond_to_waiters(listen, "Invalid params: the server does not know this resource");
 }

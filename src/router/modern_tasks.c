@@ -365,14 +365,13 @@ void task_listener_init(struct task_listener *listener, const struct task_listen
 {
 	struct json ids = scan_member(filter, SLICE_LIT("taskIds"));
 	struct noting noting = { .listener = listener };
-	struct error err;
 
 	*listener = (struct task_listener){ .ops = ops, .call = call };
 	list_init(&listener->listening);
 	if (!pool_is_modern(call->client->pool) ||
 	    !(call->client->pool->capabilities.offers & OFFER_TASKS))
 		return;
-	(void)!scan_array(ids.text, SIZE_MAX, note_task, &noting, &err);
+	(void)!scan_array(ids.text, SIZE_MAX, note_task, &noting, NULL);
 	if (noting.refused > 0)
 		task_id_log_refused(call->client, noting.refused, &noting.why);
 }
@@ -471,12 +470,11 @@ static void take_acknowledged(struct task_listening *listening, const struct env
 	static const char *const path[] = { "notifications", "taskIds" };
 	struct json ids = scan_path(env->params.text, path, ARRAY_LEN(path));
 	struct task_listener *listener = listening->listener;
-	struct error err;
 
 	if (listening->is_agreed)
 		return;
 	listening->is_agreed = true;
-	(void)!scan_array(ids.text, TASK_LISTENER_MAX, note_agreed, listening, &err);
+	(void)!scan_array(ids.text, TASK_LISTENER_MAX, note_agreed, listening, NULL);
 	if (!listener->is_settled && !is_awaited(listener))
 		listener->ops->on_settled(listener);
 }

@@ -175,9 +175,8 @@ static uint64_t pages_number_of(const struct pages *pages)
 static struct msg *page_new(struct slice text, const struct scan_limits *limits)
 {
 	struct envelope env;
-	struct error err;
 
-	return scan_envelope(text, limits, SCAN_LENIENT, &env, &err) == 0 ? msg_new_scanned(&env) :
+	return scan_envelope(text, limits, SCAN_LENIENT, &env, NULL) == 0 ? msg_new_scanned(&env) :
 									    NULL;
 }
 
@@ -264,13 +263,12 @@ static int name_item(struct slice item, void *arg)
 static void name_items(struct pages *pages)
 {
 	struct naming naming = { .pages = pages };
-	struct error err;
 
 	CHECK(pages->named == NULL && pages->named_count == 0);
 	for (size_t i = 0; i < pages->count; i++) {
 		struct json items = scan_member(pages->joined[i]->env->result.text, pages->member);
 
-		if (scan_array(items.text, SIZE_MAX, name_item, &naming, &err) < 0)
+		if (scan_array(items.text, SIZE_MAX, name_item, &naming, NULL) < 0)
 			break;
 	}
 	for (size_t i = pages->named_count; i-- > 0;)
@@ -393,13 +391,12 @@ static bool is_inside_of_string(struct slice text)
 	static const struct scan_limits limits = { .depth_max = 4, .id_max = 8 };
 	struct buf message = { 0 };
 	struct envelope env;
-	struct error err;
 	bool is_one;
 
 	buf_append_str(&message, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"uri\":\"");
 	buf_append_slice(&message, text);
 	buf_append_str(&message, "\"}}");
-	is_one = scan_envelope(buf_slice(&message), &limits, 0, &env, &err) == 0 &&
+	is_one = scan_envelope(buf_slice(&message), &limits, 0, &env, NULL) == 0 &&
 		 env.uri.text.n == text.n + 2 && !env.has_separator;
 	buf_fini(&message);
 	return is_one;

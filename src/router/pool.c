@@ -401,12 +401,11 @@ static void pool_admit_to_shared(struct pool *pool)
 {
 	struct msg *msg = msg_ref(pool->initialize_result);
 	struct envelope env;
-	struct error err;
 
 	while (!list_is_empty(&pool->joining)) {
 		struct pool_member *member = pool_member_at(pool->joining.next);
 
-		if (scan_envelope(msg->text, &scan_limits_none, SCAN_LENIENT, &env, &err) == 0)
+		if (scan_envelope(msg->text, &scan_limits_none, SCAN_LENIENT, &env, NULL) == 0)
 			pool_admit_member(member, &env);
 		else /* cannot happen: we wrote it */
 			member->ops->on_failed(member, REASON_CHILD_PROTOCOL_ERROR);

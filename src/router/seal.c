@@ -371,12 +371,11 @@ static bool is_plain(const struct client *client, struct json request)
 {
 	struct buf text = { 0 };
 	struct envelope env;
-	struct error err;
 	bool is_plain;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":0,");
 	buf_append_slice(&text, slice_of(request.text.p + 1, request.text.n - 1));
-	is_plain = scan_envelope(buf_slice(&text), &client->router->limits, 0, &env, &err) == 0;
+	is_plain = scan_envelope(buf_slice(&text), &client->router->limits, 0, &env, NULL) == 0;
 	buf_fini(&text);
 	return is_plain;
 }

@@ -70,8 +70,7 @@ static int look_at(struct slice element, void *arg)
 static bool is_any_pending(const struct url_pending *pending, const struct url_waiter *waiter)
 {
 	struct look look = { .pending = pending, .child = waiter->child };
-	struct error err;
-	int count = scan_array(waiter->wanted, URL_ELICITATIONS_MAX, look_at, &look, &err);
+	int count = scan_array(waiter->wanted, URL_ELICITATIONS_MAX, look_at, &look, NULL);
 
 	CHECK(count > 0 || look.is_found);
 	return look.is_found;
@@ -134,9 +133,8 @@ static int add_one(struct slice element, void *arg)
 void url_pending_add(struct url_pending *pending, uint64_t child, struct slice wanted)
 {
 	struct adding adding = { pending, child };
-	struct error err;
 
-	CHECK(scan_array(wanted, URL_ELICITATIONS_MAX, add_one, &adding, &err) > 0);
+	CHECK(scan_array(wanted, URL_ELICITATIONS_MAX, add_one, &adding, NULL) > 0);
 }
 
 bool url_pending_end(struct url_pending *pending, uint64_t child, struct slice id)
@@ -222,7 +220,6 @@ bool url_elicitation_read(struct slice error, struct buf *wanted)
 {
 	static const char *const path[] = { "data", "elicitations" };
 	struct json elicitations = scan_path(error, path, ARRAY_LEN(path));
-	struct error err;
 	long long code;
 
 	CHECK(wanted->len == 0);
@@ -230,7 +227,7 @@ bool url_elicitation_read(struct slice error, struct buf *wanted)
 	    code != URL_ELICITATION_REQUIRED)
 		return false;
 	if (elicitations.type != JSON_ARRAY ||
-	    scan_array(elicitations.text, URL_ELICITATIONS_MAX, read_one, wanted, &err) <= 0) {
+	    scan_array(elicitations.text, URL_ELICITATIONS_MAX, read_one, wanted, NULL) <= 0) {
 		wanted->len = 0;
 		return false;
 	}
@@ -243,9 +240,7 @@ bool url_elicitation_read(struct slice error, struct buf *wanted)
 /* Calls on_element for each element. Cannot fail: we wrote the text. */
 static void each(struct slice wanted, scan_element_fn *on_element, void *arg)
 {
-	struct error err;
-
-	CHECK(scan_array(wanted, URL_ELICITATIONS_MAX, on_element, arg, &err) > 0);
+	CHECK(scan_array(wanted, URL_ELICITATIONS_MAX, on_element, arg, NULL) > 0);
 }
 
 struct asking {

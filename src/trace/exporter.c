@@ -129,8 +129,7 @@ static void append_words(struct buf *out, struct slice text)
 /* What a collector says of its refusal: the message of a Status, that of a partial success; else whatever it has answered. */
 static void read_words(struct slice body, struct buf *words)
 {
-	struct error err;
-	json_t *document = document_parse(body, &err);
+	json_t *document = document_parse(body, NULL);
 	const json_t *partial = json_object_get(document, "partialSuccess");
 	const json_t *message = partial != NULL ? json_object_get(partial, "errorMessage") :
 						  json_object_get(document, "message");
@@ -146,8 +145,7 @@ static void read_words(struct slice body, struct buf *words)
 /* How many of the spans it says it does not take; what cannot be understood says nothing. */
 static size_t read_rejected(struct slice body, size_t count)
 {
-	struct error err;
-	json_t *document = document_parse(body, &err);
+	json_t *document = document_parse(body, NULL);
 	const json_t *number =
 		json_object_get(json_object_get(document, "partialSuccess"), "rejectedSpans");
 	long long rejected = json_is_string(number) ? atoll(json_string_value(number)) :

@@ -45,11 +45,10 @@ static const struct ipc_channel_ops ops = { .on_message = on_message, .on_end = 
 
 struct fetch_client *fake_fetcher_start(struct loop *loop)
 {
-	struct error err;
 	int fds[2];
 
 	memset(&fake, 0, sizeof(fake));
-	assert_int_equal(ipc_pair(fds, &err), 0);
+	assert_int_equal(ipc_pair(fds, NULL), 0);
 	fake.loop = loop;
 	fake.client = fetch_client_new(loop);
 	fetch_client_connect(fake.client, fds[0]);

@@ -247,11 +247,10 @@ static void on_list(struct upstream_request *request, const struct envelope *env
 	struct trial *trial = container_of(request, struct trial, listing);
 	struct json tools = scan_member(env->result.text, SLICE_LIT("tools"));
 	struct json cursor = scan_member(env->result.text, SLICE_LIT("nextCursor"));
-	struct error err;
 
 	upstream_end_request(request, true);
 	if (env->kind != ENVELOPE_RESULT ||
-	    scan_array(tools.text, PAGE_TOOLS_MAX, count_tool, &trial->tools, &err) < 0)
+	    scan_array(tools.text, PAGE_TOOLS_MAX, count_tool, &trial->tools, NULL) < 0)
 		look_report(trial, "tools/list was answered with an error, or with no list");
 	else if (cursor.type != JSON_STRING)
 		look_report(trial, NULL);

@@ -242,11 +242,10 @@ int send_initialize(struct upstream *upstream, uint64_t id)
 	struct send_edits edits = { .count = 0 };
 	struct buf version = { 0 };
 	struct envelope env;
-	struct error err;
 	char digits[20];
 
 	CHECK(upstream->state == UPSTREAM_HANDSHAKE && id != 0);
-	if (scan_envelope(setup->initialize->text, &upstream->shared->limits, 0, &env, &err) < 0)
+	if (scan_envelope(setup->initialize->text, &upstream->shared->limits, 0, &env, NULL) < 0)
 		return -1;
 	buf_printf(&version, "\"%.*s\"", SLICE_ARG(setup->revision->name));
 	send_edits_add(&edits, env.id.text, slice_of(digits, text_format_u64(id, digits)));
@@ -442,10 +441,9 @@ static int is_ours(struct slice element, void *arg)
 static bool has_ours(struct json versions)
 {
 	bool is_found = false;
-	struct error err;
 
 	return versions.type == JSON_ARRAY &&
-	       scan_array(versions.text, VERSIONS_MAX, is_ours, &is_found, &err) >= 0 && is_found;
+	       scan_array(versions.text, VERSIONS_MAX, is_ours, &is_found, NULL) >= 0 && is_found;
 }
 
 bool modern_is_named(struct slice error)

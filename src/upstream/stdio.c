@@ -33,7 +33,6 @@ static void take_anew(struct upstream *upstream, const struct envelope *env)
 {
 	struct buf text = { 0 };
 	struct envelope anew;
-	struct error err;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",");
 	if (env->kind == ENVELOPE_REQUEST) {
@@ -49,7 +48,7 @@ static void take_anew(struct upstream *upstream, const struct envelope *env)
 		buf_append_slice(&text, env->params.text);
 	}
 	buf_append_char(&text, '}');
-	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &anew, &err) ==
+	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &anew, NULL) ==
 	    0)
 		upstream_on_message(upstream, &anew);
 	buf_fini(&text);
@@ -183,14 +182,13 @@ static int take_rest(struct upstream *upstream, struct slice line)
 	const char *at = line.p;
 	bool writes_version = upstream->writes_version; /* a log line may quote a message */
 	size_t tries = 0;
-	struct error err;
 
 	while (tries < SALVAGE_TRIES &&
 	       (at = memchr(at + 1, '{', (size_t)(end - at - 1))) != NULL) {
 		if (!may_begin(at, end))
 			continue;
 		tries++;
-		if (take_message(upstream, slice_between(at, end), &err) == 0) {
+		if (take_message(upstream, slice_between(at, end), NULL) == 0) {
 			upstream->writes_version = writes_version;
 			return 0;
 		}

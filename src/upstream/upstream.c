@@ -302,7 +302,6 @@ static void upstream_tell_ready(struct upstream *upstream, const struct envelope
 {
 	struct buf text = { 0 };
 	struct envelope written;
-	struct error err;
 
 	if (initialize_result.n == 0) {
 		upstream->owner->on_ready(upstream, env, described);
@@ -310,7 +309,7 @@ static void upstream_tell_ready(struct upstream *upstream, const struct envelope
 	}
 	write_result(&text, env->id.text, initialize_result);
 	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &written,
-			  &err) == 0)
+			  NULL) == 0)
 		upstream->owner->on_ready(upstream, &written, described);
 	else /* cannot happen: the result was accepted before */
 		upstream_refuse(upstream);
@@ -847,12 +846,10 @@ void upstream_era_note_refusal(struct upstream *upstream, const struct envelope 
 static const struct envelope *go_on(struct intake *intake, struct buf *text,
 				    const struct scan_limits *limits)
 {
-	struct error err;
-
 	buf_fini(&intake->text);
 	intake->text = *text;
 	*text = (struct buf){ 0 };
-	return scan_envelope(buf_slice(&intake->text), limits, SCAN_LENIENT, &intake->env, &err) ==
+	return scan_envelope(buf_slice(&intake->text), limits, SCAN_LENIENT, &intake->env, NULL) ==
 			       0 ?
 		       &intake->env :
 		       NULL;
@@ -922,9 +919,8 @@ struct msg *intake_again(struct server *server, const struct scan_limits *limits
 	const struct envelope *taken = NULL;
 	struct msg *msg = NULL;
 	struct envelope env;
-	struct error err;
 
-	if (scan_envelope(text, limits, SCAN_LENIENT, &env, &err) == 0)
+	if (scan_envelope(text, limits, SCAN_LENIENT, &env, NULL) == 0)
 		taken = intake_take(&intake, server, limits, false, &env);
 	if (taken != NULL)
 		msg = msg_new_scanned(taken);
